@@ -1,0 +1,210 @@
+/* penumbra embed: pictures or captions to an embedding set. */
+#include <string.h>
+
+#include "app/embed_job.h"
+#include "app/result.h"
+#include "commands.h"
+
+struct embed_args {
+    const char *model, *out, *format, *caption_key, *pixels, *tokens;
+    pnb__text_list images, texts, text;
+    int64_t batch_size, save_every;
+    bool masked;
+    double mask_keep, mask_drop;
+};
+
+#define AT(field) offsetof(struct embed_args, field)
+static const pnb__option options[] = {
+    {.name = "model",
+     .letter = 'm',
+     .kind = PNB__OPT_FILE,
+     .at = AT(model),
+     .value = "DIR",
+     .required = true,
+     .help = "Model directory"},
+    {.name = "out",
+     .letter = 'o',
+     .kind = PNB__OPT_FILE,
+     .at = AT(out),
+     .value = "FILE",
+     .required = true,
+     .help = "Embedding set to write; FILE.ids.jsonl names its rows"},
+    {.name = "format",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(format),
+     .value = "FORMAT",
+     .choices = "safetensors|npy|jsonl",
+     .help = "Format of FILE; by default its ending tells"},
+    {.name = "images",
+     .kind = PNB__OPT_FILES,
+     .at = AT(images),
+     .value = "PATH...",
+     .group = "Inputs (one kind)",
+     .help = "Picture files, globs, folders, tar shards, csv or jsonl sets, or - for a list of "
+             "paths on standard input"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILES,
+     .at = AT(texts),
+     .value = "FILE...",
+     .help = "Captions: text files (one a line), .jsonl, .csv, tar shards, folders, or -"},
+    {.name = "text",
+     .kind = PNB__OPT_LIST,
+     .at = AT(text),
+     .value = "STR...",
+     .help = "Captions themselves"},
+    {.name = "pixels",
+     .kind = PNB__OPT_FILE,
+     .at = AT(pixels),
+     .value = "FILE",
+     .help = "Ready pictures: a safetensors file with \"pixels\" (B,3,H,W), normalised"},
+    {.name = "tokens",
+     .kind = PNB__OPT_FILE,
+     .at = AT(tokens),
+     .value = "FILE",
+     .help = "Ready captions: a safetensors file with \"tokens\" (B,T)"},
+    {.name = "csv-caption-key",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(caption_key),
+     .value = "COLUMN",
+     .fallback = "title",
+     .help = "Column of captions in a csv or tsv file"},
+    {.name = "batch-size",
+     .letter = 'b',
+     .kind = PNB__OPT_INT,
+     .at = AT(batch_size),
+     .value = "N",
+     .fallback = "8",
+     .min = 1,
+     .max = 65536,
+     .group = "How",
+     .help = "Inputs encoded together"},
+    {.name = "save-every",
+     .kind = PNB__OPT_INT,
+     .at = AT(save_every),
+     .value = "N",
+     .fallback = "4096",
+     .min = 1,
+     .max = 1e9,
+     .help = "Rows between two parts of the journal that a killed run continues from; a part is "
+             "also saved every 20 seconds"},
+    {.name = "masked",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(masked),
+     .group = "Masked copies",
+     .help = "Embed what is left of each input after masking, to compare with the whole"},
+    {.name = "mask-keep",
+     .kind = PNB__OPT_REAL,
+     .at = AT(mask_keep),
+     .value = "SHARE",
+     .fallback = "0.25",
+     .min = 1e-6,
+     .max = 1,
+     .help = "Share of its patches a masked picture keeps"},
+    {.name = "mask-drop",
+     .kind = PNB__OPT_REAL,
+     .at = AT(mask_drop),
+     .value = "P",
+     .fallback = "0.75",
+     .max = 1,
+     .help = "Probability that a token of a masked caption is deleted"},
+};
+#undef AT
+
+static pnb__embed_format format_of(const struct embed_args *a)
+{
+    const char *dot = strrchr(a->out, '.');
+    const char *name = a->format != NULL ? a->format : dot != NULL ? dot + 1 : "";
+    if (strcmp(name, "npy") == 0)
+        return PNB__EMBED_NPY;
+    return strcmp(name, "jsonl") == 0 ? PNB__EMBED_JSONL : PNB__EMBED_SAFETENSORS;
+}
+
+static pnb_status read_captions(pnb__app *app, const struct embed_args *a, pnb__captions *c)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < a->texts.n; i++)
+        status = pnb__captions_add(c, a->texts.items[i], a->caption_key, app->in, &app->err);
+    for (size_t i = 0; status == PNB_OK && i < a->text.n; i++)
+        status = pnb__captions_add_text(c, a->text.items[i], &app->err);
+    for (size_t i = 0; i < c->n_bad; i++)
+        pnb__skipped(app, "caption", c->bad[i]);
+    if (status == PNB_OK && c->n == 0)
+        status = pnb__fail(&app->err, PNB_NOT_FOUND, "no captions were found in the inputs");
+    return status;
+}
+
+static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_result *result)
+{
+    const pnb__embed_opts opts = {.out = a->out,
+                                  .format = format_of(a),
+                                  .batch_size = (size_t)a->batch_size,
+                                  .save_every = (size_t)a->save_every,
+                                  .masked = a->masked,
+                                  .mask_keep = a->mask_keep,
+                                  .mask_drop = a->mask_drop};
+    int use = a->images.n > 0 ? PNB__USE_PICTURES : a->texts.n + a->text.n > 0 ? PNB__USE_TEXTS : 0;
+    pnb__encoder encoder = {0};
+    pnb__pictures *pictures = NULL;
+    pnb__captions captions = {0};
+    pnb_status status;
+    if (use == PNB__USE_PICTURES)
+        PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
+    if (use == PNB__USE_TEXTS)
+        PNB_TRY(read_captions(app, a, &captions));
+    PNB_TRY(pnb__encoder_open(&encoder, app->ctx, a->model, use, &app->err));
+    if (use != 0)
+        status = pnb__embed_run(app, &encoder, pictures, use == PNB__USE_TEXTS ? &captions : NULL,
+                                &opts, result);
+    else
+        status = pnb__embed_tensor(app, &encoder, a->tokens != NULL ? a->tokens : a->pixels,
+                                   a->tokens != NULL, &opts, result);
+done:
+    pnb__captions_reset(&captions);
+    pnb__pictures_free(pictures);
+    pnb__encoder_close(&encoder);
+    return status;
+}
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct embed_args *a = args;
+    int kinds = (a->images.n > 0) + (a->texts.n + a->text.n > 0) + (a->pixels != NULL) +
+                (a->tokens != NULL);
+    if (kinds != 1)
+        return pnb__usage(app, "%s of --images, --texts or --text, --pixels, --tokens is wanted",
+                          kinds == 0 ? "one" : "only one");
+    if (a->masked && (a->pixels != NULL || a->tokens != NULL))
+        return pnb__usage(app, "--masked needs --images or --texts");
+    pnb__embed_result result = {0};
+    pnb_status status = embed(app, a, &result);
+    if (status != PNB_OK)
+        return status;
+    if (result.n_truncated > 0)
+        pnb__warn(app, "%zu caption%s longer than the model's context and cut", result.n_truncated,
+                  result.n_truncated == 1 ? " was" : "s were");
+    pnb__result *r = pnb__result_create();
+    pnb__result_text(r, "out", "written", a->out);
+    pnb__result_int(r, "n_rows", "rows", (int64_t)result.n_rows);
+    pnb__result_int(r, "n_skipped", "skipped", (int64_t)app->n_skipped);
+    pnb__result_int(r, "n_truncated", "captions cut", (int64_t)result.n_truncated);
+    pnb__result_int(r, "n_continued", NULL, (int64_t)result.n_continued);
+    pnb__result_real(r, "seconds", "seconds", result.seconds, 2);
+    status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
+}
+
+const pnb__command pnb__cmd_embed = {
+    .name = "embed",
+    .summary = "turn pictures or captions into an embedding set",
+    .about = "Each row becomes a distribution: a unit mean and log-variances. Pictures that "
+             "cannot be read are named on standard error and left out, and the exit status is 3 "
+             "then. A run that was killed continues when the same command is given again.",
+    .examples = "penumbra embed --model model --images photos/ --out images.safetensors\n"
+                "penumbra embed --model model --texts captions.txt --out texts.safetensors\n"
+                "find . -name '*.jpg' | penumbra embed -m model --images - -o images.npy\n"
+                "penumbra embed --model model --text 'a red star' --out query.safetensors",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct embed_args),
+    .run = run};

@@ -1,0 +1,45 @@
+/* The program: streams, terminal and Ctrl-C of the process, handed to the frame in src/app. */
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "commands.h"
+
+/* The one piece of state a signal handler may touch. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const pnb__command *const commands[] = {&pnb__cmd_data,
+                                                   &pnb__cmd_tokenizer,
+                                                   &pnb__cmd_init,
+                                                   &pnb__cmd_info,
+                                                   &pnb__cmd_train,
+                                                   &pnb__cmd_embed,
+                                                   &pnb__cmd_eval,
+                                                   &pnb__cmd_search,
+                                                   &pnb__cmd_report,
+                                                   &pnb__cmd_bench,
+                                                   NULL};
+    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    pnb__program program = {.name = "penumbra",
+                            .summary = "pictures and captions as distributions",
+                            .commands = commands,
+                            .in = stdin,
+                            .out = stdout,
+                            .log = stderr,
+                            .is_tty = isatty(STDERR_FILENO) != 0 && terminal != NULL};
+    program.colour = program.is_tty && (no_colour == NULL || no_colour[0] == '\0');
+    /* A second Ctrl-C ends the process at once: the handler is taken back after the first. */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    program.interrupted = &interrupted;
+    return pnb__program_run(&program, argc, argv);
+}

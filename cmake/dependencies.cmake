@@ -1,0 +1,72 @@
+# Libraries from the system, as imported targets. `tools/install-deps` installs them on Debian.
+find_package(PkgConfig REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+pkg_check_modules(LAPACKE REQUIRED IMPORTED_TARGET lapacke)
+pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
+pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(FREETYPE IMPORTED_TARGET freetype2)
+pkg_check_modules(HARFBUZZ IMPORTED_TARGET harfbuzz)
+
+# Debian's `openblas` may be the pthread build, whose threads fight OpenMP's for the cores. The
+# OpenMP build lives in a folder of its own, also when the alternatives system prefers another one.
+find_library(PNB_OPENBLAS NAMES openblas
+             HINTS ${OPENBLAS_LIBRARY_DIRS}
+             PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp
+             NO_DEFAULT_PATH)
+find_path(PNB_OPENBLAS_INCLUDE NAMES cblas.h
+          HINTS ${OPENBLAS_INCLUDE_DIRS} /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)
+set(openmp_dir /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)
+if(EXISTS ${openmp_dir}/libopenblas.so)
+    set(PNB_OPENBLAS ${openmp_dir}/libopenblas.so CACHE FILEPATH "OpenBLAS, OpenMP build" FORCE)
+endif()
+if(NOT PNB_OPENBLAS OR NOT PNB_OPENBLAS_INCLUDE)
+    message(FATAL_ERROR "OpenBLAS was not found: apt-get install libopenblas-openmp-dev")
+endif()
+get_filename_component(PNB_OPENBLAS_DIR ${PNB_OPENBLAS} DIRECTORY)
+
+# The run path goes into every program as DT_RPATH, not DT_RUNPATH: only DT_RPATH is also used for
+# the libraries that liblapacke asks for, so one OpenBLAS ends up in the process, the OpenMP one.
+set(CMAKE_INSTALL_RPATH ${PNB_OPENBLAS_DIR})
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON) # the other way pads it, and an empty part means "here"
+set(PNB_RPATH_FLAGS -Wl,--disable-new-dtags)
+add_link_options(${PNB_RPATH_FLAGS})
+
+if(NOT CMAKE_CROSSCOMPILING AND NOT PNB_OPENBLAS_IS_OPENMP STREQUAL PNB_OPENBLAS)
+    set(probe ${CMAKE_BINARY_DIR}/probe_openblas.c)
+    file(WRITE ${probe} "int openblas_get_parallel(void);\n"
+                        "int main(void) { return openblas_get_parallel() == 2 ? 0 : 1; }\n")
+    try_run(probe_exit probe_compiles ${CMAKE_BINARY_DIR}/probe_openblas ${probe}
+            LINK_OPTIONS -Wl,-rpath,${PNB_OPENBLAS_DIR} LINK_LIBRARIES ${PNB_OPENBLAS})
+    if(NOT probe_compiles OR NOT probe_exit EQUAL 0)
+        message(FATAL_ERROR "${PNB_OPENBLAS} is not the OpenMP build of OpenBLAS (its own threads "
+                            "would fight ours): apt-get install libopenblas-openmp-dev")
+    endif()
+    set(PNB_OPENBLAS_IS_OPENMP ${PNB_OPENBLAS} CACHE INTERNAL "library that passed the check")
+endif()
+
+if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND NOT PNB_SANITIZE AND NOT PNB_TSAN AND NOT PNB_FUZZ)
+    message(STATUS "Clang brings its own OpenMP runtime beside OpenBLAS's: fine for checking, "
+                   "but build with GCC for speed")
+endif()
+
+add_library(pnb_blas INTERFACE)
+target_include_directories(pnb_blas SYSTEM INTERFACE ${PNB_OPENBLAS_INCLUDE})
+target_link_libraries(pnb_blas INTERFACE PkgConfig::LAPACKE ${PNB_OPENBLAS})
+
+add_library(pnb_media INTERFACE)
+target_link_libraries(pnb_media INTERFACE PkgConfig::JPEG PkgConfig::SPNG PkgConfig::WEBP
+                      PkgConfig::ZLIB PkgConfig::JANSSON PkgConfig::UTF8PROC)
+
+add_library(pnb_fonts INTERFACE)
+if(FREETYPE_FOUND AND HARFBUZZ_FOUND)
+    target_link_libraries(pnb_fonts INTERFACE PkgConfig::FREETYPE PkgConfig::HARFBUZZ)
+    target_compile_definitions(pnb_fonts INTERFACE PNB_HAVE_FREETYPE)
+else()
+    message(STATUS "freetype2 or harfbuzz missing: built without `penumbra data emoji`")
+endif()

@@ -1,0 +1,61 @@
+# Compiler flags, the same for every target.
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, or Debug" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g -DNDEBUG")
+if(PNB_SANITIZE OR PNB_TSAN)
+    # Assertions on, code fast enough to run every test, line numbers but no variables (link time).
+    set(CMAKE_C_FLAGS_RELEASE "-O1 -g1 -fno-omit-frame-pointer")
+endif()
+
+add_compile_definitions(_GNU_SOURCE)
+add_compile_options(-fno-math-errno)
+
+# a*b+c is not fused behind our back: base (random numbers), the reference kernels, losses and
+# measures give the same bits on x86-64 and on aarch64, with GCC and with Clang. Only the fast
+# kernels, whose results are compared with a tolerance, opt out (rooms.cmake).
+add_compile_options(-ffp-contract=off)
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
+                    -Wmissing-prototypes)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # Cutting a long text to its buffer is what we use snprintf for.
+    add_compile_options(-Wno-format-truncation -fno-semantic-interposition)
+endif()
+if(PNB_WERROR)
+    add_compile_options(-Werror)
+endif()
+
+if(PNB_FAULTS)
+    add_compile_definitions(PNB_FAULTS)
+endif()
+if(PNB_SANITIZE AND PNB_TSAN)
+    message(FATAL_ERROR "PNB_SANITIZE and PNB_TSAN cannot be combined; choose one")
+endif()
+if(PNB_SANITIZE)
+    set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+endif()
+if(PNB_TSAN)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "PNB_TSAN needs Clang (CC=clang): GCC's libgomp is not instrumented and "
+                            "every parallel loop would be reported as a race")
+    endif()
+    set(sanitizers -fsanitize=thread)
+endif()
+if(PNB_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "PNB_FUZZ needs Clang (CC=clang): libFuzzer is part of it")
+    endif()
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(sanitizers)
+    add_compile_options(${sanitizers})
+    add_link_options(${sanitizers})
+endif()

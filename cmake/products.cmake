@@ -1,0 +1,57 @@
+# What is built from the rooms: libpenumbra, the program, the golden runner, the benches.
+set(library_rooms ${PNB_ROOMS})
+list(REMOVE_ITEM library_rooms app)
+foreach(room IN LISTS library_rooms)
+    get_target_property(type pnb_room_${room} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+        list(APPEND library_objects $<TARGET_OBJECTS:pnb_room_${room}>)
+    endif()
+endforeach()
+set(library_links OpenMP::OpenMP_C pnb_blas pnb_media pnb_fonts m)
+
+# Exported: pnb_<letter>..., the public API; pnb__..., shared between our files, stays inside.
+set(version_script ${CMAKE_BINARY_DIR}/penumbra.map)
+file(CONFIGURE OUTPUT ${version_script}
+     CONTENT "PENUMBRA_${PROJECT_VERSION_MAJOR} {\n  global: pnb_[a-z]*;\n  local: *;\n};\n")
+
+add_library(penumbra_static STATIC ${library_objects})
+add_library(penumbra_shared SHARED ${library_objects})
+foreach(library penumbra_static penumbra_shared)
+    set_target_properties(${library} PROPERTIES OUTPUT_NAME penumbra LINKER_LANGUAGE C)
+    target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endforeach()
+target_link_libraries(penumbra_shared PRIVATE ${library_links})
+target_link_options(penumbra_shared PRIVATE -Wl,--version-script=${version_script})
+set_target_properties(penumbra_shared PROPERTIES VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${version_script})
+
+if(PNB_SANITIZE OR PNB_TSAN OR PNB_FUZZ)
+    set_target_properties(penumbra_static penumbra_shared PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
+
+file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
+if(cli_sources)
+    add_executable(penumbra ${cli_sources})
+    target_link_libraries(penumbra PRIVATE ${PNB_UP_TO_app})
+    set_target_properties(penumbra PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endif()
+
+file(GLOB golden_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*.c)
+if(golden_sources)
+    add_executable(golden ${golden_sources})
+    target_link_libraries(golden PRIVATE ${PNB_UP_TO_app})
+    set_target_properties(golden PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endif()
+
+# bench/<name>.c -> build/bench/<name>, built by `make bench` only.
+add_custom_target(bench_programs)
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.c)
+foreach(source IN LISTS bench_sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(bench_${name} PRIVATE ${PNB_UP_TO_app})
+    set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name}
+                          RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+    add_dependencies(bench_programs bench_${name})
+endforeach()

@@ -1,0 +1,67 @@
+# One static library per room. A room sees headers of its own folder and of lower rows;
+# cmake/check_layers.cmake enforces that, this file gives the link order.
+#
+# Rows, lowest first; rooms of one row do not know each other.
+set(PNB_ROWS "base" "kernels" "tensor" "io prob" "nn index" "models" "data" "train" "adapt eval" "app")
+
+# Libraries from outside that a room may use, beside those of the rooms below it.
+set(PNB_EXTERN_base OpenMP::OpenMP_C m)
+set(PNB_EXTERN_kernels pnb_blas)
+set(PNB_EXTERN_io pnb_media)
+set(PNB_EXTERN_data pnb_fonts)
+
+# Adds flags to the kernels of one instruction set; the table picks at run time what the CPU has.
+function(pnb_kernel_flags)
+    foreach(source IN LISTS ARGN)
+        if(NOT source MATCHES "/kernels/cpu/")
+            continue()
+        endif()
+        set(flags -ffp-contract=fast)
+        if(source MATCHES "_avx2\\.c$")
+            list(APPEND flags -mavx2 -mfma -mf16c)
+        elseif(source MATCHES "_avx512\\.c$")
+            list(APPEND flags -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512vl -mavx512dq)
+        endif()
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags}")
+    endforeach()
+endfunction()
+
+# pnb_room_<name>: static library, or an interface library while the folder holds no source.
+function(pnb_add_room name lower_rooms)
+    set(target pnb_room_${name})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
+    if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        list(FILTER sources EXCLUDE REGEX "_avx(2|512)\\.c$")
+    endif()
+    if(sources)
+        pnb_kernel_flags(${sources})
+        add_library(${target} STATIC ${sources})
+        set(scope PUBLIC)
+    else()
+        add_library(${target} INTERFACE)
+        set(scope INTERFACE)
+    endif()
+    target_include_directories(${target} ${scope} ${PROJECT_SOURCE_DIR}/include
+                               ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${target} ${scope} ${lower_rooms} ${PNB_EXTERN_${name}})
+endfunction()
+
+# PNB_UP_TO_<room>: link list of the room, its row and everything below, highest first.
+set(lower "")
+foreach(row IN LISTS PNB_ROWS)
+    string(REPLACE " " ";" rooms "${row}")
+    set(row_targets "")
+    foreach(room IN LISTS rooms)
+        pnb_add_room(${room} "${lower}")
+        list(APPEND row_targets pnb_room_${room})
+    endforeach()
+    list(PREPEND lower ${row_targets})
+    foreach(room IN LISTS rooms)
+        set(PNB_UP_TO_${room} ${lower})
+    endforeach()
+    list(APPEND PNB_ROOMS ${rooms})
+endforeach()
+if(TARGET pnb_room_base)
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/ctx.c APPEND PROPERTY COMPILE_DEFINITIONS
+                 PNB_VERSION="${PROJECT_VERSION}")
+endif()

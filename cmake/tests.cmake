@@ -1,0 +1,88 @@
+# Everything CTest runs. Names: <room>_<topic>, fuzz_<topic>, cli_<name>, meta_<name>.
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+
+# ASan's options are in src/base/alloc.c, so that a program started by hand has them too.
+set(PNB_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1")
+
+function(pnb_register_test name)
+    add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${PNB_TEST_ENVIRONMENT}")
+endfunction()
+
+# tests/<room>/<topic>.c: one program each, linked with its row and everything below.
+foreach(room IN LISTS PNB_ROOMS)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${room}/*.c)
+    foreach(source IN LISTS sources)
+        get_filename_component(topic ${source} NAME_WE)
+        set(target test_${room}_${topic})
+        add_executable(${target} ${source})
+        target_link_libraries(${target} PRIVATE ${PNB_UP_TO_${room}} PkgConfig::CMOCKA)
+        target_compile_definitions(${target} PRIVATE PNB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+        set_target_properties(${target} PROPERTIES
+                              RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${room})
+        pnb_register_test(${room}_${topic} $<TARGET_FILE:${target}>)
+    endforeach()
+endforeach()
+
+# The lowest link list that holds what a fuzz target includes: parsers live in io, configurations in
+# models, data sets in data. Keeps a parser's target buildable while higher rooms are being changed.
+function(pnb_fuzz_links source out)
+    file(STRINGS ${source} includes REGEX "^#include \"")
+    set(room io)
+    foreach(higher models data train app)
+        if(includes MATCHES "\"${higher}/" OR includes MATCHES "penumbra/(${PNB_HEADERS_${higher}})\\.h")
+            set(room ${higher})
+        endif()
+    endforeach()
+    set(${out} ${PNB_UP_TO_${room}} PARENT_SCOPE)
+endfunction()
+set(PNB_HEADERS_models "model")
+set(PNB_HEADERS_data "dataset|synth")
+set(PNB_HEADERS_train "train|loss|optim")
+set(PNB_HEADERS_app "penumbra|eval")
+
+# tests/fuzz/fuzz_<topic>.c: its corpus as an ordinary test, and with PNB_FUZZ a libFuzzer program.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
+foreach(source IN LISTS fuzz_sources)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "" topic ${name})
+    pnb_fuzz_links(${source} links)
+    add_executable(replay_${topic} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay/replay.c)
+    target_link_libraries(replay_${topic} PRIVATE ${links})
+    pnb_register_test(fuzz_${topic} $<TARGET_FILE:replay_${topic}>
+                      ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${topic})
+    if(PNB_FUZZ)
+        add_executable(${name} ${source})
+        target_link_libraries(${name} PRIVATE ${links})
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        set_target_properties(${name} PROPERTIES
+                              RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    endif()
+endforeach()
+
+# tests/golden/**/case.json: each case is a test of the golden runner.
+if(TARGET golden)
+    file(GLOB_RECURSE cases CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/case.json)
+    foreach(case IN LISTS cases)
+        get_filename_component(dir ${case} DIRECTORY)
+        file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/tests/golden ${dir})
+        string(REPLACE "/" "_" name ${name})
+        pnb_register_test(golden_${name} $<TARGET_FILE:golden> ${dir})
+    endforeach()
+endif()
+
+# tests/cli/<name>.sh: PENUMBRA is the program, PNB_SOURCE_DIR the sources; exit 77 is a skip.
+file(GLOB cli_scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*.sh)
+if(TARGET penumbra)
+    foreach(script IN LISTS cli_scripts)
+        get_filename_component(name ${script} NAME_WE)
+        pnb_register_test(cli_${name} bash ${script})
+        set_property(TEST cli_${name} APPEND PROPERTY ENVIRONMENT
+                     PENUMBRA=$<TARGET_FILE:penumbra> PNB_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+        set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77)
+    endforeach()
+endif()
+
+if(PNB_META_TESTS AND EXISTS ${PROJECT_SOURCE_DIR}/cmake/meta_tests.cmake)
+    include(meta_tests)
+endif()

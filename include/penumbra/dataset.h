@@ -1,0 +1,213 @@
+/* Image-caption data sets on disk, augmentation, and the loader that turns them into batches.
+ *
+ * A data set is opened from the string a user gives to --train-data; samples are then reached by
+ * index. Tar shards are scanned once for byte positions and read through a file map. The loader
+ * decodes, augments and tokenises on its own threads and can be stopped and continued at any batch
+ * with the same bits, whatever the number of its workers. */
+#ifndef PENUMBRA_DATASET_H
+#define PENUMBRA_DATASET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/ctx.h"
+#include "penumbra/error.h"
+#include "penumbra/image.h"
+#include "penumbra/tokenizer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- data sets ---------------------------------------------------------------------------- */
+
+typedef enum pnb_dataset_kind {
+    PNB_DATASET_AUTO,  /* by the name: *.tar, *.csv / *.tsv, *.jsonl, a folder */
+    PNB_DATASET_TAR,   /* webdataset shards */
+    PNB_DATASET_CSV,   /* a table with a column of picture paths and one of captions */
+    PNB_DATASET_DIR,   /* a folder of pictures, searched below; x.txt / x.json beside x.png */
+    PNB_DATASET_JSONL, /* one {"image" or "filepath", "caption" | "captions", ...} a line */
+    PNB_N_DATASET_KINDS
+} pnb_dataset_kind;
+
+typedef struct pnb_dataset_opts {
+    pnb_dataset_kind kind;
+    char csv_separator;          /* 0: TAB if the header line has one, else a comma */
+    const char *csv_img_key;     /* NULL: "filepath" */
+    const char *csv_caption_key; /* NULL: "title" */
+    const char *image_key;       /* tar suffixes, ';' between; NULL: "jpg;png;jpeg;webp;0.jpg" */
+    bool allow_no_caption;       /* keep pictures that have no caption (embedding, not training) */
+    bool class_captions;         /* folder without sidecars: the folder's name is the caption */
+} pnb_dataset_opts;
+
+/* AUTO, the defaults above, samples without a caption are dropped. */
+pnb_dataset_opts pnb_dataset_opts_default(void);
+
+typedef struct pnb_dataset pnb_dataset; /* read-only after opening: any threads may share it */
+
+/* Opens a data set.
+ *   spec = SOURCE [ "::" SOURCE ]...   brace globs "{00000..00012}" and "{a,b}" and, for files,
+ * *?[] A folder that holds *.tar files is read as those shards in name order. Errors  NOT_FOUND (a
+ * source, or no sample at all), FORMAT (a table without its columns, a tar whose first header is no
+ * tar), IO, ARG, NOMEM. A tar that ends early keeps the samples before the damage and is reported
+ * by pnb_dataset_n_warnings. */
+pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_dataset_opts *opts,
+                            pnb_error *err);
+void pnb_dataset_free(pnb_dataset *ds); /* NULL is fine */
+
+size_t pnb_dataset_size(const pnb_dataset *ds);
+pnb_dataset_kind pnb_dataset_get_kind(const pnb_dataset *ds);
+
+/* What opening left out or found damaged, one sentence each. */
+size_t pnb_dataset_n_warnings(const pnb_dataset *ds);
+const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i);
+
+/* One sample. Everything is owned by the sample (or by the data set's file map) and valid until
+ * pnb_sample_reset; start from `pnb_sample s = {0};`. */
+typedef struct pnb_sample {
+    const char *key;        /* basename in the tar, or path below the folder or as in the table */
+    const char *image_path; /* file of the picture; NULL when it lies in a tar */
+    const unsigned char *image_bytes; /* encoded bytes in the map; NULL when image_path is set */
+    size_t n_image_bytes;
+    size_t n_captions;
+    const char *const *captions;         /* UTF-8, checked */
+    const int *levels;                   /* per caption, -1 unknown */
+    const char *name, *group, *subgroup; /* NULL when the sample has none */
+    const char *json;                    /* the whole record as text, NULL when there is none */
+    void *memory;                        /* internal */
+} pnb_sample;
+
+/* Reads the record of sample i (no picture is decoded).
+ * Errors  ARG (i out of range), FORMAT (bad JSON, invalid UTF-8, no caption), IO, NOMEM */
+pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err);
+void pnb_sample_reset(pnb_sample *s);
+
+/* Decodes the picture of sample i to RGB. Free with pnb_image_free.
+ * Errors  ARG, FORMAT (corrupt), NOT_FOUND (the file has vanished), LIMIT, IO, NOMEM */
+pnb_status pnb_dataset_image(const pnb_dataset *ds, size_t i, pnb_image *out, pnb_error *err);
+
+/* ---- augmentation ------------------------------------------------------------------------- */
+
+/* Every number is drawn from (seed, epoch, sample index), so it does not depend on workers.
+ * The picture is read once, by one bilinear warp into the training size (with several taps a pixel
+ * where it shrinks), then the colour changes follow in the order of the fields. */
+typedef struct pnb_augment {
+    bool enabled;         /* false: preprocess only, as in evaluation */
+    bool crop;            /* random resized crop: area share and aspect ratio below */
+    double crop_scale[2]; /* (0.8, 1) */
+    double crop_ratio[2]; /* (3/4, 4/3) */
+    double zoom[2];       /* size factor of the content, uniform in log; (1, 1) is none */
+    double shift;         /* +- share of the width and of the height */
+    double rotate;        /* +- radians */
+    double flip;          /* probability of a left-right flip */
+    double gain;          /* +- share per colour channel */
+    double jitter[4];     /* brightness, contrast, saturation, hue; +- */
+    double jitter_p;      /* probability of the four above */
+    double grey_p;        /* probability of losing all colour */
+    const char *const *no_flip_groups; /* samples of these groups are never flipped; may be NULL */
+    size_t n_no_flip_groups;
+} pnb_augment;
+
+pnb_augment pnb_augment_none(void);
+/* Published recipe: crop (0.8, 1), jitter (0.32, 0.32, 0.32, 0.08) with 0.8, grey with 0.2. */
+pnb_augment pnb_augment_published(void);
+/* Small runs: zoom 0.85-1.25, shift 12.5%, rotation 0.2, flip 0.5 except in "Symbols", "Flags" and
+ * "shapes", gain 15%. */
+pnb_augment pnb_augment_small(void);
+/* Keeps the values, never flips. */
+void pnb_augment_no_flip(pnb_augment *a);
+
+/* Augments one picture: out[c][y][x] = (value/255 - mean[c]) / std[c] at pp's size. With `enabled`
+ * false this is pnb_preprocess_apply. `group` may be NULL.
+ * Errors  ARG (a range upside down, a probability outside 0..1), and those of preprocess */
+pnb_status pnb_augment_apply(const pnb_augment *a, const pnb_preprocess *pp, const pnb_image *image,
+                             const char *group, const uint64_t seed_epoch_sample[3], float *out,
+                             pnb_error *err);
+
+/* ---- loader ------------------------------------------------------------------------------- */
+
+typedef enum pnb_caption_choice {
+    PNB_CAPTION_LEVEL,      /* a level uniformly among those present, then a caption of it */
+    PNB_CAPTION_ANY,        /* any caption uniformly */
+    PNB_CAPTION_FIRST,      /* the first one, always */
+    PNB_CAPTION_ALL_LEVELS, /* one caption of each level 0..3: four texts a picture */
+    PNB_N_CAPTION_CHOICES
+} pnb_caption_choice;
+
+typedef struct pnb_loader_opts {
+    size_t batch_size;
+    uint64_t seed;
+    bool shuffle;
+    bool drop_last;     /* leave out the short batch at the end of an epoch */
+    size_t n_epochs;    /* 0: without end */
+    int n_workers;      /* threads that prepare batches; 0: prepare in pnb_loader_next itself */
+    int n_prefetch;     /* batches prepared ahead, at least 1 */
+    size_t cache_bytes; /* decoded pictures are kept while they fit; 0: no cache */
+    pnb_preprocess preprocess;
+    pnb_augment augment;
+    const pnb_tokenizer *tokenizer; /* NULL: no tokens; must outlive the loader */
+    int context_length;
+    pnb_caption_choice captions;
+    int level;                    /* with LEVEL: only this level where a sample has it; -1: all */
+    double template_share;        /* probability that a caption goes into one of `templates` */
+    const char *const *templates; /* "a picture of {}" or "{c}"; must outlive the loader */
+    size_t n_templates;
+} pnb_loader_opts;
+
+/* Batch 128, seed 0, shuffled, drop_last, endless, 1 worker, 4 ahead, 512 MiB of cache, no
+ * augmentation, no tokenizer, context 64, LEVEL, no templates. */
+pnb_loader_opts pnb_loader_opts_default(void);
+
+/* A batch belongs to the loader and is valid until the next call of pnb_loader_next or _free. */
+typedef struct pnb_batch {
+    uint64_t epoch, index; /* index of the batch within its epoch */
+    size_t n;              /* pictures */
+    size_t n_texts;        /* n, or 4 n with ALL_LEVELS: text row t belongs to picture t / 4 */
+    int width, height, context_length;
+    const float *pixels;      /* (n, 3, height, width) */
+    const int32_t *tokens;    /* (n_texts, context_length); NULL without a tokenizer */
+    const int32_t *levels;    /* (n_texts), -1 unknown */
+    const int64_t *samples;   /* (n) index in the data set */
+    const char *const *texts; /* (n_texts) the captions as they were tokenised */
+    size_t n_truncated;       /* captions longer than the context */
+    size_t n_replaced;        /* samples that could not be read; see pnb_loader_skipped */
+} pnb_batch;
+
+/* The next batch to come: all that is needed to continue. */
+typedef struct pnb_loader_position {
+    uint64_t epoch, batch;
+} pnb_loader_position;
+
+typedef struct pnb_loader pnb_loader;
+
+/* Starts the workers. `ds` must outlive the loader.
+ * Errors  ARG, SHAPE (fewer samples than a batch with drop_last), NOT_FOUND (empty), NOMEM */
+pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_loader_opts *opts,
+                             pnb_error *err);
+void pnb_loader_free(pnb_loader *loader); /* stops and joins the workers; NULL is fine */
+
+size_t pnb_loader_batches_per_epoch(const pnb_loader *loader);
+
+/* Hands out the next batch; *out is NULL with status OK once n_epochs are done. One consumer
+ * thread. A sample that cannot be read is replaced by another one drawn from (seed, epoch, place);
+ * an epoch fails only when 64 draws in a row cannot be read. Order   f(seed, epoch): the same for
+ * any number of workers, interrupted or not Errors  those of reading a sample (after 64 draws),
+ * NOMEM */
+pnb_status pnb_loader_next(pnb_loader *loader, const pnb_batch **out, pnb_error *err);
+
+pnb_loader_position pnb_loader_get_position(const pnb_loader *loader);
+/* Continues as if `position.batch` batches of `position.epoch` had been handed out.
+ * Errors  ARG (batch beyond the end of an epoch) */
+pnb_status pnb_loader_set_position(pnb_loader *loader, pnb_loader_position position,
+                                   pnb_error *err);
+
+/* Samples that could not be read in the batches handed out so far, each once, in order. */
+size_t pnb_loader_n_skipped(const pnb_loader *loader);
+/* Index of the i-th one and why; the text lives as long as the loader. */
+int64_t pnb_loader_skipped(const pnb_loader *loader, size_t i, const char **why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

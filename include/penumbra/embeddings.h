@@ -1,0 +1,139 @@
+/* The embedding set: N rows of width D of one family of distributions, with names for the rows.
+ *
+ * Encoders and adapters make sets; search, evaluation, filtering and plots read them. On disk a set
+ * is `x.safetensors` (arrays below, f32, with metadata) beside `x.ids.jsonl`, one JSON object a
+ * row. */
+#ifndef PENUMBRA_EMBEDDINGS_H
+#define PENUMBRA_EMBEDDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(enum name, name on disk, per-row parameters beside the mean) */
+#define PNB_FAMILY_LIST(X)                                                                         \
+    X(POINT, "point", "no parameter")                                                              \
+    X(GAUSSIAN_DIAG, "gaussian_diag", "log_var (N,D), natural log of the variance")                \
+    X(VMF, "vmf", "kappa (N), concentration >= 0")                                                 \
+    X(POWER_SPHERICAL, "power_spherical", "kappa (N), concentration >= 0")                         \
+    X(GEN_GAUSSIAN, "gen_gaussian", "inv_alpha (N,D) > 0 and beta (N,D) > 0")
+
+typedef enum pnb_family {
+#define PNB_FAMILY_ENUM(name, text, parameters) PNB_##name,
+    PNB_FAMILY_LIST(PNB_FAMILY_ENUM)
+#undef PNB_FAMILY_ENUM
+        PNB_N_FAMILIES
+} pnb_family;
+
+const char *pnb_family_name(pnb_family family); /* "UNKNOWN" outside the list, never NULL */
+bool pnb_family_from_name(pnb_family *out, const char *name);
+
+/* Where a set comes from. Empty strings mean unknown. */
+typedef struct pnb_embeddings_info {
+    char modality[16]; /* "image", "text" */
+    char model[128];
+    char weights_sha256[65];
+    char preprocess[256];
+    uint64_t seed;
+    double logit_scale, logit_bias; /* exp'ed scale a and bias b of the model; NaN when unknown */
+} pnb_embeddings_info;
+
+/* Fields may be read and written; pointers come from and go back to this library (create, free and
+ * the setters below). Arrays of the wrong family are NULL. */
+typedef struct pnb_embeddings {
+    pnb_family family;
+    size_t n, dim;
+    float *mean;      /* (n, dim) */
+    float *log_var;   /* (n, dim), gaussian_diag */
+    float *kappa;     /* (n), vmf and power_spherical */
+    float *inv_alpha; /* (n, dim), gen_gaussian */
+    float *beta;      /* (n, dim), gen_gaussian */
+    char **ids;       /* per row; the array or an entry may be NULL */
+    char **paths;     /* file the row was made from */
+    char **texts;     /* caption the row was made from */
+    char **extras;    /* JSON object text with further fields of the row */
+    pnb_embeddings_info info;
+} pnb_embeddings;
+
+/* Allocates a set whose arrays are zero, whose names are NULL and whose info is unknown.
+ * Errors  ARG (n or dim 0, unknown family), NOMEM (also when the size overflows) */
+pnb_status pnb_embeddings_create(pnb_embeddings **out, pnb_family family, size_t n, size_t dim,
+                                 pnb_error *err);
+void pnb_embeddings_free(pnb_embeddings *e); /* NULL is fine */
+
+/* Names row `row`; copies the strings, replacing what was there. NULL leaves that name unset.
+ * `extra` is a JSON object (`{"url":"..."}`) whose fields the row carries along.
+ * Errors  ARG (row past the end, not UTF-8, extra not a JSON object), NOMEM */
+pnb_status pnb_embeddings_set_id(pnb_embeddings *e, size_t row, const char *id, pnb_error *err);
+pnb_status pnb_embeddings_set_path(pnb_embeddings *e, size_t row, const char *path, pnb_error *err);
+pnb_status pnb_embeddings_set_text(pnb_embeddings *e, size_t row, const char *text, pnb_error *err);
+pnb_status pnb_embeddings_set_extra(pnb_embeddings *e, size_t row, const char *extra,
+                                    pnb_error *err);
+
+typedef struct pnb_embeddings_load_opts {
+    bool allow_non_finite;  /* accept NaN and infinity, and parameters outside their range */
+    bool allow_missing_ids; /* accept a set without its .ids.jsonl; ids is NULL then */
+} pnb_embeddings_load_opts;
+pnb_embeddings_load_opts pnb_embeddings_load_opts_default(void); /* all false */
+
+/* Reads a set; `path` names the safetensors file. Arrays may be F32, F64, F16 or BF16. A file
+ * without metadata is read by the arrays it has: mean alone is a point set, mean with log_var a
+ * gaussian_diag. Free with pnb_embeddings_free. Errors  as pnb_safetensors_open; SHAPE (arrays,
+ * width or number of ids disagree), NUMERIC (first bad value named), FORMAT (ids file broken or of
+ * another set) */
+pnb_status pnb_embeddings_load(pnb_embeddings **out, const char *path, pnb_error *err);
+pnb_status pnb_embeddings_load_with(pnb_embeddings **out, const char *path,
+                                    const pnb_embeddings_load_opts *opts, pnb_error *err);
+
+/* Writes both files; each appears whole or not at all, and a set torn by a crash between the two is
+ * refused when loaded. Rows without an id get their row number. `path` must end in ".safetensors".
+ * Errors  ARG, NUMERIC (not finite or out of range), IO, NOMEM */
+pnb_status pnb_embeddings_save(const pnb_embeddings *e, const char *path, pnb_error *err);
+
+/* Writes one set from the files of its parts, in order, holding one part in memory at a time; how a
+ * long job that saved parts ends, or one that was interrupted goes on. The parts stay.
+ * Errors  as load, concat and save */
+pnb_status pnb_embeddings_merge(const char *path, const char *const *part_paths, size_t n_parts,
+                                pnb_error *err);
+
+/* For other tools: `x.npy` with sidecars `x_logvar.npy`, `x_kappa.npy`, `x_invalpha.npy`,
+ * `x_beta.npy` and `x.ids.jsonl`; or one JSON object a row with all arrays inside (9 digits: exact
+ * for f32). */
+pnb_status pnb_embeddings_save_npy(const pnb_embeddings *e, const char *path, pnb_error *err);
+pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, pnb_error *err);
+
+/* Reads a 2-D .npy as means, with `x_logvar.npy` or `x_var.npy` (its log is taken) beside it as a
+ * gaussian_diag, with `x_kappa.npy` as a vmf; ids from `x.ids.jsonl` if there. Info is unknown. */
+pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_error *err);
+
+/* A new set of the given rows, in that order, repeats allowed.
+ * Errors  ARG (n_rows 0, row past the end), NOMEM */
+pnb_status pnb_embeddings_select(pnb_embeddings **out, const pnb_embeddings *e, const size_t *rows,
+                                 size_t n_rows, pnb_error *err);
+
+/* A new set of all rows of the given ones, info from the first. Refuses sets of different family,
+ * width, weights, modality or preprocessing.
+ * Errors  ARG, SHAPE, NOMEM */
+pnb_status pnb_embeddings_concat(pnb_embeddings **out, const pnb_embeddings *const *sets,
+                                 size_t n_sets, pnb_error *err);
+
+/* PNB_OK when rows of `a` may be compared with rows of `b`: same width, and not known to come from
+ * different weights. Say yes only through this, so that sets are never mixed silently.
+ * Errors  SHAPE (width), ARG (weights) */
+pnb_status pnb_embeddings_check_mix(const pnb_embeddings *a, const pnb_embeddings *b,
+                                    pnb_error *err);
+
+/* Checks every number: finite, kappa >= 0, inv_alpha and beta > 0; the text names row and column.
+ * Errors  NUMERIC */
+pnb_status pnb_embeddings_check_values(const pnb_embeddings *e, pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* Status codes and the error record every fallible call fills.
+ *
+ * A function that can fail returns pnb_status and takes a `pnb_error *` last. The record is the
+ * caller's and may be NULL. The first error wins: a record that already holds one is not changed. */
+#ifndef PENUMBRA_ERROR_H
+#define PENUMBRA_ERROR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(name, sentence): the one list behind the enum, the names and the sentences. */
+#define PNB_STATUS_LIST(X)                                                                         \
+    X(OK, "success")                                                                               \
+    X(ARG, "an argument is outside its documented range")                                          \
+    X(SHAPE, "shapes or sizes do not fit together")                                                \
+    X(DTYPE, "the data type is not accepted here")                                                 \
+    X(NUMERIC, "a value is not finite or a computation has no result")                             \
+    X(NOMEM, "out of memory")                                                                      \
+    X(IO, "reading or writing failed")                                                             \
+    X(FORMAT, "the bytes are not what the format requires")                                        \
+    X(NOT_FOUND, "something named does not exist")                                                 \
+    X(EXISTS, "the target already exists")                                                         \
+    X(BUSY, "another process holds the resource")                                                  \
+    X(LIMIT, "a safety limit was exceeded")                                                        \
+    X(UNSUPPORTED, "valid, but not supported by this build")                                       \
+    X(INTERRUPTED, "stopped on request")
+
+typedef enum pnb_status {
+#define PNB_STATUS_ENUM(name, sentence) PNB_##name,
+    PNB_STATUS_LIST(PNB_STATUS_ENUM)
+#undef PNB_STATUS_ENUM
+        PNB_N_STATUS
+} pnb_status;
+
+typedef struct pnb_error {
+    pnb_status status; /* PNB_OK while nothing failed */
+    char text[512];    /* what was found, what was wanted, what to do; always terminated */
+} pnb_error;
+
+/* An empty record: `pnb_error err = PNB_ERROR_INIT;` */
+#define PNB_ERROR_INIT                                                                             \
+    {                                                                                              \
+        PNB_OK, ""                                                                                 \
+    }
+
+/* Short name ("SHAPE") and one-sentence meaning; never NULL, "UNKNOWN" outside the list. */
+const char *pnb_status_name(pnb_status status);
+const char *pnb_status_sentence(pnb_status status);
+
+/* Empties a record so that it can be used again; NULL is fine. */
+void pnb_error_reset(pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

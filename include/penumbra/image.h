@@ -1,0 +1,165 @@
+/* Pictures: decode, resize exactly as Pillow does, crop, normalise for an encoder, write PNG.
+ *
+ * Embeddings depend on the pixels to the last bit of the resampler, so every step here follows
+ * Pillow and torchvision; see docs/formats.md#images for the two orders of "convert to RGB". */
+#ifndef PENUMBRA_IMAGE_H
+#define PENUMBRA_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the channels mean. PLAIN is told by their number: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA.
+ * The others appear only when a picture was decoded with `native`. */
+typedef enum pnb_image_mode {
+    PNB_IMAGE_PLAIN,
+    PNB_IMAGE_PALETTE, /* 1 channel, indices into `palette` */
+    PNB_IMAGE_BILEVEL, /* 1 channel, 0 or 255: Pillow's mode "1" */
+    PNB_IMAGE_CMYK     /* 4 channels, 255 = full ink */
+} pnb_image_mode;
+
+/* All zero is an empty picture. */
+typedef struct pnb_image {
+    int width, height;
+    int channels;          /* 3 after a plain decode; 1, 2 or 4 only when asked for */
+    unsigned char *pixels; /* height x width x channels, 8 bit, no row padding */
+    pnb_image_mode mode;
+    unsigned char *palette; /* PALETTE only: 256 x 3 */
+} pnb_image;
+
+#define PNB_IMAGE_MAX_PIXELS ((int64_t)1 << 28)
+
+typedef struct pnb_image_opts {
+    int64_t max_pixels; /* larger claims are refused before anything is allocated */
+    bool keep_alpha;    /* pictures with alpha come as 4 channels */
+    bool native;        /* keep the file's own mode (grey, palette, CMYK, ...) as Pillow's open() */
+    bool exif;          /* turn as the EXIF orientation says; CLIP pipelines do not */
+} pnb_image_opts;
+
+/* max_pixels = PNB_IMAGE_MAX_PIXELS, RGB, EXIF ignored. */
+pnb_image_opts pnb_image_opts_default(void);
+
+/* Decodes JPEG, PNG or WebP, told by content. RGB as Pillow's convert("RGB"): alpha is dropped, not
+ * composited; 16-bit grey saturates at 255; 16-bit colour keeps its high byte; CMYK by the naive
+ * formula. `opts` may be NULL. On failure *out is empty.
+ * Errors  FORMAT (unknown, damaged, truncated), LIMIT (too many pixels), UNSUPPORTED, NOMEM */
+pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
+                            const pnb_image_opts *opts, pnb_error *err);
+
+/* pnb_image_decode on a file. Errors  also NOT_FOUND, IO */
+pnb_status pnb_image_load(pnb_image *out, const char *path, const pnb_image_opts *opts,
+                          pnb_error *err);
+
+/* Allocates pixels, zeroed, mode PLAIN. Errors  ARG (sizes < 1, channels outside 1..4), NOMEM */
+pnb_status pnb_image_create(pnb_image *out, int width, int height, int channels, pnb_error *err);
+
+/* Frees the pixels and empties the record; NULL and an empty record are fine. */
+void pnb_image_free(pnb_image *image);
+
+/* As Pillow's convert("RGB") on any mode. Errors  ARG, NOMEM */
+pnb_status pnb_image_to_rgb(pnb_image *out, const pnb_image *in, pnb_error *err);
+
+typedef enum pnb_filter {
+    PNB_FILTER_NEAREST,
+    PNB_FILTER_BILINEAR,
+    PNB_FILTER_BICUBIC, /* a = -0.5 */
+    PNB_FILTER_LANCZOS  /* 3 lobes */
+} pnb_filter;
+
+/* "nearest", "bilinear", "bicubic", "lanczos"; NULL outside the list. */
+const char *pnb_filter_name(pnb_filter filter);
+
+/* Part of a picture in its own pixel coordinates, left/top inclusive, right/bottom exclusive. */
+typedef struct pnb_box {
+    double left, top, right, bottom;
+} pnb_box;
+
+/* Resamples `box` of `in` (NULL: all of it) to width x height, bit for bit as Pillow's
+ * Image.resize: filters widened when shrinking, horizontal pass first, 22-bit fixed-point
+ * weights, rounding to 8 bits after each pass. As in Pillow PALETTE and BILEVEL always use NEAREST,
+ * and pictures with alpha are premultiplied meanwhile. Errors  ARG (empty picture, sizes < 1, box
+ * outside), LIMIT (more than 2^28 pixels), NOMEM */
+pnb_status pnb_image_resize(pnb_image *out, const pnb_image *in, int width, int height,
+                            pnb_filter filter, const pnb_box *box, pnb_error *err);
+
+/* Copies a rectangle; what lies outside `in` is filled with `fill` (0..255, every channel).
+ * Errors  ARG, NOMEM */
+pnb_status pnb_image_crop(pnb_image *out, const pnb_image *in, int left, int top, int width,
+                          int height, int fill, pnb_error *err);
+
+/* Writes an 8-bit PNG of 1, 2, 3 or 4 channels; same pixels, same bytes. Free *bytes with
+ * pnb_image_bytes_free. Errors  ARG (mode not PLAIN), NOMEM, IO */
+pnb_status pnb_image_encode_png(const pnb_image *image, unsigned char **bytes, size_t *n_bytes,
+                                pnb_error *err);
+void pnb_image_bytes_free(unsigned char *bytes);
+
+/* The file appears whole or not at all. */
+pnb_status pnb_image_save_png(const pnb_image *image, const char *path, pnb_error *err);
+
+/* (x/255 - mean[c]) / std[c], computed in f32 in this order as torchvision does.
+ * Shape   image RGB (H,W,3) -> chw (3,H,W)      Errors  ARG (not 3 channels, std == 0) */
+pnb_status pnb_image_to_chw(const pnb_image *image, const float mean[3], const float std[3],
+                            float *chw, pnb_error *err);
+
+/* ---- from any picture to the input of an image tower ---- */
+
+typedef enum pnb_fit {
+    PNB_FIT_SHORTEST, /* shorter side to the target, centre crop: CLIP, ProLIP */
+    PNB_FIT_LONGEST,  /* longer side to the target, centred on `fill` */
+    PNB_FIT_SQUASH    /* both sides to the target, ratio ignored: SigLIP */
+} pnb_fit;
+
+/* Offset of a centre crop that leaves d pixels over: they differ by one when d mod 4 == 3. */
+typedef enum pnb_centre {
+    PNB_CENTRE_ROUND, /* int(round(d / 2)), half to even: torchvision, open_clip */
+    PNB_CENTRE_FLOOR  /* d // 2: Hugging Face image processors */
+} pnb_centre;
+
+typedef struct pnb_preprocess {
+    int width, height; /* of the result */
+    int resize_to;     /* side before the crop; 0: the result's own size */
+    pnb_fit mode;
+    pnb_filter filter;
+    pnb_centre centre;
+    bool resize_first; /* resize in the file's own mode, then convert to RGB (OpenAI, open_clip).
+                        * false: RGB first (Hugging Face). Matters for palette, bilevel, alpha and
+                        * CMYK pictures, and only when they were decoded with `native`. */
+    int fill;          /* 0..255, LONGEST only */
+    float mean[3], std[3];
+} pnb_preprocess;
+
+/* 224 x 224, bicubic, shortest, ROUND, RGB first, OpenAI's mean and std. */
+pnb_preprocess pnb_preprocess_default(void);
+
+/* Reads preprocessor_config.json (old form: numbers; new form: {"shortest_edge"} ...), or the
+ * "preprocess_cfg" of open_clip_config.json, from a file or from a model's directory.
+ * Errors  NOT_FOUND (directory has neither), FORMAT, UNSUPPORTED (an unknown resample or mode) */
+pnb_status pnb_preprocess_load(pnb_preprocess *out, const char *path, pnb_error *err);
+
+/* Writes the new form of preprocessor_config.json that pnb_preprocess_load and Hugging Face read;
+ * what that form cannot say stands under the key "penumbra". */
+pnb_status pnb_preprocess_save(const pnb_preprocess *pp, const char *path, pnb_error *err);
+
+/* One line that names every field, for the record of an embedding set. Returns the length that
+ * was needed, like snprintf. */
+size_t pnb_preprocess_describe(const pnb_preprocess *pp, char *text, size_t capacity);
+
+/* Resize, crop or pad, convert: 8-bit RGB of pp->width x pp->height. Errors  ARG, LIMIT, NOMEM */
+pnb_status pnb_preprocess_pixels(const pnb_preprocess *pp, const pnb_image *image, pnb_image *out,
+                                 pnb_error *err);
+
+/* pnb_preprocess_pixels, then pnb_image_to_chw.
+ * Shape   chw (3, pp->height, pp->width) */
+pnb_status pnb_preprocess_apply(const pnb_preprocess *pp, const pnb_image *image, float *chw,
+                                pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,95 @@
+/* The losses of probabilistic image-text training, by name and weight.
+ *
+ * B pairs, D embedding; mu unit means, lv = log sigma^2, u = sum_d exp(lv); a = scale, b = bias.
+ *   ppcl       (1/B) sum_ij -log s(y_ij (a (mu_i.mu_j - (u_i + u_j)/2) + b)), y = 1 on the diagonal
+ *   siglip     the same without u
+ *   clip       InfoNCE: mean of the two cross-entropies of a mu_i.mu_j
+ *   pcmepp     (1/B^2) sum_ij BCE(-a csd_ij + b), csd = ||mu_i - mu_j||^2 + u_i + u_j
+ *   inclusion  mean_{B,D} -log s(c H_d(image in text))
+ *   img_inclusion, txt_inclusion   the same for (original in masked), first rows of the batch
+ *   vib        -1/2 mean_{B,D}(1 + lv - mu^2 - exp(lv)), image + text
+ * An inclusion term over 1e5 and a VIB over 1e4 count 0 for that step, with zero gradient.
+ * See docs/numerics-training.md for sources and for where the released code differs. */
+#ifndef PENUMBRA_LOSS_H
+#define PENUMBRA_LOSS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "penumbra/ctx.h"
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(NAME, name, what): the one list behind the enum, the log keys and the help. */
+#define PNB_LOSS_LIST(X)                                                                           \
+    X(PPCL, ppcl, "probabilistic pairwise contrastive loss")                                       \
+    X(SIGLIP, siglip, "pairwise sigmoid loss of the means")                                        \
+    X(CLIP, clip, "InfoNCE of the means")                                                          \
+    X(PCMEPP, pcmepp, "matching loss of PCME++")                                                   \
+    X(INCLUSION, inclusion, "image included in its text")                                          \
+    X(IMG_INCLUSION, img_inclusion, "image included in its masked image")                          \
+    X(TXT_INCLUSION, txt_inclusion, "text included in its masked text")                            \
+    X(VIB, vib, "divergence from N(0, I)")
+
+typedef enum pnb_loss_term {
+#define PNB_LOSS_ENUM(NAME, name, what) PNB_LOSS_##NAME,
+    PNB_LOSS_LIST(PNB_LOSS_ENUM)
+#undef PNB_LOSS_ENUM
+        PNB_N_LOSS_TERMS
+} pnb_loss_term;
+
+/* Name as in results.jsonl ("ppcl") and one-line meaning; NULL outside the list. */
+const char *pnb_loss_name(pnb_loss_term term);
+const char *pnb_loss_meaning(pnb_loss_term term);
+
+typedef struct pnb_loss_opts {
+    double weight[PNB_N_LOSS_TERMS]; /* 0: the term is not computed */
+    double inclusion_scale;          /* c */
+    double inclusion_eps;            /* published form: 1/sigma^2 is multiplied by exp(eps) */
+    bool inclusion_exact;            /* the exact integral instead of the published form */
+    bool vib_official;               /* lv/2 in place of lv, as the released code has it */
+    double inclusion_limit;          /* 1e5 */
+    double vib_limit;                /* 1e4 */
+} pnb_loss_opts;
+
+/* Small training: ppcl 1, inclusion 1e-4, masked inclusions 1e-3, vib 1e-4, c 1000, eps -10. */
+pnb_loss_opts pnb_loss_opts_default(void);
+/* The paper's main runs: inclusion 1e-7, masked inclusions 1e-3, vib 1e-4, c 1000, eps -20. */
+pnb_loss_opts pnb_loss_opts_published(void);
+
+/* One side: rows of mean and log_var, n x D each. */
+typedef struct pnb_loss_side {
+    const double *mean, *log_var;
+} pnb_loss_side;
+
+typedef struct pnb_loss_in {
+    size_t n, n_masked, dim;
+    pnb_loss_side image, text;               /* n rows */
+    pnb_loss_side masked_image, masked_text; /* n_masked rows; NULL when n_masked is 0 */
+    double scale, bias;                      /* a and b */
+    const double *point_scale, *point_bias;  /* siglip and pcmepp; NULL: scale and bias */
+    bool negative_only;                      /* no pair matches: y = -1 everywhere */
+} pnb_loss_in;
+
+/* Where a gradient goes, in the order image, text, masked image, masked text; NULL: not wanted. */
+typedef struct pnb_loss_out {
+    double term[PNB_N_LOSS_TERMS]; /* weighted; 0 where the weight is 0 */
+    double total;
+    double *d_mean[4], *d_log_var[4];
+    double d_scale, d_bias, d_point_scale, d_point_bias;
+} pnb_loss_out;
+
+/* Values and gradients in double precision on plain arrays: the oracle of the trainer's graph, and
+ * the way to use a loss without a model.
+ * Errors  ARG (n or dim is 0, a limit or weight negative), SHAPE (a masked term without masked
+ *         rows, n_masked > n), NUMERIC (a term is not finite: named), NOMEM */
+pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const pnb_loss_in *in,
+                            pnb_loss_out *out, pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,37 @@
+/* NumPy's .npy files: one array in C order, for other people's tools. */
+#ifndef PENUMBRA_NPY_H
+#define PENUMBRA_NPY_H
+
+#include <stddef.h>
+
+#include "penumbra/safetensors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An array read from a file; `view.data` is owned and aligned, `view.name` is "". */
+typedef struct pnb_npy {
+    pnb_array_view view;
+    void *data;
+} pnb_npy;
+
+/* Reads header versions 1, 2 and 3, little-endian numbers (f2 f4 f8, i1 to i8, u1 to u8, bool) in C
+ * order. On failure *out is empty. Release with pnb_npy_reset.
+ * Errors  NOT_FOUND, IO, FORMAT, NOMEM, UNSUPPORTED (big-endian, Fortran order, structured or
+ *         object types, more than PNB_MAX_DIMS dimensions) */
+pnb_status pnb_npy_load(pnb_npy *out, const char *path, pnb_error *err);
+
+/* The same on a file image in memory; the bytes are copied. */
+pnb_status pnb_npy_load_bytes(pnb_npy *out, const void *bytes, size_t n_bytes, pnb_error *err);
+void pnb_npy_reset(pnb_npy *a); /* frees; NULL and an all-zero struct are fine */
+
+/* Writes version 1.0 as NumPy does (header padded to 64 bytes); `a->name` is not stored. The file
+ * appears whole or not at all.
+ * Errors  DTYPE (BF16, which NumPy does not know), SHAPE, ARG, IO, NOMEM */
+pnb_status pnb_npy_save(const char *path, const pnb_array_view *a, pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

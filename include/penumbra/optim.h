@@ -1,0 +1,90 @@
+/* Optimisers and learning-rate schedules.
+ *
+ * g is the gradient after clipping, t counts from 1, wd the weight decay of the parameter.
+ *   sgd    g += wd p; m = g at t = 1, then momentum m + (1 - dampening) g; p -= lr m
+ *          (nesterov: p -= lr (g + momentum m))
+ *   adam   g += wd p; then p -= lr/(1-b1^t) m / (sqrt(v)/sqrt(1-b2^t) + eps)
+ *   adamw  p *= 1 - lr wd first, then as adam without decay in g
+ *   adamp, sgdp   the update's part along p is projected out of parameters of two or more
+ *          dimensions where |cos(p, g)| < delta/sqrt(columns), channel-wise first, then over the
+ *          whole parameter; the decay there is multiplied by wd_ratio */
+#ifndef PENUMBRA_OPTIM_H
+#define PENUMBRA_OPTIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PNB_OPTIM_LIST(X) X(SGD, sgd) X(ADAM, adam) X(ADAMW, adamw) X(ADAMP, adamp) X(SGDP, sgdp)
+
+typedef enum pnb_optim_kind {
+#define PNB_OPTIM_ENUM(NAME, name) PNB_OPTIM_##NAME,
+    PNB_OPTIM_LIST(PNB_OPTIM_ENUM)
+#undef PNB_OPTIM_ENUM
+        PNB_N_OPTIM_KINDS
+} pnb_optim_kind;
+
+const char *pnb_optim_name(pnb_optim_kind kind); /* NULL outside the list */
+bool pnb_optim_from_name(const char *name, pnb_optim_kind *out);
+
+typedef struct pnb_optim_opts {
+    pnb_optim_kind kind;
+    double lr; /* base rate of the schedule */
+    double beta1, beta2, eps;
+    double momentum, dampening;
+    bool nesterov;
+    double weight_decay; /* matrices only: parameters with fewer than two dimensions, biases,
+                          * norms and the logit scale have none (open_clip's rule) */
+    double delta, wd_ratio;
+    double grad_clip_norm; /* 0: no clipping; else g *= min(1, max/(norm + 1e-6)) over all */
+} pnb_optim_opts;
+
+/* AdamW, lr 5e-4, betas 0.9 / 0.95, eps 1e-6, wd 0.2, momentum 0.9, delta 0.1, wd_ratio 0.1. */
+pnb_optim_opts pnb_optim_opts_default(void);
+
+/* Whether the rule above takes weight decay from a parameter. */
+bool pnb_optim_is_excluded(const char *name, int n_dims);
+
+/* X(NAME, name) */
+#define PNB_SCHEDULE_LIST(X)                                                                       \
+    X(COSINE, "cosine")                                                                            \
+    X(CONST, "const")                                                                              \
+    X(COOLDOWN, "const-cooldown")                                                                  \
+    X(TORCH_COSINE, "torch-cosine")
+
+typedef enum pnb_schedule_kind {
+#define PNB_SCHEDULE_ENUM(NAME, name) PNB_SCHEDULE_##NAME,
+    PNB_SCHEDULE_LIST(PNB_SCHEDULE_ENUM)
+#undef PNB_SCHEDULE_ENUM
+        PNB_N_SCHEDULE_KINDS
+} pnb_schedule_kind;
+
+const char *pnb_schedule_name(pnb_schedule_kind kind); /* NULL outside the list */
+bool pnb_schedule_from_name(const char *name, pnb_schedule_kind *out);
+
+/* The rate of step t = 0, 1, ...; all but TORCH_COSINE open with base (t+1)/warmup for t < warmup.
+ *   COSINE        min + (base - min) (1 + cos(pi (t-warmup)/(total-warmup))) / 2
+ *   CONST         base
+ *   COOLDOWN      base, and over the last `cooldown` steps
+ *                 (1 - (t - (total-cooldown))/cooldown)^power (base - end) + end
+ *   TORCH_COSINE  min + (base - min) (1 + cos(pi t / total)) / 2: rises again after total */
+typedef struct pnb_schedule {
+    pnb_schedule_kind kind;
+    double base;
+    int64_t warmup, total;
+    double min_ratio; /* min = min_ratio * base */
+    int64_t cooldown;
+    double cooldown_power, cooldown_end;
+} pnb_schedule;
+
+double pnb_schedule_lr(const pnb_schedule *s, int64_t step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

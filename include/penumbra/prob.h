@@ -1,0 +1,149 @@
+/* Distributions on plain arrays: scalar uncertainties and measures between diagonal Gaussians.
+ *
+ * A Gaussian is a row `mean` (D) and a row `log_var` (D) = natural log of the variances. Sums run
+ * in f64 whatever the storage. Formulas with their sources: docs/numerics.md#measures. */
+#ifndef PENUMBRA_PROB_H
+#define PENUMBRA_PROB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- safe scalar functions ---- finite for every finite x, full relative precision in the tails
+ */
+double pnb_sigmoid(double x);     /* s(x) = 1 / (1 + e^-x) */
+double pnb_log_sigmoid(double x); /* log s(x) */
+double pnb_softplus(double x);    /* log(1 + e^x) = -log s(-x) */
+
+/* Probability that a pair matches: s(a * similarity + b), a = exp(logit_scale) > 0.
+ * `similarity` is what search returns for mean or csd. docs/numerics.md#match-probability */
+double pnb_match_probability(double similarity, double a, double b);
+
+/* ---- rows of Gaussians ---- a view: nothing is copied, the arrays must outlive it */
+typedef struct pnb_gaussians {
+    size_t n, dim;
+    const float *mean;    /* [n][dim] */
+    const float *log_var; /* [n][dim]; NULL: points, variance zero */
+} pnb_gaussians;
+
+/* ---- scalar uncertainty of one embedding ---- */
+/* X(name, text, sentence) */
+#define PNB_UNCERTAINTY_LIST(X)                                                                    \
+    X(TRACE, "trace", "sum of the variances")                                                      \
+    X(MEAN_VAR, "mean_var", "mean of the variances")                                               \
+    X(GEO_STD, "geo_std", "geometric mean of the standard deviations")                             \
+    X(INV_KAPPA, "inv_kappa", "1/kappa of a von Mises-Fisher or power spherical embedding")        \
+    X(GG_VAR, "gg_var", "mean variance of a generalised Gaussian")                                 \
+    X(COSINE, "cosine", "1 - cosine of an embedding and its partner")
+
+typedef enum pnb_uncertainty {
+#define PNB_UNCERTAINTY_ENUM(name, text, sentence) PNB_UNCERTAINTY_##name,
+    PNB_UNCERTAINTY_LIST(PNB_UNCERTAINTY_ENUM)
+#undef PNB_UNCERTAINTY_ENUM
+        PNB_N_UNCERTAINTIES
+} pnb_uncertainty;
+
+const char *pnb_uncertainty_name(pnb_uncertainty kind); /* "trace"; "unknown" outside the list */
+/* Errors  NOT_FOUND: the text lists the known names */
+pnb_status pnb_uncertainty_parse(pnb_uncertainty *out, const char *name, pnb_error *err);
+
+/* trace, mean_var or geo_std of every row; points give 0.
+ * Shape   x (N,D) -> out (N)      Range  log_var up to about 700 (the variance must be a double)
+ * Errors  ARG (another kind), SHAPE (dim 0), NUMERIC (a row is not finite: the text names it) */
+pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_gaussians *x, double *out,
+                                pnb_error *err);
+/* out[i] = 1/kappa[i].  Errors  NUMERIC (kappa <= 0 or not finite) */
+pnb_status pnb_uncertainty_inv_kappa(const float *kappa, size_t n, double *out, pnb_error *err);
+/* Mean over d of alpha^2 Gamma(3/beta)/Gamma(1/beta).  Shape inv_alpha, beta (N,D) -> out (N)
+ * Errors  SHAPE, NUMERIC (inv_alpha or beta <= 0 or not finite, variance beyond a double)
+ * Source  ProbVLM eq. 5 */
+pnb_status pnb_uncertainty_gg_var(const float *inv_alpha, const float *beta, size_t n, size_t dim,
+                                  double *out, pnb_error *err);
+/* out[i] = 1 - cos(a_i, b_i); a zero row has cosine 0 with everything.
+ * Errors  SHAPE (a and b differ in n or dim), NUMERIC */
+pnb_status pnb_uncertainty_cosine(const pnb_gaussians *a, const pnb_gaussians *b, double *out,
+                                  pnb_error *err);
+
+/* ---- measures between two diagonal Gaussians 1 and 2 ---- */
+/* X(name, text, is_similarity, needs_variance, sentence); needs_variance: 0 none, 1 one of the two
+ * sides, 2 both. All in nats, all summed over d. */
+#define PNB_MEASURE_LIST(X)                                                                        \
+    X(CSD, "csd", 0, 0, "closed-form sampled distance E||Z1-Z2||^2")                               \
+    X(MEAN, "mean", 1, 0, "cosine of the means, variances unread")                                 \
+    X(W2, "w2", 0, 0, "squared 2-Wasserstein distance")                                            \
+    X(KL, "kl", 0, 2, "Kullback-Leibler divergence KL(1||2)")                                      \
+    X(JEFFREYS, "jeffreys", 0, 2, "KL(1||2) + KL(2||1)")                                           \
+    X(JS, "js", 0, 2, "Jensen-Shannon with the Gaussian of mean parameters in the middle")         \
+    X(ELK, "elk", 1, 1, "expected likelihood log integral p1 p2")                                  \
+    X(BHATTACHARYYA, "bhattacharyya", 0, 2, "Bhattacharyya distance")                              \
+    X(INCLUSION, "inclusion", 1, 2, "H(1 in 2), exact: log int p1^2 p2 - log int p2^2 p1")         \
+    X(INCLUSION_PUBLISHED, "inclusion_published", 1, 2, "H(1 in 2) as ProLIP's code has it")       \
+    X(AVG_L2, "avg_l2", 0, 0, "Monte-Carlo mean of ||z1-z2||")                                     \
+    X(MATCH_PROB, "match_prob", 1, 0, "Monte-Carlo match probability of PCME")
+
+typedef enum pnb_measure {
+#define PNB_MEASURE_ENUM(name, text, is_similarity, needs_variance, sentence) PNB_MEASURE_##name,
+    PNB_MEASURE_LIST(PNB_MEASURE_ENUM)
+#undef PNB_MEASURE_ENUM
+        PNB_N_MEASURES
+} pnb_measure;
+
+const char *pnb_measure_name(pnb_measure measure);     /* "csd"; "unknown" outside the list */
+const char *pnb_measure_sentence(pnb_measure measure); /* one line for --help */
+bool pnb_measure_is_similarity(pnb_measure measure);   /* larger value = nearer */
+bool pnb_measure_is_symmetric(pnb_measure measure);    /* false: kl and the two inclusions */
+/* Errors  NOT_FOUND: the text lists the known names */
+pnb_status pnb_measure_parse(pnb_measure *out, const char *name, pnb_error *err);
+
+/* Value of a measure -> score, larger is nearer: similarities stay, csd becomes 1 - csd/2 (for unit
+ * means mean1.mean2 - (trace1+trace2)/2, ProLIP's similarity), other distances change sign. */
+double pnb_measure_score(pnb_measure measure, double value);
+
+#define PNB_MATCH_FACTOR 2.0 /* s(2*l): see match_factor */
+
+typedef struct pnb_measure_opts {
+    double inclusion_eps; /* published form: 1/var is multiplied by e^eps. 0 in evaluation */
+    double match_a;       /* match_prob: l = -a * sqrt(||z1-z2||^2 + 1e-6) + b. 5 */
+    double match_b;       /* 5 */
+    double match_factor;  /* match_prob = mean s(factor * l). 2 as in PCME's code, 1 as printed */
+    size_t n_samples;     /* J of avg_l2 and match_prob. 7 */
+    uint64_t seed;        /* samples are f(seed, side, row): same rows, same samples */
+} pnb_measure_opts;
+
+pnb_measure_opts pnb_measure_opts_default(void);
+
+/* One pair. log_var1/log_var2 may be NULL (a point). No checks: NaN in gives NaN out, and a point
+ * where variance is needed gives +-inf or NaN. Monte-Carlo measures draw the samples of row1
+ * and row2, as the forms below do, and allocate nothing. opts may be NULL. */
+double pnb_measure_pair(pnb_measure measure, const pnb_gaussians *g1, size_t row1,
+                        const pnb_gaussians *g2, size_t row2, const pnb_measure_opts *opts);
+
+/* Row i against row i.  Shape  a, b (N,D) -> out (N)
+ * Errors  SHAPE, ARG (variances missing, n_samples 0), NUMERIC (names the row) */
+pnb_status pnb_measure_rows(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
+                            const pnb_measure_opts *opts, double *out, pnb_error *err);
+
+/* Every row of a against every row of b: values, not scores; working memory O((A+B)*D), never
+ * A*B*D.  Shape  a (A,D), b (B,D) -> out (A,B)
+ * Errors  SHAPE, ARG (variances missing, n_samples 0), NUMERIC (names the pair), NOMEM */
+pnb_status pnb_measure_block(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
+                             const pnb_measure_opts *opts, double *out, pnb_error *err);
+
+/* ---- the inclusion integral itself ---- docs/numerics.md#inclusion
+ * log int p1^2 p2 summed over d, exact (closed form) or as published. H is the difference of the
+ * two directions; use the measure for it, its single sum does not cancel. */
+double pnb_inclusion_exact(const double *mean1, const double *log_var1, const double *mean2,
+                           const double *log_var2, size_t dim);
+double pnb_inclusion_published(const double *mean1, const double *log_var1, const double *mean2,
+                               const double *log_var2, size_t dim, double eps);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

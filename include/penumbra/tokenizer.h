@@ -1,0 +1,132 @@
+/* Text to token ids: Hugging Face `tokenizer.json` files, and training of new ones.
+ *
+ * Read and written: WordLevel and BPE (byte-level, and CLIP's with "</w>"). Read: Unigram.
+ * A tokenizer does not change once made, so any number of threads may use one. Any byte string can
+ * be encoded: bytes that are not UTF-8 count as U+FFFD. See docs/formats.md#tokenizers. */
+#ifndef PENUMBRA_TOKENIZER_H
+#define PENUMBRA_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pnb_tokenizer pnb_tokenizer;
+
+/* What happens to a caption before the tokenizer's own normaliser. */
+typedef enum pnb_clean {
+    PNB_CLEAN_NONE,
+    PNB_CLEAN_LOWER,       /* whitespace collapsed and stripped, lower case */
+    PNB_CLEAN_WHITESPACE,  /* whitespace collapsed and stripped */
+    PNB_CLEAN_CANONICALIZE /* '_' to ' ', ASCII punctuation deleted, lower case, whitespace as
+                            * above: SigLIP and ProLIP */
+} pnb_clean;
+
+/* "none", "lower", "whitespace", "canonicalize"; NULL outside the list. */
+const char *pnb_clean_name(pnb_clean clean);
+/* false when the name is none of these. */
+bool pnb_clean_from_name(const char *name, pnb_clean *out);
+
+/* Cleans a caption; lower case is Python's str.lower (U+0130 to two code points, final sigma).
+ * *out is terminated; free it with pnb_text_free. Errors  NOMEM, ARG */
+pnb_status pnb_clean_text(pnb_clean clean, const char *text, size_t n_bytes, char **out,
+                          size_t *n_out, pnb_error *err);
+void pnb_text_free(char *text);
+
+/* Opens a tokenizer.json, or the one in a directory. Pad, eos and mask tokens come from the file's
+ * own sections, then from special_tokens_map.json / tokenizer_config.json beside it, then from the
+ * usual names ([PAD], </s>, [MASK], <|endoftext|> ...); without a pad token pad = eos.
+ * Errors  NOT_FOUND, FORMAT (damaged; unknown token in a merge, id twice or out of range),
+ *         UNSUPPORTED (a normaliser, pre-tokenizer or model type not known here: named), LIMIT */
+pnb_status pnb_tokenizer_load(pnb_tokenizer **out, const char *path, pnb_error *err);
+
+/* The same from memory: the text of a tokenizer.json, nothing read from beside it. */
+pnb_status pnb_tokenizer_parse(pnb_tokenizer **out, const char *json, size_t n_bytes,
+                               pnb_error *err);
+
+void pnb_tokenizer_free(pnb_tokenizer *tok); /* NULL is fine */
+
+/* Writes tokenizer.json whole or not at all (`path` may be a directory). The file opens in the
+ * `tokenizers` library. What was loaded is written back unchanged. Errors  IO, NOMEM */
+pnb_status pnb_tokenizer_save(const pnb_tokenizer *tok, const char *path, pnb_error *err);
+
+/* Cleaning in front of a loaded tokenizer (ProLIP's config: tokenizer_kwargs.clean). Call it before
+ * the tokenizer is shared between threads. Tokenizers trained here carry theirs in the file. */
+void pnb_tokenizer_set_clean(pnb_tokenizer *tok, pnb_clean clean);
+pnb_clean pnb_tokenizer_clean(const pnb_tokenizer *tok);
+
+typedef struct pnb_token_count {
+    int n_tokens;   /* ids in the row that are not padding, special ones included */
+    int n_total;    /* what the whole caption would have needed */
+    bool truncated; /* n_total > context_length */
+} pnb_token_count;
+
+/* Encodes a caption into exactly `context_length` ids: special tokens as the file says, cut so
+ * that the end token stays, padded on the right with the pad id. `count` may be NULL.
+ * Errors  ARG (context_length < 1 or too short for the special tokens), NOMEM */
+pnb_status pnb_tokenizer_encode(const pnb_tokenizer *tok, const char *text, size_t n_bytes,
+                                int context_length, int32_t *ids, pnb_token_count *count,
+                                pnb_error *err);
+
+/* Encodes without cutting or padding; `add_special` adds the template's tokens. Free *ids with
+ * pnb_tokenizer_ids_free. Errors  NOMEM */
+pnb_status pnb_tokenizer_encode_all(const pnb_tokenizer *tok, const char *text, size_t n_bytes,
+                                    bool add_special, int32_t **ids, size_t *n_ids, pnb_error *err);
+void pnb_tokenizer_ids_free(int32_t *ids);
+
+/* Text of a row of ids; special tokens and padding are left out. *out is terminated; free it with
+ * pnb_text_free. Errors  ARG (an id outside the vocabulary), NOMEM */
+pnb_status pnb_tokenizer_decode(const pnb_tokenizer *tok, const int32_t *ids, size_t n_ids,
+                                char **out, pnb_error *err);
+
+/* One more than the largest id: the rows an embedding table needs. */
+int pnb_tokenizer_vocab_size(const pnb_tokenizer *tok);
+/* -1 when the tokenizer has none. Tokenizers trained here: [PAD] 0, </s> 1, [MASK] 2, and for the
+ * word kind [UNK] 3. Released ProLIP/SigLIP: pad = eos = 1, unk 2. */
+int pnb_tokenizer_pad_id(const pnb_tokenizer *tok);
+int pnb_tokenizer_eos_id(const pnb_tokenizer *tok);
+int pnb_tokenizer_bos_id(const pnb_tokenizer *tok);
+int pnb_tokenizer_mask_id(const pnb_tokenizer *tok);
+int pnb_tokenizer_unk_id(const pnb_tokenizer *tok);
+
+/* Piece of the vocabulary as the file spells it, NULL for an id that has none. */
+const char *pnb_tokenizer_piece(const pnb_tokenizer *tok, int32_t id);
+/* Id of a piece as the file spells it, -1 when there is none. */
+int32_t pnb_tokenizer_find(const pnb_tokenizer *tok, const char *piece);
+/* A special token of the file (pad, eos, mask, ...); [UNK] counts as ordinary text. */
+bool pnb_tokenizer_is_special(const pnb_tokenizer *tok, int32_t id);
+/* The token begins a word, so that whole words can be masked or deleted together. */
+bool pnb_tokenizer_is_word_start(const pnb_tokenizer *tok, int32_t id);
+/* Text mask: maskable[i] = 1 where ids[i] is text that masking may replace or delete, 0 at special
+ * tokens and padding. Returns the number of ones. */
+size_t pnb_tokenizer_text_mask(const pnb_tokenizer *tok, const int32_t *ids, size_t n_ids,
+                               unsigned char *maskable);
+
+typedef enum pnb_tokenizer_kind { PNB_TOKENIZER_WORD, PNB_TOKENIZER_BYTE_BPE } pnb_tokenizer_kind;
+
+typedef struct pnb_tokenizer_opts {
+    pnb_tokenizer_kind kind;
+    int vocab_size; /* special tokens included; BPE stops early when no pair is left */
+    int min_count;  /* words (WORD) or pairs (BPE) seen less often are left out */
+    pnb_clean clean;
+} pnb_tokenizer_opts;
+
+/* WORD, 32000 entries, min_count 1, CANONICALIZE. */
+pnb_tokenizer_opts pnb_tokenizer_opts_default(void);
+
+/* Learns a tokenizer from captions. Order of words: by count, ties by bytes. Order of merges: by
+ * count of the pair, ties by the bytes of its two parts. Same captions, same file; their order does
+ * not matter. `opts` may be NULL. Errors  ARG (vocab_size too small for the fixed tokens, no
+ * captions), NOMEM */
+pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *captions, size_t n_captions,
+                               const pnb_tokenizer_opts *opts, pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,122 @@
+/* Opens the parts of a model directory that must agree and checks that they do.
+ *
+ * The config's text_cfg.tokenizer_kwargs.clean (SigLIP's and ProLIP's "canonicalize") is applied to
+ * a loaded tokenizer here, because tokenizer.json has no place for it. */
+#include "app/encoder.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "io/json.h"
+
+/* Cleaning the config asks for; a tokenizer trained here carries its own and the key is absent. */
+static pnb_status apply_clean(pnb__encoder *e, const char *dir, pnb_error *err)
+{
+    const char *text = pnb_model_config_text(e->model);
+    json_t *root = NULL;
+    pnb_status status = pnb__json_load_bytes(&root, text, strlen(text), dir, err);
+    if (status != PNB_OK)
+        return status;
+    const json_t *kwargs = json_object_get(json_object_get(root, "text_cfg"), "tokenizer_kwargs");
+    const char *name = json_string_value(json_object_get(kwargs, "clean"));
+    pnb_clean clean = PNB_CLEAN_NONE;
+    if (name != NULL && !pnb_clean_from_name(name, &clean))
+        status = pnb__fail(err, PNB_FORMAT,
+                           "%s/config.json: tokenizer_kwargs.clean \"%s\" is not one of none, "
+                           "lower, whitespace, canonicalize",
+                           dir, name);
+    else if (name != NULL)
+        pnb_tokenizer_set_clean(e->tokenizer, clean);
+    json_decref(root);
+    return status;
+}
+
+static pnb_status open_tokenizer(pnb__encoder *e, const char *dir, pnb_error *err)
+{
+    pnb_status status = pnb_tokenizer_load(&e->tokenizer, dir, err);
+    if (status != PNB_OK)
+        return status;
+    size_t vocab = (size_t)pnb_tokenizer_vocab_size(e->tokenizer);
+    if (vocab > e->info->text.vocab_size)
+        return pnb__fail(err, PNB_SHAPE,
+                         "%s: tokenizer.json has ids up to %zu, the model knows %zu; it belongs to "
+                         "another model",
+                         dir, vocab - 1, e->info->text.vocab_size);
+    return apply_clean(e, dir, err);
+}
+
+static pnb_status open_preprocess(pnb__encoder *e, const char *dir, pnb_error *err)
+{
+    const pnb_tower_info *v = &e->info->vision;
+    pnb_status status = pnb_preprocess_load(&e->preprocess, dir, err);
+    if (status != PNB_OK)
+        return status;
+    if ((size_t)e->preprocess.width != v->image_width ||
+        (size_t)e->preprocess.height != v->image_height)
+        return pnb__fail(err, PNB_SHAPE,
+                         "%s: preprocessor_config.json makes %d x %d pictures, the image tower "
+                         "takes %zu x %zu",
+                         dir, e->preprocess.width, e->preprocess.height, v->image_width,
+                         v->image_height);
+    return PNB_OK;
+}
+
+/* Last part of the path that is a name: "runs/a/" -> "a", "." -> ".". */
+static void name_of(const char *dir, char *name, size_t size)
+{
+    size_t n = strlen(dir);
+    while (n > 1 && dir[n - 1] == '/')
+        n--;
+    size_t start = n;
+    while (start > 0 && dir[start - 1] != '/')
+        start--;
+    snprintf(name, size, "%.*s", (int)(n - start), dir + start);
+}
+
+pnb_status pnb__encoder_open(pnb__encoder *e, const pnb_ctx *ctx, const char *dir, int use,
+                             pnb_error *err)
+{
+    static const char scheme[] = "local-dir:";
+    *e = (pnb__encoder){0};
+    if (pnb__starts_with(dir, scheme))
+        dir += sizeof scheme - 1;
+    name_of(dir, e->name, sizeof e->name);
+    pnb_status status = pnb_model_load(&e->model, ctx, dir, err);
+    if (status != PNB_OK)
+        return status;
+    e->info = pnb_model_get_info(e->model);
+    if (use & PNB__USE_TEXTS)
+        status = open_tokenizer(e, dir, err);
+    if (status == PNB_OK && (use & PNB__USE_PICTURES))
+        status = open_preprocess(e, dir, err);
+    return status;
+}
+
+void pnb__encoder_close(pnb__encoder *e)
+{
+    pnb_tokenizer_free(e->tokenizer);
+    pnb_model_free(e->model);
+    *e = (pnb__encoder){0};
+}
+
+void pnb__encoder_describe(const pnb__encoder *e, bool is_text, uint64_t seed,
+                           pnb_embeddings_info *info)
+{
+    *info = (pnb_embeddings_info){
+        .seed = seed, .logit_scale = e->info->logit_scale, .logit_bias = e->info->logit_bias};
+    snprintf(info->modality, sizeof info->modality, "%s", is_text ? "text" : "image");
+    snprintf(info->model, sizeof info->model, "%s", e->name);
+    snprintf(info->weights_sha256, sizeof info->weights_sha256, "%s", e->info->weights_sha256);
+    if (is_text)
+        snprintf(info->preprocess, sizeof info->preprocess, "context %zu, clean %s",
+                 e->info->text.context_length,
+                 e->tokenizer != NULL ? pnb_clean_name(pnb_tokenizer_clean(e->tokenizer))
+                                      : "unknown");
+    else if (e->preprocess.width > 0)
+        pnb_preprocess_describe(&e->preprocess, info->preprocess, sizeof info->preprocess);
+}
+
+pnb_family pnb__encoder_family(const pnb__encoder *e)
+{
+    return e->info->is_probabilistic ? PNB_GAUSSIAN_DIAG : PNB_POINT;
+}

@@ -1,0 +1,72 @@
+/* What a user names on the command line, as a numbered list of pictures or captions. */
+#ifndef PNB_APP_INPUTS_H
+#define PNB_APP_INPUTS_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+#include "penumbra/dataset.h"
+#include "penumbra/embeddings.h"
+#include "penumbra/error.h"
+
+/* ---- pictures ---- read lazily; any threads may read different ones at once */
+typedef struct pnb__pictures pnb__pictures;
+
+/* Each of `words` is a picture file, a folder, a tar, csv, tsv or jsonl data set (braces, globs and
+ * "::" as for --train-data), or "-": one path a line from `in`. Free with pnb__pictures_free.
+ * Errors  NOT_FOUND (nothing matches), those of pnb_dataset_open */
+pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
+                              FILE *in, pnb_error *err);
+void pnb__pictures_free(pnb__pictures *p);
+size_t pnb__pictures_count(const pnb__pictures *p);
+/* Hashes what was named and how much it holds, so that a continued job sees the same list. */
+void pnb__pictures_hash(const pnb__pictures *p, pnb__sha256 *hash);
+pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, pnb_image *out, pnb_error *err);
+/* What to call picture i in a message: its path, or "data set: key". */
+void pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size);
+/* Names row `row` of a set after picture i: id, path, and where a data set holds it. */
+pnb_status pnb__pictures_label(const pnb__pictures *p, size_t i, pnb_embeddings *set, size_t row,
+                               pnb_error *err);
+
+/* Id of a sample's row: its key; in tar shards without the shard, as truth files name it. */
+const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample);
+
+/* ---- captions ---- in memory */
+typedef struct pnb__caption {
+    char *id;    /* NULL: the row number */
+    char *text;  /* UTF-8 */
+    char *extra; /* JSON object text or NULL */
+    int level;   /* -1 unknown */
+} pnb__caption;
+
+typedef struct pnb__captions {
+    pnb__caption *items;
+    size_t n, capacity;
+    char **bad; /* one sentence per caption that could not be read */
+    size_t n_bad;
+} pnb__captions;
+
+/* Adds captions of a source: a text file (one a line), "-" (lines of `in`), a .jsonl with "text" or
+ * "caption" or "captions" (and "id", "level"), a .csv or .tsv with the column `caption_key`, or a
+ * data set (folder, tar shards), all of whose captions are taken. Lines that are not UTF-8 are
+ * recorded in `bad`. Errors  NOT_FOUND, FORMAT, IO, NOMEM */
+pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
+                             FILE *in, pnb_error *err);
+pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err);
+void pnb__captions_hash(const pnb__captions *c, pnb__sha256 *hash);
+void pnb__captions_reset(pnb__captions *c);
+pnb_status pnb__captions_label(const pnb__captions *c, size_t i, pnb_embeddings *set, size_t row,
+                               pnb_error *err);
+
+/* Picture of a row again, by its path or by the data set it came from; NOT_FOUND without either.
+ * `cache` keeps the last data set open between calls: start from NULL, free with
+ * pnb_dataset_free. */
+typedef struct pnb__row_source {
+    pnb_dataset *dataset;
+    char *spec;
+} pnb__row_source;
+pnb_status pnb__row_picture(pnb__row_source *source, const pnb_embeddings *set, size_t row,
+                            pnb_image *out, pnb_error *err);
+void pnb__row_source_reset(pnb__row_source *source);
+
+#endif

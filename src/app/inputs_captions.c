@@ -1,0 +1,280 @@
+/* Captions named on the command line: text files, standard input, jsonl, csv, data sets.
+ *
+ * All are held in memory: a million captions are about 100 MB. A line that is not UTF-8 is left
+ * out and remembered, so that one bad line does not end a long job. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/inputs.h"
+#include "base/base.h"
+#include "io/csv.h"
+#include "io/json.h"
+
+static pnb_status add(pnb__captions *c, const char *id, const char *text, const char *extra,
+                      int level, pnb_error *err)
+{
+    if (c->n == c->capacity) {
+        size_t capacity = PNB_MAX((size_t)64, 2 * c->capacity);
+        pnb__caption *items = pnb__realloc(c->items, capacity * sizeof *items);
+        if (items == NULL)
+            return pnb__fail_nomem(err, capacity * sizeof *items);
+        c->items = items;
+        c->capacity = capacity;
+    }
+    pnb__caption *item = &c->items[c->n++];
+    *item = (pnb__caption){id != NULL ? pnb__strdup(id) : NULL, pnb__strdup(text),
+                           extra != NULL ? pnb__strdup(extra) : NULL, level};
+    if (item->text == NULL || (id != NULL && item->id == NULL) ||
+        (extra != NULL && item->extra == NULL))
+        return pnb__fail_nomem(err, strlen(text) + 1);
+    return PNB_OK;
+}
+
+static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err)
+{
+    char **bad = pnb__realloc(c->bad, (c->n_bad + 1) * sizeof *bad);
+    if (bad == NULL || sentence == NULL) {
+        pnb__free(sentence);
+        c->bad = bad != NULL ? bad : c->bad;
+        return pnb__fail_nomem(err, (c->n_bad + 1) * sizeof *bad);
+    }
+    bad[c->n_bad++] = sentence;
+    c->bad = bad;
+    return PNB_OK;
+}
+
+pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err)
+{
+    if (!pnb__utf8_valid(text, strlen(text)))
+        return add_bad(c, pnb__format("caption given on the command line: not valid UTF-8"), err);
+    return add(c, NULL, text, NULL, -1, err);
+}
+
+static pnb_status add_lines(pnb__captions *c, FILE *in, const char *where, pnb_error *err)
+{
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    pnb_status status = PNB_OK;
+    for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, in)) >= 0;) {
+        number++;
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+            line[--n] = '\0';
+        if (n == 0)
+            continue;
+        if (strlen(line) != (size_t)n || !pnb__utf8_valid(line, (size_t)n))
+            status = add_bad(c, pnb__format("%s line %zu: not valid UTF-8", where, number), err);
+        else
+            status = add(c, NULL, line, NULL, -1, err);
+    }
+    if (status == PNB_OK && ferror(in))
+        status = pnb__fail_errno(err, "cannot read", where);
+    free(line);
+    return status;
+}
+
+static pnb_status add_text_file(pnb__captions *c, const char *path, pnb_error *err)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return pnb__fail_errno(err, "cannot open", path);
+    pnb_status status = add_lines(c, file, path, err);
+    fclose(file);
+    return status;
+}
+
+/* ---- jsonl ---- */
+
+/* One record: "text", or "caption", or every one of "captions" (ids get "#k" then). */
+static pnb_status add_record(pnb__captions *c, json_t *record, const char *where, pnb_error *err)
+{
+    const char *id = json_string_value(json_object_get(record, "id"));
+    const char *text = json_string_value(json_object_get(record, "text"));
+    const json_t *level = json_object_get(record, "level");
+    const json_t *many = json_object_get(record, "captions");
+    int known = json_is_integer(level) ? (int)json_integer_value(level) : -1;
+    if (text == NULL)
+        text = json_string_value(json_object_get(record, "caption"));
+    if (text != NULL)
+        return add(c, id, text, NULL, known, err);
+    if (!json_is_array(many) || json_array_size(many) == 0)
+        return pnb__fail(err, PNB_FORMAT, "%s: needs \"text\", \"caption\" or \"captions\"", where);
+    pnb_status status = PNB_OK;
+    for (size_t k = 0; status == PNB_OK && k < json_array_size(many); k++) {
+        const json_t *levels = json_object_get(record, "levels");
+        const char *caption = json_string_value(json_array_get(many, k));
+        const json_t *its = json_array_get(levels, k);
+        char *its_id = pnb__format("%s#%zu", id != NULL ? id : where, k);
+        if (caption == NULL || its_id == NULL)
+            status = pnb__fail(err, PNB_FORMAT, "%s: captions[%zu] is not text", where, k);
+        else
+            status = add(c, its_id, caption, NULL,
+                         json_is_integer(its) ? (int)json_integer_value(its) : known, err);
+        pnb__free(its_id);
+    }
+    return status;
+}
+
+static pnb_status add_jsonl(pnb__captions *c, const char *path, pnb_error *err)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return pnb__fail_errno(err, "cannot open", path);
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    pnb_status status = PNB_OK;
+    for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, file)) >= 0;) {
+        char *where = pnb__format("%s line %zu", path, ++number);
+        json_t *record = NULL;
+        if (where == NULL)
+            status = pnb__fail_nomem(err, 64);
+        else if (!pnb__utf8_valid(line, (size_t)n))
+            status = add_bad(c, pnb__format("%s: not valid UTF-8", where), err);
+        else if (strspn(line, " \t\r\n") < (size_t)n) {
+            status = pnb__json_load_bytes(&record, line, (size_t)n, where, err);
+            if (status == PNB_OK)
+                status = add_record(c, record, where, err);
+        }
+        json_decref(record);
+        pnb__free(where);
+    }
+    if (status == PNB_OK && ferror(file))
+        status = pnb__fail_errno(err, "cannot read", path);
+    free(line);
+    fclose(file);
+    return status;
+}
+
+/* ---- csv ---- */
+
+static pnb_status add_csv(pnb__captions *c, const char *path, const char *caption_key,
+                          pnb_error *err)
+{
+    pnb__csv csv = {0};
+    size_t column = 0;
+    bool more = false;
+    pnb_status status;
+    PNB_TRY(pnb__csv_open(&csv, path, pnb__ends_with(path, ".tsv") ? '\t' : ',', err));
+    PNB_TRY(pnb__csv_column(&csv, caption_key, &column, err));
+    for (;;) {
+        PNB_TRY(pnb__csv_next(&csv, &more, err));
+        if (!more)
+            break;
+        const char *text = csv.fields[column];
+        if (pnb__utf8_valid(text, strlen(text)))
+            PNB_TRY(add(c, NULL, text, NULL, -1, err));
+        else
+            PNB_TRY(add_bad(c, pnb__format("%s line %zu: not valid UTF-8", path, csv.line), err));
+    }
+done:
+    pnb__csv_close(&csv);
+    return status;
+}
+
+/* ---- data sets ---- */
+
+/* Captions of one sample, ids "KEY#k", each remembering its picture. */
+static pnb_status add_sample(pnb__captions *c, const pnb_sample *s, const char *key, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb__buf extra = {0};
+    pnb__buf_puts(&extra, "{\"image\":");
+    pnb__json_append_string(&extra, key);
+    pnb__buf_putc(&extra, '}');
+    for (size_t k = 0; status == PNB_OK && k < s->n_captions; k++) {
+        char *id = pnb__format("%s#%zu", key, k);
+        if (id == NULL || extra.failed)
+            status = pnb__fail_nomem(err, 64);
+        else
+            status =
+                add(c, id, s->captions[k], extra.data, s->levels != NULL ? s->levels[k] : -1, err);
+        pnb__free(id);
+    }
+    pnb__buf_reset(&extra);
+    return status;
+}
+
+static pnb_status add_dataset(pnb__captions *c, const char *spec, pnb_error *err)
+{
+    pnb_dataset *set = NULL;
+    pnb_status status = pnb_dataset_open(&set, spec, NULL, err);
+    for (size_t i = 0; status == PNB_OK && i < pnb_dataset_size(set); i++) {
+        pnb_sample sample = {0};
+        pnb_error why = PNB_ERROR_INIT;
+        pnb_status read = pnb_dataset_get(set, i, &sample, &why);
+        if (read == PNB_OK)
+            status = add_sample(c, &sample, pnb__sample_id(set, &sample), err);
+        else if (read == PNB_NOMEM)
+            status = pnb__fail(err, read, "%s", why.text);
+        else
+            status = add_bad(c, pnb__format("%s: %s", spec, why.text), err);
+        pnb_sample_reset(&sample);
+    }
+    pnb_dataset_free(set);
+    return status;
+}
+
+pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
+                             FILE *in, pnb_error *err)
+{
+    if (strcmp(source, "-") == 0)
+        return add_lines(c, in, "standard input", err);
+    if (pnb__ends_with(source, ".jsonl"))
+        return add_jsonl(c, source, err);
+    if (pnb__ends_with(source, ".csv") || pnb__ends_with(source, ".tsv"))
+        return add_csv(c, source, caption_key, err);
+    if (pnb__ends_with(source, ".tar") || pnb__path_is_dir(source) ||
+        strstr(source, "::") != NULL || strchr(source, '{') != NULL)
+        return add_dataset(c, source, err);
+    return add_text_file(c, source, err);
+}
+
+void pnb__captions_hash(const pnb__captions *c, pnb__sha256 *hash)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const char *id = c->items[i].id != NULL ? c->items[i].id : "";
+        pnb__sha256_update(hash, id, strlen(id) + 1);
+        pnb__sha256_update(hash, c->items[i].text, strlen(c->items[i].text) + 1);
+    }
+}
+
+void pnb__captions_reset(pnb__captions *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        pnb__free(c->items[i].id);
+        pnb__free(c->items[i].text);
+        pnb__free(c->items[i].extra);
+    }
+    for (size_t i = 0; i < c->n_bad; i++)
+        pnb__free(c->bad[i]);
+    pnb__free(c->items);
+    pnb__free(c->bad);
+    *c = (pnb__captions){0};
+}
+
+/* The level joins whatever else the caption carries: {"level":2,...}. */
+static char *extra_with_level(const pnb__caption *item)
+{
+    if (item->level < 0)
+        return pnb__strdup(item->extra != NULL ? item->extra : "{}");
+    if (item->extra == NULL)
+        return pnb__format("{\"level\":%d}", item->level);
+    return pnb__format("{\"level\":%d,%s", item->level, item->extra + 1);
+}
+
+pnb_status pnb__captions_label(const pnb__captions *c, size_t i, pnb_embeddings *set, size_t row,
+                               pnb_error *err)
+{
+    const pnb__caption *item = &c->items[i];
+    char number[32];
+    snprintf(number, sizeof number, "%zu", i);
+    char *extra = extra_with_level(item);
+    if (extra == NULL)
+        return pnb__fail_nomem(err, 64);
+    pnb_status status = pnb_embeddings_set_id(set, row, item->id != NULL ? item->id : number, err);
+    if (status == PNB_OK)
+        status = pnb_embeddings_set_text(set, row, item->text, err);
+    if (status == PNB_OK && strcmp(extra, "{}") != 0)
+        status = pnb_embeddings_set_extra(set, row, extra, err);
+    pnb__free(extra);
+    return status;
+}

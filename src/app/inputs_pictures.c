@@ -1,0 +1,290 @@
+/* Pictures named on the command line: files, folders, globs, lists on standard input, data sets.
+ *
+ * Sources are kept in the order given and numbered through; a picture is read only when asked for,
+ * so a list of a million costs its names. How a data set finds its pictures is data's business. */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/inputs.h"
+#include "base/base.h"
+#include "io/json.h"
+
+/* One file, or a whole data set. */
+typedef struct source {
+    char *path;       /* of the file; the data set's spec otherwise */
+    pnb_dataset *set; /* NULL for a file */
+    size_t first, n;  /* numbers first .. first + n - 1 */
+} source;
+
+struct pnb__pictures {
+    source *sources;
+    size_t n_sources, capacity, n;
+};
+
+static pnb_status add_source(pnb__pictures *p, const char *path, pnb_dataset *set, pnb_error *err)
+{
+    if (p->n_sources == p->capacity) {
+        size_t capacity = PNB_MAX((size_t)16, 2 * p->capacity);
+        source *sources = pnb__realloc(p->sources, capacity * sizeof *sources);
+        if (sources == NULL)
+            return pnb__fail_nomem(err, capacity * sizeof *sources);
+        p->sources = sources;
+        p->capacity = capacity;
+    }
+    char *copy = pnb__strdup(path);
+    if (copy == NULL)
+        return pnb__fail_nomem(err, strlen(path) + 1);
+    size_t n = set != NULL ? pnb_dataset_size(set) : 1;
+    p->sources[p->n_sources++] = (source){copy, set, p->n, n};
+    p->n += n;
+    return PNB_OK;
+}
+
+static bool is_table_or_tar(const char *path)
+{
+    static const char *const endings[] = {".tar", ".csv", ".tsv", ".jsonl"};
+    for (size_t i = 0; i < PNB_COUNT(endings); i++)
+        if (pnb__ends_with(path, endings[i]))
+            return true;
+    return false;
+}
+
+static pnb_status add_dataset(pnb__pictures *p, const char *spec, pnb_error *err)
+{
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    pnb_dataset *set = NULL;
+    opts.allow_no_caption = true;
+    pnb_status status = pnb_dataset_open(&set, spec, &opts, err);
+    if (status == PNB_OK)
+        status = add_source(p, spec, set, err);
+    if (status != PNB_OK)
+        pnb_dataset_free(set);
+    return status;
+}
+
+static pnb_status add_plain(pnb__pictures *p, const char *path, pnb_error *err)
+{
+    if (pnb__path_is_dir(path) || is_table_or_tar(path) || strstr(path, "::") != NULL ||
+        strchr(path, '{') != NULL)
+        return add_dataset(p, path, err);
+    return add_source(p, path, NULL, err);
+}
+
+static pnb_status add_glob(pnb__pictures *p, const char *pattern, pnb_error *err)
+{
+    glob_t found = {0};
+    int code = glob(pattern, 0, NULL, &found);
+    pnb_status status = PNB_OK;
+    if (code == GLOB_NOMATCH)
+        status = pnb__fail(err, PNB_NOT_FOUND, "%s: no file matches", pattern);
+    else if (code != 0)
+        status = pnb__fail(err, PNB_IO, "%s: the folders cannot be read", pattern);
+    for (size_t i = 0; status == PNB_OK && i < found.gl_pathc; i++)
+        status = add_plain(p, found.gl_pathv[i], err);
+    globfree(&found);
+    return status;
+}
+
+static pnb_status add_list(pnb__pictures *p, FILE *in, pnb_error *err)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    pnb_status status = PNB_OK;
+    for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, in)) >= 0;) {
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+            line[--n] = '\0';
+        if (n > 0)
+            status = add_source(p, line, NULL, err);
+    }
+    if (status == PNB_OK && ferror(in))
+        status = pnb__fail(err, PNB_IO, "cannot read the list on standard input");
+    free(line);
+    return status;
+}
+
+static pnb_status add_word(pnb__pictures *p, const char *word, FILE *in, pnb_error *err)
+{
+    if (strcmp(word, "-") == 0)
+        return add_list(p, in, err);
+    if (!pnb__path_is_file(word) && !pnb__path_is_dir(word) && strstr(word, "::") == NULL &&
+        strchr(word, '{') == NULL && strpbrk(word, "*?[") != NULL)
+        return add_glob(p, word, err);
+    if (!pnb__path_is_file(word) && strpbrk(word, "{:") == NULL && !pnb__path_is_dir(word))
+        return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file or folder", word);
+    return add_plain(p, word, err);
+}
+
+pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
+                              FILE *in, pnb_error *err)
+{
+    pnb__pictures *p = pnb__alloc_zero(1, sizeof *p);
+    if (p == NULL)
+        return pnb__fail_nomem(err, sizeof *p);
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < n_words; i++)
+        status = add_word(p, words[i], in, err);
+    if (status == PNB_OK && p->n == 0)
+        status = pnb__fail(err, PNB_NOT_FOUND, "no pictures were given");
+    if (status != PNB_OK) {
+        pnb__pictures_free(p);
+        return status;
+    }
+    *out = p;
+    return PNB_OK;
+}
+
+void pnb__pictures_free(pnb__pictures *p)
+{
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->n_sources; i++) {
+        pnb__free(p->sources[i].path);
+        pnb_dataset_free(p->sources[i].set);
+    }
+    pnb__free(p->sources);
+    pnb__free(p);
+}
+
+size_t pnb__pictures_count(const pnb__pictures *p)
+{
+    return p->n;
+}
+
+void pnb__pictures_hash(const pnb__pictures *p, pnb__sha256 *hash)
+{
+    for (size_t i = 0; i < p->n_sources; i++) {
+        const source *s = &p->sources[i];
+        pnb__sha256_update(hash, s->path, strlen(s->path) + 1);
+        pnb__sha256_update(hash, &s->n, sizeof s->n);
+    }
+}
+
+/* Source that holds picture i: the last one whose first number is not above i. */
+static const source *find_source(const pnb__pictures *p, size_t i)
+{
+    size_t low = 0, high = p->n_sources;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (p->sources[middle].first <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &p->sources[low];
+}
+
+pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, pnb_image *out, pnb_error *err)
+{
+    const source *s = find_source(p, i);
+    if (s->set != NULL)
+        return pnb_dataset_image(s->set, i - s->first, out, err);
+    return pnb_image_load(out, s->path, NULL, err);
+}
+
+void pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size)
+{
+    const source *s = find_source(p, i);
+    pnb_sample sample = {0};
+    if (s->set == NULL)
+        snprintf(text, size, "%s", s->path);
+    else if (pnb_dataset_get(s->set, i - s->first, &sample, NULL) == PNB_OK)
+        snprintf(text, size, "%s: %s", s->path,
+                 sample.image_path != NULL ? sample.image_path : sample.key);
+    else
+        snprintf(text, size, "%s: sample %zu", s->path, i - s->first);
+    pnb_sample_reset(&sample);
+}
+
+const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample)
+{
+    const char *slash = strrchr(sample->key, '/');
+    return pnb_dataset_get_kind(set) == PNB_DATASET_TAR && slash != NULL ? slash + 1 : sample->key;
+}
+
+/* {"source": spec, "index": i [, "group", "subgroup", "name"]}: enough to show the row again. */
+static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *set, size_t row,
+                               pnb_error *err)
+{
+    pnb_sample sample = {0};
+    pnb__buf extra = {0};
+    pnb_status status;
+    PNB_TRY(pnb_dataset_get(s->set, index, &sample, err));
+    PNB_TRY(pnb_embeddings_set_id(set, row, pnb__sample_id(s->set, &sample), err));
+    if (sample.image_path != NULL)
+        PNB_TRY(pnb_embeddings_set_path(set, row, sample.image_path, err));
+    const char *const names[] = {"group", "subgroup", "name"};
+    const char *const values[] = {sample.group, sample.subgroup, sample.name};
+    pnb__buf_puts(&extra, "{\"source\":");
+    pnb__json_append_string(&extra, s->path);
+    pnb__buf_printf(&extra, ",\"index\":%zu", index);
+    for (size_t k = 0; k < PNB_COUNT(names); k++)
+        if (values[k] != NULL) {
+            pnb__buf_printf(&extra, ",\"%s\":", names[k]);
+            pnb__json_append_string(&extra, values[k]);
+        }
+    pnb__buf_putc(&extra, '}');
+    status = extra.failed ? pnb__fail_nomem(err, extra.size)
+                          : pnb_embeddings_set_extra(set, row, extra.data, err);
+done:
+    pnb__buf_reset(&extra);
+    pnb_sample_reset(&sample);
+    return status;
+}
+
+pnb_status pnb__pictures_label(const pnb__pictures *p, size_t i, pnb_embeddings *set, size_t row,
+                               pnb_error *err)
+{
+    const source *s = find_source(p, i);
+    if (s->set != NULL)
+        return label_sample(s, i - s->first, set, row, err);
+    pnb_status status = pnb_embeddings_set_id(set, row, s->path, err);
+    return status == PNB_OK ? pnb_embeddings_set_path(set, row, s->path, err) : status;
+}
+
+/* ---- a row's picture again ---- */
+
+static pnb_status open_source(pnb__row_source *r, const char *spec, pnb_error *err)
+{
+    if (r->spec != NULL && strcmp(r->spec, spec) == 0)
+        return PNB_OK;
+    pnb__row_source_reset(r);
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    opts.allow_no_caption = true;
+    pnb_status status = pnb_dataset_open(&r->dataset, spec, &opts, err);
+    if (status == PNB_OK && (r->spec = pnb__strdup(spec)) == NULL)
+        status = pnb__fail_nomem(err, strlen(spec) + 1);
+    return status;
+}
+
+pnb_status pnb__row_picture(pnb__row_source *r, const pnb_embeddings *set, size_t row,
+                            pnb_image *out, pnb_error *err)
+{
+    const char *path = set->paths != NULL ? set->paths[row] : NULL;
+    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
+    if (path != NULL)
+        return pnb_image_load(out, path, NULL, err);
+    if (extra == NULL)
+        return pnb__fail(err, PNB_NOT_FOUND, "row %zu does not say where its picture is", row);
+    json_t *root = NULL;
+    pnb_status status = pnb__json_load_bytes(&root, extra, strlen(extra), "row", err);
+    if (status != PNB_OK)
+        return status;
+    const char *spec = json_string_value(json_object_get(root, "source"));
+    json_int_t index = json_integer_value(json_object_get(root, "index"));
+    if (spec == NULL || index < 0)
+        status = pnb__fail(err, PNB_NOT_FOUND, "row %zu does not say where its picture is", row);
+    else
+        status = open_source(r, spec, err);
+    if (status == PNB_OK)
+        status = pnb_dataset_image(r->dataset, (size_t)index, out, err);
+    json_decref(root);
+    return status;
+}
+
+void pnb__row_source_reset(pnb__row_source *r)
+{
+    pnb_dataset_free(r->dataset);
+    pnb__free(r->spec);
+    *r = (pnb__row_source){0};
+}

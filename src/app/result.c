@@ -1,0 +1,349 @@
+/* Collects what a command found and prints it once, for a person or for a program.
+ *
+ * The JSON tree (jansson) and the lines of text grow together, so the two can not tell different
+ * things. Text: `label  value` lines with labels padded to one column inside a section; tables with
+ * numbers to the right and words to the left. */
+#include "app/result.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+
+enum { MAX_DEPTH = 4, MAX_COLUMNS = 16, CELL = 96 };
+
+typedef struct table {
+    pnb__column columns[MAX_COLUMNS];
+    size_t n_columns, n_cells, capacity;
+    char (*cells)[CELL];
+    bool is_number[MAX_COLUMNS];
+    json_t *rows; /* borrowed from the tree */
+} table;
+
+typedef enum line_kind { LINE_VALUE, LINE_HEADING, LINE_NOTE, LINE_TABLE } line_kind;
+
+typedef struct line {
+    line_kind kind;
+    char *label, *value;
+    table *table;
+} line;
+
+struct pnb__result {
+    json_t *root, *stack[MAX_DEPTH];
+    size_t depth;
+    line *lines;
+    size_t n_lines;
+    table *open_table; /* the last one added */
+    bool failed;
+};
+
+pnb__result *pnb__result_create(void)
+{
+    pnb__result *r = pnb__alloc_zero(1, sizeof *r);
+    if (r == NULL)
+        return NULL;
+    r->root = r->stack[0] = json_object();
+    r->failed = r->root == NULL;
+    return r;
+}
+
+void pnb__result_free(pnb__result *r)
+{
+    if (r == NULL)
+        return;
+    for (size_t i = 0; i < r->n_lines; i++) {
+        pnb__free(r->lines[i].label);
+        pnb__free(r->lines[i].value);
+        if (r->lines[i].table != NULL)
+            pnb__free(r->lines[i].table->cells);
+        pnb__free(r->lines[i].table);
+    }
+    pnb__free(r->lines);
+    json_decref(r->root);
+    pnb__free(r);
+}
+
+static line *add_line(pnb__result *r, line_kind kind, const char *label, const char *value)
+{
+    line *lines = pnb__realloc(r->lines, (r->n_lines + 1) * sizeof *lines);
+    if (lines == NULL) {
+        r->failed = true;
+        return NULL;
+    }
+    r->lines = lines;
+    line *l = &lines[r->n_lines++];
+    *l = (line){kind, pnb__strdup(label), pnb__strdup(value), NULL};
+    if (l->label == NULL || l->value == NULL)
+        r->failed = true;
+    return l;
+}
+
+/* Takes ownership of `json`. */
+static void add_value(pnb__result *r, const char *key, const char *label, json_t *json,
+                      const char *text)
+{
+    if (r == NULL || r->failed) {
+        json_decref(json);
+        return;
+    }
+    if (json == NULL)
+        r->failed = true;
+    else if (key == NULL)
+        json_decref(json);
+    else if (json_object_set_new(r->stack[r->depth], key, json) != 0)
+        r->failed = true;
+    if (label != NULL)
+        add_line(r, LINE_VALUE, label, text);
+}
+
+static void format_real(double value, int digits, char *text, size_t size)
+{
+    if (!isfinite(value))
+        snprintf(text, size, "-");
+    else if (value != 0.0 && fabs(value) < pow(10.0, -digits))
+        snprintf(text, size, "%.3g", value);
+    else
+        snprintf(text, size, "%.*f", digits, value);
+}
+
+static json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Invalid UTF-8 (a file name, say) is shown with U+FFFD: JSON has no other bytes. */
+static json_t *json_words(const char *value)
+{
+    json_t *json = json_string(value);
+    if (json != NULL)
+        return json;
+    pnb__buf clean = {0};
+    for (size_t n = strlen(value); n > 0;) {
+        uint32_t code = 0;
+        size_t length = pnb__utf8_decode(value, n, &code);
+        pnb__buf_append(&clean, length > 0 ? value : "\xEF\xBF\xBD", length > 0 ? length : 3);
+        length = PNB_MAX(length, (size_t)1);
+        value += length;
+        n -= length;
+    }
+    json = clean.failed || clean.data == NULL ? NULL : json_string(clean.data);
+    pnb__buf_reset(&clean);
+    return json;
+}
+
+void pnb__result_text(pnb__result *r, const char *key, const char *label, const char *value)
+{
+    add_value(r, key, label, value != NULL ? json_words(value) : json_null(),
+              value != NULL ? value : "-");
+}
+
+void pnb__result_int(pnb__result *r, const char *key, const char *label, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add_value(r, key, label, json_integer(value), text);
+}
+
+void pnb__result_real(pnb__result *r, const char *key, const char *label, double value, int digits)
+{
+    char text[64];
+    format_real(value, digits, text, sizeof text);
+    add_value(r, key, label, json_number(value), text);
+}
+
+void pnb__result_flag(pnb__result *r, const char *key, const char *label, bool value)
+{
+    add_value(r, key, label, json_boolean(value), value ? "yes" : "no");
+}
+
+void pnb__result_note(pnb__result *r, const char *text)
+{
+    if (r != NULL && !r->failed)
+        add_line(r, LINE_NOTE, "", text);
+}
+
+void pnb__result_begin(pnb__result *r, const char *key, const char *heading)
+{
+    if (r == NULL || r->failed)
+        return;
+    json_t *object = json_object();
+    if (object == NULL || r->depth + 1 >= MAX_DEPTH ||
+        json_object_set_new(r->stack[r->depth], key, object) != 0) {
+        r->failed = true;
+        return;
+    }
+    r->stack[++r->depth] = object;
+    if (heading != NULL)
+        add_line(r, LINE_HEADING, "", heading);
+}
+
+void pnb__result_end(pnb__result *r)
+{
+    if (r != NULL && r->depth > 0)
+        r->depth--;
+}
+
+void pnb__result_table(pnb__result *r, const char *key, const char *heading,
+                       const pnb__column *columns, size_t n_columns)
+{
+    if (r == NULL || r->failed)
+        return;
+    table *t = pnb__alloc_zero(1, sizeof *t);
+    json_t *rows = json_array();
+    if (t == NULL || rows == NULL || n_columns > MAX_COLUMNS ||
+        json_object_set_new(r->stack[r->depth], key, rows) != 0) {
+        pnb__free(t);
+        r->failed = true;
+        return;
+    }
+    t->rows = rows;
+    t->n_columns = n_columns;
+    memcpy(t->columns, columns, n_columns * sizeof *columns);
+    if (heading != NULL)
+        add_line(r, LINE_HEADING, "", heading);
+    line *l = add_line(r, LINE_TABLE, "", "");
+    if (l == NULL) {
+        pnb__free(t);
+        return;
+    }
+    l->table = r->open_table = t;
+}
+
+/* Takes ownership of `json`. */
+static void add_cell(pnb__result *r, json_t *json, const char *text, bool is_number)
+{
+    if (r == NULL || r->failed || r->open_table == NULL || json == NULL) {
+        json_decref(json);
+        if (r != NULL)
+            r->failed = true;
+        return;
+    }
+    table *t = r->open_table;
+    size_t column = t->n_cells % t->n_columns;
+    if (t->n_cells == t->capacity) {
+        size_t capacity = PNB_MAX((size_t)64, 2 * t->capacity);
+        char(*cells)[CELL] = pnb__realloc(t->cells, capacity * sizeof *cells);
+        if (cells == NULL) {
+            json_decref(json);
+            r->failed = true;
+            return;
+        }
+        t->cells = cells;
+        t->capacity = capacity;
+    }
+    snprintf(t->cells[t->n_cells++], CELL, "%s", text);
+    t->is_number[column] = t->is_number[column] || is_number;
+    if (column == 0 && json_array_append_new(t->rows, json_object()) != 0)
+        r->failed = true;
+    json_t *row = json_array_get(t->rows, json_array_size(t->rows) - 1);
+    if (json_object_set_new(row, t->columns[column].key, json) != 0)
+        r->failed = true;
+}
+
+void pnb__result_cell_text(pnb__result *r, const char *value)
+{
+    add_cell(r, value != NULL ? json_words(value) : json_null(), value != NULL ? value : "-",
+             false);
+}
+
+void pnb__result_cell_int(pnb__result *r, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add_cell(r, json_integer(value), text, true);
+}
+
+void pnb__result_cell_real(pnb__result *r, double value, int digits)
+{
+    char text[64];
+    format_real(value, digits, text, sizeof text);
+    add_cell(r, json_number(value), text, true);
+}
+
+/* ---- printing ---- */
+
+/* Characters, not bytes: continuation bytes of UTF-8 take no column. */
+static size_t display_width(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    return n;
+}
+
+static void print_padded(FILE *out, const char *text, size_t width, bool right)
+{
+    size_t n = display_width(text);
+    size_t pad = n < width ? width - n : 0;
+    if (right)
+        fprintf(out, "%*s%s", (int)pad, "", text);
+    else
+        fprintf(out, "%s%*s", text, (int)pad, "");
+}
+
+static void print_table(const table *t, FILE *out)
+{
+    size_t width[MAX_COLUMNS];
+    for (size_t c = 0; c < t->n_columns; c++)
+        width[c] = display_width(t->columns[c].heading);
+    for (size_t i = 0; i < t->n_cells; i++) {
+        size_t c = i % t->n_columns;
+        width[c] = PNB_MAX(width[c], display_width(t->cells[i]));
+    }
+    for (size_t i = 0; i < t->n_columns + t->n_cells; i++) {
+        size_t c = i % t->n_columns;
+        bool last = c + 1 == t->n_columns;
+        const char *text = i < t->n_columns ? t->columns[i].heading : t->cells[i - t->n_columns];
+        print_padded(out, text, last && !t->is_number[c] ? 0 : width[c], t->is_number[c]);
+        fputs(last ? "\n" : "  ", out);
+    }
+}
+
+/* Widest label of the run of value lines that starts at `first`. */
+static size_t label_width(const pnb__result *r, size_t first)
+{
+    size_t width = 0;
+    for (size_t i = first; i < r->n_lines && r->lines[i].kind == LINE_VALUE; i++)
+        width = PNB_MAX(width, display_width(r->lines[i].label));
+    return width;
+}
+
+static void print_text(const pnb__result *r, FILE *out)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < r->n_lines; i++) {
+        const line *l = &r->lines[i];
+        bool run_starts = i == 0 || r->lines[i - 1].kind != LINE_VALUE;
+        switch (l->kind) {
+        case LINE_VALUE:
+            width = run_starts ? label_width(r, i) : width;
+            print_padded(out, l->label, width + 2, false);
+            fprintf(out, "%s\n", l->value);
+            break;
+        case LINE_HEADING:
+            fprintf(out, "%s%s\n", i > 0 ? "\n" : "", l->value);
+            break;
+        case LINE_NOTE:
+            fprintf(out, "%s\n", l->value);
+            break;
+        case LINE_TABLE:
+            print_table(l->table, out);
+            break;
+        }
+    }
+}
+
+pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_error *err)
+{
+    if (r == NULL || r->failed)
+        return pnb__fail(err, PNB_NOMEM, "out of memory while collecting the result");
+    if (!json) {
+        print_text(r, out);
+        return PNB_OK;
+    }
+    if (json_dumpf(r->root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0)
+        return pnb__fail(err, PNB_IO, "cannot write the JSON result");
+    fputc('\n', out);
+    return PNB_OK;
+}

@@ -1,0 +1,44 @@
+/* What a command found: named values and tables, printed as text or as one JSON object. */
+#ifndef PNB_APP_RESULT_H
+#define PNB_APP_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "penumbra/error.h"
+
+/* Values appear in the order they were added. `key` names the field in JSON, `label` the line in
+ * text; a NULL label keeps a value out of the text, a NULL key out of the JSON. Adding is sticky:
+ * after an allocation failure nothing more happens and pnb__result_print reports it. */
+typedef struct pnb__result pnb__result;
+
+pnb__result *pnb__result_create(void); /* NULL when out of memory; every call accepts NULL */
+void pnb__result_free(pnb__result *r);
+
+void pnb__result_text(pnb__result *r, const char *key, const char *label, const char *value);
+void pnb__result_int(pnb__result *r, const char *key, const char *label, int64_t value);
+/* `digits` behind the point in text; a NaN or infinity is "-" in text and null in JSON. */
+void pnb__result_real(pnb__result *r, const char *key, const char *label, double value, int digits);
+void pnb__result_flag(pnb__result *r, const char *key, const char *label, bool value);
+/* A remark in words: text only. An empty one is an empty line. */
+void pnb__result_note(pnb__result *r, const char *text);
+
+/* The next values go into the object `key` until _end; in text a heading stands above them. */
+void pnb__result_begin(pnb__result *r, const char *key, const char *heading);
+void pnb__result_end(pnb__result *r);
+
+/* A table: columns first, then cells row by row, left to right. In JSON an array of objects. */
+typedef struct pnb__column {
+    const char *key, *heading;
+} pnb__column;
+void pnb__result_table(pnb__result *r, const char *key, const char *heading,
+                       const pnb__column *columns, size_t n_columns);
+void pnb__result_cell_text(pnb__result *r, const char *value);
+void pnb__result_cell_int(pnb__result *r, int64_t value);
+void pnb__result_cell_real(pnb__result *r, double value, int digits);
+
+pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_error *err);
+
+#endif

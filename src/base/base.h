@@ -1,0 +1,173 @@
+/* Row 0: what every other room may use. One header for the small helpers; see the .c files for why.
+ */
+#ifndef PNB_BASE_BASE_H
+#define PNB_BASE_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "penumbra/ctx.h"
+#include "penumbra/error.h"
+
+#define PNB_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define PNB_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define PNB_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#if defined(__GNUC__)
+#define PNB_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define PNB_PRINTF(f, a)
+#endif
+
+/* Runs a call that returns pnb_status; on failure stores it in `status` and goes to `done`. */
+#define PNB_TRY(call)                                                                              \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != PNB_OK)                                                                      \
+            goto done;                                                                             \
+    } while (0)
+
+/* ---- error.c ---- Fills `err` unless it already holds an error; returns `status` for `return`. */
+pnb_status pnb__fail(pnb_error *err, pnb_status status, const char *fmt, ...) PNB_PRINTF(3, 4);
+pnb_status pnb__fail_nomem(pnb_error *err, size_t bytes);
+/* For a system call that failed: "<what> <path>: <strerror(errno)>", status IO or NOT_FOUND/EXISTS.
+ */
+pnb_status pnb__fail_errno(pnb_error *err, const char *what, const char *path);
+/* Puts "<prefix>: " before the text an inner call left. */
+void pnb__error_prefix(pnb_error *err, const char *fmt, ...) PNB_PRINTF(2, 3);
+
+/* ---- alloc.c ---- The only calls of malloc in the library. Free with pnb__free.
+ * In PNB_FAULTS builds the allocation numbered by pnb__alloc_fail_at fails (tests only). */
+void *pnb__alloc(size_t bytes);                /* not zeroed; NULL when out of memory */
+void *pnb__alloc_zero(size_t n, size_t size);  /* zeroed; NULL also when n*size overflows */
+void *pnb__alloc_array(size_t n, size_t size); /* not zeroed; NULL also when n*size overflows */
+void *pnb__realloc(void *p, size_t bytes);     /* p unchanged and valid when NULL comes back */
+void pnb__free(void *p);
+void *pnb__alloc_aligned(size_t bytes); /* 64-byte aligned; free with pnb__free_aligned */
+void pnb__free_aligned(void *p);
+char *pnb__strdup(const char *s);
+char *pnb__strndup(const char *s, size_t n);
+char *pnb__format(const char *fmt, ...) PNB_PRINTF(1, 2); /* allocated, NULL when out of memory */
+bool pnb__mul_overflows(size_t a, size_t b, size_t *out);
+bool pnb__add_overflows(size_t a, size_t b, size_t *out);
+#ifdef PNB_FAULTS
+/* -1: never. n >= 0: the n-th allocation from now fails (counts down to 0, fails once). */
+void pnb__alloc_fail_after(long n);
+long pnb__alloc_count(void); /* allocations made so far by this process */
+#endif
+
+/* ---- arena.c ---- Bump allocator for things that die together; reset keeps the memory. */
+typedef struct pnb__arena_block pnb__arena_block;
+typedef struct pnb__arena {
+    pnb__arena_block *first, *current;
+    size_t block_bytes;
+} pnb__arena;
+void pnb__arena_init(pnb__arena *a, size_t block_bytes); /* allocates nothing yet */
+void *pnb__arena_alloc(pnb__arena *a, size_t bytes);     /* 64-byte aligned, zeroed; NULL = NOMEM */
+char *pnb__arena_strdup(pnb__arena *a, const char *s);
+void pnb__arena_reset(pnb__arena *a); /* poisoned under ASan */
+void pnb__arena_free(pnb__arena *a);  /* back to the state after init */
+
+/* ---- str.c ---- Growing text/byte buffer. All zero is an empty buffer. Sticky: after an
+ * allocation failure `failed` is set and further appends do nothing; check once at the end. */
+typedef struct pnb__buf {
+    char *data; /* terminated by one 0 byte outside size, when not NULL */
+    size_t size, capacity;
+    bool failed;
+} pnb__buf;
+void pnb__buf_append(pnb__buf *b, const void *bytes, size_t n);
+void pnb__buf_puts(pnb__buf *b, const char *s);
+void pnb__buf_putc(pnb__buf *b, char c);
+void pnb__buf_printf(pnb__buf *b, const char *fmt, ...) PNB_PRINTF(2, 3);
+void pnb__buf_reset(pnb__buf *b); /* frees; usable again */
+bool pnb__starts_with(const char *s, const char *prefix);
+bool pnb__ends_with(const char *s, const char *suffix);
+/* Length in bytes of the valid UTF-8 sequence at s (n bytes left), 0 if invalid; code point out. */
+size_t pnb__utf8_decode(const char *s, size_t n, uint32_t *code_point);
+size_t pnb__utf8_encode(uint32_t code_point, char out[4]); /* bytes written; U+FFFD for invalid */
+bool pnb__utf8_valid(const char *s, size_t n);
+
+/* ---- path.c ---- */
+char *pnb__path_join(const char *dir, const char *name); /* allocated */
+const char *pnb__path_base(const char *path);            /* pointer into path */
+char *pnb__path_dir(const char *path);                   /* allocated, "." if none */
+bool pnb__path_is_dir(const char *path);
+bool pnb__path_is_file(const char *path);
+pnb_status pnb__make_dirs(const char *path, pnb_error *err); /* mkdir -p */
+
+/* ---- file.c ---- Whole file into memory, 0-terminated one past size. Free with pnb__free. LIMIT
+ * above max_bytes. */
+pnb_status pnb__read_file(const char *path, size_t max_bytes, char **data, size_t *size,
+                          pnb_error *err);
+
+/* Outputs that appear whole or not at all: a temporary file beside the target, fsync, rename. */
+typedef struct pnb__out_file {
+    FILE *file; /* write here; errors are caught at commit too */
+    char *path, *temp_path;
+} pnb__out_file;
+pnb_status pnb__out_open(pnb__out_file *f, const char *path, pnb_error *err);
+pnb_status pnb__out_commit(pnb__out_file *f, pnb_error *err); /* closes in every case */
+void pnb__out_abort(pnb__out_file *f);                        /* removes; fine after commit */
+pnb_status pnb__write_file(const char *path, const void *data, size_t size, pnb_error *err);
+
+/* Read-only map of a whole file. An empty file maps to data = NULL, size = 0. */
+typedef struct pnb__map {
+    const unsigned char *data;
+    size_t size;
+} pnb__map;
+pnb_status pnb__map_open(pnb__map *m, const char *path, pnb_error *err);
+void pnb__map_close(pnb__map *m);
+
+/* Advisory lock on a path (created if missing); BUSY when another process holds it. */
+pnb_status pnb__lock_open(int *fd, const char *path, pnb_error *err);
+void pnb__lock_close(int fd); /* -1 is fine */
+
+/* ---- rng.c ---- Counter-based (Philox 4x32-10): value = f(seed, stream, counter), so any thread
+ * or a resumed run draws the same numbers without shared state. */
+void pnb__rng_block(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4]);
+typedef struct pnb__rng {
+    uint64_t seed, stream, counter; /* the whole state: save these three to resume */
+    uint32_t block[4];
+    unsigned n_left;
+} pnb__rng;
+void pnb__rng_init(pnb__rng *r, uint64_t seed, uint64_t stream);
+uint32_t pnb__rng_u32(pnb__rng *r);
+uint64_t pnb__rng_u64(pnb__rng *r);
+uint64_t pnb__rng_below(pnb__rng *r, uint64_t n); /* unbiased in [0, n); n >= 1 */
+double pnb__rng_uniform(pnb__rng *r);             /* [0, 1), 53 bits */
+double pnb__rng_normal(pnb__rng *r);              /* N(0, 1) */
+void pnb__rng_shuffle(pnb__rng *r, uint32_t *items, size_t n);
+uint64_t pnb__hash_bytes(const void *data, size_t n, uint64_t seed); /* not cryptographic */
+
+/* ---- parallel.c ---- The process's one thread pool (OpenMP). Static chunks: same split each time.
+ */
+typedef void (*pnb__range_fn)(void *user, size_t begin, size_t end, int thread);
+void pnb__parallel_for(const pnb_ctx *ctx, size_t n, size_t min_chunk, pnb__range_fn fn,
+                       void *user);
+
+/* ---- ctx.c ---- */
+struct pnb_ctx {
+    int n_threads;
+    pnb_device device;
+    pnb_isa isa; /* resolved: never AUTO */
+    pnb_log_fn log;
+    void *log_user;
+};
+void pnb__log(const pnb_ctx *ctx, pnb_log_level level, const char *fmt, ...) PNB_PRINTF(3, 4);
+double pnb__now_s(void); /* monotonic seconds */
+
+/* ---- sha256.c ---- */
+typedef struct pnb__sha256 {
+    uint32_t h[8];
+    uint64_t n_bytes;
+    unsigned char tail[64];
+    bool plain; /* set after init: keep to plain C, so that tests cover it on any machine */
+} pnb__sha256;
+void pnb__sha256_init(pnb__sha256 *s);
+void pnb__sha256_update(pnb__sha256 *s, const void *data, size_t n);
+void pnb__sha256_hex(pnb__sha256 *s, char hex[65]); /* ends the hash */
+
+#endif

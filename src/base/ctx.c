@@ -1,0 +1,126 @@
+/* The context: what one user of the library chose, resolved against this machine once.
+ *
+ * Nothing reads the environment: OMP_NUM_THREADS and the like are the program's to interpret. The
+ * default thread count is the number of cores this process may run on. The instruction set is a
+ * ceiling for src/kernels/cpu; asking for one the machine lacks is an error, not a silent fallback,
+ * because tests ask for it to cover that code. */
+#include <omp.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "base/base.h"
+
+#ifndef PNB_VERSION
+#error "PNB_VERSION comes from the project() line of CMakeLists.txt"
+#endif
+
+const char *pnb_version(void)
+{
+    return PNB_VERSION;
+}
+
+pnb_ctx_opts pnb_ctx_opts_default(void)
+{
+    return (pnb_ctx_opts){.n_threads = 0};
+}
+
+#if defined(__x86_64__)
+/* __builtin_cpu_supports knows the operating system's part (saved registers) but, in Clang 14, not
+ * F16C, which the avx2 kernels use to read half precision. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+static pnb_isa best_isa(void)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c())
+        return PNB_ISA_GENERIC;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+        return PNB_ISA_AVX512;
+    return PNB_ISA_AVX2;
+}
+#else
+static pnb_isa best_isa(void)
+{
+    return PNB_ISA_GENERIC;
+}
+#endif
+
+static const char *isa_name(pnb_isa isa)
+{
+    static const char *const names[] = {"auto", "generic", "avx2", "avx512"};
+    return names[isa];
+}
+
+static pnb_status resolve_isa(pnb_isa wanted, pnb_isa *out, pnb_error *err)
+{
+    if ((unsigned)wanted > PNB_ISA_AVX512)
+        return pnb__fail(err, PNB_ARG, "instruction set %d is not one of pnb_isa", (int)wanted);
+    pnb_isa best = best_isa();
+    if (wanted > best)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "instruction set %s wanted, this machine has %s; ask for auto",
+                         isa_name(wanted), isa_name(best));
+    *out = wanted == PNB_ISA_AUTO ? best : wanted;
+    return PNB_OK;
+}
+
+pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *err)
+{
+    pnb_ctx_opts chosen = opts == NULL ? pnb_ctx_opts_default() : *opts;
+    if (chosen.n_threads < 0)
+        return pnb__fail(err, PNB_ARG, "%d threads wanted; 1 or more, or 0 for every core",
+                         chosen.n_threads);
+    if ((unsigned)chosen.device > PNB_DEVICE_REF)
+        return pnb__fail(err, PNB_ARG, "device %d is not one of pnb_device", (int)chosen.device);
+    pnb_isa isa = PNB_ISA_GENERIC;
+    pnb_status status = resolve_isa(chosen.isa, &isa, err);
+    if (status != PNB_OK)
+        return status;
+    pnb_ctx *ctx = pnb__alloc_zero(1, sizeof *ctx);
+    if (ctx == NULL)
+        return pnb__fail_nomem(err, sizeof *ctx);
+    ctx->n_threads = chosen.n_threads > 0 ? chosen.n_threads : omp_get_num_procs();
+    ctx->device = chosen.device;
+    ctx->isa = isa;
+    ctx->log = chosen.log;
+    ctx->log_user = chosen.log_user;
+    *out = ctx;
+    return PNB_OK;
+}
+
+void pnb_ctx_free(pnb_ctx *ctx)
+{
+    pnb__free(ctx);
+}
+
+int pnb_ctx_n_threads(const pnb_ctx *ctx)
+{
+    return ctx->n_threads;
+}
+
+void pnb__log(const pnb_ctx *ctx, pnb_log_level level, const char *fmt, ...)
+{
+    if (ctx == NULL || ctx->log == NULL)
+        return;
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    ctx->log(ctx->log_user, level, text);
+}
+
+double pnb__now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -1,0 +1,191 @@
+/* Bins of uncertainty.
+ *
+ * equal_count is AsymVLM's: floor(n/bins) a bin, the remainder (the most uncertain) left out.
+ * equal_width has bin k = (edge k, edge k+1], the smallest value in the first bin. The two grove_
+ * forms reproduce that code's released behaviour, kept for its published figures only: equal-sample
+ * bins lose one item a boundary, equal-spacing bins are cumulative (each holds all that is below
+ * its edge) and are walked from the most uncertain item down. */
+#include <math.h>
+#include <string.h>
+
+#include "eval/sorted.h"
+#include "penumbra/eval.h"
+
+static const char *const NAMES[] = {
+#define X(name, text, sentence) text,
+    PNB_BINNING_LIST(X)
+#undef X
+};
+
+const char *pnb_binning_name(pnb_binning binning)
+{
+    return (unsigned)binning < PNB_N_BINNINGS ? NAMES[binning] : "unknown";
+}
+
+pnb_status pnb_binning_parse(pnb_binning *out, const char *name, pnb_error *err)
+{
+    for (size_t i = 0; i < PNB_COUNT(NAMES); i++) {
+        if (strcmp(name, NAMES[i]) == 0) {
+            *out = (pnb_binning)i;
+            return PNB_OK;
+        }
+    }
+    return pnb__fail(
+        err, PNB_NOT_FOUND,
+        "binning '%s' is unknown; known are equal_count, equal_count_all, equal_width, "
+        "grove_samples, grove_spacing",
+        name);
+}
+
+static void assign_equal_count(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
+                               size_t *offset)
+{
+    size_t size = n / n_bins;
+    for (size_t b = 0; b <= n_bins; b++)
+        offset[b] = b * size;
+    for (size_t i = 0; i < n_bins * size; i++)
+        item[i] = sorted[i].place;
+}
+
+static void assign_equal_count_all(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
+                                   size_t *offset)
+{
+    for (size_t b = 0; b <= n_bins; b++)
+        offset[b] = b * (n / n_bins) + b * (n % n_bins) / n_bins;
+    for (size_t i = 0; i < n; i++)
+        item[i] = sorted[i].place;
+}
+
+static size_t width_bin(double value, double low, double high, size_t n_bins)
+{
+    if (!(high > low))
+        return 0;
+    /* Halves: high - low may overflow. */
+    double share = (0.5 * value - 0.5 * low) / (0.5 * high - 0.5 * low);
+    double k = ceil(share * (double)n_bins) - 1.0;
+    return k <= 0.0 ? 0 : PNB_MIN((size_t)k, n_bins - 1);
+}
+
+static void assign_equal_width(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
+                               size_t *offset)
+{
+    size_t i = 0;
+    for (size_t b = 0; b < n_bins; b++) {
+        offset[b] = i;
+        while (i < n &&
+               width_bin(sorted[i].value, sorted[0].value, sorted[n - 1].value, n_bins) <= b) {
+            item[i] = sorted[i].place;
+            i++;
+        }
+    }
+    offset[n_bins] = i;
+}
+
+/* i-th item of the order the released code works in: its descending stable sort. */
+static size_t descending_place(const pnb__valued *sorted, size_t n, size_t i, size_t *run)
+{
+    /* `sorted` is ascending with ties by place: a descending stable order walks the runs of equal
+     * values from the end, each run forwards. *run is the begin of the current run. */
+    size_t from_end = n - 1 - i;
+    if (i == 0 || from_end < *run) {
+        *run = from_end;
+        while (*run > 0 && sorted[*run - 1].value == sorted[from_end].value)
+            (*run)--;
+    }
+    size_t run_end = *run;
+    while (run_end + 1 < n && sorted[run_end + 1].value == sorted[*run].value)
+        run_end++;
+    return *run + (run_end - from_end);
+}
+
+/* Python's z // q on doubles. */
+static size_t floor_divide(double z, double q)
+{
+    double quotient = (z - fmod(z, q)) / q, whole = floor(quotient);
+    return (size_t)(quotient - whole > 0.5 ? whole + 1.0 : whole);
+}
+
+static void assign_grove_samples(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
+                                 size_t *offset, size_t *order)
+{
+    size_t step = n / n_bins, z = 0, written = 0, bin = 0;
+    double share = (double)n / (double)n_bins;
+    for (size_t i = 0, run = 0; i < n; i++)
+        order[n - 1 - i] = sorted[descending_place(sorted, n, i, &run)].place;
+    offset[0] = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i > z + step) {
+            z += step; /* and the item is dropped, as in the released code */
+            continue;
+        }
+        for (size_t k = floor_divide((double)z, share); bin < k && bin + 1 < n_bins;)
+            offset[++bin] = written;
+        item[written++] = order[i];
+    }
+    while (bin < n_bins)
+        offset[++bin] = written;
+}
+
+static void assign_grove_spacing(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
+                                 size_t *offset)
+{
+    double low = sorted[0].value, high = sorted[n - 1].value;
+    double step = n_bins > 1 ? (high - low) / (double)(n_bins - 1) : 0.0;
+    size_t written = 0;
+    for (size_t b = 0; b < n_bins; b++) {
+        double edge = b + 1 == n_bins && n_bins > 1 ? high : low + (double)b * step;
+        offset[b] = written;
+        for (size_t i = 0, run = 0; i < n; i++) {
+            const pnb__valued *v = &sorted[descending_place(sorted, n, i, &run)];
+            if (edge >= v->value)
+                item[written++] = v->place;
+        }
+    }
+    offset[n_bins] = written;
+}
+
+static pnb_status check_counts(size_t n, size_t n_bins, pnb_error *err)
+{
+    if (n_bins == 0 || n_bins > PNB_MAX_BINS)
+        return pnb__fail(err, PNB_ARG, "%zu bins; 1 to %d are possible", n_bins, PNB_MAX_BINS);
+    if (n < n_bins)
+        return pnb__fail(err, PNB_ARG, "%zu items for %zu bins; use at most as many bins as items",
+                         n, n_bins);
+    return PNB_OK;
+}
+
+pnb_status pnb_bins_assign(pnb_binning binning, const double *uncertainty, size_t n, size_t n_bins,
+                           size_t *item, size_t *offset, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb__valued *sorted = NULL;
+    size_t *order = NULL;
+    PNB_TRY(check_counts(n, n_bins, err));
+    PNB_TRY(pnb__sorted(&sorted, uncertainty, n, "uncertainty", err));
+    switch (binning) {
+    case PNB_BINS_EQUAL_COUNT:
+        assign_equal_count(sorted, n, n_bins, item, offset);
+        break;
+    case PNB_BINS_EQUAL_COUNT_ALL:
+        assign_equal_count_all(sorted, n, n_bins, item, offset);
+        break;
+    case PNB_BINS_EQUAL_WIDTH:
+        assign_equal_width(sorted, n, n_bins, item, offset);
+        break;
+    case PNB_BINS_GROVE_SAMPLES:
+        order = pnb__alloc_array(n, sizeof *order);
+        if (order == NULL)
+            PNB_TRY(pnb__fail_nomem(err, n * sizeof *order));
+        assign_grove_samples(sorted, n, n_bins, item, offset, order);
+        break;
+    case PNB_BINS_GROVE_SPACING:
+        assign_grove_spacing(sorted, n, n_bins, item, offset);
+        break;
+    default:
+        status = pnb__fail(err, PNB_ARG, "binning number %d does not exist", (int)binning);
+    }
+done:
+    pnb__free(sorted);
+    pnb__free(order);
+    return status;
+}

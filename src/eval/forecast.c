@@ -1,0 +1,70 @@
+/* Probability forecasts against what happened: ECE, MCE, Brier score, negative log-likelihood.
+ *
+ * ECE = sum_b n_b/n |accuracy_b - confidence_b| over equal-width bins of [0,1], bin k = (k/n_bins,
+ * (k+1)/n_bins], confidence 0 in the first (Guo et al. 2017; torchmetrics up to the edges). */
+#include <math.h>
+
+#include "base/base.h"
+#include "penumbra/eval.h"
+
+typedef struct sums {
+    double n, confidence, label;
+} sums;
+
+/* k with k/n_bins < c <= (k+1)/n_bins; the product may round across an edge, so edges decide. */
+static size_t bin_of(double c, size_t n_bins)
+{
+    double guess = ceil(c * (double)n_bins) - 1.0;
+    size_t k = guess > 0.0 ? (size_t)guess : 0;
+    k = PNB_MIN(k, n_bins - 1);
+    while (k > 0 && c <= (double)k / (double)n_bins)
+        k--;
+    while (k + 1 < n_bins && c > (double)(k + 1) / (double)n_bins)
+        k++;
+    return k;
+}
+
+static pnb_status check(const double *confidence, const int *label, size_t n, pnb_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!(confidence[i] >= 0.0 && confidence[i] <= 1.0))
+            return pnb__fail(err, PNB_NUMERIC, "confidence %zu is %g; it must lie in [0,1]", i,
+                             confidence[i]);
+        if (label[i] != 0 && label[i] != 1)
+            return pnb__fail(err, PNB_ARG, "label %zu is %d; labels are 0 or 1", i, label[i]);
+    }
+    return PNB_OK;
+}
+
+pnb_status pnb_forecast_compute(const double *confidence, const int *label, size_t n, size_t n_bins,
+                                pnb_forecast *out, pnb_error *err)
+{
+    sums bin[PNB_MAX_BINS] = {{0}};
+    pnb_forecast f = {0};
+    if (n == 0 || n_bins == 0 || n_bins > PNB_MAX_BINS)
+        return pnb__fail(err, PNB_ARG,
+                         "%zu forecasts in %zu bins; at least 1 and 1 to %d are needed", n, n_bins,
+                         PNB_MAX_BINS);
+    pnb_status status = check(confidence, label, n, err);
+    if (status != PNB_OK)
+        return status;
+    for (size_t i = 0; i < n; i++) {
+        double c = confidence[i], y = label[i];
+        double p = fmin(fmax(c, 1e-7), 1.0 - 1e-7);
+        sums *b = &bin[bin_of(c, n_bins)];
+        b->n += 1.0;
+        b->confidence += c;
+        b->label += y;
+        f.brier += (c - y) * (c - y) / (double)n;
+        f.nll -= (label[i] == 1 ? log(p) : log1p(-p)) / (double)n;
+    }
+    for (size_t k = 0; k < n_bins; k++) {
+        if (bin[k].n == 0.0)
+            continue;
+        double gap = fabs(bin[k].label - bin[k].confidence) / bin[k].n;
+        f.ece += bin[k].n / (double)n * gap;
+        f.mce = fmax(f.mce, gap);
+    }
+    *out = f;
+    return PNB_OK;
+}

@@ -1,0 +1,17 @@
+/* Values with their places, sorted: shared by binning, rank statistics and hierarchy checks. */
+#ifndef PNB_EVAL_SORTED_H
+#define PNB_EVAL_SORTED_H
+
+#include "base/base.h"
+
+typedef struct pnb__valued {
+    double value;
+    size_t place;
+} pnb__valued;
+
+/* values ascending, ties by place; free with pnb__free. NUMERIC for a value that is not finite
+ * (`what` and its place are named), NOMEM. */
+pnb_status pnb__sorted(pnb__valued **out, const double *values, size_t n, const char *what,
+                       pnb_error *err);
+
+#endif

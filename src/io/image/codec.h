@@ -1,0 +1,43 @@
+/* The decoders behind pnb_image_decode. Each returns the picture in the file's own mode. */
+#ifndef PNB_IO_IMAGE_CODEC_H
+#define PNB_IO_IMAGE_CODEC_H
+
+#include "base/base.h"
+#include "penumbra/image.h"
+
+/* On failure *out is empty. `exif` receives the raw EXIF block when opts->exif asks for it. */
+pnb_status pnb__jpeg_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
+                            const pnb_image_opts *opts, int *orientation, pnb_error *err);
+pnb_status pnb__png_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
+                           const pnb_image_opts *opts, int *orientation, pnb_error *err);
+pnb_status pnb__webp_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
+                            const pnb_image_opts *opts, int *orientation, pnb_error *err);
+
+/* Refuses sizes < 1 and more than max_pixels. Decoders call it before they allocate. */
+pnb_status pnb__image_check_size(int64_t width, int64_t height, const pnb_image_opts *opts,
+                                 pnb_error *err);
+
+/* Orientation 1..8 of a TIFF block ("II*\0" ...), 1 when there is none or it is damaged. */
+int pnb__exif_orientation(const unsigned char *tiff, size_t n_bytes);
+/* Turns the picture in place so that orientation `o` becomes 1. */
+pnb_status pnb__image_orient(pnb_image *image, int o, pnb_error *err);
+
+/* Rounded a*b/255 as Pillow's MULDIV255. */
+static inline unsigned pnb__mul_div_255(unsigned a, unsigned b)
+{
+    unsigned t = a * b + 128;
+    return ((t >> 8) + t) >> 8;
+}
+
+/* Columns [left, left+width) and rows [top, top+height) of what resizing `in` to full_width x
+ * full_height would give: only these are computed. */
+typedef struct pnb__resize_job {
+    int full_width, full_height;
+    int left, top, width, height;
+    pnb_filter filter;
+    const pnb_box *box; /* NULL: all of `in` */
+} pnb__resize_job;
+pnb_status pnb__image_resize_part(pnb_image *out, const pnb_image *in, const pnb__resize_job *job,
+                                  pnb_error *err);
+
+#endif

@@ -1,0 +1,327 @@
+/* Preprocessing from configuration files: preprocessor_config.json of Hugging Face in its old form
+ * ("size": 224) and its new one ("size": {"shortest_edge": 224}), and the "preprocess_cfg" of
+ * open_clip_config.json.
+ *
+ * Written is the new form; what it has no word for (longest, fill, centre rule, order) stands in an
+ * object "penumbra" that other readers ignore. What cannot be followed exactly is refused by name,
+ * because a wrong resize changes embeddings without any sign. */
+#include <math.h>
+#include <string.h>
+
+#include "io/image/codec.h"
+#include "io/json.h"
+
+#define MAX_CONFIG_BYTES ((size_t)16 << 20)
+#define MAX_SIDE 16384
+
+static const char *const fit_names[] = {"shortest", "longest", "squash"};
+
+/* PIL's numbers: 0 nearest, 1 lanczos, 2 bilinear, 3 bicubic. */
+static const pnb_filter pil_filters[] = {PNB_FILTER_NEAREST, PNB_FILTER_LANCZOS,
+                                         PNB_FILTER_BILINEAR, PNB_FILTER_BICUBIC};
+
+static int pil_number(pnb_filter filter)
+{
+    for (size_t i = 0; i < PNB_COUNT(pil_filters); i++)
+        if (pil_filters[i] == filter)
+            return (int)i;
+    return 3;
+}
+
+static int side_of(pnb__jobj *o, const char *key, pnb_error *err)
+{
+    return (int)pnb__json_get_int_in(o, key, 0, 1, MAX_SIDE, err);
+}
+
+/* "size" or "crop_size": a number, or an object. Absent parts stay 0. */
+typedef struct size_spec {
+    int shortest, longest, width, height;
+    bool is_number;
+} size_spec;
+
+static size_spec read_size(pnb__jobj *o, const char *key, pnb_error *err)
+{
+    size_spec spec = {0};
+    json_t *value = json_object_get(o->obj, key);
+    if (json_is_object(value)) {
+        pnb__jobj inner = pnb__json_object(value, key, err);
+        spec.shortest = side_of(&inner, "shortest_edge", err);
+        spec.longest = side_of(&inner, "longest_edge", err);
+        spec.width = side_of(&inner, "width", err);
+        spec.height = side_of(&inner, "height", err);
+        if (o->status == PNB_OK)
+            o->status = inner.status;
+    } else if (value != NULL) {
+        spec.is_number = true;
+        spec.shortest = spec.width = spec.height = side_of(o, key, err);
+    }
+    return spec;
+}
+
+static pnb_status check_switches(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
+{
+    bool resize = pnb__json_get_bool(o, "do_resize", true, err);
+    bool rescale = pnb__json_get_bool(o, "do_rescale", true, err);
+    bool normalize = pnb__json_get_bool(o, "do_normalize", true, err);
+    double factor = pnb__json_get_double(o, "rescale_factor", 1.0 / 255, err);
+    if (o->status != PNB_OK)
+        return o->status;
+    if (!resize || !rescale || fabs(factor * 255 - 1) > 1e-4)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%s: do_resize %s, do_rescale %s, rescale_factor %g: only resizing and "
+                         "1/255 are known",
+                         o->where, resize ? "true" : "false", rescale ? "true" : "false", factor);
+    for (int c = 0; c < 3 && !normalize; c++) {
+        pp->mean[c] = 0;
+        pp->std[c] = 1;
+    }
+    if (normalize) {
+        pnb__json_get_floats(o, "image_mean", pp->mean, 3, err);
+        pnb__json_get_floats(o, "image_std", pp->std, 3, err);
+    }
+    return o->status;
+}
+
+static pnb_status read_geometry(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
+{
+    size_spec size = read_size(o, "size", err), crop = read_size(o, "crop_size", err);
+    bool has_crop = crop.width > 0 && crop.height > 0;
+    bool is_exact = size.width > 0 && size.height > 0 && !size.is_number;
+    bool crops = pnb__json_get_bool(o, "do_center_crop", has_crop || !is_exact, err);
+    if (o->status != PNB_OK)
+        return o->status;
+    if (crops && size.shortest > 0) {
+        pp->mode = PNB_FIT_SHORTEST;
+        pp->width = has_crop ? crop.width : size.shortest;
+        pp->height = has_crop ? crop.height : size.shortest;
+        pp->resize_to = size.shortest;
+    } else if (size.width > 0 && size.height > 0 &&
+               (!crops || !has_crop || (crop.width == size.width && crop.height == size.height))) {
+        pp->mode = PNB_FIT_SQUASH;
+        pp->width = size.width;
+        pp->height = size.height;
+    } else if (size.longest > 0 && has_crop) {
+        pp->mode = PNB_FIT_LONGEST;
+        pp->width = crop.width;
+        pp->height = crop.height;
+        pp->resize_to = size.longest;
+    } else if (json_object_get(o->obj, "size") != NULL) {
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%s: \"size\" and \"crop_size\" do not fix one size for every picture",
+                         o->where);
+    }
+    if (pp->resize_to == pp->width && pp->width == pp->height)
+        pp->resize_to = 0;
+    return PNB_OK;
+}
+
+static pnb_status read_choice(pnb__jobj *o, const char *key, const char *const *names, size_t n,
+                              int *out, pnb_error *err)
+{
+    const char *name = pnb__json_get_string(o, key, NULL, err);
+    if (name == NULL)
+        return o->status;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *out = (int)i;
+            return PNB_OK;
+        }
+    }
+    return pnb__fail(err, PNB_UNSUPPORTED, "%s: %s \"%s\" is not known", o->where, key, name);
+}
+
+/* The object "penumbra": the exact fields, over what was guessed from the rest. */
+static pnb_status read_own(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
+{
+    static const char *const centres[] = {"round", "floor"};
+    json_t *value = pnb__json_get_object(o, "penumbra", err);
+    if (value == NULL)
+        return o->status;
+    pnb__jobj own = pnb__json_object(value, "penumbra", err);
+    int mode = (int)pp->mode, centre = (int)pp->centre;
+    pnb_status status = read_choice(&own, "mode", fit_names, PNB_COUNT(fit_names), &mode, err);
+    if (status == PNB_OK)
+        status = read_choice(&own, "centre", centres, PNB_COUNT(centres), &centre, err);
+    if (status != PNB_OK)
+        return status;
+    pp->mode = (pnb_fit)mode;
+    pp->centre = (pnb_centre)centre;
+    pp->width = (int)pnb__json_get_int_in(&own, "width", pp->width, 1, MAX_SIDE, err);
+    pp->height = (int)pnb__json_get_int_in(&own, "height", pp->height, 1, MAX_SIDE, err);
+    pp->resize_to = (int)pnb__json_get_int_in(&own, "resize_to", pp->resize_to, 0, MAX_SIDE, err);
+    pp->fill = (int)pnb__json_get_int_in(&own, "fill", pp->fill, 0, 255, err);
+    pp->resize_first = pnb__json_get_bool(&own, "resize_first", pp->resize_first, err);
+    return own.status;
+}
+
+static pnb_status read_hugging_face(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
+{
+    pnb_status status;
+    pp->centre = PNB_CENTRE_FLOOR;
+    int64_t resample = pnb__json_get_int(o, "resample", 3, err);
+    if (o->status != PNB_OK)
+        return o->status;
+    if (resample < 0 || resample >= (int64_t)PNB_COUNT(pil_filters))
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%s: resample %lld: want 0 nearest, 1 lanczos, "
+                         "2 bilinear or 3 bicubic",
+                         o->where, (long long)resample);
+    pp->filter = pil_filters[resample];
+    PNB_TRY(check_switches(o, pp, err));
+    PNB_TRY(read_geometry(o, pp, err));
+    PNB_TRY(read_own(o, pp, err));
+done:
+    return status;
+}
+
+/* A size of open_clip: a number or [height, width]. */
+static pnb_status read_pair(pnb__jobj *o, const char *key, pnb_preprocess *pp, pnb_error *err)
+{
+    json_t *value = json_object_get(o->obj, key);
+    if (value == NULL || json_is_null(value))
+        return PNB_OK;
+    json_t *h = json_is_array(value) ? json_array_get(value, 0) : value;
+    json_t *w = json_is_array(value) ? json_array_get(value, 1) : value;
+    bool is_ok = json_is_integer(h) && json_is_integer(w) && json_integer_value(h) >= 1 &&
+                 json_integer_value(w) >= 1 && json_integer_value(h) <= MAX_SIDE &&
+                 json_integer_value(w) <= MAX_SIDE;
+    if (!is_ok)
+        return pnb__fail(err, PNB_FORMAT, "%s: %s: want a size or [height, width] up to %d",
+                         o->where, key, MAX_SIDE);
+    pp->height = (int)json_integer_value(h);
+    pp->width = (int)json_integer_value(w);
+    return PNB_OK;
+}
+
+static pnb_status read_fill(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
+{
+    json_t *value = json_object_get(o->obj, "fill_color");
+    if (json_is_array(value)) {
+        json_t *first = json_array_get(value, 0);
+        for (size_t i = 1; i < json_array_size(value); i++)
+            if (!json_equal(first, json_array_get(value, i)))
+                return pnb__fail(err, PNB_UNSUPPORTED, "%s: fill_color is not a grey", o->where);
+        value = first;
+    }
+    if (value == NULL || json_is_null(value))
+        return PNB_OK;
+    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > 255)
+        return pnb__fail(err, PNB_FORMAT, "%s: fill_color: want 0..255", o->where);
+    pp->fill = (int)json_integer_value(value);
+    return PNB_OK;
+}
+
+static pnb_status read_open_clip(pnb__jobj *root, pnb_preprocess *pp, pnb_error *err)
+{
+    static const char *const filters[] = {"nearest", "bilinear", "bicubic", "lanczos"};
+    pnb_status status;
+    int mode = (int)pp->mode, filter = (int)pp->filter;
+    pp->resize_first = true;
+    pnb__jobj o =
+        pnb__json_object(json_object_get(root->obj, "preprocess_cfg"), "preprocess_cfg", err);
+    PNB_TRY(o.status);
+    json_t *model = json_object_get(root->obj, "model_cfg");
+    json_t *vision = json_object_get(model, "vision_cfg");
+    if (json_is_object(vision)) {
+        pnb__jobj tower = pnb__json_object(vision, "vision_cfg", err);
+        PNB_TRY(read_pair(&tower, "image_size", pp, err));
+    }
+    PNB_TRY(read_pair(&o, "size", pp, err));
+    PNB_TRY(read_fill(&o, pp, err));
+    PNB_TRY(read_choice(&o, "resize_mode", fit_names, PNB_COUNT(fit_names), &mode, err));
+    PNB_TRY(read_choice(&o, "interpolation", filters, PNB_COUNT(filters), &filter, err));
+    pp->mode = (pnb_fit)mode;
+    pp->filter = (pnb_filter)filter;
+    pnb__json_get_floats(&o, "mean", pp->mean, 3, err);
+    pnb__json_get_floats(&o, "std", pp->std, 3, err);
+    status = o.status;
+done:
+    return status;
+}
+
+static char *find_config(const char *dir)
+{
+    static const char *const names[] = {"preprocessor_config.json", "open_clip_config.json"};
+    for (size_t i = 0; i < PNB_COUNT(names); i++) {
+        char *path = pnb__path_join(dir, names[i]);
+        if (path != NULL && pnb__path_is_file(path))
+            return path;
+        pnb__free(path);
+    }
+    return NULL;
+}
+
+static pnb_status check_std(const pnb_preprocess *pp, const char *where, pnb_error *err)
+{
+    for (int c = 0; c < 3; c++)
+        if (!(pp->std[c] > 0) || !isfinite(pp->std[c]) || !isfinite(pp->mean[c]))
+            return pnb__fail(err, PNB_FORMAT, "%s: mean %g, std %g: want finite, std > 0", where,
+                             (double)pp->mean[c], (double)pp->std[c]);
+    return PNB_OK;
+}
+
+pnb_status pnb_preprocess_load(pnb_preprocess *out, const char *path, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    json_t *root = NULL;
+    char *found = pnb__path_is_dir(path) ? find_config(path) : pnb__strdup(path);
+    pnb_preprocess pp = pnb_preprocess_default();
+    if (found == NULL)
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s: neither preprocessor_config.json nor open_clip_config.json there",
+                         path);
+    PNB_TRY(pnb__json_load_file(&root, found, MAX_CONFIG_BYTES, err));
+    pnb__jobj o = pnb__json_object(root, found, err);
+    PNB_TRY(o.status);
+    if (pnb__json_has(&o, "preprocess_cfg"))
+        PNB_TRY(read_open_clip(&o, &pp, err));
+    else
+        PNB_TRY(read_hugging_face(&o, &pp, err));
+    PNB_TRY(check_std(&pp, found, err));
+    *out = pp;
+done:
+    json_decref(root);
+    pnb__free(found);
+    return status;
+}
+
+static void write_floats(pnb__buf *b, const char *key, const float v[3])
+{
+    pnb__buf_printf(b, "  \"%s\": [%.9g, %.9g, %.9g],\n", key, (double)v[0], (double)v[1],
+                    (double)v[2]);
+}
+
+pnb_status pnb_preprocess_save(const pnb_preprocess *pp, const char *path, pnb_error *err)
+{
+    pnb__buf b = {0};
+    const char *key = pp->mode == PNB_FIT_LONGEST ? "longest_edge" : "shortest_edge";
+    if ((size_t)pp->mode >= PNB_COUNT(fit_names) || pnb_filter_name(pp->filter) == NULL)
+        return pnb__fail(err, PNB_ARG, "preprocess: mode %d or filter %d out of range",
+                         (int)pp->mode, (int)pp->filter);
+    pnb__buf_printf(&b, "{\n  \"crop_size\": {\"height\": %d, \"width\": %d},\n", pp->height,
+                    pp->width);
+    pnb__buf_printf(&b, "  \"do_center_crop\": %s,\n",
+                    pp->mode == PNB_FIT_SQUASH ? "false" : "true");
+    pnb__buf_puts(&b, "  \"do_convert_rgb\": true,\n  \"do_normalize\": true,\n"
+                      "  \"do_rescale\": true,\n  \"do_resize\": true,\n");
+    write_floats(&b, "image_mean", pp->mean);
+    write_floats(&b, "image_std", pp->std);
+    pnb__buf_printf(&b,
+                    "  \"penumbra\": {\"mode\": \"%s\", \"centre\": \"%s\", \"width\": %d, "
+                    "\"height\": %d, \"resize_to\": %d, \"fill\": %d, \"resize_first\": %s},\n",
+                    fit_names[pp->mode], pp->centre == PNB_CENTRE_FLOOR ? "floor" : "round",
+                    pp->width, pp->height, pp->resize_to, pp->fill,
+                    pp->resize_first ? "true" : "false");
+    pnb__buf_printf(&b, "  \"resample\": %d,\n  \"rescale_factor\": 0.00392156862745098,\n",
+                    pil_number(pp->filter));
+    if (pp->mode == PNB_FIT_SQUASH)
+        pnb__buf_printf(&b, "  \"size\": {\"height\": %d, \"width\": %d}\n}\n", pp->height,
+                        pp->width);
+    else
+        pnb__buf_printf(&b, "  \"size\": {\"%s\": %d}\n}\n", key,
+                        pp->resize_to > 0 ? pp->resize_to : PNB_MIN(pp->width, pp->height));
+    pnb_status status =
+        b.failed ? pnb__fail_nomem(err, b.size) : pnb__write_file(path, b.data, b.size, err);
+    pnb__buf_reset(&b);
+    return status;
+}

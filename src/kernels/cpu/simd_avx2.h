@@ -1,0 +1,159 @@
+/* Vectors of 8 floats on AVX2 with FMA. See simd_generic.h for what each name means. */
+#ifndef PNB_KERNELS_CPU_SIMD_AVX2_H
+#define PNB_KERNELS_CPU_SIMD_AVX2_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VL 8
+#define TILE_ROWS 6 /* 6 x 2 accumulators, 2 vectors of b, 1 of a: 15 of 16 registers */
+#define ISA_NAME "cpu-avx2"
+
+typedef __m256 vf;
+typedef __m256 vm;
+
+static inline __m256i v_first(size_t n)
+{
+    static const int32_t ones[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return _mm256_loadu_si256((const __m256i *)(const void *)(ones + VL - n));
+}
+static inline vf v_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+static inline vf v_load_n(const float *p, size_t n)
+{
+    return n == VL ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, v_first(n));
+}
+static inline void v_store(float *p, vf x)
+{
+    _mm256_storeu_ps(p, x);
+}
+static inline void v_store_n(float *p, size_t n, vf x)
+{
+    if (n == VL)
+        _mm256_storeu_ps(p, x);
+    else
+        _mm256_maskstore_ps(p, v_first(n), x);
+}
+static inline vf v_set1(float x)
+{
+    return _mm256_set1_ps(x);
+}
+static inline vf v_fma(vf a, vf b, vf c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+static inline vf v_fnma(vf a, vf b, vf c)
+{
+    return _mm256_fnmadd_ps(a, b, c);
+}
+static inline vf v_max(vf a, vf b)
+{
+    return _mm256_max_ps(a, b);
+}
+static inline vf v_min(vf a, vf b)
+{
+    return _mm256_min_ps(a, b);
+}
+static inline vf v_sqrt(vf x)
+{
+    return _mm256_sqrt_ps(x);
+}
+static inline vf v_abs(vf x)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+}
+static inline vm v_lt(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+static inline vm v_is_nan(vf a)
+{
+    return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+}
+static inline vf v_select(vm m, vf a, vf b)
+{
+    return _mm256_blendv_ps(b, a, m);
+}
+static inline vf v_round(vf x)
+{
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline vf v_ldexp(vf x, vf n)
+{
+    /* in two factors, so that results below the normal range come out right */
+    __m256i e = _mm256_cvtps_epi32(n), bias = _mm256_set1_epi32(127);
+    __m256i half = _mm256_srai_epi32(e, 1), rest = _mm256_sub_epi32(e, half);
+    __m256i f1 = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
+    __m256i f2 = _mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23);
+    return x * _mm256_castsi256_ps(f1) * _mm256_castsi256_ps(f2);
+}
+static inline vf v_split(vf x, vf *exponent)
+{
+    vm small = v_lt(v_abs(x), v_set1(0x1p-126f));
+    __m256i bits = _mm256_castps_si256(v_select(small, x * v_set1(0x1p24f), x));
+    __m256i e = _mm256_and_si256(_mm256_srli_epi32(bits, 23), _mm256_set1_epi32(0xFF));
+    vf shift = v_select(small, v_set1(127.0f + 24.0f), v_set1(127.0f));
+    *exponent = _mm256_cvtepi32_ps(e) - shift;
+    __m256i m = _mm256_and_si256(bits, _mm256_set1_epi32((int)0x807FFFFFu));
+    return _mm256_castsi256_ps(_mm256_or_si256(m, _mm256_set1_epi32(0x3F800000)));
+}
+static inline float v_sum(vf x)
+{
+    __m128 q = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+static inline float v_top(vf x)
+{
+    __m128 q = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    q = _mm_max_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
+}
+
+typedef struct vd {
+    __m256d low, high;
+} vd;
+static inline vd vd_zero(void)
+{
+    return (vd){_mm256_setzero_pd(), _mm256_setzero_pd()};
+}
+static inline vd vd_fma(vf a, vf b, vd sum)
+{
+    __m256d al = _mm256_cvtps_pd(_mm256_castps256_ps128(a));
+    __m256d bl = _mm256_cvtps_pd(_mm256_castps256_ps128(b));
+    __m256d ah = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
+    __m256d bh = _mm256_cvtps_pd(_mm256_extractf128_ps(b, 1));
+    return (vd){_mm256_fmadd_pd(al, bl, sum.low), _mm256_fmadd_pd(ah, bh, sum.high)};
+}
+static inline double vd_sum(vd x)
+{
+    __m256d s = _mm256_add_pd(x.low, x.high);
+    __m128d q = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(q, _mm_unpackhi_pd(q, q)));
+}
+
+static inline void v_transpose(vf r[VL])
+{
+    vf t[VL];
+    for (int i = 0; i < VL; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < VL; i += 4) {
+        for (int j = 0; j < 2; j++) {
+            __m256d x = _mm256_castps_pd(t[i + j]), y = _mm256_castps_pd(t[i + j + 2]);
+            r[i + 2 * j] = _mm256_castpd_ps(_mm256_unpacklo_pd(x, y));
+            r[i + 2 * j + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(x, y));
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        vf low = r[i], high = r[i + 4];
+        r[i] = _mm256_permute2f128_ps(low, high, 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(low, high, 0x31);
+    }
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* Vectors of 4 floats in the compilers' portable form (SSE2, NEON, or plain code).
+ *
+ * The names, the same in simd_avx2.h and simd_avx512.h:
+ *   vf, VL          a vector of VL floats; + - * / and comparison with itself work as operators
+ *   v_load_n        the first n of VL lanes (1..VL), the others 0; never touches what lies beyond
+ *   v_fma, v_fnma   a*b + c, c - a*b
+ *   v_max, v_min    the second argument where either is NaN: constants go first to let NaN through
+ *   vm              lane mask of v_lt, v_is_nan, for v_select(mask, then, else)
+ *   v_ldexp(x, n)   x * 2^n for whole n in [-252, 254]; v_split: x = result * 2^exponent with
+ *                   |result| in [1, 2), also below the normal range (0, inf, NaN: meaningless)
+ *   v_sum, v_top    sum and maximum of the lanes, always in the same order
+ *   vd              sums in double: vd_fma adds the products of the lanes
+ *   v_transpose     of VL vectors as a square */
+#ifndef PNB_KERNELS_CPU_SIMD_GENERIC_H
+#define PNB_KERNELS_CPU_SIMD_GENERIC_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define VL 4
+#define TILE_ROWS 4
+#define ISA_NAME "cpu-generic"
+
+typedef float vf __attribute__((vector_size(16)));
+typedef int32_t vi __attribute__((vector_size(16)));
+typedef vi vm;
+
+static inline vf v_load_n(const float *p, size_t n)
+{
+    vf x = {0, 0, 0, 0};
+    memcpy(&x, p, n * sizeof *p);
+    return x;
+}
+static inline void v_store_n(float *p, size_t n, vf x)
+{
+    memcpy(p, &x, n * sizeof *p);
+}
+static inline vf v_load(const float *p)
+{
+    return v_load_n(p, VL);
+}
+static inline void v_store(float *p, vf x)
+{
+    v_store_n(p, VL, x);
+}
+static inline vf v_set1(float x)
+{
+    return (vf){x, x, x, x};
+}
+static inline vf v_fma(vf a, vf b, vf c)
+{
+    return a * b + c;
+}
+static inline vf v_fnma(vf a, vf b, vf c)
+{
+    return c - a * b;
+}
+static inline vf v_select(vm m, vf a, vf b)
+{
+    return (vf)((m & (vi)a) | (~m & (vi)b));
+}
+static inline vm v_lt(vf a, vf b)
+{
+    return a < b;
+}
+static inline vm v_is_nan(vf a)
+{
+    return a != a;
+}
+static inline vf v_max(vf a, vf b)
+{
+    return v_select(a > b, a, b);
+}
+static inline vf v_min(vf a, vf b)
+{
+    return v_select(a < b, a, b);
+}
+static inline vf v_sqrt(vf x)
+{
+    return (vf){sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])};
+}
+static inline vf v_abs(vf x)
+{
+    return (vf)((vi)x & (vi){INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX});
+}
+static inline vf v_round(vf x)
+{
+    return (vf){rintf(x[0]), rintf(x[1]), rintf(x[2]), rintf(x[3])};
+}
+static inline vf v_ldexp(vf x, vf n)
+{
+    vi e = __builtin_convertvector(n, vi), half = e >> 1;
+    return x * (vf)((half + 127) << 23) * (vf)((e - half + 127) << 23);
+}
+static inline vf v_split(vf x, vf *exponent)
+{
+    vm small = v_abs(x) < v_set1(0x1p-126f);
+    vi bits = (vi)v_select(small, x * v_set1(0x1p24f), x);
+    vf shift = v_select(small, v_set1(127.0f + 24.0f), v_set1(127.0f));
+    *exponent = __builtin_convertvector((bits >> 23) & 0xFF, vf) - shift;
+    return (vf)((bits & (int32_t)0x807FFFFFu) | 0x3F800000);
+}
+static inline float v_sum(vf x)
+{
+    return (x[0] + x[2]) + (x[1] + x[3]);
+}
+static inline float v_top(vf x)
+{
+    float a = x[0] > x[2] ? x[0] : x[2], b = x[1] > x[3] ? x[1] : x[3];
+    return a > b ? a : b;
+}
+
+typedef struct vd {
+    double lane[VL];
+} vd;
+static inline vd vd_zero(void)
+{
+    return (vd){{0, 0, 0, 0}};
+}
+static inline vd vd_fma(vf a, vf b, vd sum)
+{
+    for (int i = 0; i < VL; i++)
+        sum.lane[i] += (double)a[i] * (double)b[i];
+    return sum;
+}
+static inline double vd_sum(vd x)
+{
+    return (x.lane[0] + x.lane[2]) + (x.lane[1] + x.lane[3]);
+}
+
+static inline void v_transpose(vf r[VL])
+{
+    vf t[VL] = {r[0], r[1], r[2], r[3]};
+    for (int i = 0; i < VL; i++)
+        r[i] = (vf){t[0][i], t[1][i], t[2][i], t[3][i]};
+}
+
+#endif

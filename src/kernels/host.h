@@ -1,0 +1,14 @@
+/* The mem_ slots of tables whose memory is the host's. */
+#ifndef PNB_KERNELS_HOST_H
+#define PNB_KERNELS_HOST_H
+
+#include <stddef.h>
+
+#include "base/base.h"
+
+void *pnb__host_alloc(size_t bytes);
+void pnb__host_free(void *p, size_t bytes);
+void pnb__host_copy(void *to, const void *from, size_t bytes);
+void pnb__host_zero(const pnb_ctx *ctx, void *p, size_t bytes);
+
+#endif

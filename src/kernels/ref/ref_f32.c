@@ -1,0 +1,30 @@
+/* The reference table for floats: every slot in plain C, one thread, sums in double.
+ * It is the oracle of the tests and what `--device ref` runs. The loops are in the .inc files,
+ * written once for both real types; formulas stand at their tops. */
+#include "kernels/host.h"
+#include "kernels/ref/real.h"
+#include "kernels/ref/scalar.h"
+
+typedef float real;
+
+#include "kernels/ref/elementwise.inc"
+
+#include "kernels/ref/attention.inc"
+#include "kernels/ref/conv.inc"
+#include "kernels/ref/gather.inc"
+#include "kernels/ref/gemm.inc"
+#include "kernels/ref/gru.inc"
+#include "kernels/ref/inclusion.inc"
+#include "kernels/ref/layernorm.inc"
+#include "kernels/ref/linalg.inc"
+#include "kernels/ref/optim.inc"
+#include "kernels/ref/rows.inc"
+
+#include "kernels/ref/fill.inc"
+
+void pnb__kernels_ref_f32(pnb__kernels *k)
+{
+    k->name = "ref";
+    k->real = PNB__F32;
+    fill_table(k);
+}

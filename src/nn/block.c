@@ -1,0 +1,81 @@
+/* The residual block of ViT and CLIP text towers (Dosovitskiy et al. 2021; open_clip layout).
+ *
+ *   a = x + LS1 * (attention(LN1(x)) W_out^T + b_out)
+ *   y = a + LS2 * (act(LN2(a) W_fc^T + b_fc) W_proj^T + b_proj)
+ * Bias, activation, LayerScale and residual are epilogues of the products. */
+#include "nn/block.h"
+
+pnb__tensor *pnb__norm_apply(pnb__graph *g, pnb__tensor *x, pnb__param *w, pnb__param *b,
+                             double eps)
+{
+    return pnb__layernorm(x, pnb__param_tensor(g, w), pnb__param_tensor(g, b), eps);
+}
+
+pnb__tensor *pnb__linear_apply(pnb__graph *g, pnb__tensor *x, pnb__param *w, pnb__param *b)
+{
+    pnb__linear_opts opts = {.bias = pnb__param_tensor(g, b), .act = PNB__IDENTITY};
+    return pnb__linear(x, pnb__param_tensor(g, w), &opts);
+}
+
+pnb__tensor *pnb__token_apply(pnb__graph *g, pnb__param *token, size_t n_batch)
+{
+    pnb__tensor *row = pnb__param_tensor(g, token);
+    return pnb__broadcast_to(row, 3, (size_t[]){n_batch, 1, pnb__n(row)});
+}
+
+/* y = residual + LS * (x W^T + b) */
+static pnb__tensor *project(pnb__graph *g, pnb__tensor *x, pnb__param *const wbs[3],
+                            pnb__tensor *residual)
+{
+    pnb__linear_opts opts = {.bias = pnb__param_tensor(g, wbs[1]),
+                             .col_scale = pnb__param_tensor(g, wbs[2]),
+                             .residual = residual,
+                             .act = PNB__IDENTITY};
+    return pnb__linear(x, pnb__param_tensor(g, wbs[0]), &opts);
+}
+
+static pnb__tensor *mlp(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
+                        const pnb__block_opts *opts)
+{
+    pnb__tensor *h = pnb__norm_apply(g, x, b->ln2_w, b->ln2_b, opts->eps);
+    pnb__linear_opts fc = {.bias = pnb__param_tensor(g, b->fc_b), .act = opts->act};
+    h = pnb__linear(h, pnb__param_tensor(g, b->fc_w), &fc);
+    return project(g, h, (pnb__param *const[]){b->proj_w, b->proj_b, b->ls2}, x);
+}
+
+pnb__tensor *pnb__block_apply(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
+                              const pnb__block_opts *opts)
+{
+    pnb__tensor *h = pnb__norm_apply(g, x, b->ln1_w, b->ln1_b, opts->eps);
+    pnb__tensor *qkv = pnb__linear_apply(g, h, b->in_w, b->in_b);
+    h = pnb__attention(NULL, qkv, opts->n_heads, opts->causal, opts->kv_len);
+    x = project(g, h, (pnb__param *const[]){b->out_w, b->out_b, b->ls1}, x);
+    return mlp(g, b, x, opts);
+}
+
+/* Linear by rows [begin, begin+n) of a packed projection. */
+static pnb__tensor *partial_linear(pnb__graph *g, pnb__tensor *x, const pnb__block *b, size_t begin,
+                                   size_t n)
+{
+    pnb__tensor *w = pnb__slice(pnb__param_tensor(g, b->in_w), 0, begin, n);
+    pnb__linear_opts opts = {.bias = pnb__slice(pnb__param_tensor(g, b->in_b), 0, begin, n),
+                             .act = PNB__IDENTITY};
+    return pnb__linear(x, w, &opts);
+}
+
+pnb__tensor *pnb__block_apply_read(pnb__graph *g, const pnb__block *b, pnb__tensor *x, size_t begin,
+                                   size_t n, const pnb__block_opts *opts)
+{
+    size_t width = pnb__dim(x, -1);
+    if (begin == 0 && n == pnb__dim(x, 1))
+        return pnb__block_apply(g, b, x, opts);
+    pnb__tensor *h = pnb__norm_apply(g, x, b->ln1_w, b->ln1_b, opts->eps);
+    pnb__tensor *q = partial_linear(g, pnb__slice(h, 1, begin, n), b, 0, width);
+    pnb__tensor *kv = partial_linear(g, h, b, width, 2 * width);
+    if (q == NULL || kv == NULL)
+        return NULL;
+    h = pnb__attention(q, kv, opts->n_heads, opts->causal, opts->kv_len);
+    x = project(g, h, (pnb__param *const[]){b->out_w, b->out_b, b->ls1},
+                pnb__slice(x, 1, begin, n));
+    return mlp(g, b, x, opts);
+}

@@ -1,0 +1,303 @@
+/* Measures of every row of one set against every row of another, fused: for each pair one pass over
+ * d on unpacked f64 rows, nothing of size A*B*D.
+ *
+ * exp and log are kept out of the inner loop: variances, 1/var or std are unpacked once per row of
+ * a tile, and sums of logs over d become the log of products of LOG_RUN factors (factors in [e^-30,
+ * e^31] keep the product far inside f64). Loops may be reassociated by `omp simd`: the order is
+ * fixed by the build, not by tiles or threads, so a pair's value never depends on where in a block
+ * it lies. The accurate one-pair form is measure.c; the matrix-product forms that search uses for
+ * mean, csd and w2 are in src/index. */
+#include <math.h>
+
+#include "prob/inclusion.h"
+#include "prob/measure.h"
+
+#define LOG_2PI 1.8378770664093454836
+#define LOG_RUN 16
+#define TILE_ROWS 32
+
+static bool is_sampled(pnb_measure measure)
+{
+    return measure == PNB_MEASURE_AVG_L2 || measure == PNB_MEASURE_MATCH_PROB;
+}
+
+pnb_status pnb__tile_alloc(pnb__tile *tile, pnb_measure measure, size_t capacity, size_t dim,
+                           const pnb_measure_opts *opts, pnb_error *err)
+{
+    *tile = (pnb__tile){.dim = dim, .capacity = capacity};
+    size_t aux_dim = is_sampled(measure) ? dim * opts->n_samples : dim;
+    size_t per_row = 2 * dim + aux_dim + 1;
+    tile->memory = pnb__alloc_array(capacity, per_row * sizeof(double));
+    if (tile->memory == NULL)
+        return pnb__fail_nomem(err, capacity * per_row * sizeof(double));
+    tile->mean = tile->memory;
+    tile->var = tile->mean + capacity * dim;
+    tile->aux = tile->var + capacity * dim;
+    tile->log_sum = tile->aux + capacity * aux_dim;
+    return PNB_OK;
+}
+
+void pnb__tile_free(pnb__tile *tile)
+{
+    pnb__free(tile->memory);
+    *tile = (pnb__tile){0};
+}
+
+static void fill_samples(pnb__tile *tile, const pnb_gaussians *g, size_t begin, unsigned side,
+                         const pnb_measure_opts *opts)
+{
+    size_t n_samples = opts->n_samples, dim = tile->dim;
+    for (size_t i = 0; i < tile->n; i++)
+        for (size_t j = 0; j < n_samples; j++)
+            for (size_t d = 0; d < dim; d++)
+                tile->aux[(i * n_samples + j) * dim + d] =
+                    pnb__sample(g, begin + i, d, j, side, opts->seed);
+}
+
+static void fill_row(pnb__tile *tile, size_t i, pnb_measure measure, const float *log_var)
+{
+    size_t dim = tile->dim;
+    double *var = tile->var + i * dim, *aux = tile->aux + i * dim, sum = 0.0;
+    for (size_t d = 0; d < dim; d++) {
+        double l = log_var == NULL ? -(double)INFINITY : log_var[d];
+        var[d] = exp(l);
+        aux[d] = measure == PNB_MEASURE_W2 ? exp(0.5 * l) : exp(-l);
+        sum += l;
+    }
+    tile->log_sum[i] = sum;
+}
+
+void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_gaussians *g, size_t begin,
+                    size_t n, unsigned side, const pnb_measure_opts *opts)
+{
+    size_t dim = tile->dim;
+    tile->n = n;
+    for (size_t i = 0; i < n; i++) {
+        const float *mean = g->mean + (begin + i) * dim;
+        double square = 0.0;
+        for (size_t d = 0; d < dim; d++) {
+            tile->mean[i * dim + d] = mean[d];
+            square += (double)mean[d] * mean[d];
+        }
+        if (measure == PNB_MEASURE_MEAN)
+            tile->log_sum[i] = sqrt(square);
+        else if (!is_sampled(measure))
+            fill_row(tile, i, measure, g->log_var == NULL ? NULL : g->log_var + (begin + i) * dim);
+    }
+    if (is_sampled(measure))
+        fill_samples(tile, g, begin, side, opts);
+}
+
+/* ---- one pair: (m, v, w) of both rows ---- */
+
+typedef struct pair {
+    const double *m1, *v1, *w1, *m2, *v2, *w2;
+    double log_sum1, log_sum2;
+    size_t dim;
+} pair;
+
+static double pair_mean(const pair *p)
+{
+    double sum = 0.0, norms = p->log_sum1 * p->log_sum2;
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < p->dim; d++)
+        sum += p->m1[d] * p->m2[d];
+    return norms == 0.0 ? 0.0 : sum / norms;
+}
+
+static double pair_csd(const pair *p)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < p->dim; d++) {
+        double delta = p->m1[d] - p->m2[d];
+        sum += delta * delta + p->v1[d] + p->v2[d];
+    }
+    return sum;
+}
+
+static double pair_w2(const pair *p)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < p->dim; d++) {
+        double delta = p->m1[d] - p->m2[d], spread = p->w1[d] - p->w2[d];
+        sum += delta * delta + spread * spread;
+    }
+    return sum;
+}
+
+static double pair_kl(const pair *p)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < p->dim; d++) {
+        double delta = p->m1[d] - p->m2[d];
+        sum += (p->v1[d] + delta * delta) * p->w2[d] - 1.0;
+    }
+    return 0.5 * (sum + p->log_sum2 - p->log_sum1);
+}
+
+static double pair_jeffreys(const pair *p)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < p->dim; d++) {
+        double delta2 = (p->m1[d] - p->m2[d]) * (p->m1[d] - p->m2[d]);
+        sum += (p->v1[d] + delta2) * p->w2[d] + (p->v2[d] + delta2) * p->w1[d] - 2.0;
+    }
+    return 0.5 * sum;
+}
+
+/* Sums delta^2/(v1+v2) and log(v1+v2) over d; elk and Bhattacharyya are made of these. */
+static double sum_pooled(const pair *p, double *log_sum)
+{
+    double quotient = 0.0;
+    *log_sum = 0.0;
+    for (size_t begin = 0; begin < p->dim; begin += LOG_RUN) {
+        size_t end = PNB_MIN(begin + LOG_RUN, p->dim);
+        double product = 1.0;
+#pragma omp simd reduction(+ : quotient) reduction(* : product)
+        for (size_t d = begin; d < end; d++) {
+            double delta = p->m1[d] - p->m2[d], pooled = p->v1[d] + p->v2[d];
+            quotient += delta * delta / pooled;
+            product *= pooled;
+        }
+        *log_sum += log(product);
+    }
+    return quotient;
+}
+
+static double pair_elk(const pair *p)
+{
+    double log_sum, quotient = sum_pooled(p, &log_sum);
+    return -0.5 * (quotient + log_sum + (double)p->dim * LOG_2PI);
+}
+
+static double pair_bhattacharyya(const pair *p)
+{
+    double log_sum, quotient = sum_pooled(p, &log_sum);
+    double log_geometric = 0.5 * (p->log_sum1 + p->log_sum2) + (double)p->dim * 0.69314718055994531;
+    return 0.25 * quotient + 0.5 * (log_sum - log_geometric);
+}
+
+/* a = v1+2 v2, b = v2+2 v1: b/a lies in [1/2, 2], one division serves both terms of H. */
+static double pair_inclusion(const pair *p, double log_weight, double gain)
+{
+    double distance = 0.0, log_ratio = 0.0;
+    for (size_t begin = 0; begin < p->dim; begin += LOG_RUN) {
+        size_t end = PNB_MIN(begin + LOG_RUN, p->dim);
+        double product = 1.0;
+#pragma omp simd reduction(+ : distance) reduction(* : product)
+        for (size_t d = begin; d < end; d++) {
+            double v1 = p->v1[d], v2 = p->v2[d], delta = p->m1[d] - p->m2[d];
+            double a = v1 + 2.0 * v2, b = v2 + 2.0 * v1;
+            double inverse = 1.0 / (a * b);
+            product *= b * b * inverse;
+            distance += delta * delta * (v2 - v1) * inverse;
+        }
+        log_ratio += log(product);
+    }
+    return log_weight * (p->log_sum2 - p->log_sum1) + 0.5 * log_ratio + gain * distance;
+}
+
+static double distance2(const double *x, const double *y, size_t dim)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < dim; d++)
+        sum += (x[d] - y[d]) * (x[d] - y[d]);
+    return sum;
+}
+
+static double pair_sampled(pnb_measure measure, const double *z1, const double *z2, size_t dim,
+                           const pnb_measure_opts *opts)
+{
+    size_t n = opts->n_samples;
+    double sum = 0.0;
+    for (size_t j = 0; j < n; j++)
+        for (size_t k = 0; k < n; k++)
+            sum += pnb__sample_term(measure, distance2(z1 + j * dim, z2 + k * dim, dim), opts);
+    return sum / ((double)n * (double)n);
+}
+
+static double pair_value(pnb_measure measure, const pair *p, double gain)
+{
+    switch (measure) {
+    case PNB_MEASURE_MEAN:
+        return pair_mean(p);
+    case PNB_MEASURE_CSD:
+        return pair_csd(p);
+    case PNB_MEASURE_W2:
+        return pair_w2(p);
+    case PNB_MEASURE_KL:
+        return pair_kl(p);
+    case PNB_MEASURE_JEFFREYS:
+        return pair_jeffreys(p);
+    case PNB_MEASURE_ELK:
+        return pair_elk(p);
+    case PNB_MEASURE_JS:
+    case PNB_MEASURE_BHATTACHARYYA:
+        return pair_bhattacharyya(p);
+    case PNB_MEASURE_INCLUSION:
+        return pair_inclusion(p, PNB__H_EXACT_LOG_WEIGHT, 1.0);
+    case PNB_MEASURE_INCLUSION_PUBLISHED:
+        return pair_inclusion(p, PNB__H_PUBLISHED_LOG_WEIGHT, gain);
+    default:
+        return (double)NAN;
+    }
+}
+
+void pnb__tile_measure(pnb_measure measure, const pnb__tile *a, const pnb__tile *b,
+                       const pnb_measure_opts *opts, double *out, const size_t stride[2])
+{
+    size_t dim = a->dim, step = dim * opts->n_samples;
+    double gain = exp(opts->inclusion_eps);
+    bool sampled = is_sampled(measure);
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t j = 0; j < b->n; j++) {
+            if (sampled) {
+                out[i * stride[0] + j * stride[1]] =
+                    pair_sampled(measure, a->aux + i * step, b->aux + j * step, dim, opts);
+                continue;
+            }
+            size_t oi = i * dim, oj = j * dim;
+            pair p = {a->mean + oi, a->var + oi,   a->aux + oi,   b->mean + oj, b->var + oj,
+                      b->aux + oj,  a->log_sum[i], b->log_sum[j], dim};
+            out[i * stride[0] + j * stride[1]] = pair_value(measure, &p, gain);
+        }
+}
+
+static pnb_status check_finite(pnb_measure measure, const double *out, size_t n_a, size_t n_b,
+                               pnb_error *err)
+{
+    for (size_t i = 0; i < n_a * n_b; i++)
+        if (!isfinite(out[i]))
+            return pnb__fail(err, PNB_NUMERIC,
+                             "rows %zu and %zu: measure %s is %g; the embeddings hold values that "
+                             "are not finite or log-variances beyond +-30",
+                             i / n_b, i % n_b, pnb_measure_name(measure), out[i]);
+    return PNB_OK;
+}
+
+pnb_status pnb_measure_block(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
+                             const pnb_measure_opts *opts, double *out, pnb_error *err)
+{
+    pnb_measure_opts o = pnb__measure_opts_or_default(opts);
+    pnb__tile ta = {0}, tb = {0};
+    pnb_status status = pnb__measure_check(measure, a, b, &o, err);
+    if (status != PNB_OK)
+        return status;
+    PNB_TRY(pnb__tile_alloc(&ta, measure, PNB_MAX(a->n, 1), a->dim, &o, err));
+    PNB_TRY(pnb__tile_alloc(&tb, measure, TILE_ROWS, b->dim, &o, err));
+    pnb__tile_fill(&ta, measure, a, 0, a->n, 0, &o);
+    for (size_t begin = 0; begin < b->n; begin += TILE_ROWS) {
+        pnb__tile_fill(&tb, measure, b, begin, PNB_MIN(TILE_ROWS, b->n - begin), 1, &o);
+        pnb__tile_measure(measure, &ta, &tb, &o, out + begin, (const size_t[2]){b->n, 1});
+    }
+    status = check_finite(measure, out, a->n, b->n, err);
+done:
+    pnb__tile_free(&ta);
+    pnb__tile_free(&tb);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* Row 2: tensors, the graph and its tape.
+ *
+ * A graph is built once, planned once and run many times. Building is sticky: an op that fails
+ * records its error in the graph and returns NULL, NULL in gives NULL out, and pnb__graph_plan
+ * reports the first error. Planning fixes the order of forward and backward steps and one arena
+ * with every buffer's place in it; running allocates nothing. Gradients exist only where asked.
+ *
+ * Values live in device memory: write inputs and read results with the functions below only.
+ * Shape letters: B batch, T tokens, C width, H heads, D embedding. Row-major, outermost first. */
+#ifndef PNB_TENSOR_GRAPH_H
+#define PNB_TENSOR_GRAPH_H
+
+#include "kernels/kernels.h"
+
+typedef struct pnb__graph pnb__graph;
+typedef struct pnb__tensor pnb__tensor;
+
+/* A named weight outside any graph. Several graphs may use it. `data` is device memory, possibly a
+ * read-only file map. After a run with gradients, `grad` points to its gradient: in the graph's
+ * arena until that graph runs again, or, when `grad_store` is set by the owner, in that buffer,
+ * to which every run ADDS (accumulation over micro-batches; the owner zeroes it). */
+typedef struct pnb__param {
+    const char *name;
+    int n_dims;
+    size_t shape[PNB__DIMS];
+    size_t n; /* elements */
+    void *data;
+    void *grad, *grad_store;
+    bool trainable;
+} pnb__param;
+
+typedef enum pnb__kind { PNB__REAL, PNB__INT32 } pnb__kind; /* element kind of a tensor */
+
+/* ---- life of a graph ---- */
+/* with_grad false: no backward, buffers are reused as soon as possible. `ctx` must outlive it. */
+pnb_status pnb__graph_create(pnb__graph **out, const pnb_ctx *ctx, pnb__real real, bool with_grad,
+                             pnb_error *err);
+void pnb__graph_free(pnb__graph *g);
+/* Keeps t's value readable after a run. */
+void pnb__keep(pnb__tensor *t);
+/* Keeps t's gradient readable after a run (tests, gradient of inputs). */
+void pnb__keep_grad(pnb__tensor *t);
+/* Ends building. `loss` (one element) may be NULL without gradients. First building error, if any. */
+pnb_status pnb__graph_plan(pnb__graph *g, pnb__tensor *loss, pnb_error *err);
+/* Runs forward, then backward if planned with a loss. NUMERIC when an op found its input invalid. */
+pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err);
+size_t pnb__graph_arena_bytes(const pnb__graph *g); /* after plan */
+double pnb__graph_flops(const pnb__graph *g);       /* multiply-adds*2 of GEMM and attention, one run */
+/* Number mixed into every dropout stream: set it to the step so that a resumed run draws alike. */
+void pnb__graph_set_stream(pnb__graph *g, uint64_t stream);
+const pnb__kernels *pnb__graph_kernels(const pnb__graph *g);
+
+/* ---- leaves ---- */
+pnb__tensor *pnb__input(pnb__graph *g, pnb__kind kind, int n_dims, const size_t *shape);
+/* An input whose gradient is wanted (tests, frozen-feature adapters). */
+pnb__tensor *pnb__input_with_grad(pnb__graph *g, int n_dims, const size_t *shape);
+pnb__tensor *pnb__param_tensor(pnb__graph *g, pnb__param *p); /* same tensor for the same p */
+pnb__tensor *pnb__constant(pnb__graph *g, double value);      /* shape () */
+
+/* Host <-> device, after plan. Elements are converted from/to the graph's real type. */
+void pnb__write_f32(pnb__tensor *t, const float *host);
+void pnb__write_f64(pnb__tensor *t, const double *host);
+void pnb__write_i32(pnb__tensor *t, const int32_t *host);
+void pnb__read_f32(const pnb__tensor *t, float *host);
+void pnb__read_f64(const pnb__tensor *t, double *host);
+void pnb__read_i32(const pnb__tensor *t, int32_t *host);
+bool pnb__read_grad_f64(const pnb__tensor *t, double *host); /* false: it has no gradient */
+double pnb__read_scalar(const pnb__tensor *t);
+
+size_t pnb__dim(const pnb__tensor *t, int axis); /* 0 for NULL; negative axes count from the end */
+int pnb__n_dims(const pnb__tensor *t);
+size_t pnb__n(const pnb__tensor *t);
+
+/* ---- ops; each is one row of ops.def, shapes as (input) -> (output) ---- */
+
+/* y = act(x W^T + b) * col_scale + residual. x (..., K), W (N, K), b (N), col_scale (N) and
+ * residual (..., N) may be NULL, act PNB__IDENTITY. transpose_w: W is (K, N), y = x W. */
+typedef struct pnb__linear_opts {
+    pnb__tensor *bias, *col_scale, *residual;
+    pnb__unary act;
+    bool transpose_w;
+} pnb__linear_opts;
+pnb__tensor *pnb__linear(pnb__tensor *x, pnb__tensor *w, const pnb__linear_opts *opts /* NULL ok */);
+/* c = op(a) op(b) over the last two dims; leading dims equal (batched) or absent. */
+pnb__tensor *pnb__matmul(pnb__tensor *a, bool trans_a, pnb__tensor *b, bool trans_b);
+
+/* Self: q NULL, kv = (B, T, 3C) holding q|k|v. Cross or partial: q (B, Tq, C), kv (B, T, 2C).
+ * kv_len (B) int32 or NULL. -> (B, Tq, C). Scores scaled by head_dim^-1/2. */
+pnb__tensor *pnb__attention(pnb__tensor *q, pnb__tensor *kv, size_t n_heads, bool causal,
+                            pnb__tensor *kv_len);
+pnb__tensor *pnb__layernorm(pnb__tensor *x, pnb__tensor *w, pnb__tensor *b, double eps);
+pnb__tensor *pnb__apply(pnb__unary op, pnb__tensor *x);                 /* element-wise */
+pnb__tensor *pnb__affine(pnb__tensor *x, double alpha, double beta);    /* alpha*x + beta */
+pnb__tensor *pnb__combine(pnb__binary op, pnb__tensor *a, pnb__tensor *b); /* numpy broadcasting */
+#define pnb__add(a, b) pnb__combine(PNB__ADD, a, b)
+#define pnb__sub(a, b) pnb__combine(PNB__SUB, a, b)
+#define pnb__mul(a, b) pnb__combine(PNB__MUL, a, b)
+#define pnb__div(a, b) pnb__combine(PNB__DIV, a, b)
+/* Sum or mean over one axis (removed). axis PNB__ALL_AXES: everything -> (). */
+#define PNB__ALL_AXES 99
+pnb__tensor *pnb__sum(pnb__tensor *x, int axis);
+pnb__tensor *pnb__mean(pnb__tensor *x, int axis);
+pnb__tensor *pnb__softmax(pnb__tensor *x);     /* last axis */
+pnb__tensor *pnb__log_softmax(pnb__tensor *x); /* last axis */
+/* x (R, K), targets (R) int32 in [0, K) -> per-row loss (R) */
+pnb__tensor *pnb__cross_entropy(pnb__tensor *x, pnb__tensor *targets);
+pnb__tensor *pnb__l2_normalize(pnb__tensor *x, double eps);             /* last axis */
+pnb__tensor *pnb__pairwise_sqdist(pnb__tensor *x, pnb__tensor *y);      /* (M,D),(N,D) -> (M,N) */
+/* Rows of table (R, ...) at ids (any shape, int32): shape(ids) + (...). Backward scatters. */
+pnb__tensor *pnb__gather(pnb__tensor *table, pnb__tensor *ids);
+pnb__tensor *pnb__patchify(pnb__tensor *pixels, size_t patch);          /* (B,3,H,W)->(B,N,3pp) */
+pnb__tensor *pnb__concat(pnb__tensor *const *parts, size_t n, int axis);
+pnb__tensor *pnb__slice(pnb__tensor *x, int axis, size_t begin, size_t n); /* view on axis 0 */
+pnb__tensor *pnb__reshape(pnb__tensor *x, int n_dims, const size_t *shape); /* a view */
+pnb__tensor *pnb__broadcast_to(pnb__tensor *x, int n_dims, const size_t *shape);
+pnb__tensor *pnb__permute(pnb__tensor *x, const int *axes);
+pnb__tensor *pnb__dropout(pnb__tensor *x, double p, uint64_t seed, uint64_t stream);
+/* x (B,C,H,W) -> columns (B, OH*OW, C*KH*KW); a convolution is a linear on them. */
+typedef struct pnb__conv_opts {
+    size_t kernel_h, kernel_w, stride, pad, dilation;
+} pnb__conv_opts;
+pnb__tensor *pnb__im2col(pnb__tensor *x, const pnb__conv_opts *opts);
+pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h);
+/* values (R, k) and, through *indices when not NULL, int32 (R, k). No gradient. */
+pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices);
+/* Per-dimension hypothesis H of SPEC section 2 (ProLIP Eq. 3): h[i] = inc(1,2) - inc(2,1). */
+typedef struct pnb__inclusion_opts {
+    bool published;
+    double eps;
+} pnb__inclusion_opts;
+pnb__tensor *pnb__inclusion(pnb__tensor *mean1, pnb__tensor *log_var1, pnb__tensor *mean2,
+                            pnb__tensor *log_var2, const pnb__inclusion_opts *opts);
+pnb__tensor *pnb__cholesky(pnb__tensor *a);                             /* (n,n) -> lower L */
+pnb__tensor *pnb__tri_solve(pnb__tensor *l, pnb__tensor *b, bool transpose); /* op(L) x = b */
+
+#endif

@@ -1,0 +1,328 @@
+/* linear and matmul: everything that is a GEMM.
+ *
+ *   y = act(x W^T + b) * col_scale + residual         (torch Linear; W is (N, K), or (K, N) transposed)
+ *   dz = (dy * col_scale) * act'(pre);  dx = dz W;  dW = dz^T x;  db = sum dz
+ *   d col_scale = sum_rows dy * act(pre);  d residual = dy
+ * The activation's input `pre` is kept for backward, its output is recomputed from it: one of the
+ * two has to be stored, and `pre` is the one that gives both. */
+#include "tensor/node.h"
+
+enum { X, W, BIAS, COL_SCALE, RESIDUAL, N_LINEAR_INPUTS };
+
+typedef struct linear_attrs {
+    pnb__unary act;
+    bool transpose_w;
+} linear_attrs;
+
+typedef struct matmul_attrs {
+    bool trans_a, trans_b;
+} matmul_attrs;
+
+pnb__tensor *pnb__linear(pnb__tensor *x, pnb__tensor *w, const pnb__linear_opts *opts)
+{
+    if (x == NULL || w == NULL)
+        return NULL;
+    pnb__linear_opts none = {.act = PNB__IDENTITY};
+    const pnb__linear_opts *o = opts != NULL ? opts : &none;
+    pnb__tensor *in[N_LINEAR_INPUTS] = {x, w, o->bias, o->col_scale, o->residual};
+    linear_attrs attrs = {o->act, o->transpose_w};
+    return pnb__node(x->graph, PNB__OP_LINEAR, in, N_LINEAR_INPUTS, &attrs, sizeof attrs);
+}
+
+static bool is_vector_of(const pnb__tensor *v, size_t n)
+{
+    return v == NULL || (v->n_dims == 1 && v->n == n);
+}
+
+bool pnb__op_linear_shape(pnb__tensor *t)
+{
+    const linear_attrs *a = t->attrs;
+    const pnb__tensor *x = t->in[X], *w = t->in[W], *res = t->in[RESIDUAL];
+    char tx[96], tw[96];
+    if (x->n_dims < 1 || w->n_dims != 2 || pnb__width(x) != w->shape[a->transpose_w ? 0 : 1])
+        return pnb__node_fail(t->graph, PNB_SHAPE, "linear: x %s does not fit weight %s%s",
+                              pnb__shape_text(x, tx), pnb__shape_text(w, tw),
+                              a->transpose_w ? " (transposed)" : "");
+    size_t shape[PNB__DIMS], n = w->shape[a->transpose_w ? 1 : 0];
+    for (int i = 0; i < x->n_dims; i++)
+        shape[i] = x->shape[i];
+    shape[x->n_dims - 1] = n;
+    pnb__set_shape(t, x->n_dims, shape);
+    if (!is_vector_of(t->in[BIAS], n) || !is_vector_of(t->in[COL_SCALE], n))
+        return pnb__node_fail(t->graph, PNB_SHAPE, "linear: bias and scale must have %zu values", n);
+    if (res != NULL && res->n != t->n)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "linear: residual %s does not fit output %s",
+                              pnb__shape_text(res, tx), pnb__shape_text(t, tw));
+    bool bends = a->act != PNB__IDENTITY, scales = t->in[COL_SCALE] != NULL;
+    t->flops = 2.0 * (double)t->n * (double)pnb__width(x);
+    t->saves_in = 1U << X | 1U << W | (scales ? 1U << COL_SCALE : 0U);
+    t->steals = RESIDUAL;
+    t->inplace_in = RESIDUAL;
+    if (!t->graph->with_grad)
+        return true;
+    if (bends || scales)
+        t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
+    t->recompute = bends && !scales && res == NULL;
+    t->work_bwd_bytes = (bends || scales) && (res != NULL || scales)
+                            ? (1U + (unsigned)scales) * t->aux_bytes[0]
+                            : 0;
+    return true;
+}
+
+bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
+{
+    const linear_attrs *a = t->attrs;
+    const pnb__graph *g = t->graph;
+    if (recompute) {
+        g->kernels.unary(g->ctx, a->act, t->n, 1, 0, t->aux[0], t->data);
+        return true;
+    }
+    size_t n = pnb__width(t), k = pnb__width(t->in[X]);
+    pnb__gemm_args m = {
+        .trans_b = !a->transpose_w,
+        .m = pnb__rows(t),
+        .n = n,
+        .k = k,
+        .lda = k,
+        .ldb = a->transpose_w ? n : k,
+        .ldc = n,
+        .n_batch = 1,
+        .alpha = 1,
+        .a = pnb__data(t->in[X]),
+        .b = pnb__data(t->in[W]),
+        .c = t->data,
+        .bias = t->in[BIAS] ? pnb__data(t->in[BIAS]) : NULL,
+        .act = a->act,
+        .col_scale = t->in[COL_SCALE] ? pnb__data(t->in[COL_SCALE]) : NULL,
+        .residual = t->in[RESIDUAL] ? pnb__data(t->in[RESIDUAL]) : NULL,
+        .ld_residual = n,
+        .pre = t->aux[0],
+    };
+    g->kernels.gemm(g->ctx, &m);
+    return true;
+}
+
+/* dz from dy, in place in dy when nobody else needs dy, else in the workspace; also d col_scale,
+ * which needs act(pre). */
+static const void *pre_activation_grad(pnb__tensor *t)
+{
+    const linear_attrs *a = t->attrs;
+    const pnb__graph *g = t->graph;
+    const pnb__kernels *k = &g->kernels;
+    if (t->aux[0] == NULL)
+        return t->grad;
+    size_t rows = pnb__rows(t), n = pnb__width(t);
+    void *dz = t->work_bwd != NULL ? t->work_bwd : t->grad;
+    const void *dy = t->grad;
+    if (t->in[COL_SCALE] != NULL) {
+        unsigned char *product = (unsigned char *)t->work_bwd + t->n * pnb__elem_bytes(t);
+        pnb__binary_args mul = {
+            .op = PNB__MUL, .dims = {1, 1, 1, rows, n}, .stride_a = {0, 0, 0, n, 1}};
+        if (t->d_in[COL_SCALE] != NULL) { /* d col_scale = sum_rows dy * act(pre) */
+            const void *bent = t->aux[0];
+            if (a->act != PNB__IDENTITY) {
+                k->unary(g->ctx, a->act, t->n, 1, 0, t->aux[0], product);
+                bent = product;
+            }
+            mul.stride_b[3] = n;
+            mul.stride_b[4] = 1;
+            mul.a = bent;
+            mul.b = dy;
+            mul.y = product;
+            k->binary(g->ctx, &mul);
+            k->sum(g->ctx, 1, rows, n, 1.0, product, t->d_in[COL_SCALE], t->acc_in[COL_SCALE]);
+        }
+        mul.stride_b[3] = 0;
+        mul.stride_b[4] = 1;
+        mul.a = dy;
+        mul.b = pnb__data(t->in[COL_SCALE]);
+        mul.y = dz;
+        k->binary(g->ctx, &mul);
+        dy = dz;
+    }
+    if (a->act != PNB__IDENTITY)
+        k->unary_bwd(g->ctx, a->act, t->n, 1, t->aux[0], NULL, dy, dz, false);
+    return dz;
+}
+
+/* dW of either orientation: (N,K) = dz^T x, or (K,N) = x^T dz. */
+static void weight_grad(const pnb__tensor *t, const void *dz)
+{
+    const linear_attrs *a = t->attrs;
+    const pnb__graph *g = t->graph;
+    size_t n = pnb__width(t), k = pnb__width(t->in[X]);
+    pnb__gemm_args m = {.trans_a = true,
+                        .m = a->transpose_w ? k : n,
+                        .n = a->transpose_w ? n : k,
+                        .k = pnb__rows(t),
+                        .lda = a->transpose_w ? k : n,
+                        .ldb = a->transpose_w ? n : k,
+                        .ldc = a->transpose_w ? n : k,
+                        .n_batch = 1,
+                        .alpha = 1,
+                        .beta = t->acc_in[W],
+                        .a = a->transpose_w ? pnb__data(t->in[X]) : dz,
+                        .b = a->transpose_w ? dz : pnb__data(t->in[X]),
+                        .c = t->d_in[W],
+                        .act = PNB__IDENTITY};
+    g->kernels.gemm(g->ctx, &m);
+}
+
+static void input_grad(const pnb__tensor *t, const void *dz)
+{
+    const linear_attrs *a = t->attrs;
+    const pnb__graph *g = t->graph;
+    size_t n = pnb__width(t), k = pnb__width(t->in[X]);
+    pnb__gemm_args m = {.trans_b = a->transpose_w,
+                        .m = pnb__rows(t),
+                        .n = k,
+                        .k = n,
+                        .lda = n,
+                        .ldb = a->transpose_w ? n : k,
+                        .ldc = k,
+                        .n_batch = 1,
+                        .alpha = 1,
+                        .beta = t->acc_in[X],
+                        .a = dz,
+                        .b = pnb__data(t->in[W]),
+                        .c = t->d_in[X],
+                        .act = PNB__IDENTITY};
+    g->kernels.gemm(g->ctx, &m);
+}
+
+/* dz is made in place of dy only where there is no residual, so dy is whole when it comes last;
+ * input order matters too: x and residual may be one tensor, then the later one adds. */
+void pnb__op_linear_backward(pnb__tensor *t)
+{
+    const pnb__graph *g = t->graph;
+    const void *dz = pre_activation_grad(t);
+    if (t->d_in[X] != NULL)
+        input_grad(t, dz);
+    if (t->d_in[W] != NULL)
+        weight_grad(t, dz);
+    if (t->d_in[BIAS] != NULL)
+        g->kernels.sum(g->ctx, 1, pnb__rows(t), pnb__width(t), 1.0, dz, t->d_in[BIAS],
+                       t->acc_in[BIAS]);
+    if (t->d_in[RESIDUAL] == NULL || t->d_in[RESIDUAL] == t->grad)
+        return;
+    if (!t->acc_in[RESIDUAL])
+        g->kernels.mem_zero(g->ctx, t->d_in[RESIDUAL], t->n * pnb__elem_bytes(t));
+    g->kernels.axpy(g->ctx, t->n, 1.0, t->grad, t->d_in[RESIDUAL]);
+}
+
+/* ---- matmul: c = op(a) op(b) over the last two dims ---- */
+
+pnb__tensor *pnb__matmul(pnb__tensor *a, bool trans_a, pnb__tensor *b, bool trans_b)
+{
+    if (a == NULL || b == NULL)
+        return NULL;
+    matmul_attrs attrs = {trans_a, trans_b};
+    return pnb__node(a->graph, PNB__OP_MATMUL, (pnb__tensor *[]){a, b}, 2, &attrs, sizeof attrs);
+}
+
+static size_t leading(const pnb__tensor *t)
+{
+    size_t n = 1;
+    for (int i = 0; i + 2 < t->n_dims; i++)
+        n *= t->shape[i];
+    return n;
+}
+
+bool pnb__op_matmul_shape(pnb__tensor *t)
+{
+    const matmul_attrs *m = t->attrs;
+    const pnb__tensor *a = t->in[0], *b = t->in[1];
+    char ta[96], tb[96];
+    bool fits = a->n_dims >= 2 && a->n_dims == b->n_dims;
+    for (int i = 0; fits && i + 2 < a->n_dims; i++)
+        fits = a->shape[i] == b->shape[i];
+    fits = fits && pnb__dim(a, m->trans_a ? -2 : -1) == pnb__dim(b, m->trans_b ? -1 : -2);
+    if (!fits)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "matmul: %s%s does not fit %s%s",
+                              pnb__shape_text(a, ta), m->trans_a ? "^T" : "",
+                              pnb__shape_text(b, tb), m->trans_b ? "^T" : "");
+    size_t shape[PNB__DIMS];
+    for (int i = 0; i < a->n_dims; i++)
+        shape[i] = a->shape[i];
+    shape[a->n_dims - 2] = pnb__dim(a, m->trans_a ? -1 : -2);
+    shape[a->n_dims - 1] = pnb__dim(b, m->trans_b ? -2 : -1);
+    pnb__set_shape(t, a->n_dims, shape);
+    t->saves_in = 3;
+    t->flops = 2.0 * (double)t->n * (double)pnb__dim(a, m->trans_a ? -2 : -1);
+    return true;
+}
+
+/* c (+)= op(a) op(b) for plain row-major matrices, `batch` of them. */
+typedef struct product {
+    const void *a, *b;
+    void *c;
+    bool trans_a, trans_b;
+    size_t m, n, k, batch;
+    bool accumulate;
+} product;
+
+static void multiply(const pnb__graph *g, const product *p)
+{
+    pnb__gemm_args m = {.trans_a = p->trans_a,
+                        .trans_b = p->trans_b,
+                        .m = p->m,
+                        .n = p->n,
+                        .k = p->k,
+                        .lda = p->trans_a ? p->m : p->k,
+                        .ldb = p->trans_b ? p->k : p->n,
+                        .ldc = p->n,
+                        .n_batch = p->batch,
+                        .batch_a = p->m * p->k,
+                        .batch_b = p->k * p->n,
+                        .batch_c = p->m * p->n,
+                        .alpha = 1,
+                        .beta = p->accumulate,
+                        .a = p->a,
+                        .b = p->b,
+                        .c = p->c,
+                        .act = PNB__IDENTITY};
+    g->kernels.gemm(g->ctx, &m);
+}
+
+bool pnb__op_matmul_forward(pnb__tensor *t, bool recompute)
+{
+    const matmul_attrs *m = t->attrs;
+    (void)recompute;
+    product p = {.a = pnb__data(t->in[0]),
+                 .b = pnb__data(t->in[1]),
+                 .c = t->data,
+                 .trans_a = m->trans_a,
+                 .trans_b = m->trans_b,
+                 .m = pnb__dim(t, -2),
+                 .n = pnb__dim(t, -1),
+                 .k = pnb__dim(t->in[0], m->trans_a ? -2 : -1),
+                 .batch = leading(t)};
+    multiply(t->graph, &p);
+    return true;
+}
+
+/* c = op(a) op(b).  d op(a) = dc op(b)^T and d op(b) = op(a)^T dc; a transposed factor gets the
+ * transpose of that, written as a product with the factors exchanged. */
+void pnb__op_matmul_backward(pnb__tensor *t)
+{
+    const matmul_attrs *m = t->attrs;
+    const void *a = pnb__data(t->in[0]), *b = pnb__data(t->in[1]), *dc = t->grad;
+    size_t rows = pnb__dim(t, -2), cols = pnb__dim(t, -1);
+    size_t inner = pnb__dim(t->in[0], m->trans_a ? -2 : -1), batch = leading(t);
+    if (t->d_in[0] != NULL) {
+        product p = m->trans_a
+                        ? (product){b, dc, t->d_in[0], m->trans_b, true, inner, rows, cols, batch,
+                                    t->acc_in[0]}
+                        : (product){dc, b, t->d_in[0], false, !m->trans_b, rows, inner, cols, batch,
+                                    t->acc_in[0]};
+        multiply(t->graph, &p);
+    }
+    if (t->d_in[1] != NULL) {
+        product p = m->trans_b
+                        ? (product){dc, a, t->d_in[1], true, m->trans_a, cols, inner, rows, batch,
+                                    t->acc_in[1]}
+                        : (product){a, dc, t->d_in[1], !m->trans_a, false, inner, cols, rows, batch,
+                                    t->acc_in[1]};
+        multiply(t->graph, &p);
+    }
+}

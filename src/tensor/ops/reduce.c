@@ -1,0 +1,232 @@
+/* sum and mean over one axis or all, broadcast_to, pairwise squared distances, top-k. */
+#include "tensor/node.h"
+
+typedef struct sum_attrs {
+    size_t outer, n, inner;
+    int axis; /* PNB__ALL_AXES or a resolved axis */
+    bool mean;
+} sum_attrs;
+
+static pnb__tensor *sum_node(pnb__tensor *x, int axis, bool mean)
+{
+    if (x == NULL)
+        return NULL;
+    int resolved = axis != PNB__ALL_AXES && axis < 0 ? axis + x->n_dims : axis;
+    sum_attrs attrs = {1, 1, 1, resolved, mean};
+    return pnb__node(x->graph, PNB__OP_SUM, &x, 1, &attrs, sizeof attrs);
+}
+
+pnb__tensor *pnb__sum(pnb__tensor *x, int axis)
+{
+    return sum_node(x, axis, false);
+}
+
+pnb__tensor *pnb__mean(pnb__tensor *x, int axis)
+{
+    return sum_node(x, axis, true);
+}
+
+bool pnb__op_sum_shape(pnb__tensor *t)
+{
+    sum_attrs *a = t->attrs;
+    const pnb__tensor *x = t->in[0];
+    char tx[96];
+    if (a->axis == PNB__ALL_AXES) {
+        a->n = x->n;
+        pnb__set_shape(t, 0, NULL);
+        return true;
+    }
+    if (a->axis < 0 || a->axis >= x->n_dims)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "sum: %s has no axis %d", pnb__shape_text(x, tx),
+                              a->axis);
+    size_t shape[PNB__DIMS];
+    int n_dims = 0;
+    for (int i = 0; i < x->n_dims; i++) {
+        if (i < a->axis)
+            a->outer *= x->shape[i];
+        else if (i > a->axis)
+            a->inner *= x->shape[i];
+        if (i != a->axis)
+            shape[n_dims++] = x->shape[i];
+    }
+    a->n = x->shape[a->axis];
+    pnb__set_shape(t, n_dims, shape);
+    return true;
+}
+
+static double sum_scale(const sum_attrs *a)
+{
+    return a->mean && a->n > 0 ? 1.0 / (double)a->n : 1.0;
+}
+
+bool pnb__op_sum_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    const sum_attrs *a = t->attrs;
+    t->graph->kernels.sum(t->graph->ctx, a->outer, a->n, a->inner, sum_scale(a),
+                          pnb__data(t->in[0]), t->data, false);
+    return true;
+}
+
+void pnb__op_sum_backward(pnb__tensor *t)
+{
+    const sum_attrs *a = t->attrs;
+    t->graph->kernels.sum_bwd(t->graph->ctx, a->outer, a->n, a->inner, sum_scale(a), t->grad,
+                              t->d_in[0], t->acc_in[0]);
+}
+
+pnb__tensor *pnb__broadcast_to(pnb__tensor *x, int n_dims, const size_t *shape)
+{
+    if (x == NULL)
+        return NULL;
+    size_t wanted[PNB__DIMS + 1] = {(size_t)n_dims};
+    if (n_dims < x->n_dims || n_dims > PNB__DIMS) {
+        pnb__node_fail(x->graph, PNB_SHAPE, "broadcast: cannot go from %d to %d dimensions",
+                       x->n_dims, n_dims);
+        return NULL;
+    }
+    for (int i = 0; i < n_dims; i++)
+        wanted[i + 1] = shape[i];
+    return pnb__node(x->graph, PNB__OP_BROADCAST, &x, 1, wanted, sizeof wanted);
+}
+
+bool pnb__op_broadcast_shape(pnb__tensor *t)
+{
+    const size_t *wanted = t->attrs;
+    const pnb__tensor *x = t->in[0];
+    char tx[96];
+    pnb__set_shape(t, (int)wanted[0], wanted + 1);
+    for (int i = 0; i < x->n_dims; i++) {
+        size_t from = x->shape[x->n_dims - 1 - i], to = t->shape[t->n_dims - 1 - i];
+        if (from != to && from != 1)
+            return pnb__node_fail(t->graph, PNB_SHAPE, "broadcast: %s does not fit",
+                                  pnb__shape_text(x, tx));
+    }
+    return true;
+}
+
+/* Both directions are one strided copy: forward reads with stride 0, backward is the binary
+ * kernel's broadcast sum (the gradient of adding x to zeros). */
+static void broadcast_strides_of(const pnb__tensor *t, pnb__binary_args *args)
+{
+    const pnb__tensor *x = t->in[0];
+    size_t step = 1, out_step = 1;
+    for (int i = 0; i < PNB__DIMS; i++) {
+        size_t d = i < x->n_dims ? x->shape[x->n_dims - 1 - i] : 1;
+        size_t out = i < t->n_dims ? t->shape[t->n_dims - 1 - i] : 1;
+        args->dims[PNB__DIMS - 1 - i] = out;
+        args->stride_a[PNB__DIMS - 1 - i] = d == 1 ? 0 : step;
+        args->stride_b[PNB__DIMS - 1 - i] = out == 1 ? 0 : out_step;
+        step *= d;
+        out_step *= out;
+    }
+}
+
+bool pnb__op_broadcast_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    pnb__binary_args b = {.op = PNB__ADD};
+    broadcast_strides_of(t, &b);
+    pnb__copy_args c = {.src = pnb__data(t->in[0]), .dst = t->data};
+    for (int i = 0; i < PNB__DIMS; i++) {
+        c.dims[i] = b.dims[i];
+        c.stride_src[i] = b.stride_a[i];
+        c.stride_dst[i] = b.stride_b[i];
+    }
+    t->graph->kernels.copy(t->graph->ctx, &c);
+    return true;
+}
+
+void pnb__op_broadcast_backward(pnb__tensor *t)
+{
+    pnb__binary_args b = {.op = PNB__ADD,
+                          .a = pnb__data(t->in[0]),
+                          .b = t->grad,
+                          .dy = t->grad,
+                          .d = t->d_in[0],
+                          .which = 0,
+                          .accumulate = t->acc_in[0]};
+    broadcast_strides_of(t, &b);
+    t->graph->kernels.binary_bwd(t->graph->ctx, &b);
+}
+
+pnb__tensor *pnb__pairwise_sqdist(pnb__tensor *x, pnb__tensor *y)
+{
+    if (x == NULL || y == NULL)
+        return NULL;
+    return pnb__node(x->graph, PNB__OP_PAIRWISE_SQDIST, (pnb__tensor *[]){x, y}, 2, NULL, 0);
+}
+
+bool pnb__op_pairwise_sqdist_shape(pnb__tensor *t)
+{
+    const pnb__tensor *x = t->in[0], *y = t->in[1];
+    char tx[96], ty[96];
+    if (x->n_dims != 2 || y->n_dims != 2 || x->shape[1] != y->shape[1])
+        return pnb__node_fail(t->graph, PNB_SHAPE, "pairwise_sqdist: %s does not fit %s",
+                              pnb__shape_text(x, tx), pnb__shape_text(y, ty));
+    pnb__set_shape(t, 2, (size_t[]){x->shape[0], y->shape[0]});
+    t->saves_in = 3;
+    return true;
+}
+
+bool pnb__op_pairwise_sqdist_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    t->graph->kernels.pairwise_sqdist(t->graph->ctx, t->shape[0], t->shape[1],
+                                      pnb__width(t->in[0]), pnb__data(t->in[0]),
+                                      pnb__data(t->in[1]), t->data);
+    return true;
+}
+
+void pnb__op_pairwise_sqdist_backward(pnb__tensor *t)
+{
+    const size_t mnw[3] = {t->shape[0], t->shape[1], pnb__width(t->in[0])};
+    t->graph->kernels.pairwise_sqdist_bwd(t->graph->ctx, mnw, pnb__data(t->in[0]),
+                                          pnb__data(t->in[1]), t->grad, t->d_in[0], t->d_in[1],
+                                          t->acc_in);
+}
+
+typedef struct top_k_attrs {
+    size_t k;
+    bool indices;
+} top_k_attrs;
+
+/* Values and indices are two nodes of one op, so that each has one output; asking for both sorts
+ * twice, which is cheap beside what produced x. */
+pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices)
+{
+    if (indices != NULL)
+        *indices = NULL;
+    if (x == NULL)
+        return NULL;
+    top_k_attrs attrs = {k, true};
+    if (indices != NULL)
+        *indices = pnb__node(x->graph, PNB__OP_TOP_K, &x, 1, &attrs, sizeof attrs);
+    attrs.indices = false;
+    return pnb__node(x->graph, PNB__OP_TOP_K, &x, 1, &attrs, sizeof attrs);
+}
+
+bool pnb__op_top_k_shape(pnb__tensor *t)
+{
+    const top_k_attrs *a = t->attrs;
+    const pnb__tensor *x = t->in[0];
+    char tx[96];
+    if (x->n_dims != 2 || a->k > x->shape[1])
+        return pnb__node_fail(t->graph, PNB_SHAPE, "top_k: k is %zu for x %s", a->k,
+                              pnb__shape_text(x, tx));
+    pnb__set_shape(t, 2, (size_t[]){x->shape[0], a->k});
+    size_t other = a->indices ? pnb__elem_bytes(t) : sizeof(int32_t);
+    t->work_bytes = PNB_MAX(t->n * other, (size_t)1);
+    t->kind = a->indices ? PNB__INT32 : PNB__REAL;
+    return true;
+}
+
+bool pnb__op_top_k_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    const top_k_attrs *a = t->attrs;
+    t->graph->kernels.top_k(t->graph->ctx, t->shape[0], pnb__width(t->in[0]), a->k,
+                            pnb__data(t->in[0]), a->indices ? t->work : t->data,
+                            a->indices ? t->data : t->work);
+    return true;
+}

@@ -1,0 +1,476 @@
+/* gather, patchify, concat, slice, reshape, permute, im2col: ops that only move elements.
+ * Each backward is the adjoint move: what was read k times receives k additions. */
+#include "tensor/node.h"
+
+/* ---- gather: rows of a table by integer ids ---- */
+
+pnb__tensor *pnb__gather(pnb__tensor *table, pnb__tensor *ids)
+{
+    if (table == NULL || ids == NULL)
+        return NULL;
+    return pnb__node(table->graph, PNB__OP_GATHER, (pnb__tensor *[]){table, ids}, 2, NULL, 0);
+}
+
+bool pnb__op_gather_shape(pnb__tensor *t)
+{
+    const pnb__tensor *table = t->in[0], *ids = t->in[1];
+    char tt[96], ti[96];
+    if (table->n_dims < 1 || ids->kind != PNB__INT32 || ids->n_dims + table->n_dims - 1 > PNB__DIMS)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "gather: table %s does not fit ids %s",
+                              pnb__shape_text(table, tt), pnb__shape_text(ids, ti));
+    size_t shape[PNB__DIMS];
+    int n_dims = 0;
+    for (int i = 0; i < ids->n_dims; i++)
+        shape[n_dims++] = ids->shape[i];
+    for (int i = 1; i < table->n_dims; i++)
+        shape[n_dims++] = table->shape[i];
+    pnb__set_shape(t, n_dims, shape);
+    t->saves_in = 2;
+    t->zeroed_in = 1;
+    return true;
+}
+
+static size_t row_size(const pnb__tensor *table)
+{
+    size_t n = 1;
+    for (int i = 1; i < table->n_dims; i++)
+        n *= table->shape[i];
+    return n;
+}
+
+bool pnb__op_gather_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    t->graph->kernels.gather_rows(t->graph->ctx, t->in[1]->n, row_size(t->in[0]),
+                                  pnb__data(t->in[0]), pnb__data(t->in[1]), t->data);
+    return true;
+}
+
+void pnb__op_gather_backward(pnb__tensor *t)
+{
+    t->graph->kernels.scatter_add_rows(t->graph->ctx, t->in[1]->n, t->in[0]->shape[0],
+                                       row_size(t->in[0]), t->grad, pnb__data(t->in[1]),
+                                       t->d_in[0]);
+}
+
+/* ---- patchify: (B,C,H,W) -> (B, N, C*p*p), the rows a patch embedding multiplies ---- */
+
+pnb__tensor *pnb__patchify(pnb__tensor *pixels, size_t patch)
+{
+    if (pixels == NULL)
+        return NULL;
+    return pnb__node(pixels->graph, PNB__OP_PATCHIFY, &pixels, 1, &patch, sizeof patch);
+}
+
+bool pnb__op_patchify_shape(pnb__tensor *t)
+{
+    size_t p = *(const size_t *)t->attrs;
+    const pnb__tensor *x = t->in[0];
+    char tx[96];
+    if (x->n_dims != 4 || p == 0 || x->shape[2] < p || x->shape[3] < p)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "patchify: patch %zu does not fit pixels %s", p,
+                              pnb__shape_text(x, tx));
+    pnb__set_shape(t, 3,
+                   (size_t[]){x->shape[0], (x->shape[2] / p) * (x->shape[3] / p),
+                              x->shape[1] * p * p});
+    t->zeroed_in = x->shape[2] % p != 0 || x->shape[3] % p != 0; /* a border no patch covers */
+    return true;
+}
+
+bool pnb__op_patchify_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    t->graph->kernels.patchify(t->graph->ctx, t->in[0]->shape, *(const size_t *)t->attrs,
+                               pnb__data(t->in[0]), t->data);
+    return true;
+}
+
+void pnb__op_patchify_backward(pnb__tensor *t)
+{
+    t->graph->kernels.patchify_bwd(t->graph->ctx, t->in[0]->shape, *(const size_t *)t->attrs,
+                                   t->grad, t->d_in[0], t->acc_in[0]);
+}
+
+/* ---- strided block copies: concat, slice, permute ---- */
+
+/* The block (outer, n, inner) at `begin` of an axis that has `length`, in a packed tensor. */
+static void block_strides(size_t length, size_t inner, size_t strides[PNB__DIMS])
+{
+    strides[0] = strides[1] = 0;
+    strides[2] = length * inner;
+    strides[3] = inner;
+    strides[4] = 1;
+}
+
+typedef struct axis_split {
+    size_t outer, inner;
+} axis_split;
+
+static axis_split split_at(const pnb__tensor *t, int axis)
+{
+    axis_split s = {1, 1};
+    for (int i = 0; i < t->n_dims; i++) {
+        if (i < axis)
+            s.outer *= t->shape[i];
+        else if (i > axis)
+            s.inner *= t->shape[i];
+    }
+    return s;
+}
+
+static void copy_block(const pnb__graph *g, const pnb__copy_args *shape, const void *src, void *dst,
+                       bool accumulate)
+{
+    pnb__copy_args c = *shape;
+    c.src = src;
+    c.dst = dst;
+    c.accumulate = accumulate;
+    g->kernels.copy(g->ctx, &c);
+}
+
+pnb__tensor *pnb__concat(pnb__tensor *const *parts, size_t n, int axis)
+{
+    if (n == 0 || parts[0] == NULL)
+        return NULL;
+    pnb__graph *g = parts[0]->graph;
+    if (n > PNB__MAX_INPUTS) { /* long lists in groups: an input is an input, however many */
+        pnb__tensor *head = pnb__concat(parts, PNB__MAX_INPUTS, axis);
+        pnb__tensor *rest[PNB__MAX_INPUTS] = {head};
+        size_t n_rest = PNB_MIN(n - PNB__MAX_INPUTS, (size_t)PNB__MAX_INPUTS - 1);
+        for (size_t i = 0; i < n_rest; i++)
+            rest[i + 1] = parts[PNB__MAX_INPUTS + i];
+        pnb__tensor *joined = pnb__concat(rest, n_rest + 1, axis);
+        size_t done = PNB__MAX_INPUTS + n_rest;
+        while (joined != NULL && done < n) {
+            pnb__tensor *pair[2] = {joined, parts[done++]};
+            joined = pnb__concat(pair, 2, axis);
+        }
+        return joined;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (parts[i] == NULL)
+            return NULL;
+    int resolved = axis < 0 ? axis + parts[0]->n_dims : axis;
+    return pnb__node(g, PNB__OP_CONCAT, parts, (int)n, &resolved, sizeof resolved);
+}
+
+bool pnb__op_concat_shape(pnb__tensor *t)
+{
+    int axis = *(const int *)t->attrs;
+    const pnb__tensor *first = t->in[0];
+    char ta[96], tb[96];
+    if (axis < 0 || axis >= first->n_dims)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "concat: %s has no axis %d",
+                              pnb__shape_text(first, ta), axis);
+    size_t shape[PNB__DIMS], total = 0;
+    for (int i = 0; i < t->n_in; i++) {
+        bool fits = t->in[i]->n_dims == first->n_dims;
+        for (int d = 0; fits && d < first->n_dims; d++)
+            fits = d == axis || t->in[i]->shape[d] == first->shape[d];
+        if (!fits)
+            return pnb__node_fail(t->graph, PNB_SHAPE, "concat: %s does not fit %s",
+                                  pnb__shape_text(t->in[i], ta), pnb__shape_text(first, tb));
+        total += t->in[i]->shape[axis];
+    }
+    for (int d = 0; d < first->n_dims; d++)
+        shape[d] = d == axis ? total : first->shape[d];
+    pnb__set_shape(t, first->n_dims, shape);
+    return true;
+}
+
+/* forward: part -> its block; backward: block of dy -> dpart. */
+static void concat_move(pnb__tensor *t, bool backward)
+{
+    int axis = *(const int *)t->attrs;
+    axis_split s = split_at(t, axis);
+    size_t begin = 0, bytes = pnb__elem_bytes(t);
+    for (int i = 0; i < t->n_in; i++) {
+        size_t length = t->in[i]->shape[axis];
+        pnb__copy_args c = {.dims = {1, 1, s.outer, length, s.inner}};
+        unsigned char *whole = backward ? t->grad : t->data;
+        block_strides(length, s.inner, backward ? c.stride_dst : c.stride_src);
+        block_strides(t->shape[axis], s.inner, backward ? c.stride_src : c.stride_dst);
+        if (!backward)
+            copy_block(t->graph, &c, pnb__data(t->in[i]), whole + begin * s.inner * bytes, false);
+        else if (t->d_in[i] != NULL)
+            copy_block(t->graph, &c, whole + begin * s.inner * bytes, t->d_in[i], t->acc_in[i]);
+        begin += length;
+    }
+}
+
+bool pnb__op_concat_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    concat_move(t, false);
+    return true;
+}
+
+void pnb__op_concat_backward(pnb__tensor *t)
+{
+    concat_move(t, true);
+}
+
+typedef struct slice_attrs {
+    int axis;
+    size_t begin, n;
+} slice_attrs;
+
+typedef struct view_attrs {
+    size_t offset;
+    int n_dims;
+    size_t shape[PNB__DIMS];
+} view_attrs;
+
+static pnb__tensor *view_node(pnb__tensor *x, const view_attrs *attrs)
+{
+    return pnb__node(x->graph, PNB__OP_VIEW, &x, 1, attrs, sizeof *attrs);
+}
+
+pnb__tensor *pnb__slice(pnb__tensor *x, int axis, size_t begin, size_t n)
+{
+    if (x == NULL)
+        return NULL;
+    int resolved = axis < 0 ? axis + x->n_dims : axis;
+    char tx[96];
+    if (resolved < 0 || resolved >= x->n_dims || begin > x->shape[resolved] ||
+        n > x->shape[resolved] - begin) {
+        pnb__node_fail(x->graph, PNB_SHAPE, "slice: [%zu, +%zu) on axis %d is outside %s", begin, n,
+                       axis, pnb__shape_text(x, tx));
+        return NULL;
+    }
+    axis_split s = split_at(x, resolved);
+    if (s.outer == 1) { /* contiguous: no copy */
+        view_attrs view = {.offset = begin * s.inner, .n_dims = x->n_dims};
+        for (int i = 0; i < x->n_dims; i++)
+            view.shape[i] = i == resolved ? n : x->shape[i];
+        return view_node(x, &view);
+    }
+    slice_attrs attrs = {resolved, begin, n};
+    return pnb__node(x->graph, PNB__OP_SLICE, &x, 1, &attrs, sizeof attrs);
+}
+
+bool pnb__op_slice_shape(pnb__tensor *t)
+{
+    const slice_attrs *a = t->attrs;
+    size_t shape[PNB__DIMS];
+    for (int i = 0; i < t->in[0]->n_dims; i++)
+        shape[i] = i == a->axis ? a->n : t->in[0]->shape[i];
+    pnb__set_shape(t, t->in[0]->n_dims, shape);
+    t->zeroed_in = 1;
+    return true;
+}
+
+static void slice_args(const pnb__tensor *t, pnb__copy_args *c, size_t *offset_bytes)
+{
+    const slice_attrs *a = t->attrs;
+    axis_split s = split_at(t, a->axis);
+    *c = (pnb__copy_args){.dims = {1, 1, s.outer, a->n, s.inner}};
+    block_strides(t->in[0]->shape[a->axis], s.inner, c->stride_src);
+    block_strides(a->n, s.inner, c->stride_dst);
+    *offset_bytes = a->begin * s.inner * pnb__elem_bytes(t);
+}
+
+bool pnb__op_slice_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    pnb__copy_args c;
+    size_t offset;
+    slice_args(t, &c, &offset);
+    copy_block(t->graph, &c, (const unsigned char *)pnb__data(t->in[0]) + offset, t->data, false);
+    return true;
+}
+
+void pnb__op_slice_backward(pnb__tensor *t)
+{
+    pnb__copy_args c;
+    size_t offset;
+    slice_args(t, &c, &offset);
+    for (int i = 0; i < PNB__DIMS; i++) {
+        size_t from = c.stride_src[i];
+        c.stride_src[i] = c.stride_dst[i];
+        c.stride_dst[i] = from;
+    }
+    copy_block(t->graph, &c, t->grad, (unsigned char *)t->d_in[0] + offset, true);
+}
+
+/* ---- views: same memory, other shape. The planner resolves them; nothing runs. ---- */
+
+pnb__tensor *pnb__reshape(pnb__tensor *x, int n_dims, const size_t *shape)
+{
+    if (x == NULL)
+        return NULL;
+    view_attrs view = {.n_dims = n_dims};
+    if (n_dims < 0 || n_dims > PNB__DIMS) {
+        pnb__node_fail(x->graph, PNB_SHAPE, "reshape: %d dimensions, the limit is %d", n_dims,
+                       PNB__DIMS);
+        return NULL;
+    }
+    size_t n = 1;
+    for (int i = 0; i < n_dims; i++) {
+        view.shape[i] = shape[i];
+        n *= shape[i];
+    }
+    char tx[96];
+    if (n != x->n) {
+        pnb__node_fail(x->graph, PNB_SHAPE, "reshape: %s has %zu elements, not %zu",
+                       pnb__shape_text(x, tx), x->n, n);
+        return NULL;
+    }
+    return view_node(x, &view);
+}
+
+bool pnb__op_view_shape(pnb__tensor *t)
+{
+    const view_attrs *a = t->attrs;
+    t->kind = t->in[0]->kind;
+    pnb__set_shape(t, a->n_dims, a->shape);
+    t->view_of = t->in[0];
+    t->view_offset = a->offset;
+    return true;
+}
+
+bool pnb__op_view_forward(pnb__tensor *t, bool recompute)
+{
+    (void)t;
+    (void)recompute;
+    return true;
+}
+
+/* The consumers of a view add straight into its root's gradient. */
+void pnb__op_view_backward(pnb__tensor *t)
+{
+    (void)t;
+}
+
+pnb__tensor *pnb__permute(pnb__tensor *x, const int *axes)
+{
+    if (x == NULL)
+        return NULL;
+    int order[PNB__DIMS] = {0};
+    for (int i = 0; i < x->n_dims; i++)
+        order[i] = axes[i];
+    return pnb__node(x->graph, PNB__OP_PERMUTE, &x, 1, order, sizeof order);
+}
+
+bool pnb__op_permute_shape(pnb__tensor *t)
+{
+    const int *order = t->attrs;
+    const pnb__tensor *x = t->in[0];
+    unsigned seen = 0;
+    size_t shape[PNB__DIMS];
+    for (int i = 0; i < x->n_dims; i++) {
+        if (order[i] < 0 || order[i] >= x->n_dims || (seen >> order[i] & 1U))
+            return pnb__node_fail(t->graph, PNB_SHAPE, "permute: axes are not a permutation");
+        seen |= 1U << order[i];
+        shape[i] = x->shape[order[i]];
+    }
+    pnb__set_shape(t, x->n_dims, shape);
+    return true;
+}
+
+/* dims of the output; source strides follow the permutation. */
+static void permute_args(const pnb__tensor *t, pnb__copy_args *c)
+{
+    const int *order = t->attrs;
+    const pnb__tensor *x = t->in[0];
+    size_t strides[PNB__DIMS], step = 1, out_step = 1;
+    for (int i = x->n_dims - 1; i >= 0; i--) {
+        strides[i] = step;
+        step *= x->shape[i];
+    }
+    *c = (pnb__copy_args){.dims = {1, 1, 1, 1, 1}};
+    int pad = PNB__DIMS - t->n_dims;
+    for (int i = t->n_dims - 1; i >= 0; i--) {
+        c->dims[pad + i] = t->shape[i];
+        c->stride_src[pad + i] = strides[order[i]];
+        c->stride_dst[pad + i] = out_step;
+        out_step *= t->shape[i];
+    }
+}
+
+bool pnb__op_permute_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    pnb__copy_args c;
+    permute_args(t, &c);
+    copy_block(t->graph, &c, pnb__data(t->in[0]), t->data, false);
+    return true;
+}
+
+void pnb__op_permute_backward(pnb__tensor *t)
+{
+    pnb__copy_args c;
+    permute_args(t, &c);
+    for (int i = 0; i < PNB__DIMS; i++) {
+        size_t from = c.stride_src[i];
+        c.stride_src[i] = c.stride_dst[i];
+        c.stride_dst[i] = from;
+    }
+    copy_block(t->graph, &c, t->grad, t->d_in[0], t->acc_in[0]);
+}
+
+/* ---- im2col ---- */
+
+pnb__tensor *pnb__im2col(pnb__tensor *x, const pnb__conv_opts *opts)
+{
+    if (x == NULL)
+        return NULL;
+    return pnb__node(x->graph, PNB__OP_IM2COL, &x, 1, opts, sizeof *opts);
+}
+
+static void conv_args(const pnb__tensor *t, pnb__conv_args *c)
+{
+    const pnb__conv_opts *o = t->attrs;
+    const pnb__tensor *x = t->in[0];
+    size_t span_h = o->dilation * (o->kernel_h - 1) + 1, span_w = o->dilation * (o->kernel_w - 1) + 1;
+    *c = (pnb__conv_args){.n_batch = x->shape[0],
+                          .channels = x->shape[1],
+                          .height = x->shape[2],
+                          .width = x->shape[3],
+                          .kernel_h = o->kernel_h,
+                          .kernel_w = o->kernel_w,
+                          .stride = o->stride,
+                          .pad = o->pad,
+                          .dilation = o->dilation,
+                          .out_h = (x->shape[2] + 2 * o->pad - span_h) / o->stride + 1,
+                          .out_w = (x->shape[3] + 2 * o->pad - span_w) / o->stride + 1,
+                          .x = pnb__data(x),
+                          .col = t->data};
+}
+
+bool pnb__op_im2col_shape(pnb__tensor *t)
+{
+    const pnb__conv_opts *o = t->attrs;
+    const pnb__tensor *x = t->in[0];
+    char tx[96];
+    bool fits = x->n_dims == 4 && o->kernel_h > 0 && o->kernel_w > 0 && o->stride > 0 &&
+                o->dilation > 0 && x->shape[2] + 2 * o->pad > o->dilation * (o->kernel_h - 1) &&
+                x->shape[3] + 2 * o->pad > o->dilation * (o->kernel_w - 1);
+    if (!fits)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "im2col: kernel %zux%zu does not fit x %s",
+                              o->kernel_h, o->kernel_w, pnb__shape_text(x, tx));
+    pnb__conv_args c;
+    conv_args(t, &c);
+    pnb__set_shape(t, 3,
+                   (size_t[]){c.n_batch, c.out_h * c.out_w, c.channels * c.kernel_h * c.kernel_w});
+    return true;
+}
+
+bool pnb__op_im2col_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    pnb__conv_args c;
+    conv_args(t, &c);
+    t->graph->kernels.im2col(t->graph->ctx, &c);
+    return true;
+}
+
+void pnb__op_im2col_backward(pnb__tensor *t)
+{
+    pnb__conv_args c;
+    conv_args(t, &c);
+    c.dcol = t->grad;
+    c.dx = t->d_in[0];
+    c.accumulate = t->acc_in[0];
+    t->graph->kernels.col2im(t->graph->ctx, &c);
+}

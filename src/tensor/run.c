@@ -1,0 +1,159 @@
+/* Running a planned graph, and moving values between host and device.
+ *
+ * The step list is fixed by plan.c; this file only walks it. A recomputed value lives at a second
+ * place during backward, so its data pointer is switched when its recompute step runs and put back
+ * when the next run starts. */
+#include "tensor/node.h"
+
+#include <assert.h>
+
+void *pnb__data(const pnb__tensor *t)
+{
+    size_t offset = 0;
+    while (t->view_of != NULL) {
+        offset += t->view_offset;
+        t = t->view_of;
+    }
+    unsigned char *base = t->param != NULL ? t->param->data : t->data;
+    return base == NULL ? NULL : base + offset * pnb__elem_bytes(t);
+}
+
+static bool run_step(pnb__graph *g, const pnb__step *s)
+{
+    pnb__tensor *t = s->t;
+    switch (s->kind) {
+    case PNB__STEP_FORWARD:
+        return t->op->forward(t, false);
+    case PNB__STEP_RECOMPUTE:
+        t->data = t->again_data;
+        return t->op->forward(t, true);
+    case PNB__STEP_SEED:
+        g->kernels.fill(g->ctx, 1, 1.0, t->grad);
+        return true;
+    case PNB__STEP_ZERO:
+        g->kernels.mem_zero(g->ctx, t->grad, t->n * pnb__elem_bytes(t));
+        return true;
+    case PNB__STEP_BACKWARD:
+        t->op->backward(t);
+        return true;
+    }
+    return false;
+}
+
+pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err)
+{
+    if (!g->planned)
+        return pnb__fail(err, PNB_ARG, "the graph has not been planned");
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        pnb__tensor *t = g->nodes[i];
+        t->data = t->first_data;
+        if (t->param != NULL && t->needs_grad)
+            t->param->grad = t->grad;
+    }
+    for (size_t i = 0; i < g->n_steps; i++) {
+        const pnb__step *s = &g->steps[i];
+        if (!run_step(g, s))
+            return pnb__fail(err, PNB_NUMERIC, "%s (node %d): the input has no finite result",
+                             s->t->op->name, s->t->index);
+    }
+    return PNB_OK;
+}
+
+/* Host conversions go through a small block so that no allocation is needed. */
+enum { BLOCK = 512 };
+
+#define PNB__DEFINE_WRITE(NAME, HOST)                                                              \
+    void NAME(pnb__tensor *t, const HOST *host)                                                    \
+    {                                                                                              \
+        const pnb__kernels *k = &t->graph->kernels;                                                \
+        assert(t->kind == PNB__REAL);                                                              \
+        unsigned char *device = pnb__data(t);                                                      \
+        if (sizeof(HOST) == PNB__REAL_SIZE(k->real)) {                                             \
+            k->mem_write(device, host, t->n * sizeof(HOST));                                       \
+            return;                                                                                \
+        }                                                                                          \
+        for (size_t i = 0; i < t->n; i += BLOCK) {                                                 \
+            size_t n = PNB_MIN((size_t)BLOCK, t->n - i);                                           \
+            float f32[BLOCK];                                                                      \
+            double f64[BLOCK];                                                                     \
+            for (size_t j = 0; j < n; j++) {                                                       \
+                f32[j] = (float)host[i + j];                                                       \
+                f64[j] = (double)host[i + j];                                                      \
+            }                                                                                      \
+            if (k->real == PNB__F32)                                                               \
+                k->mem_write(device + i * sizeof(float), f32, n * sizeof(float));                  \
+            else                                                                                   \
+                k->mem_write(device + i * sizeof(double), f64, n * sizeof(double));                \
+        }                                                                                          \
+    }
+PNB__DEFINE_WRITE(pnb__write_f32, float)
+PNB__DEFINE_WRITE(pnb__write_f64, double)
+
+void pnb__write_i32(pnb__tensor *t, const int32_t *host)
+{
+    assert(t->kind == PNB__INT32);
+    t->graph->kernels.mem_write(pnb__data(t), host, t->n * sizeof *host);
+}
+
+static void read_f64(const pnb__graph *g, const unsigned char *device, size_t n, double *host)
+{
+    if (g->kernels.real == PNB__F64) {
+        g->kernels.mem_read(host, device, n * sizeof(double));
+        return;
+    }
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t m = PNB_MIN((size_t)BLOCK, n - i);
+        float f32[BLOCK];
+        g->kernels.mem_read(f32, device + i * sizeof(float), m * sizeof(float));
+        for (size_t j = 0; j < m; j++)
+            host[i + j] = (double)f32[j];
+    }
+}
+
+void pnb__read_f64(const pnb__tensor *t, double *host)
+{
+    read_f64(t->graph, pnb__data(t), t->n, host);
+}
+
+void pnb__read_f32(const pnb__tensor *t, float *host)
+{
+    const pnb__kernels *k = &t->graph->kernels;
+    const unsigned char *device = pnb__data(t);
+    if (k->real == PNB__F32) {
+        k->mem_read(host, device, t->n * sizeof(float));
+        return;
+    }
+    for (size_t i = 0; i < t->n; i += BLOCK) {
+        size_t n = PNB_MIN((size_t)BLOCK, t->n - i);
+        double f64[BLOCK];
+        read_f64(t->graph, device + i * sizeof(double), n, f64);
+        for (size_t j = 0; j < n; j++)
+            host[i + j] = (float)f64[j];
+    }
+}
+
+void pnb__read_i32(const pnb__tensor *t, int32_t *host)
+{
+    assert(t->kind == PNB__INT32);
+    t->graph->kernels.mem_read(host, pnb__data(t), t->n * sizeof *host);
+}
+
+bool pnb__read_grad_f64(const pnb__tensor *t, double *host)
+{
+    const pnb__tensor *root = pnb__root_const(t);
+    const unsigned char *grad = root->param != NULL ? root->param->grad : root->grad;
+    if (grad == NULL || !root->needs_grad)
+        return false;
+    size_t offset = 0;
+    for (const pnb__tensor *v = t; v->view_of != NULL; v = v->view_of)
+        offset += v->view_offset;
+    read_f64(t->graph, grad + offset * pnb__elem_bytes(t), t->n, host);
+    return true;
+}
+
+double pnb__read_scalar(const pnb__tensor *t)
+{
+    double value;
+    read_f64(t->graph, pnb__data(t), 1, &value);
+    return value;
+}

@@ -1,0 +1,331 @@
+/* The training losses as graph operations (formulas in include/penumbra/loss.h).
+ *
+ * Every pairwise loss is built from logits l_ij through one identity: with y = +1 on the diagonal
+ * and -1 elsewhere, sum_ij -log s(y_ij l_ij) = sum_ij softplus(l_ij) - sum_i l_ii, so that no B x B
+ * label matrix exists. Scale and variances are folded into the rows before the matrix product.
+ * Terms are safe at any log-variance: exp is capped far above what a model reaches, and a term over
+ * its limit is multiplied by an exact 0 (see `gate`). Following the paper, VIB uses log sigma^2;
+ * the released code halves it, and `vib_official` does so too. */
+#include "train/loss.h"
+
+#include <math.h>
+
+const char *pnb_loss_name(pnb_loss_term term)
+{
+#define PNB_LOSS_NAME(NAME, name, what) #name,
+    static const char *const names[] = {PNB_LOSS_LIST(PNB_LOSS_NAME)};
+#undef PNB_LOSS_NAME
+    return (unsigned)term < PNB_N_LOSS_TERMS ? names[term] : NULL;
+}
+
+const char *pnb_loss_meaning(pnb_loss_term term)
+{
+#define PNB_LOSS_WHAT(NAME, name, what) what,
+    static const char *const meanings[] = {PNB_LOSS_LIST(PNB_LOSS_WHAT)};
+#undef PNB_LOSS_WHAT
+    return (unsigned)term < PNB_N_LOSS_TERMS ? meanings[term] : NULL;
+}
+
+pnb_loss_opts pnb_loss_opts_default(void)
+{
+    pnb_loss_opts o = {.inclusion_scale = 1000,
+                       .inclusion_eps = -10,
+                       .inclusion_limit = 1e5,
+                       .vib_limit = 1e4};
+    o.weight[PNB_LOSS_PPCL] = 1;
+    o.weight[PNB_LOSS_INCLUSION] = 1e-4;
+    o.weight[PNB_LOSS_IMG_INCLUSION] = 1e-3;
+    o.weight[PNB_LOSS_TXT_INCLUSION] = 1e-3;
+    o.weight[PNB_LOSS_VIB] = 1e-4;
+    return o;
+}
+
+pnb_loss_opts pnb_loss_opts_published(void)
+{
+    pnb_loss_opts o = pnb_loss_opts_default();
+    o.inclusion_eps = -20;
+    o.weight[PNB_LOSS_INCLUSION] = 1e-7;
+    return o;
+}
+
+typedef struct build {
+    pnb__graph *g;
+    const pnb__loss_in *in;
+    const pnb_loss_opts *opts;
+    pnb__loss *out;
+} build;
+
+static pnb__tensor *sum_all(pnb__tensor *x)
+{
+    return pnb__sum(x, PNB__ALL_AXES);
+}
+
+static pnb__tensor *mean_all(pnb__tensor *x)
+{
+    return pnb__mean(x, PNB__ALL_AXES);
+}
+
+/* exp(min(x, cap)): at the cap a float still holds sums of a few thousand values times the scale. */
+static pnb__tensor *capped_exp(pnb__graph *g, pnb__tensor *x)
+{
+    double cap = pnb__graph_kernels(g)->real == PNB__F32 ? 60 : 600;
+    pnb__tensor *over = pnb__apply(PNB__RELU, pnb__affine(x, 1, -cap));
+    return pnb__apply(PNB__EXP, pnb__sub(x, over));
+}
+
+/* x where x <= limit, else 0, and with it the gradient: x times relu(1 - 1e20 relu(x - limit)). The
+ * smallest excess a double can show over a limit of 1 or more is 2e-16, so the factor is 0 or 1. */
+static pnb__tensor *gate(pnb__tensor *x, double limit)
+{
+    pnb__tensor *over = pnb__apply(PNB__RELU, pnb__affine(x, 1, -limit));
+    return pnb__mul(x, pnb__apply(PNB__RELU, pnb__affine(over, -1e20, 1)));
+}
+
+/* (B,D) -> sum_d exp(lv), as (B). */
+static pnb__tensor *trace(pnb__graph *g, const pnb__dist *d)
+{
+    return pnb__sum(capped_exp(g, d->log_var), -1);
+}
+
+/* scale * rows(left) . rows(right) + row_i + col_j, and its diagonal. row may be NULL. */
+typedef struct pairs {
+    pnb__tensor *all, *diagonal;
+} pairs;
+
+static pairs make_pairs(pnb__tensor *left, pnb__tensor *right, pnb__tensor *row, pnb__tensor *col)
+{
+    pairs p;
+    size_t n = pnb__dim(left, 0);
+    p.all = pnb__matmul(left, false, right, true);
+    p.diagonal = pnb__sum(pnb__mul(left, right), -1);
+    if (row != NULL) {
+        p.all = pnb__add(p.all, pnb__reshape(row, 2, (size_t[]){n, 1}));
+        p.diagonal = pnb__add(p.diagonal, row);
+    }
+    if (col != NULL) {
+        p.all = pnb__add(p.all, col);
+        p.diagonal = pnb__add(p.diagonal, col);
+    }
+    return p;
+}
+
+/* sum_ij -log s(y_ij l_ij) * factor */
+static pnb__tensor *pair_loss(const build *b, pairs p, double factor)
+{
+    pnb__tensor *all = sum_all(pnb__apply(PNB__SOFTPLUS, p.all));
+    if (!b->in->negative_only)
+        all = pnb__sub(all, sum_all(p.diagonal));
+    return pnb__affine(all, factor, 0);
+}
+
+/* bias as a row to add, (B); NULL when there is none. */
+static pnb__tensor *bias_row(pnb__tensor *bias, size_t n)
+{
+    return bias == NULL ? NULL : pnb__broadcast_to(bias, 1, &n);
+}
+
+/* l_ij = a mu_i.mu_j + (b - a/2 u_i) - a/2 u_j */
+static pairs ppcl_pairs(pnb__graph *g, const pnb__loss_in *in)
+{
+    pnb__tensor *half = pnb__affine(in->scale, -0.5, 0);
+    pnb__tensor *row = pnb__mul(trace(g, &in->image), half);
+    pnb__tensor *col = pnb__mul(trace(g, &in->text), half);
+    if (in->bias != NULL)
+        row = pnb__add(row, in->bias);
+    return make_pairs(pnb__mul(in->image.mean, in->scale), in->text.mean, row, col);
+}
+
+pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in)
+{
+    return ppcl_pairs(g, in).all;
+}
+
+static double n_pairs(const build *b)
+{
+    return (double)pnb__dim(b->in->image.mean, 0);
+}
+
+static pnb__tensor *build_ppcl(const build *b)
+{
+    return pair_loss(b, ppcl_pairs(b->g, b->in), 1 / n_pairs(b));
+}
+
+static pnb__tensor *build_siglip(const build *b)
+{
+    const pnb__loss_in *in = b->in;
+    pnb__tensor *scale = in->point_scale != NULL ? in->point_scale : in->scale;
+    pnb__tensor *bias = in->point_scale != NULL ? in->point_bias : in->bias;
+    pnb__tensor *row = bias_row(bias, pnb__dim(in->image.mean, 0));
+    pairs p = make_pairs(pnb__mul(in->image.mean, scale), in->text.mean, row, NULL);
+    return pair_loss(b, p, 1 / n_pairs(b));
+}
+
+static pnb__tensor *build_clip(const build *b)
+{
+    const pnb__loss_in *in = b->in;
+    size_t n = pnb__dim(in->image.mean, 0);
+    b->out->targets = pnb__input(b->g, PNB__INT32, 1, &n);
+    pnb__tensor *image = pnb__mul(in->image.mean, in->scale);
+    pnb__tensor *rows = pnb__matmul(image, false, in->text.mean, true);
+    pnb__tensor *cols = pnb__matmul(in->text.mean, false, image, true);
+    pnb__tensor *i2t = mean_all(pnb__cross_entropy(rows, b->out->targets));
+    pnb__tensor *t2i = mean_all(pnb__cross_entropy(cols, b->out->targets));
+    return pnb__affine(pnb__add(i2t, t2i), 0.5, 0);
+}
+
+/* csd = ||mu_i||^2 + ||mu_j||^2 - 2 mu_i.mu_j + u_i + u_j, l = -a csd + b; mean over B^2. */
+static pnb__tensor *build_pcmepp(const build *b)
+{
+    const pnb__loss_in *in = b->in;
+    pnb__tensor *scale = in->point_scale != NULL ? in->point_scale : in->scale;
+    pnb__tensor *bias = in->point_scale != NULL ? in->point_bias : in->bias;
+    pnb__tensor *minus = pnb__affine(scale, -1, 0);
+    pnb__tensor *side[2];
+    for (int s = 0; s < 2; s++) {
+        const pnb__dist *d = s == 0 ? &in->image : &in->text;
+        pnb__tensor *norm = pnb__sum(pnb__apply(PNB__SQUARE, d->mean), -1);
+        side[s] = pnb__mul(pnb__add(norm, trace(b->g, d)), minus);
+    }
+    if (bias != NULL)
+        side[0] = pnb__add(side[0], bias);
+    pnb__tensor *image = pnb__mul(in->image.mean, pnb__affine(scale, 2, 0));
+    double n = n_pairs(b);
+    return pair_loss(b, make_pairs(image, in->text.mean, side[0], side[1]), 1 / (n * n));
+}
+
+/* mean -log s(c H_d(1 in 2)) = mean softplus(-c H_d). */
+static pnb__tensor *inclusion_of(const build *b, const pnb__dist *one, const pnb__dist *two)
+{
+    const pnb__inclusion_opts opts = {!b->opts->inclusion_exact, b->opts->inclusion_eps};
+    pnb__tensor *h = pnb__inclusion(one->mean, one->log_var, two->mean, two->log_var, &opts);
+    pnb__tensor *minus = pnb__affine(h, -b->opts->inclusion_scale, 0);
+    return gate(mean_all(pnb__apply(PNB__SOFTPLUS, minus)), b->opts->inclusion_limit);
+}
+
+static pnb__tensor *build_inclusion(const build *b)
+{
+    return inclusion_of(b, &b->in->image, &b->in->text);
+}
+
+/* The originals of the masked rows are the first rows of the batch. */
+static pnb__tensor *masked_inclusion(const build *b, const pnb__dist *all, const pnb__dist *masked)
+{
+    size_t n = pnb__dim(masked->mean, 0);
+    pnb__dist first = {pnb__slice(all->mean, 0, 0, n), pnb__slice(all->log_var, 0, 0, n)};
+    return inclusion_of(b, &first, masked);
+}
+
+static pnb__tensor *build_img_inclusion(const build *b)
+{
+    return masked_inclusion(b, &b->in->image, &b->in->masked_image);
+}
+
+static pnb__tensor *build_txt_inclusion(const build *b)
+{
+    return masked_inclusion(b, &b->in->text, &b->in->masked_text);
+}
+
+/* 1/2 mean(mu^2 + exp(lv) - lv - 1); official: lv/2 in place of lv. */
+static pnb__tensor *divergence(const build *b, const pnb__dist *d)
+{
+    pnb__tensor *lv = b->opts->vib_official ? pnb__affine(d->log_var, 0.5, 0) : d->log_var;
+    pnb__tensor *spread = pnb__sub(capped_exp(b->g, lv), lv);
+    pnb__tensor *all = mean_all(pnb__add(pnb__apply(PNB__SQUARE, d->mean), spread));
+    return gate(pnb__affine(all, 0.5, -0.5), b->opts->vib_limit);
+}
+
+static pnb__tensor *build_vib(const build *b)
+{
+    return pnb__add(divergence(b, &b->in->image), divergence(b, &b->in->text));
+}
+
+typedef struct term_row {
+    pnb__tensor *(*build)(const build *b);
+    bool needs_log_var, needs_masked_image, needs_masked_text;
+} term_row;
+
+static const term_row terms[PNB_N_LOSS_TERMS] = {
+    [PNB_LOSS_PPCL] = {build_ppcl, true, false, false},
+    [PNB_LOSS_SIGLIP] = {build_siglip, false, false, false},
+    [PNB_LOSS_CLIP] = {build_clip, false, false, false},
+    [PNB_LOSS_PCMEPP] = {build_pcmepp, true, false, false},
+    [PNB_LOSS_INCLUSION] = {build_inclusion, true, false, false},
+    [PNB_LOSS_IMG_INCLUSION] = {build_img_inclusion, true, true, false},
+    [PNB_LOSS_TXT_INCLUSION] = {build_txt_inclusion, true, false, true},
+    [PNB_LOSS_VIB] = {build_vib, true, false, false},
+};
+
+static pnb_status check_opts(const pnb_loss_opts *o, pnb_error *err)
+{
+    double sum = 0;
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
+        if (!(o->weight[i] >= 0) || !isfinite(o->weight[i]))
+            return pnb__fail(err, PNB_ARG, "weight of loss %s is %g, it must be 0 or more",
+                             pnb_loss_name((pnb_loss_term)i), o->weight[i]);
+        sum += o->weight[i];
+    }
+    if (!(sum > 0))
+        return pnb__fail(err, PNB_ARG, "every loss has weight 0: give at least one a weight");
+    if (!(o->inclusion_limit >= 1) || !(o->vib_limit >= 1))
+        return pnb__fail(err, PNB_ARG, "limits of inclusion and VIB are %g and %g, 1 is the least",
+                         o->inclusion_limit, o->vib_limit);
+    if (!isfinite(o->inclusion_eps) || !isfinite(o->inclusion_scale))
+        return pnb__fail(err, PNB_ARG, "inclusion eps %g or scale %g is not finite",
+                         o->inclusion_eps, o->inclusion_scale);
+    return PNB_OK;
+}
+
+static pnb_status check_term(const build *b, pnb_loss_term term, pnb_error *err)
+{
+    const pnb__loss_in *in = b->in;
+    const term_row *row = &terms[term];
+    if (row->needs_log_var && (in->image.log_var == NULL || in->text.log_var == NULL))
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s needs a log-variance, but a tower gives none: train this model "
+                         "with siglip or clip",
+                         pnb_loss_name(term));
+    if ((row->needs_masked_image && in->masked_image.mean == NULL) ||
+        (row->needs_masked_text && in->masked_text.mean == NULL))
+        return pnb__fail(err, PNB_SHAPE,
+                         "loss %s has weight %g, but no row of the batch is masked: raise the "
+                         "batch or the drop ratio, or set the weight to 0",
+                         pnb_loss_name(term), b->opts->weight[term]);
+    return PNB_OK;
+}
+
+pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in,
+                           const pnb_loss_opts *opts, pnb_error *err)
+{
+    *out = (pnb__loss){0};
+    build b = {g, in, opts, out};
+    pnb_status status = check_opts(opts, err);
+    for (int i = 0; i < PNB_N_LOSS_TERMS && status == PNB_OK; i++) {
+        if (!(opts->weight[i] > 0))
+            continue;
+        status = check_term(&b, (pnb_loss_term)i, err);
+        if (status != PNB_OK)
+            break;
+        out->term[i] = pnb__affine(terms[i].build(&b), opts->weight[i], 0);
+        if (out->term[i] != NULL)
+            pnb__keep(out->term[i]);
+        out->total = out->total == NULL ? out->term[i] : pnb__add(out->total, out->term[i]);
+    }
+    if (status == PNB_OK && out->total != NULL)
+        pnb__keep(out->total);
+    return status;
+}
+
+pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err)
+{
+    if (loss->targets == NULL)
+        return PNB_OK;
+    size_t n = pnb__dim(loss->targets, 0);
+    int32_t *rows = pnb__alloc_array(n, sizeof *rows);
+    if (rows == NULL)
+        return pnb__fail_nomem(err, n * sizeof *rows);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (int32_t)i;
+    pnb__write_i32(loss->targets, rows);
+    pnb__free(rows);
+    return PNB_OK;
+}

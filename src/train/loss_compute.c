@@ -1,0 +1,138 @@
+/* pnb_loss_compute: the training losses on plain double arrays.
+ *
+ * Builds the same graph as the trainer (loss.c) in double precision with every array as an input,
+ * runs it once and reads values and gradients back. Formulas are in include/penumbra/loss.h. */
+#include "train/loss.h"
+
+#include <math.h>
+
+enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
+enum { SCALE, BIAS, POINT_SCALE, POINT_BIAS, N_SCALARS };
+
+typedef struct leaves {
+    pnb__dist side[N_SIDES];
+    pnb__tensor *scalar[N_SCALARS];
+} leaves;
+
+static const pnb_loss_side *side_of(const pnb_loss_in *in, int s)
+{
+    const pnb_loss_side *sides[N_SIDES] = {&in->image, &in->text, &in->masked_image,
+                                           &in->masked_text};
+    return sides[s];
+}
+
+static pnb_status check_in(const pnb_loss_in *in, pnb_error *err)
+{
+    if (in->n == 0 || in->dim == 0)
+        return pnb__fail(err, PNB_ARG, "%zu pairs of width %zu: both must be at least 1", in->n,
+                         in->dim);
+    if (in->n_masked > in->n)
+        return pnb__fail(err, PNB_SHAPE, "%zu masked rows of %zu pairs", in->n_masked, in->n);
+    for (int s = 0; s < N_SIDES; s++)
+        if ((s < MASKED_IMAGE || in->n_masked > 0) && side_of(in, s)->mean == NULL)
+            return pnb__fail(err, PNB_ARG, "means of %s are missing",
+                             s == IMAGE  ? "the images"
+                             : s == TEXT ? "the texts"
+                                         : "the masked inputs");
+    return PNB_OK;
+}
+
+static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
+{
+    leaves l = {0};
+    for (int s = 0; s < N_SIDES; s++) {
+        const size_t shape[2] = {s < MASKED_IMAGE ? in->n : in->n_masked, in->dim};
+        if (shape[0] == 0)
+            continue;
+        l.side[s].mean = pnb__input_with_grad(g, 2, shape);
+        if (side_of(in, s)->log_var != NULL)
+            l.side[s].log_var = pnb__input_with_grad(g, 2, shape);
+    }
+    for (int i = 0; i < N_SCALARS; i++)
+        if (i < POINT_SCALE || (in->point_scale != NULL && in->point_bias != NULL))
+            l.scalar[i] = pnb__input_with_grad(g, 0, NULL);
+    return l;
+}
+
+static void write_leaves(const leaves *l, const pnb_loss_in *in)
+{
+    for (int s = 0; s < N_SIDES; s++) {
+        if (l->side[s].mean != NULL)
+            pnb__write_f64(l->side[s].mean, side_of(in, s)->mean);
+        if (l->side[s].log_var != NULL)
+            pnb__write_f64(l->side[s].log_var, side_of(in, s)->log_var);
+    }
+    const double *values[N_SCALARS] = {&in->scale, &in->bias, in->point_scale, in->point_bias};
+    for (int i = 0; i < N_SCALARS; i++)
+        if (l->scalar[i] != NULL)
+            pnb__write_f64(l->scalar[i], values[i]);
+}
+
+static pnb_status read_terms(const pnb__loss *loss, pnb_loss_out *out, pnb_error *err)
+{
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
+        out->term[i] = loss->term[i] == NULL ? 0 : pnb__read_scalar(loss->term[i]);
+        if (!isfinite(out->term[i]))
+            return pnb__fail(err, PNB_NUMERIC, "loss %s is %g", pnb_loss_name((pnb_loss_term)i),
+                             out->term[i]);
+    }
+    out->total = pnb__read_scalar(loss->total);
+    return PNB_OK;
+}
+
+/* A leaf the loss does not depend on has gradient 0. */
+static void read_grad(const pnb__tensor *t, double *out, size_t n)
+{
+    if (out == NULL)
+        return;
+    if (t != NULL && pnb__read_grad_f64(t, out))
+        return;
+    for (size_t i = 0; i < n; i++)
+        out[i] = 0;
+}
+
+static void read_grads(const leaves *l, const pnb_loss_in *in, pnb_loss_out *out)
+{
+    for (int s = 0; s < N_SIDES; s++) {
+        size_t n = (s < MASKED_IMAGE ? in->n : in->n_masked) * in->dim;
+        read_grad(l->side[s].mean, out->d_mean[s], n);
+        read_grad(l->side[s].log_var, out->d_log_var[s], n);
+    }
+    double *scalars[N_SCALARS] = {&out->d_scale, &out->d_bias, &out->d_point_scale,
+                                  &out->d_point_bias};
+    for (int i = 0; i < N_SCALARS; i++)
+        read_grad(l->scalar[i], scalars[i], 1);
+}
+
+pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const pnb_loss_in *in,
+                            pnb_loss_out *out, pnb_error *err)
+{
+    pnb__graph *g = NULL;
+    pnb__loss loss;
+    pnb_status status = check_in(in, err);
+    if (status != PNB_OK)
+        return status;
+    PNB_TRY(pnb__graph_create(&g, ctx, PNB__F64, true, err));
+    leaves l = make_leaves(g, in);
+    const pnb__loss_in graph_in = {
+        .image = l.side[IMAGE],
+        .text = l.side[TEXT],
+        .masked_image = l.side[MASKED_IMAGE],
+        .masked_text = l.side[MASKED_TEXT],
+        .scale = l.scalar[SCALE],
+        .bias = l.scalar[BIAS],
+        .point_scale = l.scalar[POINT_SCALE],
+        .point_bias = l.scalar[POINT_BIAS],
+        .negative_only = in->negative_only,
+    };
+    PNB_TRY(pnb__loss_build(&loss, g, &graph_in, opts, err));
+    PNB_TRY(pnb__graph_plan(g, loss.total, err));
+    PNB_TRY(pnb__loss_start(&loss, err));
+    write_leaves(&l, in);
+    PNB_TRY(pnb__graph_run(g, err));
+    PNB_TRY(read_terms(&loss, out, err));
+    read_grads(&l, in, out);
+done:
+    pnb__graph_free(g);
+    return status;
+}

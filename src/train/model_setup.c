@@ -1,0 +1,267 @@
+/* The model a run starts from: a directory with weights, or a configuration initialised afresh.
+ *
+ * A fresh model takes its vocabulary from the tokenizer and, unless `config_init` keeps the
+ * configuration's values, starts with logit bias -log(pairs of a step) and log-variance bias
+ * -10 + log(768/D): with the published -10 and -10 a small batch first collapses to constant
+ * cosines (docs/numerics-training.md#initial-values). */
+#include <math.h>
+#include <string.h>
+
+#include "io/json.h"
+#include "train/trainer.h"
+
+static bool has_file(const char *dir, const char *name)
+{
+    char *path = pnb__path_join(dir, name);
+    bool found = path != NULL && pnb__path_is_file(path);
+    pnb__free(path);
+    return found;
+}
+
+static bool is_weights_dir(const char *dir)
+{
+    return pnb__path_is_dir(dir) && (has_file(dir, "model.safetensors") ||
+                                     has_file(dir, "model.safetensors.index.json"));
+}
+
+/* text_cfg.tokenizer_kwargs.clean of the configuration; tokenizer.json has no place for it. */
+static pnb_status apply_clean(pnb__trainer *t, const json_t *config, pnb_error *err)
+{
+    const json_t *kwargs = json_object_get(json_object_get(config, "text_cfg"), "tokenizer_kwargs");
+    const char *name = json_string_value(json_object_get(kwargs, "clean"));
+    pnb_clean clean;
+    if (name == NULL)
+        return PNB_OK;
+    if (!pnb_clean_from_name(name, &clean))
+        return pnb__fail(err, PNB_FORMAT,
+                         "config.json: tokenizer_kwargs.clean \"%s\" is not one of none, lower, "
+                         "whitespace, canonicalize",
+                         name);
+    pnb_tokenizer_set_clean(t->tokenizer, clean);
+    return PNB_OK;
+}
+
+/* Every caption of the training set and the words of the templates. */
+static pnb_status collect_captions(pnb__trainer *t, pnb__arena *arena, const char ***out, size_t *n,
+                                   pnb_error *err)
+{
+    const pnb_train_opts *o = t->opts;
+    size_t capacity = 0;
+    *n = 0;
+    for (size_t i = 0; i < pnb_dataset_size(t->train) + o->n_templates; i++) {
+        pnb_sample s = {0};
+        bool is_template = i >= pnb_dataset_size(t->train);
+        pnb_status status = PNB_OK;
+        if (is_template) {
+            s.n_captions = 1;
+            s.captions = &o->templates[i - pnb_dataset_size(t->train)];
+        } else {
+            status = pnb_dataset_get(t->train, i, &s, err);
+        }
+        if (status == PNB_OK && *n + s.n_captions > capacity) {
+            capacity = 2 * capacity + s.n_captions + 1024;
+            void *grown = pnb__realloc(*out, capacity * sizeof **out);
+            if (grown == NULL)
+                status = pnb__fail_nomem(err, capacity * sizeof **out);
+            else
+                *out = grown;
+        }
+        for (size_t c = 0; status == PNB_OK && c < s.n_captions; c++) {
+            const char *copy = pnb__arena_strdup(arena, s.captions[c]);
+            if (copy == NULL)
+                status = pnb__fail_nomem(err, strlen(s.captions[c]));
+            (*out)[(*n)++] = copy;
+        }
+        if (!is_template)
+            pnb_sample_reset(&s);
+        if (status != PNB_OK)
+            return status;
+    }
+    return PNB_OK;
+}
+
+static pnb_status train_tokenizer(pnb__trainer *t, pnb_error *err)
+{
+    pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
+    opts.kind = t->opts->tokenizer_kind;
+    opts.vocab_size = t->opts->tokenizer_vocab_size;
+    const char **captions = NULL;
+    size_t n = 0;
+    pnb__arena arena;
+    pnb__arena_init(&arena, (size_t)1 << 20);
+    pnb_status status = collect_captions(t, &arena, &captions, &n, err);
+    if (status == PNB_OK)
+        status = pnb_tokenizer_train(&t->tokenizer, captions, n, &opts, err);
+    pnb__free(captions);
+    pnb__arena_free(&arena);
+    return status;
+}
+
+/* `dir`: the model's directory, or NULL for a configuration. */
+static pnb_status open_tokenizer(pnb__trainer *t, const char *dir, bool is_resume, pnb_error *err)
+{
+    const char *path = is_resume ? dir : t->opts->tokenizer;
+    if (path == NULL && dir != NULL && has_file(dir, "tokenizer.json"))
+        path = dir;
+    if (path != NULL)
+        return pnb_tokenizer_load(&t->tokenizer, path, err);
+    if (dir != NULL && is_weights_dir(dir))
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s has no tokenizer.json: copy the model's own there or give --tokenizer",
+                         dir);
+    return train_tokenizer(t, err);
+}
+
+static pnb_status set_number(json_t *object, const char *key, json_t *value, pnb_error *err)
+{
+    if (object == NULL || json_object_set_new(object, key, value) != 0)
+        return pnb__fail(err, PNB_FORMAT, "the configuration has no section for %s", key);
+    return PNB_OK;
+}
+
+/* Initial values of a fresh model that depend on batch and width. */
+static pnb_status set_initial_values(const pnb__trainer *t, json_t *config, pnb_error *err)
+{
+    const pnb_train_opts *o = t->opts;
+    json_t *vision = json_object_get(config, "vision_cfg");
+    json_t *text = json_object_get(config, "text_cfg");
+    double pairs = (double)o->batch_size * o->accum_freq;
+    double dim = json_number_value(json_object_get(config, "embed_dim"));
+    double bias = isnan(o->init_logit_bias) ? -log(pairs) : o->init_logit_bias;
+    double unc = isnan(o->init_unc_bias) ? -10 + log(768 / PNB_MAX(dim, 1)) : o->init_unc_bias;
+    bool given = !o->config_init;
+    pnb_status status = PNB_OK;
+    if (given || !isnan(o->init_logit_bias))
+        status = set_number(config, "init_logit_bias", json_real(bias), err);
+    if (status == PNB_OK && !isnan(o->init_logit_scale))
+        status = set_number(config, "init_logit_scale", json_real(log(o->init_logit_scale)), err);
+    if (!given && isnan(o->init_unc_bias))
+        return status;
+    if (status == PNB_OK && json_is_true(json_object_get(vision, "embed_unc")))
+        status = set_number(vision, "init_unc_bias", json_real(unc), err);
+    if (status == PNB_OK && json_is_true(json_object_get(text, "embed_unc")))
+        status = set_number(text, "init_unc_bias", json_real(unc), err);
+    return status;
+}
+
+static pnb_status complete_config(const pnb__trainer *t, json_t *config, pnb_error *err)
+{
+    const pnb_train_opts *o = t->opts;
+    json_t *text = json_object_get(config, "text_cfg");
+    json_t *vocab = json_integer(pnb_tokenizer_vocab_size(t->tokenizer));
+    pnb_status status = set_number(text, "vocab_size", vocab, err);
+    if (status == PNB_OK && o->force_context_length > 0)
+        status = set_number(text, "context_length", json_integer(o->force_context_length), err);
+    if (status == PNB_OK && o->force_image_size > 0)
+        status = set_number(json_object_get(config, "vision_cfg"), "image_size",
+                            json_integer(o->force_image_size), err);
+    return status == PNB_OK ? set_initial_values(t, config, err) : status;
+}
+
+static pnb_status init_model(pnb__trainer *t, const char *name, pnb_error *err)
+{
+    const char *overrides = t->opts->config_overrides != NULL ? t->opts->config_overrides : "{}";
+    char *merged = NULL, *full = NULL;
+    json_t *config = NULL;
+    pnb_status status;
+    PNB_TRY(pnb_model_config_merge(name, overrides, &merged, err));
+    PNB_TRY(pnb__json_load_bytes(&config, merged, strlen(merged), name, err));
+    PNB_TRY(complete_config(t, config, err));
+    PNB_TRY(apply_clean(t, config, err));
+    full = json_dumps(config, JSON_SORT_KEYS | JSON_INDENT(2));
+    if (full == NULL) {
+        status = pnb__fail(err, PNB_NOMEM, "out of memory writing the configuration");
+        goto done;
+    }
+    status = pnb_model_init_json(&t->model, t->ctx, full, t->opts->seed, err);
+done:
+    free(full);
+    json_decref(config);
+    pnb_text_free(merged);
+    return status;
+}
+
+static pnb_status load_model(pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    json_t *config = NULL;
+    pnb_status status;
+    PNB_TRY(pnb_model_load(&t->model, t->ctx, dir, err));
+    const char *text = pnb_model_config_text(t->model);
+    PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
+    PNB_TRY(apply_clean(t, config, err));
+    size_t vocab = (size_t)pnb_tokenizer_vocab_size(t->tokenizer);
+    size_t rows = pnb_model_get_info(t->model)->text.vocab_size;
+    if (vocab > rows)
+        status = pnb__fail(err, PNB_SHAPE,
+                           "the tokenizer has ids up to %zu, the model in %s knows %zu: it belongs "
+                           "to another model",
+                           vocab - 1, dir, rows);
+done:
+    json_decref(config);
+    return status;
+}
+
+static pnb_status open_preprocess(pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    const pnb_tower_info *v = &t->info->vision;
+    bool known = dir != NULL && (has_file(dir, "preprocessor_config.json") ||
+                                 has_file(dir, "open_clip_config.json"));
+    t->preprocess = pnb_preprocess_default();
+    if (known) {
+        pnb_status status = pnb_preprocess_load(&t->preprocess, dir, err);
+        if (status != PNB_OK)
+            return status;
+    } else {
+        t->preprocess.width = (int)v->image_width;
+        t->preprocess.height = (int)v->image_height;
+    }
+    if ((size_t)t->preprocess.width != v->image_width ||
+        (size_t)t->preprocess.height != v->image_height)
+        return pnb__fail(err, PNB_SHAPE,
+                         "%s: preprocessing makes %d x %d pictures, the image tower takes %zu x %zu",
+                         dir, t->preprocess.width, t->preprocess.height, v->image_width,
+                         v->image_height);
+    return PNB_OK;
+}
+
+static void freeze(pnb__trainer *t, const char *prefix)
+{
+    for (size_t i = 0; i < pnb__model_n_params(t->model); i++) {
+        pnb__param *p = pnb__model_param(t->model, i);
+        if (pnb__starts_with(p->name, prefix))
+            p->trainable = false;
+    }
+}
+
+pnb_status pnb__trainer_open_model(pnb__trainer *t, const char *checkpoint, pnb_error *err)
+{
+    const char *source = checkpoint != NULL ? checkpoint : t->opts->model;
+    if (pnb__starts_with(source, "local-dir:"))
+        source += strlen("local-dir:");
+    bool is_dir = pnb__path_is_dir(source);
+    char *config_path = NULL;
+    pnb_status status;
+    PNB_TRY(open_tokenizer(t, is_dir ? source : NULL, checkpoint != NULL, err));
+    if (is_dir && is_weights_dir(source)) {
+        PNB_TRY(load_model(t, source, err));
+    } else {
+        config_path = is_dir ? pnb__path_join(source, "config.json") : pnb__strdup(source);
+        if (config_path == NULL) {
+            status = pnb__fail_nomem(err, strlen(source));
+            goto done;
+        }
+        PNB_TRY(init_model(t, config_path, err));
+    }
+    t->info = pnb_model_get_info(t->model);
+    PNB_TRY(open_preprocess(t, is_dir ? source : NULL, err));
+    PNB_TRY(pnb__model_make_trainable(t->model, err));
+    t->logit_scale = pnb__model_find_param(t->model, "logit_scale");
+    t->logit_bias = pnb__model_find_param(t->model, "logit_bias");
+    if (t->opts->lock_image)
+        freeze(t, "visual.");
+    if (t->opts->lock_text)
+        freeze(t, "text.");
+done:
+    pnb__free(config_path);
+    return status;
+}

@@ -1,0 +1,199 @@
+/* Optimisers over parameter lists: which parameters decay, gradient clipping, one update.
+ *
+ * The loops are kernels (kernels.h: sgd, adam, adamw, adamp, sgdp); this file picks the slot, the
+ * view of a parameter and its weight decay, following open_clip's rule: parameters with fewer than
+ * two dimensions and names holding "bn", "ln", "bias" or "logit_scale" have none. */
+#include "train/optim.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+const char *pnb_optim_name(pnb_optim_kind kind)
+{
+#define PNB_OPTIM_NAME(NAME, name) #name,
+    static const char *const names[] = {PNB_OPTIM_LIST(PNB_OPTIM_NAME)};
+#undef PNB_OPTIM_NAME
+    return (unsigned)kind < PNB_N_OPTIM_KINDS ? names[kind] : NULL;
+}
+
+bool pnb_optim_from_name(const char *name, pnb_optim_kind *out)
+{
+    for (int i = 0; i < PNB_N_OPTIM_KINDS; i++) {
+        if (strcmp(name, pnb_optim_name((pnb_optim_kind)i)) != 0)
+            continue;
+        *out = (pnb_optim_kind)i;
+        return true;
+    }
+    return false;
+}
+
+pnb_optim_opts pnb_optim_opts_default(void)
+{
+    return (pnb_optim_opts){.kind = PNB_OPTIM_ADAMW,
+                            .lr = 5e-4,
+                            .beta1 = 0.9,
+                            .beta2 = 0.95,
+                            .eps = 1e-6,
+                            .momentum = 0.9,
+                            .weight_decay = 0.2,
+                            .delta = 0.1,
+                            .wd_ratio = 0.1};
+}
+
+bool pnb_optim_is_excluded(const char *name, int n_dims)
+{
+    static const char *const parts[] = {"bn", "ln", "bias", "logit_scale"};
+    if (n_dims < 2)
+        return true;
+    for (size_t i = 0; i < PNB_COUNT(parts); i++)
+        if (strstr(name, parts[i]) != NULL)
+            return true;
+    return false;
+}
+
+static bool is_momentum_kind(pnb_optim_kind kind)
+{
+    return kind == PNB_OPTIM_SGD || kind == PNB_OPTIM_SGDP;
+}
+
+static pnb_status check_opts(const pnb_optim_opts *o, pnb_error *err)
+{
+    if ((unsigned)o->kind >= PNB_N_OPTIM_KINDS)
+        return pnb__fail(err, PNB_ARG, "there is no optimiser number %d", (int)o->kind);
+    if (!(o->lr >= 0) || !isfinite(o->lr))
+        return pnb__fail(err, PNB_ARG, "learning rate is %g, it must be 0 or more", o->lr);
+    if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
+        return pnb__fail(err, PNB_ARG, "betas are %g and %g, both must lie in [0, 1)", o->beta1,
+                         o->beta2);
+    if (!(o->eps >= 0) || !(o->weight_decay >= 0) || !(o->grad_clip_norm >= 0))
+        return pnb__fail(err, PNB_ARG,
+                         "eps %g, weight decay %g and clipping norm %g must be 0 or more", o->eps,
+                         o->weight_decay, o->grad_clip_norm);
+    return PNB_OK;
+}
+
+static void *zeroed(const pnb__optim *o, size_t n)
+{
+    size_t bytes = n * PNB__REAL_SIZE(o->kernels.real);
+    void *p = o->kernels.mem_alloc(bytes);
+    if (p != NULL)
+        o->kernels.mem_zero(o->ctx, p, bytes);
+    return p;
+}
+
+static pnb_status add_slot(pnb__optim *o, pnb__param *param, pnb_error *err)
+{
+    pnb__optim_slot *s = &o->slots[o->n_slots++];
+    bool excluded = pnb_optim_is_excluded(param->name, param->n_dims);
+    *s = (pnb__optim_slot){.param = param, .weight_decay = excluded ? 0 : o->opts.weight_decay};
+    s->m = zeroed(o, param->n);
+    if (!is_momentum_kind(o->opts.kind))
+        s->v = zeroed(o, param->n);
+    if (s->m == NULL || (s->v == NULL && !is_momentum_kind(o->opts.kind)))
+        return pnb__fail_nomem(err, param->n * PNB__REAL_SIZE(o->kernels.real));
+    return PNB_OK;
+}
+
+pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real real,
+                             pnb__param *const *params, size_t n, const pnb_optim_opts *opts,
+                             pnb_error *err)
+{
+    *out = NULL;
+    pnb_status status = check_opts(opts, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__optim *o = pnb__alloc_zero(1, sizeof *o);
+    if (o == NULL)
+        return pnb__fail_nomem(err, sizeof *o);
+    o->ctx = ctx;
+    o->opts = *opts;
+    pnb__kernels_fill(&o->kernels, ctx, real);
+    o->slots = pnb__alloc_zero(n + 1, sizeof *o->slots);
+    if (o->slots == NULL)
+        status = pnb__fail_nomem(err, n * sizeof *o->slots);
+    for (size_t i = 0; i < n && status == PNB_OK; i++)
+        if (params[i]->trainable)
+            status = add_slot(o, params[i], err);
+    if (status != PNB_OK) {
+        pnb__optim_free(o);
+        return status;
+    }
+    *out = o;
+    return PNB_OK;
+}
+
+void pnb__optim_free(pnb__optim *o)
+{
+    if (o == NULL)
+        return;
+    for (size_t i = 0; i < o->n_slots; i++) {
+        size_t bytes = o->slots[i].param->n * PNB__REAL_SIZE(o->kernels.real);
+        if (o->slots[i].m != NULL)
+            o->kernels.mem_free(o->slots[i].m, bytes);
+        if (o->slots[i].v != NULL)
+            o->kernels.mem_free(o->slots[i].v, bytes);
+    }
+    pnb__free(o->slots);
+    pnb__free(o);
+}
+
+double pnb__optim_grad_norm(const pnb__optim *o)
+{
+    double sum = 0;
+    for (size_t i = 0; i < o->n_slots; i++)
+        if (o->slots[i].param->grad != NULL)
+            sum += o->kernels.sum_squares(o->ctx, o->slots[i].param->n, o->slots[i].param->grad);
+    return sqrt(sum);
+}
+
+double pnb__optim_clip_factor(const pnb__optim *o, double norm)
+{
+    if (!(o->opts.grad_clip_norm > 0))
+        return 1;
+    double factor = o->opts.grad_clip_norm / (norm + 1e-6);
+    return factor < 1 ? factor : 1;
+}
+
+static void update(const pnb__optim *o, const pnb__optim_args *a)
+{
+    const pnb__kernels *k = &o->kernels;
+    void (*const slots[PNB_N_OPTIM_KINDS])(const pnb_ctx *, const pnb__optim_args *) = {
+        [PNB_OPTIM_SGD] = k->sgd,     [PNB_OPTIM_ADAM] = k->adam,  [PNB_OPTIM_ADAMW] = k->adamw,
+        [PNB_OPTIM_ADAMP] = k->adamp, [PNB_OPTIM_SGDP] = k->sgdp,
+    };
+    slots[o->opts.kind](o->ctx, a);
+}
+
+void pnb__optim_step(pnb__optim *o, double lr, double grad_scale)
+{
+    const pnb_optim_opts *p = &o->opts;
+    o->step++;
+    for (size_t i = 0; i < o->n_slots; i++) {
+        const pnb__optim_slot *s = &o->slots[i];
+        pnb__param *param = s->param;
+        if (param->grad == NULL)
+            continue;
+        size_t rows = param->n_dims > 1 && param->shape[0] > 0 ? param->shape[0] : 1;
+        update(o, &(pnb__optim_args){.n = param->n,
+                                     .rows = rows,
+                                     .cols = param->n / rows,
+                                     .param = param->data,
+                                     .grad = param->grad,
+                                     .m = s->m,
+                                     .v = s->v,
+                                     .grad_scale = grad_scale,
+                                     .lr = lr,
+                                     .beta1 = p->beta1,
+                                     .beta2 = p->beta2,
+                                     .eps = p->eps,
+                                     .weight_decay = s->weight_decay,
+                                     .momentum = p->momentum,
+                                     .dampening = p->dampening,
+                                     .delta = p->delta,
+                                     .wd_ratio = p->wd_ratio,
+                                     .nesterov = p->nesterov,
+                                     .project = param->n_dims > 1,
+                                     .step = o->step});
+    }
+}

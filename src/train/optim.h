@@ -1,0 +1,43 @@
+/* An optimiser over a list of parameters; algorithms in include/penumbra/optim.h. */
+#ifndef PNB_TRAIN_OPTIM_H
+#define PNB_TRAIN_OPTIM_H
+
+#include "penumbra/optim.h"
+#include "tensor/graph.h"
+
+/* State of one parameter. m and v are device memory of its size, NULL where the kind has none. */
+typedef struct pnb__optim_slot {
+    pnb__param *param;
+    void *m, *v;
+    double weight_decay;
+} pnb__optim_slot;
+
+typedef struct pnb__optim {
+    const pnb_ctx *ctx;
+    pnb__kernels kernels;
+    pnb_optim_opts opts;
+    pnb__optim_slot *slots;
+    size_t n_slots;
+    int64_t step; /* updates done */
+} pnb__optim;
+
+/* Takes the trainable ones of `n` parameters, with weight decay by pnb_optim_is_excluded, and
+ * zeroed state. The parameters must outlive it. Errors  ARG, NOMEM */
+pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real real,
+                             pnb__param *const *params, size_t n, const pnb_optim_opts *opts,
+                             pnb_error *err);
+void pnb__optim_free(pnb__optim *o);
+
+/* Global L2 norm of all gradients, in double. Parameters without a gradient count 0. */
+double pnb__optim_grad_norm(const pnb__optim *o);
+/* min(1, max/(norm + 1e-6)) as torch's clip_grad_norm_; 1 without clipping. */
+double pnb__optim_clip_factor(const pnb__optim *o, double norm);
+/* One update with every gradient multiplied by `grad_scale`. Parameters whose grad is NULL stay. */
+void pnb__optim_step(pnb__optim *o, double lr, double grad_scale);
+
+/* State to and from a safetensors file: "exp_avg.<name>", "exp_avg_sq.<name>" and the step.
+ * Loading checks names and shapes and changes nothing on failure. */
+pnb_status pnb__optim_save(const pnb__optim *o, const char *path, pnb_error *err);
+pnb_status pnb__optim_load(pnb__optim *o, const char *path, pnb_error *err);
+
+#endif

@@ -1,0 +1,131 @@
+/* Optimiser state on disk: one safetensors file beside the weights of a checkpoint.
+ *
+ * "exp_avg.<name>" and "exp_avg_sq.<name>" (torch's names; the first is the momentum buffer of SGD)
+ * in the precision of training, metadata "step", "kind". Values go through host copies, since the
+ * state may live on a device. */
+#include "train/optim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "penumbra/safetensors.h"
+
+/* Host copies of every m and v, in slot order; v entries exist only for Adam-like kinds. */
+typedef struct snapshot {
+    pnb_array_view *views;
+    size_t n;
+    pnb__arena arena;
+} snapshot;
+
+static bool add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *slot, bool second)
+{
+    const pnb__param *p = slot->param;
+    const char *prefix = second ? "exp_avg_sq." : "exp_avg.";
+    size_t n_prefix = strlen(prefix), n_name = strlen(p->name) + 1;
+    size_t bytes = p->n * PNB__REAL_SIZE(o->kernels.real);
+    char *name = pnb__arena_alloc(&s->arena, n_prefix + n_name);
+    void *data = pnb__arena_alloc(&s->arena, PNB_MAX(bytes, (size_t)1));
+    if (name == NULL || data == NULL)
+        return false;
+    memcpy(name, prefix, n_prefix);
+    memcpy(name + n_prefix, p->name, n_name);
+    o->kernels.mem_read(data, second ? slot->v : slot->m, bytes);
+    pnb_array_view *view = &s->views[s->n++];
+    *view = (pnb_array_view){.name = name,
+                             .dtype = o->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64,
+                             .n_dims = p->n_dims,
+                             .data = data,
+                             .n_bytes = bytes};
+    for (int d = 0; d < p->n_dims; d++)
+        view->shape[d] = (int64_t)p->shape[d];
+    return true;
+}
+
+static pnb_status take_snapshot(snapshot *s, const pnb__optim *o, pnb_error *err)
+{
+    pnb__arena_init(&s->arena, (size_t)1 << 20);
+    s->views = pnb__alloc_zero(2 * o->n_slots + 1, sizeof *s->views);
+    bool ok = s->views != NULL;
+    for (size_t i = 0; ok && i < o->n_slots; i++)
+        ok = add_view(s, o, &o->slots[i], false) &&
+             (o->slots[i].v == NULL || add_view(s, o, &o->slots[i], true));
+    return ok ? PNB_OK : pnb__fail(err, PNB_NOMEM, "out of memory copying the optimiser's state");
+}
+
+pnb_status pnb__optim_save(const pnb__optim *o, const char *path, pnb_error *err)
+{
+    snapshot s = {0};
+    char step[32];
+    snprintf(step, sizeof step, "%lld", (long long)o->step);
+    const char *const metadata[] = {"step", step, "kind", pnb_optim_name(o->opts.kind), NULL};
+    pnb_status status = take_snapshot(&s, o, err);
+    if (status == PNB_OK)
+        status = pnb_safetensors_write(path, s.views, s.n, metadata, err);
+    pnb__arena_free(&s.arena);
+    pnb__free(s.views);
+    return status;
+}
+
+static const pnb_array_view *find_view(const pnb_safetensors *file, const pnb__optim *o,
+                                       const pnb__optim_slot *slot, bool second, pnb_error *err)
+{
+    const pnb__param *p = slot->param;
+    char *name = pnb__format("%s%s", second ? "exp_avg_sq." : "exp_avg.", p->name);
+    if (name == NULL) {
+        pnb__fail_nomem(err, strlen(p->name));
+        return NULL;
+    }
+    const pnb_array_view *view = pnb_safetensors_find(file, name);
+    pnb_dtype dtype = o->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64;
+    bool fits = view != NULL && view->dtype == dtype && view->n_dims == p->n_dims;
+    for (int d = 0; fits && d < p->n_dims; d++)
+        fits = view->shape[d] == (int64_t)p->shape[d];
+    if (view == NULL)
+        pnb__fail(err, PNB_NOT_FOUND, "optimizer.safetensors has no %s", name);
+    else if (!fits)
+        pnb__fail(err, PNB_SHAPE,
+                  "optimizer.safetensors: %s does not have the shape or precision of the weight",
+                  name);
+    pnb__free(name);
+    return fits ? view : NULL;
+}
+
+/* First all checks, then all copies: a bad file changes nothing. */
+static pnb_status copy_state(pnb__optim *o, const pnb_safetensors *file, bool check_only,
+                             pnb_error *err)
+{
+    for (size_t i = 0; i < o->n_slots; i++) {
+        const pnb__optim_slot *slot = &o->slots[i];
+        for (int second = 0; second < (slot->v != NULL ? 2 : 1); second++) {
+            const pnb_array_view *view = find_view(file, o, slot, second != 0, err);
+            if (view == NULL)
+                return err != NULL ? err->status : PNB_SHAPE;
+            if (!check_only)
+                o->kernels.mem_write(second ? slot->v : slot->m, view->data, view->n_bytes);
+        }
+    }
+    return PNB_OK;
+}
+
+pnb_status pnb__optim_load(pnb__optim *o, const char *path, pnb_error *err)
+{
+    pnb_error local = PNB_ERROR_INIT;
+    pnb_error *e = err != NULL ? err : &local;
+    pnb_safetensors *file = NULL;
+    pnb_status status = pnb_safetensors_open(&file, path, e);
+    if (status != PNB_OK)
+        return status;
+    const char *step = pnb_safetensors_metadata(file, "step");
+    const char *kind = pnb_safetensors_metadata(file, "kind");
+    if (step == NULL || kind == NULL || strcmp(kind, pnb_optim_name(o->opts.kind)) != 0)
+        status = pnb__fail(e, PNB_FORMAT, "%s: state of optimiser %s, wanted %s", path,
+                           kind != NULL ? kind : "(none)", pnb_optim_name(o->opts.kind));
+    if (status == PNB_OK)
+        status = copy_state(o, file, true, e);
+    if (status == PNB_OK)
+        status = copy_state(o, file, false, e);
+    if (status == PNB_OK)
+        o->step = strtoll(step, NULL, 10);
+    pnb_safetensors_free(file);
+    return status;
+}

@@ -1,0 +1,64 @@
+/* Learning rates by step, as open_clip's scheduler.py and torch's CosineAnnealingLR (closed form)
+ * give them; formulas in include/penumbra/optim.h. A rate depends on the step alone, so a resumed
+ * run needs no state here. */
+#include "penumbra/optim.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+
+const char *pnb_schedule_name(pnb_schedule_kind kind)
+{
+#define PNB_SCHEDULE_NAME(NAME, name) name,
+    static const char *const names[] = {PNB_SCHEDULE_LIST(PNB_SCHEDULE_NAME)};
+#undef PNB_SCHEDULE_NAME
+    return (unsigned)kind < PNB_N_SCHEDULE_KINDS ? names[kind] : NULL;
+}
+
+bool pnb_schedule_from_name(const char *name, pnb_schedule_kind *out)
+{
+    for (int i = 0; i < PNB_N_SCHEDULE_KINDS; i++) {
+        if (strcmp(name, pnb_schedule_name((pnb_schedule_kind)i)) != 0)
+            continue;
+        *out = (pnb_schedule_kind)i;
+        return true;
+    }
+    return false;
+}
+
+/* From base at share 0 to min at share 1. */
+static double cosine(const pnb_schedule *s, double share)
+{
+    double min = s->min_ratio * s->base;
+    return min + (s->base - min) * 0.5 * (1 + cos(PI * share));
+}
+
+static double cooldown(const pnb_schedule *s, int64_t step)
+{
+    int64_t start = s->total - s->cooldown;
+    if (step < start || s->cooldown <= 0)
+        return s->base;
+    double left = 1 - (double)(step - start) / (double)s->cooldown;
+    return pow(left > 0 ? left : 0, s->cooldown_power) * (s->base - s->cooldown_end) +
+           s->cooldown_end;
+}
+
+double pnb_schedule_lr(const pnb_schedule *s, int64_t step)
+{
+    if (s->kind == PNB_SCHEDULE_TORCH_COSINE)
+        return cosine(s, s->total > 0 ? (double)step / (double)s->total : 0);
+    if (step < s->warmup)
+        return s->base * (double)(step + 1) / (double)s->warmup;
+    switch (s->kind) {
+    case PNB_SCHEDULE_COOLDOWN:
+        return cooldown(s, step);
+    case PNB_SCHEDULE_COSINE: {
+        int64_t span = s->total - s->warmup;
+        double share = span > 0 ? (double)(step - s->warmup) / (double)span : 1;
+        return cosine(s, share < 1 ? share : 1);
+    }
+    default:
+        return s->base;
+    }
+}

@@ -1,0 +1,101 @@
+/* One training run in memory: what the files of this folder share. */
+#ifndef PNB_TRAIN_TRAINER_H
+#define PNB_TRAIN_TRAINER_H
+
+#include "models/prolip.h"
+#include "penumbra/train.h"
+#include "train/loss.h"
+#include "train/mask.h"
+#include "train/optim.h"
+
+/* Paths of a run and the lock that keeps other processes out; rundir.c. */
+typedef struct pnb__rundir {
+    char *dir, *checkpoints;
+    int lock;
+    FILE *log, *results;
+} pnb__rundir;
+
+/* Opens <logs>/<name>, makes it if new, takes its lock. resume NULL: EXISTS when a run is there. */
+pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *err);
+/* Opens out.log and results.jsonl for appending; lines of results.jsonl after `step` go first, they
+ * belong to steps that are trained again. */
+pnb_status pnb__rundir_open_logs(pnb__rundir *r, int64_t step, pnb_error *err);
+void pnb__rundir_close(pnb__rundir *r);
+/* Directory of the checkpoint to resume from, allocated; NOT_FOUND when there is none. */
+pnb_status pnb__rundir_find_checkpoint(const pnb__rundir *r, const char *resume, char **out,
+                                       pnb_error *err);
+
+/* Where training stands; saved with every checkpoint. */
+typedef struct pnb__train_state {
+    int64_t step; /* optimiser steps done */
+    pnb_loader_position position;
+} pnb__train_state;
+
+/* One optimiser step's graphs; step.c. */
+typedef struct pnb__step_graphs pnb__step_graphs;
+
+/* Values of one step for logs. */
+typedef struct pnb__step_values {
+    double term[PNB_N_LOSS_TERMS], total;
+    double lr, grad_norm, logit_scale, logit_bias;
+    double image_unc, text_unc; /* mean traces, 0 without uncertainty */
+    double data_s, batch_s;
+} pnb__step_values;
+
+typedef struct pnb__trainer {
+    const pnb_ctx *ctx;
+    const pnb_train_opts *opts;
+    pnb__rundir run;
+    pnb_dataset *train, *val;
+    pnb_loader *loader;
+    pnb_model *model;
+    const pnb_model_info *info;
+    pnb_tokenizer *tokenizer;
+    pnb_preprocess preprocess;
+    pnb__param *logit_scale, *logit_bias; /* NULL when the model has none */
+    pnb__optim *optim;
+    pnb_schedule schedule;
+    pnb__step_graphs *step_graphs;
+    pnb__train_state state;
+    int64_t n_steps, steps_per_epoch;
+    double started_s; /* clock at the first step of this process */
+    int64_t first_step;
+    pnb__step_values sums; /* since the last log line */
+    int64_t n_sums;
+    double mean_total[PNB_N_LOSS_TERMS + 1]; /* running means of an epoch, open_clip's brackets */
+    int64_t n_mean;
+    int64_t last_eval_step;
+    pnb_train_result *result;
+} pnb__trainer;
+
+/* ---- setup.c ---- data sets, tokenizer, model, optimiser; `checkpoint` NULL for a new run. */
+pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error *err);
+void pnb__trainer_reset(pnb__trainer *t);
+
+/* ---- model_setup.c ---- model, tokenizer and preprocessing from opts->model or `checkpoint`. */
+pnb_status pnb__trainer_open_model(pnb__trainer *t, const char *checkpoint, pnb_error *err);
+
+/* ---- step.c ---- */
+pnb_status pnb__step_create(pnb__step_graphs **out, pnb__trainer *t, pnb_error *err);
+void pnb__step_free(pnb__step_graphs *s);
+/* Reads accum_freq batches, computes losses and gradients (left in the parameters' `grad`).
+ * Errors  NUMERIC (a term or the gradient is not finite: step and term named), those of the data */
+pnb_status pnb__step_run(pnb__step_graphs *s, pnb__trainer *t, pnb__step_values *out,
+                         pnb_error *err);
+
+/* ---- checkpoint.c ---- */
+/* Writes checkpoints/<name> whole or not at all, moves `latest`, removes what it replaces. */
+pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err);
+/* Reads optimiser and state from a checkpoint whose model is already open. */
+pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err);
+
+/* ---- evaluate.c ---- */
+pnb_status pnb__evaluate(pnb__trainer *t, pnb_train_eval *out, pnb_error *err);
+
+/* ---- record.c ---- */
+pnb_status pnb__record_info(pnb__trainer *t, pnb_error *err, const char *fmt, ...)
+    PNB_PRINTF(3, 4);
+pnb_status pnb__record_step(pnb__trainer *t, const pnb__step_values *v, pnb_error *err);
+pnb_status pnb__record_eval(pnb__trainer *t, const pnb_train_eval *e, pnb_error *err);
+
+#endif

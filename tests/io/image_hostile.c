@@ -1,0 +1,271 @@
+/* Pictures that are damaged or lie: an error with a text, nothing leaked, and no large allocation
+ * for a claim the bytes cannot keep. Also the arguments a caller can get wrong, and memory running
+ * out at every allocation. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "penumbra/image.h"
+
+#define DATA PNB_SOURCE_DIR "/tests/io/data/image/"
+
+static const char *const files[] = {"rgb8.png",   "rgba16_i.png", "pal4_i.png",    "grey1.png",
+                                    "q95_2.jpg",  "prog.jpg",     "cmyk.jpg",      "grey.jpg",
+                                    "lossy.webp", "alpha.webp",   "lossless.webp", "exif6.jpg"};
+
+static unsigned char *read_file(const char *name, size_t *n)
+{
+    char path[512], *bytes;
+    snprintf(path, sizeof path, DATA "%s", name);
+    assert_int_equal(pnb__read_file(path, 1 << 20, &bytes, n, NULL), PNB_OK);
+    return (unsigned char *)bytes;
+}
+
+/* Decodes a copy of exactly n bytes, so that ASan sees any read behind it. */
+static pnb_status decode_exact(const unsigned char *bytes, size_t n, pnb_error *err)
+{
+    pnb_image image;
+    pnb_image_opts opts = pnb_image_opts_default();
+    opts.exif = true;
+    opts.max_pixels = 1 << 24;
+    unsigned char *copy = malloc(n > 0 ? n : 1);
+    memcpy(copy, bytes, n);
+    pnb_status status = pnb_image_decode(&image, copy, n, &opts, err);
+    if (status != PNB_OK)
+        assert_null(image.pixels);
+    pnb_image_free(&image);
+    free(copy);
+    return status;
+}
+
+static void truncated_everywhere(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < PNB_COUNT(files); f++) {
+        size_t n;
+        unsigned char *bytes = read_file(files[f], &n);
+        /* a PNG may lack its IEND chunk (12 bytes), as in Pillow */
+        size_t spare = strstr(files[f], ".png") != NULL ? 16 : 0;
+        for (size_t cut = 0; cut + spare < n; cut += cut < 64 || cut + 64 > n ? 1 : 7) {
+            pnb_error err = PNB_ERROR_INIT;
+            pnb_status status = decode_exact(bytes, cut, &err);
+            if (status != PNB_FORMAT || err.text[0] == '\0')
+                fail_msg("%s cut at %zu of %zu: %s", files[f], cut, n, pnb_status_name(status));
+        }
+        pnb__free(bytes);
+    }
+}
+
+static void damaged_bytes_do_no_harm(void **state)
+{
+    (void)state;
+    pnb__rng rng;
+    pnb__rng_init(&rng, 11, 0);
+    for (size_t f = 0; f < PNB_COUNT(files); f++) {
+        size_t n;
+        unsigned char *bytes = read_file(files[f], &n);
+        for (int round = 0; round < 60; round++) {
+            unsigned char old[3];
+            size_t at[3];
+            for (int k = 0; k < 3; k++) {
+                at[k] = (size_t)pnb__rng_below(&rng, n);
+                old[k] = bytes[at[k]];
+                bytes[at[k]] = (unsigned char)pnb__rng_u32(&rng);
+            }
+            pnb_error err = PNB_ERROR_INIT;
+            if (decode_exact(bytes, n, &err) != PNB_OK)
+                assert_true(err.text[0] != '\0');
+            for (int k = 2; k >= 0; k--)
+                bytes[at[k]] = old[k];
+        }
+        pnb__free(bytes);
+    }
+}
+
+static uint32_t crc32_of(const unsigned char *p, size_t n)
+{
+    uint32_t crc = 0xFFFFFFFFu;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= p[i];
+        for (int k = 0; k < 8; k++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
+    }
+    return ~crc;
+}
+
+static void put_u32(unsigned char *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(v >> (24 - 8 * i));
+}
+
+static void set_png_size(unsigned char *png, uint32_t width, uint32_t height)
+{
+    put_u32(png + 16, width);
+    put_u32(png + 20, height);
+    put_u32(png + 29, crc32_of(png + 12, 17));
+}
+
+static void set_jpeg_size(unsigned char *jpeg, size_t n, unsigned width, unsigned height)
+{
+    for (size_t i = 2; i + 9 < n; i++) {
+        if (jpeg[i] == 0xFF && (jpeg[i + 1] == 0xC0 || jpeg[i + 1] == 0xC2)) {
+            jpeg[i + 5] = (unsigned char)(height >> 8);
+            jpeg[i + 6] = (unsigned char)height;
+            jpeg[i + 7] = (unsigned char)(width >> 8);
+            jpeg[i + 8] = (unsigned char)width;
+            return;
+        }
+    }
+    fail_msg("no frame header");
+}
+
+static void expect_refusal(const unsigned char *bytes, size_t n, int64_t max_pixels,
+                           pnb_status want, const char *text)
+{
+    pnb_image image;
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_image_opts opts = pnb_image_opts_default();
+    opts.max_pixels = max_pixels;
+    pnb_status status = pnb_image_decode(&image, bytes, n, &opts, &err);
+    if (status != want)
+        fail_msg("%s instead of %s: %s", pnb_status_name(status), pnb_status_name(want), err.text);
+    if (strstr(err.text, text) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", err.text, text);
+}
+
+static void lying_sizes_are_refused(void **state)
+{
+    (void)state;
+    size_t n;
+    unsigned char *png = read_file("rgb8.png", &n);
+    set_png_size(png, 100000, 100000);
+    expect_refusal(png, n, PNB_IMAGE_MAX_PIXELS, PNB_LIMIT, "100000x100000");
+    set_png_size(png, 0x7FFFFFFF, 0x7FFFFFFF);
+    expect_refusal(png, n, INT64_MAX, PNB_LIMIT, "size");
+    set_png_size(png, 16000, 16000); /* within the limit, but not in these few bytes */
+    expect_refusal(png, n, PNB_IMAGE_MAX_PIXELS, PNB_FORMAT, "only");
+    set_png_size(png, 37, 30); /* one row more than there is */
+    expect_refusal(png, n, PNB_IMAGE_MAX_PIXELS, PNB_FORMAT, "truncated");
+    set_png_size(png, 0, 29);
+    expect_refusal(png, n, PNB_IMAGE_MAX_PIXELS, PNB_FORMAT, "PNG");
+    pnb__free(png);
+    static const char *const jpegs[] = {"q95_2.jpg", "prog.jpg"};
+    for (size_t i = 0; i < PNB_COUNT(jpegs); i++) {
+        unsigned char *jpeg = read_file(jpegs[i], &n);
+        set_jpeg_size(jpeg, n, 65000, 65000);
+        expect_refusal(jpeg, n, PNB_IMAGE_MAX_PIXELS, PNB_LIMIT, "65000x65000");
+        set_jpeg_size(jpeg, n, 16000, 16000);
+        expect_refusal(jpeg, n, PNB_IMAGE_MAX_PIXELS, PNB_FORMAT, "only");
+        set_jpeg_size(jpeg, n, 37, 400);
+        expect_refusal(jpeg, n, 100, PNB_LIMIT, "max_pixels");
+        pnb__free(jpeg);
+    }
+    unsigned char *webp = read_file("lossy.webp", &n);
+    expect_refusal(webp, n, 37 * 29 - 1, PNB_LIMIT, "37x29");
+    pnb__free(webp);
+}
+
+static void strange_files_are_named(void **state)
+{
+    (void)state;
+    expect_refusal((const unsigned char *)"", 0, 100, PNB_FORMAT, "empty");
+    expect_refusal((const unsigned char *)"GIF89a.....", 11, 100, PNB_FORMAT, "JPEG, PNG or WebP");
+    expect_refusal((const unsigned char *)"x", 1, 0, PNB_ARG, "max_pixels");
+    pnb_image image;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(pnb_image_load(&image, "/nonexistent/a.png", NULL, &err), PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "a.png"));
+    pnb_error_reset(&err);
+    assert_int_equal(pnb_image_load(&image, DATA "expected.txt", NULL, &err), PNB_FORMAT);
+    assert_non_null(strstr(err.text, "expected.txt"));
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    pnb_image in, out, none = {0};
+    float chw[3 * 16], mean[3] = {0}, std[3] = {1, 1, 0};
+    pnb_box outside = {0, 0, 5, 4}, inverted = {3, 0, 2, 4}, nan = {0, 0, 0.0 / 0.0, 4};
+    assert_int_equal(pnb_image_create(&in, 0, 4, 3, NULL), PNB_ARG);
+    assert_int_equal(pnb_image_create(&in, 4, 4, 5, NULL), PNB_ARG);
+    assert_int_equal(pnb_image_create(&in, 4, 4, 3, NULL), PNB_OK);
+    assert_int_equal(pnb_image_resize(&out, &none, 2, 2, PNB_FILTER_BICUBIC, NULL, NULL), PNB_ARG);
+    assert_int_equal(pnb_image_resize(&out, &in, 0, 2, PNB_FILTER_BICUBIC, NULL, NULL), PNB_ARG);
+    assert_int_equal(pnb_image_resize(&out, &in, 1 << 20, 1 << 20, PNB_FILTER_NEAREST, NULL, NULL),
+                     PNB_LIMIT);
+    assert_int_equal(pnb_image_resize(&out, &in, 2, 2, (pnb_filter)9, NULL, NULL), PNB_ARG);
+    assert_int_equal(pnb_image_resize(&out, &in, 2, 2, PNB_FILTER_BICUBIC, &outside, NULL),
+                     PNB_ARG);
+    assert_int_equal(pnb_image_resize(&out, &in, 2, 2, PNB_FILTER_BICUBIC, &inverted, NULL),
+                     PNB_ARG);
+    assert_int_equal(pnb_image_resize(&out, &in, 2, 2, PNB_FILTER_BICUBIC, &nan, NULL), PNB_ARG);
+    assert_int_equal(pnb_image_to_rgb(&out, &none, NULL), PNB_ARG);
+    assert_int_equal(pnb_image_crop(&out, &in, 0, 0, 2, 2, 256, NULL), PNB_ARG);
+    assert_int_equal(pnb_image_to_chw(&in, mean, std, chw, NULL), PNB_ARG);
+    in.mode = PNB_IMAGE_PALETTE; /* but no palette */
+    assert_int_equal(pnb_image_to_rgb(&out, &in, NULL), PNB_ARG);
+    pnb_image_free(&in);
+}
+
+/* A 1 x 3000 strip grows to 67 million pixels under SHORTEST; only the crop may be computed. */
+static void long_strips_stay_cheap(void **state)
+{
+    (void)state;
+    pnb_image strip, out;
+    pnb_preprocess pp = pnb_preprocess_default();
+    assert_int_equal(pnb_image_create(&strip, 1, 300000, 3, NULL), PNB_OK);
+    assert_int_equal(pnb_preprocess_pixels(&pp, &strip, &out, NULL), PNB_OK);
+    assert_int_equal(out.width, 224);
+    pnb_image_free(&out);
+    pnb_image_free(&strip);
+    assert_int_equal(pnb_image_create(&strip, 1 << 26, 1, 1, NULL), PNB_OK);
+    assert_int_equal(pnb_preprocess_pixels(&pp, &strip, &out, NULL), PNB_LIMIT);
+    pnb_image_free(&strip);
+}
+
+#ifdef PNB_FAULTS
+static void memory_may_run_out_anywhere(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < PNB_COUNT(files); f++) {
+        size_t n;
+        unsigned char *bytes = read_file(files[f], &n);
+        pnb_status status = PNB_NOMEM;
+        for (long k = 0; status != PNB_OK; k++) {
+            pnb_image image, out = {0};
+            pnb_preprocess pp = pnb_preprocess_default();
+            pnb_image_opts opts = pnb_image_opts_default();
+            opts.native = opts.exif = pp.resize_first = true;
+            pnb__alloc_fail_after(k);
+            status = pnb_image_decode(&image, bytes, n, &opts, NULL);
+            if (status == PNB_OK)
+                status = pnb_preprocess_pixels(&pp, &image, &out, NULL);
+            pnb__alloc_fail_after(-1);
+            assert_true(status == PNB_OK || status == PNB_NOMEM || status == PNB_FORMAT);
+            assert_true(k < 200);
+            pnb_image_free(&image);
+            pnb_image_free(&out);
+        }
+        pnb__free(bytes);
+    }
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(truncated_everywhere),        cmocka_unit_test(damaged_bytes_do_no_harm),
+        cmocka_unit_test(lying_sizes_are_refused),     cmocka_unit_test(strange_files_are_named),
+        cmocka_unit_test(wrong_arguments_are_refused), cmocka_unit_test(long_strips_stay_cheap),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(memory_may_run_out_anywhere),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+#!/bin/bash
+# Names and state of the Release build: libpenumbra.so exports pnb_<letter>... only; every global
+# symbol of libpenumbra.a starts with pnb_; no room has a variable that can change.
+. "$(dirname "$0")/lib.sh"
+shared=$PNB_RELEASE_DIR/libpenumbra.so
+static=$PNB_RELEASE_DIR/libpenumbra.a
+
+exported=$(nm -D --defined-only --format=posix "$shared" | awk '$2 != "A" { print $1 }' | sed 's/@.*//')
+[ -n "$exported" ] || bad "$shared exports nothing"
+grep -qx pnb_version <<<"$exported" || bad "$shared does not export pnb_version"
+while read -r name; do
+    [[ $name =~ ^pnb_[a-z] ]] || bad "$shared exports $name"
+done <<<"$exported"
+
+while read -r name; do
+    [[ $name == pnb_* ]] || bad "$static defines the global symbol $name"
+done < <(nm -g --defined-only --format=posix "$static" | awk 'NF >= 3 { print $1 }')
+
+# Objects in writable sections; .data.rel.ro is constant once the loader has filled in addresses.
+writable() {
+    objdump -t "$1" | awk '
+        /^[^ ].*file format/ { file = $1 }
+        $4 ~ /^\.(data|bss|tdata|tbss)/ || $5 ~ /^\.(data|bss|tdata|tbss)/ || / \*COM\*/ {
+            if ($0 !~ /\.data\.rel\.ro/ && $0 !~ / d +\./) print file " " $NF
+        }'
+}
+for room in "$PNB_RELEASE_DIR"/libpnb_room_*.a; do
+    while read -r line; do
+        bad "$(basename "$room"): variable that can change: $line"
+    done < <(writable "$room")
+done
+
+# The check itself must see a planted variable of each kind.
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cat >"$dir/planted.c" <<'END'
+int planted_common;
+static int planted_bss;
+static int planted_data = 3;
+static const char *const constant_table[] = {"a", "b"};
+int *planted_use(int i);
+int *planted_use(int i)
+{
+    static int planted_local;
+    return i == 0 ? &planted_bss : i == 1 ? &planted_data : i == 2 ? &planted_local : (int *)constant_table[i];
+}
+END
+"${CC:-gcc}" -fPIC -w -c "$dir/planted.c" -o "$dir/planted.o"
+found=$(writable "$dir/planted.o")
+for name in planted_common planted_bss planted_data planted_local; do
+    grep -q "$name" <<<"$found" || bad "the check does not see $name"
+done
+grep -q constant_table <<<"$found" && bad "the check takes constant_table for a variable"
+finish
