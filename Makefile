@@ -5,6 +5,7 @@
 #   demo     builds a data set, trains, embeds, searches, writes a report (tools/demo)
 #   bench    builds and runs the programs of bench/ (build/bench/)
 #   install  into PREFIX (default /usr/local; DESTDIR is honoured)
+#   tsan     the tests under ThreadSanitizer (Clang)
 #   fuzz     runs every libFuzzer target for FUZZ_SECONDS each
 #   lint     clang-tidy and cppcheck        format  clang-format in place        clean
 PREFIX ?= /usr/local
@@ -12,9 +13,9 @@ FUZZ_SECONDS ?= 600
 JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 SOURCE_DIRS := $(wildcard src include cli server tests bench examples)
-C_FILES = $(shell find $(SOURCE_DIRS) -name '*.[ch]')
+C_FILES = $(shell find $(SOURCE_DIRS) -name '*.[ch]' -o -name '*.inc')
 
-.PHONY: build test demo bench install clean format lint fuzz deps
+.PHONY: build test demo bench install clean format lint fuzz tsan deps
 
 build:
 	$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release -DPNB_TESTS=OFF
@@ -40,6 +41,11 @@ install: build
 fuzz: deps
 	JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-fuzzers
 
+tsan: deps
+	CC=clang $(CMAKE) -S . -B build-tsan -DPNB_TSAN=ON -DPNB_META_TESTS=OFF
+	$(CMAKE) --build build-tsan -j $(JOBS)
+	ctest --test-dir build-tsan --no-tests=error --output-on-failure
+
 format:
 	clang-format -i $(C_FILES)
 
@@ -47,4 +53,4 @@ lint:
 	tools/run-lint
 
 clean:
-	rm -rf build build-test build-clang build-fuzz build-lint
+	rm -rf build build-test build-clang build-fuzz build-lint build-tsan

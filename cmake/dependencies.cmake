@@ -2,7 +2,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
 
-pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+pkg_check_modules(OPENBLAS openblas) # only a hint where to look
 pkg_check_modules(LAPACKE REQUIRED IMPORTED_TARGET lapacke)
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
@@ -16,15 +16,9 @@ pkg_check_modules(HARFBUZZ IMPORTED_TARGET harfbuzz)
 # Debian's `openblas` may be the pthread build, whose threads fight OpenMP's for the cores. The
 # OpenMP build lives in a folder of its own, also when the alternatives system prefers another one.
 find_library(PNB_OPENBLAS NAMES openblas
-             HINTS ${OPENBLAS_LIBRARY_DIRS}
-             PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp
-             NO_DEFAULT_PATH)
+             HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp ${OPENBLAS_LIBRARY_DIRS})
 find_path(PNB_OPENBLAS_INCLUDE NAMES cblas.h
-          HINTS ${OPENBLAS_INCLUDE_DIRS} /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)
-set(openmp_dir /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)
-if(EXISTS ${openmp_dir}/libopenblas.so)
-    set(PNB_OPENBLAS ${openmp_dir}/libopenblas.so CACHE FILEPATH "OpenBLAS, OpenMP build" FORCE)
-endif()
+          HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp ${OPENBLAS_INCLUDE_DIRS})
 if(NOT PNB_OPENBLAS OR NOT PNB_OPENBLAS_INCLUDE)
     message(FATAL_ERROR "OpenBLAS was not found: apt-get install libopenblas-openmp-dev")
 endif()

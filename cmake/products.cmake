@@ -22,7 +22,7 @@ foreach(library penumbra_static penumbra_shared)
                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
 target_link_libraries(penumbra_shared PRIVATE ${library_links})
-target_link_options(penumbra_shared PRIVATE -Wl,--version-script=${version_script})
+target_link_options(penumbra_shared PRIVATE -Wl,--version-script=${version_script} -Wl,--no-undefined)
 set_target_properties(penumbra_shared PROPERTIES VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${version_script})
 

@@ -2,7 +2,19 @@
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
 # ASan's options are in src/base/alloc.c, so that a program started by hand has them too.
-set(PNB_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1")
+# Passive waiting, because several tests run at once and a spinning thread takes another's core.
+set(PNB_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1" "OMP_WAIT_POLICY=passive")
+
+if(PNB_TSAN)
+    # archer tells ThreadSanitizer what OpenMP's barriers order; without it every loop is a "race".
+    file(GLOB archer /usr/lib/llvm-*/lib/libarcher.so)
+    if(NOT archer)
+        message(FATAL_ERROR "PNB_TSAN needs libarcher.so: apt-get install libomp-dev")
+    endif()
+    list(GET archer -1 archer)
+    list(APPEND PNB_TEST_ENVIRONMENT OMP_TOOL_LIBRARIES=${archer}
+         TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+endif()
 
 function(pnb_register_test name)
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})

@@ -41,7 +41,6 @@ typedef struct pnb_model_info {
     pnb_text_unc_source text_unc_source;
     double logit_scale; /* a, already exponentiated */
     double logit_bias;  /* b, 0 when the model has none */
-    const char *weights_sha256; /* of model.safetensors; "" for a model made in memory */
 } pnb_model_info;
 
 /* Opens a model directory. Weights stay a read-only file map until trained.
@@ -73,6 +72,11 @@ void pnb_model_free(pnb_model *model);
 
 const pnb_model_info *pnb_model_get_info(const pnb_model *model);
 const char *pnb_model_config_text(const pnb_model *model); /* the config as JSON text */
+
+/* SHA-256 of the weight file as 64 hex digits, "" for weights that were made or changed in memory.
+ * Computed at the first call (it reads every byte) and kept; *hex lives as long as the model.
+ * Errors  IO */
+pnb_status pnb_model_weights_sha256(pnb_model *model, const char **hex, pnb_error *err);
 
 /* Encodes a batch on the model's context. The encoder for a batch size is planned at first use and
  * kept; a call with another batch size plans again.

@@ -322,7 +322,7 @@ static void print_text(const pnb__result *r, FILE *out)
             fprintf(out, "%s\n", l->value);
             break;
         case LINE_HEADING:
-            fprintf(out, "%s%s\n", i > 0 ? "\n" : "", l->value);
+            fprintf(out, "%s%s%s", i > 0 ? "\n" : "", l->value, l->value[0] != '\0' ? "\n" : "");
             break;
         case LINE_NOTE:
             fprintf(out, "%s\n", l->value);

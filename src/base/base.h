@@ -103,7 +103,8 @@ pnb_status pnb__make_dirs(const char *path, pnb_error *err); /* mkdir -p */
 pnb_status pnb__read_file(const char *path, size_t max_bytes, char **data, size_t *size,
                           pnb_error *err);
 
-/* Outputs that appear whole or not at all: a temporary file beside the target, fsync, rename. */
+/* Outputs that appear whole or not at all: a temporary file beside the target, fsync, rename. A
+ * target that exists and is no regular file (/dev/stdout, a pipe) is written directly. */
 typedef struct pnb__out_file {
     FILE *file; /* write here; errors are caught at commit too */
     char *path, *temp_path;
@@ -129,7 +130,7 @@ void pnb__lock_close(int fd); /* -1 is fine */
  * or a resumed run draws the same numbers without shared state. */
 void pnb__rng_block(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4]);
 typedef struct pnb__rng {
-    uint64_t seed, stream, counter; /* the whole state: save these three to resume */
+    uint64_t seed, stream, counter; /* the whole state: to resume, init and then set counter */
     uint32_t block[4];
     unsigned n_left;
 } pnb__rng;
@@ -143,7 +144,7 @@ void pnb__rng_shuffle(pnb__rng *r, uint32_t *items, size_t n);
 uint64_t pnb__hash_bytes(const void *data, size_t n, uint64_t seed); /* not cryptographic */
 
 /* ---- parallel.c ---- The process's one thread pool (OpenMP). Static chunks: same split each time.
- */
+ * `thread` numbers the chunk, from 0 to below n_threads: no two calls that run at once share it. */
 typedef void (*pnb__range_fn)(void *user, size_t begin, size_t end, int thread);
 void pnb__parallel_for(const pnb_ctx *ctx, size_t n, size_t min_chunk, pnb__range_fn fn,
                        void *user);

@@ -23,6 +23,7 @@
 
 static pnb_status open_for_reading(int *fd, struct stat *info, const char *path, pnb_error *err)
 {
+    *info = (struct stat){0};
     *fd = open(path, O_RDONLY | O_CLOEXEC);
     if (*fd < 0)
         return pnb__fail_errno(err, "cannot open", path);

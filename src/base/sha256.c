@@ -1,7 +1,7 @@
 /* SHA-256 (FIPS 180-4), to say which weights made an embedding set and to spot changed files.
  *
  * Plain C; on x86-64 with the SHA extensions the same compression function in instructions, because
- * weight files are large (about 1.5 GB/s instead of 0.25). Not used for anything secret. */
+ * weight files are large (1.8 GB/s instead of 0.3). Not used for anything secret. */
 #include <string.h>
 
 #if defined(__x86_64__)

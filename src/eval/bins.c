@@ -81,21 +81,18 @@ static void assign_equal_width(const pnb__valued *sorted, size_t n, size_t n_bin
     offset[n_bins] = i;
 }
 
-/* i-th item of the order the released code works in: its descending stable sort. */
-static size_t descending_place(const pnb__valued *sorted, size_t n, size_t i, size_t *run)
+/* The order the released code works in: descending, equal values by place. `sorted` is ascending,
+ * so its runs of equal values are walked from the last, each run forwards. */
+static void descending_order(const pnb__valued *sorted, size_t n, pnb__valued *out)
 {
-    /* `sorted` is ascending with ties by place: a descending stable order walks the runs of equal
-     * values from the end, each run forwards. *run is the begin of the current run. */
-    size_t from_end = n - 1 - i;
-    if (i == 0 || from_end < *run) {
-        *run = from_end;
-        while (*run > 0 && sorted[*run - 1].value == sorted[from_end].value)
-            (*run)--;
+    for (size_t end = n, written = 0; end > 0;) {
+        size_t begin = end - 1;
+        while (begin > 0 && sorted[begin - 1].value == sorted[begin].value)
+            begin--;
+        for (size_t i = begin; i < end; i++)
+            out[written++] = sorted[i];
+        end = begin;
     }
-    size_t run_end = *run;
-    while (run_end + 1 < n && sorted[run_end + 1].value == sorted[*run].value)
-        run_end++;
-    return *run + (run_end - from_end);
 }
 
 /* Python's z // q on doubles. */
@@ -105,13 +102,11 @@ static size_t floor_divide(double z, double q)
     return (size_t)(quotient - whole > 0.5 ? whole + 1.0 : whole);
 }
 
-static void assign_grove_samples(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
-                                 size_t *offset, size_t *order)
+static void assign_grove_samples(const pnb__valued *falling, size_t n, size_t n_bins, size_t *item,
+                                 size_t *offset)
 {
     size_t step = n / n_bins, z = 0, written = 0, bin = 0;
     double share = (double)n / (double)n_bins;
-    for (size_t i = 0, run = 0; i < n; i++)
-        order[n - 1 - i] = sorted[descending_place(sorted, n, i, &run)].place;
     offset[0] = 0;
     for (size_t i = 0; i < n; i++) {
         if (i > z + step) {
@@ -120,28 +115,41 @@ static void assign_grove_samples(const pnb__valued *sorted, size_t n, size_t n_b
         }
         for (size_t k = floor_divide((double)z, share); bin < k && bin + 1 < n_bins;)
             offset[++bin] = written;
-        item[written++] = order[i];
+        item[written++] = falling[n - 1 - i].place;
     }
     while (bin < n_bins)
         offset[++bin] = written;
 }
 
-static void assign_grove_spacing(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
+static void assign_grove_spacing(const pnb__valued *falling, size_t n, size_t n_bins, size_t *item,
                                  size_t *offset)
 {
-    double low = sorted[0].value, high = sorted[n - 1].value;
+    double high = falling[0].value, low = falling[n - 1].value;
     double step = n_bins > 1 ? (high - low) / (double)(n_bins - 1) : 0.0;
     size_t written = 0;
     for (size_t b = 0; b < n_bins; b++) {
         double edge = b + 1 == n_bins && n_bins > 1 ? high : low + (double)b * step;
         offset[b] = written;
-        for (size_t i = 0, run = 0; i < n; i++) {
-            const pnb__valued *v = &sorted[descending_place(sorted, n, i, &run)];
-            if (edge >= v->value)
-                item[written++] = v->place;
-        }
+        for (size_t i = 0; i < n; i++)
+            if (edge >= falling[i].value)
+                item[written++] = falling[i].place;
     }
     offset[n_bins] = written;
+}
+
+static pnb_status assign_grove(pnb_binning binning, const pnb__valued *sorted, size_t n,
+                               size_t n_bins, size_t *item, size_t *offset, pnb_error *err)
+{
+    pnb__valued *falling = pnb__alloc_array(n, sizeof *falling);
+    if (falling == NULL)
+        return pnb__fail_nomem(err, n * sizeof *falling);
+    descending_order(sorted, n, falling);
+    if (binning == PNB_BINS_GROVE_SAMPLES)
+        assign_grove_samples(falling, n, n_bins, item, offset);
+    else
+        assign_grove_spacing(falling, n, n_bins, item, offset);
+    pnb__free(falling);
+    return PNB_OK;
 }
 
 static pnb_status check_counts(size_t n, size_t n_bins, pnb_error *err)
@@ -159,7 +167,6 @@ pnb_status pnb_bins_assign(pnb_binning binning, const double *uncertainty, size_
 {
     pnb_status status = PNB_OK;
     pnb__valued *sorted = NULL;
-    size_t *order = NULL;
     PNB_TRY(check_counts(n, n_bins, err));
     PNB_TRY(pnb__sorted(&sorted, uncertainty, n, "uncertainty", err));
     switch (binning) {
@@ -173,19 +180,13 @@ pnb_status pnb_bins_assign(pnb_binning binning, const double *uncertainty, size_
         assign_equal_width(sorted, n, n_bins, item, offset);
         break;
     case PNB_BINS_GROVE_SAMPLES:
-        order = pnb__alloc_array(n, sizeof *order);
-        if (order == NULL)
-            PNB_TRY(pnb__fail_nomem(err, n * sizeof *order));
-        assign_grove_samples(sorted, n, n_bins, item, offset, order);
-        break;
     case PNB_BINS_GROVE_SPACING:
-        assign_grove_spacing(sorted, n, n_bins, item, offset);
+        status = assign_grove(binning, sorted, n, n_bins, item, offset, err);
         break;
     default:
         status = pnb__fail(err, PNB_ARG, "binning number %d does not exist", (int)binning);
     }
 done:
     pnb__free(sorted);
-    pnb__free(order);
     return status;
 }

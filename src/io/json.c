@@ -46,7 +46,8 @@ pnb_status pnb__json_load_bytes(json_t **out, const char *bytes, size_t n, const
                          PNB__JSON_MAX_DEPTH);
     json_t *value = json_loadb(n > 0 ? bytes : "", n, JSON_REJECT_DUPLICATES, &found);
     if (value == NULL) {
-        if (json_error_code(&found) == json_error_out_of_memory)
+        /* jansson names every fault of the text; it gives up without a word when memory ends */
+        if (found.text[0] == '\0' || json_error_code(&found) == json_error_out_of_memory)
             return pnb__fail_nomem(err, n);
         return pnb__fail(err, PNB_FORMAT, "%s: line %d, column %d: %s", where, found.line,
                          found.column, found.text);

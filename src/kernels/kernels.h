@@ -184,6 +184,8 @@ typedef struct pnb__kernels {
     const char *name; /* "ref", "cpu-avx2", ... */
     pnb__real real;
 
+    bool host_memory; /* device memory is host memory: a file map can be used as it lies */
+
     /* memory of the device; host code touches device bytes through these only */
     void *(*mem_alloc)(size_t bytes); /* 64-byte aligned (huge pages where it helps); NULL = none left */
     void (*mem_free)(void *p, size_t bytes);

@@ -28,10 +28,8 @@ const char *pnb_loss_meaning(pnb_loss_term term)
 
 pnb_loss_opts pnb_loss_opts_default(void)
 {
-    pnb_loss_opts o = {.inclusion_scale = 1000,
-                       .inclusion_eps = -10,
-                       .inclusion_limit = 1e5,
-                       .vib_limit = 1e4};
+    pnb_loss_opts o = {
+        .inclusion_scale = 1000, .inclusion_eps = -10, .inclusion_limit = 1e5, .vib_limit = 1e4};
     o.weight[PNB_LOSS_PPCL] = 1;
     o.weight[PNB_LOSS_INCLUSION] = 1e-4;
     o.weight[PNB_LOSS_IMG_INCLUSION] = 1e-3;
@@ -65,7 +63,8 @@ static pnb__tensor *mean_all(pnb__tensor *x)
     return pnb__mean(x, PNB__ALL_AXES);
 }
 
-/* exp(min(x, cap)): at the cap a float still holds sums of a few thousand values times the scale. */
+/* exp(min(x, cap)): at the cap a float still holds sums of a few thousand values times the scale.
+ */
 static pnb__tensor *capped_exp(pnb__graph *g, pnb__tensor *x)
 {
     double cap = pnb__graph_kernels(g)->real == PNB__F32 ? 60 : 600;

@@ -20,8 +20,8 @@ static bool has_file(const char *dir, const char *name)
 
 static bool is_weights_dir(const char *dir)
 {
-    return pnb__path_is_dir(dir) && (has_file(dir, "model.safetensors") ||
-                                     has_file(dir, "model.safetensors.index.json"));
+    return pnb__path_is_dir(dir) &&
+           (has_file(dir, "model.safetensors") || has_file(dir, "model.safetensors.index.json"));
 }
 
 /* text_cfg.tokenizer_kwargs.clean of the configuration; tokenizer.json has no place for it. */
@@ -41,43 +41,45 @@ static pnb_status apply_clean(pnb__trainer *t, const json_t *config, pnb_error *
     return PNB_OK;
 }
 
-/* Every caption of the training set and the words of the templates. */
-static pnb_status collect_captions(pnb__trainer *t, pnb__arena *arena, const char ***out, size_t *n,
-                                   pnb_error *err)
+/* Captions gathered for a tokenizer; the texts live in the arena. */
+typedef struct caption_list {
+    const char **items;
+    size_t n, capacity;
+    pnb__arena arena;
+} caption_list;
+
+static pnb_status add_captions(caption_list *l, const char *const *captions, size_t n,
+                               pnb_error *err)
 {
-    const pnb_train_opts *o = t->opts;
-    size_t capacity = 0;
-    *n = 0;
-    for (size_t i = 0; i < pnb_dataset_size(t->train) + o->n_templates; i++) {
-        pnb_sample s = {0};
-        bool is_template = i >= pnb_dataset_size(t->train);
-        pnb_status status = PNB_OK;
-        if (is_template) {
-            s.n_captions = 1;
-            s.captions = &o->templates[i - pnb_dataset_size(t->train)];
-        } else {
-            status = pnb_dataset_get(t->train, i, &s, err);
-        }
-        if (status == PNB_OK && *n + s.n_captions > capacity) {
-            capacity = 2 * capacity + s.n_captions + 1024;
-            void *grown = pnb__realloc(*out, capacity * sizeof **out);
-            if (grown == NULL)
-                status = pnb__fail_nomem(err, capacity * sizeof **out);
-            else
-                *out = grown;
-        }
-        for (size_t c = 0; status == PNB_OK && c < s.n_captions; c++) {
-            const char *copy = pnb__arena_strdup(arena, s.captions[c]);
-            if (copy == NULL)
-                status = pnb__fail_nomem(err, strlen(s.captions[c]));
-            (*out)[(*n)++] = copy;
-        }
-        if (!is_template)
-            pnb_sample_reset(&s);
-        if (status != PNB_OK)
-            return status;
+    if (l->n + n > l->capacity) {
+        size_t capacity = 2 * l->capacity + n + 1024;
+        void *grown = pnb__realloc(l->items, capacity * sizeof *l->items);
+        if (grown == NULL)
+            return pnb__fail_nomem(err, capacity * sizeof *l->items);
+        l->items = grown;
+        l->capacity = capacity;
+    }
+    for (size_t i = 0; i < n; i++) {
+        l->items[l->n] = pnb__arena_strdup(&l->arena, captions[i]);
+        if (l->items[l->n] == NULL)
+            return pnb__fail_nomem(err, strlen(captions[i]));
+        l->n++;
     }
     return PNB_OK;
+}
+
+/* Every caption of the training set and the words of the templates. */
+static pnb_status collect_captions(const pnb__trainer *t, caption_list *l, pnb_error *err)
+{
+    pnb_status status = add_captions(l, t->opts->templates, t->opts->n_templates, err);
+    for (size_t i = 0; i < pnb_dataset_size(t->train) && status == PNB_OK; i++) {
+        pnb_sample s = {0};
+        status = pnb_dataset_get(t->train, i, &s, err);
+        if (status == PNB_OK)
+            status = add_captions(l, s.captions, s.n_captions, err);
+        pnb_sample_reset(&s);
+    }
+    return status;
 }
 
 static pnb_status train_tokenizer(pnb__trainer *t, pnb_error *err)
@@ -85,15 +87,13 @@ static pnb_status train_tokenizer(pnb__trainer *t, pnb_error *err)
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
     opts.kind = t->opts->tokenizer_kind;
     opts.vocab_size = t->opts->tokenizer_vocab_size;
-    const char **captions = NULL;
-    size_t n = 0;
-    pnb__arena arena;
-    pnb__arena_init(&arena, (size_t)1 << 20);
-    pnb_status status = collect_captions(t, &arena, &captions, &n, err);
+    caption_list list = {0};
+    pnb__arena_init(&list.arena, (size_t)1 << 20);
+    pnb_status status = collect_captions(t, &list, err);
     if (status == PNB_OK)
-        status = pnb_tokenizer_train(&t->tokenizer, captions, n, &opts, err);
-    pnb__free(captions);
-    pnb__arena_free(&arena);
+        status = pnb_tokenizer_train(&t->tokenizer, list.items, list.n, &opts, err);
+    pnb__free(list.items);
+    pnb__arena_free(&list.arena);
     return status;
 }
 
@@ -161,21 +161,22 @@ static pnb_status complete_config(const pnb__trainer *t, json_t *config, pnb_err
 static pnb_status init_model(pnb__trainer *t, const char *name, pnb_error *err)
 {
     const char *overrides = t->opts->config_overrides != NULL ? t->opts->config_overrides : "{}";
-    char *merged = NULL, *full = NULL;
+    char *merged = NULL;
+    pnb__buf full = {0};
     json_t *config = NULL;
     pnb_status status;
     PNB_TRY(pnb_model_config_merge(name, overrides, &merged, err));
     PNB_TRY(pnb__json_load_bytes(&config, merged, strlen(merged), name, err));
     PNB_TRY(complete_config(t, config, err));
     PNB_TRY(apply_clean(t, config, err));
-    full = json_dumps(config, JSON_SORT_KEYS | JSON_INDENT(2));
-    if (full == NULL) {
+    pnb__json_append_value(&full, config);
+    if (full.failed) {
         status = pnb__fail(err, PNB_NOMEM, "out of memory writing the configuration");
         goto done;
     }
-    status = pnb_model_init_json(&t->model, t->ctx, full, t->opts->seed, err);
+    status = pnb_model_init_json(&t->model, t->ctx, full.data, t->opts->seed, err);
 done:
-    free(full);
+    pnb__buf_reset(&full);
     json_decref(config);
     pnb_text_free(merged);
     return status;
@@ -217,10 +218,10 @@ static pnb_status open_preprocess(pnb__trainer *t, const char *dir, pnb_error *e
     }
     if ((size_t)t->preprocess.width != v->image_width ||
         (size_t)t->preprocess.height != v->image_height)
-        return pnb__fail(err, PNB_SHAPE,
-                         "%s: preprocessing makes %d x %d pictures, the image tower takes %zu x %zu",
-                         dir, t->preprocess.width, t->preprocess.height, v->image_width,
-                         v->image_height);
+        return pnb__fail(
+            err, PNB_SHAPE,
+            "%s: preprocessing makes %d x %d pictures, the image tower takes %zu x %zu", dir,
+            t->preprocess.width, t->preprocess.height, v->image_width, v->image_height);
     return PNB_OK;
 }
 

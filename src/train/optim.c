@@ -159,7 +159,7 @@ static void update(const pnb__optim *o, const pnb__optim_args *a)
 {
     const pnb__kernels *k = &o->kernels;
     void (*const slots[PNB_N_OPTIM_KINDS])(const pnb_ctx *, const pnb__optim_args *) = {
-        [PNB_OPTIM_SGD] = k->sgd,     [PNB_OPTIM_ADAM] = k->adam,  [PNB_OPTIM_ADAMW] = k->adamw,
+        [PNB_OPTIM_SGD] = k->sgd,     [PNB_OPTIM_ADAM] = k->adam, [PNB_OPTIM_ADAMW] = k->adamw,
         [PNB_OPTIM_ADAMP] = k->adamp, [PNB_OPTIM_SGDP] = k->sgdp,
     };
     slots[o->opts.kind](o->ctx, a);

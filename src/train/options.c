@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const templates[] = {
-    "a picture of {}", "an image of {}", "an icon of {}",
+    "a picture of {}", "an image of {}",  "an icon of {}",
     "this shows {}",   "{} in a picture", "a small picture of {}",
 };
 
@@ -277,10 +277,11 @@ pnb_status pnb__train_compare_settings(const json_t *saved, const json_t *now, p
         const char *was = json_string_value(json_object_get(saved, name));
         const char *is = json_string_value(value);
         if (was == NULL || is == NULL || strcmp(was, is) != 0)
-            return pnb__fail(err, PNB_ARG,
-                             "the checkpoint was trained with %s = %s, this run asks for %s: resume "
-                             "with the same options, or start a new run from it with --model",
-                             name, was != NULL ? was : "(not recorded)", is != NULL ? is : "?");
+            return pnb__fail(
+                err, PNB_ARG,
+                "the checkpoint was trained with %s = %s, this run asks for %s: resume "
+                "with the same options, or start a new run from it with --model",
+                name, was != NULL ? was : "(not recorded)", is != NULL ? is : "?");
     }
     return PNB_OK;
 }

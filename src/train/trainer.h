@@ -47,7 +47,7 @@ typedef struct pnb__trainer {
     const pnb_train_opts *opts;
     pnb__rundir run;
     pnb_dataset *train, *val;
-    pnb_loader *loader;
+    pnb_loader *loader, *val_loader; /* val_loader NULL without validation data */
     pnb_model *model;
     const pnb_model_info *info;
     pnb_tokenizer *tokenizer;
@@ -60,10 +60,10 @@ typedef struct pnb__trainer {
     int64_t n_steps, steps_per_epoch;
     double started_s; /* clock at the first step of this process */
     int64_t first_step;
-    pnb__step_values sums; /* since the last log line */
+    double sum_data_s, sum_batch_s; /* since the last log line */
     int64_t n_sums;
-    double mean_total[PNB_N_LOSS_TERMS + 1]; /* running means of an epoch, open_clip's brackets */
-    int64_t n_mean;
+    double epoch_sum[PNB_N_LOSS_TERMS], epoch_total; /* for open_clip's means in brackets */
+    int64_t n_epoch_sum;
     int64_t last_eval_step;
     pnb_train_result *result;
 } pnb__trainer;
@@ -90,11 +90,16 @@ pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *e
 pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err);
 
 /* ---- evaluate.c ---- */
+/* Losses and retrieval on the validation set with the weights as they are; out->done false when
+ * there is no validation set. */
 pnb_status pnb__evaluate(pnb__trainer *t, pnb_train_eval *out, pnb_error *err);
+/* exp(logit_scale) and logit_bias of the weights as they are. */
+double pnb__trainer_scale(const pnb__trainer *t);
+double pnb__trainer_bias(const pnb__trainer *t);
 
-/* ---- record.c ---- */
-pnb_status pnb__record_info(pnb__trainer *t, pnb_error *err, const char *fmt, ...)
-    PNB_PRINTF(3, 4);
+/* ---- record.c ---- out.log and results.jsonl; Errors  IO */
+pnb_status pnb__record_info(pnb__trainer *t, pnb_error *err, const char *fmt, ...) PNB_PRINTF(3, 4);
+/* Adds a step to the means; writes a line when one is due. */
 pnb_status pnb__record_step(pnb__trainer *t, const pnb__step_values *v, pnb_error *err);
 pnb_status pnb__record_eval(pnb__trainer *t, const pnb_train_eval *e, pnb_error *err);
 

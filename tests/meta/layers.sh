@@ -45,6 +45,7 @@ plant include/penumbra/ctx.h '#include "penumbra/model.h"'
 plant include/penumbra/unknown.h '#include "penumbra/error.h"'
 
 accept src/kernels/cpu/x.c '#include <cblas.h>'
+accept src/eval/x.c '#pragma omp simd reduction(+ : sum)'
 accept src/io/image/x.c '#include "io/json.h"'
 accept src/eval/x.c '#include "penumbra/search.h"'
 accept cli/x.c '#include "app/options.h"'

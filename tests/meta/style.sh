@@ -9,16 +9,16 @@ for dir in src cli server tests bench examples; do
     [ -d "$dir" ] && dirs+=("$dir")
 done
 mapfile -t sources < <(find "${dirs[@]}" -name '*.c' | sort)
-mapfile -t all < <(find include "${dirs[@]}" -name '*.[ch]' | sort)
+mapfile -t all < <(find include "${dirs[@]}" \( -name '*.[ch]' -o -name '*.inc' \) | sort)
 
 for file in "${sources[@]}"; do
     [[ $(head -c 2 "$file") == '/*' ]] || bad "$file: does not open with a comment"
 done
 
-# A comment of one line cannot say what the file does and what it leaves to others.
+# A comment of a line or two cannot say what the file does and what it leaves to others.
 while read -r file; do
     n=$(awk '{ n++ } /\*\// { print n; exit }' "$file")
-    [ "${n:-0}" -ge 2 ] || bad "$file: the opening comment is ${n:-0} lines, 3-10 wanted"
+    [ "${n:-0}" -ge 3 ] || bad "$file: the opening comment is ${n:-0} lines, 3-10 wanted"
 done < <(printf '%s\n' "${sources[@]}" | grep -E '^(src|cli|server)/')
 
 while read -r line; do
@@ -44,6 +44,9 @@ while read -r line; do
     bad "the library must not: $line"
 done < <(grep -nE '(^|[^_[:alnum:]])(printf|puts|putchar|perror|exit|_exit|abort|getenv|secure_getenv|setenv) *\(' \
     "${rooms[@]}" | grep -vE ':[0-9]+: *(/\*|\*)' || true)
+while read -r line; do
+    bad "the library must not: $line"
+done < <(grep -nEw 'stdout|stderr' "${rooms[@]}" | grep -vE ':[0-9]+: *(/\*|\*)' || true)
 while read -r line; do
     bad "allocate through src/base: $line"
 done < <(printf '%s\n' "${rooms[@]}" | grep -v '^src/base/alloc.c' |

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Names and state of the Release build: libpenumbra.so exports pnb_<letter>... only; every global
-# symbol of libpenumbra.a starts with pnb_; no room has a variable that can change.
+# symbol of libpenumbra.a starts with pnb_; no room of the library has a variable that can change.
 . "$(dirname "$0")/lib.sh"
 shared=$PNB_RELEASE_DIR/libpenumbra.so
 static=$PNB_RELEASE_DIR/libpenumbra.a
@@ -25,6 +25,8 @@ writable() {
         }'
 }
 for room in "$PNB_RELEASE_DIR"/libpnb_room_*.a; do
+    # app belongs to the program: what a signal handler may touch is a variable by nature
+    [[ $room == */libpnb_room_app.a ]] && continue
     while read -r line; do
         bad "$(basename "$room"): variable that can change: $line"
     done < <(writable "$room")

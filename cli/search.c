@@ -1,0 +1,99 @@
+/* penumbra search: the nearest rows of an embedding set. */
+#include "app/query.h"
+#include "app/result.h"
+#include "commands.h"
+
+struct search_args {
+    const char *index, *model, *queries, *measure;
+    pnb__text_list texts, images;
+    int64_t k;
+};
+
+#define AT(field) offsetof(struct search_args, field)
+static const pnb__option options[] = {
+    {.name = "index",
+     .kind = PNB__OPT_FILE,
+     .at = AT(index),
+     .value = "SET",
+     .required = true,
+     .help = "Embedding set to search in"},
+    {.name = "query-text",
+     .kind = PNB__OPT_LIST,
+     .at = AT(texts),
+     .value = "STR...",
+     .group = "Queries (one kind)",
+     .help = "Captions"},
+    {.name = "query-image",
+     .kind = PNB__OPT_FILES,
+     .at = AT(images),
+     .value = "PATH...",
+     .help = "Pictures"},
+    {.name = "queries",
+     .kind = PNB__OPT_FILE,
+     .at = AT(queries),
+     .value = "SET",
+     .help = "Embedding set of queries, no model needed"},
+    {.name = "model",
+     .letter = 'm',
+     .kind = PNB__OPT_FILE,
+     .at = AT(model),
+     .value = "DIR",
+     .group = "How",
+     .help = "Model directory that made the index; for --query-text and --query-image"},
+    {.name = "k",
+     .letter = 'k',
+     .kind = PNB__OPT_INT,
+     .at = AT(k),
+     .value = "N",
+     .fallback = "10",
+     .min = 1,
+     .max = 1e6,
+     .help = "Hits of a query"},
+    {.name = "measure",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(measure),
+     .value = "NAME",
+     .fallback = "csd",
+     .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"
+                "avg_l2|match_prob",
+     .help = "Measure between query and row"},
+};
+#undef AT
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct search_args *a = args;
+    int kinds = (a->texts.n > 0) + (a->images.n > 0) + (a->queries != NULL);
+    if (kinds != 1)
+        return pnb__usage(app, "%s of --query-text, --query-image, --queries is wanted",
+                          kinds == 0 ? "one" : "only one");
+    if (a->queries == NULL && a->model == NULL)
+        return pnb__usage(app, "--model is missing: it encodes the query");
+    const pnb__query_opts opts = {.index = a->index,
+                                  .model = a->model,
+                                  .queries = a->queries,
+                                  .texts = &a->texts,
+                                  .images = &a->images,
+                                  .measure = a->measure,
+                                  .k = (size_t)a->k};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = pnb__query_run(app, &opts, r);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
+}
+
+const pnb__command pnb__cmd_search = {
+    .name = "search",
+    .summary = "find the rows of a set nearest to a caption or picture",
+    .about = "Hits come with their score (larger is nearer), the probability that the pair "
+             "matches, s(a score + b) with the model's a and b (for csd and mean), and the "
+             "uncertainty of the row.",
+    .examples =
+        "penumbra search --index images.safetensors --model model --query-text 'a red star'\n"
+        "penumbra search --index texts.safetensors -m model --query-image cat.jpg -k 5 --json",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct search_args),
+    .run = run};

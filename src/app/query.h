@@ -1,0 +1,18 @@
+/* Search in an embedding set by captions, pictures or another set. */
+#ifndef PNB_APP_QUERY_H
+#define PNB_APP_QUERY_H
+
+#include "app/app.h"
+#include "app/result.h"
+
+typedef struct pnb__query_opts {
+    const char *index, *model, *queries; /* model or queries may be NULL */
+    const pnb__text_list *texts, *images;
+    const char *measure;
+    size_t k;
+} pnb__query_opts;
+
+/* Errors  ARG (queries and index come from different weights), SHAPE, and loading */
+pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__result *r);
+
+#endif

@@ -1,0 +1,61 @@
+/* Retrieval between two embedding sets on disk: figures, chance, and uncertainty bins. */
+#ifndef PNB_APP_RETRIEVAL_H
+#define PNB_APP_RETRIEVAL_H
+
+#include "app/app.h"
+#include "app/result.h"
+#include "penumbra/embeddings.h"
+#include "penumbra/eval.h"
+
+typedef struct pnb__retrieval_opts {
+    const char *images, *texts; /* embedding sets */
+    const char *truth;          /* pairs file; NULL: row i belongs to row i */
+    int level;                  /* only captions of this level; -1: all */
+    pnb_measure measure;
+    pnb_uncertainty uncertainty;
+    pnb_binning binning;
+    size_t n_bins;
+    bool bin_by_hit; /* bins by the uncertainty of the item found instead of the query's */
+    size_t k[PNB_MAX_RECALLS];
+    size_t n_k;
+} pnb__retrieval_opts;
+
+/* csd, trace, 10 bins of equal count, all levels, k = 1, 5, 10. */
+pnb__retrieval_opts pnb__retrieval_opts_default(void);
+
+/* One direction: ranks of each query, and what goes with them. */
+typedef struct pnb__retrieval_side {
+    pnb_ranks ranks;
+    pnb_calibration bins;
+    double chance[PNB_MAX_RECALLS]; /* recalls of a random ranking */
+    double chance_r_precision;
+} pnb__retrieval_side;
+
+typedef struct pnb__retrieval {
+    pnb_embeddings *images, *texts; /* texts of the level asked for */
+    pnb_gaussians image_rows, text_rows;
+    pnb_truth *truth, *backward; /* image -> texts, text -> images */
+    double *image_u, *text_u;
+    int *text_level;       /* -1 unknown */
+    pnb_retrieval figures; /* forward: image to text */
+    pnb__retrieval_side i2t, t2i;
+} pnb__retrieval;
+
+/* Loads, checks that the sets belong together, ranks and bins.
+ * `run` is released by pnb__retrieval_reset in any case. */
+pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+void pnb__retrieval_reset(pnb__retrieval *run);
+
+/* The result in CLIP_benchmark's JSON form with additions, and as text. */
+void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
+                           pnb__result *r);
+
+/* "level" of a row's extra fields, -1 when there is none. */
+int pnb__row_level(const pnb_embeddings *set, size_t row);
+
+/* Uncertainty of every row, whatever the family; free with pnb__free. COSINE is not of one row and
+ * is refused (ARG). */
+pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind, double **out,
+                                pnb_error *err);
+
+#endif

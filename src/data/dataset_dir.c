@@ -1,0 +1,119 @@
+/* Samples of a folder of pictures, searched below in name order. The caption comes from x.json or
+ * x.txt beside x.png, or, with class_captions, from the name of the folder the picture lies in
+ * ('_' and '-' read as spaces). */
+#include <string.h>
+
+#include "data/dataset_internal.h"
+
+enum { MAX_DEPTH = 32 };
+
+static bool is_picture(const char *name)
+{
+    static const char *const ENDINGS[] = {".png", ".jpg", ".jpeg", ".webp",
+                                          ".PNG", ".JPG", ".JPEG", ".WEBP"};
+    for (size_t i = 0; i < PNB_COUNT(ENDINGS); i++)
+        if (pnb__ends_with(name, ENDINGS[i]) && name[0] != '.')
+            return true;
+    return false;
+}
+
+/* The text offset of stem + ending if such a file exists. */
+static size_t find_beside(pnb_dataset *ds, const char *path, const char *ending)
+{
+    size_t n_stem = (size_t)(strrchr(path, '.') - path);
+    char *beside = pnb__format("%.*s%s", (int)n_stem, path, ending);
+    size_t text = PNB__NO_TEXT;
+    if (beside && pnb__path_is_file(beside))
+        text = pnb__dataset_add_text(ds, beside);
+    pnb__free(beside);
+    return text;
+}
+
+static size_t class_caption(pnb_dataset *ds, const char *path)
+{
+    char *dir = pnb__path_dir(path);
+    size_t text = PNB__NO_TEXT;
+    if (dir) {
+        char *name = pnb__strdup(pnb__path_base(dir));
+        for (char *p = name; p && *p; p++)
+            if (*p == '_' || *p == '-')
+                *p = ' ';
+        if (name)
+            text = pnb__dataset_add_text(ds, name);
+        pnb__free(name);
+    }
+    pnb__free(dir);
+    return text;
+}
+
+typedef struct walk {
+    pnb_dataset *ds;
+    size_t n_root, n_left_out;
+} walk;
+
+static pnb_status add_picture(walk *w, const char *path, pnb_error *err)
+{
+    pnb__entry entry = pnb__entry_empty();
+    entry.json_path = find_beside(w->ds, path, ".json");
+    entry.txt_path = find_beside(w->ds, path, ".txt");
+    if (entry.json_path == PNB__NO_TEXT && entry.txt_path == PNB__NO_TEXT) {
+        if (w->ds->opts.class_captions)
+            entry.caption = class_caption(w->ds, path);
+        else if (!w->ds->opts.allow_no_caption) {
+            w->n_left_out++;
+            return PNB_OK;
+        }
+    }
+    entry.key = pnb__dataset_add_text(w->ds, path + w->n_root);
+    entry.image_path = pnb__dataset_add_text(w->ds, path);
+    return pnb__dataset_add_entry(w->ds, &entry, err);
+}
+
+static pnb_status walk_dir(walk *w, const char *dir, int depth, pnb_error *err)
+{
+    pnb__paths names = {0};
+    pnb_status status = PNB_OK;
+    char *path = NULL;
+    if (depth > MAX_DEPTH)
+        return pnb__fail(err, PNB_LIMIT, "%s: folders are nested more than %d deep (a link loop?)",
+                         dir, (int)MAX_DEPTH);
+    PNB_TRY(pnb__list_dir(&names, dir, err));
+    for (size_t i = 0; i < names.n; i++) {
+        path = pnb__path_join(dir, names.items[i]);
+        if (!path) {
+            status = pnb__fail_nomem(err, strlen(dir));
+            goto done;
+        }
+        if (pnb__path_is_dir(path))
+            PNB_TRY(walk_dir(w, path, depth + 1, err));
+        else if (is_picture(names.items[i]))
+            PNB_TRY(add_picture(w, path, err));
+        pnb__free(path);
+        path = NULL;
+    }
+done:
+    pnb__free(path);
+    pnb__paths_free(&names);
+    return status;
+}
+
+pnb_status pnb__scan_dir(pnb_dataset *ds, const char *path, pnb_error *err)
+{
+    walk w = {.ds = ds, .n_root = strlen(path)};
+    pnb_status status = PNB_OK;
+    while (w.n_root > 1 && path[w.n_root - 1] == '/')
+        w.n_root--;
+    char *root = pnb__strndup(path, w.n_root);
+    if (!root)
+        return pnb__fail_nomem(err, w.n_root);
+    w.n_root++; /* keys start behind the slash */
+    PNB_TRY(pnb__dataset_add_source(ds, PNB_DATASET_DIR, root, err));
+    PNB_TRY(walk_dir(&w, root, 0, err));
+    if (w.n_left_out > 0)
+        status = pnb__dataset_warn(ds, err,
+                                   "%s: %zu pictures without a .txt or .json beside them left out",
+                                   root, w.n_left_out);
+done:
+    pnb__free(root);
+    return status;
+}

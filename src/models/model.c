@@ -1,0 +1,439 @@
+/* Opening, saving and running a model directory.
+ *
+ * Opening maps the weights and checks names and shapes; whether values are finite is checked for a
+ * tower when it first encodes, so that a text query does not read the image tower. Encoders are
+ * planned for a batch size at first use and kept, so a steady loop of equal batches allocates
+ * nothing. */
+#include "models/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "models/builtin.h"
+
+static void fill_tower_info(pnb_tower_info *out, const pnb__config *c, const pnb__tower_config *t)
+{
+    *out = (pnb_tower_info){.width = t->width,
+                            .n_layers = t->n_layers,
+                            .n_heads = t->n_heads,
+                            .mlp_width = t->mlp_width,
+                            .layernorm_eps = t->eps,
+                            .quick_gelu = c->quick_gelu,
+                            .has_unc = t->has_unc,
+                            .has_layer_scale = t->has_layer_scale};
+}
+
+static double read_scalar(const pnb_model *m, const pnb__param *p, double fallback)
+{
+    if (p == NULL || p->data == NULL)
+        return fallback;
+    const pnb__kernels *k = &m->weights.kernels;
+    float f32;
+    double f64;
+    if (k->real == PNB__F64) {
+        k->mem_read(&f64, p->data, sizeof f64);
+        return f64;
+    }
+    k->mem_read(&f32, p->data, sizeof f32);
+    return (double)f32;
+}
+
+static void fill_info(pnb_model *m)
+{
+    const pnb__config *c = &m->config;
+    pnb_model_info *info = &m->info;
+    *info = (pnb_model_info){.family = "prolip",
+                             .embed_dim = c->embed_dim,
+                             .is_probabilistic = c->vision.has_unc,
+                             .text_unc_source = c->text_unc_source};
+    fill_tower_info(&info->vision, c, &c->vision);
+    fill_tower_info(&info->text, c, &c->text);
+    info->vision.has_ln_pre = !c->no_ln_pre;
+    info->vision.image_height = c->image_height;
+    info->vision.image_width = c->image_width;
+    info->vision.patch = c->patch;
+    info->vision.n_patches = (c->image_height / c->patch) * (c->image_width / c->patch);
+    info->text.context_length = c->context_length;
+    info->text.vocab_size = c->vocab_size;
+    for (size_t i = 0; i < m->weights.n; i++)
+        info->n_params += m->weights.items[i].param.n;
+    info->weight_bytes = info->n_params * PNB__REAL_SIZE(m->weights.kernels.real);
+    info->logit_scale = exp(read_scalar(m, m->weights.logit_scale, 0));
+    info->logit_bias = read_scalar(m, m->weights.logit_bias, 0);
+}
+
+static void reset_encoder(pnb__encoder *e)
+{
+    pnb__graph_free(e->graph);
+    memset(e, 0, sizeof *e);
+}
+
+void pnb_model_free(pnb_model *m)
+{
+    if (m == NULL)
+        return;
+    reset_encoder(&m->image);
+    reset_encoder(&m->text);
+    pnb__weights_reset(&m->weights);
+    pnb__free(m->config_text);
+    pnb__free(m);
+}
+
+/* Configuration and declared weights, no values. Takes nothing; root is only read. */
+static pnb_status open_config(pnb_model **out, const pnb_ctx *ctx, json_t *root, const char *where,
+                              pnb__real real, pnb_error *err)
+{
+    pnb_model *m = pnb__alloc_zero(1, sizeof *m);
+    if (m == NULL)
+        return pnb__fail_nomem(err, sizeof *m);
+    pnb_status status = PNB_OK;
+    m->ctx = ctx;
+    PNB_TRY(pnb__config_read(&m->config, root, where, err));
+    m->config_text = pnb__config_json_dump(root);
+    if (m->config_text == NULL)
+        PNB_TRY(pnb__fail_nomem(err, 0));
+    PNB_TRY(pnb__weights_declare(&m->weights, &m->config, ctx, real, err));
+done:
+    if (status != PNB_OK) {
+        pnb_model_free(m);
+        m = NULL;
+    }
+    *out = m;
+    return status;
+}
+
+static pnb_status load_weights(pnb_model *m, const char *dir, pnb_error *err)
+{
+    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
+    for (size_t i = 0; i < PNB_COUNT(names); i++) {
+        char *path = pnb__path_join(dir, names[i]);
+        if (path == NULL)
+            return pnb__fail_nomem(err, 0);
+        bool there = pnb__path_is_file(path);
+        pnb_status status = there ? pnb__weights_load(&m->weights, path, err) : PNB_NOT_FOUND;
+        pnb__free(path);
+        if (there)
+            return status;
+    }
+    return pnb__fail(err, PNB_NOT_FOUND, "%s has no model.safetensors", dir);
+}
+
+pnb_status pnb__model_load_real(pnb_model **out, const pnb_ctx *ctx, const char *dir, pnb__real real,
+                                pnb_error *err)
+{
+    *out = NULL;
+    if (!pnb__path_is_dir(dir))
+        return pnb__fail(err, PNB_NOT_FOUND, "%s is not a directory; a model is a directory with "
+                                             "config.json and model.safetensors",
+                         dir);
+    pnb_status status = PNB_OK;
+    pnb_model *m = NULL;
+    json_t *root = NULL;
+    char *path = pnb__path_join(dir, "config.json");
+    if (path == NULL)
+        return pnb__fail_nomem(err, 0);
+    PNB_TRY(pnb__json_load_file(&root, path, 0, err));
+    PNB_TRY(open_config(&m, ctx, root, path, real, err));
+    PNB_TRY(load_weights(m, dir, err));
+    fill_info(m);
+done:
+    json_decref(root);
+    pnb__free(path);
+    if (status != PNB_OK) {
+        pnb_model_free(m);
+        m = NULL;
+    }
+    *out = m;
+    return status;
+}
+
+pnb_status pnb_model_load(pnb_model **out, const pnb_ctx *ctx, const char *dir, pnb_error *err)
+{
+    return pnb__model_load_real(out, ctx, dir, PNB__F32, err);
+}
+
+pnb_status pnb_model_init_json(pnb_model **out, const pnb_ctx *ctx, const char *config_json,
+                               uint64_t seed, pnb_error *err)
+{
+    return pnb_model_init(out, ctx, config_json, seed, err);
+}
+
+pnb_status pnb_model_init(pnb_model **out, const pnb_ctx *ctx, const char *config, uint64_t seed,
+                          pnb_error *err)
+{
+    *out = NULL;
+    json_t *root = NULL;
+    pnb_model *m = NULL;
+    pnb_status status = PNB_OK;
+    PNB_TRY(pnb__config_json_load(&root, config, err));
+    PNB_TRY(open_config(&m, ctx, root, config[0] == '{' ? "configuration" : config, PNB__F32, err));
+    PNB_TRY(pnb__weights_init(&m->weights, seed, err));
+    m->checked_image = m->checked_text = true;
+    fill_info(m);
+done:
+    json_decref(root);
+    if (status != PNB_OK) {
+        pnb_model_free(m);
+        m = NULL;
+    }
+    *out = m;
+    return status;
+}
+
+pnb_status pnb_model_save(const pnb_model *m, const char *dir, pnb_error *err)
+{
+    pnb_status status = pnb__make_dirs(dir, err);
+    if (status != PNB_OK)
+        return status;
+    char *weights = pnb__path_join(dir, "model.safetensors");
+    char *config = pnb__path_join(dir, "config.json");
+    if (weights == NULL || config == NULL)
+        status = pnb__fail_nomem(err, 0);
+    if (status == PNB_OK)
+        status = pnb__weights_save(&m->weights, weights, err);
+    if (status == PNB_OK)
+        status = pnb__write_file(config, m->config_text, strlen(m->config_text), err);
+    pnb__free(weights);
+    pnb__free(config);
+    return status;
+}
+
+const pnb_model_info *pnb_model_get_info(const pnb_model *m)
+{
+    return &m->info;
+}
+
+const char *pnb_model_config_text(const pnb_model *m)
+{
+    return m->config_text;
+}
+
+pnb_status pnb_model_weights_sha256(pnb_model *m, const char **hex, pnb_error *err)
+{
+    *hex = m->sha256;
+    if (m->sha256[0] != '\0' || m->weights.file == NULL)
+        return PNB_OK;
+    return pnb_safetensors_sha256(m->weights.file, m->sha256, err);
+}
+
+/* ---- encoding ---- */
+
+static pnb_status check_weights(pnb_model *m, bool text, pnb_error *err)
+{
+    bool *checked = text ? &m->checked_text : &m->checked_image;
+    if (*checked)
+        return PNB_OK;
+    pnb_status status = pnb__weights_check_finite(&m->weights, m->ctx, text, err);
+    *checked = status == PNB_OK;
+    return status;
+}
+
+/* Plans graph e->graph so that both forms of the mean can be read. */
+static pnb_status finish_encoder(pnb__encoder *e, pnb_error *err)
+{
+    e->unit = (pnb__dist){pnb__l2_normalize(e->raw.mean, 1e-12), e->raw.log_var};
+    pnb__keep(e->raw.mean);
+    pnb__keep(e->unit.mean);
+    pnb__keep(e->raw.log_var);
+    pnb_status status = pnb__graph_plan(e->graph, NULL, err);
+    if (status != PNB_OK)
+        reset_encoder(e);
+    return status;
+}
+
+static pnb_status plan_image(pnb_model *m, size_t n_batch, size_t n_kept, pnb_error *err)
+{
+    pnb__encoder *e = &m->image;
+    if (e->graph != NULL && e->n_batch == n_batch && e->n_kept == n_kept)
+        return PNB_OK;
+    reset_encoder(e);
+    pnb_status status =
+        pnb__graph_create(&e->graph, m->ctx, m->weights.kernels.real, false, err);
+    if (status != PNB_OK)
+        return status;
+    e->n_batch = n_batch;
+    e->n_kept = n_kept;
+    const pnb__config *c = &m->config;
+    e->input = pnb__input(e->graph, PNB__REAL, 4,
+                          (size_t[]){n_batch, 3, c->image_height, c->image_width});
+    if (n_kept > 0) {
+        e->kept = pnb__input(e->graph, PNB__INT32, 2, (size_t[]){n_batch, n_kept});
+        e->kept_positions = pnb__input(e->graph, PNB__INT32, 1, &n_kept);
+    }
+    pnb__image_in in = {e->input, e->kept, e->kept_positions};
+    e->raw = pnb__prolip_image(m, e->graph, &in, false);
+    return finish_encoder(e, err);
+}
+
+static pnb_status plan_text(pnb_model *m, size_t n_batch, size_t n_tokens, pnb_error *err)
+{
+    pnb__encoder *e = &m->text;
+    if (e->graph != NULL && e->n_batch == n_batch && e->n_tokens == n_tokens)
+        return PNB_OK;
+    reset_encoder(e);
+    pnb_status status =
+        pnb__graph_create(&e->graph, m->ctx, m->weights.kernels.real, false, err);
+    if (status != PNB_OK)
+        return status;
+    e->n_batch = n_batch;
+    e->n_tokens = n_tokens;
+    e->input = pnb__input(e->graph, PNB__INT32, 2, (size_t[]){n_batch, n_tokens});
+    e->raw = pnb__prolip_text(m, e->graph, e->input, false);
+    return finish_encoder(e, err);
+}
+
+static pnb_status check_finite(const char *what, const float *x, size_t n, size_t width,
+                               pnb_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return pnb__fail(err, PNB_NUMERIC, "the %s of item %zu is not finite", what, i / width);
+    return PNB_OK;
+}
+
+static pnb_status run_encoder(const pnb_model *m, const pnb__encoder *e, const pnb_encode_out *out,
+                              pnb_error *err)
+{
+    size_t n = e->n_batch * m->config.embed_dim;
+    pnb_status status = pnb__graph_run(e->graph, err);
+    if (status != PNB_OK)
+        return status;
+    if (out->mean != NULL) {
+        pnb__read_f32(out->skip_normalize ? e->raw.mean : e->unit.mean, out->mean);
+        status = check_finite("mean", out->mean, n, m->config.embed_dim, err);
+    }
+    if (status != PNB_OK || out->log_var == NULL)
+        return status;
+    if (e->raw.log_var == NULL) {
+        for (size_t i = 0; i < n; i++)
+            out->log_var[i] = -INFINITY;
+        return PNB_OK;
+    }
+    pnb__read_f32(e->raw.log_var, out->log_var);
+    return check_finite("log-variance", out->log_var, n, m->config.embed_dim, err);
+}
+
+pnb_status pnb_model_encode_image(pnb_model *m, const float *pixels, size_t n_batch,
+                                  const pnb_encode_out *out, pnb_error *err)
+{
+    return pnb_model_encode_image_kept(m, pixels, n_batch, NULL, 0, out, err);
+}
+
+static pnb_status check_kept(const pnb_model *m, const int32_t *kept, size_t n_kept, pnb_error *err)
+{
+    for (size_t i = 0; i < n_kept; i++)
+        if (kept[i] < 0 || (size_t)kept[i] >= m->info.vision.n_patches)
+            return pnb__fail(err, PNB_ARG, "kept patch %d is outside the %zu patches", kept[i],
+                             m->info.vision.n_patches);
+    return PNB_OK;
+}
+
+/* Flat patch-row numbers of every picture from the one list they share. */
+static pnb_status write_kept(const pnb__encoder *e, const int32_t *kept, size_t n_patches,
+                             pnb_error *err)
+{
+    int32_t *flat = pnb__alloc_array(e->n_batch * e->n_kept, sizeof *flat);
+    if (flat == NULL)
+        return pnb__fail_nomem(err, e->n_batch * e->n_kept * sizeof *flat);
+    for (size_t b = 0; b < e->n_batch; b++)
+        for (size_t i = 0; i < e->n_kept; i++)
+            flat[b * e->n_kept + i] = (int32_t)(b * n_patches) + kept[i];
+    pnb__write_i32(e->kept, flat);
+    pnb__write_i32(e->kept_positions, kept);
+    pnb__free(flat);
+    return PNB_OK;
+}
+
+pnb_status pnb_model_encode_image_kept(pnb_model *m, const float *pixels, size_t n_batch,
+                                       const int32_t *kept, size_t n_kept,
+                                       const pnb_encode_out *out, pnb_error *err)
+{
+    if (n_batch == 0)
+        return PNB_OK;
+    if (n_batch > INT32_MAX / PNB_MAX(m->info.vision.n_patches, (size_t)1))
+        return pnb__fail(err, PNB_LIMIT, "a batch of %zu pictures is too large", n_batch);
+    pnb_status status = check_kept(m, kept, n_kept, err);
+    if (status == PNB_OK)
+        status = check_weights(m, false, err);
+    if (status == PNB_OK)
+        status = plan_image(m, n_batch, n_kept, err);
+    if (status == PNB_OK && n_kept > 0)
+        status = write_kept(&m->image, kept, m->info.vision.n_patches, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__write_f32(m->image.input, pixels);
+    return run_encoder(m, &m->image, out, err);
+}
+
+pnb_status pnb_model_encode_text(pnb_model *m, const int32_t *ids, size_t n_batch, size_t n_tokens,
+                                 const pnb_encode_out *out, pnb_error *err)
+{
+    if (n_batch == 0)
+        return PNB_OK;
+    if (n_tokens == 0 || n_tokens > m->config.context_length)
+        return pnb__fail(err, PNB_SHAPE, "texts have %zu tokens, the model's context is 1 to %zu",
+                         n_tokens, m->config.context_length);
+    for (size_t i = 0; i < n_batch * n_tokens; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= m->config.vocab_size)
+            return pnb__fail(err, PNB_ARG,
+                             "token id %d of text %zu is outside the vocabulary of %zu; does the "
+                             "tokenizer belong to this model?",
+                             ids[i], i / n_tokens, m->config.vocab_size);
+    pnb_status status = check_weights(m, true, err);
+    if (status == PNB_OK)
+        status = plan_text(m, n_batch, n_tokens, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__write_i32(m->text.input, ids);
+    return run_encoder(m, &m->text, out, err);
+}
+
+double pnb_model_flops(pnb_model *m, bool text, size_t n_batch)
+{
+    pnb_status status = text ? plan_text(m, n_batch, m->config.context_length, NULL)
+                             : plan_image(m, n_batch, 0, NULL);
+    return status == PNB_OK ? pnb__graph_flops(text ? m->text.graph : m->image.graph) : 0;
+}
+
+/* ---- for training ---- */
+
+size_t pnb__model_n_params(const pnb_model *m)
+{
+    return m->weights.n;
+}
+
+pnb__param *pnb__model_param(pnb_model *m, size_t i)
+{
+    return &m->weights.items[i].param;
+}
+
+pnb__param *pnb__model_find_param(pnb_model *m, const char *name)
+{
+    for (size_t i = 0; i < m->weights.n; i++)
+        if (strcmp(m->weights.items[i].param.name, name) == 0)
+            return &m->weights.items[i].param;
+    return NULL;
+}
+
+pnb_status pnb__model_make_trainable(pnb_model *m, pnb_error *err)
+{
+    return pnb__weights_make_owned(&m->weights, err);
+}
+
+void pnb__model_weights_changed(pnb_model *m)
+{
+    m->sha256[0] = '\0';
+    m->checked_image = m->checked_text = false;
+    m->info.logit_scale = exp(read_scalar(m, m->weights.logit_scale, 0));
+    m->info.logit_bias = read_scalar(m, m->weights.logit_bias, 0);
+}
+
+const pnb_ctx *pnb__model_ctx(const pnb_model *m)
+{
+    return m->ctx;
+}
+
+pnb__real pnb__model_real(const pnb_model *m)
+{
+    return m->weights.kernels.real;
+}

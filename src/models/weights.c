@@ -1,0 +1,468 @@
+/* Weight names, shapes and initialisation of ProLIP (prolip/transformer.py, prolip/model.py), and
+ * moving them between file and memory.
+ *
+ * One list serves loading, saving, initialisation and the optimiser: declare() below is the only
+ * place that knows a key. Initialisation follows the reference, which leaves the vision blocks to
+ * torch's defaults (Xavier for the packed projection, uniform 1/sqrt(fan_in) for the rest) and sets
+ * the text blocks as CLIP does. Random numbers are counter-based per weight, so a model of a seed is
+ * the same on every machine; it is not torch's stream. */
+#include "models/weights.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- declaring ---- */
+
+typedef struct spec {
+    int n_dims;
+    size_t shape[PNB__DIMS];
+    pnb__init_kind init;
+    double value;
+} spec;
+
+
+static pnb__param *declare(pnb__weights *w, bool is_text, const spec *s, const char *name)
+{
+    if (w->failed || w->n == w->capacity) {
+        w->failed = true;
+        return NULL;
+    }
+    pnb__weight *item = &w->items[w->n++];
+    *item = (pnb__weight){.init = s->init, .value = s->value, .is_text = is_text};
+    item->param.name = pnb__arena_strdup(&w->arena, name);
+    w->failed |= item->param.name == NULL;
+    item->param.n_dims = s->n_dims;
+    item->param.n = 1;
+    item->param.trainable = s->init != PNB__INIT_SINCOS;
+    for (int i = 0; i < s->n_dims; i++) {
+        item->param.shape[i] = s->shape[i];
+        item->param.n *= s->shape[i];
+    }
+    return &item->param;
+}
+
+static pnb__param *vector(pnb__weights *w, bool is_text, const char *name, size_t n,
+                          pnb__init_kind init, double value)
+{
+    return declare(w, is_text, &(spec){1, {n}, init, value}, name);
+}
+
+static pnb__param *matrix(pnb__weights *w, bool is_text, const char *name, const size_t shape[2],
+                          pnb__init_kind init, double value)
+{
+    return declare(w, is_text, &(spec){2, {shape[0], shape[1]}, init, value}, name);
+}
+
+/* How a block's matrices start; bounds of 0 mean a normal with the std beside it. */
+typedef struct block_init {
+    double in_bound, out_bound, fc_bound, proj_bound;
+    double in_std, out_std, fc_std, proj_std;
+} block_init;
+
+static block_init init_of_block(const pnb__tower_config *t, bool is_text)
+{
+    double width = (double)t->width, hidden = (double)t->mlp_width;
+    block_init b = {.fc_bound = 1 / sqrt(width), .proj_bound = 1 / sqrt(hidden)};
+    if (is_text) {
+        b.out_std = b.proj_std = pow(width, -0.5) * pow(2.0 * (double)t->n_layers, -0.5);
+        b.in_std = pow(width, -0.5);
+        b.fc_std = pow(2 * width, -0.5);
+    } else {
+        b.in_bound = sqrt(6 / (width + 3 * width)); /* Xavier over the packed (3C, C) matrix */
+        b.out_bound = 1 / sqrt(width);
+    }
+    return b;
+}
+
+static pnb__param *block_matrix(pnb__weights *w, bool is_text, const char *name,
+                                const size_t shape[2], double std, double bound)
+{
+    return std > 0 ? matrix(w, is_text, name, shape, PNB__INIT_NORMAL, std)
+                   : matrix(w, is_text, name, shape, PNB__INIT_UNIFORM, bound);
+}
+
+static void declare_block(pnb__weights *w, pnb__block *b, const pnb__tower_config *t, bool is_text,
+                          size_t layer)
+{
+    char name[128];
+    size_t c = t->width, h = t->mlp_width;
+    block_init init = init_of_block(t, is_text);
+    int prefix = snprintf(name, sizeof name, "%s.transformer.resblocks.%zu.",
+                          is_text ? "text" : "visual", layer);
+    char *tail = name + prefix;
+    size_t room = sizeof name - (size_t)prefix;
+#define PNB__KEY(text) (snprintf(tail, room, "%s", text), name)
+    b->ln1_w = vector(w, is_text, PNB__KEY("ln_1.weight"), c, PNB__INIT_CONSTANT, 1);
+    b->ln1_b = vector(w, is_text, PNB__KEY("ln_1.bias"), c, PNB__INIT_CONSTANT, 0);
+    b->in_w = block_matrix(w, is_text, PNB__KEY("attn.in_proj_weight"), (size_t[]){3 * c, c},
+                           init.in_std, init.in_bound);
+    b->in_b = vector(w, is_text, PNB__KEY("attn.in_proj_bias"), 3 * c, PNB__INIT_CONSTANT, 0);
+    b->out_w = block_matrix(w, is_text, PNB__KEY("attn.out_proj.weight"), (size_t[]){c, c},
+                            init.out_std, init.out_bound);
+    b->out_b = vector(w, is_text, PNB__KEY("attn.out_proj.bias"), c, PNB__INIT_CONSTANT, 0);
+    if (t->has_layer_scale)
+        b->ls1 = vector(w, is_text, PNB__KEY("ls_1.gamma"), c, PNB__INIT_CONSTANT, t->ls_init);
+    b->ln2_w = vector(w, is_text, PNB__KEY("ln_2.weight"), c, PNB__INIT_CONSTANT, 1);
+    b->ln2_b = vector(w, is_text, PNB__KEY("ln_2.bias"), c, PNB__INIT_CONSTANT, 0);
+    b->fc_w = block_matrix(w, is_text, PNB__KEY("mlp.c_fc.weight"), (size_t[]){h, c}, init.fc_std,
+                           init.fc_bound);
+    b->fc_b = vector(w, is_text, PNB__KEY("mlp.c_fc.bias"), h, PNB__INIT_UNIFORM, init.fc_bound);
+    b->proj_w = block_matrix(w, is_text, PNB__KEY("mlp.c_proj.weight"), (size_t[]){c, h},
+                             init.proj_std, init.proj_bound);
+    b->proj_b = vector(w, is_text, PNB__KEY("mlp.c_proj.bias"), c, PNB__INIT_UNIFORM,
+                       init.proj_bound);
+    if (t->has_layer_scale)
+        b->ls2 = vector(w, is_text, PNB__KEY("ls_2.gamma"), c, PNB__INIT_CONSTANT, t->ls_init);
+#undef PNB__KEY
+}
+
+static void declare_vision(pnb__weights *w, const pnb__config *c)
+{
+    pnb__vision_weights *v = &w->vision;
+    size_t width = c->vision.width, p = c->patch;
+    double scale = pow((double)width, -0.5);
+    size_t n_patches = (c->image_height / p) * (c->image_width / p);
+    size_t n_positions = n_patches + (c->vision.has_unc ? 2 : 1);
+    v->cls = vector(w, false, "visual.class_embedding", width, PNB__INIT_NORMAL, scale);
+    if (c->vision.has_unc)
+        v->unc = vector(w, false, "visual.unc_embedding", width, PNB__INIT_NORMAL, scale);
+    v->positions = matrix(w, false, "visual.positional_embedding", (size_t[]){n_positions, width},
+                          c->sincos_positions ? PNB__INIT_SINCOS : PNB__INIT_NORMAL, scale);
+    v->proj = matrix(w, false, "visual.proj", (size_t[]){width, c->embed_dim}, PNB__INIT_NORMAL,
+                     scale);
+    double bound = 1 / sqrt(3.0 * (double)(p * p));
+    v->conv = declare(w, false, &(spec){4, {width, 3, p, p}, PNB__INIT_UNIFORM, bound},
+                      "visual.conv1.weight");
+    if (!c->no_ln_pre) {
+        v->ln_pre_w = vector(w, false, "visual.ln_pre.weight", width, PNB__INIT_CONSTANT, 1);
+        v->ln_pre_b = vector(w, false, "visual.ln_pre.bias", width, PNB__INIT_CONSTANT, 0);
+    }
+    for (size_t i = 0; i < c->vision.n_layers; i++)
+        declare_block(w, &v->blocks[i], &c->vision, false, i);
+    v->ln_post_w = vector(w, false, "visual.ln_post.weight", width, PNB__INIT_CONSTANT, 1);
+    v->ln_post_b = vector(w, false, "visual.ln_post.bias", width, PNB__INIT_CONSTANT, 0);
+    if (!c->vision.has_unc)
+        return;
+    v->unc_w = matrix(w, false, "visual.uncertainty_proj.weight", (size_t[]){c->embed_dim, width},
+                      PNB__INIT_NORMAL, scale);
+    v->unc_b = vector(w, false, "visual.uncertainty_proj.bias", c->embed_dim, PNB__INIT_CONSTANT,
+                      c->vision.init_unc_bias);
+}
+
+static void declare_text(pnb__weights *w, const pnb__config *c)
+{
+    pnb__text_weights *t = &w->text;
+    size_t width = c->text.width, n_positions = c->context_length + (c->text.has_unc ? 2 : 1);
+    double scale = pow((double)width, -0.5);
+    t->cls = vector(w, true, "text.cls_emb", width, PNB__INIT_NORMAL, 0.01);
+    if (c->text.has_unc)
+        t->unc = vector(w, true, "text.unc_emb", width, PNB__INIT_NORMAL, 0.01);
+    t->positions = matrix(w, true, "text.positional_embedding", (size_t[]){n_positions, width},
+                          PNB__INIT_NORMAL, 0.01);
+    t->tokens = matrix(w, true, "text.token_embedding.weight", (size_t[]){c->vocab_size, width},
+                       PNB__INIT_NORMAL, 0.02);
+    for (size_t i = 0; i < c->text.n_layers; i++)
+        declare_block(w, &t->blocks[i], &c->text, true, i);
+    t->ln_w = vector(w, true, "text.ln_final.weight", width, PNB__INIT_CONSTANT, 1);
+    t->ln_b = vector(w, true, "text.ln_final.bias", width, PNB__INIT_CONSTANT, 0);
+    if (c->text_proj_bias) {
+        t->proj_w = matrix(w, true, "text.text_projection.weight", (size_t[]){c->embed_dim, width},
+                           PNB__INIT_NORMAL, scale);
+        t->proj_b = vector(w, true, "text.text_projection.bias", c->embed_dim, PNB__INIT_CONSTANT,
+                           0);
+    } else {
+        t->proj_w = matrix(w, true, "text.text_projection", (size_t[]){width, c->embed_dim},
+                           PNB__INIT_NORMAL, scale);
+    }
+    if (!c->text.has_unc)
+        return;
+    t->unc_w = matrix(w, true, "text.text_uncertainty_projection.weight",
+                      (size_t[]){c->embed_dim, width}, PNB__INIT_NORMAL, scale);
+    t->unc_b = vector(w, true, "text.text_uncertainty_projection.bias", c->embed_dim,
+                      PNB__INIT_CONSTANT, c->text.init_unc_bias);
+}
+
+pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb_ctx *ctx,
+                                pnb__real real, pnb_error *err)
+{
+    memset(w, 0, sizeof *w);
+    pnb__arena_init(&w->arena, 16 * 1024);
+    pnb__kernels_fill(&w->kernels, ctx, real);
+    w->capacity = 14 * (c->vision.n_layers + c->text.n_layers) + 32;
+    w->items = pnb__alloc_zero(w->capacity, sizeof *w->items);
+    w->vision.blocks = pnb__arena_alloc(&w->arena, c->vision.n_layers * sizeof(pnb__block));
+    w->text.blocks = pnb__arena_alloc(&w->arena, c->text.n_layers * sizeof(pnb__block));
+    if (w->items == NULL || w->vision.blocks == NULL || w->text.blocks == NULL) {
+        pnb__weights_reset(w);
+        return pnb__fail_nomem(err, w->capacity * sizeof *w->items);
+    }
+    if (c->has_logit_scale)
+        w->logit_scale = declare(
+            w, false, &(spec){0, {0}, PNB__INIT_CONSTANT, c->init_logit_scale}, "logit_scale");
+    if (c->has_logit_bias)
+        w->logit_bias = declare(w, false, &(spec){0, {0}, PNB__INIT_CONSTANT, c->init_logit_bias},
+                                "logit_bias");
+    declare_vision(w, c);
+    declare_text(w, c);
+    if (w->failed) {
+        pnb__weights_reset(w);
+        return pnb__fail_nomem(err, 0);
+    }
+    return PNB_OK;
+}
+
+static size_t param_bytes(const pnb__weights *w, const pnb__param *p)
+{
+    return p->n * PNB__REAL_SIZE(w->kernels.real);
+}
+
+void pnb__weights_reset(pnb__weights *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->items[i].owned)
+            w->kernels.mem_free(w->items[i].param.data, param_bytes(w, &w->items[i].param));
+    pnb__free(w->items);
+    pnb__arena_free(&w->arena);
+    pnb_safetensors_free(w->file);
+    memset(w, 0, sizeof *w);
+}
+
+/* ---- values ---- */
+
+static pnb_status allocate(pnb__weights *w, pnb__weight *item, pnb_error *err)
+{
+    size_t bytes = param_bytes(w, &item->param);
+    item->param.data = w->kernels.mem_alloc(PNB_MAX(bytes, (size_t)1));
+    if (item->param.data == NULL)
+        return pnb__fail_nomem(err, bytes);
+    item->owned = true;
+    return PNB_OK;
+}
+
+/* Stores f64 values block-wise, so that the only large memory is the device's. */
+static void store(const pnb__weights *w, const pnb__param *p, size_t at, const double *values,
+                  size_t n)
+{
+    unsigned char *device = p->data;
+    if (w->kernels.real == PNB__F64) {
+        w->kernels.mem_write(device + at * sizeof(double), values, n * sizeof(double));
+        return;
+    }
+    float f32[256];
+    assert(n <= PNB_COUNT(f32));
+    for (size_t i = 0; i < n; i++)
+        f32[i] = (float)values[i];
+    w->kernels.mem_write(device + at * sizeof(float), f32, n * sizeof(float));
+}
+
+/* Row r of the fixed 2-D table (He et al. 2022): half sine-cosine of x, half of y; CLS row zero. */
+static double sincos_value(const pnb__param *p, size_t index)
+{
+    size_t width = p->shape[1], row = index / width, col = index % width;
+    size_t n_patches = 1, first;
+    while ((n_patches + 1) * (n_patches + 1) <= p->shape[0])
+        n_patches++;
+    first = p->shape[0] - n_patches * n_patches;
+    if (row < first)
+        return 0;
+    size_t half = width / 2, quarter = half / 2, within = col % half;
+    size_t grid_x = (row - first) % n_patches, grid_y = (row - first) / n_patches;
+    double position = (double)(col < half ? grid_x : grid_y);
+    double omega = pow(10000.0, -(double)(within % quarter) / (double)quarter);
+    return within < quarter ? sin(position * omega) : cos(position * omega);
+}
+
+static double draw(const pnb__weight *item, pnb__rng *rng, size_t index)
+{
+    switch (item->init) {
+    case PNB__INIT_CONSTANT:
+        return item->value;
+    case PNB__INIT_NORMAL:
+        return item->value * pnb__rng_normal(rng);
+    case PNB__INIT_UNIFORM:
+        return item->value * (2 * pnb__rng_uniform(rng) - 1);
+    case PNB__INIT_SINCOS:
+        return sincos_value(&item->param, index);
+    }
+    return 0;
+}
+
+/* The stream of a weight comes from its name, so adding weights elsewhere does not change it. */
+pnb_status pnb__weights_init(pnb__weights *w, uint64_t seed, pnb_error *err)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        pnb__weight *item = &w->items[i];
+        pnb_status status = allocate(w, item, err);
+        if (status != PNB_OK)
+            return status;
+        pnb__rng rng;
+        pnb__rng_init(&rng, seed, pnb__hash_bytes(item->param.name, strlen(item->param.name), 0));
+        double block[256];
+        for (size_t at = 0; at < item->param.n; at += PNB_COUNT(block)) {
+            size_t n = PNB_MIN(PNB_COUNT(block), item->param.n - at);
+            for (size_t j = 0; j < n; j++)
+                block[j] = draw(item, &rng, at + j);
+            store(w, &item->param, at, block, n);
+        }
+    }
+    return PNB_OK;
+}
+
+static pnb_status check_shape(const pnb__param *p, const pnb_array_view *a, pnb_error *err)
+{
+    bool same = p->n_dims == a->n_dims;
+    for (int i = 0; same && i < p->n_dims; i++)
+        same = (int64_t)p->shape[i] == a->shape[i];
+    if (same)
+        return PNB_OK;
+    pnb__buf found = {0}, wanted = {0};
+    for (int i = 0; i < a->n_dims; i++)
+        pnb__buf_printf(&found, i ? ",%lld" : "%lld", (long long)a->shape[i]);
+    for (int i = 0; i < p->n_dims; i++)
+        pnb__buf_printf(&wanted, i ? ",%zu" : "%zu", p->shape[i]);
+    pnb_status status = pnb__fail(err, PNB_SHAPE, "%s: file has (%s), config needs (%s)", p->name,
+                                  found.data ? found.data : "", wanted.data ? wanted.data : "");
+    pnb__buf_reset(&found);
+    pnb__buf_reset(&wanted);
+    return status;
+}
+
+static pnb_status load_converted(pnb__weights *w, pnb__weight *item, const pnb_array_view *a,
+                                 pnb_error *err)
+{
+    pnb_status status = allocate(w, item, err);
+    if (status != PNB_OK)
+        return status;
+    if (w->kernels.real == PNB__F32 && w->kernels.host_memory)
+        return pnb_array_to_f32(a, item->param.data, err);
+    double *values = pnb__alloc_array(PNB_MAX(item->param.n, (size_t)1), sizeof *values);
+    if (values == NULL)
+        return pnb__fail_nomem(err, item->param.n * sizeof *values);
+    status = pnb_array_to_f64(a, values, err);
+    for (size_t at = 0; status == PNB_OK && at < item->param.n; at += 256)
+        store(w, &item->param, at, values + at, PNB_MIN((size_t)256, item->param.n - at));
+    pnb__free(values);
+    return status;
+}
+
+/* Mapped when the bytes are already what the kernels read. */
+static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
+{
+    const pnb_array_view *a = pnb_safetensors_find(w->file, item->param.name);
+    if (a == NULL)
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s is missing from the file; does config.json belong to these weights?",
+                         item->param.name);
+    pnb_status status = check_shape(&item->param, a, err);
+    if (status != PNB_OK)
+        return status;
+    if (a->dtype != PNB_F32 && a->dtype != PNB_F64 && a->dtype != PNB_F16 && a->dtype != PNB_BF16)
+        return pnb__fail(err, PNB_DTYPE, "%s: dtype %s is not a floating-point type",
+                         item->param.name, pnb_dtype_name(a->dtype));
+    bool maps = w->kernels.host_memory && w->kernels.real == PNB__F32 && a->dtype == PNB_F32 &&
+                pnb_array_is_aligned(a);
+    if (!maps)
+        return load_converted(w, item, a, err);
+    item->param.data = (void *)(uintptr_t)a->data; /* read-only until make_owned */
+    return PNB_OK;
+}
+
+static bool is_declared(const pnb__weights *w, const char *name)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (strcmp(w->items[i].param.name, name) == 0)
+            return true;
+    return false;
+}
+
+pnb_status pnb__weights_load(pnb__weights *w, const char *path, pnb_error *err)
+{
+    pnb_status status = pnb_safetensors_open(&w->file, path, err);
+    for (size_t i = 0; status == PNB_OK && i < w->n; i++)
+        status = load_one(w, &w->items[i], err);
+    for (size_t i = 0; status == PNB_OK && i < pnb_safetensors_count(w->file); i++) {
+        const char *name = pnb_safetensors_at(w->file, i)->name;
+        if (!is_declared(w, name))
+            status = pnb__fail(err, PNB_FORMAT,
+                               "unexpected weight %s; config.json describes a model without it",
+                               name);
+    }
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s", path);
+    return status;
+}
+
+pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        pnb__weight *item = &w->items[i];
+        if (item->owned)
+            continue;
+        const void *mapped = item->param.data;
+        pnb_status status = allocate(w, item, err);
+        if (status != PNB_OK) {
+            item->param.data = (void *)(uintptr_t)mapped;
+            return status;
+        }
+        w->kernels.mem_write(item->param.data, mapped, param_bytes(w, &item->param));
+    }
+    pnb_safetensors_free(w->file);
+    w->file = NULL;
+    return PNB_OK;
+}
+
+static int64_t signed_dim(size_t n)
+{
+    return (int64_t)n;
+}
+
+pnb_status pnb__weights_save(const pnb__weights *w, const char *path, pnb_error *err)
+{
+    pnb_array_view *views = pnb__alloc_zero(w->n, sizeof *views);
+    if (views == NULL)
+        return pnb__fail_nomem(err, w->n * sizeof *views);
+    pnb_status status = PNB_OK;
+    size_t n_staged = 0;
+    for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
+        const pnb__param *p = &w->items[i].param;
+        views[i] = (pnb_array_view){.name = p->name,
+                                    .dtype = w->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64,
+                                    .n_dims = p->n_dims,
+                                    .data = p->data,
+                                    .n_bytes = param_bytes(w, p)};
+        for (int d = 0; d < p->n_dims; d++)
+            views[i].shape[d] = signed_dim(p->shape[d]);
+        if (w->kernels.host_memory)
+            continue;
+        void *host = pnb__alloc(views[i].n_bytes);
+        if (host == NULL)
+            status = pnb__fail_nomem(err, views[i].n_bytes);
+        else
+            w->kernels.mem_read(host, p->data, views[i].n_bytes);
+        views[i].data = host;
+        n_staged = i + 1;
+    }
+    if (status == PNB_OK) {
+        const char *const metadata[] = {"format", "pt", NULL}; /* what the hub's readers expect */
+        status = pnb_safetensors_write(path, views, w->n, metadata, err);
+    }
+    for (size_t i = 0; i < n_staged; i++)
+        pnb__free((void *)(uintptr_t)views[i].data);
+    pnb__free(views);
+    return status;
+}
+
+pnb_status pnb__weights_check_finite(const pnb__weights *w, const pnb_ctx *ctx, bool text,
+                                     pnb_error *err)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const pnb__param *p = &w->items[i].param;
+        if (w->items[i].is_text == text && !w->kernels.all_finite(ctx, p->n, p->data))
+            return pnb__fail(err, PNB_NUMERIC,
+                             "%s holds NaN or infinity; the file is damaged or the training that "
+                             "wrote it diverged",
+                             p->name);
+    }
+    return PNB_OK;
+}

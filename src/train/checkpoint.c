@@ -1,0 +1,240 @@
+/* Checkpoints: a model directory that other commands open, plus what training needs to go on.
+ *
+ * checkpoints/<name>/ holds config.json, model.safetensors, tokenizer.json,
+ * preprocessor_config.json, optimizer.safetensors and state.json. It is written under a temporary
+ * name, synced, and renamed; then the link `latest` is replaced by a rename too. So at any moment,
+ * killed or out of space, the newest complete checkpoint is the one that `latest` names. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/json.h"
+#include "train/options.h"
+#include "train/trainer.h"
+
+#define STATE_FORMAT 1
+
+/* Removes a folder of plain files; what is not there is fine. */
+static void remove_dir(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return;
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        unlinkat(dirfd(d), e->d_name, 0);
+    }
+    closedir(d);
+    rmdir(dir);
+}
+
+static pnb_status sync_dir(const char *dir, pnb_error *err)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return pnb__fail_errno(err, "opening", dir);
+    int failed = fsync(fd);
+    close(fd);
+    return failed == 0 ? PNB_OK : pnb__fail_errno(err, "syncing", dir);
+}
+
+static json_t *state_json(const pnb__trainer *t)
+{
+    json_t *settings = pnb__train_settings(t->opts);
+    if (settings == NULL)
+        return NULL;
+    return json_pack("{s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o}", "format", STATE_FORMAT,
+                     "step", (json_int_t)t->state.step, "n_steps", (json_int_t)t->n_steps, "epoch",
+                     (json_int_t)(t->state.step / t->steps_per_epoch), "loader", "epoch",
+                     (json_int_t)t->state.position.epoch, "batch",
+                     (json_int_t)t->state.position.batch, "samples",
+                     (json_int_t)pnb_dataset_size(t->train), "lr_scheduler",
+                     pnb_schedule_name(t->opts->lr_scheduler), "settings", settings);
+}
+
+static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    char *path = pnb__path_join(dir, "state.json");
+    json_t *state = state_json(t);
+    pnb_status status;
+    if (path == NULL || state == NULL)
+        status = pnb__fail(err, PNB_NOMEM, "out of memory writing state.json");
+    else
+        status = pnb__json_save_file(state, path, err);
+    json_decref(state);
+    pnb__free(path);
+    return status;
+}
+
+static pnb_status write_parts(const pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    char *tokenizer = pnb__path_join(dir, "tokenizer.json");
+    char *preprocess = pnb__path_join(dir, "preprocessor_config.json");
+    char *optim = pnb__path_join(dir, "optimizer.safetensors");
+    pnb_status status = PNB_OK;
+    if (tokenizer == NULL || preprocess == NULL || optim == NULL) {
+        status = pnb__fail_nomem(err, strlen(dir));
+        goto done;
+    }
+    PNB_TRY(pnb__make_dirs(dir, err));
+    PNB_TRY(pnb_model_save(t->model, dir, err));
+    PNB_TRY(pnb_tokenizer_save(t->tokenizer, tokenizer, err));
+    PNB_TRY(pnb_preprocess_save(&t->preprocess, preprocess, err));
+    PNB_TRY(pnb__optim_save(t->optim, optim, err));
+    PNB_TRY(write_state(t, dir, err));
+    PNB_TRY(sync_dir(dir, err));
+done:
+    pnb__free(tokenizer);
+    pnb__free(preprocess);
+    pnb__free(optim);
+    return status;
+}
+
+/* Puts the link `latest` -> name in place by a rename. */
+static pnb_status move_latest(const pnb__trainer *t, const char *name, pnb_error *err)
+{
+    char *link = pnb__path_join(t->run.checkpoints, "latest");
+    char *temp = pnb__path_join(t->run.checkpoints, ".latest.tmp");
+    pnb_status status = PNB_OK;
+    if (link == NULL || temp == NULL) {
+        status = pnb__fail_nomem(err, strlen(t->run.checkpoints));
+    } else {
+        unlink(temp);
+        if (symlink(name, temp) != 0 || rename(temp, link) != 0)
+            status = pnb__fail_errno(err, "linking", link);
+        else
+            status = sync_dir(t->run.checkpoints, err);
+    }
+    pnb__free(link);
+    pnb__free(temp);
+    return status;
+}
+
+/* Intermediate checkpoints that the new one replaces, and leftovers of a killed write. */
+static bool is_replaced(const pnb__trainer *t, const char *entry, const char *name)
+{
+    if (strcmp(entry, name) == 0)
+        return false;
+    return pnb__starts_with(entry, ".tmp-") || pnb__starts_with(entry, "step_") ||
+           (t->opts->delete_previous_checkpoint && pnb__starts_with(entry, "epoch_"));
+}
+
+static void remove_replaced(const pnb__trainer *t, const char *name)
+{
+    DIR *d = opendir(t->run.checkpoints);
+    if (d == NULL)
+        return;
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        if (!is_replaced(t, e->d_name, name))
+            continue;
+        char *path = pnb__path_join(t->run.checkpoints, e->d_name);
+        if (path != NULL)
+            remove_dir(path);
+        pnb__free(path);
+    }
+    closedir(d);
+}
+
+/* The checkpoint is there already: a run that was resumed and stopped before its next step. */
+static bool is_current(const pnb__trainer *t, const char *name, const char *final)
+{
+    char target[256];
+    char *link = pnb__path_join(t->run.checkpoints, "latest");
+    ssize_t n = link == NULL ? -1 : readlink(link, target, sizeof target - 1);
+    pnb__free(link);
+    if (n < 0)
+        return false;
+    target[n] = '\0';
+    return strcmp(target, name) == 0 && pnb__path_is_dir(final);
+}
+
+pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err)
+{
+    char previous[sizeof t->result->checkpoint_dir];
+    memcpy(previous, t->result->checkpoint_dir, sizeof previous);
+    char *temp = pnb__format("%s/.tmp-%s", t->run.checkpoints, name);
+    char *final = pnb__path_join(t->run.checkpoints, name);
+    pnb_status status;
+    if (temp == NULL || final == NULL) {
+        status = pnb__fail_nomem(err, strlen(t->run.checkpoints));
+        goto done;
+    }
+    snprintf(t->result->checkpoint_dir, sizeof t->result->checkpoint_dir, "%s", final);
+    if (is_current(t, name, final)) {
+        status = PNB_OK;
+        goto done;
+    }
+    remove_dir(temp);
+    status = write_parts(t, temp, err);
+    if (status != PNB_OK) {
+        remove_dir(temp);
+        goto done;
+    }
+    remove_dir(final); /* the same step, written before and trained again since */
+    if (rename(temp, final) != 0) {
+        status = pnb__fail_errno(err, "renaming", temp);
+        goto done;
+    }
+    PNB_TRY(sync_dir(t->run.checkpoints, err));
+    PNB_TRY(move_latest(t, name, err));
+    remove_replaced(t, name);
+done:
+    if (status != PNB_OK) {
+        memcpy(t->result->checkpoint_dir, previous, sizeof previous);
+        pnb__error_prefix(err, "checkpoint %s", name);
+    }
+    pnb__free(temp);
+    pnb__free(final);
+    return status;
+}
+
+static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *path, pnb_error *err)
+{
+    json_t *settings = NULL, *now = NULL;
+    json_int_t format = 0, step = 0, epoch = 0, batch = 0, samples = 0;
+    if (json_unpack((json_t *)(uintptr_t)root, "{s:I, s:I, s:{s:I, s:I}, s:I, s:o}", "format",
+                    &format, "step", &step, "loader", "epoch", &epoch, "batch", &batch, "samples",
+                    &samples, "settings", &settings) != 0 ||
+        format != STATE_FORMAT || step < 0 || epoch < 0 || batch < 0)
+        return pnb__fail(err, PNB_FORMAT, "%s is damaged, or of another version", path);
+    if ((size_t)samples != pnb_dataset_size(t->train))
+        return pnb__fail(err, PNB_ARG,
+                         "the checkpoint was trained on %lld samples, --train-data now has %zu: "
+                         "resume with the same data",
+                         (long long)samples, pnb_dataset_size(t->train));
+    now = pnb__train_settings(t->opts);
+    if (now == NULL)
+        return pnb__fail(err, PNB_NOMEM, "out of memory comparing options");
+    pnb_status status = pnb__train_compare_settings(settings, now, err);
+    json_decref(now);
+    if (status == PNB_OK)
+        t->state = (pnb__train_state){step, {(uint64_t)epoch, (uint64_t)batch}};
+    return status;
+}
+
+pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    char *path = pnb__path_join(dir, "state.json");
+    char *optim = pnb__path_join(dir, "optimizer.safetensors");
+    json_t *root = NULL;
+    pnb_status status;
+    if (path == NULL || optim == NULL) {
+        status = pnb__fail_nomem(err, strlen(dir));
+        goto done;
+    }
+    PNB_TRY(pnb__json_load_file(&root, path, 0, err));
+    PNB_TRY(read_state(t, root, path, err));
+    PNB_TRY(pnb__optim_load(t->optim, optim, err));
+    if (t->optim->step != t->state.step)
+        status = pnb__fail(err, PNB_FORMAT, "%s: optimiser at step %lld, state at step %lld", dir,
+                           (long long)t->optim->step, (long long)t->state.step);
+done:
+    json_decref(root);
+    pnb__free(path);
+    pnb__free(optim);
+    return status;
+}

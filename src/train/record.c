@@ -1,0 +1,194 @@
+/* What a run writes down: out.log in open_clip's words, results.jsonl for machines.
+ *
+ * The "Train Epoch" and "Eval Epoch" lines keep open_clip's format because people grep them. A line
+ * of results.jsonl is one object with "kind" train or eval; loss terms are weighted, uncertainties
+ * are mean traces, steps count from 1. Every line is flushed, so a killed run loses none. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "io/json.h"
+#include "train/trainer.h"
+
+/* Ends a line; a full disk shows here. */
+static pnb_status end_line(FILE *file, pnb__buf *line, const char *what, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb__buf_putc(line, '\n');
+    if (line->failed)
+        status = pnb__fail(err, PNB_NOMEM, "out of memory writing %s", what);
+    else if (fwrite(line->data, 1, line->size, file) != line->size || fflush(file) != 0)
+        status = pnb__fail_errno(err, "writing", what);
+    pnb__buf_reset(line);
+    return status;
+}
+
+static void put_time(pnb__buf *line)
+{
+    char text[40] = "";
+    time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local) != NULL)
+        strftime(text, sizeof text, "%Y-%m-%d,%H:%M:%S", &local);
+    pnb__buf_printf(line, "%s | INFO | ", text);
+}
+
+pnb_status pnb__record_info(pnb__trainer *t, pnb_error *err, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    pnb__log(t->ctx, PNB_LOG_INFO, "%s", text);
+    pnb__buf line = {0};
+    put_time(&line);
+    pnb__buf_puts(&line, text);
+    return end_line(t->run.log, &line, "out.log", err);
+}
+
+/* "Ppcl: 1.2345 (1.3456)": last value and mean of the epoch. */
+static void put_term(pnb__buf *line, const char *name, double value, double sum, int64_t n)
+{
+    pnb__buf_printf(line, " %c%s: %#.5g (%#.5g)", toupper((unsigned char)name[0]), name + 1, value,
+                    sum / (double)n);
+}
+
+static double pairs_per_step(const pnb__trainer *t)
+{
+    return (double)t->opts->batch_size * t->opts->accum_freq;
+}
+
+static double samples_per_s(const pnb__trainer *t)
+{
+    return t->sum_batch_s > 0 ? pairs_per_step(t) * (double)t->n_sums / t->sum_batch_s : 0;
+}
+
+static pnb_status write_train_log(pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
+{
+    int64_t in_epoch = (t->state.step - 1) % t->steps_per_epoch + 1;
+    double all = pairs_per_step(t) * (double)t->steps_per_epoch;
+    double done = pairs_per_step(t) * (double)in_epoch, rate = samples_per_s(t);
+    char total[32];
+    int digits = snprintf(total, sizeof total, "%.0f", all);
+    pnb__buf line = {0};
+    put_time(&line);
+    pnb__buf_printf(&line, "Train Epoch: %lld [%*.0f/%s (%.0f%%)] ",
+                    (long long)((t->state.step - 1) / t->steps_per_epoch), digits, done, total,
+                    100 * done / all);
+    pnb__buf_printf(&line, "Data (t): %.3f Batch (t): %.3f, %#g/s, %#g/s/gpu LR: %5f ",
+                    t->sum_data_s / (double)t->n_sums, t->sum_batch_s / (double)t->n_sums, rate,
+                    rate, v->lr);
+    pnb__buf_printf(&line, "Logit Scale: %.3f", v->logit_scale);
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+        if (t->opts->loss.weight[i] > 0)
+            put_term(&line, pnb_loss_name((pnb_loss_term)i), v->term[i], t->epoch_sum[i],
+                     t->n_epoch_sum);
+    put_term(&line, "loss", v->total, t->epoch_total, t->n_epoch_sum);
+    return end_line(t->run.log, &line, "out.log", err);
+}
+
+static void put_number(pnb__buf *line, const char *key, double value)
+{
+    pnb__buf_printf(line, ", \"%s\": ", key);
+    pnb__json_append_double(line, value);
+}
+
+static void put_head(pnb__buf *line, const char *kind, const pnb__trainer *t, int64_t epoch)
+{
+    pnb__buf_printf(line, "{\"kind\": \"%s\", \"step\": %lld, \"epoch\": %lld, \"samples\": %.0f",
+                    kind, (long long)t->state.step, (long long)epoch,
+                    pairs_per_step(t) * (double)t->state.step);
+}
+
+static void put_terms(pnb__buf *line, const pnb__trainer *t, const double *term, bool masked)
+{
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
+        bool is_masked = i == PNB_LOSS_IMG_INCLUSION || i == PNB_LOSS_TXT_INCLUSION;
+        if (t->opts->loss.weight[i] > 0 && (masked || !is_masked))
+            put_number(line, pnb_loss_name((pnb_loss_term)i), term[i]);
+    }
+}
+
+static pnb_status write_train_result(pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
+{
+    pnb__buf line = {0};
+    put_head(&line, "train", t, (t->state.step - 1) / t->steps_per_epoch);
+    put_number(&line, "loss", v->total);
+    put_terms(&line, t, v->term, true);
+    put_number(&line, "lr", v->lr);
+    put_number(&line, "logit_scale", v->logit_scale);
+    put_number(&line, "logit_bias", v->logit_bias);
+    put_number(&line, "grad_norm", v->grad_norm);
+    put_number(&line, "data_s", t->sum_data_s / (double)t->n_sums);
+    put_number(&line, "batch_s", t->sum_batch_s / (double)t->n_sums);
+    put_number(&line, "samples_per_s", samples_per_s(t));
+    put_number(&line, "image_uncertainty", v->image_unc);
+    put_number(&line, "text_uncertainty", v->text_unc);
+    pnb__buf_putc(&line, '}');
+    return end_line(t->run.results, &line, "results.jsonl", err);
+}
+
+static void add_step(pnb__trainer *t, const pnb__step_values *v)
+{
+    if ((t->state.step - 1) % t->steps_per_epoch == 0) {
+        memset(t->epoch_sum, 0, sizeof t->epoch_sum);
+        t->epoch_total = 0;
+        t->n_epoch_sum = 0;
+    }
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+        t->epoch_sum[i] += v->term[i];
+    t->epoch_total += v->total;
+    t->n_epoch_sum++;
+    t->sum_data_s += v->data_s;
+    t->sum_batch_s += v->batch_s;
+    t->n_sums++;
+}
+
+pnb_status pnb__record_step(pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
+{
+    int64_t every = PNB_MAX(t->opts->log_every_n_steps, (int64_t)1);
+    add_step(t, v);
+    if (t->state.step % every != 0 && t->state.step != t->n_steps && t->state.step != 1)
+        return PNB_OK;
+    pnb_status status = write_train_log(t, v, err);
+    if (status == PNB_OK)
+        status = write_train_result(t, v, err);
+    t->sum_data_s = t->sum_batch_s = 0;
+    t->n_sums = 0;
+    return status;
+}
+
+static pnb_status write_eval_log(pnb__trainer *t, const pnb_train_eval *e, pnb_error *err)
+{
+    pnb__buf line = {0};
+    put_time(&line);
+    pnb__buf_printf(&line,
+                    "Eval Epoch: %lld image_to_text_R@1: %.4f\ttext_to_image_R@1: %.4f\t"
+                    "val_loss: %.4f\tepoch: %lld.0000\tnum_samples: %zu.0000",
+                    (long long)e->epoch, e->i2t_r1, e->t2i_r1, e->total, (long long)e->epoch, e->n);
+    return end_line(t->run.log, &line, "out.log", err);
+}
+
+pnb_status pnb__record_eval(pnb__trainer *t, const pnb_train_eval *e, pnb_error *err)
+{
+    pnb_status status = write_eval_log(t, e, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__buf line = {0};
+    put_head(&line, "eval", t, e->epoch);
+    put_number(&line, "val_samples", (double)e->n);
+    put_number(&line, "val_loss", e->total);
+    put_terms(&line, t, e->loss, false);
+    put_number(&line, "i2t_r1", e->i2t_r1);
+    put_number(&line, "t2i_r1", e->t2i_r1);
+    put_number(&line, "batch_i2t_r1", e->batch_i2t_r1);
+    put_number(&line, "batch_t2i_r1", e->batch_t2i_r1);
+    put_number(&line, "image_uncertainty", e->image_unc);
+    put_number(&line, "text_uncertainty", e->text_unc);
+    pnb__buf_putc(&line, '}');
+    return end_line(t->run.results, &line, "results.jsonl", err);
+}

@@ -1,0 +1,524 @@
+/* One optimiser step: forward, losses with the masked pass, backward.
+ *
+ * Without accumulation everything is one graph. With accum_freq A the loss must still see all A
+ * micro-batches at once, so a step runs in three parts (GradCache, Gao et al. 2021):
+ *   1. encode each micro-batch without gradients, collect the distributions;
+ *   2. losses over all of them, gradients with respect to the distributions;
+ *   3. per micro-batch, forward again and backward from sum(dist * d_dist), which adds into the
+ *      weights' gradient stores.
+ * The result is the gradient of the big batch. In part 2 rows are ordered so that the masked rows
+ * of every micro-batch come first, where loss.c expects their originals; the losses do not depend
+ * on the order of pairs. */
+#include <math.h>
+#include <string.h>
+
+#include "train/trainer.h"
+
+enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
+
+/* Both towers and their masked passes on one micro-batch. */
+typedef struct towers {
+    pnb__graph *graph;
+    pnb__tensor *pixels, *ids, *masked_ids, *kept, *kept_positions;
+    pnb__dist side[N_SIDES];
+} towers;
+
+/* Distributions of a whole step as inputs or on the host: mean and log-variance of a side. */
+typedef struct side_arrays {
+    float *mean, *log_var, *d_mean, *d_log_var;
+} side_arrays;
+
+struct pnb__step_graphs {
+    size_t batch, n_masked, n_micro, length, n_patches, n_kept, dim;
+    towers whole;  /* part 1 and 3 in one when n_micro is 1 */
+    towers encode; /* part 1, no gradients */
+    towers back;   /* part 3 */
+    pnb__graph *loss_graph;
+    pnb__dist loss_side[N_SIDES]; /* inputs of part 2 */
+    pnb__dist seed[N_SIDES];      /* inputs of part 3: gradients of the distributions */
+    pnb__loss loss;
+    pnb__tensor *image_unc, *text_unc; /* mean traces, NULL without uncertainty */
+    side_arrays arrays[N_SIDES];       /* all micro-batches, n_micro > 1 */
+    float *pixels;                     /* copies of the step's batches, n_micro > 1 */
+    int32_t *ids, *masked_ids, *kept, *kept_positions;
+    uint32_t *patch_scratch;
+    unsigned char *text_scratch;
+    float *row_scratch;
+    size_t n_pixels; /* of a micro-batch */
+    pnb__kernels kernels;
+    pnb__trainer *owner;
+};
+
+static size_t side_rows(const pnb__step_graphs *s, int side)
+{
+    return side < MASKED_IMAGE ? s->batch : s->n_masked;
+}
+
+/* ---- building ---- */
+
+static void add_masked(pnb__step_graphs *s, pnb_model *m, towers *tw)
+{
+    const pnb_loss_opts *loss = &s->owner->opts->loss;
+    if (loss->weight[PNB_LOSS_IMG_INCLUSION] > 0 && s->n_masked > 0) {
+        tw->kept = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->n_masked, s->n_kept});
+        tw->kept_positions = pnb__input(tw->graph, PNB__INT32, 1, &s->n_kept);
+        pnb__tensor *first = pnb__slice(tw->pixels, 0, 0, s->n_masked);
+        const pnb__image_in in = {first, tw->kept, tw->kept_positions};
+        tw->side[MASKED_IMAGE] = pnb__prolip_image(m, tw->graph, &in, true);
+    }
+    if (loss->weight[PNB_LOSS_TXT_INCLUSION] > 0 && s->n_masked > 0) {
+        tw->masked_ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->n_masked, s->length});
+        tw->side[MASKED_TEXT] = pnb__prolip_text(m, tw->graph, tw->masked_ids, true);
+    }
+}
+
+static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, pnb_error *err)
+{
+    pnb__trainer *t = s->owner;
+    const pnb_tower_info *v = &t->info->vision;
+    pnb_status status =
+        pnb__graph_create(&tw->graph, t->ctx, pnb__model_real(t->model), with_grad, err);
+    if (status != PNB_OK)
+        return status;
+    tw->pixels = pnb__input(tw->graph, PNB__REAL, 4,
+                            (size_t[]){s->batch, 3, v->image_height, v->image_width});
+    tw->ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->batch, s->length});
+    const pnb__image_in in = {tw->pixels, NULL, NULL};
+    tw->side[IMAGE] = pnb__prolip_image(t->model, tw->graph, &in, true);
+    tw->side[TEXT] = pnb__prolip_text(t->model, tw->graph, tw->ids, true);
+    add_masked(s, t->model, tw);
+    return PNB_OK;
+}
+
+static pnb__tensor *mean_trace(const pnb__dist *d)
+{
+    if (d->log_var == NULL)
+        return NULL;
+    pnb__tensor *u = pnb__mean(pnb__sum(pnb__apply(PNB__EXP, d->log_var), -1), PNB__ALL_AXES);
+    if (u != NULL)
+        pnb__keep(u);
+    return u;
+}
+
+static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist *side,
+                             pnb_error *err)
+{
+    pnb__trainer *t = s->owner;
+    pnb__loss_in in = {.image = side[IMAGE],
+                       .text = side[TEXT],
+                       .masked_image = side[MASKED_IMAGE],
+                       .masked_text = side[MASKED_TEXT]};
+    in.scale = t->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, t->logit_scale))
+                                      : pnb__constant(g, t->info->logit_scale);
+    if (t->logit_bias != NULL)
+        in.bias = pnb__param_tensor(g, t->logit_bias);
+    pnb_status status = pnb__loss_build(&s->loss, g, &in, &t->opts->loss, err);
+    s->image_unc = mean_trace(&side[IMAGE]);
+    s->text_unc = mean_trace(&side[TEXT]);
+    if (status == PNB_OK)
+        status = pnb__graph_plan(g, s->loss.total, err);
+    return status == PNB_OK ? pnb__loss_start(&s->loss, err) : status;
+}
+
+static pnb_status build_whole(pnb__step_graphs *s, pnb_error *err)
+{
+    pnb_status status = build_towers(s, &s->whole, true, err);
+    return status == PNB_OK ? build_loss(s, s->whole.graph, s->whole.side, err) : status;
+}
+
+/* Gradients of all micro-batches add up in one buffer a weight. */
+static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
+{
+    pnb__trainer *t = s->owner;
+    size_t real_bytes = PNB__REAL_SIZE(s->kernels.real);
+    for (size_t i = 0; i < pnb__model_n_params(t->model); i++) {
+        pnb__param *p = pnb__model_param(t->model, i);
+        if (!p->trainable)
+            continue;
+        p->grad_store = s->kernels.mem_alloc(p->n * real_bytes);
+        if (p->grad_store == NULL)
+            return pnb__fail_nomem(err, p->n * real_bytes);
+    }
+    return PNB_OK;
+}
+
+static bool has_side(const towers *tw, int side)
+{
+    return tw->side[side].mean != NULL;
+}
+
+static void keep_side(const pnb__dist *d)
+{
+    pnb__keep(d->mean);
+    if (d->log_var != NULL)
+        pnb__keep(d->log_var);
+}
+
+/* sum(x * seed) with a new input `*seed` of x's shape. */
+static pnb__tensor *seeded(pnb__graph *g, pnb__tensor *x, pnb__tensor **seed)
+{
+    *seed = pnb__input(g, PNB__REAL, 2, (size_t[]){pnb__dim(x, 0), pnb__dim(x, 1)});
+    return pnb__sum(pnb__mul(x, *seed), PNB__ALL_AXES);
+}
+
+static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
+{
+    pnb__tensor *total = NULL;
+    pnb_status status = build_towers(s, &s->back, true, err);
+    if (status != PNB_OK)
+        return status;
+    for (int i = 0; i < N_SIDES; i++) {
+        if (!has_side(&s->back, i))
+            continue;
+        pnb__tensor *part = seeded(s->back.graph, s->back.side[i].mean, &s->seed[i].mean);
+        total = total == NULL ? part : pnb__add(total, part);
+        if (s->back.side[i].log_var == NULL)
+            continue;
+        part = seeded(s->back.graph, s->back.side[i].log_var, &s->seed[i].log_var);
+        total = pnb__add(total, part);
+    }
+    return pnb__graph_plan(s->back.graph, total, err);
+}
+
+static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
+{
+    s->n_pixels =
+        s->batch * 3 * s->owner->info->vision.image_height * s->owner->info->vision.image_width;
+    s->pixels = pnb__alloc_array(s->n_micro * s->n_pixels, sizeof *s->pixels);
+    s->row_scratch = pnb__alloc_array(s->batch * s->dim, sizeof *s->row_scratch);
+    bool ok = s->pixels != NULL && s->row_scratch != NULL;
+    for (int i = 0; i < N_SIDES; i++) {
+        size_t n = s->n_micro * side_rows(s, i) * s->dim + 1;
+        side_arrays *a = &s->arrays[i];
+        float **const all[] = {&a->mean, &a->log_var, &a->d_mean, &a->d_log_var};
+        for (size_t j = 0; j < PNB_COUNT(all); j++) {
+            *all[j] = pnb__alloc_zero(n, sizeof **all[j]);
+            ok = ok && *all[j] != NULL;
+        }
+    }
+    return ok ? PNB_OK
+              : pnb__fail(err, PNB_NOMEM, "out of memory for %zu micro-batches", s->n_micro);
+}
+
+static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
+{
+    pnb__trainer *t = s->owner;
+    pnb_status status;
+    PNB_TRY(make_arrays(s, err));
+    PNB_TRY(make_grad_stores(s, err));
+    PNB_TRY(build_towers(s, &s->encode, false, err));
+    for (int i = 0; i < N_SIDES; i++)
+        if (has_side(&s->encode, i))
+            keep_side(&s->encode.side[i]);
+    PNB_TRY(pnb__graph_plan(s->encode.graph, NULL, err));
+    PNB_TRY(build_back(s, err));
+    PNB_TRY(pnb__graph_create(&s->loss_graph, t->ctx, pnb__model_real(t->model), true, err));
+    for (int i = 0; i < N_SIDES; i++) {
+        if (!has_side(&s->encode, i))
+            continue;
+        const size_t shape[2] = {s->n_micro * side_rows(s, i), s->dim};
+        s->loss_side[i].mean = pnb__input_with_grad(s->loss_graph, 2, shape);
+        if (s->encode.side[i].log_var != NULL)
+            s->loss_side[i].log_var = pnb__input_with_grad(s->loss_graph, 2, shape);
+    }
+    PNB_TRY(build_loss(s, s->loss_graph, s->loss_side, err));
+done:
+    return status;
+}
+
+static pnb_status make_masks(pnb__step_graphs *s, pnb_error *err)
+{
+    s->ids = pnb__alloc_array(s->n_micro * s->batch * s->length, sizeof *s->ids);
+    s->masked_ids = pnb__alloc_array(s->n_micro * s->n_masked * s->length + 1, sizeof *s->ids);
+    s->kept = pnb__alloc_array(s->n_masked * s->n_kept + 1, sizeof *s->kept);
+    s->kept_positions = pnb__alloc_array(s->n_kept, sizeof *s->kept);
+    s->patch_scratch = pnb__alloc_array(s->n_patches, sizeof *s->patch_scratch);
+    s->text_scratch = pnb__alloc_array(s->length, 1);
+    if (s->ids == NULL || s->masked_ids == NULL || s->kept == NULL || s->kept_positions == NULL ||
+        s->patch_scratch == NULL || s->text_scratch == NULL)
+        return pnb__fail(err, PNB_NOMEM, "out of memory for the masks of a step");
+    return PNB_OK;
+}
+
+/* The masked pass takes int(batch * ratio) pairs, at least one unless the ratio is 0. */
+static size_t masked_rows(const pnb_train_opts *o)
+{
+    if (!(o->loss.weight[PNB_LOSS_IMG_INCLUSION] > 0) &&
+        !(o->loss.weight[PNB_LOSS_TXT_INCLUSION] > 0))
+        return 0;
+    size_t n = (size_t)((double)o->batch_size * o->drop_ratio);
+    return o->drop_ratio > 0 ? PNB_MAX(n, (size_t)1) : 0;
+}
+
+pnb_status pnb__step_create(pnb__step_graphs **out, pnb__trainer *t, pnb_error *err)
+{
+    *out = NULL;
+    pnb__step_graphs *s = pnb__alloc_zero(1, sizeof *s);
+    if (s == NULL)
+        return pnb__fail_nomem(err, sizeof *s);
+    s->owner = t;
+    s->batch = t->opts->batch_size;
+    s->n_masked = masked_rows(t->opts);
+    s->n_micro = (size_t)t->opts->accum_freq;
+    s->length = t->info->text.context_length;
+    s->n_patches = t->info->vision.n_patches;
+    s->n_kept = pnb__mask_n_kept(s->n_patches, t->opts->mask_keep);
+    s->dim = t->info->embed_dim;
+    pnb__kernels_fill(&s->kernels, t->ctx, pnb__model_real(t->model));
+    pnb_status status = make_masks(s, err);
+    if (status == PNB_OK)
+        status = s->n_micro == 1 ? build_whole(s, err) : build_accumulation(s, err);
+    if (status != PNB_OK) {
+        pnb__step_free(s);
+        return status;
+    }
+    *out = s;
+    return PNB_OK;
+}
+
+static void free_grad_stores(pnb__step_graphs *s)
+{
+    pnb__trainer *t = s->owner;
+    for (size_t i = 0; s->n_micro > 1 && i < pnb__model_n_params(t->model); i++) {
+        pnb__param *p = pnb__model_param(t->model, i);
+        if (p->grad_store != NULL)
+            s->kernels.mem_free(p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
+        p->grad_store = p->grad = NULL;
+    }
+}
+
+void pnb__step_free(pnb__step_graphs *s)
+{
+    if (s == NULL)
+        return;
+    pnb__graph_free(s->whole.graph);
+    pnb__graph_free(s->encode.graph);
+    pnb__graph_free(s->back.graph);
+    pnb__graph_free(s->loss_graph);
+    free_grad_stores(s);
+    for (int i = 0; i < N_SIDES; i++) {
+        pnb__free(s->arrays[i].mean);
+        pnb__free(s->arrays[i].log_var);
+        pnb__free(s->arrays[i].d_mean);
+        pnb__free(s->arrays[i].d_log_var);
+    }
+    pnb__free(s->pixels);
+    pnb__free(s->ids);
+    pnb__free(s->masked_ids);
+    pnb__free(s->kept);
+    pnb__free(s->kept_positions);
+    pnb__free(s->patch_scratch);
+    pnb__free(s->text_scratch);
+    pnb__free(s->row_scratch);
+    pnb__free(s);
+}
+
+/* ---- running ---- */
+
+static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
+{
+    const pnb__trainer *t = s->owner;
+    const pnb_train_opts *o = t->opts;
+    if (s->n_masked == 0)
+        return;
+    pnb__mask_patches(o->seed, t->state.step, s->n_patches, s->n_kept, s->patch_scratch,
+                      s->kept_positions);
+    for (size_t b = 0; b < s->n_masked; b++)
+        for (size_t i = 0; i < s->n_kept; i++)
+            s->kept[b * s->n_kept + i] = (int32_t)(b * s->n_patches) + s->kept_positions[i];
+    int mask_id = o->replace_token >= 0 ? o->replace_token : pnb_tokenizer_mask_id(t->tokenizer);
+    const pnb__text_masker masker = {.tokenizer = t->tokenizer,
+                                     .mode = o->text_mask,
+                                     .prob = o->drop_prob,
+                                     .mask_id = mask_id,
+                                     .pad_id = pnb_tokenizer_pad_id(t->tokenizer),
+                                     .seed = o->seed};
+    uint64_t draw = (uint64_t)t->state.step * s->n_micro + micro;
+    pnb__mask_texts(&masker, draw, ids, s->n_masked, s->length, s->text_scratch,
+                    s->masked_ids + micro * s->n_masked * s->length);
+}
+
+static void write_inputs(pnb__step_graphs *s, const towers *tw, size_t micro, const float *pixels,
+                         const int32_t *ids)
+{
+    pnb__write_f32(tw->pixels, pixels);
+    pnb__write_i32(tw->ids, ids);
+    if (tw->masked_ids != NULL)
+        pnb__write_i32(tw->masked_ids, s->masked_ids + micro * s->n_masked * s->length);
+    if (tw->kept != NULL) {
+        pnb__write_i32(tw->kept, s->kept);
+        pnb__write_i32(tw->kept_positions, s->kept_positions);
+    }
+}
+
+static pnb_status next_batch(pnb__trainer *t, const pnb_batch **batch, double *data_s,
+                             pnb_error *err)
+{
+    double start = pnb__now_s();
+    pnb_status status = pnb_loader_next(t->loader, batch, err);
+    *data_s += pnb__now_s() - start;
+    if (status == PNB_OK && *batch == NULL)
+        return pnb__fail(err, PNB_ARG, "the data set has no batch of %zu", t->opts->batch_size);
+    return status;
+}
+
+static pnb_status run_whole(pnb__step_graphs *s, pnb__trainer *t, double *data_s, pnb_error *err)
+{
+    const pnb_batch *batch = NULL;
+    pnb_status status = next_batch(t, &batch, data_s, err);
+    if (status != PNB_OK)
+        return status;
+    draw_masks(s, 0, batch->tokens);
+    write_inputs(s, &s->whole, 0, batch->pixels, batch->tokens);
+    return pnb__graph_run(s->whole.graph, err);
+}
+
+/* Place of row `row` of micro-batch `micro` among the step's rows: masked originals first. */
+static size_t step_row(const pnb__step_graphs *s, int side, size_t micro, size_t row)
+{
+    if (side >= MASKED_IMAGE || row < s->n_masked)
+        return micro * s->n_masked + row;
+    return s->n_micro * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;
+}
+
+/* Copies a micro-batch's rows from (collect) or to (false) the arrays of the step. */
+static void move_rows(pnb__step_graphs *s, int side, size_t micro, float *all, bool collect)
+{
+    for (size_t r = 0; r < side_rows(s, side); r++) {
+        float *in_step = all + step_row(s, side, micro, r) * s->dim;
+        float *in_micro = s->row_scratch + r * s->dim;
+        memcpy(collect ? in_step : in_micro, collect ? in_micro : in_step, s->dim * sizeof(float));
+    }
+}
+
+static pnb_status encode_micro(pnb__step_graphs *s, pnb__trainer *t, size_t micro, double *data_s,
+                               pnb_error *err)
+{
+    const pnb_batch *batch = NULL;
+    pnb_status status = next_batch(t, &batch, data_s, err);
+    if (status != PNB_OK)
+        return status;
+    float *pixels = s->pixels + micro * s->n_pixels;
+    int32_t *ids = s->ids + micro * s->batch * s->length;
+    memcpy(pixels, batch->pixels, s->n_pixels * sizeof *pixels);
+    memcpy(ids, batch->tokens, s->batch * s->length * sizeof *ids);
+    draw_masks(s, micro, ids);
+    write_inputs(s, &s->encode, micro, pixels, ids);
+    status = pnb__graph_run(s->encode.graph, err);
+    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
+        if (!has_side(&s->encode, i))
+            continue;
+        pnb__read_f32(s->encode.side[i].mean, s->row_scratch);
+        move_rows(s, i, micro, s->arrays[i].mean, true);
+        if (s->encode.side[i].log_var == NULL)
+            continue;
+        pnb__read_f32(s->encode.side[i].log_var, s->row_scratch);
+        move_rows(s, i, micro, s->arrays[i].log_var, true);
+    }
+    return status;
+}
+
+/* Gradient of an input of part 2, 0 where the loss does not depend on it. */
+static pnb_status read_input_grad(const pnb__tensor *t, float *out, pnb_error *err)
+{
+    size_t n = pnb__n(t);
+    double *grad = pnb__alloc_zero(n, sizeof *grad);
+    if (grad == NULL)
+        return pnb__fail_nomem(err, n * sizeof *grad);
+    bool has = pnb__read_grad_f64(t, grad);
+    for (size_t i = 0; i < n; i++)
+        out[i] = has ? (float)grad[i] : 0;
+    pnb__free(grad);
+    return PNB_OK;
+}
+
+static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
+{
+    for (int i = 0; i < N_SIDES; i++) {
+        if (s->loss_side[i].mean != NULL)
+            pnb__write_f32(s->loss_side[i].mean, s->arrays[i].mean);
+        if (s->loss_side[i].log_var != NULL)
+            pnb__write_f32(s->loss_side[i].log_var, s->arrays[i].log_var);
+    }
+    pnb_status status = pnb__graph_run(s->loss_graph, err);
+    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
+        if (s->loss_side[i].mean != NULL)
+            status = read_input_grad(s->loss_side[i].mean, s->arrays[i].d_mean, err);
+        if (status == PNB_OK && s->loss_side[i].log_var != NULL)
+            status = read_input_grad(s->loss_side[i].log_var, s->arrays[i].d_log_var, err);
+    }
+    return status;
+}
+
+static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
+{
+    write_inputs(s, &s->back, micro, s->pixels + micro * s->n_pixels,
+                 s->ids + micro * s->batch * s->length);
+    for (int i = 0; i < N_SIDES; i++) {
+        if (!has_side(&s->back, i))
+            continue;
+        move_rows(s, i, micro, s->arrays[i].d_mean, false);
+        pnb__write_f32(s->seed[i].mean, s->row_scratch);
+        if (s->seed[i].log_var == NULL)
+            continue;
+        move_rows(s, i, micro, s->arrays[i].d_log_var, false);
+        pnb__write_f32(s->seed[i].log_var, s->row_scratch);
+    }
+    return pnb__graph_run(s->back.graph, err);
+}
+
+static pnb_status run_accumulation(pnb__step_graphs *s, pnb__trainer *t, double *data_s,
+                                   pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < pnb__model_n_params(t->model); i++) {
+        pnb__param *p = pnb__model_param(t->model, i);
+        if (p->grad_store != NULL)
+            s->kernels.mem_zero(t->ctx, p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
+    }
+    for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
+        status = encode_micro(s, t, micro, data_s, err);
+    if (status == PNB_OK)
+        status = run_loss(s, err);
+    for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
+        status = back_micro(s, micro, err);
+    return status;
+}
+
+static pnb_status read_values(const pnb__step_graphs *s, const pnb__trainer *t,
+                              pnb__step_values *out, pnb_error *err)
+{
+    const pnb__loss *loss = &s->loss;
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
+        out->term[i] = loss->term[i] == NULL ? 0 : pnb__read_scalar(loss->term[i]);
+        if (!isfinite(out->term[i]))
+            return pnb__fail(err, PNB_NUMERIC,
+                             "step %lld: loss %s is %g; training stopped, the last checkpoint is "
+                             "kept. Lower --lr, clip gradients, or lower the term's weight",
+                             (long long)t->state.step, pnb_loss_name((pnb_loss_term)i),
+                             out->term[i]);
+    }
+    out->total = pnb__read_scalar(loss->total);
+    out->image_unc = s->image_unc == NULL ? 0 : pnb__read_scalar(s->image_unc);
+    out->text_unc = s->text_unc == NULL ? 0 : pnb__read_scalar(s->text_unc);
+    out->grad_norm = pnb__optim_grad_norm(t->optim);
+    if (!isfinite(out->grad_norm))
+        return pnb__fail(err, PNB_NUMERIC,
+                         "step %lld: the gradient's norm is %g; training stopped, the last "
+                         "checkpoint is kept. Lower --lr or the terms' weights",
+                         (long long)t->state.step, out->grad_norm);
+    return PNB_OK;
+}
+
+pnb_status pnb__step_run(pnb__step_graphs *s, pnb__trainer *t, pnb__step_values *out,
+                         pnb_error *err)
+{
+    *out = (pnb__step_values){0};
+    double start = pnb__now_s();
+    pnb_status status = s->n_micro == 1 ? run_whole(s, t, &out->data_s, err)
+                                        : run_accumulation(s, t, &out->data_s, err);
+    if (status == PNB_OK)
+        status = read_values(s, t, out, err);
+    out->batch_s = pnb__now_s() - start;
+    return status;
+}

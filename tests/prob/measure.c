@@ -1,0 +1,331 @@
+/* Every measure against quadrature of its definition, the block form against the pair form,
+ * extremes, identities, Monte-Carlo convergence and bad input. */
+#include "support.h"
+
+/* ---- definitions by the trapezoid rule, one dimension ---- */
+
+typedef struct normal {
+    double mean, log_var;
+} normal;
+
+static double log_density(normal g, double x)
+{
+    double a = x - g.mean;
+    return -0.5 * (a * a * exp(-g.log_var) + g.log_var + log(2.0 * acos(-1.0)));
+}
+
+typedef double (*integrand_fn)(normal g1, normal g2, double x);
+
+/* Over the union of +-14 standard deviations, in pieces as fine as the narrower of the two. */
+static double integrate(integrand_fn f, normal g1, normal g2)
+{
+    double s1 = exp(0.5 * g1.log_var), s2 = exp(0.5 * g2.log_var);
+    double low = fmin(g1.mean - 14 * s1, g2.mean - 14 * s2);
+    double high = fmax(g1.mean + 14 * s1, g2.mean + 14 * s2);
+    double step = 0.1 * fmin(s1, s2), sum = 0.0;
+    for (double x = low; x <= high; x += step)
+        sum += f(g1, g2, x);
+    return sum * step;
+}
+
+static double kl_integrand(normal g1, normal g2, double x)
+{
+    double l1 = log_density(g1, x);
+    return exp(l1) * (l1 - log_density(g2, x));
+}
+
+static double elk_integrand(normal g1, normal g2, double x)
+{
+    return exp(log_density(g1, x) + log_density(g2, x));
+}
+
+static double overlap_integrand(normal g1, normal g2, double x)
+{
+    return exp(0.5 * (log_density(g1, x) + log_density(g2, x)));
+}
+
+static double inclusion_integrand(normal g1, normal g2, double x)
+{
+    return exp(2.0 * log_density(g1, x) + log_density(g2, x));
+}
+
+/* E (Z1-Z2)^2 over a grid of both, and the same with the optimal coupling z1(z), z2(z). */
+static double expected_square(normal g1, normal g2, bool coupled)
+{
+    double sum = 0.0, step = 0.05;
+    normal unit = {0.0, 0.0};
+    for (double x = -10.0; x <= 10.0; x += step)
+        for (double y = coupled ? x : -10.0; y <= (coupled ? x : 10.0); y += step) {
+            double p = exp(log_density(unit, x) + (coupled ? 0.0 : log_density(unit, y)));
+            double z1 = g1.mean + exp(0.5 * g1.log_var) * x;
+            double z2 = g2.mean + exp(0.5 * g2.log_var) * y;
+            sum += p * (z1 - z2) * (z1 - z2) * (coupled ? step : step * step);
+        }
+    return sum;
+}
+
+static double by_definition(pnb_measure measure, normal g1, normal g2)
+{
+    normal middle = {0.5 * (g1.mean + g2.mean), log(0.5 * (exp(g1.log_var) + exp(g2.log_var)))};
+    switch (measure) {
+    case PNB_MEASURE_CSD:
+        return expected_square(g1, g2, false);
+    case PNB_MEASURE_W2:
+        return expected_square(g1, g2, true);
+    case PNB_MEASURE_KL:
+        return integrate(kl_integrand, g1, g2);
+    case PNB_MEASURE_JEFFREYS:
+        return integrate(kl_integrand, g1, g2) + integrate(kl_integrand, g2, g1);
+    case PNB_MEASURE_JS:
+        return 0.5 * (integrate(kl_integrand, g1, middle) + integrate(kl_integrand, g2, middle));
+    case PNB_MEASURE_ELK:
+        return log(integrate(elk_integrand, g1, g2));
+    case PNB_MEASURE_BHATTACHARYYA:
+        return -log(integrate(overlap_integrand, g1, g2));
+    case PNB_MEASURE_INCLUSION:
+        return log(integrate(inclusion_integrand, g1, g2)) -
+               log(integrate(inclusion_integrand, g2, g1));
+    default:
+        return (double)NAN;
+    }
+}
+
+static const pnb_measure CLOSED[] = {
+    PNB_MEASURE_CSD,           PNB_MEASURE_W2,       PNB_MEASURE_KL,
+    PNB_MEASURE_JEFFREYS,      PNB_MEASURE_JS,       PNB_MEASURE_ELK,
+    PNB_MEASURE_BHATTACHARYYA, PNB_MEASURE_INCLUSION};
+
+static void closed_forms_match_definitions(void **state)
+{
+    (void)state;
+    enum { N = 6, D = 3 };
+    gaussians a = random_gaussians(N, D, -3.0, 1.5, 1), b = random_gaussians(N, D, -3.0, 1.5, 2);
+    for (size_t m = 0; m < PNB_COUNT(CLOSED); m++)
+        for (size_t i = 0; i < N; i++) {
+            double want = 0.0;
+            for (size_t d = 0; d < D; d++)
+                want += by_definition(CLOSED[m], (normal){a.mean[i * D + d], a.log_var[i * D + d]},
+                                      (normal){b.mean[i * D + d], b.log_var[i * D + d]});
+            double got = pnb_measure_pair(CLOSED[m], &a.view, i, &b.view, i, NULL);
+            if (!(fabs(got - want) <= 1e-9 + 1e-9 * fabs(want)))
+                fail_msg("%s: %.15g, by definition %.15g", pnb_measure_name(CLOSED[m]), got, want);
+        }
+    free_gaussians(&a);
+    free_gaussians(&b);
+}
+
+/* Cosine from long double sums. */
+static void mean_is_the_cosine(void **state)
+{
+    (void)state;
+    gaussians a = random_gaussians(4, 33, -3, 1, 5), b = random_gaussians(4, 33, -3, 1, 6);
+    for (size_t d = 0; d < 33; d++)
+        b.mean[d] *= 7.5f; /* not a unit row */
+    for (size_t i = 0; i < 4; i++) {
+        long double xy = 0, xx = 0, yy = 0;
+        for (size_t d = 0; d < 33; d++) {
+            long double x = a.mean[i * 33 + d], y = b.mean[i * 33 + d];
+            xy += x * y;
+            xx += x * x;
+            yy += y * y;
+        }
+        assert_near(pnb_measure_pair(PNB_MEASURE_MEAN, &a.view, i, &b.view, i, NULL),
+                    (double)(xy / sqrtl(xx * yy)), 1e-15, 1e-14);
+    }
+    free_gaussians(&a);
+    free_gaussians(&b);
+}
+
+static void block_equals_pairs(void **state)
+{
+    (void)state;
+    enum { A = 7, B = 71, D = 37 };
+    double out[A * B];
+    for (int range = 0; range < 2; range++) {
+        double reach = range == 0 ? 3.0 : 30.0;
+        gaussians a = random_gaussians(A, D, -reach, reach, 3);
+        gaussians b = random_gaussians(B, D, -reach, reach, 4);
+        pnb_measure_opts opts = pnb_measure_opts_default();
+        opts.n_samples = 3;
+        opts.inclusion_eps = -1.5;
+        for (int m = 0; m < PNB_N_MEASURES; m++) {
+            assert_ok(pnb_measure_block((pnb_measure)m, &a.view, &b.view, &opts, out, err));
+            for (size_t i = 0; i < A; i++)
+                for (size_t j = 0; j < B; j++) {
+                    double want = pnb_measure_pair((pnb_measure)m, &a.view, i, &b.view, j, &opts);
+                    if (!(fabs(out[i * B + j] - want) <= 1e-10 + 1e-11 * fabs(want)))
+                        fail_msg("%s (%zu,%zu): block %.17g, pair %.17g",
+                                 pnb_measure_name((pnb_measure)m), i, j, out[i * B + j], want);
+                }
+        }
+        free_gaussians(&a);
+        free_gaussians(&b);
+    }
+}
+
+static void extremes_are_finite(void **state)
+{
+    (void)state;
+    const float l[] = {-30, -10, 0, 10, 30}, delta[] = {0, 1e-6f, 1, 2};
+    pnb_measure_opts opts = pnb_measure_opts_default();
+    opts.n_samples = 2;
+    for (int m = 0; m < PNB_N_MEASURES; m++)
+        for (size_t c = 0; c < 100; c++) {
+            float m1[2] = {1, 0}, m2[2] = {1.0f - delta[c % 4], 0};
+            float l1[2] = {l[c / 4 % 5], -30}, l2[2] = {l[c / 20 % 5], 30};
+            pnb_gaussians a = {1, 2, m1, l1}, b = {1, 2, m2, l2};
+            double row, block, pair = pnb_measure_pair((pnb_measure)m, &a, 0, &b, 0, &opts);
+            assert_ok(pnb_measure_rows((pnb_measure)m, &a, &b, &opts, &row, err));
+            assert_ok(pnb_measure_block((pnb_measure)m, &a, &b, &opts, &block, err));
+            assert_true(isfinite(pair) && row == pair);
+            assert_near(block, pair, 1e-9, 1e-9);
+        }
+}
+
+static void identities(void **state)
+{
+    (void)state;
+    gaussians a = random_gaussians(5, 19, -20, 20, 8), b = random_gaussians(5, 19, -20, 20, 9);
+    const pnb_measure zero[] = {PNB_MEASURE_W2,
+                                PNB_MEASURE_KL,
+                                PNB_MEASURE_JEFFREYS,
+                                PNB_MEASURE_JS,
+                                PNB_MEASURE_BHATTACHARYYA,
+                                PNB_MEASURE_INCLUSION,
+                                PNB_MEASURE_INCLUSION_PUBLISHED};
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t m = 0; m < PNB_COUNT(zero); m++)
+            assert_true(pnb_measure_pair(zero[m], &a.view, i, &a.view, i, NULL) == 0.0);
+        for (int m = 0; m < PNB_MEASURE_AVG_L2; m++) {
+            double ab = pnb_measure_pair((pnb_measure)m, &a.view, i, &b.view, i, NULL);
+            double ba = pnb_measure_pair((pnb_measure)m, &b.view, i, &a.view, i, NULL);
+            if (pnb_measure_is_symmetric((pnb_measure)m))
+                assert_near(ab, ba, 0.0, 1e-13);
+            else if (m != PNB_MEASURE_KL)
+                assert_near(ab, -ba, 0.0, 1e-12);
+            else
+                assert_true(ab > 0.0 && fabs(ab - ba) > 1e-3);
+        }
+        double jeffreys = pnb_measure_pair(PNB_MEASURE_JEFFREYS, &a.view, i, &b.view, i, NULL);
+        double both = pnb_measure_pair(PNB_MEASURE_KL, &a.view, i, &b.view, i, NULL) +
+                      pnb_measure_pair(PNB_MEASURE_KL, &b.view, i, &a.view, i, NULL);
+        assert_near(jeffreys, both, 0.0, 1e-12);
+    }
+    free_gaussians(&a);
+    free_gaussians(&b);
+}
+
+/* KL of Gaussians whose log-variances differ by h is h^2/4 to leading order: no cancellation. */
+static void near_equal_gaussians_do_not_cancel(void **state)
+{
+    (void)state;
+    const float mean[1] = {1}, l1[1] = {0}, l2[1] = {0x1p-20f};
+    pnb_gaussians a = {1, 1, mean, l1}, b = {1, 1, mean, l2};
+    double h = 0x1p-20;
+    assert_near(pnb_measure_pair(PNB_MEASURE_KL, &a, 0, &b, 0, NULL), h * h / 4, 0.0, 1e-6);
+    assert_near(pnb_measure_pair(PNB_MEASURE_JEFFREYS, &a, 0, &b, 0, NULL), h * h / 2, 0.0, 1e-6);
+    assert_near(pnb_measure_pair(PNB_MEASURE_JS, &a, 0, &b, 0, NULL), h * h / 16, 0.0, 1e-6);
+}
+
+static void points_count_as_zero_variance(void **state)
+{
+    (void)state;
+    const float m1[2] = {1, 0}, m2[2] = {0, 1}, l2[2] = {0, 0};
+    pnb_gaussians p = {1, 2, m1, NULL}, q = {1, 2, m2, NULL}, g = {1, 2, m2, l2};
+    double v;
+    assert_near(pnb_measure_pair(PNB_MEASURE_CSD, &p, 0, &q, 0, NULL), 2.0, 0, 1e-15);
+    assert_near(pnb_measure_pair(PNB_MEASURE_CSD, &p, 0, &g, 0, NULL), 4.0, 0, 1e-15);
+    assert_near(pnb_measure_pair(PNB_MEASURE_W2, &p, 0, &g, 0, NULL), 4.0, 0, 1e-15);
+    /* the likelihood of a point */
+    double log_normal = -0.5 * 2.0 - log(2.0 * acos(-1.0));
+    assert_near(pnb_measure_pair(PNB_MEASURE_ELK, &p, 0, &g, 0, NULL), log_normal, 0, 1e-14);
+    assert_ok(pnb_measure_block(PNB_MEASURE_ELK, &p, &g, NULL, &v, err));
+    assert_near(v, log_normal, 0, 1e-14);
+    assert_fails(pnb_measure_rows(PNB_MEASURE_ELK, &p, &q, NULL, &v, err), PNB_ARG, "elk");
+    assert_fails(pnb_measure_block(PNB_MEASURE_KL, &p, &g, NULL, &v, err), PNB_ARG, "both sides");
+    assert_near(pnb_measure_pair(PNB_MEASURE_AVG_L2, &p, 0, &q, 0, NULL), sqrt(2.0), 0, 1e-15);
+    pnb_measure_opts o = pnb_measure_opts_default();
+    double l = o.match_b - o.match_a * sqrt(2.0 + 1e-6);
+    assert_near(pnb_measure_pair(PNB_MEASURE_MATCH_PROB, &p, 0, &q, 0, &o),
+                1.0 / (1.0 + exp(-2.0 * l)), 0, 1e-12);
+    o.match_factor = 1.0;
+    assert_near(pnb_measure_pair(PNB_MEASURE_MATCH_PROB, &p, 0, &q, 0, &o), 1.0 / (1.0 + exp(-l)),
+                0, 1e-12);
+}
+
+/* E|Z1-Z2| of two normals is a folded normal; E s(2l) of it by quadrature. */
+static void samples_converge(void **state)
+{
+    (void)state;
+    const float m1[1] = {0.4f}, m2[1] = {-0.3f}, l1[1] = {-1.0f}, l2[1] = {-0.5f};
+    pnb_gaussians a = {1, 1, m1, l1}, b = {1, 1, m2, l2};
+    pnb_measure_opts o = pnb_measure_opts_default();
+    o.n_samples = 600;
+    double s = sqrt(exp(-1.0) + exp(-0.5)), distance = 0.0, match = 0.0, step = 1e-3;
+    for (double z = -10; z <= 10; z += step) {
+        double p = exp(-0.5 * z * z) / sqrt(2 * acos(-1.0)) * step, x = 0.7 + s * z;
+        distance += p * fabs(x);
+        match += p / (1.0 + exp(-2.0 * (5.0 - 5.0 * sqrt(x * x + 1e-6))));
+    }
+    double got = pnb_measure_pair(PNB_MEASURE_AVG_L2, &a, 0, &b, 0, &o);
+    assert_near(got, distance, 0.06, 0.0);
+    assert_near(pnb_measure_pair(PNB_MEASURE_MATCH_PROB, &a, 0, &b, 0, &o), match, 0.05, 0.0);
+    assert_true(got == pnb_measure_pair(PNB_MEASURE_AVG_L2, &a, 0, &b, 0, &o));
+    o.seed = 1;
+    assert_true(got != pnb_measure_pair(PNB_MEASURE_AVG_L2, &a, 0, &b, 0, &o));
+}
+
+static void scores_and_names(void **state)
+{
+    (void)state;
+    pnb_measure measure;
+    for (int m = 0; m < PNB_N_MEASURES; m++) {
+        assert_ok(pnb_measure_parse(&measure, pnb_measure_name((pnb_measure)m), err));
+        assert_int_equal(measure, m);
+        assert_true(strlen(pnb_measure_sentence((pnb_measure)m)) > 10);
+    }
+    assert_fails(pnb_measure_parse(&measure, "cosine", err), PNB_NOT_FOUND, "match_prob");
+    assert_near(pnb_measure_score(PNB_MEASURE_CSD, 0.5), 0.75, 0, 0);
+    assert_near(pnb_measure_score(PNB_MEASURE_KL, 0.5), -0.5, 0, 0);
+    assert_near(pnb_measure_score(PNB_MEASURE_ELK, 0.5), 0.5, 0, 0);
+}
+
+static void bad_input(void **state)
+{
+    (void)state;
+    gaussians a = random_gaussians(3, 4, -1, 1, 1), b = random_gaussians(2, 4, -1, 1, 2);
+    pnb_gaussians narrow = {3, 3, a.mean, a.log_var};
+    pnb_measure_opts none = pnb_measure_opts_default();
+    double out[9];
+    none.n_samples = 0;
+    assert_fails(pnb_measure_rows(PNB_MEASURE_CSD, &a.view, &b.view, NULL, out, err), PNB_SHAPE,
+                 "3 rows");
+    assert_fails(pnb_measure_block(PNB_MEASURE_CSD, &a.view, &narrow, NULL, out, err), PNB_SHAPE,
+                 "width 4");
+    assert_fails(pnb_measure_block(PNB_MEASURE_AVG_L2, &a.view, &b.view, &none, out, err), PNB_ARG,
+                 "0 samples");
+    a.mean[5] = NAN;
+    assert_fails(pnb_measure_block(PNB_MEASURE_W2, &a.view, &b.view, NULL, out, err), PNB_NUMERIC,
+                 "rows 1 and 0");
+    assert_fails(pnb_measure_rows(PNB_MEASURE_MEAN, &a.view, &a.view, NULL, out, err), PNB_NUMERIC,
+                 "row 1");
+    free_gaussians(&a);
+    free_gaussians(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closed_forms_match_definitions),
+        cmocka_unit_test(mean_is_the_cosine),
+        cmocka_unit_test(block_equals_pairs),
+        cmocka_unit_test(extremes_are_finite),
+        cmocka_unit_test(identities),
+        cmocka_unit_test(near_equal_gaussians_do_not_cancel),
+        cmocka_unit_test(points_count_as_zero_variance),
+        cmocka_unit_test(samples_converge),
+        cmocka_unit_test(scores_and_names),
+        cmocka_unit_test(bad_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

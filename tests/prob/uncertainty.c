@@ -1,0 +1,116 @@
+/* Scalar uncertainties: hand-computed rows, quadrature for the generalised Gaussian, bad input. */
+#include "support.h"
+
+static void gaussian_kinds(void **state)
+{
+    (void)state;
+    const float mean[4] = {1, 0, 0, 1};
+    const float log_var[4] = {logf(4.0f), logf(9.0f), -30.0f, 30.0f};
+    pnb_gaussians g = {2, 2, mean, log_var};
+    double u[2];
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &g, u, err));
+    assert_near(u[0], 13.0, 0.0, 1e-6);
+    assert_near(u[1], exp(30.0) + exp(-30.0), 0.0, 1e-14);
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_MEAN_VAR, &g, u, err));
+    assert_near(u[0], 6.5, 0.0, 1e-6);
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_GEO_STD, &g, u, err));
+    assert_near(u[0], sqrt(6.0), 0.0, 1e-6);
+    assert_near(u[1], 1.0, 0.0, 1e-14);
+    g.log_var = NULL;
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &g, u, err));
+    assert_true(u[0] == 0.0 && u[1] == 0.0);
+}
+
+static void golden_geo_mean(void **state)
+{
+    (void)state;
+    pnb_safetensors *file = open_case("metrics/bins_103_10");
+    double *variance = case_values(file, "geo_in", NULL),
+           *want = case_values(file, "geo_mean", NULL);
+    float log_var[35], mean[35] = {0};
+    for (size_t i = 0; i < 35; i++)
+        log_var[i] = (float)log(variance[i]);
+    pnb_gaussians g = {5, 7, mean, log_var};
+    double u[5];
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_GEO_STD, &g, u, err));
+    for (size_t i = 0; i < 5; i++) /* the case has the geometric mean of variances, f32 logs here */
+        assert_near(u[i] * u[i], want[i], 0.0, 1e-6);
+    free(variance);
+    free(want);
+    pnb_safetensors_free(file);
+}
+
+/* Variance of a generalised Gaussian exp(-(|x|/alpha)^beta) by the trapezoid rule. */
+static double gg_variance(double alpha, double beta)
+{
+    double mass = 0.0, second = 0.0, reach = alpha * pow(60.0, 1.0 / beta), step = reach / 200000.0;
+    for (long i = -200000; i <= 200000; i++) {
+        double x = (double)i * step, p = exp(-pow(fabs(x) / alpha, beta));
+        mass += p;
+        second += p * x * x;
+    }
+    return second / mass;
+}
+
+static void generalised_gaussian(void **state)
+{
+    (void)state;
+    const float inv_alpha[4] = {1.0f, 0.5f, 4.0f, 1.0f}, beta[4] = {2.0f, 1.0f, 1.5f, 3.0f};
+    double u[2];
+    assert_ok(pnb_uncertainty_gg_var(inv_alpha, beta, 2, 2, u, err));
+    assert_near(u[0], 0.5 * (gg_variance(1.0, 2.0) + gg_variance(2.0, 1.0)), 0.0, 1e-6);
+    assert_near(u[1], 0.5 * (gg_variance(0.25, 1.5) + gg_variance(1.0, 3.0)), 0.0, 1e-6);
+    assert_near(gg_variance(1.0, 2.0), 0.5, 0.0, 1e-6);
+}
+
+static void kappa_and_cosine(void **state)
+{
+    (void)state;
+    const float kappa[2] = {4.0f, 1e6f}, a[4] = {3, 4, 0, 0}, b[4] = {4, 3, 1, 0};
+    double u[2];
+    assert_ok(pnb_uncertainty_inv_kappa(kappa, 2, u, err));
+    assert_near(u[0], 0.25, 0.0, 0.0);
+    pnb_gaussians x = {2, 2, a, NULL}, y = {2, 2, b, NULL};
+    assert_ok(pnb_uncertainty_cosine(&x, &y, u, err));
+    assert_near(u[0], 1.0 - 24.0 / 25.0, 1e-15, 0.0);
+    assert_near(u[1], 1.0, 0.0, 0.0);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    pnb_uncertainty kind;
+    for (int i = 0; i < PNB_N_UNCERTAINTIES; i++) {
+        assert_ok(pnb_uncertainty_parse(&kind, pnb_uncertainty_name((pnb_uncertainty)i), err));
+        assert_int_equal(kind, i);
+    }
+    assert_fails(pnb_uncertainty_parse(&kind, "sigma", err), PNB_NOT_FOUND, "geo_std");
+    assert_string_equal(pnb_uncertainty_name(PNB_N_UNCERTAINTIES), "unknown");
+}
+
+static void bad_input(void **state)
+{
+    (void)state;
+    const float mean[2] = {1, 0}, bad[2] = {0, NAN}, zero[2] = {1, 0};
+    pnb_gaussians g = {1, 2, mean, bad}, empty = {1, 0, mean, bad}, two = {2, 1, mean, NULL};
+    double u[2];
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &g, u, err), PNB_NUMERIC, "row 0");
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_COSINE, &g, u, err), PNB_ARG, "trace");
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &empty, u, err), PNB_SHAPE, "width 0");
+    assert_fails(pnb_uncertainty_inv_kappa(zero, 2, u, err), PNB_NUMERIC, "row 1");
+    assert_fails(pnb_uncertainty_gg_var(zero, mean, 1, 2, u, err), PNB_NUMERIC, "row 0");
+    assert_fails(pnb_uncertainty_cosine(&g, &two, u, err), PNB_SHAPE, "width");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gaussian_kinds),
+        cmocka_unit_test(golden_geo_mean),
+        cmocka_unit_test(generalised_gaussian),
+        cmocka_unit_test(kappa_and_cosine),
+        cmocka_unit_test(names),
+        cmocka_unit_test(bad_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
