@@ -143,7 +143,7 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_re
                                   .mask_keep = a->mask_keep,
                                   .mask_drop = a->mask_drop};
     int use = a->images.n > 0 ? PNB__USE_PICTURES : a->texts.n + a->text.n > 0 ? PNB__USE_TEXTS : 0;
-    pnb__encoder encoder = {0};
+    pnb__embedder encoder = {0};
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
     pnb_status status;
@@ -151,7 +151,7 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_re
         PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
     if (use == PNB__USE_TEXTS)
         PNB_TRY(read_captions(app, a, &captions));
-    PNB_TRY(pnb__encoder_open(&encoder, app->ctx, a->model, use, &app->err));
+    PNB_TRY(pnb__embedder_open(&encoder, app->ctx, a->model, use, &app->err));
     if (use != 0)
         status = pnb__embed_run(app, &encoder, pictures, use == PNB__USE_TEXTS ? &captions : NULL,
                                 &opts, result);
@@ -161,7 +161,7 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_re
 done:
     pnb__captions_reset(&captions);
     pnb__pictures_free(pictures);
-    pnb__encoder_close(&encoder);
+    pnb__embedder_close(&encoder);
     return status;
 }
 

@@ -74,6 +74,9 @@ pnb_emoji_opts pnb_emoji_opts_default(void);
 pnb_status pnb_synth_emoji(const pnb_ctx *ctx, const pnb_emoji_opts *opts, const char *dir,
                            pnb_synth_stats *stats /* may be NULL */, pnb_error *err);
 
+/* Templates for emoji captions ("a picture of {c}"), for pnb_loader_opts.templates. */
+const char *const *pnb_emoji_templates(size_t *n);
+
 #ifdef __cplusplus
 }
 #endif

@@ -38,9 +38,10 @@ pnb_status pnb_clean_text(pnb_clean clean, const char *text, size_t n_bytes, cha
                           size_t *n_out, pnb_error *err);
 void pnb_text_free(char *text);
 
-/* Opens a tokenizer.json, or the one in a directory. Pad, eos and mask tokens come from the file's
- * own sections, then from special_tokens_map.json / tokenizer_config.json beside it, then from the
- * usual names ([PAD], </s>, [MASK], <|endoftext|> ...); without a pad token pad = eos.
+/* Opens a tokenizer.json, or the one in a directory. Pad, eos and mask tokens come from
+ * special_tokens_map.json and tokenizer_config.json beside it, then from the file's own padding and
+ * template sections, then from the usual names ([PAD], </s>, [MASK], <|endoftext|> ...); without a
+ * pad token pad = eos.
  * Errors  NOT_FOUND, FORMAT (damaged; unknown token in a merge, id twice or out of range),
  *         UNSUPPORTED (a normaliser, pre-tokenizer or model type not known here: named), LIMIT */
 pnb_status pnb_tokenizer_load(pnb_tokenizer **out, const char *path, pnb_error *err);
@@ -59,6 +60,10 @@ pnb_status pnb_tokenizer_save(const pnb_tokenizer *tok, const char *path, pnb_er
  * the tokenizer is shared between threads. Tokenizers trained here carry theirs in the file. */
 void pnb_tokenizer_set_clean(pnb_tokenizer *tok, pnb_clean clean);
 pnb_clean pnb_tokenizer_clean(const pnb_tokenizer *tok);
+
+/* Padding for checkpoints whose loader pads otherwise than the file says (open_clip's CLIP: 0).
+ * Call it before the tokenizer is shared between threads. Errors  ARG (outside the vocabulary) */
+pnb_status pnb_tokenizer_set_pad_id(pnb_tokenizer *tok, int pad_id, pnb_error *err);
 
 typedef struct pnb_token_count {
     int n_tokens;   /* ids in the row that are not padding, special ones included */
@@ -100,7 +105,8 @@ const char *pnb_tokenizer_piece(const pnb_tokenizer *tok, int32_t id);
 int32_t pnb_tokenizer_find(const pnb_tokenizer *tok, const char *piece);
 /* A special token of the file (pad, eos, mask, ...); [UNK] counts as ordinary text. */
 bool pnb_tokenizer_is_special(const pnb_tokenizer *tok, int32_t id);
-/* The token begins a word, so that whole words can be masked or deleted together. */
+/* The token begins a word, so that whole words can be masked or deleted together. Models that mark
+ * the end of words instead ("</w>", CLIP) cannot tell by one id: every token counts there. */
 bool pnb_tokenizer_is_word_start(const pnb_tokenizer *tok, int32_t id);
 /* Text mask: maskable[i] = 1 where ids[i] is text that masking may replace or delete, 0 at special
  * tokens and padding. Returns the number of ones. */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/weights_hash.h"
 #include "base/base.h"
 #include "penumbra/dataset.h"
 #include "penumbra/embeddings.h"
@@ -49,15 +50,20 @@ static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r
 static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
 {
     pnb_model *model = NULL;
+    char hex[65];
     pnb_status status = pnb_model_load(&model, app->ctx, dir, &app->err);
-    if (status != PNB_OK)
+    if (status == PNB_OK)
+        status = pnb__weights_hash(model, dir, hex, &app->err);
+    if (status != PNB_OK) {
+        pnb_model_free(model);
         return status;
+    }
     const pnb_model_info *info = pnb_model_get_info(model);
     pnb__result_text(r, "kind", "kind", "model");
     pnb__result_text(r, "family", "family", info->family);
     pnb__result_int(r, "n_params", "parameters", (int64_t)info->n_params);
     pnb__result_int(r, "weight_bytes", "weights in bytes", (int64_t)info->weight_bytes);
-    pnb__result_text(r, "weights_sha256", "SHA-256", info->weights_sha256);
+    pnb__result_text(r, "weights_sha256", "SHA-256", hex);
     pnb__result_int(r, "embed_dim", "embedding width", (int64_t)info->embed_dim);
     pnb__result_flag(r, "probabilistic", "gives variances", info->is_probabilistic);
     pnb__result_text(r, "text_uncertainty_source", "text log-variance from",

@@ -13,12 +13,12 @@
 
 enum { STREAM_TEXT_MASK = 0x7e47, STREAM_PATCHES = 0x9a7c };
 
-static size_t n_pixels(const pnb__encoder *e)
+static size_t n_pixels(const pnb__embedder *e)
 {
     return 3 * e->info->vision.image_width * e->info->vision.image_height;
 }
 
-pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb__encoder *encoder,
+pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb__embedder *encoder,
                                  const pnb__pictures *pictures, const pnb__captions *captions,
                                  const pnb__embed_opts *opts, uint64_t seed, pnb_error *err)
 {

@@ -7,7 +7,7 @@
 typedef struct pnb__embed_batch {
     const pnb__pictures *pictures; /* or */
     const pnb__captions *captions;
-    pnb__encoder *encoder;
+    pnb__embedder *encoder;
     const pnb__embed_opts *opts;
     uint64_t seed;
     size_t capacity, n; /* rows */
@@ -20,7 +20,7 @@ typedef struct pnb__embed_batch {
     size_t n_kept;
 } pnb__embed_batch;
 
-pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb__encoder *encoder,
+pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb__embedder *encoder,
                                  const pnb__pictures *pictures, const pnb__captions *captions,
                                  const pnb__embed_opts *opts, uint64_t seed, pnb_error *err);
 void pnb__embed_batch_free(pnb__embed_batch *b);

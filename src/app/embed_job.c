@@ -19,7 +19,7 @@
 
 typedef struct job {
     pnb__app *app;
-    pnb__encoder *encoder;
+    pnb__embedder *encoder;
     const pnb__pictures *pictures;
     const pnb__captions *captions;
     const pnb__embed_opts *opts;
@@ -35,11 +35,11 @@ typedef struct job {
 
 static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
 {
-    pnb_status status = pnb_embeddings_create(out, pnb__encoder_family(j->encoder), n,
+    pnb_status status = pnb_embeddings_create(out, pnb__embedder_family(j->encoder), n,
                                               j->encoder->info->embed_dim, &j->app->err);
     if (status == PNB_OK)
-        pnb__encoder_describe(j->encoder, j->captions != NULL, (uint64_t)j->app->common.seed,
-                              &(*out)->info);
+        pnb__embedder_describe(j->encoder, j->captions != NULL, (uint64_t)j->app->common.seed,
+                               &(*out)->info);
     if (status == PNB_OK && j->opts->masked) {
         char *text = (*out)->info.preprocess;
         size_t length = strlen(text), size = sizeof(*out)->info.preprocess;
@@ -220,7 +220,7 @@ static size_t rows_of_part(const job *j)
     return PNB_MIN(rows, (j->n_inputs + batch - 1) / batch * batch);
 }
 
-pnb_status pnb__embed_run(pnb__app *app, pnb__encoder *encoder, const pnb__pictures *pictures,
+pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
                           const pnb__captions *captions, const pnb__embed_opts *opts,
                           pnb__embed_result *result)
 {
@@ -289,7 +289,7 @@ done:
     return status;
 }
 
-pnb_status pnb__embed_captions(pnb__app *app, pnb__encoder *encoder, const pnb__captions *captions,
+pnb_status pnb__embed_captions(pnb__app *app, pnb__embedder *encoder, const pnb__captions *captions,
                                pnb_embeddings **out)
 {
     const pnb__embed_opts opts = {.batch_size = 32};
@@ -301,7 +301,7 @@ pnb_status pnb__embed_captions(pnb__app *app, pnb__encoder *encoder, const pnb__
     return embed_in_memory(&j, out);
 }
 
-pnb_status pnb__embed_pictures(pnb__app *app, pnb__encoder *encoder, const pnb__pictures *pictures,
+pnb_status pnb__embed_pictures(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
                                pnb_embeddings **out)
 {
     const pnb__embed_opts opts = {.batch_size = 32};
@@ -327,7 +327,7 @@ static const pnb_array_view *pick_array(const pnb_safetensors *file, const char 
     return found != NULL && found->n_dims == n_dims ? found : NULL;
 }
 
-static pnb_status check_tensor(const pnb__encoder *e, const pnb_array_view *a, bool is_text,
+static pnb_status check_tensor(const pnb__embedder *e, const pnb_array_view *a, bool is_text,
                                const char *path, pnb_error *err)
 {
     const pnb_tower_info *v = &e->info->vision;
@@ -395,7 +395,7 @@ static pnb_status encode_tokens(const job *j, const pnb_array_view *a)
     return status;
 }
 
-pnb_status pnb__embed_tensor(pnb__app *app, pnb__encoder *encoder, const char *path, bool is_text,
+pnb_status pnb__embed_tensor(pnb__app *app, pnb__embedder *encoder, const char *path, bool is_text,
                              const pnb__embed_opts *opts, pnb__embed_result *result)
 {
     static const pnb__captions no_captions = {0};

@@ -3,7 +3,7 @@
 #define PNB_APP_EMBED_JOB_H
 
 #include "app/app.h"
-#include "app/encoder.h"
+#include "app/embedder.h"
 #include "app/inputs.h"
 
 typedef enum pnb__embed_format {
@@ -33,19 +33,19 @@ typedef struct pnb__embed_result {
  * OUT.journal/ until the end; the same call continues from there, a different one starts anew.
  * Errors  INTERRUPTED (journal kept), BUSY (another process writes this output), NOT_FOUND (not one
  *         input could be read), and those of the encoder and of writing */
-pnb_status pnb__embed_run(pnb__app *app, pnb__encoder *encoder, const pnb__pictures *pictures,
+pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
                           const pnb__captions *captions, const pnb__embed_opts *opts,
                           pnb__embed_result *result);
 
 /* The same for one batch in memory, for queries: *out is a new set of all rows. */
-pnb_status pnb__embed_captions(pnb__app *app, pnb__encoder *encoder, const pnb__captions *captions,
+pnb_status pnb__embed_captions(pnb__app *app, pnb__embedder *encoder, const pnb__captions *captions,
                                pnb_embeddings **out);
-pnb_status pnb__embed_pictures(pnb__app *app, pnb__encoder *encoder, const pnb__pictures *pictures,
+pnb_status pnb__embed_pictures(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
                                pnb_embeddings **out);
 
 /* Encodes a ready tensor, no journal: pixels (B,3,H,W) or token ids (B,T) from a safetensors file.
  * Errors  NOT_FOUND (no array of that rank), SHAPE, and those of the encoder */
-pnb_status pnb__embed_tensor(pnb__app *app, pnb__encoder *encoder, const char *path, bool is_text,
+pnb_status pnb__embed_tensor(pnb__app *app, pnb__embedder *encoder, const char *path, bool is_text,
                              const pnb__embed_opts *opts, pnb__embed_result *result);
 
 /* Writes a set in the format asked for. */

@@ -15,14 +15,14 @@
 static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_embeddings **out)
 {
     bool is_text = o->texts->n > 0;
-    pnb__encoder encoder = {0};
+    pnb__embedder encoder = {0};
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
     pnb_status status;
     if (o->queries != NULL)
         return pnb_embeddings_load(out, o->queries, &app->err);
-    PNB_TRY(pnb__encoder_open(&encoder, app->ctx, o->model,
-                              is_text ? PNB__USE_TEXTS : PNB__USE_PICTURES, &app->err));
+    PNB_TRY(pnb__embedder_open(&encoder, app->ctx, o->model,
+                               is_text ? PNB__USE_TEXTS : PNB__USE_PICTURES, &app->err));
     for (size_t i = 0; i < o->texts->n; i++)
         PNB_TRY(pnb__captions_add_text(&captions, o->texts->items[i], &app->err));
     if (captions.n_bad > 0) {
@@ -36,7 +36,7 @@ static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_em
 done:
     pnb__pictures_free(pictures);
     pnb__captions_reset(&captions);
-    pnb__encoder_close(&encoder);
+    pnb__embedder_close(&encoder);
     return status;
 }
 

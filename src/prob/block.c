@@ -14,6 +14,7 @@
 
 #define LOG_2PI 1.8378770664093454836
 #define LOG_RUN 16
+#define RATIO_RUN 512 /* ratios in [1/2, 2]: the product stays within 2^+-512 */
 #define TILE_ROWS 32
 
 static bool is_sampled(pnb_measure measure)
@@ -88,7 +89,8 @@ void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_gaussians *g
         fill_samples(tile, g, begin, side, opts);
 }
 
-/* ---- one pair: (m, v, w) of both rows ---- */
+/* ---- one pair: (m, v, w) of both rows ----
+ * Pointers are copied to locals: GCC gathers lane by lane through the struct otherwise. */
 
 typedef struct pair {
     const double *m1, *v1, *w1, *m2, *v2, *w2;
@@ -98,30 +100,36 @@ typedef struct pair {
 
 static double pair_mean(const pair *p)
 {
+    const double *m1 = p->m1, *m2 = p->m2;
+    size_t dim = p->dim;
     double sum = 0.0, norms = p->log_sum1 * p->log_sum2;
 #pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < p->dim; d++)
-        sum += p->m1[d] * p->m2[d];
+    for (size_t d = 0; d < dim; d++)
+        sum += m1[d] * m2[d];
     return norms == 0.0 ? 0.0 : sum / norms;
 }
 
 static double pair_csd(const pair *p)
 {
+    const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *v2 = p->v2;
+    size_t dim = p->dim;
     double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < p->dim; d++) {
-        double delta = p->m1[d] - p->m2[d];
-        sum += delta * delta + p->v1[d] + p->v2[d];
+    for (size_t d = 0; d < dim; d++) {
+        double delta = m1[d] - m2[d];
+        sum += delta * delta + v1[d] + v2[d];
     }
     return sum;
 }
 
 static double pair_w2(const pair *p)
 {
+    const double *m1 = p->m1, *m2 = p->m2, *w1 = p->w1, *w2 = p->w2;
+    size_t dim = p->dim;
     double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < p->dim; d++) {
-        double delta = p->m1[d] - p->m2[d], spread = p->w1[d] - p->w2[d];
+    for (size_t d = 0; d < dim; d++) {
+        double delta = m1[d] - m2[d], spread = w1[d] - w2[d];
         sum += delta * delta + spread * spread;
     }
     return sum;
@@ -129,22 +137,26 @@ static double pair_w2(const pair *p)
 
 static double pair_kl(const pair *p)
 {
+    const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *w2 = p->w2;
+    size_t dim = p->dim;
     double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < p->dim; d++) {
-        double delta = p->m1[d] - p->m2[d];
-        sum += (p->v1[d] + delta * delta) * p->w2[d] - 1.0;
+    for (size_t d = 0; d < dim; d++) {
+        double delta = m1[d] - m2[d];
+        sum += (v1[d] + delta * delta) * w2[d] - 1.0;
     }
     return 0.5 * (sum + p->log_sum2 - p->log_sum1);
 }
 
 static double pair_jeffreys(const pair *p)
 {
+    const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *v2 = p->v2, *w1 = p->w1, *w2 = p->w2;
+    size_t dim = p->dim;
     double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < p->dim; d++) {
-        double delta2 = (p->m1[d] - p->m2[d]) * (p->m1[d] - p->m2[d]);
-        sum += (p->v1[d] + delta2) * p->w2[d] + (p->v2[d] + delta2) * p->w1[d] - 2.0;
+    for (size_t d = 0; d < dim; d++) {
+        double delta2 = (m1[d] - m2[d]) * (m1[d] - m2[d]);
+        sum += (v1[d] + delta2) * w2[d] + (v2[d] + delta2) * w1[d] - 2.0;
     }
     return 0.5 * sum;
 }
@@ -152,14 +164,16 @@ static double pair_jeffreys(const pair *p)
 /* Sums delta^2/(v1+v2) and log(v1+v2) over d; elk and Bhattacharyya are made of these. */
 static double sum_pooled(const pair *p, double *log_sum)
 {
+    const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *v2 = p->v2;
+    size_t dim = p->dim;
     double quotient = 0.0;
     *log_sum = 0.0;
-    for (size_t begin = 0; begin < p->dim; begin += LOG_RUN) {
-        size_t end = PNB_MIN(begin + LOG_RUN, p->dim);
+    for (size_t begin = 0; begin < dim; begin += LOG_RUN) {
+        size_t end = PNB_MIN(begin + LOG_RUN, dim);
         double product = 1.0;
 #pragma omp simd reduction(+ : quotient) reduction(* : product)
         for (size_t d = begin; d < end; d++) {
-            double delta = p->m1[d] - p->m2[d], pooled = p->v1[d] + p->v2[d];
+            double delta = m1[d] - m2[d], pooled = v1[d] + v2[d];
             quotient += delta * delta / pooled;
             product *= pooled;
         }
@@ -184,17 +198,19 @@ static double pair_bhattacharyya(const pair *p)
 /* a = v1+2 v2, b = v2+2 v1: b/a lies in [1/2, 2], one division serves both terms of H. */
 static double pair_inclusion(const pair *p, double log_weight, double gain)
 {
+    const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *v2 = p->v2;
+    size_t dim = p->dim;
     double distance = 0.0, log_ratio = 0.0;
-    for (size_t begin = 0; begin < p->dim; begin += LOG_RUN) {
-        size_t end = PNB_MIN(begin + LOG_RUN, p->dim);
+    for (size_t begin = 0; begin < dim; begin += RATIO_RUN) {
+        size_t end = PNB_MIN(begin + RATIO_RUN, dim);
         double product = 1.0;
 #pragma omp simd reduction(+ : distance) reduction(* : product)
         for (size_t d = begin; d < end; d++) {
-            double v1 = p->v1[d], v2 = p->v2[d], delta = p->m1[d] - p->m2[d];
-            double a = v1 + 2.0 * v2, b = v2 + 2.0 * v1;
+            double x = v1[d], y = v2[d], delta = m1[d] - m2[d];
+            double a = x + 2.0 * y, b = y + 2.0 * x;
             double inverse = 1.0 / (a * b);
             product *= b * b * inverse;
-            distance += delta * delta * (v2 - v1) * inverse;
+            distance += delta * delta * (y - x) * inverse;
         }
         log_ratio += log(product);
     }

@@ -124,6 +124,9 @@ pnb__tensor *pnb__root(pnb__tensor *t);
 const pnb__tensor *pnb__root_const(const pnb__tensor *t);
 size_t pnb__elem_bytes(const pnb__tensor *t);
 
+/* Does the derivative of op read its output (tanh) rather than its input (GELU)? */
+bool pnb__unary_bwd_reads_output(pnb__unary op);
+
 /* ---- running (run.c) ---- */
 void *pnb__data(const pnb__tensor *t); /* device pointer of the value, views resolved */
 

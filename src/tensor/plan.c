@@ -169,11 +169,11 @@ static void ensure_value(pnb__graph *g, pnb__tensor *t)
     if (!root->recompute || root->keep || root->is_recomputed)
         return;
     for (int j = 0; j < root->n_in; j++)
-        if (root->recompute_in >> j & 1U)
+        if ((root->recompute_in >> j & 1U) && root->in[j] != NULL)
             ensure_value(g, root->in[j]);
     int step = add_step(g, PNB__STEP_RECOMPUTE, root);
     for (int j = 0; j < root->n_in; j++)
-        if (root->recompute_in >> j & 1U)
+        if ((root->recompute_in >> j & 1U) && root->in[j] != NULL)
             touch_value(g, root->in[j], step);
     for (int j = 0; j < PNB__MAX_AUX; j++)
         touch(g, root->aux_buffer[j], step);

@@ -1,6 +1,6 @@
 /* From ids back to text, by the "decoder" section: pieces joined by spaces (word level), bytes
- * behind their printable stand-ins (byte level), or U+2581 for a space (SentencePiece). One space in
- * front, which encoding may have added, is taken off again. */
+ * behind their printable stand-ins (byte level), or U+2581 for a space (SentencePiece). One space
+ * in front, which encoding may have added, is taken off again. */
 #include <string.h>
 
 #include "io/text/text.h"

@@ -63,7 +63,8 @@ static bool find_added(const pnb_tokenizer *tok, bool normalized, const char *s,
             continue;
         *found = (match){a, at, at + a->n};
         uint32_t c;
-        while (a->strip_left && found->begin > from && pnb__is_space((unsigned char)s[found->begin - 1]))
+        while (a->strip_left && found->begin > from &&
+               pnb__is_space((unsigned char)s[found->begin - 1]))
             found->begin--;
         while (a->strip_right && found->end < n) {
             size_t used = pnb__next_char(s + found->end, n - found->end, &c);
@@ -93,7 +94,7 @@ static pnb_status cut_added(stage *st, bool normalized, const char *s, size_t n,
 {
     pnb_status status = PNB_OK;
     size_t at = 0;
-    match m;
+    match m = {0};
     while (at < n && status == PNB_OK) {
         bool found = find_added(st->tok, normalized, s, n, at, &m);
         size_t end = found ? m.begin : n;
@@ -216,7 +217,8 @@ pnb_status pnb_tokenizer_encode(const pnb_tokenizer *tok, const char *text, size
 {
     size_t n_special = tok->prefix.n + tok->suffix.n;
     if (context_length < 1 || (size_t)context_length < n_special)
-        return pnb__fail(err, PNB_ARG, "context length %d: want at least %zu for the special tokens",
+        return pnb__fail(err, PNB_ARG,
+                         "context length %d: want at least %zu for the special tokens",
                          context_length, PNB_MAX(n_special, (size_t)1));
     collect c = {.tok = tok};
     pnb__sink sink = {collect_word, collect_added, &c};

@@ -150,9 +150,9 @@ static pnb_status split_metaspace(const walk *w, size_t step, const char *s, siz
     const pnb__split_step *rule = &w->steps[step];
     pnb_status status = PNB_OK;
     pnb__buf b = {0};
-    bool wants = rule->prefix == PNB__PREFIX_ALWAYS ||
-                 (rule->prefix == PNB__PREFIX_FIRST && w->is_first);
-    bool has = n > 0 && (s[0] == ' ' || (n >= 3 && memcmp(s, metaspace, 3) == 0));
+    bool wants =
+        rule->prefix == PNB__PREFIX_ALWAYS || (rule->prefix == PNB__PREFIX_FIRST && w->is_first);
+    bool has = n > 0 && s[0] == ' '; /* a U+2581 in the text is none, as in SentencePiece */
     if (n > 0 && wants && !has)
         pnb__buf_puts(&b, metaspace);
     for (size_t i = 0; i < n; i++) {
@@ -202,9 +202,7 @@ static pnb_status run(const walk *w, size_t step, const char *s, size_t n, pnb_e
     if (step == w->n_steps)
         return w->fn(w->user, s, n, err);
     const pnb__split_step *rule = &w->steps[step];
-    uint32_t c;
-    pnb__next_char(s, n, &c);
-    if (rule->kind == PNB__SPLIT_METASPACE || rule->prefix == PNB__PREFIX_NEVER || pnb__is_space(c))
+    if (rule->kind == PNB__SPLIT_METASPACE || rule->prefix == PNB__PREFIX_NEVER || s[0] == ' ')
         return split(w, step, s, n, err);
     pnb__buf b = {0};
     pnb__buf_putc(&b, ' ');

@@ -22,7 +22,8 @@ size_t pnb__next_char(const char *s, size_t n, uint32_t *c);
 void pnb__put_char(pnb__buf *b, uint32_t c);
 /* Appends with each byte that is not UTF-8 replaced by U+FFFD. */
 void pnb__put_valid(pnb__buf *b, const char *s, size_t n);
-/* Python's str.lower; with `final_sigma` false Rust's char-wise to_lowercase. Input must be valid. */
+/* Python's str.lower; with `final_sigma` false Rust's char-wise to_lowercase. Input must be valid.
+ */
 void pnb__put_lower(pnb__buf *b, const char *s, size_t n, bool final_sigma);
 /* GPT-2's printable stand-in for every byte: the letters of byte-level vocabularies. */
 uint32_t pnb__byte_char(unsigned char byte);
@@ -88,12 +89,12 @@ void pnb__charsmap_run(const pnb__norm_step *step, const char *text, size_t n, p
 
 /* ---- pretokenize.c ---- */
 typedef enum pnb__split_kind {
-    PNB__SPLIT_WHITESPACE,       /* \w+|[^\w\s]+ */
-    PNB__SPLIT_WHITESPACE_ONLY,  /* on \s, which is dropped */
-    PNB__SPLIT_GPT2,             /* 's|'t|...| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-    PNB__SPLIT_CLIP,             /* 's|'t|...|\p{L}+|\p{N}|[^\s\p{L}\p{N}]+, the rest dropped */
-    PNB__SPLIT_METASPACE,        /* ' ' to U+2581, cut in front of each */
-    PNB__SPLIT_NONE              /* only the prefix */
+    PNB__SPLIT_WHITESPACE,      /* \w+|[^\w\s]+ */
+    PNB__SPLIT_WHITESPACE_ONLY, /* on \s, which is dropped */
+    PNB__SPLIT_GPT2,            /* 's|'t|...| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
+    PNB__SPLIT_CLIP,            /* 's|'t|...|\p{L}+|\p{N}|[^\s\p{L}\p{N}]+, the rest dropped */
+    PNB__SPLIT_METASPACE,       /* ' ' to U+2581, cut in front of each */
+    PNB__SPLIT_NONE             /* only the prefix */
 } pnb__split_kind;
 
 typedef enum pnb__prefix { PNB__PREFIX_NEVER, PNB__PREFIX_FIRST, PNB__PREFIX_ALWAYS } pnb__prefix;
@@ -146,12 +147,12 @@ typedef struct pnb__edge {
 } pnb__edge;
 
 typedef struct pnb__unigram {
-    double *scores; /* by id */
-    int n;          /* ids of the model; added tokens lie behind */
+    float *scores; /* by id */
+    int n;         /* ids of the model; added tokens lie behind */
     pnb__edge *edges;
     size_t n_edges;        /* slots, a power of 2 */
     int32_t *piece_at;     /* id of the piece that ends at a node, or -1 */
-    double unk_score;      /* smallest score - 10 */
+    float unk_score;       /* smallest score - 10 */
     int32_t unk_id;        /* -1: none */
     int32_t byte_ids[256]; /* "<0x00>" ... for byte_fallback */
     bool byte_fallback;
@@ -159,8 +160,8 @@ typedef struct pnb__unigram {
 
 /* Builds the trie over vocab pieces 0..n-1. */
 pnb_status pnb__unigram_build(pnb__unigram *u, const pnb__vocab *vocab, pnb_error *err);
-pnb_status pnb__unigram_encode(const pnb__unigram *u, const char *text,
-                               size_t n, pnb__ids *out, pnb_error *err);
+pnb_status pnb__unigram_encode(const pnb__unigram *u, const char *text, size_t n, pnb__ids *out,
+                               pnb_error *err);
 void pnb__unigram_reset(pnb__unigram *u);
 
 /* ---- the whole ---- */
@@ -170,8 +171,12 @@ typedef enum pnb__model_kind {
     PNB__MODEL_UNIGRAM
 } pnb__model_kind;
 
-typedef enum pnb__decoder { PNB__DECODE_SPACES, PNB__DECODE_BYTES, PNB__DECODE_METASPACE,
-                            PNB__DECODE_SUFFIX } pnb__decoder;
+typedef enum pnb__decoder {
+    PNB__DECODE_SPACES,
+    PNB__DECODE_BYTES,
+    PNB__DECODE_METASPACE,
+    PNB__DECODE_SUFFIX
+} pnb__decoder;
 
 typedef struct pnb__added {
     int32_t id;
@@ -187,7 +192,7 @@ struct pnb_tokenizer {
     pnb__added *added;
     size_t n_added;
     unsigned char added_first[2][256]; /* [normalized][byte]: some added token begins with it */
-    bool *is_special; /* by id */
+    bool *is_special;                  /* by id */
     pnb__norm_step norms[PNB__MAX_STEPS];
     size_t n_norms;
     pnb__split_step splits[PNB__MAX_STEPS];
@@ -210,14 +215,5 @@ typedef struct pnb__sink {
 } pnb__sink;
 pnb_status pnb__tok_words(const pnb_tokenizer *tok, const char *text, size_t n,
                           const pnb__sink *sink, pnb_error *err);
-
-/* ---- tokenizer_json.c ---- */
-pnb_status pnb__tok_read(pnb_tokenizer *tok, const char *json, size_t n, const char *where,
-                         pnb_error *err);
-
-/* ---- special.c ---- Fills pad_id ... unk_id from the template, sibling files of `dir` (may be
- * NULL) and usual names. declared_pad: the id of the "padding" section or -1. */
-pnb_status pnb__tok_find_special(pnb_tokenizer *tok, const char *dir, int declared_pad,
-                                 pnb_error *err);
 
 #endif

@@ -51,8 +51,8 @@ bool pnb__is_word(uint32_t c)
     utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
     bool is_circled = (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
                       (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
-    return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) ||
-           k == UTF8PROC_CATEGORY_PC || c == 0x200C || c == 0x200D || is_circled;
+    return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC ||
+           c == 0x200C || c == 0x200D || is_circled;
 }
 
 size_t pnb__next_char(const char *s, size_t n, uint32_t *c)

@@ -4,13 +4,13 @@
  *   best[j] = max over pieces s[i..j) of best[i] + score(piece)
  *
  * A character that no piece of its own length covers may be taken as unknown at (smallest score -
- * 10). Neighbouring unknowns become one token, or their bytes when the model has byte fallback. Sums
- * are in double as in Hugging Face's implementation; SentencePiece sums in float. */
+ * 10). Neighbouring unknowns become one token, or their bytes when the model has byte fallback.
+ * Sums are in double as in Hugging Face's implementation; SentencePiece sums in float. */
 #include <string.h>
 
 #include "io/text/text.h"
 
-#define UNK_PENALTY 10.0
+#define UNK_PENALTY 10.0f
 
 static pnb__edge *find_edge(const pnb__unigram *u, uint32_t node, unsigned char byte)
 {
@@ -81,12 +81,12 @@ void pnb__unigram_reset(pnb__unigram *u)
 
 /* Best way to reach the end of each prefix of the word. */
 typedef struct reach {
-    double score;
+    float score;
     int32_t id;      /* of the last piece; -1 unknown */
     uint32_t length; /* of the last piece; 0: not reached */
 } reach;
 
-static void improve(reach *r, double score, int32_t id, size_t length)
+static void improve(reach *r, float score, int32_t id, size_t length)
 {
     if (r->length == 0 || score > r->score)
         *r = (reach){score, id, (uint32_t)length};
@@ -106,11 +106,11 @@ static void extend(const pnb__unigram *u, const char *s, size_t n, size_t at, re
         if (id < 0)
             continue;
         size_t length = i + 1 - at;
-        improve(&best[i + 1], best[at].score + u->scores[id], id, length);
+        improve(&best[i + 1], u->scores[id] + best[at].score, id, length);
         has_single = has_single || length == char_bytes;
     }
     if (!has_single)
-        improve(&best[at + char_bytes], best[at].score + u->unk_score, -1, char_bytes);
+        improve(&best[at + char_bytes], u->unk_score + best[at].score, -1, char_bytes);
 }
 
 static pnb_status put_unknown(const pnb__unigram *u, const char *s, size_t n, bool *was_unk,
@@ -154,8 +154,8 @@ static pnb_status write_path(const pnb__unigram *u, const char *s, size_t n, rea
     return status;
 }
 
-pnb_status pnb__unigram_encode(const pnb__unigram *u, const char *text,
-                               size_t n, pnb__ids *out, pnb_error *err)
+pnb_status pnb__unigram_encode(const pnb__unigram *u, const char *text, size_t n, pnb__ids *out,
+                               pnb_error *err)
 {
     if (n > UINT32_MAX / 2)
         return pnb__fail(err, PNB_LIMIT, "a word of %zu bytes: the limit is 2^31", n);

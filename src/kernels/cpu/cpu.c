@@ -1,14 +1,28 @@
 /* Overwrites reference slots with the fast ones this machine can run. */
-#include "kernels/kernels.h"
+#include "kernels/cpu/cpu.h"
 
 void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa)
 {
+#if defined(__x86_64__)
+    if (isa == PNB_ISA_AVX512) {
+        pnb__cpu_overwrite_f32_avx512(k);
+        return;
+    }
+    if (isa == PNB_ISA_AVX2) {
+        pnb__cpu_overwrite_f32_avx2(k);
+        return;
+    }
+#endif
     (void)isa;
-    k->name = "cpu";
+    pnb__cpu_overwrite_f32_generic(k);
+    k->gemm = pnb__cpu_gemm_blas_f32;
 }
 
+/* In double only the matrix product is worth more than plain C: gradients are tested with it, and
+ * small solves; nothing of a network runs on it. */
 void pnb__kernels_cpu_f64(pnb__kernels *k, pnb_isa isa)
 {
     (void)isa;
-    k->name = "cpu";
+    k->name = "cpu-f64";
+    k->gemm = pnb__cpu_gemm_blas_f64;
 }

@@ -134,6 +134,11 @@ static inline double vd_sum(vd x)
     __m128d q = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
     return _mm_cvtsd_f64(_mm_add_sd(q, _mm_unpackhi_pd(q, q)));
 }
+static inline vf vd_lanes(vd x)
+{
+    __m256 low = _mm256_castps128_ps256(_mm256_cvtpd_ps(x.low));
+    return _mm256_insertf128_ps(low, _mm256_cvtpd_ps(x.high), 1);
+}
 
 static inline void v_transpose(vf r[VL])
 {

@@ -117,6 +117,11 @@ static inline double vd_sum(vd x)
 {
     return _mm512_reduce_add_pd(_mm512_add_pd(x.low, x.high));
 }
+static inline vf vd_lanes(vd x)
+{
+    __m512 low = _mm512_castps256_ps512(_mm512_cvtpd_ps(x.low));
+    return _mm512_insertf32x8(low, _mm512_cvtpd_ps(x.high), 1);
+}
 
 /* r[i][j] <-> r[j][i]: pairs, quads, then 128-bit blocks twice. */
 static inline void v_transpose(vf r[VL])

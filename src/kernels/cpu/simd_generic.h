@@ -9,7 +9,8 @@
  *   v_ldexp(x, n)   x * 2^n for whole n in [-252, 254]; v_split: x = result * 2^exponent with
  *                   |result| in [1, 2), also below the normal range (0, inf, NaN: meaningless)
  *   v_sum, v_top    sum and maximum of the lanes, always in the same order
- *   vd              sums in double: vd_fma adds the products of the lanes
+ *   vd              VL sums in double: vd_fma adds a*b lane by lane, vd_sum adds the lanes up,
+ *                   vd_lanes rounds each to float
  *   v_transpose     of VL vectors as a square */
 #ifndef PNB_KERNELS_CPU_SIMD_GENERIC_H
 #define PNB_KERNELS_CPU_SIMD_GENERIC_H
@@ -128,6 +129,10 @@ static inline vd vd_fma(vf a, vf b, vd sum)
 static inline double vd_sum(vd x)
 {
     return (x.lane[0] + x.lane[2]) + (x.lane[1] + x.lane[3]);
+}
+static inline vf vd_lanes(vd x)
+{
+    return (vf){(float)x.lane[0], (float)x.lane[1], (float)x.lane[2], (float)x.lane[3]};
 }
 
 static inline void v_transpose(vf r[VL])

@@ -34,7 +34,7 @@ pnb__tensor *pnb__affine(pnb__tensor *x, double alpha, double beta)
     return unary_node(PNB__AFFINE, x, alpha, beta);
 }
 
-static bool derivative_reads_output(pnb__unary op)
+bool pnb__unary_bwd_reads_output(pnb__unary op)
 {
     return op == PNB__EXP || op == PNB__SQRT || op == PNB__RECIP || op == PNB__TANH ||
            op == PNB__SIGMOID;
@@ -47,7 +47,7 @@ bool pnb__op_unary_shape(pnb__tensor *t)
         return pnb__node_fail(t->graph, PNB_ARG, "unary: no function number %d", (int)a->op);
     pnb__same_shape(t, t->in[0]);
     t->inplace_in = 0;
-    t->saves_out = derivative_reads_output(a->op);
+    t->saves_out = pnb__unary_bwd_reads_output(a->op);
     t->saves_in = !t->saves_out && a->op != PNB__AFFINE ? 1U : 0U;
     t->recompute = t->graph->with_grad && !t->saves_out;
     t->recompute_in = 1;
@@ -146,7 +146,7 @@ void pnb__op_binary_backward(pnb__tensor *t)
     pnb__binary_args args;
     binary_args(t, &args);
     args.dy = t->grad;
-    for (int i = 1; i >= 0; i--) { /* a stolen gradient (same pointer) is already right */
+    for (int i = 0; i < 2; i++) { /* a taken-over gradient (same pointer) is already right */
         if (t->d_in[i] == NULL || t->d_in[i] == t->grad)
             continue;
         args.which = i;

@@ -140,8 +140,13 @@ static const void *pre_activation_grad(pnb__tensor *t)
         k->binary(g->ctx, &mul);
         dy = dz;
     }
-    if (a->act != PNB__IDENTITY)
-        k->unary_bwd(g->ctx, a->act, t->n, 1, t->aux[0], NULL, dy, dz, false);
+    if (a->act == PNB__IDENTITY)
+        return dz;
+    bool from_output = pnb__unary_bwd_reads_output(a->act);
+    if (from_output) /* pre has no other reader left, so it may become act(pre) */
+        k->unary(g->ctx, a->act, t->n, 1, 0, t->aux[0], t->aux[0]);
+    k->unary_bwd(g->ctx, a->act, t->n, 1, from_output ? NULL : t->aux[0],
+                 from_output ? t->aux[0] : NULL, dy, dz, false);
     return dz;
 }
 

@@ -2,15 +2,16 @@
  *
  * The config's text_cfg.tokenizer_kwargs.clean (SigLIP's and ProLIP's "canonicalize") is applied to
  * a loaded tokenizer here, because tokenizer.json has no place for it. */
-#include "app/encoder.h"
+#include "app/embedder.h"
 
 #include <string.h>
 
+#include "app/weights_hash.h"
 #include "base/base.h"
 #include "io/json.h"
 
 /* Cleaning the config asks for; a tokenizer trained here carries its own and the key is absent. */
-static pnb_status apply_clean(pnb__encoder *e, const char *dir, pnb_error *err)
+static pnb_status apply_clean(pnb__embedder *e, const char *dir, pnb_error *err)
 {
     const char *text = pnb_model_config_text(e->model);
     json_t *root = NULL;
@@ -31,7 +32,7 @@ static pnb_status apply_clean(pnb__encoder *e, const char *dir, pnb_error *err)
     return status;
 }
 
-static pnb_status open_tokenizer(pnb__encoder *e, const char *dir, pnb_error *err)
+static pnb_status open_tokenizer(pnb__embedder *e, const char *dir, pnb_error *err)
 {
     pnb_status status = pnb_tokenizer_load(&e->tokenizer, dir, err);
     if (status != PNB_OK)
@@ -45,7 +46,7 @@ static pnb_status open_tokenizer(pnb__encoder *e, const char *dir, pnb_error *er
     return apply_clean(e, dir, err);
 }
 
-static pnb_status open_preprocess(pnb__encoder *e, const char *dir, pnb_error *err)
+static pnb_status open_preprocess(pnb__embedder *e, const char *dir, pnb_error *err)
 {
     const pnb_tower_info *v = &e->info->vision;
     pnb_status status = pnb_preprocess_load(&e->preprocess, dir, err);
@@ -73,11 +74,11 @@ static void name_of(const char *dir, char *name, size_t size)
     snprintf(name, size, "%.*s", (int)(n - start), dir + start);
 }
 
-pnb_status pnb__encoder_open(pnb__encoder *e, const pnb_ctx *ctx, const char *dir, int use,
-                             pnb_error *err)
+pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir, int use,
+                              pnb_error *err)
 {
     static const char scheme[] = "local-dir:";
-    *e = (pnb__encoder){0};
+    *e = (pnb__embedder){0};
     if (pnb__starts_with(dir, scheme))
         dir += sizeof scheme - 1;
     name_of(dir, e->name, sizeof e->name);
@@ -85,6 +86,9 @@ pnb_status pnb__encoder_open(pnb__encoder *e, const pnb_ctx *ctx, const char *di
     if (status != PNB_OK)
         return status;
     e->info = pnb_model_get_info(e->model);
+    status = pnb__weights_hash(e->model, dir, e->weights_sha256, err);
+    if (status != PNB_OK)
+        return status;
     if (use & PNB__USE_TEXTS)
         status = open_tokenizer(e, dir, err);
     if (status == PNB_OK && (use & PNB__USE_PICTURES))
@@ -92,21 +96,21 @@ pnb_status pnb__encoder_open(pnb__encoder *e, const pnb_ctx *ctx, const char *di
     return status;
 }
 
-void pnb__encoder_close(pnb__encoder *e)
+void pnb__embedder_close(pnb__embedder *e)
 {
     pnb_tokenizer_free(e->tokenizer);
     pnb_model_free(e->model);
-    *e = (pnb__encoder){0};
+    *e = (pnb__embedder){0};
 }
 
-void pnb__encoder_describe(const pnb__encoder *e, bool is_text, uint64_t seed,
-                           pnb_embeddings_info *info)
+void pnb__embedder_describe(const pnb__embedder *e, bool is_text, uint64_t seed,
+                            pnb_embeddings_info *info)
 {
     *info = (pnb_embeddings_info){
         .seed = seed, .logit_scale = e->info->logit_scale, .logit_bias = e->info->logit_bias};
     snprintf(info->modality, sizeof info->modality, "%s", is_text ? "text" : "image");
     snprintf(info->model, sizeof info->model, "%s", e->name);
-    snprintf(info->weights_sha256, sizeof info->weights_sha256, "%s", e->info->weights_sha256);
+    snprintf(info->weights_sha256, sizeof info->weights_sha256, "%s", e->weights_sha256);
     if (is_text)
         snprintf(info->preprocess, sizeof info->preprocess, "context %zu, clean %s",
                  e->info->text.context_length,
@@ -116,7 +120,7 @@ void pnb__encoder_describe(const pnb__encoder *e, bool is_text, uint64_t seed,
         pnb_preprocess_describe(&e->preprocess, info->preprocess, sizeof info->preprocess);
 }
 
-pnb_family pnb__encoder_family(const pnb__encoder *e)
+pnb_family pnb__embedder_family(const pnb__embedder *e)
 {
     return e->info->is_probabilistic ? PNB_GAUSSIAN_DIAG : PNB_POINT;
 }

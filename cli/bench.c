@@ -1,0 +1,154 @@
+/* penumbra bench encode | train | search: how fast this machine is at it. */
+#include <string.h>
+
+#include "app/bench.h"
+#include "app/result.h"
+#include "commands.h"
+
+struct bench_args {
+    const char *model, *tower;
+    int64_t batch, repeats, items, dim, k;
+    double seconds;
+};
+
+#define AT(field) offsetof(struct bench_args, field)
+#define MODEL                                                                                      \
+    {                                                                                              \
+        .name = "model", .letter = 'm', .kind = PNB__OPT_FILE, .at = AT(model),                    \
+        .value = "NAME|DIR", .fallback = "ViT-B-16",                                               \
+        .help = "Model directory, or a built-in configuration with random weights"                 \
+    }
+#define BATCH(help_, fallback_)                                                                    \
+    {                                                                                              \
+        .name = "batch", .letter = 'b', .kind = PNB__OPT_INT, .at = AT(batch), .value = "N",       \
+        .fallback = fallback_, .min = 1, .max = 1e6, .help = help_                                 \
+    }
+#define TIMES                                                                                      \
+    {.name = "seconds",                                                                            \
+     .kind = PNB__OPT_REAL,                                                                        \
+     .at = AT(seconds),                                                                            \
+     .value = "S",                                                                                 \
+     .fallback = "3",                                                                              \
+     .max = 1e6,                                                                                   \
+     .help = "Measure at least this long"},                                                        \
+    {                                                                                              \
+        .name = "repeats", .kind = PNB__OPT_INT, .at = AT(repeats), .value = "N", .fallback = "5", \
+        .min = 1, .max = 10000, .help = "and at least this often"                                  \
+    }
+
+static const pnb__option encode_options[] = {MODEL,
+                                             {.name = "tower",
+                                              .kind = PNB__OPT_CHOICE,
+                                              .at = AT(tower),
+                                              .value = "NAME",
+                                              .fallback = "image",
+                                              .choices = "image|text",
+                                              .help = "Which half of the model"},
+                                             BATCH("Inputs of one call", "1"),
+                                             TIMES};
+
+static const pnb__option train_options[] = {MODEL, BATCH("Pairs of a step", "8"), TIMES};
+
+static const pnb__option search_options[] = {BATCH("Queries of one call", "32"),
+                                             {.name = "items",
+                                              .letter = 'n',
+                                              .kind = PNB__OPT_INT,
+                                              .at = AT(items),
+                                              .value = "N",
+                                              .fallback = "100000",
+                                              .min = 1,
+                                              .max = 1e9,
+                                              .help = "Rows of the index"},
+                                             {.name = "dim",
+                                              .kind = PNB__OPT_INT,
+                                              .at = AT(dim),
+                                              .value = "N",
+                                              .fallback = "768",
+                                              .min = 1,
+                                              .max = 65536,
+                                              .help = "Width of an embedding"},
+                                             {.name = "k",
+                                              .letter = 'k',
+                                              .kind = PNB__OPT_INT,
+                                              .at = AT(k),
+                                              .value = "N",
+                                              .fallback = "10",
+                                              .min = 1,
+                                              .max = 1e6,
+                                              .help = "Hits of a query"},
+                                             TIMES};
+#undef MODEL
+#undef BATCH
+#undef TIMES
+#undef AT
+
+static pnb_status run(pnb__app *app, const struct bench_args *a,
+                      pnb_status (*bench)(pnb__app *, const pnb__bench_opts *, pnb__result *))
+{
+    const pnb__bench_opts opts = {.model = a->model,
+                                  .is_text = a->tower != NULL && strcmp(a->tower, "text") == 0,
+                                  .batch_size = (size_t)a->batch,
+                                  .n_items = (size_t)a->items,
+                                  .dim = (size_t)a->dim,
+                                  .k = (size_t)a->k,
+                                  .seconds = a->seconds,
+                                  .min_repeats = (size_t)a->repeats};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = bench(app, &opts, r);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
+}
+
+static pnb_status run_encode(pnb__app *app, const void *args)
+{
+    return run(app, args, pnb__bench_encode);
+}
+
+static pnb_status run_train(pnb__app *app, const void *args)
+{
+    return run(app, args, pnb__bench_train);
+}
+
+static pnb_status run_search(pnb__app *app, const void *args)
+{
+    return run(app, args, pnb__bench_search);
+}
+
+static const pnb__command encode = {
+    .name = "encode",
+    .summary = "time one tower of a model",
+    .examples = "penumbra bench encode --model ViT-B-16 --tower text --batch 64 --threads 2 --json",
+    .options = encode_options,
+    .n_options = sizeof encode_options / sizeof *encode_options,
+    .args_bytes = sizeof(struct bench_args),
+    .run = run_encode};
+
+static const pnb__command train = {
+    .name = "train",
+    .summary = "time a whole training step",
+    .about = "Batch, both towers, all losses with the masked pass, backward, AdamW, on rendered "
+             "shapes. Arithmetic is counted as three forward passes.",
+    .examples = "penumbra bench train --model tiny --batch 128 --threads 2",
+    .options = train_options,
+    .n_options = sizeof train_options / sizeof *train_options,
+    .args_bytes = sizeof(struct bench_args),
+    .run = run_train};
+
+static const pnb__command search = {
+    .name = "search",
+    .summary = "time exact search by csd on random rows",
+    .examples = "penumbra bench search --items 1000000 --dim 256 --batch 16",
+    .options = search_options,
+    .n_options = sizeof search_options / sizeof *search_options,
+    .args_bytes = sizeof(struct bench_args),
+    .run = run_search};
+
+static const pnb__command *const subs[] = {&encode, &train, &search, NULL};
+const pnb__command pnb__cmd_bench = {
+    .name = "bench",
+    .summary = "measure the speed of encoding, training and search",
+    .about = "Median, least and most seconds over the repeats, items a second, GFLOP/s, and the "
+             "share of the sgemm rate measured in the same run.",
+    .subs = subs};

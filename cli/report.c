@@ -1,0 +1,140 @@
+/* penumbra report: one HTML page about a run and its embeddings. */
+#include "app/report.h"
+#include "app/result.h"
+#include "commands.h"
+
+struct report_args {
+    const char *out, *title, *run;
+    pnb__claims_sets sets, control;
+    int64_t level, bins, examples;
+};
+
+#define AT(field) offsetof(struct report_args, field)
+static const pnb__option options[] = {
+    {.name = "out",
+     .letter = 'o',
+     .kind = PNB__OPT_FILE,
+     .at = AT(out),
+     .value = "FILE",
+     .required = true,
+     .help = "HTML page to write"},
+    {.name = "title",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(title),
+     .value = "STR",
+     .fallback = "Penumbra report",
+     .help = "Heading of the page"},
+    {.name = "run",
+     .kind = PNB__OPT_FILE,
+     .at = AT(run),
+     .value = "DIR",
+     .group = "Inputs",
+     .help = "Run directory of a training (LOGS/NAME): loss curves"},
+    {.name = "images",
+     .kind = PNB__OPT_FILE,
+     .at = AT(sets.images),
+     .value = "SET",
+     .help = "Embedding set of the pictures"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(sets.texts),
+     .value = "SET",
+     .help = "Embedding set of the captions, with levels where known"},
+    {.name = "truth",
+     .kind = PNB__OPT_FILE,
+     .at = AT(sets.truth),
+     .value = "PAIRS",
+     .help = "True pairs; without it row i belongs to row i"},
+    {.name = "masked-images",
+     .kind = PNB__OPT_FILE,
+     .at = AT(sets.masked_images),
+     .value = "SET",
+     .help = "The pictures by `embed --masked`"},
+    {.name = "masked-texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(sets.masked_texts),
+     .value = "SET",
+     .help = "The captions by `embed --masked`"},
+    {.name = "control-images",
+     .kind = PNB__OPT_FILE,
+     .at = AT(control.images),
+     .value = "SET",
+     .group = "Control: the same by a model whose log-variance head is untrained",
+     .help = "Pictures"},
+    {.name = "control-texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(control.texts),
+     .value = "SET",
+     .help = "Captions"},
+    {.name = "control-masked-images",
+     .kind = PNB__OPT_FILE,
+     .at = AT(control.masked_images),
+     .value = "SET",
+     .help = "Masked pictures"},
+    {.name = "control-masked-texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(control.masked_texts),
+     .value = "SET",
+     .help = "Masked captions"},
+    {.name = "level",
+     .kind = PNB__OPT_INT,
+     .at = AT(level),
+     .value = "N",
+     .max = 7,
+     .group = "What is shown",
+     .help = "Caption level of the retrieval table; all by default"},
+    {.name = "bins",
+     .kind = PNB__OPT_INT,
+     .at = AT(bins),
+     .value = "N",
+     .fallback = "10",
+     .min = 2,
+     .max = 100,
+     .help = "Bins of uncertainty"},
+    {.name = "examples",
+     .kind = PNB__OPT_INT,
+     .at = AT(examples),
+     .value = "N",
+     .fallback = "8",
+     .min = 1,
+     .max = 200,
+     .help = "Pictures, captions and queries in each gallery"},
+};
+#undef AT
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct report_args *a = args;
+    if (a->run == NULL && a->sets.texts == NULL)
+        return pnb__usage(app, "--run, or --texts with --images, is wanted");
+    if (a->sets.images != NULL && a->sets.texts == NULL)
+        return pnb__usage(app, "--images needs --texts");
+    const pnb__report_opts opts = {.out = a->out,
+                                   .title = a->title,
+                                   .run = a->run,
+                                   .sets = a->sets,
+                                   .control = a->control,
+                                   .level = a->level != PNB__INT_UNSET ? (int)a->level : -1,
+                                   .n_bins = (size_t)a->bins,
+                                   .n_examples = (size_t)a->examples};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = pnb__report_write(app, &opts, r);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
+}
+
+const pnb__command pnb__cmd_report = {
+    .name = "report",
+    .summary = "write one HTML page that shows what was learned",
+    .about = "Loss curves, uncertainty of pictures and of captions by level, recall by bins of "
+             "uncertainty, a 2-D view with confidence ellipses, the most and least certain "
+             "pictures and captions, and retrieval examples. The page needs nothing else: plots "
+             "are inline SVG and pictures are inside.",
+    .examples = "penumbra report --run logs/first --images images.safetensors "
+                "--texts texts.safetensors --truth shapes/truth/test.pairs --out report.html",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct report_args),
+    .run = run};

@@ -1,0 +1,29 @@
+/* Timing of encoding, training and search, with the machine's own sgemm rate beside it. */
+#ifndef PNB_APP_BENCH_H
+#define PNB_APP_BENCH_H
+
+#include "app/app.h"
+#include "app/result.h"
+
+typedef struct pnb__bench_opts {
+    const char *model; /* directory, built-in configuration or config.json */
+    bool is_text;
+    size_t batch_size, n_items, dim, k;
+    double seconds;     /* measure at least this long */
+    size_t min_repeats; /* and this often */
+} pnb__bench_opts;
+
+/* Each fills the result with median_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.
+ * Errors  those of the model; ARG */
+pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
+pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
+pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
+
+/* Sorts and reports seconds of one repeat; for tests too. n >= 1. */
+typedef struct pnb__bench_times {
+    double median_s, min_s, max_s;
+    size_t n;
+} pnb__bench_times;
+pnb__bench_times pnb__bench_summarise(double *seconds, size_t n);
+
+#endif

@@ -1,0 +1,23 @@
+/* The report: one HTML page that shows what a model learned and what it is unsure about. */
+#ifndef PNB_APP_REPORT_H
+#define PNB_APP_REPORT_H
+
+#include "app/app.h"
+#include "app/claims.h"
+#include "app/result.h"
+#include "app/retrieval.h"
+
+typedef struct pnb__report_opts {
+    const char *out, *title;
+    const char *run;           /* run directory of a training, or NULL */
+    pnb__claims_sets sets;     /* images and texts may be NULL together */
+    pnb__claims_sets control;  /* texts NULL: no control */
+    int level;                 /* caption level of retrieval; -1: all */
+    size_t n_bins, n_examples; /* bins; pictures and captions in each gallery */
+} pnb__report_opts;
+
+/* Writes the page whole or not at all; sections whose inputs are missing are left out.
+ * Errors  ARG (nothing to report), those of loading, IO */
+pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *opts, pnb__result *r);
+
+#endif

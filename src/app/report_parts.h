@@ -1,0 +1,29 @@
+/* Sections of the report, one function each; report.c puts them in order. */
+#ifndef PNB_APP_REPORT_PARTS_H
+#define PNB_APP_REPORT_PARTS_H
+
+#include "app/report.h"
+#include "base/base.h"
+
+/* Loss, recall and uncertainty over the steps of a run. */
+pnb_status pnb__report_training(pnb__buf *out, const char *run_dir, pnb_error *err);
+
+/* The retrieval figures and the bins of uncertainty. */
+pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run);
+pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run);
+
+/* Histograms of uncertainty: pictures, and captions by level. `all` holds every level. */
+pnb_status pnb__report_histograms(pnb__buf *out, const pnb__retrieval *all, pnb_error *err);
+pnb_status pnb__report_pca(pnb__buf *out, const pnb__retrieval *all, pnb_error *err);
+
+/* Most and least certain pictures and captions; retrieval shown. Pictures that cannot be found
+ * again are shown by name and counted in *n_missing. */
+pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_t n,
+                                 size_t *n_missing, pnb_error *err);
+pnb_status pnb__report_examples(pnb__app *app, pnb__buf *out, const pnb__retrieval *run, size_t n,
+                                size_t *n_missing);
+
+/* The claims table, each figure with its control and meaning. */
+void pnb__report_claims(pnb__buf *out, const pnb__claims *claims, const pnb__claims *control);
+
+#endif

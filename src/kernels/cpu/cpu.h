@@ -1,0 +1,15 @@
+/* The instruction sets of src/kernels/cpu, one file each; x86 ones exist on x86-64 only. */
+#ifndef PNB_KERNELS_CPU_CPU_H
+#define PNB_KERNELS_CPU_CPU_H
+
+#include "kernels/kernels.h"
+
+void pnb__cpu_overwrite_f32_generic(pnb__kernels *k);
+void pnb__cpu_overwrite_f32_avx2(pnb__kernels *k);
+void pnb__cpu_overwrite_f32_avx512(pnb__kernels *k);
+
+/* Products by OpenBLAS, the epilogue by plain loops: gemm slots where no tile code is faster. */
+void pnb__cpu_gemm_blas_f32(const pnb_ctx *ctx, const pnb__gemm_args *g);
+void pnb__cpu_gemm_blas_f64(const pnb_ctx *ctx, const pnb__gemm_args *g);
+
+#endif

@@ -1,0 +1,32 @@
+/* The fast f32 kernels for one instruction set (avx512). The loops are written once, in the .inc files,
+ * over the vectors of the simd header; the compiler flags follow from this file's name. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/nest.h"
+#include "kernels/cpu/simd_avx512.h"
+#include "kernels/host.h"
+#include "kernels/kernels.h"
+
+#include "kernels/cpu/math.inc"
+
+#include "kernels/cpu/elementwise.inc"
+#include "kernels/cpu/tile.inc"
+
+#include "kernels/cpu/attention.inc"
+#include "kernels/cpu/gemm.inc"
+#include "kernels/cpu/inclusion.inc"
+#include "kernels/cpu/layernorm.inc"
+#include "kernels/cpu/rearrange.inc"
+#include "kernels/cpu/rows.inc"
+
+#include "kernels/cpu/optim.inc"
+
+#include "kernels/cpu/table.inc"
+
+void pnb__cpu_overwrite_f32_avx512(pnb__kernels *k)
+{
+    overwrite(k);
+}

@@ -1,0 +1,222 @@
+/* The attention slots against the f64 reference, and that reference against softmax written out
+ * and against central differences. */
+#include "harness.h"
+
+typedef struct attention_case {
+    size_t n_batch, n_heads, n_q, n_kv, head_dim;
+    bool causal, limited, add_q, add_kv, fused; /* fused: q, k, v side by side in one array */
+    double spread;
+    int q, k, v, out, lse, d_out, dq, dk, dv;
+    int32_t kv_len[8];
+} attention_case;
+
+static pnb__attention_args attention_args_of(const attention_case *c)
+{
+    size_t width = c->n_heads * c->head_dim, row = c->fused ? 3 * width : width + 5;
+    pnb__attention_args a = {.n_batch = c->n_batch, .n_heads = c->n_heads, .n_q = c->n_q};
+    a.n_kv = c->n_kv, a.head_dim = c->head_dim, a.causal = c->causal;
+    a.row_q = a.row_kv = row;
+    a.batch_q = c->n_q * row, a.batch_kv = c->n_kv * row;
+    a.row_out = width, a.batch_out = c->n_q * width;
+    a.kv_len = c->limited ? c->kv_len : NULL;
+    a.scale = 1 / sqrt((double)c->head_dim);
+    a.accumulate_q = c->add_q, a.accumulate_kv = c->add_kv;
+    return a;
+}
+
+static char *at(const run *r, void *base, size_t index)
+{
+    return (char *)base + index * (r->is_double ? sizeof(double) : sizeof(float));
+}
+
+static void attention_body(run *r, fixture *x)
+{
+    const attention_case *c = r->user;
+    pnb__attention_args a = attention_args_of(c);
+    size_t shift = c->fused ? c->n_heads * c->head_dim : 0;
+    a.q = P(r, x, c->q);
+    a.k = at(r, P(r, x, c->k), shift);
+    a.v = at(r, P(r, x, c->v), 2 * shift);
+    a.out = P(r, x, c->out);
+    a.lse = P(r, x, c->lse);
+    size_t bytes = r->k.attention_work(r->ctx, &a, false);
+    a.work = work_alloc(bytes);
+    r->k.attention(r->ctx, &a);
+    work_free(a.work, bytes);
+    a.d_out = P(r, x, c->d_out);
+    a.dq = P(r, x, c->dq);
+    a.dk = at(r, P(r, x, c->dk), shift);
+    a.dv = at(r, P(r, x, c->dv), 2 * shift);
+    bytes = r->k.attention_work(r->ctx, &a, true);
+    a.work = work_alloc(bytes);
+    r->k.attention_bwd(r->ctx, &a);
+    work_free(a.work, bytes);
+}
+
+static void check_attention(attention_case c)
+{
+    fixture x;
+    fixture_init(&x, 7 + c.n_q + 1000 * c.n_kv + c.head_dim, 2e-5, 1e-5);
+    pnb__attention_args a = attention_args_of(&c);
+    size_t n_q = a.batch_q * c.n_batch, n_kv = a.batch_kv * c.n_batch;
+    c.q = c.k = c.v = input(&x, n_q, -c.spread, c.spread);
+    if (!c.fused) {
+        c.k = input(&x, n_kv, -c.spread, c.spread);
+        c.v = input(&x, n_kv, -1, 1);
+    }
+    c.out = output(&x, a.batch_out * c.n_batch, false);
+    c.lse = output(&x, c.n_batch * c.n_heads * c.n_q, false);
+    c.d_out = input(&x, a.batch_out * c.n_batch, -1, 1);
+    /* not written between the rows: those values must stay, so the arrays count as added to */
+    c.dq = c.dk = c.dv = output(&x, n_q, true);
+    if (!c.fused) {
+        c.dk = output(&x, n_kv, true);
+        c.dv = output(&x, n_kv, true);
+    }
+    compare_all(&x, attention_body, &c);
+}
+
+static const attention_case plain = {
+    .n_batch = 2, .n_heads = 2, .n_q = 9, .n_kv = 9, .head_dim = 50, .spread = 1};
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const size_t sizes[][3] = {{1, 1, 16},  {0, 5, 16},   {5, 0, 16},  {14, 32, 64},
+                                      {15, 33, 17}, {29, 31, 80}, {70, 7, 72}, {3, 100, 128},
+                                      {20, 20, 150}};
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
+        attention_case c = plain;
+        c.n_q = sizes[i][0], c.n_kv = sizes[i][1], c.head_dim = sizes[i][2];
+        check_attention(c);
+        c.add_q = c.add_kv = true;
+        c.n_batch = 1, c.n_heads = 3;
+        check_attention(c);
+    }
+}
+
+static void test_masks(void **state)
+{
+    (void)state;
+    for (int bits = 1; bits < 8; bits++) {
+        attention_case c = plain;
+        c.n_batch = 4, c.n_q = 21, c.n_kv = bits & 4 ? 33 : 21;
+        c.causal = bits & 1, c.limited = bits & 2;
+        c.kv_len[0] = 21, c.kv_len[1] = 1, c.kv_len[2] = 0, c.kv_len[3] = 17;
+        check_attention(c);
+        c.n_kv = 11; /* fewer keys than queries: with causal the first ones see nothing */
+        c.kv_len[0] = 11, c.kv_len[3] = 7;
+        check_attention(c);
+    }
+}
+
+/* More keys and queries than one block holds, inputs side by side as a network lays them out. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    for (int causal = 0; causal < 2; causal++) {
+        attention_case c = plain;
+        c.n_batch = 1, c.n_heads = 1, c.n_q = c.n_kv = 300, c.head_dim = 40;
+        c.fused = true, c.causal = causal, c.spread = 2;
+        check_attention(c);
+    }
+}
+
+/* Scores of several hundred: exponentials must neither overflow nor vanish altogether. */
+static void test_extreme_scores(void **state)
+{
+    (void)state;
+    fixture x;
+    attention_case c = plain;
+    c.n_q = c.n_kv = 40, c.spread = 30, c.n_heads = 1, c.n_batch = 1;
+    fixture_init(&x, 3, 5e-3, 2e-3); /* scores of +-300 carry an error of 3e-5 into the exponent */
+    pnb__attention_args a = attention_args_of(&c);
+    c.q = input(&x, a.batch_q, -c.spread, c.spread);
+    c.k = input(&x, a.batch_kv, -c.spread, c.spread);
+    c.v = input(&x, a.batch_kv, -1, 1);
+    c.out = output(&x, a.batch_out, false);
+    c.lse = output(&x, c.n_q, false);
+    c.d_out = input(&x, a.batch_out, -1, 1);
+    c.dq = output(&x, a.batch_q, true);
+    c.dk = output(&x, a.batch_kv, true);
+    c.dv = output(&x, a.batch_kv, true);
+    compare_all(&x, attention_body, &c);
+}
+
+/* ---- the f64 reference itself ---- */
+
+enum { T = 5, S = 7, W = 4 };
+
+typedef struct problem {
+    double *q, *k, *v, *weight, out[T * W], lse[T], work[4 * S * W];
+    bool causal;
+} problem;
+
+static pnb__attention_args problem_args(problem *p)
+{
+    pnb__attention_args a = {.n_batch = 1, .n_heads = 1, .n_q = T, .n_kv = S, .head_dim = W};
+    a.row_q = a.row_kv = a.row_out = W;
+    a.q = p->q, a.k = p->k, a.v = p->v, a.out = p->out, a.lse = p->lse, a.work = p->work;
+    a.scale = 0.7, a.causal = p->causal;
+    return a;
+}
+
+static double problem_loss(void *user)
+{
+    problem *p = user;
+    pnb__kernels k;
+    pnb__kernels_ref_f64(&k);
+    pnb__attention_args a = problem_args(p);
+    k.attention(NULL, &a);
+    return dot_values(p->out, p->weight, T * W);
+}
+
+static void check_by_hand(const problem *p)
+{
+    for (int i = 0; i < T; i++) {
+        double weight[S], total = 0;
+        for (int j = 0; j < S; j++) {
+            double s = 0.7 * dot_values(p->q + i * W, p->k + j * W, W);
+            weight[j] = p->causal && j > i + S - T ? 0 : exp(s);
+            total += weight[j];
+        }
+        assert_true(is_close(p->lse[i], log(total), 1e-12, 0));
+        for (int d = 0; d < W; d++) {
+            double sum = 0;
+            for (int j = 0; j < S; j++)
+                sum += weight[j] / total * p->v[j * W + d];
+            assert_true(is_close(p->out[i * W + d], sum, 1e-12, 0));
+        }
+    }
+}
+
+static void test_reference(void **state)
+{
+    (void)state;
+    for (int causal = 0; causal < 2; causal++) {
+        problem p = {.q = random_values(T * W, 1, -1, 1), .k = random_values(S * W, 2, -1, 1)};
+        p.v = random_values(S * W, 3, -1, 1);
+        p.weight = random_values(T * W, 4, -1, 1);
+        p.causal = causal;
+        problem_loss(&p);
+        check_by_hand(&p);
+        double dq[T * W], dk[S * W], dv[S * W];
+        pnb__kernels k;
+        pnb__kernels_ref_f64(&k);
+        pnb__attention_args a = problem_args(&p);
+        a.d_out = p.weight, a.dq = dq, a.dk = dk, a.dv = dv;
+        k.attention_bwd(NULL, &a);
+        check_gradient(problem_loss, &p, p.q, dq, T * W, 1e-8);
+        check_gradient(problem_loss, &p, p.k, dk, S * W, 1e-8);
+        check_gradient(problem_loss, &p, p.v, dv, S * W, 1e-8);
+        free(p.q), free(p.k), free(p.v), free(p.weight);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_masks), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_extreme_scores), cmocka_unit_test(test_reference)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,451 @@
+/* Model directories: counts of released configurations, round trips, and everything that must be
+ * refused with a message that names what is wrong. */
+#include "penumbra/model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "models/model.h"
+#include "penumbra/safetensors.h"
+
+#define BASE_CASE PNB_SOURCE_DIR "/tests/golden/prolip_model/base"
+
+static pnb_ctx *ctx;
+static char temp_dir[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(temp_dir, "/tmp/pnb-models-XXXXXX");
+    return mkdtemp(temp_dir) != NULL && pnb_ctx_create(&ctx, NULL, NULL) == PNB_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    char command[128];
+    pnb_ctx_free(ctx);
+    snprintf(command, sizeof command, "rm -rf '%s'", temp_dir);
+    return system(command);
+}
+
+static char *temp_path(const char *name)
+{
+    return pnb__path_join(temp_dir, name);
+}
+
+/* Counts that CONVENTIONS of the released files give; shapes only, no memory for values. */
+static void check_counts(const char *name, size_t n_tensors, size_t n_params)
+{
+    json_t *root = NULL;
+    pnb__config config;
+    pnb__weights w;
+    const char *text = pnb_model_config_json(name);
+    assert_non_null(text);
+    assert_int_equal(pnb__json_load_bytes(&root, text, strlen(text), name, NULL), PNB_OK);
+    assert_int_equal(pnb__config_read(&config, root, name, NULL), PNB_OK);
+    assert_int_equal(pnb__weights_declare(&w, &config, ctx, PNB__F32, NULL), PNB_OK);
+    size_t total = 0;
+    for (size_t i = 0; i < w.n; i++)
+        total += w.items[i].param.n;
+    assert_int_equal(w.n, n_tensors);
+    assert_int_equal(total, n_params);
+    pnb__weights_reset(&w);
+    json_decref(root);
+}
+
+static void test_released_sizes(void **state)
+{
+    (void)state;
+    check_counts("ViT-B-16", 311, 197923586);
+    check_counts("ViT-B-16-long", 311, 198071042);
+    check_counts("ViT-L-16", 599, 642814978);
+    check_counts("SO400M-14", 671, 866286434);
+    check_counts("ViT-H-14", 695, 988478466);
+}
+
+static void test_init_is_reproducible_and_seeded(void **state)
+{
+    (void)state;
+    pnb_model *a, *b, *c;
+    assert_int_equal(pnb_model_init(&a, ctx, "tiny", 1, NULL), PNB_OK);
+    assert_int_equal(pnb_model_init(&b, ctx, "tiny", 1, NULL), PNB_OK);
+    assert_int_equal(pnb_model_init(&c, ctx, "tiny", 2, NULL), PNB_OK);
+    pnb__param *pa = pnb__model_find_param(a, "visual.conv1.weight");
+    pnb__param *pb = pnb__model_find_param(b, "visual.conv1.weight");
+    pnb__param *pc = pnb__model_find_param(c, "visual.conv1.weight");
+    assert_memory_equal(pa->data, pb->data, pa->n * sizeof(float));
+    assert_memory_not_equal(pa->data, pc->data, pa->n * sizeof(float));
+    pnb_model_free(a);
+    pnb_model_free(b);
+    pnb_model_free(c);
+}
+
+/* std, or half-width / sqrt(3) of a uniform, as the reference initialises. */
+static void check_spread(pnb_model *m, const char *name, double want)
+{
+    pnb__param *p = pnb__model_find_param(m, name);
+    assert_non_null(p);
+    const float *x = p->data;
+    double squares = 0;
+    for (size_t i = 0; i < p->n; i++)
+        squares += (double)x[i] * (double)x[i];
+    double std = sqrt(squares / (double)p->n);
+    if (!(fabs(std / want - 1) < 0.05))
+        fail_msg("%s: std %g, expected %g", name, std, want);
+}
+
+static void test_init_distributions(void **state)
+{
+    (void)state;
+    pnb_model *m;
+    assert_int_equal(pnb_model_init(&m, ctx, "tiny", 3, NULL), PNB_OK);
+    check_spread(m, "visual.conv1.weight", 1 / sqrt(3.0 * 64) / sqrt(3.0));
+    check_spread(m, "visual.positional_embedding", 1 / sqrt(128.0));
+    check_spread(m, "visual.transformer.resblocks.1.attn.in_proj_weight",
+                 sqrt(6 / 512.0) / sqrt(3.0));
+    check_spread(m, "visual.transformer.resblocks.1.mlp.c_proj.weight",
+                 1 / sqrt(512.0) / sqrt(3.0));
+    check_spread(m, "text.token_embedding.weight", 0.02);
+    check_spread(m, "text.positional_embedding", 0.01);
+    check_spread(m, "text.transformer.resblocks.0.attn.in_proj_weight", 1 / sqrt(128.0));
+    check_spread(m, "text.transformer.resblocks.0.attn.out_proj.weight",
+                 1 / sqrt(128.0) / sqrt(4.0));
+    check_spread(m, "text.transformer.resblocks.0.mlp.c_fc.weight", 1 / sqrt(256.0));
+    const float *bias = pnb__model_find_param(m, "text.text_uncertainty_projection.bias")->data;
+    assert_true(fabs((double)bias[5] - (-10 + log(768.0 / 128))) < 1e-5);
+    assert_true(fabs(pnb_model_get_info(m)->logit_scale - 10) < 1e-5);
+    assert_true(fabs(pnb_model_get_info(m)->logit_bias + log(128.0)) < 1e-5);
+    pnb_model_free(m);
+}
+
+static void encode_both(pnb_model *m, float *mean, float *log_var)
+{
+    const pnb_model_info *info = pnb_model_get_info(m);
+    size_t n = 3 * info->vision.image_height * info->vision.image_width;
+    float *pixels = malloc(n * sizeof *pixels);
+    int32_t ids[] = {5, 9, 2, 11};
+    for (size_t i = 0; i < n; i++)
+        pixels[i] = (float)sin((double)i);
+    pnb_encode_out image = {mean, log_var, false}, text = {mean + info->embed_dim,
+                                                           log_var + info->embed_dim, false};
+    pnb_error err = PNB_ERROR_INIT;
+    if (pnb_model_encode_image(m, pixels, 1, &image, &err) != PNB_OK ||
+        pnb_model_encode_text(m, ids, 1, 4, &text, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+    free(pixels);
+}
+
+static void test_save_and_load_keep_every_bit(void **state)
+{
+    (void)state;
+    pnb_model *m, *again;
+    float a[4][128], b[4][128];
+    char *dir = temp_path("round");
+    assert_int_equal(pnb_model_init(&m, ctx, "tiny", 4, NULL), PNB_OK);
+    assert_int_equal(pnb_model_save(m, dir, NULL), PNB_OK);
+    assert_int_equal(pnb_model_load(&again, ctx, dir, NULL), PNB_OK);
+    encode_both(m, a[0], a[2]);
+    encode_both(again, b[0], b[2]);
+    assert_memory_equal(a, b, sizeof a);
+    assert_int_equal(pnb_model_get_info(again)->text_unc_source, PNB_TEXT_UNC_TOKEN);
+    double norm = 0;
+    for (size_t i = 0; i < 128; i++)
+        norm += (double)a[0][i] * (double)a[0][i];
+    assert_true(fabs(norm - 1) < 1e-5);
+    const char *hex;
+    assert_int_equal(pnb_model_weights_sha256(again, &hex, NULL), PNB_OK);
+    assert_int_equal(strlen(hex), 64);
+    pnb_model_free(m);
+    pnb_model_free(again);
+    pnb__free(dir);
+}
+
+/* Both sources exist, differ, and the unc-token one allows another text width. */
+static void test_text_uncertainty_sources(void **state)
+{
+    (void)state;
+    char *json = NULL;
+    pnb_model *m;
+    pnb_error err = PNB_ERROR_INIT;
+    float mean[256], by_token[256], by_mean[256];
+    assert_int_equal(pnb_model_init(&m, ctx, "tiny", 4, NULL), PNB_OK);
+    encode_both(m, mean, by_token);
+    pnb_model_free(m);
+    assert_int_equal(pnb_model_config_merge(
+                         "tiny", "{\"text_uncertainty_source\":\"projected_mean\"}", &json, NULL),
+                     PNB_OK);
+    assert_int_equal(pnb_model_init_json(&m, ctx, json, 4, NULL), PNB_OK);
+    encode_both(m, mean, by_mean);
+    assert_memory_equal(by_token, by_mean, 128 * sizeof(float)); /* images alike */
+    assert_memory_not_equal(by_token + 128, by_mean + 128, 128 * sizeof(float));
+    pnb_model_free(m);
+    pnb_text_free(json);
+    const char *narrow = "{\"text_cfg\":{\"width\":64}}";
+    assert_int_equal(pnb_model_config_merge("tiny", narrow, &json, NULL), PNB_OK);
+    assert_int_equal(pnb_model_init_json(&m, ctx, json, 4, NULL), PNB_OK);
+    encode_both(m, mean, by_mean);
+    pnb_model_free(m);
+    pnb_text_free(json);
+    const char *wrong = "{\"text_cfg\":{\"width\":64},\"text_uncertainty_source\":\"projected_mean\"}";
+    assert_int_equal(pnb_model_config_merge("tiny", wrong, &json, NULL), PNB_OK);
+    assert_int_equal(pnb_model_init_json(&m, ctx, json, 4, &err), PNB_ARG);
+    assert_non_null(strstr(err.text, "unc_token"));
+    pnb_text_free(json);
+}
+
+static void test_results_do_not_depend_on_the_batch(void **state)
+{
+    (void)state;
+    pnb_model *m;
+    int32_t ids[3][6] = {{4, 5, 6, 7, 8, 9}, {1, 2, 3, 4, 5, 6}, {9, 9, 1, 1, 0, 0}};
+    float all[3][128], one[128];
+    assert_int_equal(pnb_model_init(&m, ctx, "tiny", 6, NULL), PNB_OK);
+    assert_int_equal(
+        pnb_model_encode_text(m, ids[0], 3, 6, &(pnb_encode_out){all[0], NULL, false}, NULL),
+        PNB_OK);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(
+            pnb_model_encode_text(m, ids[i], 1, 6, &(pnb_encode_out){one, NULL, false}, NULL),
+            PNB_OK);
+        for (size_t d = 0; d < 128; d++)
+            assert_true(fabs((double)one[d] - (double)all[i][d]) < 2e-6);
+    }
+    pnb_model_free(m);
+}
+
+static void test_bad_encode_arguments(void **state)
+{
+    (void)state;
+    pnb_model *m;
+    pnb_error err = PNB_ERROR_INIT;
+    float mean[128];
+    pnb_encode_out out = {mean, NULL, false};
+    int32_t ids[32] = {0};
+    assert_int_equal(pnb_model_init(&m, ctx, "tiny", 6, NULL), PNB_OK);
+    assert_int_equal(pnb_model_encode_text(m, ids, 1, 17, &out, &err), PNB_SHAPE);
+    assert_non_null(strstr(err.text, "17"));
+    ids[1] = 1500;
+    pnb_error_reset(&err);
+    assert_int_equal(pnb_model_encode_text(m, ids, 1, 2, &out, &err), PNB_ARG);
+    assert_non_null(strstr(err.text, "1500"));
+    ids[1] = -1;
+    assert_int_equal(pnb_model_encode_text(m, ids, 1, 2, &out, NULL), PNB_ARG);
+    pnb_model_free(m);
+}
+
+/* ---- refused configurations and files ---- */
+
+static void test_config_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *overrides;
+        pnb_status status;
+        const char *text;
+    } bad[] = {
+        {"{\"vision_cfg\":{\"widht\":64}}", PNB_FORMAT, "widht"},
+        {"{\"embed_dimm\":64}", PNB_FORMAT, "embed_dimm"},
+        {"{\"vision_cfg\":{\"width\":100}}", PNB_ARG, "head_width"},
+        {"{\"text_cfg\":{\"heads\":3}}", PNB_ARG, "heads"},
+        {"{\"text_cfg\":{\"no_causal_mask\":false}}", PNB_UNSUPPORTED, "no_causal_mask"},
+        {"{\"vision_cfg\":{\"timm_model_name\":\"resnet\"}}", PNB_UNSUPPORTED, "timm_model_name"},
+        {"{\"vision_cfg\":{\"attentional_pool\":true}}", PNB_UNSUPPORTED, "attentional_pool"},
+        {"{\"vision_cfg\":{\"layers\":\"twelve\"}}", PNB_FORMAT, "layers"},
+        {"{\"vision_cfg\":{\"image_size\":4}}", PNB_ARG, "patch"},
+        {"{\"vision_cfg\":{\"embed_unc\":false}}", PNB_ARG, "embed_unc"},
+        {"{\"text_uncertainty_source\":\"both\"}", PNB_ARG, "both"},
+        {"{\"embed_dim\":0}", PNB_FORMAT, "embed_dim"},
+        {"{\"text_cfg\":{\"norm_kwargs\":{\"epsilon\":1}}}", PNB_FORMAT, "epsilon"},
+    };
+    for (size_t i = 0; i < PNB_COUNT(bad); i++) {
+        char *json = NULL;
+        pnb_model *m = NULL;
+        pnb_error err = PNB_ERROR_INIT;
+        assert_int_equal(pnb_model_config_merge("tiny", bad[i].overrides, &json, &err), PNB_OK);
+        pnb_status status = pnb_model_init_json(&m, ctx, json, 0, &err);
+        if (status != bad[i].status || strstr(err.text, bad[i].text) == NULL)
+            fail_msg("%s: %s \"%s\"", bad[i].overrides, pnb_status_name(status), err.text);
+        assert_null(m);
+        pnb_text_free(json);
+    }
+    pnb_model *m = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(pnb_model_init(&m, ctx, "ViT-B-61", 0, &err), PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "ViT-B-16"));
+}
+
+/* Copies the base case with one weight changed by `change`, then expects a status and a word. */
+typedef void (*change_fn)(pnb_array_view *views, size_t *n);
+
+static void rename_weight(pnb_array_view *views, size_t *n)
+{
+    (void)n;
+    views[3].name = "surprise.weight";
+}
+static void drop_weight(pnb_array_view *views, size_t *n)
+{
+    (void)views;
+    (*n)--;
+}
+static void reshape_weight(pnb_array_view *views, size_t *n)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(views[i].name, "visual.transformer.resblocks.0.attn.in_proj_weight") == 0) {
+            int64_t rows = views[i].shape[0];
+            views[i].shape[0] = views[i].shape[1];
+            views[i].shape[1] = rows;
+        }
+}
+static void integer_weight(pnb_array_view *views, size_t *n)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(views[i].name, "visual.proj") == 0)
+            views[i].dtype = PNB_I32;
+}
+static void nan_weight(pnb_array_view *views, size_t *n)
+{
+    static float poison[64 * 48];
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(views[i].name, "visual.proj") == 0) {
+            memcpy(poison, views[i].data, views[i].n_bytes);
+            poison[17] = NAN;
+            views[i].data = poison;
+        }
+}
+
+static void write_changed(const char *dir, change_fn change)
+{
+    pnb_safetensors *st;
+    assert_int_equal(pnb_safetensors_open(&st, BASE_CASE "/model.safetensors", NULL), PNB_OK);
+    size_t n = pnb_safetensors_count(st);
+    pnb_array_view *views = calloc(n, sizeof *views);
+    for (size_t i = 0; i < n; i++)
+        views[i] = *pnb_safetensors_at(st, i);
+    change(views, &n);
+    assert_int_equal(pnb__make_dirs(dir, NULL), PNB_OK);
+    char *path = pnb__path_join(dir, "model.safetensors");
+    assert_int_equal(pnb_safetensors_write(path, views, n, NULL, NULL), PNB_OK);
+    pnb__free(path);
+    char *config, *target = pnb__path_join(dir, "config.json");
+    size_t size;
+    assert_int_equal(pnb__read_file(BASE_CASE "/config.json", 1 << 20, &config, &size, NULL),
+                     PNB_OK);
+    assert_int_equal(pnb__write_file(target, config, size, NULL), PNB_OK);
+    pnb__free(config);
+    pnb__free(target);
+    free(views);
+    pnb_safetensors_free(st);
+}
+
+static void test_weight_file_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        change_fn change;
+        pnb_status status;
+        const char *text;
+    } bad[] = {
+        {rename_weight, PNB_NOT_FOUND, "missing"},
+        {drop_weight, PNB_NOT_FOUND, "missing"},
+        {reshape_weight, PNB_SHAPE, "file has (64,192), config needs (192,64)"},
+        {integer_weight, PNB_DTYPE, "I32"},
+    };
+    for (size_t i = 0; i < PNB_COUNT(bad); i++) {
+        char *dir = temp_path("changed");
+        pnb_model *m = NULL;
+        pnb_error err = PNB_ERROR_INIT;
+        write_changed(dir, bad[i].change);
+        pnb_status status = pnb_model_load(&m, ctx, dir, &err);
+        if (status != bad[i].status || strstr(err.text, bad[i].text) == NULL)
+            fail_msg("case %zu: %s \"%s\"", i, pnb_status_name(status), err.text);
+        assert_null(m);
+        pnb__free(dir);
+    }
+}
+
+static void test_nan_weights_are_named_before_encoding(void **state)
+{
+    (void)state;
+    char *dir = temp_path("nan");
+    pnb_model *m = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    float mean[48], *pixels = calloc(3 * 32 * 32, sizeof *pixels);
+    write_changed(dir, nan_weight);
+    assert_int_equal(pnb_model_load(&m, ctx, dir, &err), PNB_OK);
+    pnb_encode_out out = {mean, NULL, false};
+    assert_int_equal(pnb_model_encode_image(m, pixels, 1, &out, &err), PNB_NUMERIC);
+    assert_non_null(strstr(err.text, "visual.proj"));
+    pnb_model_free(m);
+    free(pixels);
+    pnb__free(dir);
+}
+
+static void test_missing_parts(void **state)
+{
+    (void)state;
+    pnb_model *m = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(pnb_model_load(&m, ctx, "/nonexistent", &err), PNB_NOT_FOUND);
+    char *dir = temp_path("empty");
+    assert_int_equal(pnb__make_dirs(dir, NULL), PNB_OK);
+    pnb_error_reset(&err);
+    assert_int_equal(pnb_model_load(&m, ctx, dir, &err), PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "config.json"));
+    char *path = pnb__path_join(dir, "config.json");
+    const char *text = pnb_model_config_json("tiny");
+    assert_int_equal(pnb__write_file(path, text, strlen(text), NULL), PNB_OK);
+    pnb_error_reset(&err);
+    assert_int_equal(pnb_model_load(&m, ctx, dir, &err), PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "model.safetensors"));
+    pnb__free(path);
+    pnb__free(dir);
+}
+
+#ifdef PNB_FAULTS
+static void test_out_of_memory_is_clean(void **state)
+{
+    (void)state;
+    bool passed = false;
+    for (long n = 0; !passed && n < 5000; n += n < 50 ? 1 : 37) {
+        pnb_model *m = NULL;
+        pnb_error err = PNB_ERROR_INIT;
+        pnb__alloc_fail_after(n);
+        pnb_status status = pnb_model_load(&m, ctx, BASE_CASE, &err);
+        pnb__alloc_fail_after(-1);
+        passed = status == PNB_OK;
+        if (!passed)
+            assert_null(m);
+        pnb_model_free(m);
+    }
+    assert_true(passed);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_released_sizes),
+        cmocka_unit_test(test_init_is_reproducible_and_seeded),
+        cmocka_unit_test(test_init_distributions),
+        cmocka_unit_test(test_save_and_load_keep_every_bit),
+        cmocka_unit_test(test_text_uncertainty_sources),
+        cmocka_unit_test(test_results_do_not_depend_on_the_batch),
+        cmocka_unit_test(test_bad_encode_arguments),
+        cmocka_unit_test(test_config_errors),
+        cmocka_unit_test(test_weight_file_errors),
+        cmocka_unit_test(test_nan_weights_are_named_before_encoding),
+        cmocka_unit_test(test_missing_parts),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(test_out_of_memory_is_clean),
+#endif
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,589 @@
+/* Whole runs of pnb_train on a tiny model: files, resume with the same bits, locks, full disk, stop
+ * flag, bad options. */
+#include "fixture.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "penumbra/model.h"
+#include "penumbra/safetensors.h"
+
+static char *path_of(const fixture *f, const char *run, const char *rest)
+{
+    char *path = pnb__format("%s/%s/%s", f->logs, run, rest);
+    assert_non_null(path);
+    return path;
+}
+
+static bool exists(const fixture *f, const char *run, const char *rest)
+{
+    char *path = path_of(f, run, rest);
+    bool found = access(path, F_OK) == 0;
+    pnb__free(path);
+    return found;
+}
+
+/* SHA-256 of a file of a run. */
+static void digest(const fixture *f, const char *run, const char *rest, char hex[65])
+{
+    char *path = path_of(f, run, rest), *data = NULL;
+    size_t size = 0;
+    pnb__sha256 sha;
+    ASSERT_OK(pnb__read_file(path, (size_t)1 << 30, &data, &size, &err));
+    pnb__sha256_init(&sha);
+    pnb__sha256_update(&sha, data, size);
+    pnb__sha256_hex(&sha, hex);
+    pnb__free(data);
+    pnb__free(path);
+}
+
+static void assert_same_checkpoint(const fixture *f, const char *a, const char *b, const char *name)
+{
+    static const char *const files[] = {"model.safetensors", "optimizer.safetensors",
+                                        "tokenizer.json", "config.json"};
+    char one[65], two[65];
+    for (size_t i = 0; i < PNB_COUNT(files); i++) {
+        char *rest = pnb__format("checkpoints/%s/%s", name, files[i]);
+        digest(f, a, rest, one);
+        digest(f, b, rest, two);
+        if (strcmp(one, two) != 0)
+            fail_msg("%s differs between %s and %s", rest, a, b);
+        pnb__free(rest);
+    }
+}
+
+/* Lines of results.jsonl of one kind, as JSON values; the caller frees the array. */
+static json_t *results(const fixture *f, const char *run, const char *kind)
+{
+    char *path = path_of(f, run, "results.jsonl"), *data = NULL;
+    size_t size = 0;
+    json_t *all = json_array();
+    ASSERT_OK(pnb__read_file(path, (size_t)1 << 30, &data, &size, &err));
+    for (char *line = strtok(data, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        json_t *value = json_loads(line, 0, NULL);
+        assert_non_null(value);
+        if (strcmp(json_string_value(json_object_get(value, "kind")), kind) == 0)
+            json_array_append(all, value);
+        json_decref(value);
+    }
+    pnb__free(data);
+    pnb__free(path);
+    return all;
+}
+
+static double number(const json_t *list, size_t i, const char *key)
+{
+    const json_t *value = json_object_get(json_array_get(list, i), key);
+    if (!json_is_number(value))
+        fail_msg("line %zu has no number %s", i, key);
+    return json_number_value(value);
+}
+
+/* ---- one run ---- */
+
+static void test_files_of_a_run(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "files");
+    pnb_train_result r;
+    o.val_data = f->val;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    assert_int_equal(r.step, 10);
+    assert_int_equal(r.n_steps, 10);
+    assert_true(isfinite(r.total) && r.total > 0);
+    assert_true(r.eval.done);
+    assert_int_equal(r.eval.step, 10);
+    assert_int_equal(r.eval.n, 12);
+    static const char *const files[] = {"params.txt",
+                                        "out.log",
+                                        "results.jsonl",
+                                        "checkpoints/epoch_1/model.safetensors",
+                                        "checkpoints/epoch_2/config.json",
+                                        "checkpoints/epoch_2/tokenizer.json",
+                                        "checkpoints/epoch_2/preprocessor_config.json",
+                                        "checkpoints/epoch_2/optimizer.safetensors",
+                                        "checkpoints/epoch_2/state.json",
+                                        "checkpoints/latest/model.safetensors"};
+    for (size_t i = 0; i < PNB_COUNT(files); i++)
+        if (!exists(f, "files", files[i]))
+            fail_msg("%s is missing", files[i]);
+    pnb_model *model = NULL;
+    ASSERT_OK(pnb_model_load(&model, f->ctx, r.checkpoint_dir, &err));
+    assert_int_equal(pnb_model_get_info(model)->embed_dim, 16);
+    pnb_model_free(model);
+}
+
+static void test_lines_of_results(void **state)
+{
+    const fixture *f = *state;
+    json_t *train = results(f, "files", "train"), *eval = results(f, "files", "eval");
+    assert_int_equal(json_array_size(train), 10);
+    assert_int_equal(json_array_size(eval), 2);
+    for (size_t i = 0; i < 10; i++) {
+        assert_int_equal((int)number(train, i, "step"), (int)i + 1);
+        assert_int_equal((int)number(train, i, "samples"), 8 * ((int)i + 1));
+        double sum = number(train, i, "ppcl") + number(train, i, "inclusion") +
+                     number(train, i, "img_inclusion") + number(train, i, "txt_inclusion") +
+                     number(train, i, "vib");
+        assert_true(fabs(sum - number(train, i, "loss")) < 1e-4);
+        assert_true(number(train, i, "grad_norm") > 0);
+        assert_true(number(train, i, "text_uncertainty") > 0);
+        assert_true(number(train, i, "logit_scale") > 1);
+    }
+    assert_true(fabs(number(train, 0, "lr") - 0.5e-3) < 1e-9);
+    assert_true(fabs(number(train, 1, "lr") - 1e-3) < 1e-9);
+    assert_true(number(train, 9, "lr") < 2e-4);
+    assert_true(number(eval, 1, "i2t_r1") >= 0 && number(eval, 1, "i2t_r1") <= 1);
+    json_decref(train);
+    json_decref(eval);
+    char *path = path_of(f, "files", "out.log"), *log = NULL;
+    size_t size = 0;
+    ASSERT_OK(pnb__read_file(path, 1 << 20, &log, &size, &err));
+    assert_non_null(strstr(log, "Train Epoch: 0 [ 8/40 (20%)] Data (t): "));
+    assert_non_null(strstr(log, " Logit Scale: "));
+    assert_non_null(strstr(log, " Ppcl: "));
+    assert_non_null(strstr(log, "Eval Epoch: 2 image_to_text_R@1: "));
+    pnb__free(log);
+    pnb__free(path);
+}
+
+/* A hundred steps on forty pictures: the loss must fall far, or nothing is learned. */
+static void test_loss_falls(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "learn");
+    pnb_train_result r;
+    o.max_steps = 100;
+    o.save_frequency = 0;
+    o.optim.lr = 5e-3;
+    o.augment = pnb_augment_none();
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    json_t *train = results(f, "learn", "train");
+    double first = 0, last = 0;
+    for (size_t i = 0; i < 10; i++) {
+        first += number(train, i, "ppcl") / 10;
+        last += number(train, 90 + i, "ppcl") / 10;
+    }
+    json_decref(train);
+    if (!(last < 0.75 * first))
+        fail_msg("mean loss went from %g to %g", first, last);
+}
+
+/* ---- resuming ---- */
+
+/* Stops a run after `after` steps, counted by the progress callback. */
+typedef struct stopper {
+    volatile sig_atomic_t stop;
+    int64_t after;
+} stopper;
+
+static void count_steps(void *user, const pnb_train_progress *p)
+{
+    stopper *s = user;
+    if (p->step >= s->after)
+        s->stop = 1;
+}
+
+static void run_interrupted(const fixture *f, pnb_train_opts o, const int64_t *stops, size_t n)
+{
+    pnb_train_result r;
+    for (size_t i = 0; i <= n; i++) {
+        stopper s = {0, i < n ? stops[i] : INT64_MAX};
+        o.stop = &s.stop;
+        o.progress = count_steps;
+        o.progress_user = &s;
+        o.resume = i == 0 ? NULL : "latest";
+        if (i == n) {
+            ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+            continue;
+        }
+        ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_INTERRUPTED, "--resume latest");
+        assert_int_equal(r.step, stops[i]);
+    }
+}
+
+static void test_resume_ends_in_the_same_bits(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_result r;
+    pnb_train_opts whole = fixture_opts(f, "whole"), parts = fixture_opts(f, "parts");
+    ASSERT_OK(pnb_train(f->ctx, &whole, &r, &err));
+    static const int64_t stops[] = {1, 2, 5, 8};
+    parts.workers = 0; /* the number of workers must not matter */
+    run_interrupted(f, parts, stops, PNB_COUNT(stops));
+    assert_same_checkpoint(f, "whole", "parts", "epoch_2");
+    json_t *a = results(f, "whole", "train"), *b = results(f, "parts", "train");
+    assert_int_equal(json_array_size(b), 10);
+    for (size_t i = 0; i < 10; i++)
+        assert_true(number(a, i, "loss") == number(b, i, "loss"));
+    json_decref(a);
+    json_decref(b);
+    assert_false(exists(f, "parts", "checkpoints/step_8"));
+}
+
+/* Where a child process dies: in training, before a checkpoint is written, or while it is. */
+typedef enum death { DEATH_AT_STEP, DEATH_AT_SAVE, DEATH_IN_WRITE } death;
+typedef struct killer {
+    death death;
+    int64_t step;
+} killer;
+
+enum { DEATH_CODE = 5 };
+
+static void die(void *user, const pnb_train_progress *p)
+{
+    const killer *k = user;
+    if (p->step < k->step)
+        return;
+    bool saving = strcmp(p->phase, "save") == 0;
+    if (k->death == DEATH_AT_STEP || (k->death == DEATH_AT_SAVE && saving))
+        _exit(DEATH_CODE);
+    const struct rlimit small = {20000, 20000};
+    if (k->death == DEATH_IN_WRITE && saving) /* SIGXFSZ ends the process within the weights */
+        setrlimit(RLIMIT_FSIZE, &small);
+}
+
+/* Trains with one thread in a child: the pool of the parent does not survive a fork. */
+static void train_and_die(pnb_train_opts o, killer k)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        pnb_ctx *ctx = NULL;
+        pnb_train_result r;
+        const pnb_ctx_opts one = {.n_threads = 1};
+        const struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGXFSZ, SIG_DFL);
+        o.progress = die;
+        o.progress_user = &k;
+        if (pnb_ctx_create(&ctx, &one, NULL) == PNB_OK)
+            pnb_train(ctx, &o, &r, NULL);
+        _exit(1);
+    }
+    assert_true(child > 0);
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    if (k.death == DEATH_IN_WRITE)
+        assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGXFSZ);
+    else
+        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == DEATH_CODE);
+}
+
+static void test_killed_run_resumes(void **state)
+{
+    const fixture *f = *state;
+    pnb_ctx *ctx = NULL;
+    const pnb_ctx_opts one = {.n_threads = 1};
+    pnb_train_result r;
+    pnb_train_opts whole = fixture_opts(f, "whole1"), o = fixture_opts(f, "killed");
+    ASSERT_OK(pnb_ctx_create(&ctx, &one, &err));
+    ASSERT_OK(pnb_train(ctx, &whole, &r, &err));
+    o.workers = 0;
+    o.save_every_n_steps = 2;
+    train_and_die(o, (killer){DEATH_AT_STEP, 3});
+    o.resume = "latest";
+    train_and_die(o, (killer){DEATH_AT_SAVE, 6});
+    train_and_die(o, (killer){DEATH_IN_WRITE, 8});
+    assert_true(exists(f, "killed", "checkpoints/.tmp-step_8"));
+    char *results_path = path_of(f, "killed", "results.jsonl");
+    FILE *file = fopen(results_path, "a"); /* a line cut off by the kill */
+    assert_non_null(file);
+    fputs("{\"kind\": \"tra", file);
+    fclose(file);
+    pnb__free(results_path);
+    ASSERT_OK(pnb_train(ctx, &o, &r, &err));
+    assert_same_checkpoint(f, "whole1", "killed", "epoch_2");
+    json_t *lines = results(f, "killed", "train");
+    assert_int_equal(json_array_size(lines), 10);
+    json_decref(lines);
+    assert_false(exists(f, "killed", "checkpoints/.tmp-step_8"));
+    assert_false(exists(f, "killed", "checkpoints/step_8"));
+    pnb_ctx_free(ctx);
+}
+
+static void test_resume_refuses_other_options(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_result r;
+    pnb_train_opts o = fixture_opts(f, "whole");
+    o.resume = "latest";
+    o.optim.lr = 0.5;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "lr = 0.001");
+    o = fixture_opts(f, "whole");
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_EXISTS, "--resume latest");
+    o.name = "nowhere";
+    o.resume = "latest";
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "no run");
+    assert_false(exists(f, "nowhere", ""));
+    o.name = "whole";
+    o.resume = "/nonexistent/checkpoint";
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "no such checkpoint");
+}
+
+static void test_damaged_checkpoint_is_refused(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_result r;
+    pnb_train_opts o = fixture_opts(f, "damaged");
+    o.epochs = 1;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    char *path = path_of(f, "damaged", "checkpoints/latest/optimizer.safetensors");
+    assert_int_equal(truncate(path, 1000), 0);
+    o.resume = "latest";
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_status status = pnb_train(f->ctx, &o, &r, &err);
+    assert_int_equal(status, PNB_FORMAT);
+    assert_true(strlen(err.text) > 10);
+    pnb__free(path);
+}
+
+/* ---- locks and disks ---- */
+
+static void test_second_process_is_refused(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "locked");
+    pnb_train_result r;
+    char *dir = path_of(f, "locked", ""), *lock = path_of(f, "locked", ".lock");
+    int fd[2], ready = 0;
+    ASSERT_OK(pnb__make_dirs(dir, &err));
+    assert_int_equal(pipe(fd), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        int held = -1;
+        if (pnb__lock_open(&held, lock, NULL) != PNB_OK || write(fd[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(read(fd[0], &ready, 1), 1);
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_BUSY, "another process is training");
+    assert_false(exists(f, "locked", "params.txt"));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    o.epochs = 1;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err)); /* the lock died with its process */
+    close(fd[0]);
+    close(fd[1]);
+    pnb__free(dir);
+    pnb__free(lock);
+}
+
+/* Writing fails from a file size on, as on a full disk; the checkpoint before stays whole. */
+static void test_full_disk_keeps_the_old_checkpoint(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "full");
+    pnb_train_result r;
+    stopper s = {0, 3};
+    o.stop = &s.stop;
+    o.progress = count_steps;
+    o.progress_user = &s;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_INTERRUPTED, "step 3");
+    char before[65], after[65];
+    digest(f, "full", "checkpoints/latest/model.safetensors", before);
+    struct rlimit old, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = old;
+    small.rlim_cur = 20000; /* logs fit, weights do not */
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    o.resume = "latest";
+    o.stop = NULL;
+    pnb_error problem = PNB_ERROR_INIT;
+    pnb_status status = pnb_train(f->ctx, &o, &r, &problem);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    if (status != PNB_IO || strstr(problem.text, "checkpoint epoch_1") == NULL)
+        fail_msg("got %s \"%s\"", pnb_status_name(status), problem.text);
+    digest(f, "full", "checkpoints/latest/model.safetensors", after);
+    assert_string_equal(before, after);
+    assert_false(exists(f, "full", "checkpoints/epoch_1"));
+    assert_false(exists(f, "full", "checkpoints/.tmp-epoch_1"));
+    s.after = INT64_MAX;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    assert_int_equal(r.step, 10);
+    assert_same_checkpoint(f, "whole", "full", "epoch_2");
+}
+
+static void test_read_only_logs(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "x");
+    pnb_train_result r;
+    o.logs = "/proc/penumbra";
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_status status = pnb_train(f->ctx, &o, &r, &err);
+    assert_true(status == PNB_IO || status == PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "/proc/penumbra"));
+}
+
+/* ---- numbers that go wrong ---- */
+
+static void test_nan_names_step_and_term(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "nan");
+    pnb_train_result r;
+    o.optim.kind = PNB_OPTIM_SGD;
+    o.optim.grad_clip_norm = 0;
+    o.optim.lr = 1e38;
+    o.warmup = 0;
+    o.save_every_n_steps = 1;
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_status status = pnb_train(f->ctx, &o, &r, &err);
+    assert_int_equal(status, PNB_NUMERIC);
+    if (strstr(err.text, "step ") == NULL)
+        fail_msg("\"%s\" does not name the step", err.text);
+}
+
+static void test_bad_options(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_result r;
+    pnb_train_opts o = fixture_opts(f, "bad");
+    o.train_data = NULL;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "--train-data");
+    o = fixture_opts(f, "bad");
+    o.drop_prob = 1.5;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "drop-prob is 1.5");
+    o = fixture_opts(f, "bad");
+    o.train_data = "/nonexistent/data";
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "/nonexistent/data");
+    o = fixture_opts(f, "bad");
+    o.batch_size = 1000;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_SHAPE, "1000");
+    o = fixture_opts(f, "bad");
+    o.text_mask = PNB_TEXT_MASK_REPLACE;
+    o.replace_token = 32000;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "--replace-token 32000");
+    o = fixture_opts(f, "bad");
+    memset(o.loss.weight, 0, sizeof o.loss.weight);
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "every loss has weight 0");
+    o = fixture_opts(f, "bad");
+    o.model = "no-such-model";
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "no-such-model");
+}
+
+/* ---- variants ---- */
+
+/* Every loss, mask form, optimiser and schedule makes finite steps and finishes. */
+static void test_variants_finish(void **state)
+{
+    const fixture *f = *state;
+    char name[32];
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "variant%d", i);
+        pnb_train_opts o = fixture_opts(f, name);
+        pnb_train_result r;
+        o.epochs = 1;
+        o.optim.kind = (pnb_optim_kind)i;
+        o.lr_scheduler = (pnb_schedule_kind)(i % PNB_N_SCHEDULE_KINDS);
+        o.epochs_cooldown = 1;
+        o.text_mask = i % 2 == 0 ? PNB_TEXT_MASK_REPLACE : PNB_TEXT_MASK_DELETE;
+        o.loss.weight[PNB_LOSS_SIGLIP] = o.loss.weight[PNB_LOSS_CLIP] = 0.5;
+        o.loss.weight[PNB_LOSS_PCMEPP] = 0.5;
+        o.loss.inclusion_exact = i == 3;
+        o.lock_image = i == 2;
+        o.lock_text = i == 4;
+        ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+        assert_true(isfinite(r.total));
+        for (int k = 0; k < PNB_N_LOSS_TERMS; k++)
+            assert_true(r.loss[k] > 0);
+    }
+}
+
+/* Values of one weight of a checkpoint. */
+static double *weight(const fixture *f, const char *run, const char *ckpt, const char *name,
+                      size_t *n)
+{
+    char *rest = pnb__format("checkpoints/%s/model.safetensors", ckpt);
+    char *path = path_of(f, run, rest);
+    pnb_safetensors *st = NULL;
+    ASSERT_OK(pnb_safetensors_open(&st, path, &err));
+    const pnb_array_view *view = pnb_safetensors_find(st, name);
+    assert_non_null(view);
+    *n = pnb_array_size(view);
+    double *values = calloc(*n, sizeof *values);
+    assert_non_null(values);
+    ASSERT_OK(pnb_array_to_f64(view, values, &err));
+    pnb_safetensors_free(st);
+    pnb__free(path);
+    pnb__free(rest);
+    return values;
+}
+
+static void test_locked_tower_stays(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "frozen");
+    pnb_train_result r;
+    stopper s = {0, 1};
+    o.stop = &s.stop;
+    o.progress = count_steps;
+    o.progress_user = &s;
+    o.lock_image = true;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_INTERRUPTED, "");
+    size_t n;
+    double *image = weight(f, "frozen", "latest", "visual.conv1.weight", &n);
+    double *text = weight(f, "frozen", "latest", "text.token_embedding.weight", &n);
+    s.after = INT64_MAX;
+    s.stop = 0;
+    o.resume = "latest";
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    double *image2 = weight(f, "frozen", "epoch_2", "visual.conv1.weight", &n);
+    assert_memory_equal(image, image2, n * sizeof(double));
+    double *text2 = weight(f, "frozen", "epoch_2", "text.token_embedding.weight", &n);
+    assert_memory_not_equal(text, text2, n * sizeof(double));
+    free(image);
+    free(image2);
+    free(text);
+    free(text2);
+}
+
+/* Starting from a finished model: its tokenizer and preprocessing come along. */
+static void test_continue_from_a_model(void **state)
+{
+    const fixture *f = *state;
+    char *dir = path_of(f, "whole", "checkpoints/epoch_2");
+    pnb_train_opts o = fixture_opts(f, "finetune");
+    pnb_train_result r;
+    o.model = dir;
+    o.epochs = 1;
+    o.optim.lr = 0; /* nothing moves but the rounding of nothing */
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    size_t n;
+    double *a = weight(f, "whole", "epoch_2", "visual.conv1.weight", &n);
+    double *b = weight(f, "finetune", "epoch_1", "visual.conv1.weight", &n);
+    assert_memory_equal(a, b, n * sizeof *a);
+    free(a);
+    free(b);
+    pnb__free(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_of_a_run),
+        cmocka_unit_test(test_lines_of_results),
+        cmocka_unit_test(test_loss_falls),
+        cmocka_unit_test(test_resume_ends_in_the_same_bits),
+        cmocka_unit_test(test_killed_run_resumes),
+        cmocka_unit_test(test_resume_refuses_other_options),
+        cmocka_unit_test(test_damaged_checkpoint_is_refused),
+        cmocka_unit_test(test_second_process_is_refused),
+        cmocka_unit_test(test_full_disk_keeps_the_old_checkpoint),
+        cmocka_unit_test(test_read_only_logs),
+        cmocka_unit_test(test_nan_names_step_and_term),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_variants_finish),
+        cmocka_unit_test(test_locked_tower_stays),
+        cmocka_unit_test(test_continue_from_a_model),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
