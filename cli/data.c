@@ -238,6 +238,6 @@ const pnb__command pnb__cmd_data = {
     .name = "data",
     .summary = "make an image-caption data set without a download",
     .about = "Writes {train,val,test}/NNNNN.tar with KEY.png and KEY.json, "
-             "SPLIT.captions.jsonl and SPLIT.images.jsonl, and truth/SPLIT.pairs with every "
+             "captions.jsonl and images.jsonl beside them, and truth/SPLIT.pairs with every "
              "picture-caption pair that is true.",
     .subs = subs};

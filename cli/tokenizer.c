@@ -194,7 +194,7 @@ static const pnb__command train = {
     .name = "train",
     .summary = "learn a tokenizer from captions",
     .about = "The same captions give the same file, whatever their order.",
-    .examples = "penumbra tokenizer train --captions shapes/train.captions.jsonl --vocab-size 200 "
+    .examples = "penumbra tokenizer train --captions shapes/train/captions.jsonl --vocab-size 400 "
                 "--out tokenizer.json",
     .options = train_options,
     .n_options = sizeof train_options / sizeof *train_options,

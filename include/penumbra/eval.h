@@ -1,7 +1,7 @@
 /* Evaluation: retrieval figures, calibration of uncertainty, hierarchy checks, statistics, PCA.
  *
  * Shares and recalls are fractions in [0,1]. Definitions, and where published code differs:
- * docs/numerics.md#retrieval and docs/numerics.md#calibration. */
+ * docs/numerics.md#retrieval and docs/numerics.md#calibration. A NULL ctx means one thread. */
 #ifndef PENUMBRA_EVAL_H
 #define PENUMBRA_EVAL_H
 

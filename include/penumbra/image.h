@@ -1,7 +1,7 @@
 /* Pictures: decode, resize exactly as Pillow does, crop, normalise for an encoder, write PNG.
  *
  * Embeddings depend on the pixels to the last bit of the resampler, so every step here follows
- * Pillow and torchvision; see docs/formats.md#images for the two orders of "convert to RGB". */
+ * Pillow and torchvision; what an encoder was trained with is told by a pnb_preprocess. */
 #ifndef PENUMBRA_IMAGE_H
 #define PENUMBRA_IMAGE_H
 

@@ -62,7 +62,7 @@ pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_gaussians *x, do
 pnb_status pnb_uncertainty_inv_kappa(const float *kappa, size_t n, double *out, pnb_error *err);
 /* Mean over d of alpha^2 Gamma(3/beta)/Gamma(1/beta).  Shape inv_alpha, beta (N,D) -> out (N)
  * Errors  SHAPE, NUMERIC (inv_alpha or beta <= 0 or not finite, variance beyond a double)
- * Source  ProbVLM eq. 5 */
+ * Source  ProbVLM */
 pnb_status pnb_uncertainty_gg_var(const float *inv_alpha, const float *beta, size_t n, size_t dim,
                                   double *out, pnb_error *err);
 /* out[i] = 1 - cos(a_i, b_i); a zero row has cosine 0 with everything.

@@ -2,7 +2,8 @@
  *
  * Scores: larger is always nearer, whatever the measure (pnb_measure_score): mean is the cosine,
  * csd is 1 - csd/2, distances are negated. Ties go to the lower index. Results do not depend on the
- * number of threads. docs/numerics.md#search */
+ * number of threads. Candidates of mean, csd and w2 are chosen by f32 products and scored again in
+ * f64; what that can and cannot miss is in docs/numerics.md#search. ctx may be NULL: one thread. */
 #ifndef PENUMBRA_SEARCH_H
 #define PENUMBRA_SEARCH_H
 

@@ -2,7 +2,7 @@
  *
  * Read and written: WordLevel and BPE (byte-level, and CLIP's with "</w>"). Read: Unigram.
  * A tokenizer does not change once made, so any number of threads may use one. Any byte string can
- * be encoded: bytes that are not UTF-8 count as U+FFFD. See docs/formats.md#tokenizers. */
+ * be encoded: bytes that are not UTF-8 count as U+FFFD. */
 #ifndef PENUMBRA_TOKENIZER_H
 #define PENUMBRA_TOKENIZER_H
 
@@ -127,8 +127,10 @@ pnb_tokenizer_opts pnb_tokenizer_opts_default(void);
 
 /* Learns a tokenizer from captions. Order of words: by count, ties by bytes. Order of merges: by
  * count of the pair, ties by the bytes of its two parts. Same captions, same file; their order does
- * not matter. `opts` may be NULL. Errors  ARG (vocab_size too small for the fixed tokens, no
- * captions), NOMEM */
+ * not matter. The clean mode is written as the file's normaliser, so that other readers of the file
+ * get the same ids; lower case is then letter by letter, without Python's final sigma.
+ * `opts` may be NULL. Errors  ARG (vocab_size too small for the fixed tokens, no captions), NOMEM
+ */
 pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *captions, size_t n_captions,
                                const pnb_tokenizer_opts *opts, pnb_error *err);
 

@@ -3,7 +3,7 @@
  * Layout from the outside in: title, then the legend in as many rows as it needs, then the data's
  * rectangle, whose left margin follows the widest tick label. Nothing is ever drawn over the data
  * but the data. Ticks are multiples of 1, 2 or 5 times a power of ten, on logarithmic axes the
- * powers of ten with 2 and 5 between them where there is room. */
+ * powers of ten with 2 and 5 between them where there is room, even steps within a decade. */
 #include "app/chart.h"
 
 #include <math.h>
@@ -64,11 +64,24 @@ static void settle(pnb__axis *axis)
     axis->high = ceil(axis->high / step - 1e-9) * step;
 }
 
+/* Less than a decade has too few powers of ten: even steps instead, on the same scale. */
+static size_t narrow_ticks(const pnb__axis *axis, double *ticks, size_t max)
+{
+    double step = step_of(axis);
+    size_t n = 0;
+    for (double k = ceil(axis->low / step - 1e-9); n < max && k * step <= axis->high * 1.0001;
+         k += 1)
+        ticks[n++] = k * step;
+    return n;
+}
+
 static size_t log_ticks(const pnb__axis *axis, double *ticks, size_t max)
 {
     static const double digits[] = {1, 2, 5};
     double decades = log10(axis->high / axis->low);
     size_t n = 0, per_decade = decades > 2.5 ? 1 : 3;
+    if (decades < 1)
+        return narrow_ticks(axis, ticks, max);
     int every = decades > 8 ? (int)ceil(decades / 8) : 1;
     int first = (int)floor(log10(axis->low)), last = (int)ceil(log10(axis->high));
     for (int e = first; e <= last; e++)

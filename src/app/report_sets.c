@@ -239,14 +239,13 @@ static void cover(pnb__chart *chart, const cloud *c)
 
 static void pca_legend(pnb__chart *chart, const pnb__retrieval *all, char names[][32])
 {
-    chart->legend[chart->n_legend++] =
-        (pnb__legend_entry){"picture", COLOUR_IMAGES, PNB__MARK_RING};
+    chart->legend[chart->n_legend++] = (pnb__legend_entry){"picture", COLOUR_IMAGES, PNB__MARK_DOT};
     int last = last_level(all);
     for (int level = last < 0 ? -1 : 0; level <= last && level < 5; level++) {
         char *name = names[level + 1];
         snprintf(name, 32, level < 0 ? "caption" : "caption of level %d", level);
         chart->legend[chart->n_legend++] =
-            (pnb__legend_entry){name, level_colour(level), PNB__MARK_RING};
+            (pnb__legend_entry){name, level_colour(level), PNB__MARK_DOT};
     }
 }
 

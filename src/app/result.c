@@ -14,7 +14,7 @@
 enum { MAX_DEPTH = 4, MAX_COLUMNS = 16, CELL = 96 };
 
 typedef struct table {
-    pnb__column columns[MAX_COLUMNS];
+    char keys[MAX_COLUMNS][40], headings[MAX_COLUMNS][CELL]; /* copies: callers may format them */
     size_t n_columns, n_cells, capacity;
     char (*cells)[CELL];
     bool is_number[MAX_COLUMNS];
@@ -199,7 +199,10 @@ void pnb__result_table(pnb__result *r, const char *key, const char *heading,
     }
     t->rows = rows;
     t->n_columns = n_columns;
-    memcpy(t->columns, columns, n_columns * sizeof *columns);
+    for (size_t c = 0; c < n_columns; c++) {
+        snprintf(t->keys[c], sizeof t->keys[c], "%s", columns[c].key);
+        snprintf(t->headings[c], sizeof t->headings[c], "%s", columns[c].heading);
+    }
     if (heading != NULL)
         add_line(r, LINE_HEADING, "", heading);
     line *l = add_line(r, LINE_TABLE, "", "");
@@ -237,7 +240,7 @@ static void add_cell(pnb__result *r, json_t *json, const char *text, bool is_num
     if (column == 0 && json_array_append_new(t->rows, json_object()) != 0)
         r->failed = true;
     json_t *row = json_array_get(t->rows, json_array_size(t->rows) - 1);
-    if (json_object_set_new(row, t->columns[column].key, json) != 0)
+    if (json_object_set_new(row, t->keys[column], json) != 0)
         r->failed = true;
 }
 
@@ -286,7 +289,7 @@ static void print_table(const table *t, FILE *out)
 {
     size_t width[MAX_COLUMNS];
     for (size_t c = 0; c < t->n_columns; c++)
-        width[c] = display_width(t->columns[c].heading);
+        width[c] = display_width(t->headings[c]);
     for (size_t i = 0; i < t->n_cells; i++) {
         size_t c = i % t->n_columns;
         width[c] = PNB_MAX(width[c], display_width(t->cells[i]));
@@ -294,7 +297,7 @@ static void print_table(const table *t, FILE *out)
     for (size_t i = 0; i < t->n_columns + t->n_cells; i++) {
         size_t c = i % t->n_columns;
         bool last = c + 1 == t->n_columns;
-        const char *text = i < t->n_columns ? t->columns[i].heading : t->cells[i - t->n_columns];
+        const char *text = i < t->n_columns ? t->headings[i] : t->cells[i - t->n_columns];
         print_padded(out, text, last && !t->is_number[c] ? 0 : width[c], t->is_number[c]);
         fputs(last ? "\n" : "  ", out);
     }

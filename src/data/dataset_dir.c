@@ -23,6 +23,7 @@ static size_t find_beside(pnb_dataset *ds, const char *path, const char *ending)
     size_t n_stem = (size_t)(strrchr(path, '.') - path);
     char *beside = pnb__format("%.*s%s", (int)n_stem, path, ending);
     size_t text = PNB__NO_TEXT;
+    ds->texts.failed |= !beside; /* adding the entry reports it */
     if (beside && pnb__path_is_file(beside))
         text = pnb__dataset_add_text(ds, beside);
     pnb__free(beside);
@@ -32,16 +33,15 @@ static size_t find_beside(pnb_dataset *ds, const char *path, const char *ending)
 static size_t class_caption(pnb_dataset *ds, const char *path)
 {
     char *dir = pnb__path_dir(path);
+    char *name = dir ? pnb__strdup(pnb__path_base(dir)) : NULL;
     size_t text = PNB__NO_TEXT;
-    if (dir) {
-        char *name = pnb__strdup(pnb__path_base(dir));
-        for (char *p = name; p && *p; p++)
-            if (*p == '_' || *p == '-')
-                *p = ' ';
-        if (name)
-            text = pnb__dataset_add_text(ds, name);
-        pnb__free(name);
-    }
+    for (char *p = name; p && *p; p++)
+        if (*p == '_' || *p == '-')
+            *p = ' ';
+    if (name)
+        text = pnb__dataset_add_text(ds, name);
+    ds->texts.failed |= !name;
+    pnb__free(name);
     pnb__free(dir);
     return text;
 }
@@ -61,7 +61,7 @@ static pnb_status add_picture(walk *w, const char *path, pnb_error *err)
             entry.caption = class_caption(w->ds, path);
         else if (!w->ds->opts.allow_no_caption) {
             w->n_left_out++;
-            return PNB_OK;
+            return w->ds->texts.failed ? pnb__fail_nomem(err, strlen(path)) : PNB_OK;
         }
     }
     entry.key = pnb__dataset_add_text(w->ds, path + w->n_root);

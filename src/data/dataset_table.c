@@ -30,6 +30,7 @@ static size_t add_path(pnb_dataset *ds, const char *dir, const char *name)
         return pnb__dataset_add_text(ds, name);
     char *path = pnb__path_join(dir, name);
     size_t text = path ? pnb__dataset_add_text(ds, path) : PNB__NO_TEXT;
+    ds->texts.failed |= !path; /* adding the entry reports it */
     pnb__free(path);
     return text;
 }

@@ -79,9 +79,11 @@ static bool parse_line(pnb__emoji_list *list, const char *line, pnb__emoji *e)
 
 static pnb_status add_emoji(pnb__emoji_list *list, const pnb__emoji *e, pnb_error *err)
 {
-    if (!e->name || !e->key || !e->group || !e->subgroup)
-        return pnb__fail(err, e->group && e->subgroup ? PNB_NOMEM : PNB_FORMAT,
-                         "emoji-test.txt: an emoji before the first group, or out of memory");
+    if (!e->name || !e->key)
+        return pnb__fail_nomem(err, 64);
+    if (!e->group || !e->subgroup)
+        return pnb__fail(err, PNB_FORMAT,
+                         "emoji-test.txt: %s stands before the first group and subgroup", e->name);
     if (list->n == list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 1024;
         pnb__emoji *items = pnb__realloc(list->items, capacity * sizeof *items);
@@ -103,28 +105,41 @@ static const char *keep_title(pnb__emoji_list *list, const char *text, bool hyph
     return copy;
 }
 
+/* The titles that the lines after them belong to. */
+typedef struct titles {
+    const char *group, *subgroup;
+} titles;
+
+static pnb_status read_line(pnb__emoji_list *list, const char *line, bool skin_tones, titles *t,
+                            pnb_error *err)
+{
+    pnb__emoji e = {0};
+    const char **title = pnb__starts_with(line, "# group: ")      ? &t->group
+                         : pnb__starts_with(line, "# subgroup: ") ? &t->subgroup
+                                                                  : NULL;
+    if (title) {
+        *title = keep_title(list, strchr(line, ':') + 2, title == &t->group);
+        return *title ? PNB_OK : pnb__fail_nomem(err, strlen(line));
+    }
+    if (line[0] == '#' || !parse_line(list, line, &e) || (e.has_skin_tone && !skin_tones))
+        return PNB_OK;
+    e.group = t->group;
+    e.subgroup = t->subgroup;
+    return add_emoji(list, &e, err);
+}
+
 pnb_status pnb__emoji_read(pnb__emoji_list *list, const char *path, bool skin_tones, pnb_error *err)
 {
     char *text = NULL, *rest = NULL;
     size_t n;
-    const char *group = NULL, *subgroup = NULL;
+    titles t = {0};
     pnb_status status = read_package_file(path, "unicode-data", &text, &n, err);
     if (status != PNB_OK)
         return status;
     pnb__arena_init(&list->arena, 1 << 16);
     for (char *line = strtok_r(text, "\n", &rest); line && status == PNB_OK;
-         line = strtok_r(NULL, "\n", &rest)) {
-        pnb__emoji e = {0};
-        if (pnb__starts_with(line, "# group: "))
-            group = keep_title(list, line + 9, true);
-        else if (pnb__starts_with(line, "# subgroup: "))
-            subgroup = keep_title(list, line + 12, false);
-        else if (line[0] != '#' && parse_line(list, line, &e) && (skin_tones || !e.has_skin_tone)) {
-            e.group = group;
-            e.subgroup = subgroup;
-            status = add_emoji(list, &e, err);
-        }
-    }
+         line = strtok_r(NULL, "\n", &rest))
+        status = read_line(list, line, skin_tones, &t, err);
     pnb__free(text);
     if (status == PNB_OK && list->n == 0)
         status = pnb__fail(err, PNB_FORMAT, "%s: no fully-qualified emoji; is this emoji-test.txt?",

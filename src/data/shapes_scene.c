@@ -11,11 +11,11 @@
 
 static const char *const FORM_NAMES[PNB__N_FORMS] = {"circle", "square", "triangle",
                                                      "star",   "ring",   "cross"};
-static const char *const COLOUR_NAMES[PNB__N_COLOURS] = {"red",  "orange", "yellow", "green",
+static const char *const COLOUR_NAMES[PNB__N_COLOURS] = {"red",  "pink",   "yellow", "green",
                                                          "blue", "purple", "black"};
 static const char *const SIZE_NAMES[PNB__N_SIZES] = {"small", "large"};
 static const float COLOUR_RGB[PNB__N_COLOURS][3] = {
-    {0.84f, 0.13f, 0.13f}, {0.96f, 0.52f, 0.08f}, {0.94f, 0.84f, 0.14f}, {0.15f, 0.62f, 0.22f},
+    {0.84f, 0.13f, 0.13f}, {0.95f, 0.55f, 0.72f}, {0.94f, 0.84f, 0.14f}, {0.15f, 0.62f, 0.22f},
     {0.14f, 0.31f, 0.82f}, {0.55f, 0.20f, 0.66f}, {0.10f, 0.10f, 0.11f}};
 static const double SIZE_RADIUS[PNB__N_SIZES] = {0.17, 0.23};
 

@@ -1,4 +1,4 @@
-/* Does accuracy fall as uncertainty rises? Spearman S, R^2 and -S R^2 over bins (GroVE section 4).
+/* Does accuracy fall as uncertainty rises? Spearman S, R^2 and -S R^2 over bins (GroVE, AsymVLM).
  *
  * S and R^2 are taken between the index of a bin and the mean of `correct` in it; bins without
  * items are left out. R^2 of a least-squares line with one regressor is the squared correlation.

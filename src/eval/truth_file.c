@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "penumbra/eval.h"
 
-#define MAX_TRUTH_BYTES ((size_t)4 << 30)
+#define MAX_TRUTH_BYTES ((size_t)1 << 30)
 
 typedef struct named_row {
     const char *id;

@@ -1,5 +1,8 @@
-/* Bounded heap of the best hits and the sort that ends a search. Scores are never NaN here: the
- * scan refuses them, so comparisons form a total order. */
+/* Bounded heap of the best hits and the sort that ends a search.
+ *
+ * The worst hit kept is on top, so one comparison refuses most candidates. Scores are never NaN
+ * here: the scan refuses them, so comparisons form a total order and the kept set does not depend
+ * on the order of arrival. */
 #include "index/heap.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
-/* An embedding set seen as rows of Gaussians. Families without a Gaussian form are refused here, in
- * one place, so that search and evaluation never ask which model made a set. */
+/* An embedding set seen as rows of Gaussians.
+ *
+ * Families without a Gaussian form are refused here, in one place, so that search and evaluation
+ * never ask which model made a set. Nothing is copied. */
 #include "base/base.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/search.h"

@@ -3,9 +3,9 @@
  * Every pairwise loss is built from logits l_ij through one identity: with y = +1 on the diagonal
  * and -1 elsewhere, sum_ij -log s(y_ij l_ij) = sum_ij softplus(l_ij) - sum_i l_ii, so that no B x B
  * label matrix exists. Scale and variances are folded into the rows before the matrix product.
- * Terms are safe at any log-variance: exp is capped far above what a model reaches, and a term over
- * its limit is multiplied by an exact 0 (see `gate`). Following the paper, VIB uses log sigma^2;
- * the released code halves it, and `vib_official` does so too. */
+ * Terms are safe at any log-variance: they are clipped far outside what a model reaches, and a term
+ * over its limit is multiplied by an exact 0 (see `gate`). Following the paper, VIB uses log
+ * sigma^2; the released code halves it, and `vib_official` does so too. */
 #include "train/loss.h"
 
 #include <math.h>
@@ -63,13 +63,26 @@ static pnb__tensor *mean_all(pnb__tensor *x)
     return pnb__mean(x, PNB__ALL_AXES);
 }
 
-/* exp(min(x, cap)): at the cap a float still holds sums of a few thousand values times the scale.
- */
-static pnb__tensor *capped_exp(pnb__graph *g, pnb__tensor *x)
+/* The log-variance held within [-cap, cap], exactly unchanged inside: x - relu(x - cap) +
+ * relu(-cap - x). At the cap a float still holds sums of a few thousand exp(x) times the scale. */
+static pnb__tensor *clipped(pnb__graph *g, pnb__tensor *x)
 {
     double cap = pnb__graph_kernels(g)->real == PNB__F32 ? 60 : 600;
+    if (x == NULL)
+        return NULL;
     pnb__tensor *over = pnb__apply(PNB__RELU, pnb__affine(x, 1, -cap));
-    return pnb__apply(PNB__EXP, pnb__sub(x, over));
+    pnb__tensor *under = pnb__apply(PNB__RELU, pnb__affine(x, -1, -cap));
+    return pnb__add(pnb__sub(x, over), under);
+}
+
+static pnb__loss_in clip_all(pnb__graph *g, const pnb__loss_in *in)
+{
+    pnb__loss_in out = *in;
+    out.image.log_var = clipped(g, in->image.log_var);
+    out.text.log_var = clipped(g, in->text.log_var);
+    out.masked_image.log_var = clipped(g, in->masked_image.log_var);
+    out.masked_text.log_var = clipped(g, in->masked_text.log_var);
+    return out;
 }
 
 /* x where x <= limit, else 0, and with it the gradient: x times relu(1 - 1e20 relu(x - limit)). The
@@ -81,9 +94,9 @@ static pnb__tensor *gate(pnb__tensor *x, double limit)
 }
 
 /* (B,D) -> sum_d exp(lv), as (B). */
-static pnb__tensor *trace(pnb__graph *g, const pnb__dist *d)
+static pnb__tensor *trace(const pnb__dist *d)
 {
-    return pnb__sum(capped_exp(g, d->log_var), -1);
+    return pnb__sum(pnb__apply(PNB__EXP, d->log_var), -1);
 }
 
 /* scale * rows(left) . rows(right) + row_i + col_j, and its diagonal. row may be NULL. */
@@ -124,11 +137,11 @@ static pnb__tensor *bias_row(pnb__tensor *bias, size_t n)
 }
 
 /* l_ij = a mu_i.mu_j + (b - a/2 u_i) - a/2 u_j */
-static pairs ppcl_pairs(pnb__graph *g, const pnb__loss_in *in)
+static pairs ppcl_pairs(const pnb__loss_in *in)
 {
     pnb__tensor *half = pnb__affine(in->scale, -0.5, 0);
-    pnb__tensor *row = pnb__mul(trace(g, &in->image), half);
-    pnb__tensor *col = pnb__mul(trace(g, &in->text), half);
+    pnb__tensor *row = pnb__mul(trace(&in->image), half);
+    pnb__tensor *col = pnb__mul(trace(&in->text), half);
     if (in->bias != NULL)
         row = pnb__add(row, in->bias);
     return make_pairs(pnb__mul(in->image.mean, in->scale), in->text.mean, row, col);
@@ -136,7 +149,8 @@ static pairs ppcl_pairs(pnb__graph *g, const pnb__loss_in *in)
 
 pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in)
 {
-    return ppcl_pairs(g, in).all;
+    const pnb__loss_in safe = clip_all(g, in);
+    return ppcl_pairs(&safe).all;
 }
 
 static double n_pairs(const build *b)
@@ -146,7 +160,7 @@ static double n_pairs(const build *b)
 
 static pnb__tensor *build_ppcl(const build *b)
 {
-    return pair_loss(b, ppcl_pairs(b->g, b->in), 1 / n_pairs(b));
+    return pair_loss(b, ppcl_pairs(b->in), 1 / n_pairs(b));
 }
 
 static pnb__tensor *build_siglip(const build *b)
@@ -183,7 +197,7 @@ static pnb__tensor *build_pcmepp(const build *b)
     for (int s = 0; s < 2; s++) {
         const pnb__dist *d = s == 0 ? &in->image : &in->text;
         pnb__tensor *norm = pnb__sum(pnb__apply(PNB__SQUARE, d->mean), -1);
-        side[s] = pnb__mul(pnb__add(norm, trace(b->g, d)), minus);
+        side[s] = pnb__mul(pnb__add(norm, trace(d)), minus);
     }
     if (bias != NULL)
         side[0] = pnb__add(side[0], bias);
@@ -228,7 +242,7 @@ static pnb__tensor *build_txt_inclusion(const build *b)
 static pnb__tensor *divergence(const build *b, const pnb__dist *d)
 {
     pnb__tensor *lv = b->opts->vib_official ? pnb__affine(d->log_var, 0.5, 0) : d->log_var;
-    pnb__tensor *spread = pnb__sub(capped_exp(b->g, lv), lv);
+    pnb__tensor *spread = pnb__sub(pnb__apply(PNB__EXP, lv), lv);
     pnb__tensor *all = mean_all(pnb__add(pnb__apply(PNB__SQUARE, d->mean), spread));
     return gate(pnb__affine(all, 0.5, -0.5), b->opts->vib_limit);
 }
@@ -296,7 +310,8 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
                            const pnb_loss_opts *opts, pnb_error *err)
 {
     *out = (pnb__loss){0};
-    build b = {g, in, opts, out};
+    const pnb__loss_in safe = clip_all(g, in);
+    build b = {g, &safe, opts, out};
     pnb_status status = check_opts(opts, err);
     for (int i = 0; i < PNB_N_LOSS_TERMS && status == PNB_OK; i++) {
         if (!(opts->weight[i] > 0))

@@ -28,7 +28,7 @@ static void test_ticks(void **state)
 {
     (void)state;
     check_ticks((pnb__axis){.low = 0, .high = 1},
-                (const char *[]){"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}, 6);
+                (const char *[]){"0", "0.2", "0.4", "0.6", "0.8", "1.0"}, 6);
 }
 
 static void test_log_ticks(void **state)

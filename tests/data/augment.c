@@ -1,5 +1,5 @@
-/* Augmentation: identity, the meaning of each draw on pictures where it can be computed by hand, the
- * key of the draws, and refused settings. */
+/* Augmentation: identity, the meaning of each draw on pictures where it can be computed by hand,
+ * the key of the draws, and refused settings. */
 #include "fixture.h"
 
 #include <math.h>
@@ -70,7 +70,8 @@ static void test_identity(void **state)
     pnb_image_free(&image);
 }
 
-/* Away from the edges a linear ramp stays linear: its slope and offset tell zoom, shift and angle. */
+/* Away from the edges a linear ramp stays linear: its slope and offset tell zoom, shift and angle.
+ */
 static void test_geometry(void **state)
 {
     pnb_image image = ramp(SIDE, SIDE);

@@ -148,9 +148,11 @@ static void test_tar_grouping(void **state)
 
 static void test_records(void **state)
 {
+    static const char FULL[] =
+        "{\"captions\": [\"a\", \"b\"], \"levels\": [0, 3], \"name\": \"n\", "
+        "\"group\": \"g\", \"subgroup\": \"s\", \"caption\": \"b\"}";
     static const char *const JSON[] = {
-        "{\"captions\": [\"a\", \"b\"], \"levels\": [0, 3], \"caption\": \"b\", \"name\": \"n\", "
-        "\"group\": \"g\", \"subgroup\": \"s\"}",
+        FULL,
         "{\"cocoid\": 1, \"sentences\": [{\"raw\": \"one\", \"sentid\": 4}, {\"raw\": \"two\"}]}",
         "{\"text\": \"only text\"}",
         "{\"caption\": [\"x\", \"y\"]}",
@@ -300,16 +302,18 @@ static void test_csv(void **state)
     (void)state;
     put_png(scratch, "pics/1.png", 70);
     put_png(scratch, "pics/2.png", 80);
-    put_text(scratch, "a.csv", "filepath\ttitle\npics/1.png\tone, \"quoted\"\npics/2.png\ttwo\n"
-                               "pics/2.png\t\n");
+    put_text(scratch, "a.csv",
+             "filepath\ttitle\npics/1.png\tone, \"quoted\"\npics/2.png\ttwo\n"
+             "pics/2.png\t\n");
     pnb_dataset *ds = open_ok("a.csv", NULL);
     assert_int_equal(pnb_dataset_size(ds), 2);
     expect_captions(ds, 0, "pics/1.png", "one, \"quoted\"");
     expect_image(ds, 1, 80);
     assert_int_equal(pnb_dataset_n_warnings(ds), 1);
     pnb_dataset_free(ds);
-    put_text(scratch, "b.csv", "id,text,file\n7,\"a, b\",pics/1.png\n8,gone,pics/none.png\n"
-                               "9,bad \xff,pics/1.png\n");
+    put_text(scratch, "b.csv",
+             "id,text,file\n7,\"a, b\",pics/1.png\n8,gone,pics/none.png\n"
+             "9,bad \xff,pics/1.png\n");
     opts.csv_img_key = "file";
     opts.csv_caption_key = "text";
     ds = open_ok("b.csv", &opts);

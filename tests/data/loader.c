@@ -1,5 +1,5 @@
-/* The loader: the same batches for any number of workers, with and without cache, interrupted at any
- * batch; choice of captions; samples that cannot be read; clean stops. */
+/* The loader: the same batches for any number of workers, with and without cache, interrupted at
+ * any batch; choice of captions; samples that cannot be read; clean stops. */
 #include "fixture.h"
 
 #include "io/tar.h"
@@ -8,8 +8,8 @@ enum { N_SAMPLES = 53, SIDE = 16, BATCH = 8 };
 
 static const char *const BAD_KEY = "s017";
 static char *scratch;
-static pnb_dataset *ds;          /* all good */
-static pnb_dataset *ds_bad;      /* s017 is a corrupt picture */
+static pnb_dataset *ds;     /* all good */
+static pnb_dataset *ds_bad; /* s017 is a corrupt picture */
 static pnb_tokenizer *tokenizer;
 
 static void write_tar(const char *name, bool with_bad)
@@ -39,8 +39,8 @@ static void write_tar(const char *name, bool with_bad)
 
 static int setup(void **state)
 {
-    static const char *const TEXTS[] = {"thing", "colour number of many blue", "0 1 2 3 4 5 6 7 8 9",
-                                        "a picture of"};
+    static const char *const TEXTS[] = {"thing", "colour number of many blue",
+                                        "0 1 2 3 4 5 6 7 8 9", "a picture of"};
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
     (void)state;
     scratch = scratch_create();
@@ -401,10 +401,10 @@ static void test_shutdown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_batches),  cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_set_position),  cmocka_unit_test(test_epochs),
-        cmocka_unit_test(test_captions),      cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_same_batches),   cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_set_position),   cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_captions),       cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_corrupt_sample), cmocka_unit_test(test_nothing_readable),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_shutdown)};
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_shutdown)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -28,8 +28,7 @@ static pnb_shapes_opts small_opts(size_t n)
 /* ---- a second, independent reading of a caption -------------------------------------------- */
 
 static const char *const FORMS[] = {"circle", "square", "triangle", "star", "ring", "cross"};
-static const char *const COLOURS[] = {"red",  "orange", "yellow", "green",
-                                      "blue", "purple", "black"};
+static const char *const COLOURS[] = {"red", "pink", "yellow", "green", "blue", "purple", "black"};
 
 typedef struct seen_shape {
     const char *form, *colour, *size;
@@ -181,8 +180,8 @@ static void read_split(split_data *d, const char *dir, const char *split, size_t
     ASSERT_OK(pnb__read_file(path, 1 << 26, &text, &n, &err));
     pnb__free(path);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        ASSERT_OK(pnb__json_load_bytes(&d->captions[d->n_captions++], line, strlen(line), "line",
-                                       &err));
+        ASSERT_OK(
+            pnb__json_load_bytes(&d->captions[d->n_captions++], line, strlen(line), "line", &err));
     pnb__free(text);
     for (size_t i = 0; i < n_shards; i++) {
         path = pnb__format("%s/%s/%05zu.tar", dir, split, i);
@@ -342,8 +341,8 @@ static void hash_file(pnb__sha256 *s, const char *dir, const char *name)
 static void set_digest(const char *dir, char hex[65])
 {
     static const char *const FILES[] = {
-        "train/00000.tar",     "train/00001.tar",      "train/sizes.json", "train/images.jsonl",
-        "train/captions.jsonl", "val/00000.tar",        "test/00000.tar",   "truth/train.pairs",
+        "train/00000.tar",      "train/00001.tar",     "train/sizes.json", "train/images.jsonl",
+        "train/captions.jsonl", "val/00000.tar",       "test/00000.tar",   "truth/train.pairs",
         "truth/val.pairs",      "test/captions.jsonl", "stats.json"};
     pnb__sha256 s;
     pnb__sha256_init(&s);
@@ -567,11 +566,15 @@ static void test_pack(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statistics), cmocka_unit_test(test_truth),
-        cmocka_unit_test(test_records),    cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_reuse_and_refusal), cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_ambiguity),  cmocka_unit_test(test_ambiguous_set),
-        cmocka_unit_test(test_forms),      cmocka_unit_test(test_pack)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_statistics),
+                                       cmocka_unit_test(test_truth),
+                                       cmocka_unit_test(test_records),
+                                       cmocka_unit_test(test_same_bytes),
+                                       cmocka_unit_test(test_reuse_and_refusal),
+                                       cmocka_unit_test(test_bad_options),
+                                       cmocka_unit_test(test_ambiguity),
+                                       cmocka_unit_test(test_ambiguous_set),
+                                       cmocka_unit_test(test_forms),
+                                       cmocka_unit_test(test_pack)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,7 @@ static void test_lines_of_results(void **state)
     pnb__free(path);
 }
 
-/* A hundred steps on forty pictures: the loss must fall far, or nothing is learned. */
+/* A hundred steps on forty pictures that always have the same caption: the loss must fall far, or nothing is learned. */
 static void test_loss_falls(void **state)
 {
     const fixture *f = *state;
@@ -160,6 +160,8 @@ static void test_loss_falls(void **state)
     o.save_frequency = 0;
     o.optim.lr = 5e-3;
     o.augment = pnb_augment_none();
+    o.captions = PNB_CAPTION_FIRST;
+    o.template_share = 0;
     ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
     json_t *train = results(f, "learn", "train");
     double first = 0, last = 0;
@@ -498,6 +500,53 @@ static void test_variants_finish(void **state)
     }
 }
 
+/* Two micro-batches of 4 give the losses and gradients of a batch of 8. Every row is masked and
+ * every token deleted, so that both draw the same masks. */
+static void test_accumulation_equals_a_big_batch(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts big = fixture_opts(f, "big"), micro = fixture_opts(f, "micro");
+    pnb_train_result r;
+    big.optim.kind = PNB_OPTIM_SGD; /* Adam would blow rounding of tiny gradients up */
+    big.optim.lr = 0.05;
+    big.drop_ratio = big.drop_prob = 1;
+    big.loss.weight[PNB_LOSS_IMG_INCLUSION] = big.loss.weight[PNB_LOSS_TXT_INCLUSION] = 0.1;
+    big.loss.weight[PNB_LOSS_INCLUSION] = big.loss.weight[PNB_LOSS_VIB] = 0.1;
+    big.loss.weight[PNB_LOSS_CLIP] = 0.5;
+    big.loss.inclusion_scale = 1;
+    micro = big;
+    micro.name = "micro";
+    micro.batch_size = 4;
+    micro.accum_freq = 2;
+    ASSERT_OK(pnb_train(f->ctx, &big, &r, &err));
+    ASSERT_OK(pnb_train(f->ctx, &micro, &r, &err));
+    json_t *a = results(f, "big", "train"), *b = results(f, "micro", "train");
+    static const char *const keys[] = {"loss", "ppcl",          "clip", "inclusion", "img_inclusion",
+                                       "vib",  "txt_inclusion", "lr",   "grad_norm", "logit_scale"};
+    for (size_t i = 0; i < 10; i++)
+        for (size_t k = 0; k < PNB_COUNT(keys); k++) {
+            double x = number(a, i, keys[k]), y = number(b, i, keys[k]);
+            if (!(fabs(x - y) <= 2e-4 * fabs(x)))
+                fail_msg("step %zu: %s is %.7g in one batch, %.7g in two", i + 1, keys[k], x, y);
+        }
+    json_decref(a);
+    json_decref(b);
+}
+
+static void test_accumulation_resumes(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts whole = fixture_opts(f, "accum"), parts = fixture_opts(f, "accum_parts");
+    pnb_train_result r;
+    whole.batch_size = parts.batch_size = 5; /* 8 batches an epoch of data: steps cross its end */
+    whole.accum_freq = parts.accum_freq = 3;
+    whole.epochs = parts.epochs = 4;
+    ASSERT_OK(pnb_train(f->ctx, &whole, &r, &err));
+    static const int64_t stops[] = {2, 3};
+    run_interrupted(f, parts, stops, PNB_COUNT(stops));
+    assert_same_checkpoint(f, "accum", "accum_parts", "latest");
+}
+
 /* Values of one weight of a checkpoint. */
 static double *weight(const fixture *f, const char *run, const char *ckpt, const char *name,
                       size_t *n)
@@ -582,6 +631,8 @@ int main(void)
         cmocka_unit_test(test_nan_names_step_and_term),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_variants_finish),
+        cmocka_unit_test(test_accumulation_equals_a_big_batch),
+        cmocka_unit_test(test_accumulation_resumes),
         cmocka_unit_test(test_locked_tower_stays),
         cmocka_unit_test(test_continue_from_a_model),
     };

@@ -14,8 +14,9 @@
 
 #include "io/image/codec.h"
 
-#define MAX_SCANS 500 /* a small file with very many scans of a large picture would run for hours  \
-                       */
+#define MAX_SCANS                                                                                  \
+    500 /* a small file with very many scans of a large picture would run for hours                \
+         */
 #define ROWS_AT_ONCE 16
 
 typedef struct jpeg_job {

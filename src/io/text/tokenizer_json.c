@@ -264,6 +264,27 @@ done:
     return status;
 }
 
+/* U+2581 anywhere but in front: then a piece could cross words, and cutting at them matters. */
+static bool has_inner_space(const pnb__vocab *vocab)
+{
+    for (int32_t id = 0; id < vocab->n; id++) {
+        const char *piece = pnb__vocab_piece(vocab, id, NULL);
+        if (piece != NULL && *piece != '\0' && strstr(piece + 1, "\xE2\x96\x81") != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* SentencePiece looks for the best cut of the whole text, which decides ties between equal sums
+ * otherwise than word by word; where both must find the same, it is followed. */
+static void join_words(pnb_tokenizer *tok)
+{
+    bool crosses = has_inner_space(&tok->vocab);
+    for (size_t i = 0; i < tok->n_splits && !crosses; i++)
+        if (tok->splits[i].kind == PNB__SPLIT_METASPACE && i + 1 == tok->n_splits)
+            tok->splits[i].splits = false;
+}
+
 static pnb_status read_unigram(pnb_tokenizer *tok, pnb__jobj *o, pnb_error *err)
 {
     if (pnb__json_has(o, "unk_id"))
@@ -272,6 +293,7 @@ static pnb_status read_unigram(pnb_tokenizer *tok, pnb__jobj *o, pnb_error *err)
     if (o->status != PNB_OK)
         return o->status;
     tok->unigram.unk_id = tok->unk_id;
+    join_words(tok);
     return pnb__unigram_build(&tok->unigram, &tok->vocab, err);
 }
 

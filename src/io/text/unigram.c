@@ -5,7 +5,9 @@
  *
  * A character that no piece of its own length covers may be taken as unknown at (smallest score -
  * 10). Neighbouring unknowns become one token, or their bytes when the model has byte fallback.
- * Sums are in double as in Hugging Face's implementation; SentencePiece sums in float. */
+ * Ties between paths are decided by rounding, so the arithmetic is SentencePiece's: sums are formed
+ * and compared in double and kept in float. Hugging Face keeps doubles; the two differ only in
+ * texts like forty equal emoji. */
 #include <string.h>
 
 #include "io/text/text.h"
@@ -86,10 +88,10 @@ typedef struct reach {
     uint32_t length; /* of the last piece; 0: not reached */
 } reach;
 
-static void improve(reach *r, float score, int32_t id, size_t length)
+static void improve(reach *r, double score, int32_t id, size_t length)
 {
     if (r->length == 0 || score > r->score)
-        *r = (reach){score, id, (uint32_t)length};
+        *r = (reach){(float)score, id, (uint32_t)length};
 }
 
 static void extend(const pnb__unigram *u, const char *s, size_t n, size_t at, reach *best)
@@ -106,7 +108,7 @@ static void extend(const pnb__unigram *u, const char *s, size_t n, size_t at, re
         if (id < 0)
             continue;
         size_t length = i + 1 - at;
-        improve(&best[i + 1], u->scores[id] + best[at].score, id, length);
+        improve(&best[i + 1], (double)u->scores[id] + best[at].score, id, length);
         has_single = has_single || length == char_bytes;
     }
     if (!has_single)

@@ -1,0 +1,23 @@
+/* Everything of the public interface. See the single headers for words. */
+#ifndef PENUMBRA_PENUMBRA_H
+#define PENUMBRA_PENUMBRA_H
+
+#include "penumbra/ctx.h"
+#include "penumbra/dataset.h"
+#include "penumbra/dtype.h"
+#include "penumbra/embeddings.h"
+#include "penumbra/error.h"
+#include "penumbra/eval.h"
+#include "penumbra/image.h"
+#include "penumbra/loss.h"
+#include "penumbra/model.h"
+#include "penumbra/npy.h"
+#include "penumbra/optim.h"
+#include "penumbra/prob.h"
+#include "penumbra/safetensors.h"
+#include "penumbra/search.h"
+#include "penumbra/synth.h"
+#include "penumbra/tokenizer.h"
+#include "penumbra/train.h"
+
+#endif
