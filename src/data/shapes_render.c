@@ -13,12 +13,6 @@ static const float OCCLUDER_GREY = 0.72f; /* of no shape and no ground */
 
 /* ---- forms, in the unit circle, y up ------------------------------------------------------- */
 
-static bool covers_triangle(double u, double v)
-{
-    const double root3 = 1.7320508075688772;
-    return v > -0.5 && v < 1.0 - root3 * fabs(u);
-}
-
 /* Five points: fold into half a sector, then one edge from the tip (1) to the notch (0.40). */
 static bool covers_star(double u, double v)
 {
@@ -32,21 +26,21 @@ static bool covers_star(double u, double v)
 
 bool pnb__shape_covers(int form, double u, double v)
 {
-    const double half_side = 0.70710678118654752, arm = 0.28;
+    const double half_side = 0.70710678118654752, half_length = 0.94, half_width = 0.30;
     double r2 = u * u + v * v;
     switch (form) {
-    case 0:
-        return r2 < 0.86 * 0.86;
-    case 1:
+    case PNB__CIRCLE:
+        return r2 < 0.92 * 0.92;
+    case PNB__SQUARE:
         return fabs(u) < half_side && fabs(v) < half_side;
-    case 2:
-        return covers_triangle(u, v);
-    case 3:
+    case PNB__STAR:
         return r2 < 1.0 && covers_star(u, v);
-    case 4:
-        return r2 < 0.95 * 0.95 && r2 > 0.55 * 0.55;
-    default:
-        return r2 < 1.0 && PNB_MIN(fabs(u), fabs(v)) < arm && PNB_MAX(fabs(u), fabs(v)) < 0.95;
+    case PNB__RING:
+        return r2 < 0.97 * 0.97 && r2 > 0.60 * 0.60;
+    case PNB__BAR:
+        return fabs(u) < half_length && fabs(v) < half_width;
+    default: /* PNB__POLE */
+        return fabs(v) < half_length && fabs(u) < half_width;
     }
 }
 

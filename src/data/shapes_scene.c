@@ -2,24 +2,24 @@
  * how the scene is made ambiguous. Every number comes from the counter-based generator keyed by
  * (seed, scene index), so scenes can be made in any order by any thread.
  *
- * Sizes are shares of the picture (radius 0.23 and 0.17 of the shorter side): as large as three
+ * Sizes are shares of the picture (radius 0.235 and 0.18 of the shorter side): as large as three
  * shapes without overlap allow, because small forms are not told apart by a short training run.
  * Rendering is left to shapes_render.c, captions to shapes_query.c. */
 #include "data/shapes.h"
 
 #include <math.h>
 
-static const char *const FORM_NAMES[PNB__N_FORMS] = {"circle", "square", "triangle",
-                                                     "star",   "ring",   "cross"};
+static const char *const FORM_NAMES[PNB__N_FORMS] = {"circle", "square", "star",
+                                                     "ring",   "bar",    "pole"};
 static const char *const COLOUR_NAMES[PNB__N_COLOURS] = {"red",  "pink",   "yellow", "green",
                                                          "blue", "purple", "black"};
 static const char *const SIZE_NAMES[PNB__N_SIZES] = {"small", "large"};
 static const float COLOUR_RGB[PNB__N_COLOURS][3] = {
     {0.84f, 0.13f, 0.13f}, {0.95f, 0.55f, 0.72f}, {0.94f, 0.84f, 0.14f}, {0.15f, 0.62f, 0.22f},
     {0.14f, 0.31f, 0.82f}, {0.55f, 0.20f, 0.66f}, {0.10f, 0.10f, 0.11f}};
-static const double SIZE_RADIUS[PNB__N_SIZES] = {0.17, 0.23};
+static const double SIZE_RADIUS[PNB__N_SIZES] = {0.18, 0.235};
 
-static const double MAX_ANGLE = 0.12;       /* radians */
+static const double MAX_ANGLE = 0.06;       /* radians */
 static const double COLOUR_NOISE = 0.06;    /* +- a channel */
 static const double RELATION_MARGIN = 0.22; /* of the width: closer centres have no relation */
 static const double MIDDLE = 0.16;          /* half width of the middle, share of the picture */
