@@ -1,4 +1,6 @@
-/* penumbra bench encode | train | search: how fast this machine is at it. */
+/* penumbra bench encode | train | search: how fast this machine is at it.
+ *
+ * The three share their options' struct; what is timed and how lies in src/app/bench.c. */
 #include <string.h>
 
 #include "app/bench.h"

@@ -1,4 +1,6 @@
-/* penumbra data shapes | emoji: image-caption sets made on this machine. */
+/* penumbra data shapes | emoji: image-caption sets made on this machine.
+ *
+ * Options and the table of what was made; drawing, captions and files are src/data's. */
 #include "app/result.h"
 #include "commands.h"
 #include "penumbra/synth.h"

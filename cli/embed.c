@@ -1,4 +1,7 @@
-/* penumbra embed: pictures or captions to an embedding set. */
+/* penumbra embed: pictures or captions to an embedding set.
+ *
+ * Finds out which kind of input was given and hands it to src/app/embed_job.c, which batches,
+ * journals and writes. */
 #include <string.h>
 
 #include "app/embed_job.h"

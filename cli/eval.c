@@ -1,4 +1,6 @@
-/* penumbra eval retrieval | uncertainty: figures of embedding sets. */
+/* penumbra eval retrieval | uncertainty: figures of embedding sets.
+ *
+ * Options only: the figures are put together in src/app/retrieval.c and src/app/claims.c. */
 #include <string.h>
 
 #include "app/claims.h"

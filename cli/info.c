@@ -1,4 +1,6 @@
-/* penumbra info: what a model, an embedding set, a data set or a tensor file holds. */
+/* penumbra info: what a model, an embedding set, a data set or a tensor file holds.
+ *
+ * Which reader fits a path is decided in src/app/describe.c. */
 #include "app/describe.h"
 #include "commands.h"
 

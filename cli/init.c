@@ -1,4 +1,6 @@
-/* penumbra init: a randomly initialised model directory. */
+/* penumbra init: a randomly initialised model directory.
+ *
+ * Options only; the parts that must agree are made in src/app/model_dir.c. */
 #include <string.h>
 
 #include "app/model_dir.h"

@@ -1,4 +1,6 @@
-/* The program: streams, terminal and Ctrl-C of the process, handed to the frame in src/app. */
+/* The program: streams, terminal and Ctrl-C of the process, handed to the frame in src/app.
+ *
+ * The only file that reads the environment (NO_COLOR, TERM) and holds a global. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

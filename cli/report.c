@@ -1,4 +1,6 @@
-/* penumbra report: one HTML page about a run and its embeddings. */
+/* penumbra report: one HTML page about a run and its embeddings.
+ *
+ * Options only; sections and plots are src/app/report_parts.h. */
 #include "app/report.h"
 #include "app/result.h"
 #include "commands.h"

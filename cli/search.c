@@ -1,4 +1,6 @@
-/* penumbra search: the nearest rows of an embedding set. */
+/* penumbra search: the nearest rows of an embedding set.
+ *
+ * Options only; encoding the query and the table of hits are in src/app/query.c. */
 #include "app/query.h"
 #include "app/result.h"
 #include "commands.h"

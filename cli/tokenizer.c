@@ -1,4 +1,6 @@
-/* penumbra tokenizer train | show: learn a vocabulary from captions, look at what it does. */
+/* penumbra tokenizer train | show: learn a vocabulary from captions, look at what it does.
+ *
+ * Captions come from any source that embed accepts; the algorithm is src/io/text's. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -624,7 +624,13 @@ const pnb__command pnb__cmd_train = {
         "with 130; --resume latest goes on from there, in the middle of an epoch too, and ends in "
         "the same bits as an uninterrupted run with the same number of threads.\n\n"
         "The small recipe is for minutes on a CPU: the bias follows the batch, masked captions "
-        "lose tokens instead of getting mask tokens. The published recipe is the paper's.",
+        "lose tokens instead of getting mask tokens. The published recipe is the paper's.\n\n"
+        "results.jsonl has one object a line. Of kind \"train\" every so many steps: step, epoch, "
+        "samples, loss (total), one field for each weighted term (ppcl, inclusion, ...), lr, "
+        "logit_scale, logit_bias, grad_norm, data_s and batch_s (seconds), samples_per_s, "
+        "image_uncertainty and text_uncertainty (mean traces). Of kind \"eval\" after each "
+        "validation: val_samples, val_loss, its terms, i2t_r1 and t2i_r1 on the whole set, "
+        "batch_i2t_r1 and batch_t2i_r1 in a batch, and the uncertainties.",
     .examples =
         "penumbra train --train-data shapes/train --val-data shapes/val --name first --epochs 20\n"
         "penumbra train --train-data 'set/{00000..00099}.tar' --model ViT-B-16 --recipe published\n"

@@ -13,23 +13,35 @@ DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", 
 NAMES = {np.dtype(v): k for k, v in DTYPES.items()}
 
 
-def load(path):
-    """All arrays of a file as {name: array}; the arrays are copies that may be written to."""
-    with open(path, "rb") as f:
-        (n_header,) = struct.unpack("<Q", f.read(8))
-        header = json.loads(f.read(n_header))
-        data = f.read()
-    header.pop("__metadata__", None)
-    arrays = {}
-    for name, entry in header.items():
+class Reader:
+    """An open file that reads one array at a time, so that a large model is not held twice."""
+
+    def __init__(self, path):
+        self.file = open(path, "rb")
+        (n_header,) = struct.unpack("<Q", self.file.read(8))
+        self.entries = json.loads(self.file.read(n_header))
+        self.metadata = self.entries.pop("__metadata__", {})
+        self.start = 8 + n_header
+
+    def names(self):
+        return list(self.entries)
+
+    def get(self, name):
+        entry = self.entries[name]
         begin, end = entry["data_offsets"]
-        raw = data[begin:end]
+        self.file.seek(self.start + begin)
+        raw = self.file.read(end - begin)
         if entry["dtype"] == "BF16":
             flat = (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32)
         else:
-            flat = np.frombuffer(raw, DTYPES[entry["dtype"]]).copy()
-        arrays[name] = flat.reshape(entry["shape"])
-    return arrays
+            flat = np.frombuffer(bytearray(raw), DTYPES[entry["dtype"]])
+        return flat.reshape(entry["shape"])
+
+
+def load(path):
+    """All arrays of a file as {name: array}; they may be written to."""
+    reader = Reader(path)
+    return {name: reader.get(name) for name in reader.names()}
 
 
 def save(path, arrays, metadata=None):

@@ -197,14 +197,14 @@ def read_config(model_dir):
 def load(model_dir, attention="products"):
     """The model of a directory with config.json and model.safetensors, in float32."""
     model = ProLIP(read_config(model_dir), attention)
-    arrays = safetensors_io.load(os.path.join(model_dir, "model.safetensors"))
+    reader = safetensors_io.Reader(os.path.join(model_dir, "model.safetensors"))
     with torch.no_grad():
         own = model.state_dict()
-        missing = set(own) ^ set(arrays)
+        missing = set(own) ^ set(reader.names())
         if missing:
             raise ValueError(f"{model_dir}: weights and config.json disagree about {sorted(missing)}")
         for name, value in own.items():
-            value.copy_(torch.from_numpy(arrays.pop(name)))
+            value.copy_(torch.from_numpy(reader.get(name)))
     return model
 
 

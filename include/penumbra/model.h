@@ -64,7 +64,6 @@ pnb_status pnb_model_config_merge(const char *config, const char *overrides, cha
                                   pnb_error *err);
 pnb_status pnb_model_init_json(pnb_model **out, const pnb_ctx *ctx, const char *config_json,
                                uint64_t seed, pnb_error *err);
-void pnb_text_free(char *text);
 
 /* Writes config.json and model.safetensors into dir (made if missing), each whole or not at all. */
 pnb_status pnb_model_save(const pnb_model *model, const char *dir, pnb_error *err);

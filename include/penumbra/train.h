@@ -134,6 +134,7 @@ typedef struct pnb_train_result {
     double loss[PNB_N_LOSS_TERMS], total; /* of the last step */
     double seconds, samples_per_s;
     size_t n_skipped;    /* samples that could not be read */
+    size_t n_truncated;  /* captions seen that were longer than the context */
     pnb_train_eval eval; /* the last one */
 } pnb_train_result;
 

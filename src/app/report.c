@@ -1,4 +1,7 @@
-/* Puts the report together from the sections whose inputs were given, and writes it whole. */
+/* Puts the report together from the sections whose inputs were given, and writes it whole.
+ *
+ * Two passes over the sets: all caption levels for the views, one level for the retrieval table
+ * when asked. The sections are in report_training.c, report_sets.c and report_gallery.c. */
 #include "app/report.h"
 
 #include <string.h>

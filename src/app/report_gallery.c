@@ -1,4 +1,7 @@
-/* What is shown rather than plotted: certain and uncertain pictures and captions, retrieval. */
+/* What is shown rather than plotted: certain and uncertain pictures and captions, retrieval.
+ *
+ * Pictures are found again by the path or the data set their row names; one that has gone is shown
+ * by name and counted, for a report must not fail on a moved file. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,13 +160,13 @@ static pnb_status show_query(pnb__buf *out, const pnb__retrieval *run, pnb__row_
     const pnb_embeddings *texts = run->texts;
     const char *text = texts->texts != NULL ? texts->texts[query] : NULL;
     pnb_status status = PNB_OK;
+    size_t n_true = run->backward->offset[query + 1] - run->backward->offset[query];
     pnb__buf_puts(out, "<div class=\"query\"><q>");
     pnb__html_escape(out, text != NULL ? text : "");
     pnb__buf_printf(out,
-                    "</q> <span class=\"soft\">uncertainty %.3g, true of %zu pictures</span></div>"
+                    "</q> <span class=\"soft\">uncertainty %.3g, true of %zu picture%s</span></div>"
                     "<div class=\"row\">\n",
-                    run->text_u[query],
-                    run->backward->offset[query + 1] - run->backward->offset[query]);
+                    run->text_u[query], n_true, n_true == 1 ? "" : "s");
     for (size_t j = 0; status == PNB_OK && j < hits->k && hits->index[j] >= 0; j++) {
         size_t row = (size_t)hits->index[j];
         bool right = is_true(run->backward, query, row);

@@ -1,4 +1,7 @@
-/* Figures of two embedding sets: recall table, bins, histograms, and the 2-D view. */
+/* Figures of two embedding sets: recall table, bins, histograms, and the 2-D view.
+ *
+ * Everything shown was computed by eval; the histograms share one logarithmic axis so that levels
+ * can be compared by eye. How axes and marks are drawn is chart.c's business. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* Curves of a training run from its results.jsonl (fields: docs/commands/train.md). */
+/* Curves of a training run from its results.jsonl (fields: docs/commands/train.md).
+ *
+ * A chart takes the fields it knows and leaves out those a run does not have, so runs with other
+ * losses and runs without validation work alike. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* Runs pnb_train for a person: progress line, interrupt flag, result. */
+/* Runs pnb_train for a person: progress line, interrupt flag, result.
+ *
+ * After Ctrl-C the result is printed too, since the checkpoint it names is there. */
 #include "app/train_run.h"
 
 #include <math.h>

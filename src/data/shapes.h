@@ -100,9 +100,11 @@ void pnb__query_unpack(uint64_t packed, pnb__query *q);
 void pnb__query_id(uint64_t packed, char id[PNB__QUERY_ID]);
 
 /* ---- shapes_render.c ---- */
-bool pnb__shape_covers(int form, double u, double v); /* unit circle coordinates, y up */
-/* Coverage 0..1 of one shape on the whole picture, 16 samples a pixel. */
-void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *coverage);
+#define PNB__OUTLINE_RGB 0.12f /* every channel */
+/* Unit circle coordinates, y up; at least `inset` from the edge. */
+bool pnb__shape_covers(int form, double u, double v, double inset);
+/* Coverage 0..1 of one shape, or of what lies inside its outline, 16 samples a pixel. */
+void pnb__shape_coverage(const pnb__shape *s, bool inside, int width, int height, float *coverage);
 /* Separable Gaussian blur in place; `scratch` has width*height values. */
 void pnb__blur_plane(float *plane, int width, int height, double std, float *scratch);
 /* Renders to 8 bits RGB with the scene's noise. `out` is allocated; free with pnb_image_free. */

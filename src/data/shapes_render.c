@@ -1,6 +1,7 @@
-/* Draws a scene of the `shapes` set: antialiased by 4 x 4 samples a pixel, then blur and occluder
- * when the scene asks for them, then noise on every value. The noise is part of the scene: it is
- * drawn from (seed, scene index, row). */
+/* Draws a scene of the `shapes` set: every shape with a dark outline, so that its form looks the
+ * same in every colour, antialiased by 4 x 4 samples a pixel, then blur and occluder when the scene
+ * asks for them, then noise on every value. The noise is part of the scene: it is drawn from (seed,
+ * scene index, row). */
 #include "data/shapes.h"
 
 #include <math.h>
@@ -8,56 +9,65 @@
 
 enum { SUB = 4 }; /* samples a pixel and axis */
 
+static const double OUTLINE_WIDTH = 0.13; /* of the radius */
 static const float NOISE = 0.04f;         /* difference of two uniforms: std 0.016 */
 static const float OCCLUDER_GREY = 0.72f; /* of no shape and no ground */
 
 /* ---- forms, in the unit circle, y up ------------------------------------------------------- */
 
-/* Five points: fold into half a sector, then one edge from the tip (1) to the notch (0.40). */
-static bool covers_star(double u, double v)
+/* Five points: fold into half a sector, then the distance to the edge from tip (1) to notch. */
+static bool covers_star(double u, double v, double inset)
 {
-    const double pi = 3.14159265358979323846, sector = 2.0 * pi / 5.0, notch = 0.40;
+    const double pi = 3.14159265358979323846, sector = 2.0 * pi / 5.0, notch = 0.45;
     double r = hypot(u, v), a = atan2(u, v);
     a -= sector * floor(a / sector + 0.5);
     double x = r * cos(a), y = r * fabs(sin(a));
     double nx = notch * cos(sector / 2.0), ny = notch * sin(sector / 2.0);
-    return (nx - 1.0) * y - ny * (x - 1.0) > 0.0;
+    return ((nx - 1.0) * y - ny * (x - 1.0)) / hypot(nx - 1.0, ny) > inset;
 }
 
-bool pnb__shape_covers(int form, double u, double v)
+static bool covers_box(double u, double v, double half_width, double half_height, double inset)
 {
-    const double half_side = 0.70710678118654752, half_length = 0.94, half_width = 0.30;
-    double r2 = u * u + v * v;
+    return fabs(u) < half_width - inset && fabs(v) < half_height - inset;
+}
+
+bool pnb__shape_covers(int form, double u, double v, double inset)
+{
+    const double half_side = 0.70710678118654752, half_length = 0.92, half_width = 0.36;
+    double r = hypot(u, v);
     switch (form) {
     case PNB__CIRCLE:
-        return r2 < 0.92 * 0.92;
+        return r < 0.92 - inset;
     case PNB__SQUARE:
-        return fabs(u) < half_side && fabs(v) < half_side;
+        return covers_box(u, v, half_side, half_side, inset);
     case PNB__STAR:
-        return r2 < 1.0 && covers_star(u, v);
+        return r < 1.0 && covers_star(u, v, inset);
     case PNB__RING:
-        return r2 < 0.97 * 0.97 && r2 > 0.60 * 0.60;
+        return r < 0.97 - inset && r > 0.50 + inset;
     case PNB__BAR:
-        return fabs(u) < half_length && fabs(v) < half_width;
+        return covers_box(u, v, half_length, half_width, inset);
     default: /* PNB__POLE */
-        return fabs(v) < half_length && fabs(u) < half_width;
+        return covers_box(u, v, half_width, half_length, inset);
     }
 }
 
-static float pixel_coverage(const pnb__shape *s, int px, int py, double cosine, double sine)
+static float pixel_coverage(const pnb__shape *s, double inset, int px, int py, double cosine,
+                            double sine)
 {
     int n_in = 0;
     for (int j = 0; j < SUB; j++)
         for (int i = 0; i < SUB; i++) {
             double dx = (px + (i + 0.5) / SUB - s->x) / s->radius;
             double dy = (s->y - py - (j + 0.5) / SUB) / s->radius;
-            n_in += pnb__shape_covers(s->form, cosine * dx + sine * dy, cosine * dy - sine * dx);
+            n_in +=
+                pnb__shape_covers(s->form, cosine * dx + sine * dy, cosine * dy - sine * dx, inset);
         }
     return (float)n_in / (SUB * SUB);
 }
 
-void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *coverage)
+void pnb__shape_coverage(const pnb__shape *s, bool inside, int width, int height, float *coverage)
 {
+    double inset = inside ? OUTLINE_WIDTH : 0.0;
     int x0 = PNB_MAX((int)floor(s->x - s->radius), 0),
         y0 = PNB_MAX((int)floor(s->y - s->radius), 0);
     int x1 = PNB_MIN((int)ceil(s->x + s->radius), width);
@@ -66,7 +76,8 @@ void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *cove
     memset(coverage, 0, sizeof *coverage * (size_t)width * (size_t)height);
     for (int y = y0; y < y1; y++)
         for (int x = x0; x < x1; x++)
-            coverage[(size_t)y * (size_t)width + (size_t)x] = pixel_coverage(s, x, y, cosine, sine);
+            coverage[(size_t)y * (size_t)width + (size_t)x] =
+                pixel_coverage(s, inset, x, y, cosine, sine);
 }
 
 /* ---- blur ---------------------------------------------------------------------------------- */
@@ -111,12 +122,16 @@ static void draw_shapes(const pnb__scene *scene, int width, int height, float *p
     for (size_t c = 0; c < 3; c++)
         for (size_t i = 0; i < n; i++)
             planes[c * n + i] = scene->ground[c];
-    for (int k = 0; k < scene->n_shapes; k++) {
-        pnb__shape_coverage(&scene->shapes[k], width, height, coverage);
-        for (size_t c = 0; c < 3; c++)
-            for (size_t i = 0; i < n; i++)
-                planes[c * n + i] += coverage[i] * (scene->shapes[k].rgb[c] - planes[c * n + i]);
-    }
+    for (int k = 0; k < scene->n_shapes; k++)
+        for (int inside = 0; inside < 2; inside++) { /* all of it dark, then the colour inside */
+            pnb__shape_coverage(&scene->shapes[k], inside == 1, width, height, coverage);
+            for (size_t c = 0; c < 3; c++) {
+                float from = inside ? PNB__OUTLINE_RGB : scene->ground[c];
+                float to = inside ? scene->shapes[k].rgb[c] : PNB__OUTLINE_RGB;
+                for (size_t i = 0; i < n; i++)
+                    planes[c * n + i] += coverage[i] * (to - from);
+            }
+        }
 }
 
 static void draw_occluder(const pnb__ambiguity *a, int width, int height, float *planes)

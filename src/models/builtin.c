@@ -142,8 +142,3 @@ done:
     json_decref(over);
     return status;
 }
-
-void pnb_text_free(char *text)
-{
-    pnb__free(text);
-}

@@ -146,6 +146,25 @@ static void fill_result(const pnb__trainer *t, const pnb__step_values *v)
     r->n_skipped = pnb_loader_n_skipped(t->loader);
 }
 
+/* Says what the data did not give, once, at the end. */
+static pnb_status record_losses_of_data(pnb__trainer *t, pnb_error *err)
+{
+    enum { MAX_NAMED = 20 };
+    size_t n = pnb_loader_n_skipped(t->loader);
+    pnb_status status = PNB_OK;
+    if (t->result->n_truncated > 0)
+        status = pnb__record_info(t, err, "%zu captions were cut to %zu tokens",
+                                  t->result->n_truncated, t->info->text.context_length);
+    if (n > 0 && status == PNB_OK)
+        status = pnb__record_info(t, err, "%zu samples could not be read and were replaced:", n);
+    for (size_t i = 0; i < n && i < MAX_NAMED && status == PNB_OK; i++) {
+        const char *why = "";
+        int64_t sample = pnb_loader_skipped(t->loader, i, &why);
+        status = pnb__record_info(t, err, "  sample %lld: %s", (long long)sample, why);
+    }
+    return status;
+}
+
 static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
 {
     pnb__step_values v = {0};
@@ -164,9 +183,10 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
         if (status != PNB_OK)
             return status;
     }
-    if (is_last(t))
-        return PNB_OK;
-    pnb_status status = save(t, err);
+    pnb_status status = record_losses_of_data(t, err);
+    if (is_last(t) || status != PNB_OK)
+        return status;
+    status = save(t, err);
     if (status != PNB_OK)
         return status;
     return pnb__fail(err, PNB_INTERRUPTED,

@@ -312,6 +312,8 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
     *out = (pnb__loss){0};
     const pnb__loss_in safe = clip_all(g, in);
     build b = {g, &safe, opts, out};
+    if (pnb__constant(g, 0) == NULL) /* a tower failed to build: the plan says why */
+        return pnb__graph_plan(g, NULL, err);
     pnb_status status = check_opts(opts, err);
     for (int i = 0; i < PNB_N_LOSS_TERMS && status == PNB_OK; i++) {
         if (!(opts->weight[i] > 0))

@@ -28,12 +28,9 @@ static pnb_status check_in(const pnb_loss_in *in, pnb_error *err)
                          in->dim);
     if (in->n_masked > in->n)
         return pnb__fail(err, PNB_SHAPE, "%zu masked rows of %zu pairs", in->n_masked, in->n);
-    for (int s = 0; s < N_SIDES; s++)
-        if ((s < MASKED_IMAGE || in->n_masked > 0) && side_of(in, s)->mean == NULL)
-            return pnb__fail(err, PNB_ARG, "means of %s are missing",
-                             s == IMAGE  ? "the images"
-                             : s == TEXT ? "the texts"
-                                         : "the masked inputs");
+    if (in->image.mean == NULL || in->text.mean == NULL)
+        return pnb__fail(err, PNB_ARG, "means of the %s are missing",
+                         in->image.mean == NULL ? "images" : "texts");
     return PNB_OK;
 }
 
@@ -42,7 +39,7 @@ static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
     leaves l = {0};
     for (int s = 0; s < N_SIDES; s++) {
         const size_t shape[2] = {s < MASKED_IMAGE ? in->n : in->n_masked, in->dim};
-        if (shape[0] == 0)
+        if (shape[0] == 0 || side_of(in, s)->mean == NULL)
             continue;
         l.side[s].mean = pnb__input_with_grad(g, 2, shape);
         if (side_of(in, s)->log_var != NULL)

@@ -43,8 +43,9 @@ struct pnb__step_graphs {
     int32_t *ids, *masked_ids, *kept, *kept_positions;
     uint32_t *patch_scratch;
     unsigned char *text_scratch;
-    float *row_scratch;
-    size_t n_pixels; /* of a micro-batch */
+    float *row_scratch;   /* rows of a micro-batch */
+    double *grad_scratch; /* rows of a step */
+    size_t n_pixels;      /* of a micro-batch */
     pnb__kernels kernels;
     pnb__trainer *owner;
 };
@@ -186,7 +187,8 @@ static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
         s->batch * 3 * s->owner->info->vision.image_height * s->owner->info->vision.image_width;
     s->pixels = pnb__alloc_array(s->n_micro * s->n_pixels, sizeof *s->pixels);
     s->row_scratch = pnb__alloc_array(s->batch * s->dim, sizeof *s->row_scratch);
-    bool ok = s->pixels != NULL && s->row_scratch != NULL;
+    s->grad_scratch = pnb__alloc_array(s->n_micro * s->batch * s->dim, sizeof *s->grad_scratch);
+    bool ok = s->pixels != NULL && s->row_scratch != NULL && s->grad_scratch != NULL;
     for (int i = 0; i < N_SIDES; i++) {
         size_t n = s->n_micro * side_rows(s, i) * s->dim + 1;
         side_arrays *a = &s->arrays[i];
@@ -310,6 +312,7 @@ void pnb__step_free(pnb__step_graphs *s)
     pnb__free(s->patch_scratch);
     pnb__free(s->text_scratch);
     pnb__free(s->row_scratch);
+    pnb__free(s->grad_scratch);
     pnb__free(s);
 }
 
@@ -359,6 +362,8 @@ static pnb_status next_batch(pnb__trainer *t, const pnb_batch **batch, double *d
     *data_s += pnb__now_s() - start;
     if (status == PNB_OK && *batch == NULL)
         return pnb__fail(err, PNB_ARG, "the data set has no batch of %zu", t->opts->batch_size);
+    if (status == PNB_OK)
+        t->result->n_truncated += (*batch)->n_truncated;
     return status;
 }
 
@@ -419,17 +424,13 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__trainer *t, size_t micr
 }
 
 /* Gradient of an input of part 2, 0 where the loss does not depend on it. */
-static pnb_status read_input_grad(const pnb__tensor *t, float *out, pnb_error *err)
+static void read_input_grad(const pnb__step_graphs *s, const pnb__tensor *t, float *out)
 {
-    size_t n = pnb__n(t);
-    double *grad = pnb__alloc_zero(n, sizeof *grad);
-    if (grad == NULL)
-        return pnb__fail_nomem(err, n * sizeof *grad);
-    bool has = pnb__read_grad_f64(t, grad);
-    for (size_t i = 0; i < n; i++)
-        out[i] = has ? (float)grad[i] : 0;
-    pnb__free(grad);
-    return PNB_OK;
+    if (t == NULL)
+        return;
+    bool has = pnb__read_grad_f64(t, s->grad_scratch);
+    for (size_t i = 0; i < pnb__n(t); i++)
+        out[i] = has ? (float)s->grad_scratch[i] : 0;
 }
 
 static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
@@ -442,10 +443,8 @@ static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
     }
     pnb_status status = pnb__graph_run(s->loss_graph, err);
     for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        if (s->loss_side[i].mean != NULL)
-            status = read_input_grad(s->loss_side[i].mean, s->arrays[i].d_mean, err);
-        if (status == PNB_OK && s->loss_side[i].log_var != NULL)
-            status = read_input_grad(s->loss_side[i].log_var, s->arrays[i].d_log_var, err);
+        read_input_grad(s, s->loss_side[i].mean, s->arrays[i].d_mean);
+        read_input_grad(s, s->loss_side[i].log_var, s->arrays[i].d_log_var);
     }
     return status;
 }
@@ -517,6 +516,8 @@ pnb_status pnb__step_run(pnb__step_graphs *s, pnb__trainer *t, pnb__step_values 
     double start = pnb__now_s();
     pnb_status status = s->n_micro == 1 ? run_whole(s, t, &out->data_s, err)
                                         : run_accumulation(s, t, &out->data_s, err);
+    if (status == PNB_NUMERIC)
+        pnb__error_prefix(err, "step %lld", (long long)t->state.step);
     if (status == PNB_OK)
         status = read_values(s, t, out, err);
     out->batch_s = pnb__now_s() - start;

@@ -533,7 +533,9 @@ static void test_forms(void **state)
         int n = 0;
         for (int i = -110; i <= 110; i++)
             for (int j = -110; j <= 110; j++) {
-                bool is_in = pnb__shape_covers(f, i / 100.0, j / 100.0);
+                bool is_in = pnb__shape_covers(f, i / 100.0, j / 100.0, 0.0);
+                bool is_inside = pnb__shape_covers(f, i / 100.0, j / 100.0, 0.1);
+                assert_true(is_in || !is_inside);
                 assert_false(is_in && i * i + j * j > 10100);
                 n += is_in;
             }
@@ -542,9 +544,9 @@ static void test_forms(void **state)
     }
     assert_true(fabs(area[PNB__CIRCLE] - 3.14159 * 0.92 * 0.92) < 0.03);
     assert_true(fabs(area[PNB__SQUARE] - 2.0) < 0.03);
-    assert_true(area[PNB__STAR] > 0.9 && area[PNB__STAR] < 1.4);
-    assert_true(fabs(area[PNB__RING] - 3.14159 * (0.97 * 0.97 - 0.60 * 0.60)) < 0.03);
-    assert_true(fabs(area[PNB__BAR] - 4 * 0.94 * 0.30) < 0.05);
+    assert_true(area[PNB__STAR] > 0.9 && area[PNB__STAR] < 1.5);
+    assert_true(fabs(area[PNB__RING] - 3.14159 * (0.97 * 0.97 - 0.50 * 0.50)) < 0.03);
+    assert_true(fabs(area[PNB__BAR] - 4 * 0.92 * 0.36) < 0.05);
     assert_true(fabs(area[PNB__POLE] - area[PNB__BAR]) < 0.01);
 }
 

@@ -165,7 +165,8 @@ static pnb_status run_loss(golden_case *c, pnb_error *err)
     pnb_status status = read_case(&l, c, err);
     if (status != PNB_OK)
         goto done;
-    double scale = scalar(c, "logit_scale", err), bias = scalar(c, "logit_bias", err);
+    double scale = scalar(c, "logit_scale", err);
+    double bias = golden_find(c, "logit_bias") != NULL ? scalar(c, "logit_bias", err) : 0;
     double point[2] = {0, 0};
     bool has_point = golden_find(c, "negative_scale") != NULL;
     if (has_point) {

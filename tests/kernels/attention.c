@@ -82,9 +82,9 @@ static const attention_case plain = {
 static void test_sizes(void **state)
 {
     (void)state;
-    static const size_t sizes[][3] = {{1, 1, 16},  {0, 5, 16},   {5, 0, 16},  {14, 32, 64},
-                                      {15, 33, 17}, {29, 31, 80}, {70, 7, 72}, {3, 100, 128},
-                                      {20, 20, 150}};
+    static const size_t sizes[][3] = {{1, 1, 16},   {0, 5, 16},    {5, 0, 16},
+                                      {14, 32, 64}, {15, 33, 17},  {29, 31, 80},
+                                      {70, 7, 72},  {3, 100, 128}, {20, 20, 150}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         attention_case c = plain;
         c.n_q = sizes[i][0], c.n_kv = sizes[i][1], c.head_dim = sizes[i][2];

@@ -108,8 +108,8 @@ static void check_binary(binary_case c)
 static void test_binary(void **state)
 {
     (void)state;
-    static const size_t shapes[][PNB__DIMS] = {{1, 1, 1, 1, 1}, {1, 1, 1, 1, 37}, {1, 1, 5, 7, 33},
-                                               {2, 3, 2, 3, 17}, {1, 1, 1, 0, 5}, {1, 1, 3, 0, 1}};
+    static const size_t shapes[][PNB__DIMS] = {{1, 1, 1, 1, 1},  {1, 1, 1, 1, 37}, {1, 1, 5, 7, 33},
+                                               {2, 3, 2, 3, 17}, {1, 1, 1, 0, 5},  {1, 1, 3, 0, 1}};
     static const int repeats[] = {0, 1 << 4, 1 << 3, 3 << 3, 1 << 2, 5 << 2, 31, 7, 15, 2, 9};
     for (size_t s = 0; s < PNB_COUNT(shapes); s++) {
         for (size_t i = 0; i < PNB_COUNT(repeats); i++) {
@@ -161,10 +161,14 @@ static void test_copy(void **state)
     static const pnb__copy_args copies[] = {
         {.dims = {1, 1, 1, 1, 1}, .stride_src = {0}, .stride_dst = {0}},
         {.dims = {1, 1, 1, 1, 99}, .stride_src = {0, 0, 0, 0, 1}, .stride_dst = {0, 0, 0, 0, 1}},
-        {.dims = {1, 1, 4, 5, 21}, .stride_src = {0, 0, 200, 30, 1}, .stride_dst = {0, 0, 105, 21, 1}},
+        {.dims = {1, 1, 4, 5, 21},
+         .stride_src = {0, 0, 200, 30, 1},
+         .stride_dst = {0, 0, 105, 21, 1}},
         {.dims = {1, 2, 3, 4, 5}, .stride_src = {0, 60, 20, 5, 1}, .stride_dst = {0, 60, 1, 15, 3}},
         {.dims = {1, 1, 1, 7, 9}, .stride_src = {0, 0, 0, 0, 1}, .stride_dst = {0, 0, 0, 9, 1}},
-        {.dims = {1, 1, 110, 2, 80}, .stride_src = {0, 0, 170, 85, 1}, .stride_dst = {0, 0, 160, 80, 1}},
+        {.dims = {1, 1, 110, 2, 80},
+         .stride_src = {0, 0, 170, 85, 1},
+         .stride_dst = {0, 0, 160, 80, 1}},
         {.dims = {1, 1, 0, 2, 3}, .stride_src = {0, 0, 6, 3, 1}, .stride_dst = {0, 0, 6, 3, 1}}};
     for (size_t i = 0; i < PNB_COUNT(copies); i++) {
         for (int accumulate = 0; accumulate < 2; accumulate++) {
@@ -198,8 +202,8 @@ static void sum_body(run *r, fixture *x)
 static void test_sum(void **state)
 {
     (void)state;
-    static const size_t shapes[][3] = {{1, 1, 1},  {1, 40003, 1}, {37, 50, 1},   {1, 300, 257},
-                                       {3, 5, 19}, {4, 0, 3},      {0, 3, 3},     {1, 60, 1100},
+    static const size_t shapes[][3] = {{1, 1, 1},   {1, 40003, 1}, {37, 50, 1}, {1, 300, 257},
+                                       {3, 5, 19},  {4, 0, 3},     {0, 3, 3},   {1, 60, 1100},
                                        {900, 3, 1}, {2, 1, 5},     {1, 0, 1}};
     for (size_t i = 0; i < PNB_COUNT(shapes); i++) {
         for (int accumulate = 0; accumulate < 2; accumulate++) {
@@ -343,10 +347,10 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unary),   cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_unary),        cmocka_unit_test(test_binary),
         cmocka_unit_test(test_binary_large), cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_sum),     cmocka_unit_test(test_sum_squares_and_finite),
-        cmocka_unit_test(test_vectors), cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_sum),          cmocka_unit_test(test_sum_squares_and_finite),
+        cmocka_unit_test(test_vectors),      cmocka_unit_test(test_dropout),
         cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* The gemm slot: every combination of transposes, sizes around the tile borders, the whole epilogue,
- * adding, in-place residuals, batches; the f64 reference against a sum written out here. */
+/* The gemm slot: every combination of transposes, sizes around the tile borders, the whole
+ * epilogue, adding, in-place residuals, batches; the f64 reference against a sum written out here.
+ */
 #include "harness.h"
 
 typedef struct gemm_case {
@@ -65,7 +66,7 @@ static const gemm_case plain = {.n_batch = 1, .act = PNB__IDENTITY, .alpha = 1};
 static void test_sizes(void **state)
 {
     (void)state;
-    static const size_t sizes[][3] = {{0, 5, 3},   {5, 0, 3},    {3, 4, 0},    {1, 1, 1},
+    static const size_t sizes[][3] = {{0, 5, 3},   {5, 0, 3},    {3, 4, 0},     {1, 1, 1},
                                       {1, 33, 17}, {13, 31, 16}, {14, 32, 256}, {15, 33, 257},
                                       {29, 65, 5}, {70, 400, 3}, {6, 16, 513},  {100, 7, 300}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
@@ -85,8 +86,8 @@ static void test_sizes(void **state)
 static void test_epilogue(void **state)
 {
     (void)state;
-    static const pnb__unary acts[] = {PNB__IDENTITY, PNB__GELU, PNB__GELU_TANH, PNB__QUICK_GELU,
-                                      PNB__RELU, PNB__TANH};
+    static const pnb__unary acts[] = {PNB__IDENTITY,   PNB__GELU, PNB__GELU_TANH,
+                                      PNB__QUICK_GELU, PNB__RELU, PNB__TANH};
     for (int bits = 0; bits < 32; bits++) {
         gemm_case g = plain;
         g.m = 31, g.n = 45, g.k = 270, g.tb = true;
@@ -190,9 +191,11 @@ static void test_f64(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_epilogue),
-        cmocka_unit_test(test_batches),   cmocka_unit_test(test_large),
-        cmocka_unit_test(test_rows_do_not_matter), cmocka_unit_test(test_f64)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_epilogue),
+                                       cmocka_unit_test(test_batches),
+                                       cmocka_unit_test(test_large),
+                                       cmocka_unit_test(test_rows_do_not_matter),
+                                       cmocka_unit_test(test_f64)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,8 @@ static double logistic(double x)
 static void test_reference(void **state)
 {
     (void)state;
-    problem p = {.gx = random_values(3 * R * W, 1, -2, 2), .gh = random_values(3 * R * W, 2, -2, 2)};
+    problem p = {.gx = random_values(3 * R * W, 1, -2, 2),
+                 .gh = random_values(3 * R * W, 2, -2, 2)};
     p.h = random_values(R * W, 3, -1, 1);
     p.weight = random_values(R * W, 4, -1, 1);
     problem_loss(&p);

@@ -109,31 +109,56 @@ static inline void arrays_reset(fixture *x)
         array *a = &x->arrays[i];
         for (size_t j = 0; j < a->n + 2 * GUARD; j++) {
             bool inside = j >= GUARD && j < a->n + GUARD;
-            double v = !inside                       ? 12345.0 + (double)j
+            double v = !inside                    ? 12345.0 + (double)j
                        : a->is_output && !a->adds ? NAN
-                                                     : a->init[j - GUARD];
+                                                  : a->init[j - GUARD];
             a->f[j] = (float)v;
             a->d[j] = v;
         }
     }
 }
 
-static inline void check_guards(const fixture *x, const char *who)
+/* Whether a guard zone was written; says which array and where. */
+static inline bool guard_broken(const fixture *x, int *which, long *at)
 {
     for (int i = 0; i < x->n_arrays; i++) {
         const array *a = &x->arrays[i];
         for (size_t j = 0; j < a->n + 2 * GUARD; j++) {
+            *which = i;
+            *at = (long)j - GUARD;
             if (j >= GUARD && j < a->n + GUARD)
                 continue;
             if (a->f[j] != 12345.0f + (float)j || a->d[j] != 12345.0 + (double)j)
-                fail_msg("%s wrote outside array %d at %ld", who, i, (long)j - GUARD);
+                return true;
         }
     }
+    return false;
+}
+
+static inline void check_guards(const fixture *x, const char *who)
+{
+    int which = 0;
+    long at = 0;
+    if (guard_broken(x, &which, &at))
+        fail_msg("%s wrote outside array %d at %ld", who, which, at);
 }
 
 static inline bool is_close(double got, double want, double abs_tol, double rel_tol)
 {
     return fabs(got - want) <= abs_tol + rel_tol * fabs(want);
+}
+
+/* First value of an array that is not what the f64 run gave, or -1. */
+static inline long first_miss(const fixture *x, const array *a, const double *want)
+{
+    for (size_t j = 0; j < a->n && a->is_output; j++) {
+        double got = (double)a->f[GUARD + j];
+        if (isinf(want[j]) && got == want[j])
+            continue;
+        if (!is_close(got, want[j], x->abs_tol, x->rel_tol))
+            return (long)j;
+    }
+    return -1;
 }
 
 /* want: the doubles of the f64 run, kept aside by the caller per array. */
@@ -142,14 +167,10 @@ static inline void check_values(const fixture *x, double *const want[], const ch
 {
     for (int i = 0; i < x->n_arrays; i++) {
         const array *a = &x->arrays[i];
-        for (size_t j = 0; j < a->n && a->is_output; j++) {
-            double got = (double)a->f[GUARD + j];
-            if (isinf(want[i][j]) && got == want[i][j])
-                continue;
-            if (!is_close(got, want[i][j], x->abs_tol, x->rel_tol))
-                fail_msg("%s, %d threads, array %d [%zu]: got %.9g, want %.9g", who, n_threads, i, j,
-                         got, want[i][j]);
-        }
+        long miss = first_miss(x, a, want[i]);
+        if (miss >= 0)
+            fail_msg("%s, %d threads, array %d [%ld]: got %.9g, want %.9g", who, n_threads, i, miss,
+                     (double)a->f[GUARD + miss], want[i][miss]);
     }
 }
 

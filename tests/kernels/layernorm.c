@@ -58,7 +58,8 @@ static void check_norm(norm_case c)
 static void test_sizes(void **state)
 {
     (void)state;
-    static const size_t sizes[][2] = {{0, 8}, {1, 2}, {1, 768}, {3, 17}, {33, 100}, {65, 192}, {200, 257}};
+    static const size_t sizes[][2] = {{0, 8},    {1, 2},    {1, 768},  {3, 17},
+                                      {33, 100}, {65, 192}, {200, 257}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         for (int bits = 0; bits < 8; bits++) {
             norm_case c = {.rows = sizes[i][0], .width = sizes[i][1], .keep = bits != 5};
@@ -117,7 +118,8 @@ static void test_reference(void **state)
     pnb__kernels k;
     pnb__kernels_ref_f64(&k);
     pnb__layernorm_args a = {.rows = R, .width = W, .eps = 1e-3, .x = p.x, .w = p.w, .b = p.b};
-    a.mean = p.mean, a.rstd = p.rstd, a.dy = p.weight, a.dx = dx, a.dw = dw, a.db = db, a.work = work;
+    a.mean = p.mean, a.rstd = p.rstd, a.dy = p.weight, a.dx = dx, a.dw = dw, a.db = db,
+    a.work = work;
     k.layernorm_bwd(NULL, &a);
     check_gradient(problem_loss, &p, p.x, dx, R * W, 1e-8);
     check_gradient(problem_loss, &p, p.w, dw, W, 1e-8);

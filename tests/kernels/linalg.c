@@ -38,8 +38,8 @@ static void test_cholesky(void **state)
     static const size_t sizes[] = {0, 1, 2, 7, 40};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++)
         check_factor(sizes[i]);
-    static const double bad[][4] = {{0, 0, 0, 1}, {1, 0, 2, 1}, {-1, 0, 0, 1}, {NAN, 0, 0, 1},
-                                    {1, 0, INFINITY, 1}};
+    static const double bad[][4] = {
+        {0, 0, 0, 1}, {1, 0, 2, 1}, {-1, 0, 0, 1}, {NAN, 0, 0, 1}, {1, 0, INFINITY, 1}};
     pnb__kernels k;
     pnb__kernels_ref_f64(&k);
     double l[4];

@@ -18,7 +18,8 @@ static void gather_body(run *r, fixture *x)
 static void test_gather(void **state)
 {
     (void)state;
-    static const size_t sizes[][3] = {{0, 3, 4}, {1, 1, 1}, {9, 4, 17}, {100, 7, 192}, {300, 50, 33}};
+    static const size_t sizes[][3] = {
+        {0, 3, 4}, {1, 1, 1}, {9, 4, 17}, {100, 7, 192}, {300, 50, 33}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         gather_case c = {sizes[i][0], sizes[i][1], sizes[i][2], 0, 0, 0, 0, NULL};
         fixture x;
@@ -108,11 +109,42 @@ static size_t conv_out(size_t n, size_t kernel, const pnb__conv_args *a)
     return (n + 2 * a->pad - a->dilation * (kernel - 1) - 1) / a->stride + 1;
 }
 
-static const pnb__conv_args convs[] = {
-    {.n_batch = 2, .channels = 3, .height = 7, .width = 9, .kernel_h = 3, .kernel_w = 3, .stride = 1, .pad = 1, .dilation = 1},
-    {.n_batch = 1, .channels = 2, .height = 11, .width = 8, .kernel_h = 5, .kernel_w = 2, .stride = 2, .pad = 3, .dilation = 2},
-    {.n_batch = 3, .channels = 1, .height = 4, .width = 4, .kernel_h = 1, .kernel_w = 1, .stride = 1, .pad = 0, .dilation = 1},
-    {.n_batch = 1, .channels = 3, .height = 3, .width = 3, .kernel_h = 7, .kernel_w = 7, .stride = 2, .pad = 3, .dilation = 1}};
+static const pnb__conv_args convs[] = {{.n_batch = 2,
+                                        .channels = 3,
+                                        .height = 7,
+                                        .width = 9,
+                                        .kernel_h = 3,
+                                        .kernel_w = 3,
+                                        .stride = 1,
+                                        .pad = 1,
+                                        .dilation = 1},
+                                       {.n_batch = 1,
+                                        .channels = 2,
+                                        .height = 11,
+                                        .width = 8,
+                                        .kernel_h = 5,
+                                        .kernel_w = 2,
+                                        .stride = 2,
+                                        .pad = 3,
+                                        .dilation = 2},
+                                       {.n_batch = 3,
+                                        .channels = 1,
+                                        .height = 4,
+                                        .width = 4,
+                                        .kernel_h = 1,
+                                        .kernel_w = 1,
+                                        .stride = 1,
+                                        .pad = 0,
+                                        .dilation = 1},
+                                       {.n_batch = 1,
+                                        .channels = 3,
+                                        .height = 3,
+                                        .width = 3,
+                                        .kernel_h = 7,
+                                        .kernel_w = 7,
+                                        .stride = 2,
+                                        .pad = 3,
+                                        .dilation = 1}};
 
 static void test_conv(void **state)
 {
@@ -166,9 +198,9 @@ static void test_conv_reference(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gather), cmocka_unit_test(test_patches),
-                                       cmocka_unit_test(test_patch_order),
-                                       cmocka_unit_test(test_conv),
-                                       cmocka_unit_test(test_conv_reference)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gather), cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_patch_order), cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

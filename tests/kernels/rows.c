@@ -51,7 +51,8 @@ static void check_rows(rows_case c)
 static void test_rows(void **state)
 {
     (void)state;
-    static const size_t sizes[][2] = {{0, 4}, {1, 1}, {3, 2}, {5, 17}, {40, 33}, {7, 1000}, {129, 128}};
+    static const size_t sizes[][2] = {{0, 4},   {1, 1},    {3, 2},    {5, 17},
+                                      {40, 33}, {7, 1000}, {129, 128}};
     static const double spreads[] = {1, 20, 88};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         for (size_t s = 0; s < PNB_COUNT(spreads); s++) {
@@ -97,7 +98,8 @@ static void distance_body(run *r, fixture *x)
 static void test_distances(void **state)
 {
     (void)state;
-    static const size_t sizes[][3] = {{0, 3, 4}, {3, 0, 4}, {1, 1, 1}, {5, 7, 3}, {33, 20, 50}, {60, 70, 17}};
+    static const size_t sizes[][3] = {{0, 3, 4}, {3, 0, 4},    {1, 1, 1},
+                                      {5, 7, 3}, {33, 20, 50}, {60, 70, 17}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         distance_case c = {sizes[i][0], sizes[i][1], sizes[i][2], i % 2, 0, 0, 0, 0, 0, 0};
         fixture x;

@@ -361,7 +361,8 @@ static void check_f32(const pnb_ctx *ctx, const inputs *in, const pnb_loss_opts 
         leaf[2 * s] = pnb__input_with_grad(g, 2, shape);
         leaf[2 * s + 1] = pnb__input_with_grad(g, 2, shape);
     }
-    pnb__tensor *scale = pnb__input(g, PNB__REAL, 0, NULL), *bias = pnb__input(g, PNB__REAL, 0, NULL);
+    pnb__tensor *scale = pnb__input(g, PNB__REAL, 0, NULL),
+                *bias = pnb__input(g, PNB__REAL, 0, NULL);
     const pnb__loss_in graph_in = {.image = {leaf[0], leaf[1]},
                                    .text = {leaf[2], leaf[3]},
                                    .masked_image = {leaf[4], leaf[5]},

@@ -144,8 +144,8 @@ static void test_adamw_by_hand(void **state)
             double g = 0.5 * slope[i];
             m[i] = o.beta1 * m[i] + (1 - o.beta1) * g;
             v[i] = o.beta2 * v[i] + (1 - o.beta2) * g * g;
-            double step = m[i] / (1 - pow(o.beta1, t)) /
-                          (sqrt(v[i]) / sqrt(1 - pow(o.beta2, t)) + o.eps);
+            double step =
+                m[i] / (1 - pow(o.beta1, t)) / (sqrt(v[i]) / sqrt(1 - pow(o.beta2, t)) + o.eps);
             matrix[i] = matrix[i] * (1 - 0.1 * o.weight_decay) - 0.1 * step;
             bias[i] -= 0.1 * step;
         }

@@ -150,28 +150,26 @@ static void test_lines_of_results(void **state)
     pnb__free(path);
 }
 
-/* A hundred steps on forty pictures that always have the same caption: the loss must fall far, or nothing is learned. */
+/* A model that learns nothing ends on the plateau of constant cosines, log B + 1. */
 static void test_loss_falls(void **state)
 {
     const fixture *f = *state;
+    enum { STEPS = 600, TAIL = 50 };
     pnb_train_opts o = fixture_opts(f, "learn");
     pnb_train_result r;
-    o.max_steps = 100;
+    o.max_steps = STEPS;
     o.save_frequency = 0;
-    o.optim.lr = 5e-3;
+    o.optim.lr = 2e-3;
     o.augment = pnb_augment_none();
-    o.captions = PNB_CAPTION_FIRST;
     o.template_share = 0;
     ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
     json_t *train = results(f, "learn", "train");
-    double first = 0, last = 0;
-    for (size_t i = 0; i < 10; i++) {
-        first += number(train, i, "ppcl") / 10;
-        last += number(train, 90 + i, "ppcl") / 10;
-    }
+    double last = 0, plateau = log((double)o.batch_size) + 1;
+    for (size_t i = STEPS - TAIL; i < STEPS; i++)
+        last += number(train, i, "ppcl") / TAIL;
     json_decref(train);
-    if (!(last < 0.75 * first))
-        fail_msg("mean loss went from %g to %g", first, last);
+    if (!(last < 0.88 * plateau))
+        fail_msg("mean loss ended at %g, the plateau is %g", last, plateau);
 }
 
 /* ---- resuming ---- */
@@ -472,6 +470,45 @@ static void test_bad_options(void **state)
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "no-such-model");
 }
 
+/* A damaged picture is replaced and named; captions over the context are cut and counted. */
+static void test_damaged_and_long_samples(void **state)
+{
+    const fixture *f = *state;
+    char *dir = pnb__path_join(f->dir, "pictures"), path[600];
+    ASSERT_OK(pnb__make_dirs(dir, &err));
+    pnb_image image = {0};
+    ASSERT_OK(pnb_image_create(&image, 16, 16, 3, &err));
+    static const char caption[] = "one two three four five six seven eight nine ten eleven twelve";
+    for (int i = 0; i < 12; i++) {
+        memset(image.pixels, 20 * i, 16 * 16 * 3);
+        snprintf(path, sizeof path, "%s/p%02d.png", dir, i);
+        if (i == 5)
+            ASSERT_OK(pnb__write_file(path, "no picture", 10, &err));
+        else
+            ASSERT_OK(pnb_image_save_png(&image, path, &err));
+        snprintf(path, sizeof path, "%s/p%02d.txt", dir, i);
+        ASSERT_OK(pnb__write_file(path, caption, strlen(caption), &err));
+    }
+    pnb_image_free(&image);
+    pnb_train_opts o = fixture_opts(f, "damaged_data");
+    pnb_train_result r;
+    o.train_data = dir;
+    o.batch_size = 4;
+    o.epochs = 1;
+    o.tokenizer_kind = PNB_TOKENIZER_WORD;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    assert_int_equal(r.n_skipped, 1);
+    assert_true(r.n_truncated >= 12);
+    char *log_path = path_of(f, "damaged_data", "out.log"), *log = NULL;
+    size_t size = 0;
+    ASSERT_OK(pnb__read_file(log_path, 1 << 20, &log, &size, &err));
+    assert_non_null(strstr(log, "1 samples could not be read"));
+    assert_non_null(strstr(log, "captions were cut to 12 tokens"));
+    pnb__free(log);
+    pnb__free(log_path);
+    pnb__free(dir);
+}
+
 /* ---- variants ---- */
 
 /* Every loss, mask form, optimiser and schedule makes finite steps and finishes. */
@@ -521,12 +558,14 @@ static void test_accumulation_equals_a_big_batch(void **state)
     ASSERT_OK(pnb_train(f->ctx, &big, &r, &err));
     ASSERT_OK(pnb_train(f->ctx, &micro, &r, &err));
     json_t *a = results(f, "big", "train"), *b = results(f, "micro", "train");
-    static const char *const keys[] = {"loss", "ppcl",          "clip", "inclusion", "img_inclusion",
-                                       "vib",  "txt_inclusion", "lr",   "grad_norm", "logit_scale"};
+    static const char *const keys[] = {"loss",          "ppcl",       "clip",          "inclusion",
+                                       "img_inclusion", "vib",        "txt_inclusion", "lr",
+                                       "grad_norm",     "logit_scale"};
     for (size_t i = 0; i < 10; i++)
         for (size_t k = 0; k < PNB_COUNT(keys); k++) {
             double x = number(a, i, keys[k]), y = number(b, i, keys[k]);
-            if (!(fabs(x - y) <= 2e-4 * fabs(x)))
+            double allowed = i == 0 ? 2e-5 : 5e-3; /* rounding grows from step to step */
+            if (!(fabs(x - y) <= allowed * fabs(x)))
                 fail_msg("step %zu: %s is %.7g in one batch, %.7g in two", i + 1, keys[k], x, y);
         }
     json_decref(a);
@@ -630,6 +669,7 @@ int main(void)
         cmocka_unit_test(test_read_only_logs),
         cmocka_unit_test(test_nan_names_step_and_term),
         cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_damaged_and_long_samples),
         cmocka_unit_test(test_variants_finish),
         cmocka_unit_test(test_accumulation_equals_a_big_batch),
         cmocka_unit_test(test_accumulation_resumes),

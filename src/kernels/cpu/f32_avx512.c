@@ -1,5 +1,5 @@
-/* The fast f32 kernels for one instruction set (avx512). The loops are written once, in the .inc files,
- * over the vectors of the simd header; the compiler flags follow from this file's name. */
+/* The fast f32 kernels for one instruction set (avx512). The loops are written once, in the .inc
+ * files, over the vectors of the simd header; the compiler flags follow from this file's name. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

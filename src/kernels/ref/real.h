@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 
 /* dst = or += value */
-#define PUT(dst, value, accumulate) ((dst) = (real)((accumulate) ? (double)(dst) + (value) : (value)))
+#define PUT(dst, value, accumulate)                                                                \
+    ((dst) = (real)((accumulate) ? (double)(dst) + (value) : (value)))
 
 #endif

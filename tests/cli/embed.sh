@@ -1,0 +1,109 @@
+#!/bin/bash
+# embed: every kind of input, damaged pictures, formats, bad tensors, continuing after a kill.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+
+# data sets, folders, globs, lists
+want 0 embed -m model --images shapes/test -o a.safetensors --json
+prints '"n_rows": 8'
+check "one id a row" test "$(wc -l <a.ids.jsonl)" -eq 8
+mkdir pictures
+tar -xf shapes/test/00000.tar -C pictures --wildcards '*.png'
+want 0 embed -m model --images pictures -o folder.safetensors -q
+want 0 embed -m model --images 'pictures/*.png' -o glob.safetensors -q
+check "the glob finds every picture" test "$(wc -l <glob.ids.jsonl)" -eq 8
+ls pictures/*.png | "$PENUMBRA" embed -m model --images - -o list.safetensors -q >out 2>err
+check "a list on standard input works" cmp -s list.safetensors glob.safetensors
+want 0 embed -m model --images pictures -o folder3.safetensors -q -b 3
+check "rows are named alike whatever the batch" cmp -s folder.ids.jsonl folder3.ids.jsonl
+
+# captions
+want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
+grep -q '"level": *3' t.ids.jsonl || fail "levels travel with captions"
+printf 'a red star\n\na blue ring\r\n' >lines.txt
+want 0 embed -m model --texts lines.txt --text 'a star' -o lines.safetensors --json
+prints '"n_rows": 3'
+printf 'title,x\n"a red, large star",1\na ring,2\n' >c.csv
+want 0 embed -m model --texts c.csv -o csv.safetensors --json
+prints '"n_rows": 2'
+want 0 embed -m model --text "$(yes star | head -60 | tr '\n' ' ')" -o long.safetensors
+says "1 caption was longer than the model's context and cut"
+printf 'good\nbad \377\376\nfine\n' >mixed.txt
+want 3 embed -m model --texts mixed.txt -o mixed.safetensors
+says "mixed.txt line 2: not valid UTF-8"
+check "the good ones are there" test "$(wc -l <mixed.ids.jsonl)" -eq 2
+
+# damaged pictures are skipped and listed
+cp -r pictures damaged
+first=$(ls damaged | head -1)
+head -c 60 "pictures/$first" >"damaged/$first"
+: >damaged/empty.png
+echo 'not a picture' >damaged/text.png
+want 3 embed -m model --images damaged -o damaged.safetensors
+says "$first"
+says "empty.png"
+says "text.png"
+says "3 inputs skipped"
+check "the others are there" test "$(wc -l <damaged.ids.jsonl)" -eq 7
+want 1 embed -m model --images damaged/empty.png damaged/text.png -o none.safetensors
+says "none of the 2 inputs could be read"
+check "no half output" test ! -e none.safetensors -a ! -e none.safetensors.journal
+
+# formats
+want 0 embed -m model --text a b -o x.npy -q
+check "means and log-variances" test -s x.npy -a -s x_logvar.npy
+want 0 embed -m model --text a b -o x.jsonl -q
+check "one row a line" test "$(wc -l <x.jsonl)" -eq 2
+
+# what is missing or cannot be written
+want 1 embed -m model --images nowhere -o n.safetensors
+says "nowhere: no such file or folder"
+want 1 embed -m model --images 'nowhere/*.png' -o n.safetensors
+says "no file matches"
+want 1 embed -m nowhere --text a -o n.safetensors
+says "nowhere"
+want 1 embed -m model --text a -o n.txt --format safetensors
+check "no half output" test ! -e n.txt
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked && chmod 500 locked
+    want 1 embed -m model --text a -o locked/n.safetensors
+    says "locked"
+fi
+if [ -w /dev/full ]; then
+    want 1 embed -m model --text a -o /dev/full/n.safetensors
+fi
+
+# a model whose parts do not belong together
+cp -r model broken && echo '{"crop_size":99,"size":99}' >broken/preprocessor_config.json
+want 1 embed -m broken --images pictures -o n.safetensors
+says "broken"
+rm broken/tokenizer.json
+want 1 embed -m broken --text a -o n.safetensors
+says "tokenizer"
+head -c 1000 model/model.safetensors >broken/model.safetensors
+want 1 embed -m broken --text a -o n.safetensors
+says "model.safetensors"
+
+# killed and continued: same bytes as in one go
+want 0 embed -m model --images shapes/train -o whole.safetensors -q -b 2
+check "the journal is gone afterwards" test ! -e whole.safetensors.journal
+"$PENUMBRA" embed -m model --images shapes/train -o cut.safetensors -b 2 --save-every 2 -q \
+    >out 2>err </dev/null &
+pid=$!
+for _ in $(seq 200); do
+    [ -s cut.safetensors.journal/parts.jsonl ] && break
+    sleep 0.02
+done
+kill -KILL $pid 2>/dev/null
+wait $pid 2>/dev/null
+want 0 embed -m model --images shapes/train -o cut.safetensors -b 2 --save-every 2 -q
+check "continued rows are the same" cmp -s whole.safetensors cut.safetensors
+check "continued names are the same" cmp -s whole.ids.jsonl cut.ids.jsonl
+check "the journal is gone afterwards" test ! -e cut.safetensors.journal
+mkdir -p busy.safetensors.journal
+flock busy.safetensors.journal/lock sleep 3 &
+sleep 0.3
+want 1 embed -m model --text a -o busy.safetensors
+says "busy.safetensors is being written by another run"
+wait
+finish

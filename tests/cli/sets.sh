@@ -1,0 +1,60 @@
+#!/bin/bash
+# eval, search, report, info on small sets; sets that do not belong together.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+want 0 embed -m model --images shapes/test -o i.safetensors -q
+want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
+want 0 embed -m model --images shapes/test --masked -o im.safetensors -q
+want 0 embed -m model --texts shapes/test/captions.jsonl --masked -o tm.safetensors -q
+
+want 0 eval retrieval --images i.safetensors --texts t.safetensors \
+    --truth shapes/truth/test.pairs --bins 4
+prints "by chance"
+prints "RSUM"
+want 0 eval retrieval --images i.safetensors --texts t.safetensors \
+    --truth shapes/truth/test.pairs --level 3 --measure w2 --bins 2 --recall-k 1 3 --json
+prints '"image_retrieval_recall@3"'
+prints '"task": "zeroshot_retrieval"'
+want 1 eval retrieval --images i.safetensors --texts t.safetensors
+says "give a pairs file"
+printf 'unknown\tids\n' >bad.pairs
+want 1 eval retrieval --images i.safetensors --texts t.safetensors --truth bad.pairs
+want 0 eval uncertainty --images i.safetensors --texts t.safetensors --truth \
+    shapes/truth/test.pairs --masked-images im.safetensors --masked-texts tm.safetensors
+prints "masked picture more uncertain"
+want 1 eval uncertainty --texts t.safetensors --masked-texts im.safetensors
+says "masked set"
+
+want 0 search --index i.safetensors -m model --query-text 'a red star' 'a ring' -k 3 --json
+check "three hits for each of two queries" test "$(grep -c '"rank"' out)" -eq 6
+want 0 search --index t.safetensors --queries i.safetensors -k 1
+want 1 search --index shapes/test/00000.tar --queries i.safetensors
+
+want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
+want 1 init --config tiny --override "$small_config" --out other
+says "holds a model already"
+want 1 search --index i.safetensors -m other --query-text a
+says "weights"
+want 0 embed -m other --texts shapes/test/captions.jsonl -o o.safetensors -q
+want 1 eval retrieval --images i.safetensors --texts o.safetensors
+says "weights"
+
+want 0 report --images i.safetensors --texts t.safetensors --truth shapes/truth/test.pairs \
+    --masked-images im.safetensors --out r.html --title 'a <b> & "c"'
+check "the title is escaped" grep -qF 'a &lt;b&gt; &amp; &quot;c&quot;' r.html
+check "no outside resource" test "$(grep -cE '(src|href)="?(https?:)?//' r.html)" -eq 0
+check "no broken number" test "$(grep -cE '="-?(nan|inf)' r.html)" -eq 0
+check "pictures are inside" grep -qF 'data:image/png;base64,' r.html
+
+want 0 info model --json
+prints '"kind": "model"'
+want 0 info t.safetensors
+prints "embedding set"
+want 0 info model/model.safetensors
+prints "visual.conv1.weight"
+want 0 info shapes/test
+prints "tar shards"
+head -c 100 t.safetensors >cut.safetensors
+want 1 info cut.safetensors
+says "cut.safetensors"
+finish

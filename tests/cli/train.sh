@@ -1,0 +1,47 @@
+#!/bin/bash
+# train: a short run, its files, Ctrl-C, resume, a second process, bad data.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+common=(--model tiny --override "$small_config" --batch-size 8 --logs logs --workers 1 --seed 3
+    --threads 2 --tokenizer tok.json --save-every-n-steps 2)
+
+want 0 train --train-data shapes/train --val-data shapes/val "${common[@]}" --name whole \
+    --max-steps 12 --json -q
+prints '"step": 12'
+for file in params.txt out.log results.jsonl checkpoints/latest/model.safetensors; do
+    check "$file is there" test -e "logs/whole/$file"
+done
+want 0 info logs/whole/checkpoints/latest
+want 1 train --train-data shapes/train "${common[@]}" --name whole --max-steps 12
+says "whole"
+
+# Ctrl-C: a checkpoint, exit 130; then the rest, with the same bits
+"$PENUMBRA" train --train-data shapes/train --val-data shapes/val "${common[@]}" --name cut \
+    --max-steps 12 -q >out 2>err </dev/null &
+pid=$!
+for _ in $(seq 1000); do
+    [ -s logs/cut/results.jsonl ] && break
+    sleep 0.02
+done
+"$PENUMBRA" train --train-data shapes/train "${common[@]}" --name cut --max-steps 12 \
+    --resume latest >out2 2>err2 </dev/null
+busy=$?
+kill -INT $pid 2>/dev/null
+wait $pid
+status=$?
+if [ "$status" -eq 130 ]; then
+    says "resume"
+    check "a second process is refused" test "$busy" -eq 1
+    want 0 train --train-data shapes/train --val-data shapes/val "${common[@]}" --name cut \
+        --max-steps 12 --resume latest -q
+fi
+check "interrupted or done" test "$status" -eq 0
+check "resumed weights are the same" cmp -s logs/whole/checkpoints/latest/model.safetensors \
+    logs/cut/checkpoints/latest/model.safetensors
+
+want 1 train --train-data nowhere "${common[@]}" --name x --max-steps 2
+says "nowhere"
+mkdir empty
+want 1 train --train-data empty "${common[@]}" --name y --max-steps 2
+says "empty"
+finish

@@ -1,0 +1,118 @@
+/* Out of memory: allocation 1, 2, 3 ... of a scenario fails; nothing leaks, crashes or is left half
+ * written. Needs a build with PNB_FAULTS. */
+#include "fixture.h"
+
+#include "penumbra/loss.h"
+#include "train/optim.h"
+
+#ifdef PNB_FAULTS
+
+static void test_loss_compute(void **state)
+{
+    const fixture *f = *state;
+    enum { N = 3, D = 4 };
+    double mean[N * D], log_var[N * D], d_mean[N * D];
+    for (int i = 0; i < N * D; i++) {
+        mean[i] = 0.1 * i - 0.5;
+        log_var[i] = -0.2 * i;
+    }
+    pnb_loss_in in = {.n = N, .n_masked = 1, .dim = D, .scale = 2, .bias = -1};
+    in.image = in.text = in.masked_image = in.masked_text = (pnb_loss_side){mean, log_var};
+    pnb_loss_opts o = pnb_loss_opts_default();
+    o.weight[PNB_LOSS_CLIP] = 1;
+    for (long n = 0;; n++) {
+        pnb_error err = PNB_ERROR_INIT;
+        pnb_loss_out out = {.d_mean = {d_mean}};
+        pnb__alloc_fail_after(n);
+        pnb_status status = pnb_loss_compute(f->ctx, &o, &in, &out, &err);
+        pnb__alloc_fail_after(-1);
+        if (status == PNB_OK) {
+            assert_true(n > 5);
+            return;
+        }
+        assert_int_equal(status, PNB_NOMEM);
+        assert_true(n < 10000);
+    }
+}
+
+static void test_optim_create(void **state)
+{
+    const fixture *f = *state;
+    float data[4] = {1, 2, 3, 4};
+    pnb__param p = {.name = "w", .n_dims = 2, .shape = {2, 2}, .n = 4, .data = data};
+    p.trainable = true;
+    pnb__param *const params[1] = {&p};
+    const pnb_optim_opts o = pnb_optim_opts_default();
+    pnb_status status = PNB_NOMEM;
+    for (long n = 0; status != PNB_OK; n++) {
+        pnb_error err = PNB_ERROR_INIT;
+        pnb__optim *optim = NULL;
+        pnb__alloc_fail_after(n);
+        status = pnb__optim_create(&optim, f->ctx, PNB__F32, params, 1, &o, &err);
+        pnb__alloc_fail_after(-1);
+        assert_true(status == PNB_OK || (status == PNB_NOMEM && optim == NULL));
+        pnb__optim_free(optim);
+        assert_true(n < 100);
+    }
+}
+
+/* A run of one step has thousands of allocations: every 1/POINTS of them fails once. */
+static void test_train(void **state)
+{
+    const fixture *f = *state;
+    enum { POINTS = 80 };
+    pnb_train_opts o = fixture_opts(f, "count");
+    pnb_train_result r;
+    o.max_steps = 1;
+    o.workers = 0;
+    o.val_data = f->val;
+    long before = pnb__alloc_count();
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    long total = pnb__alloc_count() - before;
+    int n_failed = 0;
+    for (long point = 0; point < POINTS; point++) {
+        pnb_error err = PNB_ERROR_INIT;
+        char name[32];
+        snprintf(name, sizeof name, "fault%ld", point);
+        o.name = name;
+        pnb__alloc_fail_after(total * point / POINTS);
+        pnb_status status = pnb_train(f->ctx, &o, &r, &err);
+        pnb__alloc_fail_after(-1);
+        if (status != PNB_OK && err.text[0] == '\0')
+            fail_msg("point %ld: %s without a text", point, pnb_status_name(status));
+        n_failed += status != PNB_OK;
+        if (status != PNB_OK && point % 8 == 0) { /* what is left behind does no harm */
+            o.resume = r.checkpoint_dir[0] != '\0' ? "latest" : NULL;
+            pnb_error again = PNB_ERROR_INIT;
+            status = pnb_train(f->ctx, &o, &r, &again);
+            if (status != PNB_OK)
+                fail_msg("after point %ld: %s", point, again.text);
+            o.resume = NULL;
+        }
+    }
+    assert_true(n_failed > POINTS / 2);
+}
+
+#else
+
+static void test_needs_faults(void **state)
+{
+    (void)state;
+    skip();
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#ifdef PNB_FAULTS
+        cmocka_unit_test(test_loss_compute),
+        cmocka_unit_test(test_optim_create),
+        cmocka_unit_test(test_train),
+#else
+        cmocka_unit_test(test_needs_faults),
+#endif
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
