@@ -38,7 +38,7 @@ typedef enum pnb__relation {
 typedef struct pnb__shape {
     int form, colour, size;
     double x, y;   /* centre in pixels, y down */
-    double radius; /* of the circle around it, in pixels */
+    double radius; /* unit of its form, in pixels: see pnb__shape_extent */
     double angle;
     float rgb[3]; /* as drawn: palette colour plus noise, or grey */
     bool is_grey;
@@ -100,11 +100,11 @@ void pnb__query_unpack(uint64_t packed, pnb__query *q);
 void pnb__query_id(uint64_t packed, char id[PNB__QUERY_ID]);
 
 /* ---- shapes_render.c ---- */
-#define PNB__OUTLINE_RGB 0.12f /* every channel */
-/* Unit circle coordinates, y up; at least `inset` from the edge. */
-bool pnb__shape_covers(int form, double u, double v, double inset);
-/* Coverage 0..1 of one shape, or of what lies inside its outline, 16 samples a pixel. */
-void pnb__shape_coverage(const pnb__shape *s, bool inside, int width, int height, float *coverage);
+bool pnb__shape_covers(int form, double u, double v); /* in units of the radius, y up */
+/* Half width and half height of the box around a shape, in pixels. */
+void pnb__shape_extent(const pnb__shape *s, double half[2]);
+/* Coverage 0..1 of one shape on the whole picture, 16 samples a pixel. */
+void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *coverage);
 /* Separable Gaussian blur in place; `scratch` has width*height values. */
 void pnb__blur_plane(float *plane, int width, int height, double std, float *scratch);
 /* Renders to 8 bits RGB with the scene's noise. `out` is allocated; free with pnb_image_free. */

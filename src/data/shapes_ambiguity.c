@@ -10,16 +10,15 @@
  *
  * and the scene's entropy is the sum over its shapes of H(p), in bits; the shapes are independent
  * because they do not overlap (under blur this is an approximation). Grey shapes have the same
- * I_c for all seven colours. With m and n the blurred coverages of a shape and of its inside,
- * I_c = ground + m_c (outline - ground) + n_c (rgb_c - outline), so the norm follows from the inner
- * products of the 24 coverages. A candidate counts as consistent when its p is at
+ * I_c for all seven colours. The difference of two candidates is
+ * m_c * (rgb_c - ground) - m_t * (rgb_t - ground) with m the blurred coverage, so the norm follows
+ * from the inner products of the 12 coverages. A candidate counts as consistent when its p is at
  * least a hundredth of the largest. */
 #include "data/shapes.h"
 
 #include <math.h>
 
-/* Mask 2 k is the coverage of form and size k, mask 2 k + 1 that of its inside. */
-enum { N_MASKS = 2 * PNB__N_FORMS * PNB__N_SIZES };
+enum { N_MASKS = PNB__N_FORMS * PNB__N_SIZES };
 
 static const double OBSERVER_STD = 0.25;
 
@@ -34,10 +33,10 @@ static void mask_products(const pnb__scene *scene, const pnb__shape *truth,
     for (int m = 0; m < N_MASKS; m++) {
         float *mask = masks + (size_t)m * n;
         pnb__shape s = *truth;
-        s.form = m / 2 / PNB__N_SIZES;
-        s.size = m / 2 % PNB__N_SIZES;
+        s.form = m / PNB__N_SIZES;
+        s.size = m % PNB__N_SIZES;
         s.radius = pnb__size_radius(s.size, width, height);
-        pnb__shape_coverage(&s, m % 2 == 1, width, height, mask);
+        pnb__shape_coverage(&s, width, height, mask);
         if (a->blur > 0)
             pnb__blur_plane(mask, width, height, a->blur, masks + (size_t)N_MASKS * n);
         for (int y = 0; a->has_occluder && y < height; y++)
@@ -55,25 +54,13 @@ static void mask_products(const pnb__scene *scene, const pnb__shape *truth,
         }
 }
 
-/* What one shape adds to the ground: mask[k] times contrast[k], k = all of it, its inside. */
-typedef struct layers {
-    int mask[2];
-    double contrast[2][3];
-} layers;
-
-static layers layers_of(const pnb__scene *scene, const pnb__shape *truth, int candidate)
+static void contrast_of(const pnb__scene *scene, const pnb__shape *truth, int colour,
+                        double contrast[3])
 {
-    int size = candidate % PNB__N_SIZES, colour = candidate / PNB__N_SIZES % PNB__N_COLOURS;
-    int k = candidate / (PNB__N_SIZES * PNB__N_COLOURS) * PNB__N_SIZES + size;
-    layers l = {.mask = {2 * k, 2 * k + 1}};
     float rgb[3];
     pnb__colour_rgb(colour, rgb);
-    for (int c = 0; c < 3; c++) {
-        double outline = (double)PNB__OUTLINE_RGB;
-        l.contrast[0][c] = outline - (double)scene->ground[c];
-        l.contrast[1][c] = (double)(truth->is_grey ? truth->rgb[c] : rgb[c]) - outline;
-    }
-    return l;
+    for (int c = 0; c < 3; c++)
+        contrast[c] = (double)(truth->is_grey ? truth->rgb[c] : rgb[c]) - (double)scene->ground[c];
 }
 
 static double entropy(const double *p, int n)
@@ -85,27 +72,25 @@ static double entropy(const double *p, int n)
     return PNB_MAX(bits, 0.0);
 }
 
-static double inner(const layers *a, const layers *b, double product[N_MASKS][N_MASKS])
+static double dot3(const double a[3], const double b[3])
 {
-    double sum = 0.0;
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++)
-            for (int c = 0; c < 3; c++)
-                sum += product[a->mask[i]][b->mask[j]] * a->contrast[i][c] * b->contrast[j][c];
-    return sum;
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
 /* p[form][colour][size] of one shape. */
 static void posterior(const pnb__scene *scene, const pnb__shape *truth,
                       double product[N_MASKS][N_MASKS], double p[PNB__N_COMBOS])
 {
-    double total = 0.0;
-    int true_index = (truth->form * PNB__N_COLOURS + truth->colour) * PNB__N_SIZES + truth->size;
-    layers t = layers_of(scene, truth, true_index);
-    double square_t = inner(&t, &t, product);
+    double total = 0.0, ct[3];
+    int t = truth->form * PNB__N_SIZES + truth->size;
+    contrast_of(scene, truth, truth->colour, ct);
     for (int i = 0; i < PNB__N_COMBOS; i++) {
-        layers l = layers_of(scene, truth, i);
-        double distance2 = inner(&l, &l, product) + square_t - 2.0 * inner(&l, &t, product);
+        int size = i % PNB__N_SIZES, colour = i / PNB__N_SIZES % PNB__N_COLOURS;
+        int m = i / (PNB__N_SIZES * PNB__N_COLOURS) * PNB__N_SIZES + size;
+        double cc[3];
+        contrast_of(scene, truth, colour, cc);
+        double distance2 = product[m][m] * dot3(cc, cc) + product[t][t] * dot3(ct, ct) -
+                           2.0 * product[m][t] * dot3(cc, ct);
         p[i] = exp(-PNB_MAX(distance2, 0.0) / (2.0 * OBSERVER_STD * OBSERVER_STD));
         total += p[i];
     }
@@ -151,7 +136,7 @@ pnb_status pnb__scene_ambiguity(pnb__scene *scene, const pnb_shapes_opts *opts, 
     if (a->has_occluder) {
         const pnb__shape *s = &scene->shapes[a->occluded];
         double all = 0.0, covered = 0.0;
-        pnb__shape_coverage(s, false, opts->width, opts->height, masks);
+        pnb__shape_coverage(s, opts->width, opts->height, masks);
         for (int y = 0; y < opts->height; y++)
             for (int x = 0; x < opts->width; x++) {
                 double value = (double)masks[(size_t)y * (size_t)opts->width + (size_t)x];

@@ -1,7 +1,7 @@
-/* Draws a scene of the `shapes` set: every shape with a dark outline, so that its form looks the
- * same in every colour, antialiased by 4 x 4 samples a pixel, then blur and occluder when the scene
- * asks for them, then noise on every value. The noise is part of the scene: it is drawn from (seed,
- * scene index, row). */
+/* Draws a scene of the `shapes` set: antialiased by 4 x 4 samples a pixel, then blur and occluder
+ * when the scene asks for them, then noise on every value. The noise is part of the scene: it is
+ * drawn from (seed, scene index). Forms differ in area, extent and holes by design: see shapes.h.
+ */
 #include "data/shapes.h"
 
 #include <math.h>
@@ -9,75 +9,74 @@
 
 enum { SUB = 4 }; /* samples a pixel and axis */
 
-static const double OUTLINE_WIDTH = 0.13; /* of the radius */
 static const float NOISE = 0.04f;         /* difference of two uniforms: std 0.016 */
 static const float OCCLUDER_GREY = 0.72f; /* of no shape and no ground */
 
-/* ---- forms, in the unit circle, y up ------------------------------------------------------- */
+/* ---- forms, in units of the shape's radius, y up ------------------------------------------- */
 
-/* Five points: fold into half a sector, then the distance to the edge from tip (1) to notch. */
-static bool covers_star(double u, double v, double inset)
+/* Half width and half height of what pnb__shape_covers draws, upright. */
+static const double EXTENT[PNB__N_FORMS][2] = {
+    [PNB__CIRCLE] = {0.95, 0.95}, [PNB__SQUARE] = {0.78, 0.78}, [PNB__STAR] = {1.25, 1.25},
+    [PNB__RING] = {1.05, 1.05},   [PNB__BAR] = {1.45, 0.30},    [PNB__POLE] = {0.30, 1.45}};
+
+void pnb__shape_extent(const pnb__shape *s, double half[2])
 {
-    const double pi = 3.14159265358979323846, sector = 2.0 * pi / 5.0, notch = 0.45;
+    double sine = fabs(sin(s->angle));
+    half[0] = s->radius * (EXTENT[s->form][0] + sine * EXTENT[s->form][1]);
+    half[1] = s->radius * (EXTENT[s->form][1] + sine * EXTENT[s->form][0]);
+}
+
+/* Five points: fold into half a sector, then one edge from the tip (1) to the notch. */
+static bool covers_star(double u, double v)
+{
+    const double pi = 3.14159265358979323846, sector = 2.0 * pi / 5.0, notch = 0.28;
     double r = hypot(u, v), a = atan2(u, v);
     a -= sector * floor(a / sector + 0.5);
     double x = r * cos(a), y = r * fabs(sin(a));
     double nx = notch * cos(sector / 2.0), ny = notch * sin(sector / 2.0);
-    return ((nx - 1.0) * y - ny * (x - 1.0)) / hypot(nx - 1.0, ny) > inset;
+    return (nx - 1.0) * y - ny * (x - 1.0) > 0.0;
 }
 
-static bool covers_box(double u, double v, double half_width, double half_height, double inset)
+bool pnb__shape_covers(int form, double u, double v)
 {
-    return fabs(u) < half_width - inset && fabs(v) < half_height - inset;
-}
-
-bool pnb__shape_covers(int form, double u, double v, double inset)
-{
-    const double half_side = 0.70710678118654752, half_length = 0.92, half_width = 0.36;
+    const double *half = EXTENT[form];
     double r = hypot(u, v);
     switch (form) {
     case PNB__CIRCLE:
-        return r < 0.92 - inset;
-    case PNB__SQUARE:
-        return covers_box(u, v, half_side, half_side, inset);
+        return r < half[0];
     case PNB__STAR:
-        return r < 1.0 && covers_star(u, v, inset);
+        return r < half[0] && covers_star(u / half[0], v / half[0]);
     case PNB__RING:
-        return r < 0.97 - inset && r > 0.50 + inset;
-    case PNB__BAR:
-        return covers_box(u, v, half_length, half_width, inset);
-    default: /* PNB__POLE */
-        return covers_box(u, v, half_width, half_length, inset);
+        return r < half[0] && r > 0.6 * half[0];
+    default: /* square, bar, pole */
+        return fabs(u) < half[0] && fabs(v) < half[1];
     }
 }
 
-static float pixel_coverage(const pnb__shape *s, double inset, int px, int py, double cosine,
-                            double sine)
+static float pixel_coverage(const pnb__shape *s, int px, int py, double cosine, double sine)
 {
     int n_in = 0;
     for (int j = 0; j < SUB; j++)
         for (int i = 0; i < SUB; i++) {
             double dx = (px + (i + 0.5) / SUB - s->x) / s->radius;
             double dy = (s->y - py - (j + 0.5) / SUB) / s->radius;
-            n_in +=
-                pnb__shape_covers(s->form, cosine * dx + sine * dy, cosine * dy - sine * dx, inset);
+            n_in += pnb__shape_covers(s->form, cosine * dx + sine * dy, cosine * dy - sine * dx);
         }
     return (float)n_in / (SUB * SUB);
 }
 
-void pnb__shape_coverage(const pnb__shape *s, bool inside, int width, int height, float *coverage)
+void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *coverage)
 {
-    double inset = inside ? OUTLINE_WIDTH : 0.0;
-    int x0 = PNB_MAX((int)floor(s->x - s->radius), 0),
-        y0 = PNB_MAX((int)floor(s->y - s->radius), 0);
-    int x1 = PNB_MIN((int)ceil(s->x + s->radius), width);
-    int y1 = PNB_MIN((int)ceil(s->y + s->radius), height);
+    double half[2];
+    pnb__shape_extent(s, half);
+    int x0 = PNB_MAX((int)floor(s->x - half[0]), 0), y0 = PNB_MAX((int)floor(s->y - half[1]), 0);
+    int x1 = PNB_MIN((int)ceil(s->x + half[0]), width);
+    int y1 = PNB_MIN((int)ceil(s->y + half[1]), height);
     double cosine = cos(s->angle), sine = sin(s->angle);
     memset(coverage, 0, sizeof *coverage * (size_t)width * (size_t)height);
     for (int y = y0; y < y1; y++)
         for (int x = x0; x < x1; x++)
-            coverage[(size_t)y * (size_t)width + (size_t)x] =
-                pixel_coverage(s, inset, x, y, cosine, sine);
+            coverage[(size_t)y * (size_t)width + (size_t)x] = pixel_coverage(s, x, y, cosine, sine);
 }
 
 /* ---- blur ---------------------------------------------------------------------------------- */
@@ -122,16 +121,12 @@ static void draw_shapes(const pnb__scene *scene, int width, int height, float *p
     for (size_t c = 0; c < 3; c++)
         for (size_t i = 0; i < n; i++)
             planes[c * n + i] = scene->ground[c];
-    for (int k = 0; k < scene->n_shapes; k++)
-        for (int inside = 0; inside < 2; inside++) { /* all of it dark, then the colour inside */
-            pnb__shape_coverage(&scene->shapes[k], inside == 1, width, height, coverage);
-            for (size_t c = 0; c < 3; c++) {
-                float from = inside ? PNB__OUTLINE_RGB : scene->ground[c];
-                float to = inside ? scene->shapes[k].rgb[c] : PNB__OUTLINE_RGB;
-                for (size_t i = 0; i < n; i++)
-                    planes[c * n + i] += coverage[i] * (to - from);
-            }
-        }
+    for (int k = 0; k < scene->n_shapes; k++) {
+        pnb__shape_coverage(&scene->shapes[k], width, height, coverage);
+        for (size_t c = 0; c < 3; c++)
+            for (size_t i = 0; i < n; i++)
+                planes[c * n + i] += coverage[i] * (scene->shapes[k].rgb[c] - planes[c * n + i]);
+    }
 }
 
 static void draw_occluder(const pnb__ambiguity *a, int width, int height, float *planes)

@@ -2,7 +2,7 @@
  * how the scene is made ambiguous. Every number comes from the counter-based generator keyed by
  * (seed, scene index), so scenes can be made in any order by any thread.
  *
- * Sizes are shares of the picture (radius 0.235 and 0.18 of the shorter side): as large as three
+ * Sizes are shares of the picture (radius 0.225 and 0.17 of the shorter side): as large as three
  * shapes without overlap allow, because small forms are not told apart by a short training run.
  * Rendering is left to shapes_render.c, captions to shapes_query.c. */
 #include "data/shapes.h"
@@ -17,7 +17,7 @@ static const char *const SIZE_NAMES[PNB__N_SIZES] = {"small", "large"};
 static const float COLOUR_RGB[PNB__N_COLOURS][3] = {
     {0.84f, 0.13f, 0.13f}, {0.95f, 0.55f, 0.72f}, {0.94f, 0.84f, 0.14f}, {0.15f, 0.62f, 0.22f},
     {0.14f, 0.31f, 0.82f}, {0.55f, 0.20f, 0.66f}, {0.10f, 0.10f, 0.11f}};
-static const double SIZE_RADIUS[PNB__N_SIZES] = {0.18, 0.235};
+static const double SIZE_RADIUS[PNB__N_SIZES] = {0.17, 0.225};
 
 static const double MAX_ANGLE = 0.06;       /* radians */
 static const double COLOUR_NOISE = 0.06;    /* +- a channel */
@@ -69,20 +69,28 @@ static void draw_attributes(pnb__shape *s, const pnb_shapes_opts *opts, pnb__rng
     }
 }
 
+/* Apart by a gap, and far enough in one direction that a caption can relate them. */
+static bool is_clear(const pnb__shape *a, const pnb__shape *b, int width)
+{
+    double ha[2], hb[2], dx = fabs(a->x - b->x), dy = fabs(a->y - b->y), gap = 0.01 * width;
+    pnb__shape_extent(a, ha);
+    pnb__shape_extent(b, hb);
+    bool boxes_apart = dx > ha[0] + hb[0] + gap || dy > ha[1] + hb[1] + gap;
+    return boxes_apart && PNB_MAX(dx, dy) > RELATION_MARGIN * width;
+}
+
 /* One try to place every shape inside the picture without overlap. */
 static bool try_places(pnb__scene *scene, const pnb_shapes_opts *opts, pnb__rng *r)
 {
     for (int i = 0; i < scene->n_shapes; i++) {
         pnb__shape *s = &scene->shapes[i];
-        double margin = s->radius + 0.01 * opts->width;
-        s->x = between(r, margin, opts->width - margin);
-        s->y = between(r, margin, opts->height - margin);
-        for (int j = 0; j < i; j++) {
-            const pnb__shape *o = &scene->shapes[j];
-            double gap = s->radius + o->radius + 0.01 * opts->width;
-            if (hypot(s->x - o->x, s->y - o->y) < gap)
+        double half[2], margin = 0.01 * opts->width;
+        pnb__shape_extent(s, half);
+        s->x = between(r, half[0] + margin, opts->width - half[0] - margin);
+        s->y = between(r, half[1] + margin, opts->height - half[1] - margin);
+        for (int j = 0; j < i; j++)
+            if (!is_clear(s, &scene->shapes[j], opts->width))
                 return false;
-        }
     }
     return true;
 }
@@ -94,21 +102,23 @@ static void draw_occluder(pnb__scene *scene, pnb__rng *r)
     a->has_occluder = true;
     a->occluded = (int)pnb__rng_below(r, (uint64_t)scene->n_shapes);
     const pnb__shape *s = &scene->shapes[a->occluded];
-    double reach = 2.0 * (s->radius + 1.0) * between(r, 0.4, 1.05);
-    double x0 = s->x - s->radius - 1.0, x1 = s->x + s->radius + 1.0;
-    double y0 = s->y - s->radius - 1.0, y1 = s->y + s->radius + 1.0;
+    double half[2], share = between(r, 0.4, 1.05);
+    pnb__shape_extent(s, half);
+    double x0 = s->x - half[0] - 1.0, x1 = s->x + half[0] + 1.0;
+    double y0 = s->y - half[1] - 1.0, y1 = s->y + half[1] + 1.0;
+    double reach_x = share * (x1 - x0), reach_y = share * (y1 - y0);
     switch (pnb__rng_below(r, 4)) {
     case 0:
-        x1 = x0 + reach;
+        x1 = x0 + reach_x;
         break;
     case 1:
-        x0 = x1 - reach;
+        x0 = x1 - reach_x;
         break;
     case 2:
-        y1 = y0 + reach;
+        y1 = y0 + reach_y;
         break;
     default:
-        y0 = y1 - reach;
+        y0 = y1 - reach_y;
         break;
     }
     a->box[0] = x0;

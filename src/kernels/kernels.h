@@ -4,7 +4,8 @@
  * cannot fail on checked sizes. `ref` fills the whole table in plain C, then `cpu` overwrites slots
  * with BLAS and SIMD, then `cuda` may. Above this folder pointers are opaque: only the mem_ slots
  * move bytes between host and device. All matrices are row-major. Pointers are float* in the f32
- * table and double* in the f64 one, hence void*. Outputs never overlap inputs unless a slot says so.
+ * table and double* in the f64 one, hence void*. Outputs never overlap inputs unless a slot says
+ * so.
  *
  * Everywhere: `accumulate` false means "write", true means "add to what is there".
  * Same inputs, same table and same thread count give the same bits (no atomics, fixed splits). */
@@ -111,8 +112,8 @@ typedef struct pnb__layernorm_args {
 #define PNB__DIMS 5
 typedef struct pnb__binary_args {
     pnb__binary op;
-    size_t dims[PNB__DIMS];                                    /* outermost first, padded with 1 */
-    size_t stride_a[PNB__DIMS], stride_b[PNB__DIMS];           /* 0 where broadcast */
+    size_t dims[PNB__DIMS];                          /* outermost first, padded with 1 */
+    size_t stride_a[PNB__DIMS], stride_b[PNB__DIMS]; /* 0 where broadcast */
     const void *a, *b;
     void *y;
     /* backward: which = 0 for da, 1 for db; sums over broadcast axes into d (in a fixed order) */
@@ -145,7 +146,8 @@ typedef struct pnb__inclusion_args {
     bool accumulate[4];
 } pnb__inclusion_args;
 
-typedef struct pnb__conv_args { /* im2col of x (B,C,H,W) into col (B, OH*OW, C*KH*KW), and its adjoint */
+typedef struct pnb__conv_args { /* im2col of x (B,C,H,W) into col (B, OH*OW, C*KH*KW), and its
+                                   adjoint */
     size_t n_batch, channels, height, width, kernel_h, kernel_w, stride, pad, dilation;
     size_t out_h, out_w;
     const void *x;
@@ -187,7 +189,8 @@ typedef struct pnb__kernels {
     bool host_memory; /* device memory is host memory: a file map can be used as it lies */
 
     /* memory of the device; host code touches device bytes through these only */
-    void *(*mem_alloc)(size_t bytes); /* 64-byte aligned (huge pages where it helps); NULL = none left */
+    void *(*mem_alloc)(
+        size_t bytes); /* 64-byte aligned (huge pages where it helps); NULL = none left */
     void (*mem_free)(void *p, size_t bytes);
     void (*mem_write)(void *device, const void *host, size_t bytes);
     void (*mem_read)(void *host, const void *device, size_t bytes);
@@ -207,10 +210,12 @@ typedef struct pnb__kernels {
                   const void *x, void *y);
     void (*unary_bwd)(const pnb_ctx *ctx, pnb__unary op, size_t n, double alpha, const void *x,
                       const void *y, const void *dy, void *dx, bool accumulate);
-    void (*binary)(const pnb_ctx *ctx, const pnb__binary_args *a); /* y may be an unbroadcast input */
+    void (*binary)(const pnb_ctx *ctx,
+                   const pnb__binary_args *a); /* y may be an unbroadcast input */
     void (*binary_bwd)(const pnb_ctx *ctx, const pnb__binary_args *a);
     void (*copy)(const pnb_ctx *ctx, const pnb__copy_args *a);
-    void (*axpy)(const pnb_ctx *ctx, size_t n, double alpha, const void *x, void *y); /* y += alpha x */
+    void (*axpy)(const pnb_ctx *ctx, size_t n, double alpha, const void *x,
+                 void *y); /* y += alpha x */
     void (*fill)(const pnb_ctx *ctx, size_t n, double value, void *y);
 
     /* x (outer, n, inner) -> y (outer, inner) = scale * sum over n; backward spreads dy. */
@@ -222,7 +227,8 @@ typedef struct pnb__kernels {
     bool (*all_finite)(const pnb_ctx *ctx, size_t n, const void *x);
 
     /* rows of `width`; y may be x. log: log-softmax. Backward uses y only. */
-    void (*softmax)(const pnb_ctx *ctx, size_t rows, size_t width, bool log, const void *x, void *y);
+    void (*softmax)(const pnb_ctx *ctx, size_t rows, size_t width, bool log, const void *x,
+                    void *y);
     void (*softmax_bwd)(const pnb_ctx *ctx, size_t rows, size_t width, bool log, const void *y,
                         const void *dy, void *dx, bool accumulate);
     /* loss[r] = lse(x[r]) - x[r][target[r]]; lse (rows) kept for backward. Targets are checked. */
@@ -249,8 +255,10 @@ typedef struct pnb__kernels {
                         const int32_t *ids, void *y);
     void (*scatter_add_rows)(const pnb_ctx *ctx, size_t n, size_t n_table, size_t width,
                              const void *dy, const int32_t *ids, void *dtable);
-    /* x (B,3,H,W) -> y (B, H/p*W/p, 3*p*p), patch features ordered channel, y, x; and its adjoint */
-    void (*patchify)(const pnb_ctx *ctx, const size_t bchw[4], size_t patch, const void *x, void *y);
+    /* x (B,3,H,W) -> y (B, H/p*W/p, 3*p*p), patch features ordered channel, y, x; and its adjoint
+     */
+    void (*patchify)(const pnb_ctx *ctx, const size_t bchw[4], size_t patch, const void *x,
+                     void *y);
     void (*patchify_bwd)(const pnb_ctx *ctx, const size_t bchw[4], size_t patch, const void *dy,
                          void *dx, bool accumulate);
     void (*im2col)(const pnb_ctx *ctx, const pnb__conv_args *a);

@@ -47,13 +47,13 @@ static json_t *state_json(const pnb__trainer *t)
     json_t *settings = pnb__train_settings(t->opts);
     if (settings == NULL)
         return NULL;
-    return json_pack("{s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o}", "format", STATE_FORMAT,
-                     "step", (json_int_t)t->state.step, "n_steps", (json_int_t)t->n_steps, "epoch",
-                     (json_int_t)(t->state.step / t->steps_per_epoch), "loader", "epoch",
-                     (json_int_t)t->state.position.epoch, "batch",
-                     (json_int_t)t->state.position.batch, "samples",
-                     (json_int_t)pnb_dataset_size(t->train), "lr_scheduler",
-                     pnb_schedule_name(t->opts->lr_scheduler), "settings", settings);
+    return json_pack(
+        "{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o}", "format", STATE_FORMAT, "threads",
+        pnb_ctx_n_threads(t->ctx), "step", (json_int_t)t->state.step, "n_steps",
+        (json_int_t)t->n_steps, "epoch", (json_int_t)(t->state.step / t->steps_per_epoch), "loader",
+        "epoch", (json_int_t)t->state.position.epoch, "batch", (json_int_t)t->state.position.batch,
+        "samples", (json_int_t)pnb_dataset_size(t->train), "lr_scheduler",
+        pnb_schedule_name(t->opts->lr_scheduler), "settings", settings);
 }
 
 static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error *err)
@@ -206,6 +206,12 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
                          "the checkpoint was trained on %lld samples, --train-data now has %zu: "
                          "resume with the same data",
                          (long long)samples, pnb_dataset_size(t->train));
+    json_int_t threads = json_integer_value(json_object_get(root, "threads"));
+    if (threads != pnb_ctx_n_threads(t->ctx))
+        pnb__log(t->ctx, PNB_LOG_WARN,
+                 "the checkpoint was trained with %lld threads, this run has %d: the weights will "
+                 "differ in their last bits from an uninterrupted run",
+                 (long long)threads, pnb_ctx_n_threads(t->ctx));
     now = pnb__train_settings(t->opts);
     if (now == NULL)
         return pnb__fail(err, PNB_NOMEM, "out of memory comparing options");

@@ -110,8 +110,10 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
     o->opts = *opts;
     pnb__kernels_fill(&o->kernels, ctx, real);
     o->slots = pnb__alloc_zero(n + 1, sizeof *o->slots);
-    if (o->slots == NULL)
-        status = pnb__fail_nomem(err, n * sizeof *o->slots);
+    if (o->slots == NULL) {
+        pnb__free(o);
+        return pnb__fail_nomem(err, n * sizeof(pnb__optim_slot));
+    }
     for (size_t i = 0; i < n && status == PNB_OK; i++)
         if (params[i]->trainable)
             status = add_slot(o, params[i], err);

@@ -21,14 +21,13 @@ static bool add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *sl
 {
     const pnb__param *p = slot->param;
     const char *prefix = second ? "exp_avg_sq." : "exp_avg.";
-    size_t n_prefix = strlen(prefix), n_name = strlen(p->name) + 1;
+    size_t n_name = strlen(prefix) + strlen(p->name) + 1;
     size_t bytes = p->n * PNB__REAL_SIZE(o->kernels.real);
-    char *name = pnb__arena_alloc(&s->arena, n_prefix + n_name);
+    char *name = pnb__arena_alloc(&s->arena, n_name);
     void *data = pnb__arena_alloc(&s->arena, PNB_MAX(bytes, (size_t)1));
     if (name == NULL || data == NULL)
         return false;
-    memcpy(name, prefix, n_prefix);
-    memcpy(name + n_prefix, p->name, n_name);
+    snprintf(name, n_name, "%s%s", prefix, p->name);
     o->kernels.mem_read(data, second ? slot->v : slot->m, bytes);
     pnb_array_view *view = &s->views[s->n++];
     *view = (pnb_array_view){.name = name,
@@ -124,7 +123,7 @@ pnb_status pnb__optim_load(pnb__optim *o, const char *path, pnb_error *err)
         status = copy_state(o, file, true, e);
     if (status == PNB_OK)
         status = copy_state(o, file, false, e);
-    if (status == PNB_OK)
+    if (status == PNB_OK && step != NULL)
         o->step = strtoll(step, NULL, 10);
     pnb_safetensors_free(file);
     return status;

@@ -53,7 +53,7 @@ static pnb_status take_lock(pnb__rundir *r, pnb_error *err)
 {
     char *path = pnb__path_join(r->dir, ".lock");
     if (path == NULL)
-        return pnb__fail_nomem(err, strlen(r->dir));
+        return pnb__fail(err, PNB_NOMEM, "out of memory locking the run directory");
     pnb_error lock_error = PNB_ERROR_INIT;
     pnb_status status = pnb__lock_open(&r->lock, path, &lock_error);
     pnb__free(path);

@@ -1,5 +1,8 @@
 /* Opens everything a run needs, in the order in which one part needs another: data, tokenizer and
- * model, optimiser, graphs of a step, loaders; then, when resuming, the state of the checkpoint. */
+ * model, optimiser, graphs of a step, loaders; then, when resuming, the state of the checkpoint.
+ * What a step does with them is in step.c and loop.c; what a fresh model starts with is in
+ * model_setup.c.
+ */
 #include <math.h>
 
 #include "train/trainer.h"

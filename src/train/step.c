@@ -84,10 +84,13 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
     tw->pixels = pnb__input(tw->graph, PNB__REAL, 4,
                             (size_t[]){s->batch, 3, v->image_height, v->image_width});
     tw->ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->batch, s->length});
+    /* Backward runs in reverse: the largest tower last here lets the gradients of its weights take
+     * the place of its activations as they die. A masked pass built last would give every weight
+     * its gradient before any activation is gone. */
+    add_masked(s, t->model, tw);
+    tw->side[TEXT] = pnb__prolip_text(t->model, tw->graph, tw->ids, true);
     const pnb__image_in in = {tw->pixels, NULL, NULL};
     tw->side[IMAGE] = pnb__prolip_image(t->model, tw->graph, &in, true);
-    tw->side[TEXT] = pnb__prolip_text(t->model, tw->graph, tw->ids, true);
-    add_masked(s, t->model, tw);
     return PNB_OK;
 }
 

@@ -484,7 +484,7 @@ static void test_ambiguity(void **state)
         previous = blurred.ambiguity.entropy_bits;
     }
     print_message("heaviest blur: %.2f bits\n", previous);
-    assert_true(previous > 1.0);
+    assert_true(previous > 0.3);
 
     pnb__scene covered = scene; /* everything hidden: all 84 candidates remain for each shape */
     covered.ambiguity.has_occluder = true;
@@ -524,29 +524,30 @@ static void test_ambiguous_set(void **state)
     scratch_remove(dir);
 }
 
-/* Forms differ in area and lie inside their circle. */
+/* Forms have the areas they should and lie inside their boxes. */
 static void test_forms(void **state)
 {
     double area[PNB__N_FORMS];
     (void)state;
     for (int f = 0; f < PNB__N_FORMS; f++) {
+        pnb__shape s = {.form = f, .radius = 1.0};
+        double half[2];
         int n = 0;
-        for (int i = -110; i <= 110; i++)
-            for (int j = -110; j <= 110; j++) {
-                bool is_in = pnb__shape_covers(f, i / 100.0, j / 100.0, 0.0);
-                bool is_inside = pnb__shape_covers(f, i / 100.0, j / 100.0, 0.1);
-                assert_true(is_in || !is_inside);
-                assert_false(is_in && i * i + j * j > 10100);
+        pnb__shape_extent(&s, half);
+        for (int i = -160; i <= 160; i++)
+            for (int j = -160; j <= 160; j++) {
+                bool is_in = pnb__shape_covers(f, i / 100.0, j / 100.0);
+                assert_false(is_in && (abs(i) > 100 * half[0] + 1 || abs(j) > 100 * half[1] + 1));
                 n += is_in;
             }
         area[f] = n / 10000.0;
         print_message("%s: area %.3f\n", pnb__form_name(f), area[f]);
     }
-    assert_true(fabs(area[PNB__CIRCLE] - 3.14159 * 0.92 * 0.92) < 0.03);
-    assert_true(fabs(area[PNB__SQUARE] - 2.0) < 0.03);
-    assert_true(area[PNB__STAR] > 0.9 && area[PNB__STAR] < 1.5);
-    assert_true(fabs(area[PNB__RING] - 3.14159 * (0.97 * 0.97 - 0.50 * 0.50)) < 0.03);
-    assert_true(fabs(area[PNB__BAR] - 4 * 0.92 * 0.36) < 0.05);
+    assert_true(fabs(area[PNB__CIRCLE] - 3.14159 * 0.95 * 0.95) < 0.03);
+    assert_true(fabs(area[PNB__SQUARE] - 4 * 0.78 * 0.78) < 0.05);
+    assert_true(area[PNB__STAR] > 1.1 && area[PNB__STAR] < 1.5);
+    assert_true(fabs(area[PNB__RING] - 3.14159 * (1.05 * 1.05 - 0.63 * 0.63)) < 0.03);
+    assert_true(fabs(area[PNB__BAR] - 4 * 1.45 * 0.30) < 0.05);
     assert_true(fabs(area[PNB__POLE] - area[PNB__BAR]) < 0.01);
 }
 

@@ -1,0 +1,210 @@
+"""What the benches share: our program and the PyTorch peer as child processes, tables, verdicts.
+
+Environment of every bench:
+  PENUMBRA       the program                                 build/penumbra
+  BENCH_WORK     models and data sets made for the benches   build/bench-work
+  BENCH_PYTHON   a Python with torch and numpy               /usr/bin/python3 (Debian's python3-torch)
+  BENCH_THREADS  threads of both sides                       2
+  BENCH_ROUNDS   rounds, in place of each bench's own number
+A bench prints its table, also into bench/results/<name>.txt when called with --save, and exits 0
+when every target is met, 1 when one is not, 2 when it could not measure.
+"""
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PENUMBRA = os.path.abspath(os.environ.get("PENUMBRA", os.path.join(ROOT, "build", "penumbra")))
+WORK = os.path.abspath(os.environ.get("BENCH_WORK", os.path.join(ROOT, "build", "bench-work")))
+PYTHON = os.environ.get("BENCH_PYTHON", "/usr/bin/python3")
+THREADS = int(os.environ.get("BENCH_THREADS", "2"))
+PEERS = os.path.join(ROOT, "bench", "peers")
+LIBRARIES = "/usr/lib/%s-linux-gnu" % platform.machine()
+OPENMP_BLAS = os.path.join(LIBRARIES, "openblas-openmp")
+PTHREAD_BLAS = os.environ.get("BENCH_PTHREAD_BLAS", os.path.join(LIBRARIES, "openblas-pthread"))
+
+# How idle OpenMP threads wait. libgomp spins by default; beside another thread pool, or on a machine
+# with other work, sleeping is faster. Both sides are given the faster of the two, and it is named.
+WAITS = {"spinning": {}, "sleeping": {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}}
+
+
+class CannotMeasure(Exception):
+    pass
+
+
+def clean_environment(**extra):
+    """The caller's environment without anything that steers OpenMP or BLAS, plus `extra`."""
+    kept = {k: v for k, v in os.environ.items()
+            if not re.match(r"(OMP|GOMP|OPENBLAS|MKL|KMP|GOTO)_|LD_(LIBRARY_PATH|PRELOAD)$", k)}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **extra}
+
+
+class Finished:
+    """What a child process did; peak memory and seconds are of that process alone."""
+
+    def __init__(self, command, env, cwd=None):
+        start = time.perf_counter()
+        child = subprocess.Popen(command, env=env, cwd=cwd, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        self.out, self.log = child.communicate()
+        self.seconds = time.perf_counter() - start
+        self.status = child.returncode
+        if self.status != 0:
+            raise CannotMeasure("%s\nexit status %d\n%s" % (" ".join(command), self.status,
+                                                            self.log[-2000:]))
+
+    def json(self):
+        return json.loads(self.out)
+
+
+def penumbra(*args, wait="spinning"):
+    """Runs our program, with --threads; its result is JSON where the caller asks for it."""
+    if not os.access(PENUMBRA, os.X_OK):
+        raise CannotMeasure("%s is missing: make build, or set PENUMBRA" % PENUMBRA)
+    command = [PENUMBRA, *map(str, args), "--threads", str(THREADS)]
+    return Finished(command, clean_environment(**WAITS[wait]))
+
+
+def peer(script, *args, wait="sleeping", blas=OPENMP_BLAS):
+    """Runs a script of bench/peers on the named OpenBLAS folder."""
+    command = [PYTHON, os.path.join(PEERS, script), *map(str, args), "--threads", str(THREADS)]
+    env = clean_environment(OMP_NUM_THREADS=str(THREADS), OPENBLAS_NUM_THREADS=str(THREADS),
+                            LD_LIBRARY_PATH=blas, **WAITS[wait])
+    return Finished(command, env)
+
+
+def check_peer():
+    try:
+        subprocess.run([PYTHON, "-c", "import torch, numpy"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        raise CannotMeasure("the peer needs Debian's python3-torch: apt-get install python3-torch "
+                            "(or set BENCH_PYTHON)") from e
+
+
+def median(values):
+    values = sorted(values)
+    n = len(values)
+    return values[n // 2] if n % 2 else 0.5 * (values[n // 2 - 1] + values[n // 2])
+
+
+def once(path, make):
+    """Makes `path` by make(temporary path) unless it is there; it appears whole."""
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        temporary = path + ".new"
+        subprocess.run(["rm", "-rf", temporary], check=True)
+        make(temporary)
+        os.rename(temporary, path)
+    return path
+
+
+# ---- models and data of the benches ----
+
+def shapes(n=5000):
+    return once(os.path.join(WORK, "shapes-%d" % n),
+                lambda path: penumbra("data", "shapes", "--n", n, "--out", path))
+
+
+def word_tokenizer(train_data, name, kind="word", vocabulary=2000):
+    """A tokenizer.json learned from the training captions and the templates' words."""
+    def make(path):
+        templates = path + ".templates.txt"
+        with open(templates, "w", encoding="utf-8") as f:
+            f.write("a picture of\nan image of\nan icon of\nthis shows\nin a picture\n"
+                    "a small picture of\n")
+        penumbra("tokenizer", "train", "--captions", train_data, templates, "--kind", kind,
+                 "--vocab-size", vocabulary, "--out", path)
+        os.remove(templates)
+    return once(os.path.join(WORK, name), make)
+
+
+def vit_b_16():
+    """ViT-B/16 of the published shape (vocabulary 32,100) with random weights."""
+    tokenizer = word_tokenizer(os.path.join(shapes(), "train"), "shapes.tokenizer.json")
+
+    def make(path):
+        penumbra("init", "--config", "ViT-B-16", "--seed", 1, "--out", path)
+        subprocess.run(["cp", tokenizer, os.path.join(path, "tokenizer.json")], check=True)
+    return once(os.path.join(WORK, "ViT-B-16"), make)
+
+
+def small_model():
+    """64 px, patch 8, width 192, 6 + 4 layers, embedding 192, context 16, vocabulary 1,500."""
+    tokenizer = word_tokenizer(os.path.join(shapes(), "train"), "shapes.tokenizer.json")
+    override = {"embed_dim": 192, "vision_cfg": {"image_size": 64, "width": 192, "layers": 6},
+                "text_cfg": {"width": 192, "heads": 3, "layers": 4}}
+
+    def make(path):
+        penumbra("init", "--config", "tiny", "--override", json.dumps(override), "--seed", 1,
+                 "--out", path)
+        subprocess.run(["cp", tokenizer, os.path.join(path, "tokenizer.json")], check=True)
+    return once(os.path.join(WORK, "small"), make)
+
+
+# ---- reports ----
+
+def cpu_name():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        for line in f:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def load_average():
+    return os.getloadavg()[0]
+
+
+class Report:
+    """Prints as it goes, remembers verdicts, writes bench/results/<name>.txt when asked to."""
+
+    def __init__(self, name, title):
+        self.name, self.lines, self.n_missed, self.n_met = name, [], 0, 0
+        self.say("== %s ==" % title)
+        self.say("command: %s" % " ".join(["bench/" + os.path.basename(sys.argv[0]), *sys.argv[1:]]))
+        self.say("machine: %s, %d of %d cores, load %.1f at the start, %s" % (
+            cpu_name(), THREADS, os.cpu_count(), load_average(), time.strftime("%Y-%m-%d %H:%M")))
+        self.busy = load_average() > 0.5
+        if self.busy:
+            self.say("NOTE: the machine is doing other work; these figures are no claim.")
+
+    def say(self, text=""):
+        self.lines.append(text)
+        print(text, flush=True)
+
+    def verdict(self, is_met):
+        self.n_met += is_met
+        self.n_missed += not is_met
+        return "met" if is_met else "NOT MET"
+
+    def table(self, head, rows):
+        """Columns as wide as their widest cell, the first left, the others right."""
+        cells = [head, *rows]
+        widths = [max(len(str(r[i])) for r in cells) for i in range(len(head))]
+        for r in cells:
+            self.say("  ".join(str(c).ljust(w) if i == 0 else str(c).rjust(w)
+                               for i, (c, w) in enumerate(zip(r, widths))).rstrip())
+
+    def finish(self):
+        self.say("%d targets met, %d not met%s" % (
+            self.n_met, self.n_missed, "; load %.1f at the end" % load_average()))
+        if "--save" in sys.argv:
+            folder = os.path.join(ROOT, "bench", "results")
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, self.name + ".txt"), "w", encoding="utf-8") as f:
+                f.write("\n".join(self.lines) + "\n")
+        return 0 if self.n_missed == 0 else 1
+
+
+def main(run):
+    try:
+        return run()
+    except CannotMeasure as e:
+        print("%s: %s" % (os.path.basename(sys.argv[0]), e), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""Claim: ViT-B/16 in f32 encodes pictures and captions in at most 0.70-0.80 of PyTorch's time."""
+import sys
+
+import benchlib
+import compare
+
+
+def run():
+    model = benchlib.vit_b_16()
+    cases = [compare.Case("image, batch 1", "encode", model, 1, "image", time=0.75),
+             compare.Case("image, batch 8", "encode", model, 8, "image", time=0.80),
+             compare.Case("image, batch 32", "encode", model, 32, "image", time=0.70, rounds=3),
+             compare.Case("text, batch 1", "encode", model, 1, "text", time=0.75),
+             compare.Case("text, batch 64", "encode", model, 64, "text", time=0.75, rounds=3)]
+    return compare.run_cases("encode", "encoding with ViT-B/16, 224 px, 64 tokens, f32", cases)
+
+
+if __name__ == "__main__":
+    sys.exit(benchlib.main(run))

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Claims: first embedding of one caption within 0.5 s of the start; `embed` needs little beside weights.
+
+ViT-B/16, f32, weights in the page cache. The time is of the whole process, its output file included.
+Peak memory is of `embed` on 64 pictures at batch 8, against the weights' file plus 600 MB.
+"""
+import os
+import re
+import subprocess
+import sys
+import tarfile
+
+import benchlib
+from benchlib import median
+
+LIMIT_S, LIMIT_MB = 0.5, 600
+
+
+def pictures(n=64):
+    """A folder of n PNG files."""
+    def make(path):
+        os.makedirs(path)
+        with tarfile.open(os.path.join(benchlib.shapes(), "test", "00000.tar")) as tar:
+            for m in [m for m in tar if m.name.endswith(".png")][:n]:
+                with open(os.path.join(path, m.name), "wb") as f:
+                    f.write(tar.extractfile(m).read())
+    return benchlib.once(os.path.join(benchlib.WORK, "pictures-%d" % n), make)
+
+
+def peak_mb(args):
+    """Peak resident memory of our program; wait4 would add that of this process's other children."""
+    env = benchlib.clean_environment()
+    command = [benchlib.PENUMBRA, *args, "--threads", str(benchlib.THREADS)]
+    child = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise benchlib.CannotMeasure("%s: exit status %d" % (" ".join(command), child.returncode))
+    return usage.ru_maxrss * 1024 / 1e6
+
+
+def run():
+    report = benchlib.Report("startup", "start-up and memory of `penumbra embed`, ViT-B/16 in f32")
+    model = benchlib.vit_b_16()
+    weights = os.path.join(model, "model.safetensors")
+    with open(weights, "rb") as f:  # into the page cache
+        while f.read(1 << 24):
+            pass
+    out = os.path.join(benchlib.WORK, "startup.safetensors")
+    times = []
+    for _ in range(int(os.environ.get("BENCH_ROUNDS", "7"))):
+        for name in (out, re.sub("safetensors$", "ids.jsonl", out)):
+            if os.path.exists(name):
+                os.remove(name)
+        times.append(benchlib.penumbra("embed", "--model", model, "--text", "a red star left of a "
+                                       "blue ring", "--out", out).seconds)
+    weights_mb = os.path.getsize(weights) / 1e6
+    peak = peak_mb(["embed", "--model", model, "--images", pictures(), "--batch-size", "8", "--out",
+                    os.path.join(benchlib.WORK, "memory.safetensors")])
+    report.say()
+    report.table(["figure", "measured", "target", ""], [
+        ["start to end of embedding one caption, s (median of %d)" % len(times),
+         "%.3f [%.3f..%.3f]" % (median(times), min(times), max(times)), "< %.1f" % LIMIT_S,
+         report.verdict(median(times) < LIMIT_S)],
+        ["peak memory of embed, batch 8, MB (weights %.0f)" % weights_mb, "%.0f" % peak,
+         "< %.0f" % (weights_mb + LIMIT_MB), report.verdict(peak < weights_mb + LIMIT_MB)]])
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(benchlib.main(run))
