@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """Claim: ViT-B/16 in f32 encodes pictures and captions in at most 0.70-0.80 of PyTorch's time."""
 import sys
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """Claim: a small training learns what the reference implementation learned, in less time than PyTorch.
 
     learning.py [--sets shapes emoji] [--seeds 1 2 3] [--peer-seeds 1 2 3] [--steps 600] [--reuse]

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """Claim: the first 20 training steps agree with PyTorch's to 1e-3, same weights, same batches.
 
 bench/dump_steps.c runs the trainer's own steps and records their inputs and losses; the peer repeats

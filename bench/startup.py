@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """Claims: first embedding of one caption within 0.5 s of the start; `embed` needs little beside weights.
 
 ViT-B/16, f32, weights in the page cache. The time is of the whole process, its output file included.

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """Claim: a whole ProLIP training step takes at most 0.75-0.80 of PyTorch's time, 0.5-0.8 of its memory.
 
 A step is forward, all losses with the masked pass, backward, clipping and AdamW. Ours includes what

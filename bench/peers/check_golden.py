@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """Checks torch_prolip.py against golden cases: a peer that computes something else proves nothing.
 
     check_golden.py [CASE_DIR...]     default: the prolip_model and prolip_loss cases of tests/golden

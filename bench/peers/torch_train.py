@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """The learning peer: trains ProLIP with PyTorch on the data and settings of `penumbra train`.
 
     torch_train.py --model DIR --train-data DIR [--steps 600] [--seed N] [--out DIR]

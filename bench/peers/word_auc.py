@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """How well words are learned on `shapes`: word_auc.py IMAGES.safetensors TEXTS.safetensors TRUTH
 
 For each level-0 caption that names one colour ("a red shape") or one form ("a star"): the area under

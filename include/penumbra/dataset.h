@@ -47,11 +47,12 @@ pnb_dataset_opts pnb_dataset_opts_default(void);
 typedef struct pnb_dataset pnb_dataset; /* read-only after opening: any threads may share it */
 
 /* Opens a data set.
- *   spec = SOURCE [ "::" SOURCE ]...   brace globs "{00000..00012}" and "{a,b}" and, for files,
- * *?[] A folder that holds *.tar files is read as those shards in name order. Errors  NOT_FOUND (a
- * source, or no sample at all), FORMAT (a table without its columns, a tar whose first header is no
- * tar), IO, ARG, NOMEM. A tar that ends early keeps the samples before the damage and is reported
- * by pnb_dataset_n_warnings. */
+ *   spec = SOURCE [ "::" SOURCE ]...
+ * A source is a path with brace globs "{00000..00012}" or "{a,b}" and the wildcards * ? [ ]. A
+ * folder that holds *.tar files is read as those shards in name order. A tar that ends early keeps
+ * the samples before the damage and is reported by pnb_dataset_n_warnings.
+ * Errors  NOT_FOUND (a source, or no sample at all), FORMAT (a table without its columns, a tar
+ *         whose first header is none), UNSUPPORTED ("pipe:"), IO, ARG, LIMIT, NOMEM */
 pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_dataset_opts *opts,
                             pnb_error *err);
 void pnb_dataset_free(pnb_dataset *ds); /* NULL is fine */
@@ -190,10 +191,9 @@ void pnb_loader_free(pnb_loader *loader); /* stops and joins the workers; NULL i
 size_t pnb_loader_batches_per_epoch(const pnb_loader *loader);
 
 /* Hands out the next batch; *out is NULL with status OK once n_epochs are done. One consumer
- * thread. A sample that cannot be read is replaced by another one drawn from (seed, epoch, place);
- * an epoch fails only when 64 draws in a row cannot be read. Order   f(seed, epoch): the same for
- * any number of workers, interrupted or not Errors  those of reading a sample (after 64 draws),
- * NOMEM */
+ * thread. A sample that cannot be read is replaced by another one drawn from (seed, epoch, place).
+ * Order   f(seed, epoch): the same for any number of workers, interrupted or not
+ * Errors  those of reading a sample (after 64 replacements that failed too), NOMEM */
 pnb_status pnb_loader_next(pnb_loader *loader, const pnb_batch **out, pnb_error *err);
 
 pnb_loader_position pnb_loader_get_position(const pnb_loader *loader);

@@ -16,12 +16,13 @@ static const float OCCLUDER_GREY = 0.72f; /* of no shape and no ground */
 
 /* Half width and half height of what pnb__shape_covers draws, upright. */
 static const double EXTENT[PNB__N_FORMS][2] = {
-    [PNB__CIRCLE] = {0.95, 0.95}, [PNB__SQUARE] = {0.78, 0.78}, [PNB__STAR] = {1.25, 1.25},
+    [PNB__CIRCLE] = {0.95, 0.95}, [PNB__SQUARE] = {0.78, 0.78}, [PNB__STAR] = {1.20, 1.20},
     [PNB__RING] = {1.05, 1.05},   [PNB__BAR] = {1.45, 0.30},    [PNB__POLE] = {0.30, 1.45}};
 
 void pnb__shape_extent(const pnb__shape *s, double half[2])
 {
-    double sine = fabs(sin(s->angle));
+    bool is_round = s->form == PNB__CIRCLE || s->form == PNB__RING || s->form == PNB__STAR;
+    double sine = is_round ? 0.0 : fabs(sin(s->angle));
     half[0] = s->radius * (EXTENT[s->form][0] + sine * EXTENT[s->form][1]);
     half[1] = s->radius * (EXTENT[s->form][1] + sine * EXTENT[s->form][0]);
 }

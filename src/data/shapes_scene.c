@@ -69,14 +69,23 @@ static void draw_attributes(pnb__shape *s, const pnb_shapes_opts *opts, pnb__rng
     }
 }
 
-/* Apart by a gap, and far enough in one direction that a caption can relate them. */
+/* Radius of the circle around a shape. */
+static double reach_of(const pnb__shape *s, const double half[2])
+{
+    bool is_round = s->form == PNB__CIRCLE || s->form == PNB__RING || s->form == PNB__STAR;
+    return is_round ? PNB_MAX(half[0], half[1]) : hypot(half[0], half[1]);
+}
+
+/* Boxes or circles apart by a gap, and far enough in one direction that a caption can relate them.
+ */
 static bool is_clear(const pnb__shape *a, const pnb__shape *b, int width)
 {
     double ha[2], hb[2], dx = fabs(a->x - b->x), dy = fabs(a->y - b->y), gap = 0.01 * width;
     pnb__shape_extent(a, ha);
     pnb__shape_extent(b, hb);
     bool boxes_apart = dx > ha[0] + hb[0] + gap || dy > ha[1] + hb[1] + gap;
-    return boxes_apart && PNB_MAX(dx, dy) > RELATION_MARGIN * width;
+    bool circles_apart = hypot(dx, dy) > reach_of(a, ha) + reach_of(b, hb) + gap;
+    return (boxes_apart || circles_apart) && PNB_MAX(dx, dy) > RELATION_MARGIN * width;
 }
 
 /* One try to place every shape inside the picture without overlap. */

@@ -545,7 +545,7 @@ static void test_forms(void **state)
     }
     assert_true(fabs(area[PNB__CIRCLE] - 3.14159 * 0.95 * 0.95) < 0.03);
     assert_true(fabs(area[PNB__SQUARE] - 4 * 0.78 * 0.78) < 0.05);
-    assert_true(area[PNB__STAR] > 1.1 && area[PNB__STAR] < 1.5);
+    assert_true(area[PNB__STAR] > 1.0 && area[PNB__STAR] < 1.5);
     assert_true(fabs(area[PNB__RING] - 3.14159 * (1.05 * 1.05 - 0.63 * 0.63)) < 0.03);
     assert_true(fabs(area[PNB__BAR] - 4 * 1.45 * 0.30) < 0.05);
     assert_true(fabs(area[PNB__POLE] - area[PNB__BAR]) < 0.01);
