@@ -1,7 +1,8 @@
 /* Status codes and the error record every fallible call fills.
  *
  * A function that can fail returns pnb_status and takes a `pnb_error *` last. The record is the
- * caller's and may be NULL. The first error wins: a record that already holds one is not changed. */
+ * caller's and may be NULL. The first error wins: a record that already holds one is not changed.
+ */
 #ifndef PENUMBRA_ERROR_H
 #define PENUMBRA_ERROR_H
 

@@ -83,7 +83,8 @@ pnb_status pnb_model_weights_sha256(pnb_model *model, const char **hex, pnb_erro
  *   ids (B,T) int32, T <= context -> the same
  * log_var may be NULL; models without uncertainty fill it with -INFINITY (zero variance).
  * normalize false leaves mean as the projection gave it.
- * Errors  SHAPE (T over the context), ARG (id outside the vocabulary), NUMERIC (result not finite) */
+ * Errors  SHAPE (T over the context), ARG (id outside the vocabulary), NUMERIC (result not finite)
+ */
 typedef struct pnb_encode_out {
     float *mean, *log_var;
     bool skip_normalize;

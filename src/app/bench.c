@@ -122,7 +122,7 @@ static void report(const pnb__app *app, const pnb__bench_times *t, size_t n_item
 static pnb_status measure_and_report(pnb__app *app, const pnb__bench_opts *o, work_fn work,
                                      void *user, size_t n_items, double flops, pnb__result *r)
 {
-    pnb__bench_times times;
+    pnb__bench_times times = {0};
     double sgemm = sgemm_rate(app->ctx);
     pnb_status status = measure(app, o, work, user, &times);
     if (status != PNB_OK)

@@ -36,7 +36,7 @@ static bool object_fits(const pnb__object *o, const pnb__shape *s)
 static bool bind(const pnb__query *q, const pnb__scene *scene, const pnb_shapes_opts *opts, int k,
                  int bound[PNB__MAX_SHAPES])
 {
-    if (k == q->n_objects)
+    if (k >= q->n_objects || k >= PNB__MAX_SHAPES)
         return q->relation == PNB__ANY ||
                pnb__shape_relation(&scene->shapes[bound[0]], &scene->shapes[bound[1]],
                                    (pnb__relation)q->relation, opts->width);
@@ -59,7 +59,7 @@ static bool bind(const pnb__query *q, const pnb__scene *scene, const pnb_shapes_
 
 bool pnb__query_matches(const pnb__query *q, const pnb__scene *scene, const pnb_shapes_opts *opts)
 {
-    int bound[PNB__MAX_SHAPES];
+    int bound[PNB__MAX_SHAPES] = {0};
     if (q->count && q->count != scene->n_shapes)
         return false;
     return q->n_objects <= scene->n_shapes && bind(q, scene, opts, 0, bound);

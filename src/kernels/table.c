@@ -1,4 +1,6 @@
-/* Picks the kernels of a context: the reference table first, then whatever is faster here. */
+/* Picks the kernels of a context: the reference table first, then whatever is faster here.
+ * A later column (another device) overwrites slots in the same way, so a slot that nobody made fast
+ * is still there and right. */
 #include "kernels/kernels.h"
 
 void pnb__kernels_fill(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real)

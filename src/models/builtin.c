@@ -1,7 +1,7 @@
 /* The built-in configurations: those of the released ProLIP models (prolip/model_configs) and one
- * for learning. init_logit_scale is log 10, the value of the reference's training runs (SPEC: a=10).
- * New models take the text log-variance from [UNC], as the paper says; released folders lack the
- * key and keep the meaning they were trained with. */
+ * for learning. init_logit_scale is log 10, the value of the reference's training runs (SPEC:
+ * a=10). New models take the text log-variance from [UNC], as the paper says; released folders lack
+ * the key and keep the meaning they were trained with. */
 #include "models/builtin.h"
 
 #include <stdlib.h>
@@ -23,35 +23,42 @@
     "  \"init_logit_scale\": 2.302585092994046," EXTRA                                             \
     "\n  \"text_uncertainty_source\": \"unc_token\",\n"
 
-static const char vit_b_16[] =
-    PNB__TOP("768", "") "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 12, \"width\": 768, "
-                        "\"patch_size\": 16, \"embed_unc\": true, \"init_unc_bias\": -10},\n"
-    PNB__TEXT_PRETRAINED("768", "12", "12", "64", "") "\n}\n";
+static const char vit_b_16[] = PNB__TOP(
+    "768",
+    "") "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 12, \"width\": 768, "
+        "\"patch_size\": 16, \"embed_unc\": true, \"init_unc_bias\": -10},\n" PNB__TEXT_PRETRAINED(
+            "768", "12", "12", "64", "") "\n}\n";
 
-static const char vit_b_16_long[] =
-    PNB__TOP("768", "") "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 12, \"width\": 768, "
-                        "\"patch_size\": 16, \"embed_unc\": true, \"init_unc_bias\": -10},\n"
-    PNB__TEXT_PRETRAINED("768", "12", "12", "256", "") "\n}\n";
+static const char vit_b_16_long[] = PNB__TOP(
+    "768",
+    "") "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 12, \"width\": 768, "
+        "\"patch_size\": 16, \"embed_unc\": true, \"init_unc_bias\": -10},\n" PNB__TEXT_PRETRAINED(
+            "768", "12", "12", "256", "") "\n}\n";
 
-static const char vit_l_16[] =
-    PNB__TOP("1024", "") "  \"vision_cfg\": {\"image_size\": 256, \"layers\": 24, \"width\": 1024, "
-                         "\"patch_size\": 16, \"embed_unc\": true, \"init_unc_bias\": -10},\n"
-    PNB__TEXT_PRETRAINED("1024", "16", "24", "64", "") "\n}\n";
+static const char vit_l_16[] = PNB__TOP(
+    "1024",
+    "") "  \"vision_cfg\": {\"image_size\": 256, \"layers\": 24, \"width\": 1024, "
+        "\"patch_size\": 16, \"embed_unc\": true, \"init_unc_bias\": -10},\n" PNB__TEXT_PRETRAINED(
+            "1024", "16", "24", "64", "") "\n}\n";
 
 static const char so400m_14[] =
     PNB__TOP("1152", "") "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 27, \"width\": 1152, "
                          "\"head_width\": 72, \"patch_size\": 14, \"mlp_ratio\": 3.7362, "
-                         "\"embed_unc\": true, \"init_unc_bias\": -10},\n"
-    PNB__TEXT_PRETRAINED("1152", "16", "27", "64", "    \"mlp_ratio\": 3.7362,\n") "\n}\n";
+                         "\"embed_unc\": true, \"init_unc_bias\": -10},\n" PNB__TEXT_PRETRAINED(
+                             "1152", "16", "27", "64", "    \"mlp_ratio\": 3.7362,\n") "\n}\n";
 
-static const char vit_h_14[] =
-    PNB__TOP("1024", " \"quick_gelu\": true,")
-    "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 32, \"width\": 1280, \"head_width\": 80, "
-    "\"patch_size\": 14, \"embed_unc\": true, \"init_unc_bias\": -10},\n"
-    "  \"text_cfg\": {\n"
-    "    \"context_length\": 77, \"vocab_size\": 49408, \"width\": 1024, \"heads\": 16,\n"
-    "    \"layers\": 24, \"no_causal_mask\": true, \"proj_bias\": true, \"pool_type\": \"last\",\n"
-    "    \"embed_cls\": true, \"embed_unc\": true, \"init_unc_bias\": -10\n  }\n}\n";
+static const char vit_h_14[] = PNB__TOP(
+    "1024",
+    " \"quick_gelu\": true,") "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 32, \"width\": "
+                              "1280, \"head_width\": 80, "
+                              "\"patch_size\": 14, \"embed_unc\": true, \"init_unc_bias\": -10},\n"
+                              "  \"text_cfg\": {\n"
+                              "    \"context_length\": 77, \"vocab_size\": 49408, \"width\": 1024, "
+                              "\"heads\": 16,\n"
+                              "    \"layers\": 24, \"no_causal_mask\": true, \"proj_bias\": true, "
+                              "\"pool_type\": \"last\",\n"
+                              "    \"embed_cls\": true, \"embed_unc\": true, \"init_unc_bias\": "
+                              "-10\n  }\n}\n";
 
 /* About a million weights: learns from a few thousand pictures in minutes on two cores. The biases
  * follow small batches and widths: -log(128) and -10 + log(768/128). */
@@ -67,8 +74,8 @@ static const char tiny[] =
     "    \"embed_cls\": true, \"embed_unc\": true, \"norm_kwargs\": {\"eps\": 1e-06},\n"
     "    \"init_unc_bias\": -8.208240530771945\n  }\n}\n";
 
-static const char *const names[] = {"ViT-B-16",  "ViT-L-16", "SO400M-14", "ViT-H-14",
-                                    "ViT-B-16-long", "tiny", NULL};
+static const char *const names[] = {"ViT-B-16",      "ViT-L-16", "SO400M-14", "ViT-H-14",
+                                    "ViT-B-16-long", "tiny",     NULL};
 static const char *const texts[] = {vit_b_16, vit_l_16, so400m_14, vit_h_14, vit_b_16_long, tiny};
 
 const char *const *pnb_model_config_names(void)

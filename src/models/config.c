@@ -10,26 +10,63 @@
 enum { MAX_WIDTH = 1 << 16, MAX_LAYERS = 1024, MAX_PIXELS = 1 << 14, MAX_VOCAB = 1 << 24 };
 
 static const char *const top_keys[] = {
-    "embed_dim",       "vision_cfg", "text_cfg",    "quick_gelu",
-    "init_logit_scale", "init_logit_bias", "cast_dtype", "output_dict",
-    "text_uncertainty_source", "text_unc_source", "model_type"};
+    "embed_dim",       "vision_cfg",       "text_cfg",
+    "quick_gelu",      "init_logit_scale", "init_logit_bias",
+    "cast_dtype",      "output_dict",      "text_uncertainty_source",
+    "text_unc_source", "model_type"};
 
-static const char *const vision_keys[] = {
-    "layers",         "width",         "head_width",        "mlp_ratio",
-    "patch_size",     "image_size",    "ls_init_value",     "attentional_pool",
-    "attn_pooler_queries", "attn_pooler_heads", "no_ln_pre", "pos_embed_type",
-    "pool_type",      "output_tokens", "act_kwargs",        "norm_kwargs",
-    "embed_unc",      "init_unc_bias", "timm_model_name",   "timm_model_pretrained",
-    "timm_pool",      "timm_proj",     "timm_proj_bias",    "timm_drop",
-    "timm_drop_path"};
+static const char *const vision_keys[] = {"layers",
+                                          "width",
+                                          "head_width",
+                                          "mlp_ratio",
+                                          "patch_size",
+                                          "image_size",
+                                          "ls_init_value",
+                                          "attentional_pool",
+                                          "attn_pooler_queries",
+                                          "attn_pooler_heads",
+                                          "no_ln_pre",
+                                          "pos_embed_type",
+                                          "pool_type",
+                                          "output_tokens",
+                                          "act_kwargs",
+                                          "norm_kwargs",
+                                          "embed_unc",
+                                          "init_unc_bias",
+                                          "timm_model_name",
+                                          "timm_model_pretrained",
+                                          "timm_pool",
+                                          "timm_proj",
+                                          "timm_proj_bias",
+                                          "timm_drop",
+                                          "timm_drop_path"};
 
-static const char *const text_keys[] = {
-    "context_length", "vocab_size",  "hf_tokenizer_name", "tokenizer_kwargs", "width",
-    "heads",          "layers",      "mlp_ratio",         "ls_init_value",    "embed_cls",
-    "embed_unc",      "pad_id",      "no_causal_mask",    "final_ln_after_pool", "pool_type",
-    "proj_bias",      "output_tokens", "act_kwargs",      "norm_kwargs",      "init_unc_bias",
-    "hf_model_name",  "hf_model_pretrained", "hf_proj_type", "hf_pooler_type",
-    "text_uncertainty_source", "text_unc_source"};
+static const char *const text_keys[] = {"context_length",
+                                        "vocab_size",
+                                        "hf_tokenizer_name",
+                                        "tokenizer_kwargs",
+                                        "width",
+                                        "heads",
+                                        "layers",
+                                        "mlp_ratio",
+                                        "ls_init_value",
+                                        "embed_cls",
+                                        "embed_unc",
+                                        "pad_id",
+                                        "no_causal_mask",
+                                        "final_ln_after_pool",
+                                        "pool_type",
+                                        "proj_bias",
+                                        "output_tokens",
+                                        "act_kwargs",
+                                        "norm_kwargs",
+                                        "init_unc_bias",
+                                        "hf_model_name",
+                                        "hf_model_pretrained",
+                                        "hf_proj_type",
+                                        "hf_pooler_type",
+                                        "text_uncertainty_source",
+                                        "text_unc_source"};
 
 static pnb_status unsupported(pnb__jobj *o, const char *key, const char *wanted, pnb_error *err)
 {
@@ -74,8 +111,8 @@ static void read_common(pnb__tower_config *t, pnb__jobj *o, pnb_error *err)
     t->n_layers = (size_t)pnb__json_get_int_in(o, "layers", 12, 1, MAX_LAYERS, err);
     double ratio = pnb__json_get_double(o, "mlp_ratio", 4.0, err);
     if (o->status == PNB_OK && !(ratio > 0 && ratio <= 64 && (double)t->width * ratio >= 1))
-        o->status = pnb__fail(err, PNB_ARG, "%s: mlp_ratio is %g, it must be in (0, 64]", o->where,
-                              ratio);
+        o->status =
+            pnb__fail(err, PNB_ARG, "%s: mlp_ratio is %g, it must be in (0, 64]", o->where, ratio);
     t->mlp_width = o->status == PNB_OK ? (size_t)((double)t->width * ratio) : 1; /* as int(w*r) */
     t->has_layer_scale = pnb__json_has(o, "ls_init_value");
     t->ls_init = pnb__json_get_double(o, "ls_init_value", 0, err);
@@ -129,8 +166,8 @@ static void read_vision(pnb__config *c, pnb__jobj *o, pnb_error *err)
 
 static void read_unc_source(pnb__config *c, pnb__jobj *o, pnb_error *err)
 {
-    const char *key = pnb__json_has(o, "text_uncertainty_source") ? "text_uncertainty_source"
-                                                                  : "text_unc_source";
+    const char *key =
+        pnb__json_has(o, "text_uncertainty_source") ? "text_uncertainty_source" : "text_unc_source";
     const char *source = pnb__json_get_string(o, key, NULL, err);
     if (source == NULL || o->status != PNB_OK)
         return;
@@ -206,8 +243,8 @@ pnb_status pnb__config_read(pnb__config *out, json_t *root, const char *where, p
     json_t *vision = pnb__json_get_object(&top, "vision_cfg", err);
     json_t *text = pnb__json_get_object(&top, "text_cfg", err);
     if (top.status == PNB_OK && (c.embed_dim == 0 || vision == NULL || text == NULL))
-        top.status = pnb__fail(err, PNB_FORMAT, "%s: needs embed_dim, vision_cfg and text_cfg",
-                               where);
+        top.status =
+            pnb__fail(err, PNB_FORMAT, "%s: needs embed_dim, vision_cfg and text_cfg", where);
     if (top.status != PNB_OK)
         return top.status;
     pnb__jobj v = pnb__json_object(vision, vision_where, err);

@@ -118,13 +118,14 @@ static pnb_status load_weights(pnb_model *m, const char *dir, pnb_error *err)
     return pnb__fail(err, PNB_NOT_FOUND, "%s has no model.safetensors", dir);
 }
 
-pnb_status pnb__model_load_real(pnb_model **out, const pnb_ctx *ctx, const char *dir, pnb__real real,
-                                pnb_error *err)
+pnb_status pnb__model_load_real(pnb_model **out, const pnb_ctx *ctx, const char *dir,
+                                pnb__real real, pnb_error *err)
 {
     *out = NULL;
     if (!pnb__path_is_dir(dir))
-        return pnb__fail(err, PNB_NOT_FOUND, "%s is not a directory; a model is a directory with "
-                                             "config.json and model.safetensors",
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s is not a directory; a model is a directory with "
+                         "config.json and model.safetensors",
                          dir);
     pnb_status status = PNB_OK;
     pnb_model *m = NULL;
@@ -247,15 +248,14 @@ static pnb_status plan_image(pnb_model *m, size_t n_batch, size_t n_kept, pnb_er
     if (e->graph != NULL && e->n_batch == n_batch && e->n_kept == n_kept)
         return PNB_OK;
     reset_encoder(e);
-    pnb_status status =
-        pnb__graph_create(&e->graph, m->ctx, m->weights.kernels.real, false, err);
+    pnb_status status = pnb__graph_create(&e->graph, m->ctx, m->weights.kernels.real, false, err);
     if (status != PNB_OK)
         return status;
     e->n_batch = n_batch;
     e->n_kept = n_kept;
     const pnb__config *c = &m->config;
-    e->input = pnb__input(e->graph, PNB__REAL, 4,
-                          (size_t[]){n_batch, 3, c->image_height, c->image_width});
+    e->input =
+        pnb__input(e->graph, PNB__REAL, 4, (size_t[]){n_batch, 3, c->image_height, c->image_width});
     if (n_kept > 0) {
         e->kept = pnb__input(e->graph, PNB__INT32, 2, (size_t[]){n_batch, n_kept});
         e->kept_positions = pnb__input(e->graph, PNB__INT32, 1, &n_kept);
@@ -271,8 +271,7 @@ static pnb_status plan_text(pnb_model *m, size_t n_batch, size_t n_tokens, pnb_e
     if (e->graph != NULL && e->n_batch == n_batch && e->n_tokens == n_tokens)
         return PNB_OK;
     reset_encoder(e);
-    pnb_status status =
-        pnb__graph_create(&e->graph, m->ctx, m->weights.kernels.real, false, err);
+    pnb_status status = pnb__graph_create(&e->graph, m->ctx, m->weights.kernels.real, false, err);
     if (status != PNB_OK)
         return status;
     e->n_batch = n_batch;

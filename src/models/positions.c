@@ -1,7 +1,8 @@
 /* Resizing position embeddings as prolip/model.py does through torch.nn.functional.interpolate.
  *
  * Grid: separable cubic convolution (Keys 1981, a = -0.5) whose support grows by the shrink factor,
- * weights normalised per output, sample centres at (i + 0.5) * scale. Text: linear between centres. */
+ * weights normalised per output, sample centres at (i + 0.5) * scale. Text: linear between centres.
+ */
 #include "models/positions.h"
 
 #include <math.h>

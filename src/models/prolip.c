@@ -1,11 +1,11 @@
 /* The two towers of ProLIP as graphs (Chun et al., ICLR 2025, section 3; prolip/transformer.py).
  *
  * Image: patches by a stride-p convolution, tokens [CLS],[UNC],patches, positions for all, ln_pre,
- * blocks, ln_post on what is read; mean = ln_post(ln_post(CLS)) proj (twice, as in released weights),
- * log_var = Linear(ln_post(UNC)). Text: tokens, [UNC], [CLS] appended, no mask of any kind, blocks,
- * mean = Linear(ln_final(CLS)); log_var from the projected mean (released weights; the paper says
- * otherwise, docs/numerics.md#prolip-text-log-variance) or from ln_final([UNC]).
- * The last block computes queries, output projection and MLP only for the tokens read here. */
+ * blocks, ln_post on what is read; mean = ln_post(ln_post(CLS)) proj (twice, as in released
+ * weights), log_var = Linear(ln_post(UNC)). Text: tokens, [UNC], [CLS] appended, no mask of any
+ * kind, blocks, mean = Linear(ln_final(CLS)); log_var from the projected mean (released weights;
+ * the paper says otherwise, docs/numerics.md#prolip-text-log-variance) or from ln_final([UNC]). The
+ * last block computes queries, output projection and MLP only for the tokens read here. */
 #include "models/prolip.h"
 
 #include "models/model.h"
@@ -15,9 +15,8 @@
 
 static pnb__block_opts block_opts(const pnb__config *c, const pnb__tower_config *t)
 {
-    return (pnb__block_opts){.n_heads = t->n_heads,
-                             .eps = t->eps,
-                             .act = c->quick_gelu ? PNB__QUICK_GELU : PNB__GELU};
+    return (pnb__block_opts){
+        .n_heads = t->n_heads, .eps = t->eps, .act = c->quick_gelu ? PNB__QUICK_GELU : PNB__GELU};
 }
 
 /* All blocks; the last one only for tokens [begin, begin+n). */
@@ -57,7 +56,8 @@ static pnb__tensor *embed_patches(const pnb_model *m, pnb__graph *g, const pnb__
                                   (size_t[]){c->vision.width, n_features});
     patches = pnb__linear(patches, w, NULL);
     return pnb__reshape(patches, 3,
-                        (size_t[]){n_batch, n_batch ? pnb__n(patches) / n_batch / c->vision.width : 0,
+                        (size_t[]){n_batch,
+                                   n_batch ? pnb__n(patches) / n_batch / c->vision.width : 0,
                                    c->vision.width});
 }
 
@@ -104,8 +104,8 @@ pnb__dist pnb__prolip_image(pnb_model *m, pnb__graph *g, const pnb__image_in *in
     x = run_blocks(g, c, &c->vision, w->blocks, x, read);
     x = pnb__norm_apply(g, x, w->ln_post_w, w->ln_post_b, c->vision.eps);
     pnb__dist out = {0};
-    pnb__tensor *pooled = c->pool_avg ? pnb__mean(pnb__slice(x, 1, 1, n_tokens - 1), 1)
-                                      : token(x, 0);
+    pnb__tensor *pooled =
+        c->pool_avg ? pnb__mean(pnb__slice(x, 1, 1, n_tokens - 1), 1) : token(x, 0);
     if (c->vision.has_unc) {
         pooled = pnb__norm_apply(g, pooled, w->ln_post_w, w->ln_post_b, c->vision.eps);
         out.log_var = pnb__linear_apply(g, token(x, 1), w->unc_w, w->unc_b);

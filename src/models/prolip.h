@@ -20,7 +20,8 @@ typedef struct pnb__image_in {
 pnb__dist pnb__prolip_image(pnb_model *m, pnb__graph *g, const pnb__image_in *in, bool normalize);
 pnb__dist pnb__prolip_text(pnb_model *m, pnb__graph *g, pnb__tensor *ids, bool normalize);
 
-/* Weights by order of the file, for optimisers and checkpoints; names as in the safetensors file. */
+/* Weights by order of the file, for optimisers and checkpoints; names as in the safetensors file.
+ */
 size_t pnb__model_n_params(const pnb_model *m);
 pnb__param *pnb__model_param(pnb_model *m, size_t i);
 pnb__param *pnb__model_find_param(pnb_model *m, const char *name); /* NULL if absent */
@@ -30,8 +31,8 @@ pnb_status pnb__model_make_trainable(pnb_model *m, pnb_error *err);
 void pnb__model_weights_changed(pnb_model *m);
 const pnb_ctx *pnb__model_ctx(const pnb_model *m);
 /* A double-precision copy for gradient checks and golden cases (graphs in PNB__F64). */
-pnb_status pnb__model_load_real(pnb_model **out, const pnb_ctx *ctx, const char *dir, pnb__real real,
-                                pnb_error *err);
+pnb_status pnb__model_load_real(pnb_model **out, const pnb_ctx *ctx, const char *dir,
+                                pnb__real real, pnb_error *err);
 pnb__real pnb__model_real(const pnb_model *m);
 
 #endif

@@ -4,8 +4,8 @@
  * One list serves loading, saving, initialisation and the optimiser: declare() below is the only
  * place that knows a key. Initialisation follows the reference, which leaves the vision blocks to
  * torch's defaults (Xavier for the packed projection, uniform 1/sqrt(fan_in) for the rest) and sets
- * the text blocks as CLIP does. Random numbers are counter-based per weight, so a model of a seed is
- * the same on every machine; it is not torch's stream. */
+ * the text blocks as CLIP does. Random numbers are counter-based per weight, so a model of a seed
+ * is the same on every machine; it is not torch's stream. */
 #include "models/weights.h"
 
 #include <assert.h>
@@ -20,7 +20,6 @@ typedef struct spec {
     pnb__init_kind init;
     double value;
 } spec;
-
 
 static pnb__param *declare(pnb__weights *w, bool is_text, const spec *s, const char *name)
 {
@@ -110,8 +109,8 @@ static void declare_block(pnb__weights *w, pnb__block *b, const pnb__tower_confi
     b->fc_b = vector(w, is_text, PNB__KEY("mlp.c_fc.bias"), h, PNB__INIT_UNIFORM, init.fc_bound);
     b->proj_w = block_matrix(w, is_text, PNB__KEY("mlp.c_proj.weight"), (size_t[]){c, h},
                              init.proj_std, init.proj_bound);
-    b->proj_b = vector(w, is_text, PNB__KEY("mlp.c_proj.bias"), c, PNB__INIT_UNIFORM,
-                       init.proj_bound);
+    b->proj_b =
+        vector(w, is_text, PNB__KEY("mlp.c_proj.bias"), c, PNB__INIT_UNIFORM, init.proj_bound);
     if (t->has_layer_scale)
         b->ls2 = vector(w, is_text, PNB__KEY("ls_2.gamma"), c, PNB__INIT_CONSTANT, t->ls_init);
 #undef PNB__KEY
@@ -129,8 +128,8 @@ static void declare_vision(pnb__weights *w, const pnb__config *c)
         v->unc = vector(w, false, "visual.unc_embedding", width, PNB__INIT_NORMAL, scale);
     v->positions = matrix(w, false, "visual.positional_embedding", (size_t[]){n_positions, width},
                           c->sincos_positions ? PNB__INIT_SINCOS : PNB__INIT_NORMAL, scale);
-    v->proj = matrix(w, false, "visual.proj", (size_t[]){width, c->embed_dim}, PNB__INIT_NORMAL,
-                     scale);
+    v->proj =
+        matrix(w, false, "visual.proj", (size_t[]){width, c->embed_dim}, PNB__INIT_NORMAL, scale);
     double bound = 1 / sqrt(3.0 * (double)(p * p));
     v->conv = declare(w, false, &(spec){4, {width, 3, p, p}, PNB__INIT_UNIFORM, bound},
                       "visual.conv1.weight");
@@ -169,8 +168,8 @@ static void declare_text(pnb__weights *w, const pnb__config *c)
     if (c->text_proj_bias) {
         t->proj_w = matrix(w, true, "text.text_projection.weight", (size_t[]){c->embed_dim, width},
                            PNB__INIT_NORMAL, scale);
-        t->proj_b = vector(w, true, "text.text_projection.bias", c->embed_dim, PNB__INIT_CONSTANT,
-                           0);
+        t->proj_b =
+            vector(w, true, "text.text_projection.bias", c->embed_dim, PNB__INIT_CONSTANT, 0);
     } else {
         t->proj_w = matrix(w, true, "text.text_projection", (size_t[]){width, c->embed_dim},
                            PNB__INIT_NORMAL, scale);
@@ -198,8 +197,8 @@ pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb
         return pnb__fail_nomem(err, w->capacity * sizeof *w->items);
     }
     if (c->has_logit_scale)
-        w->logit_scale = declare(
-            w, false, &(spec){0, {0}, PNB__INIT_CONSTANT, c->init_logit_scale}, "logit_scale");
+        w->logit_scale = declare(w, false, &(spec){0, {0}, PNB__INIT_CONSTANT, c->init_logit_scale},
+                                 "logit_scale");
     if (c->has_logit_bias)
         w->logit_bias = declare(w, false, &(spec){0, {0}, PNB__INIT_CONSTANT, c->init_logit_bias},
                                 "logit_bias");
@@ -384,9 +383,9 @@ pnb_status pnb__weights_load(pnb__weights *w, const char *path, pnb_error *err)
     for (size_t i = 0; status == PNB_OK && i < pnb_safetensors_count(w->file); i++) {
         const char *name = pnb_safetensors_at(w->file, i)->name;
         if (!is_declared(w, name))
-            status = pnb__fail(err, PNB_FORMAT,
-                               "unexpected weight %s; config.json describes a model without it",
-                               name);
+            status =
+                pnb__fail(err, PNB_FORMAT,
+                          "unexpected weight %s; config.json describes a model without it", name);
     }
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s", path);

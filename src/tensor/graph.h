@@ -40,12 +40,14 @@ void pnb__graph_free(pnb__graph *g);
 void pnb__keep(pnb__tensor *t);
 /* Keeps t's gradient readable after a run (tests, gradient of inputs). */
 void pnb__keep_grad(pnb__tensor *t);
-/* Ends building. `loss` (one element) may be NULL without gradients. First building error, if any. */
+/* Ends building. `loss` (one element) may be NULL without gradients. First building error, if any.
+ */
 pnb_status pnb__graph_plan(pnb__graph *g, pnb__tensor *loss, pnb_error *err);
-/* Runs forward, then backward if planned with a loss. NUMERIC when an op found its input invalid. */
+/* Runs forward, then backward if planned with a loss. NUMERIC when an op found its input invalid.
+ */
 pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err);
 size_t pnb__graph_arena_bytes(const pnb__graph *g); /* after plan */
-double pnb__graph_flops(const pnb__graph *g);       /* multiply-adds*2 of GEMM and attention, one run */
+double pnb__graph_flops(const pnb__graph *g); /* multiply-adds*2 of GEMM and attention, one run */
 /* Number mixed into every dropout stream: set it to the step so that a resumed run draws alike. */
 void pnb__graph_set_stream(pnb__graph *g, uint64_t stream);
 const pnb__kernels *pnb__graph_kernels(const pnb__graph *g);
@@ -80,7 +82,8 @@ typedef struct pnb__linear_opts {
     pnb__unary act;
     bool transpose_w;
 } pnb__linear_opts;
-pnb__tensor *pnb__linear(pnb__tensor *x, pnb__tensor *w, const pnb__linear_opts *opts /* NULL ok */);
+pnb__tensor *pnb__linear(pnb__tensor *x, pnb__tensor *w,
+                         const pnb__linear_opts *opts /* NULL ok */);
 /* c = op(a) op(b) over the last two dims; leading dims equal (batched) or absent. */
 pnb__tensor *pnb__matmul(pnb__tensor *a, bool trans_a, pnb__tensor *b, bool trans_b);
 
@@ -89,8 +92,8 @@ pnb__tensor *pnb__matmul(pnb__tensor *a, bool trans_a, pnb__tensor *b, bool tran
 pnb__tensor *pnb__attention(pnb__tensor *q, pnb__tensor *kv, size_t n_heads, bool causal,
                             pnb__tensor *kv_len);
 pnb__tensor *pnb__layernorm(pnb__tensor *x, pnb__tensor *w, pnb__tensor *b, double eps);
-pnb__tensor *pnb__apply(pnb__unary op, pnb__tensor *x);                 /* element-wise */
-pnb__tensor *pnb__affine(pnb__tensor *x, double alpha, double beta);    /* alpha*x + beta */
+pnb__tensor *pnb__apply(pnb__unary op, pnb__tensor *x);                    /* element-wise */
+pnb__tensor *pnb__affine(pnb__tensor *x, double alpha, double beta);       /* alpha*x + beta */
 pnb__tensor *pnb__combine(pnb__binary op, pnb__tensor *a, pnb__tensor *b); /* numpy broadcasting */
 #define pnb__add(a, b) pnb__combine(PNB__ADD, a, b)
 #define pnb__sub(a, b) pnb__combine(PNB__SUB, a, b)
@@ -104,13 +107,13 @@ pnb__tensor *pnb__softmax(pnb__tensor *x);     /* last axis */
 pnb__tensor *pnb__log_softmax(pnb__tensor *x); /* last axis */
 /* x (R, K), targets (R) int32 in [0, K) -> per-row loss (R) */
 pnb__tensor *pnb__cross_entropy(pnb__tensor *x, pnb__tensor *targets);
-pnb__tensor *pnb__l2_normalize(pnb__tensor *x, double eps);             /* last axis */
-pnb__tensor *pnb__pairwise_sqdist(pnb__tensor *x, pnb__tensor *y);      /* (M,D),(N,D) -> (M,N) */
+pnb__tensor *pnb__l2_normalize(pnb__tensor *x, double eps);        /* last axis */
+pnb__tensor *pnb__pairwise_sqdist(pnb__tensor *x, pnb__tensor *y); /* (M,D),(N,D) -> (M,N) */
 /* Rows of table (R, ...) at ids (any shape, int32): shape(ids) + (...). Backward scatters. */
 pnb__tensor *pnb__gather(pnb__tensor *table, pnb__tensor *ids);
-pnb__tensor *pnb__patchify(pnb__tensor *pixels, size_t patch);          /* (B,3,H,W)->(B,N,3pp) */
+pnb__tensor *pnb__patchify(pnb__tensor *pixels, size_t patch); /* (B,3,H,W)->(B,N,3pp) */
 pnb__tensor *pnb__concat(pnb__tensor *const *parts, size_t n, int axis);
-pnb__tensor *pnb__slice(pnb__tensor *x, int axis, size_t begin, size_t n); /* view on axis 0 */
+pnb__tensor *pnb__slice(pnb__tensor *x, int axis, size_t begin, size_t n);  /* view on axis 0 */
 pnb__tensor *pnb__reshape(pnb__tensor *x, int n_dims, const size_t *shape); /* a view */
 pnb__tensor *pnb__broadcast_to(pnb__tensor *x, int n_dims, const size_t *shape);
 pnb__tensor *pnb__permute(pnb__tensor *x, const int *axes);
@@ -130,7 +133,7 @@ typedef struct pnb__inclusion_opts {
 } pnb__inclusion_opts;
 pnb__tensor *pnb__inclusion(pnb__tensor *mean1, pnb__tensor *log_var1, pnb__tensor *mean2,
                             pnb__tensor *log_var2, const pnb__inclusion_opts *opts);
-pnb__tensor *pnb__cholesky(pnb__tensor *a);                             /* (n,n) -> lower L */
+pnb__tensor *pnb__cholesky(pnb__tensor *a);                                  /* (n,n) -> lower L */
 pnb__tensor *pnb__tri_solve(pnb__tensor *l, pnb__tensor *b, bool transpose); /* op(L) x = b */
 
 #endif

@@ -40,13 +40,13 @@ struct pnb__tensor {
     size_t shape[PNB__DIMS], n;
 
     /* Facts set by the shape rule. */
-    unsigned saves_in;      /* bit i: backward reads the value of in[i] */
-    unsigned zeroed_in;     /* bit i: backward only adds into part of in[i]'s gradient */
-    unsigned recompute_in;  /* bit i: recomputing reads in[i] */
-    bool saves_out;         /* backward reads the value of this tensor */
-    bool recompute;         /* cheap: drop the value after forward, compute it again for backward */
-    int inplace_in;         /* forward may overwrite this input, -1 none */
-    int steals;             /* this input's gradient equals ours: it may take our buffer, -1 none */
+    unsigned saves_in;     /* bit i: backward reads the value of in[i] */
+    unsigned zeroed_in;    /* bit i: backward only adds into part of in[i]'s gradient */
+    unsigned recompute_in; /* bit i: recomputing reads in[i] */
+    bool saves_out;        /* backward reads the value of this tensor */
+    bool recompute;        /* cheap: drop the value after forward, compute it again for backward */
+    int inplace_in;        /* forward may overwrite this input, -1 none */
+    int steals;            /* this input's gradient equals ours: it may take our buffer, -1 none */
     size_t aux_bytes[PNB__MAX_AUX]; /* kept from forward to backward */
     size_t work_bytes, work_bwd_bytes;
     double flops;

@@ -41,8 +41,8 @@ static pnb_status encode(golden_case *c, pnb_model *m, tower which, const char *
     else if (which == TEXT)
         status = pnb_model_encode_text(m, ids, n_batch, dim_of(c, input, 1), &out, err);
     else
-        status = pnb_model_encode_image_kept(m, pixels, n_batch, kept, masked ? n_kept : 0, &out,
-                                             err);
+        status =
+            pnb_model_encode_image_kept(m, pixels, n_batch, kept, masked ? n_kept : 0, &out, err);
     if (status == PNB_OK) {
         golden_give_f32(c, mean_name, mean, n);
         if (pnb_model_get_info(m)->is_probabilistic)
@@ -75,15 +75,15 @@ static pnb_status towers(golden_case *c, pnb_model *m, pnb_error *err)
     if (status == PNB_OK)
         status = encode(c, m, IMAGE, "pixels", "image_norm", true, err);
     if (status == PNB_OK)
-        status = encode(c, m, IMAGE, "pixels", "image_masked", has_unit_rows(c, "image_masked.mean"),
-                        err);
+        status = encode(c, m, IMAGE, "pixels", "image_masked",
+                        has_unit_rows(c, "image_masked.mean"), err);
     if (status == PNB_OK)
         status = encode(c, m, TEXT, "ids", "text", false, err);
     if (status == PNB_OK)
         status = encode(c, m, TEXT, "ids", "text_norm", true, err);
     if (status == PNB_OK)
-        status = encode(c, m, TEXT, "ids_short", "text_short",
-                        has_unit_rows(c, "text_short.mean"), err);
+        status =
+            encode(c, m, TEXT, "ids_short", "text_short", has_unit_rows(c, "text_short.mean"), err);
     golden_give_scalar(c, "logit_scale", info->logit_scale);
     golden_give_scalar(c, "logit_bias", info->logit_bias);
     return status;
@@ -111,8 +111,8 @@ static pnb_status resize_vision(golden_case *c, pnb_error *err)
     pnb_status status = PNB_FORMAT;
     if (old != NULL && fresh != NULL) {
         pnb__grid_resize r = {old_grid, old_grid, new_grid, new_grid, width};
-        status = pnb__positions_resize_grid(&r, old + old_extra * width, fresh + new_extra * width,
-                                            err);
+        status =
+            pnb__positions_resize_grid(&r, old + old_extra * width, fresh + new_extra * width, err);
         golden_give(c, "vision.new", fresh, n_new * width);
     }
     pnb__free(old);
@@ -167,17 +167,16 @@ static pnb_loss_opts loss_options(const golden_case *c)
 static pnb_status build_step(golden_case *c, pnb_model *m, train_step *s, pnb_error *err)
 {
     const pnb_model_info *info = pnb_model_get_info(m);
-    pnb_status status =
-        pnb__graph_create(&s->graph, c->ctx, pnb__model_real(m), true, err);
+    pnb_status status = pnb__graph_create(&s->graph, c->ctx, pnb__model_real(m), true, err);
     if (status != PNB_OK)
         return status;
     pnb__graph *g = s->graph;
     s->n_batch = dim_of(c, "pixels", 0);
     s->n_masked = dim_of(c, "masked_ids", 0);
     s->n_kept = dim_of(c, "mask.kept", 0);
-    s->pixels = pnb__input(g, PNB__REAL, 4,
-                           (size_t[]){s->n_batch, 3, info->vision.image_height,
-                                      info->vision.image_width});
+    s->pixels =
+        pnb__input(g, PNB__REAL, 4,
+                   (size_t[]){s->n_batch, 3, info->vision.image_height, info->vision.image_width});
     s->ids = pnb__input(g, PNB__INT32, 2, (size_t[]){s->n_batch, dim_of(c, "ids", 1)});
     s->image = pnb__prolip_image(m, g, &(pnb__image_in){.pixels = s->pixels}, true);
     s->text = pnb__prolip_text(m, g, s->ids, true);

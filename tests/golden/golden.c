@@ -208,7 +208,8 @@ static bool compare(const golden_case *c, const char *name, const double *want, 
         biggest = fmax(biggest, fabs(want[i]));
     bool fine = true;
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(want[i]) && (got->values[i] == want[i] || (isnan(want[i]) && isnan(got->values[i]))))
+        if (!isfinite(want[i]) &&
+            (got->values[i] == want[i] || (isnan(want[i]) && isnan(got->values[i]))))
             continue;
         double err = fabs(got->values[i] - want[i]);
         double allowed = t.abs + t.rel * (t.scale_max ? biggest : fabs(want[i]));

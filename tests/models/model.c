@@ -134,8 +134,8 @@ static void encode_both(pnb_model *m, float *mean, float *log_var)
     int32_t ids[] = {5, 9, 2, 11};
     for (size_t i = 0; i < n; i++)
         pixels[i] = (float)sin((double)i);
-    pnb_encode_out image = {mean, log_var, false}, text = {mean + info->embed_dim,
-                                                           log_var + info->embed_dim, false};
+    pnb_encode_out image = {mean, log_var, false},
+                   text = {mean + info->embed_dim, log_var + info->embed_dim, false};
     pnb_error err = PNB_ERROR_INIT;
     if (pnb_model_encode_image(m, pixels, 1, &image, &err) != PNB_OK ||
         pnb_model_encode_text(m, ids, 1, 4, &text, &err) != PNB_OK)
@@ -194,7 +194,8 @@ static void test_text_uncertainty_sources(void **state)
     encode_both(m, mean, by_mean);
     pnb_model_free(m);
     pnb_text_free(json);
-    const char *wrong = "{\"text_cfg\":{\"width\":64},\"text_uncertainty_source\":\"projected_mean\"}";
+    const char *wrong =
+        "{\"text_cfg\":{\"width\":64},\"text_uncertainty_source\":\"projected_mean\"}";
     assert_int_equal(pnb_model_config_merge("tiny", wrong, &json, NULL), PNB_OK);
     assert_int_equal(pnb_model_init_json(&m, ctx, json, 4, &err), PNB_ARG);
     assert_non_null(strstr(err.text, "unc_token"));

@@ -35,7 +35,11 @@ static pnb__tensor *real_in(fixture *f, double low, double high, int n_dims, con
     return t;
 }
 
-#define SHAPE(...) (int)(sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)), (size_t[]){__VA_ARGS__}
+#define SHAPE(...)                                                                                 \
+    (int)(sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)), (size_t[])                            \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 #define IN(...) real_in(f, -1.5, 1.5, SHAPE(__VA_ARGS__))
 #define POSITIVE(...) real_in(f, 0.5, 2.0, SHAPE(__VA_ARGS__))
 
@@ -109,8 +113,8 @@ static pnb__tensor *case_unary(fixture *f, int v)
     if (v >= PNB__N_UNARY)
         return NULL;
     pnb__unary op = (pnb__unary)v;
-    bool positive = op == PNB__LOG || op == PNB__SQRT || op == PNB__RECIP || op == PNB__RELU ||
-                    op == PNB__ABS;
+    bool positive =
+        op == PNB__LOG || op == PNB__SQRT || op == PNB__RECIP || op == PNB__RELU || op == PNB__ABS;
     pnb__tensor *x = positive ? POSITIVE(3, 5) : IN(3, 5);
     return op == PNB__AFFINE ? pnb__affine(x, -1.7, 0.3) : pnb__apply(op, x);
 }
@@ -347,7 +351,8 @@ static bool gradients_agree(const fixture *f, double *const values[], tamper_fn 
     return fine;
 }
 
-static bool check_case(const pnb_ctx *ctx, case_fn build, int variant, tamper_fn tamper, bool *exists)
+static bool check_case(const pnb_ctx *ctx, case_fn build, int variant, tamper_fn tamper,
+                       bool *exists)
 {
     fixture f = {0};
     pnb_error err = PNB_ERROR_INIT;

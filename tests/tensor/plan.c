@@ -125,15 +125,15 @@ static void collect_grads(chain *c, bool keep_all, double *grads)
 {
     pnb__tensor *loss = pnb__mean(pnb__apply(PNB__SQUARE, c->out), PNB__ALL_AXES);
     for (size_t i = 0; keep_all && i < c->g->n_nodes; i++) {
-        pnb__keep(c->g->nodes[i]); /* no recomputation */
+        pnb__keep(c->g->nodes[i]);      /* no recomputation */
         pnb__keep_grad(c->g->nodes[i]); /* no buffer taken over */
     }
     assert_int_equal(pnb__graph_plan(c->g, loss, NULL), PNB_OK);
     write_input(c);
     assert_int_equal(pnb__graph_run(c->g, NULL), PNB_OK);
     for (size_t i = 0; i < 2 * c->n; i++)
-        assert_true(pnb__read_grad_f64(pnb__param_tensor(c->g, &c->params[i]),
-                                       grads + i * WIDTH * WIDTH));
+        assert_true(
+            pnb__read_grad_f64(pnb__param_tensor(c->g, &c->params[i]), grads + i * WIDTH * WIDTH));
 }
 
 static void test_recomputation_does_not_change_gradients(void **state)

@@ -1,5 +1,6 @@
 /* Reads the "normalizer" and "pre_tokenizer" sections of tokenizer.json into flat lists of steps.
- */
+ * A section is one step or a Sequence of them. A step that is not known is refused by name: leaving
+ * it out would tokenize differently without a word. */
 #include <string.h>
 
 #include "io/text/tokenizer_json.h"

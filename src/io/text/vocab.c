@@ -1,4 +1,6 @@
-/* Pieces of a vocabulary: an array by id and an open-addressing hash table by text. */
+/* Pieces of a vocabulary: an array by id and an open-addressing hash table by text.
+ * Ids come from a file, so they may have gaps or repeat; both are checked while adding. The texts
+ * lie in one block that the vocabulary owns. */
 #include <string.h>
 
 #include "io/text/text.h"

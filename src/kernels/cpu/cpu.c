@@ -1,4 +1,6 @@
-/* Overwrites reference slots with the fast ones this machine can run. */
+/* Overwrites reference slots with the fast ones this machine can run.
+ * Which instruction sets exist was asked once, when the context was made; here the set only picks
+ * one of the tables that f32_<isa>.c compiled. Slots a table leaves alone stay with ref. */
 #include "kernels/cpu/cpu.h"
 
 void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa)

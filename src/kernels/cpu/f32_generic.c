@@ -1,5 +1,6 @@
 /* The fast f32 kernels for one instruction set (generic). The loops are written once, in the .inc
- * files, over the vectors of the simd header; the compiler flags follow from this file's name. */
+ * files, over the vectors of the simd header; the compiler flags follow from this file's name.
+ * No flag or loop is decided here: adding an instruction set is a header and a file like this. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

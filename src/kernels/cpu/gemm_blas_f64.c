@@ -1,4 +1,6 @@
-/* The gemm slot for doubles on OpenBLAS; see gemm_blas.inc. */
+/* The gemm slot for doubles on OpenBLAS.
+ * The loops around the library's product (blocks, epilogue) are in gemm_blas.inc, which is compiled
+ * once a type; this file only names the type and the function. */
 #include <cblas.h>
 #include <omp.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* unary (activations and simple functions), binary with numpy broadcasting, dropout, inclusion:
- * ops that look at one element, or at one element of each input, at a time. */
+ * ops that look at one element, or at one element of each input, at a time. What an element's
+ * derivative needs (input, output or neither) decides what the planner keeps for backward. */
 #include "tensor/node.h"
 
 typedef struct unary_attrs {
@@ -155,9 +156,9 @@ void pnb__op_binary_backward(pnb__tensor *t)
         t->graph->kernels.binary_bwd(t->graph->ctx, &args);
     }
     if (t->d_in[0] != NULL && t->d_in[0] == t->grad && t->d_in[1] == t->grad) /* x + x, x - x */
-        args.op == PNB__ADD ? t->graph->kernels.unary(t->graph->ctx, PNB__AFFINE, t->n, 2, 0,
-                                                      t->grad, t->grad)
-                            : t->graph->kernels.fill(t->graph->ctx, t->n, 0, t->grad);
+        args.op == PNB__ADD
+            ? t->graph->kernels.unary(t->graph->ctx, PNB__AFFINE, t->n, 2, 0, t->grad, t->grad)
+            : t->graph->kernels.fill(t->graph->ctx, t->n, 0, t->grad);
 }
 
 pnb__tensor *pnb__dropout(pnb__tensor *x, double p, uint64_t seed, uint64_t stream)

@@ -1,9 +1,9 @@
 /* cholesky and triangular solves, and one GRU step.
  *
- *   A = L L^T:       dA = 1/2 (S + S^T), S = L^-T phi(L^T dL) L^-1, phi = lower triangle, half diagonal
- *   op(L) x = b:     db = op(L)^-T dx;  dL = -tril(db x^T), or -tril(x db^T) for op = transpose
- * (Murray 2016, "Differentiation of the Cholesky decomposition", section 3.) Triangles are cut with
- * row copies, so that the only kernels used are those every device has. */
+ *   A = L L^T:       dA = 1/2 (S + S^T), S = L^-T phi(L^T dL) L^-1, phi = lower triangle, half
+ * diagonal op(L) x = b:     db = op(L)^-T dx;  dL = -tril(db x^T), or -tril(x db^T) for op =
+ * transpose (Murray 2016, "Differentiation of the Cholesky decomposition", section 3.) Triangles
+ * are cut with row copies, so that the only kernels used are those every device has. */
 #include "tensor/node.h"
 
 pnb__tensor *pnb__cholesky(pnb__tensor *a)
@@ -91,7 +91,7 @@ void pnb__op_cholesky_backward(pnb__tensor *t)
     const void *l = t->data;
     lower_triangle(t, n, t->grad, w1, false); /* dL above the diagonal means nothing */
     multiply(t, (const size_t[]){n, n, n}, true, l, false, w1, 1.0, w0);
-    lower_triangle(t, n, w0, w1, true);            /* phi(L^T dL) */
+    lower_triangle(t, n, w0, w1, true);                  /* phi(L^T dL) */
     g->kernels.tri_solve(g->ctx, n, n, true, l, w1, w0); /* L^-T phi */
     transpose_square(t, n, w0, w1, false);
     g->kernels.tri_solve(g->ctx, n, n, true, l, w1, w2); /* S^T = L^-T (L^-T phi)^T */
@@ -118,7 +118,8 @@ bool pnb__op_tri_solve_shape(pnb__tensor *t)
 {
     const pnb__tensor *l = t->in[0], *b = t->in[1];
     char tl[96], tb[96];
-    if (l->n_dims != 2 || l->shape[0] != l->shape[1] || b->n_dims != 2 || b->shape[0] != l->shape[0])
+    if (l->n_dims != 2 || l->shape[0] != l->shape[1] || b->n_dims != 2 ||
+        b->shape[0] != l->shape[0])
         return pnb__node_fail(t->graph, PNB_SHAPE, "tri_solve: L %s does not fit b %s",
                               pnb__shape_text(l, tl), pnb__shape_text(b, tb));
     pnb__same_shape(t, b);

@@ -1,10 +1,10 @@
 /* linear and matmul: everything that is a GEMM.
  *
- *   y = act(x W^T + b) * col_scale + residual         (torch Linear; W is (N, K), or (K, N) transposed)
- *   dz = (dy * col_scale) * act'(pre);  dx = dz W;  dW = dz^T x;  db = sum dz
- *   d col_scale = sum_rows dy * act(pre);  d residual = dy
- * The activation's input `pre` is kept for backward, its output is recomputed from it: one of the
- * two has to be stored, and `pre` is the one that gives both. */
+ *   y = act(x W^T + b) * col_scale + residual         (torch Linear; W is (N, K), or (K, N)
+ * transposed) dz = (dy * col_scale) * act'(pre);  dx = dz W;  dW = dz^T x;  db = sum dz d col_scale
+ * = sum_rows dy * act(pre);  d residual = dy The activation's input `pre` is kept for backward, its
+ * output is recomputed from it: one of the two has to be stored, and `pre` is the one that gives
+ * both. */
 #include "tensor/node.h"
 
 enum { X, W, BIAS, COL_SCALE, RESIDUAL, N_LINEAR_INPUTS };
@@ -49,7 +49,8 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     shape[x->n_dims - 1] = n;
     pnb__set_shape(t, x->n_dims, shape);
     if (!is_vector_of(t->in[BIAS], n) || !is_vector_of(t->in[COL_SCALE], n))
-        return pnb__node_fail(t->graph, PNB_SHAPE, "linear: bias and scale must have %zu values", n);
+        return pnb__node_fail(t->graph, PNB_SHAPE, "linear: bias and scale must have %zu values",
+                              n);
     if (res != NULL && res->n != t->n)
         return pnb__node_fail(t->graph, PNB_SHAPE, "linear: residual %s does not fit output %s",
                               pnb__shape_text(res, tx), pnb__shape_text(t, tw));
@@ -315,19 +316,17 @@ void pnb__op_matmul_backward(pnb__tensor *t)
     size_t rows = pnb__dim(t, -2), cols = pnb__dim(t, -1);
     size_t inner = pnb__dim(t->in[0], m->trans_a ? -2 : -1), batch = leading(t);
     if (t->d_in[0] != NULL) {
-        product p = m->trans_a
-                        ? (product){b, dc, t->d_in[0], m->trans_b, true, inner, rows, cols, batch,
-                                    t->acc_in[0]}
-                        : (product){dc, b, t->d_in[0], false, !m->trans_b, rows, inner, cols, batch,
-                                    t->acc_in[0]};
+        product p = m->trans_a ? (product){b,     dc,   t->d_in[0], m->trans_b, true,
+                                           inner, rows, cols,       batch,      t->acc_in[0]}
+                               : (product){dc,   b,     t->d_in[0], false, !m->trans_b,
+                                           rows, inner, cols,       batch, t->acc_in[0]};
         multiply(t->graph, &p);
     }
     if (t->d_in[1] != NULL) {
-        product p = m->trans_b
-                        ? (product){dc, a, t->d_in[1], true, m->trans_a, cols, inner, rows, batch,
-                                    t->acc_in[1]}
-                        : (product){a, dc, t->d_in[1], !m->trans_a, false, inner, cols, rows, batch,
-                                    t->acc_in[1]};
+        product p = m->trans_b ? (product){dc,   a,     t->d_in[1], true,  m->trans_a,
+                                           cols, inner, rows,       batch, t->acc_in[1]}
+                               : (product){a,     dc,   t->d_in[1], !m->trans_a, false,
+                                           inner, cols, rows,       batch,       t->acc_in[1]};
         multiply(t->graph, &p);
     }
 }

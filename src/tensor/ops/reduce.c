@@ -1,4 +1,6 @@
-/* sum and mean over one axis or all, broadcast_to, pairwise squared distances, top-k. */
+/* sum and mean over one axis or all, broadcast_to, pairwise squared distances, top-k.
+ * Sums run in a fixed order, so a result does not depend on who computed which part; broadcasting
+ * is the adjoint of summing and shares its kernel. */
 #include "tensor/node.h"
 
 typedef struct sum_attrs {
@@ -172,9 +174,8 @@ bool pnb__op_pairwise_sqdist_shape(pnb__tensor *t)
 bool pnb__op_pairwise_sqdist_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
-    t->graph->kernels.pairwise_sqdist(t->graph->ctx, t->shape[0], t->shape[1],
-                                      pnb__width(t->in[0]), pnb__data(t->in[0]),
-                                      pnb__data(t->in[1]), t->data);
+    t->graph->kernels.pairwise_sqdist(t->graph->ctx, t->shape[0], t->shape[1], pnb__width(t->in[0]),
+                                      pnb__data(t->in[0]), pnb__data(t->in[1]), t->data);
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* gather, patchify, concat, slice, reshape, permute, im2col: ops that only move elements.
- * Each backward is the adjoint move: what was read k times receives k additions. */
+ * Each backward is the adjoint move: what was read k times receives k additions. Slices along the
+ * outermost axis and reshapes move nothing at all, they are views. */
 #include "tensor/node.h"
 
 /* ---- gather: rows of a table by integer ids ---- */
@@ -70,9 +71,8 @@ bool pnb__op_patchify_shape(pnb__tensor *t)
     if (x->n_dims != 4 || p == 0 || x->shape[2] < p || x->shape[3] < p)
         return pnb__node_fail(t->graph, PNB_SHAPE, "patchify: patch %zu does not fit pixels %s", p,
                               pnb__shape_text(x, tx));
-    pnb__set_shape(t, 3,
-                   (size_t[]){x->shape[0], (x->shape[2] / p) * (x->shape[3] / p),
-                              x->shape[1] * p * p});
+    pnb__set_shape(
+        t, 3, (size_t[]){x->shape[0], (x->shape[2] / p) * (x->shape[3] / p), x->shape[1] * p * p});
     t->zeroed_in = x->shape[2] % p != 0 || x->shape[3] % p != 0; /* a border no patch covers */
     return true;
 }
@@ -422,7 +422,8 @@ static void conv_args(const pnb__tensor *t, pnb__conv_args *c)
 {
     const pnb__conv_opts *o = t->attrs;
     const pnb__tensor *x = t->in[0];
-    size_t span_h = o->dilation * (o->kernel_h - 1) + 1, span_w = o->dilation * (o->kernel_w - 1) + 1;
+    size_t span_h = o->dilation * (o->kernel_h - 1) + 1,
+           span_w = o->dilation * (o->kernel_w - 1) + 1;
     *c = (pnb__conv_args){.n_batch = x->shape[0],
                           .channels = x->shape[1],
                           .height = x->shape[2],
