@@ -3,7 +3,7 @@
 Environment of every bench:
   PENUMBRA       the program                                 build/penumbra
   BENCH_WORK     models and data sets made for the benches   build/bench-work
-  BENCH_PYTHON   a Python with torch and numpy               /usr/bin/python3 (Debian's python3-torch)
+  BENCH_PYTHON   a Python with torch and numpy               /usr/bin/python3 (python3-torch)
   BENCH_THREADS  threads of both sides                       2
   BENCH_ROUNDS   rounds, in place of each bench's own number
 A bench prints its table, also into bench/results/<name>.txt when called with --save, and exits 0
@@ -27,13 +27,18 @@ LIBRARIES = "/usr/lib/%s-linux-gnu" % platform.machine()
 OPENMP_BLAS = os.path.join(LIBRARIES, "openblas-openmp")
 PTHREAD_BLAS = os.environ.get("BENCH_PTHREAD_BLAS", os.path.join(LIBRARIES, "openblas-pthread"))
 
-# How idle OpenMP threads wait. libgomp spins by default; beside another thread pool, or on a machine
-# with other work, sleeping is faster. Both sides are given the faster of the two, and it is named.
-WAITS = {"spinning": {}, "sleeping": {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}}
+# How idle OpenMP threads wait. libgomp spins by default; beside another thread pool, or on a
+# machine with other work, sleeping is faster. Both sides are given the faster of the two, and it is
+# named.
+WAITS = {"sleeping": {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}, "spinning": {}}
 
 
 class CannotMeasure(Exception):
     pass
+
+
+class TooSlow(Exception):
+    """A child process was ended because it took longer than it was given."""
 
 
 def clean_environment(**extra):
@@ -46,11 +51,16 @@ def clean_environment(**extra):
 class Finished:
     """What a child process did; peak memory and seconds are of that process alone."""
 
-    def __init__(self, command, env, cwd=None):
+    def __init__(self, command, env, limit_s=None):
         start = time.perf_counter()
-        child = subprocess.Popen(command, env=env, cwd=cwd, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True)
-        self.out, self.log = child.communicate()
+        child = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True)
+        try:
+            self.out, self.log = child.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired as e:
+            child.kill()
+            child.communicate()
+            raise TooSlow() from e
         self.seconds = time.perf_counter() - start
         self.status = child.returncode
         if self.status != 0:
@@ -61,20 +71,20 @@ class Finished:
         return json.loads(self.out)
 
 
-def penumbra(*args, wait="spinning"):
+def penumbra(*args, wait="spinning", limit_s=None):
     """Runs our program, with --threads; its result is JSON where the caller asks for it."""
     if not os.access(PENUMBRA, os.X_OK):
         raise CannotMeasure("%s is missing: make build, or set PENUMBRA" % PENUMBRA)
     command = [PENUMBRA, *map(str, args), "--threads", str(THREADS)]
-    return Finished(command, clean_environment(**WAITS[wait]))
+    return Finished(command, clean_environment(**WAITS[wait]), limit_s)
 
 
-def peer(script, *args, wait="sleeping", blas=OPENMP_BLAS):
+def peer(script, *args, wait="sleeping", blas=OPENMP_BLAS, limit_s=None):
     """Runs a script of bench/peers on the named OpenBLAS folder."""
     command = [PYTHON, os.path.join(PEERS, script), *map(str, args), "--threads", str(THREADS)]
     env = clean_environment(OMP_NUM_THREADS=str(THREADS), OPENBLAS_NUM_THREADS=str(THREADS),
                             LD_LIBRARY_PATH=blas, **WAITS[wait])
-    return Finished(command, env)
+    return Finished(command, env, limit_s)
 
 
 def check_peer():
@@ -165,7 +175,7 @@ class Report:
     def __init__(self, name, title):
         self.name, self.lines, self.n_missed, self.n_met = name, [], 0, 0
         self.say("== %s ==" % title)
-        self.say("command: %s" % " ".join(["bench/" + os.path.basename(sys.argv[0]), *sys.argv[1:]]))
+        self.say("command: bench/%s" % " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
         self.say("machine: %s, %d of %d cores, load %.1f at the start, %s" % (
             cpu_name(), THREADS, os.cpu_count(), load_average(), time.strftime("%Y-%m-%d %H:%M")))
         self.busy = load_average() > 0.5

@@ -1,11 +1,14 @@
 """Our program against PyTorch eager on the same work, interleaved: ours, peer, ours, peer, ...
 
-For each case both sides first run once in every setting that might be their best (how OpenMP threads
-wait; for the peer also which attention); the fastest is kept and named. Then the rounds alternate,
-each round a fresh process on each side that warms up, measures for a while and reports its median;
-a case's figure is the median of its rounds' medians.
+For each case both sides first run once in every setting that might be their best (how OpenMP
+threads wait; for the peer also which attention); the fastest is kept and named. Then the rounds
+alternate, each round a fresh process on each side that warms up, measures for a while and reports
+its median; a case's figure is the median of its rounds' medians.
 """
+import math
 import os
+import sys
+import time
 
 import benchlib
 from benchlib import median
@@ -22,19 +25,30 @@ class Case:
         self.options = ["--batch", batch, "--seconds", seconds, "--repeats", repeats,
                         *(["--tower", tower] if tower else [])]
 
-    def ours(self, wait):
+    def ours(self, wait, limit_s=None):
         args = ["bench", self.what, "--model", self.model, *self.options, "--json"]
-        return benchlib.penumbra(*args, wait=wait).json()
+        return benchlib.penumbra(*args, wait=wait, limit_s=limit_s).json()
 
-    def peer(self, setting, blas=benchlib.OPENMP_BLAS):
+    def peer(self, setting, limit_s=None, blas=benchlib.OPENMP_BLAS):
         wait, attention = setting
         args = [self.what, "--model", self.model, *self.options, "--attention", attention]
-        return benchlib.peer("torch_bench.py", *args, wait=wait, blas=blas).json()
+        return benchlib.peer("torch_bench.py", *args, wait=wait, blas=blas, limit_s=limit_s).json()
 
 
 def best_setting(run, settings):
-    """The setting with the least median, and all medians."""
-    medians = {s: run(s)["median_s"] for s in settings}
+    """The setting with the least median, and all medians; infinite where a trial was given up.
+
+    On a busy machine threads that spin can be twenty times slower, so a trial may take three times
+    as long as the quickest before it.
+    """
+    medians, limit_s = {}, math.inf
+    for setting in settings:
+        start = time.perf_counter()
+        try:
+            medians[setting] = run(setting, limit_s if limit_s < math.inf else None)["median_s"]
+        except benchlib.TooSlow:
+            medians[setting] = math.inf
+        limit_s = min(limit_s, 3 * (time.perf_counter() - start) + 2)
     return min(medians, key=medians.get), medians
 
 
@@ -90,12 +104,16 @@ def memory_row(report, o):
             report.verdict(ratio <= target)]
 
 
+def trial(median_s):
+    return "%.4f" % median_s if math.isfinite(median_s) else "given up"
+
+
 def settings_lines(report, outcomes):
     report.say()
     report.say("Settings kept (median seconds of one trial each; default of both sides: spinning)")
     for o in outcomes:
-        ours = ", ".join("%s %.4f" % t for t in o.our_trials.items())
-        peers = ", ".join("%s+%s %.4f" % (*s, t) for s, t in o.peer_trials.items())
+        ours = ", ".join("%s %s" % (s, trial(t)) for s, t in o.our_trials.items())
+        peers = ", ".join("%s+%s %s" % (*s, trial(t)) for s, t in o.peer_trials.items())
         report.say("  %s: ours %s (%s); PyTorch %s + attention by %s (%s)" % (
             o.case.title, o.our_wait, ours, *o.peer_setting, peers))
 
@@ -104,10 +122,10 @@ def pthread_lines(report, outcomes):
     report.say()
     extra = [(o.case.title, o.pthread_seconds()) for o in outcomes]
     if all(s is None for _, s in extra):
-        report.say("PyTorch on Debian's default pthread OpenBLAS: not measured, libopenblas0-pthread "
-                   "is not in %s (BENCH_PTHREAD_BLAS)" % benchlib.PTHREAD_BLAS)
+        report.say("PyTorch on Debian's default pthread OpenBLAS: not measured, "
+                   "libopenblas0-pthread is not in %s (BENCH_PTHREAD_BLAS)" % benchlib.PTHREAD_BLAS)
         return
-    report.say("Beside the comparison: PyTorch on Debian's default pthread OpenBLAS, median seconds")
+    report.say("Beside the comparison, PyTorch on Debian's default pthread OpenBLAS: seconds")
     for title, s in extra:
         report.say("  %s: %s" % (title, "%.4f" % s if s is not None else "not measured"))
 
@@ -115,15 +133,19 @@ def pthread_lines(report, outcomes):
 def run_cases(name, title, cases):
     benchlib.check_peer()
     report = benchlib.Report(name, title)
-    outcomes = [Outcome(c) for c in cases]
+    outcomes = []
+    for case in cases:  # the tables come at the end; a run that is cut off has shown this much
+        outcomes.append(Outcome(case))
+        print("%s: ratio %.3f" % (case.title, outcomes[-1].time_ratio()), file=sys.stderr)
     peer = outcomes[0].peers[0]
     report.say("peer: PyTorch %s eager on %s and %s" % (
         peer["torch"], ", ".join(peer["blas"]), ", ".join(peer["openmp"])))
     report.say("rounds: " + ", ".join("%d of %s" % (c.rounds, c.title) for c in cases))
     report.say()
-    report.table(["seconds: median [least..most]", "ours", "PyTorch", "ratio", "target", "", "sgemm",
-                  "share"], [time_row(report, o) for o in outcomes])
-    report.say("sgemm: this machine's GFLOP/s in the same run; share: ours of it, model arithmetic only")
+    report.table(["seconds: median [least..most]", "ours", "PyTorch", "ratio", "target", "",
+                  "sgemm", "share"], [time_row(report, o) for o in outcomes])
+    report.say("sgemm: this machine's GFLOP/s in the same run; share: ours of it, by the model's "
+               "arithmetic alone")
     if any(c.memory_target for c in cases):
         report.say()
         report.table(["peak memory, MB", "ours", "PyTorch", "ratio", "target", ""],

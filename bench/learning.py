@@ -1,17 +1,17 @@
 #!/usr/bin/env -S python3 -B
-"""Claim: a small training learns what the reference implementation learned, in less time than PyTorch.
+"""Claim: a small training learns what the reference learned, in less time than PyTorch.
 
     learning.py [--sets shapes emoji] [--seeds 1 2 3] [--peer-seeds 1 2 3] [--steps 600] [--reuse]
                 [--save]
 
 For each set and seed, in one run and from the same initial weights: our training, PyTorch's
 (bench/peers/torch_train.py, same data, settings and number of steps), and a control whose
-log-variance head is untrained (pairwise sigmoid loss of the means alone). All three are embedded and
-evaluated by our program on pictures and captions of the test split.
+log-variance head is untrained (pairwise sigmoid loss of the means alone). All three are embedded
+and evaluated by our program on pictures and captions of the test split.
 
 The reference's figures are two runs of the official model and loss code under PyTorch 1.13 with the
-same settings on sets built by the same rules, except that its shapes were drawn smaller. A figure is
-met when the mean over our seeds is at least the lower of the reference's two runs; a claim about
+same settings on sets built by the same rules, except that its shapes were drawn smaller. A figure
+is met when the mean over our seeds is at least the lower of the reference's two runs; a claim about
 text, when it holds in every seed.
 """
 import argparse
@@ -129,8 +129,9 @@ class Run:
         train_data = os.path.join(self.data, "train")
         if self.who == "PyTorch":
             out = os.path.join(self.dir, "model")
-            done = benchlib.peer("torch_train.py", "--model", self.start, "--train-data", train_data,
-                                 "--steps", self.steps, "--seed", self.seed, "--out", out).json()
+            done = benchlib.peer("torch_train.py", "--model", self.start, "--train-data",
+                                 train_data, "--steps", self.steps, "--seed", self.seed, "--out",
+                                 out).json()
             done["model"] = out
         else:
             done = penumbra("train", "--model", self.start, "--train-data", train_data,
@@ -246,8 +247,8 @@ def text_claims(report, figures):
             ("level 0 above level 3 in at least 95% of pictures", lambda f: f["above"] >= 95),
             ("masked pictures and captions more uncertain, at least 95%",
              lambda f: min(f["masked_image"], f["masked_text"]) >= 95)]
-    report.say("In every seed (what the control shows too was not taught by the losses; the order of "
-               "levels is taught by the inclusion loss on masked captions):")
+    report.say("In every seed (what the control shows too was not taught by the losses; the order "
+               "of levels is taught by the inclusion loss on masked captions):")
     for text, test in rows:
         held = sum(1 for f in figures["control"] if test(f))
         report.say("  %s: %s; control in %d of %d" % (text, in_every(test), held,
@@ -260,8 +261,8 @@ def time_line(report, runs):
     if not peers:
         return
     ratio = median(ours) / median(peers)
-    report.say("seconds of %d steps, one after the other in this run: ours %s, PyTorch %s, ratio of "
-               "medians %.3f, target < 1: %s" % (
+    report.say("seconds of %d steps, one after the other in this run: ours %s, PyTorch %s, ratio "
+               "of medians %.3f, target < 1: %s" % (
                    runs["ours"][0].steps, " ".join("%.1f" % s for s in ours),
                    " ".join("%.1f" % s for s in peers), ratio, report.verdict(ratio < 1)))
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -B
 """Claim: the first 20 training steps agree with PyTorch's to 1e-3, same weights, same batches.
 
-bench/dump_steps.c runs the trainer's own steps and records their inputs and losses; the peer repeats
-them with its own forward pass, gradients and optimiser.
+bench/dump_steps.c runs the trainer's own steps and records their inputs and losses; the peer
+repeats them with its own forward pass, gradients and optimiser.
 """
 import os
 import subprocess

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -B
-"""Claims: first embedding of one caption within 0.5 s of the start; `embed` needs little beside weights.
+"""Claims: one caption is embedded within 0.5 s of the start; `embed` needs little but weights.
 
-ViT-B/16, f32, weights in the page cache. The time is of the whole process, its output file included.
-Peak memory is of `embed` on 64 pictures at batch 8, against the weights' file plus 600 MB.
+ViT-B/16, f32, weights in the page cache. The time is of the whole process with its output
+file. Peak memory is of `embed` on 64 pictures at batch 8, against the weights' file plus 600 MB.
 """
 import os
 import re
@@ -28,7 +28,7 @@ def pictures(n=64):
 
 
 def peak_mb(args):
-    """Peak resident memory of our program; wait4 would add that of this process's other children."""
+    """Peak resident memory of our program alone, as wait4 reports it."""
     env = benchlib.clean_environment()
     command = [benchlib.PENUMBRA, *args, "--threads", str(benchlib.THREADS)]
     child = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S python3 -B
-"""Claim: a whole ProLIP training step takes at most 0.75-0.80 of PyTorch's time, 0.5-0.8 of its memory.
+"""Claim: a ProLIP training step takes 0.75-0.80 of PyTorch's time and 0.5-0.8 of its memory.
 
 A step is forward, all losses with the masked pass, backward, clipping and AdamW. Ours includes what
 its loader does meanwhile (reading and augmenting rendered scenes); the peer's inputs lie ready.

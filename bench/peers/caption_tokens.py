@@ -1,4 +1,4 @@
-"""Reads the tokenizer.json files that `penumbra tokenizer train` writes: whole words, byte-level BPE.
+"""Reads the tokenizer.json files of `penumbra tokenizer train`: whole words, byte-level BPE.
 
 Only what those files use is known; anything else is an error rather than a silent difference.
 """

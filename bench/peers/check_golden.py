@@ -1,7 +1,7 @@
-#!/usr/bin/env -S python3 -B
+#!/usr/bin/python3 -B
 """Checks torch_prolip.py against golden cases: a peer that computes something else proves nothing.
 
-    check_golden.py [CASE_DIR...]     default: the prolip_model and prolip_loss cases of tests/golden
+    check_golden.py [CASE_DIR...]     default: the ProLIP cases of tests/golden
 
 Runs in float64 and compares values and gradients under each case's tolerances. The exit status is
 the verdict. Cases of other model families than ProLIP are named and left out.
@@ -116,11 +116,16 @@ def check_loss(case):
         case.compare("grad." + name, x.grad)
 
 
+def is_prolip(case):
+    kwargs = case.info["hyperparameters"].get("constructor_kwargs", {})
+    return kwargs.get("text_cfg", {}).get("embed_cls", False)
+
+
 def check(folder):
     case = Case(folder)
     if case.info["family"] == "prolip_loss":
         check_loss(case)
-    elif "constructor_kwargs" in case.info["hyperparameters"] and not case.info["name"].startswith("clip"):
+    elif is_prolip(case):
         for attention in ("products", "module"):
             model = torch_prolip.load(folder, attention).double()
             (check_train_step if "loss.total" in case.arrays else check_towers)(case, model)

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S python3 -B
+#!/usr/bin/python3 -B
 """Times PyTorch eager on a model directory: one tower, or one whole training step. Prints JSON.
 
     torch_bench.py encode --model DIR --tower image|text --batch N [--seconds S] [--repeats N]

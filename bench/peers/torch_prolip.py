@@ -1,10 +1,10 @@
-"""ProLIP (Chun et al., ICLR 2025) and its losses in plain PyTorch: the peer of src/models, src/train.
+"""ProLIP (Chun et al., ICLR 2025) and its losses in plain PyTorch: the peer of the C library.
 
-Written from the formulas of docs/numerics.md, not from the C code, so that it also checks it. Names
-of parameters are those of released files, so `load` is load_state_dict. What the C library does to
-be fast is left out on purpose: every layer computes every token, attention is materialised (B,H,T,T)
-by two batched products. `attention="module"` uses nn.MultiheadAttention instead of those products;
-it is the slower of the two on CPUs (bench/README.md).
+Written from the formulas of docs/numerics.md, not from the C code, so that it also checks it.
+Names of parameters are those of released files, so `load` is load_state_dict. What the C library
+does to be fast is left out on purpose: every layer computes every token, and attention is
+materialised (B,H,T,T) by two batched products; `attention="module"` uses nn.MultiheadAttention
+instead. Which of the two is faster depends on the case (bench/README.md).
 """
 import json
 import math
@@ -104,7 +104,8 @@ class ImageTower(nn.Module):
         if self.has_unc:
             self.unc_embedding = nn.Parameter(scale * torch.randn(width))
             self.uncertainty_proj = nn.Linear(width, embed_dim)
-        self.positional_embedding = nn.Parameter(scale * torch.randn(n_patches + self.n_extra, width))
+        n_positions = n_patches + self.n_extra
+        self.positional_embedding = nn.Parameter(scale * torch.randn(n_positions, width))
         self.conv1 = nn.Conv2d(3, width, patch, patch, bias=False)
         self.ln_pre = nn.Identity() if config.get("no_ln_pre") else nn.LayerNorm(width, eps=eps)
         n_heads = width // config.get("head_width", 64)
@@ -160,8 +161,8 @@ class TextTower(nn.Module):
         mean = self.text_projection(pooled) if self.proj_bias else pooled @ self.text_projection
         if not self.has_unc:
             return mean, None
-        from_token = self.unc_source == "unc_token"
-        return mean, self.text_uncertainty_projection(self.ln_final(x[:, -2]) if from_token else mean)
+        source = self.ln_final(x[:, -2]) if self.unc_source == "unc_token" else mean
+        return mean, self.text_uncertainty_projection(source)
 
 
 class ProLIP(nn.Module):
@@ -202,7 +203,7 @@ def load(model_dir, attention="products"):
         own = model.state_dict()
         missing = set(own) ^ set(reader.names())
         if missing:
-            raise ValueError(f"{model_dir}: weights and config.json disagree about {sorted(missing)}")
+            raise ValueError(f"{model_dir}: config.json and weights disagree: {sorted(missing)}")
         for name, value in own.items():
             value.copy_(torch.from_numpy(reader.get(name)))
     return model

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S python3 -B
+#!/usr/bin/python3 -B
 """The learning peer: trains ProLIP with PyTorch on the data and settings of `penumbra train`.
 
     torch_train.py --model DIR --train-data DIR [--steps 600] [--seed N] [--out DIR]
@@ -193,7 +193,8 @@ def replay(args):
         difference = abs(here["loss"] - there["loss"])
         terms = max(abs(here[n] - there[n]) for n in there if n not in ("loss", "grad_norm"))
         worst = max(worst, difference)
-        print(f"{k:4d}  {here['loss']:.6f}  {there['loss']:12.6f}  {difference:12.2e} {terms:12.2e}")
+        print(f"{k:4d}  {here['loss']:.6f}  {there['loss']:12.6f}  {difference:12.2e} "
+              f"{terms:12.2e}")
     is_met = worst <= args.tolerance
     print(f"largest difference {worst:.2e} over {n_steps} steps, {args.tolerance:g} allowed: "
           f"{'met' if is_met else 'not met'}")

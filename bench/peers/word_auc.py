@@ -1,8 +1,9 @@
-#!/usr/bin/env -S python3 -B
+#!/usr/bin/python3 -B
 """How well words are learned on `shapes`: word_auc.py IMAGES.safetensors TEXTS.safetensors TRUTH
 
-For each level-0 caption that names one colour ("a red shape") or one form ("a star"): the area under
-the ROC curve of the csd similarity, true pictures against all others. Prints the means as JSON.
+For each level-0 caption that names one colour ("a red shape") or one form ("a star"): the area
+under the ROC curve of the csd similarity, true pictures against all others. Prints the means as
+JSON.
 """
 import json
 import re

@@ -145,10 +145,13 @@ static void read_vision(pnb__config *c, pnb__jobj *o, pnb_error *err)
     read_common(&c->vision, o, err);
     c->vision.has_unc = pnb__json_get_bool(o, "embed_unc", false, err);
     size_t head_width = (size_t)pnb__json_get_int_in(o, "head_width", 64, 1, MAX_WIDTH, err);
-    c->vision.n_heads = c->vision.width / head_width;
-    if (o->status == PNB_OK && c->vision.width % head_width != 0)
-        o->status = pnb__fail(err, PNB_ARG, "%s: width %zu is not a multiple of head_width %zu",
-                              o->where, c->vision.width, head_width);
+    c->vision.n_heads = c->vision.width / head_width; /* rounded down, as the reference does */
+    if (o->status == PNB_OK && (c->vision.n_heads == 0 || c->vision.width % c->vision.n_heads != 0))
+        o->status =
+            pnb__fail(err, PNB_ARG,
+                      "%s: width %zu with head_width %zu gives %zu heads, which do not share "
+                      "the width evenly",
+                      o->where, c->vision.width, head_width, c->vision.n_heads);
     c->patch = (size_t)pnb__json_get_int_in(o, "patch_size", 16, 1, MAX_PIXELS, err);
     read_image_size(c, o, err);
     c->no_ln_pre = pnb__json_get_bool(o, "no_ln_pre", false, err);

@@ -156,7 +156,7 @@ static pnb_loss_opts loss_options(const golden_case *c)
     o.weight[PNB_LOSS_INCLUSION] = golden_number(c, "loss_kwargs.inclusion_alpha", 0);
     o.weight[PNB_LOSS_IMG_INCLUSION] = o.weight[PNB_LOSS_TXT_INCLUSION] =
         golden_number(c, "loss_kwargs.inclusion_alpha_occ", 0);
-    o.weight[PNB_LOSS_VIB] = golden_number(c, "loss_kwargs.vib_beta", 0);
+    o.weight[PNB_LOSS_VIB] = golden_number(c, "loss_kwargs.vib_beta", 1e-5);
     o.inclusion_eps = golden_number(c, "loss_kwargs.inclusion_loss_eps", -10);
     o.inclusion_scale = golden_number(c, "loss_kwargs.inclusion_loss_scale", 1000);
     o.inclusion_exact = false;

@@ -254,7 +254,8 @@ static void test_config_errors(void **state)
     } bad[] = {
         {"{\"vision_cfg\":{\"widht\":64}}", PNB_FORMAT, "widht"},
         {"{\"embed_dimm\":64}", PNB_FORMAT, "embed_dimm"},
-        {"{\"vision_cfg\":{\"width\":100}}", PNB_ARG, "head_width"},
+        {"{\"vision_cfg\":{\"width\":100,\"head_width\":30}}", PNB_ARG, "head_width"},
+        {"{\"vision_cfg\":{\"width\":32}}", PNB_ARG, "head_width"},
         {"{\"text_cfg\":{\"heads\":3}}", PNB_ARG, "heads"},
         {"{\"text_cfg\":{\"no_causal_mask\":false}}", PNB_UNSUPPORTED, "no_causal_mask"},
         {"{\"vision_cfg\":{\"timm_model_name\":\"resnet\"}}", PNB_UNSUPPORTED, "timm_model_name"},
