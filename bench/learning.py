@@ -66,6 +66,8 @@ LABELS = [
 COMPARED = ["i2t_r1", "i2t_r5", "i2t_r10", "t2i_r1", "t2i_r5", "t2i_r10", "rp_level0", "rp_level1",
             "group", "subgroup", "above", "in_order", "masked_image", "included"]
 AT_LEAST = {"auc_colour": .98, "auc_form": .80}
+# The reference's code takes a caption's log-variance from its projected mean.
+REFERENCE_CONFIG = json.dumps({"text_uncertainty_source": "projected_mean"})
 CONTROL = ["--ppcl-lambda", 0, "--siglip-lambda", 1, "--vib-beta", 0, "--inclusion-alpha", 0,
            "--inclusion-alpha-occ", 0]
 WHO = ("ours", "PyTorch", "control")
@@ -102,8 +104,8 @@ def start_weights(name, data, seed):
                                         vocabulary)
     return benchlib.once(
         os.path.join(WORK, "%s-start-%d" % (name, seed)),
-        lambda path: penumbra("init", "--config", "tiny", "--tokenizer", tokenizer, "--seed", seed,
-                              "--out", path))
+        lambda path: penumbra("init", "--config", "tiny", "--override", REFERENCE_CONFIG,
+                              "--tokenizer", tokenizer, "--seed", seed, "--out", path))
 
 
 # ---- training and embedding ----
