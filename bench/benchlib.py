@@ -6,6 +6,7 @@ Environment of every bench:
   BENCH_PYTHON   a Python with torch and numpy               /usr/bin/python3 (python3-torch)
   BENCH_THREADS  threads of both sides                       2
   BENCH_ROUNDS   rounds, in place of each bench's own number
+  BENCH_ONLY     encode.py: only the cases whose title begins so ("image, batch 1")
 A bench prints its table, also into bench/results/<name>.txt when called with --save, and exits 0
 when every target is met, 1 when one is not, 2 when it could not measure.
 """
