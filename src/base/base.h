@@ -121,6 +121,9 @@ typedef struct pnb__map {
 } pnb__map;
 pnb_status pnb__map_open(pnb__map *m, const char *path, pnb_error *err);
 void pnb__map_close(pnb__map *m);
+/* Lets go of the whole pages within bytes of a map: not resident any more, read again when used.
+ * Only for maps: other memory would be lost. */
+void pnb__drop_pages(const void *mapped, size_t bytes);
 
 /* Advisory lock on a path (created if missing); BUSY when another process holds it. */
 pnb_status pnb__lock_open(int *fd, const char *path, pnb_error *err);

@@ -134,6 +134,14 @@ void pnb__map_close(pnb__map *m)
     *m = (pnb__map){NULL, 0};
 }
 
+void pnb__drop_pages(const void *mapped, size_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)mapped;
+    uintptr_t first = (begin + page - 1) / page * page, last = (begin + bytes) / page * page;
+    if (last > first)
+        (void)madvise((void *)first, last - first, MADV_DONTNEED); /* refused: nothing is lost */
+}
+
 /* ---- writing ---- */
 
 /* The file a name leads to: renaming over a link would replace the link, not its target. */

@@ -52,10 +52,19 @@ typedef enum pnb__unary {
 
 typedef enum pnb__binary { PNB__ADD, PNB__SUB, PNB__MUL, PNB__DIV, PNB__N_BINARY } pnb__binary;
 
+/* A factor (k,n) rearranged once into the order in which the products of one table read it, by
+ * gemm_pack. Columns are found in groups: see gemm_group. data is NULL while there is none. */
+typedef struct pnb__packed {
+    size_t k, n, bytes;
+    void *data;
+} pnb__packed;
+
 /* c = act(alpha * op(a) * op(b) + bias) * col_scale + residual, or += the product when beta is 1.
  * op(a) is (m,k), op(b) is (k,n). With n_batch > 1 every operand steps by its batch stride.
  * beta is 0 or 1; 1 excludes the epilogue (bias, act, col_scale, residual all absent).
- * residual may be c itself. pre, when not NULL, receives the input of act (same layout as c). */
+ * residual may be c itself. pre, when not NULL, receives the input of act (same layout as c).
+ * packed, when not NULL, is read instead of b from its column packed_first on: k is that of packed,
+ * alpha and bits are those of the product with b. Not with n_batch > 1. */
 typedef struct pnb__gemm_args {
     bool trans_a, trans_b;
     size_t m, n, k, lda, ldb, ldc;
@@ -70,6 +79,8 @@ typedef struct pnb__gemm_args {
     const void *residual;  /* (m,n), rows ld_residual apart, or NULL; not with n_batch > 1 */
     size_t ld_residual;
     void *pre; /* (m,n) rows ldc apart, or NULL */
+    const pnb__packed *packed;
+    size_t packed_first; /* a multiple of the table's gemm_group */
 } pnb__gemm_args;
 
 /* Multi-head attention of one batch: out = softmax(scale * Q K^T [+ masks]) V per head.
@@ -197,6 +208,11 @@ typedef struct pnb__kernels {
     void (*mem_zero)(const pnb_ctx *ctx, void *device, size_t bytes);
 
     void (*gemm)(const pnb_ctx *ctx, const pnb__gemm_args *a);
+    /* For a factor of many products. Bytes of op(b) (k,n) packed, and packing it from b, ldb and
+     * trans_b of the arguments into to->data; NULL and gemm_group 0 in a table that does not gain. */
+    size_t (*gemm_pack_bytes)(size_t k, size_t n);
+    void (*gemm_pack)(const pnb_ctx *ctx, const pnb__gemm_args *a, const pnb__packed *to);
+    size_t gemm_group;
     size_t (*attention_work)(const pnb_ctx *ctx, const pnb__attention_args *a, bool backward);
     void (*attention)(const pnb_ctx *ctx, const pnb__attention_args *a);
     void (*attention_bwd)(const pnb_ctx *ctx, const pnb__attention_args *a);

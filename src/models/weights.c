@@ -218,9 +218,11 @@ static size_t param_bytes(const pnb__weights *w, const pnb__param *p)
 
 void pnb__weights_reset(pnb__weights *w)
 {
-    for (size_t i = 0; i < w->n; i++)
+    for (size_t i = 0; i < w->n; i++) {
+        pnb__param_unpack(&w->items[i].param, &w->kernels);
         if (w->items[i].owned)
             w->kernels.mem_free(w->items[i].param.data, param_bytes(w, &w->items[i].param));
+    }
     pnb__free(w->items);
     pnb__arena_free(&w->arena);
     pnb_safetensors_free(w->file);
@@ -236,6 +238,7 @@ static pnb_status allocate(pnb__weights *w, pnb__weight *item, pnb_error *err)
     if (item->param.data == NULL)
         return pnb__fail_nomem(err, bytes);
     item->owned = true;
+    item->param.fixed = true; /* until training asks for memory of its own */
     return PNB_OK;
 }
 
@@ -364,6 +367,7 @@ static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
     if (!maps)
         return load_converted(w, item, a, err);
     item->param.data = (void *)(uintptr_t)a->data; /* read-only until make_owned */
+    item->param.fixed = item->param.mapped = true;
     return PNB_OK;
 }
 
@@ -396,8 +400,11 @@ pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
 {
     for (size_t i = 0; i < w->n; i++) {
         pnb__weight *item = &w->items[i];
-        if (item->owned)
+        pnb__param_unpack(&item->param, &w->kernels);
+        if (item->owned) {
+            item->param.fixed = false;
             continue;
+        }
         const void *mapped = item->param.data;
         pnb_status status = allocate(w, item, err);
         if (status != PNB_OK) {
@@ -405,6 +412,7 @@ pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
             return status;
         }
         w->kernels.mem_write(item->param.data, mapped, param_bytes(w, &item->param));
+        item->param.fixed = item->param.mapped = false;
     }
     pnb_safetensors_free(w->file);
     w->file = NULL;

@@ -27,7 +27,13 @@ typedef struct pnb__param {
     void *data;
     void *grad, *grad_store;
     bool trainable;
+    bool fixed;         /* the owner promises that data will not change: it may be packed */
+    bool mapped;        /* data lies in a file map: its pages may be dropped and come again */
+    pnb__packed packed; /* of the matrix (N, K) as the second factor W^T, or (K, N) as W */
 } pnb__param;
+
+/* Gives back what inference graphs packed; before data changes or goes. */
+void pnb__param_unpack(pnb__param *p, const pnb__kernels *k);
 
 typedef enum pnb__kind { PNB__REAL, PNB__INT32 } pnb__kind; /* element kind of a tensor */
 

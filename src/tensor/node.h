@@ -104,6 +104,7 @@ struct pnb__graph {
     unsigned char *memory; /* the arena of values, device memory */
     size_t memory_bytes;
     double flops; /* of one run */
+    uint64_t n_runs;
     uint64_t stream;
 };
 
@@ -129,6 +130,14 @@ bool pnb__unary_bwd_reads_output(pnb__unary op);
 
 /* ---- running (run.c) ---- */
 void *pnb__data(const pnb__tensor *t); /* device pointer of the value, views resolved */
+
+/* ---- packed weights (pack.c) ---- */
+/* Is the weight of this linear node fixed and does it begin where packed columns can begin? */
+bool pnb__linear_can_pack(const pnb__tensor *t);
+/* The second factor of a linear node as product arguments: b, ldb, trans_b, n, k. */
+void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m);
+/* Packs the fixed weights of all linear nodes; where memory is short they stay as they are. */
+void pnb__graph_pack(pnb__graph *g);
 
 /* Prototypes of every op. */
 #define PNB__OP(NAME, name)                                                                        \

@@ -159,6 +159,78 @@ static void test_rows_do_not_matter(void **state)
     }
 }
 
+/* c by b and by b packed, from column `first` of it on: the same bits; nothing outside is written. */
+static void check_packed(const pnb__kernels *k, const pnb_ctx *ctx, const pnb__gemm_args *plain_args,
+                         size_t first)
+{
+    pnb__gemm_args g = *plain_args;
+    pnb__packed packed = {g.k, g.n, k->gemm_pack_bytes(g.k, g.n), NULL};
+    packed.data = work_alloc(packed.bytes);
+    k->gemm_pack(ctx, &g, &packed);
+    size_t n = g.n - first, bytes = (g.m * n + 1) * sizeof(float);
+    float *want = malloc(bytes), *got = malloc(bytes);
+    assert_true(want != NULL && got != NULL);
+    g.b = (const float *)g.b + (g.trans_b ? first * g.ldb : first);
+    g.n = g.ldc = n;
+    g.c = want;
+    k->gemm(ctx, &g);
+    g.b = NULL;
+    g.packed = &packed, g.packed_first = first;
+    g.c = got;
+    k->gemm(ctx, &g);
+    assert_memory_equal(want, got, g.m * n * sizeof(float));
+    free(want);
+    free(got);
+    work_free(packed.data, packed.bytes);
+}
+
+static void check_packed_sizes(const pnb__kernels *k, const pnb_ctx *ctx)
+{
+    static const size_t sizes[][3] = {{1, 1, 1},      {2, 33, 17},   {15, 96, 256}, {29, 65, 257},
+                                      {61, 801, 300}, {198, 32, 768}, {14, 400, 513}};
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
+        size_t m = sizes[i][0], n = sizes[i][1], depth = sizes[i][2];
+        float *a = malloc(m * depth * sizeof *a), *b = malloc((n + 3) * (depth + 3) * sizeof *b);
+        assert_true(a != NULL && b != NULL);
+        for (size_t j = 0; j < m * depth; j++)
+            a[j] = (float)(j * 31 % 101) * 0.01f - 0.5f;
+        for (size_t j = 0; j < (n + 3) * (depth + 3); j++)
+            b[j] = (float)(j * 17 % 103) * 0.01f - 0.5f;
+        for (int t = 0; t < 2; t++) {
+            pnb__gemm_args g = {.trans_b = t, .m = m, .n = n, .k = depth, .lda = depth};
+            g.ldb = (t ? depth : n) + 3;
+            g.n_batch = 1, g.alpha = 1, g.act = PNB__GELU, g.a = a, g.b = b;
+            check_packed(k, ctx, &g, 0);
+            if (n > k->gemm_group)
+                check_packed(k, ctx, &g, k->gemm_group);
+        }
+        free(a);
+        free(b);
+    }
+}
+
+static void test_packed(void **state)
+{
+    (void)state;
+    int n_checked = 0;
+    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AVX512; isa++) {
+        for (int n_threads = 1; n_threads <= 3; n_threads++) {
+            pnb_ctx *ctx = test_ctx((pnb_isa)isa, n_threads);
+            if (!ctx)
+                continue;
+            pnb__kernels k;
+            pnb__kernels_fill(&k, ctx, PNB__F32);
+            assert_int_equal(k.gemm_group > 0, k.gemm_pack != NULL);
+            if (k.gemm_pack != NULL)
+                check_packed_sizes(&k, ctx);
+            n_checked += k.gemm_pack != NULL;
+            pnb_ctx_free(ctx);
+        }
+    }
+    if (n_checked == 0)
+        skip(); /* no instruction set of this machine packs */
+}
+
 static void test_f64(void **state)
 {
     (void)state;
@@ -196,6 +268,7 @@ int main(void)
                                        cmocka_unit_test(test_batches),
                                        cmocka_unit_test(test_large),
                                        cmocka_unit_test(test_rows_do_not_matter),
+                                       cmocka_unit_test(test_packed),
                                        cmocka_unit_test(test_f64)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,6 +345,72 @@ static void test_singular_matrix_is_an_error(void **state)
     pnb__graph_free(g);
 }
 
+/* One layer whose weight is 3C wide, used whole and by a slice of its rows, as attention does. */
+typedef struct packed_net {
+    pnb__graph *g;
+    pnb__tensor *x, *whole, *part;
+} packed_net;
+
+static packed_net build_packed(pnb__param *w, size_t rows)
+{
+    packed_net n = {NULL, NULL, NULL, NULL};
+    assert_int_equal(pnb__graph_create(&n.g, ctx, PNB__F32, false, NULL), PNB_OK);
+    n.x = pnb__input(n.g, PNB__REAL, 2, (size_t[]){rows, WIDTH});
+    pnb__tensor *weight = pnb__param_tensor(n.g, w);
+    n.whole = pnb__linear(n.x, weight, NULL);
+    n.part = pnb__linear(n.x, pnb__slice(weight, 0, WIDTH, 2 * WIDTH), NULL);
+    pnb__keep(n.whole);
+    pnb__keep(n.part);
+    assert_int_equal(pnb__graph_plan(n.g, NULL, NULL), PNB_OK);
+    return n;
+}
+
+static void run_packed(packed_net *n, size_t rows, float *whole, float *part)
+{
+    float x[ROWS * WIDTH];
+    for (size_t i = 0; i < rows * WIDTH; i++)
+        x[i] = (float)(i * 7 % 23) * 0.1f - 1;
+    pnb__write_f32(n->x, x);
+    assert_int_equal(pnb__graph_run(n->g, NULL), PNB_OK);
+    pnb__read_f32(n->whole, whole);
+    pnb__read_f32(n->part, part);
+}
+
+/* From the second run on a fixed weight is packed; the results keep their bits, also in a graph of
+ * another batch; a weight that may change is never packed, and unpacking frees. */
+static void test_fixed_weights_are_packed_once(void **state)
+{
+    (void)state;
+    static float w[3 * WIDTH * WIDTH], first[2][ROWS * 3 * WIDTH], again[2][ROWS * 3 * WIDTH];
+    for (size_t i = 0; i < PNB_COUNT(w); i++)
+        w[i] = (float)(i * 13 % 37) * 0.05f - 1;
+    pnb__param p = {"w", 2, {3 * WIDTH, WIDTH}, PNB_COUNT(w), w, .trainable = true};
+    packed_net n = build_packed(&p, ROWS);
+    bool packs = pnb__graph_kernels(n.g)->gemm_group > 0;
+    for (int i = 0; i < 3; i++)
+        run_packed(&n, ROWS, first[0], first[1]);
+    assert_null(p.packed.data);
+    p.fixed = true;
+    pnb__graph_free(n.g);
+    n = build_packed(&p, ROWS);
+    for (int i = 0; i < 3; i++) {
+        run_packed(&n, ROWS, again[0], again[1]);
+        assert_int_equal(p.packed.data != NULL, packs && i > 0);
+        assert_memory_equal(first, again, sizeof first);
+    }
+    packed_net small = build_packed(&p, 5);
+    run_packed(&small, 5, again[0], again[1]);
+    assert_memory_equal(first[0], again[0], 5 * 3 * WIDTH * sizeof(float));
+    assert_memory_equal(first[1], again[1], 5 * 2 * WIDTH * sizeof(float));
+    const pnb__kernels *k = pnb__graph_kernels(n.g);
+    pnb__param_unpack(&p, k);
+    assert_null(p.packed.data);
+    run_packed(&n, ROWS, again[0], again[1]);
+    assert_memory_equal(first, again, sizeof first);
+    pnb__graph_free(n.g);
+    pnb__graph_free(small.g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_gradient_store_accumulates),
 #ifdef PNB_FAULTS
         cmocka_unit_test(test_steady_run_allocates_nothing),
+        cmocka_unit_test(test_fixed_weights_are_packed_once),
         cmocka_unit_test(test_out_of_memory_is_clean),
 #endif
         cmocka_unit_test(test_errors_are_sticky_and_say_what),

@@ -17,7 +17,10 @@ void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa)
 #endif
     (void)isa;
     pnb__cpu_overwrite_f32_generic(k);
-    k->gemm = pnb__cpu_gemm_blas_f32;
+    k->gemm = pnb__cpu_gemm_blas_f32; /* packs for itself in every call */
+    k->gemm_pack_bytes = NULL;
+    k->gemm_pack = NULL;
+    k->gemm_group = 0;
 }
 
 /* In double only the matrix product is worth more than plain C: gradients are tested with it, and

@@ -24,7 +24,7 @@ typedef float real;
 
 void pnb__kernels_ref_f32(pnb__kernels *k)
 {
+    fill_table(k);
     k->name = "ref";
     k->real = PNB__F32;
-    fill_table(k);
 }

@@ -24,7 +24,7 @@ typedef double real;
 
 void pnb__kernels_ref_f64(pnb__kernels *k)
 {
+    fill_table(k);
     k->name = "ref";
     k->real = PNB__F64;
-    fill_table(k);
 }

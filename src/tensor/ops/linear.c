@@ -70,6 +70,40 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     return true;
 }
 
+/* A slice of the rows of W (N,K) is a range of the columns of W^T; of W (K,N) only the whole. */
+static size_t first_column(const pnb__tensor *t)
+{
+    const linear_attrs *a = t->attrs;
+    size_t offset = 0;
+    for (const pnb__tensor *w = t->in[W]; w->view_of != NULL; w = w->view_of)
+        offset += w->view_offset;
+    return a->transpose_w ? offset : offset / pnb__width(t->in[X]);
+}
+
+bool pnb__linear_can_pack(const pnb__tensor *t)
+{
+    const linear_attrs *a = t->attrs;
+    const pnb__tensor *root = pnb__root_const(t->in[W]);
+    size_t group = t->graph->kernels.gemm_group, n = pnb__width(t), k = pnb__width(t->in[X]);
+    if (group == 0 || root->param == NULL || !root->param->fixed || n == 0 || k == 0)
+        return false;
+    if (a->transpose_w && root->n != t->in[W]->n)
+        return false;
+    const pnb__packed *p = &root->param->packed;
+    return first_column(t) % group == 0 && root->n % k == 0 && (p->data == NULL || p->k == k);
+}
+
+void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m)
+{
+    const linear_attrs *a = t->attrs;
+    const pnb__tensor *root = pnb__root_const(t->in[W]);
+    m->trans_b = !a->transpose_w;
+    m->k = pnb__width(t->in[X]);
+    m->n = root->n / m->k;
+    m->ldb = a->transpose_w ? m->n : m->k;
+    m->b = pnb__data(root);
+}
+
 bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
 {
     const linear_attrs *a = t->attrs;
@@ -79,6 +113,8 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         return true;
     }
     size_t n = pnb__width(t), k = pnb__width(t->in[X]);
+    const pnb__param *weight = pnb__root_const(t->in[W])->param;
+    bool packed = !g->with_grad && pnb__linear_can_pack(t) && weight->packed.data != NULL;
     pnb__gemm_args m = {
         .trans_b = !a->transpose_w,
         .m = pnb__rows(t),
@@ -91,6 +127,8 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .alpha = 1,
         .a = pnb__data(t->in[X]),
         .b = pnb__data(t->in[W]),
+        .packed = packed ? &weight->packed : NULL,
+        .packed_first = packed ? first_column(t) : 0,
         .c = t->data,
         .bias = t->in[BIAS] ? pnb__data(t->in[BIAS]) : NULL,
         .act = a->act,
