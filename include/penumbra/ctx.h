@@ -22,7 +22,13 @@ typedef enum pnb_device {
 } pnb_device;
 
 /* Highest instruction set the cpu kernels may use; AUTO asks the machine. */
-typedef enum pnb_isa { PNB_ISA_AUTO, PNB_ISA_GENERIC, PNB_ISA_AVX2, PNB_ISA_AVX512 } pnb_isa;
+typedef enum pnb_isa {
+    PNB_ISA_AUTO,
+    PNB_ISA_GENERIC,
+    PNB_ISA_AVX2,       /* with FMA and F16C */
+    PNB_ISA_AVX512,     /* F, BW, VL, DQ */
+    PNB_ISA_AVX512_VNNI /* and products of bytes */
+} pnb_isa;
 
 typedef struct pnb_ctx_opts {
     int n_threads; /* 0: all cores this process may use */

@@ -43,7 +43,7 @@ static pnb_isa best_isa(void)
         return PNB_ISA_GENERIC;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return PNB_ISA_AVX512;
+        return __builtin_cpu_supports("avx512vnni") ? PNB_ISA_AVX512_VNNI : PNB_ISA_AVX512;
     return PNB_ISA_AVX2;
 }
 #else
@@ -55,13 +55,13 @@ static pnb_isa best_isa(void)
 
 static const char *isa_name(pnb_isa isa)
 {
-    static const char *const names[] = {"auto", "generic", "avx2", "avx512"};
+    static const char *const names[] = {"auto", "generic", "avx2", "avx512", "avx512vnni"};
     return names[isa];
 }
 
 static pnb_status resolve_isa(pnb_isa wanted, pnb_isa *out, pnb_error *err)
 {
-    if ((unsigned)wanted > PNB_ISA_AVX512)
+    if ((unsigned)wanted > PNB_ISA_AVX512_VNNI)
         return pnb__fail(err, PNB_ARG, "instruction set %d is not one of pnb_isa", (int)wanted);
     pnb_isa best = best_isa();
     if (wanted > best)

@@ -81,7 +81,13 @@ typedef struct pnb__gemm_args {
     void *pre; /* (m,n) rows ldc apart, or NULL */
     const pnb__packed *packed;
     size_t packed_first; /* a multiple of the table's gemm_group */
+    void *work;          /* gemm_i8 only: gemm_i8_work bytes */
 } pnb__gemm_args;
+
+/* Activations of an integer product are rounded to this many levels above 0: 7 bits, so that the
+ * sums of two products of bytes fit 16 bits (AVX2's multiply-add saturates there). */
+#define PNB__I8_LEVELS 127
+#define PNB__I8_LEAST_RANGE 1e-30f /* a row whose values differ by less counts as zero */
 
 /* Multi-head attention of one batch: out = softmax(scale * Q K^T [+ masks]) V per head.
  * Element (b, t, h, d) of q lies at q + b*batch_q + t*row_q + h*head_dim + d; k and v alike with
@@ -209,10 +215,21 @@ typedef struct pnb__kernels {
 
     void (*gemm)(const pnb_ctx *ctx, const pnb__gemm_args *a);
     /* For a factor of many products. Bytes of op(b) (k,n) packed, and packing it from b, ldb and
-     * trans_b of the arguments into to->data; NULL and gemm_group 0 in a table that does not gain. */
+     * trans_b of the arguments into to->data; NULL and gemm_group 0 in a table that does not gain.
+     */
     size_t (*gemm_pack_bytes)(size_t k, size_t n);
     void (*gemm_pack)(const pnb_ctx *ctx, const pnb__gemm_args *a, const pnb__packed *to);
     size_t gemm_group;
+    /* The product with a weight of signed bytes: b is packed from W (n,k), W[j][p] = scales[j] *
+     * byte, trans_b set, alpha 1, beta 0, n_batch 1, k < 2^16. Each row of a is rounded to
+     * s (u - z), u in 0..PNB__I8_LEVELS, from its least and greatest value and 0. Sums are exact;
+     * scales and epilogue are in the table's real type. A row that is not finite gives NaN. */
+    size_t (*gemm_i8_pack_bytes)(size_t k, size_t n);
+    void (*gemm_i8_pack)(const pnb_ctx *ctx, const signed char *w, const void *scales,
+                         const pnb__packed *to);
+    size_t (*gemm_i8_work)(size_t m, size_t k);
+    void (*gemm_i8)(const pnb_ctx *ctx, const pnb__gemm_args *a);
+    size_t gemm_i8_group; /* packed_first is a multiple of it */
     size_t (*attention_work)(const pnb_ctx *ctx, const pnb__attention_args *a, bool backward);
     void (*attention)(const pnb_ctx *ctx, const pnb__attention_args *a);
     void (*attention_bwd)(const pnb_ctx *ctx, const pnb__attention_args *a);

@@ -66,7 +66,7 @@ static void isa_is_a_ceiling(void **state)
     (void)state;
     pnb_ctx *best = NULL;
     assert_int_equal(pnb_ctx_create(&best, NULL, NULL), PNB_OK);
-    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AVX512; isa++) {
+    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AVX512_VNNI; isa++) {
         pnb_ctx_opts opts = {.isa = (pnb_isa)isa};
         pnb_ctx *ctx = NULL;
         pnb_status status = pnb_ctx_create(&ctx, &opts, NULL);

@@ -140,7 +140,7 @@ static void test_rows_do_not_matter(void **state)
         a[i] = (float)(i * 31 % 101) * 0.01f - 0.5f;
     for (int i = 0; i < N * K; i++)
         b[i] = (float)(i * 17 % 103) * 0.01f - 0.5f;
-    for (int isa = PNB_ISA_AVX2; isa <= PNB_ISA_AVX512; isa++) {
+    for (int isa = PNB_ISA_AVX2; isa <= PNB_ISA_AVX512_VNNI; isa++) {
         for (int rows = 1; rows <= M; rows += 4) {
             pnb_ctx *ctx = test_ctx((pnb_isa)isa, 1 + rows % 3);
             if (!ctx)
@@ -159,9 +159,10 @@ static void test_rows_do_not_matter(void **state)
     }
 }
 
-/* c by b and by b packed, from column `first` of it on: the same bits; nothing outside is written. */
-static void check_packed(const pnb__kernels *k, const pnb_ctx *ctx, const pnb__gemm_args *plain_args,
-                         size_t first)
+/* c by b and by b packed, from column `first` of it on: the same bits; nothing outside is written.
+ */
+static void check_packed(const pnb__kernels *k, const pnb_ctx *ctx,
+                         const pnb__gemm_args *plain_args, size_t first)
 {
     pnb__gemm_args g = *plain_args;
     pnb__packed packed = {g.k, g.n, k->gemm_pack_bytes(g.k, g.n), NULL};
@@ -186,7 +187,7 @@ static void check_packed(const pnb__kernels *k, const pnb_ctx *ctx, const pnb__g
 
 static void check_packed_sizes(const pnb__kernels *k, const pnb_ctx *ctx)
 {
-    static const size_t sizes[][3] = {{1, 1, 1},      {2, 33, 17},   {15, 96, 256}, {29, 65, 257},
+    static const size_t sizes[][3] = {{1, 1, 1},      {2, 33, 17},    {15, 96, 256}, {29, 65, 257},
                                       {61, 801, 300}, {198, 32, 768}, {14, 400, 513}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         size_t m = sizes[i][0], n = sizes[i][1], depth = sizes[i][2];
@@ -213,7 +214,7 @@ static void test_packed(void **state)
 {
     (void)state;
     int n_checked = 0;
-    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AVX512; isa++) {
+    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AVX512_VNNI; isa++) {
         for (int n_threads = 1; n_threads <= 3; n_threads++) {
             pnb_ctx *ctx = test_ctx((pnb_isa)isa, n_threads);
             if (!ctx)

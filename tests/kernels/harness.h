@@ -200,11 +200,11 @@ static inline pnb_ctx *test_ctx(pnb_isa isa, int n_threads)
 }
 
 /* Table number i of those under test: 0 is the f32 reference; false when the machine lacks it. */
-#define N_TABLES 4
+#define N_TABLES 5
 static inline bool table_at(int i, pnb__kernels *k, int n_threads, pnb_ctx **ctx)
 {
     static const pnb_isa isas[N_TABLES] = {PNB_ISA_GENERIC, PNB_ISA_GENERIC, PNB_ISA_AVX2,
-                                           PNB_ISA_AVX512};
+                                           PNB_ISA_AVX512, PNB_ISA_AVX512_VNNI};
     *ctx = test_ctx(isas[i], n_threads);
     if (!*ctx)
         return false;

@@ -6,17 +6,21 @@
 void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa)
 {
 #if defined(__x86_64__)
-    if (isa == PNB_ISA_AVX512) {
-        pnb__cpu_overwrite_f32_avx512(k);
-        return;
-    }
-    if (isa == PNB_ISA_AVX2) {
-        pnb__cpu_overwrite_f32_avx2(k);
+    if (isa >= PNB_ISA_AVX2) {
+        if (isa == PNB_ISA_AVX2)
+            pnb__cpu_overwrite_f32_avx2(k);
+        else
+            pnb__cpu_overwrite_f32_avx512(k);
+        if (isa == PNB_ISA_AVX512_VNNI)
+            pnb__cpu_overwrite_i8_avx512(k);
+        else
+            pnb__cpu_overwrite_i8_avx2(k);
         return;
     }
 #endif
     (void)isa;
     pnb__cpu_overwrite_f32_generic(k);
+    pnb__cpu_overwrite_i8_generic(k);
     k->gemm = pnb__cpu_gemm_blas_f32; /* packs for itself in every call */
     k->gemm_pack_bytes = NULL;
     k->gemm_pack = NULL;

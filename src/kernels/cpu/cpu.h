@@ -7,6 +7,9 @@
 void pnb__cpu_overwrite_f32_generic(pnb__kernels *k);
 void pnb__cpu_overwrite_f32_avx2(pnb__kernels *k);
 void pnb__cpu_overwrite_f32_avx512(pnb__kernels *k);
+void pnb__cpu_overwrite_i8_generic(pnb__kernels *k);
+void pnb__cpu_overwrite_i8_avx2(pnb__kernels *k);
+void pnb__cpu_overwrite_i8_avx512(pnb__kernels *k); /* needs VNNI */
 
 /* Products by OpenBLAS, the epilogue by plain loops: gemm slots where no tile code is faster. */
 void pnb__cpu_gemm_blas_f32(const pnb_ctx *ctx, const pnb__gemm_args *g);

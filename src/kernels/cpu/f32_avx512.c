@@ -18,6 +18,11 @@
 
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/gemm.inc"
+#include "kernels/cpu/tile_i8.h"
+
+#define tiles_i8 pnb__tiles_i8_avx512vnni
+
+#include "kernels/cpu/gemm_i8.inc"
 #include "kernels/cpu/inclusion.inc"
 #include "kernels/cpu/layernorm.inc"
 #include "kernels/cpu/rearrange.inc"
@@ -30,4 +35,9 @@
 void pnb__cpu_overwrite_f32_avx512(pnb__kernels *k)
 {
     overwrite(k);
+}
+
+void pnb__cpu_overwrite_i8_avx512(pnb__kernels *k)
+{
+    overwrite_i8(k);
 }

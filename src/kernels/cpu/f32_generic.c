@@ -18,6 +18,16 @@
 
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/gemm.inc"
+#include "kernels/cpu/tile_i8.h"
+
+#include "kernels/cpu/tile_i8.inc"
+static const pnb__tile_i8_fn tiles_i8[I8_ROWS] = {
+#define TILE_I8_ROW(rows) tile_i8_##rows,
+    TILE_I8_LIST(TILE_I8_ROW)
+#undef TILE_I8_ROW
+};
+
+#include "kernels/cpu/gemm_i8.inc"
 #include "kernels/cpu/inclusion.inc"
 #include "kernels/cpu/layernorm.inc"
 #include "kernels/cpu/rearrange.inc"
@@ -30,4 +40,9 @@
 void pnb__cpu_overwrite_f32_generic(pnb__kernels *k)
 {
     overwrite(k);
+}
+
+void pnb__cpu_overwrite_i8_generic(pnb__kernels *k)
+{
+    overwrite_i8(k);
 }

@@ -8,10 +8,14 @@
 
 #define VL 8
 #define TILE_ROWS 6 /* 6 x 2 accumulators, 2 vectors of b, 1 of a: 15 of 16 registers */
+#define I8_ROWS 5   /* 5 x 2 sums, 2 vectors of b, 1 of a, the products and the ones: 15 */
 #define ISA_NAME "cpu-avx2"
 
 typedef __m256 vf;
 typedef __m256 vm;
+typedef __m256i vi;
+typedef int32_t vi_lanes __attribute__((vector_size(32)));
+typedef unsigned char vb __attribute__((vector_size(VL)));
 
 static inline __m256i v_first(size_t n)
 {
@@ -159,6 +163,24 @@ static inline void v_transpose(vf r[VL])
         r[i] = _mm256_permute2f128_ps(low, high, 0x20);
         r[i + 4] = _mm256_permute2f128_ps(low, high, 0x31);
     }
+}
+
+static inline vi vi_load(const signed char *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+static inline void vi_store(int32_t *p, vi x)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, x);
+}
+static inline vi vi_spread(int32_t x)
+{
+    return _mm256_set1_epi32(x);
+}
+static inline vi vi_dot(vi sum, vi a, vi b) /* 2 * 127 * 127 fits 16 bits */
+{
+    __m256i pairs = _mm256_maddubs_epi16(a, b);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
 #endif

@@ -8,10 +8,13 @@
 
 #define VL 16
 #define TILE_ROWS 14 /* 14 x 2 accumulators, 2 vectors of b, 1 of a: 31 of 32 registers */
+#define I8_ROWS 14   /* of tile_i8_avx512vnni.c */
 #define ISA_NAME "cpu-avx512"
 
 typedef __m512 vf;
 typedef __mmask16 vm;
+typedef int32_t vi_lanes __attribute__((vector_size(64)));
+typedef unsigned char vb __attribute__((vector_size(VL)));
 
 static inline vm v_first(size_t n)
 {

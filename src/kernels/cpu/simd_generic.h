@@ -11,7 +11,9 @@
  *   v_sum, v_top    sum and maximum of the lanes, always in the same order
  *   vd              VL sums in double: vd_fma adds a*b lane by lane, vd_sum adds the lanes up,
  *                   vd_lanes rounds each to float
- *   v_transpose     of VL vectors as a square */
+ *   v_transpose     of VL vectors as a square
+ *   vi_lanes, vb    VL integers, VL bytes, for __builtin_convertvector
+ *   vi, vi_load, vi_store, vi_spread, vi_dot, I8_ROWS   what tile_i8.inc is made of */
 #ifndef PNB_KERNELS_CPU_SIMD_GENERIC_H
 #define PNB_KERNELS_CPU_SIMD_GENERIC_H
 
@@ -22,11 +24,14 @@
 
 #define VL 4
 #define TILE_ROWS 4
+#define I8_ROWS 2
 #define ISA_NAME "cpu-generic"
 
 typedef float vf __attribute__((vector_size(16)));
 typedef int32_t vi __attribute__((vector_size(16)));
 typedef vi vm;
+typedef vi vi_lanes;
+typedef unsigned char vb __attribute__((vector_size(VL)));
 
 static inline vf v_load_n(const float *p, size_t n)
 {
@@ -140,6 +145,32 @@ static inline void v_transpose(vf r[VL])
     vf t[VL] = {r[0], r[1], r[2], r[3]};
     for (int i = 0; i < VL; i++)
         r[i] = (vf){t[0][i], t[1][i], t[2][i], t[3][i]};
+}
+
+static inline vi vi_load(const signed char *p)
+{
+    vi x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+static inline void vi_store(int32_t *p, vi x)
+{
+    memcpy(p, &x, sizeof x);
+}
+static inline vi vi_spread(int32_t x)
+{
+    return (vi){x, x, x, x};
+}
+static inline vi vi_dot(vi sum, vi a, vi b)
+{
+    unsigned char u[4 * VL];
+    signed char s[4 * VL];
+    memcpy(u, &a, sizeof u);
+    memcpy(s, &b, sizeof s);
+    for (int i = 0; i < VL; i++)
+        sum[i] += u[4 * i] * s[4 * i] + u[4 * i + 1] * s[4 * i + 1] + u[4 * i + 2] * s[4 * i + 2] +
+                  u[4 * i + 3] * s[4 * i + 3];
+    return sum;
 }
 
 #endif

@@ -13,6 +13,8 @@ typedef float real;
 #include "kernels/ref/conv.inc"
 #include "kernels/ref/gather.inc"
 #include "kernels/ref/gemm.inc"
+
+#include "kernels/ref/gemm_i8.inc"
 #include "kernels/ref/gru.inc"
 #include "kernels/ref/inclusion.inc"
 #include "kernels/ref/layernorm.inc"
