@@ -109,6 +109,20 @@ void pnb__same_shape(pnb__tensor *t, const pnb__tensor *like)
     pnb__set_shape(t, like->n_dims, like->shape);
 }
 
+/* A weight in signed bytes is readable as the weight of a linear only, whole or by a view. */
+static bool check_i8_inputs(pnb__tensor *t)
+{
+    for (int i = 0; i < t->n_in; i++) {
+        const pnb__param *p = t->in[i] != NULL ? pnb__root(t->in[i])->param : NULL;
+        bool is_weight = t->op == &pnb__ops[PNB__OP_LINEAR] && i == 1;
+        if (p != NULL && p->scales != NULL && !is_weight && t->view_of != t->in[i])
+            return pnb__node_fail(t->graph, PNB_UNSUPPORTED,
+                                  "%s is stored in 8 bits, %s cannot read it", p->name,
+                                  t->op->name);
+    }
+    return true;
+}
+
 pnb__tensor *pnb__node(pnb__graph *g, pnb__op_id id, pnb__tensor *const *in, int n_in,
                        const void *attrs, size_t attrs_bytes)
 {
@@ -132,7 +146,7 @@ pnb__tensor *pnb__node(pnb__graph *g, pnb__op_id id, pnb__tensor *const *in, int
             return NULL;
         }
     }
-    if (!t->op->shape(t) || g->error.status != PNB_OK)
+    if (!t->op->shape(t) || g->error.status != PNB_OK || !check_i8_inputs(t))
         return NULL;
     return t;
 }

@@ -25,6 +25,7 @@ typedef struct pnb__param {
     size_t shape[PNB__DIMS];
     size_t n; /* elements */
     void *data;
+    const void *scales; /* NULL, or (N): data is signed bytes (N,K), W[n][k] = scales[n] * byte */
     void *grad, *grad_store;
     bool trainable;
     bool fixed;         /* the owner promises that data will not change: it may be packed */

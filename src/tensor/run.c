@@ -50,8 +50,13 @@ pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err)
         if (t->param != NULL && t->needs_grad)
             t->param->grad = t->grad;
     }
-    if (g->n_runs++ == 1 && !g->with_grad) /* whoever runs once would pay and gain nothing */
-        pnb__graph_pack(g);
+    if (g->n_runs <= 1 &&
+        !g->with_grad) { /* whoever runs once would pay for f32 and gain nothing */
+        pnb_status status = pnb__graph_pack(g, g->n_runs == 0, err);
+        if (status != PNB_OK)
+            return status;
+        g->n_runs++;
+    }
     for (size_t i = 0; i < g->n_steps; i++) {
         const pnb__step *s = &g->steps[i];
         if (!run_step(g, s))

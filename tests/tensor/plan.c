@@ -411,6 +411,53 @@ static void test_fixed_weights_are_packed_once(void **state)
     pnb__graph_free(small.g);
 }
 
+/* A weight in bytes gives what its f32 twin gives up to the rounding of x, whole and by a slice;
+ * it is packed before the first run, refused where a gradient or another op wants it. */
+static void test_weights_in_bytes(void **state)
+{
+    (void)state;
+    static float w[3 * WIDTH * WIDTH], want[2][ROWS * 3 * WIDTH], got[2][ROWS * 3 * WIDTH];
+    static signed char bytes[3 * WIDTH * WIDTH];
+    float scales[3 * WIDTH];
+    for (size_t i = 0; i < PNB_COUNT(scales); i++)
+        scales[i] = 0.001f * (float)(1 + i % 7);
+    for (size_t i = 0; i < PNB_COUNT(w); i++) {
+        bytes[i] = (signed char)((int)(i * 13 % 251) - 125);
+        w[i] = (float)bytes[i] * scales[i / WIDTH];
+    }
+    pnb__param p = {"w", 2, {3 * WIDTH, WIDTH}, PNB_COUNT(w), w, .trainable = true};
+    pnb__param q = p;
+    q.data = bytes;
+    q.scales = scales;
+    packed_net n = build_packed(&p, ROWS), i8 = build_packed(&q, ROWS);
+    run_packed(&n, ROWS, want[0], want[1]);
+    run_packed(&i8, ROWS, got[0], got[1]);
+    assert_non_null(q.packed.data);
+    double error = 0, size = 0;
+    for (size_t i = 0; i < PNB_COUNT(want[0]); i++) {
+        error += pow((double)(got[0][i] - want[0][i]), 2);
+        size += pow((double)want[0][i], 2);
+    }
+    assert_true(sqrt(error / size) < 0.02 && error > 0); /* steps of 1/57 of the largest x */
+    for (size_t r = 0; r < ROWS; r++) /* the slice is columns WIDTH.. of the whole, to the bit */
+        assert_memory_equal(got[1] + r * 2 * WIDTH, got[0] + r * 3 * WIDTH + WIDTH,
+                            2 * WIDTH * sizeof(float));
+    pnb__param_unpack(&q, pnb__graph_kernels(i8.g));
+    pnb__graph_free(n.g);
+    pnb__graph_free(i8.g);
+    pnb_error err = PNB_ERROR_INIT;
+    for (int with_grad = 0; with_grad < 2; with_grad++) {
+        pnb__graph *g;
+        assert_int_equal(pnb__graph_create(&g, ctx, PNB__F32, with_grad, NULL), PNB_OK);
+        pnb__tensor *weight = pnb__param_tensor(g, &q);
+        pnb__tensor *x = pnb__input(g, PNB__REAL, 2, (size_t[]){ROWS, WIDTH});
+        assert_null(with_grad ? pnb__linear(x, weight, NULL) : pnb__apply(PNB__TANH, weight));
+        assert_int_equal(pnb__graph_plan(g, NULL, &err), PNB_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "w is stored in 8 bits"));
+        pnb__graph_free(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -422,6 +469,7 @@ int main(void)
 #ifdef PNB_FAULTS
         cmocka_unit_test(test_steady_run_allocates_nothing),
         cmocka_unit_test(test_fixed_weights_are_packed_once),
+        cmocka_unit_test(test_weights_in_bytes),
         cmocka_unit_test(test_out_of_memory_is_clean),
 #endif
         cmocka_unit_test(test_errors_are_sticky_and_say_what),

@@ -34,6 +34,45 @@ static bool is_vector_of(const pnb__tensor *v, size_t n)
     return v == NULL || (v->n_dims == 1 && v->n == n);
 }
 
+/* A slice of the rows of W (N,K) is a range of the columns of W^T; of W (K,N) only the whole. */
+static size_t first_column(const pnb__tensor *t)
+{
+    const linear_attrs *a = t->attrs;
+    size_t offset = 0;
+    for (const pnb__tensor *w = t->in[W]; w->view_of != NULL; w = w->view_of)
+        offset += w->view_offset;
+    return a->transpose_w ? offset : offset / pnb__width(t->in[X]);
+}
+
+static const pnb__param *weight_of(const pnb__tensor *t)
+{
+    return pnb__root_const(t->in[W])->param;
+}
+
+bool pnb__linear_is_i8(const pnb__tensor *t)
+{
+    return weight_of(t) != NULL && weight_of(t)->scales != NULL;
+}
+
+/* Bytes are for inference, by rows of W, from a column where the packed ones can be entered. */
+static bool check_i8(pnb__tensor *t)
+{
+    const linear_attrs *a = t->attrs;
+    const pnb__kernels *k = &t->graph->kernels;
+    size_t width = pnb__width(t->in[X]);
+    if (t->graph->with_grad)
+        return pnb__node_fail(
+            t->graph, PNB_UNSUPPORTED,
+            "%s is stored in 8 bits and cannot be trained; train the model it was "
+            "made from",
+            weight_of(t)->name);
+    if (a->transpose_w || first_column(t) % k->gemm_i8_group != 0 || width >= 1U << 16)
+        return pnb__node_fail(t->graph, PNB_UNSUPPORTED, "%s cannot be used in 8 bits here",
+                              weight_of(t)->name);
+    t->work_bytes = k->gemm_i8_work(pnb__rows(t), width);
+    return true;
+}
+
 bool pnb__op_linear_shape(pnb__tensor *t)
 {
     const linear_attrs *a = t->attrs;
@@ -59,6 +98,8 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     t->saves_in = 1U << X | 1U << W | (scales ? 1U << COL_SCALE : 0U);
     t->steals = RESIDUAL;
     t->inplace_in = RESIDUAL;
+    if (pnb__linear_is_i8(t))
+        return check_i8(t);
     if (!t->graph->with_grad)
         return true;
     if (bends || scales)
@@ -70,22 +111,13 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     return true;
 }
 
-/* A slice of the rows of W (N,K) is a range of the columns of W^T; of W (K,N) only the whole. */
-static size_t first_column(const pnb__tensor *t)
-{
-    const linear_attrs *a = t->attrs;
-    size_t offset = 0;
-    for (const pnb__tensor *w = t->in[W]; w->view_of != NULL; w = w->view_of)
-        offset += w->view_offset;
-    return a->transpose_w ? offset : offset / pnb__width(t->in[X]);
-}
-
 bool pnb__linear_can_pack(const pnb__tensor *t)
 {
     const linear_attrs *a = t->attrs;
     const pnb__tensor *root = pnb__root_const(t->in[W]);
     size_t group = t->graph->kernels.gemm_group, n = pnb__width(t), k = pnb__width(t->in[X]);
-    if (group == 0 || root->param == NULL || !root->param->fixed || n == 0 || k == 0)
+    if (group == 0 || root->param == NULL || !root->param->fixed || root->param->scales != NULL ||
+        n == 0 || k == 0)
         return false;
     if (a->transpose_w && root->n != t->in[W]->n)
         return false;
@@ -113,8 +145,9 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         return true;
     }
     size_t n = pnb__width(t), k = pnb__width(t->in[X]);
-    const pnb__param *weight = pnb__root_const(t->in[W])->param;
-    bool packed = !g->with_grad && pnb__linear_can_pack(t) && weight->packed.data != NULL;
+    bool is_i8 = pnb__linear_is_i8(t);
+    bool packed =
+        is_i8 || (!g->with_grad && pnb__linear_can_pack(t) && weight_of(t)->packed.data != NULL);
     pnb__gemm_args m = {
         .trans_b = !a->transpose_w,
         .m = pnb__rows(t),
@@ -126,8 +159,8 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .n_batch = 1,
         .alpha = 1,
         .a = pnb__data(t->in[X]),
-        .b = pnb__data(t->in[W]),
-        .packed = packed ? &weight->packed : NULL,
+        .b = is_i8 ? NULL : pnb__data(t->in[W]),
+        .packed = packed ? &weight_of(t)->packed : NULL,
         .packed_first = packed ? first_column(t) : 0,
         .c = t->data,
         .bias = t->in[BIAS] ? pnb__data(t->in[BIAS]) : NULL,
@@ -136,8 +169,9 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .residual = t->in[RESIDUAL] ? pnb__data(t->in[RESIDUAL]) : NULL,
         .ld_residual = n,
         .pre = t->aux[0],
+        .work = t->work,
     };
-    g->kernels.gemm(g->ctx, &m);
+    (is_i8 ? g->kernels.gemm_i8 : g->kernels.gemm)(g->ctx, &m);
     return true;
 }
 
