@@ -57,6 +57,7 @@ typedef enum pnb__binary { PNB__ADD, PNB__SUB, PNB__MUL, PNB__DIV, PNB__N_BINARY
 typedef struct pnb__packed {
     size_t k, n, bytes;
     void *data;
+    int levels; /* of a factor in signed bytes: what the other factor is rounded to */
 } pnb__packed;
 
 /* c = act(alpha * op(a) * op(b) + bias) * col_scale + residual, or += the product when beta is 1.
@@ -84,9 +85,11 @@ typedef struct pnb__gemm_args {
     void *work;          /* gemm_i8 only: gemm_i8_work bytes */
 } pnb__gemm_args;
 
-/* Activations of an integer product are rounded to this many levels above 0: 7 bits, so that the
- * sums of two products of bytes fit 16 bits (AVX2's multiply-add saturates there). */
-#define PNB__I8_LEVELS 127
+/* Activations of an integer product are rounded to this many levels above 0. In 7 bits the sums of
+ * two products of bytes fit 16 bits, where AVX2's multiply-add saturates; 8 bits are as fast with
+ * VNNI and slower than floats without. */
+#define PNB__I8_LEVELS_7BIT 127
+#define PNB__I8_LEVELS_8BIT 255
 #define PNB__I8_LEAST_RANGE 1e-30f /* a row whose values differ by less counts as zero */
 
 /* Multi-head attention of one batch: out = softmax(scale * Q K^T [+ masks]) V per head.
@@ -222,7 +225,7 @@ typedef struct pnb__kernels {
     size_t gemm_group;
     /* The product with a weight of signed bytes: b is packed from W (n,k), W[j][p] = scales[j] *
      * byte, trans_b set, alpha 1, beta 0, n_batch 1, k < 2^16. Each row of a is rounded to
-     * s (u - z), u in 0..PNB__I8_LEVELS, from its least and greatest value and 0. Sums are exact;
+     * s (u - z), u in 0..packed->levels, from its least and greatest value and 0. Sums are exact;
      * scales and epilogue are in the table's real type. A row that is not finite gives NaN. */
     size_t (*gemm_i8_pack_bytes)(size_t k, size_t n);
     void (*gemm_i8_pack)(const pnb_ctx *ctx, const signed char *w, const void *scales,

@@ -26,6 +26,7 @@ typedef struct pnb__param {
     size_t n; /* elements */
     void *data;
     const void *scales; /* NULL, or (N): data is signed bytes (N,K), W[n][k] = scales[n] * byte */
+    int i8_levels;      /* with scales: what the other factor of a product is rounded to */
     void *grad, *grad_store;
     bool trainable;
     bool fixed;         /* the owner promises that data will not change: it may be packed */

@@ -12,7 +12,7 @@ static bool pack_f32(const pnb__graph *g, const pnb__tensor *t, pnb__packed *to)
     const pnb__kernels *k = &g->kernels;
     pnb__gemm_args args = {.n_batch = 1, .alpha = 1, .act = PNB__IDENTITY};
     pnb__linear_factor(t, &args);
-    *to = (pnb__packed){args.k, args.n, k->gemm_pack_bytes(args.k, args.n), NULL};
+    *to = (pnb__packed){args.k, args.n, k->gemm_pack_bytes(args.k, args.n), NULL, 0};
     to->data = k->mem_alloc(to->bytes);
     if (to->data != NULL)
         k->gemm_pack(g->ctx, &args, to);
@@ -22,7 +22,7 @@ static bool pack_f32(const pnb__graph *g, const pnb__tensor *t, pnb__packed *to)
 static bool pack_i8(const pnb__graph *g, const pnb__param *p, pnb__packed *to)
 {
     const pnb__kernels *k = &g->kernels;
-    *to = (pnb__packed){p->shape[1], p->shape[0], 0, NULL};
+    *to = (pnb__packed){p->shape[1], p->shape[0], 0, NULL, p->i8_levels};
     to->bytes = k->gemm_i8_pack_bytes(to->k, to->n);
     to->data = k->mem_alloc(to->bytes);
     if (to->data != NULL)
@@ -44,7 +44,7 @@ pnb_status pnb__graph_pack(pnb__graph *g, bool i8, pnb_error *err)
         pnb__param *p = pnb__root(t->in[1])->param;
         if (p->packed.data != NULL)
             continue;
-        pnb__packed to = {0, 0, 0, NULL};
+        pnb__packed to = {0, 0, 0, NULL, 0};
         bool done = i8 ? pack_i8(g, p, &to) : pack_f32(g, t, &to);
         if (!done)
             return i8 ? pnb__fail_nomem(err, to.bytes) : PNB_OK;
@@ -59,5 +59,5 @@ void pnb__param_unpack(pnb__param *p, const pnb__kernels *k)
 {
     if (p->packed.data != NULL)
         k->mem_free(p->packed.data, p->packed.bytes);
-    p->packed = (pnb__packed){0, 0, 0, NULL};
+    p->packed = (pnb__packed){0, 0, 0, NULL, 0};
 }

@@ -165,7 +165,7 @@ static void check_packed(const pnb__kernels *k, const pnb_ctx *ctx,
                          const pnb__gemm_args *plain_args, size_t first)
 {
     pnb__gemm_args g = *plain_args;
-    pnb__packed packed = {g.k, g.n, k->gemm_pack_bytes(g.k, g.n), NULL};
+    pnb__packed packed = {g.k, g.n, k->gemm_pack_bytes(g.k, g.n), NULL, 0};
     packed.data = work_alloc(packed.bytes);
     k->gemm_pack(ctx, &g, &packed);
     size_t n = g.n - first, bytes = (g.m * n + 1) * sizeof(float);

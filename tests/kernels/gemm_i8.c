@@ -9,11 +9,12 @@ typedef struct product {
     signed char *w;
     float *scales;
     bool epilogue;
+    int levels;
 } product;
 
 static product make_product(size_t m, size_t n, size_t k, float low, float high)
 {
-    product p = {.m = m, .n = n, .k = k};
+    product p = {.m = m, .n = n, .k = k, .levels = PNB__I8_LEVELS_7BIT};
     p.a = malloc((m * k + 1) * sizeof *p.a);
     p.w = malloc(n * k + 1);
     p.scales = malloc(n * sizeof *p.scales);
@@ -53,11 +54,11 @@ static double expected(const product *p, size_t i, size_t j)
         greatest = fmaxf(greatest, p->a[i * p->k + q]);
     }
     float range = greatest - least > 1e-30f ? greatest - least : 0;
-    float scale = range / 127.0f, inverse = scale > 0 ? 1 / scale : 0;
+    float scale = range / (float)p->levels, inverse = scale > 0 ? 1 / scale : 0;
     long zero = lrintf(-least * inverse), sum = 0;
     for (size_t q = 0; q < p->k; q++) {
         long level = lrintf(p->a[i * p->k + q] * inverse) + zero;
-        level = level < 0 ? 0 : level > 127 ? 127 : level;
+        level = level < 0 ? 0 : level > p->levels ? p->levels : level;
         sum += (level - zero) * p->w[(p->first + j) * p->k + q];
     }
     double v = (double)scale * (double)p->scales[p->first + j] * (double)sum;
@@ -71,7 +72,7 @@ static double expected(const product *p, size_t i, size_t j)
 static float *multiply(const pnb__kernels *k, const pnb_ctx *ctx, const product *p)
 {
     size_t n = p->n - p->first, n_work = k->gemm_i8_work(p->m, p->k);
-    pnb__packed packed = {p->k, p->n, k->gemm_i8_pack_bytes(p->k, p->n), NULL};
+    pnb__packed packed = {p->k, p->n, k->gemm_i8_pack_bytes(p->k, p->n), NULL, p->levels};
     packed.data = work_alloc(packed.bytes);
     void *work = work_alloc(n_work);
     float *c = malloc((p->m * n + 1) * sizeof *c);
@@ -88,7 +89,7 @@ static float *multiply(const pnb__kernels *k, const pnb_ctx *ctx, const product 
     return c;
 }
 
-static void check(const product *p)
+static void check_levels(const product *p)
 {
     size_t n = p->n - p->first;
     for (int t = 0; t < N_TABLES; t++) {
@@ -113,6 +114,14 @@ static void check(const product *p)
         }
         free(one);
     }
+}
+
+static void check(product *p)
+{
+    p->levels = PNB__I8_LEVELS_7BIT;
+    check_levels(p);
+    p->levels = PNB__I8_LEVELS_8BIT;
+    check_levels(p);
 }
 
 static void test_sizes(void **state)

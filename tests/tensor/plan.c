@@ -429,6 +429,7 @@ static void test_weights_in_bytes(void **state)
     pnb__param q = p;
     q.data = bytes;
     q.scales = scales;
+    q.i8_levels = PNB__I8_LEVELS_7BIT;
     packed_net n = build_packed(&p, ROWS), i8 = build_packed(&q, ROWS);
     run_packed(&n, ROWS, want[0], want[1]);
     run_packed(&i8, ROWS, got[0], got[1]);

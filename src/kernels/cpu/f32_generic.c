@@ -21,11 +21,7 @@
 #include "kernels/cpu/tile_i8.h"
 
 #include "kernels/cpu/tile_i8.inc"
-static const pnb__tile_i8_fn tiles_i8[I8_ROWS] = {
-#define TILE_I8_ROW(rows) tile_i8_##rows,
-    TILE_I8_LIST(TILE_I8_ROW)
-#undef TILE_I8_ROW
-};
+static const pnb__tile_i8_fn tiles_i8[2][I8_ROWS] = TILE_I8_TABLE;
 
 #include "kernels/cpu/gemm_i8.inc"
 #include "kernels/cpu/inclusion.inc"

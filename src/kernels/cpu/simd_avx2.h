@@ -3,6 +3,7 @@
 #define PNB_KERNELS_CPU_SIMD_AVX2_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -177,10 +178,16 @@ static inline vi vi_spread(int32_t x)
 {
     return _mm256_set1_epi32(x);
 }
-static inline vi vi_dot(vi sum, vi a, vi b) /* 2 * 127 * 127 fits 16 bits */
+/* Pairs are added in 16 bits: 2 * 127 * 127 fits, 2 * 255 * 127 does not, one product does. */
+static inline vi vi_dot(vi sum, vi a, vi b, bool wide)
 {
-    __m256i pairs = _mm256_maddubs_epi16(a, b);
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    const __m256i one = _mm256_set1_epi16(1), even = _mm256_set1_epi16(0xFF);
+    if (!wide)
+        return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), one));
+    __m256i low = _mm256_maddubs_epi16(_mm256_and_si256(a, even), b);
+    __m256i high = _mm256_maddubs_epi16(_mm256_andnot_si256(even, a), b);
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(low, one));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(high, one));
 }
 
 #endif

@@ -8,7 +8,7 @@
 
 #define VL 16
 #define TILE_ROWS 14 /* 14 x 2 accumulators, 2 vectors of b, 1 of a: 31 of 32 registers */
-#define I8_ROWS 14   /* of tile_i8_avx512vnni.c */
+#define I8_ROWS PNB__TILE_I8_AVX512_ROWS
 #define ISA_NAME "cpu-avx512"
 
 typedef __m512 vf;

@@ -18,6 +18,7 @@
 #define PNB_KERNELS_CPU_SIMD_GENERIC_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -161,8 +162,9 @@ static inline vi vi_spread(int32_t x)
 {
     return (vi){x, x, x, x};
 }
-static inline vi vi_dot(vi sum, vi a, vi b)
+static inline vi vi_dot(vi sum, vi a, vi b, bool wide)
 {
+    (void)wide;
     unsigned char u[4 * VL];
     signed char s[4 * VL];
     memcpy(u, &a, sizeof u);

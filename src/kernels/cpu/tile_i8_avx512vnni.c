@@ -3,10 +3,11 @@
 #include "kernels/cpu/tile_i8.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define VL 16
-#define I8_ROWS 14
+#define I8_ROWS PNB__TILE_I8_AVX512_ROWS
 
 typedef __m512i vi;
 
@@ -22,15 +23,12 @@ static inline vi vi_spread(int32_t x)
 {
     return _mm512_set1_epi32(x);
 }
-static inline vi vi_dot(vi sum, vi a, vi b)
+static inline vi vi_dot(vi sum, vi a, vi b, bool wide)
 {
+    (void)wide; /* sums never leave 32 bits */
     return _mm512_dpbusd_epi32(sum, a, b);
 }
 
 #include "kernels/cpu/tile_i8.inc"
 
-const pnb__tile_i8_fn pnb__tiles_i8_avx512vnni[I8_ROWS] = {
-#define TILE_I8_ROW(rows) tile_i8_##rows,
-    TILE_I8_LIST(TILE_I8_ROW)
-#undef TILE_I8_ROW
-};
+const pnb__tile_i8_fn pnb__tiles_i8_avx512vnni[2][I8_ROWS] = TILE_I8_TABLE;
