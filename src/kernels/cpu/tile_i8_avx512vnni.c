@@ -1,5 +1,7 @@
 /* The integer tile with AVX-512 VNNI: one instruction multiplies four bytes with four bytes in each
- * of sixteen lanes and adds the products. 28 sums, 2 vectors of b, 1 of a: 31 of 32 registers. */
+ * of sixteen lanes and adds the products, in 32 bits throughout. 28 sums, 2 vectors of b, 1 of a:
+ * 31 of 32 registers. A file of its own, because only CPUs with VNNI may run what is compiled here.
+ */
 #include "kernels/cpu/tile_i8.h"
 
 #include <immintrin.h>
