@@ -1,6 +1,8 @@
-/* Text to token ids: Hugging Face `tokenizer.json` files, and training of new ones.
+/* Text to token ids: the vocabularies of released models, and training of new ones.
  *
- * Read and written: WordLevel and BPE (byte-level, and CLIP's with "</w>"). Read: Unigram.
+ * Read: Hugging Face `tokenizer.json` (WordLevel, BPE, Unigram), SentencePiece `spiece.model`
+ * (Unigram, BPE), CLIP's `bpe_simple_vocab_16e6.txt.gz`, and `vocab.json` with `merges.txt`.
+ * Written: `tokenizer.json`.
  * A tokenizer does not change once made, so any number of threads may use one. Any byte string can
  * be encoded: bytes that are not UTF-8 count as U+FFFD. */
 #ifndef PENUMBRA_TOKENIZER_H
@@ -18,7 +20,10 @@ extern "C" {
 
 typedef struct pnb_tokenizer pnb_tokenizer;
 
-/* What happens to a caption before the tokenizer's own normaliser. */
+/* What happens to a caption before the tokenizer's own normaliser. Every mode but NONE begins with
+ * open_clip's basic_clean: damage repaired as ftfy does it where it need not guess (control
+ * characters, ligatures, width, curly quotes, line breaks, ANSI escapes, NFC, and UTF-8 that was read
+ * as Latin-1), then HTML references undone twice. */
 typedef enum pnb_clean {
     PNB_CLEAN_NONE,
     PNB_CLEAN_LOWER,       /* whitespace collapsed and stripped, lower case */
@@ -38,10 +43,16 @@ pnb_status pnb_clean_text(pnb_clean clean, const char *text, size_t n_bytes, cha
                           size_t *n_out, pnb_error *err);
 void pnb_text_free(char *text);
 
-/* Opens a tokenizer.json, or the one in a directory. Pad, eos and mask tokens come from
- * special_tokens_map.json and tokenizer_config.json beside it, then from the file's own padding and
- * template sections, then from the usual names ([PAD], </s>, [MASK], <|endoftext|> ...); without a
- * pad token pad = eos.
+/* Opens a file, or the first in a directory of: tokenizer.json; spiece.model, tokenizer.model,
+ * sentencepiece.model, sentencepiece.bpe.model; vocab.json with merges.txt;
+ * bpe_simple_vocab_16e6.txt.gz or .txt.
+ *
+ * Pad, eos and mask tokens come from special_tokens_map.json and tokenizer_config.json beside it,
+ * then from the file's own padding and template sections, then from the usual names ([PAD], </s>,
+ * [MASK], <|endoftext|> ...); without a pad token pad = eos. SentencePiece models end captions with
+ * </s> and, where no file beside them says otherwise, pad with it too, as SigLIP does (T5 itself
+ * pads with <pad>). bpe_simple_vocab cleans with LOWER and pads with 0, as open_clip does; Hugging
+ * Face's CLIP folders pad with their end token.
  * Errors  NOT_FOUND, FORMAT (damaged; unknown token in a merge, id twice or out of range),
  *         UNSUPPORTED (a normaliser, pre-tokenizer or model type not known here: named), LIMIT */
 pnb_status pnb_tokenizer_load(pnb_tokenizer **out, const char *path, pnb_error *err);
@@ -53,13 +64,21 @@ pnb_status pnb_tokenizer_parse(pnb_tokenizer **out, const char *json, size_t n_b
 void pnb_tokenizer_free(pnb_tokenizer *tok); /* NULL is fine */
 
 /* Writes tokenizer.json whole or not at all (`path` may be a directory). The file opens in the
- * `tokenizers` library. What was loaded is written back unchanged. Errors  IO, NOMEM */
+ * `tokenizers` library. A loaded tokenizer.json is written back unchanged; other vocabularies are
+ * put down as the tokenizer.json that gives the same ids for text without their special strings and
+ * user-defined pieces; cleaning is not part of it.
+ * Errors  IO, NOMEM, UNSUPPORTED (treat_whitespace_as_suffix of SentencePiece) */
 pnb_status pnb_tokenizer_save(const pnb_tokenizer *tok, const char *path, pnb_error *err);
 
 /* Cleaning in front of a loaded tokenizer (ProLIP's config: tokenizer_kwargs.clean). Call it before
  * the tokenizer is shared between threads. Tokenizers trained here carry theirs in the file. */
 void pnb_tokenizer_set_clean(pnb_tokenizer *tok, pnb_clean clean);
 pnb_clean pnb_tokenizer_clean(const pnb_tokenizer *tok);
+
+/* Cleaning with or without the repairs (see pnb_clean; HTML references are undone in any case). On
+ * by default; off gives what the reference gives where ftfy is not installed. Call it before the
+ * tokenizer is shared between threads. */
+void pnb_tokenizer_set_repair(pnb_tokenizer *tok, bool repair);
 
 /* Padding for checkpoints whose loader pads otherwise than the file says (open_clip's CLIP: 0).
  * Call it before the tokenizer is shared between threads. Errors  ARG (outside the vocabulary) */
@@ -84,12 +103,14 @@ pnb_status pnb_tokenizer_encode_all(const pnb_tokenizer *tok, const char *text, 
                                     bool add_special, int32_t **ids, size_t *n_ids, pnb_error *err);
 void pnb_tokenizer_ids_free(int32_t *ids);
 
-/* Text of a row of ids; special tokens and padding are left out. *out is terminated; free it with
+/* Text of a row of ids; special tokens and padding are left out, and unknown tokens of a
+ * SentencePiece model become " U+2047 " as it does. *out is terminated; free it with
  * pnb_text_free. Errors  ARG (an id outside the vocabulary), NOMEM */
 pnb_status pnb_tokenizer_decode(const pnb_tokenizer *tok, const int32_t *ids, size_t n_ids,
                                 char **out, pnb_error *err);
 
-/* One more than the largest id: the rows an embedding table needs. */
+/* One more than the largest id, added tokens included even where they leave gaps: the rows an
+ * embedding table needs. */
 int pnb_tokenizer_vocab_size(const pnb_tokenizer *tok);
 /* -1 when the tokenizer has none. Tokenizers trained here: [PAD] 0, </s> 1, [MASK] 2, and for the
  * word kind [UNK] 3. Released ProLIP/SigLIP: pad = eos = 1, unk 2. */

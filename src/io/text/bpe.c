@@ -77,6 +77,7 @@ pnb_status pnb__bpe_add(pnb__bpe *bpe, int32_t left, int32_t right, int32_t resu
 
 typedef struct symbol {
     int32_t id, previous, next; /* neighbours by index, -1 at the ends; id -1: joined away */
+    bool is_frozen;             /* a user-defined piece: stays as it is */
 } symbol;
 
 typedef struct candidate {
@@ -128,7 +129,8 @@ static candidate heap_pop(word_job *job)
 
 static void offer(word_job *job, const pnb__bpe *bpe, int32_t at)
 {
-    if (at < 0 || job->symbols[at].next < 0)
+    if (at < 0 || job->symbols[at].next < 0 || job->symbols[at].is_frozen ||
+        job->symbols[job->symbols[at].next].is_frozen)
         return;
     int32_t left = job->symbols[at].id, right = job->symbols[job->symbols[at].next].id;
     const pnb__merge *m = find_slot(bpe, left, right);
@@ -187,7 +189,7 @@ static void job_free(word_job *job)
 static void add_symbol(word_job *job, int32_t id)
 {
     int32_t at = job->n_symbols++;
-    job->symbols[at] = (symbol){id, at - 1, -1};
+    job->symbols[at] = (symbol){id, at - 1, -1, false};
     if (at > 0)
         job->symbols[at - 1].next = at;
 }
@@ -219,7 +221,17 @@ static void add_chars(word_job *job, const pnb__bpe *bpe, const pnb__vocab *voca
     bool was_unk = false;
     for (size_t i = 0; i < n;) {
         uint32_t c;
-        size_t used = pnb__next_char(word + i, n - i, &c);
+        int32_t symbol_id;
+        size_t used =
+            bpe->symbols != NULL ? pnb__trie_longest(bpe->symbols, word + i, n - i, &symbol_id) : 0;
+        if (used > 0) {
+            add_symbol(job, symbol_id);
+            job->symbols[job->n_symbols - 1].is_frozen = true;
+            was_unk = false;
+            i += used;
+            continue;
+        }
+        used = pnb__next_char(word + i, n - i, &c);
         int32_t id = find_char(bpe, vocab, word + i, used, i + used == n);
         bool is_unk = id < 0 && !bpe->byte_fallback;
         if (id >= 0) {

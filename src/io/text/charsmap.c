@@ -1,4 +1,5 @@
-/* SentencePiece's precompiled normaliser, "precompiled_charsmap" in tokenizer.json.
+/* SentencePiece's precompiled normaliser, "precompiled_charsmap" in tokenizer.json and spiece.model,
+ * and what its Normalizer class does around it.
  *
  *   base64( u32 n | n bytes of a Darts-clone double array | zero-terminated replacements )
  *
@@ -46,8 +47,10 @@ static uint32_t read_u32(const char *p)
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static pnb_status copy_parts(pnb__norm_step *step, const char *blob, size_t n, pnb_error *err)
+pnb_status pnb__charsmap_set(pnb__norm_step *step, const char *blob, size_t n, pnb_error *err)
 {
+    if (n == 0) /* SentencePiece's "identity" */
+        return PNB_OK;
     size_t n_trie = n >= 4 ? read_u32(blob) : 0;
     if (n < 8 || n_trie < 4 || n_trie % 4 != 0 || n_trie > n - 4 || blob[n - 1] != '\0')
         return pnb__fail(err, PNB_FORMAT,
@@ -71,8 +74,8 @@ pnb_status pnb__charsmap_parse(pnb__norm_step *step, const char *base64, size_t 
     pnb__buf blob = {0};
     step->kind = PNB__NORM_CHARSMAP;
     pnb_status status = decode_base64(&blob, base64, n, err);
-    if (status == PNB_OK && blob.size > 0) /* empty: SentencePiece's "identity" */
-        status = copy_parts(step, blob.data, blob.size, err);
+    if (status == PNB_OK)
+        status = pnb__charsmap_set(step, blob.data, blob.size, err);
     pnb__buf_reset(&blob);
     return status;
 }
@@ -120,4 +123,78 @@ void pnb__charsmap_run(const pnb__norm_step *step, const char *text, size_t n, p
         }
         i += used;
     }
+}
+
+/* What one step of the normaliser takes from s, and what stands for it. */
+static size_t next_chunk(const pnb__norm_step *step, const char *s, size_t n, const char **chunk,
+                         size_t *n_chunk)
+{
+    int32_t id;
+    uint32_t c;
+    const char *value = NULL;
+    size_t used = step->symbols != NULL ? pnb__trie_longest(step->symbols, s, n, &id) : 0;
+    *chunk = s;
+    if (used == 0 && step->n_trie > 0) {
+        used = longest_key(step, s, n, &value);
+        if (used > 0) {
+            *chunk = value;
+            *n_chunk = strlen(value);
+            return used;
+        }
+    }
+    if (used == 0)
+        used = pnb__next_char(s, n, &c);
+    *n_chunk = used;
+    return used;
+}
+
+static bool ends_with(const pnb__buf *b, size_t begin, const char *tail, size_t n)
+{
+    return b->size - begin >= n && memcmp(b->data + b->size - n, tail, n) == 0;
+}
+
+/* A chunk of the text, its leading spaces left out behind another space. */
+static void put_chunk(const pnb__norm_step *step, const char *s, size_t n, bool *was_space,
+                      pnb__buf *out)
+{
+    while (*was_space && n > 0 && *s == ' ') {
+        s++;
+        n--;
+    }
+    for (size_t i = 0; i < n;) {
+        uint32_t c;
+        size_t used = pnb__next_char(s + i, n - i, &c);
+        if (c == ' ' && step->escape_whitespaces)
+            pnb__buf_puts(out, "\xE2\x96\x81");
+        else
+            pnb__put_char(out, c);
+        i += used;
+    }
+    if (n > 0)
+        *was_space = step->remove_extra_whitespaces && s[n - 1] == ' ';
+}
+
+void pnb__charsmap_run_whole(const pnb__norm_step *step, const char *text, size_t n, pnb__buf *out)
+{
+    const char *space = step->escape_whitespaces ? "\xE2\x96\x81" : " ", *chunk;
+    size_t n_space = strlen(space), n_chunk, at = 0, begin = out->size;
+    while (step->remove_extra_whitespaces && at < n) {
+        size_t used = next_chunk(step, text + at, n - at, &chunk, &n_chunk);
+        if (n_chunk != 1 || *chunk != ' ')
+            break;
+        at += used;
+    }
+    if (at == n)
+        return;
+    if (step->add_dummy_prefix && !step->whitespace_is_suffix)
+        pnb__buf_puts(out, space);
+    bool was_space = step->remove_extra_whitespaces;
+    while (at < n) {
+        at += next_chunk(step, text + at, n - at, &chunk, &n_chunk);
+        put_chunk(step, chunk, n_chunk, &was_space, out);
+    }
+    while (step->remove_extra_whitespaces && ends_with(out, begin, space, n_space))
+        out->data[out->size -= n_space] = '\0';
+    if (step->add_dummy_prefix && step->whitespace_is_suffix)
+        pnb__buf_puts(out, space);
 }

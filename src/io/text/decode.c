@@ -65,6 +65,17 @@ static void put_piece(const pnb_tokenizer *tok, pnb__buf *out, const char *piece
         pnb__buf_putc(out, ' ');
 }
 
+/* Spaces in front that encoding put there, or would take off. */
+static size_t n_leading(const pnb_tokenizer *tok, const pnb__buf *raw)
+{
+    size_t n = 0, most = tok->decode_leading == PNB__LEADING_KEEP  ? 0
+                         : tok->decode_leading == PNB__LEADING_ONE ? 1
+                                                                   : SIZE_MAX;
+    while (n < most && n < raw->size && raw->data[n] == ' ')
+        n++;
+    return n;
+}
+
 pnb_status pnb_tokenizer_decode(const pnb_tokenizer *tok, const int32_t *ids, size_t n_ids,
                                 char **out, pnb_error *err)
 {
@@ -78,11 +89,14 @@ pnb_status pnb_tokenizer_decode(const pnb_tokenizer *tok, const int32_t *ids, si
                              tok->vocab.n - 1);
         }
         const char *piece = pnb__vocab_piece(&tok->vocab, ids[i], &n);
-        if (piece != NULL && !pnb_tokenizer_is_special(tok, ids[i]))
+        if (ids[i] == tok->eos_id && !pnb_tokenizer_is_special(tok, tok->pad_id))
+            break; /* the padding behind it looks like text */
+        if (tok->unk_is_surface && ids[i] == tok->unk_id)
+            pnb__buf_puts(&raw, " \xE2\x81\x87 ");
+        else if (piece != NULL && !pnb_tokenizer_is_special(tok, ids[i]))
             put_piece(tok, &raw, piece, n);
     }
-    size_t begin = raw.size > 0 && raw.data[0] == ' ' ? 1 : 0;
-    size_t end = raw.size;
+    size_t begin = n_leading(tok, &raw), end = raw.size;
     if (tok->bpe.end_suffix != NULL && end > begin && raw.data[end - 1] == ' ')
         end--;
     pnb__buf_append(&text, "", 0);

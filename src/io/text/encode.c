@@ -41,7 +41,7 @@ static const pnb__added *token_at(const pnb_tokenizer *tok, bool normalized, con
     const pnb__added *best = NULL;
     for (size_t i = 0; i < tok->n_added; i++) {
         const pnb__added *a = &tok->added[i];
-        if (a->normalized != normalized || a->n == 0 || a->n > n - at || s[at] != a->content[0] ||
+        if (a->normalized != normalized || a->n == 0 || a->is_word || a->n > n - at || s[at] != a->content[0] ||
             memcmp(s + at, a->content, a->n) != 0)
             continue;
         if (a->single_word && !is_alone(s, n, at, at + a->n))
@@ -127,15 +127,14 @@ pnb_status pnb__tok_words(const pnb_tokenizer *tok, const char *text, size_t n,
                           const pnb__sink *sink, pnb_error *err)
 {
     stage st = {tok, sink, true};
-    if (tok->clean == PNB_CLEAN_NONE && pnb__utf8_valid(text, n))
+    if (tok->clean.mode == PNB_CLEAN_NONE && pnb__utf8_valid(text, n))
         return cut_added(&st, false, text, n, err);
-    char *clean;
-    size_t n_clean;
-    pnb_status status = pnb_clean_text(tok->clean, text, n, &clean, &n_clean, err);
+    pnb__buf clean;
+    pnb_status status = pnb__clean(&tok->clean, text, n, &clean, err);
     if (status != PNB_OK)
         return status;
-    status = cut_added(&st, false, clean, n_clean, err);
-    pnb_text_free(clean);
+    status = cut_added(&st, false, clean.data, clean.size, err);
+    pnb__buf_reset(&clean);
     return status;
 }
 
@@ -144,9 +143,22 @@ typedef struct collect {
     pnb__ids ids;
 } collect;
 
+/* A string of CLIP's own expression, spelt as the vocabulary has it: its id, else -1. */
+static int32_t find_word_token(const pnb_tokenizer *tok, const char *word, size_t n)
+{
+    for (size_t i = 0; i < tok->n_added; i++)
+        if (tok->added[i].is_word && tok->added[i].n == n &&
+            memcmp(tok->added[i].content, word, n) == 0)
+            return tok->added[i].id;
+    return -1;
+}
+
 static pnb_status collect_word(void *user, const char *word, size_t n, pnb_error *err)
 {
     collect *c = user;
+    int32_t whole = n > 2 && *word == '<' ? find_word_token(c->tok, word, n) : -1;
+    if (whole >= 0)
+        return pnb__ids_push(&c->ids, whole, err);
     if (c->tok->model == PNB__MODEL_BPE)
         return pnb__bpe_encode(&c->tok->bpe, &c->tok->vocab, word, n, &c->ids, err);
     if (c->tok->model == PNB__MODEL_UNIGRAM)

@@ -1,14 +1,15 @@
 /* The "normalizer" section of tokenizer.json: lower case, Unicode forms, strip, replace, prepend.
  *
  * Regular expressions appear there in a few fixed shapes; understood is one character or class,
- * alone or repeated: \s+, " {2,}", [!-/:-@\[-`{-~]. Anything else is refused by name rather than
+ * alone or repeated, or tied to an end of the text: \s+, " {2,}", [!-/:-@\[-`{-~], "\A +", " +\z".
+ * Anything else is refused by name rather than
  * approximated. SentencePiece's precompiled map is in charsmap.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <utf8proc.h>
 
-#include "io/text/text.h"
+#include "io/text/tokenizer_json.h"
 
 static void set_ascii(pnb__pattern *p, unsigned c)
 {
@@ -71,24 +72,29 @@ static bool read_class(pnb__pattern *p, const char **at)
 
 static bool read_repeat(pnb__pattern *p, const char *at)
 {
+    const char *tail = p->to_end ? "\\z" : "";
     p->min_run = p->max_run = 1;
-    if (*at == '\0')
+    if (strcmp(at, tail) == 0)
         return true;
     p->max_run = SIZE_MAX;
-    if (strcmp(at, "+") == 0)
-        return true;
+    if (*at == '+')
+        return strcmp(at + 1, tail) == 0;
     char *end;
     if (*at != '{' || at[1] < '1' || at[1] > '9')
         return false;
     p->min_run = strtoul(at + 1, &end, 10);
-    return strcmp(end, ",}") == 0;
+    return pnb__starts_with(end, ",}") && strcmp(end + 2, tail) == 0;
 }
 
 pnb_status pnb__pattern_parse(pnb__pattern *p, const char *regex, pnb_error *err)
 {
     const char *at = regex;
+    size_t n = strlen(regex);
     bool is_known = false;
     *p = (pnb__pattern){0};
+    p->from_start = pnb__starts_with(regex, "\\A");
+    p->to_end = n >= 2 && strcmp(regex + n - 2, "\\z") == 0;
+    at += p->from_start ? 2 : 0;
     if (*at == '[') {
         at++;
         is_known = read_class(p, &at);
@@ -136,13 +142,17 @@ static size_t match_pattern(const pnb__pattern *p, const char *s, size_t n)
 
 static void put_replaced(const pnb__norm_step *step, const char *s, size_t n, pnb__buf *out)
 {
+    const pnb__pattern *p = &step->pattern;
     for (size_t i = 0; i < n;) {
-        size_t matched = match_pattern(&step->pattern, s + i, n - i);
-        if (matched > 0) {
+        size_t matched = p->from_start && i > 0 ? 0 : match_pattern(p, s + i, n - i);
+        bool is_run_only = matched > 0 && p->to_end && i + matched < n;
+        if (matched > 0 && !is_run_only) {
             pnb__buf_puts(out, step->content);
             i += matched;
         } else {
-            pnb__buf_putc(out, s[i++]);
+            size_t used = PNB_MAX(matched, (size_t)1);
+            pnb__buf_append(out, s + i, used);
+            i += used;
         }
     }
 }
@@ -236,6 +246,9 @@ static pnb_status run_step(const pnb__norm_step *step, const char *s, size_t n, 
     case PNB__NORM_CHARSMAP:
         pnb__charsmap_run(step, s, n, out);
         break;
+    case PNB__NORM_SENTENCEPIECE:
+        pnb__charsmap_run_whole(step, s, n, out);
+        break;
     }
     return PNB_OK;
 }
@@ -258,4 +271,16 @@ pnb_status pnb__normalize(const pnb__norm_step *steps, size_t n_steps, const cha
     if (status == PNB_OK && now.failed)
         status = pnb__fail_nomem(err, n);
     return status;
+}
+
+void pnb__norms_reset(pnb_tokenizer *tok)
+{
+    for (size_t i = 0; i < tok->n_norms; i++) {
+        pnb__free(tok->norms[i].pattern.literal);
+        pnb__free(tok->norms[i].content);
+        pnb__free(tok->norms[i].trie);
+        pnb__free(tok->norms[i].strings);
+        tok->norms[i] = (pnb__norm_step){0};
+    }
+    tok->n_norms = 0;
 }

@@ -42,13 +42,15 @@ static size_t run_end(const char *s, size_t n, size_t at, char_class wanted)
     return at;
 }
 
-/* Length of 's 't 're 've 'm 'll 'd at s, 0 for none. CLIP's expression ignores case; its text is
- * lower case by then, but the long s (U+017F) would also match and is left to the other classes. */
+/* Length of 's 't 're 've 'm 'll 'd at s, 0 for none. open_clip's expression ignores case, so that the
+ * long s (U+017F) matches too; Hugging Face's does not. */
 static size_t contraction(const char *s, size_t n, bool ignore_case)
 {
     static const char *const tails[] = {"s", "t", "re", "ve", "m", "ll", "d"};
     if (n < 2 || s[0] != '\'')
         return 0;
+    if (ignore_case && n >= 3 && memcmp(s + 1, "\xC5\xBF", 2) == 0)
+        return 3;
     for (size_t i = 0; i < PNB_COUNT(tails); i++) {
         size_t k = strlen(tails[i]), same = 0;
         while (same < k && same + 1 < n &&
@@ -97,12 +99,30 @@ static pnb_status split_gpt2(const walk *w, size_t step, const char *s, size_t n
     return status;
 }
 
+/* Length of one of the step's own strings at s, 0 for none. */
+static size_t word_at(const pnb__split_step *rule, const char *s, size_t n)
+{
+    for (size_t i = 0; i < rule->n_words; i++) {
+        const pnb__added *word = &rule->words[i];
+        size_t same = 0;
+        while (same < word->n && same < n &&
+               (s[same] == word->content[same] || (s[same] | 32) == word->content[same]))
+            same++;
+        if (same == word->n)
+            return same;
+    }
+    return 0;
+}
+
 static pnb_status split_clip(const walk *w, size_t step, const char *s, size_t n, pnb_error *err)
 {
+    const pnb__split_step *rule = &w->steps[step];
     pnb_status status = PNB_OK;
     for (size_t at = 0; at < n && status == PNB_OK;) {
         uint32_t c;
-        size_t end = at + contraction(s + at, n - at, true);
+        size_t end = at + word_at(rule, s + at, n - at);
+        if (end == at)
+            end = at + contraction(s + at, n - at, rule->n_words > 0);
         if (end == at) {
             end = at + pnb__next_char(s + at, n - at, &c);
             char_class k = class_of(c);

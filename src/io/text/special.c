@@ -69,6 +69,17 @@ static void fill(int *id, int other)
         *id = other;
 }
 
+/* CLIP as open_clip pads it: with id 0, which is the text "!". */
+static bool is_text(const pnb_tokenizer *tok, int pad_id)
+{
+    size_t n;
+    const char *piece = pnb__vocab_piece(&tok->vocab, pad_id, &n);
+    for (size_t i = 0; i < tok->n_added; i++)
+        if (tok->added[i].id == pad_id)
+            return false;
+    return piece != NULL && n == 1 && pad_id != tok->eos_id;
+}
+
 pnb_status pnb__tok_find_special(pnb_tokenizer *tok, const char *dir, int declared_pad,
                                  pnb_error *err)
 {
@@ -91,7 +102,7 @@ pnb_status pnb__tok_find_special(pnb_tokenizer *tok, const char *dir, int declar
     bool is_also_end = tok->unk_id == tok->eos_id || tok->unk_id == tok->pad_id;
     if (tok->unk_id >= 0 && !is_also_end)
         tok->is_special[tok->unk_id] = false;
-    int marks[] = {tok->pad_id, tok->eos_id, tok->mask_id};
+    int marks[] = {is_text(tok, tok->pad_id) ? -1 : tok->pad_id, tok->eos_id, tok->mask_id};
     for (size_t i = 0; i < PNB_COUNT(marks); i++)
         if (marks[i] >= 0)
             tok->is_special[marks[i]] = true;

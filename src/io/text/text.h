@@ -29,6 +29,22 @@ void pnb__put_lower(pnb__buf *b, const char *s, size_t n, bool final_sigma);
 uint32_t pnb__byte_char(unsigned char byte);
 int pnb__char_byte(uint32_t c); /* -1 when c stands for no byte */
 
+/* ---- clean.c, repair.c ---- */
+typedef struct pnb__cleaning {
+    pnb_clean mode;
+    bool repair;      /* repair.c first */
+    bool regex_space; /* U+001C..U+001F are no space, as in OpenAI's tokenizer */
+} pnb__cleaning;
+/* Into `b`, which is overwritten: never NULL on success. */
+pnb_status pnb__clean(const pnb__cleaning *how, const char *text, size_t n_bytes, pnb__buf *b,
+                      pnb_error *err);
+/* Replaces the buffer's text by what `stage` makes of it. */
+void pnb__run_stage(pnb__buf *text, void (*stage)(pnb__buf *, const char *, size_t));
+void pnb__repair(pnb__buf *text); /* valid UTF-8 in place */
+/* UTF-8 of surrogates: pairs become their character, single ones U+FFFD. */
+void pnb__put_joined_surrogates(pnb__buf *out, const char *s, size_t n);
+uint32_t pnb__windows_1252(unsigned char byte); /* the byte itself where nothing is assigned */
+
 /* ---- vocab.c ---- Pieces by id and ids by piece. */
 typedef struct pnb__vocab {
     pnb__buf text; /* every piece, each terminated */
@@ -54,12 +70,17 @@ typedef enum pnb__norm_kind {
     PNB__NORM_STRIP_ACCENTS,
     PNB__NORM_REPLACE,
     PNB__NORM_PREPEND,
-    PNB__NORM_CHARSMAP
+    PNB__NORM_CHARSMAP,
+    PNB__NORM_SENTENCEPIECE
 } pnb__norm_kind;
 
-/* A run of characters out of a set, at least min_run long; or, when literal is set, that string. */
+typedef struct pnb__trie pnb__trie;
+
+/* A run of characters out of a set, at least min_run long; or, when literal is set, that string.
+ * `from_start`, `to_end`: only the run that the text begins or ends with. */
 typedef struct pnb__pattern {
     char *literal;
+    bool from_start, to_end;
     unsigned char ascii[16]; /* bit per ASCII character */
     bool unicode_space;      /* \s beyond ASCII */
     size_t min_run, max_run;
@@ -75,6 +96,9 @@ typedef struct pnb__norm_step {
     size_t n_trie;
     char *strings;
     size_t n_strings;
+    /* SENTENCEPIECE: the charsmap above, then what spiece.model's normalizer_spec says */
+    bool add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, whitespace_is_suffix;
+    const pnb__trie *symbols; /* user-defined pieces, which pass unchanged; borrowed */
 } pnb__norm_step;
 
 /* UNSUPPORTED for a regular expression outside: one character or class, then nothing, + or {n,}. */
@@ -85,7 +109,11 @@ pnb_status pnb__normalize(const pnb__norm_step *steps, size_t n_steps, const cha
 
 /* ---- charsmap.c ---- SentencePiece's precompiled normaliser. */
 pnb_status pnb__charsmap_parse(pnb__norm_step *step, const char *base64, size_t n, pnb_error *err);
+/* The same from the bytes themselves, as they stand in spiece.model. */
+pnb_status pnb__charsmap_set(pnb__norm_step *step, const char *blob, size_t n, pnb_error *err);
 void pnb__charsmap_run(const pnb__norm_step *step, const char *text, size_t n, pnb__buf *out);
+/* The whole of SentencePiece's Normalizer: charsmap, white space, the prefix, U+2581 for spaces. */
+void pnb__charsmap_run_whole(const pnb__norm_step *step, const char *text, size_t n, pnb__buf *out);
 
 /* ---- pretokenize.c ---- */
 typedef enum pnb__split_kind {
@@ -103,6 +131,9 @@ typedef struct pnb__split_step {
     pnb__split_kind kind;
     pnb__prefix prefix; /* a space (METASPACE: U+2581) in front of text that has none */
     bool splits;        /* METASPACE: false keeps the text whole */
+    const struct pnb__added *words; /* CLIP: strings of the expression itself, upper case or lower;
+                                       borrowed */
+    size_t n_words;
 } pnb__split_step;
 
 typedef pnb_status (*pnb__word_fn)(void *user, const char *word, size_t n, pnb_error *err);
@@ -122,6 +153,7 @@ typedef struct pnb__bpe {
     bool is_byte_level, fuse_unk, byte_fallback;
     char *end_suffix; /* "</w>" or NULL */
     int32_t unk_id;
+    const pnb__trie *symbols; /* user-defined pieces, never cut or joined; borrowed, may be NULL */
 } pnb__bpe;
 
 /* Growing list of ids. All zero is empty. */
@@ -140,19 +172,46 @@ pnb_status pnb__bpe_encode(const pnb__bpe *bpe, const pnb__vocab *vocab, const c
                            pnb__ids *out, pnb_error *err);
 void pnb__bpe_reset(pnb__bpe *bpe);
 
-/* ---- unigram.c ---- */
+/* ---- trie.c ---- */
 typedef struct pnb__edge {
     uint64_t key;   /* (node * 256 + byte) + 1; 0: empty slot */
     uint32_t child; /* node */
 } pnb__edge;
 
-typedef struct pnb__unigram {
-    float *scores; /* by id */
-    int n;         /* ids of the model; added tokens lie behind */
+struct pnb__trie {
     pnb__edge *edges;
-    size_t n_edges;        /* slots, a power of 2 */
-    int32_t *piece_at;     /* id of the piece that ends at a node, or -1 */
+    size_t n_edges;    /* slots, a power of 2 */
+    int32_t *piece_at; /* id of the piece that ends at a node, or -1 */
+    uint32_t n_nodes;
+};
+
+/* Room for pieces of n_bytes altogether. */
+pnb_status pnb__trie_init(pnb__trie *t, size_t n_bytes, pnb_error *err);
+void pnb__trie_add(pnb__trie *t, const char *piece, size_t n, int32_t id); /* n > 0 */
+/* Node behind `node` (the root is 0) along a byte; 0 when there is none. */
+uint32_t pnb__trie_step(const pnb__trie *t, uint32_t node, unsigned char byte);
+/* Length of the longest piece at s, its id in *id; 0 for none. An all-zero trie holds none. */
+size_t pnb__trie_longest(const pnb__trie *t, const char *s, size_t n, int32_t *id);
+void pnb__trie_reset(pnb__trie *t);
+
+/* ---- unigram.c ---- */
+/* As numbered in spiece.model. */
+typedef enum pnb__piece_type {
+    PNB__PIECE_NORMAL = 1,
+    PNB__PIECE_UNKNOWN,
+    PNB__PIECE_CONTROL,
+    PNB__PIECE_USER_DEFINED,
+    PNB__PIECE_UNUSED,
+    PNB__PIECE_BYTE
+} pnb__piece_type;
+
+typedef struct pnb__unigram {
+    float *scores;        /* by id */
+    unsigned char *types; /* by id, pnb__piece_type; NULL: all are normal (tokenizer.json) */
+    int n;                /* ids of the model; added tokens lie behind */
+    pnb__trie trie;
     float unk_score;       /* smallest score - 10 */
+    float max_score;       /* largest score: what user-defined pieces get a byte */
     int32_t unk_id;        /* -1: none */
     int32_t byte_ids[256]; /* "<0x00>" ... for byte_fallback */
     bool byte_fallback;
@@ -183,12 +242,15 @@ typedef struct pnb__added {
     char *content; /* as matched: normalised when `normalized` */
     size_t n;
     bool single_word, strip_left, strip_right, normalized, special;
+    bool is_word; /* found by the splitter, not cut out */
 } pnb__added;
+
+typedef enum pnb__leading { PNB__LEADING_ONE, PNB__LEADING_ALL, PNB__LEADING_KEEP } pnb__leading;
 
 struct pnb_tokenizer {
     char *json; /* the text it was read from: what saving writes */
     size_t n_json;
-    pnb_clean clean;
+    pnb__cleaning clean;
     pnb__added *added;
     size_t n_added;
     unsigned char added_first[2][256]; /* [normalized][byte]: some added token begins with it */
@@ -201,7 +263,10 @@ struct pnb_tokenizer {
     pnb__vocab vocab;
     pnb__bpe bpe;
     pnb__unigram unigram;
+    pnb__trie symbols; /* of spiece.model: user-defined pieces */
     pnb__decoder decoder;
+    pnb__leading decode_leading; /* spaces in front of decoded text: taken off or kept */
+    bool unk_is_surface;         /* SentencePiece: unknown decodes to " U+2047 " */
     pnb__ids prefix, suffix; /* of the template for one sequence */
     int pad_id, eos_id, bos_id, mask_id, unk_id;
 };

@@ -1,51 +1,79 @@
-/* A tokenizer as a whole: loading, saving and what it can be asked. The stages of encoding are in
- * encode.c, the reading of tokenizer.json in tokenizer_json.c. The text it was read from is kept
+/* A tokenizer as a whole: making, saving and what it can be asked. The stages of encoding are in
+ * encode.c, the reading of tokenizer.json in tokenizer_json.c, other files in tokenizer_files.c. The text it was read from is kept
  * and is what saving writes, so nothing of a file gets lost. */
 #include "penumbra/tokenizer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/text/tokenizer_json.h"
 
-static pnb_status parse(pnb_tokenizer **out, const char *json, size_t n_bytes, const char *where,
-                        const char *dir, pnb_error *err)
+/* Reads `root`; the text it came from is already in `tok`, which is freed after an error. */
+static pnb_status finish(pnb_tokenizer **out, pnb_tokenizer *tok, const json_t *root,
+                         const char *where, const char *dir, pnb_error *err)
 {
-    pnb_status status;
-    json_t *root = NULL;
     int declared_pad;
-    *out = NULL;
-    pnb_tokenizer *tok = pnb__alloc_zero(1, sizeof *tok);
-    if (tok == NULL)
-        return pnb__fail_nomem(err, sizeof *tok);
-    PNB_TRY(pnb__json_load_bytes(&root, json, n_bytes, where, err));
-    if (!json_is_object(root)) {
-        status = pnb__fail(err, PNB_FORMAT, "%s: not a JSON object", where);
-        goto done;
-    }
-    tok->json = pnb__strndup(json, n_bytes);
-    tok->n_json = n_bytes;
-    if (tok->json == NULL) {
-        status = pnb__fail_nomem(err, n_bytes);
-        goto done;
-    }
-    status = pnb__tok_read(tok, root, &declared_pad, err);
+    pnb_status status = pnb__tok_read(tok, root, &declared_pad, err);
     if (status == PNB_OK)
         status = pnb__tok_find_special(tok, dir, declared_pad, err);
-    if (status != PNB_OK)
-        pnb__error_prefix(err, "%s", where);
-done:
-    json_decref(root);
-    if (status == PNB_OK)
+    if (status == PNB_OK) {
         *out = tok;
-    else
-        pnb_tokenizer_free(tok);
+        return PNB_OK;
+    }
+    pnb__error_prefix(err, "%s", where);
+    pnb_tokenizer_free(tok);
+    return status;
+}
+
+/* A tokenizer that holds the text only. */
+static pnb_tokenizer *with_text(const char *json, size_t n_bytes)
+{
+    pnb_tokenizer *tok = pnb__alloc_zero(1, sizeof *tok);
+    if (tok == NULL)
+        return NULL;
+    tok->json = pnb__strndup(json, n_bytes);
+    tok->n_json = n_bytes;
+    tok->clean.repair = true;
+    if (tok->json != NULL)
+        return tok;
+    pnb__free(tok);
+    return NULL;
+}
+
+pnb_status pnb__tok_from_root(pnb_tokenizer **out, const json_t *root, const char *where,
+                              const char *dir, pnb_error *err)
+{
+    *out = NULL;
+    char *text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
+    pnb_tokenizer *tok = text != NULL ? with_text(text, strlen(text)) : NULL;
+    free(text);
+    if (tok == NULL)
+        return pnb__fail_nomem(err, sizeof *tok);
+    return finish(out, tok, root, where, dir, err);
+}
+
+pnb_status pnb__tok_from_json(pnb_tokenizer **out, const char *json, size_t n_bytes,
+                              const char *where, const char *dir, pnb_error *err)
+{
+    json_t *root = NULL;
+    *out = NULL;
+    pnb_status status = pnb__json_load_bytes(&root, json, n_bytes, where, err);
+    if (status != PNB_OK)
+        return status;
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return pnb__fail(err, PNB_FORMAT, "%s: not a JSON object", where);
+    }
+    pnb_tokenizer *tok = with_text(json, n_bytes);
+    status = tok != NULL ? finish(out, tok, root, where, dir, err) : pnb__fail_nomem(err, n_bytes);
+    json_decref(root);
     return status;
 }
 
 pnb_status pnb_tokenizer_parse(pnb_tokenizer **out, const char *json, size_t n_bytes,
                                pnb_error *err)
 {
-    return parse(out, json, n_bytes, "tokenizer.json", NULL, err);
+    return pnb__tok_from_json(out, json, n_bytes, "tokenizer.json", NULL, err);
 }
 
 /* `path` itself, or tokenizer.json in it. */
@@ -54,27 +82,13 @@ static char *json_path(const char *path)
     return pnb__path_is_dir(path) ? pnb__path_join(path, "tokenizer.json") : pnb__strdup(path);
 }
 
-pnb_status pnb_tokenizer_load(pnb_tokenizer **out, const char *path, pnb_error *err)
-{
-    pnb_status status;
-    char *bytes = NULL, *dir = NULL, *file = json_path(path);
-    size_t n_bytes;
-    *out = NULL;
-    if (file == NULL || (dir = pnb__path_dir(file)) == NULL) {
-        status = pnb__fail_nomem(err, strlen(path));
-        goto done;
-    }
-    PNB_TRY(pnb__read_file(file, PNB__JSON_MAX_BYTES, &bytes, &n_bytes, err));
-    status = parse(out, bytes, n_bytes, file, dir, err);
-done:
-    pnb__free(bytes);
-    pnb__free(dir);
-    pnb__free(file);
-    return status;
-}
-
 pnb_status pnb_tokenizer_save(const pnb_tokenizer *tok, const char *path, pnb_error *err)
 {
+    if (tok->json == NULL)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%s: tokenizer.json cannot say that white space ends a word "
+                         "(treat_whitespace_as_suffix): keep the .model file",
+                         path);
     char *file = json_path(path);
     if (file == NULL)
         return pnb__fail_nomem(err, strlen(path));
@@ -87,12 +101,7 @@ void pnb_tokenizer_free(pnb_tokenizer *tok)
 {
     if (tok == NULL)
         return;
-    for (size_t i = 0; i < tok->n_norms; i++) {
-        pnb__free(tok->norms[i].pattern.literal);
-        pnb__free(tok->norms[i].content);
-        pnb__free(tok->norms[i].trie);
-        pnb__free(tok->norms[i].strings);
-    }
+    pnb__norms_reset(tok);
     for (size_t i = 0; i < tok->n_added; i++)
         pnb__free(tok->added[i].content);
     pnb__free(tok->added);
@@ -100,6 +109,7 @@ void pnb_tokenizer_free(pnb_tokenizer *tok)
     pnb__vocab_reset(&tok->vocab);
     pnb__bpe_reset(&tok->bpe);
     pnb__unigram_reset(&tok->unigram);
+    pnb__trie_reset(&tok->symbols);
     pnb__free(tok->prefix.at);
     pnb__free(tok->suffix.at);
     pnb__free(tok->json);
@@ -109,12 +119,17 @@ void pnb_tokenizer_free(pnb_tokenizer *tok)
 void pnb_tokenizer_set_clean(pnb_tokenizer *tok, pnb_clean clean)
 {
     if (pnb_clean_name(clean) != NULL)
-        tok->clean = clean;
+        tok->clean.mode = clean;
 }
 
 pnb_clean pnb_tokenizer_clean(const pnb_tokenizer *tok)
 {
-    return tok->clean;
+    return tok->clean.mode;
+}
+
+void pnb_tokenizer_set_repair(pnb_tokenizer *tok, bool repair)
+{
+    tok->clean.repair = repair;
 }
 
 pnb_status pnb_tokenizer_set_pad_id(pnb_tokenizer *tok, int pad_id, pnb_error *err)

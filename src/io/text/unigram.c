@@ -7,63 +7,55 @@
  * 10). Neighbouring unknowns become one token, or their bytes when the model has byte fallback.
  * Ties between paths are decided by rounding, so the arithmetic is SentencePiece's: sums are formed
  * and compared in double and kept in float. Hugging Face keeps doubles; the two differ only in
- * texts like forty equal emoji. */
+ * texts like forty equal emoji. User-defined pieces of a spiece.model score (bytes * largest score -
+ * 0.1), which makes them win. */
 #include <string.h>
 
 #include "io/text/text.h"
 
 #define UNK_PENALTY 10.0f
 
-static pnb__edge *find_edge(const pnb__unigram *u, uint32_t node, unsigned char byte)
+static bool is_in_trie(const pnb__unigram *u, int32_t id)
 {
-    uint64_t key = ((uint64_t)node << 8 | byte) + 1;
-    size_t at = (size_t)(key * 0x9E3779B97F4A7C15u >> 20) & (u->n_edges - 1);
-    while (u->edges[at].key != 0 && u->edges[at].key != key)
-        at = (at + 1) & (u->n_edges - 1);
-    return &u->edges[at];
+    if (u->types == NULL)
+        return id != u->unk_id;
+    return u->types[id] == PNB__PIECE_NORMAL || u->types[id] == PNB__PIECE_USER_DEFINED;
 }
 
-static void add_piece(pnb__unigram *u, const char *piece, size_t n, int32_t id, uint32_t *n_nodes)
+/* spiece.model: over the normal pieces; tokenizer.json, which has no types: over all. */
+static void find_extreme_scores(pnb__unigram *u)
 {
-    uint32_t node = 0;
-    for (size_t i = 0; i < n; i++) {
-        pnb__edge *e = find_edge(u, node, (unsigned char)piece[i]);
-        if (e->key == 0) {
-            e->key = ((uint64_t)node << 8 | (unsigned char)piece[i]) + 1;
-            e->child = (*n_nodes)++;
-            u->piece_at[e->child] = -1;
-        }
-        node = e->child;
+    bool any = false;
+    float low = 0, high = 0;
+    for (int32_t id = 0; id < u->n; id++) {
+        if (u->types != NULL && u->types[id] != PNB__PIECE_NORMAL)
+            continue;
+        low = any ? PNB_MIN(low, u->scores[id]) : u->scores[id];
+        high = any ? PNB_MAX(high, u->scores[id]) : u->scores[id];
+        any = true;
     }
-    u->piece_at[node] = id;
+    u->unk_score = low - UNK_PENALTY;
+    u->max_score = high;
 }
 
 pnb_status pnb__unigram_build(pnb__unigram *u, const pnb__vocab *vocab, pnb_error *err)
 {
-    size_t total = 1;
-    u->unk_score = 0;
+    size_t total = 0;
+    find_extreme_scores(u);
     for (int32_t id = 0; id < u->n; id++) {
         size_t n = 0;
         pnb__vocab_piece(vocab, id, &n);
         total += n;
-        if (u->scores[id] < u->unk_score)
-            u->unk_score = u->scores[id];
     }
-    u->unk_score -= UNK_PENALTY;
-    u->n_edges = 16;
-    while (u->n_edges < 2 * total)
-        u->n_edges *= 2;
-    u->edges = pnb__alloc_zero(u->n_edges, sizeof *u->edges);
-    u->piece_at = pnb__alloc_array(total, sizeof *u->piece_at);
-    if (u->edges == NULL || u->piece_at == NULL)
-        return pnb__fail_nomem(err, u->n_edges * sizeof *u->edges);
-    uint32_t n_nodes = 1;
-    u->piece_at[0] = -1;
+    pnb__trie_reset(&u->trie);
+    pnb_status status = pnb__trie_init(&u->trie, total, err);
+    if (status != PNB_OK)
+        return status;
     for (int32_t id = 0; id < u->n; id++) {
         size_t n = 0;
         const char *piece = pnb__vocab_piece(vocab, id, &n);
-        if (piece != NULL && n > 0 && id != u->unk_id)
-            add_piece(u, piece, n, id, &n_nodes);
+        if (piece != NULL && n > 0 && is_in_trie(u, id))
+            pnb__trie_add(&u->trie, piece, n, id);
     }
     for (int b = 0; b < 256; b++) {
         char name[8];
@@ -76,8 +68,8 @@ pnb_status pnb__unigram_build(pnb__unigram *u, const pnb__vocab *vocab, pnb_erro
 void pnb__unigram_reset(pnb__unigram *u)
 {
     pnb__free(u->scores);
-    pnb__free(u->edges);
-    pnb__free(u->piece_at);
+    pnb__free(u->types);
+    pnb__trie_reset(&u->trie);
     *u = (pnb__unigram){0};
 }
 
@@ -94,21 +86,27 @@ static void improve(reach *r, double score, int32_t id, size_t length)
         *r = (reach){(float)score, id, (uint32_t)length};
 }
 
+static double score_of(const pnb__unigram *u, int32_t id, size_t length)
+{
+    if (u->types == NULL || u->types[id] != PNB__PIECE_USER_DEFINED)
+        return (double)u->scores[id];
+    return (double)((float)length * u->max_score) - 0.1;
+}
+
 static void extend(const pnb__unigram *u, const char *s, size_t n, size_t at, reach *best)
 {
     uint32_t node = 0, c;
     size_t char_bytes = pnb__next_char(s + at, n - at, &c);
     bool has_single = false;
     for (size_t i = at; i < n; i++) {
-        const pnb__edge *e = find_edge(u, node, (unsigned char)s[i]);
-        if (e->key == 0)
+        node = pnb__trie_step(&u->trie, node, (unsigned char)s[i]);
+        if (node == 0)
             break;
-        node = e->child;
-        int32_t id = u->piece_at[node];
+        int32_t id = u->trie.piece_at[node];
         if (id < 0)
             continue;
         size_t length = i + 1 - at;
-        improve(&best[i + 1], (double)u->scores[id] + best[at].score, id, length);
+        improve(&best[i + 1], score_of(u, id, length) + best[at].score, id, length);
         has_single = has_single || length == char_bytes;
     }
     if (!has_single)
