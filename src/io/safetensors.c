@@ -10,8 +10,8 @@
 
 #include "io/json.h"
 #include "io/safetensors.h"
+#include "io/shards.h"
 
-#define MAX_SHARDS ((size_t)10000)
 #define ARENA_BLOCK_BYTES ((size_t)64 * 1024)
 
 typedef struct shard {
@@ -187,45 +187,6 @@ done:
 
 /* ---- shards ---- */
 
-static bool is_shard_name(const char *name)
-{
-    return name[0] != '.' && strchr(name, '/') == NULL && strchr(name, '\\') == NULL &&
-           pnb__ends_with(name, ".safetensors");
-}
-
-static int compare_strings(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-/* Distinct file names of the map, sorted, in `names` (room for one per entry). */
-static pnb_status shard_names(json_t *weight_map, const char **names, size_t *n_names,
-                              const char *path, pnb_error *err)
-{
-    size_t n = 0, n_distinct = 0;
-    for (void *it = json_object_iter(weight_map); it != NULL;
-         it = json_object_iter_next(weight_map, it)) {
-        const char *name = json_string_value(json_object_iter_value(it));
-        if (name == NULL || !is_shard_name(name))
-            return pnb__fail(err, PNB_FORMAT,
-                             "%s: weight_map puts \"%.100s\" in \"%.100s\"; wanted a plain "
-                             ".safetensors file name beside the index",
-                             path, json_object_iter_key(it), name != NULL ? name : "(no string)");
-        names[n++] = name;
-    }
-    if (n > 0)
-        qsort(names, n, sizeof(*names), compare_strings);
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
-            names[n_distinct++] = names[i];
-    }
-    if (n_distinct > MAX_SHARDS)
-        return pnb__fail(err, PNB_LIMIT, "%s: %zu shards, at most %zu are accepted", path,
-                         n_distinct, MAX_SHARDS);
-    *n_names = n_distinct;
-    return PNB_OK;
-}
-
 static pnb_status open_shards(pnb_safetensors *st, const char **names, const char *path,
                               pnb_error *err)
 {
@@ -276,7 +237,7 @@ static pnb_status open_index(pnb_safetensors **out, const char *path, pnb_error 
         status = pnb__fail_nomem(err, json_object_size(weight_map) * sizeof(*names));
         goto done;
     }
-    PNB_TRY(shard_names(weight_map, names, &n_names, path, err));
+    PNB_TRY(pnb__shard_names(weight_map, ".safetensors", names, &n_names, path, err));
     PNB_TRY(create(&st, n_names, err));
     PNB_TRY(open_shards(st, names, path, err));
     PNB_TRY(finish(st, weight_map, path, err));
