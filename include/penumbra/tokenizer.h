@@ -22,8 +22,8 @@ typedef struct pnb_tokenizer pnb_tokenizer;
 
 /* What happens to a caption before the tokenizer's own normaliser. Every mode but NONE begins with
  * open_clip's basic_clean: damage repaired as ftfy does it where it need not guess (control
- * characters, ligatures, width, curly quotes, line breaks, ANSI escapes, NFC, and UTF-8 that was read
- * as Latin-1), then HTML references undone twice. */
+ * characters, ligatures, width, curly quotes, line breaks, ANSI escapes, NFC, and UTF-8 that was
+ * read as Latin-1), then HTML references undone twice. */
 typedef enum pnb_clean {
     PNB_CLEAN_NONE,
     PNB_CLEAN_LOWER,       /* whitespace collapsed and stripped, lower case */

@@ -52,12 +52,21 @@ typedef enum pnb__unary {
 
 typedef enum pnb__binary { PNB__ADD, PNB__SUB, PNB__MUL, PNB__DIV, PNB__N_BINARY } pnb__binary;
 
+/* How a weight is kept in memory: in the table's real type or in something smaller. */
+typedef enum pnb__store {
+    PNB__STORE_REAL,
+    PNB__STORE_BF16,
+    PNB__STORE_F16,
+    PNB__STORE_I8 /* signed bytes and a scale for each output channel */
+} pnb__store;
+
 /* A factor (k,n) rearranged once into the order in which the products of one table read it, by
  * gemm_pack. Columns are found in groups: see gemm_group. data is NULL while there is none. */
 typedef struct pnb__packed {
     size_t k, n, bytes;
     void *data;
-    int levels; /* of a factor in signed bytes: what the other factor is rounded to */
+    pnb__store store;
+    int levels; /* of STORE_I8: what the other factor is rounded to */
 } pnb__packed;
 
 /* c = act(alpha * op(a) * op(b) + bias) * col_scale + residual, or += the product when beta is 1.
@@ -218,9 +227,10 @@ typedef struct pnb__kernels {
 
     void (*gemm)(const pnb_ctx *ctx, const pnb__gemm_args *a);
     /* For a factor of many products. Bytes of op(b) (k,n) packed, and packing it from b, ldb and
-     * trans_b of the arguments into to->data; NULL and gemm_group 0 in a table that does not gain.
-     */
-    size_t (*gemm_pack_bytes)(size_t k, size_t n);
+     * trans_b of the arguments into to->data; NULL and gemm_group 0 in a table that gains nothing.
+     * b holds what to->store says, reals or halves (STORE_I8: see below); halves stay halves and
+     * are widened in the product, which is as exact as with the widened weight. */
+    size_t (*gemm_pack_bytes)(size_t k, size_t n, pnb__store store);
     void (*gemm_pack)(const pnb_ctx *ctx, const pnb__gemm_args *a, const pnb__packed *to);
     size_t gemm_group;
     /* The product with a weight of signed bytes: b is packed from W (n,k), W[j][p] = scales[j] *

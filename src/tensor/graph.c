@@ -109,16 +109,16 @@ void pnb__same_shape(pnb__tensor *t, const pnb__tensor *like)
     pnb__set_shape(t, like->n_dims, like->shape);
 }
 
-/* A weight in signed bytes is readable as the weight of a linear only, whole or by a view. */
-static bool check_i8_inputs(pnb__tensor *t)
+/* A weight in a smaller type is readable as the weight of a linear only, whole or by a view. */
+static bool check_stored_inputs(pnb__tensor *t)
 {
     for (int i = 0; i < t->n_in; i++) {
         const pnb__param *p = t->in[i] != NULL ? pnb__root(t->in[i])->param : NULL;
         bool is_weight = t->op == &pnb__ops[PNB__OP_LINEAR] && i == 1;
-        if (p != NULL && p->scales != NULL && !is_weight && t->view_of != t->in[i])
+        if (p != NULL && p->store != PNB__STORE_REAL && !is_weight && t->view_of != t->in[i])
             return pnb__node_fail(t->graph, PNB_UNSUPPORTED,
-                                  "%s is stored in 8 bits, %s cannot read it", p->name,
-                                  t->op->name);
+                                  "%s is stored in %d bits, %s cannot read it", p->name,
+                                  p->store == PNB__STORE_I8 ? 8 : 16, t->op->name);
     }
     return true;
 }
@@ -146,7 +146,7 @@ pnb__tensor *pnb__node(pnb__graph *g, pnb__op_id id, pnb__tensor *const *in, int
             return NULL;
         }
     }
-    if (!t->op->shape(t) || g->error.status != PNB_OK || !check_i8_inputs(t))
+    if (!t->op->shape(t) || g->error.status != PNB_OK || !check_stored_inputs(t))
         return NULL;
     return t;
 }

@@ -25,8 +25,9 @@ typedef struct pnb__param {
     size_t shape[PNB__DIMS];
     size_t n; /* elements */
     void *data;
-    const void *scales; /* NULL, or (N): data is signed bytes (N,K), W[n][k] = scales[n] * byte */
-    int i8_levels;      /* with scales: what the other factor of a product is rounded to */
+    pnb__store store;   /* what data holds; other than REAL only as the weight of a linear */
+    const void *scales; /* of STORE_I8: (N), W[n][k] = scales[n] * data[n][k] */
+    int i8_levels;      /* of STORE_I8: what the other factor of a product is rounded to */
     void *grad, *grad_store;
     bool trainable;
     bool fixed;         /* the owner promises that data will not change: it may be packed */

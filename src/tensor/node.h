@@ -136,10 +136,11 @@ void *pnb__data(const pnb__tensor *t); /* device pointer of the value, views res
 bool pnb__linear_can_pack(const pnb__tensor *t);
 /* The second factor of a linear node as product arguments: b, ldb, trans_b, n, k. */
 void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m);
-bool pnb__linear_is_i8(const pnb__tensor *t); /* the weight is stored in signed bytes */
-/* Packs the weights in bytes, which products need, or else the fixed ones, which are only faster
- * packed: where memory is short these stay as they are. NOMEM for the former. */
-pnb_status pnb__graph_pack(pnb__graph *g, bool i8, pnb_error *err);
+pnb__store pnb__linear_store(const pnb__tensor *t); /* of its weight */
+/* Packs the weights in small types, which products read in no other form, or else the fixed ones,
+ * which are only faster packed: where memory is short these stay as they are. NOMEM for the former.
+ */
+pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err);
 
 /* Prototypes of every op. */
 #define PNB__OP(NAME, name)                                                                        \

@@ -3,9 +3,10 @@
  *
  * Cases with a tokenizer.model are SentencePiece's: as they come ("raw") and after canonicalize
  * ("clean", "padded"). The others are CLIP's BPE: OpenAI's reading of tiny_merges.txt ("tiny") and,
- * where it is there, of the whole bpe_simple_vocab_16e6.txt.gz ("openai", "open_clip"). That file is
- * not part of the cases: the runner looks for it in the case's folder and at $PNB_CLIP_VOCAB, and
- * says which tensors it leaves out without it. The reference ran without ftfy, so repairs are off. */
+ * where it is there, of the whole bpe_simple_vocab_16e6.txt.gz ("openai", "open_clip"). That file
+ * is not part of the cases: the runner looks for it in the case's folder and at $PNB_CLIP_VOCAB,
+ * and says which tensors it leaves out without it. The reference ran without ftfy, so repairs are
+ * off. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,8 +145,7 @@ static const pnb__clip_names openai_names = {"<|startoftext|>", "<|endoftext|>"}
 
 static char *find_vocab(const golden_case *c)
 {
-    const json_t *name =
-        json_object_get(json_object_get(c->root, "vocab_file"), "name");
+    const json_t *name = json_object_get(json_object_get(c->root, "vocab_file"), "name");
     if (!json_is_string(name))
         return NULL;
     char *path = pnb__path_join(c->dir, json_string_value(name));
@@ -166,9 +166,9 @@ static pnb_status run_clip(golden_case *c, const pnb_tokenizer *tok, bool is_ope
     json_t *value;
     char prefix[64];
     snprintf(prefix, sizeof prefix, "%s.padded", name);
-    json_object_foreach(json_object_get(c->root, "tensors"), key, value)
-        if (status == PNB_OK && pnb__starts_with(key, prefix))
-            status = run_rows(c, tok, &how, t, key, err);
+    json_object_foreach(json_object_get(c->root, "tensors"), key,
+                        value) if (status == PNB_OK && pnb__starts_with(key, prefix)) status =
+        run_rows(c, tok, &how, t, key, err);
     return status;
 }
 
@@ -212,8 +212,9 @@ static pnb_status run_bpe(golden_case *c, const texts *t, pnb_error *err)
     char *vocab = find_vocab(c);
     golden_skip(c, "ftfy_sensitive", "says where the reference's own stand-in for ftfy may differ");
     if (vocab == NULL)
-        golden_skip(c, "open*", "needs the vocabulary that the case does not carry "
-                                "(PNB_CLIP_VOCAB=bpe_simple_vocab_16e6.txt.gz)");
+        golden_skip(c, "open*",
+                    "needs the vocabulary that the case does not carry "
+                    "(PNB_CLIP_VOCAB=bpe_simple_vocab_16e6.txt.gz)");
     else
         status = run_whole(c, vocab, t, err);
     pnb__free(vocab);

@@ -159,15 +159,18 @@ static void test_rows_do_not_matter(void **state)
     }
 }
 
-/* c by b and by b packed, from column `first` of it on: the same bits; nothing outside is written.
- */
+/* c by b and by b packed from `stored`, the same values in the type `store`, from column `first` of
+ * it on: the same bits; nothing outside is written. */
 static void check_packed(const pnb__kernels *k, const pnb_ctx *ctx,
-                         const pnb__gemm_args *plain_args, size_t first)
+                         const pnb__gemm_args *plain_args, size_t first, pnb__store store,
+                         const void *stored)
 {
     pnb__gemm_args g = *plain_args;
-    pnb__packed packed = {g.k, g.n, k->gemm_pack_bytes(g.k, g.n), NULL, 0};
+    pnb__packed packed = {g.k, g.n, k->gemm_pack_bytes(g.k, g.n, store), NULL, store, 0};
     packed.data = work_alloc(packed.bytes);
+    g.b = stored;
     k->gemm_pack(ctx, &g, &packed);
+    g.b = plain_args->b;
     size_t n = g.n - first, bytes = (g.m * n + 1) * sizeof(float);
     float *want = malloc(bytes), *got = malloc(bytes);
     assert_true(want != NULL && got != NULL);
@@ -185,25 +188,55 @@ static void check_packed(const pnb__kernels *k, const pnb_ctx *ctx,
     work_free(packed.data, packed.bytes);
 }
 
+/* A value that a half holds exactly; 0 or in the normal range. */
+static uint16_t to_half(float x, pnb__store store)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (store == PNB__STORE_BF16)
+        return (uint16_t)(bits >> 16);
+    int exponent;
+    float size = frexpf(fabsf(x), &exponent); /* |x| = size 2^exponent, size in [0.5, 1) */
+    uint32_t sign = bits >> 31 << 15;
+    return (uint16_t)(x == 0 ? sign
+                             : sign | (uint32_t)(exponent + 14) << 10 |
+                                   (uint32_t)((size * 2 - 1) * 1024));
+}
+
+static void check_stores(const pnb__kernels *k, const pnb_ctx *ctx, const pnb__gemm_args *g,
+                         size_t n_values)
+{
+    uint16_t *half = malloc(n_values * sizeof *half);
+    assert_non_null(half);
+    for (pnb__store store = PNB__STORE_REAL; store <= PNB__STORE_F16; store++) {
+        for (size_t i = 0; i < n_values; i++)
+            half[i] = to_half(((const float *)g->b)[i], store);
+        const void *stored = store == PNB__STORE_REAL ? g->b : half;
+        check_packed(k, ctx, g, 0, store, stored);
+        if (g->n > k->gemm_group)
+            check_packed(k, ctx, g, k->gemm_group, store, stored);
+    }
+    free(half);
+}
+
 static void check_packed_sizes(const pnb__kernels *k, const pnb_ctx *ctx)
 {
     static const size_t sizes[][3] = {{1, 1, 1},      {2, 33, 17},    {15, 96, 256}, {29, 65, 257},
                                       {61, 801, 300}, {198, 32, 768}, {14, 400, 513}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         size_t m = sizes[i][0], n = sizes[i][1], depth = sizes[i][2];
-        float *a = malloc(m * depth * sizeof *a), *b = malloc((n + 3) * (depth + 3) * sizeof *b);
+        size_t n_values = (n + 3) * (depth + 3);
+        float *a = malloc(m * depth * sizeof *a), *b = malloc(n_values * sizeof *b);
         assert_true(a != NULL && b != NULL);
         for (size_t j = 0; j < m * depth; j++)
             a[j] = (float)(j * 31 % 101) * 0.01f - 0.5f;
-        for (size_t j = 0; j < (n + 3) * (depth + 3); j++)
-            b[j] = (float)(j * 17 % 103) * 0.01f - 0.5f;
+        for (size_t j = 0; j < n_values; j++) /* halves hold them */
+            b[j] = ((float)(j * 17 % 103) - 51) / 64;
         for (int t = 0; t < 2; t++) {
             pnb__gemm_args g = {.trans_b = t, .m = m, .n = n, .k = depth, .lda = depth};
             g.ldb = (t ? depth : n) + 3;
             g.n_batch = 1, g.alpha = 1, g.act = PNB__GELU, g.a = a, g.b = b;
-            check_packed(k, ctx, &g, 0);
-            if (n > k->gemm_group)
-                check_packed(k, ctx, &g, k->gemm_group);
+            check_stores(k, ctx, &g, n_values);
         }
         free(a);
         free(b);

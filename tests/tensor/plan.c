@@ -428,6 +428,7 @@ static void test_weights_in_bytes(void **state)
     pnb__param p = {"w", 2, {3 * WIDTH, WIDTH}, PNB_COUNT(w), w, .trainable = true};
     pnb__param q = p;
     q.data = bytes;
+    q.store = PNB__STORE_I8;
     q.scales = scales;
     q.i8_levels = PNB__I8_LEVELS_7BIT;
     packed_net n = build_packed(&p, ROWS), i8 = build_packed(&q, ROWS);

@@ -1,5 +1,5 @@
-/* SentencePiece's precompiled normaliser, "precompiled_charsmap" in tokenizer.json and spiece.model,
- * and what its Normalizer class does around it.
+/* SentencePiece's precompiled normaliser, "precompiled_charsmap" in tokenizer.json and
+ * spiece.model, and what its Normalizer class does around it.
  *
  *   base64( u32 n | n bytes of a Darts-clone double array | zero-terminated replacements )
  *

@@ -41,8 +41,8 @@ static const pnb__added *token_at(const pnb_tokenizer *tok, bool normalized, con
     const pnb__added *best = NULL;
     for (size_t i = 0; i < tok->n_added; i++) {
         const pnb__added *a = &tok->added[i];
-        if (a->normalized != normalized || a->n == 0 || a->is_word || a->n > n - at || s[at] != a->content[0] ||
-            memcmp(s + at, a->content, a->n) != 0)
+        if (a->normalized != normalized || a->n == 0 || a->is_word || a->n > n - at ||
+            s[at] != a->content[0] || memcmp(s + at, a->content, a->n) != 0)
             continue;
         if (a->single_word && !is_alone(s, n, at, at + a->n))
             continue;

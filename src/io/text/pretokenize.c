@@ -42,8 +42,8 @@ static size_t run_end(const char *s, size_t n, size_t at, char_class wanted)
     return at;
 }
 
-/* Length of 's 't 're 've 'm 'll 'd at s, 0 for none. open_clip's expression ignores case, so that the
- * long s (U+017F) matches too; Hugging Face's does not. */
+/* Length of 's 't 're 've 'm 'll 'd at s, 0 for none. open_clip's expression ignores case, so that
+ * the long s (U+017F) matches too; Hugging Face's does not. */
 static size_t contraction(const char *s, size_t n, bool ignore_case)
 {
     static const char *const tails[] = {"s", "t", "re", "ve", "m", "ll", "d"};

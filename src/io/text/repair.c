@@ -1,14 +1,15 @@
-/* Repairs of damaged captions, after ftfy's fix_text (Speer 2019), in front of open_clip's cleaning:
+/* Repairs of damaged captions, after ftfy's fix_text (Speer 2019), in front of open_clip's
+ * cleaning:
  *
- *   every time     surrogate pairs in UTF-8, HTML references (where the text has no '<'), ligatures,
- *                  full and half width, curly quotes, line breaks, ANSI escapes, control
- *                  characters, C1 controls as Windows-1252, NFC
- *   with evidence  UTF-8 that was read as Latin-1 or Windows-1252: "cafÃ©" to "café"
+ *   every time     surrogate pairs in UTF-8, HTML references (where the text has no '<'),
+ * ligatures, full and half width, curly quotes, line breaks, ANSI escapes, control characters, C1
+ * controls as Windows-1252, NFC with evidence  UTF-8 that was read as Latin-1 or Windows-1252:
+ * "cafÃ©" to "café"
  *
- * ftfy weighs dozens of character classes before it undoes a wrong encoding, and knows ten encodings.
- * Here one rule decides: a run of Windows-1252 characters is turned back when its bytes are valid
- * UTF-8 as a whole and hold a sequence that begins with C2, C3 or E0..F4, or three others. Repeated
- * until nothing changes, since damage is sometimes done twice. */
+ * ftfy weighs dozens of character classes before it undoes a wrong encoding, and knows ten
+ * encodings. Here one rule decides: a run of Windows-1252 characters is turned back when its bytes
+ * are valid UTF-8 as a whole and hold a sequence that begins with C2, C3 or E0..F4, or three
+ * others. Repeated until nothing changes, since damage is sometimes done twice. */
 #include <string.h>
 
 #include <utf8proc.h>
@@ -102,11 +103,11 @@ typedef struct ligature {
 static const char *find_ligature(uint32_t c)
 {
     static const ligature ligatures[] = {
-        {0x132, "IJ"},        {0x133, "ij"},        {0x149, "'n"},        {0x1C4, "D\xC5\xBD"},
-        {0x1C5, "D\xC5\xBE"}, {0x1C6, "d\xC5\xBE"}, {0x1C7, "LJ"},        {0x1C8, "Lj"},
-        {0x1C9, "lj"},        {0x1CA, "NJ"},        {0x1CB, "Nj"},        {0x1CC, "nj"},
-        {0x1F1, "DZ"},        {0x1F2, "Dz"},        {0x1F3, "dz"},        {0xFB00, "ff"},
-        {0xFB01, "fi"},       {0xFB02, "fl"},       {0xFB03, "ffi"},      {0xFB04, "ffl"},
+        {0x132, "IJ"},         {0x133, "ij"},        {0x149, "'n"},   {0x1C4, "D\xC5\xBD"},
+        {0x1C5, "D\xC5\xBE"},  {0x1C6, "d\xC5\xBE"}, {0x1C7, "LJ"},   {0x1C8, "Lj"},
+        {0x1C9, "lj"},         {0x1CA, "NJ"},        {0x1CB, "Nj"},   {0x1CC, "nj"},
+        {0x1F1, "DZ"},         {0x1F2, "Dz"},        {0x1F3, "dz"},   {0xFB00, "ff"},
+        {0xFB01, "fi"},        {0xFB02, "fl"},       {0xFB03, "ffi"}, {0xFB04, "ffl"},
         {0xFB05, "\xC5\xBFt"}, {0xFB06, "st"},
     };
     for (size_t i = 0; i < PNB_COUNT(ligatures); i++)
@@ -127,8 +128,8 @@ static void put_width(pnb__buf *out, uint32_t c)
     utf8proc_int32_t chars[16];
     char text[5] = {0};
     pnb__utf8_encode(c, text);
-    utf8proc_option_t flags =
-        (utf8proc_option_t)(UTF8PROC_NULLTERM | UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT);
+    utf8proc_option_t flags = (utf8proc_option_t)(UTF8PROC_NULLTERM | UTF8PROC_STABLE |
+                                                  UTF8PROC_COMPOSE | UTF8PROC_COMPAT);
     utf8proc_ssize_t n = utf8proc_decompose((const utf8proc_uint8_t *)text, 0, chars, 16, flags);
     if (n < 0 || n > 16) {
         pnb__put_char(out, c);

@@ -82,10 +82,10 @@ static bool next_field(reader *r, field *f)
 
 static pnb_status damaged(const reader *r, const char *what, pnb_error *err)
 {
-    return r->at == r->end ? PNB_OK
-                           : pnb__fail(err, PNB_FORMAT,
-                                       "not a SentencePiece model, or cut short: bad field in %s",
-                                       what);
+    return r->at == r->end
+               ? PNB_OK
+               : pnb__fail(err, PNB_FORMAT,
+                           "not a SentencePiece model, or cut short: bad field in %s", what);
 }
 
 static bool is_number(const field *f)
@@ -215,7 +215,8 @@ static pnb_status read_normalizer(pnb__spiece_file *f, const field *whole, pnb_e
 
 /* ---- the file ---- */
 
-/* The types say which piece is the unknown one; the ids of trainer_spec must name control pieces. */
+/* The types say which piece is the unknown one; the ids of trainer_spec must name control pieces.
+ */
 static pnb_status check_whole(pnb__spiece_file *f, pnb_error *err)
 {
     int unk_id = -1;

@@ -129,8 +129,8 @@ typedef enum pnb__prefix { PNB__PREFIX_NEVER, PNB__PREFIX_FIRST, PNB__PREFIX_ALW
 
 typedef struct pnb__split_step {
     pnb__split_kind kind;
-    pnb__prefix prefix; /* a space (METASPACE: U+2581) in front of text that has none */
-    bool splits;        /* METASPACE: false keeps the text whole */
+    pnb__prefix prefix;             /* a space (METASPACE: U+2581) in front of text that has none */
+    bool splits;                    /* METASPACE: false keeps the text whole */
     const struct pnb__added *words; /* CLIP: strings of the expression itself, upper case or lower;
                                        borrowed */
     size_t n_words;
@@ -267,7 +267,7 @@ struct pnb_tokenizer {
     pnb__decoder decoder;
     pnb__leading decode_leading; /* spaces in front of decoded text: taken off or kept */
     bool unk_is_surface;         /* SentencePiece: unknown decodes to " U+2047 " */
-    pnb__ids prefix, suffix; /* of the template for one sequence */
+    pnb__ids prefix, suffix;     /* of the template for one sequence */
     int pad_id, eos_id, bos_id, mask_id, unk_id;
 };
 

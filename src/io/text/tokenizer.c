@@ -1,6 +1,6 @@
 /* A tokenizer as a whole: making, saving and what it can be asked. The stages of encoding are in
- * encode.c, the reading of tokenizer.json in tokenizer_json.c, other files in tokenizer_files.c. The text it was read from is kept
- * and is what saving writes, so nothing of a file gets lost. */
+ * encode.c, the reading of tokenizer.json in tokenizer_json.c, other files in tokenizer_files.c.
+ * The text it was read from is kept and is what saving writes, so nothing of a file gets lost. */
 #include "penumbra/tokenizer.h"
 
 #include <stdlib.h>

@@ -1,20 +1,19 @@
 /* CLIP's byte-level BPE from the files it came in before tokenizer.json:
  *
- *   bpe_simple_vocab_16e6.txt(.gz)   a header, then one merge a line, of which the first 48894 count;
- *                                    ids: 256 bytes, 256 bytes + "</w>", merges, start, end
- *   vocab.json + merges.txt          the same, ids written down (Hugging Face); also GPT-2's kind
+ *   bpe_simple_vocab_16e6.txt(.gz)   a header, then one merge a line, of which the first 48894
+ * count; ids: 256 bytes, 256 bytes + "</w>", merges, start, end vocab.json + merges.txt the same,
+ * ids written down (Hugging Face); also GPT-2's kind
  *
- * Both are put down as the tokenizer.json that says the same. open_clip's SimpleTokenizer, which the
- * first form follows, looks for the special strings word by word instead of cutting them out first,
- * pads with 0 (the id of "!") and cleans with `lower`. */
+ * Both are put down as the tokenizer.json that says the same. open_clip's SimpleTokenizer, which
+ * the first form follows, looks for the special strings word by word instead of cutting them out
+ * first, pads with 0 (the id of "!") and cleans with `lower`. */
 #include <string.h>
 
 #include "io/text/tokenizer_json.h"
 
 #define MAX_CLIP_MERGES (49152 - 256 - 2)
 
-static const char clip_split[] =
-    "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
+static const char clip_split[] = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
 
 static json_t *special_token(int id, const char *content)
 {
@@ -65,8 +64,7 @@ static json_t *clip_root(const clip_parts *p)
         "normalizer", p->normalizer, "pre_tokenizer", "type", "Sequence", "pretokenizers", split,
         byte_level(false, false), "post_processor", "type", "RobertaProcessing", "sep", p->end,
         p->end_id, "cls", p->start, p->start_id, "trim_offsets", 0, "add_prefix_space", 0,
-        "decoder", byte_level(true, true), "model",
-        bpe_model(p->vocab, p->merges, p->end, "</w>"));
+        "decoder", byte_level(true, true), "model", bpe_model(p->vocab, p->merges, p->end, "</w>"));
 }
 
 /* ---- merges, one a line ---- */
@@ -168,10 +166,11 @@ static json_t *simple_root(json_t *vocab, json_t *merges, const pnb__clip_names 
                     .end_id = id + 1};
     json_object_set_new(vocab, names->start, json_integer(id));
     json_object_set_new(vocab, names->end, json_integer(id + 1));
-    p.added = json_pack("[o, o]", special_token(id, names->start), special_token(id + 1, names->end));
-    p.padding = json_pack("{s:s, s:s, s:n, s:i, s:i, s:s}", "strategy", "BatchLongest", "direction",
-                          "Right", "pad_to_multiple_of", "pad_id", 0, "pad_type_id", 0, "pad_token",
-                          "!");
+    p.added =
+        json_pack("[o, o]", special_token(id, names->start), special_token(id + 1, names->end));
+    p.padding =
+        json_pack("{s:s, s:s, s:n, s:i, s:i, s:s}", "strategy", "BatchLongest", "direction",
+                  "Right", "pad_to_multiple_of", "pad_id", 0, "pad_type_id", 0, "pad_token", "!");
     return clip_root(&p);
 }
 
@@ -244,9 +243,8 @@ static bool has_word_ends(const json_t *vocab)
 {
     const char *piece;
     json_t *id;
-    json_object_foreach((json_t *)(uintptr_t)vocab, piece, id)
-        if (pnb__ends_with(piece, "</w>"))
-            return true;
+    json_object_foreach((json_t *)(uintptr_t)vocab, piece,
+                        id) if (pnb__ends_with(piece, "</w>")) return true;
     return false;
 }
 
@@ -291,8 +289,9 @@ pnb_status pnb__tok_from_pair(pnb_tokenizer **out, const pnb__tok_pair *pair, co
     pnb__tok_side side = {0};
     *out = NULL;
     PNB_TRY(pnb__json_load_bytes(&vocab, pair->vocab, pair->n_vocab, where, err));
-    status = !json_is_object(vocab) ? pnb__fail(err, PNB_FORMAT, "not a JSON object")
-                                    : read_merges(pair->merges, pair->n_merges, SIZE_MAX, merges, err);
+    status = !json_is_object(vocab)
+                 ? pnb__fail(err, PNB_FORMAT, "not a JSON object")
+                 : read_merges(pair->merges, pair->n_merges, SIZE_MAX, merges, err);
     if (status == PNB_OK)
         status = pnb__tok_read_side(&side, dir, err);
     if (status == PNB_OK)

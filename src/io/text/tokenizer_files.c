@@ -14,9 +14,8 @@
 
 #define MAX_BYTES PNB__JSON_MAX_BYTES
 
-static const char *const sentencepiece_names[] = {"spiece.model", "tokenizer.model",
-                                                  "sentencepiece.model",
-                                                  "sentencepiece.bpe.model", NULL};
+static const char *const sentencepiece_names[] = {
+    "spiece.model", "tokenizer.model", "sentencepiece.model", "sentencepiece.bpe.model", NULL};
 static const char *const merge_names[] = {"bpe_simple_vocab_16e6.txt.gz",
                                           "bpe_simple_vocab_16e6.txt", NULL};
 static const pnb__clip_names open_clip_names = {"<start_of_text>", "<end_of_text>"};
@@ -184,8 +183,8 @@ static const char *first_held(const char *dir, const char *const *names)
 
 static pnb_status open_dir(pnb_tokenizer **out, const char *dir, pnb_error *err)
 {
-    const char *name = holds(dir, "tokenizer.json") ? "tokenizer.json"
-                                                    : first_held(dir, sentencepiece_names);
+    const char *name =
+        holds(dir, "tokenizer.json") ? "tokenizer.json" : first_held(dir, sentencepiece_names);
     if (name == NULL && (holds(dir, "vocab.json") || holds(dir, "merges.txt")))
         return open_pair(out, dir, err);
     if (name == NULL)

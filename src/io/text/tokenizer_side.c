@@ -41,9 +41,9 @@ static bool is_listed(const json_t *added, json_int_t id)
 {
     const json_t *entry;
     size_t i;
-    json_array_foreach((json_t *)(uintptr_t)added, i, entry)
-        if (json_integer_value(json_object_get(entry, "id")) == id)
-            return true;
+    json_array_foreach((json_t *)(uintptr_t)added, i,
+                       entry) if (json_integer_value(json_object_get(entry, "id")) ==
+                                  id) return true;
     return false;
 }
 
@@ -58,10 +58,11 @@ static pnb_status take_decoder(json_t *added, const json_t *decoder, pnb_error *
         long long id = strtoll(key, &end, 10);
         if (*key == '\0' || *end != '\0' || id < 0 || id >= PNB__MAX_VOCAB ||
             !json_is_string(json_object_get(value, "content")))
-            return pnb__fail(err, PNB_FORMAT,
-                             "tokenizer_config.json: added_tokens_decoder \"%.40s\": want an id and "
-                             "a content",
-                             key);
+            return pnb__fail(
+                err, PNB_FORMAT,
+                "tokenizer_config.json: added_tokens_decoder \"%.40s\": want an id and "
+                "a content",
+                key);
         json_t *entry = json_copy(value);
         json_object_set_new(entry, "id", json_integer(id));
         json_array_append_new(added, entry);

@@ -85,10 +85,10 @@ static json_t *make_added(const pnb__spiece_file *f, const json_t *side)
         bool is_user = p->type == PNB__PIECE_USER_DEFINED;
         if (!is_user && p->type != PNB__PIECE_CONTROL && p->type != PNB__PIECE_UNKNOWN)
             continue;
-        json_array_append_new(added, json_pack("{s:i, s:o, s:b, s:b, s:b, s:b, s:b}", "id", id,
-                                               "content", piece_text(p), "single_word", 0, "lstrip",
-                                               0, "rstrip", 0, "normalized", 0, "special",
-                                               !is_user));
+        json_array_append_new(added,
+                              json_pack("{s:i, s:o, s:b, s:b, s:b, s:b, s:b}", "id", id, "content",
+                                        piece_text(p), "single_word", 0, "lstrip", 0, "rstrip", 0,
+                                        "normalized", 0, "special", !is_user));
     }
     const json_t *entry;
     size_t i;
@@ -115,8 +115,8 @@ static json_t *make_template(const pnb__spiece_file *f, bool add_bos, bool add_e
         if (ids[i] < 0)
             continue;
         const pnb__spiece *p = &f->pieces[ids[i]];
-        json_array_append_new(single, json_pack("{s:{s:o, s:i}}", "SpecialToken", "id",
-                                                piece_text(p), "type_id", 0));
+        json_array_append_new(
+            single, json_pack("{s:{s:o, s:i}}", "SpecialToken", "id", piece_text(p), "type_id", 0));
         char *name = pnb__strndup(p->text, p->n);
         if (name != NULL)
             json_object_set_new(tokens, name,
@@ -132,8 +132,8 @@ static json_t *make_unigram(const pnb__spiece_file *f)
 {
     json_t *vocab = json_array();
     for (int id = 0; id < f->n; id++)
-        json_array_append_new(vocab, json_pack("[o, f]", piece_text(&f->pieces[id]),
-                                               (double)f->pieces[id].score));
+        json_array_append_new(
+            vocab, json_pack("[o, f]", piece_text(&f->pieces[id]), (double)f->pieces[id].score));
     return json_pack("{s:s, s:i, s:o, s:b}", "type", "Unigram", "unk_id", f->unk_id, "vocab", vocab,
                      "byte_fallback", f->byte_fallback);
 }
@@ -207,11 +207,11 @@ static json_t *make_root(const pnb__spiece_file *f, const pnb__tok_side *side)
 {
     json_t *model = f->model == PNB__SPIECE_BPE ? make_bpe(f) : make_unigram(f);
     int pad = f->eos_id >= 0 ? f->eos_id : f->pad_id;
-    json_t *padding =
-        pad < 0 ? json_null()
-                : json_pack("{s:s, s:s, s:n, s:i, s:i, s:o}", "strategy", "BatchLongest",
-                            "direction", "Right", "pad_to_multiple_of", "pad_id", pad,
-                            "pad_type_id", 0, "pad_token", piece_text(&f->pieces[pad]));
+    json_t *padding = pad < 0
+                          ? json_null()
+                          : json_pack("{s:s, s:s, s:n, s:i, s:i, s:o}", "strategy", "BatchLongest",
+                                      "direction", "Right", "pad_to_multiple_of", "pad_id", pad,
+                                      "pad_type_id", 0, "pad_token", piece_text(&f->pieces[pad]));
     return json_pack("{s:s, s:n, s:o, s:o, s:o, s:n, s:o, s:o, s:o}", "version", "1.0",
                      "truncation", "padding", padding, "added_tokens", make_added(f, side->added),
                      "normalizer", make_normalizer(f), "pre_tokenizer", "post_processor",
@@ -221,15 +221,16 @@ static json_t *make_root(const pnb__spiece_file *f, const pnb__tok_side *side)
 
 /* ---- what the file cannot say ---- */
 
-/* SentencePiece takes control pieces for text; Hugging Face cuts those out that its own files list. */
+/* SentencePiece takes control pieces for text; Hugging Face cuts those out that its own files list.
+ */
 static void limit_added(pnb_tokenizer *tok, const json_t *side)
 {
     for (size_t i = 0; i < tok->n_added; i++) {
         bool is_listed = false;
         const json_t *entry;
         size_t k;
-        json_array_foreach((json_t *)(uintptr_t)side, k, entry)
-            is_listed |= json_integer_value(json_object_get(entry, "id")) == tok->added[i].id;
+        json_array_foreach((json_t *)(uintptr_t)side, k, entry) is_listed |=
+            json_integer_value(json_object_get(entry, "id")) == tok->added[i].id;
         if (!is_listed)
             tok->added[i].n = 0;
     }

@@ -7,8 +7,8 @@
  * 10). Neighbouring unknowns become one token, or their bytes when the model has byte fallback.
  * Ties between paths are decided by rounding, so the arithmetic is SentencePiece's: sums are formed
  * and compared in double and kept in float. Hugging Face keeps doubles; the two differ only in
- * texts like forty equal emoji. User-defined pieces of a spiece.model score (bytes * largest score -
- * 0.1), which makes them win. */
+ * texts like forty equal emoji. User-defined pieces of a spiece.model score (bytes * largest score
+ * - 0.1), which makes them win. */
 #include <string.h>
 
 #include "io/text/text.h"

@@ -27,6 +27,15 @@ static inline vf v_load(const float *p)
 {
     return _mm256_loadu_ps(p);
 }
+static inline vf v_load_bf16(const void *p)
+{
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+static inline vf v_load_f16(const void *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
 static inline vf v_load_n(const float *p, size_t n)
 {
     return n == VL ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, v_first(n));

@@ -24,6 +24,15 @@ static inline vf v_load(const float *p)
 {
     return _mm512_loadu_ps(p);
 }
+static inline vf v_load_bf16(const void *p)
+{
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+static inline vf v_load_f16(const void *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
 static inline vf v_load_n(const float *p, size_t n)
 {
     return _mm512_maskz_loadu_ps(v_first(n), p);

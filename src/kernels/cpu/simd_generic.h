@@ -2,6 +2,7 @@
  *
  * The names, the same in simd_avx2.h and simd_avx512.h:
  *   vf, VL          a vector of VL floats; + - * / and comparison with itself work as operators
+ *   v_load_bf16, v_load_f16   VL halves, widened exactly
  *   v_load_n        the first n of VL lanes (1..VL), the others 0; never touches what lies beyond
  *   v_fma, v_fnma   a*b + c, c - a*b
  *   v_max, v_min    the second argument where either is NaN: constants go first to let NaN through
@@ -51,6 +52,30 @@ static inline vf v_load(const float *p)
 static inline void v_store(float *p, vf x)
 {
     v_store_n(p, VL, x);
+}
+static inline vf v_load_bf16(const void *p)
+{
+    uint16_t half[VL];
+    vi bits;
+    memcpy(half, p, sizeof half);
+    for (int i = 0; i < VL; i++)
+        bits[i] = (int32_t)((uint32_t)half[i] << 16);
+    return (vf)bits;
+}
+static inline vf v_load_f16(const void *p)
+{
+    uint16_t half[VL];
+    vf x;
+    memcpy(half, p, sizeof half);
+    for (int i = 0; i < VL; i++) {
+        float size = (float)(half[i] & 0x3FFU), sign = half[i] >> 15 ? -1.0f : 1.0f;
+        int exponent = half[i] >> 10 & 0x1F;
+        if (exponent == 31)
+            x[i] = size > 0 ? NAN : sign * INFINITY;
+        else
+            x[i] = sign * ldexpf(exponent > 0 ? size + 1024.0f : size, PNB_MAX(exponent, 1) - 25);
+    }
+    return x;
 }
 static inline vf v_set1(float x)
 {

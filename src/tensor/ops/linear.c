@@ -49,27 +49,32 @@ static const pnb__param *weight_of(const pnb__tensor *t)
     return pnb__root_const(t->in[W])->param;
 }
 
-bool pnb__linear_is_i8(const pnb__tensor *t)
+pnb__store pnb__linear_store(const pnb__tensor *t)
 {
-    return weight_of(t) != NULL && weight_of(t)->scales != NULL;
+    return weight_of(t) != NULL ? weight_of(t)->store : PNB__STORE_REAL;
 }
 
-/* Bytes are for inference, by rows of W, from a column where the packed ones can be entered. */
-static bool check_i8(pnb__tensor *t)
+/* Small types are for inference, from a column where the packed ones can be entered; bytes also by
+ * rows of W only. */
+static bool check_stored(pnb__tensor *t)
 {
     const linear_attrs *a = t->attrs;
     const pnb__kernels *k = &t->graph->kernels;
     size_t width = pnb__width(t->in[X]);
+    bool is_i8 = pnb__linear_store(t) == PNB__STORE_I8;
+    size_t group = is_i8 ? k->gemm_i8_group : k->gemm_group;
     if (t->graph->with_grad)
-        return pnb__node_fail(
-            t->graph, PNB_UNSUPPORTED,
-            "%s is stored in 8 bits and cannot be trained; train the model it was "
-            "made from",
-            weight_of(t)->name);
-    if (a->transpose_w || first_column(t) % k->gemm_i8_group != 0 || width >= 1U << 16)
-        return pnb__node_fail(t->graph, PNB_UNSUPPORTED, "%s cannot be used in 8 bits here",
-                              weight_of(t)->name);
-    t->work_bytes = k->gemm_i8_work(pnb__rows(t), width);
+        return pnb__node_fail(t->graph, PNB_UNSUPPORTED,
+                              "%s is stored in %d bits and cannot be trained; train the model it "
+                              "was made from",
+                              weight_of(t)->name, is_i8 ? 8 : 16);
+    bool whole = pnb__root(t->in[W])->n == t->in[W]->n;
+    if ((a->transpose_w && (is_i8 || !whole)) || group == 0 || first_column(t) % group != 0 ||
+        (is_i8 && width >= 1U << 16))
+        return pnb__node_fail(t->graph, PNB_UNSUPPORTED, "%s cannot be used in %d bits here",
+                              weight_of(t)->name, is_i8 ? 8 : 16);
+    if (is_i8)
+        t->work_bytes = k->gemm_i8_work(pnb__rows(t), width);
     return true;
 }
 
@@ -98,8 +103,8 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     t->saves_in = 1U << X | 1U << W | (scales ? 1U << COL_SCALE : 0U);
     t->steals = RESIDUAL;
     t->inplace_in = RESIDUAL;
-    if (pnb__linear_is_i8(t))
-        return check_i8(t);
+    if (pnb__linear_store(t) != PNB__STORE_REAL)
+        return check_stored(t);
     if (!t->graph->with_grad)
         return true;
     if (bends || scales)
@@ -116,8 +121,8 @@ bool pnb__linear_can_pack(const pnb__tensor *t)
     const linear_attrs *a = t->attrs;
     const pnb__tensor *root = pnb__root_const(t->in[W]);
     size_t group = t->graph->kernels.gemm_group, n = pnb__width(t), k = pnb__width(t->in[X]);
-    if (group == 0 || root->param == NULL || !root->param->fixed || root->param->scales != NULL ||
-        n == 0 || k == 0)
+    if (group == 0 || root->param == NULL || !root->param->fixed ||
+        root->param->store != PNB__STORE_REAL || n == 0 || k == 0)
         return false;
     if (a->transpose_w && root->n != t->in[W]->n)
         return false;
@@ -133,7 +138,7 @@ void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m)
     m->k = pnb__width(t->in[X]);
     m->n = root->n / m->k;
     m->ldb = a->transpose_w ? m->n : m->k;
-    m->b = pnb__data(root);
+    m->b = root->param->data;
 }
 
 bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
@@ -145,9 +150,9 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         return true;
     }
     size_t n = pnb__width(t), k = pnb__width(t->in[X]);
-    bool is_i8 = pnb__linear_is_i8(t);
-    bool packed =
-        is_i8 || (!g->with_grad && pnb__linear_can_pack(t) && weight_of(t)->packed.data != NULL);
+    pnb__store store = pnb__linear_store(t);
+    bool packed = store != PNB__STORE_REAL ||
+                  (!g->with_grad && pnb__linear_can_pack(t) && weight_of(t)->packed.data != NULL);
     pnb__gemm_args m = {
         .trans_b = !a->transpose_w,
         .m = pnb__rows(t),
@@ -159,7 +164,7 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .n_batch = 1,
         .alpha = 1,
         .a = pnb__data(t->in[X]),
-        .b = is_i8 ? NULL : pnb__data(t->in[W]),
+        .b = packed ? NULL : pnb__data(t->in[W]),
         .packed = packed ? &weight_of(t)->packed : NULL,
         .packed_first = packed ? first_column(t) : 0,
         .c = t->data,
@@ -171,7 +176,7 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .pre = t->aux[0],
         .work = t->work,
     };
-    (is_i8 ? g->kernels.gemm_i8 : g->kernels.gemm)(g->ctx, &m);
+    (store == PNB__STORE_I8 ? g->kernels.gemm_i8 : g->kernels.gemm)(g->ctx, &m);
     return true;
 }
 
