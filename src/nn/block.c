@@ -2,7 +2,8 @@
  *
  *   a = x + LS1 * (attention(LN1(x)) W_out^T + b_out)
  *   y = a + LS2 * (act(LN2(a) W_fc^T + b_fc) W_proj^T + b_proj)
- * Bias, activation, LayerScale and residual are epilogues of the products. */
+ * Bias, activation, LayerScale and residual are epilogues of the products. A block is a segment:
+ * with gradient checkpointing its inside is computed again in backward. */
 #include "nn/block.h"
 
 pnb__tensor *pnb__norm_apply(pnb__graph *g, pnb__tensor *x, pnb__param *w, pnb__param *b,
@@ -46,11 +47,14 @@ static pnb__tensor *mlp(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
 pnb__tensor *pnb__block_apply(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
                               const pnb__block_opts *opts)
 {
+    size_t begin = pnb__segment_begin(g);
     pnb__tensor *h = pnb__norm_apply(g, x, b->ln1_w, b->ln1_b, opts->eps);
     pnb__tensor *qkv = pnb__linear_apply(g, h, b->in_w, b->in_b);
     h = pnb__attention(NULL, qkv, opts->n_heads, opts->causal, opts->kv_len);
     x = project(g, h, (pnb__param *const[]){b->out_w, b->out_b, b->ls1}, x);
-    return mlp(g, b, x, opts);
+    x = mlp(g, b, x, opts);
+    pnb__segment_end(g, begin, x);
+    return x;
 }
 
 /* Linear by rows [begin, begin+n) of a packed projection. */
@@ -66,7 +70,7 @@ static pnb__tensor *partial_linear(pnb__graph *g, pnb__tensor *x, const pnb__blo
 pnb__tensor *pnb__block_apply_read(pnb__graph *g, const pnb__block *b, pnb__tensor *x, size_t begin,
                                    size_t n, const pnb__block_opts *opts)
 {
-    size_t width = pnb__dim(x, -1);
+    size_t width = pnb__dim(x, -1), first = pnb__segment_begin(g);
     if (begin == 0 && n == pnb__dim(x, 1))
         return pnb__block_apply(g, b, x, opts);
     pnb__tensor *h = pnb__norm_apply(g, x, b->ln1_w, b->ln1_b, opts->eps);
@@ -77,5 +81,7 @@ pnb__tensor *pnb__block_apply_read(pnb__graph *g, const pnb__block *b, pnb__tens
     h = pnb__attention(q, kv, opts->n_heads, opts->causal, opts->kv_len);
     x = project(g, h, (pnb__param *const[]){b->out_w, b->out_b, b->ls1},
                 pnb__slice(x, 1, begin, n));
-    return mlp(g, b, x, opts);
+    x = mlp(g, b, x, opts);
+    pnb__segment_end(g, first, x);
+    return x;
 }

@@ -45,6 +45,27 @@ void pnb__graph_free(pnb__graph *g)
     pnb__free(g);
 }
 
+void pnb__graph_set_checkpointing(pnb__graph *g, bool on)
+{
+    g->checkpointing = on;
+}
+
+size_t pnb__segment_begin(const pnb__graph *g)
+{
+    return g->n_nodes;
+}
+
+void pnb__segment_end(pnb__graph *g, size_t begin, const pnb__tensor *result)
+{
+    if (!g->checkpointing || !g->with_grad || result == NULL)
+        return;
+    for (size_t i = begin; i < g->n_nodes; i++) {
+        pnb__tensor *t = g->nodes[i];
+        if (t->op != NULL && t->view_of == NULL && t != pnb__root_const(result))
+            t->recompute_all = true;
+    }
+}
+
 bool pnb__node_fail(pnb__graph *g, pnb_status status, const char *fmt, ...)
 {
     char text[400];
@@ -85,10 +106,10 @@ static pnb__tensor *new_tensor(pnb__graph *g, pnb__kind kind)
     t->kind = kind;
     t->index = (int)g->n_nodes;
     t->inplace_in = t->steals = -1;
-    t->buffer = t->again_buffer = t->work_buffer = t->work_bwd_buffer = t->grad_buffer =
-        PNB__NO_BUFFER;
+    t->buffer = t->again_buffer = t->work_buffer = t->work_again_buffer = t->work_bwd_buffer =
+        t->grad_buffer = PNB__NO_BUFFER;
     for (int i = 0; i < PNB__MAX_AUX; i++)
-        t->aux_buffer[i] = PNB__NO_BUFFER;
+        t->aux_buffer[i] = t->aux_again_buffer[i] = PNB__NO_BUFFER;
     g->nodes[g->n_nodes++] = t;
     return t;
 }

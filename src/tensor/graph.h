@@ -61,6 +61,14 @@ double pnb__graph_flops(const pnb__graph *g); /* multiply-adds*2 of GEMM and att
 void pnb__graph_set_stream(pnb__graph *g, uint64_t stream);
 const pnb__kernels *pnb__graph_kernels(const pnb__graph *g);
 
+/* Segments (gradient checkpointing, Chen et al. 2016): with checkpointing on, the nodes built
+ * between pnb__segment_begin and pnb__segment_end keep nothing from forward to backward except the
+ * segment's result; backward runs them forward again. The same bits for less memory and about a
+ * third more work. Set before building; segments do not nest. */
+void pnb__graph_set_checkpointing(pnb__graph *g, bool on);
+size_t pnb__segment_begin(const pnb__graph *g);
+void pnb__segment_end(pnb__graph *g, size_t begin, const pnb__tensor *result);
+
 /* ---- leaves ---- */
 pnb__tensor *pnb__input(pnb__graph *g, pnb__kind kind, int n_dims, const size_t *shape);
 /* An input whose gradient is wanted (tests, frozen-feature adapters). */

@@ -18,7 +18,8 @@ typedef enum pnb__op_id {
 } pnb__op_id;
 
 /* shape: checks inputs, sets shape and the facts below; false after pnb__node_fail.
- * forward: recompute true means "again, in the backward pass, only the value is missing".
+ * forward: recompute true means "again, in the backward pass, only the value is missing"; nodes of
+ *   a segment, whose aux is missing too, run it with false a second time.
  * backward: for each input i with d_in[i] not NULL, writes or adds (acc_in[i]) its gradient. */
 typedef struct pnb__op {
     const char *name;
@@ -45,8 +46,9 @@ struct pnb__tensor {
     unsigned recompute_in; /* bit i: recomputing reads in[i] */
     bool saves_out;        /* backward reads the value of this tensor */
     bool recompute;        /* cheap: drop the value after forward, compute it again for backward */
-    int inplace_in;        /* forward may overwrite this input, -1 none */
-    int steals;            /* this input's gradient equals ours: it may take our buffer, -1 none */
+    bool recompute_all; /* inside a segment: value and aux are dropped and made again by forward */
+    int inplace_in;     /* forward may overwrite this input, -1 none */
+    int steals;         /* this input's gradient equals ours: it may take our buffer, -1 none */
     size_t aux_bytes[PNB__MAX_AUX]; /* kept from forward to backward */
     size_t work_bytes, work_bwd_bytes;
     double flops;
@@ -62,9 +64,13 @@ struct pnb__tensor {
     bool keep, keep_grad;
 
     /* Set by the planner: buffer numbers, then pointers. */
+    bool read_back;   /* a backward step reads the value */
+    bool is_in_place; /* forward writes over inplace_in */
     bool needed, needs_grad, grad_started, has_partial_views, is_recomputed;
-    int buffer, again_buffer, aux_buffer[PNB__MAX_AUX], work_buffer, work_bwd_buffer, grad_buffer;
+    int buffer, again_buffer, aux_buffer[PNB__MAX_AUX], aux_again_buffer[PNB__MAX_AUX];
+    int work_buffer, work_again_buffer, work_bwd_buffer, grad_buffer;
     void *first_data, *again_data;
+    void *first_aux[PNB__MAX_AUX], *again_aux[PNB__MAX_AUX], *first_work, *again_work;
     void *data, *grad, *aux[PNB__MAX_AUX], *work, *work_bwd;
     void *d_in[PNB__MAX_INPUTS];
     bool acc_in[PNB__MAX_INPUTS];
@@ -91,7 +97,7 @@ typedef struct pnb__buffer {
 struct pnb__graph {
     const pnb_ctx *ctx;
     pnb__kernels kernels;
-    bool with_grad, planned;
+    bool with_grad, planned, checkpointing;
     pnb_error error; /* first building error */
     pnb__arena arena;
     pnb__tensor **nodes;

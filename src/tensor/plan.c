@@ -4,7 +4,8 @@
  * Every buffer has a life (first step, last step); two buffers may share bytes when their lives do
  * not meet. Three things keep the arena small:
  *   - a value marked `recompute` (LayerNorm output, activation) is dropped after its forward use
- *     and made again just before backward reads it (Chen et al. 2016, on single cheap nodes);
+ *     and made again just before backward reads it (Chen et al. 2016, on single cheap nodes, and on
+ *     whole blocks where segments are marked: then everything but the block's result);
  *   - an element-wise result takes its input's place when nobody needs the input any more;
  *   - where the gradient of an input equals the gradient of the output (residual connections), the
  *     input takes over the buffer instead of a copy.
@@ -162,24 +163,46 @@ static void plan_forward(pnb__graph *g)
     }
 }
 
+static void touch_aux(pnb__graph *g, const pnb__tensor *t, int step)
+{
+    bool again = t->recompute_all && t->is_recomputed;
+    for (int j = 0; j < PNB__MAX_AUX; j++)
+        touch(g, again ? t->aux_again_buffer[j] : t->aux_buffer[j], step);
+}
+
+/* A node of a segment runs forward as if for the first time: it needs places for its aux and its
+ * workspace too. */
+static void prepare_forward_again(pnb__graph *g, pnb__tensor *t, int step)
+{
+    for (int j = 0; j < PNB__MAX_AUX; j++)
+        if (t->aux_bytes[j] > 0)
+            t->aux_again_buffer[j] = new_buffer(g, t->aux_bytes[j]);
+    if (t->work_bytes > 0)
+        t->work_again_buffer = new_buffer(g, t->work_bytes);
+    touch(g, t->work_again_buffer, step);
+    g->flops += t->flops;
+}
+
 /* Makes the value of t's root readable at the next step: recomputes it if it was dropped. */
 static void ensure_value(pnb__graph *g, pnb__tensor *t)
 {
     pnb__tensor *root = pnb__root(t);
-    if (!root->recompute || root->keep || root->is_recomputed)
+    if (!(root->recompute || root->recompute_all) || root->keep || root->is_recomputed)
         return;
+    unsigned reads = root->recompute_all ? ~0U : root->recompute_in;
     for (int j = 0; j < root->n_in; j++)
-        if ((root->recompute_in >> j & 1U) && root->in[j] != NULL)
+        if ((reads >> j & 1U) && root->in[j] != NULL)
             ensure_value(g, root->in[j]);
     int step = add_step(g, PNB__STEP_RECOMPUTE, root);
     for (int j = 0; j < root->n_in; j++)
-        if ((root->recompute_in >> j & 1U) && root->in[j] != NULL)
+        if ((reads >> j & 1U) && root->in[j] != NULL)
             touch_value(g, root->in[j], step);
-    for (int j = 0; j < PNB__MAX_AUX; j++)
-        touch(g, root->aux_buffer[j], step);
+    if (root->recompute_all)
+        prepare_forward_again(g, root, step);
     root->again_buffer = new_buffer(g, value_bytes(root));
     root->is_recomputed = true;
     touch(g, root->again_buffer, step);
+    touch_aux(g, root, step);
 }
 
 /* Decides where the gradient of input j goes: a fresh buffer, the output's buffer, or an addition
@@ -217,12 +240,18 @@ static double backward_flops(const pnb__tensor *t)
     return n_factors * t->flops;
 }
 
+static void read_back(pnb__graph *g, pnb__tensor *t, int step)
+{
+    pnb__root(t)->read_back = true;
+    touch_value(g, t, step);
+}
+
 static void plan_backward_node(pnb__graph *g, pnb__tensor *t)
 {
     for (int j = 0; j < t->n_in; j++)
         if (t->in[j] != NULL && (t->saves_in >> j & 1U))
             ensure_value(g, t->in[j]);
-    if (t->saves_out)
+    if (t->saves_out || (t->recompute_all && t->aux_bytes[0] > 0))
         ensure_value(g, t);
     for (int j = 0; j < t->n_in; j++)
         if (t->in[j] != NULL && t->in[j]->needs_grad)
@@ -232,7 +261,7 @@ static void plan_backward_node(pnb__graph *g, pnb__tensor *t)
         if (t->in[j] == NULL)
             continue;
         if (t->saves_in >> j & 1U)
-            touch_value(g, t->in[j], step);
+            read_back(g, t->in[j], step);
         const pnb__tensor *root = pnb__root(t->in[j]);
         if (t->in[j]->needs_grad)
             touch(g, root->grad_buffer, step);
@@ -241,9 +270,8 @@ static void plan_backward_node(pnb__graph *g, pnb__tensor *t)
     }
     g->flops += backward_flops(t);
     if (t->saves_out)
-        touch_value(g, t, step);
-    for (int j = 0; j < PNB__MAX_AUX; j++)
-        touch(g, t->aux_buffer[j], step);
+        read_back(g, t, step);
+    touch_aux(g, t, step);
     touch(g, t->grad_buffer, step);
     if (t->work_bwd_bytes > 0) {
         t->work_bwd_buffer = new_buffer(g, t->work_bwd_bytes);
@@ -285,6 +313,19 @@ static bool overlaps_other_input(const pnb__tensor *t, const pnb__tensor *input)
     return false;
 }
 
+/* A kernel may round otherwise when it writes over an input. So that segments keep the bits, a
+ * value that would live on for backward without them is not written over. */
+static bool lives_on_without_segments(const pnb__tensor *t)
+{
+    return t->recompute_all && !t->recompute && t->read_back;
+}
+
+static bool may_take_place(const pnb__tensor *t, const pnb__tensor *input)
+{
+    return input->op != NULL && input->n == t->n && input->kind == t->kind &&
+           !overlaps_other_input(t, input) && !lives_on_without_segments(input);
+}
+
 /* Lets a result take the place of an input whose life ends at that very step. */
 static void merge_in_place(pnb__graph *g)
 {
@@ -293,8 +334,7 @@ static void merge_in_place(pnb__graph *g)
         if (t->inplace_in < 0 || t->in[t->inplace_in] == NULL)
             continue;
         pnb__tensor *input = pnb__root(t->in[t->inplace_in]);
-        if (input->op == NULL || input->n != t->n || input->kind != t->kind ||
-            overlaps_other_input(t, input))
+        if (!may_take_place(t, input))
             continue;
         pnb__buffer *from = &g->buffers[t->buffer], *to = &g->buffers[input->buffer];
         if (to->last != (int)s)
@@ -302,6 +342,7 @@ static void merge_in_place(pnb__graph *g)
         to->last = PNB_MAX(to->last, from->last);
         from->bytes = 0;
         t->buffer = input->buffer;
+        t->is_in_place = true;
     }
 }
 
@@ -364,9 +405,12 @@ static void set_pointers(pnb__graph *g)
         pnb__tensor *t = g->nodes[i];
         t->first_data = t->data = place(g, t->buffer);
         t->again_data = place(g, t->again_buffer);
-        for (int j = 0; j < PNB__MAX_AUX; j++)
-            t->aux[j] = place(g, t->aux_buffer[j]);
-        t->work = place(g, t->work_buffer);
+        for (int j = 0; j < PNB__MAX_AUX; j++) {
+            t->first_aux[j] = t->aux[j] = place(g, t->aux_buffer[j]);
+            t->again_aux[j] = place(g, t->aux_again_buffer[j]);
+        }
+        t->first_work = t->work = place(g, t->work_buffer);
+        t->again_work = place(g, t->work_again_buffer);
         t->work_bwd = place(g, t->work_bwd_buffer);
         bool external = t->param != NULL && t->param->grad_store != NULL;
         t->grad = external ? t->param->grad_store : place(g, t->grad_buffer);

@@ -1,11 +1,12 @@
 /* Running a planned graph, and moving values between host and device.
  *
  * The step list is fixed by plan.c; this file only walks it. A recomputed value lives at a second
- * place during backward, so its data pointer is switched when its recompute step runs and put back
+ * place during backward, so its pointers are switched when its recompute step runs and put back
  * when the next run starts. */
 #include "tensor/node.h"
 
 #include <assert.h>
+#include <string.h>
 
 void *pnb__data(const pnb__tensor *t)
 {
@@ -18,6 +19,35 @@ void *pnb__data(const pnb__tensor *t)
     return base == NULL ? NULL : base + offset * pnb__elem_bytes(t);
 }
 
+/* Forward on a copy of the input that it wrote over the first time: a kernel may round otherwise
+ * when result and input are one. */
+static bool forward_on_copy(pnb__tensor *t)
+{
+    pnb__tensor *input = t->in[t->inplace_in];
+    const pnb__copy_args copy = {.dims = {1, 1, 1, 1, t->n},
+                                 .stride_src = {0, 0, 0, 0, 1},
+                                 .stride_dst = {0, 0, 0, 0, 1},
+                                 .src = pnb__data(input),
+                                 .dst = t->data};
+    t->graph->kernels.copy(t->graph->ctx, &copy);
+    t->in[t->inplace_in] = t;
+    bool ok = t->op->forward(t, false);
+    t->in[t->inplace_in] = input;
+    return ok;
+}
+
+/* A node of a segment in backward: everything as in forward, and to the same bits. A value that
+ * backward otherwise makes from aux alone is made so here too: fused into a product it may have
+ * been rounded otherwise (the reference kernels hold it in double until then). */
+static bool recompute_all(pnb__tensor *t)
+{
+    memcpy(t->aux, t->again_aux, sizeof t->aux);
+    t->work = t->again_work;
+    bool from_aux = t->recompute && t->recompute_in == 0;
+    bool ok = t->is_in_place ? forward_on_copy(t) : t->op->forward(t, false);
+    return ok && (!from_aux || t->op->forward(t, true));
+}
+
 static bool run_step(pnb__graph *g, const pnb__step *s)
 {
     pnb__tensor *t = s->t;
@@ -26,7 +56,7 @@ static bool run_step(pnb__graph *g, const pnb__step *s)
         return t->op->forward(t, false);
     case PNB__STEP_RECOMPUTE:
         t->data = t->again_data;
-        return t->op->forward(t, true);
+        return t->recompute_all ? recompute_all(t) : t->op->forward(t, true);
     case PNB__STEP_SEED:
         g->kernels.fill(g->ctx, 1, 1.0, t->grad);
         return true;
@@ -47,6 +77,8 @@ pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err)
     for (size_t i = 0; i < g->n_nodes; i++) {
         pnb__tensor *t = g->nodes[i];
         t->data = t->first_data;
+        memcpy(t->aux, t->first_aux, sizeof t->aux);
+        t->work = t->first_work;
         if (t->param != NULL && t->needs_grad)
             t->param->grad = t->grad;
     }

@@ -37,7 +37,21 @@ typedef struct chain {
 
 enum { ROWS = 48, WIDTH = 32 };
 
-static void build_chain(chain *c, size_t n, bool with_grad)
+/* A block of width 8 heads and everything a segment may hold: attention with its log-sum-exp and
+ * workspace, a view, a slice, dropout, an activation whose input is kept, a scaled product. */
+static pnb__tensor *rich_block(pnb__tensor *x)
+{
+    pnb__tensor *h = pnb__layernorm(x, NULL, NULL, 1e-5);
+    pnb__tensor *kv = pnb__reshape(h, 3, (size_t[]){2, ROWS / 4, 2 * WIDTH});
+    pnb__tensor *q = pnb__slice(kv, 2, 0, WIDTH);
+    h = pnb__dropout(pnb__attention(q, kv, 4, false, NULL), 0.25, 3, 4);
+    h = pnb__reshape(h, 2, (size_t[]){ROWS / 2, WIDTH});
+    pnb__tensor *both[2] = {h, pnb__apply(PNB__TANH, h)};
+    return pnb__add(x, pnb__concat(both, 2, 0));
+}
+
+/* `checkpointing` marks every layer as a segment and has the inside of each computed again. */
+static void build_segments(chain *c, size_t n, bool with_grad, bool checkpointing)
 {
     c->n = n;
     c->params = calloc(2 * n, sizeof *c->params);
@@ -47,6 +61,7 @@ static void build_chain(chain *c, size_t n, bool with_grad)
     for (size_t i = 0; i < 2 * n * WIDTH * WIDTH; i++)
         c->storage[i] = (float)(0.1 * pnb__rng_normal(&rng));
     assert_int_equal(pnb__graph_create(&c->g, ctx, PNB__F32, with_grad, NULL), PNB_OK);
+    pnb__graph_set_checkpointing(c->g, checkpointing);
     c->x = pnb__input(c->g, PNB__REAL, 2, (size_t[]){ROWS, WIDTH});
     pnb__tensor *x = c->x;
     for (size_t i = 0; i < n; i++) {
@@ -57,13 +72,20 @@ static void build_chain(chain *c, size_t n, bool with_grad)
                                         .n = WIDTH * WIDTH,
                                         .data = c->storage + j * WIDTH * WIDTH,
                                         .trainable = true};
-        pnb__tensor *h = pnb__layernorm(x, NULL, NULL, 1e-5);
+        size_t begin = pnb__segment_begin(c->g);
+        pnb__tensor *h = pnb__layernorm(rich_block(x), NULL, NULL, 1e-5);
         h = pnb__linear(h, pnb__param_tensor(c->g, &c->params[2 * i]),
                         &(pnb__linear_opts){.act = PNB__GELU});
         x = pnb__linear(h, pnb__param_tensor(c->g, &c->params[2 * i + 1]),
                         &(pnb__linear_opts){.act = PNB__IDENTITY, .residual = x});
+        pnb__segment_end(c->g, begin, x);
     }
     c->out = x;
+}
+
+static void build_chain(chain *c, size_t n, bool with_grad)
+{
+    build_segments(c, n, with_grad, false);
 }
 
 static void write_input(const chain *c)
@@ -152,6 +174,53 @@ static void test_recomputation_does_not_change_gradients(void **state)
     for (size_t i = 0; i < N; i++)
         norm += fabs(lean[i]);
     assert_true(norm > 1e-3);
+    free_chain(&a);
+    free_chain(&b);
+    free(lean);
+    free(kept);
+}
+
+static double arena_bytes(size_t depth, bool checkpointing)
+{
+    chain c;
+    build_segments(&c, depth, true, checkpointing);
+    pnb__tensor *loss = pnb__mean(pnb__apply(PNB__SQUARE, c.out), PNB__ALL_AXES);
+    assert_int_equal(pnb__graph_plan(c.g, loss, NULL), PNB_OK);
+    double bytes = (double)pnb__graph_arena_bytes(c.g);
+    free_chain(&c);
+    return bytes;
+}
+
+/* A layer more costs its result and its weights' gradients; workspaces do not grow. */
+static void test_segments_cost_little_memory_a_layer(void **state)
+{
+    (void)state;
+    double lean = (arena_bytes(40, true) - arena_bytes(20, true)) / 20;
+    double kept = (arena_bytes(40, false) - arena_bytes(20, false)) / 20;
+    double least = sizeof(float) * (ROWS * WIDTH + 2 * WIDTH * WIDTH);
+    if (!(lean <= 1.1 * least && kept > 2 * lean))
+        fail_msg("a layer takes %g bytes with segments, %g without", lean, kept);
+}
+
+/* Values of the weights' gradients and of the loss are those of a graph that keeps everything. */
+static void test_segments_give_the_same_bits(void **state)
+{
+    (void)state;
+    enum { DEPTH = 6, N = 2 * DEPTH * WIDTH * WIDTH };
+    double *lean = calloc(N, sizeof *lean), *kept = calloc(N, sizeof *kept);
+    chain a, b;
+    build_segments(&a, DEPTH, true, true);
+    collect_grads(&a, false, lean);
+    build_segments(&b, DEPTH, true, false);
+    collect_grads(&b, false, kept);
+    assert_memory_equal(lean, kept, N * sizeof *lean);
+    assert_true(pnb__read_scalar(a.g->loss) == pnb__read_scalar(b.g->loss));
+    for (int run = 0; run < 2; run++) /* pointers go back to the forward places */
+        assert_int_equal(pnb__graph_run(a.g, NULL), PNB_OK);
+    for (size_t i = 0; i < 2 * DEPTH; i++)
+        pnb__read_grad_f64(pnb__param_tensor(a.g, &a.params[i]), lean + i * WIDTH * WIDTH);
+    assert_memory_equal(lean, kept, N * sizeof *lean);
+    assert_true(pnb__graph_flops(a.g) > pnb__graph_flops(b.g));
     free_chain(&a);
     free_chain(&b);
     free(lean);
@@ -466,6 +535,8 @@ int main(void)
         cmocka_unit_test(test_inference_memory_does_not_grow_with_depth),
         cmocka_unit_test(test_reuse_does_not_change_results),
         cmocka_unit_test(test_recomputation_does_not_change_gradients),
+        cmocka_unit_test(test_segments_give_the_same_bits),
+        cmocka_unit_test(test_segments_cost_little_memory_a_layer),
         cmocka_unit_test(test_runs_repeat_bit_for_bit),
         cmocka_unit_test(test_gradient_store_accumulates),
 #ifdef PNB_FAULTS
