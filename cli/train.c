@@ -12,17 +12,21 @@ struct train_args {
     const char *train_data, *val_data, *dataset_type, *csv_separator, *csv_img_key,
         *csv_caption_key, *image_key, *captions, *augment, *model, *pretrained, *tokenizer,
         *tokenizer_kind, *override, *recipe, *inclusion_form, *text_mask, *opt, *lr_scheduler,
-        *precision, *logs, *name, *resume;
+        *precision, *logs, *name, *resume, *text_key, *vib_form, *report_to, *imagenet_val,
+        *coco_test;
     int64_t train_num_samples, val_level, workers, tokenizer_vocab_size, force_image_size,
         force_context_length, replace_token, warmup, epochs_cooldown, batch_size, accum_freq,
         epochs, max_steps, log_every_n_steps, val_frequency, val_every_n_steps, save_frequency,
-        save_every_n_steps;
+        save_every_n_steps, zeroshot_frequency;
     double template_share, init_logit_scale, init_logit_bias, init_unc_bias, ppcl_lambda,
         siglip_lambda, clip_lambda, pcmepp_lambda, vib_beta, inclusion_alpha, inclusion_alpha_occ,
         inclusion_scale, inclusion_eps, drop_ratio, drop_prob, mask_keep, lr, beta1, beta2, eps,
-        momentum, wd, lr_min_ratio, lr_cooldown_end, lr_cooldown_power, grad_clip_norm;
+        momentum, wd, lr_min_ratio, lr_cooldown_end, lr_cooldown_power, grad_clip_norm, vib_limit,
+        inclusion_limit;
     pnb__text_list aug_cfg;
-    bool lock_image, lock_text, prolip, adamp, delete_previous_checkpoint;
+    bool lock_image, lock_text, prolip, adamp, delete_previous_checkpoint, dataset_resampled,
+        force_resize_pos_emb, reinit_unc, grad_checkpointing, local_loss, gather_with_grad,
+        save_most_recent, save_best_unc;
 };
 
 #define AT(field) offsetof(struct train_args, field)
@@ -31,7 +35,6 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_FILE,
      .at = AT(train_data),
      .value = "SPEC",
-     .required = true,
      .group = "Data",
      .help =
          "Pictures and captions: tar shards (braces, globs, \"::\"), a csv, a jsonl or a folder"},
@@ -52,8 +55,13 @@ static const pnb__option options[] = {
      .at = AT(dataset_type),
      .value = "TYPE",
      .fallback = "auto",
-     .choices = "auto|webdataset|csv|dir|jsonl",
-     .help = "Form of the data; told by the name by default"},
+     .choices = "auto|webdataset|csv|dir|jsonl|synthetic",
+     .help = "Form of the data; told by the name by default. synthetic: random pixels, one caption "
+             "and no files, --train-num-samples of them"},
+    {.name = "dataset-resampled",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(dataset_resampled),
+     .help = "Draw training samples with replacement"},
     {.name = "csv-separator",
      .kind = PNB__OPT_TEXT,
      .at = AT(csv_separator),
@@ -77,6 +85,12 @@ static const pnb__option options[] = {
      .value = "SUFFIXES",
      .fallback = "jpg;png;jpeg;webp;0.jpg",
      .help = "Members of a tar that are pictures, \";\" between"},
+    {.name = "text-key",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(text_key),
+     .value = "SUFFIXES",
+     .fallback = "json;txt",
+     .help = "Members of a tar that are captions: json records, others text"},
     {.name = "captions",
      .kind = PNB__OPT_CHOICE,
      .at = AT(captions),
@@ -166,6 +180,14 @@ static const pnb__option options[] = {
      .min = 2,
      .max = 65536,
      .help = "Caption length in tokens instead of the configuration's"},
+    {.name = "force-resize-pos-emb",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(force_resize_pos_emb),
+     .help = "Interpolate the positions of a model directory to the forced sizes"},
+    {.name = "reinit-unc",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(reinit_unc),
+     .help = "Start from a model directory with fresh uncertainty tokens and heads"},
     {.name = "init-logit-scale",
      .kind = PNB__OPT_REAL,
      .at = AT(init_logit_scale),
@@ -239,6 +261,20 @@ static const pnb__option options[] = {
      .min = 0,
      .max = INFINITY,
      .help = "Weight of the divergence from N(0, I)"},
+    {.name = "vib-form",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(vib_form),
+     .value = "FORM",
+     .fallback = "exact",
+     .choices = "exact|official",
+     .help = "The divergence itself, or the form of the released code, with half the log-variance"},
+    {.name = "vib-limit",
+     .kind = PNB__OPT_REAL,
+     .at = AT(vib_limit),
+     .value = "LOSS",
+     .min = 0,
+     .max = INFINITY,
+     .help = "A divergence above it counts as 0"},
     {.name = "inclusion-alpha",
      .kind = PNB__OPT_REAL,
      .at = AT(inclusion_alpha),
@@ -271,6 +307,13 @@ static const pnb__option options[] = {
      .value = "FORM",
      .choices = "published|exact",
      .help = "The exact integral, or the form of the paper and code"},
+    {.name = "inclusion-limit",
+     .kind = PNB__OPT_REAL,
+     .at = AT(inclusion_limit),
+     .value = "LOSS",
+     .min = 0,
+     .max = INFINITY,
+     .help = "An inclusion loss above it counts as 0"},
     {.name = "drop-ratio",
      .kind = PNB__OPT_REAL,
      .at = AT(drop_ratio),
@@ -410,6 +453,19 @@ static const pnb__option options[] = {
      .min = 1,
      .max = 1000000.0,
      .help = "Forward passes of one step; the loss sees all their pairs"},
+    {.name = "grad-checkpointing",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(grad_checkpointing),
+     .help =
+         "Keep less for the backward pass and compute it again: same bits, less memory, more time"},
+    {.name = "local-loss",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(local_loss),
+     .help = "Accepted for compatibility: one process sees the whole batch"},
+    {.name = "gather-with-grad",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(gather_with_grad),
+     .help = "Accepted for compatibility, as --local-loss"},
     {.name = "epochs",
      .kind = PNB__OPT_INT,
      .at = AT(epochs),
@@ -427,8 +483,8 @@ static const pnb__option options[] = {
      .at = AT(precision),
      .value = "NAME",
      .fallback = "fp32",
-     .choices = "fp32",
-     .help = "Arithmetic"},
+     .choices = "fp32|amp|amp_bf16|amp_bfloat16|bf16|fp16|pure_bf16|pure_fp16",
+     .help = "Arithmetic; fp32 is what this build trains in"},
     {.name = "logs",
      .kind = PNB__OPT_FILE,
      .at = AT(logs),
@@ -481,6 +537,36 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_FLAG,
      .at = AT(delete_previous_checkpoint),
      .help = "Keep only the newest checkpoint"},
+    {.name = "save-most-recent",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(save_most_recent),
+     .help = "A checkpoint after every epoch; those --save-frequency does not ask for make room "
+             "for the next"},
+    {.name = "save-best-unc",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(save_best_unc),
+     .help = "Keep checkpoints/epoch_best_unc, where uncertainty foretells failed retrieval best"},
+    {.name = "report-to",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(report_to),
+     .value = "WHERE",
+     .help = "tensorboard writes event files to LOGS/RUN/tensorboard"},
+    {.name = "zeroshot-frequency",
+     .kind = PNB__OPT_INT,
+     .at = AT(zeroshot_frequency),
+     .value = "N",
+     .max = 1000000000.0,
+     .help = "Accepted as 0; zero-shot evaluation is not part of training"},
+    {.name = "imagenet-val",
+     .kind = PNB__OPT_FILE,
+     .at = AT(imagenet_val),
+     .value = "DIR",
+     .help = "Refused, with the commands that measure it"},
+    {.name = "coco-test",
+     .kind = PNB__OPT_FILE,
+     .at = AT(coco_test),
+     .value = "DIR",
+     .help = "Refused, with the commands that measure it"},
 };
 #undef AT
 
@@ -500,6 +586,10 @@ static pnb_status fill_data(pnb__app *app, const struct train_args *a, pnb_train
     o->dataset.csv_img_key = a->csv_img_key;
     o->dataset.csv_caption_key = a->csv_caption_key;
     o->dataset.image_key = a->image_key;
+    o->dataset.text_key = a->text_key;
+    o->dataset_resampled = a->dataset_resampled;
+    if (a->train_data == NULL && o->dataset.kind != PNB_DATASET_SYNTHETIC)
+        return pnb__usage(app, "--train-data is required, except with --dataset-type synthetic");
     if (a->csv_separator != NULL && !pnb__separator(a->csv_separator, &o->dataset.csv_separator))
         return pnb__usage(app, "--csv-separator %s: one character is wanted", a->csv_separator);
     o->captions = pnb__caption_choice(a->captions);
@@ -524,6 +614,8 @@ static void fill_model(const struct train_args *a, pnb_train_opts *o)
     o->config_overrides = a->override;
     o->lock_image = a->lock_image;
     o->lock_text = a->lock_text;
+    o->force_resize_pos_emb = a->force_resize_pos_emb;
+    o->reinit_unc = a->reinit_unc;
     if (a->tokenizer_kind != NULL)
         o->tokenizer_kind =
             strcmp(a->tokenizer_kind, "word") == 0 ? PNB_TOKENIZER_WORD : PNB_TOKENIZER_BYTE_BPE;
@@ -547,6 +639,9 @@ static void fill_objective(const struct train_args *a, pnb_train_opts *o)
     SET_REAL(loss.weight[PNB_LOSS_TXT_INCLUSION], inclusion_alpha_occ);
     SET_REAL(loss.inclusion_scale, inclusion_scale);
     SET_REAL(loss.inclusion_eps, inclusion_eps);
+    SET_REAL(loss.inclusion_limit, inclusion_limit);
+    SET_REAL(loss.vib_limit, vib_limit);
+    o->loss.vib_official = strcmp(a->vib_form, "official") == 0;
     SET_REAL(drop_ratio, drop_ratio);
     SET_REAL(drop_prob, drop_prob);
     SET_REAL(mask_keep, mask_keep);
@@ -580,6 +675,7 @@ static void fill_optimisation(const struct train_args *a, pnb_train_opts *o)
     SET_INT(epochs_cooldown, epochs_cooldown, int64_t);
     SET_INT(batch_size, batch_size, size_t);
     SET_INT(accum_freq, accum_freq, int);
+    o->grad_checkpointing = a->grad_checkpointing;
     SET_INT(epochs, epochs, int64_t);
     SET_INT(max_steps, max_steps, int64_t);
 }
@@ -590,11 +686,43 @@ static void fill_run(const struct train_args *a, pnb_train_opts *o)
     o->name = a->name;
     o->resume = a->resume;
     o->delete_previous_checkpoint = a->delete_previous_checkpoint;
+    o->save_most_recent = a->save_most_recent;
+    o->save_best_unc = a->save_best_unc;
+    o->report_tensorboard = a->report_to != NULL && strstr(a->report_to, "tensorboard") != NULL;
     SET_INT(log_every_n_steps, log_every_n_steps, int64_t);
     SET_INT(val_frequency, val_frequency, int64_t);
     SET_INT(val_every_n_steps, val_every_n_steps, int64_t);
     SET_INT(save_frequency, save_frequency, int64_t);
     SET_INT(save_every_n_steps, save_every_n_steps, int64_t);
+}
+
+/* Words of open_clip's command line that this program answers instead of obeying. */
+static pnb_status check_unsupported(pnb__app *app, const struct train_args *a)
+{
+    static const char evaluate[] =
+        "evaluation on other data is a command of its own: `penumbra embed` a checkpoint's "
+        "pictures "
+        "and captions, then `penumbra eval retrieval`; --val-data validates during training";
+    if (strcmp(a->precision, "fp32") != 0)
+        return pnb__usage(app,
+                          "--precision %s: training runs in fp32 here, with gradients and "
+                          "optimiser state in fp32; leave the option out or give fp32",
+                          a->precision);
+    if (a->imagenet_val != NULL)
+        return pnb__usage(app, "--imagenet-val: %s", evaluate);
+    if (a->coco_test != NULL)
+        return pnb__usage(app, "--coco-test: %s", evaluate);
+    if (a->zeroshot_frequency != PNB__INT_UNSET && a->zeroshot_frequency != 0)
+        return pnb__usage(app, "--zeroshot-frequency: %s", evaluate);
+    if (a->report_to != NULL && a->report_to[0] != '\0' && strcmp(a->report_to, "tensorboard") != 0)
+        return pnb__usage(app,
+                          "--report-to %s: only tensorboard is written, besides results.jsonl in "
+                          "the run's folder, which always is",
+                          a->report_to);
+    if (a->local_loss || a->gather_with_grad)
+        pnb__say(app, "--local-loss and --gather-with-grad change nothing in one process: the loss "
+                      "sees the whole batch with its gradient");
+    return PNB_OK;
 }
 
 static pnb_status run(pnb__app *app, const void *args)
@@ -604,7 +732,9 @@ static pnb_status run(pnb__app *app, const void *args)
         strcmp(a->recipe, "published") == 0 ? pnb_train_opts_published() : pnb_train_opts_default();
     if (a->adamp && a->opt != NULL && strcmp(a->opt, "adamp") != 0)
         return pnb__usage(app, "--adamp and --opt %s contradict each other", a->opt);
-    pnb_status status = fill_data(app, a, &opts);
+    pnb_status status = check_unsupported(app, a);
+    if (status == PNB_OK)
+        status = fill_data(app, a, &opts);
     if (status != PNB_OK)
         return status;
     fill_model(a, &opts);
@@ -630,7 +760,10 @@ const pnb__command pnb__cmd_train = {
         "logit_scale, logit_bias, grad_norm, data_s and batch_s (seconds), samples_per_s, "
         "image_uncertainty and text_uncertainty (mean traces). Of kind \"eval\" after each "
         "validation: val_samples, val_loss, its terms, i2t_r1 and t2i_r1 on the whole set, "
-        "batch_i2t_r1 and batch_t2i_r1 in a batch, and the uncertainties.",
+        "batch_i2t_r1 and batch_t2i_r1 in a batch, the uncertainties, and i2t_unc_r and t2i_unc_r: "
+        "the correlation of a bin's number with its R@1 over ten bins of queries by uncertainty "
+        "(null where it does not exist). --save-best-unc keeps the checkpoint with the most "
+        "negative i2t_unc_r; --report-to tensorboard writes the same numbers as event files.",
     .examples =
         "penumbra train --train-data shapes/train --val-data shapes/val --name first --epochs 20\n"
         "penumbra train --train-data 'set/{00000..00099}.tar' --model ViT-B-16 --recipe published\n"

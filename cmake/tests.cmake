@@ -6,6 +6,8 @@ pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(PNB_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1" "OMP_WAIT_POLICY=passive")
 
 if(PNB_TSAN)
+    # allocator_may_return_null: absurd sizes give NULL as from malloc, which is what is tested.
+    # PNB_NO_FILE_LIMIT: the runtime cannot start under `ulimit -f 1`, so scripts leave that out.
     # archer tells ThreadSanitizer what OpenMP's barriers order; without it every loop is a "race".
     file(GLOB archer /usr/lib/llvm-*/lib/libarcher.so)
     if(NOT archer)
@@ -13,7 +15,8 @@ if(PNB_TSAN)
     endif()
     list(GET archer -1 archer)
     list(APPEND PNB_TEST_ENVIRONMENT OMP_TOOL_LIBRARIES=${archer}
-         TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+         TSAN_OPTIONS=ignore_noninstrumented_modules=1:allocator_may_return_null=1
+         PNB_NO_FILE_LIMIT=1)
 endif()
 
 function(pnb_register_test name)

@@ -23,11 +23,12 @@ extern "C" {
 /* ---- data sets ---------------------------------------------------------------------------- */
 
 typedef enum pnb_dataset_kind {
-    PNB_DATASET_AUTO,  /* by the name: *.tar, *.csv / *.tsv, *.jsonl, a folder */
-    PNB_DATASET_TAR,   /* webdataset shards */
-    PNB_DATASET_CSV,   /* a table with a column of picture paths and one of captions */
-    PNB_DATASET_DIR,   /* a folder of pictures, searched below; x.txt / x.json beside x.png */
-    PNB_DATASET_JSONL, /* one {"image" or "filepath", "caption" | "captions", ...} a line */
+    PNB_DATASET_AUTO,      /* by the name: *.tar, *.csv / *.tsv, *.jsonl, a folder */
+    PNB_DATASET_TAR,       /* webdataset shards */
+    PNB_DATASET_CSV,       /* a table with a column of picture paths and one of captions */
+    PNB_DATASET_DIR,       /* a folder of pictures, searched below; x.txt / x.json beside x.png */
+    PNB_DATASET_JSONL,     /* one {"image" or "filepath", "caption" | "captions", ...} a line */
+    PNB_DATASET_SYNTHETIC, /* random pixels and one caption: measures throughput, reads nothing */
     PNB_N_DATASET_KINDS
 } pnb_dataset_kind;
 
@@ -37,6 +38,9 @@ typedef struct pnb_dataset_opts {
     const char *csv_img_key;     /* NULL: "filepath" */
     const char *csv_caption_key; /* NULL: "title" */
     const char *image_key;       /* tar suffixes, ';' between; NULL: "jpg;png;jpeg;webp;0.jpg" */
+    const char *text_key;        /* the same for captions: "json" records, others text; NULL:
+                                  * "json;txt" */
+    size_t n_synthetic;          /* samples of SYNTHETIC; 0: 1024 */
     bool allow_no_caption;       /* keep pictures that have no caption (embedding, not training) */
     bool class_captions;         /* folder without sidecars: the folder's name is the caption */
 } pnb_dataset_opts;
@@ -50,7 +54,8 @@ typedef struct pnb_dataset pnb_dataset; /* read-only after opening: any threads 
  *   spec = SOURCE [ "::" SOURCE ]...
  * A source is a path with brace globs "{00000..00012}" or "{a,b}" and the wildcards * ? [ ]. A
  * folder that holds *.tar files is read as those shards in name order. A tar that ends early keeps
- * the samples before the damage and is reported by pnb_dataset_n_warnings.
+ * the samples before the damage and is reported by pnb_dataset_n_warnings. For SYNTHETIC the spec
+ * is not read and may be NULL.
  * Errors  NOT_FOUND (a source, or no sample at all), FORMAT (a table without its columns, a tar
  *         whose first header is none), UNSUPPORTED ("pipe:"), IO, ARG, LIMIT, NOMEM */
 pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_dataset_opts *opts,
@@ -141,6 +146,8 @@ typedef struct pnb_loader_opts {
     uint64_t seed;
     bool shuffle;
     bool drop_last;     /* leave out the short batch at the end of an epoch */
+    bool resample;      /* draw the samples of an epoch with replacement, instead of a permutation;
+                         * an epoch has at least one batch then, however small the data set */
     size_t n_epochs;    /* 0: without end */
     int n_workers;      /* threads that prepare batches; 0: prepare in pnb_loader_next itself */
     int n_prefetch;     /* batches prepared ahead, at least 1 */
@@ -192,7 +199,7 @@ size_t pnb_loader_batches_per_epoch(const pnb_loader *loader);
 
 /* Hands out the next batch; *out is NULL with status OK once n_epochs are done. One consumer
  * thread. A sample that cannot be read is replaced by another one drawn from (seed, epoch, place).
- * Order   f(seed, epoch): the same for any number of workers, interrupted or not
+ * Order   f(seed, epoch), resampled or not: the same for any number of workers, interrupted or not
  * Errors  those of reading a sample (after 64 replacements that failed too), NOMEM */
 pnb_status pnb_loader_next(pnb_loader *loader, const pnb_batch **out, pnb_error *err);
 

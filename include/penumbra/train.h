@@ -7,6 +7,7 @@
  *   checkpoints/epoch_K/, step_N/    a model directory each, plus optimizer.safetensors and
  *                   state.json; written whole or not at all
  *   checkpoints/latest               link to the newest of them
+ *   checkpoints/epoch_best_unc       link to the one of save_best_unc
  * Same options, data, build and thread count give the same bits, interrupted or not. */
 #ifndef PENUMBRA_TRAIN_H
 #define PENUMBRA_TRAIN_H
@@ -49,7 +50,9 @@ typedef struct pnb_train_opts {
     /* data */
     const char *train_data, *val_data; /* val_data NULL: no validation */
     pnb_dataset_opts dataset;
-    int64_t train_num_samples; /* samples of one epoch; 0: the size of the data set */
+    int64_t train_num_samples; /* samples of one epoch; 0: the size of the data set; also the size
+                                * of a synthetic one */
+    bool dataset_resampled;    /* draw training samples with replacement */
     int workers;
     pnb_augment augment;
     pnb_caption_choice captions;
@@ -73,6 +76,9 @@ typedef struct pnb_train_opts {
     double init_unc_bias;         /* log-variance bias; NaN: -10 + log(768/D) */
     bool config_init;             /* keep the configuration's init values (published) instead */
     bool lock_image, lock_text;   /* freeze a tower */
+    bool force_resize_pos_emb;    /* interpolate the positions of a model directory to the forced
+                                   * image size and context length; without it they are refused */
+    bool reinit_unc;              /* fresh uncertainty tokens and heads for a model directory */
 
     /* objective */
     pnb_loss_opts loss;
@@ -89,8 +95,10 @@ typedef struct pnb_train_opts {
     double lr_min_ratio;     /* the cosine ends at this share of lr */
     int64_t epochs_cooldown; /* const-cooldown */
     double lr_cooldown_power, lr_cooldown_end;
-    size_t batch_size; /* pairs of one forward pass */
-    int accum_freq;    /* forward passes of one step; the loss sees all their pairs */
+    size_t batch_size;       /* pairs of one forward pass */
+    int accum_freq;          /* forward passes of one step; the loss sees all their pairs */
+    bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
+                              * again: the same bits, less memory, more time */
     int64_t epochs;
     int64_t max_steps; /* 0: no other end than `epochs`; else the schedule's length too */
     uint64_t seed;
@@ -104,6 +112,10 @@ typedef struct pnb_train_opts {
     int64_t save_frequency;     /* epochs between checkpoints; the last is always kept */
     int64_t save_every_n_steps; /* 0: by epochs only; earlier step_N are removed */
     bool delete_previous_checkpoint;
+    bool save_most_recent;   /* a checkpoint after every epoch; one that save_frequency does not ask
+                              * for is replaced by the next */
+    bool save_best_unc;      /* keep checkpoints/epoch_best_unc, see pnb_train_eval.i2t_unc_r */
+    bool report_tensorboard; /* write <run>/tensorboard/events.out.tfevents.* too */
 
     const volatile sig_atomic_t *stop; /* set by a signal handler; NULL: none */
     pnb_train_progress_fn progress;
@@ -126,6 +138,10 @@ typedef struct pnb_train_eval {
     double i2t_r1, t2i_r1;                /* against the whole validation set */
     double batch_i2t_r1, batch_t2i_r1;    /* against a batch */
     double image_unc, text_unc;           /* mean trace */
+    /* Pearson's r between the number of a bin and its R@1 (whole set), queries in 10 bins of equal
+     * count by ascending trace, the remainder left out: -1 where uncertainty foretells failure.
+     * NaN below 10 pairs, without uncertainty, or when every bin has the same R@1. */
+    double i2t_unc_r, t2i_unc_r;
 } pnb_train_eval;
 
 typedef struct pnb_train_result {
@@ -133,6 +149,7 @@ typedef struct pnb_train_result {
     int64_t step, n_steps, epoch;
     double loss[PNB_N_LOSS_TERMS], total; /* of the last step */
     double seconds, samples_per_s;
+    size_t graph_bytes;  /* planned memory of a step: activations and gradients */
     size_t n_skipped;    /* samples that could not be read */
     size_t n_truncated;  /* captions seen that were longer than the context */
     pnb_train_eval eval; /* the last one */

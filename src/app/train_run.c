@@ -46,6 +46,7 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
     pnb__result_end(r);
     pnb__result_real(r, "seconds", "seconds", t->seconds, 1);
     pnb__result_real(r, "samples_per_s", "pairs a second", t->samples_per_s, 1);
+    pnb__result_int(r, "graph_bytes", "memory of a step in bytes", (int64_t)t->graph_bytes);
     pnb__result_int(r, "n_skipped", "unreadable samples", (int64_t)t->n_skipped);
     if (!t->eval.done)
         return;
@@ -56,6 +57,8 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
     pnb__result_real(r, "t2i_r1", "text to image R@1", t->eval.t2i_r1, 4);
     pnb__result_real(r, "batch_i2t_r1", NULL, t->eval.batch_i2t_r1, 4);
     pnb__result_real(r, "batch_t2i_r1", NULL, t->eval.batch_t2i_r1, 4);
+    pnb__result_real(r, "i2t_unc_r", NULL, t->eval.i2t_unc_r, 4);
+    pnb__result_real(r, "t2i_unc_r", NULL, t->eval.t2i_unc_r, 4);
     pnb__result_real(r, "image_uncertainty", "mean uncertainty of pictures", t->eval.image_unc, 5);
     pnb__result_real(r, "text_uncertainty", "mean uncertainty of captions", t->eval.text_unc, 5);
     pnb__result_end(r);

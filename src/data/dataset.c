@@ -186,13 +186,16 @@ static pnb_status copy_options(pnb_dataset *ds, const pnb_dataset_opts *opts, pn
     pnb_dataset_opts given = opts ? *opts : pnb_dataset_opts_default();
     pnb_status status = PNB_OK;
     ds->opts = given;
-    ds->opts.csv_img_key = ds->opts.csv_caption_key = ds->opts.image_key = NULL;
+    ds->opts.csv_img_key = ds->opts.csv_caption_key = NULL;
+    ds->opts.image_key = ds->opts.text_key = NULL;
     PNB_TRY(copy_option(&given.csv_img_key, "filepath", err));
     ds->opts.csv_img_key = given.csv_img_key;
     PNB_TRY(copy_option(&given.csv_caption_key, "title", err));
     ds->opts.csv_caption_key = given.csv_caption_key;
     PNB_TRY(copy_option(&given.image_key, NULL, err));
     ds->opts.image_key = given.image_key;
+    PNB_TRY(copy_option(&given.text_key, NULL, err));
+    ds->opts.text_key = given.text_key;
 done:
     return status;
 }
@@ -207,6 +210,10 @@ pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_datas
     if (!ds)
         return pnb__fail_nomem(err, sizeof *ds);
     PNB_TRY(copy_options(ds, opts, err));
+    if (ds->opts.kind == PNB_DATASET_SYNTHETIC) {
+        status = pnb__synthetic_open(ds, err);
+        goto done;
+    }
     PNB_TRY(pnb__spec_expand(&paths, spec, err));
     for (size_t i = 0; i < paths.n; i++)
         PNB_TRY(scan_path(ds, paths.items[i], err));
@@ -239,6 +246,7 @@ void pnb_dataset_free(pnb_dataset *ds)
     pnb__free((void *)ds->opts.csv_img_key);
     pnb__free((void *)ds->opts.csv_caption_key);
     pnb__free((void *)ds->opts.image_key);
+    pnb__free((void *)ds->opts.text_key);
     pnb__free(ds->warnings);
     pnb__free(ds->sources);
     pnb__free(ds->entries);
@@ -273,6 +281,10 @@ pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb
     *out = (pnb_sample){0};
     if (i >= ds->n_entries)
         return pnb__fail(err, PNB_ARG, "sample %zu of a data set of %zu", i, ds->n_entries);
+    if (ds->opts.kind == PNB_DATASET_SYNTHETIC) {
+        pnb__synthetic_get(out);
+        return PNB_OK;
+    }
     const pnb__entry *e = &ds->entries[i];
     const pnb__source *source = &ds->sources[e->source];
     pnb_status status = pnb__record_read(ds, e, out, err);
@@ -303,6 +315,8 @@ pnb_status pnb_dataset_image(const pnb_dataset *ds, size_t i, pnb_image *out, pn
     *out = (pnb_image){0};
     if (i >= ds->n_entries)
         return pnb__fail(err, PNB_ARG, "picture %zu of a data set of %zu", i, ds->n_entries);
+    if (ds->opts.kind == PNB_DATASET_SYNTHETIC)
+        return pnb__synthetic_image(i, out, err);
     const pnb__entry *e = &ds->entries[i];
     const pnb__source *source = &ds->sources[e->source];
     pnb_status status;

@@ -71,6 +71,11 @@ pnb_status pnb__scan_csv(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_jsonl(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_dir(pnb_dataset *ds, const char *path, pnb_error *err);
 
+/* ---- dataset_synthetic.c ---- Samples without a file; no entries. */
+pnb_status pnb__synthetic_open(pnb_dataset *ds, pnb_error *err);
+void pnb__synthetic_get(pnb_sample *out);
+pnb_status pnb__synthetic_image(size_t i, pnb_image *out, pnb_error *err);
+
 /* ---- dataset_record.c ---- Text side of a sample. */
 /* Owner of what a pnb_sample points to. */
 typedef struct pnb__sample_memory pnb__sample_memory;

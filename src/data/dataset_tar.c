@@ -10,6 +10,7 @@
 #include "io/tar.h"
 
 static const char DEFAULT_IMAGE_KEYS[] = "jpg;png;jpeg;webp;0.jpg";
+static const char DEFAULT_TEXT_KEYS[] = "json;txt";
 
 enum { MAX_SUFFIXES = 32 };
 
@@ -95,10 +96,9 @@ static pnb_status add_member(pnb_dataset *ds, group *g, const pnb__tar_member *m
     if (rank < g->image_rank) {
         g->image_rank = rank;
         g->entry.image = span;
-    } else if (!strcmp(suffix, "json")) {
-        g->entry.json = span;
-    } else if (!strcmp(suffix, "txt")) {
-        g->entry.txt = span;
+    } else if (key_rank(ds->opts.text_key ? ds->opts.text_key : DEFAULT_TEXT_KEYS, suffix) !=
+               SIZE_MAX) {
+        *(strcmp(suffix, "json") == 0 ? &g->entry.json : &g->entry.txt) = span;
     }
     return PNB_OK;
 }

@@ -3,10 +3,10 @@
  * free, the consumer takes them in order when they are ready, and handing out a batch frees the
  * room of the one before: a bounded queue that keeps the order whatever the number of workers.
  *
- * The order of an epoch is a permutation drawn from (seed, epoch); the one array that holds it is
- * made again when the epoch of the tickets changes. Preparing a batch is left to loader_batch.c.
- * Workers are plain threads beside the compute pool, and block all signals so that Ctrl-C reaches
- * the program's own thread. */
+ * The order of an epoch is a permutation, or with `resample` a list of independent draws, made from
+ * (seed, epoch); the one array that holds it is made again when the epoch of the tickets changes.
+ * Preparing a batch is left to loader_batch.c. Workers are plain threads beside the compute pool,
+ * and block all signals so that Ctrl-C reaches the program's own thread. */
 #include <signal.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ typedef enum room_state { ROOM_FREE, ROOM_BUSY, ROOM_READY } room_state;
 struct pnb_loader {
     const pnb_dataset *ds;
     pnb_loader_opts opts;
-    size_t n_samples, n_batches; /* of the data set; of an epoch */
+    size_t n_samples, n_draws, n_batches; /* of the data set; of an epoch, also in batches */
     pnb__image_cache cache;
     pnb__skips skips;
 
@@ -70,15 +70,15 @@ static bool is_past_end(const pnb_loader *l, uint64_t ticket)
 
 static void make_order(pnb_loader *l, uint64_t epoch)
 {
-    if (l->has_order && (l->order_epoch == epoch || !l->opts.shuffle))
+    bool is_fixed = !l->opts.shuffle && !l->opts.resample;
+    if (l->has_order && (l->order_epoch == epoch || is_fixed))
         return;
-    for (size_t i = 0; i < l->n_samples; i++)
-        l->order[i] = (uint32_t)i;
-    if (l->opts.shuffle) {
-        pnb__rng rng;
-        pnb__rng_init(&rng, l->opts.seed, (5ULL << 56) | epoch);
-        pnb__rng_shuffle(&rng, l->order, l->n_samples);
-    }
+    pnb__rng rng;
+    pnb__rng_init(&rng, l->opts.seed, ((l->opts.resample ? 6ULL : 5ULL) << 56) | epoch);
+    for (size_t i = 0; i < l->n_draws; i++)
+        l->order[i] = l->opts.resample ? (uint32_t)pnb__rng_below(&rng, l->n_samples) : (uint32_t)i;
+    if (l->opts.shuffle && !l->opts.resample)
+        pnb__rng_shuffle(&rng, l->order, l->n_draws);
     l->order_epoch = epoch;
     l->has_order = true;
 }
@@ -88,7 +88,7 @@ static pnb__batch_job make_job(pnb_loader *l, uint64_t ticket)
 {
     pnb_loader_position p = position_of(l, ticket);
     size_t first = (size_t)p.batch * l->opts.batch_size;
-    size_t n = PNB_MIN(l->opts.batch_size, l->n_samples - first);
+    size_t n = PNB_MIN(l->opts.batch_size, l->n_draws - first);
     uint32_t *samples = l->jobs + (size_t)(ticket % l->n_rooms) * l->opts.batch_size;
     make_order(l, p.epoch);
     memcpy(samples, l->order + first, n * sizeof *samples);
@@ -144,7 +144,7 @@ static pnb_status check_opts(const pnb_dataset *ds, const pnb_loader_opts *o, pn
     if (o->batch_size < 1 || o->batch_size > 1 << 24)
         return pnb__fail(err, PNB_ARG, "loader: batch size %zu, wanted 1..%d", o->batch_size,
                          1 << 24);
-    if (o->drop_last && n < o->batch_size)
+    if (o->drop_last && n < o->batch_size && !o->resample)
         return pnb__fail(err, PNB_SHAPE,
                          "loader: %zu samples are less than one batch of %zu: lower the batch size",
                          n, o->batch_size);
@@ -168,7 +168,7 @@ static pnb_status allocate(pnb_loader *l, pnb_error *err)
     l->n_rooms = l->opts.n_workers == 0 ? 1 : (size_t)l->opts.n_prefetch + 1;
     l->rooms = pnb__alloc_zero(l->n_rooms, sizeof *l->rooms);
     l->states = pnb__alloc_zero(l->n_rooms, sizeof *l->states);
-    l->order = pnb__alloc_array(l->n_samples, sizeof *l->order);
+    l->order = pnb__alloc_array(l->n_draws, sizeof *l->order);
     l->jobs = pnb__alloc_array(l->n_rooms * l->opts.batch_size, sizeof *l->jobs);
     l->threads = pnb__alloc_zero((size_t)l->opts.n_workers + 1, sizeof *l->threads);
     if (l->opts.cache_bytes > 0)
@@ -215,8 +215,9 @@ pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_
     l->ds = ds;
     l->opts = given;
     l->n_samples = pnb_dataset_size(ds);
-    l->n_batches = l->n_samples / given.batch_size;
-    l->n_batches += !given.drop_last && l->n_samples % given.batch_size != 0;
+    l->n_draws = given.resample ? PNB_MAX(l->n_samples, given.batch_size) : l->n_samples;
+    l->n_batches = l->n_draws / given.batch_size;
+    l->n_batches += !given.drop_last && l->n_draws % given.batch_size != 0;
     pthread_mutex_init(&l->lock, NULL);
     pthread_mutex_init(&l->cache.lock, NULL);
     pthread_cond_init(&l->work, NULL);

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,15 +46,16 @@ static pnb_status sync_dir(const char *dir, pnb_error *err)
 static json_t *state_json(const pnb__trainer *t)
 {
     json_t *settings = pnb__train_settings(t->opts);
+    json_t *best = isnan(t->state.best_unc_r) ? json_null() : json_real(t->state.best_unc_r);
     if (settings == NULL)
         return NULL;
     return json_pack(
-        "{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o}", "format", STATE_FORMAT, "threads",
-        pnb_ctx_n_threads(t->ctx), "step", (json_int_t)t->state.step, "n_steps",
+        "{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o, s:o}", "format", STATE_FORMAT,
+        "threads", pnb_ctx_n_threads(t->ctx), "step", (json_int_t)t->state.step, "n_steps",
         (json_int_t)t->n_steps, "epoch", (json_int_t)(t->state.step / t->steps_per_epoch), "loader",
         "epoch", (json_int_t)t->state.position.epoch, "batch", (json_int_t)t->state.position.batch,
         "samples", (json_int_t)pnb_dataset_size(t->train), "lr_scheduler",
-        pnb_schedule_name(t->opts->lr_scheduler), "settings", settings);
+        pnb_schedule_name(t->opts->lr_scheduler), "best_unc_r", best, "settings", settings);
 }
 
 static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error *err)
@@ -94,11 +96,12 @@ done:
     return status;
 }
 
-/* Puts the link `latest` -> name in place by a rename. */
-static pnb_status move_latest(const pnb__trainer *t, const char *name, pnb_error *err)
+/* Puts the link `link_name` -> name in place by a rename. */
+static pnb_status move_link(const pnb__trainer *t, const char *link_name, const char *name,
+                            pnb_error *err)
 {
-    char *link = pnb__path_join(t->run.checkpoints, "latest");
-    char *temp = pnb__path_join(t->run.checkpoints, ".latest.tmp");
+    char *link = pnb__path_join(t->run.checkpoints, link_name);
+    char *temp = pnb__format("%s/.%s.tmp", t->run.checkpoints, link_name);
     pnb_status status = PNB_OK;
     if (link == NULL || temp == NULL) {
         status = pnb__fail_nomem(err, strlen(t->run.checkpoints));
@@ -114,11 +117,17 @@ static pnb_status move_latest(const pnb__trainer *t, const char *name, pnb_error
     return status;
 }
 
-/* Intermediate checkpoints that the new one replaces, and leftovers of a killed write. */
+#define BEST_LINK "epoch_best_unc"
+#define BEST_PREFIX "best_unc_step_"
+
+/* Intermediate checkpoints that the new one replaces, and leftovers of a killed write. The best one
+ * is replaced by a better one only. */
 static bool is_replaced(const pnb__trainer *t, const char *entry, const char *name)
 {
-    if (strcmp(entry, name) == 0)
+    if (strcmp(entry, name) == 0 || strcmp(entry, BEST_LINK) == 0)
         return false;
+    if (pnb__starts_with(name, BEST_PREFIX))
+        return pnb__starts_with(entry, BEST_PREFIX);
     return pnb__starts_with(entry, ".tmp-") || pnb__starts_with(entry, "step_") ||
            (t->opts->delete_previous_checkpoint && pnb__starts_with(entry, "epoch_"));
 }
@@ -152,20 +161,14 @@ static bool is_current(const pnb__trainer *t, const char *name, const char *fina
     return strcmp(target, name) == 0 && pnb__path_is_dir(final);
 }
 
-pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err)
+/* Writes checkpoints/<name> under a temporary name and renames it. */
+static pnb_status write_dir(const pnb__trainer *t, const char *name, pnb_error *err)
 {
-    char previous[sizeof t->result->checkpoint_dir];
-    memcpy(previous, t->result->checkpoint_dir, sizeof previous);
     char *temp = pnb__format("%s/.tmp-%s", t->run.checkpoints, name);
     char *final = pnb__path_join(t->run.checkpoints, name);
     pnb_status status;
     if (temp == NULL || final == NULL) {
         status = pnb__fail_nomem(err, strlen(t->run.checkpoints));
-        goto done;
-    }
-    snprintf(t->result->checkpoint_dir, sizeof t->result->checkpoint_dir, "%s", final);
-    if (is_current(t, name, final)) {
-        status = PNB_OK;
         goto done;
     }
     remove_dir(temp);
@@ -175,21 +178,45 @@ pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *e
         goto done;
     }
     remove_dir(final); /* the same step, written before and trained again since */
-    if (rename(temp, final) != 0) {
+    if (rename(temp, final) != 0)
         status = pnb__fail_errno(err, "renaming", temp);
-        goto done;
-    }
-    PNB_TRY(sync_dir(t->run.checkpoints, err));
-    PNB_TRY(move_latest(t, name, err));
-    remove_replaced(t, name);
+    else
+        status = sync_dir(t->run.checkpoints, err);
 done:
-    if (status != PNB_OK) {
-        memcpy(t->result->checkpoint_dir, previous, sizeof previous);
-        pnb__error_prefix(err, "checkpoint %s", name);
-    }
     pnb__free(temp);
     pnb__free(final);
     return status;
+}
+
+static pnb_status write_linked(pnb__trainer *t, const char *name, const char *link, pnb_error *err)
+{
+    pnb_status status = write_dir(t, name, err);
+    if (status == PNB_OK)
+        status = move_link(t, link, name, err);
+    if (status == PNB_OK)
+        remove_replaced(t, name);
+    else
+        pnb__error_prefix(err, "checkpoint %s", name);
+    return status;
+}
+
+pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err)
+{
+    char *final = pnb__path_join(t->run.checkpoints, name);
+    if (final == NULL)
+        return pnb__fail_nomem(err, strlen(t->run.checkpoints));
+    pnb_status status = is_current(t, name, final) ? PNB_OK : write_linked(t, name, "latest", err);
+    if (status == PNB_OK)
+        snprintf(t->result->checkpoint_dir, sizeof t->result->checkpoint_dir, "%s", final);
+    pnb__free(final);
+    return status;
+}
+
+pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, BEST_PREFIX "%lld", (long long)t->state.step);
+    return write_linked(t, name, BEST_LINK, err);
 }
 
 static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *path, pnb_error *err)
@@ -206,6 +233,7 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
                          "the checkpoint was trained on %lld samples, --train-data now has %zu: "
                          "resume with the same data",
                          (long long)samples, pnb_dataset_size(t->train));
+    const json_t *best = json_object_get(root, "best_unc_r");
     json_int_t threads = json_integer_value(json_object_get(root, "threads"));
     if (threads != pnb_ctx_n_threads(t->ctx))
         pnb__log(t->ctx, PNB_LOG_WARN,
@@ -218,7 +246,9 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
     pnb_status status = pnb__train_compare_settings(settings, now, err);
     json_decref(now);
     if (status == PNB_OK)
-        t->state = (pnb__train_state){step, {(uint64_t)epoch, (uint64_t)batch}};
+        t->state = (pnb__train_state){step,
+                                      {(uint64_t)epoch, (uint64_t)batch},
+                                      json_is_number(best) ? json_number_value(best) : NAN};
     return status;
 }
 

@@ -2,7 +2,8 @@
  *
  * One caption a picture (of `val_level` where samples have levels), always the same ones, so that
  * evaluations of one run can be compared. Losses run over full batches only, without the masked
- * terms, which depend on random masks. Retrieval is exact, by the csd similarity. */
+ * terms, which depend on random masks. Retrieval is exact, by the csd similarity. What bins of
+ * uncertainty say of its success is unc_bins.c. */
 #include <math.h>
 #include <string.h>
 
@@ -162,9 +163,18 @@ static pnb_status run_losses(loss_graph *l, const pnb__trainer *t, const val_set
 
 /* ---- retrieval ---- */
 
-/* Share of the queries of rows [begin, begin + n) whose own row is the nearest. */
+static double trace(const val_set *v, int side, size_t row)
+{
+    double sum = 0;
+    for (size_t i = row * v->dim; i < (row + 1) * v->dim; i++)
+        sum += exp((double)v->log_var[side][i]);
+    return sum;
+}
+
+/* Share of the queries of rows [begin, begin + n) whose own row is the nearest. `answers` (n) may
+ * be NULL. */
 static pnb_status recall_at_1(const pnb__trainer *t, const val_set *v, const size_t range[2],
-                              int query, double *out, pnb_error *err)
+                              int query, double *out, pnb__answer *answers, pnb_error *err)
 {
     pnb_gaussians side[2];
     for (int s = 0; s < 2; s++) {
@@ -179,27 +189,48 @@ static pnb_status recall_at_1(const pnb__trainer *t, const val_set *v, const siz
     if (status != PNB_OK)
         return status;
     size_t n_right = 0;
-    for (size_t i = 0; i < range[1]; i++)
-        n_right += hits.index[i] == (int64_t)i;
+    for (size_t i = 0; i < range[1]; i++) {
+        bool right = hits.index[i] == (int64_t)i;
+        n_right += right;
+        if (answers != NULL)
+            answers[i] = (pnb__answer){trace(v, query, range[0] + i), i, right};
+    }
     *out = (double)n_right / (double)range[1];
     pnb_hits_reset(&hits);
     return PNB_OK;
 }
 
+/* Recall over the whole set and how uncertainty orders it. */
+static pnb_status recall_of_all(const pnb__trainer *t, const val_set *v, int query, double *r1,
+                                double *unc_r, pnb_error *err)
+{
+    const size_t all[2] = {0, v->n};
+    *unc_r = NAN;
+    if (!t->info->is_probabilistic)
+        return recall_at_1(t, v, all, query, r1, NULL, err);
+    pnb__answer *answers = pnb__alloc_array(v->n, sizeof *answers);
+    if (answers == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *answers);
+    pnb_status status = recall_at_1(t, v, all, query, r1, answers, err);
+    if (status == PNB_OK)
+        *unc_r = pnb__unc_correlation(answers, v->n);
+    pnb__free(answers);
+    return status;
+}
+
 static pnb_status retrieve(const pnb__trainer *t, const val_set *v, size_t batch,
                            pnb_train_eval *out, pnb_error *err)
 {
-    const size_t all[2] = {0, v->n};
     size_t n_batches = v->n / batch;
-    pnb_status status = recall_at_1(t, v, all, 0, &out->i2t_r1, err);
+    pnb_status status = recall_of_all(t, v, 0, &out->i2t_r1, &out->i2t_unc_r, err);
     if (status == PNB_OK)
-        status = recall_at_1(t, v, all, 1, &out->t2i_r1, err);
+        status = recall_of_all(t, v, 1, &out->t2i_r1, &out->t2i_unc_r, err);
     for (size_t b = 0; b < n_batches && status == PNB_OK; b++) {
         const size_t range[2] = {b * batch, batch};
         double i2t = 0, t2i = 0;
-        status = recall_at_1(t, v, range, 0, &i2t, err);
+        status = recall_at_1(t, v, range, 0, &i2t, NULL, err);
         if (status == PNB_OK)
-            status = recall_at_1(t, v, range, 1, &t2i, err);
+            status = recall_at_1(t, v, range, 1, &t2i, NULL, err);
         out->batch_i2t_r1 += i2t / (double)n_batches;
         out->batch_t2i_r1 += t2i / (double)n_batches;
     }
@@ -209,8 +240,8 @@ static pnb_status retrieve(const pnb__trainer *t, const val_set *v, size_t batch
 static double mean_trace(const val_set *v, int side)
 {
     double sum = 0;
-    for (size_t i = 0; i < v->n * v->dim; i++)
-        sum += exp((double)v->log_var[side][i]);
+    for (size_t i = 0; i < v->n; i++)
+        sum += trace(v, side, i);
     return sum / (double)v->n;
 }
 

@@ -96,6 +96,22 @@ static bool is_eval_due(const pnb__trainer *t)
            t->state.step / t->steps_per_epoch % o->val_frequency == 0;
 }
 
+/* ProLIP's --save-best-unc: the most negative correlation of uncertainty and success so far. */
+static pnb_status save_if_best(pnb__trainer *t, pnb_error *err)
+{
+    double r = t->result->eval.i2t_unc_r;
+    bool is_best = isnan(t->state.best_unc_r) || r < t->state.best_unc_r;
+    if (!t->opts->save_best_unc || isnan(r) || !is_best)
+        return PNB_OK;
+    t->state.best_unc_r = r;
+    pnb__model_weights_changed(t->model);
+    pnb_status status = pnb__checkpoint_write_best(t, err);
+    return status == PNB_OK
+               ? pnb__record_info(t, err, "Saved epoch_best_unc: correlation %.4f at step %lld", r,
+                                  (long long)t->state.step)
+               : status;
+}
+
 static pnb_status evaluate_if_due(pnb__trainer *t, pnb_error *err)
 {
     if (!is_eval_due(t))
@@ -105,13 +121,22 @@ static pnb_status evaluate_if_due(pnb__trainer *t, pnb_error *err)
     if (status != PNB_OK)
         return status;
     t->last_eval_step = t->state.step;
-    return pnb__record_eval(t, &t->result->eval, err);
+    status = pnb__record_eval(t, &t->result->eval, err);
+    return status == PNB_OK ? save_if_best(t, err) : status;
+}
+
+static bool is_epoch_save_due(const pnb__trainer *t)
+{
+    const pnb_train_opts *o = t->opts;
+    return o->save_frequency > 0 && is_epoch_end(t) &&
+           t->state.step / t->steps_per_epoch % o->save_frequency == 0;
 }
 
 static pnb_status save(pnb__trainer *t, pnb_error *err)
 {
     char name[64];
-    if (is_epoch_end(t) && t->state.step > 0)
+    bool is_recent_only = t->opts->save_most_recent && !is_epoch_save_due(t) && !is_last(t);
+    if (is_epoch_end(t) && t->state.step > 0 && !is_recent_only)
         snprintf(name, sizeof name, "epoch_%lld", (long long)(t->state.step / t->steps_per_epoch));
     else
         snprintf(name, sizeof name, "step_%lld", (long long)t->state.step);
@@ -128,8 +153,7 @@ static bool is_save_due(const pnb__trainer *t)
         return true;
     if (o->save_every_n_steps > 0 && t->state.step % o->save_every_n_steps == 0)
         return true;
-    return o->save_frequency > 0 && is_epoch_end(t) &&
-           t->state.step / t->steps_per_epoch % o->save_frequency == 0;
+    return is_epoch_save_due(t) || (o->save_most_recent && is_epoch_end(t));
 }
 
 static void fill_result(const pnb__trainer *t, const pnb__step_values *v)
@@ -200,8 +224,13 @@ static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
     if (status != PNB_OK)
         return status;
     snprintf(t->result->run_dir, sizeof t->result->run_dir, "%s", t->run.dir);
+    if (t->opts->report_tensorboard)
+        status = pnb__rundir_open_events(&t->run, t->state.step + 1, err);
+    if (status != PNB_OK)
+        return status;
     t->result->n_steps = t->n_steps;
     t->result->step = t->state.step;
+    t->result->graph_bytes = pnb__step_bytes(t->step_graphs);
     return pnb__record_info(t, err,
                             "%s at step %lld of %lld: %zu samples, %lld steps an epoch, %zu "
                             "parameters, %d threads",
@@ -218,6 +247,7 @@ pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_r
     char *checkpoint = NULL;
     *out = (pnb_train_result){0};
     t.run.lock = -1;
+    t.state.best_unc_r = NAN;
     pnb_status status;
     PNB_TRY(pnb__train_check_opts(opts, err));
     PNB_TRY(pnb__rundir_open(&t.run, opts, err));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/json.h"
+#include "train/positions.h"
 #include "train/trainer.h"
 
 static bool has_file(const char *dir, const char *name)
@@ -71,8 +72,10 @@ static pnb_status add_captions(caption_list *l, const char *const *captions, siz
 /* Every caption of the training set and the words of the templates. */
 static pnb_status collect_captions(const pnb__trainer *t, caption_list *l, pnb_error *err)
 {
+    bool alike = pnb_dataset_get_kind(t->train) == PNB_DATASET_SYNTHETIC;
+    size_t n = alike ? 1 : pnb_dataset_size(t->train);
     pnb_status status = add_captions(l, t->opts->templates, t->opts->n_templates, err);
-    for (size_t i = 0; i < pnb_dataset_size(t->train) && status == PNB_OK; i++) {
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
         pnb_sample s = {0};
         status = pnb_dataset_get(t->train, i, &s, err);
         if (status == PNB_OK)
@@ -144,17 +147,26 @@ static pnb_status set_initial_values(const pnb__trainer *t, json_t *config, pnb_
     return status;
 }
 
-static pnb_status complete_config(const pnb__trainer *t, json_t *config, pnb_error *err)
+static pnb_status force_sizes(const pnb__trainer *t, json_t *config, pnb_error *err)
 {
     const pnb_train_opts *o = t->opts;
-    json_t *text = json_object_get(config, "text_cfg");
-    json_t *vocab = json_integer(pnb_tokenizer_vocab_size(t->tokenizer));
-    pnb_status status = set_number(text, "vocab_size", vocab, err);
-    if (status == PNB_OK && o->force_context_length > 0)
-        status = set_number(text, "context_length", json_integer(o->force_context_length), err);
+    pnb_status status = PNB_OK;
+    if (o->force_context_length > 0)
+        status = set_number(json_object_get(config, "text_cfg"), "context_length",
+                            json_integer(o->force_context_length), err);
     if (status == PNB_OK && o->force_image_size > 0)
         status = set_number(json_object_get(config, "vision_cfg"), "image_size",
                             json_integer(o->force_image_size), err);
+    return status;
+}
+
+static pnb_status complete_config(const pnb__trainer *t, json_t *config, pnb_error *err)
+{
+    json_t *text = json_object_get(config, "text_cfg");
+    json_t *vocab = json_integer(pnb_tokenizer_vocab_size(t->tokenizer));
+    pnb_status status = set_number(text, "vocab_size", vocab, err);
+    if (status == PNB_OK)
+        status = force_sizes(t, config, err);
     return status == PNB_OK ? set_initial_values(t, config, err) : status;
 }
 
@@ -182,7 +194,38 @@ done:
     return status;
 }
 
-static pnb_status load_model(pnb__trainer *t, const char *dir, pnb_error *err)
+/* Do --force-image-size and --force-context-length ask for other sizes than the model has? */
+static bool wants_other_sizes(const pnb__trainer *t)
+{
+    const pnb_model_info *info = pnb_model_get_info(t->model);
+    int side = t->opts->force_image_size, context = t->opts->force_context_length;
+    return (side > 0 && ((size_t)side != info->vision.image_width ||
+                         (size_t)side != info->vision.image_height)) ||
+           (context > 0 && (size_t)context != info->text.context_length);
+}
+
+/* Puts the loaded weights into a model of the forced sizes, or with fresh uncertainty heads. */
+static pnb_status rebuild_model(pnb__trainer *t, json_t *config, pnb_error *err)
+{
+    pnb_model *from = t->model;
+    pnb__buf text = {0};
+    pnb_status status;
+    t->model = NULL;
+    PNB_TRY(force_sizes(t, config, err));
+    pnb__json_append_value(&text, config);
+    if (text.failed) {
+        status = pnb__fail(err, PNB_NOMEM, "out of memory writing the configuration");
+        goto done;
+    }
+    PNB_TRY(pnb_model_init_json(&t->model, t->ctx, text.data, t->opts->seed, err));
+    PNB_TRY(pnb__model_retarget(from, t->model, !t->opts->reinit_unc, err));
+done:
+    pnb__buf_reset(&text);
+    pnb_model_free(from);
+    return status;
+}
+
+static pnb_status load_model(pnb__trainer *t, const char *dir, bool is_resume, pnb_error *err)
 {
     json_t *config = NULL;
     pnb_status status;
@@ -197,6 +240,16 @@ static pnb_status load_model(pnb__trainer *t, const char *dir, pnb_error *err)
                            "the tokenizer has ids up to %zu, the model in %s knows %zu: it belongs "
                            "to another model",
                            vocab - 1, dir, rows);
+    bool resizes = wants_other_sizes(t);
+    if (status == PNB_OK && resizes && !t->opts->force_resize_pos_emb)
+        status =
+            pnb__fail(err, PNB_ARG,
+                      "the model in %s was made for pictures of %zu pixels and %zu tokens: "
+                      "give --force-resize-pos-emb to interpolate its positions to other sizes",
+                      dir, pnb_model_get_info(t->model)->vision.image_width,
+                      pnb_model_get_info(t->model)->text.context_length);
+    if (status == PNB_OK && (resizes || (t->opts->reinit_unc && !is_resume)))
+        status = rebuild_model(t, config, err);
 done:
     json_decref(config);
     return status;
@@ -212,7 +265,10 @@ static pnb_status open_preprocess(pnb__trainer *t, const char *dir, pnb_error *e
         pnb_status status = pnb_preprocess_load(&t->preprocess, dir, err);
         if (status != PNB_OK)
             return status;
-    } else {
+    }
+    if (!known || t->opts->force_resize_pos_emb) {
+        bool same = (size_t)t->preprocess.width == v->image_width;
+        t->preprocess.resize_to = same ? t->preprocess.resize_to : 0;
         t->preprocess.width = (int)v->image_width;
         t->preprocess.height = (int)v->image_height;
     }
@@ -244,7 +300,7 @@ pnb_status pnb__trainer_open_model(pnb__trainer *t, const char *checkpoint, pnb_
     pnb_status status;
     PNB_TRY(open_tokenizer(t, is_dir ? source : NULL, checkpoint != NULL, err));
     if (is_dir && is_weights_dir(source)) {
-        PNB_TRY(load_model(t, source, err));
+        PNB_TRY(load_model(t, source, checkpoint != NULL, err));
     } else {
         config_path = is_dir ? pnb__path_join(source, "config.json") : pnb__strdup(source);
         if (config_path == NULL) {

@@ -85,6 +85,13 @@ static const char *schedule_name(int v)
     return pnb_schedule_name((pnb_schedule_kind)v);
 }
 
+static const char *dataset_name(int v)
+{
+    static const char *const names[PNB_N_DATASET_KINDS] = {"auto", "webdataset", "csv",
+                                                           "dir",  "jsonl",      "synthetic"};
+    return v >= 0 && v < PNB_N_DATASET_KINDS ? names[v] : NULL;
+}
+
 static const char *captions_name(int v)
 {
     static const char *const names[PNB_N_CAPTION_CHOICES] = {"level", "any", "first", "all_levels"};
@@ -115,6 +122,8 @@ typedef struct field {
 static const field fields[] = {
     {"train_data", AT(train_data), NULL, FIELD_STRING, false},
     {"val_data", AT(val_data), NULL, FIELD_STRING, false},
+    {"dataset_type", AT(dataset.kind), dataset_name, FIELD_ENUM, false},
+    {"dataset_resampled", AT(dataset_resampled), NULL, FIELD_BOOL, true},
     {"train_num_samples", AT(train_num_samples), NULL, FIELD_I64, true},
     {"workers", AT(workers), NULL, FIELD_INT, false},
     {"captions", AT(captions), captions_name, FIELD_ENUM, true},
@@ -146,6 +155,8 @@ static const field fields[] = {
     {"config_overrides", AT(config_overrides), NULL, FIELD_STRING, false},
     {"force_image_size", AT(force_image_size), NULL, FIELD_INT, false},
     {"force_context_length", AT(force_context_length), NULL, FIELD_INT, false},
+    {"force_resize_pos_emb", AT(force_resize_pos_emb), NULL, FIELD_BOOL, false},
+    {"reinit_unc", AT(reinit_unc), NULL, FIELD_BOOL, false},
     {"init_logit_scale", AT(init_logit_scale), NULL, FIELD_DOUBLE, false},
     {"init_logit_bias", AT(init_logit_bias), NULL, FIELD_DOUBLE, false},
     {"init_unc_bias", AT(init_unc_bias), NULL, FIELD_DOUBLE, false},
@@ -192,6 +203,7 @@ static const field fields[] = {
     {"lr_cooldown_end", AT(lr_cooldown_end), NULL, FIELD_DOUBLE, true},
     {"batch_size", AT(batch_size), NULL, FIELD_SIZE, true},
     {"accum_freq", AT(accum_freq), NULL, FIELD_INT, true},
+    {"grad_checkpointing", AT(grad_checkpointing), NULL, FIELD_BOOL, false},
     {"epochs", AT(epochs), NULL, FIELD_I64, true},
     {"max_steps", AT(max_steps), NULL, FIELD_I64, true},
     {"seed", AT(seed), NULL, FIELD_U64, true},
@@ -204,6 +216,9 @@ static const field fields[] = {
     {"save_frequency", AT(save_frequency), NULL, FIELD_I64, false},
     {"save_every_n_steps", AT(save_every_n_steps), NULL, FIELD_I64, false},
     {"delete_previous_checkpoint", AT(delete_previous_checkpoint), NULL, FIELD_BOOL, false},
+    {"save_most_recent", AT(save_most_recent), NULL, FIELD_BOOL, false},
+    {"save_best_unc", AT(save_best_unc), NULL, FIELD_BOOL, false},
+    {"report_tensorboard", AT(report_tensorboard), NULL, FIELD_BOOL, false},
 };
 
 static void append_value(pnb__buf *b, const pnb_train_opts *o, const field *f)
@@ -315,7 +330,8 @@ static pnb_status check_counts(const pnb_train_opts *o, pnb_error *err)
 
 pnb_status pnb__train_check_opts(const pnb_train_opts *o, pnb_error *err)
 {
-    if (o->train_data == NULL || o->train_data[0] == '\0')
+    bool needs_data = o->dataset.kind != PNB_DATASET_SYNTHETIC;
+    if (needs_data && (o->train_data == NULL || o->train_data[0] == '\0'))
         return pnb__fail(err, PNB_ARG, "no training data: give --train-data");
     if (o->model == NULL || o->logs == NULL)
         return pnb__fail(err, PNB_ARG, "%s is not set", o->model == NULL ? "model" : "logs");
@@ -333,5 +349,8 @@ pnb_status pnb__train_check_opts(const pnb_train_opts *o, pnb_error *err)
                            o->mask_keep);
     if (status == PNB_OK && o->captions == PNB_CAPTION_ALL_LEVELS)
         status = pnb__fail(err, PNB_ARG, "training takes one caption a picture, not all levels");
+    if (status == PNB_OK && o->save_best_unc && o->val_data == NULL)
+        status = pnb__fail(err, PNB_ARG,
+                           "--save-best-unc ranks checkpoints by validation: give --val-data");
     return status;
 }

@@ -2,7 +2,8 @@
  *
  * The "Train Epoch" and "Eval Epoch" lines keep open_clip's format because people grep them. A line
  * of results.jsonl is one object with "kind" train or eval; loss terms are weighted, uncertainties
- * are mean traces, steps count from 1. Every line is flushed, so a killed run loses none. */
+ * are mean traces, steps count from 1. Every line is flushed, so a killed run loses none. With
+ * --report-to tensorboard the same numbers go to an event file (tfevents.c). */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 
 #include "io/json.h"
+#include "train/tfevents.h"
 #include "train/trainer.h"
 
 /* Ends a line; a full disk shows here. */
@@ -91,45 +93,78 @@ static pnb_status write_train_log(pnb__trainer *t, const pnb__step_values *v, pn
     return end_line(t->run.log, &line, "out.log", err);
 }
 
-static void put_number(pnb__buf *line, const char *key, double value)
+/* Named numbers of one line of results.jsonl and of one event. */
+enum { MAX_VALUES = 32, TAG_BYTES = 64 };
+typedef struct values {
+    pnb__scalar items[MAX_VALUES];
+    size_t n;
+} values;
+
+static void put(values *v, const char *key, double value)
 {
-    pnb__buf_printf(line, ", \"%s\": ", key);
-    pnb__json_append_double(line, value);
+    if (v->n < MAX_VALUES)
+        v->items[v->n++] = (pnb__scalar){key, value};
 }
 
-static void put_head(pnb__buf *line, const char *kind, const pnb__trainer *t, int64_t epoch)
-{
-    pnb__buf_printf(line, "{\"kind\": \"%s\", \"step\": %lld, \"epoch\": %lld, \"samples\": %.0f",
-                    kind, (long long)t->state.step, (long long)epoch,
-                    pairs_per_step(t) * (double)t->state.step);
-}
-
-static void put_terms(pnb__buf *line, const pnb__trainer *t, const double *term, bool masked)
+static void put_terms(values *v, const pnb__trainer *t, const double *term, bool masked)
 {
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
         bool is_masked = i == PNB_LOSS_IMG_INCLUSION || i == PNB_LOSS_TXT_INCLUSION;
         if (t->opts->loss.weight[i] > 0 && (masked || !is_masked))
-            put_number(line, pnb_loss_name((pnb_loss_term)i), term[i]);
+            put(v, pnb_loss_name((pnb_loss_term)i), term[i]);
     }
 }
 
-static pnb_status write_train_result(pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
+/* The same values under open_clip's tags, "train/loss" or "val/loss". What is not a number, such as
+ * a correlation that does not exist, has no point in a curve. */
+static pnb_status write_event(pnb__trainer *t, const char *prefix, const values *v, pnb_error *err)
+{
+    char tags[MAX_VALUES][TAG_BYTES];
+    pnb__scalar scalars[MAX_VALUES];
+    size_t n = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        if (!isfinite(v->items[i].value))
+            continue;
+        snprintf(tags[n], TAG_BYTES, "%s/%s", prefix, v->items[i].tag);
+        scalars[n] = (pnb__scalar){tags[n], v->items[i].value};
+        n++;
+    }
+    return pnb__tfevents_scalars(t->run.events, t->state.step, scalars, n, err);
+}
+
+static pnb_status write_values(pnb__trainer *t, const char *kind, int64_t epoch, const values *v,
+                               pnb_error *err)
 {
     pnb__buf line = {0};
-    put_head(&line, "train", t, (t->state.step - 1) / t->steps_per_epoch);
-    put_number(&line, "loss", v->total);
-    put_terms(&line, t, v->term, true);
-    put_number(&line, "lr", v->lr);
-    put_number(&line, "logit_scale", v->logit_scale);
-    put_number(&line, "logit_bias", v->logit_bias);
-    put_number(&line, "grad_norm", v->grad_norm);
-    put_number(&line, "data_s", t->sum_data_s / (double)t->n_sums);
-    put_number(&line, "batch_s", t->sum_batch_s / (double)t->n_sums);
-    put_number(&line, "samples_per_s", samples_per_s(t));
-    put_number(&line, "image_uncertainty", v->image_unc);
-    put_number(&line, "text_uncertainty", v->text_unc);
+    pnb__buf_printf(&line, "{\"kind\": \"%s\", \"step\": %lld, \"epoch\": %lld, \"samples\": %.0f",
+                    kind, (long long)t->state.step, (long long)epoch,
+                    pairs_per_step(t) * (double)t->state.step);
+    for (size_t i = 0; i < v->n; i++) {
+        pnb__buf_printf(&line, ", \"%s\": ", v->items[i].tag);
+        pnb__json_append_double(&line, v->items[i].value);
+    }
     pnb__buf_putc(&line, '}');
-    return end_line(t->run.results, &line, "results.jsonl", err);
+    pnb_status status = end_line(t->run.results, &line, "results.jsonl", err);
+    if (status == PNB_OK && t->run.events != NULL)
+        status = write_event(t, strcmp(kind, "eval") == 0 ? "val" : kind, v, err);
+    return status;
+}
+
+static pnb_status write_train_result(pnb__trainer *t, const pnb__step_values *s, pnb_error *err)
+{
+    values v = {.n = 0};
+    put(&v, "loss", s->total);
+    put_terms(&v, t, s->term, true);
+    put(&v, "lr", s->lr);
+    put(&v, "logit_scale", s->logit_scale);
+    put(&v, "logit_bias", s->logit_bias);
+    put(&v, "grad_norm", s->grad_norm);
+    put(&v, "data_s", t->sum_data_s / (double)t->n_sums);
+    put(&v, "batch_s", t->sum_batch_s / (double)t->n_sums);
+    put(&v, "samples_per_s", samples_per_s(t));
+    put(&v, "image_uncertainty", s->image_unc);
+    put(&v, "text_uncertainty", s->text_unc);
+    return write_values(t, "train", (t->state.step - 1) / t->steps_per_epoch, &v, err);
 }
 
 static void add_step(pnb__trainer *t, const pnb__step_values *v)
@@ -178,17 +213,17 @@ pnb_status pnb__record_eval(pnb__trainer *t, const pnb_train_eval *e, pnb_error 
     pnb_status status = write_eval_log(t, e, err);
     if (status != PNB_OK)
         return status;
-    pnb__buf line = {0};
-    put_head(&line, "eval", t, e->epoch);
-    put_number(&line, "val_samples", (double)e->n);
-    put_number(&line, "val_loss", e->total);
-    put_terms(&line, t, e->loss, false);
-    put_number(&line, "i2t_r1", e->i2t_r1);
-    put_number(&line, "t2i_r1", e->t2i_r1);
-    put_number(&line, "batch_i2t_r1", e->batch_i2t_r1);
-    put_number(&line, "batch_t2i_r1", e->batch_t2i_r1);
-    put_number(&line, "image_uncertainty", e->image_unc);
-    put_number(&line, "text_uncertainty", e->text_unc);
-    pnb__buf_putc(&line, '}');
-    return end_line(t->run.results, &line, "results.jsonl", err);
+    values v = {.n = 0};
+    put(&v, "val_samples", (double)e->n);
+    put(&v, "val_loss", e->total);
+    put_terms(&v, t, e->loss, false);
+    put(&v, "i2t_r1", e->i2t_r1);
+    put(&v, "t2i_r1", e->t2i_r1);
+    put(&v, "batch_i2t_r1", e->batch_i2t_r1);
+    put(&v, "batch_t2i_r1", e->batch_t2i_r1);
+    put(&v, "image_uncertainty", e->image_unc);
+    put(&v, "text_uncertainty", e->text_unc);
+    put(&v, "i2t_unc_r", e->i2t_unc_r);
+    put(&v, "t2i_unc_r", e->t2i_unc_r);
+    return write_values(t, "eval", e->epoch, &v, err);
 }

@@ -10,6 +10,7 @@
 
 #include "io/json.h"
 #include "train/options.h"
+#include "train/tfevents.h"
 #include "train/trainer.h"
 
 /* open_clip's form: date, model, rate, batch, workers. */
@@ -161,8 +162,19 @@ pnb_status pnb__rundir_open_logs(pnb__rundir *r, int64_t step, pnb_error *err)
     return status;
 }
 
+pnb_status pnb__rundir_open_events(pnb__rundir *r, int64_t step, pnb_error *err)
+{
+    char *dir = pnb__path_join(r->dir, "tensorboard");
+    pnb_status status = dir != NULL ? pnb__tfevents_open(&r->events, dir, step, err)
+                                    : pnb__fail_nomem(err, strlen(r->dir));
+    pnb__free(dir);
+    return status;
+}
+
 void pnb__rundir_close(pnb__rundir *r)
 {
+    if (r->events != NULL)
+        fclose(r->events);
     if (r->log != NULL)
         fclose(r->log);
     if (r->results != NULL)

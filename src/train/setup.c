@@ -9,7 +9,9 @@
 
 static pnb_status open_dataset(pnb__trainer *t, const char *spec, pnb_dataset **out, pnb_error *err)
 {
-    pnb_status status = pnb_dataset_open(out, spec, &t->opts->dataset, err);
+    pnb_dataset_opts opts = t->opts->dataset;
+    opts.n_synthetic = (size_t)t->opts->train_num_samples;
+    pnb_status status = pnb_dataset_open(out, spec, &opts, err);
     for (size_t i = 0; status == PNB_OK && i < pnb_dataset_n_warnings(*out); i++)
         pnb__log(t->ctx, PNB_LOG_WARN, "%s", pnb_dataset_warning(*out, i));
     return status;
@@ -54,6 +56,7 @@ static pnb_loader_opts loader_opts(const pnb__trainer *t)
     l.batch_size = o->batch_size;
     l.seed = o->seed;
     l.n_workers = o->workers;
+    l.resample = o->dataset_resampled;
     l.preprocess = t->preprocess;
     l.augment = o->augment;
     l.tokenizer = t->tokenizer;
@@ -70,7 +73,7 @@ static pnb_status make_val_loader(pnb__trainer *t, pnb_error *err)
 {
     pnb_loader_opts l = loader_opts(t);
     l.batch_size = PNB_MIN(l.batch_size, pnb_dataset_size(t->val));
-    l.shuffle = false;
+    l.shuffle = l.resample = false;
     l.drop_last = false;
     l.n_workers = 0;
     l.augment = pnb_augment_none();

@@ -81,6 +81,7 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
         pnb__graph_create(&tw->graph, t->ctx, pnb__model_real(t->model), with_grad, err);
     if (status != PNB_OK)
         return status;
+    pnb__graph_set_checkpointing(tw->graph, t->opts->grad_checkpointing);
     tw->pixels = pnb__input(tw->graph, PNB__REAL, 4,
                             (size_t[]){s->batch, 3, v->image_height, v->image_width});
     tw->ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->batch, s->length});
@@ -317,6 +318,16 @@ void pnb__step_free(pnb__step_graphs *s)
     pnb__free(s->row_scratch);
     pnb__free(s->grad_scratch);
     pnb__free(s);
+}
+
+size_t pnb__step_bytes(const pnb__step_graphs *s)
+{
+    const pnb__graph *const graphs[] = {s->whole.graph, s->encode.graph, s->back.graph,
+                                        s->loss_graph};
+    size_t bytes = 0;
+    for (size_t i = 0; i < PNB_COUNT(graphs); i++)
+        bytes += graphs[i] != NULL ? pnb__graph_arena_bytes(graphs[i]) : 0;
+    return bytes;
 }
 
 /* ---- running ---- */

@@ -12,7 +12,7 @@
 typedef struct pnb__rundir {
     char *dir, *checkpoints;
     int lock;
-    FILE *log, *results;
+    FILE *log, *results, *events; /* events NULL without TensorBoard */
 } pnb__rundir;
 
 /* Opens <logs>/<name>, makes it if new, takes its lock. resume NULL: EXISTS when a run is there. */
@@ -20,6 +20,8 @@ pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *
 /* Opens out.log and results.jsonl for appending; lines of results.jsonl after `step` go first, they
  * belong to steps that are trained again. */
 pnb_status pnb__rundir_open_logs(pnb__rundir *r, int64_t step, pnb_error *err);
+/* Opens an event file whose values begin at `step`. */
+pnb_status pnb__rundir_open_events(pnb__rundir *r, int64_t step, pnb_error *err);
 void pnb__rundir_close(pnb__rundir *r);
 /* Directory of the checkpoint to resume from, allocated; NOT_FOUND when there is none. */
 pnb_status pnb__rundir_find_checkpoint(const pnb__rundir *r, const char *resume, char **out,
@@ -29,6 +31,7 @@ pnb_status pnb__rundir_find_checkpoint(const pnb__rundir *r, const char *resume,
 typedef struct pnb__train_state {
     int64_t step; /* optimiser steps done */
     pnb_loader_position position;
+    double best_unc_r; /* of the best checkpoint by save_best_unc; NaN: none yet */
 } pnb__train_state;
 
 /* One optimiser step's graphs; step.c. */
@@ -78,6 +81,7 @@ pnb_status pnb__trainer_open_model(pnb__trainer *t, const char *checkpoint, pnb_
 /* ---- step.c ---- */
 pnb_status pnb__step_create(pnb__step_graphs **out, pnb__trainer *t, pnb_error *err);
 void pnb__step_free(pnb__step_graphs *s);
+size_t pnb__step_bytes(const pnb__step_graphs *s); /* planned memory of its graphs */
 /* Reads accum_freq batches, computes losses and gradients (left in the parameters' `grad`).
  * Errors  NUMERIC (a term or the gradient is not finite: step and term named), those of the data */
 pnb_status pnb__step_run(pnb__step_graphs *s, pnb__trainer *t, pnb__step_values *out,
@@ -86,6 +90,8 @@ pnb_status pnb__step_run(pnb__step_graphs *s, pnb__trainer *t, pnb__step_values 
 /* ---- checkpoint.c ---- */
 /* Writes checkpoints/<name> whole or not at all, moves `latest`, removes what it replaces. */
 pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err);
+/* Writes checkpoints/best_unc_step_N, moves the link `epoch_best_unc`, removes the one before. */
+pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err);
 /* Reads optimiser and state from a checkpoint whose model is already open. */
 pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err);
 
@@ -96,6 +102,15 @@ pnb_status pnb__evaluate(pnb__trainer *t, pnb_train_eval *out, pnb_error *err);
 /* exp(logit_scale) and logit_bias of the weights as they are. */
 double pnb__trainer_scale(const pnb__trainer *t);
 double pnb__trainer_bias(const pnb__trainer *t);
+
+/* ---- unc_bins.c ---- */
+typedef struct pnb__answer {
+    double trace; /* the query's uncertainty */
+    size_t row;   /* orders equal traces */
+    bool right;
+} pnb__answer;
+/* pnb_train_eval.i2t_unc_r of n queries; sorts them. */
+double pnb__unc_correlation(pnb__answer *answers, size_t n);
 
 /* ---- record.c ---- out.log and results.jsonl; Errors  IO */
 pnb_status pnb__record_info(pnb__trainer *t, pnb_error *err, const char *fmt, ...) PNB_PRINTF(3, 4);

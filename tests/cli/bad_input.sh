@@ -40,6 +40,7 @@ says "huge.png"
 
 # a full disk: the writer may not grow a file past one block; what was there stays
 for target in old.safetensors report.html; do
+    [ -n "${PNB_NO_FILE_LIMIT:-}" ] && break
     (
         trap '' XFSZ
         ulimit -f 1

@@ -39,6 +39,30 @@ check "interrupted or done" test "$status" -eq 0
 check "resumed weights are the same" cmp -s logs/whole/checkpoints/latest/model.safetensors \
     logs/cut/checkpoints/latest/model.safetensors
 
+# flags of open_clip and ProLIP beyond the loop
+want 0 train --dataset-type synthetic --train-num-samples 16 "${common[@]}" --name flags \
+    --max-steps 2 --grad_checkpointing --local-loss --gather-with-grad --dataset-resampled \
+    --vib-form official --vib-limit 100 --inclusion-limit 100 --report-to tensorboard
+says "change nothing in one process"
+check "an event file is there" compgen -G "logs/flags/tensorboard/events.out.tfevents.*"
+check "params name the form" grep -q "vib_official: true" logs/flags/params.txt
+want 2 train "${common[@]}" --name z
+says "--train-data"
+for precision in amp amp_bf16 bf16 fp16 pure_bf16; do
+    want 2 train --train-data shapes/train --name z --precision $precision
+    says "fp32"
+done
+want 2 train --train-data shapes/train --name z --report-to wandb
+says "tensorboard"
+says "results.jsonl"
+for flag in --imagenet-val --coco-test; do
+    want 2 train --train-data shapes/train --name z $flag dir
+    says "eval retrieval"
+done
+want 2 train --train-data shapes/train --name z --zeroshot-frequency 2
+says "eval retrieval"
+check "nothing was started" test ! -e logs/z
+
 want 1 train --train-data nowhere "${common[@]}" --name x --max-steps 2
 says "nowhere"
 mkdir empty

@@ -146,6 +146,61 @@ static void test_tar_grouping(void **state)
     pnb_dataset_free(ds);
 }
 
+static void test_tar_text_key(void **state)
+{
+    pnb__tar_writer w;
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    (void)state;
+    start_tar(&w, "k.tar");
+    add_png(&w, "a.png", 10);
+    add(&w, "a.json", "{\"caption\": \"of the record\"}");
+    add(&w, "a.txt", "of the text");
+    add_png(&w, "b.png", 20);
+    add(&w, "b.caption", "of another name");
+    ASSERT_OK(pnb__tar_writer_commit(&w, &err));
+    static const char *const keys[] = {"json", "txt", "caption"};
+    static const char *const captions[] = {"of the record", "of the text", "of another name"};
+    for (int i = 0; i < 3; i++) {
+        opts.text_key = keys[i];
+        pnb_dataset *ds = open_ok("k.tar", &opts);
+        assert_int_equal(pnb_dataset_size(ds), 1);
+        expect_captions(ds, 0, i < 2 ? "a" : "b", captions[i]);
+        pnb_dataset_free(ds);
+    }
+}
+
+static void test_synthetic(void **state)
+{
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    pnb_dataset *ds = NULL;
+    pnb_image a = {0}, b = {0}, again = {0}, sink = {0};
+    pnb_sample sample = {0};
+    (void)state;
+    opts.kind = PNB_DATASET_SYNTHETIC;
+    opts.n_synthetic = 10000000; /* takes no memory */
+    ASSERT_OK(pnb_dataset_open(&ds, NULL, &opts, &err));
+    assert_int_equal(pnb_dataset_size(ds), 10000000);
+    assert_int_equal(pnb_dataset_get_kind(ds), PNB_DATASET_SYNTHETIC);
+    ASSERT_OK(pnb_dataset_get(ds, 9999999, &sample, &err));
+    assert_int_equal(sample.n_captions, 1);
+    pnb_sample_reset(&sample);
+    ASSERT_OK(pnb_dataset_image(ds, 1, &a, &err));
+    ASSERT_OK(pnb_dataset_image(ds, 2, &b, &err));
+    ASSERT_OK(pnb_dataset_image(ds, 1, &again, &err));
+    size_t n = (size_t)a.width * (size_t)a.height * 3, n_same = 0;
+    assert_int_equal(a.width, 224);
+    assert_memory_equal(a.pixels, again.pixels, n);
+    for (size_t i = 0; i < n; i++)
+        n_same += a.pixels[i] == b.pixels[i];
+    assert_true(n_same < n / 128); /* 1 of 256 by chance */
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(pnb_dataset_image(ds, 10000000, &sink, &err), PNB_ARG);
+    pnb_image_free(&a);
+    pnb_image_free(&again);
+    pnb_image_free(&b);
+    pnb_dataset_free(ds);
+}
+
 static void test_records(void **state)
 {
     static const char FULL[] =
@@ -384,6 +439,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_tar_grouping, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tar_text_key, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_synthetic, setup, teardown),
         cmocka_unit_test_setup_teardown(test_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shards, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged_tar, setup, teardown),

@@ -227,6 +227,44 @@ static void test_epochs(void **state)
     pnb_loader_free(l);
 }
 
+/* Draws with replacement: independent of workers, continued at any batch, each sample as likely as
+ * any other, epochs that differ; and a batch may be larger than the data set. */
+static void test_resampled(void **state)
+{
+    enum { EPOCHS = 200, PER_EPOCH = N_SAMPLES / BATCH };
+    pnb_loader_opts o = opts_of(2);
+    pnb_loader *l = NULL;
+    char one[65], two[65], plain[65];
+    int seen[N_SAMPLES] = {0}, n_repeats = 0;
+    (void)state;
+    hash_run(ds, &o, 9, -1, plain);
+    o.resample = true;
+    hash_run(ds, &o, 9, -1, one);
+    assert_string_not_equal(one, plain);
+    o.n_workers = 0;
+    for (int stop = 1; stop < 9; stop += 3) {
+        hash_run(ds, &o, 9, stop, two);
+        assert_string_equal(one, two);
+    }
+    ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
+    for (int i = 0; i < EPOCHS * PER_EPOCH; i++) {
+        const pnb_batch *b = next_of(l);
+        for (size_t k = 0; k < b->n; k++) {
+            seen[b->samples[k]]++;
+            n_repeats += k > 0 && b->samples[k] == b->samples[k - 1];
+        }
+    }
+    pnb_loader_free(l);
+    /* 9,600 draws of 53: 181 each, five standard deviations are 67; 8,400 neighbours, 158 alike */
+    for (int i = 0; i < N_SAMPLES; i++)
+        assert_in_range(seen[i], 181 - 67, 181 + 67);
+    assert_in_range(n_repeats, 158 - 63, 158 + 63);
+    o.batch_size = N_SAMPLES + 7;
+    ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
+    assert_int_equal(next_of(l)->n, N_SAMPLES + 7);
+    pnb_loader_free(l);
+}
+
 static void count_levels(const pnb_loader_opts *o, int n_batches, int counts[4])
 {
     pnb_loader *l = NULL;
@@ -401,10 +439,11 @@ static void test_shutdown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_batches),   cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_set_position),   cmocka_unit_test(test_epochs),
-        cmocka_unit_test(test_captions),       cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_corrupt_sample), cmocka_unit_test(test_nothing_readable),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_shutdown)};
+        cmocka_unit_test(test_same_batches),     cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_set_position),     cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_resampled),        cmocka_unit_test(test_captions),
+        cmocka_unit_test(test_tokens),           cmocka_unit_test(test_corrupt_sample),
+        cmocka_unit_test(test_nothing_readable), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_shutdown)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,266 @@
+/* The gradient of a step at given weights: the same in one batch and in micro-batches, the same
+ * bits with gradient checkpointing, and made without allocating anything once a run is steady. */
+#include "fixture.h"
+
+#include <math.h>
+
+#include "train/trainer.h"
+
+/* A trainer stopped before its first step. */
+static void open_trainer(pnb__trainer *t, const fixture *f, const pnb_train_opts *o,
+                         pnb_train_result *r)
+{
+    *r = (pnb_train_result){0};
+    *t = (pnb__trainer){.ctx = f->ctx, .opts = o, .result = r, .last_eval_step = -1};
+    t->run.lock = -1;
+    ASSERT_OK(pnb__trainer_setup(t, NULL, &err));
+}
+
+static void run_step(pnb__trainer *t, pnb__step_values *v)
+{
+    ASSERT_OK(pnb__step_run(t->step_graphs, t, v, &err));
+}
+
+static void update(pnb__trainer *t, const pnb__step_values *v)
+{
+    double lr = pnb_schedule_lr(&t->schedule, t->state.step);
+    pnb__optim_step(t->optim, lr, pnb__optim_clip_factor(t->optim, v->grad_norm));
+    t->state.step++;
+}
+
+static size_t n_weights(const pnb__trainer *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pnb__model_n_params(t->model); i++)
+        n += pnb__model_param(t->model, i)->n;
+    return n;
+}
+
+/* Root of the sum of squared differences, over all weights or gradients. */
+static double distance(pnb__trainer *a, pnb__trainer *b, bool gradients)
+{
+    double sum = 0;
+    for (size_t i = 0; i < pnb__model_n_params(a->model); i++) {
+        const pnb__param *p = pnb__model_param(a->model, i), *q = pnb__model_param(b->model, i);
+        const float *x = gradients ? p->grad : p->data, *y = gradients ? q->grad : q->data;
+        for (size_t j = 0; x != NULL && y != NULL && j < p->n; j++)
+            sum += ((double)x[j] - (double)y[j]) * ((double)x[j] - (double)y[j]);
+    }
+    return sqrt(sum);
+}
+
+/* Each weight's gradient by itself, so that a small one cannot hide behind a large one. */
+static void assert_same_gradients(pnb__trainer *one, pnb__trainer *many, double bound)
+{
+    for (size_t i = 0; i < pnb__model_n_params(one->model); i++) {
+        const pnb__param *p = pnb__model_param(one->model, i);
+        const float *x = p->grad, *y = pnb__model_param(many->model, i)->grad;
+        double difference = 0, norm = 0;
+        assert_true((x == NULL) == (y == NULL));
+        for (size_t j = 0; x != NULL && j < p->n; j++) {
+            difference += ((double)x[j] - (double)y[j]) * ((double)x[j] - (double)y[j]);
+            norm += (double)x[j] * (double)x[j];
+        }
+        if (!(sqrt(difference) <= bound * sqrt(norm) + 1e-9))
+            fail_msg("%s: gradients %g apart, their norm is %g", p->name, sqrt(difference),
+                     sqrt(norm));
+    }
+}
+
+/* Twelve pairs a step, every loss on. All rows are masked, and every token or none of a caption
+ * goes: then the masks do not depend on how the pairs are cut into micro-batches. */
+static pnb_train_opts every_loss(const fixture *f, double drop_prob)
+{
+    pnb_train_opts o = fixture_opts(f, "gradient");
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+        o.loss.weight[i] = 0.1 * (i + 1);
+    o.loss.inclusion_scale = 1;
+    o.drop_ratio = 1;
+    o.drop_prob = drop_prob;
+    o.batch_size = 12;
+    o.init_logit_bias = -2;
+    o.workers = 0;
+    return o;
+}
+
+static void test_micro_batches_give_the_gradient_of_the_batch(void **state)
+{
+    const fixture *f = *state;
+    static const int cuts[] = {2, 3, 4, 6, 12};
+    for (int masked = 0; masked < 2; masked++) {
+        pnb_train_opts big = every_loss(f, masked);
+        pnb_train_result r;
+        pnb__trainer one, many;
+        pnb__step_values v, w;
+        open_trainer(&one, f, &big, &r);
+        run_step(&one, &v);
+        for (size_t i = 0; i < PNB_COUNT(cuts); i++) {
+            pnb_train_opts micro = big;
+            pnb_train_result s;
+            micro.accum_freq = cuts[i];
+            micro.batch_size = big.batch_size / (size_t)cuts[i];
+            micro.grad_checkpointing = i % 2 == 1;
+            open_trainer(&many, f, &micro, &s);
+            assert_true(distance(&one, &many, false) == 0);
+            run_step(&many, &w);
+            for (int k = 0; k < PNB_N_LOSS_TERMS; k++) {
+                assert_true(v.term[k] > 0);
+                assert_true(fabs(v.term[k] - w.term[k]) <= 2e-6 * v.term[k]);
+            }
+            assert_same_gradients(&one, &many, 1e-5);
+            pnb__trainer_reset(&many);
+        }
+        pnb__trainer_reset(&one);
+    }
+}
+
+static void move_by_an_ulp(pnb__trainer *t)
+{
+    for (size_t i = 0; i < pnb__model_n_params(t->model); i++) {
+        float *x = pnb__model_param(t->model, i)->data;
+        for (size_t j = 0; j < pnb__model_param(t->model, i)->n; j++)
+            x[j] = nextafterf(x[j], j % 2 == 0 ? INFINITY : -INFINITY);
+    }
+}
+
+/* Runs of many steps do drift apart, but no farther than rounding drives any two runs: a run whose
+ * first weights are moved by one unit in the last place is the measure. */
+static void test_micro_batches_drift_as_rounding_does(void **state)
+{
+    const fixture *f = *state;
+    enum { STEPS = 20 };
+    pnb_train_opts big = every_loss(f, 1), micro;
+    pnb_train_result r[3];
+    pnb__trainer one, moved, many;
+    pnb__step_values v;
+    big.optim.kind = PNB_OPTIM_SGD;
+    big.optim.lr = 0.05;
+    big.batch_size = 14; /* divides the set's 42 samples, so that no cut drops any of them */
+    micro = big;
+    micro.accum_freq = 7;
+    micro.batch_size = 2;
+    open_trainer(&one, f, &big, &r[0]);
+    open_trainer(&moved, f, &big, &r[1]);
+    open_trainer(&many, f, &micro, &r[2]);
+    move_by_an_ulp(&moved);
+    for (int i = 0; i < STEPS; i++) {
+        pnb__trainer *const all[] = {&one, &moved, &many};
+        for (size_t k = 0; k < PNB_COUNT(all); k++) {
+            run_step(all[k], &v);
+            update(all[k], &v);
+        }
+        double by_ulp = distance(&one, &moved, false), by_cut = distance(&one, &many, false);
+        if (!(by_cut <= by_ulp))
+            fail_msg("step %d: %g apart, one ulp gives %g", i + 1, by_cut, by_ulp);
+    }
+    assert_true(n_weights(&one) > 1000);
+    pnb__trainer_reset(&one);
+    pnb__trainer_reset(&moved);
+    pnb__trainer_reset(&many);
+}
+
+static void test_checkpointing_keeps_the_bits(void **state)
+{
+    const fixture *f = *state;
+    for (int micro = 1; micro <= 2; micro++) {
+        pnb_train_opts plain = fixture_opts(f, "plain"), lean;
+        pnb_train_result r, s;
+        pnb__trainer a, b;
+        pnb__step_values v, w;
+        /* wide enough for activations to outweigh the weights' gradients */
+        plain.config_overrides =
+            "{\"vision_cfg\": {\"layers\": 12}, \"text_cfg\": {\"layers\": 12}}";
+        plain.batch_size = 40;
+        plain.accum_freq = micro;
+        lean = plain;
+        lean.grad_checkpointing = true;
+        open_trainer(&a, f, &plain, &r);
+        open_trainer(&b, f, &lean, &s);
+        for (int i = 0; i < 3; i++) {
+            run_step(&a, &v);
+            run_step(&b, &w);
+            assert_true(v.total == w.total && v.grad_norm == w.grad_norm);
+            assert_true(distance(&a, &b, true) == 0);
+            update(&a, &v);
+            update(&b, &w);
+        }
+        assert_true(distance(&a, &b, false) == 0);
+        double less = (double)pnb__step_bytes(b.step_graphs);
+        double more = (double)pnb__step_bytes(a.step_graphs);
+        if (!(less < 0.8 * more))
+            fail_msg("%g bytes with checkpointing, %g without", less, more);
+        pnb__trainer_reset(&a);
+        pnb__trainer_reset(&b);
+    }
+}
+
+#ifdef PNB_FAULTS
+/* Forward, losses, backward and update of a steady run. Reading a caption into tokens takes short
+ * allocations, the same for each batch of a synthetic set; nothing else may. */
+static void test_steady_step_allocates_nothing(void **state)
+{
+    const fixture *f = *state;
+    for (int micro = 1; micro <= 2; micro++) {
+        pnb_train_opts o = fixture_opts(f, "steady");
+        pnb_train_result r;
+        pnb__trainer t;
+        pnb__step_values v;
+        o.dataset.kind = PNB_DATASET_SYNTHETIC;
+        o.train_num_samples = 16;
+        o.template_share = 0;
+        o.workers = 0;
+        o.accum_freq = micro;
+        o.grad_checkpointing = micro == 2;
+        open_trainer(&t, f, &o, &r);
+        for (int i = 0; i < 4; i++) { /* pictures enter the cache, buffers reach their size */
+            run_step(&t, &v);
+            update(&t, &v);
+        }
+        const pnb_batch *batch = NULL;
+        long before = pnb__alloc_count();
+        ASSERT_OK(pnb_loader_next(t.loader, &batch, &err));
+        long of_batch = pnb__alloc_count() - before;
+        before = pnb__alloc_count();
+        for (int i = 0; i < 4; i++) {
+            run_step(&t, &v);
+            update(&t, &v);
+        }
+        assert_int_equal(pnb__alloc_count() - before, 4 * micro * of_batch);
+        pnb__trainer_reset(&t);
+    }
+}
+
+static void test_steady_encoding_allocates_nothing(void **state)
+{
+    const fixture *f = *state;
+    enum { BATCH = 4, SIDE = 16, CONTEXT = 12, DIM = 16 };
+    static float pixels[BATCH * 3 * SIDE * SIDE], mean[BATCH * DIM], log_var[BATCH * DIM];
+    static int32_t ids[BATCH * CONTEXT];
+    const pnb_encode_out out = {mean, log_var, false};
+    pnb_model *m = NULL;
+    ASSERT_OK(pnb_model_init(&m, f->ctx, f->config, 1, &err));
+    long before = 0;
+    for (int i = 0; i < 6; i++) {
+        if (i == 2)
+            before = pnb__alloc_count();
+        ASSERT_OK(pnb_model_encode_image(m, pixels, BATCH, &out, &err));
+        ASSERT_OK(pnb_model_encode_text(m, ids, BATCH, CONTEXT, &out, &err));
+    }
+    assert_int_equal(pnb__alloc_count(), before);
+    pnb_model_free(m);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_micro_batches_give_the_gradient_of_the_batch),
+        cmocka_unit_test(test_micro_batches_drift_as_rounding_does),
+        cmocka_unit_test(test_checkpointing_keeps_the_bits),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(test_steady_step_allocates_nothing),
+        cmocka_unit_test(test_steady_encoding_allocates_nothing),
+#endif
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
