@@ -24,6 +24,7 @@ static const struct {
     {"prolip_loss", golden_family_prolip_loss},
     {"optimizers", golden_family_optimizers},
     {"tokenizers", golden_family_tokenizers},
+    {"preprocess", golden_family_preprocess},
 };
 
 /* ---- reading ---- */
