@@ -12,7 +12,7 @@ struct embed_args {
     const char *model, *out, *format, *caption_key, *pixels, *tokens;
     pnb__text_list images, texts, text;
     int64_t batch_size, save_every;
-    bool masked;
+    bool masked, exif;
     double mask_keep, mask_drop;
 };
 
@@ -90,6 +90,11 @@ static const pnb__option options[] = {
      .max = 1e9,
      .help = "Rows between two parts of the journal that a killed run continues from; a part is "
              "also saved every 20 seconds"},
+    {.name = "exif",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(exif),
+     .help = "Turn pictures as their EXIF orientation says; the pipelines that models were trained "
+             "with ignore it"},
     {.name = "masked",
      .kind = PNB__OPT_FLAG,
      .at = AT(masked),
@@ -143,6 +148,7 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_re
                                   .batch_size = (size_t)a->batch_size,
                                   .save_every = (size_t)a->save_every,
                                   .masked = a->masked,
+                                  .exif = a->exif,
                                   .mask_keep = a->mask_keep,
                                   .mask_drop = a->mask_drop};
     int use = a->images.n > 0 ? PNB__USE_PICTURES : a->texts.n + a->text.n > 0 ? PNB__USE_TEXTS : 0;
@@ -176,6 +182,8 @@ static pnb_status run(pnb__app *app, const void *args)
     if (kinds != 1)
         return pnb__usage(app, "%s of --images, --texts or --text, --pixels, --tokens is wanted",
                           kinds == 0 ? "one" : "only one");
+    if (a->exif && a->images.n == 0)
+        return pnb__usage(app, "--exif needs --images");
     if (a->masked && (a->pixels != NULL || a->tokens != NULL))
         return pnb__usage(app, "--masked needs --images or --texts");
     pnb__embed_result result = {0};

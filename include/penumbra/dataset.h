@@ -93,6 +93,10 @@ void pnb_sample_reset(pnb_sample *s);
  * Errors  ARG, FORMAT (corrupt), NOT_FOUND (the file has vanished), LIMIT, IO, NOMEM */
 pnb_status pnb_dataset_image(const pnb_dataset *ds, size_t i, pnb_image *out, pnb_error *err);
 
+/* The same with the options of pnb_image_decode (NULL: its defaults). */
+pnb_status pnb_dataset_image_as(const pnb_dataset *ds, size_t i, const pnb_image_opts *opts,
+                                pnb_image *out, pnb_error *err);
+
 /* ---- augmentation ------------------------------------------------------------------------- */
 
 /* Every number is drawn from (seed, epoch, sample index), so it does not depend on workers.

@@ -1,10 +1,10 @@
 /* Reads, prepares and encodes one batch.
  *
- * Decoding and tokenising run on the same threads as the encoder, one after the other: a second
- * pool would fight the first one. A batch is filled up past unreadable inputs, so that the encoder
- * sees one batch size until the very end and plans once. Masked copies draw from (seed, input): a
- * caption loses the same words whatever the batch; the patches kept are shared by a batch, because
- * the image tower takes one list for all. */
+ * Pictures are read ahead by threads of their own (embed_ahead.c) while the encoder works;
+ * tokenising is so fast that it runs between two batches, on the encoder's threads. A batch is
+ * filled up past unreadable inputs, so that the encoder sees one batch size until the very end and
+ * plans once. Masked copies draw from (seed, input): a caption loses the same words whatever the
+ * batch; the patches kept are shared by a batch, because the image tower takes one list for all. */
 #include "app/embed_batch.h"
 
 #include <string.h>
@@ -51,6 +51,7 @@ pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb__embedder *encoder,
 
 void pnb__embed_batch_free(pnb__embed_batch *b)
 {
+    pnb__embed_ahead_free(b->ahead);
     pnb__free(b->input);
     pnb__free(b->ok);
     pnb__free(b->cut);
@@ -63,13 +64,17 @@ void pnb__embed_batch_free(pnb__embed_batch *b)
 
 /* ---- one input ---- */
 
-static pnb_status read_picture(pnb__embed_batch *b, size_t slot, pnb_error *err)
+/* pnb__embed_read_fn. Pipelines that resize before they convert to RGB need the file's own mode. */
+static pnb_status read_picture(void *user, size_t input, float *pixels, pnb_error *err)
 {
+    const pnb__embed_batch *b = user;
     pnb_image image = {0};
-    pnb_status status = pnb__pictures_load(b->pictures, b->input[slot], &image, err);
+    pnb_image_opts opts = pnb_image_opts_default();
+    opts.native = b->encoder->preprocess.resize_first;
+    opts.exif = b->opts->exif;
+    pnb_status status = pnb__pictures_load(b->pictures, input, &opts, &image, err);
     if (status == PNB_OK)
-        status = pnb_preprocess_apply(&b->encoder->preprocess, &image,
-                                      b->pixels + slot * n_pixels(b->encoder), err);
+        status = pnb_preprocess_apply(&b->encoder->preprocess, &image, pixels, err);
     pnb_image_free(&image);
     return status;
 }
@@ -133,9 +138,7 @@ static void read_range(void *user, size_t begin, size_t end, int thread)
     for (size_t i = begin; i < end; i++) {
         size_t slot = job->first_slot + i;
         pnb_error_reset(&b->why[slot]);
-        pnb_status status = b->pictures != NULL ? read_picture(b, slot, &b->why[slot])
-                                                : read_caption(b, slot, &b->why[slot]);
-        b->ok[slot] = status == PNB_OK;
+        b->ok[slot] = read_caption(b, slot, &b->why[slot]) == PNB_OK;
     }
 }
 
@@ -143,16 +146,12 @@ static void read_range(void *user, size_t begin, size_t end, int thread)
 
 static void move_row(pnb__embed_batch *b, size_t to, size_t from)
 {
+    size_t width = b->encoder->info->text.context_length;
     if (to == from)
         return;
-    size_t width =
-        b->pictures != NULL ? n_pixels(b->encoder) : b->encoder->info->text.context_length;
     b->input[to] = b->input[from];
     b->cut[to] = b->cut[from];
-    if (b->pixels != NULL)
-        memcpy(b->pixels + to * width, b->pixels + from * width, width * sizeof *b->pixels);
-    else
-        memcpy(b->tokens + to * width, b->tokens + from * width, width * sizeof *b->tokens);
+    memcpy(b->tokens + to * width, b->tokens + from * width, width * sizeof *b->tokens);
 }
 
 /* The first n_kept of a shuffled list, in ascending order. */
@@ -170,10 +169,18 @@ static void draw_patches(pnb__embed_batch *b)
         }
 }
 
-pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next, size_t end,
-                                 pnb__embed_skip_fn skip, void *user, pnb_error *err)
+/* What was not read is left out, unless memory ran out: then nothing more can be trusted. */
+static pnb_status leave_out(const pnb_error *why, size_t input, pnb__embed_skip_fn skip, void *user,
+                            pnb_error *err)
 {
-    b->n = 0;
+    if (why->status == PNB_NOMEM)
+        return pnb__fail(err, PNB_NOMEM, "%s", why->text);
+    return skip(user, input, why->text);
+}
+
+static pnb_status fill_captions(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next, size_t end,
+                                pnb__embed_skip_fn skip, void *user, pnb_error *err)
+{
     while (b->n < b->capacity && *next < end) {
         size_t n = PNB_MIN(b->capacity - b->n, end - *next);
         read_job job = {b, b->n};
@@ -186,16 +193,53 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, const pnb_ctx *ctx, size_t
                 move_row(b, b->n++, i);
                 continue;
             }
-            if (b->why[i].status == PNB_NOMEM)
-                return pnb__fail(err, PNB_NOMEM, "%s", b->why[i].text);
-            pnb_status status = skip(user, b->input[i], b->why[i].text);
+            pnb_status status = leave_out(&b->why[i], b->input[i], skip, user, err);
             if (status != PNB_OK)
                 return status;
         }
     }
-    if (b->kept != NULL && b->n > 0)
-        draw_patches(b);
     return PNB_OK;
+}
+
+static pnb_status fill_pictures(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next, size_t end,
+                                pnb__embed_skip_fn skip, void *user, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    if (b->ahead == NULL) {
+        const pnb__embed_ahead_opts opts = {.read = read_picture,
+                                            .user = b,
+                                            .first = *next,
+                                            .end = end,
+                                            .row_values = n_pixels(b->encoder),
+                                            .n_rows = PNB_MIN(2 * b->capacity, end - *next),
+                                            .n_threads = ctx->n_threads};
+        status = pnb__embed_ahead_start(&b->ahead, &opts, err);
+    }
+    while (status == PNB_OK && b->n < b->capacity) {
+        pnb_error *why = &b->why[b->n];
+        float *row = b->pixels + b->n * n_pixels(b->encoder);
+        if (!pnb__embed_ahead_next(b->ahead, &b->input[b->n], row, why))
+            break;
+        (*next)++;
+        if (why->status == PNB_OK)
+            b->n++;
+        else
+            status = leave_out(why, b->input[b->n], skip, user, err);
+    }
+    return status;
+}
+
+pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next, size_t end,
+                                 pnb__embed_skip_fn skip, void *user, pnb_error *err)
+{
+    b->n = 0;
+    if (*next >= end)
+        return PNB_OK;
+    pnb_status status = b->pictures != NULL ? fill_pictures(b, ctx, next, end, skip, user, err)
+                                            : fill_captions(b, ctx, next, end, skip, user, err);
+    if (status == PNB_OK && b->kept != NULL && b->n > 0)
+        draw_patches(b);
+    return status;
 }
 
 pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, float *mean, float *log_var, pnb_error *err)

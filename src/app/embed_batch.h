@@ -1,7 +1,8 @@
-/* One batch of the embedding job: inputs read and prepared on all cores, then encoded. */
+/* One batch of the embedding job: inputs read and prepared, then encoded. */
 #ifndef PNB_APP_EMBED_BATCH_H
 #define PNB_APP_EMBED_BATCH_H
 
+#include "app/embed_ahead.h"
 #include "app/embed_job.h"
 
 typedef struct pnb__embed_batch {
@@ -10,13 +11,14 @@ typedef struct pnb__embed_batch {
     pnb__embedder *encoder;
     const pnb__embed_opts *opts;
     uint64_t seed;
-    size_t capacity, n; /* rows */
-    size_t *input;      /* (n) number of the input of each row */
-    float *pixels;      /* (capacity, 3, H, W) */
-    int32_t *tokens;    /* (capacity, T) */
-    bool *ok, *cut;     /* (capacity) readable; longer than the context */
-    pnb_error *why;     /* (capacity) */
-    int32_t *kept;      /* patches a masked batch sees, ascending */
+    size_t capacity, n;      /* rows */
+    size_t *input;           /* (n) number of the input of each row */
+    float *pixels;           /* (capacity, 3, H, W) */
+    int32_t *tokens;         /* (capacity, T) */
+    bool *ok, *cut;          /* (capacity) readable; longer than the context */
+    pnb_error *why;          /* (capacity) */
+    pnb__embed_ahead *ahead; /* pictures: reads the following ones; NULL before the first fill */
+    int32_t *kept;           /* patches a masked batch sees, ascending */
     size_t n_kept;
 } pnb__embed_batch;
 

@@ -40,6 +40,11 @@ static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
     if (status == PNB_OK)
         pnb__embedder_describe(j->encoder, j->captions != NULL, (uint64_t)j->app->common.seed,
                                &(*out)->info);
+    if (status == PNB_OK && j->opts->exif && j->captions == NULL) {
+        size_t length = strlen((*out)->info.preprocess);
+        snprintf((*out)->info.preprocess + length, sizeof(*out)->info.preprocess - length,
+                 ", EXIF applied");
+    }
     if (status == PNB_OK && j->opts->masked) {
         char *text = (*out)->info.preprocess;
         size_t length = strlen(text), size = sizeof(*out)->info.preprocess;

@@ -20,6 +20,7 @@ typedef struct pnb__embed_opts {
     bool masked;       /* embed masked copies: the "less informative" side of inclusion */
     double mask_keep;  /* share of patches a masked picture keeps */
     double mask_drop;  /* probability that a token of a masked caption is deleted */
+    bool exif;         /* turn pictures as their EXIF orientation says */
 } pnb__embed_opts;
 
 typedef struct pnb__embed_result {

@@ -21,7 +21,9 @@ void pnb__pictures_free(pnb__pictures *p);
 size_t pnb__pictures_count(const pnb__pictures *p);
 /* Hashes what was named and how much it holds, so that a continued job sees the same list. */
 void pnb__pictures_hash(const pnb__pictures *p, pnb__sha256 *hash);
-pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, pnb_image *out, pnb_error *err);
+/* `opts` as for pnb_image_decode. */
+pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
+                              pnb_image *out, pnb_error *err);
 /* What to call picture i in a message: its path, or "data set: key". */
 void pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size);
 /* Names row `row` of a set after picture i: id, path, and where a data set holds it. */

@@ -174,12 +174,13 @@ static const source *find_source(const pnb__pictures *p, size_t i)
     return &p->sources[low];
 }
 
-pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, pnb_image *out, pnb_error *err)
+pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
+                              pnb_image *out, pnb_error *err)
 {
     const source *s = find_source(p, i);
     if (s->set != NULL)
-        return pnb_dataset_image(s->set, i - s->first, out, err);
-    return pnb_image_load(out, s->path, NULL, err);
+        return pnb_dataset_image_as(s->set, i - s->first, opts, out, err);
+    return pnb_image_load(out, s->path, opts, err);
 }
 
 void pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size)

@@ -300,17 +300,19 @@ pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb
 }
 
 /* JSON lines name the picture inside the record, so it has to be read first. */
-static pnb_status image_of_record(const pnb_dataset *ds, size_t i, pnb_image *out, pnb_error *err)
+static pnb_status image_of_record(const pnb_dataset *ds, size_t i, const pnb_image_opts *opts,
+                                  pnb_image *out, pnb_error *err)
 {
     pnb_sample sample = {0};
     pnb_status status = pnb_dataset_get(ds, i, &sample, err);
     if (status == PNB_OK)
-        status = pnb_image_load(out, sample.image_path, NULL, err);
+        status = pnb_image_load(out, sample.image_path, opts, err);
     pnb_sample_reset(&sample);
     return status;
 }
 
-pnb_status pnb_dataset_image(const pnb_dataset *ds, size_t i, pnb_image *out, pnb_error *err)
+pnb_status pnb_dataset_image_as(const pnb_dataset *ds, size_t i, const pnb_image_opts *opts,
+                                pnb_image *out, pnb_error *err)
 {
     *out = (pnb_image){0};
     if (i >= ds->n_entries)
@@ -321,11 +323,16 @@ pnb_status pnb_dataset_image(const pnb_dataset *ds, size_t i, pnb_image *out, pn
     const pnb__source *source = &ds->sources[e->source];
     pnb_status status;
     if (e->image_path != PNB__NO_TEXT)
-        return pnb_image_load(out, ds->texts.data + e->image_path, NULL, err);
+        return pnb_image_load(out, ds->texts.data + e->image_path, opts, err);
     if (!e->image.is_set)
-        return image_of_record(ds, i, out, err);
-    status = pnb_image_decode(out, source->map.data + e->image.offset, e->image.size, NULL, err);
+        return image_of_record(ds, i, opts, out, err);
+    status = pnb_image_decode(out, source->map.data + e->image.offset, e->image.size, opts, err);
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s: sample %s", source->path, ds->texts.data + e->key);
     return status;
+}
+
+pnb_status pnb_dataset_image(const pnb_dataset *ds, size_t i, pnb_image *out, pnb_error *err)
+{
+    return pnb_dataset_image_as(ds, i, NULL, out, err);
 }

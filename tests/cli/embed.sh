@@ -17,6 +17,14 @@ check "a list on standard input works" cmp -s list.safetensors glob.safetensors
 want 0 embed -m model --images pictures -o folder3.safetensors -q -b 3
 check "rows are named alike whatever the batch" cmp -s folder.ids.jsonl folder3.ids.jsonl
 
+# EXIF orientation is ignored unless asked for
+photo="$PNB_SOURCE_DIR/tests/io/data/image/exif6.jpg"
+want 0 embed -m model --images "$photo" -o lying.npy -q
+want 0 embed -m model --images "$photo" -o turned.npy --exif -q
+check "--exif turns the picture" test "$(cmp -s lying.npy turned.npy; echo $?)" -eq 1
+want 2 embed -m model --text a --exif -o n.safetensors
+says "--exif needs --images"
+
 # captions
 want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
 grep -q '"level": *3' t.ids.jsonl || fail "levels travel with captions"
