@@ -1,5 +1,6 @@
-/* Models: a directory with config.json, model.safetensors, tokenizer.json and
- * preprocessor_config.json, opened for encoding or training. */
+/* Models: a directory with configuration, weights, tokenizer and preprocessing, opened for encoding
+ * or training. ProLIP, open_clip, Hugging Face CLIP and SigLIP and OpenAI's layouts are read;
+ * docs/checkpoints.md has the table. */
 #ifndef PENUMBRA_MODEL_H
 #define PENUMBRA_MODEL_H
 
@@ -24,8 +25,14 @@ typedef enum pnb_text_unc_source {
     PNB_TEXT_UNC_TOKEN           /* the paper: Linear(ln_final([UNC])) */
 } pnb_text_unc_source;
 
-/* One tower as the config describes it. */
+/* One tower as the config describes it; all zero when the model has none of this kind. */
 typedef struct pnb_tower_info {
+    bool present;
+    const char *activation;          /* "gelu", "gelu_tanh", "quick_gelu" */
+    const char *activation_source;   /* the key that says so, or whose default it is */
+    const char *layernorm_source;    /* of layernorm_eps */
+    const char *pooling, *key_names; /* in words: what is projected; the layout of the file */
+    bool causal, has_projection;
     size_t width, n_layers, n_heads, mlp_width;
     double layernorm_eps;
     bool quick_gelu, has_unc, has_layer_scale, has_ln_pre;
@@ -34,19 +41,31 @@ typedef struct pnb_tower_info {
 } pnb_tower_info;
 
 typedef struct pnb_model_info {
-    const char *family; /* "prolip" */
+    const char *family; /* "prolip", "clip", "siglip" */
     size_t embed_dim, n_params, weight_bytes;
     pnb_tower_info vision, text;
-    bool is_probabilistic; /* towers give a log-variance */
+    bool is_probabilistic; /* towers give a log-variance; else embeddings are of family `point` */
+    bool has_logit_bias;
     pnb_text_unc_source text_unc_source;
     double logit_scale; /* a, already exponentiated */
     double logit_bias;  /* b, 0 when the model has none */
 } pnb_model_info;
 
-/* Opens a model directory. Weights stay a read-only file map until trained.
- * Errors  NOT_FOUND (directory, file or key), FORMAT, SHAPE (a tensor against the config), ARG
- *         (unknown config key), NUMERIC (NaN or Inf weights), NOMEM */
+/* Opens a model directory. Weights stay a read-only file map until trained. A model whose file has
+ * only one tower opens with that one.
+ * Errors  NOT_FOUND (directory, file or key), FORMAT (unknown key of config or weights), SHAPE (a
+ *         tensor against the config), ARG (a value out of range), UNSUPPORTED (an architecture that
+ *         is not implemented, named), NOMEM */
 pnb_status pnb_model_load(pnb_model **out, const pnb_ctx *ctx, const char *dir, pnb_error *err);
+
+/* Another size than the configuration's: position embeddings are resized, bicubic with antialiasing
+ * for pictures, linear for texts (above 127 tokens the first 20 and last 2 rows are kept, as in
+ * LongProLIP). 0 keeps the model's own. */
+typedef struct pnb_model_load_opts {
+    size_t image_height, image_width, context_length;
+} pnb_model_load_opts;
+pnb_status pnb_model_load_with(pnb_model **out, const pnb_ctx *ctx, const char *dir,
+                               const pnb_model_load_opts *opts, pnb_error *err);
 
 /* A randomly initialised model with the reference's initialisation (open_clip / ProLIP).
  *   config   a built-in name (pnb_model_config_names) or a path to a config.json
@@ -65,12 +84,20 @@ pnb_status pnb_model_config_merge(const char *config, const char *overrides, cha
 pnb_status pnb_model_init_json(pnb_model **out, const pnb_ctx *ctx, const char *config_json,
                                uint64_t seed, pnb_error *err);
 
-/* Writes config.json and model.safetensors into dir (made if missing), each whole or not at all. */
+/* Writes configuration and weights into dir (made if missing), each whole or not at all, in the
+ * form and under the names the model came in; a new model as ProLIP's config.json +
+ * model.safetensors. */
 pnb_status pnb_model_save(const pnb_model *model, const char *dir, pnb_error *err);
 void pnb_model_free(pnb_model *model);
 
 const pnb_model_info *pnb_model_get_info(const pnb_model *model);
 const char *pnb_model_config_text(const pnb_model *model); /* the config as JSON text */
+
+/* Does dir look like a model: a configuration, or weights under a known name? */
+bool pnb_model_is_dir(const char *dir);
+
+/* The file the weights came from (an index for shards), "" for weights made in memory. */
+const char *pnb_model_weights_path(const pnb_model *model);
 
 /* SHA-256 of the weight file as 64 hex digits, "" for weights that were made or changed in memory.
  * Computed at the first call (it reads every byte) and kept; *hex lives as long as the model.
@@ -83,8 +110,8 @@ pnb_status pnb_model_weights_sha256(pnb_model *model, const char **hex, pnb_erro
  *   ids (B,T) int32, T <= context -> the same
  * log_var may be NULL; models without uncertainty fill it with -INFINITY (zero variance).
  * normalize false leaves mean as the projection gave it.
- * Errors  SHAPE (T over the context), ARG (id outside the vocabulary), NUMERIC (result not finite)
- */
+ * Errors  SHAPE (T over the context), ARG (id outside the vocabulary, no end token in a text that
+ * is read there), UNSUPPORTED (no such tower), NUMERIC (result not finite) */
 typedef struct pnb_encode_out {
     float *mean, *log_var;
     bool skip_normalize;

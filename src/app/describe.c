@@ -28,6 +28,8 @@ static bool has_file(const char *dir, const char *name)
 
 static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r)
 {
+    if (!t->present)
+        return;
     pnb__result_begin(r, is_text ? "text" : "vision", is_text ? "text tower" : "image tower");
     if (is_text) {
         pnb__result_int(r, "context_length", "context", (int64_t)t->context_length);
@@ -42,7 +44,10 @@ static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r
     pnb__result_int(r, "heads", "heads", (int64_t)t->n_heads);
     pnb__result_int(r, "mlp_width", "MLP width", (int64_t)t->mlp_width);
     pnb__result_real(r, "layernorm_eps", "LayerNorm eps", t->layernorm_eps, 7);
-    pnb__result_flag(r, "quick_gelu", "QuickGELU", t->quick_gelu);
+    pnb__result_text(r, "activation", "activation", t->activation);
+    pnb__result_flag(r, "quick_gelu", NULL, t->quick_gelu);
+    pnb__result_text(r, "pooling", "read at", t->pooling);
+    pnb__result_text(r, "key_names", "names of weights", t->key_names);
     pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
     pnb__result_end(r);
 }
@@ -53,7 +58,7 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     char hex[65];
     pnb_status status = pnb_model_load(&model, app->ctx, dir, &app->err);
     if (status == PNB_OK)
-        status = pnb__weights_hash(model, dir, hex, &app->err);
+        status = pnb__weights_hash(model, hex, &app->err);
     if (status != PNB_OK) {
         pnb_model_free(model);
         return status;
@@ -66,8 +71,10 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     pnb__result_text(r, "weights_sha256", "SHA-256", hex);
     pnb__result_int(r, "embed_dim", "embedding width", (int64_t)info->embed_dim);
     pnb__result_flag(r, "probabilistic", "gives variances", info->is_probabilistic);
-    pnb__result_text(r, "text_uncertainty_source", "text log-variance from",
-                     info->text_unc_source == PNB_TEXT_UNC_TOKEN ? "unc_token" : "projected_mean");
+    if (info->is_probabilistic)
+        pnb__result_text(r, "text_uncertainty_source", "text log-variance from",
+                         info->text_unc_source == PNB_TEXT_UNC_TOKEN ? "unc_token"
+                                                                     : "projected_mean");
     pnb__result_real(r, "logit_scale", "logit scale a", info->logit_scale, 4);
     pnb__result_real(r, "logit_bias", "logit bias b", info->logit_bias, 4);
     pnb__result_flag(r, "has_tokenizer", "has a tokenizer", has_file(dir, "tokenizer.json"));
@@ -207,7 +214,7 @@ pnb_status pnb__describe_path(pnb__app *app, const char *path, pnb__result *r)
 {
     bool is_dir = pnb__path_is_dir(path);
     pnb__result_text(r, "path", "path", path);
-    if (is_dir && (has_file(path, "config.json") || has_file(path, "open_clip_config.json")))
+    if (pnb_model_is_dir(path))
         return describe_model(app, path, r);
     if (!is_dir &&
         (pnb__ends_with(path, ".safetensors") || pnb__ends_with(path, ".safetensors.index.json")))

@@ -86,7 +86,7 @@ pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *
     if (status != PNB_OK)
         return status;
     e->info = pnb_model_get_info(e->model);
-    status = pnb__weights_hash(e->model, dir, e->weights_sha256, err);
+    status = pnb__weights_hash(e->model, e->weights_sha256, err);
     if (status != PNB_OK)
         return status;
     if (use & PNB__USE_TEXTS)

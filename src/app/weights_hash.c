@@ -1,4 +1,4 @@
-/* The record beside the weights, in sha256sum's format with a comment in front:
+/* The record beside the weights (<file>.sha256), in sha256sum's format with a comment in front:
  *   # penumbra size=791694344 mtime_ns=1700000000000000000
  *   69081b...92  model.safetensors
  * Size and time must match to the nanosecond, so replaced weights are hashed anew; the record may
@@ -53,27 +53,28 @@ static bool from_record(const char *record, const char *head, char hex[65])
 }
 
 /* A directory that cannot be written only means hashing again next time. */
-static void leave_record(const char *record, const char *head, const char *hex)
+static void leave_record(const char *record, const char *head, const char *hex, const char *path)
 {
-    char *text = pnb__format("%s%s  model.safetensors\n", head, hex);
+    char *text = pnb__format("%s%s  %s\n", head, hex, pnb__path_base(path));
     if (text != NULL)
         (void)pnb__write_file(record, text, strlen(text), NULL);
     pnb__free(text);
 }
 
-pnb_status pnb__weights_hash(pnb_model *model, const char *dir, char hex[65], pnb_error *err)
+pnb_status pnb__weights_hash(pnb_model *model, char hex[65], pnb_error *err)
 {
-    char *path = pnb__path_join(dir, "model.safetensors");
-    char *record = pnb__path_join(dir, "model.safetensors.sha256");
+    const char *path = pnb_model_weights_path(model);
+    char *record = pnb__format("%s.sha256", path);
     char head[96] = "";
     struct stat info;
     const char *computed = NULL;
     pnb_status status = PNB_OK;
-    if (path == NULL || record == NULL) {
-        status = pnb__fail_nomem(err, strlen(dir) + 32);
+    if (record == NULL) {
+        status = pnb__fail_nomem(err, strlen(path) + 32);
         goto done;
     }
-    bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    bool is_file = !pnb__ends_with(path, ".index.json") && stat(path, &info) == 0 &&
+                   S_ISREG(info.st_mode); /* of shards the joined bytes count */
     if (is_file)
         describe_file(&info, head, sizeof head);
     if (is_file && (from_link(path, hex) || from_record(record, head, hex)))
@@ -81,9 +82,8 @@ pnb_status pnb__weights_hash(pnb_model *model, const char *dir, char hex[65], pn
     PNB_TRY(pnb_model_weights_sha256(model, &computed, err));
     snprintf(hex, 65, "%s", computed);
     if (is_file && hex[0] != '\0')
-        leave_record(record, head, hex);
+        leave_record(record, head, hex, path);
 done:
-    pnb__free(path);
     pnb__free(record);
     return status;
 }

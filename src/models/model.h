@@ -9,7 +9,8 @@
 typedef struct pnb__encoder {
     pnb__graph *graph;
     pnb__tensor *input, *kept, *kept_positions;
-    pnb__dist raw, unit; /* mean before and after L2; the same log_var */
+    pnb__tensor *rows, *visible; /* texts pooled at an end token */
+    pnb__dist raw, unit;         /* mean before and after L2; the same log_var */
     size_t n_batch, n_tokens, n_kept;
 } pnb__encoder;
 
@@ -23,5 +24,19 @@ struct pnb_model {
     pnb__encoder image, text;
     bool checked_image, checked_text; /* weights known to be finite */
 };
+
+/* A folder's parts by path; config NULL: from the shapes of the weights (OpenAI's layout). */
+typedef struct pnb__model_files {
+    const char *config, *weights;
+} pnb__model_files;
+
+/* Opens a model from two files. `opts` may be NULL. */
+pnb_status pnb__model_open(pnb_model **out, const pnb_ctx *ctx, const pnb__model_files *files,
+                           pnb__real real, const pnb_model_load_opts *opts, pnb_error *err);
+/* Path of the configuration of a folder, allocated; NULL without an error when there is none. */
+pnb_status pnb__model_find_config(char **out, const char *dir, pnb_error *err);
+/* Sets what the weights decide: absent towers, a projection stored or not. */
+pnb_status pnb__config_fit(pnb__config *c, const pnb__layout *layout, const pnb__weight_file *file,
+                           pnb_error *err);
 
 #endif

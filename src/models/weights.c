@@ -1,16 +1,19 @@
-/* Weight names, shapes and initialisation of ProLIP (prolip/transformer.py, prolip/model.py), and
- * moving them between file and memory.
+/* Weight names, shapes and initialisation of a configuration (prolip/transformer.py,
+ * prolip/model.py, which extend open_clip's), and moving them between file and memory.
  *
  * One list serves loading, saving, initialisation and the optimiser: declare() below is the only
- * place that knows a key. Initialisation follows the reference, which leaves the vision blocks to
- * torch's defaults (Xavier for the packed projection, uniform 1/sqrt(fan_in) for the rest) and sets
- * the text blocks as CLIP does. Random numbers are counter-based per weight, so a model of a seed
- * is the same on every machine; it is not torch's stream. */
+ * place that knows Penumbra's names; layout.c has what other files call them. Initialisation
+ * follows the reference, which leaves the vision blocks to torch's defaults (Xavier for the packed
+ * projection, uniform 1/sqrt(fan_in) for the rest) and sets the text blocks as CLIP does. Random
+ * numbers are counter-based per weight, so a model of a seed is the same on every machine; it is
+ * not torch's stream. */
 #include "models/weights.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+
+#include "models/positions.h"
 
 /* ---- declaring ---- */
 
@@ -116,61 +119,90 @@ static void declare_block(pnb__weights *w, pnb__block *b, const pnb__tower_confi
 #undef PNB__KEY
 }
 
-static void declare_vision(pnb__weights *w, const pnb__config *c)
+/* SigLIP's head: one learnt query over all tokens, then a residual MLP behind a norm. */
+static void declare_head(pnb__weights *w, const pnb__tower_config *t)
+{
+    pnb__block *b = &w->vision.head;
+    size_t c = t->width, h = t->mlp_width;
+    block_init init = init_of_block(t, false);
+#define PNB__HEAD(tail) "visual.attn_pool." tail
+    w->vision.probe =
+        vector(w, false, PNB__HEAD("probe"), c, PNB__INIT_NORMAL, pow((double)c, -0.5));
+    b->in_w = matrix(w, false, PNB__HEAD("attn.in_proj_weight"), (size_t[]){3 * c, c},
+                     PNB__INIT_UNIFORM, init.in_bound);
+    b->in_b = vector(w, false, PNB__HEAD("attn.in_proj_bias"), 3 * c, PNB__INIT_CONSTANT, 0);
+    b->out_w = matrix(w, false, PNB__HEAD("attn.out_proj.weight"), (size_t[]){c, c},
+                      PNB__INIT_UNIFORM, init.out_bound);
+    b->out_b = vector(w, false, PNB__HEAD("attn.out_proj.bias"), c, PNB__INIT_CONSTANT, 0);
+    b->ln2_w = vector(w, false, PNB__HEAD("ln.weight"), c, PNB__INIT_CONSTANT, 1);
+    b->ln2_b = vector(w, false, PNB__HEAD("ln.bias"), c, PNB__INIT_CONSTANT, 0);
+    b->fc_w = matrix(w, false, PNB__HEAD("mlp.c_fc.weight"), (size_t[]){h, c}, PNB__INIT_UNIFORM,
+                     init.fc_bound);
+    b->fc_b = vector(w, false, PNB__HEAD("mlp.c_fc.bias"), h, PNB__INIT_UNIFORM, init.fc_bound);
+    b->proj_w = matrix(w, false, PNB__HEAD("mlp.c_proj.weight"), (size_t[]){c, h},
+                       PNB__INIT_UNIFORM, init.proj_bound);
+    b->proj_b =
+        vector(w, false, PNB__HEAD("mlp.c_proj.bias"), c, PNB__INIT_UNIFORM, init.proj_bound);
+#undef PNB__HEAD
+}
+
+/* What stands before the blocks. */
+static void declare_patches(pnb__weights *w, const pnb__config *c)
 {
     pnb__vision_weights *v = &w->vision;
     size_t width = c->vision.width, p = c->patch;
-    double scale = pow((double)width, -0.5);
+    double scale = pow((double)width, -0.5), bound = 1 / sqrt(3.0 * (double)(p * p));
     size_t n_patches = (c->image_height / p) * (c->image_width / p);
-    size_t n_positions = n_patches + (c->vision.has_unc ? 2 : 1);
-    v->cls = vector(w, false, "visual.class_embedding", width, PNB__INIT_NORMAL, scale);
+    size_t n_positions = n_patches + pnb__config_n_extra(c);
+    if (pnb__config_has_class(c))
+        v->cls = vector(w, false, "visual.class_embedding", width, PNB__INIT_NORMAL, scale);
     if (c->vision.has_unc)
         v->unc = vector(w, false, "visual.unc_embedding", width, PNB__INIT_NORMAL, scale);
     v->positions = matrix(w, false, "visual.positional_embedding", (size_t[]){n_positions, width},
                           c->sincos_positions ? PNB__INIT_SINCOS : PNB__INIT_NORMAL, scale);
-    v->proj =
-        matrix(w, false, "visual.proj", (size_t[]){width, c->embed_dim}, PNB__INIT_NORMAL, scale);
-    double bound = 1 / sqrt(3.0 * (double)(p * p));
+    if (c->vision.projection == PNB__PROJECT_MATRIX)
+        v->proj = matrix(w, false, "visual.proj", (size_t[]){width, c->embed_dim}, PNB__INIT_NORMAL,
+                         scale);
     v->conv = declare(w, false, &(spec){4, {width, 3, p, p}, PNB__INIT_UNIFORM, bound},
                       "visual.conv1.weight");
+    if (c->conv_bias)
+        v->conv_b = vector(w, false, "visual.conv1.bias", width, PNB__INIT_CONSTANT, 0);
     if (!c->no_ln_pre) {
         v->ln_pre_w = vector(w, false, "visual.ln_pre.weight", width, PNB__INIT_CONSTANT, 1);
         v->ln_pre_b = vector(w, false, "visual.ln_pre.bias", width, PNB__INIT_CONSTANT, 0);
     }
+}
+
+static void declare_vision(pnb__weights *w, const pnb__config *c)
+{
+    pnb__vision_weights *v = &w->vision;
+    size_t width = c->vision.width;
+    declare_patches(w, c);
     for (size_t i = 0; i < c->vision.n_layers; i++)
         declare_block(w, &v->blocks[i], &c->vision, false, i);
     v->ln_post_w = vector(w, false, "visual.ln_post.weight", width, PNB__INIT_CONSTANT, 1);
     v->ln_post_b = vector(w, false, "visual.ln_post.bias", width, PNB__INIT_CONSTANT, 0);
+    if (c->vision.pool == PNB__POOL_MAP)
+        declare_head(w, &c->vision);
     if (!c->vision.has_unc)
         return;
     v->unc_w = matrix(w, false, "visual.uncertainty_proj.weight", (size_t[]){c->embed_dim, width},
-                      PNB__INIT_NORMAL, scale);
+                      PNB__INIT_NORMAL, pow((double)width, -0.5));
     v->unc_b = vector(w, false, "visual.uncertainty_proj.bias", c->embed_dim, PNB__INIT_CONSTANT,
                       c->vision.init_unc_bias);
 }
 
-static void declare_text(pnb__weights *w, const pnb__config *c)
+static void declare_text_projection(pnb__weights *w, const pnb__config *c)
 {
     pnb__text_weights *t = &w->text;
-    size_t width = c->text.width, n_positions = c->context_length + (c->text.has_unc ? 2 : 1);
+    size_t width = c->text.width;
     double scale = pow((double)width, -0.5);
-    t->cls = vector(w, true, "text.cls_emb", width, PNB__INIT_NORMAL, 0.01);
-    if (c->text.has_unc)
-        t->unc = vector(w, true, "text.unc_emb", width, PNB__INIT_NORMAL, 0.01);
-    t->positions = matrix(w, true, "text.positional_embedding", (size_t[]){n_positions, width},
-                          PNB__INIT_NORMAL, 0.01);
-    t->tokens = matrix(w, true, "text.token_embedding.weight", (size_t[]){c->vocab_size, width},
-                       PNB__INIT_NORMAL, 0.02);
-    for (size_t i = 0; i < c->text.n_layers; i++)
-        declare_block(w, &t->blocks[i], &c->text, true, i);
-    t->ln_w = vector(w, true, "text.ln_final.weight", width, PNB__INIT_CONSTANT, 1);
-    t->ln_b = vector(w, true, "text.ln_final.bias", width, PNB__INIT_CONSTANT, 0);
-    if (c->text_proj_bias) {
+    if (c->text.projection == PNB__PROJECT_LINEAR) {
         t->proj_w = matrix(w, true, "text.text_projection.weight", (size_t[]){c->embed_dim, width},
                            PNB__INIT_NORMAL, scale);
         t->proj_b =
             vector(w, true, "text.text_projection.bias", c->embed_dim, PNB__INIT_CONSTANT, 0);
-    } else {
+    } else if (c->text.projection == PNB__PROJECT_MATRIX) {
         t->proj_w = matrix(w, true, "text.text_projection", (size_t[]){width, c->embed_dim},
                            PNB__INIT_NORMAL, scale);
     }
@@ -182,13 +214,33 @@ static void declare_text(pnb__weights *w, const pnb__config *c)
                       PNB__INIT_CONSTANT, c->text.init_unc_bias);
 }
 
+static void declare_text(pnb__weights *w, const pnb__config *c)
+{
+    pnb__text_weights *t = &w->text;
+    bool has_cls = c->text.pool == PNB__POOL_APPENDED;
+    size_t width = c->text.width, n_extra = (has_cls ? 1U : 0U) + (c->text.has_unc ? 1U : 0U);
+    if (has_cls)
+        t->cls = vector(w, true, "text.cls_emb", width, PNB__INIT_NORMAL, 0.01);
+    if (c->text.has_unc)
+        t->unc = vector(w, true, "text.unc_emb", width, PNB__INIT_NORMAL, 0.01);
+    t->positions = matrix(w, true, "text.positional_embedding",
+                          (size_t[]){c->context_length + n_extra, width}, PNB__INIT_NORMAL, 0.01);
+    t->tokens = matrix(w, true, "text.token_embedding.weight", (size_t[]){c->vocab_size, width},
+                       PNB__INIT_NORMAL, 0.02);
+    for (size_t i = 0; i < c->text.n_layers; i++)
+        declare_block(w, &t->blocks[i], &c->text, true, i);
+    t->ln_w = vector(w, true, "text.ln_final.weight", width, PNB__INIT_CONSTANT, 1);
+    t->ln_b = vector(w, true, "text.ln_final.bias", width, PNB__INIT_CONSTANT, 0);
+    declare_text_projection(w, c);
+}
+
 pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb_ctx *ctx,
                                 pnb__real real, pnb_error *err)
 {
     memset(w, 0, sizeof *w);
     pnb__arena_init(&w->arena, 16 * 1024);
     pnb__kernels_fill(&w->kernels, ctx, real);
-    w->capacity = 14 * (c->vision.n_layers + c->text.n_layers) + 32;
+    w->capacity = 14 * (c->vision.n_layers + c->text.n_layers) + 48;
     w->items = pnb__alloc_zero(w->capacity, sizeof *w->items);
     w->vision.blocks = pnb__arena_alloc(&w->arena, c->vision.n_layers * sizeof(pnb__block));
     w->text.blocks = pnb__arena_alloc(&w->arena, c->text.n_layers * sizeof(pnb__block));
@@ -202,8 +254,11 @@ pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb
     if (c->has_logit_bias)
         w->logit_bias = declare(w, false, &(spec){0, {0}, PNB__INIT_CONSTANT, c->init_logit_bias},
                                 "logit_bias");
-    declare_vision(w, c);
-    declare_text(w, c);
+    if (c->vision.present)
+        declare_vision(w, c);
+    if (c->text.present)
+        declare_text(w, c);
+    w->layout = pnb__layout_of(PNB__LAYOUT_PROLIP, c);
     if (w->failed) {
         pnb__weights_reset(w);
         return pnb__fail_nomem(err, 0);
@@ -225,7 +280,7 @@ void pnb__weights_reset(pnb__weights *w)
     }
     pnb__free(w->items);
     pnb__arena_free(&w->arena);
-    pnb_safetensors_free(w->file);
+    pnb__weight_file_close(&w->file);
     memset(w, 0, sizeof *w);
 }
 
@@ -311,25 +366,6 @@ pnb_status pnb__weights_init(pnb__weights *w, uint64_t seed, pnb_error *err)
     return PNB_OK;
 }
 
-static pnb_status check_shape(const pnb__param *p, const pnb_array_view *a, pnb_error *err)
-{
-    bool same = p->n_dims == a->n_dims;
-    for (int i = 0; same && i < p->n_dims; i++)
-        same = (int64_t)p->shape[i] == a->shape[i];
-    if (same)
-        return PNB_OK;
-    pnb__buf found = {0}, wanted = {0};
-    for (int i = 0; i < a->n_dims; i++)
-        pnb__buf_printf(&found, i ? ",%lld" : "%lld", (long long)a->shape[i]);
-    for (int i = 0; i < p->n_dims; i++)
-        pnb__buf_printf(&wanted, i ? ",%zu" : "%zu", p->shape[i]);
-    pnb_status status = pnb__fail(err, PNB_SHAPE, "%s: file has (%s), config needs (%s)", p->name,
-                                  found.data ? found.data : "", wanted.data ? wanted.data : "");
-    pnb__buf_reset(&found);
-    pnb__buf_reset(&wanted);
-    return status;
-}
-
 static pnb_status load_converted(pnb__weights *w, pnb__weight *item, const pnb_array_view *a,
                                  pnb_error *err)
 {
@@ -351,48 +387,119 @@ static pnb_status load_converted(pnb__weights *w, pnb__weight *item, const pnb_a
 /* Mapped when the bytes are already what the kernels read. */
 static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
-    const pnb_array_view *a = pnb_safetensors_find(w->file, item->param.name);
-    if (a == NULL)
-        return pnb__fail(err, PNB_NOT_FOUND,
-                         "%s is missing from the file; does config.json belong to these weights?",
-                         item->param.name);
-    pnb_status status = check_shape(&item->param, a, err);
+    pnb__gathered g;
+    pnb_status status = pnb__layout_gather(&w->layout, &w->file, &item->param, false, &g, err);
     if (status != PNB_OK)
         return status;
-    if (a->dtype != PNB_F32 && a->dtype != PNB_F64 && a->dtype != PNB_F16 && a->dtype != PNB_BF16)
-        return pnb__fail(err, PNB_DTYPE, "%s: dtype %s is not a floating-point type",
-                         item->param.name, pnb_dtype_name(a->dtype));
-    bool maps = w->kernels.host_memory && w->kernels.real == PNB__F32 && a->dtype == PNB_F32 &&
-                pnb_array_is_aligned(a);
-    if (!maps)
-        return load_converted(w, item, a, err);
-    item->param.data = (void *)(uintptr_t)a->data; /* read-only until make_owned */
-    item->param.fixed = item->param.mapped = true;
-    return PNB_OK;
+    bool maps = w->kernels.host_memory && w->kernels.real == PNB__F32 && g.view.dtype == PNB_F32 &&
+                g.owned == NULL && pnb_array_is_aligned(&g.view);
+    if (maps) {
+        item->param.data = (void *)(uintptr_t)g.view.data; /* read-only until make_owned */
+        item->param.fixed = item->param.mapped = true;
+    } else {
+        status = load_converted(w, item, &g.view, err);
+    }
+    pnb__free(g.owned);
+    return status;
 }
 
-static bool is_declared(const pnb__weights *w, const char *name)
+/* The extra rows (CLS, UNC) of the file are kept; text rows follow LongProLIP's rule, extra ones
+ * included. */
+static pnb_status resize_rows(const pnb__weight *item, const pnb__config *c,
+                              const pnb__resize *resize, const double *old, size_t n_old,
+                              double *fresh, pnb_error *err)
 {
-    for (size_t i = 0; i < w->n; i++)
-        if (strcmp(w->items[i].param.name, name) == 0)
-            return true;
+    size_t width = item->param.shape[1], n_new = item->param.shape[0];
+    if (item->is_text)
+        return pnb__positions_resize_text(old, n_old, n_new, width, fresh, err);
+    size_t n_extra = pnb__config_n_extra(c);
+    pnb__grid_resize grid = {resize->old_height, resize->old_width, c->image_height / c->patch,
+                             c->image_width / c->patch, width};
+    if (n_old != n_extra + grid.old_h * grid.old_w)
+        return pnb__fail(err, PNB_SHAPE,
+                         "%s: file has %zu rows, its configuration says %zu + %zux%zu",
+                         item->param.name, n_old, n_extra, grid.old_h, grid.old_w);
+    memcpy(fresh, old, n_extra * width * sizeof *fresh);
+    return pnb__positions_resize_grid(&grid, old + n_extra * width, fresh + n_extra * width, err);
+}
+
+static pnb_status load_resized(pnb__weights *w, pnb__weight *item, const pnb__config *c,
+                               const pnb__resize *resize, pnb_error *err)
+{
+    pnb__gathered g;
+    size_t n = item->param.n;
+    pnb_status status = pnb__layout_gather(&w->layout, &w->file, &item->param, true, &g, err);
+    if (status != PNB_OK)
+        return status;
+    double *old = pnb__alloc_array(pnb_array_size(&g.view) + 1, sizeof *old);
+    double *fresh = pnb__alloc_array(n + 1, sizeof *fresh);
+    if (old == NULL || fresh == NULL)
+        status = pnb__fail_nomem(err, n * sizeof *fresh);
+    if (status == PNB_OK)
+        status = pnb_array_to_f64(&g.view, old, err);
+    if (status == PNB_OK)
+        status = resize_rows(item, c, resize, old, (size_t)g.view.shape[0], fresh, err);
+    if (status == PNB_OK)
+        status = allocate(w, item, err);
+    for (size_t at = 0; status == PNB_OK && at < n; at += 256)
+        store(w, &item->param, at, fresh + at, PNB_MIN((size_t)256, n - at));
+    pnb__free(old);
+    pnb__free(fresh);
+    pnb__free(g.owned);
+    return status;
+}
+
+bool pnb__weights_expects(const pnb__weights *w, const char *key)
+{
+    pnb__layout_part parts[3];
+    if (pnb__layout_ignores(&w->layout, key))
+        return true;
+    for (size_t i = 0; i < w->n; i++) {
+        size_t n = pnb__layout_parts(&w->layout, w->items[i].param.name, parts);
+        for (size_t p = 0; p < n; p++)
+            if (strcmp(parts[p].key, key) == 0)
+                return true;
+    }
     return false;
 }
 
-pnb_status pnb__weights_load(pnb__weights *w, const char *path, pnb_error *err)
+/* Every key of the file must be expected. Only when the numbers differ is it worth looking for the
+ * one that is not: all expected ones were found, and keys are unique. */
+static pnb_status check_unexpected(const pnb__weights *w, pnb_error *err)
 {
-    pnb_status status = pnb_safetensors_open(&w->file, path, err);
-    for (size_t i = 0; status == PNB_OK && i < w->n; i++)
-        status = load_one(w, &w->items[i], err);
-    for (size_t i = 0; status == PNB_OK && i < pnb_safetensors_count(w->file); i++) {
-        const char *name = pnb_safetensors_at(w->file, i)->name;
-        if (!is_declared(w, name))
-            status =
-                pnb__fail(err, PNB_FORMAT,
-                          "unexpected weight %s; config.json describes a model without it", name);
+    pnb__layout_part parts[3];
+    size_t n_read = 0, n_file = pnb__weight_file_count(&w->file);
+    for (size_t i = 0; i < w->n; i++)
+        n_read += pnb__layout_parts(&w->layout, w->items[i].param.name, parts);
+    for (size_t i = 0; i < n_file; i++)
+        n_read += pnb__layout_ignores(&w->layout, pnb__weight_file_at(&w->file, i)->name) ? 1 : 0;
+    if (n_read == n_file)
+        return PNB_OK;
+    for (size_t i = 0; i < n_file; i++) {
+        const char *key = pnb__weight_file_at(&w->file, i)->name;
+        if (!pnb__weights_expects(w, key))
+            return pnb__fail(err, PNB_FORMAT,
+                             "unexpected weight %s; the configuration describes a model without it",
+                             key);
     }
+    return PNB_OK;
+}
+
+pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__resize *resize,
+                             pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
+        pnb__weight *item = &w->items[i];
+        bool resized = resize != NULL && ((&item->param == w->vision.positions &&
+                                           resize->old_height > 0 && !c->sincos_positions) ||
+                                          (&item->param == w->text.positions && resize->text));
+        status = resized ? load_resized(w, item, c, resize, err) : load_one(w, item, err);
+    }
+    if (status == PNB_OK)
+        status = check_unexpected(w, err);
     if (status != PNB_OK)
-        pnb__error_prefix(err, "%s", path);
+        pnb__error_prefix(err, "%s", w->file.path);
     return status;
 }
 
@@ -414,49 +521,55 @@ pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
         w->kernels.mem_write(item->param.data, mapped, param_bytes(w, &item->param));
         item->param.fixed = item->param.mapped = false;
     }
-    pnb_safetensors_free(w->file);
-    w->file = NULL;
+    pnb__weight_file_close(&w->file);
     return PNB_OK;
 }
 
-static int64_t signed_dim(size_t n)
+/* The weight as a view of host memory; `staged` receives a copy to free when it lies elsewhere. */
+static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_view *v,
+                          void **staged, pnb_error *err)
 {
-    return (int64_t)n;
+    *staged = NULL;
+    *v = (pnb_array_view){.name = p->name,
+                          .dtype = w->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64,
+                          .n_dims = p->n_dims,
+                          .data = p->data,
+                          .n_bytes = param_bytes(w, p)};
+    for (int d = 0; d < p->n_dims; d++)
+        v->shape[d] = (int64_t)p->shape[d];
+    if (w->kernels.host_memory)
+        return PNB_OK;
+    *staged = pnb__alloc(PNB_MAX(v->n_bytes, (size_t)1));
+    if (*staged == NULL)
+        return pnb__fail_nomem(err, v->n_bytes);
+    w->kernels.mem_read(*staged, p->data, v->n_bytes);
+    v->data = *staged;
+    return PNB_OK;
 }
 
 pnb_status pnb__weights_save(const pnb__weights *w, const char *path, pnb_error *err)
 {
-    pnb_array_view *views = pnb__alloc_zero(w->n, sizeof *views);
-    if (views == NULL)
-        return pnb__fail_nomem(err, w->n * sizeof *views);
-    pnb_status status = PNB_OK;
-    size_t n_staged = 0;
+    static const char *const metadata[] = {"format", "pt", NULL}; /* what hub readers expect */
+    pnb__arena arena;
+    pnb__arena_init(&arena, 16 * 1024);
+    pnb_array_view *views = pnb__alloc_zero(3 * w->n + 1, sizeof *views);
+    void **staged = pnb__alloc_zero(w->n + 1, sizeof *staged);
+    size_t n = 0;
+    pnb_status status =
+        views == NULL || staged == NULL ? pnb__fail_nomem(err, 3 * w->n * sizeof *views) : PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
-        const pnb__param *p = &w->items[i].param;
-        views[i] = (pnb_array_view){.name = p->name,
-                                    .dtype = w->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64,
-                                    .n_dims = p->n_dims,
-                                    .data = p->data,
-                                    .n_bytes = param_bytes(w, p)};
-        for (int d = 0; d < p->n_dims; d++)
-            views[i].shape[d] = signed_dim(p->shape[d]);
-        if (w->kernels.host_memory)
-            continue;
-        void *host = pnb__alloc(views[i].n_bytes);
-        if (host == NULL)
-            status = pnb__fail_nomem(err, views[i].n_bytes);
-        else
-            w->kernels.mem_read(host, p->data, views[i].n_bytes);
-        views[i].data = host;
-        n_staged = i + 1;
+        pnb_array_view v;
+        status = view_of(w, &w->items[i].param, &v, &staged[i], err);
+        if (status == PNB_OK)
+            status = pnb__layout_scatter(&w->layout, &v, &arena, views, &n, err);
     }
-    if (status == PNB_OK) {
-        const char *const metadata[] = {"format", "pt", NULL}; /* what the hub's readers expect */
-        status = pnb_safetensors_write(path, views, w->n, metadata, err);
-    }
-    for (size_t i = 0; i < n_staged; i++)
-        pnb__free((void *)(uintptr_t)views[i].data);
+    if (status == PNB_OK)
+        status = pnb_safetensors_write(path, views, n, metadata, err);
+    for (size_t i = 0; staged != NULL && i < w->n; i++)
+        pnb__free(staged[i]);
+    pnb__free(staged);
     pnb__free(views);
+    pnb__arena_free(&arena);
     return status;
 }
 

@@ -1,10 +1,9 @@
-/* The weights of a ProLIP model: which exist for a configuration, loaded, initialised or saved. */
+/* The weights of a model: which exist for a configuration, loaded, initialised or saved. */
 #ifndef PNB_MODELS_WEIGHTS_H
 #define PNB_MODELS_WEIGHTS_H
 
-#include "models/config.h"
+#include "models/layout.h"
 #include "nn/block.h"
-#include "penumbra/safetensors.h"
 
 /* How the reference initialises a weight; value is a std, a bound or a constant. */
 typedef enum pnb__init_kind {
@@ -22,8 +21,10 @@ typedef struct pnb__weight {
 } pnb__weight;
 
 typedef struct pnb__vision_weights {
-    pnb__param *cls, *unc, *positions, *conv, *ln_pre_w, *ln_pre_b, *ln_post_w, *ln_post_b;
+    pnb__param *cls, *unc, *positions, *conv, *conv_b, *ln_pre_w, *ln_pre_b, *ln_post_w, *ln_post_b;
     pnb__param *proj, *unc_w, *unc_b;
+    pnb__param *probe; /* SigLIP's attention head: its query, and a block without a first norm */
+    pnb__block head;
     pnb__block *blocks;
 } pnb__vision_weights;
 
@@ -41,8 +42,16 @@ typedef struct pnb__weights {
     pnb__text_weights text;
     pnb__param *logit_scale, *logit_bias; /* NULL when the configuration has none */
     pnb__kernels kernels;                 /* memory of the device and the real type */
-    pnb_safetensors *file;                /* map that unowned weights point into */
+    pnb__weight_file file;                /* map that unowned weights point into */
+    pnb__layout layout;                   /* of the file, or of what a new model is saved as */
 } pnb__weights;
+
+/* Position tables of another size than the configuration's: the file's grid and context. A zero
+ * means that the sizes must agree. */
+typedef struct pnb__resize {
+    size_t old_height, old_width; /* image grid of the file */
+    bool text;
+} pnb__resize;
 
 /* Names and shapes for a configuration; no values yet. NOMEM. */
 pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb_ctx *ctx,
@@ -52,10 +61,16 @@ void pnb__weights_reset(pnb__weights *w);
 /* Values of the reference's initialisation, counter-based on (seed, index of the weight). */
 pnb_status pnb__weights_init(pnb__weights *w, uint64_t seed, pnb_error *err);
 
-/* Values from a file: mapped where type, alignment and device allow, else converted. Every key
- * must be expected and every expected key present. Errors  NOT_FOUND, SHAPE, DTYPE, FORMAT */
-pnb_status pnb__weights_load(pnb__weights *w, const char *path, pnb_error *err);
+/* Values from w->file by w->layout: mapped where order, type, alignment and device allow, else
+ * converted. Every key must be expected and every expected key present. `resize` may be NULL.
+ * Errors  NOT_FOUND, SHAPE, DTYPE, FORMAT */
+pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__resize *resize,
+                             pnb_error *err);
+/* Writes w in its own layout. */
 pnb_status pnb__weights_save(const pnb__weights *w, const char *path, pnb_error *err);
+
+/* Is `key` of the file read or known to be passed over? */
+bool pnb__weights_expects(const pnb__weights *w, const char *key);
 
 /* Copies mapped weights into memory of their own. */
 pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err);

@@ -85,3 +85,34 @@ pnb__tensor *pnb__block_apply_read(pnb__graph *g, const pnb__block *b, pnb__tens
     pnb__segment_end(g, first, x);
     return x;
 }
+
+pnb__tensor *pnb__block_apply_rows(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
+                                   pnb__tensor *rows, pnb__tensor *kv_len,
+                                   const pnb__block_opts *opts)
+{
+    size_t width = pnb__dim(x, -1), n_batch = pnb__dim(x, 0), n_tokens = pnb__dim(x, 1);
+    size_t flat[2] = {n_batch * n_tokens, width}, one[3] = {n_batch, 1, width};
+    pnb__tensor *h = pnb__norm_apply(g, x, b->ln1_w, b->ln1_b, opts->eps);
+    pnb__tensor *kv = partial_linear(g, h, b, width, 2 * width);
+    pnb__tensor *read = pnb__gather(pnb__reshape(h, 2, flat), rows);
+    pnb__tensor *residual = pnb__reshape(pnb__gather(pnb__reshape(x, 2, flat), rows), 3, one);
+    pnb__tensor *q = partial_linear(g, pnb__reshape(read, 3, one), b, 0, width);
+    if (q == NULL || kv == NULL)
+        return NULL;
+    h = pnb__attention(q, kv, opts->n_heads, false, kv_len);
+    x = project(g, h, (pnb__param *const[]){b->out_w, b->out_b, b->ls1}, residual);
+    return mlp(g, b, x, opts);
+}
+
+pnb__tensor *pnb__block_pool(pnb__graph *g, const pnb__block *b, pnb__param *probe, pnb__tensor *x,
+                             const pnb__block_opts *opts)
+{
+    size_t width = pnb__dim(x, -1);
+    pnb__tensor *kv = partial_linear(g, x, b, width, 2 * width);
+    pnb__tensor *q = partial_linear(g, pnb__token_apply(g, probe, pnb__dim(x, 0)), b, 0, width);
+    if (q == NULL || kv == NULL)
+        return NULL;
+    pnb__tensor *h = pnb__attention(q, kv, opts->n_heads, false, NULL);
+    h = pnb__linear_apply(g, h, b->out_w, b->out_b);
+    return mlp(g, b, h, opts);
+}

@@ -27,6 +27,18 @@ pnb__tensor *pnb__block_apply(pnb__graph *g, const pnb__block *b, pnb__tensor *x
 pnb__tensor *pnb__block_apply_read(pnb__graph *g, const pnb__block *b, pnb__tensor *x, size_t begin,
                                    size_t n, const pnb__block_opts *opts);
 
+/* The same for a last block of which one token of every item is read: rows (B) int32 of the
+ * flattened (B*T, C), kv_len (B) the tokens that row may see (a causal mask at its position), or
+ * NULL for all. -> (B, 1, C). */
+pnb__tensor *pnb__block_apply_rows(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
+                                   pnb__tensor *rows, pnb__tensor *kv_len,
+                                   const pnb__block_opts *opts);
+
+/* Attention head of SigLIP (Zhai et al. 2022, section 3.3): q from the learnt `probe` (C), keys and
+ * values from x (B, T, C); out projection without residual, then h + MLP(LN2(h)). -> (B, 1, C) */
+pnb__tensor *pnb__block_pool(pnb__graph *g, const pnb__block *b, pnb__param *probe, pnb__tensor *x,
+                             const pnb__block_opts *opts);
+
 /* LayerNorm and Linear with weights that live outside the graph; w, b may be NULL where noted. */
 pnb__tensor *pnb__norm_apply(pnb__graph *g, pnb__tensor *x, pnb__param *w, pnb__param *b,
                              double eps);

@@ -39,8 +39,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pnb__config config;
     pnb_status status = pnb__config_read(&config, root, "config.json", &err);
     if (status == PNB_OK) {
-        require(config.embed_dim > 0 && config.vision.n_heads > 0 && config.text.n_heads > 0);
-        require(config.image_height >= config.patch && config.image_width >= config.patch);
+        require(config.embed_dim > 0 && (config.vision.present || config.text.present));
+        require(!config.vision.present ||
+                (config.vision.n_heads > 0 && config.image_height >= config.patch &&
+                 config.image_width >= config.patch));
+        require(!config.text.present || (config.text.n_heads > 0 && config.context_length > 0));
         declare(&config);
     } else {
         require(err.status == status && err.text[0] != '\0');

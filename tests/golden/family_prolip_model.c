@@ -1,11 +1,13 @@
-/* Family prolip_model: the towers on given pixels and ids, position resizing, and whole training
- * steps with the gradient of every weight. A case folder is itself a model directory. Everything
- * runs in f32 through the code that users run. */
+/* Family prolip_model: the towers of ProLIP, CLIP and SigLIP on given pixels and ids, position
+ * resizing, and whole training steps with the gradient of every weight. A case folder is itself a
+ * model directory, and may hold the same weights under the names of another layout. Everything runs
+ * in f32 through the code that users run. */
 #include "golden.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "models/model.h"
 #include "models/positions.h"
 #include "models/prolip.h"
 #include "train/loss.h"
@@ -86,6 +88,129 @@ static pnb_status towers(golden_case *c, pnb_model *m, pnb_error *err)
             encode(c, m, TEXT, "ids_short", "text_short", has_unit_rows(c, "text_short.mean"), err);
     golden_give_scalar(c, "logit_scale", info->logit_scale);
     golden_give_scalar(c, "logit_bias", info->logit_bias);
+    return status;
+}
+
+/* ---- deterministic models: CLIP and SigLIP ---- */
+
+typedef struct pair {
+    float *image, *text, *image_norm, *text_norm; /* (n_images, D), (n_texts, D) */
+    size_t n_images, n_texts, width;
+} pair;
+
+static void free_pair(pair *p)
+{
+    float *all[] = {p->image, p->text, p->image_norm, p->text_norm};
+    for (size_t i = 0; i < PNB_COUNT(all); i++)
+        pnb__free(all[i]);
+}
+
+static pnb_status encode_pair(golden_case *c, pnb_model *m, pair *p, pnb_error *err)
+{
+    p->n_images = dim_of(c, "pixels", 0);
+    p->n_texts = dim_of(c, "ids", 0);
+    p->width = pnb_model_get_info(m)->embed_dim;
+    float **images[] = {&p->image, &p->image_norm}, **texts[] = {&p->text, &p->text_norm};
+    float *pixels = p->n_images > 0 ? golden_f32(c, "pixels", NULL, err) : NULL;
+    int32_t *ids = p->n_texts > 0 ? golden_i32(c, "ids", NULL, err) : NULL;
+    pnb_status status = PNB_OK;
+    for (int i = 0; i < 2 && status == PNB_OK; i++) {
+        *images[i] = pnb__alloc_array(p->n_images * p->width + 1, sizeof(float));
+        *texts[i] = pnb__alloc_array(p->n_texts * p->width + 1, sizeof(float));
+        if (*images[i] == NULL || *texts[i] == NULL)
+            status = pnb__fail_nomem(err, p->n_images * p->width * sizeof(float));
+        if (status == PNB_OK && pixels != NULL)
+            status = pnb_model_encode_image(m, pixels, p->n_images,
+                                            &(pnb_encode_out){*images[i], NULL, i == 0}, err);
+        if (status == PNB_OK && ids != NULL)
+            status = pnb_model_encode_text(m, ids, p->n_texts, dim_of(c, "ids", 1),
+                                           &(pnb_encode_out){*texts[i], NULL, i == 0}, err);
+    }
+    pnb__free(pixels);
+    pnb__free(ids);
+    return status;
+}
+
+/* exp(scale) a b^T + bias */
+static void give_logits(golden_case *c, const char *name, const pnb_model_info *info, const pair *p,
+                        bool text_first)
+{
+    const float *a = text_first ? p->text_norm : p->image_norm;
+    const float *b = text_first ? p->image_norm : p->text_norm;
+    size_t rows = text_first ? p->n_texts : p->n_images;
+    size_t cols = text_first ? p->n_images : p->n_texts;
+    double *logits = pnb__alloc_array(rows * cols + 1, sizeof *logits);
+    for (size_t i = 0; logits != NULL && i < rows * cols; i++) {
+        double dot = 0;
+        for (size_t d = 0; d < p->width; d++)
+            dot += (double)a[i / cols * p->width + d] * (double)b[i % cols * p->width + d];
+        logits[i] = info->logit_scale * dot + info->logit_bias;
+    }
+    if (logits != NULL)
+        golden_give(c, name, logits, rows * cols);
+    pnb__free(logits);
+}
+
+static void give_pair(golden_case *c, const pnb_model_info *info, const pair *p)
+{
+    golden_give_f32(c, "image", p->image, p->n_images * p->width);
+    golden_give_f32(c, "image_norm", p->image_norm, p->n_images * p->width);
+    golden_give_f32(c, "text", p->text, p->n_texts * p->width);
+    golden_give_f32(c, "text_norm", p->text_norm, p->n_texts * p->width);
+    give_logits(c, "logits_per_image", info, p, false);
+    give_logits(c, "logits_per_text", info, p, true);
+}
+
+static pnb_status check_alike(const char *what, const float *a, const float *b, size_t n,
+                              pnb_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= 1e-6 + 1e-6 * fabs((double)a[i])))
+            return pnb__fail(err, PNB_NUMERIC, "%s: element %zu is %.9g, from the main file %.9g",
+                             what, i, (double)b[i], (double)a[i]);
+    return PNB_OK;
+}
+
+/* The same weights under other names must give the same embeddings. */
+static pnb_status other_layouts(golden_case *c, const pair *main_pair, pnb_error *err)
+{
+    static const char *const files[][2] = {{"hf_config.json", "hf_model.safetensors"},
+                                           {"config.json", "timm_layout.safetensors"}};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < PNB_COUNT(files) && status == PNB_OK; i++) {
+        pair p = {0};
+        pnb_model *m = NULL;
+        char *config = pnb__path_join(c->dir, files[i][0]);
+        char *weights = pnb__path_join(c->dir, files[i][1]);
+        if (config != NULL && weights != NULL && pnb__path_is_file(weights)) {
+            pnb__model_files f = {config, weights};
+            status = pnb__model_open(&m, c->ctx, &f, PNB__F32, NULL, err);
+            if (status == PNB_OK)
+                status = encode_pair(c, m, &p, err);
+            if (status == PNB_OK)
+                status =
+                    check_alike(files[i][1], main_pair->image, p.image, p.n_images * p.width, err);
+            if (status == PNB_OK)
+                status =
+                    check_alike(files[i][1], main_pair->text, p.text, p.n_texts * p.width, err);
+        }
+        pnb_model_free(m);
+        free_pair(&p);
+        pnb__free(config);
+        pnb__free(weights);
+    }
+    return status;
+}
+
+static pnb_status point_towers(golden_case *c, pnb_model *m, pnb_error *err)
+{
+    pair p = {0};
+    pnb_status status = encode_pair(c, m, &p, err);
+    if (status == PNB_OK)
+        status = other_layouts(c, &p, err);
+    if (status == PNB_OK)
+        give_pair(c, pnb_model_get_info(m), &p);
+    free_pair(&p);
     return status;
 }
 
@@ -300,7 +425,9 @@ pnb_status golden_family_prolip_model(golden_case *c, pnb_error *err)
         return status;
     pnb_model *m = NULL;
     status = pnb_model_load(&m, c->ctx, c->dir, err);
-    if (status == PNB_OK)
+    if (status == PNB_OK && (golden_wants(c, "image") || golden_wants(c, "text")))
+        status = point_towers(c, m, err);
+    else if (status == PNB_OK)
         status = golden_find(c, "masked_ids") != NULL || golden_wants(c, "loss.total")
                      ? run_train_step(c, m, err)
                      : towers(c, m, err);

@@ -1,0 +1,28 @@
+/* The arrays of a model folder, whatever file holds them. */
+#ifndef PNB_MODELS_WEIGHT_FILE_H
+#define PNB_MODELS_WEIGHT_FILE_H
+
+#include "base/base.h"
+#include "penumbra/safetensors.h"
+
+typedef struct pnb__weight_file {
+    pnb_safetensors *arrays;
+    char *path;
+} pnb__weight_file;
+
+/* Path of the first weight file of a folder in open_clip's order of search, allocated.
+ * Errors  NOT_FOUND (the text lists the names), UNSUPPORTED (only files of another kind there) */
+pnb_status pnb__weight_file_find(char **path, const char *dir, pnb_error *err);
+pnb_status pnb__weight_file_open(pnb__weight_file *f, const char *path, pnb_error *err);
+/* Is there any weight file in dir? */
+bool pnb__weight_file_exists(const char *dir);
+void pnb__weight_file_close(pnb__weight_file *f); /* an empty record is fine */
+
+size_t pnb__weight_file_count(const pnb__weight_file *f);
+const pnb_array_view *pnb__weight_file_at(const pnb__weight_file *f, size_t i);
+const pnb_array_view *pnb__weight_file_lookup(const pnb__weight_file *f, const char *name);
+/* What was tolerated while opening, or NULL. */
+const char *pnb__weight_file_warning(const pnb__weight_file *f);
+pnb_status pnb__weight_file_sha256(const pnb__weight_file *f, char hex[65], pnb_error *err);
+
+#endif
