@@ -539,10 +539,10 @@ int main(void)
         cmocka_unit_test(test_segments_cost_little_memory_a_layer),
         cmocka_unit_test(test_runs_repeat_bit_for_bit),
         cmocka_unit_test(test_gradient_store_accumulates),
-#ifdef PNB_FAULTS
-        cmocka_unit_test(test_steady_run_allocates_nothing),
         cmocka_unit_test(test_fixed_weights_are_packed_once),
         cmocka_unit_test(test_weights_in_bytes),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(test_steady_run_allocates_nothing),
         cmocka_unit_test(test_out_of_memory_is_clean),
 #endif
         cmocka_unit_test(test_errors_are_sticky_and_say_what),
