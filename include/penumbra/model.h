@@ -90,6 +90,31 @@ pnb_status pnb_model_init_json(pnb_model **out, const pnb_ctx *ctx, const char *
 pnb_status pnb_model_save(const pnb_model *model, const char *dir, pnb_error *err);
 void pnb_model_free(pnb_model *model);
 
+/* What a model can be written as (docs/checkpoints.md). */
+typedef enum pnb_model_layout {
+    PNB_LAYOUT_PROLIP,    /* config.json of constructor arguments + model.safetensors */
+    PNB_LAYOUT_OPEN_CLIP, /* open_clip_config.json + open_clip_model.safetensors */
+    PNB_LAYOUT_HF         /* Hugging Face: config.json with model_type + model.safetensors */
+} pnb_model_layout;
+
+typedef struct pnb_model_convert_opts {
+    pnb_model_layout to;
+    pnb_model_load_opts sizes;   /* zeros keep the sizes */
+    const char *preprocess_json; /* value of preprocess_cfg in open_clip_config.json, or NULL */
+    uint64_t seed;               /* of the parts that ProLIP has and CLIP and SigLIP lack */
+} pnb_model_convert_opts;
+
+/* Writes the model of `dir` into `out` (made if missing) under the names of another layout. Between
+ * open_clip and Hugging Face no value changes: bits and types are copied, q, k and v split or
+ * joined, projections transposed. CLIP and SigLIP become ProLIP by adding fresh parts: [UNC] of
+ * both towers N(0, 0.01^2), its projections N(0, 1/width), log-variance bias -10, [CLS] of the
+ * text; the mask of the text and SigLIP's attention head go. That model is a start for training,
+ * its embeddings are not the old ones. notes  what is fresh and what was left out, or where the
+ * other tools differ; "" for nothing Errors  UNSUPPORTED (the layout cannot describe the model:
+ * names the reason), EXISTS (out holds a model), and those of pnb_model_load and saving */
+pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *out,
+                             const pnb_model_convert_opts *opts, char notes[1024], pnb_error *err);
+
 const pnb_model_info *pnb_model_get_info(const pnb_model *model);
 const char *pnb_model_config_text(const pnb_model *model); /* the config as JSON text */
 

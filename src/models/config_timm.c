@@ -26,7 +26,7 @@ static const timm_size sizes[] = {
 static const char *const tanh_names[] = {
     "vit_base_patch32_siglip_256", "vit_large_patch16_siglip_512", "vit_so400m_patch16_siglip_"};
 
-static const timm_size *parse_name(const char *name, size_t *patch)
+static const timm_size *parse_name(const char *name, size_t *patch, size_t *image)
 {
     char size[16];
     unsigned p = 0, resolution = 0;
@@ -35,6 +35,7 @@ static const timm_size *parse_name(const char *name, size_t *patch)
         name[used] != '\0' || p == 0)
         return NULL;
     *patch = p;
+    *image = resolution;
     for (size_t i = 0; i < PNB_COUNT(sizes); i++)
         if (strcmp(size, sizes[i].size) == 0)
             return &sizes[i];
@@ -86,6 +87,9 @@ static void read_kwargs(pnb__config *c, pnb__jobj *o, double ratio, pnb_error *e
         t->n_heads = (size_t)pnb__json_get_int_in(&k, "num_heads", (int64_t)t->n_heads, 1,
                                                   PNB__MAX_WIDTH, err);
         ratio = pnb__json_get_double(&k, "mlp_ratio", ratio, err);
+        if (pnb__json_has(&k, "img_size") &&
+            !json_equal(json_object_get(kwargs, "img_size"), json_object_get(o->obj, "image_size")))
+            pnb__config_unsupported(&k, "timm_model_kwargs.img_size", "the image_size", err);
         read_act_layer(t, &k, err);
         if (k.status == PNB_OK && !(ratio > 0 && ratio <= 64 && (double)t->width * ratio >= 1))
             k.status =
@@ -104,7 +108,8 @@ void pnb__config_read_timm(pnb__config *c, pnb__jobj *o, pnb_error *err)
     const char *proj = pnb__json_get_string(o, "timm_proj", "linear", err);
     if (o->status != PNB_OK)
         return;
-    const timm_size *size = parse_name(name, &c->patch);
+    size_t image = 0;
+    const timm_size *size = parse_name(name, &c->patch, &image);
     if (size == NULL || c->vision.has_unc) {
         o->status = pnb__fail(err, PNB_UNSUPPORTED,
                               "%s: timm_model_name \"%s\" is not read; of timm's towers only "
@@ -133,5 +138,12 @@ void pnb__config_read_timm(pnb__config *c, pnb__jobj *o, pnb_error *err)
                                     .pool = PNB__POOL_MAP,
                                     .projection = PNB__PROJECT_NONE};
     read_kwargs(c, o, size->mlp_ratio, err);
-    pnb__config_image_size(c, o, 224, err);
+    pnb__config_image_size(c, o, image, err);
+    json_t *kwargs = json_object_get(o->obj, "timm_model_kwargs");
+    if (o->status == PNB_OK && json_object_get(kwargs, "img_size") == NULL &&
+        (c->image_height != image || c->image_width != image))
+        o->status = pnb__fail(err, PNB_ARG,
+                              "%s: image_size is %zux%zu, but timm builds %s for %zu; "
+                              "timm_model_kwargs.img_size would change that",
+                              o->where, c->image_height, c->image_width, name, image);
 }

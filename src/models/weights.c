@@ -494,6 +494,7 @@ pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__r
         bool resized = resize != NULL && ((&item->param == w->vision.positions &&
                                            resize->old_height > 0 && !c->sincos_positions) ||
                                           (&item->param == w->text.positions && resize->text));
+        item->resized = resized;
         status = resized ? load_resized(w, item, c, resize, err) : load_one(w, item, err);
     }
     if (status == PNB_OK)
@@ -547,30 +548,51 @@ static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_
     return PNB_OK;
 }
 
-pnb_status pnb__weights_save(const pnb__weights *w, const char *path, pnb_error *err)
+/* A weight for writing: `raw` takes the file's own bits, else those in memory. */
+static pnb_status source_of(const pnb__weights *w, const pnb__weight *item, bool raw,
+                            pnb__gathered *out, pnb_error *err)
+{
+    *out = (pnb__gathered){0};
+    if (raw && !item->resized)
+        return pnb__layout_gather(&w->layout, &w->file, &item->param, false, out, err);
+    return view_of(w, &item->param, &out->view, &out->owned, err);
+}
+
+static pnb_status write_weights(const pnb__weights *w, const pnb__layout *to, bool raw,
+                                const char *path, pnb_error *err)
 {
     static const char *const metadata[] = {"format", "pt", NULL}; /* what hub readers expect */
     pnb__arena arena;
     pnb__arena_init(&arena, 16 * 1024);
     pnb_array_view *views = pnb__alloc_zero(3 * w->n + 1, sizeof *views);
-    void **staged = pnb__alloc_zero(w->n + 1, sizeof *staged);
+    pnb__gathered *sources = pnb__alloc_zero(w->n + 1, sizeof *sources);
     size_t n = 0;
     pnb_status status =
-        views == NULL || staged == NULL ? pnb__fail_nomem(err, 3 * w->n * sizeof *views) : PNB_OK;
+        views == NULL || sources == NULL ? pnb__fail_nomem(err, 3 * w->n * sizeof *views) : PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
-        pnb_array_view v;
-        status = view_of(w, &w->items[i].param, &v, &staged[i], err);
+        status = source_of(w, &w->items[i], raw, &sources[i], err);
         if (status == PNB_OK)
-            status = pnb__layout_scatter(&w->layout, &v, &arena, views, &n, err);
+            status = pnb__layout_scatter(to, &sources[i].view, &arena, views, &n, err);
     }
     if (status == PNB_OK)
         status = pnb_safetensors_write(path, views, n, metadata, err);
-    for (size_t i = 0; staged != NULL && i < w->n; i++)
-        pnb__free(staged[i]);
-    pnb__free(staged);
+    for (size_t i = 0; sources != NULL && i < w->n; i++)
+        pnb__free(sources[i].owned);
+    pnb__free(sources);
     pnb__free(views);
     pnb__arena_free(&arena);
     return status;
+}
+
+pnb_status pnb__weights_save(const pnb__weights *w, const char *path, pnb_error *err)
+{
+    return write_weights(w, &w->layout, false, path, err);
+}
+
+pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__layout *to, const char *path,
+                                 pnb_error *err)
+{
+    return write_weights(w, to, true, path, err);
 }
 
 pnb_status pnb__weights_check_finite(const pnb__weights *w, const pnb_ctx *ctx, bool text,

@@ -18,6 +18,7 @@ typedef struct pnb__weight {
     pnb__init_kind init;
     double value;
     bool is_text, owned; /* owned: data was allocated, not mapped */
+    bool resized;        /* the file's values have another shape */
 } pnb__weight;
 
 typedef struct pnb__vision_weights {
@@ -68,6 +69,10 @@ pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__r
                              pnb_error *err);
 /* Writes w in its own layout. */
 pnb_status pnb__weights_save(const pnb__weights *w, const char *path, pnb_error *err);
+
+/* Writes w under the names of `to` with the bits and types of the file it was loaded from. */
+pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__layout *to, const char *path,
+                                 pnb_error *err);
 
 /* Is `key` of the file read or known to be passed over? */
 bool pnb__weights_expects(const pnb__weights *w, const char *key);
