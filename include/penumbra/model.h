@@ -43,6 +43,7 @@ typedef struct pnb_tower_info {
 typedef struct pnb_model_info {
     const char *family; /* "prolip", "clip", "siglip" */
     size_t embed_dim, n_params, weight_bytes;
+    const char *weights_stored; /* matrices of the blocks: "f32", "bf16", "int8, ..." */
     pnb_tower_info vision, text;
     bool is_probabilistic; /* towers give a log-variance; else embeddings are of family `point` */
     bool has_logit_bias;
@@ -128,6 +129,26 @@ const char *pnb_model_weights_path(const pnb_model *model);
  * Computed at the first call (it reads every byte) and kept; *hex lives as long as the model.
  * Errors  IO */
 pnb_status pnb_model_weights_sha256(pnb_model *model, const char **hex, pnb_error *err);
+
+/* Types that the matrices of the blocks can be kept in; nearly all memory and arithmetic is theirs.
+ */
+typedef enum pnb_model_store {
+    PNB_STORE_INT8, /* one scale for each output channel; activations are rounded in the product */
+    PNB_STORE_BF16, /* half the memory, results of the rounded weights */
+    PNB_STORE_F16
+} pnb_model_store;
+
+/* Makes a loaded f32 model small in memory; pnb_model_save then writes it so, and such a model is
+ * opened like any other. It cannot be trained in INT8.
+ *   activation_bits  7 (fast on every CPU) or 8 (more exact; slow without VNNI); INT8 only
+ * Errors  ARG (small already, other bits), UNSUPPORTED, NOMEM */
+pnb_status pnb_model_quantize(pnb_model *model, pnb_model_store to, int activation_bits,
+                              pnb_error *err);
+/* Puts figures, a JSON object, under "calibration" into the record that is saved with a small
+ * model's weights (safetensors metadata "penumbra.quantization"). Errors  ARG, FORMAT, NOMEM */
+pnb_status pnb_model_set_calibration(pnb_model *model, const char *json, pnb_error *err);
+/* The record as JSON text; NULL for a model that is not small. */
+const char *pnb_model_quantization(const pnb_model *model);
 
 /* Encodes a batch on the model's context. The encoder for a batch size is planned at first use and
  * kept; a call with another batch size plans again.

@@ -357,7 +357,7 @@ static pnb_status find_part(const pnb__weight_file *file, const pnb__param *p,
     shape want = part_shape(p, part);
     pnb_status status = check_shape(&want, a, any_rows, err);
     if (status == PNB_OK && a->dtype != PNB_F32 && a->dtype != PNB_F64 && a->dtype != PNB_F16 &&
-        a->dtype != PNB_BF16)
+        a->dtype != PNB_BF16 && a->dtype != PNB_I8)
         status = pnb__fail(err, PNB_DTYPE, "%s: dtype %s is not a floating-point type", part->key,
                            pnb_dtype_name(a->dtype));
     *out = a;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "models/builtin.h"
+#include "models/store.h"
 
 static void fill_tower_info(pnb_tower_info *out, const pnb__tower_config *t,
                             const pnb__layout_table *names)
@@ -47,7 +48,7 @@ static double read_scalar(const pnb_model *m, const pnb__param *p, double fallba
     return (double)f32;
 }
 
-static void fill_info(pnb_model *m)
+void pnb__model_fill_info(pnb_model *m)
 {
     const pnb__config *c = &m->config;
     pnb_model_info *info = &m->info;
@@ -73,7 +74,8 @@ static void fill_info(pnb_model *m)
     }
     for (size_t i = 0; i < m->weights.n; i++)
         info->n_params += m->weights.items[i].param.n;
-    info->weight_bytes = info->n_params * PNB__REAL_SIZE(m->weights.kernels.real);
+    info->weight_bytes = pnb__store_total_bytes(&m->weights);
+    info->weights_stored = pnb__store_describe(&m->weights);
     info->logit_scale = exp(read_scalar(m, m->weights.logit_scale, 0));
     info->logit_bias = read_scalar(m, m->weights.logit_bias, 0);
 }
@@ -84,12 +86,17 @@ static void reset_encoder(pnb__encoder *e)
     memset(e, 0, sizeof *e);
 }
 
+void pnb__model_drop_encoders(pnb_model *m)
+{
+    reset_encoder(&m->image);
+    reset_encoder(&m->text);
+}
+
 void pnb_model_free(pnb_model *m)
 {
     if (m == NULL)
         return;
-    reset_encoder(&m->image);
-    reset_encoder(&m->text);
+    pnb__model_drop_encoders(m);
     pnb__weights_reset(&m->weights);
     pnb__free(m->config_text);
     pnb__free(m);
@@ -237,7 +244,7 @@ pnb_status pnb__model_open(pnb_model **out, const pnb_ctx *ctx, const pnb__model
     m->weights.layout = layout;
     weights = (pnb__weight_file){0};
     PNB_TRY(pnb__weights_load(&m->weights, &m->config, &resize, err));
-    fill_info(m);
+    pnb__model_fill_info(m);
 done:
     pnb__weight_file_close(&weights);
     if (status != PNB_OK) {
@@ -327,7 +334,7 @@ pnb_status pnb_model_init(pnb_model **out, const pnb_ctx *ctx, const char *confi
     PNB_TRY(pnb__weights_declare(&m->weights, &m->config, ctx, PNB__F32, err));
     PNB_TRY(pnb__weights_init(&m->weights, seed, err));
     m->checked_image = m->checked_text = true;
-    fill_info(m);
+    pnb__model_fill_info(m);
 done:
     json_decref(root);
     if (status != PNB_OK) {

@@ -30,6 +30,11 @@ typedef struct pnb__model_files {
     const char *config, *weights;
 } pnb__model_files;
 
+/* Fills m->info from configuration and weights. */
+void pnb__model_fill_info(pnb_model *m);
+/* Planned graphs, which depend on how weights are stored. */
+void pnb__model_drop_encoders(pnb_model *m);
+
 /* Opens a model from two files. `opts` may be NULL. */
 pnb_status pnb__model_open(pnb_model **out, const pnb_ctx *ctx, const pnb__model_files *files,
                            pnb__real real, const pnb_model_load_opts *opts, pnb_error *err);

@@ -100,6 +100,11 @@ const char *pnb__weight_file_warning(const pnb__weight_file *f)
     return f->arrays == NULL ? NULL : pnb_safetensors_warning(f->arrays);
 }
 
+const char *pnb__weight_file_metadata(const pnb__weight_file *f, const char *key)
+{
+    return f->arrays == NULL ? NULL : pnb_safetensors_metadata(f->arrays, key);
+}
+
 pnb_status pnb__weight_file_sha256(const pnb__weight_file *f, char hex[65], pnb_error *err)
 {
     return pnb_safetensors_sha256(f->arrays, hex, err);

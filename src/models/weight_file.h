@@ -23,6 +23,8 @@ const pnb_array_view *pnb__weight_file_at(const pnb__weight_file *f, size_t i);
 const pnb_array_view *pnb__weight_file_lookup(const pnb__weight_file *f, const char *name);
 /* What was tolerated while opening, or NULL. */
 const char *pnb__weight_file_warning(const pnb__weight_file *f);
+/* Value of a safetensors metadata key, or NULL. */
+const char *pnb__weight_file_metadata(const pnb__weight_file *f, const char *key);
 pnb_status pnb__weight_file_sha256(const pnb__weight_file *f, char hex[65], pnb_error *err);
 
 #endif

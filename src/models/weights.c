@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "models/positions.h"
+#include "models/store.h"
 
 /* ---- declaring ---- */
 
@@ -240,6 +241,7 @@ pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb
     memset(w, 0, sizeof *w);
     pnb__arena_init(&w->arena, 16 * 1024);
     pnb__kernels_fill(&w->kernels, ctx, real);
+    w->half = PNB_F32;
     w->capacity = 14 * (c->vision.n_layers + c->text.n_layers) + 48;
     w->items = pnb__alloc_zero(w->capacity, sizeof *w->items);
     w->vision.blocks = pnb__arena_alloc(&w->arena, c->vision.n_layers * sizeof(pnb__block));
@@ -266,17 +268,13 @@ pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb
     return PNB_OK;
 }
 
-static size_t param_bytes(const pnb__weights *w, const pnb__param *p)
-{
-    return p->n * PNB__REAL_SIZE(w->kernels.real);
-}
-
 void pnb__weights_reset(pnb__weights *w)
 {
     for (size_t i = 0; i < w->n; i++) {
         pnb__param_unpack(&w->items[i].param, &w->kernels);
         if (w->items[i].owned)
-            w->kernels.mem_free(w->items[i].param.data, param_bytes(w, &w->items[i].param));
+            w->kernels.mem_free(w->items[i].param.data, pnb__store_bytes(w, &w->items[i].param));
+        pnb__store_reset(w, &w->items[i]);
     }
     pnb__free(w->items);
     pnb__arena_free(&w->arena);
@@ -288,7 +286,7 @@ void pnb__weights_reset(pnb__weights *w)
 
 static pnb_status allocate(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
-    size_t bytes = param_bytes(w, &item->param);
+    size_t bytes = pnb__store_bytes(w, &item->param);
     item->param.data = w->kernels.mem_alloc(PNB_MAX(bytes, (size_t)1));
     if (item->param.data == NULL)
         return pnb__fail_nomem(err, bytes);
@@ -391,6 +389,12 @@ static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
     pnb_status status = pnb__layout_gather(&w->layout, &w->file, &item->param, false, &g, err);
     if (status != PNB_OK)
         return status;
+    bool taken = false;
+    status = pnb__store_load(w, item, &g, &taken, err);
+    if (taken || status != PNB_OK) {
+        pnb__free(g.owned);
+        return status;
+    }
     bool maps = w->kernels.host_memory && w->kernels.real == PNB__F32 && g.view.dtype == PNB_F32 &&
                 g.owned == NULL && pnb_array_is_aligned(&g.view);
     if (maps) {
@@ -449,6 +453,14 @@ static pnb_status load_resized(pnb__weights *w, pnb__weight *item, const pnb__co
     return status;
 }
 
+/* Is key the scales of the 8-bit array `part`? */
+static bool is_scale_of(const pnb__weight *item, const char *part, const char *key)
+{
+    size_t n = strlen(part);
+    return item->param.store == PNB__STORE_I8 && strncmp(key, part, n) == 0 &&
+           strcmp(key + n, PNB__SCALE_SUFFIX) == 0;
+}
+
 bool pnb__weights_expects(const pnb__weights *w, const char *key)
 {
     pnb__layout_part parts[3];
@@ -457,7 +469,7 @@ bool pnb__weights_expects(const pnb__weights *w, const char *key)
     for (size_t i = 0; i < w->n; i++) {
         size_t n = pnb__layout_parts(&w->layout, w->items[i].param.name, parts);
         for (size_t p = 0; p < n; p++)
-            if (strcmp(parts[p].key, key) == 0)
+            if (strcmp(parts[p].key, key) == 0 || is_scale_of(&w->items[i], parts[p].key, key))
                 return true;
     }
     return false;
@@ -469,8 +481,10 @@ static pnb_status check_unexpected(const pnb__weights *w, pnb_error *err)
 {
     pnb__layout_part parts[3];
     size_t n_read = 0, n_file = pnb__weight_file_count(&w->file);
-    for (size_t i = 0; i < w->n; i++)
-        n_read += pnb__layout_parts(&w->layout, w->items[i].param.name, parts);
+    for (size_t i = 0; i < w->n; i++) {
+        size_t n = pnb__layout_parts(&w->layout, w->items[i].param.name, parts);
+        n_read += w->items[i].param.store == PNB__STORE_I8 ? 2 * n : n;
+    }
     for (size_t i = 0; i < n_file; i++)
         n_read += pnb__layout_ignores(&w->layout, pnb__weight_file_at(&w->file, i)->name) ? 1 : 0;
     if (n_read == n_file)
@@ -488,7 +502,7 @@ static pnb_status check_unexpected(const pnb__weights *w, pnb_error *err)
 pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__resize *resize,
                              pnb_error *err)
 {
-    pnb_status status = PNB_OK;
+    pnb_status status = pnb__store_read_record(w, err);
     for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
         pnb__weight *item = &w->items[i];
         bool resized = resize != NULL && ((&item->param == w->vision.positions &&
@@ -509,6 +523,12 @@ pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
     for (size_t i = 0; i < w->n; i++) {
         pnb__weight *item = &w->items[i];
         pnb__param_unpack(&item->param, &w->kernels);
+        if (item->param.store != PNB__STORE_REAL) {
+            pnb_status status = pnb__store_widen(w, item, err);
+            if (status != PNB_OK)
+                return status;
+            continue;
+        }
         if (item->owned) {
             item->param.fixed = false;
             continue;
@@ -519,7 +539,7 @@ pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
             item->param.data = (void *)(uintptr_t)mapped;
             return status;
         }
-        w->kernels.mem_write(item->param.data, mapped, param_bytes(w, &item->param));
+        w->kernels.mem_write(item->param.data, mapped, pnb__store_bytes(w, &item->param));
         item->param.fixed = item->param.mapped = false;
     }
     pnb__weight_file_close(&w->file);
@@ -532,10 +552,10 @@ static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_
 {
     *staged = NULL;
     *v = (pnb_array_view){.name = p->name,
-                          .dtype = w->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64,
+                          .dtype = pnb__store_dtype(w, p),
                           .n_dims = p->n_dims,
                           .data = p->data,
-                          .n_bytes = param_bytes(w, p)};
+                          .n_bytes = pnb__store_bytes(w, p)};
     for (int d = 0; d < p->n_dims; d++)
         v->shape[d] = (int64_t)p->shape[d];
     if (w->kernels.host_memory)
@@ -555,16 +575,20 @@ static pnb_status source_of(const pnb__weights *w, const pnb__weight *item, bool
     *out = (pnb__gathered){0};
     if (raw && !item->resized)
         return pnb__layout_gather(&w->layout, &w->file, &item->param, false, out, err);
-    return view_of(w, &item->param, &out->view, &out->owned, err);
+    pnb_status status = view_of(w, &item->param, &out->view, &out->owned, err);
+    bool narrow = !raw && w->half != PNB_F32 && item->param.store == PNB__STORE_REAL &&
+                  pnb__store_is_small(&item->param);
+    return status == PNB_OK && narrow ? pnb__store_narrow(out, w->half, err) : status;
 }
 
 static pnb_status write_weights(const pnb__weights *w, const pnb__layout *to, bool raw,
                                 const char *path, pnb_error *err)
 {
-    static const char *const metadata[] = {"format", "pt", NULL}; /* what hub readers expect */
+    const char *const metadata[] = {"format", "pt", /* what hub readers expect */
+                                    w->record != NULL ? PNB__STORE_RECORD : NULL, w->record, NULL};
     pnb__arena arena;
     pnb__arena_init(&arena, 16 * 1024);
-    pnb_array_view *views = pnb__alloc_zero(3 * w->n + 1, sizeof *views);
+    pnb_array_view *views = pnb__alloc_zero(6 * w->n + 1, sizeof *views); /* three parts, scales */
     pnb__gathered *sources = pnb__alloc_zero(w->n + 1, sizeof *sources);
     size_t n = 0;
     pnb_status status =
@@ -573,6 +597,8 @@ static pnb_status write_weights(const pnb__weights *w, const pnb__layout *to, bo
         status = source_of(w, &w->items[i], raw, &sources[i], err);
         if (status == PNB_OK)
             status = pnb__layout_scatter(to, &sources[i].view, &arena, views, &n, err);
+        if (status == PNB_OK && w->items[i].param.store == PNB__STORE_I8)
+            status = pnb__store_scatter_scales(to, &w->items[i].param, &arena, views, &n, err);
     }
     if (status == PNB_OK)
         status = pnb_safetensors_write(path, views, n, metadata, err);
@@ -600,7 +626,11 @@ pnb_status pnb__weights_check_finite(const pnb__weights *w, const pnb_ctx *ctx, 
 {
     for (size_t i = 0; i < w->n; i++) {
         const pnb__param *p = &w->items[i].param;
-        if (w->items[i].is_text == text && !w->kernels.all_finite(ctx, p->n, p->data))
+        if (w->items[i].is_text != text)
+            continue;
+        bool finite = p->store != PNB__STORE_REAL ? pnb__store_is_finite(w, p)
+                                                  : w->kernels.all_finite(ctx, p->n, p->data);
+        if (!finite)
             return pnb__fail(err, PNB_NUMERIC,
                              "%s holds NaN or infinity; the file is damaged or the training that "
                              "wrote it diverged",
