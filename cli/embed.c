@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/embed_job.h"
+#include "app/model_path.h"
 #include "app/result.h"
 #include "commands.h"
 
@@ -24,7 +25,7 @@ static const pnb__option options[] = {
      .at = AT(model),
      .value = "DIR",
      .required = true,
-     .help = "Model directory"},
+     .help = "Model directory, or hf-hub:ORG/NAME from the local cache"},
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
@@ -155,12 +156,14 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_re
     pnb__embedder encoder = {0};
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
+    char *model = NULL;
     pnb_status status;
     if (use == PNB__USE_PICTURES)
         PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
     if (use == PNB__USE_TEXTS)
         PNB_TRY(read_captions(app, a, &captions));
-    PNB_TRY(pnb__embedder_open(&encoder, app->ctx, a->model, use, &app->err));
+    PNB_TRY(pnb__model_path(app, a->model, &model, &app->err));
+    PNB_TRY(pnb__embedder_open(&encoder, app->ctx, model, use, &app->err));
     if (use != 0)
         status = pnb__embed_run(app, &encoder, pictures, use == PNB__USE_TEXTS ? &captions : NULL,
                                 &opts, result);
@@ -171,6 +174,7 @@ done:
     pnb__captions_reset(&captions);
     pnb__pictures_free(pictures);
     pnb__embedder_close(&encoder);
+    pnb__free(model);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* The program: streams, terminal and Ctrl-C of the process, handed to the frame in src/app.
  *
- * The only file that reads the environment (NO_COLOR, TERM) and holds a global. */
+ * The only file that reads the environment (NO_COLOR, TERM, and where Hugging Face's cache is) and
+ * holds a global. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,7 +22,9 @@ int main(int argc, char **argv)
     static const pnb__command *const commands[] = {&pnb__cmd_data,
                                                    &pnb__cmd_tokenizer,
                                                    &pnb__cmd_init,
+                                                   &pnb__cmd_convert,
                                                    &pnb__cmd_info,
+                                                   &pnb__cmd_check,
                                                    &pnb__cmd_train,
                                                    &pnb__cmd_embed,
                                                    &pnb__cmd_eval,
@@ -36,7 +39,11 @@ int main(int argc, char **argv)
                             .in = stdin,
                             .out = stdout,
                             .log = stderr,
-                            .is_tty = isatty(STDERR_FILENO) != 0 && terminal != NULL};
+                            .is_tty = isatty(STDERR_FILENO) != 0 && terminal != NULL,
+                            .hub = {.hub_cache = getenv("HF_HUB_CACHE"),
+                                    .hf_home = getenv("HF_HOME"),
+                                    .cache_home = getenv("XDG_CACHE_HOME"),
+                                    .home = getenv("HOME")}};
     program.colour = program.is_tty && (no_colour == NULL || no_colour[0] == '\0');
     /* A second Ctrl-C ends the process at once: the handler is taken back after the first. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};

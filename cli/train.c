@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/model_path.h"
 #include "app/train_opts.h"
 #include "app/train_run.h"
 #include "commands.h"
@@ -606,10 +607,10 @@ static pnb_status fill_data(pnb__app *app, const struct train_args *a, pnb_train
     return PNB_OK;
 }
 
-static void fill_model(const struct train_args *a, pnb_train_opts *o)
+static void fill_model(const struct train_args *a, const char *model, pnb_train_opts *o)
 {
-    if (a->pretrained != NULL || a->model != NULL)
-        o->model = a->pretrained != NULL ? a->pretrained : a->model;
+    if (model != NULL)
+        o->model = model;
     o->tokenizer = a->tokenizer;
     o->config_overrides = a->override;
     o->lock_image = a->lock_image;
@@ -732,17 +733,23 @@ static pnb_status run(pnb__app *app, const void *args)
         strcmp(a->recipe, "published") == 0 ? pnb_train_opts_published() : pnb_train_opts_default();
     if (a->adamp && a->opt != NULL && strcmp(a->opt, "adamp") != 0)
         return pnb__usage(app, "--adamp and --opt %s contradict each other", a->opt);
+    const char *name = a->pretrained != NULL ? a->pretrained : a->model;
+    char *model = NULL;
     pnb_status status = check_unsupported(app, a);
     if (status == PNB_OK)
         status = fill_data(app, a, &opts);
+    if (status == PNB_OK && name != NULL)
+        status = pnb__model_path(app, name, &model, &app->err);
     if (status != PNB_OK)
         return status;
-    fill_model(a, &opts);
+    fill_model(a, model, &opts);
     fill_objective(a, &opts);
     fill_optimisation(a, &opts);
     fill_run(a, &opts);
     opts.seed = (uint64_t)app->common.seed;
-    return pnb__train_run(app, &opts);
+    status = pnb__train_run(app, &opts);
+    pnb__free(model);
+    return status;
 }
 
 const pnb__command pnb__cmd_train = {

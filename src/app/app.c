@@ -236,6 +236,7 @@ int pnb__program_run(const pnb__program *program, int argc, char **argv)
                     .log = program->log,
                     .is_tty = program->is_tty,
                     .colour = program->colour,
+                    .hub = program->hub,
                     .interrupted = program->interrupted};
     char full_name[128];
     int at = 1;

@@ -29,6 +29,12 @@ typedef struct pnb__common {
 extern const pnb__option pnb__common_options[];
 extern const size_t pnb__n_common_options;
 
+/* Where Hugging Face's cache may be: values of the environment, any of them NULL. */
+typedef struct pnb__hub {
+    const char *hub_cache, *hf_home, *cache_home,
+        *home; /* HF_HUB_CACHE HF_HOME XDG_CACHE_HOME HOME */
+} pnb__hub;
+
 typedef struct pnb__app {
     pnb__common common;
     FILE *in;
@@ -39,6 +45,7 @@ typedef struct pnb__app {
     bool usage;                               /* the error is a wrong command line: exit 2 */
     size_t n_skipped;                         /* inputs left out: exit 3 */
     const volatile sig_atomic_t *interrupted; /* set by the signal handler; may be NULL */
+    pnb__hub hub;
     pnb_ctx *ctx;
     pnb_error err;
 } pnb__app;
@@ -50,6 +57,7 @@ typedef struct pnb__program {
     const pnb__command *const *commands; /* NULL-terminated */
     FILE *in, *out, *log;
     bool is_tty, colour;
+    pnb__hub hub;
     const volatile sig_atomic_t *interrupted;
 } pnb__program;
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "app/bench_train.h"
+#include "app/model_path.h"
 #include "base/base.h"
 #include "kernels/kernels.h"
 #include "penumbra/model.h"
@@ -176,9 +177,14 @@ static pnb_status make_inputs(encode_work *w, uint64_t seed, pnb_error *err)
 
 static pnb_status open_model(pnb__app *app, const char *name, pnb_model **out)
 {
-    if (pnb__path_is_dir(name))
-        return pnb_model_load(out, app->ctx, name, &app->err);
-    return pnb_model_init(out, app->ctx, name, (uint64_t)app->common.seed, &app->err);
+    char *path = NULL;
+    pnb_status status = pnb__model_path(app, name, &path, &app->err);
+    if (status == PNB_OK && pnb__path_is_dir(path))
+        status = pnb_model_load(out, app->ctx, path, &app->err);
+    else if (status == PNB_OK)
+        status = pnb_model_init(out, app->ctx, path, (uint64_t)app->common.seed, &app->err);
+    pnb__free(path);
+    return status;
 }
 
 pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *o, pnb__result *r)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/model_path.h"
 #include "app/weights_hash.h"
 #include "base/base.h"
 #include "penumbra/dataset.h"
@@ -22,6 +23,20 @@ static bool has_file(const char *dir, const char *name)
     bool has = path != NULL && pnb__path_is_file(path);
     pnb__free(path);
     return has;
+}
+
+static bool has_tokenizer(const char *dir)
+{
+    static const char *const names[] = {"tokenizer.json",
+                                        "spiece.model",
+                                        "tokenizer.model",
+                                        "vocab.json",
+                                        "bpe_simple_vocab_16e6.txt.gz",
+                                        "bpe_simple_vocab_16e6.txt"};
+    bool found = false;
+    for (size_t i = 0; i < PNB_COUNT(names); i++)
+        found |= has_file(dir, names[i]);
+    return found;
 }
 
 /* ---- model ---- */
@@ -77,7 +92,7 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
                                                                      : "projected_mean");
     pnb__result_real(r, "logit_scale", "logit scale a", info->logit_scale, 4);
     pnb__result_real(r, "logit_bias", "logit bias b", info->logit_bias, 4);
-    pnb__result_flag(r, "has_tokenizer", "has a tokenizer", has_file(dir, "tokenizer.json"));
+    pnb__result_flag(r, "has_tokenizer", "has a tokenizer", has_tokenizer(dir));
     describe_tower(&info->vision, false, r);
     describe_tower(&info->text, true, r);
     pnb_model_free(model);
@@ -210,7 +225,7 @@ static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result 
     return PNB_OK;
 }
 
-pnb_status pnb__describe_path(pnb__app *app, const char *path, pnb__result *r)
+static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result *r)
 {
     bool is_dir = pnb__path_is_dir(path);
     pnb__result_text(r, "path", "path", path);
@@ -222,4 +237,14 @@ pnb_status pnb__describe_path(pnb__app *app, const char *path, pnb__result *r)
     if (!is_dir && pnb__ends_with(path, ".json"))
         return describe_tokenizer(app, path, r);
     return describe_dataset(app, path, r);
+}
+
+pnb_status pnb__describe_path(pnb__app *app, const char *path, pnb__result *r)
+{
+    char *resolved = NULL;
+    pnb_status status = pnb__model_path(app, path, &resolved, &app->err);
+    if (status == PNB_OK)
+        status = describe_resolved(app, resolved, r);
+    pnb__free(resolved);
+    return status;
 }

@@ -62,10 +62,17 @@ static pnb_status open_preprocess(pnb__embedder *e, const char *dir, pnb_error *
     return PNB_OK;
 }
 
-/* Last part of the path that is a name: "runs/a/" -> "a", "." -> ".". */
+/* Last part of the path that is a name: "runs/a/" -> "a", "." -> "."; of a snapshot in Hugging
+ * Face's cache, whose own name is a commit id, the repository's. */
 static void name_of(const char *dir, char *name, size_t size)
 {
     size_t n = strlen(dir);
+    const char *repo = strstr(dir, "/models--"), *end = repo ? strstr(repo, "/snapshots/") : NULL;
+    if (end != NULL) {
+        repo += strlen("/models--");
+        snprintf(name, size, "%.*s", (int)(end - repo), repo);
+        return;
+    }
     while (n > 1 && dir[n - 1] == '/')
         n--;
     size_t start = n;
@@ -89,6 +96,12 @@ pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *
     status = pnb__weights_hash(e->model, e->weights_sha256, err);
     if (status != PNB_OK)
         return status;
+    return pnb__embedder_add(e, dir, use, err);
+}
+
+pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, int use, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
     if (use & PNB__USE_TEXTS)
         status = open_tokenizer(e, dir, err);
     if (status == PNB_OK && (use & PNB__USE_PICTURES))

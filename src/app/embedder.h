@@ -24,6 +24,9 @@ enum { PNB__USE_PICTURES = 1, PNB__USE_TEXTS = 2 };
  *         larger than the embedding table) */
 pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir, int use,
                               pnb_error *err);
+/* Opens tokenizer or preprocessing of an embedder that has none yet; what could be opened stays set
+ * after a failure. */
+pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, int use, pnb_error *err);
 void pnb__embedder_close(pnb__embedder *e);
 
 /* Fills the record that an embedding set of this model carries. */

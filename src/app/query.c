@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app/embed_job.h"
+#include "app/model_path.h"
 #include "app/retrieval.h"
 #include "base/base.h"
 #include "penumbra/search.h"
@@ -18,10 +19,12 @@ static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_em
     pnb__embedder encoder = {0};
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
+    char *model = NULL;
     pnb_status status;
     if (o->queries != NULL)
         return pnb_embeddings_load(out, o->queries, &app->err);
-    PNB_TRY(pnb__embedder_open(&encoder, app->ctx, o->model,
+    PNB_TRY(pnb__model_path(app, o->model, &model, &app->err));
+    PNB_TRY(pnb__embedder_open(&encoder, app->ctx, model,
                                is_text ? PNB__USE_TEXTS : PNB__USE_PICTURES, &app->err));
     for (size_t i = 0; i < o->texts->n; i++)
         PNB_TRY(pnb__captions_add_text(&captions, o->texts->items[i], &app->err));
@@ -37,6 +40,7 @@ done:
     pnb__pictures_free(pictures);
     pnb__captions_reset(&captions);
     pnb__embedder_close(&encoder);
+    pnb__free(model);
     return status;
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-enum { MAX_DEPTH = 4, MAX_COLUMNS = 16, CELL = 96 };
+enum { MAX_DEPTH = 4, MAX_COLUMNS = 16, CELL = 400 };
 
 typedef struct table {
     char keys[MAX_COLUMNS][40], headings[MAX_COLUMNS][CELL]; /* copies: callers may format them */

@@ -383,6 +383,8 @@ pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__layout_kin
     }
     pnb_status status = pnb__config_read(&again, root, "written configuration", &why);
     const char *what = status == PNB_OK ? compare(c, &again) : why.text;
+    if (what == NULL && kind == PNB__LAYOUT_OPEN_CLIP && c->family == PNB__FAMILY_PROLIP)
+        what = c->text.has_unc ? "[UNC] token" : "appended [CLS] token"; /* ProLIP's own words */
     if (what != NULL) {
         json_decref(root);
         return pnb__fail(err, PNB_UNSUPPORTED,

@@ -24,6 +24,24 @@ static pnb_status save_config(json_t *root, const char *dir, const char *name, p
     return status;
 }
 
+/* The tokenizer's settings of a configuration in open_clip's dialect; they are no part of the
+ * architecture, so the writer does not know them. */
+static pnb_status carry_text_keys(const pnb_model *m, json_t *root, pnb_error *err)
+{
+    static const char *const keys[] = {"hf_tokenizer_name", "tokenizer_kwargs", "tokenizer_mode"};
+    json_t *old = NULL, *model = json_object_get(root, "model_cfg");
+    json_t *text = json_object_get(model != NULL ? model : root, "text_cfg");
+    pnb_status status =
+        pnb__json_load_bytes(&old, m->config_text, strlen(m->config_text), "configuration", err);
+    for (size_t i = 0; status == PNB_OK && text != NULL && i < PNB_COUNT(keys); i++) {
+        json_t *value = json_object_get(json_object_get(old, "text_cfg"), keys[i]);
+        if (value != NULL)
+            json_object_set(text, keys[i], value);
+    }
+    json_decref(old);
+    return status;
+}
+
 static pnb_status check_free(const char *dir, pnb_error *err)
 {
     return pnb_model_is_dir(dir)
@@ -156,6 +174,7 @@ static pnb_status to_prolip(pnb_model *from, const char *out, const pnb_model_co
         PNB_TRY(pnb__fail(err, PNB_UNSUPPORTED, "ProLIP needs both towers, this model has one"));
     pnb__config c = prolip_of(&from->config);
     PNB_TRY(pnb__config_write(&root, &c, PNB__LAYOUT_PROLIP, err));
+    PNB_TRY(carry_text_keys(from, root, err));
     if ((text = pnb__config_json_dump(root)) == NULL)
         PNB_TRY(pnb__fail_nomem(err, 0));
     PNB_TRY(pnb_model_init_json(&to, from->ctx, text, o->seed, err));
@@ -182,8 +201,32 @@ static pnb_status add_preprocess(json_t *root, const char *text, pnb_error *err)
     return status;
 }
 
+/* How texts are cleaned stands in open_clip's configuration, and in transformers in the class of
+ * the tokenizer: say so where it does not come along. */
+static pnb_status note_cleaning(const pnb_model *m, pnb__layout_kind kind, char notes[1024],
+                                pnb_error *err)
+{
+    json_t *old = NULL;
+    pnb_status status =
+        pnb__json_load_bytes(&old, m->config_text, strlen(m->config_text), "configuration", err);
+    const json_t *kwargs = json_object_get(json_object_get(old, "text_cfg"), "tokenizer_kwargs");
+    const char *clean = json_string_value(json_object_get(kwargs, "clean"));
+    if (kind == PNB__LAYOUT_HF && clean != NULL)
+        snprintf(notes, 1024,
+                 "captions were cleaned by tokenizer_kwargs.clean \"%s\"; config.json of Hugging "
+                 "Face has no place for it",
+                 clean);
+    else if (kind == PNB__LAYOUT_OPEN_CLIP && pnb__layout_is_hf(&m->weights.layout) &&
+             m->config.family == PNB__FAMILY_SIGLIP)
+        snprintf(notes, 1024,
+                 "Hugging Face's configuration does not say how captions are cleaned; open_clip's "
+                 "SigLIP models have text_cfg.tokenizer_kwargs {\"clean\": \"canonicalize\"}");
+    json_decref(old);
+    return status;
+}
+
 static pnb_status rename_weights(const pnb_model *m, const char *out,
-                                 const pnb_model_convert_opts *o, pnb_error *err)
+                                 const pnb_model_convert_opts *o, char notes[1024], pnb_error *err)
 {
     static const struct {
         const char *config, *weights;
@@ -196,8 +239,11 @@ static pnb_status rename_weights(const pnb_model *m, const char *out,
     json_t *root = NULL;
     char *path = NULL;
     PNB_TRY(pnb__config_write(&root, &m->config, kind, err));
+    if (kind != PNB__LAYOUT_HF)
+        PNB_TRY(carry_text_keys(m, root, err));
     if (kind == PNB__LAYOUT_OPEN_CLIP)
         PNB_TRY(add_preprocess(root, o->preprocess_json, err));
+    PNB_TRY(note_cleaning(m, kind, notes, err));
     PNB_TRY(pnb__make_dirs(out, err));
     if ((path = pnb__path_join(out, files[kind].weights)) == NULL)
         PNB_TRY(pnb__fail_nomem(err, 0));
@@ -243,7 +289,7 @@ pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *ou
     else if (o->to == PNB_LAYOUT_PROLIP)
         status = to_prolip(m, out, o, notes, 1024, err);
     else
-        status = rename_weights(m, out, o, err);
+        status = rename_weights(m, out, o, notes, err);
 done:
     pnb_model_free(m);
     return status;

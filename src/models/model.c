@@ -182,7 +182,8 @@ static void force_text(json_t *root, const pnb_model_load_opts *o)
     for (size_t i = 0; i < 2; i++) {
         json_t *v = json_object_get(model, vision[i]), *t = json_object_get(model, text[i]);
         bool square = o->image_height == o->image_width;
-        if (v == NULL && t == NULL && i == 1) /* a tower alone */
+        if (v == NULL && t == NULL && i == 1 &&
+            json_object_get(model, "hidden_size") != NULL) /* a tower alone */
             v = t = model;
         if (json_is_object(v) && o->image_height > 0 && o->image_width > 0)
             json_object_set_new(v, "image_size",

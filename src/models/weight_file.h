@@ -3,15 +3,15 @@
 #define PNB_MODELS_WEIGHT_FILE_H
 
 #include "base/base.h"
-#include "penumbra/safetensors.h"
+#include "penumbra/checkpoint.h"
 
 typedef struct pnb__weight_file {
-    pnb_safetensors *arrays;
+    pnb_checkpoint *arrays;
     char *path;
 } pnb__weight_file;
 
 /* Path of the first weight file of a folder in open_clip's order of search, allocated.
- * Errors  NOT_FOUND (the text lists the names), UNSUPPORTED (only files of another kind there) */
+ * Errors  NOT_FOUND (the text lists the names) */
 pnb_status pnb__weight_file_find(char **path, const char *dir, pnb_error *err);
 pnb_status pnb__weight_file_open(pnb__weight_file *f, const char *path, pnb_error *err);
 /* Is there any weight file in dir? */

@@ -1,0 +1,48 @@
+/* `penumbra check`: everything about a model folder that can be found out beforehand. */
+#ifndef PNB_APP_DOCTOR_H
+#define PNB_APP_DOCTOR_H
+
+#include "app/app.h"
+#include "app/embedder.h"
+#include "app/result.h"
+
+typedef struct pnb__verdict {
+    size_t n_errors, n_warnings;
+} pnb__verdict;
+
+typedef enum pnb__finding_level {
+    PNB__FINDING_OK,
+    PNB__FINDING_WARNING,
+    PNB__FINDING_ERROR
+} pnb__finding_level;
+
+typedef struct pnb__finding {
+    pnb__finding_level level;
+    const char *part; /* "keys", "tokenizer", ... */
+    char *text;
+} pnb__finding;
+
+/* A visit: what was found so far. */
+typedef struct pnb__visit {
+    pnb__app *app;
+    const char *dir, *photo;
+    pnb__embedder model; /* tokenizer NULL where none could be opened */
+    pnb__finding *items;
+    size_t n, capacity;
+    pnb__verdict verdict;
+} pnb__visit;
+
+void pnb__finding_add(pnb__visit *v, pnb__finding_level level, const char *part, const char *fmt,
+                      ...) __attribute__((format(printf, 4, 5)));
+
+/* Fills r and *verdict. `photo` may be NULL. An unusable folder is a finding, not a failure.
+ * Errors  those of finding the folder, NOMEM */
+pnb_status pnb__check_model(pnb__app *app, const char *name, const char *photo,
+                            pnb__verdict *verdict, pnb__result *r);
+
+/* The parts that run the model (doctor_run.c). */
+void pnb__check_forward(pnb__visit *v);
+void pnb__check_golden(pnb__visit *v);
+void pnb__check_published(pnb__visit *v);
+
+#endif
