@@ -1,10 +1,12 @@
-/* penumbra bench encode | train | search: how fast this machine is at it.
+/* penumbra bench encode | train | search | tokenize: how fast this machine is at it.
  *
- * The three share their options' struct; what is timed and how lies in src/app/bench.c. */
+ * The first three share their options' struct; what is timed and how lies in src/app/bench.c and
+ * src/app/tokenize.c. */
 #include <string.h>
 
 #include "app/bench.h"
 #include "app/result.h"
+#include "app/tokenize.h"
 #include "commands.h"
 
 struct bench_args {
@@ -147,7 +149,85 @@ static const pnb__command search = {
     .args_bytes = sizeof(struct bench_args),
     .run = run_search};
 
-static const pnb__command *const subs[] = {&encode, &train, &search, NULL};
+/* ---- tokenize ---- */
+
+struct tokenize_args {
+    const char *tokenizer, *clean;
+    pnb__text_list texts;
+    int64_t repeats;
+    double seconds;
+};
+
+#define AT(field) offsetof(struct tokenize_args, field)
+static const pnb__option tokenize_options[] = {
+    {.name = "tokenizer",
+     .kind = PNB__OPT_FILE,
+     .at = AT(tokenizer),
+     .value = "PATH",
+     .required = true,
+     .help = "Anything that `penumbra tokenize` opens, or a model directory"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILES,
+     .at = AT(texts),
+     .value = "FILE...",
+     .required = true,
+     .help = "Captions: text files (one a line), .jsonl, tar shards, folders, or -"},
+    {.name = "clean",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(clean),
+     .value = "MODE",
+     .choices = "none|lower|whitespace|canonicalize",
+     .help = "What happens to a caption first; by default what the model says"},
+    {.name = "seconds",
+     .kind = PNB__OPT_REAL,
+     .at = AT(seconds),
+     .value = "S",
+     .fallback = "3",
+     .max = 1e6,
+     .help = "Measure at least this long"},
+    {.name = "repeats",
+     .kind = PNB__OPT_INT,
+     .at = AT(repeats),
+     .value = "N",
+     .fallback = "5",
+     .min = 1,
+     .max = 10000,
+     .help = "and at least this often"},
+};
+#undef AT
+
+static pnb_status run_tokenize(pnb__app *app, const void *args)
+{
+    const struct tokenize_args *a = args;
+    const pnb__bench_tokenize_opts opts = {.tokenize = {.tokenizer = a->tokenizer,
+                                                        .clean = a->clean,
+                                                        .context_length = PNB__INT_UNSET},
+                                           .seconds = a->seconds,
+                                           .min_repeats = (size_t)a->repeats};
+    pnb__captions captions = {0};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < a->texts.n && status == PNB_OK; i++)
+        status = pnb__captions_add(&captions, a->texts.items[i], "title", app->in, &app->err);
+    if (status == PNB_OK)
+        status = pnb__bench_tokenize(app, &opts, &captions, r);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    pnb__captions_reset(&captions);
+    return status;
+}
+
+static const pnb__command tokenize = {
+    .name = "tokenize",
+    .summary = "time one thread turning captions into token ids",
+    .examples = "penumbra bench tokenize --tokenizer model --texts captions.txt",
+    .options = tokenize_options,
+    .n_options = sizeof tokenize_options / sizeof *tokenize_options,
+    .args_bytes = sizeof(struct tokenize_args),
+    .run = run_tokenize};
+
+static const pnb__command *const subs[] = {&encode, &train, &search, &tokenize, NULL};
 const pnb__command pnb__cmd_bench = {
     .name = "bench",
     .summary = "measure the speed of encoding, training and search",

@@ -6,6 +6,7 @@
 
 extern const pnb__command pnb__cmd_data;
 extern const pnb__command pnb__cmd_tokenizer;
+extern const pnb__command pnb__cmd_tokenize;
 extern const pnb__command pnb__cmd_init;
 extern const pnb__command pnb__cmd_convert;
 extern const pnb__command pnb__cmd_info;

@@ -65,21 +65,29 @@ static void put_piece(const pnb_tokenizer *tok, pnb__buf *out, const char *piece
         pnb__buf_putc(out, ' ');
 }
 
-/* Spaces in front that encoding put there, or would take off. */
-static size_t n_leading(const pnb_tokenizer *tok, const pnb__buf *raw)
+/* One piece as SentencePiece decodes it: while there is no text yet, the U+2581 that it begins with
+ * is what encoding put there. `at_start` says so. */
+static void put_spiece(const pnb_tokenizer *tok, pnb__buf *out, int32_t id, const char *piece,
+                       size_t n, bool *at_start)
 {
-    size_t n = 0, most = tok->decode_leading == PNB__LEADING_KEEP  ? 0
-                         : tok->decode_leading == PNB__LEADING_ONE ? 1
-                                                                   : SIZE_MAX;
-    while (n < most && n < raw->size && raw->data[n] == ' ')
-        n++;
-    return n;
+    if (id == tok->unk_id) {
+        pnb__buf_puts(out, " \xE2\x81\x87 ");
+        return;
+    }
+    *at_start = *at_start && out->size == 0 && tok->spiece_leading != PNB__LEADING_KEEP;
+    if (*at_start && n >= 3 && memcmp(piece, "\xE2\x96\x81", 3) == 0) {
+        piece += 3;
+        n -= 3;
+        *at_start = tok->spiece_leading == PNB__LEADING_ALL;
+    }
+    put_metaspace(out, piece, n);
 }
 
 pnb_status pnb_tokenizer_decode(const pnb_tokenizer *tok, const int32_t *ids, size_t n_ids,
                                 char **out, pnb_error *err)
 {
     pnb__buf raw = {0}, text = {0};
+    bool at_start = true;
     *out = NULL;
     for (size_t i = 0; i < n_ids; i++) {
         size_t n = 0;
@@ -91,12 +99,15 @@ pnb_status pnb_tokenizer_decode(const pnb_tokenizer *tok, const int32_t *ids, si
         const char *piece = pnb__vocab_piece(&tok->vocab, ids[i], &n);
         if (ids[i] == tok->eos_id && !pnb_tokenizer_is_special(tok, tok->pad_id))
             break; /* the padding behind it looks like text */
-        if (tok->unk_is_surface && ids[i] == tok->unk_id)
-            pnb__buf_puts(&raw, " \xE2\x81\x87 ");
-        else if (piece != NULL && !pnb_tokenizer_is_special(tok, ids[i]))
+        if (piece == NULL || pnb_tokenizer_is_special(tok, ids[i]))
+            continue;
+        if (tok->spiece_leading != PNB__LEADING_NO_SPIECE)
+            put_spiece(tok, &raw, ids[i], piece, n, &at_start);
+        else
             put_piece(tok, &raw, piece, n);
     }
-    size_t begin = n_leading(tok, &raw), end = raw.size;
+    bool strips = tok->spiece_leading == PNB__LEADING_NO_SPIECE;
+    size_t begin = strips && raw.size > 0 && raw.data[0] == ' ' ? 1 : 0, end = raw.size;
     if (tok->bpe.end_suffix != NULL && end > begin && raw.data[end - 1] == ' ')
         end--;
     pnb__buf_append(&text, "", 0);

@@ -190,34 +190,110 @@ static void put_without_marks(const char *s, size_t n, pnb__buf *out)
     }
 }
 
-/* Decomposes into an array of code points, composes in place when asked, and writes UTF-8. */
+/* ---- NFC, NFD, NFKC, NFKD ---- */
+
+typedef struct chars {
+    utf8proc_int32_t *at;
+    size_t n;
+} chars;
+
+/* Every character takes at most 18 when taken apart (U+FDFA), and a character has 1 to 4 bytes. */
+static pnb_status decompose(const pnb__norm_step *step, const char *s, size_t n, chars *out,
+                            pnb_error *err)
+{
+    enum { MOST = 32 };
+    size_t capacity = n + MOST;
+    unsigned options =
+        UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (step->compatible ? UTF8PROC_COMPAT : 0u);
+    int bound = UTF8PROC_BOUNDCLASS_START;
+    *out = (chars){.at = pnb__alloc_array(capacity, sizeof *out->at)};
+    for (size_t i = 0; i < n && out->at != NULL;) {
+        uint32_t c;
+        if (capacity - out->n < MOST) {
+            capacity *= 2;
+            utf8proc_int32_t *more = pnb__realloc(out->at, capacity * sizeof *more);
+            if (more == NULL)
+                break;
+            out->at = more;
+        }
+        i += pnb__next_char(s + i, n - i, &c);
+        utf8proc_ssize_t used = utf8proc_decompose_char((utf8proc_int32_t)c, out->at + out->n, MOST,
+                                                        (utf8proc_option_t)options, &bound);
+        out->n += used > 0 && used <= MOST ? (size_t)used : 0;
+        if (i == n)
+            return PNB_OK;
+    }
+    if (out->at != NULL && n == 0)
+        return PNB_OK;
+    pnb__free(out->at);
+    out->at = NULL;
+    return pnb__fail_nomem(err, capacity * sizeof *out->at);
+}
+
+static unsigned class_of(utf8proc_int32_t c)
+{
+    return (unsigned)utf8proc_get_property(c)->combining_class & 0xFF;
+}
+
+/* A run of combining characters into the order of their classes, equals as they stood. Counting
+ * keeps a text of nothing but marks linear, which a sort by swapping neighbours is not. */
+static void order_run(utf8proc_int32_t *run, size_t n, utf8proc_int32_t *scratch)
+{
+    size_t begin[257] = {0};
+    for (size_t i = 0; i < n; i++)
+        begin[class_of(run[i]) + 1]++;
+    for (int k = 0; k < 256; k++)
+        begin[k + 1] += begin[k];
+    for (size_t i = 0; i < n; i++)
+        scratch[begin[class_of(run[i])]++] = run[i];
+    memcpy(run, scratch, n * sizeof *run);
+}
+
+static pnb_status order_marks(chars *c, pnb_error *err)
+{
+    utf8proc_int32_t *scratch = pnb__alloc_array(c->n + 1, sizeof *scratch);
+    if (scratch == NULL)
+        return pnb__fail_nomem(err, c->n * sizeof *scratch);
+    for (size_t i = 0; i < c->n;) {
+        size_t end = i;
+        while (end < c->n && class_of(c->at[end]) != 0)
+            end++;
+        if (end > i + 1)
+            order_run(c->at + i, end - i, scratch);
+        i = PNB_MAX(end, i + 1);
+    }
+    pnb__free(scratch);
+    return PNB_OK;
+}
+
+static bool is_ascii(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] >= 0x80)
+            return false;
+    return true;
+}
+
 static pnb_status put_form(const pnb__norm_step *step, const char *s, size_t n, pnb__buf *out,
                            pnb_error *err)
 {
-    bool is_ascii = true;
-    for (size_t i = 0; i < n && is_ascii; i++)
-        is_ascii = (unsigned char)s[i] < 0x80;
-    if (is_ascii) {
+    chars c;
+    if (is_ascii(s, n)) {
         pnb__buf_append(out, s, n);
         return PNB_OK;
     }
-    unsigned options = UTF8PROC_STABLE | (step->compose ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE);
-    if (step->compatible)
-        options |= UTF8PROC_COMPAT;
-    utf8proc_option_t flags = (utf8proc_option_t)options;
-    const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)s;
-    utf8proc_ssize_t needed = utf8proc_decompose(text, (utf8proc_ssize_t)n, NULL, 0, flags);
-    if (needed < 0)
-        return pnb__fail(err, PNB_FORMAT, "normaliser: %s", utf8proc_errmsg(needed));
-    utf8proc_int32_t *chars = pnb__alloc_array((size_t)needed + 1, sizeof *chars);
-    if (chars == NULL)
-        return pnb__fail_nomem(err, (size_t)needed * sizeof *chars);
-    utf8proc_decompose(text, (utf8proc_ssize_t)n, chars, needed, flags);
-    utf8proc_ssize_t kept = utf8proc_normalize_utf32(chars, needed, flags);
-    for (utf8proc_ssize_t i = 0; i < kept; i++)
-        pnb__put_char(out, (uint32_t)chars[i]);
-    pnb__free(chars);
-    return PNB_OK;
+    pnb_status status = decompose(step, s, n, &c, err);
+    if (status != PNB_OK)
+        return status;
+    status = order_marks(&c, err);
+    utf8proc_ssize_t kept = (utf8proc_ssize_t)c.n;
+    if (step->compose && status == PNB_OK)
+        kept = utf8proc_normalize_utf32(c.at, kept,
+                                        (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+    for (utf8proc_ssize_t i = 0; i < kept && status == PNB_OK; i++)
+        pnb__put_char(out, (uint32_t)c.at[i]);
+    pnb__free(c.at);
+    return status;
 }
 
 static pnb_status run_step(const pnb__norm_step *step, const char *s, size_t n, pnb__buf *out,

@@ -245,7 +245,13 @@ typedef struct pnb__added {
     bool is_word; /* found by the splitter, not cut out */
 } pnb__added;
 
-typedef enum pnb__leading { PNB__LEADING_ONE, PNB__LEADING_ALL, PNB__LEADING_KEEP } pnb__leading;
+/* U+2581 in front of decoded text, for spiece.model. */
+typedef enum pnb__leading {
+    PNB__LEADING_NO_SPIECE, /* not one: one space is taken off whole texts */
+    PNB__LEADING_ONE,       /* of the first piece */
+    PNB__LEADING_ALL,       /* of each piece until there is text */
+    PNB__LEADING_KEEP
+} pnb__leading;
 
 struct pnb_tokenizer {
     char *json; /* the text it was read from: what saving writes */
@@ -265,9 +271,8 @@ struct pnb_tokenizer {
     pnb__unigram unigram;
     pnb__trie symbols; /* of spiece.model: user-defined pieces */
     pnb__decoder decoder;
-    pnb__leading decode_leading; /* spaces in front of decoded text: taken off or kept */
-    bool unk_is_surface;         /* SentencePiece: unknown decodes to " U+2047 " */
-    pnb__ids prefix, suffix;     /* of the template for one sequence */
+    pnb__leading spiece_leading;
+    pnb__ids prefix, suffix; /* of the template for one sequence */
     int pad_id, eos_id, bos_id, mask_id, unk_id;
 };
 

@@ -104,7 +104,8 @@ static pnb_status read_merges(const char *text, size_t n, size_t max_merges, jso
             continue;
         size_t n_left = space != NULL ? (size_t)(space - l.text) : 0;
         size_t n_right = space != NULL ? l.n - n_left - 1 : 0;
-        bool is_pair = n_left > 0 && n_right > 0 && memchr(space + 1, ' ', n_right) == NULL;
+        bool is_pair = n_left > 0 && n_right > 0 && memchr(space + 1, ' ', n_right) == NULL &&
+                       memchr(l.text, 0, l.n) == NULL;
         json_t *left = is_pair ? json_stringn(l.text, n_left) : NULL;
         json_t *right = is_pair ? json_stringn(space + 1, n_right) : NULL;
         if (left == NULL || right == NULL) {
@@ -113,7 +114,8 @@ static pnb_status read_merges(const char *text, size_t n, size_t max_merges, jso
             return pnb__fail(err, PNB_FORMAT, "line %zu \"%.*s\": want two pieces with a space",
                              number, (int)PNB_MIN(l.n, (size_t)60), l.text);
         }
-        json_array_append_new(merges, json_pack("[o, o]", left, right));
+        if (json_array_append_new(merges, json_pack("[o, o]", left, right)) != 0)
+            return pnb__fail_nomem(err, l.n);
     }
     if (json_array_size(merges) == 0)
         return pnb__fail(err, PNB_FORMAT, "no merges: want a header line, then two pieces a line");
@@ -142,15 +144,14 @@ static int put_bytes(json_t *vocab, const char *suffix, int id)
 static pnb_status put_results(json_t *vocab, const json_t *merges, int id, pnb_error *err)
 {
     pnb__buf piece = {0};
-    for (size_t i = 0; i < json_array_size(merges) && !piece.failed; i++) {
+    bool failed = json_object_size(vocab) != 512; /* bytes */
+    for (size_t i = 0; i < json_array_size(merges) && !failed; i++) {
         const json_t *pair = json_array_get(merges, i);
         piece.size = 0;
         pnb__buf_puts(&piece, json_string_value(json_array_get(pair, 0)));
         pnb__buf_puts(&piece, json_string_value(json_array_get(pair, 1)));
-        if (!piece.failed)
-            json_object_set_new(vocab, piece.data, json_integer(id++));
+        failed = piece.failed || json_object_set_new(vocab, piece.data, json_integer(id++)) != 0;
     }
-    bool failed = piece.failed;
     pnb__buf_reset(&piece);
     return failed ? pnb__fail_nomem(err, 64) : PNB_OK;
 }
@@ -164,8 +165,11 @@ static json_t *simple_root(json_t *vocab, json_t *merges, const pnb__clip_names 
                     .end = names->end,
                     .start_id = id,
                     .end_id = id + 1};
-    json_object_set_new(vocab, names->start, json_integer(id));
-    json_object_set_new(vocab, names->end, json_integer(id + 1));
+    if (json_object_set_new(vocab, names->start, json_integer(id)) != 0 ||
+        json_object_set_new(vocab, names->end, json_integer(id + 1)) != 0) {
+        json_decref(p.vocab);
+        p.vocab = NULL; /* makes the whole NULL: out of memory */
+    }
     p.added =
         json_pack("[o, o]", special_token(id, names->start), special_token(id + 1, names->end));
     p.padding =
@@ -274,8 +278,11 @@ static pnb_status pair_root(json_t *vocab, json_t *merges, const pnb__tok_side *
                     .start_id = id_in(vocab, start),
                     .end_id = id_in(vocab, end)};
     if (json_array_size(added) == 0) {
-        json_array_append_new(added, special_token(p.start_id, start));
-        json_array_append_new(added, special_token(p.end_id, end));
+        if (json_array_append_new(added, special_token(p.start_id, start)) != 0 ||
+            json_array_append_new(added, special_token(p.end_id, end)) != 0) {
+            json_decref(added);
+            p.added = NULL;
+        }
     }
     *root = clip_root(&p);
     return PNB_OK;

@@ -22,13 +22,15 @@ static pnb_status load(json_t **out, const char *dir, const char *name, pnb_erro
 }
 
 /* "x" or {"content": "x"}; what was found first stays. */
-static void take_name(char **name, const json_t *root, const char *key)
+static pnb_status take_name(char **name, const json_t *root, const char *key, pnb_error *err)
 {
     const json_t *value = json_object_get(root, key);
     if (json_is_object(value))
         value = json_object_get(value, "content");
-    if (*name == NULL && json_is_string(value))
-        *name = pnb__strdup(json_string_value(value));
+    if (*name != NULL || !json_is_string(value))
+        return PNB_OK;
+    *name = pnb__strdup(json_string_value(value));
+    return *name != NULL ? PNB_OK : pnb__fail_nomem(err, json_string_length(value));
 }
 
 static int flag_at(const json_t *root, const char *key)
@@ -64,8 +66,9 @@ static pnb_status take_decoder(json_t *added, const json_t *decoder, pnb_error *
                 "a content",
                 key);
         json_t *entry = json_copy(value);
-        json_object_set_new(entry, "id", json_integer(id));
-        json_array_append_new(added, entry);
+        bool failed = json_object_set_new(entry, "id", json_integer(id)) != 0;
+        if (json_array_append_new(added, entry) != 0 || failed)
+            return pnb__fail_nomem(err, 64);
     }
     return PNB_OK;
 }
@@ -82,8 +85,10 @@ static pnb_status take_list(json_t *added, const json_t *list, pnb_error *err)
             return pnb__fail(err, PNB_FORMAT, "added_tokens.json: \"%.40s\" has no id", content);
         if (n_before > 0 && is_listed(added, json_integer_value(id)))
             continue;
-        json_array_append_new(added, json_pack("{s:I, s:s, s:b, s:b}", "id", json_integer_value(id),
-                                               "content", content, "normalized", 0, "special", 0));
+        if (json_array_append_new(added, json_pack("{s:I, s:s, s:b, s:b}", "id",
+                                                   json_integer_value(id), "content", content,
+                                                   "normalized", 0, "special", 0)) != 0)
+            return pnb__fail_nomem(err, strlen(content));
     }
     return PNB_OK;
 }
@@ -98,10 +103,10 @@ pnb_status pnb__tok_read_side(pnb__tok_side *side, const char *dir, pnb_error *e
     PNB_TRY(load(&map, dir, "special_tokens_map.json", err));
     PNB_TRY(load(&config, dir, "tokenizer_config.json", err));
     PNB_TRY(load(&list, dir, "added_tokens.json", err));
-    take_name(&side->bos, map, "bos_token");
-    take_name(&side->eos, map, "eos_token");
-    take_name(&side->bos, config, "bos_token");
-    take_name(&side->eos, config, "eos_token");
+    PNB_TRY(take_name(&side->bos, map, "bos_token", err));
+    PNB_TRY(take_name(&side->eos, map, "eos_token", err));
+    PNB_TRY(take_name(&side->bos, config, "bos_token", err));
+    PNB_TRY(take_name(&side->eos, config, "eos_token", err));
     side->add_bos = flag_at(config, "add_bos_token");
     side->add_eos = flag_at(config, "add_eos_token");
     side->add_prefix_space = flag_at(config, "add_prefix_space") > 0;

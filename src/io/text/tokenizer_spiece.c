@@ -32,6 +32,15 @@ static char *encode_base64(const char *bytes, size_t n)
 
 /* ---- tokenizer.json ---- */
 
+/* The array with its n entries; NULL when memory ran out while it was filled. */
+static json_t *whole(json_t *array, size_t n)
+{
+    if (json_array_size(array) == n)
+        return array;
+    json_decref(array);
+    return NULL;
+}
+
 static json_t *replace_step(const char *kind, const char *pattern, const char *content)
 {
     return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", kind, pattern, "content",
@@ -41,22 +50,26 @@ static json_t *replace_step(const char *kind, const char *pattern, const char *c
 static json_t *make_normalizer(const pnb__spiece_file *f)
 {
     json_t *steps = json_array();
+    size_t n = 0;
     if (f->n_charsmap > 0) {
         char *map = encode_base64(f->charsmap, f->n_charsmap);
         json_array_append_new(
             steps, json_pack("{s:s, s:s}", "type", "Precompiled", "precompiled_charsmap", map));
         pnb__free(map);
+        n++;
     }
     if (f->remove_extra_whitespaces) {
         json_array_append_new(steps, replace_step("Regex", "\\A +", ""));
         json_array_append_new(steps, replace_step("Regex", " +\\z", ""));
         json_array_append_new(steps, replace_step("Regex", " {2,}", " "));
+        n += 3;
     }
     if (f->add_dummy_prefix)
         json_array_append_new(steps, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", " "));
     if (f->escape_whitespaces)
         json_array_append_new(steps, replace_step("String", " ", SPACE_SYMBOL));
-    return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", steps);
+    return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers",
+                     whole(steps, n + f->add_dummy_prefix + f->escape_whitespaces));
 }
 
 static json_t *make_decoder(const pnb__spiece_file *f)
@@ -68,7 +81,8 @@ static json_t *make_decoder(const pnb__spiece_file *f)
     if (f->add_dummy_prefix)
         json_array_append_new(steps, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content",
                                                " ", "start", 1, "stop", 0));
-    return json_pack("{s:s, s:o}", "type", "Sequence", "decoders", steps);
+    return json_pack("{s:s, s:o}", "type", "Sequence", "decoders",
+                     whole(steps, f->add_dummy_prefix ? 4 : 3));
 }
 
 static json_t *piece_text(const pnb__spiece *p)
@@ -80,11 +94,13 @@ static json_t *piece_text(const pnb__spiece *p)
 static json_t *make_added(const pnb__spiece_file *f, const json_t *side)
 {
     json_t *added = json_array();
+    size_t n = 0;
     for (int id = 0; id < f->n; id++) {
         const pnb__spiece *p = &f->pieces[id];
         bool is_user = p->type == PNB__PIECE_USER_DEFINED;
         if (!is_user && p->type != PNB__PIECE_CONTROL && p->type != PNB__PIECE_UNKNOWN)
             continue;
+        n++;
         json_array_append_new(added,
                               json_pack("{s:i, s:o, s:b, s:b, s:b, s:b, s:b}", "id", id, "content",
                                         piece_text(p), "single_word", 0, "lstrip", 0, "rstrip", 0,
@@ -98,16 +114,19 @@ static json_t *make_added(const pnb__spiece_file *f, const json_t *side)
         bool is_there = id < f->n && (f->pieces[id].type == PNB__PIECE_CONTROL ||
                                       f->pieces[id].type == PNB__PIECE_UNKNOWN ||
                                       f->pieces[id].type == PNB__PIECE_USER_DEFINED);
-        if (!is_there)
-            json_array_append(added, (json_t *)(uintptr_t)entry);
+        if (is_there)
+            continue;
+        n++;
+        json_array_append(added, (json_t *)(uintptr_t)entry);
     }
-    return added;
+    return whole(added, n);
 }
 
 static json_t *make_template(const pnb__spiece_file *f, bool add_bos, bool add_eos)
 {
     json_t *single = json_array(), *tokens = json_object();
     int ids[] = {add_bos ? f->bos_id : -1, -1, add_eos ? f->eos_id : -1};
+    size_t n = 1u + (ids[0] >= 0) + (ids[2] >= 0);
     for (int i = 0; i < 3; i++) {
         if (i == 1)
             json_array_append_new(single,
@@ -124,8 +143,8 @@ static json_t *make_template(const pnb__spiece_file *f, bool add_bos, bool add_e
                                           "tokens", piece_text(p)));
         pnb__free(name);
     }
-    return json_pack("{s:s, s:o, s:[], s:o}", "type", "TemplateProcessing", "single", single,
-                     "pair", "special_tokens", tokens);
+    return json_pack("{s:s, s:o, s:[], s:o}", "type", "TemplateProcessing", "single",
+                     whole(single, n), "pair", "special_tokens", tokens);
 }
 
 static json_t *make_unigram(const pnb__spiece_file *f)
@@ -134,8 +153,8 @@ static json_t *make_unigram(const pnb__spiece_file *f)
     for (int id = 0; id < f->n; id++)
         json_array_append_new(
             vocab, json_pack("[o, f]", piece_text(&f->pieces[id]), (double)f->pieces[id].score));
-    return json_pack("{s:s, s:i, s:o, s:b}", "type", "Unigram", "unk_id", f->unk_id, "vocab", vocab,
-                     "byte_fallback", f->byte_fallback);
+    return json_pack("{s:s, s:i, s:o, s:b}", "type", "Unigram", "unk_id", f->unk_id, "vocab",
+                     whole(vocab, (size_t)f->n), "byte_fallback", f->byte_fallback);
 }
 
 /* ---- BPE: pieces and scores to merges ---- */
@@ -158,9 +177,10 @@ static bool can_join(const pnb__spiece *p)
     return p->type == PNB__PIECE_NORMAL;
 }
 
-/* Every way to make a piece of two others, at the place of the piece's score. */
-static void put_merges(const pnb__spiece_file *f, const json_t *vocab, int32_t id, json_t *merges)
+/* Every way to make a piece of two others, at the place of the piece's score; how many. */
+static size_t put_merges(const pnb__spiece_file *f, const json_t *vocab, int32_t id, json_t *merges)
 {
+    size_t n = 0;
     const pnb__spiece *p = &f->pieces[id];
     for (size_t cut = 1; cut < p->n; cut++) {
         if (((unsigned char)p->text[cut] & 0xC0) == 0x80)
@@ -172,7 +192,9 @@ static void put_merges(const pnb__spiece_file *f, const json_t *vocab, int32_t i
             continue;
         json_array_append_new(merges, json_pack("[o, o]", json_stringn(p->text, cut),
                                                 json_stringn(p->text + cut, p->n - cut)));
+        n++;
     }
+    return n;
 }
 
 static ranked *rank_pieces(const pnb__spiece_file *f)
@@ -191,16 +213,23 @@ static json_t *make_bpe(const pnb__spiece_file *f)
     if (order == NULL)
         return NULL;
     json_t *vocab = json_object(), *merges = json_array();
+    size_t n_merges = 0;
+    int n_failed = 0;
     for (int id = 0; id < f->n; id++)
-        json_object_setn_new(vocab, f->pieces[id].text, f->pieces[id].n, json_integer(id));
+        n_failed +=
+            json_object_setn_new(vocab, f->pieces[id].text, f->pieces[id].n, json_integer(id)) != 0;
     for (int i = 0; i < f->n; i++)
         if (can_join(&f->pieces[order[i].id]))
-            put_merges(f, vocab, order[i].id, merges);
+            n_merges += put_merges(f, vocab, order[i].id, merges);
     pnb__free(order);
+    if (n_failed > 0) {
+        json_decref(vocab);
+        vocab = NULL;
+    }
     return json_pack("{s:s, s:n, s:o, s:n, s:n, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout",
                      "unk_token", piece_text(&f->pieces[f->unk_id]), "continuing_subword_prefix",
                      "end_of_word_suffix", "fuse_unk", 1, "byte_fallback", f->byte_fallback,
-                     "vocab", vocab, "merges", merges);
+                     "vocab", vocab, "merges", whole(merges, n_merges));
 }
 
 static json_t *make_root(const pnb__spiece_file *f, const pnb__tok_side *side)
@@ -298,10 +327,9 @@ static pnb_status refine(pnb_tokenizer *tok, const pnb__spiece_file *f, const js
 {
     pnb_status status;
     limit_added(tok, side);
-    tok->decode_leading = f->remove_extra_whitespaces ? PNB__LEADING_ALL
+    tok->spiece_leading = f->remove_extra_whitespaces ? PNB__LEADING_ALL
                           : f->add_dummy_prefix       ? PNB__LEADING_ONE
                                                       : PNB__LEADING_KEEP;
-    tok->unk_is_surface = true;
     PNB_TRY(set_symbols(tok, f, err));
     PNB_TRY(set_normalizer(tok, f, err));
     PNB_TRY(f->model == PNB__SPIECE_BPE ? set_ranks(tok, f, err) : set_types(tok, f, err));
@@ -311,6 +339,17 @@ static pnb_status refine(pnb_tokenizer *tok, const pnb__spiece_file *f, const js
     }
 done:
     return status;
+}
+
+/* A JSON object keeps the last of equal names without a word. */
+static pnb_status check_distinct(const pnb__spiece_file *f, const json_t *root, const char *where,
+                                 pnb_error *err)
+{
+    const json_t *vocab = json_object_get(json_object_get(root, "model"), "vocab");
+    if (!json_is_object(vocab) || json_object_size(vocab) == (size_t)f->n)
+        return PNB_OK;
+    return pnb__fail(err, PNB_FORMAT, "%s: %d pieces, of which only %zu differ", where, f->n,
+                     json_object_size(vocab));
 }
 
 pnb_status pnb__tok_from_spiece(pnb_tokenizer **out, const char *bytes, size_t n_bytes,
@@ -328,6 +367,7 @@ pnb_status pnb__tok_from_spiece(pnb_tokenizer **out, const char *bytes, size_t n
     }
     PNB_TRY(pnb__tok_read_side(&side, dir, err));
     root = make_root(&f, &side);
+    PNB_TRY(check_distinct(&f, root, where, err));
     PNB_TRY(pnb__tok_from_root(out, root, where, dir, err));
     status = refine(*out, &f, side.added, err);
     if (status != PNB_OK) {

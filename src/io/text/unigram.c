@@ -8,7 +8,8 @@
  * Ties between paths are decided by rounding, so the arithmetic is SentencePiece's: sums are formed
  * and compared in double and kept in float. Hugging Face keeps doubles; the two differ only in
  * texts like forty equal emoji. User-defined pieces of a spiece.model score (bytes * largest score
- * - 0.1), which makes them win. */
+ * - 0.1), which makes them win: the largest score counts as at least FLT_MIN. */
+#include <float.h>
 #include <string.h>
 
 #include "io/text/text.h"
@@ -26,12 +27,12 @@ static bool is_in_trie(const pnb__unigram *u, int32_t id)
 static void find_extreme_scores(pnb__unigram *u)
 {
     bool any = false;
-    float low = 0, high = 0;
+    float low = 0, high = FLT_MIN; /* as SentencePiece starts: never below, log probabilities are */
     for (int32_t id = 0; id < u->n; id++) {
         if (u->types != NULL && u->types[id] != PNB__PIECE_NORMAL)
             continue;
         low = any ? PNB_MIN(low, u->scores[id]) : u->scores[id];
-        high = any ? PNB_MAX(high, u->scores[id]) : u->scores[id];
+        high = PNB_MAX(high, u->scores[id]);
         any = true;
     }
     u->unk_score = low - UNK_PENALTY;
