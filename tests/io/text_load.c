@@ -53,9 +53,31 @@ static void expect_words(const char *normalizer, const char *splitter, const cha
     "{\"type\":\"Replace\",\"pattern\":" pattern ",\"content\":\"" content "\"}"
 #define BYTE_LEVEL "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
 
+/* Gemma: spaces are replaced, then a Split at spaces finds none. */
+static void split_at_replaced_spaces(void **state)
+{
+    (void)state;
+    static const char split[] = "{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":"
+                                "\"MergedWithPrevious\",\"invert\":false}";
+    pnb_tokenizer *tok;
+    pnb_error err = PNB_ERROR_INIT;
+    pnb__buf json = {0};
+    expect_words(REPLACE("{\"String\":\" \"}", "\xE2\x96\x81"), split, "a b",
+                 "|a\xE2\x96\x81"
+                 "b");
+    pnb__buf_printf(&json, "{\"pre_tokenizer\":%s,\"model\":{\"vocab\":{},\"merges\":[]}}", split);
+    assert_int_equal(pnb_tokenizer_parse(&tok, json.data, json.size, &err), PNB_UNSUPPORTED);
+    pnb__buf_reset(&json);
+}
+
 static void normalizers_work(void **state)
 {
     (void)state;
+    expect_words(REPLACE("{\"Regex\":\"\\\\A +\"}", ""), "null", "  a  b  ", "|a  b  ");
+    expect_words(REPLACE("{\"Regex\":\" +\\\\z\"}", ""), "null", "  a  b  ", "|  a  b");
+    expect_words("{\"type\":\"NFC\"}", "null",
+                 "e\xCC\x81 q\xCC\x81\xCC\xA3 \xE1\x84\x80\xE1\x85\xA1",
+                 "|\xC3\xA9 q\xCC\xA3\xCC\x81 \xEA\xB0\x80");
     expect_words("null", "null", " A b", "| A b");
     expect_words("{\"type\":\"Lowercase\"}", "null", "\xC3\x84 \xCE\xA3", "|\xC3\xA4 \xCF\x83");
     expect_words("{\"type\":\"NFC\"}", "null", "e\xCC\x81", "|\xC3\xA9");
@@ -162,9 +184,9 @@ static void byte_letters_are_a_bijection(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(normalizers_work),
-                                       cmocka_unit_test(cuts_work),
-                                       cmocka_unit_test(files_beside_it_name_the_special_tokens),
-                                       cmocka_unit_test(byte_letters_are_a_bijection)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(split_at_replaced_spaces), cmocka_unit_test(normalizers_work),
+        cmocka_unit_test(cuts_work), cmocka_unit_test(files_beside_it_name_the_special_tokens),
+        cmocka_unit_test(byte_letters_are_a_bijection)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

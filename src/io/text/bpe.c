@@ -215,6 +215,15 @@ static int32_t find_char(const pnb__bpe *bpe, const pnb__vocab *vocab, const cha
     return used < (int)sizeof text ? pnb__vocab_find(vocab, text, (size_t)used) : -1;
 }
 
+/* Byte fallback: only when the vocabulary has all bytes of the character. */
+static bool has_bytes(const pnb__bpe *bpe, const char *s, size_t n)
+{
+    bool all = bpe->byte_fallback;
+    for (size_t i = 0; i < n && all; i++)
+        all = bpe->byte_ids[(unsigned char)s[i]] >= 0;
+    return all;
+}
+
 static void add_chars(word_job *job, const pnb__bpe *bpe, const pnb__vocab *vocab, const char *word,
                       size_t n)
 {
@@ -233,14 +242,12 @@ static void add_chars(word_job *job, const pnb__bpe *bpe, const pnb__vocab *voca
         }
         used = pnb__next_char(word + i, n - i, &c);
         int32_t id = find_char(bpe, vocab, word + i, used, i + used == n);
-        bool is_unk = id < 0 && !bpe->byte_fallback;
+        bool is_unk = id < 0 && !has_bytes(bpe, word + i, used);
         if (id >= 0) {
             add_symbol(job, id);
         } else if (!is_unk) {
-            for (size_t k = 0; k < used; k++) {
-                int32_t byte = bpe->byte_ids[(unsigned char)word[i + k]];
-                add_symbol(job, byte >= 0 ? byte : bpe->unk_id);
-            }
+            for (size_t k = 0; k < used; k++)
+                add_symbol(job, bpe->byte_ids[(unsigned char)word[i + k]]);
         } else if (!was_unk || !bpe->fuse_unk) {
             add_symbol(job, bpe->unk_id);
         }

@@ -127,6 +127,7 @@ static json_t *make_template(const pnb__spiece_file *f, bool add_bos, bool add_e
     json_t *single = json_array(), *tokens = json_object();
     int ids[] = {add_bos ? f->bos_id : -1, -1, add_eos ? f->eos_id : -1};
     size_t n = 1u + (ids[0] >= 0) + (ids[2] >= 0);
+    bool failed = false;
     for (int i = 0; i < 3; i++) {
         if (i == 1)
             json_array_append_new(single,
@@ -136,12 +137,13 @@ static json_t *make_template(const pnb__spiece_file *f, bool add_bos, bool add_e
         const pnb__spiece *p = &f->pieces[ids[i]];
         json_array_append_new(
             single, json_pack("{s:{s:o, s:i}}", "SpecialToken", "id", piece_text(p), "type_id", 0));
-        char *name = pnb__strndup(p->text, p->n);
-        if (name != NULL)
-            json_object_set_new(tokens, name,
-                                json_pack("{s:o, s:[i], s:[o]}", "id", piece_text(p), "ids", ids[i],
-                                          "tokens", piece_text(p)));
-        pnb__free(name);
+        failed |= json_object_setn_new(tokens, p->text, p->n,
+                                       json_pack("{s:o, s:[i], s:[o]}", "id", piece_text(p), "ids",
+                                                 ids[i], "tokens", piece_text(p))) != 0;
+    }
+    if (failed) {
+        json_decref(tokens);
+        tokens = NULL; /* makes the whole NULL: out of memory */
     }
     return json_pack("{s:s, s:o, s:[], s:o}", "type", "TemplateProcessing", "single",
                      whole(single, n), "pair", "special_tokens", tokens);

@@ -129,12 +129,26 @@ static pnb_status read_metaspace(pnb__split_step *step, const json_t *section, p
     return PNB_OK;
 }
 
+/* Gemma's files (SigLIP 2) split at a space that their normaliser has just replaced: no cut. */
+static bool is_replaced(const pnb_tokenizer *tok, const char *literal)
+{
+    const pnb__norm_step *last = tok->n_norms > 0 ? &tok->norms[tok->n_norms - 1] : NULL;
+    return last != NULL && last->kind == PNB__NORM_REPLACE && last->pattern.literal != NULL &&
+           strcmp(last->pattern.literal, literal) == 0 && strstr(last->content, literal) == NULL;
+}
+
 /* The two expressions of the reference tokenizers, known by their text. */
-static pnb_status read_regex_split(pnb__split_step *step, const json_t *section, pnb_error *err)
+static pnb_status read_regex_split(const pnb_tokenizer *tok, pnb__split_step *step,
+                                   const json_t *section, pnb_error *err)
 {
     const char *regex = string_at(json_object_get(section, "pattern"), "Regex");
+    const char *literal = string_at(json_object_get(section, "pattern"), "String");
     const char *behavior = string_at(section, "behavior");
     bool invert = flag_at(section, "invert", false);
+    if (literal != NULL && is_replaced(tok, literal)) {
+        step->kind = PNB__SPLIT_NONE;
+        return PNB_OK;
+    }
     if (regex == NULL || behavior == NULL)
         return pnb__fail(err, PNB_UNSUPPORTED, "pre_tokenizer Split without a Regex");
     bool is_clip = strcmp(regex, clip_regex) == 0 || strcmp(regex, clip_regex_special) == 0;
@@ -167,7 +181,7 @@ static pnb_status read_split(pnb_tokenizer *tok, pnb__split_step *step, const js
     } else if (strcmp(type, "Metaspace") == 0) {
         return read_metaspace(step, section, err);
     } else if (strcmp(type, "Split") == 0) {
-        return read_regex_split(step, section, err);
+        return read_regex_split(tok, step, section, err);
     } else {
         return pnb__fail(err, PNB_UNSUPPORTED, "pre_tokenizer \"%.40s\"", type);
     }
