@@ -69,10 +69,12 @@ typedef enum pnb_filter {
     PNB_FILTER_NEAREST,
     PNB_FILTER_BILINEAR,
     PNB_FILTER_BICUBIC, /* a = -0.5 */
-    PNB_FILTER_LANCZOS  /* 3 lobes */
+    PNB_FILTER_LANCZOS, /* 3 lobes */
+    PNB_FILTER_BOX,
+    PNB_FILTER_HAMMING
 } pnb_filter;
 
-/* "nearest", "bilinear", "bicubic", "lanczos"; NULL outside the list. */
+/* "nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"; NULL outside the list. */
 const char *pnb_filter_name(pnb_filter filter);
 
 /* Part of a picture in its own pixel coordinates, left/top inclusive, right/bottom exclusive. */
@@ -141,6 +143,12 @@ pnb_preprocess pnb_preprocess_default(void);
  * "preprocess_cfg" of open_clip_config.json, from a file or from a model's directory.
  * Errors  NOT_FOUND (directory has neither), FORMAT, UNSUPPORTED (an unknown resample or mode) */
 pnb_status pnb_preprocess_load(pnb_preprocess *out, const char *path, pnb_error *err);
+
+/* The same, and writes to `assumed` what the file does not say and was therefore taken as the
+ * class it names does (Hugging Face) or as open_clip does: "resample bicubic, image_std OpenAI's".
+ * Empty when all is said; cut to `size`. */
+pnb_status pnb_preprocess_load_noted(pnb_preprocess *out, const char *path, char *assumed,
+                                     size_t size, pnb_error *err);
 
 /* Writes the new form of preprocessor_config.json that pnb_preprocess_load and Hugging Face read;
  * what that form cannot say stands under the key "penumbra". */

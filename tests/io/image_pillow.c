@@ -32,7 +32,7 @@ typedef struct line {
 
 static pnb_filter filter_of(const char *name)
 {
-    for (int f = PNB_FILTER_NEAREST; f <= PNB_FILTER_LANCZOS; f++)
+    for (int f = PNB_FILTER_NEAREST; f <= PNB_FILTER_HAMMING; f++)
         if (strcmp(name, pnb_filter_name((pnb_filter)f)) == 0)
             return (pnb_filter)f;
     fail_msg("filter %s", name);

@@ -167,6 +167,64 @@ static void hugging_face_forms_are_read(void **state)
     assert_int_equal(pp.filter, PNB_FILTER_LANCZOS);
 }
 
+/* Keys that are left out mean what the named class takes for them; each is told. */
+static void absent_keys_follow_the_class(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want, *assumed;
+    } cases[] = {
+        {"{\"feature_extractor_type\":\"CLIPFeatureExtractor\",\"size\":336,\"crop_size\":336," MEAN
+         ",\"resample\":3}",
+         "336x336 bicubic shortest floor", ""},
+        {"{\"image_processor_type\":\"CLIPImageProcessor\"}", "224x224 bicubic shortest floor",
+         "resample bicubic, image_mean OpenAI's, image_std OpenAI's, size 224, crop_size 224"},
+        {"{\"image_processor_type\":\"CLIPImageProcessorFast\",\"size\":{\"shortest_edge\":256}"
+         "," MEAN ",\"resample\":4,\"crop_size\":240}",
+         "240x240 box shortest floor resize_to=256", ""},
+        {"{\"image_processor_type\":\"CLIPImageProcessor\",\"size\":{\"shortest_edge\":336}," MEAN
+         ",\"resample\":3}",
+         "224x224 bicubic shortest floor resize_to=336", "crop_size 224"},
+        {"{\"image_processor_type\":\"SiglipImageProcessor\",\"size\":256}",
+         "256x256 bicubic squash floor resize_to=0 fill=0 order=rgb,resize mean=0.5,0.5,0.5 "
+         "std=0.5,0.5,0.5",
+         "resample bicubic, image_mean 0.5, image_std 0.5"},
+        {"{\"image_processor_type\":\"SiglipImageProcessor\",\"size\":{\"height\":64,\"width\":96}"
+         "," MEAN ",\"resample\":5,\"do_center_crop\":null,\"crop_size\":32}",
+         "96x64 hamming squash", ""},
+        {"{\"feature_extractor_type\":\"ViTFeatureExtractor\",\"size\":384}",
+         "384x384 bilinear squash", "resample bilinear, image_mean 0.5, image_std 0.5"},
+        {"{\"size\":224," MEAN ",\"resample\":3}", "224x224 bicubic shortest",
+         "image_processor_type CLIPImageProcessor"},
+        {"{\"size\":{\"height\":224,\"width\":224}," MEAN ",\"resample\":3,\"do_normalize\":false}",
+         "224x224 bicubic squash floor resize_to=0 fill=0 order=rgb,resize mean=0,0,0 std=1,1,1",
+         "image_processor_type CLIPImageProcessor"},
+        {"{\"preprocess_cfg\":{},\"model_cfg\":{\"vision_cfg\":{\"image_size\":240}}}",
+         "240x240 bicubic shortest resize_to=0 fill=0 order=resize,rgb",
+         "interpolation bicubic, resize_mode shortest, mean OpenAI's, std OpenAI's"},
+        {"{\"preprocess_cfg\":{\"size\":[64,96],\"mode\":\"RGB\",\"interpolation\":\"random\","
+         "\"resize_mode\":\"squash\",\"mean\":[0.5,0.5,0.5],\"std\":[0.5,0.5,0.5],"
+         "\"fill_color\":0}}",
+         "96x64 bicubic squash", ""},
+        {"{\"preprocess_cfg\":{\"size\":64,\"interpolation\":\"bilinear\",\"resize_mode\":"
+         "\"shortest\",\"mean\":[0,0,0],\"std\":[1,1,1]},\"model_cfg\":{\"vision_cfg\":"
+         "{\"image_size\":32}}}",
+         "32x32 bilinear shortest", ""},
+    };
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        char path[256], assumed[256], found[512];
+        pnb_preprocess pp;
+        pnb_error err = PNB_ERROR_INIT;
+        put("preprocessor_config.json", cases[i].text, path);
+        if (pnb_preprocess_load_noted(&pp, path, assumed, sizeof assumed, &err) != PNB_OK)
+            fail_msg("case %zu: %s", i, err.text);
+        pnb_preprocess_describe(&pp, found, sizeof found);
+        if (strncmp(found, cases[i].want, strlen(cases[i].want)) != 0)
+            fail_msg("case %zu: %s, want %s", i, found, cases[i].want);
+        assert_string_equal(assumed, cases[i].assumed);
+    }
+}
+
 static void open_clip_form_is_read(void **state)
 {
     (void)state;
@@ -196,11 +254,11 @@ static void every_field_survives_saving(void **state)
     (void)state;
     char path[256], a[512], b[512];
     snprintf(path, sizeof path, "%s/preprocessor_config.json", folder);
-    for (int i = 0; i < 3 * 4 * 2; i++) {
+    for (int i = 0; i < 3 * 6 * 2; i++) {
         pnb_preprocess pp = pnb_preprocess_default(), back;
         pp.mode = (pnb_fit)(i % 3);
-        pp.filter = (pnb_filter)(i / 3 % 4);
-        pp.centre = (pnb_centre)(i / 12);
+        pp.filter = (pnb_filter)(i / 3 % 6);
+        pp.centre = (pnb_centre)(i / 18);
         pp.width = 64 + i;
         pp.height = i % 2 ? 64 : 64 + i;
         pp.resize_to = i % 5 == 0 ? 100 : 0;
@@ -231,6 +289,13 @@ static void bad_configurations_are_refused(void **state)
         {"{\"size\":1e9}", PNB_FORMAT, "size"},
         {"{\"size\":{\"shortest_edge\":224},\"do_center_crop\":false}", PNB_UNSUPPORTED, "size"},
         {"{\"resample\":7}", PNB_UNSUPPORTED, "resample"},
+        {"{\"image_processor_type\":\"CLIPImageProcessor\",\"size\":224,\"do_center_crop\":"
+         "false}",
+         PNB_UNSUPPORTED, "size"},
+        {"{\"image_processor_type\":\"Siglip2ImageProcessor\",\"max_num_patches\":256}",
+         PNB_UNSUPPORTED, "max_num_patches"},
+        {"{\"preprocess_cfg\":{\"mode\":\"L\"}}", PNB_UNSUPPORTED, "mode"},
+        {"{\"image_processor_type\":3}", PNB_FORMAT, "image_processor_type"},
         {"{\"do_resize\":false}", PNB_UNSUPPORTED, "do_resize"},
         {"{\"rescale_factor\":1.0}", PNB_UNSUPPORTED, "rescale_factor"},
         {"{\"image_mean\":[1,2]}", PNB_FORMAT, "image_mean"},
@@ -260,6 +325,7 @@ int main(void)
         cmocka_unit_test(png_file_appears_or_not),
         cmocka_unit_test(alpha_is_kept_when_asked),
         cmocka_unit_test(hugging_face_forms_are_read),
+        cmocka_unit_test(absent_keys_follow_the_class),
         cmocka_unit_test(open_clip_form_is_read),
         cmocka_unit_test(every_field_survives_saving),
         cmocka_unit_test(bad_configurations_are_refused),

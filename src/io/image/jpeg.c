@@ -106,14 +106,15 @@ static void start_job(jpeg_job *job)
 }
 
 /* Every 8x8 block of a component costs at least one bit of Huffman data (arithmetic coding can do
- * with less), so a large claim over few bytes is refused before memory is taken for it. */
+ * with less, an eighth is granted), so a large claim over few bytes is refused before memory is
+ * taken for it. */
 static void check_claim(jpeg_job *job)
 {
     const struct jpeg_decompress_struct *c = &job->cinfo;
     if (pnb__image_check_size(c->image_width, c->image_height, job->opts, &job->error) != PNB_OK)
         fail_job(job, job->error.status);
     int64_t pixels = (int64_t)c->image_width * (int64_t)c->image_height;
-    int64_t pixels_per_byte = c->arith_code ? 1 << 16 : 8 * 64;
+    int64_t pixels_per_byte = c->arith_code ? 8 * 8 * 64 : 8 * 64;
     if (pixels / pixels_per_byte > (int64_t)job->n_bytes) {
         snprintf(job->message, sizeof job->message,
                  "the header claims %ux%u pixels but only %zu bytes follow", c->image_width,

@@ -16,9 +16,39 @@
 
 static const char *const fit_names[] = {"shortest", "longest", "squash"};
 
-/* PIL's numbers: 0 nearest, 1 lanczos, 2 bilinear, 3 bicubic. */
-static const pnb_filter pil_filters[] = {PNB_FILTER_NEAREST, PNB_FILTER_LANCZOS,
-                                         PNB_FILTER_BILINEAR, PNB_FILTER_BICUBIC};
+/* PIL's numbers: 0 nearest, 1 lanczos, 2 bilinear, 3 bicubic, 4 box, 5 hamming. */
+static const pnb_filter pil_filters[] = {PNB_FILTER_NEAREST,  PNB_FILTER_LANCZOS,
+                                         PNB_FILTER_BILINEAR, PNB_FILTER_BICUBIC,
+                                         PNB_FILTER_BOX,      PNB_FILTER_HAMMING};
+
+/* What Hugging Face's classes take for keys that a file leaves out. */
+typedef struct processor {
+    const char *prefix; /* of image_processor_type or feature_extractor_type */
+    bool is_square;     /* a number as "size" means both sides, and there is no crop */
+    int resample;
+    bool has_half_mean; /* mean and std 0.5; otherwise OpenAI's */
+} processor;
+
+static const processor processors[] = {
+    {"CLIPImageProcessor", false, 3, false}, {"CLIPFeatureExtractor", false, 3, false},
+    {"SiglipImageProcessor", true, 3, true}, {"ViTImageProcessor", true, 2, true},
+    {"ViTFeatureExtractor", true, 2, true},
+};
+#define DEFAULT_SIDE 224 /* of all of them */
+
+/* A configuration being read, and what it did not say. */
+typedef struct reading {
+    pnb__jobj *o;
+    pnb_preprocess *pp;
+    const processor *class; /* NULL when the file names none of those above */
+    pnb__buf notes;
+    pnb_error *err;
+} reading;
+
+static void note(reading *r, const char *key, const char *value)
+{
+    pnb__buf_printf(&r->notes, "%s%s %s", r->notes.size > 0 ? ", " : "", key, value);
+}
 
 static int pil_number(pnb_filter filter)
 {
@@ -58,38 +88,79 @@ static size_spec read_size(pnb__jobj *o, const char *key, pnb_error *err)
     return spec;
 }
 
-static pnb_status check_switches(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
+/* Mean and standard deviation under these keys; `is_half` tells what stands in for absent ones. */
+static void read_moments(reading *r, pnb__jobj *o, const char *mean, const char *std, bool is_half)
 {
-    bool resize = pnb__json_get_bool(o, "do_resize", true, err);
-    bool rescale = pnb__json_get_bool(o, "do_rescale", true, err);
-    bool normalize = pnb__json_get_bool(o, "do_normalize", true, err);
-    double factor = pnb__json_get_double(o, "rescale_factor", 1.0 / 255, err);
+    const char *assumed = is_half ? "0.5" : "OpenAI's";
+    for (int c = 0; c < 3 && is_half; c++)
+        r->pp->mean[c] = r->pp->std[c] = 0.5f;
+    if (!pnb__json_has(o, mean))
+        note(r, mean, assumed);
+    if (!pnb__json_has(o, std))
+        note(r, std, assumed);
+    pnb__json_get_floats(o, mean, r->pp->mean, 3, r->err);
+    pnb__json_get_floats(o, std, r->pp->std, 3, r->err);
+}
+
+static pnb_status check_switches(reading *r)
+{
+    pnb__jobj *o = r->o;
+    bool resize = pnb__json_get_bool(o, "do_resize", true, r->err);
+    bool rescale = pnb__json_get_bool(o, "do_rescale", true, r->err);
+    bool normalize = pnb__json_get_bool(o, "do_normalize", true, r->err);
+    double factor = pnb__json_get_double(o, "rescale_factor", 1.0 / 255, r->err);
     if (o->status != PNB_OK)
         return o->status;
     if (!resize || !rescale || fabs(factor * 255 - 1) > 1e-4)
-        return pnb__fail(err, PNB_UNSUPPORTED,
+        return pnb__fail(r->err, PNB_UNSUPPORTED,
                          "%s: do_resize %s, do_rescale %s, rescale_factor %g: only resizing and "
                          "1/255 are known",
                          o->where, resize ? "true" : "false", rescale ? "true" : "false", factor);
     for (int c = 0; c < 3 && !normalize; c++) {
-        pp->mean[c] = 0;
-        pp->std[c] = 1;
+        r->pp->mean[c] = 0;
+        r->pp->std[c] = 1;
     }
-    if (normalize) {
-        pnb__json_get_floats(o, "image_mean", pp->mean, 3, err);
-        pnb__json_get_floats(o, "image_std", pp->std, 3, err);
-    }
+    if (normalize)
+        read_moments(r, o, "image_mean", "image_std", r->class != NULL && r->class->has_half_mean);
     return o->status;
 }
 
-static pnb_status read_geometry(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
+/* Absent sizes and the meaning of a number, as the class has them. */
+static void complete_sizes(reading *r, size_spec *size, size_spec *crop, bool crops)
 {
-    size_spec size = read_size(o, "size", err), crop = read_size(o, "crop_size", err);
+    if (!pnb__json_has(r->o, "size")) {
+        size->is_number = true;
+        size->shortest = size->width = size->height = DEFAULT_SIDE;
+        note(r, "size", "224");
+    }
+    if (r->class->is_square) {
+        size->shortest = 0;
+        *crop = (size_spec){0};
+    } else if (size->is_number) {
+        size->width = size->height = 0;
+    }
+    if (crops && crop->width == 0 && size->longest == 0) {
+        crop->width = crop->height = DEFAULT_SIDE;
+        note(r, "crop_size", "224");
+    }
+}
+
+static pnb_status read_geometry(reading *r)
+{
+    pnb__jobj *o = r->o;
+    pnb_preprocess *pp = r->pp;
+    size_spec size = read_size(o, "size", r->err), crop = read_size(o, "crop_size", r->err);
     bool has_crop = crop.width > 0 && crop.height > 0;
     bool is_exact = size.width > 0 && size.height > 0 && !size.is_number;
-    bool crops = pnb__json_get_bool(o, "do_center_crop", has_crop || !is_exact, err);
+    bool crops =
+        pnb__json_get_bool(o, "do_center_crop", r->class != NULL || has_crop || !is_exact, r->err);
     if (o->status != PNB_OK)
         return o->status;
+    if (r->class != NULL) {
+        crops = crops && !r->class->is_square;
+        complete_sizes(r, &size, &crop, crops);
+        has_crop = crop.width > 0 && crop.height > 0;
+    }
     if (crops && size.shortest > 0) {
         pp->mode = PNB_FIT_SHORTEST;
         pp->width = has_crop ? crop.width : size.shortest;
@@ -105,10 +176,12 @@ static pnb_status read_geometry(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err
         pp->width = crop.width;
         pp->height = crop.height;
         pp->resize_to = size.longest;
-    } else if (json_object_get(o->obj, "size") != NULL) {
-        return pnb__fail(err, PNB_UNSUPPORTED,
+    } else if (json_object_get(o->obj, "size") != NULL || r->class != NULL) {
+        return pnb__fail(r->err, PNB_UNSUPPORTED,
                          "%s: \"size\" and \"crop_size\" do not fix one size for every picture",
                          o->where);
+    } else {
+        note(r, "size", "224");
     }
     if (pp->resize_to == pp->width && pp->width == pp->height)
         pp->resize_to = 0;
@@ -154,22 +227,45 @@ static pnb_status read_own(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
     return own.status;
 }
 
-static pnb_status read_hugging_face(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
+/* The class that the file names; it decides what absent keys mean. */
+static pnb_status find_class(reading *r)
+{
+    const char *name = pnb__json_get_string(r->o, "image_processor_type", NULL, r->err);
+    if (name == NULL)
+        name = pnb__json_get_string(r->o, "feature_extractor_type", NULL, r->err);
+    for (size_t i = 0; name != NULL && i < PNB_COUNT(processors); i++)
+        if (pnb__starts_with(name, processors[i].prefix))
+            r->class = &processors[i];
+    if (pnb__json_has(r->o, "max_num_patches"))
+        return pnb__fail(r->err, PNB_UNSUPPORTED,
+                         "%s: max_num_patches: pictures of varying size are not supported",
+                         r->o->where);
+    if (r->class == NULL && !pnb__json_has(r->o, "penumbra"))
+        note(r, "image_processor_type", "CLIPImageProcessor");
+    return r->o->status;
+}
+
+static pnb_status read_hugging_face(reading *r)
 {
     pnb_status status;
-    pp->centre = PNB_CENTRE_FLOOR;
-    int64_t resample = pnb__json_get_int(o, "resample", 3, err);
+    pnb__jobj *o = r->o;
+    r->pp->centre = PNB_CENTRE_FLOOR;
+    PNB_TRY(find_class(r));
+    int64_t resample =
+        pnb__json_get_int(o, "resample", r->class != NULL ? r->class->resample : 3, r->err);
     if (o->status != PNB_OK)
         return o->status;
     if (resample < 0 || resample >= (int64_t)PNB_COUNT(pil_filters))
-        return pnb__fail(err, PNB_UNSUPPORTED,
-                         "%s: resample %lld: want 0 nearest, 1 lanczos, "
-                         "2 bilinear or 3 bicubic",
+        return pnb__fail(r->err, PNB_UNSUPPORTED,
+                         "%s: resample %lld: want 0 nearest, 1 lanczos, 2 bilinear, 3 bicubic, "
+                         "4 box or 5 hamming",
                          o->where, (long long)resample);
-    pp->filter = pil_filters[resample];
-    PNB_TRY(check_switches(o, pp, err));
-    PNB_TRY(read_geometry(o, pp, err));
-    PNB_TRY(read_own(o, pp, err));
+    r->pp->filter = pil_filters[resample];
+    if (!pnb__json_has(o, "resample"))
+        note(r, "resample", pnb_filter_name(r->pp->filter));
+    PNB_TRY(check_switches(r));
+    PNB_TRY(read_geometry(r));
+    PNB_TRY(read_own(o, r->pp, r->err));
 done:
     return status;
 }
@@ -211,29 +307,48 @@ static pnb_status read_fill(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
     return PNB_OK;
 }
 
-static pnb_status read_open_clip(pnb__jobj *root, pnb_preprocess *pp, pnb_error *err)
+/* open_clip takes "random" as bicubic when it does not train. */
+static pnb_status read_interpolation(reading *r, pnb__jobj *o)
 {
-    static const char *const filters[] = {"nearest", "bilinear", "bicubic", "lanczos"};
+    static const char *const names[] = {"nearest", "bilinear", "bicubic", "lanczos", "random"};
+    int filter = (int)r->pp->filter;
+    pnb_status status = read_choice(o, "interpolation", names, PNB_COUNT(names), &filter, r->err);
+    r->pp->filter = filter < 4 ? (pnb_filter)filter : PNB_FILTER_BICUBIC;
+    return status;
+}
+
+/* open_clip sets the size to the image tower's, whatever preprocess_cfg says. */
+static pnb_status read_open_clip(reading *r)
+{
+    static const char *const colours[] = {"RGB"};
     pnb_status status;
-    int mode = (int)pp->mode, filter = (int)pp->filter;
+    pnb_error *err = r->err;
+    pnb_preprocess *pp = r->pp;
+    int mode = (int)pp->mode, colour = 0;
     pp->resize_first = true;
     pnb__jobj o =
-        pnb__json_object(json_object_get(root->obj, "preprocess_cfg"), "preprocess_cfg", err);
+        pnb__json_object(json_object_get(r->o->obj, "preprocess_cfg"), "preprocess_cfg", err);
     PNB_TRY(o.status);
-    json_t *model = json_object_get(root->obj, "model_cfg");
+    json_t *model = json_object_get(r->o->obj, "model_cfg");
     json_t *vision = json_object_get(model, "vision_cfg");
-    if (json_is_object(vision)) {
+    bool has_tower = json_object_get(vision, "image_size") != NULL;
+    PNB_TRY(read_pair(&o, "size", pp, err));
+    if (has_tower) {
         pnb__jobj tower = pnb__json_object(vision, "vision_cfg", err);
         PNB_TRY(read_pair(&tower, "image_size", pp, err));
+    } else if (!pnb__json_has(&o, "size")) {
+        note(r, "size", "224");
     }
-    PNB_TRY(read_pair(&o, "size", pp, err));
     PNB_TRY(read_fill(&o, pp, err));
+    PNB_TRY(read_choice(&o, "mode", colours, PNB_COUNT(colours), &colour, err));
     PNB_TRY(read_choice(&o, "resize_mode", fit_names, PNB_COUNT(fit_names), &mode, err));
-    PNB_TRY(read_choice(&o, "interpolation", filters, PNB_COUNT(filters), &filter, err));
+    PNB_TRY(read_interpolation(r, &o));
     pp->mode = (pnb_fit)mode;
-    pp->filter = (pnb_filter)filter;
-    pnb__json_get_floats(&o, "mean", pp->mean, 3, err);
-    pnb__json_get_floats(&o, "std", pp->std, 3, err);
+    if (!pnb__json_has(&o, "interpolation"))
+        note(r, "interpolation", "bicubic");
+    if (!pnb__json_has(&o, "resize_mode"))
+        note(r, "resize_mode", "shortest");
+    read_moments(r, &o, "mean", "std", false);
     status = o.status;
 done:
     return status;
@@ -260,29 +375,44 @@ static pnb_status check_std(const pnb_preprocess *pp, const char *where, pnb_err
     return PNB_OK;
 }
 
-pnb_status pnb_preprocess_load(pnb_preprocess *out, const char *path, pnb_error *err)
+pnb_status pnb_preprocess_load_noted(pnb_preprocess *out, const char *path, char *assumed,
+                                     size_t size, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     json_t *root = NULL;
     char *found = pnb__path_is_dir(path) ? find_config(path) : pnb__strdup(path);
     pnb_preprocess pp = pnb_preprocess_default();
+    pnb__jobj o = {0};
+    reading r = {.o = &o, .pp = &pp, .err = err};
     if (found == NULL)
         return pnb__fail(err, PNB_NOT_FOUND,
                          "%s: neither preprocessor_config.json nor open_clip_config.json there",
                          path);
     PNB_TRY(pnb__json_load_file(&root, found, MAX_CONFIG_BYTES, err));
-    pnb__jobj o = pnb__json_object(root, found, err);
+    o = pnb__json_object(root, found, err);
     PNB_TRY(o.status);
     if (pnb__json_has(&o, "preprocess_cfg"))
-        PNB_TRY(read_open_clip(&o, &pp, err));
+        PNB_TRY(read_open_clip(&r));
     else
-        PNB_TRY(read_hugging_face(&o, &pp, err));
+        PNB_TRY(read_hugging_face(&r));
     PNB_TRY(check_std(&pp, found, err));
+    if (r.notes.failed) {
+        status = pnb__fail_nomem(err, r.notes.size);
+        goto done;
+    }
+    if (assumed != NULL && size > 0)
+        snprintf(assumed, size, "%s", r.notes.data != NULL ? r.notes.data : "");
     *out = pp;
 done:
+    pnb__buf_reset(&r.notes);
     json_decref(root);
     pnb__free(found);
     return status;
+}
+
+pnb_status pnb_preprocess_load(pnb_preprocess *out, const char *path, pnb_error *err)
+{
+    return pnb_preprocess_load_noted(out, path, NULL, 0, err);
 }
 
 static void write_floats(pnb__buf *b, const char *key, const float v[3])

@@ -47,18 +47,34 @@ static double lanczos(double x)
     return -3.0 <= x && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0;
 }
 
+static double box(double x)
+{
+    return -0.5 < x && x <= 0.5 ? 1.0 : 0.0;
+}
+
+static double hamming(double x)
+{
+    x = fabs(x);
+    if (x == 0.0)
+        return 1.0;
+    if (x >= 1.0)
+        return 0.0;
+    x *= PI;
+    return sin(x) / x * ((double)0.54f + (double)0.46f * cos(x));
+}
+
 typedef struct filter_rule {
     double (*value)(double);
     double support;
 } filter_rule;
 
 static const filter_rule filter_rules[] = {
-    [PNB_FILTER_NEAREST] = {NULL, 0.0},
-    [PNB_FILTER_BILINEAR] = {bilinear, 1.0},
-    [PNB_FILTER_BICUBIC] = {bicubic, 2.0},
-    [PNB_FILTER_LANCZOS] = {lanczos, 3.0},
+    [PNB_FILTER_NEAREST] = {NULL, 0.0},    [PNB_FILTER_BILINEAR] = {bilinear, 1.0},
+    [PNB_FILTER_BICUBIC] = {bicubic, 2.0}, [PNB_FILTER_LANCZOS] = {lanczos, 3.0},
+    [PNB_FILTER_BOX] = {box, 0.5},         [PNB_FILTER_HAMMING] = {hamming, 1.0},
 };
-static const char *const filter_names[] = {"nearest", "bilinear", "bicubic", "lanczos"};
+static const char *const filter_names[] = {"nearest", "bilinear", "bicubic",
+                                           "lanczos", "box",      "hamming"};
 
 const char *pnb_filter_name(pnb_filter filter)
 {
