@@ -28,7 +28,7 @@ typedef struct job {
     pnb_embeddings *set; /* rows since the last part; room for part_rows */
     size_t part_rows, n_rows, n_truncated;
     size_t n_inputs;
-    double saved_s;
+    double saved_s, waited_s;
 } job;
 
 /* ---- rows ---- */
@@ -197,14 +197,19 @@ static pnb_status embed_inputs(job *j)
 {
     pnb__progress progress;
     size_t next = j->journal.n_done;
+    bool is_first = true; /* nothing can be read ahead of it */
     pnb_status status = PNB_OK;
     pnb__progress_start(&progress, j->app, "embedding",
                         j->captions != NULL ? "captions" : "pictures", next, j->n_inputs);
     while (next < j->n_inputs) {
         if (pnb__is_interrupted(j->app))
             return interrupted(j, next);
+        double before_s = pnb__now_s();
         PNB_TRY(pnb__embed_batch_fill(&j->batch, j->app->ctx, &next, j->n_inputs, on_skip, j,
                                       &j->app->err));
+        if (!is_first)
+            j->waited_s += pnb__now_s() - before_s;
+        is_first = false;
         if (j->batch.n > 0)
             PNB_TRY(append_batch(j, j->n_rows));
         j->n_rows += j->batch.n;
@@ -255,6 +260,7 @@ pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pict
     result->n_truncated = j.journal.n_truncated + j.n_truncated;
     result->n_rows = j.journal.n_rows + j.n_rows;
     result->n_skipped = j.journal.n_skips;
+    result->waited_s = j.waited_s;
     PNB_TRY(finish(&j));
     result->seconds = pnb__now_s() - start_s;
 done:

@@ -27,6 +27,7 @@ typedef struct pnb__embed_result {
     size_t n_inputs, n_rows, n_skipped, n_continued; /* continued: taken from the journal */
     size_t n_truncated;                              /* captions longer than the context */
     double seconds;
+    double waited_s; /* the encoder's, for inputs of all batches but the first */
 } pnb__embed_result;
 
 /* Embeds either `pictures` or `captions` (the other is NULL) into opts->out. Unreadable pictures
