@@ -247,6 +247,7 @@ static pnb_status op_int(pnb__unpickler *u, unsigned char op)
 static pnb_status op_int_line(pnb__unpickler *u, unsigned char op)
 {
     char text[64], *end = NULL;
+    const unsigned char *line = u->source.bytes + u->at;
     pnb_status status = need_number_line(u, text);
     if (status != PNB_OK)
         return status;
@@ -254,7 +255,7 @@ static pnb_status op_int_line(pnb__unpickler *u, unsigned char op)
         return push_bool(u, text[1] == '1');
     size_t n = strlen(text);
     if (n > 20)
-        return push(u, pnb__pk_new(u, PNB__PK_BIG));
+        return push_text(u, PNB__PK_BIG, line, n);
     long long value = strtoll(text, &end, 10);
     if (end == text || (*end != '\0' && strcmp(end, "L") != 0))
         return pnb__pk_bad(u, "a number that is none");

@@ -9,7 +9,7 @@ typedef enum pnb__pk_kind {
     PNB__PK_NONE,
     PNB__PK_BOOL,
     PNB__PK_INT,
-    PNB__PK_BIG, /* an int beyond 64 bits: its little-endian bytes in text */
+    PNB__PK_BIG, /* an int beyond 64 bits: its little-endian bytes, or its line, in text */
     PNB__PK_FLOAT,
     PNB__PK_STR,
     PNB__PK_BYTES,

@@ -18,12 +18,13 @@
 #define COPY_SPARE ((size_t)1 << 20)
 
 /* 0x1950a86a20f9469cfc6c, little-endian */
+static const char magic_line[] = "119547037146038801333356L"; /* the same in protocols 0 and 1 */
 static const unsigned char magic[10] = {0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 
 bool pnb__torch_sniff(const unsigned char *bytes, size_t n_bytes)
 {
     return n_bytes >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0 ||
-                            (bytes[0] == 0x80 && bytes[1] <= 5));
+                            (bytes[0] == 0x80 && bytes[1] <= 5) || memcmp(bytes, "L119", 4) == 0);
 }
 
 pnb_status pnb__torch_own(pnb__torch_file *file, void *block, pnb_error *err)
@@ -172,14 +173,22 @@ static pnb_status next_pickle(legacy *l, pnb__pk_result *result, pnb_error *err)
     return PNB_OK;
 }
 
+static bool is_magic(const pnb__pk_value *v)
+{
+    if (v->kind != PNB__PK_BIG)
+        return false;
+    const void *wanted = v->u.text.n == sizeof magic ? (const void *)magic : magic_line;
+    return (v->u.text.n == sizeof magic || v->u.text.n == sizeof magic_line - 1) &&
+           memcmp(v->u.text.data, wanted, v->u.text.n) == 0;
+}
+
 static pnb_status read_pickles(legacy *l, pnb_error *err)
 {
     pnb__pk_result head = {0}, protocol = {0}, machine = {0};
     const char *where = l->source.where;
     pnb_status status;
     PNB_TRY(next_pickle(l, &head, err));
-    if (head.root->kind != PNB__PK_BIG || head.root->u.text.n != sizeof magic ||
-        memcmp(head.root->u.text.data, magic, sizeof magic) != 0)
+    if (!is_magic(head.root))
         return pnb__fail(err, PNB_FORMAT,
                          "%s: a pickle without PyTorch's magic number; want a file of torch.save",
                          where);

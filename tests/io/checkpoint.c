@@ -55,6 +55,7 @@ static void every_layout_equals_its_twin(void **state)
         {"dtypes_protocol5.pt", "dtypes", "pytorch", ""},
         {"strided_zip.pt", "strided", "pytorch", ""},
         {"strided_legacy.pt", "strided", "pytorch (before 1.6)", ""},
+        {"strided_legacy1.pt", "strided", "pytorch (before 1.6)", ""},
         {"training_zip.pt", "training", "pytorch", "state_dict"},
         {"training_legacy.pt", "training", "pytorch (before 1.6)", "state_dict"},
         {"nested_zip.pt", "nested", "pytorch", "model"},

@@ -78,6 +78,8 @@ def strided():
            "p": torch.nn.Parameter(base.view(10, 6).t()[2:4].clone())}
     both("strided", out)
     twin("strided.safetensors", out)
+    torch.save(out, "strided_legacy1.pt", pickle_protocol=1,
+               _use_new_zipfile_serialization=False)
 
 
 class Inner(torch.nn.Module):
