@@ -386,11 +386,17 @@ pnb_status pnb_checkpoint_sha256(const pnb_checkpoint *c, char hex[65], pnb_erro
 /* ---- folders ---- */
 
 static const char *const folder_names[] = {
-    "open_clip_model.safetensors", "open_clip_pytorch_model.safetensors",
-    "model.safetensors",           "model.safetensors.index.json",
-    "open_clip_pytorch_model.bin", "open_clip_pytorch_model.pth",
-    "pytorch_model.bin",           "pytorch_model.bin.index.json",
-    "pytorch_model.pth",           "model.pth",
+    "open_clip_model.safetensors",
+    "open_clip_pytorch_model.safetensors",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "open_clip_pytorch_model.bin",
+    "open_clip_pytorch_model.pth",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+    "pytorch_model.pth",
+    "model.pth",
+    "model.pt",
 };
 
 pnb_status pnb_checkpoint_locate(char *path, size_t size, const char *dir, pnb_error *err)
