@@ -10,6 +10,7 @@ extern const pnb__command pnb__cmd_tokenize;
 extern const pnb__command pnb__cmd_init;
 extern const pnb__command pnb__cmd_convert;
 extern const pnb__command pnb__cmd_info;
+extern const pnb__command pnb__cmd_quantize;
 extern const pnb__command pnb__cmd_check;
 extern const pnb__command pnb__cmd_train;
 extern const pnb__command pnb__cmd_embed;

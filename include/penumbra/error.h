@@ -25,7 +25,8 @@ extern "C" {
     X(BUSY, "another process holds the resource")                                                  \
     X(LIMIT, "a safety limit was exceeded")                                                        \
     X(UNSUPPORTED, "valid, but not supported by this build")                                       \
-    X(INTERRUPTED, "stopped on request")
+    X(INTERRUPTED, "stopped on request")                                                           \
+    X(QUALITY, "a result is worse than the limit that was set")
 
 typedef enum pnb_status {
 #define PNB_STATUS_ENUM(name, sentence) PNB_##name,

@@ -83,6 +83,9 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     pnb__result_text(r, "family", "family", info->family);
     pnb__result_int(r, "n_params", "parameters", (int64_t)info->n_params);
     pnb__result_int(r, "weight_bytes", "weights in bytes", (int64_t)info->weight_bytes);
+    pnb__result_text(r, "weights_stored", "weights kept in", info->weights_stored);
+    if (pnb_model_quantization(model) != NULL)
+        pnb__result_text(r, "quantization", "made small with", pnb_model_quantization(model));
     pnb__result_text(r, "weights_sha256", "SHA-256", hex);
     pnb__result_int(r, "embed_dim", "embedding width", (int64_t)info->embed_dim);
     pnb__result_flag(r, "probabilistic", "gives variances", info->is_probabilistic);

@@ -5,11 +5,13 @@
 #include "app/app.h"
 #include "app/inputs.h"
 #include "app/result.h"
+#include "penumbra/model.h"
 
 typedef struct pnb__quantize_opts {
     const char *model, *out;
     const pnb__pictures *pictures; /* what the two models are compared on; at least one of both */
     const pnb__captions *captions;
+    pnb_model_store to;
     int activation_bits;
     double min_cosine, min_rank, min_top1; /* limits of the figures below */
 } pnb__quantize_opts;

@@ -57,10 +57,13 @@ pnb__tensor *pnb__block_apply(pnb__graph *g, const pnb__block *b, pnb__tensor *x
     return x;
 }
 
-/* Linear by rows [begin, begin+n) of a packed projection. */
+/* Linear by rows [begin, begin+n) of a packed projection; of the whole where a weight in fewer bits
+ * cannot be entered there (widths that are no multiple of the table's group of columns). */
 static pnb__tensor *partial_linear(pnb__graph *g, pnb__tensor *x, const pnb__block *b, size_t begin,
                                    size_t n)
 {
+    if (!pnb__linear_can_begin(g, b->in_w, begin))
+        return pnb__slice(pnb__linear_apply(g, x, b->in_w, b->in_b), pnb__n_dims(x) - 1, begin, n);
     pnb__tensor *w = pnb__slice(pnb__param_tensor(g, b->in_w), 0, begin, n);
     pnb__linear_opts opts = {.bias = pnb__slice(pnb__param_tensor(g, b->in_b), 0, begin, n),
                              .act = PNB__IDENTITY};

@@ -101,6 +101,9 @@ typedef struct pnb__linear_opts {
 } pnb__linear_opts;
 pnb__tensor *pnb__linear(pnb__tensor *x, pnb__tensor *w,
                          const pnb__linear_opts *opts /* NULL ok */);
+/* May a slice of the rows of weight w (N, K) begin at `row`? Always, unless w is stored in fewer
+ * bits than the graph's real type. */
+bool pnb__linear_can_begin(const pnb__graph *g, const pnb__param *w, size_t row);
 /* c = op(a) op(b) over the last two dims; leading dims equal (batched) or absent. */
 pnb__tensor *pnb__matmul(pnb__tensor *a, bool trans_a, pnb__tensor *b, bool trans_b);
 

@@ -54,6 +54,17 @@ pnb__store pnb__linear_store(const pnb__tensor *t)
     return weight_of(t) != NULL ? weight_of(t)->store : PNB__STORE_REAL;
 }
 
+static size_t group_of(const pnb__kernels *k, pnb__store store)
+{
+    return store == PNB__STORE_I8 ? k->gemm_i8_group : k->gemm_group;
+}
+
+bool pnb__linear_can_begin(const pnb__graph *g, const pnb__param *w, size_t row)
+{
+    size_t group = group_of(&g->kernels, w->store);
+    return w->store == PNB__STORE_REAL || (group > 0 && row % group == 0);
+}
+
 /* Small types are for inference, from a column where the packed ones can be entered; bytes also by
  * rows of W only. */
 static bool check_stored(pnb__tensor *t)
@@ -62,7 +73,7 @@ static bool check_stored(pnb__tensor *t)
     const pnb__kernels *k = &t->graph->kernels;
     size_t width = pnb__width(t->in[X]);
     bool is_i8 = pnb__linear_store(t) == PNB__STORE_I8;
-    size_t group = is_i8 ? k->gemm_i8_group : k->gemm_group;
+    size_t group = group_of(k, pnb__linear_store(t));
     if (t->graph->with_grad)
         return pnb__node_fail(t->graph, PNB_UNSUPPORTED,
                               "%s is stored in %d bits and cannot be trained; train the model it "

@@ -1,0 +1,46 @@
+#!/bin/bash
+# penumbra quantize: writes a model that opens like any other, or says which figure fell short and
+# writes nothing; its record is shown; wrong uses.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+set_of="--images shapes/val --texts shapes/val/captions.jsonl"
+
+want 2 quantize --model model --out small
+says "calibration set"
+# shellcheck disable=SC2086
+want 1 quantize --model model --out small $set_of --min-cosine 1 --min-rank -1 --min-top1 0
+says "below the limit 1"
+says "nothing was written"
+check "nothing is there" test ! -e small
+
+# shellcheck disable=SC2086
+want 0 quantize --model model --out small $set_of --min-rank 0.5 --min-top1 0.5 --json -q
+prints '"weights": "int8, activations in 7 bits"'
+prints '"mean_cosine"'
+prints '"uncertainty_rank_correlation"'
+prints '"top1_agreement"'
+want 0 info small
+prints "int8, activations in 7 bits"
+prints "mean_cosine"
+for file in config.json model.safetensors tokenizer.json preprocessor_config.json; do
+    check "small/$file is there" test -s "small/$file"
+done
+size() { stat -c %s "$1/model.safetensors"; }
+check "the weights are smaller" test "$(size small)" -lt "$(size model)"
+want 0 embed --model small --images shapes/val --out small.safetensors -q
+want 0 embed --model small --images shapes/val --batch-size 3 --out by3.safetensors -q
+# shellcheck disable=SC2086
+want 1 quantize --model model --out small $set_of
+says "holds a model already"
+# shellcheck disable=SC2086
+want 1 quantize --model small --out again $set_of
+says "small already"
+want 1 train --train-data shapes/train --model small --name run --max-steps 1 -q
+says "cannot be trained"
+
+# shellcheck disable=SC2086
+want 0 quantize --model model --to bf16 --out half $set_of --min-rank 0.5 --min-top1 0.5 -q
+want 0 info half
+prints "bf16"
+want 0 train --train-data shapes/train --model half --name run --max-steps 1 --batch-size 4 -q
+finish
