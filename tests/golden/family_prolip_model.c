@@ -175,7 +175,8 @@ static pnb_status check_alike(const char *what, const float *a, const float *b, 
 static pnb_status other_layouts(golden_case *c, const pair *main_pair, pnb_error *err)
 {
     static const char *const files[][2] = {{"hf_config.json", "hf_model.safetensors"},
-                                           {"config.json", "timm_layout.safetensors"}};
+                                           {"config.json", "timm_layout.safetensors"},
+                                           {"config.json", "pytorch_model.bin"}};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < PNB_COUNT(files) && status == PNB_OK; i++) {
         pair p = {0};

@@ -207,7 +207,7 @@ def hf_clip(d, v, t):
     d["text_projection.weight"] = t.proj.data.T
 
 
-def case(root, name, what, vision, text, embed, write, configs, ids, siglip=False, half=False):
+def case(root, name, what, vision, text, embed, write, configs, ids, siglip=False, half=False, torch_file=None):
     """Rounds all weights to what the file stores, runs in float64, writes folder and case."""
     torch.manual_seed(sum(map(ord, name)))
     v, t = Vision(vision, embed), Text(text, embed)
@@ -236,6 +236,9 @@ def case(root, name, what, vision, text, embed, write, configs, ids, siglip=Fals
     weights = "open_clip_model.safetensors" if "open_clip_config.json" in configs else "model.safetensors"
     save(os.path.join(folder, weights), stored)
     save(os.path.join(folder, "tensors.safetensors"), {"pixels": pixels, "ids": ids, **out})
+    if torch_file:  # as a distributed training run leaves it
+        torch.save({"epoch": 3, "state_dict": {"module." + k: x for k, x in stored.items()}},
+                   os.path.join(folder, torch_file))
     for file, value in configs.items():
         with open(os.path.join(folder, file), "w") as f:
             json.dump(value, f, indent=1)
@@ -260,7 +263,8 @@ def main(root):
                                           "eos_token_id": 5, "bos_token_id": 4, "pad_token_id": 5},
                           "vision_config": {"model_type": "clip_vision_model", "hidden_size": 24, "num_attention_heads": 3, "num_hidden_layers": 2,
                                             "intermediate_size": 40, "image_size": 16, "patch_size": 8, "hidden_act": "gelu"}}},
-         [[4, 30, 36, 5, 5, 5, 5, 5, 5], [4, 9, 5, 36, 5, 12, 1, 2, 3], [4, 1, 2, 3, 6, 7, 8, 9, 5]])
+         [[4, 30, 36, 5, 5, 5, 5, 5, 5], [4, 9, 5, 36, 5, 12, 1, 2, 3], [4, 1, 2, 3, 6, 7, 8, 9, 5]],
+         torch_file="pytorch_model.bin")
     case(root, "open_clip_average", "open_clip CLIPA: average pooling before the norm, no ln_pre, non-square, texts read last, unmasked",
          {**base, "ln_pre": False, "width": 32, "heads": 2, "mlp": 96, "image": (16, 24), "patch": 8, "pool": "avg"},
          {**base, "width": 24, "heads": 2, "mlp": 96, "vocab": 31, "context": 7, "pool": "last", "bias": False, "causal": False}, 28,
