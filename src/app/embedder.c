@@ -10,6 +10,22 @@
 #include "base/base.h"
 #include "io/json.h"
 
+/* transformers' SiglipTokenizer deletes punctuation and lowers in code; its files only name it. */
+static bool has_siglip_class(const char *dir)
+{
+    char *path = pnb__path_join(dir, "tokenizer_config.json");
+    json_t *root = NULL;
+    bool found = false;
+    if (path != NULL && pnb__path_is_file(path) &&
+        pnb__json_load_file(&root, path, 0, NULL) == PNB_OK) {
+        const char *name = json_string_value(json_object_get(root, "tokenizer_class"));
+        found = name != NULL && strcmp(name, "SiglipTokenizer") == 0;
+    }
+    json_decref(root);
+    pnb__free(path);
+    return found;
+}
+
 /* Cleaning the config asks for; a tokenizer trained here carries its own and the key is absent. */
 static pnb_status apply_clean(pnb__embedder *e, const char *dir, pnb_error *err)
 {
@@ -28,6 +44,8 @@ static pnb_status apply_clean(pnb__embedder *e, const char *dir, pnb_error *err)
                            dir, name);
     else if (name != NULL)
         pnb_tokenizer_set_clean(e->tokenizer, clean);
+    else if (has_siglip_class(dir))
+        pnb_tokenizer_set_clean(e->tokenizer, PNB_CLEAN_CANONICALIZE);
     json_decref(root);
     return status;
 }
@@ -102,6 +120,10 @@ pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *
 pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, int use, pnb_error *err)
 {
     pnb_status status = PNB_OK;
+    if ((use & PNB__USE_TEXTS) && !e->info->text.present)
+        return pnb__fail(err, PNB_UNSUPPORTED, "%s: this model has no text tower", dir);
+    if ((use & PNB__USE_PICTURES) && !e->info->vision.present)
+        return pnb__fail(err, PNB_UNSUPPORTED, "%s: this model has no image tower", dir);
     if (use & PNB__USE_TEXTS)
         status = open_tokenizer(e, dir, err);
     if (status == PNB_OK && (use & PNB__USE_PICTURES))

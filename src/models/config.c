@@ -453,10 +453,12 @@ static pnb_status read_model_cfg(pnb__config *out, json_t *root, const char *whe
         is_true(text, "embed_cls") || is_true(text, "embed_unc") || is_true(vision, "embed_unc");
     c.family = is_prolip ? PNB__FAMILY_PROLIP : PNB__FAMILY_CLIP;
     read_logit(&c, &top, err);
+    if (top.status != PNB_OK)
+        return top.status;
     pnb__jobj v = pnb__json_object(vision, vision_where, err);
     read_vision(&c, &v, quick_gelu, err);
-    if (v.status != PNB_OK || top.status != PNB_OK)
-        return v.status != PNB_OK ? v.status : top.status;
+    if (v.status != PNB_OK)
+        return v.status;
     pnb__jobj t = pnb__json_object(text, text_where, err);
     read_text(&c, &t, quick_gelu, err);
     if (t.status == PNB_OK)

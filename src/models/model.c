@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "models/builtin.h"
+#include "models/config_write.h"
 #include "models/store.h"
 
 static void fill_tower_info(pnb_tower_info *out, const pnb__tower_config *t,
@@ -211,7 +212,9 @@ static pnb_status read_config(pnb_model *m, const pnb__model_files *files,
     pnb_status status = PNB_OK;
     if (files->config == NULL) {
         PNB_TRY(pnb__config_from_shapes(&m->config, weights, err));
-        m->config_text = pnb__strdup("{}\n");
+        PNB_TRY(pnb__config_write(&root, &m->config, PNB__LAYOUT_OPEN_CLIP, err));
+        force_text(root, opts);
+        m->config_text = config_text(root);
     } else {
         PNB_TRY(pnb__json_load_file(&root, files->config, 0, err));
         PNB_TRY(pnb__config_read(&m->config, root, files->config, err));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/json.h"
+#include "penumbra/checkpoint.h"
 #include "train/positions.h"
 #include "train/trainer.h"
 
@@ -21,8 +22,8 @@ static bool has_file(const char *dir, const char *name)
 
 static bool is_weights_dir(const char *dir)
 {
-    return pnb__path_is_dir(dir) &&
-           (has_file(dir, "model.safetensors") || has_file(dir, "model.safetensors.index.json"));
+    char path[4096];
+    return pnb__path_is_dir(dir) && pnb_checkpoint_locate(path, sizeof path, dir, NULL) == PNB_OK;
 }
 
 /* text_cfg.tokenizer_kwargs.clean of the configuration; tokenizer.json has no place for it. */

@@ -70,6 +70,15 @@ want 0 convert clip --to prolip --out start --seed 3
 says "fresh: [UNC]"
 check "tokenizer carried over" cmp -s model/tokenizer.json start/tokenizer.json
 
+# transformers' tokenizer class cleans captions; the folder only names it
+cp -r model siglip
+printf '{"tokenizer_class": "SiglipTokenizer"}' >siglip/tokenizer_config.json
+want 0 check siglip
+prints "cleaning: canonicalize"
+cp -r hf foreign && cp model/tokenizer.json foreign/
+want 1 check foreign
+prints "ids up to 299, the model knows 37"
+
 # the local cache
 want 1 embed -m hf-hub:org/small --text a -o new.safetensors
 says "$HF_HOME/hub/models--org--small/refs/main"

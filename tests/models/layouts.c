@@ -176,6 +176,25 @@ static void test_conversions_that_would_lose_something_are_refused(void **state)
     }
 }
 
+/* Saving keeps the names the model came in, and gives a bare state dict a configuration. */
+static void test_saved_models_open_again(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"openai_state_dict", "hf_first_eos", "open_clip_siglip"};
+    for (size_t i = 0; i < PNB_COUNT(names); i++) {
+        char from[160], out[128], label[48];
+        float x[2][256] = {{0}};
+        snprintf(from, sizeof from, CASES "%s", names[i]);
+        snprintf(label, sizeof label, "saved-%zu", i);
+        pnb_model *m = open_or_fail(from);
+        assert_int_equal(pnb_model_save(m, temp(out, label), NULL), PNB_OK);
+        pnb_model_free(m);
+        embed(from, x[0]);
+        embed(out, x[1]);
+        assert_memory_equal(x[0], x[1], sizeof x[0]);
+    }
+}
+
 /* ---- ProLIP from CLIP and SigLIP ---- */
 
 static const float *weight(pnb_model *m, const char *name)
@@ -629,6 +648,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trips_keep_every_bit),
         cmocka_unit_test(test_conversions_that_would_lose_something_are_refused),
+        cmocka_unit_test(test_saved_models_open_again),
         cmocka_unit_test(test_prolip_from_clip),
         cmocka_unit_test(test_prolip_from_siglip),
         cmocka_unit_test(test_towers_alone),
