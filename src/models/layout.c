@@ -377,7 +377,7 @@ static pnb_status gather_copy(const pnb__param *p, const pnb__layout_part *parts
                               const pnb_array_view *const *arrays, size_t n, pnb__gathered *out,
                               pnb_error *err)
 {
-    size_t bytes = 0, at = 0;
+    size_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
         bytes += arrays[i]->n_bytes;
         if (arrays[i]->dtype != arrays[0]->dtype)
@@ -390,7 +390,8 @@ static pnb_status gather_copy(const pnb__param *p, const pnb__layout_part *parts
     unsigned char *copy = pnb__alloc(PNB_MAX(bytes, (size_t)1));
     if (copy == NULL)
         return pnb__fail_nomem(err, bytes);
-    for (size_t i = 0; i < n; at += arrays[i]->n_bytes, i++) {
+    for (size_t i = 0; i < n; i++) {
+        size_t at = bytes / 3 * parts[i].first_third; /* 0 for a whole weight */
         if (parts[i].transpose)
             transpose(copy + at, arrays[i]->data, p->shape[1], p->shape[0],
                       pnb_dtype_size(arrays[i]->dtype));
