@@ -34,7 +34,9 @@ typedef struct pnb_ctx_opts {
     int n_threads; /* 0: all cores this process may use */
     pnb_device device;
     pnb_isa isa;
-    pnb_log_fn log; /* may be NULL: silent */
+    bool batch_invariant; /* an input's embedding has the same bits in every batch; costs speed only
+                             where products go through BLAS (machines without AVX2) */
+    pnb_log_fn log;       /* may be NULL: silent */
     void *log_user;
 } pnb_ctx_opts;
 

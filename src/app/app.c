@@ -52,6 +52,10 @@ const pnb__option pnb__common_options[] = {
      .fallback = "cpu",
      .choices = "cpu|ref",
      .help = "What computes: cpu is the fastest code this machine runs, ref the plain C oracle"},
+    {.name = "batch-invariant",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(batch_invariant),
+     .help = "Embeddings with the same bits in batches of every size (always so with AVX2)"},
 };
 const size_t pnb__n_common_options = PNB_COUNT(pnb__common_options);
 
@@ -120,6 +124,7 @@ static pnb_status make_ctx(pnb__app *app)
 {
     pnb_ctx_opts opts = pnb_ctx_opts_default();
     opts.n_threads = (int)app->common.threads;
+    opts.batch_invariant = app->common.batch_invariant;
     opts.device = strcmp(app->common.device, "ref") == 0 ? PNB_DEVICE_REF : PNB_DEVICE_CPU;
     opts.log = on_log;
     opts.log_user = app;

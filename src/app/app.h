@@ -21,7 +21,7 @@ enum {
 
 /* Options every command takes. */
 typedef struct pnb__common {
-    bool help, json, quiet;
+    bool help, json, quiet, batch_invariant;
     int64_t seed, threads;
     const char *device;
 } pnb__common;

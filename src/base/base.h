@@ -156,6 +156,7 @@ void pnb__parallel_for(const pnb_ctx *ctx, size_t n, size_t min_chunk, pnb__rang
 struct pnb_ctx {
     int n_threads;
     pnb_device device;
+    bool batch_invariant;
     pnb_isa isa; /* resolved: never AUTO */
     pnb_log_fn log;
     void *log_user;

@@ -89,6 +89,7 @@ pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *er
         return pnb__fail_nomem(err, sizeof *ctx);
     ctx->n_threads = chosen.n_threads > 0 ? chosen.n_threads : omp_get_num_procs();
     ctx->device = chosen.device;
+    ctx->batch_invariant = chosen.batch_invariant;
     ctx->isa = isa;
     ctx->log = chosen.log;
     ctx->log_user = chosen.log_user;

@@ -340,7 +340,8 @@ void pnb__kernels_fill(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real);
 /* The layers, for pnb__kernels_fill and for tests that compare one with another. */
 void pnb__kernels_ref_f32(pnb__kernels *k);
 void pnb__kernels_ref_f64(pnb__kernels *k);
-void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa);
+/* rows_alone: no row of a result may depend on how many rows there are. */
+void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa, bool rows_alone);
 void pnb__kernels_cpu_f64(pnb__kernels *k, pnb_isa isa);
 
 #endif

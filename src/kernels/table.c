@@ -14,5 +14,5 @@ void pnb__kernels_fill(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real)
     if (real == PNB__F64)
         pnb__kernels_cpu_f64(k, ctx->isa);
     else
-        pnb__kernels_cpu_f32(k, ctx->isa);
+        pnb__kernels_cpu_f32(k, ctx->isa, ctx->batch_invariant);
 }

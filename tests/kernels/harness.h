@@ -210,7 +210,7 @@ static inline bool table_at(int i, pnb__kernels *k, int n_threads, pnb_ctx **ctx
         return false;
     pnb__kernels_ref_f32(k);
     if (i > 0)
-        pnb__kernels_cpu_f32(k, isas[i]);
+        pnb__kernels_cpu_f32(k, isas[i], false);
     return true;
 }
 

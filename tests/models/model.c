@@ -431,6 +431,74 @@ static void test_out_of_memory_is_clean(void **state)
 }
 #endif
 
+/* Embeds `n` pictures and texts in batches of `batch`. */
+static void encode_in_batches(pnb_model *m, const float *pixels, const int32_t *ids, size_t n,
+                              size_t batch, float *out)
+{
+    const pnb_model_info *info = pnb_model_get_info(m);
+    size_t n_pixels = 3 * info->vision.image_height * info->vision.image_width;
+    size_t dim = info->embed_dim, n_tokens = info->text.context_length;
+    for (size_t i = 0; i < n; i += batch) {
+        size_t b = PNB_MIN(batch, n - i);
+        float *row = out + i * dim;
+        assert_int_equal(pnb_model_encode_image(m, pixels + i * n_pixels, b,
+                                                &(pnb_encode_out){row, row + n * dim, false}, NULL),
+                         PNB_OK);
+        row += 2 * n * dim;
+        assert_int_equal(pnb_model_encode_text(m, ids + i * n_tokens, b, n_tokens,
+                                               &(pnb_encode_out){row, row + n * dim, false}, NULL),
+                         PNB_OK);
+    }
+}
+
+static void check_batches(pnb_model *m)
+{
+    enum { N = 7 };
+    const pnb_model_info *info = pnb_model_get_info(m);
+    size_t n_pixels = 3 * info->vision.image_height * info->vision.image_width;
+    size_t n_tokens = info->text.context_length, n_out = 4 * N * info->embed_dim;
+    float *pixels = calloc(N * n_pixels, sizeof *pixels), *one = calloc(n_out, sizeof *one);
+    float *many = calloc(n_out, sizeof *many);
+    int32_t *ids = calloc(N * n_tokens, sizeof *ids);
+    assert_true(pixels != NULL && one != NULL && many != NULL && ids != NULL);
+    for (size_t i = 0; i < N * n_pixels; i++)
+        pixels[i] = (float)sin((double)(i % 9973));
+    for (size_t i = 0; i < N * n_tokens; i++)
+        ids[i] = (int32_t)(i * 31 % info->text.vocab_size);
+    encode_in_batches(m, pixels, ids, N, 1, one);
+    for (size_t batch = 2; batch <= N; batch++) {
+        encode_in_batches(m, pixels, ids, N, batch, many);
+        assert_memory_equal(one, many, n_out * sizeof *one);
+    }
+    free(pixels);
+    free(ids);
+    free(one);
+    free(many);
+}
+
+/* Batch-invariant contexts: the bits of an embedding do not depend on the batch, on every set of
+ * instructions, in f32 and with small weights. */
+static void test_batches_do_not_change_bits(void **state)
+{
+    (void)state;
+    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AVX512_VNNI; isa++) {
+        pnb_ctx_opts opts = pnb_ctx_opts_default();
+        opts.isa = (pnb_isa)isa;
+        opts.n_threads = 2;
+        opts.batch_invariant = true;
+        pnb_ctx *one = NULL;
+        if (pnb_ctx_create(&one, &opts, NULL) != PNB_OK)
+            continue;
+        pnb_model *m = NULL;
+        assert_int_equal(pnb_model_init(&m, one, "tiny", 3, NULL), PNB_OK);
+        check_batches(m);
+        assert_int_equal(pnb_model_quantize(m, PNB_STORE_INT8, 7, NULL), PNB_OK);
+        check_batches(m);
+        pnb_model_free(m);
+        pnb_ctx_free(one);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_missing_parts),
 #ifdef PNB_FAULTS
         cmocka_unit_test(test_out_of_memory_is_clean),
+        cmocka_unit_test(test_batches_do_not_change_bits),
 #endif
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -3,7 +3,7 @@
  * one of the tables that f32_<isa>.c compiled. Slots a table leaves alone stay with ref. */
 #include "kernels/cpu/cpu.h"
 
-void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa)
+void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa, bool rows_alone)
 {
 #if defined(__x86_64__)
     if (isa >= PNB_ISA_AVX2) {
@@ -21,6 +21,8 @@ void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa)
     (void)isa;
     pnb__cpu_overwrite_f32_generic(k);
     pnb__cpu_overwrite_i8_generic(k);
+    if (rows_alone)
+        return; /* the tiles of this folder sum alike whatever the rows; BLAS chooses by size */
     k->gemm = pnb__cpu_gemm_blas_f32; /* packs for itself in every call */
     k->gemm_pack_bytes = NULL;
     k->gemm_pack = NULL;
