@@ -502,6 +502,7 @@ static void test_batches_do_not_change_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_batches_do_not_change_bits),
         cmocka_unit_test(test_released_sizes),
         cmocka_unit_test(test_init_is_reproducible_and_seeded),
         cmocka_unit_test(test_init_distributions),
@@ -515,7 +516,6 @@ int main(void)
         cmocka_unit_test(test_missing_parts),
 #ifdef PNB_FAULTS
         cmocka_unit_test(test_out_of_memory_is_clean),
-        cmocka_unit_test(test_batches_do_not_change_bits),
 #endif
     };
     return cmocka_run_group_tests(tests, setup, teardown);
