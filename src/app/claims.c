@@ -161,7 +161,7 @@ done:
 /* Share of true pairs in which the caption includes the picture. */
 static pnb_status measure_image_in_text(const inputs *in, pnb__claims *out, pnb_error *err)
 {
-    pnb_gaussians images, texts;
+    pnb_gaussians images = {0}, texts = {0};
     pnb_status status = pnb_gaussians_view(&images, in->images, err);
     if (status == PNB_OK)
         status = pnb_gaussians_view(&texts, in->texts, err);

@@ -72,6 +72,7 @@ pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts)
     opts->progress = on_progress;
     opts->progress_user = &w;
     pnb_status status = pnb_train(app->ctx, opts, &outcome, &app->err);
+    opts->progress_user = NULL;
     if (w.started)
         pnb__progress_finish(&w.progress, (size_t)w.step);
     if (status != PNB_OK && status != PNB_INTERRUPTED)

@@ -152,6 +152,7 @@ static pnb_status open_zip(pnb__torch_job *job, const unsigned char *bytes, size
     job->file->format = is_script(result.root) ? "torchscript" : "pytorch";
     status = pnb__torch_views(job, result.root);
 done:
+    job->zip = NULL; /* what it points to ends here */
     pnb__free_aligned(owned);
     return status;
 }

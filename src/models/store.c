@@ -222,10 +222,10 @@ pnb_status pnb__store_quantize(pnb__weights *w, pnb__weight *item, int levels, p
 {
     pnb__param *p = &item->param;
     size_t n = p->shape[0], k = p->shape[1];
-    double *row = pnb__alloc_array(n + k, sizeof *row), *scales = row + k;
+    double *row = pnb__alloc_array(k, sizeof *row), *scales = pnb__alloc_array(n, sizeof *scales);
     signed char *line = pnb__alloc(k), *bytes = w->kernels.mem_alloc(n * k);
     pnb_status status = PNB_OK;
-    if (row == NULL || line == NULL || bytes == NULL)
+    if (row == NULL || scales == NULL || line == NULL || bytes == NULL)
         status = pnb__fail_nomem(err, n * k);
     for (size_t i = 0; status == PNB_OK && i < n; i++) {
         read_values(w, p, i * k, k, row);
@@ -246,6 +246,7 @@ pnb_status pnb__store_quantize(pnb__weights *w, pnb__weight *item, int levels, p
         w->kernels.mem_free(bytes, n * k);
     }
     pnb__free(row);
+    pnb__free(scales);
     pnb__free(line);
     return status;
 }

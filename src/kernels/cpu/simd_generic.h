@@ -56,7 +56,7 @@ static inline void v_store(float *p, vf x)
 static inline vf v_load_bf16(const void *p)
 {
     uint16_t half[VL];
-    vi bits;
+    vi bits = {0};
     memcpy(half, p, sizeof half);
     for (int i = 0; i < VL; i++)
         bits[i] = (int32_t)((uint32_t)half[i] << 16);
@@ -65,7 +65,7 @@ static inline vf v_load_bf16(const void *p)
 static inline vf v_load_f16(const void *p)
 {
     uint16_t half[VL];
-    vf x;
+    vf x = {0};
     memcpy(half, p, sizeof half);
     for (int i = 0; i < VL; i++) {
         float size = (float)(half[i] & 0x3FFU), sign = half[i] >> 15 ? -1.0f : 1.0f;
