@@ -5,6 +5,7 @@
  * the terminal's abilities and the interrupt flag come from main; nothing here is global. */
 #include "app/app.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -165,6 +166,7 @@ static bool asks_for_help(int n, char *const *words)
 static int run_command(const pnb__command *command, pnb__app *app, const char *full_name, int n,
                        char *const *words)
 {
+    assert(command != NULL);
     void *args = pnb__alloc_zero(1, PNB_MAX(command->args_bytes, (size_t)1));
     if (args == NULL)
         return finish(app, full_name, pnb__fail_nomem(&app->err, command->args_bytes));

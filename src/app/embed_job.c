@@ -6,6 +6,7 @@
  */
 #include "app/embed_job.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -167,6 +168,7 @@ static pnb_status finish(job *j)
         return pnb__fail(&j->app->err, PNB_NOT_FOUND, "none of the %zu inputs could be read",
                          j->n_inputs);
     if (j->journal.n_parts == 0) {
+        assert(j->set != NULL); /* made before the loop, and after every part */
         j->set->n = j->n_rows;
         return pnb__embed_save(j->set, j->opts, &j->app->err);
     }

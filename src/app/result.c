@@ -87,11 +87,9 @@ static void add_value(pnb__result *r, const char *key, const char *label, json_t
         json_decref(json);
         return;
     }
-    if (json == NULL)
-        r->failed = true;
-    else if (key == NULL)
+    if (json != NULL && key == NULL)
         json_decref(json);
-    else if (json_object_set_new(r->stack[r->depth], key, json) != 0)
+    else if (json == NULL || json_object_set_new(r->stack[r->depth], key, json) != 0)
         r->failed = true;
     if (label != NULL)
         add_line(r, LINE_VALUE, label, text);
@@ -288,6 +286,8 @@ static void print_padded(FILE *out, const char *text, size_t width, bool right)
 static void print_table(const table *t, FILE *out)
 {
     size_t width[MAX_COLUMNS];
+    if (t->n_columns == 0)
+        return;
     for (size_t c = 0; c < t->n_columns; c++)
         width[c] = display_width(t->headings[c]);
     for (size_t i = 0; i < t->n_cells; i++) {

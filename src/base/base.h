@@ -36,6 +36,11 @@ pnb_status pnb__fail_nomem(pnb_error *err, size_t bytes);
 /* For a system call that failed: "<what> <path>: <strerror(errno)>", status IO or NOT_FOUND/EXISTS.
  */
 pnb_status pnb__fail_errno(pnb_error *err, const char *what, const char *path);
+#ifdef __clang_analyzer__ /* what it cannot see from a declaration: they never return PNB_OK */
+#define pnb__fail(err, status, ...) ((void)pnb__fail(err, status, __VA_ARGS__), (status))
+#define pnb__fail_nomem(err, bytes) ((void)pnb__fail_nomem(err, bytes), PNB_NOMEM)
+#define pnb__fail_errno(err, what, path) ((void)pnb__fail_errno(err, what, path), PNB_IO)
+#endif
 /* Puts "<prefix>: " before the text an inner call left. */
 void pnb__error_prefix(pnb_error *err, const char *fmt, ...) PNB_PRINTF(2, 3);
 

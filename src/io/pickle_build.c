@@ -5,6 +5,7 @@
  * function of this file turns plain arguments into a plain value. A name outside the table ends the
  * reading with that name in the message. Namespaces and TorchScript modules become objects known
  * by name only; whether a tensor's numbers fit its storage is checked in torch_tensors.c. */
+#include <assert.h>
 #include <string.h>
 
 #include "io/pickle.h"
@@ -414,6 +415,7 @@ pnb_status pnb__pk_new_object(pnb__unpickler *u, const pnb__pk_value *class,
     if (!is_known || args->kind != PNB__PK_TUPLE || args->u.list.n != 0)
         return refuse(u, "a new object of", class);
     pnb_status status = make_opaque(u, out);
+    assert(status != PNB_OK || *out != NULL);
     if (status == PNB_OK)
         (*out)->detail = a->means == NAME_SCRIPT;
     return status;

@@ -24,15 +24,15 @@ static const pnb_filter pil_filters[] = {PNB_FILTER_NEAREST,  PNB_FILTER_LANCZOS
 /* What Hugging Face's classes take for keys that a file leaves out. */
 typedef struct processor {
     const char *prefix; /* of image_processor_type or feature_extractor_type */
-    bool is_square;     /* a number as "size" means both sides, and there is no crop */
     int resample;
+    bool is_square;     /* a number as "size" means both sides, and there is no crop */
     bool has_half_mean; /* mean and std 0.5; otherwise OpenAI's */
 } processor;
 
 static const processor processors[] = {
-    {"CLIPImageProcessor", false, 3, false}, {"CLIPFeatureExtractor", false, 3, false},
-    {"SiglipImageProcessor", true, 3, true}, {"ViTImageProcessor", true, 2, true},
-    {"ViTFeatureExtractor", true, 2, true},
+    {"CLIPImageProcessor", 3, false, false}, {"CLIPFeatureExtractor", 3, false, false},
+    {"SiglipImageProcessor", 3, true, true}, {"ViTImageProcessor", 2, true, true},
+    {"ViTFeatureExtractor", 2, true, true},
 };
 #define DEFAULT_SIDE 224 /* of all of them */
 
