@@ -7,6 +7,8 @@ Environment of every bench:
   BENCH_THREADS  threads of both sides                       2
   BENCH_ROUNDS   rounds, in place of each bench's own number
   BENCH_ONLY     encode.py: only the cases whose title begins so ("image, batch 1")
+  BENCH_ORT      encode.py: a folder with npm's onnxruntime-node, which is then compared too
+  BENCH_NODE     the Node.js that runs it                    node
 A bench prints its table, also into bench/results/<name>.txt when called with --save, and exits 0
 when every target is met, 1 when one is not, 2 when it could not measure.
 """
@@ -16,6 +18,7 @@ import platform
 import re
 import subprocess
 import sys
+import tarfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -118,6 +121,17 @@ def once(path, make):
 def shapes(n=5000):
     return once(os.path.join(WORK, "shapes-%d" % n),
                 lambda path: penumbra("data", "shapes", "--n", n, "--out", path))
+
+
+def pictures(n=64):
+    """A folder of n PNG files."""
+    def make(path):
+        os.makedirs(path)
+        with tarfile.open(os.path.join(shapes(), "test", "00000.tar")) as tar:
+            for m in [m for m in tar if m.name.endswith(".png")][:n]:
+                with open(os.path.join(path, m.name), "wb") as f:
+                    f.write(tar.extractfile(m).read())
+    return once(os.path.join(WORK, "pictures-%d" % n), make)
 
 
 def word_tokenizer(train_data, name, kind="word", vocabulary=2000):

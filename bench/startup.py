@@ -8,23 +8,11 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 
 import benchlib
 from benchlib import median
 
 LIMIT_S, LIMIT_MB = 0.5, 600
-
-
-def pictures(n=64):
-    """A folder of n PNG files."""
-    def make(path):
-        os.makedirs(path)
-        with tarfile.open(os.path.join(benchlib.shapes(), "test", "00000.tar")) as tar:
-            for m in [m for m in tar if m.name.endswith(".png")][:n]:
-                with open(os.path.join(path, m.name), "wb") as f:
-                    f.write(tar.extractfile(m).read())
-    return benchlib.once(os.path.join(benchlib.WORK, "pictures-%d" % n), make)
 
 
 def peak_mb(args):
@@ -55,8 +43,8 @@ def run():
         times.append(benchlib.penumbra("embed", "--model", model, "--text", "a red star left of a "
                                        "blue ring", "--out", out).seconds)
     weights_mb = os.path.getsize(weights) / 1e6
-    peak = peak_mb(["embed", "--model", model, "--images", pictures(), "--batch-size", "8", "--out",
-                    os.path.join(benchlib.WORK, "memory.safetensors")])
+    peak = peak_mb(["embed", "--model", model, "--images", benchlib.pictures(), "--batch-size", "8",
+                    "--out", os.path.join(benchlib.WORK, "memory.safetensors")])
     report.say()
     report.table(["figure", "measured", "target", ""], [
         ["start to end of embedding one caption, s (median of %d)" % len(times),
