@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "app/embed_job.h"
-#include "app/model_path.h"
 #include "app/result.h"
 #include "commands.h"
+#include "model_parts.h"
 
 struct embed_args {
-    const char *model, *out, *format, *caption_key, *pixels, *tokens;
+    const char *model, *out, *format, *caption_key, *pixels, *tokens, *tokenizer, *preprocess;
     pnb__text_list images, texts, text;
     int64_t batch_size, save_every;
     bool masked, exif;
@@ -82,6 +82,7 @@ static const pnb__option options[] = {
      .max = 65536,
      .group = "How",
      .help = "Inputs encoded together"},
+    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
     {.name = "save-every",
      .kind = PNB__OPT_INT,
      .at = AT(save_every),
@@ -153,17 +154,16 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_re
                                   .mask_keep = a->mask_keep,
                                   .mask_drop = a->mask_drop};
     int use = a->images.n > 0 ? PNB__USE_PICTURES : a->texts.n + a->text.n > 0 ? PNB__USE_TEXTS : 0;
+    const pnb__embedder_parts parts = {use, a->tokenizer, a->preprocess};
     pnb__embedder encoder = {0};
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
-    char *model = NULL;
     pnb_status status;
     if (use == PNB__USE_PICTURES)
         PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
     if (use == PNB__USE_TEXTS)
         PNB_TRY(read_captions(app, a, &captions));
-    PNB_TRY(pnb__model_path(app, a->model, &model, &app->err));
-    PNB_TRY(pnb__embedder_open(&encoder, app->ctx, model, use, &app->err));
+    PNB_TRY(pnb__embedder_open_named(&encoder, app, a->model, &parts));
     if (use != 0)
         status = pnb__embed_run(app, &encoder, pictures, use == PNB__USE_TEXTS ? &captions : NULL,
                                 &opts, result);
@@ -174,7 +174,6 @@ done:
     pnb__captions_reset(&captions);
     pnb__pictures_free(pictures);
     pnb__embedder_close(&encoder);
-    pnb__free(model);
     return status;
 }
 

@@ -3,12 +3,12 @@
  * Options only; comparing and writing lie in src/app/quantize.c. */
 #include <string.h>
 
-#include "app/model_path.h"
 #include "app/quantize.h"
 #include "commands.h"
+#include "model_parts.h"
 
 struct quantize_args {
-    const char *model, *out, *to, *caption_key;
+    const char *model, *out, *to, *caption_key, *tokenizer, *preprocess;
     pnb__text_list images, texts;
     int64_t activation_bits;
     double min_cosine, min_rank, min_top1;
@@ -64,6 +64,7 @@ static const pnb__option options[] = {
      .value = "COLUMN",
      .fallback = "title",
      .help = "Column of captions in a csv or tsv file"},
+    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
     {.name = "min-cosine",
      .kind = PNB__OPT_REAL,
      .at = AT(min_cosine),
@@ -115,14 +116,13 @@ static pnb_status quantize(pnb__app *app, const struct quantize_args *a, pnb__re
 {
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
-    char *dir = NULL;
     pnb_status status;
-    PNB_TRY(pnb__model_path(app, a->model, &dir, &app->err));
     if (a->images.n > 0)
         PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
     PNB_TRY(read_captions(app, a, &captions));
-    pnb__quantize_opts opts = {.model = dir,
+    pnb__quantize_opts opts = {.model = a->model,
                                .out = a->out,
+                               .parts = {0, a->tokenizer, a->preprocess},
                                .pictures = pictures,
                                .captions = captions.n > 0 ? &captions : NULL,
                                .to = store_of(a->to),
@@ -134,7 +134,6 @@ static pnb_status quantize(pnb__app *app, const struct quantize_args *a, pnb__re
 done:
     pnb__pictures_free(pictures);
     pnb__captions_reset(&captions);
-    pnb__free(dir);
     return status;
 }
 

@@ -4,11 +4,13 @@
 #include "app/query.h"
 #include "app/result.h"
 #include "commands.h"
+#include "model_parts.h"
 
 struct search_args {
-    const char *index, *model, *queries, *measure;
+    const char *index, *model, *queries, *measure, *tokenizer, *preprocess;
     pnb__text_list texts, images;
     int64_t k;
+    bool exif;
 };
 
 #define AT(field) offsetof(struct search_args, field)
@@ -42,6 +44,11 @@ static const pnb__option options[] = {
      .value = "DIR",
      .group = "How",
      .help = "Model directory that made the index; for --query-text and --query-image"},
+    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
+    {.name = "exif",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(exif),
+     .help = "Turn pictures as their EXIF orientation says; as given to embed for the index"},
     {.name = "k",
      .letter = 'k',
      .kind = PNB__OPT_INT,
@@ -71,12 +78,17 @@ static pnb_status run(pnb__app *app, const void *args)
                           kinds == 0 ? "one" : "only one");
     if (a->queries == NULL && a->model == NULL)
         return pnb__usage(app, "--model is missing: it encodes the query");
+    if (a->exif && a->images.n == 0)
+        return pnb__usage(app, "--exif needs --query-image");
     const pnb__query_opts opts = {.index = a->index,
                                   .model = a->model,
                                   .queries = a->queries,
                                   .texts = &a->texts,
                                   .images = &a->images,
+                                  .tokenizer = a->tokenizer,
+                                  .preprocess = a->preprocess,
                                   .measure = a->measure,
+                                  .exif = a->exif,
                                   .k = (size_t)a->k};
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__query_run(app, &opts, r);

@@ -8,42 +8,11 @@
 
 #include <string.h>
 
+#include "app/model_files.h"
 #include "app/model_path.h"
 #include "io/json.h"
 #include "penumbra/image.h"
 #include "penumbra/model.h"
-
-enum { MAX_CARRIED = 256 << 20 };
-
-static const char *const carried[] = {"tokenizer.json",
-                                      "tokenizer_config.json",
-                                      "special_tokens_map.json",
-                                      "added_tokens.json",
-                                      "vocab.json",
-                                      "merges.txt",
-                                      "spiece.model",
-                                      "tokenizer.model",
-                                      "bpe_simple_vocab_16e6.txt.gz",
-                                      "preprocessor_config.json"};
-
-static pnb_status carry(const pnb__convert_opts *o, const char *name, size_t *n, pnb_error *err)
-{
-    char *from = pnb__path_join(o->dir, name), *to = pnb__path_join(o->out, name), *data = NULL;
-    size_t size = 0;
-    pnb_status status = PNB_OK;
-    if (from == NULL || to == NULL)
-        status = pnb__fail_nomem(err, 0);
-    else if (pnb__path_is_file(from)) {
-        status = pnb__read_file(from, MAX_CARRIED, &data, &size, err);
-        if (status == PNB_OK)
-            status = pnb__write_file(to, data, size, err);
-        *n += 1;
-    }
-    pnb__free(data);
-    pnb__free(from);
-    pnb__free(to);
-    return status;
-}
 
 /* The value of preprocess_cfg, allocated by jansson's dump; NULL when out of memory. */
 static char *open_clip_words(const pnb_preprocess *pp)
@@ -66,27 +35,13 @@ static char *open_clip_words(const pnb_preprocess *pp)
     return b.data;
 }
 
-static pnb_status save_preprocess(const pnb__convert_opts *o, const pnb_preprocess *pp,
-                                  pnb_error *err)
-{
-    char *path = pnb__path_join(o->out, "preprocessor_config.json");
-    if (path == NULL)
-        return pnb__fail_nomem(err, 0);
-    pnb_status status = pnb__path_is_file(path) ? PNB_OK : pnb_preprocess_save(pp, path, err);
-    pnb__free(path);
-    return status;
-}
-
 static pnb_status carry_all(const pnb__convert_opts *o, const pnb_preprocess *pp, size_t *n,
                             pnb_error *err)
 {
-    pnb_status status = PNB_OK;
     bool resized = o->image_size != PNB__INT_UNSET; /* the old file would contradict the model */
-    for (size_t i = 0; i < PNB_COUNT(carried) && status == PNB_OK; i++)
-        if (!resized || strcmp(carried[i], "preprocessor_config.json") != 0)
-            status = carry(o, carried[i], n, err);
+    pnb_status status = pnb__model_files_copy(o->dir, o->out, !resized, n, err);
     if (status == PNB_OK && pp != NULL && (resized || strcmp(o->to, "open_clip") != 0))
-        status = save_preprocess(o, pp, err);
+        status = pnb__model_files_add_preprocess(o->out, pp, err);
     return status;
 }
 

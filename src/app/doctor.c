@@ -122,29 +122,6 @@ static void check_defaults(pnb__visit *v, const pnb__config *c)
 
 /* ---- tokenizer ---- */
 
-/* Where the tokenizer of such a model is to be had. */
-static void name_source(const pnb__visit *v, char *text, size_t size)
-{
-    json_t *root = NULL;
-    const char *config = pnb_model_config_text(v->model.model), *name = NULL;
-    bool clip =
-        strcmp(v->model.info->family, "clip") == 0 || v->model.info->text.vocab_size == 49408;
-    if (pnb__json_load_bytes(&root, config, strlen(config), "configuration", NULL) == PNB_OK)
-        name = json_string_value(
-            json_object_get(json_object_get(root, "text_cfg"), "hf_tokenizer_name"));
-    if (name != NULL && name[0] != '\0')
-        snprintf(text, size, "the repository %s (hf_tokenizer_name)", name);
-    else if (clip)
-        snprintf(text, size,
-                 "the model's repository, or openai/clip-vit-base-patch32 "
-                 "(tokenizer.json), or open_clip (bpe_simple_vocab_16e6.txt.gz)");
-    else
-        snprintf(text, size,
-                 "the model's repository (tokenizer.json or spiece.model; SigLIP and "
-                 "ProLIP B/16: timm/ViT-B-16-SigLIP)");
-    json_decref(root);
-}
-
 static void check_vocabulary(pnb__visit *v)
 {
     size_t vocab = (size_t)pnb_tokenizer_vocab_size(v->model.tokenizer);
@@ -206,17 +183,12 @@ static void check_cleaning(pnb__visit *v)
 static void check_tokenizer(pnb__visit *v)
 {
     pnb_error err = PNB_ERROR_INIT;
-    char source[256];
+    const pnb__embedder_parts parts = {.use = PNB__USE_TEXTS};
     if (!v->model.info->text.present)
         return;
-    pnb_status status = pnb__embedder_add(&v->model, v->dir, PNB__USE_TEXTS, &err);
+    pnb__embedder_add(&v->model, v->dir, &parts, &err);
     if (v->model.tokenizer == NULL) {
-        name_source(v, source, sizeof source);
-        if (status == PNB_NOT_FOUND)
-            pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer", "none here; copy it from %s",
-                             source);
-        else
-            pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer", "%s", err.text);
+        pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer", "%s", err.text);
         return;
     }
     check_vocabulary(v);
@@ -230,32 +202,17 @@ static void check_preprocess(pnb__visit *v)
 {
     char text[256];
     pnb_error err = PNB_ERROR_INIT;
-    const pnb_tower_info *tower = &v->model.info->vision;
-    if (!tower->present)
+    const pnb__embedder_parts parts = {.use = PNB__USE_PICTURES};
+    if (!v->model.info->vision.present)
         return;
-    pnb_status status = pnb__embedder_add(&v->model, v->dir, PNB__USE_PICTURES, &err);
-    bool assumed = status == PNB_NOT_FOUND;
-    if (assumed) {
-        bool siglip = strcmp(v->model.info->family, "siglip") == 0;
-        v->model.preprocess = pnb_preprocess_default();
-        v->model.preprocess.width = (int)tower->image_width;
-        v->model.preprocess.height = (int)tower->image_height;
-        for (int i = 0; i < 3 && siglip; i++)
-            v->model.preprocess.mean[i] = v->model.preprocess.std[i] = 0.5F;
-        if (siglip)
-            v->model.preprocess.mode = PNB_FIT_SQUASH;
-    } else if (status != PNB_OK) {
+    if (pnb__embedder_add(&v->model, v->dir, &parts, &err) != PNB_OK) {
         pnb__finding_add(v, PNB__FINDING_ERROR, "preprocessing", "%s", err.text);
         v->model.preprocess = (pnb_preprocess){0}; /* no run with a size that does not fit */
         return;
     }
     pnb_preprocess_describe(&v->model.preprocess, text, sizeof text);
-    if (assumed)
-        pnb__finding_add(
-            v, PNB__FINDING_WARNING, "preprocessing",
-            "the folder does not say how pictures are prepared; assumed: %s. Embedding "
-            "needs a preprocessor_config.json",
-            text);
+    if (v->model.assumed[0] != '\0')
+        pnb__finding_add(v, PNB__FINDING_WARNING, "preprocessing", "%s", v->model.assumed);
     else
         pnb__finding_add(v, PNB__FINDING_OK, "preprocessing", "%s", text);
 }
@@ -278,7 +235,8 @@ static void report_findings(const pnb__visit *v, pnb__result *r)
 static void run_checks(pnb__visit *v)
 {
     pnb_error err = PNB_ERROR_INIT;
-    if (pnb__embedder_open(&v->model, v->app->ctx, v->dir, 0, &err) != PNB_OK) {
+    const pnb__embedder_parts none = {0};
+    if (pnb__embedder_open(&v->model, v->app->ctx, v->dir, &none, &err) != PNB_OK) {
         pnb__finding_add(v, PNB__FINDING_ERROR, "model", "%s", err.text);
         return;
     }

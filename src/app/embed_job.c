@@ -315,9 +315,9 @@ pnb_status pnb__embed_captions(pnb__app *app, pnb__embedder *encoder, const pnb_
 }
 
 pnb_status pnb__embed_pictures(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
-                               pnb_embeddings **out)
+                               bool exif, pnb_embeddings **out)
 {
-    const pnb__embed_opts opts = {.batch_size = 32};
+    const pnb__embed_opts opts = {.batch_size = 32, .exif = exif};
     job j = {.app = app,
              .encoder = encoder,
              .pictures = pictures,

@@ -43,7 +43,7 @@ pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pict
 pnb_status pnb__embed_captions(pnb__app *app, pnb__embedder *encoder, const pnb__captions *captions,
                                pnb_embeddings **out);
 pnb_status pnb__embed_pictures(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
-                               pnb_embeddings **out);
+                               bool exif, pnb_embeddings **out);
 
 /* Encodes a ready tensor, no journal: pixels (B,3,H,W) or token ids (B,T) from a safetensors file.
  * Errors  NOT_FOUND (no array of that rank), SHAPE, and those of the encoder */

@@ -1,82 +1,95 @@
 /* Opens the parts of a model directory that must agree and checks that they do.
  *
- * The config's text_cfg.tokenizer_kwargs.clean (SigLIP's and ProLIP's "canonicalize") is applied to
- * a loaded tokenizer here, because tokenizer.json has no place for it. */
+ * What the directory leaves open about pictures is taken as its family's reference does and said in
+ * `assumed`; a tokenizer is never assumed. */
 #include "app/embedder.h"
 
 #include <string.h>
 
+#include "app/model_path.h"
 #include "app/weights_hash.h"
 #include "base/base.h"
 #include "io/json.h"
+#include "models/beside.h"
 
-/* transformers' SiglipTokenizer deletes punctuation and lowers in code; its files only name it. */
-static bool has_siglip_class(const char *dir)
+static pnb_status find_tokenizer(pnb__embedder *e, const char *dir, const char *path,
+                                 pnb_error *err)
 {
-    char *path = pnb__path_join(dir, "tokenizer_config.json");
-    json_t *root = NULL;
-    bool found = false;
-    if (path != NULL && pnb__path_is_file(path) &&
-        pnb__json_load_file(&root, path, 0, NULL) == PNB_OK) {
-        const char *name = json_string_value(json_object_get(root, "tokenizer_class"));
-        found = name != NULL && strcmp(name, "SiglipTokenizer") == 0;
-    }
-    json_decref(root);
-    pnb__free(path);
-    return found;
+    char source[256];
+    pnb_status status = pnb_tokenizer_load(&e->tokenizer, path != NULL ? path : dir, err);
+    if (status != PNB_NOT_FOUND || path != NULL)
+        return status;
+    pnb__tokenizer_source(e->model, source, sizeof source);
+    if (err != NULL)
+        pnb_error_reset(err);
+    return pnb__fail(err, PNB_NOT_FOUND,
+                     "%s has no tokenizer; copy it from %s, or name one with --tokenizer", dir,
+                     source);
 }
 
-/* Cleaning the config asks for; a tokenizer trained here carries its own and the key is absent. */
-static pnb_status apply_clean(pnb__embedder *e, const char *dir, pnb_error *err)
+/* The configuration has the last word on cleaning: tokenizer.json has no place for it. */
+static pnb_status open_tokenizer(pnb__embedder *e, const char *dir, const char *path,
+                                 pnb_error *err)
 {
     const char *text = pnb_model_config_text(e->model);
-    json_t *root = NULL;
-    pnb_status status = pnb__json_load_bytes(&root, text, strlen(text), dir, err);
+    json_t *config = NULL;
+    pnb_status status;
+    PNB_TRY(find_tokenizer(e, dir, path, err));
+    size_t vocab = (size_t)pnb_tokenizer_vocab_size(e->tokenizer);
+    if (vocab > e->info->text.vocab_size)
+        PNB_TRY(pnb__fail(err, PNB_SHAPE,
+                          "%s: the tokenizer has ids up to %zu, the model knows %zu; it belongs to "
+                          "another model",
+                          path != NULL ? path : dir, vocab - 1, e->info->text.vocab_size));
+    PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
+    status =
+        pnb__apply_clean(e->tokenizer, config,
+                         path == NULL || pnb__path_is_dir(path) ? (path ? path : dir) : NULL, err);
     if (status != PNB_OK)
-        return status;
-    const json_t *kwargs = json_object_get(json_object_get(root, "text_cfg"), "tokenizer_kwargs");
-    const char *name = json_string_value(json_object_get(kwargs, "clean"));
-    pnb_clean clean = PNB_CLEAN_NONE;
-    if (name != NULL && !pnb_clean_from_name(name, &clean))
-        status = pnb__fail(err, PNB_FORMAT,
-                           "%s/config.json: tokenizer_kwargs.clean \"%s\" is not one of none, "
-                           "lower, whitespace, canonicalize",
-                           dir, name);
-    else if (name != NULL)
-        pnb_tokenizer_set_clean(e->tokenizer, clean);
-    else if (has_siglip_class(dir))
-        pnb_tokenizer_set_clean(e->tokenizer, PNB_CLEAN_CANONICALIZE);
-    json_decref(root);
+        pnb__error_prefix(err, "%s", dir);
+done:
+    json_decref(config);
     return status;
 }
 
-static pnb_status open_tokenizer(pnb__embedder *e, const char *dir, pnb_error *err)
+/* Takes the preprocessing of `dir`, or the family's where the folder has none. */
+static pnb_status find_preprocess(pnb__embedder *e, const char *dir, const char *path,
+                                  pnb_error *err)
 {
-    pnb_status status = pnb_tokenizer_load(&e->tokenizer, dir, err);
+    char notes[PNB__MAX_ASSUMED / 2];
+    pnb_error why = PNB_ERROR_INIT;
+    pnb_status status = pnb_preprocess_load_noted(&e->preprocess, path != NULL ? path : dir, notes,
+                                                  sizeof notes, &why);
+    if (status == PNB_NOT_FOUND && path == NULL) {
+        e->preprocess = pnb__assumed_preprocess(e->model);
+        pnb_preprocess_describe(&e->preprocess, notes, sizeof notes);
+        snprintf(e->assumed, sizeof e->assumed,
+                 "the folder does not say how pictures are prepared; assumed as for family %s: %s",
+                 e->info->family, notes);
+        return PNB_OK;
+    }
     if (status != PNB_OK)
-        return status;
-    size_t vocab = (size_t)pnb_tokenizer_vocab_size(e->tokenizer);
-    if (vocab > e->info->text.vocab_size)
-        return pnb__fail(err, PNB_SHAPE,
-                         "%s: tokenizer.json has ids up to %zu, the model knows %zu; it belongs to "
-                         "another model",
-                         dir, vocab - 1, e->info->text.vocab_size);
-    return apply_clean(e, dir, err);
+        return pnb__fail(err, status, "%s", why.text);
+    if (notes[0] != '\0')
+        snprintf(e->assumed, sizeof e->assumed,
+                 "the preprocessing does not say everything; assumed: %s", notes);
+    return PNB_OK;
 }
 
-static pnb_status open_preprocess(pnb__embedder *e, const char *dir, pnb_error *err)
+static pnb_status open_preprocess(pnb__embedder *e, const char *dir, const char *path,
+                                  pnb_error *err)
 {
     const pnb_tower_info *v = &e->info->vision;
-    pnb_status status = pnb_preprocess_load(&e->preprocess, dir, err);
+    pnb_status status = find_preprocess(e, dir, path, err);
     if (status != PNB_OK)
         return status;
     if ((size_t)e->preprocess.width != v->image_width ||
         (size_t)e->preprocess.height != v->image_height)
-        return pnb__fail(err, PNB_SHAPE,
-                         "%s: preprocessor_config.json makes %d x %d pictures, the image tower "
-                         "takes %zu x %zu",
-                         dir, e->preprocess.width, e->preprocess.height, v->image_width,
-                         v->image_height);
+        return pnb__fail(
+            err, PNB_SHAPE,
+            "%s: the preprocessing makes %d x %d pictures, the image tower takes %zu x %zu",
+            path != NULL ? path : dir, e->preprocess.width, e->preprocess.height, v->image_width,
+            v->image_height);
     return PNB_OK;
 }
 
@@ -99,14 +112,13 @@ static void name_of(const char *dir, char *name, size_t size)
     snprintf(name, size, "%.*s", (int)(n - start), dir + start);
 }
 
-pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir, int use,
-                              pnb_error *err)
+pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir,
+                              const pnb__embedder_parts *parts, pnb_error *err)
 {
-    static const char scheme[] = "local-dir:";
     *e = (pnb__embedder){0};
-    if (pnb__starts_with(dir, scheme))
-        dir += sizeof scheme - 1;
     name_of(dir, e->name, sizeof e->name);
+    if ((e->dir = pnb__strdup(dir)) == NULL)
+        return pnb__fail_nomem(err, strlen(dir));
     pnb_status status = pnb_model_load(&e->model, ctx, dir, err);
     if (status != PNB_OK)
         return status;
@@ -114,20 +126,35 @@ pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *
     status = pnb__weights_hash(e->model, e->weights_sha256, err);
     if (status != PNB_OK)
         return status;
-    return pnb__embedder_add(e, dir, use, err);
+    return pnb__embedder_add(e, dir, parts, err);
 }
 
-pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, int use, pnb_error *err)
+pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, const pnb__embedder_parts *parts,
+                             pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    if ((use & PNB__USE_TEXTS) && !e->info->text.present)
+    if ((parts->use & PNB__USE_TEXTS) && !e->info->text.present)
         return pnb__fail(err, PNB_UNSUPPORTED, "%s: this model has no text tower", dir);
-    if ((use & PNB__USE_PICTURES) && !e->info->vision.present)
+    if ((parts->use & PNB__USE_PICTURES) && !e->info->vision.present)
         return pnb__fail(err, PNB_UNSUPPORTED, "%s: this model has no image tower", dir);
-    if (use & PNB__USE_TEXTS)
-        status = open_tokenizer(e, dir, err);
-    if (status == PNB_OK && (use & PNB__USE_PICTURES))
-        status = open_preprocess(e, dir, err);
+    if (parts->use & PNB__USE_TEXTS)
+        status = open_tokenizer(e, dir, parts->tokenizer, err);
+    if (status == PNB_OK && (parts->use & PNB__USE_PICTURES))
+        status = open_preprocess(e, dir, parts->preprocess, err);
+    return status;
+}
+
+pnb_status pnb__embedder_open_named(pnb__embedder *e, pnb__app *app, const char *name,
+                                    const pnb__embedder_parts *parts)
+{
+    char *dir = NULL;
+    *e = (pnb__embedder){0};
+    pnb_status status = pnb__model_path(app, name, &dir, &app->err);
+    if (status == PNB_OK)
+        status = pnb__embedder_open(e, app->ctx, dir, parts, &app->err);
+    if (status == PNB_OK && e->assumed[0] != '\0')
+        pnb__warn(app, "%s: %s", dir, e->assumed);
+    pnb__free(dir);
     return status;
 }
 
@@ -135,6 +162,7 @@ void pnb__embedder_close(pnb__embedder *e)
 {
     pnb_tokenizer_free(e->tokenizer);
     pnb_model_free(e->model);
+    pnb__free(e->dir);
     *e = (pnb__embedder){0};
 }
 

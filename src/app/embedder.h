@@ -2,31 +2,47 @@
 #ifndef PNB_APP_EMBEDDER_H
 #define PNB_APP_EMBEDDER_H
 
+#include "app/app.h"
 #include "penumbra/ctx.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/model.h"
+
+enum { PNB__MAX_ASSUMED = 512 };
 
 typedef struct pnb__embedder {
     pnb_model *model;
     const pnb_model_info *info; /* of model */
     pnb_tokenizer *tokenizer;   /* NULL unless asked for */
     pnb_preprocess preprocess;  /* set when pictures were asked for */
+    char *dir;                  /* as opened */
     char name[128];             /* of the directory, for records */
     char weights_sha256[65];
+    char assumed[PNB__MAX_ASSUMED]; /* a sentence on what no file says of pictures; or empty */
 } pnb__embedder;
 
 enum { PNB__USE_PICTURES = 1, PNB__USE_TEXTS = 2 };
 
-/* Opens `dir` ("local-dir:" in front is accepted). Tokenizer and preprocessing are required for
- * what `use` names: a model whose preprocessing is unknown would embed silently wrong.
+/* What is wanted besides the weights, and where it lies; NULL: in the model's directory. */
+typedef struct pnb__embedder_parts {
+    int use;
+    const char *tokenizer, *preprocess;
+} pnb__embedder_parts;
+
+/* Opens `dir` with the parts that `parts->use` names. Without preprocessing there the family's is
+ * assumed; without a tokenizer there is an error that says where to get it.
  * Release with pnb__embedder_close, after a failure too.
  * Errors  those of the loaders; SHAPE (preprocessing and image tower differ in size; vocabulary
  *         larger than the embedding table) */
-pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir, int use,
-                              pnb_error *err);
+pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir,
+                              const pnb__embedder_parts *parts, pnb_error *err);
 /* Opens tokenizer or preprocessing of an embedder that has none yet; what could be opened stays set
  * after a failure. */
-pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, int use, pnb_error *err);
+pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, const pnb__embedder_parts *parts,
+                             pnb_error *err);
+/* For commands: pnb__embedder_open of what --model names, a warning where something is assumed. The
+ * error is app->err. */
+pnb_status pnb__embedder_open_named(pnb__embedder *e, pnb__app *app, const char *name,
+                                    const pnb__embedder_parts *parts);
 void pnb__embedder_close(pnb__embedder *e);
 
 /* Fills the record that an embedding set of this model carries. */

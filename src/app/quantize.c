@@ -37,7 +37,7 @@ static pnb_status embed_both(pnb__app *app, pnb__embedder *e, const pnb__quantiz
 {
     pnb_status status = PNB_OK;
     if (o->pictures != NULL)
-        status = pnb__embed_pictures(app, e, o->pictures, &sets[PICTURES]);
+        status = pnb__embed_pictures(app, e, o->pictures, false, &sets[PICTURES]);
     if (status == PNB_OK && o->captions != NULL)
         status = pnb__embed_captions(app, e, o->captions, &sets[CAPTIONS]);
     return status;
@@ -196,6 +196,7 @@ static pnb_status write_model(const pnb__embedder *e, const comparison *c,
                               const pnb__quantize_opts *o, pnb_error *err)
 {
     size_t n_files = 0;
+    pnb_preprocess pp;
     char *figures_text = record(c);
     if (figures_text == NULL)
         return pnb__fail_nomem(err, 256);
@@ -203,7 +204,10 @@ static pnb_status write_model(const pnb__embedder *e, const comparison *c,
     if (status == PNB_OK)
         status = pnb_model_save(e->model, o->out, err);
     if (status == PNB_OK)
-        status = pnb__model_files_copy(o->model, o->out, &n_files, err);
+        status = pnb__model_files_copy(e->dir, o->out, o->parts.preprocess == NULL, &n_files, err);
+    const char *said = o->parts.preprocess != NULL ? o->parts.preprocess : e->dir;
+    if (status == PNB_OK && pnb_preprocess_load(&pp, said, NULL) == PNB_OK)
+        status = pnb__model_files_add_preprocess(o->out, &pp, err);
     pnb__free(figures_text);
     return status;
 }
@@ -220,13 +224,14 @@ pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__re
 {
     pnb__embedder e = {0};
     comparison c = {0};
-    int use =
-        (o->pictures != NULL ? PNB__USE_PICTURES : 0) | (o->captions != NULL ? PNB__USE_TEXTS : 0);
+    pnb__embedder_parts parts = o->parts;
     pnb_error *err = &app->err;
     pnb_status status = PNB_OK;
+    parts.use =
+        (o->pictures != NULL ? PNB__USE_PICTURES : 0) | (o->captions != NULL ? PNB__USE_TEXTS : 0);
     if (pnb_model_is_dir(o->out))
         return pnb__fail(err, PNB_EXISTS, "%s holds a model already; give another --out", o->out);
-    PNB_TRY(pnb__embedder_open(&e, app->ctx, o->model, use, err));
+    PNB_TRY(pnb__embedder_open_named(&e, app, o->model, &parts));
     pnb__say(app, "embedding the calibration set with the model as it is");
     PNB_TRY(embed_both(app, &e, o, c.before));
     size_t bytes_before = e.info->weight_bytes;

@@ -3,12 +3,14 @@
 #define PNB_APP_QUANTIZE_H
 
 #include "app/app.h"
+#include "app/embedder.h"
 #include "app/inputs.h"
 #include "app/result.h"
 #include "penumbra/model.h"
 
 typedef struct pnb__quantize_opts {
     const char *model, *out;
+    pnb__embedder_parts parts;     /* `use` follows from the set below */
     const pnb__pictures *pictures; /* what the two models are compared on; at least one of both */
     const pnb__captions *captions;
     pnb_model_store to;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "app/embed_job.h"
-#include "app/model_path.h"
 #include "app/retrieval.h"
 #include "base/base.h"
 #include "penumbra/search.h"
@@ -16,16 +15,15 @@
 static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_embeddings **out)
 {
     bool is_text = o->texts->n > 0;
+    const pnb__embedder_parts parts = {is_text ? PNB__USE_TEXTS : PNB__USE_PICTURES, o->tokenizer,
+                                       o->preprocess};
     pnb__embedder encoder = {0};
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
-    char *model = NULL;
     pnb_status status;
     if (o->queries != NULL)
         return pnb_embeddings_load(out, o->queries, &app->err);
-    PNB_TRY(pnb__model_path(app, o->model, &model, &app->err));
-    PNB_TRY(pnb__embedder_open(&encoder, app->ctx, model,
-                               is_text ? PNB__USE_TEXTS : PNB__USE_PICTURES, &app->err));
+    PNB_TRY(pnb__embedder_open_named(&encoder, app, o->model, &parts));
     for (size_t i = 0; i < o->texts->n; i++)
         PNB_TRY(pnb__captions_add_text(&captions, o->texts->items[i], &app->err));
     if (captions.n_bad > 0) {
@@ -35,12 +33,11 @@ static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_em
     if (!is_text)
         PNB_TRY(pnb__pictures_open(&pictures, o->images->items, o->images->n, app->in, &app->err));
     status = is_text ? pnb__embed_captions(app, &encoder, &captions, out)
-                     : pnb__embed_pictures(app, &encoder, pictures, out);
+                     : pnb__embed_pictures(app, &encoder, pictures, o->exif, out);
 done:
     pnb__pictures_free(pictures);
     pnb__captions_reset(&captions);
     pnb__embedder_close(&encoder);
-    pnb__free(model);
     return status;
 }
 

@@ -7,9 +7,11 @@
 
 typedef struct pnb__query_opts {
     const char *index, *model, *queries; /* model or queries may be NULL */
+    const char *tokenizer, *preprocess;  /* NULL: the model's own */
     const pnb__text_list *texts, *images;
     const char *measure;
     size_t k;
+    bool exif; /* turn pictures as their EXIF orientation says */
 } pnb__query_opts;
 
 /* Errors  ARG (queries and index come from different weights), SHAPE, and loading */

@@ -11,6 +11,7 @@
 #include "app/bench.h"
 #include "base/base.h"
 #include "io/json.h"
+#include "models/beside.h"
 
 typedef struct setting {
     pnb_tokenizer *tokenizer;
@@ -53,8 +54,9 @@ static pnb_status apply_config(setting *s, const char *dir, pnb_error *err)
 {
     json_t *root;
     pnb_status status = load_config(&root, dir, err);
-    if (status != PNB_OK || root == NULL)
+    if (status != PNB_OK)
         return status;
+    status = pnb__apply_clean(s->tokenizer, root, dir, err);
     const json_t *open_clip = json_object_get(root, "model_cfg");
     const json_t *text = json_object_get(open_clip != NULL ? open_clip : root, "text_cfg");
     const json_t *length = json_object_get(text, "context_length");
@@ -63,8 +65,6 @@ static pnb_status apply_config(setting *s, const char *dir, pnb_error *err)
     if (json_is_integer(length) && json_integer_value(length) > 1 &&
         json_integer_value(length) < 1 << 20)
         s->context_length = (int)json_integer_value(length);
-    const json_t *kwargs = json_object_get(text, "tokenizer_kwargs");
-    status = set_clean(s->tokenizer, json_string_value(json_object_get(kwargs, "clean")), err);
     json_decref(root);
     return status;
 }

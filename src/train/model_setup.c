@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/json.h"
+#include "models/beside.h"
 #include "penumbra/checkpoint.h"
 #include "train/positions.h"
 #include "train/trainer.h"
@@ -24,23 +25,6 @@ static bool is_weights_dir(const char *dir)
 {
     char path[4096];
     return pnb__path_is_dir(dir) && pnb_checkpoint_locate(path, sizeof path, dir, NULL) == PNB_OK;
-}
-
-/* text_cfg.tokenizer_kwargs.clean of the configuration; tokenizer.json has no place for it. */
-static pnb_status apply_clean(pnb__trainer *t, const json_t *config, pnb_error *err)
-{
-    const json_t *kwargs = json_object_get(json_object_get(config, "text_cfg"), "tokenizer_kwargs");
-    const char *name = json_string_value(json_object_get(kwargs, "clean"));
-    pnb_clean clean;
-    if (name == NULL)
-        return PNB_OK;
-    if (!pnb_clean_from_name(name, &clean))
-        return pnb__fail(err, PNB_FORMAT,
-                         "config.json: tokenizer_kwargs.clean \"%s\" is not one of none, lower, "
-                         "whitespace, canonicalize",
-                         name);
-    pnb_tokenizer_set_clean(t->tokenizer, clean);
-    return PNB_OK;
 }
 
 /* Captions gathered for a tokenizer; the texts live in the arena. */
@@ -181,7 +165,7 @@ static pnb_status init_model(pnb__trainer *t, const char *name, pnb_error *err)
     PNB_TRY(pnb_model_config_merge(name, overrides, &merged, err));
     PNB_TRY(pnb__json_load_bytes(&config, merged, strlen(merged), name, err));
     PNB_TRY(complete_config(t, config, err));
-    PNB_TRY(apply_clean(t, config, err));
+    PNB_TRY(pnb__apply_clean(t->tokenizer, config, NULL, err));
     pnb__json_append_value(&full, config);
     if (full.failed) {
         status = pnb__fail(err, PNB_NOMEM, "out of memory writing the configuration");
@@ -233,7 +217,7 @@ static pnb_status load_model(pnb__trainer *t, const char *dir, bool is_resume, p
     PNB_TRY(pnb_model_load(&t->model, t->ctx, dir, err));
     const char *text = pnb_model_config_text(t->model);
     PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
-    PNB_TRY(apply_clean(t, config, err));
+    PNB_TRY(pnb__apply_clean(t->tokenizer, config, dir, err));
     size_t vocab = (size_t)pnb_tokenizer_vocab_size(t->tokenizer);
     size_t rows = pnb_model_get_info(t->model)->text.vocab_size;
     if (vocab > rows)
@@ -259,13 +243,17 @@ done:
 static pnb_status open_preprocess(pnb__trainer *t, const char *dir, pnb_error *err)
 {
     const pnb_tower_info *v = &t->info->vision;
-    bool known = dir != NULL && (has_file(dir, "preprocessor_config.json") ||
-                                 has_file(dir, "open_clip_config.json"));
-    t->preprocess = pnb_preprocess_default();
-    if (known) {
-        pnb_status status = pnb_preprocess_load(&t->preprocess, dir, err);
-        if (status != PNB_OK)
-            return status;
+    bool known = false;
+    t->preprocess = dir != NULL ? pnb__assumed_preprocess(t->model) : pnb_preprocess_default();
+    if (dir != NULL) {
+        pnb_error why = PNB_ERROR_INIT;
+        pnb_preprocess pp;
+        pnb_status status = pnb_preprocess_load(&pp, dir, &why);
+        known = status == PNB_OK;
+        if (known)
+            t->preprocess = pp;
+        else if (status != PNB_NOT_FOUND)
+            return pnb__fail(err, status, "%s", why.text);
     }
     if (!known || t->opts->force_resize_pos_emb) {
         bool same = (size_t)t->preprocess.width == v->image_width;

@@ -326,8 +326,8 @@ static pnb_status read_open_clip(reading *r)
     pnb_preprocess *pp = r->pp;
     int mode = (int)pp->mode, colour = 0;
     pp->resize_first = true;
-    pnb__jobj o =
-        pnb__json_object(json_object_get(r->o->obj, "preprocess_cfg"), "preprocess_cfg", err);
+    json_t *empty = json_object(), *config = json_object_get(r->o->obj, "preprocess_cfg");
+    pnb__jobj o = pnb__json_object(config != NULL ? config : empty, "preprocess_cfg", err);
     PNB_TRY(o.status);
     json_t *model = json_object_get(r->o->obj, "model_cfg");
     json_t *vision = json_object_get(model, "vision_cfg");
@@ -351,6 +351,7 @@ static pnb_status read_open_clip(reading *r)
     read_moments(r, &o, "mean", "std", false);
     status = o.status;
 done:
+    json_decref(empty);
     return status;
 }
 
@@ -391,7 +392,7 @@ pnb_status pnb_preprocess_load_noted(pnb_preprocess *out, const char *path, char
     PNB_TRY(pnb__json_load_file(&root, found, MAX_CONFIG_BYTES, err));
     o = pnb__json_object(root, found, err);
     PNB_TRY(o.status);
-    if (pnb__json_has(&o, "preprocess_cfg"))
+    if (pnb__json_has(&o, "preprocess_cfg") || pnb__json_has(&o, "model_cfg"))
         PNB_TRY(read_open_clip(&r));
     else
         PNB_TRY(read_hugging_face(&r));

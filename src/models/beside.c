@@ -1,0 +1,95 @@
+/* Tokenizer and preprocessing of a model folder, as far as the configuration decides them.
+ *
+ * Released ProLIP folders hold weights and constructor arguments alone. Their pictures are prepared
+ * by transformers' CLIPProcessor (README of the reference): RGB first, shortest side bicubic,
+ * centre crop rounded down, OpenAI's mean and std. Hugging Face's CLIP is the same; open_clip's and
+ * OpenAI's CLIP resize before they convert and round the crop half to even; SigLIP squashes, with
+ * mean and std 0.5. Reading the files is the io room's business. */
+#include "models/beside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static json_t *config_of(const pnb_model *model)
+{
+    const char *text = pnb_model_config_text(model);
+    json_t *root = NULL;
+    if (pnb__json_load_bytes(&root, text, strlen(text), "configuration", NULL) != PNB_OK)
+        return NULL;
+    return root;
+}
+
+pnb_preprocess pnb__assumed_preprocess(const pnb_model *model)
+{
+    const pnb_model_info *info = pnb_model_get_info(model);
+    pnb_preprocess pp = pnb_preprocess_default();
+    json_t *config = config_of(model);
+    bool is_siglip = strcmp(info->family, "siglip") == 0;
+    bool is_hugging_face =
+        strcmp(info->family, "prolip") == 0 || json_object_get(config, "model_type") != NULL;
+    pp.width = (int)info->vision.image_width;
+    pp.height = (int)info->vision.image_height;
+    pp.centre = is_hugging_face ? PNB_CENTRE_FLOOR : PNB_CENTRE_ROUND;
+    pp.resize_first = !is_hugging_face;
+    pp.mode = is_siglip ? PNB_FIT_SQUASH : PNB_FIT_SHORTEST;
+    for (int i = 0; i < 3 && is_siglip; i++)
+        pp.mean[i] = pp.std[i] = 0.5F;
+    json_decref(config);
+    return pp;
+}
+
+/* transformers' SiglipTokenizer deletes punctuation and lowers in code; its files only name it. */
+static bool has_siglip_class(const char *dir)
+{
+    char *path = dir != NULL ? pnb__path_join(dir, "tokenizer_config.json") : NULL;
+    json_t *root = NULL;
+    bool found = false;
+    if (path != NULL && pnb__path_is_file(path) &&
+        pnb__json_load_file(&root, path, 0, NULL) == PNB_OK) {
+        const char *name = json_string_value(json_object_get(root, "tokenizer_class"));
+        found = name != NULL && strcmp(name, "SiglipTokenizer") == 0;
+    }
+    json_decref(root);
+    pnb__free(path);
+    return found;
+}
+
+pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
+                            pnb_error *err)
+{
+    const json_t *open_clip = json_object_get(config, "model_cfg");
+    const json_t *text = json_object_get(open_clip != NULL ? open_clip : config, "text_cfg");
+    const json_t *kwargs = json_object_get(text, "tokenizer_kwargs");
+    const char *name = json_string_value(json_object_get(kwargs, "clean"));
+    pnb_clean clean = PNB_CLEAN_CANONICALIZE;
+    if (name == NULL && !has_siglip_class(dir))
+        return PNB_OK;
+    if (name != NULL && !pnb_clean_from_name(name, &clean))
+        return pnb__fail(err, PNB_FORMAT,
+                         "configuration: tokenizer_kwargs.clean \"%.40s\" is not one of none, "
+                         "lower, whitespace, canonicalize",
+                         name);
+    pnb_tokenizer_set_clean(tokenizer, clean);
+    return PNB_OK;
+}
+
+void pnb__tokenizer_source(const pnb_model *model, char *text, size_t size)
+{
+    const pnb_model_info *info = pnb_model_get_info(model);
+    json_t *config = config_of(model);
+    const char *name = json_string_value(
+        json_object_get(json_object_get(config, "text_cfg"), "hf_tokenizer_name"));
+    if (name != NULL && name[0] != '\0')
+        snprintf(text, size, "the repository %s (hf_tokenizer_name)", name);
+    else if (strcmp(info->family, "clip") == 0 || info->text.vocab_size == 49408)
+        snprintf(text, size,
+                 "the model's repository, or openai/clip-vit-base-patch32 "
+                 "(tokenizer.json), or open_clip (bpe_simple_vocab_16e6.txt.gz)");
+    else
+        snprintf(text, size,
+                 "the model's repository (tokenizer.json or spiece.model; SigLIP and "
+                 "ProLIP B/16: timm/ViT-B-16-SigLIP)");
+    json_decref(config);
+}
