@@ -240,7 +240,7 @@ static bool cache_find(pnb__image_cache *cache, size_t i, pnb_image *out)
 /* Takes the picture over if it fits and nobody was faster; tells whether it did. */
 static bool cache_offer(pnb__image_cache *cache, size_t i, const pnb_image *image)
 {
-    size_t bytes = (size_t)image->width * (size_t)image->height * 3;
+    size_t bytes = (size_t)image->width * (size_t)image->height * (size_t)image->channels;
     bool is_taken = false;
     if (cache->limit_bytes == 0)
         return false;
@@ -254,6 +254,14 @@ static bool cache_offer(pnb__image_cache *cache, size_t i, const pnb_image *imag
     return is_taken;
 }
 
+/* As open_clip does: files on disk come in their own mode to pipelines that resize before they
+ * convert, members of tar shards as RGB (its loader decodes "pilrgb"). Our augmentation is defined
+ * on RGB. */
+static bool wants_own_mode(const pnb_loader_opts *opts, const pnb_sample *s)
+{
+    return opts->preprocess.resize_first && !opts->augment.enabled && s->image_bytes == NULL;
+}
+
 static pnb_status fill_picture(const pnb_dataset *ds, const pnb_loader_opts *opts,
                                pnb__image_cache *cache, const pnb_sample *s, const uint64_t key[3],
                                float *out, pnb_error *err)
@@ -262,7 +270,9 @@ static pnb_status fill_picture(const pnb_dataset *ds, const pnb_loader_opts *opt
     pnb_status status = PNB_OK;
     bool is_cached = cache_find(cache, (size_t)key[2], &image);
     if (!is_cached) {
-        status = pnb_dataset_image(ds, (size_t)key[2], &image, err);
+        pnb_image_opts as = pnb_image_opts_default();
+        as.native = wants_own_mode(opts, s);
+        status = pnb_dataset_image_as(ds, (size_t)key[2], &as, &image, err);
         if (status != PNB_OK)
             return status;
         is_cached = cache_offer(cache, (size_t)key[2], &image);

@@ -121,6 +121,58 @@ static void hash_run(const pnb_dataset *data, const pnb_loader_opts *o, int n_ba
     pnb__sha256_hex(&h, hex);
 }
 
+/* Pixels of the only picture of `data`, prepared by the loader. */
+static void load_only(const char *data, const pnb_loader_opts *o, float *out)
+{
+    pnb_dataset *one = NULL;
+    pnb_loader *l = NULL;
+    ASSERT_OK(pnb_dataset_open(&one, data, NULL, &err));
+    ASSERT_OK(pnb_loader_create(&l, one, o, &err));
+    memcpy(out, next_of(l)->pixels, (size_t)3 * SIDE * SIDE * sizeof *out);
+    pnb_loader_free(l);
+    pnb_dataset_free(one);
+}
+
+/* Resizing before converting: a palette picture on disk keeps its mode, one in a tar does not. */
+static void test_own_mode(void **state)
+{
+    float want[2][3 * SIDE * SIDE], got[2][3 * SIDE * SIDE];
+    pnb_loader_opts o = opts_of(0);
+    char *png = NULL;
+    size_t n = 0;
+    pnb__tar_writer w;
+    (void)state;
+    o.batch_size = 1;
+    o.tokenizer = NULL;
+    o.augment = pnb_augment_none();
+    o.preprocess.resize_first = true;
+    ASSERT_OK(pnb__read_file(PNB_SOURCE_DIR "/tests/golden/preprocess/png_palette/image.png",
+                             1 << 20, &png, &n, &err));
+    char *dir = pnb__path_join(scratch, "own"), *tar = pnb__path_join(scratch, "own.tar");
+    put_file(dir, "a.png", png, n);
+    put_text(dir, "a.txt", "thing");
+    ASSERT_OK(pnb__tar_writer_open(&w, tar, &err));
+    ASSERT_OK(pnb__tar_writer_add(&w, "a.png", png, n, &err));
+    ASSERT_OK(pnb__tar_writer_add(&w, "a.txt", "thing", 5, &err));
+    ASSERT_OK(pnb__tar_writer_commit(&w, &err));
+    for (int native = 0; native < 2; native++) {
+        pnb_image image = {0};
+        pnb_image_opts as = pnb_image_opts_default();
+        as.native = native;
+        ASSERT_OK(pnb_image_decode(&image, png, n, &as, &err));
+        ASSERT_OK(pnb_preprocess_apply(&o.preprocess, &image, want[native], &err));
+        pnb_image_free(&image);
+        load_only(native ? dir : tar, &o, got[native]);
+        assert_memory_equal(got[native], want[native], sizeof want[native]);
+    }
+    assert_memory_not_equal(want[0], want[1], sizeof want[0]);
+    o.augment = pnb_augment_small();
+    load_only(dir, &o, got[0]); /* drawn on RGB */
+    pnb__free(png);
+    pnb__free(dir);
+    pnb__free(tar);
+}
+
 static void test_same_batches(void **state)
 {
     char wanted[65], got[65];
@@ -439,11 +491,11 @@ static void test_shutdown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_batches),     cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_set_position),     cmocka_unit_test(test_epochs),
-        cmocka_unit_test(test_resampled),        cmocka_unit_test(test_captions),
-        cmocka_unit_test(test_tokens),           cmocka_unit_test(test_corrupt_sample),
-        cmocka_unit_test(test_nothing_readable), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_shutdown)};
+        cmocka_unit_test(test_same_batches),   cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_own_mode),       cmocka_unit_test(test_set_position),
+        cmocka_unit_test(test_epochs),         cmocka_unit_test(test_resampled),
+        cmocka_unit_test(test_captions),       cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_corrupt_sample), cmocka_unit_test(test_nothing_readable),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_shutdown)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
