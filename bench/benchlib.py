@@ -185,15 +185,18 @@ def load_average():
 
 
 class Report:
-    """Prints as it goes, remembers verdicts, writes bench/results/<name>.txt when asked to."""
+    """Prints as it goes, remembers verdicts, writes bench/results/<name>.txt when asked to.
 
-    def __init__(self, name, title):
+    is_timed: the figures are times, which other work on the machine spoils.
+    """
+
+    def __init__(self, name, title, is_timed=True):
         self.name, self.lines, self.n_missed, self.n_met = name, [], 0, 0
         self.say("== %s ==" % title)
         self.say("command: bench/%s" % " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
         self.say("machine: %s, %d of %d cores, load %.1f at the start, %s" % (
             cpu_name(), THREADS, os.cpu_count(), load_average(), time.strftime("%Y-%m-%d %H:%M")))
-        self.busy = load_average() > 0.5
+        self.busy = is_timed and load_average() > 0.5
         if self.busy:
             self.say("NOTE: the machine is doing other work; these figures are no claim.")
 
