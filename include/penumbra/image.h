@@ -21,7 +21,8 @@ typedef enum pnb_image_mode {
     PNB_IMAGE_PLAIN,
     PNB_IMAGE_PALETTE, /* 1 channel, indices into `palette` */
     PNB_IMAGE_BILEVEL, /* 1 channel, 0 or 255: Pillow's mode "1" */
-    PNB_IMAGE_CMYK     /* 4 channels, 255 = full ink */
+    PNB_IMAGE_CMYK,    /* 4 channels, 255 = full ink */
+    PNB_IMAGE_GREY16 /* grey of 16 bits in the machine's byte order, as 2 channels: Pillow's "I" */
 } pnb_image_mode;
 
 /* All zero is an empty picture. */
@@ -85,7 +86,8 @@ typedef struct pnb_box {
 /* Resamples `box` of `in` (NULL: all of it) to width x height, bit for bit as Pillow's
  * Image.resize: filters widened when shrinking, horizontal pass first, 22-bit fixed-point
  * weights, rounding to 8 bits after each pass. As in Pillow PALETTE and BILEVEL always use NEAREST,
- * and pictures with alpha are premultiplied meanwhile. Errors  ARG (empty picture, sizes < 1, box
+ * and pictures with alpha are premultiplied meanwhile; GREY16 is resampled in doubles and cut to 16
+ * bits at the end. Errors  ARG (empty picture, sizes < 1, box
  * outside), LIMIT (more than 2^28 pixels), NOMEM */
 pnb_status pnb_image_resize(pnb_image *out, const pnb_image *in, int width, int height,
                             pnb_filter filter, const pnb_box *box, pnb_error *err);

@@ -115,7 +115,7 @@ static void fast_loops_equal_plain(void **state)
             low[i * STRIDE + j] = (int16_t)(w - high[i * STRIDE + j] * (1 << 15));
         }
     }
-    pnb__taps taps = {N_OUT, STRIDE, first, count, weight, low, high};
+    pnb__taps taps = {N_OUT, STRIDE, first, count, weight, low, high, NULL};
     pnb__resampler plain = pnb__resampler_plain(), best = pnb__resampler_best();
     for (int channels = 1; channels <= 4; channels++) {
         plain.horizontal(a, in, &taps, channels);

@@ -228,6 +228,44 @@ static void absent_keys_follow_the_class(void **state)
     }
 }
 
+/* Pillow 9.4 opens 16-bit grey in mode "I" and clips to 8 bits only when it converts: what
+ * Image.resize((20, 12), filter).convert("RGB") makes of data/image/grey16_edges.png. */
+static void grey16_is_resized_before_it_saturates(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bilinear", "bicubic", "lanczos", "box", "hamming"};
+    static const pnb_filter filters[] = {PNB_FILTER_BILINEAR, PNB_FILTER_BICUBIC,
+                                         PNB_FILTER_LANCZOS, PNB_FILTER_BOX, PNB_FILTER_HAMMING};
+    pnb_image in, want, got;
+    pnb_image_opts opts = pnb_image_opts_default();
+    pnb_preprocess pp = pnb_preprocess_default();
+    opts.native = pp.resize_first = true;
+    pp.mode = PNB_FIT_SQUASH;
+    pp.width = 20;
+    pp.height = 12;
+#define IMAGES PNB_SOURCE_DIR "/tests/io/data/image/"
+    assert_int_equal(pnb_image_load(&in, IMAGES "grey16_edges.png", &opts, NULL), PNB_OK);
+    assert_int_equal(in.mode, PNB_IMAGE_GREY16);
+    for (size_t i = 0; i < PNB_COUNT(filters); i++) {
+        char path[512];
+        snprintf(path, sizeof path, IMAGES "grey16_edges_%s.png", names[i]);
+        assert_int_equal(pnb_image_load(&want, path, NULL, NULL), PNB_OK);
+        pp.filter = filters[i];
+        assert_int_equal(pnb_preprocess_pixels(&pp, &in, &got, NULL), PNB_OK);
+        assert_memory_equal(got.pixels, want.pixels, 3 * 20 * 12);
+        pnb_image_free(&got);
+        pp.resize_first = false;
+        assert_int_equal(pnb_preprocess_pixels(&pp, &in, &got, NULL), PNB_OK);
+        assert_memory_not_equal(got.pixels, want.pixels, 3 * 20 * 12);
+        pnb_image_free(&got);
+        pp.resize_first = true;
+        pnb_image_free(&want);
+    }
+    in.channels = 1;
+    assert_int_equal(pnb_preprocess_pixels(&pp, &in, &got, NULL), PNB_ARG);
+    pnb_image_free(&in);
+}
+
 static void open_clip_form_is_read(void **state)
 {
     (void)state;
@@ -329,6 +367,7 @@ int main(void)
         cmocka_unit_test(alpha_is_kept_when_asked),
         cmocka_unit_test(hugging_face_forms_are_read),
         cmocka_unit_test(absent_keys_follow_the_class),
+        cmocka_unit_test(grey16_is_resized_before_it_saturates),
         cmocka_unit_test(open_clip_form_is_read),
         cmocka_unit_test(every_field_survives_saving),
         cmocka_unit_test(bad_configurations_are_refused),

@@ -155,6 +155,16 @@ static void plain_to_rgb(unsigned char *rgb, const unsigned char *in, size_t n, 
     }
 }
 
+/* Not scaled but clipped, as Pillow does with its mode "I". */
+static void grey16_to_rgb(unsigned char *rgb, const unsigned char *in, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t value;
+        memcpy(&value, in + 2 * i, 2);
+        memset(rgb + 3 * i, PNB_MIN(value, 255), 3);
+    }
+}
+
 static void palette_to_rgb(unsigned char *rgb, const unsigned char *in, size_t n,
                            const unsigned char *palette)
 {
@@ -167,7 +177,9 @@ pnb_status pnb_image_to_rgb(pnb_image *out, const pnb_image *in, pnb_error *err)
     *out = (pnb_image){0};
     bool has_parts = in->pixels != NULL && (in->mode != PNB_IMAGE_PALETTE || in->palette != NULL);
     bool fits = (in->mode == PNB_IMAGE_PLAIN && in->channels >= 1 && in->channels <= 4) ||
-                (in->mode == PNB_IMAGE_CMYK && in->channels == 4) || in->channels == 1;
+                (in->mode == PNB_IMAGE_CMYK && in->channels == 4) ||
+                (in->mode == PNB_IMAGE_GREY16 && in->channels == 2) ||
+                (in->mode != PNB_IMAGE_GREY16 && in->channels == 1);
     if (!has_parts || !fits)
         return pnb__fail(err, PNB_ARG,
                          "picture record is empty or its mode does not fit %d channels",
@@ -178,6 +190,8 @@ pnb_status pnb_image_to_rgb(pnb_image *out, const pnb_image *in, pnb_error *err)
     size_t n = (size_t)in->width * (size_t)in->height;
     if (in->mode == PNB_IMAGE_CMYK)
         cmyk_row(out->pixels, in->pixels, n);
+    else if (in->mode == PNB_IMAGE_GREY16)
+        grey16_to_rgb(out->pixels, in->pixels, n);
     else if (in->mode == PNB_IMAGE_PALETTE)
         palette_to_rgb(out->pixels, in->pixels, n, in->palette);
     else

@@ -1,6 +1,6 @@
 /* PNG by libspng. The rows are taken raw and unpacked here, because what Pillow makes of each
  * colour type and depth is part of the result:
- *   grey 1 bit -> mode "1" (0/255), 2 and 4 bit -> scaled to 0..255, 16 bit -> clipped at 255
+ *   grey 1 bit -> mode "1" (0/255), 2 and 4 bit -> scaled to 0..255, 16 bit -> mode "I"
  *   grey+alpha, RGB, RGBA of 16 bit -> their high bytes;  palette -> indices and a palette
  * Transparency of palette and key colours is used only for keep_alpha. Writing: png_write.c. */
 #include <string.h>
@@ -64,13 +64,26 @@ static void unpack_row(unsigned char *out, const unsigned char *in, const struct
     else if (h->bit_depth < 8)
         unpack_bits(out, in, (int)h->width, h->bit_depth,
                     is_grey ? 255 / ((1 << h->bit_depth) - 1) : 1);
+    else if (is_grey)
+        for (size_t i = 0; i < h->width; i++) {
+            uint16_t value = (uint16_t)(in[2 * i] << 8 | in[2 * i + 1]);
+            memcpy(out + 2 * i, &value, 2);
+        }
     else
         for (size_t i = 0; i < n; i++)
-            out[i] = is_grey && in[2 * i] != 0 ? 255 : in[2 * i + (is_grey ? 1 : 0)];
+            out[i] = in[2 * i];
 }
 
+static bool is_grey16(const struct spng_ihdr *h)
+{
+    return h->color_type == SPNG_COLOR_TYPE_GRAYSCALE && h->bit_depth == 16;
+}
+
+/* Of the decoded picture; a 16-bit grey takes two bytes. */
 static int channels_of(const struct spng_ihdr *h)
 {
+    if (is_grey16(h))
+        return 2;
     switch (h->color_type) {
     case SPNG_COLOR_TYPE_TRUECOLOR:
         return 3;
@@ -119,6 +132,8 @@ static pnb_status decode_native(pnb_image *image, spng_ctx *ctx, const struct sp
         PNB_TRY(read_palette(image, ctx, err));
     else if (h->color_type == SPNG_COLOR_TYPE_GRAYSCALE && h->bit_depth == 1)
         image->mode = PNB_IMAGE_BILEVEL;
+    else if (is_grey16(h))
+        image->mode = PNB_IMAGE_GREY16;
     bool in_place = h->bit_depth == 8;
     raw = in_place ? image->pixels : pnb__alloc_zero(n_raw, 1); /* interlaced bits are ORed in */
     if (raw == NULL) {
@@ -161,7 +176,8 @@ static pnb_status read_header(spng_ctx *ctx, size_t n_bytes, const pnb_image_opt
     pnb_status status = pnb__image_check_size(h->width, h->height, opts, err);
     if (status != PNB_OK)
         return status;
-    int64_t bits = (int64_t)h->width * h->height * channels_of(h) * h->bit_depth;
+    int depth = is_grey16(h) ? 8 : h->bit_depth; /* of what channels_of counts */
+    int64_t bits = (int64_t)h->width * h->height * channels_of(h) * depth;
     if (bits / 8 / MAX_DEFLATE_RATIO > (int64_t)n_bytes)
         return pnb__fail(err, PNB_FORMAT,
                          "PNG: the header claims %ux%u pixels but only %zu bytes follow", h->width,

@@ -16,6 +16,7 @@ typedef struct pnb__taps {
     int *first, *count;
     int32_t *weight;
     int16_t *low, *high;
+    double *exact; /* the weights unrounded, for 16-bit grey; else NULL */
 } pnb__taps;
 
 /* Bytes that may be read behind the last pixel of `in` by the horizontal pass. */

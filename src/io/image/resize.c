@@ -7,7 +7,10 @@
  * The filter f is widened by s when shrinking, which is the antialiasing. Columns are resampled
  * first, into 8 bits, and only the rows that the second pass reads. The inner loops are in
  * resample.c. NEAREST is Pillow's affine transform: it steps a double by the scale and truncates.
- * Only the requested part of the output is computed, with the weights of the whole. */
+ * Only the requested part of the output is computed, with the weights of the whole.
+ *
+ * 16-bit grey is Pillow's mode "I": doubles, rounded half away from zero after each pass. Between
+ * the passes values may leave 16 bits. */
 #include <math.h>
 #include <string.h>
 
@@ -95,6 +98,7 @@ static void taps_free(pnb__taps *t)
     pnb__free(t->weight);
     pnb__free(t->low);
     pnb__free(t->high);
+    pnb__free(t->exact);
     *t = (pnb__taps){0};
 }
 
@@ -109,7 +113,10 @@ static void fill_tap(pnb__taps *t, int i, const double *w, double sum)
 {
     size_t at = (size_t)i * (size_t)t->stride;
     for (int j = 0; j < t->count[i]; j++) {
-        int32_t fixed = to_fixed(sum != 0.0 ? w[j] / sum : w[j]);
+        double share = sum != 0.0 ? w[j] / sum : w[j];
+        int32_t fixed = to_fixed(share);
+        if (t->exact != NULL)
+            t->exact[at + (size_t)j] = share;
         int32_t high = (fixed + (1 << 14)) >> 15;
         t->weight[at + (size_t)j] = fixed;
         t->high[at + (size_t)j] = (int16_t)high;
@@ -117,7 +124,7 @@ static void fill_tap(pnb__taps *t, int i, const double *w, double sum)
     }
 }
 
-static pnb_status taps_alloc(pnb__taps *t, int n, int widest, pnb_error *err)
+static pnb_status taps_alloc(pnb__taps *t, int n, int widest, bool is_exact, pnb_error *err)
 {
     size_t total;
     t->n = n;
@@ -130,7 +137,8 @@ static pnb_status taps_alloc(pnb__taps *t, int n, int widest, pnb_error *err)
     t->weight = pnb__alloc_zero(total, sizeof *t->weight);
     t->low = pnb__alloc_zero(total, sizeof *t->low);
     t->high = pnb__alloc_zero(total, sizeof *t->high);
-    if (!t->first || !t->count || !t->weight || !t->low || !t->high) {
+    t->exact = is_exact ? pnb__alloc_zero(total, sizeof *t->exact) : NULL;
+    if (!t->first || !t->count || !t->weight || !t->low || !t->high || (is_exact && !t->exact)) {
         taps_free(t);
         return pnb__fail_nomem(err, total * 8);
     }
@@ -138,13 +146,14 @@ static pnb_status taps_alloc(pnb__taps *t, int n, int widest, pnb_error *err)
 }
 
 /* Weights in double as in Pillow's precompute_coeffs, the same operations in the same order. */
-static pnb_status taps_create(pnb__taps *t, const axis *a, const filter_rule *rule, pnb_error *err)
+static pnb_status taps_create(pnb__taps *t, const axis *a, const filter_rule *rule, bool is_exact,
+                              pnb_error *err)
 {
     double scale = (double)(a->to - a->from) / a->n_out;
     double filter_scale = scale < 1.0 ? 1.0 : scale;
     double support = rule->support * filter_scale;
     int widest = PNB_MIN((int)ceil(support) * 2 + 1, a->n_in);
-    pnb_status status = taps_alloc(t, a->n, widest, err);
+    pnb_status status = taps_alloc(t, a->n, widest, is_exact, err);
     if (status != PNB_OK)
         return status;
     double *w = pnb__alloc_array((size_t)widest, sizeof *w);
@@ -214,8 +223,8 @@ static pnb_status resample(pnb_image *out, const pnb_image *in, const axis *x, c
     pnb_image narrow = {0};
     bool need_x = x->n_in != x->n_out || x->from != 0 || x->to != (float)x->n_out;
     bool need_y = y->n_in != y->n_out || y->from != 0 || y->to != (float)y->n_out;
-    PNB_TRY(taps_create(&columns, x, &filter_rules[filter], err));
-    PNB_TRY(taps_create(&rows, y, &filter_rules[filter], err));
+    PNB_TRY(taps_create(&columns, x, &filter_rules[filter], false, err));
+    PNB_TRY(taps_create(&rows, y, &filter_rules[filter], false, err));
     int first = need_y ? rows.first[0] : y->start;
     int last = need_y ? rows.first[y->n - 1] + rows.count[y->n - 1] : y->start + y->n;
     if (need_x)
@@ -234,6 +243,65 @@ done:
     taps_free(&columns);
     taps_free(&rows);
     pnb_image_free(&narrow);
+    return status;
+}
+
+/* One output of one pass over 32-bit values `step` apart. */
+static int32_t resample_value(const int32_t *in, size_t step, const pnb__taps *t, int i)
+{
+    const double *w = t->exact + (size_t)i * (size_t)t->stride;
+    double sum = 0.0;
+    for (int j = 0; j < t->count[i]; j++)
+        sum += in[(size_t)(t->first[i] + j) * step] * w[j];
+    return (int32_t)(sum >= 0.0 ? floor(sum + 0.5) : -floor(fabs(sum) + 0.5));
+}
+
+/* The rows of `in` that the second pass reads, columns resampled. */
+static void narrow_grey16(int32_t *out, const pnb_image *in, const pnb__taps *columns,
+                          int first_row, int n_rows, int32_t *line)
+{
+    for (int r = 0; r < n_rows; r++) {
+        const unsigned char *p = in->pixels + 2 * (size_t)(first_row + r) * (size_t)in->width;
+        for (int x = 0; x < in->width; x++, p += 2) {
+            uint16_t value;
+            memcpy(&value, p, 2);
+            line[x] = value;
+        }
+        for (int x = 0; x < columns->n; x++)
+            *out++ = resample_value(line, 1, columns, x);
+    }
+}
+
+/* With equal sizes a filter's weights are 1 and 0, so no pass has to be left out. */
+static pnb_status resample_grey16(pnb_image *out, const pnb_image *in, const axis *x, const axis *y,
+                                  pnb_filter filter, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb__taps columns = {0}, rows = {0};
+    int32_t *narrow = NULL, *line = pnb__alloc_array((size_t)in->width, sizeof *line);
+    PNB_TRY(taps_create(&columns, x, &filter_rules[filter], true, err));
+    PNB_TRY(taps_create(&rows, y, &filter_rules[filter], true, err));
+    int first = rows.first[0], last = rows.first[y->n - 1] + rows.count[y->n - 1];
+    size_t n = (size_t)(last - first) * (size_t)x->n;
+    narrow = pnb__alloc_array(n, sizeof *narrow);
+    if (narrow == NULL || line == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n * sizeof *narrow));
+    PNB_TRY(pnb_image_create(out, x->n, y->n, 2, err));
+    narrow_grey16(narrow, in, &columns, first, last - first, line);
+    unsigned char *p = out->pixels;
+    for (int j = 0; j < y->n; j++) {
+        rows.first[j] -= first;
+        for (int i = 0; i < x->n; i++, p += 2) {
+            int32_t v = resample_value(narrow + i, (size_t)x->n, &rows, j);
+            uint16_t value = (uint16_t)(v < 0 ? 0 : PNB_MIN(v, UINT16_MAX));
+            memcpy(p, &value, 2);
+        }
+    }
+done:
+    taps_free(&columns);
+    taps_free(&rows);
+    pnb__free(narrow);
+    pnb__free(line);
     return status;
 }
 
@@ -316,7 +384,7 @@ static pnb_status check_job(const pnb_image *in, const pnb__resize_job *job, con
                             pnb_error *err)
 {
     if (in->pixels == NULL || in->width < 1 || in->height < 1 || in->channels < 1 ||
-        in->channels > 4)
+        in->channels > 4 || (in->mode == PNB_IMAGE_GREY16 && in->channels != 2))
         return pnb__fail(err, PNB_ARG, "resize: the picture is empty");
     if ((size_t)job->filter >= PNB_COUNT(filter_rules))
         return pnb__fail(err, PNB_ARG, "resize: filter %d is unknown", (int)job->filter);
@@ -351,10 +419,13 @@ pnb_status pnb__image_resize_part(pnb_image *out, const pnb_image *in, const pnb
                    box->bottom == in->height;
     if (is_same) /* no arithmetic at all, so that colours under alpha survive */
         return pnb_image_crop(out, in, job->left, job->top, job->width, job->height, 0, err);
-    bool is_plain = in->mode == PNB_IMAGE_PLAIN || in->mode == PNB_IMAGE_CMYK;
+    bool is_grey16 = in->mode == PNB_IMAGE_GREY16;
+    bool is_plain = in->mode == PNB_IMAGE_PLAIN || in->mode == PNB_IMAGE_CMYK || is_grey16;
     bool has_alpha = in->mode == PNB_IMAGE_PLAIN && in->channels % 2 == 0;
     if (!is_plain || job->filter == PNB_FILTER_NEAREST)
         status = resize_nearest(out, in, &x, &y, err);
+    else if (is_grey16)
+        status = resample_grey16(out, in, &x, &y, job->filter, err);
     else if (has_alpha)
         status = resample_alpha(out, in, &x, &y, job->filter, err);
     else
