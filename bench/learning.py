@@ -6,8 +6,9 @@
 
 For each set and seed, in one run and from the same initial weights: our training, PyTorch's
 (bench/peers/torch_train.py, same data, settings and number of steps), and a control whose
-log-variance head is untrained (pairwise sigmoid loss of the means alone). All three are embedded
-and evaluated by our program on pictures and captions of the test split.
+log-variance head is untrained (pairwise sigmoid loss of the means alone; its head starts with the
+reference's spread, the other two with the almost flat one of small training). All three are
+embedded and evaluated by our program on pictures and captions of the test split.
 
 The reference's figures are two runs of the official model and loss code under PyTorch 1.13 with the
 same settings on sets built by the same rules, except that its shapes were drawn smaller. A figure
@@ -67,7 +68,11 @@ COMPARED = ["i2t_r1", "i2t_r5", "i2t_r10", "t2i_r1", "t2i_r5", "t2i_r10", "rp_le
             "group", "subgroup", "above", "in_order", "masked_image", "included"]
 AT_LEAST = {"auc_colour": .98, "auc_form": .80}
 # The reference's code takes a caption's log-variance from its projected mean.
-REFERENCE_CONFIG = json.dumps({"text_uncertainty_source": "projected_mean"})
+REFERENCE_CONFIG = {"text_uncertainty_source": "projected_mean"}
+# The control's head stays as it starts: with the reference's spread, not the almost flat one of
+# training, which would say nothing by construction. All other weights start the same.
+CONTROL_HEAD = {"init_unc_std": 128**-0.5}
+CONTROL_CONFIG = {**REFERENCE_CONFIG, "vision_cfg": CONTROL_HEAD, "text_cfg": CONTROL_HEAD}
 CONTROL = ["--ppcl-lambda", 0, "--siglip-lambda", 1, "--vib-beta", 0, "--inclusion-alpha", 0,
            "--inclusion-alpha-occ", 0]
 WHO = ("ours", "PyTorch", "control")
@@ -98,13 +103,13 @@ def level3_captions(data):
     return benchlib.once(os.path.join(WORK, os.path.basename(data) + ".level3.jsonl"), make)
 
 
-def start_weights(name, data, seed):
+def start_weights(name, data, seed, config, head):
     kind, vocabulary = ("word", 2000) if name == "shapes" else ("bpe", 1500)
     tokenizer = benchlib.word_tokenizer(os.path.join(data, "train"), name + ".tokenizer.json", kind,
                                         vocabulary)
     return benchlib.once(
-        os.path.join(WORK, "%s-start-%d" % (name, seed)),
-        lambda path: penumbra("init", "--config", "tiny", "--override", REFERENCE_CONFIG,
+        os.path.join(WORK, "%s-start-%s-%d" % (name, head, seed)),
+        lambda path: penumbra("init", "--config", "tiny", "--override", json.dumps(config),
                               "--tokenizer", tokenizer, "--seed", seed, "--out", path))
 
 
@@ -116,7 +121,10 @@ class Run:
     def __init__(self, name, who, seed, args):
         self.set, self.who, self.seed, self.steps = name, who, seed, args.steps
         self.data = build_set(name)
-        self.start = start_weights(name, self.data, seed)
+        is_control = who == "control"
+        self.start = start_weights(name, self.data, seed,
+                                   CONTROL_CONFIG if is_control else REFERENCE_CONFIG,
+                                   "control" if is_control else "flat")
         self.dir = os.path.join(WORK, "learning", "%s-%s-%d" % (name, who, seed))
         self.result = os.path.join(self.dir, "training.json")
         if not (args.reuse and os.path.exists(self.result)):

@@ -61,18 +61,20 @@ static const char vit_h_14[] = PNB__TOP(
                               "-10\n  }\n}\n";
 
 /* About a million weights: learns from a few thousand pictures in minutes on two cores. The biases
- * follow small batches and widths: -log(128) and -10 + log(768/128). */
+ * follow small batches and widths: -log(128) and -10 + log(768/128); the log-variance heads start
+ * almost flat, at 0.03 of the reference's spread (docs/numerics-training.md#initial-values). */
 static const char tiny[] =
     "{\n  \"embed_dim\": 128, \"init_logit_bias\": -4.852030263919617,\n"
     "  \"init_logit_scale\": 2.302585092994046,\n"
     "  \"text_uncertainty_source\": \"unc_token\",\n"
     "  \"vision_cfg\": {\"image_size\": 48, \"layers\": 3, \"width\": 128, \"head_width\": 64, "
-    "\"patch_size\": 8, \"embed_unc\": true, \"init_unc_bias\": -8.208240530771945},\n"
+    "\"patch_size\": 8, \"embed_unc\": true, \"init_unc_bias\": -8.208240530771945, "
+    "\"init_unc_std\": 0.00265},\n"
     "  \"text_cfg\": {\n"
     "    \"context_length\": 16, \"vocab_size\": 1500, \"width\": 128, \"heads\": 2,\n"
     "    \"layers\": 2, \"no_causal_mask\": true, \"proj_bias\": true, \"pool_type\": \"last\",\n"
     "    \"embed_cls\": true, \"embed_unc\": true, \"norm_kwargs\": {\"eps\": 1e-06},\n"
-    "    \"init_unc_bias\": -8.208240530771945\n  }\n}\n";
+    "    \"init_unc_bias\": -8.208240530771945, \"init_unc_std\": 0.00265\n  }\n}\n";
 
 static const char *const names[] = {"ViT-B-16",      "ViT-L-16", "SO400M-14", "ViT-H-14",
                                     "ViT-B-16-long", "tiny",     NULL};

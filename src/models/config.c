@@ -53,6 +53,7 @@ static const char *const vision_keys[] = {"layers",
                                           "scale_fc",
                                           "embed_unc",
                                           "init_unc_bias",
+                                          "init_unc_std",
                                           "timm_model_name",
                                           "timm_model_pretrained",
                                           "timm_model_kwargs",
@@ -95,6 +96,7 @@ static const char *const text_keys[] = {"text_arch",
                                         "scale_attn",
                                         "scale_fc",
                                         "init_unc_bias",
+                                        "init_unc_std",
                                         "hf_model_name",
                                         "hf_model_pretrained",
                                         "hf_model_config",
@@ -215,6 +217,11 @@ static void read_common(pnb__tower_config *t, pnb__jobj *o, size_t width, pnb_er
     t->has_layer_scale = pnb__json_has(o, "ls_init_value");
     t->ls_init = pnb__json_get_double(o, "ls_init_value", 0, err);
     t->init_unc_bias = pnb__json_get_double(o, "init_unc_bias", -10, err);
+    t->init_unc_std =
+        pnb__json_get_double(o, "init_unc_std", 1 / sqrt((double)PNB_MAX(t->width, 1)), err);
+    if (o->status == PNB_OK && !(t->init_unc_std >= 0 && t->init_unc_std <= 1))
+        o->status = pnb__fail(err, PNB_ARG, "%s: init_unc_std is %g, it must be in [0, 1]",
+                              o->where, t->init_unc_std);
     read_eps(t, o, err);
     read_refused(o, err);
 }

@@ -48,6 +48,7 @@ typedef struct pnb__tower_config {
     bool has_layer_scale; /* key present */
     bool has_unc;
     double init_unc_bias;
+    double init_unc_std; /* of the log-variance head's matrix; width^-1/2 without the key */
     pnb__pool pool;
     pnb__projection projection;
     const char *act_source, *eps_source; /* where the value comes from, for `check` */

@@ -188,7 +188,7 @@ static void declare_vision(pnb__weights *w, const pnb__config *c)
     if (!c->vision.has_unc)
         return;
     v->unc_w = matrix(w, false, "visual.uncertainty_proj.weight", (size_t[]){c->embed_dim, width},
-                      PNB__INIT_NORMAL, pow((double)width, -0.5));
+                      PNB__INIT_NORMAL, c->vision.init_unc_std);
     v->unc_b = vector(w, false, "visual.uncertainty_proj.bias", c->embed_dim, PNB__INIT_CONSTANT,
                       c->vision.init_unc_bias);
 }
@@ -210,7 +210,7 @@ static void declare_text_projection(pnb__weights *w, const pnb__config *c)
     if (!c->text.has_unc)
         return;
     t->unc_w = matrix(w, true, "text.text_uncertainty_projection.weight",
-                      (size_t[]){c->embed_dim, width}, PNB__INIT_NORMAL, scale);
+                      (size_t[]){c->embed_dim, width}, PNB__INIT_NORMAL, c->text.init_unc_std);
     t->unc_b = vector(w, true, "text.text_uncertainty_projection.bias", c->embed_dim,
                       PNB__INIT_CONSTANT, c->text.init_unc_bias);
 }

@@ -1,9 +1,9 @@
 /* The model a run starts from: a directory with weights, or a configuration initialised afresh.
  *
  * A fresh model takes its vocabulary from the tokenizer and, unless `config_init` keeps the
- * configuration's values, starts with logit bias -log(pairs of a step) and log-variance bias
- * -10 + log(768/D): with the published -10 and -10 a small batch first collapses to constant
- * cosines (docs/numerics-training.md#initial-values). */
+ * configuration's values, starts with logit bias -log(pairs of a step), log-variance bias
+ * -10 + log(768/D) and almost flat log-variance heads: with the published values a small batch
+ * first collapses to constant cosines (docs/numerics-training.md#initial-values). */
 #include <math.h>
 #include <string.h>
 
@@ -107,6 +107,23 @@ static pnb_status set_number(json_t *object, const char *key, json_t *value, pnb
     return PNB_OK;
 }
 
+/* Share of the reference's spread, width^-1/2, that the matrix of a log-variance head starts with.
+ */
+static const double unc_spread = 0.03;
+
+/* A tower's log-variance head. A spread that the configuration itself names stays. */
+static pnb_status set_unc_head(json_t *tower, double bias, bool set_spread, pnb_error *err)
+{
+    if (!json_is_true(json_object_get(tower, "embed_unc")))
+        return PNB_OK;
+    pnb_status status = set_number(tower, "init_unc_bias", json_real(bias), err);
+    if (status != PNB_OK || !set_spread || json_object_get(tower, "init_unc_std") != NULL)
+        return status;
+    double width = json_number_value(json_object_get(tower, "width"));
+    double std = unc_spread / sqrt(width > 0 ? width : 768);
+    return set_number(tower, "init_unc_std", json_real(std), err);
+}
+
 /* Initial values of a fresh model that depend on batch and width. */
 static pnb_status set_initial_values(const pnb__trainer *t, json_t *config, pnb_error *err)
 {
@@ -125,10 +142,10 @@ static pnb_status set_initial_values(const pnb__trainer *t, json_t *config, pnb_
         status = set_number(config, "init_logit_scale", json_real(log(o->init_logit_scale)), err);
     if (!given && isnan(o->init_unc_bias))
         return status;
-    if (status == PNB_OK && json_is_true(json_object_get(vision, "embed_unc")))
-        status = set_number(vision, "init_unc_bias", json_real(unc), err);
-    if (status == PNB_OK && json_is_true(json_object_get(text, "embed_unc")))
-        status = set_number(text, "init_unc_bias", json_real(unc), err);
+    if (status == PNB_OK)
+        status = set_unc_head(vision, unc, given, err);
+    if (status == PNB_OK)
+        status = set_unc_head(text, unc, given, err);
     return status;
 }
 

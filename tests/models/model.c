@@ -119,11 +119,38 @@ static void test_init_distributions(void **state)
     check_spread(m, "text.transformer.resblocks.0.attn.out_proj.weight",
                  1 / sqrt(128.0) / sqrt(4.0));
     check_spread(m, "text.transformer.resblocks.0.mlp.c_fc.weight", 1 / sqrt(256.0));
+    check_spread(m, "visual.uncertainty_proj.weight", 0.03 / sqrt(128.0));
+    check_spread(m, "text.text_uncertainty_projection.weight", 0.03 / sqrt(128.0));
     const float *bias = pnb__model_find_param(m, "text.text_uncertainty_projection.bias")->data;
     assert_true(fabs((double)bias[5] - (-10 + log(768.0 / 128))) < 1e-5);
     assert_true(fabs(pnb_model_get_info(m)->logit_scale - 10) < 1e-5);
     assert_true(fabs(pnb_model_get_info(m)->logit_bias + log(128.0)) < 1e-5);
     pnb_model_free(m);
+}
+
+/* The key decides, towers apart; without it the reference's spread; nonsense is refused. */
+static void test_init_spread_of_log_variance(void **state)
+{
+    (void)state;
+    pnb_model *m;
+    char *config = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(pnb_model_config_merge("tiny",
+                                            "{\"vision_cfg\": {\"init_unc_std\": 0.5}, "
+                                            "\"text_cfg\": {\"init_unc_std\": null}}",
+                                            &config, &err),
+                     PNB_OK);
+    assert_int_equal(pnb_model_init_json(&m, ctx, config, 3, &err), PNB_OK);
+    check_spread(m, "visual.uncertainty_proj.weight", 0.5);
+    check_spread(m, "text.text_uncertainty_projection.weight", 1 / sqrt(128.0));
+    pnb_model_free(m);
+    pnb_text_free(config);
+    assert_int_equal(
+        pnb_model_config_merge("tiny", "{\"vision_cfg\": {\"init_unc_std\": -1}}", &config, &err),
+        PNB_OK);
+    assert_int_equal(pnb_model_init_json(&m, ctx, config, 3, &err), PNB_ARG);
+    assert_non_null(strstr(err.text, "init_unc_std"));
+    pnb_text_free(config);
 }
 
 static void encode_both(pnb_model *m, float *mean, float *log_var)
@@ -506,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_released_sizes),
         cmocka_unit_test(test_init_is_reproducible_and_seeded),
         cmocka_unit_test(test_init_distributions),
+        cmocka_unit_test(test_init_spread_of_log_variance),
         cmocka_unit_test(test_save_and_load_keep_every_bit),
         cmocka_unit_test(test_text_uncertainty_sources),
         cmocka_unit_test(test_results_do_not_depend_on_the_batch),
