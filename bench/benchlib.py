@@ -119,7 +119,7 @@ def once(path, make):
 # ---- models and data of the benches ----
 
 def shapes(n=5000):
-    return once(os.path.join(WORK, "shapes-%d" % n),
+    return once(os.path.join(WORK, "shapes-v3-%d" % n),
                 lambda path: penumbra("data", "shapes", "--n", n, "--out", path))
 
 

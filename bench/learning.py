@@ -11,9 +11,9 @@ reference's spread, the other two with the almost flat one of small training). A
 embedded and evaluated by our program on pictures and captions of the test split.
 
 The reference's figures are two runs of the official model and loss code under PyTorch 1.13 with the
-same settings on sets built by the same rules, except that its shapes were drawn smaller. A figure
-is met when the mean over our seeds is at least the lower of the reference's two runs; a claim about
-text, when it holds in every seed.
+same settings on sets built by the same rules, except that its shapes were drawn smaller and without
+outlines. A figure is met when the mean over our seeds is at least the lower of the reference's two
+runs; a claim about text, when it holds in every seed.
 """
 import argparse
 import json

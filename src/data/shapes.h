@@ -27,6 +27,9 @@ enum {
     PNB__ANY = 7 /* an attribute a query leaves open; fits the three bits of a packed query */
 };
 
+/* Value of every channel of an outline: the same around every colour and around grey. */
+#define PNB__INK 0.12f
+
 typedef enum pnb__relation {
     PNB__LEFT_OF,
     PNB__RIGHT_OF,
@@ -100,11 +103,14 @@ void pnb__query_unpack(uint64_t packed, pnb__query *q);
 void pnb__query_id(uint64_t packed, char id[PNB__QUERY_ID]);
 
 /* ---- shapes_render.c ---- */
-bool pnb__shape_covers(int form, double u, double v); /* in units of the radius, y up */
+/* Distance of a point inside the form to its edge, 0 or less outside; in units of the radius, y up.
+ */
+double pnb__shape_depth(int form, double u, double v);
 /* Half width and half height of the box around a shape, in pixels. */
 void pnb__shape_extent(const pnb__shape *s, double half[2]);
-/* Coverage 0..1 of one shape on the whole picture, 16 samples a pixel. */
-void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *coverage);
+/* Coverage 0..1 by one shape's fill and by its outline, on the whole picture, 16 samples a pixel.
+ */
+void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *fill, float *line);
 /* Separable Gaussian blur in place; `scratch` has width*height values. */
 void pnb__blur_plane(float *plane, int width, int height, double std, float *scratch);
 /* Renders to 8 bits RGB with the scene's noise. `out` is allocated; free with pnb_image_free. */

@@ -1,7 +1,7 @@
 /* Draws a scene of the `shapes` set: antialiased by 4 x 4 samples a pixel, then blur and occluder
  * when the scene asks for them, then noise on every value. The noise is part of the scene: it is
- * drawn from (seed, scene index). Forms differ in area, extent and holes by design: see shapes.h.
- */
+ * drawn from (seed, scene index). Forms differ in area, extent and holes by design, and have the
+ * same dark outline whatever their colour, so that edges look alike: see shapes.h. */
 #include "data/shapes.h"
 
 #include <math.h>
@@ -9,15 +9,17 @@
 
 enum { SUB = 4 }; /* samples a pixel and axis */
 
+static const double OUTLINE = 0.031;      /* width of a line, share of the shorter side */
+static const double RING_HOLE = 0.53;     /* share of the ring's radius */
 static const float NOISE = 0.04f;         /* difference of two uniforms: std 0.016 */
 static const float OCCLUDER_GREY = 0.72f; /* of no shape and no ground */
 
 /* ---- forms, in units of the shape's radius, y up ------------------------------------------- */
 
-/* Half width and half height of what pnb__shape_covers draws, upright. */
+/* Half width and half height of the form with its outline, upright. */
 static const double EXTENT[PNB__N_FORMS][2] = {
-    [PNB__CIRCLE] = {0.95, 0.95}, [PNB__SQUARE] = {0.78, 0.78}, [PNB__STAR] = {1.20, 1.20},
-    [PNB__RING] = {1.05, 1.05},   [PNB__BAR] = {1.45, 0.30},    [PNB__POLE] = {0.30, 1.45}};
+    [PNB__CIRCLE] = {0.97, 0.97}, [PNB__SQUARE] = {0.66, 0.66}, [PNB__STAR] = {1.28, 1.28},
+    [PNB__RING] = {1.04, 1.04},   [PNB__BAR] = {1.45, 0.30},    [PNB__POLE] = {0.30, 1.45}};
 
 void pnb__shape_extent(const pnb__shape *s, double half[2])
 {
@@ -27,57 +29,67 @@ void pnb__shape_extent(const pnb__shape *s, double half[2])
     half[1] = s->radius * (EXTENT[s->form][1] + sine * EXTENT[s->form][0]);
 }
 
-/* Five points: fold into half a sector, then one edge from the tip (1) to the notch. */
-static bool covers_star(double u, double v)
+/* Five points: fold into half a sector, then the distance to one edge from the tip (1) to the
+ * notch. */
+static double star_depth(double u, double v)
 {
-    const double pi = 3.14159265358979323846, sector = 2.0 * pi / 5.0, notch = 0.28;
+    const double pi = 3.14159265358979323846, sector = 2.0 * pi / 5.0, notch = 0.42;
     double r = hypot(u, v), a = atan2(u, v);
     a -= sector * floor(a / sector + 0.5);
     double x = r * cos(a), y = r * fabs(sin(a));
     double nx = notch * cos(sector / 2.0), ny = notch * sin(sector / 2.0);
-    return (nx - 1.0) * y - ny * (x - 1.0) > 0.0;
+    return ((nx - 1.0) * y - ny * (x - 1.0)) / hypot(nx - 1.0, ny);
 }
 
-bool pnb__shape_covers(int form, double u, double v)
+double pnb__shape_depth(int form, double u, double v)
 {
     const double *half = EXTENT[form];
     double r = hypot(u, v);
     switch (form) {
     case PNB__CIRCLE:
-        return r < half[0];
+        return half[0] - r;
     case PNB__STAR:
-        return r < half[0] && covers_star(u / half[0], v / half[0]);
+        return half[0] * star_depth(u / half[0], v / half[0]);
     case PNB__RING:
-        return r < half[0] && r > 0.6 * half[0];
+        return PNB_MIN(half[0] - r, r - RING_HOLE * half[0]);
     default: /* square, bar, pole */
-        return fabs(u) < half[0] && fabs(v) < half[1];
+        return PNB_MIN(half[0] - fabs(u), half[1] - fabs(v));
     }
 }
 
-static float pixel_coverage(const pnb__shape *s, int px, int py, double cosine, double sine)
+static void cover_pixel(const pnb__shape *s, double outline, int px, int py, float *fill,
+                        float *line)
 {
-    int n_in = 0;
+    double cosine = cos(s->angle), sine = sin(s->angle);
+    int n_fill = 0, n_line = 0;
     for (int j = 0; j < SUB; j++)
         for (int i = 0; i < SUB; i++) {
             double dx = (px + (i + 0.5) / SUB - s->x) / s->radius;
             double dy = (s->y - py - (j + 0.5) / SUB) / s->radius;
-            n_in += pnb__shape_covers(s->form, cosine * dx + sine * dy, cosine * dy - sine * dx);
+            double depth =
+                pnb__shape_depth(s->form, cosine * dx + sine * dy, cosine * dy - sine * dx);
+            n_fill += depth * s->radius > outline;
+            n_line += depth > 0.0 && depth * s->radius <= outline;
         }
-    return (float)n_in / (SUB * SUB);
+    *fill = (float)n_fill / (SUB * SUB);
+    *line = (float)n_line / (SUB * SUB);
 }
 
-void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *coverage)
+void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *fill, float *line)
 {
-    double half[2];
+    double half[2], outline = OUTLINE * PNB_MIN(width, height);
+    size_t stride = (size_t)width;
     pnb__shape_extent(s, half);
     int x0 = PNB_MAX((int)floor(s->x - half[0]), 0), y0 = PNB_MAX((int)floor(s->y - half[1]), 0);
     int x1 = PNB_MIN((int)ceil(s->x + half[0]), width);
     int y1 = PNB_MIN((int)ceil(s->y + half[1]), height);
-    double cosine = cos(s->angle), sine = sin(s->angle);
-    memset(coverage, 0, sizeof *coverage * (size_t)width * (size_t)height);
+    memset(fill, 0, sizeof *fill * stride * (size_t)height);
+    memset(line, 0, sizeof *line * stride * (size_t)height);
     for (int y = y0; y < y1; y++)
-        for (int x = x0; x < x1; x++)
-            coverage[(size_t)y * (size_t)width + (size_t)x] = pixel_coverage(s, x, y, cosine, sine);
+        for (int x = x0; x < x1; x++) {
+            size_t at = (size_t)y * stride + (size_t)x;
+            cover_pixel(s, outline, x, y, &fill[at], &line[at]);
+        }
 }
 
 /* ---- blur ---------------------------------------------------------------------------------- */
@@ -115,18 +127,21 @@ void pnb__blur_plane(float *plane, int width, int height, double std, float *scr
 
 /* ---- picture ------------------------------------------------------------------------------- */
 
+/* `coverage` has room for two planes. */
 static void draw_shapes(const pnb__scene *scene, int width, int height, float *planes,
                         float *coverage)
 {
     size_t n = (size_t)width * (size_t)height;
+    const float *fill = coverage, *line = coverage + n;
     for (size_t c = 0; c < 3; c++)
         for (size_t i = 0; i < n; i++)
             planes[c * n + i] = scene->ground[c];
     for (int k = 0; k < scene->n_shapes; k++) {
-        pnb__shape_coverage(&scene->shapes[k], width, height, coverage);
+        pnb__shape_coverage(&scene->shapes[k], width, height, coverage, coverage + n);
         for (size_t c = 0; c < 3; c++)
             for (size_t i = 0; i < n; i++)
-                planes[c * n + i] += coverage[i] * (scene->shapes[k].rgb[c] - planes[c * n + i]);
+                planes[c * n + i] += fill[i] * (scene->shapes[k].rgb[c] - planes[c * n + i]) +
+                                     line[i] * (PNB__INK - planes[c * n + i]);
     }
 }
 
@@ -160,10 +175,10 @@ pnb_status pnb__scene_render(const pnb__scene *scene, const pnb_shapes_opts *opt
 {
     pnb_status status = PNB_OK;
     size_t n = (size_t)opts->width * (size_t)opts->height;
-    float *planes = pnb__alloc_array(4 * n, sizeof *planes);
+    float *planes = pnb__alloc_array(5 * n, sizeof *planes);
     *out = (pnb_image){0};
     if (!planes)
-        return pnb__fail_nomem(err, 4 * n * sizeof *planes);
+        return pnb__fail_nomem(err, 5 * n * sizeof *planes);
     PNB_TRY(pnb_image_create(out, opts->width, opts->height, 3, err));
     draw_shapes(scene, opts->width, opts->height, planes, planes + 3 * n);
     if (scene->ambiguity.blur > 0)

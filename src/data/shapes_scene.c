@@ -2,7 +2,7 @@
  * how the scene is made ambiguous. Every number comes from the counter-based generator keyed by
  * (seed, scene index), so scenes can be made in any order by any thread.
  *
- * Sizes are shares of the picture (radius 0.225 and 0.17 of the shorter side): as large as three
+ * Sizes are shares of the picture (radius 0.225 and 0.18 of the shorter side): as large as three
  * shapes without overlap allow, because small forms are not told apart by a short training run.
  * Rendering is left to shapes_render.c, captions to shapes_query.c. */
 #include "data/shapes.h"
@@ -17,7 +17,7 @@ static const char *const SIZE_NAMES[PNB__N_SIZES] = {"small", "large"};
 static const float COLOUR_RGB[PNB__N_COLOURS][3] = {
     {0.84f, 0.13f, 0.13f}, {0.95f, 0.55f, 0.72f}, {0.94f, 0.84f, 0.14f}, {0.15f, 0.62f, 0.22f},
     {0.14f, 0.31f, 0.82f}, {0.55f, 0.20f, 0.66f}, {0.10f, 0.10f, 0.11f}};
-static const double SIZE_RADIUS[PNB__N_SIZES] = {0.17, 0.225};
+static const double SIZE_RADIUS[PNB__N_SIZES] = {0.18, 0.225};
 
 static const double MAX_ANGLE = 0.06;       /* radians */
 static const double COLOUR_NOISE = 0.06;    /* +- a channel */

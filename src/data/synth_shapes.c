@@ -80,7 +80,7 @@ static char *options_json(const pnb_shapes_opts *o)
 {
     pnb__buf b = {0};
     pnb__buf_printf(&b,
-                    "{\"kind\": \"shapes\", \"version\": 2, \"n_scenes\": %zu, \"width\": %d, "
+                    "{\"kind\": \"shapes\", \"version\": 3, \"n_scenes\": %zu, \"width\": %d, "
                     "\"height\": %d, \"seed\": \"%llu\", \"shard_size\": %zu",
                     o->n_scenes, o->width, o->height, (unsigned long long)o->seed, o->shard_size);
     const char *const keys[] = {"val_share", "test_share", "blur_p",
