@@ -62,6 +62,8 @@ static void put_tower(json_t *o, const pnb__tower_config *t)
     if (t->has_unc) {
         put_flag(o, "embed_unc", true);
         put_real(o, "init_unc_bias", t->init_unc_bias);
+        if (fabs(t->init_unc_std * sqrt((double)t->width) - 1) > 1e-12) /* not the reference's */
+            put_real(o, "init_unc_std", t->init_unc_std);
     }
 }
 

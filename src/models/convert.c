@@ -63,6 +63,8 @@ static pnb__config prolip_of(const pnb__config *c)
     p.has_logit_bias = true;
     p.vision.has_unc = p.text.has_unc = true;
     p.vision.init_unc_bias = p.text.init_unc_bias = -10;
+    p.vision.init_unc_std = pow((double)p.vision.width, -0.5);
+    p.text.init_unc_std = pow((double)p.text.width, -0.5);
     p.vision.pool = PNB__POOL_CLASS;
     p.vision.projection = PNB__PROJECT_MATRIX;
     p.conv_bias = p.norm_after_pool = false;
