@@ -24,6 +24,11 @@ want 0 embed -m model --images "$photo" -o turned.npy --exif -q
 check "--exif turns the picture" test "$(cmp -s lying.npy turned.npy; echo $?)" -eq 1
 want 2 embed -m model --text a --exif -o n.safetensors
 says "--exif needs --images"
+want 0 embed -m model --images "$photo" -o turned.safetensors --exif -q
+want 0 search --index turned.safetensors -m model --query-image "$photo" --exif --measure mean --json
+prints '"score": 1.0'
+want 2 search --index turned.safetensors -m model --query-text a --exif
+says "--exif needs --query-image"
 
 # captions
 want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q

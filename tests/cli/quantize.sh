@@ -32,6 +32,12 @@ want 0 embed --model small --images shapes/val --batch-size 3 --out by3.safetens
 # shellcheck disable=SC2086
 want 1 quantize --model model --out small $set_of
 says "holds a model already"
+mkdir bare && cp model/config.json model/model.safetensors bare/
+# shellcheck disable=SC2086
+want 0 quantize --model bare --out named $set_of --min-rank 0.5 --min-top1 0.5 -q \
+    --tokenizer model/tokenizer.json --preprocess model/preprocessor_config.json
+check "the named preprocessing goes along" cmp -s named/preprocessor_config.json \
+    model/preprocessor_config.json
 # shellcheck disable=SC2086
 want 1 quantize --model small --out again $set_of
 says "small already"
