@@ -7,7 +7,7 @@
 #include "app/embed_job.h"
 #include "app/result.h"
 #include "commands.h"
-#include "model_parts.h"
+#include "rows.h"
 
 struct embed_args {
     const char *model, *out, *format, *caption_key, *pixels, *tokens, *tokenizer, *preprocess;
@@ -66,12 +66,7 @@ static const pnb__option options[] = {
      .at = AT(tokens),
      .value = "FILE",
      .help = "Ready captions: a safetensors file with \"tokens\" (B,T)"},
-    {.name = "csv-caption-key",
-     .kind = PNB__OPT_TEXT,
-     .at = AT(caption_key),
-     .value = "COLUMN",
-     .fallback = "title",
-     .help = "Column of captions in a csv or tsv file"},
+    PNB__CAPTION_KEY_ROW(AT(caption_key)),
     {.name = "batch-size",
      .letter = 'b',
      .kind = PNB__OPT_INT,
@@ -129,20 +124,6 @@ static pnb__embed_format format_of(const struct embed_args *a)
     return strcmp(name, "jsonl") == 0 ? PNB__EMBED_JSONL : PNB__EMBED_SAFETENSORS;
 }
 
-static pnb_status read_captions(pnb__app *app, const struct embed_args *a, pnb__captions *c)
-{
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; status == PNB_OK && i < a->texts.n; i++)
-        status = pnb__captions_add(c, a->texts.items[i], a->caption_key, app->in, &app->err);
-    for (size_t i = 0; status == PNB_OK && i < a->text.n; i++)
-        status = pnb__captions_add_text(c, a->text.items[i], &app->err);
-    for (size_t i = 0; i < c->n_bad; i++)
-        pnb__skipped(app, "caption", c->bad[i]);
-    if (status == PNB_OK && c->n == 0)
-        status = pnb__fail(&app->err, PNB_NOT_FOUND, "no captions were found in the inputs");
-    return status;
-}
-
 static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_result *result)
 {
     const pnb__embed_opts opts = {.out = a->out,
@@ -162,7 +143,7 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_re
     if (use == PNB__USE_PICTURES)
         PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
     if (use == PNB__USE_TEXTS)
-        PNB_TRY(read_captions(app, a, &captions));
+        PNB_TRY(pnb__captions_read(app, &captions, &a->texts, &a->text, a->caption_key));
     PNB_TRY(pnb__embedder_open_named(&encoder, app, a->model, &parts));
     if (use != 0)
         status = pnb__embed_run(app, &encoder, pictures, use == PNB__USE_TEXTS ? &captions : NULL,

@@ -7,6 +7,7 @@
 #include "app/result.h"
 #include "app/retrieval.h"
 #include "commands.h"
+#include "rows.h"
 
 /* ---- retrieval ---- */
 
@@ -43,14 +44,7 @@ static const pnb__option retrieval_options[] = {
      .min = 0,
      .max = 7,
      .help = "Only captions of this level"},
-    {.name = "measure",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(measure),
-     .value = "NAME",
-     .fallback = "csd",
-     .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"
-                "avg_l2|match_prob",
-     .help = "Measure between two embeddings"},
+    PNB__MEASURE_ROW(AT(measure)),
     {.name = "recall-k",
      .kind = PNB__OPT_LIST,
      .at = AT(recall_k),

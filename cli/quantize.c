@@ -5,7 +5,7 @@
 
 #include "app/quantize.h"
 #include "commands.h"
-#include "model_parts.h"
+#include "rows.h"
 
 struct quantize_args {
     const char *model, *out, *to, *caption_key, *tokenizer, *preprocess;
@@ -58,12 +58,7 @@ static const pnb__option options[] = {
      .at = AT(texts),
      .value = "FILE...",
      .help = "Captions to compare on: text files (one a line), jsonl, csv, data sets"},
-    {.name = "csv-caption-key",
-     .kind = PNB__OPT_TEXT,
-     .at = AT(caption_key),
-     .value = "COLUMN",
-     .fallback = "title",
-     .help = "Column of captions in a csv or tsv file"},
+    PNB__CAPTION_KEY_ROW(AT(caption_key)),
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
     {.name = "min-cosine",
      .kind = PNB__OPT_REAL,
@@ -100,18 +95,6 @@ static pnb_model_store store_of(const char *name)
                                       : PNB_STORE_INT8;
 }
 
-static pnb_status read_captions(pnb__app *app, const struct quantize_args *a, pnb__captions *c)
-{
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; status == PNB_OK && i < a->texts.n; i++)
-        status = pnb__captions_add(c, a->texts.items[i], a->caption_key, app->in, &app->err);
-    for (size_t i = 0; i < c->n_bad; i++)
-        pnb__skipped(app, "caption", c->bad[i]);
-    if (status == PNB_OK && a->texts.n > 0 && c->n == 0)
-        status = pnb__fail(&app->err, PNB_NOT_FOUND, "no captions were found in the inputs");
-    return status;
-}
-
 static pnb_status quantize(pnb__app *app, const struct quantize_args *a, pnb__result *r)
 {
     pnb__pictures *pictures = NULL;
@@ -119,7 +102,8 @@ static pnb_status quantize(pnb__app *app, const struct quantize_args *a, pnb__re
     pnb_status status;
     if (a->images.n > 0)
         PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
-    PNB_TRY(read_captions(app, a, &captions));
+    if (a->texts.n > 0)
+        PNB_TRY(pnb__captions_read(app, &captions, &a->texts, NULL, a->caption_key));
     pnb__quantize_opts opts = {.model = a->model,
                                .out = a->out,
                                .parts = {0, a->tokenizer, a->preprocess},

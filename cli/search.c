@@ -4,7 +4,7 @@
 #include "app/query.h"
 #include "app/result.h"
 #include "commands.h"
-#include "model_parts.h"
+#include "rows.h"
 
 struct search_args {
     const char *index, *model, *queries, *measure, *tokenizer, *preprocess;
@@ -58,14 +58,7 @@ static const pnb__option options[] = {
      .min = 1,
      .max = 1e6,
      .help = "Hits of a query"},
-    {.name = "measure",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(measure),
-     .value = "NAME",
-     .fallback = "csd",
-     .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"
-                "avg_l2|match_prob",
-     .help = "Measure between query and row"},
+    PNB__MEASURE_ROW(AT(measure)),
 };
 #undef AT
 

@@ -3,6 +3,7 @@
  * src/app/tokenize.c does the work, src/io/text knows the vocabularies. */
 #include "app/tokenize.h"
 #include "commands.h"
+#include "rows.h"
 
 struct tokenize_args {
     const char *model, *tokenizer, *clean, *caption_key;
@@ -35,12 +36,7 @@ static const pnb__option options[] = {
      .at = AT(texts),
      .value = "FILE...",
      .help = "Captions: text files (one a line), .jsonl, .csv, tar shards, folders, or -"},
-    {.name = "csv-caption-key",
-     .kind = PNB__OPT_TEXT,
-     .at = AT(caption_key),
-     .value = "COLUMN",
-     .fallback = "title",
-     .help = "Column of a csv or tsv file"},
+    PNB__CAPTION_KEY_ROW(AT(caption_key)),
     {.name = "context-length",
      .kind = PNB__OPT_INT,
      .at = AT(context_length),

@@ -8,6 +8,7 @@
 #include "app/result.h"
 #include "commands.h"
 #include "penumbra/tokenizer.h"
+#include "rows.h"
 
 /* ---- train ---- */
 
@@ -25,12 +26,7 @@ static const pnb__option train_options[] = {
      .value = "SOURCE...",
      .required = true,
      .help = "Text files (one caption a line), .jsonl, .csv, folders, tar shards, or -"},
-    {.name = "csv-caption-key",
-     .kind = PNB__OPT_TEXT,
-     .at = AT(caption_key),
-     .value = "COLUMN",
-     .fallback = "title",
-     .help = "Column of a csv or tsv file"},
+    PNB__CAPTION_KEY_ROW(AT(caption_key)),
     {.name = "out",
      .kind = PNB__OPT_FILE,
      .at = AT(out),

@@ -8,6 +8,7 @@
 #include "app/train_opts.h"
 #include "app/train_run.h"
 #include "commands.h"
+#include "rows.h"
 
 struct train_args {
     const char *train_data, *val_data, *dataset_type, *csv_separator, *csv_img_key,
@@ -74,12 +75,7 @@ static const pnb__option options[] = {
      .value = "COLUMN",
      .fallback = "filepath",
      .help = "Column of picture paths"},
-    {.name = "csv-caption-key",
-     .kind = PNB__OPT_TEXT,
-     .at = AT(csv_caption_key),
-     .value = "COLUMN",
-     .fallback = "title",
-     .help = "Column of captions"},
+    PNB__CAPTION_KEY_ROW(AT(csv_caption_key)),
     {.name = "image-key",
      .kind = PNB__OPT_TEXT,
      .at = AT(image_key),

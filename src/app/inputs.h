@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "app/app.h"
 #include "base/base.h"
 #include "penumbra/dataset.h"
 #include "penumbra/embeddings.h"
@@ -55,6 +56,10 @@ typedef struct pnb__captions {
 pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
                              FILE *in, pnb_error *err);
 pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err);
+/* For commands: all of `files`, then all of `texts` (NULL: none); captions that cannot be read are
+ * named as skipped. */
+pnb_status pnb__captions_read(pnb__app *app, pnb__captions *c, const pnb__text_list *files,
+                              const pnb__text_list *texts, const char *caption_key);
 void pnb__captions_hash(const pnb__captions *c, pnb__sha256 *hash);
 void pnb__captions_reset(pnb__captions *c);
 pnb_status pnb__captions_label(const pnb__captions *c, size_t i, pnb_embeddings *set, size_t row,

@@ -228,6 +228,21 @@ pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *c
     return add_text_file(c, source, err);
 }
 
+pnb_status pnb__captions_read(pnb__app *app, pnb__captions *c, const pnb__text_list *files,
+                              const pnb__text_list *texts, const char *caption_key)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < files->n; i++)
+        status = pnb__captions_add(c, files->items[i], caption_key, app->in, &app->err);
+    for (size_t i = 0; status == PNB_OK && texts != NULL && i < texts->n; i++)
+        status = pnb__captions_add_text(c, texts->items[i], &app->err);
+    for (size_t i = 0; i < c->n_bad; i++)
+        pnb__skipped(app, "caption", c->bad[i]);
+    if (status == PNB_OK && c->n == 0)
+        status = pnb__fail(&app->err, PNB_NOT_FOUND, "no captions were found in the inputs");
+    return status;
+}
+
 void pnb__captions_hash(const pnb__captions *c, pnb__sha256 *hash)
 {
     for (size_t i = 0; i < c->n; i++) {

@@ -1,0 +1,42 @@
+/* Rows that several commands' option tables have in common; each takes the offset of its field. */
+#ifndef PNB_CLI_ROWS_H
+#define PNB_CLI_ROWS_H
+
+/* clang-format off */
+
+/* Two fields `const char *`: where the tokenizer and the preprocessing of a model lie. */
+#define PNB__MODEL_PARTS_ROWS(at_tokenizer, at_preprocess)                                         \
+    {.name = "tokenizer",                                                                          \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_tokenizer),                                                                         \
+     .value = "PATH",                                                                              \
+     .help = "Tokenizer file or folder in place of the model directory's"},                        \
+    {.name = "preprocess",                                                                         \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_preprocess),                                                                        \
+     .value = "FILE",                                                                              \
+     .help = "preprocessor_config.json or open_clip_config.json in place of the model "            \
+             "directory's; a directory without either is taken as its family's reference "         \
+             "prepares pictures, with a warning"}
+
+#define PNB__CAPTION_KEY_ROW(at_key)                                                               \
+    {.name = "csv-caption-key",                                                                    \
+     .kind = PNB__OPT_TEXT,                                                                        \
+     .at = (at_key),                                                                               \
+     .value = "COLUMN",                                                                            \
+     .fallback = "title",                                                                          \
+     .help = "Column of captions in a csv or tsv file"}
+
+#define PNB__MEASURE_ROW(at_measure)                                                               \
+    {.name = "measure",                                                                            \
+     .kind = PNB__OPT_CHOICE,                                                                      \
+     .at = (at_measure),                                                                           \
+     .value = "NAME",                                                                              \
+     .fallback = "csd",                                                                            \
+     .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"      \
+                "avg_l2|match_prob",                                                               \
+     .help = "Measure between two embeddings"}
+
+/* clang-format on */
+
+#endif
