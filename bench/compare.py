@@ -59,17 +59,17 @@ class TorchPeer:
         return "%s + attention by %s" % setting
 
 
-NEAR = 1.25       # settings whose first trial is within this of the best are tried again
+NEAR = 1.15  # the second best setting is tried again, with the best, if it is within this of it
 RUN_OFF_TRIALS = 2
 
 
 def best_setting(run, settings):
     """The setting with the least time, and each one's seconds; infinite where a trial was given up.
 
-    One trial on a shared machine is off by a tenth now and then, so those near the best are tried
-    again, in turn, and the median of all their trials decides; every side is chosen for alike. On a
-    busy machine threads that spin can be twenty times slower, so a trial may take three times as
-    long as the quickest before it.
+    One trial on a shared machine is off by a tenth now and then, so the best two are tried again,
+    in turn, and the median of all their trials decides; every side is chosen for alike. On a busy
+    machine threads that spin can be twenty times slower, so a trial may take three times as long as
+    the quickest before it.
     """
     tried, limit_s = {s: [] for s in settings}, math.inf
     for setting in settings:
@@ -79,8 +79,8 @@ def best_setting(run, settings):
         except benchlib.TooSlow:
             tried[setting].append(math.inf)
         limit_s = min(limit_s, 3 * (time.perf_counter() - start) + 2)
-    least = min(t[0] for t in tried.values())
-    near = [s for s in settings if tried[s][0] <= NEAR * least]
+    best = sorted(settings, key=lambda s: tried[s][0])[:2]
+    near = [s for s in best if tried[s][0] <= NEAR * tried[best[0]][0]]
     for _ in range(RUN_OFF_TRIALS if len(near) > 1 else 0):
         for setting in near:
             tried[setting].append(run(setting)["median_s"])

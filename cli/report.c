@@ -4,6 +4,7 @@
 #include "app/report.h"
 #include "app/result.h"
 #include "commands.h"
+#include "rows.h"
 
 struct report_args {
     const char *out, *title, *run;
@@ -47,37 +48,9 @@ static const pnb__option options[] = {
      .at = AT(sets.truth),
      .value = "PAIRS",
      .help = "True pairs; without it row i belongs to row i"},
-    {.name = "masked-images",
-     .kind = PNB__OPT_FILE,
-     .at = AT(sets.masked_images),
-     .value = "SET",
-     .help = "The pictures by `embed --masked`"},
-    {.name = "masked-texts",
-     .kind = PNB__OPT_FILE,
-     .at = AT(sets.masked_texts),
-     .value = "SET",
-     .help = "The captions by `embed --masked`"},
-    {.name = "control-images",
-     .kind = PNB__OPT_FILE,
-     .at = AT(control.images),
-     .value = "SET",
-     .group = "Control: the same by a model whose log-variance head is untrained",
-     .help = "Pictures"},
-    {.name = "control-texts",
-     .kind = PNB__OPT_FILE,
-     .at = AT(control.texts),
-     .value = "SET",
-     .help = "Captions"},
-    {.name = "control-masked-images",
-     .kind = PNB__OPT_FILE,
-     .at = AT(control.masked_images),
-     .value = "SET",
-     .help = "Masked pictures"},
-    {.name = "control-masked-texts",
-     .kind = PNB__OPT_FILE,
-     .at = AT(control.masked_texts),
-     .value = "SET",
-     .help = "Masked captions"},
+    PNB__CLAIMS_MASKED_ROWS(AT(sets.masked_images), AT(sets.masked_texts)),
+    PNB__CLAIMS_CONTROL_ROWS(AT(control.images), AT(control.texts), AT(control.masked_images),
+                             AT(control.masked_texts)),
     {.name = "level",
      .kind = PNB__OPT_INT,
      .at = AT(level),

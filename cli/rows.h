@@ -37,6 +37,42 @@
                 "avg_l2|match_prob",                                                               \
      .help = "Measure between two embeddings"}
 
+/* Fields of a pnb__claims_sets: what the figures of learned uncertainty are measured on. */
+#define PNB__CLAIMS_MASKED_ROWS(at_images, at_texts)                                               \
+    {.name = "masked-images",                                                                      \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_images),                                                                            \
+     .value = "SET",                                                                               \
+     .help = "The same pictures by `embed --masked`"},                                             \
+    {.name = "masked-texts",                                                                       \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_texts),                                                                             \
+     .value = "SET",                                                                               \
+     .help = "The same captions by `embed --masked`"}
+
+#define PNB__CLAIMS_CONTROL_ROWS(at_images, at_texts, at_masked_images, at_masked_texts)           \
+    {.name = "control-images",                                                                     \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_images),                                                                            \
+     .value = "SET",                                                                               \
+     .group = "Control: the same sets by a model whose log-variance head is untrained",            \
+     .help = "Pictures"},                                                                          \
+    {.name = "control-texts",                                                                      \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_texts),                                                                             \
+     .value = "SET",                                                                               \
+     .help = "Captions"},                                                                          \
+    {.name = "control-masked-images",                                                              \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_masked_images),                                                                     \
+     .value = "SET",                                                                               \
+     .help = "Masked pictures"},                                                                   \
+    {.name = "control-masked-texts",                                                               \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_masked_texts),                                                                      \
+     .value = "SET",                                                                               \
+     .help = "Masked captions"}
+
 /* clang-format on */
 
 #endif
