@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+/* Without optimisation GCC's intrinsics are macros, whose own masks convert -1 to __mmask16. */
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+
 #define VL 16
 #define TILE_ROWS 14 /* 14 x 2 accumulators, 2 vectors of b, 1 of a: 31 of 32 registers */
 #define I8_ROWS PNB__TILE_I8_AVX512_ROWS
