@@ -15,6 +15,7 @@ extern const pnb__command pnb__cmd_check;
 extern const pnb__command pnb__cmd_train;
 extern const pnb__command pnb__cmd_embed;
 extern const pnb__command pnb__cmd_eval;
+extern const pnb__command pnb__cmd_calibrate;
 extern const pnb__command pnb__cmd_search;
 extern const pnb__command pnb__cmd_report;
 extern const pnb__command pnb__cmd_bench;

@@ -2,13 +2,18 @@
  *
  * Options only; encoding the query and the table of hits are in src/app/query.c. */
 #include "app/query.h"
+
+#include <math.h>
+
 #include "app/result.h"
 #include "commands.h"
 #include "rows.h"
 
 struct search_args {
     const char *index, *model, *queries, *measure, *tokenizer, *preprocess;
+    const char *conformal_by, *calibration;
     pnb__text_list texts, images;
+    double min_probability, conformal;
     int64_t k;
     bool exif;
 };
@@ -54,11 +59,39 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_INT,
      .at = AT(k),
      .value = "N",
-     .fallback = "10",
      .min = 1,
      .max = 1e6,
-     .help = "Hits of a query"},
+     .help = "Hits of a query at most: 10, with --conformal the whole list"},
     PNB__MEASURE_ROW(AT(measure)),
+    {.name = "min-probability",
+     .kind = PNB__OPT_REAL,
+     .at = AT(min_probability),
+     .value = "P",
+     .max = 1,
+     .group = "Where lists end",
+     .help = "End a list where p(match) falls below P; an empty list is an answer: no good result"},
+    {.name = "conformal",
+     .kind = PNB__OPT_REAL,
+     .at = AT(conformal),
+     .value = "RATE",
+     .min = 1e-6,
+     .max = 0.999999,
+     .help =
+         "The smallest list that holds a true match but for this share of queries, by the set's "
+         "calibration"},
+    {.name = "conformal-by",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(conformal_by),
+     .value = "KIND",
+     .choices = "score|margin|rank",
+     .help = "End such a list by score, by distance from the first hit, or by length; by default "
+             "what made the smallest lists in calibration"},
+    {.name = "calibration",
+     .kind = PNB__OPT_FILE,
+     .at = AT(calibration),
+     .value = "FILE",
+     .help = "Calibration to use in place of SET.calibration.json beside the index; none: the "
+             "model's own a and b"},
 };
 #undef AT
 
@@ -73,6 +106,11 @@ static pnb_status run(pnb__app *app, const void *args)
         return pnb__usage(app, "--model is missing: it encodes the query");
     if (a->exif && a->images.n == 0)
         return pnb__usage(app, "--exif needs --query-image");
+    if (!isnan(a->conformal) && !isnan(a->min_probability))
+        return pnb__usage(app, "only one of --conformal and --min-probability: the second would "
+                               "break what the first promises");
+    if (a->conformal_by != NULL && isnan(a->conformal))
+        return pnb__usage(app, "--conformal-by needs --conformal");
     const pnb__query_opts opts = {.index = a->index,
                                   .model = a->model,
                                   .queries = a->queries,
@@ -82,7 +120,11 @@ static pnb_status run(pnb__app *app, const void *args)
                                   .preprocess = a->preprocess,
                                   .measure = a->measure,
                                   .exif = a->exif,
-                                  .k = (size_t)a->k};
+                                  .limits = {.min_probability = a->min_probability,
+                                             .conformal_alpha = a->conformal,
+                                             .conformal_by = a->conformal_by,
+                                             .calibration = a->calibration},
+                                  .k = a->k != PNB__INT_UNSET ? (size_t)a->k : 0};
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__query_run(app, &opts, r);
     if (status == PNB_OK)
@@ -94,12 +136,18 @@ static pnb_status run(pnb__app *app, const void *args)
 const pnb__command pnb__cmd_search = {
     .name = "search",
     .summary = "find the rows of a set nearest to a caption or picture",
-    .about = "Hits come with their score (larger is nearer), the probability that the pair "
-             "matches, s(a score + b) with the model's a and b (for csd and mean), and the "
-             "uncertainty of the row.",
+    .about =
+        "Hits come with their score (larger is nearer), the probability that the pair "
+        "matches, and the uncertainty of the row. The probability is that of the set's "
+        "calibration (`penumbra calibrate`) where one lies beside it; else s(a score + b) with "
+        "the model's a and b, for csd and mean.",
     .examples =
         "penumbra search --index images.safetensors --model model --query-text 'a red star'\n"
-        "penumbra search --index texts.safetensors -m model --query-image cat.jpg -k 5 --json",
+        "penumbra search --index texts.safetensors -m model --query-image cat.jpg -k 5 --json\n"
+        "penumbra search --index images.safetensors -m model --query-text 'a red star' "
+        "--min-probability 0.5\n"
+        "penumbra search --index images.safetensors -m model --query-text 'a red star' --conformal "
+        "0.1",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .args_bytes = sizeof(struct search_args),

@@ -2,6 +2,7 @@
 #ifndef PENUMBRA_PENUMBRA_H
 #define PENUMBRA_PENUMBRA_H
 
+#include "penumbra/calibrate.h"
 #include "penumbra/checkpoint.h"
 #include "penumbra/ctx.h"
 #include "penumbra/dataset.h"

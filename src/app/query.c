@@ -1,7 +1,6 @@
-/* Queries to embeddings, embeddings to hits, hits to a table.
+/* Queries to embeddings, embeddings to hits, hits to lists and a table.
  *
- * The match probability s(a*score + b) is given for csd and mean, whose scores are the similarity
- * the model was trained on; other measures have no calibrated probability. */
+ * What a score is worth, and so where a list ends, is match_odds.c's. */
 #include "app/query.h"
 
 #include <math.h>
@@ -51,60 +50,171 @@ static const char *row_label(const pnb_embeddings *set, size_t row)
     return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
 }
 
-static void put_hits(const pnb_embeddings *queries, const pnb_embeddings *index,
-                     const pnb_hits *hits, const double *u, pnb_measure measure, pnb__result *r)
+/* ---- lists ---- */
+
+typedef struct query_run {
+    pnb__app *app;
+    const pnb__query_opts *opts;
+    pnb_embeddings *index, *queries;
+    pnb_gaussians index_rows, query_rows;
+    pnb_search_opts search;
+    pnb__match_odds odds;
+    pnb_hits hits;
+    size_t *n_listed; /* [query] leading hits that are shown */
+    bool is_cut;      /* -k ended a conformal list */
+    double *u;        /* [row of the index] */
+} query_run;
+
+/* How many hits of each query stay; true when one list may go on behind the last hit. */
+static bool measure_lists(query_run *run)
+{
+    const pnb_hits *hits = &run->hits;
+    bool may_go_on = false;
+    for (size_t q = 0; q < hits->n_queries; q++) {
+        size_t n = pnb__match_odds_list(&run->odds, hits->score + q * hits->k, hits->k);
+        may_go_on = may_go_on || n == hits->k;
+        run->n_listed[q] = n;
+    }
+    return may_go_on;
+}
+
+/* A conformal list without -k is as long as it must be: more hits are asked for until every list
+ * ends. With -k one hit more is looked at, to know whether the list would have gone on. */
+static pnb_status find_lists(query_run *run)
+{
+    pnb_error *err = &run->app->err;
+    bool is_conformal = !isnan(run->opts->limits.conformal_alpha);
+    bool is_open = is_conformal && run->opts->k == 0;
+    size_t wanted = run->opts->k > 0 ? run->opts->k : 10, n_rows = run->index_rows.n;
+    run->n_listed = pnb__alloc_zero(run->query_rows.n, sizeof *run->n_listed);
+    if (run->n_listed == NULL)
+        return pnb__fail_nomem(err, run->query_rows.n * sizeof *run->n_listed);
+    run->search.k = PNB_MIN(n_rows, is_open ? 64 : is_conformal ? wanted + 1 : wanted);
+    for (;;) {
+        pnb_status status = pnb_search(run->app->ctx, &run->query_rows, &run->index_rows,
+                                       &run->search, &run->hits, err);
+        if (status != PNB_OK)
+            return status;
+        if (!measure_lists(run) || !is_open || run->search.k == n_rows)
+            break;
+        pnb_hits_reset(&run->hits);
+        run->search.k = PNB_MIN(n_rows, 4 * run->search.k);
+    }
+    for (size_t q = 0; !is_open && q < run->hits.n_queries; q++) {
+        run->is_cut = run->is_cut || run->n_listed[q] > wanted;
+        run->n_listed[q] = PNB_MIN(run->n_listed[q], wanted);
+    }
+    return PNB_OK;
+}
+
+/* ---- printing ---- */
+
+static void put_conformal(const query_run *run, pnb__result *r)
+{
+    const pnb__match_odds *odds = &run->odds;
+    double alpha = odds->limits.conformal_alpha;
+    pnb__result_real(r, "conformal_alpha", "error rate", alpha, 4);
+    pnb__result_text(r, "conformal_by", "lists end by", pnb_conformal_name(odds->kind));
+    pnb__result_real(r, "conformal_cutoff", "cut-off", odds->cutoff, 4);
+    pnb__result_flag(r, "is_cut", NULL, run->is_cut);
+    if (!isfinite(odds->cutoff))
+        pnb__warn(
+            run->app,
+            "%zu calibration queries are too few for an error rate of %g: lists hold every row",
+            odds->fit.conformal.n, alpha);
+    if (run->is_cut)
+        pnb__warn(run->app, "-k %zu ends a list early: its error rate is above %g", run->opts->k,
+                  alpha);
+}
+
+/* False when no list has a hit. */
+static bool put_lists(const query_run *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"query", "query"},
+                                          {"n_hits", "hits"},
+                                          {"best_score", "best score"},
+                                          {"best_p_match", "best p(match)"},
+                                          {"p_first", "p(first hit matches)"}};
+    size_t n_shown = 0;
+    if (!isnan(run->opts->limits.min_probability))
+        pnb__result_real(r, "min_probability", "least p(match)", run->opts->limits.min_probability,
+                         4);
+    if (!isnan(run->opts->limits.conformal_alpha))
+        put_conformal(run, r);
+    pnb__result_table(r, "lists", "", columns, PNB_COUNT(columns));
+    for (size_t q = 0; q < run->hits.n_queries; q++) {
+        double best = run->hits.score[q * run->hits.k];
+        n_shown += run->n_listed[q];
+        pnb__result_cell_text(r, row_label(run->queries, q));
+        pnb__result_cell_int(r, (int64_t)run->n_listed[q]);
+        pnb__result_cell_real(r, best, 4);
+        pnb__result_cell_real(r, pnb__match_odds_p(&run->odds, best), 4);
+        pnb__result_cell_real(r, pnb__match_odds_first(&run->odds, best), 4);
+    }
+    pnb__result_flag(r, "no_good_result", NULL, n_shown == 0);
+    pnb__result_note(r, "");
+    return n_shown > 0;
+}
+
+static void put_hits(const query_run *run, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"query", "query"}, {"rank", "rank"},        {"row", "row"},
         {"score", "score"}, {"p_match", "p(match)"}, {"uncertainty", "uncertainty"},
         {"id", "id"},       {"item", "item"}};
-    bool has_p = measure == PNB_MEASURE_CSD || measure == PNB_MEASURE_MEAN;
+    const pnb_hits *hits = &run->hits;
+    const pnb_embeddings *index = run->index;
     pnb__result_table(r, "hits", NULL, columns, PNB_COUNT(columns));
     for (size_t q = 0; q < hits->n_queries; q++)
-        for (size_t j = 0; j < hits->k && hits->index[q * hits->k + j] >= 0; j++) {
+        for (size_t j = 0; j < run->n_listed[q]; j++) {
             size_t row = (size_t)hits->index[q * hits->k + j];
             double score = hits->score[q * hits->k + j];
-            pnb__result_cell_text(r, row_label(queries, q));
+            pnb__result_cell_text(r, row_label(run->queries, q));
             pnb__result_cell_int(r, (int64_t)j + 1);
             pnb__result_cell_int(r, (int64_t)row);
             pnb__result_cell_real(r, score, 4);
-            pnb__result_cell_real(r,
-                                  has_p ? pnb_match_probability(score, index->info.logit_scale,
-                                                                index->info.logit_bias)
-                                        : NAN,
-                                  4);
-            pnb__result_cell_real(r, u[row], 5);
+            pnb__result_cell_real(r, pnb__match_odds_p(&run->odds, score), 4);
+            pnb__result_cell_real(r, run->u[row], 5);
             pnb__result_cell_text(r, index->ids != NULL ? index->ids[row] : NULL);
             pnb__result_cell_text(r, row_label(index, row));
         }
 }
 
+static void report(const query_run *run, pnb__result *r)
+{
+    const pnb__match_odds *odds = &run->odds;
+    pnb__result_text(r, "index", NULL, run->opts->index);
+    pnb__result_text(r, "measure", NULL, pnb_measure_name(run->search.measure));
+    pnb__result_text(r, "calibration", NULL, odds->has_fit ? odds->path : NULL);
+    bool has_hits = pnb__has_limits(&odds->limits) ? put_lists(run, r) : true;
+    put_hits(run, r);
+    if (!has_hits)
+        pnb__result_note(r, "no good result");
+}
+
 pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__result *r)
 {
-    pnb_search_opts search = pnb_search_opts_default();
-    pnb_embeddings *index = NULL, *queries = NULL;
-    pnb_gaussians index_rows, query_rows;
-    pnb_hits hits = {0};
-    double *u = NULL;
+    query_run run = {.app = app, .opts = opts, .search = pnb_search_opts_default()};
     pnb_error *err = &app->err;
     pnb_status status;
-    PNB_TRY(pnb_measure_parse(&search.measure, opts->measure, err));
-    PNB_TRY(pnb_embeddings_load(&index, opts->index, err));
-    PNB_TRY(encode_queries(app, opts, &queries));
-    PNB_TRY(pnb_embeddings_check_mix(index, queries, err));
-    PNB_TRY(pnb_gaussians_view(&index_rows, index, err));
-    PNB_TRY(pnb_gaussians_view(&query_rows, queries, err));
-    PNB_TRY(pnb__row_uncertainty(index, PNB_UNCERTAINTY_TRACE, &u, err));
-    search.k = PNB_MIN(opts->k, index->n);
-    search.measure_opts.seed = (uint64_t)app->common.seed;
-    PNB_TRY(pnb_search(app->ctx, &query_rows, &index_rows, &search, &hits, err));
-    pnb__result_text(r, "index", NULL, opts->index);
-    pnb__result_text(r, "measure", NULL, pnb_measure_name(search.measure));
-    put_hits(queries, index, &hits, u, search.measure, r);
+    PNB_TRY(pnb_measure_parse(&run.search.measure, opts->measure, err));
+    PNB_TRY(pnb_embeddings_load(&run.index, opts->index, err));
+    PNB_TRY(pnb__match_odds_load(app, opts->index, run.index, run.search.measure, &opts->limits,
+                                 &run.odds));
+    PNB_TRY(encode_queries(app, opts, &run.queries));
+    PNB_TRY(pnb_embeddings_check_mix(run.index, run.queries, err));
+    PNB_TRY(pnb_gaussians_view(&run.index_rows, run.index, err));
+    PNB_TRY(pnb_gaussians_view(&run.query_rows, run.queries, err));
+    PNB_TRY(pnb__row_uncertainty(run.index, PNB_UNCERTAINTY_TRACE, &run.u, err));
+    run.search.measure_opts.seed = (uint64_t)app->common.seed;
+    PNB_TRY(find_lists(&run));
+    report(&run, r);
 done:
-    pnb_hits_reset(&hits);
-    pnb__free(u);
-    pnb_embeddings_free(queries);
-    pnb_embeddings_free(index);
+    pnb_hits_reset(&run.hits);
+    pnb__match_odds_reset(&run.odds);
+    pnb__free(run.n_listed);
+    pnb__free(run.u);
+    pnb_embeddings_free(run.queries);
+    pnb_embeddings_free(run.index);
     return status;
 }

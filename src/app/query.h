@@ -3,6 +3,7 @@
 #define PNB_APP_QUERY_H
 
 #include "app/app.h"
+#include "app/match_odds.h"
 #include "app/result.h"
 
 typedef struct pnb__query_opts {
@@ -10,11 +11,13 @@ typedef struct pnb__query_opts {
     const char *tokenizer, *preprocess;  /* NULL: the model's own */
     const pnb__text_list *texts, *images;
     const char *measure;
-    size_t k;
+    size_t k; /* 0: 10, or with limits.conformal_alpha the whole list */
+    pnb__list_limits limits;
     bool exif; /* turn pictures as their EXIF orientation says */
 } pnb__query_opts;
 
-/* Errors  ARG (queries and index come from different weights), SHAPE, and loading */
+/* Errors  ARG (queries and index come from different weights, a limit that the calibration cannot
+ * give), NOT_FOUND (a limit without a calibration), SHAPE, and loading */
 pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__result *r);
 
 #endif

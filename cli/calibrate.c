@@ -1,0 +1,165 @@
+/* penumbra calibrate: match probabilities and lists at an error rate, learned from true pairs.
+ *
+ * Options only: fit, figures and file are in src/app/calibrate.c. */
+#include "app/calibrate.h"
+
+#include <string.h>
+
+#include "commands.h"
+#include "rows.h"
+
+struct calibrate_args {
+    const char *images, *texts, *truth, *gallery, *measure, *method, *out, *plot;
+    pnb__text_list alphas;
+    double holdout;
+    int64_t bins, max_pairs;
+};
+
+#define AT(field) offsetof(struct calibrate_args, field)
+static const pnb__option options[] = {
+    {.name = "images",
+     .kind = PNB__OPT_FILE,
+     .at = AT(images),
+     .value = "SET",
+     .required = true,
+     .help = "Embedding set of held-out pictures"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(texts),
+     .value = "SET",
+     .required = true,
+     .help = "Embedding set of their captions"},
+    {.name = "truth",
+     .kind = PNB__OPT_FILE,
+     .at = AT(truth),
+     .value = "PAIRS",
+     .help = "True pairs: picture id, tab, caption id on each line; without it row i belongs to "
+             "row i"},
+    {.name = "gallery",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(gallery),
+     .value = "WHICH",
+     .fallback = "images",
+     .choices = "images|texts",
+     .help = "The set that is searched in; rows of the other are the queries"},
+    PNB__MEASURE_ROW(AT(measure)),
+    {.name = "method",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(method),
+     .value = "NAME",
+     .fallback = "both",
+     .choices = "platt|isotonic|both",
+     .group = "Fit",
+     .help = "s(a score + b), a step-free isotonic curve, or both, of which search takes the one "
+             "with the lower held-out NLL"},
+    {.name = "holdout",
+     .kind = PNB__OPT_REAL,
+     .at = AT(holdout),
+     .value = "SHARE",
+     .fallback = "0.3",
+     .min = 0.01,
+     .max = 0.99,
+     .help = "Share of the queries, by --seed, that the fit is assessed on and does not see"},
+    {.name = "max-pairs",
+     .kind = PNB__OPT_INT,
+     .at = AT(max_pairs),
+     .value = "N",
+     .fallback = "2000000",
+     .min = 1000,
+     .max = 1e9,
+     .help = "Above that many pairs, of each query the best rows and a weighted random sample of "
+             "the others are taken"},
+    {.name = "alphas",
+     .kind = PNB__OPT_LIST,
+     .at = AT(alphas),
+     .value = "RATE...",
+     .group = "Assessment",
+     .help = "Error rates at which conformal lists are assessed, up to 16; 0.01 0.05 0.1 0.2 by "
+             "default"},
+    {.name = "bins",
+     .kind = PNB__OPT_INT,
+     .at = AT(bins),
+     .value = "N",
+     .fallback = "15",
+     .min = 1,
+     .max = 256,
+     .help = "Bins of equal mass for the ECE and the reliability tables"},
+    {.name = "out",
+     .letter = 'o',
+     .kind = PNB__OPT_FILE,
+     .at = AT(out),
+     .value = "FILE",
+     .group = "Result",
+     .help = "Calibration file to write; by default SET.calibration.json beside the set searched "
+             "in, where search finds it"},
+    {.name = "plot",
+     .kind = PNB__OPT_FILE,
+     .at = AT(plot),
+     .value = "FILE",
+     .help = "HTML page with reliability diagrams and the lengths of conformal lists"},
+};
+#undef AT
+
+static pnb_status fill_opts(pnb__app *app, const struct calibrate_args *a, pnb__calibrate_opts *o)
+{
+    *o = (pnb__calibrate_opts){.images = a->images,
+                               .texts = a->texts,
+                               .truth = a->truth,
+                               .gallery_is_texts = strcmp(a->gallery, "texts") == 0,
+                               .out = a->out,
+                               .plot = a->plot,
+                               .match = pnb_match_opts_default()};
+    o->match.method = strcmp(a->method, "both") == 0       ? PNB_MATCH_BOTH
+                      : strcmp(a->method, "isotonic") == 0 ? PNB_MATCH_ISOTONIC
+                                                           : PNB_MATCH_PLATT;
+    o->match.holdout = a->holdout;
+    o->match.max_pairs = (size_t)a->max_pairs;
+    o->match.n_bins = (size_t)a->bins;
+    o->match.seed = (uint64_t)app->common.seed;
+    o->match.search.measure_opts.seed = (uint64_t)app->common.seed;
+    if (a->alphas.n > PNB_MAX_ALPHAS)
+        return pnb__usage(app, "--alphas takes at most %d values", PNB_MAX_ALPHAS);
+    for (size_t i = 0; i < a->alphas.n; i++) {
+        double alpha = 0;
+        if (!pnb__read_real(a->alphas.items[i], &alpha) || !(alpha > 0 && alpha < 1))
+            return pnb__usage(app, "--alphas %s: a number between 0 and 1 is wanted",
+                              a->alphas.items[i]);
+        o->match.alpha[i] = alpha;
+        o->match.n_alphas = a->alphas.n;
+    }
+    return pnb_measure_parse(&o->match.search.measure, a->measure, &app->err);
+}
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    pnb__calibrate_opts opts;
+    pnb_status status = fill_opts(app, args, &opts);
+    if (status != PNB_OK)
+        return status;
+    pnb__result *r = pnb__result_create();
+    status = pnb__calibrate_run(app, &opts, r);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
+}
+
+const pnb__command pnb__cmd_calibrate = {
+    .name = "calibrate",
+    .summary = "learn match probabilities and error-controlled lists of a set from true pairs",
+    .about =
+        "Pairs that the model was not trained on say what a score is worth: the fit is written "
+        "beside the set searched in, where search finds it. A probability speaks of a random pair "
+        "of "
+        "a query like these and a row of this set; among pairs of the same score that share "
+        "matches. "
+        "The figures come from queries that the fit has not seen.\n\n"
+        "Conformal lists hold a match with a chosen probability: see search --conformal.",
+    .examples = "penumbra calibrate --images images.safetensors --texts texts.safetensors --truth "
+                "val.pairs\n"
+                "penumbra calibrate --images i.safetensors --texts t.safetensors --gallery texts "
+                "--method platt --json",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct calibrate_args),
+    .run = run};

@@ -1,0 +1,295 @@
+/* Scores to probabilities: sigmoid (Platt), isotonic and temperature scaling, the probability that
+ * a pair matches, and lists that contain a match at a chosen error rate.
+ *
+ * Every fit belongs to the data it was made from: fit on held-out pairs or a validation set, and
+ * judge it on others. Formulas, and what population a probability speaks of:
+ * docs/numerics.md#calibrated-probability and docs/numerics.md#conformal. */
+#ifndef PENUMBRA_CALIBRATE_H
+#define PENUMBRA_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/ctx.h"
+#include "penumbra/error.h"
+#include "penumbra/eval.h"
+#include "penumbra/prob.h"
+#include "penumbra/search.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Platt scaling: p = s(a * score + b) ---- */
+
+/* Cases with a score (any finite number, larger speaks for label 1), a label 0 or 1, and a weight:
+ * how many cases of the population the row stands for. The arrays are the caller's. */
+typedef struct pnb_scored {
+    size_t n;
+    const double *score;
+    const int *label;
+    const double *weight; /* finite and > 0; NULL: 1 each */
+} pnb_scored;
+
+typedef struct pnb_platt {
+    double a, b;      /* a > 0 */
+    bool is_smoothed; /* fitted to Platt's targets instead of 0 and 1 */
+} pnb_platt;
+
+/* Weighted maximum likelihood by Newton's method in f64. With `smooth`, and always where a
+ * threshold separates the labels (there the likelihood has no maximum), labels 1 and 0 become
+ * Platt's targets (P + 1)/(P + 2) and 1/(N + 2) with P and N the weights of the two classes. Errors
+ * ARG (no rows, one class only, all scores equal, a label that is not 0 or 1, or label 1 does not
+ * score higher on average: then no a > 0 fits), NUMERIC (a score or weight is not usable: the text
+ * names it) Source  Platt 1999; Lin, Lin and Weng 2007 */
+pnb_status pnb_platt_fit(const pnb_scored *data, bool smooth, pnb_platt *out, pnb_error *err);
+double pnb_platt_apply(const pnb_platt *fit, double score); /* in (0,1) up to rounding */
+
+/* One fit over all rows and classes, label 1 where the class is the row's (one against the rest).
+ * Shape   scores (N,K), label (N)      Range  label in 0..K-1, K >= 2
+ * Errors  as pnb_platt_fit, and ARG (a label outside), NOMEM */
+pnb_status pnb_platt_fit_classes(const double *scores, const int *label, size_t n, size_t n_classes,
+                                 pnb_platt *out, pnb_error *err);
+
+/* ---- temperature scaling: p = softmax(logits / t) ---- */
+
+typedef struct pnb_temperature {
+    double t;         /* > 0 */
+    bool is_smoothed; /* every label was the largest logit: targets as below */
+    size_t n, n_classes;
+    double nll_before, nll_after; /* mean over the rows at t = 1 and at t, in nats */
+} pnb_temperature;
+
+/* Minimises the mean negative log-likelihood of the labels. Where every label has the largest logit
+ * of its row that has no minimum; then the target of the label is (n + 1/K)/(n + 1), that of every
+ * other class (1/K)/(n + 1).
+ * Shape   logits (N,K), label (N)      Range  label in 0..K-1, K >= 2
+ * Errors  ARG (no rows, K < 2, a label outside, logits equal within every row, or labels do not
+ * have more than the average logit: then no t > 0 fits), NUMERIC (a logit is not finite) Source Guo
+ * et al. 2017 */
+pnb_status pnb_temperature_fit(const double *logits, const int *label, size_t n, size_t n_classes,
+                               pnb_temperature *out, pnb_error *err);
+/* Shape   logits (N,K) -> p (N,K), rows sum to 1; p may be logits.  Errors  NUMERIC */
+pnb_status pnb_temperature_apply(double t, const double *logits, size_t n, size_t n_classes,
+                                 double *p, pnb_error *err);
+
+/* ---- a scaling on disk, for classification scores ---- */
+
+typedef struct pnb_scaling {
+    bool has_temperature, has_platt; /* at least one */
+    pnb_temperature temperature;
+    pnb_platt platt;
+    char measure[32];        /* what made the scores; "" unknown */
+    char weights_sha256[65]; /* of the model; "" unknown */
+} pnb_scaling;
+
+/* One JSON object (docs/formats.md#calibration), whole or not at all.
+ * Errors  ARG (holds neither, or a number is outside its range), IO, NOMEM */
+pnb_status pnb_scaling_save(const pnb_scaling *scaling, const char *path, pnb_error *err);
+/* Errors  IO, NOT_FOUND, FORMAT (not such a file, a number outside its range) */
+pnb_status pnb_scaling_load(pnb_scaling *out, const char *path, pnb_error *err);
+
+/* ---- isotonic regression ---- */
+
+/* A non-decreasing function of the score through n knots: between knots linear, beyond the first
+ * and last constant. */
+typedef struct pnb_isotonic {
+    size_t n;
+    double *score; /* [n] strictly ascending */
+    double *p;     /* [n] non-decreasing, in [0,1] */
+} pnb_isotonic;
+
+/* Weighted least squares over all non-decreasing functions, by pooling adjacent violators; equal
+ * scores count as one. Each block of equal value gives a knot at its lowest and at its highest
+ * score. With `smooth`, p is fitted to Platt's targets instead of 0 and 1, so that no p is 0 or 1.
+ * Errors  as pnb_platt_fit, but any order of the classes is accepted (the function may come out
+ *         constant), NOMEM */
+pnb_status pnb_isotonic_fit(const pnb_scored *data, bool smooth, pnb_isotonic *out, pnb_error *err);
+double pnb_isotonic_apply(const pnb_isotonic *fit, double score); /* NaN for NaN */
+void pnb_isotonic_reset(pnb_isotonic *fit); /* frees the arrays, all zero; NULL is fine */
+
+/* ---- how good are probabilities? ---- */
+
+typedef struct pnb_reliability_bin {
+    double weight; /* share of the population */
+    double p_low, p_high, p_mean;
+    double rate; /* share of label 1 */
+} pnb_reliability_bin;
+
+typedef struct pnb_reliability {
+    size_t n;
+    double base_rate, p_mean; /* what happened and what was forecast on average */
+    double nll;               /* p clipped to [1e-12, 1 - 1e-12] */
+    double brier;
+    double ece; /* sum over bins of weight * |rate - p_mean| */
+    size_t n_bins;
+    pnb_reliability_bin bin[PNB_MAX_BINS];
+} pnb_reliability;
+
+/* `forecasts->score` is the probability of label 1. Bins of equal mass, ascending in p: a bin ends
+ * at the first p at which the weight seen reaches its share, so equal p stay together and there may
+ * be fewer bins than asked for. Errors  ARG (n = 0, n_bins outside 1..PNB_MAX_BINS, a label),
+ * NUMERIC (p outside [0,1], weight) */
+pnb_status pnb_reliability_compute(const pnb_scored *forecasts, size_t n_bins, pnb_reliability *out,
+                                   pnb_error *err);
+
+/* ---- conformal lists ---- */
+
+/* X(name, text, sentence): what is compared with the cut-off. */
+#define PNB_CONFORMAL_LIST(X)                                                                      \
+    X(SCORE, "score", "hits that score at least the cut-off")                                      \
+    X(MARGIN, "margin", "hits at most the cut-off below the query's first hit")                    \
+    X(RANK, "rank", "the first hits, as many as the cut-off")
+
+typedef enum pnb_conformal_kind {
+#define PNB_CONFORMAL_ENUM(name, text, sentence) PNB_CONFORMAL_##name,
+    PNB_CONFORMAL_LIST(PNB_CONFORMAL_ENUM)
+#undef PNB_CONFORMAL_ENUM
+        PNB_N_CONFORMALS
+} pnb_conformal_kind;
+
+const char *pnb_conformal_name(pnb_conformal_kind kind); /* "score"; "unknown" outside the list */
+/* Errors  NOT_FOUND: the text lists the known names */
+pnb_status pnb_conformal_parse(pnb_conformal_kind *out, const char *name, pnb_error *err);
+
+/* The best true match of each calibration query, in its three coordinates, each sorted by itself.
+ */
+typedef struct pnb_conformal {
+    size_t n;
+    double *value[PNB_N_CONFORMALS]; /* [n] ascending: score; first hit's score - it; rank from 1 */
+    pnb_conformal_kind kind;         /* the one that gave the smallest lists */
+} pnb_conformal;
+
+/* Copies and sorts n triples.  Errors  ARG (n = 0), NUMERIC (not finite, margin < 0, rank < 1),
+ * NOMEM */
+pnb_status pnb_conformal_create(pnb_conformal *out, const double *score, const double *margin,
+                                const double *rank, size_t n, pnb_error *err);
+void pnb_conformal_reset(pnb_conformal *c); /* frees the arrays; NULL is fine */
+
+/* The cut-off whose lists miss every match of a new query with probability at most alpha, averaged
+ * over calibration sets and queries drawn alike. -inf (score) or +inf where n is too small for
+ * alpha: the whole gallery then. Range   0 < alpha < 1      Errors  ARG Source  split-conformal
+ * prediction, Vovk et al. 2005; quantile with n + 1 */
+pnb_status pnb_conformal_cutoff(const pnb_conformal *c, pnb_conformal_kind kind, double alpha,
+                                double *out, pnb_error *err);
+/* How many leading hits of a query belong to the list. score [n] best first. */
+size_t pnb_conformal_list(pnb_conformal_kind kind, double cutoff, const double *score, size_t n);
+
+/* ---- the probability that a pair matches ---- */
+
+typedef enum pnb_match_method {
+    PNB_MATCH_PLATT,
+    PNB_MATCH_ISOTONIC,
+    PNB_MATCH_BOTH
+} pnb_match_method;
+
+/* What was learned from the true pairs between a set of queries and a gallery. A probability speaks
+ * of a pair of a query like those and a row of that gallery, both drawn at random; among pairs of
+ * the same score that share matches. */
+typedef struct pnb_match_fit {
+    pnb_measure measure;
+    char weights_sha256[65];      /* of the model behind both sets; "" unknown */
+    size_t n_gallery;             /* rows of the gallery */
+    size_t n_queries, n_matches;  /* fitted on: queries with a match, and their matches */
+    double base_rate;             /* share of matches among all pairs of those queries */
+    uint64_t seed;                /* of the split and of the sample of pairs */
+    bool has_platt, has_isotonic; /* at least one */
+    pnb_platt platt;
+    pnb_isotonic isotonic;
+    pnb_match_method method; /* PLATT or ISOTONIC: which one gives the probability */
+    bool has_first;          /* first hits were right and wrong, and scored accordingly */
+    pnb_platt first;         /* probability that a query's first hit matches, by its score */
+    pnb_conformal conformal;
+} pnb_match_fit;
+
+void pnb_match_fit_reset(pnb_match_fit *fit); /* frees the arrays, all zero; NULL is fine */
+
+/* Probability that a pair of this score matches. In a gallery of another size the odds are scaled
+ * by n_gallery / size, as if there were as many matches among more or fewer other rows; 0: the
+ * fit's. */
+double pnb_match_fit_apply(const pnb_match_fit *fit, double score, size_t n_gallery);
+
+/* X(name, text): the forecasts that are compared. */
+#define PNB_FORECASTER_LIST(X)                                                                     \
+    X(BASE_RATE, "base rate")                                                                      \
+    X(MODEL, "model's a, b")                                                                       \
+    X(PLATT, "platt")                                                                              \
+    X(ISOTONIC, "isotonic")                                                                        \
+    X(FIRST, "first hit")
+
+typedef enum pnb_forecaster {
+#define PNB_FORECASTER_ENUM(name, text) PNB_FORECASTER_##name,
+    PNB_FORECASTER_LIST(PNB_FORECASTER_ENUM)
+#undef PNB_FORECASTER_ENUM
+        PNB_N_FORECASTERS
+} pnb_forecaster;
+
+const char *pnb_forecaster_name(pnb_forecaster forecaster);
+
+#define PNB_MAX_ALPHAS 16
+
+typedef struct pnb_match_opts {
+    pnb_search_opts search; /* measure and its options; k is ignored */
+    pnb_match_method method;
+    double holdout;               /* share of queries kept for the assessment, 0.3 */
+    size_t max_pairs;             /* scored pairs kept at most, about; 2000000 */
+    size_t n_bins;                /* of the reliability, 15 */
+    double model_a, model_b;      /* the model's own, to compare with; NaN: unknown */
+    double alpha[PNB_MAX_ALPHAS]; /* error rates to assess; 0.01 0.05 0.1 0.2 */
+    size_t n_alphas;
+    uint64_t seed;
+} pnb_match_opts;
+pnb_match_opts pnb_match_opts_default(void);
+
+typedef struct pnb_match_forecast {
+    bool is_known;             /* false: the rest is zero */
+    pnb_reliability fit, held; /* over pairs: of the queries fitted on, of the others */
+    pnb_reliability first;     /* over the first hits of the others */
+} pnb_match_forecast;
+
+typedef struct pnb_match_coverage {
+    double alpha;
+    double cutoff[PNB_N_CONFORMALS];
+    double coverage[PNB_N_CONFORMALS];  /* share of held-out queries whose list has a match */
+    double mean_size[PNB_N_CONFORMALS]; /* of their lists */
+} pnb_match_coverage;
+
+typedef struct pnb_match_assessment {
+    size_t n_fit, n_held;             /* queries with a match */
+    size_t n_skipped;                 /* queries without one */
+    size_t n_fit_pairs, n_held_pairs; /* scored pairs looked at */
+    bool is_exact;                    /* those are all pairs; else a weighted sample */
+    double held_base_rate;
+    pnb_match_forecast forecast[PNB_N_FORECASTERS]; /* over pairs FIRST is unknown */
+    pnb_match_coverage at[PNB_MAX_ALPHAS];
+    size_t n_alphas;
+} pnb_match_assessment;
+
+typedef struct pnb_match_job {
+    const pnb_gaussians *queries, *gallery;
+    const pnb_truth *truth;     /* queries to rows of the gallery */
+    const pnb_match_opts *opts; /* NULL: defaults */
+} pnb_match_job;
+
+/* Scores the pairs, splits the queries by seed, fits on one part and assesses on the other. All
+ * matches count once; of the others either all, or of each query the best and a random sample of
+ * the rest, weighted by what they stand for. With BOTH, `method` of the fit is the one with the
+ * lower held-out NLL; the conformal kind is the one with the smallest lists at the error rate of
+ * `alpha` nearest to 0.1. `fit` is released by pnb_match_fit_reset, on failure too; `assessment`
+ * may be NULL. Memory  O(max_pairs + matches + threads * N) Errors  SHAPE (truth and sets differ in
+ * size), ARG (fewer than 10 queries with a match, every pair matches, all scores equal, matches do
+ * not score higher, options outside their range), NUMERIC (a score is not finite), NOMEM */
+pnb_status pnb_match_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_match_fit *fit,
+                                 pnb_match_assessment *assessment, pnb_error *err);
+
+/* One JSON object (docs/formats.md#calibration), whole or not at all.
+ * Errors  ARG (nothing fitted), IO, NOMEM */
+pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_error *err);
+/* Errors  IO, NOT_FOUND, FORMAT (not such a file, numbers outside their range or order), NOMEM */
+pnb_status pnb_match_fit_load(pnb_match_fit *out, const char *path, pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

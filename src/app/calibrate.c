@@ -1,0 +1,240 @@
+/* Two sets and their true pairs to a calibration file beside the set that is searched in.
+ *
+ * Fit and figures are eval's; this file joins files, names and tables. Queries and gallery are told
+ * apart because a search has a direction: conformal lists and asymmetric measures depend on it. */
+#include "app/calibrate.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "io/embeddings.h"
+#include "penumbra/embeddings.h"
+
+typedef struct calibrate_run {
+    pnb_embeddings *images, *texts;
+    const pnb_embeddings *queries, *gallery; /* the two in their roles */
+    pnb_truth *truth;                        /* queries to rows of the gallery */
+    pnb_match_fit fit;
+    pnb_match_assessment *assessment;
+    char *path; /* of the calibration file */
+} calibrate_run;
+
+pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err)
+{
+    return pnb__swap_suffix(out, set_path, ".safetensors", ".calibration.json", err);
+}
+
+static pnb_status load_truth(calibrate_run *run, const pnb__calibrate_opts *o, pnb_error *err)
+{
+    const pnb_embeddings *a = run->images, *b = run->texts;
+    const pnb_truth_names names = {(const char *const *)a->ids, a->n, (const char *const *)b->ids,
+                                   b->n};
+    pnb_truth *forward = NULL;
+    pnb_status status;
+    if (o->truth != NULL)
+        PNB_TRY(pnb_truth_load(&forward, o->truth, &names, err));
+    else if (a->n != b->n)
+        PNB_TRY(
+            pnb__fail(err, PNB_SHAPE,
+                      "%zu images and %zu captions without --truth: row i belongs to row i only "
+                      "when there are as many; give a pairs file",
+                      a->n, b->n));
+    else
+        PNB_TRY(pnb_truth_create_aligned(&forward, a->n, err));
+    if (o->gallery_is_texts) {
+        run->truth = forward;
+        return PNB_OK;
+    }
+    status = pnb_truth_transpose(&run->truth, forward, err);
+done:
+    pnb_truth_free(forward);
+    return status;
+}
+
+static pnb_status load(calibrate_run *run, const pnb__calibrate_opts *o, pnb_error *err)
+{
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_load(&run->images, o->images, err));
+    PNB_TRY(pnb_embeddings_load(&run->texts, o->texts, err));
+    PNB_TRY(pnb_embeddings_check_mix(run->images, run->texts, err));
+    run->gallery = o->gallery_is_texts ? run->texts : run->images;
+    run->queries = o->gallery_is_texts ? run->images : run->texts;
+    if (o->out != NULL) {
+        run->path = pnb__strdup(o->out);
+        if (run->path == NULL)
+            PNB_TRY(pnb__fail_nomem(err, 0));
+    } else {
+        PNB_TRY(pnb__calibration_path(&run->path, o->gallery_is_texts ? o->texts : o->images, err));
+    }
+    status = load_truth(run, o, err);
+done:
+    return status;
+}
+
+static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
+{
+    pnb_error *err = &app->err;
+    pnb_gaussians queries, gallery;
+    pnb_match_opts match = o->match;
+    pnb_status status;
+    bool has_model =
+        match.search.measure == PNB_MEASURE_CSD || match.search.measure == PNB_MEASURE_MEAN;
+    PNB_TRY(pnb_gaussians_view(&queries, run->queries, err));
+    PNB_TRY(pnb_gaussians_view(&gallery, run->gallery, err));
+    match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
+    match.model_b = has_model ? run->gallery->info.logit_bias : (double)NAN;
+    run->assessment = pnb__alloc_zero(1, sizeof *run->assessment);
+    if (run->assessment == NULL)
+        PNB_TRY(pnb__fail_nomem(err, sizeof *run->assessment));
+    const pnb_match_job job = {&queries, &gallery, run->truth, &match};
+    PNB_TRY(pnb_match_fit_compute(app->ctx, &job, &run->fit, run->assessment, err));
+    snprintf(run->fit.weights_sha256, sizeof run->fit.weights_sha256, "%s",
+             run->gallery->info.weights_sha256[0] != '\0' ? run->gallery->info.weights_sha256
+                                                          : run->queries->info.weights_sha256);
+    status = pnb_match_fit_save(&run->fit, run->path, err);
+done:
+    return status;
+}
+
+/* ---- printing ---- */
+
+static void put_platt(const pnb_platt *p, const char *key, pnb__result *r)
+{
+    pnb__result_begin(r, key, NULL);
+    pnb__result_real(r, "a", NULL, p->a, 6);
+    pnb__result_real(r, "b", NULL, p->b, 6);
+    pnb__result_flag(r, "smoothed", NULL, p->is_smoothed);
+    pnb__result_end(r);
+}
+
+static void put_fit(const calibrate_run *run, pnb__result *r)
+{
+    const pnb_match_fit *f = &run->fit;
+    const pnb_match_assessment *a = run->assessment;
+    bool is_isotonic = f->method == PNB_MATCH_ISOTONIC;
+    pnb__result_text(r, "file", "written", run->path);
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(f->measure));
+    pnb__result_text(r, "method", "method", is_isotonic ? "isotonic" : "platt");
+    pnb__result_int(r, "n_gallery", "rows searched in", (int64_t)f->n_gallery);
+    pnb__result_int(r, "n_fit", "queries fitted on", (int64_t)a->n_fit);
+    pnb__result_int(r, "n_held", "queries assessed on", (int64_t)a->n_held);
+    pnb__result_int(r, "n_skipped", a->n_skipped > 0 ? "queries without a match" : NULL,
+                    (int64_t)a->n_skipped);
+    pnb__result_int(r, "n_pairs", "pairs scored", (int64_t)(a->n_fit_pairs + a->n_held_pairs));
+    pnb__result_text(r, "pairs", "which are", a->is_exact ? "all" : "a weighted sample");
+    pnb__result_real(r, "base_rate", "share of pairs that match", f->base_rate, 6);
+    if (f->has_platt) {
+        put_platt(&f->platt, "platt", r);
+        pnb__result_real(r, NULL, "a", f->platt.a, 4);
+        pnb__result_real(r, NULL, "b", f->platt.b, 4);
+    }
+    if (f->has_platt && f->platt.is_smoothed)
+        pnb__result_note(r, "every match scores above every other pair: a and b come from smoothed "
+                            "targets");
+    if (f->has_isotonic)
+        pnb__result_int(r, "isotonic_knots", "isotonic knots", (int64_t)f->isotonic.n);
+    if (f->has_first)
+        put_platt(&f->first, "first_hit", r);
+}
+
+static void put_forecasts(const pnb_match_assessment *a, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"forecast", "forecast"},     {"nll_fit", "NLL fitted"},
+        {"nll_held", "NLL held out"}, {"brier_held", "Brier"},
+        {"ece_held", "ECE"},          {"p_held", "mean p"},
+        {"rate_held", "matching"},    {"first_ece", "first hits: ECE"},
+        {"first_brier", "Brier"},     {"first_p", "mean p"},
+        {"first_rate", "matching"}};
+    pnb__result_table(r, "forecasts", "all pairs and first hits, held out", columns,
+                      PNB_COUNT(columns));
+    for (int f = 0; f < PNB_N_FORECASTERS; f++) {
+        const pnb_match_forecast *c = &a->forecast[f];
+        bool has_pairs = f != PNB_FORECASTER_FIRST;
+        if (!c->is_known)
+            continue;
+        pnb__result_cell_text(r, pnb_forecaster_name((pnb_forecaster)f));
+        pnb__result_cell_real(r, has_pairs ? c->fit.nll : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.nll : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.brier : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.ece : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.p_mean : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.base_rate : NAN, 5);
+        pnb__result_cell_real(r, c->first.ece, 4);
+        pnb__result_cell_real(r, c->first.brier, 4);
+        pnb__result_cell_real(r, c->first.p_mean, 4);
+        pnb__result_cell_real(r, c->first.base_rate, 4);
+    }
+}
+
+static void put_bins(const pnb_reliability *c, const char *key, const char *heading, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"p_low", "p from"},
+                                          {"p_high", "to"},
+                                          {"share", "share"},
+                                          {"p_mean", "mean p"},
+                                          {"rate", "matching"}};
+    pnb__result_table(r, key, heading, columns, PNB_COUNT(columns));
+    for (size_t b = 0; b < c->n_bins; b++) {
+        pnb__result_cell_real(r, c->bin[b].p_low, 4);
+        pnb__result_cell_real(r, c->bin[b].p_high, 4);
+        pnb__result_cell_real(r, c->bin[b].weight, 4);
+        pnb__result_cell_real(r, c->bin[b].p_mean, 4);
+        pnb__result_cell_real(r, c->bin[b].rate, 4);
+    }
+}
+
+static void put_coverage(const calibrate_run *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"alpha", "error rate"},
+                                          {"kind", "cut by"},
+                                          {"cutoff", "cut-off"},
+                                          {"coverage", "with a match"},
+                                          {"mean_size", "mean list"}};
+    const pnb_match_assessment *a = run->assessment;
+    pnb__result_text(r, "conformal_kind", NULL, pnb_conformal_name(run->fit.conformal.kind));
+    pnb__result_table(r, "conformal", "lists with a match, held out", columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < a->n_alphas; i++)
+        for (int k = 0; k < PNB_N_CONFORMALS; k++) {
+            pnb__result_cell_real(r, a->at[i].alpha, 3);
+            pnb__result_cell_text(r, pnb_conformal_name((pnb_conformal_kind)k));
+            pnb__result_cell_real(r, a->at[i].cutoff[k], 4);
+            pnb__result_cell_real(r, a->at[i].coverage[k], 4);
+            pnb__result_cell_real(r, a->at[i].mean_size[k], 1);
+        }
+    if (a->n_alphas > 0)
+        pnb__result_text(r, NULL, "search cuts lists by",
+                         pnb_conformal_name(run->fit.conformal.kind));
+}
+
+static void report(const calibrate_run *run, pnb__result *r)
+{
+    const pnb_match_assessment *a = run->assessment;
+    const pnb_match_forecast *used =
+        &a->forecast[run->fit.method == PNB_MATCH_ISOTONIC ? PNB_FORECASTER_ISOTONIC
+                                                           : PNB_FORECASTER_PLATT];
+    put_fit(run, r);
+    put_forecasts(a, r);
+    put_bins(&used->held, "reliability_pairs", "p(match) of all pairs, held out", r);
+    put_bins(&used->first, "reliability_first", "p(match) of first hits, held out", r);
+    put_coverage(run, r);
+}
+
+pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pnb__result *r)
+{
+    calibrate_run run = {0};
+    pnb_status status;
+    PNB_TRY(load(&run, opts, &app->err));
+    PNB_TRY(compute(app, &run, opts));
+    if (opts->plot != NULL)
+        PNB_TRY(pnb__calibration_page(opts->plot, &run.fit, run.assessment, &app->err));
+    report(&run, r);
+done:
+    pnb_embeddings_free(run.images);
+    pnb_embeddings_free(run.texts);
+    pnb_truth_free(run.truth);
+    pnb_match_fit_reset(&run.fit);
+    pnb__free(run.assessment);
+    pnb__free(run.path);
+    return status;
+}

@@ -1,0 +1,32 @@
+/* Fitting the match probability of a set, assessing it, and where the fit of a set lies. */
+#ifndef PNB_APP_CALIBRATE_H
+#define PNB_APP_CALIBRATE_H
+
+#include "app/app.h"
+#include "app/result.h"
+#include "penumbra/calibrate.h"
+
+typedef struct pnb__calibrate_opts {
+    const char *images, *texts; /* embedding sets */
+    const char *truth;          /* pairs file, images first; NULL: row i belongs to row i */
+    bool gallery_is_texts;      /* which of them is searched in */
+    const char *out;            /* NULL: beside the gallery */
+    const char *plot;           /* HTML page of diagrams; NULL: none */
+    pnb_match_opts match;
+} pnb__calibrate_opts;
+
+/* Fits, assesses, writes the file and fills the result. */
+pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pnb__result *r);
+
+/* "x.safetensors" -> "x.calibration.json"; free with pnb__free. ARG for another ending. */
+pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err);
+
+/* Reliability diagrams of the held-out part, over first hits or all pairs; error rates found, or
+ * lengths of conformal lists, against the error rates asked for. For pages with html.h's style. */
+void pnb__draw_reliability(const pnb_match_assessment *a, bool is_first, pnb__buf *out);
+void pnb__draw_list_sizes(const pnb_match_assessment *a, bool is_coverage, pnb__buf *out);
+/* All four as one page. */
+pnb_status pnb__calibration_page(const char *path, const pnb_match_fit *fit,
+                                 const pnb_match_assessment *a, pnb_error *err);
+
+#endif

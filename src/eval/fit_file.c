@@ -1,0 +1,356 @@
+/* Fits on disk: the calibration of a set (pnb_match_fit) and the scaling of classification scores
+ * (pnb_scaling), each one JSON object. docs/formats.md#calibration has the keys.
+ *
+ * Reading checks every number as if a stranger had written it: what loads can be applied. */
+#include "eval/fit_file.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MATCH_FORMAT "penumbra-match-calibration"
+#define SCALING_FORMAT "penumbra-scaling"
+#define MAX_FILE_BYTES ((size_t)64 << 20)
+
+/* ---- writing; a value that could not be made leaves a NULL, which `is_complete` finds ---- */
+
+static void put(json_t *o, bool *ok, const char *key, json_t *value)
+{
+    if (json_object_set_new(o, key, value) != 0)
+        *ok = false;
+}
+
+static json_t *numbers(const double *values, size_t n)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append_new(array, json_real(values[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+static json_t *platt_object(const pnb_platt *p)
+{
+    return json_pack("{s:f,s:f,s:b}", "a", p->a, "b", p->b, "smoothed", (int)p->is_smoothed);
+}
+
+static json_t *isotonic_object(const pnb_isotonic *fit)
+{
+    return json_pack("{s:o,s:o}", "score", numbers(fit->score, fit->n), "p",
+                     numbers(fit->p, fit->n));
+}
+
+static json_t *conformal_object(const pnb_conformal *c)
+{
+    json_t *o = json_object();
+    bool ok = true;
+    put(o, &ok, "kind", json_string(pnb_conformal_name(c->kind)));
+    for (int k = 0; k < PNB_N_CONFORMALS; k++)
+        put(o, &ok, pnb_conformal_name((pnb_conformal_kind)k), numbers(c->value[k], c->n));
+    if (!ok) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}
+
+static json_t *new_file(const char *format, bool *ok)
+{
+    json_t *root = json_object();
+    put(root, ok, "format", json_string(format));
+    put(root, ok, "version", json_integer(1));
+    return root;
+}
+
+/* Takes ownership of `root`. */
+static pnb_status save(json_t *root, bool ok, const char *path, pnb_error *err)
+{
+    pnb_status status = ok ? pnb__json_save_file(root, path, err) : pnb__fail_nomem(err, 0);
+    json_decref(root);
+    return status;
+}
+
+pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_error *err)
+{
+    bool ok = true;
+    if (!(fit->has_platt || fit->has_isotonic) || fit->conformal.n == 0 ||
+        !(fit->method == PNB_MATCH_ISOTONIC ? fit->has_isotonic : fit->has_platt))
+        return pnb__fail(err, PNB_ARG, "%s: the calibration to save holds no fit", path);
+    json_t *root = new_file(MATCH_FORMAT, &ok);
+    put(root, &ok, "measure", json_string(pnb_measure_name(fit->measure)));
+    put(root, &ok, "weights_sha256", json_string(fit->weights_sha256));
+    put(root, &ok, "n_gallery", json_integer((json_int_t)fit->n_gallery));
+    put(root, &ok, "n_queries", json_integer((json_int_t)fit->n_queries));
+    put(root, &ok, "n_matches", json_integer((json_int_t)fit->n_matches));
+    put(root, &ok, "base_rate", json_real(fit->base_rate));
+    put(root, &ok, "seed", json_integer((json_int_t)fit->seed));
+    put(root, &ok, "method", json_string(fit->method == PNB_MATCH_ISOTONIC ? "isotonic" : "platt"));
+    if (fit->has_platt)
+        put(root, &ok, "platt", platt_object(&fit->platt));
+    if (fit->has_isotonic)
+        put(root, &ok, "isotonic", isotonic_object(&fit->isotonic));
+    if (fit->has_first)
+        put(root, &ok, "first_hit", platt_object(&fit->first));
+    put(root, &ok, "conformal", conformal_object(&fit->conformal));
+    return save(root, ok, path, err);
+}
+
+pnb_status pnb_scaling_save(const pnb_scaling *scaling, const char *path, pnb_error *err)
+{
+    const pnb_temperature *t = &scaling->temperature;
+    bool ok = true;
+    if (!scaling->has_temperature && !scaling->has_platt)
+        return pnb__fail(err, PNB_ARG, "%s: the scaling to save holds neither fit", path);
+    if ((scaling->has_temperature && !(t->t > 0.0 && isfinite(t->t))) ||
+        (scaling->has_platt &&
+         !(scaling->platt.a > 0.0 && isfinite(scaling->platt.a) && isfinite(scaling->platt.b))))
+        return pnb__fail(
+            err, PNB_ARG,
+            "%s: temperature %g, a %g, b %g; finite values are needed, t and a above 0", path, t->t,
+            scaling->platt.a, scaling->platt.b);
+    json_t *root = new_file(SCALING_FORMAT, &ok);
+    put(root, &ok, "measure", json_string(scaling->measure));
+    put(root, &ok, "weights_sha256", json_string(scaling->weights_sha256));
+    if (scaling->has_temperature)
+        put(root, &ok, "temperature",
+            json_pack("{s:f,s:b,s:I,s:I,s:f,s:f}", "t", t->t, "smoothed", (int)t->is_smoothed, "n",
+                      (json_int_t)t->n, "n_classes", (json_int_t)t->n_classes, "nll_before",
+                      t->nll_before, "nll_after", t->nll_after));
+    if (scaling->has_platt)
+        put(root, &ok, "platt", platt_object(&scaling->platt));
+    return save(root, ok, path, err);
+}
+
+/* ---- reading ---- */
+
+/* Records that a number is outside its range, once. */
+static void want(pnb__jobj *o, bool holds, const char *what, pnb_error *err)
+{
+    if (o->status == PNB_OK && !holds)
+        o->status = pnb__fail(err, PNB_FORMAT, "%s: %s", o->where, what);
+}
+
+static void get_text(pnb__jobj *o, const char *key, char *out, size_t size, pnb_error *err)
+{
+    const char *text = pnb__json_get_string(o, key, "", err);
+    want(o, text == NULL || strlen(text) < size, "a text is too long", err);
+    if (o->status == PNB_OK)
+        snprintf(out, size, "%s", text);
+}
+
+/* The object under `key`; `where` receives what starts its messages. */
+static bool open_part(pnb__jobj *root, const char *key, pnb__jobj *part, char where[600],
+                      pnb_error *err)
+{
+    json_t *value = pnb__json_get_object(root, key, err);
+    if (root->status != PNB_OK || value == NULL)
+        return false;
+    snprintf(where, 600, "%s: %s", root->where, key);
+    *part = pnb__json_object(value, where, err);
+    return part->status == PNB_OK;
+}
+
+static bool read_platt(pnb__jobj *root, const char *key, pnb_platt *out, pnb_error *err)
+{
+    char where[600];
+    pnb__jobj o;
+    if (!open_part(root, key, &o, where, err))
+        return false;
+    *out = (pnb_platt){pnb__json_get_double(&o, "a", 0.0, err),
+                       pnb__json_get_double(&o, "b", (double)NAN, err),
+                       pnb__json_get_bool(&o, "smoothed", false, err)};
+    want(&o, out->a > 0.0 && isfinite(out->a) && isfinite(out->b),
+         "a above 0 and a finite b are needed", err);
+    root->status = o.status;
+    return o.status == PNB_OK;
+}
+
+/* Numbers of an array that never fall (rise, when strict) and lie in [low, high]. NULL on failure;
+ * free with pnb__free. */
+typedef struct number_rule {
+    const char *key;
+    bool is_strict;
+    double low, high;
+} number_rule;
+
+static double *read_numbers(pnb__jobj *o, const number_rule *rule, size_t *n, pnb_error *err)
+{
+    json_t *array = pnb__json_get_array(o, rule->key, err);
+    char text[160];
+    *n = json_array_size(array);
+    snprintf(text, sizeof text, "%s is missing or empty", rule->key);
+    want(o, *n > 0, text, err);
+    if (o->status != PNB_OK)
+        return NULL;
+    double *values = pnb__alloc_array(*n, sizeof *values);
+    if (values == NULL) {
+        o->status = pnb__fail_nomem(err, *n * sizeof *values);
+        return NULL;
+    }
+    for (size_t i = 0; i < *n && o->status == PNB_OK; i++) {
+        const json_t *value = json_array_get(array, i);
+        values[i] = json_is_number(value) ? json_number_value(value) : (double)NAN;
+        bool rises =
+            i == 0 || (rule->is_strict ? values[i] > values[i - 1] : values[i] >= values[i - 1]);
+        snprintf(text, sizeof text, "%s[%zu] is not a number from %g to %g that %s", rule->key, i,
+                 rule->low, rule->high, rule->is_strict ? "rises" : "does not fall");
+        want(o, values[i] >= rule->low && values[i] <= rule->high && rises, text, err);
+    }
+    if (o->status == PNB_OK)
+        return values;
+    pnb__free(values);
+    return NULL;
+}
+
+static bool read_isotonic(pnb__jobj *root, pnb_isotonic *out, pnb_error *err)
+{
+    static const number_rule score = {"score", true, -1.7e308, 1.7e308}, p = {"p", false, 0.0, 1.0};
+    char where[600];
+    pnb__jobj o;
+    size_t n_p = 0;
+    if (!open_part(root, "isotonic", &o, where, err))
+        return false;
+    out->score = read_numbers(&o, &score, &out->n, err);
+    out->p = o.status == PNB_OK ? read_numbers(&o, &p, &n_p, err) : NULL;
+    want(&o, out->n == n_p, "score and p differ in length", err);
+    root->status = o.status;
+    return o.status == PNB_OK;
+}
+
+static void read_conformal(pnb__jobj *root, pnb_conformal *out, pnb_error *err)
+{
+    static const number_rule rules[PNB_N_CONFORMALS] = {{"score", false, -1.7e308, 1.7e308},
+                                                        {"margin", false, 0.0, 1.7e308},
+                                                        {"rank", false, 1.0, 1e15}};
+    char where[600];
+    pnb__jobj o;
+    if (!open_part(root, "conformal", &o, where, err)) {
+        want(root, false, "conformal is missing", err);
+        return;
+    }
+    const char *kind = pnb__json_get_string(&o, "kind", "score", err);
+    if (o.status == PNB_OK && pnb_conformal_parse(&out->kind, kind, NULL) != PNB_OK)
+        want(&o, false, "kind is none of score, margin, rank", err);
+    for (int k = 0; k < PNB_N_CONFORMALS && o.status == PNB_OK; k++) {
+        size_t n = 0;
+        out->value[k] = read_numbers(&o, &rules[k], &n, err);
+        want(&o, k == 0 || n == out->n, "score, margin and rank differ in length", err);
+        out->n = n;
+    }
+    root->status = o.status;
+}
+
+static void read_counts(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
+{
+    const int64_t most = (int64_t)1 << 53;
+    fit->n_gallery = (size_t)pnb__json_get_int_in(o, "n_gallery", 0, 1, most, err);
+    fit->n_queries = (size_t)pnb__json_get_int_in(o, "n_queries", 0, 1, most, err);
+    fit->n_matches = (size_t)pnb__json_get_int_in(o, "n_matches", 0, 1, most, err);
+    fit->base_rate = pnb__json_get_double(o, "base_rate", 0.0, err);
+    fit->seed = (uint64_t)pnb__json_get_int(o, "seed", 0, err);
+    want(o, fit->n_gallery > 0 && fit->n_queries > 0 && fit->n_matches > 0,
+         "n_gallery, n_queries or n_matches is missing", err);
+    want(o, fit->base_rate > 0.0 && fit->base_rate < 1.0, "base_rate lies between 0 and 1", err);
+}
+
+static void read_match(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
+{
+    const char *measure = pnb__json_get_string(o, "measure", "", err);
+    if (o->status == PNB_OK && pnb_measure_parse(&fit->measure, measure, NULL) != PNB_OK)
+        want(o, false, "the measure is unknown", err);
+    get_text(o, "weights_sha256", fit->weights_sha256, sizeof fit->weights_sha256, err);
+    read_counts(o, fit, err);
+    const char *method = pnb__json_get_string(o, "method", "", err);
+    if (o->status != PNB_OK)
+        return;
+    fit->method = strcmp(method, "isotonic") == 0 ? PNB_MATCH_ISOTONIC : PNB_MATCH_PLATT;
+    want(o, fit->method == PNB_MATCH_ISOTONIC || strcmp(method, "platt") == 0,
+         "the method is neither platt nor isotonic", err);
+    fit->has_platt = read_platt(o, "platt", &fit->platt, err);
+    fit->has_isotonic = read_isotonic(o, &fit->isotonic, err);
+    fit->has_first = read_platt(o, "first_hit", &fit->first, err);
+    read_conformal(o, &fit->conformal, err);
+    want(o, fit->method == PNB_MATCH_ISOTONIC ? fit->has_isotonic : fit->has_platt,
+         "the fit that method names is missing", err);
+}
+
+/* Checks what the file says it is. */
+static pnb__jobj open_root(json_t *root, const char *format, const char *where, pnb_error *err)
+{
+    pnb__jobj o = pnb__json_object(root, where, err);
+    const char *found = pnb__json_get_string(&o, "format", "", err);
+    if (o.status == PNB_OK && strcmp(found, format) != 0)
+        o.status = pnb__fail(err, PNB_FORMAT, "%s: format is '%.80s', '%s' is wanted", where, found,
+                             format);
+    int64_t version = pnb__json_get_int(&o, "version", 0, err);
+    if (o.status == PNB_OK && version != 1)
+        o.status = pnb__fail(err, PNB_FORMAT, "%s: version %lld; this program reads version 1",
+                             where, (long long)version);
+    return o;
+}
+
+pnb_status pnb__match_fit_read(pnb_match_fit *out, json_t *root, const char *where, pnb_error *err)
+{
+    pnb__jobj o = open_root(root, MATCH_FORMAT, where, err);
+    *out = (pnb_match_fit){0};
+    if (o.status == PNB_OK)
+        read_match(&o, out, err);
+    if (o.status != PNB_OK)
+        pnb_match_fit_reset(out);
+    return o.status;
+}
+
+pnb_status pnb_match_fit_load(pnb_match_fit *out, const char *path, pnb_error *err)
+{
+    json_t *root = NULL;
+    *out = (pnb_match_fit){0};
+    pnb_status status = pnb__json_load_file(&root, path, MAX_FILE_BYTES, err);
+    if (status == PNB_OK)
+        status = pnb__match_fit_read(out, root, path, err);
+    json_decref(root);
+    return status;
+}
+
+static void read_temperature(pnb__jobj *root, pnb_scaling *out, pnb_error *err)
+{
+    const int64_t most = (int64_t)1 << 53;
+    char where[600];
+    pnb__jobj o;
+    if (!open_part(root, "temperature", &o, where, err))
+        return;
+    pnb_temperature *t = &out->temperature;
+    t->t = pnb__json_get_double(&o, "t", 0.0, err);
+    t->is_smoothed = pnb__json_get_bool(&o, "smoothed", false, err);
+    t->n = (size_t)pnb__json_get_int_in(&o, "n", 0, 0, most, err);
+    t->n_classes = (size_t)pnb__json_get_int_in(&o, "n_classes", 0, 0, most, err);
+    t->nll_before = pnb__json_get_double(&o, "nll_before", 0.0, err);
+    t->nll_after = pnb__json_get_double(&o, "nll_after", 0.0, err);
+    want(&o, t->t > 0.0 && isfinite(t->t), "t above 0 is needed", err);
+    out->has_temperature = o.status == PNB_OK;
+    root->status = o.status;
+}
+
+pnb_status pnb__scaling_read(pnb_scaling *out, json_t *root, const char *where, pnb_error *err)
+{
+    pnb__jobj o = open_root(root, SCALING_FORMAT, where, err);
+    pnb_scaling read = {0};
+    get_text(&o, "measure", read.measure, sizeof read.measure, err);
+    get_text(&o, "weights_sha256", read.weights_sha256, sizeof read.weights_sha256, err);
+    read_temperature(&o, &read, err);
+    read.has_platt = read_platt(&o, "platt", &read.platt, err);
+    want(&o, read.has_temperature || read.has_platt, "holds neither temperature nor platt", err);
+    if (o.status == PNB_OK)
+        *out = read;
+    return o.status;
+}
+
+pnb_status pnb_scaling_load(pnb_scaling *out, const char *path, pnb_error *err)
+{
+    json_t *root = NULL;
+    pnb_status status = pnb__json_load_file(&root, path, MAX_FILE_BYTES, err);
+    if (status == PNB_OK)
+        status = pnb__scaling_read(out, root, path, err);
+    json_decref(root);
+    return status;
+}

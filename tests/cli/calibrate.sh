@@ -1,0 +1,91 @@
+#!/bin/bash
+# calibrate, and what search makes of it: probabilities, lists that end, "no good result" as an answer.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+want 0 embed -m model --images shapes/train -o i.safetensors -q
+want 0 embed -m model --texts shapes/train/captions.jsonl -o t.safetensors -q
+want 0 embed -m model --texts shapes/train/captions.jsonl --masked -o tm.safetensors -q
+want 0 search --index i.safetensors --queries i.safetensors -k 2 --json
+prints '"calibration": null'
+
+# each picture is its own match: separable
+want 0 calibrate --images i.safetensors --texts i.safetensors
+prints "smoothed targets"
+check "the fit lies beside the set" test -s i.calibration.json
+want 0 search --index i.safetensors --queries i.safetensors -k 2 --json
+prints '"calibration": "i.calibration.json"'
+want 0 search --index i.safetensors --queries i.safetensors --min-probability 0.5 --json
+prints '"no_good_result": false'
+want 0 search --index i.safetensors --queries i.safetensors --min-probability 1 --json
+prints '"no_good_result": true'
+prints '"hits": []'
+want 0 search --index i.safetensors --queries i.safetensors --min-probability 1
+prints "no good result"
+want 0 search --index i.safetensors --queries i.safetensors --conformal 0.2 --conformal-by rank \
+    --json
+prints '"conformal_cutoff": 1.0'
+n_rows=$(grep -c . i.ids.jsonl)
+check "one hit a query" test "$(grep -c '"rank":' out)" -eq "$n_rows"
+want 0 search --index i.safetensors --queries i.safetensors --conformal 0.001 --json
+says "too few for an error rate"
+check "whole lists" test "$(grep -c '"rank":' out)" -eq $((n_rows * n_rows))
+want 0 search --index i.safetensors --queries i.safetensors --conformal 0.001 -k 3 --json
+says "ends a list early"
+prints '"is_cut": true'
+check "three hits a query" test "$(grep -c '"rank":' out)" -eq $((3 * n_rows))
+
+# masked captions search the captions; both ways to fit, all figures
+want 0 calibrate --images t.safetensors --texts tm.safetensors --gallery images --holdout 0.5 \
+    --alphas 0.1 0.3 --bins 5 --out c.json --plot c.html --json
+check "four diagrams" test "$(grep -c 'class="title"' c.html)" -eq 4
+check "no broken number" test "$(grep -cE '="-?(nan|inf)' c.html)" -eq 0
+prints '"ece_held"'
+prints '"coverage"'
+prints '"reliability_first"'
+prints '"n_pairs"'
+want 0 search --index t.safetensors --queries tm.safetensors --calibration c.json --conformal 0.3 -k 5
+want 0 calibrate --images t.safetensors --texts tm.safetensors --out c2.json -q \
+    --max-pairs 1000 --method platt --seed 3 --measure w2
+want 1 search --index t.safetensors --queries tm.safetensors --calibration c2.json
+says "fitted for the measure w2"
+want 0 search --index t.safetensors --queries tm.safetensors --calibration c2.json --measure w2 -k 1
+
+# what does not fit
+want 0 search --index i.safetensors --queries i.safetensors --measure w2 -k 1
+says "it is not used"
+want 1 search --index i.safetensors --queries i.safetensors --measure w2 --min-probability 0.5
+says "fitted for the measure csd"
+want 1 search --index i.safetensors --queries i.safetensors --measure w2 --min-probability 0.5 \
+    --calibration none
+says "penumbra calibrate"
+want 1 search --index t.safetensors --queries tm.safetensors --conformal 0.1
+says "no calibration of this set"
+want 2 search --index i.safetensors --queries i.safetensors --conformal 0.1 --min-probability 0.5
+want 2 search --index i.safetensors --queries i.safetensors --conformal-by rank
+want 2 search --index i.safetensors --queries i.safetensors --conformal 1.5
+want 2 calibrate --images i.safetensors --texts i.safetensors --alphas 2
+want 1 calibrate --images i.safetensors --texts t.safetensors --out never.json
+says "pairs file"
+check "nothing half-written" test ! -e never.json
+want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
+want 0 embed -m other --images shapes/train -o o.safetensors -q
+want 1 calibrate --images i.safetensors --texts o.safetensors
+says "weights"
+want 1 search --index o.safetensors --queries o.safetensors --calibration i.calibration.json
+says "fitted for the weights"
+echo '{"format": "other"}' >i.calibration.json
+want 1 search --index i.safetensors --queries i.safetensors
+says "i.calibration.json"
+
+# a gallery of another size: odds are scaled, lists by score stay valid, others are refused
+want 0 embed -m model --images shapes/test -o small.safetensors -q
+want 0 calibrate --images i.safetensors --texts i.safetensors --out i2.json -q
+want 0 search --index small.safetensors --queries i.safetensors --calibration i2.json -k 1
+says "odds of a match are scaled"
+want 0 search --index small.safetensors --queries i.safetensors --calibration i2.json --conformal 0.2 \
+    --json
+prints '"conformal_by": "score"'
+want 1 search --index small.safetensors --queries i.safetensors --calibration i2.json --conformal 0.2 \
+    --conformal-by rank
+says "holds for the"
+finish
