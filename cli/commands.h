@@ -4,20 +4,27 @@
 
 #include "app/app.h"
 
-extern const pnb__command pnb__cmd_data;
-extern const pnb__command pnb__cmd_tokenizer;
-extern const pnb__command pnb__cmd_tokenize;
-extern const pnb__command pnb__cmd_init;
-extern const pnb__command pnb__cmd_convert;
-extern const pnb__command pnb__cmd_info;
-extern const pnb__command pnb__cmd_quantize;
-extern const pnb__command pnb__cmd_check;
-extern const pnb__command pnb__cmd_train;
-extern const pnb__command pnb__cmd_embed;
-extern const pnb__command pnb__cmd_eval;
-extern const pnb__command pnb__cmd_calibrate;
-extern const pnb__command pnb__cmd_search;
-extern const pnb__command pnb__cmd_report;
-extern const pnb__command pnb__cmd_bench;
+/* X(name) in the order in which --help lists them: making, using, measuring. */
+#define PNB__COMMANDS(X)                                                                           \
+    X(data)                                                                                        \
+    X(tokenizer)                                                                                   \
+    X(tokenize)                                                                                    \
+    X(init)                                                                                        \
+    X(convert)                                                                                     \
+    X(quantize)                                                                                    \
+    X(info)                                                                                        \
+    X(check)                                                                                       \
+    X(train)                                                                                       \
+    X(embed)                                                                                       \
+    X(search)                                                                                      \
+    X(filter)                                                                                      \
+    X(eval)                                                                                        \
+    X(calibrate)                                                                                   \
+    X(report)                                                                                      \
+    X(bench)
+
+#define PNB__COMMAND_DECLARE(name) extern const pnb__command pnb__cmd_##name;
+PNB__COMMANDS(PNB__COMMAND_DECLARE)
+#undef PNB__COMMAND_DECLARE
 
 #endif

@@ -19,11 +19,9 @@ static void on_signal(int number)
 
 int main(int argc, char **argv)
 {
-    static const pnb__command *const commands[] = {
-        &pnb__cmd_data,    &pnb__cmd_tokenizer, &pnb__cmd_tokenize,  &pnb__cmd_init,
-        &pnb__cmd_convert, &pnb__cmd_quantize,  &pnb__cmd_info,      &pnb__cmd_check,
-        &pnb__cmd_train,   &pnb__cmd_embed,     &pnb__cmd_eval,      &pnb__cmd_search,
-        &pnb__cmd_report,  &pnb__cmd_bench,     &pnb__cmd_calibrate, NULL};
+#define PNB__COMMAND_ADDRESS(name) &pnb__cmd_##name,
+    static const pnb__command *const commands[] = {PNB__COMMANDS(PNB__COMMAND_ADDRESS) NULL};
+#undef PNB__COMMAND_ADDRESS
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     pnb__program program = {.name = "penumbra",
                             .summary = "pictures and captions as distributions",

@@ -5,6 +5,7 @@
 #include "penumbra/calibrate.h"
 #include "penumbra/checkpoint.h"
 #include "penumbra/ctx.h"
+#include "penumbra/curate.h"
 #include "penumbra/dataset.h"
 #include "penumbra/dtype.h"
 #include "penumbra/embeddings.h"

@@ -1,0 +1,57 @@
+/* The pairs of a data set worth keeping: figures, rules, and the files that say so. */
+#ifndef PNB_APP_FILTER_H
+#define PNB_APP_FILTER_H
+
+#include "app/app.h"
+#include "app/pairs.h"
+#include "app/result.h"
+#include "penumbra/curate.h"
+#include "penumbra/embeddings.h"
+
+typedef struct pnb__filter_opts {
+    const char *images, *texts;  /* embedding sets */
+    const char *pairs, *pair_by; /* file of pairs or NULL; auto, ids or rows */
+    const char *data;            /* data set or NULL */
+    pnb_dataset_opts dataset;    /* how to read it */
+    pnb_measure measure;
+    pnb_uncertainty uncertainty;
+    pnb_pair_filter_opts limits;
+    double match_scale, match_bias; /* NaN: those of the pictures' model */
+    const char *out_dir;            /* new shards; NULL: none, as for the files below */
+    size_t shard_size;
+    const char *uids, *uid_field; /* subset file, and which field names a sample */
+    const char *list, *dropped;   /* lists of pairs: .jsonl, else ids of pictures */
+    const char *preview, *title;  /* page */
+    size_t n_examples;
+} pnb__filter_opts;
+
+/* A filter at work; everything but `opts` belongs to it. */
+typedef struct pnb__filter_run {
+    const pnb__filter_opts *opts;
+    pnb_embeddings *images, *texts;
+    pnb__pairs pairs;
+    pnb__pair_data data;      /* empty without --data */
+    double *score, *p_match;  /* [pairs]; p_match NULL: unknown */
+    double *image_u, *text_u; /* [pairs] */
+    const char **captions;    /* [pairs] or NULL; borrowed from texts or from kept_captions */
+    char **kept_captions;     /* [images] captions read from the data set, or NULL */
+    double match_scale, match_bias;
+    pnb_pair_filter filter;
+} pnb__filter_run;
+
+/* Reads, decides, writes all outputs, and puts the counts into r. Outputs are written only when all
+ * of the deciding has gone well, each whole or not at all.
+ * Errors  SHAPE or ARG (sets that do not belong together), NOT_FOUND (nothing is kept), those of
+ *         reading and writing */
+pnb_status pnb__filter_run_all(pnb__app *app, const pnb__filter_opts *opts, pnb__result *r);
+
+/* ---- parts of it, in files of their own ---- */
+/* filter_out.c: the lists, the subset file and the shards. */
+pnb_status pnb__filter_write(pnb__app *app, const pnb__filter_run *run, pnb__result *r);
+/* filter_page.c: the preview. */
+pnb_status pnb__filter_page(const pnb__filter_run *run, pnb__result *r, pnb_error *err);
+
+/* "max_words, blocked": the rules of a pair's bits. */
+void pnb__filter_reasons(uint32_t failed, pnb__buf *out);
+
+#endif

@@ -1,0 +1,296 @@
+/* What a filter leaves behind: lists of pairs, DataComp's subset file, and new shards.
+ *
+ * A sample is kept when one of its pairs is. Shards hold samples as they were, all captions
+ * included. The uid of a sample is, in this order, unless one is named: the field "uid" of its
+ * record (32 hexadecimal digits, as DataComp's), "md5", the first half of "sha256" (img2dataset
+ * writes that one), and the first half of the SHA-256 of the picture's encoded bytes. The first
+ * kept sample decides which it is; another one without it is an error, so that one file never mixes
+ * kinds of names. */
+#include <string.h>
+
+#include "app/filter.h"
+#include "app/sets.h"
+#include "io/json.h"
+
+#define MAX_PICTURE_BYTES ((size_t)1 << 30)
+
+/* ---- lists ---- */
+
+static void put_field(pnb__buf *b, const char *key, double value)
+{
+    pnb__buf_printf(b, ",\"%s\":", key);
+    pnb__json_append_double(b, value);
+}
+
+/* One pair with all that is known of it. */
+static void put_pair(const pnb__filter_run *run, size_t i, pnb__buf *b)
+{
+    size_t image = run->pairs.image[i], text = run->pairs.text[i];
+    uint32_t failed = run->filter.failed[i];
+    pnb__buf_puts(b, "{\"id\":");
+    pnb__json_append_string(b, pnb__set_id(run->images, image));
+    pnb__buf_puts(b, ",\"text_id\":");
+    pnb__json_append_string(b, pnb__set_id(run->texts, text));
+    pnb__buf_printf(b, ",\"image_row\":%zu,\"text_row\":%zu", image, text);
+    put_field(b, "score", run->score[i]);
+    if (run->p_match != NULL)
+        put_field(b, "p_match", run->p_match[i]);
+    put_field(b, "image_uncertainty", run->image_u[i]);
+    put_field(b, "text_uncertainty", run->text_u[i]);
+    if (run->captions != NULL && run->captions[i] != NULL) {
+        pnb__buf_puts(b, ",\"text\":");
+        pnb__json_append_string(b, run->captions[i]);
+    }
+    if (failed != 0) {
+        pnb__buf_puts(b, ",\"failed\":[");
+        for (int rule = 0, n = 0; rule < PNB_N_RULES; rule++)
+            if ((failed >> rule & 1u) != 0)
+                pnb__buf_printf(b, "%s\"%s\"", n++ > 0 ? "," : "", pnb_rule_name((pnb_rule)rule));
+        pnb__buf_putc(b, ']');
+    }
+    pnb__buf_puts(b, "}\n");
+}
+
+/* Pairs that were kept (or dropped) as lines of JSON, or the ids of their pictures, each once in a
+ * row where several captions follow each other. */
+static pnb_status write_list(const pnb__filter_run *run, const char *path, bool kept,
+                             pnb_error *err)
+{
+    pnb__out_file out = {0};
+    pnb__buf line = {0};
+    bool is_jsonl = pnb__ends_with(path, ".jsonl");
+    size_t last = SIZE_MAX;
+    pnb_status status;
+    PNB_TRY(pnb__out_open(&out, path, err));
+    for (size_t i = 0; i < run->pairs.n; i++) {
+        if ((run->filter.failed[i] == 0) != kept)
+            continue;
+        line.size = 0;
+        if (is_jsonl)
+            put_pair(run, i, &line);
+        else if (run->pairs.image[i] != last)
+            pnb__buf_printf(&line, "%s\n", pnb__set_id(run->images, run->pairs.image[i]));
+        last = run->pairs.image[i];
+        if (line.failed)
+            PNB_TRY(pnb__fail_nomem(err, line.size));
+        if (line.size > 0 && fwrite(line.data, 1, line.size, out.file) != line.size)
+            PNB_TRY(pnb__fail_errno(err, "cannot write", path));
+    }
+    status = pnb__out_commit(&out, err);
+done:
+    pnb__out_abort(&out);
+    pnb__buf_reset(&line);
+    return status;
+}
+
+/* ---- which pictures ---- */
+
+/* keep[row] for the rows of the pictures. */
+static unsigned char *kept_pictures(const pnb__filter_run *run, pnb_error *err)
+{
+    unsigned char *keep = pnb__alloc_zero(run->images->n, 1);
+    if (keep == NULL)
+        pnb__fail_nomem(err, run->images->n);
+    for (size_t i = 0; keep != NULL && i < run->pairs.n; i++)
+        if (run->filter.failed[i] == 0)
+            keep[run->pairs.image[i]] = 1;
+    return keep;
+}
+
+/* ---- uids ---- */
+
+static const char *const uid_fields[] = {"uid", "md5", "sha256", "picture"};
+
+enum { FIELD_PICTURE = 3, N_FIELDS = 4 };
+
+/* The encoded bytes of a picture, hashed. */
+static pnb_status hash_picture(const pnb__filter_run *run, size_t row, char hex[65], pnb_error *err)
+{
+    pnb_sample s = {0};
+    pnb__sha256 hash;
+    char *bytes = NULL;
+    size_t n = 0;
+    pnb_status status;
+    pnb__sha256_init(&hash);
+    PNB_TRY(pnb_dataset_get(run->data.set, run->data.sample[row], &s, err));
+    if (s.image_path != NULL)
+        PNB_TRY(pnb__read_file(s.image_path, MAX_PICTURE_BYTES, &bytes, &n, err));
+    pnb__sha256_update(&hash, bytes != NULL ? (void *)bytes : (const void *)s.image_bytes,
+                       bytes != NULL ? n : s.n_image_bytes);
+    pnb__sha256_hex(&hash, hex);
+done:
+    pnb__free(bytes);
+    pnb_sample_reset(&s);
+    return status;
+}
+
+/* Reads a uid from a JSON record. False: there is none. */
+static bool uid_of_record(const char *json, const char *field, pnb_uid *out)
+{
+    json_t *root = NULL;
+    bool found = false;
+    if (json != NULL && pnb__json_load_bytes(&root, json, strlen(json), "record", NULL) == PNB_OK) {
+        const char *text = json_string_value(json_object_get(root, field));
+        found = text != NULL && pnb_uid_parse(out, text);
+    }
+    json_decref(root);
+    return found;
+}
+
+/* The uid of a picture by one field; *found tells whether there is one. */
+static pnb_status find_uid(const pnb__filter_run *run, size_t row, int field, pnb_uid *out,
+                           bool *found, pnb_error *err)
+{
+    const char *extra = run->images->extras != NULL ? run->images->extras[row] : NULL;
+    pnb_sample s = {0};
+    char hex[65];
+    pnb_status status = PNB_OK;
+    *found = false;
+    if (field == FIELD_PICTURE) {
+        if (run->data.set == NULL)
+            return PNB_OK;
+        status = hash_picture(run, row, hex, err);
+        *found = status == PNB_OK && pnb_uid_parse(out, hex);
+        return status;
+    }
+    *found = uid_of_record(extra, uid_fields[field], out);
+    if (!*found && field == 0 && pnb_uid_parse(out, pnb__set_id(run->images, row)))
+        *found = strlen(pnb__set_id(run->images, row)) == 32;
+    if (!*found && run->data.set != NULL) {
+        status = pnb_dataset_get(run->data.set, run->data.sample[row], &s, err);
+        *found = status == PNB_OK && uid_of_record(s.json, uid_fields[field], out);
+        pnb_sample_reset(&s);
+    }
+    return status;
+}
+
+/* The first field that the first kept picture has, N_FIELDS when it has none. */
+static pnb_status choose_field(const pnb__filter_run *run, const unsigned char *keep, int *field,
+                               pnb_error *err)
+{
+    size_t row = 0;
+    pnb_uid uid;
+    bool found = false;
+    pnb_status status = PNB_OK;
+    while (!keep[row])
+        row++;
+    for (*field = 0; *field < N_FIELDS; ++*field) {
+        status = find_uid(run, row, *field, &uid, &found, err);
+        if (status != PNB_OK || found)
+            return status;
+    }
+    return status;
+}
+
+static pnb_status collect_uids(const pnb__filter_run *run, const unsigned char *keep, int field,
+                               pnb_uid *uids, size_t *n, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t row = 0; status == PNB_OK && row < run->images->n; row++) {
+        bool found = true;
+        if (!keep[row])
+            continue;
+        if (field < N_FIELDS)
+            status = find_uid(run, row, field, &uids[*n], &found, err);
+        if (status == PNB_OK && (!found || field == N_FIELDS))
+            status = pnb__fail(err, PNB_NOT_FOUND,
+                               "picture '%.200s' has no %s of 32 hexadecimal digits; with --data, "
+                               "--uid picture names samples by the hash of their pictures",
+                               pnb__set_id(run->images, row),
+                               field < N_FIELDS ? uid_fields[field] : "uid, md5 or sha256");
+        ++*n;
+    }
+    return status;
+}
+
+static pnb_status write_uids(const pnb__filter_run *run, const unsigned char *keep, pnb__result *r,
+                             pnb_error *err)
+{
+    size_t n = 0, n_written = 0;
+    int field = 0;
+    pnb_status status = PNB_OK;
+    pnb_uid *uids = pnb__alloc_array(run->images->n, sizeof *uids);
+    if (uids == NULL)
+        return pnb__fail_nomem(err, run->images->n * sizeof *uids);
+    if (strcmp(run->opts->uid_field, "auto") == 0)
+        status = choose_field(run, keep, &field, err);
+    else
+        while (field < N_FIELDS && strcmp(run->opts->uid_field, uid_fields[field]) != 0)
+            field++;
+    if (status == PNB_OK)
+        status = collect_uids(run, keep, field, uids, &n, err);
+    if (status == PNB_OK)
+        status = pnb_uids_save(run->opts->uids, uids, n, &n_written, err);
+    if (status == PNB_OK) {
+        pnb__result_text(r, "uids", "subset file", run->opts->uids);
+        pnb__result_text(r, "uid_field", "named by", uid_fields[field]);
+        pnb__result_int(r, "n_uids", "uids", (int64_t)n_written);
+    }
+    pnb__free(uids);
+    return status;
+}
+
+/* ---- shards ---- */
+
+static void skip(void *user, const char *what, const char *why)
+{
+    pnb__skipped(user, what, why);
+}
+
+static pnb_status write_shards(pnb__app *app, const pnb__filter_run *run, const unsigned char *keep,
+                               pnb__result *r)
+{
+    size_t n = pnb_dataset_size(run->data.set);
+    pnb_copy_opts opts = pnb_copy_opts_default();
+    pnb_copied copied;
+    pnb__watching watching;
+    unsigned char *keep_sample = pnb__alloc_zero(n, 1);
+    if (keep_sample == NULL)
+        return pnb__fail_nomem(&app->err, n);
+    for (size_t row = 0; row < run->images->n; row++)
+        if (keep[row])
+            keep_sample[run->data.sample[row]] = 1;
+    opts.shard_size = run->opts->shard_size;
+    opts.skipped = skip;
+    opts.skipped_user = app;
+    opts.watch = pnb__watch_begin(&watching, app, "copying", "samples");
+    pnb_status status =
+        pnb_dataset_copy(run->data.set, keep_sample, run->opts->out_dir, &opts, &copied, &app->err);
+    pnb__watch_end(&watching);
+    if (status == PNB_OK) {
+        pnb__result_text(r, "out", "shards in", run->opts->out_dir);
+        pnb__result_int(r, "n_samples", "samples", (int64_t)copied.n_samples);
+        pnb__result_int(r, "n_shards", "shards", (int64_t)copied.n_shards);
+    }
+    pnb__free(keep_sample);
+    return status;
+}
+
+/* ---- all ---- */
+
+pnb_status pnb__filter_write(pnb__app *app, const pnb__filter_run *run, pnb__result *r)
+{
+    const pnb__filter_opts *o = run->opts;
+    pnb_error *err = &app->err;
+    pnb_status status = PNB_OK;
+    unsigned char *keep = kept_pictures(run, err);
+    if (keep == NULL)
+        return PNB_NOMEM;
+    if (o->uids != NULL)
+        PNB_TRY(write_uids(run, keep, r, err));
+    if (o->list != NULL) {
+        PNB_TRY(write_list(run, o->list, true, err));
+        pnb__result_text(r, "list", "list of kept", o->list);
+    }
+    if (o->dropped != NULL) {
+        PNB_TRY(write_list(run, o->dropped, false, err));
+        pnb__result_text(r, "dropped", "list of dropped", o->dropped);
+    }
+    if (o->preview != NULL)
+        PNB_TRY(pnb__filter_page(run, r, err));
+    if (o->out_dir != NULL) /* last: unlike the others it may not be there already */
+        PNB_TRY(write_shards(app, run, keep, r));
+done:
+    pnb__free(keep);
+    return status;
+}

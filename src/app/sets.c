@@ -1,0 +1,132 @@
+/* What the commands that curate data have in common: loading a set in either form, its rows as a
+ * measure wants them, names of rows, lists of lines, and a watch over long calls.
+ *
+ * Sets from .npy files do not tell which weights made them; comparing them is the user's word. */
+#include "app/sets.h"
+
+#include <string.h>
+
+#include "app/progress.h"
+#include "penumbra/search.h"
+
+#define MAX_LINES_BYTES ((size_t)1 << 30)
+
+pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb_error *err)
+{
+    return pnb__ends_with(path, ".npy") ? pnb_embeddings_load_npy(out, path, err)
+                                        : pnb_embeddings_load(out, path, err);
+}
+
+static int needed_variances(pnb_measure measure)
+{
+    static const int needs[PNB_N_MEASURES] = {
+#define NEEDS(name, text, is_similarity, needs_variance, sentence) needs_variance,
+        PNB_MEASURE_LIST(NEEDS)
+#undef NEEDS
+    };
+    return needs[measure];
+}
+
+pnb_status pnb__set_rows(pnb_gaussians *out, const pnb_embeddings *set, pnb_measure measure,
+                         pnb_error *err)
+{
+    if (measure == PNB_MEASURE_MEAN) {
+        *out = (pnb_gaussians){.n = set->n, .dim = set->dim, .mean = set->mean};
+        return PNB_OK;
+    }
+    pnb_status status = pnb_gaussians_view(out, set, err);
+    if (status == PNB_OK && out->log_var == NULL && needed_variances(measure) > 0)
+        return pnb__fail(err, PNB_ARG, "%s needs variances; this set holds points",
+                         pnb_measure_name(measure));
+    return status;
+}
+
+const char *pnb__set_label(const pnb_embeddings *set, size_t row)
+{
+    if (set->texts != NULL && set->texts[row] != NULL)
+        return set->texts[row];
+    if (set->paths != NULL && set->paths[row] != NULL)
+        return set->paths[row];
+    return pnb__set_id(set, row);
+}
+
+const char *pnb__set_id(const pnb_embeddings *set, size_t row)
+{
+    return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
+}
+
+/* ---- lines ---- */
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 1;
+    for (; *text != '\0'; text++)
+        n += *text == '\n';
+    return n;
+}
+
+pnb_status pnb__lines_load(pnb__lines *out, const char *path, pnb_error *err)
+{
+    size_t size = 0;
+    *out = (pnb__lines){0};
+    pnb_status status = pnb__read_file(path, MAX_LINES_BYTES, &out->text, &size, err);
+    if (status != PNB_OK)
+        return status;
+    if (strlen(out->text) != size || !pnb__utf8_valid(out->text, size)) {
+        status = pnb__fail(err, PNB_FORMAT, "%s: not UTF-8 text", path);
+    } else {
+        size_t n = count_lines(out->text);
+        out->line = pnb__alloc_array(n, sizeof *out->line);
+        if (out->line == NULL)
+            status = pnb__fail_nomem(err, n * sizeof *out->line);
+    }
+    for (char *p = out->text; status == PNB_OK && *p != '\0';) {
+        size_t length = strcspn(p, "\n");
+        char *next = p + length + (p[length] != '\0');
+        p[length] = '\0';
+        if (length > 0 && p[length - 1] == '\r')
+            p[--length] = '\0';
+        if (length > 0 && p[0] != '#')
+            out->line[out->n++] = p;
+        p = next;
+    }
+    if (status != PNB_OK)
+        pnb__lines_reset(out);
+    return status;
+}
+
+void pnb__lines_reset(pnb__lines *l)
+{
+    pnb__free(l->text);
+    pnb__free(l->line);
+    *l = (pnb__lines){0};
+}
+
+/* ---- watching ---- */
+
+static bool step(void *user, size_t done, size_t total)
+{
+    pnb__watching *w = user;
+    w->done = done;
+    if (w->progress != NULL) {
+        w->progress->total = total;
+        pnb__progress_update(w->progress, done, NULL);
+    }
+    return !pnb__is_interrupted(w->app);
+}
+
+pnb_watch pnb__watch_begin(pnb__watching *w, pnb__app *app, const char *what, const char *unit)
+{
+    *w = (pnb__watching){.app = app, .progress = pnb__alloc_zero(1, sizeof *w->progress)};
+    if (w->progress != NULL) /* without memory for a bar the job goes on without one */
+        pnb__progress_start(w->progress, app, what, unit, 0, 0);
+    return (pnb_watch){step, w};
+}
+
+void pnb__watch_end(pnb__watching *w)
+{
+    if (w->progress != NULL && w->progress->shown)
+        pnb__progress_finish(w->progress, w->done);
+    pnb__free(w->progress);
+    w->progress = NULL;
+}

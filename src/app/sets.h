@@ -1,0 +1,40 @@
+/* Embedding sets as commands that curate data take them. */
+#ifndef PNB_APP_SETS_H
+#define PNB_APP_SETS_H
+
+#include "app/app.h"
+#include "penumbra/curate.h"
+#include "penumbra/embeddings.h"
+#include "penumbra/prob.h"
+
+/* Loads x.safetensors, or x.npy with its sidecars. */
+pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb_error *err);
+/* Rows for a measure: the mean of any family as points where the measure reads no variance.
+ * Errors  UNSUPPORTED (family), ARG (points where the measure needs variances) */
+pnb_status pnb__set_rows(pnb_gaussians *out, const pnb_embeddings *set, pnb_measure measure,
+                         pnb_error *err);
+/* What to show of a row: its caption, else its path, else its id, else "". */
+const char *pnb__set_label(const pnb_embeddings *set, size_t row);
+/* Id of a row, "" without one. */
+const char *pnb__set_id(const pnb_embeddings *set, size_t row);
+
+/* Lines of a file without their ends, empty ones and those that begin with '#' left out.
+ * Errors  NOT_FOUND, IO, FORMAT (not UTF-8), NOMEM */
+typedef struct pnb__lines {
+    char *text;
+    const char **line;
+    size_t n;
+} pnb__lines;
+pnb_status pnb__lines_load(pnb__lines *out, const char *path, pnb_error *err);
+void pnb__lines_reset(pnb__lines *l);
+
+/* A watch that draws the progress of a job and stops at Ctrl-C; ends with pnb__watch_end. */
+typedef struct pnb__watching {
+    struct pnb__progress *progress;
+    pnb__app *app;
+    size_t done;
+} pnb__watching;
+pnb_watch pnb__watch_begin(pnb__watching *w, pnb__app *app, const char *what, const char *unit);
+void pnb__watch_end(pnb__watching *w);
+
+#endif
