@@ -11,6 +11,7 @@
 #include "penumbra/embeddings.h"
 #include "penumbra/error.h"
 #include "penumbra/eval.h"
+#include "penumbra/families.h"
 #include "penumbra/image.h"
 #include "penumbra/loss.h"
 #include "penumbra/model.h"

@@ -22,7 +22,7 @@ static const struct {
 } families[] = {
     {"prolip_model", golden_family_prolip_model}, {"prolip_loss", golden_family_prolip_loss},
     {"optimizers", golden_family_optimizers},     {"tokenizers", golden_family_tokenizers},
-    {"preprocess", golden_family_preprocess},
+    {"preprocess", golden_family_preprocess},     {"asymvlm", golden_family_asymvlm},
 };
 
 /* ---- reading ---- */

@@ -42,6 +42,7 @@ pnb_status golden_family_prolip_loss(golden_case *c, pnb_error *err);
 pnb_status golden_family_optimizers(golden_case *c, pnb_error *err);
 pnb_status golden_family_tokenizers(golden_case *c, pnb_error *err);
 pnb_status golden_family_preprocess(golden_case *c, pnb_error *err);
+pnb_status golden_family_asymvlm(golden_case *c, pnb_error *err);
 
 /* ---- reading ---- */
 /* Is there such a tensor in the case (any role)? Its shape comes with the view. */

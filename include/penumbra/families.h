@@ -1,0 +1,53 @@
+/* Families beside the Gaussian: densities on the unit sphere and the generalised Gaussian.
+ *
+ * von Mises-Fisher     p(x) = C_d(kappa) exp(kappa mu.x)
+ * power spherical      p(x) = C(d, kappa) (1 + mu.x)^kappa
+ * generalised Gaussian p(x) = beta / (2 alpha Gamma(1/beta)) exp(-(|x - mean| / alpha)^beta)
+ *
+ * Formulas, sources and errors: docs/numerics.md#families. */
+#ifndef PENUMBRA_FAMILIES_H
+#define PENUMBRA_FAMILIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/error.h"
+#include "penumbra/prob.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- log normalisers ---- in nats, finite for every dim >= 2 and kappa from 0 to beyond 1e6; NaN
+ * for dim < 2 and for a kappa that is negative or not finite. `slope` is the derivative by kappa.
+ */
+
+/* log C_d(kappa), exact.  Error  below 1e-12 of the value (or of 1, where that is larger)
+ * Source  log I_nu by Debye's uniform expansion, DLMF 10.41 */
+double pnb_vmf_log_norm(size_t dim, double kappa);
+/* -I_{d/2}(kappa) / I_{d/2-1}(kappa): minus the length of the mean of a sample. */
+double pnb_vmf_log_norm_slope(size_t dim, double kappa);
+
+/* F_d(kappa), the closed form that AsymVLM trains with: log C_d(kappa) up to a constant that
+ * depends on d alone; what remains drifts by at most 0.14 over all kappa. Source  AsymVLM
+ * section 4.2, Scott et al. 2021 */
+double pnb_vmf_log_norm_approx(size_t dim, double kappa);
+double pnb_vmf_log_norm_approx_slope(size_t dim, double kappa);
+
+/* log C(d, kappa) of the power spherical, exact.  Source  De Cao and Aziz 2020 */
+double pnb_power_spherical_log_norm(size_t dim, double kappa);
+double pnb_power_spherical_log_norm_slope(size_t dim, double kappa);
+
+/* ---- gamma functions ---- for x, a > 0 and b >= 0; NaN outside */
+double pnb_digamma(double x);                      /* d/dx log Gamma(x) */
+double pnb_log_gamma_ratio(double a, double b);    /* log(Gamma(a+b) / Gamma(a)), no cancellation */
+double pnb_digamma_difference(double a, double b); /* digamma(a+b) - digamma(a), likewise */
+
+/* log of alpha^2 Gamma(3/beta) / Gamma(1/beta), the variance of one dimension; inv_alpha = 1/alpha.
+ * NaN unless both are > 0.  Source  ProbVLM */
+double pnb_gen_gaussian_log_var(double inv_alpha, double beta);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
