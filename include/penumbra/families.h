@@ -1,4 +1,5 @@
-/* Families beside the Gaussian: densities on the unit sphere and the generalised Gaussian.
+/* Families beside the Gaussian: densities on the unit sphere, the generalised Gaussian, and samples
+ * of every family.
  *
  * von Mises-Fisher     p(x) = C_d(kappa) exp(kappa mu.x)
  * power spherical      p(x) = C(d, kappa) (1 + mu.x)^kappa
@@ -46,6 +47,24 @@ double pnb_digamma_difference(double a, double b); /* digamma(a+b) - digamma(a),
 /* log of alpha^2 Gamma(3/beta) / Gamma(1/beta), the variance of one dimension; inv_alpha = 1/alpha.
  * NaN unless both are > 0.  Source  ProbVLM */
 double pnb_gen_gaussian_log_var(double inv_alpha, double beta);
+
+/* ---- samples ---- */
+typedef struct pnb_sample_opts {
+    size_t n_samples; /* J. 1 */
+    uint64_t seed;    /* 0 */
+    unsigned side;    /* 0 or 1: two sets of one seed are independent when they differ in it */
+} pnb_sample_opts;
+pnb_sample_opts pnb_sample_opts_default(void);
+
+/* J samples of every row of any family; opts may be NULL. Sample j of row i is a function of (seed,
+ * side, i, j) alone, the same that avg_l2 and match_prob use. On the sphere samples are unit
+ * vectors; a generalised Gaussian is drawn from itself, not from the Gaussian of its moments.
+ * Shape   rows (N,D) -> out (N,J,D)      Range  log_var up to 1400, kappa 0 to beyond 1e6
+ * Errors  SHAPE (dim 0), ARG (side), NUMERIC (a parameter outside its range: the text names the
+ *         row; a zero mean on the sphere)
+ * Source  Wood 1994 (vmf), De Cao and Aziz 2020 (power spherical), Marsaglia and Tsang 2000 */
+pnb_status pnb_sample_rows(const pnb_rows *rows, const pnb_sample_opts *opts, double *out,
+                           pnb_error *err);
 
 #ifdef __cplusplus
 }

@@ -23,5 +23,6 @@
 #include "penumbra/synth.h"
 #include "penumbra/tokenizer.h"
 #include "penumbra/train.h"
+#include "penumbra/view.h"
 
 #endif

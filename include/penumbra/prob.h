@@ -1,7 +1,8 @@
-/* Distributions on plain arrays: scalar uncertainties and measures between diagonal Gaussians.
+/* Distributions on plain arrays: scalar uncertainties and measures between two of them.
  *
- * A Gaussian is a row `mean` (D) and a row `log_var` (D) = natural log of the variances. Sums run
- * in f64 whatever the storage. Formulas with their sources: docs/numerics.md#measures. */
+ * A Gaussian is a row `mean` (D) and a row `log_var` (D) = natural log of the variances; other
+ * families have the parameters of `pnb_rows`. Sums run in f64 whatever the storage. Formulas with
+ * their sources: docs/numerics.md#measures. Densities and samples of the families: families.h. */
 #ifndef PENUMBRA_PROB_H
 #define PENUMBRA_PROB_H
 
@@ -25,12 +26,23 @@ double pnb_softplus(double x);    /* log(1 + e^x) = -log s(-x) */
  * `similarity` is what search returns for mean or csd. docs/numerics.md#match-probability */
 double pnb_match_probability(double similarity, double a, double b);
 
-/* ---- rows of Gaussians ---- a view: nothing is copied, the arrays must outlive it */
-typedef struct pnb_gaussians {
+/* ---- rows of distributions ---- a view: nothing is copied, the arrays must outlive it. Fields
+ * left out of an initialiser are NULL, so four fields make Gaussians and three make points. Rows of
+ * an embedding set of any family: pnb_view_init in view.h. */
+typedef struct pnb_rows {
     size_t n, dim;
-    const float *mean;    /* [n][dim] */
-    const float *log_var; /* [n][dim]; NULL: points, variance zero */
-} pnb_gaussians;
+    const float *mean;      /* [n][dim] */
+    const float *log_var;   /* [n][dim]; NULL: points (variance zero) or the sphere */
+    const float *kappa;     /* [n] concentrations: unit vectors around mean, spread on the sphere */
+    bool is_power;          /* with kappa: power spherical, otherwise von Mises-Fisher */
+    const float *inv_alpha; /* [n][dim] generalised Gaussian: log_var is then that of its moments */
+    const float *beta;      /* [n][dim] */
+} pnb_rows;
+
+/* The same under the name for where only Gaussians and points make sense. */
+typedef pnb_rows pnb_gaussians;
+
+const char *pnb_rows_family(const pnb_rows *rows); /* "point", "gaussian_diag", "vmf", ... */
 
 /* ---- scalar uncertainty of one embedding ---- */
 /* X(name, text, sentence) */
@@ -53,12 +65,15 @@ const char *pnb_uncertainty_name(pnb_uncertainty kind); /* "trace"; "unknown" ou
 /* Errors  NOT_FOUND: the text lists the known names */
 pnb_status pnb_uncertainty_parse(pnb_uncertainty *out, const char *name, pnb_error *err);
 
-/* trace, mean_var or geo_std of every row; points give 0.
+/* Of every row, by the row's family: trace, mean_var or geo_std of Gaussians (points give 0; a
+ * generalised Gaussian has the variances of its moments), inv_kappa on the sphere, gg_var.
  * Shape   x (N,D) -> out (N)      Range  log_var up to about 700 (the variance must be a double)
- * Errors  ARG (another kind), SHAPE (dim 0), NUMERIC (a row is not finite: the text names it) */
-pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_gaussians *x, double *out,
+ * Errors  ARG (the family has no such uncertainty: the text names those it has), SHAPE (dim 0),
+ *         NUMERIC (a row is not finite: the text names it) */
+pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_rows *x, double *out,
                                 pnb_error *err);
-/* out[i] = 1/kappa[i].  Errors  NUMERIC (kappa <= 0 or not finite) */
+/* out[i] = 1/kappa[i]. A kappa below the smallest normal float (1.2e-38) counts as that: uniform
+ * rows are more uncertain than all others, and finite.  Errors  NUMERIC (negative, not finite) */
 pnb_status pnb_uncertainty_inv_kappa(const float *kappa, size_t n, double *out, pnb_error *err);
 /* Mean over d of alpha^2 Gamma(3/beta)/Gamma(1/beta).  Shape inv_alpha, beta (N,D) -> out (N)
  * Errors  SHAPE, NUMERIC (inv_alpha or beta <= 0 or not finite, variance beyond a double)
@@ -70,9 +85,12 @@ pnb_status pnb_uncertainty_gg_var(const float *inv_alpha, const float *beta, siz
 pnb_status pnb_uncertainty_cosine(const pnb_gaussians *a, const pnb_gaussians *b, double *out,
                                   pnb_error *err);
 
-/* ---- measures between two diagonal Gaussians 1 and 2 ---- */
+/* ---- measures between two distributions 1 and 2 ---- */
 /* X(name, text, is_similarity, needs_variance, sentence); needs_variance: 0 none, 1 one of the two
- * sides, 2 both. All in nats, all summed over d. */
+ * sides, 2 both. All in nats, all summed over d. mean, avg_l2 and match_prob take every family;
+ * vmf, vmf_exact and power_spherical take sets of that family on one side and points on the other,
+ * or that family on both (the mean of the two likelihoods); all others take Gaussians, points and
+ * generalised Gaussians by their moments. */
 #define PNB_MEASURE_LIST(X)                                                                        \
     X(CSD, "csd", 0, 0, "closed-form sampled distance E||Z1-Z2||^2")                               \
     X(MEAN, "mean", 1, 0, "cosine of the means, variances unread")                                 \
@@ -85,7 +103,10 @@ pnb_status pnb_uncertainty_cosine(const pnb_gaussians *a, const pnb_gaussians *b
     X(INCLUSION, "inclusion", 1, 2, "H(1 in 2), exact: log int p1^2 p2 - log int p2^2 p1")         \
     X(INCLUSION_PUBLISHED, "inclusion_published", 1, 2, "H(1 in 2) as ProLIP's code has it")       \
     X(AVG_L2, "avg_l2", 0, 0, "Monte-Carlo mean of ||z1-z2||")                                     \
-    X(MATCH_PROB, "match_prob", 1, 0, "Monte-Carlo match probability of PCME")
+    X(MATCH_PROB, "match_prob", 1, 0, "Monte-Carlo match probability of PCME")                     \
+    X(VMF, "vmf", 1, 0, "von Mises-Fisher log-likelihood as AsymVLM approximates it")              \
+    X(VMF_EXACT, "vmf_exact", 1, 0, "von Mises-Fisher log-likelihood, exact")                      \
+    X(POWER_SPHERICAL, "power_spherical", 1, 0, "power spherical log-likelihood, exact")
 
 typedef enum pnb_measure {
 #define PNB_MEASURE_ENUM(name, text, is_similarity, needs_variance, sentence) PNB_MEASURE_##name,
@@ -98,6 +119,10 @@ const char *pnb_measure_name(pnb_measure measure);     /* "csd"; "unknown" outsi
 const char *pnb_measure_sentence(pnb_measure measure); /* one line for --help */
 bool pnb_measure_is_similarity(pnb_measure measure);   /* larger value = nearer */
 bool pnb_measure_is_symmetric(pnb_measure measure);    /* false: kl and the two inclusions */
+/* Whether the measure is defined between these two families and variances; `b` may be NULL: whether
+ * some other side would do.  Errors  ARG: the text names measures that would do */
+pnb_status pnb_measure_check_fit(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
+                                 pnb_error *err);
 /* Errors  NOT_FOUND: the text lists the known names */
 pnb_status pnb_measure_parse(pnb_measure *out, const char *name, pnb_error *err);
 
@@ -118,21 +143,22 @@ typedef struct pnb_measure_opts {
 
 pnb_measure_opts pnb_measure_opts_default(void);
 
-/* One pair. log_var1/log_var2 may be NULL (a point). No checks: NaN in gives NaN out, and a point
- * where variance is needed gives +-inf or NaN. Monte-Carlo measures draw the samples of row1
- * and row2, as the forms below do, and allocate nothing. opts may be NULL. */
-double pnb_measure_pair(pnb_measure measure, const pnb_gaussians *g1, size_t row1,
-                        const pnb_gaussians *g2, size_t row2, const pnb_measure_opts *opts);
+/* One pair. No checks: NaN in gives NaN out, and a point where variance is needed gives +-inf or
+ * NaN. Monte-Carlo measures draw the samples of row1 and row2, as the forms below do, and allocate
+ * nothing. opts may be NULL. */
+double pnb_measure_pair(pnb_measure measure, const pnb_rows *g1, size_t row1, const pnb_rows *g2,
+                        size_t row2, const pnb_measure_opts *opts);
 
 /* Row i against row i.  Shape  a, b (N,D) -> out (N)
- * Errors  SHAPE, ARG (variances missing, n_samples 0), NUMERIC (names the row) */
-pnb_status pnb_measure_rows(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
+ * Errors  SHAPE, ARG (family or variances do not fit, n_samples 0), NUMERIC (names the row) */
+pnb_status pnb_measure_rows(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                             const pnb_measure_opts *opts, double *out, pnb_error *err);
 
 /* Every row of a against every row of b: values, not scores; working memory O((A+B)*D), never
  * A*B*D.  Shape  a (A,D), b (B,D) -> out (A,B)
- * Errors  SHAPE, ARG (variances missing, n_samples 0), NUMERIC (names the pair), NOMEM */
-pnb_status pnb_measure_block(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
+ * Errors  SHAPE, ARG (family or variances do not fit, n_samples 0), NUMERIC (names the pair),
+ *         NOMEM */
+pnb_status pnb_measure_block(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                              const pnb_measure_opts *opts, double *out, pnb_error *err);
 
 /* ---- the inclusion integral itself ---- docs/numerics.md#inclusion

@@ -102,9 +102,7 @@ pnb_status pnb__scan_init(pnb__scan *scan, const pnb_ctx *ctx, const pnb_gaussia
     if (gallery->n == 0)
         return pnb__fail(err, PNB_SHAPE, "the gallery is empty; it needs at least one embedding");
     /* Only what the gallery alone decides; the pair is checked with the queries. */
-    pnb_gaussians any = {.n = 1, .dim = gallery->dim, .mean = gallery->mean};
-    any.log_var = gallery->mean;
-    pnb_status status = pnb__measure_check(opts->measure, &any, gallery, &opts->measure_opts, err);
+    pnb_status status = pnb__measure_check(opts->measure, gallery, NULL, &opts->measure_opts, err);
     if (status != PNB_OK)
         return status;
     return init_side(&scan->gallery, ctx, gallery, opts->measure, err);

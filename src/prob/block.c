@@ -17,17 +17,12 @@
 #define RATIO_RUN 512 /* ratios in [1/2, 2]: the product stays within 2^+-512 */
 #define TILE_ROWS 32
 
-static bool is_sampled(pnb_measure measure)
-{
-    return measure == PNB_MEASURE_AVG_L2 || measure == PNB_MEASURE_MATCH_PROB;
-}
-
 pnb_status pnb__tile_alloc(pnb__tile *tile, pnb_measure measure, size_t capacity, size_t dim,
                            const pnb_measure_opts *opts, pnb_error *err)
 {
     *tile = (pnb__tile){.dim = dim, .capacity = capacity};
-    size_t aux_dim = is_sampled(measure) ? dim * opts->n_samples : dim;
-    size_t per_row = 2 * dim + aux_dim + 1;
+    size_t aux_dim = pnb__measure_is_sampled(measure) ? dim * opts->n_samples : dim;
+    size_t per_row = 2 * dim + aux_dim + 2;
     tile->memory = pnb__alloc_array(capacity, per_row * sizeof(double));
     if (tile->memory == NULL)
         return pnb__fail_nomem(err, capacity * per_row * sizeof(double));
@@ -35,6 +30,7 @@ pnb_status pnb__tile_alloc(pnb__tile *tile, pnb_measure measure, size_t capacity
     tile->var = tile->mean + capacity * dim;
     tile->aux = tile->var + capacity * dim;
     tile->log_sum = tile->aux + capacity * aux_dim;
+    tile->kappa = tile->log_sum + capacity;
     return PNB_OK;
 }
 
@@ -44,15 +40,28 @@ void pnb__tile_free(pnb__tile *tile)
     *tile = (pnb__tile){0};
 }
 
-static void fill_samples(pnb__tile *tile, const pnb_gaussians *g, size_t begin, unsigned side,
+static void fill_samples(pnb__tile *tile, const pnb_rows *g, size_t begin, unsigned side,
                          const pnb_measure_opts *opts)
 {
     size_t n_samples = opts->n_samples, dim = tile->dim;
     for (size_t i = 0; i < tile->n; i++)
         for (size_t j = 0; j < n_samples; j++)
-            for (size_t d = 0; d < dim; d++)
-                tile->aux[(i * n_samples + j) * dim + d] =
-                    pnb__sample(g, begin + i, d, j, side, opts->seed);
+            pnb__draw_fill(g, begin + i, j, side, opts->seed,
+                           tile->aux + (i * n_samples + j) * dim);
+}
+
+/* Unit vectors, concentrations and log normalisers. */
+static void fill_sphere(pnb__tile *tile, pnb_measure measure, const pnb_rows *g, size_t begin)
+{
+    size_t dim = tile->dim;
+    tile->has_kappa = g->kappa != NULL;
+    for (size_t i = 0; i < tile->n; i++) {
+        pnb__sphere_row r = pnb__sphere_row_of(measure, g, begin + i);
+        for (size_t d = 0; d < dim; d++)
+            tile->mean[i * dim + d] = g->mean[(begin + i) * dim + d] * r.scale;
+        tile->kappa[i] = r.kappa;
+        tile->log_sum[i] = r.log_norm;
+    }
 }
 
 static void fill_row(pnb__tile *tile, size_t i, pnb_measure measure, const float *log_var)
@@ -68,11 +77,15 @@ static void fill_row(pnb__tile *tile, size_t i, pnb_measure measure, const float
     tile->log_sum[i] = sum;
 }
 
-void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_gaussians *g, size_t begin,
-                    size_t n, unsigned side, const pnb_measure_opts *opts)
+void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_rows *g, size_t begin, size_t n,
+                    unsigned side, const pnb_measure_opts *opts)
 {
     size_t dim = tile->dim;
     tile->n = n;
+    if (pnb__measure_is_spherical(measure)) {
+        fill_sphere(tile, measure, g, begin);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         const float *mean = g->mean + (begin + i) * dim;
         double square = 0.0;
@@ -82,10 +95,10 @@ void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_gaussians *g
         }
         if (measure == PNB_MEASURE_MEAN)
             tile->log_sum[i] = sqrt(square);
-        else if (!is_sampled(measure))
+        else if (!pnb__measure_is_sampled(measure))
             fill_row(tile, i, measure, g->log_var == NULL ? NULL : g->log_var + (begin + i) * dim);
     }
-    if (is_sampled(measure))
+    if (pnb__measure_is_sampled(measure))
         fill_samples(tile, g, begin, side, opts);
 }
 
@@ -237,6 +250,28 @@ static double pair_sampled(pnb_measure measure, const double *z1, const double *
     return sum / ((double)n * (double)n);
 }
 
+/* As sphere.c, on unit vectors. */
+static double pair_sphere(pnb_measure measure, const pnb__tile *a, size_t i, const pnb__tile *b,
+                          size_t j)
+{
+    size_t dim = a->dim;
+    const double *u = a->mean + i * dim, *v = b->mean + j * dim;
+    double weight = a->has_kappa && b->has_kappa ? 0.5 : 1.0, cosine = 0.0, sum = 0.0;
+#pragma omp simd reduction(+ : cosine)
+    for (size_t d = 0; d < dim; d++)
+        cosine += u[d] * v[d];
+    if (measure == PNB_MEASURE_POWER_SPHERICAL && cosine < PNB__SPHERE_OPPOSITE) {
+#pragma omp simd reduction(+ : sum)
+        for (size_t d = 0; d < dim; d++)
+            sum += (u[d] + v[d]) * (u[d] + v[d]);
+        cosine = 0.5 * sum;
+    } else if (measure == PNB_MEASURE_POWER_SPHERICAL) {
+        cosine += 1.0;
+    }
+    return pnb__sphere_value(measure, weight * (a->kappa[i] + b->kappa[j]),
+                             weight * (a->log_sum[i] + b->log_sum[j]), cosine);
+}
+
 static double pair_value(pnb_measure measure, const pair *p, double gain)
 {
     switch (measure) {
@@ -269,9 +304,14 @@ void pnb__tile_measure(pnb_measure measure, const pnb__tile *a, const pnb__tile 
 {
     size_t dim = a->dim, step = dim * opts->n_samples;
     double gain = exp(opts->inclusion_eps);
-    bool sampled = is_sampled(measure);
+    bool sampled = pnb__measure_is_sampled(measure);
+    bool spherical = pnb__measure_is_spherical(measure);
     for (size_t i = 0; i < a->n; i++)
         for (size_t j = 0; j < b->n; j++) {
+            if (spherical) {
+                out[i * stride[0] + j * stride[1]] = pair_sphere(measure, a, i, b, j);
+                continue;
+            }
             if (sampled) {
                 out[i * stride[0] + j * stride[1]] =
                     pair_sampled(measure, a->aux + i * step, b->aux + j * step, dim, opts);
@@ -291,12 +331,12 @@ static pnb_status check_finite(pnb_measure measure, const double *out, size_t n_
         if (!isfinite(out[i]))
             return pnb__fail(err, PNB_NUMERIC,
                              "rows %zu and %zu: measure %s is %g; the embeddings hold values that "
-                             "are not finite or log-variances beyond +-30",
+                             "are not finite, a kappa below 0 or log-variances beyond +-30",
                              i / n_b, i % n_b, pnb_measure_name(measure), out[i]);
     return PNB_OK;
 }
 
-pnb_status pnb_measure_block(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
+pnb_status pnb_measure_block(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                              const pnb_measure_opts *opts, double *out, pnb_error *err)
 {
     pnb_measure_opts o = pnb__measure_opts_or_default(opts);

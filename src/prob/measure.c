@@ -1,9 +1,10 @@
-/* Measures between two diagonal Gaussians: names, one pair, and row against row.
+/* Measures between two distributions: names, what fits what, one pair, and row against row.
  *
  * Every closed form is a sum over d of a term in delta = mean1-mean2 and the two log-variances,
  * written so that no intermediate overflows for log-variances in [-300, 300] and near-equal
  * Gaussians do not cancel (expm1, sinh, log1p). A point has log-variance -inf, variance 0.
- * This is the plain and accurate form; block.c has the fast one for whole blocks. */
+ * This is the plain and accurate form; block.c has the fast one for whole blocks. Likelihoods on
+ * the sphere are in sphere.c, samples in sample.c. */
 #include "prob/measure.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ bool pnb_measure_is_symmetric(pnb_measure measure)
 
 pnb_status pnb_measure_parse(pnb_measure *out, const char *name, pnb_error *err)
 {
-    char known[256] = "";
+    char known[384] = "";
     for (size_t i = 0; i < PNB_COUNT(ROWS); i++) {
         if (strcmp(name, ROWS[i].name) == 0) {
             *out = (pnb_measure)i;
@@ -84,16 +85,93 @@ pnb_measure_opts pnb__measure_opts_or_default(const pnb_measure_opts *opts)
     return opts == NULL ? pnb_measure_opts_default() : *opts;
 }
 
-pnb_status pnb__measure_check(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
-                              const pnb_measure_opts *opts, pnb_error *err)
+/* ---- what fits what ---- */
+
+bool pnb__measure_is_sampled(pnb_measure measure)
+{
+    return measure == PNB_MEASURE_AVG_L2 || measure == PNB_MEASURE_MATCH_PROB;
+}
+
+bool pnb__measure_is_spherical(pnb_measure measure)
+{
+    return measure == PNB_MEASURE_VMF || measure == PNB_MEASURE_VMF_EXACT ||
+           measure == PNB_MEASURE_POWER_SPHERICAL;
+}
+
+const char *pnb_rows_family(const pnb_rows *rows)
+{
+    if (rows->kappa != NULL)
+        return rows->is_power ? "power_spherical" : "vmf";
+    if (rows->beta != NULL)
+        return "gen_gaussian";
+    return rows->log_var != NULL ? "gaussian_diag" : "point";
+}
+
+static bool is_point(const pnb_rows *rows)
+{
+    return rows->kappa == NULL && rows->beta == NULL && rows->log_var == NULL;
+}
+
+/* Measures that the family has beside those that take every family. */
+static const char *suited(const pnb_rows *rows)
+{
+    if (rows->kappa == NULL)
+        return "csd or w2";
+    return rows->is_power ? "power_spherical" : "vmf or vmf_exact";
+}
+
+static pnb_status fail_family(pnb_measure measure, const char *takes, const pnb_rows *rows,
+                              pnb_error *err)
+{
+    return pnb__fail(err, PNB_ARG,
+                     "measure %s takes %s, and one set is of family %s; use mean, avg_l2, "
+                     "match_prob, or %s",
+                     ROWS[measure].name, takes, pnb_rows_family(rows), suited(rows));
+}
+
+/* One side of a likelihood on the sphere: its family, or a point. */
+static pnb_status check_spherical(pnb_measure measure, const pnb_rows *rows, pnb_error *err)
+{
+    bool wants_power = measure == PNB_MEASURE_POWER_SPHERICAL;
+    if (is_point(rows) || (rows->kappa != NULL && rows->is_power == wants_power))
+        return PNB_OK;
+    return fail_family(measure,
+                       wants_power ? "power_spherical sets and points" : "vmf sets and points",
+                       rows, err);
+}
+
+static pnb_status check_gaussian(pnb_measure measure, const pnb_rows *rows, pnb_error *err)
+{
+    if (rows->kappa != NULL)
+        return fail_family(measure, "Gaussians, generalised Gaussians and points", rows, err);
+    if (rows->beta != NULL && rows->log_var == NULL)
+        return pnb__fail(err, PNB_ARG,
+                         "measure %s takes a generalised Gaussian by its variances, and these rows "
+                         "have no log_var; pnb_view_init makes it",
+                         ROWS[measure].name);
+    return PNB_OK;
+}
+
+pnb_status pnb_measure_check_fit(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
+                                 pnb_error *err)
 {
     if ((unsigned)measure >= PNB_N_MEASURES)
         return pnb__fail(err, PNB_ARG, "measure number %d does not exist", (int)measure);
-    if (a->dim != b->dim || a->dim == 0)
-        return pnb__fail(err, PNB_SHAPE,
-                         "one set has width %zu, the other %zu; both must come from the same model",
-                         a->dim, b->dim);
-    int n_sides = (a->log_var != NULL) + (b->log_var != NULL);
+    if (measure == PNB_MEASURE_MEAN || pnb__measure_is_sampled(measure))
+        return PNB_OK;
+    bool spherical = pnb__measure_is_spherical(measure);
+    for (int side = 0; side < (b == NULL ? 1 : 2); side++) {
+        pnb_status status = spherical ? check_spherical(measure, side == 0 ? a : b, err)
+                                      : check_gaussian(measure, side == 0 ? a : b, err);
+        if (status != PNB_OK)
+            return status;
+    }
+    if (spherical && b != NULL && a->kappa == NULL && b->kappa == NULL)
+        return pnb__fail(err, PNB_ARG,
+                         "measure %s is the likelihood of points under embeddings with a "
+                         "concentration, and both sets are points; use mean or csd",
+                         ROWS[measure].name);
+    int n_sides = (a->log_var != NULL) + (b == NULL || b->log_var != NULL);
     if (n_sides < ROWS[measure].needs_variance)
         return pnb__fail(err, PNB_ARG,
                          "measure %s needs variances on %s and %s is a set of points; use mean, "
@@ -101,11 +179,22 @@ pnb_status pnb__measure_check(pnb_measure measure, const pnb_gaussians *a, const
                          ROWS[measure].name,
                          ROWS[measure].needs_variance == 2 ? "both sides" : "one side",
                          n_sides == 0 ? "each" : "one");
-    bool samples = measure == PNB_MEASURE_AVG_L2 || measure == PNB_MEASURE_MATCH_PROB;
-    if (samples && (opts->n_samples == 0 || opts->n_samples > 10000))
+    return PNB_OK;
+}
+
+pnb_status pnb__measure_check(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
+                              const pnb_measure_opts *opts, pnb_error *err)
+{
+    if (a->dim == 0 || (b != NULL && a->dim != b->dim))
+        return pnb__fail(err, PNB_SHAPE,
+                         "one set has width %zu, the other %zu; both must come from the same model",
+                         a->dim, b == NULL ? a->dim : b->dim);
+    pnb_status status = pnb_measure_check_fit(measure, a, b, err);
+    if (status == PNB_OK && pnb__measure_is_sampled(measure) &&
+        (opts->n_samples == 0 || opts->n_samples > 10000))
         return pnb__fail(err, PNB_ARG, "measure %s with %zu samples; 1 to 10000 are possible",
                          ROWS[measure].name, opts->n_samples);
-    return PNB_OK;
+    return status;
 }
 
 /* ---- terms: one dimension of each closed form ---- */
@@ -205,29 +294,6 @@ static double cosine(const float *x, const float *y, size_t dim)
 
 /* ---- Monte-Carlo ---- */
 
-double pnb__sample(const pnb_gaussians *g, size_t row, size_t d, size_t j, unsigned side,
-                   uint64_t seed)
-{
-    double mean = g->mean[row * g->dim + d];
-    if (g->log_var == NULL)
-        return mean;
-    /* A normal takes four 32-bit words, one block of the generator. */
-    pnb__rng rng = {
-        .seed = seed, .stream = 2 * (uint64_t)row + side, .counter = 4 * (j * g->dim + d)};
-    return mean + exp(0.5 * (double)g->log_var[row * g->dim + d]) * pnb__rng_normal(&rng);
-}
-
-static double sample_distance2(const pnb_gaussians *g1, size_t row1, size_t j,
-                               const pnb_gaussians *g2, size_t row2, size_t k, uint64_t seed)
-{
-    double sum = 0.0;
-    for (size_t d = 0; d < g1->dim; d++) {
-        double delta = pnb__sample(g1, row1, d, j, 0, seed) - pnb__sample(g2, row2, d, k, 1, seed);
-        sum += delta * delta;
-    }
-    return sum;
-}
-
 double pnb__sample_term(pnb_measure measure, double distance2, const pnb_measure_opts *opts)
 {
     if (measure == PNB_MEASURE_AVG_L2)
@@ -236,30 +302,39 @@ double pnb__sample_term(pnb_measure measure, double distance2, const pnb_measure
     return pnb_sigmoid(opts->match_factor * l);
 }
 
-static double monte_carlo_pair(pnb_measure measure, const pnb_gaussians *g1, size_t row1,
-                               const pnb_gaussians *g2, size_t row2, const pnb_measure_opts *opts)
+static double monte_carlo_pair(pnb_measure measure, const pnb_rows *g1, size_t row1,
+                               const pnb_rows *g2, size_t row2, const pnb_measure_opts *opts)
 {
     double sum = 0.0;
     size_t n = opts->n_samples;
-    for (size_t j = 0; j < n; j++)
+    for (size_t j = 0; j < n; j++) {
+        pnb__draw z1 = pnb__draw_init(g1, row1, j, 0, opts->seed);
         for (size_t k = 0; k < n; k++) {
-            double d2 = sample_distance2(g1, row1, j, g2, row2, k, opts->seed);
-            sum += pnb__sample_term(measure, d2, opts);
+            pnb__draw z2 = pnb__draw_init(g2, row2, k, 1, opts->seed);
+            double distance2 = 0.0;
+            for (size_t d = 0; d < g1->dim; d++) {
+                double delta = pnb__draw_at(&z1, d) - pnb__draw_at(&z2, d);
+                distance2 += delta * delta;
+            }
+            sum += pnb__sample_term(measure, distance2, opts);
         }
+    }
     return sum / ((double)n * (double)n);
 }
 
 /* ---- pairs and rows ---- */
 
-double pnb_measure_pair(pnb_measure measure, const pnb_gaussians *g1, size_t row1,
-                        const pnb_gaussians *g2, size_t row2, const pnb_measure_opts *opts)
+double pnb_measure_pair(pnb_measure measure, const pnb_rows *g1, size_t row1, const pnb_rows *g2,
+                        size_t row2, const pnb_measure_opts *opts)
 {
     pnb_measure_opts o = pnb__measure_opts_or_default(opts);
     size_t dim = g1->dim;
     const float *m1 = g1->mean + row1 * dim, *m2 = g2->mean + row2 * dim;
     if (measure == PNB_MEASURE_MEAN)
         return cosine(m1, m2, dim);
-    if (measure == PNB_MEASURE_AVG_L2 || measure == PNB_MEASURE_MATCH_PROB)
+    if (pnb__measure_is_spherical(measure))
+        return pnb__sphere_pair(measure, g1, row1, g2, row2);
+    if (pnb__measure_is_sampled(measure))
         return monte_carlo_pair(measure, g1, row1, g2, row2, &o);
     const float *lv1 = g1->log_var == NULL ? NULL : g1->log_var + row1 * dim;
     const float *lv2 = g2->log_var == NULL ? NULL : g2->log_var + row2 * dim;
@@ -272,7 +347,7 @@ double pnb_measure_pair(pnb_measure measure, const pnb_gaussians *g1, size_t row
     return sum;
 }
 
-pnb_status pnb_measure_rows(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
+pnb_status pnb_measure_rows(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                             const pnb_measure_opts *opts, double *out, pnb_error *err)
 {
     pnb_measure_opts o = pnb__measure_opts_or_default(opts);
@@ -287,7 +362,7 @@ pnb_status pnb_measure_rows(pnb_measure measure, const pnb_gaussians *a, const p
         if (!isfinite(out[i]))
             return pnb__fail(err, PNB_NUMERIC,
                              "row %zu: measure %s is %g; the embeddings hold values that are not "
-                             "finite or log-variances beyond +-300",
+                             "finite, a kappa below 0 or log-variances beyond +-300",
                              i, ROWS[measure].name, out[i]);
     }
     return PNB_OK;

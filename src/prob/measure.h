@@ -8,13 +8,45 @@
 /* The opts to use when the caller gave NULL. */
 pnb_measure_opts pnb__measure_opts_or_default(const pnb_measure_opts *opts);
 
-/* Whether the measure can be taken between these two sides: same width, variances where needed. */
-pnb_status pnb__measure_check(pnb_measure measure, const pnb_gaussians *a, const pnb_gaussians *b,
+/* Whether the measure can be taken between these two sides: same width, families that fit,
+ * variances where needed. b may be NULL: what a alone decides. */
+pnb_status pnb__measure_check(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                               const pnb_measure_opts *opts, pnb_error *err);
 
-/* Samples of row `row`: value j,d is a function of (seed, side, row, j, d) alone. */
-double pnb__sample(const pnb_gaussians *g, size_t row, size_t d, size_t j, unsigned side,
-                   uint64_t seed);
+bool pnb__measure_is_sampled(pnb_measure measure);
+bool pnb__measure_is_spherical(pnb_measure measure);
+
+/* ---- sphere.c ---- what one row brings to a likelihood on the sphere; a point brings kappa 0 and
+ * log_norm 0. scale makes its mean a unit vector (0 for a zero row: cosine 0 with everything). */
+typedef struct pnb__sphere_row {
+    double kappa, log_norm, scale;
+} pnb__sphere_row;
+pnb__sphere_row pnb__sphere_row_of(pnb_measure measure, const pnb_rows *rows, size_t row);
+double pnb__sphere_pair(pnb_measure measure, const pnb_rows *g1, size_t row1, const pnb_rows *g2,
+                        size_t row2);
+/* From the sums over both rows; cosine for vmf and vmf_exact, 1 + cosine for power_spherical. */
+double pnb__sphere_value(pnb_measure measure, double kappa, double log_norm, double cosine);
+/* Below this cosine, 1 + cosine is taken as |u+v|^2 / 2, which does not cancel. */
+#define PNB__SPHERE_OPPOSITE (-0.75)
+
+/* ---- sample.c ---- sample j of row `row`, a function of (seed, side, row, j) alone */
+typedef struct pnb__draw {
+    const pnb_rows *rows;
+    size_t row, j;
+    uint64_t seed, stream;
+    double scale, dot;    /* sphere: 1/|mean| and g.u of the normals g behind the direction */
+    double along, across; /* sphere: the sample is along u + across (g - (g.u) u) */
+} pnb__draw;
+pnb__draw pnb__draw_init(const pnb_rows *rows, size_t row, size_t j, unsigned side, uint64_t seed);
+double pnb__draw_at(const pnb__draw *draw, size_t d);
+/* All of it into out (dim): the same values, normals made once. */
+void pnb__draw_fill(const pnb_rows *rows, size_t row, size_t j, unsigned side, uint64_t seed,
+                    double *out);
+/* 1 - t of a draw, t the cosine to the mean; NaN for a concentration outside [0, inf). */
+double pnb__vmf_deficit(pnb__rng *rng, size_t dim, double kappa);
+double pnb__power_spherical_deficit(pnb__rng *rng, size_t dim, double kappa);
+/* Gamma(shape, 1), shape > 0 */
+double pnb__gamma_draw(pnb__rng *rng, double shape);
 
 /* One sample pair's contribution: sqrt(d2) for avg_l2, s(factor*l) for match_prob. */
 double pnb__sample_term(pnb_measure measure, double distance2, const pnb_measure_opts *opts);
@@ -24,7 +56,9 @@ typedef struct pnb__tile {
     size_t n, dim;
     double *mean, *var;
     double *aux;     /* w2: std; kl, jeffreys: 1/var; Monte-Carlo: samples [n][J][dim] */
-    double *log_sum; /* per row: sum of log-variances (mean: norm of the mean) */
+    double *log_sum; /* per row: sum of log-variances (mean: norm of the mean; sphere: log norm) */
+    double *kappa;   /* per row, sphere only: concentration, 0 for points */
+    bool has_kappa;
     void *memory;
     size_t capacity;
 } pnb__tile;
@@ -33,8 +67,8 @@ typedef struct pnb__tile {
 pnb_status pnb__tile_alloc(pnb__tile *tile, pnb_measure measure, size_t capacity, size_t dim,
                            const pnb_measure_opts *opts, pnb_error *err);
 void pnb__tile_free(pnb__tile *tile);
-void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_gaussians *g, size_t begin,
-                    size_t n, unsigned side, const pnb_measure_opts *opts);
+void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_rows *g, size_t begin, size_t n,
+                    unsigned side, const pnb_measure_opts *opts);
 
 /* out[i*stride[0] + j*stride[1]] = value of row i of a against row j of b. */
 void pnb__tile_measure(pnb_measure measure, const pnb__tile *a, const pnb__tile *b,

@@ -7,12 +7,13 @@
  *   gg_var    mean_d alpha^2 G(3/b)/G(1/b)    ProbVLM
  *   cosine    1 - cos(image, its text)        deterministic baseline
  *
- * All sums in f64. Gamma functions through lgamma_r: lgamma writes a global. */
+ * All sums in f64; which family has which is decided by the row's parameters. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "penumbra/prob.h"
+#include "penumbra/families.h"
 
 static const char *const NAMES[] = {
 #define X(name, text, sentence) text,
@@ -52,17 +53,14 @@ static double gaussian_row(pnb_uncertainty kind, const float *log_var, size_t di
     return kind == PNB_UNCERTAINTY_MEAN_VAR ? sum / (double)dim : sum;
 }
 
-pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_gaussians *x, double *out,
-                                pnb_error *err)
+static bool is_of_variances(pnb_uncertainty kind)
 {
-    if (kind != PNB_UNCERTAINTY_TRACE && kind != PNB_UNCERTAINTY_MEAN_VAR &&
-        kind != PNB_UNCERTAINTY_GEO_STD)
-        return pnb__fail(err, PNB_ARG,
-                         "uncertainty '%s' is not one of a diagonal Gaussian; use trace, mean_var "
-                         "or geo_std",
-                         pnb_uncertainty_name(kind));
-    if (x->dim == 0)
-        return pnb__fail(err, PNB_SHAPE, "embeddings have width 0");
+    return kind == PNB_UNCERTAINTY_TRACE || kind == PNB_UNCERTAINTY_MEAN_VAR ||
+           kind == PNB_UNCERTAINTY_GEO_STD;
+}
+
+static pnb_status of_variances(pnb_uncertainty kind, const pnb_rows *x, double *out, pnb_error *err)
+{
     for (size_t i = 0; i < x->n; i++) {
         out[i] = x->log_var == NULL ? 0.0 : gaussian_row(kind, x->log_var + i * x->dim, x->dim);
         if (!isfinite(out[i]))
@@ -74,21 +72,36 @@ pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_gaussians *x, do
     return PNB_OK;
 }
 
+pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_rows *x, double *out,
+                                pnb_error *err)
+{
+    if (x->dim == 0)
+        return pnb__fail(err, PNB_SHAPE, "embeddings have width 0");
+    bool is_generalised = x->beta != NULL && x->inv_alpha != NULL;
+    if (kind == PNB_UNCERTAINTY_INV_KAPPA && x->kappa != NULL)
+        return pnb_uncertainty_inv_kappa(x->kappa, x->n, out, err);
+    if (kind == PNB_UNCERTAINTY_GG_VAR && is_generalised)
+        return pnb_uncertainty_gg_var(x->inv_alpha, x->beta, x->n, x->dim, out, err);
+    bool has_variances = x->kappa == NULL && (x->beta == NULL || x->log_var != NULL);
+    if (is_of_variances(kind) && has_variances)
+        return of_variances(kind, x, out, err);
+    return pnb__fail(err, PNB_ARG, "embeddings of family %s have no uncertainty '%s'; use %s",
+                     pnb_rows_family(x), pnb_uncertainty_name(kind),
+                     x->kappa != NULL ? "inv_kappa"
+                     : is_generalised ? "gg_var"
+                                      : "trace, mean_var or geo_std");
+}
+
 pnb_status pnb_uncertainty_inv_kappa(const float *kappa, size_t n, double *out, pnb_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!(kappa[i] > 0.0f) || !isfinite(kappa[i]))
-            return pnb__fail(err, PNB_NUMERIC, "row %zu: kappa is %g, a finite value > 0 is needed",
-                             i, (double)kappa[i]);
-        out[i] = 1.0 / (double)kappa[i];
+        if (!(kappa[i] >= 0.0f) || !isfinite(kappa[i]))
+            return pnb__fail(err, PNB_NUMERIC,
+                             "row %zu: kappa is %g, a finite value >= 0 is needed", i,
+                             (double)kappa[i]);
+        out[i] = 1.0 / fmax((double)kappa[i], (double)FLT_MIN);
     }
     return PNB_OK;
-}
-
-static double log_gamma(double x)
-{
-    int sign;
-    return lgamma_r(x, &sign);
 }
 
 pnb_status pnb_uncertainty_gg_var(const float *inv_alpha, const float *beta, size_t n, size_t dim,
@@ -98,12 +111,8 @@ pnb_status pnb_uncertainty_gg_var(const float *inv_alpha, const float *beta, siz
         return pnb__fail(err, PNB_SHAPE, "embeddings have width 0");
     for (size_t i = 0; i < n; i++) {
         double sum = 0.0;
-        for (size_t d = 0; d < dim; d++) {
-            double ia = inv_alpha[i * dim + d], b = beta[i * dim + d];
-            /* In logs: Gamma(3/b) overflows from b = 0.0175 on, the variance itself much later. */
-            double log_var = -2.0 * log(ia) + log_gamma(3.0 / b) - log_gamma(1.0 / b);
-            sum += ia > 0.0 && b > 0.0 ? exp(log_var) : (double)NAN;
-        }
+        for (size_t d = 0; d < dim; d++)
+            sum += exp(pnb_gen_gaussian_log_var(inv_alpha[i * dim + d], beta[i * dim + d]));
         out[i] = sum / (double)dim;
         if (!isfinite(out[i]))
             return pnb__fail(err, PNB_NUMERIC,

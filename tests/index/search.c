@@ -61,7 +61,7 @@ static void equals_brute_force(void **state)
     (void)state;
     gaussians q = random_gaussians(9, 12, -4, 0, 1), x = random_gaussians(1300, 12, -4, 0, 2);
     pnb_ctx *ctx = context(2);
-    for (int m = 0; m < PNB_N_MEASURES; m++)
+    for (int m = 0; m < PNB_MEASURE_VMF; m++)
         for (int reverse = 0; reverse < 2; reverse++) {
             pnb_search_opts o = pnb_search_opts_default();
             pnb_hits hits;

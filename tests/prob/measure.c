@@ -148,7 +148,7 @@ static void block_equals_pairs(void **state)
         pnb_measure_opts opts = pnb_measure_opts_default();
         opts.n_samples = 3;
         opts.inclusion_eps = -1.5;
-        for (int m = 0; m < PNB_N_MEASURES; m++) {
+        for (int m = 0; m < PNB_MEASURE_VMF; m++) {
             assert_ok(pnb_measure_block((pnb_measure)m, &a.view, &b.view, &opts, out, err));
             for (size_t i = 0; i < A; i++)
                 for (size_t j = 0; j < B; j++) {
@@ -169,7 +169,7 @@ static void extremes_are_finite(void **state)
     const float l[] = {-30, -10, 0, 10, 30}, delta[] = {0, 1e-6f, 1, 2};
     pnb_measure_opts opts = pnb_measure_opts_default();
     opts.n_samples = 2;
-    for (int m = 0; m < PNB_N_MEASURES; m++)
+    for (int m = 0; m < PNB_MEASURE_VMF; m++)
         for (size_t c = 0; c < 100; c++) {
             float m1[2] = {1, 0}, m2[2] = {1.0f - delta[c % 4], 0};
             float l1[2] = {l[c / 4 % 5], -30}, l2[2] = {l[c / 20 % 5], 30};
@@ -180,6 +180,90 @@ static void extremes_are_finite(void **state)
             assert_true(isfinite(pair) && row == pair);
             assert_near(block, pair, 1e-9, 1e-9);
         }
+}
+
+/* ---- every closed form over the whole range, against its textbook formula in long double ---- */
+
+static long double textbook(pnb_measure measure, long double delta, long double l1, long double l2)
+{
+    long double v1 = expl(l1), v2 = expl(l2), square = delta * delta, two_pi = 2 * acosl(-1.0L);
+    long double s1 = expl(0.5L * l1), s2 = expl(0.5L * l2);
+    long double kl12 = 0.5L * (v1 / v2 + square / v2 - 1 + l2 - l1);
+    long double kl21 = 0.5L * (v2 / v1 + square / v1 - 1 + l1 - l2);
+    long double inc12 =
+        -logl(two_pi) - 0.5L * l1 - 0.5L * logl(v1 + 2 * v2) - square / (v1 + 2 * v2);
+    long double inc21 =
+        -logl(two_pi) - 0.5L * l2 - 0.5L * logl(v2 + 2 * v1) - square / (v2 + 2 * v1);
+    switch (measure) {
+    case PNB_MEASURE_CSD:
+        return square + v1 + v2;
+    case PNB_MEASURE_W2:
+        return square + (s1 - s2) * (s1 - s2);
+    case PNB_MEASURE_KL:
+        return kl12;
+    case PNB_MEASURE_JEFFREYS:
+        return kl12 + kl21;
+    case PNB_MEASURE_JS:
+    case PNB_MEASURE_BHATTACHARYYA:
+        return 0.25L * square / (v1 + v2) + 0.5L * logl((v1 + v2) / (2 * s1 * s2));
+    case PNB_MEASURE_ELK:
+        return -0.5L * (square / (v1 + v2) + logl(v1 + v2) + logl(two_pi));
+    case PNB_MEASURE_INCLUSION:
+        return inc12 - inc21;
+    default: /* published: -3/2 l1 - l2/2 instead of -l1/2, and the other way round */
+        return inc12 - inc21 + 0.5L * (l2 - l1);
+    }
+}
+
+static void whole_range(void **state)
+{
+    (void)state;
+    const size_t dims[] = {2, 3, 64, 513, 4096};
+    for (size_t i = 0; i < PNB_COUNT(dims); i++)
+        for (int reach = 0; reach <= 30; reach += 10) {
+            size_t dim = dims[i];
+            gaussians a = random_gaussians(1, dim, -reach, reach, 50 + (uint64_t)reach);
+            gaussians b = random_gaussians(1, dim, -reach, reach, 90 + (uint64_t)reach);
+            a.log_var[0] = 30;
+            a.log_var[1] = -30;
+            b.log_var[0] = -30;
+            for (int m = 0; m < PNB_MEASURE_AVG_L2; m++) {
+                if (m == PNB_MEASURE_MEAN)
+                    continue;
+                long double want = 0, size = 0;
+                for (size_t d = 0; d < dim; d++) {
+                    long double delta = (long double)a.mean[d] - b.mean[d];
+                    long double t = textbook((pnb_measure)m, delta, a.log_var[d], b.log_var[d]);
+                    want += t;
+                    size += fabsl(t);
+                }
+                double pair = pnb_measure_pair((pnb_measure)m, &a.view, 0, &b.view, 0, NULL), block;
+                assert_ok(pnb_measure_block((pnb_measure)m, &a.view, &b.view, NULL, &block, err));
+                assert_near(pair, (double)want, 1e-13 * (double)size, 1e-13);
+                assert_near(block, (double)want, 1e-13 * (double)size, 1e-13);
+            }
+            free_gaussians(&a);
+            free_gaussians(&b);
+        }
+}
+
+/* E|Z1-Z2|^2 from samples, whatever the family: the two Monte-Carlo measures at both ends of the
+ * range stay finite and avg_l2 lies below sqrt(csd), its limit by Jensen, and near it for many
+ * dimensions. */
+static void sampled_measures_over_the_range(void **state)
+{
+    (void)state;
+    for (int reach = -30; reach <= 30; reach += 15) {
+        gaussians a = random_gaussians(1, 513, reach, reach, 5);
+        gaussians b = random_gaussians(1, 513, reach, reach, 6);
+        double avg = pnb_measure_pair(PNB_MEASURE_AVG_L2, &a.view, 0, &b.view, 0, NULL);
+        double csd = pnb_measure_pair(PNB_MEASURE_CSD, &a.view, 0, &b.view, 0, NULL);
+        double prob = pnb_measure_pair(PNB_MEASURE_MATCH_PROB, &a.view, 0, &b.view, 0, NULL);
+        assert_near(avg, sqrt(csd), 0.0, 0.05);
+        assert_true(prob >= 0.0 && prob <= 1.0);
+        free_gaussians(&a);
+        free_gaussians(&b);
+    }
 }
 
 static void identities(void **state)
@@ -320,6 +404,8 @@ int main(void)
         cmocka_unit_test(mean_is_the_cosine),
         cmocka_unit_test(block_equals_pairs),
         cmocka_unit_test(extremes_are_finite),
+        cmocka_unit_test(whole_range),
+        cmocka_unit_test(sampled_measures_over_the_range),
         cmocka_unit_test(identities),
         cmocka_unit_test(near_equal_gaussians_do_not_cancel),
         cmocka_unit_test(points_count_as_zero_variance),

@@ -66,14 +66,77 @@ static void generalised_gaussian(void **state)
 static void kappa_and_cosine(void **state)
 {
     (void)state;
-    const float kappa[2] = {4.0f, 1e6f}, a[4] = {3, 4, 0, 0}, b[4] = {4, 3, 1, 0};
-    double u[2];
-    assert_ok(pnb_uncertainty_inv_kappa(kappa, 2, u, err));
+    const float kappa[3] = {4.0f, 1e6f, 0.0f}, a[4] = {3, 4, 0, 0}, b[4] = {4, 3, 1, 0};
+    double u[3];
+    assert_ok(pnb_uncertainty_inv_kappa(kappa, 3, u, err));
     assert_near(u[0], 0.25, 0.0, 0.0);
+    assert_near(u[1], 1e-6, 0.0, 1e-15);
+    assert_true(isfinite(u[2]) && u[2] > 1e37); /* uniform: the most uncertain, and finite */
     pnb_gaussians x = {2, 2, a, NULL}, y = {2, 2, b, NULL};
     assert_ok(pnb_uncertainty_cosine(&x, &y, u, err));
     assert_near(u[0], 1.0 - 24.0 / 25.0, 1e-15, 0.0);
     assert_near(u[1], 1.0, 0.0, 0.0);
+}
+
+/* Every kind for every family of rows: its own value or a refusal that names what there is. */
+static void families(void **state)
+{
+    (void)state;
+    const float mean[2] = {1, 0}, log_var[2] = {0, 0}, kappa[1] = {5.0f};
+    const float inv_alpha[2] = {2, 2}, beta[2] = {2, 1};
+    pnb_rows vmf = {.n = 1, .dim = 2, .mean = mean, .kappa = kappa};
+    pnb_rows gg = {.n = 1, .dim = 2, .mean = mean, .inv_alpha = inv_alpha, .beta = beta};
+    pnb_rows gaussian = {.n = 1, .dim = 2, .mean = mean, .log_var = log_var};
+    double u;
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_INV_KAPPA, &vmf, &u, err));
+    assert_near(u, 0.2, 0.0, 1e-15);
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &vmf, &u, err), PNB_ARG, "inv_kappa");
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_GG_VAR, &gg, &u, err));
+    assert_near(u, 0.5 * (0.125 + 0.5), 0.0, 1e-14);
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &gg, &u, err), PNB_ARG, "gg_var");
+    gg.log_var = log_var; /* with the variances of its moments it has a trace */
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &gg, &u, err));
+    assert_near(u, 2.0, 0.0, 0.0);
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_INV_KAPPA, &gaussian, &u, err), PNB_ARG,
+                 "gaussian_diag");
+    vmf.is_power = true;
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_GG_VAR, &vmf, &u, err), PNB_ARG,
+                 "power_spherical");
+}
+
+/* Finite and right over log-variances of +-30 and widths up to 4096, against long double. */
+static void grid(void **state)
+{
+    (void)state;
+    const size_t dims[] = {2, 3, 64, 513, 4096};
+    float mean[4096] = {0}, log_var[4096];
+    for (size_t i = 0; i < PNB_COUNT(dims); i++)
+        for (int base = -30; base <= 30; base += 10) {
+            size_t dim = dims[i];
+            long double trace = 0, sum = 0;
+            double u;
+            for (size_t d = 0; d < dim; d++) {
+                log_var[d] = d % 3 == 0 ? (float)base : (float)base * cosf((float)d);
+                trace += expl((long double)log_var[d]);
+                sum += log_var[d];
+            }
+            pnb_rows x = {.n = 1, .dim = dim, .mean = mean, .log_var = log_var};
+            assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &x, &u, err));
+            assert_near(u, (double)trace, 0.0, 1e-13);
+            assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_MEAN_VAR, &x, &u, err));
+            assert_near(u, (double)(trace / (long double)dim), 0.0, 1e-13);
+            assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_GEO_STD, &x, &u, err));
+            assert_near(u, (double)expl(0.5L * sum / (long double)dim), 0.0, 1e-13);
+        }
+    for (double log_beta = -3; log_beta < 12; log_beta += 0.5) {
+        float beta = (float)exp(log_beta), inv_alpha = 1e-3f;
+        long double b = beta, a = 1.0L / (long double)inv_alpha;
+        int sign;
+        long double ratio = lgammal_r(3 / b, &sign) - lgammal_r(1 / b, &sign);
+        double u;
+        assert_ok(pnb_uncertainty_gg_var(&inv_alpha, &beta, 1, 1, &u, err));
+        assert_near(u, (double)(a * a * expl(ratio)), 0.0, 1e-12);
+    }
 }
 
 static void names(void **state)
@@ -97,7 +160,9 @@ static void bad_input(void **state)
     assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &g, u, err), PNB_NUMERIC, "row 0");
     assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_COSINE, &g, u, err), PNB_ARG, "trace");
     assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &empty, u, err), PNB_SHAPE, "width 0");
-    assert_fails(pnb_uncertainty_inv_kappa(zero, 2, u, err), PNB_NUMERIC, "row 1");
+    const float negative[2] = {1, -1e-3f};
+    assert_fails(pnb_uncertainty_inv_kappa(negative, 2, u, err), PNB_NUMERIC, "row 1");
+    assert_fails(pnb_uncertainty_inv_kappa(bad, 2, u, err), PNB_NUMERIC, "row 1");
     assert_fails(pnb_uncertainty_gg_var(zero, mean, 1, 2, u, err), PNB_NUMERIC, "row 0");
     assert_fails(pnb_uncertainty_cosine(&g, &two, u, err), PNB_SHAPE, "width");
 }
@@ -109,6 +174,8 @@ int main(void)
         cmocka_unit_test(golden_geo_mean),
         cmocka_unit_test(generalised_gaussian),
         cmocka_unit_test(kappa_and_cosine),
+        cmocka_unit_test(families),
+        cmocka_unit_test(grid),
         cmocka_unit_test(names),
         cmocka_unit_test(bad_input),
     };

@@ -1,0 +1,229 @@
+/* Samples of every family, as functions of (seed, side, row, sample).
+ *
+ *   Gaussian          mean + std g                                   g normal (Box-Muller)
+ *   point             mean
+ *   generalised       mean +- alpha G^(1/beta), G ~ Gamma(1/beta);   G^(1/beta) = H^(1/beta) u with
+ *                     H ~ Gamma(1 + 1/beta), u uniform: exact, and safe for large beta
+ *   on the sphere     t u + sqrt(1-t^2) v,  u the direction of the mean, v uniform in its tangents:
+ *                     a normal vector less its part along u, made a unit vector
+ *     von Mises-Fisher  t by rejection from a beta envelope (Wood 1994)
+ *     power spherical   (1+t)/2 ~ Beta((d-1)/2 + kappa, (d-1)/2), no rejection (De Cao, Aziz 2020)
+ *
+ * 1 - t is what is drawn, so that nothing cancels for kappa = 1e6. Gamma variates by Marsaglia and
+ * Tsang 2000. Stream = 2 row + side; word 4 (j D + d) of it begins the normal of value d of sample
+ * j, radial draws use words from 2^63 on, gamma draws of single values 1024 words each: a rejection
+ * that ever needed more would read on into its neighbour's. */
+#include <math.h>
+
+#include "penumbra/families.h"
+#include "prob/measure.h"
+
+#define WORDS_PER_NORMAL 4
+#define WORDS_PER_DRAW 1024
+#define RADIAL_WORDS ((uint64_t)1 << 63)
+
+/* ---- one dimension ---- */
+
+/* Shape above 1/3; here always at least 1. */
+static double gamma_large(pnb__rng *rng, double shape)
+{
+    double d = shape - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
+    for (;;) {
+        double x = pnb__rng_normal(rng), v = 1.0 + c * x;
+        if (v <= 0.0)
+            continue;
+        v = v * v * v;
+        double u = 1.0 - pnb__rng_uniform(rng);
+        if (log(u) <= 0.5 * x * x + d - d * v + d * log(v))
+            return d * v;
+    }
+}
+
+double pnb__gamma_draw(pnb__rng *rng, double shape)
+{
+    if (!(shape > 0.0) || !isfinite(shape))
+        return (double)NAN;
+    if (shape >= 1.0)
+        return gamma_large(rng, shape);
+    double g = gamma_large(rng, shape + 1.0);
+    return g * pow(1.0 - pnb__rng_uniform(rng), 1.0 / shape);
+}
+
+/* Envelope t = (1 - (1+b) z) / (1 - (1-b) z), z ~ Beta(m, m), m = (d-1)/2, b = m / (kappa + hypot).
+ * With z = g1/(g1+g2): 1 - t = 2 b g1 / (g2 + b g1). Accepted against
+ * kappa (t - t0) + 2m log((1 - t0 t)/(1 - t0^2)), t0 = (1-b)/(1+b). */
+double pnb__vmf_deficit(pnb__rng *rng, size_t dim, double kappa)
+{
+    double m = 0.5 * ((double)dim - 1.0), b = m / (kappa + hypot(kappa, m));
+    double t0 = (1.0 - b) / (1.0 + b), deficit0 = 2.0 * b / (1.0 + b);
+    double norm0 = deficit0 * 2.0 / (1.0 + b);
+    if (!(kappa >= 0.0) || !isfinite(kappa))
+        return (double)NAN;
+    for (;;) {
+        double g1 = pnb__gamma_draw(rng, m), g2 = pnb__gamma_draw(rng, m);
+        double deficit = 2.0 * b * g1 / (g2 + b * g1);
+        double u = 1.0 - pnb__rng_uniform(rng);
+        double gain =
+            kappa * (deficit0 - deficit) + 2.0 * m * log((deficit0 + t0 * deficit) / norm0);
+        if (gain >= log(u))
+            return deficit;
+    }
+}
+
+double pnb__power_spherical_deficit(pnb__rng *rng, size_t dim, double kappa)
+{
+    double m = 0.5 * ((double)dim - 1.0);
+    if (!(kappa >= 0.0) || !isfinite(kappa))
+        return (double)NAN;
+    double towards = pnb__gamma_draw(rng, m + kappa), away = pnb__gamma_draw(rng, m);
+    return 2.0 * away / (towards + away);
+}
+
+/* ---- one sample ---- */
+
+static double normal_at(const pnb__draw *z, size_t d)
+{
+    pnb__rng rng = {.seed = z->seed,
+                    .stream = z->stream,
+                    .counter = WORDS_PER_NORMAL * (z->j * z->rows->dim + d)};
+    return pnb__rng_normal(&rng);
+}
+
+static double unit_at(const pnb__draw *z, size_t d)
+{
+    return z->scale * z->rows->mean[z->row * z->rows->dim + d];
+}
+
+/* Sums over the normals; from `normals` where the caller has them, made again otherwise. */
+static void init_sphere(pnb__draw *z, const double *normals)
+{
+    const pnb_rows *rows = z->rows;
+    const float *mean = rows->mean + z->row * rows->dim;
+    double square = 0.0, rest = 0.0;
+    for (size_t d = 0; d < rows->dim; d++)
+        square += (double)mean[d] * mean[d];
+    z->scale = square == 0.0 ? 0.0 : 1.0 / sqrt(square);
+    for (size_t d = 0; d < rows->dim; d++)
+        z->dot += (normals != NULL ? normals[d] : normal_at(z, d)) * unit_at(z, d);
+    for (size_t d = 0; d < rows->dim; d++) {
+        double g = (normals != NULL ? normals[d] : normal_at(z, d)) - z->dot * unit_at(z, d);
+        rest += g * g;
+    }
+    pnb__rng rng = {.seed = z->seed,
+                    .stream = z->stream,
+                    .counter = RADIAL_WORDS + WORDS_PER_DRAW * (uint64_t)z->j};
+    double deficit = rows->is_power
+                         ? pnb__power_spherical_deficit(&rng, rows->dim, rows->kappa[z->row])
+                         : pnb__vmf_deficit(&rng, rows->dim, rows->kappa[z->row]);
+    z->along = 1.0 - deficit;
+    z->across = rest == 0.0 ? 0.0 : sqrt(deficit * (2.0 - deficit) / rest);
+}
+
+static pnb__draw start(const pnb_rows *rows, size_t row, size_t j, unsigned side, uint64_t seed)
+{
+    return (pnb__draw){
+        .rows = rows, .row = row, .j = j, .seed = seed, .stream = 2 * (uint64_t)row + side};
+}
+
+pnb__draw pnb__draw_init(const pnb_rows *rows, size_t row, size_t j, unsigned side, uint64_t seed)
+{
+    pnb__draw z = start(rows, row, j, side, seed);
+    if (rows->kappa != NULL)
+        init_sphere(&z, NULL);
+    return z;
+}
+
+static double generalised_at(const pnb__draw *z, size_t d)
+{
+    size_t at = z->row * z->rows->dim + d;
+    double beta = z->rows->beta[at], inv_alpha = z->rows->inv_alpha[at];
+    pnb__rng rng = {.seed = z->seed,
+                    .stream = z->stream,
+                    .counter = WORDS_PER_DRAW * (uint64_t)(z->j * z->rows->dim + d)};
+    if (!(beta > 0.0) || !(inv_alpha > 0.0))
+        return (double)NAN;
+    double h = pnb__gamma_draw(&rng, 1.0 + 1.0 / beta);
+    double reach = pow(h, 1.0 / beta) * pnb__rng_uniform(&rng) / inv_alpha;
+    return z->rows->mean[at] + (pnb__rng_u32(&rng) & 1 ? reach : -reach);
+}
+
+static double sphere_at(const pnb__draw *z, double normal, size_t d)
+{
+    double u = unit_at(z, d);
+    return z->along * u + z->across * (normal - z->dot * u);
+}
+
+double pnb__draw_at(const pnb__draw *z, size_t d)
+{
+    const pnb_rows *rows = z->rows;
+    size_t at = z->row * rows->dim + d;
+    if (rows->kappa != NULL)
+        return sphere_at(z, normal_at(z, d), d);
+    if (rows->beta != NULL)
+        return generalised_at(z, d);
+    if (rows->log_var == NULL)
+        return rows->mean[at];
+    return rows->mean[at] + exp(0.5 * (double)rows->log_var[at]) * normal_at(z, d);
+}
+
+void pnb__draw_fill(const pnb_rows *rows, size_t row, size_t j, unsigned side, uint64_t seed,
+                    double *out)
+{
+    pnb__draw z = start(rows, row, j, side, seed);
+    if (rows->kappa == NULL) {
+        for (size_t d = 0; d < rows->dim; d++)
+            out[d] = pnb__draw_at(&z, d);
+        return;
+    }
+    for (size_t d = 0; d < rows->dim; d++)
+        out[d] = normal_at(&z, d);
+    init_sphere(&z, out);
+    for (size_t d = 0; d < rows->dim; d++)
+        out[d] = sphere_at(&z, out[d], d);
+}
+
+/* ---- rows ---- */
+
+pnb_sample_opts pnb_sample_opts_default(void)
+{
+    return (pnb_sample_opts){.n_samples = 1};
+}
+
+static pnb_status check_sample(const pnb_rows *rows, size_t row, size_t j, const double *z,
+                               pnb_error *err)
+{
+    double square = 0.0;
+    for (size_t d = 0; d < rows->dim; d++) {
+        double m = rows->mean[row * rows->dim + d];
+        square += m * m;
+        if (!isfinite(z[d]))
+            return pnb__fail(err, PNB_NUMERIC,
+                             "row %zu, sample %zu: dimension %zu is %g; the %s embedding holds a "
+                             "parameter that is not finite or outside its range",
+                             row, j, d, z[d], pnb_rows_family(rows));
+    }
+    if (rows->kappa != NULL && square == 0.0)
+        return pnb__fail(err, PNB_NUMERIC,
+                         "row %zu: the mean is zero and has no direction; a %s embedding needs one",
+                         row, pnb_rows_family(rows));
+    return PNB_OK;
+}
+
+pnb_status pnb_sample_rows(const pnb_rows *rows, const pnb_sample_opts *opts, double *out,
+                           pnb_error *err)
+{
+    pnb_sample_opts o = opts == NULL ? pnb_sample_opts_default() : *opts;
+    if (rows->dim == 0)
+        return pnb__fail(err, PNB_SHAPE, "embeddings have width 0");
+    if (o.side > 1)
+        return pnb__fail(err, PNB_ARG, "side %u of a sample; it is 0 or 1", o.side);
+    for (size_t i = 0; i < rows->n; i++)
+        for (size_t j = 0; j < o.n_samples; j++) {
+            double *z = out + (i * o.n_samples + j) * rows->dim;
+            pnb__draw_fill(rows, i, j, o.side, o.seed, z);
+            pnb_status status = check_sample(rows, i, j, z, err);
+            if (status != PNB_OK)
+                return status;
+        }
+    return PNB_OK;
+}
