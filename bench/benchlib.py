@@ -9,6 +9,8 @@ Environment of every bench:
   BENCH_ONLY     encode.py: only the cases whose title begins so ("image, batch 1")
   BENCH_ORT      encode.py: a folder with npm's onnxruntime-node, which is then compared too
   BENCH_NODE     the Node.js that runs it                    node
+  BENCH_FAISS    search.py: a folder with an unpacked libfaiss-dev
+  BENCH_SIZE     search.py: rows in place of a million
 A bench prints its table, also into bench/results/<name>.txt when called with --save, and exits 0
 when every target is met, 1 when one is not, 2 when it could not measure.
 """

@@ -1,17 +1,19 @@
-/* penumbra bench encode | train | search | tokenize: how fast this machine is at it.
+/* penumbra bench encode | train | search | eval | tokenize: how fast this machine is at it.
  *
- * The first three share their options' struct; what is timed and how lies in src/app/bench.c and
- * src/app/tokenize.c. */
+ * encode and train share their options' struct, and so do search and eval; what is timed and how
+ * lies in src/app/bench.c, bench_search.c and tokenize.c. */
 #include <string.h>
 
 #include "app/bench.h"
+#include "app/bench_search.h"
 #include "app/result.h"
 #include "app/tokenize.h"
 #include "commands.h"
+#include "rows.h"
 
 struct bench_args {
     const char *model, *tower;
-    int64_t batch, repeats, items, dim, k;
+    int64_t batch, repeats;
     double seconds;
 };
 
@@ -52,38 +54,8 @@ static const pnb__option encode_options[] = {MODEL,
                                              TIMES};
 
 static const pnb__option train_options[] = {MODEL, BATCH("Pairs of a step", "8"), TIMES};
-
-static const pnb__option search_options[] = {BATCH("Queries of one call", "32"),
-                                             {.name = "items",
-                                              .letter = 'n',
-                                              .kind = PNB__OPT_INT,
-                                              .at = AT(items),
-                                              .value = "N",
-                                              .fallback = "100000",
-                                              .min = 1,
-                                              .max = 1e9,
-                                              .help = "Rows of the index"},
-                                             {.name = "dim",
-                                              .kind = PNB__OPT_INT,
-                                              .at = AT(dim),
-                                              .value = "N",
-                                              .fallback = "768",
-                                              .min = 1,
-                                              .max = 65536,
-                                              .help = "Width of an embedding"},
-                                             {.name = "k",
-                                              .letter = 'k',
-                                              .kind = PNB__OPT_INT,
-                                              .at = AT(k),
-                                              .value = "N",
-                                              .fallback = "10",
-                                              .min = 1,
-                                              .max = 1e6,
-                                              .help = "Hits of a query"},
-                                             TIMES};
 #undef MODEL
 #undef BATCH
-#undef TIMES
 #undef AT
 
 static pnb_status run(pnb__app *app, const struct bench_args *a,
@@ -92,9 +64,6 @@ static pnb_status run(pnb__app *app, const struct bench_args *a,
     const pnb__bench_opts opts = {.model = a->model,
                                   .is_text = a->tower != NULL && strcmp(a->tower, "text") == 0,
                                   .batch_size = (size_t)a->batch,
-                                  .n_items = (size_t)a->items,
-                                  .dim = (size_t)a->dim,
-                                  .k = (size_t)a->k,
                                   .seconds = a->seconds,
                                   .min_repeats = (size_t)a->repeats};
     pnb__result *r = pnb__result_create();
@@ -113,11 +82,6 @@ static pnb_status run_encode(pnb__app *app, const void *args)
 static pnb_status run_train(pnb__app *app, const void *args)
 {
     return run(app, args, pnb__bench_train);
-}
-
-static pnb_status run_search(pnb__app *app, const void *args)
-{
-    return run(app, args, pnb__bench_search);
 }
 
 static const pnb__command encode = {
@@ -140,14 +104,91 @@ static const pnb__command train = {
     .args_bytes = sizeof(struct bench_args),
     .run = run_train};
 
+/* ---- search and eval ---- */
+
+struct bench_search_args {
+    const char *measure;
+    int64_t n, dim, queries, k, repeats;
+    double seconds;
+};
+
+#define AT(field) offsetof(struct bench_search_args, field)
+#define SIZE_ROW(name_, letter_, at_, fallback_, max_, help_)                                      \
+    {                                                                                              \
+        .name = name_, .letter = letter_, .kind = PNB__OPT_INT, .at = at_, .value = "N",           \
+        .fallback = fallback_, .min = 1, .max = max_, .help = help_                                \
+    }
+
+static const pnb__option search_options[] = {
+    SIZE_ROW("n", 'n', AT(n), "100000", 1e9, "Rows of the index"),
+    SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
+    SIZE_ROW("queries", 'Q', AT(queries), "100", 1e8, "Queries of one call"),
+    SIZE_ROW("k", 'k', AT(k), "10", 1e6, "Hits of a query"),
+    PNB__MEASURE_ROW(AT(measure)),
+    TIMES};
+
+static const pnb__option eval_options[] = {
+    SIZE_ROW("captions", 'n', AT(n), "25000", 1e9, "Captions, shared out evenly"),
+    SIZE_ROW("images", 'Q', AT(queries), "5000", 1e8, "Pictures"),
+    SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
+    PNB__MEASURE_ROW(AT(measure)), TIMES};
+#undef TIMES
+#undef SIZE_ROW
+#undef AT
+
+static pnb_status run_sets(pnb__app *app, const struct bench_search_args *a,
+                           pnb_status (*bench)(pnb__app *, const pnb__bench_search_opts *,
+                                               pnb__result *))
+{
+    const pnb__bench_search_opts opts = {
+        .times = {.seconds = a->seconds, .min_repeats = (size_t)a->repeats},
+        .n = (size_t)a->n,
+        .dim = (size_t)a->dim,
+        .n_queries = (size_t)a->queries,
+        .k = (size_t)a->k,
+        .measure = a->measure};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = bench(app, &opts, r);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
+}
+
+static pnb_status run_search(pnb__app *app, const void *args)
+{
+    return run_sets(app, args, pnb__bench_search);
+}
+
+static pnb_status run_eval(pnb__app *app, const void *args)
+{
+    return run_sets(app, args, pnb__bench_eval);
+}
+
 static const pnb__command search = {
     .name = "search",
-    .summary = "time exact search by csd on random rows",
-    .examples = "penumbra bench search --items 1000000 --dim 256 --batch 16",
+    .summary = "time exact top-k search on synthetic sets",
+    .about = "Unit means in random directions with log-variances around -8, made anew from the "
+             "seed. One call searches all queries in an index that was prepared before. Beside it "
+             "stand the machine's sgemm rate (the faster of our kernels and OpenBLAS) and the "
+             "bandwidth of its memory, both measured in the same run, and the recall of the hits "
+             "against all pairs scored in double precision.",
+    .examples = "penumbra bench search --n 1000000 --dim 512 --queries 1000 --measure csd --json",
     .options = search_options,
     .n_options = sizeof search_options / sizeof *search_options,
-    .args_bytes = sizeof(struct bench_args),
+    .args_bytes = sizeof(struct bench_search_args),
     .run = run_search};
+
+static const pnb__command eval = {
+    .name = "eval",
+    .summary = "time the evaluation of retrieval both ways on synthetic sets",
+    .about = "Ranks of every true pair among all captions and among all pictures, and the figures "
+             "that follow from them.",
+    .examples = "penumbra bench eval --captions 25000 --images 5000 --dim 512 --threads 2",
+    .options = eval_options,
+    .n_options = sizeof eval_options / sizeof *eval_options,
+    .args_bytes = sizeof(struct bench_search_args),
+    .run = run_eval};
 
 /* ---- tokenize ---- */
 
@@ -227,10 +268,10 @@ static const pnb__command tokenize = {
     .args_bytes = sizeof(struct tokenize_args),
     .run = run_tokenize};
 
-static const pnb__command *const subs[] = {&encode, &train, &search, &tokenize, NULL};
+static const pnb__command *const subs[] = {&encode, &train, &search, &eval, &tokenize, NULL};
 const pnb__command pnb__cmd_bench = {
     .name = "bench",
-    .summary = "measure the speed of encoding, training and search",
+    .summary = "measure the speed of encoding, training, search and evaluation",
     .about = "Median, least and most seconds over the repeats, items a second, GFLOP/s, and the "
              "share of the sgemm rate measured in the same run.",
     .subs = subs};

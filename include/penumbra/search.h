@@ -1,9 +1,10 @@
-/* Exact top-k search by a measure between two sets of Gaussians.
+/* Exact search by a measure between two sets of Gaussians: top-k, and all pairs above a limit.
  *
  * Scores: larger is always nearer, whatever the measure (pnb_measure_score): mean is the cosine,
- * csd is 1 - csd/2, distances are negated. Ties go to the lower index. Results do not depend on the
- * number of threads. Candidates of mean, csd and w2 are chosen by f32 products and scored again in
- * f64; what that can and cannot miss is in docs/numerics.md#search. ctx may be NULL: one thread. */
+ * csd is 1 - csd/2, distances are negated. Ties go to the lower index. Results are those of the f64
+ * scores of all pairs and do not depend on the number of threads. Candidates of mean, csd, w2 and
+ * the inclusion tests are chosen in f32 with bounds on its rounding and scored again in f64, so
+ * that nothing is missed: docs/numerics.md#search. ctx may be NULL: one thread. */
 #ifndef PENUMBRA_SEARCH_H
 #define PENUMBRA_SEARCH_H
 
@@ -61,6 +62,38 @@ void pnb_index_free(pnb_index *index); /* NULL is fine */
 /* As pnb_search, with a prepared gallery. Safe from several threads at once. */
 pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
                             const pnb_gaussians *queries, size_t k, pnb_hits *hits, pnb_error *err);
+
+/* ---- all pairs whose score reaches a limit ---- */
+typedef struct pnb_range_opts {
+    double min_score; /* 0. Pairs with a score of at least this */
+    size_t max_pairs; /* 10,000,000. More are an error, so that memory is bounded */
+} pnb_range_opts;
+
+pnb_range_opts pnb_range_opts_default(void);
+
+/* In order of query, then best first. */
+typedef struct pnb_pairs {
+    size_t n;
+    int64_t *query, *item; /* [n] rows of the two sets */
+    double *score;         /* [n] exact f64 score of the pair */
+} pnb_pairs;
+
+void pnb_pairs_reset(pnb_pairs *pairs); /* frees the arrays, all zero afterwards; NULL is fine */
+
+/* Every item that reaches the limit for every query. Memory  O(pairs + N + block)
+ * `out` need not be initialised; on failure it is all zero. opts NULL: defaults.
+ * Errors  SHAPE, ARG (more pairs than allowed, min_score NaN), NOMEM, NUMERIC */
+pnb_status pnb_index_range(const pnb_index *index, const pnb_ctx *ctx, const pnb_gaussians *queries,
+                           const pnb_range_opts *opts, pnb_pairs *out, pnb_error *err);
+
+/* The gallery against itself: each pair once, query < item (near-duplicates).
+ * Errors  as above, ARG (a measure that is not symmetric) */
+pnb_status pnb_index_self_join(const pnb_index *index, const pnb_ctx *ctx,
+                               const pnb_range_opts *opts, pnb_pairs *out, pnb_error *err);
+
+/* The score at which pnb_match_probability reaches `probability`: (logit(p) - b) / a.
+ * Range  probability in [0, 1] (-inf, +inf at its ends), a > 0 */
+double pnb_score_of_probability(double probability, double a, double b);
 
 #ifdef __cplusplus
 }

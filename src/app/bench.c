@@ -15,7 +15,6 @@
 #include "base/base.h"
 #include "kernels/kernels.h"
 #include "penumbra/model.h"
-#include "penumbra/search.h"
 
 enum { MAX_REPEATS = 10000, GEMM_SIZE = 1536 };
 
@@ -34,11 +33,8 @@ pnb__bench_times pnb__bench_summarise(double *seconds, size_t n)
     return (pnb__bench_times){median, seconds[0], seconds[n - 1], n};
 }
 
-/* Work that is timed; `user` carries its inputs. */
-typedef pnb_status (*work_fn)(void *user, pnb_error *err);
-
-static pnb_status measure(pnb__app *app, const pnb__bench_opts *o, work_fn work, void *user,
-                          pnb__bench_times *out)
+pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *o, pnb__bench_fn work,
+                              void *user, pnb__bench_times *out)
 {
     double *seconds = pnb__alloc_array(MAX_REPEATS, sizeof *seconds);
     size_t n = 0;
@@ -62,12 +58,13 @@ static pnb_status measure(pnb__app *app, const pnb__bench_opts *o, work_fn work,
     return status;
 }
 
-/* Best of five products, in GFLOP/s. */
-static double sgemm_rate(const pnb_ctx *ctx)
+double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa)
 {
     size_t n = GEMM_SIZE, bytes = n * n * sizeof(float);
+    pnb_ctx with = *ctx;
     pnb__kernels k;
-    pnb__kernels_fill(&k, ctx, PNB__F32);
+    with.isa = isa;
+    pnb__kernels_fill(&k, &with, PNB__F32);
     void *a = k.mem_alloc(bytes), *b = k.mem_alloc(bytes), *c = k.mem_alloc(bytes);
     double best = NAN;
     if (a != NULL && b != NULL && c != NULL) {
@@ -97,7 +94,7 @@ static double sgemm_rate(const pnb_ctx *ctx)
     return best;
 }
 
-static double peak_rss_bytes(void)
+double pnb__bench_peak_bytes(void)
 {
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
@@ -117,18 +114,18 @@ static void report(const pnb__app *app, const pnb__bench_times *t, size_t n_item
     pnb__result_real(r, "gflops", "GFLOP/s", flops > 0 ? gflops : NAN, 1);
     pnb__result_real(r, "sgemm_gflops", "GFLOP/s of sgemm", sgemm, 1);
     pnb__result_real(r, "share", "share of sgemm", flops > 0 ? gflops / sgemm : NAN, 3);
-    pnb__result_real(r, "peak_rss_mb", "peak memory in MB", peak_rss_bytes() / 1e6, 1);
+    pnb__result_real(r, "peak_rss_mb", "peak memory in MB", pnb__bench_peak_bytes() / 1e6, 1);
 }
 
-static pnb_status measure_and_report(pnb__app *app, const pnb__bench_opts *o, work_fn work,
+static pnb_status measure_and_report(pnb__app *app, const pnb__bench_opts *o, pnb__bench_fn work,
                                      void *user, size_t n_items, double flops, pnb__result *r)
 {
     pnb__bench_times times = {0};
-    double sgemm = sgemm_rate(app->ctx);
-    pnb_status status = measure(app, o, work, user, &times);
+    double sgemm = pnb__bench_sgemm(app->ctx, app->ctx->isa);
+    pnb_status status = pnb__bench_measure(app, o, work, user, &times);
     if (status != PNB_OK)
         return status;
-    report(app, &times, n_items, flops, fmax(sgemm, sgemm_rate(app->ctx)), r);
+    report(app, &times, n_items, flops, fmax(sgemm, pnb__bench_sgemm(app->ctx, app->ctx->isa)), r);
     return PNB_OK;
 }
 
@@ -226,68 +223,5 @@ pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *o, pnb__result
         status = measure_and_report(app, o, train_once, trainer, o->batch_size,
                                     pnb__bench_train_flops(trainer), r);
     pnb__bench_train_close(trainer);
-    return status;
-}
-
-/* ---- search ---- */
-
-typedef struct search_work {
-    pnb__app *app;
-    pnb_gaussians gallery, queries;
-    pnb_index *index;
-    size_t k;
-    float *values;
-} search_work;
-
-static pnb_status search_once(void *user, pnb_error *err)
-{
-    const search_work *w = user;
-    pnb_hits hits = {0};
-    pnb_status status = pnb_index_search(w->index, w->app->ctx, &w->queries, w->k, &hits, err);
-    pnb_hits_reset(&hits);
-    return status;
-}
-
-/* Unit rows in random directions with log-variances around -8. */
-static void fill_rows(float *mean, float *log_var, size_t n, size_t dim, pnb__rng *rng)
-{
-    for (size_t i = 0; i < n; i++) {
-        double norm = 0;
-        for (size_t d = 0; d < dim; d++) {
-            double v = pnb__rng_normal(rng);
-            mean[i * dim + d] = (float)v;
-            log_var[i * dim + d] = (float)(-8.0 + 0.5 * pnb__rng_normal(rng));
-            norm += v * v;
-        }
-        for (size_t d = 0; d < dim; d++)
-            mean[i * dim + d] /= (float)sqrt(norm);
-    }
-}
-
-pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_opts *o, pnb__result *r)
-{
-    size_t n = o->n_items, q = o->batch_size, dim = o->dim;
-    pnb_search_opts opts = pnb_search_opts_default();
-    search_work w = {.app = app, .k = PNB_MIN(o->k, n)};
-    pnb__rng rng;
-    pnb_status status;
-    pnb__rng_init(&rng, (uint64_t)app->common.seed, 0);
-    w.values = pnb__alloc_array(2 * (n + q), dim * sizeof *w.values);
-    if (w.values == NULL)
-        return pnb__fail_nomem(&app->err, 2 * (n + q) * dim * sizeof *w.values);
-    float *gallery = w.values, *queries = w.values + 2 * n * dim;
-    fill_rows(gallery, gallery + n * dim, n, dim, &rng);
-    fill_rows(queries, queries + q * dim, q, dim, &rng);
-    w.gallery = (pnb_gaussians){n, dim, gallery, gallery + n * dim};
-    w.queries = (pnb_gaussians){q, dim, queries, queries + q * dim};
-    PNB_TRY(pnb_index_create(&w.index, app->ctx, &w.gallery, &opts, &app->err));
-    pnb__result_text(r, "what", "what", "search by csd");
-    pnb__result_int(r, "n_items", "rows of the index", (int64_t)n);
-    pnb__result_int(r, "dim", "width", (int64_t)dim);
-    pnb__result_int(r, "batch", "queries at once", (int64_t)q);
-    status = measure_and_report(app, o, search_once, &w, q, 2.0 * (double)(q * n) * (double)dim, r);
-done:
-    pnb_index_free(w.index);
-    pnb__free(w.values);
     return status;
 }

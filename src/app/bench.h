@@ -1,4 +1,5 @@
-/* Timing of encoding, training and search, with the machine's own sgemm rate beside it. */
+/* Timing of encoding, training, search and evaluation, with the machine's own sgemm rate beside it.
+ */
 #ifndef PNB_APP_BENCH_H
 #define PNB_APP_BENCH_H
 
@@ -8,7 +9,7 @@
 typedef struct pnb__bench_opts {
     const char *model; /* directory, built-in configuration or config.json */
     bool is_text;
-    size_t batch_size, n_items, dim, k;
+    size_t batch_size;
     double seconds;     /* measure at least this long */
     size_t min_repeats; /* and this often */
 } pnb__bench_opts;
@@ -17,7 +18,6 @@ typedef struct pnb__bench_opts {
  * Errors  those of the model; ARG */
 pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
 pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
-pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
 
 /* Sorts and reports seconds of one repeat; for tests too. n >= 1. */
 typedef struct pnb__bench_times {
@@ -25,5 +25,14 @@ typedef struct pnb__bench_times {
     size_t n;
 } pnb__bench_times;
 pnb__bench_times pnb__bench_summarise(double *seconds, size_t n);
+
+/* Repeats work(user) as long and as often as the options say, after one run that is not counted. */
+typedef pnb_status (*pnb__bench_fn)(void *user, pnb_error *err);
+pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *opts, pnb__bench_fn work,
+                              void *user, pnb__bench_times *out);
+/* GFLOP/s of one square f32 product that fits the caches, best of five, with the kernels of an
+ * instruction set; GENERIC is OpenBLAS. */
+double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa);
+double pnb__bench_peak_bytes(void); /* of this process so far */
 
 #endif

@@ -3,19 +3,13 @@
  * All figures of a query follow from the ranks r_1 < r_2 < ... < r_R of its R positives:
  *   R@k = [r_1 <= k]   R-Precision = #{r_i <= R}/R   mAP@R = (1/R) sum_{r_i <= R} i/r_i
  * The positives are sorted by score; every item then adds one to the first positive it stands
- * before, and a running sum turns these counts into ranks. So nothing is sorted but the positives,
- * and no more than a tile of scores is in memory. Order: score, then lower index. Tiles have a
- * fixed size: what a score's last bit is must not depend on the number of threads. */
+ * before, and a running sum turns these counts into ranks. So nothing is sorted but the positives.
+ * Order: score, then lower index. Ranks of embeddings, whose scores are nowhere all in memory, are
+ * in ranks_scan.c. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/base.h"
-#include "index/heap.h"
-#include "index/scan.h"
-#include "penumbra/eval.h"
-
-#define TILE_QUERIES 64
-#define TILE_BYTES ((size_t)32 << 20)
+#include "eval/ranks.h"
 
 void pnb_ranks_reset(pnb_ranks *ranks)
 {
@@ -29,7 +23,7 @@ void pnb_ranks_reset(pnb_ranks *ranks)
     *ranks = (pnb_ranks){0};
 }
 
-static pnb_status alloc_ranks(pnb_ranks *out, const pnb_truth *truth, pnb_error *err)
+pnb_status pnb__ranks_alloc(pnb_ranks *out, const pnb_truth *truth, pnb_error *err)
 {
     size_t n = truth->n_queries;
     *out = (pnb_ranks){.n_queries = n, .n_items = truth->n_items};
@@ -54,8 +48,7 @@ static size_t most_positives(const pnb_truth *truth)
     return most;
 }
 
-/* rank[0..n) ascending, from 1. */
-static void store_figures(pnb_ranks *out, size_t q, const size_t *rank, size_t n)
+void pnb__ranks_store(pnb_ranks *out, size_t q, const size_t *rank, size_t n)
 {
     out->best_rank[q] = n > 0 ? (int64_t)rank[0] : 0;
     out->r_precision[q] = out->map_at_r[q] = (double)NAN;
@@ -69,8 +62,7 @@ static void store_figures(pnb_ranks *out, size_t q, const size_t *rank, size_t n
     out->map_at_r[q] = sum / (double)n;
 }
 
-/* First positive that `hit` stands before, n if none. */
-static size_t first_behind(const pnb__hit *positive, size_t n, pnb__hit hit)
+size_t pnb__ranks_first_behind(const pnb__hit *positive, size_t n, pnb__hit hit)
 {
     size_t low = 0, high = n;
     while (low < high) {
@@ -104,7 +96,7 @@ static void rank_query(pnb_ranks *out, const pnb_truth *truth, size_t q, const d
             best = j;
         if (score[j] < worst)
             continue;
-        size_t p = first_behind(s->positive, n, (pnb__hit){score[j], (int64_t)j});
+        size_t p = pnb__ranks_first_behind(s->positive, n, (pnb__hit){score[j], (int64_t)j});
         if (p < n)
             s->rank[p]++;
     }
@@ -114,7 +106,7 @@ static void rank_query(pnb_ranks *out, const pnb_truth *truth, size_t q, const d
     }
     out->top1[q] = (int64_t)best;
     out->top1_score[q] = score[best];
-    store_figures(out, q, s->rank, n);
+    pnb__ranks_store(out, q, s->rank, n);
 }
 
 static pnb_status alloc_scratch(scratch *s, size_t most, pnb_error *err)
@@ -132,7 +124,7 @@ static void free_scratch(scratch *s)
     pnb__free(s->rank);
 }
 
-static pnb_status check_truth(const pnb_truth *truth, pnb_error *err)
+pnb_status pnb__ranks_check_truth(const pnb_truth *truth, pnb_error *err)
 {
     if (truth->n_queries == 0 || truth->n_items == 0 || truth->n_pairs == 0)
         return pnb__fail(err, PNB_ARG, "truth has %zu queries, %zu items, %zu pairs; none may be 0",
@@ -146,13 +138,13 @@ pnb_status pnb_ranks_from_scores(const double *scores, const pnb_truth *truth, p
     pnb_status status = PNB_OK;
     scratch s = {0};
     *out = (pnb_ranks){0};
-    PNB_TRY(check_truth(truth, err));
+    PNB_TRY(pnb__ranks_check_truth(truth, err));
     for (size_t i = 0; i < truth->n_queries * truth->n_items; i++)
         if (isnan(scores[i]))
             PNB_TRY(pnb__fail(err, PNB_NUMERIC, "score of query %zu and item %zu is not a number",
                               i / truth->n_items, i % truth->n_items));
     PNB_TRY(alloc_scratch(&s, most_positives(truth), err));
-    PNB_TRY(alloc_ranks(out, truth, err));
+    PNB_TRY(pnb__ranks_alloc(out, truth, err));
     for (size_t q = 0; q < truth->n_queries; q++)
         rank_query(out, truth, q, scores + q * truth->n_items, &s);
 done:
@@ -188,12 +180,12 @@ pnb_status pnb_ranks_from_ranking(const int64_t *ranking, const pnb_truth *truth
     scratch s = {0};
     size_t n_items = truth->n_items, *position = NULL;
     *out = (pnb_ranks){0};
-    PNB_TRY(check_truth(truth, err));
+    PNB_TRY(pnb__ranks_check_truth(truth, err));
     PNB_TRY(alloc_scratch(&s, most_positives(truth), err));
     position = pnb__alloc_array(n_items, sizeof *position);
     if (position == NULL)
         PNB_TRY(pnb__fail_nomem(err, n_items * sizeof *position));
-    PNB_TRY(alloc_ranks(out, truth, err));
+    PNB_TRY(pnb__ranks_alloc(out, truth, err));
     for (size_t q = 0; q < truth->n_queries; q++) {
         const int64_t *row = ranking + q * n_items;
         size_t begin = truth->offset[q], n = truth->offset[q + 1] - begin;
@@ -206,115 +198,11 @@ pnb_status pnb_ranks_from_ranking(const int64_t *ranking, const pnb_truth *truth
             qsort(s.rank, n, sizeof *s.rank, compare_sizes);
         out->top1[q] = row[0];
         out->top1_score[q] = (double)NAN;
-        store_figures(out, q, s.rank, n);
+        pnb__ranks_store(out, q, s.rank, n);
     }
 done:
     free_scratch(&s);
     pnb__free(position);
-    if (status != PNB_OK)
-        pnb_ranks_reset(out);
-    return status;
-}
-
-/* ---- from embeddings ---- */
-
-typedef struct rank_job {
-    pnb__scan_run run;
-    const pnb_truth *truth;
-    pnb_ranks *out;
-    size_t tile, most;
-    pnb_error *error; /* [thread] */
-} rank_job;
-
-static pnb_status rank_tile(const rank_job *job, pnb__scan_work *work, double *score,
-                            const scratch *s, size_t begin, pnb_error *err)
-{
-    size_t n_items = job->truth->n_items;
-    size_t n = PNB_MIN(job->tile, job->truth->n_queries - begin);
-    for (size_t item = 0; item < n_items; item += PNB__SCAN_ITEMS) {
-        pnb__scan_block b = {.query = begin,
-                             .n_queries = n,
-                             .item = item,
-                             .n_items = PNB_MIN(PNB__SCAN_ITEMS, n_items - item),
-                             .score = score + item,
-                             .ld = n_items};
-        pnb_status status = pnb__scan_score(&job->run, work, &b, err);
-        if (status != PNB_OK)
-            return status;
-    }
-    for (size_t i = 0; i < n; i++)
-        rank_query(job->out, job->truth, begin + i, score + i * n_items, s);
-    return PNB_OK;
-}
-
-static void rank_tiles(void *user, size_t begin, size_t end, int thread)
-{
-    const rank_job *job = user;
-    pnb_error *err = &job->error[thread];
-    pnb_status status = PNB_OK;
-    pnb__scan_work work = {0};
-    scratch s = {0};
-    double *score = pnb__alloc_array(job->tile, job->truth->n_items * sizeof *score);
-    if (score == NULL)
-        PNB_TRY(pnb__fail_nomem(err, job->tile * job->truth->n_items * sizeof *score));
-    PNB_TRY(alloc_scratch(&s, job->most, err));
-    PNB_TRY(pnb__scan_work_init(&work, &job->run, err));
-    for (size_t t = begin; t < end; t++)
-        PNB_TRY(rank_tile(job, &work, score, &s, t * job->tile, err));
-done:
-    pnb__free(score);
-    free_scratch(&s);
-    pnb__scan_work_reset(&work);
-    (void)status;
-}
-
-static pnb_status check_sizes(const pnb_gaussians *queries, const pnb_gaussians *gallery,
-                              const pnb_truth *truth, pnb_error *err)
-{
-    if (queries->n != truth->n_queries || gallery->n != truth->n_items)
-        return pnb__fail(err, PNB_SHAPE,
-                         "the sets have %zu and %zu rows, the truth is about %zu queries and %zu "
-                         "items",
-                         queries->n, gallery->n, truth->n_queries, truth->n_items);
-    return check_truth(truth, err);
-}
-
-static pnb_status run_job(rank_job *job, const pnb_ctx *ctx, pnb_error *err)
-{
-    size_t n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads, n_items = job->truth->n_items;
-    size_t fitting = TILE_BYTES / (n_items * sizeof(double));
-    job->tile = PNB_MAX(1, PNB_MIN(fitting, TILE_QUERIES));
-    job->most = most_positives(job->truth);
-    job->error = pnb__alloc_zero(n_threads, sizeof *job->error);
-    if (job->error == NULL)
-        return pnb__fail_nomem(err, n_threads * sizeof *job->error);
-    size_t n_tiles = (job->truth->n_queries + job->tile - 1) / job->tile;
-    pnb__parallel_for(ctx, n_tiles, 1, rank_tiles, job);
-    pnb_status status = PNB_OK;
-    for (size_t t = 0; t < n_threads && status == PNB_OK; t++)
-        if (job->error[t].status != PNB_OK)
-            status = pnb__fail(err, job->error[t].status, "%s", job->error[t].text);
-    pnb__free(job->error);
-    return status;
-}
-
-pnb_status pnb_ranks_compute(const pnb_ctx *ctx, const pnb_gaussians *queries,
-                             const pnb_gaussians *gallery, const pnb_truth *truth,
-                             const pnb_search_opts *opts, pnb_ranks *out, pnb_error *err)
-{
-    pnb_status status = PNB_OK;
-    pnb_search_opts o = opts == NULL ? pnb_search_opts_default() : *opts;
-    pnb__scan scan = {0};
-    rank_job job = {.truth = truth, .out = out};
-    *out = (pnb_ranks){0};
-    PNB_TRY(check_sizes(queries, gallery, truth, err));
-    PNB_TRY(pnb__scan_init(&scan, ctx, gallery, &o, err));
-    PNB_TRY(pnb__scan_run_init(&job.run, &scan, ctx, queries, err));
-    PNB_TRY(alloc_ranks(out, truth, err));
-    status = run_job(&job, ctx, err);
-done:
-    pnb__scan_run_reset(&job.run);
-    pnb__scan_reset(&scan);
     if (status != PNB_OK)
         pnb_ranks_reset(out);
     return status;

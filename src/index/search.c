@@ -1,29 +1,49 @@
-/* Exact top-k: blocks of scores, one bounded heap a query, no matrix of all scores.
+/* Exact top-k: candidates by bounds, winners by f64 scores, no matrix of all scores.
  *
- * Work is cut into (query tile) x (gallery chunk); chunks exist only when there are fewer query
- * tiles than threads. Every cut keeps its own heaps and the merge uses the total order of heap.h,
- * so the result does not depend on the cut. Matrix-product scores carry f32 rounding: MARGIN more
- * candidates than asked for are kept, scored again in f64 and only then cut to k. */
+ * Queries are taken some thousands at a time. The gallery is cut into one chunk a thread (and the
+ * queries into groups, where it is too short for that); each part walks its items once and keeps,
+ * for every query, the pairs whose upper bound reaches the k-th best lower bound seen so far. Such
+ * a list is pruned when it is full, in f64 when bounds no longer separate its entries, so it never
+ * loses a pair that belongs to the answer. At the end the lists of all parts are joined, what is
+ * left is scored in f64 and cut to k by the total order of hits.h: the result does not depend on
+ * the cut. For measures computed in f64 alone the bounds are the scores. */
+#include "index/search.h"
+
 #include <math.h>
+#include <string.h>
 
-#include "index/heap.h"
-#include "index/scan.h"
+#include "index/hits.h"
+#include "index/pass.h"
 
-#define MARGIN 16
+#define CHUNK_ITEMS 1024 /* least items of a part of the gallery */
+#define LIST_BYTES ((size_t)128 << 20)
 
-struct pnb_index {
-    pnb__scan scan;
-};
+typedef struct candidate {
+    double low, high; /* bounds on the score; equal when it was computed in f64 */
+    int64_t index;
+} candidate;
 
 typedef struct search_job {
     pnb__scan_run run;
-    size_t n_tiles, n_chunks; /* of queries and gallery */
-    size_t n_kept;            /* candidates of a heap */
-    pnb__hit *hit;            /* [chunk][query][n_kept] */
-    size_t *n_hits;           /* [chunk][query] */
-    pnb_error *error;         /* [thread] */
+    const pnb_ctx *ctx;
+    pnb__pass pass;
+    size_t n_chunks, n_groups, capacity, most;
+    candidate *list; /* [chunk][query of the pass][capacity] */
+    size_t *n;       /* [chunk][query of the pass] */
+    float *limit;    /* [chunk][query of the pass] */
+    size_t n_threads;
+    pnb_error *error; /* [thread] */
     pnb_hits *out;
 } search_job;
+
+/* One part's view of the job while it walks its items. */
+typedef struct part {
+    search_job *job;
+    size_t chunk;
+    pnb__pass_work work;
+    double *low; /* [capacity] */
+    pnb__hit *hit;
+} part;
 
 pnb_search_opts pnb_search_opts_default(void)
 {
@@ -65,147 +85,222 @@ void pnb_index_free(pnb_index *index)
     pnb__free(index);
 }
 
-/* Border p of n parts of total, at multiples of step. */
-static size_t border(size_t total, size_t step, size_t n, size_t p)
+/* ---- lists ---- */
+
+/* Entries that may still be among the k best; the k-th best lower bound comes back in *kth. */
+static size_t prune(candidate *list, size_t n, size_t k, double *low, double *kth)
 {
-    size_t n_steps = (total + step - 1) / step;
-    return PNB_MIN(total, step * (n_steps * p / n));
+    if (n <= k)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        low[i] = list[i].low;
+    *kth = pnb__kth_largest(low, n, k);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (list[i].high >= *kth)
+            list[kept++] = list[i];
+    return kept;
 }
 
-static size_t tile_begin(size_t n_queries, size_t n_tiles, size_t t)
+static void make_exact(search_job *job, pnb__scan_work *work, size_t query, candidate *list,
+                       size_t n)
 {
-    return t * (n_queries / n_tiles) + PNB_MIN(t, n_queries % n_tiles);
+    for (size_t i = 0; i < n; i++)
+        if (list[i].low < list[i].high)
+            list[i].low = list[i].high =
+                pnb__scan_exact(&job->run, work, query, (size_t)list[i].index);
 }
 
-static void push_block(search_job *job, const pnb__scan_block *b, size_t chunk)
+static void sort_exact(candidate *list, size_t n, pnb__hit *hit)
 {
-    size_t n_queries = job->run.queries.rows.n;
-    for (size_t i = 0; i < b->n_queries; i++) {
-        size_t slot = chunk * n_queries + b->query + i;
-        pnb__heap heap = {job->hit + slot * job->n_kept, job->n_hits[slot], job->n_kept};
-        const double *score = b->score + i * b->ld;
-        for (size_t j = 0; j < b->n_items; j++) {
-            /* Later items lose ties, so `<=` skips them without a look at the index. */
-            if (heap.n == heap.capacity && score[j] <= heap.hit[0].score)
-                continue;
-            pnb__heap_push(&heap, (pnb__hit){score[j], (int64_t)(b->item + j)});
-        }
-        job->n_hits[slot] = heap.n;
+    for (size_t i = 0; i < n; i++)
+        hit[i] = (pnb__hit){list[i].low, list[i].index};
+    pnb__hits_sort(hit, n);
+}
+
+/* Makes room in a full list. Where bounds keep more than half of it, all are scored in f64 and only
+ * the k best stay: capacity is at least 2 k, so there is room in any case. */
+static void make_room(part *p, size_t query, size_t slot)
+{
+    search_job *job = p->job;
+    candidate *list = job->list + slot * job->capacity;
+    size_t k = job->out->k, n = job->n[slot];
+    double kth = -(double)INFINITY;
+    n = prune(list, n, k, p->low, &kth);
+    if (n > k && n > job->capacity / 2) {
+        make_exact(job, &p->work.scan, query, list, n);
+        sort_exact(list, n, p->hit);
+        n = k;
+        for (size_t i = 0; i < n; i++)
+            list[i] = (candidate){p->hit[i].score, p->hit[i].score, p->hit[i].index};
+        kth = list[n - 1].low;
     }
+    job->n[slot] = n;
+    job->limit[slot] = pnb__pass_limit(&job->run, query, kth);
 }
 
-static pnb_status scan_part(search_job *job, pnb__scan_work *work, double *score, size_t part,
-                            pnb_error *err)
+static pnb_status take_candidate(void *user, const pnb__bounds *pair)
 {
-    size_t n_queries = job->run.queries.rows.n, n_items = job->run.scan->gallery.rows.n;
-    size_t tile = part / job->n_chunks, chunk = part % job->n_chunks;
-    size_t query = tile_begin(n_queries, job->n_tiles, tile);
-    size_t query_end = tile_begin(n_queries, job->n_tiles, tile + 1);
-    size_t item = border(n_items, PNB__SCAN_ITEMS, job->n_chunks, chunk);
-    size_t item_end = border(n_items, PNB__SCAN_ITEMS, job->n_chunks, chunk + 1);
-    while (item < item_end) {
-        pnb__scan_block b = {.query = query,
-                             .n_queries = query_end - query,
-                             .item = item,
-                             .n_items = PNB_MIN(PNB__SCAN_ITEMS, item_end - item),
-                             .score = score,
-                             .ld = PNB__SCAN_ITEMS};
-        pnb_status status = pnb__scan_score(&job->run, work, &b, err);
-        if (status != PNB_OK)
-            return status;
-        push_block(job, &b, chunk);
-        item += b.n_items;
-    }
+    part *p = user;
+    search_job *job = p->job;
+    size_t slot = p->chunk * job->most + pair->query - job->pass.first;
+    job->list[slot * job->capacity + job->n[slot]++] =
+        (candidate){pair->low, pair->high, (int64_t)pair->item};
+    if (job->n[slot] == job->capacity)
+        make_room(p, pair->query, slot);
     return PNB_OK;
 }
 
-static void scan_parts(void *user, size_t begin, size_t end, int thread)
+/* ---- walking the gallery ---- */
+
+static pnb_status walk_part(part *p, const size_t items[2], const size_t strips[2], pnb_error *err)
+{
+    search_job *job = p->job;
+    pnb_status status = PNB_OK;
+    for (size_t item = items[0]; item < items[1]; item += job->pass.n_items) {
+        const size_t block[2] = {item, PNB_MIN(item + job->pass.n_items, items[1])};
+        for (size_t s = strips[0]; s < strips[1]; s++) {
+            pnb__values values;
+            PNB_TRY(pnb__pass_score(&job->pass, &p->work, s, block, &values, err));
+            const float *limit = job->limit + p->chunk * job->most + values.query - job->pass.first;
+            PNB_TRY(pnb__values_above(&job->run, &values, limit, take_candidate, p));
+        }
+    }
+done:
+    return status;
+}
+
+static void walk_parts(void *user, size_t begin, size_t end, int thread)
 {
     search_job *job = user;
     pnb_error *err = &job->error[thread];
-    pnb__scan_work work;
-    if (pnb__scan_work_init(&work, &job->run, err) != PNB_OK)
-        return;
-    size_t bytes = sizeof(double) * PNB__SCAN_QUERIES * PNB__SCAN_ITEMS;
-    double *score = pnb__alloc_aligned(bytes);
-    if (score == NULL)
-        pnb__fail_nomem(err, bytes);
-    for (size_t part = begin; score != NULL && part < end; part++)
-        if (scan_part(job, &work, score, part, err) != PNB_OK)
-            break;
-    pnb__free_aligned(score);
-    pnb__scan_work_reset(&work);
+    pnb_status status = PNB_OK;
+    part p = {.job = job};
+    size_t n_items = job->run.scan->gallery.rows.n;
+    size_t n_strips = (job->pass.n + job->pass.strip - 1) / job->pass.strip;
+    p.low = pnb__alloc_array(job->capacity, sizeof *p.low);
+    p.hit = pnb__alloc_array(job->capacity, sizeof *p.hit);
+    if (p.low == NULL || p.hit == NULL)
+        PNB_TRY(pnb__fail_nomem(err, job->capacity * (sizeof *p.low + sizeof *p.hit)));
+    PNB_TRY(pnb__pass_work_init(&p.work, &job->run, err));
+    for (size_t i = begin; i < end; i++) {
+        size_t group = i / job->n_chunks, step = job->pass.n_items;
+        p.chunk = i % job->n_chunks;
+        const size_t items[2] = {pnb__pass_border(n_items, step, job->n_chunks, p.chunk),
+                                 pnb__pass_border(n_items, step, job->n_chunks, p.chunk + 1)};
+        const size_t strips[2] = {n_strips * group / job->n_groups,
+                                  n_strips * (group + 1) / job->n_groups};
+        PNB_TRY(walk_part(&p, items, strips, err));
+    }
+done:
+    pnb__free(p.low);
+    pnb__free(p.hit);
+    pnb__pass_work_reset(&p.work);
+    (void)status;
 }
 
-/* Merges the heaps of each query, scores again where needed, sorts and cuts to k. */
+/* ---- results ---- */
+
+/* Joins the lists of one query, scores what is left in f64, sorts and cuts to k. */
+static void finish_query(search_job *job, pnb__scan_work *work, size_t query, candidate *joined,
+                         double *low, pnb__hit *hit)
+{
+    size_t k = job->out->k, n = 0;
+    double kth;
+    for (size_t c = 0; c < job->n_chunks; c++) {
+        size_t slot = c * job->most + query - job->pass.first;
+        memcpy(joined + n, job->list + slot * job->capacity, job->n[slot] * sizeof *joined);
+        n += job->n[slot];
+    }
+    n = prune(joined, n, k, low, &kth);
+    make_exact(job, work, query, joined, n);
+    sort_exact(joined, n, hit);
+    for (size_t i = 0; i < k; i++) {
+        job->out->index[query * k + i] = i < n ? hit[i].index : -1;
+        job->out->score[query * k + i] = i < n ? hit[i].score : -(double)INFINITY;
+    }
+}
+
 static void finish_queries(void *user, size_t begin, size_t end, int thread)
 {
     search_job *job = user;
-    size_t n_queries = job->run.queries.rows.n, k = job->out->k;
-    size_t bytes = job->n_chunks * job->n_kept * sizeof(pnb__hit);
-    pnb__hit *merged = pnb__alloc(bytes);
-    if (merged == NULL) {
-        pnb__fail_nomem(&job->error[thread], bytes);
-        return;
-    }
-    for (size_t q = begin; q < end; q++) {
-        size_t n = 0;
-        for (size_t c = 0; c < job->n_chunks; c++) {
-            size_t slot = c * n_queries + q;
-            for (size_t i = 0; i < job->n_hits[slot]; i++)
-                merged[n++] = job->hit[slot * job->n_kept + i];
-        }
-        for (size_t i = 0; job->run.by_product && i < n; i++)
-            merged[i].score = pnb__scan_exact(&job->run, q, (size_t)merged[i].index);
-        pnb__hits_sort(merged, n);
-        for (size_t i = 0; i < k; i++) {
-            job->out->index[q * k + i] = i < n ? merged[i].index : -1;
-            job->out->score[q * k + i] = i < n ? merged[i].score : -(double)INFINITY;
-        }
-    }
-    pnb__free(merged);
+    pnb_error *err = &job->error[thread];
+    pnb_status status = PNB_OK;
+    size_t most = job->n_chunks * job->capacity;
+    pnb__scan_work work = {0};
+    candidate *joined = pnb__alloc_array(most, sizeof *joined);
+    double *low = pnb__alloc_array(most, sizeof *low);
+    pnb__hit *hit = pnb__alloc_array(most, sizeof *hit);
+    if (joined == NULL || low == NULL || hit == NULL)
+        PNB_TRY(pnb__fail_nomem(err, most * (sizeof *joined + sizeof *low + sizeof *hit)));
+    PNB_TRY(pnb__scan_work_init(&work, &job->run, err));
+    for (size_t q = begin; q < end; q++)
+        finish_query(job, &work, job->pass.first + q, joined, low, hit);
+done:
+    pnb__scan_work_reset(&work);
+    pnb__free(joined);
+    pnb__free(low);
+    pnb__free(hit);
+    (void)status;
 }
 
-static void plan(search_job *job, size_t n_threads)
+/* The first thread's error: parts are handed out in order of queries, then items. */
+static pnb_status first_error(const search_job *job, pnb_error *err)
 {
-    size_t n_queries = job->run.queries.rows.n, n_items = job->run.scan->gallery.rows.n;
-    size_t n_blocks = (n_items + PNB__SCAN_ITEMS - 1) / PNB__SCAN_ITEMS;
-    size_t n_tiles = (n_queries + PNB__SCAN_QUERIES - 1) / PNB__SCAN_QUERIES;
-    job->n_chunks = 1;
-    if (n_tiles < n_threads)
-        job->n_chunks = PNB_MIN(n_blocks, (n_threads + n_tiles - 1) / n_tiles);
-    else
-        n_tiles = PNB_MIN(n_queries, (n_tiles + n_threads - 1) / n_threads * n_threads);
-    job->n_tiles = n_tiles;
-    job->n_kept = PNB_MIN(n_items, job->run.by_product ? job->out->k + MARGIN : job->out->k);
-}
-
-static pnb_status alloc_job(search_job *job, size_t n_threads, pnb_error *err)
-{
-    size_t n_heaps, n_hits;
-    size_t n_queries = job->run.queries.rows.n, n_out;
-    if (pnb__mul_overflows(job->n_chunks, n_queries, &n_heaps) ||
-        pnb__mul_overflows(n_heaps, job->n_kept, &n_hits) ||
-        pnb__mul_overflows(n_queries, job->out->k, &n_out))
-        return pnb__fail(err, PNB_NOMEM, "k = %zu for %zu queries is beyond memory", job->out->k,
-                         n_queries);
-    job->hit = pnb__alloc_array(n_hits, sizeof(pnb__hit));
-    job->n_hits = pnb__alloc_zero(n_heaps, sizeof(size_t));
-    job->error = pnb__alloc_zero(n_threads, sizeof(pnb_error));
-    job->out->index = pnb__alloc_array(n_out, sizeof(int64_t));
-    job->out->score = pnb__alloc_array(n_out, sizeof(double));
-    if (job->hit == NULL || job->n_hits == NULL || job->error == NULL || job->out->index == NULL ||
-        job->out->score == NULL)
-        return pnb__fail_nomem(err, n_hits * sizeof(pnb__hit));
+    for (size_t t = 0; t < job->n_threads; t++)
+        if (job->error[t].status != PNB_OK)
+            return pnb__fail(err, job->error[t].status, "%s", job->error[t].text);
     return PNB_OK;
 }
 
-/* The first thread's error is the one of the lowest query: parts are handed out in order. */
-static pnb_status first_error(const search_job *job, size_t n_threads, pnb_error *err)
+static pnb_status run_pass(search_job *job, size_t first, size_t n, pnb_error *err)
 {
-    for (size_t t = 0; t < n_threads; t++)
-        if (job->error[t].status != PNB_OK)
-            return pnb__fail(err, job->error[t].status, "%s", job->error[t].text);
+    pnb_status status = PNB_OK;
+    PNB_TRY(pnb__pass_init(&job->pass, &job->run, job->ctx, first, n, err));
+    size_t n_strips = (n + job->pass.strip - 1) / job->pass.strip;
+    job->n_groups = PNB_MIN(n_strips, (job->n_threads + job->n_chunks - 1) / job->n_chunks);
+    for (size_t i = 0; i < job->n_chunks * job->most; i++) {
+        job->n[i] = 0;
+        job->limit[i] = -INFINITY;
+    }
+    pnb__parallel_for(job->ctx, job->n_chunks * job->n_groups, 1, walk_parts, job);
+    PNB_TRY(first_error(job, err));
+    pnb__parallel_for(job->ctx, n, 16, finish_queries, job);
+    status = first_error(job, err);
+done:
+    pnb__pass_reset(&job->pass);
+    return status;
+}
+
+static void plan(search_job *job)
+{
+    size_t n_items = job->run.scan->gallery.rows.n, k = job->out->k;
+    size_t n_chunks = (n_items + CHUNK_ITEMS - 1) / CHUNK_ITEMS;
+    job->n_chunks = PNB_MIN(n_chunks, job->n_threads);
+    job->capacity = k < n_items / 2 ? PNB_MIN(2 * k + 64, n_items) : n_items;
+    size_t per_query = job->n_chunks * job->capacity * sizeof(candidate);
+    size_t fitting = PNB_MAX(LIST_BYTES / per_query, (size_t)1);
+    job->most =
+        PNB_MIN(PNB_MIN(fitting, pnb__pass_most_queries(&job->run)), job->run.queries.rows.n);
+}
+
+static pnb_status alloc_job(search_job *job, pnb_error *err)
+{
+    size_t n_lists = job->n_chunks * job->most, n_entries, n_out;
+    size_t n_queries = job->run.queries.rows.n;
+    if (pnb__mul_overflows(n_lists, job->capacity, &n_entries) ||
+        pnb__mul_overflows(n_queries, job->out->k, &n_out))
+        return pnb__fail(err, PNB_NOMEM, "k = %zu for %zu queries is beyond memory", job->out->k,
+                         n_queries);
+    job->list = pnb__alloc_array(n_entries, sizeof *job->list);
+    job->n = pnb__alloc_array(n_lists, sizeof *job->n);
+    job->limit = pnb__alloc_array(n_lists, sizeof *job->limit);
+    job->error = pnb__alloc_zero(job->n_threads, sizeof(pnb_error));
+    job->out->index = pnb__alloc_array(n_out, sizeof(int64_t));
+    job->out->score = pnb__alloc_array(n_out, sizeof(double));
+    if (job->list == NULL || job->n == NULL || job->limit == NULL || job->error == NULL ||
+        job->out->index == NULL || job->out->score == NULL)
+        return pnb__fail_nomem(err, n_entries * sizeof *job->list + n_out * 16);
     return PNB_OK;
 }
 
@@ -213,22 +308,21 @@ pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
                             const pnb_gaussians *queries, size_t k, pnb_hits *hits, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    size_t n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
-    search_job job = {.out = hits};
+    search_job job = {.ctx = ctx, .out = hits};
+    job.n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
     *hits = (pnb_hits){.n_queries = queries->n, .k = k};
     if (k == 0)
         PNB_TRY(pnb__fail(err, PNB_ARG, "k is 0; ask for at least one hit a query"));
     PNB_TRY(pnb__scan_run_init(&job.run, &index->scan, ctx, queries, err));
-    plan(&job, n_threads);
-    PNB_TRY(alloc_job(&job, n_threads, err));
-    pnb__parallel_for(ctx, job.n_tiles * job.n_chunks, 1, scan_parts, &job);
-    PNB_TRY(first_error(&job, n_threads, err));
-    pnb__parallel_for(ctx, queries->n, 16, finish_queries, &job);
-    status = first_error(&job, n_threads, err);
+    plan(&job);
+    PNB_TRY(alloc_job(&job, err));
+    for (size_t first = 0; first < queries->n; first += job.most)
+        PNB_TRY(run_pass(&job, first, PNB_MIN(job.most, queries->n - first), err));
 done:
     pnb__scan_run_reset(&job.run);
-    pnb__free(job.hit);
-    pnb__free(job.n_hits);
+    pnb__free(job.list);
+    pnb__free(job.n);
+    pnb__free(job.limit);
     pnb__free(job.error);
     if (status != PNB_OK)
         pnb_hits_reset(hits);

@@ -175,6 +175,26 @@ typedef struct pnb__inclusion_args {
     bool accumulate[4];
 } pnb__inclusion_args;
 
+/* Many rows against few: c[i][j] = a_i . b_j, i < m, j < n. Any n is right, up to about 16 is what
+ * it is for: a is read once, at the speed of memory. */
+typedef struct pnb__dots_args {
+    size_t m, n, k, lda, ldb, ldc;
+    const void *a, *b;
+    void *c;
+} pnb__dots_args;
+
+/* Sums over d of inclusion's terms for every row of 1 (n1) against every row of 2 (n2), variances
+ * in place of their logarithms. With S12 = v1 + 2 v2, S21 = v2 + 2 v1, delta = m1 - m2:
+ *   h[i][j] = weight_log sum log(S21/S12) + weight_distance sum delta^2 (v2 - v1)/(S12 S21)
+ *   spread[i][j] = |weight_distance| sum delta^2 (S12 + S21)/(S12 S21), >= 3 |second sum|
+ * Rows are `width` apart, results ld. Every v > 0; (S12 S21) must be a normal number. */
+typedef struct pnb__inclusion_rows_args {
+    size_t n1, n2, width, ld;
+    const void *m1, *v1, *m2, *v2;
+    double weight_log, weight_distance;
+    void *h, *spread;
+} pnb__inclusion_rows_args;
+
 typedef struct pnb__conv_args { /* im2col of x (B,C,H,W) into col (B, OH*OW, C*KH*KW), and its
                                    adjoint */
     size_t n_batch, channels, height, width, kernel_h, kernel_w, stride, pad, dilation;
@@ -320,6 +340,8 @@ typedef struct pnb__kernels {
                   void *values, int32_t *indices);
     void (*inclusion)(const pnb_ctx *ctx, const pnb__inclusion_args *a);
     void (*inclusion_bwd)(const pnb_ctx *ctx, const pnb__inclusion_args *a);
+    void (*inclusion_rows)(const pnb_ctx *ctx, const pnb__inclusion_rows_args *a);
+    void (*dots)(const pnb_ctx *ctx, const pnb__dots_args *a);
 
     /* Lower Cholesky factor of a (n,n) (lower triangle read), zeros above the diagonal. Returns
      * false when a is not positive definite. Solve: x (n,m) from op(L) x = b, op by transpose. */

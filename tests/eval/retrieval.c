@@ -125,6 +125,77 @@ static void embeddings_equal_their_scores(void **state)
     free_gaussians(&x);
 }
 
+/* Queries with many positives beside queries with few, and items nearer to each other than f32 can
+ * tell: the ranks are those of the f64 scores, however many threads there are. */
+static void ranks_do_not_round(void **state)
+{
+    (void)state;
+    enum { Q = 30, N = 5000, D = 12 };
+    gaussians q = random_gaussians(Q, D, -6, -5, 31), x = random_gaussians(N, D, -6, -5, 32);
+    int64_t ql[Q], il[N];
+    double *score = malloc((size_t)Q * N * sizeof *score);
+    pnb_truth *truth = NULL;
+    assert_non_null(score);
+    for (size_t i = 0; i < Q; i++)
+        ql[i] = (int64_t)(i % 3);
+    for (size_t i = 0; i < N; i++) {
+        il[i] = i % 50 == 0 ? 0 : i % 400 == 1 ? 1 : 2; /* 100, 13 and many positives */
+        if (i % 2 == 0)
+            continue;
+        memcpy(x.mean + i * D, x.mean + (i - 1) * D, D * sizeof(float));
+        memcpy(x.log_var + i * D, x.log_var + (i - 1) * D, D * sizeof(float));
+        if (i % 6 == 1) /* the others are ties */
+            x.mean[i * D + i % D] = nextafterf(x.mean[i * D + i % D], 0.0f);
+    }
+    assert_ok(pnb_truth_create_labels(&truth, ql, Q, il, N, err));
+    const pnb_measure measures[] = {PNB_MEASURE_CSD, PNB_MEASURE_MEAN, PNB_MEASURE_KL};
+    for (size_t m = 0; m < PNB_COUNT(measures); m++) {
+        pnb_search_opts o = pnb_search_opts_default();
+        pnb_ranks first = {0};
+        o.measure = measures[m];
+        assert_ok(pnb_measure_block(o.measure, &q.view, &x.view, NULL, score, err));
+        for (int t = 1; t <= 4; t++) {
+            pnb_ctx_opts ctx_opts = pnb_ctx_opts_default();
+            pnb_ctx *ctx = NULL;
+            pnb_ranks ranks;
+            ctx_opts.n_threads = t;
+            assert_ok(pnb_ctx_create(&ctx, &ctx_opts, err));
+            assert_ok(pnb_ranks_compute(ctx, &q.view, &x.view, truth, &o, &ranks, err));
+            for (size_t i = 0; i < Q; i++) {
+                double top = pnb_measure_score(o.measure, score[i * N + (size_t)ranks.top1[i]]);
+                assert_near(ranks.top1_score[i], top, 1e-12, 1e-11);
+                size_t above = 0, level = 0; /* scores apart by less than f64 rounding: either */
+                double best = -INFINITY;
+                for (size_t j = 0; j < N; j++)
+                    if (il[j] == ql[i])
+                        best = fmax(best, pnb_measure_score(o.measure, score[i * N + j]));
+                for (size_t j = 0; j < N; j++) {
+                    double s = pnb_measure_score(o.measure, score[i * N + j]);
+                    above += s > best + 1e-12 * fabs(best) + 1e-13;
+                    level += fabs(s - best) <= 1e-12 * fabs(best) + 1e-13;
+                }
+                assert_true((size_t)ranks.best_rank[i] > above);
+                assert_true((size_t)ranks.best_rank[i] <= above + level);
+            }
+            if (t == 1) {
+                first = ranks;
+            } else {
+                assert_memory_equal(ranks.best_rank, first.best_rank, Q * sizeof(int64_t));
+                assert_memory_equal(ranks.top1, first.top1, Q * sizeof(int64_t));
+                assert_memory_equal(ranks.map_at_r, first.map_at_r, Q * sizeof(double));
+                assert_memory_equal(ranks.r_precision, first.r_precision, Q * sizeof(double));
+                pnb_ranks_reset(&ranks);
+            }
+            pnb_ctx_free(ctx);
+        }
+        pnb_ranks_reset(&first);
+    }
+    pnb_truth_free(truth);
+    free(score);
+    free_gaussians(&q);
+    free_gaussians(&x);
+}
+
 /* A perfect and a reversed retrieval, both ways, with hand-known figures. */
 static void both_ways(void **state)
 {
@@ -409,6 +480,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_equal_brute_force),
         cmocka_unit_test(embeddings_equal_their_scores),
+        cmocka_unit_test(ranks_do_not_round),
         cmocka_unit_test(both_ways),
         cmocka_unit_test(backward_uses_the_transposed_matrix),
         cmocka_unit_test(golden_recall),

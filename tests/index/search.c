@@ -101,6 +101,102 @@ static void survives_scale(void **state)
     free_gaussians(&x);
 }
 
+/* Enough queries for several strips and groups, wide rows, and every small number of queries. */
+static void batches_of_every_size(void **state)
+{
+    (void)state;
+    const size_t n_queries[] = {1, 2, 5, 6, 7, 13, 16, 17, 33, 129, 420};
+    gaussians q = random_gaussians(420, 300, -9, -7, 21),
+              x = random_gaussians(700, 300, -9, -7, 22);
+    const pnb_measure measures[] = {PNB_MEASURE_CSD, PNB_MEASURE_MEAN, PNB_MEASURE_W2,
+                                    PNB_MEASURE_INCLUSION};
+    for (size_t m = 0; m < PNB_COUNT(measures); m++)
+        for (size_t c = 0; c < PNB_COUNT(n_queries); c++) {
+            if (measures[m] == PNB_MEASURE_INCLUSION && n_queries[c] > 33)
+                continue;
+            pnb_ctx *ctx = context(1 + (int)(c % 3));
+            pnb_search_opts o = pnb_search_opts_default();
+            pnb_gaussians some = q.view;
+            pnb_hits hits;
+            o.measure = measures[m];
+            some.n = n_queries[c];
+            assert_ok(pnb_search(ctx, &some, &x.view, &o, &hits, err));
+            some.n = PNB_MIN(some.n, (size_t)9);
+            hits.n_queries = some.n;
+            expect_brute_force(&some, &x.view, &o, &hits);
+            pnb_hits_reset(&hits);
+            pnb_ctx_free(ctx);
+        }
+    free_gaussians(&q);
+    free_gaussians(&x);
+}
+
+/* Thousands of items nearer to each other than f32 can tell: all of them are candidates. */
+static void closer_than_f32(void **state)
+{
+    (void)state;
+    enum { N = 3000, D = 40, K = 25 };
+    gaussians q = random_gaussians(3, D, -8, -7, 23), x = random_gaussians(N, D, -8, -7, 24);
+    const pnb_measure measures[] = {PNB_MEASURE_CSD, PNB_MEASURE_MEAN, PNB_MEASURE_INCLUSION};
+    pnb__rng rng;
+    pnb__rng_init(&rng, 5, 0);
+    for (size_t j = 1; j < N; j++) { /* one unit in the last place of a few values */
+        memcpy(x.mean + j * D, x.mean, D * sizeof(float));
+        memcpy(x.log_var + j * D, x.log_var, D * sizeof(float));
+        for (int n = 0; n < 3; n++) {
+            float *value = x.mean + j * D + pnb__rng_below(&rng, D);
+            *value = nextafterf(*value, pnb__rng_below(&rng, 2) ? 2.0f : -2.0f);
+        }
+    }
+    for (size_t m = 0; m < PNB_COUNT(measures); m++) {
+        pnb_ctx *ctx = context(2);
+        pnb_search_opts o = pnb_search_opts_default();
+        pnb_hits hits;
+        o.measure = measures[m];
+        o.k = K;
+        assert_ok(pnb_search(ctx, &q.view, &x.view, &o, &hits, err));
+        for (size_t i = 0; i < 3; i++) {
+            double worst = hits.score[i * K + K - 1];
+            size_t above = 0;
+            for (size_t j = 0; j < N; j++)
+                above += pair_score(&o, &q.view, i, &x.view, j) > worst + 1e-13;
+            assert_true(above < K);
+            for (size_t r = 0; r < K; r++)
+                assert_near(hits.score[i * K + r],
+                            pair_score(&o, &q.view, i, &x.view, (size_t)hits.index[i * K + r]),
+                            1e-12, 1e-12);
+        }
+        pnb_hits_reset(&hits);
+        pnb_ctx_free(ctx);
+    }
+    free_gaussians(&q);
+    free_gaussians(&x);
+}
+
+/* Rows that f32 products could not hold take the way in f64. */
+static void huge_and_tiny_rows(void **state)
+{
+    (void)state;
+    const float scales[] = {1e-30f, 1e-18f, 1e17f, 1e25f};
+    const pnb_measure measures[] = {PNB_MEASURE_CSD, PNB_MEASURE_MEAN, PNB_MEASURE_INCLUSION};
+    for (size_t s = 0; s < PNB_COUNT(scales); s++)
+        for (size_t m = 0; m < PNB_COUNT(measures); m++) {
+            gaussians q = random_gaussians(2, 16, -3, 0, 25),
+                      x = random_gaussians(90, 16, -3, 0, 26);
+            pnb_search_opts o = pnb_search_opts_default();
+            pnb_hits hits;
+            o.measure = measures[m];
+            for (size_t i = 0; i < 90 * 16; i++)
+                x.mean[i] *= i / 16 % 2 ? scales[s] : 1.0f;
+            assert_ok(pnb_search(NULL, &q.view, &x.view, &o, &hits, err));
+            if (scales[s] < 1.0f || measures[m] == PNB_MEASURE_MEAN)
+                expect_brute_force(&q.view, &x.view, &o, &hits);
+            pnb_hits_reset(&hits);
+            free_gaussians(&q);
+            free_gaussians(&x);
+        }
+}
+
 /* w2 between near-identical rows is far below the rounding of the f32 product. */
 static void near_neighbours_of_w2(void **state)
 {
@@ -298,7 +394,8 @@ static void out_of_memory(void **state)
 {
     (void)state;
     gaussians q = random_gaussians(3, 8, -3, 0, 19), x = random_gaussians(40, 8, -3, 0, 20);
-    const pnb_measure measures[] = {PNB_MEASURE_CSD, PNB_MEASURE_MEAN, PNB_MEASURE_KL};
+    const pnb_measure measures[] = {PNB_MEASURE_CSD, PNB_MEASURE_MEAN, PNB_MEASURE_KL,
+                                    PNB_MEASURE_INCLUSION};
     for (size_t m = 0; m < PNB_COUNT(measures); m++) {
         pnb_search_opts o = pnb_search_opts_default();
         pnb_status status = PNB_NOMEM;
@@ -324,6 +421,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_brute_force),
         cmocka_unit_test(survives_scale),
+        cmocka_unit_test(batches_of_every_size),
+        cmocka_unit_test(closer_than_f32),
+        cmocka_unit_test(huge_and_tiny_rows),
         cmocka_unit_test(near_neighbours_of_w2),
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(ties_go_to_the_lower_index),

@@ -165,10 +165,136 @@ static void test_gradients(void **state)
     }
 }
 
+/* ---- rows against rows ---- */
+
+typedef struct rows_case {
+    size_t n1, n2, width, ld;
+    double weight_log, weight_distance;
+    int m1, v1, m2, v2, h, spread;
+} rows_case;
+
+static void rows_body(run *r, fixture *x)
+{
+    const rows_case *c = r->user;
+    const pnb__inclusion_rows_args a = {.n1 = c->n1,
+                                        .n2 = c->n2,
+                                        .width = c->width,
+                                        .ld = c->ld,
+                                        .m1 = P(r, x, c->m1),
+                                        .v1 = P(r, x, c->v1),
+                                        .m2 = P(r, x, c->m2),
+                                        .v2 = P(r, x, c->v2),
+                                        .weight_log = c->weight_log,
+                                        .weight_distance = c->weight_distance,
+                                        .h = P(r, x, c->h),
+                                        .spread = P(r, x, c->spread)};
+    for (size_t i = 0; i < c->n1 * c->ld; i++) { /* between the rows nothing is written */
+        if (r->is_double)
+            ((double *)a.h)[i] = ((double *)a.spread)[i] = 3;
+        else
+            ((float *)a.h)[i] = ((float *)a.spread)[i] = 3;
+    }
+    r->k.inclusion_rows(r->ctx, &a);
+}
+
+static void check_rows(size_t n1, size_t n2, size_t width, double low, double high)
+{
+    fixture x;
+    rows_case c = {.n1 = n1, .n2 = n2, .width = width, .ld = n2 + width % 3};
+    c.weight_log = n1 % 2 ? 0.5 : -0.5;
+    c.weight_distance = n2 % 2 ? 1 : -1.25;
+    fixture_init(&x, n1 + 10 * n2 + width, 1e-6 * (double)width + 1e-6, 2e-6);
+    c.m1 = input(&x, n1 * width, -0.2, 0.2);
+    c.v1 = input(&x, n1 * width, low, high);
+    c.m2 = input(&x, n2 * width, -0.2, 0.2);
+    c.v2 = input(&x, n2 * width, low, high);
+    c.h = output(&x, n1 * c.ld, false);
+    c.spread = output(&x, n1 * c.ld, false);
+    compare_all(&x, rows_body, &c);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    static const size_t widths[] = {0, 1, 4, 15, 16, 33, 1601};
+    for (size_t i = 0; i < PNB_COUNT(widths); i++)
+        for (size_t n1 = 0; n1 < 4; n1++)
+            for (size_t n2 = 0; n2 < 4; n2++)
+                check_rows(n1, n2, widths[i], 0.05, 3);
+}
+
+/* Every pair of variances out to e^+-30, far and equal means: finite, and 0 for equal variances. */
+static void test_rows_extreme(void **state)
+{
+    (void)state;
+    static const double logs[] = {-30, -29.9, -10, 0, 10, 30};
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels k;
+        pnb_ctx *ctx;
+        if (!table_at(t, &k, 1, &ctx))
+            continue;
+        for (size_t i = 0; i < PNB_COUNT(logs); i++)
+            for (size_t j = 0; j < PNB_COUNT(logs); j++) {
+                float m1[40], v1[40], m2[40], v2[40], h, spread;
+                for (size_t d = 0; d < 40; d++) {
+                    m1[d] = 1000, m2[d] = d % 2 ? -1000 : 1000;
+                    v1[d] = (float)exp(logs[i]), v2[d] = (float)exp(logs[j]);
+                }
+                const pnb__inclusion_rows_args a = {.n1 = 1,
+                                                    .n2 = 1,
+                                                    .width = 40,
+                                                    .ld = 1,
+                                                    .m1 = m1,
+                                                    .v1 = v1,
+                                                    .m2 = m2,
+                                                    .v2 = v2,
+                                                    .weight_log = 0.5,
+                                                    .weight_distance = 1,
+                                                    .h = &h,
+                                                    .spread = &spread};
+                k.inclusion_rows(ctx, &a);
+                assert_true(isfinite(h) && isfinite(spread) && spread > 0);
+                if (i == j)
+                    assert_true(fabsf(h) <= 1e-4f);
+            }
+        pnb_ctx_free(ctx);
+    }
+}
+
+/* The reference of the rows against the sum of the reference of single dimensions. */
+static void test_rows_agree(void **state)
+{
+    (void)state;
+    double sum = 0, h, spread, m1[4], v1[4], m2[4], v2[4];
+    pnb__kernels k;
+    pnb__kernels_ref_f64(&k);
+    for (size_t i = 0; i < 4; i++) {
+        m1[i] = points[i][0], v1[i] = exp(points[i][1]);
+        m2[i] = points[i][2], v2[i] = exp(points[i][3]);
+        sum += reference(false, 0, points[i]) - 0.5 * (points[i][3] - points[i][1]);
+    }
+    const pnb__inclusion_rows_args a = {.n1 = 1,
+                                        .n2 = 1,
+                                        .width = 4,
+                                        .ld = 1,
+                                        .m1 = m1,
+                                        .v1 = v1,
+                                        .m2 = m2,
+                                        .v2 = v2,
+                                        .weight_log = 0.5,
+                                        .weight_distance = 1,
+                                        .h = &h,
+                                        .spread = &spread};
+    k.inclusion_rows(NULL, &a);
+    assert_true(is_close(h, sum, 1e-12, 0));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_extreme),
-                                       cmocka_unit_test(test_forms),
-                                       cmocka_unit_test(test_gradients)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_extreme),
+        cmocka_unit_test(test_forms),     cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_rows_extreme),
+        cmocka_unit_test(test_rows_agree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

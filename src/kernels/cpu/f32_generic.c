@@ -17,6 +17,7 @@
 #include "kernels/cpu/tile.inc"
 
 #include "kernels/cpu/attention.inc"
+#include "kernels/cpu/dots.inc"
 #include "kernels/cpu/gemm.inc"
 #include "kernels/cpu/tile_i8.h"
 

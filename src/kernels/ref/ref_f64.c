@@ -11,6 +11,7 @@ typedef double real;
 
 #include "kernels/ref/attention.inc"
 #include "kernels/ref/conv.inc"
+#include "kernels/ref/dots.inc"
 #include "kernels/ref/gather.inc"
 #include "kernels/ref/gemm.inc"
 

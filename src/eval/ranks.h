@@ -1,0 +1,17 @@
+/* What ranks.c and ranks_scan.c share. */
+#ifndef PNB_EVAL_RANKS_H
+#define PNB_EVAL_RANKS_H
+
+#include "base/base.h"
+#include "index/hits.h"
+#include "penumbra/eval.h"
+
+pnb_status pnb__ranks_check_truth(const pnb_truth *truth, pnb_error *err);
+/* All arrays, for the queries of the truth. */
+pnb_status pnb__ranks_alloc(pnb_ranks *out, const pnb_truth *truth, pnb_error *err);
+/* Figures of query q from the ranks of its n positives, ascending, from 1. */
+void pnb__ranks_store(pnb_ranks *out, size_t q, const size_t *rank, size_t n);
+/* First of n sorted positives that `hit` stands before, n if none. */
+size_t pnb__ranks_first_behind(const pnb__hit *positive, size_t n, pnb__hit hit);
+
+#endif
