@@ -25,6 +25,9 @@ typedef struct pnb_truth {
     size_t *item;        /* positives of each query, ascending, each once */
     size_t n_pairs;      /* offset[n_queries] */
     size_t n_duplicates; /* pairs that were given more than once and were collapsed */
+    /* Positives that a list names but the other side lacks, by query and by item: nobody can find
+     * them, but R counts them, as ECCV Caption's code does. NULL: none. Owned */
+    size_t *n_outside, *n_outside_items;
 } pnb_truth;
 
 /* Query i matches item i.  Errors  ARG (n = 0), NOMEM */

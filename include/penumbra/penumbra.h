@@ -14,6 +14,7 @@
 #include "penumbra/families.h"
 #include "penumbra/image.h"
 #include "penumbra/loss.h"
+#include "penumbra/metrics.h"
 #include "penumbra/model.h"
 #include "penumbra/npy.h"
 #include "penumbra/optim.h"
@@ -23,6 +24,7 @@
 #include "penumbra/synth.h"
 #include "penumbra/tokenizer.h"
 #include "penumbra/train.h"
+#include "penumbra/truth.h"
 #include "penumbra/view.h"
 
 #endif

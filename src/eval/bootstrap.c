@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/base.h"
+#include "eval/sorted.h"
 #include "penumbra/eval.h"
 
 pnb_bootstrap_opts pnb_bootstrap_opts_default(void)
@@ -20,7 +20,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile(const double *sorted, size_t n, double p)
+double pnb__quantile(const double *sorted, size_t n, double p)
 {
     double at = p * (double)(n - 1);
     size_t i = (size_t)at;
@@ -68,8 +68,8 @@ pnb_status pnb_bootstrap(pnb_statistic_fn statistic, void *user, size_t n,
         PNB_TRY(pnb__fail(err, PNB_NUMERIC, "the figure of all %zu resamples is not a number",
                           o.n_resamples));
     qsort(value, n_values, sizeof *value, compare_doubles);
-    interval.low = quantile(value, n_values, 0.5 * (1.0 - o.level));
-    interval.high = quantile(value, n_values, 0.5 * (1.0 + o.level));
+    interval.low = pnb__quantile(value, n_values, 0.5 * (1.0 - o.level));
+    interval.high = pnb__quantile(value, n_values, 0.5 * (1.0 + o.level));
     *out = interval;
 done:
     pnb__free(row);

@@ -6,8 +6,7 @@
  * because a model that is always right is not a failure of the evaluation. */
 #include <math.h>
 
-#include "base/base.h"
-#include "penumbra/eval.h"
+#include "eval/weighted.h"
 
 static pnb_bin describe(size_t index, const size_t *item, size_t n, const double *uncertainty,
                         const double *correct)
@@ -24,7 +23,7 @@ static pnb_bin describe(size_t index, const size_t *item, size_t n, const double
     return bin;
 }
 
-static pnb_status relate(pnb_calibration *c, pnb_error *err)
+pnb_status pnb__calibration_relate(pnb_calibration *c, pnb_error *err)
 {
     double index[PNB_MAX_BINS], accuracy[PNB_MAX_BINS], r;
     bool constant = true;
@@ -69,7 +68,7 @@ pnb_status pnb_calibration_compute(const double *uncertainty, const double *corr
             c.bin[c.n_bins++] =
                 describe(b, item + offset[b], offset[b + 1] - offset[b], uncertainty, correct);
     c.n_left_out = binning == PNB_BINS_GROVE_SPACING ? 0 : n - offset[n_bins];
-    PNB_TRY(relate(&c, err));
+    PNB_TRY(pnb__calibration_relate(&c, err));
     *out = c;
 done:
     pnb__free(item);

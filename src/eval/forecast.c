@@ -1,11 +1,11 @@
 /* Probability forecasts against what happened: ECE, MCE, Brier score, negative log-likelihood.
  *
- * ECE = sum_b n_b/n |accuracy_b - confidence_b| over equal-width bins of [0,1], bin k = (k/n_bins,
- * (k+1)/n_bins], confidence 0 in the first (Guo et al. 2017; torchmetrics up to the edges). */
+ * ECE = sum_b n_b/n |accuracy_b - confidence_b|. Equal-width bins of [0,1]: bin k = (k/n_bins,
+ * (k+1)/n_bins], confidence 0 in the first (Guo et al. 2017; torchmetrics up to the edges). The
+ * weighted walk over bins of equal mass serves the bootstrap. */
 #include <math.h>
 
-#include "base/base.h"
-#include "penumbra/eval.h"
+#include "eval/weighted.h"
 
 typedef struct sums {
     double n, confidence, label;
@@ -50,7 +50,7 @@ pnb_status pnb_forecast_compute(const double *confidence, const int *label, size
         return status;
     for (size_t i = 0; i < n; i++) {
         double c = confidence[i], y = label[i];
-        double p = fmin(fmax(c, 1e-7), 1.0 - 1e-7);
+        double p = fmin(fmax(c, PNB__CONFIDENCE_FLOOR), 1.0 - PNB__CONFIDENCE_FLOOR);
         sums *b = &bin[bin_of(c, n_bins)];
         b->n += 1.0;
         b->confidence += c;
@@ -67,4 +67,30 @@ pnb_status pnb_forecast_compute(const double *confidence, const int *label, size
     }
     *out = f;
     return PNB_OK;
+}
+
+/* ---- equal mass ---- */
+
+/* A bin ends where the mass seen reaches its share, at the end of a run of equal confidence: the
+ * rule of reliability.c, exact in whole numbers. */
+double pnb__ece_weighted(const pnb__forecasts *f, const uint32_t *weight, size_t n_bins)
+{
+    double ece = 0.0, gap = 0.0;
+    size_t total = 0, seen = 0, edge = 1;
+    for (size_t i = 0; i < f->n; i++)
+        total += pnb__weight(weight, i);
+    for (size_t i = 0; i < f->n; i++) {
+        size_t row = f->order[i], w = pnb__weight(weight, row);
+        gap += (double)w * (f->correct[row] - f->confidence[row]);
+        seen += w;
+        bool is_last = i + 1 == f->n;
+        size_t n_passed = (size_t)((double)seen / (double)total * (double)n_bins + 1e-9);
+        bool is_run_end = is_last || f->confidence[f->order[i + 1]] > f->confidence[row];
+        if (!is_last && !(is_run_end && n_passed >= edge && edge < n_bins))
+            continue;
+        ece += fabs(gap) / (double)total;
+        gap = 0.0;
+        edge = PNB_MIN(n_passed + 1, n_bins);
+    }
+    return ece;
 }

@@ -9,8 +9,11 @@
 pnb_status pnb__ranks_check_truth(const pnb_truth *truth, pnb_error *err);
 /* All arrays, for the queries of the truth. */
 pnb_status pnb__ranks_alloc(pnb_ranks *out, const pnb_truth *truth, pnb_error *err);
-/* Figures of query q from the ranks of its n positives, ascending, from 1. */
-void pnb__ranks_store(pnb_ranks *out, size_t q, const size_t *rank, size_t n);
+/* Figures of query q from the ranks of its n positives, ascending, from 1; n_outside more positives
+ * are in no place of the ranking. */
+void pnb__ranks_store(pnb_ranks *out, size_t q, const size_t *rank, size_t n, size_t n_outside);
+/* How many positives of a query the truth names beyond its items. */
+size_t pnb__ranks_outside(const pnb_truth *truth, size_t q);
 /* First of n sorted positives that `hit` stands before, n if none. */
 size_t pnb__ranks_first_behind(const pnb__hit *positive, size_t n, pnb__hit hit);
 

@@ -256,7 +256,7 @@ static void finish_query(const rank_job *job, size_t query, size_t *rank)
     }
     job->out->top1[query] = top.index;
     job->out->top1_score[query] = top.score;
-    pnb__ranks_store(job->out, query, rank, n);
+    pnb__ranks_store(job->out, query, rank, n, pnb__ranks_outside(truth, query));
 }
 
 static pnb_status first_error(const rank_job *job, pnb_error *err)

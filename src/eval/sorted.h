@@ -14,4 +14,8 @@ typedef struct pnb__valued {
 pnb_status pnb__sorted(pnb__valued **out, const double *values, size_t n, const char *what,
                        pnb_error *err);
 
+/* ---- bootstrap.c ---- Quantile p of n >= 1 ascending values, linear between neighbours (type 7).
+ */
+double pnb__quantile(const double *sorted, size_t n, double p);
+
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "eval/sorted.h"
-#include "penumbra/eval.h"
+#include "penumbra/metrics.h"
 
 static int compare_valued(const void *a, const void *b)
 {
@@ -186,6 +186,25 @@ pnb_status pnb_kendall_tau_b(const double *x, const double *y, size_t n, double 
         return pnb__fail(err, PNB_ARG, "all values are equal; a correlation is not defined");
     double difference = all - ties_x - ties_y + ties_both - 2.0 * discordant;
     *out = difference / sqrt(all - ties_x) / sqrt(all - ties_y);
+    return PNB_OK;
+}
+
+pnb_status pnb_geometric_mean_rows(const double *x, size_t n, size_t dim, double *out,
+                                   pnb_error *err)
+{
+    if (dim == 0)
+        return pnb__fail(err, PNB_SHAPE, "rows of 0 values have no mean");
+    for (size_t i = 0; i < n * dim; i++)
+        if (!isfinite(x[i]) || !(x[i] > 0.0))
+            return pnb__fail(err, PNB_NUMERIC,
+                             "row %zu, column %zu is %g; finite values above 0 are needed", i / dim,
+                             i % dim, x[i]);
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0.0;
+        for (size_t d = 0; d < dim; d++)
+            sum += log(x[i * dim + d]);
+        out[i] = exp(sum / (double)dim);
+    }
     return PNB_OK;
 }
 

@@ -35,6 +35,8 @@ void pnb_truth_free(pnb_truth *truth)
         return;
     pnb__free(truth->offset);
     pnb__free(truth->item);
+    pnb__free(truth->n_outside);
+    pnb__free(truth->n_outside_items);
     pnb__free(truth);
 }
 
@@ -181,6 +183,26 @@ pnb_status pnb_truth_create_labels(pnb_truth **out, const int64_t *query_label, 
     return status;
 }
 
+static pnb_status copy_counts(size_t **out, const size_t *counts, size_t n, pnb_error *err)
+{
+    if (counts == NULL)
+        return PNB_OK;
+    *out = pnb__alloc_array(PNB_MAX(n, 1), sizeof **out);
+    if (*out == NULL)
+        return pnb__fail_nomem(err, n * sizeof **out);
+    memcpy(*out, counts, n * sizeof **out);
+    return PNB_OK;
+}
+
+/* The sides change places. */
+static pnb_status copy_outside(pnb_truth *out, const pnb_truth *truth, pnb_error *err)
+{
+    pnb_status status = copy_counts(&out->n_outside, truth->n_outside_items, truth->n_items, err);
+    if (status == PNB_OK)
+        status = copy_counts(&out->n_outside_items, truth->n_outside, truth->n_queries, err);
+    return status;
+}
+
 pnb_status pnb_truth_transpose(pnb_truth **out, const pnb_truth *truth, pnb_error *err)
 {
     *out = NULL;
@@ -195,5 +217,11 @@ pnb_status pnb_truth_transpose(pnb_truth **out, const pnb_truth *truth, pnb_erro
     pnb_status status =
         pnb_truth_create_pairs(out, truth->n_items, truth->n_queries, pairs, truth->n_pairs, err);
     pnb__free(pairs);
+    if (status == PNB_OK)
+        status = copy_outside(*out, truth, err);
+    if (status != PNB_OK) {
+        pnb_truth_free(*out);
+        *out = NULL;
+    }
     return status;
 }

@@ -33,6 +33,8 @@ typedef struct golden_case {
     size_t n_results, capacity;
     golden_skipped skipped[4];
     size_t n_skipped;
+    const char *data_dir;     /* --data DIR, NULL without: files that are no part of a case */
+    const char *skipped_case; /* set by a handler that lacks what the whole case needs: why */
 } golden_case;
 
 /* A handler computes a whole case; an error fails the case with its text. */
@@ -43,6 +45,8 @@ pnb_status golden_family_optimizers(golden_case *c, pnb_error *err);
 pnb_status golden_family_tokenizers(golden_case *c, pnb_error *err);
 pnb_status golden_family_preprocess(golden_case *c, pnb_error *err);
 pnb_status golden_family_asymvlm(golden_case *c, pnb_error *err);
+pnb_status golden_family_metrics(golden_case *c, pnb_error *err);
+pnb_status golden_metrics_eccv(golden_case *c, pnb_error *err); /* family_metrics_eccv.c */
 
 /* ---- reading ---- */
 /* Is there such a tensor in the case (any role)? Its shape comes with the view. */

@@ -1,0 +1,100 @@
+/* Truth files of the field: which pictures and captions of two embedding sets belong together.
+ *
+ * A file speaks of pictures and captions by file names, COCO ids, sentence ids, or in an order; the
+ * rows of a set have ids, paths, texts and further fields. This header joins the two. What each
+ * format looks like and how names are matched: docs/formats.md#truth. */
+#ifndef PENUMBRA_TRUTH_H
+#define PENUMBRA_TRUTH_H
+
+#include "penumbra/eval.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pnb_embeddings;
+
+/* X(name, text, sentence) */
+#define PNB_TRUTH_FORMAT_LIST(X)                                                                   \
+    X(AUTO, "auto", "told from the file")                                                          \
+    X(PAIRS, "pairs", "picture, tab, caption on each line, ids or row numbers")                    \
+    X(LABELS, "labels", "id, tab, class on each line; rows of one class match")                    \
+    X(COCO, "coco", "COCO captions_*.json")                                                        \
+    X(KARPATHY, "karpathy", "dataset_*.json of Karpathy's splits (COCO, Flickr30k, Flickr8k)")     \
+    X(PRECOMP, "precomp", "VSE++ and PCME++ X_ids.txt with X_caps.txt")                            \
+    X(FOLDERS, "folders", "CUB and Flowers: a folder of text files for each class")                \
+    X(ID_LISTS, "id_lists", "ECCV Caption and CxC: {\"id\": [ids]}")                               \
+    X(HIERARCAPS, "hierarcaps", "HierarCaps csv, levels joined with =>")                           \
+    X(DATASET, "dataset", "CLIP_benchmark tars, or another data set of pictures with captions")
+
+typedef enum pnb_truth_format {
+#define PNB_TRUTH_ENUM(name, text, sentence) PNB_TRUTH_##name,
+    PNB_TRUTH_FORMAT_LIST(PNB_TRUTH_ENUM)
+#undef PNB_TRUTH_ENUM
+        PNB_N_TRUTH_FORMATS
+} pnb_truth_format;
+
+const char *pnb_truth_format_name(pnb_truth_format format); /* "unknown" outside the list */
+/* Errors  NOT_FOUND: the text lists the known names */
+pnb_status pnb_truth_format_parse(pnb_truth_format *out, const char *name, pnb_error *err);
+
+/* The rows of one side. Arrays and entries may be NULL. */
+typedef struct pnb_truth_rows {
+    size_t n;
+    const char *const *ids, *const *paths, *const *texts, *const *extras;
+} pnb_truth_rows;
+/* Borrows the names of a set. */
+pnb_truth_rows pnb_truth_rows_of(const struct pnb_embeddings *set);
+
+typedef struct pnb_truth_read_opts {
+    pnb_truth_format format;
+    const char *split; /* karpathy: "test", "val", "train", "restval", "all"; NULL is "test" where
+                        * the file has it, else all. folders: a file of class names, or its stem
+                        * ("test" for testclasses.txt); NULL: all classes. Others: must be NULL */
+    bool by_class;     /* folders: a caption matches every picture of its class, not only its own */
+    bool captions_ask; /* id_lists: the keys are captions, as they are without this in a file whose
+                        * name holds caption_to_image */
+} pnb_truth_read_opts;
+pnb_truth_read_opts pnb_truth_read_opts_default(void); /* auto, no split */
+
+/* How the file and the sets fitted. */
+typedef struct pnb_truth_report {
+    pnb_truth_format format;
+    size_t n_images, n_texts;               /* pictures and captions the file speaks of */
+    size_t n_absent_images, n_absent_texts; /* of those, in no row */
+    bool images_by_order, texts_by_order;   /* rows without names were taken in the file's order */
+    uint8_t *image_named, *text_named;      /* [rows] 1: the file speaks of the row */
+    int *text_level;                        /* [rows] level of a caption, -1 unknown */
+} pnb_truth_report;
+void pnb_truth_report_reset(pnb_truth_report *report); /* frees; NULL is fine */
+
+/* Truth with pictures as queries and captions as items. `report` may be NULL.
+ * What the file names but no row has is counted, not refused: annotation files cover more than what
+ * is evaluated. In `pairs` and `labels`, written for the very sets, it is an error. Absent items of
+ * id lists stay in the R of the row that asks for them (pnb_truth.n_outside).
+ * Errors  IO, NOT_FOUND (file; in pairs and labels an unknown id), FORMAT, LIMIT,
+ *         ARG (no pair is left; a name that fits two rows; a split that does not exist), NOMEM */
+pnb_status pnb_truth_read(pnb_truth **out, const char *path, const pnb_truth_rows *images,
+                          const pnb_truth_rows *texts, const pnb_truth_read_opts *opts,
+                          pnb_truth_report *report, pnb_error *err);
+
+/* ---- label vectors, for plausible matches (pnb_pmrp_compute) ---- */
+typedef struct pnb_label_matrix {
+    size_t n, n_labels;
+    uint8_t *label; /* [n][n_labels], 0 or 1 */
+} pnb_label_matrix;
+void pnb_label_matrix_reset(pnb_label_matrix *labels); /* frees; NULL is fine */
+
+/* A vector for every picture row, from one of
+ *   COCO instances_*.json   a place for each category, 1 where the picture has an annotation of it
+ *   x.npy                   (rows, labels) of any number type, in row order; above 0 is 1
+ *   x.csv, x.tsv            id, then a column of 0 or 1 for each label; a header row
+ * Errors  as pnb_truth_read; SHAPE (an npy with other rows), NOT_FOUND (a picture without labels)
+ */
+pnb_status pnb_label_matrix_load(pnb_label_matrix *out, const char *path,
+                                 const pnb_truth_rows *images, pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,110 @@
+/* Rows of scores, query after query, from a matrix, a function or two sets.
+ *
+ * Rows given by a function or a matrix are checked for NaN here; two sets are scored in tiles by
+ * score_rows.c. What is made of a row is the visitor's business. */
+#include "eval/scores.h"
+
+#include <math.h>
+
+#include "eval/score_rows.h"
+
+pnb__scores pnb__scores_matrix(const double *matrix, size_t n_queries, size_t n_items)
+{
+    return (pnb__scores){.n_queries = n_queries, .n_items = n_items, .matrix = matrix};
+}
+
+pnb__scores pnb__scores_rows(pnb_score_row_fn fn, void *user, size_t n_queries, size_t n_items)
+{
+    return (pnb__scores){.n_queries = n_queries, .n_items = n_items, .fn = fn, .fn_user = user};
+}
+
+pnb__scores pnb__scores_sets(const pnb_gaussians *queries, const pnb_gaussians *gallery,
+                             const pnb_search_opts *opts)
+{
+    return (pnb__scores){.n_queries = queries->n,
+                         .n_items = gallery->n,
+                         .queries = queries,
+                         .gallery = gallery,
+                         .opts = opts};
+}
+
+size_t pnb__scores_threads(const pnb_ctx *ctx)
+{
+    return ctx == NULL ? 1 : (size_t)ctx->n_threads;
+}
+
+typedef struct visit_job {
+    const pnb__scores *scores;
+    pnb__visit_fn visit;
+    void *user;
+    pnb_error *error; /* [thread] */
+} visit_job;
+
+/* ---- rows of a matrix or a function ---- */
+
+static pnb_status check_row(const double *score, size_t n, size_t query, pnb_error *err)
+{
+    for (size_t j = 0; j < n; j++)
+        if (isnan(score[j]))
+            return pnb__fail(err, PNB_NUMERIC, "score of query %zu and item %zu is not a number",
+                             query, j);
+    return PNB_OK;
+}
+
+static void visit_rows(void *user, size_t begin, size_t end, int thread)
+{
+    const visit_job *job = user;
+    const pnb__scores *s = job->scores;
+    pnb_error *err = &job->error[thread];
+    pnb_status status = PNB_OK;
+    double *buffer = NULL;
+    if (s->fn != NULL && (buffer = pnb__alloc_array(s->n_items, sizeof *buffer)) == NULL)
+        PNB_TRY(pnb__fail_nomem(err, s->n_items * sizeof *buffer));
+    for (size_t q = begin; q < end; q++) {
+        const double *row = s->matrix != NULL ? s->matrix + q * s->n_items : buffer;
+        if (s->fn != NULL)
+            s->fn(s->fn_user, q, buffer);
+        PNB_TRY(check_row(row, s->n_items, q, err));
+        job->visit(job->user, thread, q, row);
+    }
+done:
+    pnb__free(buffer);
+    (void)status;
+}
+
+/* ---- two sets ---- */
+
+static pnb_status visit_scored(void *user, const pnb__score_row *row, pnb_error *err)
+{
+    const visit_job *job = user;
+    (void)err;
+    job->visit(job->user, row->thread, row->query, row->score);
+    return PNB_OK;
+}
+
+static pnb_status first_error(const pnb_error *errors, size_t n, pnb_error *err)
+{
+    for (size_t t = 0; t < n; t++)
+        if (errors[t].status != PNB_OK)
+            return pnb__fail(err, errors[t].status, "%s", errors[t].text);
+    return PNB_OK;
+}
+
+pnb_status pnb__scores_visit(const pnb_ctx *ctx, const pnb__scores *scores, pnb__visit_fn visit,
+                             void *user, pnb_error *err)
+{
+    size_t n_threads = pnb__scores_threads(ctx);
+    visit_job job = {.scores = scores, .visit = visit, .user = user};
+    if (scores->queries != NULL) {
+        pnb_search_opts o = scores->opts == NULL ? pnb_search_opts_default() : *scores->opts;
+        const pnb__score_job sets = {scores->queries, scores->gallery, &o};
+        return pnb__score_rows(ctx, &sets, visit_scored, &job, err);
+    }
+    job.error = pnb__alloc_zero(n_threads, sizeof *job.error);
+    if (job.error == NULL)
+        return pnb__fail_nomem(err, n_threads * sizeof *job.error);
+    pnb__parallel_for(ctx, scores->n_queries, 1, visit_rows, &job);
+    pnb_status status = first_error(job.error, n_threads, err);
+    pnb__free(job.error);
+    return status;
+}
