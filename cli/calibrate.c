@@ -12,7 +12,7 @@ struct calibrate_args {
     const char *images, *texts, *truth, *gallery, *measure, *method, *out, *plot;
     pnb__text_list alphas;
     double holdout;
-    int64_t bins, max_pairs;
+    int64_t bins, max_pairs, depth;
 };
 
 #define AT(field) offsetof(struct calibrate_args, field)
@@ -52,6 +52,15 @@ static const pnb__option options[] = {
      .group = "Fit",
      .help = "s(a score + b), a step-free isotonic curve, or both, of which search takes the one "
              "with the lower held-out NLL"},
+    {.name = "depth",
+     .kind = PNB__OPT_INT,
+     .at = AT(depth),
+     .value = "K",
+     .fallback = "0",
+     .min = 0,
+     .max = 1e6,
+     .help = "Fit to the first K hits of each query in place of all pairs: p(match) then speaks of "
+             "a hit in such a list"},
     {.name = "holdout",
      .kind = PNB__OPT_REAL,
      .at = AT(holdout),
@@ -112,6 +121,7 @@ static pnb_status fill_opts(pnb__app *app, const struct calibrate_args *a, pnb__
     o->match.method = strcmp(a->method, "both") == 0       ? PNB_MATCH_BOTH
                       : strcmp(a->method, "isotonic") == 0 ? PNB_MATCH_ISOTONIC
                                                            : PNB_MATCH_PLATT;
+    o->match.depth = (size_t)a->depth;
     o->match.holdout = a->holdout;
     o->match.max_pairs = (size_t)a->max_pairs;
     o->match.n_bins = (size_t)a->bins;

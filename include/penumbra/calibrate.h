@@ -185,14 +185,15 @@ typedef enum pnb_match_method {
 } pnb_match_method;
 
 /* What was learned from the true pairs between a set of queries and a gallery. A probability speaks
- * of a pair of a query like those and a row of that gallery, both drawn at random; among pairs of
- * the same score that share matches. */
+ * of a pair of a query like those and a row of that gallery, both drawn at random (with `depth`, a
+ * row of the query's first hits); among pairs of the same score that share matches. */
 typedef struct pnb_match_fit {
     pnb_measure measure;
     char weights_sha256[65];      /* of the model behind both sets; "" unknown */
     size_t n_gallery;             /* rows of the gallery */
     size_t n_queries, n_matches;  /* fitted on: queries with a match, and their matches */
-    double base_rate;             /* share of matches among all pairs of those queries */
+    size_t depth;                 /* pairs are the first hits, that many a query; 0: all pairs */
+    double base_rate;             /* share of matches among the pairs of those queries */
     uint64_t seed;                /* of the split and of the sample of pairs */
     bool has_platt, has_isotonic; /* at least one */
     pnb_platt platt;
@@ -207,7 +208,7 @@ void pnb_match_fit_reset(pnb_match_fit *fit); /* frees the arrays, all zero; NUL
 
 /* Probability that a pair of this score matches. In a gallery of another size the odds are scaled
  * by n_gallery / size, as if there were as many matches among more or fewer other rows; 0: the
- * fit's. */
+ * fit's. A fit with `depth` cannot be carried over: NaN for another size. */
 double pnb_match_fit_apply(const pnb_match_fit *fit, double score, size_t n_gallery);
 
 /* X(name, text): the forecasts that are compared. */
@@ -232,10 +233,11 @@ const char *pnb_forecaster_name(pnb_forecaster forecaster);
 typedef struct pnb_match_opts {
     pnb_search_opts search; /* measure and its options; k is ignored */
     pnb_match_method method;
-    double holdout;               /* share of queries kept for the assessment, 0.3 */
-    size_t max_pairs;             /* scored pairs kept at most, about; 2000000 */
-    size_t n_bins;                /* of the reliability, 15 */
-    double model_a, model_b;      /* the model's own, to compare with; NaN: unknown */
+    size_t depth;            /* 0: fit to all pairs; else to the first `depth` hits of each query */
+    double holdout;          /* share of queries kept for the assessment, 0.3 */
+    size_t max_pairs;        /* scored pairs kept at most, about; 2000000 */
+    size_t n_bins;           /* of the reliability, 15 */
+    double model_a, model_b; /* the model's own, to compare with; NaN: unknown */
     double alpha[PNB_MAX_ALPHAS]; /* error rates to assess; 0.01 0.05 0.1 0.2 */
     size_t n_alphas;
     uint64_t seed;

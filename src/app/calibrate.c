@@ -120,8 +120,12 @@ static void put_fit(const calibrate_run *run, pnb__result *r)
     pnb__result_int(r, "n_held", "queries assessed on", (int64_t)a->n_held);
     pnb__result_int(r, "n_skipped", a->n_skipped > 0 ? "queries without a match" : NULL,
                     (int64_t)a->n_skipped);
-    pnb__result_int(r, "n_pairs", "pairs scored", (int64_t)(a->n_fit_pairs + a->n_held_pairs));
-    pnb__result_text(r, "pairs", "which are", a->is_exact ? "all" : "a weighted sample");
+    pnb__result_int(r, "n_pairs", "pairs looked at", (int64_t)(a->n_fit_pairs + a->n_held_pairs));
+    pnb__result_text(r, "pairs", "which are",
+                     f->depth > 0  ? "first hits"
+                     : a->is_exact ? "all"
+                                   : "a weighted sample");
+    pnb__result_int(r, "depth", f->depth > 0 ? "first hits of a query" : NULL, (int64_t)f->depth);
     pnb__result_real(r, "base_rate", "share of pairs that match", f->base_rate, 6);
     if (f->has_platt) {
         put_platt(&f->platt, "platt", r);
@@ -146,7 +150,7 @@ static void put_forecasts(const pnb_match_assessment *a, pnb__result *r)
         {"rate_held", "matching"},    {"first_ece", "first hits: ECE"},
         {"first_brier", "Brier"},     {"first_p", "mean p"},
         {"first_rate", "matching"}};
-    pnb__result_table(r, "forecasts", "all pairs and first hits, held out", columns,
+    pnb__result_table(r, "forecasts", "pairs and first hits, held out", columns,
                       PNB_COUNT(columns));
     for (int f = 0; f < PNB_N_FORECASTERS; f++) {
         const pnb_match_forecast *c = &a->forecast[f];
@@ -215,7 +219,7 @@ static void report(const calibrate_run *run, pnb__result *r)
                                                            : PNB_FORECASTER_PLATT];
     put_fit(run, r);
     put_forecasts(a, r);
-    put_bins(&used->held, "reliability_pairs", "p(match) of all pairs, held out", r);
+    put_bins(&used->held, "reliability_pairs", "p(match) of pairs, held out", r);
     put_bins(&used->first, "reliability_first", "p(match) of first hits, held out", r);
     put_coverage(run, r);
 }

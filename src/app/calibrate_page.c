@@ -37,7 +37,7 @@ static void draw_forecast(const pnb__chart *c, int colour, const pnb_reliability
 
 void pnb__draw_reliability(const pnb_match_assessment *a, bool is_first, pnb__buf *out)
 {
-    pnb__chart c = {.title = is_first ? "First hits" : "All pairs",
+    pnb__chart c = {.title = is_first ? "First hits" : "Pairs like those fitted to",
                     .width = 500,
                     .height = 480,
                     .x = {.low = 0, .high = 1, .exact = true, .label = "p(match)"},
@@ -64,7 +64,7 @@ void pnb__draw_reliability(const pnb_match_assessment *a, bool is_first, pnb__bu
 void pnb__draw_list_sizes(const pnb_match_assessment *a, bool is_coverage, pnb__buf *out)
 {
     double alpha[PNB_MAX_ALPHAS] = {0}, value[PNB_MAX_ALPHAS] = {0};
-    pnb__chart c = {.title = is_coverage ? "Lists that hold a match" : "Length of the lists",
+    pnb__chart c = {.title = is_coverage ? "Lists without a match" : "Length of the lists",
                     .width = 500,
                     .height = 380,
                     .x = {.label = "error rate asked for"},

@@ -85,6 +85,11 @@ static bool belongs(const pnb__match_odds *odds, const pnb_embeddings *set, pnb_
                  odds->path, fitted, used);
         return false;
     }
+    if (odds->fit.depth > 0 && odds->fit.n_gallery != set->n) {
+        snprintf(why, 320, "%.150s was fitted to first hits among %zu rows, the set has %zu",
+                 odds->path, odds->fit.n_gallery, set->n);
+        return false;
+    }
     return true;
 }
 

@@ -83,6 +83,7 @@ pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_er
     put(root, &ok, "n_gallery", json_integer((json_int_t)fit->n_gallery));
     put(root, &ok, "n_queries", json_integer((json_int_t)fit->n_queries));
     put(root, &ok, "n_matches", json_integer((json_int_t)fit->n_matches));
+    put(root, &ok, "depth", json_integer((json_int_t)fit->depth));
     put(root, &ok, "base_rate", json_real(fit->base_rate));
     put(root, &ok, "seed", json_integer((json_int_t)fit->seed));
     put(root, &ok, "method", json_string(fit->method == PNB_MATCH_ISOTONIC ? "isotonic" : "platt"));
@@ -247,11 +248,13 @@ static void read_counts(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
     fit->n_gallery = (size_t)pnb__json_get_int_in(o, "n_gallery", 0, 1, most, err);
     fit->n_queries = (size_t)pnb__json_get_int_in(o, "n_queries", 0, 1, most, err);
     fit->n_matches = (size_t)pnb__json_get_int_in(o, "n_matches", 0, 1, most, err);
+    fit->depth = (size_t)pnb__json_get_int_in(o, "depth", 0, 0, most, err);
     fit->base_rate = pnb__json_get_double(o, "base_rate", 0.0, err);
     fit->seed = (uint64_t)pnb__json_get_int(o, "seed", 0, err);
     want(o, fit->n_gallery > 0 && fit->n_queries > 0 && fit->n_matches > 0,
          "n_gallery, n_queries or n_matches is missing", err);
-    want(o, fit->base_rate > 0.0 && fit->base_rate < 1.0, "base_rate lies between 0 and 1", err);
+    want(o, fit->base_rate > 0.0 && fit->base_rate < 1.0, "base_rate must lie between 0 and 1",
+         err);
 }
 
 static void read_match(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)

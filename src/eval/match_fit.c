@@ -11,6 +11,7 @@
 
 #include "eval/match_pairs.h"
 #include "eval/score_rows.h"
+#include "index/heap.h"
 
 enum { MIN_QUERIES = 10, MAX_CONFORMAL = 10000 };
 
@@ -53,6 +54,8 @@ double pnb_match_fit_apply(const pnb_match_fit *fit, double score, size_t n_gall
                                                  : pnb_platt_apply(&fit->platt, score);
     if (n_gallery == 0 || n_gallery == fit->n_gallery)
         return p;
+    if (fit->depth > 0)
+        return (double)NAN;
     double odds = p * ((double)fit->n_gallery / (double)n_gallery);
     return odds / (odds + (1.0 - p));
 }
@@ -63,6 +66,7 @@ typedef struct part {
     uint32_t *query; /* [n] in the order of the shuffle */
     size_t n;
     size_t n_matches;
+    double base_rate;        /* share of matches among the pairs, sampled or not */
     pnb_scored pairs, first; /* first: one row a query */
     double *score, *weight, *first_score;
     int *label, *first_label;
@@ -78,34 +82,63 @@ static void reset_part(part *p)
     *p = (part){0};
 }
 
-/* Copies the pairs of the part's queries next to each other. */
-static pnb_status gather(part *p, const pnb__match_pairs *all, pnb_error *err)
+static pnb_status alloc_part(part *p, size_t n_pairs, pnb_error *err)
 {
-    size_t n = 0, at = 0;
-    for (size_t i = 0; i < p->n; i++)
-        n += all->offset[p->query[i] + 1] - all->offset[p->query[i]];
-    p->score = pnb__alloc_array(n, sizeof(double));
-    p->weight = pnb__alloc_array(n, sizeof(double));
-    p->label = pnb__alloc_array(n, sizeof(int));
+    p->score = pnb__alloc_array(n_pairs, sizeof(double));
+    p->weight = pnb__alloc_array(n_pairs, sizeof(double));
+    p->label = pnb__alloc_array(n_pairs, sizeof(int));
     p->first_score = pnb__alloc_array(p->n, sizeof(double));
     p->first_label = pnb__alloc_array(p->n, sizeof(int));
     if (p->score == NULL || p->weight == NULL || p->label == NULL || p->first_score == NULL ||
         p->first_label == NULL)
-        return pnb__fail_nomem(err, n * 20 + p->n * 12);
-    for (size_t i = 0; i < p->n; i++) {
-        size_t q = p->query[i], begin = all->offset[q], n_pairs = all->offset[q + 1] - begin;
-        memcpy(p->score + at, all->score + begin, n_pairs * sizeof(double));
-        memcpy(p->weight + at, all->weight + begin, n_pairs * sizeof(double));
-        memcpy(p->label + at, all->label + begin, n_pairs * sizeof(int));
-        for (size_t k = 0; k < n_pairs; k++)
-            p->n_matches += (size_t)all->label[begin + k];
-        at += n_pairs;
-        p->first_score[i] = all->first[q];
-        p->first_label[i] = all->first_label[q];
-    }
-    p->pairs = (pnb_scored){n, p->score, p->label, p->weight};
-    p->first = (pnb_scored){p->n, p->first_score, p->first_label, NULL};
+        return pnb__fail_nomem(err, n_pairs * 20 + p->n * 12);
     return PNB_OK;
+}
+
+/* Appends the pairs of one query, with depth only the best-scoring ones; returns how many. `hits`
+ * is scratch. */
+static size_t add_query(part *p, const pnb__match_pairs *all, size_t q, size_t depth,
+                        pnb__hit *hits)
+{
+    size_t begin = all->offset[q], n = all->offset[q + 1] - begin, at = p->pairs.n;
+    for (size_t i = 0; i < n; i++)
+        hits[i] = (pnb__hit){all->score[begin + i], (int64_t)(begin + i)};
+    if (depth > 0 && depth < n) {
+        pnb__hits_sort(hits, n);
+        n = depth;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t from = (size_t)hits[i].index;
+        p->score[at + i] = all->score[from];
+        p->weight[at + i] = depth > 0 ? 1.0 : all->weight[from];
+        p->label[at + i] = all->label[from];
+        p->n_matches += (size_t)all->label[from];
+    }
+    return n;
+}
+
+/* Copies the pairs of the part's queries next to each other. */
+static pnb_status gather(part *p, const pnb__match_pairs *all, size_t depth, pnb_error *err)
+{
+    size_t n = 0, most = 1, n_rows = depth > 0 ? PNB_MIN(depth, all->n_items) : all->n_items;
+    for (size_t i = 0; i < p->n; i++) {
+        size_t n_pairs = all->offset[p->query[i] + 1] - all->offset[p->query[i]];
+        n += depth > 0 ? PNB_MIN(depth, n_pairs) : n_pairs;
+        most = PNB_MAX(most, n_pairs);
+    }
+    pnb__hit *hits = pnb__alloc_array(most, sizeof *hits);
+    pnb_status status =
+        hits == NULL ? pnb__fail_nomem(err, most * sizeof *hits) : alloc_part(p, n, err);
+    for (size_t i = 0; i < p->n && status == PNB_OK; i++) {
+        p->pairs.n += add_query(p, all, p->query[i], depth, hits);
+        p->first_score[i] = all->first[p->query[i]];
+        p->first_label[i] = all->first_label[p->query[i]];
+    }
+    p->pairs = (pnb_scored){p->pairs.n, p->score, p->label, p->weight};
+    p->first = (pnb_scored){p->n, p->first_score, p->first_label, NULL};
+    p->base_rate = (double)p->n_matches / (double)p->n / (double)n_rows;
+    pnb__free(hits);
+    return status;
 }
 
 typedef struct split {
@@ -146,8 +179,8 @@ static pnb_status make_split(split *s, const pnb__match_pairs *pairs, const pnb_
     n_held = PNB_MIN(PNB_MAX(n_held, (size_t)2), s->n - 2);
     s->held = (part){.query = s->order, .n = n_held};
     s->fit = (part){.query = s->order + n_held, .n = s->n - n_held};
-    PNB_TRY(gather(&s->held, pairs, err));
-    status = gather(&s->fit, pairs, err);
+    PNB_TRY(gather(&s->held, pairs, o->depth, err));
+    status = gather(&s->fit, pairs, o->depth, err);
 done:
     return status;
 }
@@ -177,14 +210,14 @@ static pnb_status fit_part(pnb_match_fit *fit, const part *p, const pnb__match_p
                            const pnb_match_opts *o, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    *fit =
-        (pnb_match_fit){.measure = o->search.measure,
-                        .n_gallery = pairs->n_items,
-                        .n_queries = p->n,
-                        .n_matches = p->n_matches,
-                        .base_rate = (double)p->n_matches / (double)p->n / (double)pairs->n_items,
-                        .seed = o->seed,
-                        .method = o->method};
+    *fit = (pnb_match_fit){.measure = o->search.measure,
+                           .n_gallery = pairs->n_items,
+                           .n_queries = p->n,
+                           .n_matches = p->n_matches,
+                           .depth = o->depth,
+                           .base_rate = p->base_rate,
+                           .seed = o->seed,
+                           .method = o->method};
     if (o->method != PNB_MATCH_ISOTONIC) {
         PNB_TRY(pnb_platt_fit(&p->pairs, false, &fit->platt, err));
         fit->has_platt = true;
@@ -405,13 +438,13 @@ static void describe(pnb_match_assessment *a, const split *s, const pnb__match_p
     a->n_fit_pairs = s->fit.pairs.n;
     a->n_held_pairs = s->held.pairs.n;
     a->is_exact = pairs->is_exact;
-    a->held_base_rate = (double)s->held.n_matches / (double)s->held.n / (double)pairs->n_items;
+    a->held_base_rate = s->held.base_rate;
 }
 
 static pnb_status compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_match_fit *fit,
                           pnb_match_assessment *a, pnb_error *err)
 {
-    const pnb__match_sample sample = {job->opts->max_pairs, job->opts->seed};
+    const pnb__match_sample sample = {job->opts->max_pairs, job->opts->depth, job->opts->seed};
     pnb__match_pairs pairs = {0};
     split s = {0};
     pnb_status status;

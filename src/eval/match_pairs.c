@@ -161,16 +161,18 @@ static pnb_status alloc_pairs(collect_job *job, pnb_error *err)
 
 /* How many other rows of a query may stay: all when they fit, else half of the room for the best
  * and half for chance. */
-static void plan(collect_job *job, size_t max_pairs)
+static void plan(collect_job *job, const pnb__match_sample *sample)
 {
     const pnb_truth *t = job->truth;
-    size_t n_asking = 0, room = max_pairs > t->n_pairs ? max_pairs - t->n_pairs : 0;
+    size_t n_asking = 0, max = sample->max_pairs, room = max > t->n_pairs ? max - t->n_pairs : 0;
     for (size_t q = 0; q < t->n_queries; q++)
         n_asking += n_matches_of(t, q) > 0;
     size_t per_query = PNB_MAX((size_t)2, room / PNB_MAX(n_asking, (size_t)1));
     job->out->is_exact = per_query >= t->n_items;
     job->n_top = job->out->is_exact ? 0 : per_query / 2;
     job->n_random = job->out->is_exact ? t->n_items : per_query - job->n_top;
+    if (!job->out->is_exact)
+        job->n_top = PNB_MAX(job->n_top, PNB_MIN(sample->n_top, t->n_items));
 }
 
 static pnb_status check_sizes(const pnb_match_job *job, pnb_error *err)
@@ -197,7 +199,7 @@ pnb_status pnb__match_pairs_collect(const pnb_ctx *ctx, const pnb_match_job *job
     pnb_status status;
     *out = (pnb__match_pairs){.n_queries = job->truth->n_queries, .n_items = job->truth->n_items};
     PNB_TRY(check_sizes(job, err));
-    plan(&collect, sample->max_pairs);
+    plan(&collect, sample);
     PNB_TRY(alloc_pairs(&collect, err));
     collect.is_taken = pnb__alloc_array(n_threads, out->n_items);
     collect.top = pnb__alloc_array(n_threads * PNB_MAX(collect.n_top, (size_t)1), sizeof(pnb__hit));

@@ -23,6 +23,7 @@ typedef struct pnb__match_pairs {
 
 typedef struct pnb__match_sample {
     size_t max_pairs;
+    size_t n_top; /* at least so many of the best others of a query are kept */
     uint64_t seed;
 } pnb__match_sample;
 

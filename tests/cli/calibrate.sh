@@ -50,6 +50,12 @@ want 1 search --index t.safetensors --queries tm.safetensors --calibration c2.js
 says "fitted for the measure w2"
 want 0 search --index t.safetensors --queries tm.safetensors --calibration c2.json --measure w2 -k 1
 
+want 0 calibrate --images t.safetensors --texts t.safetensors --depth 3 --out d.json
+prints "first hits of a query"
+want 0 search --index t.safetensors --queries tm.safetensors --calibration d.json -k 3
+want 1 search --index i.safetensors --queries i.safetensors --calibration d.json -k 3
+says "fitted to first hits among"
+
 # what does not fit
 want 0 search --index i.safetensors --queries i.safetensors --measure w2 -k 1
 says "it is not used"

@@ -118,6 +118,55 @@ static void held_out_figures(void **state)
     free_world(&w);
 }
 
+/* Fitted to the first hits of each query: the same cases from search, and p that holds for them. */
+static void fit_to_first_hits(void **state)
+{
+    (void)state;
+    enum { DEPTH = 4 };
+    world w;
+    pnb_match_fit fit, sampled;
+    pnb_match_assessment *a = new_assessment();
+    pnb_hits hits;
+    pnb_search_opts top = pnb_search_opts_default();
+    make_world(&w, 1500, 100, 0.9, 8);
+    w.opts.depth = DEPTH;
+    w.opts.holdout = 0.001;
+    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, NULL, err));
+    w.opts.max_pairs = 1; /* as few as may be: the first hits are there all the same */
+    assert_ok(pnb_match_fit_compute(NULL, &w.job, &sampled, NULL, err));
+    assert_near(sampled.platt.a, fit.platt.a, 0, 1e-10); /* hits come in another order */
+    assert_near(sampled.platt.b, fit.platt.b, 0, 1e-10);
+    top.k = DEPTH;
+    assert_ok(pnb_search(NULL, w.job.queries, w.job.gallery, &top, &hits, err));
+    double *score = malloc(1500 * DEPTH * sizeof *score);
+    int *label = malloc(1500 * DEPTH * sizeof *label);
+    size_t n = 0;
+    assert_true(score != NULL && label != NULL);
+    for (size_t i = 0; i < 1500 * DEPTH; i++)
+        if (i / DEPTH % 11 != 10) {
+            score[n] = hits.score[i];
+            label[n++] = matches(w.truth, i / DEPTH, (size_t)hits.index[i]);
+        }
+    pnb_platt want;
+    assert_ok(pnb_platt_fit(&(pnb_scored){n, score, label, NULL}, false, &want, err));
+    assert_near(fit.platt.a, want.a, 0, 0.01);
+    assert_near(fit.platt.b, want.b, 0, 0.01);
+    assert_int_equal(fit.depth, DEPTH);
+    assert_true(isnan(pnb_match_fit_apply(&fit, 0.5, 50)));
+    w.opts.holdout = 0.5;
+    pnb_match_fit_reset(&fit);
+    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    assert_int_equal(a->n_held_pairs, a->n_held * DEPTH);
+    assert_true(a->forecast[PNB_FORECASTER_ISOTONIC].held.ece < 0.03);
+    pnb_match_fit_reset(&fit);
+    pnb_match_fit_reset(&sampled);
+    pnb_hits_reset(&hits);
+    free(score);
+    free(label);
+    free(a);
+    free_world(&w);
+}
+
 /* List sizes by search, and coverage over many splits of the same queries. */
 static void conformal_lists(void **state)
 {
@@ -264,9 +313,13 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(near_the_fit_by_hand), cmocka_unit_test(sampled_near_exact),
-        cmocka_unit_test(held_out_figures),     cmocka_unit_test(conformal_lists),
-        cmocka_unit_test(sizes_of_lists),       cmocka_unit_test(bad_input),
+        cmocka_unit_test(near_the_fit_by_hand),
+        cmocka_unit_test(sampled_near_exact),
+        cmocka_unit_test(held_out_figures),
+        cmocka_unit_test(conformal_lists),
+        cmocka_unit_test(fit_to_first_hits),
+        cmocka_unit_test(sizes_of_lists),
+        cmocka_unit_test(bad_input),
 #ifdef PNB_FAULTS
         cmocka_unit_test(out_of_memory),
 #endif

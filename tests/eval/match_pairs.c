@@ -16,7 +16,7 @@ static void all_pairs(void **state)
     pnb__match_pairs p;
     pnb_ranks ranks;
     make_world(&w, 130, 70, 1.0, 1);
-    const pnb__match_sample sample = {1 << 20, 0};
+    const pnb__match_sample sample = {1 << 20, 0, 0};
     assert_ok(pnb__match_pairs_collect(NULL, &w.job, &sample, &p, err));
     assert_ok(pnb_ranks_compute(NULL, w.job.queries, w.job.gallery, w.truth, NULL, &ranks, err));
     assert_true(p.is_exact);
@@ -65,7 +65,7 @@ static void weighted_sample(void **state)
             want += exp(3 * pair_score(&w, q, x));
     for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
         pnb__match_pairs p;
-        const pnb__match_sample sample = {room, seed};
+        const pnb__match_sample sample = {room, 0, seed};
         double sum = 0;
         assert_ok(pnb__match_pairs_collect(NULL, &w.job, &sample, &p, err));
         assert_false(p.is_exact);
@@ -106,7 +106,7 @@ static void same_on_any_threads(void **state)
     pnb__match_pairs a, b;
     pnb_ctx *ctx = threads(3);
     make_world(&w, 300, 90, 1.0, 3);
-    const pnb__match_sample sample = {5000, 7};
+    const pnb__match_sample sample = {5000, 0, 7};
     assert_ok(pnb__match_pairs_collect(NULL, &w.job, &sample, &a, err));
     assert_ok(pnb__match_pairs_collect(ctx, &w.job, &sample, &b, err));
     size_t n = a.offset[300];
