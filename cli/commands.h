@@ -18,6 +18,9 @@
     X(embed)                                                                                       \
     X(search)                                                                                      \
     X(filter)                                                                                      \
+    X(duplicates)                                                                                  \
+    X(outliers)                                                                                    \
+    X(select)                                                                                      \
     X(eval)                                                                                        \
     X(calibrate)                                                                                   \
     X(report)                                                                                      \
@@ -26,5 +29,7 @@
 #define PNB__COMMAND_DECLARE(name) extern const pnb__command pnb__cmd_##name;
 PNB__COMMANDS(PNB__COMMAND_DECLARE)
 #undef PNB__COMMAND_DECLARE
+
+extern const pnb__command pnb__cmd_vqa; /* below eval */
 
 #endif

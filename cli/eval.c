@@ -216,6 +216,6 @@ static const pnb__command uncertainty = {
     .args_bytes = sizeof(struct uncertainty_args),
     .run = run_uncertainty};
 
-static const pnb__command *const subs[] = {&retrieval, &uncertainty, NULL};
+static const pnb__command *const subs[] = {&retrieval, &uncertainty, &pnb__cmd_vqa, NULL};
 const pnb__command pnb__cmd_eval = {
     .name = "eval", .summary = "measure retrieval and uncertainty of embedding sets", .subs = subs};

@@ -1,7 +1,8 @@
-/* Curating data sets: which pairs to keep.
+/* Curating data sets: which pairs to keep, which rows repeat or stand alone, which to label next,
+ * and the scoring of candidate answers.
  *
  * Everything works on embeddings and captions that are there already; nothing is encoded here.
- * Definitions: docs/numerics.md#filtering. The same input and
+ * Definitions: docs/numerics.md#filtering, #near-duplicates, #selection, #vqa. The same input and
  * seed give the same result whatever the number of threads. A NULL ctx means one thread. */
 #ifndef PENUMBRA_CURATE_H
 #define PENUMBRA_CURATE_H
@@ -195,6 +196,164 @@ typedef struct pnb_copied {
  */
 pnb_status pnb_dataset_copy(const pnb_dataset *ds, const unsigned char *keep, const char *dir,
                             const pnb_copy_opts *opts, pnb_copied *out, pnb_error *err);
+
+/* ---- near-duplicates ---- */
+typedef struct pnb_duplicates_opts {
+    pnb_measure measure; /* mean: the cosine. A symmetric one */
+    pnb_measure_opts measure_opts;
+    double min_score;      /* pairs with at least this score are near-duplicates. 0.95 */
+    size_t max_neighbours; /* of one row: only its nearest are taken. 1000 */
+    size_t max_pairs;      /* of all, a limit on memory (24 bytes each). 1e8 */
+    pnb_watch watch;
+} pnb_duplicates_opts;
+
+pnb_duplicates_opts pnb_duplicates_opts_default(void);
+
+typedef struct pnb_duplicate {
+    size_t a, b; /* rows, a < b */
+    double score;
+} pnb_duplicate;
+
+/* Groups are the connected components of the pairs: chains join rows that are not near. */
+typedef struct pnb_duplicates {
+    size_t n_pairs;
+    pnb_duplicate *pair; /* by a, then b */
+    size_t n_groups;
+    size_t *offset; /* [n_groups + 1] into row; larger groups first, then by lowest row */
+    size_t *row;    /* rows of each group, ascending */
+    size_t *keep;   /* [n_groups] the most certain row of each, the lowest among equals */
+    size_t n_cut;   /* rows whose list was full at max_neighbours: they may have more */
+} pnb_duplicates;
+
+/* All pairs of rows with at least the score, grouped. u [n] is what `keep` is decided by; NULL: the
+ * lowest row stays.
+ * Memory  O(pairs + N + block * neighbours), never N*N. Time O(N^2 D)
+ * Errors  SHAPE, ARG (an asymmetric measure, a limit that is no number), LIMIT (more pairs than
+ *         max_pairs), NUMERIC, INTERRUPTED, NOMEM */
+pnb_status pnb_duplicates_find(const pnb_ctx *ctx, const pnb_gaussians *rows, const double *u,
+                               const pnb_duplicates_opts *opts, pnb_duplicates *out,
+                               pnb_error *err);
+void pnb_duplicates_reset(pnb_duplicates *d); /* NULL is fine */
+
+/* ---- outliers ---- */
+/* X(name, text, sentence) */
+#define PNB_OUTLIER_LIST(X)                                                                        \
+    X(KNN, "knn", "lowest mean score to the k nearest other rows")                                 \
+    X(NEAREST, "nearest", "lowest score to the nearest other row")                                 \
+    X(KTH, "kth", "lowest score to the k-th nearest other row")                                    \
+    X(UNCERTAINTY, "uncertainty", "highest uncertainty")
+
+typedef enum pnb_outlier {
+#define PNB_OUTLIER_ENUM(name, text, sentence) PNB_OUTLIER_##name,
+    PNB_OUTLIER_LIST(PNB_OUTLIER_ENUM)
+#undef PNB_OUTLIER_ENUM
+        PNB_N_OUTLIERS
+} pnb_outlier;
+
+const char *pnb_outlier_name(pnb_outlier kind); /* "unknown" outside the list */
+/* Errors  NOT_FOUND: the text lists the known names */
+pnb_status pnb_outlier_parse(pnb_outlier *out, const char *name, pnb_error *err);
+
+typedef struct pnb_outliers_opts {
+    pnb_outlier kind;    /* knn */
+    size_t k;            /* neighbours; NEAREST takes one whatever it says. 10 */
+    pnb_measure measure; /* mean */
+    pnb_measure_opts measure_opts;
+    pnb_watch watch;
+} pnb_outliers_opts;
+
+pnb_outliers_opts pnb_outliers_opts_default(void);
+
+typedef struct pnb_outliers {
+    size_t n;
+    size_t *order;    /* [n] rows, the furthest out first; ties to the lower row */
+    double *value;    /* [n] by row: the score (low is far out) or the uncertainty (high is) */
+    int64_t *nearest; /* [n] by row: its nearest other row; NULL for UNCERTAINTY */
+} pnb_outliers;
+
+/* u [n] is needed by UNCERTAINTY only, rows by the others.
+ * Errors  SHAPE, ARG (k = 0 or k >= n: a row has n - 1 neighbours; u missing), NUMERIC,
+ *         INTERRUPTED, NOMEM */
+pnb_status pnb_outliers_rank(const pnb_ctx *ctx, const pnb_gaussians *rows, const double *u,
+                             const pnb_outliers_opts *opts, pnb_outliers *out, pnb_error *err);
+void pnb_outliers_reset(pnb_outliers *o); /* NULL is fine */
+
+/* ---- selection for labelling ---- taken[i] != 0: row i is labelled already and never chosen;
+ * NULL: none is. Each fills row[count], first choice first.
+ * Errors  ARG (count 0, or more than there are rows left), NUMERIC, NOMEM */
+pnb_status pnb_select_uncertain(const double *u, size_t n, const unsigned char *taken, size_t count,
+                                size_t *row, pnb_error *err);
+pnb_status pnb_select_random(size_t n, const unsigned char *taken, size_t count, uint64_t seed,
+                             size_t *row, pnb_error *err);
+
+typedef struct pnb_k_centre_opts {
+    bool with_spread; /* distance of (mean, std), 2-Wasserstein; false: of the means alone */
+    uint64_t seed;    /* draws the first row where none is taken */
+    pnb_watch watch;
+} pnb_k_centre_opts;
+
+/* Greedy k-centre: always the row furthest from all that is taken or chosen, ties to the lower row.
+ * distance [count] (may be NULL): of each choice to what was there before, infinite for the first
+ * one where nothing was; the last is the covering radius before it was chosen.
+ * Time    O(N * D * (count + taken))
+ * Source  Sener and Savarese 2018, section 4 (greedy part); Gonzalez 1985 */
+pnb_status pnb_select_k_centre(const pnb_ctx *ctx, const pnb_gaussians *rows,
+                               const unsigned char *taken, size_t count,
+                               const pnb_k_centre_opts *opts, size_t *row, double *distance,
+                               pnb_error *err);
+
+/* ---- visual question answering ---- */
+/* One question with its candidate answers and what people answered. */
+typedef struct pnb_vqa_question {
+    size_t n_candidates;
+    const char *const *candidates;
+    const double *scores;      /* [n_candidates], larger is better; NULL: the lowest u is chosen */
+    const double *uncertainty; /* [n_candidates] u(a); NULL: -scores */
+    size_t n_answers;
+    const char *const *answers; /* of people, usually ten */
+} pnb_vqa_question;
+
+typedef struct pnb_vqa_opts {
+    bool exact;  /* compare texts as they are; false: after pnb_vqa_normalise */
+    bool simple; /* min(m/3, 1) of all answers; false: averaged over leaving each one out */
+} pnb_vqa_opts;
+
+typedef struct pnb_vqa_answer {
+    size_t choice;
+    double confidence; /* 1 - softmax(u) of the choice, over the question's candidates */
+    double accuracy;   /* soft vote in [0,1] */
+} pnb_vqa_answer;
+
+/* Share of right answers of one question: m of n people gave the candidate.
+ *   simple  min(m/3, 1)      else  (m/n) min((m-1)/3, 1) + ((n-m)/n) min(m/3, 1)
+ * the second being the average over the n subsets of n - 1 people. One person alone counts fully.
+ * Source  VQA's evaluation (Antol et al. 2015; Goyal et al. 2017) */
+double pnb_vqa_vote(size_t m, size_t n, bool simple);
+
+/* Answers in one form: lower case, no articles, number words up to ten as digits, no commas and
+ * full stops but in numbers, other punctuation as space, contractions without apostrophe. Free with
+ * pnb_vqa_text_free.  Errors  NOMEM */
+pnb_status pnb_vqa_normalise(char **out, const char *answer, pnb_error *err);
+void pnb_vqa_text_free(char *text);
+
+/* Chooses the candidate with the highest score, ties to the first.
+ * Errors  ARG (no candidate, no answer, neither scores nor uncertainty), NUMERIC, NOMEM
+ * Source  GroVE section 4.1: conf(a) = 1 - softmax(u(a)) */
+pnb_status pnb_vqa_score(const pnb_vqa_question *question, const pnb_vqa_opts *opts,
+                         pnb_vqa_answer *out, pnb_error *err);
+
+/* Confidence against soft accuracy: sum over bins of (n_bin/n) |mean accuracy - mean confidence|.
+ * Bins k of n_bins are (k/n, (k+1)/n], 0 joins the first; `equal_count` cuts the sorted values
+ * into bins of equal size instead. The arrays [n_bins] may be NULL; empty bins are NaN. */
+typedef struct pnb_soft_calibration {
+    double ece, mce;
+    size_t *n_in_bin;
+    double *confidence, *accuracy;
+} pnb_soft_calibration;
+/* Errors  ARG (n = 0, n_bins 0 or above PNB_MAX_BINS), NUMERIC (outside [0,1]), NOMEM */
+pnb_status pnb_soft_calibration_compute(const double *confidence, const double *accuracy, size_t n,
+                                        size_t n_bins, bool equal_count, pnb_soft_calibration *out,
+                                        pnb_error *err);
 
 #ifdef __cplusplus
 }

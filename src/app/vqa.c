@@ -1,0 +1,505 @@
+/* Reads questions, scores their candidates, and sums up accuracy and calibration.
+ *
+ * One question a line:
+ *   {"question_id", "candidates": [text...], "answers": [text or {"answer": text}...],
+ *    "scores": [...], "uncertainties": [...], "image", "answer_type"}
+ * Scores and uncertainties come from the file, or from two embedding sets: candidate k of question
+ * q is the row "q#k" of the texts, the picture the row named "image" (or "image_id"). The figures
+ * themselves are in src/eval/vqa.c. */
+#include "app/vqa.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/id_map.h"
+#include "app/retrieval.h"
+#include "app/sets.h"
+#include "io/json.h"
+
+enum { MAX_TYPES = 64, MAX_ID = 256 };
+
+/* What a question came to. */
+typedef struct answered {
+    char *id;
+    size_t type; /* in vqa.types */
+    double confidence, accuracy;
+} answered;
+
+typedef struct vqa {
+    pnb__app *app;
+    const pnb__vqa_opts *opts;
+    pnb_embeddings *images, *texts;
+    pnb_gaussians image_rows, text_rows;
+    pnb__id_map image_map, text_map;
+    double *text_u;
+    answered *done;
+    size_t n, capacity;
+    char *types[MAX_TYPES];
+    size_t n_types;
+    pnb__out_file out;
+} vqa;
+
+/* ---- one line ---- */
+
+typedef struct question {
+    json_t *root;
+    char id[MAX_ID], image[MAX_ID];
+    const char *type;
+    const char **candidates, **answers;
+    double *scores, *uncertainty;
+    pnb_vqa_question q; /* views of the above */
+} question;
+
+static void reset_question(question *q)
+{
+    json_decref(q->root);
+    pnb__free(q->candidates);
+    pnb__free(q->answers);
+    pnb__free(q->scores);
+    pnb__free(q->uncertainty);
+    *q = (question){0};
+}
+
+/* An id as text: strings and whole numbers. False: absent, of another kind, or too long. */
+static bool read_id(const json_t *root, const char *key, char out[MAX_ID])
+{
+    const json_t *value = json_object_get(root, key);
+    int n = -1;
+    if (json_is_string(value))
+        n = snprintf(out, MAX_ID, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        n = snprintf(out, MAX_ID, "%lld", (long long)json_integer_value(value));
+    return n >= 0 && n < MAX_ID;
+}
+
+/* A list of texts; people's answers may be objects with "answer". */
+static pnb_status read_texts(const json_t *root, const char *key, const char ***out, size_t *n,
+                             pnb_error *err)
+{
+    const json_t *list = json_object_get(root, key);
+    *n = json_array_size(list);
+    if (*n == 0)
+        return pnb__fail(err, PNB_FORMAT, "\"%s\" is not a list with at least one text", key);
+    *out = pnb__alloc_array(*n, sizeof **out);
+    if (*out == NULL)
+        return pnb__fail_nomem(err, *n * sizeof **out);
+    for (size_t i = 0; i < *n; i++) {
+        const json_t *item = json_array_get(list, i);
+        (*out)[i] =
+            json_string_value(json_is_object(item) ? json_object_get(item, "answer") : item);
+        if ((*out)[i] == NULL)
+            return pnb__fail(err, PNB_FORMAT, "\"%s\"[%zu] is not a text", key, i);
+    }
+    return PNB_OK;
+}
+
+/* A list of as many numbers as there are candidates, or nothing. */
+static pnb_status read_numbers(const json_t *root, const char *key, size_t n, double **out,
+                               pnb_error *err)
+{
+    const json_t *list = json_object_get(root, key);
+    if (list == NULL || json_is_null(list))
+        return PNB_OK;
+    if (json_array_size(list) != n)
+        return pnb__fail(err, PNB_FORMAT, "\"%s\" is not a list of %zu numbers, one a candidate",
+                         key, n);
+    *out = pnb__alloc_array(n, sizeof **out);
+    if (*out == NULL)
+        return pnb__fail_nomem(err, n * sizeof **out);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_number(item))
+            return pnb__fail(err, PNB_FORMAT, "\"%s\"[%zu] is not a number", key, i);
+        (*out)[i] = json_number_value(item);
+    }
+    return PNB_OK;
+}
+
+static pnb_status parse(question *q, const char *line, size_t n, size_t number, pnb_error *err)
+{
+    pnb_vqa_question *view = &q->q;
+    pnb_status status;
+    PNB_TRY(pnb__json_load_bytes(&q->root, line, n, "question", err));
+    if (!json_is_object(q->root))
+        return pnb__fail(err, PNB_FORMAT, "not a JSON object");
+    if (!read_id(q->root, "question_id", q->id))
+        snprintf(q->id, sizeof q->id, "%zu", number);
+    if (!read_id(q->root, "image", q->image) && !read_id(q->root, "image_id", q->image))
+        q->image[0] = '\0';
+    q->type = json_string_value(json_object_get(q->root, "answer_type"));
+    PNB_TRY(read_texts(q->root, "candidates", &q->candidates, &view->n_candidates, err));
+    PNB_TRY(read_texts(q->root, "answers", &q->answers, &view->n_answers, err));
+    view->candidates = q->candidates;
+    view->answers = q->answers;
+done:
+    return status;
+}
+
+/* ---- figures of the candidates ---- */
+
+static pnb_status find_row(const pnb__id_map *map, const char *id, const char *what, size_t *row,
+                           pnb_error *err)
+{
+    *row = pnb__id_map_find(map, id, strlen(id));
+    return *row != SIZE_MAX
+               ? PNB_OK
+               : pnb__fail(err, PNB_NOT_FOUND, "%s '%.200s' has no row in its set", what, id);
+}
+
+static pnb_status score_by_sets(const vqa *v, question *q, pnb_error *err)
+{
+    size_t n = q->q.n_candidates, image = 0, row = 0;
+    pnb_measure measure = v->opts->measure;
+    bool of_pair = strcmp(v->opts->confidence_of, "pair") == 0;
+    pnb_measure_opts opts = pnb_measure_opts_default();
+    char id[MAX_ID + 24];
+    pnb_status status;
+    opts.seed = (uint64_t)v->app->common.seed;
+    q->scores = pnb__alloc_array(n, sizeof *q->scores);
+    q->uncertainty = of_pair ? NULL : pnb__alloc_array(n, sizeof *q->uncertainty);
+    if (q->scores == NULL || (!of_pair && q->uncertainty == NULL))
+        return pnb__fail_nomem(err, n * sizeof *q->scores);
+    PNB_TRY(find_row(&v->image_map, q->image, "picture", &image, err));
+    for (size_t k = 0; k < n; k++) {
+        snprintf(id, sizeof id, "%s#%zu", q->id, k);
+        PNB_TRY(find_row(&v->text_map, id, "candidate", &row, err));
+        q->scores[k] = pnb_measure_score(
+            measure, pnb_measure_pair(measure, &v->image_rows, image, &v->text_rows, row, &opts));
+        if (!of_pair)
+            q->uncertainty[k] = v->text_u[row];
+    }
+done:
+    return status;
+}
+
+static pnb_status score_question(const vqa *v, question *q, pnb_error *err)
+{
+    size_t n = q->q.n_candidates;
+    pnb_status status = PNB_OK;
+    if (v->images != NULL) {
+        status = score_by_sets(v, q, err);
+    } else {
+        status = read_numbers(q->root, "scores", n, &q->scores, err);
+        if (status == PNB_OK)
+            status = read_numbers(q->root, "uncertainties", n, &q->uncertainty, err);
+    }
+    q->q.scores = q->scores;
+    q->q.uncertainty = q->uncertainty;
+    return status;
+}
+
+/* ---- all questions ---- */
+
+static pnb_status find_type(vqa *v, const char *type, size_t *out, pnb_error *err)
+{
+    if (type == NULL)
+        type = "";
+    for (*out = 0; *out < v->n_types; ++*out)
+        if (strcmp(v->types[*out], type) == 0)
+            return PNB_OK;
+    if (v->n_types == MAX_TYPES)
+        return pnb__fail(err, PNB_LIMIT, "more than %d types of answers", (int)MAX_TYPES);
+    v->types[v->n_types] = pnb__strdup(type);
+    return v->types[v->n_types++] != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(type));
+}
+
+static pnb_status remember(vqa *v, const question *q, const pnb_vqa_answer *a, pnb_error *err)
+{
+    if (v->n == v->capacity) {
+        size_t capacity = v->capacity > 0 ? 2 * v->capacity : 256;
+        answered *more = pnb__realloc(v->done, capacity * sizeof *more);
+        if (more == NULL)
+            return pnb__fail_nomem(err, capacity * sizeof *more);
+        v->done = more;
+        v->capacity = capacity;
+    }
+    answered *item = &v->done[v->n];
+    *item = (answered){pnb__strdup(q->id), 0, a->confidence, a->accuracy};
+    if (item->id == NULL)
+        return pnb__fail_nomem(err, strlen(q->id));
+    v->n++;
+    return find_type(v, q->type, &item->type, err);
+}
+
+static pnb_status write_answer(vqa *v, const question *q, const pnb_vqa_answer *a, pnb_error *err)
+{
+    pnb__buf b = {0};
+    pnb_status status = PNB_OK;
+    if (v->out.file == NULL)
+        return PNB_OK;
+    pnb__buf_puts(&b, "{\"question_id\":");
+    pnb__json_append_string(&b, q->id);
+    pnb__buf_printf(&b, ",\"choice\":%zu,\"answer\":", a->choice);
+    pnb__json_append_string(&b, q->candidates[a->choice]);
+    pnb__buf_puts(&b, ",\"confidence\":");
+    pnb__json_append_double(&b, a->confidence);
+    pnb__buf_puts(&b, ",\"accuracy\":");
+    pnb__json_append_double(&b, a->accuracy);
+    pnb__buf_puts(&b, "}\n");
+    if (b.failed)
+        status = pnb__fail_nomem(err, b.size);
+    else if (fwrite(b.data, 1, b.size, v->out.file) != b.size)
+        status = pnb__fail_errno(err, "cannot write", v->opts->out);
+    pnb__buf_reset(&b);
+    return status;
+}
+
+static pnb_status take_line(vqa *v, const char *line, size_t n, size_t number)
+{
+    question q = {0};
+    pnb_vqa_answer a;
+    pnb_error *err = &v->app->err;
+    pnb_status status;
+    PNB_TRY(parse(&q, line, n, number, err));
+    PNB_TRY(score_question(v, &q, err));
+    PNB_TRY(pnb_vqa_score(&q.q, &v->opts->votes, &a, err));
+    PNB_TRY(remember(v, &q, &a, err));
+    status = write_answer(v, &q, &a, err);
+done:
+    reset_question(&q);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s line %zu", v->opts->questions, number);
+    return status;
+}
+
+static pnb_status read_questions(vqa *v)
+{
+    pnb_error *err = &v->app->err;
+    FILE *file = fopen(v->opts->questions, "rb");
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    pnb_status status = PNB_OK;
+    if (file == NULL)
+        return pnb__fail_errno(err, "cannot open", v->opts->questions);
+    for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, file)) >= 0;) {
+        number++;
+        if (strspn(line, " \t\r\n") < (size_t)n)
+            status = take_line(v, line, (size_t)n, number);
+        if (status == PNB_OK && pnb__is_interrupted(v->app))
+            status = pnb__fail(err, PNB_INTERRUPTED, "stopped at line %zu", number);
+    }
+    if (status == PNB_OK && ferror(file))
+        status = pnb__fail_errno(err, "cannot read", v->opts->questions);
+    free(line);
+    fclose(file);
+    if (status == PNB_OK && v->n == 0)
+        status = pnb__fail(err, PNB_ARG, "%s holds no question", v->opts->questions);
+    return status;
+}
+
+/* A question that is there twice would count twice. */
+static pnb_status check_unique(const vqa *v, pnb_error *err)
+{
+    pnb__id_map map;
+    const char **ids = pnb__alloc_array(v->n, sizeof *ids);
+    if (ids == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *ids);
+    for (size_t i = 0; i < v->n; i++)
+        ids[i] = v->done[i].id;
+    pnb_status status = pnb__id_map_init(&map, ids, v->n, "question id", err);
+    pnb__id_map_reset(&map);
+    pnb__free(ids);
+    return status;
+}
+
+static pnb_status map_ids(pnb__id_map *map, const pnb_embeddings *set, const char *path,
+                          const char *what, pnb_error *err)
+{
+    if (set->ids == NULL)
+        return pnb__fail(err, PNB_ARG, "%s has no ids; rows are found by them", path);
+    return pnb__id_map_init(map, (const char *const *)set->ids, set->n, what, err);
+}
+
+static pnb_status load_sets(vqa *v)
+{
+    const pnb__vqa_opts *o = v->opts;
+    pnb_error *err = &v->app->err;
+    pnb_status status = PNB_OK;
+    if (o->images == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb__set_load(&v->images, o->images, err));
+    PNB_TRY(pnb__set_load(&v->texts, o->texts, err));
+    status = pnb_embeddings_check_mix(v->images, v->texts, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s and %s", o->images, o->texts);
+        goto done;
+    }
+    PNB_TRY(pnb__set_rows(&v->image_rows, v->images, o->measure, err));
+    PNB_TRY(pnb__set_rows(&v->text_rows, v->texts, o->measure, err));
+    PNB_TRY(pnb__row_uncertainty(v->texts, o->uncertainty, &v->text_u, err));
+    PNB_TRY(map_ids(&v->image_map, v->images, o->images, "picture id", err));
+    status = map_ids(&v->text_map, v->texts, o->texts, "candidate id", err);
+done:
+    return status;
+}
+
+/* ---- figures ---- */
+
+typedef struct sums {
+    const answered *done;
+    double *confidence, *accuracy; /* of a resample */
+    size_t n_bins;
+    bool equal_count;
+} sums;
+
+static double mean_accuracy(void *user, const size_t *row, size_t n)
+{
+    const sums *s = user;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += s->done[row[i]].accuracy;
+    return sum / (double)n;
+}
+
+static double ece_of(void *user, const size_t *row, size_t n)
+{
+    const sums *s = user;
+    pnb_soft_calibration c = {0};
+    for (size_t i = 0; i < n; i++) {
+        s->confidence[i] = s->done[row[i]].confidence;
+        s->accuracy[i] = s->done[row[i]].accuracy;
+    }
+    return pnb_soft_calibration_compute(s->confidence, s->accuracy, n, s->n_bins, s->equal_count,
+                                        &c, NULL) == PNB_OK
+               ? c.ece
+               : NAN;
+}
+
+static pnb_status put_interval(const vqa *v, pnb_statistic_fn figure, sums *s, const char *key,
+                               const char *label, pnb__result *r)
+{
+    pnb_bootstrap_opts boot = pnb_bootstrap_opts_default();
+    pnb_interval interval;
+    char text[64];
+    boot.n_resamples = v->opts->n_resamples;
+    boot.seed = (uint64_t)v->app->common.seed;
+    if (boot.n_resamples == 0)
+        return PNB_OK;
+    pnb_status status = pnb_bootstrap(figure, s, v->n, &boot, &interval, &v->app->err);
+    if (status != PNB_OK)
+        return status;
+    snprintf(text, sizeof text, "%.4f to %.4f", interval.low, interval.high);
+    pnb__result_begin(r, key, NULL);
+    pnb__result_real(r, "low", NULL, interval.low, 6);
+    pnb__result_real(r, "high", NULL, interval.high, 6);
+    pnb__result_end(r);
+    pnb__result_text(r, NULL, label, text);
+    return PNB_OK;
+}
+
+static void put_types(const vqa *v, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"answer_type", "type of answer"},
+                                          {"n", "questions"},
+                                          {"accuracy", "accuracy"},
+                                          {"confidence", "mean confidence"}};
+    if (v->n_types < 2)
+        return;
+    pnb__result_table(r, "by_type", "", columns, PNB_COUNT(columns));
+    for (size_t type = 0; type < v->n_types; type++) {
+        double accuracy = 0, confidence = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < v->n; i++)
+            if (v->done[i].type == type) {
+                accuracy += v->done[i].accuracy;
+                confidence += v->done[i].confidence;
+                n++;
+            }
+        pnb__result_cell_text(r, v->types[type]);
+        pnb__result_cell_int(r, (int64_t)n);
+        pnb__result_cell_real(r, accuracy / (double)n, 4);
+        pnb__result_cell_real(r, confidence / (double)n, 4);
+    }
+}
+
+static void put_bins(const pnb_soft_calibration *c, size_t n_bins, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"bin", "bin"}, {"n", "questions"}, {"confidence", "confidence"}, {"accuracy", "accuracy"}};
+    pnb__result_table(r, "bins", "", columns, PNB_COUNT(columns));
+    for (size_t k = 0; k < n_bins; k++) {
+        pnb__result_cell_int(r, (int64_t)k + 1);
+        pnb__result_cell_int(r, (int64_t)c->n_in_bin[k]);
+        pnb__result_cell_real(r, c->confidence[k], 4);
+        pnb__result_cell_real(r, c->accuracy[k], 4);
+    }
+}
+
+static pnb_status report_with(const vqa *v, sums *s, pnb__result *r)
+{
+    size_t n_in_bin[PNB_MAX_BINS];
+    double confidence[PNB_MAX_BINS], accuracy[PNB_MAX_BINS], mean = 0, mean_confidence = 0;
+    pnb_soft_calibration c = {.n_in_bin = n_in_bin, .confidence = confidence, .accuracy = accuracy};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < v->n; i++) {
+        s->confidence[i] = v->done[i].confidence;
+        s->accuracy[i] = v->done[i].accuracy;
+        mean += v->done[i].accuracy / (double)v->n;
+        mean_confidence += v->done[i].confidence / (double)v->n;
+    }
+    PNB_TRY(pnb_soft_calibration_compute(s->confidence, s->accuracy, v->n, s->n_bins,
+                                         s->equal_count, &c, &v->app->err));
+    pnb__result_text(r, "questions", NULL, v->opts->questions);
+    pnb__result_int(r, "n_questions", "questions", (int64_t)v->n);
+    pnb__result_text(r, "votes", "votes",
+                     v->opts->votes.simple ? "min(m/3, 1)" : "min(m/3, 1) leaving each person out");
+    pnb__result_real(r, "accuracy", "accuracy", mean, 4);
+    PNB_TRY(put_interval(v, mean_accuracy, s, "accuracy_interval", "  95% interval", r));
+    pnb__result_real(r, "mean_confidence", "mean confidence", mean_confidence, 4);
+    pnb__result_real(r, "ece", "ECE", c.ece, 4);
+    PNB_TRY(put_interval(v, ece_of, s, "ece_interval", "  95% interval", r));
+    pnb__result_real(r, "mce", "MCE", c.mce, 4);
+    put_types(v, r);
+    put_bins(&c, s->n_bins, r);
+done:
+    return status;
+}
+
+static pnb_status report(const vqa *v, pnb__result *r)
+{
+    size_t most = PNB_MIN(v->opts->n_bins, v->n);
+    sums s = {.done = v->done,
+              .n_bins = v->opts->equal_count ? most : v->opts->n_bins,
+              .equal_count = v->opts->equal_count};
+    s.confidence = pnb__alloc_array(v->n, sizeof *s.confidence);
+    s.accuracy = pnb__alloc_array(v->n, sizeof *s.accuracy);
+    pnb_status status = s.confidence != NULL && s.accuracy != NULL
+                            ? report_with(v, &s, r)
+                            : pnb__fail_nomem(&v->app->err, 2 * v->n * sizeof *s.accuracy);
+    pnb__free(s.confidence);
+    pnb__free(s.accuracy);
+    return status;
+}
+
+static void reset(vqa *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        pnb__free(v->done[i].id);
+    for (size_t i = 0; i < v->n_types; i++)
+        pnb__free(v->types[i]);
+    pnb__free(v->done);
+    pnb__free(v->text_u);
+    pnb__id_map_reset(&v->image_map);
+    pnb__id_map_reset(&v->text_map);
+    pnb_embeddings_free(v->images);
+    pnb_embeddings_free(v->texts);
+    pnb__out_abort(&v->out);
+}
+
+pnb_status pnb__vqa_run(pnb__app *app, const pnb__vqa_opts *opts, pnb__result *r)
+{
+    vqa v = {.app = app, .opts = opts};
+    pnb_status status;
+    PNB_TRY(load_sets(&v));
+    if (opts->out != NULL)
+        PNB_TRY(pnb__out_open(&v.out, opts->out, &app->err));
+    PNB_TRY(read_questions(&v));
+    PNB_TRY(check_unique(&v, &app->err));
+    PNB_TRY(report(&v, r));
+    if (opts->out != NULL)
+        PNB_TRY(pnb__out_commit(&v.out, &app->err));
+done:
+    reset(&v);
+    return status;
+}

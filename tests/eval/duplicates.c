@@ -1,0 +1,212 @@
+/* Near-duplicates against a plain search of all pairs: pairs, groups, the row to keep, long lists,
+ * limits, and what is refused. */
+#include "../prob/support.h"
+#include "penumbra/curate.h"
+#include "penumbra/search.h"
+
+/* Rows of `n_centres` clusters: noise around each, sizes 1, 2, 3, ... */
+static gaussians clusters(size_t n, size_t dim, size_t n_centres, double noise, uint64_t seed)
+{
+    gaussians g = random_gaussians(n, dim, -7, -5, seed),
+              c = random_gaussians(n_centres, dim, 0, 0, 9);
+    for (size_t i = 0; i < n; i++) {
+        size_t centre = (i * i + 3 * i) % n_centres;
+        double square = 0;
+        for (size_t d = 0; d < dim; d++) {
+            g.mean[i * dim + d] =
+                (float)(c.mean[centre * dim + d] + noise * (double)g.mean[i * dim + d]);
+            square += (double)g.mean[i * dim + d] * (double)g.mean[i * dim + d];
+        }
+        for (size_t d = 0; d < dim; d++)
+            g.mean[i * dim + d] = (float)((double)g.mean[i * dim + d] / sqrt(square));
+    }
+    free_gaussians(&c);
+    return g;
+}
+
+static double score_of(pnb_measure measure, const pnb_gaussians *g, size_t i, size_t j)
+{
+    return pnb_measure_score(measure, pnb_measure_pair(measure, g, i, g, j, NULL));
+}
+
+/* Every pair is there once, in order, with its score; groups are the components; keep is the most
+ * certain. */
+static void assert_right(const pnb_gaussians *g, const double *u, const pnb_duplicates_opts *o,
+                         const pnb_duplicates *d)
+{
+    size_t at = 0, *label = malloc(g->n * sizeof *label), n_in_groups = 0;
+    assert_non_null(label);
+    for (size_t i = 0; i < g->n; i++)
+        label[i] = i;
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t j = i + 1; j < g->n; j++) {
+            double score = score_of(o->measure, g, i, j);
+            if (score < o->min_score)
+                continue;
+            assert_true(at < d->n_pairs);
+            assert_int_equal(d->pair[at].a, i);
+            assert_int_equal(d->pair[at].b, j);
+            assert_near(d->pair[at++].score, score, 1e-12, 0);
+            size_t from = PNB_MAX(label[i], label[j]), to = PNB_MIN(label[i], label[j]);
+            for (size_t k = 0; k < g->n; k++)
+                if (label[k] == from)
+                    label[k] = to;
+        }
+    assert_int_equal(at, d->n_pairs);
+    for (size_t k = 0; k < d->n_groups; k++) {
+        size_t first = d->row[d->offset[k]], best = first, n = d->offset[k + 1] - d->offset[k];
+        assert_true(n >= 2);
+        assert_true(k == 0 || n <= d->offset[k] - d->offset[k - 1]);
+        for (size_t i = d->offset[k]; i < d->offset[k + 1]; i++) {
+            assert_int_equal(label[d->row[i]], label[first]);
+            assert_true(i == d->offset[k] || d->row[i] > d->row[i - 1]);
+            if (u != NULL && u[d->row[i]] < u[best])
+                best = d->row[i];
+        }
+        assert_int_equal(d->keep[k], best);
+        n_in_groups += n;
+    }
+    for (size_t i = 0, alone = 0; i < g->n; i++) {
+        size_t same = 0;
+        for (size_t j = 0; j < g->n; j++)
+            same += label[j] == label[i];
+        alone += same == 1;
+        if (i + 1 == g->n)
+            assert_int_equal(alone + n_in_groups, g->n);
+    }
+    free(label);
+}
+
+static void finds_all_pairs(void **state)
+{
+    (void)state;
+    pnb_ctx *ctx = NULL;
+    pnb_ctx_opts two = pnb_ctx_opts_default();
+    two.n_threads = 2;
+    assert_ok(pnb_ctx_create(&ctx, &two, err));
+    const size_t sizes[] = {1, 2, 40, 700};
+    const pnb_measure measures[] = {PNB_MEASURE_MEAN, PNB_MEASURE_CSD, PNB_MEASURE_W2};
+    for (size_t s = 0; s < PNB_COUNT(sizes); s++)
+        for (size_t m = 0; m < PNB_COUNT(measures); m++) {
+            size_t n = sizes[s],
+                   n_centres = n / 9 + 1; /* up to dozens in a group: lists must grow */
+            gaussians g = clusters(n, 24, n_centres, 0.25, 3 + s);
+            double *u = malloc(n * sizeof *u);
+            assert_non_null(u);
+            assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &g.view, u, err));
+            pnb_duplicates_opts o = pnb_duplicates_opts_default();
+            o.measure = measures[m];
+            o.min_score = measures[m] == PNB_MEASURE_W2 ? -0.12 : 0.9;
+            pnb_duplicates d;
+            assert_ok(pnb_duplicates_find(ctx, &g.view, u, &o, &d, err));
+            assert_int_equal(d.n_cut, 0);
+            assert_true(n < 40 || d.n_groups > 1);
+            assert_right(&g.view, u, &o, &d);
+            pnb_duplicates_reset(&d);
+            assert_ok(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err));
+            assert_right(&g.view, NULL, &o, &d);
+            pnb_duplicates_reset(&d);
+            free(u);
+            free_gaussians(&g);
+        }
+    pnb_ctx_free(ctx);
+    pnb_duplicates_reset(NULL);
+}
+
+/* All rows the same: lists grow up to the limit, and cut ones still hold together. */
+static void groups_copies(void **state)
+{
+    (void)state;
+    enum { COPIES = 1500, DIM = 8 };
+    gaussians g = random_gaussians(COPIES + 1, DIM, -3, -3, 1);
+    for (size_t i = 1; i < COPIES; i++)
+        memcpy(g.mean + i * DIM, g.mean, DIM * sizeof(float));
+    for (size_t d = 0; d < DIM; d++)
+        g.mean[(size_t)COPIES * DIM + d] = -g.mean[d];
+    pnb_duplicates_opts o = pnb_duplicates_opts_default();
+    pnb_duplicates d;
+    assert_ok(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err));
+    assert_int_equal(d.n_groups, 1);
+    assert_int_equal(d.offset[1], COPIES);
+    assert_int_equal(d.n_cut, COPIES);
+    assert_int_equal(d.keep[0], 0);
+    pnb_duplicates_reset(&d);
+    o.max_neighbours = COPIES;
+    assert_ok(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err));
+    assert_int_equal(d.n_cut, 0);
+    assert_int_equal(d.n_pairs, (size_t)COPIES * (COPIES - 1) / 2);
+    pnb_duplicates_reset(&d);
+    o.max_pairs = 1000;
+    assert_fails(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err), PNB_LIMIT,
+                 "more than 1000 pairs");
+    assert_null(d.pair);
+    free_gaussians(&g);
+}
+
+/* a near b, b near c, a not near c: one group. */
+static void joins_chains(void **state)
+{
+    (void)state;
+    float mean[4][2];
+    const double angles[4] = {0, 0.2, 0.4, 2};
+    for (size_t i = 0; i < 4; i++) {
+        mean[i][0] = (float)cos(angles[i]);
+        mean[i][1] = (float)sin(angles[i]);
+    }
+    const pnb_gaussians g = {4, 2, mean[0], NULL};
+    const double u[4] = {3, 2, 2, 1};
+    pnb_duplicates_opts o = pnb_duplicates_opts_default();
+    o.min_score = cos(0.3);
+    pnb_duplicates d;
+    assert_ok(pnb_duplicates_find(NULL, &g, u, &o, &d, err));
+    assert_int_equal(d.n_pairs, 2);
+    assert_int_equal(d.n_groups, 1);
+    assert_int_equal(d.offset[1], 3);
+    assert_int_equal(d.keep[0], 1);
+    pnb_duplicates_reset(&d);
+}
+
+static bool stop(void *user, size_t done, size_t total)
+{
+    (void)user;
+    return done < total / 2;
+}
+
+static void refuses_bad_input(void **state)
+{
+    (void)state;
+    gaussians g = random_gaussians(5, 4, -3, -3, 1);
+    double u[5] = {1, 2, NAN, 4, 5};
+    pnb_duplicates_opts o = pnb_duplicates_opts_default();
+    pnb_duplicates d;
+    assert_fails(pnb_duplicates_find(NULL, &g.view, u, &o, &d, err), PNB_NUMERIC, "row 2");
+    o.min_score = NAN;
+    assert_fails(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err), PNB_ARG, "nan");
+    o = pnb_duplicates_opts_default();
+    o.max_neighbours = 0;
+    assert_fails(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err), PNB_ARG, "0 neighbours");
+    o = pnb_duplicates_opts_default();
+    o.measure = PNB_MEASURE_KL;
+    assert_fails(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err), PNB_ARG, "not symmetric");
+    o = pnb_duplicates_opts_default();
+    o.watch.step = stop;
+    assert_fails(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err), PNB_INTERRUPTED, "stopped");
+    o = pnb_duplicates_opts_default();
+    g.mean[6] = NAN;
+    assert_fails(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err), PNB_NUMERIC, "");
+    const pnb_gaussians empty = {0, 4, g.mean, NULL};
+    pnb_error why = PNB_ERROR_INIT;
+    assert_int_not_equal(pnb_duplicates_find(NULL, &empty, NULL, &o, &d, &why), PNB_OK);
+    free_gaussians(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_all_pairs),
+        cmocka_unit_test(groups_copies),
+        cmocka_unit_test(joins_chains),
+        cmocka_unit_test(refuses_bad_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
