@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "eval/score_rows.h"
-#include "index/hits.h"
+#include "index/heap.h"
 
 typedef struct collect_job {
     const pnb_truth *truth;
