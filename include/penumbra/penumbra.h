@@ -4,6 +4,7 @@
 
 #include "penumbra/calibrate.h"
 #include "penumbra/checkpoint.h"
+#include "penumbra/classify.h"
 #include "penumbra/ctx.h"
 #include "penumbra/curate.h"
 #include "penumbra/dataset.h"

@@ -1,0 +1,202 @@
+/* Predictions and figures: against a plain double loop, hand cases, threads, bad input. */
+#include "../prob/support.h"
+#include "penumbra/classify.h"
+
+enum { PICTURES = 150, CLASSES = 7, DIM = 12 };
+
+static int32_t nearest(const gaussians *images, const gaussians *classes, size_t i,
+                       pnb_measure measure, double *score)
+{
+    int32_t best = -1;
+    for (size_t c = 0; c < classes->view.n; c++) {
+        double value = pnb_measure_pair(measure, &images->view, i, &classes->view, c, NULL);
+        double s = pnb_measure_score(measure, value);
+        score[c] = s;
+        if (best < 0 || s > score[best])
+            best = (int32_t)c;
+    }
+    return best;
+}
+
+static void expect_measure(pnb_measure measure, double scale)
+{
+    gaussians images = random_gaussians(PICTURES, DIM, -4, -1, 1);
+    gaussians classes = random_gaussians(CLASSES, DIM, -4, -1, 2);
+    int32_t label[PICTURES];
+    double *all = malloc(PICTURES * CLASSES * sizeof *all);
+    for (size_t i = 0; i < PICTURES; i++)
+        label[i] = (int32_t)(i % CLASSES);
+    const pnb_classify_job job = {.images = &images.view,
+                                  .classes = &classes.view,
+                                  .labels = label,
+                                  .measure = measure,
+                                  .scale = scale,
+                                  .k = 5,
+                                  .all_scores = all};
+    pnb_predictions p;
+    assert_ok(pnb_classify(NULL, &job, &p, err));
+    for (size_t i = 0; i < PICTURES; i++) {
+        double score[CLASSES], sum = 0;
+        int32_t best = nearest(&images, &classes, i, measure, score);
+        assert_int_equal(p.top[i * 5], best);
+        for (size_t c = 0; c < CLASSES; c++) {
+            sum += exp(scale * (score[c] - score[best]));
+            assert_near(all[i * CLASSES + c], score[c], 1e-9, 1e-9);
+        }
+        assert_near(p.probability[i * 5], 1 / sum, 1e-9, 1e-9);
+        assert_near(p.log_p_label[i], scale * (score[label[i]] - score[best]) - log(sum), 1e-8,
+                    1e-8);
+        for (size_t j = 1; j < 5; j++)
+            assert_true(p.score[i * 5 + j] <= p.score[i * 5 + j - 1]);
+        assert_true(isnan(p.log_odds_dummy[i]));
+    }
+    pnb_predictions_reset(&p);
+    free(all);
+    free_gaussians(&images);
+    free_gaussians(&classes);
+}
+
+static void test_measures(void **state)
+{
+    (void)state;
+    expect_measure(PNB_MEASURE_CSD, 100);
+    expect_measure(PNB_MEASURE_MEAN, 100);
+    expect_measure(PNB_MEASURE_W2, 10);
+    expect_measure(PNB_MEASURE_KL, 0.1);
+    expect_measure(PNB_MEASURE_ELK, 1);
+    expect_measure(PNB_MEASURE_INCLUSION, 0.1);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    gaussians images = random_gaussians(PICTURES, DIM, -4, -1, 1);
+    gaussians classes = random_gaussians(CLASSES, DIM, -4, -1, 2);
+    pnb_predictions one, three;
+    pnb_ctx *ctx;
+    assert_ok(pnb_ctx_create(&ctx, &(pnb_ctx_opts){.n_threads = 3}, err));
+    const pnb_classify_job job = {.images = &images.view,
+                                  .classes = &classes.view,
+                                  .dummies = &classes.view,
+                                  .measure = PNB_MEASURE_AVG_L2,
+                                  .scale = 10,
+                                  .k = 2};
+    assert_ok(pnb_classify(NULL, &job, &one, err));
+    assert_ok(pnb_classify(ctx, &job, &three, err));
+    assert_memory_equal(one.score, three.score, PICTURES * 2 * sizeof *one.score);
+    for (size_t i = 0; i < PICTURES; i++) /* the dummies are the classes */
+        assert_near(one.log_odds_dummy[i], 0, 1e-12, 0);
+    pnb_predictions_reset(&one);
+    pnb_predictions_reset(&three);
+    pnb_ctx_free(ctx);
+    free_gaussians(&images);
+    free_gaussians(&classes);
+}
+
+/* Six classes on axes, pictures exactly on them; label 5 has no picture, picture 4 has no label. */
+static void test_figures(void **state)
+{
+    (void)state;
+    float axis[6 * 6] = {0}, mean[5 * 6] = {0};
+    const int at[] = {0, 1, 1, 3, 2};
+    const int32_t label[] = {0, 1, 4, 3, -1};
+    pnb_classification c;
+    pnb_predictions p;
+    for (size_t i = 0; i < 6; i++)
+        axis[i * 7] = 1;
+    for (size_t i = 0; i < 5; i++)
+        mean[i * 6 + (size_t)at[i]] = 1;
+    const pnb_gaussians images = {5, 6, mean, NULL}, classes = {6, 6, axis, NULL};
+    pnb_classify_job job = {.images = &images,
+                            .classes = &classes,
+                            .labels = label,
+                            .measure = PNB_MEASURE_MEAN,
+                            .scale = 1,
+                            .k = 5};
+    assert_ok(pnb_classify(NULL, &job, &p, err));
+    assert_ok(pnb_classification_compute(&p, label, 10, &c, err));
+    double e = exp(1), hit = e / (e + 5), miss = 1 / (e + 5);
+    assert_int_equal(c.n, 4);
+    assert_int_equal(c.n_unknown, 1);
+    assert_int_equal(c.n_present, 4);
+    assert_near(c.acc1, .75, 1e-15, 0);
+    /* picture 2: class 1 first, then the ties 0, 2, 3, 4 in order: class 4 is fifth */
+    assert_near(c.acc5, 1, 1e-15, 0);
+    assert_near(c.mean_per_class_recall, .75, 1e-15, 0);
+    assert_near(c.nll, -(3 * log(hit) + log(miss)) / 4, 1e-12, 0);
+    assert_near(c.ece, .75 - hit, 1e-12, 0);
+    assert_int_equal(c.confusion[4 * 6 + 1], 1);
+    assert_int_equal(c.confusion[1 * 6 + 1], 1);
+    assert_near(c.classes[1].precision, .5, 1e-15, 0);
+    assert_near(c.classes[4].p_label, miss, 1e-12, 0);
+    assert_true(isnan(c.classes[5].recall) && isnan(c.classes[2].precision));
+    pnb_classification_reset(&c);
+    pnb_predictions_reset(&p);
+
+    /* Four classes: no top-5. One class: always right. */
+    const int32_t few[] = {0, 1, 1, 3, -1}, zero[] = {0, 0, 0, 0, 0};
+    const pnb_gaussians four = {4, 6, axis, NULL}, single = {1, 6, axis, NULL};
+    job.labels = few;
+    job.classes = &four;
+    job.k = 4;
+    assert_ok(pnb_classify(NULL, &job, &p, err));
+    assert_ok(pnb_classification_compute(&p, few, 10, &c, err));
+    assert_true(isnan(c.acc5));
+    assert_near(c.acc1, 1, 1e-15, 0);
+    pnb_classification_reset(&c);
+    pnb_predictions_reset(&p);
+    job.labels = zero;
+    job.classes = &single;
+    job.k = 1;
+    assert_ok(pnb_classify(NULL, &job, &p, err));
+    assert_ok(pnb_classification_compute(&p, zero, 10, &c, err));
+    assert_near(c.acc1, 1, 1e-15, 0);
+    assert_near(c.nll, 0, 1e-15, 0);
+    pnb_classification_reset(&c);
+    pnb_predictions_reset(&p);
+}
+
+static void test_bad(void **state)
+{
+    (void)state;
+    gaussians images = random_gaussians(3, DIM, -4, -1, 1);
+    gaussians classes = random_gaussians(6, DIM, -4, -1, 2);
+    const int32_t out[] = {0, 6, 0}, unknown[] = {-1, -1, -1};
+    pnb_classification c;
+    pnb_predictions p;
+    pnb_classify_job job = {.images = &images.view,
+                            .classes = &classes.view,
+                            .labels = out,
+                            .measure = PNB_MEASURE_CSD,
+                            .scale = 1,
+                            .k = 2};
+    assert_fails(pnb_classify(NULL, &job, &p, err), PNB_ARG, "picture 1 has label 6");
+    job.labels = unknown;
+    job.scale = 0;
+    assert_fails(pnb_classify(NULL, &job, &p, err), PNB_ARG, "scale");
+    job.scale = 1;
+    job.k = 7;
+    assert_fails(pnb_classify(NULL, &job, &p, err), PNB_ARG, "7 of 6");
+    job.k = 2;
+    assert_ok(pnb_classify(NULL, &job, &p, err));
+    assert_fails(pnb_classification_compute(&p, unknown, 10, &c, err), PNB_ARG, "top-5");
+    assert_fails(pnb_classification_compute(&p, out, 10, &c, err), PNB_ARG, "label 6");
+    pnb_predictions_reset(&p);
+    job.k = 5;
+    assert_ok(pnb_classify(NULL, &job, &p, err));
+    assert_fails(pnb_classification_compute(&p, unknown, 10, &c, err), PNB_ARG, "none of 3");
+    pnb_predictions_reset(&p);
+    images.mean[DIM] = NAN;
+    assert_fails(pnb_classify(NULL, &job, &p, err), PNB_NUMERIC, "1");
+    assert_null(p.top);
+    free_gaussians(&images);
+    free_gaussians(&classes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures),
+                                       cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_figures), cmocka_unit_test(test_bad)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
