@@ -23,12 +23,13 @@ extern "C" {
 /* ---- data sets ---------------------------------------------------------------------------- */
 
 typedef enum pnb_dataset_kind {
-    PNB_DATASET_AUTO,      /* by the name: *.tar, *.csv / *.tsv, *.jsonl, a folder */
+    PNB_DATASET_AUTO,      /* by the name: *.tar, *.csv / *.tsv, *.jsonl, a binary, a folder */
     PNB_DATASET_TAR,       /* webdataset shards */
     PNB_DATASET_CSV,       /* a table with a column of picture paths and one of captions */
     PNB_DATASET_DIR,       /* a folder of pictures, searched below; x.txt / x.json beside x.png */
     PNB_DATASET_JSONL,     /* one {"image" or "filepath", "caption" | "captions", ...} a line */
     PNB_DATASET_SYNTHETIC, /* random pixels and one caption: measures throughput, reads nothing */
+    PNB_DATASET_BINARY,    /* CIFAR-10/100 and STL-10 binaries, MNIST's idx files, also as .gz */
     PNB_N_DATASET_KINDS
 } pnb_dataset_kind;
 
@@ -37,6 +38,7 @@ typedef struct pnb_dataset_opts {
     char csv_separator;          /* 0: TAB if the header line has one, else a comma */
     const char *csv_img_key;     /* NULL: "filepath" */
     const char *csv_caption_key; /* NULL: "title" */
+    const char *csv_label_key;   /* column of the class; NULL: "label" or "class" if there is one */
     const char *image_key;       /* tar suffixes, ';' between; NULL: "jpg;png;jpeg;webp;0.jpg" */
     const char *text_key;        /* the same for captions: "json" records, others text; NULL:
                                   * "json;txt" */
@@ -80,6 +82,8 @@ typedef struct pnb_sample {
     const char *const *captions;         /* UTF-8, checked */
     const int *levels;                   /* per caption, -1 unknown */
     const char *name, *group, *subgroup; /* NULL when the sample has none */
+    int64_t label;                       /* number of its class, -1 unknown */
+    const char *class_name;              /* its name, NULL when only the number is known */
     const char *json;                    /* the whole record as text, NULL when there is none */
     void *memory;                        /* internal */
 } pnb_sample;
@@ -88,6 +92,20 @@ typedef struct pnb_sample {
  * Errors  ARG (i out of range), FORMAT (bad JSON, invalid UTF-8, no caption), IO, NOMEM */
 pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err);
 void pnb_sample_reset(pnb_sample *s);
+
+/* Classes of the set, by number: from classnames.txt beside shards or one folder up, from the files
+ * that come with a binary, else the sorted names of class folders or of a table's label column. 0
+ * when the set does not say. */
+size_t pnb_dataset_n_classes(const pnb_dataset *ds);
+const char *pnb_dataset_class_name(const pnb_dataset *ds, size_t i); /* "" past the end */
+
+/* Where a split ("train", "test") of a classification set lies: from the folder it was unpacked
+ * into to a source for pnb_dataset_open. Knows CLIP_benchmark's and class folders
+ * (root/test/...), CIFAR-10/100, STL-10 and MNIST binaries; anything else comes back as it is.
+ * Free *out with pnb_dataset_path_free.
+ * Errors  NOT_FOUND (a set with other splits only: the text lists them), NOMEM */
+pnb_status pnb_dataset_split(char **out, const char *root, const char *split, pnb_error *err);
+void pnb_dataset_path_free(char *path); /* NULL is fine */
 
 /* Decodes the picture of sample i to RGB. Free with pnb_image_free.
  * Errors  ARG, FORMAT (corrupt), NOT_FOUND (the file has vanished), LIMIT, IO, NOMEM */

@@ -200,8 +200,8 @@ static pnb_status describe_tokenizer(pnb__app *app, const char *path, pnb__resul
 
 static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result *r)
 {
-    static const char *const kinds[PNB_N_DATASET_KINDS] = {"unknown", "tar shards", "table",
-                                                           "folder",  "jsonl",      "synthetic"};
+    static const char *const kinds[PNB_N_DATASET_KINDS] = {
+        "unknown", "tar shards", "table", "folder", "jsonl", "synthetic", "binary"};
     pnb_dataset_opts opts = pnb_dataset_opts_default();
     pnb_dataset *set = NULL;
     size_t n_captions = 0, n_unreadable = 0;

@@ -12,8 +12,8 @@
 
 pnb_dataset_kind pnb__dataset_kind(const char *word)
 {
-    static const char *const words[PNB_N_DATASET_KINDS] = {"auto", "webdataset", "csv",
-                                                           "dir",  "jsonl",      "synthetic"};
+    static const char *const words[PNB_N_DATASET_KINDS] = {"auto",  "webdataset", "csv",   "dir",
+                                                           "jsonl", "synthetic",  "binary"};
     for (int i = 0; i < PNB_N_DATASET_KINDS; i++)
         if (strcmp(word, words[i]) == 0)
             return (pnb_dataset_kind)i;

@@ -1,6 +1,7 @@
 /* Opening a data set and reaching its samples: which reader a source needs, the growing list of
  * entries, and the picture of a sample. Captions are read by dataset_record.c, sources by
- * dataset_tar.c, dataset_table.c and dataset_dir.c. After opening nothing here changes, so threads
+ * dataset_tar.c, dataset_table.c, dataset_dir.c and dataset_binary.c, names of classes by
+ * dataset_classes.c. After opening nothing here changes, so threads
  * share a data set without locks. */
 #include "data/dataset_internal.h"
 
@@ -20,7 +21,9 @@ pnb__entry pnb__entry_empty(void)
                         .image_path = PNB__NO_TEXT,
                         .json_path = PNB__NO_TEXT,
                         .txt_path = PNB__NO_TEXT,
-                        .caption = PNB__NO_TEXT};
+                        .caption = PNB__NO_TEXT,
+                        .label = -1,
+                        .class_name = PNB__NO_TEXT};
 }
 
 size_t pnb__dataset_add_text(pnb_dataset *ds, const char *text)
@@ -58,7 +61,7 @@ pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const
     pnb__source source = {.kind = kind, .path = pnb__strdup(path)};
     if (!source.path)
         return pnb__fail_nomem(err, strlen(path));
-    if (kind == PNB_DATASET_JSONL)
+    if (kind == PNB_DATASET_JSONL || kind == PNB_DATASET_BINARY)
         status = pnb__map_open(&source.map, path, err);
     if (status != PNB_OK) {
         pnb__free(source.path);
@@ -119,13 +122,16 @@ static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *e
         *kind = PNB_DATASET_CSV;
     else if (ends_with_any_case(path, ".jsonl"))
         *kind = PNB_DATASET_JSONL;
+    else if (pnb__is_binary(path))
+        *kind = PNB_DATASET_BINARY;
     else if (!pnb__path_is_file(path))
         return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file or folder", path);
     else
-        return pnb__fail(err, PNB_ARG,
-                         "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl or a "
-                         "folder (or name the type with --dataset-type)",
-                         path);
+        return pnb__fail(
+            err, PNB_ARG,
+            "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl, a "
+            "binary of CIFAR, STL-10 or MNIST, or a folder (or name the type with --dataset-type)",
+            path);
     return PNB_OK;
 }
 
@@ -168,6 +174,8 @@ static pnb_status scan_path(pnb_dataset *ds, const char *path, pnb_error *err)
         return pnb__scan_csv(ds, path, err);
     case PNB_DATASET_JSONL:
         return pnb__scan_jsonl(ds, path, err);
+    case PNB_DATASET_BINARY:
+        return pnb__scan_binary(ds, path, err);
     default:
         return scan_folder(ds, path, err);
     }
@@ -186,12 +194,14 @@ static pnb_status copy_options(pnb_dataset *ds, const pnb_dataset_opts *opts, pn
     pnb_dataset_opts given = opts ? *opts : pnb_dataset_opts_default();
     pnb_status status = PNB_OK;
     ds->opts = given;
-    ds->opts.csv_img_key = ds->opts.csv_caption_key = NULL;
+    ds->opts.csv_img_key = ds->opts.csv_caption_key = ds->opts.csv_label_key = NULL;
     ds->opts.image_key = ds->opts.text_key = NULL;
     PNB_TRY(copy_option(&given.csv_img_key, "filepath", err));
     ds->opts.csv_img_key = given.csv_img_key;
     PNB_TRY(copy_option(&given.csv_caption_key, "title", err));
     ds->opts.csv_caption_key = given.csv_caption_key;
+    PNB_TRY(copy_option(&given.csv_label_key, NULL, err));
+    ds->opts.csv_label_key = given.csv_label_key;
     PNB_TRY(copy_option(&given.image_key, NULL, err));
     ds->opts.image_key = given.image_key;
     PNB_TRY(copy_option(&given.text_key, NULL, err));
@@ -217,6 +227,7 @@ pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_datas
     PNB_TRY(pnb__spec_expand(&paths, spec, err));
     for (size_t i = 0; i < paths.n; i++)
         PNB_TRY(scan_path(ds, paths.items[i], err));
+    PNB_TRY(pnb__classes_finish(ds, err));
     if (ds->texts.failed) {
         status = pnb__fail_nomem(err, ds->texts.size);
     } else if (ds->n_entries == 0) {
@@ -238,13 +249,17 @@ void pnb_dataset_free(pnb_dataset *ds)
     if (!ds)
         return;
     for (size_t i = 0; i < ds->n_sources; i++) {
-        pnb__map_close(&ds->sources[i].map);
+        if (ds->sources[i].own == NULL)
+            pnb__map_close(&ds->sources[i].map);
+        pnb__free(ds->sources[i].own);
         pnb__free(ds->sources[i].path);
     }
+    pnb__classes_free(ds);
     for (size_t i = 0; i < ds->n_warnings; i++)
         pnb__free(ds->warnings[i]);
     pnb__free((void *)ds->opts.csv_img_key);
     pnb__free((void *)ds->opts.csv_caption_key);
+    pnb__free((void *)ds->opts.csv_label_key);
     pnb__free((void *)ds->opts.image_key);
     pnb__free((void *)ds->opts.text_key);
     pnb__free(ds->warnings);
@@ -278,7 +293,7 @@ const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i)
 
 pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err)
 {
-    *out = (pnb_sample){0};
+    *out = (pnb_sample){.label = -1};
     if (i >= ds->n_entries)
         return pnb__fail(err, PNB_ARG, "sample %zu of a data set of %zu", i, ds->n_entries);
     if (ds->opts.kind == PNB_DATASET_SYNTHETIC) {
@@ -292,7 +307,7 @@ pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb
         pnb__error_prefix(err, "%s: sample %s", source->path, ds->texts.data + e->key);
         return status;
     }
-    if (e->image.is_set) {
+    if (e->image.is_set && source->kind != PNB_DATASET_BINARY) {
         out->image_bytes = source->map.data + e->image.offset;
         out->n_image_bytes = e->image.size;
     }
@@ -324,6 +339,8 @@ pnb_status pnb_dataset_image_as(const pnb_dataset *ds, size_t i, const pnb_image
     pnb_status status;
     if (e->image_path != PNB__NO_TEXT)
         return pnb_image_load(out, ds->texts.data + e->image_path, opts, err);
+    if (source->kind == PNB_DATASET_BINARY)
+        return pnb__binary_image(ds, e, opts, out, err);
     if (!e->image.is_set)
         return image_of_record(ds, i, opts, out, err);
     status = pnb_image_decode(out, source->map.data + e->image.offset, e->image.size, opts, err);

@@ -1,6 +1,6 @@
 /* Samples of a folder of pictures, searched below in name order. The caption comes from x.json or
  * x.txt beside x.png, or, with class_captions, from the name of the folder the picture lies in
- * ('_' and '-' read as spaces). */
+ * ('_' and '-' read as spaces). The first folder below the root is its class. */
 #include <string.h>
 
 #include "data/dataset_internal.h"
@@ -46,6 +46,17 @@ static size_t class_caption(pnb_dataset *ds, const char *path)
     return text;
 }
 
+/* The first folder below the root is the class; a picture in the root itself has none. */
+static size_t class_folder(pnb_dataset *ds, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    char *name = slash ? pnb__strndup(key, (size_t)(slash - key)) : NULL;
+    size_t text = name ? pnb__dataset_add_text(ds, name) : PNB__NO_TEXT;
+    ds->texts.failed |= slash && !name;
+    pnb__free(name);
+    return text;
+}
+
 typedef struct walk {
     pnb_dataset *ds;
     size_t n_root, n_left_out;
@@ -66,6 +77,7 @@ static pnb_status add_picture(walk *w, const char *path, pnb_error *err)
     }
     entry.key = pnb__dataset_add_text(w->ds, path + w->n_root);
     entry.image_path = pnb__dataset_add_text(w->ds, path);
+    entry.class_name = class_folder(w->ds, path + w->n_root);
     return pnb__dataset_add_entry(w->ds, &entry, err);
 }
 

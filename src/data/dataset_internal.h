@@ -5,11 +5,19 @@
 #include "base/base.h"
 #include "penumbra/dataset.h"
 
+/* How the pixels of a binary source lie: one plane a channel, rows or columns one after another. */
+typedef struct pnb__raw {
+    int width, height, channels;
+    bool by_columns;
+} pnb__raw;
+
 /* A file or folder samples come from. */
 typedef struct pnb__source {
     pnb_dataset_kind kind;
     char *path;
-    pnb__map map; /* tar (taken from its reader) and jsonl */
+    pnb__map map;       /* tar (taken from its reader), jsonl and binary */
+    unsigned char *own; /* binary: the unpacked bytes of a gzip file, in place of the map */
+    pnb__raw raw;       /* binary */
 } pnb__source;
 
 /* Bytes inside the map of a source. */
@@ -28,6 +36,8 @@ typedef struct pnb__entry {
     size_t image_path;          /* folder, table */
     size_t json_path, txt_path; /* folder: files beside the picture */
     size_t caption;             /* table, class folder */
+    int32_t label;              /* number of the class, -1 unknown */
+    size_t class_name;          /* as the source names it; numbered when all are known */
 } pnb__entry;
 
 struct pnb_dataset {
@@ -39,6 +49,8 @@ struct pnb_dataset {
     pnb__buf texts;
     char **warnings;
     size_t n_warnings;
+    char **classes; /* names by number; NULL when there are none */
+    size_t n_classes;
 };
 
 /* ---- dataset.c ---- */
@@ -70,6 +82,21 @@ pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_csv(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_jsonl(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_dir(pnb_dataset *ds, const char *path, pnb_error *err);
+
+/* ---- dataset_binary.c ---- CIFAR-10/100, STL-10 and MNIST's idx files. */
+bool pnb__is_binary(const char *path); /* by its name */
+pnb_status pnb__scan_binary(pnb_dataset *ds, const char *path, pnb_error *err);
+pnb_status pnb__binary_image(const pnb_dataset *ds, const pnb__entry *e, const pnb_image_opts *opts,
+                             pnb_image *out, pnb_error *err);
+
+/* ---- dataset_classes.c ---- Names of classes and numbers of samples. */
+/* Takes the names of a text file, one a line, if the set has none yet; *found tells whether there
+ * is such a file. `name` lies in `dir`.  Errors  FORMAT (not UTF-8), LIMIT, IO, NOMEM */
+pnb_status pnb__classes_load(pnb_dataset *ds, const char *dir, const char *name, bool *found,
+                             pnb_error *err);
+/* Numbers the entries that carry a name: by the names there are, else by the sorted ones. */
+pnb_status pnb__classes_finish(pnb_dataset *ds, pnb_error *err);
+void pnb__classes_free(pnb_dataset *ds);
 
 /* ---- dataset_synthetic.c ---- Samples without a file; no entries. */
 pnb_status pnb__synthetic_open(pnb_dataset *ds, pnb_error *err);

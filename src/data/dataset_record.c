@@ -2,8 +2,8 @@
  * order: "captions": [text, ...]        with "levels": [0..3, ...] of the same length, if there
  *   "sentences": [{"raw": text}]   COCO's Karpathy form
  *   "caption" or "text": text      or a list of texts
- * A .txt gives one caption a line. Everything must be UTF-8. Unknown keys are left to the reader of
- * pnb_sample.json. */
+ * A .txt gives one caption a line. "label" and "class" name its class. Everything must be UTF-8.
+ * Unknown keys are left to the reader of pnb_sample.json. */
 #include <string.h>
 
 #include "data/dataset_internal.h"
@@ -114,6 +114,18 @@ static pnb_status read_captions(pnb__sample_memory *m, size_t *n, pnb_error *err
     return PNB_OK;
 }
 
+/* "label" is a number or a name, "class" a name; what the source itself says comes first. */
+static void read_class(pnb_sample *out, const json_t *root)
+{
+    const json_t *label = json_object_get(root, "label");
+    const char *name = json_string_value(json_object_get(root, "class"));
+    if (out->label >= 0 || out->class_name)
+        return;
+    if (json_is_integer(label) && json_integer_value(label) >= 0)
+        out->label = json_integer_value(label);
+    out->class_name = name ? name : json_string_value(label);
+}
+
 static pnb_status read_json(pnb_sample *out, const char *bytes, size_t n_bytes, pnb_error *err)
 {
     pnb__sample_memory *m = out->memory;
@@ -129,6 +141,7 @@ static pnb_status read_json(pnb_sample *out, const char *bytes, size_t n_bytes, 
     out->name = json_string_value(json_object_get(m->root, "name"));
     out->group = json_string_value(json_object_get(m->root, "group"));
     out->subgroup = json_string_value(json_object_get(m->root, "subgroup"));
+    read_class(out, m->root);
     return read_captions(m, &out->n_captions, err);
 }
 
@@ -245,6 +258,11 @@ pnb_status pnb__record_read(const pnb_dataset *ds, const pnb__entry *e, pnb_samp
     out->key = ds->texts.data + e->key;
     if (e->image_path != PNB__NO_TEXT)
         out->image_path = ds->texts.data + e->image_path;
+    out->label = e->label;
+    if (e->label >= 0 && (size_t)e->label < ds->n_classes)
+        out->class_name = ds->classes[e->label];
+    else if (e->class_name != PNB__NO_TEXT)
+        out->class_name = ds->texts.data + e->class_name;
     PNB_TRY(read_texts(ds, e, out, err));
     if (ds->sources[e->source].kind == PNB_DATASET_JSONL)
         PNB_TRY(find_line_image(ds, e, out, err));

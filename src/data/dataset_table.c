@@ -1,8 +1,8 @@
 /* Samples of tables. CSV / TSV as open_clip reads them: a column of picture paths ("filepath") and
- * one of captions ("title"); every row is a sample. JSON lines: one object a line with the picture
- * under "image", "filepath", "file_name" or "path" and the fields of dataset_record.c. Relative
- * paths start at the table's folder. Paths and captions of a CSV are kept in memory; of JSON lines
- * only the position of each line. */
+ * one of captions ("title"), perhaps one of classes ("label"); every row is a sample. JSON lines:
+ * one object a line with the picture under "image", "filepath", "file_name" or "path" and the
+ * fields of dataset_record.c. Relative paths start at the table's folder. Paths and captions of a
+ * CSV are kept in memory; of JSON lines only the position of each line. */
 #include <string.h>
 
 #include "data/dataset_internal.h"
@@ -35,27 +35,59 @@ static size_t add_path(pnb_dataset *ds, const char *dir, const char *name)
     return text;
 }
 
+#define NO_COLUMN SIZE_MAX
+
+/* The column asked for, else "label" or "class" where the table has one. */
+static pnb_status find_label(const pnb_dataset *ds, const pnb__csv *csv, size_t *column,
+                             pnb_error *err)
+{
+    *column = NO_COLUMN;
+    if (ds->opts.csv_label_key)
+        return pnb__csv_column(csv, ds->opts.csv_label_key, column, err);
+    for (size_t i = 0; i < csv->n_columns && *column == NO_COLUMN; i++)
+        if (!strcmp(csv->header[i], "label") || !strcmp(csv->header[i], "class"))
+            *column = i;
+    return PNB_OK;
+}
+
+/* A table of labels needs no captions where samples without one are kept. */
+static pnb_status find_caption(const pnb_dataset *ds, const pnb__csv *csv, size_t label,
+                               size_t *column, pnb_error *err)
+{
+    pnb_error why = PNB_ERROR_INIT;
+    pnb_status status = pnb__csv_column(csv, ds->opts.csv_caption_key, column, &why);
+    if (status == PNB_NOT_FOUND && label != NO_COLUMN && ds->opts.allow_no_caption) {
+        *column = NO_COLUMN;
+        return PNB_OK;
+    }
+    return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", why.text);
+}
+
 static pnb_status add_rows(pnb_dataset *ds, pnb__csv *csv, const char *dir, const char *path,
                            pnb_error *err)
 {
-    size_t image, caption, n_left_out = 0;
+    size_t image, caption, label, n_left_out = 0;
     bool more = true;
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__csv_column(csv, ds->opts.csv_img_key, &image, err));
-    PNB_TRY(pnb__csv_column(csv, ds->opts.csv_caption_key, &caption, err));
+    PNB_TRY(find_label(ds, csv, &label, err));
+    PNB_TRY(find_caption(ds, csv, label, &caption, err));
     for (;;) {
         PNB_TRY(pnb__csv_next(csv, &more, err));
         if (!more)
             break;
         pnb__entry entry = pnb__entry_empty();
-        if (!csv->fields[image][0] || (!csv->fields[caption][0] && !ds->opts.allow_no_caption)) {
+        const char *words = caption != NO_COLUMN ? csv->fields[caption] : "";
+        if (!csv->fields[image][0] || (!words[0] && !ds->opts.allow_no_caption)) {
             n_left_out++;
             continue;
         }
         entry.key = pnb__dataset_add_text(ds, csv->fields[image]);
         entry.image_path = add_path(ds, dir, csv->fields[image]);
-        if (csv->fields[caption][0])
-            entry.caption = pnb__dataset_add_text(ds, csv->fields[caption]);
+        if (words[0])
+            entry.caption = pnb__dataset_add_text(ds, words);
+        if (label != NO_COLUMN && csv->fields[label][0])
+            entry.class_name = pnb__dataset_add_text(ds, csv->fields[label]);
         PNB_TRY(pnb__dataset_add_entry(ds, &entry, err));
     }
     if (n_left_out > 0)

@@ -4,6 +4,7 @@
  * for. Samples without a picture, or without a text where one is wanted, are left out and counted.
  */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/dataset_internal.h"
@@ -21,6 +22,7 @@ typedef struct group {
     size_t n_members, image_rank;
     uint64_t suffixes[MAX_SUFFIXES]; /* hashes of those seen */
     size_t n_no_image, n_no_text;    /* samples left out */
+    size_t n_bad_class;
 } group;
 
 /* Position of `suffix` in the ';' list, SIZE_MAX when it is not there. */
@@ -56,6 +58,22 @@ static pnb_status end_group(pnb_dataset *ds, group *g, pnb_error *err)
     g->n_members = 0;
     g->image_rank = SIZE_MAX;
     return status;
+}
+
+/* x.cls holds the number of the class as text (webdataset, CLIP_benchmark). */
+static void read_class(group *g, const pnb__tar_member *m)
+{
+    char text[16] = "", *end = text;
+    long value = -1;
+    if (m->size > 0 && m->size < sizeof text) {
+        memcpy(text, m->data, m->size);
+        value = strtol(text, &end, 10);
+        end += strspn(end, " \t\r\n");
+    }
+    if (end == text || *end != 0 || value < 0 || value > INT32_MAX)
+        g->n_bad_class++;
+    else
+        g->entry.label = (int32_t)value;
 }
 
 static bool is_repeated(group *g, const char *suffix)
@@ -96,6 +114,8 @@ static pnb_status add_member(pnb_dataset *ds, group *g, const pnb__tar_member *m
     if (rank < g->image_rank) {
         g->image_rank = rank;
         g->entry.image = span;
+    } else if (strcmp(suffix, "cls") == 0) {
+        read_class(g, m);
     } else if (key_rank(ds->opts.text_key ? ds->opts.text_key : DEFAULT_TEXT_KEYS, suffix) !=
                SIZE_MAX) {
         *(strcmp(suffix, "json") == 0 ? &g->entry.json : &g->entry.txt) = span;
@@ -112,6 +132,24 @@ static pnb_status report_left_out(pnb_dataset *ds, const group *g, const char *p
     if (status == PNB_OK && g->n_no_text > 0)
         status = pnb__dataset_warn(ds, err, "%s: %zu samples without a caption left out", path,
                                    g->n_no_text);
+    if (status == PNB_OK && g->n_bad_class > 0)
+        status = pnb__dataset_warn(ds, err, "%s: %zu .cls members are not the number of a class",
+                                   path, g->n_bad_class);
+    return status;
+}
+
+/* CLIP_benchmark keeps classnames.txt above train/ and test/; beside the shards is as good. */
+static pnb_status load_classes(pnb_dataset *ds, const char *path, pnb_error *err)
+{
+    char *dir = pnb__path_dir(path), *above = dir ? pnb__path_join(dir, "..") : NULL;
+    bool found = false;
+    pnb_status status = above ? PNB_OK : pnb__fail_nomem(err, strlen(path));
+    if (status == PNB_OK)
+        status = pnb__classes_load(ds, dir, "classnames.txt", &found, err);
+    if (status == PNB_OK && !found)
+        status = pnb__classes_load(ds, above, "classnames.txt", &found, err);
+    pnb__free(dir);
+    pnb__free(above);
     return status;
 }
 
@@ -142,6 +180,7 @@ pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err)
     }
     PNB_TRY(end_group(ds, &g, err));
     PNB_TRY(report_left_out(ds, &g, path, err));
+    PNB_TRY(load_classes(ds, path, err));
 done:
     pnb__free(g.key);
     pnb__tar_close(&tar);

@@ -87,8 +87,8 @@ static const char *schedule_name(int v)
 
 static const char *dataset_name(int v)
 {
-    static const char *const names[PNB_N_DATASET_KINDS] = {"auto", "webdataset", "csv",
-                                                           "dir",  "jsonl",      "synthetic"};
+    static const char *const names[PNB_N_DATASET_KINDS] = {"auto",  "webdataset", "csv",   "dir",
+                                                           "jsonl", "synthetic",  "binary"};
     return v >= 0 && v < PNB_N_DATASET_KINDS ? names[v] : NULL;
 }
 

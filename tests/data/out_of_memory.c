@@ -20,6 +20,11 @@ static int setup(void **state)
     put_png(scratch, "dir/c.png", 10); /* no caption: a warning */
     put_text(scratch, "t.csv", "filepath\ttitle\ndir/a.png\tone\ndir/c.png\ttwo\n");
     put_text(scratch, "l.jsonl", "{\"image\": \"dir/a.png\", \"caption\": \"one\"}\n");
+    put_text(scratch, "c.csv", "filepath\ttitle\tlabel\ndir/a.png\tone\tx\ndir/c.png\ttwo\ty\n");
+    char *records = pnb__alloc_zero(2, 3073);
+    put_file(scratch, "cifar/test_batch.bin", records, 2 * 3073);
+    put_text(scratch, "cifar/batches.meta.txt", "airplane\nautomobile\n");
+    pnb__free(records);
     pnb_shapes_opts o = pnb_shapes_opts_default();
     char *out = pnb__path_join(scratch, "shapes");
     o.n_scenes = 6;
@@ -85,7 +90,11 @@ done:
 
 static void test_sources(void **state)
 {
-    static const char *const NAMES[] = {"dir", "t.csv", "l.jsonl",
+    static const char *const NAMES[] = {"dir",
+                                        "t.csv",
+                                        "c.csv",
+                                        "l.jsonl",
+                                        "cifar/test_batch.bin",
                                         "shapes/train/{00000,00000}.tar"};
     (void)state;
     for (size_t i = 0; i < PNB_COUNT(NAMES); i++) {
