@@ -17,6 +17,7 @@
     X(train)                                                                                       \
     X(embed)                                                                                       \
     X(search)                                                                                      \
+    X(classify)                                                                                    \
     X(filter)                                                                                      \
     X(duplicates)                                                                                  \
     X(outliers)                                                                                    \

@@ -326,6 +326,63 @@ pnb_status pnb__embed_pictures(pnb__app *app, pnb__embedder *encoder, const pnb_
     return embed_in_memory(&j, out);
 }
 
+static pnb_status name_skip(void *user, size_t input, const char *why)
+{
+    report_skip(user, input, why);
+    return PNB_OK;
+}
+
+/* Rows of the set; n_rows counts what could be read. */
+static pnb_status embed_readable(job *j)
+{
+    pnb__progress progress;
+    size_t next = 0;
+    pnb_status status = PNB_OK;
+    pnb__progress_start(&progress, j->app, "embedding",
+                        j->captions != NULL ? "prompts" : "pictures", 0, j->n_inputs);
+    while (next < j->n_inputs) {
+        if (pnb__is_interrupted(j->app))
+            return pnb__fail(&j->app->err, PNB_INTERRUPTED, "stopped after %zu of %zu inputs", next,
+                             j->n_inputs);
+        PNB_TRY(pnb__embed_batch_fill(&j->batch, j->app->ctx, &next, j->n_inputs, name_skip, j,
+                                      &j->app->err));
+        if (j->batch.n > 0)
+            PNB_TRY(append_batch(j, j->n_rows));
+        j->n_rows += j->batch.n;
+        pnb__progress_update(&progress, next, NULL);
+    }
+    pnb__progress_finish(&progress, next);
+    if (j->n_rows == 0)
+        status = pnb__fail(&j->app->err, PNB_NOT_FOUND, "none of the %zu inputs could be read",
+                           j->n_inputs);
+done:
+    return status;
+}
+
+pnb_status pnb__embed_all(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
+                          const pnb__captions *captions, bool exif, pnb_embeddings **out)
+{
+    const pnb__embed_opts opts = {.batch_size = 32, .exif = exif};
+    job j = {.app = app,
+             .encoder = encoder,
+             .pictures = pictures,
+             .captions = captions,
+             .opts = &opts,
+             .n_inputs = pictures != NULL ? pnb__pictures_count(pictures) : captions->n};
+    pnb_status status;
+    PNB_TRY(pnb__embed_batch_init(&j.batch, encoder, pictures, captions, &opts,
+                                  (uint64_t)app->common.seed, &app->err));
+    PNB_TRY(make_set(&j, j.n_inputs, &j.set));
+    PNB_TRY(embed_readable(&j));
+    j.set->n = j.n_rows; /* the rest of its room was never named */
+    *out = j.set;
+    j.set = NULL;
+done:
+    pnb__embed_batch_free(&j.batch);
+    pnb_embeddings_free(j.set);
+    return status;
+}
+
 /* ---- ready tensors ---- */
 
 /* The array called `name`, else the only one of that rank. */

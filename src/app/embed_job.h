@@ -45,6 +45,12 @@ pnb_status pnb__embed_captions(pnb__app *app, pnb__embedder *encoder, const pnb_
 pnb_status pnb__embed_pictures(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
                                bool exif, pnb_embeddings **out);
 
+/* All of a long list in memory, with progress; what cannot be read is reported by pnb__skipped and
+ * has no row. Either `pictures` or `captions` is NULL.
+ * Errors  INTERRUPTED, NOT_FOUND (not one input could be read), and those of the encoder */
+pnb_status pnb__embed_all(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
+                          const pnb__captions *captions, bool exif, pnb_embeddings **out);
+
 /* Encodes a ready tensor, no journal: pixels (B,3,H,W) or token ids (B,T) from a safetensors file.
  * Errors  NOT_FOUND (no array of that rank), SHAPE, and those of the encoder */
 pnb_status pnb__embed_tensor(pnb__app *app, pnb__embedder *encoder, const char *path, bool is_text,

@@ -18,6 +18,11 @@ typedef struct pnb__pictures pnb__pictures;
  * Errors  NOT_FOUND (nothing matches), those of pnb_dataset_open */
 pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
                               FILE *in, pnb_error *err);
+/* One data set, opened with `opts`. */
+pnb_status pnb__pictures_open_set(pnb__pictures **out, const char *spec,
+                                  const pnb_dataset_opts *opts, pnb_error *err);
+/* The data set when there is nothing else, or NULL. */
+const pnb_dataset *pnb__pictures_set(const pnb__pictures *p);
 void pnb__pictures_free(pnb__pictures *p);
 size_t pnb__pictures_count(const pnb__pictures *p);
 /* Hashes what was named and how much it holds, so that a continued job sees the same list. */

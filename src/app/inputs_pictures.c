@@ -43,7 +43,9 @@ static pnb_status add_source(pnb__pictures *p, const char *path, pnb_dataset *se
 
 static bool is_table_or_tar(const char *path)
 {
-    static const char *const endings[] = {".tar", ".csv", ".tsv", ".jsonl"};
+    static const char *const endings[] = {".tar",       ".csv",         ".tsv",      ".jsonl",
+                                          "_batch.bin", "/train.bin",   "/test.bin", "_X.bin",
+                                          "idx3-ubyte", "idx3-ubyte.gz"};
     for (size_t i = 0; i < PNB_COUNT(endings); i++)
         if (pnb__ends_with(path, endings[i]))
             return true;
@@ -134,6 +136,30 @@ pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, siz
     return PNB_OK;
 }
 
+pnb_status pnb__pictures_open_set(pnb__pictures **out, const char *spec,
+                                  const pnb_dataset_opts *opts, pnb_error *err)
+{
+    pnb_dataset *set = NULL;
+    pnb__pictures *p = pnb__alloc_zero(1, sizeof *p);
+    if (p == NULL)
+        return pnb__fail_nomem(err, sizeof *p);
+    pnb_status status = pnb_dataset_open(&set, spec, opts, err);
+    if (status == PNB_OK)
+        status = add_source(p, spec, set, err);
+    if (status == PNB_OK) {
+        *out = p;
+        return PNB_OK;
+    }
+    pnb_dataset_free(set);
+    pnb__pictures_free(p);
+    return status;
+}
+
+const pnb_dataset *pnb__pictures_set(const pnb__pictures *p)
+{
+    return p->n_sources == 1 ? p->sources[0].set : NULL;
+}
+
 void pnb__pictures_free(pnb__pictures *p)
 {
     if (p == NULL)
@@ -203,7 +229,8 @@ const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample)
     return pnb_dataset_get_kind(set) == PNB_DATASET_TAR && slash != NULL ? slash + 1 : sample->key;
 }
 
-/* {"source": spec, "index": i [, "group", "subgroup", "name"]}: enough to show the row again. */
+/* {"source": spec, "index": i [, "group", "subgroup", "name", "class", "label"]}: enough to show
+ * the row again and to know its class. */
 static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *set, size_t row,
                                pnb_error *err)
 {
@@ -214,8 +241,8 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
     PNB_TRY(pnb_embeddings_set_id(set, row, pnb__sample_id(s->set, &sample), err));
     if (sample.image_path != NULL)
         PNB_TRY(pnb_embeddings_set_path(set, row, sample.image_path, err));
-    const char *const names[] = {"group", "subgroup", "name"};
-    const char *const values[] = {sample.group, sample.subgroup, sample.name};
+    const char *const names[] = {"group", "subgroup", "name", "class"};
+    const char *const values[] = {sample.group, sample.subgroup, sample.name, sample.class_name};
     pnb__buf_puts(&extra, "{\"source\":");
     pnb__json_append_string(&extra, s->path);
     pnb__buf_printf(&extra, ",\"index\":%zu", index);
@@ -224,6 +251,8 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
             pnb__buf_printf(&extra, ",\"%s\":", names[k]);
             pnb__json_append_string(&extra, values[k]);
         }
+    if (sample.label >= 0)
+        pnb__buf_printf(&extra, ",\"label\":%lld", (long long)sample.label);
     pnb__buf_putc(&extra, '}');
     status = extra.failed ? pnb__fail_nomem(err, extra.size)
                           : pnb_embeddings_set_extra(set, row, extra.data, err);

@@ -136,6 +136,15 @@ void pnb__result_text(pnb__result *r, const char *key, const char *label, const 
               value != NULL ? value : "-");
 }
 
+void pnb__result_words(pnb__result *r, const char *key, char *const *words, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < n; i++)
+        if (json_array_append_new(list, json_words(words[i])) != 0 && r != NULL)
+            r->failed = true;
+    add_value(r, key, NULL, list, NULL);
+}
+
 void pnb__result_int(pnb__result *r, const char *key, const char *label, int64_t value)
 {
     char text[32];
@@ -349,4 +358,17 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
         return pnb__fail(err, PNB_IO, "cannot write the JSON result");
     fputc('\n', out);
     return PNB_OK;
+}
+
+pnb_status pnb__result_save(const pnb__result *r, const char *path, pnb_error *err)
+{
+    pnb__out_file out;
+    pnb_status status = pnb__out_open(&out, path, err);
+    if (status != PNB_OK)
+        return status;
+    status = pnb__result_print(r, out.file, true, err);
+    if (status == PNB_OK)
+        return pnb__out_commit(&out, err);
+    pnb__out_abort(&out);
+    return status;
 }

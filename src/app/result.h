@@ -21,6 +21,8 @@ void pnb__result_text(pnb__result *r, const char *key, const char *label, const 
 void pnb__result_int(pnb__result *r, const char *key, const char *label, int64_t value);
 /* `digits` behind the point in text; a NaN or infinity is "-" in text and null in JSON. */
 void pnb__result_real(pnb__result *r, const char *key, const char *label, double value, int digits);
+/* A list of words: JSON only. */
+void pnb__result_words(pnb__result *r, const char *key, char *const *words, size_t n);
 void pnb__result_flag(pnb__result *r, const char *key, const char *label, bool value);
 /* A remark in words: text only. An empty one is an empty line. */
 void pnb__result_note(pnb__result *r, const char *text);
@@ -39,6 +41,8 @@ void pnb__result_cell_text(pnb__result *r, const char *value);
 void pnb__result_cell_int(pnb__result *r, int64_t value);
 void pnb__result_cell_real(pnb__result *r, double value, int digits);
 
+/* The JSON object into a file, whole or not at all. */
+pnb_status pnb__result_save(const pnb__result *r, const char *path, pnb_error *err);
 pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_error *err);
 
 #endif

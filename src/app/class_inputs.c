@@ -1,0 +1,304 @@
+/* Pictures with classes, from an embedding set or from a data set that is embedded here.
+ *
+ * Both carry class and label in the rows' extra fields, so one way of numbering serves both; a file
+ * of labels replaces them. Readers of data sets and the splits' places are data's business. */
+#include "app/class_inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/embed_job.h"
+#include "io/json.h"
+
+enum { MAX_LABEL_BYTES = 1 << 30 };
+
+/* ---- opening ---- */
+
+static bool is_set(const char *what)
+{
+    return pnb__ends_with(what, ".safetensors") || pnb__ends_with(what, ".npy");
+}
+
+static pnb_status open_pictures(pnb__class_source *s, pnb__app *app, const char *what,
+                                const pnb__class_source_opts *o)
+{
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    char *where = NULL;
+    pnb_status status;
+    opts.allow_no_caption = true;
+    opts.csv_img_key = o->csv_img_key;
+    opts.csv_label_key = o->csv_label_key;
+    PNB_TRY(pnb_dataset_split(&where, what, o->split != NULL ? o->split : "test", &app->err));
+    s->what = where;
+    PNB_TRY(pnb__pictures_open_set(&s->pictures, where, &opts, &app->err));
+    const pnb_dataset *set = pnb__pictures_set(s->pictures);
+    for (size_t i = 0; i < pnb_dataset_n_warnings(set); i++)
+        pnb__warn(app, "%s", pnb_dataset_warning(set, i));
+    for (size_t i = 0; i < pnb_dataset_n_classes(set); i++) {
+        const char *name = pnb_dataset_class_name(set, i);
+        PNB_TRY(pnb__words_add(&s->classes, name, strlen(name), &app->err));
+    }
+done:
+    return status;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The distinct names of a set's rows, sorted. */
+static pnb_status collect_classes(pnb__class_source *s, pnb_error *err)
+{
+    char **names = pnb__alloc_zero(s->set->n, sizeof *names);
+    size_t n = 0;
+    pnb_status status = PNB_OK;
+    if (names == NULL)
+        return pnb__fail_nomem(err, s->set->n * sizeof *names);
+    for (size_t i = 0; i < s->set->n && status == PNB_OK; i++) {
+        int64_t label;
+        status = pnb__row_class(s->set, i, &label, &names[n], err);
+        n += names[n] != NULL;
+    }
+    if (status == PNB_OK && n > 0)
+        qsort(names, n, sizeof *names, compare_texts);
+    for (size_t i = 0; i < n && status == PNB_OK; i++)
+        if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
+            status = pnb__words_add(&s->classes, names[i], strlen(names[i]), err);
+    for (size_t i = 0; i < s->set->n; i++)
+        pnb__free(names[i]);
+    pnb__free(names);
+    return status;
+}
+
+pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const char *what,
+                                  const pnb__class_source_opts *opts)
+{
+    pnb_status status;
+    *s = (pnb__class_source){.exif = opts->exif};
+    if (!is_set(what))
+        return open_pictures(s, app, what, opts);
+    s->what = pnb__strdup(what);
+    if (s->what == NULL)
+        return pnb__fail_nomem(&app->err, strlen(what));
+    status = pnb__ends_with(what, ".npy") ? pnb_embeddings_load_npy(&s->set, what, &app->err)
+                                          : pnb_embeddings_load(&s->set, what, &app->err);
+    return status == PNB_OK ? collect_classes(s, &app->err) : status;
+}
+
+pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb__embedder *encoder)
+{
+    if (s->set != NULL)
+        return PNB_OK;
+    return pnb__embed_all(app, encoder, s->pictures, NULL, s->exif, &s->set);
+}
+
+void pnb__class_source_reset(pnb__class_source *s)
+{
+    pnb__free(s->what);
+    pnb__pictures_free(s->pictures);
+    pnb_embeddings_free(s->set);
+    pnb__words_reset(&s->classes);
+    pnb__free(s->label);
+    *s = (pnb__class_source){0};
+}
+
+/* ---- what rows say ---- */
+
+const char *pnb__row_name(const pnb_embeddings *set, size_t row)
+{
+    return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "?";
+}
+
+pnb_status pnb__row_class(const pnb_embeddings *set, size_t row, int64_t *label, char **name,
+                          pnb_error *err)
+{
+    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
+    json_t *root = extra != NULL ? json_loads(extra, 0, NULL) : NULL;
+    const json_t *number = json_object_get(root, "label");
+    const char *text = json_string_value(json_object_get(root, "class"));
+    pnb_status status = PNB_OK;
+    *label = json_is_integer(number) ? json_integer_value(number) : -1;
+    *name = NULL;
+    if (text == NULL)
+        text = json_string_value(number);
+    if (text != NULL && (*name = pnb__strdup(text)) == NULL)
+        status = pnb__fail_nomem(err, strlen(text));
+    json_decref(root);
+    return status;
+}
+
+/* ---- numbering ---- */
+
+/* Class of a row as it was given. */
+typedef struct given {
+    int64_t number; /* -1 unknown */
+    char *name;     /* may be NULL */
+} given;
+
+static void free_given(given *g, size_t n)
+{
+    for (size_t i = 0; g != NULL && i < n; i++)
+        pnb__free(g[i].name);
+    pnb__free(g);
+}
+
+/* True when `text` fills a whole number from 0. */
+static bool read_number(const char *text, int64_t *out)
+{
+    return pnb__read_int(text, out) && *out >= 0;
+}
+
+typedef struct id_row {
+    const char *id;
+    size_t row;
+} id_row;
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(((const id_row *)a)->id, ((const id_row *)b)->id);
+}
+
+/* One line `id TAB class` of the file into the rows of that id. */
+static pnb_status take_line(char *line, size_t number, const char *path, const id_row *ids,
+                            size_t n, given *g, pnb_error *err)
+{
+    char *tab = strchr(line, '\t');
+    if (tab == NULL)
+        return pnb__fail(err, PNB_FORMAT, "%s: line %zu has no tab between id and class", path,
+                         number);
+    *tab = '\0';
+    const id_row key = {line, 0};
+    const id_row *found = bsearch(&key, ids, n, sizeof *ids, compare_ids);
+    if (found == NULL)
+        return pnb__fail(err, PNB_NOT_FOUND, "%s: line %zu: no picture has the id \"%s\"", path,
+                         number, line);
+    given *row = &g[found->row];
+    pnb__free(row->name);
+    row->name = NULL;
+    if (read_number(tab + 1, &row->number))
+        return PNB_OK;
+    row->number = -1;
+    row->name = pnb__strdup(tab + 1);
+    return row->name != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(tab + 1));
+}
+
+static pnb_status read_labels(const pnb_embeddings *set, const char *path, given *g, pnb_error *err)
+{
+    char *text = NULL;
+    size_t size = 0, number = 1;
+    id_row *ids = pnb__alloc_array(set->n, sizeof *ids);
+    pnb_status status = ids != NULL ? PNB_OK : pnb__fail_nomem(err, set->n * sizeof *ids);
+    if (status != PNB_OK)
+        return status;
+    for (size_t i = 0; i < set->n; i++)
+        ids[i] = (id_row){pnb__row_name(set, i), i};
+    qsort(ids, set->n, sizeof *ids, compare_ids);
+    PNB_TRY(pnb__read_file(path, MAX_LABEL_BYTES, &text, &size, err));
+    for (char *p = text; *p != '\0'; number++) {
+        size_t n = strcspn(p, "\n");
+        char *next = p + n + (p[n] != '\0');
+        p[n] = '\0';
+        if (n > 0 && p[n - 1] == '\r')
+            p[n - 1] = '\0';
+        if (p[0] != '\0' && p[0] != '#')
+            PNB_TRY(take_line(p, number, path, ids, set->n, g, err));
+        p = next;
+    }
+done:
+    pnb__free(text);
+    pnb__free(ids);
+    return status;
+}
+
+static pnb_status read_rows(const pnb_embeddings *set, given *g, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < set->n && status == PNB_OK; i++)
+        status = pnb__row_class(set, i, &g[i].number, &g[i].name, err);
+    return status;
+}
+
+/* Numbers by name into label; the first row whose name is unknown or shared is told by *bad. */
+static bool number_by_name(const given *g, size_t n, const pnb__name_index *names, int32_t *label,
+                           size_t *bad)
+{
+    bool is_shared;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = g[i].name != NULL ? pnb__name_find(names, g[i].name, &is_shared) : SIZE_MAX;
+        label[i] = at != SIZE_MAX ? (int32_t)at : -1;
+        if (g[i].name != NULL && (at == SIZE_MAX || is_shared)) {
+            *bad = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+static pnb_status number_by_number(const pnb_embeddings *set, const given *g, size_t n_classes,
+                                   int32_t *label, pnb_error *err)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        if (g[i].number >= (int64_t)n_classes)
+            return pnb__fail(
+                err, PNB_ARG, "picture \"%s\" has label %lld; there are %zu classes, 0 to %zu",
+                pnb__row_name(set, i), (long long)g[i].number, n_classes, n_classes - 1);
+        if (label[i] < 0)
+            label[i] = (int32_t)g[i].number;
+    }
+    return PNB_OK;
+}
+
+/* Whether the rows' own numbers may be taken: all that have a name have one, of as many classes. */
+static bool has_numbers(const pnb__class_source *s, const given *g, size_t n_classes)
+{
+    for (size_t i = 0; i < s->set->n; i++)
+        if (g[i].name != NULL && g[i].number < 0)
+            return false;
+    return s->classes.n == 0 || s->classes.n == n_classes;
+}
+
+static pnb_status resolve(pnb__class_source *s, const given *g, const pnb__name_index *names,
+                          pnb_error *err)
+{
+    const pnb_embeddings *set = s->set;
+    size_t bad = 0;
+    bool by_name = number_by_name(g, set->n, names, s->label, &bad), is_shared = false;
+    if (!by_name && has_numbers(s, g, names->n)) {
+        for (size_t i = 0; i < set->n; i++)
+            s->label[i] = -1;
+        by_name = true;
+    }
+    if (by_name)
+        return number_by_number(set, g, names->n, s->label, err);
+    pnb__name_find(names, g[bad].name, &is_shared);
+    return pnb__fail(err, is_shared ? PNB_ARG : PNB_NOT_FOUND,
+                     is_shared ? "picture \"%s\" is of class \"%s\", a name that two classes share"
+                               : "picture \"%s\" is of class \"%s\", which is none of the class "
+                                 "names",
+                     pnb__row_name(set, bad), g[bad].name);
+}
+
+pnb_status pnb__class_source_label(pnb__class_source *s, const pnb__words *classes,
+                                   const char *labels, pnb_error *err)
+{
+    size_t n = s->set->n;
+    given *g = pnb__alloc_zero(n, sizeof *g);
+    pnb__name_index names = {0};
+    pnb_status status = PNB_OK;
+    s->label = pnb__alloc_array(n, sizeof *s->label);
+    if (g == NULL || s->label == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n * sizeof *g));
+    for (size_t i = 0; i < n; i++)
+        g[i].number = -1;
+    if (labels != NULL)
+        PNB_TRY(read_labels(s->set, labels, g, err));
+    else
+        PNB_TRY(read_rows(s->set, g, err));
+    PNB_TRY(pnb__name_index_make(&names, classes, err));
+    status = resolve(s, g, &names, err);
+done:
+    pnb__name_index_reset(&names);
+    free_given(g, n);
+    return status;
+}

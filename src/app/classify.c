@@ -1,0 +1,378 @@
+/* From options to figures: opens pictures, makes the classes, scores, rejects, measures.
+ *
+ * Names and texts are settled before anything is embedded, so that a wrong template does not cost
+ * an hour. The steps on prompts are classify_prompts.c's, scalings classify_scaling.c's; printing
+ * and files follow when all of this has succeeded. */
+#include "app/classify.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "app/embed_job.h"
+#include "app/retrieval.h"
+#include "base/base.h"
+#include "penumbra/search.h"
+
+/* CLIP's logit scale, which most models reach. */
+#define DEFAULT_SCALE 100.0
+
+/* ---- opening ---- */
+
+static pnb_status open_one(pnb__app *app, pnb__classified *c, const char *what,
+                           const pnb__class_source_opts *opts)
+{
+    return what != NULL ? pnb__class_source_open(&c->source, app, what, opts) : PNB_OK;
+}
+
+static pnb_status open_sources(pnb__app *app, pnb__classify *run)
+{
+    const pnb__classify_opts *o = run->opts;
+    pnb_status status;
+    PNB_TRY(open_one(app, &run->images, o->images, &o->source));
+    PNB_TRY(open_one(app, &run->negatives, o->negatives, &o->source));
+    pnb__class_source_opts val = o->source;
+    val.split = o->val_split;
+    PNB_TRY(open_one(app, &run->val_images, o->val_images, &val));
+    PNB_TRY(open_one(app, &run->val_negatives, o->val_negatives, &val));
+    if (o->val_images != NULL && strcmp(run->images.source.what, run->val_images.source.what) == 0)
+        pnb__warn(app, "%s is fitted on and judged on: the figures will flatter",
+                  run->images.source.what);
+done:
+    return status;
+}
+
+static bool needs_pictures(const pnb__classify *run)
+{
+    const pnb__classified *all[] = {&run->images, &run->negatives, &run->val_images,
+                                    &run->val_negatives};
+    for (size_t i = 0; i < PNB_COUNT(all); i++)
+        if (all[i]->source.pictures != NULL)
+            return true;
+    return false;
+}
+
+static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb__embedder *encoder)
+{
+    const pnb__classify_opts *o = run->opts;
+    bool pictures = needs_pictures(run), texts = pnb__classify_wants_texts(run);
+    bool shots = o->bprw_images != NULL && !pnb__ends_with(o->bprw_images, ".safetensors") &&
+                 !pnb__ends_with(o->bprw_images, ".npy");
+    const pnb__embedder_parts parts = {(pictures || shots ? PNB__USE_PICTURES : 0) |
+                                           (texts ? PNB__USE_TEXTS : 0),
+                                       o->tokenizer, o->preprocess};
+    if (parts.use == 0)
+        return PNB_OK;
+    if (o->model == NULL)
+        return pnb__usage(app, "--model is missing: it embeds the %s",
+                          texts ? "prompts" : "pictures");
+    return pnb__embedder_open_named(encoder, app, o->model, &parts);
+}
+
+/* ---- pictures ---- */
+
+static pnb_status embed_one(pnb__app *app, pnb__classify *run, pnb__classified *c,
+                            pnb__embedder *encoder)
+{
+    pnb_status status;
+    if (c->source.what == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb__class_source_embed(&c->source, app, encoder));
+    if (run->images.source.set != c->source.set) {
+        status = pnb_embeddings_check_mix(run->images.source.set, c->source.set, &app->err);
+        if (status != PNB_OK)
+            pnb__error_prefix(&app->err, "%s and %s", run->opts->images, c->source.what);
+    }
+    if (status == PNB_OK)
+        status = pnb__row_uncertainty(c->source.set, PNB_UNCERTAINTY_TRACE, &c->u, &app->err);
+done:
+    return status;
+}
+
+static pnb_status embed_sources(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    pnb_status status;
+    PNB_TRY(embed_one(app, run, &run->images, encoder));
+    PNB_TRY(embed_one(app, run, &run->negatives, encoder));
+    PNB_TRY(embed_one(app, run, &run->val_images, encoder));
+    PNB_TRY(embed_one(app, run, &run->val_negatives, encoder));
+    PNB_TRY(
+        pnb__class_source_label(&run->images.source, &run->classes, run->opts->labels, &app->err));
+    if (run->val_images.source.set != NULL)
+        PNB_TRY(pnb__class_source_label(&run->val_images.source, &run->classes,
+                                        run->opts->val_labels, &app->err));
+done:
+    return status;
+}
+
+/* ---- scores ---- */
+
+static pnb_status predict(pnb__app *app, const pnb__classify *run, pnb__classified *c)
+{
+    pnb_gaussians images, classes, dummies;
+    pnb_measure_opts measure = pnb_measure_opts_default();
+    pnb_status status;
+    measure.seed = (uint64_t)app->common.seed;
+    if (c->source.set == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb_gaussians_view(&images, c->source.set, &app->err));
+    PNB_TRY(pnb_gaussians_view(&classes, run->clf, &app->err));
+    if (run->dummies != NULL)
+        PNB_TRY(pnb_gaussians_view(&dummies, run->dummies, &app->err));
+    const pnb_classify_job job = {.images = &images,
+                                  .classes = &classes,
+                                  .dummies = run->dummies != NULL ? &dummies : NULL,
+                                  .labels = c->source.label,
+                                  .measure = run->opts->measure,
+                                  .opts = &measure,
+                                  .scale = run->scale,
+                                  .k = PNB_MIN((size_t)5, run->clf->n)};
+    status = pnb_classify(app->ctx, &job, &c->p, &app->err);
+    if (status != PNB_OK)
+        pnb__error_prefix(&app->err, "%s", c->source.what);
+done:
+    return status;
+}
+
+static pnb_status embed_dummies(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    const pnb__text_list *texts = run->opts->none_prompts;
+    pnb__captions captions = {0};
+    pnb_status status = PNB_OK;
+    if (!run->opts->has_none || run->opts->none != PNB_NONE_DUMMY)
+        return PNB_OK;
+    for (size_t i = 0; i < texts->n; i++)
+        PNB_TRY(pnb__captions_add_text(&captions, texts->items[i], &app->err));
+    if (captions.n_bad > 0)
+        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
+    PNB_TRY(pnb__embed_all(app, encoder, NULL, &captions, false, &run->dummies));
+done:
+    pnb__captions_reset(&captions);
+    return status;
+}
+
+static void choose_scale(pnb__classify *run)
+{
+    double given = run->opts->scale, model = run->clf->info.logit_scale;
+    if (!isnan(given))
+        run->scale = given;
+    else if (run->scaling.has_temperature)
+        run->scale = 1.0 / run->scaling.temperature.t;
+    else
+        run->scale = isfinite(model) && model > 0.0 ? model : DEFAULT_SCALE;
+}
+
+/* ---- figures ---- */
+
+static bool has_labels(const pnb__classified *c)
+{
+    for (size_t i = 0; c->source.label != NULL && i < c->p.n; i++)
+        if (c->source.label[i] >= 0)
+            return true;
+    return false;
+}
+
+/* Accuracy against the pictures' uncertainty. */
+static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_error *err)
+{
+    const pnb__classified *c = &run->images;
+    size_t n = 0;
+    double *u = pnb__alloc_array(c->p.n, sizeof *u),
+           *right = pnb__alloc_array(c->p.n, sizeof *right);
+    int *wrong = pnb__alloc_array(c->p.n, sizeof *wrong);
+    pnb_status status = PNB_OK;
+    if (u == NULL || right == NULL || wrong == NULL)
+        PNB_TRY(pnb__fail_nomem(err, c->p.n * sizeof *u));
+    for (size_t i = 0; i < c->p.n; i++) {
+        if (c->source.label[i] < 0)
+            continue;
+        wrong[n] = c->p.top[i * c->p.k] != c->source.label[i];
+        right[n] = wrong[n] ? 0.0 : 1.0;
+        u[n++] = c->u[i];
+    }
+    pnb_bootstrap_opts bootstrap = pnb_bootstrap_opts_default();
+    bootstrap.seed = seed;
+    PNB_TRY(pnb_bootstrap_mean(right, n, &bootstrap, &run->acc1, err));
+    PNB_TRY(pnb_calibration_compute(u, right, n, PNB_BINS_EQUAL_COUNT, PNB_MIN((size_t)10, n),
+                                    &run->bins, err));
+    run->error_auroc = NAN;
+    if (run->figures.acc1 > 0.0 && run->figures.acc1 < 1.0)
+        status = pnb_auroc(u, wrong, n, &run->error_auroc, err);
+done:
+    pnb__free(u);
+    pnb__free(right);
+    pnb__free(wrong);
+    return status;
+}
+
+static pnb_status measure_accuracy(pnb__app *app, pnb__classify *run)
+{
+    pnb_error *err = &app->err;
+    pnb_status status = PNB_OK;
+    run->has_figures = has_labels(&run->images);
+    if (!run->has_figures)
+        return PNB_OK;
+    PNB_TRY(pnb_classification_compute(&run->images.p, run->images.source.label, run->opts->n_bins,
+                                       &run->figures, err));
+    status = relate_uncertainty(run, (uint64_t)app->common.seed, err);
+done:
+    return status;
+}
+
+/* ---- none of the above ---- */
+
+static pnb_status estrange(const pnb__classify *run, pnb__classified *c, pnb_error *err)
+{
+    if (c->source.set == NULL)
+        return PNB_OK;
+    c->strange = pnb__alloc_array(c->p.n, sizeof *c->strange);
+    if (c->strange == NULL)
+        return pnb__fail_nomem(err, c->p.n * sizeof *c->strange);
+    return pnb_none_strangeness(run->opts->none, &c->p, c->u, c->strange, err);
+}
+
+static pnb_status fit_threshold(pnb__classify *run, pnb_error *err)
+{
+    const pnb__classify_opts *o = run->opts;
+    bool on_val = run->val_images.source.set != NULL,
+         on_val_none = run->val_negatives.source.set != NULL;
+    const pnb__classified *in = on_val ? &run->val_images : &run->images;
+    const pnb__classified *out = on_val_none ? &run->val_negatives : &run->negatives;
+    if (!isnan(o->none_threshold)) {
+        run->none_threshold = o->none_threshold;
+        run->none_source = "given";
+        return PNB_OK;
+    }
+    if (!isnan(o->none_reject)) {
+        run->none_source =
+            on_val ? "fitted on the validation pictures" : "fitted on the pictures themselves";
+        return pnb_none_fit_rejected(in->strange, in->p.n, o->none_reject, &run->none_threshold,
+                                     err);
+    }
+    if (!isnan(o->none_fpr)) {
+        if (out->source.set == NULL)
+            return pnb__fail(err, PNB_ARG,
+                             "--none-fpr needs --val-negatives (or --negatives): pictures of none "
+                             "of the classes");
+        run->none_source = on_val_none ? "fitted on the validation negatives"
+                                       : "fitted on the negatives themselves";
+        return pnb_none_fit_accepted(out->strange, out->p.n, o->none_fpr, &run->none_threshold,
+                                     err);
+    }
+    run->none_threshold = 0.0;
+    run->none_source = "the dummy is one more class";
+    if (o->none == PNB_NONE_DUMMY)
+        return PNB_OK;
+    return pnb__fail(err, PNB_ARG,
+                     "rule %s has no threshold of its own: give --none-threshold, --none-reject or "
+                     "--none-fpr",
+                     pnb_none_rule_name(o->none));
+}
+
+static pnb_status measure_none(pnb__classify *run, pnb_error *err)
+{
+    const pnb__classified *in = &run->images, *out = &run->negatives;
+    size_t n = 0;
+    double *strange = NULL;
+    bool *is_right = NULL;
+    pnb_status status = PNB_OK;
+    if (out->source.set == NULL || !run->has_figures)
+        return PNB_OK;
+    strange = pnb__alloc_array(in->p.n, sizeof *strange);
+    is_right = pnb__alloc_array(in->p.n, sizeof *is_right);
+    if (strange == NULL || is_right == NULL)
+        PNB_TRY(pnb__fail_nomem(err, in->p.n * sizeof *strange));
+    for (size_t i = 0; i < in->p.n; i++) {
+        if (in->source.label[i] < 0)
+            continue;
+        is_right[n] = in->p.top[i * in->p.k] == in->source.label[i];
+        strange[n++] = in->strange[i];
+    }
+    PNB_TRY(pnb_none_compute(strange, is_right, n, out->strange, out->p.n, run->none_threshold,
+                             &run->none, err));
+    run->has_none_figures = true;
+done:
+    pnb__free(strange);
+    pnb__free(is_right);
+    return status;
+}
+
+static pnb_status reject(pnb__classify *run, pnb_error *err)
+{
+    pnb_status status;
+    if (!run->opts->has_none)
+        return PNB_OK;
+    PNB_TRY(estrange(run, &run->images, err));
+    PNB_TRY(estrange(run, &run->negatives, err));
+    PNB_TRY(estrange(run, &run->val_images, err));
+    PNB_TRY(estrange(run, &run->val_negatives, err));
+    PNB_TRY(fit_threshold(run, err));
+    status = measure_none(run, err);
+done:
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static pnb_status make_classes(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    pnb_status status;
+    PNB_TRY(pnb__classify_prompts(app, run, encoder));
+    PNB_TRY(embed_dummies(app, run, encoder));
+    PNB_TRY(embed_sources(app, run, encoder));
+    PNB_TRY(pnb__classify_build(app, run, encoder));
+    status = pnb_embeddings_check_mix(run->images.source.set, run->clf, &app->err);
+    if (status != PNB_OK)
+        pnb__error_prefix(&app->err, "pictures and classes");
+done:
+    return status;
+}
+
+pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb__classify *run)
+{
+    pnb__embedder encoder = {0};
+    pnb_status status;
+    *run = (pnb__classify){.opts = opts, .error_auroc = NAN};
+    PNB_TRY(open_sources(app, run));
+    PNB_TRY(pnb__classify_names(app, run));
+    PNB_TRY(open_model(app, run, &encoder));
+    PNB_TRY(make_classes(app, run, &encoder));
+    PNB_TRY(pnb__classify_scale(app, run));
+    choose_scale(run);
+    PNB_TRY(predict(app, run, &run->images));
+    PNB_TRY(predict(app, run, &run->negatives));
+    PNB_TRY(predict(app, run, &run->val_images));
+    PNB_TRY(predict(app, run, &run->val_negatives));
+    PNB_TRY(measure_accuracy(app, run));
+    PNB_TRY(reject(run, &app->err));
+    status = pnb__classify_write(app, run);
+done:
+    pnb__embedder_close(&encoder);
+    return status;
+}
+
+static void classified_reset(pnb__classified *c)
+{
+    pnb__class_source_reset(&c->source);
+    pnb_predictions_reset(&c->p);
+    pnb__free(c->u);
+    pnb__free(c->strange);
+}
+
+void pnb__classify_reset(pnb__classify *run)
+{
+    pnb__words_reset(&run->classes);
+    pnb__class_prompts_reset(&run->texts);
+    pnb_embeddings_free(run->prompts);
+    pnb__free(run->offset);
+    pnb__free(run->prompt_u);
+    pnb__free(run->weight);
+    pnb__free(run->by_certainty);
+    pnb_embeddings_free(run->clf);
+    pnb_embeddings_free(run->dummies);
+    classified_reset(&run->images);
+    classified_reset(&run->negatives);
+    classified_reset(&run->val_images);
+    classified_reset(&run->val_negatives);
+    pnb_classification_reset(&run->figures);
+    *run = (pnb__classify){0};
+}

@@ -1,0 +1,107 @@
+/* Zero-shot classification of pictures by the names of classes: from files to figures. */
+#ifndef PNB_APP_CLASSIFY_H
+#define PNB_APP_CLASSIFY_H
+
+#include "app/app.h"
+#include "app/class_inputs.h"
+#include "app/class_names.h"
+#include "app/result.h"
+#include "eval/sorted.h"
+#include "penumbra/calibrate.h"
+#include "penumbra/classify.h"
+#include "penumbra/eval.h"
+
+typedef struct pnb__classify_opts {
+    const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */
+    const char *images, *labels;
+    pnb__class_source_opts source;
+    const char *classnames, *templates, *prompts, *load_clf; /* how classes are known; all may be
+                                                              * NULL: the pictures' own names */
+    const char *dataset, *language;
+    pnb_measure measure;
+    double scale; /* NaN: the fitted or the model's, else 100 */
+    size_t n_bins;
+
+    pnb_prompt_filter filter;
+    double filter_value;
+    bool bprw, bprw_released;    /* released: the numbers of ProLIP's code, quirks included */
+    const char *bprw_images;     /* labelled pictures: few-shot; NULL: those to be classified */
+    size_t shots;                /* pictures of a class of bprw_images; 0: all */
+    double bprw_alpha, bprw_eps; /* NaN: the defaults of the case */
+    size_t bprw_pictures, bprw_samples;
+
+    bool has_none;
+    pnb_none_rule none;
+    const pnb__text_list *none_prompts;
+    const char *negatives, *val_images, *val_labels, *val_negatives, *val_split;
+    double none_threshold, none_reject, none_fpr; /* NaN: not given */
+
+    bool fit_temperature, fit_platt;
+    const char *save_scaling, *load_scaling;
+
+    const char *save_clf, *save_prompts, *predictions, *confusion, *per_class, *weights,
+        *weights_html; /* files to write, or NULL */
+    bool dump_classnames, dump_templates;
+    size_t n_listed; /* prompts in each of the uncertainty listings; 0: none */
+} pnb__classify_opts;
+
+/* Pictures with what was found about them. */
+typedef struct pnb__classified {
+    pnb__class_source source; /* set NULL: not asked for */
+    pnb_predictions p;
+    double *u;       /* (n) trace of each picture */
+    double *strange; /* (n) by the rule of "none of the above"; NULL without */
+} pnb__classified;
+
+typedef struct pnb__classify {
+    const pnb__classify_opts *opts;
+    pnb__words classes;
+    pnb__class_prompts texts;  /* n_classes 0: prompts came as a set or not at all */
+    pnb_embeddings *prompts;   /* rows in order of class; NULL with a loaded classifier */
+    size_t *offset;            /* (K + 1) prompts of each class */
+    double *prompt_u;          /* trace of each prompt */
+    double *weight;            /* of each prompt */
+    pnb__valued *by_certainty; /* prompts by their trace, where they are to be listed */
+    pnb_bprw_summary bprw;
+    pnb_embeddings *clf; /* K rows */
+    pnb_embeddings *dummies;
+    pnb__classified images, negatives, val_images, val_negatives;
+    double scale;
+    pnb_scaling scaling; /* has_temperature or has_platt: fitted or loaded */
+    bool has_figures, is_scaling_fitted;
+    pnb_classification figures;
+    pnb_interval acc1;    /* bootstrap 95% */
+    pnb_calibration bins; /* accuracy against the pictures' uncertainty */
+    double error_auroc;   /* of uncertainty for a wrong first class; NaN without errors */
+    double none_threshold;
+    const char *none_source; /* where the threshold comes from, in words */
+    bool has_none_figures;
+    pnb_none_figures none;
+} pnb__classify;
+
+/* Does everything that opts ask for but printing; release with pnb__classify_reset in any case. */
+pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb__classify *run);
+void pnb__classify_reset(pnb__classify *run);
+
+/* ---- classify_prompts.c ---- Class names, prompts, weights and the classifier. */
+/* Class names and prompts as texts; nothing is embedded. */
+pnb_status pnb__classify_names(pnb__app *app, pnb__classify *run);
+bool pnb__classify_wants_texts(const pnb__classify *run);
+/* Embeds or loads the prompts; with a loaded classifier fills run->clf. */
+pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb__embedder *encoder);
+/* Weights of the prompts and run->clf; run->images is embedded already. */
+pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder *encoder);
+
+/* ---- classify_scaling.c ---- Temperature and Platt scaling. */
+pnb_status pnb__classify_scale(pnb__app *app, pnb__classify *run);
+
+/* ---- classify_report.c ---- */
+void pnb__classify_report(const pnb__classify *run, pnb__result *r);
+
+/* ---- classify_files.c ---- Writes the files that opts name. */
+pnb_status pnb__classify_write(pnb__app *app, const pnb__classify *run);
+
+/* ---- classify_weights.c ---- The page that draws the weights. */
+pnb_status pnb__classify_draw(const pnb__classify *run, const char *path, pnb_error *err);
+
+#endif

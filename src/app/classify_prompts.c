@@ -1,0 +1,348 @@
+/* Class names, their prompts and what the prompts' weights make of them.
+ *
+ * Three ways to the classes: names and templates (embedded here), a set of prompts whose rows say
+ * their class, or a classifier saved before. Filtering and BPRW give weights to prompts; the
+ * arithmetic is eval's. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/classify.h"
+#include "app/embed_job.h"
+#include "app/retrieval.h"
+#include "io/json.h"
+
+/* ---- names and texts ---- */
+
+bool pnb__classify_wants_texts(const pnb__classify *run)
+{
+    const pnb__classify_opts *o = run->opts;
+    return (o->load_clf == NULL && o->prompts == NULL) ||
+           (o->has_none && o->none == PNB_NONE_DUMMY);
+}
+
+static pnb_status copy_words(pnb__words *out, const pnb__words *in, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < in->n && status == PNB_OK; i++)
+        status = pnb__words_add(out, in->items[i], strlen(in->items[i]), err);
+    return status;
+}
+
+/* Reads --classnames, else takes the pictures' own names. */
+static pnb_status find_names(pnb__app *app, pnb__classify *run)
+{
+    const pnb__words *own = &run->images.source.classes;
+    pnb__name_index names = {0};
+    size_t first = 0, second = 0;
+    pnb_status status;
+    if (run->opts->classnames != NULL)
+        status = pnb__classnames_read(&run->classes, run->opts->classnames, &app->err);
+    else if (own->n > 0)
+        status = copy_words(&run->classes, own, &app->err);
+    else
+        status = pnb__fail(&app->err, PNB_ARG,
+                           "%s does not name its classes; give --classnames FILE or a,b,c",
+                           run->opts->images);
+    if (status == PNB_OK)
+        status = pnb__name_index_make(&names, &run->classes, &app->err);
+    if (status == PNB_OK && pnb__classnames_repeated(&names, &first, &second))
+        pnb__warn(app,
+                  "classes %zu and %zu are both called \"%s\": they get the same prompts, and the "
+                  "first wins every tie",
+                  first, second, run->classes.items[first]);
+    pnb__name_index_reset(&names);
+    return status;
+}
+
+/* Templates that lie with the data, as CLIP_benchmark has them; NULL when there are none. */
+static char *templates_beside(const char *images)
+{
+    static const char name[] = "zeroshot_classification_templates.txt";
+    char *dir = pnb__path_is_dir(images) ? pnb__strdup(images) : pnb__path_dir(images);
+    char *path = dir != NULL ? pnb__path_join(dir, name) : NULL;
+    if (path != NULL && !pnb__path_is_file(path)) {
+        pnb__free(path);
+        path = dir != NULL ? pnb__format("%s/../%s", dir, name) : NULL;
+    }
+    pnb__free(dir);
+    if (path != NULL && pnb__path_is_file(path))
+        return path;
+    pnb__free(path);
+    return NULL;
+}
+
+pnb_status pnb__classify_names(pnb__app *app, pnb__classify *run)
+{
+    const pnb__classify_opts *o = run->opts;
+    if (o->load_clf != NULL || o->prompts != NULL)
+        return PNB_OK;
+    char *beside = o->templates == NULL ? templates_beside(o->images) : NULL;
+    const char *spec = o->templates != NULL ? o->templates : beside != NULL ? beside : "openai";
+    pnb_status status = find_names(app, run);
+    if (status == PNB_OK)
+        status = pnb__class_prompts_make(&run->texts, &run->classes, spec, o->dataset, &app->err);
+    pnb__free(beside);
+    return status;
+}
+
+/* ---- prompts as rows ---- */
+
+/* {"class":name,"label":c}, with "template" where there are templates. */
+static pnb_status label_row(pnb_embeddings *set, size_t row, const char *name, size_t c,
+                            const char *template, pnb_error *err)
+{
+    pnb__buf extra = {0};
+    pnb__buf_puts(&extra, "{\"class\":");
+    pnb__json_append_string(&extra, name);
+    pnb__buf_printf(&extra, ",\"label\":%zu", c);
+    if (template != NULL) {
+        pnb__buf_puts(&extra, ",\"template\":");
+        pnb__json_append_string(&extra, template);
+    }
+    pnb__buf_putc(&extra, '}');
+    pnb_status status = extra.failed ? pnb__fail_nomem(err, extra.size)
+                                     : pnb_embeddings_set_extra(set, row, extra.data, err);
+    pnb__buf_reset(&extra);
+    return status;
+}
+
+static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    const pnb__class_prompts *t = &run->texts;
+    pnb__captions captions = {0};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < t->prompts.n; i++)
+        PNB_TRY(pnb__captions_add_text(&captions, t->prompts.items[i], &app->err));
+    if (captions.n_bad > 0)
+        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "a prompt is not valid UTF-8"));
+    PNB_TRY(pnb__embed_all(app, encoder, NULL, &captions, false, &run->prompts));
+    run->offset = pnb__alloc_array(t->n_classes + 1, sizeof *run->offset);
+    if (run->offset == NULL)
+        PNB_TRY(pnb__fail_nomem(&app->err, (t->n_classes + 1) * sizeof *run->offset));
+    memcpy(run->offset, t->offset, (t->n_classes + 1) * sizeof *run->offset);
+    for (size_t c = 0; c < t->n_classes; c++)
+        for (size_t i = t->offset[c]; i < t->offset[c + 1]; i++)
+            PNB_TRY(label_row(run->prompts, i, run->classes.items[c], c,
+                              t->templates.n > 0 ? t->templates.items[i - t->offset[c]] : NULL,
+                              &app->err));
+done:
+    pnb__captions_reset(&captions);
+    return status;
+}
+
+/* ---- a set of prompts ---- */
+
+typedef struct prompt_row {
+    int64_t label;
+    size_t row;
+} prompt_row;
+
+static int compare_rows(const void *a, const void *b)
+{
+    const prompt_row *x = a, *y = b;
+    if (x->label != y->label)
+        return x->label < y->label ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Class of every row, its names into run->classes by number. */
+static pnb_status read_prompt_rows(pnb__classify *run, const pnb_embeddings *set, prompt_row *rows,
+                                   pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    char *name = NULL;
+    for (size_t i = 0; i < set->n; i++) {
+        rows[i].row = i;
+        PNB_TRY(pnb__row_class(set, i, &rows[i].label, &name, err));
+        if (name == NULL || rows[i].label < 0)
+            PNB_TRY(pnb__fail(err, PNB_FORMAT,
+                              "%s: row %zu does not say its \"class\" and \"label\"; sets of "
+                              "prompts are made with --save-prompts",
+                              run->opts->prompts, i));
+        pnb__free(name);
+        name = NULL;
+    }
+    qsort(rows, set->n, sizeof *rows, compare_rows);
+    for (size_t i = 0; i < set->n; i++) {
+        size_t c = run->classes.n;
+        if (i > 0 && rows[i].label == rows[i - 1].label)
+            continue;
+        if (rows[i].label != (int64_t)c)
+            PNB_TRY(
+                pnb__fail(err, PNB_FORMAT, "%s: class %zu has no prompt", run->opts->prompts, c));
+        PNB_TRY(pnb__row_class(set, rows[i].row, &rows[i].label, &name, err));
+        PNB_TRY(pnb__words_add(&run->classes, name, strlen(name), err));
+        pnb__free(name);
+        name = NULL;
+        run->offset[c] = i;
+    }
+    run->offset[run->classes.n] = set->n;
+done:
+    pnb__free(name);
+    return status;
+}
+
+static pnb_status load_prompts(pnb__classify *run, pnb_error *err)
+{
+    pnb_embeddings *set = NULL;
+    prompt_row *rows = NULL;
+    size_t *order = NULL;
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_load(&set, run->opts->prompts, err));
+    rows = pnb__alloc_array(set->n, sizeof *rows);
+    order = pnb__alloc_array(set->n, sizeof *order);
+    run->offset = pnb__alloc_array(set->n + 1, sizeof *run->offset);
+    if (rows == NULL || order == NULL || run->offset == NULL)
+        PNB_TRY(pnb__fail_nomem(err, set->n * sizeof *rows));
+    PNB_TRY(read_prompt_rows(run, set, rows, err));
+    for (size_t i = 0; i < set->n; i++)
+        order[i] = rows[i].row;
+    status = pnb_embeddings_select(&run->prompts, set, order, set->n, err);
+done:
+    pnb_embeddings_free(set);
+    pnb__free(rows);
+    pnb__free(order);
+    return status;
+}
+
+/* ---- a saved classifier ---- */
+
+static pnb_status load_classifier(pnb__classify *run, pnb_error *err)
+{
+    pnb_status status = pnb_embeddings_load(&run->clf, run->opts->load_clf, err);
+    for (size_t c = 0; status == PNB_OK && c < run->clf->n; c++) {
+        const char *name = pnb__row_name(run->clf, c);
+        char *own = NULL;
+        int64_t label;
+        status = pnb__row_class(run->clf, c, &label, &own, err);
+        if (status == PNB_OK)
+            status = pnb__words_add(&run->classes, own != NULL ? own : name,
+                                    strlen(own != NULL ? own : name), err);
+        pnb__free(own);
+    }
+    return status;
+}
+
+pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    pnb_status status;
+    if (run->opts->load_clf != NULL)
+        return load_classifier(run, &app->err);
+    PNB_TRY(run->opts->prompts != NULL ? load_prompts(run, &app->err)
+                                       : embed_texts(app, run, encoder));
+    PNB_TRY(pnb__row_uncertainty(run->prompts, PNB_UNCERTAINTY_TRACE, &run->prompt_u, &app->err));
+done:
+    return status;
+}
+
+/* ---- weights ---- */
+
+static pnb_bprw_opts bprw_opts(const pnb__app *app, const pnb__classify_opts *o)
+{
+    bool few = o->bprw_images != NULL;
+    pnb_bprw_opts b = few ? pnb_bprw_opts_few_shot() : pnb_bprw_opts_default();
+    b.em.scale_twice = b.em.one_step_old = o->bprw_released;
+    b.em.alpha = isnan(o->bprw_alpha) ? b.em.alpha : o->bprw_alpha;
+    b.em.eps = isnan(o->bprw_eps) ? b.em.eps : o->bprw_eps;
+    b.seed = (uint64_t)app->common.seed;
+    if (few)
+        b.n_pictures = o->shots;
+    else if (o->bprw_pictures > 0)
+        b.n_pictures = o->bprw_pictures;
+    if (o->bprw_samples > 0)
+        b.n_samples = o->bprw_samples;
+    return b;
+}
+
+static pnb_status reweigh(pnb__app *app, pnb__classify *run, const pnb_prompts *prompts,
+                          pnb__embedder *encoder)
+{
+    const pnb__classify_opts *o = run->opts;
+    const pnb_bprw_opts b = bprw_opts(app, o);
+    pnb__class_source shots = {0};
+    const pnb_embeddings *set = run->images.source.set;
+    pnb_gaussians rows;
+    pnb_status status;
+    if (o->bprw_images != NULL) {
+        pnb__class_source_opts source = o->source;
+        source.split = "train";
+        PNB_TRY(pnb__class_source_open(&shots, app, o->bprw_images, &source));
+        PNB_TRY(pnb__class_source_embed(&shots, app, encoder));
+        PNB_TRY(pnb__class_source_label(&shots, &run->classes, NULL, &app->err));
+        PNB_TRY(pnb_embeddings_check_mix(run->prompts, shots.set, &app->err));
+        set = shots.set;
+    }
+    PNB_TRY(pnb_gaussians_view(&rows, set, &app->err));
+    PNB_TRY(
+        pnb_bprw(app->ctx, prompts, &rows, shots.label, &b, run->weight, &run->bprw, &app->err));
+    if (run->bprw.n_without == prompts->n_classes)
+        pnb__warn(app, "%s: no picture of any class; all prompts keep equal weights",
+                  o->bprw_images);
+done:
+    pnb__class_source_reset(&shots);
+    return status;
+}
+
+/* ---- the classifier ---- */
+
+static pnb_status to_set(pnb__classify *run, const pnb_classifier *made, pnb_error *err)
+{
+    const pnb_embeddings *from = run->prompts;
+    bool is_point = from->log_var == NULL;
+    pnb_embeddings *set = NULL;
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_create(&set, is_point ? PNB_POINT : PNB_GAUSSIAN_DIAG, made->n_classes,
+                                  made->dim, err));
+    set->info = from->info;
+    for (size_t i = 0; i < made->n_classes * made->dim; i++) {
+        set->mean[i] = (float)made->mean[i];
+        if (!is_point)
+            set->log_var[i] = (float)log(made->var[i]);
+    }
+    for (size_t c = 0; c < made->n_classes; c++) {
+        PNB_TRY(pnb_embeddings_set_id(set, c, run->classes.items[c], err));
+        PNB_TRY(label_row(set, c, run->classes.items[c], c, NULL, err));
+    }
+    run->clf = set;
+    set = NULL;
+done:
+    pnb_embeddings_free(set);
+    return status;
+}
+
+pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    const pnb__classify_opts *o = run->opts;
+    pnb_classifier_opts opts = pnb_classifier_opts_default();
+    pnb_classifier made = {0};
+    pnb_gaussians view;
+    pnb_status status;
+    if (run->clf != NULL)
+        return PNB_OK;
+    PNB_TRY(pnb_gaussians_view(&view, run->prompts, &app->err));
+    const pnb_prompts prompts = {.n_classes = run->classes.n,
+                                 .dim = view.dim,
+                                 .offset = run->offset,
+                                 .mean = view.mean,
+                                 .log_var = view.log_var};
+    run->weight = pnb__alloc_array(run->prompts->n, sizeof *run->weight);
+    if (run->weight == NULL)
+        PNB_TRY(pnb__fail_nomem(&app->err, run->prompts->n * sizeof *run->weight));
+    if (o->bprw) {
+        opts.normalise = !o->bprw_released;
+        opts.variance = PNB_CLASS_VARIANCE_SQUARED;
+        PNB_TRY(reweigh(app, run, &prompts, encoder));
+    } else {
+        PNB_TRY(pnb_prompts_filter(o->filter, o->filter_value, run->offset, run->classes.n,
+                                   run->prompt_u, run->weight, &app->err));
+    }
+    PNB_TRY(pnb_classifier_build(&made, &prompts, run->weight, &opts, &app->err));
+    PNB_TRY(to_set(run, &made, &app->err));
+    if (o->n_listed > 0)
+        status = pnb__sorted(&run->by_certainty, run->prompt_u, run->prompts->n,
+                             "uncertainty of prompt", &app->err);
+done:
+    pnb_classifier_reset(&made);
+    return status;
+}
