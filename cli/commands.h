@@ -22,6 +22,8 @@
     X(duplicates)                                                                                  \
     X(outliers)                                                                                    \
     X(select)                                                                                      \
+    X(include)                                                                                     \
+    X(traverse)                                                                                    \
     X(eval)                                                                                        \
     X(calibrate)                                                                                   \
     X(report)                                                                                      \

@@ -13,6 +13,7 @@
 #include "penumbra/error.h"
 #include "penumbra/eval.h"
 #include "penumbra/families.h"
+#include "penumbra/hierarchy.h"
 #include "penumbra/image.h"
 #include "penumbra/loss.h"
 #include "penumbra/metrics.h"

@@ -1,5 +1,5 @@
 /* Golden family bprw, by what a case holds: EM mixing weights, BPRW with given noise, prompt
- * filters and ensembling. Filters are named in the case as the released functions; each is looked
+ * filters and ensembling, traversal (case_hcaps.c). Filters are named in the case as the released functions; each is looked
  * up in the table below. */
 #include <math.h>
 #include <string.h>
@@ -351,6 +351,7 @@ pnb_status golden_family_bprw(golden_case *c, pnb_error *err)
         const char *tensor; /* the first one found decides */
         golden_family_fn run;
     } kinds[] = {
+        {"unc_root_index", golden_case_hcaps},
         {"observations", run_em},
         {"eps", run_bprw},
         {"means", run_filters},
@@ -358,5 +359,5 @@ pnb_status golden_family_bprw(golden_case *c, pnb_error *err)
     for (size_t i = 0; i < PNB_COUNT(kinds); i++)
         if (golden_find(c, kinds[i].tensor) != NULL)
             return kinds[i].run(c, err);
-    return pnb__fail(err, PNB_UNSUPPORTED, "the case holds neither points, noise nor prompts");
+    return pnb__fail(err, PNB_UNSUPPORTED, "the case holds neither points, noise, prompts nor a traversal");
 }

@@ -1,0 +1,65 @@
+#!/bin/bash
+# traverse and include: sets, words, HierarCaps files, and what does not go together.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+want 0 embed -m model --images shapes/test -o i.safetensors -q
+want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
+
+# a HierarCaps file about two of the pictures
+first=$(sed -n 's/^{"id": *"\([^"]*\)".*/\1/p' i.ids.jsonl | sed -n 1p)
+second=$(sed -n 's/^{"id": *"\([^"]*\)".*/\1/p' i.ids.jsonl | sed -n 2p)
+check "pictures have ids" test -n "$first" -a -n "$second"
+cat >h.csv <<CSV
+id,captions,image_url
+$first,"something=>a star=>a red star, large",http://host/$first.png
+no-such-id,something=>a ring=>a blue ring,http://host/$second.png
+CSV
+want 0 traverse --images i.safetensors --texts t.safetensors -m model
+prints "from the picture to the root"
+prints "caption that includes it most"
+want 0 traverse --images i.safetensors --texts t.safetensors --json
+prints '"root": "including"'
+want 0 traverse --images i.safetensors --truth h.csv -m model --released --steps 7 --json
+prints '"root_recall_at_1"'
+prints '"n_pictures": 2'
+prints '"stops_before_root": true'
+prints '"including": "published"'
+want 0 traverse --query-image shapes/test --text 'a star' 'a red star' 'a ring' -m model \
+    --root null --show 1 --measure csd --from-picture
+want 0 traverse --images i.safetensors --truth h.csv -m model --show 0 --including h
+prints "precision"
+want 2 traverse --images i.safetensors --texts t.safetensors --root average
+says "--root including does without"
+want 2 traverse --images i.safetensors --truth h.csv
+says "--model is missing"
+want 2 traverse --images i.safetensors
+says "captions are missing"
+want 2 traverse --texts t.safetensors
+says "one of --images and --query-image"
+want 1 traverse --images i.safetensors --texts t.safetensors --truth h.csv
+says "is not in the caption set"
+printf 'id,captions,image_url\n1,one level only,u\n' >bad.csv
+want 1 traverse --images i.safetensors --truth bad.csv -m model
+says 'no "=>"'
+printf 'id,captions,image_url\nnobody,a=>b,http://x/nothing.jpg\n' >bad.csv
+want 1 traverse --images i.safetensors --truth bad.csv -m model
+says "none of the 1 pictures"
+
+want 0 include --index t.safetensors --queries i.safetensors -k 2
+prints "members"
+want 0 include --index i.safetensors --find inside -m model --query-text 'a star' --order nearness \
+    --near 0 --published --json
+prints '"direction": "inside"'
+prints '"n_members"'
+want 2 include --index t.safetensors
+says "one of --query-text"
+want 2 include --index t.safetensors --query-text a
+says "--model is missing"
+want 1 include --index i.ids.jsonl --queries i.safetensors
+
+want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
+want 1 traverse --images i.safetensors --texts t.safetensors -m other
+says "weights"
+want 1 include --index i.safetensors -m other --query-text a
+says "weights"
+finish
