@@ -24,6 +24,7 @@
     X(select)                                                                                      \
     X(include)                                                                                     \
     X(traverse)                                                                                    \
+    X(explain)                                                                                     \
     X(eval)                                                                                        \
     X(calibrate)                                                                                   \
     X(report)                                                                                      \

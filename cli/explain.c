@@ -1,0 +1,99 @@
+/* penumbra explain: how much uncertainty each word and each patch removes.
+ *
+ * Options only; the attribution is in src/app/explain.c, its page in src/app/explain_page.c. */
+#include <string.h>
+
+#include "app/explain.h"
+#include "commands.h"
+#include "rows.h"
+
+struct explain_args {
+    const char *model, *tokenizer, *preprocess, *html, *remove;
+    pnb__text_list texts, images;
+    int64_t cell;
+    bool exif;
+};
+
+#define AT(field) offsetof(struct explain_args, field)
+static const pnb__option options[] = {
+    {.name = "model",
+     .letter = 'm',
+     .kind = PNB__OPT_FILE,
+     .at = AT(model),
+     .value = "DIR",
+     .required = true,
+     .help = "Model directory"},
+    {.name = "text", .kind = PNB__OPT_LIST, .at = AT(texts), .value = "STR...", .help = "Captions"},
+    {.name = "images",
+     .kind = PNB__OPT_FILES,
+     .at = AT(images),
+     .value = "PATH...",
+     .help = "Pictures, folders or data sets"},
+    {.name = "remove",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(remove),
+     .value = "HOW",
+     .fallback = "drop",
+     .choices = "drop|grey",
+     .group = "How",
+     .help = "Patches are hidden from the encoder, or filled with the mean colour (faster)"},
+    {.name = "cell",
+     .kind = PNB__OPT_INT,
+     .at = AT(cell),
+     .value = "PATCHES",
+     .fallback = "1",
+     .min = 1,
+     .max = 4096,
+     .help = "Side of a cell that is left out, in patches"},
+    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
+    {.name = "exif",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(exif),
+     .help = "Turn pictures as their EXIF orientation says"},
+    {.name = "html",
+     .kind = PNB__OPT_FILE,
+     .at = AT(html),
+     .value = "FILE",
+     .group = "Result",
+     .help = "Write a page with coloured words and heat maps"},
+};
+#undef AT
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct explain_args *a = args;
+    if (a->texts.n + a->images.n == 0)
+        return pnb__usage(app, "--text or --images is wanted");
+    if (a->exif && a->images.n == 0)
+        return pnb__usage(app, "--exif needs --images");
+    const pnb__explain_cmd cmd = {.model = a->model,
+                                  .tokenizer = a->tokenizer,
+                                  .preprocess = a->preprocess,
+                                  .texts = &a->texts,
+                                  .images = &a->images,
+                                  .exif = a->exif,
+                                  .removal = strcmp(a->remove, "grey") == 0 ? PNB__PATCH_GREY
+                                                                            : PNB__PATCH_DROP,
+                                  .cell = (int)a->cell,
+                                  .html = a->html};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = pnb__explain_run(app, &cmd, r);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
+}
+
+const pnb__command pnb__cmd_explain = {
+    .name = "explain",
+    .summary = "show how much uncertainty each word or patch removes",
+    .about = "Leave-one-out: the uncertainty without a word or patch minus the uncertainty with "
+             "all. Positive: the part makes the embedding more certain. H is the inclusion test "
+             "of the whole in what is left, positive when the rest still contains it. Without "
+             "sampling or gradients: the same input gives the same numbers.",
+    .examples = "penumbra explain -m model --text 'a red star above a blue ring'\n"
+                "penumbra explain -m model --images cat.jpg --cell 2 --html cat.html",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct explain_args),
+    .run = run};
