@@ -25,6 +25,7 @@
     X(include)                                                                                     \
     X(traverse)                                                                                    \
     X(explain)                                                                                     \
+    X(probe)                                                                                       \
     X(eval)                                                                                        \
     X(calibrate)                                                                                   \
     X(report)                                                                                      \

@@ -193,7 +193,6 @@ static pnb_status put_figures(pnb__app *app, const traverse_run *run, pnb__resul
     pnb__result_int(r, "n_levels", "levels", (int64_t)run->file->n_levels);
     pnb__result_real(r, "captions_per_way", "different captions on a way", figures.n_distinct, 1);
     status = put_intervals(app, rows, run->truth.n_kept, r);
-    pnb__result_note(r, "");
 done:
     pnb__free(rows);
     return status;
@@ -223,7 +222,6 @@ static void put_roots(const traverse_run *run, size_t n, pnb__result *r)
                                           {"score", "score"},
                                           {"including", "caption that includes it most"},
                                           {"root_nearest", "nearest to the root"}};
-    pnb__result_note(r, "");
     pnb__result_table(r, "roots", "roots", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
         int64_t including = run->ways.including[i];

@@ -1,0 +1,66 @@
+/* Probing a model's uncertainty with changed inputs: caption level and length, erased and mixed
+ * pictures, dropped words; each figure of a control model beside it. */
+#ifndef PNB_APP_PROBE_H
+#define PNB_APP_PROBE_H
+
+#include "app/result.h"
+#include "app/variants.h"
+#include "penumbra/hierarchy.h"
+
+enum { PNB__MAX_SHARES = 24, PNB__MAX_LENGTH_BINS = 16, PNB__PROBE_LEVELS = 8 };
+
+typedef struct pnb__probe_cmd {
+    const char *model, *control; /* control may be NULL */
+    const char *tokenizer, *preprocess;
+    const pnb__text_list *images;   /* pictures, folders, data sets; may be empty */
+    const pnb__text_list *captions; /* files of captions; may be empty */
+    const char *caption_key;        /* column of a csv */
+    size_t limit;                   /* pictures and captions of the curves */
+    double share[PNB__MAX_SHARES];  /* erased shares of the curves, ascending, in [0, 1] */
+    size_t n_shares;
+    double erased;     /* share of the inclusion test's erased pictures */
+    size_t n_bins;     /* of length */
+    bool random_place; /* erase at random places instead of the middle */
+    bool published;    /* inclusion as ProLIP's code has it */
+    bool exif;
+    const char *html; /* page of the curves to write, or NULL */
+} pnb__probe_cmd;
+
+/* What a growing share of erased pixels or dropped words does. */
+typedef struct pnb__probe_curve {
+    size_t n;                                                                     /* inputs */
+    double trace[PNB__MAX_SHARES], included[PNB__MAX_SHARES], h[PNB__MAX_SHARES]; /* means */
+} pnb__probe_curve;
+
+/* Shares of rows that pass an inclusion test; NaN where it was not made. */
+typedef struct pnb__probe_rates {
+    double erased;                 /* original in erased picture */
+    double half;                   /* caption in the caption without half of its words */
+    pnb_mixed_share blend, halves; /* the two ways of mixing */
+    double other;                  /* picture in another picture: what chance gives */
+    double trace, blend_trace, halves_trace;
+} pnb__probe_rates;
+
+/* Everything about one model. */
+typedef struct pnb__probe {
+    char name[128];
+    size_t n_levels;
+    double level_mean[PNB__PROBE_LEVELS];
+    size_t level_n[PNB__PROBE_LEVELS];
+    double first_above_last;
+    pnb_length_bin words[PNB__MAX_LENGTH_BINS], tokens[PNB__MAX_LENGTH_BINS];
+    size_t n_words, n_tokens; /* bins; 0: no captions */
+    double words_rho, tokens_rho;
+    pnb__probe_curve pictures, captions; /* n = 0: not measured */
+    pnb__probe_rates rates;
+} pnb__probe;
+
+/* Errors  UNSUPPORTED (a model without uncertainty), NOT_FOUND (no input), and encoding */
+pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char *model,
+                            pnb__probe *out);
+pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result *r);
+/* Charts of the curves; control may be NULL. */
+pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model,
+                           const pnb__probe *control, const char *path, pnb_error *err);
+
+#endif
