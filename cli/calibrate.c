@@ -76,7 +76,7 @@ static const pnb__option options[] = {
      .fallback = "2000000",
      .min = 1000,
      .max = 1e9,
-     .help = "Above that many pairs, of each query the best rows and a weighted random sample of "
+     .help = "Above that many pairs, of each query the first hits and a weighted random sample of "
              "the others are taken"},
     {.name = "alphas",
      .kind = PNB__OPT_LIST,

@@ -39,10 +39,11 @@ typedef struct pnb_platt {
 
 /* Weighted maximum likelihood by Newton's method in f64. With `smooth`, and always where a
  * threshold separates the labels (there the likelihood has no maximum), labels 1 and 0 become
- * Platt's targets (P + 1)/(P + 2) and 1/(N + 2) with P and N the weights of the two classes. Errors
- * ARG (no rows, one class only, all scores equal, a label that is not 0 or 1, or label 1 does not
- * score higher on average: then no a > 0 fits), NUMERIC (a score or weight is not usable: the text
- * names it) Source  Platt 1999; Lin, Lin and Weng 2007 */
+ * Platt's targets (P + 1)/(P + 2) and 1/(N + 2) with P and N the weights of the two classes.
+ * Errors  ARG (no rows, one class only, all scores equal, a label that is not 0 or 1, or label 1
+ *         does not score higher on average: then no a > 0 fits), NUMERIC (a score or weight is
+ *         not usable: the text names it)
+ * Source  Platt 1999; Lin, Lin and Weng 2007 */
 pnb_status pnb_platt_fit(const pnb_scored *data, bool smooth, pnb_platt *out, pnb_error *err);
 double pnb_platt_apply(const pnb_platt *fit, double score); /* in (0,1) up to rounding */
 
@@ -61,13 +62,13 @@ typedef struct pnb_temperature {
     double nll_before, nll_after; /* mean over the rows at t = 1 and at t, in nats */
 } pnb_temperature;
 
-/* Minimises the mean negative log-likelihood of the labels. Where every label has the largest logit
- * of its row that has no minimum; then the target of the label is (n + 1/K)/(n + 1), that of every
- * other class (1/K)/(n + 1).
+/* Minimises the mean negative log-likelihood of the labels. Where every label has the largest
+ * logit of its row that has no minimum; then the target of the label is (n + 1/K)/(n + 1), that of
+ * every other class (1/K)/(n + 1).
  * Shape   logits (N,K), label (N)      Range  label in 0..K-1, K >= 2
  * Errors  ARG (no rows, K < 2, a label outside, logits equal within every row, or labels do not
- * have more than the average logit: then no t > 0 fits), NUMERIC (a logit is not finite) Source Guo
- * et al. 2017 */
+ *         have more than the average logit: then no t > 0 fits), NUMERIC (a logit is not finite)
+ * Source  Guo et al. 2017 */
 pnb_status pnb_temperature_fit(const double *logits, const int *label, size_t n, size_t n_classes,
                                pnb_temperature *out, pnb_error *err);
 /* Shape   logits (N,K) -> p (N,K), rows sum to 1; p may be logits.  Errors  NUMERIC */
@@ -128,9 +129,10 @@ typedef struct pnb_reliability {
 } pnb_reliability;
 
 /* `forecasts->score` is the probability of label 1. Bins of equal mass, ascending in p: a bin ends
- * at the first p at which the weight seen reaches its share, so equal p stay together and there may
- * be fewer bins than asked for. Errors  ARG (n = 0, n_bins outside 1..PNB_MAX_BINS, a label),
- * NUMERIC (p outside [0,1], weight) */
+ * at the first p at which the weight seen reaches its share, so equal p stay together and there
+ * may be fewer bins than asked for.
+ * Errors  ARG (n = 0, n_bins outside 1..PNB_MAX_BINS, a label), NUMERIC (p outside [0,1], weight),
+ *         NOMEM */
 pnb_status pnb_reliability_compute(const pnb_scored *forecasts, size_t n_bins, pnb_reliability *out,
                                    pnb_error *err);
 
@@ -161,16 +163,17 @@ typedef struct pnb_conformal {
     pnb_conformal_kind kind;         /* the one that gave the smallest lists */
 } pnb_conformal;
 
-/* Copies and sorts n triples.  Errors  ARG (n = 0), NUMERIC (not finite, margin < 0, rank < 1),
- * NOMEM */
+/* Copies and sorts n triples.
+ * Errors  ARG (n = 0), NUMERIC (not finite, margin < 0, rank < 1), NOMEM */
 pnb_status pnb_conformal_create(pnb_conformal *out, const double *score, const double *margin,
                                 const double *rank, size_t n, pnb_error *err);
 void pnb_conformal_reset(pnb_conformal *c); /* frees the arrays; NULL is fine */
 
 /* The cut-off whose lists miss every match of a new query with probability at most alpha, averaged
  * over calibration sets and queries drawn alike. -inf (score) or +inf where n is too small for
- * alpha: the whole gallery then. Range   0 < alpha < 1      Errors  ARG Source  split-conformal
- * prediction, Vovk et al. 2005; quantile with n + 1 */
+ * alpha: the whole gallery then.
+ * Range   0 < alpha < 1      Errors  ARG
+ * Source  split-conformal prediction, Vovk et al. 2005; quantile with n + 1 */
 pnb_status pnb_conformal_cutoff(const pnb_conformal *c, pnb_conformal_kind kind, double alpha,
                                 double *out, pnb_error *err);
 /* How many leading hits of a query belong to the list. score [n] best first. */
@@ -235,7 +238,7 @@ typedef struct pnb_match_opts {
     pnb_match_method method;
     size_t depth;            /* 0: fit to all pairs; else to the first `depth` hits of each query */
     double holdout;          /* share of queries kept for the assessment, 0.3 */
-    size_t max_pairs;        /* scored pairs kept at most, about; 2000000 */
+    size_t max_pairs;        /* scored pairs kept beside the matches; 2000000 */
     size_t n_bins;           /* of the reliability, 15 */
     double model_a, model_b; /* the model's own, to compare with; NaN: unknown */
     double alpha[PNB_MAX_ALPHAS]; /* error rates to assess; 0.01 0.05 0.1 0.2 */
@@ -254,7 +257,7 @@ typedef struct pnb_match_coverage {
     double alpha;
     double cutoff[PNB_N_CONFORMALS];
     double coverage[PNB_N_CONFORMALS];  /* share of held-out queries whose list has a match */
-    double mean_size[PNB_N_CONFORMALS]; /* of their lists */
+    double mean_size[PNB_N_CONFORMALS]; /* of their lists; estimated where pairs are sampled */
 } pnb_match_coverage;
 
 typedef struct pnb_match_assessment {
@@ -275,13 +278,16 @@ typedef struct pnb_match_job {
 } pnb_match_job;
 
 /* Scores the pairs, splits the queries by seed, fits on one part and assesses on the other. All
- * matches count once; of the others either all, or of each query the best and a random sample of
- * the rest, weighted by what they stand for. With BOTH, `method` of the fit is the one with the
- * lower held-out NLL; the conformal kind is the one with the smallest lists at the error rate of
- * `alpha` nearest to 0.1. `fit` is released by pnb_match_fit_reset, on failure too; `assessment`
- * may be NULL. Memory  O(max_pairs + matches + threads * N) Errors  SHAPE (truth and sets differ in
- * size), ARG (fewer than 10 queries with a match, every pair matches, all scores equal, matches do
- * not score higher, options outside their range), NUMERIC (a score is not finite), NOMEM */
+ * matches count once; of the others either all, or of each query the first hits and a random
+ * sample of the rest, weighted by what they stand for. With BOTH, `method` of the fit is the one
+ * with the lower held-out NLL; the conformal kind is the one with the smallest lists at the error
+ * rate of `alpha` nearest to 0.1.
+ * `fit` is released by pnb_match_fit_reset, on failure too; `assessment` may be NULL. The weights'
+ * hash of the fit is the caller's to fill in.
+ * Memory  O(max_pairs + matches + threads * N)
+ * Errors  SHAPE (truth and sets differ in size), ARG (fewer than 10 queries with a match, every
+ *         pair matches, all scores equal, matches do not score higher, options outside their
+ *         range), NUMERIC (a score is not finite), NOMEM */
 pnb_status pnb_match_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_match_fit *fit,
                                  pnb_match_assessment *assessment, pnb_error *err);
 

@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "eval/match_pairs.h"
-#include "eval/score_rows.h"
-#include "index/heap.h"
 
 enum { MIN_QUERIES = 10, MAX_CONFORMAL = 10000 };
 
@@ -95,50 +93,37 @@ static pnb_status alloc_part(part *p, size_t n_pairs, pnb_error *err)
     return PNB_OK;
 }
 
-/* Appends the pairs of one query, with depth only the best-scoring ones; returns how many. `hits`
- * is scratch. */
-static size_t add_query(part *p, const pnb__match_pairs *all, size_t q, size_t depth,
-                        pnb__hit *hits)
+/* Pairs of a query that enter the fit; the first of them are its first hits, best first. */
+static size_t n_pairs_of(const pnb__match_pairs *all, size_t q, size_t depth)
 {
-    size_t begin = all->offset[q], n = all->offset[q + 1] - begin, at = p->pairs.n;
-    for (size_t i = 0; i < n; i++)
-        hits[i] = (pnb__hit){all->score[begin + i], (int64_t)(begin + i)};
-    if (depth > 0 && depth < n) {
-        pnb__hits_sort(hits, n);
-        n = depth;
-    }
-    for (size_t i = 0; i < n; i++) {
-        size_t from = (size_t)hits[i].index;
-        p->score[at + i] = all->score[from];
-        p->weight[at + i] = depth > 0 ? 1.0 : all->weight[from];
-        p->label[at + i] = all->label[from];
-        p->n_matches += (size_t)all->label[from];
-    }
-    return n;
+    size_t n = all->offset[q + 1] - all->offset[q];
+    return depth > 0 ? PNB_MIN(depth, n) : n;
 }
 
 /* Copies the pairs of the part's queries next to each other. */
 static pnb_status gather(part *p, const pnb__match_pairs *all, size_t depth, pnb_error *err)
 {
-    size_t n = 0, most = 1, n_rows = depth > 0 ? PNB_MIN(depth, all->n_items) : all->n_items;
+    size_t n = 0, at = 0, n_rows = depth > 0 ? PNB_MIN(depth, all->n_items) : all->n_items;
+    for (size_t i = 0; i < p->n; i++)
+        n += n_pairs_of(all, p->query[i], depth);
+    pnb_status status = alloc_part(p, n, err);
+    if (status != PNB_OK)
+        return status;
     for (size_t i = 0; i < p->n; i++) {
-        size_t n_pairs = all->offset[p->query[i] + 1] - all->offset[p->query[i]];
-        n += depth > 0 ? PNB_MIN(depth, n_pairs) : n_pairs;
-        most = PNB_MAX(most, n_pairs);
+        size_t q = p->query[i], from = all->offset[q], n_pairs = n_pairs_of(all, q, depth);
+        memcpy(p->score + at, all->score + from, n_pairs * sizeof(double));
+        memcpy(p->weight + at, all->weight + from, n_pairs * sizeof(double));
+        memcpy(p->label + at, all->label + from, n_pairs * sizeof(int));
+        for (size_t k = 0; k < n_pairs; k++)
+            p->n_matches += (size_t)all->label[from + k];
+        at += n_pairs;
+        p->first_score[i] = all->first[q];
+        p->first_label[i] = all->first_label[q];
     }
-    pnb__hit *hits = pnb__alloc_array(most, sizeof *hits);
-    pnb_status status =
-        hits == NULL ? pnb__fail_nomem(err, most * sizeof *hits) : alloc_part(p, n, err);
-    for (size_t i = 0; i < p->n && status == PNB_OK; i++) {
-        p->pairs.n += add_query(p, all, p->query[i], depth, hits);
-        p->first_score[i] = all->first[p->query[i]];
-        p->first_label[i] = all->first_label[p->query[i]];
-    }
-    p->pairs = (pnb_scored){p->pairs.n, p->score, p->label, p->weight};
+    p->pairs = (pnb_scored){n, p->score, p->label, p->weight};
     p->first = (pnb_scored){p->n, p->first_score, p->first_label, NULL};
     p->base_rate = (double)p->n_matches / (double)p->n / (double)n_rows;
-    pnb__free(hits);
-    return status;
+    return PNB_OK;
 }
 
 typedef struct split {
@@ -309,65 +294,27 @@ done:
 
 /* ---- conformal lists of the held-out queries ---- */
 
-typedef struct count_job {
-    const pnb_match_assessment *assessment;
-    const bool *is_held;
-    const pnb__match_pairs *pairs;
-    uint64_t (*n_listed)[PNB_MAX_ALPHAS][PNB_N_CONFORMALS]; /* [thread] */
-} count_job;
-
-static uint64_t count_from(const pnb__score_row *row, double least)
+/* Mean length of the lists. Pairs that were sampled count by their weights; lists that end within
+ * the first hits, which are all kept, are counted exactly. */
+static void measure_lists(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs)
 {
-    uint64_t n = 0;
-    for (size_t j = 0; j < row->n_items; j++)
-        n += row->score[j] >= least;
-    return n;
-}
-
-static pnb_status count_row(void *user, const pnb__score_row *row, pnb_error *err)
-{
-    const count_job *job = user;
-    (void)err;
-    if (!job->is_held[row->query])
-        return PNB_OK;
-    for (size_t i = 0; i < job->assessment->n_alphas; i++) {
-        const double *cutoff = job->assessment->at[i].cutoff;
-        uint64_t *n = job->n_listed[row->thread][i];
-        n[PNB_CONFORMAL_SCORE] += count_from(row, cutoff[PNB_CONFORMAL_SCORE]);
-        n[PNB_CONFORMAL_MARGIN] +=
-            count_from(row, job->pairs->first[row->query] - cutoff[PNB_CONFORMAL_MARGIN]);
-        n[PNB_CONFORMAL_RANK] += cutoff[PNB_CONFORMAL_RANK] < (double)row->n_items
-                                     ? (uint64_t)cutoff[PNB_CONFORMAL_RANK]
-                                     : row->n_items;
-    }
-    return PNB_OK;
-}
-
-static pnb_status count_lists(const pnb_ctx *ctx, const pnb_match_job *job, const split *s,
-                              const pnb__match_pairs *pairs, pnb_match_assessment *a,
-                              pnb_error *err)
-{
-    size_t n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
-    bool *is_held = pnb__alloc_zero(pairs->n_queries, sizeof *is_held);
-    count_job count = {a, is_held, pairs, pnb__alloc_zero(n_threads, sizeof *count.n_listed)};
-    const pnb__score_job scores = {job->queries, job->gallery, &job->opts->search};
-    pnb_status status = PNB_OK;
-    if (is_held == NULL || count.n_listed == NULL)
-        PNB_TRY(pnb__fail_nomem(err, pairs->n_queries + n_threads * sizeof *count.n_listed));
-    for (size_t i = 0; i < s->held.n; i++)
-        is_held[s->held.query[i]] = true;
-    PNB_TRY(pnb__score_rows(ctx, &scores, count_row, &count, err));
-    for (size_t i = 0; i < a->n_alphas; i++)
-        for (int k = 0; k < PNB_N_CONFORMALS; k++) {
-            uint64_t n = 0;
-            for (size_t t = 0; t < n_threads; t++)
-                n += count.n_listed[t][i][k];
-            a->at[i].mean_size[k] = (double)n / (double)s->held.n;
+    for (size_t i = 0; i < a->n_alphas; i++) {
+        pnb_match_coverage *c = &a->at[i];
+        double n_listed[PNB_N_CONFORMALS] = {0};
+        for (size_t j = 0; j < s->held.n; j++) {
+            size_t q = s->held.query[j];
+            for (size_t k = pairs->offset[q]; k < pairs->offset[q + 1]; k++) {
+                if (pairs->score[k] >= c->cutoff[PNB_CONFORMAL_SCORE])
+                    n_listed[PNB_CONFORMAL_SCORE] += pairs->weight[k];
+                if (pairs->first[q] - pairs->score[k] <= c->cutoff[PNB_CONFORMAL_MARGIN])
+                    n_listed[PNB_CONFORMAL_MARGIN] += pairs->weight[k];
+            }
         }
-done:
-    pnb__free(is_held);
-    pnb__free(count.n_listed);
-    return status;
+        for (int k = 0; k < PNB_CONFORMAL_RANK; k++)
+            c->mean_size[k] = n_listed[k] / (double)s->held.n;
+        c->mean_size[PNB_CONFORMAL_RANK] =
+            fmin(c->cutoff[PNB_CONFORMAL_RANK], (double)pairs->n_items);
+    }
 }
 
 static pnb_status cover(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs,
@@ -455,8 +402,7 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_matc
     describe(a, &s, &pairs);
     PNB_TRY(judge_all(a, &s, fit, job->opts, err));
     PNB_TRY(cover(a, &s, &pairs, fit, job->opts, err));
-    if (a->n_alphas > 0)
-        PNB_TRY(count_lists(ctx, job, &s, &pairs, a, err));
+    measure_lists(a, &s, &pairs);
     fit->conformal.kind = smallest_kind(a);
     if (fit->method == PNB_MATCH_BOTH)
         fit->method = a->forecast[PNB_FORECASTER_ISOTONIC].held.nll <

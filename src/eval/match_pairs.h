@@ -10,7 +10,7 @@
 typedef struct pnb__match_pairs {
     size_t n_queries, n_items;
     size_t *offset;
-    double *score;  /* exact, f64 */
+    double *score;  /* f64, as search gives it */
     int *label;     /* 1: a match */
     double *weight; /* pairs of the query that this one stands for */
     /* of each query, NaN and 0 without a match: */
@@ -23,7 +23,7 @@ typedef struct pnb__match_pairs {
 
 typedef struct pnb__match_sample {
     size_t max_pairs;
-    size_t n_top; /* at least so many of the best others of a query are kept */
+    size_t n_first; /* at least so many first hits of a query are kept */
     uint64_t seed;
 } pnb__match_sample;
 
