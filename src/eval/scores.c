@@ -1,12 +1,13 @@
 /* Rows of scores, query after query, from a matrix, a function or two sets.
  *
- * Rows given by a function or a matrix are checked for NaN here; two sets are scored in tiles by
- * score_rows.c. What is made of a row is the visitor's business. */
+ * Rows given by a function or a matrix are checked for NaN here; of two sets every pair is scored
+ * in f64 by the scan, with the bits that search and ranks give it. What is made of a row is the
+ * visitor's business. */
 #include "eval/scores.h"
 
 #include <math.h>
 
-#include "eval/score_rows.h"
+#include "index/scan.h"
 
 pnb__scores pnb__scores_matrix(const double *matrix, size_t n_queries, size_t n_items)
 {
@@ -37,7 +38,8 @@ typedef struct visit_job {
     const pnb__scores *scores;
     pnb__visit_fn visit;
     void *user;
-    pnb_error *error; /* [thread] */
+    const pnb__scan_run *run; /* of two sets */
+    pnb_error *error;         /* [thread] */
 } visit_job;
 
 /* ---- rows of a matrix or a function ---- */
@@ -74,12 +76,27 @@ done:
 
 /* ---- two sets ---- */
 
-static pnb_status visit_scored(void *user, const pnb__score_row *row, pnb_error *err)
+static void visit_pairs(void *user, size_t begin, size_t end, int thread)
 {
     const visit_job *job = user;
-    (void)err;
-    job->visit(job->user, row->thread, row->query, row->score);
-    return PNB_OK;
+    size_t n_items = job->scores->n_items;
+    pnb_error *err = &job->error[thread];
+    pnb_status status = PNB_OK;
+    pnb__scan_work work = {0};
+    double *score = pnb__alloc_array(n_items, sizeof *score);
+    if (score == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n_items * sizeof *score));
+    PNB_TRY(pnb__scan_work_init(&work, job->run, err));
+    for (size_t q = begin; q < end; q++) {
+        for (size_t j = 0; j < n_items; j++)
+            score[j] = pnb__scan_exact(job->run, &work, q, j);
+        PNB_TRY(check_row(score, n_items, q, err));
+        job->visit(job->user, thread, q, score);
+    }
+done:
+    pnb__scan_work_reset(&work);
+    pnb__free(score);
+    (void)status;
 }
 
 static pnb_status first_error(const pnb_error *errors, size_t n, pnb_error *err)
@@ -90,21 +107,40 @@ static pnb_status first_error(const pnb_error *errors, size_t n, pnb_error *err)
     return PNB_OK;
 }
 
+static pnb_status visit_all(const pnb_ctx *ctx, visit_job *job, pnb__parallel_fn fn, pnb_error *err)
+{
+    size_t n_threads = pnb__scores_threads(ctx);
+    job->error = pnb__alloc_zero(n_threads, sizeof *job->error);
+    if (job->error == NULL)
+        return pnb__fail_nomem(err, n_threads * sizeof *job->error);
+    pnb__parallel_for(ctx, job->scores->n_queries, 1, fn, job);
+    pnb_status status = first_error(job->error, n_threads, err);
+    pnb__free(job->error);
+    return status;
+}
+
+static pnb_status visit_sets(const pnb_ctx *ctx, visit_job *job, pnb_error *err)
+{
+    const pnb__scores *s = job->scores;
+    pnb_search_opts opts = s->opts == NULL ? pnb_search_opts_default() : *s->opts;
+    pnb__scan scan = {0};
+    pnb__scan_run run = {0};
+    pnb_status status;
+    PNB_TRY(pnb__scan_init(&scan, ctx, s->gallery, &opts, err));
+    PNB_TRY(pnb__scan_run_init(&run, &scan, ctx, s->queries, err));
+    job->run = &run;
+    status = visit_all(ctx, job, visit_pairs, err);
+done:
+    pnb__scan_run_reset(&run);
+    pnb__scan_reset(&scan);
+    return status;
+}
+
 pnb_status pnb__scores_visit(const pnb_ctx *ctx, const pnb__scores *scores, pnb__visit_fn visit,
                              void *user, pnb_error *err)
 {
-    size_t n_threads = pnb__scores_threads(ctx);
     visit_job job = {.scores = scores, .visit = visit, .user = user};
-    if (scores->queries != NULL) {
-        pnb_search_opts o = scores->opts == NULL ? pnb_search_opts_default() : *scores->opts;
-        const pnb__score_job sets = {scores->queries, scores->gallery, &o};
-        return pnb__score_rows(ctx, &sets, visit_scored, &job, err);
-    }
-    job.error = pnb__alloc_zero(n_threads, sizeof *job.error);
-    if (job.error == NULL)
-        return pnb__fail_nomem(err, n_threads * sizeof *job.error);
-    pnb__parallel_for(ctx, scores->n_queries, 1, visit_rows, &job);
-    pnb_status status = first_error(job.error, n_threads, err);
-    pnb__free(job.error);
-    return status;
+    if (scores->queries != NULL)
+        return visit_sets(ctx, &job, err);
+    return visit_all(ctx, &job, visit_rows, err);
 }

@@ -1,6 +1,6 @@
 /* Golden family bprw, by what a case holds: EM mixing weights, BPRW with given noise, prompt
- * filters and ensembling, traversal (case_hcaps.c). Filters are named in the case as the released functions; each is looked
- * up in the table below. */
+ * filters and ensembling, traversal (case_hcaps.c). Filters are named in the case as the released
+ * functions; each is looked up in the table below. */
 #include <math.h>
 #include <string.h>
 
@@ -359,5 +359,6 @@ pnb_status golden_family_bprw(golden_case *c, pnb_error *err)
     for (size_t i = 0; i < PNB_COUNT(kinds); i++)
         if (golden_find(c, kinds[i].tensor) != NULL)
             return kinds[i].run(c, err);
-    return pnb__fail(err, PNB_UNSUPPORTED, "the case holds neither points, noise, prompts nor a traversal");
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "the case holds neither points, noise, prompts nor a traversal");
 }
