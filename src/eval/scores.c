@@ -107,7 +107,7 @@ static pnb_status first_error(const pnb_error *errors, size_t n, pnb_error *err)
     return PNB_OK;
 }
 
-static pnb_status visit_all(const pnb_ctx *ctx, visit_job *job, pnb__parallel_fn fn, pnb_error *err)
+static pnb_status visit_all(const pnb_ctx *ctx, visit_job *job, pnb__range_fn fn, pnb_error *err)
 {
     size_t n_threads = pnb__scores_threads(ctx);
     job->error = pnb__alloc_zero(n_threads, sizeof *job->error);
