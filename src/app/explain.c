@@ -86,7 +86,7 @@ static pnb_status leave_words_out(const char *caption, const pnb__word_list *wor
     PNB_TRY(pnb__captions_add_text(out, caption, err));
     for (size_t i = 0; i < words->n; i++) {
         keep[i] = false;
-        PNB_TRY(add_text(out, pnb__words_join(words, keep), err));
+        PNB_TRY(add_text(out, pnb__word_list_join(words, keep), err));
         keep[i] = true;
     }
     if (out->n_bad > 0)
@@ -117,7 +117,7 @@ pnb_status pnb__explain_caption(pnb__app *app, pnb__embedder *encoder, const cha
     pnb_status status;
     *out = (pnb__explained){0};
     PNB_TRY(need_uncertainty(encoder, &app->err));
-    PNB_TRY(pnb__words_split(caption, &words, &app->err));
+    PNB_TRY(pnb__word_list_split(caption, &words, &app->err));
     if (words.n == 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "the caption \"%.40s\" has no words", caption));
     PNB_TRY(alloc_parts(out, words.n, &app->err));
@@ -130,7 +130,7 @@ pnb_status pnb__explain_caption(pnb__app *app, pnb__embedder *encoder, const cha
     PNB_TRY(pnb_gaussians_view(&rows, set, &app->err));
     status = compare_rows(&rows, out, &app->err);
 done:
-    pnb__words_reset(&words);
+    pnb__word_list_reset(&words);
     pnb__captions_reset(&captions);
     pnb_embeddings_free(set);
     return status;

@@ -255,9 +255,9 @@ static pnb_status count_lengths(const probe_run *run, size_t *words, size_t *tok
         const char *text = run->captions.items[i].text;
         pnb__word_list list;
         pnb_token_count count = {0};
-        PNB_TRY(pnb__words_split(text, &list, &run->app->err));
+        PNB_TRY(pnb__word_list_split(text, &list, &run->app->err));
         words[i] = list.n;
-        pnb__words_reset(&list);
+        pnb__word_list_reset(&list);
         PNB_TRY(pnb_tokenizer_encode(run->encoder.tokenizer, text, strlen(text), context, ids,
                                      &count, &run->app->err));
         tokens[i] = (size_t)count.n_total;
@@ -298,7 +298,8 @@ static pnb_status embed_dropped(probe_run *run, double share, pnb_embeddings **o
     for (size_t i = 0; i < n; i++) {
         size_t source = (size_t)((double)i * (double)total / (double)n);
         const char *text = run->captions.items[source].text;
-        char *left = share < 0.0 ? pnb__strdup(text) : pnb__words_drop(text, share, seed, source);
+        char *left =
+            share < 0.0 ? pnb__strdup(text) : pnb__word_list_drop(text, share, seed, source);
         if (left == NULL)
             PNB_TRY(pnb__fail_nomem(&run->app->err, strlen(text)));
         status = pnb__captions_add_text(&dropped, left, &run->app->err);

@@ -181,14 +181,14 @@ static size_t count_words(const char *caption)
     return n;
 }
 
-pnb_status pnb__words_split(const char *caption, pnb__word_list *out, pnb_error *err)
+pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_error *err)
 {
     size_t n = count_words(caption);
     *out = (pnb__word_list){.n = n};
     out->start = pnb__alloc_array(n + 1, sizeof *out->start);
     out->length = pnb__alloc_array(n + 1, sizeof *out->length);
     if (out->start == NULL || out->length == NULL) {
-        pnb__words_reset(out);
+        pnb__word_list_reset(out);
         return pnb__fail_nomem(err, n * (sizeof *out->start + sizeof *out->length));
     }
     const char *at = caption + strspn(caption, blanks);
@@ -201,14 +201,14 @@ pnb_status pnb__words_split(const char *caption, pnb__word_list *out, pnb_error 
     return PNB_OK;
 }
 
-void pnb__words_reset(pnb__word_list *words)
+void pnb__word_list_reset(pnb__word_list *words)
 {
     pnb__free(words->start);
     pnb__free(words->length);
     *words = (pnb__word_list){0};
 }
 
-char *pnb__words_join(const pnb__word_list *words, const bool *keep)
+char *pnb__word_list_join(const pnb__word_list *words, const bool *keep)
 {
     pnb__buf text = {0};
     pnb__buf_puts(&text, ""); /* an empty caption is a caption */
@@ -224,12 +224,12 @@ char *pnb__words_join(const pnb__word_list *words, const bool *keep)
     return out;
 }
 
-char *pnb__words_drop(const char *caption, double share, uint64_t seed, size_t number)
+char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size_t number)
 {
     pnb__word_list words = {0};
     pnb_error err = PNB_ERROR_INIT;
     char *out = NULL;
-    if (pnb__words_split(caption, &words, &err) != PNB_OK)
+    if (pnb__word_list_split(caption, &words, &err) != PNB_OK)
         return NULL;
     bool *keep = pnb__alloc_array(words.n + 1, sizeof *keep);
     uint32_t *order = pnb__alloc_array(words.n + 1, sizeof *order);
@@ -244,10 +244,10 @@ char *pnb__words_drop(const char *caption, double share, uint64_t seed, size_t n
         pnb__rng_shuffle(&rng, order, words.n);
         for (size_t i = 0; i < n_drop && i + 1 < words.n; i++)
             keep[order[i]] = false;
-        out = pnb__words_join(&words, keep);
+        out = pnb__word_list_join(&words, keep);
     }
     pnb__free(keep);
     pnb__free(order);
-    pnb__words_reset(&words);
+    pnb__word_list_reset(&words);
     return out;
 }

@@ -53,12 +53,12 @@ typedef struct pnb__word_list {
 } pnb__word_list;
 
 /* Words between white space. Errors  NOMEM */
-pnb_status pnb__words_split(const char *caption, pnb__word_list *out, pnb_error *err);
-void pnb__words_reset(pnb__word_list *words);
+pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_error *err);
+void pnb__word_list_reset(pnb__word_list *words);
 /* The words with keep[i], joined by single spaces. */
-char *pnb__words_join(const pnb__word_list *words, const bool *keep);
+char *pnb__word_list_join(const pnb__word_list *words, const bool *keep);
 /* Removes `share` of the words of caption `number`, rounded, in an order of its own: what is gone
  * at a smaller share is gone at a larger. One word always stays. NULL: out of memory. */
-char *pnb__words_drop(const char *caption, double share, uint64_t seed, size_t number);
+char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size_t number);
 
 #endif

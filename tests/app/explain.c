@@ -218,29 +218,29 @@ static void dropped_words(void **state)
     size_t last = 11;
     char *before = NULL;
     for (int tenth = 0; tenth <= 10; tenth++) {
-        char *text = pnb__words_drop(caption, tenth / 10.0, 7, 3);
+        char *text = pnb__word_list_drop(caption, tenth / 10.0, 7, 3);
         pnb__word_list words, old;
         assert_non_null(text);
-        assert_ok(pnb__words_split(text, &words, err));
+        assert_ok(pnb__word_list_split(text, &words, err));
         assert_int_equal(words.n, tenth == 10 ? 1 : 10 - tenth);
         assert_true(words.n < last || tenth == 10);
         last = words.n;
         if (before != NULL) { /* every word left was there before */
-            assert_ok(pnb__words_split(before, &old, err));
+            assert_ok(pnb__word_list_split(before, &old, err));
             size_t at = 0;
             for (size_t i = 0; i < words.n; i++, at++)
                 while (at < old.n && (old.length[at] != words.length[i] ||
                                       memcmp(old.start[at], words.start[i], words.length[i]) != 0))
                     at++;
             assert_true(at <= old.n);
-            pnb__words_reset(&old);
+            pnb__word_list_reset(&old);
         }
-        pnb__words_reset(&words);
+        pnb__word_list_reset(&words);
         pnb__free(before);
         before = text;
     }
     pnb__free(before);
-    char *empty = pnb__words_drop("  ", 0.5, 1, 1);
+    char *empty = pnb__word_list_drop("  ", 0.5, 1, 1);
     assert_string_equal(empty, "");
     pnb__free(empty);
 }
