@@ -7,7 +7,7 @@
 #include "rows.h"
 
 struct report_args {
-    const char *out, *title, *run;
+    const char *out, *title, *run, *null_texts;
     pnb__claims_sets sets, control;
     int64_t level, bins, examples;
 };
@@ -49,6 +49,12 @@ static const pnb__option options[] = {
      .value = "PAIRS",
      .help = "True pairs; without it row i belongs to row i"},
     PNB__CLAIMS_MASKED_ROWS(AT(sets.masked_images), AT(sets.masked_texts)),
+    {.name = "null-texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(null_texts),
+     .value = "SET",
+     .help = "Texts that say nothing, as `embed --text '' 'a picture'`: the first is the root of "
+             "traversals, the others are dummy prompts for none of the above"},
     PNB__CLAIMS_CONTROL_ROWS(AT(control.images), AT(control.texts), AT(control.masked_images),
                              AT(control.masked_texts)),
     {.name = "level",
@@ -89,6 +95,7 @@ static pnb_status run(pnb__app *app, const void *args)
                                    .run = a->run,
                                    .sets = a->sets,
                                    .control = a->control,
+                                   .null_texts = a->null_texts,
                                    .level = a->level != PNB__INT_UNSET ? (int)a->level : -1,
                                    .n_bins = (size_t)a->bins,
                                    .n_examples = (size_t)a->examples};
@@ -104,7 +111,9 @@ const pnb__command pnb__cmd_report = {
     .name = "report",
     .summary = "write one HTML page that shows what was learned",
     .about = "Loss curves, uncertainty of pictures and of captions by level, recall by bins of "
-             "uncertainty, a 2-D view with confidence ellipses, the most and least certain "
+             "uncertainty, risk and coverage, reliability of probabilities, zero-shot classes "
+             "with none of the above, captions on the way to the root, a 2-D view with confidence "
+             "ellipses, the most and least certain "
              "pictures and captions, and retrieval examples. The page needs nothing else: plots "
              "are inline SVG and pictures are inside.",
     .examples = "penumbra report --run logs/first --images images.safetensors "

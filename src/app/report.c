@@ -1,7 +1,8 @@
 /* Puts the report together from the sections whose inputs were given, and writes it whole.
  *
  * Two passes over the sets: all caption levels for the views, one level for the retrieval table
- * when asked. The sections are in report_training.c, report_sets.c and report_gallery.c. */
+ * when asked. The sections are in report_training.c, report_sets.c, report_trust.c,
+ * report_classes.c, report_paths.c and report_gallery.c. */
 #include "app/report.h"
 
 #include <string.h>
@@ -9,6 +10,56 @@
 #include "app/html.h"
 #include "app/report_parts.h"
 #include "base/base.h"
+
+/* Texts that say nothing: the first row is the empty text, the root of all captions; the others are
+ * dummy prompts for "none of the above". */
+typedef struct null_texts {
+    pnb_embeddings *set;
+    pnb_gaussians root, dummies;
+} null_texts;
+
+static pnb_status load_null_texts(const char *path, const pnb__retrieval *all, null_texts *out,
+                                  pnb_error *err)
+{
+    pnb_gaussians rows;
+    pnb_status status;
+    *out = (null_texts){0};
+    if (path == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb_embeddings_load(&out->set, path, err));
+    status = pnb_embeddings_check_mix(all->texts, out->set, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s", path);
+        goto done;
+    }
+    PNB_TRY(pnb_gaussians_view(&rows, out->set, err));
+    out->root = out->dummies = rows;
+    out->root.n = 1;
+    out->dummies.n--;
+    out->dummies.mean += rows.dim;
+    if (rows.log_var != NULL)
+        out->dummies.log_var += rows.dim;
+done:
+    return status;
+}
+
+/* What can be acted on: classes, rejection, probabilities, the way to the root. */
+static pnb_status add_uses(pnb__app *app, const pnb__report_opts *o, const pnb__retrieval *all,
+                           pnb__buf *out, size_t *n_missing)
+{
+    null_texts nothing;
+    pnb_status status;
+    PNB_TRY(load_null_texts(o->null_texts, all, &nothing, &app->err));
+    PNB_TRY(pnb__report_selective(out, all, &app->err));
+    PNB_TRY(pnb__report_reliability(app, out, all));
+    PNB_TRY(pnb__report_lengths(out, all, &app->err));
+    PNB_TRY(pnb__report_classes(app, out, all, nothing.set != NULL ? &nothing.dummies : NULL));
+    PNB_TRY(pnb__report_paths(app, out, all, nothing.set != NULL ? &nothing.root : NULL,
+                              o->n_examples, n_missing));
+done:
+    pnb_embeddings_free(nothing.set);
+    return status;
+}
 
 /* Retrieval at one level beside a view of all levels; they are the same when no level is asked. */
 static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, pnb__buf *out,
@@ -31,6 +82,7 @@ static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, pnb__buf *o
     PNB_TRY(pnb__report_retrieval(out, figures));
     PNB_TRY(pnb__report_histograms(out, &all, &app->err));
     PNB_TRY(pnb__report_bins(out, &all));
+    PNB_TRY(add_uses(app, o, &all, out, n_missing));
     PNB_TRY(pnb__report_pca(out, &all, &app->err));
     PNB_TRY(pnb__report_certainty(out, &all, o->n_examples, n_missing, &app->err));
     PNB_TRY(pnb__report_examples(app, out, &all, o->n_examples, n_missing));

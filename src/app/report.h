@@ -12,6 +12,7 @@ typedef struct pnb__report_opts {
     const char *run;           /* run directory of a training, or NULL */
     pnb__claims_sets sets;     /* images and texts may be NULL together */
     pnb__claims_sets control;  /* texts NULL: no control */
+    const char *null_texts;    /* set of texts that say nothing, the empty one first; or NULL */
     int level;                 /* caption level of retrieval; -1: all */
     size_t n_bins, n_examples; /* bins; pictures and captions in each gallery */
 } pnb__report_opts;

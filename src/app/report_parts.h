@@ -23,6 +23,21 @@ pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_
 pnb_status pnb__report_examples(pnb__app *app, pnb__buf *out, const pnb__retrieval *run, size_t n,
                                 size_t *n_missing);
 
+/* Risk and coverage of both directions; reliability of the match probability, fitted on one part of
+ * the captions and drawn on the rest; uncertainty by the number of words. */
+pnb_status pnb__report_selective(pnb__buf *out, const pnb__retrieval *run, pnb_error *err);
+pnb_status pnb__report_reliability(pnb__app *app, pnb__buf *out, const pnb__retrieval *run);
+pnb_status pnb__report_lengths(pnb__buf *out, const pnb__retrieval *all, pnb_error *err);
+
+/* Caption levels that divide the pictures into classes, and pictures of none; `dummies` are texts
+ * that name nothing, or NULL. Nothing is written where no level does. */
+pnb_status pnb__report_classes(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
+                               const pnb_gaussians *dummies);
+/* Captions on the way from n pictures to the root; `null_text` is the empty text's row, or NULL:
+ * nothing is written. */
+pnb_status pnb__report_paths(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
+                             const pnb_gaussians *null_text, size_t n, size_t *n_missing);
+
 /* The claims table, each figure with its control and meaning. */
 void pnb__report_claims(pnb__buf *out, const pnb__claims *claims, const pnb__claims *control);
 

@@ -46,6 +46,35 @@ check "no outside resource" test "$(grep -cE '(src|href)="?(https?:)?//' r.html)
 check "no broken number" test "$(grep -cE '="-?(nan|inf)' r.html)" -eq 0
 check "pictures are inside" grep -qF 'data:image/png;base64,' r.html
 
+for heading in "Answering only when certain" "Do probabilities hold?" \
+    "Does a longer caption say more?"; do
+    check "the section $heading" grep -qF ">$heading<" r.html
+done
+check "no classes where a picture has many captions of a level" \
+    test "$(grep -c 'Zero-shot classes' r.html)" -eq 0
+
+# Four classes of pictures, taken in turn, and texts that say nothing.
+for i in 0 1 2 3; do printf '{"id":"c%d","level":0,"text":"kind %d"}\n' $i $i; done >classes.jsonl
+sed -n 's/.*"id": *"\([^"]*\)".*/\1/p' i.ids.jsonl |
+    awk '{printf "%s\tc%d\n", $1, NR % 4}' >classes.pairs
+want 0 embed -m model --texts classes.jsonl -o c.safetensors -q
+want 0 embed -m model --text "" "a picture" "something" -o null.safetensors -q
+want 0 report --images i.safetensors --texts c.safetensors --truth classes.pairs \
+    --null-texts null.safetensors --out classes.html
+n_pictures=$(grep -c . i.ids.jsonl)
+check "classes stand in a table" grep -qE \
+    'level 0</td><td class="n">4</td><td class="n">[0-9.]+</td><td class="n">' classes.html
+check "two of four are taken away" grep -qF '2 classes known, 2 taken away' classes.html
+for rule in dummy margin threshold score uncertainty; do
+    check "rejection by $rule" grep -qF "<tr><td>$rule</td>" classes.html
+done
+check "a way to the root for eight pictures or all" \
+    test "$(grep -c '</td><td>kind [0-3] ' classes.html)" -eq $((n_pictures < 8 ? n_pictures : 8))
+want 1 report --images i.safetensors --texts t.safetensors --truth shapes/truth/test.pairs \
+    --null-texts o.safetensors --out other.html
+says "weights"
+check "no report of sets that do not belong together" test ! -e other.html
+
 want 0 info model --json
 prints '"kind": "model"'
 want 0 info t.safetensors
