@@ -9,6 +9,8 @@
 
 #include "index/scan.h"
 
+#define BLOCK_BYTES ((size_t)16 << 20) /* rows of scores that a thread holds */
+
 pnb__scores pnb__scores_matrix(const double *matrix, size_t n_queries, size_t n_items)
 {
     return (pnb__scores){.n_queries = n_queries, .n_items = n_items, .matrix = matrix};
@@ -76,22 +78,41 @@ done:
 
 /* ---- two sets ---- */
 
+/* A block of whole rows: the scan unpacks every item once for all of them. */
+static pnb_status visit_block(const visit_job *job, pnb__scan_work *work, double *score,
+                              const size_t queries[2], int thread, pnb_error *err)
+{
+    size_t n_items = job->scores->n_items;
+    pnb_status status = PNB_OK;
+    for (size_t item = 0; status == PNB_OK && item < n_items; item += PNB__SCAN_ITEMS) {
+        const pnb__scan_block block = {.query = queries[0],
+                                       .n_queries = queries[1] - queries[0],
+                                       .item = item,
+                                       .n_items = PNB_MIN(PNB__SCAN_ITEMS, n_items - item),
+                                       .score = score + item,
+                                       .ld = n_items};
+        status = pnb__scan_score(job->run, work, &block, err);
+    }
+    for (size_t q = queries[0]; status == PNB_OK && q < queries[1]; q++)
+        job->visit(job->user, thread, q, score + (q - queries[0]) * n_items);
+    return status;
+}
+
 static void visit_pairs(void *user, size_t begin, size_t end, int thread)
 {
     const visit_job *job = user;
-    size_t n_items = job->scores->n_items;
+    size_t n_items = job->scores->n_items, fitting = BLOCK_BYTES / (n_items * sizeof(double));
+    size_t most = PNB_MAX((size_t)1, PNB_MIN(PNB_MIN(fitting, PNB__SCAN_QUERIES), end - begin));
     pnb_error *err = &job->error[thread];
     pnb_status status = PNB_OK;
     pnb__scan_work work = {0};
-    double *score = pnb__alloc_array(n_items, sizeof *score);
+    double *score = pnb__alloc_array(most * n_items, sizeof *score);
     if (score == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_items * sizeof *score));
+        PNB_TRY(pnb__fail_nomem(err, most * n_items * sizeof *score));
     PNB_TRY(pnb__scan_work_init(&work, job->run, err));
-    for (size_t q = begin; q < end; q++) {
-        for (size_t j = 0; j < n_items; j++)
-            score[j] = pnb__scan_exact(job->run, &work, q, j);
-        PNB_TRY(check_row(score, n_items, q, err));
-        job->visit(job->user, thread, q, score);
+    for (size_t q = begin; q < end; q += most) {
+        const size_t queries[2] = {q, PNB_MIN(q + most, end)};
+        PNB_TRY(visit_block(job, &work, score, queries, thread, err));
     }
 done:
     pnb__scan_work_reset(&work);

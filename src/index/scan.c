@@ -216,13 +216,19 @@ double pnb__scan_scale(double norm)
 
 /* ---- scores in f64 ---- */
 
+/* Scores that are one inner product and need no unpacked rows. */
+static bool is_dot(const pnb__scan_run *run)
+{
+    return run->way == PNB__SCAN_PRODUCT && run->scan->measure != PNB_MEASURE_W2;
+}
+
 pnb_status pnb__scan_work_init(pnb__scan_work *work, const pnb__scan_run *run, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     const pnb__scan *scan = run->scan;
     size_t dim = run->queries.rows.dim, n_queries = PNB__SCAN_QUERIES, n_items = ITEM_TILE;
     *work = (pnb__scan_work){.at_query = SIZE_MAX};
-    if (run->way != PNB__SCAN_F64)
+    if (is_dot(run))
         n_queries = n_items = 1;
     PNB_TRY(pnb__tile_alloc(&work->query, scan->measure, n_queries, dim, &scan->opts, err));
     PNB_TRY(pnb__tile_alloc(&work->item, scan->measure, n_items, dim, &scan->opts, err));
@@ -236,6 +242,19 @@ void pnb__scan_work_reset(pnb__scan_work *work)
 {
     pnb__tile_free(&work->query);
     pnb__tile_free(&work->item);
+}
+
+static double exact_by_dot(const pnb__scan_run *run, size_t query, size_t item)
+{
+    const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
+    const float *a = q->rows.mean + query * q->rows.dim, *b = x->rows.mean + item * q->rows.dim;
+    double dot = 0.0;
+#pragma omp simd reduction(+ : dot)
+    for (size_t d = 0; d < q->rows.dim; d++)
+        dot += (double)a[d] * b[d];
+    if (run->scan->measure == PNB_MEASURE_MEAN)
+        return dot * pnb__scan_scale(q->norm[query]) * pnb__scan_scale(x->norm[item]);
+    return dot + (q->term[query] + x->term[item]);
 }
 
 static void score_tile(const pnb__scan *scan, const pnb__scan_work *work, double *out, size_t ld)
@@ -281,6 +300,12 @@ pnb_status pnb__scan_score(const pnb__scan_run *run, pnb__scan_work *work, const
                            pnb_error *err)
 {
     const pnb__scan *scan = run->scan;
+    if (is_dot(run)) {
+        for (size_t i = 0; i < b->n_queries; i++)
+            for (size_t j = 0; j < b->n_items; j++)
+                b->score[i * b->ld + j] = exact_by_dot(run, b->query + i, b->item + j);
+        return check_block(run, b, err);
+    }
     work->at_query = SIZE_MAX;
     pnb__tile_fill(&work->query, scan->measure, &run->queries.rows, b->query, b->n_queries, 0,
                    &scan->opts);
@@ -308,16 +333,5 @@ static double exact_by_tile(const pnb__scan_run *run, pnb__scan_work *work, size
 
 double pnb__scan_exact(const pnb__scan_run *run, pnb__scan_work *work, size_t query, size_t item)
 {
-    const pnb__scan *scan = run->scan;
-    const pnb__scan_side *q = &run->queries, *x = &scan->gallery;
-    if (scan->measure != PNB_MEASURE_MEAN && scan->measure != PNB_MEASURE_CSD)
-        return exact_by_tile(run, work, query, item);
-    const float *a = q->rows.mean + query * q->rows.dim, *b = x->rows.mean + item * q->rows.dim;
-    double dot = 0.0;
-#pragma omp simd reduction(+ : dot)
-    for (size_t d = 0; d < q->rows.dim; d++)
-        dot += (double)a[d] * b[d];
-    if (scan->measure == PNB_MEASURE_MEAN)
-        return dot * pnb__scan_scale(q->norm[query]) * pnb__scan_scale(x->norm[item]);
-    return dot + (q->term[query] + x->term[item]);
+    return is_dot(run) ? exact_by_dot(run, query, item) : exact_by_tile(run, work, query, item);
 }

@@ -70,8 +70,8 @@ typedef struct pnb__scan_block {
     size_t ld;
 } pnb__scan_block;
 
-/* Fills one block of scores in f64, larger is nearer. Measures with a product form are not for
- * this. NUMERIC names the first pair that is not finite. */
+/* Fills one block of scores in f64, larger is nearer: the bits of pnb__scan_exact.
+ * NUMERIC names the first pair that is not finite. */
 pnb_status pnb__scan_score(const pnb__scan_run *run, pnb__scan_work *work,
                            const pnb__scan_block *block, pnb_error *err);
 
