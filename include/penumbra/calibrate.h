@@ -192,8 +192,10 @@ typedef enum pnb_match_method {
  * row of the query's first hits); among pairs of the same score that share matches. */
 typedef struct pnb_match_fit {
     pnb_measure measure;
-    char weights_sha256[65];      /* of the model behind both sets; "" unknown */
-    size_t n_gallery;             /* rows of the gallery */
+    char weights_sha256[65];                     /* of the model behind both sets; "" unknown */
+    char gallery[256], queries[256], truth[256]; /* files it was fitted on; "" unknown */
+    char gallery_ids_sha256[65];                 /* of the gallery's ids, one a line; "" unknown */
+    size_t n_gallery;                            /* rows of the gallery */
     size_t n_queries, n_matches;  /* fitted on: queries with a match, and their matches */
     size_t depth;                 /* pairs are the first hits, that many a query; 0: all pairs */
     double base_rate;             /* share of matches among the pairs of those queries */
@@ -282,8 +284,8 @@ typedef struct pnb_match_job {
  * sample of the rest, weighted by what they stand for. With BOTH, `method` of the fit is the one
  * with the lower held-out NLL; the conformal kind is the one with the smallest lists at the error
  * rate of `alpha` nearest to 0.1.
- * `fit` is released by pnb_match_fit_reset, on failure too; `assessment` may be NULL. The weights'
- * hash of the fit is the caller's to fill in.
+ * `fit` is released by pnb_match_fit_reset, on failure too; `assessment` may be NULL. Hashes and
+ * file names of the fit are the caller's to fill in.
  * Memory  O(max_pairs + matches + threads * N)
  * Errors  SHAPE (truth and sets differ in size), ARG (fewer than 10 queries with a match, every
  *         pair matches, all scores equal, matches do not score higher, options outside their

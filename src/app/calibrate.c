@@ -71,6 +71,20 @@ done:
     return status;
 }
 
+/* What the fit belongs to. */
+static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
+{
+    pnb_match_fit *fit = &run->fit;
+    const char *of_gallery = run->gallery->info.weights_sha256;
+    const char *of_queries = run->queries->info.weights_sha256;
+    snprintf(fit->weights_sha256, sizeof fit->weights_sha256, "%s",
+             of_gallery[0] != '\0' ? of_gallery : of_queries);
+    snprintf(fit->gallery, sizeof fit->gallery, "%s", o->gallery_is_texts ? o->texts : o->images);
+    snprintf(fit->queries, sizeof fit->queries, "%s", o->gallery_is_texts ? o->images : o->texts);
+    snprintf(fit->truth, sizeof fit->truth, "%s", o->truth != NULL ? o->truth : "");
+    pnb__ids_hash(run->gallery, fit->gallery_ids_sha256);
+}
+
 static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
 {
     pnb_error *err = &app->err;
@@ -88,9 +102,7 @@ static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrat
         PNB_TRY(pnb__fail_nomem(err, sizeof *run->assessment));
     const pnb_match_job job = {&queries, &gallery, run->truth, &match};
     PNB_TRY(pnb_match_fit_compute(app->ctx, &job, &run->fit, run->assessment, err));
-    snprintf(run->fit.weights_sha256, sizeof run->fit.weights_sha256, "%s",
-             run->gallery->info.weights_sha256[0] != '\0' ? run->gallery->info.weights_sha256
-                                                          : run->queries->info.weights_sha256);
+    note_origin(run, o);
     status = pnb_match_fit_save(&run->fit, run->path, err);
 done:
     return status;

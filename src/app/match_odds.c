@@ -9,6 +9,7 @@
 
 #include "app/calibrate.h"
 #include "base/base.h"
+#include "io/embeddings.h"
 
 bool pnb__has_limits(const pnb__list_limits *limits)
 {
@@ -93,6 +94,13 @@ static bool belongs(const pnb__match_odds *odds, const pnb_embeddings *set, pnb_
     return true;
 }
 
+static bool has_other_rows(const pnb_match_fit *fit, const pnb_embeddings *set)
+{
+    char ids[65];
+    pnb__ids_hash(set, ids);
+    return fit->gallery_ids_sha256[0] != '\0' && strcmp(fit->gallery_ids_sha256, ids) != 0;
+}
+
 static pnb_status load_fit(pnb__app *app, const pnb_embeddings *set, pnb_measure measure,
                            pnb__match_odds *odds)
 {
@@ -106,6 +114,9 @@ static pnb_status load_fit(pnb__app *app, const pnb_embeddings *set, pnb_measure
                   "%s was fitted on %zu rows, the set has %zu: the odds of a match are scaled by "
                   "their ratio",
                   odds->path, odds->fit.n_gallery, set->n);
+    else if (odds->has_fit && has_other_rows(&odds->fit, set))
+        pnb__warn(app, "%s was fitted on other rows than the set has now: is it of an older set?",
+                  odds->path);
     if (odds->has_fit)
         return PNB_OK;
     if (odds->limits.calibration != NULL || pnb__has_limits(&odds->limits))

@@ -30,6 +30,12 @@ static json_t *numbers(const double *values, size_t n)
     return array;
 }
 
+/* A path may be any bytes; what JSON cannot hold is left out. */
+static json_t *text_of(const char *text)
+{
+    return json_string(pnb__utf8_valid(text, strlen(text)) ? text : "");
+}
+
 static json_t *platt_object(const pnb_platt *p)
 {
     return json_pack("{s:f,s:f,s:b}", "a", p->a, "b", p->b, "smoothed", (int)p->is_smoothed);
@@ -79,7 +85,11 @@ pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_er
         return pnb__fail(err, PNB_ARG, "%s: the calibration to save holds no fit", path);
     json_t *root = new_file(MATCH_FORMAT, &ok);
     put(root, &ok, "measure", json_string(pnb_measure_name(fit->measure)));
-    put(root, &ok, "weights_sha256", json_string(fit->weights_sha256));
+    put(root, &ok, "weights_sha256", text_of(fit->weights_sha256));
+    put(root, &ok, "gallery", text_of(fit->gallery));
+    put(root, &ok, "gallery_ids_sha256", text_of(fit->gallery_ids_sha256));
+    put(root, &ok, "queries", text_of(fit->queries));
+    put(root, &ok, "truth", text_of(fit->truth));
     put(root, &ok, "n_gallery", json_integer((json_int_t)fit->n_gallery));
     put(root, &ok, "n_queries", json_integer((json_int_t)fit->n_queries));
     put(root, &ok, "n_matches", json_integer((json_int_t)fit->n_matches));
@@ -111,8 +121,8 @@ pnb_status pnb_scaling_save(const pnb_scaling *scaling, const char *path, pnb_er
             "%s: temperature %g, a %g, b %g; finite values are needed, t and a above 0", path, t->t,
             scaling->platt.a, scaling->platt.b);
     json_t *root = new_file(SCALING_FORMAT, &ok);
-    put(root, &ok, "measure", json_string(scaling->measure));
-    put(root, &ok, "weights_sha256", json_string(scaling->weights_sha256));
+    put(root, &ok, "measure", text_of(scaling->measure));
+    put(root, &ok, "weights_sha256", text_of(scaling->weights_sha256));
     if (scaling->has_temperature)
         put(root, &ok, "temperature",
             json_pack("{s:f,s:b,s:I,s:I,s:f,s:f}", "t", t->t, "smoothed", (int)t->is_smoothed, "n",
@@ -263,6 +273,10 @@ static void read_match(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
     if (o->status == PNB_OK && pnb_measure_parse(&fit->measure, measure, NULL) != PNB_OK)
         want(o, false, "the measure is unknown", err);
     get_text(o, "weights_sha256", fit->weights_sha256, sizeof fit->weights_sha256, err);
+    get_text(o, "gallery", fit->gallery, sizeof fit->gallery, err);
+    get_text(o, "gallery_ids_sha256", fit->gallery_ids_sha256, sizeof fit->gallery_ids_sha256, err);
+    get_text(o, "queries", fit->queries, sizeof fit->queries, err);
+    get_text(o, "truth", fit->truth, sizeof fit->truth, err);
     read_counts(o, fit, err);
     const char *method = pnb__json_get_string(o, "method", "", err);
     if (o->status != PNB_OK)

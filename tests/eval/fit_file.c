@@ -41,10 +41,18 @@ static void match_round_trip(void **state)
     w.opts.seed = 5;
     assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, NULL, err));
     memset(fit.weights_sha256, 'a', 64);
+    memset(fit.gallery_ids_sha256, 'b', 64);
+    snprintf(fit.gallery, sizeof fit.gallery, "images.safetensors");
+    snprintf(fit.queries, sizeof fit.queries, "caf\xe9.safetensors"); /* no UTF-8: left out */
+    snprintf(fit.truth, sizeof fit.truth, "val.pairs");
     assert_ok(pnb_match_fit_save(&fit, path, err));
     assert_ok(pnb_match_fit_load(&back, path, err));
     assert_int_equal(back.measure, fit.measure);
     assert_string_equal(back.weights_sha256, fit.weights_sha256);
+    assert_string_equal(back.gallery_ids_sha256, fit.gallery_ids_sha256);
+    assert_string_equal(back.gallery, "images.safetensors");
+    assert_string_equal(back.queries, "");
+    assert_string_equal(back.truth, "val.pairs");
     assert_true(back.n_gallery == 60 && back.n_queries == fit.n_queries &&
                 back.n_matches == fit.n_matches && back.base_rate == fit.base_rate &&
                 back.seed == 5 && back.method == fit.method && back.has_platt && back.has_isotonic);
