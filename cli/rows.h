@@ -34,7 +34,7 @@
      .value = "NAME",                                                                              \
      .fallback = "csd",                                                                            \
      .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"      \
-                "avg_l2|match_prob",                                                               \
+                "avg_l2|match_prob|vmf|vmf_exact|power_spherical",                                                               \
      .help = "Measure between two embeddings"}
 
 /* Fields of a pnb__claims_sets: what the figures of learned uncertainty are measured on. */

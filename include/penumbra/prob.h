@@ -43,6 +43,8 @@ typedef struct pnb_rows {
 typedef pnb_rows pnb_gaussians;
 
 const char *pnb_rows_family(const pnb_rows *rows); /* "point", "gaussian_diag", "vmf", ... */
+/* Rows begin .. begin+n of the view, n rows in all; the caller keeps them within it. */
+pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n);
 
 /* ---- scalar uncertainty of one embedding ---- */
 /* X(name, text, sentence) */

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "io/embeddings.h"
 #include "penumbra/embeddings.h"
+#include "penumbra/view.h"
 
 typedef struct calibrate_run {
     pnb_embeddings *images, *texts;
@@ -88,23 +89,25 @@ static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
 static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
 {
     pnb_error *err = &app->err;
-    pnb_gaussians queries, gallery;
+    pnb_view queries = {0}, gallery = {0};
     pnb_match_opts match = o->match;
     pnb_status status;
     bool has_model =
         match.search.measure == PNB_MEASURE_CSD || match.search.measure == PNB_MEASURE_MEAN;
-    PNB_TRY(pnb_gaussians_view(&queries, run->queries, err));
-    PNB_TRY(pnb_gaussians_view(&gallery, run->gallery, err));
+    PNB_TRY(pnb_view_init(&queries, run->queries, err));
+    PNB_TRY(pnb_view_init(&gallery, run->gallery, err));
     match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
     match.model_b = has_model ? run->gallery->info.logit_bias : (double)NAN;
     run->assessment = pnb__alloc_zero(1, sizeof *run->assessment);
     if (run->assessment == NULL)
         PNB_TRY(pnb__fail_nomem(err, sizeof *run->assessment));
-    const pnb_match_job job = {&queries, &gallery, run->truth, &match};
+    const pnb_match_job job = {&queries.rows, &gallery.rows, run->truth, &match};
     PNB_TRY(pnb_match_fit_compute(app->ctx, &job, &run->fit, run->assessment, err));
     note_origin(run, o);
     status = pnb_match_fit_save(&run->fit, run->path, err);
 done:
+    pnb_view_reset(&queries);
+    pnb_view_reset(&gallery);
     return status;
 }
 

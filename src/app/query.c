@@ -10,6 +10,7 @@
 #include "app/retrieval.h"
 #include "base/base.h"
 #include "penumbra/search.h"
+#include "penumbra/view.h"
 
 static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_embeddings **out)
 {
@@ -56,7 +57,7 @@ typedef struct query_run {
     pnb__app *app;
     const pnb__query_opts *opts;
     pnb_embeddings *index, *queries;
-    pnb_gaussians index_rows, query_rows;
+    pnb_view index_view, query_view;
     pnb_search_opts search;
     pnb__match_odds odds;
     pnb_hits hits;
@@ -85,13 +86,13 @@ static pnb_status find_lists(query_run *run)
     pnb_error *err = &run->app->err;
     bool is_conformal = !isnan(run->opts->limits.conformal_alpha);
     bool is_open = is_conformal && run->opts->k == 0;
-    size_t wanted = run->opts->k > 0 ? run->opts->k : 10, n_rows = run->index_rows.n;
-    run->n_listed = pnb__alloc_zero(run->query_rows.n, sizeof *run->n_listed);
+    size_t wanted = run->opts->k > 0 ? run->opts->k : 10, n_rows = run->index_view.rows.n;
+    run->n_listed = pnb__alloc_zero(run->query_view.rows.n, sizeof *run->n_listed);
     if (run->n_listed == NULL)
-        return pnb__fail_nomem(err, run->query_rows.n * sizeof *run->n_listed);
+        return pnb__fail_nomem(err, run->query_view.rows.n * sizeof *run->n_listed);
     run->search.k = PNB_MIN(n_rows, is_open ? 64 : is_conformal ? wanted + 1 : wanted);
     for (;;) {
-        pnb_status status = pnb_search(run->app->ctx, &run->query_rows, &run->index_rows,
+        pnb_status status = pnb_search(run->app->ctx, &run->query_view.rows, &run->index_view.rows,
                                        &run->search, &run->hits, err);
         if (status != PNB_OK)
             return status;
@@ -203,8 +204,8 @@ pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__resul
                                  &run.odds));
     PNB_TRY(encode_queries(app, opts, &run.queries));
     PNB_TRY(pnb_embeddings_check_mix(run.index, run.queries, err));
-    PNB_TRY(pnb_gaussians_view(&run.index_rows, run.index, err));
-    PNB_TRY(pnb_gaussians_view(&run.query_rows, run.queries, err));
+    PNB_TRY(pnb_view_init(&run.index_view, run.index, err));
+    PNB_TRY(pnb_view_init(&run.query_view, run.queries, err));
     PNB_TRY(pnb__row_uncertainty(run.index, PNB_UNCERTAINTY_TRACE, &run.u, err));
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(find_lists(&run));
@@ -214,6 +215,8 @@ done:
     pnb__match_odds_reset(&run.odds);
     pnb__free(run.n_listed);
     pnb__free(run.u);
+    pnb_view_reset(&run.query_view);
+    pnb_view_reset(&run.index_view);
     pnb_embeddings_free(run.queries);
     pnb_embeddings_free(run.index);
     return status;

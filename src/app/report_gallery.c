@@ -195,10 +195,8 @@ pnb_status pnb__report_examples(pnb__app *app, pnb__buf *out, const pnb__retriev
                       "first. A frame and the word true mark pictures the caption is true of; p is "
                       "the model's own probability of a match.");
     for (size_t i = 0; status == PNB_OK && i < PNB_MIN(n, run->texts->n); i++) {
-        size_t query = i * run->texts->n / PNB_MIN(n, run->texts->n), dim = run->text_rows.dim;
-        const float *log_var = run->text_rows.log_var;
-        const pnb_gaussians one = {1, dim, run->text_rows.mean + query * dim,
-                                   log_var != NULL ? log_var + query * dim : NULL};
+        size_t query = i * run->texts->n / PNB_MIN(n, run->texts->n);
+        const pnb_rows one = pnb_rows_slice(&run->text_rows, query, 1);
         pnb_hits hits = {0};
         status = pnb_search(app->ctx, &one, &run->image_rows, &search, &hits, &app->err);
         if (status == PNB_OK)

@@ -138,8 +138,10 @@ static pnb_status load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retr
     if (opts->level >= 0)
         PNB_TRY(keep_level(run, opts->level, err));
     PNB_TRY(pnb_truth_transpose(&run->backward, run->truth, err));
-    PNB_TRY(pnb_gaussians_view(&run->image_rows, run->images, err));
-    PNB_TRY(pnb_gaussians_view(&run->text_rows, run->texts, err));
+    PNB_TRY(pnb_view_init(&run->image_view, run->images, err));
+    PNB_TRY(pnb_view_init(&run->text_view, run->texts, err));
+    run->image_rows = run->image_view.rows;
+    run->text_rows = run->text_view.rows;
     PNB_TRY(pnb__row_uncertainty(run->images, opts->uncertainty, &run->image_u, err));
     PNB_TRY(pnb__row_uncertainty(run->texts, opts->uncertainty, &run->text_u, err));
     run->text_level = pnb__alloc_array(run->texts->n, sizeof *run->text_level);
@@ -222,6 +224,8 @@ done:
 
 void pnb__retrieval_reset(pnb__retrieval *run)
 {
+    pnb_view_reset(&run->image_view);
+    pnb_view_reset(&run->text_view);
     pnb_embeddings_free(run->images);
     pnb_embeddings_free(run->texts);
     pnb_truth_free(run->truth);

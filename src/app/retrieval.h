@@ -6,6 +6,7 @@
 #include "app/result.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/eval.h"
+#include "penumbra/view.h"
 
 typedef struct pnb__retrieval_opts {
     const char *images, *texts; /* embedding sets */
@@ -33,8 +34,9 @@ typedef struct pnb__retrieval_side {
 
 typedef struct pnb__retrieval {
     pnb_embeddings *images, *texts; /* texts of the level asked for */
-    pnb_gaussians image_rows, text_rows;
-    pnb_truth *truth, *backward; /* image -> texts, text -> images */
+    pnb_view image_view, text_view;
+    pnb_rows image_rows, text_rows; /* of the views */
+    pnb_truth *truth, *backward;    /* image -> texts, text -> images */
     double *image_u, *text_u;
     int *text_level;       /* -1 unknown */
     pnb_retrieval figures; /* forward: image to text */

@@ -17,7 +17,8 @@ pnb_status pnb_gaussians_view(pnb_gaussians *out, const struct pnb_embeddings *s
 {
     if (set->family != PNB_POINT && set->family != PNB_GAUSSIAN_DIAG)
         return pnb__fail(err, PNB_UNSUPPORTED,
-                         "embeddings are of family %s; this measure takes point or gaussian_diag",
+                         "embeddings are of family %s; only point and gaussian_diag sets "
+                         "can be used here",
                          pnb_family_name(set->family));
     *out = (pnb_gaussians){.n = set->n,
                            .dim = set->dim,

@@ -107,6 +107,19 @@ const char *pnb_rows_family(const pnb_rows *rows)
     return rows->log_var != NULL ? "gaussian_diag" : "point";
 }
 
+pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n)
+{
+    pnb_rows s = *rows;
+    size_t skip = begin * rows->dim;
+    s.n = n;
+    s.mean += skip;
+    s.log_var = s.log_var == NULL ? NULL : s.log_var + skip;
+    s.inv_alpha = s.inv_alpha == NULL ? NULL : s.inv_alpha + skip;
+    s.beta = s.beta == NULL ? NULL : s.beta + skip;
+    s.kappa = s.kappa == NULL ? NULL : s.kappa + begin;
+    return s;
+}
+
 static bool is_point(const pnb_rows *rows)
 {
     return rows->kappa == NULL && rows->beta == NULL && rows->log_var == NULL;

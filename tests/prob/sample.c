@@ -298,6 +298,16 @@ static void samples_are_functions(void **state)
         opts.n_samples = 2;
         assert_ok(pnb_sample_rows(&first, &opts, two, err));
         assert_memory_equal(one, two, 2 * D * sizeof *one);
+        pnb_rows last = pnb_rows_slice(&rows[f], R - 1, 1);
+        assert_true(last.n == 1 && last.dim == D && last.mean == rows[f].mean + (R - 1) * D);
+        assert_near(pnb_measure_pair(PNB_MEASURE_MEAN, &last, 0, &rows[f], R - 1, NULL), 1, 1e-15,
+                    0);
+        if (last.kappa != NULL)
+            assert_true(last.kappa[0] == kappa[R - 1]);
+        else
+            assert_true(last.log_var == rows[f].log_var + (R - 1) * D);
+        if (last.beta != NULL)
+            assert_true(last.beta == beta + (R - 1) * D && last.inv_alpha[0] == inv_alpha[D * 2]);
         for (size_t i = 0; i < R; i++)
             for (size_t j = 0; j < J; j++) {
                 pnb__draw z = pnb__draw_init(&rows[f], i, j, 1, 8);
