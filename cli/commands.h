@@ -35,6 +35,7 @@
 PNB__COMMANDS(PNB__COMMAND_DECLARE)
 #undef PNB__COMMAND_DECLARE
 
-extern const pnb__command pnb__cmd_vqa; /* below eval */
+/* Below eval, in files of their own. */
+extern const pnb__command pnb__cmd_eval_retrieval, pnb__cmd_eval_compare, pnb__cmd_eval_vqa;
 
 #endif

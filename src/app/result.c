@@ -191,6 +191,16 @@ void pnb__result_end(pnb__result *r)
         r->depth--;
 }
 
+void pnb__result_repeat(pnb__result *r, const char *inner, const char *key)
+{
+    if (r == NULL || r->failed)
+        return;
+    json_t *object = r->stack[r->depth];
+    json_t *copy = json_deep_copy(json_object_get(json_object_get(object, inner), key));
+    if (copy == NULL || json_object_set_new(object, key, copy) != 0)
+        r->failed = true;
+}
+
 void pnb__result_table(pnb__result *r, const char *key, const char *heading,
                        const pnb__column *columns, size_t n_columns)
 {

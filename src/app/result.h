@@ -30,6 +30,9 @@ void pnb__result_note(pnb__result *r, const char *text);
 /* The next values go into the object `key` until _end; in text a heading stands above them. */
 void pnb__result_begin(pnb__result *r, const char *key, const char *heading);
 void pnb__result_end(pnb__result *r);
+/* Repeats the value `key` of the object `inner`, both added before, in the open object: JSON only.
+ */
+void pnb__result_repeat(pnb__result *r, const char *inner, const char *key);
 
 /* A table: columns first, then cells row by row, left to right. In JSON an array of objects. */
 typedef struct pnb__column {

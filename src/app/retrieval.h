@@ -1,4 +1,6 @@
-/* Retrieval between two embedding sets on disk: figures, chance, and uncertainty bins. */
+/* Retrieval between two embedding sets on disk: figures with intervals, chance, uncertainty bins,
+ * the COCO table. retrieval_load.c joins sets and truth, retrieval.c computes, retrieval_report.c
+ * shows. */
 #ifndef PNB_APP_RETRIEVAL_H
 #define PNB_APP_RETRIEVAL_H
 
@@ -6,11 +8,16 @@
 #include "app/result.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/eval.h"
+#include "penumbra/metrics.h"
+#include "penumbra/truth.h"
 #include "penumbra/view.h"
 
 typedef struct pnb__retrieval_opts {
     const char *images, *texts; /* embedding sets */
-    const char *truth;          /* pairs file; NULL: row i belongs to row i */
+    const char *truth;          /* truth file; NULL: row i belongs to row i */
+    pnb_truth_read_opts read;   /* its format and split */
+    const char *eccv;           /* folder of ECCV Caption's lists; NULL: none */
+    const char *label_vectors;  /* labels of the pictures, for PMRP; NULL: none */
     int level;                  /* only captions of this level; -1: all */
     pnb_measure measure;
     pnb_uncertainty uncertainty;
@@ -19,10 +26,17 @@ typedef struct pnb__retrieval_opts {
     bool bin_by_hit; /* bins by the uncertainty of the item found instead of the query's */
     size_t k[PNB_MAX_RECALLS];
     size_t n_k;
+    size_t n_resamples; /* of the intervals; 0: none */
 } pnb__retrieval_opts;
 
-/* csd, trace, 10 bins of equal count, all levels, k = 1, 5, 10. */
+/* csd, trace, 10 bins of equal count, all levels, k = 1, 5, 10, no intervals. */
 pnb__retrieval_opts pnb__retrieval_opts_default(void);
+
+/* Per-query values of one direction, owned; `hit` shares all but the uncertainty. */
+typedef struct pnb__side_values {
+    pnb_query_values query, hit; /* by the uncertainty of the query, of what it found */
+    void *memory;
+} pnb__side_values;
 
 /* One direction: ranks of each query, and what goes with them. */
 typedef struct pnb__retrieval_side {
@@ -30,6 +44,8 @@ typedef struct pnb__retrieval_side {
     pnb_calibration bins;
     double chance[PNB_MAX_RECALLS]; /* recalls of a random ranking */
     double chance_r_precision;
+    pnb__side_values values;
+    pnb_figure_intervals by_query, by_hit; /* low and high NaN without resamples */
 } pnb__retrieval_side;
 
 typedef struct pnb__retrieval {
@@ -41,6 +57,9 @@ typedef struct pnb__retrieval {
     int *text_level;       /* -1 unknown */
     pnb_retrieval figures; /* forward: image to text */
     pnb__retrieval_side i2t, t2i;
+    bool has_figures, has_coco, has_pmrp;
+    pnb_coco_figures coco;
+    pnb_pmrp pmrp_i2t, pmrp_t2i;
 } pnb__retrieval;
 
 /* Loads, checks that the sets belong together, ranks and bins.
@@ -51,6 +70,19 @@ void pnb__retrieval_reset(pnb__retrieval *run);
 /* The result in CLIP_benchmark's JSON form with additions, and as text. */
 void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
                            pnb__result *r);
+
+/* Writes the JSON of a filled result; {dataset} {model} {pretrained} {task} {language} in `path`
+ * are replaced, with '/' as '_'. Whole or not at all. Errors  ARG (another name in braces), IO,
+ * NOMEM */
+pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const char *dataset,
+                               const char *path, const pnb__result *r);
+
+/* ---- retrieval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
+pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+
+/* ---- retrieval_coco.c ---- The table of opts->eccv and PMRP of opts->label_vectors. */
+pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 
 /* "level" of a row's extra fields, -1 when there is none. */
 int pnb__row_level(const pnb_embeddings *set, size_t row);

@@ -83,7 +83,7 @@ pnb_status pnb__catalogue_pair(pnb__catalogue *c, size_t picture, size_t caption
     return PNB_OK;
 }
 
-pnb_status pnb__lines_next(pnb__lines *lines, char **line, pnb_error *err)
+pnb_status pnb__line_next(pnb__line_reader *lines, char **line, pnb_error *err)
 {
     *line = NULL;
     if (lines->at >= lines->end)

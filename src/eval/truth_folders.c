@@ -49,10 +49,10 @@ static pnb_status load_split(classes *split, const char *path, pnb_error *err)
     pnb_status status = pnb__read_file(path, PNB__MAX_TRUTH_BYTES, &split->data, &size, err);
     if (status != PNB_OK)
         return status;
-    pnb__lines lines = {.at = split->data, .end = split->data + size, .path = path};
+    pnb__line_reader lines = {.at = split->data, .end = split->data + size, .path = path};
     for (char *line;;) {
         size_t n = 0;
-        PNB_TRY(pnb__lines_next(&lines, &line, err));
+        PNB_TRY(pnb__line_next(&lines, &line, err));
         if (line == NULL)
             break;
         const char *name = pnb__trimmed(line, strlen(line), &n);
@@ -71,10 +71,10 @@ static pnb_status read_captions(pnb__catalogue *c, const char *path, pnb_error *
     pnb_status status = pnb__read_file(path, PNB__MAX_TRUTH_BYTES, &data, &size, err);
     if (status != PNB_OK)
         return status;
-    pnb__lines lines = {.at = data, .end = data + size, .path = path};
+    pnb__line_reader lines = {.at = data, .end = data + size, .path = path};
     for (char *line;;) {
         size_t n = 0;
-        PNB_TRY(pnb__lines_next(&lines, &line, err));
+        PNB_TRY(pnb__line_next(&lines, &line, err));
         if (line == NULL)
             break;
         const char *text = pnb__trimmed(line, strlen(line), &n);

@@ -16,12 +16,12 @@
 
 /* ---- precomp ---- */
 
-static pnb_status open_lines(pnb__lines *lines, char **data, const char *path, pnb_error *err)
+static pnb_status open_lines(pnb__line_reader *lines, char **data, const char *path, pnb_error *err)
 {
     size_t size = 0;
     pnb_status status = pnb__read_file(path, PNB__MAX_TRUTH_BYTES, data, &size, err);
     if (status == PNB_OK)
-        *lines = (pnb__lines){.at = *data, .end = *data + size, .path = path};
+        *lines = (pnb__line_reader){.at = *data, .end = *data + size, .path = path};
     return status;
 }
 
@@ -39,14 +39,14 @@ static pnb_status load_mapping(json_t **out, const char *ids_path, pnb_error *er
 }
 
 /* Ids of pictures; where each stands once for each of its captions, equal neighbours are one. */
-static pnb_status read_ids(pnb__catalogue *c, pnb__lines *lines, const json_t *mapping,
+static pnb_status read_ids(pnb__catalogue *c, pnb__line_reader *lines, const json_t *mapping,
                            size_t *n_lines, pnb_error *err)
 {
     pnb_status status;
     const char *last = "";
     for (char *line;;) {
         size_t n = 0;
-        PNB_TRY(pnb__lines_next(lines, &line, err));
+        PNB_TRY(pnb__line_next(lines, &line, err));
         if (line == NULL)
             break;
         line = (char *)(uintptr_t)pnb__trimmed(line, strlen(line), &n);
@@ -68,12 +68,12 @@ done:
     return status;
 }
 
-static pnb_status read_caps(pnb__catalogue *c, pnb__lines *lines, pnb_error *err)
+static pnb_status read_caps(pnb__catalogue *c, pnb__line_reader *lines, pnb_error *err)
 {
     pnb_status status;
     for (char *line;;) {
         size_t n = 0;
-        PNB_TRY(pnb__lines_next(lines, &line, err));
+        PNB_TRY(pnb__line_next(lines, &line, err));
         if (line == NULL)
             break;
         const char *text = pnb__trimmed(line, strlen(line), &n);
@@ -92,7 +92,7 @@ pnb_status pnb__read_truth_precomp(pnb__catalogue *c, const pnb__truth_source *s
     size_t n_stem = strlen(s->path), n_ids = 0;
     char *caps_path = NULL, *ids = NULL, *caps = NULL;
     json_t *mapping = NULL;
-    pnb__lines lines;
+    pnb__line_reader lines;
     if (!pnb__ends_with(s->path, "_ids.txt"))
         return pnb__fail(err, PNB_ARG, "%s: a file of this format is called X_ids.txt", s->path);
     caps_path = pnb__format("%.*s_caps.txt", (int)(n_stem - strlen("_ids.txt")), s->path);
@@ -232,7 +232,8 @@ typedef struct labelled_rows {
     size_t n_lines, n_classes;
 } labelled_rows;
 
-static pnb_status split_lines(labelled_rows *r, pnb__lines *lines, size_t most, pnb_error *err)
+static pnb_status split_lines(labelled_rows *r, pnb__line_reader *lines, size_t most,
+                              pnb_error *err)
 {
     pnb_status status = PNB_OK;
     r->line = pnb__alloc_array(most, sizeof *r->line);
@@ -240,7 +241,7 @@ static pnb_status split_lines(labelled_rows *r, pnb__lines *lines, size_t most, 
     if (r->line == NULL || r->id == NULL)
         return pnb__fail_nomem(err, most * sizeof *r->line);
     for (char *line;;) {
-        PNB_TRY(pnb__lines_next(lines, &line, err));
+        PNB_TRY(pnb__line_next(lines, &line, err));
         if (line == NULL)
             break;
         if (line[0] == '\0' || line[0] == '#')
@@ -308,7 +309,7 @@ pnb_status pnb__read_truth_labels(pnb_truth **out, const char *path, const pnb_t
     labelled_rows r = {.path = path};
     char *data = NULL;
     size_t most = 1;
-    pnb__lines lines;
+    pnb__line_reader lines;
     PNB_TRY(pnb__names_init(&r.images, PNB__NAMES_IMAGES, images, err));
     PNB_TRY(pnb__names_init(&r.texts, PNB__NAMES_TEXTS, texts, err));
     PNB_TRY(open_lines(&lines, &data, path, err));

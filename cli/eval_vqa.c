@@ -123,7 +123,7 @@ static pnb_status run(pnb__app *app, const void *args)
     return status;
 }
 
-const pnb__command pnb__cmd_vqa = {
+const pnb__command pnb__cmd_eval_vqa = {
     .name = "vqa",
     .summary = "score candidate answers to visual questions",
     .about =

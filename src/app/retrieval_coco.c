@@ -1,0 +1,201 @@
+/* ECCV Caption's table and plausible matches for a pair of sets.
+ *
+ * The folder holds what the package eccv_caption ships in its data folder: six lists of ids, and
+ * coco_test_ids.npy, whose order makes the folds of COCO 1K. A caption's label vector is that of
+ * its picture; a caption without one matches nothing: three places of its own keep it farther than
+ * zeta from every picture. */
+#include <math.h>
+#include <string.h>
+
+#include "app/retrieval.h"
+#include "base/base.h"
+#include "eval/names.h"
+#include "penumbra/npy.h"
+
+enum { N_LISTS = 6, ZETA = 2, N_ORPHAN_PLACES = ZETA + 1 };
+static const char *const LISTS[N_LISTS] = {
+    "original_image_to_caption.json", "original_caption_to_image.json",
+    "cxc_image_to_caption.json",      "cxc_caption_to_image.json",
+    "eccv_image_to_caption.json",     "eccv_caption_to_image.json"};
+
+/* Truths with their own queries: pictures in the even places, captions in the odd ones. */
+typedef struct lists {
+    pnb_truth *truth[N_LISTS];
+    int32_t *image_fold, *text_fold;
+    bool has_folds;
+} lists;
+
+static void lists_reset(lists *l)
+{
+    for (size_t i = 0; i < N_LISTS; i++)
+        pnb_truth_free(l->truth[i]);
+    pnb__free(l->image_fold);
+    pnb__free(l->text_fold);
+}
+
+static pnb_status load_list(const pnb__retrieval *run, const char *dir, size_t i, lists *l,
+                            pnb_error *err)
+{
+    const pnb_truth_rows images = pnb_truth_rows_of(run->images);
+    const pnb_truth_rows texts = pnb_truth_rows_of(run->texts);
+    char *path = pnb__path_join(dir, LISTS[i]);
+    pnb_truth *read = NULL;
+    pnb_status status = path == NULL ? pnb__fail_nomem(err, strlen(dir)) : PNB_OK;
+    if (status == PNB_OK)
+        status = pnb_truth_read(&read, path, &images, &texts, NULL, NULL, err);
+    if (status == PNB_OK && i % 2 == 1) {
+        status = pnb_truth_transpose(&l->truth[i], read, err);
+        pnb_truth_free(read);
+    } else if (status == PNB_OK) {
+        l->truth[i] = read;
+    }
+    pnb__free(path);
+    return status;
+}
+
+/* ---- folds ---- */
+
+/* Rows of the captions in the order of the file; *n_found falls short when one is in no row. */
+static pnb_status order_rows(const pnb__retrieval *run, const pnb_npy *file, size_t *order,
+                             size_t *n_found, pnb_error *err)
+{
+    const pnb_truth_rows texts = pnb_truth_rows_of(run->texts);
+    size_t n = pnb_array_size(&file->view);
+    int64_t *id = pnb__alloc_array(n, sizeof *id);
+    pnb__names names = {0};
+    pnb_status status = id == NULL ? pnb__fail_nomem(err, n * sizeof *id) : PNB_OK;
+    *n_found = 0;
+    if (status == PNB_OK)
+        status = pnb_array_to_i64(&file->view, id, err);
+    if (status == PNB_OK)
+        status = pnb__names_init(&names, PNB__NAMES_TEXTS, &texts, err);
+    for (size_t i = 0; status == PNB_OK && i < n; i++) {
+        char name[32];
+        int64_t row = -1;
+        snprintf(name, sizeof name, "%lld", (long long)id[i]);
+        status = pnb__names_find(&names, name, &row, err);
+        if (row < 0)
+            break;
+        order[(*n_found)++] = (size_t)row;
+    }
+    pnb__names_reset(&names);
+    pnb__free(id);
+    return status;
+}
+
+/* Without the file, or with captions missing, there is no COCO 1K, and that is said. */
+static pnb_status load_folds(pnb__app *app, const pnb__retrieval *run, const char *dir, lists *l)
+{
+    pnb_error *err = &app->err;
+    char *path = pnb__path_join(dir, "coco_test_ids.npy");
+    pnb_npy file = {0};
+    size_t *order = NULL, n = 0;
+    pnb_status status;
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(dir));
+    if (!pnb__path_is_file(path)) {
+        pnb__warn(app, "%s: not there, so COCO 1K is left out", path);
+        pnb__free(path);
+        return PNB_OK;
+    }
+    PNB_TRY(pnb_npy_load(&file, path, err));
+    l->image_fold = pnb__alloc_array(run->images->n, sizeof *l->image_fold);
+    l->text_fold = pnb__alloc_array(run->texts->n, sizeof *l->text_fold);
+    order = pnb__alloc_array(PNB_MAX(pnb_array_size(&file.view), 1), sizeof *order);
+    if (l->image_fold == NULL || l->text_fold == NULL || order == NULL)
+        PNB_TRY(pnb__fail_nomem(err, run->texts->n * sizeof *order));
+    PNB_TRY(order_rows(run, &file, order, &n, err));
+    l->has_folds = n == pnb_array_size(&file.view);
+    if (l->has_folds)
+        PNB_TRY(pnb_coco_folds(l->truth[1], order, n, l->image_fold, l->text_fold, err));
+    else
+        pnb__warn(app, "%s: caption %zu of its order is in no row, so COCO 1K is left out", path,
+                  n);
+done:
+    pnb_npy_reset(&file);
+    pnb__free(order);
+    pnb__free(path);
+    return status;
+}
+
+static pnb_search_opts search_opts(const pnb__app *app, const pnb__retrieval_opts *opts)
+{
+    pnb_search_opts search = pnb_search_opts_default();
+    search.measure = opts->measure;
+    search.measure_opts.seed = (uint64_t)app->common.seed;
+    return search;
+}
+
+pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
+{
+    const pnb_search_opts search = search_opts(app, opts);
+    lists l = {.has_folds = false};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < N_LISTS; i++)
+        PNB_TRY(load_list(run, opts->eccv, i, &l, &app->err));
+    PNB_TRY(load_folds(app, run, opts->eccv, &l));
+    const pnb_coco_truth truth = {.original_i2t = l.truth[0],
+                                  .original_t2i = l.truth[1],
+                                  .cxc_i2t = l.truth[2],
+                                  .cxc_t2i = l.truth[3],
+                                  .eccv_i2t = l.truth[4],
+                                  .eccv_t2i = l.truth[5],
+                                  .image_fold = l.has_folds ? l.image_fold : NULL,
+                                  .text_fold = l.has_folds ? l.text_fold : NULL};
+    status = pnb_coco_compute(app->ctx, &run->image_rows, &run->text_rows, &truth, &search,
+                              &run->coco, &app->err);
+    run->has_coco = status == PNB_OK;
+done:
+    lists_reset(&l);
+    return status;
+}
+
+/* ---- plausible matches ---- */
+
+/* Label rows with the places of captions without a picture behind them. */
+static pnb_status spread_labels(const pnb__retrieval *run, const pnb_label_matrix *m,
+                                uint8_t **image, uint8_t **text, pnb_error *err)
+{
+    size_t width = m->n_labels + N_ORPHAN_PLACES;
+    *image = pnb__alloc_zero(run->images->n, width);
+    *text = pnb__alloc_zero(run->texts->n, width);
+    if (*image == NULL || *text == NULL)
+        return pnb__fail_nomem(err, (run->images->n + run->texts->n) * width);
+    for (size_t i = 0; i < run->images->n; i++)
+        memcpy(*image + i * width, m->label + i * m->n_labels, m->n_labels);
+    for (size_t t = 0; t < run->texts->n; t++) {
+        size_t first = run->backward->offset[t];
+        if (first < run->backward->offset[t + 1])
+            memcpy(*text + t * width, m->label + run->backward->item[first] * m->n_labels,
+                   m->n_labels);
+        else
+            memset(*text + t * width + m->n_labels, 1, N_ORPHAN_PLACES);
+    }
+    return PNB_OK;
+}
+
+pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
+{
+    const pnb_truth_rows rows = pnb_truth_rows_of(run->images);
+    pnb_search_opts search = search_opts(app, opts);
+    pnb_label_matrix m = {0};
+    uint8_t *image = NULL, *text = NULL;
+    size_t n_i = run->images->n, n_t = run->texts->n;
+    pnb_status status;
+    PNB_TRY(pnb_label_matrix_load(&m, opts->label_vectors, &rows, &app->err));
+    PNB_TRY(spread_labels(run, &m, &image, &text, &app->err));
+    size_t width = m.n_labels + N_ORPHAN_PLACES;
+    pnb_label_vectors labels = {n_i, n_t, width, image, text};
+    pnb_pmrp_job job = {&run->image_rows, &run->text_rows, &search, &labels, ZETA};
+    PNB_TRY(pnb_pmrp_compute(app->ctx, &job, &run->pmrp_i2t, NULL, &app->err));
+    labels = (pnb_label_vectors){n_t, n_i, width, text, image};
+    search.reverse = true;
+    job = (pnb_pmrp_job){&run->text_rows, &run->image_rows, &search, &labels, ZETA};
+    PNB_TRY(pnb_pmrp_compute(app->ctx, &job, &run->pmrp_t2i, NULL, &app->err));
+    run->has_pmrp = true;
+done:
+    pnb_label_matrix_reset(&m);
+    pnb__free(image);
+    pnb__free(text);
+    return status;
+}

@@ -1,0 +1,305 @@
+/* Models side by side: mean and spread over seeds, and a paired bootstrap against the first model.
+ *
+ * A pair of sets is ranked, its per-query values are kept and the sets let go, so memory is that of
+ * one pair. Queries are the same when the ids of both sides are, in the same order; only then does
+ * a paired test mean anything, and anything else is refused. */
+#include "app/retrieval_compare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+
+/* One pair of sets after ranking. */
+typedef struct member {
+    char *name;
+    pnb__side_values side[2];
+    char rows[65]; /* hash of the ids of both sides */
+} member;
+
+/* Members of one name, as arrays for the bootstrap. */
+typedef struct group {
+    const char *name;
+    size_t n;
+    pnb_query_values *query[2], *hit[2]; /* [n] by direction */
+} group;
+
+typedef struct comparison {
+    const pnb__compare_opts *opts;
+    member *member;
+    group *group;
+    pnb__table_row *row;
+    size_t n_groups;
+} comparison;
+
+/* ---- running ---- */
+
+static void hash_ids(pnb__sha256 *hash, const pnb_embeddings *set)
+{
+    pnb__sha256_update(hash, &set->n, sizeof set->n);
+    for (size_t i = 0; set->ids != NULL && i < set->n; i++) {
+        const char *id = set->ids[i] != NULL ? set->ids[i] : "";
+        pnb__sha256_update(hash, id, strlen(id) + 1);
+    }
+}
+
+static char *name_of(const pnb__compare_opts *o, size_t i)
+{
+    const char *base = pnb__path_base(o->images[i]);
+    size_t n = strlen(base) - (pnb__ends_with(base, ".safetensors") ? strlen(".safetensors") : 0);
+    return o->names != NULL ? pnb__strdup(o->names[i]) : pnb__strndup(base, n);
+}
+
+static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i, member *m)
+{
+    pnb__retrieval_opts opts = o->run;
+    pnb__retrieval run = {0};
+    pnb__sha256 hash;
+    opts.images = o->images[i];
+    opts.texts = o->texts[i];
+    opts.n_resamples = 0;
+    m->name = name_of(o, i);
+    if (m->name == NULL)
+        return pnb__fail_nomem(&app->err, strlen(o->images[i]));
+    pnb_status status = pnb__retrieval_run(app, &opts, &run);
+    if (status == PNB_OK) {
+        pnb__sha256_init(&hash);
+        hash_ids(&hash, run.images);
+        hash_ids(&hash, run.texts);
+        pnb__sha256_hex(&hash, m->rows);
+        m->side[0] = run.i2t.values;
+        m->side[1] = run.t2i.values;
+        run.i2t.values.memory = run.t2i.values.memory = NULL;
+    }
+    pnb__retrieval_reset(&run);
+    return status;
+}
+
+static pnb_status run_members(pnb__app *app, comparison *c)
+{
+    const pnb__compare_opts *o = c->opts;
+    for (size_t i = 0; i < o->n; i++) {
+        pnb_status status = run_member(app, o, i, &c->member[i]);
+        if (status == PNB_OK && strcmp(c->member[i].rows, c->member[0].rows) != 0)
+            status = pnb__fail(&app->err, PNB_ARG,
+                               "%s and %s do not hold the same rows in the same order as %s and "
+                               "%s; only models on the same queries can be compared",
+                               o->images[i], o->texts[i], o->images[0], o->texts[0]);
+        if (status != PNB_OK)
+            return status;
+        pnb__say(app, "%s: %s", c->member[i].name, o->images[i]);
+    }
+    return PNB_OK;
+}
+
+/* ---- groups ---- */
+
+static group *find_group(comparison *c, const char *name)
+{
+    for (size_t g = 0; g < c->n_groups; g++)
+        if (strcmp(c->group[g].name, name) == 0)
+            return &c->group[g];
+    c->group[c->n_groups].name = name;
+    return &c->group[c->n_groups++];
+}
+
+static pnb_status make_groups(comparison *c, pnb_error *err)
+{
+    size_t n = c->opts->n;
+    for (size_t i = 0; i < n; i++) {
+        group *g = find_group(c, c->member[i].name);
+        for (size_t d = 0; d < 2; d++) {
+            if (g->query[d] == NULL)
+                g->query[d] = pnb__alloc_array(n, sizeof *g->query[d]);
+            if (g->hit[d] == NULL)
+                g->hit[d] = pnb__alloc_array(n, sizeof *g->hit[d]);
+            if (g->query[d] == NULL || g->hit[d] == NULL)
+                return pnb__fail_nomem(err, n * sizeof *g->query[d]);
+            g->query[d][g->n] = c->member[i].side[d].query;
+            g->hit[d][g->n] = c->member[i].side[d].hit;
+        }
+        g->n++;
+    }
+    return PNB_OK;
+}
+
+static double *slot(pnb_figures *f, size_t i)
+{
+    return i < PNB_MAX_RECALLS ? &f->recall[i] : &f->value[i - PNB_MAX_RECALLS];
+}
+
+/* Standard deviation over seeds, n - 1; NaN for one. */
+static pnb_status spread(const pnb_query_values *seeds, size_t n, const pnb_figure_opts *o,
+                         pnb_figures *out, pnb_error *err)
+{
+    pnb_figures sum = {{0}, {0}}, squares = {{0}, {0}}, one, first;
+    for (size_t s = 0; s < n; s++) {
+        pnb_status status = pnb_figures_compute(&seeds[s], o, &one, err);
+        if (status != PNB_OK)
+            return status;
+        first = s == 0 ? one : first;
+        for (size_t i = 0; i < PNB__N_TABLE_FIGURES; i++) { /* about the first: no cancellation */
+            double d = *slot(&one, i) - *slot(&first, i);
+            *slot(&sum, i) += d;
+            *slot(&squares, i) += d * d;
+        }
+    }
+    for (size_t i = 0; i < PNB__N_TABLE_FIGURES; i++) {
+        double mean = *slot(&sum, i) / (double)n;
+        double square = *slot(&squares, i) - (double)n * mean * mean;
+        *slot(out, i) = n > 1 ? sqrt(fmax(square, 0) / (double)(n - 1)) : (double)NAN;
+        if (isnan(square))
+            *slot(out, i) = (double)NAN;
+    }
+    return PNB_OK;
+}
+
+/* One direction of one group by one uncertainty. */
+typedef struct part {
+    pnb_query_values *seeds, *first; /* of the group, and of the first group */
+    size_t n, n_first;
+    pnb_figure_intervals *value;
+    pnb_figures *std;
+    pnb_figure_test *test; /* NULL: the first group itself */
+} part;
+
+static pnb_status compute_part(pnb__app *app, const comparison *c, const part *p)
+{
+    pnb_figure_opts o = pnb_figure_opts_default();
+    pnb_bootstrap_opts b = pnb_bootstrap_opts_default();
+    const pnb_figure_pair pair = {p->first, p->seeds, p->n_first, p->n};
+    pnb_status status;
+    o.k = c->opts->run.k;
+    o.n_k = c->opts->run.n_k;
+    o.n_bins = c->opts->run.n_bins;
+    b.n_resamples = c->opts->run.n_resamples;
+    b.seed = (uint64_t)app->common.seed;
+    PNB_TRY(pnb_figures_bootstrap(app->ctx, p->seeds, p->n, &o, &b, p->value, &app->err));
+    PNB_TRY(spread(p->seeds, p->n, &o, p->std, &app->err));
+    if (p->test != NULL)
+        status = pnb_figures_compare(app->ctx, &pair, &o, &b, p->test, &app->err);
+done:
+    return status;
+}
+
+static pnb_status compute_row(pnb__app *app, comparison *c, size_t g)
+{
+    const group *own = &c->group[g], *first = &c->group[0];
+    pnb__table_row *row = &c->row[g];
+    pnb_status status = PNB_OK;
+    *row = (pnb__table_row){.name = own->name, .n_seeds = own->n, .has_test = g > 0};
+    for (size_t d = 0; d < 2 && status == PNB_OK; d++) {
+        row->n_queries[d] = own->query[d][0].n;
+        const part parts[] = {{own->query[d], first->query[d], own->n, first->n, &row->by_query[d],
+                               &row->std_query[d], g > 0 ? &row->test_query[d] : NULL},
+                              {own->hit[d], first->hit[d], own->n, first->n, &row->by_hit[d],
+                               &row->std_hit[d], g > 0 ? &row->test_hit[d] : NULL}};
+        for (size_t i = 0; i < 2 && status == PNB_OK; i++)
+            status = compute_part(app, c, &parts[i]);
+    }
+    return status;
+}
+
+/* ---- showing ---- */
+
+static void put_row(const pnb__table *t, const pnb__table_row *row, size_t d, size_t i, bool by_hit,
+                    pnb__result *r)
+{
+    const pnb_figure_intervals *v = by_hit ? &row->by_hit[d] : &row->by_query[d];
+    const pnb_figure_test *test = by_hit ? &row->test_hit[d] : &row->test_query[d];
+    char name[32];
+    bool is_sorted;
+    pnb__table_name(t, i, name, &is_sorted);
+    pnb__result_cell_text(r, d == 0 ? "image_to_text" : "text_to_image");
+    pnb__result_cell_text(r, name);
+    pnb__result_cell_text(r, !is_sorted ? "" : by_hit ? "hit" : "query");
+    pnb__result_cell_text(r, row->name);
+    pnb__result_cell_int(r, (int64_t)row->n_seeds);
+    pnb__result_cell_real(r, pnb__table_value(&v->value, i), 4);
+    pnb__result_cell_real(r, pnb__table_value(by_hit ? &row->std_hit[d] : &row->std_query[d], i),
+                          4);
+    pnb__result_cell_real(r, pnb__table_value(&v->low, i), 4);
+    pnb__result_cell_real(r, pnb__table_value(&v->high, i), 4);
+    pnb__result_cell_real(r, row->has_test ? pnb__table_value(&test->difference, i) : NAN, 4);
+    pnb__result_cell_real(r, row->has_test ? pnb__table_value(&test->p, i) : NAN, 4);
+}
+
+static void put_table(const pnb__table *t, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"direction", "direction"},
+                                          {"figure", "figure"},
+                                          {"sorted_by", "sorted by"},
+                                          {"model", "model"},
+                                          {"seeds", "seeds"},
+                                          {"value", "value"},
+                                          {"std", "std"},
+                                          {"low", "from"},
+                                          {"high", "to"},
+                                          {"difference", "difference"},
+                                          {"p", "p"}};
+    pnb__result_table(r, "comparison", NULL, columns, PNB_COUNT(columns));
+    for (size_t d = 0; d < 2; d++)
+        for (size_t i = 0; i < PNB__N_TABLE_FIGURES; i++) {
+            char name[32];
+            bool is_sorted;
+            if (!pnb__table_has(t, i))
+                continue;
+            pnb__table_name(t, i, name, &is_sorted);
+            for (int by_hit = 0; by_hit < 1 + is_sorted; by_hit++)
+                for (size_t g = 0; g < t->n_rows; g++)
+                    put_row(t, &t->row[g], d, i, by_hit == 1, r);
+        }
+}
+
+static pnb_status show(const comparison *c, pnb__result *r, pnb_error *err)
+{
+    const pnb__compare_opts *o = c->opts;
+    const pnb__table t = {o->dataset, o->run.k, o->run.n_k, c->row, c->n_groups};
+    pnb_status status = PNB_OK;
+    pnb__result_text(r, "dataset", NULL, o->dataset[0] != '\0' ? o->dataset : NULL);
+    pnb__result_text(r, "task", NULL, "zeroshot_retrieval");
+    pnb__result_text(r, "baseline", "compared with", c->row[0].name);
+    pnb__result_int(r, "n_resamples", "resamples", (int64_t)o->run.n_resamples);
+    put_table(&t, r);
+    if (o->csv != NULL)
+        status = pnb__table_save_csv(&t, o->csv, err);
+    if (status == PNB_OK && o->markdown != NULL)
+        status = pnb__table_save_markdown(&t, o->markdown, err);
+    return status;
+}
+
+static void comparison_reset(comparison *c)
+{
+    for (size_t i = 0; c->member != NULL && i < c->opts->n; i++) {
+        pnb__free(c->member[i].name);
+        pnb__free(c->member[i].side[0].memory);
+        pnb__free(c->member[i].side[1].memory);
+    }
+    for (size_t g = 0; g < c->n_groups; g++)
+        for (size_t d = 0; d < 2; d++) {
+            pnb__free(c->group[g].query[d]);
+            pnb__free(c->group[g].hit[d]);
+        }
+    pnb__free(c->member);
+    pnb__free(c->group);
+    pnb__free(c->row);
+}
+
+pnb_status pnb__retrieval_compare(pnb__app *app, const pnb__compare_opts *opts, pnb__result *r)
+{
+    comparison c = {.opts = opts};
+    pnb_status status = PNB_OK;
+    c.member = pnb__alloc_zero(opts->n, sizeof *c.member);
+    c.group = pnb__alloc_zero(opts->n, sizeof *c.group);
+    c.row = pnb__alloc_zero(opts->n, sizeof *c.row);
+    if (c.member == NULL || c.group == NULL || c.row == NULL)
+        PNB_TRY(pnb__fail_nomem(&app->err, opts->n * sizeof *c.row));
+    PNB_TRY(run_members(app, &c));
+    PNB_TRY(make_groups(&c, &app->err));
+    for (size_t g = 0; g < c.n_groups; g++)
+        PNB_TRY(compute_row(app, &c, g));
+    status = show(&c, r, &app->err);
+done:
+    comparison_reset(&c);
+    return status;
+}

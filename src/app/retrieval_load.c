@@ -1,0 +1,284 @@
+/* Two sets and the truth between them, as files hold them: what is loaded, checked and kept.
+ *
+ * Captions of one level, and with a split only the rows that the truth file names, are selected
+ * before anything is ranked, so that the gallery is what the figures speak of. What was left out or
+ * taken on trust (rows without names in the file's order, means that are not unit) is said. */
+#include <math.h>
+#include <string.h>
+
+#include "app/retrieval.h"
+#include "base/base.h"
+#include "io/json.h"
+
+int pnb__row_level(const pnb_embeddings *set, size_t row)
+{
+    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
+    json_t *root = extra != NULL ? json_loads(extra, 0, NULL) : NULL;
+    const json_t *level = json_object_get(root, "level");
+    int value = json_is_integer(level) ? (int)json_integer_value(level) : -1;
+    json_decref(root);
+    return value;
+}
+
+pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind, double **out,
+                                pnb_error *err)
+{
+    pnb_gaussians view;
+    double *u = pnb__alloc_array(set->n, sizeof *u);
+    pnb_status status;
+    if (u == NULL)
+        return pnb__fail_nomem(err, set->n * sizeof *u);
+    if (set->kappa != NULL)
+        status = pnb_uncertainty_inv_kappa(set->kappa, set->n, u, err);
+    else if (set->inv_alpha != NULL)
+        status = pnb_uncertainty_gg_var(set->inv_alpha, set->beta, set->n, set->dim, u, err);
+    else if ((status = pnb_gaussians_view(&view, set, err)) == PNB_OK)
+        status = pnb_uncertainty_rows(kind, &view, u, err);
+    if (status == PNB_OK)
+        *out = u;
+    else
+        pnb__free(u);
+    return status;
+}
+
+/* ---- selecting rows ---- */
+
+/* Which rows of one side stay: row_of[i] is the new number, SIZE_MAX for a row left out. */
+typedef struct choice {
+    size_t *kept, *row_of;
+    size_t n, n_kept;
+} choice;
+
+static pnb_status choice_init(choice *c, size_t n, pnb_error *err)
+{
+    *c = (choice){.n = n};
+    c->kept = pnb__alloc_array(PNB_MAX(n, 1), sizeof *c->kept);
+    c->row_of = pnb__alloc_array(PNB_MAX(n, 1), sizeof *c->row_of);
+    return c->kept == NULL || c->row_of == NULL ? pnb__fail_nomem(err, 2 * n * sizeof *c->kept)
+                                                : PNB_OK;
+}
+
+static void choice_reset(choice *c)
+{
+    pnb__free(c->kept);
+    pnb__free(c->row_of);
+}
+
+static void choose(choice *c, size_t row, bool keep)
+{
+    c->row_of[row] = keep ? c->n_kept : SIZE_MAX;
+    if (keep)
+        c->kept[c->n_kept++] = row;
+}
+
+static pnb_status select_counts(size_t **out, const size_t *counts, const choice *c, pnb_error *err)
+{
+    if (counts == NULL)
+        return PNB_OK;
+    *out = pnb__alloc_array(c->n_kept, sizeof **out);
+    if (*out == NULL)
+        return pnb__fail_nomem(err, c->n_kept * sizeof **out);
+    for (size_t i = 0; i < c->n_kept; i++)
+        (*out)[i] = counts[c->kept[i]];
+    return PNB_OK;
+}
+
+/* The pairs between kept rows, renumbered. */
+static pnb_status select_truth(const pnb_truth *all, const choice *images, const choice *texts,
+                               pnb_truth **out, pnb_error *err)
+{
+    int64_t *pairs = pnb__alloc_array(2 * all->n_pairs, sizeof *pairs);
+    size_t n = 0;
+    if (pairs == NULL)
+        return pnb__fail_nomem(err, 2 * all->n_pairs * sizeof *pairs);
+    for (size_t q = 0; q < all->n_queries; q++)
+        for (size_t p = all->offset[q]; p < all->offset[q + 1]; p++)
+            if (images->row_of[q] != SIZE_MAX && texts->row_of[all->item[p]] != SIZE_MAX) {
+                pairs[2 * n] = (int64_t)images->row_of[q];
+                pairs[2 * n++ + 1] = (int64_t)texts->row_of[all->item[p]];
+            }
+    pnb_status status = pnb_truth_create_pairs(out, images->n_kept, texts->n_kept, pairs, n, err);
+    pnb__free(pairs);
+    if (status == PNB_OK)
+        status = select_counts(&(*out)->n_outside, all->n_outside, images, err);
+    if (status == PNB_OK)
+        status = select_counts(&(*out)->n_outside_items, all->n_outside_items, texts, err);
+    return status;
+}
+
+static pnb_status replace_set(pnb_embeddings **set, const choice *c, pnb_error *err)
+{
+    pnb_embeddings *selected = NULL;
+    if (c->n_kept == c->n)
+        return PNB_OK;
+    pnb_status status = pnb_embeddings_select(&selected, *set, c->kept, c->n_kept, err);
+    if (status == PNB_OK) {
+        pnb_embeddings_free(*set);
+        *set = selected;
+    }
+    return status;
+}
+
+static pnb_status apply(pnb__retrieval *run, const choice *images, const choice *texts,
+                        pnb_error *err)
+{
+    pnb_truth *truth = NULL;
+    pnb_status status;
+    PNB_TRY(select_truth(run->truth, images, texts, &truth, err));
+    PNB_TRY(replace_set(&run->images, images, err));
+    PNB_TRY(replace_set(&run->texts, texts, err));
+    for (size_t i = 0; i < texts->n_kept; i++)
+        run->text_level[i] = run->text_level[texts->kept[i]];
+    pnb_truth_free(run->truth);
+    run->truth = truth;
+    truth = NULL;
+done:
+    pnb_truth_free(truth);
+    return status;
+}
+
+/* With a split, rows that the file does not name; with a level, captions of other levels. */
+static pnb_status keep_rows(pnb__app *app, const pnb__retrieval_opts *opts,
+                            const pnb_truth_report *report, pnb__retrieval *run)
+{
+    pnb_error *err = &app->err;
+    bool by_split = opts->read.split != NULL && report->image_named != NULL;
+    choice images = {0}, texts = {0};
+    pnb_status status;
+    if (!by_split && opts->level < 0)
+        return PNB_OK;
+    PNB_TRY(choice_init(&images, run->images->n, err));
+    PNB_TRY(choice_init(&texts, run->texts->n, err));
+    for (size_t i = 0; i < images.n; i++)
+        choose(&images, i, !by_split || report->image_named[i]);
+    for (size_t i = 0; i < texts.n; i++)
+        choose(&texts, i,
+               (!by_split || report->text_named[i]) &&
+                   (opts->level < 0 || run->text_level[i] == opts->level));
+    if (by_split)
+        pnb__say(app, "split %s: %zu of %zu pictures and %zu of %zu captions", opts->read.split,
+                 images.n_kept, images.n, texts.n_kept, texts.n);
+    if (texts.n_kept == 0)
+        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "no caption of level %d among %zu", opts->level,
+                          texts.n));
+    status = apply(run, &images, &texts, err);
+done:
+    choice_reset(&images);
+    choice_reset(&texts);
+    return status;
+}
+
+/* ---- truth ---- */
+
+static void say_report(pnb__app *app, const char *path, const pnb_truth_report *r)
+{
+    if (r->images_by_order)
+        pnb__say(app, "%s: pictures have no names and are taken in the order of the file", path);
+    if (r->texts_by_order)
+        pnb__say(app, "%s: captions have no names and are taken in the order of the file", path);
+    if (r->n_absent_images > 0 || r->n_absent_texts > 0)
+        pnb__say(app,
+                 "%s (%s): %zu of its %zu pictures and %zu of its %zu captions are in no row and "
+                 "left out",
+                 path, pnb_truth_format_name(r->format), r->n_absent_images, r->n_images,
+                 r->n_absent_texts, r->n_texts);
+}
+
+/* Without a file: ECCV's original pairs, or row i and row i. */
+static pnb_status load_truth(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run,
+                             pnb_truth_report *report)
+{
+    pnb_error *err = &app->err;
+    const pnb_truth_rows images = pnb_truth_rows_of(run->images);
+    const pnb_truth_rows texts = pnb_truth_rows_of(run->texts);
+    char *original = NULL;
+    const char *path = opts->truth;
+    pnb_status status = PNB_OK;
+    if (path == NULL && opts->eccv != NULL) {
+        path = original = pnb__path_join(opts->eccv, "original_image_to_caption.json");
+        if (path == NULL)
+            return pnb__fail_nomem(err, strlen(opts->eccv));
+    }
+    if (path != NULL) {
+        status = pnb_truth_read(&run->truth, path, &images, &texts, &opts->read, report, err);
+        if (status == PNB_OK)
+            say_report(app, path, report);
+        pnb__free(original);
+        return status;
+    }
+    if (images.n != texts.n)
+        return pnb__fail(err, PNB_SHAPE,
+                         "%zu images and %zu captions without --truth: row i belongs to row i only "
+                         "when there are as many; give a pairs file",
+                         images.n, texts.n);
+    return pnb_truth_create_aligned(&run->truth, images.n, err);
+}
+
+static pnb_status load_levels(pnb__retrieval *run, const pnb_truth_report *report, pnb_error *err)
+{
+    run->text_level = pnb__alloc_array(run->texts->n, sizeof *run->text_level);
+    if (run->text_level == NULL)
+        return pnb__fail_nomem(err, run->texts->n * sizeof *run->text_level);
+    for (size_t i = 0; i < run->texts->n; i++) {
+        run->text_level[i] = pnb__row_level(run->texts, i);
+        if (run->text_level[i] < 0 && report->text_level != NULL)
+            run->text_level[i] = report->text_level[i];
+    }
+    return PNB_OK;
+}
+
+/* ---- sets ---- */
+
+/* csd and its relatives are similarities of unit means only; mean normalises. */
+static void check_means(pnb__app *app, const char *path, const pnb_gaussians *rows)
+{
+    size_t n_off = 0, first = 0;
+    double first_norm = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        double square = 0;
+        for (size_t d = 0; d < rows->dim; d++)
+            square += (double)rows->mean[i * rows->dim + d] * rows->mean[i * rows->dim + d];
+        if (fabs(sqrt(square) - 1) <= 0.01)
+            continue;
+        if (n_off++ == 0) {
+            first = i;
+            first_norm = sqrt(square);
+        }
+    }
+    if (n_off > 0)
+        pnb__warn(app,
+                  "%s: the means of %zu of %zu rows are not of unit length (row %zu: %.4g); they "
+                  "are compared as they are, --measure mean normalises",
+                  path, n_off, rows->n, first, first_norm);
+}
+
+pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
+{
+    pnb_error *err = &app->err;
+    pnb_truth_report report = {0};
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_load(&run->images, opts->images, err));
+    PNB_TRY(pnb_embeddings_load(&run->texts, opts->texts, err));
+    status = pnb_embeddings_check_mix(run->images, run->texts, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s and %s", opts->images, opts->texts);
+        goto done;
+    }
+    PNB_TRY(load_truth(app, opts, run, &report));
+    PNB_TRY(load_levels(run, &report, err));
+    PNB_TRY(keep_rows(app, opts, &report, run));
+    PNB_TRY(pnb_truth_transpose(&run->backward, run->truth, err));
+    PNB_TRY(pnb_view_init(&run->image_view, run->images, err));
+    PNB_TRY(pnb_view_init(&run->text_view, run->texts, err));
+    run->image_rows = run->image_view.rows;
+    run->text_rows = run->text_view.rows;
+    if (opts->measure != PNB_MEASURE_MEAN) {
+        check_means(app, opts->images, &run->image_rows);
+        check_means(app, opts->texts, &run->text_rows);
+    }
+    PNB_TRY(pnb__row_uncertainty(run->images, opts->uncertainty, &run->image_u, err));
+    status = pnb__row_uncertainty(run->texts, opts->uncertainty, &run->text_u, err);
+done:
+    pnb_truth_report_reset(&report);
+    return status;
+}

@@ -1,0 +1,333 @@
+/* A retrieval result as JSON in CLIP_benchmark's form with additions, and as text.
+ *
+ * "metrics" has CLIP_benchmark's names (image retrieval is text to image) and those of ECCV
+ * Caption, each {"i2t", "t2i"}. "uncertainty" has the figures of image retrieval by the captions'
+ * uncertainty at its top, and below them both directions by both uncertainties. "figures" repeats
+ * everything that has an interval, one row a figure. */
+#include <math.h>
+#include <string.h>
+
+#include "app/retrieval.h"
+#include "base/base.h"
+
+static const char TASK[] = "zeroshot_retrieval", LANGUAGE[] = "en";
+
+/* ---- metrics ---- */
+
+static void put_ways(pnb__result *r, const char *name, pnb_both_ways b)
+{
+    if (isnan(b.i2t) && isnan(b.t2i))
+        return;
+    pnb__result_begin(r, name, NULL);
+    pnb__result_real(r, "i2t", NULL, b.i2t, 6);
+    pnb__result_real(r, "t2i", NULL, b.t2i, 6);
+    pnb__result_end(r);
+}
+
+static void put_coco(const pnb_coco_figures *c, pnb__result *r)
+{
+    static const int K[] = {1, 5, 10};
+    const struct {
+        const char *name;
+        const pnb_both_ways *recall;
+    } sets[] = {{"coco_1k", c->coco_1k_r},
+                {"coco_5k", c->coco_5k_r},
+                {"cxc", c->cxc_r},
+                {"eccv", c->eccv_r}};
+    char key[32];
+    for (size_t s = 0; s < PNB_COUNT(sets); s++)
+        for (size_t k = 0; k < PNB_COUNT(K); k++) {
+            snprintf(key, sizeof key, "%s_r%d", sets[s].name, K[k]);
+            put_ways(r, key, sets[s].recall[k]);
+        }
+    put_ways(r, "eccv_map_at_r", c->eccv_map_at_r);
+    put_ways(r, "eccv_rprecision", c->eccv_rprecision);
+}
+
+static void put_metrics(const pnb__retrieval *run, pnb__result *r)
+{
+    const pnb_retrieval *f = &run->figures;
+    char key[48];
+    pnb__result_begin(r, "metrics", NULL);
+    for (size_t i = 0; i < f->n_k; i++) {
+        snprintf(key, sizeof key, "image_retrieval_recall@%zu", f->k[i]);
+        pnb__result_real(r, key, NULL, f->backward.recall[i], 6);
+        snprintf(key, sizeof key, "text_retrieval_recall@%zu", f->k[i]);
+        pnb__result_real(r, key, NULL, f->forward.recall[i], 6);
+    }
+    pnb__result_real(r, "rsum", NULL, f->rsum, 6);
+    const pnb_direction *const sides[] = {&f->backward, &f->forward};
+    const char *const names[] = {"image_retrieval", "text_retrieval"};
+    for (size_t s = 0; s < 2; s++) {
+        snprintf(key, sizeof key, "%s_r_precision", names[s]);
+        pnb__result_real(r, key, NULL, sides[s]->r_precision, 6);
+        snprintf(key, sizeof key, "%s_map_at_r", names[s]);
+        pnb__result_real(r, key, NULL, sides[s]->map_at_r, 6);
+        snprintf(key, sizeof key, "%s_median_rank", names[s]);
+        pnb__result_real(r, key, NULL, sides[s]->median_rank, 1);
+        snprintf(key, sizeof key, "%s_n_queries", names[s]);
+        pnb__result_int(r, key, NULL, (int64_t)sides[s]->n_queries);
+    }
+    if (run->has_coco)
+        put_coco(&run->coco, r);
+    if (run->has_pmrp)
+        put_ways(r, "pmrp", (pnb_both_ways){run->pmrp_i2t.pmrp, run->pmrp_t2i.pmrp});
+    pnb__result_end(r);
+}
+
+/* The same as a table, in percent. */
+static void put_coco_row(pnb__result *r, const char *name, pnb_both_ways b)
+{
+    if (isnan(b.i2t) && isnan(b.t2i))
+        return;
+    pnb__result_cell_text(r, name);
+    pnb__result_cell_real(r, 100 * b.i2t, 2);
+    pnb__result_cell_real(r, 100 * b.t2i, 2);
+}
+
+static void put_coco_table(const pnb__retrieval *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"figure", "COCO (%)"}, {"i2t", "image to text"}, {"t2i", "text to image"}};
+    static const char *const NAMES[] = {"R@1", "R@5", "R@10"};
+    const pnb_coco_figures *c = &run->coco;
+    char name[32];
+    if (!run->has_coco && !run->has_pmrp)
+        return;
+    pnb__result_table(r, "coco_table", "", columns, PNB_COUNT(columns));
+    for (size_t k = 0; run->has_coco && k < 12; k++) {
+        const char *const prefix[] = {"1K", "5K", "CxC", "ECCV"};
+        const pnb_both_ways *const recall[] = {c->coco_1k_r, c->coco_5k_r, c->cxc_r, c->eccv_r};
+        snprintf(name, sizeof name, "%s %s", prefix[k / 3], NAMES[k % 3]);
+        put_coco_row(r, name, recall[k / 3][k % 3]);
+    }
+    if (run->has_coco) {
+        put_coco_row(r, "ECCV R-Precision", c->eccv_rprecision);
+        put_coco_row(r, "ECCV mAP@R", c->eccv_map_at_r);
+    }
+    if (run->has_pmrp)
+        put_coco_row(r, "PMRP", (pnb_both_ways){run->pmrp_i2t.pmrp, run->pmrp_t2i.pmrp});
+}
+
+/* ---- tables ---- */
+
+static void put_row(pnb__result *r, const char *name, const double *recall, size_t n_k,
+                    double r_precision, double median_rank)
+{
+    pnb__result_cell_text(r, name);
+    for (size_t i = 0; i < n_k; i++)
+        pnb__result_cell_real(r, 100 * recall[i], 1);
+    pnb__result_cell_real(r, 100 * r_precision, 1);
+    pnb__result_cell_real(r, median_rank, 0);
+}
+
+static void put_table(const pnb__retrieval *run, pnb__result *r)
+{
+    const pnb_retrieval *f = &run->figures;
+    char headings[PNB_MAX_RECALLS][16];
+    pnb__column columns[PNB_MAX_RECALLS + 3] = {{"direction", "direction (%)"}};
+    for (size_t i = 0; i < f->n_k; i++) {
+        snprintf(headings[i], sizeof headings[i], "R@%zu", f->k[i]);
+        columns[1 + i] = (pnb__column){headings[i], headings[i]};
+    }
+    columns[f->n_k + 1] = (pnb__column){"r_precision", "R-Prec"};
+    columns[f->n_k + 2] = (pnb__column){"median_rank", "median rank"};
+    pnb__result_table(r, "table", "", columns, f->n_k + 3);
+    put_row(r, "image to text", f->forward.recall, f->n_k, f->forward.r_precision,
+            f->forward.median_rank);
+    put_row(r, "  by chance", run->i2t.chance, f->n_k, run->i2t.chance_r_precision, NAN);
+    put_row(r, "text to image", f->backward.recall, f->n_k, f->backward.r_precision,
+            f->backward.median_rank);
+    put_row(r, "  by chance", run->t2i.chance, f->n_k, run->t2i.chance_r_precision, NAN);
+}
+
+static void put_figure_row(pnb__result *r, const char *name, const char *by,
+                           const pnb_figure_intervals *const side[2], size_t figure, bool is_recall)
+{
+    pnb__result_cell_text(r, name);
+    pnb__result_cell_text(r, by);
+    for (size_t s = 0; s < 2; s++) {
+        const pnb_figures *const parts[] = {&side[s]->value, &side[s]->low, &side[s]->high};
+        for (size_t p = 0; p < 3; p++)
+            pnb__result_cell_real(r, is_recall ? parts[p]->recall[figure] : parts[p]->value[figure],
+                                  4);
+    }
+}
+
+/* Figures of ranks stand once, those of uncertainty for the query's and for what it found. */
+static void put_figures(const pnb__retrieval *run, const pnb__retrieval_opts *opts, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"figure", "figure"},     {"sorted_by", "sorted by"},
+                                          {"i2t", "image to text"}, {"i2t_low", "from"},
+                                          {"i2t_high", "to"},       {"t2i", "text to image"},
+                                          {"t2i_low", "from"},      {"t2i_high", "to"}};
+    const pnb_figure_intervals *const query[] = {&run->i2t.by_query, &run->t2i.by_query};
+    const pnb_figure_intervals *const hit[] = {&run->i2t.by_hit, &run->t2i.by_hit};
+    char name[32], heading[96];
+    snprintf(heading, sizeof heading, "95%% intervals from %zu resamples of the queries",
+             opts->n_resamples);
+    pnb__result_table(r, "figures", heading, columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < opts->n_k; i++) {
+        snprintf(name, sizeof name, "recall@%zu", opts->k[i]);
+        put_figure_row(r, name, "", query, i, true);
+    }
+    for (size_t f = 0; f < PNB_N_FIGURES; f++) {
+        bool is_sorted = f >= PNB_FIGURE_SPEARMAN_S && f <= PNB_FIGURE_AUGRC;
+        if (isnan(query[0]->value.value[f]) && isnan(query[1]->value.value[f]))
+            continue;
+        put_figure_row(r, pnb_figure_name((pnb_figure)f), is_sorted ? "query" : "", query, f,
+                       false);
+        if (is_sorted)
+            put_figure_row(r, pnb_figure_name((pnb_figure)f), "hit", hit, f, false);
+    }
+}
+
+/* ---- uncertainty ---- */
+
+static void put_bin_rows(const pnb_calibration *c, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"bin", "bin"}, {"n", "queries"}, {"u_mean", "mean uncertainty"}, {"accuracy", "R@1"}};
+    pnb__result_table(r, "bins", NULL, columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < c->n_bins; i++) {
+        pnb__result_cell_int(r, (int64_t)c->bin[i].index);
+        pnb__result_cell_int(r, (int64_t)c->bin[i].n);
+        pnb__result_cell_real(r, c->bin[i].u_mean, 5);
+        pnb__result_cell_real(r, c->bin[i].accuracy, 4);
+    }
+}
+
+/* Figures of `query` that hang on uncertainty or confidence, into the open object. */
+static void put_values(const pnb_figure_intervals *side, size_t first, size_t last, pnb__result *r)
+{
+    for (size_t f = first; f <= last; f++)
+        pnb__result_real(r, pnb_figure_name((pnb_figure)f), NULL, side->value.value[f], 6);
+}
+
+static void put_bins(const pnb__retrieval_side *side, bool has_figures, const char *key,
+                     const char *heading, pnb__result *r)
+{
+    const pnb_calibration *c = &side->bins;
+    pnb__result_begin(r, key, heading);
+    pnb__result_real(r, "spearman_s", "S (Spearman of bin and R@1)", c->s, 3);
+    pnb__result_real(r, "r2", "R\xC2\xB2 of the line", c->r2, 3);
+    pnb__result_real(r, "minus_s_r2", "-S R\xC2\xB2", c->minus_s_r2, 3);
+    pnb__result_int(r, "n_left_out", NULL, (int64_t)c->n_left_out);
+    put_bin_rows(c, r);
+    if (has_figures) {
+        put_values(&side->by_query, PNB_FIGURE_ECE, PNB_FIGURE_NLPD, r);
+        pnb__result_begin(r, "by_query", NULL);
+        put_values(&side->by_query, PNB_FIGURE_SPEARMAN_S, PNB_FIGURE_AUGRC, r);
+        pnb__result_end(r);
+        pnb__result_begin(r, "by_hit", NULL);
+        put_values(&side->by_hit, PNB_FIGURE_SPEARMAN_S, PNB_FIGURE_AUGRC, r);
+        pnb__result_end(r);
+    }
+    pnb__result_end(r);
+}
+
+static void put_uncertainty(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
+                            pnb__result *r)
+{
+    pnb__result_begin(r, "uncertainty", NULL);
+    pnb__result_text(r, "kind", NULL, pnb_uncertainty_name(opts->uncertainty));
+    pnb__result_text(r, "binning", NULL, pnb_binning_name(opts->binning));
+    pnb__result_text(r, "bin_by", NULL, opts->bin_by_hit ? "hit" : "query");
+    pnb__result_real(r, "spearman_s", NULL, run->t2i.bins.s, 6);
+    pnb__result_real(r, "r2", NULL, run->t2i.bins.r2, 6);
+    pnb__result_real(r, "minus_s_r2", NULL, run->t2i.bins.minus_s_r2, 6);
+    if (run->has_figures) {
+        const pnb_figure_intervals *side = opts->bin_by_hit ? &run->t2i.by_hit : &run->t2i.by_query;
+        put_values(side, PNB_FIGURE_AUROC, PNB_FIGURE_NLPD, r);
+    }
+    put_bins(&run->i2t, run->has_figures, "image_to_text", "uncertainty bins, image to text", r);
+    put_bins(&run->t2i, run->has_figures, "text_to_image", "uncertainty bins, text to image", r);
+    pnb__result_repeat(r, "text_to_image", "bins");
+    pnb__result_end(r);
+}
+
+void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
+                           pnb__result *r)
+{
+    const pnb_embeddings_info *info = &run->images->info;
+    pnb__result_text(r, "model", NULL, info->model);
+    pnb__result_text(r, "pretrained", NULL, info->weights_sha256);
+    pnb__result_text(r, "task", NULL, TASK);
+    pnb__result_text(r, "language", NULL, LANGUAGE);
+    pnb__result_int(r, "n_images", "images", (int64_t)run->images->n);
+    pnb__result_int(r, "n_texts", "captions", (int64_t)run->texts->n);
+    pnb__result_int(r, "n_pairs", "true pairs", (int64_t)run->truth->n_pairs);
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(opts->measure));
+    put_metrics(run, r);
+    put_table(run, r);
+    pnb__result_real(r, "rsum_percent", "RSUM", 100 * run->figures.rsum, 1);
+    put_coco_table(run, r);
+    put_uncertainty(run, opts, r);
+    if (run->has_figures)
+        put_figures(run, opts, r);
+    pnb__result_begin(r, "provenance", NULL);
+    pnb__result_text(r, "version", NULL, pnb_version());
+    pnb__result_text(r, "weights_sha256", NULL, info->weights_sha256);
+    pnb__result_int(r, "seed", NULL, (int64_t)info->seed);
+    pnb__result_text(r, "preprocess", NULL, info->preprocess);
+    pnb__result_text(r, "images", NULL, opts->images);
+    pnb__result_text(r, "texts", NULL, opts->texts);
+    pnb__result_text(r, "truth", NULL, opts->truth);
+    pnb__result_int(r, "n_resamples", NULL, (int64_t)opts->n_resamples);
+    pnb__result_end(r);
+}
+
+/* ---- file ---- */
+
+static pnb_status add_part(pnb__buf *name, const char *key, size_t n, const char *const values[][2],
+                           size_t n_values, pnb_error *err)
+{
+    for (size_t i = 0; i < n_values; i++) {
+        if (strlen(values[i][0]) != n || memcmp(values[i][0], key, n) != 0)
+            continue;
+        for (const char *c = values[i][1]; *c != '\0'; c++)
+            pnb__buf_putc(name, *c == '/' ? '_' : *c);
+        return PNB_OK;
+    }
+    return pnb__fail(err, PNB_ARG,
+                     "--output: {%.*s} is unknown; known are {dataset}, {pretrained}, {model}, "
+                     "{language}, {task}",
+                     (int)n, key);
+}
+
+pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const char *dataset,
+                               const char *path, const pnb__result *r)
+{
+    const pnb_embeddings_info *info = &run->images->info;
+    const char *const values[][2] = {{"dataset", dataset},
+                                     {"pretrained", info->weights_sha256},
+                                     {"model", info->model},
+                                     {"language", LANGUAGE},
+                                     {"task", TASK}};
+    pnb__buf name = {0};
+    pnb__out_file out;
+    pnb_status status = PNB_OK;
+    for (const char *at = path; *at != '\0';) {
+        const char *end = *at == '{' ? strchr(at, '}') : NULL;
+        if (end == NULL) {
+            pnb__buf_putc(&name, *at++);
+            continue;
+        }
+        PNB_TRY(
+            add_part(&name, at + 1, (size_t)(end - at - 1), values, PNB_COUNT(values), &app->err));
+        at = end + 1;
+    }
+    if (name.failed || name.data == NULL)
+        PNB_TRY(pnb__fail_nomem(&app->err, strlen(path)));
+    PNB_TRY(pnb__out_open(&out, name.data, &app->err));
+    status = pnb__result_print(r, out.file, true, &app->err);
+    if (status == PNB_OK)
+        status = pnb__out_commit(&out, &app->err);
+    else
+        pnb__out_abort(&out);
+    if (status == PNB_OK)
+        pnb__say(app, "wrote %s", name.data);
+done:
+    pnb__buf_reset(&name);
+    return status;
+}

@@ -1,0 +1,243 @@
+/* Tables of retrieval results for other programs and for papers.
+ *
+ * csv is long: a line for each model, direction and figure, numbers with 9 digits, empty where a
+ * figure is not defined. Markdown is wide: a line for each model and direction. */
+#include "app/retrieval_table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static const char *const DIRECTIONS[] = {"image_to_text", "text_to_image"};
+
+double pnb__table_value(const pnb_figures *f, size_t i)
+{
+    return i < PNB_MAX_RECALLS ? f->recall[i] : f->value[i - PNB_MAX_RECALLS];
+}
+
+void pnb__table_name(const pnb__table *t, size_t i, char name[32], bool *is_sorted)
+{
+    size_t f = i - PNB_MAX_RECALLS;
+    *is_sorted = i >= PNB_MAX_RECALLS && f >= PNB_FIGURE_SPEARMAN_S && f <= PNB_FIGURE_AUGRC;
+    if (i < PNB_MAX_RECALLS)
+        snprintf(name, 32, "recall@%zu", i < t->n_k ? t->k[i] : 0);
+    else
+        snprintf(name, 32, "%s", pnb_figure_name((pnb_figure)f));
+}
+
+bool pnb__table_has(const pnb__table *t, size_t i)
+{
+    if (i < PNB_MAX_RECALLS)
+        return i < t->n_k;
+    for (size_t r = 0; r < t->n_rows; r++)
+        for (size_t d = 0; d < 2; d++)
+            if (!isnan(pnb__table_value(&t->row[r].by_query[d].value, i)))
+                return true;
+    return false;
+}
+
+static pnb_figures no_figures(void)
+{
+    pnb_figures f;
+    for (size_t i = 0; i < PNB_MAX_RECALLS; i++)
+        f.recall[i] = (double)NAN;
+    for (size_t i = 0; i < PNB_N_FIGURES; i++)
+        f.value[i] = (double)NAN;
+    return f;
+}
+
+pnb__table_row pnb__table_row_of(const pnb__retrieval *run, const char *name)
+{
+    const pnb__retrieval_side *const sides[] = {&run->i2t, &run->t2i};
+    pnb__table_row row = {.name = name, .n_seeds = 1};
+    for (size_t d = 0; d < 2; d++) {
+        row.n_queries[d] = sides[d]->values.query.n;
+        row.by_query[d] = sides[d]->by_query;
+        row.by_hit[d] = sides[d]->by_hit;
+        row.std_query[d] = row.std_hit[d] = no_figures();
+    }
+    return row;
+}
+
+/* ---- csv ---- */
+
+/* Quoted when RFC 4180 wants it. */
+static void put_field(FILE *out, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void put_number(FILE *out, double value)
+{
+    fputc(',', out);
+    if (isfinite(value))
+        fprintf(out, "%.9g", value);
+}
+
+static void put_line(FILE *out, const pnb__table *t, const pnb__table_row *row, size_t d, size_t i,
+                     bool by_hit)
+{
+    const pnb_figure_intervals *v = by_hit ? &row->by_hit[d] : &row->by_query[d];
+    const pnb_figure_test *test = by_hit ? &row->test_hit[d] : &row->test_query[d];
+    char name[32];
+    bool is_sorted;
+    pnb__table_name(t, i, name, &is_sorted);
+    put_field(out, t->dataset);
+    fputc(',', out);
+    put_field(out, row->name);
+    fprintf(out, ",%s,%s,%s", DIRECTIONS[d], name, !is_sorted ? "" : by_hit ? "hit" : "query");
+    put_number(out, pnb__table_value(&v->value, i));
+    put_number(out, pnb__table_value(&v->low, i));
+    put_number(out, pnb__table_value(&v->high, i));
+    put_number(out, pnb__table_value(by_hit ? &row->std_hit[d] : &row->std_query[d], i));
+    fprintf(out, ",%zu,%zu", row->n_seeds, row->n_queries[d]);
+    put_number(out, row->has_test ? pnb__table_value(&test->difference, i) : (double)NAN);
+    put_number(out, row->has_test ? pnb__table_value(&test->low, i) : (double)NAN);
+    put_number(out, row->has_test ? pnb__table_value(&test->high, i) : (double)NAN);
+    put_number(out, row->has_test ? pnb__table_value(&test->p, i) : (double)NAN);
+    fputc('\n', out);
+}
+
+pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error *err)
+{
+    pnb__out_file out;
+    pnb_status status = pnb__out_open(&out, path, err);
+    if (status != PNB_OK)
+        return status;
+    fputs("dataset,model,direction,figure,sorted_by,value,low,high,std,seeds,queries,difference,"
+          "difference_low,difference_high,p\n",
+          out.file);
+    for (size_t r = 0; r < t->n_rows; r++)
+        for (size_t d = 0; d < 2; d++)
+            for (size_t i = 0; i < PNB__N_TABLE_FIGURES; i++) {
+                char name[32];
+                bool is_sorted;
+                if (!pnb__table_has(t, i))
+                    continue;
+                pnb__table_name(t, i, name, &is_sorted);
+                put_line(out.file, t, &t->row[r], d, i, false);
+                if (is_sorted)
+                    put_line(out.file, t, &t->row[r], d, i, true);
+            }
+    return pnb__out_commit(&out, err);
+}
+
+/* ---- Markdown ---- */
+
+/* Columns behind the recalls. */
+static const struct {
+    pnb_figure figure;
+    const char *heading;
+    double scale;
+    int digits;
+} WIDE[] = {{PNB_FIGURE_MEDIAN_RANK, "median rank", 1, 0},
+            {PNB_FIGURE_R_PRECISION, "R-Prec", 100, 1},
+            {PNB_FIGURE_MAP_AT_R, "mAP@R", 100, 1},
+            {PNB_FIGURE_MINUS_S_R2, "-S R\xC2\xB2", 1, 3},
+            {PNB_FIGURE_AUROC, "AUROC", 1, 3},
+            {PNB_FIGURE_AURC, "AURC", 1, 3},
+            {PNB_FIGURE_AUGRC, "AUGRC", 1, 3},
+            {PNB_FIGURE_ECE, "ECE", 1, 3}};
+
+/* 54.3 [52.1, 56.0], or 54.3 +- 0.4 over seeds. */
+static void put_cell(FILE *out, const pnb__table_row *row, size_t d, size_t i, double scale,
+                     int digits)
+{
+    double value = pnb__table_value(&row->by_query[d].value, i);
+    double low = pnb__table_value(&row->by_query[d].low, i);
+    double high = pnb__table_value(&row->by_query[d].high, i);
+    double std = pnb__table_value(&row->std_query[d], i);
+    double p = row->has_test ? pnb__table_value(&row->test_query[d].p, i) : (double)NAN;
+    if (isnan(value)) {
+        fputs(" - |", out);
+        return;
+    }
+    fprintf(out, " %.*f", digits, scale * value);
+    if (row->n_seeds > 1)
+        fprintf(out, " \xC2\xB1 %.*f", digits, scale * std);
+    else if (!isnan(low))
+        fprintf(out, " [%.*f, %.*f]", digits, scale * low, digits, scale * high);
+    fputs(p < 0.05 ? "* |" : " |", out);
+}
+
+static void put_name(FILE *out, const char *name)
+{
+    for (; *name != '\0'; name++)
+        fprintf(out, *name == '|' ? "\\%c" : "%c", *name == '\n' ? ' ' : *name);
+}
+
+static void put_wide_row(FILE *out, const pnb__table *t, const pnb__table_row *row, size_t d)
+{
+    fputs("| ", out);
+    put_name(out, row->name);
+    fprintf(out, " | %s |", d == 0 ? "image to text" : "text to image");
+    for (size_t i = 0; i < t->n_k; i++)
+        put_cell(out, row, d, i, 100, 1);
+    for (size_t w = 0; w < PNB_COUNT(WIDE); w++)
+        if (pnb__table_has(t, PNB_MAX_RECALLS + WIDE[w].figure))
+            put_cell(out, row, d, PNB_MAX_RECALLS + WIDE[w].figure, WIDE[w].scale, WIDE[w].digits);
+    fputc('\n', out);
+}
+
+static void put_head(FILE *out, const pnb__table *t)
+{
+    size_t n_columns = 2 + t->n_k;
+    fputs("| model | direction |", out);
+    for (size_t i = 0; i < t->n_k; i++)
+        fprintf(out, " R@%zu |", t->k[i]);
+    for (size_t w = 0; w < PNB_COUNT(WIDE); w++)
+        if (pnb__table_has(t, PNB_MAX_RECALLS + WIDE[w].figure)) {
+            fprintf(out, " %s |", WIDE[w].heading);
+            n_columns++;
+        }
+    fputs("\n|", out);
+    for (size_t c = 0; c < n_columns; c++)
+        fputs(c < 2 ? "---|" : "---:|", out);
+    fputc('\n', out);
+}
+
+static void put_caption(FILE *out, const pnb__table *t)
+{
+    bool has_test = false, has_seeds = false, has_one = false;
+    for (size_t r = 0; r < t->n_rows; r++) {
+        has_test = has_test || t->row[r].has_test;
+        has_seeds = has_seeds || t->row[r].n_seeds > 1;
+        has_one = has_one || t->row[r].n_seeds == 1;
+    }
+    fputs("\nRecalls and precisions in percent.", out);
+    if (has_one)
+        fputs(" Brackets: 95% bootstrap intervals over queries.", out);
+    if (has_seeds)
+        fputs(" \xC2\xB1: standard deviation over seeds.", out);
+    if (has_test) {
+        fputs(" *: differs from ", out);
+        put_name(out, t->row[0].name);
+        fputs(" with p < 0.05, paired bootstrap.", out);
+    }
+    fputc('\n', out);
+}
+
+pnb_status pnb__table_save_markdown(const pnb__table *t, const char *path, pnb_error *err)
+{
+    pnb__out_file out;
+    pnb_status status = pnb__out_open(&out, path, err);
+    if (status != PNB_OK)
+        return status;
+    put_head(out.file, t);
+    for (size_t r = 0; r < t->n_rows; r++)
+        for (size_t d = 0; d < 2; d++)
+            put_wide_row(out.file, t, &t->row[r], d);
+    put_caption(out.file, t);
+    return pnb__out_commit(&out, err);
+}

@@ -1,0 +1,193 @@
+#!/bin/bash
+# eval retrieval and compare: files of results, truth in other people's formats, sets and files that
+# do not fit. The sets come from a small model; what is checked is plumbing, not quality.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+want 0 embed -m model --images shapes/test -o i.safetensors -q
+want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
+truth=shapes/truth/test.pairs
+retrieval() { # STATUS OPTIONS...
+    local status=$1
+    shift
+    want "$status" eval retrieval --images i.safetensors --texts t.safetensors --bootstrap 50 "$@"
+}
+
+# the result in all its forms
+retrieval 0 --truth $truth --bins 4 --dataset 'my/shapes' --json \
+    --output '{dataset}_{model}_{language}_{task}.json' --csv r.csv --markdown r.md
+for key in '"dataset": "my/shapes"' '"pretrained"' '"task": "zeroshot_retrieval"' \
+    '"language": "en"' '"image_retrieval_recall@5"' '"text_retrieval_recall@10"' \
+    '"minus_s_r2"' '"augrc"' '"ece"' '"nlpd"' '"i2t_low"' '"weights_sha256"' '"by_hit"'; do
+    prints "$key"
+done
+check "the output file is the printed result" cmp -s out my_shapes_*_en_zeroshot_retrieval.json
+check "a csv line for recall@1 both ways" test "$(grep -c ',recall@1,' r.csv)" -eq 2
+check "a csv line by query and by hit" test "$(grep -c 'text_to_image,aurc,' r.csv)" -eq 2
+check "all csv lines have 15 fields" test "$(awk -F, 'NF != 15' r.csv | wc -l)" -eq 0
+check "the table has two rows" test "$(grep -c '^| .* | \(image\|text\) to' r.md)" -eq 2
+check "the table has intervals" grep -q '\[.*, .*\]' r.md
+cp out first.json
+retrieval 0 --truth $truth --bins 4 --dataset 'my/shapes' --json -t 1
+check "one thread gives the same figures" \
+    diff <(grep -v '"n_\|csv' first.json) <(grep -v '"n_\|csv' out)
+retrieval 0 --truth $truth --bootstrap 0
+prints "by chance"
+check "no intervals without resamples" test "$(grep -c resamples out)" -eq 0
+retrieval 0 --truth $truth --bin-by hit --binning equal_width --recall-k 1 1000
+prints "R@1000"
+retrieval 1 --truth $truth --output '{set}.json'
+says "{set} is unknown"
+retrieval 1 --truth $truth --csv no/such/folder/r.csv
+says "no/such/folder"
+retrieval 2 --truth $truth --bootstrap 0 --csv r.csv
+retrieval 2 --split test
+retrieval 2 --truth $truth --truth-format xml
+
+# truth of other people
+coco() { # COCO captions of two pictures, by their ids
+    local a b
+    a=$(sed -n '1s/.*"id": *"\([^"]*\)".*/\1/p' i.ids.jsonl)
+    b=$(sed -n '2s/.*"id": *"\([^"]*\)".*/\1/p' i.ids.jsonl)
+    printf '{"images":[{"id":1,"file_name":"%s.jpg"},{"id":2,"file_name":"%s.jpg"},' "$a" "$b"
+    printf '{"id":3,"file_name":"absent.jpg"}],"annotations":['
+    printf '{"id":11,"image_id":1,"caption":"%s"},' "$(caption 1)"
+    printf '{"id":12,"image_id":2,"caption":"%s"},{"id":13,"image_id":3,"caption":"nothing"}]}' \
+        "$(caption 6)"
+}
+caption() { sed -n "$1s/.*\"text\": *\"\([^\"]*\)\".*/\1/p" t.ids.jsonl; }
+coco >captions.json
+retrieval 0 --truth captions.json --json
+says "1 of its 3 pictures and 1 of its 3 captions are in no row"
+says "bins instead of 10"
+prints '"text_retrieval_n_queries": 2'
+retrieval 0 --truth shapes/test --json # the data set itself
+prints '"n_pairs"'
+cp out dataset.json
+retrieval 0 --truth $truth --json
+check "tars and pairs give one result" \
+    diff <(grep recall@ dataset.json) <(grep recall@ out)
+retrieval 1 --truth captions.json --split test
+says "no splits"
+retrieval 1 --truth captions.json --truth-format hierarcaps
+retrieval 1 --eccv .
+says "original_image_to_caption.json"
+retrieval 1 --truth $truth --label-vectors captions.json
+says "categories"
+
+# what does not fit
+: >empty.pairs
+retrieval 1 --truth empty.pairs
+says "no pairs"
+echo '{"images":[],"annotations":[]}' >empty.json
+retrieval 1 --truth empty.json
+says "no pair fits"
+one='\0\0\200\077' two='\0\0\0\100' zero='\0\0\0\0' nan='\0\0\300\177'
+point_set() { # NAME WIDTH NUMBERS...: rows of means, called r0, r1, ...
+    local name=$1 width=$2 numbers rows header i
+    shift 2
+    rows=$(($# / width))
+    numbers=$(printf '%s' "$@")
+    header="{\"mean\":{\"dtype\":\"F32\",\"shape\":[$rows,$width],\"data_offsets\":[0,$((4 * $#))]}}"
+    printf "\\x$(printf %x ${#header})\\0\\0\\0\\0\\0\\0\\0%s$numbers" "$header" >"$name.safetensors"
+    for ((i = 0; i < rows; i++)); do echo "{\"id\":\"r$i\"}"; done >"$name.ids.jsonl"
+}
+points() { # STATUS A B OPTIONS...
+    local status=$1 a=$2 b=$3
+    shift 3
+    want "$status" eval retrieval --images "$a.safetensors" --texts "$b.safetensors" "$@"
+}
+point_set unit 2 "$one" "$zero" "$zero" "$one"
+point_set long 2 "$two" "$zero" "$zero" "$one"
+point_set wide 3 "$one" "$zero" "$zero" "$zero" "$one" "$zero"
+point_set broken 2 "$one" "$zero" "$nan" "$one"
+points 0 unit unit --json # one class only: always right, all as certain
+prints '"image_retrieval_recall@1": 1.0'
+prints '"auroc": null'
+prints '"minus_s_r2": 0.0'
+points 0 long unit
+says "not of unit length (row 0: 2)"
+points 0 long unit --measure mean
+check "mean normalises and does not warn" test ! -s err -o "$(grep -c 'unit length' err)" -eq 0
+points 1 unit wide
+says "unit.safetensors and wide.safetensors"
+points 1 broken unit
+says "broken.safetensors"
+printf 'r0\tr1\nr0\tr7\n' >absent.pairs
+points 1 unit unit --truth absent.pairs
+says "'r7'"
+printf '{"id":"r0"}\n{"id":"r0"}\n' >long.ids.jsonl
+printf 'r0\tr0\n' >first.pairs
+points 1 long unit --truth first.pairs
+says "rows 0 and 1"
+echo '{"images":[{"id":1,"file_name":"r0"}],"annotations":[{"id":5,"image_id":1}]}' >r0.json
+points 1 long unit --truth r0.json
+says "rows 0 and 1"
+
+# ECCV Caption's folder: 10 pictures of 5 captions each, every caption at its picture's place
+mkdir eccv
+numbers=()
+texts=()
+for ((i = 0; i < 10; i++)); do
+    for ((d = 0; d < 10; d++)); do numbers+=("$([ $d -eq $i ] && echo "$one" || echo "$zero")"); done
+done
+for ((t = 0; t < 50; t++)); do texts+=("${numbers[@]:$((10 * (t / 5))):10}"); done
+point_set pictures 10 "${numbers[@]}"
+point_set captions 10 "${texts[@]}"
+seq 100 109 | sed 's/.*/{"id":"COCO_val2014_000000000&.jpg"}/' >pictures.ids.jsonl
+seq 0 49 | sed 's/.*/{"id":"&"}/' >captions.ids.jsonl
+lists() { # the five captions of each picture, and the other way round
+    seq 0 9 | awk '{ printf "%s\"%d\":[%d,%d,%d,%d,%d]", (NR > 1 ? "," : "{"), 100 + $1, 5 * $1,
+        5 * $1 + 1, 5 * $1 + 2, 5 * $1 + 3, 5 * $1 + 4 } END { print "}" }' >"eccv/$1_image_to_caption.json"
+    seq 0 49 | awk '{ printf "%s\"%d\":[%d]", (NR > 1 ? "," : "{"), $1, 100 + int($1 / 5) }
+        END { print "}" }' >"eccv/$1_caption_to_image.json"
+}
+lists original
+lists cxc
+echo '{"100":[0,1,45,9999]}' >eccv/eccv_image_to_caption.json
+echo '{"3":[100,109]}' >eccv/eccv_caption_to_image.json
+{
+    header="{'descr': '<i8', 'fortran_order': False, 'shape': (50,), }"
+    printf '\223NUMPY\001\0\166\0%-117s\n' "$header"
+    for ((t = 0; t < 50; t++)); do printf "\\x$(printf %x $t)\\0\\0\\0\\0\\0\\0\\0"; done
+} >eccv/coco_test_ids.npy
+{
+    echo id,cat,dog,sun,sea
+    seq 100 109 | awk '{ print $1 "," ($1 % 2) ",0,0," ($1 > 104) }'
+} >vectors.csv
+points 0 pictures captions --eccv eccv --label-vectors vectors.csv --json
+for key in coco_1k_r1 coco_5k_r10 cxc_r5 eccv_r1 eccv_map_at_r eccv_rprecision pmrp; do
+    prints "\"$key\": {"
+done
+tr -d ' \n' <out >flat
+# picture 100: captions 0 and 1 lead, 45 and the absent 9999 count in R = 4
+check "positives that no row has stay in R" grep -q '"eccv_rprecision":{"i2t":0.5,"t2i":0.5}' flat
+check "every caption finds its picture" grep -q '"coco_1k_r1":{"i2t":1.0,"t2i":1.0}' flat
+check "the bins stand at the top too" grep -q '"minus_s_r2":[^{]*"auroc"' flat
+rm eccv/coco_test_ids.npy
+points 0 pictures captions --eccv eccv
+says "COCO 1K is left out"
+prints "ECCV mAP@R"
+
+# several models
+want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 7 --out other -q
+want 0 embed -m other --images shapes/test -o i2.safetensors -q
+want 0 embed -m other --texts shapes/test/captions.jsonl -o t2.safetensors -q
+want 0 eval compare --images i.safetensors i2.safetensors --texts t.safetensors t2.safetensors \
+    --truth $truth --bootstrap 40 --csv c.csv --markdown c.md --json
+prints '"baseline": "i"'
+check "two models both ways" test "$(grep -c ',recall@1,' c.csv)" -eq 4
+check "p of the second only" test "$(grep ',recall@1,' c.csv | grep -c ',$')" -eq 2
+want 0 eval compare --images i.safetensors i2.safetensors i.safetensors --texts t.safetensors \
+    t2.safetensors t.safetensors --names ours ours base --truth $truth --bootstrap 40 --markdown s.md
+prints "difference"
+check "a spread over seeds" grep -q '±' s.md
+want 1 eval compare --images i.safetensors i2.safetensors --texts t.safetensors t.safetensors \
+    --truth $truth
+says "weights"
+want 0 embed -m model --images shapes/val -o v.safetensors -q
+want 0 embed -m model --texts shapes/val/captions.jsonl -o vt.safetensors -q
+want 1 eval compare --images i.safetensors v.safetensors --texts t.safetensors vt.safetensors \
+    --truth $truth
+want 2 eval compare --images i.safetensors i2.safetensors --texts t.safetensors --truth $truth
+want 2 eval compare --images i.safetensors --texts t.safetensors --truth $truth --bootstrap 0
+finish
