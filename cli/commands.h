@@ -35,7 +35,8 @@
 PNB__COMMANDS(PNB__COMMAND_DECLARE)
 #undef PNB__COMMAND_DECLARE
 
-/* Below eval, in files of their own. */
+/* Below eval and data, in files of their own. */
 extern const pnb__command pnb__cmd_eval_retrieval, pnb__cmd_eval_compare, pnb__cmd_eval_vqa;
+extern const pnb__command pnb__cmd_data_chains;
 
 #endif

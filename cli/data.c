@@ -235,7 +235,7 @@ static const pnb__command emoji = {
     .args_bytes = sizeof(struct emoji_args),
     .run = run_emoji};
 
-static const pnb__command *const subs[] = {&shapes, &emoji, NULL};
+static const pnb__command *const subs[] = {&shapes, &emoji, &pnb__cmd_data_chains, NULL};
 const pnb__command pnb__cmd_data = {
     .name = "data",
     .summary = "make an image-caption data set without a download",

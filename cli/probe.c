@@ -6,7 +6,7 @@
 #include "rows.h"
 
 struct probe_args {
-    const char *model, *control, *caption_key, *tokenizer, *preprocess, *html;
+    const char *model, *control, *chains, *caption_key, *tokenizer, *preprocess, *html;
     pnb__text_list images, captions, shares;
     int64_t limit, bins;
     double erased;
@@ -38,6 +38,12 @@ static const pnb__option options[] = {
      .value = "FILE...",
      .help = "Captions, as for embed: levels, lengths, dropped words"},
     PNB__CAPTION_KEY_ROW(AT(caption_key)),
+    {.name = "chains",
+     .kind = PNB__OPT_FILE,
+     .at = AT(chains),
+     .value = "PATH",
+     .help = "Data set made by `penumbra data chains`: uncertainty by level of a picture, and "
+             "whether its parts contain it"},
     {.name = "limit",
      .kind = PNB__OPT_INT,
      .at = AT(limit),
@@ -117,8 +123,8 @@ static pnb_status read_shares(pnb__app *app, const pnb__text_list *list, pnb__pr
 static pnb_status run(pnb__app *app, const void *args)
 {
     const struct probe_args *a = args;
-    if (a->images.n + a->captions.n == 0)
-        return pnb__usage(app, "--images or --texts is wanted");
+    if (a->images.n + a->captions.n == 0 && a->chains == NULL)
+        return pnb__usage(app, "--images, --texts or --chains is wanted");
     if (a->exif && a->images.n == 0)
         return pnb__usage(app, "--exif needs --images");
     pnb__probe_cmd cmd = {.model = a->model,
@@ -127,6 +133,7 @@ static pnb_status run(pnb__app *app, const void *args)
                           .preprocess = a->preprocess,
                           .images = &a->images,
                           .captions = &a->captions,
+                          .chains = a->chains,
                           .caption_key = a->caption_key,
                           .limit = (size_t)a->limit,
                           .erased = a->erased,

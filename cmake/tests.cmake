@@ -52,7 +52,7 @@ function(pnb_fuzz_links source out)
     set(${out} ${PNB_UP_TO_${room}} PARENT_SCOPE)
 endfunction()
 set(PNB_HEADERS_models "model")
-set(PNB_HEADERS_data "dataset|synth")
+set(PNB_HEADERS_data "dataset|synth|chains")
 set(PNB_HEADERS_train "train|loss|optim")
 set(PNB_HEADERS_app "penumbra|eval|calibrate|hierarchy")
 

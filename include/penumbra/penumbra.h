@@ -3,6 +3,7 @@
 #define PENUMBRA_PENUMBRA_H
 
 #include "penumbra/calibrate.h"
+#include "penumbra/chains.h"
 #include "penumbra/checkpoint.h"
 #include "penumbra/classify.h"
 #include "penumbra/ctx.h"

@@ -363,9 +363,10 @@ done:
 static pnb_status open_model(probe_run *run, const char *model)
 {
     const pnb__probe_cmd *cmd = run->cmd;
-    const pnb__embedder_parts parts = {(cmd->images->n > 0 ? PNB__USE_PICTURES : 0) |
-                                           (cmd->captions->n > 0 ? PNB__USE_TEXTS : 0),
-                                       cmd->tokenizer, cmd->preprocess};
+    const pnb__embedder_parts parts = {
+        (cmd->images->n > 0 || cmd->chains != NULL ? PNB__USE_PICTURES : 0) |
+            (cmd->captions->n > 0 ? PNB__USE_TEXTS : 0),
+        cmd->tokenizer, cmd->preprocess};
     pnb_status status = pnb__embedder_open_named(&run->encoder, run->app, model, &parts);
     if (status == PNB_OK && !run->encoder.info->is_probabilistic)
         status = pnb__fail(&run->app->err, PNB_UNSUPPORTED,
@@ -399,6 +400,8 @@ pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char
                                    &app->err));
         PNB_TRY(probe_pictures(&run));
     }
+    if (cmd->chains != NULL)
+        status = pnb__probe_chains(app, &run.encoder, cmd->chains, cmd->published, &out->chains);
 done:
     pnb__pixels_reset(&run.pixels);
     pnb__pictures_free(run.sources);

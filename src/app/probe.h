@@ -3,6 +3,7 @@
 #ifndef PNB_APP_PROBE_H
 #define PNB_APP_PROBE_H
 
+#include "app/probe_chains.h"
 #include "app/result.h"
 #include "app/variants.h"
 #include "penumbra/hierarchy.h"
@@ -14,6 +15,7 @@ typedef struct pnb__probe_cmd {
     const char *tokenizer, *preprocess;
     const pnb__text_list *images;   /* pictures, folders, data sets; may be empty */
     const pnb__text_list *captions; /* files of captions; may be empty */
+    const char *chains;             /* data set of `penumbra data chains` or NULL */
     const char *caption_key;        /* column of a csv */
     size_t limit;                   /* pictures and captions of the curves */
     double share[PNB__MAX_SHARES];  /* erased shares of the curves, ascending, in [0, 1] */
@@ -53,6 +55,7 @@ typedef struct pnb__probe {
     double words_rho, tokens_rho;
     pnb__probe_curve pictures, captions; /* n = 0: not measured */
     pnb__probe_rates rates;
+    pnb__chain_figures chains;
 } pnb__probe;
 
 /* Errors  UNSUPPORTED (a model without uncertainty), NOT_FOUND (no input), and encoding */

@@ -161,6 +161,32 @@ static void put_correlations(const pnb__probe *m, const pnb__probe *c, pnb__resu
                      4);
 }
 
+static void put_chains(const pnb__chain_figures *f, const pnb__chain_figures *c, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"level", "level"},
+                                          {"trace", "uncertainty"},
+                                          {"control_trace", "control"},
+                                          {"uncertain", "above the picture"},
+                                          {"control_uncertain", "control"},
+                                          {"included", "picture inside"},
+                                          {"control_included", "control"}};
+    static const pnb__column alone[] = {{"level", "level"},
+                                        {"trace", "uncertainty"},
+                                        {"uncertain", "above the picture"},
+                                        {"included", "picture inside"}};
+    if (f->n == 0)
+        return;
+    pnb__result_table(r, "chains", "chains of pictures (the last level is the picture)",
+                      c != NULL ? columns : alone, c != NULL ? 7 : 4);
+    for (size_t l = 0; l < f->n_levels; l++) {
+        pnb__result_cell_int(r, (int64_t)l);
+        cell_pair(r, f->trace[l], c != NULL ? &c->trace[l] : NULL, 6);
+        cell_pair(r, f->uncertain[l], c != NULL ? &c->uncertain[l] : NULL, 4);
+        cell_pair(r, f->included[l], c != NULL ? &c->included[l] : NULL, 4);
+    }
+    pnb__result_int(r, "n_chains", "chains", (int64_t)f->n);
+}
+
 static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb__probe *c,
                       pnb__result *r)
 {
@@ -178,6 +204,9 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
     put_curve(cmd, &m->pictures, c != NULL ? &c->pictures : NULL, "occlusion", "erased pixels", r);
     put_curve(cmd, &m->captions, c != NULL ? &c->captions : NULL, "word_dropping", "dropped words",
               r);
+    put_chains(&m->chains, c != NULL ? &c->chains : NULL, r);
+    if (m->pictures.n == 0 && m->captions.n == 0)
+        return;
     put_traces(m, c, r);
     put_rates(m, c, r);
 }

@@ -88,10 +88,39 @@ static void refuses(void **state)
     write_text("");
 }
 
+#ifdef PNB_FAULTS
+static void out_of_memory(void **state)
+{
+    (void)state;
+    long n = 0;
+    write_text("id,captions,image_url\n1,a=>b=>c,x\n2,d=>e=>f,y\n");
+    for (;; n++) {
+        pnb_error error = PNB_ERROR_INIT;
+        pnb_hierarcaps *h = NULL;
+        pnb__alloc_fail_after(n);
+        pnb_status status = pnb_hierarcaps_load(&h, path, &error);
+        pnb__alloc_fail_after(-1);
+        if (status == PNB_OK) {
+            pnb_hierarcaps_free(h);
+            break;
+        }
+        assert_int_equal(status, PNB_NOMEM);
+        assert_null(h);
+        assert_true(n < 1000);
+    }
+    assert_true(n > 10);
+}
+#endif
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_distributed),
-                                       cmocka_unit_test(any_names_and_more_columns),
-                                       cmocka_unit_test(refuses)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_distributed),
+        cmocka_unit_test(any_names_and_more_columns),
+        cmocka_unit_test(refuses),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(out_of_memory),
+#endif
+    };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -308,6 +308,55 @@ static void names(void **state)
     assert_fails(pnb_including_parse(&by, "H", err), PNB_NOT_FOUND, "integral, published, h");
 }
 
+#ifdef PNB_FAULTS
+/* Each allocation of the three searches fails in turn: NOMEM, nothing leaks, nothing is left set.
+ */
+static pnb_status use_all(const world *w, pnb_error *err)
+{
+    pnb_traverse_opts o = pnb_traverse_opts_default();
+    pnb_traversal t = {0};
+    pnb_members m = {0};
+    pnb_length_bin bins[4];
+    const size_t length[3] = {1, 2, 3};
+    const double value[3] = {3, 1, 2};
+    size_t n = 0;
+    double rho = 0;
+    pnb_mixed_share share;
+    pnb_status status;
+    o.n_steps = 3;
+    PNB_TRY(
+        pnb_traverse(NULL, &w->pictures.view, &w->captions.view, &w->null_text.view, &o, &t, err));
+    PNB_TRY(pnb_members_find(NULL, &w->pictures.view, &w->captions.view, NULL, &m, err));
+    PNB_TRY(pnb_length_bins(value, length, 3, bins, 4, &n, &rho, err));
+    status = pnb_mixed_included(&w->pictures.view, &w->pictures.view, &w->pictures.view, false,
+                                &share, err);
+done:
+    pnb_traversal_reset(&t);
+    pnb_members_reset(&m);
+    return status;
+}
+
+static void out_of_memory(void **state)
+{
+    (void)state;
+    world w = make_world();
+    long n = 0;
+    for (;; n++) {
+        pnb_error error = PNB_ERROR_INIT;
+        pnb__alloc_fail_after(n);
+        pnb_status status = use_all(&w, &error);
+        pnb__alloc_fail_after(-1);
+        if (status == PNB_OK)
+            break;
+        assert_int_equal(status, PNB_NOMEM);
+        assert_int_equal(error.status, PNB_NOMEM);
+        assert_true(n < 1000);
+    }
+    assert_true(n > 15);
+    free_world(&w);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +368,9 @@ int main(void)
         cmocka_unit_test(score_by_hand),
         cmocka_unit_test(repeated_truth),
         cmocka_unit_test(names),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(out_of_memory),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

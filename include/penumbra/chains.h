@@ -1,0 +1,70 @@
+/* Hierarchies of pictures from segmentations: one picture and its masks become a chain of pictures
+ * from a single object to the whole scene, written as an ordinary data set with levels.
+ *
+ * Level 0 shows the largest segment alone, each further level one segment more, the last level is
+ * the picture itself (Chun et al. 2025, section 4.3 and appendix B.3). */
+#ifndef PENUMBRA_CHAINS_H
+#define PENUMBRA_CHAINS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/ctx.h"
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PNB_CHAINS_MAX_SEGMENTS 3
+
+typedef enum pnb_chains_show {
+    PNB_CHAINS_MASK, /* the segments on a blank canvas, each where it was */
+    PNB_CHAINS_CROP  /* the rectangle around the segments, with what lies between them */
+} pnb_chains_show;
+
+typedef struct pnb_chains_opts {
+    size_t n_segments;    /* 3: segments of a chain, 1..3; it has one level more */
+    size_t min_pixels;    /* 5000: every segment of a picture must be larger, or it is left out */
+    bool drop_small;      /* leave out the small segments instead of their pictures */
+    bool crowds;          /* crowd annotations count as segments; otherwise they are not seen */
+    pnb_chains_show show; /* MASK */
+    int fill;             /* 255: value of the blank canvas, 0..255 */
+    size_t max_pictures;  /* 0: all; else the first ones by image id that make a chain */
+    size_t shard_size;    /* samples a shard, 1000 */
+    const char
+        *captions; /* COCO captions_*.json for the last level; NULL: category names there too */
+    /* Called for every picture that had to be left out although it was wanted. May be NULL. */
+    void (*skipped)(void *user, const char *picture, const char *why);
+    void *user;
+} pnb_chains_opts;
+
+pnb_chains_opts pnb_chains_opts_default(void);
+
+typedef struct pnb_chains_stats {
+    size_t n_listed;   /* pictures in the annotations */
+    size_t n_chains;   /* made */
+    size_t n_pictures; /* written: n_chains * (n_segments + 1) */
+    size_t n_few;      /* left out: fewer segments than a chain needs */
+    size_t n_small;    /* left out: a segment that is not larger than min_pixels */
+    size_t n_skipped;  /* could not be read or do not fit their annotations */
+    bool reused;       /* the folder already held this very set; the counts above n_chains are 0 */
+} pnb_chains_stats;
+
+/* Writes `dir` from COCO's instances_*.json and the folder of its pictures, in the layout of
+ * synth.h with the split `test`: samples KEY_L (KEY the picture's file name, L the level) with
+ * captions made of category names, "picture", "level" and "image_id" in their records;
+ * truth/test.pairs joins every picture with the captions of its chain up to its own level.
+ * Segmentations are polygons, uncompressed RLE or compressed RLE. The folder appears whole or not
+ * at all; one that holds the set of the same options is left alone. Errors  NOT_FOUND, FORMAT (json
+ * that is not COCO's, names the annotation), ARG (options, not one chain), EXISTS (the folder holds
+ * something else), LIMIT, IO, NOMEM */
+pnb_status pnb_chains_build(const pnb_ctx *ctx, const char *instances, const char *pictures,
+                            const char *dir, const pnb_chains_opts *opts, pnb_chains_stats *stats,
+                            pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+/* A segmentation as JSON, or compressed runs: whatever comes, a mask of zeros and ones or an error.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/coco_mask.h"
+#include "io/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { WIDTH = 17, HEIGHT = 11 };
+
+static void try_mask(const uint8_t *data, size_t size)
+{
+    unsigned char mask[WIDTH * HEIGHT + 1];
+    json_t *root = NULL;
+    if (pnb__json_load_bytes(&root, (const char *)data, size, "fuzz", NULL) != PNB_OK)
+        return;
+    memset(mask, 7, sizeof mask);
+    pnb_status status = pnb__coco_mask(root, WIDTH, HEIGHT, mask, NULL);
+    for (size_t i = 0; status == PNB_OK && i < WIDTH * HEIGHT; i++)
+        if (mask[i] > 1)
+            abort();
+    if (mask[WIDTH * HEIGHT] != 7)
+        abort();
+    json_decref(root);
+}
+
+static void try_runs(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    uint32_t *runs = malloc((size + 1) * sizeof *runs);
+    size_t n = 0, again = 0;
+    if (text != NULL && runs != NULL) {
+        memcpy(text, data, size);
+        text[size] = '\0';
+        if (pnb__coco_runs(text, NULL, &n, NULL) == PNB_OK &&
+            (n > size || pnb__coco_runs(text, runs, &again, NULL) != PNB_OK || again != n))
+            abort();
+    }
+    free(text);
+    free(runs);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    try_mask(data, size);
+    try_runs(data, size);
+    return 0;
+}
