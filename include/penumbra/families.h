@@ -60,8 +60,8 @@ pnb_sample_opts pnb_sample_opts_default(void);
  * side, i, j) alone, the same that avg_l2 and match_prob use. On the sphere samples are unit
  * vectors; a generalised Gaussian is drawn from itself, not from the Gaussian of its moments.
  * Shape   rows (N,D) -> out (N,J,D)      Range  log_var up to 1400, kappa 0 to beyond 1e6
- * Errors  SHAPE (dim 0), ARG (side), NUMERIC (a parameter outside its range: the text names the
- *         row; a zero mean on the sphere)
+ * Errors  SHAPE (dim 0, on the sphere 1), ARG (side), NUMERIC (a parameter outside its range, a
+ *         zero mean on the sphere: the text names the row)
  * Source  Wood 1994 (vmf), De Cao and Aziz 2020 (power spherical), Marsaglia and Tsang 2000 */
 pnb_status pnb_sample_rows(const pnb_rows *rows, const pnb_sample_opts *opts, double *out,
                            pnb_error *err);

@@ -145,6 +145,9 @@ static pnb_status fail_family(pnb_measure measure, const char *takes, const pnb_
 /* One side of a likelihood on the sphere: its family, or a point. */
 static pnb_status check_spherical(pnb_measure measure, const pnb_rows *rows, pnb_error *err)
 {
+    if (rows->dim < 2)
+        return pnb__fail(err, PNB_SHAPE, "measure %s on embeddings of width %zu; a sphere needs 2",
+                         ROWS[measure].name, rows->dim);
     bool wants_power = measure == PNB_MEASURE_POWER_SPHERICAL;
     if (is_point(rows) || (rows->kappa != NULL && rows->is_power == wants_power))
         return PNB_OK;

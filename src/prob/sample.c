@@ -22,6 +22,12 @@
 #define WORDS_PER_DRAW 1024
 #define RADIAL_WORDS ((uint64_t)1 << 63)
 
+/* On the sphere of at least two dimensions; rejection would never end on anything else. */
+static bool has_angle(size_t dim, double kappa)
+{
+    return dim >= 2 && kappa >= 0.0 && isfinite(kappa);
+}
+
 /* ---- one dimension ---- */
 
 /* Shape above 1/3; here always at least 1. */
@@ -57,7 +63,7 @@ double pnb__vmf_deficit(pnb__rng *rng, size_t dim, double kappa)
     double m = 0.5 * ((double)dim - 1.0), b = m / (kappa + hypot(kappa, m));
     double t0 = (1.0 - b) / (1.0 + b), deficit0 = 2.0 * b / (1.0 + b);
     double norm0 = deficit0 * 2.0 / (1.0 + b);
-    if (!(kappa >= 0.0) || !isfinite(kappa))
+    if (!has_angle(dim, kappa))
         return (double)NAN;
     for (;;) {
         double g1 = pnb__gamma_draw(rng, m), g2 = pnb__gamma_draw(rng, m);
@@ -73,7 +79,7 @@ double pnb__vmf_deficit(pnb__rng *rng, size_t dim, double kappa)
 double pnb__power_spherical_deficit(pnb__rng *rng, size_t dim, double kappa)
 {
     double m = 0.5 * ((double)dim - 1.0);
-    if (!(kappa >= 0.0) || !isfinite(kappa))
+    if (!has_angle(dim, kappa))
         return (double)NAN;
     double towards = pnb__gamma_draw(rng, m + kappa), away = pnb__gamma_draw(rng, m);
     return 2.0 * away / (towards + away);
@@ -215,6 +221,9 @@ pnb_status pnb_sample_rows(const pnb_rows *rows, const pnb_sample_opts *opts, do
     pnb_sample_opts o = opts == NULL ? pnb_sample_opts_default() : *opts;
     if (rows->dim == 0)
         return pnb__fail(err, PNB_SHAPE, "embeddings have width 0");
+    if (rows->kappa != NULL && rows->dim < 2)
+        return pnb__fail(err, PNB_SHAPE, "%s embeddings of width %zu; a sphere needs 2",
+                         pnb_rows_family(rows), rows->dim);
     if (o.side > 1)
         return pnb__fail(err, PNB_ARG, "side %u of a sample; it is 0 or 1", o.side);
     for (size_t i = 0; i < rows->n; i++)

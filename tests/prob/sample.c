@@ -348,6 +348,11 @@ static void bad_input(void **state)
     vmf.is_power = true;
     assert_fails(pnb_sample_rows(&vmf, NULL, out, err), PNB_NUMERIC, "power_spherical");
     assert_fails(pnb_sample_rows(&nowhere, NULL, out, err), PNB_NUMERIC, "no direction");
+    pnb_rows narrow = {.n = 1, .dim = 1, .mean = mean, .kappa = one};
+    assert_fails(pnb_sample_rows(&narrow, NULL, out, err), PNB_SHAPE, "width 1");
+    narrow.is_power = true;
+    assert_fails(pnb_sample_rows(&narrow, NULL, out, err), PNB_SHAPE, "width 1");
+    assert_true(isnan(pnb_measure_pair(PNB_MEASURE_AVG_L2, &narrow, 0, &narrow, 0, NULL)));
     assert_fails(pnb_sample_rows(&gg, NULL, out, err), PNB_NUMERIC, "gen_gaussian");
     assert_fails(pnb_sample_rows(&empty, NULL, out, err), PNB_SHAPE, "width 0");
     assert_fails(pnb_sample_rows(&nowhere, &third, out, err), PNB_ARG, "side 2");

@@ -178,6 +178,9 @@ static void what_fits(void **state)
                  "kappa below 0");
     assert_fails(pnb_measure_block(PNB_MEASURE_VMF, &broken, &point, NULL, &out, err), PNB_NUMERIC,
                  "kappa below 0");
+    pnb_rows narrow = {.n = 1, .dim = 1, .mean = mean, .kappa = kappa};
+    assert_fails(pnb_measure_rows(PNB_MEASURE_VMF, &narrow, &narrow, NULL, &out, err), PNB_SHAPE,
+                 "width 1");
     assert_string_equal(pnb_rows_family(&point), "point");
     assert_string_equal(pnb_rows_family(&generalised), "gen_gaussian");
 }
