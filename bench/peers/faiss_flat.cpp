@@ -83,6 +83,14 @@ std::string blas() {
     return found;
 }
 
+pnb_gaussians points(size_t n, size_t dim, const float *mean) {
+    pnb_gaussians rows = {};
+    rows.n = n;
+    rows.dim = dim;
+    rows.mean = mean;
+    return rows;
+}
+
 // Hits of both sides that are the same item at the same place.
 double agreement(const pnb_hits &ours, const std::vector<int64_t> &theirs) {
     size_t n = theirs.size(), same = 0;
@@ -98,7 +106,7 @@ void run_case(const faiss::IndexFlatIP &flat, const pnb_index *index, const pnb_
     std::vector<double> our_s, their_s;
     std::vector<float> distance(n_queries * k);
     std::vector<int64_t> label(n_queries * k);
-    pnb_gaussians q = {n_queries, dim, queries.data(), nullptr};
+    pnb_gaussians q = points(n_queries, dim, queries.data());
     double same = 0;
     for (int round = 0; round <= rounds; round++) {
         double start = now();
@@ -143,7 +151,7 @@ int main(int argc, char **argv) {
     pnb_ctx_opts ctx_opts = pnb_ctx_opts_default();
     ctx_opts.n_threads = threads;
     check(pnb_ctx_create(&ctx, &ctx_opts, &err), err);
-    pnb_gaussians gallery = {n, dim, rows.data(), nullptr};
+    pnb_gaussians gallery = points(n, dim, rows.data());
     pnb_search_opts opts = pnb_search_opts_default();
     opts.measure = PNB_MEASURE_MEAN;
     pnb_index *index = nullptr;

@@ -71,7 +71,7 @@ static pnb_status make_set(set *s, pnb__app *app, const pnb__kernels *k, size_t 
     s->log_var = k->mem_alloc(s->bytes);
     if (s->mean == NULL || s->log_var == NULL)
         return pnb__fail_nomem(&app->err, 2 * s->bytes);
-    s->rows = (pnb_gaussians){n, dim, s->mean, s->log_var};
+    s->rows = (pnb_gaussians){.n = n, .dim = dim, .mean = s->mean, .log_var = s->log_var};
     pnb__parallel_for(app->ctx, n, 16, fill_range, s);
     return PNB_OK;
 }
@@ -136,15 +136,22 @@ static pnb_status search_once(void *user, pnb_error *err)
     return status;
 }
 
+static pnb_gaussians rows_from(const pnb_gaussians *g, size_t first, size_t n)
+{
+    return (pnb_gaussians){.n = n,
+                           .dim = g->dim,
+                           .mean = g->mean + first * g->dim,
+                           .log_var = g->log_var + first * g->dim};
+}
+
 /* Scores of one query with every item, by the fused f64 loops. */
 static pnb_status score_all(const search_work *w, const pnb_search_opts *opts, size_t query,
                             double *score, pnb_error *err)
 {
     const pnb_gaussians *g = &w->gallery.rows, *q = &w->queries.rows;
-    const pnb_gaussians one = {1, q->dim, q->mean + query * q->dim, q->log_var + query * q->dim};
+    const pnb_gaussians one = rows_from(q, query, 1);
     for (size_t begin = 0; begin < g->n; begin += CHECK_ROWS) {
-        const pnb_gaussians part = {PNB_MIN((size_t)CHECK_ROWS, g->n - begin), g->dim,
-                                    g->mean + begin * g->dim, g->log_var + begin * g->dim};
+        const pnb_gaussians part = rows_from(g, begin, PNB_MIN((size_t)CHECK_ROWS, g->n - begin));
         pnb_status status =
             pnb_measure_block(opts->measure, &one, &part, &opts->measure_opts, score + begin, err);
         if (status != PNB_OK)
