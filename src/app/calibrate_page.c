@@ -37,7 +37,7 @@ static void draw_forecast(const pnb__chart *c, int colour, const pnb_reliability
 
 void pnb__draw_reliability(const pnb_match_assessment *a, bool is_first, pnb__buf *out)
 {
-    pnb__chart c = {.title = is_first ? "First hits" : "Pairs like those fitted to",
+    pnb__chart c = {.title = is_first ? "Probability of first hits" : "Probability of pairs",
                     .width = 500,
                     .height = 480,
                     .x = {.low = 0, .high = 1, .exact = true, .label = "p(match)"},

@@ -110,6 +110,8 @@ static pnb_status reliability(pnb__app *app, pnb__buf *out, const pnb__retrieval
     pnb__buf_puts(out, "<div class=\"row\">\n");
     pnb__draw_reliability(assessment, true, out);
     pnb__draw_reliability(assessment, false, out);
+    pnb__draw_list_sizes(assessment, true, out);
+    pnb__draw_list_sizes(assessment, false, out);
     pnb__buf_puts(out, "</div>\n");
     pnb__buf_printf(out,
                     "<p class=\"soft\">Captions search the pictures. Fitted on %zu captions, drawn "
@@ -124,11 +126,14 @@ done:
 pnb_status pnb__report_reliability(pnb__app *app, pnb__buf *out, const pnb__retrieval *run)
 {
     pnb_match_fit fit = {0};
-    pnb__html_section(out, "Do probabilities hold?",
-                      "A bin of equal mass is a dot: the mean probability of a match that was "
-                      "promised, and the share that in truth matches. On the dashed line both "
-                      "agree. The model's own a and b come from its training batches; platt and "
-                      "isotonic were fitted on other captions of this set.");
+    pnb__html_section(
+        out, "Do probabilities hold?",
+        "A bin of equal mass is a dot: the mean probability of a match that was "
+        "promised, and the share that in truth matches. On the dashed line both "
+        "agree. The model's own a and b come from its training batches; platt and "
+        "isotonic were fitted on other captions of this set. Below: lists that hold a "
+        "match but for the share of captions asked for, cut by score, by distance "
+        "below the first hit, or by length.");
     pnb_status status = reliability(app, out, run, &fit);
     if (status == PNB_ARG) {
         pnb__buf_puts(out, "<p class=\"soft\">Not drawn: ");
