@@ -13,7 +13,7 @@
 
 struct filter_args {
     const char *images, *texts, *pairs, *pair_by, *data, *csv_img_key, *csv_caption_key;
-    const char *measure, *uncertainty;
+    const char *measure, *uncertainty, *calibration;
     double min_score, min_p_match, match_scale, match_bias, top;
     double max_image_u, max_text_u, certain_images, certain_texts;
     int64_t min_words, max_words, min_chars, max_chars;
@@ -21,7 +21,7 @@ struct filter_args {
     const char *script, *match, *no_match, *blocked;
     pnb__text_list blocked_words;
     bool needs_letter, ignore_case;
-    const char *out, *uids, *uid, *list, *dropped, *preview, *title;
+    const char *out, *uids, *within, *uid, *list, *dropped, *preview, *title;
     int64_t shard_size, examples;
 };
 
@@ -58,6 +58,11 @@ static const pnb__option options[] = {
      .value = "SOURCE",
      .help = "Data set the pictures came from: tar shards, csv, jsonl or a folder, as for "
              "--train-data; for --out and --uids"},
+    {.name = "within",
+     .kind = PNB__OPT_FILE,
+     .at = AT(within),
+     .value = "FILE.npy",
+     .help = "DataComp subset file: only samples whose uid (see --uid) it holds"},
     {.name = "csv-img-key",
      .kind = PNB__OPT_TEXT,
      .at = AT(csv_img_key),
@@ -85,17 +90,23 @@ static const pnb__option options[] = {
      .value = "P",
      .min = 0,
      .max = 1,
-     .help = "Lowest probability that picture and caption match, s(a score + b)"},
+     .help = "Lowest probability that picture and caption match"},
+    {.name = "calibration",
+     .kind = PNB__OPT_FILE,
+     .at = AT(calibration),
+     .value = "FILE",
+     .help = "Calibration by `penumbra calibrate` that gives the probability, for a gallery of its "
+             "size; else it is s(a score + b)"},
     {.name = "match-scale",
      .kind = PNB__OPT_REAL,
      .at = AT(match_scale),
      .value = "A",
-     .help = "a of that probability; the model's by default"},
+     .help = "a of s(a score + b); the model's by default"},
     {.name = "match-bias",
      .kind = PNB__OPT_REAL,
      .at = AT(match_bias),
      .value = "B",
-     .help = "b of that probability; the model's by default"},
+     .help = "b of it; the model's by default"},
 
     {.name = "uncertainty",
      .kind = PNB__OPT_CHOICE,
@@ -300,6 +311,8 @@ static pnb_status fill_opts(pnb__app *app, const struct filter_args *a, pnb__fil
         status = fill_captions(app, a, &limits->captions);
     if (a->data == NULL && a->out != NULL)
         return pnb__usage(app, "--out needs --data: the samples to copy");
+    if (a->calibration != NULL && !(isnan(a->match_scale) && isnan(a->match_bias)))
+        return pnb__usage(app, "--calibration, or --match-scale and --match-bias, not both");
     limits->min_score = a->min_score;
     limits->min_p_match = a->min_p_match;
     limits->max_image_u = a->max_image_u;
@@ -341,12 +354,14 @@ static pnb_status run(pnb__app *app, const void *args)
                           .pair_by = a->pair_by,
                           .data = a->data,
                           .limits = pnb_pair_filter_opts_default(),
+                          .calibration = a->calibration,
                           .match_scale = a->match_scale,
                           .match_bias = a->match_bias,
                           .out_dir = a->out,
                           .shard_size = (size_t)a->shard_size,
                           .uids = a->uids,
                           .uid_field = a->uid,
+                          .within = a->within,
                           .list = a->list,
                           .dropped = a->dropped,
                           .preview = a->preview,
@@ -358,7 +373,7 @@ static pnb_status run(pnb__app *app, const void *args)
     pnb_status status = fill_opts(app, a, &o);
     if (status == PNB_OK)
         status = join_blocked(app, a, &lines, &blocked, &o.limits.captions);
-    if (status == PNB_OK && pnb_pair_filter_opts_is_off(&o.limits)) {
+    if (status == PNB_OK && a->within == NULL && pnb_pair_filter_opts_is_off(&o.limits)) {
         o.limits.top = 0.2;
         pnb__say(app, "no rule was given: the best 20%% by %s are kept", a->measure);
     }

@@ -31,6 +31,7 @@ typedef struct pnb_watch {
 /* X(name, text, sentence): the rules of a filter, in the order they are tried; a pair is counted
  * at the first one it fails. Bit number = position. */
 #define PNB_RULE_LIST(X)                                                                           \
+    X(WITHIN, "within", "a sample outside the subset")                                             \
     X(NO_CAPTION, "no_caption", "there is no caption")                                             \
     X(MIN_WORDS, "min_words", "fewer words")                                                       \
     X(MAX_WORDS, "max_words", "more words")                                                        \
@@ -128,6 +129,7 @@ typedef struct pnb_pair_figures {
     const double *image_u;       /* [n] uncertainty of each pair's picture, or NULL */
     const double *text_u;        /* [n] of its caption, or NULL */
     const char *const *captions; /* [n] or NULL; single ones may be NULL */
+    const unsigned char *within; /* [n] 0: the pair lies outside a subset; NULL: there is none */
 } pnb_pair_figures;
 
 /* NaN means off. Shares are of all n pairs, in (0, 1]. */
@@ -169,9 +171,14 @@ bool pnb_uid_parse(pnb_uid *out, const char *hex);
  * writes each once; *n_written may be NULL.  Errors  ARG (n = 0), IO, NOMEM */
 pnb_status pnb_uids_save(const char *path, pnb_uid *uids, size_t n, size_t *n_written,
                          pnb_error *err);
-/* Reads one; free with pnb_uids_free.  Errors  FORMAT, LIMIT, those of reading */
+/* Reads one, in the order of the file; free with pnb_uids_free.  Errors  FORMAT, those of reading
+ */
 pnb_status pnb_uids_load(pnb_uid **out, size_t *n, const char *path, pnb_error *err);
+pnb_status pnb_uids_load_bytes(pnb_uid **out, size_t *n, const void *bytes, size_t n_bytes,
+                               pnb_error *err);
 void pnb_uids_free(pnb_uid *uids);
+void pnb_uids_sort(pnb_uid *uids, size_t n);
+bool pnb_uids_contain(const pnb_uid *sorted, size_t n, pnb_uid uid);
 
 typedef struct pnb_copy_opts {
     size_t shard_size; /* samples of a shard. 10000 */

@@ -163,6 +163,8 @@ static void print_groups(const pnb_embeddings *set, const double *u, const pnb_d
                                           {"id", "id"},
                                           {"uncertainty", "uncertainty"},
                                           {"item", "item"}};
+    if (n_shown == 0)
+        return;
     pnb__result_table(r, "groups", "", columns, PNB_COUNT(columns));
     for (size_t g = 0; g < PNB_MIN(n_shown, d->n_groups); g++)
         for (size_t i = d->offset[g]; i < d->offset[g + 1]; i++) {

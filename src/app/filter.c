@@ -1,8 +1,9 @@
 /* Runs a filter: sets to pairs, pairs to figures, figures to a decision, and what is printed of it.
  *
  * The score of a pair is that of search, in f64: larger is nearer. The probability of a match is
- * s(a score + b) with the model's a and b or given ones, for csd and mean, on whose scores a and b
- * are fitted. Rules are in src/eval/filter.c, outputs in filter_out.c and filter_page.c. */
+ * that of a calibration, else s(a score + b) with the model's a and b or given ones, for csd and
+ * mean, on whose scores a and b are fitted. Rules are in src/eval/filter.c, outputs in filter_out.c
+ * and filter_page.c. */
 #include "app/filter.h"
 
 #include <math.h>
@@ -55,34 +56,76 @@ done:
     return status;
 }
 
-static bool has_p_match(pnb_measure measure)
+static bool is_similarity(pnb_measure measure)
 {
     return measure == PNB_MEASURE_CSD || measure == PNB_MEASURE_MEAN;
 }
 
-static pnb_status compute_p_match(pnb__app *app, pnb__filter_run *run)
+double pnb__filter_p_match(const pnb__filter_run *run, double score)
+{
+    if (run->has_fit)
+        return pnb_match_fit_apply(&run->fit, score, 0);
+    return is_similarity(run->opts->measure)
+               ? pnb_match_probability(score, run->match_scale, run->match_bias)
+               : (double)NAN;
+}
+
+/* A calibration speaks of one measure and of the weights it was made with. */
+static pnb_status load_calibration(pnb__filter_run *run, pnb_error *err)
+{
+    const char *path = run->opts->calibration, *used = run->images->info.weights_sha256;
+    pnb_status status = pnb_match_fit_load(&run->fit, path, err);
+    if (status != PNB_OK)
+        return status;
+    run->has_fit = true;
+    if (run->fit.measure != run->opts->measure)
+        return pnb__fail(err, PNB_ARG, "%s was fitted for the measure %s, pairs are scored by %s",
+                         path, pnb_measure_name(run->fit.measure),
+                         pnb_measure_name(run->opts->measure));
+    if (run->fit.weights_sha256[0] != '\0' && used[0] != '\0' &&
+        strcmp(run->fit.weights_sha256, used) != 0)
+        return pnb__fail(err, PNB_ARG,
+                         "%s was fitted for the weights %.12s, the sets come from %.12s", path,
+                         run->fit.weights_sha256, used);
+    return PNB_OK;
+}
+
+/* Where the probability comes from: a calibration, given a and b, or the model's. */
+static pnb_status find_p_match(pnb__filter_run *run, bool *is_known, pnb_error *err)
 {
     const pnb__filter_opts *o = run->opts;
     bool is_wanted = !isnan(o->limits.min_p_match);
     run->match_scale = isnan(o->match_scale) ? run->images->info.logit_scale : o->match_scale;
     run->match_bias = isnan(o->match_bias) ? run->images->info.logit_bias : o->match_bias;
-    if (!has_p_match(o->measure) && is_wanted)
-        return pnb__fail(&app->err, PNB_ARG,
-                         "a probability of a match belongs to the measures csd and mean, not to %s",
+    *is_known = true;
+    if (o->calibration != NULL)
+        return load_calibration(run, err);
+    *is_known =
+        is_similarity(o->measure) && isfinite(run->match_scale) && isfinite(run->match_bias);
+    if (is_wanted && !is_similarity(o->measure))
+        return pnb__fail(err, PNB_ARG,
+                         "s(a score + b) belongs to the measures csd and mean, not to %s; a "
+                         "probability by it needs --calibration",
                          pnb_measure_name(o->measure));
-    bool is_known = isfinite(run->match_scale) && isfinite(run->match_bias);
-    if (!is_known && is_wanted)
+    if (is_wanted && !*is_known)
         return pnb__fail(
-            &app->err, PNB_ARG,
+            err, PNB_ARG,
             "the sets do not tell the model's scale and bias, which the probability of "
-            "a match needs; give --match-scale and --match-bias");
-    if (!is_known || !has_p_match(o->measure))
-        return PNB_OK;
+            "a match needs; give --calibration, or --match-scale and --match-bias");
+    return PNB_OK;
+}
+
+static pnb_status compute_p_match(pnb__filter_run *run, pnb_error *err)
+{
+    bool is_known = false;
+    pnb_status status = find_p_match(run, &is_known, err);
+    if (status != PNB_OK || !is_known)
+        return status;
     run->p_match = pnb__alloc_array(run->pairs.n, sizeof *run->p_match);
     if (run->p_match == NULL)
-        return pnb__fail_nomem(&app->err, run->pairs.n * sizeof *run->p_match);
+        return pnb__fail_nomem(err, run->pairs.n * sizeof *run->p_match);
     for (size_t i = 0; i < run->pairs.n; i++)
-        run->p_match[i] = pnb_match_probability(run->score[i], run->match_scale, run->match_bias);
+        run->p_match[i] = pnb__filter_p_match(run, run->score[i]);
     return PNB_OK;
 }
 
@@ -143,6 +186,32 @@ static pnb_status gather_captions(pnb__filter_run *run, pnb_error *err)
     return status;
 }
 
+/* ---- subsets ---- */
+
+/* Which pairs belong to a sample of the subset file. */
+static pnb_status find_within(pnb__filter_run *run, pnb_error *err)
+{
+    size_t n = run->images->n, n_subset = 0, n_uids = 0;
+    pnb_uid *subset = NULL, *uids = pnb__alloc_array(n, sizeof *uids);
+    unsigned char *all = pnb__alloc_array(n, 1);
+    const char *field;
+    pnb_status status = PNB_OK;
+    run->within = pnb__alloc_array(run->pairs.n, 1);
+    if (uids == NULL || all == NULL || run->within == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n * sizeof *uids));
+    memset(all, 1, n);
+    PNB_TRY(pnb_uids_load(&subset, &n_subset, run->opts->within, err));
+    pnb_uids_sort(subset, n_subset);
+    PNB_TRY(pnb__filter_uids(run, all, uids, &n_uids, &field, err));
+    for (size_t i = 0; i < run->pairs.n; i++)
+        run->within[i] = pnb_uids_contain(subset, n_subset, uids[run->pairs.image[i]]);
+done:
+    pnb_uids_free(subset);
+    pnb__free(uids);
+    pnb__free(all);
+    return status;
+}
+
 /* ---- loading ---- */
 
 static pnb_status load(pnb__app *app, pnb__filter_run *run)
@@ -196,7 +265,8 @@ static pnb_status decide(pnb__app *app, pnb__filter_run *run)
                                     .p_match = run->p_match,
                                     .image_u = run->image_u,
                                     .text_u = run->text_u,
-                                    .captions = run->captions};
+                                    .captions = run->captions,
+                                    .within = run->within};
     pnb_status status = pnb_pair_filter_apply(&pairs, &run->opts->limits, &run->filter, &app->err);
     if (status != PNB_OK || run->filter.n_kept > 0)
         return status;
@@ -272,8 +342,7 @@ static void put_figures(const pnb__filter_run *run, pnb__result *r)
         const double *value;
         double cut;
     } rows[] = {{"score", run->score, f->lowest_kept},
-                {"p_match", run->p_match,
-                 pnb_match_probability(f->lowest_kept, run->match_scale, run->match_bias)},
+                {"p_match", run->p_match, pnb__filter_p_match(run, f->lowest_kept)},
                 {"image_uncertainty", run->image_u, f->image_u_cut},
                 {"text_uncertainty", run->text_u, f->text_u_cut}};
     pnb__result_table(r, "figures", "", columns, PNB_COUNT(columns));
@@ -307,10 +376,12 @@ static void reset(pnb__filter_run *run)
         pnb__free(run->kept_captions[i]);
     pnb__free(run->kept_captions);
     pnb__free(run->captions);
+    pnb__free(run->within);
     pnb__free(run->score);
     pnb__free(run->p_match);
     pnb__free(run->image_u);
     pnb__free(run->text_u);
+    pnb_match_fit_reset(&run->fit);
     pnb_pair_filter_reset(&run->filter);
     pnb__pair_data_close(&run->data);
     pnb__pairs_reset(&run->pairs);
@@ -326,11 +397,13 @@ pnb_status pnb__filter_run_all(pnb__app *app, const pnb__filter_opts *opts, pnb_
     PNB_TRY(load(app, &run));
     report_left_out(app, &run);
     PNB_TRY(compute_scores(app, &run));
-    PNB_TRY(compute_p_match(app, &run));
+    PNB_TRY(compute_p_match(&run, err));
     PNB_TRY(
         gather_u(run.images, run.pairs.image, run.pairs.n, opts->uncertainty, &run.image_u, err));
     PNB_TRY(gather_u(run.texts, run.pairs.text, run.pairs.n, opts->uncertainty, &run.text_u, err));
     PNB_TRY(gather_captions(&run, err));
+    if (opts->within != NULL)
+        PNB_TRY(find_within(&run, err));
     PNB_TRY(decide(app, &run));
     report(&run, r);
     status = pnb__filter_write(app, &run, r);

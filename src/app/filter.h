@@ -5,6 +5,7 @@
 #include "app/app.h"
 #include "app/pairs.h"
 #include "app/result.h"
+#include "penumbra/calibrate.h"
 #include "penumbra/curate.h"
 #include "penumbra/embeddings.h"
 
@@ -16,10 +17,12 @@ typedef struct pnb__filter_opts {
     pnb_measure measure;
     pnb_uncertainty uncertainty;
     pnb_pair_filter_opts limits;
+    const char *calibration;        /* file of `penumbra calibrate`, or NULL: a and b below */
     double match_scale, match_bias; /* NaN: those of the pictures' model */
     const char *out_dir;            /* new shards; NULL: none, as for the files below */
     size_t shard_size;
     const char *uids, *uid_field; /* subset file, and which field names a sample */
+    const char *within;           /* subset file: only its samples, or NULL */
     const char *list, *dropped;   /* lists of pairs: .jsonl, else ids of pictures */
     const char *preview, *title;  /* page */
     size_t n_examples;
@@ -35,6 +38,9 @@ typedef struct pnb__filter_run {
     double *image_u, *text_u; /* [pairs] */
     const char **captions;    /* [pairs] or NULL; borrowed from texts or from kept_captions */
     char **kept_captions;     /* [images] captions read from the data set, or NULL */
+    unsigned char *within;    /* [pairs] or NULL */
+    bool has_fit;
+    pnb_match_fit fit; /* of the calibration */
     double match_scale, match_bias;
     pnb_pair_filter filter;
 } pnb__filter_run;
@@ -48,8 +54,15 @@ pnb_status pnb__filter_run_all(pnb__app *app, const pnb__filter_opts *opts, pnb_
 /* ---- parts of it, in files of their own ---- */
 /* filter_out.c: the lists, the subset file and the shards. */
 pnb_status pnb__filter_write(pnb__app *app, const pnb__filter_run *run, pnb__result *r);
+/* filter_uid.c: the uids of the pictures with wanted[row] != 0, in order of their rows, and the
+ * field that named them.  Errors  NOT_FOUND (a picture without one), those of reading */
+pnb_status pnb__filter_uids(const pnb__filter_run *run, const unsigned char *wanted, pnb_uid *uids,
+                            size_t *n, const char **name, pnb_error *err);
 /* filter_page.c: the preview. */
 pnb_status pnb__filter_page(const pnb__filter_run *run, pnb__result *r, pnb_error *err);
+
+/* Probability of a match at a score; NaN when nothing tells it. */
+double pnb__filter_p_match(const pnb__filter_run *run, double score);
 
 /* "max_words, blocked": the rules of a pair's bits. */
 void pnb__filter_reasons(uint32_t failed, pnb__buf *out);

@@ -126,7 +126,7 @@ static void histograms(page *p)
     const figure_view views[] = {
         {"Score of the pairs", score, run->score, run->filter.lowest_kept, false},
         {"Probability of a match", "p(match)", run->p_match,
-         pnb_match_probability(run->filter.lowest_kept, run->match_scale, run->match_bias), false},
+         pnb__filter_p_match(run, run->filter.lowest_kept), false},
         {"Uncertainty of the pictures", u, run->image_u, run->filter.image_u_cut, true},
         {"Uncertainty of the captions", u, run->text_u, run->filter.text_u_cut, true}};
     pnb__html_section(&p->out, "Figures",

@@ -205,8 +205,15 @@ static pnb_status copy_shard(copy_job *job, const pnb__source *source, size_t *e
     bool more = true;
     pnb_status status;
     PNB_TRY(pnb__tar_open_bytes(&tar, source->map.data, source->map.size, source->path, err));
-    while (pnb__tar_next(&tar, &m, &more, NULL) == PNB_OK &&
-           more) { /* damage ends it, as scanning */
+    for (;;) {
+        pnb_error damage = PNB_ERROR_INIT;
+        status = pnb__tar_next(&tar, &m, &more, &damage);
+        if (status == PNB_NOMEM) {
+            pnb__fail(err, status, "%s", damage.text);
+            goto done;
+        }
+        if (status != PNB_OK || !more)
+            break; /* damage ends the shard, as it did when it was scanned */
         const range bytes = {m.header_offset, tar.position};
         PNB_TRY(add_member(job, &source->map, &g, &m, bytes, entry, err));
     }

@@ -243,6 +243,8 @@ pnb_status pnb_pair_filter_apply(const pnb_pair_figures *pairs, const pnb_pair_f
     if (f.failed == NULL)
         PNB_TRY(pnb__fail_nomem(err, f.n * sizeof *f.failed));
     PNB_TRY(apply_captions(pairs, opts, &f, err));
+    for (size_t i = 0; pairs->within != NULL && i < f.n; i++)
+        f.failed[i] |= pairs->within[i] == 0 ? (uint32_t)1 << PNB_RULE_WITHIN : 0;
     for (int i = 0; i < N_LIMITS; i++)
         PNB_TRY(apply_limit(&limits[i], &f, err));
     PNB_TRY(apply_top(pairs, opts->top, &f, err));

@@ -52,6 +52,17 @@ static int compare_uids(const void *a, const void *b)
     return (x->low > y->low) - (x->low < y->low);
 }
 
+void pnb_uids_sort(pnb_uid *uids, size_t n)
+{
+    if (n > 0)
+        qsort(uids, n, sizeof *uids, compare_uids);
+}
+
+bool pnb_uids_contain(const pnb_uid *sorted, size_t n, pnb_uid uid)
+{
+    return n > 0 && bsearch(&uid, sorted, n, sizeof *sorted, compare_uids) != NULL;
+}
+
 static void put_u64(unsigned char *bytes, uint64_t value)
 {
     for (int i = 0; i < 8; i++)
@@ -103,13 +114,13 @@ pnb_status pnb_uids_save(const char *path, pnb_uid *uids, size_t n, size_t *n_wr
     pnb_status status;
     if (n == 0)
         return pnb__fail(err, PNB_ARG, "%s: no uid to write", path);
-    qsort(uids, n, sizeof *uids, compare_uids);
+    pnb_uids_sort(uids, n);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || compare_uids(&uids[n_kept - 1], &uids[i]) != 0)
             uids[n_kept++] = uids[i];
     make_header(&header, n_kept);
     if (header.failed)
-        return pnb__fail_nomem(err, 128);
+        PNB_TRY(pnb__fail_nomem(err, 128));
     PNB_TRY(pnb__out_open(&out, path, err));
     if (fwrite(header.data, 1, header.size, out.file) != header.size)
         PNB_TRY(pnb__fail_errno(err, "cannot write", path));
@@ -125,68 +136,86 @@ done:
 
 /* ---- reading ---- */
 
+/* Bytes being read, and what to call them. */
+typedef struct uid_bytes {
+    const unsigned char *data;
+    size_t size;
+    const char *where;
+} uid_bytes;
+
 /* NumPy's header of such an array, with room for other spacing: the dict without spaces must be the
  * one above. *offset is where the records begin. */
-static bool read_header(const pnb__map *map, size_t *offset, size_t *n)
+static bool read_header(const uid_bytes *b, size_t *offset, size_t *n)
 {
     static const char wanted[] = "{'descr':[('f0','<u8'),('f1','<u8')],'fortran_order':False,"
                                  "'shape':(";
     char dict[256];
     size_t length, n_dict = 0;
     char *end = NULL;
-    if (map->size < PREFIX_BYTES || memcmp(map->data, magic, sizeof magic) != 0)
+    if (b->size < PREFIX_BYTES || memcmp(b->data, magic, sizeof magic) != 0)
         return false;
-    length = (size_t)map->data[PREFIX_BYTES - 2] | (size_t)map->data[PREFIX_BYTES - 1] << 8;
-    if (length > map->size - PREFIX_BYTES)
+    length = (size_t)b->data[PREFIX_BYTES - 2] | (size_t)b->data[PREFIX_BYTES - 1] << 8;
+    if (length > b->size - PREFIX_BYTES)
         return false;
-    for (size_t i = 0; i < length && n_dict + 1 < sizeof dict; i++) {
-        char c = (char)map->data[PREFIX_BYTES + i];
-        if (c != ' ' && c != '\n')
+    for (size_t i = 0; i < length; i++) {
+        char c = (char)b->data[PREFIX_BYTES + i];
+        if (c != ' ' && c != '\n' && n_dict + 1 < sizeof dict)
             dict[n_dict++] = c;
     }
     dict[n_dict] = '\0';
     if (!pnb__starts_with(dict, wanted))
         return false;
     const char *number = dict + sizeof wanted - 1;
+    if (*number < '0' || *number > '9')
+        return false;
     unsigned long long count = strtoull(number, &end, 10);
     *offset = PREFIX_BYTES + length;
     *n = (size_t)count;
-    return end != number && *number != '-' &&
-           (strcmp(end, ",),}") == 0 || strcmp(end, ",)}") == 0) && count <= SIZE_MAX / UID_BYTES;
+    return (strcmp(end, ",),}") == 0 || strcmp(end, ",)}") == 0) && count <= SIZE_MAX / UID_BYTES;
+}
+
+static pnb_status load(pnb_uid **out, size_t *n, const uid_bytes *b, pnb_error *err)
+{
+    size_t offset = 0, count = 0;
+    *out = NULL;
+    *n = 0;
+    if (!read_header(b, &offset, &count))
+        return pnb__fail(err, PNB_FORMAT,
+                         "%s: no subset file; wanted an .npy array of dtype 'u8,u8' and one "
+                         "dimension",
+                         b->where);
+    if (b->size - offset != count * UID_BYTES)
+        return pnb__fail(err, PNB_FORMAT, "%s: %zu bytes of data, %zu uids need %zu", b->where,
+                         b->size - offset, count, count * UID_BYTES);
+    pnb_uid *uids = pnb__alloc_array(PNB_MAX(count, (size_t)1), sizeof *uids);
+    if (uids == NULL)
+        return pnb__fail_nomem(err, count * sizeof *uids);
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char *bytes = b->data + offset + i * UID_BYTES;
+        uids[i] = (pnb_uid){get_u64(bytes), get_u64(bytes + 8)};
+    }
+    *out = uids;
+    *n = count;
+    return PNB_OK;
+}
+
+pnb_status pnb_uids_load_bytes(pnb_uid **out, size_t *n, const void *bytes, size_t n_bytes,
+                               pnb_error *err)
+{
+    const uid_bytes b = {bytes, n_bytes, "subset in memory"};
+    return load(out, n, &b, err);
 }
 
 pnb_status pnb_uids_load(pnb_uid **out, size_t *n, const char *path, pnb_error *err)
 {
     pnb__map map;
-    size_t offset = 0, count = 0;
-    pnb_uid *uids = NULL;
-    pnb_status status = pnb__map_open(&map, path, err);
     *out = NULL;
     *n = 0;
+    pnb_status status = pnb__map_open(&map, path, err);
     if (status != PNB_OK)
         return status;
-    if (!read_header(&map, &offset, &count)) {
-        status = pnb__fail(err, PNB_FORMAT,
-                           "%s: no subset file; wanted an .npy array of dtype 'u8,u8' and one "
-                           "dimension",
-                           path);
-        goto done;
-    }
-    if (map.size - offset != count * UID_BYTES) {
-        status = pnb__fail(err, PNB_FORMAT, "%s: %zu bytes of data, %zu uids need %zu", path,
-                           map.size - offset, count, count * UID_BYTES);
-        goto done;
-    }
-    uids = pnb__alloc_array(PNB_MAX(count, (size_t)1), sizeof *uids);
-    if (uids == NULL)
-        PNB_TRY(pnb__fail_nomem(err, count * sizeof *uids));
-    for (size_t i = 0; i < count; i++) {
-        const unsigned char *bytes = map.data + offset + i * UID_BYTES;
-        uids[i] = (pnb_uid){get_u64(bytes), get_u64(bytes + 8)};
-    }
-    *out = uids;
-    *n = count;
-done:
+    const uid_bytes b = {map.data, map.size, path};
+    status = load(out, n, &b, err);
     pnb__map_close(&map);
     return status;
 }

@@ -74,6 +74,18 @@ check "everything is probable" test "$(sed -n 's/^share kept *//p' out)" = 1.000
 want 1 "${both[@]}" --min-p-match 0.5 --measure w2
 says "csd and mean"
 
+# a calibration gives the probability: pictures are their own matches, captions hardly ever are
+want 0 calibrate --images i.safetensors --texts i.safetensors --out c.json
+want 0 filter --images i.safetensors --texts i.safetensors --calibration c.json --min-p-match 0.5 \
+    --dropped none.jsonl --list own.jsonl
+check "all are matches" test "$(wc -l <own.jsonl)" -eq "$n_images"
+want 0 "${both[@]}" --calibration c.json --top 1 --list all.jsonl
+check "captions are not" test "$(grep -c '"p_match":0\.[0-4]\|"p_match":[0-9.]*e-' all.jsonl)" -eq "$n_pairs"
+want 1 "${both[@]}" --calibration c.json --measure mean
+says "fitted for the measure csd"
+want 2 "${both[@]}" --calibration c.json --match-scale 3
+want 1 "${both[@]}" --calibration i.ids.jsonl
+
 # data sets: another one, samples that were not embedded, uids of records
 want 1 "${both[@]}" --data shapes/test --out nowhere
 says "no sample of shapes/test"
@@ -89,6 +101,12 @@ want 1 filter --images both.safetensors --texts both.safetensors --top 1 --data 
 says "no uid"
 want 0 filter --images both.safetensors --texts both.safetensors --top 1 --data some --uids w.npy
 check "hashes of the same bytes are one" test "$(stat -c %s w.npy)" -eq 144
+want 0 "${both[@]}" --data shapes/train --within u.npy --uids again.npy
+check "a subset of itself is itself" cmp -s u.npy again.npy
+want 0 "${both[@]}" --data shapes/train --within u.npy --top 0.05 --uids fewer.npy
+check "a smaller one" test "$(stat -c %s fewer.npy)" -lt "$(stat -c %s u.npy)"
+want 1 "${both[@]}" --data shapes/train --within i.ids.jsonl
+says "subset file"
 want 1 filter --images i.safetensors --texts i.safetensors --top 1 --uids w.npy --uid sha256
 says "has no sha256"
 
@@ -127,6 +145,8 @@ says "not empty"
 want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
 want 0 embed -m other --texts shapes/train -o o.safetensors -q
 want 1 filter --images i.safetensors --texts o.safetensors
+says "weights"
+want 1 filter --images o.safetensors --texts o.safetensors --pair-by rows --calibration c.json
 says "weights"
 
 # a folder that cannot be written to, a full disk: nothing appears

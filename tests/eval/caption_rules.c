@@ -42,6 +42,9 @@ static void counts_words_and_characters(void **state)
         {"Caf\xC3\xA9 \xC3\x89t\xC3\xA9", 2, 2, 8, 7, 4, 7, "caf\xC3\xA9 \xC3\xA9t\xC3\xA9"},
         {"\xE7\x8C\xAB\xE3\x81\xA8\xE7\x8A\xAC", 3, 3, 3, 3, 0, 3,
          "\xE7\x8C\xAB \xE3\x81\xA8 \xE7\x8A\xAC"},
+        {"cat\xE7\x8C\xAB"
+         "dog",
+         3, 3, 7, 7, 6, 7, "cat \xE7\x8C\xAB dog"},
         {"--- !!! ---", 0, 0, 11, 9, 9, 0, ""},
     };
     pnb__caption_words w = {0};

@@ -166,6 +166,29 @@ static void joins_chains(void **state)
     pnb_duplicates_reset(&d);
 }
 
+/* A pair that is missing from the lower row's list, which is full of nearer rows. */
+static void finds_pairs_beyond_full_lists(void **state)
+{
+    (void)state;
+    enum { NEAR = 40, ALL = NEAR + 2 };
+    float mean[ALL][2];
+    for (size_t i = 0; i < ALL; i++) {
+        double angle = i <= NEAR ? -0.001 * (double)i : 0.3;
+        mean[i][0] = (float)cos(angle);
+        mean[i][1] = (float)sin(angle);
+    }
+    const pnb_gaussians g = {ALL, 2, mean[0], NULL};
+    pnb_duplicates_opts o = pnb_duplicates_opts_default();
+    pnb_duplicates d;
+    o.min_score = cos(0.3005); /* the last row is near the first one only */
+    o.max_neighbours = 20;
+    assert_ok(pnb_duplicates_find(NULL, &g, NULL, &o, &d, err));
+    assert_int_equal(d.n_cut, NEAR + 1);
+    assert_int_equal(d.n_groups, 1);
+    assert_int_equal(d.offset[1], ALL);
+    pnb_duplicates_reset(&d);
+}
+
 static bool stop(void *user, size_t done, size_t total)
 {
     (void)user;
@@ -203,9 +226,8 @@ static void refuses_bad_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_all_pairs),
-        cmocka_unit_test(groups_copies),
-        cmocka_unit_test(joins_chains),
+        cmocka_unit_test(finds_all_pairs),   cmocka_unit_test(groups_copies),
+        cmocka_unit_test(joins_chains),      cmocka_unit_test(finds_pairs_beyond_full_lists),
         cmocka_unit_test(refuses_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,22 @@ static void keeps_shares(void **state)
     pnb_pair_filter_reset(&f);
 }
 
+static void keeps_a_subset(void **state)
+{
+    (void)state;
+    const unsigned char within[N] = {1, 0, 1, 1, 0, 1, 1, 0};
+    pnb_pair_figures p = figures();
+    pnb_pair_filter_opts opts = pnb_pair_filter_opts_default();
+    pnb_pair_filter f;
+    p.within = within;
+    opts.top = 0.25; /* of all eight, among those inside */
+    assert_ok(pnb_pair_filter_apply(&p, &opts, &f, err));
+    assert_kept(&f, "x..x....");
+    assert_int_equal(f.failed[7], BIT(WITHIN));
+    assert_int_equal(f.n_first[PNB_RULE_WITHIN], 3);
+    pnb_pair_filter_reset(&f);
+}
+
 /* The best share is of all pairs, chosen among those the other rules leave. */
 static void chooses_the_best_last(void **state)
 {
@@ -214,10 +230,15 @@ static void names_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_all_without_rules), cmocka_unit_test(applies_limits),
-        cmocka_unit_test(limits_probability),      cmocka_unit_test(keeps_shares),
-        cmocka_unit_test(chooses_the_best_last),   cmocka_unit_test(tells_when_nothing_is_left),
-        cmocka_unit_test(refuses_bad_input),       cmocka_unit_test(names_rules),
+        cmocka_unit_test(keeps_all_without_rules),
+        cmocka_unit_test(applies_limits),
+        cmocka_unit_test(limits_probability),
+        cmocka_unit_test(keeps_shares),
+        cmocka_unit_test(keeps_a_subset),
+        cmocka_unit_test(chooses_the_best_last),
+        cmocka_unit_test(tells_when_nothing_is_left),
+        cmocka_unit_test(refuses_bad_input),
+        cmocka_unit_test(names_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,11 +59,14 @@ static void reads_what_it_wrote(void **state)
     assert_ok(pnb_uids_load(&back, &n, path, &err), &err);
     assert_int_equal(n, N);
     for (size_t i = 0; i < N; i++) {
+        assert_true(pnb_uids_contain(back, n, uids[i]));
+        assert_false(pnb_uids_contain(back, n, (pnb_uid){uids[i].high + 8, uids[i].low}));
         assert_true(back[i].high == uids[i].high && back[i].low == uids[i].low);
         if (i > 0)
             assert_true(back[i - 1].high < back[i].high ||
                         (back[i - 1].high == back[i].high && back[i - 1].low < back[i].low));
     }
+    assert_false(pnb_uids_contain(back, 0, back[0]));
     pnb_uids_free(back);
 }
 

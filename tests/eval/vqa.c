@@ -48,6 +48,7 @@ static void brings_answers_into_one_form(void **state)
                                            {"An", ""},
                                            {"...", ""},
                                            {"5,", "5"},
+                                           {"red,5", "red 5"},
                                            {"\xC3\x89t\xC3\xA9", "\xC3\x89t\xC3\xA9"},
                                            {"ten of the tens", "10 of tens"}};
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
