@@ -131,6 +131,8 @@ static void sets(void **state)
                 assert_near(ab[i * B + j], pair, 1e-12, 1e-12);
                 assert_near(back, pair, 1e-12, 1e-12);
                 assert_near(both[i * B + j], 0.5 * (ab[i * B + j] + ba[j * A + i]), 1e-11, 1e-12);
+                pair = pnb_measure_pair(LIKELIHOODS[m], &ea, i, &eb, j, NULL);
+                assert_near(pair, both[i * B + j], 1e-12, 1e-12);
             }
         assert_true(pnb_measure_is_similarity(LIKELIHOODS[m]));
         assert_true(pnb_measure_is_symmetric(LIKELIHOODS[m]));
