@@ -9,10 +9,12 @@
 #include "rows.h"
 
 struct calibrate_args {
-    const char *images, *texts, *truth, *gallery, *measure, *method, *out, *plot;
+    const char *images, *texts, *truth, *truth_format, *split, *gallery, *measure, *method, *out,
+        *plot;
     pnb__text_list alphas;
     double holdout;
-    int64_t bins, max_pairs, depth;
+    int64_t bins, max_pairs, depth, level;
+    bool by_class;
 };
 
 #define AT(field) offsetof(struct calibrate_args, field)
@@ -29,12 +31,14 @@ static const pnb__option options[] = {
      .value = "SET",
      .required = true,
      .help = "Embedding set of their captions"},
-    {.name = "truth",
-     .kind = PNB__OPT_FILE,
-     .at = AT(truth),
-     .value = "PAIRS",
-     .help = "True pairs: picture id, tab, caption id on each line; without it row i belongs to "
-             "row i"},
+    PNB__TRUTH_ROWS(AT(truth), AT(truth_format), AT(split), AT(by_class)),
+    {.name = "level",
+     .kind = PNB__OPT_INT,
+     .at = AT(level),
+     .value = "N",
+     .min = 0,
+     .max = 7,
+     .help = "Only captions of this level"},
     {.name = "gallery",
      .kind = PNB__OPT_CHOICE,
      .at = AT(gallery),
@@ -117,7 +121,15 @@ static pnb_status fill_opts(pnb__app *app, const struct calibrate_args *a, pnb__
                                .gallery_is_texts = strcmp(a->gallery, "texts") == 0,
                                .out = a->out,
                                .plot = a->plot,
+                               .level = a->level != PNB__INT_UNSET ? (int)a->level : -1,
                                .match = pnb_match_opts_default()};
+    pnb_status status = pnb_truth_format_parse(&o->read.format, a->truth_format, &app->err);
+    if (status != PNB_OK)
+        return status;
+    if (a->truth == NULL && a->split != NULL)
+        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
+    o->read.split = a->split;
+    o->read.by_class = a->by_class;
     o->match.method = strcmp(a->method, "both") == 0       ? PNB_MATCH_BOTH
                       : strcmp(a->method, "isotonic") == 0 ? PNB_MATCH_ISOTONIC
                                                            : PNB_MATCH_PLATT;

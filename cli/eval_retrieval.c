@@ -19,30 +19,7 @@ struct shared_args {
 
 /* clang-format off */
 #define TRUTH_ROWS(AT)                                                                             \
-    {.name = "truth",                                                                              \
-     .kind = PNB__OPT_FILE,                                                                        \
-     .at = AT(truth),                                                                              \
-     .value = "FILE",                                                                              \
-     .help = "What belongs together: a pairs file (picture id, tab, caption id), or the "          \
-             "annotations of a data set as docs/formats.md lists them; without it row i belongs "  \
-             "to row i"},                                                                          \
-    {.name = "truth-format",                                                                       \
-     .kind = PNB__OPT_CHOICE,                                                                      \
-     .at = AT(truth_format),                                                                       \
-     .value = "NAME",                                                                              \
-     .fallback = "auto",                                                                           \
-     .choices = "auto|pairs|labels|coco|karpathy|precomp|folders|id_lists|hierarcaps|dataset",     \
-     .help = "Format of the truth"},                                                               \
-    {.name = "split",                                                                              \
-     .kind = PNB__OPT_TEXT,                                                                        \
-     .at = AT(split),                                                                              \
-     .value = "NAME",                                                                              \
-     .help = "Split of a karpathy file (test, val, train+restval, all) or of class folders "       \
-             "(test, or a file of class names); other rows are left out of both sides"},           \
-    {.name = "by-class",                                                                           \
-     .kind = PNB__OPT_FLAG,                                                                        \
-     .at = AT(by_class),                                                                           \
-     .help = "Class folders: a caption matches every picture of its class"},                       \
+    PNB__TRUTH_ROWS(AT(truth), AT(truth_format), AT(split), AT(by_class)),                         \
     {.name = "level",                                                                              \
      .kind = PNB__OPT_INT,                                                                         \
      .at = AT(level),                                                                              \

@@ -27,6 +27,33 @@
      .fallback = "title",                                                                          \
      .help = "Column of captions in a csv or tsv file"}
 
+/* Three fields `const char *` and a flag: what belongs together, as pnb_truth_read takes it. */
+#define PNB__TRUTH_ROWS(at_truth, at_truth_format, at_split, at_by_class)                          \
+    {.name = "truth",                                                                              \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_truth),                                                                             \
+     .value = "FILE",                                                                              \
+     .help = "What belongs together: a pairs file (picture id, tab, caption id), or the "          \
+             "annotations of a data set as docs/formats.md lists them; without it row i belongs "  \
+             "to row i"},                                                                          \
+    {.name = "truth-format",                                                                       \
+     .kind = PNB__OPT_CHOICE,                                                                      \
+     .at = (at_truth_format),                                                                      \
+     .value = "NAME",                                                                              \
+     .fallback = "auto",                                                                           \
+     .choices = "auto|pairs|labels|coco|karpathy|precomp|folders|id_lists|hierarcaps|dataset",     \
+     .help = "Format of the truth"},                                                               \
+    {.name = "split",                                                                              \
+     .kind = PNB__OPT_TEXT,                                                                        \
+     .at = (at_split),                                                                             \
+     .value = "NAME",                                                                              \
+     .help = "Split of a karpathy file (test, val, train+restval, all) or of class folders "       \
+             "(test, or a file of class names); other rows are left out of both sides"},           \
+    {.name = "by-class",                                                                           \
+     .kind = PNB__OPT_FLAG,                                                                        \
+     .at = (at_by_class),                                                                          \
+     .help = "Class folders: a caption matches every picture of its class"}
+
 #define PNB__MEASURE_ROW(at_measure)                                                               \
     {.name = "measure",                                                                            \
      .kind = PNB__OPT_CHOICE,                                                                      \

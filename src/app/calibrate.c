@@ -5,16 +5,17 @@
 #include "app/calibrate.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "app/retrieval.h"
 #include "base/base.h"
 #include "io/embeddings.h"
 #include "penumbra/embeddings.h"
-#include "penumbra/view.h"
 
 typedef struct calibrate_run {
-    pnb_embeddings *images, *texts;
+    pnb__retrieval sets;
     const pnb_embeddings *queries, *gallery; /* the two in their roles */
-    pnb_truth *truth;                        /* queries to rows of the gallery */
+    pnb_match_job job;
     pnb_match_fit fit;
     pnb_match_assessment *assessment;
     char *path; /* of the calibration file */
@@ -25,49 +26,29 @@ pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *er
     return pnb__swap_suffix(out, set_path, ".safetensors", ".calibration.json", err);
 }
 
-static pnb_status load_truth(calibrate_run *run, const pnb__calibrate_opts *o, pnb_error *err)
+static pnb_status load(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
 {
-    const pnb_embeddings *a = run->images, *b = run->texts;
-    const pnb_truth_names names = {(const char *const *)a->ids, a->n, (const char *const *)b->ids,
-                                   b->n};
-    pnb_truth *forward = NULL;
+    pnb__retrieval *sets = &run->sets;
+    pnb__retrieval_opts opts = pnb__retrieval_opts_default();
+    pnb_error *err = &app->err;
     pnb_status status;
-    if (o->truth != NULL)
-        PNB_TRY(pnb_truth_load(&forward, o->truth, &names, err));
-    else if (a->n != b->n)
-        PNB_TRY(
-            pnb__fail(err, PNB_SHAPE,
-                      "%zu images and %zu captions without --truth: row i belongs to row i only "
-                      "when there are as many; give a pairs file",
-                      a->n, b->n));
-    else
-        PNB_TRY(pnb_truth_create_aligned(&forward, a->n, err));
-    if (o->gallery_is_texts) {
-        run->truth = forward;
-        return PNB_OK;
-    }
-    status = pnb_truth_transpose(&run->truth, forward, err);
-done:
-    pnb_truth_free(forward);
-    return status;
-}
-
-static pnb_status load(calibrate_run *run, const pnb__calibrate_opts *o, pnb_error *err)
-{
-    pnb_status status;
-    PNB_TRY(pnb_embeddings_load(&run->images, o->images, err));
-    PNB_TRY(pnb_embeddings_load(&run->texts, o->texts, err));
-    PNB_TRY(pnb_embeddings_check_mix(run->images, run->texts, err));
-    run->gallery = o->gallery_is_texts ? run->texts : run->images;
-    run->queries = o->gallery_is_texts ? run->images : run->texts;
-    if (o->out != NULL) {
-        run->path = pnb__strdup(o->out);
-        if (run->path == NULL)
-            PNB_TRY(pnb__fail_nomem(err, 0));
-    } else {
-        PNB_TRY(pnb__calibration_path(&run->path, o->gallery_is_texts ? o->texts : o->images, err));
-    }
-    status = load_truth(run, o, err);
+    opts.images = o->images;
+    opts.texts = o->texts;
+    opts.truth = o->truth;
+    opts.read = o->read;
+    opts.level = o->level;
+    opts.measure = o->match.search.measure;
+    PNB_TRY(pnb__retrieval_load(app, &opts, sets));
+    run->gallery = o->gallery_is_texts ? sets->texts : sets->images;
+    run->queries = o->gallery_is_texts ? sets->images : sets->texts;
+    run->job = o->gallery_is_texts
+                   ? (pnb_match_job){&sets->image_rows, &sets->text_rows, sets->truth, NULL}
+                   : (pnb_match_job){&sets->text_rows, &sets->image_rows, sets->backward, NULL};
+    if (o->out == NULL)
+        return pnb__calibration_path(&run->path, o->gallery_is_texts ? o->texts : o->images, err);
+    run->path = pnb__strdup(o->out);
+    if (run->path == NULL)
+        status = pnb__fail_nomem(err, strlen(o->out));
 done:
     return status;
 }
@@ -88,27 +69,22 @@ static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
 
 static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
 {
-    pnb_error *err = &app->err;
-    pnb_view queries = {0}, gallery = {0};
     pnb_match_opts match = o->match;
-    pnb_status status;
     bool has_model =
         match.search.measure == PNB_MEASURE_CSD || match.search.measure == PNB_MEASURE_MEAN;
-    PNB_TRY(pnb_view_init(&queries, run->queries, err));
-    PNB_TRY(pnb_view_init(&gallery, run->gallery, err));
     match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
     match.model_b = has_model ? run->gallery->info.logit_bias : (double)NAN;
     run->assessment = pnb__alloc_zero(1, sizeof *run->assessment);
     if (run->assessment == NULL)
-        PNB_TRY(pnb__fail_nomem(err, sizeof *run->assessment));
-    const pnb_match_job job = {&queries.rows, &gallery.rows, run->truth, &match};
-    PNB_TRY(pnb_match_fit_compute(app->ctx, &job, &run->fit, run->assessment, err));
+        return pnb__fail_nomem(&app->err, sizeof *run->assessment);
+    run->job.opts = &match;
+    pnb_status status =
+        pnb_match_fit_compute(app->ctx, &run->job, &run->fit, run->assessment, &app->err);
+    run->job.opts = NULL;
+    if (status != PNB_OK)
+        return status;
     note_origin(run, o);
-    status = pnb_match_fit_save(&run->fit, run->path, err);
-done:
-    pnb_view_reset(&queries);
-    pnb_view_reset(&gallery);
-    return status;
+    return pnb_match_fit_save(&run->fit, run->path, &app->err);
 }
 
 /* ---- printing ---- */
@@ -243,15 +219,13 @@ pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pn
 {
     calibrate_run run = {0};
     pnb_status status;
-    PNB_TRY(load(&run, opts, &app->err));
+    PNB_TRY(load(app, &run, opts));
     PNB_TRY(compute(app, &run, opts));
     if (opts->plot != NULL)
         PNB_TRY(pnb__calibration_page(opts->plot, &run.fit, run.assessment, &app->err));
     report(&run, r);
 done:
-    pnb_embeddings_free(run.images);
-    pnb_embeddings_free(run.texts);
-    pnb_truth_free(run.truth);
+    pnb__retrieval_reset(&run.sets);
     pnb_match_fit_reset(&run.fit);
     pnb__free(run.assessment);
     pnb__free(run.path);

@@ -5,10 +5,13 @@
 #include "app/app.h"
 #include "app/result.h"
 #include "penumbra/calibrate.h"
+#include "penumbra/truth.h"
 
 typedef struct pnb__calibrate_opts {
     const char *images, *texts; /* embedding sets */
-    const char *truth;          /* pairs file, images first; NULL: row i belongs to row i */
+    const char *truth;          /* truth file; NULL: row i belongs to row i */
+    pnb_truth_read_opts read;   /* its format and split */
+    int level;                  /* only captions of this level; -1: all */
     bool gallery_is_texts;      /* which of them is searched in */
     const char *out;            /* NULL: beside the gallery */
     const char *plot;           /* HTML page of diagrams; NULL: none */

@@ -213,8 +213,9 @@ static pnb_status fit_part(pnb_match_fit *fit, const part *p, const pnb__match_p
     }
     /* All first hits right, or the wrong ones scoring higher: no such fit, and no failure. */
     fit->has_first = pnb_platt_fit(&p->first, false, &fit->first, NULL) == PNB_OK;
-    status = fit_conformal(fit, p, pairs, err);
+    return fit_conformal(fit, p, pairs, err);
 done:
+    pnb__error_prefix(err, "pairs of %zu queries, label 1 for a match", p->n);
     return status;
 }
 

@@ -56,6 +56,14 @@ want 0 search --index t.safetensors --queries tm.safetensors --calibration d.jso
 want 1 search --index i.safetensors --queries i.safetensors --calibration d.json -k 3
 says "fitted to first hits among"
 
+want 0 calibrate --images t.safetensors --texts t.safetensors --level 3 --out l.json --json
+check "only captions of a level ask" test "$(grep -c '"level": 3' t.ids.jsonl)" -eq \
+    "$(awk '/"n_fit"|"n_held"/ { gsub(",", ""); n += $2 } END { print n }' out)"
+want 1 calibrate --images t.safetensors --texts tm.safetensors --level 3 --out l2.json
+says "label 1 for a match: label 1 does not score higher"
+want 2 calibrate --images t.safetensors --texts tm.safetensors --split test
+want 1 calibrate --images t.safetensors --texts tm.safetensors --truth l.json --out l2.json
+
 # what does not fit
 want 0 search --index i.safetensors --queries i.safetensors --measure w2 -k 1
 says "it is not used"
