@@ -123,6 +123,16 @@ echo '{"images":[{"id":1,"file_name":"r0"}],"annotations":[{"id":5,"image_id":1}
 points 1 long unit --truth r0.json
 says "rows 0 and 1"
 
+# another family: means and concentrations
+sphere='{"mean":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"kappa":{"dtype":"F32","shape":[2],"data_offsets":[16,24]}}'
+printf "\\x$(printf %x ${#sphere})\\0\\0\\0\\0\\0\\0\\0%s$one$zero$zero$one$two$one" "$sphere" \
+    >sphere.safetensors
+cp unit.ids.jsonl sphere.ids.jsonl
+points 0 unit sphere --measure vmf
+prints "median rank"
+points 1 unit sphere --measure kl
+says "vmf"
+
 # ECCV Caption's folder: 10 pictures of 5 captions each, every caption at its picture's place
 mkdir eccv
 numbers=()

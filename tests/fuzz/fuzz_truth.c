@@ -1,0 +1,61 @@
+/* The first byte chooses a format, the rest is the file: reading ends, and every pair of a truth
+ * that comes out lies inside the two sets. The file is read as label vectors too. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "penumbra/truth.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Endings by which the reader and the fuzzer tell formats apart. */
+static const struct {
+    pnb_truth_format format;
+    const char *ending;
+} FORMATS[] = {{PNB_TRUTH_AUTO, ".json"},     {PNB_TRUTH_PAIRS, ".tsv"},
+               {PNB_TRUTH_LABELS, ".tsv"},    {PNB_TRUTH_HIERARCAPS, ".csv"},
+               {PNB_TRUTH_COCO, ".json"},     {PNB_TRUTH_KARPATHY, ".json"},
+               {PNB_TRUTH_ID_LISTS, ".json"}, {PNB_TRUTH_PRECOMP, "_ids.txt"}};
+
+static void check(const pnb_truth *t, size_t n_images, size_t n_texts)
+{
+    if (t->n_queries != n_images || t->n_items != n_texts || t->n_pairs == 0 ||
+        t->offset[n_images] != t->n_pairs)
+        abort();
+    for (size_t i = 0; i < t->n_pairs; i++)
+        if (t->item[i] >= n_texts)
+            abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const IMAGES[] = {"a.jpg", "COCO_val2014_000000000042.jpg", "7"};
+    static const char *const TEXTS[] = {"1", "a#0", "7#1", "t"};
+    static const char *const CAPTIONS[] = {"a cat", "a dog", "a cat", NULL};
+    const pnb_truth_rows images = {.n = 3, .ids = IMAGES};
+    const pnb_truth_rows texts = {.n = 4, .ids = TEXTS, .texts = CAPTIONS};
+    char dir[] = "/tmp/penumbra_fuzz_XXXXXX", path[64], captions[64];
+    pnb_truth *truth = NULL;
+    pnb_label_matrix labels = {0};
+    if (size == 0 || mkdtemp(dir) == NULL)
+        return 0;
+    size_t kind = (data[0] & 127) % (sizeof FORMATS / sizeof *FORMATS);
+    pnb_truth_read_opts opts = {.format = FORMATS[kind].format, .captions_ask = data[0] > 127};
+    snprintf(path, sizeof path, "%s/x%s", dir, FORMATS[kind].ending);
+    snprintf(captions, sizeof captions, "%s/x_caps.txt", dir); /* beside x_ids.txt */
+    if (pnb__write_file(path, data + 1, size - 1, NULL) == PNB_OK &&
+        pnb__write_file(captions, data + 1, size - 1, NULL) == PNB_OK &&
+        pnb_truth_read(&truth, path, &images, &texts, &opts, NULL, NULL) == PNB_OK)
+        check(truth, images.n, texts.n);
+    if (pnb_label_matrix_load(&labels, path, &images, NULL) == PNB_OK && labels.n != images.n)
+        abort();
+    pnb_label_matrix_reset(&labels);
+    pnb_truth_free(truth);
+    unlink(path);
+    unlink(captions);
+    rmdir(dir);
+    return 0;
+}
