@@ -191,6 +191,19 @@ void pnb__result_end(pnb__result *r)
         r->depth--;
 }
 
+void pnb__result_numbers(pnb__result *r, const char *key, const double *values, size_t n)
+{
+    if (r == NULL || r->failed)
+        return;
+    json_t *list = json_array();
+    bool failed = list == NULL;
+    for (size_t i = 0; i < n && !failed; i++)
+        failed = json_array_append_new(list, json_number(values[i])) != 0;
+    if (failed || json_object_set(r->stack[r->depth], key, list) != 0)
+        r->failed = true;
+    json_decref(list);
+}
+
 void pnb__result_repeat(pnb__result *r, const char *inner, const char *key)
 {
     if (r == NULL || r->failed)

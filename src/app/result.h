@@ -30,6 +30,8 @@ void pnb__result_note(pnb__result *r, const char *text);
 /* The next values go into the object `key` until _end; in text a heading stands above them. */
 void pnb__result_begin(pnb__result *r, const char *key, const char *heading);
 void pnb__result_end(pnb__result *r);
+/* A list of numbers: JSON only, null for NaN and infinity. */
+void pnb__result_numbers(pnb__result *r, const char *key, const double *values, size_t n);
 /* Repeats the value `key` of the object `inner`, both added before, in the open object: JSON only.
  */
 void pnb__result_repeat(pnb__result *r, const char *inner, const char *key);

@@ -110,8 +110,8 @@ static pnb_status add_intervals(pnb__app *app, const pnb__retrieval_opts *opts,
     return status;
 }
 
-/* Bins as asked for, over the queries that have a positive; with fewer queries than bins, one a
- * query. */
+/* Bins as asked for and the risk at each coverage, over the queries that have a positive; with
+ * fewer queries than bins, one a query. */
 static pnb_status add_bins(pnb__app *app, const pnb__retrieval_opts *opts,
                            pnb__retrieval_side *side)
 {
@@ -128,6 +128,9 @@ static pnb_status add_bins(pnb__app *app, const pnb__retrieval_opts *opts,
     if (n_bins > 0)
         status = pnb_calibration_compute(v->uncertainty, right, v->n, opts->binning, n_bins,
                                          &side->bins, &app->err);
+    if (status == PNB_OK && n_bins > 0)
+        status = pnb_risk_coverage(side->values.query.uncertainty, right, v->n, PNB__N_COVERAGE,
+                                   side->coverage, side->risk, &app->err);
     pnb__free(right);
     return status;
 }

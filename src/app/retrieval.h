@@ -38,6 +38,8 @@ typedef struct pnb__side_values {
     void *memory;
 } pnb__side_values;
 
+enum { PNB__N_COVERAGE = 20 };
+
 /* One direction: ranks of each query, and what goes with them. */
 typedef struct pnb__retrieval_side {
     pnb_ranks ranks;
@@ -45,7 +47,8 @@ typedef struct pnb__retrieval_side {
     double chance[PNB_MAX_RECALLS]; /* recalls of a random ranking */
     double chance_r_precision;
     pnb__side_values values;
-    pnb_figure_intervals by_query, by_hit; /* low and high NaN without resamples */
+    pnb_figure_intervals by_query, by_hit;                   /* set with resamples */
+    double coverage[PNB__N_COVERAGE], risk[PNB__N_COVERAGE]; /* by the query's uncertainty */
 } pnb__retrieval_side;
 
 typedef struct pnb__retrieval {

@@ -214,6 +214,10 @@ static void put_bins(const pnb__retrieval_side *side, bool has_figures, const ch
     pnb__result_real(r, "minus_s_r2", "-S R\xC2\xB2", c->minus_s_r2, 3);
     pnb__result_int(r, "n_left_out", NULL, (int64_t)c->n_left_out);
     put_bin_rows(c, r);
+    pnb__result_begin(r, "risk_coverage", NULL);
+    pnb__result_numbers(r, "coverage", side->coverage, PNB__N_COVERAGE);
+    pnb__result_numbers(r, "risk", side->risk, PNB__N_COVERAGE);
+    pnb__result_end(r);
     if (has_figures) {
         put_values(&side->by_query, PNB_FIGURE_ECE, PNB_FIGURE_NLPD, r);
         pnb__result_begin(r, "by_query", NULL);

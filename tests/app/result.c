@@ -39,6 +39,8 @@ static pnb__result *make(void)
     pnb__result_begin(r, "inner", "inside");
     pnb__result_int(r, "k", "k", 1);
     pnb__result_end(r);
+    pnb__result_numbers(r, "list", (const double[]){1.5, NAN}, 2);
+    pnb__result_repeat(r, "inner", "k");
     pnb__result_table(r, "rows", "table", columns, 2);
     pnb__result_cell_text(r, "\xC3\xA9t\xC3\xA9");
     pnb__result_cell_int(r, 7);
@@ -79,6 +81,11 @@ static void test_json(void **state)
     assert_true(json_is_null(json_object_get(root, "loss")));
     assert_true(json_is_true(json_object_get(root, "reused")));
     assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "inner"), "k")), 1);
+    assert_int_equal(json_integer_value(json_object_get(root, "k")), 1);
+    const json_t *list = json_object_get(root, "list");
+    assert_int_equal(json_array_size(list), 2);
+    assert_true(json_real_value(json_array_get(list, 0)) == 1.5);
+    assert_true(json_is_null(json_array_get(list, 1)));
     const json_t *rows = json_object_get(root, "rows");
     assert_int_equal(json_array_size(rows), 2);
     assert_int_equal(json_integer_value(json_object_get(json_array_get(rows, 1), "n")), 1234);

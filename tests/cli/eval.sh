@@ -17,7 +17,7 @@ retrieval 0 --truth $truth --bins 4 --dataset 'my/shapes' --json \
     --output '{dataset}_{model}_{language}_{task}.json' --csv r.csv --markdown r.md
 for key in '"dataset": "my/shapes"' '"pretrained"' '"task": "zeroshot_retrieval"' \
     '"language": "en"' '"image_retrieval_recall@5"' '"text_retrieval_recall@10"' \
-    '"minus_s_r2"' '"augrc"' '"ece"' '"nlpd"' '"i2t_low"' '"weights_sha256"' '"by_hit"'; do
+    '"minus_s_r2"' '"risk_coverage"' '"augrc"' '"ece"' '"nlpd"' '"i2t_low"' '"weights_sha256"' '"by_hit"'; do
     prints "$key"
 done
 check "the output file is the printed result" cmp -s out my_shapes_*_en_zeroshot_retrieval.json
