@@ -26,9 +26,10 @@ typedef struct pnb_prompts {
     const float *mean;    /* [offset[K]][dim] */
     const float *log_var; /* the same shape; NULL: points, unless `var` is set */
     const float *var;     /* variances in place of log-variances; else NULL */
+    const float *kappa;   /* [offset[K]] concentrations on the sphere; NULL: Gaussians and points */
 } pnb_prompts;
 
-/* Trace (sum of the variances) of every prompt; points give 0.
+/* Trace (sum of the variances) of every prompt, 1/kappa on the sphere; points give 0.
  * Shape   out (offset[K])      Errors  SHAPE (no class, a class without prompts), NUMERIC */
 pnb_status pnb_prompts_uncertainty(const pnb_prompts *prompts, double *out, pnb_error *err);
 
@@ -81,10 +82,13 @@ pnb_classifier_opts pnb_classifier_opts_default(void); /* true, MEAN */
 typedef struct pnb_classifier {
     size_t n_classes, dim;
     double *mean, *var; /* [K][dim] */
+    double *kappa;      /* [K] on the sphere, where var is 0; NULL otherwise */
 } pnb_classifier;
 
-/* mean_c = sum_i w_i mean_i, normalised when asked; var_c as opts say. `weight` (offset[K]) sums to
- * 1 within each class; NULL: equal weights. opts may be NULL.
+/* mean_c = sum_i w_i mean_i, normalised when asked; var_c as opts say. On the sphere kappa_c mean_c
+ * = sum_i w_i kappa_i mean_i with a unit mean, whatever opts say: the geometric mean of von
+ * Mises-Fisher densities. `weight` (offset[K]) sums to 1 within each class; NULL: equal weights.
+ * opts may be NULL.
  * Errors  SHAPE, ARG (a negative weight, or none above 0), NUMERIC (a mean of length 0), NOMEM */
 pnb_status pnb_classifier_build(pnb_classifier *out, const pnb_prompts *prompts,
                                 const double *weight, const pnb_classifier_opts *opts,
@@ -149,16 +153,17 @@ typedef struct pnb_bprw_summary {
 /* Weights of the prompts of every class from pictures. Without labels a class takes the pictures
  * whose means are nearest to its ensemble; with labels those of its label (-1: of none).
  * Shape   weight (offset[K]), labels (images->n) or NULL      Source  ProLIP sections 3.4, A.5, C.5
- * Errors  SHAPE (widths differ), ARG (label outside -1 .. K - 1), NUMERIC, NOMEM */
+ * Errors  SHAPE (widths differ), ARG (label outside -1 .. K - 1), UNSUPPORTED (prompts or pictures
+ *         on the sphere: points are drawn from Gaussians), NUMERIC, NOMEM */
 pnb_status pnb_bprw(const pnb_ctx *ctx, const pnb_prompts *prompts, const pnb_gaussians *images,
                     const int32_t *labels, const pnb_bprw_opts *opts, double *weight,
                     pnb_bprw_summary *summary, pnb_error *err);
 
 /* ---- predictions ---- */
 typedef struct pnb_classify_job {
-    const pnb_gaussians *images;  /* N */
-    const pnb_gaussians *classes; /* K */
-    const pnb_gaussians *dummies; /* prompts that mean "none of these", or NULL */
+    const pnb_rows *images;       /* N */
+    const pnb_rows *classes;      /* K */
+    const pnb_rows *dummies;      /* prompts that mean "none of these", or NULL */
     const int32_t *labels;        /* (N), -1 unknown; or NULL */
     pnb_measure measure;          /* picture is side 1 */
     const pnb_measure_opts *opts; /* NULL: defaults */

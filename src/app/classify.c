@@ -11,7 +11,7 @@
 #include "app/embed_job.h"
 #include "app/retrieval.h"
 #include "base/base.h"
-#include "penumbra/search.h"
+#include "penumbra/view.h"
 
 /* CLIP's logit scale, which most models reach. */
 #define DEFAULT_SCALE 100.0
@@ -108,19 +108,19 @@ done:
 
 static pnb_status predict(pnb__app *app, const pnb__classify *run, pnb__classified *c)
 {
-    pnb_gaussians images, classes, dummies;
+    pnb_view images = {0}, classes = {0}, dummies = {0};
     pnb_measure_opts measure = pnb_measure_opts_default();
     pnb_status status;
     measure.seed = (uint64_t)app->common.seed;
     if (c->source.set == NULL)
         return PNB_OK;
-    PNB_TRY(pnb_gaussians_view(&images, c->source.set, &app->err));
-    PNB_TRY(pnb_gaussians_view(&classes, run->clf, &app->err));
+    PNB_TRY(pnb_view_init(&images, c->source.set, &app->err));
+    PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
     if (run->dummies != NULL)
-        PNB_TRY(pnb_gaussians_view(&dummies, run->dummies, &app->err));
-    const pnb_classify_job job = {.images = &images,
-                                  .classes = &classes,
-                                  .dummies = run->dummies != NULL ? &dummies : NULL,
+        PNB_TRY(pnb_view_init(&dummies, run->dummies, &app->err));
+    const pnb_classify_job job = {.images = &images.rows,
+                                  .classes = &classes.rows,
+                                  .dummies = run->dummies != NULL ? &dummies.rows : NULL,
                                   .labels = c->source.label,
                                   .measure = run->opts->measure,
                                   .opts = &measure,
@@ -130,6 +130,9 @@ static pnb_status predict(pnb__app *app, const pnb__classify *run, pnb__classifi
     if (status != PNB_OK)
         pnb__error_prefix(&app->err, "%s", c->source.what);
 done:
+    pnb_view_reset(&images);
+    pnb_view_reset(&classes);
+    pnb_view_reset(&dummies);
     return status;
 }
 
@@ -150,15 +153,20 @@ done:
     return status;
 }
 
+/* The model's scale belongs to the similarity it was trained on; other scores are in nats. */
 static void choose_scale(pnb__classify *run)
 {
     double given = run->opts->scale, model = run->clf->info.logit_scale;
+    bool is_similarity =
+        run->opts->measure == PNB_MEASURE_CSD || run->opts->measure == PNB_MEASURE_MEAN;
     if (!isnan(given))
         run->scale = given;
     else if (run->scaling.has_temperature)
         run->scale = 1.0 / run->scaling.temperature.t;
+    else if ((is_similarity || run->clf->kappa != NULL) && isfinite(model) && model > 0.0)
+        run->scale = model;
     else
-        run->scale = isfinite(model) && model > 0.0 ? model : DEFAULT_SCALE;
+        run->scale = is_similarity ? DEFAULT_SCALE : 1.0;
 }
 
 /* ---- figures ---- */
@@ -171,36 +179,33 @@ static bool has_labels(const pnb__classified *c)
     return false;
 }
 
-/* Accuracy against the pictures' uncertainty. */
+/* Accuracy against the pictures' uncertainty, and against the doubt of the prediction itself. */
 static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_error *err)
 {
     const pnb__classified *c = &run->images;
+    pnb_bootstrap_opts bootstrap = pnb_bootstrap_opts_default();
     size_t n = 0;
-    double *u = pnb__alloc_array(c->p.n, sizeof *u),
-           *right = pnb__alloc_array(c->p.n, sizeof *right);
-    int *wrong = pnb__alloc_array(c->p.n, sizeof *wrong);
-    pnb_status status = PNB_OK;
-    if (u == NULL || right == NULL || wrong == NULL)
-        PNB_TRY(pnb__fail_nomem(err, c->p.n * sizeof *u));
+    double *u = pnb__alloc_array(c->p.n, 3 * sizeof *u), *right, *doubt;
+    pnb_status status;
+    if (u == NULL)
+        return pnb__fail_nomem(err, c->p.n * 3 * sizeof *u);
+    right = u + c->p.n;
+    doubt = right + c->p.n;
     for (size_t i = 0; i < c->p.n; i++) {
         if (c->source.label[i] < 0)
             continue;
-        wrong[n] = c->p.top[i * c->p.k] != c->source.label[i];
-        right[n] = wrong[n] ? 0.0 : 1.0;
+        right[n] = c->p.top[i * c->p.k] == c->source.label[i];
+        doubt[n] = 1.0 - c->p.probability[i * c->p.k];
         u[n++] = c->u[i];
     }
-    pnb_bootstrap_opts bootstrap = pnb_bootstrap_opts_default();
     bootstrap.seed = seed;
     PNB_TRY(pnb_bootstrap_mean(right, n, &bootstrap, &run->acc1, err));
     PNB_TRY(pnb_calibration_compute(u, right, n, PNB_BINS_EQUAL_COUNT, PNB_MIN((size_t)10, n),
                                     &run->bins, err));
-    run->error_auroc = NAN;
-    if (run->figures.acc1 > 0.0 && run->figures.acc1 < 1.0)
-        status = pnb_auroc(u, wrong, n, &run->error_auroc, err);
+    PNB_TRY(pnb_selective_compute(u, right, n, &run->by_uncertainty, err));
+    status = pnb_selective_compute(doubt, right, n, &run->by_doubt, err);
 done:
     pnb__free(u);
-    pnb__free(right);
-    pnb__free(wrong);
     return status;
 }
 
@@ -331,7 +336,7 @@ pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb_
 {
     pnb__embedder encoder = {0};
     pnb_status status;
-    *run = (pnb__classify){.opts = opts, .error_auroc = NAN};
+    *run = (pnb__classify){.opts = opts};
     PNB_TRY(open_sources(app, run));
     PNB_TRY(pnb__classify_names(app, run));
     PNB_TRY(open_model(app, run, &encoder));

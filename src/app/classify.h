@@ -10,6 +10,7 @@
 #include "penumbra/calibrate.h"
 #include "penumbra/classify.h"
 #include "penumbra/eval.h"
+#include "penumbra/metrics.h"
 
 typedef struct pnb__classify_opts {
     const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */
@@ -70,9 +71,9 @@ typedef struct pnb__classify {
     pnb_scaling scaling; /* has_temperature or has_platt: fitted or loaded */
     bool has_figures, is_scaling_fitted;
     pnb_classification figures;
-    pnb_interval acc1;    /* bootstrap 95% */
-    pnb_calibration bins; /* accuracy against the pictures' uncertainty */
-    double error_auroc;   /* of uncertainty for a wrong first class; NaN without errors */
+    pnb_interval acc1;                      /* bootstrap 95% */
+    pnb_calibration bins;                   /* accuracy against the pictures' uncertainty */
+    pnb_selective by_uncertainty, by_doubt; /* the pictures' own; 1 - largest probability */
     double none_threshold;
     const char *none_source; /* where the threshold comes from, in words */
     bool has_none_figures;

@@ -156,10 +156,12 @@ static void put_number(pnb__buf *b, double x)
         pnb__json_append_double(b, x);
 }
 
-/* Trace of each class's Gaussian. */
+/* Trace of a class's Gaussian, 1/kappa on the sphere. */
 static double class_trace(const pnb__classify *run, size_t c)
 {
     double sum = 0.0;
+    if (run->clf->kappa != NULL)
+        return 1.0 / (double)run->clf->kappa[c];
     for (size_t d = 0; run->clf->log_var != NULL && d < run->clf->dim; d++)
         sum += exp((double)run->clf->log_var[c * run->clf->dim + d]);
     return sum;

@@ -11,6 +11,7 @@
 #include "app/embed_job.h"
 #include "app/retrieval.h"
 #include "io/json.h"
+#include "penumbra/view.h"
 
 /* ---- names and texts ---- */
 
@@ -262,7 +263,7 @@ static pnb_status reweigh(pnb__app *app, pnb__classify *run, const pnb_prompts *
     const pnb_bprw_opts b = bprw_opts(app, o);
     pnb__class_source shots = {0};
     const pnb_embeddings *set = run->images.source.set;
-    pnb_gaussians rows;
+    pnb_view view = {0};
     pnb_status status;
     if (o->bprw_images != NULL) {
         pnb__class_source_opts source = o->source;
@@ -273,33 +274,42 @@ static pnb_status reweigh(pnb__app *app, pnb__classify *run, const pnb_prompts *
         PNB_TRY(pnb_embeddings_check_mix(run->prompts, shots.set, &app->err));
         set = shots.set;
     }
-    PNB_TRY(pnb_gaussians_view(&rows, set, &app->err));
-    PNB_TRY(
-        pnb_bprw(app->ctx, prompts, &rows, shots.label, &b, run->weight, &run->bprw, &app->err));
+    PNB_TRY(pnb_view_init(&view, set, &app->err));
+    PNB_TRY(pnb_bprw(app->ctx, prompts, &view.rows, shots.label, &b, run->weight, &run->bprw,
+                     &app->err));
     if (run->bprw.n_without == prompts->n_classes)
         pnb__warn(app, "%s: no picture of any class; all prompts keep equal weights",
                   o->bprw_images);
 done:
+    pnb_view_reset(&view);
     pnb__class_source_reset(&shots);
     return status;
 }
 
 /* ---- the classifier ---- */
 
+/* Numbers of the classifier into a set of the prompts' family; a generalised Gaussian's class is
+ * the Gaussian of its moments. */
+static void copy_numbers(const pnb_classifier *made, pnb_embeddings *set)
+{
+    for (size_t i = 0; i < made->n_classes * made->dim; i++) {
+        set->mean[i] = (float)made->mean[i];
+        if (set->log_var != NULL)
+            set->log_var[i] = (float)log(made->var[i]);
+    }
+    for (size_t c = 0; set->kappa != NULL && c < made->n_classes; c++)
+        set->kappa[c] = (float)made->kappa[c];
+}
+
 static pnb_status to_set(pnb__classify *run, const pnb_classifier *made, pnb_error *err)
 {
     const pnb_embeddings *from = run->prompts;
-    bool is_point = from->log_var == NULL;
+    pnb_family family = from->family == PNB_GEN_GAUSSIAN ? PNB_GAUSSIAN_DIAG : from->family;
     pnb_embeddings *set = NULL;
     pnb_status status;
-    PNB_TRY(pnb_embeddings_create(&set, is_point ? PNB_POINT : PNB_GAUSSIAN_DIAG, made->n_classes,
-                                  made->dim, err));
+    PNB_TRY(pnb_embeddings_create(&set, family, made->n_classes, made->dim, err));
     set->info = from->info;
-    for (size_t i = 0; i < made->n_classes * made->dim; i++) {
-        set->mean[i] = (float)made->mean[i];
-        if (!is_point)
-            set->log_var[i] = (float)log(made->var[i]);
-    }
+    copy_numbers(made, set);
     for (size_t c = 0; c < made->n_classes; c++) {
         PNB_TRY(pnb_embeddings_set_id(set, c, run->classes.items[c], err));
         PNB_TRY(label_row(set, c, run->classes.items[c], c, NULL, err));
@@ -316,16 +326,17 @@ pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder 
     const pnb__classify_opts *o = run->opts;
     pnb_classifier_opts opts = pnb_classifier_opts_default();
     pnb_classifier made = {0};
-    pnb_gaussians view;
+    pnb_view view = {0};
     pnb_status status;
     if (run->clf != NULL)
         return PNB_OK;
-    PNB_TRY(pnb_gaussians_view(&view, run->prompts, &app->err));
+    PNB_TRY(pnb_view_init(&view, run->prompts, &app->err));
     const pnb_prompts prompts = {.n_classes = run->classes.n,
-                                 .dim = view.dim,
+                                 .dim = view.rows.dim,
                                  .offset = run->offset,
-                                 .mean = view.mean,
-                                 .log_var = view.log_var};
+                                 .mean = view.rows.mean,
+                                 .log_var = view.rows.log_var,
+                                 .kappa = view.rows.kappa};
     run->weight = pnb__alloc_array(run->prompts->n, sizeof *run->weight);
     if (run->weight == NULL)
         PNB_TRY(pnb__fail_nomem(&app->err, run->prompts->n * sizeof *run->weight));
@@ -343,6 +354,7 @@ pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder 
         status = pnb__sorted(&run->by_certainty, run->prompt_u, run->prompts->n,
                              "uncertainty of prompt", &app->err);
 done:
+    pnb_view_reset(&view);
     pnb_classifier_reset(&made);
     return status;
 }

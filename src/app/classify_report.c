@@ -43,7 +43,7 @@ static void put_uncertainty(const pnb__classify *run, pnb__result *r)
                                           {"u_mean", "mean uncertainty"},
                                           {"accuracy", "accuracy"}};
     const pnb_calibration *c = &run->bins;
-    if (!run->has_figures || run->images.source.set->log_var == NULL)
+    if (!run->has_figures || run->images.source.set->family == PNB_POINT)
         return;
     pnb__result_begin(r, "uncertainty", "accuracy by the pictures' uncertainty");
     pnb__result_real(r, "spearman_s", "S (Spearman of bin and accuracy)", c->s, 3);
@@ -51,7 +51,9 @@ static void put_uncertainty(const pnb__classify *run, pnb__result *r)
     pnb__result_real(r, "minus_s_r2", "-S R\xC2\xB2", c->minus_s_r2, 3);
     pnb__result_real(r, "ece", NULL, run->figures.ece, 6);
     pnb__result_real(r, "mce", NULL, run->figures.mce, 6);
-    pnb__result_real(r, "auroc_error", "AUROC of uncertainty for errors", run->error_auroc, 3);
+    pnb__result_real(r, "auroc_error", "AUROC for errors", run->by_uncertainty.auroc, 3);
+    pnb__result_real(r, "aurc", "area under risk and coverage", run->by_uncertainty.aurc, 4);
+    pnb__result_real(r, "augrc", NULL, run->by_uncertainty.augrc, 6);
     pnb__result_table(r, "bins", NULL, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < c->n_bins; i++) {
         pnb__result_cell_int(r, (int64_t)c->bin[i].index);
@@ -59,6 +61,18 @@ static void put_uncertainty(const pnb__classify *run, pnb__result *r)
         pnb__result_cell_real(r, c->bin[i].u_mean, 5);
         pnb__result_cell_real(r, c->bin[i].accuracy, 4);
     }
+    pnb__result_end(r);
+}
+
+/* The same by the doubt of the prediction itself, which points have too. */
+static void put_doubt(const pnb__classify *run, pnb__result *r)
+{
+    if (!run->has_figures)
+        return;
+    pnb__result_begin(r, "doubt", "by the probability of the first class instead");
+    pnb__result_real(r, "auroc_error", "AUROC for errors", run->by_doubt.auroc, 3);
+    pnb__result_real(r, "aurc", "area under risk and coverage", run->by_doubt.aurc, 4);
+    pnb__result_real(r, "augrc", NULL, run->by_doubt.augrc, 6);
     pnb__result_end(r);
 }
 
@@ -253,6 +267,7 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
     put_metrics(run, r);
     put_weakest(run, r);
     put_uncertainty(run, r);
+    put_doubt(run, r);
     put_none(run, r);
     put_provenance(run, r);
     if (o->dump_classnames)

@@ -8,7 +8,7 @@
 
 #include "app/classify.h"
 #include "base/base.h"
-#include "penumbra/search.h"
+#include "penumbra/view.h"
 
 static pnb_status load(pnb__app *app, pnb__classify *run)
 {
@@ -32,16 +32,16 @@ static pnb_status validation_scores(pnb__app *app, const pnb__classify *run, dou
                                     int *label, size_t *n)
 {
     const pnb__class_source *val = &run->val_images.source;
-    pnb_gaussians images, classes;
+    pnb_view images = {0}, classes = {0};
     pnb_predictions unused = {0};
     size_t n_classes = run->clf->n;
     pnb_measure_opts measure = pnb_measure_opts_default();
     pnb_status status;
     measure.seed = (uint64_t)app->common.seed;
-    PNB_TRY(pnb_gaussians_view(&images, val->set, &app->err));
-    PNB_TRY(pnb_gaussians_view(&classes, run->clf, &app->err));
-    const pnb_classify_job job = {.images = &images,
-                                  .classes = &classes,
+    PNB_TRY(pnb_view_init(&images, val->set, &app->err));
+    PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
+    const pnb_classify_job job = {.images = &images.rows,
+                                  .classes = &classes.rows,
                                   .measure = run->opts->measure,
                                   .opts = &measure,
                                   .scale = 1.0,
@@ -57,6 +57,8 @@ static pnb_status validation_scores(pnb__app *app, const pnb__classify *run, dou
     }
 done:
     pnb_predictions_reset(&unused);
+    pnb_view_reset(&images);
+    pnb_view_reset(&classes);
     return status;
 }
 

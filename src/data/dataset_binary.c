@@ -40,10 +40,12 @@ static pnb_status unpack(pnb__source *source, pnb_error *err)
     size_t n;
     if (!pnb__is_gzip(source->map.data, source->map.size))
         return PNB_OK;
-    pnb_status status = pnb__gunzip(source->map.data, source->map.size, MAX_UNPACKED, source->path,
-                                    &bytes, &n, err);
-    if (status != PNB_OK)
+    pnb_status status =
+        pnb__gunzip(source->map.data, source->map.size, MAX_UNPACKED, &bytes, &n, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s", source->path);
         return status;
+    }
     pnb__map_close(&source->map);
     source->own = bytes;
     source->map = (pnb__map){bytes, n};

@@ -182,6 +182,10 @@ static pnb_status check(const pnb_prompts *prompts, const pnb_gaussians *images,
                          "%zu pictures of width %zu; at least 1 of width %zu, the "
                          "prompts', is needed",
                          images->n, images->dim, prompts->dim);
+    if (prompts->kappa != NULL || images->kappa != NULL)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "re-weighting draws points from Gaussians; %s lie on the sphere",
+                         prompts->kappa != NULL ? "the prompts" : "the pictures");
     if (labels == NULL && o->n_pictures == 0)
         return pnb__fail(err, PNB_ARG, "0 pictures a class without labels; at least 1 is needed");
     return PNB_OK;

@@ -2,9 +2,11 @@
  *
  *   mean_c = sum_i w_i mean_i, then to unit length        var_c = sum_i w_i var_i  (or w_i^2)
  *
- * Equal weights are ProLIP's ensembling (section 4.1): the plain mean of the variances ranks better
- * than that of the mean's variance, which has 1/N^2. Which weights is prompt_filter.c's and
- * bprw.c's business. Sums run in f64 over prompts in their order. */
+ * On the sphere the natural parameters kappa_i mean_i take the place of the means, and the length
+ * of their sum is the class's kappa. Equal weights are ProLIP's ensembling (section 4.1): the plain
+ * mean of the variances ranks better than that of the mean's variance, which has 1/N^2. Which
+ * weights is prompt_filter.c's and bprw.c's business. Sums run in f64 over prompts in their order.
+ */
 #include "eval/prompts.h"
 
 #include <math.h>
@@ -39,6 +41,8 @@ pnb_status pnb_prompts_uncertainty(const pnb_prompts *p, double *out, pnb_error 
     if (status != PNB_OK)
         return status;
     size_t n = p->offset[p->n_classes];
+    if (p->kappa != NULL)
+        return pnb_uncertainty_inv_kappa(p->kappa, n, out, err);
     if (p->var == NULL) {
         const pnb_gaussians rows = {n, p->dim, p->mean, p->log_var};
         return pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &rows, out, err);
@@ -67,6 +71,7 @@ void pnb_classifier_reset(pnb_classifier *c)
         return;
     pnb__free(c->mean);
     pnb__free(c->var);
+    pnb__free(c->kappa);
     *c = (pnb_classifier){0};
 }
 
@@ -84,7 +89,9 @@ static pnb_status check_weights(const double *weight, size_t n, size_t class, pn
     return PNB_OK;
 }
 
-static pnb_status normalise(double *mean, size_t dim, size_t class, pnb_error *err)
+/* To unit length; `length` may be NULL. */
+static pnb_status normalise(double *mean, size_t dim, size_t class, double *length_out,
+                            pnb_error *err)
 {
     double square = 0.0;
     for (size_t d = 0; d < dim; d++)
@@ -96,6 +103,8 @@ static pnb_status normalise(double *mean, size_t dim, size_t class, pnb_error *e
     double length = sqrt(square);
     for (size_t d = 0; d < dim; d++)
         mean[d] /= length;
+    if (length_out != NULL)
+        *length_out = length;
     return PNB_OK;
 }
 
@@ -110,6 +119,8 @@ static void add_prompts(const pnb_prompts *p, size_t class, const double *weight
         if (w == 0.0)
             continue;
         pnb__prompts_row(p, first + i, row_mean, row_var);
+        if (p->kappa != NULL) /* natural parameters add up */
+            w *= (double)p->kappa[first + i];
         for (size_t d = 0; d < p->dim; d++) {
             mean[d] += w * row_mean[d];
             var[d] += (squared ? w * w : w) * row_var[d];
@@ -133,7 +144,10 @@ pnb_status pnb_classifier_build(pnb_classifier *out, const pnb_prompts *p, const
     made.mean = pnb__alloc_zero(n, sizeof *made.mean);
     made.var = pnb__alloc_zero(n, sizeof *made.var);
     row = pnb__alloc_array(p->dim, 2 * sizeof *row);
-    if (made.mean == NULL || made.var == NULL || row == NULL)
+    if (p->kappa != NULL)
+        made.kappa = pnb__alloc_array(p->n_classes, sizeof *made.kappa);
+    if (made.mean == NULL || made.var == NULL || row == NULL ||
+        (p->kappa != NULL && made.kappa == NULL))
         PNB_TRY(pnb__fail_nomem(err, 2 * n * sizeof *made.mean));
     for (size_t c = 0; c < p->n_classes; c++) {
         const double *w = weight != NULL ? weight + p->offset[c] : NULL;
@@ -141,8 +155,8 @@ pnb_status pnb_classifier_build(pnb_classifier *out, const pnb_prompts *p, const
         if (w != NULL)
             PNB_TRY(check_weights(w, p->offset[c + 1] - p->offset[c], c, err));
         add_prompts(p, c, w, o.variance == PNB_CLASS_VARIANCE_SQUARED, row, mean, var);
-        if (o.normalise)
-            PNB_TRY(normalise(mean, p->dim, c, err));
+        if (o.normalise || p->kappa != NULL)
+            PNB_TRY(normalise(mean, p->dim, c, made.kappa != NULL ? &made.kappa[c] : NULL, err));
     }
 done:
     pnb__free(row);

@@ -54,13 +54,29 @@ static void predict_row(const pnb_classify_job *job, pnb_predictions *out, size_
         out->log_p_label[i] = job->scale * (score[job->labels[i]] - best[0]) - log(sum);
 }
 
+static const float *shifted(const float *array, size_t by)
+{
+    return array != NULL ? array + by : NULL;
+}
+
+static pnb_rows part_of(const pnb_rows *g, size_t begin, size_t n)
+{
+    pnb_rows part = *g;
+    part.n = n;
+    part.mean = g->mean + begin * g->dim;
+    part.log_var = shifted(g->log_var, begin * g->dim);
+    part.kappa = shifted(g->kappa, begin);
+    part.inv_alpha = shifted(g->inv_alpha, begin * g->dim);
+    part.beta = shifted(g->beta, begin * g->dim);
+    return part;
+}
+
 /* Scores of pictures begin .. begin + n - 1 against all rows of `side`. */
 static pnb_status score_block(const pnb_classify_job *job, size_t begin, size_t n,
-                              const pnb_gaussians *side, double *score, pnb_error *err)
+                              const pnb_rows *side, double *score, pnb_error *err)
 {
-    const pnb_gaussians *g = job->images;
-    const pnb_gaussians rows = {n, g->dim, g->mean + begin * g->dim,
-                                g->log_var != NULL ? g->log_var + begin * g->dim : NULL};
+    const pnb_rows *g = job->images;
+    const pnb_rows rows = part_of(g, begin, n);
     pnb_status status = pnb_measure_block(job->measure, &rows, side, job->opts, score, err);
     if (status != PNB_OK && begin > 0)
         pnb__error_prefix(err, "counting pictures from %zu", begin);

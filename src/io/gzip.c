@@ -16,7 +16,7 @@ bool pnb__is_gzip(const void *bytes, size_t n)
 }
 
 static pnb_status inflate_all(z_stream *z, const unsigned char *bytes, size_t n, size_t max_bytes,
-                              const char *where, pnb__buf *out, pnb_error *err)
+                              pnb__buf *out, pnb_error *err)
 {
     unsigned char block[1 << 14];
     int code = Z_OK;
@@ -30,20 +30,19 @@ static pnb_status inflate_all(z_stream *z, const unsigned char *bytes, size_t n,
         z->avail_out = sizeof block;
         code = inflate(z, Z_NO_FLUSH);
         if (code != Z_OK && code != Z_STREAM_END)
-            return pnb__fail(err, PNB_FORMAT, "%s: gzip: %s", where,
+            return pnb__fail(err, PNB_FORMAT, "gzip: %s",
                              z->msg != NULL ? z->msg : "the file is cut short");
         pnb__buf_append(out, block, sizeof block - z->avail_out);
         if (out->size > max_bytes)
-            return pnb__fail(err, PNB_LIMIT, "%s: gzip: more than %zu bytes when unpacked", where,
-                             max_bytes);
+            return pnb__fail(err, PNB_LIMIT, "gzip: more than %zu bytes when unpacked", max_bytes);
         if (out->failed)
             return pnb__fail_nomem(err, out->size);
     }
     return PNB_OK;
 }
 
-pnb_status pnb__gunzip(const void *bytes, size_t n, size_t max_bytes, const char *where,
-                       unsigned char **out, size_t *n_out, pnb_error *err)
+pnb_status pnb__gunzip(const void *bytes, size_t n, size_t max_bytes, unsigned char **out,
+                       size_t *n_out, pnb_error *err)
 {
     z_stream z = {0};
     pnb__buf all = {0};
@@ -51,7 +50,8 @@ pnb_status pnb__gunzip(const void *bytes, size_t n, size_t max_bytes, const char
     *n_out = 0;
     if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK)
         return pnb__fail_nomem(err, 64 << 10);
-    pnb_status status = inflate_all(&z, bytes, n, max_bytes, where, &all, err);
+    pnb__buf_append(&all, "", 0); /* an empty member is a text too */
+    pnb_status status = inflate_all(&z, bytes, n, max_bytes, &all, err);
     inflateEnd(&z);
     if (status != PNB_OK) {
         pnb__buf_reset(&all);

@@ -221,6 +221,10 @@ static void test_bad_bprw(void **state)
                  "at least 1");
     o.n_pictures = 100; /* more than there are: all of them */
     assert_ok(pnb_bprw(NULL, &prompts, &images, NULL, &o, weight, NULL, err));
+    const float kappa[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const pnb_gaussians sphere = {.n = 8, .dim = 6, .mean = mean, .kappa = kappa};
+    assert_fails(pnb_bprw(NULL, &prompts, &sphere, NULL, &o, weight, NULL, err), PNB_UNSUPPORTED,
+                 "the pictures lie on the sphere");
     log_var[0] = INFINITY;
     assert_fails(pnb_bprw(NULL, &prompts, &images, NULL, &o, weight, NULL, err), PNB_NUMERIC,
                  "not finite");

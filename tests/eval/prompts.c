@@ -129,11 +129,32 @@ static void test_bad_classes(void **state)
     assert_null(c.mean);
 }
 
+static void test_sphere(void **state)
+{
+    (void)state;
+    const float kappa[] = {2, 4, 4, 10, 1, 3};
+    pnb_prompts sphere = prompts;
+    pnb_classifier c;
+    double u[6];
+    sphere.var = NULL;
+    sphere.kappa = kappa;
+    assert_ok(pnb_prompts_uncertainty(&sphere, u, err));
+    assert_near(u[3], .1, 1e-8, 0);
+    assert_ok(pnb_classifier_build(&c, &sphere, NULL, NULL, err));
+    /* (2, 0), (0, 4), (0, 4) over 3 */
+    assert_near(c.kappa[0], sqrt(4 + 64) / 3, 1e-7, 0);
+    assert_near(c.mean[0], 2 / sqrt(68), 1e-7, 0);
+    assert_near(c.kappa[1], 10, 1e-7, 0);
+    assert_true(c.var[0] == 0.0);
+    pnb_classifier_reset(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_uncertainty),  cmocka_unit_test(test_filters),
         cmocka_unit_test(test_filter_names), cmocka_unit_test(test_bad_filters),
-        cmocka_unit_test(test_classes),      cmocka_unit_test(test_bad_classes)};
+        cmocka_unit_test(test_classes),      cmocka_unit_test(test_bad_classes),
+        cmocka_unit_test(test_sphere)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

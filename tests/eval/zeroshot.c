@@ -67,6 +67,43 @@ static void test_measures(void **state)
     expect_measure(PNB_MEASURE_INCLUSION, 0.1);
 }
 
+/* Classes of vMF against points: the best log-likelihood, also in the second block of pictures. */
+static void test_sphere(void **state)
+{
+    (void)state;
+    gaussians images = random_gaussians(PICTURES, DIM, -4, -1, 1);
+    gaussians classes = random_gaussians(CLASSES, DIM, -4, -1, 2);
+    float kappa[CLASSES];
+    for (size_t c = 0; c < CLASSES; c++)
+        kappa[c] = 5 + 10 * (float)c;
+    const pnb_rows points = {.n = PICTURES, .dim = DIM, .mean = images.mean};
+    const pnb_rows sphere = {.n = CLASSES, .dim = DIM, .mean = classes.mean, .kappa = kappa};
+    const pnb_classify_job job = {.images = &points,
+                                  .classes = &sphere,
+                                  .measure = PNB_MEASURE_VMF_EXACT,
+                                  .scale = 1,
+                                  .k = 1};
+    const pnb_classify_job swapped = {.images = &sphere,
+                                      .classes = &points,
+                                      .measure = PNB_MEASURE_VMF_EXACT,
+                                      .scale = 1,
+                                      .k = 1};
+    pnb_predictions p;
+    assert_ok(pnb_classify(NULL, &job, &p, err));
+    for (size_t i = 0; i < PICTURES; i++) {
+        double best = -INFINITY;
+        for (size_t c = 0; c < CLASSES; c++)
+            best =
+                fmax(best, pnb_measure_pair(PNB_MEASURE_VMF_EXACT, &points, i, &sphere, c, NULL));
+        assert_near(p.score[i], best, 1e-9, 1e-9);
+    }
+    pnb_predictions_reset(&p);
+    assert_ok(pnb_classify(NULL, &swapped, &p, err));
+    pnb_predictions_reset(&p);
+    free_gaussians(&images);
+    free_gaussians(&classes);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
@@ -195,8 +232,8 @@ static void test_bad(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures),
-                                       cmocka_unit_test(test_threads),
-                                       cmocka_unit_test(test_figures), cmocka_unit_test(test_bad)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_measures), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_sphere), cmocka_unit_test(test_figures), cmocka_unit_test(test_bad)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,7 @@
  * A single file is told by its name and, where that says nothing, by its first bytes. */
 #include <string.h>
 
-#include <zlib.h>
-
+#include "io/gzip.h"
 #include "io/text/tokenizer_json.h"
 
 #define MAX_BYTES PNB__JSON_MAX_BYTES
@@ -20,48 +19,19 @@ static const char *const merge_names[] = {"bpe_simple_vocab_16e6.txt.gz",
                                           "bpe_simple_vocab_16e6.txt", NULL};
 static const pnb__clip_names open_clip_names = {"<start_of_text>", "<end_of_text>"};
 
-/* ---- gzip ---- */
-
-static pnb_status inflate_all(z_stream *z, pnb__buf *out, pnb_error *err)
-{
-    char block[16384];
-    int code = Z_OK;
-    while (code != Z_STREAM_END) {
-        z->next_out = (Bytef *)block;
-        z->avail_out = sizeof block;
-        code = inflate(z, Z_NO_FLUSH);
-        if (code != Z_OK && code != Z_STREAM_END)
-            return pnb__fail(err, PNB_FORMAT, "gzip: %s",
-                             z->msg != NULL ? z->msg : "the file is cut short");
-        pnb__buf_append(out, block, sizeof block - z->avail_out);
-        if (out->size > MAX_BYTES)
-            return pnb__fail(err, PNB_LIMIT, "gzip: more than %zu MB when unpacked",
-                             MAX_BYTES / 1000000);
-        if (out->failed)
-            return pnb__fail_nomem(err, out->size);
-    }
-    return PNB_OK;
-}
-
 /* Replaces the bytes of a gzip file by what is packed in it. */
 static pnb_status unpack(char **bytes, size_t *n, pnb_error *err)
 {
-    if (*n < 2 || (*bytes)[0] != '\x1F' || (*bytes)[1] != '\x8B')
+    unsigned char *unpacked;
+    size_t n_unpacked;
+    if (!pnb__is_gzip(*bytes, *n))
         return PNB_OK;
-    z_stream z = {.next_in = (Bytef *)*bytes, .avail_in = (uInt)*n};
-    pnb__buf out = {0};
-    if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK)
-        return pnb__fail_nomem(err, 64 << 10);
-    pnb__buf_append(&out, "", 0);
-    pnb_status status = inflate_all(&z, &out, err);
-    inflateEnd(&z);
-    if (status != PNB_OK) {
-        pnb__buf_reset(&out);
+    pnb_status status = pnb__gunzip(*bytes, *n, MAX_BYTES, &unpacked, &n_unpacked, err);
+    if (status != PNB_OK)
         return status;
-    }
     pnb__free(*bytes);
-    *bytes = out.data;
-    *n = out.size;
+    *bytes = (char *)unpacked;
+    *n = n_unpacked;
     return PNB_OK;
 }
 
