@@ -17,4 +17,15 @@ size_t pnb__ranks_outside(const pnb_truth *truth, size_t q);
 /* First of n sorted positives that `hit` stands before, n if none. */
 size_t pnb__ranks_first_behind(const pnb__hit *positive, size_t n, pnb__hit hit);
 
+/* Ranks of both directions; opts are of a against b, the other way asymmetric measures keep the
+ * same Gaussian first. One pass serves both where the measure allows it: results are those of
+ * pnb_ranks_compute each way.  Errors  as pnb_ranks_compute */
+typedef struct pnb__both {
+    const pnb_gaussians *a, *b;
+    const pnb_truth *forward, *backward; /* backward: transposed */
+    const pnb_search_opts *opts;
+} pnb__both;
+pnb_status pnb__ranks_both(const pnb_ctx *ctx, const pnb__both *both, pnb_ranks *forward,
+                           pnb_ranks *backward, pnb_error *err);
+
 #endif

@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "eval/ranks.h"
+#include "eval/ranks_back.h"
 #include "index/pass.h"
 
-#define FEW 32           /* positives that are counted one by one */
+#define FEW PNB__RANKS_FEW
 #define CHUNK_ITEMS 4096 /* least items of a part of the gallery */
 #define LOOK 64          /* queries looked at together */
 
@@ -35,6 +36,7 @@ typedef struct rank_job {
     float *top_limit; /* [chunk][query] */
     size_t n_before;  /* pairs of a pass at most */
     pnb_error *error; /* [thread] */
+    pnb__back *back;  /* the other direction too, or NULL */
 } rank_job;
 
 static size_t n_positives(const rank_job *job, size_t query)
@@ -90,7 +92,7 @@ static void set_limits(rank_job *job)
 
 typedef struct part {
     rank_job *job;
-    size_t chunk;
+    size_t chunk, group;
     pnb__pass_work work;
     float low[LOOK], high[LOOK];
 } part;
@@ -191,6 +193,10 @@ static void count_item(part *p, const pnb__values *v, size_t i, size_t begin, si
     for (size_t j = 0; job->has_many && j < n; j++)
         if (n_positives(job, v->query + begin + j) > FEW)
             add_to_many(p, v->query + begin + j, item, p->low[j], p->high[j]);
+    if (job->back != NULL) {
+        const pnb__back_block block = {p->group, item, v->query + begin, n, p->low, p->high};
+        pnb__back_count(job->back, &p->work.scan, &block);
+    }
 }
 
 /* ---- walking the gallery ---- */
@@ -226,6 +232,7 @@ static void walk_parts(void *user, size_t begin, size_t end, int thread)
     for (size_t i = begin; i < end && status == PNB_OK; i++) {
         size_t group = i / job->n_chunks, step = job->pass.n_items;
         p.chunk = i % job->n_chunks;
+        p.group = group;
         const size_t items[2] = {pnb__pass_border(n_items, step, job->n_chunks, p.chunk),
                                  pnb__pass_border(n_items, step, job->n_chunks, p.chunk + 1)};
         const size_t strips[2] = {n_strips * group / job->n_groups,
@@ -291,22 +298,19 @@ done:
     return status;
 }
 
-static size_t plan(rank_job *job)
+static void plan(rank_job *job)
 {
     const pnb_truth *truth = job->truth;
-    size_t most_positives = 1;
     job->n_threads = job->ctx == NULL ? 1 : (size_t)job->ctx->n_threads;
     job->n_chunks = PNB_MIN(job->n_threads, (truth->n_items + CHUNK_ITEMS - 1) / CHUNK_ITEMS);
     job->most = PNB_MIN(pnb__pass_most_queries(&job->run), truth->n_queries);
     for (size_t q = 0; q < truth->n_queries; q++) {
         size_t n = n_positives(job, q);
-        most_positives = PNB_MAX(most_positives, n);
         job->has_many = job->has_many || n > FEW;
         job->n_levels = PNB_MAX(job->n_levels, n <= FEW ? n : 0);
     }
     job->n_levels = PNB_MAX(job->n_levels, (size_t)1);
     job->n_before = job->has_many ? truth->n_pairs : 0;
-    return most_positives;
 }
 
 static pnb_status alloc_job(rank_job *job, pnb_error *err)
@@ -355,34 +359,91 @@ static pnb_status check_sizes(const pnb_gaussians *queries, const pnb_gaussians 
     return pnb__ranks_check_truth(truth, err);
 }
 
+/* The other direction out of the same pass. */
+static pnb_status add_back(rank_job *job, const pnb__both *both, pnb__back *back, pnb_ranks *out,
+                           pnb_error *err)
+{
+    size_t n_groups = (job->n_threads + job->n_chunks - 1) / job->n_chunks;
+    pnb_status status = PNB_OK;
+    *back = (pnb__back){.run = &job->run, .truth = both->backward, .out = out};
+    PNB_TRY(pnb__ranks_alloc(out, both->backward, err));
+    PNB_TRY(pnb__back_init(back, job->ctx, n_groups, err));
+    job->back = back;
+done:
+    return status;
+}
+
+static pnb_status run_passes(rank_job *job, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    size_t most_positives = 1, n = job->truth->n_queries;
+    for (size_t q = 0; q < n; q++)
+        most_positives = PNB_MAX(most_positives, n_positives(job, q));
+    size_t *rank = pnb__alloc_array(most_positives, sizeof *rank);
+    if (rank == NULL)
+        return pnb__fail_nomem(err, most_positives * sizeof *rank);
+    pnb__parallel_for(job->ctx, n, 16, score_positives, job);
+    PNB_TRY(first_error(job, err));
+    for (size_t first = 0; first < n; first += job->most)
+        PNB_TRY(run_pass(job, first, PNB_MIN(job->most, n - first), rank, err));
+done:
+    pnb__free(rank);
+    return status;
+}
+
+/* backward may be NULL; where it is not and does not come out of the pass, it stays empty. */
+static pnb_status compute(const pnb_ctx *ctx, const pnb__both *both, pnb_ranks *forward,
+                          pnb_ranks *backward, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb_search_opts o = both->opts == NULL ? pnb_search_opts_default() : *both->opts;
+    pnb__scan scan = {0};
+    pnb__back back = {0};
+    rank_job job = {.ctx = ctx, .truth = both->forward, .out = forward};
+    PNB_TRY(check_sizes(both->a, both->b, both->forward, err));
+    PNB_TRY(pnb__scan_init(&scan, ctx, both->b, &o, err));
+    PNB_TRY(pnb__scan_run_init(&job.run, &scan, ctx, both->a, err));
+    plan(&job);
+    PNB_TRY(alloc_job(&job, err));
+    PNB_TRY(pnb__ranks_alloc(forward, both->forward, err));
+    if (backward != NULL && pnb__back_fits(&job.run, both->backward))
+        PNB_TRY(add_back(&job, both, &back, backward, err));
+    PNB_TRY(run_passes(&job, err));
+    if (job.back != NULL)
+        pnb__back_finish(&back);
+done:
+    pnb__back_reset(&back);
+    free_job(&job);
+    pnb__scan_reset(&scan);
+    return status;
+}
+
 pnb_status pnb_ranks_compute(const pnb_ctx *ctx, const pnb_gaussians *queries,
                              const pnb_gaussians *gallery, const pnb_truth *truth,
                              const pnb_search_opts *opts, pnb_ranks *out, pnb_error *err)
 {
-    pnb_status status = PNB_OK;
-    pnb_search_opts o = opts == NULL ? pnb_search_opts_default() : *opts;
-    pnb__scan scan = {0};
-    rank_job job = {.ctx = ctx, .truth = truth, .out = out};
-    size_t *rank = NULL;
+    const pnb__both both = {.a = queries, .b = gallery, .forward = truth, .opts = opts};
     *out = (pnb_ranks){0};
-    PNB_TRY(check_sizes(queries, gallery, truth, err));
-    PNB_TRY(pnb__scan_init(&scan, ctx, gallery, &o, err));
-    PNB_TRY(pnb__scan_run_init(&job.run, &scan, ctx, queries, err));
-    size_t most_positives = plan(&job);
-    rank = pnb__alloc_array(most_positives, sizeof *rank);
-    if (rank == NULL)
-        PNB_TRY(pnb__fail_nomem(err, most_positives * sizeof *rank));
-    PNB_TRY(alloc_job(&job, err));
-    PNB_TRY(pnb__ranks_alloc(out, truth, err));
-    pnb__parallel_for(ctx, truth->n_queries, 16, score_positives, &job);
-    PNB_TRY(first_error(&job, err));
-    for (size_t first = 0; first < queries->n; first += job.most)
-        PNB_TRY(run_pass(&job, first, PNB_MIN(job.most, queries->n - first), rank, err));
-done:
-    pnb__free(rank);
-    free_job(&job);
-    pnb__scan_reset(&scan);
+    pnb_status status = compute(ctx, &both, out, NULL, err);
     if (status != PNB_OK)
         pnb_ranks_reset(out);
+    return status;
+}
+
+pnb_status pnb__ranks_both(const pnb_ctx *ctx, const pnb__both *both, pnb_ranks *forward,
+                           pnb_ranks *backward, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb_search_opts mirrored = both->opts == NULL ? pnb_search_opts_default() : *both->opts;
+    *forward = *backward = (pnb_ranks){0};
+    mirrored.reverse = !mirrored.reverse;
+    PNB_TRY(compute(ctx, both, forward, backward, err));
+    if (backward->best_rank == NULL)
+        status = pnb_ranks_compute(ctx, both->b, both->a, both->backward, &mirrored, backward, err);
+done:
+    if (status != PNB_OK) {
+        pnb_ranks_reset(forward);
+        pnb_ranks_reset(backward);
+    }
     return status;
 }

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "penumbra/eval.h"
+#include "eval/ranks.h"
 
 static const size_t DEFAULT_K[] = {1, 5, 10};
 
@@ -78,21 +77,6 @@ pnb_status pnb_direction_summarise(const pnb_ranks *ranks, const size_t *k, size
     return status;
 }
 
-static pnb_status one_way(const pnb_ctx *ctx, const pnb_retrieval_job *job,
-                          const pnb_search_opts *opts, pnb_retrieval *result, pnb_direction *out,
-                          pnb_ranks *keep, pnb_error *err)
-{
-    pnb_ranks ranks = {0};
-    pnb_status status = pnb_ranks_compute(ctx, job->a, job->b, job->truth, opts, &ranks, err);
-    if (status == PNB_OK)
-        status = pnb_direction_summarise(&ranks, result->k, result->n_k, out, err);
-    if (status == PNB_OK && keep != NULL)
-        *keep = ranks;
-    else
-        pnb_ranks_reset(&ranks);
-    return status;
-}
-
 pnb_status pnb_retrieval_compute(const pnb_ctx *ctx, const pnb_retrieval_job *job,
                                  pnb_retrieval *out, pnb_ranks *forward_ranks,
                                  pnb_ranks *backward_ranks, pnb_error *err)
@@ -102,14 +86,13 @@ pnb_status pnb_retrieval_compute(const pnb_ctx *ctx, const pnb_retrieval_job *jo
     pnb_retrieval r = {.n_k = job->k == NULL ? PNB_COUNT(DEFAULT_K) : job->n_k};
     pnb_ranks forward = {0}, backward = {0};
     pnb_truth *transposed = NULL;
-    pnb_search_opts opts = job->opts == NULL ? pnb_search_opts_default() : *job->opts;
     PNB_TRY(check_cutoffs(k, r.n_k, err));
     memcpy(r.k, k, r.n_k * sizeof *k);
-    PNB_TRY(one_way(ctx, job, &opts, &r, &r.forward, &forward, err));
     PNB_TRY(pnb_truth_transpose(&transposed, job->truth, err));
-    pnb_retrieval_job mirrored = {.a = job->b, .b = job->a, .truth = transposed};
-    opts.reverse = !opts.reverse;
-    PNB_TRY(one_way(ctx, &mirrored, &opts, &r, &r.backward, &backward, err));
+    const pnb__both both = {job->a, job->b, job->truth, transposed, job->opts};
+    PNB_TRY(pnb__ranks_both(ctx, &both, &forward, &backward, err));
+    PNB_TRY(pnb_direction_summarise(&forward, r.k, r.n_k, &r.forward, err));
+    PNB_TRY(pnb_direction_summarise(&backward, r.k, r.n_k, &r.backward, err));
     for (size_t i = 0; i < r.n_k; i++)
         r.rsum += r.forward.recall[i] + r.backward.recall[i];
     *out = r;

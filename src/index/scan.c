@@ -244,6 +244,7 @@ void pnb__scan_work_reset(pnb__scan_work *work)
     pnb__tile_free(&work->item);
 }
 
+/* The same bits with the two rows exchanged. */
 static double exact_by_dot(const pnb__scan_run *run, size_t query, size_t item)
 {
     const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
@@ -253,7 +254,7 @@ static double exact_by_dot(const pnb__scan_run *run, size_t query, size_t item)
     for (size_t d = 0; d < q->rows.dim; d++)
         dot += (double)a[d] * b[d];
     if (run->scan->measure == PNB_MEASURE_MEAN)
-        return dot * pnb__scan_scale(q->norm[query]) * pnb__scan_scale(x->norm[item]);
+        return dot * (pnb__scan_scale(q->norm[query]) * pnb__scan_scale(x->norm[item]));
     return dot + (q->term[query] + x->term[item]);
 }
 
