@@ -39,7 +39,7 @@ def faiss_folder():
 
 def faiss_program(folder):
     build = os.path.dirname(benchlib.PENUMBRA)
-    if not os.path.exists(os.path.join(build, "libpenumbra.so")):
+    if os.path.exists(os.path.join(build, "CMakeCache.txt")):
         subprocess.run(["cmake", "--build", build, "--target", "penumbra_shared"], check=True,
                        stdout=subprocess.DEVNULL)
     source = os.path.join(benchlib.PEERS, "faiss_flat.cpp")

@@ -59,32 +59,28 @@ static void join_row(const pnb__scan_run *run, const pnb_gaussians *g, size_t ro
     std_row(run, g, row, out + g->dim);
 }
 
+/* A copy in any case: rows are read so often that they should begin at a line of the cache. */
 static pnb_status make_rows(pnb__pass *pass, pnb_error *err)
 {
     const pnb__scan_side *q = &pass->run->queries;
     pnb_measure measure = pass->run->scan->measure;
-    size_t dim = q->rows.dim;
-    pass->rows = q->rows.mean + pass->first * dim;
-    bool as_they_are = measure != PNB_MEASURE_MEAN && measure != PNB_MEASURE_W2;
-    if (as_they_are && pass->n > FEW)
-        return PNB_OK;
-    /* Few rows are read so often that where they begin matters: always at a line of the cache. */
-    pass->owned = pnb__alloc_aligned(pass->n * pass->width * sizeof(float));
-    if (pass->owned == NULL)
-        return pnb__fail_nomem(err, pass->n * pass->width * sizeof(float));
-    if (as_they_are)
-        memcpy(pass->owned, pass->rows, pass->n * pass->width * sizeof(float));
-    for (size_t i = 0; !as_they_are && i < pass->n; i++) {
-        float *row = pass->owned + i * pass->width;
+    size_t dim = q->rows.dim, bytes = pass->n * pass->width * sizeof(float);
+    const float *mean = q->rows.mean + pass->first * dim;
+    pass->rows = pnb__alloc_aligned(bytes);
+    if (pass->rows == NULL)
+        return pnb__fail_nomem(err, bytes);
+    if (measure == PNB_MEASURE_CSD)
+        memcpy(pass->rows, mean, bytes);
+    for (size_t i = 0; measure != PNB_MEASURE_CSD && i < pass->n; i++) {
+        float *row = pass->rows + i * pass->width;
         if (measure == PNB_MEASURE_W2) {
             join_row(pass->run, &q->rows, pass->first + i, row);
             continue;
         }
         double scale = pnb__scan_scale(q->norm[pass->first + i]);
         for (size_t d = 0; d < dim; d++)
-            row[d] = (float)(pass->rows[i * dim + d] * scale);
+            row[d] = (float)(mean[i * dim + d] * scale);
     }
-    pass->rows = pass->owned;
     return PNB_OK;
 }
 
@@ -155,7 +151,7 @@ done:
 
 void pnb__pass_reset(pnb__pass *pass)
 {
-    pnb__free_aligned(pass->owned);
+    pnb__free_aligned(pass->rows);
     pnb__free(pass->var);
     pnb__free_aligned(pass->packed.data);
     *pass = (pnb__pass){0};
@@ -204,26 +200,40 @@ void pnb__pass_work_reset(pnb__pass_work *work)
 
 /* ---- blocks ---- */
 
+static void multiply_few(const pnb__pass *pass, const float *items, const pnb__values *v,
+                         size_t begin, float *out)
+{
+    size_t width = pass->width;
+    const pnb__dots_args dots = {.m = v->n_items,
+                                 .n = v->n_queries - begin,
+                                 .k = width,
+                                 .lda = width,
+                                 .ldb = width,
+                                 .ldc = v->ld,
+                                 .a = items,
+                                 .b = pass->rows + (v->query - pass->first + begin) * width,
+                                 .c = out + begin};
+    pass->run->kernels.dots(&pass->run->inner, &dots);
+}
+
+/* Queries that the matrix product takes: a vector of them costs as much when few are in it, which
+ * the inner products of those few do not. */
+static size_t n_by_gemm(const pnb__pass *pass, size_t n)
+{
+    size_t vector = pass->run->kernels.gemm_group / 2, rest = vector > 0 ? n % vector : 0;
+    if (pass->n <= FEW)
+        return 0;
+    return rest <= vector / 2 ? n - rest : n;
+}
+
 static void multiply(const pnb__pass *pass, const float *items, const pnb__values *v, float *out)
 {
     const pnb__kernels *k = &pass->run->kernels;
     size_t width = pass->width, first = v->query - pass->first;
-    if (pass->n <= FEW) {
-        const pnb__dots_args dots = {.m = v->n_items,
-                                     .n = v->n_queries,
-                                     .k = width,
-                                     .lda = width,
-                                     .ldb = width,
-                                     .ldc = v->ld,
-                                     .a = items,
-                                     .b = pass->rows + first * width,
-                                     .c = out};
-        k->dots(&pass->run->inner, &dots);
-        return;
-    }
+    size_t n = n_by_gemm(pass, v->n_queries);
     const pnb__gemm_args args = {.trans_b = true,
                                  .m = v->n_items,
-                                 .n = v->n_queries,
+                                 .n = n,
                                  .k = width,
                                  .lda = width,
                                  .ldb = width,
@@ -236,7 +246,10 @@ static void multiply(const pnb__pass *pass, const float *items, const pnb__value
                                  .act = PNB__IDENTITY,
                                  .packed = pass->packed.data != NULL ? &pass->packed : NULL,
                                  .packed_first = first};
-    k->gemm(&pass->run->inner, &args);
+    if (n > 0)
+        k->gemm(&pass->run->inner, &args);
+    if (n < v->n_queries)
+        multiply_few(pass, items, v, n, out);
 }
 
 /* mul and bounds of each item; loops without branches, since few queries wait for nothing else. */

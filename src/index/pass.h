@@ -10,8 +10,7 @@ typedef struct pnb__pass {
     size_t first, n;
     size_t width;          /* of a row in the product: D, or 2 D for w2 */
     size_t strip, n_items; /* most queries and items of one block; strips begin at multiples */
-    const float *rows;     /* [n][width] */
-    float *owned;          /* the same where it had to be made */
+    float *rows;           /* [n][width] */
     float *var;            /* inclusion: [n][D] */
     pnb__packed packed;    /* of rows; data NULL: the product reads the rows */
     double most_norm;      /* of rows */
