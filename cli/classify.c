@@ -13,7 +13,7 @@
 struct classify_args {
     const char *images, *model, *tokenizer, *preprocess, *split, *labels, *img_key, *label_key;
     const char *classnames, *templates, *prompts, *load_clfs, *measure, *dataset, *language;
-    const char *filter, *bprw_images, *none, *negatives;
+    const char *filter, *bprw_images, *none, *none_set, *negatives;
     const char *val_images, *val_labels, *val_negatives, *val_split, *save_scaling, *load_scaling;
     const char *output, *predictions, *confusion, *per_class, *save_clf, *save_prompts;
     const char *weights, *weights_html;
@@ -196,6 +196,11 @@ static const pnb__option options[] = {
      .at = AT(none_prompts),
      .value = "STR...",
      .help = "Dummy prompts, of which the nearest counts; 'a photo' by default"},
+    {.name = "none-set",
+     .kind = PNB__OPT_FILE,
+     .at = AT(none_set),
+     .value = "SET",
+     .help = "Embedding set of dummy prompts, in place of --none-prompts"},
     {.name = "none-threshold",
      .kind = PNB__OPT_REAL,
      .at = AT(none_threshold),
@@ -344,8 +349,10 @@ static pnb_status check(pnb__app *app, const struct classify_args *a)
                                "them is wanted");
     if (a->load_clfs != NULL && (filtered || reweighed || a->listed > 0))
         return pnb__usage(app, "a loaded classifier has no prompts to weigh or list");
-    if (a->none == NULL && (n_thresholds > 0 || a->none_prompts.n > 0))
+    if (a->none == NULL && (n_thresholds > 0 || a->none_prompts.n > 0 || a->none_set != NULL))
         return pnb__usage(app, "--none RULE is missing");
+    if (a->none_prompts.n > 0 && a->none_set != NULL)
+        return pnb__usage(app, "one of --none-prompts and --none-set is wanted");
     if (n_thresholds > 1)
         return pnb__usage(app, "one of --none-threshold, --none-reject, --none-fpr is wanted");
     if (a->load_scaling != NULL && (a->fit_temperature || a->fit_platt))
@@ -384,6 +391,7 @@ static pnb__classify_opts copy_opts(const struct classify_args *a)
                                 .bprw_pictures = (size_t)a->neighbours,
                                 .bprw_samples = (size_t)a->samples,
                                 .has_none = a->none != NULL,
+                                .none_set = a->none_set,
                                 .negatives = a->negatives,
                                 .val_images = a->val_images,
                                 .val_labels = a->val_labels,

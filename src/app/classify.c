@@ -136,13 +136,15 @@ done:
     return status;
 }
 
-static pnb_status embed_dummies(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
 {
     const pnb__text_list *texts = run->opts->none_prompts;
     pnb__captions captions = {0};
     pnb_status status = PNB_OK;
     if (!run->opts->has_none || run->opts->none != PNB_NONE_DUMMY)
         return PNB_OK;
+    if (run->opts->none_set != NULL)
+        return pnb_embeddings_load(&run->dummies, run->opts->none_set, &app->err);
     for (size_t i = 0; i < texts->n; i++)
         PNB_TRY(pnb__captions_add_text(&captions, texts->items[i], &app->err));
     if (captions.n_bad > 0)
@@ -280,14 +282,14 @@ static pnb_status measure_none(pnb__classify *run, pnb_error *err)
     double *strange = NULL;
     bool *is_right = NULL;
     pnb_status status = PNB_OK;
-    if (out->source.set == NULL || !run->has_figures)
+    if (out->source.set == NULL)
         return PNB_OK;
     strange = pnb__alloc_array(in->p.n, sizeof *strange);
     is_right = pnb__alloc_array(in->p.n, sizeof *is_right);
     if (strange == NULL || is_right == NULL)
         PNB_TRY(pnb__fail_nomem(err, in->p.n * sizeof *strange));
     for (size_t i = 0; i < in->p.n; i++) {
-        if (in->source.label[i] < 0)
+        if (run->has_figures && in->source.label[i] < 0)
             continue;
         is_right[n] = in->p.top[i * in->p.k] == in->source.label[i];
         strange[n++] = in->strange[i];
@@ -295,6 +297,8 @@ static pnb_status measure_none(pnb__classify *run, pnb_error *err)
     PNB_TRY(pnb_none_compute(strange, is_right, n, out->strange, out->p.n, run->none_threshold,
                              &run->none, err));
     run->has_none_figures = true;
+    if (!run->has_figures) /* whether they are classified right is not known */
+        run->none.positive_accuracy = NAN;
 done:
     pnb__free(strange);
     pnb__free(is_right);
@@ -322,12 +326,17 @@ static pnb_status make_classes(pnb__app *app, pnb__classify *run, pnb__embedder 
 {
     pnb_status status;
     PNB_TRY(pnb__classify_prompts(app, run, encoder));
-    PNB_TRY(embed_dummies(app, run, encoder));
+    PNB_TRY(find_dummies(app, run, encoder));
     PNB_TRY(embed_sources(app, run, encoder));
     PNB_TRY(pnb__classify_build(app, run, encoder));
     status = pnb_embeddings_check_mix(run->images.source.set, run->clf, &app->err);
     if (status != PNB_OK)
         pnb__error_prefix(&app->err, "pictures and classes");
+    if (status == PNB_OK && run->dummies != NULL) {
+        status = pnb_embeddings_check_mix(run->clf, run->dummies, &app->err);
+        if (status != PNB_OK)
+            pnb__error_prefix(&app->err, "classes and dummy prompts");
+    }
 done:
     return status;
 }

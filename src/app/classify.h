@@ -34,6 +34,7 @@ typedef struct pnb__classify_opts {
     bool has_none;
     pnb_none_rule none;
     const pnb__text_list *none_prompts;
+    const char *none_set; /* embedding set of dummy prompts in place of none_prompts, or NULL */
     const char *negatives, *val_images, *val_labels, *val_negatives, *val_split;
     double none_threshold, none_reject, none_fpr; /* NaN: not given */
 

@@ -19,7 +19,7 @@ bool pnb__classify_wants_texts(const pnb__classify *run)
 {
     const pnb__classify_opts *o = run->opts;
     return (o->load_clf == NULL && o->prompts == NULL) ||
-           (o->has_none && o->none == PNB_NONE_DUMMY);
+           (o->has_none && o->none == PNB_NONE_DUMMY && o->none_set == NULL);
 }
 
 static pnb_status copy_words(pnb__words *out, const pnb__words *in, pnb_error *err)

@@ -98,6 +98,17 @@ want 0 "${none[@]}" uncertainty --none-reject 0
 want 1 "${none[@]}" margin
 says "has no threshold of its own"
 want 2 classify -m model --images p --none-reject 0.1
+want 0 embed -m model --text 'a photo' 'something else' -o dummy.safetensors -q
+want 0 "${none[@]}" dummy --none-prompts 'a photo' 'something else'
+cp out by_prompts
+want 0 classify --images i.safetensors --load-clfs clf.safetensors --none dummy \
+    --none-set dummy.safetensors --json
+want 0 "${none[@]}" dummy --none-set dummy.safetensors
+check "a set of dummies gives the same figures" cmp -s out by_prompts
+want 0 classify -m model --images strangers --classnames a,b --templates none --negatives p/test \
+    --none score --none-reject 0.5 --json
+prints '"positive_accuracy": null'
+want 2 "${none[@]}" dummy --none-set dummy.safetensors --none-prompts 'a photo'
 
 # Scalings. A label that is always the nearest or never is refused or smoothed, not infinite.
 python3 -c '
