@@ -183,6 +183,45 @@ static void test_bprw(void **state)
     pnb_ctx_free(ctx);
 }
 
+/* The points are mean + std * normal, the normals of a picture one after another in its stream:
+ * with them the slow EM gives the same weights. */
+static void test_points(void **state)
+{
+    (void)state;
+    float mean[8 * 6], log_var[8 * 6];
+    double points[2 * 5 * 6], want[3], got[6], prompt_f64[2][18];
+    const int32_t label[8] = {-1, -1, 1, 0, 0, -1, -1, -1};
+    pnb_bprw_opts o = pnb_bprw_opts_few_shot();
+    make_pictures(mean, log_var);
+    for (size_t i = 0; i < 8 * 6; i++)
+        log_var[i] = 0.5f - (float)(i % 5);
+    o.n_samples = 5;
+    o.seed = 9;
+    for (size_t i = 0; i < 2; i++) {
+        pnb__rng rng;
+        pnb__rng_init(&rng, 9, 3 + i); /* rows 3 and 4 are of class 0 */
+        for (size_t at = 0; at < 5 * 6; at++) {
+            size_t d = (3 + i) * 6 + at % 6;
+            points[i * 30 + at] =
+                (double)mean[d] + exp(0.5 * (double)log_var[d]) * pnb__rng_normal(&rng);
+        }
+    }
+    for (size_t i = 0; i < 18; i++) {
+        prompt_f64[0][i] = (double)prompt_mean[i];
+        prompt_f64[1][i] = (double)prompt_var[i];
+    }
+    const pnb_em_data x = {10, 3, 6, points, prompt_f64[0], prompt_f64[1]};
+    const pnb_gaussians images = {8, 6, mean, log_var};
+    o.em.max_steps = 0;
+    assert_ok(pnb_em_mixing_weights(&x, &o.em, want, NULL, err));
+    o.em.max_steps = 40;
+    o.em.tolerance = 0;
+    slow_em(&x, &o.em, 40, want);
+    assert_ok(pnb_bprw(NULL, &prompts, &images, label, &o, got, NULL, err));
+    for (size_t i = 0; i < 3; i++)
+        assert_near(got[i], want[i], 1e-12, 1e-9);
+}
+
 static void test_few_shot(void **state)
 {
     (void)state;
@@ -235,7 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_slow), cmocka_unit_test(test_em_known),
         cmocka_unit_test(test_em_ends),      cmocka_unit_test(test_em_bad),
-        cmocka_unit_test(test_bprw),         cmocka_unit_test(test_few_shot),
-        cmocka_unit_test(test_bad_bprw)};
+        cmocka_unit_test(test_bprw),         cmocka_unit_test(test_points),
+        cmocka_unit_test(test_few_shot),     cmocka_unit_test(test_bad_bprw)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
