@@ -6,7 +6,7 @@
 
 #include "app/retrieval.h"
 #include "base/base.h"
-#include "penumbra/search.h"
+#include "penumbra/view.h"
 
 typedef struct members_run {
     pnb_embeddings *index, *queries;
@@ -67,13 +67,13 @@ static void put_members(const members_run *run, pnb__result *r)
 pnb_status pnb__members_run(pnb__app *app, const pnb__members_cmd *cmd, pnb__result *r)
 {
     members_run run = {0};
-    pnb_gaussians index_rows, query_rows;
+    pnb_view index_rows = {0}, query_rows = {0};
     pnb_status status;
     PNB_TRY(load_sides(app, cmd, &run));
-    PNB_TRY(pnb_gaussians_view(&index_rows, run.index, &app->err));
-    PNB_TRY(pnb_gaussians_view(&query_rows, run.queries, &app->err));
-    PNB_TRY(
-        pnb_members_find(app->ctx, &query_rows, &index_rows, &cmd->opts, &run.found, &app->err));
+    PNB_TRY(pnb_view_init(&index_rows, run.index, &app->err));
+    PNB_TRY(pnb_view_init(&query_rows, run.queries, &app->err));
+    PNB_TRY(pnb_members_find(app->ctx, &query_rows.rows, &index_rows.rows, &cmd->opts, &run.found,
+                             &app->err));
     pnb__result_text(r, "index", NULL, cmd->index);
     pnb__result_text(r, "direction", NULL, cmd->opts.inside ? "inside" : "containing");
     pnb__result_text(r, "measure", NULL, cmd->opts.published ? "inclusion_published" : "inclusion");
@@ -81,6 +81,8 @@ pnb_status pnb__members_run(pnb__app *app, const pnb__members_cmd *cmd, pnb__res
     put_counts(&run, r);
     put_members(&run, r);
 done:
+    pnb_view_reset(&index_rows);
+    pnb_view_reset(&query_rows);
     pnb_members_reset(&run.found);
     pnb__free(run.u);
     pnb_embeddings_free(run.queries);

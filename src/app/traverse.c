@@ -13,12 +13,13 @@
 #include "app/retrieval.h"
 #include "app/traverse_truth.h"
 #include "base/base.h"
-#include "penumbra/search.h"
+#include "penumbra/view.h"
 
 typedef struct traverse_run {
     pnb__embedder encoder;
     pnb_hierarcaps *file;
     pnb_embeddings *pictures, *captions, *null_text;
+    pnb_view picture_rows, caption_rows, null_row;
     pnb__hierarchy_truth truth;
     pnb_traverse_opts opts;
     pnb_traversal ways;
@@ -27,6 +28,9 @@ typedef struct traverse_run {
 
 static void reset_run(traverse_run *run)
 {
+    pnb_view_reset(&run->picture_rows);
+    pnb_view_reset(&run->caption_rows);
+    pnb_view_reset(&run->null_row);
     pnb__embedder_close(&run->encoder);
     pnb_hierarcaps_free(run->file);
     pnb_embeddings_free(run->pictures);
@@ -72,7 +76,8 @@ done:
 /* Without --root: the average where inclusion and a model are there, else what is possible. */
 static pnb_status choose_root(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
 {
-    bool has_variance = run->pictures->log_var != NULL && run->captions->log_var != NULL;
+    bool has_variance =
+        run->picture_rows.rows.log_var != NULL && run->caption_rows.rows.log_var != NULL;
     pnb_status status = PNB_OK;
     if (cmd->root != NULL) {
         PNB_TRY(pnb_root_parse(&run->opts.root, cmd->root, &app->err));
@@ -118,16 +123,13 @@ done:
 
 static pnb_status walk(pnb__app *app, traverse_run *run)
 {
-    pnb_gaussians pictures, captions, null_text = {0};
-    pnb_status status;
-    PNB_TRY(pnb_gaussians_view(&pictures, run->pictures, &app->err));
-    PNB_TRY(pnb_gaussians_view(&captions, run->captions, &app->err));
-    if (run->null_text != NULL)
-        PNB_TRY(pnb_gaussians_view(&null_text, run->null_text, &app->err));
-    status =
-        pnb_traverse(app->ctx, &pictures, &captions, run->null_text != NULL ? &null_text : NULL,
-                     &run->opts, &run->ways, &app->err);
-done:
+    const pnb_rows *null_row = run->null_text != NULL ? &run->null_row.rows : NULL;
+    pnb_status status = PNB_OK;
+    if (null_row != NULL)
+        status = pnb_view_init(&run->null_row, run->null_text, &app->err);
+    if (status == PNB_OK)
+        status = pnb_traverse(app->ctx, &run->picture_rows.rows, &run->caption_rows.rows, null_row,
+                              &run->opts, &run->ways, &app->err);
     return status;
 }
 
@@ -262,8 +264,10 @@ pnb_status pnb__traverse_run(pnb__app *app, const pnb__traverse_cmd *cmd, pnb__r
     traverse_run run = {.opts = cmd->opts};
     pnb_status status;
     PNB_TRY(load_inputs(app, cmd, &run));
-    PNB_TRY(choose_root(app, cmd, &run));
     PNB_TRY(apply_truth(app, &run));
+    PNB_TRY(pnb_view_init(&run.picture_rows, run.pictures, &app->err));
+    PNB_TRY(pnb_view_init(&run.caption_rows, run.captions, &app->err));
+    PNB_TRY(choose_root(app, cmd, &run));
     PNB_TRY(walk(app, &run));
     status = put_result(app, cmd, &run, r);
 done:

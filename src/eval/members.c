@@ -3,13 +3,18 @@
  * Membership is H > 0 (inclusion.c in prob), so unlike in a top-k search the answer may be empty or
  * be all items. H alone does not say that two rows have anything to do with each other: with
  * different variances it grows with the distance of the means, hence the csd similarity beside it.
- * One query at a time against the whole gallery, in f64; queries are the parallel unit. */
+ * Rows of H come from scores.c, in blocks that may round as f32 does: what stands near 0 and what
+ * is kept is computed again, pair by pair, so the sign and the values do not depend on that. */
 #include <math.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "eval/scores.h"
 #include "index/heap.h"
 #include "penumbra/hierarchy.h"
+
+#define ROUNDING 1e-4 /* of a block's H, a dimension: nearer to 0 than this, H is taken again */
+#define MARGIN 16     /* candidates beyond k, taken again before they are sorted */
 
 static const struct {
     const char *name;
@@ -74,65 +79,77 @@ typedef struct members_job {
     const pnb_gaussians *queries, *gallery;
     const pnb_members_opts *opts;
     pnb_members *out;
-    double *scratch;  /* [thread][2][N]: h, nearness */
-    pnb__hit *hit;    /* [thread][k] */
-    pnb_error *error; /* [thread] */
+    double *query_trace, *item_trace; /* [Q], [N] */
+    double *nearness;                 /* [thread][N] */
+    size_t n_kept;                    /* candidates of a query: k and some more */
+    pnb__hit *hit;                    /* [thread][n_kept] */
 } members_job;
 
-static pnb_status measure_query(const members_job *job, size_t q, double *h, double *nearness,
-                                pnb_error *err)
+/* 1 - csd/2 of a query and every item. */
+static void fill_nearness(const members_job *job, size_t q, double *nearness)
 {
-    const pnb_gaussians *all = job->queries;
-    const pnb_gaussians one = {1, all->dim, all->mean + q * all->dim, all->log_var + q * all->dim};
-    const pnb_members_opts *o = job->opts;
-    pnb_measure measure = o->published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
-    const pnb_gaussians *inner = o->inside ? job->gallery : &one;
-    const pnb_gaussians *outer = o->inside ? &one : job->gallery;
-    pnb_status status = pnb_measure_block(measure, inner, outer, &o->measure_opts, h, err);
-    if (status == PNB_OK)
-        status = pnb_measure_block(PNB_MEASURE_CSD, &one, job->gallery, NULL, nearness, err);
-    for (size_t j = 0; status == PNB_OK && j < job->gallery->n; j++)
-        nearness[j] = pnb_measure_score(PNB_MEASURE_CSD, nearness[j]);
-    if (status != PNB_OK)
-        pnb__error_prefix(err, "query %zu", q);
-    return status;
-}
-
-static void keep_members(const members_job *job, size_t q, const double *h, const double *nearness,
-                         pnb__hit *hit)
-{
-    const pnb_members_opts *o = job->opts;
-    pnb_members *out = job->out;
-    size_t k = out->k;
-    pnb__heap heap = {hit, 0, k};
-    out->n_all[q] = 0;
+    size_t dim = job->queries->dim;
+    const float *query = job->queries->mean + q * dim;
     for (size_t j = 0; j < job->gallery->n; j++) {
-        if (!(h[j] > 0.0) || !(nearness[j] >= o->min_nearness))
-            continue;
-        double score = o->order == PNB_MEMBERS_BY_NEARNESS ? nearness[j] : h[j];
-        pnb__heap_push(&heap, (pnb__hit){score, (int64_t)j});
-        out->n_all[q]++;
-    }
-    pnb__hits_sort(hit, heap.n);
-    for (size_t i = 0; i < k; i++) {
-        int64_t item = i < heap.n ? hit[i].index : -1;
-        out->index[q * k + i] = item;
-        out->h[q * k + i] = item >= 0 ? h[item] : -(double)INFINITY;
-        out->nearness[q * k + i] = item >= 0 ? nearness[item] : -(double)INFINITY;
+        const float *item = job->gallery->mean + j * dim;
+        double square = 0.0;
+        for (size_t d = 0; d < dim; d++) {
+            double delta = (double)query[d] - (double)item[d];
+            square += delta * delta;
+        }
+        nearness[j] =
+            pnb_measure_score(PNB_MEASURE_CSD, square + job->query_trace[q] + job->item_trace[j]);
     }
 }
 
-/* pnb__range_fn */
-static void find_range(void *user, size_t begin, size_t end, int thread)
+/* H without the rounding of a block. */
+static double exact_h(const members_job *job, size_t query, size_t item)
+{
+    pnb_measure measure =
+        job->opts->published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
+    const pnb_measure_opts *o = &job->opts->measure_opts;
+    return job->opts->inside
+               ? pnb_measure_pair(measure, job->gallery, item, job->queries, query, o)
+               : pnb_measure_pair(measure, job->queries, query, job->gallery, item, o);
+}
+
+static void store_members(const members_job *job, size_t q, const pnb__hit *hit, size_t n,
+                          const double *nearness)
+{
+    pnb_members *out = job->out;
+    for (size_t i = 0; i < out->k; i++) {
+        size_t at = q * out->k + i;
+        bool is_there = i < n;
+        out->index[at] = is_there ? hit[i].index : -1;
+        out->nearness[at] = is_there ? nearness[hit[i].index] : -(double)INFINITY;
+        out->h[at] = is_there ? exact_h(job, q, (size_t)hit[i].index) : -(double)INFINITY;
+    }
+}
+
+/* pnb__visit_fn: h holds H of the query and every item */
+static void keep_members(void *user, int thread, size_t q, const double *h)
 {
     members_job *job = user;
-    size_t n = job->gallery->n, t = (size_t)thread;
-    double *h = job->scratch + t * 2 * n, *nearness = h + n;
-    for (size_t q = begin; q < end; q++) {
-        if (measure_query(job, q, h, nearness, &job->error[t]) != PNB_OK)
-            return;
-        keep_members(job, q, h, nearness, job->hit + t * job->out->k);
+    const pnb_members_opts *o = job->opts;
+    size_t t = (size_t)thread;
+    double *nearness = job->nearness + t * job->gallery->n;
+    double unsure = ROUNDING * (double)job->gallery->dim;
+    pnb__hit *hit = job->hit + t * job->n_kept;
+    pnb__heap heap = {hit, 0, job->n_kept};
+    fill_nearness(job, q, nearness);
+    job->out->n_all[q] = 0;
+    for (size_t j = 0; j < job->gallery->n; j++) {
+        double value = fabs(h[j]) <= unsure ? exact_h(job, q, j) : h[j];
+        if (!(value > 0.0) || !(nearness[j] >= o->min_nearness))
+            continue;
+        double score = o->order == PNB_MEMBERS_BY_NEARNESS ? nearness[j] : value;
+        pnb__heap_push(&heap, (pnb__hit){score, (int64_t)j});
+        job->out->n_all[q]++;
     }
+    for (size_t i = 0; i < heap.n && o->order == PNB_MEMBERS_BY_INCLUSION; i++)
+        hit[i].score = exact_h(job, q, (size_t)hit[i].index);
+    pnb__hits_sort(hit, heap.n);
+    store_members(job, q, hit, PNB_MIN(heap.n, job->out->k), nearness);
 }
 
 /* ---- all queries ---- */
@@ -147,11 +164,25 @@ static pnb_status check(const pnb_gaussians *queries, const pnb_gaussians *galle
         return pnb__fail(err, PNB_SHAPE, "queries have width %zu, items %zu", queries->dim,
                          gallery->dim);
     if (queries->log_var == NULL || gallery->log_var == NULL)
-        return pnb__fail(err, PNB_ARG,
-                         "the %s are points; inclusion needs embeddings with variances",
-                         queries->log_var == NULL ? "queries" : "items");
+        return pnb__fail(err, PNB_ARG, "the %s are of family %s; inclusion needs Gaussians",
+                         queries->log_var == NULL ? "queries" : "items",
+                         pnb_rows_family(queries->log_var == NULL ? queries : gallery));
     if (k == 0)
         return pnb__fail(err, PNB_ARG, "k is 0; at least one member must be asked for");
+    return PNB_OK;
+}
+
+static pnb_status alloc_job(members_job *job, size_t n_threads, pnb_error *err)
+{
+    size_t n = job->gallery->n;
+    job->query_trace = pnb__alloc_array(job->queries->n, sizeof(double));
+    job->item_trace = pnb__alloc_array(n, sizeof(double));
+    job->nearness = pnb__alloc_array(n_threads, n * sizeof(double));
+    job->n_kept = PNB_MIN(job->out->k + MARGIN, n);
+    job->hit = pnb__alloc_array(n_threads, job->n_kept * sizeof *job->hit);
+    if (job->query_trace == NULL || job->item_trace == NULL || job->nearness == NULL ||
+        job->hit == NULL)
+        return pnb__fail_nomem(err, (n_threads + 1) * n * sizeof(double));
     return PNB_OK;
 }
 
@@ -161,25 +192,25 @@ pnb_status pnb_members_find(const pnb_ctx *ctx, const pnb_gaussians *queries,
 {
     pnb_members_opts o = opts == NULL ? pnb_members_opts_default() : *opts;
     members_job job = {.queries = queries, .gallery = gallery, .opts = &o, .out = out};
-    size_t n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
+    pnb_search_opts search = pnb_search_opts_default();
     *out = (pnb_members){0};
     pnb_status status = check(queries, gallery, o.k, err);
     if (status != PNB_OK)
         return status;
+    search.measure = o.published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
+    search.measure_opts = o.measure_opts;
+    search.reverse = o.inside;
+    const pnb__scores scores = pnb__scores_sets(queries, gallery, &search);
     PNB_TRY(alloc_members(out, queries->n, PNB_MIN(o.k, gallery->n), err));
-    job.scratch = pnb__alloc_array(n_threads, 2 * gallery->n * sizeof(double));
-    job.hit = pnb__alloc_array(n_threads * out->k, sizeof *job.hit);
-    job.error = pnb__alloc_zero(n_threads, sizeof *job.error);
-    if (job.scratch == NULL || job.hit == NULL || job.error == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_threads * 2 * gallery->n * sizeof(double)));
-    pnb__parallel_for(ctx, queries->n, 1, find_range, &job);
-    for (size_t t = 0; t < n_threads && status == PNB_OK; t++)
-        if (job.error[t].status != PNB_OK)
-            status = pnb__fail(err, job.error[t].status, "%s", job.error[t].text);
+    PNB_TRY(alloc_job(&job, pnb__scores_threads(ctx), err));
+    PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, queries, job.query_trace, err));
+    PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, gallery, job.item_trace, err));
+    status = pnb__scores_visit(ctx, &scores, keep_members, &job, err);
 done:
-    pnb__free(job.scratch);
+    pnb__free(job.query_trace);
+    pnb__free(job.item_trace);
+    pnb__free(job.nearness);
     pnb__free(job.hit);
-    pnb__free(job.error);
     if (status != PNB_OK)
         pnb_members_reset(out);
     return status;

@@ -120,9 +120,11 @@ static pnb_status check_sets(const pnb_gaussians *pictures, const pnb_gaussians 
                          "the null text is %zu rows of width %zu; one row of width %zu is wanted",
                          null_text->n, null_text->dim, captions->dim);
     if (by_inclusion && (pictures->log_var == NULL || captions->log_var == NULL))
-        return pnb__fail(
-            err, PNB_ARG, "root '%s' needs variances, and the %s are points; take root 'null'",
-            pnb_root_name(o->root), pictures->log_var == NULL ? "pictures" : "captions");
+        return pnb__fail(err, PNB_ARG,
+                         "root '%s' needs Gaussians, and the %s are of family %s; take root 'null'",
+                         pnb_root_name(o->root),
+                         pictures->log_var == NULL ? "pictures" : "captions",
+                         pnb_rows_family(pictures->log_var == NULL ? pictures : captions));
     return PNB_OK;
 }
 

@@ -88,6 +88,27 @@ static void empty_and_full(void **state)
     free_gaussians(&g);
 }
 
+/* H of two equal rows is 0, which is no inclusion, whatever rounding a block of scores has. */
+static void equal_rows(void **state)
+{
+    (void)state;
+    enum { WIDE = 129 };
+    gaussians g = random_gaussians(N_ITEMS, WIDE, -9, 1, 5);
+    for (int form = 0; form < 4; form++) {
+        pnb_members_opts o = pnb_members_opts_default();
+        pnb_members m;
+        o.k = N_ITEMS;
+        o.inside = form & 1;
+        o.published = form & 2;
+        assert_ok(pnb_members_find(NULL, &g.view, &g.view, &o, &m, err));
+        for (size_t i = 0; i < N_ITEMS; i++)
+            for (size_t j = 0; j < m.k; j++)
+                assert_true(m.index[i * m.k + j] != (int64_t)i);
+        pnb_members_reset(&m);
+    }
+    free_gaussians(&g);
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -103,8 +124,10 @@ static void refuses(void **state)
     assert_fails(pnb_members_find(NULL, &view, &g.view, NULL, &m, err), PNB_SHAPE, "width 3");
     view = q.view;
     view.log_var = NULL;
-    assert_fails(pnb_members_find(NULL, &view, &g.view, NULL, &m, err), PNB_ARG, "queries are");
-    assert_fails(pnb_members_find(NULL, &g.view, &view, NULL, &m, err), PNB_ARG, "items are");
+    assert_fails(pnb_members_find(NULL, &view, &g.view, NULL, &m, err), PNB_ARG,
+                 "queries are of family point");
+    assert_fails(pnb_members_find(NULL, &g.view, &view, NULL, &m, err), PNB_ARG,
+                 "items are of family point");
     o.k = 0;
     assert_fails(pnb_members_find(NULL, &q.view, &g.view, &o, &m, err), PNB_ARG, "k is 0");
     q.mean[2 * DIM] = NAN;
@@ -126,8 +149,8 @@ static void names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form_against_pairs),
-                                       cmocka_unit_test(empty_and_full), cmocka_unit_test(refuses),
-                                       cmocka_unit_test(names)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_form_against_pairs), cmocka_unit_test(empty_and_full),
+        cmocka_unit_test(equal_rows), cmocka_unit_test(refuses), cmocka_unit_test(names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

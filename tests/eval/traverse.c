@@ -213,7 +213,8 @@ static void refuses(void **state)
     assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_SHAPE, "width 8");
     p = w.pictures.view;
     p.log_var = NULL;
-    assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_ARG, "pictures are points");
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_ARG,
+                 "pictures are of family point");
     p = w.pictures.view;
     w.captions.log_var[200 * DIM] = NAN;
     assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_NUMERIC,
