@@ -41,7 +41,8 @@
      .at = (at_truth_format),                                                                      \
      .value = "NAME",                                                                              \
      .fallback = "auto",                                                                           \
-     .choices = "auto|pairs|labels|coco|karpathy|precomp|folders|id_lists|hierarcaps|dataset",     \
+     .choices = "auto|pairs|labels|coco|karpathy|tokens|precomp|folders|id_lists|hierarcaps|"       \
+                "dataset",                                                                          \
      .help = "Format of the truth"},                                                               \
     {.name = "split",                                                                              \
      .kind = PNB__OPT_TEXT,                                                                        \

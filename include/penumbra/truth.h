@@ -21,6 +21,7 @@ struct pnb_embeddings;
     X(LABELS, "labels", "id, tab, class on each line; rows of one class match")                    \
     X(COCO, "coco", "COCO captions_*.json")                                                        \
     X(KARPATHY, "karpathy", "dataset_*.json of Karpathy's splits (COCO, Flickr30k, Flickr8k)")     \
+    X(TOKENS, "tokens", "Flickr30k and Flickr8k .token: picture#number, tab, caption")             \
     X(PRECOMP, "precomp", "VSE++ and PCME++ X_ids.txt with X_caps.txt")                            \
     X(FOLDERS, "folders", "CUB and Flowers: a folder of text files for each class")                \
     X(ID_LISTS, "id_lists", "ECCV Caption and CxC: {\"id\": [ids]}")                               \

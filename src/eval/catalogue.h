@@ -56,6 +56,7 @@ typedef struct pnb__truth_source {
 } pnb__truth_source;
 pnb_status pnb__read_truth_json(pnb__catalogue *c, const pnb__truth_source *s,
                                 pnb_truth_format *format, bool *captions_ask, pnb_error *err);
+pnb_status pnb__read_truth_tokens(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
 pnb_status pnb__read_truth_precomp(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
 pnb_status pnb__read_truth_hierarcaps(pnb__catalogue *c, const pnb__truth_source *s,
                                       pnb_error *err);

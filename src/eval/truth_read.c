@@ -32,7 +32,7 @@ pnb_status pnb_truth_format_parse(pnb_truth_format *out, const char *name, pnb_e
     }
     return pnb__fail(err, PNB_NOT_FOUND,
                      "truth format '%s' is unknown; known are auto, pairs, labels, coco, karpathy, "
-                     "precomp, folders, id_lists, hierarcaps, dataset",
+                     "tokens, precomp, folders, id_lists, hierarcaps, dataset",
                      name);
 }
 
@@ -106,6 +106,8 @@ static pnb_truth_format detect(const char *path)
         return PNB_TRUTH_DATASET;
     if (pnb__ends_with(path, ".json"))
         return PNB_TRUTH_AUTO;
+    if (pnb__ends_with(path, ".token") || pnb__ends_with(path, ".token.txt"))
+        return PNB_TRUTH_TOKENS;
     if (pnb__ends_with(path, "_ids.txt"))
         return PNB_TRUTH_PRECOMP;
     if (pnb__ends_with(path, ".csv") && file_contains(path, "=>"))
@@ -460,6 +462,8 @@ static pnb_status fill_catalogue(pnb__catalogue *c, const pnb__truth_source *s,
                                  pnb_truth_format *format, bool *captions_ask, pnb_error *err)
 {
     switch (*format) {
+    case PNB_TRUTH_TOKENS:
+        return pnb__read_truth_tokens(c, s, err);
     case PNB_TRUTH_PRECOMP:
         return pnb__read_truth_precomp(c, s, err);
     case PNB_TRUTH_HIERARCAPS:

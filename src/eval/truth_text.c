@@ -1,5 +1,7 @@
-/* Truth in text: VSE++'s lists, HierarCaps' table, class labels, and data sets with captions.
+/* Truth in text: Flickr's token files, VSE++'s lists, HierarCaps' table, class labels, and data
+ * sets with captions.
  *
+ *   tokens      1000092795.jpg#0, tab, caption
  *   precomp     X_ids.txt one picture id a line, X_caps.txt the captions in the same order, 5 (or
  *               1) a picture; id_mapping.json beside them may say the pictures' files
  *   hierarcaps  id, captions of falling generality joined with "=>", image url
@@ -14,8 +16,7 @@
 #include "io/json.h"
 #include "penumbra/dataset.h"
 
-/* ---- precomp ---- */
-
+/* The whole file; its lines are cut in place. */
 static pnb_status open_lines(pnb__line_reader *lines, char **data, const char *path, pnb_error *err)
 {
     size_t size = 0;
@@ -24,6 +25,64 @@ static pnb_status open_lines(pnb__line_reader *lines, char **data, const char *p
         *lines = (pnb__line_reader){.at = *data, .end = *data + size, .path = path};
     return status;
 }
+
+/* ---- tokens ---- */
+
+/* "1000092795.jpg#0": the picture is what stands before the last '#'. */
+static pnb_status add_token(pnb__catalogue *c, char *token, const char *text, const char **last,
+                            pnb_error *err)
+{
+    char *hash = strrchr(token, '#');
+    size_t n_id = strlen(token), n = 0, place = 0;
+    if (hash == NULL || hash == token || hash[1] == '\0' ||
+        hash[1 + strspn(hash + 1, "0123456789")] != '\0' || strlen(hash + 1) > 9)
+        return pnb__fail(err, PNB_FORMAT, "'%.80s' is no picture#number", token);
+    place = (size_t)strtoul(hash + 1, NULL, 10);
+    pnb__caption_ref caption = {
+        .place = place, .id = pnb__catalogue_text(c, token, n_id), .level = -1};
+    text = pnb__trimmed(text, strlen(text), &n);
+    caption.text = pnb__catalogue_text(c, text, n);
+    *hash = '\0';
+    pnb_status status = PNB_OK;
+    if (*last == NULL || strcmp(*last, token) != 0) {
+        pnb__picture p = {{pnb__catalogue_text(c, token, strlen(token)), 0, 0}, -1};
+        status = pnb__catalogue_picture(c, p, err);
+    }
+    *last = token;
+    caption.owner = c->n_pictures - 1;
+    return status == PNB_OK ? pnb__catalogue_caption(c, caption, err) : status;
+}
+
+pnb_status pnb__read_truth_tokens(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err)
+{
+    pnb__line_reader lines;
+    char *data = NULL;
+    const char *last = NULL;
+    pnb_status status;
+    PNB_TRY(open_lines(&lines, &data, s->path, err));
+    for (char *line;;) {
+        PNB_TRY(pnb__line_next(&lines, &line, err));
+        if (line == NULL)
+            break;
+        if (line[0] == '\0')
+            continue;
+        char *tab = strchr(line, '\t');
+        if (tab == NULL)
+            PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s line %zu: no tab behind picture#number", s->path,
+                              lines.number));
+        *tab = '\0';
+        status = add_token(c, line, tab + 1, &last, err);
+        if (status == PNB_FORMAT)
+            pnb__error_prefix(err, "%s line %zu", s->path, lines.number);
+        if (status != PNB_OK)
+            goto done;
+    }
+done:
+    pnb__free(data);
+    return status;
+}
+
+/* ---- precomp ---- */
 
 /* {"391895": "val2014/COCO_val2014_000000391895.jpg"}, if there. */
 static pnb_status load_mapping(json_t **out, const char *ids_path, pnb_error *err)

@@ -199,6 +199,33 @@ static void karpathy_splits(void **state)
     expect(path, &o, i, (pnb_truth_rows){.n = 4, .texts = texts}, by_text, 4, NULL);
 }
 
+/* ---- Flickr ---- */
+
+static void flickr_tokens(void **state)
+{
+    (void)state;
+    const char *path =
+        write_file("results_20130124.token", "1000092795.jpg#0\tTwo young guys .\n"
+                                             "1000092795.jpg#1\tTwo men in green .\r\n\n"
+                                             "10002456.jpg#0\tSeveral men .\n");
+    const char *const images[] = {"10002456", "flickr30k-images/1000092795.jpg"};
+    const char *const ids[] = {"1000092795.jpg#1", "10002456.jpg#0", "1000092795#0"};
+    const char *const texts[] = {"Two men in green .", "Several men .", "Two young guys ."};
+    const size_t want[] = {0, 1, 1, 0, 1, 2};
+    const pnb_truth_rows i = rows(images, 2), x = rows(ids, 3);
+    pnb_truth_report report;
+    pnb_truth *t = NULL;
+    expect(path, NULL, i, x, want, 3, &report);
+    assert_true(report.format == PNB_TRUTH_TOKENS && report.n_images == 2);
+    pnb_truth_report_reset(&report);
+    expect(path, NULL, i, (pnb_truth_rows){.n = 3, .texts = texts}, want, 3, NULL);
+    static const char *const BAD[] = {"a.jpg\tno number\n", "a.jpg#x\tno number\n", "#0\tno name\n",
+                                      "a.jpg#0 no tab\n", "a.jpg#1234567890\ttoo long\n"};
+    for (size_t k = 0; k < PNB_COUNT(BAD); k++)
+        assert_fails(pnb_truth_read(&t, write_file("x.token", BAD[k]), &i, &x, NULL, NULL, err),
+                     PNB_FORMAT, "line 1");
+}
+
 /* ---- VSE++ ---- */
 
 static void precomp_lists(void **state)
@@ -517,6 +544,7 @@ int main(void)
         cmocka_unit_test(absent_entries_are_counted),
         cmocka_unit_test(ambiguous_names),
         cmocka_unit_test(karpathy_splits),
+        cmocka_unit_test(flickr_tokens),
         cmocka_unit_test(precomp_lists),
         cmocka_unit_test(class_folders),
         cmocka_unit_test(id_lists_both_ways),

@@ -15,10 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct {
     pnb_truth_format format;
     const char *ending;
-} FORMATS[] = {{PNB_TRUTH_AUTO, ".json"},     {PNB_TRUTH_PAIRS, ".tsv"},
-               {PNB_TRUTH_LABELS, ".tsv"},    {PNB_TRUTH_HIERARCAPS, ".csv"},
-               {PNB_TRUTH_COCO, ".json"},     {PNB_TRUTH_KARPATHY, ".json"},
-               {PNB_TRUTH_ID_LISTS, ".json"}, {PNB_TRUTH_PRECOMP, "_ids.txt"}};
+} FORMATS[] = {
+    {PNB_TRUTH_AUTO, ".json"},      {PNB_TRUTH_PAIRS, ".tsv"},       {PNB_TRUTH_LABELS, ".tsv"},
+    {PNB_TRUTH_HIERARCAPS, ".csv"}, {PNB_TRUTH_COCO, ".json"},       {PNB_TRUTH_KARPATHY, ".json"},
+    {PNB_TRUTH_ID_LISTS, ".json"},  {PNB_TRUTH_PRECOMP, "_ids.txt"}, {PNB_TRUTH_TOKENS, ".token"}};
 
 static void check(const pnb_truth *t, size_t n_images, size_t n_texts)
 {
