@@ -9,7 +9,7 @@
 struct duplicates_args {
     const char *set, *measure, *uncertainty, *out, *keep, *drop;
     double min_score;
-    int64_t max_neighbours, show;
+    int64_t max_pairs, max_neighbours, show;
 };
 
 #define AT(field) offsetof(struct duplicates_args, field)
@@ -41,14 +41,22 @@ static const pnb__option options[] = {
      .fallback = "trace",
      .choices = "trace|mean_var|geo_std",
      .help = "Scalar uncertainty that decides which row of a group stays"},
+    {.name = "max-pairs",
+     .kind = PNB__OPT_INT,
+     .at = AT(max_pairs),
+     .value = "N",
+     .fallback = "20000000",
+     .min = 1,
+     .max = 1e11,
+     .help = "All pairs are found while there are no more than this"},
     {.name = "max-neighbours",
      .kind = PNB__OPT_INT,
      .at = AT(max_neighbours),
      .value = "N",
-     .fallback = "1000",
+     .fallback = "100",
      .min = 1,
      .max = 1e9,
-     .help = "Near-duplicates of one row that are looked at"},
+     .help = "Where there are more, only so many near-duplicates of each row are looked at"},
     {.name = "show",
      .kind = PNB__OPT_INT,
      .at = AT(show),
@@ -88,6 +96,7 @@ static pnb_status run(pnb__app *app, const void *args)
                               .drop = a->drop};
     pnb__result *r = pnb__result_create();
     o.find.min_score = a->min_score;
+    o.find.max_pairs = (size_t)a->max_pairs;
     o.find.max_neighbours = (size_t)a->max_neighbours;
     pnb_status status = pnb_measure_parse(&o.find.measure, a->measure, &app->err);
     if (status == PNB_OK)
@@ -105,7 +114,7 @@ const pnb__command pnb__cmd_duplicates = {
     .summary = "list rows of a set that nearly repeat each other",
     .about = "All pairs of rows whose score reaches the limit, and the groups they form: rows "
              "joined by a chain of such pairs. Of each group the most certain row is to be kept. "
-             "Memory grows with the pairs found, never with the square of the rows.",
+             "Memory grows with the pairs found, up to a limit, never with the square of the rows.",
     .examples = "penumbra duplicates --set images.safetensors --min-score 0.97 --drop drop.txt\n"
                 "penumbra duplicates --set images.safetensors --out groups.jsonl --json",
     .options = options,

@@ -209,8 +209,8 @@ typedef struct pnb_duplicates_opts {
     pnb_measure measure; /* mean: the cosine. A symmetric one */
     pnb_measure_opts measure_opts;
     double min_score;      /* pairs with at least this score are near-duplicates. 0.95 */
-    size_t max_neighbours; /* of one row: only its nearest are taken. 1000 */
-    size_t max_pairs;      /* of all, a limit on memory (24 bytes each). 1e8 */
+    size_t max_pairs;      /* up to so many (24 bytes each) all pairs are found. 2e7 */
+    size_t max_neighbours; /* where there are more, only so many nearest of each row. 100 */
     pnb_watch watch;
 } pnb_duplicates_opts;
 
@@ -229,14 +229,15 @@ typedef struct pnb_duplicates {
     size_t *offset; /* [n_groups + 1] into row; larger groups first, then by lowest row */
     size_t *row;    /* rows of each group, ascending */
     size_t *keep;   /* [n_groups] the most certain row of each, the lowest among equals */
-    size_t n_cut;   /* rows whose list was full at max_neighbours: they may have more */
+    size_t n_cut;   /* rows whose list was full at max_neighbours: they may have more; 0 where all
+                       pairs were found */
 } pnb_duplicates;
 
 /* All pairs of rows with at least the score, grouped. u [n] is what `keep` is decided by; NULL: the
  * lowest row stays.
- * Memory  O(pairs + N + block * neighbours), never N*N. Time O(N^2 D)
- * Errors  SHAPE, ARG (an asymmetric measure, a limit that is no number), LIMIT (more pairs than
- *         max_pairs), NUMERIC, INTERRUPTED, NOMEM */
+ * Memory  O(N + min(pairs, max_pairs + N * max_neighbours)), never N*N. Time O(N^2 D)
+ * Errors  SHAPE, ARG (an asymmetric measure, a limit that is no number), NUMERIC, INTERRUPTED,
+ *         NOMEM */
 pnb_status pnb_duplicates_find(const pnb_ctx *ctx, const pnb_gaussians *rows, const double *u,
                                const pnb_duplicates_opts *opts, pnb_duplicates *out,
                                pnb_error *err);

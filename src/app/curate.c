@@ -201,7 +201,7 @@ static void print_counts(const pnb__duplicates_opts *o, const pnb_embeddings *se
 pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb__result *r)
 {
     pnb_embeddings *set = NULL;
-    pnb_gaussians rows;
+    pnb_view view = {0};
     pnb_duplicates_opts find = o->find;
     pnb_duplicates found = {0};
     pnb__watching watching = {0};
@@ -210,9 +210,9 @@ pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb
     pnb_error *err = &app->err;
     pnb_status status;
     PNB_TRY(load_set(o->set, o->uncertainty, &set, &u, err));
-    PNB_TRY(pnb__set_rows(&rows, set, find.measure, err));
+    PNB_TRY(pnb__set_view(&view, set, find.measure, err));
     find.watch = pnb__watch_begin(&watching, app, "comparing", "rows");
-    status = pnb_duplicates_find(app->ctx, &rows, u, &find, &found, err);
+    status = pnb_duplicates_find(app->ctx, &view.rows, u, &find, &found, err);
     pnb__watch_end(&watching);
     if (status != PNB_OK)
         goto done;
@@ -224,9 +224,9 @@ pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb
             is_dropped[found.row[i]] = found.row[i] != found.keep[g];
     if (found.n_cut > 0)
         pnb__warn(app,
-                  "%zu rows have %zu near-duplicates or more; only so many of each were looked "
-                  "at (--max-neighbours)",
-                  found.n_cut, find.max_neighbours);
+                  "there are more than %zu pairs; only %zu near-duplicates of each row were looked "
+                  "at, and %zu rows may have more (--max-pairs, --max-neighbours)",
+                  find.max_pairs, find.max_neighbours, found.n_cut);
     if (o->out != NULL)
         PNB_TRY(write_groups(set, u, &found, o->out, err));
     if (o->keep != NULL)
@@ -237,6 +237,7 @@ pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb
     print_groups(set, u, &found, o->n_shown, app->common.json, r);
 done:
     pnb_duplicates_reset(&found);
+    pnb_view_reset(&view);
     pnb__free(is_dropped);
     pnb__free(u);
     pnb_embeddings_free(set);
@@ -248,7 +249,7 @@ done:
 pnb_status pnb__outliers_run(pnb__app *app, const pnb__outliers_opts *o, pnb__result *r)
 {
     pnb_embeddings *set = NULL;
-    pnb_gaussians rows;
+    pnb_view view = {0};
     pnb_outliers_opts rank = o->rank;
     pnb_outliers found = {0};
     pnb__watching watching = {0};
@@ -257,9 +258,9 @@ pnb_status pnb__outliers_run(pnb__app *app, const pnb__outliers_opts *o, pnb__re
     bool by_u = rank.kind == PNB_OUTLIER_UNCERTAINTY;
     pnb_status status;
     PNB_TRY(load_set(o->set, o->uncertainty, &set, &u, err));
-    PNB_TRY(pnb__set_rows(&rows, set, by_u ? PNB_MEASURE_MEAN : rank.measure, err));
+    PNB_TRY(pnb__set_view(&view, set, by_u ? PNB_MEASURE_MEAN : rank.measure, err));
     rank.watch = pnb__watch_begin(&watching, app, "comparing", "rows");
-    status = pnb_outliers_rank(app->ctx, &rows, u, &rank, &found, err);
+    status = pnb_outliers_rank(app->ctx, &view.rows, u, &rank, &found, err);
     pnb__watch_end(&watching);
     if (status != PNB_OK)
         goto done;
@@ -281,6 +282,7 @@ pnb_status pnb__outliers_run(pnb__app *app, const pnb__outliers_opts *o, pnb__re
     status = finish_rows(app, &list, o->out, r, err);
 done:
     pnb_outliers_reset(&found);
+    pnb_view_reset(&view);
     pnb__free(value);
     pnb__free(u);
     pnb_embeddings_free(set);
@@ -321,19 +323,21 @@ static pnb_status choose(pnb__app *app, const pnb__select_opts *o, const pnb_emb
 {
     pnb_k_centre_opts centre = {.with_spread = o->with_spread, .seed = (uint64_t)app->common.seed};
     pnb__watching watching;
-    pnb_gaussians rows;
+    pnb_view view;
     pnb_error *err = &app->err;
     if (strcmp(o->by, "uncertain") == 0)
         return pnb_select_uncertain(u, set->n, taken, o->count, row, err);
     if (strcmp(o->by, "random") == 0)
         return pnb_select_random(set->n, taken, o->count, centre.seed, row, err);
     pnb_measure measure = o->with_spread ? PNB_MEASURE_W2 : PNB_MEASURE_MEAN;
-    pnb_status status = pnb__set_rows(&rows, set, measure, err);
+    pnb_status status = pnb__set_view(&view, set, measure, err);
     if (status != PNB_OK)
         return status;
     centre.watch = pnb__watch_begin(&watching, app, "covering", "rows");
-    status = pnb_select_k_centre(app->ctx, &rows, taken, o->count, &centre, row, distance, err);
+    status =
+        pnb_select_k_centre(app->ctx, &view.rows, taken, o->count, &centre, row, distance, err);
     pnb__watch_end(&watching);
+    pnb_view_reset(&view);
     return status;
 }
 

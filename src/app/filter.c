@@ -17,7 +17,7 @@
 
 typedef struct score_job {
     const pnb__filter_run *run;
-    pnb_gaussians images, texts;
+    pnb_view images, texts;
     pnb_measure_opts opts;
 } score_job;
 
@@ -28,8 +28,8 @@ static void score_pairs(void *user, size_t begin, size_t end, int thread)
     pnb_measure measure = run->opts->measure;
     (void)thread;
     for (size_t i = begin; i < end; i++) {
-        double value = pnb_measure_pair(measure, &job->images, run->pairs.image[i], &job->texts,
-                                        run->pairs.text[i], &job->opts);
+        double value = pnb_measure_pair(measure, &job->images.rows, run->pairs.image[i],
+                                        &job->texts.rows, run->pairs.text[i], &job->opts);
         run->score[i] = pnb_measure_score(measure, value);
     }
 }
@@ -40,8 +40,9 @@ static pnb_status compute_scores(pnb__app *app, pnb__filter_run *run)
     pnb_error *err = &app->err;
     pnb_status status;
     job.opts.seed = (uint64_t)app->common.seed;
-    PNB_TRY(pnb__set_rows(&job.images, run->images, run->opts->measure, err));
-    PNB_TRY(pnb__set_rows(&job.texts, run->texts, run->opts->measure, err));
+    PNB_TRY(pnb__set_view(&job.images, run->images, run->opts->measure, err));
+    PNB_TRY(pnb__set_view(&job.texts, run->texts, run->opts->measure, err));
+    PNB_TRY(pnb_measure_check_fit(run->opts->measure, &job.images.rows, &job.texts.rows, err));
     run->score = pnb__alloc_array(run->pairs.n, sizeof *run->score);
     if (run->score == NULL)
         PNB_TRY(pnb__fail_nomem(err, run->pairs.n * sizeof *run->score));
@@ -53,6 +54,8 @@ static pnb_status compute_scores(pnb__app *app, pnb__filter_run *run)
                                "is %g",
                                run->pairs.image[i], run->pairs.text[i], run->score[i]);
 done:
+    pnb_view_reset(&job.images);
+    pnb_view_reset(&job.texts);
     return status;
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "app/progress.h"
-#include "penumbra/search.h"
 
 #define MAX_LINES_BYTES ((size_t)1 << 30)
 
@@ -17,28 +16,13 @@ pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb_error *err)
                                         : pnb_embeddings_load(out, path, err);
 }
 
-static int needed_variances(pnb_measure measure)
-{
-    static const int needs[PNB_N_MEASURES] = {
-#define NEEDS(name, text, is_similarity, needs_variance, sentence) needs_variance,
-        PNB_MEASURE_LIST(NEEDS)
-#undef NEEDS
-    };
-    return needs[measure];
-}
-
-pnb_status pnb__set_rows(pnb_gaussians *out, const pnb_embeddings *set, pnb_measure measure,
+pnb_status pnb__set_view(pnb_view *out, const pnb_embeddings *set, pnb_measure measure,
                          pnb_error *err)
 {
-    if (measure == PNB_MEASURE_MEAN) {
-        *out = (pnb_gaussians){.n = set->n, .dim = set->dim, .mean = set->mean};
-        return PNB_OK;
-    }
-    pnb_status status = pnb_gaussians_view(out, set, err);
-    if (status == PNB_OK && out->log_var == NULL && needed_variances(measure) > 0)
-        return pnb__fail(err, PNB_ARG, "%s needs variances; this set holds points",
-                         pnb_measure_name(measure));
-    return status;
+    if (measure != PNB_MEASURE_MEAN)
+        return pnb_view_init(out, set, err);
+    *out = (pnb_view){.rows = {.n = set->n, .dim = set->dim, .mean = set->mean}};
+    return PNB_OK;
 }
 
 const char *pnb__set_label(const pnb_embeddings *set, size_t row)

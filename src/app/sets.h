@@ -6,12 +6,13 @@
 #include "penumbra/curate.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/prob.h"
+#include "penumbra/view.h"
 
 /* Loads x.safetensors, or x.npy with its sidecars. */
 pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb_error *err);
-/* Rows for a measure: the mean of any family as points where the measure reads no variance.
- * Errors  UNSUPPORTED (family), ARG (points where the measure needs variances) */
-pnb_status pnb__set_rows(pnb_gaussians *out, const pnb_embeddings *set, pnb_measure measure,
+/* Rows for a measure: pnb_view_init, but the means of any family as points where the measure is
+ * `mean`. Release with pnb_view_reset. Errors  as pnb_view_init */
+pnb_status pnb__set_view(pnb_view *out, const pnb_embeddings *set, pnb_measure measure,
                          pnb_error *err);
 /* What to show of a row: its caption, else its path, else its id, else "". */
 const char *pnb__set_label(const pnb_embeddings *set, size_t row);

@@ -30,7 +30,7 @@ typedef struct vqa {
     pnb__app *app;
     const pnb__vqa_opts *opts;
     pnb_embeddings *images, *texts;
-    pnb_gaussians image_rows, text_rows;
+    pnb_view image_view, text_view;
     pnb__id_map image_map, text_map;
     double *text_u;
     answered *done;
@@ -164,8 +164,9 @@ static pnb_status score_by_sets(const vqa *v, question *q, pnb_error *err)
     for (size_t k = 0; k < n; k++) {
         snprintf(id, sizeof id, "%s#%zu", q->id, k);
         PNB_TRY(find_row(&v->text_map, id, "candidate", &row, err));
-        q->scores[k] = pnb_measure_score(
-            measure, pnb_measure_pair(measure, &v->image_rows, image, &v->text_rows, row, &opts));
+        q->scores[k] =
+            pnb_measure_score(measure, pnb_measure_pair(measure, &v->image_view.rows, image,
+                                                        &v->text_view.rows, row, &opts));
         if (!of_pair)
             q->uncertainty[k] = v->text_u[row];
     }
@@ -325,8 +326,9 @@ static pnb_status load_sets(vqa *v)
         pnb__error_prefix(err, "%s and %s", o->images, o->texts);
         goto done;
     }
-    PNB_TRY(pnb__set_rows(&v->image_rows, v->images, o->measure, err));
-    PNB_TRY(pnb__set_rows(&v->text_rows, v->texts, o->measure, err));
+    PNB_TRY(pnb__set_view(&v->image_view, v->images, o->measure, err));
+    PNB_TRY(pnb__set_view(&v->text_view, v->texts, o->measure, err));
+    PNB_TRY(pnb_measure_check_fit(o->measure, &v->image_view.rows, &v->text_view.rows, err));
     PNB_TRY(pnb__row_uncertainty(v->texts, o->uncertainty, &v->text_u, err));
     PNB_TRY(map_ids(&v->image_map, v->images, o->images, "picture id", err));
     status = map_ids(&v->text_map, v->texts, o->texts, "candidate id", err);
@@ -482,6 +484,8 @@ static void reset(vqa *v)
     pnb__free(v->text_u);
     pnb__id_map_reset(&v->image_map);
     pnb__id_map_reset(&v->text_map);
+    pnb_view_reset(&v->image_view);
+    pnb_view_reset(&v->text_view);
     pnb_embeddings_free(v->images);
     pnb_embeddings_free(v->texts);
     pnb__out_abort(&v->out);

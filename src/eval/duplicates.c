@@ -1,24 +1,25 @@
 /* Near-duplicates: all pairs of rows whose score reaches a limit, and the groups they form.
  *
- * Each row is searched for its 16 nearest; where the last of them still reaches the limit, that row
- * is searched again for four times as many, until one falls short or max_neighbours is reached.
- * Groups are connected components (union-find with path halving): a chain may join rows that are
- * not near each other. The row to keep is the most certain one. */
+ * Blocks of rows are compared with all rows behind them by pnb_index_range. Where that finds more
+ * pairs than are allowed (thousands of copies of one picture), the rows are searched for their 16
+ * nearest instead, those whose last one still reaches the limit for four times as many, up to
+ * max_neighbours. Groups are connected components (union-find with path halving): a chain may join
+ * rows that are not near each other. The row to keep is the most certain one. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "eval/neighbours.h"
 
-enum { FIRST_NEIGHBOURS = 16, GROWTH = 4 };
+enum { FIRST_NEIGHBOURS = 16, GROWTH = 4, RANGE_BLOCK = 8192 };
 
 pnb_duplicates_opts pnb_duplicates_opts_default(void)
 {
     return (pnb_duplicates_opts){.measure = PNB_MEASURE_MEAN,
                                  .measure_opts = pnb_measure_opts_default(),
                                  .min_score = 0.95,
-                                 .max_neighbours = 1000,
-                                 .max_pairs = 100000000};
+                                 .max_pairs = 20000000,
+                                 .max_neighbours = 100};
 }
 
 typedef struct find_job {
@@ -35,11 +36,6 @@ typedef struct find_job {
 static pnb_status add_pair(find_job *job, size_t a, size_t b, double score, pnb_error *err)
 {
     pnb_duplicates *d = &job->found;
-    if (d->n_pairs == job->opts->max_pairs)
-        return pnb__fail(err, PNB_LIMIT,
-                         "more than %zu pairs of rows reach %g; raise the limit on the score, or "
-                         "the one on pairs if the memory is there",
-                         job->opts->max_pairs, job->opts->min_score);
     if (d->n_pairs == job->capacity) {
         size_t capacity = job->capacity > 0 ? 2 * job->capacity : 256;
         pnb_duplicate *pair = pnb__realloc(d->pair, capacity * sizeof *pair);
@@ -278,23 +274,90 @@ static pnb_status watch_step(const pnb_watch *watch, size_t done, size_t total, 
     return PNB_OK;
 }
 
+/* The pairs of a block of rows with themselves and with all behind them. *too_many tells that there
+ * are more than the limit leaves room for; what was found before stays. */
+static pnb_status join_block(find_job *job, const pnb_ctx *ctx, size_t begin, size_t count,
+                             bool *too_many, pnb_error *err)
+{
+    const pnb_rows *all = &job->near.rows;
+    const pnb_rows queries = pnb_rows_slice(all, begin, count);
+    const pnb_rows behind = pnb_rows_slice(all, begin, all->n - begin);
+    pnb_search_opts search = pnb_search_opts_default();
+    size_t room = job->opts->max_pairs - job->found.n_pairs;
+    /* a block finds its own rows, and pairs within it twice */
+    pnb_range_opts range = {.min_score = job->opts->min_score, .max_pairs = 2 * room + count};
+    pnb_index *index = NULL;
+    pnb_pairs pairs = {0};
+    pnb_error why = PNB_ERROR_INIT;
+    pnb_status status;
+    search.measure = job->opts->measure;
+    search.measure_opts = job->opts->measure_opts;
+    PNB_TRY(pnb_index_create(&index, ctx, &behind, &search, err));
+    status = pnb_index_range(index, ctx, &queries, &range, &pairs, &why);
+    *too_many = status == PNB_ARG; /* all else that is ARG was refused when the index was made */
+    if (*too_many)
+        status = PNB_OK;
+    else if (status != PNB_OK)
+        pnb__fail(err, status, "%s", why.text);
+    for (size_t i = 0; status == PNB_OK && !*too_many && i < pairs.n; i++) {
+        if (pairs.item[i] <= pairs.query[i])
+            continue;
+        *too_many = job->found.n_pairs == job->opts->max_pairs;
+        if (!*too_many)
+            status = add_pair(job, begin + (size_t)pairs.query[i], begin + (size_t)pairs.item[i],
+                              pairs.score[i], err);
+    }
+done:
+    pnb_pairs_reset(&pairs);
+    pnb_index_free(index);
+    return status;
+}
+
+/* All pairs; *too_many when there are more than are allowed. */
+static pnb_status join_all(find_job *job, const pnb_ctx *ctx, bool *too_many, pnb_error *err)
+{
+    size_t n = job->near.rows.n;
+    pnb_status status = PNB_OK;
+    for (size_t begin = 0; status == PNB_OK && !*too_many && begin < n; begin += RANGE_BLOCK) {
+        size_t count = PNB_MIN((size_t)RANGE_BLOCK, n - begin);
+        status = join_block(job, ctx, begin, count, too_many, err);
+        if (status == PNB_OK)
+            status = watch_step(&job->opts->watch, begin + count, n, err);
+    }
+    return status;
+}
+
+/* The nearest rows of each, as far as max_neighbours allows. */
+static pnb_status list_all(find_job *job, pnb_error *err)
+{
+    size_t n = job->near.rows.n;
+    pnb_status status = PNB_OK;
+    job->found.n_pairs = 0;
+    job->is_cut = pnb__alloc_zero(n, 1);
+    if (job->is_cut == NULL)
+        return pnb__fail_nomem(err, n);
+    for (size_t begin = 0; status == PNB_OK && begin < n; begin += PNB__NEIGHBOUR_BLOCK) {
+        size_t count = PNB_MIN((size_t)PNB__NEIGHBOUR_BLOCK, n - begin);
+        status = find_block(job, begin, count, err);
+        if (status == PNB_OK)
+            status = watch_step(&job->opts->watch, begin + count, n, err);
+    }
+    return status;
+}
+
 pnb_status pnb_duplicates_find(const pnb_ctx *ctx, const pnb_gaussians *rows, const double *u,
                                const pnb_duplicates_opts *opts, pnb_duplicates *out, pnb_error *err)
 {
     pnb_duplicates_opts o = opts != NULL ? *opts : pnb_duplicates_opts_default();
     find_job job = {.opts = &o};
+    bool too_many = false;
     pnb_status status;
     *out = (pnb_duplicates){0};
     PNB_TRY(check(rows, u, &o, err));
     PNB_TRY(pnb__neighbours_init(&job.near, ctx, rows, o.measure, &o.measure_opts, err));
-    job.is_cut = pnb__alloc_zero(rows->n, 1);
-    if (job.is_cut == NULL)
-        PNB_TRY(pnb__fail_nomem(err, rows->n));
-    for (size_t begin = 0; begin < rows->n; begin += PNB__NEIGHBOUR_BLOCK) {
-        size_t count = PNB_MIN((size_t)PNB__NEIGHBOUR_BLOCK, rows->n - begin);
-        PNB_TRY(find_block(&job, begin, count, err));
-        PNB_TRY(watch_step(&o.watch, begin + count, rows->n, err));
-    }
+    PNB_TRY(join_all(&job, ctx, &too_many, err));
+    if (too_many)
+        PNB_TRY(list_all(&job, err));
     sort_pairs(&job.found);
     PNB_TRY(make_groups(&job.found, rows->n, u, err));
     *out = job.found;

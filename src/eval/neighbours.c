@@ -13,13 +13,19 @@ pnb_status pnb__neighbours_init(pnb__neighbours *n, const pnb_ctx *ctx, const pn
     pnb_search_opts search = pnb_search_opts_default();
     search.measure = measure;
     search.measure_opts = *opts;
-    *n = (pnb__neighbours){.ctx = ctx, .rows = *rows};
+    /* What is symmetric reads means and variances; other parameters would not be gathered. */
+    *n = (pnb__neighbours){
+        .ctx = ctx,
+        .rows = {.n = rows->n, .dim = rows->dim, .mean = rows->mean, .log_var = rows->log_var}};
     if ((unsigned)measure < PNB_N_MEASURES && !pnb_measure_is_symmetric(measure))
         return pnb__fail(err, PNB_ARG,
-                         "%s is not symmetric; neighbours within one set need a "
-                         "measure that is, such as mean, csd or w2",
+                         "%s is not symmetric; neighbours within one set need a measure that is, "
+                         "such as mean, csd or w2",
                          pnb_measure_name(measure));
-    return pnb_index_create(&n->index, ctx, rows, &search, err);
+    pnb_status status = pnb_measure_check_fit(measure, rows, rows, err);
+    if (status != PNB_OK)
+        return status;
+    return pnb_index_create(&n->index, ctx, &n->rows, &search, err);
 }
 
 void pnb__neighbours_reset(pnb__neighbours *n)
@@ -33,9 +39,7 @@ void pnb__neighbours_reset(pnb__neighbours *n)
 pnb_status pnb__neighbours_of_block(pnb__neighbours *n, size_t begin, size_t count, size_t k,
                                     pnb_hits *hits, pnb_error *err)
 {
-    size_t at = begin * n->rows.dim;
-    const pnb_gaussians queries = {count, n->rows.dim, n->rows.mean + at,
-                                   n->rows.log_var != NULL ? n->rows.log_var + at : NULL};
+    const pnb_rows queries = pnb_rows_slice(&n->rows, begin, count);
     return pnb_index_search(n->index, n->ctx, &queries, k, hits, err);
 }
 
@@ -64,6 +68,6 @@ pnb_status pnb__neighbours_of_rows(pnb__neighbours *n, const size_t *row, size_t
         if (n->log_var != NULL)
             memcpy(n->log_var + i * dim, n->rows.log_var + row[i] * dim, dim * sizeof(float));
     }
-    const pnb_gaussians queries = {count, dim, n->mean, n->log_var};
+    const pnb_rows queries = {.n = count, .dim = dim, .mean = n->mean, .log_var = n->log_var};
     return pnb_index_search(n->index, n->ctx, &queries, k, hits, err);
 }

@@ -6,16 +6,17 @@
 #include "penumbra/curate.h"
 #include "penumbra/search.h"
 
-enum { PNB__NEIGHBOUR_BLOCK = 1024 }; /* rows searched together */
+enum { PNB__NEIGHBOUR_BLOCK = 1024 }; /* rows whose nearest are searched together */
 
 typedef struct pnb__neighbours {
     const pnb_ctx *ctx;
-    pnb_gaussians rows;
+    pnb_rows rows; /* means and variances of those given */
     pnb_index *index;
     float *mean, *log_var; /* rows gathered for a search, PNB__NEIGHBOUR_BLOCK of them */
 } pnb__neighbours;
 
-/* Errors  ARG (an asymmetric measure), those of pnb_index_create */
+/* Errors  ARG (an asymmetric measure, or one that does not fit the family), those of
+ *         pnb_index_create */
 pnb_status pnb__neighbours_init(pnb__neighbours *n, const pnb_ctx *ctx, const pnb_gaussians *rows,
                                 pnb_measure measure, const pnb_measure_opts *opts, pnb_error *err);
 void pnb__neighbours_reset(pnb__neighbours *n);

@@ -26,7 +26,7 @@ prints "groups"
 want 0 duplicates --set t.safetensors --min-score 0.99 --measure csd --threads 1 --out a.tsv
 want 0 duplicates --set t.safetensors --min-score 0.99 --measure csd --threads 2 --out b.tsv
 check "threads do not matter" cmp -s a.tsv b.tsv
-want 0 duplicates --set t.safetensors --min-score -2 --max-neighbours 3
+want 0 duplicates --set t.safetensors --min-score -2 --max-pairs 100 --max-neighbours 3
 says "--max-neighbours"
 want 1 duplicates --set missing.safetensors
 want 2 duplicates --set i.safetensors --measure kl

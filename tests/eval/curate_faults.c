@@ -61,6 +61,20 @@ static pnb_status find_duplicates(scratch *s, pnb_error *err)
     return status;
 }
 
+static pnb_status list_duplicates(scratch *s, pnb_error *err)
+{
+    rows r;
+    pnb_duplicates d;
+    pnb_duplicates_opts opts = pnb_duplicates_opts_default();
+    (void)s;
+    fill(&r);
+    opts.max_pairs = 5;
+    pnb_status status = pnb_duplicates_find(NULL, &r.view, r.u, &opts, &d, err);
+    assert_true(status == PNB_OK ? d.n_groups == 3 : d.pair == NULL && d.row == NULL);
+    pnb_duplicates_reset(&d);
+    return status;
+}
+
 static pnb_status rank_outliers(scratch *s, pnb_error *err)
 {
     rows r;
@@ -155,8 +169,8 @@ static pnb_status copy_shards(scratch *s, pnb_error *err)
 static void every_allocation(void **state)
 {
     scratch *s = *state;
-    static const faulty_fn scenarios[] = {filter,      find_duplicates, rank_outliers,
-                                          choose_rows, keep_uids,       answer};
+    static const faulty_fn scenarios[] = {
+        filter, find_duplicates, list_duplicates, rank_outliers, choose_rows, keep_uids, answer};
     for (size_t i = 0; i < PNB_COUNT(scenarios); i++)
         fail_every_allocation(scenarios[i], s);
     scratch_clear(s);
