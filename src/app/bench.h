@@ -10,8 +10,9 @@ typedef struct pnb__bench_opts {
     const char *model; /* directory, built-in configuration or config.json */
     bool is_text;
     size_t batch_size;
-    double seconds;     /* measure at least this long */
-    size_t min_repeats; /* and this often */
+    double seconds;              /* measure at least this long */
+    size_t min_repeats;          /* and this often */
+    void (*between)(void *user); /* runs before every repeat and is not counted; NULL: nothing */
 } pnb__bench_opts;
 
 /* Each fills the result with median_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.

@@ -1,10 +1,11 @@
 /* Synthetic sets, timed searches and evaluations, and the machine's limits measured beside them.
  *
  * A search of many queries is bound by the rate of a matrix product, one of few by the bandwidth
- * of memory. Both are measured in the same run, before and after: the product as the faster of our
- * kernels and OpenBLAS, bandwidth by reading the gallery's own means (or as much memory, where they
- * would fit a cache) with the fastest plain loops there are. Recall is taken against all pairs
- * scored in f64 by src/prob, another path than the search's. */
+ * of memory. Both are measured in the same run: the product before and after, the best rate of our
+ * kernels and OpenBLAS; bandwidth before every repeat, since it changes within a run where others
+ * use the same memory, by reading the gallery's own means (or as much memory, where they would fit
+ * a cache) with the fastest plain loops there are. Its median stands beside the median time. Recall
+ * is taken against all pairs scored in f64 by src/prob, another path than the search's. */
 #include "app/bench_search.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@
 #include "penumbra/eval.h"
 #include "penumbra/search.h"
 
-enum { CHECKED_QUERIES = 4, CHECK_ROWS = 4096, READS = 5 };
+enum { CHECKED_QUERIES = 4, CHECK_ROWS = 4096, MAX_READS = 1000 };
 #define READ_BYTES ((size_t)256 << 20) /* far more than a cache holds */
 #define QUERY_SEED 0x51ed2701ULL       /* added to the seed for the second set */
 
@@ -85,37 +86,47 @@ static void free_set(set *s, const pnb__kernels *k)
 /* ---- the machine's limits ---- */
 
 typedef struct machine {
-    double sgemm, bandwidth; /* GFLOP/s, GB/s */
+    const float *read; /* what is read for the bandwidth */
+    float *own;        /* the same where it is not the gallery */
+    size_t n_read;     /* values */
+    size_t n_rates;
+    double rate[MAX_READS]; /* GB/s */
+    double sgemm;           /* GFLOP/s */
 } machine;
 
-static void read_once(const pnb_ctx *ctx, const pnb__kernels *k, const float *x, size_t n,
-                      machine *out)
+static pnb_status init_machine(machine *m, const pnb_ctx *ctx, const pnb__kernels *k,
+                               const set *gallery, pnb_error *err)
 {
-    double start = pnb__now_s();
-    bool finite = k->all_finite(ctx, n, x);
-    double middle = pnb__now_s();
-    double sum = k->sum_squares(ctx, n, x);
-    double end = pnb__now_s(), gb = 1e-9 * (double)(n * sizeof(float));
-    if (finite && sum >= 0.0)
-        out->bandwidth = fmax(out->bandwidth, gb / fmin(middle - start, end - middle));
+    m->read = gallery->mean;
+    m->n_read = gallery->bytes / sizeof(float);
+    if (gallery->bytes >= READ_BYTES)
+        return PNB_OK;
+    m->own = k->mem_alloc(READ_BYTES);
+    if (m->own == NULL)
+        return pnb__fail_nomem(err, READ_BYTES);
+    m->read = m->own;
+    m->n_read = READ_BYTES / sizeof(float);
+    k->fill(ctx, m->n_read, 1.0, m->own);
+    return PNB_OK;
 }
 
-static void measure_limits(const pnb_ctx *ctx, const pnb__kernels *k, const set *gallery,
-                           machine *out)
+static void measure_read(machine *m, const pnb_ctx *ctx, const pnb__kernels *k)
 {
-    size_t n = gallery->bytes / sizeof(float);
-    float *own = NULL;
-    if (gallery->bytes < READ_BYTES) {
-        n = READ_BYTES / sizeof(float);
-        own = k->mem_alloc(READ_BYTES);
-        if (own != NULL)
-            k->fill(ctx, n, 1.0, own);
-    }
-    for (int i = 0; i < READS && (own != NULL || gallery->bytes >= READ_BYTES); i++)
-        read_once(ctx, k, own != NULL ? own : gallery->mean, n, out);
-    k->mem_free(own, READ_BYTES);
-    out->sgemm = fmax(out->sgemm, pnb__bench_sgemm(ctx, ctx->isa));
-    out->sgemm = fmax(out->sgemm, pnb__bench_sgemm(ctx, PNB_ISA_GENERIC));
+    if (m->n_rates == MAX_READS)
+        return;
+    double start = pnb__now_s();
+    bool finite = k->all_finite(ctx, m->n_read, m->read);
+    double middle = pnb__now_s();
+    double sum = k->sum_squares(ctx, m->n_read, m->read);
+    double end = pnb__now_s(), gb = 1e-9 * (double)(m->n_read * sizeof(float));
+    if (finite && sum >= 0.0)
+        m->rate[m->n_rates++] = gb / fmin(middle - start, end - middle);
+}
+
+static void measure_sgemm(machine *m, const pnb_ctx *ctx)
+{
+    m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, ctx->isa));
+    m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, PNB_ISA_GENERIC));
 }
 
 /* ---- search ---- */
@@ -125,6 +136,8 @@ typedef struct search_work {
     set gallery, queries;
     pnb_index *index;
     size_t k;
+    const pnb__kernels *kernels;
+    machine limits;
 } search_work;
 
 static pnb_status search_once(void *user, pnb_error *err)
@@ -134,6 +147,12 @@ static pnb_status search_once(void *user, pnb_error *err)
     pnb_status status = pnb_index_search(w->index, w->app->ctx, &w->queries.rows, w->k, &hits, err);
     pnb_hits_reset(&hits);
     return status;
+}
+
+static void read_between(void *user)
+{
+    search_work *w = user;
+    measure_read(&w->limits, w->app->ctx, w->kernels);
 }
 
 static pnb_gaussians rows_from(const pnb_gaussians *g, size_t first, size_t n)
@@ -198,40 +217,43 @@ static void report_times(const pnb__app *app, const pnb__bench_times *t, pnb__re
 }
 
 /* read: bytes of means that one call reads at least. */
-static void report_rates(double flops, double read, double seconds, const machine *limits,
-                         pnb__result *r)
+static void report_rates(double flops, double read, double seconds, machine *limits, pnb__result *r)
 {
     double gflops = 1e-9 * flops / seconds, gb = 1e-9 * read / seconds;
+    double bandwidth = pnb__bench_summarise(limits->rate, limits->n_rates).median_s;
     pnb__result_real(r, "gflops", "GFLOP/s of inner products", gflops, 1);
     pnb__result_real(r, "sgemm_gflops", "GFLOP/s of sgemm", limits->sgemm, 1);
     pnb__result_real(r, "share", "share of sgemm", gflops / limits->sgemm, 3);
     pnb__result_real(r, "read_gb_s", "GB/s of means", gb, 2);
-    pnb__result_real(r, "bandwidth_gb_s", "GB/s of memory", limits->bandwidth, 2);
-    pnb__result_real(r, "bandwidth_share", "share of bandwidth", gb / limits->bandwidth, 3);
+    pnb__result_real(r, "bandwidth_gb_s", "GB/s of memory", bandwidth, 2);
+    pnb__result_real(r, "bandwidth_share", "share of bandwidth", gb / bandwidth, 3);
     pnb__result_real(r, "peak_rss_mb", "peak memory in MB", pnb__bench_peak_bytes() / 1e6, 1);
 }
 
 static pnb_status run_search(const pnb__bench_search_opts *o, const pnb_search_opts *opts,
-                             search_work *w, const pnb__kernels *k, pnb__result *r)
+                             search_work *w, pnb__result *r)
 {
     pnb__app *app = w->app;
-    machine limits = {0};
+    pnb__bench_opts repeat = o->times;
     pnb__bench_times times;
     double recall = 0.0, start = pnb__now_s();
     pnb_status status;
     PNB_TRY(pnb_index_create(&w->index, app->ctx, &w->gallery.rows, opts, &app->err));
     double prepare_s = pnb__now_s() - start;
-    measure_limits(app->ctx, k, &w->gallery, &limits);
-    PNB_TRY(pnb__bench_measure(app, &o->times, search_once, w, &times));
-    measure_limits(app->ctx, k, &w->gallery, &limits);
+    PNB_TRY(init_machine(&w->limits, app->ctx, w->kernels, &w->gallery, &app->err));
+    repeat.between = read_between;
+    measure_sgemm(&w->limits, app->ctx);
+    PNB_TRY(pnb__bench_measure(app, &repeat, search_once, w, &times));
+    measure_sgemm(&w->limits, app->ctx);
     PNB_TRY(check_recall(w, opts, &recall, &app->err));
     report_times(app, &times, r);
     double n = (double)o->n, dim = (double)o->dim, queries = (double)o->n_queries;
     pnb__result_real(r, "queries_per_s", "queries a second", queries / times.median_s, 2);
     pnb__result_real(r, "prepare_s", "seconds to prepare the index", prepare_s, 4);
-    report_rates(2.0 * queries * n * dim, n * dim * sizeof(float), times.median_s, &limits, r);
+    report_rates(2.0 * queries * n * dim, n * dim * sizeof(float), times.median_s, &w->limits, r);
     pnb__result_real(r, "recall", "recall against all pairs in f64", recall, 6);
 done:
+    w->kernels->mem_free(w->limits.own, READ_BYTES);
     pnb_index_free(w->index);
     return status;
 }
@@ -239,8 +261,8 @@ done:
 pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb__result *r)
 {
     pnb_search_opts opts = pnb_search_opts_default();
-    search_work w = {.app = app, .k = PNB_MIN(o->k, o->n)};
     pnb__kernels k;
+    search_work w = {.app = app, .k = PNB_MIN(o->k, o->n), .kernels = &k};
     pnb_status status;
     pnb__kernels_fill(&k, app->ctx, PNB__F32);
     w.gallery.seed = (uint64_t)app->common.seed;
@@ -255,7 +277,7 @@ pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb
     pnb__result_int(r, "dim", "width", (int64_t)o->dim);
     pnb__result_int(r, "queries", "queries of a call", (int64_t)o->n_queries);
     pnb__result_int(r, "k", "hits of a query", (int64_t)w.k);
-    status = run_search(o, &opts, &w, &k, r);
+    status = run_search(o, &opts, &w, r);
 done:
     free_set(&w.gallery, &k);
     free_set(&w.queries, &k);

@@ -1,15 +1,17 @@
 /* Exact top-k: candidates by bounds, winners by f64 scores, no matrix of all scores.
  *
- * Queries are taken some thousands at a time. The gallery is cut into one chunk a thread (and the
- * queries into groups, where it is too short for that); each part walks its items once and keeps,
- * for every query, the pairs whose upper bound reaches the k-th best lower bound seen so far. Such
- * a list is pruned when it is full, in f64 when bounds no longer separate its entries, so it never
+ * Queries are taken some thousands at a time. The threads share the gallery out among them, ever
+ * smaller runs of blocks, since they are not equally fast on a busy machine (and the queries in
+ * groups, where the gallery is too short for that); each part walks its items once and keeps, for
+ * every query, the pairs whose upper bound reaches the k-th best lower bound seen so far. Such a
+ * list is pruned when it is full, in f64 when bounds no longer separate its entries, so it never
  * loses a pair that belongs to the answer. At the end the lists of all parts are joined, what is
  * left is scored in f64 and cut to k by the total order of hits.h: the result does not depend on
- * the cut. For measures computed in f64 alone the bounds are the scores. */
+ * who took what. For measures computed in f64 alone the bounds are the scores. */
 #include "index/search.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "index/hits.h"
@@ -31,8 +33,10 @@ typedef struct search_job {
     candidate *list; /* [chunk][query of the pass][capacity] */
     size_t *n;       /* [chunk][query of the pass] */
     float *limit;    /* [chunk][query of the pass] */
-    size_t n_threads;
-    pnb_error *error; /* [thread] */
+    size_t n_threads, n_blocks;
+    atomic_size_t *taken; /* [group] blocks of items that the parts of the group have begun */
+    pnb_error *error;     /* [thread] */
+    size_t *failed_at;    /* [thread] the block of the error, counted through the groups */
     pnb_hits *out;
 } search_job;
 
@@ -153,21 +157,50 @@ static pnb_status take_candidate(void *user, const pnb__bounds *pair)
 
 /* ---- walking the gallery ---- */
 
-static pnb_status walk_part(part *p, const size_t items[2], const size_t strips[2], pnb_error *err)
+static pnb_status walk_block(part *p, size_t block, const size_t strips[2], pnb_error *err)
 {
     search_job *job = p->job;
+    size_t step = job->pass.n_items, n_items = job->run.scan->gallery.rows.n;
     pnb_status status = PNB_OK;
-    for (size_t item = items[0]; item < items[1]; item += job->pass.n_items) {
-        const size_t block[2] = {item, PNB_MIN(item + job->pass.n_items, items[1])};
-        for (size_t s = strips[0]; s < strips[1]; s++) {
-            pnb__values values;
-            PNB_TRY(pnb__pass_score(&job->pass, &p->work, s, block, &values, err));
-            const float *limit = job->limit + p->chunk * job->most + values.query - job->pass.first;
-            PNB_TRY(pnb__values_above(&job->run, &values, limit, take_candidate, p));
-        }
+    const size_t items[2] = {block * step, PNB_MIN((block + 1) * step, n_items)};
+    for (size_t s = strips[0]; s < strips[1] && status == PNB_OK; s++) {
+        pnb__values values;
+        status = pnb__pass_score(&job->pass, &p->work, s, items, &values, err);
+        if (status != PNB_OK)
+            break;
+        const float *limit = job->limit + p->chunk * job->most + values.query - job->pass.first;
+        status = pnb__values_above(&job->run, &values, limit, take_candidate, p);
     }
-done:
     return status;
+}
+
+static pnb_status walk_blocks(part *p, const size_t blocks[2], size_t group, int thread)
+{
+    search_job *job = p->job;
+    size_t n_strips = (job->pass.n + job->pass.strip - 1) / job->pass.strip;
+    const size_t strips[2] = {n_strips * group / job->n_groups,
+                              n_strips * (group + 1) / job->n_groups};
+    pnb_status status = PNB_OK;
+    for (size_t b = blocks[0]; b < blocks[1] && status == PNB_OK; b++) {
+        status = walk_block(p, b, strips, &job->error[thread]);
+        if (status != PNB_OK)
+            job->failed_at[thread] = group * job->n_blocks + b;
+    }
+    return status;
+}
+
+/* The next run of blocks for a part: in order, a share of what is left. */
+static bool take_blocks(search_job *job, size_t group, size_t blocks[2])
+{
+    size_t begin = atomic_load(&job->taken[group]), n;
+    do {
+        if (begin >= job->n_blocks)
+            return false;
+        n = PNB_MAX((job->n_blocks - begin) / (2 * job->n_chunks), (size_t)1);
+    } while (!atomic_compare_exchange_weak(&job->taken[group], &begin, begin + n));
+    blocks[0] = begin;
+    blocks[1] = begin + n;
+    return true;
 }
 
 static void walk_parts(void *user, size_t begin, size_t end, int thread)
@@ -176,21 +209,16 @@ static void walk_parts(void *user, size_t begin, size_t end, int thread)
     pnb_error *err = &job->error[thread];
     pnb_status status = PNB_OK;
     part p = {.job = job};
-    size_t n_items = job->run.scan->gallery.rows.n;
-    size_t n_strips = (job->pass.n + job->pass.strip - 1) / job->pass.strip;
     p.low = pnb__alloc_array(job->capacity, sizeof *p.low);
     p.hit = pnb__alloc_array(job->capacity, sizeof *p.hit);
     if (p.low == NULL || p.hit == NULL)
         PNB_TRY(pnb__fail_nomem(err, job->capacity * (sizeof *p.low + sizeof *p.hit)));
     PNB_TRY(pnb__pass_work_init(&p.work, &job->run, err));
     for (size_t i = begin; i < end; i++) {
-        size_t group = i / job->n_chunks, step = job->pass.n_items;
+        size_t group = i / job->n_chunks, blocks[2];
         p.chunk = i % job->n_chunks;
-        const size_t items[2] = {pnb__pass_border(n_items, step, job->n_chunks, p.chunk),
-                                 pnb__pass_border(n_items, step, job->n_chunks, p.chunk + 1)};
-        const size_t strips[2] = {n_strips * group / job->n_groups,
-                                  n_strips * (group + 1) / job->n_groups};
-        PNB_TRY(walk_part(&p, items, strips, err));
+        while (take_blocks(job, group, blocks))
+            PNB_TRY(walk_blocks(&p, blocks, group, thread));
     }
 done:
     pnb__free(p.low);
@@ -244,13 +272,17 @@ done:
     (void)status;
 }
 
-/* The first thread's error: parts are handed out in order of queries, then items. */
+/* The error of the earliest block: blocks are begun in order, so it is the same in every run. */
 static pnb_status first_error(const search_job *job, pnb_error *err)
 {
+    size_t first = job->n_threads;
     for (size_t t = 0; t < job->n_threads; t++)
-        if (job->error[t].status != PNB_OK)
-            return pnb__fail(err, job->error[t].status, "%s", job->error[t].text);
-    return PNB_OK;
+        if (job->error[t].status != PNB_OK &&
+            (first == job->n_threads || job->failed_at[t] < job->failed_at[first]))
+            first = t;
+    if (first == job->n_threads)
+        return PNB_OK;
+    return pnb__fail(err, job->error[first].status, "%s", job->error[first].text);
 }
 
 static pnb_status run_pass(search_job *job, size_t first, size_t n, pnb_error *err)
@@ -259,6 +291,9 @@ static pnb_status run_pass(search_job *job, size_t first, size_t n, pnb_error *e
     PNB_TRY(pnb__pass_init(&job->pass, &job->run, job->ctx, first, n, err));
     size_t n_strips = (n + job->pass.strip - 1) / job->pass.strip;
     job->n_groups = PNB_MIN(n_strips, (job->n_threads + job->n_chunks - 1) / job->n_chunks);
+    job->n_blocks = (job->run.scan->gallery.rows.n + job->pass.n_items - 1) / job->pass.n_items;
+    for (size_t i = 0; i < job->n_groups; i++)
+        atomic_init(&job->taken[i], 0);
     for (size_t i = 0; i < job->n_chunks * job->most; i++) {
         job->n[i] = 0;
         job->limit[i] = -INFINITY;
@@ -296,10 +331,13 @@ static pnb_status alloc_job(search_job *job, pnb_error *err)
     job->n = pnb__alloc_array(n_lists, sizeof *job->n);
     job->limit = pnb__alloc_array(n_lists, sizeof *job->limit);
     job->error = pnb__alloc_zero(job->n_threads, sizeof(pnb_error));
+    job->failed_at = pnb__alloc_zero(job->n_threads, sizeof *job->failed_at);
+    job->taken = pnb__alloc_array(job->n_threads, sizeof *job->taken);
     job->out->index = pnb__alloc_array(n_out, sizeof(int64_t));
     job->out->score = pnb__alloc_array(n_out, sizeof(double));
     if (job->list == NULL || job->n == NULL || job->limit == NULL || job->error == NULL ||
-        job->out->index == NULL || job->out->score == NULL)
+        job->failed_at == NULL || job->taken == NULL || job->out->index == NULL ||
+        job->out->score == NULL)
         return pnb__fail_nomem(err, n_entries * sizeof *job->list + n_out * 16);
     return PNB_OK;
 }
@@ -324,6 +362,8 @@ done:
     pnb__free(job.n);
     pnb__free(job.limit);
     pnb__free(job.error);
+    pnb__free(job.failed_at);
+    pnb__free(job.taken);
     if (status != PNB_OK)
         pnb_hits_reset(hits);
     return status;
