@@ -25,8 +25,6 @@ add_compile_options(-ffp-contract=off)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
                     -Wmissing-prototypes)
-# What an initialiser leaves out is zero; options and views grow at their end because of that.
-add_compile_options(-Wno-missing-field-initializers)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     # Cutting a long text to its buffer is what we use snprintf for.
     add_compile_options(-Wno-format-truncation -fno-semantic-interposition)

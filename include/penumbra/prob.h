@@ -26,9 +26,9 @@ double pnb_softplus(double x);    /* log(1 + e^x) = -log s(-x) */
  * `similarity` is what search returns for mean or csd. docs/numerics.md#match-probability */
 double pnb_match_probability(double similarity, double a, double b);
 
-/* ---- rows of distributions ---- a view: nothing is copied, the arrays must outlive it. Fields
- * left out of an initialiser are NULL, so four fields make Gaussians and three make points. Rows of
- * an embedding set of any family: pnb_view_init in view.h. */
+/* ---- rows of distributions ---- a view: nothing is copied, the arrays must outlive it. Name
+ * the fields of an initialiser: {.n, .dim, .mean} are points, with .log_var Gaussians; what is left
+ * out is NULL. Rows of an embedding set of any family: pnb_view_init in view.h. */
 typedef struct pnb_rows {
     size_t n, dim;
     const float *mean;      /* [n][dim] */

@@ -41,8 +41,12 @@ static pnb_status alloc_parts(pnb__explained *e, size_t n, pnb_error *err)
 /* Row 0 of `rows` is the whole, row 1 + i what is left without part i. */
 static pnb_status compare_rows(const pnb_gaussians *rows, pnb__explained *e, pnb_error *err)
 {
-    const pnb_gaussians whole = {1, rows->dim, rows->mean, rows->log_var};
-    const pnb_gaussians left = {e->n, rows->dim, rows->mean + rows->dim, rows->log_var + rows->dim};
+    const pnb_gaussians whole = {
+        .n = 1, .dim = rows->dim, .mean = rows->mean, .log_var = rows->log_var};
+    const pnb_gaussians left = {.n = e->n,
+                                .dim = rows->dim,
+                                .mean = rows->mean + rows->dim,
+                                .log_var = rows->log_var + rows->dim};
     pnb_status status;
     PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &whole, &e->trace, err));
     PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &left, e->without, err));
@@ -245,7 +249,7 @@ pnb_status pnb__explain_picture(pnb__app *app, pnb__embedder *encoder, const pnb
     PNB_TRY(cmd->removal == PNB__PATCH_DROP
                 ? encode_dropped(app, encoder, pixels, &g, n, mean, log_var)
                 : pnb__encode_made(app, encoder, n + 1, make_grey, &job, mean, log_var));
-    const pnb_gaussians rows = {n + 1, dim, mean, log_var};
+    const pnb_gaussians rows = {.n = n + 1, .dim = dim, .mean = mean, .log_var = log_var};
     status = compare_rows(&rows, out, &app->err);
 done:
     pnb__free(mean);

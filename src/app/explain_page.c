@@ -59,8 +59,8 @@ static void put_map(pnb__buf *out, const pnb__explained *e)
     double w = width / e->columns, h = height / e->rows, most = largest(e);
     pnb__svg_begin(out, width, height, "Uncertainty that each cell removes");
     for (size_t i = 0; i < e->n; i++) {
-        const double box[4] = {w * (double)(i % (size_t)e->columns),
-                               h * (double)(i / (size_t)e->columns), w, h};
+        size_t row = i / (size_t)e->columns, column = i % (size_t)e->columns;
+        const double box[4] = {w * (double)column, h * (double)row, w, h};
         char fill[48];
         colour(fill, e->removed[i], most);
         put_cell(out, box, fill, e->removed[i]);

@@ -47,7 +47,7 @@ static pnb_status make_rows(probe_run *run, size_t n, pnb__make_fn make, const v
                   .log_var = pnb__alloc_array(n, dim * sizeof(float))};
     if (out->mean == NULL || out->log_var == NULL)
         return pnb__fail_nomem(&run->app->err, 2 * n * dim * sizeof(float));
-    out->view = (pnb_gaussians){n, dim, out->mean, out->log_var};
+    out->view = (pnb_gaussians){.n = n, .dim = dim, .mean = out->mean, .log_var = out->log_var};
     return pnb__encode_made(run->app, &run->encoder, n, make, user, out->mean, out->log_var);
 }
 
@@ -143,7 +143,8 @@ static pnb_status shift_rows(const pnb_gaussians *from, rows *out, pnb_error *er
     memcpy(out->mean + last, from->mean, dim * sizeof(float));
     memcpy(out->log_var, from->log_var + dim, last * sizeof(float));
     memcpy(out->log_var + last, from->log_var, dim * sizeof(float));
-    out->view = (pnb_gaussians){from->n, dim, out->mean, out->log_var};
+    out->view =
+        (pnb_gaussians){.n = from->n, .dim = dim, .mean = out->mean, .log_var = out->log_var};
     return PNB_OK;
 }
 
@@ -232,7 +233,7 @@ static pnb_status probe_levels(probe_run *run, const double *u)
         level[i] = level[i] < PNB__PROBE_LEVELS ? level[i] : -1;
         last = PNB_MAX(last, level[i]);
     }
-    out->n_levels = (size_t)(last + 1);
+    out->n_levels = last >= 0 ? (size_t)last + 1 : 0;
     if (last >= 0)
         PNB_TRY(pnb_mean_by_group(u, level, n, out->n_levels, out->level_mean, out->level_n,
                                   &run->app->err));

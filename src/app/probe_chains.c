@@ -52,7 +52,7 @@ static pnb_status read_link(const pnb_embeddings *set, size_t row, chain_row *ou
 static pnb_status read_links(const pnb_embeddings *set, chain_row *links, size_t *n_levels,
                              pnb_error *err)
 {
-    *n_levels = 0;
+    *n_levels = 1; /* also of a set without rows */
     for (size_t i = 0; i < set->n; i++) {
         pnb_status status = read_link(set, i, &links[i], err);
         if (status != PNB_OK)

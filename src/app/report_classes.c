@@ -52,7 +52,10 @@ static pnb_status reserve(classes *c, size_t n, size_t dim, size_t n_images, pnb
 
 static void view(classes *c, const pnb_gaussians *like)
 {
-    c->rows = (pnb_gaussians){c->n, like->dim, c->mean, like->log_var != NULL ? c->log_var : NULL};
+    c->rows = (pnb_gaussians){.n = c->n,
+                              .dim = like->dim,
+                              .mean = c->mean,
+                              .log_var = like->log_var != NULL ? c->log_var : NULL};
 }
 
 /* The one caption of `level` that is true of a picture: its class, or -1. */

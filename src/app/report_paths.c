@@ -73,8 +73,10 @@ pnb_status pnb__report_paths(pnb__app *app, pnb__buf *out, const pnb__retrieval 
     n = PNB_MIN(n, all->images->n);
     for (size_t i = 0; status == PNB_OK && i < n; i++) {
         size_t row = i * all->images->n / n, dim = all->image_rows.dim;
-        const pnb_gaussians one = {1, dim, all->image_rows.mean + row * dim,
-                                   all->image_rows.log_var + row * dim};
+        const pnb_gaussians one = {.n = 1,
+                                   .dim = dim,
+                                   .mean = all->image_rows.mean + row * dim,
+                                   .log_var = all->image_rows.log_var + row * dim};
         pnb_traversal t = {0};
         status = pnb_traverse(app->ctx, &one, &all->text_rows, null_text, &opts, &t, &app->err);
         if (status == PNB_OK)

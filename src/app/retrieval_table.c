@@ -138,17 +138,17 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
 /* Columns behind the recalls. */
 static const struct {
     pnb_figure figure;
-    const char *heading;
-    double scale;
     int digits;
-} WIDE[] = {{PNB_FIGURE_MEDIAN_RANK, "median rank", 1, 0},
-            {PNB_FIGURE_R_PRECISION, "R-Prec", 100, 1},
-            {PNB_FIGURE_MAP_AT_R, "mAP@R", 100, 1},
-            {PNB_FIGURE_MINUS_S_R2, "-S R\xC2\xB2", 1, 3},
-            {PNB_FIGURE_AUROC, "AUROC", 1, 3},
-            {PNB_FIGURE_AURC, "AURC", 1, 3},
-            {PNB_FIGURE_AUGRC, "AUGRC", 1, 3},
-            {PNB_FIGURE_ECE, "ECE", 1, 3}};
+    double scale;
+    const char *heading;
+} WIDE[] = {{PNB_FIGURE_MEDIAN_RANK, 0, 1, "median rank"},
+            {PNB_FIGURE_R_PRECISION, 1, 100, "R-Prec"},
+            {PNB_FIGURE_MAP_AT_R, 1, 100, "mAP@R"},
+            {PNB_FIGURE_MINUS_S_R2, 3, 1, "-S R\xC2\xB2"},
+            {PNB_FIGURE_AUROC, 3, 1, "AUROC"},
+            {PNB_FIGURE_AURC, 3, 1, "AURC"},
+            {PNB_FIGURE_AUGRC, 3, 1, "AUGRC"},
+            {PNB_FIGURE_ECE, 3, 1, "ECE"}};
 
 /* 54.3 [52.1, 56.0], or 54.3 +- 0.4 over seeds. */
 static void put_cell(FILE *out, const pnb__table_row *row, size_t d, size_t i, double scale,

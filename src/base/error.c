@@ -8,6 +8,11 @@
 
 #include "base/base.h"
 
+/* Functions here, also where the analyzer sees macros. */
+#undef pnb__fail
+#undef pnb__fail_nomem
+#undef pnb__fail_errno
+
 static const char *const status_names[] = {
 #define STATUS_NAME(name, sentence) #name,
     PNB_STATUS_LIST(STATUS_NAME)

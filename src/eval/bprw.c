@@ -61,7 +61,7 @@ pnb_status pnb__bprw_nearest(const pnb_ctx *ctx, const pnb_prompts *prompts,
         PNB_TRY(pnb__fail_nomem(err, n * sizeof *mean));
     for (size_t i = 0; i < n; i++)
         mean[i] = (float)ensemble.mean[i];
-    const pnb_gaussians classes = {prompts->n_classes, prompts->dim, mean, NULL};
+    const pnb_gaussians classes = {.n = prompts->n_classes, .dim = prompts->dim, .mean = mean};
     PNB_TRY(pnb_search(ctx, &classes, images, &search, &hits, err));
     memcpy(row, hits.index, prompts->n_classes * k * sizeof *row);
 done:

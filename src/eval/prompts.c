@@ -44,7 +44,7 @@ pnb_status pnb_prompts_uncertainty(const pnb_prompts *p, double *out, pnb_error 
     if (p->kappa != NULL)
         return pnb_uncertainty_inv_kappa(p->kappa, n, out, err);
     if (p->var == NULL) {
-        const pnb_gaussians rows = {n, p->dim, p->mean, p->log_var};
+        const pnb_gaussians rows = {.n = n, .dim = p->dim, .mean = p->mean, .log_var = p->log_var};
         return pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &rows, out, err);
     }
     for (size_t i = 0; i < n; i++) {

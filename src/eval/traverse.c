@@ -204,7 +204,8 @@ static pnb_status find_nearest(const traverse_job *job, const pnb_gaussians *poi
 static pnb_status find_starts(const traverse_job *job, pnb_error *err)
 {
     pnb_hits hits;
-    const pnb_gaussians points = {job->pictures->n, job->pictures->dim, job->pictures->mean, NULL};
+    const pnb_gaussians points = {
+        .n = job->pictures->n, .dim = job->pictures->dim, .mean = job->pictures->mean};
     pnb_status status = find_nearest(job, &points, &hits, err);
     if (status == PNB_OK)
         memcpy(job->out->start, hits.index, job->pictures->n * sizeof *hits.index);
@@ -230,7 +231,7 @@ static pnb_status walk_block(const traverse_job *job, size_t first, size_t n, do
                              pnb_error *err)
 {
     size_t dim = job->captions->dim, n_steps = job->opts->n_steps, n_rows = n_steps + 1;
-    const pnb_gaussians points = {n * n_rows, dim, job->point, NULL};
+    const pnb_gaussians points = {.n = n * n_rows, .dim = dim, .mean = job->point};
     pnb_hits hits = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++)

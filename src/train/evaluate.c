@@ -179,8 +179,11 @@ static pnb_status recall_at_1(const pnb__trainer *t, const val_set *v, const siz
     pnb_gaussians side[2];
     for (int s = 0; s < 2; s++) {
         size_t offset = range[0] * v->dim;
-        side[s] = (pnb_gaussians){range[1], v->dim, v->mean[s] + offset,
-                                  t->info->is_probabilistic ? v->log_var[s] + offset : NULL};
+        side[s] =
+            (pnb_gaussians){.n = range[1],
+                            .dim = v->dim,
+                            .mean = v->mean[s] + offset,
+                            .log_var = t->info->is_probabilistic ? v->log_var[s] + offset : NULL};
     }
     pnb_search_opts opts = pnb_search_opts_default();
     opts.k = 1;

@@ -113,7 +113,7 @@ static void encode(const fixture *f, unsigned char pixels[N][SIDE * SIDE * 3], e
     assert_ok(pnb_model_encode_image(model, chw, N, &to, err));
     pnb_model_free(model);
     free(chw);
-    out->view = (pnb_gaussians){N, DIM, out->mean, out->log_var};
+    out->view = (pnb_gaussians){.n = N, .dim = DIM, .mean = out->mean, .log_var = out->log_var};
 }
 
 static double trace_of(const encoded *e)

@@ -139,7 +139,8 @@ static const float prompt_mean[6 * 6] = {1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 
 static const float prompt_var[6 * 6] = {.1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f,
                                         .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f,
                                         .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f};
-static const pnb_prompts prompts = {2, 6, offset, prompt_mean, NULL, prompt_var};
+static const pnb_prompts prompts = {
+    .n_classes = 2, .dim = 6, .offset = offset, .mean = prompt_mean, .var = prompt_var};
 
 static void make_pictures(float mean[8 * 6], float log_var[8 * 6])
 {
@@ -168,7 +169,7 @@ static void test_bprw(void **state)
     pnb_bprw_opts o = pnb_bprw_opts_default();
     pnb_ctx *ctx;
     make_pictures(mean, log_var);
-    const pnb_gaussians images = {8, 6, mean, log_var};
+    const pnb_gaussians images = {.n = 8, .dim = 6, .mean = mean, .log_var = log_var};
     o.n_pictures = 4;
     o.em.alpha = 2;
     assert_ok(pnb_bprw(NULL, &prompts, &images, NULL, &o, weight, &summary, err));
@@ -211,7 +212,7 @@ static void test_points(void **state)
         prompt_f64[1][i] = (double)prompt_var[i];
     }
     const pnb_em_data x = {10, 3, 6, points, prompt_f64[0], prompt_f64[1]};
-    const pnb_gaussians images = {8, 6, mean, log_var};
+    const pnb_gaussians images = {.n = 8, .dim = 6, .mean = mean, .log_var = log_var};
     o.em.max_steps = 0;
     assert_ok(pnb_em_mixing_weights(&x, &o.em, want, NULL, err));
     o.em.max_steps = 40;
@@ -233,7 +234,7 @@ static void test_few_shot(void **state)
     double weight[6];
     pnb_bprw_summary summary;
     make_pictures(mean, log_var);
-    const pnb_gaussians images = {8, 6, mean, log_var};
+    const pnb_gaussians images = {.n = 8, .dim = 6, .mean = mean, .log_var = log_var};
     assert_ok(pnb_bprw(NULL, &prompts, &images, right, NULL, weight, &summary, err));
     expect_second(weight);
     assert_true(weight[1] > 0.95); /* 4 pictures, 25 samples each, alpha 2 */
@@ -252,7 +253,8 @@ static void test_bad_bprw(void **state)
     double weight[6];
     pnb_bprw_opts o = pnb_bprw_opts_default();
     make_pictures(mean, log_var);
-    const pnb_gaussians narrow = {8, 5, mean, log_var}, images = {8, 6, mean, log_var};
+    const pnb_gaussians narrow = {.n = 8, .dim = 5, .mean = mean, .log_var = log_var},
+                        images = {.n = 8, .dim = 6, .mean = mean, .log_var = log_var};
     assert_fails(pnb_bprw(NULL, &prompts, &narrow, NULL, &o, weight, NULL, err), PNB_SHAPE,
                  "width 5");
     o.n_pictures = 0;

@@ -32,7 +32,7 @@ static pnb_status run(const gaussians *prompts, const gaussians *pictures, pnb_e
     PNB_TRY(pnb_classifier_build(&made, &all, weight, NULL, err));
     for (size_t i = 0; i < CLASSES * DIM; i++)
         mean[i] = (float)made.mean[i];
-    const pnb_gaussians classes = {CLASSES, DIM, mean, NULL};
+    const pnb_gaussians classes = {.n = CLASSES, .dim = DIM, .mean = mean};
     const pnb_classify_job job = {.images = &pictures->view,
                                   .classes = &classes,
                                   .dummies = &classes,

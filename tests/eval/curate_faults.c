@@ -25,7 +25,7 @@ static void fill(rows *r)
     }
     for (size_t i = 0; i < N; i++)
         r->u[i] = (double)i;
-    r->view = (pnb_gaussians){N, DIM, r->mean, r->log_var};
+    r->view = (pnb_gaussians){.n = N, .dim = DIM, .mean = r->mean, .log_var = r->log_var};
 }
 
 static pnb_status filter(scratch *s, pnb_error *err)

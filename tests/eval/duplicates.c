@@ -164,7 +164,7 @@ static void joins_chains(void **state)
         mean[i][0] = (float)cos(angles[i]);
         mean[i][1] = (float)sin(angles[i]);
     }
-    const pnb_gaussians g = {4, 2, mean[0], NULL};
+    const pnb_gaussians g = {.n = 4, .dim = 2, .mean = mean[0]};
     const double u[4] = {3, 2, 2, 1};
     pnb_duplicates_opts o = pnb_duplicates_opts_default();
     o.min_score = cos(0.3);
@@ -188,7 +188,7 @@ static void finds_pairs_beyond_full_lists(void **state)
         mean[i][0] = (float)cos(angle);
         mean[i][1] = (float)sin(angle);
     }
-    const pnb_gaussians g = {ALL, 2, mean[0], NULL};
+    const pnb_gaussians g = {.n = ALL, .dim = 2, .mean = mean[0]};
     pnb_duplicates_opts o = pnb_duplicates_opts_default();
     pnb_duplicates d;
     o.min_score = cos(0.3005); /* the last row is near the first one only */
@@ -229,7 +229,7 @@ static void refuses_bad_input(void **state)
     o = pnb_duplicates_opts_default();
     g.mean[6] = NAN;
     assert_fails(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err), PNB_NUMERIC, "");
-    const pnb_gaussians empty = {0, 4, g.mean, NULL};
+    const pnb_gaussians empty = {.n = 0, .dim = 4, .mean = g.mean};
     pnb_error why = PNB_ERROR_INIT;
     assert_int_not_equal(pnb_duplicates_find(NULL, &empty, NULL, &o, &d, &why), PNB_OK);
     free_gaussians(&g);

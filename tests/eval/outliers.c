@@ -87,7 +87,7 @@ static void counts_copies(void **state)
     }
     mean[COPIES][0] = 0;
     mean[COPIES][1] = 1;
-    const pnb_gaussians g = {COPIES + 1, 2, mean[0], NULL};
+    const pnb_gaussians g = {.n = COPIES + 1, .dim = 2, .mean = mean[0]};
     pnb_outliers_opts o = pnb_outliers_opts_default();
     pnb_outliers out;
     o.k = 3;
@@ -121,7 +121,7 @@ static void refuses_bad_input(void **state)
     o.kind = PNB_OUTLIER_UNCERTAINTY;
     assert_fails(pnb_outliers_rank(NULL, &g.view, NULL, &o, &out, err), PNB_ARG, "there is none");
     assert_fails(pnb_outliers_rank(NULL, &g.view, u, &o, &out, err), PNB_NUMERIC, "row 2");
-    const pnb_gaussians one = {1, 3, g.mean, NULL};
+    const pnb_gaussians one = {.n = 1, .dim = 3, .mean = g.mean};
     o.kind = PNB_OUTLIER_NEAREST;
     assert_fails(pnb_outliers_rank(NULL, &one, NULL, &o, &out, err), PNB_ARG, "0 others");
     o.measure = PNB_MEASURE_INCLUSION;

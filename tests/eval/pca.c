@@ -20,7 +20,7 @@ static void recovers_known_axes(void **state)
         mean[i * D + 3] += (float)(0.8 * a);
         mean[i * D + 1] += (float)b;
     }
-    pnb_gaussians g = {N, D, mean, NULL};
+    pnb_gaussians g = {.n = N, .dim = D, .mean = mean};
     const pnb_gaussians *sets[] = {&g};
     pnb_pca pca;
     assert_ok(pnb_pca_fit(&pca, sets, 1, err));
@@ -92,7 +92,7 @@ static void variances_count(void **state)
     /* equal means: all spread is the variance, largest in dimensions 2 and 0 */
     const float mean[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     const float log_var[8] = {0, -5, 1, -5, 0, -5, 1, -5};
-    pnb_gaussians g = {2, 4, mean, log_var};
+    pnb_gaussians g = {.n = 2, .dim = 4, .mean = mean, .log_var = log_var};
     const pnb_gaussians *sets[] = {&g};
     pnb_pca pca;
     assert_ok(pnb_pca_fit(&pca, sets, 1, err));
@@ -107,7 +107,8 @@ static void degenerate_sets(void **state)
 {
     (void)state;
     const float same[6] = {1, 2, 3, 1, 2, 3}, line[9] = {0, 0, 0, 1, 2, 2, 2, 4, 4};
-    pnb_gaussians constant = {2, 3, same, NULL}, straight = {3, 3, line, NULL};
+    pnb_gaussians constant = {.n = 2, .dim = 3, .mean = same},
+                  straight = {.n = 3, .dim = 3, .mean = line};
     const pnb_gaussians *sets[] = {&constant}, *lines[] = {&straight};
     pnb_pca pca;
     double xy[6];
@@ -127,7 +128,8 @@ static void bad_input(void **state)
 {
     (void)state;
     float bad[4] = {1, 2, NAN, 4};
-    pnb_gaussians g = {2, 2, bad, NULL}, wide = {1, 4, bad, NULL}, one = {1, 2, bad, NULL};
+    pnb_gaussians g = {.n = 2, .dim = 2, .mean = bad}, wide = {.n = 1, .dim = 4, .mean = bad},
+                  one = {.n = 1, .dim = 2, .mean = bad};
     const pnb_gaussians *sets[] = {&g, &wide}, *single[] = {&one};
     pnb_pca pca;
     double xy[8];

@@ -8,7 +8,8 @@ enum { DIM = 2 };
 static const size_t offset[] = {0, 3, 4, 6};
 static const float mean[] = {1, 0, 0, 1, 0, 1, 1, 0, 0.6f, 0.8f, 0.8f, 0.6f};
 static const float var[] = {0.1f, 0.1f, 0.2f, 0.2f, 0.3f, 0.5f, 1, 1, 0.4f, 0.2f, 0.5f, 0.1f};
-static const pnb_prompts prompts = {3, DIM, offset, mean, NULL, var};
+static const pnb_prompts prompts = {
+    .n_classes = 3, .dim = DIM, .offset = offset, .mean = mean, .var = var};
 
 static void trace(double u[6])
 {
@@ -120,8 +121,8 @@ static void test_bad_classes(void **state)
     const double negative[] = {1, -1, 0, 1, 1, 0}, empty[] = {1, 0, 0, 0, 1, 0};
     const float opposed[] = {1, 0, -1, 0};
     const size_t both[] = {0, 2};
-    const pnb_prompts cancel = {1, DIM, both, opposed, NULL, NULL},
-                      none = {0, DIM, both, opposed, 0, 0};
+    const pnb_prompts cancel = {.n_classes = 1, .dim = DIM, .offset = both, .mean = opposed},
+                      none = {.n_classes = 0, .dim = DIM, .offset = both, .mean = opposed};
     assert_fails(pnb_classifier_build(&c, &prompts, negative, NULL, err), PNB_ARG, "prompt 1");
     assert_fails(pnb_classifier_build(&c, &prompts, empty, NULL, err), PNB_ARG, "class 1");
     assert_fails(pnb_classifier_build(&c, &cancel, NULL, NULL, err), PNB_NUMERIC, "length 0");

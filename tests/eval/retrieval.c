@@ -269,7 +269,7 @@ static void both_ways(void **state)
     pnb_ranks forward, backward;
     for (size_t i = 0; i < N; i++)
         mean[i * N + i] = 1.0f;
-    pnb_gaussians g = {N, N, mean, NULL};
+    pnb_gaussians g = {.n = N, .dim = N, .mean = mean};
     const size_t k[] = {1, 3, 50};
     assert_ok(pnb_truth_create_aligned(&truth, N, err));
     pnb_retrieval_job job = {.a = &g, .b = &g, .truth = truth};
@@ -342,7 +342,7 @@ static void golden_recall(void **state)
     double *zi = case_values(file, "z_image", NULL), *zt = case_values(file, "z_text", NULL);
     double *i2t = case_values(file, "i2t_top10", NULL), *t2i = case_values(file, "t2i_top10", NULL);
     float *fi = to_floats(zi, I * D), *ft = to_floats(zt, T * D);
-    pnb_gaussians images = {I, D, fi, NULL}, texts = {T, D, ft, NULL};
+    pnb_gaussians images = {.n = I, .dim = D, .mean = fi}, texts = {.n = T, .dim = D, .mean = ft};
     int64_t pairs[2 * T];
     for (size_t t = 0; t < T; t++) {
         pairs[2 * t] = (int64_t)(t / 5);

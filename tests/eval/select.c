@@ -116,7 +116,7 @@ static void chooses_all_rows(void **state)
 {
     (void)state;
     float mean[6][2] = {{1, 0}, {1, 0}, {0, 1}, {0, 1}, {-1, 0}, {1, 0}};
-    const pnb_gaussians g = {6, 2, mean[0], NULL};
+    const pnb_gaussians g = {.n = 6, .dim = 2, .mean = mean[0]};
     size_t row[6], seen[6] = {0};
     double distance[6];
     assert_ok(pnb_select_k_centre(NULL, &g, NULL, 6, NULL, row, distance, err));
@@ -149,7 +149,7 @@ static void refuses_bad_input(void **state)
     assert_fails(pnb_select_uncertain(u, 5, taken, 2, row, err), PNB_NUMERIC, "row 3");
     assert_fails(pnb_select_k_centre(NULL, &g.view, taken, 4, NULL, row, NULL, err), PNB_ARG,
                  "4 rows to choose");
-    const pnb_gaussians points = {5, 3, g.mean, NULL};
+    const pnb_gaussians points = {.n = 5, .dim = 3, .mean = g.mean};
     pnb_k_centre_opts o = {.with_spread = true};
     assert_fails(pnb_select_k_centre(NULL, &points, NULL, 2, &o, row, NULL, err), PNB_ARG,
                  "points");

@@ -173,8 +173,9 @@ static void variance_counts_with_csd(void **state)
     /* two captions at the same angle from the picture, the first much wider */
     const float picture[] = {1, 0, 0}, caption[] = {0.8F, 0.6F, 0, 0.8F, -0.6F, 0};
     const float wide[] = {1, 1, 1, -9, -9, -9}, narrow[] = {-9, -9, -9};
-    const pnb_gaussians p = {1, 3, picture, narrow}, c = {2, 3, caption, wide};
-    const pnb_gaussians null_text = {1, 3, picture, narrow};
+    const pnb_gaussians p = {.n = 1, .dim = 3, .mean = picture, .log_var = narrow},
+                        c = {.n = 2, .dim = 3, .mean = caption, .log_var = wide};
+    const pnb_gaussians null_text = {.n = 1, .dim = 3, .mean = picture, .log_var = narrow};
     pnb_traverse_opts o = pnb_traverse_opts_default();
     pnb_traversal t;
     o.root = PNB_ROOT_NULL_TEXT;
@@ -230,8 +231,9 @@ static void opposite_ends(void **state)
 {
     (void)state;
     const float picture[] = {1, 0}, caption[] = {1, 0}, opposite[] = {-1, 0};
-    const pnb_gaussians p = {1, 2, picture, NULL}, c = {1, 2, caption, NULL};
-    const pnb_gaussians z = {1, 2, opposite, NULL};
+    const pnb_gaussians p = {.n = 1, .dim = 2, .mean = picture},
+                        c = {.n = 1, .dim = 2, .mean = caption};
+    const pnb_gaussians z = {.n = 1, .dim = 2, .mean = opposite};
     pnb_traverse_opts o = pnb_traverse_opts_default();
     pnb_traversal t;
     o.root = PNB_ROOT_NULL_TEXT;

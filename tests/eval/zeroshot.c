@@ -140,7 +140,8 @@ static void test_figures(void **state)
         axis[i * 7] = 1;
     for (size_t i = 0; i < 5; i++)
         mean[i * 6 + (size_t)at[i]] = 1;
-    const pnb_gaussians images = {5, 6, mean, NULL}, classes = {6, 6, axis, NULL};
+    const pnb_gaussians images = {.n = 5, .dim = 6, .mean = mean},
+                        classes = {.n = 6, .dim = 6, .mean = axis};
     pnb_classify_job job = {.images = &images,
                             .classes = &classes,
                             .labels = label,
@@ -169,7 +170,8 @@ static void test_figures(void **state)
 
     /* Four classes: no top-5. One class: always right. */
     const int32_t few[] = {0, 1, 1, 3, -1}, zero[] = {0, 0, 0, 0, 0};
-    const pnb_gaussians four = {4, 6, axis, NULL}, single = {1, 6, axis, NULL};
+    const pnb_gaussians four = {.n = 4, .dim = 6, .mean = axis},
+                        single = {.n = 1, .dim = 6, .mean = axis};
     job.labels = few;
     job.classes = &four;
     job.k = 4;

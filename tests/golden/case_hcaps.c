@@ -36,9 +36,11 @@ static pnb_status read_tensors(hcaps *h, const golden_case *c, pnb_error *err)
         return err->status;
     size_t n = (size_t)text->shape[0], dim = (size_t)text->shape[2];
     h->n_levels = (size_t)text->shape[1];
-    h->pictures = (pnb_gaussians){n, dim, h->image_mean, h->image_log_var};
-    h->captions = (pnb_gaussians){n * h->n_levels, dim, h->text_mean, h->text_log_var};
-    h->null_text = (pnb_gaussians){1, dim, h->root, NULL};
+    h->pictures =
+        (pnb_gaussians){.n = n, .dim = dim, .mean = h->image_mean, .log_var = h->image_log_var};
+    h->captions = (pnb_gaussians){
+        .n = n * h->n_levels, .dim = dim, .mean = h->text_mean, .log_var = h->text_log_var};
+    h->null_text = (pnb_gaussians){.n = 1, .dim = dim, .mean = h->root};
     return PNB_OK;
 }
 

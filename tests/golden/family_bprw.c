@@ -321,8 +321,10 @@ static pnb_status run_bprw(golden_case *c, pnb_error *err)
     PNB_TRY(read_prompts(c, &p, err));
     size_t n_classes = p.prompts.n_classes, dim = p.prompts.dim;
     size_t nearest = (size_t)o.nearest, n_points = nearest * (size_t)o.samples;
-    const pnb_gaussians images = {(size_t)golden_find(c, "image_mean")->shape[0], dim, mean,
-                                  log_var};
+    const pnb_gaussians images = {.n = (size_t)golden_find(c, "image_mean")->shape[0],
+                                  .dim = dim,
+                                  .mean = mean,
+                                  .log_var = log_var};
     row = pnb__alloc_array(n_classes * nearest, sizeof *row);
     points = pnb__alloc_array(n_points * dim, sizeof *points);
     weight = pnb__alloc_array(p.offset[n_classes], sizeof *weight);

@@ -509,7 +509,8 @@ static pnb_status run_recall(golden_case *c, pnb_error *err)
                             : PNB_OK;
     if (status != PNB_OK)
         goto done;
-    pnb_gaussians images = {n_i / dim, dim, image, NULL}, texts = {n_t / dim, dim, text, NULL};
+    pnb_gaussians images = {.n = n_i / dim, .dim = dim, .mean = image},
+                  texts = {.n = n_t / dim, .dim = dim, .mean = text};
     PNB_TRY(text_truth(&exact, images.n, texts.n, per, false, err));
     PNB_TRY(text_truth(&released, images.n, texts.n, per, true, err));
     PNB_TRY(pnb_truth_transpose(&forward, exact, err));

@@ -144,7 +144,7 @@ static void bad_input(void **state)
     gaussians x = random_gaussians(300, 8, -3, 0, 4), q = random_gaussians(5, 8, -3, 0, 5);
     pnb_search_opts o = pnb_search_opts_default();
     pnb_range_opts range = {.min_score = -1e9, .max_pairs = 1000};
-    pnb_gaussians narrow = {5, 7, q.mean, q.log_var};
+    pnb_gaussians narrow = {.n = 5, .dim = 7, .mean = q.mean, .log_var = q.log_var};
     pnb_index *index = NULL;
     pnb_pairs pairs;
     for (int t = 1; t <= 2; t++) {

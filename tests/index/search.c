@@ -346,7 +346,8 @@ static void bad_input(void **state)
 {
     (void)state;
     gaussians q = random_gaussians(300, 8, -3, 0, 17), x = random_gaussians(900, 8, -3, 0, 18);
-    pnb_gaussians narrow = {3, 7, q.mean, q.log_var}, none = {0, 8, q.mean, q.log_var};
+    pnb_gaussians narrow = {.n = 3, .dim = 7, .mean = q.mean, .log_var = q.log_var},
+                  none = {.n = 0, .dim = 8, .mean = q.mean, .log_var = q.log_var};
     pnb_search_opts o = pnb_search_opts_default();
     pnb_hits hits;
     assert_fails(pnb_search(NULL, &narrow, &x.view, &o, &hits, err), PNB_SHAPE, "width");

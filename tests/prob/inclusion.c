@@ -156,7 +156,8 @@ static void golden_csd_inclusion(void **state)
            *sim = case_values(file, "prolip_similarity", NULL);
     float *fm1 = to_floats(m1, n * dim), *fl1 = to_floats(l1, n * dim);
     float *fm2 = to_floats(m2, m * dim), *fl2 = to_floats(l2, m * dim);
-    pnb_gaussians a = {n, dim, fm1, fl1}, b = {m, dim, fm2, fl2};
+    pnb_gaussians a = {.n = n, .dim = dim, .mean = fm1, .log_var = fl1},
+                  b = {.n = m, .dim = dim, .mean = fm2, .log_var = fl2};
     pnb_measure_opts opts = pnb_measure_opts_default();
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < m; j++) {

@@ -173,7 +173,8 @@ static void extremes_are_finite(void **state)
         for (size_t c = 0; c < 100; c++) {
             float m1[2] = {1, 0}, m2[2] = {1.0f - delta[c % 4], 0};
             float l1[2] = {l[c / 4 % 5], -30}, l2[2] = {l[c / 20 % 5], 30};
-            pnb_gaussians a = {1, 2, m1, l1}, b = {1, 2, m2, l2};
+            pnb_gaussians a = {.n = 1, .dim = 2, .mean = m1, .log_var = l1},
+                          b = {.n = 1, .dim = 2, .mean = m2, .log_var = l2};
             double row, block, pair = pnb_measure_pair((pnb_measure)m, &a, 0, &b, 0, &opts);
             assert_ok(pnb_measure_rows((pnb_measure)m, &a, &b, &opts, &row, err));
             assert_ok(pnb_measure_block((pnb_measure)m, &a, &b, &opts, &block, err));
@@ -304,7 +305,8 @@ static void near_equal_gaussians_do_not_cancel(void **state)
 {
     (void)state;
     const float mean[1] = {1}, l1[1] = {0}, l2[1] = {0x1p-20f};
-    pnb_gaussians a = {1, 1, mean, l1}, b = {1, 1, mean, l2};
+    pnb_gaussians a = {.n = 1, .dim = 1, .mean = mean, .log_var = l1},
+                  b = {.n = 1, .dim = 1, .mean = mean, .log_var = l2};
     double h = 0x1p-20;
     assert_near(pnb_measure_pair(PNB_MEASURE_KL, &a, 0, &b, 0, NULL), h * h / 4, 0.0, 1e-6);
     assert_near(pnb_measure_pair(PNB_MEASURE_JEFFREYS, &a, 0, &b, 0, NULL), h * h / 2, 0.0, 1e-6);
@@ -315,7 +317,8 @@ static void points_count_as_zero_variance(void **state)
 {
     (void)state;
     const float m1[2] = {1, 0}, m2[2] = {0, 1}, l2[2] = {0, 0};
-    pnb_gaussians p = {1, 2, m1, NULL}, q = {1, 2, m2, NULL}, g = {1, 2, m2, l2};
+    pnb_gaussians p = {.n = 1, .dim = 2, .mean = m1}, q = {.n = 1, .dim = 2, .mean = m2},
+                  g = {.n = 1, .dim = 2, .mean = m2, .log_var = l2};
     double v;
     assert_near(pnb_measure_pair(PNB_MEASURE_CSD, &p, 0, &q, 0, NULL), 2.0, 0, 1e-15);
     assert_near(pnb_measure_pair(PNB_MEASURE_CSD, &p, 0, &g, 0, NULL), 4.0, 0, 1e-15);
@@ -342,7 +345,8 @@ static void samples_converge(void **state)
 {
     (void)state;
     const float m1[1] = {0.4f}, m2[1] = {-0.3f}, l1[1] = {-1.0f}, l2[1] = {-0.5f};
-    pnb_gaussians a = {1, 1, m1, l1}, b = {1, 1, m2, l2};
+    pnb_gaussians a = {.n = 1, .dim = 1, .mean = m1, .log_var = l1},
+                  b = {.n = 1, .dim = 1, .mean = m2, .log_var = l2};
     pnb_measure_opts o = pnb_measure_opts_default();
     o.n_samples = 600;
     double s = sqrt(exp(-1.0) + exp(-0.5)), distance = 0.0, match = 0.0, step = 1e-3;
@@ -378,7 +382,7 @@ static void bad_input(void **state)
 {
     (void)state;
     gaussians a = random_gaussians(3, 4, -1, 1, 1), b = random_gaussians(2, 4, -1, 1, 2);
-    pnb_gaussians narrow = {3, 3, a.mean, a.log_var};
+    pnb_gaussians narrow = {.n = 3, .dim = 3, .mean = a.mean, .log_var = a.log_var};
     pnb_measure_opts none = pnb_measure_opts_default();
     double out[9];
     none.n_samples = 0;

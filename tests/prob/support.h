@@ -69,7 +69,7 @@ static inline gaussians random_gaussians(size_t n, size_t dim, double low, doubl
         for (size_t d = 0; d < dim; d++)
             g.mean[i * dim + d] = (float)(g.mean[i * dim + d] / sqrt(square));
     }
-    g.view = (pnb_gaussians){n, dim, g.mean, g.log_var};
+    g.view = (pnb_gaussians){.n = n, .dim = dim, .mean = g.mean, .log_var = g.log_var};
     return g;
 }
 

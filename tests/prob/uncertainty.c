@@ -6,7 +6,7 @@ static void gaussian_kinds(void **state)
     (void)state;
     const float mean[4] = {1, 0, 0, 1};
     const float log_var[4] = {logf(4.0f), logf(9.0f), -30.0f, 30.0f};
-    pnb_gaussians g = {2, 2, mean, log_var};
+    pnb_gaussians g = {.n = 2, .dim = 2, .mean = mean, .log_var = log_var};
     double u[2];
     assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &g, u, err));
     assert_near(u[0], 13.0, 0.0, 1e-6);
@@ -30,7 +30,7 @@ static void golden_geo_mean(void **state)
     float log_var[35], mean[35] = {0};
     for (size_t i = 0; i < 35; i++)
         log_var[i] = (float)log(variance[i]);
-    pnb_gaussians g = {5, 7, mean, log_var};
+    pnb_gaussians g = {.n = 5, .dim = 7, .mean = mean, .log_var = log_var};
     double u[5];
     assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_GEO_STD, &g, u, err));
     for (size_t i = 0; i < 5; i++) /* the case has the geometric mean of variances, f32 logs here */
@@ -72,7 +72,7 @@ static void kappa_and_cosine(void **state)
     assert_near(u[0], 0.25, 0.0, 0.0);
     assert_near(u[1], 1e-6, 0.0, 1e-15);
     assert_true(u[2] > 1e37 && u[2] < 1e38); /* uniform: the most uncertain, and finite */
-    pnb_gaussians x = {2, 2, a, NULL}, y = {2, 2, b, NULL};
+    pnb_gaussians x = {.n = 2, .dim = 2, .mean = a}, y = {.n = 2, .dim = 2, .mean = b};
     assert_ok(pnb_uncertainty_cosine(&x, &y, u, err));
     assert_near(u[0], 1.0 - 24.0 / 25.0, 1e-15, 0.0);
     assert_near(u[1], 1.0, 0.0, 0.0);
@@ -155,7 +155,9 @@ static void bad_input(void **state)
 {
     (void)state;
     const float mean[2] = {1, 0}, bad[2] = {0, NAN}, zero[2] = {1, 0};
-    pnb_gaussians g = {1, 2, mean, bad}, empty = {1, 0, mean, bad}, two = {2, 1, mean, NULL};
+    pnb_gaussians g = {.n = 1, .dim = 2, .mean = mean, .log_var = bad},
+                  empty = {.n = 1, .dim = 0, .mean = mean, .log_var = bad},
+                  two = {.n = 2, .dim = 1, .mean = mean};
     double u[2];
     assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &g, u, err), PNB_NUMERIC, "row 0");
     assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_COSINE, &g, u, err), PNB_ARG, "trace");
