@@ -68,10 +68,7 @@ static pnb_status run(pnb__app *app, const struct bench_args *a,
                                   .min_repeats = (size_t)a->repeats};
     pnb__result *r = pnb__result_create();
     pnb_status status = bench(app, &opts, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 static pnb_status run_encode(pnb__app *app, const void *args)
@@ -149,10 +146,7 @@ static pnb_status run_sets(pnb__app *app, const struct bench_search_args *a,
         .measure = a->measure};
     pnb__result *r = pnb__result_create();
     pnb_status status = bench(app, &opts, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 static pnb_status run_search(pnb__app *app, const void *args)

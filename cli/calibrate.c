@@ -160,10 +160,7 @@ static pnb_status run(pnb__app *app, const void *args)
         return status;
     pnb__result *r = pnb__result_create();
     status = pnb__calibrate_run(app, &opts, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_calibrate = {

@@ -58,10 +58,7 @@ static pnb_status run(pnb__app *app, const void *args)
     pnb__convert_opts opts = {a->dirs.items[0], a->out, a->to, a->image_size, a->context_length};
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__convert_model(app, &opts, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_convert = {

@@ -113,9 +113,7 @@ static pnb_status print_stats(pnb__app *app, const char *dir, const pnb_synth_st
         pnb__result_cell_real(r, stats->captions_per_image[level], 2);
         pnb__result_cell_real(r, stats->images_per_caption[level], 1);
     }
-    pnb_status status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, PNB_OK);
 }
 
 static pnb_status run_shapes(pnb__app *app, const void *args)

@@ -14,12 +14,7 @@ struct duplicates_args {
 
 #define AT(field) offsetof(struct duplicates_args, field)
 static const pnb__option options[] = {
-    {.name = "set",
-     .kind = PNB__OPT_FILE,
-     .at = AT(set),
-     .value = "SET",
-     .required = true,
-     .help = "Embedding set"},
+    PNB__SET_ROW(AT(set)),
     {.name = "min-score",
      .kind = PNB__OPT_REAL,
      .at = AT(min_score),
@@ -103,10 +98,7 @@ static pnb_status run(pnb__app *app, const void *args)
         status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
     if (status == PNB_OK)
         status = pnb__duplicates_run(app, &o, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_duplicates = {

@@ -185,9 +185,7 @@ static pnb_status run(pnb__app *app, const void *args)
     pnb__result_int(r, "n_continued", NULL, (int64_t)result.n_continued);
     pnb__result_real(r, "seconds", "seconds", result.seconds, 2);
     pnb__result_real(r, "waited_seconds", NULL, result.waited_s, 3);
-    status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, PNB_OK);
 }
 
 const pnb__command pnb__cmd_embed = {

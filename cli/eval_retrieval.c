@@ -44,13 +44,7 @@ struct shared_args {
      .max = 256,                                                                                   \
      .group = "Uncertainty",                                                                       \
      .help = "Bins of queries sorted by uncertainty"},                                             \
-    {.name = "uncertainty",                                                                        \
-     .kind = PNB__OPT_CHOICE,                                                                      \
-     .at = AT(uncertainty),                                                                        \
-     .value = "NAME",                                                                              \
-     .fallback = "trace",                                                                          \
-     .choices = "trace|mean_var|geo_std",                                                          \
-     .help = "Scalar uncertainty of a Gaussian row"},                                              \
+    PNB__UNCERTAINTY_ROW(AT(uncertainty)),                                                         \
     {.name = "bootstrap",                                                                          \
      .kind = PNB__OPT_INT,                                                                         \
      .at = AT(bootstrap),                                                                          \
@@ -302,10 +296,7 @@ static pnb_status run_compare(pnb__app *app, const void *args)
         return pnb__usage(app, "a comparison needs resamples; give --bootstrap a number above 0");
     pnb__result *r = pnb__result_create();
     status = pnb__retrieval_compare(app, &opts, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_eval_compare = {

@@ -43,13 +43,7 @@ static const pnb__option options[] = {
      .fallback = "candidate",
      .choices = "candidate|pair",
      .help = "u(a): the uncertainty of the candidate's embedding, or minus the score of the pair"},
-    {.name = "uncertainty",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(uncertainty),
-     .value = "NAME",
-     .fallback = "trace",
-     .choices = "trace|mean_var|geo_std",
-     .help = "Scalar uncertainty of a Gaussian row"},
+    PNB__UNCERTAINTY_ROW(AT(uncertainty)),
     {.name = "votes",
      .kind = PNB__OPT_CHOICE,
      .at = AT(votes),
@@ -117,10 +111,7 @@ static pnb_status run(pnb__app *app, const void *args)
         status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
     if (status == PNB_OK)
         status = pnb__vqa_run(app, &o, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_eval_vqa = {

@@ -46,10 +46,7 @@ static const pnb__option options[] = {
      .max = 4096,
      .help = "Side of a cell that is left out, in patches"},
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    {.name = "exif",
-     .kind = PNB__OPT_FLAG,
-     .at = AT(exif),
-     .help = "Turn pictures as their EXIF orientation says"},
+    PNB__EXIF_ROW(AT(exif)),
     {.name = "html",
      .kind = PNB__OPT_FILE,
      .at = AT(html),
@@ -78,10 +75,7 @@ static pnb_status run(pnb__app *app, const void *args)
                                   .html = a->html};
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__explain_run(app, &cmd, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_explain = {

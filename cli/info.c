@@ -24,10 +24,7 @@ static pnb_status run(pnb__app *app, const void *args)
         return pnb__usage(app, "one PATH at a time, found '%s' too", a->paths.items[1]);
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__describe_path(app, a->paths.items[0], r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_info = {

@@ -68,10 +68,7 @@ static pnb_status run(pnb__app *app, const void *args)
                                 .seed = (uint64_t)app->common.seed};
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__model_dir_create(app, &opts, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_init = {

@@ -13,12 +13,7 @@ struct outliers_args {
 
 #define AT(field) offsetof(struct outliers_args, field)
 static const pnb__option options[] = {
-    {.name = "set",
-     .kind = PNB__OPT_FILE,
-     .at = AT(set),
-     .value = "SET",
-     .required = true,
-     .help = "Embedding set"},
+    PNB__SET_ROW(AT(set)),
     {.name = "by",
      .kind = PNB__OPT_CHOICE,
      .at = AT(by),
@@ -43,13 +38,7 @@ static const pnb__option options[] = {
      .fallback = "mean",
      .choices = "mean|csd|w2|jeffreys|js|elk|bhattacharyya",
      .help = "Measure between two rows; mean is the cosine"},
-    {.name = "uncertainty",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(uncertainty),
-     .value = "NAME",
-     .fallback = "trace",
-     .choices = "trace|mean_var|geo_std",
-     .help = "Scalar uncertainty of a Gaussian row"},
+    PNB__UNCERTAINTY_ROW(AT(uncertainty)),
     {.name = "count",
      .letter = 'n',
      .kind = PNB__OPT_INT,
@@ -85,10 +74,7 @@ static pnb_status run(pnb__app *app, const void *args)
         status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
     if (status == PNB_OK)
         status = pnb__outliers_run(app, &o, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_outliers = {

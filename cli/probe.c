@@ -83,10 +83,7 @@ static const pnb__option options[] = {
      .at = AT(published),
      .help = "Take the inclusion as ProLIP's code has it instead of the exact one"},
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    {.name = "exif",
-     .kind = PNB__OPT_FLAG,
-     .at = AT(exif),
-     .help = "Turn pictures as their EXIF orientation says"},
+    PNB__EXIF_ROW(AT(exif)),
     {.name = "html",
      .kind = PNB__OPT_FILE,
      .at = AT(html),
@@ -147,10 +144,7 @@ static pnb_status run(pnb__app *app, const void *args)
         return status;
     pnb__result *r = pnb__result_create();
     status = pnb__probe_run(app, &cmd, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_probe = {

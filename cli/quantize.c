@@ -128,10 +128,7 @@ static pnb_status run(pnb__app *app, const void *args)
         return pnb__usage(app, "a calibration set is wanted: --images, --texts or both");
     pnb__result *r = pnb__result_create();
     pnb_status status = quantize(app, a, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_quantize = {

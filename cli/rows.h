@@ -19,6 +19,38 @@
              "directory's; a directory without either is taken as its family's reference "         \
              "prepares pictures, with a warning"}
 
+/* Two lists and two fields `const char *`: what is looked for, and the model that encodes it. */
+#define PNB__QUERY_ROWS(at_texts, at_images, at_queries, at_model)                                 \
+    {.name = "query-text",                                                                         \
+     .kind = PNB__OPT_LIST,                                                                        \
+     .at = (at_texts),                                                                             \
+     .value = "STR...",                                                                            \
+     .group = "Queries (one kind)",                                                                \
+     .help = "Captions"},                                                                          \
+    {.name = "query-image",                                                                        \
+     .kind = PNB__OPT_FILES,                                                                       \
+     .at = (at_images),                                                                            \
+     .value = "PATH...",                                                                           \
+     .help = "Pictures"},                                                                          \
+    {.name = "queries",                                                                            \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_queries),                                                                           \
+     .value = "SET",                                                                               \
+     .help = "Embedding set of queries, no model needed"},                                         \
+    {.name = "model",                                                                              \
+     .letter = 'm',                                                                                \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_model),                                                                             \
+     .value = "DIR",                                                                               \
+     .group = "How",                                                                               \
+     .help = "Model directory that made the index; for --query-text and --query-image"}
+
+#define PNB__QUERY_EXIF_ROW(at_exif)                                                               \
+    {.name = "exif",                                                                               \
+     .kind = PNB__OPT_FLAG,                                                                        \
+     .at = (at_exif),                                                                              \
+     .help = "Turn pictures as their EXIF orientation says; as given to embed for the index"}
+
 #define PNB__CAPTION_KEY_ROW(at_key)                                                               \
     {.name = "csv-caption-key",                                                                    \
      .kind = PNB__OPT_TEXT,                                                                        \
@@ -64,6 +96,29 @@
      .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"      \
                 "avg_l2|match_prob|vmf|vmf_exact|power_spherical",                                                               \
      .help = "Measure between two embeddings"}
+
+#define PNB__UNCERTAINTY_ROW(at_uncertainty)                                                       \
+    {.name = "uncertainty",                                                                        \
+     .kind = PNB__OPT_CHOICE,                                                                      \
+     .at = (at_uncertainty),                                                                       \
+     .value = "NAME",                                                                              \
+     .fallback = "trace",                                                                          \
+     .choices = "trace|mean_var|geo_std",                                                          \
+     .help = "Scalar uncertainty of a Gaussian row"}
+
+#define PNB__SET_ROW(at_set)                                                                       \
+    {.name = "set",                                                                                \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_set),                                                                               \
+     .value = "SET",                                                                               \
+     .required = true,                                                                             \
+     .help = "Embedding set"}
+
+#define PNB__EXIF_ROW(at_exif)                                                                     \
+    {.name = "exif",                                                                               \
+     .kind = PNB__OPT_FLAG,                                                                        \
+     .at = (at_exif),                                                                              \
+     .help = "Turn pictures as their EXIF orientation says"}
 
 /* Fields of a pnb__claims_sets: what the figures of learned uncertainty are measured on. */
 #define PNB__CLAIMS_MASKED_ROWS(at_images, at_texts)                                               \

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "app/result.h"
+#include "app/words.h"
 #include "commands.h"
 #include "rows.h"
 
@@ -26,34 +27,9 @@ static const pnb__option options[] = {
      .value = "SET",
      .required = true,
      .help = "Embedding set to search in"},
-    {.name = "query-text",
-     .kind = PNB__OPT_LIST,
-     .at = AT(texts),
-     .value = "STR...",
-     .group = "Queries (one kind)",
-     .help = "Captions"},
-    {.name = "query-image",
-     .kind = PNB__OPT_FILES,
-     .at = AT(images),
-     .value = "PATH...",
-     .help = "Pictures"},
-    {.name = "queries",
-     .kind = PNB__OPT_FILE,
-     .at = AT(queries),
-     .value = "SET",
-     .help = "Embedding set of queries, no model needed"},
-    {.name = "model",
-     .letter = 'm',
-     .kind = PNB__OPT_FILE,
-     .at = AT(model),
-     .value = "DIR",
-     .group = "How",
-     .help = "Model directory that made the index; for --query-text and --query-image"},
+    PNB__QUERY_ROWS(AT(texts), AT(images), AT(queries), AT(model)),
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    {.name = "exif",
-     .kind = PNB__OPT_FLAG,
-     .at = AT(exif),
-     .help = "Turn pictures as their EXIF orientation says; as given to embed for the index"},
+    PNB__QUERY_EXIF_ROW(AT(exif)),
     {.name = "k",
      .letter = 'k',
      .kind = PNB__OPT_INT,
@@ -98,14 +74,9 @@ static const pnb__option options[] = {
 static pnb_status run(pnb__app *app, const void *args)
 {
     const struct search_args *a = args;
-    int kinds = (a->texts.n > 0) + (a->images.n > 0) + (a->queries != NULL);
-    if (kinds != 1)
-        return pnb__usage(app, "%s of --query-text, --query-image, --queries is wanted",
-                          kinds == 0 ? "one" : "only one");
-    if (a->queries == NULL && a->model == NULL)
-        return pnb__usage(app, "--model is missing: it encodes the query");
-    if (a->exif && a->images.n == 0)
-        return pnb__usage(app, "--exif needs --query-image");
+    const pnb__words queries = {a->queries, &a->texts, &a->images, a->exif};
+    if (pnb__words_check_query(app, &queries, a->model) != PNB_OK)
+        return app->err.status;
     if (!isnan(a->conformal) && !isnan(a->min_probability))
         return pnb__usage(app, "only one of --conformal and --min-probability: the second would "
                                "break what the first promises");
@@ -127,10 +98,7 @@ static pnb_status run(pnb__app *app, const void *args)
                                   .k = a->k != PNB__INT_UNSET ? (size_t)a->k : 0};
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__query_run(app, &opts, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_search = {

@@ -16,12 +16,7 @@ struct select_args {
 
 #define AT(field) offsetof(struct select_args, field)
 static const pnb__option options[] = {
-    {.name = "set",
-     .kind = PNB__OPT_FILE,
-     .at = AT(set),
-     .value = "SET",
-     .required = true,
-     .help = "Embedding set"},
+    PNB__SET_ROW(AT(set)),
     {.name = "count",
      .letter = 'n',
      .kind = PNB__OPT_INT,
@@ -45,13 +40,7 @@ static const pnb__option options[] = {
      .value = "FILE",
      .help = "Ids of rows that are labelled already, one a line: never chosen, and covered by "
              "k_centre"},
-    {.name = "uncertainty",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(uncertainty),
-     .value = "NAME",
-     .fallback = "trace",
-     .choices = "trace|mean_var|geo_std",
-     .help = "Scalar uncertainty of a Gaussian row"},
+    PNB__UNCERTAINTY_ROW(AT(uncertainty)),
     {.name = "with-spread",
      .kind = PNB__OPT_FLAG,
      .at = AT(with_spread),
@@ -82,10 +71,7 @@ static pnb_status run(pnb__app *app, const void *args)
     pnb_status status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
     if (status == PNB_OK)
         status = pnb__select_run(app, &o, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_select = {

@@ -51,10 +51,7 @@ static const pnb__option options[] = {
      .group = "How",
      .help = "Model directory that made the sets: encodes the empty text and what is no set"},
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    {.name = "exif",
-     .kind = PNB__OPT_FLAG,
-     .at = AT(exif),
-     .help = "Turn pictures as their EXIF orientation says"},
+    PNB__EXIF_ROW(AT(exif)),
     {.name = "root",
      .kind = PNB__OPT_CHOICE,
      .at = AT(root),
@@ -148,10 +145,7 @@ static pnb_status run(pnb__app *app, const void *args)
         return status;
     pnb__result *r = pnb__result_create();
     status = pnb__traverse_run(app, &cmd, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_traverse = {

@@ -125,8 +125,7 @@ pnb_status pnb__calibration_page(const char *path, const pnb_match_fit *fit,
         pnb__html_section_end(&page);
     }
     pnb__html_end(&page);
-    pnb_status status = page.failed ? pnb__fail_nomem(err, page.size)
-                                    : pnb__write_file(path, page.data, page.size, err);
+    pnb_status status = pnb__buf_write(&page, path, err);
     pnb__buf_reset(&page);
     return status;
 }

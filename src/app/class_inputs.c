@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app/embed_job.h"
+#include "app/sets.h"
 #include "io/json.h"
 
 enum { MAX_LABEL_BYTES = 1 << 30 };
@@ -81,8 +82,7 @@ pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const cha
     s->what = pnb__strdup(what);
     if (s->what == NULL)
         return pnb__fail_nomem(&app->err, strlen(what));
-    status = pnb__ends_with(what, ".npy") ? pnb_embeddings_load_npy(&s->set, what, &app->err)
-                                          : pnb_embeddings_load(&s->set, what, &app->err);
+    status = pnb__set_load(&s->set, what, &app->err);
     return status == PNB_OK ? collect_classes(s, &app->err) : status;
 }
 
@@ -113,8 +113,7 @@ const char *pnb__row_name(const pnb_embeddings *set, size_t row)
 pnb_status pnb__row_class(const pnb_embeddings *set, size_t row, int64_t *label, char **name,
                           pnb_error *err)
 {
-    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
-    json_t *root = extra != NULL ? json_loads(extra, 0, NULL) : NULL;
+    json_t *root = pnb__set_extra(set, row);
     const json_t *number = json_object_get(root, "label");
     const char *text = json_string_value(json_object_get(root, "class"));
     pnb_status status = PNB_OK;
@@ -186,7 +185,7 @@ static pnb_status take_line(char *line, size_t number, const char *path, const i
 static pnb_status read_labels(const pnb_embeddings *set, const char *path, given *g, pnb_error *err)
 {
     char *text = NULL;
-    size_t size = 0, number = 1;
+    size_t size = 0;
     id_row *ids = pnb__alloc_array(set->n, sizeof *ids);
     pnb_status status = ids != NULL ? PNB_OK : pnb__fail_nomem(err, set->n * sizeof *ids);
     if (status != PNB_OK)
@@ -195,15 +194,13 @@ static pnb_status read_labels(const pnb_embeddings *set, const char *path, given
         ids[i] = (id_row){pnb__row_name(set, i), i};
     qsort(ids, set->n, sizeof *ids, compare_ids);
     PNB_TRY(pnb__read_file(path, MAX_LABEL_BYTES, &text, &size, err));
-    for (char *p = text; *p != '\0'; number++) {
-        size_t n = strcspn(p, "\n");
-        char *next = p + n + (p[n] != '\0');
-        p[n] = '\0';
-        if (n > 0 && p[n - 1] == '\r')
-            p[n - 1] = '\0';
-        if (p[0] != '\0' && p[0] != '#')
-            PNB_TRY(take_line(p, number, path, ids, set->n, g, err));
-        p = next;
+    pnb__line_reader lines = {.at = text, .end = text + size, .path = path};
+    for (char *line;;) {
+        PNB_TRY(pnb__line_next(&lines, &line, err));
+        if (line == NULL)
+            break;
+        if (line[0] != '\0' && line[0] != '#')
+            PNB_TRY(take_line(line, lines.number, path, ids, set->n, g, err));
     }
 done:
     pnb__free(text);

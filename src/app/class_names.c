@@ -129,12 +129,14 @@ static pnb_status read_lines(pnb__words *out, const char *path, pnb_error *err)
     size_t n = 0;
     pnb_status status;
     PNB_TRY(pnb__read_file(path, MAX_BYTES, &text, &n, err));
-    if (!pnb__utf8_valid(text, n) || (n > 0 && memchr(text, 0, n) != NULL))
+    if (!pnb__utf8_valid(text, n))
         PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: not valid UTF-8 text", path));
-    for (const char *p = text; p < text + n;) {
-        size_t length = strcspn(p, "\n");
-        PNB_TRY(add_trimmed(out, p, length, err));
-        p += length + 1;
+    pnb__line_reader lines = {.at = text, .end = text + n, .path = path};
+    for (char *line;;) {
+        PNB_TRY(pnb__line_next(&lines, &line, err));
+        if (line == NULL)
+            break;
+        PNB_TRY(add_trimmed(out, line, strlen(line), err));
     }
     while (out->n > 0 && out->items[out->n - 1][0] == '\0')
         pnb__free(out->items[--out->n]);

@@ -99,8 +99,7 @@ static void put_field(pnb__buf *b, const char *text)
 
 static pnb_status write_buf(pnb__buf *b, const char *path, pnb_error *err)
 {
-    pnb_status status =
-        b->failed ? pnb__fail_nomem(err, b->size) : pnb__write_file(path, b->data, b->size, err);
+    pnb_status status = pnb__buf_write(b, path, err);
     pnb__buf_reset(b);
     return status;
 }

@@ -168,8 +168,7 @@ pnb_status pnb__classify_draw(const pnb__classify *run, const char *path, pnb_er
     pnb__html_section_end(&out);
     draw_classes(run, &out, classes, bars);
     pnb__html_end(&out);
-    status = out.failed ? pnb__fail_nomem(err, out.size)
-                        : pnb__write_file(path, out.data, out.size, err);
+    status = pnb__buf_write(&out, path, err);
 done:
     pnb__buf_reset(&out);
     pnb__free(bars);

@@ -57,8 +57,7 @@ static pnb_status write_rows(const row_list *l, const char *path, pnb_error *err
             put_row(l, i, &text);
         else
             pnb__buf_printf(&text, "%s\n", pnb__set_id(l->set, l->row[i]));
-    pnb_status status = text.failed ? pnb__fail_nomem(err, text.size)
-                                    : pnb__write_file(path, text.data, text.size, err);
+    pnb_status status = pnb__buf_write(&text, path, err);
     pnb__buf_reset(&text);
     return status;
 }
@@ -133,8 +132,7 @@ static pnb_status write_groups(const pnb_embeddings *set, const double *u, const
     for (size_t i = 0; !is_jsonl && i < d->n_pairs; i++)
         pnb__buf_printf(&text, "%s\t%s\t%.6f\n", pnb__set_id(set, d->pair[i].a),
                         pnb__set_id(set, d->pair[i].b), d->pair[i].score);
-    pnb_status status = text.failed ? pnb__fail_nomem(err, text.size)
-                                    : pnb__write_file(path, text.data, text.size, err);
+    pnb_status status = pnb__buf_write(&text, path, err);
     pnb__buf_reset(&text);
     return status;
 }
@@ -147,8 +145,7 @@ static pnb_status write_side(const pnb_embeddings *set, const unsigned char *is_
     for (size_t i = 0; i < set->n; i++)
         if ((is_dropped[i] == 0) == kept)
             pnb__buf_printf(&text, "%s\n", pnb__set_id(set, i));
-    pnb_status status = text.failed ? pnb__fail_nomem(err, text.size)
-                                    : pnb__write_file(path, text.data, text.size, err);
+    pnb_status status = pnb__buf_write(&text, path, err);
     pnb__buf_reset(&text);
     return status;
 }

@@ -98,8 +98,7 @@ pnb_status pnb__explain_page(const pnb__explained *items, size_t n, const char *
         pnb__html_section_end(&out);
     }
     pnb__html_end(&out);
-    status = out.failed ? pnb__fail_nomem(err, out.size)
-                        : pnb__write_file(path, out.data, out.size, err);
+    status = pnb__buf_write(&out, path, err);
 done:
     pnb__buf_reset(&out);
     return status;

@@ -12,6 +12,7 @@
 
 #include "app/retrieval.h"
 #include "app/sets.h"
+#include "eval/sorted.h"
 
 /* ---- figures of the pairs ---- */
 
@@ -310,12 +311,6 @@ static void put_rules(const pnb_pair_filter *f, pnb__result *r)
     }
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median of the pairs that were kept, or of all. NaN without memory: a remark, not a result. */
 static double median(const pnb_pair_filter *f, const double *value, bool kept_only)
 {
@@ -326,7 +321,7 @@ static double median(const pnb_pair_filter *f, const double *value, bool kept_on
     for (size_t i = 0; i < f->n; i++)
         if (!kept_only || f->failed[i] == 0)
             sorted[n++] = value[i];
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
+    qsort(sorted, n, sizeof *sorted, pnb__compare_doubles);
     if (n > 0)
         result = 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
     pnb__free(sorted);

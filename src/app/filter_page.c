@@ -311,9 +311,7 @@ pnb_status pnb__filter_page(const pnb__filter_run *run, pnb__result *r, pnb_erro
     PNB_TRY(put_sides(&p, "All over", "From the best score to the worst, evenly.", false, err));
     PNB_TRY(put_by_rule(&p, err));
     pnb__html_end(&p.out);
-    if (p.out.failed)
-        PNB_TRY(pnb__fail_nomem(err, p.out.size));
-    PNB_TRY(pnb__write_file(run->opts->preview, p.out.data, p.out.size, err));
+    PNB_TRY(pnb__buf_write(&p.out, run->opts->preview, err));
     pnb__result_text(r, "preview", "preview", run->opts->preview);
     pnb__result_int(r, "n_missing_pictures", NULL, (int64_t)p.n_missing);
 done:

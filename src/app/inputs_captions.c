@@ -91,7 +91,7 @@ static pnb_status add_record(pnb__captions *c, json_t *record, const char *where
     const char *text = json_string_value(json_object_get(record, "text"));
     const json_t *level = json_object_get(record, "level");
     const json_t *many = json_object_get(record, "captions");
-    int known = json_is_integer(level) ? (int)json_integer_value(level) : -1;
+    int known = pnb__json_small_int(level, -1);
     if (text == NULL)
         text = json_string_value(json_object_get(record, "caption"));
     if (text != NULL)
@@ -107,8 +107,7 @@ static pnb_status add_record(pnb__captions *c, json_t *record, const char *where
         if (caption == NULL || its_id == NULL)
             status = pnb__fail(err, PNB_FORMAT, "%s: captions[%zu] is not text", where, k);
         else
-            status = add(c, its_id, caption, NULL,
-                         json_is_integer(its) ? (int)json_integer_value(its) : known, err);
+            status = add(c, its_id, caption, NULL, pnb__json_small_int(its, known), err);
         pnb__free(its_id);
     }
     return status;

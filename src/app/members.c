@@ -5,6 +5,7 @@
 #include "app/members.h"
 
 #include "app/retrieval.h"
+#include "app/sets.h"
 #include "base/base.h"
 #include "penumbra/view.h"
 
@@ -36,7 +37,7 @@ static void put_counts(const members_run *run, pnb__result *r)
     static const pnb__column columns[] = {{"query", "query"}, {"n_members", "members"}};
     pnb__result_table(r, "queries", NULL, columns, PNB_COUNT(columns));
     for (size_t q = 0; q < run->found.n_queries; q++) {
-        pnb__result_cell_text(r, pnb__row_words(run->queries, q));
+        pnb__result_cell_text(r, pnb__set_label(run->queries, q));
         pnb__result_cell_int(r, (int64_t)run->found.n_all[q]);
     }
 }
@@ -53,14 +54,14 @@ static void put_members(const members_run *run, pnb__result *r)
     for (size_t q = 0; q < found->n_queries; q++)
         for (size_t j = 0; j < found->k && found->index[q * found->k + j] >= 0; j++) {
             size_t at = q * found->k + j, row = (size_t)found->index[at];
-            pnb__result_cell_text(r, pnb__row_words(run->queries, q));
+            pnb__result_cell_text(r, pnb__set_label(run->queries, q));
             pnb__result_cell_int(r, (int64_t)j + 1);
             pnb__result_cell_int(r, (int64_t)row);
             pnb__result_cell_real(r, found->h[at], 3);
             pnb__result_cell_real(r, found->nearness[at], 4);
             pnb__result_cell_real(r, run->u[row], 5);
             pnb__result_cell_text(r, run->index->ids != NULL ? run->index->ids[row] : NULL);
-            pnb__result_cell_text(r, pnb__row_words(run->index, row));
+            pnb__result_cell_text(r, pnb__set_label(run->index, row));
         }
 }
 

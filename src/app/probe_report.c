@@ -284,8 +284,7 @@ pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model,
     draw_curve(&out, cmd, &model->captions, control != NULL ? &control->captions : NULL,
                "Dropped words", "share of the words that are dropped");
     pnb__html_end(&out);
-    pnb_status status = out.failed ? pnb__fail_nomem(err, out.size)
-                                   : pnb__write_file(path, out.data, out.size, err);
+    pnb_status status = pnb__buf_write(&out, path, err);
     pnb__buf_reset(&out);
     return status;
 }

@@ -124,11 +124,7 @@ pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__resu
     if (o->sets.texts != NULL && o->sets.images != NULL)
         PNB_TRY(add_sets(app, o, &out, &n_missing));
     pnb__html_end(&out);
-    if (out.failed) {
-        status = pnb__fail_nomem(&app->err, out.size);
-        goto done;
-    }
-    PNB_TRY(pnb__write_file(o->out, out.data, out.size, &app->err));
+    PNB_TRY(pnb__buf_write(&out, o->out, &app->err));
     if (n_missing > 0)
         pnb__warn(app, "%zu pictures could not be found again and are shown by name", n_missing);
     pnb__result_text(r, "out", "written", o->out);

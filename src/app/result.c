@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "app/app.h"
 
 enum { MAX_DEPTH = 4, MAX_COLUMNS = 16, CELL = 400 };
 
@@ -381,6 +381,14 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
         return pnb__fail(err, PNB_IO, "cannot write the JSON result");
     fputc('\n', out);
     return PNB_OK;
+}
+
+pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status)
+{
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
 }
 
 pnb_status pnb__result_save(const pnb__result *r, const char *path, pnb_error *err)

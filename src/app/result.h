@@ -49,5 +49,9 @@ void pnb__result_cell_real(pnb__result *r, double value, int digits);
 /* The JSON object into a file, whole or not at all. */
 pnb_status pnb__result_save(const pnb__result *r, const char *path, pnb_error *err);
 pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_error *err);
+/* The end of a command: prints r as --json asks when `status` is OK, frees it in any case. Returns
+ * status, or what kept it from being printed. */
+struct pnb__app;
+pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status);
 
 #endif

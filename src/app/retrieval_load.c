@@ -7,15 +7,13 @@
 #include <string.h>
 
 #include "app/retrieval.h"
-#include "base/base.h"
+#include "app/sets.h"
 #include "io/json.h"
 
 int pnb__row_level(const pnb_embeddings *set, size_t row)
 {
-    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
-    json_t *root = extra != NULL ? json_loads(extra, 0, NULL) : NULL;
-    const json_t *level = json_object_get(root, "level");
-    int value = json_is_integer(level) ? (int)json_integer_value(level) : -1;
+    json_t *root = pnb__set_extra(set, row);
+    int value = pnb__json_small_int(json_object_get(root, "level"), -1);
     json_decref(root);
     return value;
 }

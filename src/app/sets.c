@@ -39,13 +39,19 @@ const char *pnb__set_id(const pnb_embeddings *set, size_t row)
     return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
 }
 
+json_t *pnb__set_extra(const pnb_embeddings *set, size_t row)
+{
+    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
+    return extra != NULL ? json_loads(extra, 0, NULL) : NULL;
+}
+
 /* ---- lines ---- */
 
-static size_t count_lines(const char *text)
+static size_t count_lines(const char *text, size_t size)
 {
     size_t n = 1;
-    for (; *text != '\0'; text++)
-        n += *text == '\n';
+    for (size_t i = 0; i < size; i++)
+        n += text[i] == '\n';
     return n;
 }
 
@@ -56,24 +62,21 @@ pnb_status pnb__lines_load(pnb__lines *out, const char *path, pnb_error *err)
     pnb_status status = pnb__read_file(path, MAX_LINES_BYTES, &out->text, &size, err);
     if (status != PNB_OK)
         return status;
-    if (strlen(out->text) != size || !pnb__utf8_valid(out->text, size)) {
-        status = pnb__fail(err, PNB_FORMAT, "%s: not UTF-8 text", path);
-    } else {
-        size_t n = count_lines(out->text);
-        out->line = pnb__alloc_array(n, sizeof *out->line);
-        if (out->line == NULL)
-            status = pnb__fail_nomem(err, n * sizeof *out->line);
+    if (!pnb__utf8_valid(out->text, size))
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: not UTF-8 text", path));
+    size_t n = count_lines(out->text, size);
+    out->line = pnb__alloc_array(n, sizeof *out->line);
+    if (out->line == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n * sizeof *out->line));
+    pnb__line_reader lines = {.at = out->text, .end = out->text + size, .path = path};
+    for (char *line;;) {
+        PNB_TRY(pnb__line_next(&lines, &line, err));
+        if (line == NULL)
+            break;
+        if (line[0] != '\0' && line[0] != '#')
+            out->line[out->n++] = line;
     }
-    for (char *p = out->text; status == PNB_OK && *p != '\0';) {
-        size_t length = strcspn(p, "\n");
-        char *next = p + length + (p[length] != '\0');
-        p[length] = '\0';
-        if (length > 0 && p[length - 1] == '\r')
-            p[--length] = '\0';
-        if (length > 0 && p[0] != '#')
-            out->line[out->n++] = p;
-        p = next;
-    }
+done:
     if (status != PNB_OK)
         pnb__lines_reset(out);
     return status;

@@ -2,6 +2,8 @@
 #ifndef PNB_APP_SETS_H
 #define PNB_APP_SETS_H
 
+#include <jansson.h>
+
 #include "app/app.h"
 #include "penumbra/curate.h"
 #include "penumbra/embeddings.h"
@@ -18,6 +20,8 @@ pnb_status pnb__set_view(pnb_view *out, const pnb_embeddings *set, pnb_measure m
 const char *pnb__set_label(const pnb_embeddings *set, size_t row);
 /* Id of a row, "" without one. */
 const char *pnb__set_id(const pnb_embeddings *set, size_t row);
+/* Further fields of a row, to be given back with json_decref; NULL without any. */
+json_t *pnb__set_extra(const pnb_embeddings *set, size_t row);
 
 /* Lines of a file without their ends, empty ones and those that begin with '#' left out.
  * Errors  NOT_FOUND, IO, FORMAT (not UTF-8), NOMEM */

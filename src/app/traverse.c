@@ -11,6 +11,7 @@
 
 #include "app/embed_job.h"
 #include "app/retrieval.h"
+#include "app/sets.h"
 #include "app/traverse_truth.h"
 #include "base/base.h"
 #include "penumbra/view.h"
@@ -208,12 +209,12 @@ static void put_way(const traverse_run *run, size_t i, pnb__result *r)
         size_t n = 1, row = (size_t)step[s];
         while (s + n < run->ways.n_steps && step[s + n] == step[s])
             n++;
-        pnb__result_cell_text(r, pnb__row_words(run->pictures, i));
+        pnb__result_cell_text(r, pnb__set_label(run->pictures, i));
         pnb__result_cell_int(r, ++place);
         pnb__result_cell_int(r, (int64_t)n);
         pnb__result_cell_real(r, run->u[row], 5);
         pnb__result_cell_int(r, (int64_t)row);
-        pnb__result_cell_text(r, pnb__row_words(run->captions, row));
+        pnb__result_cell_text(r, pnb__set_label(run->captions, row));
         s += n;
     }
 }
@@ -227,11 +228,11 @@ static void put_roots(const traverse_run *run, size_t n, pnb__result *r)
     pnb__result_table(r, "roots", "roots", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
         int64_t including = run->ways.including[i];
-        pnb__result_cell_text(r, pnb__row_words(run->pictures, i));
+        pnb__result_cell_text(r, pnb__set_label(run->pictures, i));
         pnb__result_cell_real(r, run->ways.score[i], 3);
-        pnb__result_cell_text(r, including >= 0 ? pnb__row_words(run->captions, (size_t)including)
+        pnb__result_cell_text(r, including >= 0 ? pnb__set_label(run->captions, (size_t)including)
                                                 : NULL);
-        pnb__result_cell_text(r, pnb__row_words(run->captions, (size_t)run->ways.root[i]));
+        pnb__result_cell_text(r, pnb__set_label(run->captions, (size_t)run->ways.root[i]));
     }
 }
 

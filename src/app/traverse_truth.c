@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "eval/names.h"
 
 typedef struct named {
     char *name; /* allocated */
@@ -76,11 +76,8 @@ static char *stem(const char *path)
 
 static char *trimmed(const char *text)
 {
-    static const char blanks[] = " \t\r\n";
-    text += strspn(text, blanks);
-    size_t n = strlen(text);
-    while (n > 0 && strchr(blanks, text[n - 1]) != NULL)
-        n--;
+    size_t n = 0;
+    text = pnb__trimmed(text, strlen(text), &n);
     return pnb__strndup(text, n);
 }
 

@@ -15,6 +15,19 @@ bool pnb__words_given(const pnb__words *w)
     return w->set != NULL || has_words(w->texts) || has_words(w->images);
 }
 
+pnb_status pnb__words_check_query(pnb__app *app, const pnb__words *w, const char *model)
+{
+    int kinds = has_words(w->texts) + has_words(w->images) + (w->set != NULL);
+    if (kinds != 1)
+        return pnb__usage(app, "%s of --query-text, --query-image, --queries is wanted",
+                          kinds == 0 ? "one" : "only one");
+    if (w->set == NULL && model == NULL)
+        return pnb__usage(app, "--model is missing: it encodes the query");
+    if (w->exif && !has_words(w->images))
+        return pnb__usage(app, "--exif needs --query-image");
+    return PNB_OK;
+}
+
 int pnb__words_use(const pnb__words *w)
 {
     if (w->set != NULL)
@@ -64,13 +77,4 @@ pnb_status pnb__embed_null_text(pnb__app *app, pnb__embedder *encoder, pnb_embed
 {
     static const char *const empty[] = {""};
     return embed_texts(app, encoder, empty, 1, out);
-}
-
-const char *pnb__row_words(const pnb_embeddings *set, size_t row)
-{
-    if (set->texts != NULL && set->texts[row] != NULL)
-        return set->texts[row];
-    if (set->paths != NULL && set->paths[row] != NULL)
-        return set->paths[row];
-    return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
 }

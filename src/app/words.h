@@ -15,6 +15,9 @@ typedef struct pnb__words {
 } pnb__words;
 
 bool pnb__words_given(const pnb__words *w);
+/* Whether --query-text, --query-image and --queries name one kind of query, and --model and --exif
+ * are there where it needs them and only there. */
+pnb_status pnb__words_check_query(pnb__app *app, const pnb__words *w, const char *model);
 /* The part of a model that the words need, 0 for a set. */
 int pnb__words_use(const pnb__words *w);
 
@@ -25,8 +28,5 @@ pnb_status pnb__words_embed(pnb__app *app, pnb__embedder *encoder, const pnb__wo
 
 /* The embedding of the empty text, one row. */
 pnb_status pnb__embed_null_text(pnb__app *app, pnb__embedder *encoder, pnb_embeddings **out);
-
-/* What to show of a row: its caption, else its path, else its id. */
-const char *pnb__row_words(const pnb_embeddings *set, size_t row);
 
 #endif

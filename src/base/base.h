@@ -95,6 +95,21 @@ size_t pnb__utf8_decode(const char *s, size_t n, uint32_t *code_point);
 size_t pnb__utf8_encode(uint32_t code_point, char out[4]); /* bytes written; U+FFFD for invalid */
 bool pnb__utf8_valid(const char *s, size_t n);
 
+/* Place of `name` in a table of n names; untouched on failure.
+ * Errors  NOT_FOUND: "<what> 'x' is unknown; known are a, b, c" */
+pnb_status pnb__name_parse(int *place, const char *what, const char *const *names, size_t n,
+                           const char *name, pnb_error *err);
+
+/* ---- lines.c ---- Lines of a file in memory (pnb__read_file), terminated in place, '\r' and a
+ * byte-order mark removed. Begin with .at and .end around the data and number 0. */
+typedef struct pnb__line_reader {
+    char *at, *end;
+    size_t number; /* of the line handed out last, from 1 */
+    const char *path;
+} pnb__line_reader;
+/* *line is NULL at the end.  Errors  FORMAT (a NUL byte) */
+pnb_status pnb__line_next(pnb__line_reader *lines, char **line, pnb_error *err);
+
 /* ---- path.c ---- */
 char *pnb__path_join(const char *dir, const char *name); /* allocated */
 const char *pnb__path_base(const char *path);            /* pointer into path */
@@ -118,6 +133,8 @@ pnb_status pnb__out_open(pnb__out_file *f, const char *path, pnb_error *err);
 pnb_status pnb__out_commit(pnb__out_file *f, pnb_error *err); /* closes in every case */
 void pnb__out_abort(pnb__out_file *f);                        /* removes; fine after commit */
 pnb_status pnb__write_file(const char *path, const void *data, size_t size, pnb_error *err);
+/* Its bytes; NOMEM when it failed to grow. */
+pnb_status pnb__buf_write(const pnb__buf *b, const char *path, pnb_error *err);
 
 /* Read-only map of a whole file. An empty file maps to data = NULL, size = 0. */
 typedef struct pnb__map {

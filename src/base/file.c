@@ -276,6 +276,11 @@ pnb_status pnb__write_file(const char *path, const void *data, size_t size, pnb_
     return pnb__out_commit(&f, err);
 }
 
+pnb_status pnb__buf_write(const pnb__buf *b, const char *path, pnb_error *err)
+{
+    return b->failed ? pnb__fail_nomem(err, b->size) : pnb__write_file(path, b->data, b->size, err);
+}
+
 /* ---- locks ---- */
 
 pnb_status pnb__lock_open(int *fd, const char *path, pnb_error *err)

@@ -24,17 +24,11 @@ const char *pnb_binning_name(pnb_binning binning)
 
 pnb_status pnb_binning_parse(pnb_binning *out, const char *name, pnb_error *err)
 {
-    for (size_t i = 0; i < PNB_COUNT(NAMES); i++) {
-        if (strcmp(name, NAMES[i]) == 0) {
-            *out = (pnb_binning)i;
-            return PNB_OK;
-        }
-    }
-    return pnb__fail(
-        err, PNB_NOT_FOUND,
-        "binning '%s' is unknown; known are equal_count, equal_count_all, equal_width, "
-        "grove_samples, grove_spacing",
-        name);
+    int place = 0;
+    pnb_status status = pnb__name_parse(&place, "binning", NAMES, PNB_COUNT(NAMES), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_binning)place;
+    return status;
 }
 
 static void assign_equal_count(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,

@@ -14,7 +14,7 @@ pnb_bootstrap_opts pnb_bootstrap_opts_default(void)
     return (pnb_bootstrap_opts){.n_resamples = 1000, .level = 0.95, .seed = 0};
 }
 
-static int compare_doubles(const void *a, const void *b)
+int pnb__compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -67,7 +67,7 @@ pnb_status pnb_bootstrap(pnb_statistic_fn statistic, void *user, size_t n,
     if (n_values == 0)
         PNB_TRY(pnb__fail(err, PNB_NUMERIC, "the figure of all %zu resamples is not a number",
                           o.n_resamples));
-    qsort(value, n_values, sizeof *value, compare_doubles);
+    qsort(value, n_values, sizeof *value, pnb__compare_doubles);
     interval.low = pnb__quantile(value, n_values, 0.5 * (1.0 - o.level));
     interval.high = pnb__quantile(value, n_values, 0.5 * (1.0 + o.level));
     *out = interval;

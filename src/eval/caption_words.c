@@ -53,18 +53,10 @@ static const char *const script_names[PNB_N_SCRIPTS] = {
 
 pnb_status pnb_script_parse(pnb_script *out, const char *name, pnb_error *err)
 {
-    pnb__buf known = {0};
-    for (int i = 0; i < PNB_N_SCRIPTS; i++) {
-        if (strcmp(script_names[i], name) == 0) {
-            *out = (pnb_script)i;
-            pnb__buf_reset(&known);
-            return PNB_OK;
-        }
-        pnb__buf_printf(&known, "%s%s", i > 0 ? ", " : "", script_names[i]);
-    }
-    pnb_status status = pnb__fail(err, PNB_NOT_FOUND, "script '%s' is unknown; known are %s", name,
-                                  known.failed ? "too many to list" : known.data);
-    pnb__buf_reset(&known);
+    int place = 0;
+    pnb_status status = pnb__name_parse(&place, "script", script_names, PNB_N_SCRIPTS, name, err);
+    if (status == PNB_OK)
+        *out = (pnb_script)place;
     return status;
 }
 

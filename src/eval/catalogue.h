@@ -40,15 +40,6 @@ pnb_status pnb__catalogue_picture(pnb__catalogue *c, pnb__picture picture, pnb_e
 pnb_status pnb__catalogue_caption(pnb__catalogue *c, pnb__caption_ref caption, pnb_error *err);
 pnb_status pnb__catalogue_pair(pnb__catalogue *c, size_t picture, size_t caption, pnb_error *err);
 
-/* Lines of a file in memory, terminated in place, '\r' removed; size is where the data ends. */
-typedef struct pnb__line_reader {
-    char *at, *end;
-    size_t number; /* of the line handed out last, from 1 */
-    const char *path;
-} pnb__line_reader;
-/* *line is NULL at the end.  Errors  FORMAT (a NUL byte) */
-pnb_status pnb__line_next(pnb__line_reader *lines, char **line, pnb_error *err);
-
 /* ---- readers, one a format ---- */
 typedef struct pnb__truth_source {
     const char *path;

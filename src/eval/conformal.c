@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "eval/sorted.h"
 #include "penumbra/calibrate.h"
 
 static const char *const names[PNB_N_CONFORMALS] = {
@@ -25,19 +26,12 @@ const char *pnb_conformal_name(pnb_conformal_kind kind)
 
 pnb_status pnb_conformal_parse(pnb_conformal_kind *out, const char *name, pnb_error *err)
 {
-    for (int i = 0; i < PNB_N_CONFORMALS; i++)
-        if (strcmp(name, names[i]) == 0) {
-            *out = (pnb_conformal_kind)i;
-            return PNB_OK;
-        }
-    return pnb__fail(err, PNB_NOT_FOUND,
-                     "'%s' is not a kind of conformal list: score, margin, rank", name);
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    int place = 0;
+    pnb_status status =
+        pnb__name_parse(&place, "kind of conformal list", names, PNB_N_CONFORMALS, name, err);
+    if (status == PNB_OK)
+        *out = (pnb_conformal_kind)place;
+    return status;
 }
 
 pnb_status pnb_conformal_create(pnb_conformal *out, const double *score, const double *margin,
@@ -61,7 +55,7 @@ pnb_status pnb_conformal_create(pnb_conformal *out, const double *score, const d
             return pnb__fail_nomem(err, n * sizeof(double));
         }
         memcpy(c.value[k], from[k], n * sizeof(double));
-        qsort(c.value[k], n, sizeof(double), compare_doubles);
+        qsort(c.value[k], n, sizeof(double), pnb__compare_doubles);
     }
     *out = c;
     return PNB_OK;

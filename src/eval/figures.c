@@ -355,12 +355,6 @@ static void boot_reset(boot_job *job, size_t n_threads)
     pnb__free(job->error);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The resampled values of figure i that are numbers, ascending; returns how many. */
 static size_t gather(const boot_job *job, size_t i, double *values)
 {
@@ -370,7 +364,7 @@ static size_t gather(const boot_job *job, size_t i, double *values)
         if (!isnan(v))
             values[n++] = v;
     }
-    qsort(values, n, sizeof *values, compare_doubles);
+    qsort(values, n, sizeof *values, pnb__compare_doubles);
     return n;
 }
 

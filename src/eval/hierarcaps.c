@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "eval/names.h"
 #include "io/csv.h"
 #include "penumbra/hierarchy.h"
 
@@ -67,13 +67,7 @@ static size_t count_levels(const char *joined)
 
 static char *trimmed(const char *text, size_t n)
 {
-    static const char blanks[] = " \t\r\n";
-    while (n > 0 && strchr(blanks, text[0]) != NULL) {
-        text++;
-        n--;
-    }
-    while (n > 0 && strchr(blanks, text[n - 1]) != NULL)
-        n--;
+    text = pnb__trimmed(text, n, &n);
     return pnb__strndup(text, n);
 }
 

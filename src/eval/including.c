@@ -33,13 +33,11 @@ const char *pnb_including_name(pnb_including by)
 
 pnb_status pnb_including_parse(pnb_including *out, const char *name, pnb_error *err)
 {
-    for (size_t i = 0; i < PNB_COUNT(names); i++)
-        if (strcmp(name, names[i]) == 0) {
-            *out = (pnb_including)i;
-            return PNB_OK;
-        }
-    return pnb__fail(err, PNB_NOT_FOUND, "including by '%s' is unknown; known are %s, %s, %s", name,
-                     names[0], names[1], names[2]);
+    int place = 0;
+    pnb_status status = pnb__name_parse(&place, "including by", names, PNB_COUNT(names), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_including)place;
+    return status;
 }
 
 typedef struct including_job {

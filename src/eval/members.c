@@ -16,28 +16,25 @@
 #define ROUNDING 1e-4 /* of a block's H, a dimension: nearer to 0 than this, H is taken again */
 #define MARGIN 16     /* candidates beyond k, taken again before they are sorted */
 
-static const struct {
-    const char *name;
-} order_rows[] = {
-#define ROW(name, text, sentence) {text},
+static const char *const order_names[] = {
+#define ROW(name, text, sentence) text,
     PNB_MEMBER_ORDER_LIST(ROW)
 #undef ROW
 };
 
 const char *pnb_member_order_name(pnb_member_order order)
 {
-    return (size_t)order < PNB_COUNT(order_rows) ? order_rows[order].name : "unknown";
+    return (size_t)order < PNB_COUNT(order_names) ? order_names[order] : "unknown";
 }
 
 pnb_status pnb_member_order_parse(pnb_member_order *out, const char *name, pnb_error *err)
 {
-    for (size_t i = 0; i < PNB_COUNT(order_rows); i++)
-        if (strcmp(name, order_rows[i].name) == 0) {
-            *out = (pnb_member_order)i;
-            return PNB_OK;
-        }
-    return pnb__fail(err, PNB_NOT_FOUND, "order '%s' is unknown; known are %s, %s", name,
-                     order_rows[0].name, order_rows[1].name);
+    int place = 0;
+    pnb_status status =
+        pnb__name_parse(&place, "order", order_names, PNB_COUNT(order_names), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_member_order)place;
+    return status;
 }
 
 pnb_members_opts pnb_members_opts_default(void)

@@ -11,31 +11,24 @@
 #include "penumbra/classify.h"
 #include "penumbra/eval.h"
 
-static const struct {
-    const char *name;
-} ROWS[] = {
-#define PNB_NONE_RULE_ROW(name, text, sentence) {text},
-    PNB_NONE_RULE_LIST(PNB_NONE_RULE_ROW)
-#undef PNB_NONE_RULE_ROW
+static const char *const NAMES[] = {
+#define X(name, text, sentence) text,
+    PNB_NONE_RULE_LIST(X)
+#undef X
 };
 
 const char *pnb_none_rule_name(pnb_none_rule rule)
 {
-    return (unsigned)rule < PNB_COUNT(ROWS) ? ROWS[rule].name : "unknown";
+    return (unsigned)rule < PNB_COUNT(NAMES) ? NAMES[rule] : "unknown";
 }
 
 pnb_status pnb_none_rule_parse(pnb_none_rule *out, const char *name, pnb_error *err)
 {
-    char known[128] = "";
-    for (size_t i = 0; i < PNB_COUNT(ROWS); i++) {
-        if (strcmp(name, ROWS[i].name) == 0) {
-            *out = (pnb_none_rule)i;
-            return PNB_OK;
-        }
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", ROWS[i].name);
-    }
-    return pnb__fail(err, PNB_NOT_FOUND, "rule '%s' is unknown; known are %s", name, known);
+    int place = 0;
+    pnb_status status = pnb__name_parse(&place, "rule", NAMES, PNB_COUNT(NAMES), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_none_rule)place;
+    return status;
 }
 
 pnb_status pnb_none_strangeness(pnb_none_rule rule, const pnb_predictions *p,
@@ -93,13 +86,19 @@ static size_t allowed(size_t n, double rate)
     return count < (double)n ? (size_t)count : n;
 }
 
+static pnb_status sort_for_rate(pnb__valued **sorted, const double *strangeness, size_t n,
+                                double rate, pnb_error *err)
+{
+    pnb_status status = check_rate(n, rate, err);
+    return status == PNB_OK ? pnb__sorted(sorted, strangeness, n, "strangeness of picture", err)
+                            : status;
+}
+
 pnb_status pnb_none_fit_rejected(const double *strangeness, size_t n, double rate,
                                  double *threshold, pnb_error *err)
 {
     pnb__valued *sorted;
-    pnb_status status = check_rate(n, rate, err);
-    if (status == PNB_OK)
-        status = pnb__sorted(&sorted, strangeness, n, "strangeness of picture", err);
+    pnb_status status = sort_for_rate(&sorted, strangeness, n, rate, err);
     if (status != PNB_OK)
         return status;
     size_t m = allowed(n, rate);
@@ -112,9 +111,7 @@ pnb_status pnb_none_fit_accepted(const double *strangeness, size_t n, double rat
                                  double *threshold, pnb_error *err)
 {
     pnb__valued *sorted;
-    pnb_status status = check_rate(n, rate, err);
-    if (status == PNB_OK)
-        status = pnb__sorted(&sorted, strangeness, n, "strangeness of picture", err);
+    pnb_status status = sort_for_rate(&sorted, strangeness, n, rate, err);
     if (status != PNB_OK)
         return status;
     size_t m = allowed(n, rate);

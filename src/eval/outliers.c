@@ -24,14 +24,12 @@ const char *pnb_outlier_name(pnb_outlier kind)
 
 pnb_status pnb_outlier_parse(pnb_outlier *out, const char *name, pnb_error *err)
 {
-    for (int i = 0; i < PNB_N_OUTLIERS; i++)
-        if (strcmp(names[i], name) == 0) {
-            *out = (pnb_outlier)i;
-            return PNB_OK;
-        }
-    return pnb__fail(err, PNB_NOT_FOUND,
-                     "outliers by '%s' are unknown; known are knn, nearest, kth, uncertainty",
-                     name);
+    int place = 0;
+    pnb_status status =
+        pnb__name_parse(&place, "kind of outlier", names, PNB_N_OUTLIERS, name, err);
+    if (status == PNB_OK)
+        *out = (pnb_outlier)place;
+    return status;
 }
 
 pnb_outliers_opts pnb_outliers_opts_default(void)

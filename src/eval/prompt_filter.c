@@ -10,32 +10,25 @@
 #include "eval/sorted.h"
 #include "penumbra/classify.h"
 
-static const struct {
-    const char *name;
-} ROWS[] = {
-#define PNB_PROMPT_FILTER_ROW(name, text, sentence) {text},
-    PNB_PROMPT_FILTER_LIST(PNB_PROMPT_FILTER_ROW)
-#undef PNB_PROMPT_FILTER_ROW
+static const char *const NAMES[] = {
+#define X(name, text, sentence) text,
+    PNB_PROMPT_FILTER_LIST(X)
+#undef X
 };
 
 const char *pnb_prompt_filter_name(pnb_prompt_filter filter)
 {
-    return (unsigned)filter < PNB_COUNT(ROWS) ? ROWS[filter].name : "unknown";
+    return (unsigned)filter < PNB_COUNT(NAMES) ? NAMES[filter] : "unknown";
 }
 
 pnb_status pnb_prompt_filter_parse(pnb_prompt_filter *out, const char *name, pnb_error *err)
 {
-    char known[128] = "";
-    for (size_t i = 0; i < PNB_COUNT(ROWS); i++) {
-        if (strcmp(name, ROWS[i].name) == 0) {
-            *out = (pnb_prompt_filter)i;
-            return PNB_OK;
-        }
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", ROWS[i].name);
-    }
-    return pnb__fail(err, PNB_NOT_FOUND, "prompt filter '%s' is unknown; known are %s", name,
-                     known);
+    int place = 0;
+    pnb_status status =
+        pnb__name_parse(&place, "prompt filter", NAMES, PNB_COUNT(NAMES), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_prompt_filter)place;
+    return status;
 }
 
 /* Keeps u <= limit, or the smallest where that leaves nothing. */

@@ -17,5 +17,6 @@ pnb_status pnb__sorted(pnb__valued **out, const double *values, size_t n, const 
 /* ---- bootstrap.c ---- Quantile p of n >= 1 ascending values, linear between neighbours (type 7).
  */
 double pnb__quantile(const double *sorted, size_t n, double p);
+int pnb__compare_doubles(const void *a, const void *b); /* for qsort; numbers without NaN */
 
 #endif

@@ -27,13 +27,12 @@ const char *pnb_root_name(pnb_root root)
 
 pnb_status pnb_root_parse(pnb_root *out, const char *name, pnb_error *err)
 {
-    for (size_t i = 0; i < PNB_COUNT(root_names); i++)
-        if (strcmp(name, root_names[i]) == 0) {
-            *out = (pnb_root)i;
-            return PNB_OK;
-        }
-    return pnb__fail(err, PNB_NOT_FOUND, "root '%s' is unknown; known are %s, %s, %s", name,
-                     root_names[0], root_names[1], root_names[2]);
+    int place = 0;
+    pnb_status status =
+        pnb__name_parse(&place, "root", root_names, PNB_COUNT(root_names), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_root)place;
+    return status;
 }
 
 pnb_traverse_opts pnb_traverse_opts_default(void)

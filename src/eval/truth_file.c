@@ -137,9 +137,6 @@ static pnb_status add_pair(reader *r, const int64_t pair[2], pnb_error *err)
 /* One line, already terminated; splits it in place. */
 static pnb_status read_line(reader *r, char *text, size_t line, pnb_error *err)
 {
-    size_t n = strlen(text);
-    if (n > 0 && text[n - 1] == '\r')
-        text[n - 1] = '\0';
     if (text[0] == '\0' || text[0] == '#')
         return PNB_OK;
     char *second = strchr(text, '\t');
@@ -166,26 +163,19 @@ done:
 
 static pnb_status read_lines(reader *r, char *data, size_t size, pnb_error *err)
 {
-    char *at = data, *end = data + size;
-    if (size >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0)
-        at += 3;
-    for (size_t line = 1; at < end; line++) {
-        char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (stop == NULL)
-            stop = end; /* read_file leaves a 0 byte there */
-        *stop = '\0';
-        if (strlen(at) != (size_t)(stop - at))
-            return pnb__fail(err, PNB_FORMAT, "%s line %zu: holds a NUL byte; not a text file",
-                             r->path, line);
-        pnb_status status = read_line(r, at, line, err);
-        if (status != PNB_OK)
-            return status;
-        at = stop + 1;
+    pnb__line_reader lines = {.at = data, .end = data + size, .path = r->path};
+    pnb_status status;
+    for (char *line;;) {
+        PNB_TRY(pnb__line_next(&lines, &line, err));
+        if (line == NULL)
+            break;
+        PNB_TRY(read_line(r, line, lines.number, err));
     }
     if (r->n_pairs == 0)
-        return pnb__fail(err, PNB_ARG, "%s: holds no pairs; one a line is needed, query, tab, item",
-                         r->path);
-    return PNB_OK;
+        status = pnb__fail(err, PNB_ARG,
+                           "%s: holds no pairs; one a line is needed, query, tab, item", r->path);
+done:
+    return status;
 }
 
 pnb_status pnb_truth_load(pnb_truth **out, const char *path, const pnb_truth_names *names,

@@ -24,16 +24,11 @@ const char *pnb_truth_format_name(pnb_truth_format format)
 
 pnb_status pnb_truth_format_parse(pnb_truth_format *out, const char *name, pnb_error *err)
 {
-    for (size_t i = 0; i < PNB_COUNT(NAMES); i++) {
-        if (strcmp(name, NAMES[i]) == 0) {
-            *out = (pnb_truth_format)i;
-            return PNB_OK;
-        }
-    }
-    return pnb__fail(err, PNB_NOT_FOUND,
-                     "truth format '%s' is unknown; known are auto, pairs, labels, coco, karpathy, "
-                     "tokens, precomp, folders, id_lists, hierarcaps, dataset",
-                     name);
+    int place = 0;
+    pnb_status status = pnb__name_parse(&place, "truth format", NAMES, PNB_COUNT(NAMES), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_truth_format)place;
+    return status;
 }
 
 pnb_truth_read_opts pnb_truth_read_opts_default(void)

@@ -5,6 +5,7 @@
  * 9.9999999999999995e-07: numbers get the fewest digits that read back as the same double. */
 #include "io/json.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,13 +224,18 @@ pnb_status pnb__json_save_file(const json_t *value, const char *path, pnb_error 
     pnb__buf text = {0};
     append_json(&(json_style){&text, true}, value, 0);
     pnb__buf_putc(&text, '\n');
-    pnb_status status = text.failed ? pnb__fail_nomem(err, text.size)
-                                    : pnb__write_file(path, text.data, text.size, err);
+    pnb_status status = pnb__buf_write(&text, path, err);
     pnb__buf_reset(&text);
     return status;
 }
 
 /* ---- typed access ---- */
+
+int pnb__json_small_int(const json_t *value, int otherwise)
+{
+    json_int_t number = json_integer_value(value);
+    return json_is_integer(value) && number >= 0 && number <= INT_MAX ? (int)number : otherwise;
+}
 
 static const char *type_name(const json_t *value)
 {

@@ -28,6 +28,9 @@ void pnb__json_append_double(pnb__buf *b, double x);
 /* Appends a value as one line. */
 void pnb__json_append_value(pnb__buf *b, const json_t *value);
 
+/* A whole number from 0 that an int holds; `otherwise` for anything else, NULL too. */
+int pnb__json_small_int(const json_t *value, int otherwise);
+
 /* A JSON object being read. Getters return `fallback` for an absent key or null; a value of the
  * wrong type or range records the error (first one wins), and later calls do nothing: check
  * `status` once. */

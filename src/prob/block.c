@@ -69,7 +69,7 @@ static void fill_row(pnb__tile *tile, size_t i, pnb_measure measure, const float
     size_t dim = tile->dim;
     double *var = tile->var + i * dim, *aux = tile->aux + i * dim, sum = 0.0;
     for (size_t d = 0; d < dim; d++) {
-        double l = log_var == NULL ? -(double)INFINITY : log_var[d];
+        double l = log_var == NULL ? -(double)INFINITY : log_var[d]; /* a point has variance 0 */
         var[d] = exp(l);
         aux[d] = measure == PNB_MEASURE_W2 ? exp(0.5 * l) : exp(-l);
         sum += l;
@@ -156,7 +156,7 @@ static double pair_kl(const pair *p)
 #pragma omp simd reduction(+ : sum)
     for (size_t d = 0; d < dim; d++) {
         double delta = m1[d] - m2[d];
-        sum += (v1[d] + delta * delta) * w2[d] - 1.0;
+        sum += (v1[d] + delta * delta) * w2[d] - 1.0; /* w = 1/v; the logs come once a row */
     }
     return 0.5 * (sum + p->log_sum2 - p->log_sum1);
 }
@@ -195,12 +195,14 @@ static double sum_pooled(const pair *p, double *log_sum)
     return quotient;
 }
 
+/* sum over d of log N(delta; 0, v1+v2) */
 static double pair_elk(const pair *p)
 {
     double log_sum, quotient = sum_pooled(p, &log_sum);
     return -0.5 * (quotient + log_sum + (double)p->dim * LOG_2PI);
 }
 
+/* delta^2 / (4 (v1+v2)) + log((v1+v2) / (2 std1 std2)) / 2; JS is the same function (measure.c) */
 static double pair_bhattacharyya(const pair *p)
 {
     double log_sum, quotient = sum_pooled(p, &log_sum);
@@ -239,6 +241,8 @@ static double distance2(const double *x, const double *y, size_t dim)
     return sum;
 }
 
+/* All J x J pairs of the two rows' samples, not J matched ones: less variance for the same draws.
+ */
 static double pair_sampled(pnb_measure measure, const double *z1, const double *z2, size_t dim,
                            const pnb_measure_opts *opts)
 {

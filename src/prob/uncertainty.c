@@ -28,16 +28,11 @@ const char *pnb_uncertainty_name(pnb_uncertainty kind)
 
 pnb_status pnb_uncertainty_parse(pnb_uncertainty *out, const char *name, pnb_error *err)
 {
-    for (size_t i = 0; i < PNB_COUNT(NAMES); i++) {
-        if (strcmp(name, NAMES[i]) == 0) {
-            *out = (pnb_uncertainty)i;
-            return PNB_OK;
-        }
-    }
-    return pnb__fail(err, PNB_NOT_FOUND,
-                     "uncertainty '%s' is unknown; known are trace, mean_var, geo_std, inv_kappa, "
-                     "gg_var, cosine",
-                     name);
+    int place = 0;
+    pnb_status status = pnb__name_parse(&place, "uncertainty", NAMES, PNB_COUNT(NAMES), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_uncertainty)place;
+    return status;
 }
 
 static double gaussian_row(pnb_uncertainty kind, const float *log_var, size_t dim)
