@@ -37,7 +37,7 @@ static pnb_status open_pictures(pnb__class_source *s, pnb__app *app, const char 
         pnb__warn(app, "%s", pnb_dataset_warning(set, i));
     for (size_t i = 0; i < pnb_dataset_n_classes(set); i++) {
         const char *name = pnb_dataset_class_name(set, i);
-        PNB_TRY(pnb__words_add(&s->classes, name, strlen(name), &app->err));
+        PNB_TRY(pnb__texts_add(&s->classes, name, strlen(name), &app->err));
     }
 done:
     return status;
@@ -65,7 +65,7 @@ static pnb_status collect_classes(pnb__class_source *s, pnb_error *err)
         qsort(names, n, sizeof *names, compare_texts);
     for (size_t i = 0; i < n && status == PNB_OK; i++)
         if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
-            status = pnb__words_add(&s->classes, names[i], strlen(names[i]), err);
+            status = pnb__texts_add(&s->classes, names[i], strlen(names[i]), err);
     for (size_t i = 0; i < s->set->n; i++)
         pnb__free(names[i]);
     pnb__free(names);
@@ -98,7 +98,7 @@ void pnb__class_source_reset(pnb__class_source *s)
     pnb__free(s->what);
     pnb__pictures_free(s->pictures);
     pnb_embeddings_free(s->set);
-    pnb__words_reset(&s->classes);
+    pnb__texts_reset(&s->classes);
     pnb__free(s->label);
     *s = (pnb__class_source){0};
 }
@@ -276,7 +276,7 @@ static pnb_status resolve(pnb__class_source *s, const given *g, const pnb__name_
                      pnb__row_name(set, bad), g[bad].name);
 }
 
-pnb_status pnb__class_source_label(pnb__class_source *s, const pnb__words *classes,
+pnb_status pnb__class_source_label(pnb__class_source *s, const pnb__texts *classes,
                                    const char *labels, pnb_error *err)
 {
     size_t n = s->set->n;

@@ -20,7 +20,7 @@ typedef struct pnb__class_source {
     char *what;              /* as named; for a data set the split's files */
     pnb__pictures *pictures; /* NULL for an embedding set */
     pnb_embeddings *set;     /* after pnb__class_source_embed */
-    pnb__words classes;      /* names that the source gives, by number; may be empty */
+    pnb__texts classes;      /* names that the source gives, by number; may be empty */
     int32_t *label;          /* (set->n) after pnb__class_source_label, -1 unknown */
     bool exif;
 } pnb__class_source;
@@ -37,7 +37,7 @@ pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb__emb
  * the source has as many classes, or names none, its numbers are taken.
  * Errors  NOT_FOUND (an id or a class that is not there), ARG (a number past the classes, a name
  *         that two classes share), FORMAT */
-pnb_status pnb__class_source_label(pnb__class_source *s, const pnb__words *classes,
+pnb_status pnb__class_source_label(pnb__class_source *s, const pnb__texts *classes,
                                    const char *labels, pnb_error *err);
 void pnb__class_source_reset(pnb__class_source *s);
 

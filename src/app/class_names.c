@@ -14,7 +14,7 @@ enum { MAX_BYTES = 64 << 20, MAX_PROMPTS = 20 * 1000 * 1000 };
 
 /* ---- lists ---- */
 
-pnb_status pnb__words_add(pnb__words *w, const char *text, size_t n, pnb_error *err)
+pnb_status pnb__texts_add(pnb__texts *w, const char *text, size_t n, pnb_error *err)
 {
     if (w->n == w->capacity) {
         size_t capacity = PNB_MAX((size_t)16, 2 * w->capacity);
@@ -31,12 +31,12 @@ pnb_status pnb__words_add(pnb__words *w, const char *text, size_t n, pnb_error *
     return PNB_OK;
 }
 
-void pnb__words_reset(pnb__words *w)
+void pnb__texts_reset(pnb__texts *w)
 {
     for (size_t i = 0; i < w->n; i++)
         pnb__free(w->items[i]);
     pnb__free(w->items);
-    *w = (pnb__words){0};
+    *w = (pnb__texts){0};
 }
 
 /* ---- finding a name ---- */
@@ -63,7 +63,7 @@ static int compare_placed(const void *a, const void *b)
     return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
 }
 
-pnb_status pnb__name_index_make(pnb__name_index *out, const pnb__words *words, pnb_error *err)
+pnb_status pnb__name_index_make(pnb__name_index *out, const pnb__texts *words, pnb_error *err)
 {
     size_t n = words->n;
     placed *all = pnb__alloc_array(n, sizeof *all);
@@ -110,7 +110,7 @@ size_t pnb__name_find(const pnb__name_index *index, const char *name, bool *is_s
 /* ---- files ---- */
 
 /* Adds `n` bytes without the blanks around them. */
-static pnb_status add_trimmed(pnb__words *out, const char *text, size_t n, pnb_error *err)
+static pnb_status add_trimmed(pnb__texts *out, const char *text, size_t n, pnb_error *err)
 {
     while (n > 0 && strchr(" \t\r", text[0]) != NULL) {
         text++;
@@ -118,12 +118,12 @@ static pnb_status add_trimmed(pnb__words *out, const char *text, size_t n, pnb_e
     }
     while (n > 0 && strchr(" \t\r", text[n - 1]) != NULL)
         n--;
-    return pnb__words_add(out, text, n, err);
+    return pnb__texts_add(out, text, n, err);
 }
 
 /* Lines of a text file; empty ones stay, so that line numbers are kept, but not those at the end.
  */
-static pnb_status read_lines(pnb__words *out, const char *path, pnb_error *err)
+static pnb_status read_lines(pnb__texts *out, const char *path, pnb_error *err)
 {
     char *text = NULL;
     size_t n = 0;
@@ -145,13 +145,13 @@ done:
     return status;
 }
 
-static pnb_status read_list(pnb__words *out, const json_t *list, const char *where, pnb_error *err)
+static pnb_status read_list(pnb__texts *out, const json_t *list, const char *where, pnb_error *err)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *text = json_string_value(json_array_get(list, i));
         if (text == NULL)
             return pnb__fail(err, PNB_FORMAT, "%s: entry %zu is not a text", where, i);
-        pnb_status status = pnb__words_add(out, text, strlen(text), err);
+        pnb_status status = pnb__texts_add(out, text, strlen(text), err);
         if (status != PNB_OK)
             return status;
     }
@@ -160,7 +160,7 @@ static pnb_status read_list(pnb__words *out, const json_t *list, const char *whe
 
 /* ---- names ---- */
 
-static pnb_status split_commas(pnb__words *out, const char *spec, pnb_error *err)
+static pnb_status split_commas(pnb__texts *out, const char *spec, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (const char *p = spec; status == PNB_OK;) {
@@ -173,7 +173,7 @@ static pnb_status split_commas(pnb__words *out, const char *spec, pnb_error *err
     return status;
 }
 
-pnb_status pnb__classnames_read(pnb__words *out, const char *spec, pnb_error *err)
+pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, pnb_error *err)
 {
     json_t *root = NULL;
     pnb_status status = PNB_OK;
@@ -233,7 +233,7 @@ static bool has_placeholder(const char *text)
     return strstr(text, "{}") != NULL || strstr(text, "{c}") != NULL;
 }
 
-static pnb_status check_templates(const pnb__words *templates, const char *spec, pnb_error *err)
+static pnb_status check_templates(const pnb__texts *templates, const char *spec, pnb_error *err)
 {
     if (templates->n == 0)
         return pnb__fail(err, PNB_FORMAT, "%s: holds no template", spec);
@@ -256,12 +256,12 @@ static pnb_status add_prompt(pnb__class_prompts *p, const char *text, const char
     pnb_status status =
         filled.failed
             ? pnb__fail_nomem(err, filled.size)
-            : pnb__words_add(&p->prompts, filled.data != NULL ? filled.data : "", filled.size, err);
+            : pnb__texts_add(&p->prompts, filled.data != NULL ? filled.data : "", filled.size, err);
     pnb__buf_reset(&filled);
     return status;
 }
 
-static pnb_status fill_all(pnb__class_prompts *p, const pnb__words *names, pnb_error *err)
+static pnb_status fill_all(pnb__class_prompts *p, const pnb__texts *names, pnb_error *err)
 {
     for (size_t c = 0; c < names->n; c++) {
         for (size_t j = 0; j < p->templates.n; j++) {
@@ -275,7 +275,7 @@ static pnb_status fill_all(pnb__class_prompts *p, const pnb__words *names, pnb_e
 }
 
 /* Lists of prompts by class name. */
-static pnb_status take_own(pnb__class_prompts *p, const pnb__words *names, const json_t *root,
+static pnb_status take_own(pnb__class_prompts *p, const pnb__texts *names, const json_t *root,
                            const char *spec, pnb_error *err)
 {
     for (size_t c = 0; c < names->n; c++) {
@@ -301,7 +301,7 @@ static pnb_status take_own(pnb__class_prompts *p, const pnb__words *names, const
     return PNB_OK;
 }
 
-static pnb_status read_json(pnb__class_prompts *p, const pnb__words *names, const char *spec,
+static pnb_status read_json(pnb__class_prompts *p, const pnb__texts *names, const char *spec,
                             const char *dataset, pnb_error *err)
 {
     json_t *root = NULL;
@@ -321,16 +321,16 @@ done:
     return status;
 }
 
-static pnb_status take_table(pnb__words *out, const char *const *templates, size_t n,
+static pnb_status take_table(pnb__texts *out, const char *const *templates, size_t n,
                              pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n && status == PNB_OK; i++)
-        status = pnb__words_add(out, templates[i], strlen(templates[i]), err);
+        status = pnb__texts_add(out, templates[i], strlen(templates[i]), err);
     return status;
 }
 
-static pnb_status read_templates(pnb__class_prompts *p, const pnb__words *names, const char *spec,
+static pnb_status read_templates(pnb__class_prompts *p, const pnb__texts *names, const char *spec,
                                  const char *dataset, pnb_error *err)
 {
     static const char *const name_alone[] = {"{}"};
@@ -349,7 +349,7 @@ static pnb_status read_templates(pnb__class_prompts *p, const pnb__words *names,
     return read_lines(&p->templates, spec, err);
 }
 
-pnb_status pnb__class_prompts_make(pnb__class_prompts *out, const pnb__words *names,
+pnb_status pnb__class_prompts_make(pnb__class_prompts *out, const pnb__texts *names,
                                    const char *spec, const char *dataset, pnb_error *err)
 {
     pnb__class_prompts p = {.n_classes = names->n};
@@ -372,8 +372,8 @@ done:
 
 void pnb__class_prompts_reset(pnb__class_prompts *p)
 {
-    pnb__words_reset(&p->templates);
-    pnb__words_reset(&p->prompts);
+    pnb__texts_reset(&p->templates);
+    pnb__texts_reset(&p->prompts);
     pnb__free(p->offset);
     *p = (pnb__class_prompts){0};
 }

@@ -7,12 +7,12 @@
 #include "base/base.h"
 
 /* A growing list of texts; all zero is empty. */
-typedef struct pnb__words {
+typedef struct pnb__texts {
     char **items;
     size_t n, capacity;
-} pnb__words;
-pnb_status pnb__words_add(pnb__words *w, const char *text, size_t n, pnb_error *err);
-void pnb__words_reset(pnb__words *w);
+} pnb__texts;
+pnb_status pnb__texts_add(pnb__texts *w, const char *text, size_t n, pnb_error *err);
+void pnb__texts_reset(pnb__texts *w);
 
 /* Names in order, for finding one among many; '_' and ' ' count as the same. */
 typedef struct pnb__name_index {
@@ -20,7 +20,7 @@ typedef struct pnb__name_index {
     size_t *place;      /* where each stands in the list, the same name in order of places */
     size_t n;
 } pnb__name_index;
-pnb_status pnb__name_index_make(pnb__name_index *out, const pnb__words *words, pnb_error *err);
+pnb_status pnb__name_index_make(pnb__name_index *out, const pnb__texts *words, pnb_error *err);
 void pnb__name_index_reset(pnb__name_index *index);
 /* First place of a name, SIZE_MAX when it is not there; *is_shared: it is there more than once. */
 size_t pnb__name_find(const pnb__name_index *index, const char *name, bool *is_shared);
@@ -31,14 +31,14 @@ extern const char *const pnb__simple_templates[PNB__N_SIMPLE_TEMPLATES];
 
 /* Reads class names: `spec` is a text file (one a line), a .json list, or names with commas
  * between. Errors  FORMAT (an empty name, not UTF-8, none at all), and those of reading */
-pnb_status pnb__classnames_read(pnb__words *out, const char *spec, pnb_error *err);
+pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, pnb_error *err);
 /* Two places with the same name; false when every name is there once. */
 bool pnb__classnames_repeated(const pnb__name_index *names, size_t *first, size_t *second);
 
 /* Prompts offset[c] .. offset[c + 1] - 1 are class c's. */
 typedef struct pnb__class_prompts {
-    pnb__words templates; /* prompt j of every class is template j; empty with prompts of its own */
-    pnb__words prompts;
+    pnb__texts templates; /* prompt j of every class is template j; empty with prompts of its own */
+    pnb__texts prompts;
     size_t *offset; /* [n_classes + 1] */
     size_t n_classes;
 } pnb__class_prompts;
@@ -49,7 +49,7 @@ typedef struct pnb__class_prompts {
  * templates by the name of the data set (`dataset`, may be NULL).
  * Errors  FORMAT (no template, a template without placeholder: names file and line; a class without
  *         prompts), NOT_FOUND (no such file; a class the object does not have), LIMIT, NOMEM */
-pnb_status pnb__class_prompts_make(pnb__class_prompts *out, const pnb__words *names,
+pnb_status pnb__class_prompts_make(pnb__class_prompts *out, const pnb__texts *names,
                                    const char *spec, const char *dataset, pnb_error *err);
 void pnb__class_prompts_reset(pnb__class_prompts *p);
 

@@ -374,7 +374,7 @@ static void classified_reset(pnb__classified *c)
 
 void pnb__classify_reset(pnb__classify *run)
 {
-    pnb__words_reset(&run->classes);
+    pnb__texts_reset(&run->classes);
     pnb__class_prompts_reset(&run->texts);
     pnb_embeddings_free(run->prompts);
     pnb__free(run->offset);

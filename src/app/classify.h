@@ -57,7 +57,7 @@ typedef struct pnb__classified {
 
 typedef struct pnb__classify {
     const pnb__classify_opts *opts;
-    pnb__words classes;
+    pnb__texts classes;
     pnb__class_prompts texts;  /* n_classes 0: prompts came as a set or not at all */
     pnb_embeddings *prompts;   /* rows in order of class; NULL with a loaded classifier */
     size_t *offset;            /* (K + 1) prompts of each class */

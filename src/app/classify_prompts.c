@@ -22,18 +22,18 @@ bool pnb__classify_wants_texts(const pnb__classify *run)
            (o->has_none && o->none == PNB_NONE_DUMMY && o->none_set == NULL);
 }
 
-static pnb_status copy_words(pnb__words *out, const pnb__words *in, pnb_error *err)
+static pnb_status copy_words(pnb__texts *out, const pnb__texts *in, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < in->n && status == PNB_OK; i++)
-        status = pnb__words_add(out, in->items[i], strlen(in->items[i]), err);
+        status = pnb__texts_add(out, in->items[i], strlen(in->items[i]), err);
     return status;
 }
 
 /* Reads --classnames, else takes the pictures' own names. */
 static pnb_status find_names(pnb__app *app, pnb__classify *run)
 {
-    const pnb__words *own = &run->images.source.classes;
+    const pnb__texts *own = &run->images.source.classes;
     pnb__name_index names = {0};
     size_t first = 0, second = 0;
     pnb_status status;
@@ -173,7 +173,7 @@ static pnb_status read_prompt_rows(pnb__classify *run, const pnb_embeddings *set
             PNB_TRY(
                 pnb__fail(err, PNB_FORMAT, "%s: class %zu has no prompt", run->opts->prompts, c));
         PNB_TRY(pnb__row_class(set, rows[i].row, &rows[i].label, &name, err));
-        PNB_TRY(pnb__words_add(&run->classes, name, strlen(name), err));
+        PNB_TRY(pnb__texts_add(&run->classes, name, strlen(name), err));
         pnb__free(name);
         name = NULL;
         run->offset[c] = i;
@@ -218,7 +218,7 @@ static pnb_status load_classifier(pnb__classify *run, pnb_error *err)
         int64_t label;
         status = pnb__row_class(run->clf, c, &label, &own, err);
         if (status == PNB_OK)
-            status = pnb__words_add(&run->classes, own != NULL ? own : name,
+            status = pnb__texts_add(&run->classes, own != NULL ? own : name,
                                     strlen(own != NULL ? own : name), err);
         pnb__free(own);
     }

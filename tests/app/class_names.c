@@ -48,19 +48,19 @@ static const char *put(scratch *s, const char *name, const char *text)
 
 static void expect_names(const char *spec, size_t n, const char *first, const char *last)
 {
-    pnb__words names = {0};
+    pnb__texts names = {0};
     assert_int_equal(pnb__classnames_read(&names, spec, NULL), PNB_OK);
     assert_int_equal(names.n, n);
     assert_string_equal(names.items[0], first);
     assert_string_equal(names.items[n - 1], last);
-    pnb__words_reset(&names);
+    pnb__texts_reset(&names);
 }
 
 static void refuse_names(const char *spec, pnb_status want, const char *part)
 {
-    pnb__words names = {0};
+    pnb__texts names = {0};
     ASSERT_FAILS(pnb__classnames_read(&names, spec, &err), want, part);
-    pnb__words_reset(&names);
+    pnb__texts_reset(&names);
 }
 
 static void test_names(void **state)
@@ -86,7 +86,7 @@ static void test_names(void **state)
 static void test_repeated(void **state)
 {
     (void)state;
-    pnb__words names = {0};
+    pnb__texts names = {0};
     pnb__name_index index;
     size_t first, second;
     bool shared;
@@ -102,33 +102,33 @@ static void test_repeated(void **state)
     assert_true(pnb__name_find(&index, "cat", &shared) == SIZE_MAX);
     assert_true(pnb__name_find(&index, "zebra", &shared) == SIZE_MAX);
     pnb__name_index_reset(&index);
-    pnb__words_reset(&names);
+    pnb__texts_reset(&names);
     assert_int_equal(pnb__classnames_read(&names, "ice cream,dog", NULL), PNB_OK);
     assert_int_equal(pnb__name_index_make(&index, &names, NULL), PNB_OK);
     assert_false(pnb__classnames_repeated(&index, &first, &second));
     assert_int_equal(pnb__name_find(&index, "ice_cream", &shared), 0);
     pnb__name_index_reset(&index);
-    pnb__words_reset(&names);
+    pnb__texts_reset(&names);
 }
 
 static void make(pnb__class_prompts *p, const char *spec, const char *dataset)
 {
-    pnb__words names = {0};
+    pnb__texts names = {0};
     pnb_error err = PNB_ERROR_INIT;
     assert_int_equal(pnb__classnames_read(&names, "cat,dog", NULL), PNB_OK);
     if (pnb__class_prompts_make(p, &names, spec, dataset, &err) != PNB_OK)
         fail_msg("%s", err.text);
-    pnb__words_reset(&names);
+    pnb__texts_reset(&names);
 }
 
 static void refuse(const char *spec, pnb_status want, const char *part)
 {
-    pnb__words names = {0};
+    pnb__texts names = {0};
     pnb__class_prompts p = {0};
     assert_int_equal(pnb__classnames_read(&names, "cat,dog", NULL), PNB_OK);
     ASSERT_FAILS(pnb__class_prompts_make(&p, &names, spec, NULL, &err), want, part);
     assert_null(p.offset);
-    pnb__words_reset(&names);
+    pnb__texts_reset(&names);
 }
 
 static void test_built_in(void **state)
