@@ -1,9 +1,11 @@
-/* A segmentation as JSON, or compressed runs: whatever comes, a mask of zeros and ones or an error.
- */
+/* A segmentation as JSON, compressed runs, and a whole file of instances that is its own file of
+ * captions: whatever comes, a mask of zeros and ones, lists that fit together, or an error. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "data/coco_instances.h"
 #include "data/coco_mask.h"
 #include "io/json.h"
 
@@ -43,9 +45,37 @@ static void try_runs(const uint8_t *data, size_t size)
     free(runs);
 }
 
+static void try_instances(const uint8_t *data, size_t size)
+{
+    char path[] = "/tmp/penumbra_fuzz_XXXXXX";
+    int file = mkstemp(path);
+    pnb__coco_instances c = {0};
+    size_t n = 0;
+    if (file < 0)
+        return;
+    close(file);
+    if (pnb__write_file(path, data, size, NULL) == PNB_OK &&
+        pnb__coco_instances_load(&c, path, path, NULL) == PNB_OK) {
+        for (size_t i = 0; i < c.n_pictures; i++) {
+            const pnb__coco_picture *p = &c.picture[i];
+            if (p->first + p->n > c.n_annotations || p->width < 1 || p->height < 1)
+                abort();
+            for (size_t k = p->first; k < p->first + p->n; k++)
+                if (c.annotation[k].image_id != p->id || c.annotation[k].category == NULL)
+                    abort();
+            n += p->n;
+        }
+        if (n != c.n_annotations)
+            abort();
+    }
+    pnb__coco_instances_free(&c);
+    unlink(path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     try_mask(data, size);
     try_runs(data, size);
+    try_instances(data, size);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* The first byte chooses a format, the rest is the file: reading ends, and every pair of a truth
- * that comes out lies inside the two sets. The file is read as label vectors too. */
+ * that comes out lies inside the two sets. The file is read as label vectors and as a list of
+ * hierarchies too. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "penumbra/hierarchy.h"
 #include "penumbra/truth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,6 +32,15 @@ static void check(const pnb_truth *t, size_t n_images, size_t n_texts)
             abort();
 }
 
+static void check_hierarchies(const pnb_hierarcaps *h)
+{
+    if (h->n == 0 || h->n_levels < 2)
+        abort();
+    for (size_t i = 0; i < h->n * h->n_levels; i++)
+        if (h->caption[i][0] == '\0' || strstr(h->caption[i], "=>") != NULL)
+            abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const IMAGES[] = {"a.jpg", "COCO_val2014_000000000042.jpg", "7"};
@@ -40,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char dir[] = "/tmp/penumbra_fuzz_XXXXXX", path[64], captions[64];
     pnb_truth *truth = NULL;
     pnb_label_matrix labels = {0};
+    pnb_hierarcaps *hierarchies = NULL;
     if (size == 0 || mkdtemp(dir) == NULL)
         return 0;
     size_t kind = (data[0] & 127) % (sizeof FORMATS / sizeof *FORMATS);
@@ -52,6 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(truth, images.n, texts.n);
     if (pnb_label_matrix_load(&labels, path, &images, NULL) == PNB_OK && labels.n != images.n)
         abort();
+    if (pnb_hierarcaps_load(&hierarchies, path, NULL) == PNB_OK)
+        check_hierarchies(hierarchies);
+    pnb_hierarcaps_free(hierarchies);
     pnb_label_matrix_reset(&labels);
     pnb_truth_free(truth);
     unlink(path);

@@ -1,0 +1,110 @@
+/* The first byte chooses which of the lists that people write the rest is: class names, templates,
+ * labels, ids, captions or questions. Reading ends; what was read is text and lies in bounds. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/class_inputs.h"
+#include "app/inputs.h"
+#include "app/sets.h"
+#include "app/vqa.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void read_names(const char *path)
+{
+    pnb__texts names = {0};
+    pnb__name_index index = {0};
+    bool is_shared;
+    if (pnb__classnames_read(&names, path, NULL) == PNB_OK &&
+        pnb__name_index_make(&index, &names, NULL) == PNB_OK)
+        for (size_t i = 0; i < names.n; i++)
+            require(pnb__name_find(&index, names.items[i], &is_shared) <= i);
+    pnb__name_index_reset(&index);
+    pnb__texts_reset(&names);
+}
+
+static void read_templates(const char *path)
+{
+    static char *items[] = {"cat", "a {} dog"};
+    const pnb__texts names = {.items = items, .n = 2};
+    pnb__class_prompts p = {0};
+    if (pnb__class_prompts_make(&p, &names, path, "pets", NULL) == PNB_OK)
+        require(p.offset[0] == 0 && p.offset[1] > 0 && p.offset[1] < p.offset[2] &&
+                p.offset[2] == p.prompts.n);
+    pnb__class_prompts_reset(&p);
+}
+
+static void read_labels(const char *path)
+{
+    static char *items[] = {"cat", "big_dog", "cat"};
+    static const char *const ids[] = {"a.jpg", "7", "7"};
+    const pnb__texts classes = {.items = items, .n = 3};
+    pnb__class_source s = {0};
+    if (pnb_embeddings_create(&s.set, PNB_POINT, 3, 1, NULL) != PNB_OK)
+        return;
+    for (size_t i = 0; i < 3; i++)
+        (void)pnb_embeddings_set_id(s.set, i, ids[i], NULL);
+    if (pnb__class_source_label(&s, &classes, path, NULL) == PNB_OK)
+        for (size_t i = 0; i < 3; i++)
+            require(s.label[i] >= -1 && s.label[i] < 3);
+    pnb__class_source_reset(&s);
+}
+
+static void read_ids(const char *path)
+{
+    pnb__lines lines = {0};
+    if (pnb__lines_load(&lines, path, NULL) == PNB_OK)
+        for (size_t i = 0; i < lines.n; i++)
+            require(lines.line[i][0] != '\0' && strchr(lines.line[i], '\n') == NULL);
+    pnb__lines_reset(&lines);
+}
+
+static void read_captions(const char *path)
+{
+    pnb__captions c = {0};
+    (void)pnb__captions_add(&c, path, "title", NULL, NULL);
+    for (size_t i = 0; i < c.n; i++)
+        require(c.items[i].text == NULL ||
+                pnb__utf8_valid(c.items[i].text, strlen(c.items[i].text)));
+    pnb__captions_reset(&c);
+}
+
+static void read_questions(const char *path)
+{
+    pnb__app app = {0};
+    const pnb__vqa_opts opts = {
+        .questions = path, .confidence_of = "candidate", .n_bins = 10, .n_resamples = 2};
+    pnb__result *r = pnb__result_create();
+    if (pnb__vqa_run(&app, &opts, r) != PNB_OK)
+        require(app.err.status != PNB_OK && app.err.text[0] != '\0');
+    pnb__result_free(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct {
+        const char *ending;
+        void (*read)(const char *path);
+    } kinds[] = {{"txt", read_names},      {"json", read_names},     {"txt", read_templates},
+                 {"json", read_templates}, {"tsv", read_labels},     {"txt", read_ids},
+                 {"txt", read_captions},   {"jsonl", read_captions}, {"csv", read_captions},
+                 {"jsonl", read_questions}};
+    char dir[] = "/tmp/penumbra_fuzz_XXXXXX", path[64];
+    if (size == 0 || mkdtemp(dir) == NULL)
+        return 0;
+    size_t kind = data[0] % PNB_COUNT(kinds);
+    snprintf(path, sizeof path, "%s/list.%s", dir, kinds[kind].ending);
+    if (pnb__write_file(path, data + 1, size - 1, NULL) == PNB_OK)
+        kinds[kind].read(path);
+    unlink(path);
+    rmdir(dir);
+    return 0;
+}
