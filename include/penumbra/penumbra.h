@@ -14,6 +14,7 @@
 #include "penumbra/error.h"
 #include "penumbra/eval.h"
 #include "penumbra/families.h"
+#include "penumbra/filter.h"
 #include "penumbra/hierarchy.h"
 #include "penumbra/image.h"
 #include "penumbra/loss.h"
@@ -29,5 +30,7 @@
 #include "penumbra/train.h"
 #include "penumbra/truth.h"
 #include "penumbra/view.h"
+#include "penumbra/vqa.h"
+#include "penumbra/watch.h"
 
 #endif

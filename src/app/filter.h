@@ -6,8 +6,8 @@
 #include "app/pairs.h"
 #include "app/result.h"
 #include "penumbra/calibrate.h"
-#include "penumbra/curate.h"
 #include "penumbra/embeddings.h"
+#include "penumbra/filter.h"
 
 typedef struct pnb__filter_opts {
     const char *images, *texts;  /* embedding sets */

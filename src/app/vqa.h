@@ -4,7 +4,8 @@
 
 #include "app/app.h"
 #include "app/result.h"
-#include "penumbra/curate.h"
+#include "penumbra/eval.h"
+#include "penumbra/vqa.h"
 
 typedef struct pnb__vqa_opts {
     const char *questions;      /* .jsonl */

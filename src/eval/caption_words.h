@@ -3,7 +3,7 @@
 #define PNB_EVAL_CAPTION_WORDS_H
 
 #include "base/base.h"
-#include "penumbra/curate.h"
+#include "penumbra/filter.h"
 
 typedef struct pnb__word {
     size_t begin, end; /* in pnb__caption_words.text */

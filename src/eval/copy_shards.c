@@ -15,7 +15,7 @@
 
 #include "data/dataset_internal.h"
 #include "io/tar.h"
-#include "penumbra/curate.h"
+#include "penumbra/filter.h"
 
 #define MAX_PICTURE_BYTES ((size_t)1 << 30)
 
@@ -326,32 +326,40 @@ static pnb_status count_wanted(copy_job *job, pnb_error *err)
     return PNB_OK;
 }
 
-/* The folder must not be there, or be empty: renaming replaces an empty one. */
-static pnb_status make_temp_dir(copy_job *job, const char *dir, pnb_error *err)
+pnb_status pnb_dataset_copy_check(const char *dir, pnb_error *err)
 {
     struct stat info;
     pnb__paths names = {0};
-    pnb_status status = PNB_OK;
+    if (stat(dir, &info) != 0)
+        return PNB_OK;
+    if (!S_ISDIR(info.st_mode))
+        return pnb__fail(err, PNB_EXISTS, "%s exists and is no folder", dir);
+    pnb_status status = pnb__list_dir(&names, dir, err);
+    if (status == PNB_OK && names.n > 0)
+        status = pnb__fail(err, PNB_EXISTS, "%s is not empty; shards are written into a new folder",
+                           dir);
+    pnb__paths_free(&names);
+    return status;
+}
+
+/* Beside the target, which must not be there or be empty: renaming replaces an empty one. */
+static pnb_status make_temp_dir(copy_job *job, const char *dir, pnb_error *err)
+{
+    char *parent = NULL;
     size_t n = strlen(dir);
+    pnb_status status;
     while (n > 1 && dir[n - 1] == '/')
         n--;
     job->dir = pnb__strndup(dir, n);
     job->temp_dir = job->dir != NULL ? pnb__format("%s.tmp-%ld", job->dir, (long)getpid()) : NULL;
-    if (job->temp_dir == NULL)
-        return pnb__fail_nomem(err, n);
-    if (stat(job->dir, &info) == 0) {
-        if (!S_ISDIR(info.st_mode))
-            return pnb__fail(err, PNB_EXISTS, "%s exists and is no folder", job->dir);
-        status = pnb__list_dir(&names, job->dir, err);
-        if (status == PNB_OK && names.n > 0)
-            status = pnb__fail(err, PNB_EXISTS,
-                               "%s is not empty; shards are written into a new folder", job->dir);
-        pnb__paths_free(&names);
-    } else {
-        char *parent = pnb__path_dir(job->dir);
-        status = parent != NULL ? pnb__make_dirs(parent, err) : pnb__fail_nomem(err, n);
-        pnb__free(parent);
-    }
+    parent = job->dir != NULL ? pnb__path_dir(job->dir) : NULL;
+    if (job->temp_dir == NULL || parent == NULL)
+        status = pnb__fail_nomem(err, n);
+    else
+        status = pnb_dataset_copy_check(job->dir, err);
+    if (status == PNB_OK)
+        status = pnb__make_dirs(parent, err);
+    pnb__free(parent);
     if (status == PNB_OK && mkdir(job->temp_dir, 0777) != 0) {
         status = pnb__fail_errno(err, "cannot make the folder", job->temp_dir);
         pnb__free(job->temp_dir);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "eval/sorted.h"
-#include "penumbra/curate.h"
+#include "penumbra/filter.h"
 
 static const char *const rule_names[PNB_N_RULES] = {
 #define RULE_NAME(name, text, sentence) text,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "penumbra/curate.h"
+#include "penumbra/filter.h"
 
 #define DICT_START "{'descr': [('f0', '<u8'), ('f1', '<u8')], 'fortran_order': False, 'shape': ("
 #define UID_BYTES ((size_t)16)

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "eval/sorted.h"
-#include "penumbra/curate.h"
+#include "penumbra/eval.h"
+#include "penumbra/vqa.h"
 
 #define ENOUGH_VOTES 3.0
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "io/tar.h"
-#include "penumbra/curate.h"
+#include "penumbra/filter.h"
 
 /* ---- archives by hand ---- */
 

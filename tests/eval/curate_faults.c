@@ -7,6 +7,7 @@
 
 #include "io/tar.h"
 #include "penumbra/curate.h"
+#include "penumbra/filter.h"
 
 #ifdef PNB_FAULTS
 enum { N = 40, DIM = 4 };

@@ -1,7 +1,7 @@
 /* Which pairs are kept: limits, shares and the best ones against a plain count, ties, and what is
  * refused. */
+#include "penumbra/filter.h"
 #include "../prob/support.h"
-#include "penumbra/curate.h"
 
 #define BIT(rule) ((uint32_t)1 << PNB_RULE_##rule)
 

@@ -1,7 +1,7 @@
 /* DataComp's subset files: the bytes NumPy writes, order, doubles, damage. */
 #include "../io/scratch.h"
 
-#include "penumbra/curate.h"
+#include "penumbra/filter.h"
 
 static void reads_hexadecimal(void **state)
 {

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "eval/caption_words.h"
-#include "penumbra/curate.h"
+#include "penumbra/filter.h"
+#include "penumbra/vqa.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "penumbra/curate.h"
+#include "penumbra/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

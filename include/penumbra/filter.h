@@ -1,0 +1,205 @@
+/* Which pairs of a data set to keep, and what is written of them: rules on captions, limits on
+ * scores and uncertainties, DataComp's subset files, copied shards.
+ *
+ * Everything works on figures and captions that are there already; nothing is encoded here.
+ * Definitions: docs/numerics.md#filtering; files: docs/formats.md#kept-pairs. */
+#ifndef PENUMBRA_FILTER_H
+#define PENUMBRA_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/dataset.h"
+#include "penumbra/error.h"
+#include "penumbra/watch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- captions ---- */
+/* X(name, text, sentence): the rules of a filter, in the order they are tried; a pair is counted
+ * at the first one it fails. Bit number = position. */
+#define PNB_RULE_LIST(X)                                                                           \
+    X(WITHIN, "within", "a sample outside the subset")                                             \
+    X(NO_CAPTION, "no_caption", "there is no caption")                                             \
+    X(MIN_WORDS, "min_words", "fewer words")                                                       \
+    X(MAX_WORDS, "max_words", "more words")                                                        \
+    X(MIN_CHARS, "min_chars", "fewer characters")                                                  \
+    X(MAX_CHARS, "max_chars", "more characters")                                                   \
+    X(ASCII, "min_ascii", "a smaller share of ASCII characters")                                   \
+    X(SCRIPT, "min_script", "a smaller share of letters of the script")                            \
+    X(REPEATED, "max_repeated", "a larger share of repeated words")                                \
+    X(LETTERS, "needs_letter", "no letter: numbers and signs only")                                \
+    X(MATCH, "match", "the expression is not found")                                               \
+    X(NO_MATCH, "no_match", "the expression is found")                                             \
+    X(BLOCKED, "blocked", "holds a blocked word or phrase")                                        \
+    X(MIN_SCORE, "min_score", "a lower score")                                                     \
+    X(MIN_P_MATCH, "min_p_match", "a lower probability of a match")                                \
+    X(MAX_IMAGE_U, "max_image_uncertainty", "a more uncertain picture")                            \
+    X(MAX_TEXT_U, "max_text_uncertainty", "a more uncertain caption")                              \
+    X(CERTAIN_IMAGES, "certain_images", "picture not among the most certain share")                \
+    X(CERTAIN_TEXTS, "certain_texts", "caption not among the most certain share")                  \
+    X(TOP, "top", "not among the best share by score")
+
+typedef enum pnb_rule {
+#define PNB_RULE_ENUM(name, text, sentence) PNB_RULE_##name,
+    PNB_RULE_LIST(PNB_RULE_ENUM)
+#undef PNB_RULE_ENUM
+        PNB_N_RULES
+} pnb_rule;
+
+const char *pnb_rule_name(pnb_rule rule);     /* "unknown" outside the list */
+const char *pnb_rule_sentence(pnb_rule rule); /* what a dropped pair has */
+
+/* Scripts by Unicode block. X(name, text) */
+#define PNB_SCRIPT_LIST(X)                                                                         \
+    X(LATIN, "latin")                                                                              \
+    X(GREEK, "greek")                                                                              \
+    X(CYRILLIC, "cyrillic")                                                                        \
+    X(ARMENIAN, "armenian")                                                                        \
+    X(HEBREW, "hebrew")                                                                            \
+    X(ARABIC, "arabic")                                                                            \
+    X(DEVANAGARI, "devanagari")                                                                    \
+    X(BENGALI, "bengali")                                                                          \
+    X(TAMIL, "tamil")                                                                              \
+    X(THAI, "thai")                                                                                \
+    X(GEORGIAN, "georgian")                                                                        \
+    X(HANGUL, "hangul")                                                                            \
+    X(KANA, "kana")                                                                                \
+    X(HAN, "han")
+
+typedef enum pnb_script {
+#define PNB_SCRIPT_ENUM(name, text) PNB_SCRIPT_##name,
+    PNB_SCRIPT_LIST(PNB_SCRIPT_ENUM)
+#undef PNB_SCRIPT_ENUM
+        PNB_N_SCRIPTS
+} pnb_script;
+
+/* Errors  NOT_FOUND: the text lists the known names */
+pnb_status pnb_script_parse(pnb_script *out, const char *name, pnb_error *err);
+
+/* A word is a run of letters, marks and digits; a Han or kana letter is a word of its own. A
+ * character is a code point; white space at both ends does not count. */
+typedef struct pnb_caption_rules_opts {
+    size_t min_words, max_words; /* 0: no limit */
+    size_t min_chars, max_chars; /* 0: no limit */
+    double min_ascii;            /* share of ASCII among characters that are not space; 0: off */
+    double min_script;           /* share of `script` among letters; 0: off */
+    pnb_script script;
+    double max_repeated; /* 1 - distinct words / words, in lower case; 1: off */
+    bool needs_letter;
+    const char *match, *no_match; /* POSIX extended expressions; NULL: off */
+    bool ignore_case;             /* of the expressions; blocked words always do */
+    const char *const *blocked;   /* words or phrases, compared word by word in lower case */
+    size_t n_blocked;
+} pnb_caption_rules_opts;
+
+pnb_caption_rules_opts pnb_caption_rules_opts_default(void); /* nothing is dropped */
+
+/* Rules made ready; one thread at a time may use one. */
+typedef struct pnb_caption_rules pnb_caption_rules;
+/* Errors  ARG (limits upside down, a share outside 0..1, an expression that does not compile: its
+ *         own message is quoted; a blocked entry without a word), NOMEM */
+pnb_status pnb_caption_rules_create(pnb_caption_rules **out, const pnb_caption_rules_opts *opts,
+                                    pnb_error *err);
+void pnb_caption_rules_free(pnb_caption_rules *rules); /* NULL is fine */
+/* True when no rule is set: nothing can fail, not even a missing caption. */
+bool pnb_caption_rules_is_empty(const pnb_caption_rules *rules);
+/* Bits of the rules the caption fails; NULL fails NO_CAPTION only.  Errors  FORMAT (not UTF-8),
+ * NOMEM, LIMIT (an expression that takes too much memory) */
+pnb_status pnb_caption_rules_check(pnb_caption_rules *rules, const char *caption, uint32_t *failed,
+                                   pnb_error *err);
+
+/* ---- pairs ---- */
+typedef struct pnb_pair_figures {
+    size_t n;
+    const double *score;         /* [n] larger is nearer */
+    const double *p_match;       /* [n] or NULL: not known */
+    const double *image_u;       /* [n] uncertainty of each pair's picture, or NULL */
+    const double *text_u;        /* [n] of its caption, or NULL */
+    const char *const *captions; /* [n] or NULL; single ones may be NULL */
+    const unsigned char *within; /* [n] 0: the pair lies outside a subset; NULL: there is none */
+} pnb_pair_figures;
+
+/* NaN means off. Shares are of all n pairs, in (0, 1]. */
+typedef struct pnb_pair_filter_opts {
+    double min_score, min_p_match, max_image_u, max_text_u;
+    double certain_images, certain_texts; /* u <= the u at place ceil(share * n) */
+    double top; /* of those left by every other rule, the round(top * n) best, at least one; equal
+                   scores to the lower row */
+    pnb_caption_rules_opts captions;
+} pnb_pair_filter_opts;
+
+pnb_pair_filter_opts pnb_pair_filter_opts_default(void);         /* everything off */
+bool pnb_pair_filter_opts_is_off(const pnb_pair_filter_opts *o); /* no rule is set */
+
+typedef struct pnb_pair_filter {
+    size_t n, n_kept;
+    uint32_t *failed;               /* [n] bits of the rules each pair fails; 0: kept */
+    size_t n_failed[PNB_N_RULES];   /* pairs that fail it, whatever else they fail */
+    size_t n_first[PNB_N_RULES];    /* pairs it dropped: no earlier rule did */
+    double lowest_kept;             /* score; NaN when nothing is kept */
+    double image_u_cut, text_u_cut; /* largest kept by limit or share; NaN: no such rule */
+} pnb_pair_filter;
+
+/* Errors  ARG (a limit outside its range, or on figures that are NULL), NUMERIC (a figure is not
+ *         finite: names the pair), those of caption rules, NOMEM. Nothing kept is not an error. */
+pnb_status pnb_pair_filter_apply(const pnb_pair_figures *pairs, const pnb_pair_filter_opts *opts,
+                                 pnb_pair_filter *out, pnb_error *err);
+void pnb_pair_filter_reset(pnb_pair_filter *f); /* NULL is fine */
+
+/* ---- results as files ---- */
+/* 128 bits that name a sample, as DataComp's subset files hold them. */
+typedef struct pnb_uid {
+    uint64_t high, low;
+} pnb_uid;
+
+/* From 32 hexadecimal digits (more are ignored: a SHA-256 is cut). False: it is none. */
+bool pnb_uid_parse(pnb_uid *out, const char *hex);
+/* Writes a subset file: .npy of dtype "u8,u8" and shape (n), ascending. Sorts `uids` in place and
+ * writes each once; *n_written may be NULL.  Errors  ARG (n = 0), IO, NOMEM */
+pnb_status pnb_uids_save(const char *path, pnb_uid *uids, size_t n, size_t *n_written,
+                         pnb_error *err);
+/* Reads one, in the order of the file; free with pnb_uids_free.  Errors  FORMAT, those of reading
+ */
+pnb_status pnb_uids_load(pnb_uid **out, size_t *n, const char *path, pnb_error *err);
+pnb_status pnb_uids_load_bytes(pnb_uid **out, size_t *n, const void *bytes, size_t n_bytes,
+                               pnb_error *err);
+void pnb_uids_free(pnb_uid *uids);
+void pnb_uids_sort(pnb_uid *uids, size_t n);
+bool pnb_uids_contain(const pnb_uid *sorted, size_t n, pnb_uid uid);
+
+typedef struct pnb_copy_opts {
+    size_t shard_size; /* samples of a shard. 10000 */
+    pnb_watch watch;
+    void (*skipped)(void *user, const char *what,
+                    const char *why); /* NULL: they are only counted */
+    void *skipped_user;
+} pnb_copy_opts;
+
+pnb_copy_opts pnb_copy_opts_default(void);
+
+typedef struct pnb_copied {
+    size_t n_samples, n_shards, n_skipped; /* skipped: a picture that could not be read */
+} pnb_copied;
+
+/* May shards be written there? Asks what pnb_dataset_copy will ask, before work is done in vain.
+ * Errors  EXISTS (dir holds something, or is a file), those of reading a folder */
+pnb_status pnb_dataset_copy_check(const char *dir, pnb_error *err);
+
+/* Copies the samples i with keep[i] into new shards DIR/00000.tar ..., in order. What comes from
+ * tar shards is copied member by member with its headers, byte for byte; pictures and captions of
+ * folders and tables become members "000000000.jpg", "000000000.json" or ".txt". DIR/sizes.json
+ * tells the number of samples of each shard. `dir` must not exist or be empty; it appears whole or
+ * not at all.
+ * Errors  EXISTS (dir holds something), ARG (shard_size 0, nothing to keep), INTERRUPTED, IO, NOMEM
+ */
+pnb_status pnb_dataset_copy(const pnb_dataset *ds, const unsigned char *keep, const char *dir,
+                            const pnb_copy_opts *opts, pnb_copied *out, pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,72 @@
+/* Scoring candidate answers to visual questions: choice, soft vote, confidence and calibration.
+ *
+ * Definitions: docs/numerics.md#vqa; questions as a file: docs/formats.md#questions. */
+#ifndef PENUMBRA_VQA_H
+#define PENUMBRA_VQA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- visual question answering ---- */
+/* One question with its candidate answers and what people answered. */
+typedef struct pnb_vqa_question {
+    size_t n_candidates;
+    const char *const *candidates;
+    const double *scores;      /* [n_candidates], larger is better; NULL: the lowest u is chosen */
+    const double *uncertainty; /* [n_candidates] u(a); NULL: -scores */
+    size_t n_answers;
+    const char *const *answers; /* of people, usually ten */
+} pnb_vqa_question;
+
+typedef struct pnb_vqa_opts {
+    bool exact;  /* compare texts as they are; false: after pnb_vqa_normalise */
+    bool simple; /* min(m/3, 1) of all answers; false: averaged over leaving each one out */
+} pnb_vqa_opts;
+
+typedef struct pnb_vqa_answer {
+    size_t choice;
+    double confidence; /* 1 - softmax(u) of the choice, over the question's candidates */
+    double accuracy;   /* soft vote in [0,1] */
+} pnb_vqa_answer;
+
+/* Share of right answers of one question: m of n people gave the candidate.
+ *   simple  min(m/3, 1)      else  (m/n) min((m-1)/3, 1) + ((n-m)/n) min(m/3, 1)
+ * the second being the average over the n subsets of n - 1 people. One person alone counts fully.
+ * Source  VQA's evaluation (Antol et al. 2015; Goyal et al. 2017) */
+double pnb_vqa_vote(size_t m, size_t n, bool simple);
+
+/* Answers in one form: lower case, no articles, number words up to ten as digits, no commas and
+ * full stops but in numbers, other punctuation as space, contractions without apostrophe. Free with
+ * pnb_vqa_text_free.  Errors  NOMEM */
+pnb_status pnb_vqa_normalise(char **out, const char *answer, pnb_error *err);
+void pnb_vqa_text_free(char *text);
+
+/* Chooses the candidate with the highest score, ties to the first.
+ * Errors  ARG (no candidate, no answer, neither scores nor uncertainty), NUMERIC, NOMEM
+ * Source  GroVE section 4.1: conf(a) = 1 - softmax(u(a)) */
+pnb_status pnb_vqa_score(const pnb_vqa_question *question, const pnb_vqa_opts *opts,
+                         pnb_vqa_answer *out, pnb_error *err);
+
+/* Confidence against soft accuracy: sum over bins of (n_bin/n) |mean accuracy - mean confidence|.
+ * Bins k of n_bins are (k/n, (k+1)/n], 0 joins the first; `equal_count` cuts the sorted values
+ * into bins of equal size instead. The arrays [n_bins] may be NULL; empty bins are NaN. */
+typedef struct pnb_soft_calibration {
+    double ece, mce;
+    size_t *n_in_bin;
+    double *confidence, *accuracy;
+} pnb_soft_calibration;
+/* Errors  ARG (n = 0, n_bins 0 or above PNB_MAX_BINS), NUMERIC (outside [0,1]), NOMEM */
+pnb_status pnb_soft_calibration_compute(const double *confidence, const double *accuracy, size_t n,
+                                        size_t n_bins, bool equal_count, pnb_soft_calibration *out,
+                                        pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
