@@ -227,6 +227,49 @@ static void refuses(void **state)
     free_world(&w);
 }
 
+/* The sums over blocks of dimensions against one dimension after the other. */
+static void including_at_every_width(void **state)
+{
+    (void)state;
+    static const size_t widths[] = {1, 31, 32, 33, 64, 70, 512};
+    static const double spreads[] = {2, 30, 169};
+    double mean1[512], log1[512], mean2[512], log2_[512];
+    for (size_t k = 0; k < PNB_COUNT(widths) * PNB_COUNT(spreads); k++) {
+        size_t dim = widths[k / PNB_COUNT(spreads)], best = SIZE_MAX;
+        double spread = spreads[k % PNB_COUNT(spreads)], most = 0;
+        gaussians p = random_gaussians(1, dim, -spread, spread, 50 + k);
+        gaussians c = random_gaussians(5, dim, -spread, spread, 90 + k);
+        pnb_traverse_opts o = {PNB_ROOT_INCLUDING, 2, PNB_MEASURE_MEAN, 1, 0, false, false};
+        pnb_traversal t;
+        for (size_t j = 0; j < c.view.n; j++) {
+            for (size_t d = 0; d < dim; d++) {
+                mean1[d] = (double)p.mean[d];
+                log1[d] = (double)p.log_var[d];
+                mean2[d] = (double)c.mean[j * dim + d];
+                log2_[d] = (double)c.log_var[j * dim + d];
+            }
+            double value = pnb_inclusion_exact(mean1, log1, mean2, log2_, dim);
+            if (best == SIZE_MAX || value > most) {
+                best = j;
+                most = value;
+            }
+        }
+        assert_ok(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err));
+        assert_int_equal(t.including[0], best);
+        assert_near(t.score[0], most, 1e-9, 1e-11);
+        pnb_traversal_reset(&t);
+        c.log_var[4 * dim] = 171;
+        assert_fails(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err), PNB_NUMERIC,
+                     "in caption 4");
+        c.log_var[4 * dim] = 0;
+        p.log_var[dim - 1] = -171;
+        assert_fails(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err), PNB_NUMERIC,
+                     "picture 0");
+        free_gaussians(&p);
+        free_gaussians(&c);
+    }
+}
+
 static void opposite_ends(void **state)
 {
     (void)state;
@@ -364,6 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_root_as_by_hand),
+        cmocka_unit_test(including_at_every_width),
         cmocka_unit_test(long_ways_and_threads),
         cmocka_unit_test(variance_counts_with_csd),
         cmocka_unit_test(refuses),
