@@ -74,10 +74,9 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_INT,
      .at = AT(fill),
      .value = "VALUE",
-     .fallback = "255",
      .min = 0,
      .max = 255,
-     .help = "Grey value of the canvas"},
+     .help = "Grey value of the canvas; 255, white, by default"},
     {.name = "max-pictures",
      .kind = PNB__OPT_INT,
      .at = AT(max_pictures),
@@ -122,12 +121,16 @@ static pnb_status run(pnb__app *app, const void *args)
     const struct chains_args *a = args;
     pnb_chains_opts opts = pnb_chains_opts_default();
     pnb_chains_stats stats;
+    bool is_crop = strcmp(a->show, "crop") == 0;
+    if (is_crop && a->fill != PNB__INT_UNSET)
+        return pnb__usage(app, "--show crop has no canvas: --fill does nothing there");
     opts.n_segments = (size_t)a->segments;
     opts.min_pixels = (size_t)a->min_pixels;
     opts.drop_small = a->drop_small;
     opts.crowds = a->crowds;
-    opts.show = strcmp(a->show, "crop") == 0 ? PNB_CHAINS_CROP : PNB_CHAINS_MASK;
-    opts.fill = (int)a->fill;
+    opts.show = is_crop ? PNB_CHAINS_CROP : PNB_CHAINS_MASK;
+    if (a->fill != PNB__INT_UNSET)
+        opts.fill = (int)a->fill;
     opts.max_pictures = (size_t)a->max_pictures;
     opts.shard_size = (size_t)a->shard_size;
     opts.captions = a->captions;

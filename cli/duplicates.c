@@ -3,6 +3,7 @@
  * Options only; what happens is in src/app/curate.c and src/eval/duplicates.c. */
 #include "app/curate.h"
 #include "app/result.h"
+#include "app/sets.h"
 #include "commands.h"
 #include "rows.h"
 
@@ -89,6 +90,9 @@ static pnb_status run(pnb__app *app, const void *args)
                               .out = a->out,
                               .keep = a->keep,
                               .drop = a->drop};
+    const char *const files[] = {a->out, a->keep, a->drop};
+    if (pnb__outputs_check(app, files, sizeof files / sizeof *files) != PNB_OK)
+        return PNB_ARG;
     pnb__result *r = pnb__result_create();
     o.find.min_score = a->min_score;
     o.find.max_pairs = (size_t)a->max_pairs;

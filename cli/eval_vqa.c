@@ -35,15 +35,26 @@ static const pnb__option options[] = {
      .at = AT(texts),
      .value = "SET",
      .help = "Embedding set of the candidates; candidate k (from 0) of question q is row \"q#k\""},
-    PNB__MEASURE_ROW(AT(measure)),
+    {.name = "measure",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(measure),
+     .value = "NAME",
+     .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"
+                "avg_l2|match_prob|vmf|vmf_exact|power_spherical",
+     .help = "Measure between picture and candidate; csd by default"},
     {.name = "confidence-of",
      .kind = PNB__OPT_CHOICE,
      .at = AT(confidence_of),
      .value = "WHAT",
-     .fallback = "candidate",
      .choices = "candidate|pair",
-     .help = "u(a): the uncertainty of the candidate's embedding, or minus the score of the pair"},
-    PNB__UNCERTAINTY_ROW(AT(uncertainty)),
+     .help = "u(a): the uncertainty of the candidate's embedding (the default), or minus the score "
+             "of the pair"},
+    {.name = "uncertainty",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(uncertainty),
+     .value = "NAME",
+     .choices = "trace|mean_var|geo_std",
+     .help = "Scalar uncertainty of a Gaussian row; trace by default"},
     {.name = "votes",
      .kind = PNB__OPT_CHOICE,
      .at = AT(votes),
@@ -96,7 +107,7 @@ static pnb_status run(pnb__app *app, const void *args)
         .questions = a->questions,
         .images = a->images,
         .texts = a->texts,
-        .confidence_of = a->confidence_of,
+        .confidence_of = a->confidence_of != NULL ? a->confidence_of : "candidate",
         .votes = {.exact = a->exact, .simple = strcmp(a->votes, "simple") == 0},
         .n_bins = (size_t)a->bins,
         .equal_count = strcmp(a->bins_by, "count") == 0,
@@ -105,10 +116,16 @@ static pnb_status run(pnb__app *app, const void *args)
     };
     if ((a->images == NULL) != (a->texts == NULL))
         return pnb__usage(app, "--images and --texts belong together");
+    if (a->images == NULL &&
+        (a->measure != NULL || a->confidence_of != NULL || a->uncertainty != NULL))
+        return pnb__usage(app, "--measure, --confidence-of and --uncertainty need --images and "
+                               "--texts: without them the figures are the file's");
     pnb__result *r = pnb__result_create();
-    pnb_status status = pnb_measure_parse(&o.measure, a->measure, &app->err);
+    pnb_status status =
+        pnb_measure_parse(&o.measure, a->measure != NULL ? a->measure : "csd", &app->err);
     if (status == PNB_OK)
-        status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
+        status = pnb_uncertainty_parse(
+            &o.uncertainty, a->uncertainty != NULL ? a->uncertainty : "trace", &app->err);
     if (status == PNB_OK)
         status = pnb__vqa_run(app, &o, r);
     return pnb__result_finish(r, app, status);

@@ -33,18 +33,17 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_CHOICE,
      .at = AT(remove),
      .value = "HOW",
-     .fallback = "drop",
      .choices = "drop|grey",
      .group = "How",
-     .help = "Patches are hidden from the encoder, or filled with the mean colour (faster)"},
+     .help = "Patches are hidden from the encoder (the default), or filled with the mean colour, "
+             "which is faster"},
     {.name = "cell",
      .kind = PNB__OPT_INT,
      .at = AT(cell),
      .value = "PATCHES",
-     .fallback = "1",
      .min = 1,
      .max = 4096,
-     .help = "Side of a cell that is left out, in patches"},
+     .help = "Side of a cell that is left out, in patches; 1 by default"},
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
     PNB__EXIF_ROW(AT(exif)),
     {.name = "html",
@@ -63,15 +62,18 @@ static pnb_status run(pnb__app *app, const void *args)
         return pnb__usage(app, "--text or --images is wanted");
     if (a->exif && a->images.n == 0)
         return pnb__usage(app, "--exif needs --images");
+    if ((a->remove != NULL || a->cell != PNB__INT_UNSET) && a->images.n == 0)
+        return pnb__usage(app, "--remove and --cell are about patches: they need --images");
     const pnb__explain_cmd cmd = {.model = a->model,
                                   .tokenizer = a->tokenizer,
                                   .preprocess = a->preprocess,
                                   .texts = &a->texts,
                                   .images = &a->images,
                                   .exif = a->exif,
-                                  .removal = strcmp(a->remove, "grey") == 0 ? PNB__PATCH_GREY
-                                                                            : PNB__PATCH_DROP,
-                                  .cell = (int)a->cell,
+                                  .removal = a->remove != NULL && strcmp(a->remove, "grey") == 0
+                                                 ? PNB__PATCH_GREY
+                                                 : PNB__PATCH_DROP,
+                                  .cell = a->cell != PNB__INT_UNSET ? (int)a->cell : 1,
                                   .html = a->html};
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__explain_run(app, &cmd, r);

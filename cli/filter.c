@@ -48,10 +48,9 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_CHOICE,
      .at = AT(pair_by),
      .value = "HOW",
-     .fallback = "auto",
      .choices = "auto|ids|rows",
-     .help = "Who belongs to whom: captions name their picture (ids), or row i and row i; auto "
-             "takes ids when the first caption names a picture"},
+     .help = "Who belongs to whom: captions name their picture (ids), or row i and row i; auto, "
+             "the default, takes ids when the first caption names a picture"},
     {.name = "data",
      .kind = PNB__OPT_FILE,
      .at = AT(data),
@@ -225,10 +224,9 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_INT,
      .at = AT(shard_size),
      .value = "N",
-     .fallback = "10000",
      .min = 1,
      .max = 1e9,
-     .help = "Samples of a shard"},
+     .help = "Samples of a shard; 10000 by default"},
     {.name = "uids",
      .kind = PNB__OPT_FILE,
      .at = AT(uids),
@@ -238,21 +236,21 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_CHOICE,
      .at = AT(uid),
      .value = "FIELD",
-     .fallback = "auto",
      .choices = "auto|uid|md5|sha256|picture",
      .help =
          "What names a sample there: a field of its record, or the hash of its picture's bytes; "
-         "auto takes the first that the first kept sample has"},
+         "auto, the default, takes the first that the first kept sample has"},
     {.name = "list",
      .kind = PNB__OPT_FILE,
      .at = AT(list),
      .value = "FILE",
-     .help = "Pairs kept: .jsonl with all figures, any other name ids of pictures, one a line"},
+     .help = "Pairs kept: .jsonl with all figures, any other name ids of their pictures, one a "
+             "line, each once"},
     {.name = "dropped",
      .kind = PNB__OPT_FILE,
      .at = AT(dropped),
      .value = "FILE",
-     .help = "Pairs dropped, in the same forms; .jsonl says why"},
+     .help = "Pairs dropped, .jsonl says why; else ids of the pictures of which no pair is kept"},
     {.name = "preview",
      .kind = PNB__OPT_FILE,
      .at = AT(preview),
@@ -262,39 +260,61 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_INT,
      .at = AT(examples),
      .value = "N",
-     .fallback = "8",
      .min = 0,
      .max = 1000,
-     .help = "Pairs of each column of the page"},
+     .help = "Pairs of each column of the page; 8 by default"},
     {.name = "title",
      .kind = PNB__OPT_TEXT,
      .at = AT(title),
      .value = "STR",
-     .fallback = "Filter preview",
      .help = "Heading of the page"},
 };
 #undef AT
 
-static size_t count_or_zero(int64_t value)
+static size_t count_or(int64_t value, size_t otherwise)
 {
-    return value == PNB__INT_UNSET ? 0 : (size_t)value;
+    return value == PNB__INT_UNSET ? otherwise : (size_t)value;
+}
+
+/* Options that would do nothing, and files that would be written twice. */
+static pnb_status check_use(pnb__app *app, const struct filter_args *a)
+{
+    const struct {
+        bool is_idle;
+        const char *text;
+    } idle[] = {
+        {a->pairs != NULL && a->pair_by != NULL, "--pairs or --pair-by, not both"},
+        {a->shard_size != PNB__INT_UNSET && a->out == NULL, "--shard-size needs --out"},
+        {a->uid != NULL && a->uids == NULL && a->within == NULL, "--uid needs --uids or --within"},
+        {a->examples != PNB__INT_UNSET && a->preview == NULL, "--examples needs --preview"},
+        {a->title != NULL && a->preview == NULL, "--title needs --preview"},
+        {a->script == NULL && !isnan(a->min_script), "--min-script needs --script"},
+        {a->ignore_case && a->match == NULL && a->no_match == NULL,
+         "--ignore-case needs --match or --no-match"},
+        {a->data == NULL && a->out != NULL, "--out needs --data: the samples to copy"},
+        {a->calibration != NULL && !(isnan(a->match_scale) && isnan(a->match_bias)),
+         "--calibration, or --match-scale and --match-bias, not both"},
+    };
+    const char *const files[] = {a->list, a->dropped, a->uids, a->preview};
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (idle[i].is_idle)
+            return pnb__usage(app, "%s", idle[i].text);
+    return pnb__outputs_check(app, files, sizeof files / sizeof *files);
 }
 
 static pnb_status fill_captions(pnb__app *app, const struct filter_args *a,
                                 pnb_caption_rules_opts *o)
 {
-    o->min_words = count_or_zero(a->min_words);
-    o->max_words = count_or_zero(a->max_words);
-    o->min_chars = count_or_zero(a->min_chars);
-    o->max_chars = count_or_zero(a->max_chars);
+    o->min_words = count_or(a->min_words, 0);
+    o->max_words = count_or(a->max_words, 0);
+    o->min_chars = count_or(a->min_chars, 0);
+    o->max_chars = count_or(a->max_chars, 0);
     o->min_ascii = isnan(a->min_ascii) ? 0 : a->min_ascii;
     o->max_repeated = isnan(a->max_repeated) ? 1 : a->max_repeated;
     o->needs_letter = a->needs_letter;
     o->match = a->match;
     o->no_match = a->no_match;
     o->ignore_case = a->ignore_case;
-    if (a->script == NULL && !isnan(a->min_script))
-        return pnb__usage(app, "--min-script needs --script");
     if (a->script == NULL)
         return PNB_OK;
     o->min_script = isnan(a->min_script) ? 0.5 : a->min_script;
@@ -309,10 +329,6 @@ static pnb_status fill_opts(pnb__app *app, const struct filter_args *a, pnb__fil
         status = pnb_uncertainty_parse(&o->uncertainty, a->uncertainty, &app->err);
     if (status == PNB_OK)
         status = fill_captions(app, a, &limits->captions);
-    if (a->data == NULL && a->out != NULL)
-        return pnb__usage(app, "--out needs --data: the samples to copy");
-    if (a->calibration != NULL && !(isnan(a->match_scale) && isnan(a->match_bias)))
-        return pnb__usage(app, "--calibration, or --match-scale and --match-bias, not both");
     limits->min_score = a->min_score;
     limits->min_p_match = a->min_p_match;
     limits->max_image_u = a->max_image_u;
@@ -351,26 +367,28 @@ static pnb_status run(pnb__app *app, const void *args)
     pnb__filter_opts o = {.images = a->images,
                           .texts = a->texts,
                           .pairs = a->pairs,
-                          .pair_by = a->pair_by,
+                          .pair_by = a->pair_by != NULL ? a->pair_by : "auto",
                           .data = a->data,
                           .limits = pnb_pair_filter_opts_default(),
                           .calibration = a->calibration,
                           .match_scale = a->match_scale,
                           .match_bias = a->match_bias,
                           .out_dir = a->out,
-                          .shard_size = (size_t)a->shard_size,
+                          .shard_size = count_or(a->shard_size, pnb_copy_opts_default().shard_size),
                           .uids = a->uids,
-                          .uid_field = a->uid,
+                          .uid_field = a->uid != NULL ? a->uid : "auto",
                           .within = a->within,
                           .list = a->list,
                           .dropped = a->dropped,
                           .preview = a->preview,
-                          .title = a->title,
-                          .n_examples = (size_t)a->examples};
+                          .title = a->title != NULL ? a->title : "Filter preview",
+                          .n_examples = count_or(a->examples, 8)};
     pnb__lines lines = {0};
     const char **blocked = NULL;
     pnb__result *r = pnb__result_create();
-    pnb_status status = fill_opts(app, a, &o);
+    pnb_status status = check_use(app, a);
+    if (status == PNB_OK)
+        status = fill_opts(app, a, &o);
     if (status == PNB_OK)
         status = join_blocked(app, a, &lines, &blocked, &o.limits.captions);
     if (status == PNB_OK && a->within == NULL && pnb_pair_filter_opts_is_off(&o.limits)) {

@@ -68,6 +68,8 @@ static pnb_status run(pnb__app *app, const void *args)
     const pnb__words queries = {a->queries, &a->texts, &a->images, a->exif};
     if (pnb__words_check_query(app, &queries, a->model) != PNB_OK)
         return app->err.status;
+    if (a->queries != NULL && (a->model != NULL || a->tokenizer != NULL || a->preprocess != NULL))
+        return pnb__usage(app, "--queries is encoded already: --model and its parts do nothing");
     pnb__members_cmd cmd = {.index = a->index,
                             .model = a->model,
                             .tokenizer = a->tokenizer,

@@ -27,17 +27,15 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_INT,
      .at = AT(k),
      .value = "N",
-     .fallback = "10",
      .min = 1,
      .max = 1e6,
-     .help = "Neighbours of a row, itself not counted"},
+     .help = "Neighbours of a row, itself not counted, for knn and kth; 10 by default"},
     {.name = "measure",
      .kind = PNB__OPT_CHOICE,
      .at = AT(measure),
      .value = "NAME",
-     .fallback = "mean",
      .choices = "mean|csd|w2|jeffreys|js|elk|bhattacharyya",
-     .help = "Measure between two rows; mean is the cosine"},
+     .help = "Measure between two rows; mean, the default, is the cosine"},
     PNB__UNCERTAINTY_ROW(AT(uncertainty)),
     {.name = "count",
      .letter = 'n',
@@ -65,11 +63,17 @@ static pnb_status run(pnb__app *app, const void *args)
                             .rank = pnb_outliers_opts_default(),
                             .count = (size_t)a->count,
                             .out = a->out};
+    pnb_status status = pnb_outlier_parse(&o.rank.kind, a->by, &app->err);
+    if (status == PNB_OK && a->k != PNB__INT_UNSET && o.rank.kind != PNB_OUTLIER_KNN &&
+        o.rank.kind != PNB_OUTLIER_KTH)
+        return pnb__usage(app, "-k belongs to --by knn and --by kth");
+    if (status == PNB_OK && a->measure != NULL && o.rank.kind == PNB_OUTLIER_UNCERTAINTY)
+        return pnb__usage(app, "--by uncertainty compares no rows: --measure does nothing there");
+    if (a->k != PNB__INT_UNSET)
+        o.rank.k = (size_t)a->k;
     pnb__result *r = pnb__result_create();
-    o.rank.k = (size_t)a->k;
-    pnb_status status = pnb_measure_parse(&o.rank.measure, a->measure, &app->err);
-    if (status == PNB_OK)
-        status = pnb_outlier_parse(&o.rank.kind, a->by, &app->err);
+    if (status == PNB_OK && a->measure != NULL)
+        status = pnb_measure_parse(&o.rank.measure, a->measure, &app->err);
     if (status == PNB_OK)
         status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
     if (status == PNB_OK)

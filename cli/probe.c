@@ -1,6 +1,8 @@
 /* penumbra probe: how uncertainty answers to changed pictures and captions.
  *
  * Options only; the measuring is in src/app/probe.c, its tables and charts in probe_report.c. */
+#include <math.h>
+
 #include "app/probe.h"
 #include "commands.h"
 #include "rows.h"
@@ -62,10 +64,9 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_REAL,
      .at = AT(erased),
      .value = "SHARE",
-     .fallback = "0.2",
      .min = 0.001,
      .max = 1,
-     .help = "Erased share of the inclusion test"},
+     .help = "Erased share of the inclusion test; 0.2 by default"},
     {.name = "random-place",
      .kind = PNB__OPT_FLAG,
      .at = AT(random_place),
@@ -74,10 +75,9 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_INT,
      .at = AT(bins),
      .value = "N",
-     .fallback = "10",
      .min = 1,
      .max = PNB__MAX_LENGTH_BINS,
-     .help = "Bins of caption length"},
+     .help = "Bins of caption length; 10 by default"},
     {.name = "published",
      .kind = PNB__OPT_FLAG,
      .at = AT(published),
@@ -89,7 +89,7 @@ static const pnb__option options[] = {
      .at = AT(html),
      .value = "FILE",
      .group = "Result",
-     .help = "Write a page with the curves"},
+     .help = "Write a page with charts of everything measured"},
 };
 #undef AT
 
@@ -117,13 +117,30 @@ static pnb_status read_shares(pnb__app *app, const pnb__text_list *list, pnb__pr
     return PNB_OK;
 }
 
+/* What is asked for can be measured on what is given. */
+static pnb_status check(pnb__app *app, const struct probe_args *a)
+{
+    bool no_images = a->images.n == 0, no_texts = a->captions.n == 0;
+    if (no_images && no_texts && a->chains == NULL)
+        return pnb__usage(app, "--images, --texts or --chains is wanted");
+    if (a->exif && no_images)
+        return pnb__usage(app, "--exif needs --images");
+    if (no_images && (a->random_place || !isnan(a->erased)))
+        return pnb__usage(app,
+                          "--erased and --random-place are about pictures: they need --images");
+    if (no_texts && a->bins != PNB__INT_UNSET)
+        return pnb__usage(app, "--bins is about the length of captions: it needs --texts");
+    if (no_images && no_texts && a->shares.n > 0)
+        return pnb__usage(app, "--shares belongs to the curves: it needs --images or --texts");
+    return PNB_OK;
+}
+
 static pnb_status run(pnb__app *app, const void *args)
 {
     const struct probe_args *a = args;
-    if (a->images.n + a->captions.n == 0 && a->chains == NULL)
-        return pnb__usage(app, "--images, --texts or --chains is wanted");
-    if (a->exif && a->images.n == 0)
-        return pnb__usage(app, "--exif needs --images");
+    pnb_status status = check(app, a);
+    if (status != PNB_OK)
+        return status;
     pnb__probe_cmd cmd = {.model = a->model,
                           .control = a->control,
                           .tokenizer = a->tokenizer,
@@ -133,13 +150,13 @@ static pnb_status run(pnb__app *app, const void *args)
                           .chains = a->chains,
                           .caption_key = a->caption_key,
                           .limit = (size_t)a->limit,
-                          .erased = a->erased,
-                          .n_bins = (size_t)a->bins,
+                          .erased = isnan(a->erased) ? 0.2 : a->erased,
+                          .n_bins = a->bins == PNB__INT_UNSET ? 10 : (size_t)a->bins,
                           .random_place = a->random_place,
                           .published = a->published,
                           .exif = a->exif,
                           .html = a->html};
-    pnb_status status = read_shares(app, &a->shares, &cmd);
+    status = read_shares(app, &a->shares, &cmd);
     if (status != PNB_OK)
         return status;
     pnb__result *r = pnb__result_create();

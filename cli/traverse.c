@@ -1,6 +1,8 @@
 /* penumbra traverse: the captions between a picture and the root.
  *
  * Options only; the walk is pnb_traverse, inputs and tables are in src/app/traverse.c. */
+#include <string.h>
+
 #include "app/traverse.h"
 #include "commands.h"
 #include "rows.h"
@@ -118,6 +120,12 @@ static pnb_status check(pnb__app *app, const struct traverse_args *a)
         return pnb__usage(app, "--model is missing: it encodes the captions");
     if (a->exif && a->pictures.n == 0)
         return pnb__usage(app, "--exif needs --query-image");
+    if (a->model == NULL && (a->tokenizer != NULL || a->preprocess != NULL))
+        return pnb__usage(app,
+                          "--tokenizer and --preprocess are parts of --model, which is missing");
+    if (a->including != NULL && a->root != NULL && strcmp(a->root, "null") == 0)
+        return pnb__usage(app, "--root null asks for no caption that includes the picture: "
+                               "--including does nothing there");
     return PNB_OK;
 }
 

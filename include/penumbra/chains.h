@@ -53,13 +53,13 @@ typedef struct pnb_chains_stats {
 } pnb_chains_stats;
 
 /* Writes `dir` from COCO's instances_*.json and the folder of its pictures, in the layout of
- * synth.h with the split `test`: samples KEY_L (KEY the picture's file name, L the level) with
- * captions made of category names, "picture", "level" and "image_id" in their records;
- * truth/test.pairs joins every picture with the captions of its chain up to its own level.
- * Segmentations are polygons, uncompressed RLE or compressed RLE. The folder appears whole or not
- * at all; one that holds the set of the same options is left alone. Errors  NOT_FOUND, FORMAT (json
- * that is not COCO's, names the annotation), ARG (options, not one chain), EXISTS (the folder holds
- * something else), LIMIT, IO, NOMEM */
+ * synth.h with the split `test`: samples KEY_L (KEY the picture's id in 12 digits, L the level)
+ * with captions made of category names; their records also have "name" (the picture's file),
+ * "level" and "image_id". truth/test.pairs joins every picture with the captions of its chain up to
+ * its own level. Segmentations are polygons, uncompressed RLE or compressed RLE. The folder appears
+ * whole or not at all; one that holds the set of the same options is left alone. Errors  NOT_FOUND,
+ * FORMAT (json that is not COCO's, names the annotation), ARG (options, not one chain), EXISTS (the
+ * folder holds something else), LIMIT, IO, NOMEM */
 pnb_status pnb_chains_build(const pnb_ctx *ctx, const char *instances, const char *pictures,
                             const char *dir, const pnb_chains_opts *opts, pnb_chains_stats *stats,
                             pnb_error *err);

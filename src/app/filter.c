@@ -223,6 +223,8 @@ static pnb_status load(pnb__app *app, pnb__filter_run *run)
     const pnb__filter_opts *o = run->opts;
     pnb_error *err = &app->err;
     pnb_status status;
+    if (o->out_dir != NULL) /* before any other file is written */
+        PNB_TRY(pnb_dataset_copy_check(o->out_dir, err));
     PNB_TRY(pnb__set_load(&run->images, o->images, err));
     PNB_TRY(pnb__set_load(&run->texts, o->texts, err));
     status = pnb_embeddings_check_mix(run->images, run->texts, err);

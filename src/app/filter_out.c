@@ -45,26 +45,42 @@ static void put_pair(const pnb__filter_run *run, size_t i, pnb__buf *b)
     pnb__buf_puts(b, "}\n");
 }
 
-/* Pairs that were kept (or dropped) as lines of JSON, or the ids of their pictures, each once in a
- * row where several captions follow each other. */
-static pnb_status write_list(const pnb__filter_run *run, const char *path, bool kept,
-                             pnb_error *err)
+/* A list being written: pairs as lines of JSON, or the ids of pictures, each once. */
+typedef struct list {
+    const pnb__filter_run *run;
+    const unsigned char *keep; /* [pictures] one of its pairs is kept */
+    unsigned char *is_listed;  /* [pictures] */
+    bool is_jsonl, kept;       /* which form, and which side */
+} list;
+
+/* The line of pair i, empty where it has none. A picture stands on one side only: that of the
+ * samples kept when one of its pairs is. */
+static void put_line(list *l, size_t i, pnb__buf *line)
+{
+    size_t image = l->run->pairs.image[i];
+    line->size = 0;
+    if (l->is_jsonl) {
+        if ((l->run->filter.failed[i] == 0) == l->kept)
+            put_pair(l->run, i, line);
+    } else if (!l->is_listed[image] && (l->keep[image] != 0) == l->kept) {
+        pnb__buf_printf(line, "%s\n", pnb__set_id(l->run->images, image));
+        l->is_listed[image] = 1;
+    }
+}
+
+static pnb_status write_list(const pnb__filter_run *run, const unsigned char *keep,
+                             const char *path, bool kept, pnb_error *err)
 {
     pnb__out_file out = {0};
     pnb__buf line = {0};
-    bool is_jsonl = pnb__ends_with(path, ".jsonl");
-    size_t last = SIZE_MAX;
+    list l = {run, keep, NULL, pnb__ends_with(path, ".jsonl"), kept};
     pnb_status status;
     PNB_TRY(pnb__out_open(&out, path, err));
+    l.is_listed = pnb__alloc_zero(run->images->n, 1);
+    if (l.is_listed == NULL)
+        PNB_TRY(pnb__fail_nomem(err, run->images->n));
     for (size_t i = 0; i < run->pairs.n; i++) {
-        if ((run->filter.failed[i] == 0) != kept)
-            continue;
-        line.size = 0;
-        if (is_jsonl)
-            put_pair(run, i, &line);
-        else if (run->pairs.image[i] != last)
-            pnb__buf_printf(&line, "%s\n", pnb__set_id(run->images, run->pairs.image[i]));
-        last = run->pairs.image[i];
+        put_line(&l, i, &line);
         if (line.failed)
             PNB_TRY(pnb__fail_nomem(err, line.size));
         if (line.size > 0 && fwrite(line.data, 1, line.size, out.file) != line.size)
@@ -74,6 +90,7 @@ static pnb_status write_list(const pnb__filter_run *run, const char *path, bool 
 done:
     pnb__out_abort(&out);
     pnb__buf_reset(&line);
+    pnb__free(l.is_listed);
     return status;
 }
 
@@ -163,16 +180,16 @@ pnb_status pnb__filter_write(pnb__app *app, const pnb__filter_run *run, pnb__res
     if (o->uids != NULL)
         PNB_TRY(write_uids(run, keep, r, err));
     if (o->list != NULL) {
-        PNB_TRY(write_list(run, o->list, true, err));
+        PNB_TRY(write_list(run, keep, o->list, true, err));
         pnb__result_text(r, "list", "list of kept", o->list);
     }
     if (o->dropped != NULL) {
-        PNB_TRY(write_list(run, o->dropped, false, err));
+        PNB_TRY(write_list(run, keep, o->dropped, false, err));
         pnb__result_text(r, "dropped", "list of dropped", o->dropped);
     }
     if (o->preview != NULL)
         PNB_TRY(pnb__filter_page(run, r, err));
-    if (o->out_dir != NULL) /* last: unlike the others it may not be there already */
+    if (o->out_dir != NULL)
         PNB_TRY(write_shards(app, run, keep, r));
 done:
     pnb__free(keep);

@@ -43,6 +43,13 @@ typedef struct pnb__probe_rates {
     double trace, blend_trace, halves_trace;
 } pnb__probe_rates;
 
+/* One of the inclusion tests that were made, for tables. */
+enum { PNB__PROBE_TESTS = 7 };
+typedef struct pnb__probe_test {
+    const char *key, *words; /* "picture in its erased copy" */
+    double share;            /* with H > 0 */
+} pnb__probe_test;
+
 /* Everything about one model. */
 typedef struct pnb__probe {
     char name[128];
@@ -62,7 +69,9 @@ typedef struct pnb__probe {
 pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char *model,
                             pnb__probe *out);
 pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result *r);
-/* Charts of the curves; control may be NULL. */
+/* The tests with their shares, NaN for those that were not made. */
+void pnb__probe_tests(const pnb__probe_rates *rates, pnb__probe_test out[PNB__PROBE_TESTS]);
+/* Charts of all that was measured; control may be NULL. */
 pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model,
                            const pnb__probe *control, const char *path, pnb_error *err);
 

@@ -1,17 +1,12 @@
-/* Tables and charts of a probe. Every figure has the control's beside it: what an untrained
- * log-variance head shows as well was not learned.
+/* Tables of a probe; its page is probe_page.c. Every figure has the control's beside it: what an
+ * untrained log-variance head shows as well was not learned.
  *
  * A figure that was not measured is "-" in a table and null in JSON; a control that was not given
  * leaves its columns out altogether. */
 #include <math.h>
 
-#include "app/chart.h"
-#include "app/html.h"
 #include "app/probe.h"
-#include "app/svg.h"
 #include "base/base.h"
-
-enum { COLOUR_MODEL = 0, COLOUR_CONTROL = 5 };
 
 /* ---- tables ---- */
 
@@ -50,40 +45,37 @@ static void put_curve(const pnb__probe_cmd *cmd, const pnb__probe_curve *c,
     }
 }
 
-static void put_rate(pnb__result *r, const char *key, const char *words, double value,
-                     const double *control)
+void pnb__probe_tests(const pnb__probe_rates *v, pnb__probe_test out[PNB__PROBE_TESTS])
 {
-    pnb__result_cell_text(r, key);
-    pnb__result_cell_text(r, words);
-    cell_pair(r, value, control, 4);
+    const pnb__probe_test all[PNB__PROBE_TESTS] = {
+        {"erased", "picture in its erased copy", v->erased},
+        {"half_caption", "caption in itself without half of its words", v->half},
+        {"blend_in_both", "mean of two pictures in both", v->blend.in_both},
+        {"blend_holds_both", "both pictures in their mean", v->blend.holds_both},
+        {"halves_in_both", "half of two pictures in both", v->halves.in_both},
+        {"halves_hold_both", "both pictures in their halves", v->halves.holds_both},
+        {"other", "picture in another picture (chance)", v->other}};
+    for (size_t i = 0; i < PNB__PROBE_TESTS; i++)
+        out[i] = all[i];
 }
 
 static void put_rates(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"test", "test"}, {"meaning", "H > 0 for"}, {"share", "share"}, {"control", "control"}};
-    const pnb__probe_rates *v = &m->rates, *w = c != NULL ? &c->rates : NULL;
-    const struct {
-        const char *key, *words;
-        const double *value, *control;
-    } lines[] = {
-        {"erased", "picture in its erased copy", &v->erased, w ? &w->erased : NULL},
-        {"half_caption", "caption in itself without half of its words", &v->half,
-         w ? &w->half : NULL},
-        {"blend_in_both", "mean of two pictures in both", &v->blend.in_both,
-         w ? &w->blend.in_both : NULL},
-        {"blend_holds_both", "both pictures in their mean", &v->blend.holds_both,
-         w ? &w->blend.holds_both : NULL},
-        {"halves_in_both", "half of two pictures in both", &v->halves.in_both,
-         w ? &w->halves.in_both : NULL},
-        {"halves_hold_both", "both pictures in their halves", &v->halves.holds_both,
-         w ? &w->halves.holds_both : NULL},
-        {"other", "picture in another picture (chance)", &v->other, w ? &w->other : NULL},
-    };
+    pnb__probe_test own[PNB__PROBE_TESTS], other[PNB__PROBE_TESTS];
+    pnb__probe_tests(&m->rates, own);
+    if (c != NULL)
+        pnb__probe_tests(&c->rates, other);
     pnb__result_table(r, "inclusion_tests", "inclusion tests (shares of 1)", columns,
                       c != NULL ? 4 : 3);
-    for (size_t i = 0; i < PNB_COUNT(lines); i++)
-        put_rate(r, lines[i].key, lines[i].words, *lines[i].value, lines[i].control);
+    for (size_t i = 0; i < PNB__PROBE_TESTS; i++) {
+        if (isnan(own[i].share))
+            continue;
+        pnb__result_cell_text(r, own[i].key);
+        pnb__result_cell_text(r, own[i].words);
+        cell_pair(r, own[i].share, c != NULL ? &other[i].share : NULL, 4);
+    }
 }
 
 static void put_traces(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
@@ -225,66 +217,5 @@ pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result 
         pnb__say(app, "wrote %s", cmd->html);
     }
 done:
-    return status;
-}
-
-/* ---- charts ---- */
-
-/* One chart of a figure over the shares; `control` may be NULL. */
-static void draw(pnb__buf *out, const pnb__probe_cmd *cmd, const double *value,
-                 const double *control, const char *titles[3] /* title, x, y */)
-{
-    pnb__chart chart = {.title = titles[0],
-                        .width = 500,
-                        .height = 310,
-                        .x = {.low = 0, .high = cmd->share[cmd->n_shares - 1], .label = titles[1]},
-                        .y = {.low = value[0], .high = value[0], .label = titles[2]},
-                        .legend = {{"model", COLOUR_MODEL, PNB__MARK_LINE},
-                                   {"control", COLOUR_CONTROL, PNB__MARK_LINE}},
-                        .n_legend = control != NULL ? 2 : 1};
-    for (size_t s = 0; s < cmd->n_shares; s++) {
-        chart.y.low = fmin(chart.y.low, value[s]);
-        chart.y.high = fmax(chart.y.high, value[s]);
-        if (control == NULL)
-            continue;
-        chart.y.low = fmin(chart.y.low, control[s]);
-        chart.y.high = fmax(chart.y.high, control[s]);
-    }
-    if (!(chart.y.high > chart.y.low))
-        chart.y.high = chart.y.low + 1e-6 + fabs(chart.y.low) * 0.1;
-    pnb__chart_begin(&chart, out);
-    if (control != NULL)
-        pnb__chart_dashes(&chart, COLOUR_CONTROL, cmd->share, control, cmd->n_shares);
-    pnb__chart_line(&chart, COLOUR_MODEL, cmd->share, value, cmd->n_shares);
-    pnb__chart_end(&chart);
-}
-
-static void draw_curve(pnb__buf *out, const pnb__probe_cmd *cmd, const pnb__probe_curve *c,
-                       const pnb__probe_curve *control, const char *heading, const char *share)
-{
-    const char *trace[3] = {"Uncertainty", share, "mean trace"};
-    const char *included[3] = {"Original inside the changed copy", share, "share with H > 0"};
-    if (c->n == 0)
-        return;
-    pnb__html_section(out, heading, NULL);
-    pnb__buf_puts(out, "<div class=\"row\">\n");
-    draw(out, cmd, c->trace, control != NULL ? control->trace : NULL, trace);
-    draw(out, cmd, c->included, control != NULL ? control->included : NULL, included);
-    pnb__buf_puts(out, "</div>\n");
-    pnb__html_section_end(out);
-}
-
-pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model,
-                           const pnb__probe *control, const char *path, pnb_error *err)
-{
-    pnb__buf out = {0};
-    pnb__html_begin(&out, "Uncertainty of changed inputs", model->name);
-    draw_curve(&out, cmd, &model->pictures, control != NULL ? &control->pictures : NULL,
-               "Erased pixels", "share of the picture that is erased");
-    draw_curve(&out, cmd, &model->captions, control != NULL ? &control->captions : NULL,
-               "Dropped words", "share of the words that are dropped");
-    pnb__html_end(&out);
-    pnb_status status = pnb__buf_write(&out, path, err);
-    pnb__buf_reset(&out);
     return status;
 }

@@ -390,29 +390,45 @@ static pnb_status put_interval(const vqa *v, pnb_statistic_fn figure, sums *s, c
     return PNB_OK;
 }
 
-static void put_types(const vqa *v, pnb__result *r)
+static double mean_of(const double *values, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    return sum / (double)n;
+}
+
+/* Questions of each type by themselves; s gives the bins and the room. */
+static pnb_status put_types(const vqa *v, const sums *s, pnb__result *r)
 {
     static const pnb__column columns[] = {{"answer_type", "type of answer"},
                                           {"n", "questions"},
                                           {"accuracy", "accuracy"},
-                                          {"confidence", "mean confidence"}};
+                                          {"confidence", "mean confidence"},
+                                          {"ece", "ECE"}};
     if (v->n_types < 2)
-        return;
+        return PNB_OK;
     pnb__result_table(r, "by_type", "", columns, PNB_COUNT(columns));
     for (size_t type = 0; type < v->n_types; type++) {
-        double accuracy = 0, confidence = 0;
+        pnb_soft_calibration c = {0};
         size_t n = 0;
         for (size_t i = 0; i < v->n; i++)
             if (v->done[i].type == type) {
-                accuracy += v->done[i].accuracy;
-                confidence += v->done[i].confidence;
-                n++;
+                s->accuracy[n] = v->done[i].accuracy;
+                s->confidence[n++] = v->done[i].confidence;
             }
+        size_t n_bins = s->equal_count ? PNB_MIN(s->n_bins, n) : s->n_bins;
+        pnb_status status = pnb_soft_calibration_compute(s->confidence, s->accuracy, n, n_bins,
+                                                         s->equal_count, &c, &v->app->err);
+        if (status != PNB_OK)
+            return status;
         pnb__result_cell_text(r, v->types[type]);
         pnb__result_cell_int(r, (int64_t)n);
-        pnb__result_cell_real(r, accuracy / (double)n, 4);
-        pnb__result_cell_real(r, confidence / (double)n, 4);
+        pnb__result_cell_real(r, mean_of(s->accuracy, n), 4);
+        pnb__result_cell_real(r, mean_of(s->confidence, n), 4);
+        pnb__result_cell_real(r, c.ece, 4);
     }
+    return PNB_OK;
 }
 
 static void put_bins(const pnb_soft_calibration *c, size_t n_bins, pnb__result *r)
@@ -431,15 +447,15 @@ static void put_bins(const pnb_soft_calibration *c, size_t n_bins, pnb__result *
 static pnb_status report_with(const vqa *v, sums *s, pnb__result *r)
 {
     size_t n_in_bin[PNB_MAX_BINS];
-    double confidence[PNB_MAX_BINS], accuracy[PNB_MAX_BINS], mean = 0, mean_confidence = 0;
+    double confidence[PNB_MAX_BINS], accuracy[PNB_MAX_BINS], mean, mean_confidence;
     pnb_soft_calibration c = {.n_in_bin = n_in_bin, .confidence = confidence, .accuracy = accuracy};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < v->n; i++) {
         s->confidence[i] = v->done[i].confidence;
         s->accuracy[i] = v->done[i].accuracy;
-        mean += v->done[i].accuracy / (double)v->n;
-        mean_confidence += v->done[i].confidence / (double)v->n;
     }
+    mean = mean_of(s->accuracy, v->n);
+    mean_confidence = mean_of(s->confidence, v->n);
     PNB_TRY(pnb_soft_calibration_compute(s->confidence, s->accuracy, v->n, s->n_bins,
                                          s->equal_count, &c, &v->app->err));
     pnb__result_text(r, "questions", NULL, v->opts->questions);
@@ -452,7 +468,7 @@ static pnb_status report_with(const vqa *v, sums *s, pnb__result *r)
     pnb__result_real(r, "ece", "ECE", c.ece, 4);
     PNB_TRY(put_interval(v, ece_of, s, "ece_interval", "  95% interval", r));
     pnb__result_real(r, "mce", "MCE", c.mce, 4);
-    put_types(v, r);
+    PNB_TRY(put_types(v, s, r));
     put_bins(&c, s->n_bins, r);
 done:
     return status;

@@ -4,6 +4,7 @@
 #include "app/words.h"
 
 #include "app/embed_job.h"
+#include "app/sets.h"
 
 static bool has_words(const pnb__text_list *list)
 {
@@ -67,7 +68,7 @@ pnb_status pnb__words_embed(pnb__app *app, pnb__embedder *encoder, const pnb__wo
                             pnb_embeddings **out)
 {
     if (words->set != NULL)
-        return pnb_embeddings_load(out, words->set, &app->err);
+        return pnb__set_load(out, words->set, &app->err);
     if (has_words(words->images))
         return embed_images(app, encoder, words, out);
     return embed_texts(app, encoder, words->texts->items, words->texts->n, out);

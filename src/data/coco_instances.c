@@ -98,6 +98,10 @@ static pnb_status read_categories(reader *r, pnb_error *err)
             PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: categories[%zu] has no \"name\"", r->path, i));
     }
     qsort(r->categories, r->n_categories, sizeof *r->categories, by_category_id);
+    for (size_t i = 1; i < r->n_categories; i++)
+        if (r->categories[i].id == r->categories[i - 1].id)
+            PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: two categories have the id %lld", r->path,
+                              (long long)r->categories[i].id));
 done:
     return status;
 }
@@ -186,6 +190,30 @@ done:
     return status;
 }
 
+static int by_int64(const void *a, const void *b)
+{
+    return compare_int64(*(const int64_t *)a, *(const int64_t *)b);
+}
+
+/* An annotation that stands twice would count as two segments. */
+static pnb_status check_annotation_ids(const reader *r, pnb_error *err)
+{
+    size_t n = r->c->n_annotations;
+    int64_t *id = pnb__alloc_array(n + 1, sizeof *id);
+    pnb_status status = PNB_OK;
+    if (id == NULL)
+        return pnb__fail_nomem(err, n * sizeof *id);
+    for (size_t i = 0; i < n; i++)
+        id[i] = r->c->annotation[i].id;
+    qsort(id, n, sizeof *id, by_int64);
+    for (size_t i = 1; i < n && status == PNB_OK; i++)
+        if (id[i] == id[i - 1])
+            status = pnb__fail(err, PNB_FORMAT, "%s: two annotations have the id %lld", r->path,
+                               (long long)id[i]);
+    pnb__free(id);
+    return status;
+}
+
 static pnb_status read_annotations(reader *r, pnb_error *err)
 {
     pnb__coco_instances *c = r->c;
@@ -197,6 +225,7 @@ static pnb_status read_annotations(reader *r, pnb_error *err)
         return pnb__fail_nomem(err, c->n_annotations * sizeof *c->annotation);
     for (size_t i = 0; i < c->n_annotations; i++)
         PNB_TRY(read_annotation(r, json_array_get(list, i), i, err));
+    PNB_TRY(check_annotation_ids(r, err));
     qsort(c->annotation, c->n_annotations, sizeof *c->annotation, by_picture_and_id);
     for (size_t i = 0; i < c->n_annotations; i++) {
         pnb__coco_picture *own = find_picture(c, c->annotation[i].image_id);

@@ -41,6 +41,11 @@ want 0 outliers --set i.safetensors --by uncertainty -n 1000 --out u.txt
 check "ids of all rows" test "$(wc -l <u.txt)" -eq "$n"
 want 1 outliers --set i.safetensors -k "$n"
 says "neighbours among"
+want 2 outliers --set i.safetensors --by nearest -k 3
+says "--by kth"
+want 2 outliers --set i.safetensors --by uncertainty --measure csd
+want 2 duplicates --set i.safetensors --keep same.txt --drop same.txt
+says "written twice"
 
 # selection
 want 0 select --set i.safetensors -n 4 --out round1.txt
@@ -78,6 +83,10 @@ check "equal u is half" grep -q '"answer":"no","confidence":0.5,' a.jsonl
 want 0 eval vqa --questions q.jsonl --votes simple --exact --bins 2 --bins-by count --json --resamples 0
 prints '"accuracy": 0.166'
 prints '"answer_type": "yes/no"'
+# by type: 0.75 at 0.7311 and 0.1667 at 0.5, one bin each
+want 0 eval vqa --questions q.jsonl --bins 1 --resamples 0 --json
+prints '"ece": 0.018941'
+prints '"ece": 0.333333'
 line() { # what a line of its own is refused with
     printf '%s\n' "$1" >bad.jsonl
     rm -f bad.out
@@ -113,6 +122,8 @@ sed 's/"image": "[^"]*"/"image": 77/' e.jsonl >bad.jsonl
 want 1 eval vqa --questions bad.jsonl --images si.safetensors --texts t.safetensors
 says "picture '77' has no row"
 want 2 eval vqa --questions e.jsonl --images si.safetensors
+want 2 eval vqa --questions q.jsonl --measure w2
+says "need --images"
 
 # outputs that cannot be written
 for command in "duplicates --out" "outliers --out" "select -n 3 --out"; do

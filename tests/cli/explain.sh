@@ -13,6 +13,8 @@ check "no broken number" test "$(grep -cE '="-?(nan|inf)' e.html)" -eq 0
 want 0 explain -m model --images shapes/test --cell 4 --remove grey --json
 want 1 explain -m model --images shapes/test --cell 4000
 says "leaves nothing"
+want 2 explain -m model --text 'a star' --cell 2
+says "about patches"
 want 2 explain -m model
 says "--text or --images"
 want 1 explain -m model --text ' '

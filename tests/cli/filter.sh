@@ -49,6 +49,12 @@ check "ids are pictures" test "$(grep -vcxF -f <(sed 's/^{"id": "\([^"]*\)".*/\1
 sed 's/^{"id": "\([^"#]*\)#\([0-9]*\)".*/\1\t\1#\2/' t.ids.jsonl >pairs.tsv
 want 0 "${both[@]}" --pairs pairs.tsv --min-words 5 --list ids2.txt --quiet
 check "a file of pairs does the same" cmp -s ids.txt ids2.txt
+# each picture stands in one list, once, however its captions are strewn
+sort -R --random-source=i.safetensors pairs.tsv >strewn.tsv
+want 0 "${both[@]}" --pairs strewn.tsv --min-words 5 --list ids3.txt --dropped gone.txt --quiet
+check "each once, in one list" test "$(cat ids3.txt gone.txt | sort | uniq | wc -l)" -eq "$n_images"
+check "none twice" test "$(cat ids3.txt gone.txt | wc -l)" -eq "$n_images"
+check "the same ones" cmp -s <(sort ids.txt) <(sort ids3.txt)
 want 0 filter --images i.safetensors --texts i.safetensors --min-score 0.9 --json
 says "paired by rows"
 want 1 "${both[@]}" --pair-by rows
@@ -134,14 +140,23 @@ says "are both sample"
 want 2 "${both[@]}" --out x
 says "--data"
 want 2 "${both[@]}" --min-script 0.5
+want 2 "${both[@]}" --pairs pairs.tsv --pair-by rows
+want 2 "${both[@]}" --shard-size 5
+want 2 "${both[@]}" --uid md5
+want 2 "${both[@]}" --title x
+want 2 "${both[@]}" --ignore-case
+says "--match"
+want 2 "${both[@]}" --list x.txt --dropped x.txt
+says "written twice"
 want 2 "${both[@]}" --min-p-match 2
 want 1 "${both[@]}" --top 0
 says "top is 0"
 want 1 "${both[@]}" --match '('
 says "POSIX"
 want 1 "${both[@]}" --blocked no-such-file
-want 1 "${both[@]}" --data shapes/train --top 0.5 --out kept
+want 1 "${both[@]}" --data shapes/train --top 0.5 --out kept --list early.txt
 says "not empty"
+check "nothing is written before that is known" test ! -e early.txt
 want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
 want 0 embed -m other --texts shapes/train -o o.safetensors -q
 want 1 filter --images i.safetensors --texts o.safetensors

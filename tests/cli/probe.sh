@@ -12,6 +12,8 @@ prints "erased pixels"
 prints "dropped words"
 prints "both pictures in their mean"
 check "the page has curves" test "$(grep -c '<path' p.html)" -ge 4
+check "levels and lengths" test "$(grep -o 'Uncertainty by \(caption level\|words\|tokens\)' p.html | sort -u | wc -l)" -eq 3
+check "the tests" grep -qF 'both pictures in their mean' p.html
 check "no broken number" test "$(grep -cE '="-?(nan|inf)|[^a-z]nan[^a-z]' p.html)" -eq 0
 check "no outside resource" test "$(grep -cE '(src|href)="?(https?:)?//' p.html)" -eq 0
 want 0 probe -m model --images shapes/test --limit 4 --shares 0 0.3 --json
@@ -27,6 +29,10 @@ want 0 probe -m model --texts shapes/test/captions.jsonl --published --bins 3 --
 prints '"tokens_spearman"'
 want 2 probe -m model
 says "--images, --texts or --chains"
+want 2 probe -m model --texts shapes/test/captions.jsonl --erased 0.3
+want 2 probe -m model --images shapes/test --bins 3
+says "needs --texts"
+want 2 probe -m model --chains chains/test --shares 0 1
 want 2 probe -m model --images shapes/test --shares 0.5 0.1
 says "must ascend"
 want 2 probe -m model --images shapes/test --shares 1.5
@@ -73,12 +79,16 @@ want 0 data chains --instances instances.json --pictures pictures --out chains -
 prints '"reused": true'
 want 1 data chains --instances instances.json --pictures pictures --out chains --segments 1
 says "chains"
+want 2 data chains --instances instances.json --pictures pictures --out other --show crop --fill 0
+says "--fill does nothing"
 want 1 data chains --instances tok.json --pictures pictures --out other
 says "a COCO annotation file is wanted"
 want 0 probe -m model --control control --chains chains/test
 prints "picture inside"
-want 0 probe -m model --chains chains/test --json
+want 0 probe -m model --chains chains/test --json --html chains.html
 prints '"n_chains": 2'
+check "chains are drawn" grep -qF 'Picture inside the level' chains.html
+check "no broken number" test "$(grep -cE '="-?(nan|inf)|[^a-z]nan[^a-z]' chains.html)" -eq 0
 want 1 probe -m model --chains shapes/test
 says "is no level of a chain"
 finish

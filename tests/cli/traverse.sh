@@ -34,6 +34,10 @@ want 2 traverse --images i.safetensors --truth h.csv
 says "--model is missing"
 want 2 traverse --images i.safetensors
 says "captions are missing"
+want 2 traverse --images i.safetensors --texts t.safetensors -m model --root null --including h
+says "--including does nothing"
+want 2 traverse --images i.safetensors --texts t.safetensors --tokenizer tok.json
+says "--model, which is missing"
 want 2 traverse --texts t.safetensors
 says "one of --images and --query-image"
 want 1 traverse --images i.safetensors --texts t.safetensors --truth h.csv
@@ -53,6 +57,8 @@ prints '"direction": "inside"'
 prints '"n_members"'
 want 2 include --index t.safetensors
 says "one of --query-text"
+want 2 include --index t.safetensors --queries i.safetensors -m model
+says "encoded already"
 want 2 include --index t.safetensors --query-text a
 says "--model is missing"
 want 1 include --index i.ids.jsonl --queries i.safetensors

@@ -413,6 +413,13 @@ static void bad_files(void **state)
                  "{\"categories\":[{\"id\":4,\"name\":\"x\"}],\"images\":[" IMAGE
                  "],\"annotations\":[{\"id\":5,\"image_id\":1,\"category_id\":4}]}",
                  PNB_FORMAT, "annotation 5 has no \"segmentation\"");
+    file_refused(w, "{\"categories\":[{\"id\":4,\"name\":\"x\"},{\"id\":4,\"name\":\"y\"}]}",
+                 PNB_FORMAT, "two categories have the id 4");
+#define ANNOTATION "{\"id\":5,\"image_id\":1,\"category_id\":4,\"segmentation\":[[0,0,4,0,4,4]]}"
+    file_refused(w,
+                 "{\"categories\":[{\"id\":4,\"name\":\"x\"}],\"images\":[" IMAGE
+                 "],\"annotations\":[" ANNOTATION "," ANNOTATION "]}",
+                 PNB_FORMAT, "two annotations have the id 5");
     file_refused(w, "{\"categories\":[],\"images\":[],\"annotations\":[]}", PNB_ARG,
                  "not one of 0 pictures");
 }

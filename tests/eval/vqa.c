@@ -1,7 +1,7 @@
 /* Answers to visual questions: votes against counting subsets, one form for answers, confidence and
  * choice by hand, calibration against sums over bins, and what is refused. */
+#include "penumbra/vqa.h"
 #include "../prob/support.h"
-#include "penumbra/curate.h"
 
 /* VQA's definition word for word: leave each person out, count among the rest. */
 static double counted(size_t m, size_t n)
@@ -43,13 +43,24 @@ static void brings_answers_into_one_form(void **state)
                                            {"dont", "dont"},
                                            {"we're", "we're"},
                                            {"yes/no?", "yes no"},
-                                           {"\tnone \n", "none"},
+                                           {"\tNone \n", "0"},
+                                           {"nonesuch", "nonesuch"},
+                                           {"who'd", "whod"},
+                                           {"couldn't've", "couldntve"},
+                                           {"couldnt've", "couldntve"},
+                                           {"t-shirt", "t shirt"},
+                                           {"1,000 people, 3", "1000 people 3"},
+                                           {"girl's", "girl's"},
                                            {"", ""},
                                            {"An", ""},
                                            {"...", ""},
                                            {"5,", "5"},
                                            {"red,5", "red 5"},
-                                           {"\xC3\x89t\xC3\xA9", "\xC3\x89t\xC3\xA9"},
+                                           {"\xC3\x89t\xC3\xA9", "\xC3\xA9t\xC3\xA9"},
+                                           {"a\xC2\xA0"
+                                            "cat",
+                                            "cat"},
+                                           {"\xFF ON", "\xFF on"},
                                            {"ten of the tens", "10 of tens"}};
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         char *text = NULL;
