@@ -199,7 +199,7 @@ static int fail_no_command(pnb__app *app, const char *full_name, const pnb__comm
 {
     const char *names[64];
     size_t n = 0;
-    for (; list[n] != NULL && n < PNB_COUNT(names); n++)
+    for (; n < PNB_COUNT(names) && list[n] != NULL; n++)
         names[n] = list[n]->name;
     const char *near = word == NULL ? NULL : pnb__nearest_name(word, names, n);
     if (word == NULL)

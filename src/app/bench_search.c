@@ -189,9 +189,10 @@ static pnb_status check_recall(const search_work *w, const pnb_search_opts *opts
     size_t n_right = 0;
     pnb_hits hits = {0};
     pnb_status status = PNB_OK;
-    double *score = pnb__alloc_array(n, 2 * sizeof *score), *sorted = score + n;
+    double *score = pnb__alloc_array(n, 2 * sizeof *score);
     if (score == NULL)
         return pnb__fail_nomem(err, 2 * n * sizeof *score);
+    double *sorted = score + n;
     PNB_TRY(pnb_index_search(w->index, w->app->ctx, &w->queries.rows, w->k, &hits, err));
     for (size_t q = 0; q < n_queries; q++) {
         PNB_TRY(score_all(w, opts, q, score, err));

@@ -74,11 +74,10 @@ void pnb__draw_list_sizes(const pnb_match_assessment *a, bool is_coverage, pnb__
         pnb__axis_cover(&c.x, (double[]){0.0, a->at[i].alpha}, 2);
         if (is_coverage)
             pnb__axis_cover(&c.y, (double[]){0.0, a->at[i].alpha}, 2);
-        for (int k = 0; k < PNB_N_CONFORMALS; k++)
-            pnb__axis_cover(&c.y,
-                            is_coverage ? (double[]){1.0 - a->at[i].coverage[k]}
-                                        : (double[]){a->at[i].mean_size[k]},
-                            1);
+        for (int k = 0; k < PNB_N_CONFORMALS; k++) {
+            double found = is_coverage ? 1.0 - a->at[i].coverage[k] : a->at[i].mean_size[k];
+            pnb__axis_cover(&c.y, &found, 1);
+        }
     }
     for (int k = 0; k < PNB_N_CONFORMALS; k++)
         c.legend[c.n_legend++] = (pnb__legend_entry){pnb_conformal_name((pnb_conformal_kind)k),

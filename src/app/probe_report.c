@@ -205,7 +205,7 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
 
 pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result *r)
 {
-    pnb__probe model, control;
+    pnb__probe model, control = {0};
     const pnb__probe *beside = cmd->control != NULL ? &control : NULL;
     pnb_status status;
     PNB_TRY(pnb__probe_model(app, cmd, cmd->model, &model));

@@ -193,7 +193,8 @@ static void warp(const pnb_image *image, const affine *m, int width, int height,
         for (int x = 0; x < width; x++) {
             float sum[3] = {0};
             for (int k = 0; k < n * n; k++) {
-                double ox = x + (k % n + 0.5) / n - 0.5, oy = y + (k / n + 0.5) / n - 0.5;
+                int row = k / n, column = k % n;
+                double ox = x + (column + 0.5) / n - 0.5, oy = y + (row + 0.5) / n - 0.5;
                 add_tap(image, m->origin[0] + ox * m->dx[0] + oy * m->dy[0],
                         m->origin[1] + ox * m->dx[1] + oy * m->dy[1], sum);
             }

@@ -56,7 +56,7 @@ pnb_status pnb__list_dir(pnb__paths *out, const char *dir, pnb_error *err)
     if (!d)
         return pnb__fail_errno(err, "cannot read the folder", dir);
     for (struct dirent *e; status == PNB_OK && (e = readdir(d)) != NULL;)
-        if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             status = pnb__paths_add(out, e->d_name, strlen(e->d_name), err);
     closedir(d);
     pnb__paths_sort(out, first);

@@ -58,7 +58,7 @@ static bool parse_line(pnb__emoji_list *list, const char *line, pnb__emoji *e)
     char *end;
     const char *p = line, *semicolon = strchr(line, ';');
     const char *name = strstr(line, " E"); /* the version behind the emoji itself */
-    if (!semicolon || !name || strncmp(semicolon + 1, " fully-qualified", 16))
+    if (!semicolon || !name || strncmp(semicolon + 1, " fully-qualified", 16) != 0)
         return false;
     while (p < semicolon && e->n_points < PNB__EMOJI_MAX_POINTS) {
         unsigned long point = strtoul(p, &end, 16);
@@ -218,7 +218,7 @@ static pnb_status read_annotations(pnb__emoji_list *list, annotations *a, const 
         if (!end)
             break;
         p = end;
-        if (strncmp(quote, MIDDLE, 2))
+        if (strncmp(quote, MIDDLE, 2) != 0)
             continue;
         status = add_annotation(a, keep_decoded(list, sequence, (size_t)(quote - sequence)),
                                 keep_decoded(list, quote + 2, (size_t)(end - quote - 2)), err);

@@ -111,8 +111,8 @@ static void blur_line(const float *in, float *out, int n, size_t step, const flo
 void pnb__blur_plane(float *plane, int width, int height, double std, float *scratch)
 {
     enum { MAX_REACH = 512 };
-    float kernel[2 * MAX_REACH + 1];
-    int reach = PNB_MIN((int)ceil(3.0 * std), MAX_REACH);
+    float kernel[2 * MAX_REACH + 1] = {0};
+    int reach = PNB_MAX(PNB_MIN((int)ceil(3.0 * std), MAX_REACH), 0);
     double total = 0.0;
     for (int k = -reach; k <= reach; k++)
         total += exp(-0.5 * k * k / (std * std));

@@ -67,7 +67,8 @@ static size_t find_subgroups(const emoji_set *s, subgroup *out)
     for (size_t i = 0; i < s->list.n; i++) {
         const pnb__emoji *e = &s->list.items[i];
         size_t k = 0;
-        while (k < n && (strcmp(out[k].name, e->subgroup) || strcmp(out[k].group, e->group)))
+        while (k < n &&
+               (strcmp(out[k].name, e->subgroup) != 0 || strcmp(out[k].group, e->group) != 0))
             k++;
         if (k == n)
             out[n++] = (subgroup){.group = e->group, .name = e->subgroup};

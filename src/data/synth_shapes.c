@@ -154,7 +154,7 @@ static pnb_status draw_scenes(shapes_set *s, pnb_error *err)
 /* The lists a shape belongs to. */
 static void lists_of(const pnb__shape *shape, size_t lists[2])
 {
-    size_t pair = (size_t)(shape->form * PNB__N_COLOURS + shape->colour);
+    size_t pair = (size_t)shape->form * PNB__N_COLOURS + (size_t)shape->colour;
     lists[0] = pair;
     lists[1] = N_PAIRS + pair * PNB__N_SIZES + (size_t)shape->size;
 }
@@ -204,7 +204,7 @@ static const uint32_t *candidates(const shapes_set *s, const pnb__query *q, size
         const pnb__object *o = &q->objects[k];
         if (o->form == PNB__ANY || o->colour == PNB__ANY)
             continue;
-        size_t l = (size_t)(o->form * PNB__N_COLOURS + o->colour);
+        size_t l = (size_t)o->form * PNB__N_COLOURS + o->colour;
         if (o->size != PNB__ANY)
             l = N_PAIRS + l * PNB__N_SIZES + o->size;
         size_t length = s->list_start[l + 1] - s->list_start[l];

@@ -241,7 +241,7 @@ done:
 
 void pnb__synth_abort(pnb__synth_out *out)
 {
-    if (out->lock && clear_dir(out->temp, NULL, 2, NULL) == PNB_OK)
+    if (out->lock && out->temp && clear_dir(out->temp, NULL, 2, NULL) == PNB_OK)
         (void)rmdir(out->temp);
     release(out);
 }

@@ -105,7 +105,7 @@ static pnb_status find_block(find_job *job, size_t begin, size_t count, pnb_erro
     pnb_hits_reset(&hits);
     while (status == PNB_OK && n_rows > 0) {
         size_t left[PNB__NEIGHBOUR_BLOCK], n_left = 0, step;
-        k = PNB_MIN(k * GROWTH, most);
+        k = PNB_MAX(PNB_MIN(k * GROWTH, most), (size_t)1);
         step = PNB_MAX((size_t)PNB__NEIGHBOUR_BLOCK * 64 / k, (size_t)1);
         step = PNB_MIN(step, (size_t)PNB__NEIGHBOUR_BLOCK);
         for (size_t at = 0; status == PNB_OK && at < n_rows; at += step) {

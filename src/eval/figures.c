@@ -288,9 +288,11 @@ static pnb_status figures_on(const boot_job *job, const uint32_t *weight, pnb_fi
     if (status != PNB_OK || job->n_b == 0)
         return status;
     status = mean_figures(job->sample + job->n_a, job->n_b, weight, &job->opts, &b, err);
+    if (status != PNB_OK)
+        return status;
     for (size_t i = 0; i < N_VALUES; i++)
         *value_of(out, i) = *value_of(&b, i) - *value_of(out, i);
-    return status;
+    return PNB_OK;
 }
 
 static void run_resamples(void *user, size_t begin, size_t end, int thread)

@@ -50,9 +50,9 @@ pnb_pair_filter_opts pnb_pair_filter_opts_default(void)
 
 /* One figure of the pairs with the limit it must keep. */
 typedef struct limit {
-    pnb_rule rule;
     const double *value;
     double border;
+    pnb_rule rule;
     bool is_least; /* value >= border is kept, else value <= border */
     bool is_share; /* border is a share of the pairs, not a value */
 } limit;
@@ -63,12 +63,12 @@ static void list_limits(const pnb_pair_figures *p, const pnb_pair_filter_opts *o
                         limit out[N_LIMITS])
 {
     const limit all[N_LIMITS] = {
-        {PNB_RULE_MIN_SCORE, p->score, o->min_score, true, false},
-        {PNB_RULE_MIN_P_MATCH, p->p_match, o->min_p_match, true, false},
-        {PNB_RULE_MAX_IMAGE_U, p->image_u, o->max_image_u, false, false},
-        {PNB_RULE_MAX_TEXT_U, p->text_u, o->max_text_u, false, false},
-        {PNB_RULE_CERTAIN_IMAGES, p->image_u, o->certain_images, false, true},
-        {PNB_RULE_CERTAIN_TEXTS, p->text_u, o->certain_texts, false, true}};
+        {p->score, o->min_score, PNB_RULE_MIN_SCORE, true, false},
+        {p->p_match, o->min_p_match, PNB_RULE_MIN_P_MATCH, true, false},
+        {p->image_u, o->max_image_u, PNB_RULE_MAX_IMAGE_U, false, false},
+        {p->text_u, o->max_text_u, PNB_RULE_MAX_TEXT_U, false, false},
+        {p->image_u, o->certain_images, PNB_RULE_CERTAIN_IMAGES, false, true},
+        {p->text_u, o->certain_texts, PNB_RULE_CERTAIN_TEXTS, false, true}};
     for (int i = 0; i < N_LIMITS; i++)
         out[i] = all[i];
 }

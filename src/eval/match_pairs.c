@@ -198,7 +198,7 @@ static void plan(collect_job *c, const pnb__match_sample *sample)
     size_t n_asking = 0;
     for (size_t q = 0; q < t->n_queries; q++)
         n_asking += n_matches_of(t, q) > 0;
-    size_t per_query = PNB_MAX((size_t)2, sample->max_pairs / n_asking);
+    size_t per_query = PNB_MAX((size_t)2, sample->max_pairs / PNB_MAX(n_asking, (size_t)1));
     c->out->is_exact = per_query >= t->n_items;
     c->n_first = c->out->is_exact ? t->n_items
                                   : PNB_MIN(t->n_items, PNB_MAX(per_query / 2, sample->n_first));

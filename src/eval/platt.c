@@ -115,10 +115,12 @@ static double reach(const problem *p, point d)
 static double share_of_step(const problem *p, point at, point d, const local *here)
 {
     double descent = here->g[0] * d.slope + here->g[1] * d.offset;
-    for (double share = 1.0; share > 1e-12; share /= 2.0) {
+    double share = 1.0;
+    while (share > 1e-12) {
         point there = {at.slope + share * d.slope, at.offset + share * d.offset};
         if (evaluate(p, there).f <= here->f + 1e-4 * share * descent)
             return share;
+        share /= 2.0;
     }
     return 0.0;
 }

@@ -27,7 +27,8 @@ static pnb_status median_rank(const pnb_ranks *ranks, size_t n_ranked, double *o
         if (ranks->best_rank[q] > 0)
             sorted[n++] = ranks->best_rank[q] - 1;
     qsort(sorted, n, sizeof *sorted, compare_ranks);
-    *out = floor(0.5 * (double)(sorted[(n - 1) / 2] + sorted[n / 2])) + 1.0;
+    int64_t two_middles = sorted[(n - 1) / 2] + sorted[n / 2];
+    *out = floor(0.5 * (double)two_middles) + 1.0;
     pnb__free(sorted);
     return PNB_OK;
 }

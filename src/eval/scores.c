@@ -5,6 +5,7 @@
  * visitor's business. */
 #include "eval/scores.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "index/scan.h"
@@ -62,6 +63,7 @@ static void visit_rows(void *user, size_t begin, size_t end, int thread)
     pnb_error *err = &job->error[thread];
     pnb_status status = PNB_OK;
     double *buffer = NULL;
+    assert(s->matrix != NULL || s->fn != NULL);
     if (s->fn != NULL && (buffer = pnb__alloc_array(s->n_items, sizeof *buffer)) == NULL)
         PNB_TRY(pnb__fail_nomem(err, s->n_items * sizeof *buffer));
     for (size_t q = begin; q < end; q++) {
@@ -151,6 +153,7 @@ static pnb_status visit_sets(const pnb_ctx *ctx, visit_job *job, pnb_error *err)
     PNB_TRY(pnb__scan_run_init(&run, &scan, ctx, s->queries, err));
     job->run = &run;
     status = visit_all(ctx, job, visit_pairs, err);
+    job->run = NULL;
 done:
     pnb__scan_run_reset(&run);
     pnb__scan_reset(&scan);

@@ -6,6 +6,7 @@
  *           with m errors and k right answers  (Traub et al. 2024)
  * Answers of equal uncertainty come in random order, so inside a run of g of them with e errors the
  * mean of E grows by e/g an answer: no figure depends on the order of the rows. */
+#include <assert.h>
 #include <math.h>
 
 #include "eval/sorted.h"
@@ -39,8 +40,8 @@ pnb_selective pnb__selective_weighted(const pnb__answers *a, const uint32_t *wei
         i = r.end;
         if (r.n == 0.0)
             continue;
-        for (double j = 1.0; j <= r.n; j += 1.0)
-            risk += (wrong + r.wrong * j / r.n) / (n + j);
+        for (size_t j = 1; j <= (size_t)r.n; j++)
+            risk += (wrong + r.wrong * (double)j / r.n) / (n + (double)j);
         area += r.n * (wrong + 0.5 * r.wrong);
         pairs += r.wrong * ((n - wrong) + 0.5 * (r.n - r.wrong));
         n += r.n;
@@ -67,6 +68,7 @@ static double total_weight(const pnb__answers *a, const uint32_t *weight)
 static void fill_equal_count(const pnb__answers *a, const uint32_t *weight, size_t n_bins,
                              pnb_calibration *c)
 {
+    assert(n_bins > 0);
     size_t size = (size_t)total_weight(a, weight) / n_bins, b = 0;
     for (size_t i = 0; i < a->n && b < n_bins; i++) {
         size_t row = a->order[i];

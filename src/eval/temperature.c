@@ -53,7 +53,7 @@ static void slopes(const problem *p, double beta, double *first, double *second)
     }
 }
 
-/* Mean negative log-likelihood of the labels themselves. */
+/* Mean negative log-likelihood of the labels themselves. The largest logit alone makes sum 1. */
 static double label_nll(const problem *p, double beta)
 {
     double total = 0.0;
@@ -62,7 +62,7 @@ static double label_nll(const problem *p, double beta)
         double max = look(z, p->n_classes).max, sum = 0.0;
         for (size_t k = 0; k < p->n_classes; k++)
             sum += exp(beta * (z[k] - max));
-        total += log(sum) - beta * (z[p->label[i]] - max);
+        total += log(fmax(sum, 1.0)) - beta * (z[p->label[i]] - max);
     }
     return total / (double)p->n;
 }

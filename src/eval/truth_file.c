@@ -55,7 +55,7 @@ static pnb_status init_side(side *s, const char *what, const char *const *ids, s
 
 static pnb_status check_unique(const side *s, pnb_error *err)
 {
-    for (size_t i = 1; i < s->n; i++)
+    for (size_t i = 1; s->sorted != NULL && i < s->n; i++)
         if (s->sorted[i].id[0] != '\0' && strcmp(s->sorted[i - 1].id, s->sorted[i].id) == 0)
             return pnb__fail(err, PNB_ARG,
                              "%s id '%s' names rows %zu and %zu; ids must be unique to be used in "

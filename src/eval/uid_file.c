@@ -149,7 +149,7 @@ static bool read_header(const uid_bytes *b, size_t *offset, size_t *n)
 {
     static const char wanted[] = "{'descr':[('f0','<u8'),('f1','<u8')],'fortran_order':False,"
                                  "'shape':(";
-    char dict[256];
+    char dict[256] = "";
     size_t length, n_dict = 0;
     char *end = NULL;
     if (b->size < PREFIX_BYTES || memcmp(b->data, magic, sizeof magic) != 0)

@@ -87,7 +87,7 @@ static bool take_string(npy_parser *s, char *text, size_t size)
 
 static pnb_status read_description(npy_parser *s, npy_header *h)
 {
-    char text[16];
+    char text[16] = "";
     if (!take_string(s, text, sizeof(text)))
         return pnb__fail(s->err, PNB_UNSUPPORTED,
                          "%s: structured npy types are not supported; save a plain array",

@@ -138,7 +138,7 @@ static void append_entry(pnb__buf *b, const pnb_array_view *a, uint64_t begin)
     for (int i = 0; i < a->n_dims; i++)
         pnb__buf_printf(b, "%s%lld", i > 0 ? "," : "", (long long)a->shape[i]);
     pnb__buf_printf(b, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin,
-                    (unsigned long long)(begin + a->n_bytes));
+                    (unsigned long long)begin + a->n_bytes);
 }
 
 /* Length word, JSON and padding. */

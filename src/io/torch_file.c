@@ -9,6 +9,7 @@
  * wrote is read. Which tensors are offered is decided in torch_tensors.c. */
 #include "io/torch_file.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,7 @@ static pnb_status next_pickle(legacy *l, pnb__pk_result *result, pnb_error *err)
     pnb_status status = pnb__pickle_load(&l->source, result, err);
     if (status != PNB_OK)
         return status;
+    assert(result->root != NULL); /* a pickle that loads leaves a value */
     l->source.bytes += result->used;
     l->source.n_bytes -= result->used;
     return PNB_OK;

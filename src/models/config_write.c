@@ -194,9 +194,8 @@ static json_t *model_cfg(const pnb__config *c)
 {
     json_t *o = json_object();
     put_int(o, "embed_dim", c->embed_dim);
-    if (c->vision.act == PNB__QUICK_GELU && c->vision.pool != PNB__POOL_MAP)
-        put_flag(o, "quick_gelu", true);
-    else if (c->text.act == PNB__QUICK_GELU)
+    if ((c->vision.act == PNB__QUICK_GELU && c->vision.pool != PNB__POOL_MAP) ||
+        c->text.act == PNB__QUICK_GELU)
         put_flag(o, "quick_gelu", true);
     if (c->has_logit_bias)
         put_real(o, "init_logit_bias", c->init_logit_bias != 0 ? c->init_logit_bias : -10);

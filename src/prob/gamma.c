@@ -40,8 +40,10 @@ double pnb_digamma(double x)
     double sum = 0.0;
     if (!(x > 0.0))
         return (double)NAN;
-    for (; x < STIRLING_FROM; x += 1.0)
+    while (x < STIRLING_FROM) {
         sum -= 1.0 / x;
+        x += 1.0;
+    }
     return sum + log(x) - 0.5 / x - digamma_tail(x);
 }
 
@@ -51,8 +53,10 @@ double pnb_log_gamma_ratio(double a, double b)
     if (!(a > 0.0) || !(b >= 0.0))
         return (double)NAN;
     /* At most twelve factors 1 + b/a: far from overflow for b/a below 1e25. */
-    for (; a < STIRLING_FROM; a += 1.0)
+    while (a < STIRLING_FROM) {
         product *= 1.0 + b / a;
+        a += 1.0;
+    }
     return (a - 0.5) * log1p(b / a) + b * (log(a + b) - 1.0) +
            (stirling_tail(a + b) - stirling_tail(a)) - log(product);
 }
@@ -62,8 +66,10 @@ double pnb_digamma_difference(double a, double b)
     double sum = 0.0;
     if (!(a > 0.0) || !(b >= 0.0))
         return (double)NAN;
-    for (; a < STIRLING_FROM; a += 1.0)
+    while (a < STIRLING_FROM) {
         sum += b / (a * (a + b));
+        a += 1.0;
+    }
     return sum + log1p(b / a) + 0.5 * b / (a * (a + b)) - (digamma_tail(a + b) - digamma_tail(a));
 }
 

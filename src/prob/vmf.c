@@ -64,8 +64,8 @@ static double log_inverse_bessel(double nu, double kappa, double *rho)
     debye_sums(m, s, &u, &w);
     double value = m * log(m + s) - s + 0.5 * (LOG_2PI + log(s)) - log(u);
     double r = 1.0 / (m + s) - w / (s * s * u);
-    for (double order = m - 1.0; order > nu - 0.5; order -= 1.0) {
-        r = 1.0 / (2.0 * (order + 1.0) + kappa * kappa * r);
+    for (int k = 0; k < (int)n_down; k++) { /* from order m - 1 down to nu */
+        r = 1.0 / (2.0 * (m - k) + kappa * kappa * r);
         product *= r;
         if (product < 1e-200) {
             value += log(product);

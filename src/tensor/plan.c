@@ -13,6 +13,7 @@
  * activations are dead), unless the owner gave a store for accumulation. */
 #include "tensor/node.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,7 @@ static void mark_needed(pnb__graph *g)
 {
     for (size_t i = g->n_nodes; i-- > 0;) {
         pnb__tensor *t = g->nodes[i];
+        assert(t != NULL);
         if (t == g->loss || t->keep || t->op == NULL)
             t->needed = true;
         for (int j = 0; t->needed && j < t->n_in; j++)

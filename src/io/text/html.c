@@ -67,10 +67,11 @@ static size_t read_number(pnb__buf *out, const char *s, size_t n, bool strict)
 /* Characters that the reference takes at most, in bytes; the semicolon is not among them. */
 static size_t extent(const char *s, size_t n)
 {
+    static const char ends[] = "\t\n\f <&#;";
     size_t at = 0;
     for (int i = 0; i < MAX_NAME && at < n; i++) {
         uint32_t c;
-        if (memchr("\t\n\f <&#;", s[at], 8) != NULL)
+        if (memchr(ends, s[at], sizeof ends - 1) != NULL)
             break;
         at += pnb__next_char(s + at, n - at, &c);
     }

@@ -30,13 +30,14 @@ static void fill_args(const pnb__tensor *t, pnb__attention_args *out)
     const attention_attrs *a = t->attrs;
     const pnb__tensor *kv = t->in[KV], *q = a->packed ? t->in[KV] : t->in[Q];
     size_t width = t->shape[2], parts = a->packed ? 3 : 2, bytes = width * pnb__elem_bytes(t);
+    size_t head_dim = width / a->n_heads;
     const unsigned char *kv_data = pnb__data(kv);
     *out = (pnb__attention_args){
         .n_batch = t->shape[0],
         .n_heads = a->n_heads,
         .n_q = q->shape[1],
         .n_kv = kv->shape[1],
-        .head_dim = width / a->n_heads,
+        .head_dim = head_dim,
         .batch_q = q->shape[1] * pnb__width(q),
         .row_q = pnb__width(q),
         .batch_kv = kv->shape[1] * parts * width,
@@ -50,7 +51,7 @@ static void fill_args(const pnb__tensor *t, pnb__attention_args *out)
         .lse = t->aux[0],
         .causal = a->causal,
         .kv_len = t->in[KV_LEN] ? pnb__data(t->in[KV_LEN]) : NULL,
-        .scale = 1.0 / sqrt((double)(width / a->n_heads)),
+        .scale = 1.0 / sqrt((double)head_dim),
         .work = t->work,
     };
 }
