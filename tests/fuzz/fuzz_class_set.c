@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "penumbra/dataset.h"
+#include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,8 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     opts.allow_no_caption = true;
     snprintf(path, sizeof path, "%s/%s", dir, SETS[kind].file);
     snprintf(beside, sizeof beside, "%s/%s", dir, SETS[kind].beside);
-    if (pnb__write_file(path, data + 1, n, NULL) == PNB_OK &&
-        (data[0] <= 127 || pnb__write_file(beside, data + 1 + n, size - 1 - n, NULL) == PNB_OK) &&
+    if (scratch_write(path, data + 1, n) &&
+        (data[0] <= 127 || scratch_write(beside, data + 1 + n, size - 1 - n)) &&
         pnb_dataset_open(&ds, path, &opts, NULL) == PNB_OK)
         check(ds);
     pnb_dataset_free(ds);

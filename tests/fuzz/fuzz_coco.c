@@ -8,6 +8,7 @@
 #include "data/coco_instances.h"
 #include "data/coco_mask.h"
 #include "io/json.h"
+#include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,7 +55,7 @@ static void try_instances(const uint8_t *data, size_t size)
     if (file < 0)
         return;
     close(file);
-    if (pnb__write_file(path, data, size, NULL) == PNB_OK &&
+    if (scratch_write(path, data, size) &&
         pnb__coco_instances_load(&c, path, path, NULL) == PNB_OK) {
         for (size_t i = 0; i < c.n_pictures; i++) {
             const pnb__coco_picture *p = &c.picture[i];

@@ -9,6 +9,7 @@
 #include "app/inputs.h"
 #include "app/sets.h"
 #include "app/vqa.h"
+#include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -102,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     size_t kind = data[0] % PNB_COUNT(kinds);
     snprintf(path, sizeof path, "%s/list.%s", dir, kinds[kind].ending);
-    if (pnb__write_file(path, data + 1, size - 1, NULL) == PNB_OK)
+    if (scratch_write(path, data + 1, size - 1))
         kinds[kind].read(path);
     unlink(path);
     rmdir(dir);

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "penumbra/hierarchy.h"
 #include "penumbra/truth.h"
+#include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,8 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pnb_truth_read_opts opts = {.format = FORMATS[kind].format, .captions_ask = data[0] > 127};
     snprintf(path, sizeof path, "%s/x%s", dir, FORMATS[kind].ending);
     snprintf(captions, sizeof captions, "%s/x_caps.txt", dir); /* beside x_ids.txt */
-    if (pnb__write_file(path, data + 1, size - 1, NULL) == PNB_OK &&
-        pnb__write_file(captions, data + 1, size - 1, NULL) == PNB_OK &&
+    if (scratch_write(path, data + 1, size - 1) && scratch_write(captions, data + 1, size - 1) &&
         pnb_truth_read(&truth, path, &images, &texts, &opts, NULL, NULL) == PNB_OK)
         check(truth, images.n, texts.n);
     if (pnb_label_matrix_load(&labels, path, &images, NULL) == PNB_OK && labels.n != images.n)
