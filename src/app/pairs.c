@@ -37,7 +37,7 @@ static pnb_status pair_rows(pnb__pairs *p, const pnb_embeddings *images,
         return pnb__fail(
             err, PNB_SHAPE,
             "%zu pictures and %zu captions: row i belongs to row i only when there are "
-            "as many; pair them by ids or by a file of pairs",
+            "as many; pair them by ids (--pair-by ids) or by a file of pairs (--pairs)",
             images->n, texts->n);
     pnb_status status = allocate(p, images->n, err);
     for (size_t i = 0; status == PNB_OK && i < images->n; i++)

@@ -13,9 +13,14 @@
 
 enum { COLOUR_MODEL = 0, COLOUR_CONTROL = 5, MAX_POINTS = (int)PNB__MAX_SHARES };
 
+/* What is shown: a share of 1, or an uncertainty. The control's uncertainty may lie on quite
+ * another scale, so that beside it both are shown as changes. */
+typedef enum figure { SHARE, TRACE } figure;
+
 /* A figure at n places; control [n_control] may be NULL. */
 typedef struct series {
-    const char *title, *x_label, *y_label;
+    const char *title, *x_label;
+    figure kind;
     const double *x, *value;
     size_t n;
     const double *control_x, *control;
@@ -27,6 +32,13 @@ _Static_assert((int)PNB__MAX_LENGTH_BINS <= (int)MAX_POINTS &&
                    (int)PNB__CHAIN_LEVELS <= (int)MAX_POINTS,
                "every figure fits the buffers of a chart");
 
+/* Per cent above the first value. */
+static void make_changes(const double *value, size_t n, double out[MAX_POINTS])
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = 100.0 * (value[i] / value[0] - 1.0);
+}
+
 static void widen(pnb__axis *axis, const double *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -35,13 +47,13 @@ static void widen(pnb__axis *axis, const double *values, size_t n)
     }
 }
 
-static void draw(pnb__buf *out, const series *s)
+static void draw_values(pnb__buf *out, const series *s, const char *y_label)
 {
     pnb__chart chart = {.title = s->title,
                         .width = 500,
                         .height = 310,
                         .x = {.low = s->x[0], .high = s->x[0], .label = s->x_label},
-                        .y = {.low = s->value[0], .high = s->value[0], .label = s->y_label},
+                        .y = {.low = s->value[0], .high = s->value[0], .label = y_label},
                         .legend = {{"model", COLOUR_MODEL, PNB__MARK_LINE},
                                    {"control", COLOUR_CONTROL, PNB__MARK_LINE}},
                         .n_legend = s->control != NULL ? 2 : 1};
@@ -51,6 +63,8 @@ static void draw(pnb__buf *out, const series *s)
         widen(&chart.x, s->control_x, s->n_control);
         widen(&chart.y, s->control, s->n_control);
     }
+    if (s->kind == SHARE)
+        widen(&chart.y, (const double[]){0, 1}, 2);
     if (!(chart.y.high > chart.y.low))
         chart.y.high = chart.y.low + 1e-6 + fabs(chart.y.low) * 0.1;
     pnb__chart_begin(&chart, out);
@@ -63,12 +77,30 @@ static void draw(pnb__buf *out, const series *s)
     pnb__chart_end(&chart);
 }
 
-/* A figure and the control's, at the same places. */
-static void draw_pair(pnb__buf *out, const char *titles[3] /* title, x, y */, const double *x,
-                      const double *value, const double *control, size_t n)
+static void draw(pnb__buf *out, const series *s)
 {
-    const series s = {titles[0], titles[1], titles[2], x, value, n, x, control, n};
-    draw(out, &s);
+    double value[MAX_POINTS], control[MAX_POINTS];
+    series changes = *s;
+    if (s->kind == SHARE || s->control == NULL) {
+        draw_values(out, s, s->kind == SHARE ? "share with H > 0" : "mean trace");
+        return;
+    }
+    make_changes(s->value, s->n, value);
+    make_changes(s->control, s->n_control, control);
+    changes.value = value;
+    changes.control = control;
+    draw_values(out, &changes, "mean trace, % above the first point");
+}
+
+/* A figure and the control's, at the same places. */
+static void draw_pair(pnb__buf *out, const series *s, const double *value, const double *control)
+{
+    series pair = *s;
+    pair.value = value;
+    pair.control_x = s->x;
+    pair.control = control;
+    pair.n_control = s->n;
+    draw(out, &pair);
 }
 
 static void begin_row(pnb__buf *out, const char *heading, const char *text)
@@ -104,7 +136,7 @@ static void draw_levels(pnb__buf *out, const pnb__probe *m, const pnb__probe *c)
     double x[MAX_POINTS], value[MAX_POINTS], control_x[MAX_POINTS], control[MAX_POINTS];
     series s = {.title = "Uncertainty by caption level",
                 .x_label = "level (0 most general)",
-                .y_label = "mean trace",
+                .kind = TRACE,
                 .x = x,
                 .value = value,
                 .n = take_levels(m, x, value)};
@@ -132,7 +164,7 @@ static void draw_lengths(pnb__buf *out, const pnb__probe *m, const pnb__probe *c
     double x[MAX_POINTS], value[MAX_POINTS], control_x[MAX_POINTS], control[MAX_POINTS];
     series s = {.title = tokens ? "Uncertainty by tokens" : "Uncertainty by words",
                 .x_label = tokens ? "tokens of the caption" : "words of the caption",
-                .y_label = "mean trace",
+                .kind = TRACE,
                 .x = x,
                 .value = value,
                 .n = tokens ? take_bins(m->tokens, m->n_tokens, x, value)
@@ -162,30 +194,40 @@ static void draw_captions(pnb__buf *out, const pnb__probe *m, const pnb__probe *
 static void draw_curve(pnb__buf *out, const pnb__probe_cmd *cmd, const pnb__probe_curve *c,
                        const pnb__probe_curve *control, const char *heading, const char *share)
 {
-    const char *trace[3] = {"Uncertainty", share, "mean trace"};
-    const char *included[3] = {"Original inside the changed copy", share, "share with H > 0"};
+    const series trace = {.title = "Uncertainty",
+                          .x_label = share,
+                          .kind = TRACE,
+                          .x = cmd->share,
+                          .n = cmd->n_shares};
+    const series included = {.title = "Original inside the changed copy",
+                             .x_label = share,
+                             .kind = SHARE,
+                             .x = cmd->share,
+                             .n = cmd->n_shares};
     if (c->n == 0)
         return;
     begin_row(out, heading, NULL);
-    draw_pair(out, trace, cmd->share, c->trace, control != NULL ? control->trace : NULL,
-              cmd->n_shares);
-    draw_pair(out, included, cmd->share, c->included, control != NULL ? control->included : NULL,
-              cmd->n_shares);
+    draw_pair(out, &trace, c->trace, control != NULL ? control->trace : NULL);
+    draw_pair(out, &included, c->included, control != NULL ? control->included : NULL);
     end_row(out);
 }
 
 static void draw_chains(pnb__buf *out, const pnb__chain_figures *f, const pnb__chain_figures *c)
 {
-    const char *trace[3] = {"Uncertainty by level", "level (the last one is the picture)",
-                            "mean trace"};
-    const char *included[3] = {"Picture inside the level", trace[1], "share with H > 0"};
+    static const char label[] = "level (the last one is the picture)";
+    series trace = {
+        .title = "Uncertainty by level", .x_label = label, .kind = TRACE, .x = level_place};
+    series included = {
+        .title = "Picture inside the level", .x_label = label, .kind = SHARE, .x = level_place};
     if (f->n == 0)
         return;
+    trace.n = f->n_levels;
+    included.n = f->n_levels - 1;
     begin_row(out, "Chains of pictures",
               "Level 0 shows the largest segment alone, each level one more.");
-    draw_pair(out, trace, level_place, f->trace, c != NULL ? c->trace : NULL, f->n_levels);
-    draw_pair(out, included, level_place, f->included, c != NULL ? c->included : NULL,
-              f->n_levels - 1);
+    draw_pair(out, &trace, f->trace, c != NULL ? c->trace : NULL);
+    if (included.n > 0)
+        draw_pair(out, &included, f->included, c != NULL ? c->included : NULL);
     end_row(out);
 }
 

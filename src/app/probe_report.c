@@ -184,8 +184,9 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
 {
     pnb__result_text(r, "model", "model", m->name);
     pnb__result_text(r, "control", c != NULL ? "control" : NULL, c != NULL ? c->name : NULL);
-    pnb__result_int(r, "n_pictures", "pictures", (int64_t)m->pictures.n);
-    pnb__result_int(r, "n_captions", "captions of the curve", (int64_t)m->captions.n);
+    pnb__result_int(r, "n_pictures", m->pictures.n > 0 ? "pictures" : NULL, (int64_t)m->pictures.n);
+    pnb__result_int(r, "n_captions", m->captions.n > 0 ? "captions of the curve" : NULL,
+                    (int64_t)m->captions.n);
     pnb__result_text(r, "inclusion", NULL, cmd->published ? "published" : "exact");
     put_levels(m, c, r);
     put_lengths(m->words, m->n_words, c != NULL ? c->words : NULL, c != NULL ? c->n_words : 0,

@@ -7,9 +7,9 @@
  * with w = v1 + 2 v2 and S1, S1' what a picture has by itself (the evaluation has eps = 0):
  *   exact      S1  - 1/2 sum log w - sum delta^2/w
  *   published  S1' - 1/2 sum l2 - 1/2 sum log w - sum delta^2/w
- * Sum log w is that of a product whose exponent is put aside every four dimensions: a pair takes
- * a few logarithms, not one a dimension. Captions are unpacked a tile at a time, pictures are the
- * parallel unit. */
+ * Four dimensions share a division, over the product of their w; sum log w is that of these
+ * products, whose exponents are put aside: a pair takes a few logarithms, not one a dimension.
+ * Captions are unpacked a tile at a time, pictures are the parallel unit. */
 #include "eval/including.h"
 
 #include <math.h>
@@ -99,14 +99,19 @@ static double pair_terms(const double *mean1, const double *var1, const double *
     for (int l = 0; l < LANES; l++)
         product[l] = 1.0;
     for (; d + (size_t)LANES * RUN <= dim; d += (size_t)LANES * RUN) {
-        for (size_t r = 0; r < RUN; r++)
 #pragma omp simd
-            for (size_t l = 0; l < LANES; l++) {
+        for (size_t l = 0; l < LANES; l++) {
+            double q[RUN], w[RUN];
+            for (size_t r = 0; r < RUN; r++) {
                 size_t i = d + r * LANES + l;
-                double delta = mean1[i] - mean2[i], w = var1[i] + twice[i];
-                square[l] += delta * delta / w;
-                product[l] *= w;
+                q[r] = (mean1[i] - mean2[i]) * (mean1[i] - mean2[i]);
+                w[r] = var1[i] + twice[i];
             }
+            double w01 = w[0] * w[1], w23 = w[2] * w[3], all = w01 * w23;
+            double q01 = q[0] * w[1] + q[1] * w[0], q23 = q[2] * w[3] + q[3] * w[2];
+            square[l] += (q01 * w23 + q23 * w01) / all;
+            product[l] *= all;
+        }
         exponent += take_exponents(product);
     }
     for (; d < dim; d++) {
