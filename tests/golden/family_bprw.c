@@ -7,19 +7,28 @@
 #include "eval/prompts.h"
 #include "golden.h"
 
-static pnb_em_prior read_prior(const golden_case *c, const char *name)
+/* Most steps that a case may ask for in a name: pi_K are the weights after K steps. */
+enum { MAX_NAMED_STEPS = 1000 };
+
+/* `name` NULL, for a case that does not say, is uniform, as in the released code. */
+static pnb_status read_prior(const char *name, pnb_em_prior *out, pnb_error *err)
 {
     static const struct {
         const char *name;
         pnb_em_prior prior;
-    } priors[] = {{"inverse", PNB_EM_INVERSE},
+    } priors[] = {{"uniform", PNB_EM_UNIFORM},
+                  {"inverse", PNB_EM_INVERSE},
                   {"inverse_sq", PNB_EM_INVERSE_SQ},
                   {"inverse_5", PNB_EM_INVERSE_5}};
-    const char *given = name != NULL ? name : json_string_value(golden_value(c, "prior"));
-    for (size_t i = 0; given != NULL && i < PNB_COUNT(priors); i++)
-        if (strcmp(given, priors[i].name) == 0)
-            return priors[i].prior;
-    return PNB_EM_UNIFORM;
+    *out = PNB_EM_UNIFORM;
+    if (name == NULL)
+        return PNB_OK;
+    for (size_t i = 0; i < PNB_COUNT(priors); i++)
+        if (strcmp(name, priors[i].name) == 0) {
+            *out = priors[i].prior;
+            return PNB_OK;
+        }
+    return pnb__fail(err, PNB_UNSUPPORTED, "prior \"%s\"", name);
 }
 
 /* As the released code computes. */
@@ -35,6 +44,32 @@ static pnb_em_opts released(double alpha, double var_scale, double eps, pnb_em_p
 }
 
 /* ---- em_* ---- */
+
+/* pi_init, every pi_K that is asked for, and at last the result. */
+static pnb_status give_weights(golden_case *c, const pnb_em_data *x, pnb_em_opts *o, double *weight,
+                               pnb_error *err)
+{
+    double last = golden_number(c, "max_iter", 1000);
+    pnb_status status = PNB_OK;
+    char name[32];
+    for (size_t k = 0; k <= MAX_NAMED_STEPS && status == PNB_OK; k++) {
+        snprintf(name, sizeof name, k == 0 ? "pi_init" : "pi_%zu", k);
+        if (!golden_wants(c, name))
+            continue;
+        o->max_steps = k;
+        status = pnb_em_mixing_weights(x, o, weight, NULL, err);
+        if (status == PNB_OK)
+            golden_give(c, name, weight, x->n_components);
+    }
+    o->max_steps = last >= 0 ? (size_t)last : 0;
+    if (status == PNB_OK)
+        status = pnb_em_mixing_weights(x, o, weight, NULL, err);
+    if (status == PNB_OK) {
+        golden_give(c, "pi", weight, x->n_components);
+        golden_give(c, "final_f32", weight, x->n_components);
+    }
+    return status;
+}
 
 static void give_aggregate(golden_case *c, const pnb_em_data *x, const double *weight)
 {
@@ -60,26 +95,16 @@ static pnb_status run_em(golden_case *c, pnb_error *err)
     double *var = golden_f64(c, "vars", NULL, err);
     size_t n = (size_t)means->shape[0];
     double *weight = pnb__alloc_array(n, sizeof *weight);
+    pnb_em_prior prior;
     pnb_status status = PNB_OK;
     if (x == NULL || mean == NULL || var == NULL || weight == NULL)
         PNB_TRY(pnb__fail(err, PNB_NOMEM, "the case's tensors"));
-    pnb_em_opts o = released(golden_number(c, "alpha", 5), golden_number(c, "var_multi", 1),
-                             golden_number(c, "stable_eps", 0), read_prior(c, NULL));
+    PNB_TRY(read_prior(json_string_value(golden_value(c, "prior")), &prior, err));
+    pnb_em_opts o = released(golden_number(c, "alpha", 100), golden_number(c, "var_multi", 1),
+                             golden_number(c, "stable_eps", 0), prior);
     o.tolerance = golden_number(c, "tol", 1e-12);
     const pnb_em_data data = {(size_t)points->shape[0], n, (size_t)means->shape[1], x, mean, var};
-    const struct {
-        const char *name;
-        double steps;
-    } outputs[] = {{"pi_init", 0},
-                   {"pi_1", 1},
-                   {"pi_5", 5},
-                   {"pi", golden_number(c, "max_iter", 1000)},
-                   {"final_f32", golden_number(c, "max_iter", 1000)}};
-    for (size_t i = 0; i < PNB_COUNT(outputs); i++) {
-        o.max_steps = (size_t)outputs[i].steps;
-        PNB_TRY(pnb_em_mixing_weights(&data, &o, weight, NULL, err));
-        golden_give(c, outputs[i].name, weight, n);
-    }
+    PNB_TRY(give_weights(c, &data, &o, weight, err));
     give_aggregate(c, &data, weight);
 done:
     pnb__free(x);
@@ -171,10 +196,15 @@ static pnb_status apply_filter(const prompt_case *p, const char *function, const
         pnb__free(k);
         return status;
     }
-    for (size_t i = 0; i < PNB_COUNT(filters); i++)
-        if (strcmp(function, filters[i].function) == 0)
-            return pnb_prompts_filter(filters[i].filter, json_number_value(value), p->offset,
-                                      n_classes, u, weight, err);
+    double number = json_number_value(value);
+    for (size_t i = 0; i < PNB_COUNT(filters); i++) {
+        if (strcmp(function, filters[i].function) != 0)
+            continue;
+        /* The limit may be one of the sums, which another order of adding rounds differently. */
+        if (filters[i].filter == PNB_FILTER_PROMPTS_GLOBAL)
+            number += 1e-13 * fabs(number);
+        return pnb_prompts_filter(filters[i].filter, number, p->offset, n_classes, u, weight, err);
+    }
     return pnb__fail(err, PNB_UNSUPPORTED, "filter %s", function);
 }
 
@@ -243,19 +273,24 @@ done:
 
 /* ---- bprw ---- */
 
-/* "alpha-multiplier-NN-K-eps-prior" */
+/* "alpha-multiplier-NN-K-eps-prior", or the released defaults where the text has not six parts. */
 typedef struct coeff {
     double alpha, scale, eps;
     int nearest, samples;
     char prior[32];
 } coeff;
 
-static pnb_status read_coeff(const golden_case *c, coeff *out, pnb_error *err)
+static pnb_status read_coeff(const golden_case *c, bool labelled, coeff *out, pnb_error *err)
 {
     const char *text = json_string_value(golden_value(c, "coeff"));
     if (text == NULL || sscanf(text, "%lf-%lf-%d-%d-%lf-%31s", &out->alpha, &out->scale,
                                &out->nearest, &out->samples, &out->eps, out->prior) != 6)
-        return pnb__fail(err, PNB_FORMAT, "coeff must be alpha-multiplier-NN-K-eps-prior");
+        *out = (coeff){100, 1, 0, 100, 10, "uniform"};
+    if (out->nearest < 1 || out->samples < 1)
+        return pnb__fail(err, PNB_FORMAT, "%d pictures a class, %d samples each", out->nearest,
+                         out->samples);
+    if (labelled) /* ImageNet has 50 pictures a class */
+        out->nearest = PNB_MIN(out->nearest, 50);
     return PNB_OK;
 }
 
@@ -272,18 +307,28 @@ static void make_points(const pnb_gaussians *images, const int64_t *row, const c
     }
 }
 
-/* The nearest pictures, or with labels pictures 50 c, 50 c + 1, ... as the released code has it. */
+/* "use_gt", as a flag or a number. */
+static bool is_labelled(const golden_case *c)
+{
+    return golden_flag(c, "use_gt", golden_number(c, "use_gt", 0) != 0);
+}
+
+/* The nearest pictures, or with labels pictures 50 c, 50 c + 1, ... as the released code has it for
+ * ImageNet; fewer a class where the case holds fewer. */
 static pnb_status choose(const golden_case *c, const prompt_case *p, const pnb_gaussians *images,
                          const coeff *o, int64_t *row, pnb_error *err)
 {
-    size_t nearest = (size_t)o->nearest;
-    if (!golden_flag(c, "use_gt", false))
+    size_t nearest = (size_t)o->nearest, n_classes = p->prompts.n_classes, of_class = 50;
+    if (nearest > images->n)
+        return pnb__fail(err, PNB_FORMAT, "%zu pictures a class of %zu", nearest, images->n);
+    if (!is_labelled(c))
         return pnb__bprw_nearest(c->ctx, &p->prompts, images, nearest, row, err);
-    for (size_t i = 0; i < p->prompts.n_classes * nearest; i++) {
-        row[i] = (int64_t)(50 * (i / nearest) + i % nearest);
-        if ((size_t)row[i] >= images->n)
-            return pnb__fail(err, PNB_FORMAT, "picture %lld of %zu", (long long)row[i], images->n);
-    }
+    if (of_class * (n_classes - 1) + nearest > images->n)
+        of_class = images->n / n_classes;
+    if (of_class * (n_classes - 1) + nearest > images->n)
+        return pnb__fail(err, PNB_FORMAT, "%zu pictures for %zu classes", images->n, n_classes);
+    for (size_t i = 0; i < n_classes * nearest; i++)
+        row[i] = (int64_t)(of_class * (i / nearest) + i % nearest);
     return PNB_OK;
 }
 
@@ -310,14 +355,17 @@ static pnb_status run_bprw(golden_case *c, pnb_error *err)
 {
     prompt_case p = {0};
     coeff o;
+    pnb_em_prior prior;
     float *mean = golden_f32(c, "image_mean", NULL, err);
     float *log_var = golden_f32(c, "image_logvar", NULL, err);
-    double *noise = golden_f64(c, "eps", NULL, err), *points = NULL, *weight = NULL;
+    size_t n_noise = 0;
+    double *noise = golden_f64(c, "eps", &n_noise, err), *points = NULL, *weight = NULL;
     int64_t *row = NULL;
     pnb_status status;
     if (mean == NULL || log_var == NULL || noise == NULL)
         PNB_TRY(pnb__fail(err, PNB_NOMEM, "the case's tensors"));
-    PNB_TRY(read_coeff(c, &o, err));
+    PNB_TRY(read_coeff(c, is_labelled(c), &o, err));
+    PNB_TRY(read_prior(o.prior, &prior, err));
     PNB_TRY(read_prompts(c, &p, err));
     size_t n_classes = p.prompts.n_classes, dim = p.prompts.dim;
     size_t nearest = (size_t)o.nearest, n_points = nearest * (size_t)o.samples;
@@ -325,11 +373,16 @@ static pnb_status run_bprw(golden_case *c, pnb_error *err)
                                   .dim = dim,
                                   .mean = mean,
                                   .log_var = log_var};
+    const pnb_gaussians images = {(size_t)golden_find(c, "image_mean")->shape[0], dim, mean,
+                                  log_var};
+    if (n_noise != n_classes * n_points * dim)
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "eps of %zu values for %zu classes of %zu points of %zu",
+                          n_noise, n_classes, n_points, dim));
     row = pnb__alloc_array(n_classes * nearest, sizeof *row);
     points = pnb__alloc_array(n_points * dim, sizeof *points);
     weight = pnb__alloc_array(p.offset[n_classes], sizeof *weight);
     PNB_TRY(choose(c, &p, &images, &o, row, err));
-    const pnb_em_opts opts = released(o.alpha, o.scale, o.eps, read_prior(c, o.prior));
+    const pnb_em_opts opts = released(o.alpha, o.scale, o.eps, prior);
     for (size_t k = 0; k < n_classes; k++) {
         make_points(&images, row + k * nearest, &o, noise + k * n_points * dim, points);
         PNB_TRY(pnb__bprw_class(&p.prompts, k, points, n_points, &opts, weight + p.offset[k], NULL,
