@@ -194,6 +194,7 @@ static void test_stl10(void **state)
     expect_sample(ds, 0, -1, NULL);
     assert_int_equal(pnb_dataset_n_warnings(ds), 1);
     pnb_dataset_free(ds);
+    expect_split(dir, "unlabeled", "unlabeled_X.bin");
     scratch_remove(dir);
 }
 
@@ -261,6 +262,22 @@ static void test_mnist(void **state)
     pnb_dataset *ds = open_set(dir, "t10k-images-idx3-ubyte");
     expect_sample(ds, 0, 7, "seven");
     pnb_dataset_free(ds);
+    scratch_remove(dir);
+}
+
+/* The name with a point, as some mirrors have it. */
+static void test_mnist_points(void **state)
+{
+    (void)state;
+    char *dir = scratch_create();
+    const unsigned char pixels[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    const uint32_t sizes[] = {2, 2, 3}, n[] = {2};
+    put_idx(dir, "t10k-images.idx3-ubyte", sizes, 3, pixels, 12, false);
+    put_idx(dir, "t10k-labels.idx1-ubyte", n, 1, "\x07\x02", 2, false);
+    expect_mnist(dir, "t10k-images.idx3-ubyte");
+    expect_split(dir, "test", "t10k-images.idx3-ubyte");
+    char *path;
+    ASSERT_FAILS(pnb_dataset_split(&path, dir, "train", &err), PNB_NOT_FOUND, "it has test");
     scratch_remove(dir);
 }
 
@@ -362,6 +379,13 @@ static void test_folders(void **state)
     put_png(dir, "val/zebra/3.png", 3);
     put_png(dir, "val/loose.png", 4);
     expect_split(dir, "val", "val");
+    char *path;
+    ASSERT_FAILS(pnb_dataset_split(&path, dir, "test", &err), PNB_NOT_FOUND,
+                 "no split \"test\"; it has val");
+    assert_null(path);
+    put_png(dir, "train/zebra/5.png", 5);
+    ASSERT_FAILS(pnb_dataset_split(&path, dir, "test", &err), PNB_NOT_FOUND, "it has train, val");
+    put_png(dir, "plane/6.png", 6); /* so "train" and "val" may be classes */
     expect_split(dir, "test", "");
     pnb_dataset *ds = open_set(dir, "val");
     assert_int_equal(pnb_dataset_n_classes(ds), 2);
@@ -416,9 +440,10 @@ static void test_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cifar10),     cmocka_unit_test(test_cifar100),
-        cmocka_unit_test(test_stl10),       cmocka_unit_test(test_mnist),
-        cmocka_unit_test(test_hostile_idx), cmocka_unit_test(test_clip_benchmark),
-        cmocka_unit_test(test_folders),     cmocka_unit_test(test_tables)};
+        cmocka_unit_test(test_cifar10),      cmocka_unit_test(test_cifar100),
+        cmocka_unit_test(test_stl10),        cmocka_unit_test(test_mnist),
+        cmocka_unit_test(test_hostile_idx),  cmocka_unit_test(test_clip_benchmark),
+        cmocka_unit_test(test_mnist_points), cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
