@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/output_name.h"
 #include "app/retrieval.h"
 #include "base/base.h"
 
@@ -283,55 +284,17 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
 
 /* ---- file ---- */
 
-static pnb_status add_part(pnb__buf *name, const char *key, size_t n, const char *const values[][2],
-                           size_t n_values, pnb_error *err)
-{
-    for (size_t i = 0; i < n_values; i++) {
-        if (strlen(values[i][0]) != n || memcmp(values[i][0], key, n) != 0)
-            continue;
-        for (const char *c = values[i][1]; *c != '\0'; c++)
-            pnb__buf_putc(name, *c == '/' ? '_' : *c);
-        return PNB_OK;
-    }
-    return pnb__fail(err, PNB_ARG,
-                     "--output: {%.*s} is unknown; known are {dataset}, {pretrained}, {model}, "
-                     "{language}, {task}",
-                     (int)n, key);
-}
-
 pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const char *dataset,
                                const char *path, const pnb__result *r)
 {
     const pnb_embeddings_info *info = &run->images->info;
-    const char *const values[][2] = {{"dataset", dataset},
-                                     {"pretrained", info->weights_sha256},
-                                     {"model", info->model},
-                                     {"language", LANGUAGE},
-                                     {"task", TASK}};
-    pnb__buf name = {0};
-    pnb__out_file out;
-    pnb_status status = PNB_OK;
-    for (const char *at = path; *at != '\0';) {
-        const char *end = *at == '{' ? strchr(at, '}') : NULL;
-        if (end == NULL) {
-            pnb__buf_putc(&name, *at++);
-            continue;
-        }
-        PNB_TRY(
-            add_part(&name, at + 1, (size_t)(end - at - 1), values, PNB_COUNT(values), &app->err));
-        at = end + 1;
-    }
-    if (name.failed || name.data == NULL)
-        PNB_TRY(pnb__fail_nomem(&app->err, strlen(path)));
-    PNB_TRY(pnb__out_open(&out, name.data, &app->err));
-    status = pnb__result_print(r, out.file, true, &app->err);
+    const pnb__output_words words = {dataset, info->weights_sha256, info->model, LANGUAGE, TASK};
+    char *name = NULL;
+    pnb_status status = pnb__output_name(&name, path, &words, &app->err);
     if (status == PNB_OK)
-        status = pnb__out_commit(&out, &app->err);
-    else
-        pnb__out_abort(&out);
+        status = pnb__result_save(r, name, &app->err);
     if (status == PNB_OK)
-        pnb__say(app, "wrote %s", name.data);
-done:
-    pnb__buf_reset(&name);
+        pnb__say(app, "wrote %s", name);
+    pnb__free(name);
     return status;
 }
