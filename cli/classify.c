@@ -1,9 +1,8 @@
 /* penumbra classify: pictures to classes by the names of the classes.
  *
- * Options only; the work is in src/app/classify*.c. */
+ * Options and which of them go together; the work is in src/app/classify*.c. */
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "app/classify.h"
 #include "app/result.h"
@@ -16,7 +15,8 @@ struct classify_args {
     const char *filter, *bprw_images, *none, *none_set, *negatives;
     const char *val_images, *val_labels, *val_negatives, *val_split, *save_scaling, *load_scaling;
     const char *output, *predictions, *confusion, *per_class, *save_clf, *save_prompts;
-    const char *weights, *weights_html;
+    const char *weights, *weights_html, *load_weights, *bprw_labels, *bprw_split, *csv, *markdown;
+    const char *variance;
     pnb__text_list none_prompts;
     int64_t bins, shots, neighbours, samples, listed;
     double scale, filter_value, alpha, eps, none_threshold, none_reject, none_fpr;
@@ -70,15 +70,16 @@ static const pnb__option options[] = {
      .at = AT(classnames),
      .value = "FILE|A,B,C",
      .group = "Classes",
-     .help = "Names of the classes: a text file (one a line), a .json list, or the names "
-             "themselves; by default those of the pictures"},
+     .help = "Names of the classes: a text file (one a line), a .json list or object of lists by "
+             "--dataset, or the names themselves; by default those of the pictures"},
     {.name = "templates",
      .kind = PNB__OPT_FILE,
      .at = AT(templates),
      .value = "FILE|openai|simple|none",
      .help = "Prompts around the names: CLIP's 80 or 7, the name alone, a text file (one a line) "
              "or .json list with {} or {c} for the name, or a .json object of prompts for each "
-             "class (CuPL); by default zeroshot_classification_templates.txt beside the pictures, "
+             "class (CuPL) or for each --dataset; by default zeroshot_classification_templates.txt "
+             "beside the pictures, "
              "else openai"},
     {.name = "prompts",
      .kind = PNB__OPT_FILE,
@@ -91,7 +92,14 @@ static const pnb__option options[] = {
      .at = AT(load_clfs),
      .value = "SET",
      .help = "Classifier that --save-clf wrote"},
-    PNB__MEASURE_ROW(AT(measure)),
+    {.name = "measure",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(measure),
+     .value = "NAME",
+     .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"
+                "avg_l2|match_prob|vmf|vmf_exact|power_spherical",
+     .help = "Measure between picture and class; by default csd, for sets on the sphere their "
+             "likelihood"},
     {.name = "scale",
      .kind = PNB__OPT_REAL,
      .at = AT(scale),
@@ -131,14 +139,25 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_FILE,
      .at = AT(bprw_images),
      .value = "WHAT",
-     .help = "Few-shot re-weighting by these labelled pictures (of a data set the train split)"},
+     .help = "Few-shot re-weighting by these labelled pictures"},
+    {.name = "bprw-labels",
+     .kind = PNB__OPT_FILE,
+     .at = AT(bprw_labels),
+     .value = "FILE",
+     .help = "Classes of --bprw-images, as --labels"},
+    {.name = "bprw-split",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(bprw_split),
+     .value = "NAME",
+     .fallback = "train",
+     .help = "Split of --bprw-images that has several"},
     {.name = "shots",
      .kind = PNB__OPT_INT,
      .at = AT(shots),
      .value = "K",
      .fallback = "0",
      .max = 1e6,
-     .help = "Pictures taken of each class of --bprw-images; 0: all"},
+     .help = "Pictures of each class taken from --bprw-images, the first ones; 0: all"},
     {.name = "bprw-alpha",
      .kind = PNB__OPT_REAL,
      .at = AT(alpha),
@@ -156,10 +175,9 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_INT,
      .at = AT(neighbours),
      .value = "N",
-     .fallback = "10",
-     .min = 1,
+     .fallback = "0",
      .max = 1e6,
-     .help = "Nearest pictures a class is weighed by"},
+     .help = "Nearest pictures a class is weighed by; 0: 10"},
     {.name = "bprw-samples",
      .kind = PNB__OPT_INT,
      .at = AT(samples),
@@ -172,6 +190,19 @@ static const pnb__option options[] = {
      .at = AT(bprw_released),
      .help = "As ProLIP's released code: class means keep their length, the weights are those "
              "before the last step"},
+    {.name = "load-weights",
+     .kind = PNB__OPT_FILE,
+     .at = AT(load_weights),
+     .value = "FILE.json",
+     .help = "Weights that --weights wrote for the same prompts, in place of a filter or "
+             "re-weighting"},
+    {.name = "class-variance",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(variance),
+     .value = "NAME",
+     .choices = "mean|squared",
+     .help = "Variance of a class from weights w and variances v of its prompts: sum of w v, or of "
+             "w^2 v; by default squared for re-weighting, else mean"},
     {.name = "list-prompts",
      .kind = PNB__OPT_INT,
      .at = AT(listed),
@@ -266,7 +297,19 @@ static const pnb__option options[] = {
      .at = AT(output),
      .value = "FILE.json",
      .group = "Result",
-     .help = "Write the JSON result to a file too"},
+     .help =
+         "Write the JSON result to a file too; {dataset}, {pretrained}, {model}, {language} and "
+         "{task} stand for their values"},
+    {.name = "csv",
+     .kind = PNB__OPT_FILE,
+     .at = AT(csv),
+     .value = "FILE.csv",
+     .help = "Write the figures as a line of csv, with the columns of CLIP_benchmark's build"},
+    {.name = "markdown",
+     .kind = PNB__OPT_FILE,
+     .at = AT(markdown),
+     .value = "FILE.md",
+     .help = "Write the figures as a line of a Markdown table"},
     {.name = "skip-existing",
      .kind = PNB__OPT_FLAG,
      .at = AT(skip_existing),
@@ -275,7 +318,8 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_TEXT,
      .at = AT(dataset),
      .value = "NAME",
-     .help = "Name of the data set in the result, and key of its templates in a .json object"},
+     .help = "Name of the data set in the result, and key of its names and templates in .json "
+             "objects"},
     {.name = "language",
      .kind = PNB__OPT_TEXT,
      .at = AT(language),
@@ -328,10 +372,14 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb_status check(pnb__app *app, const struct classify_args *a)
+/* ---- combinations ---- Each check is one question; what is used by nothing is refused, since it
+ * would look as if it had been heard. */
+
+static pnb_status check_classes(pnb__app *app, const struct classify_args *a)
 {
-    bool filtered = strcmp(a->filter, "none") != 0, reweighed = a->bprw || a->bprw_images != NULL;
-    int n_thresholds = !isnan(a->none_threshold) + !isnan(a->none_reject) + !isnan(a->none_fpr);
+    bool weighs = strcmp(a->filter, "none") != 0 || a->bprw || a->bprw_images != NULL ||
+                  a->load_weights != NULL;
+    bool writes = a->weights != NULL || a->weights_html != NULL || a->save_prompts != NULL;
     if (a->load_clfs != NULL &&
         (a->prompts != NULL || a->classnames != NULL || a->templates != NULL))
         return pnb__usage(app, "--load-clfs brings its classes; --prompts, --classnames and "
@@ -339,26 +387,91 @@ static pnb_status check(pnb__app *app, const struct classify_args *a)
     if (a->prompts != NULL && (a->classnames != NULL || a->templates != NULL))
         return pnb__usage(app, "--prompts brings its classes; --classnames and --templates have no "
                                "place beside it");
+    if (a->load_clfs != NULL && (weighs || writes || a->listed > 0 || a->variance != NULL))
+        return pnb__usage(app, "a loaded classifier has no prompts to weigh, list or save");
+    return PNB_OK;
+}
+
+static pnb_status check_weights(pnb__app *app, const struct classify_args *a)
+{
+    bool filtered = strcmp(a->filter, "none") != 0, few = a->bprw_images != NULL;
+    bool reweighed = a->bprw || few;
+    bool tuned = !isnan(a->alpha) || !isnan(a->eps) || a->samples > 0 || a->bprw_released;
     if (filtered && isnan(a->filter_value))
         return pnb__usage(app, "--prompt-filter %s needs --prompt-filter-value", a->filter);
-    if (filtered && reweighed)
-        return pnb__usage(app, "--prompt-filter and --bprw both give the prompts' weights; one of "
-                               "them is wanted");
-    if (a->load_clfs != NULL && (filtered || reweighed || a->listed > 0))
-        return pnb__usage(app, "a loaded classifier has no prompts to weigh or list");
-    if (a->none == NULL && (n_thresholds > 0 || a->none_prompts.n > 0 || a->none_set != NULL))
+    if (!filtered && !isnan(a->filter_value))
+        return pnb__usage(app, "--prompt-filter-value needs --prompt-filter");
+    if (filtered + reweighed + (a->load_weights != NULL) > 1)
+        return pnb__usage(app, "--prompt-filter, --bprw and --load-weights all give the prompts' "
+                               "weights; one of them is wanted");
+    if (!reweighed && (tuned || a->neighbours > 0))
+        return pnb__usage(app, "--bprw-... needs --bprw or --bprw-images");
+    if (few && a->neighbours > 0)
+        return pnb__usage(app, "--bprw-neighbours is for pictures without labels; how many of "
+                               "--bprw-images count is said by --shots");
+    if (!few && (a->shots > 0 || a->bprw_labels != NULL))
+        return pnb__usage(app, "--shots and --bprw-labels need --bprw-images");
+    return PNB_OK;
+}
+
+static pnb_status check_none(pnb__app *app, const struct classify_args *a)
+{
+    int n_thresholds = !isnan(a->none_threshold) + !isnan(a->none_reject) + !isnan(a->none_fpr);
+    bool dummies = a->none_prompts.n > 0 || a->none_set != NULL;
+    if (a->none == NULL &&
+        (n_thresholds > 0 || dummies || a->negatives != NULL || a->val_negatives != NULL))
         return pnb__usage(app, "--none RULE is missing");
+    if (dummies && strcmp(a->none, "dummy") != 0)
+        return pnb__usage(app, "dummy prompts belong to --none dummy, not to --none %s", a->none);
     if (a->none_prompts.n > 0 && a->none_set != NULL)
         return pnb__usage(app, "one of --none-prompts and --none-set is wanted");
     if (n_thresholds > 1)
         return pnb__usage(app, "one of --none-threshold, --none-reject, --none-fpr is wanted");
-    if (a->load_scaling != NULL && (a->fit_temperature || a->fit_platt))
-        return pnb__usage(app, "--load-scaling and --fit-... are two sources of one thing");
-    if (a->save_scaling != NULL && !a->fit_temperature && !a->fit_platt)
-        return pnb__usage(app, "--save-scaling needs --fit-temperature or --fit-platt");
-    if (a->skip_existing && a->output == NULL)
-        return pnb__usage(app, "--skip-existing needs --output");
+    if (a->none != NULL && n_thresholds == 0 && strcmp(a->none, "dummy") != 0)
+        return pnb__usage(app,
+                          "rule %s has no threshold of its own: give --none-threshold, "
+                          "--none-reject or --none-fpr",
+                          a->none);
+    if (!isnan(a->none_fpr) && a->negatives == NULL && a->val_negatives == NULL)
+        return pnb__usage(app, "--none-fpr needs --val-negatives (or --negatives): pictures of "
+                               "none of the classes");
+    if (a->val_negatives != NULL && isnan(a->none_fpr))
+        return pnb__usage(app, "--val-negatives is what --none-fpr fits its threshold on");
     return PNB_OK;
+}
+
+static pnb_status check_scaling(pnb__app *app, const struct classify_args *a)
+{
+    bool fits = a->fit_temperature || a->fit_platt;
+    if (a->load_scaling != NULL && fits)
+        return pnb__usage(app, "--load-scaling and --fit-... are two sources of one thing");
+    if (a->save_scaling != NULL && !fits)
+        return pnb__usage(app, "--save-scaling needs --fit-temperature or --fit-platt");
+    if (a->fit_temperature && !isnan(a->scale))
+        return pnb__usage(app, "--scale and --fit-temperature are two sources of one thing");
+    if (fits && a->val_images == NULL)
+        return pnb__usage(app, "--fit-temperature and --fit-platt need --val-images: fitting on "
+                               "the pictures that are judged would flatter the figures");
+    if (a->val_images != NULL && !fits && isnan(a->none_reject))
+        return pnb__usage(app, "--val-images is what --fit-temperature, --fit-platt and "
+                               "--none-reject fit on; none of them is asked for");
+    if (a->val_labels != NULL && a->val_images == NULL)
+        return pnb__usage(app, "--val-labels needs --val-images");
+    return PNB_OK;
+}
+
+static pnb_status check(pnb__app *app, const struct classify_args *a)
+{
+    pnb_status status = check_classes(app, a);
+    if (status == PNB_OK)
+        status = check_weights(app, a);
+    if (status == PNB_OK)
+        status = check_none(app, a);
+    if (status == PNB_OK)
+        status = check_scaling(app, a);
+    if (status == PNB_OK && a->skip_existing && a->output == NULL)
+        status = pnb__usage(app, "--skip-existing needs --output");
+    return status;
 }
 
 /* Parts of the options that are the same words in both structs. */
@@ -382,6 +495,9 @@ static pnb__classify_opts copy_opts(const struct classify_args *a)
                                 .bprw = a->bprw || a->bprw_images != NULL,
                                 .bprw_released = a->bprw_released,
                                 .bprw_images = a->bprw_images,
+                                .bprw_labels = a->bprw_labels,
+                                .bprw_split = a->bprw_split,
+                                .load_weights = a->load_weights,
                                 .shots = (size_t)a->shots,
                                 .bprw_alpha = a->alpha,
                                 .bprw_eps = a->eps,
@@ -408,6 +524,10 @@ static pnb__classify_opts copy_opts(const struct classify_args *a)
                                 .per_class = a->per_class,
                                 .weights = a->weights,
                                 .weights_html = a->weights_html,
+                                .csv = a->csv,
+                                .markdown = a->markdown,
+                                .output = a->output,
+                                .skip_existing = a->skip_existing,
                                 .dump_classnames = a->dump_classnames,
                                 .dump_templates = a->dump_templates,
                                 .n_listed = (size_t)a->listed};
@@ -421,12 +541,12 @@ static pnb_status run(pnb__app *app, const void *args)
     pnb__classify_opts opts = copy_opts(a);
     pnb__classify found = {0};
     pnb_status status = check(app, a);
-    if (status == PNB_OK && a->skip_existing && access(a->output, F_OK) == 0) {
-        pnb__say(app, "%s exists: nothing to do", a->output);
-        return PNB_OK;
-    }
     opts.none_prompts = a->none_prompts.n > 0 ? &a->none_prompts : &photo;
-    if (status == PNB_OK)
+    opts.has_variance = a->variance != NULL;
+    if (opts.has_variance && strcmp(a->variance, "squared") == 0)
+        opts.variance = PNB_CLASS_VARIANCE_SQUARED;
+    opts.has_measure = a->measure != NULL;
+    if (status == PNB_OK && opts.has_measure)
         status = pnb_measure_parse(&opts.measure, a->measure, &app->err);
     if (status == PNB_OK)
         status = pnb_prompt_filter_parse(&opts.filter, a->filter, &app->err);
@@ -436,13 +556,13 @@ static pnb_status run(pnb__app *app, const void *args)
         return status;
     pnb__result *r = pnb__result_create();
     status = pnb__classify_run(app, &opts, &found);
-    if (status == PNB_OK) {
+    if (status == PNB_OK && !found.is_skipped) {
         pnb__classify_report(&found, r);
-        if (a->output != NULL)
-            status = pnb__result_save(r, a->output, &app->err);
+        if (found.output != NULL)
+            status = pnb__result_save(r, found.output, &app->err);
+        if (status == PNB_OK)
+            status = pnb__result_print(r, app->out, app->common.json, &app->err);
     }
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
     pnb__result_free(r);
     pnb__classify_reset(&found);
     return status;
@@ -463,7 +583,14 @@ const pnb__command pnb__cmd_classify = {
         "penumbra classify -m model --images cifar-10-batches-bin --predictions p.jsonl\n"
         "penumbra classify -m model --images photos --classnames cat,dog --templates simple --none "
         "dummy\n"
-        "penumbra classify -m model --images wds_set --bprw --weights-html weights.html --json",
+        "penumbra classify -m model --images wds_set --bprw --weights w.json --weights-html "
+        "weights.html\n"
+        "penumbra classify -m model --images another_wds_set --load-weights "
+        "w.json\n"
+        "penumbra classify -m model --images wds_set --val-images wds_set --fit-temperature "
+        "--save-scaling s.json\n"
+        "penumbra classify -m model --images wds_set --negatives other --none threshold --none-fpr "
+        "0.05 --csv t.csv",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .args_bytes = sizeof(struct classify_args),

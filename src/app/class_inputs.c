@@ -43,32 +43,70 @@ done:
     return status;
 }
 
-static int compare_texts(const void *a, const void *b)
+/* Class of a row as it was given. */
+typedef struct given {
+    int64_t number; /* -1 unknown */
+    char *name;     /* may be NULL */
+} given;
+
+static void free_given(given *g, size_t n)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    for (size_t i = 0; g != NULL && i < n; i++)
+        pnb__free(g[i].name);
+    pnb__free(g);
 }
 
-/* The distinct names of a set's rows, sorted. */
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const given *)a)->name, ((const given *)b)->name);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const given *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Whether the numbers, in order, are 0, 1, 2, ... and each has one name: then they are the order
+ * of the data set that was embedded, where a name may even stand for two classes. */
+static bool numbers_are_places(const given *g, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool is_next = g[i].number == (i > 0 ? g[i - 1].number + 1 : 0);
+        bool is_same =
+            i > 0 && g[i].number == g[i - 1].number && strcmp(g[i].name, g[i - 1].name) == 0;
+        if (!is_next && !is_same)
+            return false;
+    }
+    return true;
+}
+
+/* The names of a set's rows, by their numbers where those are complete, else sorted. */
 static pnb_status collect_classes(pnb__class_source *s, pnb_error *err)
 {
-    char **names = pnb__alloc_zero(s->set->n, sizeof *names);
+    given *g = pnb__alloc_zero(s->set->n, sizeof *g);
     size_t n = 0;
+    bool by_number = false;
     pnb_status status = PNB_OK;
-    if (names == NULL)
-        return pnb__fail_nomem(err, s->set->n * sizeof *names);
+    if (g == NULL)
+        return pnb__fail_nomem(err, s->set->n * sizeof *g);
     for (size_t i = 0; i < s->set->n && status == PNB_OK; i++) {
-        int64_t label;
-        status = pnb__row_class(s->set, i, &label, &names[n], err);
-        n += names[n] != NULL;
+        status = pnb__row_class(s->set, i, &g[n].number, &g[n].name, err);
+        n += g[n].name != NULL;
     }
-    if (status == PNB_OK && n > 0)
-        qsort(names, n, sizeof *names, compare_texts);
+    if (status == PNB_OK && n > 0) {
+        qsort(g, n, sizeof *g, compare_numbers);
+        by_number = numbers_are_places(g, n);
+        if (!by_number)
+            qsort(g, n, sizeof *g, compare_names);
+    }
     for (size_t i = 0; i < n && status == PNB_OK; i++)
-        if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
-            status = pnb__texts_add(&s->classes, names[i], strlen(names[i]), err);
-    for (size_t i = 0; i < s->set->n; i++)
-        pnb__free(names[i]);
-    pnb__free(names);
+        if (i == 0 ||
+            (by_number ? g[i].number != g[i - 1].number : strcmp(g[i].name, g[i - 1].name) != 0))
+            status = pnb__texts_add(&s->classes, g[i].name, strlen(g[i].name), err);
+    free_given(g, s->set->n);
     return status;
 }
 
@@ -129,19 +167,6 @@ pnb_status pnb__row_class(const pnb_embeddings *set, size_t row, int64_t *label,
 
 /* ---- numbering ---- */
 
-/* Class of a row as it was given. */
-typedef struct given {
-    int64_t number; /* -1 unknown */
-    char *name;     /* may be NULL */
-} given;
-
-static void free_given(given *g, size_t n)
-{
-    for (size_t i = 0; g != NULL && i < n; i++)
-        pnb__free(g[i].name);
-    pnb__free(g);
-}
-
 /* True when `text` fills a whole number from 0. */
 static bool read_number(const char *text, int64_t *out)
 {
@@ -158,23 +183,42 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(((const id_row *)a)->id, ((const id_row *)b)->id);
 }
 
-/* One line `id TAB class` of the file into the rows of that id. */
-static pnb_status take_line(char *line, size_t number, const char *path, const id_row *ids,
-                            size_t n, given *g, pnb_error *err)
+/* A file of labels being read. */
+typedef struct label_file {
+    const char *path;
+    const id_row *ids; /* sorted */
+    size_t n;
+    const pnb__name_index *names;
+    given *g;
+} label_file;
+
+/* One line `id TAB class` of the file into the row of that id. What is a class's name is that, also
+ * where it looks like a number. */
+static pnb_status take_line(const label_file *f, char *line, size_t number, pnb_error *err)
 {
+    bool is_shared;
     char *tab = strchr(line, '\t');
     if (tab == NULL)
-        return pnb__fail(err, PNB_FORMAT, "%s: line %zu has no tab between id and class", path,
+        return pnb__fail(err, PNB_FORMAT, "%s: line %zu has no tab between id and class", f->path,
                          number);
     *tab = '\0';
     const id_row key = {line, 0};
-    const id_row *found = bsearch(&key, ids, n, sizeof *ids, compare_ids);
+    const id_row *found = bsearch(&key, f->ids, f->n, sizeof *f->ids, compare_ids);
     if (found == NULL)
-        return pnb__fail(err, PNB_NOT_FOUND, "%s: line %zu: no picture has the id \"%s\"", path,
+        return pnb__fail(err, PNB_NOT_FOUND, "%s: line %zu: no picture has the id \"%s\"", f->path,
                          number, line);
-    given *row = &g[found->row];
+    if ((found > f->ids && strcmp(found[-1].id, line) == 0) ||
+        (found + 1 < f->ids + f->n && strcmp(found[1].id, line) == 0))
+        return pnb__fail(err, PNB_ARG, "%s: line %zu: several pictures have the id \"%s\"", f->path,
+                         number, line);
+    given *row = &f->g[found->row];
     pnb__free(row->name);
     row->name = NULL;
+    size_t place = pnb__name_find(f->names, tab + 1, &is_shared);
+    if (place != SIZE_MAX && !is_shared) {
+        row->number = (int64_t)place;
+        return PNB_OK;
+    }
     if (read_number(tab + 1, &row->number))
         return PNB_OK;
     row->number = -1;
@@ -182,7 +226,8 @@ static pnb_status take_line(char *line, size_t number, const char *path, const i
     return row->name != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(tab + 1));
 }
 
-static pnb_status read_labels(const pnb_embeddings *set, const char *path, given *g, pnb_error *err)
+static pnb_status read_labels(const pnb_embeddings *set, const char *path,
+                              const pnb__name_index *names, given *g, pnb_error *err)
 {
     char *text = NULL;
     size_t size = 0;
@@ -193,6 +238,7 @@ static pnb_status read_labels(const pnb_embeddings *set, const char *path, given
     for (size_t i = 0; i < set->n; i++)
         ids[i] = (id_row){pnb__row_name(set, i), i};
     qsort(ids, set->n, sizeof *ids, compare_ids);
+    const label_file file = {path, ids, set->n, names, g};
     PNB_TRY(pnb__read_file(path, MAX_LABEL_BYTES, &text, &size, err));
     pnb__line_reader lines = {.at = text, .end = text + size, .path = path};
     for (char *line;;) {
@@ -200,7 +246,7 @@ static pnb_status read_labels(const pnb_embeddings *set, const char *path, given
         if (line == NULL)
             break;
         if (line[0] != '\0' && line[0] != '#')
-            PNB_TRY(take_line(line, lines.number, path, ids, set->n, g, err));
+            PNB_TRY(take_line(&file, line, lines.number, err));
     }
 done:
     pnb__free(text);
@@ -288,11 +334,11 @@ pnb_status pnb__class_source_label(pnb__class_source *s, const pnb__texts *class
         PNB_TRY(pnb__fail_nomem(err, n * sizeof *g));
     for (size_t i = 0; i < n; i++)
         g[i].number = -1;
+    PNB_TRY(pnb__name_index_make(&names, classes, err));
     if (labels != NULL)
-        PNB_TRY(read_labels(s->set, labels, g, err));
+        PNB_TRY(read_labels(s->set, labels, &names, g, err));
     else
         PNB_TRY(read_rows(s->set, g, err));
-    PNB_TRY(pnb__name_index_make(&names, classes, err));
     status = resolve(s, g, &names, err);
 done:
     pnb__name_index_reset(&names);

@@ -1,8 +1,11 @@
 /* Class names and templates from the three sources users have: text files, JSON, and words.
  *
- * Placeholders: "{}" as in open_clip, "{c}" as in CLIP_benchmark and ProLIP; class-specific prompts
- * are a JSON object of lists, as CuPL publishes them. What a template lacks is an error here, not a
- * prompt without a class. The built-in templates are class_templates.c. */
+ * Placeholders: "{}" as in CLIP, "{c}" as in open_clip, CLIP_benchmark and ProLIP, and the names
+ * other tools give it. Class-specific prompts are a JSON object of lists, as CuPL publishes them,
+ * by themselves or below the name of a data set, as CLIP_benchmark's custom files. A name's '_' is
+ * a space in its prompts: folders and label files write "aquarium_fish" for what a caption calls an
+ * aquarium fish. What a template lacks is an error here, not a prompt without a class. The built-in
+ * templates are class_templates.c. */
 #include "app/class_names.h"
 
 #include <stdlib.h>
@@ -173,19 +176,48 @@ static pnb_status split_commas(pnb__texts *out, const char *spec, pnb_error *err
     return status;
 }
 
-pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, pnb_error *err)
+/* The value of the data set in an object by data sets; of "wds/vtab/x" also that of "x". */
+static json_t *of_dataset(const json_t *root, const char *dataset)
+{
+    if (dataset == NULL)
+        return NULL;
+    json_t *value = json_object_get(root, dataset);
+    return value != NULL ? value : json_object_get(root, pnb__path_base(dataset));
+}
+
+/* A list of names, or an object of lists by data sets. */
+static pnb_status read_json_names(pnb__texts *out, const char *path, const char *dataset,
+                                  pnb_error *err)
 {
     json_t *root = NULL;
+    const json_t *list;
+    pnb_status status;
+    PNB_TRY(pnb__json_load_file(&root, path, 0, err));
+    list = json_is_object(root) ? of_dataset(root, dataset) : root;
+    if (list == NULL)
+        PNB_TRY(pnb__fail(err, dataset != NULL ? PNB_NOT_FOUND : PNB_FORMAT,
+                          dataset != NULL ? "%s: has no class names of data set \"%s\""
+                                          : "%s: a list of class names is wanted; of an object of "
+                                            "lists by data sets --dataset NAME says which%s",
+                          path, dataset != NULL ? dataset : ""));
+    if (!json_is_array(list))
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: a list of class names is wanted", path));
+    status = read_list(out, list, path, err);
+done:
+    json_decref(root);
+    return status;
+}
+
+pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, const char *dataset,
+                                pnb_error *err)
+{
     pnb_status status = PNB_OK;
     if (!pnb__path_is_file(spec)) {
         if (strchr(spec, ',') == NULL && strchr(spec, '/') != NULL)
             return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file of class names", spec);
         PNB_TRY(split_commas(out, spec, err));
     } else if (pnb__ends_with(spec, ".json")) {
-        PNB_TRY(pnb__json_load_file(&root, spec, 0, err));
-        if (!json_is_array(root))
-            PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: a list of class names is wanted", spec));
-        PNB_TRY(read_list(out, root, spec, err));
+        PNB_TRY(read_json_names(out, spec, dataset, err));
     } else {
         PNB_TRY(read_lines(out, spec, err));
     }
@@ -195,7 +227,6 @@ pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, pnb_error *er
         if (out->items[i][0] == '\0')
             PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: class name %zu is empty", spec, i + 1));
 done:
-    json_decref(root);
     return status;
 }
 
@@ -212,37 +243,66 @@ bool pnb__classnames_repeated(const pnb__name_index *names, size_t *first, size_
 
 /* ---- prompts ---- */
 
+/* Bytes of the placeholder that `text` starts with, 0 for none. */
+static size_t placeholder(const char *text)
+{
+    static const char *const known[] = {"{}", "{c}", "{0}", "{class}", "{classname}", "{label}"};
+    for (size_t i = 0; i < PNB_COUNT(known); i++)
+        if (strncmp(text, known[i], strlen(known[i])) == 0)
+            return strlen(known[i]);
+    return 0;
+}
+
 bool pnb__fill_template(pnb__buf *out, const char *text, const char *name)
 {
     bool filled = false;
     while (*text != '\0') {
-        size_t n = strncmp(text, "{}", 2) == 0 ? 2 : strncmp(text, "{c}", 3) == 0 ? 3 : 0;
+        size_t n = placeholder(text);
         if (n == 0) {
             pnb__buf_putc(out, *text++);
             continue;
         }
-        pnb__buf_puts(out, name);
+        for (const char *c = name; *c != '\0'; c++)
+            pnb__buf_putc(out, *c == '_' ? ' ' : *c);
         text += n;
         filled = true;
     }
     return filled;
 }
 
-static bool has_placeholder(const char *text)
+/* The first "{word}" that is none of the placeholders; NULL when there is none. */
+static const char *unknown_placeholder(const char *text, bool *has_known)
 {
-    return strstr(text, "{}") != NULL || strstr(text, "{c}") != NULL;
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    *has_known = false;
+    for (; (text = strchr(text, '{')) != NULL; text++) {
+        if (placeholder(text) > 0)
+            *has_known = true;
+        else if (text[1 + strspn(text + 1, word)] == '}')
+            return text;
+    }
+    return NULL;
 }
 
 static pnb_status check_templates(const pnb__texts *templates, const char *spec, pnb_error *err)
 {
+    bool has_known;
     if (templates->n == 0)
         return pnb__fail(err, PNB_FORMAT, "%s: holds no template", spec);
-    for (size_t i = 0; i < templates->n; i++)
-        if (!has_placeholder(templates->items[i]))
+    for (size_t i = 0; i < templates->n; i++) {
+        const char *unknown = unknown_placeholder(templates->items[i], &has_known);
+        if (unknown != NULL)
+            return pnb__fail(err, PNB_FORMAT,
+                             "%s: template %zu is \"%.80s\"; {} or {c} stands for the class's "
+                             "name, %.*s for nothing",
+                             spec, i + 1, templates->items[i], (int)strcspn(unknown, "}") + 1,
+                             unknown);
+        if (!has_known)
             return pnb__fail(err, PNB_FORMAT,
                              "%s: template %zu is \"%.80s\"; it must say with {} or {c} where the "
                              "class's name goes",
                              spec, i + 1, templates->items[i]);
+    }
     return PNB_OK;
 }
 
@@ -274,12 +334,27 @@ static pnb_status fill_all(pnb__class_prompts *p, const pnb__texts *names, pnb_e
     return PNB_OK;
 }
 
+/* The value of a class; as in an index of names, '_' and ' ' are the same. */
+static const json_t *of_class(const json_t *root, const char *name)
+{
+    json_t *value = json_object_get(root, name), *candidate;
+    const char *key;
+    if (value != NULL || strpbrk(name, "_ ") == NULL)
+        return value;
+    json_object_foreach((json_t *)(uintptr_t)root, key, candidate)
+    {
+        if (compare_names(key, name) == 0)
+            return candidate;
+    }
+    return NULL;
+}
+
 /* Lists of prompts by class name. */
 static pnb_status take_own(pnb__class_prompts *p, const pnb__texts *names, const json_t *root,
                            const char *spec, pnb_error *err)
 {
     for (size_t c = 0; c < names->n; c++) {
-        const json_t *list = json_object_get(root, names->items[c]);
+        const json_t *list = of_class(root, names->items[c]);
         if (list == NULL)
             return pnb__fail(err, PNB_NOT_FOUND, "%s: has no prompts for class \"%s\"", spec,
                              names->items[c]);
@@ -301,19 +376,26 @@ static pnb_status take_own(pnb__class_prompts *p, const pnb__texts *names, const
     return PNB_OK;
 }
 
+/* A list of templates, or an object: prompts by class, or either of them by data set. */
 static pnb_status read_json(pnb__class_prompts *p, const pnb__texts *names, const char *spec,
                             const char *dataset, pnb_error *err)
 {
     json_t *root = NULL;
-    const json_t *of_set = NULL;
+    const json_t *found = NULL;
     pnb_status status;
     PNB_TRY(pnb__json_load_file(&root, spec, 0, err));
-    if (json_is_object(root) && dataset != NULL && json_object_get(root, names->items[0]) == NULL)
-        of_set = json_object_get(root, dataset);
-    if (json_is_array(root) || json_is_array(of_set))
-        status = read_list(&p->templates, json_is_array(root) ? root : of_set, spec, err);
-    else if (json_is_object(root))
-        status = take_own(p, names, root, spec, err);
+    found = root;
+    if (json_is_object(root) && of_class(root, names->items[0]) == NULL)
+        found = of_dataset(root, dataset);
+    if (found == NULL)
+        status = pnb__fail(err, PNB_NOT_FOUND,
+                           "%s: has no prompts for class \"%s\", and none for data set \"%s\" "
+                           "(--dataset)",
+                           spec, names->items[0], dataset != NULL ? dataset : "");
+    else if (json_is_array(found))
+        status = read_list(&p->templates, found, spec, err);
+    else if (json_is_object(found))
+        status = take_own(p, names, found, spec, err);
     else
         status = pnb__fail(err, PNB_FORMAT, "%s: a list of templates or an object is wanted", spec);
 done:

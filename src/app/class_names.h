@@ -29,9 +29,11 @@ enum { PNB__N_OPENAI_TEMPLATES = 80, PNB__N_SIMPLE_TEMPLATES = 7 };
 extern const char *const pnb__openai_templates[PNB__N_OPENAI_TEMPLATES];
 extern const char *const pnb__simple_templates[PNB__N_SIMPLE_TEMPLATES];
 
-/* Reads class names: `spec` is a text file (one a line), a .json list, or names with commas
- * between. Errors  FORMAT (an empty name, not UTF-8, none at all), and those of reading */
-pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, pnb_error *err);
+/* Reads class names: `spec` is a text file (one a line), a .json list, a .json object of lists by
+ * the name of the data set (`dataset`, may be NULL), or names with commas between.
+ * Errors  FORMAT (an empty name, not UTF-8, none at all), NOT_FOUND, and those of reading */
+pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, const char *dataset,
+                                pnb_error *err);
 /* Two places with the same name; false when every name is there once. */
 bool pnb__classnames_repeated(const pnb__name_index *names, size_t *first, size_t *second);
 
@@ -43,17 +45,20 @@ typedef struct pnb__class_prompts {
     size_t n_classes;
 } pnb__class_prompts;
 
-/* Templates hold the class's name where "{}" or "{c}" stands. `spec` is openai, simple, none (the
- * name alone), a text file (one template a line), a .json list of templates, or a .json object: of
- * lists of prompts by class name, which may hold placeholders but need not, or of lists of
- * templates by the name of the data set (`dataset`, may be NULL).
- * Errors  FORMAT (no template, a template without placeholder: names file and line; a class without
- *         prompts), NOT_FOUND (no such file; a class the object does not have), LIMIT, NOMEM */
+/* Templates hold the class's name where "{}", "{c}", "{0}", "{class}", "{classname}" or "{label}"
+ * stands. `spec` is openai, simple, none (the name alone), a text file (one template a line), a
+ * .json list of templates, or a .json object: of lists of prompts by class name, which may hold
+ * placeholders but need not, or of either of the two by the name of the data set (`dataset`, may be
+ * NULL).
+ * Errors  FORMAT (no template, a template without placeholder or with another one: names file and
+ *         line; a class without prompts), NOT_FOUND (no such file; a class or data set the object
+ *         does not have), LIMIT, NOMEM */
 pnb_status pnb__class_prompts_make(pnb__class_prompts *out, const pnb__texts *names,
                                    const char *spec, const char *dataset, pnb_error *err);
 void pnb__class_prompts_reset(pnb__class_prompts *p);
 
-/* `text` with every "{}" and "{c}" replaced; false when there was none. */
+/* `text` with every placeholder replaced by the name, its '_' as spaces; false when there was none.
+ */
 bool pnb__fill_template(pnb__buf *out, const char *text, const char *name);
 
 #endif

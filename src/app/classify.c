@@ -6,9 +6,12 @@
 #include "app/classify.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/embed_job.h"
+#include "app/output_name.h"
 #include "app/retrieval.h"
 #include "base/base.h"
 #include "penumbra/view.h"
@@ -34,6 +37,14 @@ static pnb_status open_sources(pnb__app *app, pnb__classify *run)
     val.split = o->val_split;
     PNB_TRY(open_one(app, &run->val_images, o->val_images, &val));
     PNB_TRY(open_one(app, &run->val_negatives, o->val_negatives, &val));
+    if (o->bprw_images != NULL) {
+        pnb__class_source_opts shots = o->source;
+        shots.split = o->bprw_split;
+        PNB_TRY(pnb__class_source_open(&run->shots, app, o->bprw_images, &shots));
+        if (strcmp(run->images.source.what, run->shots.what) == 0)
+            pnb__warn(app, "%s gives the prompts' weights and is judged: the figures will flatter",
+                      run->shots.what);
+    }
     if (o->val_images != NULL && strcmp(run->images.source.what, run->val_images.source.what) == 0)
         pnb__warn(app, "%s is fitted on and judged on: the figures will flatter",
                   run->images.source.what);
@@ -43,10 +54,11 @@ done:
 
 static bool needs_pictures(const pnb__classify *run)
 {
-    const pnb__classified *all[] = {&run->images, &run->negatives, &run->val_images,
-                                    &run->val_negatives};
+    const pnb__class_source *all[] = {&run->images.source, &run->negatives.source,
+                                      &run->val_images.source, &run->val_negatives.source,
+                                      &run->shots};
     for (size_t i = 0; i < PNB_COUNT(all); i++)
-        if (all[i]->source.pictures != NULL)
+        if (all[i]->pictures != NULL)
             return true;
     return false;
 }
@@ -55,9 +67,7 @@ static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb__embed
 {
     const pnb__classify_opts *o = run->opts;
     bool pictures = needs_pictures(run), texts = pnb__classify_wants_texts(run);
-    bool shots = o->bprw_images != NULL && !pnb__ends_with(o->bprw_images, ".safetensors") &&
-                 !pnb__ends_with(o->bprw_images, ".npy");
-    const pnb__embedder_parts parts = {(pictures || shots ? PNB__USE_PICTURES : 0) |
+    const pnb__embedder_parts parts = {(pictures ? PNB__USE_PICTURES : 0) |
                                            (texts ? PNB__USE_TEXTS : 0),
                                        o->tokenizer, o->preprocess};
     if (parts.use == 0)
@@ -66,6 +76,28 @@ static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb__embed
         return pnb__usage(app, "--model is missing: it embeds the %s",
                           texts ? "prompts" : "pictures");
     return pnb__embedder_open_named(encoder, app, o->model, &parts);
+}
+
+/* With --skip-existing: whether the result is there. */
+static void look_for_result(const pnb__app *app, pnb__classify *run, const char *path)
+{
+    if (path == NULL || !run->opts->skip_existing || access(path, F_OK) != 0)
+        return;
+    pnb__say(app, "%s exists: nothing to do", path);
+    run->is_skipped = true;
+}
+
+/* The name of the result, known as soon as the model is. */
+static pnb_status name_output(pnb__app *app, pnb__classify *run, const pnb__embedder *encoder)
+{
+    const pnb__classify_opts *o = run->opts;
+    const pnb_embeddings *set = run->images.source.set; /* NULL: pictures for the encoder */
+    const pnb__output_words words = {
+        o->dataset != NULL ? o->dataset : o->images,
+        set != NULL ? set->info.weights_sha256 : encoder->weights_sha256,
+        set != NULL ? set->info.model : encoder->name, o->language, PNB__CLASSIFY_TASK};
+    return o->output != NULL ? pnb__output_name(&run->output, o->output, &words, &app->err)
+                             : PNB_OK;
 }
 
 /* ---- pictures ---- */
@@ -122,7 +154,7 @@ static pnb_status predict(pnb__app *app, const pnb__classify *run, pnb__classifi
                                   .classes = &classes.rows,
                                   .dummies = run->dummies != NULL ? &dummies.rows : NULL,
                                   .labels = c->source.label,
-                                  .measure = run->opts->measure,
+                                  .measure = run->measure,
                                   .opts = &measure,
                                   .scale = run->scale,
                                   .k = PNB_MIN((size_t)5, run->clf->n)};
@@ -155,12 +187,24 @@ done:
     return status;
 }
 
+/* csd, and where a side lies on the sphere its likelihood (AsymVLM appendix A.2). */
+static void choose_measure(pnb__classify *run)
+{
+    const pnb_embeddings *const sides[] = {run->clf, run->images.source.set};
+    run->measure = run->opts->has_measure ? run->opts->measure : PNB_MEASURE_CSD;
+    for (size_t i = 0; i < PNB_COUNT(sides) && !run->opts->has_measure; i++) {
+        if (sides[i]->family == PNB_VMF)
+            run->measure = PNB_MEASURE_VMF;
+        else if (sides[i]->family == PNB_POWER_SPHERICAL)
+            run->measure = PNB_MEASURE_POWER_SPHERICAL;
+    }
+}
+
 /* The model's scale belongs to the similarity it was trained on; other scores are in nats. */
 static void choose_scale(pnb__classify *run)
 {
     double given = run->opts->scale, model = run->clf->info.logit_scale;
-    bool is_similarity =
-        run->opts->measure == PNB_MEASURE_CSD || run->opts->measure == PNB_MEASURE_MEAN;
+    bool is_similarity = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
     if (!isnan(given))
         run->scale = given;
     else if (run->scaling.has_temperature)
@@ -211,6 +255,31 @@ done:
     return status;
 }
 
+/* Calibration error of s(a score + b) of the first class. */
+static pnb_status judge_platt(pnb__classify *run, pnb_error *err)
+{
+    const pnb__classified *c = &run->images;
+    double *confidence = pnb__alloc_array(c->p.n, sizeof *confidence);
+    int *is_right = pnb__alloc_array(c->p.n, sizeof *is_right);
+    pnb_forecast forecast = {0};
+    size_t n = 0;
+    pnb_status status = PNB_OK;
+    if (confidence == NULL || is_right == NULL)
+        PNB_TRY(pnb__fail_nomem(err, c->p.n * sizeof *confidence));
+    for (size_t i = 0; i < c->p.n; i++) {
+        if (c->source.label[i] < 0)
+            continue;
+        confidence[n] = pnb_platt_apply(&run->scaling.platt, c->p.score[i * c->p.k]);
+        is_right[n++] = c->p.top[i * c->p.k] == c->source.label[i];
+    }
+    status = pnb_forecast_compute(confidence, is_right, n, run->opts->n_bins, &forecast, err);
+    run->platt_ece = forecast.ece;
+done:
+    pnb__free(confidence);
+    pnb__free(is_right);
+    return status;
+}
+
 static pnb_status measure_accuracy(pnb__app *app, pnb__classify *run)
 {
     pnb_error *err = &app->err;
@@ -220,6 +289,8 @@ static pnb_status measure_accuracy(pnb__app *app, pnb__classify *run)
         return PNB_OK;
     PNB_TRY(pnb_classification_compute(&run->images.p, run->images.source.label, run->opts->n_bins,
                                        &run->figures, err));
+    if (run->scaling.has_platt)
+        PNB_TRY(judge_platt(run, err));
     status = relate_uncertainty(run, (uint64_t)app->common.seed, err);
 done:
     return status;
@@ -237,6 +308,23 @@ static pnb_status estrange(const pnb__classify *run, pnb__classified *c, pnb_err
     return pnb_none_strangeness(run->opts->none, &c->p, c->u, c->strange, err);
 }
 
+/* The next number of nine digits, as results are printed, above (direction 1) or below (-1): so a
+ * fitted threshold can be given back with --none-threshold and means the same pictures. */
+static double nine_digits(double x, double direction)
+{
+    char text[32];
+    double rounded = x;
+    for (int k = 0; k < 3; k++) {
+        double step = x != 0.0 ? pow(10.0, floor(log10(fabs(x))) - 8.0) : 0.0;
+        snprintf(text, sizeof text, "%.9g", x + 0.5 * k * direction * step);
+        rounded = strtod(text, NULL);
+        if (direction * (rounded - x) >= 0.0)
+            break;
+    }
+    return direction * (rounded - x) >= 0.0 ? rounded : x;
+}
+
+/* Rounding goes to where fewer pictures are rejected, or accepted: the share stays below. */
 static pnb_status fit_threshold(pnb__classify *run, pnb_error *err)
 {
     const pnb__classify_opts *o = run->opts;
@@ -244,35 +332,26 @@ static pnb_status fit_threshold(pnb__classify *run, pnb_error *err)
          on_val_none = run->val_negatives.source.set != NULL;
     const pnb__classified *in = on_val ? &run->val_images : &run->images;
     const pnb__classified *out = on_val_none ? &run->val_negatives : &run->negatives;
+    double *threshold = &run->none_threshold;
+    pnb_status status = PNB_OK;
     if (!isnan(o->none_threshold)) {
-        run->none_threshold = o->none_threshold;
+        *threshold = o->none_threshold;
         run->none_source = "given";
-        return PNB_OK;
-    }
-    if (!isnan(o->none_reject)) {
+    } else if (!isnan(o->none_reject)) {
         run->none_source =
             on_val ? "fitted on the validation pictures" : "fitted on the pictures themselves";
-        return pnb_none_fit_rejected(in->strange, in->p.n, o->none_reject, &run->none_threshold,
-                                     err);
-    }
-    if (!isnan(o->none_fpr)) {
-        if (out->source.set == NULL)
-            return pnb__fail(err, PNB_ARG,
-                             "--none-fpr needs --val-negatives (or --negatives): pictures of none "
-                             "of the classes");
+        status = pnb_none_fit_rejected(in->strange, in->p.n, o->none_reject, threshold, err);
+        *threshold = nine_digits(*threshold, 1.0);
+    } else if (!isnan(o->none_fpr)) {
         run->none_source = on_val_none ? "fitted on the validation negatives"
                                        : "fitted on the negatives themselves";
-        return pnb_none_fit_accepted(out->strange, out->p.n, o->none_fpr, &run->none_threshold,
-                                     err);
+        status = pnb_none_fit_accepted(out->strange, out->p.n, o->none_fpr, threshold, err);
+        *threshold = nine_digits(*threshold, -1.0);
+    } else { /* the other rules come with one of the three */
+        *threshold = 0.0;
+        run->none_source = "the dummy is one more class";
     }
-    run->none_threshold = 0.0;
-    run->none_source = "the dummy is one more class";
-    if (o->none == PNB_NONE_DUMMY)
-        return PNB_OK;
-    return pnb__fail(err, PNB_ARG,
-                     "rule %s has no threshold of its own: give --none-threshold, --none-reject or "
-                     "--none-fpr",
-                     pnb_none_rule_name(o->none));
+    return status;
 }
 
 static pnb_status measure_none(pnb__classify *run, pnb_error *err)
@@ -346,10 +425,19 @@ pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb_
     pnb__embedder encoder = {0};
     pnb_status status;
     *run = (pnb__classify){.opts = opts};
+    look_for_result(app, run, opts->output); /* a name without words needs no model */
+    if (run->is_skipped)
+        return PNB_OK;
+    PNB_TRY(pnb__classify_check(opts, &app->err));
     PNB_TRY(open_sources(app, run));
     PNB_TRY(pnb__classify_names(app, run));
     PNB_TRY(open_model(app, run, &encoder));
+    PNB_TRY(name_output(app, run, &encoder));
+    look_for_result(app, run, run->output);
+    if (run->is_skipped)
+        goto done;
     PNB_TRY(make_classes(app, run, &encoder));
+    choose_measure(run);
     PNB_TRY(pnb__classify_scale(app, run));
     choose_scale(run);
     PNB_TRY(predict(app, run, &run->images));
@@ -374,6 +462,7 @@ static void classified_reset(pnb__classified *c)
 
 void pnb__classify_reset(pnb__classify *run)
 {
+    pnb__free(run->output);
     pnb__texts_reset(&run->classes);
     pnb__class_prompts_reset(&run->texts);
     pnb_embeddings_free(run->prompts);
@@ -387,6 +476,7 @@ void pnb__classify_reset(pnb__classify *run)
     classified_reset(&run->negatives);
     classified_reset(&run->val_images);
     classified_reset(&run->val_negatives);
+    pnb__class_source_reset(&run->shots);
     pnb_classification_reset(&run->figures);
     *run = (pnb__classify){0};
 }

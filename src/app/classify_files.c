@@ -1,6 +1,7 @@
 /* The files a classification leaves: predictions (JSON lines), confusion matrix and figures of the
- * classes (csv or JSON), weights of the prompts, classifier and prompts as embedding sets, and the
- * fitted scaling. Every file appears whole or not at all. */
+ * classes (csv or JSON), classifier and prompts as embedding sets, and the fitted scaling; tables
+ * of the result are classify_table.c's, weights class_weights.c's. Every file appears whole or not
+ * at all. */
 #include <math.h>
 #include <string.h>
 
@@ -81,8 +82,7 @@ static pnb_status write_predictions(const pnb__classify *run, const char *path, 
 
 /* ---- tables ---- */
 
-/* A field of a comma-separated table, quoted where it must be. */
-static void put_field(pnb__buf *b, const char *text)
+void pnb__classify_put_field(pnb__buf *b, const char *text)
 {
     if (strpbrk(text, ",\"\r\n") == NULL) {
         pnb__buf_puts(b, text);
@@ -133,13 +133,13 @@ static pnb_status write_confusion(const pnb__classify *run, const char *path, pn
         pnb__buf_puts(&b, "label");
         for (size_t c = 0; c < f->n_classes; c++) {
             pnb__buf_putc(&b, ',');
-            put_field(&b, run->classes.items[c]);
+            pnb__classify_put_field(&b, run->classes.items[c]);
         }
         pnb__buf_putc(&b, '\n');
     }
     for (size_t i = 0; i < f->n_classes; i++) {
         if (!is_json)
-            put_field(&b, run->classes.items[i]);
+            pnb__classify_put_field(&b, run->classes.items[i]);
         for (size_t c = 0; c < f->n_classes; c++)
             pnb__buf_printf(&b, "%s%zu", !is_json || c > 0 ? "," : "[",
                             f->confusion[i * f->n_classes + c]);
@@ -174,7 +174,7 @@ static pnb_status write_classes(const pnb__classify *run, const char *path, pnb_
     for (size_t c = 0; c < run->figures.n_classes; c++) {
         const pnb_class_figures *f = &run->figures.classes[c];
         pnb__buf_printf(&b, "%zu,", c);
-        put_field(&b, run->classes.items[c]);
+        pnb__classify_put_field(&b, run->classes.items[c]);
         pnb__buf_printf(&b, ",%zu,%zu,%zu", f->n, f->n_predicted, f->n_correct);
         put_number(&b, f->recall);
         put_number(&b, f->precision);
@@ -182,35 +182,6 @@ static pnb_status write_classes(const pnb__classify *run, const char *path, pnb_
         put_number(&b, class_trace(run, c));
         pnb__buf_putc(&b, '\n');
     }
-    return write_buf(&b, path, err);
-}
-
-/* ---- weights ---- */
-
-/* {"method", "classes": [{"class", "prompts": [{"prompt", "weight", "uncertainty"}]}]} */
-static pnb_status write_weights(const pnb__classify *run, const char *path, pnb_error *err)
-{
-    const pnb_embeddings *set = run->prompts;
-    pnb__buf b = {0};
-    pnb__buf_printf(&b, "{\"method\":\"%s\",\"classes\":[",
-                    run->opts->bprw ? "bprw" : pnb_prompt_filter_name(run->opts->filter));
-    for (size_t c = 0; c < run->classes.n; c++) {
-        pnb__buf_printf(&b, "%s\n{\"class\":", c > 0 ? "," : "");
-        pnb__json_append_string(&b, run->classes.items[c]);
-        pnb__buf_puts(&b, ",\"prompts\":[");
-        for (size_t i = run->offset[c]; i < run->offset[c + 1]; i++) {
-            bool has_text = set->texts != NULL && set->texts[i] != NULL;
-            pnb__buf_printf(&b, "%s\n {\"prompt\":", i > run->offset[c] ? "," : "");
-            pnb__json_append_string(&b, has_text ? set->texts[i] : pnb__row_name(set, i));
-            pnb__buf_puts(&b, ",\"weight\":");
-            pnb__json_append_double(&b, run->weight[i]);
-            pnb__buf_puts(&b, ",\"uncertainty\":");
-            pnb__json_append_double(&b, run->prompt_u[i]);
-            pnb__buf_putc(&b, '}');
-        }
-        pnb__buf_puts(&b, "]}");
-    }
-    pnb__buf_puts(&b, "]}\n");
     return write_buf(&b, path, err);
 }
 
@@ -227,9 +198,29 @@ static pnb_status write_prompt_files(const pnb__classify *run, pnb_error *err)
     if (o->save_prompts != NULL)
         PNB_TRY(pnb_embeddings_save(run->prompts, o->save_prompts, err));
     if (o->weights != NULL)
-        PNB_TRY(write_weights(run, o->weights, err));
+        PNB_TRY(pnb__classify_save_weights(run, o->weights, err));
     if (o->weights_html != NULL)
         status = pnb__classify_draw(run, o->weights_html, err);
+done:
+    return status;
+}
+
+/* Without labels the other files are written all the same: embedding may have taken hours. */
+static pnb_status write_counts(const pnb__classify *run, pnb_error *err)
+{
+    const pnb__classify_opts *o = run->opts;
+    pnb_status status = PNB_OK;
+    if (o->confusion == NULL && o->per_class == NULL)
+        return PNB_OK;
+    if (!run->has_figures)
+        return pnb__fail(err, PNB_ARG,
+                         "no picture has a label: there is nothing to count by class for %s; give "
+                         "--labels",
+                         o->confusion != NULL ? "--confusion" : "--per-class");
+    if (o->confusion != NULL)
+        PNB_TRY(write_confusion(run, o->confusion, err));
+    if (o->per_class != NULL)
+        status = write_classes(run, o->per_class, err);
 done:
     return status;
 }
@@ -239,21 +230,18 @@ pnb_status pnb__classify_write(pnb__app *app, const pnb__classify *run)
     const pnb__classify_opts *o = run->opts;
     pnb_error *err = &app->err;
     pnb_status status;
-    if ((o->confusion != NULL || o->per_class != NULL) && !run->has_figures)
-        return pnb__fail(err, PNB_ARG,
-                         "no picture has a label: there is nothing to count by "
-                         "class; give --labels");
     PNB_TRY(write_prompt_files(run, err));
     if (o->save_clf != NULL)
         PNB_TRY(pnb_embeddings_save(run->clf, o->save_clf, err));
     if (o->predictions != NULL)
         PNB_TRY(write_predictions(run, o->predictions, err));
-    if (o->confusion != NULL)
-        PNB_TRY(write_confusion(run, o->confusion, err));
-    if (o->per_class != NULL)
-        PNB_TRY(write_classes(run, o->per_class, err));
     if (o->save_scaling != NULL)
-        status = pnb_scaling_save(&run->scaling, o->save_scaling, err);
+        PNB_TRY(pnb_scaling_save(&run->scaling, o->save_scaling, err));
+    if (o->csv != NULL)
+        PNB_TRY(pnb__classify_save_csv(run, o->csv, err));
+    if (o->markdown != NULL)
+        PNB_TRY(pnb__classify_save_markdown(run, o->markdown, err));
+    status = write_counts(run, err);
 done:
     return status;
 }

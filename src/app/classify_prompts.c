@@ -38,7 +38,8 @@ static pnb_status find_names(pnb__app *app, pnb__classify *run)
     size_t first = 0, second = 0;
     pnb_status status;
     if (run->opts->classnames != NULL)
-        status = pnb__classnames_read(&run->classes, run->opts->classnames, &app->err);
+        status = pnb__classnames_read(&run->classes, run->opts->classnames, run->opts->dataset,
+                                      &app->err);
     else if (own->n > 0)
         status = copy_words(&run->classes, own, &app->err);
     else
@@ -261,29 +262,42 @@ static pnb_status reweigh(pnb__app *app, pnb__classify *run, const pnb_prompts *
 {
     const pnb__classify_opts *o = run->opts;
     const pnb_bprw_opts b = bprw_opts(app, o);
-    pnb__class_source shots = {0};
+    pnb__class_source *shots = &run->shots;
     const pnb_embeddings *set = run->images.source.set;
     pnb_view view = {0};
     pnb_status status;
-    if (o->bprw_images != NULL) {
-        pnb__class_source_opts source = o->source;
-        source.split = "train";
-        PNB_TRY(pnb__class_source_open(&shots, app, o->bprw_images, &source));
-        PNB_TRY(pnb__class_source_embed(&shots, app, encoder));
-        PNB_TRY(pnb__class_source_label(&shots, &run->classes, NULL, &app->err));
-        PNB_TRY(pnb_embeddings_check_mix(run->prompts, shots.set, &app->err));
-        set = shots.set;
+    if (shots->what != NULL) {
+        PNB_TRY(pnb__class_source_embed(shots, app, encoder));
+        PNB_TRY(pnb__class_source_label(shots, &run->classes, o->bprw_labels, &app->err));
+        PNB_TRY(pnb_embeddings_check_mix(run->prompts, shots->set, &app->err));
+        set = shots->set;
     }
     PNB_TRY(pnb_view_init(&view, set, &app->err));
-    PNB_TRY(pnb_bprw(app->ctx, prompts, &view.rows, shots.label, &b, run->weight, &run->bprw,
+    PNB_TRY(pnb_bprw(app->ctx, prompts, &view.rows, shots->label, &b, run->weight, &run->bprw,
                      &app->err));
     if (run->bprw.n_without == prompts->n_classes)
         pnb__warn(app, "%s: no picture of any class; all prompts keep equal weights",
                   o->bprw_images);
 done:
     pnb_view_reset(&view);
-    pnb__class_source_reset(&shots);
     return status;
+}
+
+/* run->weight with where they come from and how they are used. */
+static pnb_status weigh(pnb__app *app, pnb__classify *run, const pnb_prompts *prompts,
+                        pnb__embedder *encoder)
+{
+    const pnb__classify_opts *o = run->opts;
+    if (o->load_weights != NULL)
+        return pnb__classify_load_weights(app, run);
+    snprintf(run->method, sizeof run->method, "%s",
+             o->bprw ? "bprw" : pnb_prompt_filter_name(o->filter));
+    if (!o->bprw)
+        return pnb_prompts_filter(o->filter, o->filter_value, run->offset, run->classes.n,
+                                  run->prompt_u, run->weight, &app->err);
+    run->making.normalise = !o->bprw_released;
+    run->making.variance = PNB_CLASS_VARIANCE_SQUARED;
+    return reweigh(app, run, prompts, encoder);
 }
 
 /* ---- the classifier ---- */
@@ -324,12 +338,12 @@ done:
 pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
-    pnb_classifier_opts opts = pnb_classifier_opts_default();
     pnb_classifier made = {0};
     pnb_view view = {0};
     pnb_status status;
     if (run->clf != NULL)
         return PNB_OK;
+    run->making = pnb_classifier_opts_default();
     PNB_TRY(pnb_view_init(&view, run->prompts, &app->err));
     const pnb_prompts prompts = {.n_classes = run->classes.n,
                                  .dim = view.rows.dim,
@@ -340,15 +354,10 @@ pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder 
     run->weight = pnb__alloc_array(run->prompts->n, sizeof *run->weight);
     if (run->weight == NULL)
         PNB_TRY(pnb__fail_nomem(&app->err, run->prompts->n * sizeof *run->weight));
-    if (o->bprw) {
-        opts.normalise = !o->bprw_released;
-        opts.variance = PNB_CLASS_VARIANCE_SQUARED;
-        PNB_TRY(reweigh(app, run, &prompts, encoder));
-    } else {
-        PNB_TRY(pnb_prompts_filter(o->filter, o->filter_value, run->offset, run->classes.n,
-                                   run->prompt_u, run->weight, &app->err));
-    }
-    PNB_TRY(pnb_classifier_build(&made, &prompts, run->weight, &opts, &app->err));
+    PNB_TRY(weigh(app, run, &prompts, encoder));
+    if (o->has_variance)
+        run->making.variance = o->variance;
+    PNB_TRY(pnb_classifier_build(&made, &prompts, run->weight, &run->making, &app->err));
     PNB_TRY(to_set(run, &made, &app->err));
     if (o->n_listed > 0)
         status = pnb__sorted(&run->by_certainty, run->prompt_u, run->prompts->n,

@@ -36,21 +36,17 @@ static void put_metrics(const pnb__classify *run, pnb__result *r)
     pnb__result_end(r);
 }
 
-static void put_uncertainty(const pnb__classify *run, pnb__result *r)
+/* By the pictures' own uncertainty, into the open object. */
+static void put_own(const pnb__classify *run, pnb__result *r)
 {
     static const pnb__column columns[] = {{"bin", "bin"},
                                           {"n", "pictures"},
                                           {"u_mean", "mean uncertainty"},
                                           {"accuracy", "accuracy"}};
     const pnb_calibration *c = &run->bins;
-    if (!run->has_figures || run->images.source.set->family == PNB_POINT)
-        return;
-    pnb__result_begin(r, "uncertainty", "accuracy by the pictures' uncertainty");
     pnb__result_real(r, "spearman_s", "S (Spearman of bin and accuracy)", c->s, 3);
     pnb__result_real(r, "r2", "R\xC2\xB2 of the line", c->r2, 3);
     pnb__result_real(r, "minus_s_r2", "-S R\xC2\xB2", c->minus_s_r2, 3);
-    pnb__result_real(r, "ece", NULL, run->figures.ece, 6);
-    pnb__result_real(r, "mce", NULL, run->figures.mce, 6);
     pnb__result_real(r, "auroc_error", "AUROC for errors", run->by_uncertainty.auroc, 3);
     pnb__result_real(r, "aurc", "area under risk and coverage", run->by_uncertainty.aurc, 4);
     pnb__result_real(r, "augrc", NULL, run->by_uncertainty.augrc, 6);
@@ -61,6 +57,24 @@ static void put_uncertainty(const pnb__classify *run, pnb__result *r)
         pnb__result_cell_real(r, c->bin[i].u_mean, 5);
         pnb__result_cell_real(r, c->bin[i].accuracy, 4);
     }
+}
+
+/* What the probabilities are worth, which points have too, and what the uncertainties are. */
+static void put_uncertainty(const pnb__classify *run, pnb__result *r)
+{
+    bool own = run->has_figures && run->images.source.set->family != PNB_POINT;
+    if (!run->has_figures && !run->has_none_figures)
+        return;
+    pnb__result_begin(r, "uncertainty", own ? "accuracy by the pictures' uncertainty" : NULL);
+    if (run->has_figures) {
+        pnb__result_real(r, "ece", NULL, run->figures.ece, 6);
+        pnb__result_real(r, "mce", NULL, run->figures.mce, 6);
+        pnb__result_real(r, "nlpd", NULL, run->figures.nll, 6);
+    }
+    if (run->has_none_figures)
+        pnb__result_real(r, "auroc_nota", NULL, run->none.auroc, 6);
+    if (own)
+        put_own(run, r);
     pnb__result_end(r);
 }
 
@@ -144,8 +158,7 @@ static void put_weakest(const pnb__classify *run, pnb__result *r)
 
 static void put_prompt(const pnb__classify *run, size_t i, pnb__result *r)
 {
-    const pnb_embeddings *set = run->prompts;
-    pnb__result_cell_text(r, set->texts != NULL && set->texts[i] != NULL ? set->texts[i] : "");
+    pnb__result_cell_text(r, pnb__prompt_text(run, i));
     pnb__result_cell_real(r, run->prompt_u[i], 5);
     pnb__result_cell_real(r, run->weight[i], 4);
 }
@@ -200,8 +213,9 @@ static void put_weights(const pnb__classify *run, pnb__result *r)
     pnb__result_begin(r, "prompts", NULL);
     pnb__result_int(r, "n", "prompts", (int64_t)run->prompts->n);
     pnb__result_text(r, "weights", "their weights",
-                     o->bprw ? (o->bprw_images != NULL ? "bprw, few-shot" : "bprw")
-                             : pnb_prompt_filter_name(o->filter));
+                     o->bprw_images != NULL ? "bprw, few-shot" : run->method);
+    if (o->load_weights != NULL)
+        pnb__result_text(r, "loaded_from", "read from", o->load_weights);
     pnb__result_int(r, "n_kept", n_kept < run->prompts->n ? "with a weight" : NULL,
                     (int64_t)n_kept);
     if (o->bprw) {
@@ -224,12 +238,17 @@ static void put_scaling(const pnb__classify *run, pnb__result *r)
     pnb__result_begin(r, "scaling", run->is_scaling_fitted ? "fitted scaling" : "loaded scaling");
     if (s->has_temperature) {
         pnb__result_real(r, "temperature", "temperature", s->temperature.t, 6);
+        pnb__result_real(r, "nll_before", NULL, s->temperature.nll_before, 4);
         pnb__result_real(r, "nll_after", "negative log-likelihood on the validation pictures",
                          s->temperature.nll_after, 4);
     }
     if (s->has_platt) {
         pnb__result_real(r, "platt_a", "Platt a", s->platt.a, 4);
         pnb__result_real(r, "platt_b", "Platt b", s->platt.b, 4);
+        if (run->has_figures)
+            pnb__result_real(r, "platt_ece",
+                             "calibration error of the first class's s(a score + b)",
+                             run->platt_ece, 4);
     }
     pnb__result_end(r);
 }
@@ -256,11 +275,11 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
     pnb__result_text(r, "dataset", NULL, o->dataset != NULL ? o->dataset : o->images);
     pnb__result_text(r, "model", NULL, info->model);
     pnb__result_text(r, "pretrained", NULL, info->weights_sha256);
-    pnb__result_text(r, "task", NULL, "zeroshot_classification");
+    pnb__result_text(r, "task", NULL, PNB__CLASSIFY_TASK);
     pnb__result_text(r, "language", NULL, o->language);
     pnb__result_int(r, "n_images", "pictures", (int64_t)run->images.source.set->n);
     pnb__result_int(r, "n_classes", "classes", (int64_t)run->clf->n);
-    pnb__result_text(r, "measure", "measure", pnb_measure_name(o->measure));
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(run->measure));
     pnb__result_real(r, "scale", "scale of the scores", run->scale, 2);
     put_weights(run, r);
     put_scaling(run, r);
@@ -272,6 +291,6 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
     put_provenance(run, r);
     if (o->dump_classnames)
         pnb__result_words(r, "classnames", run->classes.items, run->classes.n);
-    if (o->dump_templates)
+    if (o->dump_templates && run->texts.templates.n > 0)
         pnb__result_words(r, "templates", run->texts.templates.items, run->texts.templates.n);
 }

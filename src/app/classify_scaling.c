@@ -17,9 +17,12 @@ static pnb_status load(pnb__app *app, pnb__classify *run)
     if (status != PNB_OK)
         return status;
     const pnb_scaling *s = &run->scaling;
-    if (s->measure[0] != '\0' && strcmp(s->measure, pnb_measure_name(run->opts->measure)) != 0)
+    if (s->has_temperature && !isnan(run->opts->scale))
+        return pnb__usage(app, "%s brings a temperature; --scale has no place beside it",
+                          run->opts->load_scaling);
+    if (s->measure[0] != '\0' && strcmp(s->measure, pnb_measure_name(run->measure)) != 0)
         return pnb__fail(&app->err, PNB_ARG, "%s was fitted on scores of %s, not of %s",
-                         run->opts->load_scaling, s->measure, pnb_measure_name(run->opts->measure));
+                         run->opts->load_scaling, s->measure, pnb_measure_name(run->measure));
     if (s->weights_sha256[0] != '\0' && info->weights_sha256[0] != '\0' &&
         strcmp(s->weights_sha256, info->weights_sha256) != 0)
         return pnb__fail(&app->err, PNB_ARG, "%s was fitted on scores of other weights (%.12s...)",
@@ -42,7 +45,7 @@ static pnb_status validation_scores(pnb__app *app, const pnb__classify *run, dou
     PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
     const pnb_classify_job job = {.images = &images.rows,
                                   .classes = &classes.rows,
-                                  .measure = run->opts->measure,
+                                  .measure = run->measure,
                                   .opts = &measure,
                                   .scale = 1.0,
                                   .k = 1,
@@ -70,9 +73,6 @@ static pnb_status fit(pnb__app *app, pnb__classify *run)
     int *label = NULL;
     pnb_scaling *s = &run->scaling;
     pnb_status status = PNB_OK;
-    if (val->set == NULL)
-        return pnb__usage(app, "--fit-temperature and --fit-platt need --val-images: fitting on "
-                               "the pictures that are judged would flatter the figures");
     scores = pnb__alloc_array(val->set->n, n_classes * sizeof *scores);
     label = pnb__alloc_array(val->set->n, sizeof *label);
     if (scores == NULL || label == NULL)
@@ -85,7 +85,7 @@ static pnb_status fit(pnb__app *app, pnb__classify *run)
     s->has_temperature = run->opts->fit_temperature;
     s->has_platt = run->opts->fit_platt;
     run->is_scaling_fitted = true;
-    snprintf(s->measure, sizeof s->measure, "%s", pnb_measure_name(run->opts->measure));
+    snprintf(s->measure, sizeof s->measure, "%s", pnb_measure_name(run->measure));
     snprintf(s->weights_sha256, sizeof s->weights_sha256, "%s", run->clf->info.weights_sha256);
 done:
     if (status != PNB_OK)

@@ -41,12 +41,6 @@ static void draw_bars(pnb__buf *out, const char *title, const bar *bars, size_t 
     pnb__svg_end(out);
 }
 
-static const char *prompt_text(const pnb__classify *run, size_t i)
-{
-    const pnb_embeddings *set = run->prompts;
-    return set->texts != NULL && set->texts[i] != NULL ? set->texts[i] : pnb__row_name(set, i);
-}
-
 /* Moves the n largest bars to the front, in order; ties keep theirs. */
 static void largest_first(bar *bars, size_t n_all, size_t n)
 {
@@ -135,8 +129,8 @@ static void draw_classes(const pnb__classify *run, pnb__buf *out, bar *classes, 
     for (size_t k = 0; k < n_shown; k++) {
         size_t c = classes[k].place, n = run->offset[c + 1] - run->offset[c];
         for (size_t i = 0; i < n; i++)
-            bars[i] =
-                (bar){prompt_text(run, run->offset[c] + i), run->weight[run->offset[c] + i], i};
+            bars[i] = (bar){pnb__prompt_text(run, run->offset[c] + i),
+                            run->weight[run->offset[c] + i], i};
         size_t n_bars = PNB_MIN((size_t)N_PROMPTS, n);
         largest_first(bars, n, n_bars);
         draw_bars(out, run->classes.items[c], bars, n_bars, 0);
@@ -155,7 +149,7 @@ pnb_status pnb__classify_draw(const pnb__classify *run, const char *path, pnb_er
     if (bars == NULL || classes == NULL)
         PNB_TRY(pnb__fail_nomem(err, run->prompts->n * sizeof *bars));
     snprintf(subtitle, sizeof subtitle, "%zu classes, %zu prompts, weights by %s", run->classes.n,
-             run->prompts->n, run->opts->bprw ? "BPRW" : pnb_prompt_filter_name(run->opts->filter));
+             run->prompts->n, run->method);
     pnb__html_begin(&out, "Weights of prompts", subtitle);
     pnb__html_section(&out, "Over all classes",
                       "Even weights have the entropy log n; a largest weight near 1 means that one "

@@ -62,12 +62,29 @@ want 0 classify --images i.safetensors --prompts prompts.safetensors -o out.json
 check "sets give the same figures" same
 want 0 classify --images i.safetensors --load-clfs clf.safetensors -o out.json --skip-existing
 says "nothing to do"
+name='r_{dataset}_{task}_{language}.json'
+want 0 classify --images i.safetensors --load-clfs clf.safetensors --dataset a/b -o "$name"
+check "words in the name" test -s r_a_b_zeroshot_classification_en.json
+want 0 classify --images i.safetensors --load-clfs clf.safetensors --dataset a/b -o "$name" \
+    --skip-existing
+says "r_a_b_zeroshot_classification_en.json exists: nothing to do"
+check "nothing is printed" test ! -s out
+want 1 classify --images i.safetensors --load-clfs clf.safetensors -o '{datset}.json'
+says "{datset} is unknown"
 python3 -c '
 import json
 for l in list(open("i.ids.jsonl")): r = json.loads(l); "class" in r and print(r["id"], r["class"], sep="\t")' >labels.tsv
 check "rows carry their class" test "$(wc -l <labels.tsv)" -eq 6
 want 0 classify --images i.safetensors --load-clfs clf.safetensors --labels labels.tsv -o out.json
 check "a file of labels gives the same figures" same
+
+# A label that is a class's name is the name, also where it looks like a number.
+sed 's/\tcircle$/\t2/; s/\tred star$/\t7/; s/\tsquare$/\t1/' labels.tsv >digits.tsv
+want 0 classify -m model --images p --classnames 2,7,1 --templates none --labels digits.tsv \
+    --confusion digits.csv
+check "every class has its two pictures" python3 -c '
+rows = [l.split(",") for l in open("digits.csv").read().split()][1:]
+assert [r[0] for r in rows] == ["2", "7", "1"] and all(sum(map(int, r[1:])) == 2 for r in rows)'
 
 # Weights.
 for filter in 'class_std -0.5' 'top_k 1' 'global_top 4' 'global 0.001'; do
@@ -80,6 +97,43 @@ prints '"weights": "bprw"'
 check "weights of a class sum to 1" python3 -c '
 import json
 for c in json.load(open("w.json"))["classes"]: assert abs(sum(p["weight"] for p in c["prompts"]) - 1) < 1e-9'
+# Weights serve again: the same figures from the file, whatever the order of its classes.
+want 0 classify --images i.safetensors --prompts prompts.safetensors --bprw --bprw-neighbours 2 \
+    -o first.json --save-clf once.safetensors
+want 0 classify --images i.safetensors --prompts prompts.safetensors --load-weights w.json \
+    -o out.json --save-clf again.safetensors --weights w2.json
+check "loaded weights give the same figures" same
+check "and the same classifier" cmp -s once.safetensors again.safetensors
+check "and are written as they were read" cmp -s w.json w2.json
+python3 -c '
+import json
+w = json.load(open("w.json")); w["classes"].reverse(); json.dump(w, open("w3.json", "w"))
+w["classes"][0]["prompts"][1]["prompt"] = "other"; json.dump(w, open("w4.json", "w"))
+w = json.load(open("w.json")); w["classes"][1]["prompts"][0]["weight"] += 0.5
+json.dump(w, open("w5.json", "w"))
+w = json.load(open("w.json")); w["classes"][1]["class"] = "blob"; json.dump(w, open("w6.json", "w"))
+w = json.load(open("w.json")); w["variance"] = "cubed"; json.dump(w, open("w7.json", "w"))
+w = json.load(open("w.json")); w["classes"] = []; json.dump(w, open("w8.json", "w"))'
+load=(classify --images i.safetensors --prompts prompts.safetensors -o out.json --load-weights)
+want 0 "${load[@]}" w3.json
+check "classes are found by name" same
+want 1 "${load[@]}" w4.json
+says 'prompt 1 is "other"'
+want 1 "${load[@]}" w5.json
+says "sum to 1.5"
+want 1 "${load[@]}" w6.json
+says 'no weights for class "red star"'
+want 1 "${load[@]}" w7.json
+says "mean or squared"
+want 1 "${load[@]}" w8.json
+says "no list of classes"
+want 1 "${load[@]}" out.json
+says "no file of prompts' weights"
+want 2 "${load[@]}" w.json --bprw
+says "one of them is wanted"
+cp first.json bprw.json
+want 0 classify --images i.safetensors --prompts prompts.safetensors -o first.json
+
 check "the page has no outside resource" test "$(grep -cE '(src|href)="?(https?:)?//' w.html)" -eq 0
 check "no broken number" test "$(grep -cE '="-?(nan|inf)' w.html)" -eq 0
 want 0 classify -m model --images p --templates none --bprw-images p --shots 2 --bprw-released \
@@ -95,7 +149,20 @@ want 0 "${none[@]}" threshold --none-fpr 0.1 --val-negatives strangers
 prints "fitted on the validation negatives"
 want 0 "${none[@]}" score --none-threshold=-0.5
 want 0 "${none[@]}" uncertainty --none-reject 0
-want 1 "${none[@]}" margin
+# A fitted threshold, as the result has it, can be given back.
+for fit in 'reject 0.3' 'fpr 0.3'; do
+    for rule in score threshold uncertainty; do
+        want 0 "${none[@]}" $rule "--none-${fit% *}" "${fit#* }" -o fitted.json
+        t=$(python3 -c 'import json; print(json.load(open("fitted.json"))["none_of_above"]["threshold"])')
+        want 0 "${none[@]}" $rule "--none-threshold=$t" -o given.json
+        check "$rule, $fit: $t means the same" python3 -c '
+import json
+a, b = (json.load(open(n + ".json"))["none_of_above"] for n in ("fitted", "given"))
+assert a.pop("threshold_source") != b.pop("threshold_source") and a == b
+assert a["positive_rejected"] <= 0.3 if "'"${fit% *}"'" == "reject" else a["negative_accuracy"] >= 0.7'
+    done
+done
+want 2 "${none[@]}" margin
 says "has no threshold of its own"
 want 2 classify -m model --images p --none-reject 0.1
 want 0 embed -m model --text 'a photo' 'something else' -o dummy.safetensors -q
@@ -109,6 +176,22 @@ want 0 classify -m model --images strangers --classnames a,b --templates none --
     --none score --none-reject 0.5 --json
 prints '"positive_accuracy": null'
 want 2 "${none[@]}" dummy --none-set dummy.safetensors --none-prompts 'a photo'
+
+# Tables of the result, for programs and for papers.
+want 0 "${none[@]}" dummy --csv t.csv --markdown t.md --dataset 'a "b", c|d' -o out.json
+check "csv and Markdown hold the figures" python3 -c '
+import csv, json
+r, (row,) = json.load(open("out.json")), list(csv.DictReader(open("t.csv")))
+for k in ("acc1", "mean_per_class_recall", "ece"): assert abs(float(row[k]) - r["metrics"][k]) < 1e-6, k
+assert row["acc5"] == "" and r["metrics"]["acc5"] is None
+for k in ("dataset", "model", "pretrained", "task", "language"): assert row[k] == r[k], k
+assert row["model_fullname"] == r["model"] + " " + r["pretrained"] and row["none"] == "dummy"
+assert abs(float(row["auroc_nota"]) - r["uncertainty"]["auroc_nota"]) < 1e-6
+assert r["uncertainty"]["auroc_nota"] == r["none_of_above"]["auroc"]
+assert r["uncertainty"]["nlpd"] == r["metrics"]["nll"] and len(r["uncertainty"]["bins"]) > 0
+md = open("t.md").read().split("\n")
+assert md[0].count("|") == md[1].count("|") == md[2].count("|") - 1 and "c\\|d" in md[2]
+assert "%.1f [" % (100 * r["metrics"]["acc1"]) in md[2] and "top-5" not in md[0]'
 
 # Scalings. A label that is always the nearest or never is refused or smoothed, not infinite.
 python3 -c '
@@ -126,6 +209,42 @@ want 1 classify --images i.safetensors --load-clfs clf.safetensors --load-scalin
 says "fitted on scores of csd"
 want 2 classify --images i.safetensors --load-clfs clf.safetensors --fit-temperature
 says "--val-images"
+
+want 0 classify --images i.safetensors --load-clfs clf.safetensors --load-scaling s.json --json
+prints '"platt_ece"'
+want 2 classify --images i.safetensors --load-clfs clf.safetensors --load-scaling s.json --scale 3
+says "brings a temperature"
+
+# Sets on the sphere are judged by their likelihood, points have no uncertainty of their own.
+python3 - <<'END'
+import json, struct
+def save(name, family, rows, kappa, extra):
+    flat = [x for r in rows for x in r]
+    parts = {"mean": (flat, [len(rows), len(rows[0])])}
+    if kappa: parts["kappa"] = (kappa, [len(rows)])
+    head, data = {"__metadata__": {"format": "penumbra-embeddings", "version": "1",
+                                   "family": family}}, b""
+    for k, (v, shape) in parts.items():
+        raw = struct.pack("<%df" % len(v), *v)
+        head[k] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    h = json.dumps(head).encode()
+    open(name + ".safetensors", "wb").write(struct.pack("<Q", len(h)) + h + data)
+    with open(name + ".ids.jsonl", "w") as f:
+        for i, e in enumerate(extra): f.write(json.dumps({"id": str(i), **e}) + "\n")
+axis = [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]
+save("points", "point", axis + [[0.6, 0.8, 0]], None, [{"class": c} for c in "abcb"])
+save("sphere", "vmf", axis, [5.0, 50.0, 20.0], [{"class": c, "label": i} for i, c in enumerate("abc")])
+END
+want 0 classify --images points.safetensors --prompts sphere.safetensors --json
+prints '"measure": "vmf"'
+prints '"acc1": 0.75' # the fourth picture lies nearer to b, but a is wide
+want 0 classify --images points.safetensors --prompts sphere.safetensors --measure mean --json
+prints '"acc1": 1.0'
+want 1 classify --images points.safetensors --prompts sphere.safetensors --measure csd
+says "vmf"
+want 1 classify --images points.safetensors --prompts sphere.safetensors --bprw
+says "lie on the sphere"
 
 # Binaries: a CIFAR-10 folder.
 mkdir cifar
@@ -176,4 +295,73 @@ want 2 classify --images i.safetensors --prompts prompts.safetensors --prompt-fi
 printf 'not a picture' >strangers/broken.png
 want 3 classify -m model --images strangers --classnames a,b --templates none
 says "broken.png"
+
+# Said before anything is embedded: missing files, folders that are not there, one file for two.
+sets=(classify --images i.safetensors --prompts prompts.safetensors)
+want 1 "${sets[@]}" --labels nowhere.tsv
+says "(--labels)"
+want 1 "${sets[@]}" --predictions nowhere/p.jsonl
+says "there is no folder nowhere"
+want 1 "${sets[@]}" --csv p
+says "is a folder"
+want 1 "${sets[@]}" --confusion same.csv --per-class same.csv
+says "would write the same file"
+want 0 "${sets[@]}" --predictions /dev/stdout
+
+# Options that nothing would use are refused.
+refused() {
+    want 2 "${sets[@]}" "${@:2}"
+    says "$1"
+}
+refused "needs --prompt-filter-value" --prompt-filter top_k
+refused "needs --prompt-filter" --prompt-filter-value 3
+refused "one of them is wanted" --prompt-filter top_k --prompt-filter-value 3 --bprw
+refused "needs --bprw" --bprw-alpha 3
+refused "needs --bprw" --bprw-neighbours 3
+refused "need --bprw-images" --bprw --shots 3
+refused "need --bprw-images" --bprw --bprw-labels labels.tsv
+refused "said by --shots" --bprw-images i.safetensors --bprw-neighbours 3
+refused "RULE is missing" --negatives i.safetensors
+refused "RULE is missing" --none-reject 0.1
+refused "not to --none score" --none score --none-threshold 1 --none-prompts x
+refused "has no threshold of its own" --none score
+refused "needs --val-negatives" --none score --none-fpr 0.1
+refused "what --none-fpr fits" --none score --none-reject 0.1 --val-negatives i.safetensors
+refused "are two sources" --fit-temperature --val-images i.safetensors --scale 3
+refused "none of them is asked for" --val-images i.safetensors
+refused "needs --val-images" --val-labels labels.tsv
+refused "needs --output" --skip-existing
+want 2 classify --images i.safetensors --load-clfs clf.safetensors --weights w9.json
+says "no prompts to weigh, list or save"
+check "nothing was written" test ! -e w9.json
+
+# A class's variance is that of its weighted mean, or the mean of the variances.
+traces() {
+    want 0 "${sets[@]}" --per-class v.csv "$@"
+    cut -d, -f9 v.csv >"v.$2"
+}
+traces --class-variance mean
+traces --class-variance squared
+check "equal weights of 7 prompts divide it by 7" python3 -c '
+a, b = (list(map(float, open("v." + n).read().split()[1:])) for n in ("mean", "squared"))
+assert len(a) == 3 and all(abs(x / y - 7) < 1e-4 for x, y in zip(a, b))'
+
+# Few-shot by an embedding set whose labels are in a file.
+want 0 "${sets[@]}" --bprw-images i.safetensors --bprw-labels labels.tsv --shots 1 --json
+prints '"weights": "bprw, few-shot"'
+says "the figures will flatter"
+
+# Counts without labels: the other files are there all the same.
+want 1 classify -m model --images strangers --classnames a,b --templates none \
+    --predictions late.jsonl --confusion late.csv
+says "give --labels"
+check "predictions are written" test -s late.jsonl
+check "no matrix" test ! -e late.csv
+
+# A folder of splits without the one that is asked for is no set of classes "train" and "val".
+mkdir -p splits/val/a splits/train/a
+cp p/test/*/*.png splits/val/a
+want 1 classify -m model --images splits
+says "it has train, val"
+want 0 classify -m model --images splits --split val --templates none
 finish
