@@ -158,7 +158,8 @@ static pnb_status read_head(pnb__classify *run, pnb__jobj *o, const char *path, 
                          variance);
     run->making.variance =
         variance[0] == 's' ? PNB_CLASS_VARIANCE_SQUARED : PNB_CLASS_VARIANCE_MEAN;
-    if (strcmp(method, "bprw") != 0 && pnb_prompt_filter_parse(&filter, method, NULL) != PNB_OK)
+    if (strcmp(method, "bprw") != 0 && strcmp(method, "equal") != 0 &&
+        pnb_prompt_filter_parse(&filter, method, NULL) != PNB_OK)
         return pnb__fail(err, PNB_FORMAT, "%s: method \"%.40s\" is unknown", path, method);
     snprintf(run->method, sizeof run->method, "%s", method);
     return PNB_OK;

@@ -72,9 +72,12 @@ static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb__embed
                                        o->tokenizer, o->preprocess};
     if (parts.use == 0)
         return PNB_OK;
+    const char *what = pictures ? "pictures"
+                       : o->prompts == NULL && o->load_clf == NULL
+                           ? "prompts"
+                           : "dummy prompts (or give --none-set)";
     if (o->model == NULL)
-        return pnb__usage(app, "--model is missing: it embeds the %s",
-                          texts ? "prompts" : "pictures");
+        return pnb__usage(app, "--model is missing: it embeds the %s", what);
     return pnb__embedder_open_named(encoder, app, o->model, &parts);
 }
 
@@ -349,7 +352,7 @@ static pnb_status fit_threshold(pnb__classify *run, pnb_error *err)
         *threshold = nine_digits(*threshold, -1.0);
     } else { /* the other rules come with one of the three */
         *threshold = 0.0;
-        run->none_source = "the dummy is one more class";
+        run->none_source = "0: the dummy is one more class";
     }
     return status;
 }

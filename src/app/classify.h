@@ -73,7 +73,7 @@ typedef struct pnb__classify {
     size_t *offset;             /* (K + 1) prompts of each class */
     double *prompt_u;           /* trace of each prompt */
     double *weight;             /* of each prompt */
-    char method[32];            /* what they come from: a filter's name, bprw */
+    char method[32];            /* what they come from: bprw, a filter's name, equal */
     pnb_classifier_opts making; /* how prompts become a class with them */
     pnb__valued *by_certainty;  /* prompts by their trace, where they are to be listed */
     pnb_bprw_summary bprw;

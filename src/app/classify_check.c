@@ -56,6 +56,15 @@ static pnb_status check_written(const named_file *files, size_t n, pnb_error *er
     return PNB_OK;
 }
 
+/* The filter on one prompt says what it says of its value. */
+static pnb_status check_filter(const pnb__classify_opts *o, pnb_error *err)
+{
+    const size_t offset[] = {0, 1};
+    const double u = 0.0;
+    double weight;
+    return pnb_prompts_filter(o->filter, o->filter_value, offset, 1, &u, &weight, err);
+}
+
 pnb_status pnb__classify_check(const pnb__classify_opts *o, pnb_error *err)
 {
     const named_file read[] = {{"--labels", o->labels},
@@ -77,6 +86,9 @@ pnb_status pnb__classify_check(const pnb__classify_opts *o, pnb_error *err)
                                   {"--weights", o->weights},
                                   {"--weights-html", o->weights_html},
                                   {"--save-scaling", o->save_scaling}};
-    pnb_status status = check_read(read, PNB_COUNT(read), err);
+    pnb_status status = check_filter(o, err);
+    if (status != PNB_OK)
+        return status;
+    status = check_read(read, PNB_COUNT(read), err);
     return status == PNB_OK ? check_written(written, PNB_COUNT(written), err) : status;
 }

@@ -185,6 +185,45 @@ done:
     return status;
 }
 
+/* "template" of a prompt's row; NULL without. Free with pnb__free. */
+static pnb_status row_template(const pnb_embeddings *set, size_t row, char **out, pnb_error *err)
+{
+    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
+    json_t *root = extra != NULL ? json_loads(extra, 0, NULL) : NULL;
+    const char *text = json_string_value(json_object_get(root, "template"));
+    *out = text != NULL ? pnb__strdup(text) : NULL;
+    pnb_status status = text != NULL && *out == NULL ? pnb__fail_nomem(err, strlen(text)) : PNB_OK;
+    json_decref(root);
+    return status;
+}
+
+/* The templates of the rows, where prompt j of every class has the same one; else none. */
+static pnb_status recall_templates(pnb__classify *run, pnb_error *err)
+{
+    const pnb_embeddings *set = run->prompts;
+    pnb__texts *templates = &run->texts.templates;
+    size_t n = run->offset[1];
+    bool fits = set->n == n * run->classes.n;
+    char *text = NULL;
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < set->n && fits; i++) {
+        fits = run->offset[i / n] == i / n * n;
+        PNB_TRY(row_template(set, i, &text, err));
+        fits = fits && text != NULL;
+        if (fits && i < n)
+            PNB_TRY(pnb__texts_add(templates, text, strlen(text), err));
+        else if (fits)
+            fits = strcmp(templates->items[i % n], text) == 0;
+        pnb__free(text);
+        text = NULL;
+    }
+    if (!fits)
+        pnb__texts_reset(templates);
+done:
+    pnb__free(text);
+    return status;
+}
+
 static pnb_status load_prompts(pnb__classify *run, pnb_error *err)
 {
     pnb_embeddings *set = NULL;
@@ -200,7 +239,8 @@ static pnb_status load_prompts(pnb__classify *run, pnb_error *err)
     PNB_TRY(read_prompt_rows(run, set, rows, err));
     for (size_t i = 0; i < set->n; i++)
         order[i] = rows[i].row;
-    status = pnb_embeddings_select(&run->prompts, set, order, set->n, err);
+    PNB_TRY(pnb_embeddings_select(&run->prompts, set, order, set->n, err));
+    status = recall_templates(run, err);
 done:
     pnb_embeddings_free(set);
     pnb__free(rows);
@@ -291,7 +331,9 @@ static pnb_status weigh(pnb__app *app, pnb__classify *run, const pnb_prompts *pr
     if (o->load_weights != NULL)
         return pnb__classify_load_weights(app, run);
     snprintf(run->method, sizeof run->method, "%s",
-             o->bprw ? "bprw" : pnb_prompt_filter_name(o->filter));
+             o->bprw                                ? "bprw"
+             : o->filter == PNB_FILTER_PROMPTS_NONE ? "equal"
+                                                    : pnb_prompt_filter_name(o->filter));
     if (!o->bprw)
         return pnb_prompts_filter(o->filter, o->filter_value, run->offset, run->classes.n,
                                   run->prompt_u, run->weight, &app->err);

@@ -103,7 +103,7 @@ static void put_none(const pnb__classify *run, pnb__result *r)
     pnb__result_begin(r, "none_of_above", "none of the above");
     pnb__result_text(r, "rule", "rule", pnb_none_rule_name(run->opts->none));
     pnb__result_real(r, "threshold", "threshold", run->none_threshold, 5);
-    pnb__result_text(r, "threshold_source", "it is", run->none_source);
+    pnb__result_text(r, "threshold_source", "where it comes from", run->none_source);
     pnb__result_int(r, "n_none", "pictures called none", (int64_t)n_none);
     if (run->has_none_figures) {
         pnb__result_int(r, "n_positive", NULL, (int64_t)f->n_positive);

@@ -1,6 +1,6 @@
-/* Names of result files such as {dataset}_{pretrained}_{model}_{language}_{task}.json, so that a loop
- * over models and data sets leaves one file each. A slash in a value would be a folder and becomes
- * an underscore. */
+/* Names of result files such as {dataset}_{pretrained}_{model}_{language}_{task}.json, so that a
+ * loop over models and data sets leaves one file each. A slash in a value would be a folder and
+ * becomes an underscore. */
 #include "app/output_name.h"
 
 #include <string.h>

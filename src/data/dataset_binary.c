@@ -167,12 +167,12 @@ static pnb_status find_layout(const pnb__source *source, layout *out, pnb_error 
     return PNB_OK;
 }
 
-static pnb_status add_record(pnb_dataset *ds, const layout *l, size_t i, size_t offset, int label,
+static pnb_status add_record(pnb_dataset *ds, const layout *l, size_t offset, int label,
                              pnb_error *err)
 {
     pnb__entry entry = pnb__entry_empty();
     char key[32];
-    snprintf(key, sizeof key, "%zu", i);
+    snprintf(key, sizeof key, "%zu", ds->n_entries); /* over all files of the set */
     entry.key = pnb__dataset_add_text(ds, key);
     entry.image =
         (pnb__span){offset + l->before,
@@ -205,7 +205,7 @@ static pnb_status add_records(pnb_dataset *ds, const pnb__source *source, const 
             label = source->map.data[offset + l->label];
         else if (labels->label != NULL)
             label = labels->label[i] - (l->raw.by_columns ? 1 : 0); /* STL-10 counts from 1 */
-        pnb_status status = add_record(ds, l, i, offset, label, err);
+        pnb_status status = add_record(ds, l, offset, label, err);
         if (status != PNB_OK)
             return status;
     }

@@ -254,6 +254,12 @@ sys.stdout.buffer.write(b"".join(bytes([i % 3]) + bytes((7 * i + j) % 256 for j 
 printf 'airplane\nautomobile\nbird\n' >cifar/batches.meta.txt
 want 0 classify -m model --images cifar --templates none --json
 prints '"n_images": 6'
+cp cifar/test_batch.bin cifar/data_batch_1.bin
+for i in 2 3 4 5; do cp cifar/test_batch.bin cifar/data_batch_$i.bin; done
+want 0 classify -m model --images cifar --split train --templates none --predictions cifar.jsonl
+check "pictures of several files have ids of their own" \
+    test "$(cut -d, -f1 cifar.jsonl | sort -u | wc -l)" -eq 30
+rm cifar/data_batch_*
 want 1 classify -m model --images cifar --split train
 says "it has test"
 
@@ -334,6 +340,19 @@ refused "needs --output" --skip-existing
 want 2 classify --images i.safetensors --load-clfs clf.safetensors --weights w9.json
 says "no prompts to weigh, list or save"
 check "nothing was written" test ! -e w9.json
+
+# A set of prompts knows its templates.
+want 0 "${sets[@]}" --list-prompts 1 --dump-templates --weights-html t.html -o t.json
+check "templates come with the set" python3 -c '
+import json
+r = json.load(open("t.json"))
+assert len(r["templates"]) == 7 and r["templates"][0] == "itap of a {}."
+assert len(r["prompts"]["templates_by_uncertainty"]) == 7'
+check "and are drawn" grep -q "mean weight of each template" t.html
+want 1 "${sets[@]}" --prompt-filter top_k --prompt-filter-value 2.5
+says "a number of prompts"
+want 2 "${sets[@]}" --none dummy
+says "--none-set"
 
 # A class's variance is that of its weighted mean, or the mean of the variances.
 traces() {

@@ -131,6 +131,13 @@ static void test_cifar10(void **state)
     expect_split(dir, "train", "data_batch_{1..5}.bin");
     ds = open_set(dir, "data_batch_{1..2}.bin");
     assert_int_equal(pnb_dataset_size(ds), 5);
+    for (size_t i = 0; i < 5; i++) { /* keys are numbers of the set, not of the file */
+        char key[8];
+        snprintf(key, sizeof key, "%zu", i);
+        ASSERT_OK(pnb_dataset_get(ds, i, &s, &err));
+        assert_string_equal(s.key, key);
+        pnb_sample_reset(&s);
+    }
     pnb_dataset_free(ds);
     char *path;
     ASSERT_FAILS(pnb_dataset_split(&path, dir, "val", &err), PNB_NOT_FOUND, "it has train, test");
