@@ -11,13 +11,13 @@
 
 struct classify_args {
     const char *images, *model, *tokenizer, *preprocess, *split, *labels, *img_key, *label_key;
-    const char *classnames, *templates, *prompts, *load_clfs, *measure, *dataset, *language;
+    const char *classnames, *templates, *prompts, *measure, *dataset, *language;
     const char *filter, *bprw_images, *none, *none_set, *negatives;
     const char *val_images, *val_labels, *val_negatives, *val_split, *save_scaling, *load_scaling;
     const char *output, *predictions, *confusion, *per_class, *save_clf, *save_prompts;
     const char *weights, *weights_html, *load_weights, *bprw_labels, *bprw_split, *csv, *markdown;
     const char *variance;
-    pnb__text_list none_prompts;
+    pnb__text_list none_prompts, load_clfs;
     int64_t bins, shots, neighbours, samples, listed;
     double scale, filter_value, alpha, eps, none_threshold, none_reject, none_fpr;
     bool exif, bprw, bprw_released, fit_temperature, fit_platt, skip_existing, dump_classnames,
@@ -88,10 +88,10 @@ static const pnb__option options[] = {
      .help = "Embedding set of prompts that name their classes (--save-prompts), in place of names "
              "and templates"},
     {.name = "load-clfs",
-     .kind = PNB__OPT_FILE,
+     .kind = PNB__OPT_LIST,
      .at = AT(load_clfs),
-     .value = "SET",
-     .help = "Classifier that --save-clf wrote"},
+     .value = "SET...",
+     .help = "Classifiers that --save-clf wrote; several of the same classes are averaged"},
     {.name = "measure",
      .kind = PNB__OPT_CHOICE,
      .at = AT(measure),
@@ -380,14 +380,13 @@ static pnb_status check_classes(pnb__app *app, const struct classify_args *a)
     bool weighs = strcmp(a->filter, "none") != 0 || a->bprw || a->bprw_images != NULL ||
                   a->load_weights != NULL;
     bool writes = a->weights != NULL || a->weights_html != NULL || a->save_prompts != NULL;
-    if (a->load_clfs != NULL &&
-        (a->prompts != NULL || a->classnames != NULL || a->templates != NULL))
+    if (a->load_clfs.n > 0 && (a->prompts != NULL || a->classnames != NULL || a->templates != NULL))
         return pnb__usage(app, "--load-clfs brings its classes; --prompts, --classnames and "
                                "--templates have no place beside it");
     if (a->prompts != NULL && (a->classnames != NULL || a->templates != NULL))
         return pnb__usage(app, "--prompts brings its classes; --classnames and --templates have no "
                                "place beside it");
-    if (a->load_clfs != NULL && (weighs || writes || a->listed > 0 || a->variance != NULL))
+    if (a->load_clfs.n > 0 && (weighs || writes || a->listed > 0 || a->variance != NULL))
         return pnb__usage(app, "a loaded classifier has no prompts to weigh, list or save");
     return PNB_OK;
 }
@@ -486,7 +485,7 @@ static pnb__classify_opts copy_opts(const struct classify_args *a)
                                 .classnames = a->classnames,
                                 .templates = a->templates,
                                 .prompts = a->prompts,
-                                .load_clf = a->load_clfs,
+                                .load_clfs = a->load_clfs.n > 0 ? &a->load_clfs : NULL,
                                 .dataset = a->dataset,
                                 .language = a->language,
                                 .scale = a->scale,

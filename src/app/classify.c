@@ -73,7 +73,7 @@ static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb__embed
     if (parts.use == 0)
         return PNB_OK;
     const char *what = pictures ? "pictures"
-                       : o->prompts == NULL && o->load_clf == NULL
+                       : o->prompts == NULL && o->load_clfs == NULL
                            ? "prompts"
                            : "dummy prompts (or give --none-set)";
     if (o->model == NULL)

@@ -16,8 +16,9 @@ typedef struct pnb__classify_opts {
     const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */
     const char *images, *labels;
     pnb__class_source_opts source;
-    const char *classnames, *templates, *prompts, *load_clf; /* how classes are known; all may be
-                                                              * NULL: the pictures' own names */
+    const char *classnames, *templates, *prompts; /* how classes are known; all may be NULL: the
+                                                   * pictures' own names */
+    const pnb__text_list *load_clfs;              /* saved classifiers, averaged; or NULL */
     const char *dataset, *language;
     bool has_measure; /* false: csd, on the sphere the likelihood of the family */
     pnb_measure measure;

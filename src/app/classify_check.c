@@ -71,7 +71,6 @@ pnb_status pnb__classify_check(const pnb__classify_opts *o, pnb_error *err)
                                {"--bprw-labels", o->bprw_labels},
                                {"--val-labels", o->val_labels},
                                {"--prompts", o->prompts},
-                               {"--load-clfs", o->load_clf},
                                {"--load-weights", o->load_weights},
                                {"--load-scaling", o->load_scaling},
                                {"--none-set", o->none_set}};
@@ -87,6 +86,8 @@ pnb_status pnb__classify_check(const pnb__classify_opts *o, pnb_error *err)
                                   {"--weights-html", o->weights_html},
                                   {"--save-scaling", o->save_scaling}};
     pnb_status status = check_filter(o, err);
+    for (size_t i = 0; o->load_clfs != NULL && i < o->load_clfs->n && status == PNB_OK; i++)
+        status = check_read(&(named_file){"--load-clfs", o->load_clfs->items[i]}, 1, err);
     if (status != PNB_OK)
         return status;
     status = check_read(read, PNB_COUNT(read), err);

@@ -18,7 +18,7 @@
 bool pnb__classify_wants_texts(const pnb__classify *run)
 {
     const pnb__classify_opts *o = run->opts;
-    return (o->load_clf == NULL && o->prompts == NULL) ||
+    return (o->load_clfs == NULL && o->prompts == NULL) ||
            (o->has_none && o->none == PNB_NONE_DUMMY && o->none_set == NULL);
 }
 
@@ -77,7 +77,7 @@ static char *templates_beside(const char *images)
 pnb_status pnb__classify_names(pnb__app *app, pnb__classify *run)
 {
     const pnb__classify_opts *o = run->opts;
-    if (o->load_clf != NULL || o->prompts != NULL)
+    if (o->load_clfs != NULL || o->prompts != NULL)
         return PNB_OK;
     char *beside = o->templates == NULL ? templates_beside(o->images) : NULL;
     const char *spec = o->templates != NULL ? o->templates : beside != NULL ? beside : "openai";
@@ -248,29 +248,146 @@ done:
     return status;
 }
 
-/* ---- a saved classifier ---- */
+/* ---- a classifier as a set ---- */
 
-static pnb_status load_classifier(pnb__classify *run, pnb_error *err)
+/* Numbers of the classifier into a set of the prompts' family; a generalised Gaussian's class is
+ * the Gaussian of its moments. */
+static void copy_numbers(const pnb_classifier *made, pnb_embeddings *set)
 {
-    pnb_status status = pnb_embeddings_load(&run->clf, run->opts->load_clf, err);
-    for (size_t c = 0; status == PNB_OK && c < run->clf->n; c++) {
-        const char *name = pnb__row_name(run->clf, c);
+    for (size_t i = 0; i < made->n_classes * made->dim; i++) {
+        set->mean[i] = (float)made->mean[i];
+        if (set->log_var != NULL)
+            set->log_var[i] = (float)log(made->var[i]);
+    }
+    for (size_t c = 0; set->kappa != NULL && c < made->n_classes; c++)
+        set->kappa[c] = (float)made->kappa[c];
+}
+
+/* run->clf, of the family and with the record of the rows it was made from. */
+static pnb_status to_set(pnb__classify *run, const pnb_classifier *made, const pnb_embeddings *from,
+                         pnb_error *err)
+{
+    pnb_family family = from->family == PNB_GEN_GAUSSIAN ? PNB_GAUSSIAN_DIAG : from->family;
+    pnb_embeddings *set = NULL;
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_create(&set, family, made->n_classes, made->dim, err));
+    set->info = from->info;
+    copy_numbers(made, set);
+    for (size_t c = 0; c < made->n_classes; c++) {
+        PNB_TRY(pnb_embeddings_set_id(set, c, run->classes.items[c], err));
+        PNB_TRY(label_row(set, c, run->classes.items[c], c, NULL, err));
+    }
+    run->clf = set;
+    set = NULL;
+done:
+    pnb_embeddings_free(set);
+    return status;
+}
+
+/* ---- saved classifiers ---- */
+
+static pnb_status name_classes(pnb__classify *run, const pnb_embeddings *clf, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t c = 0; status == PNB_OK && c < clf->n; c++) {
         char *own = NULL;
         int64_t label;
-        status = pnb__row_class(run->clf, c, &label, &own, err);
+        status = pnb__row_class(clf, c, &label, &own, err);
+        const char *name = own != NULL ? own : pnb__row_name(clf, c);
         if (status == PNB_OK)
-            status = pnb__texts_add(&run->classes, own != NULL ? own : name,
-                                    strlen(own != NULL ? own : name), err);
+            status = pnb__texts_add(&run->classes, name, strlen(name), err);
         pnb__free(own);
     }
+    return status;
+}
+
+/* Several classifiers are averaged class by class as prompts are: CLIP_benchmark's --load_clfs, but
+ * to unit length. */
+static pnb_status average(pnb__classify *run, pnb_embeddings *const *clf, size_t n, pnb_error *err)
+{
+    pnb_embeddings *all = NULL, *sorted = NULL;
+    size_t n_classes = clf[0]->n, *order = NULL, *offset = NULL;
+    pnb_classifier made = {0};
+    pnb_view view = {0};
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_concat(&all, (const pnb_embeddings *const *)clf, n, err));
+    order = pnb__alloc_array(all->n, sizeof *order);
+    offset = pnb__alloc_array(n_classes + 1, sizeof *offset);
+    if (order == NULL || offset == NULL)
+        PNB_TRY(pnb__fail_nomem(err, all->n * sizeof *order));
+    for (size_t i = 0; i < all->n; i++)
+        order[i] = i % n * n_classes + i / n;
+    for (size_t c = 0; c <= n_classes; c++)
+        offset[c] = c * n;
+    PNB_TRY(pnb_embeddings_select(&sorted, all, order, all->n, err));
+    PNB_TRY(pnb_view_init(&view, sorted, err));
+    const pnb_prompts rows = {.n_classes = n_classes,
+                              .dim = view.rows.dim,
+                              .offset = offset,
+                              .mean = view.rows.mean,
+                              .log_var = view.rows.log_var,
+                              .kappa = view.rows.kappa};
+    PNB_TRY(pnb_classifier_build(&made, &rows, NULL, NULL, err));
+    status = to_set(run, &made, sorted, err);
+done:
+    pnb_classifier_reset(&made);
+    pnb_view_reset(&view);
+    pnb_embeddings_free(all);
+    pnb_embeddings_free(sorted);
+    pnb__free(order);
+    pnb__free(offset);
+    return status;
+}
+
+/* Classifier i has the classes of the first one, in its order. */
+static pnb_status check_same(const pnb__classify *run, const pnb_embeddings *first,
+                             const pnb_embeddings *other, const char *path, pnb_error *err)
+{
+    pnb_status status = pnb_embeddings_check_mix(first, other, err);
+    if (status != PNB_OK || first->n != other->n)
+        return status != PNB_OK ? status
+                                : pnb__fail(err, PNB_ARG, "%s: has %zu classes, the first one %zu",
+                                            path, other->n, first->n);
+    for (size_t c = 0; c < other->n && status == PNB_OK; c++) {
+        if (strcmp(pnb__row_name(other, c), pnb__row_name(first, c)) != 0)
+            status = pnb__fail(err, PNB_ARG, "%s: class %zu is \"%s\", in the first one \"%s\"",
+                               path, c, pnb__row_name(other, c), run->classes.items[c]);
+    }
+    return status;
+}
+
+static pnb_status load_classifiers(pnb__classify *run, pnb_error *err)
+{
+    const pnb__text_list *paths = run->opts->load_clfs;
+    pnb_embeddings **clf = pnb__alloc_zero(paths->n, sizeof(*clf));
+    pnb_status status = PNB_OK;
+    if (clf == NULL)
+        return pnb__fail_nomem(err, paths->n * sizeof(*clf));
+    for (size_t i = 0; i < paths->n; i++) {
+        PNB_TRY(pnb_embeddings_load(&clf[i], paths->items[i], err));
+        if (i == 0)
+            PNB_TRY(name_classes(run, clf[0], err));
+        else
+            PNB_TRY(check_same(run, clf[0], clf[i], paths->items[i], err));
+    }
+    if (paths->n > 1) {
+        status = average(run, clf, paths->n, err);
+    } else {
+        run->clf = clf[0];
+        clf[0] = NULL;
+    }
+done:
+    for (size_t i = 0; i < paths->n; i++)
+        pnb_embeddings_free(clf[i]);
+    pnb__free(clf);
     return status;
 }
 
 pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
 {
     pnb_status status;
-    if (run->opts->load_clf != NULL)
-        return load_classifier(run, &app->err);
+    if (run->opts->load_clfs != NULL)
+        return load_classifiers(run, &app->err);
     PNB_TRY(run->opts->prompts != NULL ? load_prompts(run, &app->err)
                                        : embed_texts(app, run, encoder));
     PNB_TRY(pnb__row_uncertainty(run->prompts, PNB_UNCERTAINTY_TRACE, &run->prompt_u, &app->err));
@@ -344,39 +461,6 @@ static pnb_status weigh(pnb__app *app, pnb__classify *run, const pnb_prompts *pr
 
 /* ---- the classifier ---- */
 
-/* Numbers of the classifier into a set of the prompts' family; a generalised Gaussian's class is
- * the Gaussian of its moments. */
-static void copy_numbers(const pnb_classifier *made, pnb_embeddings *set)
-{
-    for (size_t i = 0; i < made->n_classes * made->dim; i++) {
-        set->mean[i] = (float)made->mean[i];
-        if (set->log_var != NULL)
-            set->log_var[i] = (float)log(made->var[i]);
-    }
-    for (size_t c = 0; set->kappa != NULL && c < made->n_classes; c++)
-        set->kappa[c] = (float)made->kappa[c];
-}
-
-static pnb_status to_set(pnb__classify *run, const pnb_classifier *made, pnb_error *err)
-{
-    const pnb_embeddings *from = run->prompts;
-    pnb_family family = from->family == PNB_GEN_GAUSSIAN ? PNB_GAUSSIAN_DIAG : from->family;
-    pnb_embeddings *set = NULL;
-    pnb_status status;
-    PNB_TRY(pnb_embeddings_create(&set, family, made->n_classes, made->dim, err));
-    set->info = from->info;
-    copy_numbers(made, set);
-    for (size_t c = 0; c < made->n_classes; c++) {
-        PNB_TRY(pnb_embeddings_set_id(set, c, run->classes.items[c], err));
-        PNB_TRY(label_row(set, c, run->classes.items[c], c, NULL, err));
-    }
-    run->clf = set;
-    set = NULL;
-done:
-    pnb_embeddings_free(set);
-    return status;
-}
-
 pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
@@ -400,7 +484,7 @@ pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder 
     if (o->has_variance)
         run->making.variance = o->variance;
     PNB_TRY(pnb_classifier_build(&made, &prompts, run->weight, &run->making, &app->err));
-    PNB_TRY(to_set(run, &made, &app->err));
+    PNB_TRY(to_set(run, &made, run->prompts, &app->err));
     if (o->n_listed > 0)
         status = pnb__sorted(&run->by_certainty, run->prompt_u, run->prompts->n,
                              "uncertainty of prompt", &app->err);

@@ -341,6 +341,26 @@ want 2 classify --images i.safetensors --load-clfs clf.safetensors --weights w9.
 says "no prompts to weigh, list or save"
 check "nothing was written" test ! -e w9.json
 
+# Several classifiers are averaged: two halves of the prompts are as good as all of them.
+for half in 0 1; do
+    printf '%s\n' 'a {}' 'the {}' 'one {}' 'my {}' | sed -n "$((2 * half + 1)),$((2 * half + 2))p" >t$half.txt
+    want 0 classify -m model --images p --templates t$half.txt --save-clf half$half.safetensors
+done
+cat t0.txt t1.txt >t.txt
+want 0 classify -m model --images p --templates t.txt --per-class whole.csv
+want 0 classify --images i.safetensors --load-clfs half0.safetensors half1.safetensors \
+    --per-class halves.csv
+check "the same classes" python3 -c '
+a, b = ([l.split(",") for l in open(n + ".csv").read().split("\n")[1:-1]] for n in ("whole", "halves"))
+assert len(a) == 3 and all(x[1:5] == y[1:5] for x, y in zip(a, b))
+assert all(abs(float(x[8]) - float(y[8])) < 1e-5 * float(y[8]) for x, y in zip(a, b))'
+want 0 classify -m model --images p --classnames 'circle,square,red star' --templates none \
+    --save-clf turned.safetensors
+want 1 classify --images i.safetensors --load-clfs half0.safetensors turned.safetensors
+says 'class 1 is "square", in the first one "red star"'
+want 1 classify --images i.safetensors --load-clfs half0.safetensors nowhere.safetensors
+says "(--load-clfs)"
+
 # A set of prompts knows its templates.
 want 0 "${sets[@]}" --list-prompts 1 --dump-templates --weights-html t.html -o t.json
 check "templates come with the set" python3 -c '
