@@ -2,9 +2,10 @@
  *
  * Scores: larger is always nearer, whatever the measure (pnb_measure_score): mean is the cosine,
  * csd is 1 - csd/2, distances are negated. Ties go to the lower index. Results are those of the f64
- * scores of all pairs and do not depend on the number of threads. Candidates of mean, csd, w2 and
- * the inclusion tests are chosen in f32 with bounds on its rounding and scored again in f64, so
- * that nothing is missed: docs/numerics.md#search. ctx may be NULL: one thread. */
+ * scores of all pairs and do not depend on the number of threads. Candidates of mean, csd, w2, the
+ * inclusion tests and likelihoods on the sphere are chosen in f32 with bounds on its rounding and
+ * scored again in f64, so that nothing is missed: docs/numerics.md#search. ctx may be NULL: one
+ * thread. */
 #ifndef PENUMBRA_SEARCH_H
 #define PENUMBRA_SEARCH_H
 

@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "index/sphere.h"
+
 #define UNIT 5.9604644775390625e-08 /* 2^-24 */
 #define STRIP_PRODUCT 384           /* what the matrix product keeps in the second cache */
 #define ITEMS_PRODUCT 224
@@ -24,7 +26,8 @@
 
 static double norm_of_queries(const pnb__scan_run *run)
 {
-    return run->scan->measure == PNB_MEASURE_MEAN ? 1.0 : run->queries.most_norm;
+    bool is_unit = run->scan->measure == PNB_MEASURE_MEAN || run->way == PNB__SCAN_SPHERE;
+    return is_unit ? 1.0 : run->queries.most_norm;
 }
 
 static size_t width_of(const pnb__scan_run *run)
@@ -129,7 +132,7 @@ pnb_status pnb__pass_init(pnb__pass *pass, const pnb__scan_run *run, const pnb_c
 {
     pnb_status status = PNB_OK;
     *pass = (pnb__pass){.run = run, .first = first, .n = n, .width = width_of(run)};
-    if (run->way == PNB__SCAN_PRODUCT) {
+    if (run->way == PNB__SCAN_PRODUCT || run->way == PNB__SCAN_SPHERE) {
         pass->strip = product_strip(pass);
         pass->n_items = ITEMS_PRODUCT;
         pass->most_norm = norm_of_queries(run);
@@ -168,6 +171,8 @@ pnb_status pnb__pass_work_init(pnb__pass_work *work, const pnb__scan_run *run, p
     } else if (run->way == PNB__SCAN_PRODUCT) {
         n_value = (size_t)STRIP_PRODUCT * ITEMS_PRODUCT;
         n_rows = width_of(run) > dim ? ITEMS_PRODUCT * width_of(run) : 0;
+    } else if (run->way == PNB__SCAN_SPHERE) {
+        n_value = n_spread = (size_t)STRIP_PRODUCT * ITEMS_PRODUCT;
     } else {
         n_value = n_spread = (size_t)STRIP_INCLUSION * ITEMS_INCLUSION;
         n_rows = ITEMS_INCLUSION * dim;
@@ -289,6 +294,39 @@ static void score_product(const pnb__pass *pass, pnb__pass_work *work, pnb__valu
     bound_product(pass, work, v);
 }
 
+/* The log normaliser is the row's term; sphere.c makes the rest of the inner products. */
+static void score_sphere(const pnb__pass *pass, pnb__pass_work *work, pnb__values *v)
+{
+    const pnb__scan_run *run = pass->run;
+    const pnb__scan_side *x = &run->scan->gallery, *q = &run->queries;
+    const pnb__sphere_args args = {
+        .is_power = run->scan->measure == PNB_MEASURE_POWER_SPHERICAL,
+        .n_items = v->n_items,
+        .n_queries = v->n_queries,
+        .ld = v->ld,
+        .width = pass->width,
+        .weight = run->weight,
+        .norm = x->norm + v->item,
+        .item_kappa = x->rows.kappa != NULL ? x->rows.kappa + v->item : NULL,
+        .query_kappa = q->rows.kappa != NULL ? q->rows.kappa + v->query : NULL,
+        .value = work->value,
+        .spread = work->spread};
+    multiply(pass, x->rows.mean + v->item * x->rows.dim, v, work->value);
+    pnb__sphere_bounds(&run->inner, &run->kernels, &args);
+    for (size_t i = 0; i < v->n_items; i++) {
+        double term = run->weight * x->term[v->item + i];
+        work->slack[i] = 5.0 * UNIT * fabs(term);
+        work->mul[i] = 1.0f;
+        work->upper[i] = (float)(term + work->slack[i]);
+    }
+    v->value = work->value;
+    v->mul = work->mul;
+    v->upper = work->upper;
+    v->slack = work->slack;
+    v->spread = work->spread;
+    v->spread_bound = 1.0;
+}
+
 static double inclusion_weight(const pnb__scan *scan)
 {
     double weight = scan->measure == PNB_MEASURE_INCLUSION ? 0.5 : 1.0;
@@ -346,6 +384,10 @@ pnb_status pnb__pass_score(const pnb__pass *pass, pnb__pass_work *work, size_t s
         score_product(pass, work, out);
         return PNB_OK;
     }
+    if (pass->run->way == PNB__SCAN_SPHERE) {
+        score_sphere(pass, work, out);
+        return PNB_OK;
+    }
     if (pass->run->way == PNB__SCAN_INCLUSION) {
         score_inclusion(pass, work, out);
         return PNB_OK;
@@ -365,7 +407,19 @@ double pnb__pass_term(const pnb__scan_run *run, size_t query)
         return 0.0;
     if (run->way == PNB__SCAN_INCLUSION)
         return -inclusion_weight(run->scan) * run->queries.term[query];
-    return run->queries.term[query];
+    return (run->way == PNB__SCAN_SPHERE ? run->weight : 1.0) * run->queries.term[query];
+}
+
+/* Largest part of a score that is not a row's term; 40: |log(1 + cosine)| stays below 37. */
+static double most_product(const pnb__scan_run *run)
+{
+    const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
+    bool is_power = run->scan->measure == PNB_MEASURE_POWER_SPHERICAL;
+    if (run->way == PNB__SCAN_INCLUSION || run->scan->measure == PNB_MEASURE_MEAN)
+        return 1.0;
+    if (run->way == PNB__SCAN_SPHERE)
+        return run->weight * (q->most_kappa + x->most_kappa) * (is_power ? 40.0 : 1.0);
+    return norm_of_queries(run) * x->most_norm;
 }
 
 double pnb__pass_margin(const pnb__scan_run *run, size_t query)
@@ -373,9 +427,7 @@ double pnb__pass_margin(const pnb__scan_run *run, size_t query)
     if (run->way == PNB__SCAN_F64)
         return 0.0;
     const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
-    double dim = (double)q->rows.dim, product = norm_of_queries(run) * x->most_norm;
-    if (run->way == PNB__SCAN_INCLUSION || run->scan->measure == PNB_MEASURE_MEAN)
-        product = 1.0;
+    double dim = (double)q->rows.dim, product = most_product(run);
     double most = fabs(q->term[query]) + x->most_term + 2.0 * product;
     return 0.5 * DBL_EPSILON * (most * 16.0 + product * dim);
 }

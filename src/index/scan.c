@@ -7,7 +7,9 @@
  * The augmenting column is kept apart in f64, so large traces do not round the product away. For
  * unit means t of csd is -tr/2 to rounding, ProLIP's form. w2 cancels when |mu|^2 + tr is large:
  * above W2_LIMIT it takes the way of all other measures, the fused f64 loops of src/prob. The
- * inclusion test has a row term too, the sum of the log-variances. Products in f32 are pass.c's. */
+ * inclusion test has a row term too, the sum of the log-variances, and so have likelihoods on the
+ * sphere, the log normaliser; their other part comes from the cosine (sphere.c). Products in f32
+ * are pass.c's. */
 #include "index/scan.h"
 
 #include <math.h>
@@ -20,6 +22,7 @@
 #define LOG_VAR_MOST 30.0f /* inclusion: S12 S21 of two variances stays a normal float */
 #define MEAN_MOST 1e3f     /* inclusion: delta^2 / (S12 S21) stays a float */
 #define GAIN_MOST 1e3
+#define KAPPA_MOST 1e15
 
 /* ---- row terms ---- */
 
@@ -36,6 +39,11 @@ static bool is_inclusion(pnb_measure measure)
 static bool has_product_form(pnb_measure measure)
 {
     return measure == PNB_MEASURE_MEAN || measure == PNB_MEASURE_CSD || measure == PNB_MEASURE_W2;
+}
+
+static bool has_row_terms(pnb_measure measure)
+{
+    return has_product_form(measure) || is_inclusion(measure) || pnb__measure_is_spherical(measure);
 }
 
 /* Sum of the log-variances; the norm is 0, or infinite where the f32 sums would leave a float. */
@@ -60,6 +68,11 @@ static void fill_product_row(pnb__scan_side *side, pnb_measure measure, size_t i
     double square = 0.0, trace = 0.0;
     for (size_t d = 0; d < g->dim; d++)
         square += (double)mean[d] * mean[d];
+    if (pnb__measure_is_spherical(measure)) {
+        side->norm[i] = sqrt(square);
+        side->term[i] = pnb__sphere_row_of(measure, g, i).log_norm;
+        return;
+    }
     for (size_t d = 0; measure != PNB_MEASURE_MEAN && g->log_var != NULL && d < g->dim; d++)
         trace += exp((double)g->log_var[i * g->dim + d]);
     side->norm[i] = sqrt(measure == PNB_MEASURE_W2 ? square + trace : square);
@@ -103,6 +116,8 @@ static void summarise_side(pnb__scan_side *side, pnb_measure measure)
             side->most_norm = norm;
         if (norm > 0.0)
             side->least_norm = fmin(side->least_norm, norm);
+        if (side->rows.kappa != NULL)
+            side->most_kappa = fmax(side->most_kappa, side->rows.kappa[i]);
     }
 }
 
@@ -110,7 +125,7 @@ static pnb_status init_side(pnb__scan_side *side, const pnb_ctx *ctx, const pnb_
                             pnb_measure measure, pnb_error *err)
 {
     *side = (pnb__scan_side){.rows = *rows, .bad = rows->n};
-    if (!has_product_form(measure) && !is_inclusion(measure))
+    if (!has_row_terms(measure))
         return PNB_OK;
     side->term = pnb__alloc_array(rows->n, sizeof(double));
     side->norm = pnb__alloc_array(rows->n, sizeof(double));
@@ -148,7 +163,7 @@ void pnb__scan_reset(pnb__scan *scan)
 static bool side_fits_product(const pnb__scan_side *side)
 {
     return side->most_norm <= NORM_MOST && side->least_norm >= NORM_LEAST &&
-           side->most_term <= TERM_MOST;
+           side->most_term <= TERM_MOST && side->most_kappa <= KAPPA_MOST;
 }
 
 static pnb__scan_way choose_way(const pnb__scan *scan, const pnb__scan_side *queries)
@@ -159,13 +174,12 @@ static pnb__scan_way choose_way(const pnb__scan *scan, const pnb__scan_side *que
         return fits && exp(scan->opts.inclusion_eps) <= GAIN_MOST ? PNB__SCAN_INCLUSION
                                                                   : PNB__SCAN_F64;
     }
-    if (!has_product_form(scan->measure))
+    if (!has_row_terms(scan->measure) || !side_fits_product(gallery) || !side_fits_product(queries))
         return PNB__SCAN_F64;
     if (scan->measure == PNB_MEASURE_W2 &&
         (gallery->most_term > W2_LIMIT || queries->most_term > W2_LIMIT))
         return PNB__SCAN_F64;
-    return side_fits_product(gallery) && side_fits_product(queries) ? PNB__SCAN_PRODUCT
-                                                                    : PNB__SCAN_F64;
+    return has_product_form(scan->measure) ? PNB__SCAN_PRODUCT : PNB__SCAN_SPHERE;
 }
 
 static pnb_status check_finite(const pnb__scan *scan, const pnb__scan_side *queries, pnb_error *err)
@@ -177,8 +191,8 @@ static pnb_status check_finite(const pnb__scan *scan, const pnb__scan_side *quer
     size_t query = bad_item ? 0 : queries->bad, item = query == queries->bad ? 0 : gallery->bad;
     return pnb__fail(err, PNB_NUMERIC,
                      "query %zu and item %zu: the score of measure %s is not a finite number; one "
-                     "of the two embeddings holds values that are not finite or log-variances "
-                     "beyond +-30",
+                     "of the two embeddings holds values that are not finite, a kappa below 0 or "
+                     "log-variances beyond +-30",
                      query, item, pnb_measure_name(scan->measure));
 }
 
@@ -198,6 +212,7 @@ pnb_status pnb__scan_run_init(pnb__scan_run *run, const pnb__scan *scan, const p
     PNB_TRY(check_finite(scan, &run->queries, err));
     pnb__kernels_fill(&run->kernels, &run->inner, PNB__F32);
     run->way = choose_way(scan, &run->queries);
+    run->weight = queries->kappa != NULL && scan->gallery.rows.kappa != NULL ? 0.5 : 1.0;
 done:
     if (status != PNB_OK)
         pnb__scan_run_reset(run);
@@ -276,7 +291,8 @@ static pnb_status fail_at(const pnb__scan_run *run, const pnb__scan_block *b, si
 {
     return pnb__fail(err, PNB_NUMERIC,
                      "query %zu and item %zu: score of measure %s is %g; one of the two embeddings "
-                     "holds values that are not finite or log-variances beyond +-30",
+                     "holds values that are not finite, a kappa below 0 or log-variances beyond "
+                     "+-30",
                      b->query + i, b->item + j, pnb_measure_name(run->scan->measure),
                      b->score[i * b->ld + j]);
 }

@@ -15,6 +15,7 @@ typedef struct pnb__scan_side {
     double *term; /* [n] of the score that is the row's own; see scan.c */
     double *norm; /* [n] length of the row as it enters the product; inclusion: see scan.c */
     double most_term, most_norm, least_norm; /* largest |term| and norm, least norm that is not 0 */
+    double most_kappa;                       /* 0 for points */
     size_t bad;                              /* first row that is not finite, n if all are */
 } pnb__scan_side;
 
@@ -33,6 +34,7 @@ void pnb__scan_reset(pnb__scan *scan);
 typedef enum pnb__scan_way {
     PNB__SCAN_F64,      /* every pair in f64 */
     PNB__SCAN_PRODUCT,  /* f32 inner products with an error bound, f64 where that matters */
+    PNB__SCAN_SPHERE,   /* the same with the cosine between concentration and log normaliser */
     PNB__SCAN_INCLUSION /* the same with the sums of the inclusion test */
 } pnb__scan_way;
 
@@ -41,6 +43,7 @@ typedef struct pnb__scan_run {
     const pnb__scan *scan;
     pnb__scan_side queries;
     pnb__scan_way way;
+    double weight; /* sphere: 1/2 where both sides have concentrations, else 1 */
     pnb_ctx inner; /* one thread: the blocks are the parallel unit */
     pnb__kernels kernels;
 } pnb__scan_run;
