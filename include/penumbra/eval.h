@@ -165,7 +165,8 @@ typedef struct pnb_calibration {
     double s;           /* Spearman(bin index, accuracy); -1: accuracy falls with every bin */
     double r2;          /* of the least-squares line bin index -> accuracy */
     double minus_s_r2;  /* -S * R^2, the figure the papers rank by */
-    bool is_degenerate; /* fewer than 2 bins or constant accuracy: s and r2 are 0 by convention */
+    bool is_degenerate; /* fewer than 2 bins, or accuracy or uncertainty constant: s and r2 are 0
+                           by convention */
     size_t n_left_out;  /* items in no bin */
 } pnb_calibration;
 

@@ -3,7 +3,8 @@
  * S and R^2 are taken between the index of a bin and the mean of `correct` in it; bins without
  * items are left out. R^2 of a least-squares line with one regressor is the squared correlation.
  * Where accuracy is the same in every bin neither is defined: 0 and is_degenerate, no error,
- * because a model that is always right is not a failure of the evaluation. */
+ * because a model that is always right is not a failure of the evaluation. So it is where all
+ * uncertainties are equal: bins would be cut by the order of the rows. */
 #include <math.h>
 
 #include "eval/weighted.h"
@@ -45,6 +46,14 @@ pnb_status pnb__calibration_relate(pnb_calibration *c, pnb_error *err)
     return status;
 }
 
+static bool is_constant(const double *x, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (x[i] != x[0])
+            return false;
+    return true;
+}
+
 pnb_status pnb_calibration_compute(const double *uncertainty, const double *correct, size_t n,
                                    pnb_binning binning, size_t n_bins, pnb_calibration *out,
                                    pnb_error *err)
@@ -68,7 +77,9 @@ pnb_status pnb_calibration_compute(const double *uncertainty, const double *corr
             c.bin[c.n_bins++] =
                 describe(b, item + offset[b], offset[b + 1] - offset[b], uncertainty, correct);
     c.n_left_out = binning == PNB_BINS_GROVE_SPACING ? 0 : n - offset[n_bins];
-    PNB_TRY(pnb__calibration_relate(&c, err));
+    c.is_degenerate = is_constant(uncertainty, n);
+    if (!c.is_degenerate)
+        PNB_TRY(pnb__calibration_relate(&c, err));
     *out = c;
 done:
     pnb__free(item);

@@ -82,14 +82,23 @@ static void fill_equal_count(const pnb__answers *a, const uint32_t *weight, size
     }
 }
 
-static void fill_equal_width(const pnb__answers *a, const uint32_t *weight, size_t n_bins,
-                             pnb_calibration *c)
+/* Places of the first and the last answer that the sample holds. */
+static void find_ends(const pnb__answers *a, const uint32_t *weight, size_t *begin, size_t *end)
 {
     size_t first = 0, last = a->n - 1;
     while (first < last && pnb__weight(weight, a->order[first]) == 0)
         first++;
     while (last > first && pnb__weight(weight, a->order[last]) == 0)
         last--;
+    *begin = first;
+    *end = last;
+}
+
+static void fill_equal_width(const pnb__answers *a, const uint32_t *weight, size_t n_bins,
+                             pnb_calibration *c)
+{
+    size_t first, last;
+    find_ends(a, weight, &first, &last);
     double low = a->uncertainty[a->order[first]], high = a->uncertainty[a->order[last]];
     for (size_t i = first; i <= last; i++) {
         size_t row = a->order[i], w = pnb__weight(weight, row);
@@ -104,6 +113,11 @@ pnb_status pnb__calibration_weighted(const pnb__answers *a, const uint32_t *weig
                                      pnb_error *err)
 {
     pnb_calibration c;
+    size_t first, last;
+    find_ends(a, weight, &first, &last);
+    out[0] = out[1] = out[2] = 0.0;
+    if (a->uncertainty[a->order[first]] == a->uncertainty[a->order[last]])
+        return PNB_OK;
     c.s = c.r2 = c.minus_s_r2 = 0.0;
     c.n_bins = 0;
     for (size_t b = 0; b < n_bins; b++)

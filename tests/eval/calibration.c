@@ -107,6 +107,9 @@ static void equal_uncertainties(void **state)
     pnb_calibration c;
     assert_ok(pnb_calibration_compute(u, y, 6, PNB_BINS_EQUAL_WIDTH, 3, &c, err));
     assert_true(c.is_degenerate && c.n_bins == 1 && c.bin[0].n == 6);
+    /* Bins by the order of the rows, which says nothing: accuracy 1/2, 1/2, 1 is no S of 0.87. */
+    assert_ok(pnb_calibration_compute(u, y, 6, PNB_BINS_EQUAL_COUNT, 3, &c, err));
+    assert_true(c.is_degenerate && c.n_bins == 3 && c.s == 0.0 && c.r2 == 0.0);
     assert_ok(pnb_bins_assign(PNB_BINS_EQUAL_COUNT, u, 6, 3, item, offset, err));
     for (size_t i = 0; i < 6; i++) /* ties: lower index first */
         assert_int_equal(item[i], i);
