@@ -54,7 +54,7 @@ endfunction()
 set(PNB_HEADERS_models "model")
 set(PNB_HEADERS_data "dataset|synth|chains")
 set(PNB_HEADERS_train "train|loss|optim")
-set(PNB_HEADERS_app "penumbra|eval|calibrate|hierarchy|curate|filter|vqa|truth")
+set(PNB_HEADERS_app "penumbra|eval|calibrate|scaling|hierarchy|curate|filter|vqa|truth")
 
 # tests/fuzz/fuzz_<topic>.c: its corpus as an ordinary test, and with PNB_FUZZ a libFuzzer program.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)

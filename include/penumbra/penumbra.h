@@ -24,6 +24,7 @@
 #include "penumbra/optim.h"
 #include "penumbra/prob.h"
 #include "penumbra/safetensors.h"
+#include "penumbra/scaling.h"
 #include "penumbra/search.h"
 #include "penumbra/synth.h"
 #include "penumbra/tokenizer.h"

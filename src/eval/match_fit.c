@@ -5,7 +5,8 @@
  * score are fitted to all its pairs, a sigmoid to its first hits, and conformal coordinates are
  * kept; the other part says how good they are, which of the two fits to take, and which conformal
  * coordinate gives the smallest lists. Since nothing of the second part enters the cut-offs,
- * choosing by it leaves their coverage intact. docs/numerics.md#calibrated-probability */
+ * choosing by it leaves their coverage intact. With folds every query is assessed by a fit on the
+ * other folds, and the fit that is kept is on all. docs/numerics.md#calibrated-probability */
 #include <math.h>
 #include <string.h>
 
@@ -129,14 +130,37 @@ static pnb_status gather(part *p, const pnb__match_pairs *all, size_t depth, pnb
 typedef struct split {
     uint32_t *order; /* queries with a match, shuffled */
     size_t n;
-    part fit, held;
+    part fit, held;                   /* of the fit that is kept, and all that are assessed */
+    size_t n_folds;                   /* 1: the held-out part */
+    size_t border[PNB_MAX_FOLDS + 1]; /* of the folds in `order` */
+    pnb_match_fit own[PNB_MAX_FOLDS]; /* with folds: without fold f */
+    const pnb_match_fit *assessed[PNB_MAX_FOLDS]; /* what judges the queries of fold f */
 } split;
 
 static void reset_split(split *s)
 {
+    for (size_t f = 0; f < s->n_folds; f++)
+        pnb_match_fit_reset(&s->own[f]);
     pnb__free(s->order);
     reset_part(&s->fit);
     reset_part(&s->held);
+}
+
+/* Which queries are fitted on and which are assessed. */
+static pnb_status cut(split *s, const pnb_match_opts *o, pnb_error *err)
+{
+    size_t n_held = (size_t)(o->holdout * (double)s->n + 0.5);
+    n_held = PNB_MIN(PNB_MAX(n_held, (size_t)2), s->n - 2);
+    if (o->n_folds > s->n / 2)
+        return pnb__fail(err, PNB_ARG,
+                         "%zu folds of %zu queries with a match; at most %zu are possible",
+                         o->n_folds, s->n, s->n / 2);
+    s->n_folds = PNB_MAX(o->n_folds, (size_t)1);
+    s->held = (part){.query = s->order, .n = o->n_folds > 0 ? s->n : n_held};
+    s->fit = o->n_folds > 0 ? s->held : (part){.query = s->order + n_held, .n = s->n - n_held};
+    for (size_t f = 0; f <= s->n_folds; f++)
+        s->border[f] = s->held.n * f / s->n_folds;
+    return PNB_OK;
 }
 
 static pnb_status make_split(split *s, const pnb__match_pairs *pairs, const pnb_match_opts *o,
@@ -160,10 +184,7 @@ static pnb_status make_split(split *s, const pnb__match_pairs *pairs, const pnb_
             s->n, pairs->n_queries, MIN_QUERIES);
     pnb__rng_init(&rng, o->seed, UINT64_MAX); /* streams from 0 belong to the samples of queries */
     pnb__rng_shuffle(&rng, s->order, s->n);
-    size_t n_held = (size_t)(o->holdout * (double)s->n + 0.5);
-    n_held = PNB_MIN(PNB_MAX(n_held, (size_t)2), s->n - 2);
-    s->held = (part){.query = s->order, .n = n_held};
-    s->fit = (part){.query = s->order + n_held, .n = s->n - n_held};
+    PNB_TRY(cut(s, o, err));
     PNB_TRY(gather(&s->held, pairs, o->depth, err));
     status = gather(&s->fit, pairs, o->depth, err);
 done:
@@ -219,6 +240,39 @@ done:
     return status;
 }
 
+/* The fit without fold f. */
+static pnb_status fit_without(split *s, size_t f, const pnb__match_pairs *pairs,
+                              const pnb_match_opts *o, pnb_error *err)
+{
+    size_t begin = s->border[f], end = s->border[f + 1];
+    uint32_t *others = pnb__alloc_array(s->n, sizeof *others);
+    part p = {.query = others, .n = s->n - (end - begin)};
+    pnb_status status;
+    if (others == NULL)
+        return pnb__fail_nomem(err, s->n * sizeof *others);
+    memcpy(others, s->order, begin * sizeof *others);
+    memcpy(others + begin, s->order + end, (s->n - end) * sizeof *others);
+    PNB_TRY(gather(&p, pairs, o->depth, err));
+    status = fit_part(&s->own[f], &p, pairs, o, err);
+done:
+    reset_part(&p);
+    pnb__free(others);
+    return status;
+}
+
+/* What assesses each fold: fits without it, or with a held-out part the fit that is kept. */
+static pnb_status fit_folds(split *s, const pnb__match_pairs *pairs, const pnb_match_fit *kept,
+                            const pnb_match_opts *o, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    s->assessed[0] = kept;
+    for (size_t f = 0; o->n_folds > 0 && f < s->n_folds && status == PNB_OK; f++) {
+        status = fit_without(s, f, pairs, o, err);
+        s->assessed[f] = &s->own[f];
+    }
+    return status;
+}
+
 /* ---- assessing ---- */
 
 typedef struct forecast_source {
@@ -259,35 +313,58 @@ static double forecast(const forecast_source *s, double score)
     }
 }
 
-static pnb_status judge(const forecast_source *s, const pnb_scored *cases, pnb_reliability *out,
-                        pnb_error *err)
+/* Forecasts of consecutive cases; `ends[f]` is the first case behind those that fit f judges. */
+static pnb_status judge(const forecast_source sources[], const size_t ends[],
+                        const pnb_scored *cases, pnb_reliability *out, pnb_error *err)
 {
     double *p = pnb__alloc_array(cases->n, sizeof *p);
     if (p == NULL)
         return pnb__fail_nomem(err, cases->n * sizeof *p);
-    for (size_t i = 0; i < cases->n; i++)
-        p[i] = forecast(s, cases->score[i]);
+    for (size_t i = 0, f = 0; i < cases->n; i++) {
+        while (i >= ends[f])
+            f++;
+        p[i] = forecast(&sources[f], cases->score[i]);
+    }
     const pnb_scored forecasts = {cases->n, p, cases->label, cases->weight};
-    pnb_status status = pnb_reliability_compute(&forecasts, s->opts->n_bins, out, err);
+    pnb_status status = pnb_reliability_compute(&forecasts, sources->opts->n_bins, out, err);
     pnb__free(p);
     return status;
 }
 
-static pnb_status judge_all(pnb_match_assessment *a, const split *s, const pnb_match_fit *fit,
-                            const pnb_match_opts *o, pnb_error *err)
+/* Of the pairs of held.pairs, the first behind each fold. */
+static void find_ends(const split *s, const pnb__match_pairs *pairs, size_t depth,
+                      size_t ends[PNB_MAX_FOLDS])
 {
+    size_t n = 0;
+    for (size_t f = 0; f < s->n_folds; f++) {
+        for (size_t i = s->border[f]; i < s->border[f + 1]; i++)
+            n += n_pairs_of(pairs, s->order[i], depth);
+        ends[f] = n;
+    }
+}
+
+static pnb_status judge_all(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs,
+                            const pnb_match_fit *fit, const pnb_match_opts *o, pnb_error *err)
+{
+    size_t ends[PNB_MAX_FOLDS];
     pnb_status status = PNB_OK;
-    for (int f = 0; f < PNB_N_FORECASTERS; f++) {
-        const forecast_source source = {fit, o, (pnb_forecaster)f};
-        pnb_match_forecast *out = &a->forecast[f];
-        out->is_known = is_known(&source);
+    find_ends(s, pairs, o->depth, ends);
+    for (int w = 0; w < PNB_N_FORECASTERS; w++) {
+        const forecast_source kept = {fit, o, (pnb_forecaster)w};
+        forecast_source source[PNB_MAX_FOLDS];
+        pnb_match_forecast *out = &a->forecast[w];
+        out->is_known = is_known(&kept);
+        for (size_t f = 0; f < s->n_folds; f++) {
+            source[f] = (forecast_source){s->assessed[f], o, (pnb_forecaster)w};
+            out->is_known = out->is_known && is_known(&source[f]);
+        }
         if (!out->is_known)
             continue;
-        PNB_TRY(judge(&source, &s->held.first, &out->first, err));
-        if (f == PNB_FORECASTER_FIRST) /* speaks of first hits only */
+        PNB_TRY(judge(source, s->border + 1, &s->held.first, &out->first, err));
+        if (w == PNB_FORECASTER_FIRST) /* speaks of first hits only */
             continue;
-        PNB_TRY(judge(&source, &s->fit.pairs, &out->fit, err));
-        PNB_TRY(judge(&source, &s->held.pairs, &out->held, err));
+        PNB_TRY(judge(&kept, &s->fit.pairs.n, &s->fit.pairs, &out->fit, err));
+        PNB_TRY(judge(source, ends, &s->held.pairs, &out->held, err));
     }
 done:
     return status;
@@ -295,53 +372,57 @@ done:
 
 /* ---- conformal lists of the held-out queries ---- */
 
-/* Mean length of the lists. Pairs that were sampled count by their weights; lists that end within
- * the first hits, which are all kept, are counted exactly. */
-static void measure_lists(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs)
+static pnb_status cut_offs(const pnb_match_fit *fit, double alpha, double out[PNB_N_CONFORMALS],
+                           pnb_error *err)
 {
-    for (size_t i = 0; i < a->n_alphas; i++) {
-        pnb_match_coverage *c = &a->at[i];
-        double n_listed[PNB_N_CONFORMALS] = {0};
-        for (size_t j = 0; j < s->held.n; j++) {
-            size_t q = s->held.query[j];
-            for (size_t k = pairs->offset[q]; k < pairs->offset[q + 1]; k++) {
-                if (pairs->score[k] >= c->cutoff[PNB_CONFORMAL_SCORE])
-                    n_listed[PNB_CONFORMAL_SCORE] += pairs->weight[k];
-                if (pairs->first[q] - pairs->score[k] <= c->cutoff[PNB_CONFORMAL_MARGIN])
-                    n_listed[PNB_CONFORMAL_MARGIN] += pairs->weight[k];
-            }
-        }
-        for (int k = 0; k < PNB_CONFORMAL_RANK; k++)
-            c->mean_size[k] = n_listed[k] / (double)s->held.n;
-        c->mean_size[PNB_CONFORMAL_RANK] =
-            fmin(c->cutoff[PNB_CONFORMAL_RANK], (double)pairs->n_items);
+    pnb_status status = PNB_OK;
+    for (int k = 0; status == PNB_OK && k < PNB_N_CONFORMALS; k++)
+        status = pnb_conformal_cutoff(&fit->conformal, (pnb_conformal_kind)k, alpha, &out[k], err);
+    return status;
+}
+
+/* Adds what the lists of query q at these cut-offs hold to n queries' means. Pairs that were
+ * sampled count by their weights; lists that end within the first hits, which are all kept, are
+ * counted exactly. */
+static void add_lists(pnb_match_coverage *c, const pnb__match_pairs *pairs, size_t q,
+                      const double cutoff[PNB_N_CONFORMALS], double n)
+{
+    double n_listed[PNB_N_CONFORMALS] = {0};
+    const bool has[PNB_N_CONFORMALS] = {pairs->best[q] >= cutoff[PNB_CONFORMAL_SCORE],
+                                        pairs->first[q] - pairs->best[q] <=
+                                            cutoff[PNB_CONFORMAL_MARGIN],
+                                        pairs->rank[q] <= cutoff[PNB_CONFORMAL_RANK]};
+    for (size_t k = pairs->offset[q]; k < pairs->offset[q + 1]; k++) {
+        if (pairs->score[k] >= cutoff[PNB_CONFORMAL_SCORE])
+            n_listed[PNB_CONFORMAL_SCORE] += pairs->weight[k];
+        if (pairs->first[q] - pairs->score[k] <= cutoff[PNB_CONFORMAL_MARGIN])
+            n_listed[PNB_CONFORMAL_MARGIN] += pairs->weight[k];
+    }
+    n_listed[PNB_CONFORMAL_RANK] = fmin(cutoff[PNB_CONFORMAL_RANK], (double)pairs->n_items);
+    for (int k = 0; k < PNB_N_CONFORMALS; k++) {
+        c->coverage[k] += has[k] ? 1.0 / n : 0.0;
+        c->mean_size[k] += n_listed[k] / n;
     }
 }
 
 static pnb_status cover(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs,
                         const pnb_match_fit *fit, const pnb_match_opts *o, pnb_error *err)
 {
+    pnb_status status = PNB_OK;
     a->n_alphas = o->n_alphas;
     for (size_t i = 0; i < o->n_alphas; i++) {
         pnb_match_coverage *c = &a->at[i];
         c->alpha = o->alpha[i];
-        for (int k = 0; k < PNB_N_CONFORMALS; k++) {
-            pnb_status status = pnb_conformal_cutoff(&fit->conformal, (pnb_conformal_kind)k,
-                                                     c->alpha, &c->cutoff[k], err);
-            if (status != PNB_OK)
-                return status;
-        }
-        for (size_t j = 0; j < s->held.n; j++) {
-            size_t q = s->held.query[j];
-            const bool has[PNB_N_CONFORMALS] = {pairs->best[q] >= c->cutoff[PNB_CONFORMAL_SCORE],
-                                                pairs->first[q] - pairs->best[q] <=
-                                                    c->cutoff[PNB_CONFORMAL_MARGIN],
-                                                pairs->rank[q] <= c->cutoff[PNB_CONFORMAL_RANK]};
-            for (int k = 0; k < PNB_N_CONFORMALS; k++)
-                c->coverage[k] += has[k] ? 1.0 / (double)s->held.n : 0.0;
+        PNB_TRY(cut_offs(fit, c->alpha, c->cutoff, err));
+        for (size_t f = 0; f < s->n_folds; f++) {
+            double cutoff[PNB_N_CONFORMALS];
+            PNB_TRY(cut_offs(s->assessed[f], c->alpha, cutoff, err));
+            for (size_t j = s->border[f]; j < s->border[f + 1]; j++)
+                add_lists(c, pairs, s->order[j], cutoff, (double)s->held.n);
         }
     }
-    return PNB_OK;
+done:
+    return status;
 }
 
 /* Smallest lists at the error rate nearest to 0.1. */
@@ -364,6 +445,9 @@ static pnb_status check_opts(const pnb_match_opts *o, pnb_error *err)
 {
     if (!(o->holdout > 0.0 && o->holdout < 1.0))
         return pnb__fail(err, PNB_ARG, "holdout %g; a share between 0 and 1 is needed", o->holdout);
+    if (o->n_folds == 1 || o->n_folds > PNB_MAX_FOLDS)
+        return pnb__fail(err, PNB_ARG, "%zu folds; 0 for a held-out part, or 2 to %d are possible",
+                         o->n_folds, PNB_MAX_FOLDS);
     if (o->n_bins == 0 || o->n_bins > PNB_MAX_BINS || o->max_pairs == 0 ||
         o->n_alphas > PNB_MAX_ALPHAS || (unsigned)o->method > PNB_MATCH_BOTH)
         return pnb__fail(err, PNB_ARG,
@@ -378,10 +462,12 @@ static pnb_status check_opts(const pnb_match_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
-static void describe(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs)
+static void describe(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs,
+                     const pnb_match_opts *o)
 {
     a->n_fit = s->fit.n;
     a->n_held = s->held.n;
+    a->n_folds = o->n_folds;
     a->n_skipped = pairs->n_queries - s->n;
     a->n_fit_pairs = s->fit.pairs.n;
     a->n_held_pairs = s->held.pairs.n;
@@ -394,16 +480,18 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_matc
 {
     const pnb__match_sample sample = {job->opts->max_pairs, job->opts->depth, job->opts->seed};
     pnb__match_pairs pairs = {0};
-    split s = {0};
+    split *s = pnb__alloc_zero(1, sizeof *s);
     pnb_status status;
+    if (s == NULL)
+        return pnb__fail_nomem(err, sizeof *s);
     PNB_TRY(check_opts(job->opts, err));
     PNB_TRY(pnb__match_pairs_collect(ctx, job, &sample, &pairs, err));
-    PNB_TRY(make_split(&s, &pairs, job->opts, err));
-    PNB_TRY(fit_part(fit, &s.fit, &pairs, job->opts, err));
-    describe(a, &s, &pairs);
-    PNB_TRY(judge_all(a, &s, fit, job->opts, err));
-    PNB_TRY(cover(a, &s, &pairs, fit, job->opts, err));
-    measure_lists(a, &s, &pairs);
+    PNB_TRY(make_split(s, &pairs, job->opts, err));
+    PNB_TRY(fit_part(fit, &s->fit, &pairs, job->opts, err));
+    PNB_TRY(fit_folds(s, &pairs, fit, job->opts, err));
+    describe(a, s, &pairs, job->opts);
+    PNB_TRY(judge_all(a, s, &pairs, fit, job->opts, err));
+    PNB_TRY(cover(a, s, &pairs, fit, job->opts, err));
     fit->conformal.kind = smallest_kind(a);
     if (fit->method == PNB_MATCH_BOTH)
         fit->method = a->forecast[PNB_FORECASTER_ISOTONIC].held.nll <
@@ -411,7 +499,8 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_matc
                           ? PNB_MATCH_ISOTONIC
                           : PNB_MATCH_PLATT;
 done:
-    reset_split(&s);
+    reset_split(s);
+    pnb__free(s);
     pnb__match_pairs_reset(&pairs);
     return status;
 }

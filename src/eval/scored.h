@@ -3,7 +3,7 @@
 #define PNB_EVAL_SCORED_H
 
 #include "base/base.h"
-#include "penumbra/calibrate.h"
+#include "penumbra/scaling.h"
 
 /* Weights of the two classes and what a fit can be told from. */
 typedef struct pnb__scored_sums {

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "penumbra/calibrate.h"
+#include "penumbra/scaling.h"
 
 typedef struct problem {
     const double *logits;

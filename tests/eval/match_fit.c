@@ -237,6 +237,55 @@ static void sizes_of_lists(void **state)
     free_world(&w);
 }
 
+/* Every query is assessed by a fit that has not seen it, and the fit that is kept has seen all. */
+static void folds(void **state)
+{
+    (void)state;
+    world w;
+    pnb_match_fit fit;
+    pnb_match_assessment *a = new_assessment();
+    make_world(&w, 660, 120, 0.8, 11);
+    size_t n_queries = 600, n = 0; /* with a match, as many in each of 5 folds */
+    w.opts.n_folds = 5;
+    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    double *score = malloc(n_queries * 120 * sizeof *score);
+    int *label = malloc(n_queries * 120 * sizeof *label);
+    assert_true(score != NULL && label != NULL);
+    for (size_t q = 0; q < 660; q++)
+        for (size_t x = 0; q % 11 != 10 && x < 120; x++) {
+            score[n] = pair_score(&w, q, x);
+            label[n++] = matches(w.truth, q, x);
+        }
+    pnb_platt want;
+    assert_ok(pnb_platt_fit(&(pnb_scored){n, score, label, NULL}, false, &want, err));
+    assert_near(fit.platt.a, want.a, 0, 1e-6);
+    assert_near(fit.platt.b, want.b, 0, 1e-6);
+    assert_true(a->n_folds == 5 && a->n_fit == n_queries && a->n_held == n_queries);
+    assert_true(fit.conformal.n == n_queries && a->n_held_pairs == n);
+    /* the base rates of the five fits differ, and average to that of all */
+    const pnb_reliability *rate = &a->forecast[PNB_FORECASTER_BASE_RATE].held;
+    assert_near(rate->p_mean, fit.base_rate, 0, 1e-9);
+    assert_true(rate->bin[0].p_low < rate->bin[rate->n_bins - 1].p_high);
+    const pnb_match_forecast *f = a->forecast;
+    assert_true(f[PNB_FORECASTER_ISOTONIC].held.nll > f[PNB_FORECASTER_ISOTONIC].fit.nll);
+    assert_true(f[PNB_FORECASTER_ISOTONIC].held.nll < f[PNB_FORECASTER_BASE_RATE].held.nll);
+    /* scores have no ties: coverage is what was asked for, to a few queries of each fold */
+    for (size_t i = 0; i < a->n_alphas; i++) {
+        double wanted = 1.0 - a->at[i].alpha;
+        assert_near(a->at[i].coverage[PNB_CONFORMAL_SCORE], wanted, 0.01, 0);
+        assert_true(a->at[i].coverage[PNB_CONFORMAL_MARGIN] > wanted - 0.01);
+    }
+    pnb_match_fit_reset(&fit);
+    w.opts.n_folds = 1;
+    assert_fails(pnb_match_fit_compute(NULL, &w.job, &fit, a, err), PNB_ARG, "1 folds");
+    w.opts.n_folds = PNB_MAX_FOLDS + 1;
+    assert_fails(pnb_match_fit_compute(NULL, &w.job, &fit, a, err), PNB_ARG, "21 folds");
+    free(score);
+    free(label);
+    free(a);
+    free_world(&w);
+}
+
 static void bad_input(void **state)
 {
     (void)state;
@@ -319,6 +368,7 @@ int main(void)
         cmocka_unit_test(conformal_lists),
         cmocka_unit_test(fit_to_first_hits),
         cmocka_unit_test(sizes_of_lists),
+        cmocka_unit_test(folds),
         cmocka_unit_test(bad_input),
 #ifdef PNB_FAULTS
         cmocka_unit_test(out_of_memory),

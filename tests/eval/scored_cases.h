@@ -3,7 +3,7 @@
 #define PNB_TESTS_EVAL_SCORED_CASES_H
 
 #include "../prob/support.h"
-#include "penumbra/calibrate.h"
+#include "penumbra/scaling.h"
 
 enum { MAX_CASES = 40000 };
 
