@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "app/retrieval.h"
 #include "commands.h"
 #include "rows.h"
 
@@ -13,7 +14,7 @@ struct calibrate_args {
         *plot;
     pnb__text_list alphas;
     double holdout;
-    int64_t bins, max_pairs, depth, level;
+    int64_t bins, max_pairs, depth, level, folds;
     bool by_class;
 };
 
@@ -46,7 +47,7 @@ static const pnb__option options[] = {
      .fallback = "images",
      .choices = "images|texts",
      .help = "The set that is searched in; rows of the other are the queries"},
-    PNB__MEASURE_ROW(AT(measure)),
+    PNB__SETS_MEASURE_ROW(AT(measure)),
     {.name = "method",
      .kind = PNB__OPT_CHOICE,
      .at = AT(method),
@@ -73,6 +74,15 @@ static const pnb__option options[] = {
      .min = 0.01,
      .max = 0.99,
      .help = "Share of the queries, by --seed, that the fit is assessed on and does not see"},
+    {.name = "folds",
+     .kind = PNB__OPT_INT,
+     .at = AT(folds),
+     .value = "K",
+     .fallback = "0",
+     .min = 0,
+     .max = 20,
+     .help = "In place of --holdout: K parts of the queries, each assessed by a fit on the others; "
+             "what is written is then fitted on all queries"},
     {.name = "max-pairs",
      .kind = PNB__OPT_INT,
      .at = AT(max_pairs),
@@ -135,6 +145,9 @@ static pnb_status fill_opts(pnb__app *app, const struct calibrate_args *a, pnb__
                                                            : PNB_MATCH_PLATT;
     o->match.depth = (size_t)a->depth;
     o->match.holdout = a->holdout;
+    o->match.n_folds = (size_t)a->folds;
+    if (a->folds == 1)
+        return pnb__usage(app, "--folds 1 leaves nothing to fit on; 2 or more are wanted");
     o->match.max_pairs = (size_t)a->max_pairs;
     o->match.n_bins = (size_t)a->bins;
     o->match.seed = (uint64_t)app->common.seed;
@@ -149,7 +162,7 @@ static pnb_status fill_opts(pnb__app *app, const struct calibrate_args *a, pnb__
         o->match.alpha[i] = alpha;
         o->match.n_alphas = a->alphas.n;
     }
-    return pnb_measure_parse(&o->match.search.measure, a->measure, &app->err);
+    return pnb__measure_parse(&o->match.search.measure, a->measure, &app->err);
 }
 
 static pnb_status run(pnb__app *app, const void *args)
@@ -172,7 +185,8 @@ const pnb__command pnb__cmd_calibrate = {
         "of "
         "a query like these and a row of this set; among pairs of the same score that share "
         "matches. "
-        "The figures come from queries that the fit has not seen.\n\n"
+        "The figures come from queries that the fit has not seen; with few queries, --folds 5 "
+        "assesses all of them and fits on all.\n\n"
         "Conformal lists hold a match with a chosen probability: see search --conformal.",
     .examples = "penumbra calibrate --images images.safetensors --texts texts.safetensors --truth "
                 "val.pairs\n"

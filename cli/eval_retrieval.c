@@ -27,7 +27,7 @@ struct shared_args {
      .min = 0,                                                                                     \
      .max = 7,                                                                                     \
      .help = "Only captions of this level"},                                                       \
-    PNB__MEASURE_ROW(AT(measure)),                                                                 \
+    PNB__SETS_MEASURE_ROW(AT(measure)),                                                                 \
     {.name = "recall-k",                                                                           \
      .kind = PNB__OPT_LIST,                                                                        \
      .at = AT(recall_k),                                                                           \
@@ -44,7 +44,15 @@ struct shared_args {
      .max = 256,                                                                                   \
      .group = "Uncertainty",                                                                       \
      .help = "Bins of queries sorted by uncertainty"},                                             \
-    PNB__UNCERTAINTY_ROW(AT(uncertainty)),                                                         \
+    {.name = "uncertainty",                                                                        \
+     .kind = PNB__OPT_CHOICE,                                                                      \
+     .at = AT(uncertainty),                                                                        \
+     .value = "NAME",                                                                              \
+     .fallback = "auto",                                                                           \
+     .choices = "auto|trace|mean_var|geo_std|inv_kappa|gg_var|cosine",                             \
+     .help = "Scalar uncertainty; auto is that of the family: trace, inv_kappa on the sphere, "    \
+             "gg_var of generalised Gaussians, and for points cosine, 1 - cosine of a query and "  \
+             "its first hit"},                                                                     \
     {.name = "bootstrap",                                                                          \
      .kind = PNB__OPT_INT,                                                                         \
      .at = AT(bootstrap),                                                                          \
@@ -91,8 +99,8 @@ static pnb_status fill_cutoffs(pnb__app *app, const pnb__text_list *words,
 
 static pnb_status fill_shared(pnb__app *app, const struct shared_args *a, pnb__retrieval_opts *opts)
 {
-    pnb_status status = pnb_measure_parse(&opts->measure, a->measure, &app->err);
-    if (status == PNB_OK)
+    pnb_status status = pnb__measure_parse(&opts->measure, a->measure, &app->err);
+    if (status == PNB_OK && strcmp(a->uncertainty, "auto") != 0)
         status = pnb_uncertainty_parse(&opts->uncertainty, a->uncertainty, &app->err);
     if (status == PNB_OK)
         status = pnb_truth_format_parse(&opts->read.format, a->truth_format, &app->err);

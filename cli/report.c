@@ -7,7 +7,7 @@
 #include "rows.h"
 
 struct report_args {
-    const char *out, *title, *run, *null_texts;
+    const char *out, *title, *run, *null_texts, *measure;
     pnb__claims_sets sets, control;
     int64_t level, bins, examples;
 };
@@ -64,6 +64,7 @@ static const pnb__option options[] = {
      .max = 7,
      .group = "What is shown",
      .help = "Caption level of the retrieval table; all by default"},
+    PNB__SETS_MEASURE_ROW(AT(measure)),
     {.name = "bins",
      .kind = PNB__OPT_INT,
      .at = AT(bins),
@@ -90,17 +91,20 @@ static pnb_status run(pnb__app *app, const void *args)
         return pnb__usage(app, "--run, or --texts with --images, is wanted");
     if (a->sets.images != NULL && a->sets.texts == NULL)
         return pnb__usage(app, "--images needs --texts");
-    const pnb__report_opts opts = {.out = a->out,
-                                   .title = a->title,
-                                   .run = a->run,
-                                   .sets = a->sets,
-                                   .control = a->control,
-                                   .null_texts = a->null_texts,
-                                   .level = a->level != PNB__INT_UNSET ? (int)a->level : -1,
-                                   .n_bins = (size_t)a->bins,
-                                   .n_examples = (size_t)a->examples};
+    pnb__report_opts opts = {.out = a->out,
+                             .title = a->title,
+                             .run = a->run,
+                             .sets = a->sets,
+                             .control = a->control,
+                             .null_texts = a->null_texts,
+                             .level = a->level != PNB__INT_UNSET ? (int)a->level : -1,
+                             .n_bins = (size_t)a->bins,
+                             .n_examples = (size_t)a->examples};
+    pnb_status status = pnb__measure_parse(&opts.measure, a->measure, &app->err);
+    if (status != PNB_OK)
+        return status;
     pnb__result *r = pnb__result_create();
-    pnb_status status = pnb__report_write(app, &opts, r);
+    status = pnb__report_write(app, &opts, r);
     return pnb__result_finish(r, app, status);
 }
 

@@ -120,6 +120,18 @@
      .at = (at_exif),                                                                              \
      .help = "Turn pictures as their EXIF orientation says"}
 
+/* Where both sides are sets: the measure may follow from their families. */
+#define PNB__SETS_MEASURE_ROW(at_measure)                                                          \
+    {.name = "measure",                                                                            \
+     .kind = PNB__OPT_CHOICE,                                                                      \
+     .at = (at_measure),                                                                           \
+     .value = "NAME",                                                                              \
+     .fallback = "auto",                                                                           \
+     .choices = "auto|csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|"                     \
+                "inclusion_published|avg_l2|match_prob|vmf|vmf_exact|power_spherical",             \
+     .help = "Measure between two embeddings; auto is csd, and for sets on the sphere the "        \
+             "likelihood of their family (vmf, power_spherical)"}
+
 /* Fields of a pnb__claims_sets: what the figures of learned uncertainty are measured on. */
 #define PNB__CLAIMS_MASKED_ROWS(at_images, at_texts)                                               \
     {.name = "masked-images",                                                                      \

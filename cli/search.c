@@ -38,7 +38,7 @@ static const pnb__option options[] = {
      .min = 1,
      .max = 1e6,
      .help = "Hits of a query at most: 10, with --conformal the whole list"},
-    PNB__MEASURE_ROW(AT(measure)),
+    PNB__SETS_MEASURE_ROW(AT(measure)),
     {.name = "min-probability",
      .kind = PNB__OPT_REAL,
      .at = AT(min_probability),

@@ -70,6 +70,7 @@ static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
 static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
 {
     pnb_match_opts match = o->match;
+    match.search.measure = run->sets.measure;
     bool has_model =
         match.search.measure == PNB_MEASURE_CSD || match.search.measure == PNB_MEASURE_MEAN;
     match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
@@ -109,9 +110,12 @@ static void put_fit(const calibrate_run *run, pnb__result *r)
     pnb__result_int(r, "n_gallery", "rows searched in", (int64_t)f->n_gallery);
     pnb__result_int(r, "n_fit", "queries fitted on", (int64_t)a->n_fit);
     pnb__result_int(r, "n_held", "queries assessed on", (int64_t)a->n_held);
+    pnb__result_int(r, "n_folds", a->n_folds > 0 ? "by fits on the others of folds" : NULL,
+                    (int64_t)a->n_folds);
     pnb__result_int(r, "n_skipped", a->n_skipped > 0 ? "queries without a match" : NULL,
                     (int64_t)a->n_skipped);
-    pnb__result_int(r, "n_pairs", "pairs looked at", (int64_t)(a->n_fit_pairs + a->n_held_pairs));
+    pnb__result_int(r, "n_pairs", "pairs looked at",
+                    (int64_t)(a->n_fit_pairs + (a->n_folds > 0 ? 0 : a->n_held_pairs)));
     pnb__result_text(r, "pairs", "which are",
                      f->depth > 0  ? "first hits"
                      : a->is_exact ? "all"

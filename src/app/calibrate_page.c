@@ -101,9 +101,13 @@ pnb_status pnb__calibration_page(const char *path, const pnb_match_fit *fit,
 {
     pnb__buf page = {0};
     char text[200];
-    snprintf(text, sizeof text,
-             "%s, %zu rows searched in, fitted on %zu queries, drawn from %zu others",
-             pnb_measure_name(fit->measure), fit->n_gallery, a->n_fit, a->n_held);
+    int at = snprintf(text, sizeof text, "%s, %zu rows searched in, fitted on %zu queries, ",
+                      pnb_measure_name(fit->measure), fit->n_gallery, a->n_fit);
+    if (a->n_folds > 0)
+        snprintf(text + at, sizeof text - (size_t)at,
+                 "each drawn by a fit on the others of %zu folds", a->n_folds);
+    else
+        snprintf(text + at, sizeof text - (size_t)at, "drawn from %zu others", a->n_held);
     pnb__html_begin(&page, "Calibration", text);
     pnb__html_section(&page, "Do probabilities hold?",
                       "A bin of equal mass is a dot: its mean probability, and the share that in "

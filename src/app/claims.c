@@ -54,9 +54,9 @@ static pnb_status load_inputs(pnb__app *app, const pnb__claims_sets *sets, input
     if (in->images != NULL)
         PNB_TRY(pnb__row_uncertainty(in->images, PNB_UNCERTAINTY_TRACE, &in->image_u, err));
     if (in->images != NULL && sets->truth != NULL) {
-        const pnb_truth_names names = {(const char *const *)in->images->ids, in->images->n,
-                                       (const char *const *)in->texts->ids, in->texts->n};
-        PNB_TRY(pnb_truth_load(&in->truth, sets->truth, &names, err));
+        const pnb_truth_rows images = pnb_truth_rows_of(in->images);
+        const pnb_truth_rows texts = pnb_truth_rows_of(in->texts);
+        PNB_TRY(pnb_truth_read(&in->truth, sets->truth, &images, &texts, NULL, NULL, err));
     }
     in->level = pnb__alloc_array(in->texts->n, sizeof *in->level);
     if (in->level == NULL)
@@ -143,37 +143,42 @@ static pnb_status measure_masked(const pnb_embeddings *original, const double *u
                                  const pnb_embeddings *masked, double *above, double *included,
                                  pnb_error *err)
 {
-    pnb_gaussians a, b;
+    pnb_view a = {0}, b = {0};
     double *masked_u = NULL;
     pnb_status status;
     PNB_TRY(same_rows(original, masked, err));
     PNB_TRY(pnb__row_uncertainty(masked, PNB_UNCERTAINTY_TRACE, &masked_u, err));
     PNB_TRY(pnb_share_above(masked_u, u, original->n, above, err));
-    PNB_TRY(pnb_gaussians_view(&a, original, err));
-    PNB_TRY(pnb_gaussians_view(&b, masked, err));
-    if (a.log_var != NULL && b.log_var != NULL)
-        PNB_TRY(pnb_share_included(&a, &b, false, NULL, included, err));
+    PNB_TRY(pnb_view_init(&a, original, err));
+    PNB_TRY(pnb_view_init(&b, masked, err));
+    if (a.rows.log_var != NULL && b.rows.log_var != NULL)
+        PNB_TRY(pnb_share_included(&a.rows, &b.rows, false, NULL, included, err));
 done:
+    pnb_view_reset(&a);
+    pnb_view_reset(&b);
     pnb__free(masked_u);
     return status;
 }
 
-/* Share of true pairs in which the caption includes the picture. */
+/* Share of true pairs in which the caption includes the picture; unknown without variances. */
 static pnb_status measure_image_in_text(const inputs *in, pnb__claims *out, pnb_error *err)
 {
-    pnb_gaussians images = {0}, texts = {0};
-    pnb_status status = pnb_gaussians_view(&images, in->images, err);
-    if (status == PNB_OK)
-        status = pnb_gaussians_view(&texts, in->texts, err);
-    if (status != PNB_OK || images.log_var == NULL || texts.log_var == NULL)
-        return status;
+    pnb_view images = {0}, texts = {0};
     size_t n_true = 0;
+    pnb_status status;
+    PNB_TRY(pnb_view_init(&images, in->images, err));
+    PNB_TRY(pnb_view_init(&texts, in->texts, err));
+    if (images.rows.log_var == NULL || texts.rows.log_var == NULL)
+        goto done;
     for (size_t q = 0; q < in->truth->n_queries; q++)
         for (size_t p = in->truth->offset[q]; p < in->truth->offset[q + 1]; p++)
-            n_true += pnb_measure_pair(PNB_MEASURE_INCLUSION, &images, q, &texts,
+            n_true += pnb_measure_pair(PNB_MEASURE_INCLUSION, &images.rows, q, &texts.rows,
                                        in->truth->item[p], NULL) > 0;
     out->image_in_text = (double)n_true / (double)in->truth->n_pairs;
-    return PNB_OK;
+done:
+    pnb_view_reset(&images);
+    pnb_view_reset(&texts);
+    return status;
 }
 
 pnb_status pnb__claims_measure(pnb__app *app, const pnb__claims_sets *sets, pnb__claims *out)

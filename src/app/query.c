@@ -198,15 +198,17 @@ pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__resul
     query_run run = {.app = app, .opts = opts, .search = pnb_search_opts_default()};
     pnb_error *err = &app->err;
     pnb_status status;
-    PNB_TRY(pnb_measure_parse(&run.search.measure, opts->measure, err));
+    PNB_TRY(pnb__measure_parse(&run.search.measure, opts->measure, err));
     PNB_TRY(pnb_embeddings_load(&run.index, opts->index, err));
-    PNB_TRY(pnb__match_odds_load(app, opts->index, run.index, run.search.measure, &opts->limits,
-                                 &run.odds));
     PNB_TRY(encode_queries(app, opts, &run.queries));
     PNB_TRY(pnb_embeddings_check_mix(run.index, run.queries, err));
     PNB_TRY(pnb_view_init(&run.index_view, run.index, err));
     PNB_TRY(pnb_view_init(&run.query_view, run.queries, err));
-    PNB_TRY(pnb__row_uncertainty(run.index, PNB_UNCERTAINTY_TRACE, &run.u, err));
+    PNB_TRY(pnb__measure_settle(&run.search.measure, run.search.measure, &run.query_view.rows,
+                                &run.index_view.rows, err));
+    PNB_TRY(pnb__match_odds_load(app, opts->index, run.index, run.search.measure, &opts->limits,
+                                 &run.odds));
+    PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(find_lists(&run));
     report(&run, r);

@@ -15,13 +15,13 @@
  * dummy prompts for "none of the above". */
 typedef struct null_texts {
     pnb_embeddings *set;
-    pnb_gaussians root, dummies;
+    pnb_view view;
+    pnb_rows root, dummies;
 } null_texts;
 
 static pnb_status load_null_texts(const char *path, const pnb__retrieval *all, null_texts *out,
                                   pnb_error *err)
 {
-    pnb_gaussians rows;
     pnb_status status;
     *out = (null_texts){0};
     if (path == NULL)
@@ -32,13 +32,9 @@ static pnb_status load_null_texts(const char *path, const pnb__retrieval *all, n
         pnb__error_prefix(err, "%s", path);
         goto done;
     }
-    PNB_TRY(pnb_gaussians_view(&rows, out->set, err));
-    out->root = out->dummies = rows;
-    out->root.n = 1;
-    out->dummies.n--;
-    out->dummies.mean += rows.dim;
-    if (rows.log_var != NULL)
-        out->dummies.log_var += rows.dim;
+    PNB_TRY(pnb_view_init(&out->view, out->set, err));
+    out->root = pnb_rows_slice(&out->view.rows, 0, 1);
+    out->dummies = pnb_rows_slice(&out->view.rows, 1, out->set->n - 1);
 done:
     return status;
 }
@@ -57,6 +53,7 @@ static pnb_status add_uses(pnb__app *app, const pnb__report_opts *o, const pnb__
     PNB_TRY(pnb__report_paths(app, out, all, nothing.set != NULL ? &nothing.root : NULL,
                               o->n_examples, n_missing));
 done:
+    pnb_view_reset(&nothing.view);
     pnb_embeddings_free(nothing.set);
     return status;
 }
@@ -73,6 +70,7 @@ static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, pnb__buf *o
     opts.texts = o->sets.texts;
     opts.truth = o->sets.truth;
     opts.n_bins = o->n_bins;
+    opts.measure = o->measure;
     PNB_TRY(pnb__retrieval_run(app, &opts, &all));
     if (o->level >= 0) {
         opts.level = o->level;

@@ -14,6 +14,7 @@ typedef struct pnb__report_opts {
     pnb__claims_sets control;  /* texts NULL: no control */
     const char *null_texts;    /* set of texts that say nothing, the empty one first; or NULL */
     int level;                 /* caption level of retrieval; -1: all */
+    pnb_measure measure;       /* that ranks; PNB__MEASURE_AUTO: that of the families */
     size_t n_bins, n_examples; /* bins; pictures and captions in each gallery */
 } pnb__report_opts;
 

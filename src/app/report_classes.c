@@ -17,8 +17,8 @@ enum { MIN_PICTURES_A_CLASS = 2, TOP = 5 };
 /* ---- classes of a level ---- */
 
 typedef struct classes {
-    pnb_gaussians rows; /* copies, [n] */
-    float *mean, *log_var;
+    pnb_rows rows; /* copies, [n] */
+    float *mean, *log_var, *kappa;
     int32_t *label;    /* [n pictures] */
     size_t n, n_whole; /* n_whole: before some were taken away */
 } classes;
@@ -27,16 +27,19 @@ static void classes_reset(classes *c)
 {
     pnb__free(c->mean);
     pnb__free(c->log_var);
+    pnb__free(c->kappa);
     pnb__free(c->label);
     *c = (classes){0};
 }
 
-static void copy_row(classes *c, const pnb_gaussians *from, size_t row)
+static void copy_row(classes *c, const pnb_rows *from, size_t row)
 {
     size_t dim = from->dim;
     memcpy(c->mean + c->n * dim, from->mean + row * dim, dim * sizeof(float));
     if (from->log_var != NULL)
         memcpy(c->log_var + c->n * dim, from->log_var + row * dim, dim * sizeof(float));
+    if (from->kappa != NULL)
+        c->kappa[c->n] = from->kappa[row];
     c->n++;
 }
 
@@ -44,18 +47,21 @@ static pnb_status reserve(classes *c, size_t n, size_t dim, size_t n_images, pnb
 {
     c->mean = pnb__alloc_array(n, dim * sizeof *c->mean);
     c->log_var = pnb__alloc_array(n, dim * sizeof *c->log_var);
+    c->kappa = pnb__alloc_array(n, sizeof *c->kappa);
     c->label = pnb__alloc_array(n_images, sizeof *c->label);
-    return c->mean == NULL || c->log_var == NULL || c->label == NULL
+    return c->mean == NULL || c->log_var == NULL || c->kappa == NULL || c->label == NULL
                ? pnb__fail_nomem(err, 2 * n * dim * sizeof(float))
                : PNB_OK;
 }
 
-static void view(classes *c, const pnb_gaussians *like)
+static void view(classes *c, const pnb_rows *like)
 {
-    c->rows = (pnb_gaussians){.n = c->n,
-                              .dim = like->dim,
-                              .mean = c->mean,
-                              .log_var = like->log_var != NULL ? c->log_var : NULL};
+    c->rows = (pnb_rows){.n = c->n,
+                         .dim = like->dim,
+                         .mean = c->mean,
+                         .log_var = like->log_var != NULL ? c->log_var : NULL,
+                         .kappa = like->kappa != NULL ? c->kappa : NULL,
+                         .is_power = like->is_power};
 }
 
 /* The one caption of `level` that is true of a picture: its class, or -1. */
@@ -100,9 +106,12 @@ done:
 
 /* ---- zero-shot ---- */
 
+/* Other scores than those the model's scale belongs to are in nats. */
 static double scale_of(const pnb__retrieval *all)
 {
     double a = all->images->info.logit_scale;
+    if (all->measure != PNB_MEASURE_CSD && all->measure != PNB_MEASURE_MEAN)
+        return 1.0;
     return isfinite(a) && a > 0 ? a : 100.0; /* the scale of the released CLIP evaluation */
 }
 
@@ -111,7 +120,7 @@ static pnb_classify_job job_of(const pnb__retrieval *all, const classes *c)
     return (pnb_classify_job){.images = &all->image_rows,
                               .classes = &c->rows,
                               .labels = c->label,
-                              .measure = PNB_MEASURE_CSD,
+                              .measure = all->measure,
                               .scale = scale_of(all),
                               .k = PNB_MIN((size_t)TOP, c->n)};
 }
@@ -237,7 +246,7 @@ done:
 }
 
 static pnb_status none_table(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                             const classes *half, const pnb_gaussians *dummies)
+                             const classes *half, const pnb_rows *dummies)
 {
     pnb_classify_job job = job_of(all, half);
     pnb_predictions p = {0};
@@ -251,8 +260,9 @@ static pnb_status none_table(pnb__app *app, pnb__buf *out, const pnb__retrieval 
                     "<th class=\"n\">negative accuracy %%</th></tr>\n",
                     half->n, half->n_whole - half->n);
     for (int rule = 0; status == PNB_OK && rule < PNB_N_NONE_RULES; rule++) {
-        bool is_known = (rule != PNB_NONE_DUMMY || job.dummies != NULL) &&
-                        (rule != PNB_NONE_UNCERTAINTY || all->image_rows.log_var != NULL);
+        bool is_known =
+            (rule != PNB_NONE_DUMMY || job.dummies != NULL) &&
+            (rule != PNB_NONE_UNCERTAINTY || pnb__report_is_uncertain(&all->image_rows));
         if (is_known)
             status = none_row(out, (pnb_none_rule)rule, &p, half, all->image_u, &app->err);
     }
@@ -266,7 +276,7 @@ done:
 }
 
 static pnb_status none_of_the_above(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                                    const classes *whole, const pnb_gaussians *dummies)
+                                    const classes *whole, const pnb_rows *dummies)
 {
     classes half = {0};
     size_t n_known = 0;
@@ -295,7 +305,7 @@ static void begin(pnb__buf *out)
 }
 
 pnb_status pnb__report_classes(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                               const pnb_gaussians *dummies)
+                               const pnb_rows *dummies)
 {
     classes levels[PNB__MAX_LEVELS];
     pnb_status status = PNB_OK;

@@ -125,19 +125,26 @@ pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_
     ranked *images = sort_rows(all->image_u, all->images->n, err);
     ranked *texts = images != NULL ? sort_rows(all->text_u, all->texts->n, err) : NULL;
     pnb_status status = texts != NULL ? PNB_OK : PNB_NOMEM;
-    pnb__html_section(out, "Most and least certain",
-                      "The number is the uncertainty, the sum of an embedding's variances.");
-    if (status == PNB_OK)
+    char about[128];
+    bool of_images = pnb__report_is_uncertain(&all->image_rows);
+    bool of_texts = pnb__report_is_uncertain(&all->text_rows);
+    if (status != PNB_OK || (!of_images && !of_texts))
+        goto done;
+    snprintf(about, sizeof about, "The number is the uncertainty, the %s.",
+             pnb__report_uncertainty(all));
+    pnb__html_section(out, "Most and least certain", about);
+    if (of_images)
         status = picture_row(out, all->images, images, n, true, n_missing, err);
-    if (status == PNB_OK)
+    if (of_images && status == PNB_OK)
         status = picture_row(out, all->images, images, n, false, n_missing, err);
-    if (status == PNB_OK) {
+    if (of_texts && status == PNB_OK) {
         pnb__buf_puts(out, "<div class=\"row\">\n");
         caption_list(out, all, texts, n, true);
         caption_list(out, all, texts, n, false);
         pnb__buf_puts(out, "</div>\n");
     }
     pnb__html_section_end(out);
+done:
     pnb__free(images);
     pnb__free(texts);
     return status;
@@ -171,8 +178,10 @@ static pnb_status show_query(pnb__buf *out, const pnb__retrieval *run, pnb__row_
         size_t row = (size_t)hits->index[j];
         bool right = is_true(run->backward, query, row);
         char caption[48];
-        double p = pnb_match_probability(hits->score[j], run->images->info.logit_scale,
-                                         run->images->info.logit_bias);
+        bool has_p = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
+        double p = !has_p ? (double)NAN
+                          : pnb_match_probability(hits->score[j], run->images->info.logit_scale,
+                                                  run->images->info.logit_bias);
         if (isfinite(p))
             snprintf(caption, sizeof caption, "%sp = %.2f", right ? "true, " : "", p);
         else
@@ -190,10 +199,12 @@ pnb_status pnb__report_examples(pnb__app *app, pnb__buf *out, const pnb__retriev
     pnb__row_source source = {0};
     pnb_status status = PNB_OK;
     search.k = PNB_MIN((size_t)N_SHOWN, run->images->n);
+    search.measure = run->measure;
+    search.reverse = true; /* pictures are side 1 of the figures, captions ask */
     pnb__html_section(out, "Retrieval, shown",
                       "Captions drawn evenly from the set and the pictures found for them, best "
                       "first. A frame and the word true mark pictures the caption is true of; p is "
-                      "the model's own probability of a match.");
+                      "the model's own probability of a match, any other number the score.");
     for (size_t i = 0; status == PNB_OK && i < PNB_MIN(n, run->texts->n); i++) {
         size_t query = i * run->texts->n / PNB_MIN(n, run->texts->n);
         const pnb_rows one = pnb_rows_slice(&run->text_rows, query, 1);

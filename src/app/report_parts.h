@@ -8,6 +8,11 @@
 /* Loss, recall and uncertainty over the steps of a run. */
 pnb_status pnb__report_training(pnb__buf *out, const char *run_dir, pnb_error *err);
 
+/* What the uncertainty of a report's rows is, in words: "trace of the covariance", "1/kappa". */
+const char *pnb__report_uncertainty(const pnb__retrieval *run);
+/* Whether rows of a side have an uncertainty of their own; points have none. */
+bool pnb__report_is_uncertain(const pnb_rows *rows);
+
 /* The retrieval figures and the bins of uncertainty. */
 pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run);
 pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run);
@@ -32,7 +37,7 @@ pnb_status pnb__report_lengths(pnb__buf *out, const pnb__retrieval *all, pnb_err
 /* Caption levels that divide the pictures into classes, and pictures of none; `dummies` are texts
  * that name nothing, or NULL. Nothing is written where no level does. */
 pnb_status pnb__report_classes(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                               const pnb_gaussians *dummies);
+                               const pnb_rows *dummies);
 /* Captions on the way from n pictures to the root; `null_text` is the empty text's row, or NULL:
  * nothing is written. */
 pnb_status pnb__report_paths(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,

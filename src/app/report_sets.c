@@ -26,6 +26,28 @@ static int last_level(const pnb__retrieval *run)
     return last;
 }
 
+const char *pnb__report_uncertainty(const pnb__retrieval *run)
+{
+    switch (run->uncertainty) {
+    case PNB_UNCERTAINTY_INV_KAPPA:
+        return "1/kappa";
+    case PNB_UNCERTAINTY_GG_VAR:
+    case PNB_UNCERTAINTY_MEAN_VAR:
+        return "mean of the variances";
+    case PNB_UNCERTAINTY_GEO_STD:
+        return "geometric mean of the standard deviations";
+    case PNB_UNCERTAINTY_COSINE:
+        return "1 - cosine of a query and its first hit";
+    default:
+        return "trace of the covariance";
+    }
+}
+
+bool pnb__report_is_uncertain(const pnb_rows *rows)
+{
+    return rows->log_var != NULL || rows->kappa != NULL || rows->beta != NULL;
+}
+
 /* ---- recall ---- */
 
 static void recall_row(pnb__buf *out, const char *name, const double *recall, size_t n_k,
@@ -51,9 +73,12 @@ pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run)
     recall_row(out, "by chance", run->i2t.chance, f->n_k, run->i2t.chance_r_precision);
     recall_row(out, "caption to picture", f->backward.recall, f->n_k, f->backward.r_precision);
     recall_row(out, "by chance", run->t2i.chance, f->n_k, run->t2i.chance_r_precision);
-    pnb__buf_printf(out,
-                    "</table>\n<p class=\"soft\">%zu pictures, %zu captions, %zu true pairs.</p>\n",
-                    run->images->n, run->texts->n, run->truth->n_pairs);
+    pnb__buf_printf(
+        out,
+        "</table>\n<p class=\"soft\">%zu pictures, %zu captions, %zu true pairs; ranked "
+        "by %s, %s. Uncertainty: %s.</p>\n",
+        run->images->n, run->texts->n, run->truth->n_pairs, pnb_measure_name(run->measure),
+        pnb_measure_sentence(run->measure), pnb__report_uncertainty(run));
     pnb__html_section_end(out);
     return PNB_OK;
 }
@@ -174,18 +199,21 @@ static void histogram(pnb__buf *out, const group *g, const pnb__axis *range)
 
 pnb_status pnb__report_histograms(pnb__buf *out, const pnb__retrieval *all, pnb_error *err)
 {
-    pnb__axis range = {
-        .log = true, .exact = true, .label = "uncertainty (trace of the covariance)"};
+    char label[80], about[256];
+    pnb__axis range = {.log = true, .exact = true, .label = label};
     (void)err;
+    snprintf(label, sizeof label, "uncertainty (%s)", pnb__report_uncertainty(all));
+    snprintf(about, sizeof about,
+             "Uncertainty of an embedding is the %s. Level 0 holds the most general captions. All "
+             "panels share the horizontal axis.",
+             pnb__report_uncertainty(all));
     pnb__axis_cover(&range, all->image_u, all->images->n);
     pnb__axis_cover(&range, all->text_u, all->texts->n);
     if (!(range.low > 0))
         return PNB_OK; /* points: nothing to show */
     range.low /= 1.05;
     range.high *= 1.05;
-    pnb__html_section(out, "How uncertain is the model?",
-                      "Uncertainty is the sum of the variances of an embedding. Level 0 holds the "
-                      "most general captions. All panels share the horizontal axis.");
+    pnb__html_section(out, "How uncertain is the model?", about);
     pnb__buf_puts(out, "<div class=\"row\">\n");
     group g = {"Pictures", COLOUR_IMAGES, all->image_u, NULL, 0, all->images->n};
     histogram(out, &g, &range);

@@ -19,24 +19,6 @@ enum { N_COVERAGE = 50, N_LENGTHS = 12, COLOUR_CHANCE = 5 };
 
 /* ---- risk and coverage ---- */
 
-/* Queries with a positive: how uncertain, and whether the first hit was right. */
-static pnb_status answers(const pnb__retrieval_side *side, const double *query_u, double **u,
-                          double **correct, size_t *n, pnb_error *err)
-{
-    size_t n_queries = side->ranks.n_queries;
-    *n = 0;
-    *u = pnb__alloc_array(n_queries, sizeof **u);
-    *correct = pnb__alloc_array(n_queries, sizeof **correct);
-    if (*u == NULL || *correct == NULL)
-        return pnb__fail_nomem(err, 2 * n_queries * sizeof **u);
-    for (size_t q = 0; q < n_queries; q++)
-        if (side->ranks.best_rank[q] > 0) {
-            (*u)[*n] = query_u[q];
-            (*correct)[(*n)++] = side->ranks.best_rank[q] == 1;
-        }
-    return PNB_OK;
-}
-
 static void draw_risk(pnb__buf *out, const char *name, int colour, const pnb_selective *s,
                       const double *coverage, const double *risk)
 {
@@ -58,21 +40,24 @@ static void draw_risk(pnb__buf *out, const char *name, int colour, const pnb_sel
     pnb__chart_end(&chart);
 }
 
-static pnb_status risk_chart(pnb__buf *out, const pnb__retrieval_side *side, const double *query_u,
-                             const char *name, int colour, pnb_error *err)
+static pnb_status risk_chart(pnb__buf *out, const pnb__retrieval_side *side, const char *name,
+                             int colour, pnb_error *err)
 {
-    double *u = NULL, *correct = NULL, coverage[N_COVERAGE], risk[N_COVERAGE];
+    const pnb_query_values *v = &side->values.query;
+    double coverage[N_COVERAGE], risk[N_COVERAGE];
+    double *correct = pnb__alloc_array(PNB_MAX(v->n, 1), sizeof *correct);
     pnb_selective selective;
-    pnb_status status;
-    size_t n;
-    PNB_TRY(answers(side, query_u, &u, &correct, &n, err));
-    if (n == 0)
+    pnb_status status = PNB_OK;
+    if (correct == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *correct);
+    if (v->n == 0)
         goto done;
-    PNB_TRY(pnb_selective_compute(u, correct, n, &selective, err));
-    PNB_TRY(pnb_risk_coverage(u, correct, n, N_COVERAGE, coverage, risk, err));
+    for (size_t q = 0; q < v->n; q++)
+        correct[q] = v->best_rank[q] == 1;
+    PNB_TRY(pnb_selective_compute(v->uncertainty, correct, v->n, &selective, err));
+    PNB_TRY(pnb_risk_coverage(v->uncertainty, correct, v->n, N_COVERAGE, coverage, risk, err));
     draw_risk(out, name, colour, &selective, coverage, risk);
 done:
-    pnb__free(u);
     pnb__free(correct);
     return status;
 }
@@ -84,9 +69,9 @@ pnb_status pnb__report_selective(pnb__buf *out, const pnb__retrieval *run, pnb_e
                       "left where wrong answers are the uncertain ones; in any other order it "
                       "stays on the dashes. The area under it is AURC (smaller is better).");
     pnb__buf_puts(out, "<div class=\"row\">\n");
-    pnb_status status = risk_chart(out, &run->t2i, run->text_u, "Caption to picture", 0, err);
+    pnb_status status = risk_chart(out, &run->t2i, "Caption to picture", 0, err);
     if (status == PNB_OK)
-        status = risk_chart(out, &run->i2t, run->image_u, "Picture to caption", 1, err);
+        status = risk_chart(out, &run->i2t, "Picture to caption", 1, err);
     pnb__buf_puts(out, "</div>\n");
     pnb__html_section_end(out);
     return status;
@@ -103,8 +88,11 @@ static pnb_status reliability(pnb__app *app, pnb__buf *out, const pnb__retrieval
     pnb_status status;
     if (assessment == NULL)
         return pnb__fail_nomem(&app->err, sizeof *assessment);
-    opts.model_a = run->images->info.logit_scale;
-    opts.model_b = run->images->info.logit_bias;
+    bool has_model = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
+    opts.search.measure = run->measure;
+    opts.search.reverse = true; /* pictures stay side 1 */
+    opts.model_a = has_model ? run->images->info.logit_scale : (double)NAN;
+    opts.model_b = has_model ? run->images->info.logit_bias : (double)NAN;
     opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(pnb_match_fit_compute(app->ctx, &job, fit, assessment, &app->err));
     pnb__buf_puts(out, "<div class=\"row\">\n");
@@ -161,17 +149,19 @@ static size_t count_words(const char *text)
     return n;
 }
 
-static void draw_lengths(pnb__buf *out, const pnb_length_bin *bins, size_t n, double spearman)
+static void draw_lengths(pnb__buf *out, const pnb_length_bin *bins, size_t n, double spearman,
+                         const char *uncertainty)
 {
     double x[N_LENGTHS], y[N_LENGTHS];
-    char title[120];
+    char title[120], label[96];
+    snprintf(label, sizeof label, "mean uncertainty (%s)", uncertainty);
     snprintf(title, sizeof title, "Captions: rank correlation of length and uncertainty %.2f",
              spearman);
     pnb__chart chart = {.title = title,
                         .width = 500,
                         .height = 310,
                         .x = {.low = 0, .high = (double)bins[n - 1].high + 0.5, .label = "words"},
-                        .y = {.label = "mean uncertainty (trace)"}};
+                        .y = {.label = label}};
     for (size_t i = 0; i < n; i++) {
         x[i] = 0.5 * (double)(bins[i].low + bins[i].high);
         y[i] = bins[i].mean;
@@ -195,7 +185,8 @@ pnb_status pnb__report_lengths(pnb__buf *out, const pnb__retrieval *all, pnb_err
                             ? pnb__fail_nomem(err, texts->n * (sizeof *u + sizeof *length))
                             : PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < texts->n; i++)
-        if (texts->texts != NULL && texts->texts[i] != NULL) {
+        if (texts->texts != NULL && texts->texts[i] != NULL &&
+            pnb__report_is_uncertain(&all->text_rows)) {
             length[n] = count_words(texts->texts[i]);
             u[n++] = all->text_u[i];
         }
@@ -206,7 +197,7 @@ pnb_status pnb__report_lengths(pnb__buf *out, const pnb__retrieval *all, pnb_err
                           "Mean uncertainty of captions by their number of words; a dot is a group "
                           "of about equally many captions.");
         pnb__buf_puts(out, "<div class=\"row\">\n");
-        draw_lengths(out, bins, n_bins, spearman);
+        draw_lengths(out, bins, n_bins, spearman, pnb__report_uncertainty(all));
         pnb__buf_puts(out, "</div>\n");
         pnb__html_section_end(out);
     }

@@ -16,8 +16,8 @@ pnb__retrieval_opts pnb__retrieval_opts_default(void)
 {
     return (pnb__retrieval_opts){.read = pnb_truth_read_opts_default(),
                                  .level = -1,
-                                 .measure = PNB_MEASURE_CSD,
-                                 .uncertainty = PNB_UNCERTAINTY_TRACE,
+                                 .measure = PNB__MEASURE_AUTO,
+                                 .uncertainty = PNB__UNCERTAINTY_AUTO,
                                  .binning = PNB_BINS_EQUAL_COUNT,
                                  .n_bins = 10,
                                  .k = {1, 5, 10},
@@ -52,11 +52,25 @@ static void add_chance(const pnb_truth *truth, const pnb__retrieval_opts *opts,
 
 enum { V_R_PRECISION, V_MAP, V_QUERY_U, V_HIT_U, V_CONFIDENCE, N_VALUES };
 
+/* What the queries of one direction bring along. */
+typedef struct query_source {
+    const pnb_rows *queries, *items;
+    const double *query_u, *item_u;
+    bool by_cosine; /* of a query and its first hit in place of both */
+    const pnb__match_odds *odds;
+} query_source;
+
+static double first_hit_cosine(const query_source *s, size_t query, int64_t item)
+{
+    return 1.0 -
+           pnb_measure_pair(PNB_MEASURE_MEAN, s->queries, query, s->items, (size_t)item, NULL);
+}
+
 /* Of the queries that have a positive. */
-static pnb_status gather_values(pnb__retrieval_side *side, const double *query_u,
-                                const double *item_u, const pnb__match_odds *odds, pnb_error *err)
+static pnb_status gather_values(pnb__retrieval_side *side, const query_source *s, pnb_error *err)
 {
     const pnb_ranks *ranks = &side->ranks;
+    const pnb__match_odds *odds = s->odds;
     size_t n_queries = ranks->n_queries, n = 0;
     double *memory = pnb__alloc_array(n_queries, (N_VALUES + 1) * sizeof *memory);
     if (memory == NULL)
@@ -75,8 +89,9 @@ static pnb_status gather_values(pnb__retrieval_side *side, const double *query_u
         rank[n] = ranks->best_rank[q];
         column[V_R_PRECISION][n] = ranks->r_precision[q];
         column[V_MAP][n] = ranks->map_at_r[q];
-        column[V_QUERY_U][n] = query_u[q];
-        column[V_HIT_U][n] = item_u[ranks->top1[q]];
+        column[V_QUERY_U][n] =
+            s->by_cosine ? first_hit_cosine(s, q, ranks->top1[q]) : s->query_u[q];
+        column[V_HIT_U][n] = s->by_cosine ? column[V_QUERY_U][n] : s->item_u[ranks->top1[q]];
         column[V_CONFIDENCE][n++] = p;
     }
     side->values.memory = memory;
@@ -142,10 +157,19 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
     pnb__retrieval_side *side = i2t ? &run->i2t : &run->t2i;
     pnb__match_odds odds = {0};
     pnb_status status;
-    PNB_TRY(pnb__match_odds_load(app, i2t ? opts->texts : opts->images,
-                                 i2t ? run->texts : run->images, opts->measure, &limits, &odds));
-    PNB_TRY(gather_values(side, i2t ? run->image_u : run->text_u, i2t ? run->text_u : run->image_u,
-                          &odds, &app->err));
+    const query_source source = {
+        i2t ? &run->image_rows : &run->text_rows,   i2t ? &run->text_rows : &run->image_rows,
+        i2t ? run->image_u : run->text_u,           i2t ? run->text_u : run->image_u,
+        run->uncertainty == PNB_UNCERTAINTY_COSINE, &odds};
+    /* Pictures stay side 1 of an asymmetric measure, in a search the query is: a calibration for
+     * caption queries speaks of other scores. */
+    if (i2t || pnb_measure_is_symmetric(run->measure))
+        PNB_TRY(pnb__match_odds_load(app, i2t ? opts->texts : opts->images,
+                                     i2t ? run->texts : run->images, run->measure, &limits, &odds));
+    if (odds.has_fit && strcmp(odds.fit.queries, i2t ? opts->images : opts->texts) == 0)
+        pnb__warn(app, "%s was fitted on these very queries: ECE and NLPD come out too good",
+                  odds.path);
+    PNB_TRY(gather_values(side, &source, &app->err));
     PNB_TRY(add_bins(app, opts, side));
     if (opts->n_resamples > 0)
         PNB_TRY(add_intervals(app, opts, side));
@@ -161,9 +185,9 @@ pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pn
     pnb_error *err = &app->err;
     pnb_status status;
     *run = (pnb__retrieval){.has_figures = opts->n_resamples > 0};
-    search.measure = opts->measure;
-    search.measure_opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(pnb__retrieval_load(app, opts, run));
+    search.measure = run->measure;
+    search.measure_opts.seed = (uint64_t)app->common.seed;
     const pnb_retrieval_job job = {&run->image_rows, &run->text_rows, run->truth,
                                    &search,          opts->k,         opts->n_k};
     PNB_TRY(pnb_retrieval_compute(app->ctx, &job, &run->figures, &run->i2t.ranks, &run->t2i.ranks,

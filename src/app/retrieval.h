@@ -12,6 +12,9 @@
 #include "penumbra/truth.h"
 #include "penumbra/view.h"
 
+#define PNB__MEASURE_AUTO PNB_N_MEASURES          /* what the families of both sides suit */
+#define PNB__UNCERTAINTY_AUTO PNB_N_UNCERTAINTIES /* what the families of both sides have */
+
 typedef struct pnb__retrieval_opts {
     const char *images, *texts; /* embedding sets */
     const char *truth;          /* truth file; NULL: row i belongs to row i */
@@ -29,7 +32,8 @@ typedef struct pnb__retrieval_opts {
     size_t n_resamples; /* of the intervals; 0: none */
 } pnb__retrieval_opts;
 
-/* csd, trace, 10 bins of equal count, all levels, k = 1, 5, 10, no intervals. */
+/* Measure and uncertainty of the families, 10 bins of equal count, all levels, k = 1, 5, 10, no
+ * intervals. */
 pnb__retrieval_opts pnb__retrieval_opts_default(void);
 
 /* Per-query values of one direction, owned; `hit` shares all but the uncertainty. */
@@ -56,9 +60,11 @@ typedef struct pnb__retrieval {
     pnb_view image_view, text_view;
     pnb_rows image_rows, text_rows; /* of the views */
     pnb_truth *truth, *backward;    /* image -> texts, text -> images */
-    double *image_u, *text_u;
-    int *text_level;       /* -1 unknown */
-    pnb_retrieval figures; /* forward: image to text */
+    pnb_measure measure;            /* that was used */
+    pnb_uncertainty uncertainty;    /* that was used; cosine is of a query and its first hit */
+    double *image_u, *text_u;       /* of rows, whatever the family; of points 0 */
+    int *text_level;                /* -1 unknown */
+    pnb_retrieval figures;          /* forward: image to text */
     pnb__retrieval_side i2t, t2i;
     bool has_figures, has_coco, has_pmrp;
     pnb_coco_figures coco;
@@ -87,11 +93,18 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
 pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 
+/* A measure by name, or PNB__MEASURE_AUTO for "auto". Errors  as pnb_measure_parse */
+pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err);
+/* What `asked` is between these sets: auto is csd, and on the sphere the likelihood of the family
+ * (vmf, power_spherical). Errors  ARG (not between these families: the text names what would do) */
+pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,
+                               const pnb_rows *b, pnb_error *err);
 /* "level" of a row's extra fields, -1 when there is none. */
 int pnb__row_level(const pnb_embeddings *set, size_t row);
 
-/* Uncertainty of every row, whatever the family; free with pnb__free. COSINE is not of one row and
- * is refused (ARG). */
+/* Uncertainty of every row; free with pnb__free. Kinds of variances become inv_kappa on the sphere
+ * and gg_var of generalised Gaussians; points have 0 of any kind. COSINE is not of one row and is
+ * refused (ARG), as is a kind that the family lacks. */
 pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind, double **out,
                                 pnb_error *err);
 

@@ -118,17 +118,17 @@ done:
     return status;
 }
 
-static pnb_search_opts search_opts(const pnb__app *app, const pnb__retrieval_opts *opts)
+static pnb_search_opts search_opts(const pnb__app *app, const pnb__retrieval *run)
 {
     pnb_search_opts search = pnb_search_opts_default();
-    search.measure = opts->measure;
+    search.measure = run->measure;
     search.measure_opts.seed = (uint64_t)app->common.seed;
     return search;
 }
 
 pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
 {
-    const pnb_search_opts search = search_opts(app, opts);
+    const pnb_search_opts search = search_opts(app, run);
     lists l = {.has_folds = false};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < N_LISTS; i++)
@@ -177,7 +177,7 @@ static pnb_status spread_labels(const pnb__retrieval *run, const pnb_label_matri
 pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
 {
     const pnb_truth_rows rows = pnb_truth_rows_of(run->images);
-    pnb_search_opts search = search_opts(app, opts);
+    pnb_search_opts search = search_opts(app, run);
     pnb_label_matrix m = {0};
     uint8_t *image = NULL, *text = NULL;
     size_t n_i = run->images->n, n_t = run->texts->n;

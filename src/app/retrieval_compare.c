@@ -15,6 +15,7 @@ typedef struct member {
     char *name;
     pnb__side_values side[2];
     char rows[65]; /* hash of the ids of both sides */
+    pnb_measure measure;
 } member;
 
 /* Members of one name, as arrays for the bootstrap. */
@@ -67,6 +68,7 @@ static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i
         hash_ids(&hash, run.images);
         hash_ids(&hash, run.texts);
         pnb__sha256_hex(&hash, m->rows);
+        m->measure = run.measure;
         m->side[0] = run.i2t.values;
         m->side[1] = run.t2i.values;
         run.i2t.values.memory = run.t2i.values.memory = NULL;
@@ -251,6 +253,15 @@ static void put_table(const pnb__table *t, pnb__result *r)
         }
 }
 
+/* Of all members, or that each has its own. */
+static const char *measure_name(const comparison *c)
+{
+    for (size_t i = 1; i < c->opts->n; i++)
+        if (c->member[i].measure != c->member[0].measure)
+            return "of each family";
+    return pnb_measure_name(c->member[0].measure);
+}
+
 static pnb_status show(const comparison *c, pnb__result *r, pnb_error *err)
 {
     const pnb__compare_opts *o = c->opts;
@@ -258,6 +269,7 @@ static pnb_status show(const comparison *c, pnb__result *r, pnb_error *err)
     pnb_status status = PNB_OK;
     pnb__result_text(r, "dataset", NULL, o->dataset[0] != '\0' ? o->dataset : NULL);
     pnb__result_text(r, "task", NULL, "zeroshot_retrieval");
+    pnb__result_text(r, "measure", "measure", measure_name(c));
     pnb__result_text(r, "baseline", "compared with", c->row[0].name);
     pnb__result_int(r, "n_resamples", "resamples", (int64_t)o->run.n_resamples);
     put_table(&t, r);

@@ -18,20 +18,78 @@ int pnb__row_level(const pnb_embeddings *set, size_t row)
     return value;
 }
 
+/* ---- what suits the families ---- */
+
+static pnb_uncertainty own_uncertainty(const pnb_embeddings *set)
+{
+    if (set->kappa != NULL)
+        return PNB_UNCERTAINTY_INV_KAPPA;
+    return set->inv_alpha != NULL ? PNB_UNCERTAINTY_GG_VAR : PNB_UNCERTAINTY_TRACE;
+}
+
+/* That of the side which has one, captions first; of two sets of points the cosine. */
+static pnb_uncertainty settle_uncertainty(pnb_uncertainty asked, const pnb_embeddings *images,
+                                          const pnb_embeddings *texts)
+{
+    const pnb_embeddings *set = texts->family != PNB_POINT ? texts : images;
+    if (asked == PNB__UNCERTAINTY_AUTO)
+        return set->family == PNB_POINT ? PNB_UNCERTAINTY_COSINE : own_uncertainty(set);
+    bool is_of_variances = asked != PNB_UNCERTAINTY_COSINE && asked != PNB_UNCERTAINTY_INV_KAPPA;
+    return is_of_variances && own_uncertainty(set) != PNB_UNCERTAINTY_TRACE ? own_uncertainty(set)
+                                                                            : asked;
+}
+
+pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err)
+{
+    if (strcmp(name, "auto") != 0)
+        return pnb_measure_parse(out, name, err);
+    *out = PNB__MEASURE_AUTO;
+    return PNB_OK;
+}
+
+pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,
+                               const pnb_rows *b, pnb_error *err)
+{
+    const pnb_rows *sphere = a->kappa != NULL ? a : b->kappa != NULL ? b : NULL;
+    pnb_measure measure = asked;
+    if (asked == PNB__MEASURE_AUTO)
+        measure = sphere == NULL     ? PNB_MEASURE_CSD
+                  : sphere->is_power ? PNB_MEASURE_POWER_SPHERICAL
+                                     : PNB_MEASURE_VMF;
+    pnb_status status = pnb_measure_check_fit(measure, a, b, err);
+    if (status == PNB_OK)
+        *out = measure;
+    return status;
+}
+
+/* Directions are all that these measures read. */
+static bool reads_lengths(pnb_measure measure)
+{
+    return measure != PNB_MEASURE_MEAN && measure != PNB_MEASURE_VMF &&
+           measure != PNB_MEASURE_VMF_EXACT && measure != PNB_MEASURE_POWER_SPHERICAL;
+}
+
 pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind, double **out,
                                 pnb_error *err)
 {
-    pnb_gaussians view;
-    double *u = pnb__alloc_array(set->n, sizeof *u);
-    pnb_status status;
+    const pnb_rows rows = {.n = set->n,
+                           .dim = set->dim,
+                           .mean = set->mean,
+                           .log_var = set->log_var,
+                           .kappa = set->kappa,
+                           .inv_alpha = set->inv_alpha,
+                           .beta = set->beta};
+    double *u = pnb__alloc_zero(set->n, sizeof *u);
+    pnb_status status = PNB_OK;
     if (u == NULL)
         return pnb__fail_nomem(err, set->n * sizeof *u);
-    if (set->kappa != NULL)
-        status = pnb_uncertainty_inv_kappa(set->kappa, set->n, u, err);
-    else if (set->inv_alpha != NULL)
-        status = pnb_uncertainty_gg_var(set->inv_alpha, set->beta, set->n, set->dim, u, err);
-    else if ((status = pnb_gaussians_view(&view, set, err)) == PNB_OK)
-        status = pnb_uncertainty_rows(kind, &view, u, err);
+    bool is_of_variances = kind == PNB_UNCERTAINTY_TRACE || kind == PNB_UNCERTAINTY_MEAN_VAR ||
+                           kind == PNB_UNCERTAINTY_GEO_STD || kind == PNB__UNCERTAINTY_AUTO;
+    pnb_uncertainty own = own_uncertainty(set);
+    if (is_of_variances && (kind == PNB__UNCERTAINTY_AUTO || own != PNB_UNCERTAINTY_TRACE))
+        kind = own;
+    if (set->family != PNB_POINT || kind == PNB_UNCERTAINTY_COSINE)
+        status = pnb_uncertainty_rows(kind, &rows, u, err);
     if (status == PNB_OK)
         *out = u;
     else
@@ -270,12 +328,17 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
     PNB_TRY(pnb_view_init(&run->text_view, run->texts, err));
     run->image_rows = run->image_view.rows;
     run->text_rows = run->text_view.rows;
-    if (opts->measure != PNB_MEASURE_MEAN) {
+    PNB_TRY(
+        pnb__measure_settle(&run->measure, opts->measure, &run->image_rows, &run->text_rows, err));
+    if (reads_lengths(run->measure)) {
         check_means(app, opts->images, &run->image_rows);
         check_means(app, opts->texts, &run->text_rows);
     }
-    PNB_TRY(pnb__row_uncertainty(run->images, opts->uncertainty, &run->image_u, err));
-    status = pnb__row_uncertainty(run->texts, opts->uncertainty, &run->text_u, err);
+    run->uncertainty = settle_uncertainty(opts->uncertainty, run->images, run->texts);
+    pnb_uncertainty of_rows =
+        run->uncertainty == PNB_UNCERTAINTY_COSINE ? PNB__UNCERTAINTY_AUTO : opts->uncertainty;
+    PNB_TRY(pnb__row_uncertainty(run->images, of_rows, &run->image_u, err));
+    status = pnb__row_uncertainty(run->texts, of_rows, &run->text_u, err);
 done:
     pnb_truth_report_reset(&report);
     return status;

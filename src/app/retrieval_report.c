@@ -73,6 +73,11 @@ static void put_metrics(const pnb__retrieval *run, pnb__result *r)
         put_coco(&run->coco, r);
     if (run->has_pmrp)
         put_ways(r, "pmrp", (pnb_both_ways){run->pmrp_i2t.pmrp, run->pmrp_t2i.pmrp});
+    for (int z = 0; run->has_pmrp && z <= run->pmrp_i2t.max_zeta; z++) {
+        snprintf(key, sizeof key, "pmrp_zeta%d", z);
+        put_ways(r, key,
+                 (pnb_both_ways){run->pmrp_i2t.r_precision[z], run->pmrp_t2i.r_precision[z]});
+    }
     pnb__result_end(r);
 }
 
@@ -235,7 +240,7 @@ static void put_uncertainty(const pnb__retrieval *run, const pnb__retrieval_opts
                             pnb__result *r)
 {
     pnb__result_begin(r, "uncertainty", NULL);
-    pnb__result_text(r, "kind", NULL, pnb_uncertainty_name(opts->uncertainty));
+    pnb__result_text(r, "kind", NULL, pnb_uncertainty_name(run->uncertainty));
     pnb__result_text(r, "binning", NULL, pnb_binning_name(opts->binning));
     pnb__result_text(r, "bin_by", NULL, opts->bin_by_hit ? "hit" : "query");
     pnb__result_real(r, "spearman_s", NULL, run->t2i.bins.s, 6);
@@ -262,7 +267,7 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
     pnb__result_int(r, "n_images", "images", (int64_t)run->images->n);
     pnb__result_int(r, "n_texts", "captions", (int64_t)run->texts->n);
     pnb__result_int(r, "n_pairs", "true pairs", (int64_t)run->truth->n_pairs);
-    pnb__result_text(r, "measure", "measure", pnb_measure_name(opts->measure));
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(run->measure));
     put_metrics(run, r);
     put_table(run, r);
     pnb__result_real(r, "rsum_percent", "RSUM", 100 * run->figures.rsum, 1);

@@ -50,6 +50,11 @@ want 1 search --index t.safetensors --queries tm.safetensors --calibration c2.js
 says "fitted for the measure w2"
 want 0 search --index t.safetensors --queries tm.safetensors --calibration c2.json --measure w2 -k 1
 
+want 0 calibrate --images t.safetensors --texts t.safetensors --out f.json --folds 4 --plot f.html
+prints "by fits on the others of folds"
+want 0 search --index t.safetensors --queries tm.safetensors --calibration f.json --conformal 0.3 -k 5
+want 2 calibrate --images t.safetensors --texts t.safetensors --folds 1
+
 want 0 calibrate --images t.safetensors --texts t.safetensors --depth 3 --out d.json
 prints "first hits of a query"
 want 0 search --index t.safetensors --queries tm.safetensors --calibration d.json -k 3

@@ -42,6 +42,31 @@ want 0 search --index vmf.safetensors --queries points.safetensors --measure vmf
 check "uniform row scores the log density of the circle" \
     test "$(grep -c '"score": -1.83787[67]' out)" -eq 4
 
+# Without a measure the families decide, and so they do about the uncertainty.
+families() { # SET MEASURE UNCERTAINTY
+    want 0 eval retrieval --images points.safetensors --texts "$1.safetensors" --bins 2 --json
+    prints "\"measure\": \"$2\""
+    prints "\"kind\": \"$3\""
+    want 0 search --index "$1.safetensors" --queries points.safetensors --json
+    prints "\"measure\": \"$2\""
+    want 0 report --images points.safetensors --texts "$1.safetensors" --out "$1.html" --bins 2
+    check "report of $1 ranks by $2" grep -q "ranked by $2," "$1.html"
+    check "no broken number in it" test "$(grep -cE '="-?(nan|inf)' "$1.html")" -eq 0
+}
+families vmf vmf inv_kappa
+families power power_spherical inv_kappa
+families generalised csd gg_var
+families points csd cosine
+want 0 report --images vmf.safetensors --texts vmf.safetensors --measure vmf_exact --out exact.html
+check "report takes a measure" grep -q "ranked by vmf_exact," exact.html
+check "and says what its uncertainty is" grep -q "uncertainty (1/kappa)" exact.html
+want 1 report --images vmf.safetensors --texts vmf.safetensors --measure csd --out none.html
+says "family vmf; use mean, avg_l2, match_prob, or vmf or vmf_exact"
+check "and writes nothing then" test ! -e none.html
+want 0 eval retrieval --images points.safetensors --texts vmf.safetensors --uncertainty inv_kappa --bins 2
+want 1 eval retrieval --images points.safetensors --texts generalised.safetensors --uncertainty inv_kappa
+says "have no uncertainty 'inv_kappa'; use gg_var"
+
 want 1 search --index vmf.safetensors --queries points.safetensors --measure csd
 says "family vmf; use mean, avg_l2, match_prob, or vmf or vmf_exact"
 want 1 search --index power.safetensors --queries points.safetensors --measure vmf
