@@ -77,6 +77,20 @@ static pnb_status make_set(set *s, pnb__app *app, const pnb__kernels *k, size_t 
     return PNB_OK;
 }
 
+/* For a likelihood on the sphere one side has concentrations from 100 to 1000, where its variances
+ * lie, and the other is a set of points. */
+static void choose_family(set *s, pnb_measure measure, bool has_kappa)
+{
+    if (measure != PNB_MEASURE_VMF && measure != PNB_MEASURE_VMF_EXACT &&
+        measure != PNB_MEASURE_POWER_SPHERICAL)
+        return;
+    for (size_t i = 0; i < s->rows.n; i++) /* row i is read before its place is written */
+        s->log_var[i] = 1000.0f * expf(1.35f * (s->log_var[i * s->rows.dim] + 7.15f));
+    s->rows.log_var = NULL;
+    s->rows.kappa = has_kappa ? s->log_var : NULL;
+    s->rows.is_power = measure == PNB_MEASURE_POWER_SPHERICAL;
+}
+
 static void free_set(set *s, const pnb__kernels *k)
 {
     k->mem_free(s->mean, s->bytes);
@@ -155,22 +169,15 @@ static void read_between(void *user)
     measure_read(&w->limits, w->app->ctx, w->kernels);
 }
 
-static pnb_gaussians rows_from(const pnb_gaussians *g, size_t first, size_t n)
-{
-    return (pnb_gaussians){.n = n,
-                           .dim = g->dim,
-                           .mean = g->mean + first * g->dim,
-                           .log_var = g->log_var + first * g->dim};
-}
-
 /* Scores of one query with every item, by the fused f64 loops. */
 static pnb_status score_all(const search_work *w, const pnb_search_opts *opts, size_t query,
                             double *score, pnb_error *err)
 {
     const pnb_gaussians *g = &w->gallery.rows, *q = &w->queries.rows;
-    const pnb_gaussians one = rows_from(q, query, 1);
+    const pnb_gaussians one = pnb_rows_slice(q, query, 1);
     for (size_t begin = 0; begin < g->n; begin += CHECK_ROWS) {
-        const pnb_gaussians part = rows_from(g, begin, PNB_MIN((size_t)CHECK_ROWS, g->n - begin));
+        const pnb_gaussians part =
+            pnb_rows_slice(g, begin, PNB_MIN((size_t)CHECK_ROWS, g->n - begin));
         pnb_status status =
             pnb_measure_block(opts->measure, &one, &part, &opts->measure_opts, score + begin, err);
         if (status != PNB_OK)
@@ -272,6 +279,8 @@ pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb
     PNB_TRY(pnb_measure_parse(&opts.measure, o->measure, &app->err));
     PNB_TRY(make_set(&w.gallery, app, &k, o->n, o->dim));
     PNB_TRY(make_set(&w.queries, app, &k, o->n_queries, o->dim));
+    choose_family(&w.gallery, opts.measure, true);
+    choose_family(&w.queries, opts.measure, false);
     pnb__result_text(r, "what", "what", "exact search");
     pnb__result_text(r, "measure", "measure", pnb_measure_name(opts.measure));
     pnb__result_int(r, "n", "rows of the index", (int64_t)o->n);
@@ -351,6 +360,8 @@ pnb_status pnb__bench_eval(pnb__app *app, const pnb__bench_search_opts *o, pnb__
     PNB_TRY(make_set(&w.images, app, &k, o->n_queries, o->dim));
     PNB_TRY(make_set(&w.texts, app, &k, o->n, o->dim));
     pull_captions(&w.images, &w.texts);
+    choose_family(&w.images, w.opts.measure, false);
+    choose_family(&w.texts, w.opts.measure, true);
     PNB_TRY(make_truth(&w, &app->err));
     PNB_TRY(pnb__bench_measure(app, &o->times, eval_once, &w, &times));
     pnb__result_text(r, "what", "what", "evaluation of retrieval both ways");

@@ -29,16 +29,18 @@ static void inputs_reset(inputs *in)
     pnb__free(in->level);
 }
 
+/* `like` may be NULL: a set that others are compared with. */
 static pnb_status load_optional(pnb_embeddings **out, const char *path, const pnb_embeddings *like,
-                                pnb_error *err)
+                                const char *like_path, pnb_error *err)
 {
     if (path == NULL)
         return PNB_OK;
     pnb_status status = pnb_embeddings_load(out, path, err);
-    if (status == PNB_OK && like != NULL)
-        status = pnb_embeddings_check_mix(like, *out, err);
+    if (status != PNB_OK || like == NULL)
+        return status;
+    status = pnb_embeddings_check_mix(like, *out, err);
     if (status != PNB_OK)
-        pnb__error_prefix(err, "%s", path);
+        pnb__error_prefix(err, "%s and %s", like_path, path);
     return status;
 }
 
@@ -46,10 +48,10 @@ static pnb_status load_inputs(pnb__app *app, const pnb__claims_sets *sets, input
 {
     pnb_error *err = &app->err;
     pnb_status status;
-    PNB_TRY(load_optional(&in->texts, sets->texts, NULL, err));
-    PNB_TRY(load_optional(&in->images, sets->images, in->texts, err));
-    PNB_TRY(load_optional(&in->masked_images, sets->masked_images, in->texts, err));
-    PNB_TRY(load_optional(&in->masked_texts, sets->masked_texts, in->texts, err));
+    PNB_TRY(load_optional(&in->texts, sets->texts, NULL, NULL, err));
+    PNB_TRY(load_optional(&in->images, sets->images, in->texts, sets->texts, err));
+    PNB_TRY(load_optional(&in->masked_images, sets->masked_images, in->texts, sets->texts, err));
+    PNB_TRY(load_optional(&in->masked_texts, sets->masked_texts, in->texts, sets->texts, err));
     PNB_TRY(pnb__row_uncertainty(in->texts, PNB_UNCERTAINTY_TRACE, &in->text_u, err));
     if (in->images != NULL)
         PNB_TRY(pnb__row_uncertainty(in->images, PNB_UNCERTAINTY_TRACE, &in->image_u, err));

@@ -201,11 +201,19 @@ pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__resul
     PNB_TRY(pnb__measure_parse(&run.search.measure, opts->measure, err));
     PNB_TRY(pnb_embeddings_load(&run.index, opts->index, err));
     PNB_TRY(encode_queries(app, opts, &run.queries));
-    PNB_TRY(pnb_embeddings_check_mix(run.index, run.queries, err));
+    status = pnb_embeddings_check_mix(run.index, run.queries, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s and %s", opts->index,
+                          opts->queries != NULL ? opts->queries : "the query");
+        goto done;
+    }
     PNB_TRY(pnb_view_init(&run.index_view, run.index, err));
     PNB_TRY(pnb_view_init(&run.query_view, run.queries, err));
     PNB_TRY(pnb__measure_settle(&run.search.measure, run.search.measure, &run.query_view.rows,
                                 &run.index_view.rows, err));
+    pnb__check_means(app, run.search.measure, opts->index, &run.index_view.rows);
+    if (opts->queries != NULL)
+        pnb__check_means(app, run.search.measure, opts->queries, &run.query_view.rows);
     PNB_TRY(pnb__match_odds_load(app, opts->index, run.index, run.search.measure, &opts->limits,
                                  &run.odds));
     PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));

@@ -99,6 +99,9 @@ pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err
  * (vmf, power_spherical). Errors  ARG (not between these families: the text names what would do) */
 pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,
                                const pnb_rows *b, pnb_error *err);
+/* Warns where means are not of unit length and the measure reads their length: csd and its
+ * relatives are similarities of unit means only. */
+void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows);
 /* "level" of a row's extra fields, -1 when there is none. */
 int pnb__row_level(const pnb_embeddings *set, size_t row);
 

@@ -240,6 +240,13 @@ static void say_report(pnb__app *app, const char *path, const pnb_truth_report *
                  r->n_absent_texts, r->n_texts);
 }
 
+static void say_duplicates(pnb__app *app, const char *path, const pnb_truth *truth)
+{
+    if (truth->n_duplicates > 0)
+        pnb__say(app, "%s: %zu pairs stand there more than once and count once", path,
+                 truth->n_duplicates);
+}
+
 /* Without a file: ECCV's original pairs, or row i and row i. */
 static pnb_status load_truth(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run,
                              pnb_truth_report *report)
@@ -259,6 +266,8 @@ static pnb_status load_truth(pnb__app *app, const pnb__retrieval_opts *opts, pnb
         status = pnb_truth_read(&run->truth, path, &images, &texts, &opts->read, report, err);
         if (status == PNB_OK)
             say_report(app, path, report);
+        if (status == PNB_OK)
+            say_duplicates(app, path, run->truth);
         pnb__free(original);
         return status;
     }
@@ -285,11 +294,12 @@ static pnb_status load_levels(pnb__retrieval *run, const pnb_truth_report *repor
 
 /* ---- sets ---- */
 
-/* csd and its relatives are similarities of unit means only; mean normalises. */
-static void check_means(pnb__app *app, const char *path, const pnb_gaussians *rows)
+void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows)
 {
     size_t n_off = 0, first = 0;
     double first_norm = 0;
+    if (!reads_lengths(measure))
+        return;
     for (size_t i = 0; i < rows->n; i++) {
         double square = 0;
         for (size_t d = 0; d < rows->dim; d++)
@@ -330,10 +340,8 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
     run->text_rows = run->text_view.rows;
     PNB_TRY(
         pnb__measure_settle(&run->measure, opts->measure, &run->image_rows, &run->text_rows, err));
-    if (reads_lengths(run->measure)) {
-        check_means(app, opts->images, &run->image_rows);
-        check_means(app, opts->texts, &run->text_rows);
-    }
+    pnb__check_means(app, run->measure, opts->images, &run->image_rows);
+    pnb__check_means(app, run->measure, opts->texts, &run->text_rows);
     run->uncertainty = settle_uncertainty(opts->uncertainty, run->images, run->texts);
     pnb_uncertainty of_rows =
         run->uncertainty == PNB_UNCERTAINTY_COSINE ? PNB__UNCERTAINTY_AUTO : opts->uncertainty;

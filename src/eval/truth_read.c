@@ -327,6 +327,10 @@ static pnb_status fail_without_pairs(const join *j, pnb_error *err)
     const pnb__catalogue *c = j->c;
     const pnb_truth_rows *rows = j->images.rows;
     const char *example = c->n_pictures > 0 ? pnb__catalogue_get(c, c->picture[0].name[0]) : "";
+    if (c->n_pictures == 0 && c->n_captions == 0)
+        return pnb__fail(err, PNB_ARG,
+                         "%s (%s): no pair fits the sets: it names no picture and no caption",
+                         j->path, pnb_truth_format_name(j->report.format));
     const char *own = rows->n > 0 && rows->ids != NULL && rows->ids[0] != NULL ? rows->ids[0] : "0";
     return pnb__fail(err, PNB_ARG,
                      "%s (%s): no pair fits the sets: %zu of its %zu pictures and %zu of its %zu "

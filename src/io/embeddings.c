@@ -263,9 +263,10 @@ pnb_status pnb_embeddings_check_mix(const pnb_embeddings *a, const pnb_embedding
                          a->dim, b->dim);
     if (is_known_different(a->info.weights_sha256, b->info.weights_sha256))
         return pnb__fail(err, PNB_ARG,
-                         "embeddings of different weights (%s %.12s..., %s %.12s...) cannot be "
+                         "embeddings of different weights (%s%s%.12s..., %s%s%.12s...) cannot be "
                          "compared; embed both with one model",
-                         a->info.model, a->info.weights_sha256, b->info.model,
+                         a->info.model, a->info.model[0] != '\0' ? " " : "", a->info.weights_sha256,
+                         b->info.model, b->info.model[0] != '\0' ? " " : "",
                          b->info.weights_sha256);
     return PNB_OK;
 }

@@ -108,10 +108,26 @@ points 0 long unit
 says "not of unit length (row 0: 2)"
 points 0 long unit --measure mean
 check "mean normalises and does not warn" test ! -s err -o "$(grep -c 'unit length' err)" -eq 0
+want 0 search --index long.safetensors --queries unit.safetensors
+says "long.safetensors: the means of 1 of 2 rows are not of unit length (row 0: 2)"
+want 0 search --index long.safetensors --queries unit.safetensors --measure mean
+check "and search neither" test "$(grep -c 'unit length' err)" -eq 0
 points 1 unit wide
 says "unit.safetensors and wide.safetensors"
+want 1 search --index unit.safetensors --queries wide.safetensors
+says "unit.safetensors and wide.safetensors: embeddings of width 2 and 3"
+want 1 report --images wide.safetensors --texts unit.safetensors --out none.html
+says "unit.safetensors and wide.safetensors: embeddings of width 2 and 3"
 points 1 broken unit
-says "broken.safetensors"
+says "error: broken.safetensors: mean of row"
+want 1 report --images broken.safetensors --texts unit.safetensors --out none.html
+says "error: broken.safetensors: mean of row"
+echo '{}' >empty.json
+points 1 unit unit --truth empty.json
+says "it names no picture"
+printf 'r0\tr0\nr1\tr1\nr0\tr0\n' >twice.pairs
+points 0 unit unit --truth twice.pairs
+says "1 pairs stand there more than once"
 printf 'r0\tr1\nr0\tr7\n' >absent.pairs
 points 1 unit unit --truth absent.pairs
 says "'r7'"
