@@ -373,8 +373,6 @@ static pnb_status run_bprw(golden_case *c, pnb_error *err)
                                   .dim = dim,
                                   .mean = mean,
                                   .log_var = log_var};
-    const pnb_gaussians images = {(size_t)golden_find(c, "image_mean")->shape[0], dim, mean,
-                                  log_var};
     if (n_noise != n_classes * n_points * dim)
         PNB_TRY(pnb__fail(err, PNB_FORMAT, "eps of %zu values for %zu classes of %zu points of %zu",
                           n_noise, n_classes, n_points, dim));
