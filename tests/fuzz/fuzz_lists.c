@@ -24,7 +24,7 @@ static void read_names(const char *path)
     pnb__texts names = {0};
     pnb__name_index index = {0};
     bool is_shared;
-    if (pnb__classnames_read(&names, path, NULL) == PNB_OK &&
+    if (pnb__classnames_read(&names, path, "pets", NULL) == PNB_OK &&
         pnb__name_index_make(&index, &names, NULL) == PNB_OK)
         for (size_t i = 0; i < names.n; i++)
             require(pnb__name_find(&index, names.items[i], &is_shared) <= i);
