@@ -195,6 +195,16 @@ static void print_counts(const pnb__duplicates_opts *o, const pnb_embeddings *se
     pnb__result_int(r, "n_cut", NULL, (int64_t)d->n_cut);
 }
 
+/* Each id names one row. */
+static pnb_status check_names(const pnb_embeddings *set, pnb_error *err)
+{
+    pnb__id_map map = {0};
+    pnb_status status =
+        pnb__id_map_init(&map, (const char *const *)set->ids, set->n, "row id", err);
+    pnb__id_map_reset(&map);
+    return status;
+}
+
 pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb__result *r)
 {
     pnb_embeddings *set = NULL;
@@ -207,6 +217,8 @@ pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb
     pnb_error *err = &app->err;
     pnb_status status;
     PNB_TRY(load_set(o->set, o->uncertainty, &set, &u, err));
+    if (o->keep != NULL || o->drop != NULL) /* else an id could stand on both lists */
+        PNB_TRY(check_names(set, err));
     PNB_TRY(pnb__set_view(&view, set, find.measure, err));
     find.watch = pnb__watch_begin(&watching, app, "comparing", "rows");
     status = pnb_duplicates_find(app->ctx, &view.rows, u, &find, &found, err);

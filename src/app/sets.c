@@ -10,10 +10,31 @@
 
 #define MAX_LINES_BYTES ((size_t)1 << 30)
 
+/* Rows of a set without names are called by their numbers, as in files of ids. */
+static pnb_status number_rows(pnb_embeddings *set, pnb_error *err)
+{
+    char number[24];
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < set->n; i++) {
+        if (set->ids != NULL && set->ids[i] != NULL)
+            continue;
+        snprintf(number, sizeof number, "%zu", i);
+        status = pnb_embeddings_set_id(set, i, number, err);
+    }
+    return status;
+}
+
 pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb_error *err)
 {
-    return pnb__ends_with(path, ".npy") ? pnb_embeddings_load_npy(out, path, err)
-                                        : pnb_embeddings_load(out, path, err);
+    pnb_status status = pnb__ends_with(path, ".npy") ? pnb_embeddings_load_npy(out, path, err)
+                                                     : pnb_embeddings_load(out, path, err);
+    if (status == PNB_OK)
+        status = number_rows(*out, err);
+    if (status != PNB_OK) {
+        pnb_embeddings_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 pnb_status pnb__set_view(pnb_view *out, const pnb_embeddings *set, pnb_measure measure,

@@ -10,7 +10,7 @@
 #include "penumbra/view.h"
 #include "penumbra/watch.h"
 
-/* Loads x.safetensors, or x.npy with its sidecars. */
+/* Loads x.safetensors, or x.npy with its sidecars; every row has an id afterwards. */
 pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb_error *err);
 /* Rows for a measure: pnb_view_init, but the means of any family as points where the measure is
  * `mean`. Release with pnb_view_reset. Errors  as pnb_view_init */

@@ -30,6 +30,16 @@ want 0 duplicates --set t.safetensors --min-score -2 --max-pairs 100 --max-neigh
 says "--max-neighbours"
 want 1 duplicates --set missing.safetensors
 want 2 duplicates --set i.safetensors --measure kl
+# rows without names are called by their numbers; a name of two rows cannot be kept and dropped
+want 0 embed -m model --images pictures -o bare.npy -q
+rm bare.ids.jsonl
+want 0 duplicates --set bare.npy --min-score 0.9999999 --drop bare.txt
+check "numbers" test "$(grep -cx '[0-9]*' bare.txt)" -eq 2
+want 0 select --set bare.npy -n 3 --labelled bare.txt --out bare2.txt
+check "numbers are read again" test "$(cat bare.txt bare2.txt | sort -u | wc -l)" -eq 5
+for _ in $(seq "$n"); do echo '{"id": "same"}'; done >bare.ids.jsonl
+want 1 duplicates --set bare.npy --drop none.txt
+says "names rows 0 and 1"
 
 # outliers
 want 0 outliers --set i.safetensors -k 3 -n 5 --out far.jsonl
