@@ -139,8 +139,10 @@ const pnb__command pnb__cmd_eval_vqa = {
         "question's candidates, its accuracy the soft vote of the people asked. Reports "
         "accuracy, the expected calibration error between the two, and both by type of answer. "
         "Without uncertainties u is minus the score; without scores the most certain candidate "
-        "answers.",
+        "answers. `embed --texts` on the file of questions embeds their candidates under the "
+        "names that --texts wants.",
     .examples = "penumbra eval vqa --questions val.jsonl\n"
+                "penumbra embed -m model --texts val.jsonl -o candidates.safetensors\n"
                 "penumbra eval vqa --questions val.jsonl --images i.safetensors --texts "
                 "candidates.safetensors --measure w2 --json",
     .options = options,

@@ -84,14 +84,30 @@ static pnb_status add_text_file(pnb__captions *c, const char *path, pnb_error *e
 
 /* ---- jsonl ---- */
 
-/* One record: "text", or "caption", or every one of "captions" (ids get "#k" then). */
+/* The name of a record, a text or a whole number; NULL: it has none. */
+static const char *record_id(const json_t *record, char digits[24])
+{
+    const json_t *id = json_object_get(record, "id");
+    if (id == NULL)
+        id = json_object_get(record, "question_id");
+    if (!json_is_integer(id))
+        return json_string_value(id);
+    snprintf(digits, 24, "%lld", (long long)json_integer_value(id));
+    return digits;
+}
+
+/* One record: "text", or "caption", or every one of "captions" or of a question's "candidates" (ids
+ * get "#k" then). */
 static pnb_status add_record(pnb__captions *c, json_t *record, const char *where, pnb_error *err)
 {
-    const char *id = json_string_value(json_object_get(record, "id"));
+    char digits[24];
+    const char *id = record_id(record, digits);
     const char *text = json_string_value(json_object_get(record, "text"));
     const json_t *level = json_object_get(record, "level");
     const json_t *many = json_object_get(record, "captions");
     int known = pnb__json_small_int(level, -1);
+    if (many == NULL)
+        many = json_object_get(record, "candidates");
     if (text == NULL)
         text = json_string_value(json_object_get(record, "caption"));
     if (text != NULL)

@@ -135,6 +135,13 @@ want 2 eval vqa --questions e.jsonl --images si.safetensors
 want 2 eval vqa --questions q.jsonl --measure w2
 says "need --images"
 
+# the file of questions itself gives the candidates' rows
+printf '{"question_id": 7, "image": "%s", "candidates": ["two", "a star"], "answers": ["2", "star"]}\n' \
+    "$picture" >own.jsonl
+want 0 embed -m model --texts own.jsonl -o own.safetensors -q
+check "named by question and place" grep -qF '{"id": "7#1", "text": "a star"' own.ids.jsonl
+want 0 eval vqa --questions own.jsonl --images si.safetensors --texts own.safetensors
+
 # outputs that cannot be written
 for command in "duplicates --out" "outliers --out" "select -n 3 --out"; do
     # shellcheck disable=SC2086  # several words
