@@ -439,6 +439,8 @@ pnb_status pnb_chains_build(const pnb_ctx *ctx, const char *instances, const cha
     pnb_status status;
     (void)ctx;
     PNB_TRY(check_opts(&o, err));
+    if (!pnb__path_is_dir(pictures))
+        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "%s: no such folder of pictures", pictures));
     PNB_TRY(describe(&o, instances, pictures, &options, err));
     PNB_TRY(pnb__synth_begin(&b.out, dir, options.data, &counts, err));
     if (!counts.reused) {

@@ -81,6 +81,8 @@ want 1 data chains --instances instances.json --pictures pictures --out chains -
 says "chains"
 want 2 data chains --instances instances.json --pictures pictures --out other --show crop --fill 0
 says "--fill does nothing"
+want 1 data chains --instances instances.json --pictures nowhere --out other
+says "no such folder of pictures"
 want 1 data chains --instances tok.json --pictures pictures --out other
 says "a COCO annotation file is wanted"
 want 0 probe -m model --control control --chains chains/test
