@@ -8,6 +8,7 @@
 #include "io/tar.h"
 #include "penumbra/curate.h"
 #include "penumbra/filter.h"
+#include "penumbra/vqa.h"
 
 #ifdef PNB_FAULTS
 enum { N = 40, DIM = 4 };
