@@ -221,6 +221,27 @@ typedef struct pnb_coco_rows {
 pnb_status pnb_coco_from_rows(const pnb_ctx *ctx, const pnb_coco_rows *rows,
                               const pnb_coco_truth *truth, pnb_coco_figures *out, pnb_error *err);
 
+/* ---- the sum of all recalls both ways ---- */
+/* Seeds of one model by direction, and those of a second that is compared with it. */
+typedef struct pnb_rsum_job {
+    const pnb_query_values *a[2]; /* [n_a] pictures as queries, captions as queries */
+    const pnb_query_values *b[2]; /* [n_b]; n_b 0: one model alone */
+    size_t n_a, n_b;
+    const size_t *k;
+    size_t n_k;
+} pnb_rsum_job;
+
+/* RSUM as a fraction (papers print x 100) and its percentile interval; with a second model second
+ * minus first, and p of no difference. */
+typedef struct pnb_rsum {
+    double value, low, high;
+    double std; /* of the first model over its seeds; NaN for one */
+    double p;
+} pnb_rsum;
+/* Errors  ARG (no seeds, cut-offs or resamples, other numbers of queries), NOMEM */
+pnb_status pnb_rsum_bootstrap(const pnb_rsum_job *job, const pnb_bootstrap_opts *opts,
+                              pnb_rsum *out, pnb_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -179,6 +179,18 @@ done:
     return status;
 }
 
+static pnb_status add_rsum(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
+{
+    const pnb_rsum_job job = {.a = {&run->i2t.values.query, &run->t2i.values.query},
+                              .n_a = 1,
+                              .k = opts->k,
+                              .n_k = opts->n_k};
+    pnb_bootstrap_opts b = pnb_bootstrap_opts_default();
+    b.n_resamples = opts->n_resamples;
+    b.seed = (uint64_t)app->common.seed;
+    return pnb_rsum_bootstrap(&job, &b, &run->rsum, &app->err);
+}
+
 pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
 {
     pnb_search_opts search = pnb_search_opts_default();
@@ -194,6 +206,8 @@ pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pn
                                   err));
     PNB_TRY(add_side(app, opts, run, true));
     PNB_TRY(add_side(app, opts, run, false));
+    if (run->has_figures)
+        PNB_TRY(add_rsum(app, opts, run));
     if (opts->eccv != NULL)
         PNB_TRY(pnb__retrieval_coco(app, opts, run));
     if (opts->label_vectors != NULL)

@@ -67,6 +67,7 @@ typedef struct pnb__retrieval {
     pnb_retrieval figures;          /* forward: image to text */
     pnb__retrieval_side i2t, t2i;
     bool has_figures, has_coco, has_pmrp;
+    pnb_rsum rsum; /* with figures */
     pnb_coco_figures coco;
     pnb_pmrp pmrp_i2t, pmrp_t2i;
 } pnb__retrieval;

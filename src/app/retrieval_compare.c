@@ -184,12 +184,35 @@ done:
     return status;
 }
 
+static pnb_status compute_rsum(pnb__app *app, const comparison *c, const group *own,
+                               pnb__table_row *row)
+{
+    const group *first = &c->group[0];
+    pnb_rsum_job job = {.a = {own->query[0], own->query[1]},
+                        .n_a = own->n,
+                        .k = c->opts->run.k,
+                        .n_k = c->opts->run.n_k};
+    pnb_bootstrap_opts b = pnb_bootstrap_opts_default();
+    b.n_resamples = c->opts->run.n_resamples;
+    b.seed = (uint64_t)app->common.seed;
+    pnb_status status = pnb_rsum_bootstrap(&job, &b, &row->rsum, &app->err);
+    if (status != PNB_OK || own == first)
+        return status;
+    job = (pnb_rsum_job){.a = {first->query[0], first->query[1]},
+                         .b = {own->query[0], own->query[1]},
+                         .n_a = first->n,
+                         .n_b = own->n,
+                         .k = job.k,
+                         .n_k = job.n_k};
+    return pnb_rsum_bootstrap(&job, &b, &row->rsum_test, &app->err);
+}
+
 static pnb_status compute_row(pnb__app *app, comparison *c, size_t g)
 {
     const group *own = &c->group[g], *first = &c->group[0];
     pnb__table_row *row = &c->row[g];
-    pnb_status status = PNB_OK;
     *row = (pnb__table_row){.name = own->name, .n_seeds = own->n, .has_test = g > 0};
+    pnb_status status = compute_rsum(app, c, own, row);
     for (size_t d = 0; d < 2 && status == PNB_OK; d++) {
         row->n_queries[d] = own->query[d][0].n;
         const part parts[] = {{own->query[d], first->query[d], own->n, first->n, &row->by_query[d],
@@ -226,6 +249,21 @@ static void put_row(const pnb__table *t, const pnb__table_row *row, size_t d, si
     pnb__result_cell_real(r, row->has_test ? pnb__table_value(&test->p, i) : NAN, 4);
 }
 
+static void put_rsum(const pnb__table_row *row, pnb__result *r)
+{
+    pnb__result_cell_text(r, "both");
+    pnb__result_cell_text(r, "rsum");
+    pnb__result_cell_text(r, "");
+    pnb__result_cell_text(r, row->name);
+    pnb__result_cell_int(r, (int64_t)row->n_seeds);
+    pnb__result_cell_real(r, row->rsum.value, 4);
+    pnb__result_cell_real(r, row->rsum.std, 4);
+    pnb__result_cell_real(r, row->rsum.low, 4);
+    pnb__result_cell_real(r, row->rsum.high, 4);
+    pnb__result_cell_real(r, row->has_test ? row->rsum_test.value : NAN, 4);
+    pnb__result_cell_real(r, row->has_test ? row->rsum_test.p : NAN, 4);
+}
+
 static void put_table(const pnb__table *t, pnb__result *r)
 {
     static const pnb__column columns[] = {{"direction", "direction"},
@@ -240,6 +278,8 @@ static void put_table(const pnb__table *t, pnb__result *r)
                                           {"difference", "difference"},
                                           {"p", "p"}};
     pnb__result_table(r, "comparison", NULL, columns, PNB_COUNT(columns));
+    for (size_t g = 0; g < t->n_rows; g++)
+        put_rsum(&t->row[g], r);
     for (size_t d = 0; d < 2; d++)
         for (size_t i = 0; i < PNB__N_TABLE_FIGURES; i++) {
             char name[32];

@@ -271,6 +271,12 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
     put_metrics(run, r);
     put_table(run, r);
     pnb__result_real(r, "rsum_percent", "RSUM", 100 * run->figures.rsum, 1);
+    if (run->has_figures) {
+        const double interval[] = {run->rsum.low, run->rsum.high};
+        pnb__result_real(r, NULL, "  from", 100 * run->rsum.low, 1);
+        pnb__result_real(r, NULL, "  to", 100 * run->rsum.high, 1);
+        pnb__result_numbers(r, "rsum_interval", interval, 2);
+    }
     put_coco_table(run, r);
     put_uncertainty(run, opts, r);
     if (run->has_figures)

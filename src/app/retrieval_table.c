@@ -50,7 +50,7 @@ static pnb_figures no_figures(void)
 pnb__table_row pnb__table_row_of(const pnb__retrieval *run, const char *name)
 {
     const pnb__retrieval_side *const sides[] = {&run->i2t, &run->t2i};
-    pnb__table_row row = {.name = name, .n_seeds = 1};
+    pnb__table_row row = {.name = name, .n_seeds = 1, .rsum = run->rsum};
     for (size_t d = 0; d < 2; d++) {
         row.n_queries[d] = sides[d]->values.query.n;
         row.by_query[d] = sides[d]->by_query;
@@ -109,6 +109,24 @@ static void put_line(FILE *out, const pnb__table *t, const pnb__table_row *row, 
     fputc('\n', out);
 }
 
+static void put_rsum_line(FILE *out, const pnb__table *t, const pnb__table_row *row)
+{
+    const pnb_rsum *v = &row->rsum, *test = &row->rsum_test;
+    const double tested[] = {test->value, test->low, test->high, test->p};
+    put_field(out, t->dataset);
+    fputc(',', out);
+    put_field(out, row->name);
+    fputs(",both,rsum,", out);
+    put_number(out, v->value);
+    put_number(out, v->low);
+    put_number(out, v->high);
+    put_number(out, v->std);
+    fprintf(out, ",%zu,%zu", row->n_seeds, row->n_queries[0] + row->n_queries[1]);
+    for (size_t i = 0; i < PNB_COUNT(tested); i++)
+        put_number(out, row->has_test ? tested[i] : (double)NAN);
+    fputc('\n', out);
+}
+
 pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error *err)
 {
     pnb__out_file out;
@@ -118,7 +136,8 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
     fputs("dataset,model,direction,figure,sorted_by,value,low,high,std,seeds,queries,difference,"
           "difference_low,difference_high,p\n",
           out.file);
-    for (size_t r = 0; r < t->n_rows; r++)
+    for (size_t r = 0; r < t->n_rows; r++) {
+        put_rsum_line(out.file, t, &t->row[r]);
         for (size_t d = 0; d < 2; d++)
             for (size_t i = 0; i < PNB__N_TABLE_FIGURES; i++) {
                 char name[32];
@@ -130,6 +149,7 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
                 if (is_sorted)
                     put_line(out.file, t, &t->row[r], d, i, true);
             }
+    }
     return pnb__out_commit(&out, err);
 }
 
@@ -150,25 +170,59 @@ static const struct {
             {PNB_FIGURE_AUGRC, 3, 1, "AUGRC"},
             {PNB_FIGURE_ECE, 3, 1, "ECE"}};
 
-/* 54.3 [52.1, 56.0], or 54.3 +- 0.4 over seeds. */
-static void put_cell(FILE *out, const pnb__table_row *row, size_t d, size_t i, double scale,
-                     int digits)
+/* x to so many digits, without a sign before zeros. */
+static double rounded(double x, int digits)
 {
-    double value = pnb__table_value(&row->by_query[d].value, i);
-    double low = pnb__table_value(&row->by_query[d].low, i);
-    double high = pnb__table_value(&row->by_query[d].high, i);
-    double std = pnb__table_value(&row->std_query[d], i);
-    double p = row->has_test ? pnb__table_value(&row->test_query[d].p, i) : (double)NAN;
-    if (isnan(value)) {
+    double unit = pow(10.0, digits), whole = round(x * unit);
+    return whole == 0.0 ? 0.0 : whole / unit;
+}
+
+/* A figure with its interval or its spread over seeds. */
+typedef struct cell {
+    double value, low, high, std, p;
+    double scale;
+    int digits;
+} cell;
+
+/* 54.3 [52.1, 56.0], or 54.3 +- 0.4 over seeds. */
+static void put_cell(FILE *out, const pnb__table_row *row, const cell *c)
+{
+    int digits = c->digits;
+    if (isnan(c->value)) {
         fputs(" - |", out);
         return;
     }
-    fprintf(out, " %.*f", digits, scale * value);
+    fprintf(out, " %.*f", digits, rounded(c->scale * c->value, digits));
     if (row->n_seeds > 1)
-        fprintf(out, " \xC2\xB1 %.*f", digits, scale * std);
-    else if (!isnan(low))
-        fprintf(out, " [%.*f, %.*f]", digits, scale * low, digits, scale * high);
-    fputs(p < 0.05 ? "* |" : " |", out);
+        fprintf(out, " \xC2\xB1 %.*f", digits, c->scale * c->std);
+    else if (!isnan(c->low))
+        fprintf(out, " [%.*f, %.*f]", digits, rounded(c->scale * c->low, digits), digits,
+                rounded(c->scale * c->high, digits));
+    fputs(row->has_test && c->p < 0.05 ? "* |" : " |", out);
+}
+
+static void put_figure(FILE *out, const pnb__table_row *row, size_t d, size_t i, double scale,
+                       int digits)
+{
+    const cell c = {.value = pnb__table_value(&row->by_query[d].value, i),
+                    .low = pnb__table_value(&row->by_query[d].low, i),
+                    .high = pnb__table_value(&row->by_query[d].high, i),
+                    .std = pnb__table_value(&row->std_query[d], i),
+                    .p = row->has_test ? pnb__table_value(&row->test_query[d].p, i) : (double)NAN,
+                    .scale = scale,
+                    .digits = digits};
+    put_cell(out, row, &c);
+}
+
+/* Of both directions: it stands in the second row of a model. */
+static void put_rsum(FILE *out, const pnb__table_row *row, size_t d)
+{
+    const pnb_rsum *v = &row->rsum;
+    const cell c = {v->value, v->low, v->high, v->std, row->rsum_test.p, 100, 1};
+    if (d == 0)
+        fputs(" |", out);
+    else
+        put_cell(out, row, &c);
 }
 
 static void put_name(FILE *out, const char *name)
@@ -183,19 +237,22 @@ static void put_wide_row(FILE *out, const pnb__table *t, const pnb__table_row *r
     put_name(out, row->name);
     fprintf(out, " | %s |", d == 0 ? "image to text" : "text to image");
     for (size_t i = 0; i < t->n_k; i++)
-        put_cell(out, row, d, i, 100, 1);
+        put_figure(out, row, d, i, 100, 1);
+    put_rsum(out, row, d);
     for (size_t w = 0; w < PNB_COUNT(WIDE); w++)
         if (pnb__table_has(t, PNB_MAX_RECALLS + WIDE[w].figure))
-            put_cell(out, row, d, PNB_MAX_RECALLS + WIDE[w].figure, WIDE[w].scale, WIDE[w].digits);
+            put_figure(out, row, d, PNB_MAX_RECALLS + WIDE[w].figure, WIDE[w].scale,
+                       WIDE[w].digits);
     fputc('\n', out);
 }
 
 static void put_head(FILE *out, const pnb__table *t)
 {
-    size_t n_columns = 2 + t->n_k;
+    size_t n_columns = 3 + t->n_k;
     fputs("| model | direction |", out);
     for (size_t i = 0; i < t->n_k; i++)
         fprintf(out, " R@%zu |", t->k[i]);
+    fputs(" RSUM |", out);
     for (size_t w = 0; w < PNB_COUNT(WIDE); w++)
         if (pnb__table_has(t, PNB_MAX_RECALLS + WIDE[w].figure)) {
             fprintf(out, " %s |", WIDE[w].heading);

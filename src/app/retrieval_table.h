@@ -12,6 +12,7 @@ typedef struct pnb__table_row {
     pnb_figures std_query[2], std_hit[2];        /* over seeds; NaN with one */
     bool has_test;                               /* compared with the first row */
     pnb_figure_test test_query[2], test_hit[2];
+    pnb_rsum rsum, rsum_test; /* of both directions; the test as above */
 } pnb__table_row;
 
 typedef struct pnb__table {

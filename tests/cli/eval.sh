@@ -23,6 +23,8 @@ done
 check "the output file is the printed result" cmp -s out my_shapes_*_en_zeroshot_retrieval.json
 check "a csv line for recall@1 both ways" test "$(grep -c ',recall@1,' r.csv)" -eq 2
 check "a csv line by query and by hit" test "$(grep -c 'text_to_image,aurc,' r.csv)" -eq 2
+check "a csv line for RSUM" test "$(grep -c ',both,rsum,,[0-9.]*,[0-9.]*,[0-9.]*,' r.csv)" -eq 1
+check "RSUM in the table, once for both ways" test "$(grep -c 'RSUM\|| |' r.md)" -eq 2
 check "all csv lines have 15 fields" test "$(awk -F, 'NF != 15' r.csv | wc -l)" -eq 0
 check "the table has two rows" test "$(grep -c '^| .* | \(image\|text\) to' r.md)" -eq 2
 check "the table has intervals" grep -q '\[.*, .*\]' r.md
@@ -201,6 +203,7 @@ want 0 embed -m other --texts shapes/test/captions.jsonl -o t2.safetensors -q
 want 0 eval compare --images i.safetensors i2.safetensors --texts t.safetensors t2.safetensors \
     --truth $truth --bootstrap 40 --csv c.csv --markdown c.md --json
 prints '"baseline": "i"'
+check "RSUM of both, the second tested" test "$(grep ',rsum,' c.csv | grep -c '[0-9]$')" -eq 1
 check "two models both ways" test "$(grep -c ',recall@1,' c.csv)" -eq 4
 check "p of the second only" test "$(grep ',recall@1,' c.csv | grep -c ',$')" -eq 2
 want 0 eval compare --images i.safetensors i2.safetensors i.safetensors --texts t.safetensors \
