@@ -70,6 +70,7 @@ typedef struct pnb__retrieval {
     pnb_rsum rsum; /* with figures */
     pnb_coco_figures coco;
     pnb_pmrp pmrp_i2t, pmrp_t2i;
+    pnb_interval pmrp_interval[2]; /* i2t, t2i; with figures */
 } pnb__retrieval;
 
 /* Loads, checks that the sets belong together, ranks and bins.

@@ -174,6 +174,27 @@ static pnb_status spread_labels(const pnb__retrieval *run, const pnb_label_matri
     return PNB_OK;
 }
 
+/* One direction, with the interval of its mean over queries. */
+static pnb_status pmrp_one_way(pnb__app *app, const pnb__retrieval_opts *opts,
+                               const pnb_pmrp_job *job, pnb_pmrp *out, pnb_interval *interval)
+{
+    size_t n_queries = job->queries->n, n = 0;
+    pnb_bootstrap_opts b = pnb_bootstrap_opts_default();
+    double *of_query = pnb__alloc_array(n_queries, sizeof *of_query);
+    if (of_query == NULL)
+        return pnb__fail_nomem(&app->err, n_queries * sizeof *of_query);
+    pnb_status status = pnb_pmrp_compute(app->ctx, job, out, of_query, &app->err);
+    for (size_t q = 0; status == PNB_OK && q < n_queries; q++)
+        if (!isnan(of_query[q]))
+            of_query[n++] = of_query[q];
+    b.n_resamples = opts->n_resamples;
+    b.seed = (uint64_t)app->common.seed;
+    if (status == PNB_OK && opts->n_resamples > 0)
+        status = pnb_bootstrap_mean(of_query, n, &b, interval, &app->err);
+    pnb__free(of_query);
+    return status;
+}
+
 pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
 {
     const pnb_truth_rows rows = pnb_truth_rows_of(run->images);
@@ -187,11 +208,11 @@ pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, p
     size_t width = m.n_labels + N_ORPHAN_PLACES;
     pnb_label_vectors labels = {n_i, n_t, width, image, text};
     pnb_pmrp_job job = {&run->image_rows, &run->text_rows, &search, &labels, ZETA};
-    PNB_TRY(pnb_pmrp_compute(app->ctx, &job, &run->pmrp_i2t, NULL, &app->err));
+    PNB_TRY(pmrp_one_way(app, opts, &job, &run->pmrp_i2t, &run->pmrp_interval[0]));
     labels = (pnb_label_vectors){n_t, n_i, width, text, image};
     search.reverse = true;
     job = (pnb_pmrp_job){&run->text_rows, &run->image_rows, &search, &labels, ZETA};
-    PNB_TRY(pnb_pmrp_compute(app->ctx, &job, &run->pmrp_t2i, NULL, &app->err));
+    PNB_TRY(pmrp_one_way(app, opts, &job, &run->pmrp_t2i, &run->pmrp_interval[1]));
     run->has_pmrp = true;
 done:
     pnb_label_matrix_reset(&m);

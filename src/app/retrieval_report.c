@@ -73,6 +73,14 @@ static void put_metrics(const pnb__retrieval *run, pnb__result *r)
         put_coco(&run->coco, r);
     if (run->has_pmrp)
         put_ways(r, "pmrp", (pnb_both_ways){run->pmrp_i2t.pmrp, run->pmrp_t2i.pmrp});
+    if (run->has_pmrp && run->has_figures) {
+        pnb__result_begin(r, "pmrp_interval", NULL);
+        for (size_t way = 0; way < 2; way++) {
+            const pnb_interval *p = &run->pmrp_interval[way];
+            pnb__result_numbers(r, way == 0 ? "i2t" : "t2i", (const double[]){p->low, p->high}, 2);
+        }
+        pnb__result_end(r);
+    }
     for (int z = 0; run->has_pmrp && z <= run->pmrp_i2t.max_zeta; z++) {
         snprintf(key, sizeof key, "pmrp_zeta%d", z);
         put_ways(r, key,

@@ -183,7 +183,7 @@ echo '{"3":[100,109]}' >eccv/eccv_caption_to_image.json
     seq 100 109 | awk '{ print $1 "," ($1 % 2) ",0,0," ($1 > 104) }'
 } >vectors.csv
 points 0 pictures captions --eccv eccv --label-vectors vectors.csv --json
-for key in coco_1k_r1 coco_5k_r10 cxc_r5 eccv_r1 eccv_map_at_r eccv_rprecision pmrp pmrp_zeta2; do
+for key in coco_1k_r1 coco_5k_r10 cxc_r5 eccv_r1 eccv_map_at_r eccv_rprecision pmrp pmrp_interval pmrp_zeta2; do
     prints "\"$key\": {"
 done
 tr -d ' \n' <out >flat
