@@ -11,6 +11,8 @@
 #include "app/report_parts.h"
 #include "base/base.h"
 
+enum { N_RESAMPLES = 1000 };
+
 /* Texts that say nothing: the first row is the empty text, the root of all captions; the others are
  * dummy prompts for "none of the above". */
 typedef struct null_texts {
@@ -71,6 +73,7 @@ static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, pnb__buf *o
     opts.truth = o->sets.truth;
     opts.n_bins = o->n_bins;
     opts.measure = o->measure;
+    opts.n_resamples = N_RESAMPLES;
     PNB_TRY(pnb__retrieval_run(app, &opts, &all));
     if (o->level >= 0) {
         opts.level = o->level;
@@ -78,6 +81,7 @@ static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, pnb__buf *o
         figures = &level;
     }
     PNB_TRY(pnb__report_retrieval(out, figures));
+    pnb__report_figures(out, figures);
     PNB_TRY(pnb__report_histograms(out, &all, &app->err));
     PNB_TRY(pnb__report_bins(out, &all));
     PNB_TRY(add_uses(app, o, &all, out, n_missing));

@@ -15,6 +15,8 @@ bool pnb__report_is_uncertain(const pnb_rows *rows);
 
 /* The retrieval figures and the bins of uncertainty. */
 pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run);
+/* Every figure of `eval retrieval` with its interval; nothing without resamples. */
+void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run);
 pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run);
 
 /* Histograms of uncertainty: pictures, and captions by level. `all` holds every level. */

@@ -83,6 +83,69 @@ pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run)
     return PNB_OK;
 }
 
+/* ---- all figures ---- */
+
+static void interval_cell(pnb__buf *out, double value, double low, double high)
+{
+    pnb__buf_puts(out, "<td class=\"n\">");
+    if (isnan(value))
+        pnb__buf_puts(out, "\xE2\x80\x93");
+    else
+        pnb__buf_printf(out, "%.4g", value);
+    if (!isnan(value) && !isnan(low))
+        pnb__buf_printf(out, " <span class=\"soft\">[%.4g, %.4g]</span>", low, high);
+    pnb__buf_puts(out, "</td>");
+}
+
+static void figure_row(pnb__buf *out, const pnb__retrieval *run, size_t figure, bool by_hit)
+{
+    const pnb__retrieval_side *const sides[] = {&run->i2t, &run->t2i};
+    const char *name = pnb_figure_name((pnb_figure)figure);
+    bool is_sorted = figure >= PNB_FIGURE_SPEARMAN_S && figure <= PNB_FIGURE_AUGRC;
+    if (isnan(run->i2t.by_query.value.value[figure]) &&
+        isnan(run->t2i.by_query.value.value[figure]))
+        return;
+    pnb__buf_printf(out, "<tr><td>%s%s</td>", name,
+                    !is_sorted ? ""
+                    : by_hit   ? ", by what was found"
+                               : ", by the query");
+    for (size_t d = 0; d < 2; d++) {
+        const pnb_figure_intervals *v = by_hit ? &sides[d]->by_hit : &sides[d]->by_query;
+        interval_cell(out, v->value.value[figure], v->low.value[figure], v->high.value[figure]);
+    }
+    pnb__buf_puts(out, "<td class=\"soft\">");
+    pnb__html_escape(out, pnb_figure_sentence((pnb_figure)figure));
+    pnb__buf_puts(out, "</td></tr>\n");
+    if (is_sorted && !by_hit)
+        figure_row(out, run, figure, true);
+}
+
+void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run)
+{
+    if (!run->has_figures)
+        return;
+    pnb__html_section(out, "All figures",
+                      "With 95% bootstrap intervals over queries, as `penumbra eval retrieval` "
+                      "prints them; shares are fractions. Uncertainty is the query's own, or that "
+                      "of what was found.");
+    pnb__buf_puts(out, "<table><tr><th>figure</th><th class=\"n\">picture to caption</th>"
+                       "<th class=\"n\">caption to picture</th><th>meaning</th></tr>\n");
+    for (size_t i = 0; i < run->figures.n_k; i++) {
+        const pnb_figure_intervals *const v[] = {&run->i2t.by_query, &run->t2i.by_query};
+        pnb__buf_printf(out, "<tr><td>recall@%zu</td>", run->figures.k[i]);
+        for (size_t d = 0; d < 2; d++)
+            interval_cell(out, v[d]->value.recall[i], v[d]->low.recall[i], v[d]->high.recall[i]);
+        pnb__buf_puts(out, "<td></td></tr>\n");
+    }
+    pnb__buf_puts(out, "<tr><td>RSUM</td><td></td>");
+    interval_cell(out, run->rsum.value, run->rsum.low, run->rsum.high);
+    pnb__buf_puts(out, "<td class=\"soft\">all recalls both ways</td></tr>\n");
+    for (size_t f = 0; f < PNB_N_FIGURES; f++)
+        figure_row(out, run, f, false);
+    pnb__buf_puts(out, "</table>\n");
+    pnb__html_section_end(out);
+}
+
 /* ---- bins ---- */
 
 /* Least-squares line through (bin, accuracy). */

@@ -51,6 +51,7 @@ families() { # SET MEASURE UNCERTAINTY
     prints "\"measure\": \"$2\""
     want 0 report --images points.safetensors --texts "$1.safetensors" --out "$1.html" --bins 2
     check "report of $1 ranks by $2" grep -q "ranked by $2," "$1.html"
+    check "and has every figure with its interval" grep -q "<td>RSUM</td>.*\[.*\]" "$1.html"
     check "no broken number in it" test "$(grep -cE '="-?(nan|inf)' "$1.html")" -eq 0
 }
 families vmf vmf inv_kappa
