@@ -321,23 +321,36 @@ static pnb_status make_pairs(join *j, bool by_class, pnb_error *err)
     return status;
 }
 
-/* Says by an example what did not fit. */
+/* What the first row is called. */
+static const char *name_of_row(const pnb_truth_rows *rows)
+{
+    return rows->n > 0 && rows->ids != NULL && rows->ids[0] != NULL ? rows->ids[0] : "0";
+}
+
+/* Says by an example what did not fit: a caption where none was found, else a picture. */
 static pnb_status fail_without_pairs(const join *j, pnb_error *err)
 {
     const pnb__catalogue *c = j->c;
-    const pnb_truth_rows *rows = j->images.rows;
-    const char *example = c->n_pictures > 0 ? pnb__catalogue_get(c, c->picture[0].name[0]) : "";
+    const pnb_truth_report *r = &j->report;
+    bool by_caption = c->n_captions > 0 && r->n_absent_texts == c->n_captions &&
+                      r->n_absent_images < c->n_pictures;
+    const char *example = "";
     if (c->n_pictures == 0 && c->n_captions == 0)
         return pnb__fail(err, PNB_ARG,
                          "%s (%s): no pair fits the sets: it names no picture and no caption",
-                         j->path, pnb_truth_format_name(j->report.format));
-    const char *own = rows->n > 0 && rows->ids != NULL && rows->ids[0] != NULL ? rows->ids[0] : "0";
+                         j->path, pnb_truth_format_name(r->format));
+    if (by_caption)
+        example =
+            pnb__catalogue_get(c, c->caption[0].id != 0 ? c->caption[0].id : c->caption[0].text);
+    else if (c->n_pictures > 0)
+        example = pnb__catalogue_get(c, c->picture[0].name[0]);
     return pnb__fail(err, PNB_ARG,
                      "%s (%s): no pair fits the sets: %zu of its %zu pictures and %zu of its %zu "
-                     "captions are in no row. A picture of the file is called '%.80s', one of the "
+                     "captions are in no row. A %s of the file is called '%.80s', one of the "
                      "set '%.80s'",
-                     j->path, pnb_truth_format_name(j->report.format), j->report.n_absent_images,
-                     c->n_pictures, j->report.n_absent_texts, c->n_captions, example, own);
+                     j->path, pnb_truth_format_name(r->format), r->n_absent_images, c->n_pictures,
+                     r->n_absent_texts, c->n_captions, by_caption ? "caption" : "picture", example,
+                     name_of_row(by_caption ? j->texts.rows : j->images.rows));
 }
 
 static pnb_status fill_report(join *j, pnb_error *err)

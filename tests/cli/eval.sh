@@ -127,6 +127,9 @@ says "error: broken.safetensors: mean of row"
 echo '{}' >empty.json
 points 1 unit unit --truth empty.json
 says "it names no picture"
+printf 'r0#0\ta cat\nr1#0\ta dog\n' >captions.token
+points 1 unit unit --truth captions.token
+says "A caption of the file is called 'r0#0', one of the set 'r0'"
 printf 'r0\tr0\nr1\tr1\nr0\tr0\n' >twice.pairs
 points 0 unit unit --truth twice.pairs
 says "1 pairs stand there more than once"
