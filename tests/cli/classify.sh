@@ -263,6 +263,14 @@ rm cifar/data_batch_*
 want 1 classify -m model --images cifar --split train
 says "it has test"
 
+# An embedded set keeps the order of the classes it was made from.
+printf 'zebra\nant\nzebra\n' >cifar/batches.meta.txt
+want 0 classify -m model --images cifar --templates none --confusion direct.csv
+want 0 embed -m model --images cifar/test_batch.bin -o cifar.safetensors -q
+want 0 classify -m model --images cifar.safetensors --templates none --confusion by_set.csv
+check "classes by their numbers, two of one name too" cmp -s direct.csv by_set.csv
+check "in the file's order" grep -q '^label,zebra,ant,zebra$' by_set.csv
+
 # Refused, or answered with a warning.
 want 1 classify -m model --images p --classnames circle,square
 says "which is none of the class names"
