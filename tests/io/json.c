@@ -260,6 +260,27 @@ static void every_allocation_may_fail(void **state)
 }
 #endif
 
+static void small_ints(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int want;
+    } cases[] = {{"[0]", 0},           {"[2147483647]", 2147483647},
+                 {"[2147483648]", -1}, {"[-3]", -1},
+                 {"[4294967296]", -1}, {"[1.0]", -1},
+                 {"[\"2\"]", -1},      {"[null]", -1}};
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        json_t *list = NULL;
+        assert_int_equal(
+            pnb__json_load_bytes(&list, cases[i].text, strlen(cases[i].text), "test", NULL),
+            PNB_OK);
+        assert_int_equal(pnb__json_small_int(json_array_get(list, 0), -1), cases[i].want);
+        json_decref(list);
+    }
+    assert_int_equal(pnb__json_small_int(NULL, 7), 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +293,7 @@ int main(void)
         cmocka_unit_test(doubles_survive_writing),
         cmocka_unit_test(strings_survive_writing),
         cmocka_unit_test(saved_files_are_sorted_and_read_back),
+        cmocka_unit_test(small_ints),
 #ifdef PNB_FAULTS
         cmocka_unit_test(every_allocation_may_fail),
 #endif
