@@ -24,7 +24,11 @@ static pnb_status run(const gaussians *prompts, const gaussians *pictures, pnb_e
         offset[c] = c * PROMPTS;
     for (size_t i = 0; i < PICTURES; i++)
         label[i] = (int32_t)(i % CLASSES);
-    const pnb_prompts all = {CLASSES, DIM, offset, prompts->mean, prompts->log_var, NULL};
+    const pnb_prompts all = {.n_classes = CLASSES,
+                             .dim = DIM,
+                             .offset = offset,
+                             .mean = prompts->mean,
+                             .log_var = prompts->log_var};
     PNB_TRY(pnb_prompts_uncertainty(&all, u, err));
     PNB_TRY(pnb_prompts_filter(PNB_FILTER_PROMPTS_TOP_K, 2, offset, CLASSES, u, weight, err));
     PNB_TRY(pnb_bprw(NULL, &all, &pictures->view, NULL, NULL, weight, NULL, err));
