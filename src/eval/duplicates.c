@@ -2,7 +2,7 @@
  *
  * Blocks of rows are compared with all rows behind them by pnb_index_range. Where that finds more
  * pairs than are allowed (thousands of copies of one picture), the rows are searched for their 16
- * nearest instead, those whose last one still reaches the limit for four times as many, up to
+ * nearest instead, those whose last one still reaches the limit for eight times as many, up to
  * max_neighbours. Groups are connected components (union-find with path halving): a chain may join
  * rows that are not near each other. The row to keep is the most certain one. */
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "eval/neighbours.h"
 
-enum { FIRST_NEIGHBOURS = 16, GROWTH = 4, RANGE_BLOCK = 8192 };
+enum { FIRST_NEIGHBOURS = 16, GROWTH = 8, RANGE_BLOCK = 8192 };
 
 pnb_duplicates_opts pnb_duplicates_opts_default(void)
 {
