@@ -6,6 +6,7 @@
 
 #include "app/classify.h"
 #include "app/result.h"
+#include "app/retrieval.h"
 #include "commands.h"
 #include "rows.h"
 
@@ -92,14 +93,7 @@ static const pnb__option options[] = {
      .at = AT(load_clfs),
      .value = "SET...",
      .help = "Classifiers that --save-clf wrote; several of the same classes are averaged"},
-    {.name = "measure",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(measure),
-     .value = "NAME",
-     .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"
-                "avg_l2|match_prob|vmf|vmf_exact|power_spherical",
-     .help = "Measure between picture and class; by default csd, for sets on the sphere their "
-             "likelihood"},
+    PNB__SETS_MEASURE_ROW(AT(measure)),
     {.name = "scale",
      .kind = PNB__OPT_REAL,
      .at = AT(scale),
@@ -544,9 +538,8 @@ static pnb_status run(pnb__app *app, const void *args)
     opts.has_variance = a->variance != NULL;
     if (opts.has_variance && strcmp(a->variance, "squared") == 0)
         opts.variance = PNB_CLASS_VARIANCE_SQUARED;
-    opts.has_measure = a->measure != NULL;
-    if (status == PNB_OK && opts.has_measure)
-        status = pnb_measure_parse(&opts.measure, a->measure, &app->err);
+    if (status == PNB_OK)
+        status = pnb__measure_parse(&opts.measure, a->measure, &app->err);
     if (status == PNB_OK)
         status = pnb_prompt_filter_parse(&opts.filter, a->filter, &app->err);
     if (status == PNB_OK && a->none != NULL)

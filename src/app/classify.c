@@ -190,17 +190,20 @@ done:
     return status;
 }
 
-/* csd, and where a side lies on the sphere its likelihood (AsymVLM appendix A.2). */
-static void choose_measure(pnb__classify *run)
+/* run->measure, by the families where none is asked for; means that are not unit are told. */
+static pnb_status settle_measure(pnb__app *app, pnb__classify *run)
 {
-    const pnb_embeddings *const sides[] = {run->clf, run->images.source.set};
-    run->measure = run->opts->has_measure ? run->opts->measure : PNB_MEASURE_CSD;
-    for (size_t i = 0; i < PNB_COUNT(sides) && !run->opts->has_measure; i++) {
-        if (sides[i]->family == PNB_VMF)
-            run->measure = PNB_MEASURE_VMF;
-        else if (sides[i]->family == PNB_POWER_SPHERICAL)
-            run->measure = PNB_MEASURE_POWER_SPHERICAL;
-    }
+    pnb_view images = {0}, classes = {0};
+    pnb_status status;
+    PNB_TRY(pnb_view_init(&images, run->images.source.set, &app->err));
+    PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
+    PNB_TRY(pnb__measure_settle(&run->measure, run->opts->measure, &images.rows, &classes.rows,
+                                &app->err));
+    pnb__check_means(app, run->measure, run->images.source.what, &images.rows);
+done:
+    pnb_view_reset(&images);
+    pnb_view_reset(&classes);
+    return status;
 }
 
 /* The model's scale belongs to the similarity it was trained on; other scores are in nats. */
@@ -440,7 +443,7 @@ pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb_
     if (run->is_skipped)
         goto done;
     PNB_TRY(make_classes(app, run, &encoder));
-    choose_measure(run);
+    PNB_TRY(settle_measure(app, run));
     PNB_TRY(pnb__classify_scale(app, run));
     choose_scale(run);
     PNB_TRY(predict(app, run, &run->images));

@@ -20,9 +20,8 @@ typedef struct pnb__classify_opts {
                                                    * pictures' own names */
     const pnb__text_list *load_clfs;              /* saved classifiers, averaged; or NULL */
     const char *dataset, *language;
-    bool has_measure; /* false: csd, on the sphere the likelihood of the family */
-    pnb_measure measure;
-    double scale; /* NaN: the fitted or the model's, else 100 */
+    pnb_measure measure; /* or PNB__MEASURE_AUTO */
+    double scale;        /* NaN: the fitted or the model's, else 100 */
     size_t n_bins;
 
     pnb_prompt_filter filter;
