@@ -81,6 +81,8 @@ static void draw(pnb__buf *out, const series *s)
 {
     double value[MAX_POINTS], control[MAX_POINTS];
     series changes = *s;
+    if (s->n == 0)
+        return;
     if (s->kind == SHARE || s->control == NULL) {
         draw_values(out, s, s->kind == SHARE ? "share with H > 0" : "mean trace");
         return;
@@ -219,7 +221,7 @@ static void draw_chains(pnb__buf *out, const pnb__chain_figures *f, const pnb__c
         .title = "Uncertainty by level", .x_label = label, .kind = TRACE, .x = level_place};
     series included = {
         .title = "Picture inside the level", .x_label = label, .kind = SHARE, .x = level_place};
-    if (f->n == 0)
+    if (f->n == 0 || f->n_levels == 0)
         return;
     trace.n = f->n_levels;
     included.n = f->n_levels - 1;

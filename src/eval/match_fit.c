@@ -7,6 +7,7 @@
  * coordinate gives the smallest lists. Since nothing of the second part enters the cut-offs,
  * choosing by it leaves their coverage intact. With folds every query is assessed by a fit on the
  * other folds, and the fit that is kept is on all. docs/numerics.md#calibrated-probability */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -346,15 +347,16 @@ static void find_ends(const split *s, const pnb__match_pairs *pairs, size_t dept
 static pnb_status judge_all(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs,
                             const pnb_match_fit *fit, const pnb_match_opts *o, pnb_error *err)
 {
-    size_t ends[PNB_MAX_FOLDS];
+    size_t ends[PNB_MAX_FOLDS] = {0}, n_folds = s->n_folds;
     pnb_status status = PNB_OK;
+    assert(n_folds > 0);
     find_ends(s, pairs, o->depth, ends);
     for (int w = 0; w < PNB_N_FORECASTERS; w++) {
         const forecast_source kept = {fit, o, (pnb_forecaster)w};
         forecast_source source[PNB_MAX_FOLDS];
         pnb_match_forecast *out = &a->forecast[w];
         out->is_known = is_known(&kept);
-        for (size_t f = 0; f < s->n_folds; f++) {
+        for (size_t f = 0; f < n_folds; f++) {
             source[f] = (forecast_source){s->assessed[f], o, (pnb_forecaster)w};
             out->is_known = out->is_known && is_known(&source[f]);
         }
