@@ -68,3 +68,13 @@ if(TARGET pnb_room_base)
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/ctx.c APPEND PROPERTY COMPILE_DEFINITIONS
                  PNB_VERSION="${PROJECT_VERSION}")
 endif()
+
+# The commit of the source, looked at in every build. It belongs to the program alone: a library that
+# changed with every commit would have everything linked again.
+set(commit_source ${PROJECT_BINARY_DIR}/generated/source_commit.c)
+add_custom_target(pnb_source_commit
+                  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUT=${commit_source}
+                          -P ${PROJECT_SOURCE_DIR}/cmake/source_commit.cmake
+                  BYPRODUCTS ${commit_source} VERBATIM)
+add_dependencies(pnb_room_app pnb_source_commit)
+target_sources(pnb_room_app PRIVATE ${commit_source})

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "app/classify.h"
+#include "app/source_commit.h"
 #include "base/base.h"
 
 /* Classes shown in the text's table of the weakest ones. */
@@ -260,6 +261,7 @@ static void put_provenance(const pnb__classify *run, pnb__result *r)
     const pnb_embeddings_info *pictures = &run->images.source.set->info;
     pnb__result_begin(r, "provenance", NULL);
     pnb__result_text(r, "version", NULL, pnb_version());
+    pnb__result_text(r, "git", NULL, pnb__source_commit());
     pnb__result_text(r, "weights_sha256", NULL, pictures->weights_sha256);
     pnb__result_int(r, "seed", NULL, (int64_t)pictures->seed);
     pnb__result_text(r, "preprocess", NULL, pictures->preprocess);

@@ -9,6 +9,7 @@
 
 #include "app/output_name.h"
 #include "app/retrieval.h"
+#include "app/source_commit.h"
 #include "base/base.h"
 
 static const char TASK[] = "zeroshot_retrieval", LANGUAGE[] = "en";
@@ -291,6 +292,7 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
         put_figures(run, opts, r);
     pnb__result_begin(r, "provenance", NULL);
     pnb__result_text(r, "version", NULL, pnb_version());
+    pnb__result_text(r, "git", NULL, pnb__source_commit());
     pnb__result_text(r, "weights_sha256", NULL, info->weights_sha256);
     pnb__result_int(r, "seed", NULL, (int64_t)info->seed);
     pnb__result_text(r, "preprocess", NULL, info->preprocess);

@@ -20,6 +20,8 @@ for key in '"dataset": "my/shapes"' '"pretrained"' '"task": "zeroshot_retrieval"
     '"minus_s_r2"' '"risk_coverage"' '"augrc"' '"ece"' '"nlpd"' '"i2t_low"' '"weights_sha256"' '"by_hit"'; do
     prints "$key"
 done
+check "the commit of the program, or null outside a repository" \
+    grep -qE '"git": (null|"[0-9a-f]{40}(-changed)?")' out
 check "the output file is the printed result" cmp -s out my_shapes_*_en_zeroshot_retrieval.json
 check "a csv line for recall@1 both ways" test "$(grep -c ',recall@1,' r.csv)" -eq 2
 check "a csv line by query and by hit" test "$(grep -c 'text_to_image,aurc,' r.csv)" -eq 2
