@@ -85,15 +85,19 @@ pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run)
 
 /* ---- all figures ---- */
 
+/* Shares and correlations to a thousandth, which is finer than any interval here; ranks to a tenth.
+ */
 static void interval_cell(pnb__buf *out, double value, double low, double high)
 {
-    pnb__buf_puts(out, "<td class=\"n\">");
+    int digits = fabs(value) < 10 ? 3 : 1;
+    pnb__buf_puts(out, "<td class=\"n whole\">");
     if (isnan(value))
         pnb__buf_puts(out, "\xE2\x80\x93");
     else
-        pnb__buf_printf(out, "%.4g", value);
+        pnb__buf_printf(out, "%.*f", digits, value);
     if (!isnan(value) && !isnan(low))
-        pnb__buf_printf(out, " <span class=\"soft\">[%.4g, %.4g]</span>", low, high);
+        pnb__buf_printf(out, " <span class=\"soft\">[%.*f, %.*f]</span>", digits, low, digits,
+                        high);
     pnb__buf_puts(out, "</td>");
 }
 
