@@ -1,11 +1,14 @@
 /* The first byte chooses which of the lists that people write the rest is: class names, templates,
- * labels, ids, captions or questions. Reading ends; what was read is text and lies in bounds. */
+ * labels, ids, captions, questions or weights of prompts. Reading ends; what was read is text and
+ * lies in bounds. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "app/class_inputs.h"
+#include "app/classify.h"
 #include "app/inputs.h"
 #include "app/sets.h"
 #include "app/vqa.h"
@@ -89,15 +92,38 @@ static void read_questions(const char *path)
     pnb__result_free(r);
 }
 
+static void read_weights(const char *path)
+{
+    static char *items[] = {"cat", "dog"};
+    static const char *const prompts[] = {"a cat", "a dog", "the dog"};
+    size_t offset[] = {0, 1, 3};
+    double weight[3];
+    const pnb__classify_opts opts = {.load_weights = path};
+    pnb__app app = {0};
+    pnb__classify run = {
+        .opts = &opts, .classes = {.items = items, .n = 2}, .offset = offset, .weight = weight};
+    if (pnb_embeddings_create(&run.prompts, PNB_POINT, 3, 1, NULL) != PNB_OK)
+        return;
+    for (size_t i = 0; i < 3; i++)
+        (void)pnb_embeddings_set_id(run.prompts, i, prompts[i], NULL);
+    if (pnb__classify_load_weights(&app, &run) == PNB_OK) {
+        require(fabs(weight[0] - 1) < 1e-5 && fabs(weight[1] + weight[2] - 1) < 1e-5);
+        require(weight[1] >= 0 && weight[2] >= 0 && run.method[0] != '\0');
+    } else {
+        require(app.err.status != PNB_OK && app.err.text[0] != '\0');
+    }
+    pnb_embeddings_free(run.prompts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct {
         const char *ending;
         void (*read)(const char *path);
-    } kinds[] = {{"txt", read_names},      {"json", read_names},     {"txt", read_templates},
-                 {"json", read_templates}, {"tsv", read_labels},     {"txt", read_ids},
-                 {"txt", read_captions},   {"jsonl", read_captions}, {"csv", read_captions},
-                 {"jsonl", read_questions}};
+    } kinds[] = {{"txt", read_names},       {"json", read_names},     {"txt", read_templates},
+                 {"json", read_templates},  {"tsv", read_labels},     {"txt", read_ids},
+                 {"txt", read_captions},    {"jsonl", read_captions}, {"csv", read_captions},
+                 {"jsonl", read_questions}, {"json", read_weights}};
     char dir[] = "/tmp/penumbra_fuzz_XXXXXX", path[64];
     if (size == 0 || mkdtemp(dir) == NULL)
         return 0;
