@@ -61,7 +61,8 @@ typedef struct pnb_pmrp {
     double pmrp, pm_r1;
 } pnb_pmrp;
 
-/* per_query [n_queries] receives the mean over zeta (NaN without a plausible item) and may be NULL.
+/* per_query [n_queries][max_zeta + 1] receives R-Precision by zeta (NaN without a plausible item)
+ * and may be NULL.
  * Errors  ARG (max_zeta outside 0..PNB_MAX_ZETA, a label above 1, nothing plausible), SHAPE,
  *         NUMERIC (NaN score), NOMEM */
 pnb_status pnb_pmrp_from_rows(const pnb_ctx *ctx, pnb_score_row_fn fn, void *user,
@@ -75,6 +76,15 @@ typedef struct pnb_pmrp_job {
 } pnb_pmrp_job;
 pnb_status pnb_pmrp_compute(const pnb_ctx *ctx, const pnb_pmrp_job *job, pnb_pmrp *out,
                             double *per_query, pnb_error *err);
+/* Percentile intervals of r_precision and pmrp over the queries that have a plausible item, from
+ * per_query; each zeta is averaged over those drawn that have one for it.  opts NULL: the defaults.
+ * Errors  ARG (max_zeta, no such query, level, no resamples), NOMEM */
+typedef struct pnb_pmrp_intervals {
+    pnb_interval r_precision[PNB_MAX_ZETA + 1], pmrp;
+} pnb_pmrp_intervals;
+pnb_status pnb_pmrp_bootstrap(const pnb_ctx *ctx, const double *per_query, size_t n_queries,
+                              int max_zeta, const pnb_bootstrap_opts *opts, pnb_pmrp_intervals *out,
+                              pnb_error *err);
 
 /* ---- selective prediction: answering only where uncertainty is low ---- */
 /* Ties in uncertainty are answered in random order: every figure is the mean over their orders. */
@@ -220,6 +230,43 @@ typedef struct pnb_coco_rows {
 } pnb_coco_rows;
 pnb_status pnb_coco_from_rows(const pnb_ctx *ctx, const pnb_coco_rows *rows,
                               const pnb_coco_truth *truth, pnb_coco_figures *out, pnb_error *err);
+
+/* The two steps of the above, for more than the figures: rankings by truth, then what they come
+ * to. Memory O(queries). */
+typedef enum pnb_coco_kind {
+    PNB_COCO_1K,
+    PNB_COCO_5K,
+    PNB_COCO_CXC,
+    PNB_COCO_ECCV,
+    PNB_N_COCO_KINDS
+} pnb_coco_kind;
+typedef struct pnb_coco_side {
+    pnb_ranks ranks[PNB_N_COCO_KINDS]; /* n_queries 0: this truth was not given */
+    int32_t *fold;                     /* [n_queries] of COCO 1K; NULL without */
+} pnb_coco_side;
+typedef struct pnb_coco_ranks {
+    pnb_coco_side side[2]; /* image to text, text to image */
+} pnb_coco_ranks;
+/* The caller frees `out` with pnb_coco_ranks_reset. */
+pnb_status pnb_coco_rank(const pnb_ctx *ctx, const pnb_gaussians *images,
+                         const pnb_gaussians *texts, const pnb_coco_truth *truth,
+                         const pnb_search_opts *opts, pnb_coco_ranks *out, pnb_error *err);
+pnb_status pnb_coco_rank_rows(const pnb_ctx *ctx, const pnb_coco_rows *rows,
+                              const pnb_coco_truth *truth, pnb_coco_ranks *out, pnb_error *err);
+void pnb_coco_ranks_reset(pnb_coco_ranks *ranks); /* NULL is fine */
+pnb_status pnb_coco_summarise(const pnb_coco_ranks *ranks, pnb_coco_figures *out, pnb_error *err);
+
+/* The figures with percentile intervals over resampled queries: of each truth the queries that have
+ * a positive; of COCO 1K the queries of each fold are drawn among themselves and the folds
+ * averaged. One truth's figures are drawn together, and the two directions apart. The result does
+ * not depend on the number of threads.  opts NULL: the defaults. Errors  ARG (no query with a
+ * positive, level, no resamples), NOMEM */
+typedef struct pnb_coco_intervals {
+    pnb_coco_figures value, low, high; /* NaN where no truth was given */
+} pnb_coco_intervals;
+pnb_status pnb_coco_bootstrap(const pnb_ctx *ctx, const pnb_coco_ranks *ranks,
+                              const pnb_bootstrap_opts *opts, pnb_coco_intervals *out,
+                              pnb_error *err);
 
 /* ---- the sum of all recalls both ways ---- */
 /* Seeds of one model by direction, and those of a second that is compared with it. */

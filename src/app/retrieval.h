@@ -55,6 +55,14 @@ typedef struct pnb__retrieval_side {
     double coverage[PNB__N_COVERAGE], risk[PNB__N_COVERAGE]; /* by the query's uncertainty */
 } pnb__retrieval_side;
 
+/* A figure of COCO, CxC, ECCV Caption or PMRP; without resamples low and high are NaN. */
+typedef struct pnb__coco_row {
+    char key[24], label[24]; /* "coco_1k_r1", "1K R@1" */
+    pnb_interval side[2];    /* image to text, text to image */
+    size_t n_queries[2];
+} pnb__coco_row;
+enum { PNB__MAX_COCO_ROWS = 18 };
+
 typedef struct pnb__retrieval {
     pnb_embeddings *images, *texts; /* texts of the level asked for */
     pnb_view image_view, text_view;
@@ -66,11 +74,10 @@ typedef struct pnb__retrieval {
     int *text_level;                /* -1 unknown */
     pnb_retrieval figures;          /* forward: image to text */
     pnb__retrieval_side i2t, t2i;
-    bool has_figures, has_coco, has_pmrp;
+    bool has_figures;
     pnb_rsum rsum; /* with figures */
-    pnb_coco_figures coco;
-    pnb_pmrp pmrp_i2t, pmrp_t2i;
-    pnb_interval pmrp_interval[2]; /* i2t, t2i; with figures */
+    pnb__coco_row coco[PNB__MAX_COCO_ROWS];
+    size_t n_coco;
 } pnb__retrieval;
 
 /* Loads, checks that the sets belong together, ranks and bins.
@@ -91,7 +98,8 @@ pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const c
 /* ---- retrieval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
 pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 
-/* ---- retrieval_coco.c ---- The table of opts->eccv and PMRP of opts->label_vectors. */
+/* ---- retrieval_coco.c ---- Adds the table of opts->eccv and PMRP of opts->label_vectors to
+ * run->coco, with intervals if there are resamples. */
 pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 

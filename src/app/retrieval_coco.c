@@ -4,6 +4,7 @@
  * coco_test_ids.npy, whose order makes the folds of COCO 1K. A caption's label vector is that of
  * its picture; a caption without one matches nothing: three places of its own keep it farther than
  * zeta from every picture. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "eval/names.h"
 #include "penumbra/npy.h"
 
-enum { N_LISTS = 6, ZETA = 2, N_ORPHAN_PLACES = ZETA + 1 };
+enum { N_LISTS = 6, ZETA = 2, N_ORPHAN_PLACES = ZETA + 1, N_RECALLS = 3 };
 static const char *const LISTS[N_LISTS] = {
     "original_image_to_caption.json", "original_caption_to_image.json",
     "cxc_image_to_caption.json",      "cxc_caption_to_image.json",
@@ -126,10 +127,95 @@ static pnb_search_opts search_opts(const pnb__app *app, const pnb__retrieval *ru
     return search;
 }
 
+static pnb_bootstrap_opts bootstrap_opts(const pnb__app *app, const pnb__retrieval_opts *opts)
+{
+    pnb_bootstrap_opts b = pnb_bootstrap_opts_default();
+    b.n_resamples = opts->n_resamples;
+    b.seed = (uint64_t)app->common.seed;
+    return b;
+}
+
+static pnb__coco_row *add_row(pnb__retrieval *run)
+{
+    assert(run->n_coco < PNB__MAX_COCO_ROWS);
+    return &run->coco[run->n_coco++];
+}
+
+/* Without resamples there is none. */
+static void drop_interval(const pnb__retrieval *run, pnb_interval *v)
+{
+    if (!run->has_figures)
+        v->low = v->high = (double)NAN;
+}
+
+/* ---- the table ---- */
+
+static const pnb_both_ways *figure_of(const pnb_coco_figures *f, pnb_coco_kind kind, size_t column)
+{
+    const pnb_both_ways *const recall[] = {
+        [PNB_COCO_1K] = f->coco_1k_r,
+        [PNB_COCO_5K] = f->coco_5k_r,
+        [PNB_COCO_CXC] = f->cxc_r,
+        [PNB_COCO_ECCV] = f->eccv_r,
+    };
+    return column < N_RECALLS    ? &recall[kind][column]
+           : column == N_RECALLS ? &f->eccv_map_at_r
+                                 : &f->eccv_rprecision;
+}
+
+static size_t n_ranked(const pnb_ranks *ranks)
+{
+    size_t n = 0;
+    for (size_t q = 0; q < ranks->n_queries; q++)
+        n += ranks->best_rank[q] > 0;
+    return n;
+}
+
+/* Columns are the recalls, and of ECCV Caption two more. */
+static void add_figure(pnb__retrieval *run, const pnb_coco_intervals *f,
+                       const pnb_coco_ranks *ranks, pnb_coco_kind kind, size_t column)
+{
+    static const char *const KEYS[] = {"coco_1k", "coco_5k", "cxc", "eccv"};
+    static const char *const LABELS[] = {"1K", "5K", "CxC", "ECCV"};
+    static const char *const COLUMNS[] = {"r1", "r5", "r10", "map_at_r", "rprecision"};
+    static const char *const HEADINGS[] = {"R@1", "R@5", "R@10", "mAP@R", "R-Precision"};
+    const pnb_both_ways *value = figure_of(&f->value, kind, column);
+    const pnb_both_ways *low = figure_of(&f->low, kind, column);
+    const pnb_both_ways *high = figure_of(&f->high, kind, column);
+    pnb__coco_row *row;
+    if (isnan(value->i2t) && isnan(value->t2i))
+        return;
+    row = add_row(run);
+    snprintf(row->key, sizeof row->key, "%s_%s", KEYS[kind], COLUMNS[column]);
+    snprintf(row->label, sizeof row->label, "%s %s", LABELS[kind], HEADINGS[column]);
+    row->side[0] = (pnb_interval){value->i2t, low->i2t, high->i2t};
+    row->side[1] = (pnb_interval){value->t2i, low->t2i, high->t2i};
+    for (size_t way = 0; way < 2; way++) {
+        row->n_queries[way] = n_ranked(&ranks->side[way].ranks[kind]);
+        drop_interval(run, &row->side[way]);
+    }
+}
+
+static pnb_status add_table(pnb__app *app, const pnb__retrieval_opts *opts,
+                            const pnb_coco_ranks *ranks, pnb__retrieval *run)
+{
+    const pnb_bootstrap_opts b = bootstrap_opts(app, opts);
+    pnb_coco_intervals f = {0};
+    pnb_status status = opts->n_resamples > 0
+                            ? pnb_coco_bootstrap(app->ctx, ranks, &b, &f, &app->err)
+                            : pnb_coco_summarise(ranks, &f.value, &app->err);
+    for (size_t i = 0; status == PNB_OK && i < N_RECALLS * PNB_N_COCO_KINDS; i++)
+        add_figure(run, &f, ranks, (pnb_coco_kind)(i / N_RECALLS), i % N_RECALLS);
+    for (size_t i = 0; status == PNB_OK && i < 2; i++)
+        add_figure(run, &f, ranks, PNB_COCO_ECCV, N_RECALLS + i);
+    return status;
+}
+
 pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
 {
     const pnb_search_opts search = search_opts(app, run);
     lists l = {.has_folds = false};
+    pnb_coco_ranks ranks = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < N_LISTS; i++)
         PNB_TRY(load_list(run, opts->eccv, i, &l, &app->err));
@@ -142,10 +228,11 @@ pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, p
                                   .eccv_t2i = l.truth[5],
                                   .image_fold = l.has_folds ? l.image_fold : NULL,
                                   .text_fold = l.has_folds ? l.text_fold : NULL};
-    status = pnb_coco_compute(app->ctx, &run->image_rows, &run->text_rows, &truth, &search,
-                              &run->coco, &app->err);
-    run->has_coco = status == PNB_OK;
+    PNB_TRY(pnb_coco_rank(app->ctx, &run->image_rows, &run->text_rows, &truth, &search, &ranks,
+                          &app->err));
+    status = add_table(app, opts, &ranks, run);
 done:
+    pnb_coco_ranks_reset(&ranks);
     lists_reset(&l);
     return status;
 }
@@ -174,25 +261,42 @@ static pnb_status spread_labels(const pnb__retrieval *run, const pnb_label_matri
     return PNB_OK;
 }
 
-/* One direction, with the interval of its mean over queries. */
+/* What one direction comes to. */
+typedef struct plausible {
+    pnb_pmrp value;
+    pnb_pmrp_intervals interval; /* with resamples */
+} plausible;
+
 static pnb_status pmrp_one_way(pnb__app *app, const pnb__retrieval_opts *opts,
-                               const pnb_pmrp_job *job, pnb_pmrp *out, pnb_interval *interval)
+                               const pnb_pmrp_job *job, plausible *out)
 {
-    size_t n_queries = job->queries->n, n = 0;
-    pnb_bootstrap_opts b = pnb_bootstrap_opts_default();
-    double *of_query = pnb__alloc_array(n_queries, sizeof *of_query);
+    const pnb_bootstrap_opts b = bootstrap_opts(app, opts);
+    size_t n = job->queries->n;
+    double *of_query = pnb__alloc_array(n, (ZETA + 1) * sizeof *of_query);
     if (of_query == NULL)
-        return pnb__fail_nomem(&app->err, n_queries * sizeof *of_query);
-    pnb_status status = pnb_pmrp_compute(app->ctx, job, out, of_query, &app->err);
-    for (size_t q = 0; status == PNB_OK && q < n_queries; q++)
-        if (!isnan(of_query[q]))
-            of_query[n++] = of_query[q];
-    b.n_resamples = opts->n_resamples;
-    b.seed = (uint64_t)app->common.seed;
+        return pnb__fail_nomem(&app->err, n * (ZETA + 1) * sizeof *of_query);
+    pnb_status status = pnb_pmrp_compute(app->ctx, job, &out->value, of_query, &app->err);
     if (status == PNB_OK && opts->n_resamples > 0)
-        status = pnb_bootstrap_mean(of_query, n, &b, interval, &app->err);
+        status = pnb_pmrp_bootstrap(app->ctx, of_query, n, ZETA, &b, &out->interval, &app->err);
     pnb__free(of_query);
     return status;
+}
+
+/* The mean over zeta, then each zeta. */
+static void add_pmrp(const plausible side[2], pnb__retrieval *run)
+{
+    for (int z = -1; z <= ZETA; z++) {
+        pnb__coco_row *row = add_row(run);
+        snprintf(row->key, sizeof row->key, z < 0 ? "pmrp" : "pmrp_zeta%d", z);
+        snprintf(row->label, sizeof row->label, z < 0 ? "PMRP" : "PMRP, zeta %d", z);
+        for (size_t way = 0; way < 2; way++) {
+            const plausible *p = &side[way];
+            row->n_queries[way] = p->value.n_queries[z < 0 ? ZETA : z];
+            row->side[way] = z < 0 ? p->interval.pmrp : p->interval.r_precision[z];
+            row->side[way].value = z < 0 ? p->value.pmrp : p->value.r_precision[z];
+            drop_interval(run, &row->side[way]);
+        }
+    }
 }
 
 pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
@@ -200,6 +304,7 @@ pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, p
     const pnb_truth_rows rows = pnb_truth_rows_of(run->images);
     pnb_search_opts search = search_opts(app, run);
     pnb_label_matrix m = {0};
+    plausible side[2] = {0};
     uint8_t *image = NULL, *text = NULL;
     size_t n_i = run->images->n, n_t = run->texts->n;
     pnb_status status;
@@ -208,12 +313,12 @@ pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, p
     size_t width = m.n_labels + N_ORPHAN_PLACES;
     pnb_label_vectors labels = {n_i, n_t, width, image, text};
     pnb_pmrp_job job = {&run->image_rows, &run->text_rows, &search, &labels, ZETA};
-    PNB_TRY(pmrp_one_way(app, opts, &job, &run->pmrp_i2t, &run->pmrp_interval[0]));
+    PNB_TRY(pmrp_one_way(app, opts, &job, &side[0]));
     labels = (pnb_label_vectors){n_t, n_i, width, text, image};
     search.reverse = true;
     job = (pnb_pmrp_job){&run->text_rows, &run->image_rows, &search, &labels, ZETA};
-    PNB_TRY(pmrp_one_way(app, opts, &job, &run->pmrp_t2i, &run->pmrp_interval[1]));
-    run->has_pmrp = true;
+    PNB_TRY(pmrp_one_way(app, opts, &job, &side[1]));
+    add_pmrp(side, run);
 done:
     pnb_label_matrix_reset(&m);
     pnb__free(image);

@@ -16,34 +16,27 @@ static const char TASK[] = "zeroshot_retrieval", LANGUAGE[] = "en";
 
 /* ---- metrics ---- */
 
-static void put_ways(pnb__result *r, const char *name, pnb_both_ways b)
+/* Each figure both ways, its interval behind it. */
+static void put_coco(const pnb__retrieval *run, pnb__result *r)
 {
-    if (isnan(b.i2t) && isnan(b.t2i))
-        return;
-    pnb__result_begin(r, name, NULL);
-    pnb__result_real(r, "i2t", NULL, b.i2t, 6);
-    pnb__result_real(r, "t2i", NULL, b.t2i, 6);
-    pnb__result_end(r);
-}
-
-static void put_coco(const pnb_coco_figures *c, pnb__result *r)
-{
-    static const int K[] = {1, 5, 10};
-    const struct {
-        const char *name;
-        const pnb_both_ways *recall;
-    } sets[] = {{"coco_1k", c->coco_1k_r},
-                {"coco_5k", c->coco_5k_r},
-                {"cxc", c->cxc_r},
-                {"eccv", c->eccv_r}};
-    char key[32];
-    for (size_t s = 0; s < PNB_COUNT(sets); s++)
-        for (size_t k = 0; k < PNB_COUNT(K); k++) {
-            snprintf(key, sizeof key, "%s_r%d", sets[s].name, K[k]);
-            put_ways(r, key, sets[s].recall[k]);
+    static const char *const WAYS[] = {"i2t", "t2i"};
+    char key[48];
+    for (size_t i = 0; i < run->n_coco; i++) {
+        const pnb__coco_row *row = &run->coco[i];
+        pnb__result_begin(r, row->key, NULL);
+        for (size_t way = 0; way < 2; way++)
+            pnb__result_real(r, WAYS[way], NULL, row->side[way].value, 6);
+        pnb__result_end(r);
+        if (!run->has_figures)
+            continue;
+        snprintf(key, sizeof key, "%s_interval", row->key);
+        pnb__result_begin(r, key, NULL);
+        for (size_t way = 0; way < 2; way++) {
+            const double interval[] = {row->side[way].low, row->side[way].high};
+            pnb__result_numbers(r, WAYS[way], interval, 2);
         }
-    put_ways(r, "eccv_map_at_r", c->eccv_map_at_r);
-    put_ways(r, "eccv_rprecision", c->eccv_rprecision);
+        pnb__result_end(r);
+    }
 }
 
 static void put_metrics(const pnb__retrieval *run, pnb__result *r)
@@ -70,58 +63,35 @@ static void put_metrics(const pnb__retrieval *run, pnb__result *r)
         snprintf(key, sizeof key, "%s_n_queries", names[s]);
         pnb__result_int(r, key, NULL, (int64_t)sides[s]->n_queries);
     }
-    if (run->has_coco)
-        put_coco(&run->coco, r);
-    if (run->has_pmrp)
-        put_ways(r, "pmrp", (pnb_both_ways){run->pmrp_i2t.pmrp, run->pmrp_t2i.pmrp});
-    if (run->has_pmrp && run->has_figures) {
-        pnb__result_begin(r, "pmrp_interval", NULL);
-        for (size_t way = 0; way < 2; way++) {
-            const pnb_interval *p = &run->pmrp_interval[way];
-            pnb__result_numbers(r, way == 0 ? "i2t" : "t2i", (const double[]){p->low, p->high}, 2);
-        }
-        pnb__result_end(r);
-    }
-    for (int z = 0; run->has_pmrp && z <= run->pmrp_i2t.max_zeta; z++) {
-        snprintf(key, sizeof key, "pmrp_zeta%d", z);
-        put_ways(r, key,
-                 (pnb_both_ways){run->pmrp_i2t.r_precision[z], run->pmrp_t2i.r_precision[z]});
-    }
+    put_coco(run, r);
     pnb__result_end(r);
 }
 
 /* The same as a table, in percent. */
-static void put_coco_row(pnb__result *r, const char *name, pnb_both_ways b)
-{
-    if (isnan(b.i2t) && isnan(b.t2i))
-        return;
-    pnb__result_cell_text(r, name);
-    pnb__result_cell_real(r, 100 * b.i2t, 2);
-    pnb__result_cell_real(r, 100 * b.t2i, 2);
-}
-
 static void put_coco_table(const pnb__retrieval *run, pnb__result *r)
 {
-    static const pnb__column columns[] = {
+    static const pnb__column bare[] = {
         {"figure", "COCO (%)"}, {"i2t", "image to text"}, {"t2i", "text to image"}};
-    static const char *const NAMES[] = {"R@1", "R@5", "R@10"};
-    const pnb_coco_figures *c = &run->coco;
-    char name[32];
-    if (!run->has_coco && !run->has_pmrp)
+    static const pnb__column full[] = {
+        {"figure", "COCO (%)"},   {"i2t", "image to text"}, {"i2t_low", "from"}, {"i2t_high", "to"},
+        {"t2i", "text to image"}, {"t2i_low", "from"},      {"t2i_high", "to"}};
+    if (run->n_coco == 0)
         return;
-    pnb__result_table(r, "coco_table", "", columns, PNB_COUNT(columns));
-    for (size_t k = 0; run->has_coco && k < 12; k++) {
-        const char *const prefix[] = {"1K", "5K", "CxC", "ECCV"};
-        const pnb_both_ways *const recall[] = {c->coco_1k_r, c->coco_5k_r, c->cxc_r, c->eccv_r};
-        snprintf(name, sizeof name, "%s %s", prefix[k / 3], NAMES[k % 3]);
-        put_coco_row(r, name, recall[k / 3][k % 3]);
+    if (run->has_figures)
+        pnb__result_table(r, "coco_table", "", full, PNB_COUNT(full));
+    else
+        pnb__result_table(r, "coco_table", "", bare, PNB_COUNT(bare));
+    for (size_t i = 0; i < run->n_coco; i++) {
+        pnb__result_cell_text(r, run->coco[i].label);
+        for (size_t way = 0; way < 2; way++) {
+            const pnb_interval *v = &run->coco[i].side[way];
+            pnb__result_cell_real(r, 100 * v->value, 2);
+            if (!run->has_figures)
+                continue;
+            pnb__result_cell_real(r, 100 * v->low, 2);
+            pnb__result_cell_real(r, 100 * v->high, 2);
+        }
     }
-    if (run->has_coco) {
-        put_coco_row(r, "ECCV R-Precision", c->eccv_rprecision);
-        put_coco_row(r, "ECCV mAP@R", c->eccv_map_at_r);
-    }
-    if (run->has_pmrp)
-        put_coco_row(r, "PMRP", (pnb_both_ways){run->pmrp_i2t.pmrp, run->pmrp_t2i.pmrp});
 }
 
 /* ---- tables ---- */
@@ -194,6 +164,15 @@ static void put_figures(const pnb__retrieval *run, const pnb__retrieval_opts *op
                        false);
         if (is_sorted)
             put_figure_row(r, pnb_figure_name((pnb_figure)f), "hit", hit, f, false);
+    }
+    for (size_t i = 0; i < run->n_coco; i++) {
+        pnb__result_cell_text(r, run->coco[i].key);
+        pnb__result_cell_text(r, "");
+        for (size_t way = 0; way < 2; way++) {
+            pnb__result_cell_real(r, run->coco[i].side[way].value, 4);
+            pnb__result_cell_real(r, run->coco[i].side[way].low, 4);
+            pnb__result_cell_real(r, run->coco[i].side[way].high, 4);
+        }
     }
 }
 

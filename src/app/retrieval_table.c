@@ -1,7 +1,8 @@
 /* Tables of retrieval results for other programs and for papers.
  *
  * csv is long: a line for each model, direction and figure, numbers with 9 digits, empty where a
- * figure is not defined. Markdown is wide: a line for each model and direction. */
+ * figure is not defined. Markdown is wide: a line for each model and direction; the figures of COCO
+ * have a table of their own. */
 #include "app/retrieval_table.h"
 
 #include <math.h>
@@ -50,7 +51,8 @@ static pnb_figures no_figures(void)
 pnb__table_row pnb__table_row_of(const pnb__retrieval *run, const char *name)
 {
     const pnb__retrieval_side *const sides[] = {&run->i2t, &run->t2i};
-    pnb__table_row row = {.name = name, .n_seeds = 1, .rsum = run->rsum};
+    pnb__table_row row = {
+        .name = name, .n_seeds = 1, .rsum = run->rsum, .coco = run->coco, .n_coco = run->n_coco};
     for (size_t d = 0; d < 2; d++) {
         row.n_queries[d] = sides[d]->values.query.n;
         row.by_query[d] = sides[d]->by_query;
@@ -127,6 +129,19 @@ static void put_rsum_line(FILE *out, const pnb__table *t, const pnb__table_row *
     fputc('\n', out);
 }
 
+static void put_coco_line(FILE *out, const pnb__table *t, const pnb__table_row *row, size_t d,
+                          const pnb__coco_row *figure)
+{
+    put_field(out, t->dataset);
+    fputc(',', out);
+    put_field(out, row->name);
+    fprintf(out, ",%s,%s,", DIRECTIONS[d], figure->key);
+    put_number(out, figure->side[d].value);
+    put_number(out, figure->side[d].low);
+    put_number(out, figure->side[d].high);
+    fprintf(out, ",,%zu,%zu,,,,\n", row->n_seeds, figure->n_queries[d]);
+}
+
 pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error *err)
 {
     pnb__out_file out;
@@ -149,6 +164,9 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
                 if (is_sorted)
                     put_line(out.file, t, &t->row[r], d, i, true);
             }
+        for (size_t d = 0; d < 2; d++)
+            for (size_t i = 0; i < t->row[r].n_coco; i++)
+                put_coco_line(out.file, t, &t->row[r], d, &t->row[r].coco[i]);
     }
     return pnb__out_commit(&out, err);
 }
@@ -264,6 +282,25 @@ static void put_head(FILE *out, const pnb__table *t)
     fputc('\n', out);
 }
 
+/* The figures of COCO, a line each, below the others. */
+static void put_coco(FILE *out, const pnb__table_row *row)
+{
+    if (row->n_coco == 0)
+        return;
+    fputs("\n| model | COCO | image to text | text to image |\n|---|---|---:|---:|\n", out);
+    for (size_t i = 0; i < row->n_coco; i++) {
+        fputs("| ", out);
+        put_name(out, row->name);
+        fprintf(out, " | %s |", row->coco[i].label);
+        for (size_t d = 0; d < 2; d++) {
+            const pnb_interval *v = &row->coco[i].side[d];
+            const cell c = {v->value, v->low, v->high, (double)NAN, (double)NAN, 100, 1};
+            put_cell(out, row, &c);
+        }
+        fputc('\n', out);
+    }
+}
+
 static void put_caption(FILE *out, const pnb__table *t)
 {
     bool has_test = false, has_seeds = false, has_one = false;
@@ -295,6 +332,8 @@ pnb_status pnb__table_save_markdown(const pnb__table *t, const char *path, pnb_e
     for (size_t r = 0; r < t->n_rows; r++)
         for (size_t d = 0; d < 2; d++)
             put_wide_row(out.file, t, &t->row[r], d);
+    for (size_t r = 0; r < t->n_rows; r++)
+        put_coco(out.file, &t->row[r]);
     put_caption(out.file, t);
     return pnb__out_commit(&out, err);
 }

@@ -12,7 +12,9 @@ typedef struct pnb__table_row {
     pnb_figures std_query[2], std_hit[2];        /* over seeds; NaN with one */
     bool has_test;                               /* compared with the first row */
     pnb_figure_test test_query[2], test_hit[2];
-    pnb_rsum rsum, rsum_test; /* of both directions; the test as above */
+    pnb_rsum rsum, rsum_test;  /* of both directions; the test as above */
+    const pnb__coco_row *coco; /* of the run, which must outlive this */
+    size_t n_coco;
 } pnb__table_row;
 
 typedef struct pnb__table {
@@ -37,7 +39,7 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
 /* Percent with intervals, or +- over seeds; a star where p < 0.05 against the first row. */
 pnb_status pnb__table_save_markdown(const pnb__table *t, const char *path, pnb_error *err);
 
-/* The row of one run. */
+/* The row of one run, with its COCO figures. */
 pnb__table_row pnb__table_row_of(const pnb__retrieval *run, const char *name);
 
 #endif

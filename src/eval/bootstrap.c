@@ -29,7 +29,7 @@ double pnb__quantile(const double *sorted, size_t n, double p)
     return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
 }
 
-static pnb_status check(size_t n, const pnb_bootstrap_opts *o, pnb_error *err)
+pnb_status pnb__bootstrap_check(size_t n, const pnb_bootstrap_opts *o, pnb_error *err)
 {
     if (n == 0)
         return pnb__fail(err, PNB_ARG, "no rows to resample; at least one is needed");
@@ -45,7 +45,7 @@ pnb_status pnb_bootstrap(pnb_statistic_fn statistic, void *user, size_t n,
                          const pnb_bootstrap_opts *opts, pnb_interval *out, pnb_error *err)
 {
     pnb_bootstrap_opts o = opts == NULL ? pnb_bootstrap_opts_default() : *opts;
-    pnb_status status = check(n, &o, err);
+    pnb_status status = pnb__bootstrap_check(n, &o, err);
     if (status != PNB_OK)
         return status;
     size_t *row = pnb__alloc_array(n, sizeof *row), n_values = 0;

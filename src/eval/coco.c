@@ -3,15 +3,16 @@
  * All truths of a direction are judged in one pass over its scores. COCO 1K: folds are consecutive
  * blocks of the test captions with the pictures they belong to; a query ranks its own fold, and the
  * figure is the mean over the folds. ECCV Caption's figures are over its own queries only, and its
- * two directions are separate lists (Chun et al. 2022; CxC: Parekh et al. 2021). */
+ * two directions are separate lists (Chun et al. 2022; CxC: Parekh et al. 2021). Intervals are
+ * those of means over queries, in folds for COCO 1K (means.c). */
 #include <math.h>
+#include <string.h>
 
-#include "base/base.h"
+#include "eval/means.h"
 #include "penumbra/metrics.h"
 
 static const size_t CUTOFFS[] = {1, 5, 10};
-enum { N_CUTOFFS = 3, N_TASKS = 4 };
-enum { TASK_5K, TASK_1K, TASK_CXC, TASK_ECCV };
+enum { N_CUTOFFS = 3, N_COLUMNS = N_CUTOFFS + 2 };
 
 /* ---- folds ---- */
 
@@ -45,17 +46,16 @@ pnb_status pnb_coco_folds(const pnb_truth *text_to_image, const size_t *order, s
     return PNB_OK;
 }
 
-/* ---- one direction ---- */
+/* ---- the truths of one direction ---- */
 
 typedef struct direction {
-    pnb_rank_task task[N_TASKS];
-    pnb_ranks ranks[N_TASKS];
-    int kind[N_TASKS]; /* TASK_ of each */
+    pnb_rank_task task[PNB_N_COCO_KINDS];
+    pnb_coco_kind kind[PNB_N_COCO_KINDS]; /* of each */
     size_t n;
 } direction;
 
-static void add_task(direction *d, int kind, const pnb_truth *truth, const int32_t *query_fold,
-                     const int32_t *item_fold)
+static void add_task(direction *d, pnb_coco_kind kind, const pnb_truth *truth,
+                     const int32_t *query_fold, const int32_t *item_fold)
 {
     if (truth == NULL)
         return;
@@ -70,13 +70,108 @@ static direction make_direction(const pnb_coco_truth *t, bool i2t)
     const pnb_truth *original = i2t ? t->original_i2t : t->original_t2i;
     const int32_t *query_fold = i2t ? t->image_fold : t->text_fold;
     const int32_t *item_fold = i2t ? t->text_fold : t->image_fold;
-    add_task(&d, TASK_5K, original, NULL, NULL);
+    add_task(&d, PNB_COCO_5K, original, NULL, NULL);
     if (query_fold != NULL)
-        add_task(&d, TASK_1K, original, query_fold, item_fold);
-    add_task(&d, TASK_CXC, i2t ? t->cxc_i2t : t->cxc_t2i, NULL, NULL);
-    add_task(&d, TASK_ECCV, i2t ? t->eccv_i2t : t->eccv_t2i, NULL, NULL);
+        add_task(&d, PNB_COCO_1K, original, query_fold, item_fold);
+    add_task(&d, PNB_COCO_CXC, i2t ? t->cxc_i2t : t->cxc_t2i, NULL, NULL);
+    add_task(&d, PNB_COCO_ECCV, i2t ? t->eccv_i2t : t->eccv_t2i, NULL, NULL);
     return d;
 }
+
+static pnb_status check_truth(const pnb_coco_truth *t, pnb_error *err)
+{
+    if (t->original_i2t == NULL || t->original_t2i == NULL)
+        return pnb__fail(err, PNB_ARG, "the original pairs of both directions are needed");
+    if ((t->cxc_i2t == NULL) != (t->cxc_t2i == NULL) ||
+        (t->eccv_i2t == NULL) != (t->eccv_t2i == NULL) ||
+        (t->image_fold == NULL) != (t->text_fold == NULL))
+        return pnb__fail(err, PNB_ARG, "a truth or the folds are given for one direction only");
+    return PNB_OK;
+}
+
+/* ---- ranking ---- */
+
+/* Where scores come from: rows of a function, or two sets. */
+typedef struct source {
+    const pnb_coco_rows *rows;
+    const pnb_gaussians *images, *texts;
+    const pnb_search_opts *opts;
+} source;
+
+static pnb_status rank_tasks(const pnb_ctx *ctx, const source *s, const direction *d, bool i2t,
+                             pnb_ranks *ranks, pnb_error *err)
+{
+    if (s->rows != NULL)
+        return pnb_ranks_from_rows(ctx, i2t ? s->rows->i2t : s->rows->t2i, s->rows->user, d->task,
+                                   d->n, ranks, err);
+    pnb_search_opts o = s->opts == NULL ? pnb_search_opts_default() : *s->opts;
+    o.reverse = i2t ? o.reverse : !o.reverse;
+    return pnb_ranks_compute_tasks(ctx, i2t ? s->images : s->texts, i2t ? s->texts : s->images,
+                                   d->task, d->n, &o, ranks, err);
+}
+
+static pnb_status rank_side(const pnb_ctx *ctx, const source *s, const pnb_coco_truth *truth,
+                            bool i2t, pnb_coco_side *out, pnb_error *err)
+{
+    const direction d = make_direction(truth, i2t);
+    const int32_t *fold = i2t ? truth->image_fold : truth->text_fold;
+    size_t n = d.task[0].truth->n_queries;
+    pnb_ranks ranks[PNB_N_COCO_KINDS];
+    pnb_status status = rank_tasks(ctx, s, &d, i2t, ranks, err);
+    if (status != PNB_OK)
+        return status;
+    for (size_t t = 0; t < d.n; t++)
+        out->ranks[d.kind[t]] = ranks[t];
+    if (fold == NULL)
+        return PNB_OK;
+    out->fold = pnb__alloc_array(n, sizeof *out->fold);
+    if (out->fold == NULL)
+        return pnb__fail_nomem(err, n * sizeof *out->fold);
+    memcpy(out->fold, fold, n * sizeof *fold);
+    return PNB_OK;
+}
+
+void pnb_coco_ranks_reset(pnb_coco_ranks *ranks)
+{
+    if (ranks == NULL)
+        return;
+    for (size_t way = 0; way < 2; way++) {
+        for (size_t t = 0; t < PNB_N_COCO_KINDS; t++)
+            pnb_ranks_reset(&ranks->side[way].ranks[t]);
+        pnb__free(ranks->side[way].fold);
+    }
+    *ranks = (pnb_coco_ranks){0};
+}
+
+static pnb_status rank(const pnb_ctx *ctx, const source *s, const pnb_coco_truth *truth,
+                       pnb_coco_ranks *out, pnb_error *err)
+{
+    pnb_coco_ranks ranks = {0};
+    pnb_status status = check_truth(truth, err);
+    for (size_t way = 0; status == PNB_OK && way < 2; way++)
+        status = rank_side(ctx, s, truth, way == 0, &ranks.side[way], err);
+    if (status != PNB_OK)
+        pnb_coco_ranks_reset(&ranks);
+    *out = ranks;
+    return status;
+}
+
+pnb_status pnb_coco_rank(const pnb_ctx *ctx, const pnb_gaussians *images,
+                         const pnb_gaussians *texts, const pnb_coco_truth *truth,
+                         const pnb_search_opts *opts, pnb_coco_ranks *out, pnb_error *err)
+{
+    const source s = {.images = images, .texts = texts, .opts = opts};
+    return rank(ctx, &s, truth, out, err);
+}
+
+pnb_status pnb_coco_rank_rows(const pnb_ctx *ctx, const pnb_coco_rows *rows,
+                              const pnb_coco_truth *truth, pnb_coco_ranks *out, pnb_error *err)
+{
+    const source s = {.rows = rows};
+    return rank(ctx, &s, truth, out, err);
+}
+
+/* ---- figures ---- */
 
 /* Mean over folds of the recall inside each. */
 static void fold_recalls(const pnb_ranks *r, const int32_t *fold, double out[N_CUTOFFS])
@@ -98,35 +193,6 @@ static void fold_recalls(const pnb_ranks *r, const int32_t *fold, double out[N_C
     }
 }
 
-static double *side_of(pnb_both_ways *b, bool i2t)
-{
-    return i2t ? &b->i2t : &b->t2i;
-}
-
-static pnb_status store(const direction *d, bool i2t, pnb_coco_figures *out, pnb_error *err)
-{
-    for (size_t t = 0; t < d->n; t++) {
-        pnb_direction s;
-        double recall[N_CUTOFFS];
-        pnb_both_ways *target = d->kind[t] == TASK_5K    ? out->coco_5k_r
-                                : d->kind[t] == TASK_1K  ? out->coco_1k_r
-                                : d->kind[t] == TASK_CXC ? out->cxc_r
-                                                         : out->eccv_r;
-        pnb_status status = pnb_direction_summarise(&d->ranks[t], CUTOFFS, N_CUTOFFS, &s, err);
-        if (status != PNB_OK)
-            return status;
-        if (d->kind[t] == TASK_1K)
-            fold_recalls(&d->ranks[t], d->task[t].query_fold, recall);
-        for (size_t k = 0; k < N_CUTOFFS; k++)
-            *side_of(&target[k], i2t) = d->kind[t] == TASK_1K ? recall[k] : s.recall[k];
-        if (d->kind[t] == TASK_ECCV) {
-            *side_of(&out->eccv_map_at_r, i2t) = s.map_at_r;
-            *side_of(&out->eccv_rprecision, i2t) = s.r_precision;
-        }
-    }
-    return PNB_OK;
-}
-
 static pnb_coco_figures no_figures(void)
 {
     const pnb_both_ways none = {(double)NAN, (double)NAN};
@@ -136,47 +202,49 @@ static pnb_coco_figures no_figures(void)
     return f;
 }
 
-static pnb_status check_truth(const pnb_coco_truth *t, pnb_error *err)
+/* Where a truth's figures stand: recalls, then R-Precision and mAP@R if they are shown. */
+static void slots_of(pnb_coco_figures *f, pnb_coco_kind kind, size_t way, double *out[N_COLUMNS])
 {
-    if (t->original_i2t == NULL || t->original_t2i == NULL)
-        return pnb__fail(err, PNB_ARG, "the original pairs of both directions are needed");
-    if ((t->cxc_i2t == NULL) != (t->cxc_t2i == NULL) ||
-        (t->eccv_i2t == NULL) != (t->eccv_t2i == NULL) ||
-        (t->image_fold == NULL) != (t->text_fold == NULL))
-        return pnb__fail(err, PNB_ARG, "a truth or the folds are given for one direction only");
+    pnb_both_ways *recall = kind == PNB_COCO_1K    ? f->coco_1k_r
+                            : kind == PNB_COCO_5K  ? f->coco_5k_r
+                            : kind == PNB_COCO_CXC ? f->cxc_r
+                                                   : f->eccv_r;
+    pnb_both_ways *const all[N_COLUMNS] = {recall, recall + 1, recall + 2,
+                                           kind == PNB_COCO_ECCV ? &f->eccv_rprecision : NULL,
+                                           kind == PNB_COCO_ECCV ? &f->eccv_map_at_r : NULL};
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        out[c] = all[c] == NULL ? NULL : way == 0 ? &all[c]->i2t : &all[c]->t2i;
+}
+
+static pnb_status store(const pnb_coco_side *side, pnb_coco_kind kind, size_t way,
+                        pnb_coco_figures *out, pnb_error *err)
+{
+    pnb_direction s;
+    double *slot[N_COLUMNS];
+    pnb_status status = pnb_direction_summarise(&side->ranks[kind], CUTOFFS, N_CUTOFFS, &s, err);
+    if (status != PNB_OK)
+        return status;
+    if (kind == PNB_COCO_1K)
+        fold_recalls(&side->ranks[kind], side->fold, s.recall);
+    slots_of(out, kind, way, slot);
+    for (size_t k = 0; k < N_CUTOFFS; k++)
+        *slot[k] = s.recall[k];
+    if (kind == PNB_COCO_ECCV) {
+        *slot[N_CUTOFFS] = s.r_precision;
+        *slot[N_CUTOFFS + 1] = s.map_at_r;
+    }
     return PNB_OK;
 }
 
-/* Where scores come from: rows of a function, or two sets. */
-typedef struct source {
-    const pnb_coco_rows *rows;
-    const pnb_gaussians *images, *texts;
-    const pnb_search_opts *opts;
-} source;
-
-static pnb_status rank(const pnb_ctx *ctx, const source *s, direction *d, bool i2t, pnb_error *err)
-{
-    if (s->rows != NULL)
-        return pnb_ranks_from_rows(ctx, i2t ? s->rows->i2t : s->rows->t2i, s->rows->user, d->task,
-                                   d->n, d->ranks, err);
-    pnb_search_opts o = s->opts == NULL ? pnb_search_opts_default() : *s->opts;
-    o.reverse = i2t ? o.reverse : !o.reverse;
-    return pnb_ranks_compute_tasks(ctx, i2t ? s->images : s->texts, i2t ? s->texts : s->images,
-                                   d->task, d->n, &o, d->ranks, err);
-}
-
-static pnb_status compute(const pnb_ctx *ctx, const source *s, const pnb_coco_truth *truth,
-                          pnb_coco_figures *out, pnb_error *err)
+pnb_status pnb_coco_summarise(const pnb_coco_ranks *ranks, pnb_coco_figures *out, pnb_error *err)
 {
     pnb_coco_figures figures = no_figures();
-    pnb_status status = check_truth(truth, err);
-    for (int way = 0; status == PNB_OK && way < 2; way++) {
-        direction d = make_direction(truth, way == 0);
-        status = rank(ctx, s, &d, way == 0, err);
-        if (status == PNB_OK)
-            status = store(&d, way == 0, &figures, err);
-        for (size_t t = 0; t < d.n; t++)
-            pnb_ranks_reset(&d.ranks[t]);
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < 2 * PNB_N_COCO_KINDS; i++) {
+        const pnb_coco_side *side = &ranks->side[i / PNB_N_COCO_KINDS];
+        pnb_coco_kind kind = (pnb_coco_kind)(i % PNB_N_COCO_KINDS);
+        if (side->ranks[kind].n_queries > 0)
+            status = store(side, kind, i / PNB_N_COCO_KINDS, &figures, err);
     }
     if (status == PNB_OK)
         *out = figures;
@@ -187,13 +255,89 @@ pnb_status pnb_coco_compute(const pnb_ctx *ctx, const pnb_gaussians *images,
                             const pnb_gaussians *texts, const pnb_coco_truth *truth,
                             const pnb_search_opts *opts, pnb_coco_figures *out, pnb_error *err)
 {
-    const source s = {.images = images, .texts = texts, .opts = opts};
-    return compute(ctx, &s, truth, out, err);
+    pnb_coco_ranks ranks;
+    pnb_status status = pnb_coco_rank(ctx, images, texts, truth, opts, &ranks, err);
+    if (status == PNB_OK)
+        status = pnb_coco_summarise(&ranks, out, err);
+    pnb_coco_ranks_reset(&ranks);
+    return status;
 }
 
 pnb_status pnb_coco_from_rows(const pnb_ctx *ctx, const pnb_coco_rows *rows,
                               const pnb_coco_truth *truth, pnb_coco_figures *out, pnb_error *err)
 {
-    const source s = {.rows = rows};
-    return compute(ctx, &s, truth, out, err);
+    pnb_coco_ranks ranks;
+    pnb_status status = pnb_coco_rank_rows(ctx, rows, truth, &ranks, err);
+    if (status == PNB_OK)
+        status = pnb_coco_summarise(&ranks, out, err);
+    pnb_coco_ranks_reset(&ranks);
+    return status;
+}
+
+/* ---- intervals ---- */
+
+/* Values of the queries with a positive, and their folds; returns how many there are. */
+static size_t gather(const pnb_coco_side *side, pnb_coco_kind kind, double *value, int32_t *fold)
+{
+    const pnb_ranks *r = &side->ranks[kind];
+    size_t n = 0;
+    for (size_t q = 0; q < r->n_queries; q++) {
+        double *row = value + n * N_COLUMNS;
+        if (r->best_rank[q] == 0)
+            continue;
+        for (size_t k = 0; k < N_CUTOFFS; k++)
+            row[k] = (size_t)r->best_rank[q] <= CUTOFFS[k];
+        row[N_CUTOFFS] = r->r_precision[q];
+        row[N_CUTOFFS + 1] = r->map_at_r[q];
+        fold[n++] = kind == PNB_COCO_1K ? side->fold[q] : 0;
+    }
+    return n;
+}
+
+static pnb_status add_intervals(const pnb_ctx *ctx, const pnb_coco_ranks *ranks, size_t i,
+                                const pnb_bootstrap_opts *opts, pnb_coco_intervals *out,
+                                pnb_error *err)
+{
+    size_t way = i / PNB_N_COCO_KINDS;
+    pnb_coco_kind kind = (pnb_coco_kind)(i % PNB_N_COCO_KINDS);
+    size_t n = ranks->side[way].ranks[kind].n_queries;
+    pnb_interval interval[N_COLUMNS + 1];
+    double *low[N_COLUMNS], *high[N_COLUMNS];
+    pnb_status status;
+    if (n == 0)
+        return PNB_OK;
+    double *value = pnb__alloc_array(n, N_COLUMNS * sizeof *value);
+    int32_t *fold = pnb__alloc_array(n, sizeof *fold);
+    if (value == NULL || fold == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n * (N_COLUMNS * sizeof *value + sizeof *fold)));
+    const pnb__means means = {.value = value,
+                              .stratum = fold,
+                              .n = gather(&ranks->side[way], kind, value, fold),
+                              .n_columns = N_COLUMNS,
+                              .n_strata = kind == PNB_COCO_1K ? PNB_COCO_FOLDS : 1};
+    PNB_TRY(pnb__means_bootstrap(ctx, &means, opts, interval, err));
+    slots_of(&out->low, kind, way, low);
+    slots_of(&out->high, kind, way, high);
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        if (low[c] != NULL) {
+            *low[c] = interval[c].low;
+            *high[c] = interval[c].high;
+        }
+done:
+    pnb__free(value);
+    pnb__free(fold);
+    return status;
+}
+
+pnb_status pnb_coco_bootstrap(const pnb_ctx *ctx, const pnb_coco_ranks *ranks,
+                              const pnb_bootstrap_opts *opts, pnb_coco_intervals *out,
+                              pnb_error *err)
+{
+    pnb_coco_intervals intervals = {.low = no_figures(), .high = no_figures()};
+    pnb_status status = pnb_coco_summarise(ranks, &intervals.value, err);
+    for (size_t i = 0; status == PNB_OK && i < 2 * PNB_N_COCO_KINDS; i++)
+        status = add_intervals(ctx, ranks, i, opts, &intervals, err);
+    if (status == PNB_OK)
+        *out = intervals;
+    return status;
 }

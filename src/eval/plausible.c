@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "eval/means.h"
 #include "eval/scores.h"
 #include "index/hits.h"
 
@@ -149,21 +150,6 @@ static pnb_status average(const pmrp_job *job, size_t n_queries, pnb_pmrp *out, 
     return PNB_OK;
 }
 
-static void average_queries(const pmrp_job *job, size_t n_queries, double *per_query)
-{
-    size_t n_zeta = (size_t)job->max_zeta + 1;
-    for (size_t q = 0; q < n_queries; q++) {
-        double sum = 0.0;
-        size_t n = 0;
-        for (size_t z = 0; z < n_zeta; z++)
-            if (!isnan(job->precision[q * n_zeta + z])) {
-                sum += job->precision[q * n_zeta + z];
-                n++;
-            }
-        per_query[q] = n > 0 ? sum / (double)n : (double)NAN;
-    }
-}
-
 static pnb_status prepare(pmrp_job *job, const pnb_label_vectors *labels, size_t n_threads,
                           pnb_error *err)
 {
@@ -220,7 +206,8 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb__scores *scores,
     PNB_TRY(pnb__scores_visit(ctx, scores, judge_query, &job, err));
     PNB_TRY(average(&job, labels->n_queries, out, err));
     if (per_query != NULL)
-        average_queries(&job, labels->n_queries, per_query);
+        memcpy(per_query, job.precision,
+               labels->n_queries * ((size_t)max_zeta + 1) * sizeof *per_query);
 done:
     reset(&job, n_threads);
     return status;
@@ -245,4 +232,29 @@ pnb_status pnb_pmrp_compute(const pnb_ctx *ctx, const pnb_pmrp_job *job, pnb_pmr
                          job->queries->n, job->gallery->n, labels->n_queries, labels->n_items);
     pnb__scores scores = pnb__scores_sets(job->queries, job->gallery, job->opts);
     return compute(ctx, &scores, labels, job->max_zeta, out, per_query, err);
+}
+
+pnb_status pnb_pmrp_bootstrap(const pnb_ctx *ctx, const double *per_query, size_t n_queries,
+                              int max_zeta, const pnb_bootstrap_opts *opts, pnb_pmrp_intervals *out,
+                              pnb_error *err)
+{
+    pnb_interval interval[PNB_MAX_ZETA + 2];
+    size_t n_zeta = (size_t)max_zeta + 1, n = 0;
+    pnb_status status;
+    if (max_zeta < 0 || max_zeta > PNB_MAX_ZETA)
+        return pnb__fail(err, PNB_ARG, "zeta up to %d; 0 to %d are possible", max_zeta,
+                         PNB_MAX_ZETA);
+    double *value = pnb__alloc_array(PNB_MAX(n_queries, 1), n_zeta * sizeof *value);
+    if (value == NULL)
+        return pnb__fail_nomem(err, n_queries * n_zeta * sizeof *value);
+    for (size_t q = 0; q < n_queries; q++) /* what is plausible stays so for a larger zeta */
+        if (!isnan(per_query[q * n_zeta + n_zeta - 1]))
+            memcpy(value + n++ * n_zeta, per_query + q * n_zeta, n_zeta * sizeof *value);
+    const pnb__means means = {.value = value, .n = n, .n_columns = n_zeta, .n_strata = 1};
+    PNB_TRY(pnb__means_bootstrap(ctx, &means, opts, interval, err));
+    memcpy(out->r_precision, interval, n_zeta * sizeof *interval);
+    out->pmrp = interval[n_zeta];
+done:
+    pnb__free(value);
+    return status;
 }

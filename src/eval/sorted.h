@@ -3,6 +3,7 @@
 #define PNB_EVAL_SORTED_H
 
 #include "base/base.h"
+#include "penumbra/eval.h"
 
 typedef struct pnb__valued {
     double value;
@@ -18,5 +19,7 @@ pnb_status pnb__sorted(pnb__valued **out, const double *values, size_t n, const 
  */
 double pnb__quantile(const double *sorted, size_t n, double p);
 int pnb__compare_doubles(const void *a, const void *b); /* for qsort; numbers without NaN */
+/* ARG: no row, no resamples, a level outside (0,1). */
+pnb_status pnb__bootstrap_check(size_t n, const pnb_bootstrap_opts *opts, pnb_error *err);
 
 #endif

@@ -195,6 +195,21 @@ tr -d ' \n' <out >flat
 # picture 100: captions 0 and 1 lead, 45 and the absent 9999 count in R = 4
 check "positives that no row has stay in R" grep -q '"eccv_rprecision":{"i2t":0.5,"t2i":0.5}' flat
 check "every caption finds its picture" grep -q '"coco_1k_r1":{"i2t":1.0,"t2i":1.0}' flat
+check "intervals stand beside" grep -q '"coco_1k_r1_interval":{"i2t":\[1.0,1.0\],"t2i":\[1.0,1.0\]}' flat
+check "an interval of each zeta" grep -q '"pmrp_zeta0_interval":{"i2t":\[' flat
+for figure in coco_5k_r1 cxc_r10 eccv_map_at_r pmrp; do
+    check "$figure among the figures" grep -q "\"figure\":\"$figure\",\"sorted_by\":\"\",\"i2t\":[^,]*,\"i2t_low\":[^,]*,\"i2t_high\"" flat
+done
+points 0 pictures captions --eccv eccv --label-vectors vectors.csv --seed 3 --csv coco.csv --markdown coco.md --json
+cp out again
+points 0 pictures captions --eccv eccv --label-vectors vectors.csv --seed 3 --json
+check "the same with the same seed" cmp -s out again
+check "figures of COCO in csv" grep -q ',image_to_text,coco_1k_r1,,1,1,1,,1,10,,,,$' coco.csv
+check "both ways, 18 each" test "$(grep -c ',coco_\|,cxc_\|,eccv_\|,pmrp' coco.csv)" -eq 36
+check "as many fields as the head" test "$(awk -F, '{ print NF }' coco.csv | sort -u | wc -l)" -eq 1
+check "figures of COCO in Markdown" grep -q '| 1K R@1 | 100.0 \[100.0, 100.0\] | 100.0 \[100.0, 100.0\] |' coco.md
+points 0 pictures captions --eccv eccv --label-vectors vectors.csv --bootstrap 0 --json
+check "no intervals without resamples" test "$(grep -c _interval out)" -eq 0
 check "the bins stand at the top too" grep -q '"minus_s_r2":[^{]*"auroc"' flat
 rm eccv/coco_test_ids.npy
 points 0 pictures captions --eccv eccv

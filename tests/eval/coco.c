@@ -1,0 +1,363 @@
+/* Intervals of the COCO table against a bootstrap that ranks every drawn query by sorting. */
+#include "expected.h"
+#include "penumbra/ctx.h"
+#include "penumbra/metrics.h"
+
+enum { IMAGES = 15, TEXTS = 75, RESAMPLES = 120 };
+enum { R1, R5, R10, R_PRECISION, MAP_AT_R, N_KINDS_OF_FIGURE };
+
+/* Pictures and captions with three truths; picture i has captions 5i .. 5i+4. */
+typedef struct world {
+    double score[IMAGES * TEXTS];
+    pnb_truth *truth[2][PNB_N_COCO_KINDS]; /* by direction; original twice */
+    int32_t image_fold[IMAGES], text_fold[TEXTS];
+} world;
+
+static void image_row(void *user, size_t image, double *score)
+{
+    memcpy(score, ((const world *)user)->score + image * TEXTS, TEXTS * sizeof *score);
+}
+
+static void text_row(void *user, size_t text, double *score)
+{
+    for (size_t i = 0; i < IMAGES; i++)
+        score[i] = ((const world *)user)->score[i * TEXTS + text];
+}
+
+/* Pairs from picture to caption: the original ones, and `n_more` at random for some pictures. */
+static pnb_truth *make_truth(size_t n_more, uint64_t seed)
+{
+    int64_t pairs[2 * (TEXTS + 60)];
+    size_t n = 0;
+    pnb_truth *truth = NULL;
+    pnb__rng rng;
+    pnb__rng_init(&rng, seed, 0);
+    for (size_t t = 0; t < TEXTS; t++) {
+        if (n_more > 0 && t / 5 % 3 == 0) /* a picture without any of its own */
+            continue;
+        pairs[2 * n] = (int64_t)(t / 5);
+        pairs[2 * n++ + 1] = (int64_t)t;
+    }
+    for (size_t i = 0; i < n_more; i++) {
+        pairs[2 * n] = 1 + (int64_t)pnb__rng_below(&rng, IMAGES - 1); /* picture 0 has none */
+        pairs[2 * n++ + 1] = (int64_t)pnb__rng_below(&rng, TEXTS);
+    }
+    assert_ok(pnb_truth_create_pairs(&truth, IMAGES, TEXTS, pairs, n, err));
+    return truth;
+}
+
+/* Captions find their picture often in the last folds and hardly in the first. */
+static void make_world(world *w)
+{
+    pnb__rng rng;
+    pnb__rng_init(&rng, 5, 0);
+    for (size_t i = 0; i < IMAGES; i++)
+        for (size_t t = 0; t < TEXTS; t++)
+            w->score[i * TEXTS + t] =
+                pnb__rng_uniform(&rng) + (t / 5 == i ? 0.2 * (double)(i / 3) : 0.0);
+    for (size_t k = 0; k < PNB_N_COCO_KINDS; k++) {
+        w->truth[0][k] = make_truth(k == PNB_COCO_CXC ? 20 : k == PNB_COCO_ECCV ? 45 : 0, k);
+        assert_ok(pnb_truth_transpose(&w->truth[1][k], w->truth[0][k], err));
+    }
+    assert_ok(pnb_coco_folds(w->truth[1][PNB_COCO_1K], NULL, 0, w->image_fold, w->text_fold, err));
+}
+
+static void free_world(world *w)
+{
+    for (size_t k = 0; k < 2 * PNB_N_COCO_KINDS; k++)
+        pnb_truth_free(w->truth[k / PNB_N_COCO_KINDS][k % PNB_N_COCO_KINDS]);
+}
+
+static pnb_coco_truth truth_of(const world *w)
+{
+    return (pnb_coco_truth){.original_i2t = w->truth[0][PNB_COCO_5K],
+                            .original_t2i = w->truth[1][PNB_COCO_5K],
+                            .cxc_i2t = w->truth[0][PNB_COCO_CXC],
+                            .cxc_t2i = w->truth[1][PNB_COCO_CXC],
+                            .eccv_i2t = w->truth[0][PNB_COCO_ECCV],
+                            .eccv_t2i = w->truth[1][PNB_COCO_ECCV],
+                            .image_fold = w->image_fold,
+                            .text_fold = w->text_fold};
+}
+
+static pnb_coco_ranks rank(const world *w)
+{
+    const pnb_coco_truth truth = truth_of(w);
+    const pnb_coco_rows rows = {image_row, text_row, (void *)(uintptr_t)w};
+    pnb_coco_ranks ranks;
+    assert_ok(pnb_coco_rank_rows(NULL, &rows, &truth, &ranks, err));
+    return ranks;
+}
+
+/* ---- the slow way ---- */
+
+static double score_of(const world *w, int way, size_t query, size_t item)
+{
+    return way == 0 ? w->score[query * TEXTS + item] : w->score[item * TEXTS + query];
+}
+
+static bool is_positive(const pnb_truth *truth, size_t query, size_t item)
+{
+    for (size_t p = truth->offset[query]; p < truth->offset[query + 1]; p++)
+        if (truth->item[p] == item)
+            return true;
+    return false;
+}
+
+/* Figures of one query by sorting its gallery, the fold's if fold is not negative. */
+static void judge(const world *w, int way, size_t kind, size_t query, double out[])
+{
+    const pnb_truth *truth = w->truth[way][kind];
+    const int32_t *item_fold = way == 0 ? w->text_fold : w->image_fold;
+    int32_t fold = way == 0 ? w->image_fold[query] : w->text_fold[query];
+    size_t order[TEXTS], n = 0, n_positive = 0, first = 0, found = 0;
+    double precision = 0.0;
+    for (size_t j = 0; j < truth->n_items; j++) {
+        if (kind == PNB_COCO_1K && item_fold[j] != fold)
+            continue;
+        size_t at = n++;
+        for (; at > 0 && score_of(w, way, query, order[at - 1]) < score_of(w, way, query, j); at--)
+            order[at] = order[at - 1];
+        order[at] = j;
+        n_positive += is_positive(truth, query, j);
+    }
+    out[R_PRECISION] = out[MAP_AT_R] = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_positive(truth, query, order[i]))
+            continue;
+        first = first == 0 ? i + 1 : first;
+        found++;
+        if (i < n_positive) {
+            out[R_PRECISION] = (double)found / (double)n_positive;
+            precision += (double)found / (double)(i + 1);
+        }
+    }
+    out[MAP_AT_R] = precision / (double)n_positive;
+    out[R1] = first <= 1;
+    out[R5] = first <= 5;
+    out[R10] = first <= 10;
+}
+
+/* One resample of one truth: each fold's queries among themselves, or all. */
+static void resample(const world *w, int way, size_t kind, uint64_t r, double out[])
+{
+    const pnb_truth *truth = w->truth[way][kind];
+    const int32_t *fold = way == 0 ? w->image_fold : w->text_fold;
+    size_t n_folds = kind == PNB_COCO_1K ? PNB_COCO_FOLDS : 1;
+    pnb__rng rng;
+    pnb__rng_init(&rng, 9, r);
+    for (size_t f = 0; f < N_KINDS_OF_FIGURE; f++)
+        out[f] = 0.0;
+    for (size_t s = 0; s < n_folds; s++) {
+        size_t query[TEXTS], n = 0;
+        for (size_t q = 0; q < truth->n_queries; q++)
+            if (truth->offset[q + 1] > truth->offset[q] && (n_folds == 1 || fold[q] == (int)s))
+                query[n++] = q;
+        for (size_t i = 0; i < n; i++) {
+            double one[N_KINDS_OF_FIGURE];
+            judge(w, way, kind, query[pnb__rng_below(&rng, n)], one);
+            for (size_t f = 0; f < N_KINDS_OF_FIGURE; f++)
+                out[f] += one[f] / (double)n / (double)n_folds;
+        }
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Linear between the neighbours of place p (n - 1). */
+static double quantile(const double *sorted, double p)
+{
+    double at = p * (RESAMPLES - 1), whole = floor(at);
+    size_t i = (size_t)whole, next = PNB_MIN(i + 1, (size_t)RESAMPLES - 1);
+    return sorted[i] * (1 - (at - whole)) + sorted[next] * (at - whole);
+}
+
+static double pick(const pnb_coco_figures *f, int way, size_t kind, size_t figure)
+{
+    const pnb_both_ways *const recall[] = {[PNB_COCO_1K] = f->coco_1k_r,
+                                           [PNB_COCO_5K] = f->coco_5k_r,
+                                           [PNB_COCO_CXC] = f->cxc_r,
+                                           [PNB_COCO_ECCV] = f->eccv_r};
+    const pnb_both_ways *b = figure <= R10           ? &recall[kind][figure]
+                             : figure == R_PRECISION ? &f->eccv_rprecision
+                                                     : &f->eccv_map_at_r;
+    return way == 0 ? b->i2t : b->t2i;
+}
+
+static void equal_the_slow_way(void **state)
+{
+    (void)state;
+    static const pnb_bootstrap_opts opts = {.n_resamples = RESAMPLES, .level = 0.9, .seed = 9};
+    world w;
+    make_world(&w);
+    pnb_coco_ranks ranks = rank(&w);
+    pnb_coco_intervals got;
+    pnb_coco_figures figures;
+    assert_ok(pnb_coco_summarise(&ranks, &figures, err));
+    assert_ok(pnb_coco_bootstrap(NULL, &ranks, &opts, &got, err));
+    assert_memory_equal(&got.value, &figures, sizeof figures);
+    for (int way = 0; way < 2; way++)
+        for (size_t kind = 0; kind < PNB_N_COCO_KINDS; kind++) {
+            double slow[N_KINDS_OF_FIGURE][RESAMPLES], one[N_KINDS_OF_FIGURE];
+            for (size_t r = 0; r < RESAMPLES; r++) {
+                resample(&w, way, kind, r, one);
+                for (size_t f = 0; f < N_KINDS_OF_FIGURE; f++)
+                    slow[f][r] = one[f];
+            }
+            for (size_t f = 0; f < (kind == PNB_COCO_ECCV ? N_KINDS_OF_FIGURE : R10 + 1u); f++) {
+                qsort(slow[f], RESAMPLES, sizeof(double), compare);
+                assert_near(pick(&got.low, way, kind, f), quantile(slow[f], 0.05), 1e-12, 0);
+                assert_near(pick(&got.high, way, kind, f), quantile(slow[f], 0.95), 1e-12, 0);
+            }
+        }
+    assert_true(got.low.coco_1k_r[0].t2i < got.value.coco_1k_r[0].t2i &&
+                got.value.coco_1k_r[0].t2i < got.high.coco_1k_r[0].t2i);
+    pnb_coco_ranks_reset(&ranks);
+    free_world(&w);
+}
+
+/* Folds are drawn apart: the variance of their mean is the mean of their variances, over 25. */
+static void folds_are_drawn_apart(void **state)
+{
+    (void)state;
+    static const pnb_bootstrap_opts opts = {.n_resamples = 8000, .level = 0.6826895, .seed = 1};
+    enum { N = 2000 };
+    pnb_coco_ranks ranks = {0};
+    int64_t rank[N];
+    int32_t fold[N];
+    double zeros[N] = {0}, n[PNB_COCO_FOLDS] = {0}, hits[PNB_COCO_FOLDS] = {0}, variance = 0.0;
+    pnb_coco_intervals got;
+    pnb__rng rng;
+    pnb__rng_init(&rng, 3, 0);
+    for (size_t q = 0; q < N; q++) {
+        fold[q] = (int32_t)(q * q * PNB_COCO_FOLDS / ((size_t)N * N)); /* of different sizes */
+        rank[q] = pnb__rng_uniform(&rng) < 0.1 + 0.19 * fold[q] ? 1 : 2;
+        n[fold[q]] += 1;
+        hits[fold[q]] += rank[q] == 1;
+    }
+    for (size_t f = 0; f < PNB_COCO_FOLDS; f++)
+        variance += hits[f] / n[f] * (1 - hits[f] / n[f]) / n[f] / 25;
+    for (size_t way = 0; way < 2; way++) {
+        pnb_ranks *r = &ranks.side[way].ranks[PNB_COCO_1K];
+        *r =
+            (pnb_ranks){.n_queries = N, .best_rank = rank, .r_precision = zeros, .map_at_r = zeros};
+        ranks.side[way].fold = fold;
+    }
+    assert_ok(pnb_coco_bootstrap(NULL, &ranks, &opts, &got, err));
+    assert_near((got.high.coco_1k_r[0].i2t - got.low.coco_1k_r[0].i2t) / 2, sqrt(variance), 0,
+                0.04);
+    assert_true(got.high.coco_1k_r[1].t2i == 1.0 && got.low.coco_1k_r[1].t2i == 1.0);
+    assert_true(isnan(got.low.coco_5k_r[0].i2t) && isnan(got.high.eccv_map_at_r.t2i));
+}
+
+static void one_query_and_all_hits(void **state)
+{
+    (void)state;
+    int64_t one[2 * 2] = {3, 7, 3, 9};
+    world w;
+    make_world(&w);
+    pnb_coco_intervals got;
+    for (size_t i = 0; i < IMAGES * TEXTS; i++)
+        w.score[i] = i % TEXTS / 5 == i / TEXTS;
+    pnb_truth_free(w.truth[0][PNB_COCO_ECCV]);
+    assert_ok(pnb_truth_create_pairs(&w.truth[0][PNB_COCO_ECCV], IMAGES, TEXTS, one, 2, err));
+    pnb_coco_ranks ranks = rank(&w);
+    assert_ok(pnb_coco_bootstrap(NULL, &ranks, NULL, &got, err));
+    for (size_t k = 0; k < 3; k++) {
+        assert_true(got.low.coco_1k_r[k].i2t == 1.0 && got.high.coco_1k_r[k].t2i == 1.0);
+        assert_true(got.low.coco_5k_r[k].t2i == 1.0 && got.high.coco_5k_r[k].i2t == 1.0);
+    }
+    assert_true(got.low.eccv_r[2].i2t == got.value.eccv_r[2].i2t &&
+                got.high.eccv_map_at_r.i2t == got.value.eccv_map_at_r.i2t &&
+                got.low.eccv_rprecision.i2t == got.value.eccv_rprecision.i2t);
+    pnb_coco_ranks_reset(&ranks);
+    free_world(&w);
+}
+
+static void seed_and_threads(void **state)
+{
+    (void)state;
+    pnb_ctx_opts many = pnb_ctx_opts_default();
+    pnb_bootstrap_opts opts = {.n_resamples = 50, .level = 0.95, .seed = 4};
+    pnb_coco_intervals a, b;
+    pnb_ctx *ctx = NULL;
+    world w;
+    make_world(&w);
+    pnb_coco_ranks ranks = rank(&w);
+    many.n_threads = 3;
+    assert_ok(pnb_ctx_create(&ctx, &many, err));
+    assert_ok(pnb_coco_bootstrap(NULL, &ranks, &opts, &a, err));
+    assert_ok(pnb_coco_bootstrap(ctx, &ranks, &opts, &b, err));
+    assert_memory_equal(&a, &b, sizeof a);
+    opts.seed = 5;
+    assert_ok(pnb_coco_bootstrap(ctx, &ranks, &opts, &b, err));
+    assert_memory_not_equal(&a.low, &b.low, sizeof a.low);
+    opts.level = 1.0;
+    assert_fails(pnb_coco_bootstrap(ctx, &ranks, &opts, &b, err), PNB_ARG, "level 1");
+    opts = (pnb_bootstrap_opts){.n_resamples = 0, .level = 0.95};
+    assert_fails(pnb_coco_bootstrap(ctx, &ranks, &opts, &b, err), PNB_ARG, "0 resamples");
+    pnb_ctx_free(ctx);
+    memset(ranks.side[1].ranks[PNB_COCO_CXC].best_rank, 0, TEXTS * sizeof(int64_t));
+    assert_fails(pnb_coco_bootstrap(NULL, &ranks, NULL, &b, err), PNB_ARG, "none of the 75");
+    pnb_coco_ranks_reset(&ranks);
+    pnb_coco_ranks_reset(NULL);
+    free_world(&w);
+}
+
+/* ---- plausible matches ---- */
+
+/* Rows of R-Precision at zeta 0 and 1; the first zeta leaves some queries out. */
+static void pmrp_intervals(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    static const pnb_bootstrap_opts opts = {.n_resamples = RESAMPLES, .level = 0.9, .seed = 9};
+    double per_query[N + 1][2], slow[3][RESAMPLES];
+    pnb_pmrp_intervals got;
+    pnb__rng rng;
+    pnb__rng_init(&rng, 3, 0);
+    for (size_t q = 0; q < N; q++) {
+        per_query[q][0] = q % 3 == 0 ? NAN : pnb__rng_uniform(&rng);
+        per_query[q][1] = pnb__rng_uniform(&rng);
+    }
+    per_query[N][0] = per_query[N][1] = NAN; /* in no resample */
+    for (size_t r = 0; r < RESAMPLES; r++) {
+        double sum[2] = {0, 0}, n[2] = {0, 0};
+        pnb__rng_init(&rng, 9, r);
+        for (size_t i = 0; i < N; i++) {
+            const double *row = per_query[pnb__rng_below(&rng, N)];
+            for (size_t z = 0; z < 2; z++) {
+                sum[z] += isnan(row[z]) ? 0.0 : row[z];
+                n[z] += !isnan(row[z]);
+            }
+        }
+        slow[0][r] = sum[0] / n[0];
+        slow[1][r] = sum[1] / n[1];
+        slow[2][r] = 0.5 * (slow[0][r] + slow[1][r]);
+    }
+    assert_ok(pnb_pmrp_bootstrap(NULL, per_query[0], N + 1, 1, &opts, &got, err));
+    for (size_t z = 0; z < 3; z++) {
+        const pnb_interval *i = z < 2 ? &got.r_precision[z] : &got.pmrp;
+        qsort(slow[z], RESAMPLES, sizeof(double), compare);
+        assert_near(i->low, quantile(slow[z], 0.05), 1e-12, 0);
+        assert_near(i->high, quantile(slow[z], 0.95), 1e-12, 0);
+        assert_true(i->low < i->value && i->value < i->high);
+    }
+    assert_fails(pnb_pmrp_bootstrap(NULL, per_query[N], 1, 1, &opts, &got, err), PNB_ARG,
+                 "no rows");
+    assert_fails(pnb_pmrp_bootstrap(NULL, per_query[0], 1, 9, &opts, &got, err), PNB_ARG, "zeta");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_the_slow_way),     cmocka_unit_test(folds_are_drawn_apart),
+        cmocka_unit_test(one_query_and_all_hits), cmocka_unit_test(seed_and_threads),
+        cmocka_unit_test(pmrp_intervals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
