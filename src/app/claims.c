@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/sets.h"
 #include "base/base.h"
 
 typedef struct inputs {
@@ -35,7 +36,7 @@ static pnb_status load_optional(pnb_embeddings **out, const char *path, const pn
 {
     if (path == NULL)
         return PNB_OK;
-    pnb_status status = pnb_embeddings_load(out, path, err);
+    pnb_status status = pnb__set_load(out, path, err);
     if (status != PNB_OK || like == NULL)
         return status;
     status = pnb_embeddings_check_mix(like, *out, err);

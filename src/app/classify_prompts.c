@@ -10,6 +10,7 @@
 #include "app/classify.h"
 #include "app/embed_job.h"
 #include "app/retrieval.h"
+#include "app/sets.h"
 #include "io/json.h"
 #include "penumbra/view.h"
 
@@ -230,7 +231,7 @@ static pnb_status load_prompts(pnb__classify *run, pnb_error *err)
     prompt_row *rows = NULL;
     size_t *order = NULL;
     pnb_status status;
-    PNB_TRY(pnb_embeddings_load(&set, run->opts->prompts, err));
+    PNB_TRY(pnb__set_load(&set, run->opts->prompts, err));
     rows = pnb__alloc_array(set->n, sizeof *rows);
     order = pnb__alloc_array(set->n, sizeof *order);
     run->offset = pnb__alloc_array(set->n + 1, sizeof *run->offset);
@@ -364,7 +365,7 @@ static pnb_status load_classifiers(pnb__classify *run, pnb_error *err)
     if (clf == NULL)
         return pnb__fail_nomem(err, paths->n * sizeof(*clf));
     for (size_t i = 0; i < paths->n; i++) {
-        PNB_TRY(pnb_embeddings_load(&clf[i], paths->items[i], err));
+        PNB_TRY(pnb__set_load(&clf[i], paths->items[i], err));
         if (i == 0)
             PNB_TRY(name_classes(run, clf[0], err));
         else

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app/model_path.h"
+#include "app/retrieval.h"
 #include "app/weights_hash.h"
 #include "base/base.h"
 #include "penumbra/dataset.h"
@@ -106,21 +107,22 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
 
 static void describe_uncertainty(const pnb_embeddings *set, pnb__result *r)
 {
-    pnb_gaussians view;
-    double *trace = pnb__alloc_array(set->n, sizeof *trace);
+    double *u = NULL;
     double low = INFINITY, high = -INFINITY, sum = 0;
-    if (trace != NULL && pnb_gaussians_view(&view, set, NULL) == PNB_OK && view.log_var != NULL &&
-        pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &view, trace, NULL) == PNB_OK) {
-        for (size_t i = 0; i < set->n; i++) {
-            low = fmin(low, trace[i]);
-            high = fmax(high, trace[i]);
-            sum += trace[i];
-        }
-        pnb__result_real(r, "uncertainty_min", "least uncertainty (trace)", low, 5);
-        pnb__result_real(r, "uncertainty_mean", "mean uncertainty", sum / (double)set->n, 5);
-        pnb__result_real(r, "uncertainty_max", "greatest uncertainty", high, 5);
+    if (set->family == PNB_POINT || set->n == 0 ||
+        pnb__row_uncertainty(set, PNB__UNCERTAINTY_AUTO, &u, NULL) != PNB_OK)
+        return;
+    for (size_t i = 0; i < set->n; i++) {
+        low = fmin(low, u[i]);
+        high = fmax(high, u[i]);
+        sum += u[i];
     }
-    pnb__free(trace);
+    pnb__result_text(r, "uncertainty", "uncertainty",
+                     pnb_uncertainty_name(pnb__own_uncertainty(set)));
+    pnb__result_real(r, "uncertainty_min", "  least", low, 5);
+    pnb__result_real(r, "uncertainty_mean", "  mean", sum / (double)set->n, 5);
+    pnb__result_real(r, "uncertainty_max", "  greatest", high, 5);
+    pnb__free(u);
 }
 
 static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
@@ -128,7 +130,9 @@ static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
     pnb_embeddings_load_opts opts = pnb_embeddings_load_opts_default();
     pnb_embeddings *set = NULL;
     opts.allow_missing_ids = true;
-    pnb_status status = pnb_embeddings_load_with(&set, path, &opts, &app->err);
+    pnb_status status = pnb__ends_with(path, ".npy")
+                            ? pnb_embeddings_load_npy(&set, path, &app->err)
+                            : pnb_embeddings_load_with(&set, path, &opts, &app->err);
     if (status != PNB_OK)
         return status;
     pnb__result_text(r, "kind", "kind", "embedding set");
@@ -237,6 +241,8 @@ static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result
     if (!is_dir &&
         (pnb__ends_with(path, ".safetensors") || pnb__ends_with(path, ".safetensors.index.json")))
         return describe_tensors(app, path, r);
+    if (!is_dir && pnb__ends_with(path, ".npy"))
+        return describe_set(app, path, r);
     if (!is_dir && pnb__ends_with(path, ".json"))
         return describe_tokenizer(app, path, r);
     return describe_dataset(app, path, r);

@@ -61,7 +61,7 @@ static pnb_status find_file(const char *set_path, pnb__match_odds *odds, pnb_err
         odds->path = pnb__strdup(asked);
         return odds->path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(asked));
     }
-    if (!pnb__ends_with(set_path, ".safetensors"))
+    if (!pnb__ends_with(set_path, ".safetensors") && !pnb__ends_with(set_path, ".npy"))
         return PNB_OK;
     pnb_status status = pnb__calibration_path(&odds->path, set_path, err);
     if (status == PNB_OK && !pnb__path_is_file(odds->path)) {

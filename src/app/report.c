@@ -9,6 +9,7 @@
 
 #include "app/html.h"
 #include "app/report_parts.h"
+#include "app/sets.h"
 #include "base/base.h"
 
 enum { N_RESAMPLES = 1000 };
@@ -28,7 +29,7 @@ static pnb_status load_null_texts(const char *path, const pnb__retrieval *all, n
     *out = (null_texts){0};
     if (path == NULL)
         return PNB_OK;
-    PNB_TRY(pnb_embeddings_load(&out->set, path, err));
+    PNB_TRY(pnb__set_load(&out->set, path, err));
     status = pnb_embeddings_check_mix(all->texts, out->set, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s", path);

@@ -115,6 +115,8 @@ void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, cons
 /* "level" of a row's extra fields, -1 when there is none. */
 int pnb__row_level(const pnb_embeddings *set, size_t row);
 
+/* The uncertainty that a family comes with: inv_kappa, gg_var, else trace. */
+pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set);
 /* Uncertainty of every row; free with pnb__free. Kinds of variances become inv_kappa on the sphere
  * and gg_var of generalised Gaussians; points have 0 of any kind. COSINE is not of one row and is
  * refused (ARG), as is a kind that the family lacks. */

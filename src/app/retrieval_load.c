@@ -20,7 +20,7 @@ int pnb__row_level(const pnb_embeddings *set, size_t row)
 
 /* ---- what suits the families ---- */
 
-static pnb_uncertainty own_uncertainty(const pnb_embeddings *set)
+pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set)
 {
     if (set->kappa != NULL)
         return PNB_UNCERTAINTY_INV_KAPPA;
@@ -33,10 +33,11 @@ static pnb_uncertainty settle_uncertainty(pnb_uncertainty asked, const pnb_embed
 {
     const pnb_embeddings *set = texts->family != PNB_POINT ? texts : images;
     if (asked == PNB__UNCERTAINTY_AUTO)
-        return set->family == PNB_POINT ? PNB_UNCERTAINTY_COSINE : own_uncertainty(set);
+        return set->family == PNB_POINT ? PNB_UNCERTAINTY_COSINE : pnb__own_uncertainty(set);
     bool is_of_variances = asked != PNB_UNCERTAINTY_COSINE && asked != PNB_UNCERTAINTY_INV_KAPPA;
-    return is_of_variances && own_uncertainty(set) != PNB_UNCERTAINTY_TRACE ? own_uncertainty(set)
-                                                                            : asked;
+    return is_of_variances && pnb__own_uncertainty(set) != PNB_UNCERTAINTY_TRACE
+               ? pnb__own_uncertainty(set)
+               : asked;
 }
 
 pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err)
@@ -85,7 +86,7 @@ pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind,
         return pnb__fail_nomem(err, set->n * sizeof *u);
     bool is_of_variances = kind == PNB_UNCERTAINTY_TRACE || kind == PNB_UNCERTAINTY_MEAN_VAR ||
                            kind == PNB_UNCERTAINTY_GEO_STD || kind == PNB__UNCERTAINTY_AUTO;
-    pnb_uncertainty own = own_uncertainty(set);
+    pnb_uncertainty own = pnb__own_uncertainty(set);
     if (is_of_variances && (kind == PNB__UNCERTAINTY_AUTO || own != PNB_UNCERTAINTY_TRACE))
         kind = own;
     if (set->family != PNB_POINT || kind == PNB_UNCERTAINTY_COSINE)
@@ -323,8 +324,8 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
     pnb_error *err = &app->err;
     pnb_truth_report report = {0};
     pnb_status status;
-    PNB_TRY(pnb_embeddings_load(&run->images, opts->images, err));
-    PNB_TRY(pnb_embeddings_load(&run->texts, opts->texts, err));
+    PNB_TRY(pnb__set_load(&run->images, opts->images, err));
+    PNB_TRY(pnb__set_load(&run->texts, opts->texts, err));
     status = pnb_embeddings_check_mix(run->images, run->texts, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s and %s", opts->images, opts->texts);

@@ -1,5 +1,5 @@
-/* What the commands that curate data have in common: loading a set in either form, its rows as a
- * measure wants them, names of rows, lists of lines, and a watch over long calls.
+/* What the commands that read embedding sets have in common: loading one in either form, its rows
+ * as a measure wants them, names of rows, lists of lines, and a watch over long calls.
  *
  * Sets from .npy files do not tell which weights made them; comparing them is the user's word. */
 #include "app/sets.h"

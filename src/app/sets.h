@@ -1,4 +1,4 @@
-/* Embedding sets as commands that curate data take them. */
+/* Embedding sets as commands take them. */
 #ifndef PNB_APP_SETS_H
 #define PNB_APP_SETS_H
 

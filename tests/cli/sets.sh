@@ -30,6 +30,29 @@ check "three hits for each of two queries" test "$(grep -c '"rank"' out)" -eq 6
 want 0 search --index t.safetensors --queries i.safetensors -k 1
 want 1 search --index shapes/test/00000.tar --queries i.safetensors
 
+# the same rows as .npy serve every command that reads a set
+want 0 embed -m model --images shapes/test -o ni.npy -q
+want 0 embed -m model --texts shapes/test/captions.jsonl -o nt.npy -q
+want 0 info ni.npy
+prints "gaussian_diag"
+prints "trace"
+want 0 eval retrieval --images i.safetensors --texts t.safetensors \
+    --truth shapes/truth/test.pairs --json
+grep recall@ out >a.json
+want 0 eval retrieval --images ni.npy --texts nt.npy --truth shapes/truth/test.pairs --json
+grep recall@ out >b.json
+check "the same recall" diff a.json b.json
+check "recall was printed" test -s a.json
+want 0 search --index i.safetensors --queries t.safetensors -k 2 --json
+grep '"score"\|"row"' out >a.json
+want 0 search --index ni.npy --queries nt.npy -k 2 --json
+check "the same hits" diff a.json <(grep '"score"\|"row"' out)
+want 0 calibrate --images ni.npy --texts ni.npy -q
+check "the calibration lies beside the set" test -s ni.calibration.json
+want 0 search --index ni.npy --queries nt.npy -k 1 --json
+prints '"calibration": "ni.calibration.json"'
+want 0 report --images ni.npy --texts nt.npy --truth shapes/truth/test.pairs -o n.html -q
+
 want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
 want 1 init --config tiny --override "$small_config" --out other
 says "holds a model already"
