@@ -35,7 +35,8 @@ typedef void (*pnb_score_row_fn)(void *user, size_t query, double *score);
 pnb_status pnb_ranks_from_rows(const pnb_ctx *ctx, pnb_score_row_fn fn, void *user,
                                const pnb_rank_task *tasks, size_t n_tasks, pnb_ranks *out,
                                pnb_error *err);
-/* The same on embeddings; opts as in pnb_ranks_compute.  Errors  also SHAPE */
+/* The same on embeddings, bounds settling most pairs; opts as in pnb_ranks_compute.
+ * Memory  O(pairs + N*block), with folds also the rows of one fold.  Errors  also SHAPE */
 pnb_status pnb_ranks_compute_tasks(const pnb_ctx *ctx, const pnb_gaussians *queries,
                                    const pnb_gaussians *gallery, const pnb_rank_task *tasks,
                                    size_t n_tasks, const pnb_search_opts *opts, pnb_ranks *out,

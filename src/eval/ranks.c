@@ -5,8 +5,8 @@
  * The positives are sorted by score; every item then adds one to the first positive it stands
  * before, and a running sum turns these counts into ranks. So nothing is sorted but the positives,
  * and a row of scores (scores.c) is all that is needed. Order: score, then lower index. Several
- * truths and folds are judged on the same row. One truth between two sets of embeddings, the usual
- * case, needs no rows of scores: ranks_scan.c. */
+ * truths and folds are judged on the same row. Between two sets of embeddings no rows of scores are
+ * needed: ranks_scan.c, ranks_tasks.c. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -132,8 +132,10 @@ static int64_t count_before(const pnb_rank_task *t, size_t q, const double *scor
     return best;
 }
 
-static void store_precision(const pnb_rank_task *t, size_t q, const size_t *rank, size_t n)
+void pnb__ranks_store_task(pnb_ranks *out, const pnb_rank_task *t, size_t q, const size_t *rank,
+                           size_t n)
 {
+    pnb__ranks_store(out, q, rank, n, n > 0 ? pnb__ranks_outside(t->truth, q) : 0);
     for (size_t k = 0; t->precision != NULL && k < t->n_precision; k++) {
         size_t within = 0;
         while (within < n && rank[within] <= t->precision_k[k])
@@ -148,8 +150,7 @@ static void rank_query(pnb_ranks *out, const pnb_rank_task *t, size_t q, const d
     if (t->query_fold != NULL && t->query_fold[q] < 0) {
         out->top1[q] = -1;
         out->top1_score[q] = (double)NAN;
-        pnb__ranks_store(out, q, NULL, 0, 0);
-        store_precision(t, q, NULL, 0);
+        pnb__ranks_store_task(out, t, q, NULL, 0);
         return;
     }
     size_t n = gather_positives(t, q, score, s);
@@ -159,8 +160,7 @@ static void rank_query(pnb_ranks *out, const pnb_rank_task *t, size_t q, const d
         before += s->rank[i];
         s->rank[i] = before + 1;
     }
-    pnb__ranks_store(out, q, s->rank, n, pnb__ranks_outside(t->truth, q));
-    store_precision(t, q, s->rank, n);
+    pnb__ranks_store_task(out, t, q, s->rank, n);
 }
 
 static pnb_status alloc_scratch(scratch *s, size_t most, pnb_error *err)
@@ -202,7 +202,7 @@ static void visit_query(void *user, int thread, size_t query, const double *scor
         rank_query(&job->out[t], &job->task[t], query, score, &job->scratch[thread]);
 }
 
-static pnb_status check_tasks(const pnb_rank_task *tasks, size_t n_tasks, pnb_error *err)
+pnb_status pnb__ranks_check_tasks(const pnb_rank_task *tasks, size_t n_tasks, pnb_error *err)
 {
     if (n_tasks == 0)
         return pnb__fail(err, PNB_ARG, "no ranking task; at least one truth is needed");
@@ -232,7 +232,7 @@ static pnb_status rank_tasks(const pnb_ctx *ctx, const pnb__scores *scores, rank
     size_t n_threads = pnb__scores_threads(ctx), most = 1;
     for (size_t t = 0; t < job->n_tasks; t++)
         job->out[t] = (pnb_ranks){0};
-    PNB_TRY(check_tasks(job->task, job->n_tasks, err));
+    PNB_TRY(pnb__ranks_check_tasks(job->task, job->n_tasks, err));
     for (size_t t = 0; t < job->n_tasks; t++)
         most = PNB_MAX(most, most_positives(job->task[t].truth));
     job->scratch = pnb__alloc_zero(n_threads, sizeof *job->scratch);
@@ -272,23 +272,11 @@ pnb_status pnb_ranks_from_scores(const double *scores, const pnb_truth *truth, p
     return rank_tasks(NULL, &rows, &job, err);
 }
 
-pnb_status pnb_ranks_compute_tasks(const pnb_ctx *ctx, const pnb_gaussians *queries,
-                                   const pnb_gaussians *gallery, const pnb_rank_task *tasks,
-                                   size_t n_tasks, const pnb_search_opts *opts, pnb_ranks *out,
-                                   pnb_error *err)
+pnb_status pnb__ranks_score_all(const pnb_ctx *ctx, const pnb__both *sets,
+                                const pnb_rank_task *tasks, size_t n_tasks, pnb_ranks *out,
+                                pnb_error *err)
 {
-    for (size_t t = 0; t < n_tasks; t++)
-        out[t] = (pnb_ranks){0};
-    for (size_t t = 0; t < n_tasks; t++)
-        if (queries->n != tasks[t].truth->n_queries || gallery->n != tasks[t].truth->n_items)
-            return pnb__fail(err, PNB_SHAPE,
-                             "the sets have %zu and %zu rows, the truth is about %zu queries and "
-                             "%zu items",
-                             queries->n, gallery->n, tasks[t].truth->n_queries,
-                             tasks[t].truth->n_items);
-    if (n_tasks == 1 && tasks->query_fold == NULL && tasks->precision == NULL)
-        return pnb_ranks_compute(ctx, queries, gallery, tasks->truth, opts, out, err);
-    pnb__scores scores = pnb__scores_sets(queries, gallery, opts);
+    pnb__scores scores = pnb__scores_sets(sets->a, sets->b, sets->opts);
     rank_job job = {.task = tasks, .out = out, .n_tasks = n_tasks};
     return rank_tasks(ctx, &scores, &job, err);
 }

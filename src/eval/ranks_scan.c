@@ -37,6 +37,7 @@ typedef struct rank_job {
     size_t n_before;  /* pairs of a pass at most */
     pnb_error *error; /* [thread] */
     pnb__back *back;  /* the other direction too, or NULL */
+    const pnb__ranked *ranked; /* who is told each rank, or NULL */
 } rank_job;
 
 static size_t n_positives(const rank_job *job, size_t query)
@@ -264,6 +265,8 @@ static void finish_query(const rank_job *job, size_t query, size_t *rank)
     job->out->top1[query] = top.index;
     job->out->top1_score[query] = top.score;
     pnb__ranks_store(job->out, query, rank, n, pnb__ranks_outside(truth, query));
+    if (job->ranked != NULL)
+        job->ranked->fn(job->ranked->user, query, job->positive + truth->offset[query], rank, n);
 }
 
 static pnb_status first_error(const rank_job *job, pnb_error *err)
@@ -392,14 +395,14 @@ done:
 }
 
 /* backward may be NULL; where it is not and does not come out of the pass, it stays empty. */
-static pnb_status compute(const pnb_ctx *ctx, const pnb__both *both, pnb_ranks *forward,
-                          pnb_ranks *backward, pnb_error *err)
+static pnb_status compute(const pnb_ctx *ctx, const pnb__both *both, const pnb__ranked *ranked,
+                          pnb_ranks *forward, pnb_ranks *backward, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     pnb_search_opts o = both->opts == NULL ? pnb_search_opts_default() : *both->opts;
     pnb__scan scan = {0};
     pnb__back back = {0};
-    rank_job job = {.ctx = ctx, .truth = both->forward, .out = forward};
+    rank_job job = {.ctx = ctx, .truth = both->forward, .out = forward, .ranked = ranked};
     PNB_TRY(check_sizes(both->a, both->b, both->forward, err));
     PNB_TRY(pnb__scan_init(&scan, ctx, both->b, &o, err));
     PNB_TRY(pnb__scan_run_init(&job.run, &scan, ctx, both->a, err));
@@ -418,16 +421,22 @@ done:
     return status;
 }
 
+pnb_status pnb__ranks_tell(const pnb_ctx *ctx, const pnb__both *both, const pnb__ranked *ranked,
+                           pnb_ranks *out, pnb_error *err)
+{
+    *out = (pnb_ranks){0};
+    pnb_status status = compute(ctx, both, ranked, out, NULL, err);
+    if (status != PNB_OK)
+        pnb_ranks_reset(out);
+    return status;
+}
+
 pnb_status pnb_ranks_compute(const pnb_ctx *ctx, const pnb_gaussians *queries,
                              const pnb_gaussians *gallery, const pnb_truth *truth,
                              const pnb_search_opts *opts, pnb_ranks *out, pnb_error *err)
 {
     const pnb__both both = {.a = queries, .b = gallery, .forward = truth, .opts = opts};
-    *out = (pnb_ranks){0};
-    pnb_status status = compute(ctx, &both, out, NULL, err);
-    if (status != PNB_OK)
-        pnb_ranks_reset(out);
-    return status;
+    return pnb__ranks_tell(ctx, &both, NULL, out, err);
 }
 
 pnb_status pnb__ranks_both(const pnb_ctx *ctx, const pnb__both *both, pnb_ranks *forward,
@@ -437,7 +446,7 @@ pnb_status pnb__ranks_both(const pnb_ctx *ctx, const pnb__both *both, pnb_ranks 
     pnb_search_opts mirrored = both->opts == NULL ? pnb_search_opts_default() : *both->opts;
     *forward = *backward = (pnb_ranks){0};
     mirrored.reverse = !mirrored.reverse;
-    PNB_TRY(compute(ctx, both, forward, backward, err));
+    PNB_TRY(compute(ctx, both, NULL, forward, backward, err));
     if (backward->best_rank == NULL)
         status = pnb_ranks_compute(ctx, both->b, both->a, both->backward, &mirrored, backward, err);
 done:
