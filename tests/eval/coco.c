@@ -352,12 +352,55 @@ static void pmrp_intervals(void **state)
     assert_fails(pnb_pmrp_bootstrap(NULL, per_query[0], 1, 9, &opts, &got, err), PNB_ARG, "zeta");
 }
 
+/* ---- memory that runs out ---- */
+
+#ifdef PNB_FAULTS
+/* Every allocation on the way from sets to intervals fails in turn: reported, and nothing leaks. */
+static void no_memory(void **state)
+{
+    (void)state;
+    static const pnb_bootstrap_opts opts = {.n_resamples = 5, .level = 0.9, .seed = 9};
+    gaussians images = random_gaussians(IMAGES, 4, -4, -1, 1);
+    gaussians texts = random_gaussians(TEXTS, 4, -4, -1, 2);
+    long n = 0;
+    world w;
+    make_world(&w);
+    const pnb_coco_truth truth = truth_of(&w);
+    for (pnb_status status = PNB_NOMEM; status != PNB_OK; n++) {
+        pnb_error error = PNB_ERROR_INIT;
+        pnb_coco_ranks ranks;
+        pnb_coco_intervals got;
+        pnb__alloc_fail_after(n);
+        status = pnb_coco_rank(NULL, &images.view, &texts.view, &truth, NULL, &ranks, &error);
+        if (status != PNB_OK)
+            assert_true(ranks.side[0].ranks[PNB_COCO_5K].best_rank == NULL);
+        else
+            status = pnb_coco_bootstrap(NULL, &ranks, &opts, &got, &error);
+        pnb__alloc_fail_after(-1);
+        pnb_coco_ranks_reset(&ranks);
+        if (status != PNB_OK && status != PNB_NOMEM)
+            fail_msg("allocation %ld: %s: %s", n, pnb_status_name(status), error.text);
+        assert_true(n < 5000);
+    }
+    assert_true(n > 100);
+    free_gaussians(&images);
+    free_gaussians(&texts);
+    free_world(&w);
+}
+#else
+static void no_memory(void **state)
+{
+    (void)state;
+    skip();
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_the_slow_way),     cmocka_unit_test(folds_are_drawn_apart),
         cmocka_unit_test(one_query_and_all_hits), cmocka_unit_test(seed_and_threads),
-        cmocka_unit_test(pmrp_intervals),
+        cmocka_unit_test(pmrp_intervals),         cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
