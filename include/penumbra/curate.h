@@ -48,8 +48,9 @@ typedef struct pnb_duplicates {
 } pnb_duplicates;
 
 /* All pairs of rows with at least the score, grouped. u [n] is what `keep` is decided by; NULL: the
- * lowest row stays.
- * Memory  O(N + min(pairs, max_pairs + N * max_neighbours)), never N*N. Time O(N^2 D)
+ * lowest row stays. Rows that are the same bit for bit are searched once: copies cost no time.
+ * Memory  O(N + min(pairs, max_pairs + N * max_neighbours)), never N*N; above max_pairs and where a
+ *         row has more copies than max_neighbours, one more copy of the other rows. Time O(N^2 D)
  * Errors  SHAPE, ARG (an asymmetric measure, a limit that is no number), NUMERIC, INTERRUPTED,
  *         NOMEM */
 pnb_status pnb_duplicates_find(const pnb_ctx *ctx, const pnb_gaussians *rows, const double *u,

@@ -1,5 +1,5 @@
 /* Near-duplicates against a plain search of all pairs: pairs, groups, the row to keep, long lists,
- * limits, and what is refused. */
+ * rows that repeat each other bit for bit, limits, and what is refused. */
 #include "../prob/support.h"
 #include "penumbra/curate.h"
 #include "penumbra/search.h"
@@ -201,6 +201,179 @@ static void finds_pairs_beyond_full_lists(void **state)
     pnb_duplicates_reset(&d);
 }
 
+/* Rows of which many repeat each other bit for bit, some nearly, and some are zero or minus zero:
+ * kinds of 1 to some hundred rows, interleaved. */
+static gaussians repeating(size_t n, size_t dim, uint64_t seed)
+{
+    gaussians g = clusters(n, dim, n / 20 + 1, 0.2, seed);
+    for (size_t i = 0; i < n; i++) {
+        size_t from = i * i % 61, bytes = dim * sizeof(float);
+        if (i % 3 == 0 || i % 7 == 1) { /* row 0 lies furthest apart from its last copies */
+            from = i % 2 == 0 ? from % 5 : from;
+            memcpy(g.mean + i * dim, g.mean + from * dim, bytes);
+            memcpy(g.log_var + i * dim, g.log_var + from * dim, bytes);
+        }
+        if (i % 23 == 4)
+            memset(g.mean + i * dim, 0, bytes);
+        if (i % 23 == 5)
+            for (size_t d = 0; d < dim; d++)
+                g.mean[i * dim + d] = -0.0f;
+    }
+    return g;
+}
+
+static int by_rows(const void *a, const void *b)
+{
+    const pnb_duplicate *x = a, *y = b;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    return (x->b > y->b) - (x->b < y->b);
+}
+
+/* The pairs in which either row is among the `most` nearest of the other, from a search of all rows
+ * with all rows; *n_cut rows whose list is full. */
+static pnb_duplicate *nearest_pairs(const pnb_gaussians *g, const pnb_duplicates_opts *o,
+                                    size_t *n_pairs, size_t *n_cut)
+{
+    size_t most = PNB_MIN(g->n, o->max_neighbours + 1), n = 0;
+    pnb_search_opts search = pnb_search_opts_default();
+    pnb_hits hits;
+    search.measure = o->measure;
+    search.k = most;
+    assert_ok(pnb_search(NULL, g, g, &search, &hits, err));
+    pnb_duplicate *pair = malloc(g->n * most * sizeof *pair);
+    assert_non_null(pair);
+    *n_cut = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        *n_cut += most < g->n && hits.score[i * most + most - 1] >= o->min_score;
+        for (size_t j = i * most; j < (i + 1) * most; j++) {
+            size_t other = (size_t)hits.index[j];
+            if (other != i && hits.score[j] >= o->min_score)
+                pair[n++] = (pnb_duplicate){PNB_MIN(i, other), PNB_MAX(i, other), hits.score[j]};
+        }
+    }
+    qsort(pair, n, sizeof *pair, by_rows);
+    *n_pairs = 0;
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || by_rows(&pair[i - 1], &pair[i]) != 0)
+            pair[(*n_pairs)++] = pair[i];
+    pnb_hits_reset(&hits);
+    return pair;
+}
+
+/* All pairs from a join of all rows, in order. */
+static pnb_duplicate *joined_pairs(const pnb_gaussians *g, const pnb_duplicates_opts *o,
+                                   size_t *n_pairs)
+{
+    pnb_search_opts search = pnb_search_opts_default();
+    pnb_range_opts range = {.min_score = o->min_score, .max_pairs = 10000000};
+    pnb_index *index = NULL;
+    pnb_pairs found;
+    search.measure = o->measure;
+    assert_ok(pnb_index_create(&index, NULL, g, &search, err));
+    assert_ok(pnb_index_self_join(index, NULL, &range, &found, err));
+    pnb_duplicate *pair = malloc((found.n + 1) * sizeof *pair);
+    assert_non_null(pair);
+    for (size_t i = 0; i < found.n; i++)
+        pair[i] = (pnb_duplicate){(size_t)found.query[i], (size_t)found.item[i], found.score[i]};
+    qsort(pair, found.n, sizeof *pair, by_rows);
+    *n_pairs = found.n;
+    pnb_pairs_reset(&found);
+    pnb_index_free(index);
+    return pair;
+}
+
+/* The same rows and the same bits of every score. */
+static void assert_pairs(const pnb_duplicates *d, const pnb_duplicate *pair, size_t n)
+{
+    assert_int_equal(d->n_pairs, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(d->pair[i].a, pair[i].a);
+        assert_int_equal(d->pair[i].b, pair[i].b);
+        assert_memory_equal(&d->pair[i].score, &pair[i].score, sizeof pair[i].score);
+    }
+}
+
+/* Copies are searched once and said of all: nothing differs from a search of every row. */
+static void copies_change_nothing(void **state)
+{
+    (void)state;
+    const struct {
+        pnb_measure measure;
+        double min_score;
+    } cases[] = {{PNB_MEASURE_MEAN, 0.9},      {PNB_MEASURE_MEAN, -0.01}, {PNB_MEASURE_CSD, 0.95},
+                 {PNB_MEASURE_CSD, 0.45},      {PNB_MEASURE_W2, -0.1},    {PNB_MEASURE_ELK, 20},
+                 {PNB_MEASURE_JEFFREYS, -2.0}, {PNB_MEASURE_AVG_L2, -0.9}};
+    gaussians g = repeating(300, 12, 4);
+    double u[300];
+    for (size_t i = 0; i < 300; i++)
+        u[i] = (double)(i * 7 % 13);
+    for (size_t c = 0; c < PNB_COUNT(cases); c++) {
+        pnb_duplicates_opts o = pnb_duplicates_opts_default();
+        pnb_duplicates d;
+        size_t n_all, n_pairs, n_cut;
+        bool draws = cases[c].measure == PNB_MEASURE_AVG_L2; /* by side: not the same both ways */
+        o.measure = cases[c].measure;
+        o.min_score = cases[c].min_score;
+        pnb_duplicate *pair = joined_pairs(&g.view, &o, &n_all);
+        assert_true(n_all > 300);
+        o.max_pairs = draws ? 2 * n_all : n_all; /* none to spare */
+        assert_ok(pnb_duplicates_find(NULL, &g.view, u, &o, &d, err));
+        assert_int_equal(d.n_cut, 0);
+        assert_pairs(&d, pair, n_all);
+        if (!draws)
+            assert_right(&g.view, u, &o, &d);
+        pnb_duplicates_reset(&d);
+        free(pair);
+        const size_t lists[] = {1, 15, 16, 40, 126, 299, 400};
+        for (size_t l = 0; !draws && l < PNB_COUNT(lists); l++) {
+            o.max_pairs = l % 2 == 0 ? n_all - 1 : 0;
+            o.max_neighbours = lists[l];
+            pair = nearest_pairs(&g.view, &o, &n_pairs, &n_cut);
+            assert_ok(pnb_duplicates_find(NULL, &g.view, u, &o, &d, err));
+            assert_int_equal(d.n_cut, n_cut);
+            assert_true(lists[l] > 16 || n_cut > 0);
+            assert_pairs(&d, pair, n_pairs);
+            pnb_duplicates_reset(&d);
+            free(pair);
+        }
+    }
+    free_gaussians(&g);
+}
+
+/* More kinds than are joined at once, with copies in other blocks than the first of them. */
+static void joins_blocks_of_kinds(void **state)
+{
+    (void)state;
+    enum { ROWS = 9500, DIM = 6 };
+    gaussians g = random_gaussians(ROWS, DIM, -5, -5, 8);
+    for (size_t i = 0; i < ROWS; i++)
+        if (i % 16 == 5)
+            memcpy(g.mean + i * DIM, g.mean + (i * 31 % 9400 + 40) * DIM, DIM * sizeof(float));
+    pnb_duplicates_opts o = pnb_duplicates_opts_default();
+    pnb_duplicates d;
+    size_t n_pairs;
+    o.min_score = 0.99;
+    pnb_duplicate *pair = joined_pairs(&g.view, &o, &n_pairs);
+    assert_true(n_pairs > 1000);
+    assert_ok(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err));
+    assert_pairs(&d, pair, n_pairs);
+    pnb_duplicates_reset(&d);
+    free(pair);
+    free_gaussians(&g);
+}
+
+/* A row that cannot be scored is named by its own number, whatever repeats before it. */
+static void names_bad_rows_among_copies(void **state)
+{
+    (void)state;
+    gaussians g = repeating(90, 4, 4);
+    pnb_duplicates d;
+    g.mean[70 * 4 + 1] = NAN;
+    assert_fails(pnb_duplicates_find(NULL, &g.view, NULL, NULL, &d, err), PNB_NUMERIC, "item 70");
+    free_gaussians(&g);
+}
+
 static bool stop(void *user, size_t done, size_t total)
 {
     (void)user;
@@ -238,8 +411,13 @@ static void refuses_bad_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_all_pairs),   cmocka_unit_test(groups_copies),
-        cmocka_unit_test(joins_chains),      cmocka_unit_test(finds_pairs_beyond_full_lists),
+        cmocka_unit_test(finds_all_pairs),
+        cmocka_unit_test(groups_copies),
+        cmocka_unit_test(joins_chains),
+        cmocka_unit_test(finds_pairs_beyond_full_lists),
+        cmocka_unit_test(copies_change_nothing),
+        cmocka_unit_test(joins_blocks_of_kinds),
+        cmocka_unit_test(names_bad_rows_among_copies),
         cmocka_unit_test(refuses_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
