@@ -47,10 +47,10 @@ want 0 search --index i.safetensors --queries t.safetensors -k 2 --json
 grep '"score"\|"row"' out >a.json
 want 0 search --index ni.npy --queries nt.npy -k 2 --json
 check "the same hits" diff a.json <(grep '"score"\|"row"' out)
-want 0 calibrate --images ni.npy --texts ni.npy -q
-check "the calibration lies beside the set" test -s ni.calibration.json
-want 0 search --index ni.npy --queries nt.npy -k 1 --json
-prints '"calibration": "ni.calibration.json"'
+want 0 calibrate --images nt.npy --texts nt.npy -q
+check "the calibration lies beside the set" test -s nt.calibration.json
+want 0 search --index nt.npy --queries ni.npy -k 1 --json
+prints '"calibration": "nt.calibration.json"'
 want 0 report --images ni.npy --texts nt.npy --truth shapes/truth/test.pairs -o n.html -q
 
 want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
