@@ -109,7 +109,8 @@ pnb_status pnb_embeddings_save_npy(const pnb_embeddings *e, const char *path, pn
 pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, pnb_error *err);
 
 /* Reads a 2-D .npy as means, with `x_logvar.npy` or `x_var.npy` (its log is taken) beside it as a
- * gaussian_diag, with `x_kappa.npy` as a vmf; ids from `x.ids.jsonl` if there. Info is unknown. */
+ * gaussian_diag, with `x_kappa.npy` as a vmf, with `x_invalpha.npy` and `x_beta.npy` as a
+ * gen_gaussian; ids from `x.ids.jsonl` if there. Info is unknown. */
 pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_error *err);
 
 /* A new set of the given rows, in that order, repeats allowed.

@@ -170,7 +170,7 @@ static pnb_status fill(pnb_embeddings *e, int which, const pnb_npy *from, const 
     return pnb_array_to_f32(a, *pnb__embedding_field(e, which), err);
 }
 
-enum { LOG_VAR = 1, KAPPA = 2, N_SIDECARS = 3 };
+enum { LOG_VAR = 1, KAPPA = 2, INV_ALPHA = 3, BETA = 4, N_SIDECARS = 4 };
 
 /* Sidecars that decide the family, in order of preference. */
 typedef struct sidecar {
@@ -183,7 +183,25 @@ static const sidecar sidecars[N_SIDECARS] = {
     {"_logvar", PNB_GAUSSIAN_DIAG, LOG_VAR},
     {"_var", PNB_GAUSSIAN_DIAG, LOG_VAR},
     {"_kappa", PNB_VMF, KAPPA},
+    {"_invalpha", PNB_GEN_GAUSSIAN, INV_ALPHA},
 };
+
+/* The second array of a generalised Gaussian. */
+static pnb_status load_beta(pnb_embeddings *e, const char *path, pnb_error *err)
+{
+    pnb_npy beta = {0};
+    bool found = false;
+    pnb_status status;
+    PNB_TRY(load_sidecar(&beta, &found, path, "_beta", err));
+    status = found ? fill(e, BETA, &beta, path, err)
+                   : pnb__fail(err, PNB_NOT_FOUND,
+                               "%s: has _invalpha.npy beside it but no _beta.npy; a generalised "
+                               "Gaussian needs both",
+                               path);
+done:
+    pnb_npy_reset(&beta);
+    return status;
+}
 
 static pnb_status load_ids_if_there(pnb_embeddings *e, const char *path, pnb_error *err)
 {
@@ -218,6 +236,8 @@ pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_e
     PNB_TRY(fill(e, 0, &mean, path, err));
     if (with != NULL)
         PNB_TRY(fill(e, with->which, &more, path, err));
+    if (e->family == PNB_GEN_GAUSSIAN)
+        PNB_TRY(load_beta(e, path, err));
     for (size_t i = 0; with != NULL && strcmp(with->ending, "_var") == 0 && i < e->n * e->dim; i++)
         e->log_var[i] = logf(e->log_var[i]);
     PNB_TRY(load_ids_if_there(e, path, err));

@@ -562,6 +562,24 @@ static void npy_round_trip(void **state)
     pnb_embeddings_free(vmf);
 }
 
+static void npy_of_generalised_gaussians(void **state)
+{
+    scratch *s = *state;
+    pnb_embeddings *e = make_set(PNB_GEN_GAUSSIAN, 3, 2, 0), *back = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    scratch_clear(s);
+    assert_ok(pnb_embeddings_save_npy(e, scratch_path(s, "g.npy"), &err), &err);
+    assert_ok(pnb_embeddings_load_npy(&back, s->path, &err), &err);
+    assert_int_equal(back->family, PNB_GEN_GAUSSIAN);
+    assert_same_values(e, back);
+    pnb_embeddings_free(back);
+    assert_int_equal(remove(scratch_path(s, "g_beta.npy")), 0);
+    assert_failed(pnb_embeddings_load_npy(&back, scratch_path(s, "g.npy"), &err), &err,
+                  PNB_NOT_FOUND, "no _beta.npy");
+    pnb_error_reset(&err);
+    pnb_embeddings_free(e);
+}
+
 static void npy_of_other_tools(void **state)
 {
     scratch *s = *state;
@@ -669,6 +687,7 @@ int main(void)
         cmocka_unit_test(parts_that_do_not_fit),
         cmocka_unit_test(full_disk_leaves_the_old_set),
         cmocka_unit_test(npy_round_trip),
+        cmocka_unit_test(npy_of_generalised_gaussians),
         cmocka_unit_test(npy_of_other_tools),
         cmocka_unit_test(jsonl_has_all_values),
 #ifdef PNB_FAULTS
