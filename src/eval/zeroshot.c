@@ -11,11 +11,15 @@
 #include "base/base.h"
 #include "penumbra/classify.h"
 #include "penumbra/eval.h"
+#include "prob/measure.h"
 
-#define BLOCK_ROWS ((size_t)64)
+/* Classes are unpacked once a block: larger blocks do that less often, smaller ones leave work for
+ * every thread where pictures are few. */
+enum { BLOCK_ROWS = 64, LARGE_BLOCK_ROWS = 256, LARGE_FROM = 4096 };
 
 typedef struct classify_run {
     const pnb_classify_job *job;
+    size_t block; /* pictures taken together */
     pnb_predictions *out;
     pnb_error *errors; /* [blocks] */
 } classify_run;
@@ -122,7 +126,7 @@ static void classify_blocks(void *user, size_t begin, size_t end, int thread)
     size_t n = run->job->images->n;
     (void)thread;
     for (size_t b = begin; b < end; b++)
-        classify_block(run, b * BLOCK_ROWS, PNB_MIN(BLOCK_ROWS, n - b * BLOCK_ROWS),
+        classify_block(run, b * run->block, PNB_MIN(run->block, n - b * run->block),
                        &run->errors[b]);
 }
 
@@ -181,6 +185,13 @@ static pnb_status alloc_predictions(pnb_predictions *p, const pnb_classify_job *
     return PNB_OK;
 }
 
+/* Of Monte-Carlo measures the block is part of the result. */
+static size_t block_rows(const pnb_classify_job *job)
+{
+    bool is_large = job->images->n >= LARGE_FROM && !pnb__measure_is_sampled(job->measure);
+    return is_large ? LARGE_BLOCK_ROWS : BLOCK_ROWS;
+}
+
 pnb_status pnb_classify(const pnb_ctx *ctx, const pnb_classify_job *job, pnb_predictions *out,
                         pnb_error *err)
 {
@@ -190,12 +201,12 @@ pnb_status pnb_classify(const pnb_ctx *ctx, const pnb_classify_job *job, pnb_pre
     pnb_status status = check_job(job, err);
     if (status != PNB_OK)
         return status;
-    size_t n_blocks = (job->images->n + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    size_t block = block_rows(job), n_blocks = (job->images->n + block - 1) / block;
     PNB_TRY(alloc_predictions(&made, job, err));
     errors = pnb__alloc_zero(n_blocks, sizeof *errors);
     if (errors == NULL)
         PNB_TRY(pnb__fail_nomem(err, n_blocks * sizeof *errors));
-    classify_run run = {job, &made, errors};
+    classify_run run = {job, block, &made, errors};
     pnb__parallel_for(ctx, n_blocks, 1, classify_blocks, &run);
     for (size_t b = 0; b < n_blocks; b++)
         if (errors[b].status != PNB_OK)

@@ -1,5 +1,6 @@
 /* Measures of every row of one set against every row of another, fused: for each pair one pass over
- * d on unpacked f64 rows, nothing of size A*B*D.
+ * d on unpacked f64 rows, nothing of size A*B*D. Measures that need one sum of products or squares
+ * take it from sums.c for a tile of pairs at once.
  *
  * exp and log are kept out of the inner loop: variances, 1/var or std are unpacked once per row of
  * a tile, and sums of logs over d become the log of products of LOG_RUN factors (factors in [e^-30,
@@ -64,14 +65,29 @@ static void fill_sphere(pnb__tile *tile, pnb_measure measure, const pnb_rows *g,
     }
 }
 
+/* csd needs no more than the trace. */
+static double trace_of(const float *log_var, size_t dim)
+{
+    double sum = 0.0;
+    for (size_t d = 0; log_var != NULL && d < dim; d++)
+        sum += exp((double)log_var[d]);
+    return sum;
+}
+
+/* An exponential costs as much as some pairs: only what the measure reads is filled. */
 static void fill_row(pnb__tile *tile, size_t i, pnb_measure measure, const float *log_var)
 {
     size_t dim = tile->dim;
     double *var = tile->var + i * dim, *aux = tile->aux + i * dim, sum = 0.0;
+    double rate = measure == PNB_MEASURE_W2 ? 0.5 : -1.0;
+    bool has_var = measure != PNB_MEASURE_W2;
+    bool has_aux = !has_var || measure == PNB_MEASURE_KL || measure == PNB_MEASURE_JEFFREYS;
     for (size_t d = 0; d < dim; d++) {
         double l = log_var == NULL ? -(double)INFINITY : log_var[d]; /* a point has variance 0 */
-        var[d] = exp(l);
-        aux[d] = measure == PNB_MEASURE_W2 ? exp(0.5 * l) : exp(-l);
+        if (has_var)
+            var[d] = exp(l);
+        if (has_aux)
+            aux[d] = exp(rate * l);
         sum += l;
     }
     tile->log_sum[i] = sum;
@@ -88,6 +104,7 @@ void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_rows *g, siz
     }
     for (size_t i = 0; i < n; i++) {
         const float *mean = g->mean + (begin + i) * dim;
+        const float *log_var = g->log_var == NULL ? NULL : g->log_var + (begin + i) * dim;
         double square = 0.0;
         for (size_t d = 0; d < dim; d++) {
             tile->mean[i * dim + d] = mean[d];
@@ -95,8 +112,10 @@ void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_rows *g, siz
         }
         if (measure == PNB_MEASURE_MEAN)
             tile->log_sum[i] = sqrt(square);
+        else if (measure == PNB_MEASURE_CSD)
+            tile->log_sum[i] = trace_of(log_var, dim);
         else if (!pnb__measure_is_sampled(measure))
-            fill_row(tile, i, measure, g->log_var == NULL ? NULL : g->log_var + (begin + i) * dim);
+            fill_row(tile, i, measure, log_var);
     }
     if (pnb__measure_is_sampled(measure))
         fill_samples(tile, g, begin, side, opts);
@@ -110,30 +129,6 @@ typedef struct pair {
     double log_sum1, log_sum2;
     size_t dim;
 } pair;
-
-static double pair_mean(const pair *p)
-{
-    const double *m1 = p->m1, *m2 = p->m2;
-    size_t dim = p->dim;
-    double sum = 0.0, norms = p->log_sum1 * p->log_sum2;
-#pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < dim; d++)
-        sum += m1[d] * m2[d];
-    return norms == 0.0 ? 0.0 : sum / norms;
-}
-
-static double pair_csd(const pair *p)
-{
-    const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *v2 = p->v2;
-    size_t dim = p->dim;
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < dim; d++) {
-        double delta = m1[d] - m2[d];
-        sum += delta * delta + v1[d] + v2[d];
-    }
-    return sum;
-}
 
 static double pair_w2(const pair *p)
 {
@@ -255,15 +250,12 @@ static double pair_sampled(pnb_measure measure, const double *z1, const double *
 }
 
 /* As sphere.c, on unit vectors. */
-static double pair_sphere(pnb_measure measure, const pnb__tile *a, size_t i, const pnb__tile *b,
-                          size_t j)
+static double sphere_value(pnb_measure measure, const pnb__tile *a, size_t i, const pnb__tile *b,
+                           size_t j, double cosine)
 {
     size_t dim = a->dim;
     const double *u = a->mean + i * dim, *v = b->mean + j * dim;
-    double weight = a->has_kappa && b->has_kappa ? 0.5 : 1.0, cosine = 0.0, sum = 0.0;
-#pragma omp simd reduction(+ : cosine)
-    for (size_t d = 0; d < dim; d++)
-        cosine += u[d] * v[d];
+    double weight = a->has_kappa && b->has_kappa ? 0.5 : 1.0, sum = 0.0;
     if (measure == PNB_MEASURE_POWER_SPHERICAL && cosine < PNB__SPHERE_OPPOSITE) {
 #pragma omp simd reduction(+ : sum)
         for (size_t d = 0; d < dim; d++)
@@ -276,13 +268,51 @@ static double pair_sphere(pnb_measure measure, const pnb__tile *a, size_t i, con
                              weight * (a->log_sum[i] + b->log_sum[j]), cosine);
 }
 
+/* ---- measures made of one sum over d: all sums of a tile first ---- */
+
+static bool is_of_sums(pnb_measure measure)
+{
+    return measure == PNB_MEASURE_MEAN || measure == PNB_MEASURE_CSD ||
+           pnb__measure_is_spherical(measure);
+}
+
+static double value_of_sum(pnb_measure measure, const pnb__tile *a, size_t i, const pnb__tile *b,
+                           size_t j, double sum)
+{
+    double norms = a->log_sum[i] * b->log_sum[j];
+    if (measure == PNB_MEASURE_CSD)
+        return sum + (a->log_sum[i] + b->log_sum[j]);
+    if (measure == PNB_MEASURE_MEAN)
+        return norms == 0.0 ? 0.0 : sum / norms;
+    return sphere_value(measure, a, i, b, j, sum);
+}
+
+static void measure_by_sums(pnb_measure measure, const pnb__tile *a, const pnb__tile *b,
+                            double *out, const size_t stride[2])
+{
+    const pnb__sums sums = {.a = a->mean,
+                            .b = b->mean,
+                            .n_a = a->n,
+                            .n_b = b->n,
+                            .dim = a->dim,
+                            .out = out,
+                            .stride = {stride[0], stride[1]}};
+    if (measure == PNB_MEASURE_CSD)
+        pnb__sum_distances2(&sums);
+    else
+        pnb__sum_products(&sums);
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t j = 0; j < b->n; j++) {
+            double *value = &out[i * stride[0] + j * stride[1]];
+            *value = value_of_sum(measure, a, i, b, j, *value);
+        }
+}
+
+/* ---- blocks ---- */
+
 static double pair_value(pnb_measure measure, const pair *p, double gain)
 {
     switch (measure) {
-    case PNB_MEASURE_MEAN:
-        return pair_mean(p);
-    case PNB_MEASURE_CSD:
-        return pair_csd(p);
     case PNB_MEASURE_W2:
         return pair_w2(p);
     case PNB_MEASURE_KL:
@@ -309,13 +339,12 @@ void pnb__tile_measure(pnb_measure measure, const pnb__tile *a, const pnb__tile 
     size_t dim = a->dim, step = dim * opts->n_samples;
     double gain = exp(opts->inclusion_eps);
     bool sampled = pnb__measure_is_sampled(measure);
-    bool spherical = pnb__measure_is_spherical(measure);
+    if (is_of_sums(measure)) {
+        measure_by_sums(measure, a, b, out, stride);
+        return;
+    }
     for (size_t i = 0; i < a->n; i++)
         for (size_t j = 0; j < b->n; j++) {
-            if (spherical) {
-                out[i * stride[0] + j * stride[1]] = pair_sphere(measure, a, i, b, j);
-                continue;
-            }
             if (sampled) {
                 out[i * stride[0] + j * stride[1]] =
                     pair_sampled(measure, a->aux + i * step, b->aux + j * step, dim, opts);

@@ -51,12 +51,24 @@ double pnb__gamma_draw(pnb__rng *rng, double shape);
 /* One sample pair's contribution: sqrt(d2) for avg_l2, s(factor*l) for match_prob. */
 double pnb__sample_term(pnb_measure measure, double distance2, const pnb_measure_opts *opts);
 
+/* ---- sums.c ---- out[i*stride[0] + j*stride[1]] over d of rows a (n_a,dim) and b (n_b,dim): their
+ * products, or the squares of their differences. Each is a function of the two rows alone. */
+typedef struct pnb__sums {
+    const double *a, *b;
+    size_t n_a, n_b, dim;
+    double *out;
+    size_t stride[2];
+} pnb__sums;
+void pnb__sum_products(const pnb__sums *s);
+void pnb__sum_distances2(const pnb__sums *s);
+
 /* Rows begin .. begin+n of one side, unpacked to f64 with what the fused loops need. */
 typedef struct pnb__tile {
     size_t n, dim;
     double *mean, *var;
     double *aux;     /* w2: std; kl, jeffreys: 1/var; Monte-Carlo: samples [n][J][dim] */
-    double *log_sum; /* per row: sum of log-variances (mean: norm of the mean; sphere: log norm) */
+    double *log_sum; /* per row: sum of log-variances (mean: norm of the mean; csd: sum of
+                        variances; sphere: log norm) */
     double *kappa;   /* per row, sphere only: concentration, 0 for points */
     bool has_kappa;
     void *memory;

@@ -128,6 +128,77 @@ static void test_threads(void **state)
 }
 
 /* Six classes on axes, pictures exactly on them; label 5 has no picture, picture 4 has no label. */
+/* Many pictures are taken in larger blocks: the same bits as a few at a time, whatever the threads.
+ * Classes that are equal have equal scores at every place, and the lower one wins. */
+static void expect_equal_classes(pnb_measure measure, const pnb_rows *images,
+                                 const pnb_rows *classes, const size_t equal[3])
+{
+    size_t n = images->n, k = classes->n, step = 37;
+    pnb_ctx *ctx = NULL;
+    pnb_ctx_opts two = pnb_ctx_opts_default();
+    pnb_predictions p;
+    double *all = malloc(n * k * sizeof *all), *part = malloc(step * k * sizeof *part);
+    assert_true(all != NULL && part != NULL);
+    two.n_threads = 2;
+    assert_ok(pnb_ctx_create(&ctx, &two, err));
+    pnb_classify_job job = {.images = images,
+                            .classes = classes,
+                            .measure = measure,
+                            .scale = 3,
+                            .k = 1,
+                            .all_scores = all};
+    assert_ok(pnb_classify(ctx, &job, &p, err));
+    size_t n_won = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t e = 1; e < 3; e++) {
+            assert_memory_equal(&all[i * k + equal[e]], &all[i * k + equal[0]], sizeof *all);
+            assert_int_not_equal(p.top[i], equal[e]);
+        }
+        n_won += p.top[i] == (int32_t)equal[0];
+    }
+    assert_true(n_won > 0);
+    pnb_predictions_reset(&p);
+    for (size_t begin = 0; begin < n; begin += step) {
+        const pnb_rows some = pnb_rows_slice(images, begin, PNB_MIN(step, n - begin));
+        job.images = &some;
+        job.all_scores = part;
+        assert_ok(pnb_classify(NULL, &job, &p, err));
+        assert_memory_equal(part, all + begin * k, some.n * k * sizeof *part);
+        pnb_predictions_reset(&p);
+    }
+    free(all);
+    free(part);
+    pnb_ctx_free(ctx);
+}
+
+static void test_equal_classes(void **state)
+{
+    (void)state;
+    enum { MANY = 4500, KINDS = 39 };
+    const size_t equal[3] = {2, 31, 38};
+    gaussians images = random_gaussians(MANY, 13, -4, -1, 1);
+    gaussians classes = random_gaussians(KINDS, 13, -4, -1, 2);
+    for (size_t e = 1; e < 3; e++) {
+        memcpy(classes.mean + equal[e] * 13, classes.mean + equal[0] * 13, 13 * sizeof(float));
+        memcpy(classes.log_var + equal[e] * 13, classes.log_var + equal[0] * 13,
+               13 * sizeof(float));
+    }
+    const pnb_measure measures[] = {PNB_MEASURE_CSD, PNB_MEASURE_MEAN, PNB_MEASURE_W2,
+                                    PNB_MEASURE_ELK};
+    for (size_t m = 0; m < PNB_COUNT(measures); m++)
+        expect_equal_classes(measures[m], &images.view, &classes.view, equal);
+    float kappa[MANY];
+    for (size_t i = 0; i < MANY; i++)
+        kappa[i] = 5.0f + (float)(i % 10);
+    pnb_rows z = {.n = MANY, .dim = 13, .mean = images.mean, .kappa = kappa};
+    const pnb_rows points = {.n = KINDS, .dim = 13, .mean = classes.mean};
+    expect_equal_classes(PNB_MEASURE_VMF, &z, &points, equal);
+    z.is_power = true;
+    expect_equal_classes(PNB_MEASURE_POWER_SPHERICAL, &z, &points, equal);
+    free_gaussians(&images);
+    free_gaussians(&classes);
+}
+
 static void test_figures(void **state)
 {
     (void)state;
@@ -233,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_measures), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_sphere), cmocka_unit_test(test_figures), cmocka_unit_test(test_bad)};
+        cmocka_unit_test(test_sphere),   cmocka_unit_test(test_equal_classes),
+        cmocka_unit_test(test_figures),  cmocka_unit_test(test_bad)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
