@@ -133,7 +133,7 @@ pnb_status pnb__gathered_init(pnb__gathered *g, const pnb_rows *rows, const size
         return pnb__fail_nomem(err, 2 * n * dim * sizeof(float));
     }
     gather(g->mean, rows->mean, row, n, dim);
-    if (g->log_var != NULL)
+    if (rows->log_var != NULL)
         gather(g->log_var, rows->log_var, row, n, dim);
     g->rows = (pnb_rows){.n = n, .dim = dim, .mean = g->mean, .log_var = g->log_var};
     return PNB_OK;

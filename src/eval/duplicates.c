@@ -86,12 +86,18 @@ static pnb_status take_row(find_job *job, size_t row, const int64_t *index, cons
     return status;
 }
 
+/* Entries of one list: a row itself and its neighbours; never 0, whatever the limit. */
+static size_t most_in_list(const find_job *job)
+{
+    return 1 + PNB_MIN(job->rows.n - 1, job->opts->max_neighbours);
+}
+
 /* Takes the kinds whose list has come to its end; the others stay in `kind` for a longer search. */
 static pnb_status take_hits(find_job *job, size_t *kind, size_t *n_kinds, const pnb_hits *hits,
                             pnb_error *err)
 {
     size_t n = job->rows.n, n_left = 0;
-    size_t most = PNB_MIN(n, job->opts->max_neighbours + 1);
+    size_t most = most_in_list(job);
     pnb_status status = PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < *n_kinds; i++) {
         const int64_t *index = hits->index + i * hits->k;
@@ -131,7 +137,7 @@ static pnb_status search_kinds(find_job *job, size_t *kind, size_t *n_kinds, siz
 static pnb_status find_block(find_job *job, size_t begin, size_t count, pnb_error *err)
 {
     size_t kind[PNB__NEIGHBOUR_BLOCK], n_kinds = count;
-    size_t most = PNB_MIN(job->rows.n, job->opts->max_neighbours + 1);
+    size_t most = most_in_list(job);
     size_t k = PNB_MIN((size_t)FIRST_NEIGHBOURS, most);
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < count; i++)
@@ -156,7 +162,7 @@ static pnb_status find_block(find_job *job, size_t begin, size_t count, pnb_erro
 static pnb_status choose_gallery(find_job *job, pnb__gathered *gallery, pnb_error *err)
 {
     size_t n = job->rows.n, n_kept = 0;
-    size_t most = PNB_MIN(n, job->opts->max_neighbours + 1);
+    size_t most = most_in_list(job);
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++) {
         size_t kind = job->copies.kind[i];

@@ -109,6 +109,10 @@ static void finds_all_pairs(void **state)
             assert_int_equal(d.n_cut, 0);
             assert_right(&g.view, u, &o, &d);
             pnb_duplicates_reset(&d);
+            o.max_neighbours = SIZE_MAX;
+            assert_ok(pnb_duplicates_find(ctx, &g.view, u, &o, &d, err));
+            assert_right(&g.view, u, &o, &d);
+            pnb_duplicates_reset(&d);
             o.max_pairs = 10000000;
             assert_ok(pnb_duplicates_find(NULL, &g.view, NULL, &o, &d, err));
             assert_right(&g.view, NULL, &o, &d);
