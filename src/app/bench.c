@@ -38,11 +38,12 @@ pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *o, pnb__benc
 {
     double *seconds = pnb__alloc_array(MAX_REPEATS, sizeof *seconds);
     size_t n = 0;
-    double measured = 0.0;
     if (seconds == NULL)
         return pnb__fail_nomem(&app->err, MAX_REPEATS * sizeof *seconds);
     pnb_status status = work(user, &app->err);
-    while (status == PNB_OK && n < MAX_REPEATS && (n < o->min_repeats || measured < o->seconds)) {
+    double start = pnb__now_s();
+    while (status == PNB_OK && n < MAX_REPEATS &&
+           (n < o->min_repeats || pnb__now_s() - start < o->seconds)) {
         if (pnb__is_interrupted(app)) {
             status = pnb__fail(&app->err, PNB_INTERRUPTED, "after %zu repeats", n);
             break;
@@ -51,8 +52,7 @@ pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *o, pnb__benc
             o->between(user);
         double before = pnb__now_s();
         status = work(user, &app->err);
-        seconds[n] = pnb__now_s() - before;
-        measured += seconds[n++];
+        seconds[n++] = pnb__now_s() - before;
     }
     if (status == PNB_OK)
         *out = pnb__bench_summarise(seconds, n);

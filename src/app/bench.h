@@ -12,7 +12,7 @@ typedef struct pnb__bench_opts {
     size_t batch_size;
     double seconds;              /* measure at least this long */
     size_t min_repeats;          /* and this often */
-    void (*between)(void *user); /* runs before every repeat and is not counted; NULL: nothing */
+    void (*between)(void *user); /* runs before every repeat, not part of its time; may be NULL */
 } pnb__bench_opts;
 
 /* Each fills the result with median_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.

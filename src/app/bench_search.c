@@ -2,9 +2,10 @@
  *
  * A search of many queries is bound by the rate of a matrix product, one of few by the bandwidth
  * of memory. Both are measured in the same run: the product before and after, the best rate of our
- * kernels and OpenBLAS; bandwidth before every repeat, since it changes within a run where others
- * use the same memory, by reading the gallery's own means (or as much memory, where they would fit
- * a cache) with the fastest plain loops there are. Its median stands beside the median time. Recall
+ * kernels and OpenBLAS; bandwidth by reading the gallery's own means with the fastest plain loops
+ * there are, before every repeat, since it changes within a run where others use the same memory.
+ * Means that might fit a cache stay in it: then as much other memory is read, before and after. The
+ * median of the reads stands beside the median time. Recall
  * is taken against all pairs scored in f64 by src/prob, another path than the search's. */
 #include "app/bench_search.h"
 
@@ -17,7 +18,7 @@
 #include "penumbra/eval.h"
 #include "penumbra/search.h"
 
-enum { CHECKED_QUERIES = 4, CHECK_ROWS = 4096, MAX_READS = 1000 };
+enum { CHECKED_QUERIES = 4, CHECK_ROWS = 4096, MAX_READS = 1000, READS = 5 };
 #define READ_BYTES ((size_t)256 << 20) /* far more than a cache holds */
 #define QUERY_SEED 0x51ed2701ULL       /* added to the seed for the second set */
 
@@ -137,8 +138,11 @@ static void measure_read(machine *m, const pnb_ctx *ctx, const pnb__kernels *k)
         m->rate[m->n_rates++] = gb / fmin(middle - start, end - middle);
 }
 
-static void measure_sgemm(machine *m, const pnb_ctx *ctx)
+/* Before and after all repeats. */
+static void measure_limits(machine *m, const pnb_ctx *ctx, const pnb__kernels *k)
 {
+    for (int i = 0; i < READS && m->own != NULL; i++)
+        measure_read(m, ctx, k);
     m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, ctx->isa));
     m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, PNB_ISA_GENERIC));
 }
@@ -249,10 +253,10 @@ static pnb_status run_search(const pnb__bench_search_opts *o, const pnb_search_o
     PNB_TRY(pnb_index_create(&w->index, app->ctx, &w->gallery.rows, opts, &app->err));
     double prepare_s = pnb__now_s() - start;
     PNB_TRY(init_machine(&w->limits, app->ctx, w->kernels, &w->gallery, &app->err));
-    repeat.between = read_between;
-    measure_sgemm(&w->limits, app->ctx);
+    repeat.between = w->limits.own == NULL ? read_between : NULL;
+    measure_limits(&w->limits, app->ctx, w->kernels);
     PNB_TRY(pnb__bench_measure(app, &repeat, search_once, w, &times));
-    measure_sgemm(&w->limits, app->ctx);
+    measure_limits(&w->limits, app->ctx, w->kernels);
     PNB_TRY(check_recall(w, opts, &recall, &app->err));
     report_times(app, &times, r);
     double n = (double)o->n, dim = (double)o->dim, queries = (double)o->n_queries;
