@@ -19,13 +19,7 @@ struct embed_args {
 
 #define AT(field) offsetof(struct embed_args, field)
 static const pnb__option options[] = {
-    {.name = "model",
-     .letter = 'm',
-     .kind = PNB__OPT_FILE,
-     .at = AT(model),
-     .value = "DIR",
-     .required = true,
-     .help = "Model directory, or hf-hub:ORG/NAME from the local cache"},
+    PNB__MODEL_ROW(AT(model)),
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,

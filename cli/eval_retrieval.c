@@ -127,18 +127,7 @@ struct retrieval_args {
 #define AT(field) offsetof(struct retrieval_args, field)
 #define AT_SHARED(field) offsetof(struct retrieval_args, shared.field)
 static const pnb__option retrieval_options[] = {
-    {.name = "images",
-     .kind = PNB__OPT_FILE,
-     .at = AT(images),
-     .value = "SET",
-     .required = true,
-     .help = "Embedding set of the pictures"},
-    {.name = "texts",
-     .kind = PNB__OPT_FILE,
-     .at = AT(texts),
-     .value = "SET",
-     .required = true,
-     .help = "Embedding set of the captions"},
+    PNB__IMAGES_TEXTS_ROWS(AT(images), AT(texts)),
     TRUTH_ROWS(AT_SHARED),
     {.name = "eccv",
      .kind = PNB__OPT_FILE,

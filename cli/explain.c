@@ -16,13 +16,7 @@ struct explain_args {
 
 #define AT(field) offsetof(struct explain_args, field)
 static const pnb__option options[] = {
-    {.name = "model",
-     .letter = 'm',
-     .kind = PNB__OPT_FILE,
-     .at = AT(model),
-     .value = "DIR",
-     .required = true,
-     .help = "Model directory"},
+    PNB__MODEL_ROW(AT(model)),
     {.name = "text", .kind = PNB__OPT_LIST, .at = AT(texts), .value = "STR...", .help = "Captions"},
     {.name = "images",
      .kind = PNB__OPT_FILES,

@@ -27,18 +27,7 @@ struct filter_args {
 
 #define AT(field) offsetof(struct filter_args, field)
 static const pnb__option options[] = {
-    {.name = "images",
-     .kind = PNB__OPT_FILE,
-     .at = AT(images),
-     .value = "SET",
-     .required = true,
-     .help = "Embedding set of the pictures"},
-    {.name = "texts",
-     .kind = PNB__OPT_FILE,
-     .at = AT(texts),
-     .value = "SET",
-     .required = true,
-     .help = "Embedding set of the captions"},
+    PNB__IMAGES_TEXTS_ROWS(AT(images), AT(texts)),
     {.name = "pairs",
      .kind = PNB__OPT_FILE,
      .at = AT(pairs),

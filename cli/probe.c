@@ -17,13 +17,7 @@ struct probe_args {
 
 #define AT(field) offsetof(struct probe_args, field)
 static const pnb__option options[] = {
-    {.name = "model",
-     .letter = 'm',
-     .kind = PNB__OPT_FILE,
-     .at = AT(model),
-     .value = "DIR",
-     .required = true,
-     .help = "Model directory"},
+    PNB__MODEL_ROW(AT(model)),
     {.name = "control",
      .kind = PNB__OPT_FILE,
      .at = AT(control),

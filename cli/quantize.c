@@ -16,13 +16,7 @@ struct quantize_args {
 
 #define AT(field) offsetof(struct quantize_args, field)
 static const pnb__option options[] = {
-    {.name = "model",
-     .letter = 'm',
-     .kind = PNB__OPT_FILE,
-     .at = AT(model),
-     .value = "DIR",
-     .required = true,
-     .help = "Model directory; hf-hub:ORG/NAME looks into the local cache"},
+    PNB__MODEL_ROW(AT(model)),
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,

@@ -4,6 +4,31 @@
 
 /* clang-format off */
 
+/* A field `const char *`: the model. */
+#define PNB__MODEL_ROW(at_model)                                                                   \
+    {.name = "model",                                                                              \
+     .letter = 'm',                                                                                \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_model),                                                                             \
+     .value = "DIR",                                                                               \
+     .required = true,                                                                             \
+     .help = "Model directory, or hf-hub:ORG/NAME from the local cache"}
+
+/* Two fields `const char *`: the two sets of a comparison. */
+#define PNB__IMAGES_TEXTS_ROWS(at_images, at_texts)                                                \
+    {.name = "images",                                                                             \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_images),                                                                            \
+     .value = "SET",                                                                               \
+     .required = true,                                                                             \
+     .help = "Embedding set of the pictures"},                                                     \
+    {.name = "texts",                                                                              \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_texts),                                                                             \
+     .value = "SET",                                                                               \
+     .required = true,                                                                             \
+     .help = "Embedding set of the captions"}
+
 /* Two fields `const char *`: where the tokenizer and the preprocessing of a model lie. */
 #define PNB__MODEL_PARTS_ROWS(at_tokenizer, at_preprocess)                                         \
     {.name = "tokenizer",                                                                          \
