@@ -13,6 +13,7 @@
 #include "app/bench_train.h"
 #include "app/model_path.h"
 #include "base/base.h"
+#include "eval/sorted.h"
 #include "kernels/kernels.h"
 #include "penumbra/model.h"
 
@@ -20,15 +21,9 @@ enum { MAX_REPEATS = 10000, GEMM_SIZE = 1536 };
 
 /* ---- times ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 pnb__bench_times pnb__bench_summarise(double *seconds, size_t n)
 {
-    qsort(seconds, n, sizeof *seconds, by_value);
+    qsort(seconds, n, sizeof *seconds, pnb__compare_doubles);
     double median = n % 2 == 1 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
     return (pnb__bench_times){median, seconds[0], seconds[n - 1], n};
 }

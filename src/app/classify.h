@@ -127,8 +127,6 @@ pnb_status pnb__classify_save_markdown(const pnb__classify *run, const char *pat
 
 /* ---- classify_files.c ---- Writes the files that opts name. */
 pnb_status pnb__classify_write(pnb__app *app, const pnb__classify *run);
-/* A field of a comma-separated table, quoted where it must be. */
-void pnb__classify_put_field(pnb__buf *b, const char *text);
 
 /* ---- class_weights.c ---- The weights as a JSON file. */
 pnb_status pnb__classify_save_weights(const pnb__classify *run, const char *path, pnb_error *err);

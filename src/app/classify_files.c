@@ -7,6 +7,7 @@
 
 #include "app/classify.h"
 #include "base/base.h"
+#include "io/csv.h"
 #include "io/json.h"
 
 /* ---- predictions ---- */
@@ -82,21 +83,6 @@ static pnb_status write_predictions(const pnb__classify *run, const char *path, 
 
 /* ---- tables ---- */
 
-void pnb__classify_put_field(pnb__buf *b, const char *text)
-{
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        pnb__buf_puts(b, text);
-        return;
-    }
-    pnb__buf_putc(b, '"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            pnb__buf_putc(b, '"');
-        pnb__buf_putc(b, *text);
-    }
-    pnb__buf_putc(b, '"');
-}
-
 static pnb_status write_buf(pnb__buf *b, const char *path, pnb_error *err)
 {
     pnb_status status = pnb__buf_write(b, path, err);
@@ -133,13 +119,13 @@ static pnb_status write_confusion(const pnb__classify *run, const char *path, pn
         pnb__buf_puts(&b, "label");
         for (size_t c = 0; c < f->n_classes; c++) {
             pnb__buf_putc(&b, ',');
-            pnb__classify_put_field(&b, run->classes.items[c]);
+            pnb__csv_put_field(&b, run->classes.items[c]);
         }
         pnb__buf_putc(&b, '\n');
     }
     for (size_t i = 0; i < f->n_classes; i++) {
         if (!is_json)
-            pnb__classify_put_field(&b, run->classes.items[i]);
+            pnb__csv_put_field(&b, run->classes.items[i]);
         for (size_t c = 0; c < f->n_classes; c++)
             pnb__buf_printf(&b, "%s%zu", !is_json || c > 0 ? "," : "[",
                             f->confusion[i * f->n_classes + c]);
@@ -174,7 +160,7 @@ static pnb_status write_classes(const pnb__classify *run, const char *path, pnb_
     for (size_t c = 0; c < run->figures.n_classes; c++) {
         const pnb_class_figures *f = &run->figures.classes[c];
         pnb__buf_printf(&b, "%zu,", c);
-        pnb__classify_put_field(&b, run->classes.items[c]);
+        pnb__csv_put_field(&b, run->classes.items[c]);
         pnb__buf_printf(&b, ",%zu,%zu,%zu", f->n, f->n_predicted, f->n_correct);
         put_number(&b, f->recall);
         put_number(&b, f->precision);

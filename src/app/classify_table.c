@@ -6,6 +6,7 @@
 
 #include "app/classify.h"
 #include "base/base.h"
+#include "io/csv.h"
 
 /* ---- values ---- */
 
@@ -84,7 +85,7 @@ pnb_status pnb__classify_save_csv(const pnb__classify *run, const char *path, pn
         pnb__buf_printf(&b, "%s,", FIGURES[i].name);
     pnb__buf_puts(&b, "n,n_classes\n");
     for (size_t i = 0; i < PNB_COUNT(words); i++) {
-        pnb__classify_put_field(&b, words[i][1]);
+        pnb__csv_put_field(&b, words[i][1]);
         pnb__buf_putc(&b, ',');
     }
     for (size_t i = 0; i < N_FIGURES; i++)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "io/csv.h"
 
 static const char *const DIRECTIONS[] = {"image_to_text", "text_to_image"};
 
@@ -64,95 +65,80 @@ pnb__table_row pnb__table_row_of(const pnb__retrieval *run, const char *name)
 
 /* ---- csv ---- */
 
-/* Quoted when RFC 4180 wants it. */
-static void put_field(FILE *out, const char *text)
+static void put_number(pnb__buf *out, double value)
 {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void put_number(FILE *out, double value)
-{
-    fputc(',', out);
+    pnb__buf_putc(out, ',');
     if (isfinite(value))
-        fprintf(out, "%.9g", value);
+        pnb__buf_printf(out, "%.9g", value);
 }
 
-static void put_line(FILE *out, const pnb__table *t, const pnb__table_row *row, size_t d, size_t i,
-                     bool by_hit)
+static void put_line(pnb__buf *out, const pnb__table *t, const pnb__table_row *row, size_t d,
+                     size_t i, bool by_hit)
 {
     const pnb_figure_intervals *v = by_hit ? &row->by_hit[d] : &row->by_query[d];
     const pnb_figure_test *test = by_hit ? &row->test_hit[d] : &row->test_query[d];
     char name[32];
     bool is_sorted;
     pnb__table_name(t, i, name, &is_sorted);
-    put_field(out, t->dataset);
-    fputc(',', out);
-    put_field(out, row->name);
-    fprintf(out, ",%s,%s,%s", DIRECTIONS[d], name, !is_sorted ? "" : by_hit ? "hit" : "query");
+    pnb__csv_put_field(out, t->dataset);
+    pnb__buf_putc(out, ',');
+    pnb__csv_put_field(out, row->name);
+    pnb__buf_printf(out, ",%s,%s,%s", DIRECTIONS[d], name,
+                    !is_sorted ? ""
+                    : by_hit   ? "hit"
+                               : "query");
     put_number(out, pnb__table_value(&v->value, i));
     put_number(out, pnb__table_value(&v->low, i));
     put_number(out, pnb__table_value(&v->high, i));
     put_number(out, pnb__table_value(by_hit ? &row->std_hit[d] : &row->std_query[d], i));
-    fprintf(out, ",%zu,%zu", row->n_seeds, row->n_queries[d]);
+    pnb__buf_printf(out, ",%zu,%zu", row->n_seeds, row->n_queries[d]);
     put_number(out, row->has_test ? pnb__table_value(&test->difference, i) : (double)NAN);
     put_number(out, row->has_test ? pnb__table_value(&test->low, i) : (double)NAN);
     put_number(out, row->has_test ? pnb__table_value(&test->high, i) : (double)NAN);
     put_number(out, row->has_test ? pnb__table_value(&test->p, i) : (double)NAN);
-    fputc('\n', out);
+    pnb__buf_putc(out, '\n');
 }
 
-static void put_rsum_line(FILE *out, const pnb__table *t, const pnb__table_row *row)
+static void put_rsum_line(pnb__buf *out, const pnb__table *t, const pnb__table_row *row)
 {
     const pnb_rsum *v = &row->rsum, *test = &row->rsum_test;
     const double tested[] = {test->value, test->low, test->high, test->p};
-    put_field(out, t->dataset);
-    fputc(',', out);
-    put_field(out, row->name);
-    fputs(",both,rsum,", out);
+    pnb__csv_put_field(out, t->dataset);
+    pnb__buf_putc(out, ',');
+    pnb__csv_put_field(out, row->name);
+    pnb__buf_puts(out, ",both,rsum,");
     put_number(out, v->value);
     put_number(out, v->low);
     put_number(out, v->high);
     put_number(out, v->std);
-    fprintf(out, ",%zu,%zu", row->n_seeds, row->n_queries[0] + row->n_queries[1]);
+    pnb__buf_printf(out, ",%zu,%zu", row->n_seeds, row->n_queries[0] + row->n_queries[1]);
     for (size_t i = 0; i < PNB_COUNT(tested); i++)
         put_number(out, row->has_test ? tested[i] : (double)NAN);
-    fputc('\n', out);
+    pnb__buf_putc(out, '\n');
 }
 
-static void put_coco_line(FILE *out, const pnb__table *t, const pnb__table_row *row, size_t d,
+static void put_coco_line(pnb__buf *out, const pnb__table *t, const pnb__table_row *row, size_t d,
                           const pnb__coco_row *figure)
 {
-    put_field(out, t->dataset);
-    fputc(',', out);
-    put_field(out, row->name);
-    fprintf(out, ",%s,%s,", DIRECTIONS[d], figure->key);
+    pnb__csv_put_field(out, t->dataset);
+    pnb__buf_putc(out, ',');
+    pnb__csv_put_field(out, row->name);
+    pnb__buf_printf(out, ",%s,%s,", DIRECTIONS[d], figure->key);
     put_number(out, figure->side[d].value);
     put_number(out, figure->side[d].low);
     put_number(out, figure->side[d].high);
-    fprintf(out, ",,%zu,%zu,,,,\n", row->n_seeds, figure->n_queries[d]);
+    pnb__buf_printf(out, ",,%zu,%zu,,,,\n", row->n_seeds, figure->n_queries[d]);
 }
 
 pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error *err)
 {
-    pnb__out_file out;
-    pnb_status status = pnb__out_open(&out, path, err);
-    if (status != PNB_OK)
-        return status;
-    fputs("dataset,model,direction,figure,sorted_by,value,low,high,std,seeds,queries,difference,"
-          "difference_low,difference_high,p\n",
-          out.file);
+    pnb__buf out = {0};
+    pnb__buf_puts(
+        &out,
+        "dataset,model,direction,figure,sorted_by,value,low,high,std,seeds,queries,difference,"
+        "difference_low,difference_high,p\n");
     for (size_t r = 0; r < t->n_rows; r++) {
-        put_rsum_line(out.file, t, &t->row[r]);
+        put_rsum_line(&out, t, &t->row[r]);
         for (size_t d = 0; d < 2; d++)
             for (size_t i = 0; i < PNB__N_TABLE_FIGURES; i++) {
                 char name[32];
@@ -160,15 +146,17 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
                 if (!pnb__table_has(t, i))
                     continue;
                 pnb__table_name(t, i, name, &is_sorted);
-                put_line(out.file, t, &t->row[r], d, i, false);
+                put_line(&out, t, &t->row[r], d, i, false);
                 if (is_sorted)
-                    put_line(out.file, t, &t->row[r], d, i, true);
+                    put_line(&out, t, &t->row[r], d, i, true);
             }
         for (size_t d = 0; d < 2; d++)
             for (size_t i = 0; i < t->row[r].n_coco; i++)
-                put_coco_line(out.file, t, &t->row[r], d, &t->row[r].coco[i]);
+                put_coco_line(&out, t, &t->row[r], d, &t->row[r].coco[i]);
     }
-    return pnb__out_commit(&out, err);
+    pnb_status status = pnb__buf_write(&out, path, err);
+    pnb__buf_reset(&out);
+    return status;
 }
 
 /* ---- Markdown ---- */
@@ -203,23 +191,23 @@ typedef struct cell {
 } cell;
 
 /* 54.3 [52.1, 56.0], or 54.3 +- 0.4 over seeds. */
-static void put_cell(FILE *out, const pnb__table_row *row, const cell *c)
+static void put_cell(pnb__buf *out, const pnb__table_row *row, const cell *c)
 {
     int digits = c->digits;
     if (isnan(c->value)) {
-        fputs(" - |", out);
+        pnb__buf_puts(out, " - |");
         return;
     }
-    fprintf(out, " %.*f", digits, rounded(c->scale * c->value, digits));
+    pnb__buf_printf(out, " %.*f", digits, rounded(c->scale * c->value, digits));
     if (row->n_seeds > 1)
-        fprintf(out, " \xC2\xB1 %.*f", digits, c->scale * c->std);
+        pnb__buf_printf(out, " \xC2\xB1 %.*f", digits, c->scale * c->std);
     else if (!isnan(c->low))
-        fprintf(out, " [%.*f, %.*f]", digits, rounded(c->scale * c->low, digits), digits,
-                rounded(c->scale * c->high, digits));
-    fputs(row->has_test && c->p < 0.05 ? "* |" : " |", out);
+        pnb__buf_printf(out, " [%.*f, %.*f]", digits, rounded(c->scale * c->low, digits), digits,
+                        rounded(c->scale * c->high, digits));
+    pnb__buf_puts(out, row->has_test && c->p < 0.05 ? "* |" : " |");
 }
 
-static void put_figure(FILE *out, const pnb__table_row *row, size_t d, size_t i, double scale,
+static void put_figure(pnb__buf *out, const pnb__table_row *row, size_t d, size_t i, double scale,
                        int digits)
 {
     const cell c = {.value = pnb__table_value(&row->by_query[d].value, i),
@@ -233,27 +221,30 @@ static void put_figure(FILE *out, const pnb__table_row *row, size_t d, size_t i,
 }
 
 /* Of both directions: it stands in the second row of a model. */
-static void put_rsum(FILE *out, const pnb__table_row *row, size_t d)
+static void put_rsum(pnb__buf *out, const pnb__table_row *row, size_t d)
 {
     const pnb_rsum *v = &row->rsum;
     const cell c = {v->value, v->low, v->high, v->std, row->rsum_test.p, 100, 1};
     if (d == 0)
-        fputs(" |", out);
+        pnb__buf_puts(out, " |");
     else
         put_cell(out, row, &c);
 }
 
-static void put_name(FILE *out, const char *name)
+static void put_name(pnb__buf *out, const char *name)
 {
-    for (; *name != '\0'; name++)
-        fprintf(out, *name == '|' ? "\\%c" : "%c", *name == '\n' ? ' ' : *name);
+    for (; *name != '\0'; name++) {
+        if (*name == '|')
+            pnb__buf_putc(out, '\\');
+        pnb__buf_putc(out, *name == '\n' ? ' ' : *name);
+    }
 }
 
-static void put_wide_row(FILE *out, const pnb__table *t, const pnb__table_row *row, size_t d)
+static void put_wide_row(pnb__buf *out, const pnb__table *t, const pnb__table_row *row, size_t d)
 {
-    fputs("| ", out);
+    pnb__buf_puts(out, "| ");
     put_name(out, row->name);
-    fprintf(out, " | %s |", d == 0 ? "image to text" : "text to image");
+    pnb__buf_printf(out, " | %s |", d == 0 ? "image to text" : "text to image");
     for (size_t i = 0; i < t->n_k; i++)
         put_figure(out, row, d, i, 100, 1);
     put_rsum(out, row, d);
@@ -261,47 +252,47 @@ static void put_wide_row(FILE *out, const pnb__table *t, const pnb__table_row *r
         if (pnb__table_has(t, PNB_MAX_RECALLS + WIDE[w].figure))
             put_figure(out, row, d, PNB_MAX_RECALLS + WIDE[w].figure, WIDE[w].scale,
                        WIDE[w].digits);
-    fputc('\n', out);
+    pnb__buf_putc(out, '\n');
 }
 
-static void put_head(FILE *out, const pnb__table *t)
+static void put_head(pnb__buf *out, const pnb__table *t)
 {
     size_t n_columns = 3 + t->n_k;
-    fputs("| model | direction |", out);
+    pnb__buf_puts(out, "| model | direction |");
     for (size_t i = 0; i < t->n_k; i++)
-        fprintf(out, " R@%zu |", t->k[i]);
-    fputs(" RSUM |", out);
+        pnb__buf_printf(out, " R@%zu |", t->k[i]);
+    pnb__buf_puts(out, " RSUM |");
     for (size_t w = 0; w < PNB_COUNT(WIDE); w++)
         if (pnb__table_has(t, PNB_MAX_RECALLS + WIDE[w].figure)) {
-            fprintf(out, " %s |", WIDE[w].heading);
+            pnb__buf_printf(out, " %s |", WIDE[w].heading);
             n_columns++;
         }
-    fputs("\n|", out);
+    pnb__buf_puts(out, "\n|");
     for (size_t c = 0; c < n_columns; c++)
-        fputs(c < 2 ? "---|" : "---:|", out);
-    fputc('\n', out);
+        pnb__buf_puts(out, c < 2 ? "---|" : "---:|");
+    pnb__buf_putc(out, '\n');
 }
 
 /* The figures of COCO, a line each, below the others. */
-static void put_coco(FILE *out, const pnb__table_row *row)
+static void put_coco(pnb__buf *out, const pnb__table_row *row)
 {
     if (row->n_coco == 0)
         return;
-    fputs("\n| model | COCO | image to text | text to image |\n|---|---|---:|---:|\n", out);
+    pnb__buf_puts(out, "\n| model | COCO | image to text | text to image |\n|---|---|---:|---:|\n");
     for (size_t i = 0; i < row->n_coco; i++) {
-        fputs("| ", out);
+        pnb__buf_puts(out, "| ");
         put_name(out, row->name);
-        fprintf(out, " | %s |", row->coco[i].label);
+        pnb__buf_printf(out, " | %s |", row->coco[i].label);
         for (size_t d = 0; d < 2; d++) {
             const pnb_interval *v = &row->coco[i].side[d];
             const cell c = {v->value, v->low, v->high, (double)NAN, (double)NAN, 100, 1};
             put_cell(out, row, &c);
         }
-        fputc('\n', out);
+        pnb__buf_putc(out, '\n');
     }
 }
 
-static void put_caption(FILE *out, const pnb__table *t)
+static void put_caption(pnb__buf *out, const pnb__table *t)
 {
     bool has_test = false, has_seeds = false, has_one = false;
     for (size_t r = 0; r < t->n_rows; r++) {
@@ -309,31 +300,30 @@ static void put_caption(FILE *out, const pnb__table *t)
         has_seeds = has_seeds || t->row[r].n_seeds > 1;
         has_one = has_one || t->row[r].n_seeds == 1;
     }
-    fputs("\nRecalls and precisions in percent.", out);
+    pnb__buf_puts(out, "\nRecalls and precisions in percent.");
     if (has_one)
-        fputs(" Brackets: 95% bootstrap intervals over queries.", out);
+        pnb__buf_puts(out, " Brackets: 95% bootstrap intervals over queries.");
     if (has_seeds)
-        fputs(" \xC2\xB1: standard deviation over seeds.", out);
+        pnb__buf_puts(out, " \xC2\xB1: standard deviation over seeds.");
     if (has_test) {
-        fputs(" *: differs from ", out);
+        pnb__buf_puts(out, " *: differs from ");
         put_name(out, t->row[0].name);
-        fputs(" with p < 0.05, paired bootstrap.", out);
+        pnb__buf_puts(out, " with p < 0.05, paired bootstrap.");
     }
-    fputc('\n', out);
+    pnb__buf_putc(out, '\n');
 }
 
 pnb_status pnb__table_save_markdown(const pnb__table *t, const char *path, pnb_error *err)
 {
-    pnb__out_file out;
-    pnb_status status = pnb__out_open(&out, path, err);
-    if (status != PNB_OK)
-        return status;
-    put_head(out.file, t);
+    pnb__buf out = {0};
+    put_head(&out, t);
     for (size_t r = 0; r < t->n_rows; r++)
         for (size_t d = 0; d < 2; d++)
-            put_wide_row(out.file, t, &t->row[r], d);
+            put_wide_row(&out, t, &t->row[r], d);
     for (size_t r = 0; r < t->n_rows; r++)
-        put_coco(out.file, &t->row[r]);
-    put_caption(out.file, t);
-    return pnb__out_commit(&out, err);
+        put_coco(&out, &t->row[r]);
+    put_caption(&out, t);
+    pnb_status status = pnb__buf_write(&out, path, err);
+    pnb__buf_reset(&out);
+    return status;
 }

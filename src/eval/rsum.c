@@ -107,12 +107,6 @@ static double resample(const sums *s, uint64_t seed, size_t r)
     return sum;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void summarise(double *value, const pnb_bootstrap_opts *boot, pnb_rsum *out)
 {
     size_t n = boot->n_resamples, below = 0, above = 0;
@@ -120,7 +114,7 @@ static void summarise(double *value, const pnb_bootstrap_opts *boot, pnb_rsum *o
         below += value[r] <= 0.0;
         above += value[r] >= 0.0;
     }
-    qsort(value, n, sizeof *value, compare_doubles);
+    qsort(value, n, sizeof *value, pnb__compare_doubles);
     out->low = pnb__quantile(value, n, 0.5 * (1.0 - boot->level));
     out->high = pnb__quantile(value, n, 0.5 * (1.0 + boot->level));
     out->p = fmin(1.0, 2.0 * (1.0 + (double)PNB_MIN(below, above)) / (double)(n + 1));

@@ -250,3 +250,18 @@ void pnb__csv_seek(pnb__csv *c, size_t row_offset)
     c->position = PNB_MIN(row_offset, c->n_bytes);
     c->line = 1;
 }
+
+void pnb__csv_put_field(pnb__buf *b, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        pnb__buf_puts(b, text);
+        return;
+    }
+    pnb__buf_putc(b, '"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            pnb__buf_putc(b, '"');
+        pnb__buf_putc(b, *text);
+    }
+    pnb__buf_putc(b, '"');
+}

@@ -38,4 +38,7 @@ pnb_status pnb__csv_next(pnb__csv *c, bool *more, pnb_error *err);
 /* Goes to a row_offset seen before. */
 void pnb__csv_seek(pnb__csv *c, size_t row_offset);
 
+/* Appends a field of a comma-separated table, in quotes where RFC 4180 wants them. */
+void pnb__csv_put_field(pnb__buf *b, const char *text);
+
 #endif

@@ -201,9 +201,33 @@ static void every_allocation_may_fail(void **state)
 }
 #endif
 
+static void fields_written_are_read_again(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {"plain", "a,b", "say \"no\"", "two\nlines", "a\rb", ""};
+    pnb__buf b = {0};
+    pnb__csv c;
+    bool more = false;
+    pnb_error err = PNB_ERROR_INIT;
+    pnb__buf_puts(&b, "a,b,c,d,e,f\n");
+    for (size_t i = 0; i < PNB_COUNT(fields); i++) {
+        pnb__buf_puts(&b, i > 0 ? "," : "");
+        pnb__csv_put_field(&b, fields[i]);
+    }
+    assert_non_null(strstr(b.data, "\nplain,\"a,b\",\"say \"\"no\"\"\","));
+    assert_ok(open_text(&c, b.data, ',', &err), &err);
+    assert_ok(pnb__csv_next(&c, &more, &err), &err);
+    assert_true(more);
+    for (size_t i = 0; i < PNB_COUNT(fields); i++)
+        assert_string_equal(c.fields[i], fields[i]);
+    pnb__csv_close(&c);
+    pnb__buf_reset(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_written_are_read_again),
         cmocka_unit_test(rows_are_split),
         cmocka_unit_test(quotes_are_understood),
         cmocka_unit_test(columns_are_found_by_name),
