@@ -180,6 +180,9 @@ static pnb_status set_number(const pnb__option *row, void *field, const char *wo
 static pnb_status set_value(const pnb__option *row, void *args, const char *word, pnb_error *err)
 {
     void *field = (char *)args + row->at;
+    /* What a script hands over when its variable is unset: no path, and none was meant. */
+    if ((row->kind == PNB__OPT_FILE || row->kind == PNB__OPT_FILES) && word[0] == '\0')
+        return pnb__fail(err, PNB_ARG, "--%s: the path is empty", row->name);
     switch (row->kind) {
     case PNB__OPT_FLAG:
         *(bool *)field = true;

@@ -20,6 +20,8 @@ wrong "--out needs a value" embed --model m --out
 wrong "--batch-size 0: must be between" embed --model m --out x --batch-size 0
 wrong "--batch-size eight: a whole number is wanted" embed --model m --out x --batch-size eight
 wrong "--format pdf: must be one of safetensors|npy|jsonl" embed --model m --out x --format pdf
+wrong "--images: the path is empty" embed --model m --out x --images a ''
+wrong "--list: the path is empty" filter --images a --texts b --list ''
 wrong "'stray' belongs to no option" embed --model m --out x --images a --json stray
 wrong "one of --images" embed --model m --out x
 wrong "only one of --images" embed --model m --out x --images a --text b
