@@ -2,13 +2,19 @@
 """Claim: a small training learns what the reference learned, in less time than PyTorch.
 
     learning.py [--sets shapes emoji] [--seeds 1 2 3] [--peer-seeds 1 2 3] [--steps 600] [--reuse]
-                [--save]
+                [--variants unc_token scale_10] [--save]
 
 For each set and seed, in one run and from the same initial weights: our training, PyTorch's
 (bench/peers/torch_train.py, same data, settings and number of steps), and a control whose
 log-variance head is untrained (pairwise sigmoid loss of the means alone; its head starts with the
 reference's spread, the other two with the almost flat one of small training). All three are
 embedded and evaluated by our program on pictures and captions of the test split.
+
+--variants adds trainings that differ from ours in one thing each, in columns of their own and
+without a verdict: unc_token takes a caption's log-variance from the output of [UNC] instead of the
+projected mean, scale_10 has the inclusion scale 10 instead of 1000. They answer why a default is
+what it is; with them --save writes bench/results/learning_variants.txt. `--peer-seeds` without a
+number leaves PyTorch out.
 
 The reference's figures are two runs of the official model and loss code under PyTorch 1.13 with the
 same settings on sets built by the same rules, except that its shapes were drawn smaller and without
@@ -75,7 +81,17 @@ CONTROL_HEAD = {"init_unc_std": 128**-0.5}
 CONTROL_CONFIG = {**REFERENCE_CONFIG, "vision_cfg": CONTROL_HEAD, "text_cfg": CONTROL_HEAD}
 CONTROL = ["--ppcl-lambda", 0, "--siglip-lambda", 1, "--vib-beta", 0, "--inclusion-alpha", 0,
            "--inclusion-alpha-occ", 0]
-WHO = ("ours", "PyTorch", "control")
+# Ours with one thing changed: what is added to the configuration, and options of training.
+VARIANTS = {
+    "unc_token": ({"text_uncertainty_source": "unc_token"}, []),
+    "scale_10": ({}, ["--inclusion-scale", 10, "--inclusion-eps", -10])}
+# Every training by its name: configuration to start from, options, and what the start is kept as.
+TRAININGS = {
+    "ours": (REFERENCE_CONFIG, [], "flat"),
+    "PyTorch": (REFERENCE_CONFIG, [], "flat"),
+    "control": (CONTROL_CONFIG, CONTROL, "control"),
+    **{who: ({**REFERENCE_CONFIG, **config}, options, "flat-" + who if config else "flat")
+       for who, (config, options) in VARIANTS.items()}}
 
 
 # ---- data ----
@@ -121,10 +137,8 @@ class Run:
     def __init__(self, name, who, seed, args):
         self.set, self.who, self.seed, self.steps = name, who, seed, args.steps
         self.data = build_set(name)
-        is_control = who == "control"
-        self.start = start_weights(name, self.data, seed,
-                                   CONTROL_CONFIG if is_control else REFERENCE_CONFIG,
-                                   "control" if is_control else "flat")
+        config, self.options, head = TRAININGS[who]
+        self.start = start_weights(name, self.data, seed, config, head)
         self.dir = os.path.join(WORK, "learning", "%s-%s-%d" % (name, who, seed))
         self.result = os.path.join(self.dir, "training.json")
         if not (args.reuse and os.path.exists(self.result)):
@@ -147,7 +161,7 @@ class Run:
             done = penumbra("train", "--model", self.start, "--train-data", train_data,
                             "--max-steps", self.steps, "--seed", self.seed, "--logs", self.dir,
                             "--name", "run", "--save-frequency", 0, "--quiet", "--json",
-                            *(CONTROL if self.who == "control" else []), wait="sleeping").json()
+                            *self.options, wait="sleeping").json()
             done["model"] = done["checkpoint_dir"]
         with open(self.result, "w", encoding="utf-8") as f:
             json.dump(done, f)
@@ -244,7 +258,7 @@ def figure_rows(report, name, figures):
             verdict = report.verdict(min(v[key] for v in figures["ours"]) >= AT_LEAST[key])
         told = "%g, %g" % reference if reference else (
             ">= %g" % AT_LEAST[key] if key in AT_LEAST else "-")
-        rows.append([label, *(cell(figures[w], key) for w in WHO), told, verdict])
+        rows.append([label, *(cell(figures[w], key) for w in figures), told, verdict])
     return rows
 
 
@@ -278,17 +292,16 @@ def time_line(report, runs):
 
 
 def run_set(report, name, args):
-    runs = {w: [] for w in WHO}
+    runs = {w: [] for w in TRAININGS if w not in VARIANTS or w in args.variants}
     for seed in args.seeds:
-        runs["ours"].append(Run(name, "ours", seed, args))
-        if seed in args.peer_seeds:
-            runs["PyTorch"].append(Run(name, "PyTorch", seed, args))
-        runs["control"].append(Run(name, "control", seed, args))
-    figures = {w: [r.evaluate() for r in runs[w]] for w in WHO}
+        for who, done in runs.items():
+            if who != "PyTorch" or seed in args.peer_seeds:
+                done.append(Run(name, who, seed, args))
+    figures = {w: [r.evaluate() for r in runs[w]] for w in runs}
     report.say()
     report.say("-- %s, seeds %s, %d steps, %d threads --" % (
         name, " ".join(map(str, args.seeds)), args.steps, THREADS))
-    report.table(["figure, one value a seed", *WHO, "reference", ""],
+    report.table(["figure, one value a seed", *runs, "reference", ""],
                  figure_rows(report, name, figures))
     if name == "shapes":
         text_claims(report, figures)
@@ -300,16 +313,18 @@ def parse_args():
     p.add_argument("--sets", nargs="+", default=["shapes", "emoji"], choices=list(REFERENCE))
     p.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     p.add_argument("--peer-seeds", nargs="*", type=int, default=[1, 2, 3])
+    p.add_argument("--variants", nargs="*", default=[], choices=list(VARIANTS))
     p.add_argument("--steps", type=int, default=600)
     p.add_argument("--reuse", action="store_true", help="trainings that lie there are not repeated")
-    p.add_argument("--save", action="store_true", help="write bench/results/learning.txt")
+    p.add_argument("--save", action="store_true", help="write it into bench/results")
     return p.parse_args()
 
 
 def run():
     args = parse_args()
-    benchlib.check_peer()
-    report = benchlib.Report("learning", "what a small training learns, and how fast")
+    if args.peer_seeds:
+        benchlib.check_peer()
+    report = benchlib.Report("learning_variants" if args.variants else "learning", "what a small training learns, and how fast")
     for name in args.sets:
         run_set(report, name, args)
     return report.finish()

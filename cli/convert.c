@@ -69,7 +69,9 @@ const pnb__command pnb__cmd_convert = {
         "copied, and back again they are the same. What the other layout cannot describe is "
         "refused by name. --to prolip makes the start of a fine-tuning from CLIP or SigLIP: "
         "weights with a counterpart are taken, the parts that give uncertainty are drawn from "
-        "--seed. Tokenizer and preprocessor files are carried over.",
+        "--seed; a caption's log-variance is read from its projected mean, as in released models, "
+        "or from [UNC] where the text tower is not as wide as the embedding. Tokenizer and "
+        "preprocessor files are carried over.",
     .examples = "penumbra convert clip-vit-base-patch32 --to open_clip --out clip-b32\n"
                 "penumbra convert hf-hub:openai/clip-vit-base-patch16 --to prolip --out start",
     .options = options,

@@ -74,9 +74,13 @@ static pnb_status run(pnb__app *app, const void *args)
 const pnb__command pnb__cmd_init = {
     .name = "init",
     .summary = "make a randomly initialised model",
-    .about = "Writes config.json, model.safetensors and preprocessor_config.json with the "
-             "reference implementation's initialisation, and tokenizer.json where one is given. "
-             "The same seed gives the same weights on every machine.",
+    .about =
+        "Writes config.json, model.safetensors and preprocessor_config.json with the "
+        "reference implementation's initialisation, and tokenizer.json where one is given. "
+        "The same seed gives the same weights on every machine. A caption's log-variance is read "
+        "from its projected mean, as in released models; --override "
+        "'{\"text_uncertainty_source\":\"unc_token\"}' reads it from [UNC], as the paper "
+        "describes it, which learned less in short trainings.",
     .examples = "penumbra init --config tiny --tokenizer tokenizer.json --seed 1 --out model\n"
                 "penumbra init --config ViT-B-16 --out random-b16",
     .options = options,

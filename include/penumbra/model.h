@@ -21,9 +21,10 @@ typedef struct pnb_model pnb_model;
 
 /* Where the text log-variance comes from (docs/numerics.md#prolip-text-log-variance). */
 typedef enum pnb_text_unc_source {
-    PNB_TEXT_UNC_PROJECTED_MEAN, /* released checkpoints: Linear(projected mean) */
+    PNB_TEXT_UNC_PROJECTED_MEAN, /* released and new models: Linear(projected mean) */
     PNB_TEXT_UNC_TOKEN           /* the paper: Linear(ln_final([UNC])) */
 } pnb_text_unc_source;
+const char *pnb_text_unc_source_name(pnb_text_unc_source source); /* its word in config.json */
 
 /* One tower as the config describes it; all zero when the model has none of this kind. */
 typedef struct pnb_tower_info {
@@ -79,7 +80,9 @@ const char *pnb_model_config_json(const char *name);
 
 /* Changes a loaded or built-in configuration before initialisation: the JSON text of `config` with
  * the keys of `overrides` (a JSON object, e.g. {"text_cfg":{"vocab_size":1500}}) merged in, as
- * allocated text to be freed with pnb_text_free. */
+ * allocated text to be freed with pnb_text_free. Where overrides make the text tower of a built-in
+ * one wider or narrower than the embedding without naming a text_uncertainty_source, it becomes
+ * unc_token, the only one that fits. */
 pnb_status pnb_model_config_merge(const char *config, const char *overrides, char **out_json,
                                   pnb_error *err);
 pnb_status pnb_model_init_json(pnb_model **out, const pnb_ctx *ctx, const char *config_json,

@@ -92,8 +92,7 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     pnb__result_flag(r, "probabilistic", "gives variances", info->is_probabilistic);
     if (info->is_probabilistic)
         pnb__result_text(r, "text_uncertainty_source", "text log-variance from",
-                         info->text_unc_source == PNB_TEXT_UNC_TOKEN ? "unc_token"
-                                                                     : "projected_mean");
+                         pnb_text_unc_source_name(info->text_unc_source));
     pnb__result_real(r, "logit_scale", "logit scale a", info->logit_scale, 4);
     pnb__result_real(r, "logit_bias", "logit bias b", info->logit_bias, 4);
     pnb__result_flag(r, "has_tokenizer", "has a tokenizer", has_tokenizer(dir));

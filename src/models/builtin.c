@@ -1,7 +1,8 @@
 /* The built-in configurations: those of the released ProLIP models (prolip/model_configs) and one
  * for learning. init_logit_scale is log 10, the value of the reference's training runs (SPEC:
- * a=10). New models take the text log-variance from [UNC], as the paper says; released folders lack
- * the key and keep the meaning they were trained with. */
+ * a=10). New models take a caption's log-variance from its projected mean, as released ones do;
+ * [UNC], which the paper describes, did not learn the order of general and exact captions in short
+ * trainings (docs/numerics.md#prolip-text-log-variance). */
 #include "models/builtin.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 #define PNB__TOP(EMBED, EXTRA)                                                                     \
     "{\n  \"embed_dim\": " EMBED ", \"init_logit_bias\": -10,\n"                                   \
     "  \"init_logit_scale\": 2.302585092994046," EXTRA                                             \
-    "\n  \"text_uncertainty_source\": \"unc_token\",\n"
+    "\n  \"text_uncertainty_source\": \"projected_mean\",\n"
 
 static const char vit_b_16[] = PNB__TOP(
     "768",
@@ -66,7 +67,7 @@ static const char vit_h_14[] = PNB__TOP(
 static const char tiny[] =
     "{\n  \"embed_dim\": 128, \"init_logit_bias\": -4.852030263919617,\n"
     "  \"init_logit_scale\": 2.302585092994046,\n"
-    "  \"text_uncertainty_source\": \"unc_token\",\n"
+    "  \"text_uncertainty_source\": \"projected_mean\",\n"
     "  \"vision_cfg\": {\"image_size\": 48, \"layers\": 3, \"width\": 128, \"head_width\": 64, "
     "\"patch_size\": 8, \"embed_unc\": true, \"init_unc_bias\": -8.208240530771945, "
     "\"init_unc_std\": 0.00265},\n"
@@ -134,6 +135,20 @@ char *pnb__config_json_dump(const json_t *root)
     return copy;
 }
 
+/* The projected mean needs a text tower as wide as the embedding. Overrides that rule it out
+ * without naming a source mean the other one; a file or overrides that name one are taken at their
+ * word. */
+static bool settle_source(json_t *root, const json_t *over)
+{
+    static const char key[] = "text_uncertainty_source";
+    json_int_t width =
+        json_integer_value(json_object_get(json_object_get(root, "text_cfg"), "width"));
+    if (json_object_get(over, key) != NULL || json_object_get(over, "text_unc_source") != NULL ||
+        width == json_integer_value(json_object_get(root, "embed_dim")))
+        return true;
+    return json_object_set_new(root, key, json_string("unc_token")) == 0;
+}
+
 pnb_status pnb_model_config_merge(const char *config, const char *overrides, char **out_json,
                                   pnb_error *err)
 {
@@ -144,7 +159,10 @@ pnb_status pnb_model_config_merge(const char *config, const char *overrides, cha
     PNB_TRY(pnb__json_load_bytes(&over, overrides, strlen(overrides), "overrides", err));
     if (!json_is_object(over) || !json_is_object(root))
         PNB_TRY(pnb__fail(err, PNB_FORMAT, "a configuration and its overrides must be objects"));
-    if (!merge(root, over) || (*out_json = pnb__config_json_dump(root)) == NULL)
+    bool ok = merge(root, over);
+    if (ok && pnb_model_config_json(config) != NULL)
+        ok = settle_source(root, over);
+    if (!ok || (*out_json = pnb__config_json_dump(root)) == NULL)
         PNB_TRY(pnb__fail_nomem(err, 0));
 done:
     json_decref(root);

@@ -298,6 +298,11 @@ static void read_vision(pnb__config *c, pnb__jobj *o, bool quick_gelu, pnb_error
 
 /* ---- text tower ---- */
 
+const char *pnb_text_unc_source_name(pnb_text_unc_source source)
+{
+    return source == PNB_TEXT_UNC_TOKEN ? "unc_token" : "projected_mean";
+}
+
 static void read_unc_source(pnb__config *c, pnb__jobj *o, pnb_error *err)
 {
     const char *key =
@@ -305,9 +310,9 @@ static void read_unc_source(pnb__config *c, pnb__jobj *o, pnb_error *err)
     const char *source = pnb__json_get_string(o, key, NULL, err);
     if (source == NULL || o->status != PNB_OK)
         return;
-    if (strcmp(source, "projected_mean") == 0)
+    if (strcmp(source, pnb_text_unc_source_name(PNB_TEXT_UNC_PROJECTED_MEAN)) == 0)
         c->text_unc_source = PNB_TEXT_UNC_PROJECTED_MEAN;
-    else if (strcmp(source, "unc_token") == 0)
+    else if (strcmp(source, pnb_text_unc_source_name(PNB_TEXT_UNC_TOKEN)) == 0)
         c->text_unc_source = PNB_TEXT_UNC_TOKEN;
     else
         o->status = pnb__fail(err, PNB_ARG,

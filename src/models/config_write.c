@@ -201,8 +201,8 @@ static json_t *model_cfg(const pnb__config *c)
         put_real(o, "init_logit_bias", c->init_logit_bias != 0 ? c->init_logit_bias : -10);
     if (c->vision.pool == PNB__POOL_MAP)
         put_flag(o, "custom_text", true);
-    if (c->text.has_unc && c->text_unc_source == PNB_TEXT_UNC_TOKEN)
-        put_text(o, "text_uncertainty_source", "unc_token");
+    if (c->text.has_unc)
+        put_text(o, "text_uncertainty_source", pnb_text_unc_source_name(c->text_unc_source));
     json_object_set_new(o, "vision_cfg", vision_cfg(c));
     json_object_set_new(o, "text_cfg", text_cfg(c));
     return o;

@@ -55,7 +55,8 @@ static pnb__config prolip_of(const pnb__config *c)
 {
     pnb__config p = *c;
     p.family = PNB__FAMILY_PROLIP;
-    p.text_unc_source = PNB_TEXT_UNC_TOKEN;
+    p.text_unc_source =
+        c->text.width == c->embed_dim ? PNB_TEXT_UNC_PROJECTED_MEAN : PNB_TEXT_UNC_TOKEN;
     p.has_logit_scale = true;
     p.init_logit_scale = log(1 / 0.07);
     if (!c->has_logit_bias || c->init_logit_bias == 0)
@@ -155,14 +156,17 @@ static void note_prolip(const pnb__config *c, char *notes, size_t size)
     bool head = c->vision.pool == PNB__POOL_MAP;
     snprintf(notes, size,
              "fresh: [UNC] of both towers with its projections, the last two text positions%s%s%s; "
-             "left out: %s%s; embeddings change until it is trained",
+             "left out: %s%s; a caption's log-variance is read from %s; embeddings change until it "
+             "is trained",
              c->text.pool == PNB__POOL_ARGMAX || c->text.pool == PNB__POOL_EOS
                  ? ""
                  : ", [CLS] of the text",
              head ? ", the class token and projection of the image tower" : "",
              c->has_logit_bias ? "" : ", the logit bias",
              c->causal ? "the causal mask of the text" : "nothing of the text tower",
-             head ? ", the image tower's attention head" : "");
+             head ? ", the image tower's attention head" : "",
+             c->text.width == c->embed_dim ? "its projected mean"
+                                           : "[UNC], because text width and embed_dim differ");
 }
 
 static pnb_status to_prolip(pnb_model *from, const char *out, const pnb_model_convert_opts *o,

@@ -231,6 +231,11 @@ static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
     t->result->n_steps = t->n_steps;
     t->result->step = t->state.step;
     t->result->graph_bytes = pnb__step_bytes(t->step_graphs);
+    if (t->info->is_probabilistic)
+        status = pnb__record_info(t, err, "Log-variance of captions from: %s",
+                                  pnb_text_unc_source_name(t->info->text_unc_source));
+    if (status != PNB_OK)
+        return status;
     return pnb__record_info(t, err,
                             "%s at step %lld of %lld: %zu samples, %lld steps an epoch, %zu "
                             "parameters, %d threads",

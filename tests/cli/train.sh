@@ -39,6 +39,17 @@ check "interrupted or done" test "$status" -eq 0
 check "resumed weights are the same" cmp -s logs/whole/checkpoints/latest/model.safetensors \
     logs/cut/checkpoints/latest/model.safetensors
 
+# a new model reads the log-variance of captions from the projected mean; where the widths of
+# --override rule that out, from [UNC], and says so
+check "said in out.log" grep -q "Log-variance of captions from: unc_token" logs/whole/out.log
+want 0 train --dataset-type synthetic --train-num-samples 16 --batch-size 8 --logs logs \
+    --tokenizer tok.json --max-steps 1 --name plain -q
+check "said in out.log" grep -q "Log-variance of captions from: projected_mean" logs/plain/out.log
+want 0 info logs/plain/checkpoints/latest
+prints "projected_mean"
+want 0 init --config tiny --tokenizer tok.json --out plain -q
+prints "projected_mean"
+
 # flags of open_clip and ProLIP beyond the loop
 want 0 train --dataset-type synthetic --train-num-samples 16 "${common[@]}" --name flags \
     --max-steps 2 --grad_checkpointing --local-loss --gather-with-grad --dataset-resampled \

@@ -215,6 +215,7 @@ static void test_prolip_from_clip(void **state)
     const pnb_model_info *info = pnb_model_get_info(to);
     assert_string_equal(info->family, "prolip");
     assert_true(info->is_probabilistic);
+    /* text 16, embedding 20 wide: the projected mean does not fit the head, [UNC] does */
     assert_int_equal(info->text_unc_source, PNB_TEXT_UNC_TOKEN);
     const float *old = weight(from, "visual.positional_embedding");
     const float *fresh = weight(to, "visual.positional_embedding");
@@ -264,6 +265,18 @@ static void test_prolip_from_siglip(void **state)
     float mean[256];
     embed(out, mean);
     pnb_model_free(from);
+    pnb_model_free(to);
+}
+
+/* As in released ProLIP models wherever widths allow it. */
+static void test_prolip_reads_uncertainty_from_the_mean(void **state)
+{
+    (void)state;
+    char out[128];
+    convert_or_fail(CASES "siglip_tanh", PNB_LAYOUT_PROLIP, temp(out, "prolip-mean"));
+    pnb_model *to = open_or_fail(out);
+    assert_int_equal(pnb_model_get_info(to)->text_unc_source, PNB_TEXT_UNC_PROJECTED_MEAN);
+    assert_non_null(strstr(pnb_model_config_text(to), "\"projected_mean\""));
     pnb_model_free(to);
 }
 
@@ -651,6 +664,7 @@ int main(void)
         cmocka_unit_test(test_saved_models_open_again),
         cmocka_unit_test(test_prolip_from_clip),
         cmocka_unit_test(test_prolip_from_siglip),
+        cmocka_unit_test(test_prolip_reads_uncertainty_from_the_mean),
         cmocka_unit_test(test_towers_alone),
         cmocka_unit_test(test_positions_are_resized_on_request),
         cmocka_unit_test(test_configurations_that_could_be_misread),

@@ -182,7 +182,7 @@ static void test_save_and_load_keep_every_bit(void **state)
     encode_both(m, a[0], a[2]);
     encode_both(again, b[0], b[2]);
     assert_memory_equal(a, b, sizeof a);
-    assert_int_equal(pnb_model_get_info(again)->text_unc_source, PNB_TEXT_UNC_TOKEN);
+    assert_int_equal(pnb_model_get_info(again)->text_unc_source, PNB_TEXT_UNC_PROJECTED_MEAN);
     double norm = 0;
     for (size_t i = 0; i < 128; i++)
         norm += (double)a[0][i] * (double)a[0][i];
@@ -195,6 +195,43 @@ static void test_save_and_load_keep_every_bit(void **state)
     pnb__free(dir);
 }
 
+/* The source a built-in configuration says, or gets from overrides; the caller frees it. */
+static char *source_of(const char *name, const char *overrides)
+{
+    char *json = NULL, source[32] = "";
+    assert_int_equal(pnb_model_config_merge(name, overrides, &json, NULL), PNB_OK);
+    const char *at = strstr(json, "\"text_uncertainty_source\": \"");
+    if (at != NULL)
+        sscanf(at + 28, "%31[^\"]", source);
+    pnb_text_free(json);
+    return pnb__strdup(source);
+}
+
+/* New models read a caption's log-variance from the projected mean, as released ones; where widths
+ * rule that out, from [UNC]; a source that was named stays. */
+static void test_default_text_uncertainty_source(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *overrides, *source;
+    } cases[] = {
+        {"{}", "projected_mean"},
+        {"{\"text_uncertainty_source\": \"unc_token\"}", "unc_token"},
+        {"{\"text_cfg\": {\"width\": 64}}", "unc_token"},
+        {"{\"embed_dim\": 64}", "unc_token"},
+        {"{\"embed_dim\": 64, \"text_cfg\": {\"width\": 64}}", "projected_mean"},
+        {"{\"embed_dim\": 64, \"text_uncertainty_source\": \"projected_mean\"}", "projected_mean"},
+    };
+    for (const char *const *name = pnb_model_config_names(); *name != NULL; name++)
+        for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+            char *source = source_of(*name, cases[i].overrides);
+            if (strcmp(source, cases[i].source) != 0)
+                fail_msg("%s with %s: %s, wanted %s", *name, cases[i].overrides, source,
+                         cases[i].source);
+            pnb__free(source);
+        }
+}
+
 /* Both sources exist, differ, and the unc-token one allows another text width. */
 static void test_text_uncertainty_sources(void **state)
 {
@@ -204,13 +241,13 @@ static void test_text_uncertainty_sources(void **state)
     pnb_error err = PNB_ERROR_INIT;
     float mean[256], by_token[256], by_mean[256];
     assert_int_equal(pnb_model_init(&m, ctx, "tiny", 4, NULL), PNB_OK);
-    encode_both(m, mean, by_token);
-    pnb_model_free(m);
-    assert_int_equal(pnb_model_config_merge(
-                         "tiny", "{\"text_uncertainty_source\":\"projected_mean\"}", &json, NULL),
-                     PNB_OK);
-    assert_int_equal(pnb_model_init_json(&m, ctx, json, 4, NULL), PNB_OK);
     encode_both(m, mean, by_mean);
+    pnb_model_free(m);
+    assert_int_equal(
+        pnb_model_config_merge("tiny", "{\"text_uncertainty_source\":\"unc_token\"}", &json, NULL),
+        PNB_OK);
+    assert_int_equal(pnb_model_init_json(&m, ctx, json, 4, NULL), PNB_OK);
+    encode_both(m, mean, by_token);
     assert_memory_equal(by_token, by_mean, 128 * sizeof(float)); /* images alike */
     assert_memory_not_equal(by_token + 128, by_mean + 128, 128 * sizeof(float));
     pnb_model_free(m);
@@ -535,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_init_distributions),
         cmocka_unit_test(test_init_spread_of_log_variance),
         cmocka_unit_test(test_save_and_load_keep_every_bit),
+        cmocka_unit_test(test_default_text_uncertainty_source),
         cmocka_unit_test(test_text_uncertainty_sources),
         cmocka_unit_test(test_results_do_not_depend_on_the_batch),
         cmocka_unit_test(test_bad_encode_arguments),
