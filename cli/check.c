@@ -49,7 +49,8 @@ const pnb__command pnb__cmd_check = {
     .summary = "examine a model folder: architecture, weights, tokenizer, preprocessing, a run",
     .about =
         "Says how the folder is understood and where each setting comes from, compares every name "
-        "and shape of the weights, runs the tokenizer there and back, embeds a built-in picture "
+        "and shape of the weights, says what pads captions, runs the tokenizer there and back, "
+        "embeds a built-in picture "
         "and caption, and compares with golden.safetensors (pixels, ids, image, text) or with the "
         "published numbers of ProLIP ViT-B/16 when these are there. Something assumed is a "
         "warning. Exit 0 without errors, 1 otherwise.",

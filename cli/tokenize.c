@@ -96,9 +96,10 @@ const pnb__command pnb__cmd_tokenize = {
     .summary = "show captions as token ids and pieces, or ids as text",
     .about = "Ids are those of the reference tokenizers, special tokens included. With a context "
              "length every row is padded to it and cut so that the end token stays.\n\n"
-             "What pads is the model's: open_clip's CLIP pads with 0, Hugging Face's CLIP with its "
-             "end token (49407), SigLIP and ProLIP with </s> (1), T5 with <pad> (0) where "
-             "special_tokens_map.json or tokenizer_config.json says so.\n\n"
+             "What pads is what the model's files say: T5's <pad> (0), say, in "
+             "tokenizer_config.json. Where they are silent: SigLIP and ProLIP pad with </s> (1), "
+             "open_clip's CLIP with 0, Hugging Face's CLIP with its end token (49407), as their "
+             "released models do, because padding is attended to.\n\n"
              "Cleaning repairs damaged text as ftfy does where it need not guess, undoes HTML "
              "references, then: lower, whitespace or canonicalize. Vocabularies of "
              "bpe_simple_vocab_16e6.txt.gz come with lower, others with none.",

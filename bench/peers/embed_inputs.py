@@ -189,5 +189,6 @@ def main():
             f.write(json.dumps({"id": str(i), "text": text}) + "\n")
 
 
-torch.manual_seed(0)
-main()
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    main()

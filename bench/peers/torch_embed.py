@@ -135,4 +135,5 @@ def main():
         compare(args.model, args.out)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -49,12 +49,15 @@ void pnb_text_free(char *text);
  *
  * Pad, eos and mask tokens come from special_tokens_map.json and tokenizer_config.json beside it,
  * then from the file's own padding and template sections, then from the usual names ([PAD], </s>,
- * [MASK], <|endoftext|> ...); without a pad token pad = eos. SentencePiece models end captions with
- * </s> and, where no file beside them says otherwise, pad with it too, as SigLIP does (T5 itself
- * pads with <pad>). bpe_simple_vocab cleans with LOWER and pads with 0, as open_clip does; Hugging
- * Face's CLIP folders pad with their end token.
- * Errors  NOT_FOUND, FORMAT (damaged; unknown token in a merge, id twice or out of range),
- *         UNSUPPORTED (a normaliser, pre-tokenizer or model type not known here: named), LIMIT */
+ * [MASK], <|endoftext|> ...). What pads where no file says it is told by pnb_tokenizer_padding: the
+ * end token for SentencePiece vocabularies whose texts end with </s>, as released SigLIP and ProLIP
+ * models pad (T5 itself, whose files say so, pads with <pad>); for CLIP's byte pairs the end token,
+ * as Hugging Face's CLIP does; [PAD], <pad>, else the end token otherwise. SentencePiece models end
+ * captions with </s>. bpe_simple_vocab cleans with LOWER and pads with 0, as open_clip does.
+ * Errors  NOT_FOUND, FORMAT (damaged; unknown token in a merge, id twice or out of range,
+ *         a pad or end token of the files beside it that the vocabulary lacks),
+ *         UNSUPPORTED (a normaliser, pre-tokenizer or model type not known here: named; padding or
+ *         truncation on the left), LIMIT */
 pnb_status pnb_tokenizer_load(pnb_tokenizer **out, const char *path, pnb_error *err);
 
 /* The same from memory: the text of a tokenizer.json, nothing read from beside it. */
@@ -64,8 +67,9 @@ pnb_status pnb_tokenizer_parse(pnb_tokenizer **out, const char *json, size_t n_b
 void pnb_tokenizer_free(pnb_tokenizer *tok); /* NULL is fine */
 
 /* Writes tokenizer.json whole or not at all (`path` may be a directory). The file opens in the
- * `tokenizers` library. A loaded tokenizer.json is written back unchanged; other vocabularies are
- * put down as the tokenizer.json that gives the same ids for text without their special strings and
+ * `tokenizers` library. A loaded tokenizer.json is written back unchanged, but for a padding
+ * section where the pad id came from a file beside it or the caller; other vocabularies are put
+ * down as the tokenizer.json that gives the same ids for text without their special strings and
  * user-defined pieces; cleaning is not part of it.
  * Errors  IO, NOMEM, UNSUPPORTED (treat_whitespace_as_suffix of SentencePiece) */
 pnb_status pnb_tokenizer_save(const pnb_tokenizer *tok, const char *path, pnb_error *err);
@@ -83,6 +87,14 @@ void pnb_tokenizer_set_repair(pnb_tokenizer *tok, bool repair);
 /* Padding for checkpoints whose loader pads otherwise than the file says (open_clip's CLIP: 0).
  * Call it before the tokenizer is shared between threads. Errors  ARG (outside the vocabulary) */
 pnb_status pnb_tokenizer_set_pad_id(pnb_tokenizer *tok, int pad_id, pnb_error *err);
+
+/* What fills a row up, and who says so. */
+typedef struct pnb_padding {
+    int id;             /* as pnb_tokenizer_pad_id */
+    bool assumed;       /* no file says it */
+    const char *source; /* in words; of the tokenizer */
+} pnb_padding;
+pnb_padding pnb_tokenizer_padding(const pnb_tokenizer *tok);
 
 typedef struct pnb_token_count {
     int n_tokens;   /* ids in the row that are not padding, special ones included */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/embedder.h"
 #include "app/model_path.h"
 #include "app/retrieval.h"
 #include "app/weights_hash.h"
@@ -68,6 +69,19 @@ static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r
     pnb__result_end(r);
 }
 
+/* A tokenizer that does not open is a warning here: `check` examines, `info` lists. */
+static void describe_beside(pnb__app *app, pnb__embedder *e, const char *dir, pnb__result *r)
+{
+    const pnb__embedder_parts parts = {.use = PNB__USE_TEXTS};
+    pnb_error err = PNB_ERROR_INIT;
+    if (pnb__embedder_add(e, dir, &parts, &err) != PNB_OK)
+        pnb__warn(app, "%s", err.text);
+    else if (e->assumed_texts[0] != '\0')
+        pnb__warn(app, "%s: %s", dir, e->assumed_texts);
+    if (e->tokenizer != NULL)
+        pnb__describe_tokenizer(e->tokenizer, r);
+}
+
 static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
 {
     pnb_model *model = NULL;
@@ -98,7 +112,10 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     pnb__result_flag(r, "has_tokenizer", "has a tokenizer", has_tokenizer(dir));
     describe_tower(&info->vision, false, r);
     describe_tower(&info->text, true, r);
-    pnb_model_free(model);
+    pnb__embedder e = {.model = model, .info = info};
+    if (info->text.present && has_tokenizer(dir))
+        describe_beside(app, &e, dir, r);
+    pnb__embedder_close(&e);
     return PNB_OK;
 }
 
@@ -196,7 +213,8 @@ static pnb_status describe_tokenizer(pnb__app *app, const char *path, pnb__resul
         return status;
     pnb__result_text(r, "kind", "kind", "tokenizer");
     pnb__result_int(r, "vocab_size", "vocabulary", pnb_tokenizer_vocab_size(tokenizer));
-    pnb__result_text(r, "clean", "cleaning", pnb_clean_name(pnb_tokenizer_clean(tokenizer)));
+    pnb__result_text(r, "clean", NULL, pnb_clean_name(pnb_tokenizer_clean(tokenizer)));
+    pnb__describe_tokenizer(tokenizer, r);
     pnb_tokenizer_free(tokenizer);
     return PNB_OK;
 }
@@ -242,7 +260,7 @@ static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result
         return describe_tensors(app, path, r);
     if (!is_dir && pnb__ends_with(path, ".npy"))
         return describe_set(app, path, r);
-    if (!is_dir && pnb__ends_with(path, ".json"))
+    if (!is_dir && (pnb__ends_with(path, ".json") || pnb__ends_with(path, ".model")))
         return describe_tokenizer(app, path, r);
     return describe_dataset(app, path, r);
 }

@@ -167,11 +167,24 @@ static void check_round_trip(pnb__visit *v)
     pnb_tokenizer_ids_free(ids);
 }
 
+/* Padding is attended to in ProLIP and SigLIP: the id, who says it, and whether it is a guess. */
+static void check_padding(pnb__visit *v)
+{
+    pnb_padding pad = pnb_tokenizer_padding(v->model.tokenizer);
+    if (v->model.assumed_texts[0] != '\0')
+        pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer", "%s", v->model.assumed_texts);
+    if (!pad.assumed)
+        pnb__finding_add(v, PNB__FINDING_OK, "tokenizer", "captions are padded with id %d: %s",
+                         pad.id, pad.source);
+}
+
 /* The cleaning of captions: told by open_clip's configuration only. */
 static void check_cleaning(pnb__visit *v)
 {
     pnb_clean clean = pnb_tokenizer_clean(v->model.tokenizer);
     bool siglip = strcmp(v->model.info->family, "siglip") == 0;
+    if (strstr(v->model.assumed_texts, "cleaned") != NULL)
+        return; /* told with the rest of what is assumed */
     if (clean == PNB_CLEAN_NONE && siglip)
         pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer",
                          "captions are not cleaned: nothing in the folder asks for it, but SigLIP "
@@ -180,7 +193,7 @@ static void check_cleaning(pnb__visit *v)
         pnb__finding_add(v, PNB__FINDING_OK, "tokenizer", "cleaning: %s", pnb_clean_name(clean));
 }
 
-static void check_tokenizer(pnb__visit *v)
+static void check_tokenizer(pnb__visit *v, pnb__result *r)
 {
     pnb_error err = PNB_ERROR_INIT;
     const pnb__embedder_parts parts = {.use = PNB__USE_TEXTS};
@@ -191,7 +204,9 @@ static void check_tokenizer(pnb__visit *v)
         pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer", "%s", err.text);
         return;
     }
+    pnb__describe_tokenizer(v->model.tokenizer, r);
     check_vocabulary(v);
+    check_padding(v);
     check_cleaning(v);
     check_round_trip(v);
 }
@@ -232,7 +247,7 @@ static void report_findings(const pnb__visit *v, pnb__result *r)
     }
 }
 
-static void run_checks(pnb__visit *v)
+static void run_checks(pnb__visit *v, pnb__result *r)
 {
     pnb_error err = PNB_ERROR_INIT;
     const pnb__embedder_parts none = {0};
@@ -240,7 +255,7 @@ static void run_checks(pnb__visit *v)
         pnb__finding_add(v, PNB__FINDING_ERROR, "model", "%s", err.text);
         return;
     }
-    check_tokenizer(v);
+    check_tokenizer(v, r);
     check_preprocess(v);
     pnb__check_forward(v);
     pnb__check_golden(v);
@@ -266,7 +281,7 @@ static void examine(pnb__visit *v, pnb__result *r)
     }
     pnb__examined_reset(&e);
     if (v->verdict.n_errors == 0)
-        run_checks(v);
+        run_checks(v, r);
 }
 
 pnb_status pnb__check_model(pnb__app *app, const char *name, const char *photo,

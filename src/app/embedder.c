@@ -27,6 +27,23 @@ static pnb_status find_tokenizer(pnb__embedder *e, const char *dir, const char *
                      source);
 }
 
+static void note_assumed(pnb__embedder *e, bool clean_assumed)
+{
+    pnb_padding pad = pnb_tokenizer_padding(e->tokenizer);
+    const char *piece = pad.id >= 0 ? pnb_tokenizer_piece(e->tokenizer, pad.id) : NULL;
+    size_t n = 0;
+    if (pad.assumed)
+        n = (size_t)snprintf(e->assumed_texts, sizeof e->assumed_texts,
+                             "no file says what pads captions; assumed id %d, \"%.40s\": %s (a "
+                             "tokenizer_config.json with \"pad_token\" settles it)",
+                             PNB_MAX(pad.id, 0), piece != NULL ? piece : "", pad.source);
+    if (clean_assumed && n < sizeof e->assumed_texts)
+        snprintf(e->assumed_texts + n, sizeof e->assumed_texts - n,
+                 "%sno file says how captions are cleaned; assumed canonicalize, as SigLIP was "
+                 "trained",
+                 n > 0 ? "; " : "");
+}
+
 /* The configuration has the last word on cleaning: tokenizer.json has no place for it. */
 static pnb_status open_tokenizer(pnb__embedder *e, const char *dir, const char *path,
                                  pnb_error *err)
@@ -42,11 +59,13 @@ static pnb_status open_tokenizer(pnb__embedder *e, const char *dir, const char *
                           "another model",
                           path != NULL ? path : dir, vocab - 1, e->info->text.vocab_size));
     PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
-    status =
-        pnb__apply_clean(e->tokenizer, config,
-                         path == NULL || pnb__path_is_dir(path) ? (path ? path : dir) : NULL, err);
+    bool clean_assumed = false;
+    const char *beside = path == NULL ? dir : pnb__path_is_dir(path) ? path : NULL;
+    status = pnb__tokenizer_configure(e->tokenizer, config, beside, &clean_assumed, err);
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s", dir);
+    else
+        note_assumed(e, clean_assumed);
 done:
     json_decref(config);
     return status;
@@ -154,6 +173,8 @@ pnb_status pnb__embedder_open_named(pnb__embedder *e, pnb__app *app, const char 
         status = pnb__embedder_open(e, app->ctx, dir, parts, &app->err);
     if (status == PNB_OK && e->assumed[0] != '\0')
         pnb__warn(app, "%s: %s", dir, e->assumed);
+    if (status == PNB_OK && e->assumed_texts[0] != '\0')
+        pnb__warn(app, "%s: %s", dir, e->assumed_texts);
     pnb__free(dir);
     return status;
 }
@@ -166,6 +187,15 @@ void pnb__embedder_close(pnb__embedder *e)
     *e = (pnb__embedder){0};
 }
 
+static void describe_text(const pnb__embedder *e, char *text, size_t size)
+{
+    int n = snprintf(text, size, "context %zu, clean %s", e->info->text.context_length,
+                     e->tokenizer != NULL ? pnb_clean_name(pnb_tokenizer_clean(e->tokenizer))
+                                          : "unknown");
+    if (e->tokenizer != NULL && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, ", pad %d", pnb_tokenizer_pad_id(e->tokenizer));
+}
+
 void pnb__embedder_describe(const pnb__embedder *e, bool is_text, uint64_t seed,
                             pnb_embeddings_info *info)
 {
@@ -175,12 +205,24 @@ void pnb__embedder_describe(const pnb__embedder *e, bool is_text, uint64_t seed,
     snprintf(info->model, sizeof info->model, "%s", e->name);
     snprintf(info->weights_sha256, sizeof info->weights_sha256, "%s", e->weights_sha256);
     if (is_text)
-        snprintf(info->preprocess, sizeof info->preprocess, "context %zu, clean %s",
-                 e->info->text.context_length,
-                 e->tokenizer != NULL ? pnb_clean_name(pnb_tokenizer_clean(e->tokenizer))
-                                      : "unknown");
+        describe_text(e, info->preprocess, sizeof info->preprocess);
     else if (e->preprocess.width > 0)
         pnb_preprocess_describe(&e->preprocess, info->preprocess, sizeof info->preprocess);
+}
+
+void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r)
+{
+    pnb_padding pad = pnb_tokenizer_padding(tokenizer);
+    const char *piece = pad.id >= 0 ? pnb_tokenizer_piece(tokenizer, pad.id) : NULL;
+    pnb__result_begin(r, "tokenizer", "tokenizer");
+    pnb__result_int(r, "n_ids", "ids", pnb_tokenizer_vocab_size(tokenizer));
+    pnb__result_int(r, "pad_id", "pad id", pad.id);
+    pnb__result_text(r, "pad_token", "pad token", piece != NULL ? piece : "");
+    pnb__result_text(r, "pad_source", "  from", pad.source);
+    pnb__result_flag(r, "pad_assumed", "  assumed", pad.assumed);
+    pnb__result_int(r, "eos_id", "end id", pnb_tokenizer_eos_id(tokenizer));
+    pnb__result_text(r, "clean", "cleaning", pnb_clean_name(pnb_tokenizer_clean(tokenizer)));
+    pnb__result_end(r);
 }
 
 pnb_family pnb__embedder_family(const pnb__embedder *e)

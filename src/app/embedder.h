@@ -3,6 +3,7 @@
 #define PNB_APP_EMBEDDER_H
 
 #include "app/app.h"
+#include "app/result.h"
 #include "penumbra/ctx.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/model.h"
@@ -18,6 +19,7 @@ typedef struct pnb__embedder {
     char name[128];             /* of the directory, for records */
     char weights_sha256[65];
     char assumed[PNB__MAX_ASSUMED]; /* a sentence on what no file says of pictures; or empty */
+    char assumed_texts[PNB__MAX_ASSUMED]; /* the same of captions */
 } pnb__embedder;
 
 enum { PNB__USE_PICTURES = 1, PNB__USE_TEXTS = 2 };
@@ -48,6 +50,9 @@ void pnb__embedder_close(pnb__embedder *e);
 /* Fills the record that an embedding set of this model carries. */
 void pnb__embedder_describe(const pnb__embedder *e, bool is_text, uint64_t seed,
                             pnb_embeddings_info *info);
+
+/* The tokenizer's part of a result: ids, what pads and who says so, cleaning. */
+void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r);
 
 /* Family of the sets this model makes. */
 pnb_family pnb__embedder_family(const pnb__embedder *e);

@@ -56,7 +56,8 @@ static pnb_status apply_config(setting *s, const char *dir, pnb_error *err)
     pnb_status status = load_config(&root, dir, err);
     if (status != PNB_OK)
         return status;
-    status = pnb__apply_clean(s->tokenizer, root, dir, err);
+    bool clean_assumed;
+    status = pnb__tokenizer_configure(s->tokenizer, root, dir, &clean_assumed, err);
     const json_t *open_clip = json_object_get(root, "model_cfg");
     const json_t *text = json_object_get(open_clip != NULL ? open_clip : root, "text_cfg");
     const json_t *length = json_object_get(text, "context_length");
@@ -224,6 +225,7 @@ static pnb_status write_all(pnb__app *app, const setting *s, bool decode,
     pnb_status status = PNB_OK;
     pnb__buf b = {0};
     bool json = app->common.json;
+    pnb_padding pad = pnb_tokenizer_padding(s->tokenizer);
     pnb__buf_puts(&b, json ? "{\"captions\": [" : "");
     for (size_t i = 0; i < captions->n && status == PNB_OK; i++, t->n_captions++) {
         if (pnb__is_interrupted(app))
@@ -238,11 +240,12 @@ static pnb_status write_all(pnb__app *app, const setting *s, bool decode,
     if (status == PNB_OK && json)
         pnb__buf_printf(&b,
                         "],\n\"clean\": \"%s\", \"pad_id\": %d, \"vocab_size\": %d, "
+                        "\"pad_source\": \"%s\", \"pad_assumed\": %s, "
                         "\"n_captions\": %lld, \"n_tokens\": %lld, \"n_truncated\": %lld}\n",
                         pnb_clean_name(pnb_tokenizer_clean(s->tokenizer)),
                         pnb_tokenizer_pad_id(s->tokenizer), pnb_tokenizer_vocab_size(s->tokenizer),
-                        (long long)t->n_captions, (long long)t->n_tokens,
-                        (long long)t->n_truncated);
+                        pad.source, pad.assumed ? "true" : "false", (long long)t->n_captions,
+                        (long long)t->n_tokens, (long long)t->n_truncated);
     if (status == PNB_OK)
         status = flush(app, &b);
     pnb__buf_reset(&b);

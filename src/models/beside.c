@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "io/text/text.h"
 
 static json_t *config_of(const pnb_model *model)
 {
@@ -56,12 +57,17 @@ static bool has_siglip_class(const char *dir)
     return found;
 }
 
+/* text_cfg of ProLIP and open_clip; NULL in Hugging Face's dialect. */
+static const json_t *text_of(const json_t *config)
+{
+    const json_t *open_clip = json_object_get(config, "model_cfg");
+    return json_object_get(open_clip != NULL ? open_clip : config, "text_cfg");
+}
+
 pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
                             pnb_error *err)
 {
-    const json_t *open_clip = json_object_get(config, "model_cfg");
-    const json_t *text = json_object_get(open_clip != NULL ? open_clip : config, "text_cfg");
-    const json_t *kwargs = json_object_get(text, "tokenizer_kwargs");
+    const json_t *kwargs = json_object_get(text_of(config), "tokenizer_kwargs");
     const char *name = json_string_value(json_object_get(kwargs, "clean"));
     pnb_clean clean = PNB_CLEAN_CANONICALIZE;
     if (name == NULL && !has_siglip_class(dir))
@@ -72,6 +78,40 @@ pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, cons
                          "lower, whitespace, canonicalize",
                          name);
     pnb_tokenizer_set_clean(tokenizer, clean);
+    return PNB_OK;
+}
+
+/* The cleaning that stands in no file: open_clip's HFTokenizer collapses white space, and SigLIP
+ * was trained on canonicalized captions, whichever files its folder has. */
+static void assume_clean(pnb_tokenizer *tokenizer, const json_t *config, bool *assumed)
+{
+    const json_t *text = text_of(config);
+    const char *name = json_string_value(json_object_get(text, "hf_tokenizer_name"));
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    bool is_siglip = type != NULL && strcmp(type, "siglip") == 0;
+    if (name != NULL && name[0] != '\0') {
+        pnb_tokenizer_set_clean(tokenizer, PNB_CLEAN_WHITESPACE);
+    } else if (is_siglip && pnb__tok_is_siglip(tokenizer)) {
+        pnb_tokenizer_set_clean(tokenizer, PNB_CLEAN_CANONICALIZE);
+        *assumed = true;
+    }
+}
+
+pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
+                                    bool *clean_assumed, pnb_error *err)
+{
+    const json_t *text = text_of(config);
+    const json_t *kwargs = json_object_get(text, "tokenizer_kwargs");
+    const json_t *clean = json_object_get(kwargs, "clean");
+    bool says_nothing = (clean == NULL || json_is_null(clean)) && !has_siglip_class(dir);
+    *clean_assumed = false;
+    pnb_status status = pnb__apply_clean(tokenizer, config, dir, err);
+    if (status != PNB_OK)
+        return status;
+    if (says_nothing)
+        assume_clean(tokenizer, config, clean_assumed);
+    if (text != NULL && pnb_tokenizer_padding(tokenizer).assumed && pnb__tok_is_clip(tokenizer))
+        pnb__tok_assume_pad(tokenizer, 0, PNB__PAD_AS_OPEN_CLIP);
     return PNB_OK;
 }
 

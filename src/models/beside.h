@@ -20,6 +20,12 @@ pnb_preprocess pnb__assumed_preprocess(const pnb_model *model);
 pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
                             pnb_error *err);
 
+/* Cleaning and padding of a model's tokenizer: what the configuration and the files in `dir` say,
+ * then the family's rule. *clean_assumed: nobody asks for the cleaning that was set. Whether the
+ * padding is assumed is pnb_tokenizer_padding's to say. Errors  those of pnb__apply_clean */
+pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
+                                    bool *clean_assumed, pnb_error *err);
+
 /* In words, where the tokenizer of such a model is to be had. */
 void pnb__tokenizer_source(const pnb_model *model, char *text, size_t size);
 

@@ -178,11 +178,12 @@ static pnb_status init_model(pnb__trainer *t, const char *name, pnb_error *err)
     char *merged = NULL;
     pnb__buf full = {0};
     json_t *config = NULL;
+    bool clean_assumed;
     pnb_status status;
     PNB_TRY(pnb_model_config_merge(name, overrides, &merged, err));
     PNB_TRY(pnb__json_load_bytes(&config, merged, strlen(merged), name, err));
     PNB_TRY(complete_config(t, config, err));
-    PNB_TRY(pnb__apply_clean(t->tokenizer, config, NULL, err));
+    PNB_TRY(pnb__tokenizer_configure(t->tokenizer, config, NULL, &clean_assumed, err));
     pnb__json_append_value(&full, config);
     if (full.failed) {
         status = pnb__fail(err, PNB_NOMEM, "out of memory writing the configuration");
@@ -230,11 +231,12 @@ done:
 static pnb_status load_model(pnb__trainer *t, const char *dir, bool is_resume, pnb_error *err)
 {
     json_t *config = NULL;
+    bool clean_assumed;
     pnb_status status;
     PNB_TRY(pnb_model_load(&t->model, t->ctx, dir, err));
     const char *text = pnb_model_config_text(t->model);
     PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
-    PNB_TRY(pnb__apply_clean(t->tokenizer, config, dir, err));
+    PNB_TRY(pnb__tokenizer_configure(t->tokenizer, config, dir, &clean_assumed, err));
     size_t vocab = (size_t)pnb_tokenizer_vocab_size(t->tokenizer);
     size_t rows = pnb_model_get_info(t->model)->text.vocab_size;
     if (vocab > rows)

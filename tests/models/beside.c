@@ -113,6 +113,194 @@ static void cleaning_is_read_in_every_form(void **state)
     unlink(path);
 }
 
+/* ---- padding ---- */
+
+#define SPECIAL(id, name) "{\"id\":" id ",\"content\":\"" name "\",\"special\":true}"
+#define END(id, name)                                                                              \
+    "{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"A\"}},{"                 \
+    "\"SpecialToken\":{\"id\":\"" name "\"}}],\"special_tokens\":{\"" name "\":{\"ids\":[" id      \
+    "]}}}"
+#define SIGLIP_TOKENIZER(padding)                                                                  \
+    "{\"padding\":" padding ",\"added_tokens\":[" SPECIAL("0", "<pad>") "," SPECIAL(               \
+        "1",                                                                                       \
+        "</s>") "],\"post_processor\":" END("1",                                                   \
+                                            "</s>") ",\"model\":{\"type\":\"Unigram\","            \
+                                                    "\"unk_id\":2,\"vocab\":[[\"<pad>\",0],[\"</"  \
+                                                    "s>\",0],[\"<unk>\",0],[\"a\",-1],[\"[PAD]\"," \
+                                                    "-2]]}}"
+#define GEMMA_TOKENIZER                                                                            \
+    "{\"padding\":null,\"added_tokens\":[" SPECIAL("0", "<pad>") "," SPECIAL(                      \
+        "1", "<eos>") "],"                                                                         \
+                      "\"post_processor\":" END(                                                   \
+                          "1", "<eos>") ",\"model\":{\"type\":\"BPE\",\"merges\":[],"              \
+                                        "\"vocab\":{\"<pad>\":0,\"<eos>\":1,\"</s>\":2,\"a\":3}}}"
+#define CLIP_TOKENIZER                                                                             \
+    "{\"padding\":null,\"added_tokens\":[" SPECIAL(                                                \
+        "3",                                                                                       \
+        "<|endoftext|>") "],"                                                                      \
+                         "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"post_processor\":" END(     \
+                             "3", "<|endoftext|>") ","                                             \
+                                                   "\"model\":{\"type\":\"BPE\",\"end_of_word_"    \
+                                                   "suffix\":\"</w>\",\"merges\":[],"              \
+                                                   "\"vocab\":{\"!\":0,\"a\":1,\"a</"              \
+                                                   "w>\":2,\"<|endoftext|>\":3}}}"
+#define WORDS_TOKENIZER                                                                            \
+    "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"[UNK]\",\"vocab\":{\"[PAD]\":2,\"[UNK]\":" \
+    "0,"                                                                                           \
+    "\"</s>\":1}}}"
+
+static void put(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (text == NULL)
+        unlink(path);
+    else
+        assert_int_equal(pnb__write_file(path, text, strlen(text), NULL), PNB_OK);
+}
+
+static void what_pads_is_what_the_files_say(void **state)
+{
+    (void)state;
+    static const char prolip[] = "{\"text_cfg\":{\"context_length\":64}}";
+    static const char open_clip[] = "{\"model_cfg\":{\"text_cfg\":{}}}";
+    static const char hf_clip[] = "{\"model_type\":\"clip\"}";
+    static const char hf_siglip[] = "{\"model_type\":\"siglip\"}";
+    static const char pad[] = "{\"pad_token\":\"<pad>\"}", *none = NULL;
+    static const char listed[] = "{\"added_tokens_decoder\":{},\"pad_token\":\"</s>\"}";
+    const struct {
+        const char *tokenizer, *config, *map, *class; /* NULL: no such file */
+        int id;
+        bool assumed;
+        const char *source;
+    } cases[] = {
+        {SIGLIP_TOKENIZER("null"), prolip, none, none, 1, true, "ProLIP"},
+        {SIGLIP_TOKENIZER("null"), hf_siglip, none, none, 1, true, "SigLIP"},
+        {SIGLIP_TOKENIZER("null"), none, none, none, 1, true, "SigLIP"},
+        {SIGLIP_TOKENIZER("{\"pad_id\":0}"), prolip, none, none, 0, false, "tokenizer.json"},
+        {SIGLIP_TOKENIZER("{\"pad_token\":\"<pad>\"}"), prolip, none, none, 0, false, "padding of"},
+        {SIGLIP_TOKENIZER("{\"pad_id\":1,\"pad_token\":\"</s>\"}"), prolip, pad, none, 0, false,
+         "special_tokens_map.json"},
+        {SIGLIP_TOKENIZER("null"), prolip, none, pad, 0, false, "tokenizer_config.json"},
+        {SIGLIP_TOKENIZER("null"), prolip, none, "{\"pad_token\":null}", 1, true, "ProLIP"},
+        {SIGLIP_TOKENIZER("null"), prolip, none,
+         "{\"pad_token\":{\"content\":\"[PAD]\"},\"padding_side\":\"right\"}", 4, false, "config"},
+        /* Hugging Face's loader reads the map only where the configuration lists no tokens */
+        {SIGLIP_TOKENIZER("null"), prolip, pad, listed, 1, false, "tokenizer_config.json"},
+        {SIGLIP_TOKENIZER("null"), prolip, pad, "{\"pad_token\":\"</s>\"}", 0, false, "map"},
+        {GEMMA_TOKENIZER, hf_siglip, none, none, 0, true, "usual name"}, /* SigLIP 2 */
+        {CLIP_TOKENIZER, prolip, none, none, 0, true, "open_clip"},
+        {CLIP_TOKENIZER, open_clip, none, none, 0, true, "open_clip"},
+        {CLIP_TOKENIZER, hf_clip, none, none, 3, true, "Hugging Face"},
+        {CLIP_TOKENIZER, none, none, none, 3, true, "Hugging Face"},
+        {CLIP_TOKENIZER, prolip, "{\"pad_token\":\"<|endoftext|>\"}", none, 3, false, "map"},
+        {CLIP_TOKENIZER, hf_clip, none, "{\"pad_token\":\"!\"}", 0, false, "tokenizer_config.json"},
+        {WORDS_TOKENIZER, prolip, none, none, 2, true, "usual name"},
+    };
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb_tokenizer *t = NULL, *saved = NULL;
+        bool clean_assumed;
+        int32_t ids[6];
+        json_t *config = cases[i].config != NULL ? json_loads(cases[i].config, 0, NULL) : NULL;
+        put("tokenizer.json", cases[i].tokenizer);
+        put("special_tokens_map.json", cases[i].map);
+        put("tokenizer_config.json", cases[i].class);
+        pnb_error err = PNB_ERROR_INIT;
+        if (pnb_tokenizer_load(&t, folder, &err) != PNB_OK)
+            fail_msg("case %zu: %s", i, err.text);
+        assert_int_equal(pnb__tokenizer_configure(t, config, folder, &clean_assumed, NULL), PNB_OK);
+        pnb_padding found = pnb_tokenizer_padding(t);
+        if (found.id != cases[i].id || found.assumed != cases[i].assumed ||
+            strstr(found.source, cases[i].source) == NULL)
+            fail_msg("case %zu: %d, %s, assumed %d", i, found.id, found.source, found.assumed);
+        assert_int_equal(pnb_tokenizer_encode(t, "a", 1, 6, ids, NULL, NULL), PNB_OK);
+        for (int k = 2; k < 6; k++)
+            assert_int_equal(ids[k], cases[i].id);
+        /* written alone, the same configuration pads the same */
+        put("special_tokens_map.json", NULL);
+        put("tokenizer_config.json", NULL);
+        assert_int_equal(pnb_tokenizer_save(t, folder, NULL), PNB_OK);
+        assert_int_equal(pnb_tokenizer_load(&saved, folder, NULL), PNB_OK);
+        assert_int_equal(pnb__tokenizer_configure(saved, config, NULL, &clean_assumed, NULL),
+                         PNB_OK);
+        if (pnb_tokenizer_pad_id(saved) != cases[i].id)
+            fail_msg("case %zu: saved with %d", i, pnb_tokenizer_pad_id(saved));
+        pnb_tokenizer_free(saved);
+        pnb_tokenizer_free(t);
+        json_decref(config);
+    }
+    put("tokenizer.json", NULL);
+}
+
+static void words_about_padding_are_followed_or_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *tokenizer, *name, *file;
+        pnb_status status;
+        const char *why;
+    } cases[] = {
+        {SIGLIP_TOKENIZER("null"), "tokenizer_config.json", "{\"pad_token\":\"<nix>\"}", PNB_FORMAT,
+         "tokenizer_config.json: pad_token \"<nix>\" is not in the vocabulary"},
+        {SIGLIP_TOKENIZER("null"), "special_tokens_map.json", "{\"pad_token\":1}", PNB_FORMAT,
+         "special_tokens_map.json: \"pad_token\" is neither text"},
+        {SIGLIP_TOKENIZER("null"), "tokenizer_config.json", "{\"eos_token\":\"<end>\"}", PNB_FORMAT,
+         "eos_token \"<end>\" is not in the vocabulary"},
+        {SIGLIP_TOKENIZER("null"), "tokenizer_config.json", "{\"mask_token\":{}}", PNB_FORMAT,
+         "\"mask_token\" is neither text"},
+        {SIGLIP_TOKENIZER("null"), "tokenizer_config.json", "{\"padding_side\":\"left\"}",
+         PNB_UNSUPPORTED, "padding_side \"left\""},
+        {SIGLIP_TOKENIZER("null"), "tokenizer_config.json", "{\"truncation_side\":7}", PNB_FORMAT,
+         "\"truncation_side\" is neither"},
+        {SIGLIP_TOKENIZER("null"), "tokenizer_config.json", "[]", PNB_FORMAT, "not a JSON object"},
+        {SIGLIP_TOKENIZER("{\"pad_id\":0,\"pad_token\":\"</s>\"}"), "tokenizer_config.json", "{}",
+         PNB_FORMAT, "pad_id is 0, but pad_token \"</s>\" has id 1"},
+        {SIGLIP_TOKENIZER("[]"), "tokenizer_config.json", "{}", PNB_FORMAT, "\"padding\""},
+    };
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb_tokenizer *t = NULL;
+        pnb_error err = PNB_ERROR_INIT;
+        put("tokenizer.json", cases[i].tokenizer);
+        put(cases[i].name, cases[i].file);
+        assert_int_equal(pnb_tokenizer_load(&t, folder, &err), cases[i].status);
+        if (strstr(err.text, cases[i].why) == NULL)
+            fail_msg("case %zu: %s", i, err.text);
+        put(cases[i].name, NULL);
+    }
+    put("tokenizer.json", NULL);
+}
+
+/* Where the configuration names open_clip's HFTokenizer, its default; SigLIP's own otherwise. */
+static void unsaid_cleaning_is_the_references(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        pnb_clean clean;
+        bool assumed;
+    } cases[] = {
+        {"{\"text_cfg\":{\"hf_tokenizer_name\":\"x/y\"}}", PNB_CLEAN_WHITESPACE, false},
+        {"{\"text_cfg\":{\"hf_tokenizer_name\":\"x/"
+         "y\",\"tokenizer_kwargs\":{\"clean\":\"lower\"}}}",
+         PNB_CLEAN_LOWER, false},
+        {"{\"model_type\":\"siglip\"}", PNB_CLEAN_CANONICALIZE, true},
+        {"{\"model_type\":\"clip\"}", PNB_CLEAN_NONE, false},
+        {"{\"text_cfg\":{}}", PNB_CLEAN_NONE, false},
+    };
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb_tokenizer *t = NULL;
+        bool assumed;
+        json_t *config = json_loads(cases[i].config, 0, NULL);
+        static const char text[] = SIGLIP_TOKENIZER("null");
+        assert_int_equal(pnb_tokenizer_parse(&t, text, strlen(text), NULL), PNB_OK);
+        assert_int_equal(pnb__tokenizer_configure(t, config, NULL, &assumed, NULL), PNB_OK);
+        assert_int_equal(pnb_tokenizer_clean(t), cases[i].clean);
+        assert_int_equal(assumed, cases[i].assumed);
+        pnb_tokenizer_free(t);
+        json_decref(config);
+    }
+}
+
 static void a_missing_tokenizer_is_placed(void **state)
 {
     (void)state;
@@ -136,6 +324,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(preprocessing_is_assumed_by_family),
         cmocka_unit_test(cleaning_is_read_in_every_form),
+        cmocka_unit_test(what_pads_is_what_the_files_say),
+        cmocka_unit_test(words_about_padding_are_followed_or_refused),
+        cmocka_unit_test(unsaid_cleaning_is_the_references),
         cmocka_unit_test(a_missing_tokenizer_is_placed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

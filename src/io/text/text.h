@@ -274,7 +274,19 @@ struct pnb_tokenizer {
     pnb__leading spiece_leading;
     pnb__ids prefix, suffix; /* of the template for one sequence */
     int pad_id, eos_id, bos_id, mask_id, unk_id;
+    char pad_source[96]; /* who says pad_id */
+    bool pad_assumed;    /* no file does */
+    bool pad_in_text;    /* `json` does, so that saving need not add it */
 };
+
+/* ---- special.c ---- */
+#define PNB__PAD_AS_SIGLIP "the end token, as released SigLIP and ProLIP models pad"
+#define PNB__PAD_AS_CLIP "the end token, as Hugging Face's CLIP pads"
+#define PNB__PAD_AS_OPEN_CLIP "0, as open_clip's own tokenizer pads"
+bool pnb__tok_is_clip(const pnb_tokenizer *tok);   /* CLIP's kind of byte pairs, with word ends */
+bool pnb__tok_is_siglip(const pnb_tokenizer *tok); /* SentencePiece, texts end with </s> */
+/* A pad id that no file names, and by which rule. */
+void pnb__tok_assume_pad(pnb_tokenizer *tok, int pad_id, const char *rule);
 
 /* ---- encode.c ---- The stages up to words, for encoding and for training alike. Text that matches
  * an added token goes to added_fn instead (which may be NULL). */

@@ -82,6 +82,26 @@ static char *json_path(const char *path)
     return pnb__path_is_dir(path) ? pnb__path_join(path, "tokenizer.json") : pnb__strdup(path);
 }
 
+/* The text with a padding section that says what pads here. *out is jansson's. */
+static pnb_status text_with_padding(const pnb_tokenizer *tok, char **out, pnb_error *err)
+{
+    json_t *root = NULL;
+    size_t n;
+    const char *piece = pnb__vocab_piece(&tok->vocab, tok->pad_id, &n);
+    pnb_status status = pnb__json_load_bytes(&root, tok->json, tok->n_json, "tokenizer.json", err);
+    if (status != PNB_OK)
+        return status;
+    json_t *padding =
+        json_pack("{s:s, s:s, s:n, s:i, s:i, s:o}", "strategy", "BatchLongest", "direction",
+                  "Right", "pad_to_multiple_of", "pad_id", tok->pad_id, "pad_type_id", 0,
+                  "pad_token", json_stringn(piece != NULL ? piece : "", piece != NULL ? n : 0));
+    *out = padding != NULL && json_object_set_new(root, "padding", padding) == 0
+               ? json_dumps(root, JSON_COMPACT)
+               : NULL;
+    json_decref(root);
+    return *out != NULL ? PNB_OK : pnb__fail_nomem(err, tok->n_json);
+}
+
 pnb_status pnb_tokenizer_save(const pnb_tokenizer *tok, const char *path, pnb_error *err)
 {
     if (tok->json == NULL)
@@ -89,10 +109,16 @@ pnb_status pnb_tokenizer_save(const pnb_tokenizer *tok, const char *path, pnb_er
                          "%s: tokenizer.json cannot say that white space ends a word "
                          "(treat_whitespace_as_suffix): keep the .model file",
                          path);
-    char *file = json_path(path);
+    char *file = json_path(path), *text = NULL;
     if (file == NULL)
         return pnb__fail_nomem(err, strlen(path));
-    pnb_status status = pnb__write_file(file, tok->json, tok->n_json, err);
+    pnb_status status = PNB_OK;
+    if (!tok->pad_in_text && !tok->pad_assumed && tok->pad_id >= 0)
+        status = text_with_padding(tok, &text, err);
+    if (status == PNB_OK)
+        status = pnb__write_file(file, text != NULL ? text : tok->json,
+                                 text != NULL ? strlen(text) : tok->n_json, err);
+    free(text);
     pnb__free(file);
     return status;
 }
@@ -138,7 +164,14 @@ pnb_status pnb_tokenizer_set_pad_id(pnb_tokenizer *tok, int pad_id, pnb_error *e
         return pnb__fail(err, PNB_ARG, "pad id %d: the vocabulary has 0..%d", pad_id,
                          tok->vocab.n - 1);
     tok->pad_id = pad_id;
+    tok->pad_assumed = tok->pad_in_text = false;
+    snprintf(tok->pad_source, sizeof tok->pad_source, "set by the caller");
     return PNB_OK;
+}
+
+pnb_padding pnb_tokenizer_padding(const pnb_tokenizer *tok)
+{
+    return (pnb_padding){tok->pad_id, tok->pad_assumed, tok->pad_source};
 }
 
 int pnb_tokenizer_vocab_size(const pnb_tokenizer *tok)

@@ -189,6 +189,7 @@ static void refine(pnb_tokenizer *tok)
         tok->splits[i].n_words = tok->n_added;
     }
     tok->clean.mode = PNB_CLEAN_LOWER;
+    snprintf(tok->pad_source, sizeof tok->pad_source, "%s", PNB__PAD_AS_OPEN_CLIP);
 }
 
 pnb_status pnb__tok_from_merges(pnb_tokenizer **out, const char *text, size_t n,

@@ -441,6 +441,34 @@ static pnb_status check_direction(const json_t *root, const char *section, pnb_e
     return PNB_OK;
 }
 
+/* "padding": the id, or where there is none the token's name. Both may be there, but a file that
+ * contradicts itself is not followed either way. */
+static pnb_status read_padding(const pnb_tokenizer *tok, const json_t *padding, int *pad_id,
+                               pnb_error *err)
+{
+    const json_t *id = json_object_get(padding, "pad_id");
+    const char *name = json_string_value(json_object_get(padding, "pad_token"));
+    int named = name != NULL ? pnb__vocab_find(&tok->vocab, name, strlen(name)) : -1;
+    *pad_id = named;
+    if (is_null(padding))
+        return PNB_OK;
+    if (!json_is_object(padding))
+        return pnb__fail(err, PNB_FORMAT, "\"padding\" is no object");
+    if (is_null(id))
+        return PNB_OK;
+    if (!json_is_integer(id) || json_integer_value(id) < 0 ||
+        json_integer_value(id) >= tok->vocab.n)
+        return pnb__fail(err, PNB_FORMAT, "padding: pad_id is not in the vocabulary of %d",
+                         tok->vocab.n);
+    *pad_id = (int)json_integer_value(id);
+    if (named >= 0 && named != *pad_id)
+        return pnb__fail(err, PNB_FORMAT,
+                         "padding: pad_id is %d, but pad_token \"%.40s\" has id %d: correct one of "
+                         "them",
+                         *pad_id, name, named);
+    return PNB_OK;
+}
+
 pnb_status pnb__tok_read(pnb_tokenizer *tok, const json_t *root, int *declared_pad, pnb_error *err)
 {
     pnb_status status;
@@ -455,14 +483,7 @@ pnb_status pnb__tok_read(pnb_tokenizer *tok, const json_t *root, int *declared_p
                    : tok->model == PNB__MODEL_UNIGRAM ? PNB__DECODE_METASPACE
                                                       : PNB__DECODE_SPACES;
     read_decoder(tok, json_object_get(root, "decoder"));
-    const json_t *pad = json_object_get(json_object_get(root, "padding"), "pad_id");
-    *declared_pad = -1;
-    if (pad != NULL && (!json_is_integer(pad) || json_integer_value(pad) < 0 ||
-                        json_integer_value(pad) >= tok->vocab.n))
-        return pnb__fail(err, PNB_FORMAT, "padding: pad_id is not in the vocabulary of %d",
-                         tok->vocab.n);
-    if (pad != NULL)
-        *declared_pad = (int)json_integer_value(pad);
+    status = read_padding(tok, json_object_get(root, "padding"), declared_pad, err);
 done:
     return status;
 }

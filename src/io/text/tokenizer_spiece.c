@@ -329,6 +329,8 @@ static pnb_status refine(pnb_tokenizer *tok, const pnb__spiece_file *f, const js
 {
     pnb_status status;
     limit_added(tok, side);
+    if (tok->pad_in_text && f->eos_id >= 0) /* the section is of our own making */
+        pnb__tok_assume_pad(tok, tok->pad_id, PNB__PAD_AS_SIGLIP);
     tok->spiece_leading = f->remove_extra_whitespaces ? PNB__LEADING_ALL
                           : f->add_dummy_prefix       ? PNB__LEADING_ONE
                                                       : PNB__LEADING_KEEP;
