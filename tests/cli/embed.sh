@@ -30,6 +30,21 @@ prints '"score": 1.0'
 want 2 search --index turned.safetensors -m model --query-text a --exif
 says "--exif needs --query-image"
 
+# masked copies: the seed draws patches and tokens; a share of patches is rounded down (36 of them)
+for seed in 1 2; do
+    want 0 embed -m model --images shapes/test --masked --seed $seed -o pm$seed.npy -q
+    want 0 embed -m model --texts shapes/test/captions.jsonl --masked --seed $seed -o tm$seed.npy -q
+done
+check "patches are drawn from --seed" test "$(cmp -s pm1.npy pm2.npy; echo $?)" -eq 1
+check "tokens are drawn from --seed" test "$(cmp -s tm1.npy tm2.npy; echo $?)" -eq 1
+want 0 embed -m model --images shapes/test --masked --seed 1 -o again.npy -q
+check "the same seed draws the same" cmp -s pm1.npy again.npy
+for keep in 0.31 0.33 0.34; do
+    want 0 embed -m model --images shapes/test --masked --mask-keep $keep -o keep$keep.npy -q
+done
+check "11.2 and 11.9 patches are 11" cmp -s keep0.31.npy keep0.33.npy
+check "12.2 patches are 12" test "$(cmp -s keep0.33.npy keep0.34.npy; echo $?)" -eq 1
+
 # captions
 want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
 grep -q '"level": *3' t.ids.jsonl || fail "levels travel with captions"

@@ -279,6 +279,65 @@ static void test_epochs(void **state)
     pnb_loader_free(l);
 }
 
+/* Samples of the first batches and what was drawn as their captions, by sample. */
+typedef struct draws {
+    int64_t order[N_SAMPLES];
+    char caption[N_SAMPLES][64];
+} draws;
+
+static void read_epoch(const pnb_loader_opts *o, uint64_t epoch, draws *d)
+{
+    pnb_loader *l = NULL;
+    size_t n = 0;
+    ASSERT_OK(pnb_loader_create(&l, ds, o, &err));
+    ASSERT_OK(pnb_loader_set_position(l, (pnb_loader_position){epoch, 0}, &err));
+    while (n < N_SAMPLES) {
+        const pnb_batch *b = next_of(l);
+        for (size_t k = 0; k < b->n; k++) {
+            d->order[n++] = b->samples[k];
+            snprintf(d->caption[b->samples[k]], sizeof d->caption[0], "%s", b->texts[k]);
+        }
+    }
+    pnb_loader_free(l);
+}
+
+static int n_other_places(const draws *a, const draws *b)
+{
+    int n = 0;
+    for (int i = 0; i < N_SAMPLES; i++)
+        n += a->order[i] != b->order[i];
+    return n;
+}
+
+static int n_other_captions(const draws *a, const draws *b)
+{
+    int n = 0;
+    for (int i = 0; i < N_SAMPLES; i++)
+        n += strcmp(a->caption[i], b->caption[i]) != 0;
+    return n;
+}
+
+/* Order and captions each follow seed and epoch. A caption is one of four, level by level, so 53
+ * independent draws differ in 38 places, standard deviation 3. */
+static void test_draws_follow_seed_and_epoch(void **state)
+{
+    enum { FEWEST = 20 };
+    pnb_loader_opts o = opts_of(1);
+    draws first, again, epoch, seed;
+    (void)state;
+    o.drop_last = false;
+    read_epoch(&o, 0, &first);
+    read_epoch(&o, 0, &again);
+    assert_int_equal(n_other_places(&first, &again) + n_other_captions(&first, &again), 0);
+    read_epoch(&o, 1, &epoch);
+    assert_true(n_other_places(&first, &epoch) > FEWEST);
+    assert_true(n_other_captions(&first, &epoch) > FEWEST);
+    o.seed++;
+    read_epoch(&o, 0, &seed);
+    assert_true(n_other_places(&first, &seed) > FEWEST);
+    assert_true(n_other_captions(&first, &seed) > FEWEST);
+}
+
 /* Draws with replacement: independent of workers, continued at any batch, each sample as likely as
  * any other, epochs that differ; and a batch may be larger than the data set. */
 static void test_resampled(void **state)
@@ -490,12 +549,18 @@ static void test_shutdown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_batches),   cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_own_mode),       cmocka_unit_test(test_set_position),
-        cmocka_unit_test(test_epochs),         cmocka_unit_test(test_resampled),
-        cmocka_unit_test(test_captions),       cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_corrupt_sample), cmocka_unit_test(test_nothing_readable),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_shutdown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_batches),
+                                       cmocka_unit_test(test_resume),
+                                       cmocka_unit_test(test_own_mode),
+                                       cmocka_unit_test(test_set_position),
+                                       cmocka_unit_test(test_draws_follow_seed_and_epoch),
+                                       cmocka_unit_test(test_epochs),
+                                       cmocka_unit_test(test_resampled),
+                                       cmocka_unit_test(test_captions),
+                                       cmocka_unit_test(test_tokens),
+                                       cmocka_unit_test(test_corrupt_sample),
+                                       cmocka_unit_test(test_nothing_readable),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_shutdown)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -235,6 +235,50 @@ static void test_best_checkpoint_by_uncertainty(void **state)
     pnb__free(path);
 }
 
+/* Where the link to the best checkpoint by uncertainty points. */
+static void best_target(const fixture *f, const char *run, char target[64])
+{
+    char *link = pnb__format("%s/%s/checkpoints/epoch_best_unc", f->logs, run);
+    ssize_t n = readlink(link, target, 63);
+    assert_true(n > 0);
+    target[n] = '\0';
+    pnb__free(link);
+}
+
+static void stop_now(void *user, const pnb_train_progress *p)
+{
+    (void)p;
+    *(volatile sig_atomic_t *)user = 1;
+}
+
+/* A run that stops after every step must not forget how good its best checkpoint was. */
+static void test_best_checkpoint_survives_resuming(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "best_parts");
+    pnb_train_result r;
+    char whole[64], parts[64];
+    o.save_best_unc = true;
+    o.val_data = f->train;
+    o.val_every_n_steps = 1;
+    o.save_frequency = 0;
+    best_target(f, "best", whole);
+    assert_string_not_equal(whole, "best_unc_step_10"); /* the last step would say nothing */
+    for (int step = 0; step < 10; step++) {
+        pnb_error err = PNB_ERROR_INIT;
+        volatile sig_atomic_t stop = 0;
+        o.resume = step > 0 ? "latest" : NULL;
+        o.stop = &stop;
+        o.progress = stop_now;
+        o.progress_user = (void *)(uintptr_t)&stop;
+        pnb_status status = pnb_train(f->ctx, &o, &r, &err);
+        if (status != (step < 9 ? PNB_INTERRUPTED : PNB_OK))
+            fail_msg("step %d: %s", step + 1, err.text);
+    }
+    best_target(f, "best_parts", parts);
+    assert_string_equal(parts, whole);
+}
+
 static void test_most_recent_epoch_is_kept(void **state)
 {
     const fixture *f = *state;
@@ -383,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_event_files),
         cmocka_unit_test(test_correlation_of_bins),
         cmocka_unit_test(test_best_checkpoint_by_uncertainty),
+        cmocka_unit_test(test_best_checkpoint_survives_resuming),
         cmocka_unit_test(test_most_recent_epoch_is_kept),
         cmocka_unit_test(test_resampled_run_resumes),
         cmocka_unit_test(test_synthetic_data),

@@ -36,6 +36,11 @@ static void test_patches(void **state)
     int32_t kept[PATCHES], again[PATCHES], counts[PATCHES] = {0};
     assert_int_equal(n_kept, 9);
     assert_int_equal(pnb__mask_n_kept(3, 0.1), 1);
+    assert_int_equal(pnb__mask_n_kept(PATCHES, 1), 36); /* int(n * keep), never rounded up */
+    assert_int_equal(pnb__mask_n_kept(PATCHES, 0.3), 10);
+    assert_int_equal(pnb__mask_n_kept(49, 0.25), 12);
+    assert_int_equal(pnb__mask_n_kept(196, 0.2499), 48);
+    assert_int_equal(pnb__mask_n_kept(9, 0.99), 8);
     for (int64_t step = 0; step < STEPS; step++) {
         pnb__mask_patches(5, step, PATCHES, n_kept, scratch, kept);
         for (size_t i = 0; i < n_kept; i++) {

@@ -1,0 +1,150 @@
+/* What a run draws, and from what: the order of samples from the seed, captions from the epoch,
+ * masks from the micro-batch. Runs of rate 0 start from one model, so that a loss is a function of
+ * what was drawn and of nothing else. */
+#include "fixture.h"
+
+#include <jansson.h>
+#include <math.h>
+
+enum { MAX_STEPS = 8 };
+
+/* The values of one term, step by step. */
+typedef struct losses {
+    double of[MAX_STEPS];
+} losses;
+
+static losses read_losses(const fixture *f, const char *run, const char *term)
+{
+    losses out = {{0}};
+    char *path = pnb__format("%s/%s/results.jsonl", f->logs, run), *text = NULL;
+    size_t size = 0, n = 0;
+    ASSERT_OK(pnb__read_file(path, 1 << 24, &text, &size, &err));
+    for (char *line = strtok(text, "\n"); line != NULL && n < MAX_STEPS;
+         line = strtok(NULL, "\n")) {
+        json_t *value = json_loads(line, 0, NULL);
+        assert_true(json_is_number(json_object_get(value, term)));
+        out.of[n++] = json_number_value(json_object_get(value, term));
+        json_decref(value);
+    }
+    pnb__free(text);
+    pnb__free(path);
+    return out;
+}
+
+/* The model every run here starts from; made once. */
+static char *start_model(const fixture *f)
+{
+    char *dir = pnb__format("%s/start/checkpoints/latest", f->logs);
+    pnb_train_opts o = fixture_opts(f, "start");
+    pnb_train_result r;
+    o.max_steps = 1;
+    if (!pnb__path_is_dir(dir))
+        ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    return dir;
+}
+
+/* Nothing moves, nothing is augmented, no mask, the first caption of each picture. */
+static pnb_train_opts still_opts(const fixture *f, const char *name, const char *model)
+{
+    pnb_train_opts o = fixture_opts(f, name);
+    o.model = model;
+    o.optim.lr = 0;
+    o.augment = pnb_augment_none();
+    o.captions = PNB_CAPTION_FIRST;
+    o.template_share = 0;
+    o.loss.weight[PNB_LOSS_IMG_INCLUSION] = o.loss.weight[PNB_LOSS_TXT_INCLUSION] = 0;
+    o.train_num_samples = 0;
+    return o;
+}
+
+static losses losses_of(const fixture *f, const pnb_train_opts *o, const char *term)
+{
+    pnb_train_result r;
+    ASSERT_OK(pnb_train(f->ctx, o, &r, &err));
+    return read_losses(f, o->name, term);
+}
+
+static void test_order_of_samples_is_drawn_from_the_seed(void **state)
+{
+    const fixture *f = *state;
+    char *model = start_model(f);
+    pnb_train_opts o = still_opts(f, "order1", model);
+    o.max_steps = 3;
+    losses one = losses_of(f, &o, "ppcl");
+    o.name = "order2";
+    losses again = losses_of(f, &o, "ppcl");
+    o.name = "order3";
+    o.seed++;
+    losses other = losses_of(f, &o, "ppcl");
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(one.of[i] == again.of[i]);
+        assert_true(fabs(one.of[i] - other.of[i]) > 1e-6);
+    }
+    assert_true(fabs(one.of[0] - one.of[1]) > 1e-6);
+    pnb__free(model);
+}
+
+/* A batch of the whole set holds the same pictures in every epoch: only captions can differ. */
+static void test_captions_are_drawn_anew_in_every_epoch(void **state)
+{
+    const fixture *f = *state;
+    char *model = start_model(f);
+    pnb_dataset *train = NULL;
+    ASSERT_OK(pnb_dataset_open(&train, f->train, NULL, &err));
+    pnb_train_opts o = still_opts(f, "first", model);
+    o.batch_size = pnb_dataset_size(train);
+    o.max_steps = 3;
+    pnb_dataset_free(train);
+    losses fixed = losses_of(f, &o, "ppcl");
+    o.name = "level";
+    o.captions = PNB_CAPTION_LEVEL;
+    losses drawn = losses_of(f, &o, "ppcl");
+    for (size_t i = 1; i < 3; i++) {
+        if (!(fabs(fixed.of[i] - fixed.of[0]) <= 2e-5 * fixed.of[0]))
+            fail_msg("the same pairs: %.9g and %.9g", fixed.of[0], fixed.of[i]);
+        if (!(fabs(drawn.of[i] - drawn.of[i - 1]) > 1e-4 * drawn.of[0]))
+            fail_msg("captions of epoch %zu: %.9g after %.9g", i, drawn.of[i], drawn.of[i - 1]);
+    }
+    pnb__free(model);
+}
+
+/* All captions are alike, so a micro-batch's text term says which mask it got: the two of one step
+ * have those that two steps of half the size have, one after the other. */
+static void test_every_micro_batch_has_its_own_text_mask(void **state)
+{
+    const fixture *f = *state;
+    char *model = start_model(f);
+    pnb_train_opts o = still_opts(f, "steps", model);
+    o.train_data = NULL;
+    o.dataset.kind = PNB_DATASET_SYNTHETIC;
+    o.train_num_samples = 16;
+    o.batch_size = 4;
+    o.drop_ratio = 1;
+    o.drop_prob = 0.5;
+    o.loss.weight[PNB_LOSS_TXT_INCLUSION] = 1;
+    o.loss.inclusion_scale = 10;
+    o.max_steps = 4;
+    losses single = losses_of(f, &o, "txt_inclusion");
+    o.name = "micros";
+    o.accum_freq = 2;
+    o.max_steps = 2;
+    losses both = losses_of(f, &o, "txt_inclusion");
+    assert_true(fabs(single.of[0] - single.of[1]) > 1e-4);
+    for (size_t i = 0; i < 2; i++) {
+        double want = 0.5 * (single.of[2 * i] + single.of[2 * i + 1]);
+        if (!(fabs(both.of[i] - want) <= 2e-5 * want))
+            fail_msg("step %zu: %.9g, its micro-batches %.9g and %.9g", i, both.of[i],
+                     single.of[2 * i], single.of[2 * i + 1]);
+    }
+    pnb__free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order_of_samples_is_drawn_from_the_seed),
+        cmocka_unit_test(test_captions_are_drawn_anew_in_every_epoch),
+        cmocka_unit_test(test_every_micro_batch_has_its_own_text_mask),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
