@@ -80,8 +80,8 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_TEXT,
      .at = AT(image_key),
      .value = "SUFFIXES",
-     .fallback = "jpg;png;jpeg;webp;0.jpg",
-     .help = "Members of a tar that are pictures, \";\" between"},
+     .help = "Members of a tar that are pictures, \";\" between; without it "
+             "jpg;png;jpeg;webp;0.jpg, then any other picture ending"},
     {.name = "text-key",
      .kind = PNB__OPT_TEXT,
      .at = AT(text_key),

@@ -39,7 +39,8 @@ typedef struct pnb_dataset_opts {
     const char *csv_img_key;     /* NULL: "filepath" */
     const char *csv_caption_key; /* NULL: "title" */
     const char *csv_label_key;   /* column of the class; NULL: "label" or "class" if there is one */
-    const char *image_key;       /* tar suffixes, ';' between; NULL: "jpg;png;jpeg;webp;0.jpg" */
+    const char *image_key;       /* tar suffixes, ';' between; NULL: "jpg;png;jpeg;webp;0.jpg",
+                                  * then every other ending of a picture */
     const char *text_key;        /* the same for captions: "json" records, others text; NULL:
                                   * "json;txt" */
     size_t n_synthetic;          /* samples of SYNTHETIC; 0: 1024 */

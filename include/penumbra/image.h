@@ -46,12 +46,19 @@ typedef struct pnb_image_opts {
 /* max_pixels = PNB_IMAGE_MAX_PIXELS, RGB, EXIF ignored. */
 pnb_image_opts pnb_image_opts_default(void);
 
-/* Decodes JPEG, PNG or WebP, told by content. RGB as Pillow's convert("RGB"): alpha is dropped, not
- * composited; 16-bit grey saturates at 255; 16-bit colour keeps its high byte; CMYK by the naive
- * formula. `opts` may be NULL. On failure *out is empty.
- * Errors  FORMAT (unknown, damaged, truncated), LIMIT (too many pixels), UNSUPPORTED, NOMEM */
+/* Decodes a picture, told by content: JPEG, PNG, WebP, BMP, and GIF, TIFF, AVIF, HEIC where the
+ * build has their libraries; of several pictures in a file the first. RGB as Pillow's
+ * convert("RGB"): alpha is dropped, not composited; 16-bit grey saturates at 255; 16-bit colour
+ * keeps its high byte; CMYK by the naive formula. The orientation of a TIFF is always applied, as
+ * by Pillow. `opts` may be NULL. On failure *out is empty. Errors  FORMAT (unknown, damaged,
+ * truncated), LIMIT (too many pixels), UNSUPPORTED, NOMEM */
 pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
                             const pnb_image_opts *opts, pnb_error *err);
+
+/* What this build reads, and what it lacks with the library to install: "JPEG, PNG, WebP, BMP,
+ * GIF". The second is empty when nothing is missing. */
+const char *pnb_image_formats(void);
+const char *pnb_image_formats_missing(void);
 
 /* pnb_image_decode on a file. Errors  also NOT_FOUND, IO */
 pnb_status pnb_image_load(pnb_image *out, const char *path, const pnb_image_opts *opts,

@@ -12,6 +12,7 @@
 #include "app/manual.h"
 #include "base/base.h"
 #include "io/json.h"
+#include "penumbra/image.h"
 
 #define AT(field) offsetof(pnb__common, field)
 
@@ -217,7 +218,9 @@ static int run_builtin(const pnb__program *program, pnb__app *app, int argc, cha
 {
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
-        fprintf(app->out, "%s %s\n", program->name, pnb_version());
+        const char *missing = pnb_image_formats_missing();
+        fprintf(app->out, "%s %s (pictures: %s%s%s)\n", program->name, pnb_version(),
+                pnb_image_formats(), missing[0] != '\0' ? "; not read: " : "", missing);
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
                (strcmp(word, "help") == 0 && argc == 2)) {
         pnb__manual_program(app->out, program);

@@ -231,9 +231,11 @@ pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_datas
     if (ds->texts.failed) {
         status = pnb__fail_nomem(err, ds->texts.size);
     } else if (ds->n_entries == 0) {
-        status = pnb__fail(err, PNB_NOT_FOUND, "%s: holds no sample%s%s", spec,
-                           ds->n_warnings ? ": " : " (pictures with captions are wanted)",
-                           ds->n_warnings ? ds->warnings[0] : "");
+        const char *wanted =
+            ds->opts.allow_no_caption ? "" : " (pictures with captions are wanted)";
+        status = pnb__fail(err, PNB_NOT_FOUND, "%s: holds no %s%s%s", spec,
+                           ds->opts.allow_no_caption ? "picture" : "sample",
+                           ds->n_warnings ? ": " : wanted, ds->n_warnings ? ds->warnings[0] : "");
     }
 done:
     pnb__paths_free(&paths);

@@ -1,21 +1,19 @@
 /* Samples of a folder of pictures, searched below in name order. The caption comes from x.json or
  * x.txt beside x.png, or, with class_captions, from the name of the folder the picture lies in
- * ('_' and '-' read as spaces). The first folder below the root is its class. */
+ * ('_' and '-' read as spaces). The first folder below the root is its class.
+ *
+ * Every file whose name says that it is a picture is a sample, also in a format that is not read
+ * here: reading it then fails, and it is reported by name instead of passed over. A folder is read
+ * once. A link to a folder below the root is not followed, because the folder comes by its own
+ * name; a link that leads out of the root is, unless it comes to a folder that was read. */
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "data/dataset_internal.h"
+#include "io/image/codec.h"
 
-enum { MAX_DEPTH = 32 };
-
-static bool is_picture(const char *name)
-{
-    static const char *const ENDINGS[] = {".png", ".jpg", ".jpeg", ".webp",
-                                          ".PNG", ".JPG", ".JPEG", ".WEBP"};
-    for (size_t i = 0; i < PNB_COUNT(ENDINGS); i++)
-        if (pnb__ends_with(name, ENDINGS[i]) && name[0] != '.')
-            return true;
-    return false;
-}
+enum { MAX_DEPTH = 200 };
 
 /* The text offset of stem + ending if such a file exists. */
 static size_t find_beside(pnb_dataset *ds, const char *path, const char *ending)
@@ -57,10 +55,53 @@ static size_t class_folder(pnb_dataset *ds, const char *key)
     return text;
 }
 
+/* A folder, however it was reached. */
+typedef struct place {
+    dev_t device;
+    ino_t number;
+} place;
+
 typedef struct walk {
     pnb_dataset *ds;
     size_t n_root, n_left_out;
+    char *real_root; /* without links; NULL when it cannot be told */
+    place *seen;
+    size_t n_seen, seen_capacity;
 } walk;
+
+/* Whether the folder is new; it is not any more then. */
+static pnb_status see_folder(walk *w, const struct stat *info, bool *is_new, pnb_error *err)
+{
+    *is_new = false;
+    for (size_t i = 0; i < w->n_seen; i++)
+        if (w->seen[i].device == info->st_dev && w->seen[i].number == info->st_ino)
+            return PNB_OK;
+    if (w->n_seen == w->seen_capacity) {
+        size_t capacity = PNB_MAX((size_t)16, 2 * w->seen_capacity);
+        place *seen = pnb__realloc(w->seen, capacity * sizeof *seen);
+        if (!seen)
+            return pnb__fail_nomem(err, capacity * sizeof *seen);
+        w->seen = seen;
+        w->seen_capacity = capacity;
+    }
+    w->seen[w->n_seen++] = (place){info->st_dev, info->st_ino};
+    *is_new = true;
+    return PNB_OK;
+}
+
+/* Whether `path` is a link to what the search finds by its own name. */
+static bool is_link_inside(const walk *w, const char *path)
+{
+    struct stat info;
+    if (!w->real_root || lstat(path, &info) != 0 || !S_ISLNK(info.st_mode))
+        return false;
+    char *real = realpath(path, NULL);
+    size_t n = strlen(w->real_root);
+    bool is_inside = real && !strncmp(real, w->real_root, n) &&
+                     (real[n] == '/' || real[n] == 0 || (n == 1 && real[0] == '/'));
+    free(real);
+    return is_inside;
+}
 
 static pnb_status add_picture(walk *w, const char *path, pnb_error *err)
 {
@@ -86,9 +127,16 @@ static pnb_status walk_dir(walk *w, const char *dir, int depth, pnb_error *err)
     pnb__paths names = {0};
     pnb_status status = PNB_OK;
     char *path = NULL;
+    struct stat info;
+    bool is_new = false;
     if (depth > MAX_DEPTH)
-        return pnb__fail(err, PNB_LIMIT, "%s: folders are nested more than %d deep (a link loop?)",
-                         dir, (int)MAX_DEPTH);
+        return pnb__fail(err, PNB_LIMIT, "%s: folders are nested more than %d deep", dir,
+                         (int)MAX_DEPTH);
+    if (stat(dir, &info) != 0)
+        return pnb__fail_errno(err, "cannot read the folder", dir);
+    PNB_TRY(see_folder(w, &info, &is_new, err));
+    if (!is_new)
+        goto done;
     PNB_TRY(pnb__list_dir(&names, dir, err));
     for (size_t i = 0; i < names.n; i++) {
         path = pnb__path_join(dir, names.items[i]);
@@ -96,10 +144,12 @@ static pnb_status walk_dir(walk *w, const char *dir, int depth, pnb_error *err)
             status = pnb__fail_nomem(err, strlen(dir));
             goto done;
         }
-        if (pnb__path_is_dir(path))
-            PNB_TRY(walk_dir(w, path, depth + 1, err));
-        else if (is_picture(names.items[i]))
+        if (pnb__path_is_dir(path)) {
+            if (!is_link_inside(w, path))
+                PNB_TRY(walk_dir(w, path, depth + 1, err));
+        } else if (pnb__image_is_named(names.items[i])) {
             PNB_TRY(add_picture(w, path, err));
+        }
         pnb__free(path);
         path = NULL;
     }
@@ -119,6 +169,7 @@ pnb_status pnb__scan_dir(pnb_dataset *ds, const char *path, pnb_error *err)
     if (!root)
         return pnb__fail_nomem(err, w.n_root);
     w.n_root++; /* keys start behind the slash */
+    w.real_root = realpath(root, NULL);
     PNB_TRY(pnb__dataset_add_source(ds, PNB_DATASET_DIR, root, err));
     PNB_TRY(walk_dir(&w, root, 0, err));
     if (w.n_left_out > 0)
@@ -126,6 +177,8 @@ pnb_status pnb__scan_dir(pnb_dataset *ds, const char *path, pnb_error *err)
                                    "%s: %zu pictures without a .txt or .json beside them left out",
                                    root, w.n_left_out);
 done:
+    free(w.real_root);
+    pnb__free(w.seen);
     pnb__free(root);
     return status;
 }

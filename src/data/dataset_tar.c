@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "data/dataset_internal.h"
+#include "io/image/codec.h"
 #include "io/tar.h"
 
-static const char DEFAULT_IMAGE_KEYS[] = "jpg;png;jpeg;webp;0.jpg";
 static const char DEFAULT_TEXT_KEYS[] = "json;txt";
 
 enum { MAX_SUFFIXES = 32 };
@@ -109,7 +109,7 @@ static pnb_status add_member(pnb_dataset *ds, group *g, const pnb__tar_member *m
         g->suffixes[g->n_members] = pnb__hash_bytes(suffix, n_suffix, 0);
     g->n_members++;
     pnb__span span = {m->data_offset, m->size, true};
-    const char *keys = ds->opts.image_key ? ds->opts.image_key : DEFAULT_IMAGE_KEYS;
+    const char *keys = ds->opts.image_key ? ds->opts.image_key : pnb__image_keys();
     size_t rank = key_rank(keys, suffix);
     if (rank < g->image_rank) {
         g->image_rank = rank;

@@ -9,6 +9,7 @@
 #include "data/dataset_internal.h"
 #include "eval/catalogue.h"
 #include "eval/names.h"
+#include "io/image/codec.h"
 #include "penumbra/embeddings.h"
 
 static const char *const NAMES[] = {
@@ -48,8 +49,18 @@ void pnb_truth_report_reset(pnb_truth_report *report)
 
 /* ---- which format ---- */
 
-/* True when a folder below `dir` holds a file that ends in `ending`. */
-static bool holds(const char *dir, const char *ending, int depth)
+static bool is_text(const char *name)
+{
+    return pnb__ends_with(name, ".txt");
+}
+
+static bool is_shard(const char *name)
+{
+    return pnb__ends_with(name, ".tar");
+}
+
+/* True when a folder below `dir` holds a file of that kind of name. */
+static bool holds(const char *dir, bool (*is_kind)(const char *), int depth)
 {
     pnb__paths names = {0};
     bool found = false;
@@ -58,9 +69,9 @@ static bool holds(const char *dir, const char *ending, int depth)
     for (size_t i = 0; i < names.n && !found; i++) {
         char *path = pnb__path_join(dir, names.items[i]);
         if (path != NULL && pnb__path_is_dir(path))
-            found = depth > 0 && holds(path, ending, depth - 1);
+            found = depth > 0 && holds(path, is_kind, depth - 1);
         else
-            found = depth == 0 && pnb__ends_with(names.items[i], ending);
+            found = depth == 0 && is_kind(names.items[i]);
         pnb__free(path);
     }
     pnb__paths_free(&names);
@@ -74,9 +85,8 @@ static pnb_truth_format detect_folder(const char *path)
     pnb__free(captions);
     if (has_captions)
         return PNB_TRUTH_FOLDERS;
-    bool has_pictures = holds(path, ".jpg", 1) || holds(path, ".png", 1) ||
-                        holds(path, ".jpeg", 1) || holds(path, ".webp", 1);
-    return !has_pictures && holds(path, ".txt", 1) ? PNB_TRUTH_FOLDERS : PNB_TRUTH_DATASET;
+    bool has_pictures = holds(path, pnb__image_is_named, 1);
+    return !has_pictures && holds(path, is_text, 1) ? PNB_TRUTH_FOLDERS : PNB_TRUTH_DATASET;
 }
 
 static bool file_contains(const char *path, const char *part)
@@ -117,7 +127,7 @@ static pnb_status tars_of(const char *path, char **spec, pnb_error *err)
     pnb__buf text = {0};
     pnb_status status = PNB_OK;
     *spec = NULL;
-    if (!pnb__path_is_dir(path) || !holds(path, ".tar", 0))
+    if (!pnb__path_is_dir(path) || !holds(path, is_shard, 0))
         return PNB_OK;
     PNB_TRY(pnb__list_dir(&names, path, err));
     size_t longest = 0;

@@ -61,6 +61,36 @@ want 3 embed -m model --texts mixed.txt -o mixed.safetensors
 says "mixed.txt line 2: not valid UTF-8"
 check "the good ones are there" test "$(wc -l <mixed.ids.jsonl)" -eq 2
 
+# every picture of a folder is read or named: none is passed over
+mkdir mixed
+images="$PNB_SOURCE_DIR/tests/io/data/image"
+cp "$images"/{b8.bmp,rgb8.png} mixed/
+n_read=2
+for format in GIF:plain.gif TIFF:t_RGB_packbits.tif AVIF:heif_a.avif HEIC:heif_a.heic; do
+    if "$PENUMBRA" --version | grep -q "${format%%:*}"; then
+        cp "$images/${format#*:}" mixed/
+        n_read=$((n_read + 1))
+    fi
+done
+ln -s . mixed/loop
+ln -s ../mixed mixed/again
+want 0 embed -m model --images mixed -o mixed_ok.safetensors --json
+prints "\"n_rows\": $n_read"
+printf '\0\0\0\014JXL \r\n\207\n' >mixed/new.jxl
+echo '8BPS....' >mixed/layers.psd
+want 3 embed -m model --images mixed -o mixed_some.safetensors --json
+prints "\"n_rows\": $n_read"
+says "new.jxl: JPEG XL is not read"
+says "layers.psd: Photoshop is not read"
+says "2 inputs skipped"
+mkdir only_unread
+cp mixed/new.jxl only_unread/
+want 1 embed -m model --images only_unread -o none.safetensors
+says "new.jxl"
+mkdir bare
+want 1 embed -m model --images bare -o none.safetensors
+says "bare: holds no picture"
+
 # damaged pictures are skipped and listed
 cp -r pictures damaged
 first=$(ls damaged | head -1)

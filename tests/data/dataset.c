@@ -435,6 +435,84 @@ static void test_folder(void **state)
     open_fails("what.bin", NULL, PNB_ARG, "what.bin");
 }
 
+/* Puts a link that leads to `target` at `name` of the scratch folder. */
+static void put_link(const char *name, const char *target)
+{
+    char *path = in_scratch(name);
+    assert_int_equal(symlink(target, path), 0);
+    pnb__free(path);
+}
+
+/* Keys of the samples, joined by spaces. */
+static void keys_of(const pnb_dataset *ds, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < pnb_dataset_size(ds); i++) {
+        pnb_sample sample;
+        ASSERT_OK(pnb_dataset_get(ds, i, &sample, &err));
+        used += (size_t)snprintf(text + used, size - used, "%s ", sample.key);
+        pnb_sample_reset(&sample);
+    }
+}
+
+/* Loops end nothing, a folder is read once and under its own name; what lies behind a link out of
+ * the root is read. */
+static void test_links(void **state)
+{
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    char keys[512];
+    (void)state;
+    opts.allow_no_caption = true;
+    put_png(scratch, "l/cat/1.png", 1);
+    put_png(scratch, "l/dog/2.png", 2);
+    put_png(scratch, "out/3.png", 3);
+    put_png(scratch, "out/deep/4.png", 4);
+    put_link("l/a_self", ".");
+    put_link("l/b_cat", "cat");
+    put_link("l/cat/up", "..");
+    put_link("l/cat/round", "../dog/back");
+    put_link("l/dog/back", "../cat/round");
+    put_link("l/out1", "../out");
+    put_link("l/out2", "../out/deep");
+    put_link("out/home", "../l");
+    put_link("l/one.png", "cat/1.png");
+    pnb_dataset *ds = open_ok("l", &opts);
+    keys_of(ds, keys, sizeof keys);
+    assert_string_equal(keys, "cat/1.png dog/2.png one.png out1/3.png out1/deep/4.png ");
+    pnb_dataset_free(ds);
+    put_link("l/gone.png",
+             "nowhere.png"); /* named as a picture, so it is told that it cannot be read */
+    ds = open_ok("l", &opts);
+    assert_int_equal(pnb_dataset_size(ds), 6);
+    pnb_dataset_free(ds);
+}
+
+/* What is named as a picture is a sample, in any case, read or not. */
+static void test_picture_endings(void **state)
+{
+    static const char *const names[] = {"a.gif",  "b.BMP",  "c.Tiff", "d.tif", "e.avif", "f.heic",
+                                        "g.jfif", "h.JPEG", "i.jp2",  "j.psd", "k.CR2"};
+    static const char *const others[] = {"z.txt", "z.json", "z.pdf", "z.mp4", ".hidden.gif", "gif"};
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    char name[64], keys[512];
+    (void)state;
+    opts.allow_no_caption = true;
+    for (size_t i = 0; i < PNB_COUNT(names); i++) {
+        snprintf(name, sizeof name, "e/%s", names[i]);
+        put_png(scratch, name, 1);
+    }
+    for (size_t i = 0; i < PNB_COUNT(others); i++) {
+        snprintf(name, sizeof name, "e/%s", others[i]);
+        put_text(scratch, name, "x");
+    }
+    pnb_dataset *ds = open_ok("e", &opts);
+    keys_of(ds, keys, sizeof keys);
+    assert_string_equal(keys,
+                        "a.gif b.BMP c.Tiff d.tif e.avif f.heic g.jfif h.JPEG i.jp2 j.psd k.CR2 ");
+    pnb_dataset_free(ds);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +524,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damaged_tar, setup, teardown),
         cmocka_unit_test_setup_teardown(test_csv, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jsonl, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_folder, setup, teardown)};
+        cmocka_unit_test_setup_teardown(test_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_picture_endings, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,40 @@
 
 #define DATA PNB_SOURCE_DIR "/tests/io/data/image/"
 
-static const char *const files[] = {"rgb8.png",   "rgba16_i.png", "pal4_i.png",    "grey1.png",
-                                    "q95_2.jpg",  "prog.jpg",     "cmyk.jpg",      "grey.jpg",
-                                    "lossy.webp", "alpha.webp",   "lossless.webp", "exif6.jpg"};
+static const char *const files[] = {
+    "rgb8.png",
+    "rgba16_i.png",
+    "pal4_i.png",
+    "grey1.png",
+    "q95_2.jpg",
+    "prog.jpg",
+    "cmyk.jpg",
+    "grey.jpg",
+    "lossy.webp",
+    "alpha.webp",
+    "exif6.jpg",
+    "b8.bmp",
+    "b24.bmp",
+    "b32m4_124.bmp",
+    "r8.bmp",
+    "r4.bmp",
+    "lossless.webp",
+#ifdef PNB_HAVE_GIF
+    "inter.gif",
+    "offsett.gif",
+    "local.gif",
+#endif
+#ifdef PNB_HAVE_TIFF
+    "t_RGB_tiff_lzw.tif",
+    "t_RGB_packbits.tif",
+    "t_YCbCr_jpeg.tif",
+    "tile16x16_le1.tif",
+    "t_YCbCr_tiff_lzw.tif",
+    "pl8_4_2_le8.tif",
+    "orient6.tif",
+    "t_1_group4.tif",
+#endif
+};
 
 static unsigned char *read_file(const char *name, size_t *n)
 {
@@ -49,12 +80,18 @@ static void truncated_everywhere(void **state)
     for (size_t f = 0; f < PNB_COUNT(files); f++) {
         size_t n;
         unsigned char *bytes = read_file(files[f], &n);
-        /* a PNG may lack its IEND chunk (12 bytes), as in Pillow */
-        size_t spare = strstr(files[f], ".png") != NULL ? 16 : 0;
+        /* a PNG may lack its IEND chunk (12 bytes), as in Pillow; a GIF what ends its codes, a BMP
+         * the padding of a row or the mark of the end; a TIFF a tag that has a default */
+        const char *ending = strchr(files[f], '.');
+        size_t spare = strcmp(ending, ".png") == 0                                  ? 16
+                       : strcmp(ending, ".tif") == 0                                ? 400
+                       : strcmp(ending, ".gif") == 0 || strcmp(ending, ".bmp") == 0 ? 6
+                                                                                    : 0;
         for (size_t cut = 0; cut + spare < n; cut += cut < 64 || cut + 64 > n ? 1 : 7) {
             pnb_error err = PNB_ERROR_INIT;
             pnb_status status = decode_exact(bytes, cut, &err);
-            if (status != PNB_FORMAT || err.text[0] == '\0')
+            bool is_refused = status == PNB_FORMAT || status == PNB_LIMIT;
+            if (!is_refused || err.text[0] == '\0')
                 fail_msg("%s cut at %zu of %zu: %s", files[f], cut, n, pnb_status_name(status));
         }
         pnb__free(bytes);
@@ -169,13 +206,56 @@ static void lying_sizes_are_refused(void **state)
     unsigned char *webp = read_file("lossy.webp", &n);
     expect_refusal(webp, n, 37 * 29 - 1, PNB_LIMIT, "37x29");
     pnb__free(webp);
+    static const char *const others[] = {
+        "b24.bmp",
+#ifdef PNB_HAVE_GIF
+        "plain.gif",
+#endif
+#ifdef PNB_HAVE_TIFF
+        "t_RGB_packbits.tif",
+        "tile16x16_le1.tif",
+#endif
+    };
+    for (size_t i = 0; i < PNB_COUNT(others); i++) {
+        unsigned char *bytes = read_file(others[i], &n);
+        expect_refusal(bytes, n, 37 * 29 - 1, PNB_LIMIT, "37x29");
+        pnb__free(bytes);
+    }
+    unsigned char *bmp = read_file("b24.bmp", &n);
+    put_u32(bmp + 18, 0x803E0000); /* 16000 wide, little-endian */
+    put_u32(bmp + 22, 0x803E0000);
+    expect_refusal(bmp, n, PNB_IMAGE_MAX_PIXELS, PNB_FORMAT, "16000x16000");
+    pnb__free(bmp);
+#ifdef PNB_HAVE_GIF
+    unsigned char *gif = read_file("plain.gif", &n);
+    size_t at = 13 + 192; /* the picture's header behind the screen's and its palette */
+    assert_int_equal(gif[at], ',');
+    memcpy(gif + 6, "\x80\x3E\x80\x3E", 4);
+    memcpy(gif + at + 5, "\x80\x3E\x80\x3E", 4);
+    expect_refusal(gif, n, PNB_IMAGE_MAX_PIXELS, PNB_FORMAT, "16000x16000");
+    pnb__free(gif);
+#endif
 }
 
 static void strange_files_are_named(void **state)
 {
     (void)state;
     expect_refusal((const unsigned char *)"", 0, 100, PNB_FORMAT, "empty");
-    expect_refusal((const unsigned char *)"GIF89a.....", 11, 100, PNB_FORMAT, "JPEG, PNG or WebP");
+    expect_refusal((const unsigned char *)"nothing at all", 14, 100, PNB_FORMAT, "JPEG, PNG, WebP");
+    expect_refusal((const unsigned char *)"8BPS\0\1......", 12, 100, PNB_UNSUPPORTED, "Photoshop");
+    expect_refusal((const unsigned char *)"\0\0\0\x0CJXL \r\n\x87\n", 12, 100, PNB_UNSUPPORTED,
+                   "JPEG XL");
+#ifndef PNB_HAVE_GIF
+    expect_refusal((const unsigned char *)"GIF89a......", 12, 100, PNB_UNSUPPORTED, "giflib");
+#endif
+#ifndef PNB_HAVE_TIFF
+    expect_refusal((const unsigned char *)"II*\0........", 12, 100, PNB_UNSUPPORTED, "libtiff");
+#endif
+#ifndef PNB_HAVE_HEIF
+    expect_refusal((const unsigned char *)"\0\0\0\x20"
+                                          "ftypavif",
+                   12, 100, PNB_UNSUPPORTED, "libheif");
+#endif
     expect_refusal((const unsigned char *)"x", 1, 0, PNB_ARG, "max_pixels");
     pnb_image image;
     pnb_error err = PNB_ERROR_INIT;

@@ -13,6 +13,23 @@ pnb_status pnb__png_decode(pnb_image *out, const unsigned char *bytes, size_t n_
 pnb_status pnb__webp_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
                             const pnb_image_opts *opts, int *orientation, pnb_error *err);
 
+pnb_status pnb__bmp_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
+                           const pnb_image_opts *opts, int *orientation, pnb_error *err);
+/* Each of these is there when its library is: PNB_HAVE_GIF, PNB_HAVE_TIFF, PNB_HAVE_HEIF. */
+pnb_status pnb__gif_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
+                           const pnb_image_opts *opts, int *orientation, pnb_error *err);
+pnb_status pnb__tiff_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
+                            const pnb_image_opts *opts, int *orientation, pnb_error *err);
+pnb_status pnb__heif_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
+                            const pnb_image_opts *opts, int *orientation, pnb_error *err);
+
+/* ---- formats.c ---- Endings of picture files, in any case; those of formats that stay unread too,
+ * so that each such file is reported. `keys` is a ';' list. */
+bool pnb__image_is_named(const char *path);
+bool pnb__image_is_key(const char *keys, const char *ending);
+/* All of them, in the order in which a sample of a tar shard prefers them. */
+const char *pnb__image_keys(void);
+
 /* Refuses sizes < 1 and more than max_pixels. Decoders call it before they allocate. */
 pnb_status pnb__image_check_size(int64_t width, int64_t height, const pnb_image_opts *opts,
                                  pnb_error *err);

@@ -1,6 +1,6 @@
 /* Pictures as plain records: creation, decoding by content, conversion to RGB, cropping.
  *
- * Decoders (jpeg.c, png.c, webp.c) return a picture in the file's own mode; this file turns it into
+ * Decoders (formats.c knows them) return a picture in the file's own mode; this file turns it into
  * what the caller asked for, as Pillow's Image.convert does: alpha and palette transparency are
  * dropped without compositing, CMYK uses the naive formula. Resampling lives in resize.c, the
  * pipeline of an encoder in preprocess.c. */
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/image/codec.h"
+#include "io/image/formats.h"
 
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 
@@ -59,21 +60,6 @@ pnb_status pnb__image_check_size(int64_t width, int64_t height, const pnb_image_
     return PNB_OK;
 }
 
-typedef pnb_status (*decode_fn)(pnb_image *, const unsigned char *, size_t, const pnb_image_opts *,
-                                int *, pnb_error *);
-
-/* NULL when the first bytes belong to no supported format. */
-static decode_fn sniff(const unsigned char *b, size_t n)
-{
-    if (n >= 3 && b[0] == 0xFF && b[1] == 0xD8 && b[2] == 0xFF)
-        return pnb__jpeg_decode;
-    if (n >= 8 && memcmp(b, "\x89PNG\r\n\x1a\n", 8) == 0)
-        return pnb__png_decode;
-    if (n >= 12 && memcmp(b, "RIFF", 4) == 0 && memcmp(b + 8, "WEBP", 4) == 0)
-        return pnb__webp_decode;
-    return NULL;
-}
-
 /* Replaces `image` by its RGB form unless the options keep it as it is. */
 static pnb_status apply_opts(pnb_image *image, const pnb_image_opts *opts, pnb_error *err)
 {
@@ -101,13 +87,8 @@ pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
     if (used.max_pixels < 1)
         return pnb__fail(err, PNB_ARG, "max_pixels is %lld: want at least 1",
                          (long long)used.max_pixels);
-    if (n_bytes == 0)
-        return pnb__fail(err, PNB_FORMAT, "empty file: want JPEG, PNG or WebP");
-    decode_fn decode = sniff(bytes, n_bytes);
-    if (decode == NULL)
-        return pnb__fail(err, PNB_FORMAT,
-                         "not a picture this build reads (%zu bytes): want JPEG, PNG or WebP",
-                         n_bytes);
+    pnb__decode_fn decode = NULL;
+    PNB_TRY(pnb__image_decoder(&decode, bytes, n_bytes, err));
     PNB_TRY(decode(&image, bytes, n_bytes, &used, &orientation, err));
     PNB_TRY(apply_opts(&image, &used, err));
     if (used.exif && orientation != 1)
