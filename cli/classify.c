@@ -551,9 +551,9 @@ static pnb_status run(pnb__app *app, const void *args)
     if (status == PNB_OK && !found.is_skipped) {
         pnb__classify_report(&found, r);
         if (found.output != NULL)
-            status = pnb__result_save(r, found.output, &app->err);
-        if (status == PNB_OK)
-            status = pnb__result_print(r, app->out, app->common.json, &app->err);
+            status = pnb__result_save(r, app, found.output);
+        status = pnb__result_finish(r, app, status);
+        r = NULL;
     }
     pnb__result_free(r);
     pnb__classify_reset(&found);

@@ -54,9 +54,7 @@ static pnb_status run_uncertainty(pnb__app *app, const void *args)
         return status;
     pnb__result *r = pnb__result_create();
     pnb__claims_report(&claims, has_control ? &control : NULL, r);
-    status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
+    return pnb__result_finish(r, app, status);
 }
 
 static const pnb__command uncertainty = {

@@ -208,9 +208,8 @@ static pnb_status run_retrieval(pnb__app *app, const void *args)
     PNB_TRY(save_tables(app, a, &opts, &run, dataset));
     if (a->output != NULL)
         PNB_TRY(pnb__retrieval_save(app, &run, dataset, a->output, r));
-    status = pnb__result_print(r, app->out, app->common.json, &app->err);
 done:
-    pnb__result_free(r);
+    status = pnb__result_finish(r, app, status);
     pnb__retrieval_reset(&run);
     return status;
 }

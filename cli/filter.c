@@ -386,9 +386,7 @@ static pnb_status run(pnb__app *app, const void *args)
     }
     if (status == PNB_OK)
         status = pnb__filter_run_all(app, &o, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
+    status = pnb__result_finish(r, app, status);
     pnb__free(blocked);
     pnb__lines_reset(&lines);
     return status;

@@ -103,14 +103,16 @@ pnb_status pnb_embeddings_merge(const char *path, const char *const *part_paths,
                                 pnb_error *err);
 
 /* For other tools: `x.npy` with sidecars `x_logvar.npy`, `x_kappa.npy`, `x_invalpha.npy`,
- * `x_beta.npy` and `x.ids.jsonl`; or one JSON object a row with all arrays inside (9 digits: exact
- * for f32). */
+ * `x_beta.npy`, `x.ids.jsonl`, and `x.json` with family and info; or one JSON object a row with all
+ * arrays inside (9 digits: exact for f32).
+ * Errors  as pnb_embeddings_save; save_npy also EXISTS (a file of something else in the way) */
 pnb_status pnb_embeddings_save_npy(const pnb_embeddings *e, const char *path, pnb_error *err);
 pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, pnb_error *err);
 
 /* Reads a 2-D .npy as means, with `x_logvar.npy` or `x_var.npy` (its log is taken) beside it as a
  * gaussian_diag, with `x_kappa.npy` as a vmf, with `x_invalpha.npy` and `x_beta.npy` as a
- * gen_gaussian; ids from `x.ids.jsonl` if there. Info is unknown. */
+ * gen_gaussian; ids from `x.ids.jsonl` if there. Family and info are those of `x.json`; without it
+ * info is unknown. Errors  as pnb_embeddings_load; FORMAT (`x.json` and the arrays disagree) */
 pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_error *err);
 
 /* A new set of the given rows, in that order, repeats allowed.

@@ -181,6 +181,9 @@ static int run_command(const pnb__command *command, pnb__app *app, const char *f
     if (status == PNB_OK)
         status = command->run(app, args);
     int exit_status = finish(app, full_name, status);
+    for (size_t i = 0; i < app->n_unknown_sets; i++)
+        pnb__free(app->unknown_sets[i]);
+    pnb__free(app->unknown_sets);
     pnb_ctx_free(app->ctx);
     pnb__options_free(sets, PNB_COUNT(sets));
     pnb__free(args);

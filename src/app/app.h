@@ -48,6 +48,8 @@ typedef struct pnb__app {
     pnb__hub hub;
     pnb_ctx *ctx;
     pnb_error err;
+    char **unknown_sets; /* embedding sets in use whose model or modality is unknown */
+    size_t n_unknown_sets;
 } pnb__app;
 
 /* What the process hands to the program; nothing below reads environment or globals. */

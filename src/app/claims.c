@@ -31,12 +31,13 @@ static void inputs_reset(inputs *in)
 }
 
 /* `like` may be NULL: a set that others are compared with. */
-static pnb_status load_optional(pnb_embeddings **out, const char *path, const pnb_embeddings *like,
-                                const char *like_path, pnb_error *err)
+static pnb_status load_optional(pnb__app *app, pnb_embeddings **out, const char *path,
+                                const pnb_embeddings *like, const char *like_path)
 {
+    pnb_error *err = &app->err;
     if (path == NULL)
         return PNB_OK;
-    pnb_status status = pnb__set_load(out, path, err);
+    pnb_status status = pnb__set_load(out, path, app);
     if (status != PNB_OK || like == NULL)
         return status;
     status = pnb_embeddings_check_mix(like, *out, err);
@@ -49,10 +50,10 @@ static pnb_status load_inputs(pnb__app *app, const pnb__claims_sets *sets, input
 {
     pnb_error *err = &app->err;
     pnb_status status;
-    PNB_TRY(load_optional(&in->texts, sets->texts, NULL, NULL, err));
-    PNB_TRY(load_optional(&in->images, sets->images, in->texts, sets->texts, err));
-    PNB_TRY(load_optional(&in->masked_images, sets->masked_images, in->texts, sets->texts, err));
-    PNB_TRY(load_optional(&in->masked_texts, sets->masked_texts, in->texts, sets->texts, err));
+    PNB_TRY(load_optional(app, &in->texts, sets->texts, NULL, NULL));
+    PNB_TRY(load_optional(app, &in->images, sets->images, in->texts, sets->texts));
+    PNB_TRY(load_optional(app, &in->masked_images, sets->masked_images, in->texts, sets->texts));
+    PNB_TRY(load_optional(app, &in->masked_texts, sets->masked_texts, in->texts, sets->texts));
     PNB_TRY(pnb__row_uncertainty(in->texts, PNB_UNCERTAINTY_TRACE, &in->text_u, err));
     if (in->images != NULL)
         PNB_TRY(pnb__row_uncertainty(in->images, PNB_UNCERTAINTY_TRACE, &in->image_u, err));

@@ -120,7 +120,7 @@ pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const cha
     s->what = pnb__strdup(what);
     if (s->what == NULL)
         return pnb__fail_nomem(&app->err, strlen(what));
-    status = pnb__set_load(&s->set, what, &app->err);
+    status = pnb__set_load(&s->set, what, app);
     return status == PNB_OK ? collect_classes(s, &app->err) : status;
 }
 

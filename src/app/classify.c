@@ -180,7 +180,7 @@ static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb__embedder 
     if (!run->opts->has_none || run->opts->none != PNB_NONE_DUMMY)
         return PNB_OK;
     if (run->opts->none_set != NULL)
-        return pnb__set_load(&run->dummies, run->opts->none_set, &app->err);
+        return pnb__set_load(&run->dummies, run->opts->none_set, app);
     for (size_t i = 0; i < texts->n; i++)
         PNB_TRY(pnb__captions_add_text(&captions, texts->items[i], &app->err));
     if (captions.n_bad > 0)

@@ -225,13 +225,14 @@ done:
     return status;
 }
 
-static pnb_status load_prompts(pnb__classify *run, pnb_error *err)
+static pnb_status load_prompts(pnb__app *app, pnb__classify *run)
 {
+    pnb_error *err = &app->err;
     pnb_embeddings *set = NULL;
     prompt_row *rows = NULL;
     size_t *order = NULL;
     pnb_status status;
-    PNB_TRY(pnb__set_load(&set, run->opts->prompts, err));
+    PNB_TRY(pnb__set_load(&set, run->opts->prompts, app));
     rows = pnb__alloc_array(set->n, sizeof *rows);
     order = pnb__alloc_array(set->n, sizeof *order);
     run->offset = pnb__alloc_array(set->n + 1, sizeof *run->offset);
@@ -357,15 +358,16 @@ static pnb_status check_same(const pnb__classify *run, const pnb_embeddings *fir
     return status;
 }
 
-static pnb_status load_classifiers(pnb__classify *run, pnb_error *err)
+static pnb_status load_classifiers(pnb__app *app, pnb__classify *run)
 {
+    pnb_error *err = &app->err;
     const pnb__text_list *paths = run->opts->load_clfs;
     pnb_embeddings **clf = pnb__alloc_zero(paths->n, sizeof(*clf));
     pnb_status status = PNB_OK;
     if (clf == NULL)
         return pnb__fail_nomem(err, paths->n * sizeof(*clf));
     for (size_t i = 0; i < paths->n; i++) {
-        PNB_TRY(pnb__set_load(&clf[i], paths->items[i], err));
+        PNB_TRY(pnb__set_load(&clf[i], paths->items[i], app));
         if (i == 0)
             PNB_TRY(name_classes(run, clf[0], err));
         else
@@ -388,9 +390,8 @@ pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb__embedde
 {
     pnb_status status;
     if (run->opts->load_clfs != NULL)
-        return load_classifiers(run, &app->err);
-    PNB_TRY(run->opts->prompts != NULL ? load_prompts(run, &app->err)
-                                       : embed_texts(app, run, encoder));
+        return load_classifiers(app, run);
+    PNB_TRY(run->opts->prompts != NULL ? load_prompts(app, run) : embed_texts(app, run, encoder));
     PNB_TRY(pnb__row_uncertainty(run->prompts, PNB_UNCERTAINTY_TRACE, &run->prompt_u, &app->err));
 done:
     return status;

@@ -95,11 +95,11 @@ static pnb_status finish_rows(const pnb__app *app, const row_list *l, const char
     return status;
 }
 
-static pnb_status load_set(const char *path, pnb_uncertainty kind, pnb_embeddings **set, double **u,
-                           pnb_error *err)
+static pnb_status load_set(pnb__app *app, const char *path, pnb_uncertainty kind,
+                           pnb_embeddings **set, double **u)
 {
-    pnb_status status = pnb__set_load(set, path, err);
-    return status == PNB_OK ? pnb__row_uncertainty(*set, kind, u, err) : status;
+    pnb_status status = pnb__set_load(set, path, app);
+    return status == PNB_OK ? pnb__row_uncertainty(*set, kind, u, &app->err) : status;
 }
 
 /* ---- duplicates ---- */
@@ -216,7 +216,7 @@ pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb
     unsigned char *is_dropped = NULL;
     pnb_error *err = &app->err;
     pnb_status status;
-    PNB_TRY(load_set(o->set, o->uncertainty, &set, &u, err));
+    PNB_TRY(load_set(app, o->set, o->uncertainty, &set, &u));
     if (o->keep != NULL || o->drop != NULL) /* else an id could stand on both lists */
         PNB_TRY(check_names(set, err));
     PNB_TRY(pnb__set_view(&view, set, find.measure, err));
@@ -266,7 +266,7 @@ pnb_status pnb__outliers_run(pnb__app *app, const pnb__outliers_opts *o, pnb__re
     pnb_error *err = &app->err;
     bool by_u = rank.kind == PNB_OUTLIER_UNCERTAINTY;
     pnb_status status;
-    PNB_TRY(load_set(o->set, o->uncertainty, &set, &u, err));
+    PNB_TRY(load_set(app, o->set, o->uncertainty, &set, &u));
     PNB_TRY(pnb__set_view(&view, set, by_u ? PNB_MEASURE_MEAN : rank.measure, err));
     rank.watch = pnb__watch_begin(&watching, app, "comparing", "rows");
     status = pnb_outliers_rank(app->ctx, &view.rows, u, &rank, &found, err);
@@ -359,7 +359,7 @@ pnb_status pnb__select_run(pnb__app *app, const pnb__select_opts *o, pnb__result
     pnb_error *err = &app->err;
     bool covers = strcmp(o->by, "k_centre") == 0;
     pnb_status status;
-    PNB_TRY(load_set(o->set, o->uncertainty, &set, &u, err));
+    PNB_TRY(load_set(app, o->set, o->uncertainty, &set, &u));
     taken = pnb__alloc_zero(set->n, 1);
     row = pnb__alloc_array(PNB_MIN(o->count, set->n), sizeof *row);
     distance = pnb__alloc_array(PNB_MIN(o->count, set->n), sizeof *distance);

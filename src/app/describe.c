@@ -10,6 +10,7 @@
 #include "app/embedder.h"
 #include "app/model_path.h"
 #include "app/retrieval.h"
+#include "app/sets.h"
 #include "app/weights_hash.h"
 #include "base/base.h"
 #include "penumbra/dataset.h"
@@ -163,8 +164,9 @@ static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
     pnb__result_real(r, "logit_scale", "logit scale a", set->info.logit_scale, 4);
     pnb__result_real(r, "logit_bias", "logit bias b", set->info.logit_bias, 4);
     describe_uncertainty(set, r);
+    status = pnb__set_note(app, path, set);
     pnb_embeddings_free(set);
-    return PNB_OK;
+    return status;
 }
 
 static void describe_array(const pnb_array_view *a, pnb__result *r)

@@ -225,8 +225,8 @@ static pnb_status load(pnb__app *app, pnb__filter_run *run)
     pnb_status status;
     if (o->out_dir != NULL) /* before any other file is written */
         PNB_TRY(pnb_dataset_copy_check(o->out_dir, err));
-    PNB_TRY(pnb__set_load(&run->images, o->images, err));
-    PNB_TRY(pnb__set_load(&run->texts, o->texts, err));
+    PNB_TRY(pnb__set_load(&run->images, o->images, app));
+    PNB_TRY(pnb__set_load(&run->texts, o->texts, app));
     status = pnb_embeddings_check_mix(run->images, run->texts, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s and %s", o->images, o->texts);

@@ -21,7 +21,7 @@ static pnb_status load_sides(pnb__app *app, const pnb__members_cmd *cmd, members
                                        cmd->preprocess};
     pnb__embedder encoder = {0};
     pnb_status status;
-    PNB_TRY(pnb__set_load(&run->index, cmd->index, &app->err));
+    PNB_TRY(pnb__set_load(&run->index, cmd->index, app));
     if (parts.use != 0)
         PNB_TRY(pnb__embedder_open_named(&encoder, app, cmd->model, &parts));
     PNB_TRY(pnb__words_embed(app, &encoder, &cmd->queries, &run->queries));

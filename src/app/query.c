@@ -23,7 +23,7 @@ static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_em
     pnb__captions captions = {0};
     pnb_status status;
     if (o->queries != NULL)
-        return pnb__set_load(out, o->queries, &app->err);
+        return pnb__set_load(out, o->queries, app);
     PNB_TRY(pnb__embedder_open_named(&encoder, app, o->model, &parts));
     for (size_t i = 0; i < o->texts->n; i++)
         PNB_TRY(pnb__captions_add_text(&captions, o->texts->items[i], &app->err));
@@ -200,7 +200,7 @@ pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__resul
     pnb_error *err = &app->err;
     pnb_status status;
     PNB_TRY(pnb__measure_parse(&run.search.measure, opts->measure, err));
-    PNB_TRY(pnb__set_load(&run.index, opts->index, err));
+    PNB_TRY(pnb__set_load(&run.index, opts->index, app));
     PNB_TRY(encode_queries(app, opts, &run.queries));
     status = pnb_embeddings_check_mix(run.index, run.queries, err);
     if (status != PNB_OK) {

@@ -22,14 +22,15 @@ typedef struct null_texts {
     pnb_rows root, dummies;
 } null_texts;
 
-static pnb_status load_null_texts(const char *path, const pnb__retrieval *all, null_texts *out,
-                                  pnb_error *err)
+static pnb_status load_null_texts(pnb__app *app, const char *path, const pnb__retrieval *all,
+                                  null_texts *out)
 {
+    pnb_error *err = &app->err;
     pnb_status status;
     *out = (null_texts){0};
     if (path == NULL)
         return PNB_OK;
-    PNB_TRY(pnb__set_load(&out->set, path, err));
+    PNB_TRY(pnb__set_load(&out->set, path, app));
     status = pnb_embeddings_check_mix(all->texts, out->set, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s", path);
@@ -48,7 +49,7 @@ static pnb_status add_uses(pnb__app *app, const pnb__report_opts *o, const pnb__
 {
     null_texts nothing;
     pnb_status status;
-    PNB_TRY(load_null_texts(o->null_texts, all, &nothing, &app->err));
+    PNB_TRY(load_null_texts(app, o->null_texts, all, &nothing));
     PNB_TRY(pnb__report_selective(out, all, &app->err));
     PNB_TRY(pnb__report_reliability(app, out, all));
     PNB_TRY(pnb__report_lengths(out, all, &app->err));

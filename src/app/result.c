@@ -36,6 +36,7 @@ struct pnb__result {
     size_t n_lines;
     table *open_table; /* the last one added */
     bool failed;
+    bool told_unknown; /* unknown_provenance is in */
 };
 
 pnb__result *pnb__result_create(void)
@@ -383,17 +384,37 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
     return PNB_OK;
 }
 
+static void put_unknown(pnb__result *r, const pnb__app *app)
+{
+    pnb__buf names = {0};
+    if (r == NULL || r->told_unknown || app->n_unknown_sets == 0)
+        return;
+    r->told_unknown = true;
+    r->depth = 0;
+    for (size_t i = 0; i < app->n_unknown_sets; i++)
+        pnb__buf_printf(&names, "%s%s", i > 0 ? ", " : "", app->unknown_sets[i]);
+    pnb__result_words(r, "unknown_provenance", app->unknown_sets, app->n_unknown_sets);
+    add_line(r, LINE_HEADING, "",
+             "unknown model or modality; that they may be compared is your word");
+    add_line(r, LINE_NOTE, "", names.failed ? "" : names.data);
+    r->failed = r->failed || names.failed;
+    pnb__buf_reset(&names);
+}
+
 pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status)
 {
+    put_unknown(r, app);
     if (status == PNB_OK)
         status = pnb__result_print(r, app->out, app->common.json, &app->err);
     pnb__result_free(r);
     return status;
 }
 
-pnb_status pnb__result_save(const pnb__result *r, const char *path, pnb_error *err)
+pnb_status pnb__result_save(pnb__result *r, struct pnb__app *app, const char *path)
 {
+    pnb_error *err = &app->err;
     pnb__out_file out;
+    put_unknown(r, app);
     pnb_status status = pnb__out_open(&out, path, err);
     if (status != PNB_OK)
         return status;

@@ -46,12 +46,15 @@ void pnb__result_cell_text(pnb__result *r, const char *value);
 void pnb__result_cell_int(pnb__result *r, int64_t value);
 void pnb__result_cell_real(pnb__result *r, double value, int digits);
 
-/* The JSON object into a file, whole or not at all. */
-pnb_status pnb__result_save(const pnb__result *r, const char *path, pnb_error *err);
 pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_error *err);
+
+/* What follows adds the key `unknown_provenance`, once: the embedding sets in use that do not tell
+ * their model or modality (pnb__set_load), if there are any. */
+struct pnb__app;
+/* The JSON object into a file, whole or not at all. */
+pnb_status pnb__result_save(pnb__result *r, struct pnb__app *app, const char *path);
 /* The end of a command: prints r as --json asks when `status` is OK, frees it in any case. Returns
  * status, or what kept it from being printed. */
-struct pnb__app;
 pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status);
 
 #endif

@@ -93,7 +93,7 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
  * are replaced, with '/' as '_'. Whole or not at all. Errors  ARG (another name in braces), IO,
  * NOMEM */
 pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const char *dataset,
-                               const char *path, const pnb__result *r);
+                               const char *path, pnb__result *r);
 
 /* ---- retrieval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
 pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);

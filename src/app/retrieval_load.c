@@ -324,8 +324,8 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
     pnb_error *err = &app->err;
     pnb_truth_report report = {0};
     pnb_status status;
-    PNB_TRY(pnb__set_load(&run->images, opts->images, err));
-    PNB_TRY(pnb__set_load(&run->texts, opts->texts, err));
+    PNB_TRY(pnb__set_load(&run->images, opts->images, app));
+    PNB_TRY(pnb__set_load(&run->texts, opts->texts, app));
     status = pnb_embeddings_check_mix(run->images, run->texts, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s and %s", opts->images, opts->texts);

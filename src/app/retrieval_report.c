@@ -285,14 +285,14 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
 /* ---- file ---- */
 
 pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const char *dataset,
-                               const char *path, const pnb__result *r)
+                               const char *path, pnb__result *r)
 {
     const pnb_embeddings_info *info = &run->images->info;
     const pnb__output_words words = {dataset, info->weights_sha256, info->model, LANGUAGE, TASK};
     char *name = NULL;
     pnb_status status = pnb__output_name(&name, path, &words, &app->err);
     if (status == PNB_OK)
-        status = pnb__result_save(r, name, &app->err);
+        status = pnb__result_save(r, app, name);
     if (status == PNB_OK)
         pnb__say(app, "wrote %s", name);
     pnb__free(name);

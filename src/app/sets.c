@@ -1,7 +1,8 @@
 /* What the commands that read embedding sets have in common: loading one in either form, its rows
  * as a measure wants them, names of rows, lists of lines, and a watch over long calls.
  *
- * Sets from .npy files do not tell which weights made them; comparing them is the user's word. */
+ * A set that does not tell which weights made it (an .npy file without x.json, another program's
+ * safetensors) is compared on the user's word, and the result says so. */
 #include "app/sets.h"
 
 #include <string.h>
@@ -24,12 +25,40 @@ static pnb_status number_rows(pnb_embeddings *set, pnb_error *err)
     return status;
 }
 
-pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb_error *err)
+bool pnb__set_is_known(const pnb_embeddings *set)
 {
+    return set->info.weights_sha256[0] != '\0' && set->info.modality[0] != '\0';
+}
+
+/* Each path once, however often a command reads it. */
+pnb_status pnb__set_note(pnb__app *app, const char *path, const pnb_embeddings *set)
+{
+    if (pnb__set_is_known(set))
+        return PNB_OK;
+    for (size_t i = 0; i < app->n_unknown_sets; i++)
+        if (strcmp(app->unknown_sets[i], path) == 0)
+            return PNB_OK;
+    char **paths =
+        pnb__realloc(app->unknown_sets, (app->n_unknown_sets + 1) * sizeof *app->unknown_sets);
+    if (paths == NULL)
+        return pnb__fail_nomem(&app->err, sizeof *paths);
+    app->unknown_sets = paths;
+    paths[app->n_unknown_sets] = pnb__strdup(path);
+    if (paths[app->n_unknown_sets] == NULL)
+        return pnb__fail_nomem(&app->err, strlen(path));
+    app->n_unknown_sets++;
+    return PNB_OK;
+}
+
+pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb__app *app)
+{
+    pnb_error *err = &app->err;
     pnb_status status = pnb__ends_with(path, ".npy") ? pnb_embeddings_load_npy(out, path, err)
                                                      : pnb_embeddings_load(out, path, err);
     if (status == PNB_OK)
         status = number_rows(*out, err);
+    if (status == PNB_OK)
+        status = pnb__set_note(app, path, *out);
     if (status != PNB_OK) {
         pnb_embeddings_free(*out);
         *out = NULL;

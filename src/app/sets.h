@@ -10,8 +10,13 @@
 #include "penumbra/view.h"
 #include "penumbra/watch.h"
 
-/* Loads x.safetensors, or x.npy with its sidecars; every row has an id afterwards. */
-pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb_error *err);
+/* Loads x.safetensors, or x.npy with its sidecars; every row has an id afterwards. A set that does
+ * not tell its model or modality is noted in `app`: every result that uses it says so. */
+pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb__app *app);
+/* Whether the set tells which weights made it and of what. */
+bool pnb__set_is_known(const pnb_embeddings *set);
+/* The noting alone, for a set that was loaded otherwise. Errors  NOMEM */
+pnb_status pnb__set_note(pnb__app *app, const char *path, const pnb_embeddings *set);
 /* Rows for a measure: pnb_view_init, but the means of any family as points where the measure is
  * `mean`. Release with pnb_view_reset. Errors  as pnb_view_init */
 pnb_status pnb__set_view(pnb_view *out, const pnb_embeddings *set, pnb_measure measure,

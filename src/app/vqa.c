@@ -319,8 +319,8 @@ static pnb_status load_sets(vqa *v)
     pnb_status status = PNB_OK;
     if (o->images == NULL)
         return PNB_OK;
-    PNB_TRY(pnb__set_load(&v->images, o->images, err));
-    PNB_TRY(pnb__set_load(&v->texts, o->texts, err));
+    PNB_TRY(pnb__set_load(&v->images, o->images, v->app));
+    PNB_TRY(pnb__set_load(&v->texts, o->texts, v->app));
     status = pnb_embeddings_check_mix(v->images, v->texts, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s and %s", o->images, o->texts);

@@ -68,7 +68,7 @@ pnb_status pnb__words_embed(pnb__app *app, pnb__embedder *encoder, const pnb__wo
                             pnb_embeddings **out)
 {
     if (words->set != NULL)
-        return pnb__set_load(out, words->set, &app->err);
+        return pnb__set_load(out, words->set, app);
     if (has_words(words->images))
         return embed_images(app, encoder, words, out);
     return embed_texts(app, encoder, words->texts->items, words->texts->n, out);

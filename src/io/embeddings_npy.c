@@ -3,11 +3,13 @@
  * Image-text tools keep one float row per sample in x.npy, in the order of their metadata. The
  * further parameters of a family go beside it under the same stem; x_var.npy is understood as well
  * as x_logvar.npy. Sidecars of another family that are already there would be taken for this set's
- * when it is read again, so they stop the saving. */
+ * when it is read again, so they stop the saving. Where the rows come from is x.json's to tell
+ * (embeddings_origin.c); without it the arrays decide the family and the rest is unknown. */
 #include <math.h>
 #include <string.h>
 
 #include "io/embeddings.h"
+#include "io/embeddings_origin.h"
 #include "io/json.h"
 #include "penumbra/npy.h"
 
@@ -64,6 +66,7 @@ pnb_status pnb_embeddings_save_npy(const pnb_embeddings *e, const char *path, pn
     pnb_status status;
     PNB_TRY(pnb_embeddings_check_values(e, err));
     PNB_TRY(refuse_foreign_sidecars(e, path, err));
+    PNB_TRY(pnb__origin_check_free(path, err));
     PNB_TRY(save_ids(e, path, err));
     for (int i = PNB__N_EMBEDDING_ARRAYS; i-- > 0;) { /* the means last: they stand for the set */
         char *array_path = NULL;
@@ -76,6 +79,7 @@ pnb_status pnb_embeddings_save_npy(const pnb_embeddings *e, const char *path, pn
         if (status != PNB_OK)
             goto done;
     }
+    status = pnb__origin_save(e, path, err);
 done:
     return status;
 }
@@ -203,19 +207,56 @@ done:
     return status;
 }
 
-static pnb_status load_ids_if_there(pnb_embeddings *e, const char *path, pnb_error *err)
+/* Names of the rows, which an .npy set may lack; those it has must be its own. */
+static pnb_status load_names(pnb_embeddings *e, const pnb__origin *origin, const char *path,
+                             pnb_error *err)
 {
-    char *ids_path = NULL;
+    char *ids_path = NULL, hash[65];
     pnb_status status = pnb__swap_suffix(&ids_path, path, ".npy", ".ids.jsonl", err);
-    if (status == PNB_OK && pnb__path_is_file(ids_path))
-        status = pnb__ids_load(e, ids_path, err);
+    if (status != PNB_OK || !pnb__path_is_file(ids_path))
+        goto done;
+    status = pnb__ids_load(e, ids_path, err);
+    if (status != PNB_OK || !origin->is_known || origin->ids_sha256[0] == '\0')
+        goto done;
+    pnb__ids_hash(e, hash);
+    if (strcmp(hash, origin->ids_sha256) != 0)
+        status = pnb__fail(err, PNB_FORMAT,
+                           "%s: the ids are not those %s was written with; write the set again",
+                           ids_path, path);
+done:
     pnb__free(ids_path);
     return status;
+}
+
+/* The family by the arrays that are there, told apart further by what x.json says; the two must
+ * not contradict each other, or x.json is of another set. */
+static pnb_status settle_family(pnb_family *family, const pnb__origin *origin, const pnb_npy *mean,
+                                const char *path, pnb_error *err)
+{
+    const int64_t *shape = mean->view.shape;
+    if (!origin->is_known)
+        return PNB_OK;
+    bool same_arrays =
+        origin->family == *family || (*family == PNB_VMF && origin->family == PNB_POWER_SPHERICAL);
+    if (!same_arrays)
+        return pnb__fail(err, PNB_FORMAT,
+                         "%s: the .json beside it says %s, its arrays are those of a %s set; bring "
+                         "the arrays together again, or remove a .json of another set",
+                         path, pnb_family_name(origin->family), pnb_family_name(*family));
+    if ((origin->n > 0 && (int64_t)origin->n != shape[0]) ||
+        (origin->dim > 0 && (int64_t)origin->dim != shape[1]))
+        return pnb__fail(err, PNB_SHAPE,
+                         "%s: %lld rows of width %lld, the .json beside it is of %zu of width %zu; "
+                         "write the set again, or remove a .json of another set",
+                         path, (long long)shape[0], (long long)shape[1], origin->n, origin->dim);
+    *family = origin->family;
+    return PNB_OK;
 }
 
 pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_error *err)
 {
     pnb_npy mean = {0}, more = {0};
+    pnb__origin origin = {0};
     pnb_embeddings *e = NULL;
     bool found = false;
     size_t kind = 0;
@@ -231,8 +272,13 @@ pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_e
     for (; kind < N_SIDECARS && !found; kind++)
         PNB_TRY(load_sidecar(&more, &found, path, sidecars[kind].ending, err));
     const sidecar *with = found ? &sidecars[kind - 1] : NULL;
-    PNB_TRY(pnb_embeddings_create(&e, with != NULL ? with->family : PNB_POINT,
-                                  (size_t)mean.view.shape[0], (size_t)mean.view.shape[1], err));
+    pnb_family family = with != NULL ? with->family : PNB_POINT;
+    PNB_TRY(pnb__origin_load(&origin, path, err));
+    PNB_TRY(settle_family(&family, &origin, &mean, path, err));
+    PNB_TRY(pnb_embeddings_create(&e, family, (size_t)mean.view.shape[0],
+                                  (size_t)mean.view.shape[1], err));
+    if (origin.is_known)
+        e->info = origin.info;
     PNB_TRY(fill(e, 0, &mean, path, err));
     if (with != NULL)
         PNB_TRY(fill(e, with->which, &more, path, err));
@@ -240,7 +286,7 @@ pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_e
         PNB_TRY(load_beta(e, path, err));
     for (size_t i = 0; with != NULL && strcmp(with->ending, "_var") == 0 && i < e->n * e->dim; i++)
         e->log_var[i] = logf(e->log_var[i]);
-    PNB_TRY(load_ids_if_there(e, path, err));
+    PNB_TRY(load_names(e, &origin, path, err));
     PNB_TRY(pnb_embeddings_check_values(e, err));
     *out = e;
     e = NULL;

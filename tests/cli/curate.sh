@@ -37,6 +37,7 @@ want 0 duplicates --set bare.npy --min-score 0.9999999 --drop bare.txt
 check "numbers" test "$(grep -cx '[0-9]*' bare.txt)" -eq 2
 want 0 select --set bare.npy -n 3 --labelled bare.txt --out bare2.txt
 check "numbers are read again" test "$(cat bare.txt bare2.txt | sort -u | wc -l)" -eq 5
+rm bare.json
 for _ in $(seq "$n"); do echo '{"id": "same"}'; done >bare.ids.jsonl
 want 1 duplicates --set bare.npy --drop none.txt
 says "names rows 0 and 1"

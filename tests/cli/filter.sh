@@ -130,6 +130,7 @@ want 0 filter --images n.npy --texts n2.npy --data shapes/train --max-words 30 -
     --out part3 --list byrows.jsonl
 says "paired by rows"
 check "captions come from the data set" grep -q '"text":"a' byrows.jsonl
+rm n.json
 sed -i '2s/.*/'"$(sed -n 1p i.ids.jsonl | sed 's/[\/&]/\\&/g')"'/' n.ids.jsonl
 want 1 filter --images n.npy --texts t.safetensors
 says "names rows 0 and 1"

@@ -47,6 +47,38 @@ want 0 search --index i.safetensors --queries t.safetensors -k 2 --json
 grep '"score"\|"row"' out >a.json
 want 0 search --index ni.npy --queries nt.npy -k 2 --json
 check "the same hits" diff a.json <(grep '"score"\|"row"' out)
+# with the provenance that stands beside them; without it every result says so
+prints_not() { check "no '$1'" test "$(grep -cF -- "$1" out)" -eq 0; }
+want 0 info ni.npy --json
+prints '"modality": "image"'
+prints_not unknown_provenance
+want 0 search --index ni.npy --queries nt.npy -k 1 --json
+prints_not unknown_provenance
+prints_not '"p_match": null'
+for set in ni nt; do cp $set.npy u$set.npy; cp ${set}_logvar.npy u${set}_logvar.npy
+    cp $set.ids.jsonl u$set.ids.jsonl; done
+want 0 search --index uni.npy --queries nt.npy -k 1 --json
+prints '"unknown_provenance": ['
+prints '"uni.npy"'
+prints '"p_match": null'
+check "named once" test "$(grep -c uni.npy out)" -eq 2
+want 0 search --index uni.npy --queries nt.npy -k 1
+prints "unknown model or modality"
+check "said once" test "$(grep -c 'unknown model' out)" -eq 1
+for what in "search --index ni.npy --queries unt.npy" "info unt.npy" "duplicates --set unt.npy" \
+    "outliers --set unt.npy" "select --set unt.npy -n 3" "include --index ni.npy --queries unt.npy" \
+    "calibrate --images unt.npy --texts unt.npy -o u.json" \
+    "eval retrieval --images ni.npy --texts unt.npy --truth shapes/truth/test.pairs --output e.json" \
+    "eval uncertainty --texts unt.npy" \
+    "filter --images ni.npy --texts unt.npy --pairs shapes/truth/test.pairs --list k.txt" \
+    "report --images ni.npy --texts unt.npy --truth shapes/truth/test.pairs -o u.html -q"; do
+    want 0 $what --json
+    prints '"unknown_provenance": ['
+    prints '"unt.npy"'
+    want 0 $what
+    prints "unknown model or modality"
+done
+check "and its file" grep -q unknown_provenance e.json
 want 0 calibrate --images nt.npy --texts nt.npy -q
 check "the calibration lies beside the set" test -s nt.calibration.json
 want 0 search --index nt.npy --queries ni.npy -k 1 --json
@@ -58,6 +90,9 @@ want 1 init --config tiny --override "$small_config" --out other
 says "holds a model already"
 want 1 search --index i.safetensors -m other --query-text a
 says "weights"
+want 0 embed -m other --texts shapes/test/captions.jsonl -o o.npy -q
+want 1 search --index ni.npy --queries o.npy
+says "different weights"
 want 0 embed -m other --texts shapes/test/captions.jsonl -o o.safetensors -q
 want 1 eval retrieval --images i.safetensors --texts o.safetensors
 says "weights"

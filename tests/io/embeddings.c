@@ -544,7 +544,7 @@ static void npy_round_trip(void **state)
     scratch_clear(s);
     name_rows(e, "n");
     assert_ok(pnb_embeddings_save_npy(e, scratch_path(s, "x.npy"), &err), &err);
-    assert_int_equal(scratch_count(s), 3);
+    assert_int_equal(scratch_count(s), 4);
     assert_ok(pnb_embeddings_load_npy(&back, s->path, &err), &err);
     assert_same_values(e, back);
     assert_string_equal(back->ids[2], "n-2");
@@ -577,6 +577,104 @@ static void npy_of_generalised_gaussians(void **state)
     assert_failed(pnb_embeddings_load_npy(&back, scratch_path(s, "g.npy"), &err), &err,
                   PNB_NOT_FOUND, "no _beta.npy");
     pnb_error_reset(&err);
+    pnb_embeddings_free(e);
+}
+
+static void fill_info(pnb_embeddings *e)
+{
+    snprintf(e->info.modality, sizeof e->info.modality, "text");
+    snprintf(e->info.model, sizeof e->info.model, "small");
+    snprintf(e->info.weights_sha256, sizeof e->info.weights_sha256, "%064d", 7);
+    snprintf(e->info.preprocess, sizeof e->info.preprocess, "context 77, clean none");
+    e->info.seed = 9;
+    e->info.logit_scale = 14.285714285714286;
+    e->info.logit_bias = -0.1;
+}
+
+/* Writes x.npy with its info, loads it again and compares all of it. */
+static void npy_keeps_its_origin(void **state)
+{
+    static const pnb_family families[] = {PNB_POINT, PNB_GAUSSIAN_DIAG, PNB_VMF,
+                                          PNB_POWER_SPHERICAL, PNB_GEN_GAUSSIAN};
+    scratch *s = *state;
+    pnb_error err = PNB_ERROR_INIT;
+    for (size_t i = 0; i < PNB_COUNT(families); i++) {
+        pnb_embeddings *e = make_set(families[i], 3, 2, 0), *back = NULL;
+        scratch_clear(s);
+        fill_info(e);
+        assert_ok(pnb_embeddings_save_npy(e, scratch_path(s, "x.npy"), &err), &err);
+        assert_ok(pnb_embeddings_load_npy(&back, s->path, &err), &err);
+        assert_int_equal(back->family, families[i]);
+        assert_same_values(e, back);
+        assert_string_equal(back->info.modality, "text");
+        assert_string_equal(back->info.model, "small");
+        assert_string_equal(back->info.weights_sha256, e->info.weights_sha256);
+        assert_string_equal(back->info.preprocess, e->info.preprocess);
+        assert_true(back->info.seed == 9 && back->info.logit_scale == e->info.logit_scale &&
+                    back->info.logit_bias == e->info.logit_bias);
+        pnb_embeddings_free(back);
+        assert_int_equal(remove(scratch_path(s, "x.json")), 0);
+        assert_ok(pnb_embeddings_load_npy(&back, scratch_path(s, "x.npy"), &err), &err);
+        assert_true(back->info.weights_sha256[0] == '\0' && isnan(back->info.logit_scale));
+        pnb_embeddings_free(back);
+        pnb_embeddings_free(e);
+    }
+}
+
+static void write_origin(scratch *s, const char *text)
+{
+    assert_ok(pnb__write_file(scratch_path(s, "x.json"), text, strlen(text), NULL), NULL);
+}
+
+static void npy_origin_from_strangers(void **state)
+{
+    static const struct {
+        const char *text;
+        pnb_status status;
+        const char *says;
+    } faults[] = {
+#define OURS "{\"format\": \"penumbra-embeddings\", \"version\": "
+        {OURS "2, \"family\": \"point\"}", PNB_UNSUPPORTED, "version 2"},
+        {OURS "1, \"family\": \"round\"}", PNB_UNSUPPORTED, "\"round\" is not known"},
+        {OURS "1, \"family\": \"gaussian_diag\"}", PNB_FORMAT, "says gaussian_diag"},
+        {OURS "1, \"family\": \"point\", \"n\": 4}", PNB_SHAPE, "of 4 of width"},
+        {OURS "1, \"family\": \"point\", \"dim\": 3}", PNB_SHAPE, "of width 3"},
+        {OURS "1, \"family\": \"point\", \"seed\": -1}", PNB_FORMAT, "seed"},
+        {OURS "1, \"family\": \"point\", \"modality\": 3}", PNB_FORMAT, "modality"},
+        {OURS "1, \"family\": \"point\", \"modality\": \"much too long a word\"}", PNB_FORMAT,
+         "at most 15"},
+        {OURS "1, \"family\": \"point\", \"ids_sha256\": \"00\"}", PNB_FORMAT, "ids are not those"},
+    };
+    scratch *s = *state;
+    pnb_embeddings *e = make_set(PNB_POINT, 3, 2, 0), *back = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    scratch_clear(s);
+    assert_ok(pnb_embeddings_save_npy(e, scratch_path(s, "x.npy"), &err), &err);
+    for (size_t i = 0; i < PNB_COUNT(faults); i++) {
+        write_origin(s, faults[i].text);
+        assert_failed(pnb_embeddings_load_npy(&back, scratch_path(s, "x.npy"), &err), &err,
+                      faults[i].status, faults[i].says);
+        assert_null(back);
+        pnb_error_reset(&err);
+    }
+    /* room for later keys, and files of other people */
+    write_origin(s, OURS "1, \"family\": \"point\", \"model\": \"m\", \"later\": [1]}");
+    assert_ok(pnb_embeddings_load_npy(&back, scratch_path(s, "x.npy"), &err), &err);
+    assert_string_equal(back->info.model, "m");
+    pnb_embeddings_free(back);
+    write_origin(s, "{\"model\": \"m\", \"format\": 3}");
+    assert_ok(pnb_embeddings_load_npy(&back, scratch_path(s, "x.npy"), &err), &err);
+    assert_string_equal(back->info.model, "");
+    pnb_embeddings_free(back);
+    assert_failed(pnb_embeddings_save_npy(e, scratch_path(s, "x.npy"), &err), &err, PNB_EXISTS,
+                  "x.json is needed");
+    pnb_error_reset(&err);
+    write_origin(s, OURS "1, \"family\": \"vmf\"}"); /* an older set of the same name */
+    assert_ok(pnb_embeddings_save_npy(e, scratch_path(s, "x.npy"), &err), &err);
+    assert_int_equal(remove(scratch_path(s, "x.ids.jsonl")), 0);
+    assert_ok(pnb_embeddings_load_npy(&back, scratch_path(s, "x.npy"), &err), &err);
+    assert_null(back->ids);
+    pnb_embeddings_free(back);
     pnb_embeddings_free(e);
 }
 
@@ -688,6 +786,8 @@ int main(void)
         cmocka_unit_test(full_disk_leaves_the_old_set),
         cmocka_unit_test(npy_round_trip),
         cmocka_unit_test(npy_of_generalised_gaussians),
+        cmocka_unit_test(npy_keeps_its_origin),
+        cmocka_unit_test(npy_origin_from_strangers),
         cmocka_unit_test(npy_of_other_tools),
         cmocka_unit_test(jsonl_has_all_values),
 #ifdef PNB_FAULTS

@@ -1,0 +1,25 @@
+/* What stands beside the arrays of an .npy set: `x.json`, the provenance of `x.npy`. */
+#ifndef PNB_IO_EMBEDDINGS_ORIGIN_H
+#define PNB_IO_EMBEDDINGS_ORIGIN_H
+
+#include "base/base.h"
+#include "penumbra/embeddings.h"
+
+typedef struct pnb__origin {
+    bool is_known; /* false: no such file, or a file of something else; the rest is unset then */
+    pnb_family family;
+    size_t n, dim;
+    char ids_sha256[65]; /* "" unknown */
+    pnb_embeddings_info info;
+} pnb__origin;
+
+/* Writes the provenance of `e` beside `path`, which ends in ".npy".
+ * Errors  EXISTS (a file of something else has that name), ARG, IO, NOMEM */
+pnb_status pnb__origin_save(const pnb_embeddings *e, const char *path, pnb_error *err);
+/* PNB_EXISTS as above: asked before the arrays are written. */
+pnb_status pnb__origin_check_free(const char *path, pnb_error *err);
+/* Reads what stands beside `path`. Keys it does not know are left alone.
+ * Errors  FORMAT (a value of the wrong kind), UNSUPPORTED (version, family), IO, NOMEM */
+pnb_status pnb__origin_load(pnb__origin *out, const char *path, pnb_error *err);
+
+#endif
