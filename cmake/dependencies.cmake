@@ -8,7 +8,6 @@ pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 # Pictures beside JPEG, PNG, WebP and BMP; each is left out when its library is not there.
 pkg_check_modules(GIF IMPORTED_TARGET libgif)
@@ -59,7 +58,7 @@ target_link_libraries(pnb_blas INTERFACE PkgConfig::LAPACKE ${PNB_OPENBLAS})
 
 add_library(pnb_media INTERFACE)
 target_link_libraries(pnb_media INTERFACE PkgConfig::JPEG PkgConfig::SPNG PkgConfig::WEBP
-                      PkgConfig::ZLIB PkgConfig::JANSSON PkgConfig::UTF8PROC)
+                      PkgConfig::ZLIB PkgConfig::UTF8PROC)
 
 set(PNB_PICTURE_LIBS "") # for a static link
 if(GIF_FOUND)

@@ -66,7 +66,8 @@ static pnb_status load_inputs(pnb__app *app, const pnb__claims_sets *sets, input
     if (in->level == NULL)
         return pnb__fail_nomem(err, in->texts->n * sizeof *in->level);
     for (size_t i = 0; i < in->texts->n; i++) {
-        int level = pnb__row_level(in->texts, i);
+        int level;
+        PNB_TRY(pnb__row_level(&level, in->texts, i, err));
         in->level[i] = level < PNB__MAX_LEVELS ? level : -1;
     }
 done:

@@ -151,10 +151,10 @@ const char *pnb__row_name(const pnb_embeddings *set, size_t row)
 pnb_status pnb__row_class(const pnb_embeddings *set, size_t row, int64_t *label, char **name,
                           pnb_error *err)
 {
-    json_t *root = pnb__set_extra(set, row);
+    json_t *root = NULL;
+    pnb_status status = pnb__set_extra(&root, set, row, err);
     const json_t *number = json_object_get(root, "label");
     const char *text = json_string_value(json_object_get(root, "class"));
-    pnb_status status = PNB_OK;
     *label = json_is_integer(number) ? json_integer_value(number) : -1;
     *name = NULL;
     if (text == NULL)

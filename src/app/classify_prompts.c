@@ -190,7 +190,10 @@ done:
 static pnb_status row_template(const pnb_embeddings *set, size_t row, char **out, pnb_error *err)
 {
     const char *extra = set->extras != NULL ? set->extras[row] : NULL;
-    json_t *root = extra != NULL ? json_loads(extra, 0, NULL) : NULL;
+    json_t *root = NULL;
+    *out = NULL;
+    if (extra != NULL && pnb__json_try_bytes(&root, extra, strlen(extra), err) != PNB_OK)
+        return PNB_NOMEM;
     const char *text = json_string_value(json_object_get(root, "template"));
     *out = text != NULL ? pnb__strdup(text) : NULL;
     pnb_status status = text != NULL && *out == NULL ? pnb__fail_nomem(err, strlen(text)) : PNB_OK;

@@ -14,7 +14,7 @@
 #include "penumbra/image.h"
 #include "penumbra/model.h"
 
-/* The value of preprocess_cfg, allocated by jansson's dump; NULL when out of memory. */
+/* The value of preprocess_cfg, allocated; NULL when out of memory. */
 static char *open_clip_words(const pnb_preprocess *pp)
 {
     static const char *const modes[] = {"shortest", "longest", "squash"};

@@ -61,11 +61,13 @@ static pnb_status remember_part(pnb__embed_journal *j, const char *name, pnb_err
 static pnb_status read_record(pnb__embed_journal *j, const char *line, size_t n, bool *valid,
                               pnb_error *err)
 {
-    json_t *record = json_loadb(line, n, 0, NULL);
+    json_t *record = NULL;
+    pnb_status status = pnb__json_try_bytes(&record, line, n, err);
+    if (status != PNB_OK)
+        return status;
     const char *part = json_string_value(json_object_get(record, "part"));
     const json_t *end = json_object_get(record, "end"), *skip;
     const json_t *skipped = json_object_get(record, "skipped");
-    pnb_status status = PNB_OK;
     size_t i;
     *valid = json_is_integer(end) && json_is_array(skipped);
     if (*valid && part != NULL) {

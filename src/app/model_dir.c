@@ -104,7 +104,7 @@ pnb_status pnb__model_dir_create(pnb__app *app, const pnb__model_dir_opts *opts,
                  opts->dir);
     report(opts, pnb_model_get_info(model), r);
 done:
-    free(overrides);
+    pnb__free(overrides);
     pnb_text_free(config);
     pnb_model_free(model);
     pnb_tokenizer_free(tokenizer);

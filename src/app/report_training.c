@@ -60,11 +60,14 @@ static pnb_status read_results(const char *run_dir, json_t **out, pnb_error *err
     for (size_t at = 0; status == PNB_OK && at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t n = end != NULL ? (size_t)(end - text) - at : size - at;
-        json_t *record = json_loadb(text + at, n, 0, NULL);
+        json_t *record = NULL;
+        status = pnb__json_try_bytes(&record, text + at, n, err);
         if (record != NULL)
             json_array_append_new(records, record);
         at += n + 1;
     }
+    if (status == PNB_OK && !json_is_complete(records))
+        status = pnb__fail_nomem(err, size);
     if (status == PNB_OK && json_array_size(records) == 0)
         status = pnb__fail(err, PNB_FORMAT, "%s: no record of a step in it", path);
     if (status == PNB_OK)

@@ -1,11 +1,11 @@
 /* Collects what a command found and prints it once, for a person or for a program.
  *
- * The JSON tree (jansson) and the lines of text grow together, so the two can not tell different
+ * The JSON tree and the lines of text grow together, so the two can not tell different
  * things. Text: `label  value` lines with labels padded to one column inside a section; tables with
  * numbers to the right and words to the left. */
 #include "app/result.h"
 
-#include <jansson.h>
+#include "io/json.h"
 #include <math.h>
 #include <string.h>
 
@@ -111,29 +111,9 @@ static json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Invalid UTF-8 (a file name, say) is shown with U+FFFD: JSON has no other bytes. */
-static json_t *json_words(const char *value)
-{
-    json_t *json = json_string(value);
-    if (json != NULL)
-        return json;
-    pnb__buf clean = {0};
-    for (size_t n = strlen(value); n > 0;) {
-        uint32_t code = 0;
-        size_t length = pnb__utf8_decode(value, n, &code);
-        pnb__buf_append(&clean, length > 0 ? value : "\xEF\xBF\xBD", length > 0 ? length : 3);
-        length = PNB_MAX(length, (size_t)1);
-        value += length;
-        n -= length;
-    }
-    json = clean.failed || clean.data == NULL ? NULL : json_string(clean.data);
-    pnb__buf_reset(&clean);
-    return json;
-}
-
 void pnb__result_text(pnb__result *r, const char *key, const char *label, const char *value)
 {
-    add_value(r, key, label, value != NULL ? json_words(value) : json_null(),
+    add_value(r, key, label, value != NULL ? json_string(value) : json_null(),
               value != NULL ? value : "-");
 }
 
@@ -141,7 +121,7 @@ void pnb__result_words(pnb__result *r, const char *key, char *const *words, size
 {
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < n; i++)
-        if (json_array_append_new(list, json_words(words[i])) != 0 && r != NULL)
+        if (json_array_append_new(list, json_string(words[i])) != 0 && r != NULL)
             r->failed = true;
     add_value(r, key, NULL, list, NULL);
 }
@@ -277,7 +257,7 @@ static void add_cell(pnb__result *r, json_t *json, const char *text, bool is_num
 
 void pnb__result_cell_text(pnb__result *r, const char *value)
 {
-    add_cell(r, value != NULL ? json_words(value) : json_null(), value != NULL ? value : "-",
+    add_cell(r, value != NULL ? json_string(value) : json_null(), value != NULL ? value : "-",
              false);
 }
 
@@ -378,10 +358,12 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
         print_text(r, out);
         return PNB_OK;
     }
-    if (json_dumpf(r->root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0)
-        return pnb__fail(err, PNB_IO, "cannot write the JSON result");
-    fputc('\n', out);
-    return PNB_OK;
+    char *text = json_dumps(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    if (text == NULL)
+        return pnb__fail(err, PNB_NOMEM, "out of memory while writing the result");
+    bool failed = fputs(text, out) < 0 || fputc('\n', out) < 0;
+    pnb__free(text);
+    return failed ? pnb__fail_errno(err, "writing", "the JSON result") : PNB_OK;
 }
 
 static void put_unknown(pnb__result *r, const pnb__app *app)

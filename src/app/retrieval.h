@@ -113,7 +113,7 @@ pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_ro
  * relatives are similarities of unit means only. */
 void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows);
 /* "level" of a row's extra fields, -1 when there is none. */
-int pnb__row_level(const pnb_embeddings *set, size_t row);
+pnb_status pnb__row_level(int *level, const pnb_embeddings *set, size_t row, pnb_error *err);
 
 /* The uncertainty that a family comes with: inv_kappa, gg_var, else trace. */
 pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set);

@@ -10,12 +10,13 @@
 #include "app/sets.h"
 #include "io/json.h"
 
-int pnb__row_level(const pnb_embeddings *set, size_t row)
+pnb_status pnb__row_level(int *level, const pnb_embeddings *set, size_t row, pnb_error *err)
 {
-    json_t *root = pnb__set_extra(set, row);
-    int value = pnb__json_small_int(json_object_get(root, "level"), -1);
+    json_t *root = NULL;
+    pnb_status status = pnb__set_extra(&root, set, row, err);
+    *level = pnb__json_small_int(json_object_get(root, "level"), -1);
     json_decref(root);
-    return value;
+    return status;
 }
 
 /* ---- what suits the families ---- */
@@ -286,7 +287,9 @@ static pnb_status load_levels(pnb__retrieval *run, const pnb_truth_report *repor
     if (run->text_level == NULL)
         return pnb__fail_nomem(err, run->texts->n * sizeof *run->text_level);
     for (size_t i = 0; i < run->texts->n; i++) {
-        run->text_level[i] = pnb__row_level(run->texts, i);
+        pnb_status status = pnb__row_level(&run->text_level[i], run->texts, i, err);
+        if (status != PNB_OK)
+            return status;
         if (run->text_level[i] < 0 && report->text_level != NULL)
             run->text_level[i] = report->text_level[i];
     }

@@ -89,10 +89,11 @@ const char *pnb__set_id(const pnb_embeddings *set, size_t row)
     return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
 }
 
-json_t *pnb__set_extra(const pnb_embeddings *set, size_t row)
+pnb_status pnb__set_extra(json_t **out, const pnb_embeddings *set, size_t row, pnb_error *err)
 {
     const char *extra = set->extras != NULL ? set->extras[row] : NULL;
-    return extra != NULL ? json_loads(extra, 0, NULL) : NULL;
+    *out = NULL;
+    return extra != NULL ? pnb__json_try_bytes(out, extra, strlen(extra), err) : PNB_OK;
 }
 
 /* ---- lines ---- */

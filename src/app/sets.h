@@ -2,9 +2,8 @@
 #ifndef PNB_APP_SETS_H
 #define PNB_APP_SETS_H
 
-#include <jansson.h>
-
 #include "app/app.h"
+#include "io/json.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/prob.h"
 #include "penumbra/view.h"
@@ -26,7 +25,7 @@ const char *pnb__set_label(const pnb_embeddings *set, size_t row);
 /* Id of a row, "" without one. */
 const char *pnb__set_id(const pnb_embeddings *set, size_t row);
 /* Further fields of a row, to be given back with json_decref; NULL without any. */
-json_t *pnb__set_extra(const pnb_embeddings *set, size_t row);
+pnb_status pnb__set_extra(json_t **out, const pnb_embeddings *set, size_t row, pnb_error *err);
 
 /* Lines of a file without their ends, empty ones and those that begin with '#' left out.
  * Errors  NOT_FOUND, IO, FORMAT (not UTF-8), NOMEM */

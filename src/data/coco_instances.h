@@ -2,9 +2,8 @@
 #ifndef PNB_DATA_COCO_INSTANCES_H
 #define PNB_DATA_COCO_INSTANCES_H
 
-#include <jansson.h>
-
 #include "base/base.h"
+#include "io/json.h"
 
 typedef struct pnb__coco_annotation {
     int64_t id, image_id;

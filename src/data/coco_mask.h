@@ -2,9 +2,8 @@
 #ifndef PNB_DATA_COCO_MASK_H
 #define PNB_DATA_COCO_MASK_H
 
-#include <jansson.h>
-
 #include "base/base.h"
+#include "io/json.h"
 
 /* Reads the "segmentation" of an annotation into mask [height][width], 0 or 1: a list of polygons,
  * or {"size": [h, w], "counts": list or text}.

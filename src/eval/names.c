@@ -138,8 +138,8 @@ static pnb_status add_fields(pnb__names *names, const char *extra, size_t row, p
     const char *const *keys = KEYS[names->kind == PNB__NAMES_TEXTS];
     if (strstr(extra, keys[0]) == NULL && strstr(extra, keys[1]) == NULL)
         return PNB_OK; /* most rows: no need to parse */
-    json_t *root = json_loads(extra, 0, NULL);
-    pnb_status status = PNB_OK;
+    json_t *root = NULL;
+    pnb_status status = pnb__json_try_bytes(&root, extra, strlen(extra), err);
     for (size_t k = 0; status == PNB_OK && k < 2; k++) {
         const json_t *value = json_object_get(root, keys[k]);
         char number[32];

@@ -1,11 +1,10 @@
-/* JSON from strangers, through jansson: limits before parsing, typed getters with a sticky error.
- */
+/* JSON from strangers: limits, places of errors, typed getters with a sticky error. io/json/value.h
+ * has the values themselves. */
 #ifndef PNB_IO_JSON_H
 #define PNB_IO_JSON_H
 
-#include <jansson.h>
-
 #include "base/base.h"
+#include "io/json/value.h"
 
 #define PNB__JSON_MAX_BYTES ((size_t)100 * 1000 * 1000)
 #define PNB__JSON_MAX_DEPTH 64
@@ -18,7 +17,12 @@ pnb_status pnb__json_load_file(json_t **out, const char *path, size_t max_bytes,
 pnb_status pnb__json_load_bytes(json_t **out, const char *bytes, size_t n, const char *where,
                                 pnb_error *err);
 
-/* Writes a value with sorted keys, indented by 2, whole or not at all. */
+/* As load_bytes for text that may be anything, a line cut short, say: *out is NULL where it is no
+ * JSON.  Errors  NOMEM */
+pnb_status pnb__json_try_bytes(json_t **out, const char *bytes, size_t n, pnb_error *err);
+
+/* Writes a value with sorted keys, indented by 2, whole or not at all. An incomplete value is
+ * NOMEM, here and (as b->failed) below. */
 pnb_status pnb__json_save_file(const json_t *value, const char *path, pnb_error *err);
 
 /* Appends `"s"` quoted and escaped; s must be valid UTF-8. */

@@ -129,10 +129,7 @@ pnb_status pnb__config_json_load(json_t **out, const char *config, pnb_error *er
 
 char *pnb__config_json_dump(const json_t *root)
 {
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
-    char *copy = text == NULL ? NULL : pnb__strdup(text);
-    free(text);
-    return copy;
+    return json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
 }
 
 /* The projected mean needs a text tower as wide as the embedding. Overrides that rule it out

@@ -375,8 +375,10 @@ pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__layout_kin
     if (kind == PNB__LAYOUT_OPEN_CLIP)
         root = json_pack("{s:o}", "model_cfg", root);
     *out = NULL;
-    if (root == NULL)
+    if (!json_is_complete(root)) {
+        json_decref(root);
         return pnb__fail_nomem(err, 0);
+    }
     if (kind != PNB__LAYOUT_HF && (!c->vision.present || !c->text.present)) {
         json_decref(root);
         return pnb__fail(err, PNB_UNSUPPORTED,

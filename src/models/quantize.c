@@ -11,7 +11,7 @@ static pnb_status set_record(pnb_model *m, json_t *record, pnb_error *err)
 {
     char *text = record != NULL ? json_dumps(record, JSON_COMPACT) : NULL;
     m->weights.record = text != NULL ? pnb__arena_strdup(&m->weights.arena, text) : NULL;
-    free(text);
+    pnb__free(text);
     return m->weights.record != NULL ? PNB_OK : pnb__fail_nomem(err, 256);
 }
 

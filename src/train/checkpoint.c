@@ -219,14 +219,22 @@ pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err)
     return write_linked(t, name, BEST_LINK, err);
 }
 
+/* A whole number from 0. */
+static bool read_whole(const json_t *object, const char *key, json_int_t *out)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = json_integer_value(value);
+    return json_is_integer(value) && *out >= 0;
+}
+
 static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *path, pnb_error *err)
 {
-    json_t *settings = NULL, *now = NULL;
+    const json_t *settings = json_object_get(root, "settings");
+    const json_t *loader = json_object_get(root, "loader");
     json_int_t format = 0, step = 0, epoch = 0, batch = 0, samples = 0;
-    if (json_unpack((json_t *)(uintptr_t)root, "{s:I, s:I, s:{s:I, s:I}, s:I, s:o}", "format",
-                    &format, "step", &step, "loader", "epoch", &epoch, "batch", &batch, "samples",
-                    &samples, "settings", &settings) != 0 ||
-        format != STATE_FORMAT || step < 0 || epoch < 0 || batch < 0)
+    if (!read_whole(root, "format", &format) || !read_whole(root, "step", &step) ||
+        !read_whole(loader, "epoch", &epoch) || !read_whole(loader, "batch", &batch) ||
+        !read_whole(root, "samples", &samples) || settings == NULL || format != STATE_FORMAT)
         return pnb__fail(err, PNB_FORMAT, "%s is damaged, or of another version", path);
     if ((size_t)samples != pnb_dataset_size(t->train))
         return pnb__fail(err, PNB_ARG,
@@ -240,7 +248,7 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
                  "the checkpoint was trained with %lld threads, this run has %d: the weights will "
                  "differ in their last bits from an uninterrupted run",
                  (long long)threads, pnb_ctx_n_threads(t->ctx));
-    now = pnb__train_settings(t->opts);
+    json_t *now = pnb__train_settings(t->opts);
     if (now == NULL)
         return pnb__fail(err, PNB_NOMEM, "out of memory comparing options");
     pnb_status status = pnb__train_compare_settings(settings, now, err);

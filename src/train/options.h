@@ -2,9 +2,8 @@
 #ifndef PNB_TRAIN_OPTIONS_H
 #define PNB_TRAIN_OPTIONS_H
 
-#include <jansson.h>
-
 #include "base/base.h"
+#include "io/json.h"
 #include "penumbra/train.h"
 
 /* Errors  ARG, naming the option and what it may be */

@@ -104,18 +104,22 @@ done:
 }
 
 /* Keeps the lines whose "step" is at most `step`. Damaged lines go. */
-static void keep_lines(const char *text, size_t size, int64_t step, pnb__buf *out)
+static pnb_status keep_lines(const char *text, size_t size, int64_t step, pnb__buf *out,
+                             pnb_error *err)
 {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t n = end == NULL ? size - at : (size_t)(end - (text + at));
-        json_t *line = end == NULL ? NULL : json_loadb(text + at, n, 0, NULL);
+        json_t *line = NULL;
+        if (end != NULL && pnb__json_try_bytes(&line, text + at, n, err) != PNB_OK)
+            return PNB_NOMEM;
         const json_t *number = json_object_get(line, "step");
         if (json_is_integer(number) && json_integer_value(number) <= step)
             pnb__buf_append(out, text + at, n + 1);
         json_decref(line);
         at += n + 1;
     }
+    return out->failed ? pnb__fail_nomem(err, size) : PNB_OK;
 }
 
 static pnb_status cut_results(const char *path, int64_t step, pnb_error *err)
@@ -128,11 +132,9 @@ static pnb_status cut_results(const char *path, int64_t step, pnb_error *err)
     if (status != PNB_OK)
         return status;
     pnb__buf kept = {0};
-    keep_lines(text, size, step, &kept);
+    status = keep_lines(text, size, step, &kept, err);
     pnb__free(text);
-    if (kept.failed)
-        status = pnb__fail(err, PNB_NOMEM, "out of memory reading %s", path);
-    else
+    if (status == PNB_OK)
         status = pnb__write_file(path, kept.data != NULL ? kept.data : "", kept.size, err);
     pnb__buf_reset(&kept);
     return status;

@@ -21,10 +21,12 @@
 
 static json_t *parse(const char *text)
 {
-    json_error_t problem;
-    json_t *value = json_loads(text, JSON_DECODE_ANY, &problem);
-    if (value == NULL)
-        fail_msg("%s: %s", text, problem.text);
+    json_t *list = NULL;
+    char *in_brackets = pnb__format("[%s]", text);
+    assert_ok(pnb__json_load_bytes(&list, in_brackets, strlen(in_brackets), text, err));
+    json_t *value = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    pnb__free(in_brackets);
     return value;
 }
 

@@ -48,14 +48,14 @@ static pnb_status read_tensors(hcaps *h, const golden_case *c, pnb_error *err)
 static pnb_status read_labels(hcaps *h, const golden_case *c, pnb_error *err)
 {
     size_t n = h->captions.n;
-    json_error_t problem;
     char *path = pnb__path_join(c->dir, "captions.json");
-    json_t *rows = path == NULL ? NULL : json_load_file(path, 0, &problem);
+    json_t *rows = NULL;
     const char **text = pnb__alloc_zero(n, sizeof *text);
     pnb_status status = PNB_OK;
     h->label = pnb__alloc_array(n, sizeof *h->label);
-    if (rows == NULL || text == NULL || h->label == NULL)
-        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s/captions.json cannot be read", c->dir));
+    if (path == NULL || text == NULL || h->label == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n));
+    PNB_TRY(pnb__json_load_file(&rows, path, 0, err));
     for (size_t i = 0; i < n; i++) {
         json_t *row = json_array_get(rows, i / h->n_levels);
         text[i] = json_string_value(json_array_get(row, i % h->n_levels));

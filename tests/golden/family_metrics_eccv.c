@@ -136,7 +136,7 @@ static pnb_status load_ids(table *t, const char *ids_path, const char *original_
             bsearch(&given[i], t->text_id, t->n_texts, sizeof *given, compare_ids);
         (*order)[i] = (size_t)(found - t->text_id);
     }
-    root = json_load_file(original_path, 0, NULL);
+    PNB_TRY(pnb__json_load_file(&root, original_path, 0, err));
     t->image_id = pnb__alloc_array(json_object_size(root) + 1, sizeof *t->image_id);
     json_object_foreach(root, key, list) t->image_id[t->n_images++] = atoll(key);
     qsort(t->image_id, t->n_images, sizeof *t->image_id, compare_ids);

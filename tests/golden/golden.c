@@ -302,15 +302,14 @@ static bool compare_expected(const golden_case *c, const json_t *value, const ch
 
 static pnb_status open_case(golden_case *c, pnb_error *err)
 {
-    json_error_t problem;
     char *path = pnb__path_join(c->dir, "case.json");
-    c->root = path == NULL ? NULL : json_load_file(path, 0, &problem);
+    pnb_status status = path == NULL ? pnb__fail_nomem(err, strlen(c->dir))
+                                     : pnb__json_load_file(&c->root, path, 0, err);
     pnb__free(path);
-    if (c->root == NULL)
-        return pnb__fail(err, PNB_FORMAT, "%s/case.json cannot be read", c->dir);
+    if (status != PNB_OK)
+        return status;
     c->hyperparameters = json_object_get(c->root, "hyperparameters");
     path = pnb__path_join(c->dir, "tensors.safetensors");
-    pnb_status status = PNB_OK;
     if (path != NULL && pnb__path_is_file(path))
         status = pnb_safetensors_open(&c->tensors, path, err);
     pnb__free(path);

@@ -7,9 +7,8 @@
 #ifndef PNB_TESTS_GOLDEN_H
 #define PNB_TESTS_GOLDEN_H
 
-#include <jansson.h>
-
 #include "base/base.h"
+#include "io/json.h"
 #include "penumbra/safetensors.h"
 
 typedef struct golden_result {

@@ -102,35 +102,26 @@ static inline void assert_ok(pnb_status found, const pnb_error *err)
 }
 
 #ifdef PNB_FAULTS
-#include <jansson.h>
-
 typedef pnb_status (*faulty_fn)(scratch *s, pnb_error *err);
 
 /* Runs `fn` with allocation 0, 1, 2, ... failing until it makes fewer; every run must end as NOMEM
- * or (a fault that costs nothing) well. Then again with jansson's allocations counted in, where
- * wrong words are all right: jansson reports some of its failures as bad syntax. Leaks are ASan's
- * matter. */
+ * or (a fault that costs nothing) well. Leaks are ASan's matter. */
 static inline void fail_every_allocation(faulty_fn fn, scratch *s)
 {
-    for (int with_parser = 0; with_parser < 2; with_parser++) {
-        long n = 0, n_failed = 0;
-        if (with_parser)
-            json_set_alloc_funcs(pnb__alloc, pnb__free);
-        for (;; n++) {
-            pnb_error err = PNB_ERROR_INIT;
-            long before = pnb__alloc_count();
-            pnb__alloc_fail_after(n);
-            pnb_status found = fn(s, &err);
-            pnb__alloc_fail_after(-1);
-            if (pnb__alloc_count() - before <= n)
-                break;
-            if (found != PNB_NOMEM && found != PNB_OK && !with_parser)
-                fail_msg("allocation %ld: %s %s", n, pnb_status_name(found), err.text);
-            n_failed += found != PNB_OK;
-        }
-        json_set_alloc_funcs(malloc, free);
-        assert_true(n_failed > 0 && n_failed >= n / 2);
+    long n = 0, n_failed = 0;
+    for (;; n++) {
+        pnb_error err = PNB_ERROR_INIT;
+        long before = pnb__alloc_count();
+        pnb__alloc_fail_after(n);
+        pnb_status found = fn(s, &err);
+        pnb__alloc_fail_after(-1);
+        if (pnb__alloc_count() - before <= n)
+            break;
+        if (found != PNB_NOMEM && found != PNB_OK)
+            fail_msg("allocation %ld: %s %s", n, pnb_status_name(found), err.text);
+        n_failed += found != PNB_OK;
     }
+    assert_true(n_failed > 0 && n_failed >= n / 2);
 }
 #endif
 

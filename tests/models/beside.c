@@ -73,9 +73,18 @@ static pnb_tokenizer *tokenizer(void)
     return t;
 }
 
+/* NULL for NULL. */
+static json_t *json_of(const char *text)
+{
+    json_t *root = NULL;
+    if (text != NULL)
+        assert_int_equal(pnb__json_load_bytes(&root, text, strlen(text), "x", NULL), PNB_OK);
+    return root;
+}
+
 static pnb_status clean_of(const char *config, const char *dir, pnb_clean *clean, pnb_error *err)
 {
-    json_t *root = config != NULL ? json_loads(config, 0, NULL) : NULL;
+    json_t *root = json_of(config);
     pnb_tokenizer *t = tokenizer();
     pnb_status status = pnb__apply_clean(t, root, dir, err);
     *clean = pnb_tokenizer_clean(t);
@@ -201,7 +210,7 @@ static void what_pads_is_what_the_files_say(void **state)
         pnb_tokenizer *t = NULL, *saved = NULL;
         bool clean_assumed;
         int32_t ids[6];
-        json_t *config = cases[i].config != NULL ? json_loads(cases[i].config, 0, NULL) : NULL;
+        json_t *config = json_of(cases[i].config);
         put("tokenizer.json", cases[i].tokenizer);
         put("special_tokens_map.json", cases[i].map);
         put("tokenizer_config.json", cases[i].class);
@@ -290,7 +299,7 @@ static void unsaid_cleaning_is_the_references(void **state)
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         pnb_tokenizer *t = NULL;
         bool assumed;
-        json_t *config = json_loads(cases[i].config, 0, NULL);
+        json_t *config = json_of(cases[i].config);
         static const char text[] = SIGLIP_TOKENIZER("null");
         assert_int_equal(pnb_tokenizer_parse(&t, text, strlen(text), NULL), PNB_OK);
         assert_int_equal(pnb__tokenizer_configure(t, config, NULL, &assumed, NULL), PNB_OK);

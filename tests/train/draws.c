@@ -3,8 +3,9 @@
  * what was drawn and of nothing else. */
 #include "fixture.h"
 
-#include <jansson.h>
 #include <math.h>
+
+#include "io/json.h"
 
 enum { MAX_STEPS = 8 };
 
@@ -21,7 +22,8 @@ static losses read_losses(const fixture *f, const char *run, const char *term)
     ASSERT_OK(pnb__read_file(path, 1 << 24, &text, &size, &err));
     for (char *line = strtok(text, "\n"); line != NULL && n < MAX_STEPS;
          line = strtok(NULL, "\n")) {
-        json_t *value = json_loads(line, 0, NULL);
+        json_t *value = NULL;
+        ASSERT_OK(pnb__json_load_bytes(&value, line, strlen(line), "line", &err));
         assert_true(json_is_number(json_object_get(value, term)));
         out.of[n++] = json_number_value(json_object_get(value, term));
         json_decref(value);

@@ -46,7 +46,7 @@ pnb_status pnb__tok_from_root(pnb_tokenizer **out, const json_t *root, const cha
     *out = NULL;
     char *text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
     pnb_tokenizer *tok = text != NULL ? with_text(text, strlen(text)) : NULL;
-    free(text);
+    pnb__free(text);
     if (tok == NULL)
         return pnb__fail_nomem(err, sizeof *tok);
     return finish(out, tok, root, where, dir, err);
@@ -82,7 +82,7 @@ static char *json_path(const char *path)
     return pnb__path_is_dir(path) ? pnb__path_join(path, "tokenizer.json") : pnb__strdup(path);
 }
 
-/* The text with a padding section that says what pads here. *out is jansson's. */
+/* The text with a padding section that says what pads here. Free with pnb__free. */
 static pnb_status text_with_padding(const pnb_tokenizer *tok, char **out, pnb_error *err)
 {
     json_t *root = NULL;
@@ -118,7 +118,7 @@ pnb_status pnb_tokenizer_save(const pnb_tokenizer *tok, const char *path, pnb_er
     if (status == PNB_OK)
         status = pnb__write_file(file, text != NULL ? text : tok->json,
                                  text != NULL ? strlen(text) : tok->n_json, err);
-    free(text);
+    pnb__free(text);
     pnb__free(file);
     return status;
 }

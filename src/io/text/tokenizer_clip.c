@@ -105,16 +105,12 @@ static pnb_status read_merges(const char *text, size_t n, size_t max_merges, jso
         size_t n_left = space != NULL ? (size_t)(space - l.text) : 0;
         size_t n_right = space != NULL ? l.n - n_left - 1 : 0;
         bool is_pair = n_left > 0 && n_right > 0 && memchr(space + 1, ' ', n_right) == NULL &&
-                       memchr(l.text, 0, l.n) == NULL;
-        json_t *left = is_pair ? json_stringn(l.text, n_left) : NULL;
-        json_t *right = is_pair ? json_stringn(space + 1, n_right) : NULL;
-        if (left == NULL || right == NULL) {
-            json_decref(left);
-            json_decref(right);
+                       memchr(l.text, 0, l.n) == NULL && pnb__utf8_valid(l.text, l.n);
+        if (!is_pair)
             return pnb__fail(err, PNB_FORMAT, "line %zu \"%.*s\": want two pieces with a space",
                              number, (int)PNB_MIN(l.n, (size_t)60), l.text);
-        }
-        if (json_array_append_new(merges, json_pack("[o, o]", left, right)) != 0)
+        if (json_array_append_new(merges, json_pack("[o, o]", json_stringn(l.text, n_left),
+                                                    json_stringn(space + 1, n_right))) != 0)
             return pnb__fail_nomem(err, l.n);
     }
     if (json_array_size(merges) == 0)
