@@ -111,12 +111,14 @@ static pnb_status run(pnb__app *app, const void *args)
 const pnb__command pnb__cmd_report = {
     .name = "report",
     .summary = "write one HTML page that shows what was learned",
-    .about = "Loss curves, uncertainty of pictures and of captions by level, recall by bins of "
+    .about = "The page opens with what was asked, the answer in a sentence, and the caption that "
+             "works best beside the one that fails worst; then retrieval examples, uncertainty of "
+             "pictures and of captions by level, the most and least certain, recall by bins of "
              "uncertainty, risk and coverage, reliability of probabilities, zero-shot classes "
              "with none of the above, captions on the way to the root, a 2-D view with confidence "
-             "ellipses, the most and least certain "
-             "pictures and captions, and retrieval examples. The page needs nothing else: plots "
-             "are inline SVG and pictures are inside.",
+             "ellipses, every figure with its interval, and loss curves. The page needs nothing "
+             "else, no network and no script: pictures are inside, and every plot can be saved as "
+             "SVG and its data as CSV.",
     .examples = "penumbra report --run logs/first --images images.safetensors "
                 "--texts texts.safetensors --truth shapes/truth/test.pairs --out report.html",
     .options = options,

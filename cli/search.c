@@ -12,7 +12,7 @@
 
 struct search_args {
     const char *index, *model, *queries, *measure, *tokenizer, *preprocess;
-    const char *conformal_by, *calibration;
+    const char *conformal_by, *calibration, *html;
     pnb__text_list texts, images;
     double min_probability, conformal;
     int64_t k;
@@ -68,6 +68,12 @@ static const pnb__option options[] = {
      .value = "FILE",
      .help = "Calibration to use in place of SET.calibration.json beside the index; none: the "
              "model's own a and b"},
+    {.name = "html",
+     .kind = PNB__OPT_FILE,
+     .at = AT(html),
+     .value = "FILE",
+     .group = "Result",
+     .help = "Write a page with every query and its hits, pictures as pictures"},
 };
 #undef AT
 
@@ -90,6 +96,7 @@ static pnb_status run(pnb__app *app, const void *args)
                                   .tokenizer = a->tokenizer,
                                   .preprocess = a->preprocess,
                                   .measure = a->measure,
+                                  .html = a->html,
                                   .exif = a->exif,
                                   .limits = {.min_probability = a->min_probability,
                                              .conformal_alpha = a->conformal,
@@ -115,7 +122,9 @@ const pnb__command pnb__cmd_search = {
         "penumbra search --index images.safetensors -m model --query-text 'a red star' "
         "--min-probability 0.5\n"
         "penumbra search --index images.safetensors -m model --query-text 'a red star' --conformal "
-        "0.1",
+        "0.1\n"
+        "penumbra search --index images.safetensors -m model --query-text 'a red star' --html "
+        "found.html",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .args_bytes = sizeof(struct search_args),

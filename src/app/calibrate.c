@@ -220,6 +220,18 @@ static void report(const calibrate_run *run, pnb__result *r)
     put_coverage(run, r);
 }
 
+static pnb_status write_page(pnb__app *app, const calibrate_run *run, const char *path)
+{
+    const pnb__calibrated c = {.queries = run->queries,
+                               .gallery = run->gallery,
+                               .query_rows = run->job.queries,
+                               .gallery_rows = run->job.gallery,
+                               .truth = run->job.truth,
+                               .fit = &run->fit,
+                               .assessment = run->assessment};
+    return pnb__calibration_page(app, path, &c);
+}
+
 pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pnb__result *r)
 {
     calibrate_run run = {0};
@@ -227,7 +239,7 @@ pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pn
     PNB_TRY(load(app, &run, opts));
     PNB_TRY(compute(app, &run, opts));
     if (opts->plot != NULL)
-        PNB_TRY(pnb__calibration_page(opts->plot, &run.fit, run.assessment, &app->err));
+        PNB_TRY(write_page(app, &run, opts->plot));
     report(&run, r);
 done:
     pnb__retrieval_reset(&run.sets);

@@ -5,7 +5,9 @@
 #include "app/app.h"
 #include "app/result.h"
 #include "penumbra/calibrate.h"
+#include "penumbra/embeddings.h"
 #include "penumbra/truth.h"
+#include "penumbra/view.h"
 
 typedef struct pnb__calibrate_opts {
     const char *images, *texts; /* embedding sets */
@@ -27,10 +29,19 @@ pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *er
 
 /* Reliability diagrams of the held-out part, over first hits or all pairs; error rates found, or
  * lengths of conformal lists, against the error rates asked for. For pages with html.h's style. */
-void pnb__draw_reliability(const pnb_match_assessment *a, bool is_first, pnb__buf *out);
+void pnb__draw_reliability(const pnb_match_fit *fit, const pnb_match_assessment *a, bool is_first,
+                           pnb__buf *out);
 void pnb__draw_list_sizes(const pnb_match_assessment *a, bool is_coverage, pnb__buf *out);
-/* All four as one page. */
-pnb_status pnb__calibration_page(const char *path, const pnb_match_fit *fit,
-                                 const pnb_match_assessment *a, pnb_error *err);
+/* What was fitted to, and what came of it. */
+typedef struct pnb__calibrated {
+    const pnb_embeddings *queries, *gallery;
+    const pnb_rows *query_rows, *gallery_rows;
+    const pnb_truth *truth; /* queries to rows of the gallery */
+    const pnb_match_fit *fit;
+    const pnb_match_assessment *assessment;
+} pnb__calibrated;
+
+/* All four as one page, which opens with the surest right and the surest wrong first hit. */
+pnb_status pnb__calibration_page(pnb__app *app, const char *path, const pnb__calibrated *c);
 
 #endif

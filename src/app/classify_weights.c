@@ -2,16 +2,18 @@
  * weight and entropy over the classes (ProLIP, figure 4 and C.5), and the first prompts of the
  * classes whose weights are least even.
  *
- * Bars lie, with their names to the left, so that long prompts can be read. */
+ * Bars lie below their names, so that long prompts can be read on a narrow screen. */
 #include <math.h>
 #include <string.h>
 
 #include "app/chart.h"
 #include "app/classify.h"
 #include "app/html.h"
+#include "app/page/drawing.h"
 #include "app/svg.h"
+#include "io/csv.h"
 
-enum { N_CLASSES = 12, N_PROMPTS = 8, N_BINS = 24, BAR = 18, WIDTH = 620, LABELS = 330 };
+enum { N_CLASSES = 12, N_PROMPTS = 8, N_BINS = 24, BAR = 34 };
 
 typedef struct bar {
     const char *text;
@@ -19,26 +21,33 @@ typedef struct bar {
     size_t place;
 } bar;
 
-/* Bars from the longest down; names beyond their room are cut. */
+/* Bars from the longest down, each below its name; names beyond the width are cut. */
 static void draw_bars(pnb__buf *out, const char *title, const bar *bars, size_t n, int colour)
 {
-    double longest = 0.0, y = 40;
+    const double width = PNB__CHART_WIDTH, room = width - 70;
+    double longest = 0.0, y = 30;
     char css[16], text[96];
+    pnb__drawing d;
     snprintf(css, sizeof css, "bar c%d", colour);
     for (size_t i = 0; i < n; i++)
         longest = fmax(longest, bars[i].value);
-    pnb__svg_begin(out, WIDTH, 48 + BAR * (double)n, title);
-    pnb__svg_text(out, "title", 8, 22, "start", title);
+    pnb__drawing_begin(&d, out, title, "");
+    pnb__svg_begin(out, width, 38 + BAR * (double)n, title);
+    pnb__svg_text(out, "title", 4, 18, "start", title);
+    pnb__buf_puts(&d.csv, "prompt,weight\n");
     for (size_t i = 0; i < n; i++, y += BAR) {
-        double length = longest > 0.0 ? bars[i].value / longest * (WIDTH - LABELS - 70) : 0.0;
-        snprintf(text, sizeof text, "%.52s%s", bars[i].text,
-                 strlen(bars[i].text) > 52 ? "..." : "");
-        pnb__svg_text(out, "tick", LABELS - 8, y + 12, "end", text);
-        pnb__svg_rect(out, css, LABELS, y + 2, length, BAR - 5);
+        double length = longest > 0.0 ? bars[i].value / longest * room : 0.0;
+        snprintf(text, sizeof text, "%.58s%s", bars[i].text,
+                 strlen(bars[i].text) > 58 ? "..." : "");
+        pnb__svg_text(out, "tick", 4, y + 11, "start", text);
+        pnb__svg_rect(out, css, 4, y + 15, length, 10);
         snprintf(text, sizeof text, "%.3f", bars[i].value);
-        pnb__svg_text(out, "note", LABELS + length + 6, y + 12, "start", text);
+        pnb__svg_text(out, "note", length + 10, y + 24, "start", text);
+        pnb__csv_put_field(&d.csv, bars[i].text);
+        pnb__buf_printf(&d.csv, ",%.9g\n", bars[i].value);
     }
     pnb__svg_end(out);
+    pnb__drawing_end(&d);
 }
 
 /* Moves the n largest bars to the front, in order; ties keep theirs. */
@@ -103,7 +112,7 @@ static void draw_histogram(const pnb__classify *run, pnb__buf *out, const char *
     for (size_t b = 0; b < N_BINS; b++)
         most = fmax(most, count[b]);
     pnb__chart chart = {.title = title,
-                        .width = 420,
+                        .width = PNB__CHART_WIDTH,
                         .height = 260,
                         .x = {0, high, false, true, label},
                         .y = {0, most, false, false, "classes"}};
@@ -139,6 +148,23 @@ static void draw_classes(const pnb__classify *run, pnb__buf *out, bar *classes, 
     pnb__html_section_end(out);
 }
 
+/* The classes whose prompts agree least and most. */
+static void put_headline(pnb__buf *out, const pnb__classify *run)
+{
+    size_t least = 0, most = 0;
+    char answer[512];
+    for (size_t c = 1; c < run->classes.n; c++) {
+        least = largest_weight(run, c) > largest_weight(run, least) ? c : least;
+        most = largest_weight(run, c) < largest_weight(run, most) ? c : most;
+    }
+    snprintf(answer, sizeof answer,
+             "One prompt speaks loudest for \"%.120s\" (weight %.3f); they speak most evenly for "
+             "\"%.120s\" (largest weight %.3f).",
+             run->classes.items[least], largest_weight(run, least), run->classes.items[most],
+             largest_weight(run, most));
+    pnb__html_headline(out, "Asked: how much does each prompt count for its class?", answer);
+}
+
 pnb_status pnb__classify_draw(const pnb__classify *run, const char *path, pnb_error *err)
 {
     pnb__buf out = {0};
@@ -151,6 +177,8 @@ pnb_status pnb__classify_draw(const pnb__classify *run, const char *path, pnb_er
     snprintf(subtitle, sizeof subtitle, "%zu classes, %zu prompts, weights by %s", run->classes.n,
              run->prompts->n, run->method);
     pnb__html_begin(&out, "Weights of prompts", subtitle);
+    put_headline(&out, run);
+    pnb__html_contents(&out);
     pnb__html_section(&out, "Over all classes",
                       "Even weights have the entropy log n; a largest weight near 1 means that one "
                       "prompt speaks for the class.");

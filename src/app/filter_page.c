@@ -15,7 +15,7 @@
 #include "app/sets.h"
 #include "app/svg.h"
 
-enum { THUMBNAIL = 96, N_BINS = 48, COLOUR_ALL = 5, COLOUR_KEPT = 2, COLOUR_CUT = 4 };
+enum { N_BINS = 48, COLOUR_ALL = 5, COLOUR_KEPT = 2, COLOUR_CUT = 4 };
 
 typedef struct page {
     const pnb__filter_run *run;
@@ -35,7 +35,8 @@ static void rules_table(page *p)
         &p->out, "Rules",
         "A pair is dropped by the first rule that it fails; the last number tells how "
         "many pairs the rule would drop if it stood alone.");
-    pnb__buf_puts(&p->out, "<table><tr><th>rule</th><th>what a dropped pair has</th>"
+    pnb__buf_puts(&p->out, "<div class=\"scroll\"><table class=\"wordy\"><tr><th>rule</th><th>what "
+                           "a dropped pair has</th>"
                            "<th class=\"n\">dropped</th><th class=\"n\">share</th>"
                            "<th class=\"n\">alone</th></tr>\n");
     for (int rule = 0; rule < PNB_N_RULES; rule++)
@@ -46,7 +47,7 @@ static void rules_table(page *p)
                             pnb_rule_name((pnb_rule)rule), pnb_rule_sentence((pnb_rule)rule),
                             f->n_first[rule], 100.0 * (double)f->n_first[rule] / (double)f->n,
                             f->n_failed[rule]);
-    pnb__buf_puts(&p->out, "</table>\n");
+    pnb__buf_puts(&p->out, "</table></div>\n");
     pnb__html_section_end(&p->out);
 }
 
@@ -94,7 +95,7 @@ static void histogram(page *p, const figure_view *v)
         peak = fmax(peak, all[bin]);
     }
     pnb__chart chart = {.title = v->title,
-                        .width = 500,
+                        .width = PNB__CHART_WIDTH,
                         .height = 240,
                         .x = x,
                         .y = {.low = 0, .high = peak, .label = "pairs"},
@@ -155,16 +156,14 @@ static pnb_status put_pair(page *p, size_t i, pnb_error *err)
     const char *caption = run->captions != NULL ? run->captions[i] : NULL;
     pnb_image image = {0};
     pnb_status status = PNB_OK;
-    pnb__buf_puts(&p->out, "<tr><td><figure>");
-    if (picture_of(p, row, &image) == PNB_OK)
-        status =
-            pnb__html_thumbnail(&p->out, &image, THUMBNAIL, pnb__set_id(run->images, row), err);
-    else
-        p->n_missing++;
-    pnb__buf_puts(&p->out, "<figcaption>");
-    pnb__html_escape(&p->out, pnb__path_base(pnb__set_id(run->images, row)));
-    pnb__buf_puts(&p->out, "</figcaption></figure></td><td>");
-    pnb__html_escape(&p->out, caption != NULL ? caption : "");
+    bool is_found = picture_of(p, row, &image) == PNB_OK;
+    p->n_missing += !is_found;
+    const char *name = pnb__path_base(pnb__set_id(run->images, row));
+    pnb__buf_puts(&p->out, "<tr><td>");
+    status = pnb__html_shot(&p->out, is_found ? &image : NULL, "",
+                            is_found && caption != NULL ? "" : name, "", err);
+    pnb__buf_puts(&p->out, "</td><td class=\"free\">");
+    pnb__html_escape(&p->out, caption != NULL ? caption : name);
     pnb__buf_printf(&p->out, "<br><span class=\"soft\">score %.4f", run->score[i]);
     if (run->p_match != NULL)
         pnb__buf_printf(&p->out, ", p(match) %.3f", run->p_match[i]);
@@ -205,7 +204,8 @@ static pnb_status put_column(page *p, const char *heading, const choice *c, pnb_
     for (size_t i = 0; i < n; i++)
         n_side += is_chosen(p, c, i);
     pnb__buf_printf(&p->out,
-                    "<div style=\"flex:1;min-width:300px\"><h3>%s (%zu of %zu)</h3><table>\n",
+                    "<div style=\"flex:1 1 300px\"><h3>%s (%zu of %zu)</h3>"
+                    "<div class=\"scroll\"><table>\n",
                     heading, PNB_MIN(wanted, n_side), n_side);
     for (size_t place = 0; status == PNB_OK && place < n && shown < wanted; place++) {
         size_t i = p->order[c->kept && c->at_cut ? n - 1 - place : place];
@@ -219,7 +219,7 @@ static pnb_status put_column(page *p, const char *heading, const choice *c, pnb_
         shown++;
         status = put_pair(p, i, err);
     }
-    pnb__buf_puts(&p->out, "</table></div>\n");
+    pnb__buf_puts(&p->out, "</table></div></div>\n");
     return status;
 }
 
@@ -291,6 +291,51 @@ static pnb_status sort_pairs(page *p, pnb_error *err)
     return PNB_OK;
 }
 
+/* The pair of best score that is kept, and that of worst score that is not. */
+static pnb_status put_extremes(page *p, pnb_error *err)
+{
+    const pnb_pair_filter *f = &p->run->filter;
+    size_t best = f->n, worst = f->n;
+    pnb_status status = PNB_OK;
+    for (size_t place = 0; place < f->n; place++) {
+        size_t i = p->order[place];
+        if (f->failed[i] != 0)
+            worst = i;
+        else if (best == f->n)
+            best = i;
+    }
+    pnb__html_cards_begin(&p->out);
+    for (int dropped = 0; status == PNB_OK && dropped < 2; dropped++) {
+        size_t i = dropped ? worst : best;
+        if (i == f->n)
+            continue;
+        pnb__html_card(&p->out, dropped ? "Worst of the dropped" : "Best of the kept");
+        pnb__buf_puts(&p->out, "<div class=\"scroll\"><table>\n");
+        status = put_pair(p, i, err);
+        pnb__buf_puts(&p->out, "</table></div>\n");
+    }
+    pnb__html_cards_end(&p->out);
+    return status;
+}
+
+static void put_headline(page *p)
+{
+    const pnb_pair_filter *f = &p->run->filter;
+    char answer[300];
+    size_t most = 0;
+    for (size_t rule = 1; rule < PNB_N_RULES; rule++)
+        most = f->n_first[rule] > f->n_first[most] ? rule : most;
+    int n = snprintf(answer, sizeof answer, "%zu of %zu pairs are kept (%.1f%%)", f->n_kept, f->n,
+                     100.0 * (double)f->n_kept / (double)f->n);
+    if (n > 0 && f->n_kept < f->n)
+        snprintf(answer + n, sizeof answer - (size_t)n, "; %s drops most of the others, %zu.",
+                 pnb_rule_name((pnb_rule)most), f->n_first[most]);
+    else if (n > 0)
+        snprintf(answer + n, sizeof answer - (size_t)n, ".");
+    pnb__html_headline(&p->out, "Asked: which pairs of picture and caption are worth training on?",
+                       answer);
+}
+
 pnb_status pnb__filter_page(const pnb__filter_run *run, pnb__result *r, pnb_error *err)
 {
     page p = {.run = run};
@@ -298,10 +343,11 @@ pnb_status pnb__filter_page(const pnb__filter_run *run, pnb__result *r, pnb_erro
     pnb_status status = sort_pairs(&p, err);
     if (status != PNB_OK)
         goto done;
-    snprintf(subtitle, sizeof subtitle, "%zu of %zu pairs are kept (%.1f%%). Made by penumbra %s",
-             run->filter.n_kept, run->filter.n,
-             100.0 * (double)run->filter.n_kept / (double)run->filter.n, pnb_version());
+    snprintf(subtitle, sizeof subtitle, "Made by penumbra %s", pnb_version());
     pnb__html_begin(&p.out, run->opts->title, subtitle);
+    put_headline(&p);
+    PNB_TRY(put_extremes(&p, err));
+    pnb__html_contents(&p.out);
     rules_table(&p);
     histograms(&p);
     PNB_TRY(put_sides(&p, "At the cut",

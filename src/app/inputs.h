@@ -79,6 +79,9 @@ typedef struct pnb__row_source {
 } pnb__row_source;
 pnb_status pnb__row_picture(pnb__row_source *source, const pnb_embeddings *set, size_t row,
                             pnb_image *out, pnb_error *err);
+/* Its name or most exact caption in the data set it came from, cut to `size`; false: none. */
+bool pnb__row_title(pnb__row_source *source, const pnb_embeddings *set, size_t row, char *text,
+                    size_t size);
 void pnb__row_source_reset(pnb__row_source *source);
 
 #endif

@@ -287,29 +287,53 @@ static pnb_status open_source(pnb__row_source *r, const char *spec, pnb_error *e
     return status;
 }
 
+/* The data set that a row names in its extra fields, open in r, and the row's place in it. */
+static pnb_status find_sample(pnb__row_source *r, const pnb_embeddings *set, size_t row,
+                              size_t *index, pnb_error *err)
+{
+    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
+    json_t *root = NULL;
+    pnb_status status =
+        extra == NULL ? PNB_OK : pnb__json_load_bytes(&root, extra, strlen(extra), "row", err);
+    const char *spec = json_string_value(json_object_get(root, "source"));
+    json_int_t place = json_integer_value(json_object_get(root, "index"));
+    *index = (size_t)place;
+    if (status == PNB_OK && (spec == NULL || place < 0))
+        status = pnb__fail(err, PNB_NOT_FOUND, "row %zu does not say where its picture is", row);
+    else if (status == PNB_OK)
+        status = open_source(r, spec, err);
+    json_decref(root);
+    return status;
+}
+
+bool pnb__row_title(pnb__row_source *r, const pnb_embeddings *set, size_t row, char *text,
+                    size_t size)
+{
+    pnb_sample sample = {0};
+    size_t index = 0, best = 0;
+    if (find_sample(r, set, row, &index, NULL) != PNB_OK ||
+        pnb_dataset_get(r->dataset, index, &sample, NULL) != PNB_OK)
+        return false;
+    for (size_t i = 1; i < sample.n_captions; i++)
+        best = sample.levels[i] > sample.levels[best] ? i : best;
+    const char *name = sample.name != NULL         ? sample.name
+                       : sample.n_captions > 0     ? sample.captions[best]
+                       : sample.class_name != NULL ? sample.class_name
+                                                   : "";
+    snprintf(text, size, "%s", name);
+    pnb_sample_reset(&sample);
+    return text[0] != '\0';
+}
+
 pnb_status pnb__row_picture(pnb__row_source *r, const pnb_embeddings *set, size_t row,
                             pnb_image *out, pnb_error *err)
 {
     const char *path = set->paths != NULL ? set->paths[row] : NULL;
-    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
+    size_t index = 0;
     if (path != NULL)
         return pnb_image_load(out, path, NULL, err);
-    if (extra == NULL)
-        return pnb__fail(err, PNB_NOT_FOUND, "row %zu does not say where its picture is", row);
-    json_t *root = NULL;
-    pnb_status status = pnb__json_load_bytes(&root, extra, strlen(extra), "row", err);
-    if (status != PNB_OK)
-        return status;
-    const char *spec = json_string_value(json_object_get(root, "source"));
-    json_int_t index = json_integer_value(json_object_get(root, "index"));
-    if (spec == NULL || index < 0)
-        status = pnb__fail(err, PNB_NOT_FOUND, "row %zu does not say where its picture is", row);
-    else
-        status = open_source(r, spec, err);
-    if (status == PNB_OK)
-        status = pnb_dataset_image(r->dataset, (size_t)index, out, err);
-    json_decref(root);
-    return status;
+    pnb_status status = find_sample(r, set, row, &index, err);
+    return status == PNB_OK ? pnb_dataset_image(r->dataset, index, out, err) : status;
 }
 
 void pnb__row_source_reset(pnb__row_source *r)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "app/embed_job.h"
+#include "app/page/interval.h"
 #include "app/retrieval.h"
 #include "base/base.h"
 #include "penumbra/eval.h"
@@ -51,16 +52,67 @@ static pnb_status make_rows(probe_run *run, size_t n, pnb__make_fn make, const v
     return pnb__encode_made(run->app, &run->encoder, n, make, user, out->mean, out->log_var);
 }
 
-static pnb_status mean_trace(const pnb_gaussians *view, double *out, pnb_error *err)
+static pnb_status traces_of(const pnb_gaussians *view, double **out, pnb_error *err)
 {
-    double *u = pnb__alloc_array(view->n, sizeof *u), sum = 0.0;
-    if (u == NULL)
-        return pnb__fail_nomem(err, view->n * sizeof *u);
-    pnb_status status = pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, view, u, err);
+    *out = pnb__alloc_array(view->n, sizeof **out);
+    if (*out == NULL)
+        return pnb__fail_nomem(err, view->n * sizeof **out);
+    return pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, view, *out, err);
+}
+
+/* `half` is half of the mean's 95% interval; may be NULL. */
+static pnb_status mean_trace(const pnb_gaussians *view, double *out, double *half, pnb_error *err)
+{
+    double *u = NULL, sum = 0.0;
+    pnb_status status = traces_of(view, &u, err);
     for (size_t i = 0; status == PNB_OK && i < view->n; i++)
         sum += u[i];
     *out = sum / (double)view->n;
+    if (status == PNB_OK && half != NULL)
+        *half = pnb__mean_half_width(u, view->n);
     pnb__free(u);
+    return status;
+}
+
+/* ---- the input that a change moved most, and least ---- */
+
+static void free_example(pnb__probe_example *e)
+{
+    pnb_image_free(&e->picture);
+    pnb_image_free(&e->changed_picture);
+    pnb__free(e->text);
+    pnb__free(e->changed_text);
+    *e = (pnb__probe_example){0};
+}
+
+void pnb__probe_reset(pnb__probe *probe)
+{
+    free_example(&probe->most);
+    free_example(&probe->least);
+}
+
+/* Rows of the largest and smallest change, with what their uncertainty was and is. */
+static pnb_status find_examples(probe_run *run, const pnb_gaussians *original,
+                                const pnb_gaussians *changed, size_t row[2])
+{
+    pnb__probe *out = run->out;
+    double *before = NULL, *after = NULL;
+    pnb_status status;
+    PNB_TRY(traces_of(original, &before, &run->app->err));
+    PNB_TRY(traces_of(changed, &after, &run->app->err));
+    row[0] = row[1] = 0;
+    for (size_t i = 1; i < original->n; i++) {
+        row[0] = after[i] - before[i] > after[row[0]] - before[row[0]] ? i : row[0];
+        row[1] = after[i] - before[i] < after[row[1]] - before[row[1]] ? i : row[1];
+    }
+    out->most.before = before[row[0]];
+    out->most.after = after[row[0]];
+    out->least.before = before[row[1]];
+    out->least.after = after[row[1]];
+    out->has_examples = true;
+done:
+    pnb__free(before);
+    pnb__free(after);
     return status;
 }
 
@@ -77,7 +129,7 @@ static pnb_status add_point(const probe_run *run, const pnb_gaussians *original,
     if (h == NULL)
         return pnb__fail_nomem(err, n * sizeof *h);
     PNB_TRY(pnb_measure_rows(measure, original, changed, NULL, h, err));
-    PNB_TRY(mean_trace(changed, &curve->trace[at], err));
+    PNB_TRY(mean_trace(changed, &curve->trace[at], &curve->trace_half[at], err));
     for (size_t i = 0; i < n; i++) {
         included += h[i] > 0.0;
         sum += h[i];
@@ -160,18 +212,37 @@ static pnb_status probe_mixed(probe_run *run, picture_job *job, const pnb_gaussi
         pnb_share_included(original, &next.view, run->cmd->published, NULL, &rates->other, err));
     job->how = BLENDED;
     PNB_TRY(make_rows(run, n, make_picture, job, &mixed));
-    PNB_TRY(mean_trace(&mixed.view, &rates->blend_trace, err));
+    PNB_TRY(mean_trace(&mixed.view, &rates->blend_trace, NULL, err));
     PNB_TRY(pnb_mixed_included(&mixed.view, original, &next.view, run->cmd->published,
                                &rates->blend, err));
     free_rows(&mixed);
     job->how = HALVED;
     PNB_TRY(make_rows(run, n, make_picture, job, &mixed));
-    PNB_TRY(mean_trace(&mixed.view, &rates->halves_trace, err));
+    PNB_TRY(mean_trace(&mixed.view, &rates->halves_trace, NULL, err));
     status = pnb_mixed_included(&mixed.view, original, &next.view, run->cmd->published,
                                 &rates->halves, err);
 done:
     free_rows(&next);
     free_rows(&mixed);
+    return status;
+}
+
+/* `job` erases the share of the inclusion test. */
+static pnb_status keep_pictures(probe_run *run, const picture_job *job,
+                                const pnb_gaussians *original, const pnb_gaussians *erased)
+{
+    pnb__probe_example *const examples[] = {&run->out->most, &run->out->least};
+    pnb_error *err = &run->app->err;
+    size_t row[2];
+    pnb_status status;
+    PNB_TRY(find_examples(run, original, erased, row));
+    for (size_t k = 0; k < 2; k++) {
+        const pnb_image *from = &job->pixels->items[row[k]];
+        PNB_TRY(pnb_image_to_rgb(&examples[k]->picture, from, err));
+        PNB_TRY(pnb_image_to_rgb(&examples[k]->changed_picture, from, err));
+        make_picture(job, row[k], &examples[k]->changed_picture);
+    }
+done:
     return status;
 }
 
@@ -191,6 +262,8 @@ static pnb_status probe_erased(probe_run *run, picture_job *job, const pnb_gauss
         else
             PNB_TRY(pnb_share_included(original, &erased.view, run->cmd->published, NULL,
                                        &run->out->rates.erased, &run->app->err));
+        if (s == n && run->cmd->html != NULL)
+            PNB_TRY(keep_pictures(run, job, original, &erased.view));
         free_rows(&erased);
     }
 done:
@@ -209,7 +282,7 @@ static pnb_status probe_pictures(probe_run *run)
                              &run->pixels));
     pnb__fill_colour(&run->encoder.preprocess, job.rgb);
     PNB_TRY(make_rows(run, run->pixels.n, make_picture, &job, &original));
-    PNB_TRY(mean_trace(&original.view, &run->out->rates.trace, &run->app->err));
+    PNB_TRY(mean_trace(&original.view, &run->out->rates.trace, NULL, &run->app->err));
     PNB_TRY(probe_erased(run, &job, &original.view));
     if (run->pixels.n > 1)
         status = probe_mixed(run, &job, &original.view);
@@ -219,6 +292,32 @@ done:
 }
 
 /* ---- captions ---- */
+
+static double half_of_level(const double *u, const int *level, size_t n, int wanted)
+{
+    double *own = pnb__alloc_array(n, sizeof *own);
+    size_t n_own = 0;
+    for (size_t i = 0; own != NULL && i < n; i++)
+        if (level[i] == wanted)
+            own[n_own++] = u[i];
+    double half = own != NULL ? pnb__mean_half_width(own, n_own) : (double)NAN;
+    pnb__free(own);
+    return half;
+}
+
+static void halves_of_bins(const double *u, const size_t *length, size_t n,
+                           const pnb_length_bin *bins, size_t n_bins, double *half)
+{
+    double *own = pnb__alloc_array(n, sizeof *own);
+    for (size_t b = 0; b < n_bins; b++) {
+        size_t n_own = 0;
+        for (size_t i = 0; own != NULL && i < n; i++)
+            if (length[i] >= bins[b].low && length[i] <= bins[b].high)
+                own[n_own++] = u[i];
+        half[b] = own != NULL ? pnb__mean_half_width(own, n_own) : (double)NAN;
+    }
+    pnb__free(own);
+}
 
 static pnb_status probe_levels(probe_run *run, const double *u)
 {
@@ -237,6 +336,8 @@ static pnb_status probe_levels(probe_run *run, const double *u)
     if (last >= 0)
         PNB_TRY(pnb_mean_by_group(u, level, n, out->n_levels, out->level_mean, out->level_n,
                                   &run->app->err));
+    for (size_t l = 0; l < out->n_levels; l++)
+        out->level_half[l] = half_of_level(u, level, n, (int)l);
     if (last > 0 && out->level_n[0] > 0)
         status =
             pnb_share_group_above(u, level, n, 0, last, &out->first_above_last, &run->app->err);
@@ -280,8 +381,10 @@ static pnb_status probe_lengths(probe_run *run, const double *u)
         PNB_TRY(pnb__fail_nomem(err, 2 * n * sizeof *words));
     PNB_TRY(count_lengths(run, words, tokens));
     PNB_TRY(pnb_length_bins(u, words, n, out->words, n_bins, &out->n_words, &out->words_rho, err));
-    status =
-        pnb_length_bins(u, tokens, n, out->tokens, n_bins, &out->n_tokens, &out->tokens_rho, err);
+    PNB_TRY(
+        pnb_length_bins(u, tokens, n, out->tokens, n_bins, &out->n_tokens, &out->tokens_rho, err));
+    halves_of_bins(u, words, n, out->words, out->n_words, out->words_half);
+    halves_of_bins(u, tokens, n, out->tokens, out->n_tokens, out->tokens_half);
 done:
     pnb__free(words);
     pnb__free(tokens);
@@ -316,6 +419,22 @@ done:
     return status;
 }
 
+static pnb_status keep_captions(probe_run *run, const pnb_embeddings *original,
+                                const pnb_embeddings *changed, const pnb_gaussians *from,
+                                const pnb_gaussians *to)
+{
+    pnb__probe_example *const examples[] = {&run->out->most, &run->out->least};
+    size_t row[2];
+    pnb_status status = find_examples(run, from, to, row);
+    for (size_t k = 0; status == PNB_OK && k < 2; k++) {
+        examples[k]->text = pnb__strdup(original->texts[row[k]]);
+        examples[k]->changed_text = pnb__strdup(changed->texts[row[k]]);
+        if (examples[k]->text == NULL || examples[k]->changed_text == NULL)
+            status = pnb__fail_nomem(&run->app->err, 256);
+    }
+    return status;
+}
+
 static pnb_status probe_dropped(probe_run *run)
 {
     pnb__probe_curve *curve = &run->out->captions;
@@ -334,6 +453,8 @@ static pnb_status probe_dropped(probe_run *run)
         else
             PNB_TRY(pnb_share_included(&from, &to, run->cmd->published, NULL, &run->out->rates.half,
                                        &run->app->err));
+        if (s == n && run->cmd->html != NULL && run->cmd->images->n == 0)
+            PNB_TRY(keep_captions(run, original, changed, &from, &to));
         pnb_embeddings_free(changed);
         changed = NULL;
     }

@@ -32,7 +32,16 @@ typedef struct pnb__probe_cmd {
 typedef struct pnb__probe_curve {
     size_t n;                                                                     /* inputs */
     double trace[PNB__MAX_SHARES], included[PNB__MAX_SHARES], h[PNB__MAX_SHARES]; /* means */
+    double trace_half[PNB__MAX_SHARES]; /* half of the 95% interval of the mean trace */
 } pnb__probe_curve;
+
+/* The input whose uncertainty a change raised most, or least: a picture with its erased copy, a
+ * caption with half of its words. Only for a page. */
+typedef struct pnb__probe_example {
+    pnb_image picture, changed_picture; /* empty: it is a caption */
+    char *text, *changed_text;
+    double before, after;
+} pnb__probe_example;
 
 /* Shares of rows that pass an inclusion test; NaN where it was not made. */
 typedef struct pnb__probe_rates {
@@ -55,17 +64,23 @@ typedef struct pnb__probe {
     char name[128];
     size_t n_levels;
     double level_mean[PNB__PROBE_LEVELS];
+    double level_half[PNB__PROBE_LEVELS]; /* half of the 95% interval of the mean */
     size_t level_n[PNB__PROBE_LEVELS];
     double first_above_last;
     pnb_length_bin words[PNB__MAX_LENGTH_BINS], tokens[PNB__MAX_LENGTH_BINS];
+    double words_half[PNB__MAX_LENGTH_BINS], tokens_half[PNB__MAX_LENGTH_BINS]; /* as level_half */
     size_t n_words, n_tokens; /* bins; 0: no captions */
     double words_rho, tokens_rho;
     pnb__probe_curve pictures, captions; /* n = 0: not measured */
     pnb__probe_rates rates;
     pnb__chain_figures chains;
+    bool has_examples;
+    pnb__probe_example most, least; /* of the pictures, else of the captions */
 } pnb__probe;
+void pnb__probe_reset(pnb__probe *probe); /* frees the examples */
 
-/* Errors  UNSUPPORTED (a model without uncertainty), NOT_FOUND (no input), and encoding */
+/* `out` is released by pnb__probe_reset in any case.
+ * Errors  UNSUPPORTED (a model without uncertainty), NOT_FOUND (no input), and encoding */
 pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char *model,
                             pnb__probe *out);
 pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result *r);

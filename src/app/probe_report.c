@@ -206,7 +206,7 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
 
 pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result *r)
 {
-    pnb__probe model, control = {0};
+    pnb__probe model = {0}, control = {0};
     const pnb__probe *beside = cmd->control != NULL ? &control : NULL;
     pnb_status status;
     PNB_TRY(pnb__probe_model(app, cmd, cmd->model, &model));
@@ -218,5 +218,7 @@ pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result 
         pnb__say(app, "wrote %s", cmd->html);
     }
 done:
+    pnb__probe_reset(&model);
+    pnb__probe_reset(&control);
     return status;
 }

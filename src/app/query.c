@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/embed_job.h"
+#include "app/query_page.h"
 #include "app/retrieval.h"
 #include "app/sets.h"
 #include "base/base.h"
@@ -194,6 +195,25 @@ static void report(const query_run *run, pnb__result *r)
         pnb__result_note(r, "no good result");
 }
 
+static pnb_status write_page(const query_run *run, pnb__result *r)
+{
+    const pnb__query_page page = {.index_name = run->opts->index,
+                                  .index = run->index,
+                                  .queries = run->queries,
+                                  .hits = &run->hits,
+                                  .n_listed = run->n_listed,
+                                  .odds = &run->odds,
+                                  .u = run->u,
+                                  .measure = run->search.measure};
+    size_t n_missing = 0;
+    pnb_status status = pnb__query_page_write(&page, run->opts->html, &n_missing, &run->app->err);
+    if (n_missing > 0)
+        pnb__warn(run->app, "%zu pictures could not be found again and are shown by name",
+                  n_missing);
+    pnb__result_text(r, "html", NULL, run->opts->html);
+    return status;
+}
+
 pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__result *r)
 {
     query_run run = {.app = app, .opts = opts, .search = pnb_search_opts_default()};
@@ -220,6 +240,8 @@ pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__resul
     PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(find_lists(&run));
+    if (opts->html != NULL)
+        PNB_TRY(write_page(&run, r));
     report(&run, r);
 done:
     pnb_hits_reset(&run.hits);

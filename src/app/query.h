@@ -11,7 +11,8 @@ typedef struct pnb__query_opts {
     const char *tokenizer, *preprocess;  /* NULL: the model's own */
     const pnb__text_list *texts, *images;
     const char *measure;
-    size_t k; /* 0: 10, or with limits.conformal_alpha the whole list */
+    const char *html; /* page of the hits to write, or NULL */
+    size_t k;         /* 0: 10, or with limits.conformal_alpha the whole list */
     pnb__list_limits limits;
     bool exif; /* turn pictures as their EXIF orientation says */
 } pnb__query_opts;

@@ -1,8 +1,9 @@
 /* Puts the report together from the sections whose inputs were given, and writes it whole.
  *
- * Two passes over the sets: all caption levels for the views, one level for the retrieval table
- * when asked. The sections are in report_training.c, report_sets.c, report_trust.c,
- * report_classes.c, report_paths.c and report_gallery.c. */
+ * Everything is measured before the first word, for the page opens with the answer. Two passes over
+ * the sets: all caption levels for the views, one level for the retrieval table when asked. The
+ * headline is report_headline.c's, the sections are in report_training.c, report_sets.c,
+ * report_trust.c, report_classes.c, report_paths.c and report_gallery.c. */
 #include "app/report.h"
 
 #include <string.h>
@@ -62,13 +63,38 @@ done:
     return status;
 }
 
+/* Everything that was measured before the first word is written. */
+typedef struct measured {
+    pnb__claims claims, control;
+    bool has_claims, has_control;
+    pnb__retrieval all, level; /* all caption levels, and the one that was asked for */
+    pnb__found found;          /* of the level, or of all */
+    bool has_sets;
+} measured;
+
+static void reset(measured *m)
+{
+    pnb_hits_reset(&m->found.hits);
+    pnb__retrieval_reset(&m->all);
+    pnb__retrieval_reset(&m->level);
+}
+
+static pnb_status measure_claims(pnb__app *app, const pnb__report_opts *o, measured *m)
+{
+    pnb__claims_sets control_sets = o->control;
+    m->has_control = control_sets.texts != NULL;
+    control_sets.truth = control_sets.images != NULL ? o->sets.truth : NULL;
+    pnb_status status = pnb__claims_measure(app, &o->sets, &m->claims);
+    if (status == PNB_OK && m->has_control)
+        status = pnb__claims_measure(app, &control_sets, &m->control);
+    m->has_claims = status == PNB_OK;
+    return status;
+}
+
 /* Retrieval at one level beside a view of all levels; they are the same when no level is asked. */
-static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, pnb__buf *out,
-                           size_t *n_missing)
+static pnb_status measure_sets(pnb__app *app, const pnb__report_opts *o, measured *m)
 {
     pnb__retrieval_opts opts = pnb__retrieval_opts_default();
-    pnb__retrieval all = {0}, level = {0};
-    const pnb__retrieval *figures = &all;
     pnb_status status;
     opts.images = o->sets.images;
     opts.texts = o->sets.texts;
@@ -76,37 +102,50 @@ static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, pnb__buf *o
     opts.n_bins = o->n_bins;
     opts.measure = o->measure;
     opts.n_resamples = N_RESAMPLES;
-    PNB_TRY(pnb__retrieval_run(app, &opts, &all));
+    PNB_TRY(pnb__retrieval_run(app, &opts, &m->all));
     if (o->level >= 0) {
         opts.level = o->level;
-        PNB_TRY(pnb__retrieval_run(app, &opts, &level));
-        figures = &level;
+        PNB_TRY(pnb__retrieval_run(app, &opts, &m->level));
     }
-    PNB_TRY(pnb__report_retrieval(out, figures));
-    pnb__report_figures(out, figures);
-    PNB_TRY(pnb__report_histograms(out, &all, &app->err));
-    PNB_TRY(pnb__report_bins(out, &all));
-    PNB_TRY(add_uses(app, o, &all, out, n_missing));
-    PNB_TRY(pnb__report_pca(out, &all, &app->err));
-    PNB_TRY(pnb__report_certainty(out, &all, o->n_examples, n_missing, &app->err));
-    PNB_TRY(pnb__report_examples(app, out, &all, o->n_examples, n_missing));
+    PNB_TRY(pnb__found_compute(app, o->level >= 0 ? &m->level : &m->all, &m->found));
+    m->has_sets = true;
 done:
-    pnb__retrieval_reset(&all);
-    pnb__retrieval_reset(&level);
     return status;
 }
 
-static pnb_status add_claims(pnb__app *app, const pnb__report_opts *o, pnb__buf *out)
+/* From what it does to how it was judged. */
+static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, const measured *m,
+                           pnb__buf *out, size_t *n_missing)
 {
-    pnb__claims_sets control_sets = o->control;
-    pnb__claims claims, control;
-    bool has_control = control_sets.texts != NULL;
-    control_sets.truth = control_sets.images != NULL ? o->sets.truth : NULL;
-    pnb_status status = pnb__claims_measure(app, &o->sets, &claims);
-    if (status == PNB_OK && has_control)
-        status = pnb__claims_measure(app, &control_sets, &control);
-    if (status == PNB_OK)
-        pnb__report_claims(out, &claims, has_control ? &control : NULL);
+    const pnb__retrieval *all = &m->all, *figures = m->found.run;
+    pnb_status status;
+    PNB_TRY(pnb__report_examples(out, &m->found, o->n_examples, n_missing, &app->err));
+    PNB_TRY(pnb__report_retrieval(out, figures));
+    pnb__report_claims(out, &m->claims, m->has_control ? &m->control : NULL);
+    PNB_TRY(pnb__report_histograms(out, all, &app->err));
+    PNB_TRY(pnb__report_certainty(out, all, o->n_examples, n_missing, &app->err));
+    PNB_TRY(pnb__report_bins(out, all));
+    PNB_TRY(add_uses(app, o, all, out, n_missing));
+    PNB_TRY(pnb__report_pca(out, all, &app->err));
+    pnb__report_figures(out, figures);
+done:
+    return status;
+}
+
+/* Headline, best and worst, and where the contents go. */
+static pnb_status open_page(const pnb__report_opts *o, const measured *m, pnb__buf *out,
+                            size_t *n_missing, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    if (m->has_sets) {
+        pnb__report_headline(out, &m->found);
+        status = pnb__report_best_and_worst(out, &m->found, n_missing, err);
+    } else if (m->has_claims) {
+        pnb__report_claims_headline(out, &m->claims);
+    } else {
+        status = pnb__report_training_headline(out, o->run, err);
+    }
+    pnb__html_contents(out);
     return status;
 }
 
@@ -114,19 +153,25 @@ pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__resu
 {
     pnb__buf out = {0};
     char subtitle[256];
+    measured m = {0};
     size_t n_missing = 0;
     pnb_status status = PNB_OK;
     if (o->run == NULL && o->sets.texts == NULL)
         return pnb__fail(&app->err, PNB_ARG, "nothing to report: neither a run nor sets");
     snprintf(subtitle, sizeof subtitle, "Made by penumbra %s%s%s", pnb_version(),
              o->run != NULL ? " from the run " : "", o->run != NULL ? o->run : "");
-    pnb__html_begin(&out, o->title, subtitle);
     if (o->sets.texts != NULL)
-        PNB_TRY(add_claims(app, o, &out));
+        PNB_TRY(measure_claims(app, o, &m));
+    if (o->sets.texts != NULL && o->sets.images != NULL)
+        PNB_TRY(measure_sets(app, o, &m));
+    pnb__html_begin(&out, o->title, subtitle);
+    PNB_TRY(open_page(o, &m, &out, &n_missing, &app->err));
+    if (m.has_sets)
+        PNB_TRY(add_sets(app, o, &m, &out, &n_missing));
+    else if (m.has_claims)
+        pnb__report_claims(&out, &m.claims, m.has_control ? &m.control : NULL);
     if (o->run != NULL)
         PNB_TRY(pnb__report_training(&out, o->run, &app->err));
-    if (o->sets.texts != NULL && o->sets.images != NULL)
-        PNB_TRY(add_sets(app, o, &out, &n_missing));
     pnb__html_end(&out);
     PNB_TRY(pnb__buf_write(&out, o->out, &app->err));
     if (n_missing > 0)
@@ -136,5 +181,6 @@ pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__resu
     pnb__result_int(r, "n_missing_pictures", NULL, (int64_t)n_missing);
 done:
     pnb__buf_reset(&out);
+    reset(&m);
     return status;
 }

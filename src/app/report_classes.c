@@ -255,7 +255,8 @@ static pnb_status none_table(pnb__app *app, pnb__buf *out, const pnb__retrieval 
     PNB_TRY(pnb_classify(app->ctx, &job, &p, &app->err));
     pnb__buf_printf(out,
                     "<h3>None of the above: %zu classes known, %zu taken away</h3>\n"
-                    "<table><tr><th>told by</th><th>threshold</th><th class=\"n\">AUROC</th>"
+                    "<div class=\"scroll\"><table><tr><th>told by</th><th>threshold</th><th "
+                    "class=\"n\">AUROC</th>"
                     "<th class=\"n\">FPR@95 %%</th><th class=\"n\">positive accuracy %%</th>"
                     "<th class=\"n\">negative accuracy %%</th></tr>\n",
                     half->n, half->n_whole - half->n);
@@ -266,10 +267,11 @@ static pnb_status none_table(pnb__app *app, pnb__buf *out, const pnb__retrieval 
         if (is_known)
             status = none_row(out, (pnb_none_rule)rule, &p, half, all->image_u, &app->err);
     }
-    pnb__buf_puts(out, "</table>\n<p class=\"soft\">Positive accuracy: pictures of known classes "
-                       "kept and named right. Negative accuracy: pictures of the classes taken "
-                       "away that were turned away. FPR@95: share of those kept where 95% of the "
-                       "known pictures are.</p>\n");
+    pnb__buf_puts(out,
+                  "</table></div>\n<p class=\"soft\">Positive accuracy: pictures of known classes "
+                  "kept and named right. Negative accuracy: pictures of the classes taken "
+                  "away that were turned away. FPR@95: share of those kept where 95% of the "
+                  "known pictures are.</p>\n");
 done:
     pnb_predictions_reset(&p);
     return status;
@@ -298,7 +300,8 @@ static void begin(pnb__buf *out)
     pnb__html_section(out, "Zero-shot classes",
                       "Each caption of a level is a class and nothing was trained for them. "
                       "Largest class is what always naming it would reach.");
-    pnb__buf_puts(out, "<table><tr><th>classes</th><th class=\"n\">number</th><th class=\"n\">"
+    pnb__buf_puts(out, "<div class=\"scroll\"><table><tr><th>classes</th><th "
+                       "class=\"n\">number</th><th class=\"n\">"
                        "largest class %</th><th class=\"n\">top 1 %</th><th class=\"n\">top 5 %"
                        "</th><th class=\"n\">mean recall of a class %</th><th class=\"n\">ECE %"
                        "</th></tr>\n");
@@ -320,7 +323,7 @@ pnb_status pnb__report_classes(pnb__app *app, pnb__buf *out, const pnb__retrieva
         for (int level = first; status == PNB_OK && level < PNB__MAX_LEVELS; level++)
             if (levels[level].n > 0)
                 status = zero_shot_row(app, out, all, &levels[level], level);
-        pnb__buf_puts(out, "</table>\n");
+        pnb__buf_puts(out, "</table></div>\n");
         if (status == PNB_OK)
             status = none_of_the_above(app, out, all, &levels[first], dummies);
         pnb__html_section_end(out);

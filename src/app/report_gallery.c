@@ -11,7 +11,7 @@
 #include "app/report_parts.h"
 #include "app/svg.h"
 
-enum { THUMBNAIL = 96, N_SHOWN = 6 };
+enum { N_SHOWN = 6 };
 
 /* ---- order by uncertainty ---- */
 
@@ -43,39 +43,48 @@ static ranked *sort_rows(const double *u, size_t n, pnb_error *err)
 
 /* ---- one picture ---- */
 
-static const char *name_of(const pnb_embeddings *set, size_t row)
+/* What people would call a picture: its most exact true caption, the first of them; a file's name
+ * only where no caption is known. */
+const char *pnb__report_picture_name(const pnb__retrieval *run, size_t row)
 {
-    const char *path = set->paths != NULL ? set->paths[row] : NULL;
-    if (path != NULL)
-        return pnb__path_base(path);
+    const pnb_embeddings *set = run->images;
+    const pnb_truth *truth = run->truth;
+    const char *name = NULL;
+    int best = -2;
+    for (size_t p = truth->offset[row]; p < truth->offset[row + 1]; p++) {
+        size_t text = truth->item[p];
+        const char *caption = run->texts->texts != NULL ? run->texts->texts[text] : NULL;
+        if (caption != NULL && caption[0] != '\0' && run->text_level[text] > best) {
+            name = caption;
+            best = run->text_level[text];
+        }
+    }
+    if (name != NULL)
+        return name;
+    if (set->paths != NULL && set->paths[row] != NULL)
+        return pnb__path_base(set->paths[row]);
     return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
 }
 
-static pnb_status figure(pnb__buf *out, pnb__row_source *source, const pnb_embeddings *set,
-                         size_t row, const char *css, const char *caption, size_t *n_missing,
-                         pnb_error *err)
+pnb_status pnb__report_shot(pnb__buf *out, pnb__row_source *source, const pnb__retrieval *run,
+                            size_t row, const char *css, const char *note, size_t *n_missing,
+                            pnb_error *err)
 {
     pnb_image image = {0};
-    pnb_status status = PNB_OK;
-    pnb__buf_printf(out, "<figure class=\"%s\">", css);
-    if (pnb__row_picture(source, set, row, &image, NULL) == PNB_OK)
-        status = pnb__html_thumbnail(out, &image, THUMBNAIL, name_of(set, row), err);
-    else
-        ++*n_missing;
-    pnb__buf_puts(out, "<figcaption>");
-    pnb__html_escape(out, name_of(set, row));
-    pnb__buf_puts(out, "<br>");
-    pnb__html_escape(out, caption);
-    pnb__buf_puts(out, "</figcaption></figure>\n");
+    bool is_found = pnb__row_picture(source, run->images, row, &image, NULL) == PNB_OK;
+    *n_missing += !is_found;
+    pnb_status status = pnb__html_shot(out, is_found ? &image : NULL, css,
+                                       pnb__report_picture_name(run, row), note, err);
     pnb_image_free(&image);
     return status;
 }
 
 /* ---- most and least certain ---- */
 
-static pnb_status picture_row(pnb__buf *out, const pnb_embeddings *set, const ranked *order,
+static pnb_status picture_row(pnb__buf *out, const pnb__retrieval *all, const ranked *order,
                               size_t n, bool most_certain, size_t *n_missing, pnb_error *err)
 {
+    const pnb_embeddings *set = all->images;
     pnb__row_source source = {0};
     pnb_status status = PNB_OK;
     pnb__buf_printf(out, "<h3>%s certain pictures</h3><div class=\"row\">\n",
@@ -84,7 +93,7 @@ static pnb_status picture_row(pnb__buf *out, const pnb_embeddings *set, const ra
         const ranked *r = &order[most_certain ? i : set->n - 1 - i];
         char caption[32];
         snprintf(caption, sizeof caption, "%.4g", r->u);
-        status = figure(out, &source, set, r->row, "", caption, n_missing, err);
+        status = pnb__report_shot(out, &source, all, r->row, "", caption, n_missing, err);
     }
     pnb__buf_puts(out, "</div>\n");
     pnb__row_source_reset(&source);
@@ -98,7 +107,8 @@ static void caption_list(pnb__buf *out, const pnb__retrieval *all, const ranked 
     const pnb_embeddings *set = all->texts;
     const char *before = "";
     pnb__buf_printf(out,
-                    "<div><h3>%s certain captions</h3><table><tr><th class=\"n\">uncertainty</th>"
+                    "<div><h3>%s certain captions</h3><div class=\"scroll\"><table><tr><th "
+                    "class=\"n\">uncertainty</th>"
                     "<th class=\"n\">level</th><th>caption</th></tr>\n",
                     most_certain ? "Most" : "Least");
     for (size_t i = 0, shown = 0; shown < n && i < set->n; i++) {
@@ -116,7 +126,7 @@ static void caption_list(pnb__buf *out, const pnb__retrieval *all, const ranked 
         before = text;
         shown++;
     }
-    pnb__buf_puts(out, "</table></div>\n");
+    pnb__buf_puts(out, "</table></div></div>\n");
 }
 
 pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_t n,
@@ -134,9 +144,9 @@ pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_
              pnb__report_uncertainty(all));
     pnb__html_section(out, "Most and least certain", about);
     if (of_images)
-        status = picture_row(out, all->images, images, n, true, n_missing, err);
+        status = picture_row(out, all, images, n, true, n_missing, err);
     if (of_images && status == PNB_OK)
-        status = picture_row(out, all->images, images, n, false, n_missing, err);
+        status = picture_row(out, all, images, n, false, n_missing, err);
     if (of_texts && status == PNB_OK) {
         pnb__buf_puts(out, "<div class=\"row\">\n");
         caption_list(out, all, texts, n, true);
@@ -152,7 +162,7 @@ done:
 
 /* ---- retrieval examples ---- */
 
-static bool is_true(const pnb_truth *truth, size_t query, size_t item)
+bool pnb__report_is_true(const pnb_truth *truth, size_t query, size_t item)
 {
     for (size_t p = truth->offset[query]; p < truth->offset[query + 1]; p++)
         if (truth->item[p] == item)
@@ -160,10 +170,23 @@ static bool is_true(const pnb_truth *truth, size_t query, size_t item)
     return false;
 }
 
-/* Text queries with their nearest pictures; true ones are framed. */
-static pnb_status show_query(pnb__buf *out, const pnb__retrieval *run, pnb__row_source *source,
-                             size_t query, const pnb_hits *hits, size_t *n_missing, pnb_error *err)
+/* "true, p = 0.93": p is the model's own, any other number the score. */
+static void note_of_hit(const pnb__retrieval *run, double score, bool right, char text[48])
 {
+    bool has_p = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
+    double p = !has_p ? (double)NAN
+                      : pnb_match_probability(score, run->images->info.logit_scale,
+                                              run->images->info.logit_bias);
+    if (isfinite(p))
+        snprintf(text, 48, "%sp = %.2f", right ? "true, " : "", p);
+    else
+        snprintf(text, 48, "%s%.3f", right ? "true, " : "", score);
+}
+
+pnb_status pnb__report_query(pnb__buf *out, pnb__row_source *source, const pnb__retrieval *run,
+                             const pnb__shown_query *shown, size_t *n_missing, pnb_error *err)
+{
+    size_t query = shown->query;
     const pnb_embeddings *texts = run->texts;
     const char *text = texts->texts != NULL ? texts->texts[query] : NULL;
     pnb_status status = PNB_OK;
@@ -174,46 +197,40 @@ static pnb_status show_query(pnb__buf *out, const pnb__retrieval *run, pnb__row_
                     "</q> <span class=\"soft\">uncertainty %.3g, true of %zu picture%s</span></div>"
                     "<div class=\"row\">\n",
                     run->text_u[query], n_true, n_true == 1 ? "" : "s");
-    for (size_t j = 0; status == PNB_OK && j < hits->k && hits->index[j] >= 0; j++) {
-        size_t row = (size_t)hits->index[j];
-        bool right = is_true(run->backward, query, row);
-        char caption[48];
-        bool has_p = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
-        double p = !has_p ? (double)NAN
-                          : pnb_match_probability(hits->score[j], run->images->info.logit_scale,
-                                                  run->images->info.logit_bias);
-        if (isfinite(p))
-            snprintf(caption, sizeof caption, "%sp = %.2f", right ? "true, " : "", p);
-        else
-            snprintf(caption, sizeof caption, "%s%.3f", right ? "true, " : "", hits->score[j]);
-        status = figure(out, source, run->images, row, right ? "hit" : "", caption, n_missing, err);
+    for (size_t j = 0; status == PNB_OK && j < shown->n && shown->item[j] >= 0; j++) {
+        size_t row = (size_t)shown->item[j];
+        bool right = pnb__report_is_true(run->backward, query, row);
+        char note[48];
+        note_of_hit(run, shown->score[j], right, note);
+        status = pnb__report_shot(out, source, run, row, right ? "hit" : "", note, n_missing, err);
     }
     pnb__buf_puts(out, "</div>\n");
     return status;
 }
 
-pnb_status pnb__report_examples(pnb__app *app, pnb__buf *out, const pnb__retrieval *run, size_t n,
-                                size_t *n_missing)
+pnb_status pnb__report_examples(pnb__buf *out, const pnb__found *found, size_t n, size_t *n_missing,
+                                pnb_error *err)
 {
-    pnb_search_opts search = pnb_search_opts_default();
+    const pnb__retrieval *run = found->run;
     pnb__row_source source = {0};
     pnb_status status = PNB_OK;
-    search.k = PNB_MIN((size_t)N_SHOWN, run->images->n);
-    search.measure = run->measure;
-    search.reverse = true; /* pictures are side 1 of the figures, captions ask */
+    n = PNB_MIN(n, run->texts->n);
     pnb__html_section(out, "Retrieval, shown",
-                      "Captions drawn evenly from the set and the pictures found for them, best "
-                      "first. A frame and the word true mark pictures the caption is true of; p is "
-                      "the model's own probability of a match, any other number the score.");
-    for (size_t i = 0; status == PNB_OK && i < PNB_MIN(n, run->texts->n); i++) {
-        size_t query = i * run->texts->n / PNB_MIN(n, run->texts->n);
-        const pnb_rows one = pnb_rows_slice(&run->text_rows, query, 1);
-        pnb_hits hits = {0};
-        status = pnb_search(app->ctx, &one, &run->image_rows, &search, &hits, &app->err);
-        if (status == PNB_OK)
-            status = show_query(out, run, &source, query, &hits, n_missing, &app->err);
-        pnb_hits_reset(&hits);
-    }
+                      "Captions drawn evenly from the set and the pictures found for them; those "
+                      "that find a right one first come first. A frame and the word true mark "
+                      "pictures the caption is true of; p is the model's own probability of a "
+                      "match, any other number the score.");
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; status == PNB_OK && i < n; i++) {
+            size_t query = i * run->texts->n / n;
+            if (pnb__found_is_right(found, query) == (pass == 0))
+                status = pnb__report_query(
+                    out, &source, run,
+                    &(pnb__shown_query){query, found->hits.index + query * found->hits.k,
+                                        found->hits.score + query * found->hits.k,
+                                        PNB_MIN((size_t)N_SHOWN, found->hits.k)},
+                    n_missing, err);
+        }
     pnb__html_section_end(out);
     pnb__row_source_reset(&source);
     return status;
@@ -241,7 +258,8 @@ void pnb__report_claims(pnb__buf *out, const pnb__claims *claims, const pnb__cla
                       "That masked inputs and general captions are more uncertain is mostly taught "
                       "by the inclusion loss, not found by the contrastive one. The control is the "
                       "same model family with a log-variance head that was never trained.");
-    pnb__buf_puts(out, "<table><tr><th>figure</th><th class=\"n\">model</th>");
+    pnb__buf_puts(out, "<div class=\"scroll\"><table class=\"wordy\"><tr><th>figure</th><th "
+                       "class=\"n\">model</th>");
     if (control != NULL)
         pnb__buf_puts(out, "<th class=\"n\">control</th>");
     pnb__buf_puts(out, "<th>meaning</th></tr>\n");
@@ -256,6 +274,6 @@ void pnb__report_claims(pnb__buf *out, const pnb__claims *claims, const pnb__cla
         pnb__html_escape(out, lines[i].meaning);
         pnb__buf_puts(out, "</td></tr>\n");
     }
-    pnb__buf_puts(out, "</table>\n");
+    pnb__buf_puts(out, "</table></div>\n");
     pnb__html_section_end(out);
 }

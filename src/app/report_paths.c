@@ -34,12 +34,12 @@ static pnb_status put_picture(pnb__buf *out, const pnb__retrieval *all, size_t r
                               pnb__row_source *source, size_t *n_missing, pnb_error *err)
 {
     pnb_image image = {0};
-    const char *id = all->images->ids != NULL ? all->images->ids[row] : NULL;
+    const char *name = pnb__report_picture_name(all, row);
     pnb_status status = PNB_OK;
     if (pnb__row_picture(source, all->images, row, &image, NULL) == PNB_OK) {
-        status = pnb__html_thumbnail(out, &image, PATH_THUMBNAIL, id != NULL ? id : "", err);
+        status = pnb__html_thumbnail(out, &image, PATH_THUMBNAIL, name, err);
     } else {
-        pnb__html_escape(out, id != NULL ? id : "");
+        pnb__html_escape(out, name);
         ++*n_missing;
     }
     pnb_image_free(&image);
@@ -69,7 +69,9 @@ pnb_status pnb__report_paths(pnb__app *app, pnb__buf *out, const pnb__retrieval 
                       "Captions met on a straight way from the picture's nearest caption to the "
                       "root, the mean of the empty text and the caption that includes the picture "
                       "most. The number is the caption's uncertainty.");
-    pnb__buf_puts(out, "<table><tr><th>picture</th><th>captions on the way</th></tr>\n");
+    pnb__buf_puts(
+        out,
+        "<div class=\"scroll\"><table><tr><th>picture</th><th>captions on the way</th></tr>\n");
     n = PNB_MIN(n, all->images->n);
     for (size_t i = 0; status == PNB_OK && i < n; i++) {
         size_t row = i * all->images->n / n, dim = all->image_rows.dim;
@@ -83,7 +85,7 @@ pnb_status pnb__report_paths(pnb__app *app, pnb__buf *out, const pnb__retrieval 
             status = put_row(out, all, &t, row, &source, n_missing, &app->err);
         pnb_traversal_reset(&t);
     }
-    pnb__buf_puts(out, "</table>\n");
+    pnb__buf_puts(out, "</table></div>\n");
     pnb__html_section_end(out);
     pnb__row_source_reset(&source);
     return status;

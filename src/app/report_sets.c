@@ -65,7 +65,7 @@ pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run)
     pnb__html_section(out, "Retrieval",
                       "Share of queries with a right answer among the first k, in percent. "
                       "Chance is what a random order would reach on the same data.");
-    pnb__buf_puts(out, "<table><tr><th>direction</th>");
+    pnb__buf_puts(out, "<div class=\"scroll\"><table><tr><th>direction</th>");
     for (size_t i = 0; i < f->n_k; i++)
         pnb__buf_printf(out, "<th class=\"n\">R@%zu</th>", f->k[i]);
     pnb__buf_puts(out, "<th class=\"n\">R-Precision</th></tr>\n");
@@ -75,7 +75,7 @@ pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run)
     recall_row(out, "by chance", run->t2i.chance, f->n_k, run->t2i.chance_r_precision);
     pnb__buf_printf(
         out,
-        "</table>\n<p class=\"soft\">%zu pictures, %zu captions, %zu true pairs; ranked "
+        "</table></div>\n<p class=\"soft\">%zu pictures, %zu captions, %zu true pairs; ranked "
         "by %s, %s. Uncertainty: %s.</p>\n",
         run->images->n, run->texts->n, run->truth->n_pairs, pnb_measure_name(run->measure),
         pnb_measure_sentence(run->measure), pnb__report_uncertainty(run));
@@ -132,7 +132,8 @@ void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run)
                       "With 95% bootstrap intervals over queries, as `penumbra eval retrieval` "
                       "prints them; shares are fractions. Uncertainty is the query's own, or that "
                       "of what was found.");
-    pnb__buf_puts(out, "<table><tr><th>figure</th><th class=\"n\">picture to caption</th>"
+    pnb__buf_puts(out, "<div class=\"scroll\"><table class=\"wordy\"><tr><th>figure</th><th "
+                       "class=\"n\">picture to caption</th>"
                        "<th class=\"n\">caption to picture</th><th>meaning</th></tr>\n");
     for (size_t i = 0; i < run->figures.n_k; i++) {
         const pnb_figure_intervals *const v[] = {&run->i2t.by_query, &run->t2i.by_query};
@@ -146,7 +147,7 @@ void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run)
     pnb__buf_puts(out, "<td class=\"soft\">all recalls both ways</td></tr>\n");
     for (size_t f = 0; f < PNB_N_FIGURES; f++)
         figure_row(out, run, f, false);
-    pnb__buf_puts(out, "</table>\n");
+    pnb__buf_puts(out, "</table></div>\n");
     pnb__html_section_end(out);
 }
 
@@ -179,14 +180,14 @@ static void bins_chart(pnb__buf *out, const pnb_calibration *c, const char *name
     snprintf(line, sizeof line, "least-squares line");
     pnb__chart chart = {
         .title = title,
-        .width = 500,
-        .height = 310,
+        .width = PNB__CHART_WIDTH,
+        .height = PNB__CHART_HEIGHT,
         .x = {.low = 0.5,
               .high = (double)c->bin[c->n_bins - 1].index + 1.5,
               .exact = true,
               .label = "bin of queries, 1 = most certain"},
         .y = {.low = 0, .high = 0.05, .label = "recall at 1 (share)"},
-        .legend = {{"recall at 1", colour, PNB__MARK_BAR}, {line, COLOUR_IMAGES, PNB__MARK_LINE}},
+        .legend = {{"recall at 1", colour, PNB__MARK_BAR}, {line, COLOUR_IMAGES, PNB__MARK_DASHES}},
         .n_legend = 2};
     for (size_t i = 0; i < c->n_bins; i++)
         chart.y.high = fmax(chart.y.high, c->bin[i].accuracy);
@@ -252,8 +253,8 @@ static void histogram(pnb__buf *out, const group *g, const pnb__axis *range)
     }
     snprintf(title, sizeof title, "%s (%zu, mean %.3g)", g->title, n, sum / (double)n);
     pnb__chart chart = {.title = title,
-                        .width = 500,
-                        .height = 200,
+                        .width = PNB__CHART_WIDTH,
+                        .height = 220,
                         .x = *range,
                         .y = {.low = 0, .high = peak, .label = "share"}};
     pnb__chart_begin(&chart, out);
@@ -316,12 +317,11 @@ static pnb_status project(const pnb_pca *pca, const pnb_gaussians *rows, size_t 
     return pnb_pca_project(pca, rows, out->xy, out->cov, err);
 }
 
-static void draw_cloud(const pnb__chart *chart, const cloud *c, const int *level)
+static void draw_cloud(pnb__chart *chart, const cloud *c, const int *level)
 {
     for (size_t i = 0; i < c->n; i += c->stride) {
         int colour = level != NULL ? level_colour(level[i]) : COLOUR_IMAGES;
         pnb__chart_gaussian(chart, colour, c->xy + 2 * i, c->cov + 3 * i, 0.95);
-        pnb__chart_dot(chart, colour, c->xy[2 * i], c->xy[2 * i + 1], 2.2);
     }
 }
 
@@ -362,8 +362,9 @@ pnb_status pnb__report_pca(pnb__buf *out, const pnb__retrieval *all, pnb_error *
     snprintf(y_label, sizeof y_label, "second axis (%.1f%%)",
              100 * pca.variance[1] / pca.total_variance);
     pnb__chart chart = {.title = "Principal axes of all embeddings, 95% ellipses",
-                        .width = 1020,
-                        .height = 640,
+                        .css = "wide",
+                        .width = 480,
+                        .height = 470,
                         .x = {.label = x_label},
                         .y = {.label = y_label},
                         .equal_units = true};

@@ -106,14 +106,53 @@ static pnb_status line_chart(pnb__buf *out, const json_t *records, pnb__chart ch
     chart.x.exact = true;
     pnb__chart_begin(&chart, out);
     for (size_t i = 0; i < n_specs && i < PNB__MAX_LEGEND; i++) {
-        pnb__chart_line(&chart, (int)(i % PNB__N_COLOURS), s[i].x, s[i].y, s[i].n);
-        for (size_t k = 0; s[i].n < 40 && k < s[i].n; k++)
-            pnb__chart_dot(&chart, (int)(i % PNB__N_COLOURS), s[i].x[k], s[i].y[k], 2.5);
+        const pnb__curve curve = {.colour = (int)(i % PNB__N_COLOURS),
+                                  .x = s[i].x,
+                                  .y = s[i].y,
+                                  .n = s[i].n,
+                                  .radius = s[i].n < 40 ? 2.0 : 0.0};
+        pnb__chart_curve(&chart, &curve);
     }
     pnb__chart_end(&chart);
 done:
     for (size_t i = 0; i < PNB__MAX_LEGEND; i++)
         series_free(&s[i]);
+    return status;
+}
+
+/* The last value of a field, NaN where there is none. */
+static pnb_status last_value(const json_t *records, const char *kind, const char *key, double *out,
+                             pnb_error *err)
+{
+    series s = {0};
+    pnb_status status = collect(records, kind, key, &s, err);
+    *out = status == PNB_OK && s.n > 0 ? s.y[s.n - 1] : (double)NAN;
+    series_free(&s);
+    return status;
+}
+
+pnb_status pnb__report_training_headline(pnb__buf *out, const char *run_dir, pnb_error *err)
+{
+    json_t *records = NULL;
+    double loss, val_loss, t2i;
+    char answer[300];
+    pnb_status status = read_results(run_dir, &records, err);
+    if (status != PNB_OK)
+        return status;
+    PNB_TRY(last_value(records, "train", "loss", &loss, err));
+    PNB_TRY(last_value(records, "eval", "val_loss", &val_loss, err));
+    PNB_TRY(last_value(records, "eval", "t2i_r1", &t2i, err));
+    int n = isnan(loss) ? snprintf(answer, sizeof answer, "No step was recorded.")
+                        : snprintf(answer, sizeof answer, "The loss ended at %.4g", loss);
+    if (!isnan(loss) && !isnan(val_loss) && n > 0)
+        n += snprintf(answer + n, sizeof answer - (size_t)n, ", %.4g on the validation set",
+                      val_loss);
+    if (!isnan(loss) && !isnan(t2i) && n > 0)
+        snprintf(answer + n, sizeof answer - (size_t)n,
+                 ", where %.1f%% of the captions find their picture first", 100 * t2i);
+    pnb__html_headline(out, "Asked: what did the training reach?", answer);
+done:
+    json_decref(records);
     return status;
 }
 
@@ -138,7 +177,7 @@ pnb_status pnb__report_training(pnb__buf *out, const char *run_dir, pnb_error *e
                       "The total is the weighted sum of the terms beside it. Validation leaves the "
                       "masked terms out and uses whole pictures without augmentation.");
     pnb__buf_puts(out, "<div class=\"row\">\n");
-    const pnb__chart base = {.width = 500, .height = 320};
+    const pnb__chart base = {.width = PNB__CHART_WIDTH, .height = PNB__CHART_HEIGHT};
     pnb__chart chart = base;
     chart.title = "Total loss";
     chart.y.label = "loss (nats per pair)";

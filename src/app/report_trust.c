@@ -26,14 +26,14 @@ static void draw_risk(pnb__buf *out, const char *name, int colour, const pnb_sel
     snprintf(title, sizeof title, "%s: area %.3f, order AUROC %.2f", name, s->aurc, s->auroc);
     pnb__chart chart = {
         .title = title,
-        .width = 500,
-        .height = 310,
+        .width = PNB__CHART_WIDTH,
+        .height = PNB__CHART_HEIGHT,
         .x = {.low = 0, .high = 1, .exact = true, .label = "coverage (share of queries answered)"},
-        .y = {.low = 0, .high = fmin(1.0, s->error * 1.2), .label = "risk (share of those wrong)"},
+        .y = {.low = s->error, .high = s->error, .label = "risk (share of those wrong)"},
         .legend = {{"most certain first", colour, PNB__MARK_LINE},
-                   {"any order", COLOUR_CHANCE, PNB__MARK_LINE}},
+                   {"any order", COLOUR_CHANCE, PNB__MARK_DASHES}},
         .n_legend = 2};
-    pnb__axis_cover(&chart.y, risk, N_COVERAGE);
+    pnb__axis_cover(&chart.y, risk, N_COVERAGE); /* no further: the lines are often close */
     pnb__chart_begin(&chart, out);
     pnb__chart_dashes(&chart, COLOUR_CHANCE, (double[]){0, 1}, (double[]){s->error, s->error}, 2);
     pnb__chart_line(&chart, colour, coverage, risk, N_COVERAGE);
@@ -64,10 +64,12 @@ done:
 
 pnb_status pnb__report_selective(pnb__buf *out, const pnb__retrieval *run, pnb_error *err)
 {
-    pnb__html_section(out, "Answering only when certain",
-                      "Queries answered in the order of their uncertainty. The line falls to the "
-                      "left where wrong answers are the uncertain ones; in any other order it "
-                      "stays on the dashes. The area under it is AURC (smaller is better).");
+    pnb__html_section(
+        out, "Answering only when certain",
+        "Queries answered in the order of their uncertainty. The line falls to the "
+        "left where wrong answers are the uncertain ones; in any other order it "
+        "stays on the dashes. The area under it is AURC (smaller is better). The risk axis "
+        "covers what occurs and need not begin at 0.");
     pnb__buf_puts(out, "<div class=\"row\">\n");
     pnb_status status = risk_chart(out, &run->t2i, "Caption to picture", 0, err);
     if (status == PNB_OK)
@@ -96,8 +98,8 @@ static pnb_status reliability(pnb__app *app, pnb__buf *out, const pnb__retrieval
     opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(pnb_match_fit_compute(app->ctx, &job, fit, assessment, &app->err));
     pnb__buf_puts(out, "<div class=\"row\">\n");
-    pnb__draw_reliability(assessment, true, out);
-    pnb__draw_reliability(assessment, false, out);
+    pnb__draw_reliability(fit, assessment, true, out);
+    pnb__draw_reliability(fit, assessment, false, out);
     pnb__draw_list_sizes(assessment, true, out);
     pnb__draw_list_sizes(assessment, false, out);
     pnb__buf_puts(out, "</div>\n");
@@ -118,7 +120,10 @@ pnb_status pnb__report_reliability(pnb__app *app, pnb__buf *out, const pnb__retr
         out, "Do probabilities hold?",
         "A bin of equal mass is a dot: the mean probability of a match that was "
         "promised, and the share that in truth matches. On the dashed line both "
-        "agree. The model's own a and b come from its training batches; platt and "
+        "agree; all dots of a line hold equally many, so they stand dense where "
+        "probabilities are, and the thin lines are 95% intervals. Axes are logarithmic where "
+        "probabilities span decades; a share of 0 then stands on the border. The model's own a and "
+        "b come from its training batches; platt and "
         "isotonic were fitted on other captions of this set. Below: lists that hold a "
         "match but for the share of captions asked for, cut by score, by distance "
         "below the first hit, or by length.");
@@ -158,8 +163,8 @@ static void draw_lengths(pnb__buf *out, const pnb_length_bin *bins, size_t n, do
     snprintf(title, sizeof title, "Captions: rank correlation of length and uncertainty %.2f",
              spearman);
     pnb__chart chart = {.title = title,
-                        .width = 500,
-                        .height = 310,
+                        .width = PNB__CHART_WIDTH,
+                        .height = PNB__CHART_HEIGHT,
                         .x = {.low = 0, .high = (double)bins[n - 1].high + 0.5, .label = "words"},
                         .y = {.label = label}};
     for (size_t i = 0; i < n; i++) {
@@ -169,9 +174,7 @@ static void draw_lengths(pnb__buf *out, const pnb_length_bin *bins, size_t n, do
     chart.y.low = chart.y.high = y[0];
     pnb__axis_cover(&chart.y, y, n);
     pnb__chart_begin(&chart, out);
-    pnb__chart_line(&chart, 0, x, y, n);
-    for (size_t i = 0; i < n; i++)
-        pnb__chart_dot(&chart, 0, x[i], y[i], 3.5);
+    pnb__chart_curve(&chart, &(pnb__curve){.x = x, .y = y, .n = n, .radius = 2.5});
     pnb__chart_end(&chart);
 }
 

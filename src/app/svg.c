@@ -1,6 +1,6 @@
 /* Writes SVG elements. Coordinates have one decimal: a tenth of a pixel is not visible.
  *
- * Charts are built on top in chart.c; colours and fonts come from the classes of html.c. */
+ * Charts are built on top in chart.c; colours and fonts come from the classes of page/drawing.c. */
 #include "app/svg.h"
 
 #include <math.h>
@@ -100,16 +100,6 @@ void pnb__svg_text(pnb__buf *out, const char *css, double x, double y, const cha
 {
     pnb__buf_printf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", css, x, y,
                     anchor);
-    pnb__html_escape(out, text);
-    pnb__buf_puts(out, "</text>\n");
-}
-
-void pnb__svg_text_up(pnb__buf *out, const char *css, double x, double y, const char *text)
-{
-    pnb__buf_printf(out,
-                    "<text class=\"%s\" text-anchor=\"middle\" "
-                    "transform=\"translate(%.1f %.1f) rotate(-90)\">",
-                    css, x, y);
     pnb__html_escape(out, text);
     pnb__buf_puts(out, "</text>\n");
 }

@@ -6,7 +6,8 @@
 
 #include "base/base.h"
 
-/* Styles are CSS classes of the page, so that one sheet serves light and dark; docs in html.c. */
+/* Styles are CSS classes of the page, so that one sheet serves light and dark; rules in
+ * page/drawing.c. */
 void pnb__svg_begin(pnb__buf *out, double width, double height, const char *title);
 void pnb__svg_end(pnb__buf *out);
 void pnb__svg_line(pnb__buf *out, const char *css, double x1, double y1, double x2, double y2);
@@ -20,9 +21,6 @@ void pnb__svg_polyline(pnb__buf *out, const char *css, const double *x, const do
 /* `anchor` is start, middle or end. */
 void pnb__svg_text(pnb__buf *out, const char *css, double x, double y, const char *anchor,
                    const char *text);
-/* Reads from bottom to top, centred on (x, y). */
-void pnb__svg_text_up(pnb__buf *out, const char *css, double x, double y, const char *text);
-
 /* Text with & < > " escaped; invalid UTF-8 and control characters become U+FFFD. */
 void pnb__html_escape(pnb__buf *out, const char *text);
 

@@ -14,7 +14,7 @@ prints "both pictures in their mean"
 check "the page has curves" test "$(grep -c '<path' p.html)" -ge 4
 check "levels and lengths" test "$(grep -o 'Uncertainty by \(caption level\|words\|tokens\)' p.html | sort -u | wc -l)" -eq 3
 check "the tests" grep -qF 'both pictures in their mean' p.html
-check "no broken number" test "$(grep -cE '="-?(nan|inf)|[^a-z]nan[^a-z]' p.html)" -eq 0
+check "no broken number" test "$(sed 's|base64,[^"]*||g' p.html | grep -cE '="-?(nan|inf)|[^a-z]nan[^a-z]')" -eq 0
 check "no outside resource" test "$(grep -cE '(src|href)="?(https?:)?//' p.html)" -eq 0
 want 0 probe -m model --images shapes/test --limit 4 --shares 0 0.3 --json
 prints '"occlusion"'
@@ -90,7 +90,7 @@ prints "picture inside"
 want 0 probe -m model --chains chains/test --json --html chains.html
 prints '"n_chains": 2'
 check "chains are drawn" grep -qF 'Picture inside the level' chains.html
-check "no broken number" test "$(grep -cE '="-?(nan|inf)|[^a-z]nan[^a-z]' chains.html)" -eq 0
+check "no broken number" test "$(sed 's|base64,[^"]*||g' chains.html | grep -cE '="-?(nan|inf)|[^a-z]nan[^a-z]')" -eq 0
 want 1 probe -m model --chains shapes/test
 says "is no level of a chain"
 finish
