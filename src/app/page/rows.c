@@ -21,8 +21,10 @@ void pnb__page_rows_reset(pnb__page_rows *rows)
 static bool take_caption(const pnb_embeddings *set, size_t row, char text[256])
 {
     static const char *const keys[] = {"caption", "text", "title"};
-    json_t *extra = pnb__set_extra(set, row);
+    json_t *extra = NULL;
     const char *found = NULL;
+    if (pnb__set_extra(&extra, set, row, NULL) != PNB_OK)
+        return false; /* a page does without this name */
     for (size_t i = 0; found == NULL && i < PNB_COUNT(keys); i++)
         found = json_string_value(json_object_get(extra, keys[i]));
     if (found != NULL)
