@@ -210,6 +210,10 @@ static pnb_status load_image(pnb_npy *out, const unsigned char *bytes, size_t n,
     PNB_TRY(find_dict(bytes, n, where, &offset, &length, err));
     npy_parser s = {(const char *)bytes + offset, (const char *)bytes + offset + length, where,
                     err};
+    const char *zero = memchr(s.p, 0, length);
+    if (zero != NULL) /* numpy fills up with spaces; C text would end here */
+        return pnb__fail(err, PNB_FORMAT, "%s: npy header: a NUL byte at byte %zu of %zu", where,
+                         (size_t)(zero - s.p), length);
     PNB_TRY(read_dict(&s, &h));
     skip_spaces(&s);
     if (s.p != s.end)

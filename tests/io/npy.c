@@ -106,6 +106,14 @@ static void broken_headers_are_refused(void **state)
         assert_null(a.data);
         pnb_npy_reset(&a);
     }
+    static const char good[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }";
+    for (size_t i = 0; i < sizeof good - 1; i++) { /* also inside words, which C would cut short */
+        image m = make_image(1, good, 24);
+        pnb_npy a;
+        pnb_error err = PNB_ERROR_INIT;
+        m.bytes[10 + i] = 0;
+        assert_failed(pnb_npy_load_bytes(&a, m.bytes, m.size, &err), &err, PNB_FORMAT, "NUL");
+    }
     image m = make_image(4, "{}", 0);
     pnb_npy a;
     assert_int_equal(pnb_npy_load_bytes(&a, m.bytes, m.size, NULL), PNB_UNSUPPORTED);
