@@ -1,0 +1,35 @@
+/* The journal of an embedding job, after a crash or a stranger: taking it up ends, and what it says
+ * is done lies within what its parts hold. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "app/embed_journal.h"
+#include "folder.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const names[] = {
+    "o.safetensors.journal/parts.jsonl", "o.safetensors.journal/job",
+    "o.safetensors.journal/part-00000.safetensors", "o.safetensors.journal/lock"};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    folder f;
+    char path[160];
+    pnb__embed_journal j = {0};
+    pnb_error err = PNB_ERROR_INIT;
+    bool continued = false;
+    if (!folder_make(&f, names, PNB_COUNT(names), data, size))
+        return 0;
+    if (!pnb__path_is_file(folder_path(&f, names[1], path)))
+        scratch_write(path, (const uint8_t *)"job", 3);
+    pnb_status status = pnb__embed_journal_open(&j, folder_path(&f, "o.safetensors", path), "job",
+                                                &continued, &err);
+    REQUIRE_TOLD(status, err);
+    for (size_t i = 0; i < j.n_parts; i++)
+        if (strchr(pnb__path_base(j.parts[i]), '/') != NULL)
+            abort();
+    pnb__embed_journal_close(&j, false);
+    folder_remove(&f);
+    return 0;
+}
