@@ -206,7 +206,8 @@ static const pnb__option tokenize_options[] = {
      .at = AT(texts),
      .value = "FILE...",
      .required = true,
-     .help = "Captions: text files (one a line), .jsonl, tar shards, folders, or -"},
+     .help =
+         "Captions: text files (one a line, an empty one too), .jsonl, tar shards, folders, or -"},
     {.name = "clean",
      .kind = PNB__OPT_CHOICE,
      .at = AT(clean),

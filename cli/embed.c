@@ -44,7 +44,8 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_FILES,
      .at = AT(texts),
      .value = "FILE...",
-     .help = "Captions: text files (one a line), .jsonl, .csv, tar shards, folders, or -"},
+     .help = "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "
+             "folders, or -"},
     {.name = "text",
      .kind = PNB__OPT_LIST,
      .at = AT(text),

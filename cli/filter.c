@@ -180,7 +180,8 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_TEXT,
      .at = AT(match),
      .value = "REGEX",
-     .help = "Keep captions in which this POSIX extended expression is found"},
+     .help = "Keep captions in which this POSIX extended expression is found; at most 20000 "
+             "places with its repetitions written out"},
     {.name = "no-match",
      .kind = PNB__OPT_TEXT,
      .at = AT(no_match),

@@ -51,7 +51,8 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_FILES,
      .at = AT(texts),
      .value = "FILE...",
-     .help = "Captions to compare on: text files (one a line), jsonl, csv, data sets"},
+     .help = "Captions to compare on: text files (one a line, an empty one too), jsonl, csv, data "
+             "sets"},
     PNB__CAPTION_KEY_ROW(AT(caption_key)),
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
     {.name = "min-cosine",

@@ -35,7 +35,8 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_FILES,
      .at = AT(texts),
      .value = "FILE...",
-     .help = "Captions: text files (one a line), .jsonl, .csv, tar shards, folders, or -"},
+     .help = "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "
+             "folders, or -"},
     PNB__CAPTION_KEY_ROW(AT(caption_key)),
     {.name = "context-length",
      .kind = PNB__OPT_INT,

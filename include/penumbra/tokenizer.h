@@ -20,6 +20,11 @@ extern "C" {
 
 typedef struct pnb_tokenizer pnb_tokenizer;
 
+/* Bytes that a caption may have, as given and behind every step of the normaliser, so that neither
+ * a caption nor a small file whose replacements grow takes minutes and gigabytes. Beyond it
+ * encoding fails with LIMIT before the work is done. */
+#define PNB_TOKENIZER_MAX_BYTES (1 << 20)
+
 /* What happens to a caption before the tokenizer's own normaliser. Every mode but NONE begins with
  * open_clip's basic_clean: damage repaired as ftfy does it where it need not guess (control
  * characters, ligatures, width, curly quotes, line breaks, ANSI escapes, NFC, and UTF-8 that was
@@ -104,13 +109,14 @@ typedef struct pnb_token_count {
 
 /* Encodes a caption into exactly `context_length` ids: special tokens as the file says, cut so
  * that the end token stays, padded on the right with the pad id. `count` may be NULL.
- * Errors  ARG (context_length < 1 or too short for the special tokens), NOMEM */
+ * Errors  ARG (context_length < 1 or too short for the special tokens), NOMEM,
+ *         LIMIT (PNB_TOKENIZER_MAX_BYTES) */
 pnb_status pnb_tokenizer_encode(const pnb_tokenizer *tok, const char *text, size_t n_bytes,
                                 int context_length, int32_t *ids, pnb_token_count *count,
                                 pnb_error *err);
 
 /* Encodes without cutting or padding; `add_special` adds the template's tokens. Free *ids with
- * pnb_tokenizer_ids_free. Errors  NOMEM */
+ * pnb_tokenizer_ids_free. Errors  NOMEM, LIMIT (PNB_TOKENIZER_MAX_BYTES) */
 pnb_status pnb_tokenizer_encode_all(const pnb_tokenizer *tok, const char *text, size_t n_bytes,
                                     bool add_special, int32_t **ids, size_t *n_ids, pnb_error *err);
 void pnb_tokenizer_ids_free(int32_t *ids);

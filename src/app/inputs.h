@@ -54,10 +54,13 @@ typedef struct pnb__captions {
     size_t n_bad;
 } pnb__captions;
 
-/* Adds captions of a source: a text file (one a line), "-" (lines of `in`), a .jsonl with "text" or
- * "caption" or "captions" (and "id", "level"), a .csv or .tsv with the column `caption_key`, or a
- * data set (folder, tar shards), all of whose captions are taken. Lines that are not UTF-8 are
- * recorded in `bad`. Errors  NOT_FOUND, FORMAT, IO, NOMEM */
+/* Adds captions of a source: a text file (one a line: an empty line is the empty caption, so that
+ * rows are lines; a byte order mark and the CR of CRLF are no text), "-" (lines of `in`), a .jsonl
+ * with "text" or "caption" or "captions" (and "id", "level"), a .csv or .tsv with the column
+ * `caption_key`, or a data set (folder, tar shards), all of whose captions are taken. Lines that
+ * are not UTF-8 or longer than PNB_TOKENIZER_MAX_BYTES are recorded in `bad`; a file that is no
+ * text (NUL bytes, more than 1% of its bytes not UTF-8) is a FORMAT error that says what it is.
+ * Errors  NOT_FOUND, FORMAT, IO, NOMEM */
 pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
                              FILE *in, pnb_error *err);
 pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err);

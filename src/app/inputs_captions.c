@@ -1,18 +1,29 @@
 /* Captions named on the command line: text files, standard input, jsonl, csv, data sets.
  *
- * All are held in memory: a million captions are about 100 MB. A line that is not UTF-8 is left
- * out and remembered, so that one bad line does not end a long job. */
+ * All are held in memory: a million captions are about 100 MB. A line that is not UTF-8 or longer
+ * than any caption is left out and remembered, so that one bad line does not end a long job; a file
+ * that is no text at all is refused. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/inputs.h"
 #include "base/base.h"
 #include "io/csv.h"
+#include "io/foreign.h"
 #include "io/json.h"
+#include "penumbra/tokenizer.h"
+
+static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err);
 
 static pnb_status add(pnb__captions *c, const char *id, const char *text, const char *extra,
                       int level, pnb_error *err)
 {
+    if (strlen(text) > PNB_TOKENIZER_MAX_BYTES)
+        return add_bad(c,
+                       pnb__format("%s: a caption of %zu bytes; at most %d are read",
+                                   id != NULL ? id : "a caption", strlen(text),
+                                   PNB_TOKENIZER_MAX_BYTES),
+                       err);
     if (c->n == c->capacity) {
         size_t capacity = PNB_MAX((size_t)64, 2 * c->capacity);
         pnb__caption *items = pnb__realloc(c->items, capacity * sizeof *items);
@@ -50,25 +61,131 @@ pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error 
     return add(c, NULL, text, NULL, -1, err);
 }
 
+/* ---- lines ---- Rows are lines: an empty line is the empty caption, a line end at the end of the
+ * file begins no further one, a byte order mark and the CR of CRLF are no text. */
+typedef struct line_reader {
+    FILE *in;
+    const char *where;
+    size_t most; /* bytes of a line that are kept */
+    pnb__buf line;
+    size_t number, n_bytes, n_invalid; /* bytes so far; those that are not UTF-8 */
+    bool too_long;
+    char what[400]; /* what the first bytes say the file is, or "" */
+} line_reader;
+
+static void line_reader_reset(line_reader *r)
+{
+    pnb__buf_reset(&r->line);
+}
+
+/* Bytes up to the line end, of which `most` are kept; false at the end of the file. */
+static bool read_bytes(line_reader *r)
+{
+    size_t n = 0;
+    r->line.size = 0;
+    pnb__buf_append(&r->line, "", 0);
+    for (int c; (c = getc_unlocked(r->in)) != EOF; n++) {
+        if (c == '\n') {
+            n++;
+            break;
+        }
+        if (n < r->most)
+            pnb__buf_putc(&r->line, (char)c);
+    }
+    r->n_bytes += n;
+    r->too_long = n > r->most + 1;
+    return n > 0;
+}
+
+static size_t count_invalid(const char *s, size_t n)
+{
+    size_t bad = 0;
+    for (size_t i = 0; i < n;) {
+        size_t used = 1;
+        while (used < 4 && i + used < n && !pnb__utf8_valid(s + i, used))
+            used++;
+        bool valid = pnb__utf8_valid(s + i, used);
+        bad += valid ? 0 : 1;
+        i += valid ? used : 1;
+    }
+    return bad;
+}
+
+static pnb_status refuse(const line_reader *r, const char *problem, pnb_error *err)
+{
+    if (r->what[0] != '\0')
+        return pnb__fail(err, PNB_FORMAT, "%s: this is %s", r->where, r->what);
+    return pnb__fail(err, PNB_FORMAT,
+                     "%s: not a text file (%s): wanted are captions in UTF-8, one a line", r->where,
+                     problem);
+}
+
+static void drop_front(pnb__buf *b, size_t n)
+{
+    memmove(b->data, b->data + n, b->size - n + 1);
+    b->size -= n;
+}
+
+static pnb_status look_at_first(line_reader *r, pnb_error *err)
+{
+    const char *what = pnb__foreign(r->line.data, r->line.size);
+    snprintf(r->what, sizeof r->what, "%s", what != NULL ? what : "");
+    if (r->line.size >= 3 && memcmp(r->line.data, "\xEF\xBB\xBF", 3) == 0)
+        drop_front(&r->line, 3);
+    return pnb__refuse_stand_in(r->where, r->line.data, r->line.size, err);
+}
+
+/* The next line; *valid: it is UTF-8. *more is false at the end. FORMAT for a file that is no text:
+ * a NUL byte, or more than 1% of bytes that are not UTF-8, which is known at its end. */
+static pnb_status next_line(line_reader *r, bool *more, bool *valid, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    *more = read_bytes(r);
+    if (r->line.failed)
+        return pnb__fail_nomem(err, r->line.size);
+    if (!*more && ferror(r->in))
+        return pnb__fail_errno(err, "cannot read", r->where);
+    if (!*more)
+        return r->n_invalid * 100 > r->n_bytes
+                   ? refuse(r, "more than 1% of its bytes are not UTF-8", err)
+                   : PNB_OK;
+    if (++r->number == 1)
+        status = look_at_first(r, err);
+    if (status != PNB_OK)
+        return status;
+    if (memchr(r->line.data, 0, r->line.size) != NULL)
+        return refuse(r, "it holds NUL bytes", err);
+    if (r->line.size > 0 && r->line.data[r->line.size - 1] == '\r')
+        r->line.data[--r->line.size] = '\0';
+    *valid = pnb__utf8_valid(r->line.data, r->line.size);
+    if (!*valid && !r->too_long)
+        r->n_invalid += count_invalid(r->line.data, r->line.size);
+    return PNB_OK;
+}
+
 static pnb_status add_lines(pnb__captions *c, FILE *in, const char *where, pnb_error *err)
 {
-    char *line = NULL;
-    size_t capacity = 0, number = 0;
+    line_reader r = {.in = in, .where = where, .most = PNB_TOKENIZER_MAX_BYTES};
+    size_t n_bad = c->n_bad;
     pnb_status status = PNB_OK;
-    for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, in)) >= 0;) {
-        number++;
-        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
-            line[--n] = '\0';
-        if (n == 0)
-            continue;
-        if (strlen(line) != (size_t)n || !pnb__utf8_valid(line, (size_t)n))
-            status = add_bad(c, pnb__format("%s line %zu: not valid UTF-8", where, number), err);
+    for (bool more, valid = true; status == PNB_OK;) {
+        status = next_line(&r, &more, &valid, err);
+        if (status != PNB_OK || !more)
+            break;
+        if (r.too_long)
+            status = add_bad(c,
+                             pnb__format("%s line %zu: longer than the %d bytes that a caption may "
+                                         "have",
+                                         where, r.number, PNB_TOKENIZER_MAX_BYTES),
+                             err);
+        else if (!valid)
+            status = add_bad(c, pnb__format("%s line %zu: not valid UTF-8", where, r.number), err);
         else
-            status = add(c, NULL, line, NULL, -1, err);
+            status = add(c, NULL, r.line.data, NULL, -1, err);
     }
-    if (status == PNB_OK && ferror(in))
-        status = pnb__fail_errno(err, "cannot read", where);
-    free(line);
+    while (status != PNB_OK && c->n_bad > n_bad) /* a refused file is told once, not by lines */
+        pnb__free(c->bad[--c->n_bad]);
+    line_reader_reset(&r);
     return status;
 }
 
@@ -134,27 +251,30 @@ static pnb_status add_jsonl(pnb__captions *c, const char *path, pnb_error *err)
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return pnb__fail_errno(err, "cannot open", path);
-    char *line = NULL;
-    size_t capacity = 0, number = 0;
+    line_reader r = {.in = file, .where = path, .most = PNB__JSON_MAX_BYTES};
     pnb_status status = PNB_OK;
-    for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, file)) >= 0;) {
-        char *where = pnb__format("%s line %zu", path, ++number);
+    for (bool more, valid = true; status == PNB_OK;) {
+        status = next_line(&r, &more, &valid, err);
+        if (status != PNB_OK || !more)
+            break;
+        char *where = pnb__format("%s line %zu", path, r.number);
         json_t *record = NULL;
         if (where == NULL)
             status = pnb__fail_nomem(err, 64);
-        else if (!pnb__utf8_valid(line, (size_t)n))
+        else if (r.too_long)
+            status =
+                pnb__fail(err, PNB_LIMIT, "%s: longer than %zu bytes", where, PNB__JSON_MAX_BYTES);
+        else if (!valid)
             status = add_bad(c, pnb__format("%s: not valid UTF-8", where), err);
-        else if (strspn(line, " \t\r\n") < (size_t)n) {
-            status = pnb__json_load_bytes(&record, line, (size_t)n, where, err);
+        else if (strspn(r.line.data, " \t\r") < r.line.size) {
+            status = pnb__json_load_bytes(&record, r.line.data, r.line.size, where, err);
             if (status == PNB_OK)
                 status = add_record(c, record, where, err);
         }
         json_decref(record);
         pnb__free(where);
     }
-    if (status == PNB_OK && ferror(file))
-        status = pnb__fail_errno(err, "cannot read", path);
-    free(line);
+    line_reader_reset(&r);
     fclose(file);
     return status;
 }
@@ -233,6 +353,11 @@ pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *c
 {
     if (strcmp(source, "-") == 0)
         return add_lines(c, in, "standard input", err);
+    if (strstr(source, "://") != NULL)
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s: this is a URL, and nothing is downloaded here: fetch the file first "
+                         "(curl -O) and give its path",
+                         source);
     if (pnb__ends_with(source, ".jsonl"))
         return add_jsonl(c, source, err);
     if (pnb__ends_with(source, ".csv") || pnb__ends_with(source, ".tsv"))

@@ -92,12 +92,15 @@ static pnb_status add_list(pnb__pictures *p, FILE *in, pnb_error *err)
 {
     char *line = NULL;
     size_t capacity = 0;
+    bool is_first = true;
     pnb_status status = PNB_OK;
     for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, in)) >= 0;) {
         while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
             line[--n] = '\0';
-        if (n > 0)
-            status = add_source(p, line, NULL, err);
+        bool has_mark = is_first && pnb__starts_with(line, "\xEF\xBB\xBF");
+        is_first = false;
+        if (n > (has_mark ? 3 : 0))
+            status = add_source(p, line + (has_mark ? 3 : 0), NULL, err);
     }
     if (status == PNB_OK && ferror(in))
         status = pnb__fail(err, PNB_IO, "cannot read the list on standard input");
@@ -112,6 +115,12 @@ static pnb_status add_word(pnb__pictures *p, const char *word, FILE *in, pnb_err
     if (!pnb__path_is_file(word) && !pnb__path_is_dir(word) && strstr(word, "::") == NULL &&
         strchr(word, '{') == NULL && strpbrk(word, "*?[") != NULL)
         return add_glob(p, word, err);
+    if (strstr(word, "://") != NULL && strstr(word, "::") == NULL &&
+        !pnb__starts_with(word, "pipe:"))
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s: this is a URL, and nothing is downloaded here: fetch the file first "
+                         "(curl -O, or img2dataset for a list of them) and give its path",
+                         word);
     if (!pnb__path_is_file(word) && strpbrk(word, "{:") == NULL && !pnb__path_is_dir(word))
         return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file or folder", word);
     return add_plain(p, word, err);

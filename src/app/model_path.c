@@ -96,6 +96,12 @@ pnb_status pnb__model_path(const pnb__app *app, const char *name, char **path, p
 {
     static const char hub[] = "hf-hub:", local[] = "local-dir:";
     *path = NULL;
+    if (pnb__starts_with(name, "https://") || pnb__starts_with(name, "http://"))
+        return pnb__fail(err, PNB_ARG,
+                         "%s: this is a URL, and nothing is downloaded here: fetch the whole "
+                         "repository first (huggingface-cli download ORG/NAME, or git clone with "
+                         "git-lfs) and give its folder, or hf-hub:ORG/NAME from the local cache",
+                         name);
     if (pnb__starts_with(name, hub))
         return hub_path(app, name + strlen(hub), path, err);
     *path = pnb__strdup(pnb__starts_with(name, local) ? name + strlen(local) : name);

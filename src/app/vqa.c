@@ -274,9 +274,9 @@ static pnb_status read_questions(vqa *v)
     if (file == NULL)
         return pnb__fail_errno(err, "cannot open", v->opts->questions);
     for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, file)) >= 0;) {
-        number++;
-        if (strspn(line, " \t\r\n") < (size_t)n)
-            status = take_line(v, line, (size_t)n, number);
+        size_t mark = ++number == 1 && pnb__starts_with(line, "\xEF\xBB\xBF") ? 3 : 0;
+        if (mark + strspn(line + mark, " \t\r\n") < (size_t)n)
+            status = take_line(v, line + mark, (size_t)n - mark, number);
         if (status == PNB_OK && pnb__is_interrupted(v->app))
             status = pnb__fail(err, PNB_INTERRUPTED, "stopped at line %zu", number);
     }

@@ -34,11 +34,19 @@ static pnb_status split_lines(pnb_dataset *ds, const char *text, const char *pat
 {
     pnb__paths names = {0};
     pnb_status status = PNB_OK;
-    for (const char *p = text; *p != 0 && status == PNB_OK;) {
-        size_t n = strcspn(p, "\r\n"), next = n + strspn(p + n, "\r\n");
-        if (n > 0)
+    size_t number = 0, n_blank = 0; /* blank lines since the last name */
+    if (pnb__starts_with(text, "\xEF\xBB\xBF"))
+        text += 3;
+    for (const char *p = text; *p != 0 && status == PNB_OK; number++) {
+        size_t n = strcspn(p, "\n"), used = n + (p[n] == '\n');
+        n -= n > 0 && p[n - 1] == '\r';
+        if (n > 0 && n_blank > 0) /* labels count lines, so that a gap would move them */
+            status = pnb__fail(err, PNB_FORMAT, "%s line %zu: empty, but a line is a class's name",
+                               path, number);
+        else if (n > 0)
             status = pnb__paths_add(&names, p, n, err);
-        p += next;
+        n_blank += n == 0;
+        p += used;
     }
     if (status == PNB_OK && names.n == 0)
         status = pnb__fail(err, PNB_FORMAT, "%s: holds no class name", path);

@@ -4,6 +4,7 @@
  * are taken apart into words as captions are and found by hash: each run of words of the caption
  * that is not longer than the longest entry is looked up, so time does not grow with the list.
  * Every rule is tried, so that all that a caption fails is known. */
+#include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 
 struct pnb_caption_rules {
     pnb_caption_rules_opts opts; /* without the pointers */
-    bool has_match, has_no_match, is_empty;
+    bool is_empty;
+    double match_places, no_match_places; /* 0: no such expression */
     regex_t match, no_match;
     char **blocked;          /* open addressing by hash of the text, NULL is free */
     size_t n_slots, longest; /* a power of two; words of the longest entry */
@@ -53,11 +55,111 @@ static pnb_status check_opts(const pnb_caption_rules_opts *o, pnb_error *err)
 
 /* ---- expressions ---- */
 
-static pnb_status compile(regex_t *out, bool *has, const char *text, bool ignore_case,
+/* regcomp copies what is repeated, so that ((a{255}){255}){255} takes gigabytes; searching takes
+ * memory by places of the expression and bytes of the caption. Both are known before. */
+enum { MOST_PLACES = 20000, MOST_DEPTH = 64 };
+static const size_t most_search = (size_t)512 << 20;
+
+/* Behind '[': the place behind the bracket expression. */
+static const char *skip_bracket(const char *at)
+{
+    at += *at == '^';
+    at += *at == ']';
+    for (; *at != '\0' && *at != ']'; at++)
+        if (*at == '[' && at[1] != '\0' && strchr(".:=", at[1]) != NULL) {
+            char kind = at[1];
+            for (at += 2; *at != '\0' && (*at != kind || at[1] != ']'); at++)
+                ;
+            at += *at != '\0';
+        }
+    return *at != '\0' ? at + 1 : at;
+}
+
+/* How often "{m,n}" at `at` repeats, at most; at is moved behind it. */
+static double read_bound(const char **at)
+{
+    char *end;
+    double low = (double)strtoul(*at + 1, &end, 10), high = low;
+    if (*end == ',')
+        high = end[1] >= '0' && end[1] <= '9' ? (double)strtoul(end + 1, &end, 10) : low + 1;
+    end += strcspn(end, "}");
+    *at = *end != '\0' ? end + 1 : end;
+    return high > low ? high : low;
+}
+
+/* Places of an expression when all repetitions are written out; infinite beyond MOST_DEPTH. */
+static double count_places(const char *at)
+{
+    double sum[MOST_DEPTH + 1] = {0}, last = 0;
+    int depth = 0;
+    while (*at != '\0') {
+        char c = *at++;
+        if (c == '(') {
+            if (++depth > MOST_DEPTH)
+                return HUGE_VAL;
+            sum[depth] = last = 0;
+            continue;
+        }
+        if (c == '{' && *at >= '0' && *at <= '9') {
+            at--;
+            double times = read_bound(&at);
+            sum[depth] += last * (times - 1 > 0 ? times - 1 : 0);
+            last *= times > 1 ? times : 1;
+            continue;
+        }
+        if (c == ')' && depth > 0) {
+            last = 1 + sum[depth--];
+            sum[depth] += last;
+            continue;
+        }
+        if (c == '[')
+            at = skip_bracket(at);
+        else if (c == '\\' && *at != '\0')
+            at++;
+        if (strchr("*+?|", c) == NULL)
+            last = 1;
+        sum[depth] += strchr("*+?|", c) == NULL;
+    }
+    for (; depth > 0; depth--)
+        sum[depth - 1] += sum[depth];
+    return sum[0];
+}
+
+/* A digit behind a backslash refers back to a group: glibc searches those by trying. */
+static bool refers_back(const char *at)
+{
+    for (; *at != '\0'; at++)
+        if (*at == '\\' && *++at >= '1' && *at <= '9')
+            return true;
+        else if (*at == '\0')
+            return false;
+    return false;
+}
+
+static pnb_status check_places(const char *text, double *places, pnb_error *err)
+{
+    *places = count_places(text);
+    if (*places > MOST_PLACES)
+        return pnb__fail(err, PNB_LIMIT,
+                         "the expression '%.100s' has %.3g places with its repetitions written "
+                         "out; at most %d are searched for: use * or + for long repetitions",
+                         text, *places, MOST_PLACES);
+    if (refers_back(text))
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "the expression '%.100s' refers back to a group, which can take for ever",
+                         text);
+    return PNB_OK;
+}
+
+static pnb_status compile(regex_t *out, double *places, const char *text, bool ignore_case,
                           pnb_error *err)
 {
     if (text == NULL)
         return PNB_OK;
+    double n;
+    pnb_status status = check_places(text, &n, err);
+    if (status != PNB_OK)
+        return status;
     int code = regcomp(out, text, REG_EXTENDED | REG_NOSUB | (ignore_case ? REG_ICASE : 0));
     if (code == REG_ESPACE)
         return pnb__fail(err, PNB_LIMIT, "the expression '%s' takes too much memory", text);
@@ -67,13 +169,17 @@ static pnb_status compile(regex_t *out, bool *has, const char *text, bool ignore
         return pnb__fail(err, PNB_ARG, "the expression '%s' is no POSIX extended one: %s", text,
                          why);
     }
-    *has = true;
+    *places = PNB_MAX(n, 1.0); /* from here on the expression is there to be freed */
     return PNB_OK;
 }
 
-static pnb_status is_found(const regex_t *expression, const char *caption, bool *found,
-                           pnb_error *err)
+static pnb_status is_found(const regex_t *expression, double places, const char *caption,
+                           bool *found, pnb_error *err)
 {
+    if (places * (double)strlen(caption) > (double)most_search)
+        return pnb__fail(err, PNB_LIMIT,
+                         "a caption of %zu bytes is too long for an expression of %.0f places",
+                         strlen(caption), places);
     int code = regexec(expression, caption, 0, NULL, 0);
     if (code == REG_ESPACE)
         return pnb__fail(err, PNB_LIMIT, "an expression takes too much memory on a caption");
@@ -152,8 +258,8 @@ pnb_status pnb_caption_rules_create(pnb_caption_rules **out, const pnb_caption_r
     r->opts = *opts;
     r->is_empty = no_rule(opts);
     PNB_TRY(check_opts(opts, err));
-    PNB_TRY(compile(&r->match, &r->has_match, opts->match, opts->ignore_case, err));
-    PNB_TRY(compile(&r->no_match, &r->has_no_match, opts->no_match, opts->ignore_case, err));
+    PNB_TRY(compile(&r->match, &r->match_places, opts->match, opts->ignore_case, err));
+    PNB_TRY(compile(&r->no_match, &r->no_match_places, opts->no_match, opts->ignore_case, err));
     PNB_TRY(add_all_blocked(r, opts, err));
     r->opts.match = r->opts.no_match = NULL;
     r->opts.blocked = NULL;
@@ -168,9 +274,9 @@ void pnb_caption_rules_free(pnb_caption_rules *r)
 {
     if (r == NULL)
         return;
-    if (r->has_match)
+    if (r->match_places > 0)
         regfree(&r->match);
-    if (r->has_no_match)
+    if (r->no_match_places > 0)
         regfree(&r->no_match);
     for (size_t i = 0; i < r->n_slots && r->blocked != NULL; i++)
         pnb__free(r->blocked[i]);
@@ -235,10 +341,10 @@ pnb_status pnb_caption_rules_check(pnb_caption_rules *r, const char *caption, ui
     PNB_TRY(pnb__caption_words_read(&r->words, caption, err));
     all = check_lengths(r) | bit(PNB_RULE_BLOCKED, is_blocked(r));
     PNB_TRY(check_repeats(r, &all, err));
-    if (r->has_match)
-        PNB_TRY(is_found(&r->match, caption, &found, err));
-    if (r->has_no_match)
-        PNB_TRY(is_found(&r->no_match, caption, &bad, err));
+    if (r->match_places > 0)
+        PNB_TRY(is_found(&r->match, r->match_places, caption, &found, err));
+    if (r->no_match_places > 0)
+        PNB_TRY(is_found(&r->no_match, r->no_match_places, caption, &bad, err));
     *failed = all | bit(PNB_RULE_MATCH, !found) | bit(PNB_RULE_NO_MATCH, bad);
 done:
     return status;

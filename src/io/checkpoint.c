@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/foreign.h"
 #include "io/json.h"
 #include "io/shards.h"
 #include "io/torch_file.h"
@@ -178,6 +179,9 @@ static pnb_status open_single(pnb_checkpoint *c, const char *path, pnb_error *er
         return status;
     s->bytes = s->map.data;
     s->n_bytes = s->map.size;
+    status = pnb__refuse_stand_in(path, s->bytes, s->n_bytes, err);
+    if (status != PNB_OK)
+        return status;
     bool is_torch = pnb__torch_sniff(s->bytes, s->n_bytes);
     if (!is_torch &&
         (looks_like_safetensors(s->bytes, s->n_bytes) || pnb__ends_with(path, ".safetensors"))) {

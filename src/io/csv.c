@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "io/foreign.h"
+
 #define MAX_COLUMNS ((size_t)100000)
 
 /* A field of the row being read ends at ends[i] in text; one zero byte lies between fields. */
@@ -190,7 +192,12 @@ pnb_status pnb__csv_open(pnb__csv *c, const char *path, char separator, pnb_erro
     pnb_status status = pnb__map_open(&map, path, err);
     if (status != PNB_OK)
         return status;
-    status = pnb__csv_open_bytes(c, map.data, map.size, separator, path, err);
+    const char *what = map.size > 0 ? pnb__foreign(map.data, map.size) : NULL;
+    bool is_text = map.size == 0 || memchr(map.data, 0, PNB_MIN(map.size, (size_t)4096)) == NULL;
+    if (what != NULL && (!is_text || pnb__stand_in(map.data, map.size) != NULL))
+        status = pnb__fail(err, PNB_FORMAT, "%s: this is %s", path, what);
+    else
+        status = pnb__csv_open_bytes(c, map.data, map.size, separator, path, err);
     if (status == PNB_OK)
         c->map = map;
     else

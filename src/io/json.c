@@ -3,6 +3,8 @@
  */
 #include "io/json.h"
 
+#include "io/foreign.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -14,7 +16,9 @@ pnb_status pnb__json_load_file(json_t **out, const char *path, size_t max_bytes,
         pnb__read_file(path, max_bytes > 0 ? max_bytes : PNB__JSON_MAX_BYTES, &bytes, &n, err);
     if (status != PNB_OK)
         return status;
-    status = pnb__json_load_bytes(out, bytes, n, path, err);
+    status = pnb__refuse_stand_in(path, bytes, n, err);
+    if (status == PNB_OK)
+        status = pnb__json_load_bytes(out, bytes, n, path, err);
     pnb__free(bytes);
     return status;
 }

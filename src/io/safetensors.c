@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/foreign.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "io/shards.h"
@@ -141,6 +142,9 @@ static pnb_status open_shard(pnb_safetensors *st, shard *s, const char *path, pn
         return status;
     s->bytes = s->map.data;
     s->n_bytes = s->map.size;
+    status = pnb__refuse_stand_in(path, s->bytes, s->n_bytes, err);
+    if (status != PNB_OK)
+        return status;
     return pnb__st_parse(&s->header, s->bytes, s->n_bytes, path, &st->arena, err);
 }
 

@@ -372,6 +372,15 @@ static void test_clip_benchmark(void **state)
     pnb_dataset_free(ds);
     put_file(dir, "classnames.txt", "c\xFFt\n", 4);
     expect_refused(dir, "test", PNB_FORMAT, "UTF-8");
+    put_text(dir, "classnames.txt", "cat\r\n\r\ndog\r\n"); /* .cls counts lines */
+    expect_refused(dir, "test", PNB_FORMAT, "classnames.txt line 2: empty");
+    put_text(dir, "classnames.txt",
+             "\xEF\xBB\xBF"
+             "cat\r\ndog\r\n\r\n");
+    ds = open_set(dir, "test");
+    assert_int_equal(pnb_dataset_n_classes(ds), 2);
+    assert_string_equal(pnb_dataset_class_name(ds, 0), "cat");
+    pnb_dataset_free(ds);
     pnb__buf_reset(&b);
     pnb_image_bytes_free(png);
     scratch_remove(dir);

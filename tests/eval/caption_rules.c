@@ -171,6 +171,39 @@ static void finds_blocked_words(void **state)
     pnb_caption_rules_free(rules);
 }
 
+/* regcomp would copy what is repeated: gigabytes for a few bytes of expression. */
+static void expressions_are_measured_before(void **state)
+{
+    (void)state;
+    static const char *const large[] = {
+        "((a{255}){255}){255}",       "((a{255}){255}){2}",    "(((a|b{200})c){200}){9}",
+        "([[:alpha:]]{255}){100}",    "((x{9}){99,}y){99,99}", "((((a{99}){99}){99}){99}",
+        "a(([]a-z]{255}){255}|b)+x*", "(a\\{{255}){255}",
+    };
+    static const char *const fine[] = {"(a{255}){70}", "[^]{1,}]+x{3,5}(photo|picture){2}",
+                                       "a{3}",         "a\\{999",
+                                       "[{]255}",      "(a*)*b"};
+    pnb_caption_rules *rules = NULL;
+    for (size_t i = 0; i < PNB_COUNT(large); i++) {
+        pnb_caption_rules_opts bad = OPTS(.match = large[i]);
+        assert_fails(pnb_caption_rules_create(&rules, &bad, err), PNB_LIMIT, "places");
+        bad = OPTS(.no_match = large[i]);
+        assert_fails(pnb_caption_rules_create(&rules, &bad, err), PNB_LIMIT, "places");
+    }
+    for (size_t i = 0; i < PNB_COUNT(fine); i++)
+        pnb_caption_rules_free(made(OPTS(.match = fine[i])));
+    pnb_caption_rules_opts back = OPTS(.match = "(a+)\\1");
+    assert_fails(pnb_caption_rules_create(&rules, &back, err), PNB_UNSUPPORTED, "refers back");
+    char *caption = malloc(1000001);
+    memset(caption, 'a', 1000000);
+    caption[1000000] = '\0';
+    uint32_t failed;
+    rules = made(OPTS(.match = "(a{255}){20}b"));
+    assert_fails(pnb_caption_rules_check(rules, caption, &failed, err), PNB_LIMIT, "too long");
+    pnb_caption_rules_free(rules);
+    free(caption);
+}
+
 static void refuses_bad_rules(void **state)
 {
     (void)state;
@@ -247,10 +280,14 @@ static void runs_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_words_and_characters), cmocka_unit_test(knows_scripts),
-        cmocka_unit_test(applies_every_limit),         cmocka_unit_test(searches_expressions),
-        cmocka_unit_test(finds_blocked_words),         cmocka_unit_test(refuses_bad_rules),
+        cmocka_unit_test(counts_words_and_characters),
+        cmocka_unit_test(knows_scripts),
+        cmocka_unit_test(applies_every_limit),
+        cmocka_unit_test(searches_expressions),
+        cmocka_unit_test(finds_blocked_words),
+        cmocka_unit_test(refuses_bad_rules),
         cmocka_unit_test(stands_long_captions),
+        cmocka_unit_test(expressions_are_measured_before),
 #ifdef PNB_FAULTS
         cmocka_unit_test(runs_out_of_memory),
 #endif

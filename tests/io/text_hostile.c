@@ -105,6 +105,63 @@ static void faults_are_named(void **state)
     }
 }
 
+/* Each step alone is harmless: 5 letters become 5 * 500^3 in a file of 2 KB. */
+static void growing_replacements_are_stopped(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"{\"String\":\"%c\"}", "{\"Regex\":\"%c\"}"};
+    for (size_t k = 0; k < PNB_COUNT(kinds); k++) {
+        pnb__buf b = {0};
+        pnb_tokenizer *tok;
+        pnb_error err = PNB_ERROR_INIT;
+        int32_t ids[4], *all;
+        size_t n;
+        pnb__buf_puts(&b, "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[");
+        for (int i = 0; i < 3; i++) {
+            pnb__buf_puts(&b, i > 0 ? "," : "");
+            pnb__buf_puts(&b, "{\"type\":\"Replace\",\"pattern\":");
+            pnb__buf_printf(&b, kinds[k], 'a' + i);
+            pnb__buf_puts(&b, ",\"content\":\"");
+            for (int j = 0; j < 500; j++)
+                pnb__buf_putc(&b, (char)('b' + i));
+            pnb__buf_puts(&b, "\"}");
+        }
+        pnb__buf_puts(&b, "]},\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"u\",\"vocab\":"
+                          "{\"u\":0}}}");
+        assert_int_equal(pnb_tokenizer_parse(&tok, b.data, b.size, NULL), PNB_OK);
+        assert_int_equal(pnb_tokenizer_encode(tok, "aaaaa", 5, 4, ids, NULL, &err), PNB_LIMIT);
+        assert_non_null(strstr(err.text, "step 2 of the normalizer"));
+        assert_int_equal(pnb_tokenizer_encode_all(tok, "aaaaa", 5, true, &all, &n, NULL),
+                         PNB_LIMIT);
+        assert_int_equal(pnb_tokenizer_encode(tok, "ccc", 3, 4, ids, NULL, NULL), PNB_OK);
+        pnb_tokenizer_free(tok);
+        pnb__buf_reset(&b);
+    }
+}
+
+static void long_texts_are_refused(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"normalizer\":{\"type\":\"Prepend\",\"prepend\":\"xy\"},"
+                               "\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"u\",\"vocab\":"
+                               "{\"u\":0}}}";
+    pnb_tokenizer *tok;
+    int32_t ids[4];
+    char *text = malloc(PNB_TOKENIZER_MAX_BYTES + 1);
+    memset(text, 'a', PNB_TOKENIZER_MAX_BYTES + 1);
+    assert_int_equal(pnb_tokenizer_parse(&tok, json, strlen(json), NULL), PNB_OK);
+    assert_int_equal(
+        pnb_tokenizer_encode(tok, text, PNB_TOKENIZER_MAX_BYTES + 1, 4, ids, NULL, NULL),
+        PNB_LIMIT);
+    assert_int_equal(
+        pnb_tokenizer_encode(tok, text, PNB_TOKENIZER_MAX_BYTES - 1, 4, ids, NULL, NULL),
+        PNB_LIMIT);
+    assert_int_equal(
+        pnb_tokenizer_encode(tok, text, PNB_TOKENIZER_MAX_BYTES - 2, 4, ids, NULL, NULL), PNB_OK);
+    pnb_tokenizer_free(tok);
+    free(text);
+}
+
 static void deep_nesting_is_refused(void **state)
 {
     (void)state;
@@ -230,6 +287,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_named),
         cmocka_unit_test(deep_nesting_is_refused),
+        cmocka_unit_test(growing_replacements_are_stopped),
+        cmocka_unit_test(long_texts_are_refused),
         cmocka_unit_test(truncated_and_damaged_files),
         cmocka_unit_test(any_bytes_give_valid_ids),
         cmocka_unit_test(one_long_word_is_quick),

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "io/foreign.h"
+
 /* Read by decoders, in the order in which a sample of a tar shard prefers them. */
 #define READ_KEYS "jpg;png;jpeg;webp;0.jpg;gif;bmp;tif;tiff;avif;heic;heif;jpe;jfif;dib;hif"
 /* Pictures without a decoder here. */
@@ -157,12 +159,24 @@ const char *pnb_image_formats_missing(void)
         ;
 }
 
+static bool is_text(const void *bytes, size_t n)
+{
+    return memchr(bytes, 0, n) == NULL && pnb__utf8_valid(bytes, n);
+}
+
 pnb_status pnb__image_decoder(pnb__decode_fn *out, const unsigned char *bytes, size_t n_bytes,
                               pnb_error *err)
 {
     const format *f = n_bytes > 0 ? find_format(bytes, n_bytes) : NULL;
     if (n_bytes == 0)
         return pnb__fail(err, PNB_FORMAT, "empty file: want %s", pnb_image_formats());
+    const char *what = f == NULL ? pnb__foreign(bytes, n_bytes) : NULL;
+    if (what != NULL)
+        return pnb__fail(err, PNB_FORMAT, "this is %s", what);
+    if (f == NULL && is_text(bytes, n_bytes))
+        return pnb__fail(err, PNB_FORMAT,
+                         "this is text, not a picture this build reads: captions go to the option "
+                         "for texts, a list of paths to standard input (-)");
     if (f == NULL)
         return pnb__fail(err, PNB_FORMAT, "not a picture this build reads (%zu bytes): want %s",
                          n_bytes, pnb_image_formats());

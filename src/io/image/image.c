@@ -76,6 +76,13 @@ static pnb_status apply_opts(pnb_image *image, const pnb_image_opts *opts, pnb_e
     return PNB_OK;
 }
 
+/* "https://host/cat.jpg" is opened as a file by mistake only; "//" makes it no usual path. */
+static bool is_url(const char *path)
+{
+    const char *at = path + strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789");
+    return at > path + 1 && pnb__starts_with(at, "://");
+}
+
 pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
                             const pnb_image_opts *opts, pnb_error *err)
 {
@@ -104,6 +111,11 @@ pnb_status pnb_image_load(pnb_image *out, const char *path, const pnb_image_opts
                           pnb_error *err)
 {
     char *bytes = NULL;
+    if (is_url(path))
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s: this is a URL, and nothing is downloaded here: fetch the file first "
+                         "(curl -O, or img2dataset for a list of them) and give its path",
+                         path);
     size_t n_bytes = 0;
     *out = (pnb_image){0};
     pnb_status status = pnb__read_file(path, MAX_FILE_BYTES, &bytes, &n_bytes, err);

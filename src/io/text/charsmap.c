@@ -111,7 +111,7 @@ static size_t longest_key(const pnb__norm_step *step, const char *s, size_t n, c
 
 void pnb__charsmap_run(const pnb__norm_step *step, const char *text, size_t n, pnb__buf *out)
 {
-    for (size_t i = 0; i < n;) {
+    for (size_t i = 0; i < n && out->size <= PNB_TOKENIZER_MAX_BYTES;) {
         const char *value = NULL;
         uint32_t c;
         size_t used = step->n_trie > 0 ? longest_key(step, text + i, n - i, &value) : 0;
@@ -189,7 +189,7 @@ void pnb__charsmap_run_whole(const pnb__norm_step *step, const char *text, size_
     if (step->add_dummy_prefix && !step->whitespace_is_suffix)
         pnb__buf_puts(out, space);
     bool was_space = step->remove_extra_whitespaces;
-    while (at < n) {
+    while (at < n && out->size <= PNB_TOKENIZER_MAX_BYTES) {
         at += next_chunk(step, text + at, n - at, &chunk, &n_chunk);
         put_chunk(step, chunk, n_chunk, &was_space, out);
     }

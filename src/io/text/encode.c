@@ -127,6 +127,9 @@ pnb_status pnb__tok_words(const pnb_tokenizer *tok, const char *text, size_t n,
                           const pnb__sink *sink, pnb_error *err)
 {
     stage st = {tok, sink, true};
+    if (n > PNB_TOKENIZER_MAX_BYTES)
+        return pnb__fail(err, PNB_LIMIT, "a text of %zu bytes: a caption has at most %d", n,
+                         PNB_TOKENIZER_MAX_BYTES);
     if (tok->clean.mode == PNB_CLEAN_NONE && pnb__utf8_valid(text, n))
         return cut_added(&st, false, text, n, err);
     pnb__buf clean;

@@ -143,7 +143,7 @@ static size_t match_pattern(const pnb__pattern *p, const char *s, size_t n)
 static void put_replaced(const pnb__norm_step *step, const char *s, size_t n, pnb__buf *out)
 {
     const pnb__pattern *p = &step->pattern;
-    for (size_t i = 0; i < n;) {
+    for (size_t i = 0; i < n && out->size <= PNB_TOKENIZER_MAX_BYTES;) {
         size_t matched = p->from_start && i > 0 ? 0 : match_pattern(p, s + i, n - i);
         bool is_run_only = matched > 0 && p->to_end && i + matched < n;
         if (matched > 0 && !is_run_only) {
@@ -341,6 +341,11 @@ pnb_status pnb__normalize(const pnb__norm_step *steps, size_t n_steps, const cha
         status = run_step(&steps[i], now.data, now.size, &next, err);
         pnb__buf_reset(&now);
         now = next;
+        if (status == PNB_OK && now.size > PNB_TOKENIZER_MAX_BYTES)
+            status = pnb__fail(err, PNB_LIMIT,
+                               "step %zu of the normalizer makes more than %d bytes of a text of "
+                               "%zu: shorten the text, or look at the tokenizer's file",
+                               i + 1, PNB_TOKENIZER_MAX_BYTES, n);
     }
     pnb__buf_reset(out);
     *out = now;

@@ -103,7 +103,8 @@ typedef struct pnb__norm_step {
 
 /* UNSUPPORTED for a regular expression outside: one character or class, then nothing, + or {n,}. */
 pnb_status pnb__pattern_parse(pnb__pattern *p, const char *regex, pnb_error *err);
-/* Runs all steps over valid text; the result replaces `out`. */
+/* Runs all steps over valid text; the result replaces `out`. LIMIT when a step gives more than
+ * PNB_TOKENIZER_MAX_BYTES. */
 pnb_status pnb__normalize(const pnb__norm_step *steps, size_t n_steps, const char *text, size_t n,
                           pnb__buf *out, pnb_error *err);
 

@@ -8,6 +8,7 @@
  * A single file is told by its name and, where that says nothing, by its first bytes. */
 #include <string.h>
 
+#include "io/foreign.h"
 #include "io/gzip.h"
 #include "io/text/tokenizer_json.h"
 
@@ -61,6 +62,9 @@ static content tell(const char *file, const char *bytes, size_t n)
 static pnb_status read_unpacked(const char *file, char **bytes, size_t *n, pnb_error *err)
 {
     pnb_status status = pnb__read_file(file, MAX_BYTES, bytes, n, err);
+    if (status != PNB_OK)
+        return status;
+    status = pnb__refuse_stand_in(file, *bytes, *n, err);
     if (status != PNB_OK)
         return status;
     status = unpack(bytes, n, err);
