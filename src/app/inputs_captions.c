@@ -69,6 +69,7 @@ typedef struct line_reader {
     size_t most; /* bytes of a line that are kept */
     pnb__buf line;
     size_t number, n_bytes, n_invalid; /* bytes so far; those that are not UTF-8 */
+    size_t n_bad_lines;
     bool too_long;
     char what[400]; /* what the first bytes say the file is, or "" */
 } line_reader;
@@ -136,7 +137,8 @@ static pnb_status look_at_first(line_reader *r, pnb_error *err)
 }
 
 /* The next line; *valid: it is UTF-8. *more is false at the end. FORMAT for a file that is no text:
- * a NUL byte, or more than 1% of bytes that are not UTF-8, which is known at its end. */
+ * a NUL byte, or more than 1% of bytes that are not UTF-8, which is known at its end; a single bad
+ * line among good ones is left out instead, however short the file is. */
 static pnb_status next_line(line_reader *r, bool *more, bool *valid, pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -146,7 +148,7 @@ static pnb_status next_line(line_reader *r, bool *more, bool *valid, pnb_error *
     if (!*more && ferror(r->in))
         return pnb__fail_errno(err, "cannot read", r->where);
     if (!*more)
-        return r->n_invalid * 100 > r->n_bytes
+        return r->n_invalid * 100 > r->n_bytes && (r->n_bad_lines > 1 || r->number == 1)
                    ? refuse(r, "more than 1% of its bytes are not UTF-8", err)
                    : PNB_OK;
     if (++r->number == 1)
@@ -158,6 +160,7 @@ static pnb_status next_line(line_reader *r, bool *more, bool *valid, pnb_error *
     if (r->line.size > 0 && r->line.data[r->line.size - 1] == '\r')
         r->line.data[--r->line.size] = '\0';
     *valid = pnb__utf8_valid(r->line.data, r->line.size);
+    r->n_bad_lines += !*valid;
     if (!*valid && !r->too_long)
         r->n_invalid += count_invalid(r->line.data, r->line.size);
     return PNB_OK;

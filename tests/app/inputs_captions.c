@@ -118,6 +118,7 @@ static void what_is_no_text_is_refused(void **state)
         {"a.txt", "PK\x03\x04\0\0", 6, "zip archive"},
         {"a.txt", "\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16, "PNG picture"},
         {"a.txt", "caf\xE9\n", 5, "more than 1%"},
+        {"a.txt", "caf\xE9\nfine\n\xE9t\xE9\n", 14, "more than 1%"},
         {"a.csv", "PAR1\x15\0\0\0PAR1", 12, "Parquet"},
         {"a.jsonl", "PAR1\x15\0\0\0PAR1", 12, "Parquet"},
         {"a.txt", "version https://git-lfs.github.com/spec/v1\n", 43, "Git LFS pointer"},
@@ -160,6 +161,10 @@ static void single_bad_lines_are_left_out(void **state)
     assert_string_equal(c.items[200].text, "last");
     pnb__captions_reset(&c);
     pnb__buf_reset(&b);
+    assert_int_equal(read_bytes(&c, "a.txt", "two\n\xFF\xFE\n", 7, NULL), PNB_OK);
+    assert_int_equal(c.n, 1);
+    assert_int_equal(c.n_bad, 1);
+    pnb__captions_reset(&c);
 }
 
 int main(void)

@@ -175,8 +175,10 @@ pnb_status pnb__image_decoder(pnb__decode_fn *out, const unsigned char *bytes, s
         return pnb__fail(err, PNB_FORMAT, "this is %s", what);
     if (f == NULL && is_text(bytes, n_bytes))
         return pnb__fail(err, PNB_FORMAT,
-                         "this is text, not a picture this build reads: captions go to the option "
-                         "for texts, a list of paths to standard input (-)");
+                         "this is text, not a picture this build reads (%zu bytes): want %s; "
+                         "captions go to the option for texts, a list of paths to standard input "
+                         "(-)",
+                         n_bytes, pnb_image_formats());
     if (f == NULL)
         return pnb__fail(err, PNB_FORMAT, "not a picture this build reads (%zu bytes): want %s",
                          n_bytes, pnb_image_formats());
