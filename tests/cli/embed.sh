@@ -50,7 +50,7 @@ want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
 grep -q '"level": *3' t.ids.jsonl || fail "levels travel with captions"
 printf 'a red star\n\na blue ring\r\n' >lines.txt
 want 0 embed -m model --texts lines.txt --text 'a star' -o lines.safetensors --json
-prints '"n_rows": 3'
+prints '"n_rows": 4'
 printf 'title,x\n"a red, large star",1\na ring,2\n' >c.csv
 want 0 embed -m model --texts c.csv -o csv.safetensors --json
 prints '"n_rows": 2'
