@@ -21,8 +21,8 @@ struct classify_args {
     pnb__text_list none_prompts, load_clfs;
     int64_t bins, shots, neighbours, samples, listed;
     double scale, filter_value, alpha, eps, none_threshold, none_reject, none_fpr;
-    bool exif, bprw, bprw_released, fit_temperature, fit_platt, skip_existing, dump_classnames,
-        dump_templates;
+    bool trust_scaling, exif, bprw, bprw_released, fit_temperature, fit_platt, skip_existing,
+        dump_classnames, dump_templates;
 };
 
 #define AT(field) offsetof(struct classify_args, field)
@@ -284,7 +284,12 @@ static const pnb__option options[] = {
      .kind = PNB__OPT_FILE,
      .at = AT(load_scaling),
      .value = "FILE.json",
-     .help = "Use what --save-scaling wrote"},
+     .help = "Use what --save-scaling wrote, for pictures and classes like those it was fitted on"},
+    {.name = "trust-scaling",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(trust_scaling),
+     .help = "Use a scaling although it, or a set, does not tell its modality and model (files of "
+             "older versions, .npy without its .json); what differs stays refused"},
     {.name = "output",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
@@ -438,6 +443,8 @@ static pnb_status check_scaling(pnb__app *app, const struct classify_args *a)
     bool fits = a->fit_temperature || a->fit_platt;
     if (a->load_scaling != NULL && fits)
         return pnb__usage(app, "--load-scaling and --fit-... are two sources of one thing");
+    if (a->trust_scaling && a->load_scaling == NULL)
+        return pnb__usage(app, "--trust-scaling is about the file of --load-scaling");
     if (a->save_scaling != NULL && !fits)
         return pnb__usage(app, "--save-scaling needs --fit-temperature or --fit-platt");
     if (a->fit_temperature && !isnan(a->scale))
@@ -509,6 +516,7 @@ static pnb__classify_opts copy_opts(const struct classify_args *a)
                                 .fit_temperature = a->fit_temperature,
                                 .fit_platt = a->fit_platt,
                                 .save_scaling = a->save_scaling,
+                                .trust_scaling = a->trust_scaling,
                                 .load_scaling = a->load_scaling,
                                 .save_clf = a->save_clf,
                                 .save_prompts = a->save_prompts,

@@ -20,7 +20,7 @@ struct filter_args {
     double min_ascii, min_script, max_repeated;
     const char *script, *match, *no_match, *blocked;
     pnb__text_list blocked_words;
-    bool needs_letter, ignore_case;
+    bool trust, needs_letter, ignore_case;
     const char *out, *uids, *within, *uid, *list, *dropped, *preview, *title;
     int64_t shard_size, examples;
 };
@@ -85,6 +85,7 @@ static const pnb__option options[] = {
      .value = "FILE",
      .help = "Calibration by `penumbra calibrate` that gives the probability, for a gallery of its "
              "size; else it is s(a score + b)"},
+    PNB__TRUST_ROW(AT(trust)),
     {.name = "match-scale",
      .kind = PNB__OPT_REAL,
      .at = AT(match_scale),
@@ -361,6 +362,7 @@ static pnb_status run(pnb__app *app, const void *args)
                           .data = a->data,
                           .limits = pnb_pair_filter_opts_default(),
                           .calibration = a->calibration,
+                          .trust = a->trust,
                           .match_scale = a->match_scale,
                           .match_bias = a->match_bias,
                           .out_dir = a->out,

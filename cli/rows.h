@@ -29,6 +29,14 @@
      .required = true,                                                                             \
      .help = "Embedding set of the captions"}
 
+/* A field `bool`. */
+#define PNB__TRUST_ROW(at_trust)                                                                   \
+    {.name = "trust-calibration",                                                                  \
+     .kind = PNB__OPT_FLAG,                                                                        \
+     .at = (at_trust),                                                                             \
+     .help = "Use a calibration although it, or a set, does not tell its modality and model "      \
+             "(files of older versions, .npy without its .json); what differs stays refused"}
+
 /* Two fields `const char *`: where the tokenizer and the preprocessing of a model lie. */
 #define PNB__MODEL_PARTS_ROWS(at_tokenizer, at_preprocess)                                         \
     {.name = "tokenizer",                                                                          \

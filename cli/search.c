@@ -16,7 +16,7 @@ struct search_args {
     pnb__text_list texts, images;
     double min_probability, conformal;
     int64_t k;
-    bool exif;
+    bool exif, trust;
 };
 
 #define AT(field) offsetof(struct search_args, field)
@@ -68,6 +68,7 @@ static const pnb__option options[] = {
      .value = "FILE",
      .help = "Calibration to use in place of SET.calibration.json beside the index; none: the "
              "model's own a and b"},
+    PNB__TRUST_ROW(AT(trust)),
     {.name = "html",
      .kind = PNB__OPT_FILE,
      .at = AT(html),
@@ -101,7 +102,8 @@ static pnb_status run(pnb__app *app, const void *args)
                                   .limits = {.min_probability = a->min_probability,
                                              .conformal_alpha = a->conformal,
                                              .conformal_by = a->conformal_by,
-                                             .calibration = a->calibration},
+                                             .calibration = a->calibration,
+                                             .trust = a->trust},
                                   .k = a->k != PNB__INT_UNSET ? (size_t)a->k : 0};
     pnb__result *r = pnb__result_create();
     pnb_status status = pnb__query_run(app, &opts, r);
@@ -115,7 +117,9 @@ const pnb__command pnb__cmd_search = {
         "Hits come with their score (larger is nearer), the probability that the pair "
         "matches, and the uncertainty of the row. The probability is that of the set's "
         "calibration (`penumbra calibrate`) where one lies beside it; else s(a score + b) with "
-        "the model's a and b, for csd and mean.",
+        "the model's a and b, for csd and mean between a picture and a caption. A calibration "
+        "speaks of the queries and rows it was fitted on: for another modality, measure, model "
+        "or preprocessing it is refused, and no probability is shown.",
     .examples =
         "penumbra search --index images.safetensors --model model --query-text 'a red star'\n"
         "penumbra search --index texts.safetensors -m model --query-image cat.jpg -k 5 --json\n"

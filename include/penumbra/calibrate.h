@@ -76,8 +76,7 @@ typedef enum pnb_match_method {
  * of a pair of a query like those and a row of that gallery, both drawn at random (with `depth`, a
  * row of the query's first hits); among pairs of the same score that share matches. */
 typedef struct pnb_match_fit {
-    pnb_measure measure;
-    char weights_sha256[65];                     /* of the model behind both sets; "" unknown */
+    pnb_fit_origin origin;                       /* whose scores; sides are the caller's to fill */
     char gallery[256], queries[256], truth[256]; /* files it was fitted on; "" unknown */
     char gallery_ids_sha256[65];                 /* of the gallery's ids, one a line; "" unknown */
     size_t n_gallery;                            /* rows of the gallery */
@@ -174,8 +173,8 @@ typedef struct pnb_match_job {
  * with the lower held-out NLL; the conformal kind is the one with the smallest lists at the error
  * rate of `alpha` nearest to 0.1. With folds coverage and sizes are those of the folds' cut-offs,
  * which come from fewer queries than those of the fit.
- * `fit` is released by pnb_match_fit_reset, on failure too; `assessment` may be NULL. Hashes and
- * file names of the fit are the caller's to fill in.
+ * `fit` is released by pnb_match_fit_reset, on failure too; `assessment` may be NULL. The sides of
+ * its origin, hashes and file names are the caller's to fill in.
  * Memory  O(max_pairs + matches + threads * N)
  * Errors  SHAPE (truth and sets differ in size), ARG (fewer than 10 queries with a match, every
  *         pair matches, all scores equal, matches do not score higher, options outside their
@@ -183,7 +182,8 @@ typedef struct pnb_match_job {
 pnb_status pnb_match_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_match_fit *fit,
                                  pnb_match_assessment *assessment, pnb_error *err);
 
-/* One JSON object (docs/formats.md#calibration), whole or not at all.
+/* One JSON object (docs/formats.md#calibration), whole or not at all. Files of version 1 are read;
+ * modality, family and preprocessing of their sides are unknown.
  * Errors  ARG (nothing fitted), IO, NOMEM */
 pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_error *err);
 /* Errors  IO, NOT_FOUND, FORMAT (not such a file, numbers outside their range or order), NOMEM */

@@ -10,8 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "penumbra/embeddings.h"
 #include "penumbra/error.h"
 #include "penumbra/eval.h"
+#include "penumbra/prob.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,17 +73,53 @@ pnb_status pnb_temperature_fit(const double *logits, const int *label, size_t n,
 pnb_status pnb_temperature_apply(double t, const double *logits, size_t n, size_t n_classes,
                                  double *p, pnb_error *err);
 
+/* ---- what a fit belongs to ---- */
+
+/* One of the two sets whose scores a fit was made from, or is applied to. Empty: unknown. */
+typedef struct pnb_fit_side {
+    char modality[16];
+    char family[24];
+    char weights_sha256[65];
+    char preprocess[256];
+} pnb_fit_side;
+pnb_fit_side pnb_fit_side_of(const pnb_embeddings *set);
+
+/* Scores of a measure between queries and a gallery; of a classification pictures and classes. */
+typedef struct pnb_fit_origin {
+    bool has_measure; /* false: the measure is unknown */
+    pnb_measure measure;
+    pnb_measure_opts measure_opts;
+    pnb_fit_side queries, gallery;
+} pnb_fit_origin;
+
+typedef enum pnb_fit_agreement {
+    PNB_FIT_AGREES,
+    PNB_FIT_UNKNOWN, /* nothing known differs, and something that must be known is not */
+    PNB_FIT_DIFFERS
+} pnb_fit_agreement;
+
+/* What the two sides are called in a reason: {"queries", "gallery rows"}. */
+typedef struct pnb_fit_words {
+    const char *queries, *gallery;
+} pnb_fit_words;
+
+/* Whether a fit speaks of the scores it is to be applied to: same measure and constants, and on
+ * both sides same modality, family, weights and preprocessing. `why` [size] receives the second
+ * half of a sentence ("was fitted on text queries, these are image") unless it agrees. */
+pnb_fit_agreement pnb_fit_origin_check(const pnb_fit_origin *made, const pnb_fit_origin *used,
+                                       const pnb_fit_words *words, char *why, size_t size);
+
 /* ---- a scaling on disk, for classification scores ---- */
 
 typedef struct pnb_scaling {
     bool has_temperature, has_platt; /* at least one */
     pnb_temperature temperature;
     pnb_platt platt;
-    char measure[32];        /* what made the scores; "" unknown */
-    char weights_sha256[65]; /* of the model; "" unknown */
+    pnb_fit_origin origin; /* queries are the pictures, gallery the classes */
 } pnb_scaling;
 
-/* One JSON object (docs/formats.md#calibration), whole or not at all.
+/* One JSON object (docs/formats.md#calibration), whole or not at all. Files of version 1 are read:
+ * they tell measure and weights only.
  * Errors  ARG (holds neither, or a number is outside its range), IO, NOMEM */
 pnb_status pnb_scaling_save(const pnb_scaling *scaling, const char *path, pnb_error *err);
 /* Errors  IO, NOT_FOUND, FORMAT (not such a file, a number outside its range) */

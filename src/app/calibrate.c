@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/match_odds.h"
 #include "app/retrieval.h"
 #include "base/base.h"
 #include "io/embeddings.h"
@@ -58,10 +59,8 @@ done:
 static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
 {
     pnb_match_fit *fit = &run->fit;
-    const char *of_gallery = run->gallery->info.weights_sha256;
-    const char *of_queries = run->queries->info.weights_sha256;
-    snprintf(fit->weights_sha256, sizeof fit->weights_sha256, "%s",
-             of_gallery[0] != '\0' ? of_gallery : of_queries);
+    fit->origin.queries = pnb_fit_side_of(run->queries);
+    fit->origin.gallery = pnb_fit_side_of(run->gallery);
     snprintf(fit->gallery, sizeof fit->gallery, "%s", o->gallery_is_texts ? o->texts : o->images);
     snprintf(fit->queries, sizeof fit->queries, "%s", o->gallery_is_texts ? o->images : o->texts);
     snprintf(fit->truth, sizeof fit->truth, "%s", o->truth != NULL ? o->truth : "");
@@ -72,8 +71,10 @@ static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrat
 {
     pnb_match_opts match = o->match;
     match.search.measure = run->sets.measure;
+    char why[200];
     bool has_model =
-        match.search.measure == PNB_MEASURE_CSD || match.search.measure == PNB_MEASURE_MEAN;
+        (match.search.measure == PNB_MEASURE_CSD || match.search.measure == PNB_MEASURE_MEAN) &&
+        pnb__model_speaks_of(run->gallery, run->queries, why, sizeof why);
     match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
     match.model_b = has_model ? run->gallery->info.logit_bias : (double)NAN;
     run->assessment = pnb__alloc_zero(1, sizeof *run->assessment);
@@ -100,14 +101,31 @@ static void put_platt(const pnb_platt *p, const char *key, pnb__result *r)
     pnb__result_end(r);
 }
 
+/* What a search must have to be given these probabilities. */
+static void put_side(const pnb_fit_side *side, const char *key, const char *label, pnb__result *r)
+{
+    pnb__result_begin(r, key, NULL);
+    pnb__result_text(r, "modality", NULL, side->modality[0] != '\0' ? side->modality : NULL);
+    pnb__result_text(r, "family", NULL, side->family);
+    pnb__result_text(r, "weights_sha256", NULL,
+                     side->weights_sha256[0] != '\0' ? side->weights_sha256 : NULL);
+    pnb__result_text(r, "preprocess", NULL, side->preprocess[0] != '\0' ? side->preprocess : NULL);
+    pnb__result_end(r);
+    pnb__result_text(r, NULL, label,
+                     side->modality[0] != '\0' ? side->modality
+                                               : "unknown: search wants --trust-calibration");
+}
+
 static void put_fit(const calibrate_run *run, pnb__result *r)
 {
     const pnb_match_fit *f = &run->fit;
     const pnb_match_assessment *a = run->assessment;
     bool is_isotonic = f->method == PNB_MATCH_ISOTONIC;
     pnb__result_text(r, "file", "written", run->path);
-    pnb__result_text(r, "measure", "measure", pnb_measure_name(f->measure));
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(f->origin.measure));
     pnb__result_text(r, "method", "method", is_isotonic ? "isotonic" : "platt");
+    put_side(&f->origin.queries, "query_origin", "queries", r);
+    put_side(&f->origin.gallery, "gallery_origin", "searched in", r);
     pnb__result_int(r, "n_gallery", "rows searched in", (int64_t)f->n_gallery);
     pnb__result_int(r, "n_fit", "queries fitted on", (int64_t)a->n_fit);
     pnb__result_int(r, "n_held", "queries assessed on", (int64_t)a->n_held);

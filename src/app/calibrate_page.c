@@ -196,7 +196,7 @@ static pnb_status put_examples(pnb__app *app, pnb__buf *out, const pnb__calibrat
     pnb_hits hits = {0};
     pnb_status status;
     search.k = PNB_MIN((size_t)N_IN_CARD, c->gallery_rows->n);
-    search.measure = c->fit->measure;
+    search.measure = c->fit->origin.measure;
     PNB_TRY(pnb_search(app->ctx, c->query_rows, c->gallery_rows, &search, &hits, &app->err));
     pnb__html_cards_begin(out);
     for (int wrong = 0; wrong < 2; wrong++) {
@@ -237,7 +237,7 @@ static void describe_fit(const pnb__calibrated *c, char *text, size_t size)
 {
     const pnb_match_assessment *a = c->assessment;
     int at = snprintf(text, size, "%s, %zu rows searched in, fitted on %zu queries, ",
-                      pnb_measure_name(c->fit->measure), c->fit->n_gallery, a->n_fit);
+                      pnb_measure_name(c->fit->origin.measure), c->fit->n_gallery, a->n_fit);
     if (a->n_folds > 0)
         snprintf(text + at, size - (size_t)at, "each drawn by a fit on the others of %zu folds",
                  a->n_folds);

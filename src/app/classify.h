@@ -45,6 +45,7 @@ typedef struct pnb__classify_opts {
 
     bool fit_temperature, fit_platt;
     const char *save_scaling, *load_scaling;
+    bool trust_scaling; /* one whose origin, or a set whose, is unknown is used */
 
     const char *save_clf, *save_prompts, *predictions, *confusion, *per_class, *weights,
         *weights_html;          /* files to write, or NULL */

@@ -10,9 +10,21 @@
 #include "base/base.h"
 #include "penumbra/view.h"
 
+/* What the scores of these pictures with these classes are. */
+static pnb_fit_origin origin_of(const pnb__classify *run, const pnb_embeddings *pictures)
+{
+    return (pnb_fit_origin){.has_measure = true,
+                            .measure = run->measure,
+                            .measure_opts = pnb_measure_opts_default(),
+                            .queries = pnb_fit_side_of(pictures),
+                            .gallery = pnb_fit_side_of(run->clf)};
+}
+
 static pnb_status load(pnb__app *app, pnb__classify *run)
 {
-    const pnb_embeddings_info *info = &run->clf->info;
+    static const pnb_fit_words words = {"pictures", "classes"};
+    const char *path = run->opts->load_scaling;
+    char why[320];
     pnb_status status = pnb_scaling_load(&run->scaling, run->opts->load_scaling, &app->err);
     if (status != PNB_OK)
         return status;
@@ -20,13 +32,17 @@ static pnb_status load(pnb__app *app, pnb__classify *run)
     if (s->has_temperature && !isnan(run->opts->scale))
         return pnb__usage(app, "%s brings a temperature; --scale has no place beside it",
                           run->opts->load_scaling);
-    if (s->measure[0] != '\0' && strcmp(s->measure, pnb_measure_name(run->measure)) != 0)
-        return pnb__fail(&app->err, PNB_ARG, "%s was fitted on scores of %s, not of %s",
-                         run->opts->load_scaling, s->measure, pnb_measure_name(run->measure));
-    if (s->weights_sha256[0] != '\0' && info->weights_sha256[0] != '\0' &&
-        strcmp(s->weights_sha256, info->weights_sha256) != 0)
-        return pnb__fail(&app->err, PNB_ARG, "%s was fitted on scores of other weights (%.12s...)",
-                         run->opts->load_scaling, s->weights_sha256);
+    pnb_fit_origin origin = origin_of(run, run->images.source.set);
+    pnb_fit_agreement found = pnb_fit_origin_check(&s->origin, &origin, &words, why, sizeof why);
+    if (found == PNB_FIT_DIFFERS)
+        return pnb__fail(&app->err, PNB_ARG, "%s %s", path, why);
+    if (found == PNB_FIT_UNKNOWN && !run->opts->trust_scaling)
+        return pnb__fail(&app->err, PNB_ARG,
+                         "%s %s; fit it again with --save-scaling, or take it on your word by "
+                         "--trust-scaling",
+                         path, why);
+    if (found == PNB_FIT_UNKNOWN)
+        pnb__warn(app, "%s %s: it is used on your word", path, why);
     return PNB_OK;
 }
 
@@ -85,8 +101,7 @@ static pnb_status fit(pnb__app *app, pnb__classify *run)
     s->has_temperature = run->opts->fit_temperature;
     s->has_platt = run->opts->fit_platt;
     run->is_scaling_fitted = true;
-    snprintf(s->measure, sizeof s->measure, "%s", pnb_measure_name(run->measure));
-    snprintf(s->weights_sha256, sizeof s->weights_sha256, "%s", run->clf->info.weights_sha256);
+    s->origin = origin_of(run, val->set);
 done:
     if (status != PNB_OK)
         pnb__error_prefix(&app->err, "fitting on %s", run->opts->val_images);

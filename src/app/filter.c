@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/match_odds.h"
 #include "app/retrieval.h"
 #include "app/sets.h"
 #include "eval/sorted.h"
@@ -74,38 +75,69 @@ double pnb__filter_p_match(const pnb__filter_run *run, double score)
                : (double)NAN;
 }
 
-/* A calibration speaks of one measure and of the weights it was made with. */
-static pnb_status load_calibration(pnb__filter_run *run, pnb_error *err)
+/* A calibration speaks of the pairs it was fitted on. Pictures are side 1 of the score, as they are
+ * where pictures are the queries; a symmetric measure's score is the same the other way round. */
+static pnb_status load_calibration(pnb__app *app, pnb__filter_run *run, bool *is_known)
 {
-    const char *path = run->opts->calibration, *used = run->images->info.weights_sha256;
-    pnb_status status = pnb_match_fit_load(&run->fit, path, err);
+    static const pnb_fit_words words = {"queries", "gallery rows"};
+    const char *path = run->opts->calibration;
+    const pnb_measure_opts constants = pnb_measure_opts_default();
+    pnb__odds_use use = {path, run->texts, run->images, run->opts->measure, &constants};
+    char why[320];
+    pnb_status status = pnb_match_fit_load(&run->fit, path, &app->err);
     if (status != PNB_OK)
         return status;
-    run->has_fit = true;
-    if (run->fit.measure != run->opts->measure)
-        return pnb__fail(err, PNB_ARG, "%s was fitted for the measure %s, pairs are scored by %s",
-                         path, pnb_measure_name(run->fit.measure),
-                         pnb_measure_name(run->opts->measure));
-    if (run->fit.weights_sha256[0] != '\0' && used[0] != '\0' &&
-        strcmp(run->fit.weights_sha256, used) != 0)
-        return pnb__fail(err, PNB_ARG,
-                         "%s was fitted for the weights %.12s, the sets come from %.12s", path,
-                         run->fit.weights_sha256, used);
+    if (pnb_measure_is_symmetric(use.measure) &&
+        strcmp(run->fit.origin.gallery.modality, use.queries->info.modality) == 0) {
+        use.gallery = run->images;
+        use.queries = run->texts;
+    }
+    pnb_fit_origin origin = pnb__odds_origin(&use);
+    pnb_fit_agreement found =
+        pnb_fit_origin_check(&run->fit.origin, &origin, &words, why, sizeof why);
+    run->has_fit = *is_known =
+        found == PNB_FIT_AGREES || (found == PNB_FIT_UNKNOWN && run->opts->trust);
+    if (found == PNB_FIT_DIFFERS)
+        return pnb__fail(&app->err, PNB_ARG, "%s %s", path, why);
+    if (!*is_known)
+        run->match_scale = run->match_bias = (double)NAN;
+    if (!*is_known && !isnan(run->opts->limits.min_p_match))
+        return pnb__fail(&app->err, PNB_ARG,
+                         "%s %s; fit one with `penumbra calibrate`, or take it on your word by "
+                         "--trust-calibration",
+                         path, why);
+    if (found == PNB_FIT_UNKNOWN)
+        pnb__warn(app, "%s %s: %s", path, why,
+                  *is_known ? "it is used on your word"
+                            : "no probability is given; --trust-calibration takes it on your word");
     return PNB_OK;
 }
 
 /* Where the probability comes from: a calibration, given a and b, or the model's. */
-static pnb_status find_p_match(pnb__filter_run *run, bool *is_known, pnb_error *err)
+static pnb_status find_p_match(pnb__app *app, pnb__filter_run *run, bool *is_known)
 {
     const pnb__filter_opts *o = run->opts;
+    pnb_error *err = &app->err;
+    char why[200];
     bool is_wanted = !isnan(o->limits.min_p_match);
+    bool is_given = !isnan(o->match_scale) && !isnan(o->match_bias);
     run->match_scale = isnan(o->match_scale) ? run->images->info.logit_scale : o->match_scale;
     run->match_bias = isnan(o->match_bias) ? run->images->info.logit_bias : o->match_bias;
     *is_known = true;
     if (o->calibration != NULL)
-        return load_calibration(run, err);
+        return load_calibration(app, run, is_known);
     *is_known =
         is_similarity(o->measure) && isfinite(run->match_scale) && isfinite(run->match_bias);
+    if (*is_known && !is_given && !pnb__model_speaks_of(run->images, run->texts, why, sizeof why)) {
+        *is_known = false;
+        run->match_scale = run->match_bias = (double)NAN;
+        if (is_wanted)
+            return pnb__fail(err, PNB_ARG,
+                             "no probability of the model's: %s; give --calibration, or "
+                             "--match-scale and --match-bias",
+                             why);
+        pnb__warn(app, "no probability is given: %s", why);
+    }
     if (is_wanted && !is_similarity(o->measure))
         return pnb__fail(err, PNB_ARG,
                          "s(a score + b) belongs to the measures csd and mean, not to %s; a "
@@ -119,10 +151,11 @@ static pnb_status find_p_match(pnb__filter_run *run, bool *is_known, pnb_error *
     return PNB_OK;
 }
 
-static pnb_status compute_p_match(pnb__filter_run *run, pnb_error *err)
+static pnb_status compute_p_match(pnb__app *app, pnb__filter_run *run)
 {
     bool is_known = false;
-    pnb_status status = find_p_match(run, &is_known, err);
+    pnb_error *err = &app->err;
+    pnb_status status = find_p_match(app, run, &is_known);
     if (status != PNB_OK || !is_known)
         return status;
     run->p_match = pnb__alloc_array(run->pairs.n, sizeof *run->p_match);
@@ -397,7 +430,7 @@ pnb_status pnb__filter_run_all(pnb__app *app, const pnb__filter_opts *opts, pnb_
     PNB_TRY(load(app, &run));
     report_left_out(app, &run);
     PNB_TRY(compute_scores(app, &run));
-    PNB_TRY(compute_p_match(&run, err));
+    PNB_TRY(compute_p_match(app, &run));
     PNB_TRY(
         gather_u(run.images, run.pairs.image, run.pairs.n, opts->uncertainty, &run.image_u, err));
     PNB_TRY(gather_u(run.texts, run.pairs.text, run.pairs.n, opts->uncertainty, &run.text_u, err));

@@ -18,6 +18,7 @@ typedef struct pnb__filter_opts {
     pnb_uncertainty uncertainty;
     pnb_pair_filter_opts limits;
     const char *calibration;        /* file of `penumbra calibrate`, or NULL: a and b below */
+    bool trust;                     /* a calibration, or a set, of unknown origin is used */
     double match_scale, match_bias; /* NaN: those of the pictures' model */
     const char *out_dir;            /* new shards; NULL: none, as for the files below */
     size_t shard_size;

@@ -189,6 +189,7 @@ static void report(const query_run *run, pnb__result *r)
     pnb__result_text(r, "index", NULL, run->opts->index);
     pnb__result_text(r, "measure", NULL, pnb_measure_name(run->search.measure));
     pnb__result_text(r, "calibration", NULL, odds->has_fit ? odds->path : NULL);
+    pnb__result_text(r, "p_match_by", NULL, pnb__match_odds_source(odds));
     bool has_hits = pnb__has_limits(&odds->limits) ? put_lists(run, r) : true;
     put_hits(run, r);
     if (!has_hits)
@@ -235,10 +236,11 @@ pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__resul
     pnb__check_means(app, run.search.measure, opts->index, &run.index_view.rows);
     if (opts->queries != NULL)
         pnb__check_means(app, run.search.measure, opts->queries, &run.query_view.rows);
-    PNB_TRY(pnb__match_odds_load(app, opts->index, run.index, run.search.measure, &opts->limits,
-                                 &run.odds));
-    PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
+    const pnb__odds_use use = {opts->index, run.index, run.queries, run.search.measure,
+                               &run.search.measure_opts};
+    PNB_TRY(pnb__match_odds_load(app, &use, &opts->limits, &run.odds));
+    PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));
     PNB_TRY(find_lists(&run));
     if (opts->html != NULL)
         PNB_TRY(write_page(&run, r));

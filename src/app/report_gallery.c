@@ -8,6 +8,7 @@
 
 #include "app/html.h"
 #include "app/inputs.h"
+#include "app/match_odds.h"
 #include "app/report_parts.h"
 #include "app/svg.h"
 
@@ -173,7 +174,9 @@ bool pnb__report_is_true(const pnb_truth *truth, size_t query, size_t item)
 /* "true, p = 0.93": p is the model's own, any other number the score. */
 static void note_of_hit(const pnb__retrieval *run, double score, bool right, char text[48])
 {
-    bool has_p = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
+    char why[200];
+    bool has_p = (run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN) &&
+                 pnb__model_speaks_of(run->images, run->texts, why, sizeof why);
     double p = !has_p ? (double)NAN
                       : pnb_match_probability(score, run->images->info.logit_scale,
                                               run->images->info.logit_bias);

@@ -10,6 +10,7 @@
 #include "app/calibrate.h"
 #include "app/chart.h"
 #include "app/html.h"
+#include "app/match_odds.h"
 #include "app/report_parts.h"
 #include "app/svg.h"
 #include "penumbra/hierarchy.h"
@@ -90,7 +91,9 @@ static pnb_status reliability(pnb__app *app, pnb__buf *out, const pnb__retrieval
     pnb_status status;
     if (assessment == NULL)
         return pnb__fail_nomem(&app->err, sizeof *assessment);
-    bool has_model = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
+    char why[200];
+    bool has_model = (run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN) &&
+                     pnb__model_speaks_of(run->images, run->texts, why, sizeof why);
     opts.search.measure = run->measure;
     opts.search.reverse = true; /* pictures stay side 1 */
     opts.model_a = has_model ? run->images->info.logit_scale : (double)NAN;

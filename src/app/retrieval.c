@@ -153,7 +153,11 @@ static pnb_status add_bins(pnb__app *app, const pnb__retrieval_opts *opts,
 static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run,
                            bool i2t)
 {
-    const pnb__list_limits limits = {.min_probability = NAN, .conformal_alpha = NAN};
+    const pnb__list_limits limits = {
+        .min_probability = NAN, .conformal_alpha = NAN, .for_figures = true};
+    pnb_measure_opts measure_opts = pnb_measure_opts_default();
+    const pnb__odds_use use = {i2t ? opts->texts : opts->images, i2t ? run->texts : run->images,
+                               i2t ? run->images : run->texts, run->measure, &measure_opts};
     pnb__retrieval_side *side = i2t ? &run->i2t : &run->t2i;
     pnb__match_odds odds = {0};
     pnb_status status;
@@ -164,8 +168,7 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
     /* Pictures stay side 1 of an asymmetric measure, in a search the query is: a calibration for
      * caption queries speaks of other scores. */
     if (i2t || pnb_measure_is_symmetric(run->measure))
-        PNB_TRY(pnb__match_odds_load(app, i2t ? opts->texts : opts->images,
-                                     i2t ? run->texts : run->images, run->measure, &limits, &odds));
+        PNB_TRY(pnb__match_odds_load(app, &use, &limits, &odds));
     if (odds.has_fit && strcmp(odds.fit.queries, i2t ? opts->images : opts->texts) == 0)
         pnb__warn(app, "%s was fitted on these very queries: ECE and NLPD come out too good",
                   odds.path);

@@ -10,6 +10,7 @@
 #define MATCH_FORMAT "penumbra-match-calibration"
 #define SCALING_FORMAT "penumbra-scaling"
 #define MAX_FILE_BYTES ((size_t)64 << 20)
+enum { VERSION = 2 }; /* 1 told measure and weights only */
 
 /* ---- writing; a value that could not be made leaves a NULL, which `is_complete` finds ---- */
 
@@ -65,8 +66,35 @@ static json_t *new_file(const char *format, bool *ok)
 {
     json_t *root = json_object();
     put(root, ok, "format", json_string(format));
-    put(root, ok, "version", json_integer(1));
+    put(root, ok, "version", json_integer(VERSION));
     return root;
+}
+
+static json_t *side_object(const pnb_fit_side *s)
+{
+    return json_pack("{s:o,s:o,s:o,s:o}", "modality", text_of(s->modality), "family",
+                     text_of(s->family), "weights_sha256", text_of(s->weights_sha256), "preprocess",
+                     text_of(s->preprocess));
+}
+
+/* Keys of the two sides differ between the files. */
+typedef struct side_keys {
+    const char *queries, *gallery;
+} side_keys;
+
+static const side_keys match_sides = {"query_origin", "gallery_origin"},
+                       scaling_sides = {"picture_origin", "class_origin"};
+
+static void put_origin(json_t *root, bool *ok, const pnb_fit_origin *o, const side_keys *keys)
+{
+    const pnb_measure_opts *m = &o->measure_opts;
+    put(root, ok, "measure", json_string(o->has_measure ? pnb_measure_name(o->measure) : ""));
+    put(root, ok, "measure_options",
+        json_pack("{s:f,s:f,s:f,s:f,s:I}", "inclusion_eps", m->inclusion_eps, "match_a", m->match_a,
+                  "match_b", m->match_b, "match_factor", m->match_factor, "n_samples",
+                  (json_int_t)m->n_samples));
+    put(root, ok, keys->queries, side_object(&o->queries));
+    put(root, ok, keys->gallery, side_object(&o->gallery));
 }
 
 /* Takes ownership of `root`. */
@@ -84,8 +112,7 @@ pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_er
         !(fit->method == PNB_MATCH_ISOTONIC ? fit->has_isotonic : fit->has_platt))
         return pnb__fail(err, PNB_ARG, "%s: the calibration to save holds no fit", path);
     json_t *root = new_file(MATCH_FORMAT, &ok);
-    put(root, &ok, "measure", json_string(pnb_measure_name(fit->measure)));
-    put(root, &ok, "weights_sha256", text_of(fit->weights_sha256));
+    put_origin(root, &ok, &fit->origin, &match_sides);
     put(root, &ok, "gallery", text_of(fit->gallery));
     put(root, &ok, "gallery_ids_sha256", text_of(fit->gallery_ids_sha256));
     put(root, &ok, "queries", text_of(fit->queries));
@@ -121,8 +148,7 @@ pnb_status pnb_scaling_save(const pnb_scaling *scaling, const char *path, pnb_er
             "%s: temperature %g, a %g, b %g; finite values are needed, t and a above 0", path, t->t,
             scaling->platt.a, scaling->platt.b);
     json_t *root = new_file(SCALING_FORMAT, &ok);
-    put(root, &ok, "measure", text_of(scaling->measure));
-    put(root, &ok, "weights_sha256", text_of(scaling->weights_sha256));
+    put_origin(root, &ok, &scaling->origin, &scaling_sides);
     if (scaling->has_temperature)
         put(root, &ok, "temperature",
             json_pack("{s:f,s:b,s:I,s:I,s:f,s:f}", "t", t->t, "smoothed", (int)t->is_smoothed, "n",
@@ -252,6 +278,55 @@ static void read_conformal(pnb__jobj *root, pnb_conformal *out, pnb_error *err)
     root->status = o.status;
 }
 
+static void read_side(pnb__jobj *root, const char *key, pnb_fit_side *out, pnb_error *err)
+{
+    char where[600];
+    pnb__jobj o;
+    if (!open_part(root, key, &o, where, err))
+        return;
+    get_text(&o, "modality", out->modality, sizeof out->modality, err);
+    get_text(&o, "family", out->family, sizeof out->family, err);
+    get_text(&o, "weights_sha256", out->weights_sha256, sizeof out->weights_sha256, err);
+    get_text(&o, "preprocess", out->preprocess, sizeof out->preprocess, err);
+    root->status = o.status;
+}
+
+static void read_measure_options(pnb__jobj *root, pnb_measure_opts *out, pnb_error *err)
+{
+    char where[600];
+    pnb__jobj o;
+    *out = pnb_measure_opts_default();
+    if (!open_part(root, "measure_options", &o, where, err))
+        return;
+    out->inclusion_eps = pnb__json_get_double(&o, "inclusion_eps", out->inclusion_eps, err);
+    out->match_a = pnb__json_get_double(&o, "match_a", out->match_a, err);
+    out->match_b = pnb__json_get_double(&o, "match_b", out->match_b, err);
+    out->match_factor = pnb__json_get_double(&o, "match_factor", out->match_factor, err);
+    out->n_samples =
+        (size_t)pnb__json_get_int_in(&o, "n_samples", (int64_t)out->n_samples, 1, 1000 * 1000, err);
+    root->status = o.status;
+}
+
+/* Version 1 told the weights once for both sides, and nothing else of them. */
+static void read_origin(pnb__jobj *o, pnb_fit_origin *out, const side_keys *keys, pnb_error *err)
+{
+    const char *measure = pnb__json_get_string(o, "measure", "", err);
+    if (o->status != PNB_OK)
+        return;
+    out->has_measure = pnb_measure_parse(&out->measure, measure, NULL) == PNB_OK;
+    want(o, out->has_measure || measure[0] == '\0', "the measure is unknown", err);
+    read_measure_options(o, &out->measure_opts, err);
+    if (pnb__json_get_int(o, "version", 0, err) == 1) {
+        get_text(o, "weights_sha256", out->queries.weights_sha256,
+                 sizeof out->queries.weights_sha256, err);
+        memcpy(out->gallery.weights_sha256, out->queries.weights_sha256,
+               sizeof out->gallery.weights_sha256);
+        return;
+    }
+    read_side(o, keys->queries, &out->queries, err);
+    read_side(o, keys->gallery, &out->gallery, err);
+}
+
 static void read_counts(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
 {
     const int64_t most = (int64_t)1 << 53;
@@ -269,10 +344,8 @@ static void read_counts(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
 
 static void read_match(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
 {
-    const char *measure = pnb__json_get_string(o, "measure", "", err);
-    if (o->status == PNB_OK && pnb_measure_parse(&fit->measure, measure, NULL) != PNB_OK)
-        want(o, false, "the measure is unknown", err);
-    get_text(o, "weights_sha256", fit->weights_sha256, sizeof fit->weights_sha256, err);
+    read_origin(o, &fit->origin, &match_sides, err);
+    want(o, fit->origin.has_measure, "the measure is unknown", err);
     get_text(o, "gallery", fit->gallery, sizeof fit->gallery, err);
     get_text(o, "gallery_ids_sha256", fit->gallery_ids_sha256, sizeof fit->gallery_ids_sha256, err);
     get_text(o, "queries", fit->queries, sizeof fit->queries, err);
@@ -301,9 +374,9 @@ static pnb__jobj open_root(json_t *root, const char *format, const char *where, 
         o.status = pnb__fail(err, PNB_FORMAT, "%s: format is '%.80s', '%s' is wanted", where, found,
                              format);
     int64_t version = pnb__json_get_int(&o, "version", 0, err);
-    if (o.status == PNB_OK && version != 1)
-        o.status = pnb__fail(err, PNB_FORMAT, "%s: version %lld; this program reads version 1",
-                             where, (long long)version);
+    if (o.status == PNB_OK && (version < 1 || version > VERSION))
+        o.status = pnb__fail(err, PNB_FORMAT, "%s: version %lld; this program reads 1 to %d", where,
+                             (long long)version, VERSION);
     return o;
 }
 
@@ -352,8 +425,7 @@ pnb_status pnb__scaling_read(pnb_scaling *out, json_t *root, const char *where, 
 {
     pnb__jobj o = open_root(root, SCALING_FORMAT, where, err);
     pnb_scaling read = {0};
-    get_text(&o, "measure", read.measure, sizeof read.measure, err);
-    get_text(&o, "weights_sha256", read.weights_sha256, sizeof read.weights_sha256, err);
+    read_origin(&o, &read.origin, &scaling_sides, err);
     read_temperature(&o, &read, err);
     read.has_platt = read_platt(&o, "platt", &read.platt, err);
     want(&o, read.has_temperature || read.has_platt, "holds neither temperature nor platt", err);

@@ -217,7 +217,9 @@ static pnb_status fit_part(pnb_match_fit *fit, const part *p, const pnb__match_p
                            const pnb_match_opts *o, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    *fit = (pnb_match_fit){.measure = o->search.measure,
+    *fit = (pnb_match_fit){.origin = {.has_measure = true,
+                                      .measure = o->search.measure,
+                                      .measure_opts = o->search.measure_opts},
                            .n_gallery = pairs->n_items,
                            .n_queries = p->n,
                            .n_matches = p->n_matches,

@@ -14,20 +14,21 @@
 
 #include "app/calibrate.h"
 #include "app/match_odds.h"
+#include "penumbra/prob.h"
 
 enum { N = 40 };
 
 static char dir[] = "/tmp/penumbra-odds-XXXXXX", set_path[256], fit_path[256], other_path[256];
-static const pnb__list_limits no_limits = {NAN, NAN, NULL, NULL};
+static const pnb__list_limits no_limits = {.min_probability = NAN, .conformal_alpha = NAN};
 
 typedef struct fixture {
     pnb__app app;
     char log[2000];
-    pnb_embeddings *set;
+    pnb_embeddings *set, *queries;
     pnb_match_fit fit;
 } fixture;
 
-static pnb_embeddings *make_set(size_t n)
+static pnb_embeddings *make_set(size_t n, const char *modality)
 {
     pnb_embeddings *set = NULL;
     assert_int_equal(pnb_embeddings_create(&set, PNB_POINT, n, 2, NULL), PNB_OK);
@@ -41,11 +42,12 @@ static pnb_embeddings *make_set(size_t n)
     set->info.logit_scale = 7;
     set->info.logit_bias = -3;
     snprintf(set->info.weights_sha256, sizeof set->info.weights_sha256, "w1");
+    snprintf(set->info.modality, sizeof set->info.modality, "%s", modality);
     return set;
 }
 
 /* A fit to a set's own rows with noise: enough for all parts of a calibration. */
-static pnb_match_fit make_fit(const pnb_embeddings *set)
+static pnb_match_fit make_fit(const pnb_embeddings *set, const pnb_embeddings *asked)
 {
     pnb_match_fit fit;
     pnb_match_opts o = pnb_match_opts_default();
@@ -60,7 +62,8 @@ static pnb_match_fit make_fit(const pnb_embeddings *set)
     pnb_error err = PNB_ERROR_INIT;
     if (pnb_match_fit_compute(NULL, &job, &fit, NULL, &err) != PNB_OK)
         fail_msg("%s", err.text);
-    snprintf(fit.weights_sha256, sizeof fit.weights_sha256, "w1");
+    fit.origin.queries = pnb_fit_side_of(asked);
+    fit.origin.gallery = pnb_fit_side_of(set);
     pnb_truth_free(truth);
     return fit;
 }
@@ -73,8 +76,9 @@ static int setup(void **state)
     snprintf(set_path, sizeof set_path, "%s/x.safetensors", dir);
     snprintf(fit_path, sizeof fit_path, "%s/x.calibration.json", dir);
     snprintf(other_path, sizeof other_path, "%s/other.json", dir);
-    f->set = make_set(N);
-    f->fit = make_fit(f->set);
+    f->set = make_set(N, "image");
+    f->queries = make_set(1, "text");
+    f->fit = make_fit(f->set, f->queries);
     *state = f;
     return pnb_match_fit_save(&f->fit, other_path, NULL) == PNB_OK ? 0 : -1;
 }
@@ -83,6 +87,7 @@ static int teardown(void **state)
 {
     fixture *f = *state;
     pnb_embeddings_free(f->set);
+    pnb_embeddings_free(f->queries);
     pnb_match_fit_reset(&f->fit);
     free(f);
     unlink(fit_path);
@@ -97,7 +102,9 @@ static pnb_status load(fixture *f, pnb_measure measure, const pnb__list_limits *
     memset(f->log, 0, sizeof f->log);
     f->app = (pnb__app){.log = fmemopen(f->log, sizeof f->log - 1, "w")};
     assert_non_null(f->app.log);
-    pnb_status status = pnb__match_odds_load(&f->app, set_path, f->set, measure, limits, odds);
+    const pnb_measure_opts constants = pnb_measure_opts_default();
+    const pnb__odds_use use = {set_path, f->set, f->queries, measure, &constants};
+    pnb_status status = pnb__match_odds_load(&f->app, &use, limits, odds);
     fclose(f->app.log);
     return status;
 }
@@ -124,7 +131,7 @@ static void model_without_file(void **state)
     pnb__match_odds_reset(&odds);
     assert_int_equal(load(f, PNB_MEASURE_W2, &limits, &odds), PNB_NOT_FOUND);
     pnb__match_odds_reset(&odds);
-    limits = (pnb__list_limits){NAN, 0.1, NULL, NULL};
+    limits = (pnb__list_limits){.min_probability = NAN, .conformal_alpha = 0.1};
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_NOT_FOUND);
     assert_non_null(strstr(f->app.err.text, "penumbra calibrate"));
     pnb__match_odds_reset(&odds);
@@ -149,7 +156,9 @@ static void file_beside_the_set(void **state)
     const double score[] = {0.99, 0.98, 0.5, 0.1};
     for (int k = 0; k < PNB_N_CONFORMALS; k++) {
         double cutoff;
-        limits = (pnb__list_limits){NAN, 0.2, pnb_conformal_name((pnb_conformal_kind)k), NULL};
+        limits = (pnb__list_limits){.min_probability = NAN,
+                                    .conformal_alpha = 0.2,
+                                    .conformal_by = pnb_conformal_name((pnb_conformal_kind)k)};
         assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
         assert_int_equal(
             pnb_conformal_cutoff(&f->fit.conformal, (pnb_conformal_kind)k, 0.2, &cutoff, NULL),
@@ -157,6 +166,81 @@ static void file_beside_the_set(void **state)
         assert_int_equal(pnb__match_odds_list(&odds, score, 4),
                          pnb_conformal_list((pnb_conformal_kind)k, cutoff, score, 4));
         pnb__match_odds_reset(&odds);
+    }
+}
+
+static void set_weights(fixture *f, const char *weights)
+{
+    snprintf(f->set->info.weights_sha256, sizeof f->set->info.weights_sha256, "%s", weights);
+    snprintf(f->queries->info.weights_sha256, sizeof f->queries->info.weights_sha256, "%s",
+             weights);
+}
+
+static void set_modality(pnb_embeddings *set, const char *modality)
+{
+    snprintf(set->info.modality, sizeof set->info.modality, "%s", modality);
+}
+
+/* A picture is no caption: neither the calibration nor the model's a and b speak of it. */
+static void queries_of_another_modality(void **state)
+{
+    fixture *f = *state;
+    pnb__match_odds odds;
+    pnb__list_limits limits = no_limits;
+    set_modality(f->queries, "image");
+    assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
+    assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
+    assert_non_null(strstr(f->log, "on text queries, these are image"));
+    assert_true(isnan(pnb__match_odds_p(&odds, 0.9)) && isnan(pnb__match_odds_first(&odds, 0.9)));
+    pnb__match_odds_reset(&odds);
+    limits.trust = true; /* trust is about what is unknown */
+    assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
+    assert_true(isnan(pnb__match_odds_p(&odds, 0.9)));
+    pnb__match_odds_reset(&odds);
+    limits.conformal_alpha = 0.2;
+    assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
+    assert_non_null(strstr(f->app.err.text, "these are image"));
+    pnb__match_odds_reset(&odds);
+    limits = no_limits;
+    limits.calibration = "none";
+    assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
+    assert_non_null(strstr(f->log, "a picture and a caption"));
+    assert_true(isnan(pnb__match_odds_p(&odds, 0.9)));
+    pnb__match_odds_reset(&odds);
+    limits.min_probability = 0.5;
+    assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_NOT_FOUND);
+    pnb__match_odds_reset(&odds);
+    set_modality(f->queries, "text");
+}
+
+/* Files of version 1, sets without provenance: on the user's word or not at all. */
+static void unknown_origin(void **state)
+{
+    fixture *f = *state;
+    pnb__match_odds odds;
+    for (int of_set = 0; of_set < 2; of_set++) {
+        pnb__list_limits limits = no_limits;
+        pnb_match_fit old = f->fit;
+        if (of_set)
+            set_modality(f->queries, "");
+        else
+            old.origin.queries.modality[0] = '\0';
+        assert_int_equal(pnb_match_fit_save(&old, fit_path, NULL), PNB_OK);
+        assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
+        assert_non_null(strstr(f->log, "--trust-calibration"));
+        assert_true(isnan(pnb__match_odds_p(&odds, 0.9)));
+        pnb__match_odds_reset(&odds);
+        limits.conformal_alpha = 0.2;
+        assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
+        assert_non_null(strstr(f->app.err.text, "--trust-calibration"));
+        pnb__match_odds_reset(&odds);
+        limits.trust = true;
+        assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
+        assert_non_null(strstr(f->log, "on your word"));
+        assert_true(pnb__match_odds_p(&odds, 0.9) == pnb_match_fit_apply(&f->fit, 0.9, 0));
+        assert_string_equal(pnb__match_odds_source(&odds), "calibration");
+        pnb__match_odds_reset(&odds);
+        set_modality(f->queries, "text");
     }
 }
 
@@ -171,18 +255,26 @@ static void file_of_something_else(void **state)
     assert_non_null(strstr(f->log, "it is not used"));
     assert_true(isnan(pnb__match_odds_p(&odds, 0.3)));
     pnb__match_odds_reset(&odds);
-    snprintf(f->set->info.weights_sha256, sizeof f->set->info.weights_sha256, "w2");
+    set_weights(f, "w2");
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "weights w1"));
+    assert_non_null(strstr(f->log, "no probability is given"));
+    assert_true(isnan(pnb__match_odds_p(&odds, 0.3)) && pnb__match_odds_source(&odds) == NULL);
+    pnb__match_odds_reset(&odds);
+    limits.for_figures = true; /* an evaluation has the model's a and b beside it */
+    assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
+    assert_non_null(strstr(f->log, "weights w1"));
+    assert_null(strstr(f->log, "--"));
     assert_true(pnb__match_odds_p(&odds, 0.3) == pnb_match_probability(0.3, 7, -3));
     pnb__match_odds_reset(&odds);
+    limits.for_figures = false;
     limits.calibration = other_path;
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
     pnb__match_odds_reset(&odds);
-    limits = (pnb__list_limits){0.5, NAN, NULL, NULL};
+    limits = (pnb__list_limits){.min_probability = 0.5, .conformal_alpha = NAN};
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
     pnb__match_odds_reset(&odds);
-    snprintf(f->set->info.weights_sha256, sizeof f->set->info.weights_sha256, "w1");
+    set_weights(f, "w1");
     memset(f->fit.gallery_ids_sha256, 'e', 64);
     assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
@@ -197,9 +289,9 @@ static void gallery_of_another_size(void **state)
     fixture *f = *state;
     pnb_embeddings *whole = f->set;
     pnb__match_odds odds;
-    pnb__list_limits limits = {NAN, 0.2, NULL, NULL};
+    pnb__list_limits limits = {.min_probability = NAN, .conformal_alpha = 0.2};
     assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
-    f->set = make_set(2 * N);
+    f->set = make_set(2 * N, "image");
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "scaled"));
     assert_int_equal(odds.kind, PNB_CONFORMAL_SCORE);
@@ -224,10 +316,9 @@ static void gallery_of_another_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(model_without_file),
-        cmocka_unit_test(file_beside_the_set),
-        cmocka_unit_test(file_of_something_else),
-        cmocka_unit_test(gallery_of_another_size),
+        cmocka_unit_test(model_without_file),     cmocka_unit_test(file_beside_the_set),
+        cmocka_unit_test(file_of_something_else), cmocka_unit_test(queries_of_another_modality),
+        cmocka_unit_test(unknown_origin),         cmocka_unit_test(gallery_of_another_size),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -32,6 +32,25 @@ static void same_values(const double *a, const double *b, size_t n)
     assert_memory_equal(a, b, n * sizeof *a);
 }
 
+static void same_side(const pnb_fit_side *a, const pnb_fit_side *b)
+{
+    assert_string_equal(a->modality, b->modality);
+    assert_string_equal(a->family, b->family);
+    assert_string_equal(a->weights_sha256, b->weights_sha256);
+    assert_string_equal(a->preprocess, b->preprocess);
+}
+
+static void same_origin(const pnb_fit_origin *a, const pnb_fit_origin *b)
+{
+    const pnb_measure_opts *x = &a->measure_opts, *y = &b->measure_opts;
+    assert_true(a->has_measure && b->has_measure && a->measure == b->measure);
+    assert_true(x->match_a == y->match_a && x->match_b == y->match_b &&
+                x->match_factor == y->match_factor && x->n_samples == y->n_samples &&
+                x->inclusion_eps == y->inclusion_eps);
+    same_side(&a->queries, &b->queries);
+    same_side(&a->gallery, &b->gallery);
+}
+
 static void match_round_trip(void **state)
 {
     (void)state;
@@ -40,15 +59,17 @@ static void match_round_trip(void **state)
     make_world(&w, 300, 60, 0.9, 1);
     w.opts.seed = 5;
     assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, NULL, err));
-    memset(fit.weights_sha256, 'a', 64);
+    fit.origin.queries = (pnb_fit_side){"text", "vmf", "w1", "context 9"};
+    fit.origin.gallery = (pnb_fit_side){"image", "point", "w2", ""};
+    fit.origin.measure_opts.match_a = 4.25;
+    fit.origin.measure_opts.n_samples = 11;
     memset(fit.gallery_ids_sha256, 'b', 64);
     snprintf(fit.gallery, sizeof fit.gallery, "images.safetensors");
     snprintf(fit.queries, sizeof fit.queries, "caf\xe9.safetensors"); /* no UTF-8: left out */
     snprintf(fit.truth, sizeof fit.truth, "val.pairs");
     assert_ok(pnb_match_fit_save(&fit, path, err));
     assert_ok(pnb_match_fit_load(&back, path, err));
-    assert_int_equal(back.measure, fit.measure);
-    assert_string_equal(back.weights_sha256, fit.weights_sha256);
+    same_origin(&back.origin, &fit.origin);
     assert_string_equal(back.gallery_ids_sha256, fit.gallery_ids_sha256);
     assert_string_equal(back.gallery, "images.safetensors");
     assert_string_equal(back.queries, "");
@@ -99,7 +120,15 @@ static void match_from_strangers(void **state)
         const char *from, *to, *says;
     } faults[] = {
         {"penumbra-match-calibration", "penumbra-scaling", "format is 'penumbra-scaling'"},
-        {"\"version\": 1", "\"version\": 2", "version 2"},
+        {"\"version\": 1", "\"version\": 3", "version 3"},
+        {"\"version\": 1", "\"version\": 0", "version 0"},
+        {"\"n_gallery\": 9", "\"measure_options\": {\"n_samples\": 0}, \"n_gallery\": 9",
+         "n_samples"},
+        {"\"version\": 1", "\"version\": 2, \"query_origin\": {\"modality\": 1}", "modality"},
+        {"\"version\": 1",
+         "\"version\": 2, \"gallery_origin\": {\"modality\": "
+         "\"a word of many letters\"}",
+         "too long"},
         {"csd", "cosine-ish", "measure is unknown"},
         {"\"n_gallery\": 9", "\"n_gallery\": 0", "n_gallery is 0"},
         {"\"n_queries\": 2", "\"n\": 2", "is missing"},
@@ -124,6 +153,13 @@ static void match_from_strangers(void **state)
     assert_ok(pnb_match_fit_load(&fit, path, err));
     assert_true(fit.has_platt && !fit.has_first && fit.conformal.kind == PNB_CONFORMAL_RANK);
     assert_near(pnb_match_fit_apply(&fit, 0.25, 0), 0.5, 1e-15, 0);
+    pnb_match_fit_reset(&fit);
+    /* version 1 told the weights of both sides, and no more */
+    write_changed("\"n_gallery\": 9", "\"weights_sha256\": \"w1\", \"n_gallery\": 9");
+    assert_ok(pnb_match_fit_load(&fit, path, err));
+    same_side(&fit.origin.queries, &(pnb_fit_side){.weights_sha256 = "w1"});
+    same_side(&fit.origin.gallery, &fit.origin.queries);
+    assert_int_equal(fit.origin.measure_opts.n_samples, pnb_measure_opts_default().n_samples);
     pnb_match_fit_reset(&fit);
     for (size_t i = 0; i < PNB_COUNT(faults); i++) {
         write_changed(faults[i].from, faults[i].to);
@@ -150,8 +186,11 @@ static void scaling_round_trip(void **state)
                                      .nll_before = 2.5,
                                      .nll_after = 0.25},
                      .platt = {11.25, -9.5, true},
-                     .measure = "csd",
-                     .weights_sha256 = "abc"},
+                     .origin = {.has_measure = true,
+                                .measure = PNB_MEASURE_W2,
+                                .measure_opts = pnb_measure_opts_default(),
+                                .queries = {"image", "point", "abc", "224"},
+                                .gallery = {"text", "vmf", "abc", "context 9"}}},
                 back;
     assert_ok(pnb_scaling_save(&s, path, err));
     assert_ok(pnb_scaling_load(&back, path, err));
@@ -160,8 +199,7 @@ static void scaling_round_trip(void **state)
                 back.temperature.nll_after == 0.25);
     assert_true(back.has_platt && back.platt.a == 11.25 && back.platt.b == -9.5 &&
                 back.platt.is_smoothed);
-    assert_string_equal(back.measure, "csd");
-    assert_string_equal(back.weights_sha256, "abc");
+    same_origin(&back.origin, &s.origin);
     s.has_temperature = false;
     assert_ok(pnb_scaling_save(&s, path, err));
     assert_ok(pnb_scaling_load(&back, path, err));
