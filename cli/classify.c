@@ -215,6 +215,7 @@ static const pnb__option options[] = {
              "picture's own uncertainty"},
     {.name = "none-prompts",
      .kind = PNB__OPT_LIST,
+     .instead_of_file = "--none-set takes an embedding set of prompts",
      .at = AT(none_prompts),
      .value = "STR...",
      .help = "Dummy prompts, of which the nearest counts; 'a photo' by default"},

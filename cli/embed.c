@@ -48,6 +48,7 @@ static const pnb__option options[] = {
              "folders, or -"},
     {.name = "text",
      .kind = PNB__OPT_LIST,
+     .instead_of_file = "--texts takes files",
      .at = AT(text),
      .value = "STR...",
      .help = "Captions themselves"},

@@ -17,7 +17,12 @@ struct explain_args {
 #define AT(field) offsetof(struct explain_args, field)
 static const pnb__option options[] = {
     PNB__MODEL_ROW(AT(model)),
-    {.name = "text", .kind = PNB__OPT_LIST, .at = AT(texts), .value = "STR...", .help = "Captions"},
+    {.name = "text",
+     .kind = PNB__OPT_LIST,
+     .instead_of_file = "write the captions themselves",
+     .at = AT(texts),
+     .value = "STR...",
+     .help = "Captions"},
     {.name = "images",
      .kind = PNB__OPT_FILES,
      .at = AT(images),

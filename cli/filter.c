@@ -199,6 +199,7 @@ static const pnb__option options[] = {
      .help = "Drop captions with one of these words or phrases, one a line, whatever their case"},
     {.name = "blocked-words",
      .kind = PNB__OPT_LIST,
+     .instead_of_file = "--blocked takes a file",
      .at = AT(blocked_words),
      .value = "WORD...",
      .help = "The same, named here"},

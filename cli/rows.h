@@ -56,6 +56,7 @@
 #define PNB__QUERY_ROWS(at_texts, at_images, at_queries, at_model)                                 \
     {.name = "query-text",                                                                         \
      .kind = PNB__OPT_LIST,                                                                        \
+     .instead_of_file = "--queries takes an embedding set",                                                                        \
      .at = (at_texts),                                                                             \
      .value = "STR...",                                                                            \
      .group = "Queries (one kind)",                                                                \

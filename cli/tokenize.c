@@ -28,6 +28,7 @@ static const pnb__option options[] = {
              "merges.txt, or a folder with one of them"},
     {.name = "text",
      .kind = PNB__OPT_LIST,
+     .instead_of_file = "--texts takes files",
      .at = AT(text),
      .value = "STR...",
      .help = "Captions themselves; without --text and --texts, lines of standard input"},

@@ -36,6 +36,7 @@ static const pnb__option options[] = {
      .help = "Embedding set of captions"},
     {.name = "text",
      .kind = PNB__OPT_LIST,
+     .instead_of_file = "--texts takes an embedding set",
      .at = AT(captions),
      .value = "STR...",
      .help = "Captions; needs --model"},

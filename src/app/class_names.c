@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/options.h"
 #include "io/json.h"
 
 enum { MAX_BYTES = 64 << 20, MAX_PROMPTS = 20 * 1000 * 1000 };
@@ -163,12 +164,26 @@ static pnb_status read_list(pnb__texts *out, const json_t *list, const char *whe
 
 /* ---- names ---- */
 
+/* A mistyped file must not become a class of that name. */
+static pnb_status check_name(const char *name, pnb_error *err)
+{
+    if (!pnb__looks_like_file(name) && strchr(name, '/') == NULL)
+        return PNB_OK;
+    return pnb__fail(
+        err, PNB_NOT_FOUND,
+        "%s: no such file of class names; a class that is really called so goes into a "
+        "file, one name a line",
+        name);
+}
+
 static pnb_status split_commas(pnb__texts *out, const char *spec, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (const char *p = spec; status == PNB_OK;) {
         size_t n = strcspn(p, ",");
         status = add_trimmed(out, p, n, err);
+        if (status == PNB_OK)
+            status = check_name(out->items[out->n - 1], err);
         if (p[n] == '\0')
             break;
         p += n + 1;
@@ -213,8 +228,6 @@ pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, const char *d
 {
     pnb_status status = PNB_OK;
     if (!pnb__path_is_file(spec)) {
-        if (strchr(spec, ',') == NULL && strchr(spec, '/') != NULL)
-            return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file of class names", spec);
         PNB_TRY(split_commas(out, spec, err));
     } else if (pnb__ends_with(spec, ".json")) {
         PNB_TRY(read_json_names(out, spec, dataset, err));

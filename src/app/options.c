@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/base.h"
 #include "io/json.h"
@@ -124,6 +125,27 @@ static pnb_status fail_unknown(const pnb__opt_set *sets, size_t n_sets, const ch
 
 /* ---- values ---- */
 
+/* Endings of what people keep lists, sets and pictures in. */
+bool pnb__looks_like_file(const char *text)
+{
+    static const char *const endings[] = {
+        ".txt",   ".json",        ".jsonl",   ".ndjson", ".csv",  ".tsv",  ".npy",
+        ".npz",   ".safetensors", ".parquet", ".tar",    ".gz",   ".zip",  ".zst",
+        ".pt",    ".pth",         ".pkl",     ".bin",    ".yaml", ".yml",  ".toml",
+        ".md",    ".html",        ".htm",     ".xml",    ".list", ".lst",  ".tok",
+        ".token", ".ids",         ".pairs",   ".jpg",    ".jpeg", ".png",  ".webp",
+        ".gif",   ".bmp",         ".tif",     ".tiff",   ".avif", ".heic", ".ppm"};
+    size_t n = strlen(text);
+    if (strpbrk(text, " \t\n") != NULL)
+        return false;
+    for (size_t i = 0; i < PNB_COUNT(endings); i++) {
+        size_t length = strlen(endings[i]);
+        if (n > length && strcasecmp(text + n - length, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_choice(const char *choices, const char *word)
 {
     size_t n = strlen(word);
@@ -183,6 +205,10 @@ static pnb_status set_value(const pnb__option *row, void *args, const char *word
     /* What a script hands over when its variable is unset: no path, and none was meant. */
     if ((row->kind == PNB__OPT_FILE || row->kind == PNB__OPT_FILES) && word[0] == '\0')
         return pnb__fail(err, PNB_ARG, "--%s: the path is empty", row->name);
+    if (row->instead_of_file != NULL && pnb__looks_like_file(word))
+        return pnb__fail(err, PNB_ARG,
+                         "--%s %s: that is the name of a file, and texts are wanted; %s", row->name,
+                         word, row->instead_of_file);
     switch (row->kind) {
     case PNB__OPT_FLAG:
         *(bool *)field = true;

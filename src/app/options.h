@@ -42,6 +42,8 @@ typedef struct pnb__option {
     const char *group;    /* starts a new heading in help from this row on */
     char letter;          /* one-letter form, 0: none */
     bool required;
+    /* Words are captions or the like: one that names a file is refused, and this advised. */
+    const char *instead_of_file;
 } pnb__option;
 
 struct pnb__app;
@@ -74,6 +76,9 @@ typedef struct pnb__opt_set {
 pnb_status pnb__options_parse(const pnb__opt_set *sets, size_t n_sets, int n_words,
                               char *const *words, pnb_error *err);
 void pnb__options_free(const pnb__opt_set *sets, size_t n_sets);
+
+/* Whether a word reads as the name of a file: no blanks, and one of the usual endings. */
+bool pnb__looks_like_file(const char *text);
 
 /* Splits "key=value": the key's length, and the value behind it. False when there is no '='. */
 bool pnb__key_value(const char *word, size_t *key_length, const char **value);
