@@ -11,14 +11,14 @@
 #include "rows.h"
 
 struct classify_args {
-    const char *images, *model, *tokenizer, *preprocess, *split, *labels, *img_key, *label_key;
+    const char *model, *tokenizer, *preprocess, *split, *labels, *img_key, *label_key;
     const char *classnames, *templates, *prompts, *measure, *dataset, *language;
     const char *filter, *bprw_images, *none, *none_set, *negatives;
     const char *val_images, *val_labels, *val_negatives, *val_split, *save_scaling, *load_scaling;
     const char *output, *predictions, *confusion, *per_class, *save_clf, *save_prompts;
     const char *weights, *weights_html, *load_weights, *bprw_labels, *bprw_split, *csv, *markdown;
     const char *variance;
-    pnb__text_list none_prompts, load_clfs;
+    pnb__text_list images, none_prompts, load_clfs;
     int64_t bins, shots, neighbours, samples, listed;
     double scale, filter_value, alpha, eps, none_threshold, none_reject, none_fpr;
     bool trust_scaling, exif, bprw, bprw_released, fit_temperature, fit_platt, skip_existing,
@@ -28,13 +28,14 @@ struct classify_args {
 #define AT(field) offsetof(struct classify_args, field)
 static const pnb__option options[] = {
     {.name = "images",
-     .kind = PNB__OPT_FILE,
+     .kind = PNB__OPT_FILES,
      .at = AT(images),
-     .value = "WHAT",
+     .value = "WHAT...",
      .required = true,
-     .help = "Pictures: an embedding set, a folder of class folders, CLIP_benchmark shards or the "
-             "folder above train/ and test/, a csv with a label column, or CIFAR-10/100, STL-10 "
-             "or MNIST binaries (the file, or their folder)"},
+     .help = "Pictures: files, globs, folders, or - (one path a line); an embedding set, a folder "
+             "of class folders, CLIP_benchmark shards or the folder above train/ and test/, a csv "
+             "with a label column, or CIFAR-10/100, STL-10 or MNIST binaries (the file, or their "
+             "folder)"},
     {.name = "model",
      .letter = 'm',
      .kind = PNB__OPT_FILE,
@@ -481,9 +482,9 @@ static pnb__classify_opts copy_opts(const struct classify_args *a)
     return (pnb__classify_opts){.model = a->model,
                                 .tokenizer = a->tokenizer,
                                 .preprocess = a->preprocess,
-                                .images = a->images,
+                                .images = a->images.items[0],
                                 .labels = a->labels,
-                                .source = {a->split, a->img_key, a->label_key, a->exif},
+                                .source = {a->split, a->img_key, a->label_key, &a->images, a->exif},
                                 .classnames = a->classnames,
                                 .templates = a->templates,
                                 .prompts = a->prompts,

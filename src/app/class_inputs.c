@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "app/embed_job.h"
 #include "app/sets.h"
@@ -110,11 +111,56 @@ static pnb_status collect_classes(pnb__class_source *s, pnb_error *err)
     return status;
 }
 
+/* Single pictures by their names, which carry no class: not a folder, a table or a binary. */
+static bool is_loose(const char *what, const pnb__text_list *words)
+{
+    static const char *const endings[] = {".jpg", ".jpeg", ".png",  ".webp", ".gif",
+                                          ".bmp", ".tif",  ".tiff", ".avif", ".heic"};
+    if (words != NULL && words->n > 1)
+        return true;
+    for (size_t i = 0; i < PNB_COUNT(endings); i++) {
+        size_t n = strlen(what), length = strlen(endings[i]);
+        if (n > length && strcasecmp(what + n - length, endings[i]) == 0)
+            return strstr(what, "::") == NULL && strchr(what, '{') == NULL;
+    }
+    bool is_there = pnb__path_is_file(what) || pnb__path_is_dir(what);
+    return strcmp(what, "-") == 0 || (!is_there && strpbrk(what, "*?[") != NULL &&
+                                      strstr(what, ".tar") == NULL && strchr(what, '{') == NULL);
+}
+
+static pnb_status refuse_sets(pnb__app *app, const pnb__text_list *words)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (is_set(words->items[i]))
+            return pnb__fail(&app->err, PNB_ARG,
+                             "%s: an embedding set stands alone, not among %zu pictures or folders",
+                             words->items[i], words->n);
+    return PNB_OK;
+}
+
+static pnb_status open_loose(pnb__class_source *s, pnb__app *app, const char *what,
+                             const pnb__text_list *words)
+{
+    const pnb__text_list one = {&what, 1};
+    pnb_status status = PNB_OK;
+    if (words == NULL)
+        words = &one;
+    PNB_TRY(refuse_sets(app, words));
+    s->what = words->n > 1 ? pnb__format("%s and %zu more", what, words->n - 1) : pnb__strdup(what);
+    if (s->what == NULL)
+        PNB_TRY(pnb__fail_nomem(&app->err, strlen(what)));
+    status = pnb__pictures_open(&s->pictures, words->items, words->n, app->in, &app->err);
+done:
+    return status;
+}
+
 pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const char *what,
                                   const pnb__class_source_opts *opts)
 {
     pnb_status status;
     *s = (pnb__class_source){.exif = opts->exif};
+    if (is_loose(what, opts->words))
+        return open_loose(s, app, what, opts->words);
     if (!is_set(what))
         return open_pictures(s, app, what, opts);
     s->what = pnb__strdup(what);

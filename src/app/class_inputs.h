@@ -12,6 +12,7 @@
 typedef struct pnb__class_source_opts {
     const char *split;                       /* "test" */
     const char *csv_img_key, *csv_label_key; /* NULL: as pnb_dataset_opts */
+    const pnb__text_list *words; /* all that was named when it is more than `what`; or NULL */
     bool exif;
 } pnb__class_source_opts;
 
@@ -25,8 +26,9 @@ typedef struct pnb__class_source {
     bool exif;
 } pnb__class_source;
 
-/* Opens an embedding set (.safetensors or .npy), a data set, or pictures; release with
- * pnb__class_source_reset, after a failure too. */
+/* Opens an embedding set (.safetensors or .npy), a data set, or pictures: several words, a picture
+ * file, a glob, or "-", one path a line of standard input. Release with pnb__class_source_reset,
+ * after a failure too. */
 pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const char *what,
                                   const pnb__class_source_opts *opts);
 /* Embeds what was opened as pictures; nothing to do for a set. */

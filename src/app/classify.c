@@ -33,13 +33,14 @@ static pnb_status open_sources(pnb__app *app, pnb__classify *run)
     const pnb__classify_opts *o = run->opts;
     pnb_status status;
     PNB_TRY(open_one(app, &run->images, o->images, &o->source));
-    PNB_TRY(open_one(app, &run->negatives, o->negatives, &o->source));
     pnb__class_source_opts val = o->source;
+    val.words = NULL;
+    PNB_TRY(open_one(app, &run->negatives, o->negatives, &val));
     val.split = o->val_split;
     PNB_TRY(open_one(app, &run->val_images, o->val_images, &val));
     PNB_TRY(open_one(app, &run->val_negatives, o->val_negatives, &val));
     if (o->bprw_images != NULL) {
-        pnb__class_source_opts shots = o->source;
+        pnb__class_source_opts shots = val;
         shots.split = o->bprw_split;
         PNB_TRY(pnb__class_source_open(&run->shots, app, o->bprw_images, &shots));
         if (strcmp(run->images.source.what, run->shots.what) == 0)

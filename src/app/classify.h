@@ -14,7 +14,7 @@
 
 typedef struct pnb__classify_opts {
     const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */
-    const char *images, *labels;
+    const char *images, *labels; /* images: the first of the words when there are several */
     pnb__class_source_opts source;
     const char *classnames, *templates, *prompts; /* how classes are known; all may be NULL: the
                                                    * pictures' own names */
@@ -128,6 +128,9 @@ pnb_status pnb__classify_save_markdown(const pnb__classify *run, const char *pat
 
 /* ---- classify_files.c ---- Writes the files that opts name. */
 pnb_status pnb__classify_write(pnb__app *app, const pnb__classify *run);
+/* Appends picture i of run->images or run->negatives as one JSON object: id, path, best classes. */
+void pnb__classify_prediction(const pnb__classify *run, const pnb__classified *c, size_t i,
+                              pnb__buf *b);
 
 /* ---- class_weights.c ---- The weights as a JSON file. */
 pnb_status pnb__classify_save_weights(const pnb__classify *run, const char *path, pnb_error *err);

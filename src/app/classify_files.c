@@ -32,12 +32,18 @@ static void put_best(const pnb__classify *run, const pnb__classified *c, size_t 
     pnb__buf_putc(b, ']');
 }
 
-static void put_prediction(const pnb__classify *run, const pnb__classified *c, bool is_negative,
-                           size_t i, pnb__buf *b)
+void pnb__classify_prediction(const pnb__classify *run, const pnb__classified *c, size_t i,
+                              pnb__buf *b)
 {
     int32_t label = c->source.label != NULL ? c->source.label[i] : -1;
+    const pnb_embeddings *set = c->source.set;
+    bool is_negative = c == &run->negatives;
     pnb__buf_puts(b, "{\"id\":");
-    pnb__json_append_string(b, pnb__row_name(c->source.set, i));
+    pnb__json_append_string(b, pnb__row_name(set, i));
+    if (set->paths != NULL && set->paths[i] != NULL) {
+        pnb__buf_puts(b, ",\"path\":");
+        pnb__json_append_string(b, set->paths[i]);
+    }
     put_best(run, c, i, b);
     pnb__buf_puts(b, ",\"uncertainty\":");
     pnb__json_append_double(b, c->u[i]);
@@ -54,7 +60,7 @@ static void put_prediction(const pnb__classify *run, const pnb__classified *c, b
         pnb__buf_printf(b, ",\"label_index\":%d,\"correct\":%s", (int)label,
                         c->p.top[i * c->p.k] == label ? "true" : "false");
     }
-    pnb__buf_puts(b, "}\n");
+    pnb__buf_putc(b, '}');
 }
 
 static pnb_status write_predictions(const pnb__classify *run, const char *path, pnb_error *err)
@@ -68,7 +74,8 @@ static pnb_status write_predictions(const pnb__classify *run, const char *path, 
     for (size_t s = 0; s < PNB_COUNT(both) && status == PNB_OK; s++)
         for (size_t i = 0; i < both[s]->p.n && status == PNB_OK; i++) {
             line.size = 0;
-            put_prediction(run, both[s], s == 1, i, &line);
+            pnb__classify_prediction(run, both[s], i, &line);
+            pnb__buf_putc(&line, '\n');
             if (line.failed)
                 status = pnb__fail_nomem(err, line.size);
             else

@@ -10,15 +10,71 @@
 #include "base/base.h"
 
 /* Classes shown in the text's table of the weakest ones. */
-enum { N_WEAKEST = 10 };
+enum { N_WEAKEST = 10, N_SHOWN = 20 };
+
+/* ---- predictions ---- the answer itself, where no labels ask how good it is */
+
+static void list_predictions(const pnb__classify *run, pnb__result *r)
+{
+    const pnb__classified *c = &run->images;
+    pnb__buf text = {0};
+    json_t *all = json_array();
+    for (size_t i = 0; all != NULL && i < c->p.n; i++) {
+        text.size = 0;
+        pnb__classify_prediction(run, c, i, &text);
+        json_t *one = text.failed ? NULL : json_loadb(text.data, text.size, 0, NULL);
+        if (json_array_append_new(all, one) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+    }
+    pnb__buf_reset(&text);
+    pnb__result_value(r, "predictions", all);
+}
+
+static void show_predictions(const pnb__classify *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"picture", "picture"},       {"class", "class"},     {"p", "probability"},
+        {"class_2", "then"},          {"p_2", "probability"}, {"uncertainty", "uncertainty"},
+        {"none", "none of the above"}};
+    const pnb__classified *c = &run->images;
+    size_t n = PNB_MIN(c->p.n, (size_t)N_SHOWN), k = c->p.k;
+    bool has_second = k > 1;
+    pnb__column shown[PNB_COUNT(columns)];
+    size_t n_columns = 0;
+    for (size_t i = 0; i < PNB_COUNT(columns); i++)
+        if ((has_second || (i != 3 && i != 4)) && (i != 6 || c->strange != NULL))
+            shown[n_columns++] = columns[i];
+    pnb__result_table(r, NULL, "no picture has a label: predictions only", shown, n_columns);
+    for (size_t i = 0; i < n; i++) {
+        pnb__result_cell_text(r, pnb__row_name(c->source.set, i));
+        for (size_t j = 0; j < (has_second ? 2 : 1); j++) {
+            pnb__result_cell_text(r, run->classes.items[c->p.top[i * k + j]]);
+            pnb__result_cell_real(r, c->p.probability[i * k + j], 4);
+        }
+        pnb__result_cell_real(r, c->u[i], 5);
+        if (c->strange != NULL)
+            pnb__result_cell_text(r, c->strange[i] > run->none_threshold ? "yes" : "no");
+    }
+    if (n < c->p.n)
+        pnb__result_note(r, "the first 20 are shown; --predictions writes all of them, --json "
+                            "prints them");
+}
+
+static void put_predictions(const pnb__classify *run, pnb__result *r)
+{
+    if (run->has_figures)
+        return;
+    list_predictions(run, r);
+    show_predictions(run, r);
+}
 
 static void put_metrics(const pnb__classify *run, pnb__result *r)
 {
     const pnb_classification *f = &run->figures;
-    if (!run->has_figures) {
-        pnb__result_note(r, "no picture has a label: predictions only");
+    if (!run->has_figures)
         return;
-    }
     pnb__result_begin(r, "metrics", "");
     pnb__result_real(r, "acc1", "top-1 accuracy", f->acc1, 4);
     pnb__result_real(r, "acc1_low", "  95% from", run->acc1.low, 4);
@@ -286,6 +342,7 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
     put_weights(run, r);
     put_scaling(run, r);
     put_metrics(run, r);
+    put_predictions(run, r);
     put_weakest(run, r);
     put_uncertainty(run, r);
     put_doubt(run, r);

@@ -18,7 +18,7 @@ typedef struct table {
     size_t n_columns, n_cells, capacity;
     char (*cells)[CELL];
     bool is_number[MAX_COLUMNS];
-    json_t *rows; /* borrowed from the tree */
+    json_t *rows; /* NULL: text only; else borrowed from the tree */
 } table;
 
 typedef enum line_kind { LINE_VALUE, LINE_HEADING, LINE_NOTE, LINE_TABLE } line_kind;
@@ -185,6 +185,11 @@ void pnb__result_numbers(pnb__result *r, const char *key, const double *values, 
     json_decref(list);
 }
 
+void pnb__result_value(pnb__result *r, const char *key, json_t *value)
+{
+    add_value(r, key, NULL, value, NULL);
+}
+
 void pnb__result_repeat(pnb__result *r, const char *inner, const char *key)
 {
     if (r == NULL || r->failed)
@@ -201,9 +206,9 @@ void pnb__result_table(pnb__result *r, const char *key, const char *heading,
     if (r == NULL || r->failed)
         return;
     table *t = pnb__alloc_zero(1, sizeof *t);
-    json_t *rows = json_array();
-    if (t == NULL || rows == NULL || n_columns > MAX_COLUMNS ||
-        json_object_set_new(r->stack[r->depth], key, rows) != 0) {
+    json_t *rows = key != NULL ? json_array() : NULL;
+    if (t == NULL || n_columns > MAX_COLUMNS ||
+        (key != NULL && json_object_set_new(r->stack[r->depth], key, rows) != 0)) {
         pnb__free(t);
         r->failed = true;
         return;
@@ -248,6 +253,10 @@ static void add_cell(pnb__result *r, json_t *json, const char *text, bool is_num
     }
     snprintf(t->cells[t->n_cells++], CELL, "%s", text);
     t->is_number[column] = t->is_number[column] || is_number;
+    if (t->rows == NULL) {
+        json_decref(json);
+        return;
+    }
     if (column == 0 && json_array_append_new(t->rows, json_object()) != 0)
         r->failed = true;
     json_t *row = json_array_get(t->rows, json_array_size(t->rows) - 1);

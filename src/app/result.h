@@ -2,6 +2,7 @@
 #ifndef PNB_APP_RESULT_H
 #define PNB_APP_RESULT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,11 +33,14 @@ void pnb__result_begin(pnb__result *r, const char *key, const char *heading);
 void pnb__result_end(pnb__result *r);
 /* A list of numbers: JSON only, null for NaN and infinity. */
 void pnb__result_numbers(pnb__result *r, const char *key, const double *values, size_t n);
+/* Any value: JSON only. Takes ownership; NULL is a failed allocation. */
+void pnb__result_value(pnb__result *r, const char *key, json_t *value);
 /* Repeats the value `key` of the object `inner`, both added before, in the open object: JSON only.
  */
 void pnb__result_repeat(pnb__result *r, const char *inner, const char *key);
 
-/* A table: columns first, then cells row by row, left to right. In JSON an array of objects. */
+/* A table: columns first, then cells row by row, left to right. In JSON an array of objects; with a
+ * NULL key text only. */
 typedef struct pnb__column {
     const char *key, *heading;
 } pnb__column;

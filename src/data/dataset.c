@@ -127,11 +127,10 @@ static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *e
     else if (!pnb__path_is_file(path))
         return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file or folder", path);
     else
-        return pnb__fail(
-            err, PNB_ARG,
-            "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl, a "
-            "binary of CIFAR, STL-10 or MNIST, or a folder (or name the type with --dataset-type)",
-            path);
+        return pnb__fail(err, PNB_ARG,
+                         "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl, a "
+                         "binary of CIFAR, STL-10 or MNIST, or a folder",
+                         path);
     return PNB_OK;
 }
 

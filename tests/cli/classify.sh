@@ -206,7 +206,24 @@ want 0 classify --images i.safetensors --load-clfs clf.safetensors --load-scalin
 prints '"temperature"'
 want 1 classify --images i.safetensors --load-clfs clf.safetensors --load-scaling s.json \
     --measure mean
-says "fitted on scores of csd"
+says "fitted for the measure csd"
+# a scaling of other pictures, and one that does not say what it is of
+want 1 classify --images clf.safetensors --load-clfs clf.safetensors --load-scaling s.json
+says "was fitted on image pictures, these are text"
+python3 -c '
+import json
+s = json.load(open("s.json"))
+assert s["picture_origin"]["modality"] == "image" and s["class_origin"]["modality"] == "text"
+assert len(s["class_origin"]["weights_sha256"]) == 64 and s["measure_options"]["n_samples"] == 7
+for key in ("picture_origin", "class_origin", "measure_options"): del s[key]
+json.dump({**s, "version": 1}, open("old.json", "w"))'
+want 1 classify --images i.safetensors --load-clfs clf.safetensors --load-scaling old.json
+says "--trust-scaling"
+want 0 classify --images i.safetensors --load-clfs clf.safetensors --load-scaling old.json \
+    --trust-scaling --json
+says "on your word"
+prints '"platt_ece"'
+want 2 classify --images i.safetensors --load-clfs clf.safetensors --trust-scaling
 want 2 classify --images i.safetensors --load-clfs clf.safetensors --fit-temperature
 says "--val-images"
 
@@ -411,4 +428,70 @@ cp p/test/*/*.png splits/val/a
 want 1 classify -m model --images splits
 says "it has train, val"
 want 0 classify -m model --images splits --split val --templates none
+
+# Without labels the answer is the classes: files, globs, folders, paths on standard input.
+mkdir loose
+cp p/test/*/*.png loose 2>/dev/null
+n_loose=$(find loose -name '*.png' | wc -l)
+zero=(classify -m model --classnames 'cat,black dog' --templates none)
+answers() {
+    check "$1: every picture with its classes" python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert "metrics" not in r and r["n_images"] == len(r["predictions"]) == int(sys.argv[2])
+for p in r["predictions"]:
+    assert p["path"].startswith("loose/") and p["uncertainty"] > 0
+    assert [b["class"] for b in p["best"]] in (["cat", "black dog"], ["black dog", "cat"])
+    assert abs(sum(b["probability"] for b in p["best"]) - 1) < 1e-6
+    assert p["best"][0]["probability"] >= p["best"][1]["probability"]' "$2" "$n_loose"
+}
+want 0 "${zero[@]}" --images loose --json -o folder.json
+cmp -s out folder.json || fail "the file is what is printed"
+answers folder folder.json
+want 0 "${zero[@]}" --images loose/*.png --json
+answers files out
+want 0 "${zero[@]}" --images 'loose/*.png' --json
+answers glob out
+find loose -name '*.png' | sort | "$PENUMBRA" "${zero[@]}" --images - --json >out 2>err
+answers "standard input" out
+want 0 "${zero[@]}" --images "$(find loose -name '*.png' | head -1)" --json
+check "one picture" test "$(grep -c '"path"' out)" -eq 1
+want 0 "${zero[@]}" --images loose/*.png
+prints "black dog"
+prints "probability"
+check "a line a picture" test "$(grep -c '\.png ' out)" -eq "$n_loose"
+want 0 "${zero[@]}" --images loose --none dummy --json
+prints '"none": '
+want 1 "${zero[@]}" --images loose i.safetensors
+says "an embedding set stands alone"
+want 1 "${zero[@]}" --images 'loose/*.gif'
+says "no file matches"
+
+# A name that looks like a file is none, nor is one with a slash; in a file it may be called so.
+zero=(classify -m model --templates none --images loose)
+for name in nofile.txt NOFILE.TXT names.json a.csv 'cat,dogs.txt' lists/names 'a/b,c' ./names; do
+    want 1 "${zero[@]}" --classnames "$name"
+    says "no such file of class names"
+done
+printf 'a.txt\nand/or\n' >odd.names
+want 0 "${zero[@]}" --classnames odd.names --json
+prints '"and/or"'
+want 0 "${zero[@]}" --classnames 'St. Bernard,Mr. X,no.5' --json
+prints '"St. Bernard"'
+want 1 "${zero[@]}" --classnames a,b --templates nofile.txt
+says "nofile.txt: no such file of templates"
+want 2 "${zero[@]}" --classnames a,b --none dummy --none-prompts dummies.txt
+says "--none-set takes"
+want 1 "${zero[@]}" --classnames a,b --none dummy --none-set dummies.safetensors
+says "(--none-set)"
+for what in "search --index i.safetensors -m model --query-text captions.txt" \
+    "include --index i.safetensors -m model --query-text red captions.jsonl" \
+    "embed -m model --text captions.txt -o never.safetensors" \
+    "tokenize --tokenizer model --text captions.csv" \
+    "traverse --images i.safetensors -m model --text captions.txt" \
+    "explain -m model --text captions.txt --images loose" \
+    "filter --images i.safetensors --texts i.safetensors --blocked-words words.txt"; do
+    want 2 $what
+    says "that is the name of a file"
+done
 finish
