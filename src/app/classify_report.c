@@ -22,7 +22,10 @@ static void list_predictions(const pnb__classify *run, pnb__result *r)
     for (size_t i = 0; all != NULL && i < c->p.n; i++) {
         text.size = 0;
         pnb__classify_prediction(run, c, i, &text);
-        json_t *one = text.failed ? NULL : json_loadb(text.data, text.size, 0, NULL);
+        json_t *one = NULL;
+        if (text.failed ||
+            pnb__json_load_bytes(&one, text.data, text.size, "prediction", NULL) != PNB_OK)
+            one = NULL;
         if (json_array_append_new(all, one) != 0) {
             json_decref(all);
             all = NULL;

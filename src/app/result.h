@@ -2,12 +2,12 @@
 #ifndef PNB_APP_RESULT_H
 #define PNB_APP_RESULT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "io/json.h"
 #include "penumbra/error.h"
 
 /* Values appear in the order they were added. `key` names the field in JSON, `label` the line in

@@ -44,15 +44,15 @@ static bool same_constants(pnb_measure m, const pnb_measure_opts *a, const pnb_m
 static bool sides_differ(const pnb_fit_side *made, const pnb_fit_side *used, const char *what,
                          char *why, size_t size)
 {
-    if (differ(made->modality, used->modality))
+    if (differ(made->weights_sha256, used->weights_sha256))
+        snprintf(why, size, "was fitted for the weights %.12s, the %s come from %.12s",
+                 made->weights_sha256, what, used->weights_sha256);
+    else if (differ(made->modality, used->modality))
         snprintf(why, size, "was fitted on %s %s, these are %s", made->modality, what,
                  used->modality);
     else if (differ(made->family, used->family))
         snprintf(why, size, "was fitted on %s of the family %s, these are %s", what, made->family,
                  used->family);
-    else if (differ(made->weights_sha256, used->weights_sha256))
-        snprintf(why, size, "was fitted for the weights %.12s, the %s come from %.12s",
-                 made->weights_sha256, what, used->weights_sha256);
     else if (differ(made->preprocess, used->preprocess))
         snprintf(why, size, "was fitted on %s prepared as \"%.80s\", these are \"%.80s\"", what,
                  made->preprocess, used->preprocess);

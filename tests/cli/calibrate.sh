@@ -52,13 +52,16 @@ want 0 search --index t.safetensors --queries tm.safetensors --calibration c2.js
 
 want 0 calibrate --images t.safetensors --texts t.safetensors --out f.json --folds 4 --plot f.html
 prints "by fits on the others of folds"
-want 0 search --index t.safetensors --queries tm.safetensors --calibration f.json --conformal 0.3 -k 5
+want 1 search --index t.safetensors --queries tm.safetensors --calibration f.json -k 5
+says "tokens deleted with"
+want 0 search --index t.safetensors --queries t.safetensors --calibration f.json --conformal 0.3 -k 5
 want 2 calibrate --images t.safetensors --texts t.safetensors --folds 1
 
 want 0 calibrate --images t.safetensors --texts t.safetensors --depth 3 --out d.json
 prints "first hits of a query"
-want 0 search --index t.safetensors --queries tm.safetensors --calibration d.json -k 3
-want 1 search --index i.safetensors --queries i.safetensors --calibration d.json -k 3
+want 0 search --index t.safetensors --queries t.safetensors --calibration d.json -k 3
+want 0 embed -m model --texts shapes/test/captions.jsonl -o ts.safetensors -q
+want 1 search --index ts.safetensors --queries t.safetensors --calibration d.json -k 3
 says "fitted to first hits among"
 
 want 0 calibrate --images t.safetensors --texts t.safetensors --level 3 --out l.json --json
@@ -107,4 +110,79 @@ prints '"conformal_by": "score"'
 want 1 search --index small.safetensors --queries i.safetensors --calibration i2.json --conformal 0.2 \
     --conformal-by rank
 says "holds for the"
+
+# Fitted on captions that search pictures: no probability for a picture that searches them, be it
+# the calibration's or the model's own. Scores of an untrained model tell nothing, so the truth is
+# what it finds first.
+run search --index i.safetensors --queries t.safetensors --calibration none -k 1 --json
+python3 -c '
+import json
+hits = json.load(open("out"))["hits"]
+ids = [json.loads(l)["id"] for l in open("t.ids.jsonl")]
+for n, (hit, text) in enumerate(zip(hits, ids)):
+    if n % 7: print(hit["id"], text, sep="\t")' >first.pairs
+rm -f i.calibration.json
+want 0 calibrate --images i.safetensors --texts t.safetensors --truth first.pairs --json
+cp out fit.json
+check "both sides are told" python3 -c '
+import json
+for r in (json.load(open("fit.json")), json.load(open("i.calibration.json"))):
+    q, g = r["query_origin"], r["gallery_origin"]
+    assert (q["modality"], g["modality"]) == ("text", "image"), r
+    assert q["family"] == g["family"] == "gaussian_diag"
+    assert q["weights_sha256"] == g["weights_sha256"] and len(q["weights_sha256"]) == 64
+    assert q["preprocess"] != g["preprocess"]
+assert json.load(open("i.calibration.json"))["measure_options"]["n_samples"] == 7'
+picture=$(find shapes/test -name '*.tar' | head -1)
+mkdir -p one && tar -C one -xf "$picture" && picture=$(find one -name '*.png' -o -name '*.jpg' | head -1)
+for query in "--query-text red" "--queries t.safetensors"; do
+    want 0 search --index i.safetensors -m model $query -k 1 --json
+    prints '"p_match_by": "calibration"'
+    check "a probability" test "$(grep -c '"p_match": null' out)" -eq 0
+done
+for query in "--query-image $picture" "--queries i.safetensors"; do
+    for calibration in "" "--calibration none" "--trust-calibration"; do
+        want 0 search --index i.safetensors -m model $query $calibration -k 1 --json
+        says "no probability is given"
+        prints '"p_match_by": null'
+        check "no probability" test "$(grep -c '"p_match": [0-9]' out)" -eq 0
+    done
+    want 1 search --index i.safetensors -m model $query --conformal 0.3
+    says "on text queries, these are image"
+    want 1 search --index i.safetensors -m model $query --min-probability 0.3
+    says "on text queries, these are image"
+    want 1 search --index i.safetensors -m model $query --calibration i.calibration.json
+    says "on text queries, these are image"
+    want 1 search --index i.safetensors -m model $query --calibration none --min-probability 0.3
+    says "penumbra calibrate"
+done
+want 0 search --index t.safetensors --queries i.safetensors --calibration none -k 1 --json
+prints '"p_match_by": "model"'
+want 1 search --index t.safetensors --queries i.safetensors --calibration i.calibration.json -k 1
+says "on text queries, these are image"
+
+# files of version 1, and sets that do not say what they are: on the user's word
+python3 -c '
+import json
+c = json.load(open("i.calibration.json"))
+c["weights_sha256"] = c["gallery_origin"]["weights_sha256"]
+for key in ("query_origin", "gallery_origin", "measure_options"): del c[key]
+json.dump({**c, "version": 1}, open("old.json", "w"))'
+want 0 search --index i.safetensors --queries t.safetensors --calibration old.json -k 1 --json
+says "does not tell the modality of the queries"
+check "said once" test "$(grep -c 'trust-calibration' err)" -eq 1
+prints '"p_match_by": null'
+want 1 search --index i.safetensors --queries t.safetensors --calibration old.json --conformal 0.3
+says "--trust-calibration"
+want 0 search --index i.safetensors --queries t.safetensors --calibration old.json -k 1 --json \
+    --trust-calibration
+says "on your word"
+prints '"p_match_by": "calibration"'
+want 0 embed -m model --texts shapes/train/captions.jsonl -o u.npy -q
+rm u.json
+want 0 search --index i.safetensors --queries u.npy -k 1 --json
+says "the modality of the queries here is unknown"
+prints '"p_match_by": null'
+want 0 search --index i.safetensors --queries u.npy -k 1 --json --trust-calibration
+prints '"p_match_by": "calibration"'
 finish

@@ -85,7 +85,22 @@ want 0 calibrate --images i.safetensors --texts i.safetensors --out c.json
 want 0 filter --images i.safetensors --texts i.safetensors --calibration c.json --min-p-match 0.5 \
     --dropped none.jsonl --list own.jsonl
 check "all are matches" test "$(wc -l <own.jsonl)" -eq "$n_images"
+want 1 "${both[@]}" --calibration c.json --top 1 --list all.jsonl
+says "on image queries, these are text"
+# one of version 1 does not say what it was fitted on
+python3 -c '
+import json
+c = json.load(open("c.json"))
+c["weights_sha256"] = c["gallery_origin"]["weights_sha256"]
+for key in ("query_origin", "gallery_origin", "measure_options"): del c[key]
+json.dump({**c, "version": 1}, open("c.json", "w"))'
 want 0 "${both[@]}" --calibration c.json --top 1 --list all.jsonl
+says "--trust-calibration takes it"
+check "no probability" test "$(grep -c p_match all.jsonl)" -eq 0
+want 1 "${both[@]}" --calibration c.json --min-p-match 0.5 --list all.jsonl
+says "--trust-calibration"
+want 0 "${both[@]}" --calibration c.json --trust-calibration --top 1 --list all.jsonl
+says "on your word"
 check "captions are not" test "$(grep -c '"p_match":0\.[0-4]\|"p_match":[0-9.]*e-' all.jsonl)" -eq "$n_pairs"
 want 1 "${both[@]}" --calibration c.json --measure mean
 says "fitted for the measure csd"

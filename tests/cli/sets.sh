@@ -81,8 +81,9 @@ done
 check "and its file" grep -q unknown_provenance e.json
 want 0 calibrate --images nt.npy --texts nt.npy -q
 check "the calibration lies beside the set" test -s nt.calibration.json
-want 0 search --index nt.npy --queries ni.npy -k 1 --json
+want 0 search --index nt.npy --queries nt.npy -k 1 --json
 prints '"calibration": "nt.calibration.json"'
+prints '"p_match_by": "calibration"'
 want 0 report --images ni.npy --texts nt.npy --truth shapes/truth/test.pairs -o n.html -q
 
 want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q

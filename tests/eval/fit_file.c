@@ -214,7 +214,15 @@ static void scaling_round_trip(void **state)
     assert_fails(pnb_scaling_load(&back, path, err), PNB_FORMAT, "t above 0");
     write_text("{\"format\": \"penumbra-scaling\", \"version\": 1, \"measure\": "
                "\"0123456789012345678901234567890123456789\", \"temperature\": {\"t\": 1}}");
-    assert_fails(pnb_scaling_load(&back, path, err), PNB_FORMAT, "too long");
+    assert_fails(pnb_scaling_load(&back, path, err), PNB_FORMAT, "measure is unknown");
+    write_text("{\"format\": \"penumbra-scaling\", \"version\": 1, \"measure\": \"csd\", "
+               "\"weights_sha256\": \"w1\", \"temperature\": {\"t\": 1}}");
+    assert_ok(pnb_scaling_load(&back, path, err));
+    assert_true(back.origin.has_measure && back.origin.queries.modality[0] == '\0');
+    assert_string_equal(back.origin.gallery.weights_sha256, "w1");
+    write_text("{\"format\": \"penumbra-scaling\", \"version\": 1, \"temperature\": {\"t\": 1}}");
+    assert_ok(pnb_scaling_load(&back, path, err));
+    assert_false(back.origin.has_measure);
 }
 
 int main(void)
