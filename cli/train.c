@@ -523,22 +523,24 @@ static const pnb__option options[] = {
      .at = AT(save_frequency),
      .value = "N",
      .max = 1000000000.0,
-     .help = "Epochs between checkpoints; the last is always kept"},
+     .help =
+         "Every so many epochs a checkpoint is written and stays; 0 is only at the end. Without "
+         "it each epoch's replaces the one before, and the last and the best stay"},
     {.name = "save-every-n-steps",
      .kind = PNB__OPT_INT,
      .at = AT(save_every_n_steps),
      .value = "N",
      .max = 1000000000000.0,
-     .help = "Steps between checkpoints; 0 goes by epochs"},
+     .help = "Steps between checkpoints, each of which replaces the one before; 0 goes by epochs"},
     {.name = "delete-previous-checkpoint",
      .kind = PNB__OPT_FLAG,
      .at = AT(delete_previous_checkpoint),
-     .help = "Keep only the newest checkpoint"},
+     .help = "With --save-frequency too, keep only the newest checkpoint and the best"},
     {.name = "save-most-recent",
      .kind = PNB__OPT_FLAG,
      .at = AT(save_most_recent),
-     .help = "A checkpoint after every epoch; those --save-frequency does not ask for make room "
-             "for the next"},
+     .help = "With --save-frequency too, a checkpoint after every epoch; those it does not ask for "
+             "make room for the next. Without it this is so anyway"},
     {.name = "save-best-unc",
      .kind = PNB__OPT_FLAG,
      .at = AT(save_best_unc),
@@ -683,7 +685,7 @@ static void fill_run(const struct train_args *a, pnb_train_opts *o)
     o->name = a->name;
     o->resume = a->resume;
     o->delete_previous_checkpoint = a->delete_previous_checkpoint;
-    o->save_most_recent = a->save_most_recent;
+    o->save_most_recent = a->save_most_recent || a->save_frequency == PNB__INT_UNSET;
     o->save_best_unc = a->save_best_unc;
     o->report_tensorboard = a->report_to != NULL && strstr(a->report_to, "tensorboard") != NULL;
     SET_INT(log_every_n_steps, log_every_n_steps, int64_t);
@@ -755,7 +757,11 @@ const pnb__command pnb__cmd_train = {
         "Writes LOGS/RUN with params.txt, out.log, results.jsonl and checkpoints/, each checkpoint "
         "a model directory that every other command opens. Ctrl-C writes a checkpoint and exits "
         "with 130; --resume latest goes on from there, in the middle of an epoch too, and ends in "
-        "the same bits as an uninterrupted run with the same number of threads.\n\n"
+        "the same bits as an uninterrupted run with the same number of threads. A checkpoint is "
+        "written after every epoch and replaces the one before, which goes when the new one is "
+        "whole; checkpoints/latest names it, checkpoints/best the one of the lowest val_loss, "
+        "which stays. --save-frequency N keeps every N-th epoch's too. An epoch of tar shards "
+        "rounds up to whole steps, as in open_clip; one of tables and folders rounds down.\n\n"
         "The small recipe is for minutes on a CPU: the bias follows the batch, masked captions "
         "lose tokens instead of getting mask tokens. The published recipe is the paper's. In both "
         "a "
@@ -766,7 +772,12 @@ const pnb__command pnb__cmd_train = {
         "samples, loss (total), one field for each weighted term (ppcl, inclusion, ...), lr, "
         "logit_scale, logit_bias, grad_norm, data_s and batch_s (seconds), samples_per_s, "
         "image_uncertainty and text_uncertainty (mean traces). Of kind \"eval\" after each "
-        "validation: val_samples, val_loss, its terms, i2t_r1 and t2i_r1 on the whole set, "
+        "validation: val_samples, val_loss and its terms (means over all pairs, the last "
+        "incomplete "
+        "batch too), img_inclusion and txt_inclusion (the masked terms, over the first "
+        "--drop-ratio "
+        "of the set with the same masks each time; no part of val_loss), i2t_r1 and t2i_r1 on the "
+        "whole set, "
         "batch_i2t_r1 and batch_t2i_r1 in a batch, the uncertainties, and i2t_unc_r and t2i_unc_r: "
         "the correlation of a bin's number with its R@1 over ten bins of queries by uncertainty "
         "(null where it does not exist). --save-best-unc keeps the checkpoint with the most "

@@ -7,6 +7,7 @@
  *   checkpoints/epoch_K/, step_N/    a model directory each, plus optimizer.safetensors and
  *                   state.json; written whole or not at all
  *   checkpoints/latest               link to the newest of them
+ *   checkpoints/best                 link to the one of the lowest validation loss
  *   checkpoints/epoch_best_unc       link to the one of save_best_unc
  * Same options, data, build and thread count give the same bits, interrupted or not. */
 #ifndef PENUMBRA_TRAIN_H
@@ -109,11 +110,12 @@ typedef struct pnb_train_opts {
     int64_t log_every_n_steps;
     int64_t val_frequency;      /* epochs between validations; 0: only at the end */
     int64_t val_every_n_steps;  /* steps between validations; 0: by epochs */
-    int64_t save_frequency;     /* epochs between checkpoints; the last is always kept */
+    int64_t save_frequency;     /* epochs between checkpoints that stay; 0: none but the last and
+                                 * the best one by validation loss, which always stay */
     int64_t save_every_n_steps; /* 0: by epochs only; earlier step_N are removed */
-    bool delete_previous_checkpoint;
+    bool delete_previous_checkpoint; /* also those that save_frequency asked for */
     bool save_most_recent;   /* a checkpoint after every epoch; one that save_frequency does not ask
-                              * for is replaced by the next */
+                              * for is replaced by the next: true */
     bool save_best_unc;      /* keep checkpoints/epoch_best_unc, see pnb_train_eval.i2t_unc_r */
     bool report_tensorboard; /* write <run>/tensorboard/events.out.tfevents.* too */
 
@@ -134,10 +136,11 @@ typedef struct pnb_train_eval {
     bool done; /* false: there was none */
     int64_t step, epoch;
     size_t n;
-    double loss[PNB_N_LOSS_TERMS], total; /* without the masked terms */
-    double i2t_r1, t2i_r1;                /* against the whole validation set */
-    double batch_i2t_r1, batch_t2i_r1;    /* against a batch */
-    double image_unc, text_unc;           /* mean trace */
+    double loss[PNB_N_LOSS_TERMS];     /* means over all pairs */
+    double total;                      /* of all but the masked terms */
+    double i2t_r1, t2i_r1;             /* against the whole validation set */
+    double batch_i2t_r1, batch_t2i_r1; /* against a batch */
+    double image_unc, text_unc;        /* mean trace */
     /* Pearson's r between the number of a bin and its R@1 (whole set), queries in 10 bins of equal
      * count by ascending trace, the remainder left out: -1 where uncertainty foretells failure.
      * NaN below 10 pairs, without uncertainty, or when every bin has the same R@1. */
@@ -145,7 +148,9 @@ typedef struct pnb_train_eval {
 } pnb_train_eval;
 
 typedef struct pnb_train_result {
-    char run_dir[1024], checkpoint_dir[1024]; /* newest checkpoint, "" if none was written */
+    char run_dir[1024];
+    char checkpoint_dir[1024]; /* the newest, at first the one resumed from; "" if there is none */
+    char best_dir[1024];       /* of the lowest validation loss; "" without validation */
     int64_t step, n_steps, epoch;
     double loss[PNB_N_LOSS_TERMS], total; /* of the last step */
     double seconds, samples_per_s;

@@ -36,6 +36,8 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
     pnb__result_text(r, "run_dir", "run", t->run_dir);
     pnb__result_text(r, "checkpoint_dir", "checkpoint",
                      t->checkpoint_dir[0] != '\0' ? t->checkpoint_dir : NULL);
+    pnb__result_text(r, "best_checkpoint_dir", "best by validation loss",
+                     t->best_dir[0] != '\0' ? t->best_dir : NULL);
     pnb__result_int(r, "step", "steps done", t->step);
     pnb__result_int(r, "n_steps", "steps planned", t->n_steps);
     pnb__result_int(r, "epoch", "epoch", t->epoch);

@@ -2,8 +2,11 @@
  *
  * checkpoints/<name>/ holds config.json, model.safetensors, tokenizer.json,
  * preprocessor_config.json, optimizer.safetensors and state.json. It is written under a temporary
- * name, synced, and renamed; then the link `latest` is replaced by a rename too. So at any moment,
- * killed or out of space, the newest complete checkpoint is the one that `latest` names. */
+ * name, synced, and renamed; then the link `latest` is replaced by a rename too, then `best`, the
+ * checkpoint of the lowest validation loss, and only then what both leave behind is removed: moved
+ * aside first, so that no half checkpoint bears a name. So at any moment, killed or out of space,
+ * the newest complete checkpoint is the one that `latest` names. Which one is the best stands in
+ * state.json too, so a link that a kill left behind is mended by the next checkpoint. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,15 +50,18 @@ static json_t *state_json(const pnb__trainer *t)
 {
     json_t *settings = pnb__train_settings(t->opts);
     json_t *best = isnan(t->state.best_unc_r) ? json_null() : json_real(t->state.best_unc_r);
+    json_t *loss = isnan(t->state.best_loss) ? json_null() : json_real(t->state.best_loss);
     if (settings == NULL)
         return NULL;
-    return json_pack(
-        "{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o, s:o}", "format", STATE_FORMAT,
-        "threads", pnb_ctx_n_threads(t->ctx), "step", (json_int_t)t->state.step, "n_steps",
-        (json_int_t)t->n_steps, "epoch", (json_int_t)(t->state.step / t->steps_per_epoch), "loader",
-        "epoch", (json_int_t)t->state.position.epoch, "batch", (json_int_t)t->state.position.batch,
-        "samples", (json_int_t)pnb_dataset_size(t->train), "lr_scheduler",
-        pnb_schedule_name(t->opts->lr_scheduler), "best_unc_r", best, "settings", settings);
+    return json_pack("{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o, s:o, s:s, s:o}",
+                     "format", STATE_FORMAT, "threads", pnb_ctx_n_threads(t->ctx), "step",
+                     (json_int_t)t->state.step, "n_steps", (json_int_t)t->n_steps, "epoch",
+                     (json_int_t)(t->state.step / t->steps_per_epoch), "loader", "epoch",
+                     (json_int_t)t->state.position.epoch, "batch",
+                     (json_int_t)t->state.position.batch, "samples",
+                     (json_int_t)pnb_dataset_size(t->train), "lr_scheduler",
+                     pnb_schedule_name(t->opts->lr_scheduler), "best_unc_r", best, "best_val_loss",
+                     loss, "best", t->state.best_name, "settings", settings);
 }
 
 static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error *err)
@@ -120,16 +126,31 @@ static pnb_status move_link(const pnb__trainer *t, const char *link_name, const 
 #define BEST_LINK "epoch_best_unc"
 #define BEST_PREFIX "best_unc_step_"
 
-/* Intermediate checkpoints that the new one replaces, and leftovers of a killed write. The best one
- * is replaced by a better one only. */
+/* Intermediate checkpoints that the new one replaces, and leftovers of a killed write. The best
+ * ones are replaced by better ones only. */
 static bool is_replaced(const pnb__trainer *t, const char *entry, const char *name)
 {
-    if (strcmp(entry, name) == 0 || strcmp(entry, BEST_LINK) == 0)
+    if (strcmp(entry, name) == 0 || strcmp(entry, BEST_LINK) == 0 ||
+        strcmp(entry, t->state.best_name) == 0)
         return false;
     if (pnb__starts_with(name, BEST_PREFIX))
         return pnb__starts_with(entry, BEST_PREFIX);
     return pnb__starts_with(entry, ".tmp-") || pnb__starts_with(entry, "step_") ||
            (t->opts->delete_previous_checkpoint && pnb__starts_with(entry, "epoch_"));
+}
+
+/* Under another name first: a kill in the middle leaves nothing that looks like a checkpoint. */
+static void remove_checkpoint(const pnb__trainer *t, const char *name)
+{
+    char *path = pnb__path_join(t->run.checkpoints, name);
+    char *aside = pnb__format("%s/.tmp-removed", t->run.checkpoints);
+    if (path != NULL && aside != NULL) {
+        remove_dir(aside);
+        if (rename(path, aside) == 0)
+            remove_dir(aside);
+    }
+    pnb__free(path);
+    pnb__free(aside);
 }
 
 static void remove_replaced(const pnb__trainer *t, const char *name)
@@ -138,14 +159,24 @@ static void remove_replaced(const pnb__trainer *t, const char *name)
     if (d == NULL)
         return;
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
-        if (!is_replaced(t, e->d_name, name))
-            continue;
-        char *path = pnb__path_join(t->run.checkpoints, e->d_name);
-        if (path != NULL)
-            remove_dir(path);
-        pnb__free(path);
+        if (is_replaced(t, e->d_name, name))
+            remove_checkpoint(t, e->d_name);
     }
     closedir(d);
+}
+
+/* Gives `temp` the name `final`. The same step may be there already, written before and trained
+ * again since, and `latest` may name it: the two change places in one stroke where the file system
+ * can do that. */
+static int put_in_place(const char *temp, const char *final)
+{
+    if (renameat2(AT_FDCWD, temp, AT_FDCWD, final, RENAME_EXCHANGE) == 0) {
+        remove_dir(temp);
+        return 0;
+    }
+    if (errno != ENOENT)
+        remove_dir(final);
+    return rename(temp, final);
 }
 
 /* The checkpoint is there already: a run that was resumed and stopped before its next step. */
@@ -177,8 +208,7 @@ static pnb_status write_dir(const pnb__trainer *t, const char *name, pnb_error *
         remove_dir(temp);
         goto done;
     }
-    remove_dir(final); /* the same step, written before and trained again since */
-    if (rename(temp, final) != 0)
+    if (put_in_place(temp, final) != 0)
         status = pnb__fail_errno(err, "renaming", temp);
     else
         status = sync_dir(t->run.checkpoints, err);
@@ -193,6 +223,8 @@ static pnb_status write_linked(pnb__trainer *t, const char *name, const char *li
     pnb_status status = write_dir(t, name, err);
     if (status == PNB_OK)
         status = move_link(t, link, name, err);
+    if (status == PNB_OK && t->state.best_name[0] != '\0')
+        status = move_link(t, "best", t->state.best_name, err);
     if (status == PNB_OK)
         remove_replaced(t, name);
     else
@@ -206,8 +238,12 @@ pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *e
     if (final == NULL)
         return pnb__fail_nomem(err, strlen(t->run.checkpoints));
     pnb_status status = is_current(t, name, final) ? PNB_OK : write_linked(t, name, "latest", err);
-    if (status == PNB_OK)
+    if (status == PNB_OK) {
         snprintf(t->result->checkpoint_dir, sizeof t->result->checkpoint_dir, "%s", final);
+        if (t->state.best_name[0] != '\0')
+            snprintf(t->result->best_dir, sizeof t->result->best_dir, "%s/%s", t->run.checkpoints,
+                     t->state.best_name);
+    }
     pnb__free(final);
     return status;
 }
@@ -225,6 +261,25 @@ static bool read_whole(const json_t *object, const char *key, json_int_t *out)
     const json_t *value = json_object_get(object, key);
     *out = json_integer_value(value);
     return json_is_integer(value) && *out >= 0;
+}
+
+/* The best checkpoint so far, if it is still there: a run that starts from another run's
+ * checkpoint, or whose best was deleted, has none yet. */
+static void read_best(pnb__trainer *t, const json_t *root)
+{
+    const json_t *loss = json_object_get(root, "best_val_loss");
+    const char *name = json_string_value(json_object_get(root, "best"));
+    char path[2048];
+    t->state.best_loss = NAN;
+    t->state.best_name[0] = '\0';
+    if (!json_is_number(loss) || name == NULL || name[0] == '\0' || strchr(name, '/') != NULL ||
+        t->run.checkpoints == NULL || strlen(name) >= sizeof t->state.best_name)
+        return;
+    int used = snprintf(path, sizeof path, "%s/%s", t->run.checkpoints, name);
+    if (used < 0 || (size_t)used >= sizeof path || !pnb__path_is_dir(path))
+        return;
+    t->state.best_loss = json_number_value(loss);
+    snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
 }
 
 static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *path, pnb_error *err)
@@ -253,11 +308,14 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
         return pnb__fail(err, PNB_NOMEM, "out of memory comparing options");
     pnb_status status = pnb__train_compare_settings(settings, now, err);
     json_decref(now);
-    if (status == PNB_OK)
-        t->state = (pnb__train_state){step,
-                                      {(uint64_t)epoch, (uint64_t)batch},
-                                      json_is_number(best) ? json_number_value(best) : NAN};
-    return status;
+    if (status != PNB_OK)
+        return status;
+    t->state =
+        (pnb__train_state){.step = step,
+                           .position = {(uint64_t)epoch, (uint64_t)batch},
+                           .best_unc_r = json_is_number(best) ? json_number_value(best) : NAN};
+    read_best(t, root);
+    return PNB_OK;
 }
 
 pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err)

@@ -1,37 +1,60 @@
 /* Validation: losses batch by batch, retrieval R@1 within a batch and over the whole set.
  *
  * One caption a picture (of `val_level` where samples have levels), always the same ones, so that
- * evaluations of one run can be compared. Losses run over full batches only, without the masked
- * terms, which depend on random masks. Retrieval is exact, by the csd similarity. What bins of
- * uncertainty say of its success is unc_bins.c. */
+ * evaluations of one run can be compared. A loss is the mean over all pairs: batches count by their
+ * pairs, the last incomplete one too, as in open_clip. The masked terms are taken over the first
+ * `drop_ratio` of the set with masks that are the same each time; they stand beside the total and
+ * are no part of it, so that it does not depend on masks. Retrieval is exact, by the csd
+ * similarity. What bins of uncertainty say of its success is unc_bins.c. */
 #include <math.h>
 #include <string.h>
 
 #include "penumbra/search.h"
 #include "train/trainer.h"
 
-/* Distributions of the whole set; log_var NULL when the model has no uncertainty. */
+enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
+
+/* Distributions of the whole set, and of masked copies of its first n_masked pairs. */
 typedef struct val_set {
-    size_t n, dim;
-    float *mean[2], *log_var[2]; /* image, text */
+    size_t n, n_masked, dim;
+    float *mean[N_SIDES], *log_var[N_SIDES];
 } val_set;
 
 static void free_set(val_set *v)
 {
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < N_SIDES; s++) {
         pnb__free(v->mean[s]);
         pnb__free(v->log_var[s]);
     }
 }
 
-static pnb_status make_set(val_set *v, const pnb__trainer *t, size_t padded, pnb_error *err)
+static bool has_term(const pnb__trainer *t, pnb_loss_term term)
 {
-    *v = (val_set){.n = pnb_dataset_size(t->val), .dim = t->info->embed_dim};
-    for (int s = 0; s < 2; s++) {
-        v->mean[s] = pnb__alloc_array(padded * v->dim, sizeof(float));
-        v->log_var[s] = pnb__alloc_array(padded * v->dim, sizeof(float));
+    return t->opts->loss.weight[term] > 0;
+}
+
+/* As many pairs as a step of this size would mask. */
+static size_t masked_pairs(const pnb__trainer *t, size_t n)
+{
+    bool wanted = has_term(t, PNB_LOSS_IMG_INCLUSION) || has_term(t, PNB_LOSS_TXT_INCLUSION);
+    if (!wanted || !(t->opts->drop_ratio > 0))
+        return 0;
+    return PNB_MAX((size_t)((double)n * t->opts->drop_ratio), (size_t)1);
+}
+
+/* Rows are padded by a batch: the encoders write whole ones. */
+static pnb_status make_set(val_set *v, const pnb__trainer *t, size_t batch, pnb_error *err)
+{
+    size_t n = pnb_dataset_size(t->val);
+    *v = (val_set){.n = n, .n_masked = masked_pairs(t, n), .dim = t->info->embed_dim};
+    for (int s = 0; s < N_SIDES; s++) {
+        size_t rows = s < MASKED_IMAGE ? v->n + batch : v->n_masked + batch;
+        if (s >= MASKED_IMAGE && v->n_masked == 0)
+            continue;
+        v->mean[s] = pnb__alloc_array(rows * v->dim, sizeof(float));
+        v->log_var[s] = pnb__alloc_array(rows * v->dim, sizeof(float));
         if (v->mean[s] == NULL || v->log_var[s] == NULL)
-            return pnb__fail_nomem(err, padded * v->dim * sizeof(float));
+            return pnb__fail_nomem(err, rows * v->dim * sizeof(float));
     }
     return PNB_OK;
 }
@@ -40,7 +63,9 @@ static pnb_status make_set(val_set *v, const pnb__trainer *t, size_t padded, pnb
 typedef struct padded_batch {
     size_t size, n_pixels, length;
     float *pixels;
-    int32_t *ids;
+    int32_t *ids, *masked_ids, *kept;
+    uint32_t *patches;      /* scratch of drawing patches */
+    unsigned char *scratch; /* of drawing tokens */
 } padded_batch;
 
 static pnb_status make_padded(padded_batch *p, const pnb__trainer *t, size_t size, pnb_error *err)
@@ -50,7 +75,12 @@ static pnb_status make_padded(padded_batch *p, const pnb__trainer *t, size_t siz
                         .length = t->info->text.context_length};
     p->pixels = pnb__alloc_array(size * p->n_pixels, sizeof *p->pixels);
     p->ids = pnb__alloc_array(size * p->length, sizeof *p->ids);
-    if (p->pixels == NULL || p->ids == NULL)
+    p->masked_ids = pnb__alloc_array(size * p->length, sizeof *p->ids);
+    p->scratch = pnb__alloc_array(p->length, 1);
+    p->kept = pnb__alloc_array(t->info->vision.n_patches, sizeof *p->kept);
+    p->patches = pnb__alloc_array(t->info->vision.n_patches, sizeof *p->patches);
+    if (p->pixels == NULL || p->ids == NULL || p->masked_ids == NULL || p->scratch == NULL ||
+        p->kept == NULL || p->patches == NULL)
         return pnb__fail_nomem(err, size * p->n_pixels * sizeof *p->pixels);
     return PNB_OK;
 }
@@ -65,100 +95,186 @@ static void fill_padded(padded_batch *p, const pnb_batch *b)
     }
 }
 
+static void free_padded(padded_batch *p)
+{
+    pnb__free(p->pixels);
+    pnb__free(p->ids);
+    pnb__free(p->masked_ids);
+    pnb__free(p->scratch);
+    pnb__free(p->kept);
+    pnb__free(p->patches);
+}
+
+static pnb_encode_out rows_of(const val_set *v, int side, size_t at)
+{
+    return (pnb_encode_out){v->mean[side] + at * v->dim, v->log_var[side] + at * v->dim, false};
+}
+
 static pnb_status encode_batch(pnb__trainer *t, const padded_batch *p, val_set *v, size_t at,
                                pnb_error *err)
 {
-    size_t offset = at * v->dim;
-    pnb_encode_out image = {v->mean[0] + offset, v->log_var[0] + offset, false};
-    pnb_encode_out text = {v->mean[1] + offset, v->log_var[1] + offset, false};
+    const pnb_encode_out image = rows_of(v, IMAGE, at), text = rows_of(v, TEXT, at);
     pnb_status status = pnb_model_encode_image(t->model, p->pixels, p->size, &image, err);
     if (status == PNB_OK)
         status = pnb_model_encode_text(t->model, p->ids, p->size, p->length, &text, err);
     return status;
 }
 
+/* Masks are drawn from the batch's number, so they are the same in every validation. */
+static pnb_status encode_masked(pnb__trainer *t, const padded_batch *p, val_set *v, size_t at,
+                                pnb_error *err)
+{
+    const pnb_encode_out image = rows_of(v, MASKED_IMAGE, at), text = rows_of(v, MASKED_TEXT, at);
+    const pnb__text_masker masker = pnb__trainer_masker(t);
+    size_t n_patches = t->info->vision.n_patches, number = at / p->size;
+    size_t n_kept = pnb__mask_n_kept(n_patches, t->opts->mask_keep);
+    pnb_status status = PNB_OK;
+    if (has_term(t, PNB_LOSS_IMG_INCLUSION)) {
+        pnb__mask_patches(t->opts->seed, (int64_t)number, n_patches, n_kept, p->patches, p->kept);
+        status =
+            pnb_model_encode_image_kept(t->model, p->pixels, p->size, p->kept, n_kept, &image, err);
+    }
+    if (status != PNB_OK || !has_term(t, PNB_LOSS_TXT_INCLUSION))
+        return status;
+    pnb__mask_texts(&masker, number, p->ids, p->size, p->length, p->scratch, p->masked_ids);
+    return pnb_model_encode_text(t->model, p->masked_ids, p->size, p->length, &text, err);
+}
+
+/* The first `n` pairs through `encode`, batch by batch. */
+static pnb_status encode_pairs(pnb__trainer *t, padded_batch *p, val_set *v, size_t n,
+                               pnb_status (*encode)(pnb__trainer *, const padded_batch *, val_set *,
+                                                    size_t, pnb_error *),
+                               pnb_error *err)
+{
+    const pnb_batch *b = NULL;
+    pnb_status status = pnb_loader_set_position(t->val_loader, (pnb_loader_position){0, 0}, err);
+    for (size_t at = 0; status == PNB_OK && at < n; at += b->n) {
+        status = pnb_loader_next(t->val_loader, &b, err);
+        if (status == PNB_OK && (b == NULL || b->n == 0))
+            status = pnb__fail(err, PNB_FORMAT, "the validation set ended at %zu of %zu", at, n);
+        if (status != PNB_OK)
+            return status;
+        fill_padded(p, b);
+        status = encode(t, p, v, at, err);
+    }
+    return status;
+}
+
 static pnb_status encode_all(pnb__trainer *t, size_t batch, val_set *v, pnb_error *err)
 {
     padded_batch p = {0};
-    const pnb_batch *b = NULL;
-    pnb_status status;
-    PNB_TRY(make_padded(&p, t, batch, err));
-    PNB_TRY(pnb_loader_set_position(t->val_loader, (pnb_loader_position){0, 0}, err));
-    for (size_t at = 0; at < v->n; at += b->n) {
-        PNB_TRY(pnb_loader_next(t->val_loader, &b, err));
-        if (b == NULL || b->n == 0) {
-            status = pnb__fail(err, PNB_FORMAT, "the validation set ended at %zu of %zu", at, v->n);
-            goto done;
-        }
-        fill_padded(&p, b);
-        PNB_TRY(encode_batch(t, &p, v, at, err));
-    }
-done:
-    pnb__free(p.pixels);
-    pnb__free(p.ids);
+    pnb_status status = make_padded(&p, t, batch, err);
+    if (status == PNB_OK)
+        status = encode_pairs(t, &p, v, v->n, encode_batch, err);
+    if (status == PNB_OK && v->n_masked > 0)
+        status = encode_pairs(t, &p, v, v->n_masked, encode_masked, err);
+    free_padded(&p);
     return status;
 }
 
 /* ---- losses ---- */
 
+/* A graph of some of the terms on `rows` pairs. */
 typedef struct loss_graph {
+    size_t rows;
+    bool masked; /* the terms of masked inputs, or all others */
     pnb__graph *graph;
-    pnb__dist side[2];
+    pnb__dist side[N_SIDES];
     pnb__tensor *scale, *bias;
     pnb__loss loss;
 } loss_graph;
 
-static pnb_status build_losses(loss_graph *l, const pnb__trainer *t, size_t batch, pnb_error *err)
+/* Leaves the terms of the other kind out; false when none is left. */
+static bool choose_terms(pnb_loss_opts *o, bool masked)
+{
+    double sum = 0;
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
+        bool is_masked = i == PNB_LOSS_IMG_INCLUSION || i == PNB_LOSS_TXT_INCLUSION;
+        o->weight[i] = is_masked == masked ? o->weight[i] : 0;
+        sum += o->weight[i];
+    }
+    return sum > 0;
+}
+
+static bool uses_side(const pnb_loss_opts *o, int side)
+{
+    return side < MASKED_IMAGE || (side == MASKED_IMAGE && o->weight[PNB_LOSS_IMG_INCLUSION] > 0) ||
+           (side == MASKED_TEXT && o->weight[PNB_LOSS_TXT_INCLUSION] > 0);
+}
+
+static pnb_status build_losses(loss_graph *l, const pnb__trainer *t, size_t rows, bool masked,
+                               pnb_error *err)
 {
     pnb_loss_opts opts = t->opts->loss;
-    opts.weight[PNB_LOSS_IMG_INCLUSION] = opts.weight[PNB_LOSS_TXT_INCLUSION] = 0;
-    double sum = 0;
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-        sum += opts.weight[i];
-    *l = (loss_graph){0};
-    if (!(sum > 0))
+    pnb__graph_free(l->graph);
+    *l = (loss_graph){.rows = rows, .masked = masked};
+    if (!choose_terms(&opts, masked))
         return PNB_OK;
     pnb_status status = pnb__graph_create(&l->graph, t->ctx, PNB__F32, false, err);
     if (status != PNB_OK)
         return status;
-    const size_t shape[2] = {batch, t->info->embed_dim};
-    for (int s = 0; s < 2; s++) {
+    const size_t shape[2] = {rows, t->info->embed_dim};
+    for (int s = 0; s < N_SIDES; s++) {
+        if (!uses_side(&opts, s))
+            continue;
         l->side[s].mean = pnb__input(l->graph, PNB__REAL, 2, shape);
         if (t->info->is_probabilistic)
             l->side[s].log_var = pnb__input(l->graph, PNB__REAL, 2, shape);
     }
     l->scale = pnb__input(l->graph, PNB__REAL, 0, NULL);
     l->bias = pnb__input(l->graph, PNB__REAL, 0, NULL);
-    const pnb__loss_in in = {
-        .image = l->side[0], .text = l->side[1], .scale = l->scale, .bias = l->bias};
+    const pnb__loss_in in = {.image = l->side[IMAGE],
+                             .text = l->side[TEXT],
+                             .masked_image = l->side[MASKED_IMAGE],
+                             .masked_text = l->side[MASKED_TEXT],
+                             .scale = l->scale,
+                             .bias = l->bias};
     status = pnb__loss_build(&l->loss, l->graph, &in, &opts, err);
     if (status == PNB_OK)
         status = pnb__graph_plan(l->graph, NULL, err);
     return status == PNB_OK ? pnb__loss_start(&l->loss, err) : status;
 }
 
-static pnb_status run_losses(loss_graph *l, const pnb__trainer *t, const val_set *v, size_t batch,
+/* Adds `share` of the terms on the pairs from `at` on. */
+static pnb_status add_losses(loss_graph *l, const pnb__trainer *t, const val_set *v, size_t at,
+                             double share, pnb_train_eval *out, pnb_error *err)
+{
+    double scale = pnb__trainer_scale(t), bias = pnb__trainer_bias(t);
+    for (int s = 0; s < N_SIDES; s++) {
+        if (l->side[s].mean != NULL)
+            pnb__write_f32(l->side[s].mean, v->mean[s] + at * v->dim);
+        if (l->side[s].log_var != NULL)
+            pnb__write_f32(l->side[s].log_var, v->log_var[s] + at * v->dim);
+    }
+    pnb__write_f64(l->scale, &scale);
+    pnb__write_f64(l->bias, &bias);
+    pnb_status status = pnb__graph_run(l->graph, err);
+    if (status != PNB_OK)
+        return status;
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+        if (l->loss.term[i] != NULL)
+            out->loss[i] += share * pnb__read_scalar(l->loss.term[i]);
+    if (!l->masked)
+        out->total += share * pnb__read_scalar(l->loss.total);
+    return PNB_OK;
+}
+
+/* The mean over `n` pairs; the last batch may be a short one and gets a graph of its own. */
+static pnb_status run_losses(const pnb__trainer *t, const val_set *v, size_t batch, bool masked,
                              pnb_train_eval *out, pnb_error *err)
 {
-    size_t n_batches = v->n / batch;
-    double scale = pnb__trainer_scale(t), bias = pnb__trainer_bias(t);
-    for (size_t b = 0; l->graph != NULL && b < n_batches; b++) {
-        for (int s = 0; s < 2; s++) {
-            pnb__write_f32(l->side[s].mean, v->mean[s] + b * batch * v->dim);
-            if (l->side[s].log_var != NULL)
-                pnb__write_f32(l->side[s].log_var, v->log_var[s] + b * batch * v->dim);
-        }
-        pnb__write_f64(l->scale, &scale);
-        pnb__write_f64(l->bias, &bias);
-        pnb_status status = pnb__graph_run(l->graph, err);
-        if (status != PNB_OK)
-            return status;
-        for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-            if (l->loss.term[i] != NULL)
-                out->loss[i] += pnb__read_scalar(l->loss.term[i]) / (double)n_batches;
-        out->total += pnb__read_scalar(l->loss.total) / (double)n_batches;
+    size_t n = masked ? v->n_masked : v->n;
+    loss_graph l = {0};
+    pnb_status status = PNB_OK;
+    for (size_t at = 0; status == PNB_OK && at < n; at += l.rows) {
+        size_t rows = PNB_MIN(batch, n - at);
+        if (rows != l.rows)
+            status = build_losses(&l, t, rows, masked, err);
+        if (status == PNB_OK && l.graph != NULL)
+            status = add_losses(&l, t, v, at, (double)rows / (double)n, out, err);
     }
-    return PNB_OK;
+    pnb__graph_free(l.graph);
+    return status;
 }
 
 /* ---- retrieval ---- */
@@ -254,15 +370,14 @@ pnb_status pnb__evaluate(pnb__trainer *t, pnb_train_eval *out, pnb_error *err)
     if (t->val == NULL)
         return PNB_OK;
     size_t n = pnb_dataset_size(t->val), batch = PNB_MIN(t->opts->batch_size, n);
-    loss_graph losses = {0};
     val_set v;
     pnb__model_weights_changed(t->model);
-    pnb_status status = make_set(&v, t, n + batch, err);
+    pnb_status status = make_set(&v, t, batch, err);
     if (status != PNB_OK)
         goto done;
     PNB_TRY(encode_all(t, batch, &v, err));
-    PNB_TRY(build_losses(&losses, t, batch, err));
-    PNB_TRY(run_losses(&losses, t, &v, batch, out, err));
+    PNB_TRY(run_losses(t, &v, batch, false, out, err));
+    PNB_TRY(run_losses(t, &v, batch, true, out, err));
     PNB_TRY(retrieve(t, &v, batch, out, err));
     out->done = true;
     out->step = t->state.step;
@@ -273,7 +388,6 @@ pnb_status pnb__evaluate(pnb__trainer *t, pnb_train_eval *out, pnb_error *err)
 done:
     if (status != PNB_OK)
         pnb__error_prefix(err, "validation");
-    pnb__graph_free(losses.graph);
     free_set(&v);
     return status;
 }

@@ -132,16 +132,31 @@ static bool is_epoch_save_due(const pnb__trainer *t)
            t->state.step / t->steps_per_epoch % o->save_frequency == 0;
 }
 
+/* The checkpoint about to be written becomes the best one if its step was validated with the lowest
+ * loss so far. */
+static void consider_best(pnb__trainer *t, const char *name)
+{
+    double loss = t->result->eval.total;
+    bool is_measured = t->last_eval_step == t->state.step && t->result->eval.done && isfinite(loss);
+    if (!is_measured || loss >= t->state.best_loss)
+        return;
+    t->state.best_loss = loss;
+    snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
+}
+
+/* Checkpoints that stay are named by their epoch, those that the next one replaces by their step.
+ */
 static pnb_status save(pnb__trainer *t, pnb_error *err)
 {
     char name[64];
-    bool is_recent_only = t->opts->save_most_recent && !is_epoch_save_due(t) && !is_last(t);
-    if (is_epoch_end(t) && t->state.step > 0 && !is_recent_only)
+    bool stays = is_epoch_save_due(t) || is_last(t);
+    if (is_epoch_end(t) && t->state.step > 0 && stays)
         snprintf(name, sizeof name, "epoch_%lld", (long long)(t->state.step / t->steps_per_epoch));
     else
         snprintf(name, sizeof name, "step_%lld", (long long)t->state.step);
     report(t, "save", t->result->total, 0);
     pnb__model_weights_changed(t->model);
+    consider_best(t, name);
     pnb_status status = pnb__checkpoint_write(t, name, err);
     return status == PNB_OK ? pnb__record_info(t, err, "Saved checkpoint %s", name) : status;
 }
@@ -252,13 +267,23 @@ pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_r
     char *checkpoint = NULL;
     *out = (pnb_train_result){0};
     t.run.lock = -1;
-    t.state.best_unc_r = NAN;
+    t.state.best_unc_r = t.state.best_loss = NAN;
     pnb_status status;
     PNB_TRY(pnb__train_check_opts(opts, err));
-    PNB_TRY(pnb__rundir_open(&t.run, opts, err));
+    /* Only a run that can start gets a folder: its own checkpoint is looked for in the folder that
+     * is there, everything else is opened first. */
+    bool goes_on = opts->resume != NULL && strcmp(opts->resume, "latest") == 0;
+    if (goes_on)
+        PNB_TRY(pnb__rundir_open(&t.run, opts, err));
+    else if (opts->resume == NULL)
+        PNB_TRY(pnb__rundir_check_new(opts, err));
     if (opts->resume != NULL)
         PNB_TRY(pnb__rundir_find_checkpoint(&t.run, opts->resume, &checkpoint, err));
     PNB_TRY(pnb__trainer_setup(&t, checkpoint, err));
+    if (!goes_on)
+        PNB_TRY(pnb__rundir_open(&t.run, opts, err));
+    if (checkpoint != NULL)
+        snprintf(out->checkpoint_dir, sizeof out->checkpoint_dir, "%s", checkpoint);
     PNB_TRY(start_logs(&t, checkpoint != NULL, err));
     t.started_s = pnb__now_s();
     t.first_step = t.state.step;

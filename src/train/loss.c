@@ -268,7 +268,7 @@ static const term_row terms[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_VIB] = {build_vib, true, false, false},
 };
 
-static pnb_status check_opts(const pnb_loss_opts *o, pnb_error *err)
+pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
 {
     double sum = 0;
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
@@ -314,7 +314,7 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
     build b = {g, &safe, opts, out};
     if (pnb__constant(g, 0) == NULL) /* a tower failed to build: the plan says why */
         return pnb__graph_plan(g, NULL, err);
-    pnb_status status = check_opts(opts, err);
+    pnb_status status = pnb__loss_check_opts(opts, err);
     for (int i = 0; i < PNB_N_LOSS_TERMS && status == PNB_OK; i++) {
         if (!(opts->weight[i] > 0))
             continue;

@@ -21,6 +21,8 @@ typedef struct pnb__loss {
     pnb__tensor *targets;                /* row numbers, an input; NULL without clip */
 } pnb__loss;
 
+/* Errors  ARG: weights, limits or factors that no model could train with; also checked below. */
+pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err);
 /* Adds every term with a weight to the graph.
  * Errors  ARG (bad weights, a term that needs a log-variance on a tower without one), SHAPE */
 pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in,

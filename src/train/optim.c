@@ -57,7 +57,7 @@ static bool is_momentum_kind(pnb_optim_kind kind)
     return kind == PNB_OPTIM_SGD || kind == PNB_OPTIM_SGDP;
 }
 
-static pnb_status check_opts(const pnb_optim_opts *o, pnb_error *err)
+pnb_status pnb__optim_check_opts(const pnb_optim_opts *o, pnb_error *err)
 {
     if ((unsigned)o->kind >= PNB_N_OPTIM_KINDS)
         return pnb__fail(err, PNB_ARG, "there is no optimiser number %d", (int)o->kind);
@@ -100,7 +100,7 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
                              pnb_error *err)
 {
     *out = NULL;
-    pnb_status status = check_opts(opts, err);
+    pnb_status status = pnb__optim_check_opts(opts, err);
     if (status != PNB_OK)
         return status;
     pnb__optim *o = pnb__alloc_zero(1, sizeof *o);

@@ -21,6 +21,8 @@ typedef struct pnb__optim {
     int64_t step; /* updates done */
 } pnb__optim;
 
+/* Errors  ARG, naming what is out of range; pnb__optim_create checks too. */
+pnb_status pnb__optim_check_opts(const pnb_optim_opts *o, pnb_error *err);
 /* Takes the trainable ones of `n` parameters, with weight decay by pnb_optim_is_excluded, and
  * zeroed state. The parameters must outlive it. Errors  ARG, NOMEM */
 pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real real,

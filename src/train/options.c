@@ -8,6 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "train/loss.h"
+#include "train/optim.h"
+
 static const char *const templates[] = {
     "a picture of {}", "an image of {}",  "an icon of {}",
     "this shows {}",   "{} in a picture", "a small picture of {}",
@@ -47,7 +50,7 @@ pnb_train_opts pnb_train_opts_default(void)
         .logs = "./logs",
         .log_every_n_steps = 10,
         .val_frequency = 1,
-        .save_frequency = 1,
+        .save_most_recent = true,
     };
     o.optim.lr = 1e-3;
     o.optim.weight_decay = 0.1;
@@ -328,6 +331,64 @@ static pnb_status check_counts(const pnb_train_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* What a real option may be beside finite: nothing given, or no limit. */
+static bool may_be(const field *f, double value)
+{
+    if (isnan(value))
+        return pnb__starts_with(f->name, "init_");
+    return value > 0 &&
+           (strcmp(f->name, "grad_clip_norm") == 0 || strcmp(f->name, "inclusion_limit") == 0 ||
+            strcmp(f->name, "vib_limit") == 0);
+}
+
+static pnb_status check_finite(const pnb_train_opts *o, pnb_error *err)
+{
+    for (size_t i = 0; i < PNB_COUNT(fields); i++) {
+        if (fields[i].kind != FIELD_DOUBLE)
+            continue;
+        double value = *(const double *)((const unsigned char *)o + fields[i].offset);
+        if (isfinite(value) || may_be(&fields[i], value))
+            continue;
+        char name[64];
+        snprintf(name, sizeof name, "%s", fields[i].name);
+        for (char *c = strchr(name, '_'); c != NULL; c = strchr(c, '_'))
+            *c = '-'; /* as the option is written */
+        return pnb__fail(err, PNB_ARG, "%s is %g, it must be a finite number", name, value);
+    }
+    return PNB_OK;
+}
+
+static pnb_status check_schedule(const pnb_train_opts *o, pnb_error *err)
+{
+    if ((unsigned)o->lr_scheduler >= PNB_N_SCHEDULE_KINDS)
+        return pnb__fail(err, PNB_ARG, "there is no schedule number %d", (int)o->lr_scheduler);
+    if (!(o->lr_cooldown_end >= 0) || !(o->lr_cooldown_power >= 0))
+        return pnb__fail(err, PNB_ARG, "cool-down to %g with power %g: both must be 0 or more",
+                         o->lr_cooldown_end, o->lr_cooldown_power);
+    if (!isnan(o->init_logit_scale) && !(o->init_logit_scale > 0))
+        return pnb__fail(err, PNB_ARG, "the first logit scale is %g, it must be above 0",
+                         o->init_logit_scale);
+    if (o->val_frequency < 0 || o->val_every_n_steps < 0 || o->save_frequency < 0 ||
+        o->save_every_n_steps < 0)
+        return pnb__fail(err, PNB_ARG,
+                         "val-frequency %lld, val-every-n-steps %lld, save-frequency %lld and "
+                         "save-every-n-steps %lld must be 0 or more",
+                         (long long)o->val_frequency, (long long)o->val_every_n_steps,
+                         (long long)o->save_frequency, (long long)o->save_every_n_steps);
+    return PNB_OK;
+}
+
+/* The parts that their owners check again when they are made: here before a run has a folder. */
+static pnb_status check_parts(const pnb_train_opts *o, pnb_error *err)
+{
+    pnb_status status = check_finite(o, err);
+    if (status == PNB_OK)
+        status = pnb__optim_check_opts(&o->optim, err);
+    if (status == PNB_OK)
+        status = pnb__loss_check_opts(&o->loss, err);
+    return status == PNB_OK ? check_schedule(o, err) : status;
+}
+
 pnb_status pnb__train_check_opts(const pnb_train_opts *o, pnb_error *err)
 {
     bool needs_data = o->dataset.kind != PNB_DATASET_SYNTHETIC;
@@ -336,6 +397,8 @@ pnb_status pnb__train_check_opts(const pnb_train_opts *o, pnb_error *err)
     if (o->model == NULL || o->logs == NULL)
         return pnb__fail(err, PNB_ARG, "%s is not set", o->model == NULL ? "model" : "logs");
     pnb_status status = check_counts(o, err);
+    if (status == PNB_OK)
+        status = check_parts(o, err);
     if (status == PNB_OK)
         status = check_share("drop-ratio", o->drop_ratio, err);
     if (status == PNB_OK)

@@ -106,13 +106,11 @@ static void put(values *v, const char *key, double value)
         v->items[v->n++] = (pnb__scalar){key, value};
 }
 
-static void put_terms(values *v, const pnb__trainer *t, const double *term, bool masked)
+static void put_terms(values *v, const pnb__trainer *t, const double *term)
 {
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
-        bool is_masked = i == PNB_LOSS_IMG_INCLUSION || i == PNB_LOSS_TXT_INCLUSION;
-        if (t->opts->loss.weight[i] > 0 && (masked || !is_masked))
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+        if (t->opts->loss.weight[i] > 0)
             put(v, pnb_loss_name((pnb_loss_term)i), term[i]);
-    }
 }
 
 /* The same values under open_clip's tags, "train/loss" or "val/loss". What is not a number, such as
@@ -154,7 +152,7 @@ static pnb_status write_train_result(pnb__trainer *t, const pnb__step_values *s,
 {
     values v = {.n = 0};
     put(&v, "loss", s->total);
-    put_terms(&v, t, s->term, true);
+    put_terms(&v, t, s->term);
     put(&v, "lr", s->lr);
     put(&v, "logit_scale", s->logit_scale);
     put(&v, "logit_bias", s->logit_bias);
@@ -216,7 +214,7 @@ pnb_status pnb__record_eval(pnb__trainer *t, const pnb_train_eval *e, pnb_error 
     values v = {.n = 0};
     put(&v, "val_samples", (double)e->n);
     put(&v, "val_loss", e->total);
-    put_terms(&v, t, e->loss, false);
+    put_terms(&v, t, e->loss);
     put(&v, "i2t_r1", e->i2t_r1);
     put(&v, "t2i_r1", e->t2i_r1);
     put(&v, "batch_i2t_r1", e->batch_i2t_r1);

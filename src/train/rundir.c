@@ -66,18 +66,44 @@ static pnb_status take_lock(pnb__rundir *r, pnb_error *err)
     return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", lock_error.text);
 }
 
-pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *err)
+static pnb_status set_paths(pnb__rundir *r, const pnb_train_opts *o, pnb_error *err)
 {
     *r = (pnb__rundir){.lock = -1};
     char *name = o->name != NULL ? pnb__strdup(o->name) : default_name(o);
-    pnb_status status = PNB_OK;
     if (name != NULL)
         r->dir = pnb__path_join(o->logs, name);
     if (r->dir != NULL)
         r->checkpoints = pnb__path_join(r->dir, "checkpoints");
     pnb__free(name);
-    if (r->checkpoints == NULL)
-        return pnb__fail(err, PNB_NOMEM, "out of memory opening the run directory");
+    if (r->checkpoints != NULL)
+        return PNB_OK;
+    pnb__rundir_close(r);
+    return pnb__fail(err, PNB_NOMEM, "out of memory opening the run directory");
+}
+
+static pnb_status fail_exists(const pnb__rundir *r, pnb_error *err)
+{
+    return pnb__fail(err, PNB_EXISTS,
+                     "%s already holds a run: continue it with --resume latest, or give "
+                     "another --name",
+                     r->dir);
+}
+
+pnb_status pnb__rundir_check_new(const pnb_train_opts *o, pnb_error *err)
+{
+    pnb__rundir r;
+    pnb_status status = set_paths(&r, o, err);
+    if (status == PNB_OK && has_checkpoint(&r))
+        status = fail_exists(&r, err);
+    pnb__rundir_close(&r);
+    return status;
+}
+
+pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *err)
+{
+    pnb_status status = set_paths(r, o, err);
+    if (status != PNB_OK)
+        return status;
     if (o->resume != NULL && strcmp(o->resume, "latest") == 0 && !pnb__path_is_dir(r->dir)) {
         status = pnb__fail(err, PNB_NOT_FOUND,
                            "there is no run %s to resume: check --logs and --name", r->dir);
@@ -87,10 +113,7 @@ pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *
     PNB_TRY(take_lock(r, err));
     bool exists = has_checkpoint(r);
     if (exists && o->resume == NULL) {
-        status = pnb__fail(err, PNB_EXISTS,
-                           "%s already holds a run: continue it with --resume latest, or give "
-                           "another --name",
-                           r->dir);
+        status = fail_exists(r, err);
         goto done;
     }
     if (!exists) {

@@ -17,13 +17,21 @@ static pnb_status open_dataset(pnb__trainer *t, const char *spec, pnb_dataset **
     return status;
 }
 
+/* As open_clip counts: an epoch of shards rounds up to whole steps and reads on into the next order
+ * of samples, one of tables and folders leaves an incomplete step out. */
+static int64_t steps_of_epoch(const pnb__trainer *t, int64_t samples)
+{
+    int64_t pairs = (int64_t)t->opts->batch_size * t->opts->accum_freq;
+    bool rounds_up = pnb_dataset_get_kind(t->train) == PNB_DATASET_TAR;
+    return PNB_MAX((samples + (rounds_up ? pairs - 1 : 0)) / pairs, (int64_t)1);
+}
+
 static void plan_steps(pnb__trainer *t)
 {
     const pnb_train_opts *o = t->opts;
     int64_t samples =
         o->train_num_samples > 0 ? o->train_num_samples : (int64_t)pnb_dataset_size(t->train);
-    int64_t pairs = (int64_t)o->batch_size * o->accum_freq;
-    t->steps_per_epoch = PNB_MAX(samples / pairs, (int64_t)1);
+    t->steps_per_epoch = steps_of_epoch(t, samples);
     t->n_steps = o->max_steps > 0 ? o->max_steps : o->epochs * t->steps_per_epoch;
     t->schedule = (pnb_schedule){.kind = o->lr_scheduler,
                                  .base = o->optim.lr,

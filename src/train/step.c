@@ -332,6 +332,18 @@ size_t pnb__step_bytes(const pnb__step_graphs *s)
 
 /* ---- running ---- */
 
+pnb__text_masker pnb__trainer_masker(const pnb__trainer *t)
+{
+    const pnb_train_opts *o = t->opts;
+    int mask_id = o->replace_token >= 0 ? o->replace_token : pnb_tokenizer_mask_id(t->tokenizer);
+    return (pnb__text_masker){.tokenizer = t->tokenizer,
+                              .mode = o->text_mask,
+                              .prob = o->drop_prob,
+                              .mask_id = mask_id,
+                              .pad_id = pnb_tokenizer_pad_id(t->tokenizer),
+                              .seed = o->seed};
+}
+
 static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
 {
     const pnb__trainer *t = s->owner;
@@ -343,13 +355,7 @@ static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
     for (size_t b = 0; b < s->n_masked; b++)
         for (size_t i = 0; i < s->n_kept; i++)
             s->kept[b * s->n_kept + i] = (int32_t)(b * s->n_patches) + s->kept_positions[i];
-    int mask_id = o->replace_token >= 0 ? o->replace_token : pnb_tokenizer_mask_id(t->tokenizer);
-    const pnb__text_masker masker = {.tokenizer = t->tokenizer,
-                                     .mode = o->text_mask,
-                                     .prob = o->drop_prob,
-                                     .mask_id = mask_id,
-                                     .pad_id = pnb_tokenizer_pad_id(t->tokenizer),
-                                     .seed = o->seed};
+    const pnb__text_masker masker = pnb__trainer_masker(t);
     uint64_t draw = (uint64_t)t->state.step * s->n_micro + micro;
     pnb__mask_texts(&masker, draw, ids, s->n_masked, s->length, s->text_scratch,
                     s->masked_ids + micro * s->n_masked * s->length);
@@ -498,6 +504,12 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__trainer *t, double 
     return status;
 }
 
+static const char *what_is_kept(const pnb__trainer *t)
+{
+    return t->result->checkpoint_dir[0] != '\0' ? "the last checkpoint is kept"
+                                                : "before a checkpoint was written";
+}
+
 static pnb_status read_values(const pnb__step_graphs *s, const pnb__trainer *t,
                               pnb__step_values *out, pnb_error *err)
 {
@@ -506,20 +518,21 @@ static pnb_status read_values(const pnb__step_graphs *s, const pnb__trainer *t,
         out->term[i] = loss->term[i] == NULL ? 0 : pnb__read_scalar(loss->term[i]);
         if (!isfinite(out->term[i]))
             return pnb__fail(err, PNB_NUMERIC,
-                             "step %lld: loss %s is %g; training stopped, the last checkpoint is "
-                             "kept. Lower --lr, clip gradients, or lower the term's weight",
+                             "step %lld: loss %s is %g; training stopped, %s. Lower --lr, clip "
+                             "gradients, or lower the term's weight",
                              (long long)t->state.step, pnb_loss_name((pnb_loss_term)i),
-                             out->term[i]);
+                             out->term[i], what_is_kept(t));
     }
     out->total = pnb__read_scalar(loss->total);
     out->image_unc = s->image_unc == NULL ? 0 : pnb__read_scalar(s->image_unc);
     out->text_unc = s->text_unc == NULL ? 0 : pnb__read_scalar(s->text_unc);
     out->grad_norm = pnb__optim_grad_norm(t->optim);
     if (!isfinite(out->grad_norm))
-        return pnb__fail(err, PNB_NUMERIC,
-                         "step %lld: the gradient's norm is %g; training stopped, the last "
-                         "checkpoint is kept. Lower --lr or the terms' weights",
-                         (long long)t->state.step, out->grad_norm);
+        return pnb__fail(
+            err, PNB_NUMERIC,
+            "step %lld: the gradient's norm is %g; training stopped, %s. Lower --lr or "
+            "the terms' weights",
+            (long long)t->state.step, out->grad_norm, what_is_kept(t));
     return PNB_OK;
 }
 

@@ -15,6 +15,8 @@ typedef struct pnb__rundir {
     FILE *log, *results, *events; /* events NULL without TensorBoard */
 } pnb__rundir;
 
+/* EXISTS when <logs>/<name> holds a run; makes nothing. */
+pnb_status pnb__rundir_check_new(const pnb_train_opts *o, pnb_error *err);
 /* Opens <logs>/<name>, makes it if new, takes its lock. resume NULL: EXISTS when a run is there. */
 pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *err);
 /* Opens out.log and results.jsonl for appending; lines of results.jsonl after `step` go first, they
@@ -31,7 +33,9 @@ pnb_status pnb__rundir_find_checkpoint(const pnb__rundir *r, const char *resume,
 typedef struct pnb__train_state {
     int64_t step; /* optimiser steps done */
     pnb_loader_position position;
-    double best_unc_r; /* of the best checkpoint by save_best_unc; NaN: none yet */
+    double best_unc_r;  /* of the best checkpoint by save_best_unc; NaN: none yet */
+    double best_loss;   /* validation loss of `best_name`; NaN: none yet */
+    char best_name[64]; /* the checkpoint kept as the best one; "" */
 } pnb__train_state;
 
 /* One optimiser step's graphs; step.c. */
@@ -81,6 +85,7 @@ pnb_status pnb__trainer_open_model(pnb__trainer *t, const char *checkpoint, pnb_
 /* ---- step.c ---- */
 pnb_status pnb__step_create(pnb__step_graphs **out, pnb__trainer *t, pnb_error *err);
 void pnb__step_free(pnb__step_graphs *s);
+pnb__text_masker pnb__trainer_masker(const pnb__trainer *t);
 size_t pnb__step_bytes(const pnb__step_graphs *s); /* planned memory of its graphs */
 /* Reads accum_freq batches, computes losses and gradients (left in the parameters' `grad`).
  * Errors  NUMERIC (a term or the gradient is not finite: step and term named), those of the data */
@@ -88,7 +93,8 @@ pnb_status pnb__step_run(pnb__step_graphs *s, pnb__trainer *t, pnb__step_values 
                          pnb_error *err);
 
 /* ---- checkpoint.c ---- */
-/* Writes checkpoints/<name> whole or not at all, moves `latest`, removes what it replaces. */
+/* Writes checkpoints/<name> whole or not at all, moves `latest` and `best`, removes what it
+ * replaces. */
 pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err);
 /* Writes checkpoints/best_unc_step_N, moves the link `epoch_best_unc`, removes the one before. */
 pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err);

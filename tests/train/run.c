@@ -100,7 +100,7 @@ static void test_files_of_a_run(void **state)
     static const char *const files[] = {"params.txt",
                                         "out.log",
                                         "results.jsonl",
-                                        "checkpoints/epoch_1/model.safetensors",
+                                        "checkpoints/best/model.safetensors",
                                         "checkpoints/epoch_2/config.json",
                                         "checkpoints/epoch_2/tokenizer.json",
                                         "checkpoints/epoch_2/preprocessor_config.json",
@@ -110,6 +110,7 @@ static void test_files_of_a_run(void **state)
     for (size_t i = 0; i < PNB_COUNT(files); i++)
         if (!exists(f, "files", files[i]))
             fail_msg("%s is missing", files[i]);
+    assert_false(exists(f, "files", "checkpoints/epoch_1")); /* made room for the next */
     pnb_model *model = NULL;
     ASSERT_OK(pnb_model_load(&model, f->ctx, r.checkpoint_dir, &err));
     assert_int_equal(pnb_model_get_info(model)->embed_dim, 16);
@@ -405,12 +406,12 @@ static void test_full_disk_keeps_the_old_checkpoint(void **state)
     pnb_error problem = PNB_ERROR_INIT;
     pnb_status status = pnb_train(f->ctx, &o, &r, &problem);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-    if (status != PNB_IO || strstr(problem.text, "checkpoint epoch_1") == NULL)
+    if (status != PNB_IO || strstr(problem.text, "checkpoint step_5") == NULL)
         fail_msg("got %s \"%s\"", pnb_status_name(status), problem.text);
     digest(f, "full", "checkpoints/latest/model.safetensors", after);
     assert_string_equal(before, after);
-    assert_false(exists(f, "full", "checkpoints/epoch_1"));
-    assert_false(exists(f, "full", "checkpoints/.tmp-epoch_1"));
+    assert_false(exists(f, "full", "checkpoints/step_5"));
+    assert_false(exists(f, "full", "checkpoints/.tmp-step_5"));
     s.after = INT64_MAX;
     ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
     assert_int_equal(r.step, 10);
@@ -448,6 +449,86 @@ static void test_nan_names_step_and_term(void **state)
         fail_msg("\"%s\" does not name the step", err.text);
 }
 
+/* What the error says of checkpoints is true: none was written before the first step ended badly.
+ */
+static void test_what_an_error_says_is_kept(void **state)
+{
+    const fixture *f = *state;
+    for (int saves = 0; saves < 2; saves++) {
+        pnb_train_opts o = fixture_opts(f, saves ? "kept" : "nothing_kept");
+        pnb_train_result r;
+        o.optim.lr = 1e30;
+        o.warmup = 0;
+        o.save_every_n_steps = saves;
+        pnb_error err = PNB_ERROR_INIT;
+        assert_int_equal(pnb_train(f->ctx, &o, &r, &err), PNB_NUMERIC);
+        bool claims = strstr(err.text, "is kept") != NULL;
+        if (claims != exists(f, o.name, "checkpoints/latest") || claims != (saves == 1))
+            fail_msg("\"%s\", saving %d", err.text, saves);
+    }
+}
+
+/* Every number of the options: what cannot be trained with is refused before a folder is made. */
+static void test_bad_numbers_leave_no_folder(void **state)
+{
+    const fixture *f = *state;
+    enum { NEVER = 1, FROM_0 = 2, BELOW_1 = 4, TO_1 = 8, MAY_BE_INF = 16, MAY_BE_NAN = 32 };
+#define REAL(member, rules)                                                                        \
+    {                                                                                              \
+#member, offsetof(pnb_train_opts, member), rules                                           \
+    }
+    static const struct {
+        const char *name;
+        size_t at;
+        int rules;
+    } reals[] = {
+        REAL(template_share, FROM_0 | TO_1),
+        REAL(init_logit_scale, FROM_0 | MAY_BE_NAN),
+        REAL(init_logit_bias, MAY_BE_NAN),
+        REAL(init_unc_bias, MAY_BE_NAN),
+        REAL(loss.weight[PNB_LOSS_PPCL], FROM_0),
+        REAL(loss.weight[PNB_LOSS_VIB], FROM_0),
+        REAL(loss.inclusion_scale, 0),
+        REAL(loss.inclusion_eps, 0),
+        REAL(loss.inclusion_limit, FROM_0 | MAY_BE_INF),
+        REAL(loss.vib_limit, FROM_0 | MAY_BE_INF),
+        REAL(drop_ratio, FROM_0 | TO_1),
+        REAL(drop_prob, FROM_0 | TO_1),
+        REAL(mask_keep, FROM_0 | TO_1),
+        REAL(optim.lr, FROM_0),
+        REAL(optim.beta1, FROM_0 | BELOW_1 | TO_1),
+        REAL(optim.beta2, FROM_0 | BELOW_1 | TO_1),
+        REAL(optim.eps, FROM_0),
+        REAL(optim.momentum, 0),
+        REAL(optim.weight_decay, FROM_0),
+        REAL(optim.grad_clip_norm, FROM_0 | MAY_BE_INF),
+        REAL(lr_min_ratio, FROM_0 | TO_1),
+        REAL(lr_cooldown_power, FROM_0),
+        REAL(lr_cooldown_end, FROM_0),
+    };
+#undef REAL
+    const struct {
+        double value;
+        int allowed_by, refused_by;
+    } values[] = {{NAN, MAY_BE_NAN, 0}, {INFINITY, MAY_BE_INF, 0}, {-INFINITY, NEVER, 0},
+                  {-1, NEVER, FROM_0},  {-1e300, NEVER, FROM_0},   {1, NEVER, BELOW_1},
+                  {1e300, NEVER, TO_1}};
+    for (size_t i = 0; i < PNB_COUNT(reals); i++)
+        for (size_t k = 0; k < PNB_COUNT(values); k++) {
+            bool is_refused = isfinite(values[k].value)
+                                  ? (reals[i].rules & values[k].refused_by) != 0
+                                  : (reals[i].rules & values[k].allowed_by) == 0;
+            pnb_train_opts o = fixture_opts(f, "numbers");
+            pnb_train_result r;
+            pnb_error err = PNB_ERROR_INIT;
+            if (!is_refused)
+                continue;
+            memcpy((char *)&o + reals[i].at, &values[k].value, sizeof(double));
+            if (pnb_train(f->ctx, &o, &r, &err) != PNB_ARG || exists(f, "numbers", ""))
+                fail_msg("%s = %g: \"%s\"", reals[i].name, values[k].value, err.text);
+        }
+}
+
 static void test_bad_options(void **state)
 {
     const fixture *f = *state;
@@ -474,6 +555,10 @@ static void test_bad_options(void **state)
     o = fixture_opts(f, "bad");
     o.model = "no-such-model";
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "no-such-model");
+    o = fixture_opts(f, "bad");
+    o.resume = f->dir;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "tokenizer.json");
+    assert_false(exists(f, "bad", "")); /* what cannot start leaves nothing behind */
 }
 
 /* A damaged picture is replaced and named; captions over the context are cut and counted. */
@@ -674,6 +759,8 @@ int main(void)
         cmocka_unit_test(test_full_disk_keeps_the_old_checkpoint),
         cmocka_unit_test(test_read_only_logs),
         cmocka_unit_test(test_nan_names_step_and_term),
+        cmocka_unit_test(test_what_an_error_says_is_kept),
+        cmocka_unit_test(test_bad_numbers_leave_no_folder),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_damaged_and_long_samples),
         cmocka_unit_test(test_variants_finish),
