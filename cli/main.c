@@ -1,7 +1,7 @@
 /* The program: streams, terminal and Ctrl-C of the process, handed to the frame in src/app.
  *
- * The only file that reads the environment (NO_COLOR, TERM, and where Hugging Face's cache is) and
- * holds a global. */
+ * The only file that reads the environment (NO_COLOR, TERM, where Hugging Face's cache is, and what
+ * settings.h makes options of) and holds a global. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,7 +33,8 @@ int main(int argc, char **argv)
                             .hub = {.hub_cache = getenv("HF_HUB_CACHE"),
                                     .hf_home = getenv("HF_HOME"),
                                     .cache_home = getenv("XDG_CACHE_HOME"),
-                                    .home = getenv("HOME")}};
+                                    .home = getenv("HOME")},
+                            .environment = (const char *const *)environ};
     program.colour = program.is_tty && (no_colour == NULL || no_colour[0] == '\0');
     /* A second Ctrl-C ends the process at once: the handler is taken back after the first. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};

@@ -1,4 +1,4 @@
-# Program, libraries, public headers, pkg-config file and CMake package.
+# Program, libraries, public headers, manual pages, completion, pkg-config file, CMake package.
 file(GLOB public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/penumbra/*.h)
 install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/penumbra)
 install(TARGETS penumbra_shared penumbra_static
@@ -32,3 +32,29 @@ write_basic_package_version_file(penumbra-config-version.cmake COMPATIBILITY Sam
 install(FILES ${CMAKE_BINARY_DIR}/penumbra.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${CMAKE_BINARY_DIR}/penumbra-config.cmake
         ${CMAKE_BINARY_DIR}/penumbra-config-version.cmake DESTINATION ${package_dir})
+
+# Manual pages and completion, written by the program from its option tables: penumbra(1), one page
+# a command (docs/commands names them), and a script for each of three shells. Not in instrumented
+# builds, nor when the program cannot run here.
+if(TARGET penumbra AND NOT CMAKE_CROSSCOMPILING AND NOT (PNB_SANITIZE OR PNB_TSAN OR PNB_FUZZ))
+    file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/commands/*.md)
+    set(commands "")
+    foreach(page IN LISTS pages)
+        get_filename_component(name ${page} NAME_WE)
+        list(APPEND commands ${name})
+    endforeach()
+    set(share ${CMAKE_BINARY_DIR}/share)
+    add_custom_command(
+        OUTPUT ${share}/stamp
+        COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:penumbra> -DOUT=${share}
+                "-DCOMMANDS=${commands}" -P ${PROJECT_SOURCE_DIR}/cmake/manuals.cmake
+        DEPENDS penumbra ${PROJECT_SOURCE_DIR}/cmake/manuals.cmake
+        VERBATIM)
+    add_custom_target(manuals ALL DEPENDS ${share}/stamp)
+    install(DIRECTORY ${share}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(FILES ${share}/penumbra.bash RENAME penumbra
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${share}/_penumbra DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${share}/penumbra.fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "app/manual.h"
+#include "app/settings.h"
 #include "base/base.h"
 #include "io/json.h"
 #include "penumbra/image.h"
@@ -164,8 +165,8 @@ static bool asks_for_help(int n, char *const *words)
     return false;
 }
 
-static int run_command(const pnb__command *command, pnb__app *app, const char *full_name, int n,
-                       char *const *words)
+static int run_command(const pnb__program *program, const pnb__command *command, pnb__app *app,
+                       const char *full_name, int n, char *const *words)
 {
     assert(command != NULL);
     void *args = pnb__alloc_zero(1, PNB_MAX(command->args_bytes, (size_t)1));
@@ -173,7 +174,12 @@ static int run_command(const pnb__command *command, pnb__app *app, const char *f
         return finish(app, full_name, pnb__fail_nomem(&app->err, command->args_bytes));
     const pnb__opt_set sets[] = {{command->options, command->n_options, args},
                                  {pnb__common_options, pnb__n_common_options, &app->common}};
-    pnb_status status = pnb__options_parse(sets, PNB_COUNT(sets), n, words, &app->err);
+    pnb__settings before;
+    pnb_status status =
+        pnb__settings_read(program, full_name + strlen(program->name) + 1, &before, &app->err);
+    if (status == PNB_OK)
+        status = pnb__options_parse_over(sets, PNB_COUNT(sets), before.items, before.n, n, words,
+                                         &app->err);
     if (status == PNB_ARG)
         app->usage = true;
     if (status == PNB_OK)
@@ -186,6 +192,7 @@ static int run_command(const pnb__command *command, pnb__app *app, const char *f
     pnb__free(app->unknown_sets);
     pnb_ctx_free(app->ctx);
     pnb__options_free(sets, PNB_COUNT(sets));
+    pnb__settings_free(&before);
     pnb__free(args);
     return exit_status;
 }
@@ -215,6 +222,21 @@ static int fail_no_command(pnb__app *app, const char *full_name, const pnb__comm
     return finish(app, full_name, PNB_ARG);
 }
 
+/* `manual COMMAND`, `manual --roff [COMMAND]`. */
+static int run_manual(const pnb__program *program, pnb__app *app, int n, char *const *words)
+{
+    bool is_roff = n > 0 && strcmp(words[0], "--roff") == 0;
+    const char *name = n > is_roff ? words[is_roff] : NULL;
+    const pnb__command *c = name != NULL ? find_command(program->commands, name) : NULL;
+    if (n > is_roff + 1 || (c == NULL && (name != NULL || !is_roff)))
+        return finish(app, program->name, pnb__usage(app, "manual: name one command"));
+    if (is_roff)
+        pnb__manual_roff(app->out, program, c);
+    else
+        pnb__manual_page(app->out, program, c);
+    return finish(app, program->name, PNB_OK);
+}
+
 /* Prints what `--help`, `--version`, `help`, `manual` and `completion` ask for; -1: none of them.
  */
 static int run_builtin(const pnb__program *program, pnb__app *app, int argc, char **argv)
@@ -228,14 +250,11 @@ static int run_builtin(const pnb__program *program, pnb__app *app, int argc, cha
                (strcmp(word, "help") == 0 && argc == 2)) {
         pnb__manual_program(app->out, program);
     } else if (strcmp(word, "completion") == 0) {
-        if (argc != 3 || strcmp(argv[2], "bash") != 0)
-            return finish(app, "penumbra", pnb__usage(app, "completion: only 'bash' is offered"));
-        pnb__manual_completion(app->out, program);
+        if (argc != 3 || !pnb__manual_completion(app->out, program, argv[2]))
+            return finish(app, program->name,
+                          pnb__usage(app, "completion: bash, zsh or fish is wanted"));
     } else if (strcmp(word, "manual") == 0) {
-        const pnb__command *c = argc == 3 ? find_command(program->commands, argv[2]) : NULL;
-        if (c == NULL)
-            return finish(app, "penumbra", pnb__usage(app, "manual: name one command"));
-        pnb__manual_page(app->out, program, c);
+        return run_manual(program, app, argc - 2, argv + 2);
     } else {
         return -1;
     }
@@ -280,5 +299,5 @@ int pnb__program_run(const pnb__program *program, int argc, char **argv)
         pnb__manual_help(app.out, full_name, command);
         return finish(&app, full_name, PNB_OK);
     }
-    return run_command(command, &app, full_name, argc - at, argv + at);
+    return run_command(program, command, &app, full_name, argc - at, argv + at);
 }

@@ -60,6 +60,7 @@ typedef struct pnb__program {
     FILE *in, *out, *log;
     bool is_tty, colour;
     pnb__hub hub;
+    const char *const *environment; /* "NAME=value", NULL-terminated; NULL: no options from it */
     const volatile sig_atomic_t *interrupted;
 } pnb__program;
 

@@ -1,6 +1,7 @@
-/* Prints what the option tables know: help on a terminal, a markdown page, bash completion.
+/* Prints what the option tables know: help on a terminal and a markdown page. Manual pages in roff
+ * are manual_roff.c, completion is manual_completion.c.
  *
- * All three walk the same rows that options.c reads command lines with, so no text here can name
+ * All walk the same rows that options.c reads command lines with, so no text here can name
  * an option that does not exist or miss one that does. */
 #include "app/manual.h"
 
@@ -10,6 +11,16 @@
 #include "base/base.h"
 
 enum { WIDTH = 96, INDENT = 30 };
+
+const char pnb__manual_settings[] =
+    "An option with one value can be set beforehand: as PENUMBRA_NAME in the environment "
+    "(PENUMBRA_THREADS=4, PENUMBRA_BATCH_SIZE=16; flags take true or false), or as a line "
+    "NAME = VALUE in $XDG_CONFIG_HOME/penumbra/config (~/.config/penumbra/config; PENUMBRA_CONFIG "
+    "names another file). Lines below [COMMAND] are for that command alone, others for every "
+    "command that has the option; # begins a comment.\n\n"
+    "The command line wins over the environment, that over the file, that over the default; what "
+    "is set so counts as given. A name that no command has is refused. A flag is taken back by "
+    "--NAME=false. Neither place is read for anything secret.";
 
 /* Words of `text` from column `column` on, wrapped, continuation lines indented by `indent`. */
 static void print_wrapped(FILE *out, const char *text, size_t column, size_t indent)
@@ -117,13 +128,15 @@ void pnb__manual_program(FILE *out, const pnb__program *program)
             pnb_version(), program->summary, program->name);
     list_commands(out, program->commands);
     fprintf(out, "  %-12s %s\n  %-12s %s\n  %-12s %s\n", "completion",
-            "print a completion script: completion bash", "manual",
-            "print the manual page of a command", "help", "show the help of a command");
+            "print a completion script: completion bash|zsh|fish", "manual",
+            "print the manual page of a command, or of all: manual [--roff]", "help",
+            "show the help of a command");
     fprintf(out,
             "\n'%s COMMAND --help' tells more. Results go to standard output, everything else to\n"
             "standard error. Exit status: 0 done, 1 failed, 2 wrong usage, 3 finished but some\n"
-            "inputs were skipped, 130 interrupted.\n",
+            "inputs were skipped, 130 interrupted.\n\n",
             program->name);
+    print_paragraphs(out, pnb__manual_settings);
 }
 
 static void print_examples(FILE *out, const char *examples, const char *indent)
@@ -215,76 +228,4 @@ void pnb__manual_page(FILE *out, const pnb__program *program, const pnb__command
     page_rows(out, pnb__common_options, pnb__n_common_options);
     fprintf(out, "\nExit status: 0 done, 1 failed, 2 wrong usage, 3 finished but some inputs were "
                  "skipped (listed), 130 interrupted.\n");
-}
-
-/* ---- completion ---- */
-
-static void completion_words(FILE *out, const pnb__option *rows, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].kind != PNB__OPT_REST)
-            fprintf(out, " --%s", rows[i].name);
-}
-
-static void completion_values(FILE *out, const char *path, const pnb__option *rows, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].kind != PNB__OPT_CHOICE)
-            continue;
-        fprintf(out, "    '%s --%s') words='", path, rows[i].name);
-        for (const char *c = rows[i].choices; *c != '\0'; c++)
-            fputc(*c == '|' ? ' ' : *c, out);
-        fprintf(out, "' ;;\n");
-    }
-}
-
-static void completion_command(FILE *out, const char *path, const pnb__command *command)
-{
-    if (command->subs == NULL) {
-        completion_values(out, path, command->options, command->n_options);
-        completion_values(out, path, pnb__common_options, pnb__n_common_options);
-        fprintf(out, "    '%s '*) words='", path);
-        completion_words(out, command->options, command->n_options);
-        completion_words(out, pnb__common_options, pnb__n_common_options);
-        fprintf(out, "' ;;\n");
-        return;
-    }
-    for (const pnb__command *const *sub = command->subs; *sub != NULL; sub++) {
-        char name[128];
-        snprintf(name, sizeof name, "%s %s", path, (*sub)->name);
-        completion_command(out, name, *sub);
-    }
-    fprintf(out, "    '%s '*) words='", path);
-    for (const pnb__command *const *sub = command->subs; *sub != NULL; sub++)
-        fprintf(out, " %s", (*sub)->name);
-    fprintf(out, "' ;;\n");
-}
-
-void pnb__manual_completion(FILE *out, const pnb__program *program)
-{
-    fprintf(out,
-            "# bash completion of %s: source <(%s completion bash)\n"
-            "_%s() {\n"
-            "  local word=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
-            "  local i path='' words=''\n"
-            "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-            "    [[ ${COMP_WORDS[i]} == -* ]] && break\n"
-            "    path+=\"${COMP_WORDS[i]} \"\n"
-            "  done\n"
-            "  [[ $before == --* ]] || before=''\n"
-            "  case \"$path$before\" in\n",
-            program->name, program->name, program->name);
-    for (const pnb__command *const *c = program->commands; *c != NULL; c++)
-        completion_command(out, (*c)->name, *c);
-    fprintf(out, "    *) words='");
-    for (const pnb__command *const *c = program->commands; *c != NULL; c++)
-        fprintf(out, " %s", (*c)->name);
-    fprintf(out,
-            " completion manual help --help --version' ;;\n"
-            "  esac\n"
-            "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-            "  [[ $word == -* ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n"
-            "}\n"
-            "complete -o filenames -F _%s %s\n",
-            program->name, program->name);
 }

@@ -1,4 +1,5 @@
-/* Texts made from the option tables: --help, the pages of docs/commands, bash completion. */
+/* Texts made from the option tables: --help, the pages of docs/commands, manual pages, completion.
+ */
 #ifndef PNB_APP_MANUAL_H
 #define PNB_APP_MANUAL_H
 
@@ -10,6 +11,11 @@ void pnb__manual_program(FILE *out, const pnb__program *program);
 void pnb__manual_help(FILE *out, const char *full_name, const pnb__command *command);
 /* The markdown page of one command and all below it. */
 void pnb__manual_page(FILE *out, const pnb__program *program, const pnb__command *command);
-void pnb__manual_completion(FILE *out, const pnb__program *program);
+/* The manual page in roff of one command and all below it; NULL: of the program. */
+void pnb__manual_roff(FILE *out, const pnb__program *program, const pnb__command *command);
+/* For bash, zsh or fish; false for another shell. */
+bool pnb__manual_completion(FILE *out, const pnb__program *program, const char *shell);
+/* How environment and config file set options (settings.h). */
+extern const char pnb__manual_settings[];
 
 #endif

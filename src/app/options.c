@@ -234,6 +234,16 @@ static pnb_status set_value(const pnb__option *row, void *args, const char *word
     return append(field, word, err);
 }
 
+/* False: neither true nor false. */
+static bool set_flag(const pnb__option *row, void *args, const char *word)
+{
+    bool value = strcmp(word, "true") == 0;
+    if (!value && strcmp(word, "false") != 0)
+        return false;
+    *(bool *)(void *)((char *)args + row->at) = value;
+    return true;
+}
+
 static void set_unset(const pnb__option *row, void *args)
 {
     void *field = (char *)args + row->at;
@@ -297,6 +307,8 @@ static bool looks_like_option(const char *word)
 static pnb_status take_values(cursor *c, const pnb__option *row, void *args,
                               const char *inline_value, pnb_error *err)
 {
+    if (row->kind == PNB__OPT_FLAG && inline_value != NULL && set_flag(row, args, inline_value))
+        return PNB_OK;
     if (row->kind == PNB__OPT_FLAG && inline_value != NULL)
         return pnb__fail(err, PNB_ARG, "--%s takes no value, found '%s'", row->name, inline_value);
     if (row->kind == PNB__OPT_FLAG || inline_value != NULL)
@@ -361,14 +373,46 @@ static pnb_status check_required(const pnb__opt_set *sets, size_t n_sets, pnb_er
     return PNB_OK;
 }
 
+static pnb_status apply_preset(const pnb__opt_set *sets, size_t n_sets, const pnb__preset *preset,
+                               pnb_error *err)
+{
+    void *args = NULL;
+    pnb_status status;
+    const pnb__option *row = find_long(sets, n_sets, preset->name, strlen(preset->name), &args);
+    if (row == NULL)
+        return PNB_OK;
+    if (is_list(row))
+        status = pnb__fail(err, PNB_ARG, "--%s takes several words: give it on the command line",
+                           row->name);
+    else if (row->kind == PNB__OPT_FLAG)
+        status = set_flag(row, args, preset->value)
+                     ? PNB_OK
+                     : pnb__fail(err, PNB_ARG, "--%s '%s': true or false is wanted", row->name,
+                                 preset->value);
+    else
+        status = set_value(row, args, preset->value, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s", preset->where);
+    return status;
+}
+
 pnb_status pnb__options_parse(const pnb__opt_set *sets, size_t n_sets, int n_words,
                               char *const *words, pnb_error *err)
+{
+    return pnb__options_parse_over(sets, n_sets, NULL, 0, n_words, words, err);
+}
+
+pnb_status pnb__options_parse_over(const pnb__opt_set *sets, size_t n_sets,
+                                   const pnb__preset *presets, size_t n_presets, int n_words,
+                                   char *const *words, pnb_error *err)
 {
     cursor c = {words, n_words, 0};
     void *rest_args = NULL;
     const pnb__option *rest = find_rest(sets, n_sets, &rest_args);
     bool options_ended = false;
     pnb_status status = fill_fallbacks(sets, n_sets, err);
+    for (size_t i = 0; status == PNB_OK && i < n_presets; i++)
+        status = apply_preset(sets, n_sets, &presets[i], err);
     while (status == PNB_OK && c.next < c.n) {
         const char *word = c.words[c.next];
         if (!options_ended && strcmp(word, "--") == 0) {

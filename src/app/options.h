@@ -46,6 +46,11 @@ typedef struct pnb__option {
     const char *instead_of_file;
 } pnb__option;
 
+/* A value that was set before the command line: NAME is the option's, `where` is for messages. */
+typedef struct pnb__preset {
+    const char *name, *value, *where;
+} pnb__preset;
+
 struct pnb__app;
 
 /* One command, or a family with subcommands (then `subs` is set and the rest below it is not). */
@@ -70,11 +75,18 @@ typedef struct pnb__opt_set {
 
 /* Fills every field of the sets from the fallbacks, then from the words.
  *   --name value | --name=value | -x value | words...     `_` counts as `-` in names
+ *   --flag | --flag=true | --flag=false
  *   A word that is exactly `--` ends the options; a lone `-` is an ordinary word.
  * Free with pnb__options_free, after a failure too.
  * Errors  ARG with a sentence naming the option, the word found and what was wanted */
 pnb_status pnb__options_parse(const pnb__opt_set *sets, size_t n_sets, int n_words,
                               char *const *words, pnb_error *err);
+/* The same, with presets between the fallbacks and the words, the weakest first; those of options
+ * that the sets do not have are left out. Flags take true or false.
+ * Errors  also ARG (a value of a preset, a preset of a list: the text names where it was set) */
+pnb_status pnb__options_parse_over(const pnb__opt_set *sets, size_t n_sets,
+                                   const pnb__preset *presets, size_t n_presets, int n_words,
+                                   char *const *words, pnb_error *err);
 void pnb__options_free(const pnb__opt_set *sets, size_t n_sets);
 
 /* Whether a word reads as the name of a file: no blanks, and one of the usual endings. */

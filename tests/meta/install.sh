@@ -48,5 +48,15 @@ run "$dir/build/hello_static"
 
 if [ -e "$PNB_RELEASE_DIR/penumbra" ]; then
     "$prefix/bin/penumbra" --help >/dev/null || bad "the installed program does not run"
+    man=$prefix/share/man/man1
+    [ -s "$man/penumbra.1" ] || bad "no manual page penumbra(1) was installed"
+    for page in "$PNB_SOURCE_DIR"/docs/commands/*.md; do
+        name=penumbra-$(basename "$page" .md).1
+        [ -s "$man/$name" ] || bad "no manual page $name was installed"
+    done
+    for script in bash-completion/completions/penumbra zsh/site-functions/_penumbra \
+        fish/vendor_completions.d/penumbra.fish; do
+        [ -s "$prefix/share/$script" ] || bad "no completion $script was installed"
+    done
 fi
 finish

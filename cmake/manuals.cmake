@@ -1,0 +1,18 @@
+# Writes OUT/man1/*.1 and the completion scripts with PROGRAM, for COMMANDS.
+function(write_out path)
+    execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_FILE ${path} RESULT_VARIABLE result)
+    if(NOT result EQUAL 0)
+        message(FATAL_ERROR "${PROGRAM} ${ARGN}: exit status ${result}")
+    endif()
+endfunction()
+
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT}/man1)
+write_out(${OUT}/man1/penumbra.1 manual --roff)
+foreach(command IN LISTS COMMANDS)
+    write_out(${OUT}/man1/penumbra-${command}.1 manual --roff ${command})
+endforeach()
+write_out(${OUT}/penumbra.bash completion bash)
+write_out(${OUT}/_penumbra completion zsh)
+write_out(${OUT}/penumbra.fish completion fish)
+file(TOUCH ${OUT}/stamp)
