@@ -35,12 +35,12 @@ check "another file" test "$(PENUMBRA_CONFIG=other.conf made)" = "$one"
 rm $config
 
 # flags, and options of one command only
-PENUMBRA_JSON=true want 0 tokenizer train --captions shapes/train/captions.jsonl --vocab-size 60 --out t.json
+PENUMBRA_JSON=true want 0 tokenizer train --captions shapes/train/captions.jsonl --vocab-size 300 --out t.json
 check "a flag" grep -q '^{' out
-PENUMBRA_JSON=true want 0 tokenizer train --captions shapes/train/captions.jsonl --vocab-size 60 --out t.json --json=false
+PENUMBRA_JSON=true want 0 tokenizer train --captions shapes/train/captions.jsonl --vocab-size 300 --out t.json --json=false
 check "taken back" test "$(grep -c '^{' out)" -eq 0
-PENUMBRA_VOCAB_SIZE=70 want 0 tokenizer train --captions shapes/train/captions.jsonl --out t.json
-PENUMBRA_VOCAB_SIZE=70 want 0 data shapes --out s2 --n 12 -q
+PENUMBRA_VOCAB_SIZE=310 want 0 tokenizer train --captions shapes/train/captions.jsonl --out t.json
+PENUMBRA_VOCAB_SIZE=310 want 0 data shapes --out s2 --n 12 -q
 
 # refused by name
 PENUMBRA_SEDE=1 want 2 data shapes --out x
