@@ -38,7 +38,7 @@ wrong "--run, or --texts" report --out r.html
 wrong "a control needs --control-texts" eval uncertainty --texts a --control-images b
 wrong "one PATH at a time" info a b
 wrong "PATH is missing" info
-wrong "only 'bash' is offered" completion zsh
+wrong "bash, zsh or fish is wanted" completion tcsh
 wrong "name one command" manual nothing
 wrong "--device gpu: must be one of cpu|ref" info x --device gpu
 finish
