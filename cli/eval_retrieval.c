@@ -223,7 +223,7 @@ const pnb__command pnb__cmd_eval_retrieval = {
         "uncertainty and by that of what it found; AUROC of error, area under risk and coverage, "
         "and how far the probabilities of first hits are off, each with a 95% interval over "
         "queries. Probabilities come from the calibration beside the set that is searched, else "
-        "from the model's a and b. Shares are fractions in JSON and percent in text. Memory grows "
+        "from the model's a and b. Shares are fractions everywhere, RSUM too. Memory grows "
         "with the number of pairs and rows, never with their product.",
     .examples = "penumbra eval retrieval --images images.safetensors --texts texts.safetensors "
                 "--truth shapes/truth/test.pairs --level 3\n"

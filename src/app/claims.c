@@ -240,43 +240,43 @@ size_t pnb__claims_lines(const pnb__claims *c, const pnb__claims *control,
                                    level == 0 ? "mean uncertainty; level 0 is the most general "
                                                 "and should be the most uncertain"
                                               : "mean uncertainty",
-                                   c->level_mean[level], CONTROL(level_mean[level]), 4, false});
+                                   c->level_mean[level], CONTROL(level_mean[level]), 4});
     }
     add_line(lines, &n,
              (pnb__claim_line){"image_mean", "pictures", "mean uncertainty", c->image_mean,
-                               CONTROL(image_mean), 4, false});
+                               CONTROL(image_mean), 4});
     add_line(lines, &n,
              (pnb__claim_line){"first_above_last", "level 0 above the last level",
-                               "share of all caption pairs; 50% is chance", c->first_above_last,
-                               CONTROL(first_above_last), 1, true});
+                               "share of all caption pairs; 0.5 is chance", c->first_above_last,
+                               CONTROL(first_above_last), 3});
     add_line(lines, &n,
              (pnb__claim_line){"picture_above", "the same for one picture's captions",
                                "share of pictures; the published claim", c->picture_above,
-                               CONTROL(picture_above), 1, true});
+                               CONTROL(picture_above), 3});
     add_line(lines, &n,
              (pnb__claim_line){"picture_in_order", "all levels in order",
                                "share of pictures whose levels fall one by one",
-                               c->picture_in_order, CONTROL(picture_in_order), 1, true});
+                               c->picture_in_order, CONTROL(picture_in_order), 3});
     add_line(lines, &n,
              (pnb__claim_line){"masked_image_above", "masked picture more uncertain",
                                "share of pictures; taught by the inclusion loss",
-                               c->masked_image_above, CONTROL(masked_image_above), 1, true});
+                               c->masked_image_above, CONTROL(masked_image_above), 3});
     add_line(lines, &n,
              (pnb__claim_line){"image_included", "H(picture in masked) > 0",
                                "share; the whole lies inside what is left of it", c->image_included,
-                               CONTROL(image_included), 1, true});
+                               CONTROL(image_included), 3});
     add_line(lines, &n,
              (pnb__claim_line){"masked_text_above", "masked caption more uncertain",
                                "share of captions; taught by the inclusion loss",
-                               c->masked_text_above, CONTROL(masked_text_above), 1, true});
+                               c->masked_text_above, CONTROL(masked_text_above), 3});
     add_line(lines, &n,
              (pnb__claim_line){"text_included", "H(caption in masked) > 0",
                                "share; the whole lies inside what is left of it", c->text_included,
-                               CONTROL(text_included), 1, true});
+                               CONTROL(text_included), 3});
     add_line(lines, &n,
              (pnb__claim_line){"image_in_text", "H(picture in its caption) > 0",
                                "share of true pairs; a caption says less than its picture",
-                               c->image_in_text, CONTROL(image_in_text), 1, true});
+                               c->image_in_text, CONTROL(image_in_text), 3});
 #undef CONTROL
     return n;
 }
@@ -302,24 +302,16 @@ void pnb__claims_report(const pnb__claims *claims, const pnb__claims *control, p
     static const pnb__column columns[] = {
         {"figure", "figure"}, {"value", "value"}, {"control", "control"}, {"meaning", "meaning"}};
     pnb__claim_line lines[PNB__MAX_CLAIM_LINES];
-    char labels[PNB__MAX_LEVELS][48], text[2][32];
+    char labels[PNB__MAX_LEVELS][48];
     size_t n = pnb__claims_lines(claims, control, lines, labels);
     put_values(claims, "claims", r);
     if (control != NULL)
         put_values(control, "control", r);
     pnb__result_table(r, "table", NULL, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
-        const double values[] = {lines[i].value, lines[i].control};
-        for (int k = 0; k < 2; k++)
-            if (isnan(values[k]))
-                snprintf(text[k], sizeof text[k], "-");
-            else
-                snprintf(text[k], sizeof text[k], "%.*f%s", lines[i].digits,
-                         lines[i].is_share ? 100 * values[k] : values[k],
-                         lines[i].is_share ? "%" : "");
         pnb__result_cell_text(r, lines[i].label);
-        pnb__result_cell_text(r, text[0]);
-        pnb__result_cell_text(r, text[1]);
+        pnb__result_cell_real(r, lines[i].value, lines[i].digits);
+        pnb__result_cell_real(r, lines[i].control, lines[i].digits);
         pnb__result_cell_text(r, lines[i].meaning);
     }
 }

@@ -36,7 +36,6 @@ typedef struct pnb__claim_line {
     const char *key, *label, *meaning;
     double value, control;
     int digits;
-    bool is_share; /* shown in percent */
 } pnb__claim_line;
 enum { PNB__MAX_CLAIM_LINES = 24 };
 size_t pnb__claims_lines(const pnb__claims *claims, const pnb__claims *control /* or NULL */,

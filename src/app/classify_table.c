@@ -15,19 +15,19 @@ static const struct {
     const char *name, *heading; /* heading NULL: csv only */
     double scale;               /* in Markdown */
     int digits;
-} FIGURES[] = {{"acc1", "top-1", 100, 1},
+} FIGURES[] = {{"acc1", "top-1", 1, 4},
                {"acc1_low", NULL, 0, 0},
                {"acc1_high", NULL, 0, 0},
-               {"acc5", "top-5", 100, 1},
-               {"mean_per_class_recall", "mean recall", 100, 1},
+               {"acc5", "top-5", 1, 4},
+               {"mean_per_class_recall", "mean recall", 1, 4},
                {"ece", "ECE", 1, 3},
                {"nll", "NLL", 1, 3},
                {"minus_s_r2", "-S R\xC2\xB2", 1, 3},
                {"auroc_error", "AUROC of errors", 1, 3},
-               {"positive_accuracy", "positive acc.", 100, 1},
-               {"negative_accuracy", "negative acc.", 100, 1},
+               {"positive_accuracy", "positive acc.", 1, 4},
+               {"negative_accuracy", "negative acc.", 1, 4},
                {"auroc_nota", "AUROC none", 1, 3},
-               {"fpr95", "FPR@95", 100, 1}};
+               {"fpr95", "FPR@95", 1, 4}};
 enum { N_FIGURES = PNB_COUNT(FIGURES), ACC1 = 0, LOW = 1, HIGH = 2 };
 
 static void fill(const pnb__classify *run, double value[N_FIGURES])
@@ -115,7 +115,7 @@ static void put_cell(pnb__buf *b, const double *value, size_t i)
     double scale = FIGURES[i].scale;
     pnb__buf_printf(b, " %.*f", FIGURES[i].digits, scale * value[i]);
     if (i == ACC1)
-        pnb__buf_printf(b, " [%.1f, %.1f]", scale * value[LOW], scale * value[HIGH]);
+        pnb__buf_printf(b, " [%.4f, %.4f]", scale * value[LOW], scale * value[HIGH]);
     pnb__buf_puts(b, " |");
 }
 
@@ -142,8 +142,8 @@ pnb_status pnb__classify_save_markdown(const pnb__classify *run, const char *pat
     for (size_t i = 0; i < N_FIGURES; i++)
         if (FIGURES[i].heading != NULL && isfinite(value[i]))
             put_cell(&b, value, i);
-    pnb__buf_puts(&b, "\n\nAccuracies, recall and FPR@95 in percent. Brackets: 95% bootstrap "
-                      "interval over pictures.\n");
+    pnb__buf_puts(&b, "\n\nShares are fractions. Brackets: 95% bootstrap interval over "
+                      "pictures.\n");
     pnb_status status =
         b.failed ? pnb__fail_nomem(err, b.size) : pnb__write_file(path, b.data, b.size, err);
     pnb__buf_reset(&b);

@@ -4,6 +4,7 @@
  * `assumed`; a tokenizer is never assumed. */
 #include "app/embedder.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/model_path.h"
@@ -112,23 +113,71 @@ static pnb_status open_preprocess(pnb__embedder *e, const char *dir, const char 
     return PNB_OK;
 }
 
-/* Last part of the path that is a name: "runs/a/" -> "a", "." -> "."; of a snapshot in Hugging
- * Face's cache, whose own name is a commit id, the repository's. */
-static void name_of(const char *dir, char *name, size_t size)
+/* Last part of a path that is a name: "runs/a/" -> "a", "." -> ".". */
+static void last_part(const char *dir, char *name, size_t size)
 {
     size_t n = strlen(dir);
-    const char *repo = strstr(dir, "/models--"), *end = repo ? strstr(repo, "/snapshots/") : NULL;
-    if (end != NULL) {
-        repo += strlen("/models--");
-        snprintf(name, size, "%.*s", (int)(end - repo), repo);
-        return;
-    }
     while (n > 1 && dir[n - 1] == '/')
         n--;
     size_t start = n;
     while (start > 0 && dir[start - 1] != '/')
         start--;
     snprintf(name, size, "%.*s", (int)(n - start), dir + start);
+}
+
+/* What training wrote about the checkpoint in `dir`; false: it is none. */
+static bool read_state(const char *dir, int64_t *epoch, int64_t *step)
+{
+    char *path = pnb__path_join(dir, "state.json");
+    json_t *root = NULL;
+    bool found = path != NULL && pnb__path_is_file(path) &&
+                 pnb__json_load_file(&root, path, 0, NULL) == PNB_OK;
+    pnb__jobj o = found ? pnb__json_object(root, path, NULL) : (pnb__jobj){0};
+    if (found) {
+        *step = pnb__json_get_int(&o, "step", -1, NULL);
+        *epoch = pnb__json_get_int(&o, "epoch", -1, NULL);
+        found = o.status == PNB_OK && *step >= 0 && *epoch >= 0;
+    }
+    json_decref(root);
+    pnb__free(path);
+    return found;
+}
+
+/* A checkpoint of a run is called by the run, its epoch and its step, whatever link names it:
+ * "latest" is another model tomorrow. */
+static bool name_of_checkpoint(const char *dir, char *name, size_t size)
+{
+    int64_t epoch = 0, step = 0;
+    char run[96];
+    if (!read_state(dir, &epoch, &step))
+        return false;
+    char *real = realpath(dir, NULL);
+    char *above = real != NULL ? pnb__path_dir(real) : NULL;
+    bool in_run = above != NULL && strcmp(pnb__path_base(above), "checkpoints") == 0;
+    char *of_run = in_run ? pnb__path_dir(above) : NULL;
+    if (of_run != NULL)
+        last_part(of_run, run, sizeof run);
+    else
+        last_part(real != NULL ? real : dir, run, sizeof run);
+    snprintf(name, size, "%s-epoch_%lld-step_%lld", run, (long long)epoch, (long long)step);
+    pnb__free(of_run);
+    pnb__free(above);
+    free(real);
+    return true;
+}
+
+/* The repository's name of a snapshot in Hugging Face's cache, whose own name is a commit id; of a
+ * checkpoint its run's; else the folder's, behind links. */
+static void name_of(const char *dir, char *name, size_t size)
+{
+    const char *repo = strstr(dir, "/models--"), *end = repo ? strstr(repo, "/snapshots/") : NULL;
+    if (end != NULL) {
+        repo += strlen("/models--");
+        snprintf(name, size, "%.*s", (int)(end - repo), repo);
+        return;
+    }
+    if (!name_of_checkpoint(dir, name, size))
+        last_part(dir, name, size);
 }
 
 pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir,

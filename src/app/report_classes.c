@@ -143,15 +143,15 @@ static pnb_status zero_shot_row(pnb__app *app, pnb__buf *out, const pnb__retriev
     PNB_TRY(pnb_classify(app->ctx, &job, &p, &app->err));
     PNB_TRY(pnb_classification_compute(&p, c->label, 15, &f, &app->err));
     pnb__buf_printf(out,
-                    "<tr><td>captions of level %d</td><td class=\"n\">%zu</td><td class=\"n\">%.1f"
-                    "</td><td class=\"n\">%.1f</td>",
-                    level, c->n, 100 * share_of_largest(&f), 100 * f.acc1);
+                    "<tr><td>captions of level %d</td><td class=\"n\">%zu</td><td class=\"n\">%.3f"
+                    "</td><td class=\"n\">%.3f</td>",
+                    level, c->n, share_of_largest(&f), f.acc1);
     if (isnan(f.acc5))
         pnb__buf_puts(out, "<td class=\"n\">\xE2\x80\x93</td>");
     else
-        pnb__buf_printf(out, "<td class=\"n\">%.1f</td>", 100 * f.acc5);
-    pnb__buf_printf(out, "<td class=\"n\">%.1f</td><td class=\"n\">%.1f</td></tr>\n",
-                    100 * f.mean_per_class_recall, 100 * f.ece);
+        pnb__buf_printf(out, "<td class=\"n\">%.3f</td>", f.acc5);
+    pnb__buf_printf(out, "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td></tr>\n",
+                    f.mean_per_class_recall, f.ece);
 done:
     pnb_predictions_reset(&p);
     pnb_classification_reset(&f);
@@ -235,11 +235,11 @@ static pnb_status none_row(pnb__buf *out, pnb_none_rule rule, const pnb_predicti
                              err));
     pnb__buf_printf(out,
                     "<tr><td>%s</td><td class=\"soft\">%s</td><td class=\"n\">%.3f</td>"
-                    "<td class=\"n\">%.1f</td><td class=\"n\">%.1f</td><td class=\"n\">%.1f</td>"
+                    "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td><td class=\"n\">%.3f</td>"
                     "</tr>\n",
                     pnb_none_rule_name(rule),
                     rule == PNB_NONE_DUMMY ? "0" : "5% of known pictures turned away", f.auroc,
-                    100 * f.fpr95, 100 * f.positive_accuracy, 100 * f.negative_accuracy);
+                    f.fpr95, f.positive_accuracy, f.negative_accuracy);
 done:
     strange_reset(&s);
     return status;
@@ -257,8 +257,8 @@ static pnb_status none_table(pnb__app *app, pnb__buf *out, const pnb__retrieval 
                     "<h3>None of the above: %zu classes known, %zu taken away</h3>\n"
                     "<div class=\"scroll\"><table><tr><th>told by</th><th>threshold</th><th "
                     "class=\"n\">AUROC</th>"
-                    "<th class=\"n\">FPR@95 %%</th><th class=\"n\">positive accuracy %%</th>"
-                    "<th class=\"n\">negative accuracy %%</th></tr>\n",
+                    "<th class=\"n\">FPR@95</th><th class=\"n\">positive accuracy</th>"
+                    "<th class=\"n\">negative accuracy</th></tr>\n",
                     half->n, half->n_whole - half->n);
     for (int rule = 0; status == PNB_OK && rule < PNB_N_NONE_RULES; rule++) {
         bool is_known =

@@ -247,8 +247,7 @@ static void claim_value(pnb__buf *out, const pnb__claim_line *line, double value
     if (isnan(value))
         pnb__buf_puts(out, "\xE2\x80\x93");
     else
-        pnb__buf_printf(out, "%.*f%s", line->digits, line->is_share ? 100 * value : value,
-                        line->is_share ? "%" : "");
+        pnb__buf_printf(out, "%.*f", line->digits, value);
     pnb__buf_puts(out, "</td>");
 }
 

@@ -55,15 +55,15 @@ static void recall_row(pnb__buf *out, const char *name, const double *recall, si
 {
     pnb__buf_printf(out, "<tr><td>%s</td>", name);
     for (size_t i = 0; i < n_k; i++)
-        pnb__buf_printf(out, "<td class=\"n\">%.1f</td>", 100 * recall[i]);
-    pnb__buf_printf(out, "<td class=\"n\">%.1f</td></tr>\n", 100 * r_precision);
+        pnb__buf_printf(out, "<td class=\"n\">%.4f</td>", recall[i]);
+    pnb__buf_printf(out, "<td class=\"n\">%.4f</td></tr>\n", r_precision);
 }
 
 pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run)
 {
     const pnb_retrieval *f = &run->figures;
     pnb__html_section(out, "Retrieval",
-                      "Share of queries with a right answer among the first k, in percent. "
+                      "Share of queries with a right answer among the first k. "
                       "Chance is what a random order would reach on the same data.");
     pnb__buf_puts(out, "<div class=\"scroll\"><table><tr><th>direction</th>");
     for (size_t i = 0; i < f->n_k; i++)

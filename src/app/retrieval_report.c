@@ -67,13 +67,13 @@ static void put_metrics(const pnb__retrieval *run, pnb__result *r)
     pnb__result_end(r);
 }
 
-/* The same as a table, in percent. */
+/* The same as a table. */
 static void put_coco_table(const pnb__retrieval *run, pnb__result *r)
 {
     static const pnb__column bare[] = {
-        {"figure", "COCO (%)"}, {"i2t", "image to text"}, {"t2i", "text to image"}};
+        {"figure", "COCO"}, {"i2t", "image to text"}, {"t2i", "text to image"}};
     static const pnb__column full[] = {
-        {"figure", "COCO (%)"},   {"i2t", "image to text"}, {"i2t_low", "from"}, {"i2t_high", "to"},
+        {"figure", "COCO"},       {"i2t", "image to text"}, {"i2t_low", "from"}, {"i2t_high", "to"},
         {"t2i", "text to image"}, {"t2i_low", "from"},      {"t2i_high", "to"}};
     if (run->n_coco == 0)
         return;
@@ -85,11 +85,11 @@ static void put_coco_table(const pnb__retrieval *run, pnb__result *r)
         pnb__result_cell_text(r, run->coco[i].label);
         for (size_t way = 0; way < 2; way++) {
             const pnb_interval *v = &run->coco[i].side[way];
-            pnb__result_cell_real(r, 100 * v->value, 2);
+            pnb__result_cell_real(r, v->value, 4);
             if (!run->has_figures)
                 continue;
-            pnb__result_cell_real(r, 100 * v->low, 2);
-            pnb__result_cell_real(r, 100 * v->high, 2);
+            pnb__result_cell_real(r, v->low, 4);
+            pnb__result_cell_real(r, v->high, 4);
         }
     }
 }
@@ -101,19 +101,20 @@ static void put_row(pnb__result *r, const char *name, const double *recall, size
 {
     pnb__result_cell_text(r, name);
     for (size_t i = 0; i < n_k; i++)
-        pnb__result_cell_real(r, 100 * recall[i], 1);
-    pnb__result_cell_real(r, 100 * r_precision, 1);
+        pnb__result_cell_real(r, recall[i], 4);
+    pnb__result_cell_real(r, r_precision, 4);
     pnb__result_cell_real(r, median_rank, 0);
 }
 
 static void put_table(const pnb__retrieval *run, pnb__result *r)
 {
     const pnb_retrieval *f = &run->figures;
-    char headings[PNB_MAX_RECALLS][16];
-    pnb__column columns[PNB_MAX_RECALLS + 3] = {{"direction", "direction (%)"}};
+    char headings[PNB_MAX_RECALLS][16], keys[PNB_MAX_RECALLS][32];
+    pnb__column columns[PNB_MAX_RECALLS + 3] = {{"direction", "direction"}};
     for (size_t i = 0; i < f->n_k; i++) {
         snprintf(headings[i], sizeof headings[i], "R@%zu", f->k[i]);
-        columns[1 + i] = (pnb__column){headings[i], headings[i]};
+        snprintf(keys[i], sizeof keys[i], "recall_at_%zu", f->k[i]);
+        columns[1 + i] = (pnb__column){keys[i], headings[i]};
     }
     columns[f->n_k + 1] = (pnb__column){"r_precision", "R-Prec"};
     columns[f->n_k + 2] = (pnb__column){"median_rank", "median rank"};
@@ -258,11 +259,11 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
     pnb__result_text(r, "measure", "measure", pnb_measure_name(run->measure));
     put_metrics(run, r);
     put_table(run, r);
-    pnb__result_real(r, "rsum_percent", "RSUM", 100 * run->figures.rsum, 1);
+    pnb__result_real(r, NULL, "RSUM", run->figures.rsum, 4);
     if (run->has_figures) {
         const double interval[] = {run->rsum.low, run->rsum.high};
-        pnb__result_real(r, NULL, "  from", 100 * run->rsum.low, 1);
-        pnb__result_real(r, NULL, "  to", 100 * run->rsum.high, 1);
+        pnb__result_real(r, NULL, "  from", run->rsum.low, 4);
+        pnb__result_real(r, NULL, "  to", run->rsum.high, 4);
         pnb__result_numbers(r, "rsum_interval", interval, 2);
     }
     put_coco_table(run, r);

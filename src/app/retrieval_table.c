@@ -168,8 +168,8 @@ static const struct {
     double scale;
     const char *heading;
 } WIDE[] = {{PNB_FIGURE_MEDIAN_RANK, 0, 1, "median rank"},
-            {PNB_FIGURE_R_PRECISION, 1, 100, "R-Prec"},
-            {PNB_FIGURE_MAP_AT_R, 1, 100, "mAP@R"},
+            {PNB_FIGURE_R_PRECISION, 4, 1, "R-Prec"},
+            {PNB_FIGURE_MAP_AT_R, 4, 1, "mAP@R"},
             {PNB_FIGURE_MINUS_S_R2, 3, 1, "-S R\xC2\xB2"},
             {PNB_FIGURE_AUROC, 3, 1, "AUROC"},
             {PNB_FIGURE_AURC, 3, 1, "AURC"},
@@ -190,7 +190,7 @@ typedef struct cell {
     int digits;
 } cell;
 
-/* 54.3 [52.1, 56.0], or 54.3 +- 0.4 over seeds. */
+/* 0.5430 [0.5210, 0.5600], or 0.5430 +- 0.0040 over seeds. */
 static void put_cell(pnb__buf *out, const pnb__table_row *row, const cell *c)
 {
     int digits = c->digits;
@@ -224,7 +224,7 @@ static void put_figure(pnb__buf *out, const pnb__table_row *row, size_t d, size_
 static void put_rsum(pnb__buf *out, const pnb__table_row *row, size_t d)
 {
     const pnb_rsum *v = &row->rsum;
-    const cell c = {v->value, v->low, v->high, v->std, row->rsum_test.p, 100, 1};
+    const cell c = {v->value, v->low, v->high, v->std, row->rsum_test.p, 1, 4};
     if (d == 0)
         pnb__buf_puts(out, " |");
     else
@@ -246,7 +246,7 @@ static void put_wide_row(pnb__buf *out, const pnb__table *t, const pnb__table_ro
     put_name(out, row->name);
     pnb__buf_printf(out, " | %s |", d == 0 ? "image to text" : "text to image");
     for (size_t i = 0; i < t->n_k; i++)
-        put_figure(out, row, d, i, 100, 1);
+        put_figure(out, row, d, i, 1, 4);
     put_rsum(out, row, d);
     for (size_t w = 0; w < PNB_COUNT(WIDE); w++)
         if (pnb__table_has(t, PNB_MAX_RECALLS + WIDE[w].figure))
@@ -285,7 +285,7 @@ static void put_coco(pnb__buf *out, const pnb__table_row *row)
         pnb__buf_printf(out, " | %s |", row->coco[i].label);
         for (size_t d = 0; d < 2; d++) {
             const pnb_interval *v = &row->coco[i].side[d];
-            const cell c = {v->value, v->low, v->high, (double)NAN, (double)NAN, 100, 1};
+            const cell c = {v->value, v->low, v->high, (double)NAN, (double)NAN, 1, 4};
             put_cell(out, row, &c);
         }
         pnb__buf_putc(out, '\n');
@@ -300,7 +300,7 @@ static void put_caption(pnb__buf *out, const pnb__table *t)
         has_seeds = has_seeds || t->row[r].n_seeds > 1;
         has_one = has_one || t->row[r].n_seeds == 1;
     }
-    pnb__buf_puts(out, "\nRecalls and precisions in percent.");
+    pnb__buf_puts(out, "\nShares are fractions.");
     if (has_one)
         pnb__buf_puts(out, " Brackets: 95% bootstrap intervals over queries.");
     if (has_seeds)

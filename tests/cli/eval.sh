@@ -207,7 +207,7 @@ check "the same with the same seed" cmp -s out again
 check "figures of COCO in csv" grep -q ',image_to_text,coco_1k_r1,,1,1,1,,1,10,,,,$' coco.csv
 check "both ways, 18 each" test "$(grep -c ',coco_\|,cxc_\|,eccv_\|,pmrp' coco.csv)" -eq 36
 check "as many fields as the head" test "$(awk -F, '{ print NF }' coco.csv | sort -u | wc -l)" -eq 1
-check "figures of COCO in Markdown" grep -q '| 1K R@1 | 100.0 \[100.0, 100.0\] | 100.0 \[100.0, 100.0\] |' coco.md
+check "figures of COCO in Markdown" grep -q '| 1K R@1 | 1.0000 \[1.0000, 1.0000\] | 1.0000 \[1.0000, 1.0000\] |' coco.md
 points 0 pictures captions --eccv eccv --label-vectors vectors.csv --bootstrap 0 --json
 check "no intervals without resamples" test "$(grep -c _interval out)" -eq 0
 check "the bins stand at the top too" grep -q '"minus_s_r2":[^{]*"auroc"' flat
