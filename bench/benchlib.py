@@ -11,8 +11,10 @@ Environment of every bench:
   BENCH_NODE     the Node.js that runs it                    node
   BENCH_FAISS    search.py: a folder with an unpacked libfaiss-dev
   BENCH_SIZE     search.py: rows in place of a million
-A bench prints its table, also into bench/results/<name>.txt when called with --save, and exits 0
-when every target is met, 1 when one is not, 2 when it could not measure.
+  BENCH_RUN      name of the run that results belong to; tools/run-benches sets it
+A bench prints its table, also into bench/results/<name>.txt when called with --save, with the figures
+of README in <name>.json beside it, and exits 0 when every target is met, 1 when one is not, 2 when it
+could not measure. Every result names the commit that was measured.
 """
 import json
 import os
@@ -186,6 +188,20 @@ def load_average():
     return os.getloadavg()[0]
 
 
+def git(*args):
+    """What git says, or "" where there is no repository."""
+    done = subprocess.run(["git", "-C", ROOT, *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def commit():
+    """The commit of the sources; "-dirty" where what is measured was changed since."""
+    changed = git("status", "--porcelain", "--", "src", "include", "cli", "cmake", "bench/*.py",
+                  "bench/*.c", "bench/peers")
+    return (git("rev-parse", "HEAD")[:12] or "unknown") + ("-dirty" if changed else "")
+
+
 class Report:
     """Prints as it goes, remembers verdicts, writes bench/results/<name>.txt when asked to.
 
@@ -194,10 +210,14 @@ class Report:
 
     def __init__(self, name, title, is_timed=True):
         self.name, self.lines, self.n_missed, self.n_met = name, [], 0, 0
+        self.figures = {}
+        self.origin = {"commit": commit(), "date": time.strftime("%Y-%m-%d %H:%M")}
+        self.origin["run"] = os.environ.get("BENCH_RUN", self.origin["date"])
         self.say("== %s ==" % title)
         self.say("command: bench/%s" % " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
         self.say("machine: %s, %d of %d cores, load %.1f at the start, %s" % (
             cpu_name(), THREADS, os.cpu_count(), load_average(), time.strftime("%Y-%m-%d %H:%M")))
+        self.say("commit: %s, run %s" % (self.origin["commit"], self.origin["run"]))
         self.busy = is_timed and load_average() > 0.5
         if self.busy:
             self.say("NOTE: the machine is doing other work; these figures are no claim.")
@@ -206,7 +226,10 @@ class Report:
         self.lines.append(text)
         print(text, flush=True)
 
-    def verdict(self, is_met):
+    def verdict(self, is_met, key=None, value=None, target=None):
+        """A key makes it one of the figures that tools/readme-table reads."""
+        if key is not None:
+            self.figures[key] = {"value": value, "target": target, "met": bool(is_met)}
         self.n_met += is_met
         self.n_missed += not is_met
         return "met" if is_met else "NOT MET"
@@ -227,6 +250,11 @@ class Report:
             os.makedirs(folder, exist_ok=True)
             with open(os.path.join(folder, self.name + ".txt"), "w", encoding="utf-8") as f:
                 f.write("\n".join(self.lines) + "\n")
+            with open(os.path.join(folder, self.name + ".json"), "w", encoding="utf-8") as f:
+                json.dump({"bench": self.name, **self.origin, "machine": cpu_name(),
+                           "cores": THREADS, "busy": self.busy, "figures": self.figures}, f,
+                          indent=1)
+                f.write("\n")
         return 0 if self.n_missed == 0 else 1
 
 

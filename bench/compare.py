@@ -142,7 +142,9 @@ def seconds(values):
 def time_row(report, o, peer, target):
     ratio = o.time_ratio(peer)
     return [o.case.title, seconds(medians(o.ours)), seconds(medians(peer.runs)), "%.3f" % ratio,
-            "<= %.2f" % target, report.verdict(ratio <= target)]
+            "<= %.2f" % target,
+            report.verdict(ratio <= target, "%s: time to %s" % (o.case.title, peer.peer.name), ratio,
+                           "<= %.2f" % target)]
 
 
 def sgemm_cells(o):
@@ -154,7 +156,9 @@ def memory_row(report, o):
     ratio, target = o.memory_ratio(), o.case.memory_target
     return [o.case.title, "%.0f" % max(r["peak_rss_mb"] for r in o.ours),
             "%.0f" % max(r["peak_rss_mb"] for r in o.torch.runs), "%.3f" % ratio,
-            "<= %.2f" % target, report.verdict(ratio <= target)]
+            "<= %.2f" % target,
+            report.verdict(ratio <= target, "%s: memory to PyTorch" % o.case.title, ratio,
+                           "<= %.2f" % target)]
 
 
 def trial(median_s):

@@ -288,7 +288,7 @@ def time_line(report, runs):
     report.say("seconds of %d steps, one after the other in this run: ours %s, PyTorch %s, ratio "
                "of medians %.3f, target < 1: %s" % (
                    runs["ours"][0].steps, " ".join("%.1f" % s for s in ours),
-                   " ".join("%.1f" % s for s in peers), ratio, report.verdict(ratio < 1)))
+                   " ".join("%.1f" % s for s in peers), ratio, report.verdict(ratio < 1, "%s: time to PyTorch" % name, ratio, "< 1")))
 
 
 def run_set(report, name, args):
