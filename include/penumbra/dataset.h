@@ -134,6 +134,9 @@ typedef struct pnb_augment {
     double jitter[4];     /* brightness, contrast, saturation, hue; +- */
     double jitter_p;      /* probability of the four above */
     double grey_p;        /* probability of losing all colour */
+    int interpolation;    /* filter of crop and scaling: pnb_filter + 1; 0: the preprocess's */
+    double erase_p;       /* probability that boxes become normal noise, after normalisation */
+    int erase_count;      /* at most so many boxes */
     const char *const *no_flip_groups; /* samples of these groups are never flipped; may be NULL */
     size_t n_no_flip_groups;
 } pnb_augment;
@@ -168,13 +171,15 @@ typedef struct pnb_loader_opts {
     size_t batch_size;
     uint64_t seed;
     bool shuffle;
-    bool drop_last;     /* leave out the short batch at the end of an epoch */
-    bool resample;      /* draw the samples of an epoch with replacement, instead of a permutation;
-                         * an epoch has at least one batch then, however small the data set */
-    size_t n_epochs;    /* 0: without end */
-    int n_workers;      /* threads that prepare batches; 0: prepare in pnb_loader_next itself */
-    int n_prefetch;     /* batches prepared ahead, at least 1 */
-    size_t cache_bytes; /* decoded pictures are kept while they fit; 0: no cache */
+    bool drop_last;  /* leave out the short batch at the end of an epoch */
+    bool resample;   /* draw the samples of an epoch with replacement, instead of a permutation;
+                      * an epoch has at least one batch then, however small the data set */
+    size_t n_epochs; /* 0: without end */
+    int n_workers;   /* threads that prepare batches; 0: prepare in pnb_loader_next itself */
+    int n_prefetch;  /* batches prepared ahead, at least 1 */
+    int64_t
+        max_image_pixels; /* of one picture; all that is decoded at once: 4 bytes times as many */
+    size_t cache_bytes;   /* decoded pictures are kept while they fit; 0: no cache */
     pnb_preprocess preprocess;
     pnb_augment augment;
     const pnb_tokenizer *tokenizer; /* NULL: no tokens; must outlive the loader */

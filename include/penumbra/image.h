@@ -25,6 +25,9 @@ typedef enum pnb_image_mode {
     PNB_IMAGE_GREY16 /* grey of 16 bits in the machine's byte order, as 2 channels: Pillow's "I" */
 } pnb_image_mode;
 
+/* Memory that several threads decode in; see pnb_image_budget_create. */
+typedef struct pnb_image_budget pnb_image_budget;
+
 /* All zero is an empty picture. */
 typedef struct pnb_image {
     int width, height;
@@ -32,18 +35,26 @@ typedef struct pnb_image {
     unsigned char *pixels; /* height x width x channels, 8 bit, no row padding */
     pnb_image_mode mode;
     unsigned char *palette; /* PALETTE only: 256 x 3 */
+    pnb_image_budget
+        *budget;       /* what the pixels are counted in, NULL: nowhere; pnb_image_free gives */
+    size_t held_bytes; /* these bytes back */
 } pnb_image;
 
+/* The most that any picture may have, and what is allowed unless more is asked for: the number at
+ * which Pillow calls a picture a decompression bomb and refuses it. */
 #define PNB_IMAGE_MAX_PIXELS ((int64_t)1 << 28)
+#define PNB_IMAGE_DEFAULT_PIXELS ((int64_t)178956970)
 
 typedef struct pnb_image_opts {
     int64_t max_pixels; /* larger claims are refused before anything is allocated */
     bool keep_alpha;    /* pictures with alpha come as 4 channels */
     bool native;        /* keep the file's own mode (grey, palette, CMYK, ...) as Pillow's open() */
     bool exif;          /* turn as the EXIF orientation says; CLIP pipelines do not */
+    pnb_image_budget *budget; /* shared with other decodes; NULL: none */
+    size_t *claimed_bytes;    /* inside of pnb_image_decode: what it took of the budget */
 } pnb_image_opts;
 
-/* max_pixels = PNB_IMAGE_MAX_PIXELS, RGB, EXIF ignored. */
+/* max_pixels = PNB_IMAGE_DEFAULT_PIXELS, RGB, EXIF ignored, no budget. */
 pnb_image_opts pnb_image_opts_default(void);
 
 /* Decodes a picture, told by content: JPEG, PNG, WebP, BMP, and GIF, TIFF, AVIF, HEIC where the
@@ -59,6 +70,18 @@ pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
  * GIF". The second is empty when nothing is missing. */
 const char *pnb_image_formats(void);
 const char *pnb_image_formats_missing(void);
+
+/* One budget for the decodes of several threads, so that large pictures wait for each other instead
+ * of being in memory at once: pixels of max_pixels at 4 bytes. A decode takes what it will need at
+ * most, told by the header, before it allocates; what the picture keeps is given back by
+ * pnb_image_free. A picture within max_pixels that needs more than all of it is decoded alone. A
+ * thread must not wait for one picture while it holds another of the same budget.
+ * Errors  NOMEM */
+pnb_status pnb_image_budget_create(pnb_image_budget **out, int64_t max_pixels, pnb_error *err);
+void pnb_image_budget_free(
+    pnb_image_budget *budget); /* no picture may be counted in it; NULL is fine */
+/* The picture stays and is not counted any more. */
+void pnb_image_release_budget(pnb_image *image);
 
 /* pnb_image_decode on a file. Errors  also NOT_FOUND, IO */
 pnb_status pnb_image_load(pnb_image *out, const char *path, const pnb_image_opts *opts,

@@ -55,6 +55,7 @@ typedef struct pnb_train_opts {
                                 * of a synthetic one */
     bool dataset_resampled;    /* draw training samples with replacement */
     int workers;
+    int64_t max_image_pixels; /* of a training picture, see pnb_loader_opts */
     pnb_augment augment;
     pnb_caption_choice captions;
     double template_share;        /* share of captions put into a template */

@@ -59,6 +59,15 @@ const pnb__option pnb__common_options[] = {
      .kind = PNB__OPT_FLAG,
      .at = AT(batch_invariant),
      .help = "Embeddings with the same bits in batches of every size (always so with AVX2)"},
+    {.name = "max-image-pixels",
+     .kind = PNB__OPT_INT,
+     .at = AT(max_image_pixels),
+     .value = "N",
+     .fallback = "178956970",
+     .min = 1,
+     .max = 1 << 28,
+     .help = "Refuse pictures of more pixels, from the header; all threads together decode no more "
+             "than 4 bytes times N at once, others wait. The default is where Pillow refuses"},
 };
 const size_t pnb__n_common_options = PNB_COUNT(pnb__common_options);
 

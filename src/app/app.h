@@ -22,6 +22,7 @@ enum {
 /* Options every command takes. */
 typedef struct pnb__common {
     bool help, json, quiet, batch_invariant;
+    int64_t max_image_pixels;
     int64_t seed, threads;
     const char *device;
 } pnb__common;

@@ -30,6 +30,13 @@ pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb__embedder *encoder,
                             .opts = opts,
                             .seed = seed,
                             .capacity = n};
+    b->max_pixels =
+        encoder->max_image_pixels > 0 ? encoder->max_image_pixels : PNB_IMAGE_DEFAULT_PIXELS;
+    if (pictures != NULL) {
+        pnb_status status = pnb_image_budget_create(&b->budget, b->max_pixels, err);
+        if (status != PNB_OK)
+            return status;
+    }
     b->input = pnb__alloc_array(n, sizeof *b->input);
     b->ok = pnb__alloc_array(n, sizeof *b->ok);
     b->cut = pnb__alloc_zero(n, sizeof *b->cut);
@@ -52,6 +59,7 @@ pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb__embedder *encoder,
 void pnb__embed_batch_free(pnb__embed_batch *b)
 {
     pnb__embed_ahead_free(b->ahead);
+    pnb_image_budget_free(b->budget);
     pnb__free(b->input);
     pnb__free(b->ok);
     pnb__free(b->cut);
@@ -72,6 +80,8 @@ static pnb_status read_picture(void *user, size_t input, float *pixels, pnb_erro
     pnb_image_opts opts = pnb_image_opts_default();
     opts.native = b->encoder->preprocess.resize_first;
     opts.exif = b->opts->exif;
+    opts.max_pixels = b->max_pixels;
+    opts.budget = b->budget;
     pnb_status status = pnb__pictures_load(b->pictures, input, &opts, &image, err);
     if (status == PNB_OK)
         status = pnb_preprocess_apply(&b->encoder->preprocess, &image, pixels, err);

@@ -11,14 +11,16 @@ typedef struct pnb__embed_batch {
     pnb__embedder *encoder;
     const pnb__embed_opts *opts;
     uint64_t seed;
-    size_t capacity, n;      /* rows */
-    size_t *input;           /* (n) number of the input of each row */
-    float *pixels;           /* (capacity, 3, H, W) */
-    int32_t *tokens;         /* (capacity, T) */
-    bool *ok, *cut;          /* (capacity) readable; longer than the context */
-    pnb_error *why;          /* (capacity) */
-    pnb__embed_ahead *ahead; /* pictures: reads the following ones; NULL before the first fill */
-    int32_t *kept;           /* patches a masked batch sees, ascending */
+    int64_t max_pixels;       /* of a picture */
+    pnb_image_budget *budget; /* of the decodes of all readers */
+    size_t capacity, n;       /* rows */
+    size_t *input;            /* (n) number of the input of each row */
+    float *pixels;            /* (capacity, 3, H, W) */
+    int32_t *tokens;          /* (capacity, T) */
+    bool *ok, *cut;           /* (capacity) readable; longer than the context */
+    pnb_error *why;           /* (capacity) */
+    pnb__embed_ahead *ahead;  /* pictures: reads the following ones; NULL before the first fill */
+    int32_t *kept;            /* patches a masked batch sees, ascending */
     size_t n_kept;
 } pnb__embed_batch;
 

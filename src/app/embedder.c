@@ -220,6 +220,7 @@ pnb_status pnb__embedder_open_named(pnb__embedder *e, pnb__app *app, const char 
     pnb_status status = pnb__model_path(app, name, &dir, &app->err);
     if (status == PNB_OK)
         status = pnb__embedder_open(e, app->ctx, dir, parts, &app->err);
+    e->max_image_pixels = app->common.max_image_pixels;
     if (status == PNB_OK && e->assumed[0] != '\0')
         pnb__warn(app, "%s: %s", dir, e->assumed);
     if (status == PNB_OK && e->assumed_texts[0] != '\0')

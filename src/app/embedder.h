@@ -15,6 +15,7 @@ typedef struct pnb__embedder {
     const pnb_model_info *info; /* of model */
     pnb_tokenizer *tokenizer;   /* NULL unless asked for */
     pnb_preprocess preprocess;  /* set when pictures were asked for */
+    int64_t max_image_pixels;   /* of a picture; 0: the library's default */
     char *dir;                  /* as opened */
     char name[128];             /* of the directory, for records */
     char weights_sha256[65];

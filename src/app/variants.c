@@ -21,6 +21,8 @@ static pnb_status load_one(const pnb__embedder *encoder, const pnb__pictures *pi
     pnb_image_opts opts = pnb_image_opts_default();
     opts.native = encoder->preprocess.resize_first;
     opts.exif = exif;
+    if (encoder->max_image_pixels > 0)
+        opts.max_pixels = encoder->max_image_pixels;
     pnb_status status = pnb__pictures_load(pictures, i, &opts, &image, err);
     if (status == PNB_OK)
         status = pnb_preprocess_pixels(&encoder->preprocess, &image, out, err);

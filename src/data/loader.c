@@ -47,6 +47,7 @@ pnb_loader_opts pnb_loader_opts_default(void)
                              .drop_last = true,
                              .n_workers = 1,
                              .n_prefetch = 4,
+                             .max_image_pixels = PNB_IMAGE_DEFAULT_PIXELS,
                              .cache_bytes = (size_t)512 << 20,
                              .preprocess = pnb_preprocess_default(),
                              .augment = pnb_augment_none(),
@@ -174,11 +175,14 @@ static pnb_status allocate(pnb_loader *l, pnb_error *err)
     if (l->opts.cache_bytes > 0)
         l->cache.images = pnb__alloc_zero(l->n_samples, sizeof *l->cache.images);
     l->cache.limit_bytes = l->opts.cache_bytes;
+    pnb_status status = pnb_image_budget_create(&l->cache.budget, l->opts.max_image_pixels, err);
+    if (status != PNB_OK)
+        return status;
     if (!l->rooms || !l->states || !l->order || !l->jobs || !l->threads ||
         (l->opts.cache_bytes > 0 && !l->cache.images))
         return pnb__fail_nomem(err, l->n_samples * sizeof *l->cache.images);
     for (size_t i = 0; i < l->n_rooms; i++) {
-        pnb_status status = pnb__batch_room_create(&l->rooms[i], &l->opts, err);
+        status = pnb__batch_room_create(&l->rooms[i], &l->opts, err);
         if (status != PNB_OK)
             return status;
     }
@@ -258,6 +262,7 @@ void pnb_loader_free(pnb_loader *l)
     pthread_cond_destroy(&l->ready);
     pnb__skips_free(&l->skips);
     pnb__free(l->cache.images);
+    pnb_image_budget_free(l->cache.budget);
     pnb__free(l->rooms);
     pnb__free(l->states);
     pnb__free(l->order);

@@ -22,6 +22,7 @@ typedef struct pnb__image_cache {
     pthread_mutex_t lock;
     pnb_image *images; /* one a sample, empty until decoded */
     size_t used_bytes, limit_bytes;
+    pnb_image_budget *budget; /* of the decodes of all workers */
 } pnb__image_cache;
 
 /* The caption chosen for a text row. */

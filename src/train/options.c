@@ -21,6 +21,7 @@ pnb_train_opts pnb_train_opts_default(void)
     pnb_train_opts o = {
         .dataset = pnb_dataset_opts_default(),
         .workers = 1,
+        .max_image_pixels = PNB_IMAGE_DEFAULT_PIXELS,
         .augment = pnb_augment_small(),
         .captions = PNB_CAPTION_LEVEL,
         .template_share = 0.3,
@@ -151,6 +152,9 @@ static const field fields[] = {
     {"aug_hue", AT(augment.jitter[3]), NULL, FIELD_DOUBLE, true},
     {"aug_jitter_p", AT(augment.jitter_p), NULL, FIELD_DOUBLE, true},
     {"aug_grey_p", AT(augment.grey_p), NULL, FIELD_DOUBLE, true},
+    {"aug_interpolation", AT(augment.interpolation), NULL, FIELD_INT, true},
+    {"aug_re_prob", AT(augment.erase_p), NULL, FIELD_DOUBLE, true},
+    {"aug_re_count", AT(augment.erase_count), NULL, FIELD_INT, true},
     {"aug_n_no_flip_groups", AT(augment.n_no_flip_groups), NULL, FIELD_SIZE, true},
     {"model", AT(model), NULL, FIELD_STRING, false},
     {"tokenizer", AT(tokenizer), NULL, FIELD_STRING, false},

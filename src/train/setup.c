@@ -65,6 +65,7 @@ static pnb_loader_opts loader_opts(const pnb__trainer *t)
     l.seed = o->seed;
     l.n_workers = o->workers;
     l.resample = o->dataset_resampled;
+    l.max_image_pixels = o->max_image_pixels;
     l.preprocess = t->preprocess;
     l.augment = o->augment;
     l.tokenizer = t->tokenizer;

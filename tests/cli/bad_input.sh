@@ -37,6 +37,15 @@ printf '\211PNG\r\n\032\n\0\0\0\rIHDR\0\0\303\120\0\0\303\120\010\002\0\0\0' >hu
 tar -xf shapes/test/00000.tar --wildcards '*.png'
 want 3 embed -m model --images huge.png 0*.png -o some.safetensors
 says "huge.png"
+# a size that only the limit on bombs stops: refused from the header, and the option is named
+printf '\211PNG\r\n\032\n\0\0\0\rIHDR\0\0\100\0\0\0\100\0\020\002\0\0\0\166\072\133\220' >bomb.png
+head -c 2000000 /dev/zero >>bomb.png
+want 1 embed -m model --images bomb.png -o none.safetensors
+says "16384x16384 pixels"
+says "--max-image-pixels"
+want 1 embed -m model --images 0*.png -o none.safetensors --max-image-pixels 100
+says "the limit is 100 in all"
+want 2 embed -m model --images 0*.png -o none.safetensors --max-image-pixels 0
 
 # a full disk: the writer may not grow a file past one block; what was there stays
 for target in old.safetensors report.html; do

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include "base/base.h"
 #include "penumbra/image.h"
@@ -293,6 +295,80 @@ static void wrong_arguments_are_refused(void **state)
     pnb_image_free(&in);
 }
 
+/* Threads that decode with one budget. */
+typedef struct crowd {
+    const unsigned char *bytes;
+    size_t n_bytes;
+    pnb_image_budget *budget;
+    pthread_mutex_t lock;
+    int n_inside, most_inside, n_done;
+} crowd;
+
+static void *decode_some(void *user)
+{
+    crowd *c = user;
+    for (int i = 0; i < 20; i++) {
+        pnb_image image;
+        pnb_image_opts opts = pnb_image_opts_default();
+        opts.budget = c->budget;
+        bool is_decoded = pnb_image_decode(&image, c->bytes, c->n_bytes, &opts, NULL) == PNB_OK;
+        pthread_mutex_lock(&c->lock);
+        c->n_done += is_decoded;
+        c->n_inside++;
+        c->most_inside = PNB_MAX(c->most_inside, c->n_inside);
+        pthread_mutex_unlock(&c->lock);
+        sched_yield();
+        pthread_mutex_lock(&c->lock);
+        c->n_inside--;
+        pthread_mutex_unlock(&c->lock);
+        pnb_image_free(&image);
+    }
+    return NULL;
+}
+
+/* A picture that needs more than half of the budget, or more than all of it, is alone in memory;
+ * one that needs little is not; and nobody waits for ever. */
+static void a_budget_is_shared(void **state)
+{
+    (void)state;
+    enum { N_THREADS = 4 };
+    static const struct {
+        int64_t pixels;
+        int most;
+    } cases[] = {{37 * 29, 1}, {37 * 29 / 8, 1}, {37 * 29 * 100, N_THREADS}};
+    crowd c = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    unsigned char *bytes = read_file("rgb8.png", &c.n_bytes);
+    c.bytes = bytes;
+    for (size_t k = 0; k < PNB_COUNT(cases); k++) {
+        pthread_t threads[N_THREADS];
+        c.n_done = c.most_inside = 0;
+        assert_int_equal(pnb_image_budget_create(&c.budget, cases[k].pixels, NULL), PNB_OK);
+        for (int i = 0; i < N_THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, decode_some, &c), 0);
+        for (int i = 0; i < N_THREADS; i++)
+            pthread_join(threads[i], NULL);
+        assert_int_equal(c.n_done, 20 * N_THREADS);
+        assert_in_range(c.most_inside, 1, cases[k].most);
+        pnb_image_budget_free(c.budget);
+    }
+    /* damage gives back what was taken: a second decode would wait for ever */
+    assert_int_equal(pnb_image_budget_create(&c.budget, 10, NULL), PNB_OK);
+    for (size_t f = 0; f < PNB_COUNT(files); f++) {
+        size_t n;
+        unsigned char *damaged = read_file(files[f], &n);
+        pnb_image image;
+        pnb_image_opts opts = pnb_image_opts_default();
+        opts.budget = c.budget;
+        (void)pnb_image_decode(&image, damaged, n * 2 / 3, &opts, NULL);
+        pnb_image_free(&image);
+        assert_int_equal(pnb_image_decode(&image, damaged, n, &opts, NULL), PNB_OK);
+        pnb_image_free(&image);
+        pnb__free(damaged);
+    }
+    pnb_image_budget_free(c.budget);
+    pnb__free(bytes);
+}
+
 /* A 1 x 3000 strip grows to 67 million pixels under SHORTEST; only the crop may be computed. */
 static void long_strips_stay_cheap(void **state)
 {
@@ -343,6 +419,7 @@ int main(void)
         cmocka_unit_test(truncated_everywhere),        cmocka_unit_test(damaged_bytes_do_no_harm),
         cmocka_unit_test(lying_sizes_are_refused),     cmocka_unit_test(strange_files_are_named),
         cmocka_unit_test(wrong_arguments_are_refused), cmocka_unit_test(long_strips_stay_cheap),
+        cmocka_unit_test(a_budget_is_shared),
 #ifdef PNB_FAULTS
         cmocka_unit_test(memory_may_run_out_anywhere),
 #endif

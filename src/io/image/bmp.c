@@ -235,6 +235,7 @@ pnb_status pnb__bmp_decode(pnb_image *out, const unsigned char *bytes, size_t n_
     *out = (pnb_image){0};
     PNB_TRY(read_header(&h, &f, opts, err));
     PNB_TRY(check_claim(&h, &f, err));
+    PNB_TRY(pnb__image_admit(h.width, h.height, h.channels, opts, err));
     PNB_TRY(pnb_image_create(&image, h.width, h.height, h.channels, err));
     image.mode = h.mode;
     if (h.mode == PNB_IMAGE_PALETTE)

@@ -34,6 +34,15 @@ const char *pnb__image_keys(void);
 pnb_status pnb__image_check_size(int64_t width, int64_t height, const pnb_image_opts *opts,
                                  pnb_error *err);
 
+/* The same, and takes of opts->budget what the decode will need at most: so many bytes a pixel, and
+ * those of the RGB picture made of it. Decoders call it once, when they know the header. */
+pnb_status pnb__image_admit(int64_t width, int64_t height, int64_t bytes_per_pixel,
+                            const pnb_image_opts *opts, pnb_error *err);
+
+/* ---- budget.c ---- */
+void pnb__budget_take(pnb_image_budget *b, size_t n_bytes); /* waits */
+void pnb__budget_give(pnb_image_budget *b, size_t n_bytes);
+
 /* Orientation 1..8 of a TIFF block ("II*\0" ...), 1 when there is none or it is damaged. */
 int pnb__exif_orientation(const unsigned char *tiff, size_t n_bytes);
 /* Turns the picture in place so that orientation `o` becomes 1. */
@@ -53,6 +62,7 @@ typedef struct pnb__resize_job {
     int left, top, width, height;
     pnb_filter filter;
     const pnb_box *box; /* NULL: all of `in` */
+    bool may_leave; /* the box may reach beyond the picture, by less than half an output pixel */
 } pnb__resize_job;
 pnb_status pnb__image_resize_part(pnb_image *out, const pnb_image *in, const pnb__resize_job *job,
                                   pnb_error *err);

@@ -158,6 +158,7 @@ pnb_status pnb__gif_decode(pnb_image *out, const unsigned char *bytes, size_t n_
     int width = PNB_MAX(gif->SWidth, gif->Image.Left + gif->Image.Width);
     int height = PNB_MAX(gif->SHeight, gif->Image.Top + gif->Image.Height);
     PNB_TRY(check_claim(gif, width, height, n_bytes, opts, err));
+    PNB_TRY(pnb__image_admit(width, height, 1, opts, err));
     PNB_TRY(pnb_image_create(&image, width, height, 1, err));
     PNB_TRY(make_palette(&image, gif, err));
     if (transparent > 0)

@@ -113,7 +113,8 @@ static pnb_status decode_primary(pnb_image *out, const library *lib, struct heif
     int width = lib->heif_image_handle_get_width(handle);
     int height = lib->heif_image_handle_get_height(handle);
     bool has_alpha = lib->heif_image_handle_has_alpha_channel(handle) != 0;
-    PNB_TRY(pnb__image_check_size(width, height, opts, err));
+    /* planes of YCbCr, of RGB and the rows libheif makes of them, at up to 16 bits */
+    PNB_TRY(pnb__image_admit(width, height, 20, opts, err));
     PNB_TRY(pnb_image_create(out, width, height, has_alpha ? 4 : 3, err));
     PNB_TRY(check_code(lib->heif_decode_image(handle, &decoded, heif_colorspace_RGB,
                                               has_alpha ? heif_chroma_interleaved_RGBA

@@ -15,7 +15,7 @@
 
 pnb_image_opts pnb_image_opts_default(void)
 {
-    pnb_image_opts opts = {.max_pixels = PNB_IMAGE_MAX_PIXELS};
+    pnb_image_opts opts = {.max_pixels = PNB_IMAGE_DEFAULT_PIXELS};
     return opts;
 }
 
@@ -42,6 +42,7 @@ void pnb_image_free(pnb_image *image)
         return;
     pnb__free(image->pixels);
     pnb__free(image->palette);
+    pnb__budget_give(image->budget, image->held_bytes);
     *image = (pnb_image){0};
 }
 
@@ -55,9 +56,32 @@ pnb_status pnb__image_check_size(int64_t width, int64_t height, const pnb_image_
     if (width > INT32_MAX || height > INT32_MAX || width > limit / height)
         return pnb__fail(err, PNB_LIMIT,
                          "the file claims %lldx%lld pixels, the limit is %lld in all; raise "
-                         "max_pixels if it is genuine",
+                         "max_pixels (--max-image-pixels) if it is genuine",
                          (long long)width, (long long)height, (long long)limit);
     return PNB_OK;
+}
+
+pnb_status pnb__image_admit(int64_t width, int64_t height, int64_t bytes_per_pixel,
+                            const pnb_image_opts *opts, pnb_error *err)
+{
+    pnb_status status = pnb__image_check_size(width, height, opts, err);
+    if (status != PNB_OK || opts->budget == NULL)
+        return status;
+    int64_t of_rgb = opts->native ? 0 : 3;
+    *opts->claimed_bytes = (size_t)(width * height * (bytes_per_pixel + of_rgb));
+    pnb__budget_take(opts->budget, *opts->claimed_bytes);
+    return PNB_OK;
+}
+
+/* What a decode took is given back but for what the picture keeps. */
+static void settle_budget(pnb_image *image, pnb_image_budget *budget, size_t claimed)
+{
+    if (budget == NULL)
+        return;
+    size_t kept = (size_t)image->width * (size_t)image->height * (size_t)image->channels;
+    image->budget = budget;
+    image->held_bytes = PNB_MIN(kept, claimed);
+    pnb__budget_give(budget, claimed - image->held_bytes);
 }
 
 /* Replaces `image` by its RGB form unless the options keep it as it is. */
@@ -90,7 +114,9 @@ pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
     pnb_image image = {0};
     pnb_status status;
     int orientation = 1;
+    size_t claimed = 0;
     *out = (pnb_image){0};
+    used.claimed_bytes = &claimed;
     if (used.max_pixels < 1)
         return pnb__fail(err, PNB_ARG, "max_pixels is %lld: want at least 1",
                          (long long)used.max_pixels);
@@ -100,10 +126,13 @@ pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
     PNB_TRY(apply_opts(&image, &used, err));
     if (used.exif && orientation != 1)
         PNB_TRY(pnb__image_orient(&image, orientation, err));
+    settle_budget(&image, used.budget, claimed);
     *out = image;
     image = (pnb_image){0};
+    claimed = 0;
 done:
     pnb_image_free(&image);
+    pnb__budget_give(used.budget, claimed);
     return status;
 }
 

@@ -121,6 +121,11 @@ static void check_claim(jpeg_job *job)
                  c->image_height, job->n_bytes);
         fail_job(job, PNB_FORMAT);
     }
+    /* with several scans libjpeg keeps all coefficients, 16 bits each */
+    int64_t each = jpeg_has_multiple_scans(&job->cinfo) ? 3 : 1;
+    if (pnb__image_admit(c->image_width, c->image_height, c->num_components * each, job->opts,
+                         &job->error) != PNB_OK)
+        fail_job(job, job->error.status);
 }
 
 static void create_image(jpeg_job *job)

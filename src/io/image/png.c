@@ -117,13 +117,46 @@ static pnb_status read_palette(pnb_image *image, spng_ctx *ctx, pnb_error *err)
     return PNB_OK;
 }
 
+/* Where the pixels of Adam7's passes lie. */
+static const int pass_x[] = {0, 4, 0, 2, 0, 1, 0}, pass_dx[] = {8, 8, 4, 4, 2, 2, 1};
+
+/* Rows as they come, each unpacked at once: the file's own form of a picture, twice as large at 16
+ * bits, is never whole in memory. */
+static int read_rows(pnb_image *image, spng_ctx *ctx, const struct spng_ihdr *h, size_t n_raw_row,
+                     unsigned char *raw, unsigned char *line)
+{
+    size_t channels = (size_t)image->channels, row = (size_t)image->width * channels;
+    int code = spng_decode_image(ctx, NULL, 0, SPNG_FMT_RAW, SPNG_DECODE_PROGRESSIVE);
+    while (code == 0) {
+        struct spng_row_info info;
+        struct spng_ihdr part = *h; /* the pass as a picture of its own */
+        code = spng_get_row_info(ctx, &info);
+        if (code != 0)
+            return code;
+        code = spng_decode_scanline(ctx, raw, n_raw_row);
+        if (code != 0 && code != SPNG_EOI)
+            return code;
+        unsigned char *out = image->pixels + info.row_num * row;
+        if (!h->interlace_method) {
+            unpack_row(out, raw, h, (int)channels);
+            continue;
+        }
+        uint32_t first = (uint32_t)pass_x[info.pass], step = (uint32_t)pass_dx[info.pass];
+        part.width = (h->width - first + step - 1) / step;
+        unpack_row(line, raw, &part, (int)channels);
+        for (uint32_t x = 0; x < part.width; x++)
+            memcpy(out + (first + x * step) * channels, line + x * channels, channels);
+    }
+    return code == SPNG_EOI ? 0 : code;
+}
+
 static pnb_status decode_native(pnb_image *image, spng_ctx *ctx, const struct spng_ihdr *h,
                                 pnb_error *err)
 {
     pnb_status status = PNB_OK;
     int channels = channels_of(h);
     size_t n_raw = 0;
-    unsigned char *raw = NULL;
+    unsigned char *raw = NULL, *line = NULL;
     int code = spng_decoded_image_size(ctx, SPNG_FMT_RAW, &n_raw);
     if (code != 0)
         return fail_png(err, code);
@@ -134,23 +167,23 @@ static pnb_status decode_native(pnb_image *image, spng_ctx *ctx, const struct sp
         image->mode = PNB_IMAGE_BILEVEL;
     else if (is_grey16(h))
         image->mode = PNB_IMAGE_GREY16;
-    bool in_place = h->bit_depth == 8;
-    raw = in_place ? image->pixels : pnb__alloc_zero(n_raw, 1); /* interlaced bits are ORed in */
-    if (raw == NULL) {
-        status = pnb__fail_nomem(err, n_raw);
-        goto done;
+    if (h->bit_depth == 8) {
+        code = spng_decode_image(ctx, image->pixels, n_raw, SPNG_FMT_RAW, 0);
+    } else {
+        size_t raw_row = n_raw / h->height;
+        raw = pnb__alloc_zero(raw_row, 1);
+        line = pnb__alloc_zero((size_t)image->width * (size_t)channels, 1);
+        if (raw == NULL || line == NULL) {
+            status = pnb__fail_nomem(err, raw_row);
+            goto done;
+        }
+        code = read_rows(image, ctx, h, raw_row, raw, line);
     }
-    code = spng_decode_image(ctx, raw, n_raw, SPNG_FMT_RAW, 0);
-    if (code != 0) {
+    if (code != 0)
         status = fail_png(err, code);
-        goto done;
-    }
-    size_t row = (size_t)image->width * (size_t)channels, raw_row = n_raw / h->height;
-    for (uint32_t y = 0; y < h->height && !in_place; y++)
-        unpack_row(image->pixels + y * row, raw + y * raw_row, h, channels);
 done:
-    if (raw != image->pixels)
-        pnb__free(raw);
+    pnb__free(raw);
+    pnb__free(line);
     return status;
 }
 
@@ -199,6 +232,8 @@ pnb_status pnb__png_decode(pnb_image *out, const unsigned char *bytes, size_t n_
         return pnb__fail_nomem(err, n_bytes);
     PNB_TRY(read_header(ctx, n_bytes, opts, &header, err));
     bool has_alpha = (header.color_type & 4) != 0 || spng_get_trns(ctx, &trns) == 0;
+    PNB_TRY(pnb__image_admit(header.width, header.height, has_alpha ? 4 : channels_of(&header),
+                             opts, err));
     if (opts->keep_alpha && has_alpha && !opts->native)
         PNB_TRY(decode_rgba(&image, ctx, &header, err));
     else

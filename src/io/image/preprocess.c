@@ -106,7 +106,7 @@ static pnb_status fit(const pnb_preprocess *pp, const pnb_image *in, pnb_image *
     int top = centre_offset(h, pp->height, pp->centre);
     bool is_inside = left >= 0 && top >= 0 && left <= w - pp->width && top <= h - pp->height;
     if (is_inside) {
-        pnb__resize_job part = {w, h, left, top, pp->width, pp->height, pp->filter, NULL};
+        pnb__resize_job part = {w, h, left, top, pp->width, pp->height, pp->filter, NULL, false};
         return pnb__image_resize_part(out, in, &part, err);
     }
     pnb_image whole;

@@ -394,6 +394,8 @@ static pnb_status check_job(const pnb_image *in, const pnb__resize_job *job, con
     if ((int64_t)job->width > PNB_IMAGE_MAX_PIXELS / job->height)
         return pnb__fail(err, PNB_LIMIT, "resize to %dx%d: more than 2^28 pixels", job->width,
                          job->height);
+    if (job->may_leave)
+        return PNB_OK;
     if (!(box->left >= 0 && box->top >= 0 && box->right <= in->width && box->bottom <= in->height &&
           box->left < box->right && box->top < box->bottom))
         return pnb__fail(err, PNB_ARG, "resize: box (%g,%g,%g,%g) is empty or outside %dx%d",
@@ -447,6 +449,6 @@ pnb_status pnb__image_resize_part(pnb_image *out, const pnb_image *in, const pnb
 pnb_status pnb_image_resize(pnb_image *out, const pnb_image *in, int width, int height,
                             pnb_filter filter, const pnb_box *box, pnb_error *err)
 {
-    pnb__resize_job job = {width, height, 0, 0, width, height, filter, box};
+    pnb__resize_job job = {width, height, 0, 0, width, height, filter, box, false};
     return pnb__image_resize_part(out, in, &job, err);
 }

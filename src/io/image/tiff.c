@@ -276,6 +276,8 @@ static pnb_status decode(pnb_image *image, TIFF *tiff, size_t n_bytes, const pnb
     PNB_TRY(choose_kind(&t, err));
     if (t.photometric == PHOTOMETRIC_YCBCR && t.kind == PNB__TIFF_BYTES)
         TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    int64_t tile = t.is_tiled || t.kind == PNB__TIFF_RGBA ? 8 : 1; /* and strips of libtiff's own */
+    PNB_TRY(pnb__image_admit(t.width, t.height, t.channels + tile, opts, err));
     PNB_TRY(pnb_image_create(image, (int)t.width, (int)t.height, t.channels, err));
     image->mode = t.mode;
     if (t.mode == PNB_IMAGE_PALETTE)

@@ -62,7 +62,8 @@ pnb_status pnb__webp_decode(pnb_image *out, const unsigned char *bytes, size_t n
         return pnb__fail(err, PNB_UNSUPPORTED, "WebP: an animation; want a still picture");
     int width = config.input.width, height = config.input.height;
     int channels = config.input.has_alpha ? 4 : 3;
-    pnb_status status = pnb__image_check_size(width, height, opts, err);
+    /* beside the pixels libwebp keeps what the lossless coder predicts from, 4 bytes a pixel */
+    pnb_status status = pnb__image_admit(width, height, channels + 4, opts, err);
     if (status != PNB_OK)
         return status;
     status = pnb_image_create(out, width, height, channels, err);
