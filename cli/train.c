@@ -125,7 +125,8 @@ static const pnb__option options[] = {
      .at = AT(aug_cfg),
      .value = "K=V...",
      .help = "Single changes: scale=LO,HI ratio=LO,HI zoom=LO,HI shift= rotate= flip= gain= "
-             "color_jitter=B,C,S,H color_jitter_prob= gray_scale_prob="},
+             "color_jitter=B,C,S,H color_jitter_prob= gray_scale_prob= "
+             "interpolation=bicubic|bilinear|... re_prob= re_count="},
     {.name = "model",
      .kind = PNB__OPT_FILE,
      .at = AT(model),
@@ -587,6 +588,7 @@ static pnb_status fill_data(pnb__app *app, const struct train_args *a, pnb_train
     o->dataset.image_key = a->image_key;
     o->dataset.text_key = a->text_key;
     o->dataset_resampled = a->dataset_resampled;
+    o->max_image_pixels = app->common.max_image_pixels;
     if (a->train_data == NULL && o->dataset.kind != PNB_DATASET_SYNTHETIC)
         return pnb__usage(app, "--train-data is required, except with --dataset-type synthetic");
     if (a->csv_separator != NULL && !pnb__separator(a->csv_separator, &o->dataset.csv_separator))

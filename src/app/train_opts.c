@@ -1,9 +1,11 @@
 /* Command-line words to the trainer's enums, and the key=value list of augmentations.
  *
- * open_clip's keys are scale, ratio, color_jitter, color_jitter_prob and gray_scale_prob; the rest
- * are the small recipe's. Setting any value switches augmentation on. */
+ * open_clip's keys are scale, ratio, color_jitter, color_jitter_prob, gray_scale_prob, re_prob and
+ * re_count, and interpolation is the argument beside them; the rest are the small recipe's. Setting
+ * any value switches augmentation on. */
 #include "app/train_opts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,9 +60,21 @@ static bool read_numbers(const char *text, double *out, size_t n)
     return text[strspn(text, " )]")] == '\0';
 }
 
+/* A filter of Pillow by its name. */
+static bool read_filter(const char *value, int *interpolation)
+{
+    for (int f = 0; pnb_filter_name((pnb_filter)f) != NULL; f++)
+        if (strcmp(value, pnb_filter_name((pnb_filter)f)) == 0) {
+            *interpolation = f + 1;
+            return true;
+        }
+    return false;
+}
+
 bool pnb__augment_set(pnb_augment *augment, const char *word)
 {
     pnb_augment a = *augment;
+    double re_count = a.erase_count;
     const struct {
         const char *key;
         double *to;
@@ -74,16 +88,28 @@ bool pnb__augment_set(pnb_augment *augment, const char *word)
                 {"gain", &a.gain, 1},
                 {"color_jitter", a.jitter, 4},
                 {"color_jitter_prob", &a.jitter_p, 1},
-                {"gray_scale_prob", &a.grey_p, 1}};
+                {"gray_scale_prob", &a.grey_p, 1},
+                {"re_prob", &a.erase_p, 1},
+                {"re_count", &re_count, 1}};
     size_t length = 0;
     const char *value = NULL;
     if (!pnb__key_value(word, &length, &value))
         return false;
+    if (length == strlen("interpolation") && strncmp(word, "interpolation", length) == 0) {
+        if (!read_filter(value, &a.interpolation))
+            return false;
+        a.enabled = true;
+        *augment = a;
+        return true;
+    }
     for (size_t i = 0; i < PNB_COUNT(keys); i++) {
         if (strlen(keys[i].key) != length || strncmp(word, keys[i].key, length) != 0)
             continue;
         if (!read_numbers(value, keys[i].to, keys[i].n))
             return false;
+        if (!(re_count >= 1 && re_count <= 1000) || re_count != floor(re_count))
+            return false;
+        a.erase_count = (int)re_count;
         a.enabled = true;
         a.crop = a.crop || i < 2;
         *augment = a;
@@ -95,5 +121,6 @@ bool pnb__augment_set(pnb_augment *augment, const char *word)
 const char *pnb__augment_keys(void)
 {
     return "scale=LO,HI ratio=LO,HI zoom=LO,HI shift= rotate= flip= gain= color_jitter=B,C,S,H "
-           "color_jitter_prob= gray_scale_prob=";
+           "color_jitter_prob= gray_scale_prob= interpolation=bicubic|bilinear|... re_prob= "
+           "re_count=";
 }

@@ -238,7 +238,7 @@ static bool cache_find(pnb__image_cache *cache, size_t i, pnb_image *out)
 }
 
 /* Takes the picture over if it fits and nobody was faster; tells whether it did. */
-static bool cache_offer(pnb__image_cache *cache, size_t i, const pnb_image *image)
+static bool cache_offer(pnb__image_cache *cache, size_t i, pnb_image *image)
 {
     size_t bytes = (size_t)image->width * (size_t)image->height * (size_t)image->channels;
     bool is_taken = false;
@@ -246,6 +246,7 @@ static bool cache_offer(pnb__image_cache *cache, size_t i, const pnb_image *imag
         return false;
     pthread_mutex_lock(&cache->lock);
     if (!cache->images[i].pixels && bytes <= cache->limit_bytes - cache->used_bytes) {
+        pnb_image_release_budget(image);
         cache->images[i] = *image;
         cache->used_bytes += bytes;
         is_taken = true;
@@ -255,11 +256,10 @@ static bool cache_offer(pnb__image_cache *cache, size_t i, const pnb_image *imag
 }
 
 /* As open_clip does: files on disk come in their own mode to pipelines that resize before they
- * convert, members of tar shards as RGB (its loader decodes "pilrgb"). Our augmentation is defined
- * on RGB. */
+ * convert, members of tar shards as RGB (its loader decodes "pilrgb"). */
 static bool wants_own_mode(const pnb_loader_opts *opts, const pnb_sample *s)
 {
-    return opts->preprocess.resize_first && !opts->augment.enabled && s->image_bytes == NULL;
+    return opts->preprocess.resize_first && s->image_bytes == NULL;
 }
 
 static pnb_status fill_picture(const pnb_dataset *ds, const pnb_loader_opts *opts,
@@ -272,6 +272,8 @@ static pnb_status fill_picture(const pnb_dataset *ds, const pnb_loader_opts *opt
     if (!is_cached) {
         pnb_image_opts as = pnb_image_opts_default();
         as.native = wants_own_mode(opts, s);
+        as.max_pixels = opts->max_image_pixels;
+        as.budget = cache->budget;
         status = pnb_dataset_image_as(ds, (size_t)key[2], &as, &image, err);
         if (status != PNB_OK)
             return status;

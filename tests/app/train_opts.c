@@ -23,14 +23,33 @@ static void test_augment(void **state)
     assert_true(fabs(a.jitter[3] - 0.08) < 1e-12);
     assert_true(pnb__augment_set(&a, "gray_scale_prob=0.2"));
     assert_true(fabs(a.grey_p - 0.2) < 1e-12);
+    assert_int_equal(a.interpolation, 0);
+    assert_true(pnb__augment_set(&a, "interpolation=bilinear"));
+    assert_int_equal(a.interpolation, PNB_FILTER_BILINEAR + 1);
+    assert_true(pnb__augment_set(&a, "re_prob=0.25"));
+    assert_true(pnb__augment_set(&a, "re_count=3"));
+    assert_true(fabs(a.erase_p - 0.25) < 1e-12);
+    assert_int_equal(a.erase_count, 3);
 }
 
 static void test_augment_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"scale",     "scale=",          "scale=1",   "scale=1,2,3",
-                                      "nothing=1", "flip=a",          "flip=0.5x", "=1",
-                                      "flip=1,2",  "color_jitter=1,2"};
+    static const char *const bad[] = {"scale",
+                                      "scale=",
+                                      "scale=1",
+                                      "scale=1,2,3",
+                                      "nothing=1",
+                                      "flip=a",
+                                      "flip=0.5x",
+                                      "=1",
+                                      "flip=1,2",
+                                      "color_jitter=1,2",
+                                      "interpolation=cubic",
+                                      "interpolation=",
+                                      "re_count=0",
+                                      "re_count=1.5",
+                                      "re_prob=x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pnb_augment a = pnb_augment_none();
         assert_false(pnb__augment_set(&a, bad[i]));
