@@ -39,6 +39,21 @@ foreach(room IN LISTS PNB_ROOMS)
     endforeach()
 endforeach()
 
+# tests/commands/<topic>.c: whole commands in the test's own process, whose malloc the test replaces:
+# with GCC's sanitizer, or none, because the others bring a malloc that can not be.
+if(TARGET penumbra AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT PNB_TSAN)
+    set(command_sources ${cli_sources})
+    list(FILTER command_sources EXCLUDE REGEX "/(main|address_space)\\.c$")
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/commands/*.c)
+    foreach(source IN LISTS sources)
+        get_filename_component(topic ${source} NAME_WE)
+        add_executable(test_commands_${topic} ${source} ${command_sources})
+        target_link_libraries(test_commands_${topic} PRIVATE ${PNB_UP_TO_app} PkgConfig::CMOCKA
+                              ${CMAKE_DL_LIBS})
+        pnb_register_test(commands_${topic} $<TARGET_FILE:test_commands_${topic}>)
+    endforeach()
+endif()
+
 # The lowest link list that holds what a fuzz target includes: parsers live in io, configurations in
 # models, data sets in data. Keeps a parser's target buildable while higher rooms are being changed.
 function(pnb_fuzz_links source out)

@@ -28,12 +28,24 @@ void pnb__finding_add(pnb__visit *v, pnb__finding_level level, const char *part,
     if (v->n == v->capacity) {
         size_t capacity = 2 * v->capacity + 32;
         void *grown = pnb__realloc(v->items, capacity * sizeof *v->items);
-        if (grown == NULL)
+        if (grown == NULL) {
+            v->no_memory = true;
             return;
+        }
         v->items = grown;
         v->capacity = capacity;
     }
-    v->items[v->n++] = (pnb__finding){level, part, pnb__strdup(text)};
+    char *copy = pnb__strdup(text);
+    v->no_memory = v->no_memory || copy == NULL;
+    v->items[v->n++] = (pnb__finding){level, part, copy};
+}
+
+void pnb__finding_fault(pnb__visit *v, const char *part, const pnb_error *err)
+{
+    if (err->status == PNB_NOMEM)
+        v->no_memory = true;
+    else
+        pnb__finding_add(v, PNB__FINDING_ERROR, part, "%s", err->text);
 }
 
 /* ---- architecture and keys ---- */
@@ -149,7 +161,7 @@ static void check_round_trip(pnb__visit *v)
     if (status == PNB_OK)
         status = pnb_tokenizer_decode(t, ids, n_ids, &text, &err);
     if (status != PNB_OK) {
-        pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer", "%s", err.text);
+        pnb__finding_fault(v, "tokenizer", &err);
     } else {
         const char *begin = text + strspn(text, " ");
         size_t n = strlen(begin);
@@ -201,7 +213,7 @@ static void check_tokenizer(pnb__visit *v, pnb__result *r)
         return;
     pnb__embedder_add(&v->model, v->dir, &parts, &err);
     if (v->model.tokenizer == NULL) {
-        pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer", "%s", err.text);
+        pnb__finding_fault(v, "tokenizer", &err);
         return;
     }
     pnb__describe_tokenizer(v->model.tokenizer, r);
@@ -221,7 +233,7 @@ static void check_preprocess(pnb__visit *v)
     if (!v->model.info->vision.present)
         return;
     if (pnb__embedder_add(&v->model, v->dir, &parts, &err) != PNB_OK) {
-        pnb__finding_add(v, PNB__FINDING_ERROR, "preprocessing", "%s", err.text);
+        pnb__finding_fault(v, "preprocessing", &err);
         v->model.preprocess = (pnb_preprocess){0}; /* no run with a size that does not fit */
         return;
     }
@@ -252,7 +264,7 @@ static void run_checks(pnb__visit *v, pnb__result *r)
     pnb_error err = PNB_ERROR_INIT;
     const pnb__embedder_parts none = {0};
     if (pnb__embedder_open(&v->model, v->app->ctx, v->dir, &none, &err) != PNB_OK) {
-        pnb__finding_add(v, PNB__FINDING_ERROR, "model", "%s", err.text);
+        pnb__finding_fault(v, "model", &err);
         return;
     }
     check_tokenizer(v, r);
@@ -269,7 +281,7 @@ static void examine(pnb__visit *v, pnb__result *r)
     key_counts keys = {.visit = v};
     pnb_status status = pnb__model_examine(&e, v->app->ctx, v->dir, note_key, &keys, &err);
     if (status != PNB_OK) {
-        pnb__finding_add(v, PNB__FINDING_ERROR, "model", "%s", err.text);
+        pnb__finding_fault(v, "model", &err);
     } else {
         report_model(&e, &keys, r);
         if (e.warning != NULL)
@@ -296,10 +308,12 @@ pnb_status pnb__check_model(pnb__app *app, const char *name, const char *photo,
     examine(&v, r);
     report_findings(&v, r);
     *verdict = v.verdict;
+    if (v.no_memory)
+        status = pnb__fail(&app->err, PNB_NOMEM, "out of memory while examining %s", name);
     for (size_t i = 0; i < v.n; i++)
         pnb__free(v.items[i].text);
     pnb__free(v.items);
     pnb__embedder_close(&v.model);
     pnb__free(dir);
-    return PNB_OK;
+    return status;
 }

@@ -30,10 +30,13 @@ typedef struct pnb__visit {
     pnb__finding *items;
     size_t n, capacity;
     pnb__verdict verdict;
+    bool no_memory; /* says nothing about the model: the visit fails */
 } pnb__visit;
 
 void pnb__finding_add(pnb__visit *v, pnb__finding_level level, const char *part, const char *fmt,
                       ...) __attribute__((format(printf, 4, 5)));
+/* What a call of the library found fault with. */
+void pnb__finding_fault(pnb__visit *v, const char *part, const pnb_error *err);
 
 /* Fills r and *verdict. `photo` may be NULL. An unusable folder is a finding, not a failure.
  * Errors  those of finding the folder, NOMEM */

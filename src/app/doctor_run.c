@@ -130,12 +130,14 @@ void pnb__check_forward(pnb__visit *v)
     rows image = {0}, text = {0};
     bool sees = v->model.info->vision.present && v->model.preprocess.width > 0;
     bool reads = v->model.tokenizer != NULL;
-    if (rows_init(&image, 1, width) && rows_init(&text, 1, width) && draw_picture(&picture)) {
+    if (!rows_init(&image, 1, width) || !rows_init(&text, 1, width) || !draw_picture(&picture)) {
+        v->no_memory = true;
+    } else {
         sees = sees && encode_pixels(v, &picture, &image, &err) == PNB_OK;
         reads =
             err.status == PNB_OK && reads && encode_caption(v, caption, &text, 0, &err) == PNB_OK;
         if (err.status != PNB_OK)
-            pnb__finding_add(v, PNB__FINDING_ERROR, "run", "%s", err.text);
+            pnb__finding_fault(v, "run", &err);
         if (sees)
             judge_row(v, "picture", &image);
         if (reads)
@@ -248,7 +250,7 @@ static void golden_side(pnb__visit *v, const pnb_safetensors *st, bool is_text)
     snprintf(names[1], sizeof names[1], "%s.mean", side);
     snprintf(names[2], sizeof names[2], "%s.std", side);
     if (err.status != PNB_OK) {
-        pnb__finding_add(v, PNB__FINDING_ERROR, "golden", "%s", err.text);
+        pnb__finding_fault(v, "golden", &err);
     } else { /* directions are compared, so either form of the mean will do */
         const pnb_array_view *mean = first_of(st, names[0], names[1]);
         compare_golden(v, mean != NULL ? mean : pnb_safetensors_find(st, side), out.mean, out.n,
@@ -264,10 +266,11 @@ void pnb__check_golden(pnb__visit *v)
     pnb_safetensors *st = NULL;
     pnb_error err = PNB_ERROR_INIT;
     char *path = pnb__path_join(v->dir, "golden.safetensors");
+    v->no_memory = v->no_memory || path == NULL;
     if (path != NULL && pnb__path_is_file(path)) {
         size_t before = v->n;
         if (pnb_safetensors_open(&st, path, &err) != PNB_OK) {
-            pnb__finding_add(v, PNB__FINDING_ERROR, "golden", "%s", err.text);
+            pnb__finding_fault(v, "golden", &err);
         } else {
             golden_side(v, st, false);
             golden_side(v, st, true);
@@ -343,12 +346,13 @@ void pnb__check_published(pnb__visit *v)
 {
     pnb_error err = PNB_ERROR_INIT;
     char *beside = pnb__path_join(v->dir, photo_name);
+    v->no_memory = v->no_memory || beside == NULL;
     const char *photo = v->photo != NULL ? v->photo : beside;
     bool released = strcmp(v->model.weights_sha256, published_sha256) == 0;
     bool complete = v->model.tokenizer != NULL && v->model.preprocess.width > 0;
     if (released && complete && photo != NULL && pnb__path_is_file(photo)) {
         if (compare_published(v, photo, &err) != PNB_OK)
-            pnb__finding_add(v, PNB__FINDING_ERROR, "published", "%s", err.text);
+            pnb__finding_fault(v, "published", &err);
     } else if (v->photo != NULL) {
         pnb__finding_add(v, PNB__FINDING_WARNING, "published",
                          "--photo is compared only with the released weights of ProLIP ViT-B/16, "

@@ -102,7 +102,7 @@ static pnb_status add_list(pnb__pictures *p, FILE *in, pnb_error *err)
         if (n > (has_mark ? 3 : 0))
             status = add_source(p, line + (has_mark ? 3 : 0), NULL, err);
     }
-    if (status == PNB_OK && ferror(in))
+    if (status == PNB_OK && !feof(in)) /* getline ends so for want of memory too */
         status = pnb__fail(err, PNB_IO, "cannot read the list on standard input");
     free(line);
     return status;

@@ -33,7 +33,10 @@ static pnb_status make_overrides(const pnb__model_dir_opts *o, const pnb_tokeniz
             json_object_set_new(root, sections[i], section);
         }
         if (json_object_set_new(section, keys[i], json_integer(values[i])) != 0)
-            status = pnb__fail(err, PNB_FORMAT, "--override: %s is not an object", sections[i]);
+            status =
+                !json_is_complete(root) || section == NULL
+                    ? pnb__fail_nomem(err, 64)
+                    : pnb__fail(err, PNB_FORMAT, "--override: %s is not an object", sections[i]);
     }
     *out = status == PNB_OK ? json_dumps(root, 0) : NULL;
     if (status == PNB_OK && *out == NULL)

@@ -280,7 +280,7 @@ static pnb_status read_questions(vqa *v)
         if (status == PNB_OK && pnb__is_interrupted(v->app))
             status = pnb__fail(err, PNB_INTERRUPTED, "stopped at line %zu", number);
     }
-    if (status == PNB_OK && ferror(file))
+    if (status == PNB_OK && !feof(file)) /* getline ends so for want of memory too */
         status = pnb__fail_errno(err, "cannot read", v->opts->questions);
     free(line);
     fclose(file);

@@ -85,6 +85,8 @@ pnb_status pnb__fail_errno(pnb_error *err, const char *what, const char *path)
     char buffer[128];
     /* The GNU form: thread safe, and may return a constant string instead of `buffer`. */
     const char *reason = strerror_r(code, buffer, sizeof buffer);
+    if (code == ENOMEM)
+        return pnb__fail(err, PNB_NOMEM, "%s %s: out of memory", what, path);
     return pnb__fail(err, status_of_errno(code), "%s %s: %s", what, path, reason);
 }
 

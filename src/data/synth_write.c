@@ -336,6 +336,7 @@ pnb_status pnb__split_close(pnb__synth_split *s, pnb_error *err)
     pnb_status status = PNB_OK;
     pnb__buf sizes = {0};
     PNB_TRY(end_shard(s, err));
+    sizes.failed = s->sizes.failed; /* no text of it is not the same as an empty one */
     pnb__buf_printf(&sizes, "{%s\n}\n", s->sizes.size ? s->sizes.data : "");
     PNB_TRY(write_into(s->dir, "sizes.json", &sizes, err));
     PNB_TRY(write_into(s->dir, "images.jsonl", &s->images, err));

@@ -162,7 +162,9 @@ static pnb_status copy_number(double *out, const pnb_safetensors *st, const char
         return pnb__fail_nomem(err, strlen(value) + 2);
     pnb_status status = pnb__json_load_bytes(&array, text, strlen(text), key, NULL);
     const json_t *number = json_array_get(array, 0);
-    if (status == PNB_OK && json_array_size(array) == 1 && json_is_number(number))
+    if (status == PNB_NOMEM)
+        status = pnb__fail_nomem(err, strlen(text));
+    else if (status == PNB_OK && json_array_size(array) == 1 && json_is_number(number))
         *out = json_number_value(number);
     else
         status = pnb__fail(err, PNB_FORMAT, "%s: %s \"%.40s\" is not a number", path, key, value);

@@ -101,6 +101,7 @@ static void errno_becomes_a_status(void **state)
         assert_int_equal(pnb__fail_errno(&err, "cannot open", "a/b"), cases[i].status);
         assert_memory_equal(err.text, "cannot open a/b: ", 17);
         assert_true(strlen(err.text) > 17);
+        assert_int_equal(strcmp(err.text + 17, "out of memory") == 0, cases[i].code == ENOMEM);
     }
 }
 

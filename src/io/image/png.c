@@ -10,11 +10,17 @@
 #include "io/image/codec.h"
 
 #define MAX_CHUNK_BYTES ((size_t)64 << 20)
+#define ZLIB_WINDOW_BYTES ((size_t)64 << 10)
 #define MAX_DEFLATE_RATIO 1032 /* zlib cannot expand more */
 
 static pnb_status fail_png(pnb_error *err, int code)
 {
-    if (code == SPNG_EMEM)
+    /* zlib asks for its window late, and libspng takes its lack for a broken stream; zlib always
+     * starts when it has memory */
+    void *room = pnb__alloc(ZLIB_WINDOW_BYTES);
+    bool no_room = room == NULL && code == SPNG_EIDAT_STREAM;
+    pnb__free(room);
+    if (code == SPNG_EMEM || code == SPNG_EZLIB_INIT || no_room)
         return pnb__fail(err, PNB_NOMEM, "PNG: out of memory");
     if (code == SPNG_EOVERFLOW)
         return pnb__fail(err, PNB_LIMIT, "PNG: the claimed size overflows");

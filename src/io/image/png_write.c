@@ -44,9 +44,10 @@ pnb_status pnb_image_encode_png(const pnb_image *image, unsigned char **bytes, s
     if (code == 0)
         *bytes = spng_get_png_buffer(ctx, n_bytes, &code);
     spng_ctx_free(ctx);
+    if (code == SPNG_EMEM || code == SPNG_EZLIB_INIT || code == SPNG_EZLIB)
+        return pnb__fail(err, PNB_NOMEM, "PNG: out of memory: %s", spng_strerror(code));
     if (code != 0)
-        return pnb__fail(err, code == SPNG_EMEM ? PNB_NOMEM : PNB_IO, "PNG: %s",
-                         spng_strerror(code));
+        return pnb__fail(err, PNB_IO, "PNG: %s", spng_strerror(code));
     return PNB_OK;
 }
 
