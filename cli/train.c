@@ -177,7 +177,9 @@ static const pnb__option options[] = {
      .value = "N",
      .min = 2,
      .max = 65536,
-     .help = "Caption length in tokens instead of the configuration's"},
+     .help = "Caption length in tokens instead of the configuration's; without it the built-in "
+             "tiny takes the length that 99% of the training captions fit into, at most 77, and "
+             "says it first"},
     {.name = "force-resize-pos-emb",
      .kind = PNB__OPT_FLAG,
      .at = AT(force_resize_pos_emb),

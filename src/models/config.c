@@ -320,6 +320,19 @@ static void read_unc_source(pnb__config *c, pnb__jobj *o, pnb_error *err)
                               o->where, key, source);
 }
 
+/* ProLIP reads its appended token whatever pool_type says; a name that means nothing is a mistake.
+ */
+static void check_appended_pool(pnb__jobj *o, pnb_error *err)
+{
+    static const char *const known[] = {"first", "last", "argmax", "eos", "none"};
+    const char *name = pnb__json_get_string(o, "pool_type", "last", err);
+    size_t i = 0;
+    while (o->status == PNB_OK && i < PNB_COUNT(known) && strcmp(name, known[i]) != 0)
+        i++;
+    if (i == PNB_COUNT(known))
+        pnb__config_unsupported(o, "pool_type", "first, last, argmax, eos or none", err);
+}
+
 static void read_text_pool(pnb__config *c, pnb__jobj *o, pnb_error *err)
 {
     static const struct {
@@ -389,6 +402,7 @@ static void read_text(pnb__config *c, pnb__jobj *o, bool quick_gelu, pnb_error *
         read_text_pool(c, o, err);
         return;
     }
+    check_appended_pool(o, err);
     c->text.pool = PNB__POOL_APPENDED;
     if (c->causal)
         pnb__config_unsupported(o, "no_causal_mask", "true in a ProLIP model", err);

@@ -249,6 +249,13 @@ static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
     if (t->info->is_probabilistic)
         status = pnb__record_info(t, err, "Log-variance of captions from: %s",
                                   pnb_text_unc_source_name(t->info->text_unc_source));
+    if (status == PNB_OK && t->context.n_captions > 0)
+        status = pnb__record_info(
+            t, err,
+            "Context: %d tokens, which %.2f%% of the training captions fit into (the longest has "
+            "%d); --force-context-length sets another",
+            t->context.length, 100.0 * (double)t->context.n_within / (double)t->context.n_captions,
+            t->context.longest);
     if (status != PNB_OK)
         return status;
     return pnb__record_info(t, err,

@@ -184,6 +184,7 @@ static pnb_status init_model(pnb__trainer *t, const char *name, pnb_error *err)
     PNB_TRY(pnb__json_load_bytes(&config, merged, strlen(merged), name, err));
     PNB_TRY(complete_config(t, config, err));
     PNB_TRY(pnb__tokenizer_configure(t->tokenizer, config, NULL, &clean_assumed, err));
+    PNB_TRY(pnb__context_choose(t, name, config, err));
     pnb__json_append_value(&full, config);
     if (full.failed) {
         status = pnb__fail(err, PNB_NOMEM, "out of memory writing the configuration");

@@ -2,6 +2,7 @@
 #ifndef PNB_TRAIN_TRAINER_H
 #define PNB_TRAIN_TRAINER_H
 
+#include "io/json.h"
 #include "models/prolip.h"
 #include "penumbra/train.h"
 #include "train/loss.h"
@@ -49,6 +50,13 @@ typedef struct pnb__step_values {
     double data_s, batch_s;
 } pnb__step_values;
 
+/* ---- context.c ---- Lengths of captions in tokens, special ones included. */
+typedef struct pnb__context {
+    int length;                  /* 99 of 100 captions have no more, at most 77 */
+    size_t n_within, n_captions; /* captions no longer than that; measured (0: none were) */
+    int longest;
+} pnb__context;
+
 typedef struct pnb__trainer {
     const pnb_ctx *ctx;
     const pnb_train_opts *opts;
@@ -59,6 +67,7 @@ typedef struct pnb__trainer {
     const pnb_model_info *info;
     pnb_tokenizer *tokenizer;
     pnb_preprocess preprocess;
+    pnb__context context;                 /* as chosen from the data; all zero: not chosen */
     pnb__param *logit_scale, *logit_bias; /* NULL when the model has none */
     pnb__optim *optim;
     pnb_schedule schedule;
@@ -74,6 +83,13 @@ typedef struct pnb__trainer {
     int64_t last_eval_step;
     pnb_train_result *result;
 } pnb__trainer;
+
+/* Measures the captions of at most 20,000 samples, evenly drawn. */
+pnb_status pnb__context_measure(const pnb_dataset *set, const pnb_tokenizer *tokenizer,
+                                pnb__context *out, pnb_error *err);
+/* Sets text_cfg.context_length of a configuration by the training captions where it is the built-in
+ * `tiny` and nobody names a length. The tokenizer is configured already. */
+pnb_status pnb__context_choose(pnb__trainer *t, const char *name, json_t *config, pnb_error *err);
 
 /* ---- setup.c ---- data sets, tokenizer, model, optimiser; `checkpoint` NULL for a new run. */
 pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error *err);

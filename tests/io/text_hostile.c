@@ -93,6 +93,14 @@ static void faults_are_named(void **state)
               "}"),
          PNB_FORMAT, "7"},
         {WITH("\"padding\":{\"pad_id\":5}"), PNB_FORMAT, "pad_id"},
+        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":null}}", PNB_FORMAT,
+         "merges"},
+        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0}}}", PNB_FORMAT, "merges"},
+        {"{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"merges\":[],\"vocab\":{\"<0xZZ>\":"
+         "0}}}",
+         PNB_FORMAT, "<0xZZ>"},
+        {"{\"model\":{\"type\":\"Unigram\",\"byte_fallback\":true,\"vocab\":[[\"<0x4g>\",-1]]}}",
+         PNB_FORMAT, "<0x4g>"},
         {WITH("\"padding\":{\"direction\":\"Left\"}"), PNB_UNSUPPORTED, "left"},
     };
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {

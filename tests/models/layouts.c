@@ -464,6 +464,9 @@ static void test_configurations_that_could_be_misread(void **state)
          "hf_model_name"},
         {OPEN_CLIP("", "\"pool_type\":\"eos\",", ""), PNB_ARG, "eos_id"},
         {OPEN_CLIP("", "\"pool_type\":\"mean\",", ""), PNB_UNSUPPORTED, "pool_type"},
+        {"{\"embed_dim\":32,\"text_cfg\":{\"embed_cls\":true,\"embed_unc\":true,\"pool_type\":"
+         "\"argmin\",\"width\":32,\"heads\":2},\"vision_cfg\":{\"embed_unc\":true,\"width\":64}}",
+         PNB_UNSUPPORTED, "pool_type"},
         {OPEN_CLIP("", "\"text_arch\":\"modern\",", ""), PNB_UNSUPPORTED, "text_arch"},
         {OPEN_CLIP("\"timm_model_name\":\"convnext_base\",", "", ""), PNB_UNSUPPORTED,
          "convnext_base"},

@@ -211,6 +211,22 @@ static pnb_status read_merge(pnb_tokenizer *tok, const json_t *entry, size_t ran
     return pnb__bpe_add(&tok->bpe, l, r, result, (int32_t)rank, err);
 }
 
+/* "<0x00>" ... "<0xFF>"; what looks like one and names no byte would never be used. */
+static pnb_status check_byte_names(const pnb_tokenizer *tok, pnb_error *err)
+{
+    for (int id = 0; id < tok->vocab.n; id++) {
+        size_t n = 0;
+        const char *piece = pnb__vocab_piece(&tok->vocab, id, &n);
+        if (piece == NULL || n != 6 || memcmp(piece, "<0x", 3) != 0 || piece[5] != '>')
+            continue;
+        if (strspn(piece + 3, "0123456789ABCDEF") < 2)
+            return pnb__fail(err, PNB_FORMAT,
+                             "token %d \"%s\" names no byte: byte_fallback wants <0x00> to <0xFF>",
+                             id, piece);
+    }
+    return PNB_OK;
+}
+
 static void find_byte_tokens(pnb_tokenizer *tok)
 {
     pnb__bpe *bpe = &tok->bpe;
@@ -241,6 +257,12 @@ static pnb_status read_bpe(pnb_tokenizer *tok, pnb__jobj *o, pnb_error *err)
     tok->bpe.fuse_unk = pnb__json_get_bool(o, "fuse_unk", false, err);
     tok->bpe.byte_fallback = pnb__json_get_bool(o, "byte_fallback", false, err);
     PNB_TRY(o->status);
+    if (merges == NULL)
+        return pnb__fail(err, PNB_FORMAT,
+                         "a BPE model without \"merges\": want an array, without which every "
+                         "character is a token");
+    if (tok->bpe.byte_fallback)
+        PNB_TRY(check_byte_names(tok, err));
     if ((inner != NULL && *inner != '\0') || dropout != 0 || ignores)
         return pnb__fail(err, PNB_UNSUPPORTED, "BPE with %s",
                          ignores          ? "ignore_merges"
@@ -290,8 +312,11 @@ static pnb_status read_unigram(pnb_tokenizer *tok, pnb__jobj *o, pnb_error *err)
     if (pnb__json_has(o, "unk_id"))
         tok->unk_id = (int)pnb__json_get_int_in(o, "unk_id", -1, 0, tok->unigram.n - 1, err);
     tok->unigram.byte_fallback = pnb__json_get_bool(o, "byte_fallback", false, err);
-    if (o->status != PNB_OK)
-        return o->status;
+    pnb_status status = o->status;
+    if (status == PNB_OK && tok->unigram.byte_fallback)
+        status = check_byte_names(tok, err);
+    if (status != PNB_OK)
+        return status;
     tok->unigram.unk_id = tok->unk_id;
     join_words(tok);
     return pnb__unigram_build(&tok->unigram, &tok->vocab, err);

@@ -1,0 +1,125 @@
+/* The context of a fresh small model follows its captions, and is said before training. */
+#include "fixture.h"
+#include "penumbra/model.h"
+#include "train/trainer.h"
+
+static char *path_of(const fixture *f, const char *name, const char *file)
+{
+    return pnb__format("%s/%s/%s", f->logs, name, file);
+}
+
+static void write_table(const char *dir, char *path, size_t size, size_t n_short, size_t n_long,
+                        int long_words)
+{
+    char picture[512];
+    pnb_image image = {0};
+    pnb__buf b = {0};
+    snprintf(picture, sizeof picture, "%s/one.png", dir);
+    snprintf(path, size, "%s/table.csv", dir);
+    ASSERT_OK(pnb_image_create(&image, 16, 16, 3, &err));
+    memset(image.pixels, 90, 16 * 16 * 3);
+    ASSERT_OK(pnb_image_save_png(&image, picture, &err));
+    pnb_image_free(&image);
+    pnb__buf_puts(&b, "filepath\ttitle\n");
+    for (size_t i = 0; i < n_short + n_long; i++) {
+        pnb__buf_printf(&b, "%s\t", picture);
+        for (int k = 0; k < (i < n_short ? 10 : long_words); k++)
+            pnb__buf_puts(&b, k > 0 ? " word" : "word");
+        pnb__buf_puts(&b, "\n");
+    }
+    ASSERT_OK(pnb__write_file(path, b.data, b.size, &err));
+    pnb__buf_reset(&b);
+}
+
+static void test_percentile(void **state)
+{
+    const fixture *f = *state;
+    static const struct {
+        size_t n_short, n_long;
+        int long_words, length, longest;
+        size_t n_within;
+    } cases[] = {
+        {200, 0, 0, 11, 11, 200},    {198, 2, 60, 11, 61, 198},   {197, 3, 60, 61, 61, 200},
+        {100, 100, 75, 76, 76, 200}, {100, 100, 76, 77, 77, 200}, {100, 100, 90, 77, 91, 100},
+    };
+    static const char *const words[] = {"word word"};
+    pnb_tokenizer_opts kind = pnb_tokenizer_opts_default();
+    pnb_tokenizer *tokenizer = NULL;
+    ASSERT_OK(pnb_tokenizer_train(&tokenizer, words, 1, &kind, &err));
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        char path[512];
+        pnb_dataset *set = NULL;
+        pnb__context c;
+        write_table(f->dir, path, sizeof path, cases[i].n_short, cases[i].n_long,
+                    cases[i].long_words);
+        pnb_dataset_opts opts = pnb_dataset_opts_default();
+        opts.csv_separator = '\t';
+        ASSERT_OK(pnb_dataset_open(&set, path, &opts, &err));
+        ASSERT_OK(pnb__context_measure(set, tokenizer, &c, &err));
+        assert_int_equal(c.length, cases[i].length);
+        assert_int_equal(c.longest, cases[i].longest);
+        assert_int_equal(c.n_within, cases[i].n_within);
+        assert_int_equal(c.n_captions, 200);
+        pnb_dataset_free(set);
+    }
+    pnb_tokenizer_free(tokenizer);
+}
+
+/* Trains a step of `tiny` and returns the context of what was saved. */
+static size_t trained_context(const fixture *f, const char *name, int force, const char *overrides,
+                              const char *says)
+{
+    char path[512];
+    pnb_train_opts o = fixture_opts(f, name);
+    pnb_train_result r;
+    pnb_model *model = NULL;
+    write_table(f->dir, path, sizeof path, 8, 0, 0);
+    o.model = "tiny";
+    o.train_data = path;
+    o.val_data = NULL;
+    o.batch_size = 4;
+    o.epochs = 1;
+    o.tokenizer = NULL;
+    o.tokenizer_kind = PNB_TOKENIZER_WORD;
+    o.force_context_length = force;
+    o.config_overrides = overrides;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    char *log_path = path_of(f, name, "out.log"), *log = NULL;
+    size_t size = 0;
+    ASSERT_OK(pnb__read_file(log_path, 1 << 20, &log, &size, &err));
+    const char *said = strstr(log, "Context: "), *start = strstr(log, "Starting at step");
+    assert_non_null(start);
+    assert_true((said != NULL) == (says != NULL));
+    if (says != NULL) {
+        assert_true(said < start);
+        assert_non_null(strstr(log, says));
+    }
+    pnb__free(log);
+    pnb__free(log_path);
+    char *dir = path_of(f, name, "checkpoints/latest");
+    ASSERT_OK(pnb_model_load(&model, f->ctx, dir, &err));
+    size_t length = pnb_model_get_info(model)->text.context_length;
+    pnb_model_free(model);
+    pnb__free(dir);
+    return length;
+}
+
+static void test_tiny_takes_it(void **state)
+{
+    const fixture *f = *state;
+    assert_int_equal(
+        trained_context(f, "context_data", 0, NULL, "Context: 11 tokens, which 100.00%"), 11);
+    assert_int_equal(trained_context(f, "context_forced", 9, NULL, NULL), 9);
+    assert_int_equal(
+        trained_context(f, "context_named", 0, "{\"text_cfg\": {\"context_length\": 20}}", NULL),
+        20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_percentile),
+        cmocka_unit_test(test_tiny_takes_it),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
