@@ -143,7 +143,7 @@ struct emoji_args {
     const char *out, *font, *emoji_test, *cldr;
     const char *size;
     int64_t shard_size;
-    bool skin_tones;
+    bool skin_tones, sensitive;
 };
 
 #define AT(field) offsetof(struct emoji_args, field)
@@ -165,6 +165,11 @@ static const pnb__option emoji_options[] = {
      .kind = PNB__OPT_FLAG,
      .at = AT(skin_tones),
      .help = "Keep the skin tone variants, which are nearly the same pictures"},
+    {.name = "sensitive",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(sensitive),
+     .help = "Keep the emoji and keywords left out by default: insults, and words for faiths and "
+             "descents (listed in docs/data.md)"},
     {.name = "shard-size",
      .kind = PNB__OPT_INT,
      .at = AT(shard_size),
@@ -200,6 +205,7 @@ static pnb_status run_emoji(pnb__app *app, const void *args)
     opts.seed = (uint64_t)app->common.seed;
     opts.size = a->size[0] == '6' ? 64 : 128;
     opts.skin_tones = a->skin_tones;
+    opts.sensitive = a->sensitive;
     opts.shard_size = (size_t)a->shard_size;
     opts.font = a->font;
     opts.emoji_test = a->emoji_test;

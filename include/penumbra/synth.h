@@ -61,6 +61,7 @@ typedef struct pnb_emoji_opts {
                                 other one as KEY.128.png or KEY.64.png */
     bool skin_tones;         /* false: 1,870 pictures; true: 3,655 */
     size_t shard_size;       /* 1000 */
+    bool sensitive;          /* keep what is left out by default: docs/data.md#emoji */
     const char *font;        /* NULL: where fonts-noto-color-emoji puts NotoColorEmoji.ttf */
     const char *emoji_test;  /* NULL: emoji-test.txt of unicode-data */
     const char *cldr_common; /* NULL: the `common` folder of unicode-cldr-core */

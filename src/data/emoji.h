@@ -26,6 +26,7 @@ typedef struct pnb__emoji_list {
     pnb__emoji *items;
     size_t n, capacity;
     size_t n_without_words; /* emoji that CLDR has no keywords for */
+    bool sensitive;         /* keep what emoji_sensitive.c lists; set before reading */
     pnb__arena arena;
 } pnb__emoji_list;
 
@@ -36,6 +37,10 @@ pnb_status pnb__emoji_read(pnb__emoji_list *list, const char *path, bool skin_to
 /* Adds keywords from `common`/annotations/en.xml and annotationsDerived/en.xml. */
 pnb_status pnb__emoji_add_words(pnb__emoji_list *list, const char *common, pnb_error *err);
 void pnb__emoji_free(pnb__emoji_list *list);
+
+/* ---- emoji_sensitive.c ---- */
+bool pnb__emoji_is_sensitive(const pnb__emoji *e);
+bool pnb__emoji_is_sensitive_word(const char *text, size_t n); /* a keyword of n bytes */
 
 /* ---- emoji_glyph.c ---- */
 /* Renders every picture and finds the equal ones. Errors  NOT_FOUND, FORMAT, UNSUPPORTED, NOMEM */

@@ -125,6 +125,8 @@ static pnb_status read_line(pnb__emoji_list *list, const char *line, bool skin_t
         return PNB_OK;
     e.group = t->group;
     e.subgroup = t->subgroup;
+    if (!list->sensitive && pnb__emoji_is_sensitive(&e))
+        return PNB_OK;
     return add_emoji(list, &e, err);
 }
 
@@ -252,7 +254,9 @@ static pnb_status set_words(pnb__emoji_list *list, pnb__emoji *e, const char *wo
         size_t length = strcspn(p, "|"), begin = strspn(p, " "), end = length;
         while (end > begin && p[end - 1] == ' ')
             end--;
-        if (end > begin && !has_word(e, p + begin, end - begin)) {
+        bool is_kept = list->sensitive ||
+                       !pnb__emoji_is_sensitive_word(p + begin, end > begin ? end - begin : 0);
+        if (end > begin && is_kept && !has_word(e, p + begin, end - begin)) {
             e->words[e->n_words] = keep(list, p + begin, end - begin);
             if (!e->words[e->n_words++])
                 return pnb__fail_nomem(err, end);

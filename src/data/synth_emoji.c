@@ -420,10 +420,10 @@ static char *options_json(const pnb_emoji_opts *o, const char *font, const char 
 {
     pnb__buf b = {0};
     pnb__buf_printf(&b,
-                    "{\"kind\": \"emoji\", \"version\": 1, \"seed\": \"%llu\", \"size\": %d, "
-                    "\"skin_tones\": %s, \"shard_size\": %zu, \"font\": ",
+                    "{\"kind\": \"emoji\", \"version\": 2, \"seed\": \"%llu\", \"size\": %d, "
+                    "\"skin_tones\": %s, \"sensitive\": %s, \"shard_size\": %zu, \"font\": ",
                     (unsigned long long)o->seed, o->size, o->skin_tones ? "true" : "false",
-                    o->shard_size);
+                    o->sensitive ? "true" : "false", o->shard_size);
     pnb__json_append_string(&b, font);
     pnb__buf_puts(&b, ", \"emoji_test\": ");
     pnb__json_append_string(&b, list);
@@ -441,6 +441,7 @@ static pnb_status make_set(emoji_set *s, const pnb__synth_out *out, pnb_synth_st
 {
     const pnb_emoji_opts *o = s->opts;
     pnb_status status = PNB_OK;
+    s->list.sensitive = o->sensitive;
     PNB_TRY(pnb__emoji_read(&s->list, o->emoji_test, o->skin_tones, err));
     PNB_TRY(pnb__emoji_add_words(&s->list, o->cldr_common, err));
     PNB_TRY(pnb__emoji_render(&s->list, o->font, err));

@@ -81,7 +81,9 @@ static void test_set(void **state)
     (void)state;
     need_packages();
     char *dir = scratch_create(), *out = pnb__path_join(dir, "emoji");
-    ASSERT_OK(pnb_synth_emoji(NULL, NULL, out, &stats, &err));
+    pnb_emoji_opts all = pnb_emoji_opts_default();
+    all.sensitive = true;
+    ASSERT_OK(pnb_synth_emoji(NULL, &all, out, &stats, &err));
     assert_int_equal(stats.n_train, 1397);
     assert_int_equal(stats.n_val, 189);
     assert_int_equal(stats.n_test, 284);
@@ -107,7 +109,7 @@ static void test_set(void **state)
     assert_int_equal(image.width, 128);
     pnb_image_free(&image);
     pnb_dataset_free(ds);
-    ASSERT_OK(pnb_synth_emoji(NULL, NULL, out, &again, &err));
+    ASSERT_OK(pnb_synth_emoji(NULL, &all, out, &again, &err));
     assert_true(again.reused);
     assert_int_equal(again.n_captions[2], stats.n_captions[2]);
     pnb__free(path);
@@ -115,10 +117,43 @@ static void test_set(void **state)
     scratch_remove(dir);
 }
 
+/* What a showcase must not end with is not in the set: neither pictures nor words. */
+static void test_sensitive_ones_are_left_out(void **state)
+{
+    static const char *const gone[] = {"\"Jew\"",      "\"Muslim\"",    "\"Christian\"",
+                                       "\"Hinduism\"", "middle finger", "pile of poo",
+                                       "\"religion\"", "synagogue",     "headscarf"};
+    static const char *const splits[] = {"train", "val", "test"};
+    pnb_synth_stats stats;
+    (void)state;
+    need_packages();
+    char *dir = scratch_create(), *out = pnb__path_join(dir, "emoji");
+    ASSERT_OK(pnb_synth_emoji(NULL, NULL, out, &stats, &err));
+    size_t n = stats.n_train + stats.n_val + stats.n_test;
+    assert_int_equal(n, 1843);
+    assert_int_equal(stats.n_captions[0], 9);
+    for (size_t s = 0; s < PNB_COUNT(splits); s++) {
+        char *path = pnb__format("%s/%s/captions.jsonl", out, splits[s]), *text = NULL;
+        size_t size = 0;
+        ASSERT_OK(pnb__read_file(path, 1 << 26, &text, &size, &err));
+        for (size_t i = 0; i < PNB_COUNT(gone); i++)
+            if (strstr(text, gone[i]) != NULL)
+                fail_msg("%s has %s", path, gone[i]);
+        pnb__free(text);
+        pnb__free(path);
+    }
+    assert_true(pnb__emoji_is_sensitive_word("Jew", 3));
+    assert_true(pnb__emoji_is_sensitive_word("a jewish word", 13));
+    assert_false(pnb__emoji_is_sensitive_word("jewel", 5));
+    assert_false(pnb__emoji_is_sensitive_word("", 0));
+    pnb__free(out);
+    scratch_remove(dir);
+}
+
 /* All 3,655 sequences have one picture each; seven groups of equal pictures without skin tones. */
 static void test_glyphs(void **state)
 {
-    pnb__emoji_list list = {0};
+    pnb__emoji_list list = {.sensitive = true};
     size_t n_groups = 0;
     (void)state;
     need_packages();
@@ -130,6 +165,7 @@ static void test_glyphs(void **state)
         assert_int_equal(list.items[i].picture.height, 128);
     }
     pnb__emoji_free(&list);
+    list.sensitive = true;
     ASSERT_OK(pnb__emoji_read(&list, LIST, false, &err));
     ASSERT_OK(pnb__emoji_add_words(&list, CLDR, &err));
     ASSERT_OK(pnb__emoji_render(&list, FONT, &err));
@@ -231,7 +267,8 @@ static void test_missing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_set), cmocka_unit_test(test_glyphs),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sensitive_ones_are_left_out),
+                                       cmocka_unit_test(test_set), cmocka_unit_test(test_glyphs),
                                        cmocka_unit_test(test_sources),
                                        cmocka_unit_test(test_missing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
