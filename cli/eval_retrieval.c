@@ -12,6 +12,7 @@
 /* What both commands take. */
 struct shared_args {
     const char *truth, *truth_format, *split, *measure, *uncertainty, *dataset, *csv, *markdown;
+    const char *cluster;
     bool by_class;
     int64_t level, bins, bootstrap;
     pnb__text_list recall_k;
@@ -60,7 +61,14 @@ struct shared_args {
      .fallback = "1000",                                                                           \
      .min = 0,                                                                                     \
      .max = 1000000,                                                                               \
-     .help = "Resamples of the queries for 95% intervals; 0: none"}
+     .help = "Resamples of the clusters for 95% intervals; 0 leaves the intervals out"},           \
+    {.name = "cluster",                                                                            \
+     .kind = PNB__OPT_TEXT,                                                                        \
+     .at = AT(cluster),                                                                            \
+     .value = "KEY",                                                                               \
+     .help = "Field of the ids files: rows of one value were sampled together and are resampled "  \
+             "together. Without it what the truth connects: a picture with its captions, all of a "\
+             "class. Captions drawn one by one made intervals far too narrow"}
 
 #define RESULT_ROWS(AT)                                                                            \
     {.name = "dataset",                                                                            \
@@ -112,6 +120,7 @@ static pnb_status fill_shared(pnb__app *app, const struct shared_args *a, pnb__r
     opts->level = a->level != PNB__INT_UNSET ? (int)a->level : -1;
     opts->n_bins = (size_t)a->bins;
     opts->n_resamples = (size_t)a->bootstrap;
+    opts->cluster = a->cluster;
     if (a->truth == NULL && a->split != NULL)
         return pnb__usage(app, "--split is a part of a --truth file, and none is given");
     return fill_cutoffs(app, &a->recall_k, opts);
@@ -172,7 +181,7 @@ static pnb_status save_tables(pnb__app *app, const struct retrieval_args *a,
 {
     const char *model = run->images->info.model;
     const pnb__table_row row = pnb__table_row_of(run, model[0] != '\0' ? model : "model");
-    const pnb__table t = {dataset, opts->k, opts->n_k, &row, 1};
+    const pnb__table t = {dataset, opts->k, opts->n_k, &row, 1, opts->n_resamples > 0};
     pnb_status status = PNB_OK;
     if (a->shared.csv != NULL)
         status = pnb__table_save_csv(&t, a->shared.csv, &app->err);
@@ -191,9 +200,6 @@ static pnb_status run_retrieval(pnb__app *app, const void *args)
     pnb_status status = fill_shared(app, &a->shared, &opts);
     if (status == PNB_OK)
         status = pnb_binning_parse(&opts.binning, a->binning, &app->err);
-    if (status == PNB_OK && opts.n_resamples == 0 &&
-        (a->shared.csv != NULL || a->shared.markdown != NULL))
-        status = pnb__usage(app, "--csv and --markdown show intervals; they need --bootstrap");
     if (status != PNB_OK)
         return status;
     opts.images = a->images;
@@ -220,9 +226,11 @@ const pnb__command pnb__cmd_eval_retrieval = {
     .about =
         "Recall at k both ways beside chance, their sum, R-Precision and mAP@R; recall at 1 in "
         "bins of uncertainty with Spearman's S, R2 of the line and -S R2, by the query's "
-        "uncertainty and by that of what it found; AUROC of error, area under risk and coverage, "
-        "and how far the probabilities of first hits are off, each with a 95% interval over "
-        "queries. Probabilities come from the calibration beside the set that is searched, else "
+        "uncertainty and by that of what it found; Spearman over single queries, AUROC of error, "
+        "area under risk and coverage, and how far the probabilities of first hits are off, with "
+        "95% intervals over clusters of queries, as a picture with its captions. Bins have no "
+        "interval: S and R2 depend on the number of queries; Spearman and AUROC do not. "
+        "Probabilities come from the calibration beside the set that is searched, else "
         "from the model's a and b. Shares are fractions everywhere, RSUM too. Memory grows "
         "with the number of pairs and rows, never with their product.",
     .examples = "penumbra eval retrieval --images images.safetensors --texts texts.safetensors "
@@ -288,8 +296,6 @@ static pnb_status run_compare(pnb__app *app, const void *args)
                           "%zu sets of pictures, %zu of captions and %zu names; as many of each "
                           "are wanted",
                           a->images.n, a->texts.n, a->names.n);
-    if (opts.run.n_resamples == 0)
-        return pnb__usage(app, "a comparison needs resamples; give --bootstrap a number above 0");
     pnb__result *r = pnb__result_create();
     status = pnb__retrieval_compare(app, &opts, r);
     return pnb__result_finish(r, app, status);
@@ -299,9 +305,9 @@ const pnb__command pnb__cmd_eval_compare = {
     .name = "compare",
     .summary = "compare the retrieval of several models or seeds on the same queries",
     .about = "Every figure of `eval retrieval` for each model, as the mean over its seeds with "
-             "their standard deviation and a 95% interval over queries; the difference from the "
-             "first model and p of a paired bootstrap test, in which both models are resampled "
-             "alike. The sets must hold the same rows in the same order. p is not corrected for "
+             "their standard deviation and a 95% interval over clusters of queries; the difference "
+             "from the first model and p of a paired bootstrap test, in which both models are "
+             "resampled alike. The sets must hold the same rows in the same order. p is not corrected for "
              "the number of figures looked at.",
     .examples = "penumbra eval compare --images a0.safetensors a1.safetensors b.safetensors "
                 "--texts at0.safetensors at1.safetensors bt.safetensors --names base base ours "

@@ -57,6 +57,12 @@ pnb_status pnb_truth_load(pnb_truth **out, const char *path, const pnb_truth_nam
                           pnb_error *err);
 /* The same pairs with queries and items exchanged. */
 pnb_status pnb_truth_transpose(pnb_truth **out, const pnb_truth *truth, pnb_error *err);
+/* Labels of what the pairs connect, into query_cluster[n_queries] and item_cluster[n_items]: rows
+ * of one label reach each other over pairs, as a picture and its captions, or all of a class.
+ * Labels count from 0, a row without a pair has one of its own. *n_clusters: labels with a pair.
+ * Errors  NOMEM */
+pnb_status pnb_truth_clusters(const pnb_truth *truth, int64_t *query_cluster, int64_t *item_cluster,
+                              size_t *n_clusters, pnb_error *err);
 void pnb_truth_free(pnb_truth *truth); /* NULL is fine */
 
 /* ---- retrieval ---- */
@@ -204,15 +210,19 @@ pnb_status pnb_forecast_compute(const double *confidence, const int *label, size
 typedef double (*pnb_statistic_fn)(void *user, const size_t *row, size_t n);
 typedef struct pnb_interval {
     double value;     /* of the sample itself */
-    double low, high; /* percentile interval */
+    double low, high; /* NaN: the sample says nothing about the spread */
 } pnb_interval;
 typedef struct pnb_bootstrap_opts {
     size_t n_resamples; /* 1000 */
     double level;       /* 0.95 */
     uint64_t seed;
+    const int64_t *cluster; /* [n] rows of one label were sampled together and are drawn together,
+                             * as captions of one picture; NULL: each row by itself. Where a struct
+                             * of values brings its own clusters, this is not read */
 } pnb_bootstrap_opts;
 pnb_bootstrap_opts pnb_bootstrap_opts_default(void);
-/* Errors  ARG (n = 0, level outside (0,1), no resamples), NUMERIC (every resample was NaN), NOMEM
+/* BCa intervals, widened for few clusters: docs/numerics.md#intervals.
+ * Errors  ARG (n = 0, level outside (0,1), no resamples), NUMERIC (every resample was NaN), NOMEM
  */
 pnb_status pnb_bootstrap(pnb_statistic_fn statistic, void *user, size_t n,
                          const pnb_bootstrap_opts *opts, pnb_interval *out, pnb_error *err);

@@ -77,9 +77,10 @@ typedef struct pnb_pmrp_job {
 } pnb_pmrp_job;
 pnb_status pnb_pmrp_compute(const pnb_ctx *ctx, const pnb_pmrp_job *job, pnb_pmrp *out,
                             double *per_query, pnb_error *err);
-/* Percentile intervals of r_precision and pmrp over the queries that have a plausible item, from
- * per_query; each zeta is averaged over those drawn that have one for it.  opts NULL: the defaults.
- * Errors  ARG (max_zeta, no such query, level, no resamples), NOMEM */
+/* Intervals of r_precision and pmrp over the queries that have a plausible item, from per_query, in
+ * the clusters of opts; each zeta is averaged over those drawn that have one for it.  opts NULL:
+ * the defaults, each query by itself. Errors  ARG (max_zeta, no such query, level, no resamples),
+ * NOMEM */
 typedef struct pnb_pmrp_intervals {
     pnb_interval r_precision[PNB_MAX_ZETA + 1], pmrp;
 } pnb_pmrp_intervals;
@@ -103,6 +104,14 @@ pnb_status pnb_selective_compute(const double *uncertainty, const double *correc
 pnb_status pnb_risk_coverage(const double *uncertainty, const double *correct, size_t n,
                              size_t n_points, double *coverage, double *risk, pnb_error *err);
 
+/* ---- calibration error without its bias ---- */
+/* Estimate of E|P(right | confidence) - confidence| and its interval: bins of equal mass, noise
+ * taken out of each; 0 where the forecasts are as good as perfect ones. correct[i] in [0,1].
+ * Intervals by the clusters of opts; with 0 resamples or one cluster they are NaN. Source
+ * docs/numerics.md#calibration-error.  Errors  ARG (n = 0, level), NUMERIC, NOMEM */
+pnb_status pnb_ece_debiased(const double *confidence, const double *correct, size_t n,
+                            const pnb_bootstrap_opts *opts, pnb_interval *out, pnb_error *err);
+
 /* ---- means ---- */
 /* exp(mean log x) of each row.  Shape x (N,D) -> out (N)
  * Errors  SHAPE (dim 0), NUMERIC (a value that is not finite and above 0: row and column) */
@@ -122,10 +131,12 @@ pnb_status pnb_geometric_mean_rows(const double *x, size_t n, size_t dim, double
     X(WIDTH_SPEARMAN_S, "width_spearman_s", "Spearman of bin and R@1, bins of equal width")        \
     X(WIDTH_R2, "width_r2", "R2 of the line from bin to R@1, bins of equal width")                 \
     X(WIDTH_MINUS_S_R2, "width_minus_s_r2", "-S R2, bins of equal width")                          \
+    X(QUERY_SPEARMAN, "query_spearman", "Spearman of uncertainty and R@1 over single queries")     \
     X(AUROC, "auroc", "AUROC of uncertainty against error of the first hit")                       \
     X(AURC, "aurc", "area under risk and coverage")                                                \
     X(AUGRC, "augrc", "area under generalised risk and coverage")                                  \
     X(ECE, "ece", "calibration error of the first hit's probability, bins of equal mass")          \
+    X(ECE_DEBIASED, "ece_debiased", "the same without the noise that bins count as error")         \
     X(NLPD, "nlpd", "negative log probability of what happened to the first hit")
 
 typedef enum pnb_figure {
@@ -136,6 +147,11 @@ typedef enum pnb_figure {
 } pnb_figure;
 const char *pnb_figure_name(pnb_figure figure);     /* "unknown" outside the list */
 const char *pnb_figure_sentence(pnb_figure figure); /* one line */
+/* Whether the figure hangs on an uncertainty that queries are sorted by. */
+bool pnb_figure_is_sorted(pnb_figure figure);
+/* False for S, R2 and -S R2 of bins and the plug-in ECE: what they are of a sample is far from what
+ * they are of many queries, and no interval around them is honest. */
+bool pnb_figure_has_interval(pnb_figure figure);
 
 /* What is known of each query that has a positive; arrays of n, all but best_rank may be NULL. */
 typedef struct pnb_query_values {
@@ -144,6 +160,9 @@ typedef struct pnb_query_values {
     const double *r_precision, *map_at_r;
     const double *uncertainty; /* the query's, or that of what it found */
     const double *confidence;  /* probability that the first hit is right */
+    const int64_t *cluster;    /* queries of one label were sampled together, as captions of one
+                                * picture, and are drawn together; NULL: each by itself. A label
+                                * means the same in both directions */
 } pnb_query_values;
 
 typedef struct pnb_figure_opts {
@@ -164,10 +183,12 @@ typedef struct pnb_figures {
 pnb_status pnb_figures_compute(const pnb_query_values *values, const pnb_figure_opts *opts,
                                pnb_figures *out, pnb_error *err);
 
-/* Percentile intervals over resampled queries. Several seeds of one model on the same queries are
- * n_seeds arrays: the figure is their mean, all resampled alike. The result does not depend on the
- * number of threads.  Errors  as pnb_figures_compute; ARG (seeds with different n, level, no
- * resamples) */
+/* BCa intervals over resampled clusters of queries (docs/numerics.md#intervals); NaN where a figure
+ * has none, with fewer than two clusters, and where all queries agree (but recalls and precisions
+ * get Wilson's). `bootstrap` with 0 resamples: values only. Several seeds of one model on the same
+ * queries are n_seeds arrays: the figure is their mean, all resampled alike. The result does not
+ * depend on the number of threads.  Errors  as pnb_figures_compute; ARG (seeds with different n,
+ * level) */
 typedef struct pnb_figure_intervals {
     pnb_figures value, low, high;
 } pnb_figure_intervals;
@@ -176,8 +197,8 @@ pnb_status pnb_figures_bootstrap(const pnb_ctx *ctx, const pnb_query_values *see
                                  pnb_figure_intervals *out, pnb_error *err);
 
 /* Paired bootstrap of two models on the same queries in the same order: both are resampled alike.
- * p = min(1, 2 (1 + min(#{d <= 0}, #{d >= 0})) / (resamples + 1)), two-sided; NaN where the
- * difference is not defined.  Errors  as above */
+ * Two-sided p as docs/numerics.md#intervals has it; NaN where a figure has no interval or the
+ * difference is not defined, as that of ece_debiased.  Errors  as above */
 typedef struct pnb_figure_test {
     pnb_figures difference; /* b - a */
     pnb_figures low, high, p;
@@ -244,6 +265,8 @@ typedef enum pnb_coco_kind {
 typedef struct pnb_coco_side {
     pnb_ranks ranks[PNB_N_COCO_KINDS]; /* n_queries 0: this truth was not given */
     int32_t *fold;                     /* [n_queries] of COCO 1K; NULL without */
+    int64_t *cluster; /* [n_queries] drawn together: a picture with its captions, as the original
+                       * pairs connect them. May be changed; NULL: each query by itself */
 } pnb_coco_side;
 typedef struct pnb_coco_ranks {
     pnb_coco_side side[2]; /* image to text, text to image */
@@ -257,11 +280,11 @@ pnb_status pnb_coco_rank_rows(const pnb_ctx *ctx, const pnb_coco_rows *rows,
 void pnb_coco_ranks_reset(pnb_coco_ranks *ranks); /* NULL is fine */
 pnb_status pnb_coco_summarise(const pnb_coco_ranks *ranks, pnb_coco_figures *out, pnb_error *err);
 
-/* The figures with percentile intervals over resampled queries: of each truth the queries that have
- * a positive; of COCO 1K the queries of each fold are drawn among themselves and the folds
- * averaged. One truth's figures are drawn together, and the two directions apart. The result does
- * not depend on the number of threads.  opts NULL: the defaults. Errors  ARG (no query with a
- * positive, level, no resamples), NOMEM */
+/* The figures with intervals over resampled clusters: of each truth the queries that have a
+ * positive; of COCO 1K the clusters of each fold are drawn among themselves and the folds averaged.
+ * One truth's figures are drawn together, and the two directions apart. The result does not depend
+ * on the number of threads.  opts NULL: the defaults. Errors  ARG (no query with a positive, level,
+ * no resamples), NOMEM */
 typedef struct pnb_coco_intervals {
     pnb_coco_figures value, low, high; /* NaN where no truth was given */
 } pnb_coco_intervals;
@@ -279,14 +302,15 @@ typedef struct pnb_rsum_job {
     size_t n_k;
 } pnb_rsum_job;
 
-/* RSUM as a fraction (papers print x 100) and its percentile interval; with a second model second
- * minus first, and p of no difference. */
+/* RSUM as a fraction (papers print x 100) and its interval; with a second model second minus first,
+ * and p of no difference. Clusters are drawn with the queries of both directions, by the labels of
+ * the first seeds; without labels the two sides are drawn apart. 0 resamples: values only. */
 typedef struct pnb_rsum {
     double value, low, high;
     double std; /* of the first model over its seeds; NaN for one */
     double p;
 } pnb_rsum;
-/* Errors  ARG (no seeds, cut-offs or resamples, other numbers of queries), NOMEM */
+/* Errors  ARG (no seeds or cut-offs, other numbers of queries, clusters on one side only), NOMEM */
 pnb_status pnb_rsum_bootstrap(const pnb_rsum_job *job, const pnb_bootstrap_opts *opts,
                               pnb_rsum *out, pnb_error *err);
 

@@ -105,7 +105,7 @@ static void figure_row(pnb__buf *out, const pnb__retrieval *run, size_t figure, 
 {
     const pnb__retrieval_side *const sides[] = {&run->i2t, &run->t2i};
     const char *name = pnb_figure_name((pnb_figure)figure);
-    bool is_sorted = figure >= PNB_FIGURE_SPEARMAN_S && figure <= PNB_FIGURE_AUGRC;
+    bool is_sorted = pnb_figure_is_sorted((pnb_figure)figure);
     if (isnan(run->i2t.by_query.value.value[figure]) &&
         isnan(run->t2i.by_query.value.value[figure]))
         return;
@@ -126,12 +126,16 @@ static void figure_row(pnb__buf *out, const pnb__retrieval *run, size_t figure, 
 
 void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run)
 {
-    if (!run->has_figures)
-        return;
+    char about[512];
+    snprintf(
+        about, sizeof about,
+        "With 95%% bootstrap intervals over %zu clusters (a cluster is a %s), as `penumbra "
+        "eval retrieval` prints them; shares are fractions. Uncertainty is the query's own, or "
+        "that of what was found. Figures of bins have no interval: they depend on the number "
+        "of queries; Spearman and AUROC over single queries do not.",
+        run->n_clusters[0], run->cluster_unit);
     pnb__html_section(out, "All figures",
-                      "With 95% bootstrap intervals over queries, as `penumbra eval retrieval` "
-                      "prints them; shares are fractions. Uncertainty is the query's own, or that "
-                      "of what was found.");
+                      run->has_intervals ? about : "As `penumbra eval retrieval` prints them.");
     pnb__buf_puts(out, "<div class=\"scroll\"><table class=\"wordy\"><tr><th>figure</th><th "
                        "class=\"n\">picture to caption</th>"
                        "<th class=\"n\">caption to picture</th><th>meaning</th></tr>\n");

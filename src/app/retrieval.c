@@ -56,7 +56,8 @@ enum { V_R_PRECISION, V_MAP, V_QUERY_U, V_HIT_U, V_CONFIDENCE, N_VALUES };
 typedef struct query_source {
     const pnb_rows *queries, *items;
     const double *query_u, *item_u;
-    bool by_cosine; /* of a query and its first hit in place of both */
+    const int64_t *cluster; /* of the queries */
+    bool by_cosine;         /* of a query and its first hit in place of both */
     const pnb__match_odds *odds;
 } query_source;
 
@@ -72,13 +73,14 @@ static pnb_status gather_values(pnb__retrieval_side *side, const query_source *s
     const pnb_ranks *ranks = &side->ranks;
     const pnb__match_odds *odds = s->odds;
     size_t n_queries = ranks->n_queries, n = 0;
-    double *memory = pnb__alloc_array(n_queries, (N_VALUES + 1) * sizeof *memory);
+    double *memory = pnb__alloc_array(n_queries, (N_VALUES + 2) * sizeof *memory);
     if (memory == NULL)
-        return pnb__fail_nomem(err, n_queries * (N_VALUES + 1) * sizeof *memory);
+        return pnb__fail_nomem(err, n_queries * (N_VALUES + 2) * sizeof *memory);
     double *column[N_VALUES];
     for (size_t v = 0; v < N_VALUES; v++)
         column[v] = memory + v * n_queries;
     int64_t *rank = (int64_t *)(void *)(memory + N_VALUES * n_queries);
+    int64_t *cluster = rank + n_queries;
     bool has_confidence = true;
     for (size_t q = 0; q < n_queries; q++) {
         if (ranks->best_rank[q] == 0)
@@ -87,6 +89,7 @@ static pnb_status gather_values(pnb__retrieval_side *side, const query_source *s
         p = isnan(p) ? pnb__match_odds_p(odds, ranks->top1_score[q]) : p;
         has_confidence = has_confidence && !isnan(p);
         rank[n] = ranks->best_rank[q];
+        cluster[n] = s->cluster[q];
         column[V_R_PRECISION][n] = ranks->r_precision[q];
         column[V_MAP][n] = ranks->map_at_r[q];
         column[V_QUERY_U][n] =
@@ -101,14 +104,15 @@ static pnb_status gather_values(pnb__retrieval_side *side, const query_source *s
                            .r_precision = column[V_R_PRECISION],
                            .map_at_r = column[V_MAP],
                            .uncertainty = column[V_QUERY_U],
-                           .confidence = has_confidence ? column[V_CONFIDENCE] : NULL};
+                           .confidence = has_confidence ? column[V_CONFIDENCE] : NULL,
+                           .cluster = cluster};
     side->values.hit = side->values.query;
     side->values.hit.uncertainty = column[V_HIT_U];
     return PNB_OK;
 }
 
-static pnb_status add_intervals(pnb__app *app, const pnb__retrieval_opts *opts,
-                                pnb__retrieval_side *side)
+static pnb_status add_figures(pnb__app *app, const pnb__retrieval_opts *opts,
+                              pnb__retrieval_side *side)
 {
     const pnb_query_values *const values[] = {&side->values.query, &side->values.hit};
     pnb_figure_intervals *const out[] = {&side->by_query, &side->by_hit};
@@ -161,10 +165,13 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
     pnb__retrieval_side *side = i2t ? &run->i2t : &run->t2i;
     pnb__match_odds odds = {0};
     pnb_status status;
-    const query_source source = {
-        i2t ? &run->image_rows : &run->text_rows,   i2t ? &run->text_rows : &run->image_rows,
-        i2t ? run->image_u : run->text_u,           i2t ? run->text_u : run->image_u,
-        run->uncertainty == PNB_UNCERTAINTY_COSINE, &odds};
+    const query_source source = {i2t ? &run->image_rows : &run->text_rows,
+                                 i2t ? &run->text_rows : &run->image_rows,
+                                 i2t ? run->image_u : run->text_u,
+                                 i2t ? run->text_u : run->image_u,
+                                 i2t ? run->image_cluster : run->text_cluster,
+                                 run->uncertainty == PNB_UNCERTAINTY_COSINE,
+                                 &odds};
     /* Pictures stay side 1 of an asymmetric measure, in a search the query is: a calibration for
      * caption queries speaks of other scores. */
     if (i2t || pnb_measure_is_symmetric(run->measure))
@@ -174,8 +181,7 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
                   odds.path);
     PNB_TRY(gather_values(side, &source, &app->err));
     PNB_TRY(add_bins(app, opts, side));
-    if (opts->n_resamples > 0)
-        PNB_TRY(add_intervals(app, opts, side));
+    PNB_TRY(add_figures(app, opts, side));
     add_chance(i2t ? run->truth : run->backward, opts, side);
 done:
     pnb__match_odds_reset(&odds);
@@ -199,8 +205,9 @@ pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pn
     pnb_search_opts search = pnb_search_opts_default();
     pnb_error *err = &app->err;
     pnb_status status;
-    *run = (pnb__retrieval){.has_figures = opts->n_resamples > 0};
+    *run = (pnb__retrieval){.has_intervals = opts->n_resamples > 0};
     PNB_TRY(pnb__retrieval_load(app, opts, run));
+    PNB_TRY(pnb__retrieval_clusters(app, opts, run));
     search.measure = run->measure;
     search.measure_opts.seed = (uint64_t)app->common.seed;
     const pnb_retrieval_job job = {&run->image_rows, &run->text_rows, run->truth,
@@ -209,8 +216,7 @@ pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pn
                                   err));
     PNB_TRY(add_side(app, opts, run, true));
     PNB_TRY(add_side(app, opts, run, false));
-    if (run->has_figures)
-        PNB_TRY(add_rsum(app, opts, run));
+    PNB_TRY(add_rsum(app, opts, run));
     if (opts->eccv != NULL)
         PNB_TRY(pnb__retrieval_coco(app, opts, run));
     if (opts->label_vectors != NULL)
@@ -234,5 +240,7 @@ void pnb__retrieval_reset(pnb__retrieval *run)
     pnb__free(run->image_u);
     pnb__free(run->text_u);
     pnb__free(run->text_level);
+    pnb__free(run->image_cluster);
+    pnb__free(run->text_cluster);
     *run = (pnb__retrieval){0};
 }

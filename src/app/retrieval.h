@@ -29,7 +29,9 @@ typedef struct pnb__retrieval_opts {
     bool bin_by_hit; /* bins by the uncertainty of the item found instead of the query's */
     size_t k[PNB_MAX_RECALLS];
     size_t n_k;
-    size_t n_resamples; /* of the intervals; 0: none */
+    size_t n_resamples;  /* of the intervals; 0: none */
+    const char *cluster; /* field of the ids files whose values are drawn together; NULL: what the
+                          * truth connects */
 } pnb__retrieval_opts;
 
 /* Measure and uncertainty of the families, 10 bins of equal count, all levels, k = 1, 5, 10, no
@@ -51,7 +53,7 @@ typedef struct pnb__retrieval_side {
     double chance[PNB_MAX_RECALLS]; /* recalls of a random ranking */
     double chance_r_precision;
     pnb__side_values values;
-    pnb_figure_intervals by_query, by_hit;                   /* set with resamples */
+    pnb_figure_intervals by_query, by_hit;                   /* low, high NaN without resamples */
     double coverage[PNB__N_COVERAGE], risk[PNB__N_COVERAGE]; /* by the query's uncertainty */
 } pnb__retrieval_side;
 
@@ -73,9 +75,12 @@ typedef struct pnb__retrieval {
     double *image_u, *text_u;       /* of rows, whatever the family; of points 0 */
     int *text_level;                /* -1 unknown */
     pnb_retrieval figures;          /* forward: image to text */
+    int64_t *image_cluster, *text_cluster; /* rows of one label are drawn together */
+    size_t n_clusters[2];                  /* among the queries of each direction */
+    char cluster_unit[96];                 /* what a cluster is: "picture with its captions" */
     pnb__retrieval_side i2t, t2i;
-    bool has_figures;
-    pnb_rsum rsum; /* with figures */
+    bool has_intervals;
+    pnb_rsum rsum;
     pnb__coco_row coco[PNB__MAX_COCO_ROWS];
     size_t n_coco;
 } pnb__retrieval;
@@ -97,6 +102,11 @@ pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const c
 
 /* ---- retrieval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
 pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+
+/* ---- retrieval_clusters.c ---- Labels, number and unit of what is drawn together; fewer clusters
+ * than an interval needs are warned of. Errors  NOT_FOUND, FORMAT (the field of opts->cluster) */
+pnb_status pnb__retrieval_clusters(pnb__app *app, const pnb__retrieval_opts *opts,
+                                   pnb__retrieval *run);
 
 /* ---- retrieval_coco.c ---- Adds the table of opts->eccv and PMRP of opts->label_vectors to
  * run->coco, with intervals if there are resamples. */

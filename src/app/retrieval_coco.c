@@ -144,7 +144,7 @@ static pnb__coco_row *add_row(pnb__retrieval *run)
 /* Without resamples there is none. */
 static void drop_interval(const pnb__retrieval *run, pnb_interval *v)
 {
-    if (!run->has_figures)
+    if (!run->has_intervals)
         v->low = v->high = (double)NAN;
 }
 
@@ -196,6 +196,13 @@ static void add_figure(pnb__retrieval *run, const pnb_coco_intervals *f,
     }
 }
 
+/* The unit of all other figures: of the truth given, or of a field. */
+static void set_clusters(const pnb_coco_ranks *ranks, const pnb__retrieval *run)
+{
+    memcpy(ranks->side[0].cluster, run->image_cluster, run->images->n * sizeof(int64_t));
+    memcpy(ranks->side[1].cluster, run->text_cluster, run->texts->n * sizeof(int64_t));
+}
+
 static pnb_status add_table(pnb__app *app, const pnb__retrieval_opts *opts,
                             const pnb_coco_ranks *ranks, pnb__retrieval *run)
 {
@@ -230,6 +237,7 @@ pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, p
                                   .text_fold = l.has_folds ? l.text_fold : NULL};
     PNB_TRY(pnb_coco_rank(app->ctx, &run->image_rows, &run->text_rows, &truth, &search, &ranks,
                           &app->err));
+    set_clusters(&ranks, run);
     status = add_table(app, opts, &ranks, run);
 done:
     pnb_coco_ranks_reset(&ranks);
@@ -268,13 +276,14 @@ typedef struct plausible {
 } plausible;
 
 static pnb_status pmrp_one_way(pnb__app *app, const pnb__retrieval_opts *opts,
-                               const pnb_pmrp_job *job, plausible *out)
+                               const pnb_pmrp_job *job, const int64_t *cluster, plausible *out)
 {
-    const pnb_bootstrap_opts b = bootstrap_opts(app, opts);
+    pnb_bootstrap_opts b = bootstrap_opts(app, opts);
     size_t n = job->queries->n;
     double *of_query = pnb__alloc_array(n, (ZETA + 1) * sizeof *of_query);
     if (of_query == NULL)
         return pnb__fail_nomem(&app->err, n * (ZETA + 1) * sizeof *of_query);
+    b.cluster = cluster;
     pnb_status status = pnb_pmrp_compute(app->ctx, job, &out->value, of_query, &app->err);
     if (status == PNB_OK && opts->n_resamples > 0)
         status = pnb_pmrp_bootstrap(app->ctx, of_query, n, ZETA, &b, &out->interval, &app->err);
@@ -313,11 +322,11 @@ pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, p
     size_t width = m.n_labels + N_ORPHAN_PLACES;
     pnb_label_vectors labels = {n_i, n_t, width, image, text};
     pnb_pmrp_job job = {&run->image_rows, &run->text_rows, &search, &labels, ZETA};
-    PNB_TRY(pmrp_one_way(app, opts, &job, &side[0]));
+    PNB_TRY(pmrp_one_way(app, opts, &job, run->image_cluster, &side[0]));
     labels = (pnb_label_vectors){n_t, n_i, width, text, image};
     search.reverse = true;
     job = (pnb_pmrp_job){&run->text_rows, &run->image_rows, &search, &labels, ZETA};
-    PNB_TRY(pmrp_one_way(app, opts, &job, &side[1]));
+    PNB_TRY(pmrp_one_way(app, opts, &job, run->text_cluster, &side[1]));
     add_pmrp(side, run);
 done:
     pnb_label_matrix_reset(&m);

@@ -16,6 +16,8 @@ typedef struct member {
     pnb__side_values side[2];
     char rows[65]; /* hash of the ids of both sides */
     pnb_measure measure;
+    size_t n_clusters[2];
+    char cluster_unit[96];
 } member;
 
 /* Members of one name, as arrays for the bootstrap. */
@@ -69,6 +71,8 @@ static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i
         hash_ids(&hash, run.texts);
         pnb__sha256_hex(&hash, m->rows);
         m->measure = run.measure;
+        memcpy(m->n_clusters, run.n_clusters, sizeof m->n_clusters);
+        memcpy(m->cluster_unit, run.cluster_unit, sizeof m->cluster_unit);
         m->side[0] = run.i2t.values;
         m->side[1] = run.t2i.values;
         run.i2t.values.memory = run.t2i.values.memory = NULL;
@@ -211,7 +215,11 @@ static pnb_status compute_row(pnb__app *app, comparison *c, size_t g)
 {
     const group *own = &c->group[g], *first = &c->group[0];
     pnb__table_row *row = &c->row[g];
-    *row = (pnb__table_row){.name = own->name, .n_seeds = own->n, .has_test = g > 0};
+    *row = (pnb__table_row){.name = own->name,
+                            .n_seeds = own->n,
+                            .has_test = g > 0,
+                            .n_clusters = {c->member[0].n_clusters[0], c->member[0].n_clusters[1]},
+                            .cluster_unit = c->member[0].cluster_unit};
     pnb_status status = compute_rsum(app, c, own, row);
     for (size_t d = 0; d < 2 && status == PNB_OK; d++) {
         row->n_queries[d] = own->query[d][0].n;
@@ -305,13 +313,16 @@ static const char *measure_name(const comparison *c)
 static pnb_status show(const comparison *c, pnb__result *r, pnb_error *err)
 {
     const pnb__compare_opts *o = c->opts;
-    const pnb__table t = {o->dataset, o->run.k, o->run.n_k, c->row, c->n_groups};
+    const pnb__table t = {o->dataset, o->run.k,    o->run.n_k,
+                          c->row,     c->n_groups, o->run.n_resamples > 0};
     pnb_status status = PNB_OK;
     pnb__result_text(r, "dataset", NULL, o->dataset[0] != '\0' ? o->dataset : NULL);
     pnb__result_text(r, "task", NULL, "zeroshot_retrieval");
     pnb__result_text(r, "measure", "measure", measure_name(c));
     pnb__result_text(r, "baseline", "compared with", c->row[0].name);
     pnb__result_int(r, "n_resamples", "resamples", (int64_t)o->run.n_resamples);
+    pnb__result_text(r, "cluster_unit", "resampled unit", c->member[0].cluster_unit);
+    pnb__result_int(r, "n_clusters", "clusters", (int64_t)c->member[0].n_clusters[0]);
     put_table(&t, r);
     if (o->csv != NULL)
         status = pnb__table_save_csv(&t, o->csv, err);

@@ -27,7 +27,7 @@ static void put_coco(const pnb__retrieval *run, pnb__result *r)
         for (size_t way = 0; way < 2; way++)
             pnb__result_real(r, WAYS[way], NULL, row->side[way].value, 6);
         pnb__result_end(r);
-        if (!run->has_figures)
+        if (!run->has_intervals)
             continue;
         snprintf(key, sizeof key, "%s_interval", row->key);
         pnb__result_begin(r, key, NULL);
@@ -77,7 +77,7 @@ static void put_coco_table(const pnb__retrieval *run, pnb__result *r)
         {"t2i", "text to image"}, {"t2i_low", "from"},      {"t2i_high", "to"}};
     if (run->n_coco == 0)
         return;
-    if (run->has_figures)
+    if (run->has_intervals)
         pnb__result_table(r, "coco_table", "", full, PNB_COUNT(full));
     else
         pnb__result_table(r, "coco_table", "", bare, PNB_COUNT(bare));
@@ -86,7 +86,7 @@ static void put_coco_table(const pnb__retrieval *run, pnb__result *r)
         for (size_t way = 0; way < 2; way++) {
             const pnb_interval *v = &run->coco[i].side[way];
             pnb__result_cell_real(r, v->value, 4);
-            if (!run->has_figures)
+            if (!run->has_intervals)
                 continue;
             pnb__result_cell_real(r, v->low, 4);
             pnb__result_cell_real(r, v->high, 4);
@@ -149,16 +149,18 @@ static void put_figures(const pnb__retrieval *run, const pnb__retrieval_opts *op
                                           {"t2i_low", "from"},      {"t2i_high", "to"}};
     const pnb_figure_intervals *const query[] = {&run->i2t.by_query, &run->t2i.by_query};
     const pnb_figure_intervals *const hit[] = {&run->i2t.by_hit, &run->t2i.by_hit};
-    char name[32], heading[96];
-    snprintf(heading, sizeof heading, "95%% intervals from %zu resamples of the queries",
-             opts->n_resamples);
+    char name[32], heading[256] = "without intervals";
+    if (run->has_intervals)
+        snprintf(heading, sizeof heading,
+                 "95%% intervals from %zu resamples of %zu clusters; a cluster is a %s",
+                 opts->n_resamples, run->n_clusters[0], run->cluster_unit);
     pnb__result_table(r, "figures", heading, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < opts->n_k; i++) {
         snprintf(name, sizeof name, "recall@%zu", opts->k[i]);
         put_figure_row(r, name, "", query, i, true);
     }
     for (size_t f = 0; f < PNB_N_FIGURES; f++) {
-        bool is_sorted = f >= PNB_FIGURE_SPEARMAN_S && f <= PNB_FIGURE_AUGRC;
+        bool is_sorted = pnb_figure_is_sorted((pnb_figure)f);
         if (isnan(query[0]->value.value[f]) && isnan(query[1]->value.value[f]))
             continue;
         put_figure_row(r, pnb_figure_name((pnb_figure)f), is_sorted ? "query" : "", query, f,
@@ -199,8 +201,8 @@ static void put_values(const pnb_figure_intervals *side, size_t first, size_t la
         pnb__result_real(r, pnb_figure_name((pnb_figure)f), NULL, side->value.value[f], 6);
 }
 
-static void put_bins(const pnb__retrieval_side *side, bool has_figures, const char *key,
-                     const char *heading, pnb__result *r)
+static void put_bins(const pnb__retrieval_side *side, const char *key, const char *heading,
+                     pnb__result *r)
 {
     const pnb_calibration *c = &side->bins;
     pnb__result_begin(r, key, heading);
@@ -213,15 +215,13 @@ static void put_bins(const pnb__retrieval_side *side, bool has_figures, const ch
     pnb__result_numbers(r, "coverage", side->coverage, PNB__N_COVERAGE);
     pnb__result_numbers(r, "risk", side->risk, PNB__N_COVERAGE);
     pnb__result_end(r);
-    if (has_figures) {
-        put_values(&side->by_query, PNB_FIGURE_ECE, PNB_FIGURE_NLPD, r);
-        pnb__result_begin(r, "by_query", NULL);
-        put_values(&side->by_query, PNB_FIGURE_SPEARMAN_S, PNB_FIGURE_AUGRC, r);
-        pnb__result_end(r);
-        pnb__result_begin(r, "by_hit", NULL);
-        put_values(&side->by_hit, PNB_FIGURE_SPEARMAN_S, PNB_FIGURE_AUGRC, r);
-        pnb__result_end(r);
-    }
+    put_values(&side->by_query, PNB_FIGURE_ECE, PNB_FIGURE_NLPD, r);
+    pnb__result_begin(r, "by_query", NULL);
+    put_values(&side->by_query, PNB_FIGURE_SPEARMAN_S, PNB_FIGURE_AUGRC, r);
+    pnb__result_end(r);
+    pnb__result_begin(r, "by_hit", NULL);
+    put_values(&side->by_hit, PNB_FIGURE_SPEARMAN_S, PNB_FIGURE_AUGRC, r);
+    pnb__result_end(r);
     pnb__result_end(r);
 }
 
@@ -235,13 +235,27 @@ static void put_uncertainty(const pnb__retrieval *run, const pnb__retrieval_opts
     pnb__result_real(r, "spearman_s", NULL, run->t2i.bins.s, 6);
     pnb__result_real(r, "r2", NULL, run->t2i.bins.r2, 6);
     pnb__result_real(r, "minus_s_r2", NULL, run->t2i.bins.minus_s_r2, 6);
-    if (run->has_figures) {
-        const pnb_figure_intervals *side = opts->bin_by_hit ? &run->t2i.by_hit : &run->t2i.by_query;
-        put_values(side, PNB_FIGURE_AUROC, PNB_FIGURE_NLPD, r);
-    }
-    put_bins(&run->i2t, run->has_figures, "image_to_text", "uncertainty bins, image to text", r);
-    put_bins(&run->t2i, run->has_figures, "text_to_image", "uncertainty bins, text to image", r);
+    const pnb_figure_intervals *side = opts->bin_by_hit ? &run->t2i.by_hit : &run->t2i.by_query;
+    put_values(side, PNB_FIGURE_QUERY_SPEARMAN, PNB_FIGURE_NLPD, r);
+    put_bins(&run->i2t, "image_to_text", "uncertainty bins, image to text", r);
+    put_bins(&run->t2i, "text_to_image", "uncertainty bins, text to image", r);
     pnb__result_repeat(r, "text_to_image", "bins");
+    pnb__result_end(r);
+}
+
+/* What was drawn to make the intervals. */
+static void put_resampling(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
+                           pnb__result *r)
+{
+    if (!run->has_intervals)
+        return;
+    pnb__result_begin(r, "resampling", NULL);
+    pnb__result_text(r, "unit", "resampled unit", run->cluster_unit);
+    pnb__result_text(r, "key", NULL, opts->cluster);
+    pnb__result_int(r, "n_clusters", "clusters", (int64_t)run->n_clusters[0]);
+    pnb__result_int(r, "n_resamples", NULL, (int64_t)opts->n_resamples);
+    pnb__result_real(r, "level", NULL, 0.95, 2);
+    pnb__result_text(r, "method", NULL, "bca");
     pnb__result_end(r);
 }
 
@@ -260,16 +274,16 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
     put_metrics(run, r);
     put_table(run, r);
     pnb__result_real(r, NULL, "RSUM", run->figures.rsum, 4);
-    if (run->has_figures) {
+    if (run->has_intervals) {
         const double interval[] = {run->rsum.low, run->rsum.high};
         pnb__result_real(r, NULL, "  from", run->rsum.low, 4);
         pnb__result_real(r, NULL, "  to", run->rsum.high, 4);
         pnb__result_numbers(r, "rsum_interval", interval, 2);
     }
     put_coco_table(run, r);
+    put_resampling(run, opts, r);
     put_uncertainty(run, opts, r);
-    if (run->has_figures)
-        put_figures(run, opts, r);
+    put_figures(run, opts, r);
     pnb__result_begin(r, "provenance", NULL);
     pnb__result_text(r, "version", NULL, pnb_version());
     pnb__result_text(r, "git", NULL, pnb__source_commit());

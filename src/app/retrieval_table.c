@@ -21,7 +21,7 @@ double pnb__table_value(const pnb_figures *f, size_t i)
 void pnb__table_name(const pnb__table *t, size_t i, char name[32], bool *is_sorted)
 {
     size_t f = i - PNB_MAX_RECALLS;
-    *is_sorted = i >= PNB_MAX_RECALLS && f >= PNB_FIGURE_SPEARMAN_S && f <= PNB_FIGURE_AUGRC;
+    *is_sorted = i >= PNB_MAX_RECALLS && pnb_figure_is_sorted((pnb_figure)f);
     if (i < PNB_MAX_RECALLS)
         snprintf(name, 32, "recall@%zu", i < t->n_k ? t->k[i] : 0);
     else
@@ -52,13 +52,18 @@ static pnb_figures no_figures(void)
 pnb__table_row pnb__table_row_of(const pnb__retrieval *run, const char *name)
 {
     const pnb__retrieval_side *const sides[] = {&run->i2t, &run->t2i};
-    pnb__table_row row = {
-        .name = name, .n_seeds = 1, .rsum = run->rsum, .coco = run->coco, .n_coco = run->n_coco};
+    pnb__table_row row = {.name = name,
+                          .n_seeds = 1,
+                          .rsum = run->rsum,
+                          .coco = run->coco,
+                          .n_coco = run->n_coco,
+                          .cluster_unit = run->cluster_unit};
     for (size_t d = 0; d < 2; d++) {
         row.n_queries[d] = sides[d]->values.query.n;
         row.by_query[d] = sides[d]->by_query;
         row.by_hit[d] = sides[d]->by_hit;
         row.std_query[d] = row.std_hit[d] = no_figures();
+        row.n_clusters[d] = run->n_clusters[d];
     }
     return row;
 }
@@ -70,6 +75,14 @@ static void put_number(pnb__buf *out, double value)
     pnb__buf_putc(out, ',');
     if (isfinite(value))
         pnb__buf_printf(out, "%.9g", value);
+}
+
+/* What was resampled ends a line. */
+static void put_unit(pnb__buf *out, const pnb__table_row *row, size_t d)
+{
+    pnb__buf_printf(out, ",%zu,", row->n_clusters[d]);
+    pnb__csv_put_field(out, row->cluster_unit);
+    pnb__buf_putc(out, '\n');
 }
 
 static void put_line(pnb__buf *out, const pnb__table *t, const pnb__table_row *row, size_t d,
@@ -96,7 +109,7 @@ static void put_line(pnb__buf *out, const pnb__table *t, const pnb__table_row *r
     put_number(out, row->has_test ? pnb__table_value(&test->low, i) : (double)NAN);
     put_number(out, row->has_test ? pnb__table_value(&test->high, i) : (double)NAN);
     put_number(out, row->has_test ? pnb__table_value(&test->p, i) : (double)NAN);
-    pnb__buf_putc(out, '\n');
+    put_unit(out, row, d);
 }
 
 static void put_rsum_line(pnb__buf *out, const pnb__table *t, const pnb__table_row *row)
@@ -114,7 +127,7 @@ static void put_rsum_line(pnb__buf *out, const pnb__table *t, const pnb__table_r
     pnb__buf_printf(out, ",%zu,%zu", row->n_seeds, row->n_queries[0] + row->n_queries[1]);
     for (size_t i = 0; i < PNB_COUNT(tested); i++)
         put_number(out, row->has_test ? tested[i] : (double)NAN);
-    pnb__buf_putc(out, '\n');
+    put_unit(out, row, 0);
 }
 
 static void put_coco_line(pnb__buf *out, const pnb__table *t, const pnb__table_row *row, size_t d,
@@ -127,7 +140,8 @@ static void put_coco_line(pnb__buf *out, const pnb__table *t, const pnb__table_r
     put_number(out, figure->side[d].value);
     put_number(out, figure->side[d].low);
     put_number(out, figure->side[d].high);
-    pnb__buf_printf(out, ",,%zu,%zu,,,,\n", row->n_seeds, figure->n_queries[d]);
+    pnb__buf_printf(out, ",,%zu,%zu,,,,", row->n_seeds, figure->n_queries[d]);
+    put_unit(out, row, d);
 }
 
 pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error *err)
@@ -136,7 +150,7 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
     pnb__buf_puts(
         &out,
         "dataset,model,direction,figure,sorted_by,value,low,high,std,seeds,queries,difference,"
-        "difference_low,difference_high,p\n");
+        "difference_low,difference_high,p,clusters,unit\n");
     for (size_t r = 0; r < t->n_rows; r++) {
         put_rsum_line(&out, t, &t->row[r]);
         for (size_t d = 0; d < 2; d++)
@@ -171,10 +185,12 @@ static const struct {
             {PNB_FIGURE_R_PRECISION, 4, 1, "R-Prec"},
             {PNB_FIGURE_MAP_AT_R, 4, 1, "mAP@R"},
             {PNB_FIGURE_MINUS_S_R2, 3, 1, "-S R\xC2\xB2"},
+            {PNB_FIGURE_QUERY_SPEARMAN, 3, 1, "Spearman"},
             {PNB_FIGURE_AUROC, 3, 1, "AUROC"},
             {PNB_FIGURE_AURC, 3, 1, "AURC"},
             {PNB_FIGURE_AUGRC, 3, 1, "AUGRC"},
-            {PNB_FIGURE_ECE, 3, 1, "ECE"}};
+            {PNB_FIGURE_ECE, 3, 1, "ECE (plug-in)"},
+            {PNB_FIGURE_ECE_DEBIASED, 3, 1, "ECE"}};
 
 /* x to so many digits, without a sign before zeros. */
 static double rounded(double x, int digits)
@@ -294,21 +310,24 @@ static void put_coco(pnb__buf *out, const pnb__table_row *row)
 
 static void put_caption(pnb__buf *out, const pnb__table *t)
 {
-    bool has_test = false, has_seeds = false, has_one = false;
+    bool has_test = false, has_seeds = false, has_one = false, has_intervals = false;
     for (size_t r = 0; r < t->n_rows; r++) {
-        has_test = has_test || t->row[r].has_test;
+        has_test = has_test || (t->row[r].has_test && t->has_intervals);
+        has_intervals = t->has_intervals;
         has_seeds = has_seeds || t->row[r].n_seeds > 1;
         has_one = has_one || t->row[r].n_seeds == 1;
     }
     pnb__buf_puts(out, "\nShares are fractions.");
-    if (has_one)
-        pnb__buf_puts(out, " Brackets: 95% bootstrap intervals over queries.");
+    if (has_one && has_intervals)
+        pnb__buf_printf(out,
+                        " Brackets: 95%% bootstrap intervals over %zu clusters; a cluster is a %s.",
+                        t->row[0].n_clusters[0], t->row[0].cluster_unit);
     if (has_seeds)
         pnb__buf_puts(out, " \xC2\xB1: standard deviation over seeds.");
     if (has_test) {
         pnb__buf_puts(out, " *: differs from ");
         put_name(out, t->row[0].name);
-        pnb__buf_puts(out, " with p < 0.05, paired bootstrap.");
+        pnb__buf_puts(out, " with p < 0.05, paired bootstrap of the clusters.");
     }
     pnb__buf_putc(out, '\n');
 }

@@ -7,7 +7,8 @@
 /* One model: its seeds' figures together. Directions: 0 image to text, 1 text to image. */
 typedef struct pnb__table_row {
     const char *name;
-    size_t n_seeds, n_queries[2];
+    size_t n_seeds, n_queries[2], n_clusters[2];
+    const char *cluster_unit;                    /* what was resampled */
     pnb_figure_intervals by_query[2], by_hit[2]; /* value: mean over seeds */
     pnb_figures std_query[2], std_hit[2];        /* over seeds; NaN with one */
     bool has_test;                               /* compared with the first row */
@@ -23,6 +24,7 @@ typedef struct pnb__table {
     size_t n_k;
     const pnb__table_row *row;
     size_t n_rows;
+    bool has_intervals;
 } pnb__table;
 
 /* A figure by number: recalls first, then pnb_figure. */
@@ -34,7 +36,8 @@ void pnb__table_name(const pnb__table *t, size_t i, char name[32], bool *is_sort
 bool pnb__table_has(const pnb__table *t, size_t i);
 
 /* dataset, model, direction, figure, sorted_by, value, low, high, std, seeds, queries, and for a
- * comparison difference and its interval and p. Whole or not at all.  Errors  IO, NOMEM */
+ * comparison difference and its interval and p; number and unit of the clusters. Whole or not at
+ * all.  Errors  IO, NOMEM */
 pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error *err);
 /* Percent with intervals, or +- over seeds; a star where p < 0.05 against the first row. */
 pnb_status pnb__table_save_markdown(const pnb__table *t, const char *path, pnb_error *err);

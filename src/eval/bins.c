@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "eval/sorted.h"
-#include "eval/weighted.h"
 
 static const char *const NAMES[] = {
 #define X(name, text, sentence) text,
@@ -50,7 +49,8 @@ static void assign_equal_count_all(const pnb__valued *sorted, size_t n, size_t n
         item[i] = sorted[i].place;
 }
 
-size_t pnb__width_bin(double value, double low, double high, size_t n_bins)
+/* Bin of a value among n_bins equal intervals of [low, high]. */
+static size_t width_bin(double value, double low, double high, size_t n_bins)
 {
     if (!(high > low))
         return 0;
@@ -67,7 +67,7 @@ static void assign_equal_width(const pnb__valued *sorted, size_t n, size_t n_bin
     for (size_t b = 0; b < n_bins; b++) {
         offset[b] = i;
         while (i < n &&
-               pnb__width_bin(sorted[i].value, sorted[0].value, sorted[n - 1].value, n_bins) <= b) {
+               width_bin(sorted[i].value, sorted[0].value, sorted[n - 1].value, n_bins) <= b) {
             item[i] = sorted[i].place;
             i++;
         }

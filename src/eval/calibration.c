@@ -7,7 +7,8 @@
  * uncertainties are equal: bins would be cut by the order of the rows. */
 #include <math.h>
 
-#include "eval/weighted.h"
+#include "base/base.h"
+#include "penumbra/eval.h"
 
 static pnb_bin describe(size_t index, const size_t *item, size_t n, const double *uncertainty,
                         const double *correct)
@@ -24,7 +25,8 @@ static pnb_bin describe(size_t index, const size_t *item, size_t n, const double
     return bin;
 }
 
-pnb_status pnb__calibration_relate(pnb_calibration *c, pnb_error *err)
+/* Fills s, r2, minus_s_r2 and is_degenerate from the bins. */
+static pnb_status relate(pnb_calibration *c, pnb_error *err)
 {
     double index[PNB_MAX_BINS], accuracy[PNB_MAX_BINS], r;
     bool constant = true;
@@ -79,7 +81,7 @@ pnb_status pnb_calibration_compute(const double *uncertainty, const double *corr
     c.n_left_out = binning == PNB_BINS_GROVE_SPACING ? 0 : n - offset[n_bins];
     c.is_degenerate = is_constant(uncertainty, n);
     if (!c.is_degenerate)
-        PNB_TRY(pnb__calibration_relate(&c, err));
+        PNB_TRY(relate(&c, err));
     *out = c;
 done:
     pnb__free(item);

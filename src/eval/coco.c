@@ -4,7 +4,8 @@
  * blocks of the test captions with the pictures they belong to; a query ranks its own fold, and the
  * figure is the mean over the folds. ECCV Caption's figures are over its own queries only, and its
  * two directions are separate lists (Chun et al. 2022; CxC: Parekh et al. 2021). Intervals are
- * those of means over queries, in folds for COCO 1K (means.c). */
+ * those of means over queries, a picture with its captions drawn together, in folds for COCO 1K
+ * (means.c). */
 #include <math.h>
 #include <string.h>
 
@@ -139,8 +140,22 @@ void pnb_coco_ranks_reset(pnb_coco_ranks *ranks)
         for (size_t t = 0; t < PNB_N_COCO_KINDS; t++)
             pnb_ranks_reset(&ranks->side[way].ranks[t]);
         pnb__free(ranks->side[way].fold);
+        pnb__free(ranks->side[way].cluster);
     }
     *ranks = (pnb_coco_ranks){0};
+}
+
+/* The original pairs say what was sampled together, also for truths that connect more. */
+static pnb_status add_clusters(const pnb_truth *original, pnb_coco_ranks *ranks, pnb_error *err)
+{
+    size_t n_clusters;
+    int64_t *image = pnb__alloc_array(original->n_queries, sizeof *image);
+    int64_t *text = pnb__alloc_array(original->n_items, sizeof *text);
+    ranks->side[0].cluster = image;
+    ranks->side[1].cluster = text;
+    if (image == NULL || text == NULL)
+        return pnb__fail_nomem(err, (original->n_queries + original->n_items) * sizeof *image);
+    return pnb_truth_clusters(original, image, text, &n_clusters, err);
 }
 
 static pnb_status rank(const pnb_ctx *ctx, const source *s, const pnb_coco_truth *truth,
@@ -150,6 +165,8 @@ static pnb_status rank(const pnb_ctx *ctx, const source *s, const pnb_coco_truth
     pnb_status status = check_truth(truth, err);
     for (size_t way = 0; status == PNB_OK && way < 2; way++)
         status = rank_side(ctx, s, truth, way == 0, &ranks.side[way], err);
+    if (status == PNB_OK)
+        status = add_clusters(truth->original_i2t, &ranks, err);
     if (status != PNB_OK)
         pnb_coco_ranks_reset(&ranks);
     *out = ranks;
@@ -276,8 +293,10 @@ pnb_status pnb_coco_from_rows(const pnb_ctx *ctx, const pnb_coco_rows *rows,
 
 /* ---- intervals ---- */
 
-/* Values of the queries with a positive, and their folds; returns how many there are. */
-static size_t gather(const pnb_coco_side *side, pnb_coco_kind kind, double *value, int32_t *fold)
+/* Values of the queries with a positive, their folds and clusters (that do not cross folds,
+ * whatever the caller made of them); returns how many there are. */
+static size_t gather(const pnb_coco_side *side, pnb_coco_kind kind, double *value, int32_t *fold,
+                     int64_t *cluster)
 {
     const pnb_ranks *r = &side->ranks[kind];
     size_t n = 0;
@@ -289,7 +308,11 @@ static size_t gather(const pnb_coco_side *side, pnb_coco_kind kind, double *valu
             row[k] = (size_t)r->best_rank[q] <= CUTOFFS[k];
         row[N_CUTOFFS] = r->r_precision[q];
         row[N_CUTOFFS + 1] = r->map_at_r[q];
-        fold[n++] = kind == PNB_COCO_1K ? side->fold[q] : 0;
+        fold[n] = kind == PNB_COCO_1K ? side->fold[q] : 0;
+        cluster[n] =
+            (side->cluster == NULL ? (int64_t)q : side->cluster[q]) * (PNB_COCO_FOLDS + 1) +
+            fold[n];
+        n++;
     }
     return n;
 }
@@ -308,11 +331,13 @@ static pnb_status add_intervals(const pnb_ctx *ctx, const pnb_coco_ranks *ranks,
         return PNB_OK;
     double *value = pnb__alloc_array(n, N_COLUMNS * sizeof *value);
     int32_t *fold = pnb__alloc_array(n, sizeof *fold);
-    if (value == NULL || fold == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * (N_COLUMNS * sizeof *value + sizeof *fold)));
+    int64_t *cluster = pnb__alloc_array(n, sizeof *cluster);
+    if (value == NULL || fold == NULL || cluster == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n * (N_COLUMNS * sizeof *value + sizeof *cluster)));
     const pnb__means means = {.value = value,
                               .stratum = fold,
-                              .n = gather(&ranks->side[way], kind, value, fold),
+                              .cluster = cluster,
+                              .n = gather(&ranks->side[way], kind, value, fold, cluster),
                               .n_columns = N_COLUMNS,
                               .n_strata = kind == PNB_COCO_1K ? PNB_COCO_FOLDS : 1};
     PNB_TRY(pnb__means_bootstrap(ctx, &means, opts, interval, err));
@@ -326,6 +351,7 @@ static pnb_status add_intervals(const pnb_ctx *ctx, const pnb_coco_ranks *ranks,
 done:
     pnb__free(value);
     pnb__free(fold);
+    pnb__free(cluster);
     return status;
 }
 

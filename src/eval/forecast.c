@@ -2,7 +2,7 @@
  *
  * ECE = sum_b n_b/n |accuracy_b - confidence_b|. Equal-width bins of [0,1]: bin k = (k/n_bins,
  * (k+1)/n_bins], confidence 0 in the first (Guo et al. 2017; torchmetrics up to the edges). The
- * weighted walk over bins of equal mass serves the bootstrap. */
+ * walk over bins of equal mass is the plug-in ECE of retrieval. */
 #include <math.h>
 
 #include "eval/weighted.h"
@@ -73,22 +73,19 @@ pnb_status pnb_forecast_compute(const double *confidence, const int *label, size
 
 /* A bin ends where the mass seen reaches its share, at the end of a run of equal confidence: the
  * rule of reliability.c, exact in whole numbers. */
-double pnb__ece_weighted(const pnb__forecasts *f, const uint32_t *weight, size_t n_bins)
+double pnb__ece_mass(const pnb__forecasts *f, size_t n_bins)
 {
-    double ece = 0.0, gap = 0.0;
-    size_t total = 0, seen = 0, edge = 1;
-    for (size_t i = 0; i < f->n; i++)
-        total += pnb__weight(weight, i);
+    double ece = 0.0, gap = 0.0, total = (double)f->n;
+    size_t edge = 1;
     for (size_t i = 0; i < f->n; i++) {
-        size_t row = f->order[i], w = pnb__weight(weight, row);
-        gap += (double)w * (f->correct[row] - f->confidence[row]);
-        seen += w;
+        size_t row = f->order[i];
+        gap += f->correct[row] - f->confidence[row];
         bool is_last = i + 1 == f->n;
-        size_t n_passed = (size_t)((double)seen / (double)total * (double)n_bins + 1e-9);
+        size_t n_passed = (size_t)((double)(i + 1) / total * (double)n_bins + 1e-9);
         bool is_run_end = is_last || f->confidence[f->order[i + 1]] > f->confidence[row];
         if (!is_last && !(is_run_end && n_passed >= edge && edge < n_bins))
             continue;
-        ece += fabs(gap) / (double)total;
+        ece += fabs(gap) / total;
         gap = 0.0;
         edge = PNB_MIN(n_passed + 1, n_bins);
     }

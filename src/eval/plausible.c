@@ -240,6 +240,7 @@ pnb_status pnb_pmrp_bootstrap(const pnb_ctx *ctx, const double *per_query, size_
 {
     pnb_interval interval[PNB_MAX_ZETA + 2];
     size_t n_zeta = (size_t)max_zeta + 1, n = 0;
+    int64_t *cluster = NULL;
     pnb_status status;
     if (max_zeta < 0 || max_zeta > PNB_MAX_ZETA)
         return pnb__fail(err, PNB_ARG, "zeta up to %d; 0 to %d are possible", max_zeta,
@@ -247,14 +248,21 @@ pnb_status pnb_pmrp_bootstrap(const pnb_ctx *ctx, const double *per_query, size_
     double *value = pnb__alloc_array(PNB_MAX(n_queries, 1), n_zeta * sizeof *value);
     if (value == NULL)
         return pnb__fail_nomem(err, n_queries * n_zeta * sizeof *value);
+    cluster = pnb__alloc_array(PNB_MAX(n_queries, 1), sizeof *cluster);
+    if (cluster == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n_queries * sizeof *cluster));
     for (size_t q = 0; q < n_queries; q++) /* what is plausible stays so for a larger zeta */
-        if (!isnan(per_query[q * n_zeta + n_zeta - 1]))
-            memcpy(value + n++ * n_zeta, per_query + q * n_zeta, n_zeta * sizeof *value);
-    const pnb__means means = {.value = value, .n = n, .n_columns = n_zeta, .n_strata = 1};
+        if (!isnan(per_query[q * n_zeta + n_zeta - 1])) {
+            memcpy(value + n * n_zeta, per_query + q * n_zeta, n_zeta * sizeof *value);
+            cluster[n++] = opts == NULL || opts->cluster == NULL ? (int64_t)q : opts->cluster[q];
+        }
+    const pnb__means means = {
+        .value = value, .cluster = cluster, .n = n, .n_columns = n_zeta, .n_strata = 1};
     PNB_TRY(pnb__means_bootstrap(ctx, &means, opts, interval, err));
     memcpy(out->r_precision, interval, n_zeta * sizeof *interval);
     out->pmrp = interval[n_zeta];
 done:
     pnb__free(value);
+    pnb__free(cluster);
     return status;
 }

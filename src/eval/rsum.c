@@ -1,13 +1,16 @@
 /* RSUM, the recalls of both directions added up, with its bootstrap.
  *
  * A query adds the number of cut-offs that its best match reaches, so RSUM is the mean of these
- * numbers over the pictures plus their mean over the captions. A resample draws both sides, each
- * with replacement, from stream r of the counter generator. Seeds count with their mean; two models
- * are compared on the same draws. p as in figures.c. */
+ * numbers over the pictures plus their mean over the captions. A resample draws clusters, a picture
+ * with its captions, so that both sides change together; without clusters each side is drawn by
+ * itself. Numbers come from stream r of the counter generator. Seeds count with their mean; two
+ * models are compared on the same draws. Interval and p as in figures.c. */
 #include <math.h>
-#include <stdlib.h>
 
-#include "eval/sorted.h"
+#include <string.h>
+
+#include "eval/resample/clusters.h"
+#include "eval/resample/interval.h"
 #include "penumbra/metrics.h"
 
 /* Per query of each direction: cut-offs reached, mean over seeds, second model minus first. */
@@ -18,13 +21,13 @@ typedef struct sums {
 
 static pnb_status check(const pnb_rsum_job *job, const pnb_bootstrap_opts *boot, pnb_error *err)
 {
-    if (job->n_a == 0 || job->n_k == 0 || boot->n_resamples == 0 ||
-        !(boot->level > 0.0 && boot->level < 1.0))
-        return pnb__fail(
-            err, PNB_ARG,
-            "%zu seeds, %zu cut-offs, %zu resamples at level %g; at least 1 of each and "
-            "a level between 0 and 1 are needed",
-            job->n_a, job->n_k, boot->n_resamples, boot->level);
+    if (job->n_a == 0 || job->n_k == 0 || !(boot->level > 0.0 && boot->level < 1.0))
+        return pnb__fail(err, PNB_ARG,
+                         "%zu seeds, %zu cut-offs at level %g; at least 1 of each and a level "
+                         "between 0 and 1 are needed",
+                         job->n_a, job->n_k, boot->level);
+    if ((job->a[0][0].cluster == NULL) != (job->a[1][0].cluster == NULL))
+        return pnb__fail(err, PNB_ARG, "clusters are given for the queries of one side only");
     for (size_t d = 0; d < 2; d++)
         for (size_t s = 0; s < job->n_a + job->n_b; s++) {
             const pnb_query_values *v = s < job->n_a ? &job->a[d][s] : &job->b[d][s - job->n_a];
@@ -93,31 +96,132 @@ static pnb_status fill_sums(const pnb_rsum_job *job, sums *out, pnb_error *err)
     return PNB_OK;
 }
 
-static double resample(const sums *s, uint64_t seed, size_t r)
+/* ---- resampling ---- */
+
+/* What the clusters add: sums and numbers of queries of each side. */
+typedef struct drawn {
+    pnb__clusters clusters; /* of the queries of side 0, then those of side 1 */
+    double *sum[2], *count[2];
+    size_t first[3]; /* clusters first[s] .. first[s+1] are drawn among themselves */
+    size_t n_strata;
+} drawn;
+
+static pnb_status make_clusters(const pnb_rsum_job *job, const sums *s, drawn *d, pnb_error *err)
 {
-    double sum = 0.0;
-    pnb__rng rng;
-    pnb__rng_init(&rng, seed, r);
-    for (size_t d = 0; d < 2; d++) {
-        double total = 0.0;
-        for (size_t i = 0; i < s->n[d]; i++)
-            total += s->value[d][pnb__rng_below(&rng, s->n[d])];
-        sum += total / (double)s->n[d];
+    size_t n = s->n[0] + s->n[1];
+    int64_t *label = NULL;
+    pnb_status status = PNB_OK;
+    if (job->a[0][0].cluster != NULL) {
+        label = pnb__alloc_array(n, sizeof *label);
+        if (label == NULL)
+            return pnb__fail_nomem(err, n * sizeof *label);
+        memcpy(label, job->a[0][0].cluster, s->n[0] * sizeof *label);
+        memcpy(label + s->n[0], job->a[1][0].cluster, s->n[1] * sizeof *label);
     }
-    return sum;
+    status = pnb__clusters_init(&d->clusters, label, n, err);
+    d->n_strata = label == NULL ? 2 : 1;
+    d->first[1] = label == NULL ? s->n[0] : d->clusters.n;
+    d->first[2] = d->clusters.n;
+    pnb__free(label);
+    return status;
 }
 
-static void summarise(double *value, const pnb_bootstrap_opts *boot, pnb_rsum *out)
+static pnb_status drawn_init(const pnb_rsum_job *job, const sums *s, drawn *d, pnb_error *err)
 {
-    size_t n = boot->n_resamples, below = 0, above = 0;
-    for (size_t r = 0; r < n; r++) {
-        below += value[r] <= 0.0;
-        above += value[r] >= 0.0;
+    pnb_status status = make_clusters(job, s, d, err);
+    if (status != PNB_OK)
+        return status;
+    for (size_t side = 0; side < 2; side++) {
+        d->sum[side] = pnb__alloc_zero(d->clusters.n, sizeof(double));
+        d->count[side] = pnb__alloc_zero(d->clusters.n, sizeof(double));
+        if (d->sum[side] == NULL || d->count[side] == NULL)
+            return pnb__fail_nomem(err, d->clusters.n * 2 * sizeof(double));
     }
-    qsort(value, n, sizeof *value, pnb__compare_doubles);
-    out->low = pnb__quantile(value, n, 0.5 * (1.0 - boot->level));
-    out->high = pnb__quantile(value, n, 0.5 * (1.0 + boot->level));
-    out->p = fmin(1.0, 2.0 * (1.0 + (double)PNB_MIN(below, above)) / (double)(n + 1));
+    for (size_t k = 0; k < d->clusters.n; k++)
+        for (size_t p = d->clusters.offset[k]; p < d->clusters.offset[k + 1]; p++) {
+            size_t row = d->clusters.row[p], side = row >= s->n[0];
+            d->sum[side][k] += s->value[side][row - side * s->n[0]];
+            d->count[side][k] += 1.0;
+        }
+    return PNB_OK;
+}
+
+static void drawn_reset(drawn *d)
+{
+    for (size_t side = 0; side < 2; side++) {
+        pnb__free(d->sum[side]);
+        pnb__free(d->count[side]);
+    }
+    pnb__clusters_reset(&d->clusters);
+}
+
+typedef struct totals {
+    double sum[2], count[2];
+} totals;
+
+static void add_cluster(const drawn *d, size_t k, totals *t)
+{
+    for (size_t side = 0; side < 2; side++) {
+        t->sum[side] += d->sum[side][k];
+        t->count[side] += d->count[side][k];
+    }
+}
+
+static double total_of(const totals *t)
+{
+    return t->sum[0] / t->count[0] + t->sum[1] / t->count[1];
+}
+
+static double resample(const drawn *d, uint64_t seed, size_t r)
+{
+    totals t = {{0, 0}, {0, 0}};
+    pnb__rng rng;
+    pnb__rng_init(&rng, seed, r);
+    for (size_t s = 0; s < d->n_strata; s++)
+        for (size_t i = d->first[s]; i < d->first[s + 1]; i++)
+            add_cluster(d, d->first[s] + pnb__rng_below(&rng, d->first[s + 1] - d->first[s]), &t);
+    return total_of(&t);
+}
+
+static double without_group(const drawn *d, size_t group)
+{
+    size_t n_groups = pnb__clusters_groups(&d->clusters);
+    totals t = {{0, 0}, {0, 0}};
+    for (size_t k = 0; k < d->clusters.n; k++)
+        if (k % n_groups != group)
+            add_cluster(d, k, &t);
+    return total_of(&t);
+}
+
+static pnb_status resample_all(const pnb_rsum_job *job, const sums *s,
+                               const pnb_bootstrap_opts *boot, pnb_rsum *out, pnb_error *err)
+{
+    drawn d = {.n_strata = 0};
+    double *value = NULL;
+    pnb_status status;
+    PNB_TRY(drawn_init(job, s, &d, err));
+    size_t n_groups = pnb__clusters_groups(&d.clusters);
+    value = pnb__alloc_array(boot->n_resamples + n_groups, sizeof *value);
+    if (value == NULL)
+        PNB_TRY(pnb__fail_nomem(err, (boot->n_resamples + n_groups) * sizeof *value));
+    for (size_t r = 0; r < boot->n_resamples; r++)
+        value[r] = resample(&d, boot->seed, r);
+    for (size_t g = 0; g < n_groups; g++)
+        value[boot->n_resamples + g] = without_group(&d, g);
+    pnb__replicates r = {.value = out->value,
+                         .resample = value,
+                         .n_resamples = boot->n_resamples,
+                         .jackknife = value + boot->n_resamples,
+                         .n_jackknife = n_groups,
+                         .n_clusters = d.clusters.n,
+                         .n_strata = d.n_strata,
+                         .agreement = job->n_b > 0 ? PNB__AGREE_POINT : PNB__AGREE_NONE};
+    pnb__interval_settle(&r, boot->level, &out->low, &out->high);
+    out->p = pnb__interval_p(&r);
+done:
+    drawn_reset(&d);
+    pnb__free(value);
+    return status;
 }
 
 pnb_status pnb_rsum_bootstrap(const pnb_rsum_job *job, const pnb_bootstrap_opts *opts,
@@ -125,24 +229,18 @@ pnb_status pnb_rsum_bootstrap(const pnb_rsum_job *job, const pnb_bootstrap_opts 
 {
     pnb_bootstrap_opts boot = opts == NULL ? pnb_bootstrap_opts_default() : *opts;
     sums s = {{NULL, NULL}, {0, 0}};
-    double *value = NULL;
-    pnb_rsum rsum = {.std = (double)NAN};
+    pnb_rsum rsum = {.low = (double)NAN, .high = (double)NAN, .p = (double)NAN};
     pnb_status status;
     PNB_TRY(check(job, &boot, err));
     PNB_TRY(fill_sums(job, &s, err));
-    value = pnb__alloc_array(boot.n_resamples, sizeof *value);
-    if (value == NULL)
-        PNB_TRY(pnb__fail_nomem(err, boot.n_resamples * sizeof *value));
     for (size_t d = 0; d < 2; d++)
         for (size_t q = 0; q < s.n[d]; q++)
             rsum.value += s.value[d][q] / (double)s.n[d];
-    for (size_t r = 0; r < boot.n_resamples; r++)
-        value[r] = resample(&s, boot.seed, r);
-    summarise(value, &boot, &rsum);
+    if (boot.n_resamples > 0)
+        PNB_TRY(resample_all(job, &s, &boot, &rsum, err));
     rsum.std = spread(job);
     *out = rsum;
 done:
-    pnb__free(value);
     pnb__free(s.value[0]);
     pnb__free(s.value[1]);
     return status;

@@ -6,7 +6,6 @@
  *           with m errors and k right answers  (Traub et al. 2024)
  * Answers of equal uncertainty come in random order, so inside a run of g of them with e errors the
  * mean of E grows by e/g an answer: no figure depends on the order of the rows. */
-#include <assert.h>
 #include <math.h>
 
 #include "eval/sorted.h"
@@ -54,89 +53,26 @@ pnb_selective pnb__selective_weighted(const pnb__answers *a, const uint32_t *wei
     return s;
 }
 
-/* ---- bins ---- */
-
-static double total_weight(const pnb__answers *a, const uint32_t *weight)
+/* Pearson of average ranks. Of the two ranks of `correct` only the order matters, so it enters as
+ * it is; runs of equal uncertainty have the mean of their places. Two walks: about the mean rank.
+ */
+double pnb__query_spearman_weighted(const pnb__answers *a, const uint32_t *weight)
 {
-    double n = 0.0;
-    for (size_t i = 0; i < a->n; i++)
+    double n = 0.0, right = 0.0, seen = 0.0, uu = 0.0, uc = 0.0;
+    for (size_t i = 0; i < a->n; i++) {
         n += (double)pnb__weight(weight, i);
-    return n;
-}
-
-/* floor(total / n_bins) copies a bin; copies of one row may fall into two bins. */
-static void fill_equal_count(const pnb__answers *a, const uint32_t *weight, size_t n_bins,
-                             pnb_calibration *c)
-{
-    assert(n_bins > 0);
-    size_t size = (size_t)total_weight(a, weight) / n_bins, b = 0;
-    for (size_t i = 0; i < a->n && b < n_bins; i++) {
-        size_t row = a->order[i];
-        for (size_t w = pnb__weight(weight, row); w > 0 && b < n_bins;) {
-            size_t take = PNB_MIN(w, size - c->bin[b].n);
-            c->bin[b].n += take;
-            c->bin[b].accuracy += (double)take * a->correct[row];
-            w -= take;
-            b += c->bin[b].n == size;
-        }
+        right += (double)pnb__weight(weight, i) * a->correct[i];
     }
-}
-
-/* Places of the first and the last answer that the sample holds. */
-static void find_ends(const pnb__answers *a, const uint32_t *weight, size_t *begin, size_t *end)
-{
-    size_t first = 0, last = a->n - 1;
-    while (first < last && pnb__weight(weight, a->order[first]) == 0)
-        first++;
-    while (last > first && pnb__weight(weight, a->order[last]) == 0)
-        last--;
-    *begin = first;
-    *end = last;
-}
-
-static void fill_equal_width(const pnb__answers *a, const uint32_t *weight, size_t n_bins,
-                             pnb_calibration *c)
-{
-    size_t first, last;
-    find_ends(a, weight, &first, &last);
-    double low = a->uncertainty[a->order[first]], high = a->uncertainty[a->order[last]];
-    for (size_t i = first; i <= last; i++) {
-        size_t row = a->order[i], w = pnb__weight(weight, row);
-        size_t b = pnb__width_bin(a->uncertainty[row], low, high, n_bins);
-        c->bin[b].n += w;
-        c->bin[b].accuracy += (double)w * a->correct[row];
+    for (size_t i = 0; i < a->n;) {
+        run r = next_run(a, weight, i);
+        double rank = seen + 0.5 * (r.n + 1.0) - 0.5 * (n + 1.0);
+        uu += r.n * rank * rank;
+        uc += (r.n - r.wrong) * rank;
+        seen += r.n;
+        i = r.end;
     }
-}
-
-pnb_status pnb__calibration_weighted(const pnb__answers *a, const uint32_t *weight,
-                                     pnb_binning binning, size_t n_bins, double out[3],
-                                     pnb_error *err)
-{
-    pnb_calibration c;
-    size_t first, last;
-    find_ends(a, weight, &first, &last);
-    out[0] = out[1] = out[2] = 0.0;
-    if (a->uncertainty[a->order[first]] == a->uncertainty[a->order[last]])
-        return PNB_OK;
-    c.s = c.r2 = c.minus_s_r2 = 0.0;
-    c.n_bins = 0;
-    for (size_t b = 0; b < n_bins; b++)
-        c.bin[b] = (pnb_bin){.index = b};
-    if (binning == PNB_BINS_EQUAL_WIDTH)
-        fill_equal_width(a, weight, n_bins, &c);
-    else
-        fill_equal_count(a, weight, n_bins, &c);
-    for (size_t b = 0; b < n_bins; b++) {
-        if (c.bin[b].n == 0)
-            continue;
-        c.bin[b].accuracy /= (double)c.bin[b].n;
-        c.bin[c.n_bins++] = c.bin[b];
-    }
-    pnb_status status = pnb__calibration_relate(&c, err);
-    out[0] = c.s;
-    out[1] = c.r2;
-    out[2] = c.minus_s_r2;
-    return status;
+    double cc = right * (1.0 - right / n);
+    return uu > 0.0 && cc > 0.0 ? uc / sqrt(uu * cc) : (double)NAN;
 }
 
 /* ---- public ---- */

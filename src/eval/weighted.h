@@ -15,10 +15,8 @@ typedef struct pnb__answers {
     size_t n;
 } pnb__answers;
 pnb_selective pnb__selective_weighted(const pnb__answers *a, const uint32_t *weight);
-/* S, R2 and -S R2 of equal_count or equal_width bins into out[3]; 0 where degenerate. */
-pnb_status pnb__calibration_weighted(const pnb__answers *a, const uint32_t *weight,
-                                     pnb_binning binning, size_t n_bins, double out[3],
-                                     pnb_error *err);
+/* Spearman of uncertainty and correctness; NaN where either is constant. `correct` is 0 or 1. */
+double pnb__query_spearman_weighted(const pnb__answers *a, const uint32_t *weight);
 
 /* ---- forecast.c ---- `order` is ascending in confidence. */
 typedef struct pnb__forecasts {
@@ -26,13 +24,9 @@ typedef struct pnb__forecasts {
     const double *confidence, *correct;
     size_t n;
 } pnb__forecasts;
-double pnb__ece_weighted(const pnb__forecasts *f, const uint32_t *weight, size_t n_bins);
+/* ECE over bins of equal mass. */
+double pnb__ece_mass(const pnb__forecasts *f, size_t n_bins);
 #define PNB__CONFIDENCE_FLOOR 1e-7 /* log of a probability is taken after clipping to this */
-
-/* ---- calibration.c ---- Fills s, r2, minus_s_r2 and is_degenerate from the bins. */
-pnb_status pnb__calibration_relate(pnb_calibration *c, pnb_error *err);
-/* ---- bins.c ---- Bin of a value among n_bins equal intervals of [low, high]. */
-size_t pnb__width_bin(double value, double low, double high, size_t n_bins);
 
 static inline size_t pnb__weight(const uint32_t *weight, size_t row)
 {

@@ -27,7 +27,10 @@ check "a csv line for recall@1 both ways" test "$(grep -c ',recall@1,' r.csv)" -
 check "a csv line by query and by hit" test "$(grep -c 'text_to_image,aurc,' r.csv)" -eq 2
 check "a csv line for RSUM" test "$(grep -c ',both,rsum,,[0-9.]*,[0-9.]*,[0-9.]*,' r.csv)" -eq 1
 check "RSUM in the table, once for both ways" test "$(grep -c 'RSUM\|| |' r.md)" -eq 2
-check "all csv lines have 15 fields" test "$(awk -F, 'NF != 15' r.csv | wc -l)" -eq 0
+check "all csv lines have 17 fields" test "$(awk -F, 'NF != 17' r.csv | wc -l)" -eq 0
+check "every csv line says what was resampled" \
+    test "$(grep -vc ',picture with the captions of it alone$\|,clusters,unit$' r.csv)" -eq 0
+check "and the table" grep -q 'intervals over [0-9]* clusters; a cluster is a picture' r.md
 check "the table has two rows" test "$(grep -c '^| .* | \(image\|text\) to' r.md)" -eq 2
 check "the table has intervals" grep -q '\[.*, .*\]' r.md
 cp out first.json
@@ -37,15 +40,42 @@ check "one thread gives the same figures" \
 retrieval 0 --truth $truth --bootstrap 0
 prints "by chance"
 check "no intervals without resamples" test "$(grep -c resamples out)" -eq 0
+retrieval 0 --truth $truth --bootstrap 0 --json --csv bare.csv --markdown bare.md
+for key in '"auroc"' '"aurc"' '"augrc"' '"ece"' '"ece_debiased"' '"nlpd"' '"query_spearman"' \
+    '"by_hit"' '"figure": "map_at_r"'; do
+    prints "$key"
+done
+cp out bare.json
+retrieval 0 --truth $truth --json --csv full.csv
+check "--bootstrap 0 drops intervals only" \
+    diff <(cut -d, -f1-6 bare.csv) <(cut -d, -f1-6 full.csv)
+check "and gives none" test "$(tail -n +2 bare.csv | cut -d, -f7,8 | sort -u)" = ,
+check "the table without brackets" test "$(grep -c '\[' bare.md)" -eq 0
 retrieval 0 --truth $truth --bin-by hit --binning equal_width --recall-k 1 1000
 prints "R@1000"
 retrieval 1 --truth $truth --output '{set}.json'
 says "{set} is unknown"
 retrieval 1 --truth $truth --csv no/such/folder/r.csv
 says "no/such/folder"
-retrieval 2 --truth $truth --bootstrap 0 --csv r.csv
 retrieval 2 --split test
 retrieval 2 --truth $truth --truth-format xml
+
+# what is resampled together
+retrieval 0 --truth $truth --json
+prints '"unit": "'
+prints '"n_clusters"'
+awk '{ sub(/}$/, ", \"scene\": " int(NR / 2) "}"); print }' i.ids.jsonl >scene.jsonl
+cp i.safetensors j.safetensors && cp scene.jsonl j.ids.jsonl
+want 0 eval retrieval --images j.safetensors --texts t.safetensors --truth $truth --bootstrap 50 \
+    --cluster scene --json
+prints '"unit": "rows of one \"scene\""'
+prints '"key": "scene"'
+retrieval 1 --truth $truth --cluster scene
+says "row 0 of i.safetensors has no such field"
+want 0 eval compare --images i.safetensors i.safetensors --texts t.safetensors t.safetensors \
+    --names a b --truth $truth --bootstrap 0 --markdown bare.md
+prints "resampled unit"
+check "a comparison without resamples has no intervals" test "$(grep -c '\[' bare.md)" -eq 0
 
 # truth of other people
 coco() { # COCO captions of two pictures, by their ids
@@ -238,5 +268,4 @@ want 0 embed -m model --texts shapes/val/captions.jsonl -o vt.safetensors -q
 want 1 eval compare --images i.safetensors v.safetensors --texts t.safetensors vt.safetensors \
     --truth $truth
 want 2 eval compare --images i.safetensors i2.safetensors --texts t.safetensors --truth $truth
-want 2 eval compare --images i.safetensors --texts t.safetensors --truth $truth --bootstrap 0
 finish

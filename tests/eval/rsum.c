@@ -46,6 +46,39 @@ static void value_and_width(void **state)
     assert_true(isnan(r.std));
     assert_ok(pnb_rsum_bootstrap(&job, &boot, &again, err));
     assert_true(again.low == r.low && again.high == r.high);
+    boot.seed = 8; /* other draws, nearly the same interval */
+    assert_ok(pnb_rsum_bootstrap(&job, &boot, &again, err));
+    assert_true(again.low != r.low || again.high != r.high);
+    assert_near(again.low, r.low, 0.2 * sd, 0);
+}
+
+/* Picture and captions fail together, so with clusters the sides do not average each other out. */
+static void both_sides_of_a_cluster(void **state)
+{
+    (void)state;
+    enum { CLUSTERS = 300, EACH = 4 };
+    int64_t images[CLUSTERS], texts[CLUSTERS * EACH], of_image[CLUSTERS], of_text[CLUSTERS * EACH];
+    double q;
+    fill(images, CLUSTERS, 12, 4);
+    for (size_t c = 0; c < CLUSTERS; c++) {
+        of_image[c] = (int64_t)c;
+        for (size_t i = 0; i < EACH; i++) {
+            texts[c * EACH + i] = images[c];
+            of_text[c * EACH + i] = (int64_t)c;
+        }
+    }
+    pnb_query_values a = {.n = CLUSTERS, .best_rank = images, .cluster = of_image};
+    pnb_query_values b = {.n = CLUSTERS * EACH, .best_rank = texts, .cluster = of_text};
+    const pnb_rsum_job job = {.a = {&a, &b}, .n_a = 1, .k = K, .n_k = 3};
+    pnb_rsum r;
+    double s = sum_of(images, CLUSTERS, &q), sd = 2.0 * sqrt((q - s * s) / CLUSTERS);
+    assert_ok(pnb_rsum_bootstrap(&job, NULL, &r, err));
+    assert_near((r.high - r.low) / (2 * 1.959964), sd, 0, 0.08);
+    b.cluster = NULL;
+    assert_fails(pnb_rsum_bootstrap(&job, NULL, &r, err), PNB_ARG, "one side only");
+    a.cluster = NULL;
+    assert_ok(pnb_rsum_bootstrap(&job, NULL, &r, err));
+    assert_true((r.high - r.low) / (2 * 1.959964) < 0.7 * sd);
 }
 
 static void seeds_and_models(void **state)
@@ -93,8 +126,8 @@ static void bad_input(void **state)
     pnb_rsum_job job = {.a = {&two, &two}, .n_a = 1, .k = K, .n_k = 3};
     pnb_bootstrap_opts boot = pnb_bootstrap_opts_default();
     pnb_rsum r;
-    boot.n_resamples = 0;
-    assert_fails(pnb_rsum_bootstrap(&job, &boot, &r, err), PNB_ARG, "0 resamples");
+    boot.level = 1.0;
+    assert_fails(pnb_rsum_bootstrap(&job, &boot, &r, err), PNB_ARG, "level 1");
     job.b[0] = &two;
     job.b[1] = &one;
     job.n_b = 1;
@@ -110,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(value_and_width),
+        cmocka_unit_test(both_sides_of_a_cluster),
         cmocka_unit_test(seeds_and_models),
         cmocka_unit_test(bad_input),
     };
