@@ -307,7 +307,8 @@ const pnb__command pnb__cmd_eval_compare = {
     .about = "Every figure of `eval retrieval` for each model, as the mean over its seeds with "
              "their standard deviation and a 95% interval over clusters of queries; the difference "
              "from the first model and p of a paired bootstrap test, in which both models are "
-             "resampled alike. The sets must hold the same rows in the same order. p is not corrected for "
+             "resampled alike. The sets must hold the same rows in the same order. p is not "
+             "corrected for "
              "the number of figures looked at.",
     .examples = "penumbra eval compare --images a0.safetensors a1.safetensors b.safetensors "
                 "--texts at0.safetensors at1.safetensors bt.safetensors --names base base ours "

@@ -174,11 +174,12 @@ static void by_picture(pnb__retrieval *run)
 
 static pnb_status by_truth(pnb__retrieval *run, pnb_error *err)
 {
-    bool one_image = has_one_each(run->backward), one_text = has_one_each(run->truth), blocks;
+    bool one_image = has_one_each(run->backward), one_text = has_one_each(run->truth);
+    bool blocks = false;
     size_t n_connected;
     const char *unit;
-    pnb_status status = pnb_truth_clusters(run->truth, run->image_cluster, run->text_cluster,
-                                           &n_connected, err);
+    pnb_status status =
+        pnb_truth_clusters(run->truth, run->image_cluster, run->text_cluster, &n_connected, err);
     if (status == PNB_OK)
         status = is_of_blocks(run, &blocks, err);
     if (status != PNB_OK)

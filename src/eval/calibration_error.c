@@ -31,7 +31,7 @@ typedef struct ece_job {
     uint8_t *bin; /* [n] */
     double *gap;  /* [n] (correct - confidence)/n of clusters.row[i] */
     double c[MAX_ECE_BINS], v[MAX_ECE_BINS], mass[MAX_ECE_BINS];
-    double shrink[MAX_ECE_BINS]; /* noise is drawn with less variance than v by this square */
+    double extra[MAX_ECE_BINS]; /* of v, beyond what clusters show */
     double plug_in;
     double *noise; /* [n_noise][n_bins] */
     size_t n_noise;
@@ -80,21 +80,21 @@ static void find_floors(const ece_job *job, double floor[MAX_ECE_BINS])
     }
 }
 
-/* Sum over clusters of the square of what each adds to c_b beyond the mean. */
+/* Sum over clusters of the squares of what their outcomes add to c_b beyond the bin's mean gap. */
 static void find_variances(const ece_job *job, double out[MAX_ECE_BINS])
 {
     const pnb__clusters *c = &job->clusters;
     for (size_t b = 0; b < job->n_bins; b++)
-        out[b] = -job->c[b] * job->c[b] / (double)c->n;
+        out[b] = 0.0;
     for (size_t k = 0; k < c->n; k++) {
         double sum[MAX_ECE_BINS] = {0};
-        for (size_t p = c->offset[k]; p < c->offset[k + 1]; p++)
-            sum[job->bin[c->row[p]]] += job->gap[p];
+        for (size_t p = c->offset[k]; p < c->offset[k + 1]; p++) {
+            size_t b = job->bin[c->row[p]];
+            sum[b] += job->gap[p] - job->c[b] / (job->mass[b] * (double)job->n);
+        }
         for (size_t b = 0; b < job->n_bins; b++)
             out[b] += sum[b] * sum[b];
     }
-    for (size_t b = 0; b < job->n_bins; b++)
-        out[b] = fmax(out[b], 0.0);
 }
 
 static void find_gaps(ece_job *job)
@@ -112,7 +112,7 @@ static void find_gaps(ece_job *job)
     for (size_t b = 0; b < job->n_bins; b++) {
         double v = g > 1.0 ? variance[b] * g / (g - 1.0) : 0.0;
         job->v[b] = fmax(v, floor[b]);
-        job->shrink[b] = job->v[b] > 0.0 ? sqrt(v / job->v[b]) : 1.0;
+        job->extra[b] = job->v[b] - v;
         job->plug_in += fabs(job->c[b]);
     }
 }
@@ -194,8 +194,8 @@ static void draw_noise(ece_job *job, const pnb_bootstrap_opts *o)
                 d[job->bin[c->row[p]]] += job->gap[p];
         }
         for (size_t b = 0; b < job->n_bins; b++) {
-            double s = job->shrink[b], rest = sqrt(job->v[b] * fmax(1.0 - s * s, 0.0));
-            d[b] = reach * (d[b] + (rest > 0.0 ? rest * pnb__rng_normal(&rng) : 0.0));
+            double extra = job->extra[b] > 0.0 ? sqrt(job->extra[b]) * pnb__rng_normal(&rng) : 0.0;
+            d[b] = reach * (d[b] + extra);
         }
     }
 }

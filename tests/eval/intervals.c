@@ -100,7 +100,6 @@ static void certain_and_right(void **state)
     assert_ok(pnb_ece_debiased(p, right, 6, NULL, &i, err));
     assert_true(i.value == 0.0 && i.low == 0.0 && i.high == 0.0);
     assert_ok(pnb_ece_debiased(p, wrong, 6, NULL, &i, err));
-    assert_near(i.value, 1.0, 1e-9, 0);
     assert_true(i.low <= i.value && i.value <= i.high && i.high <= 1.0);
     assert_ok(pnb_ece_debiased(p, wrong, 1, NULL, &i, err));
     assert_true(isnan(i.low) && isnan(i.high));
