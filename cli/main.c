@@ -17,6 +17,36 @@ static void on_signal(int number)
     interrupted = 1;
 }
 
+static void listen_to_signals(void)
+{
+    /* A second Ctrl-C ends the process at once: the handler is taken back after the first. */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    /* A closed terminal stops a job as cleanly as Ctrl-C; what nohup started goes on without one.
+     */
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
+    /* A file at the limit of `ulimit -f` is an error with a reason (EFBIG), not the end. */
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+#ifdef PNB_FAULTS
+/* PENUMBRA_DISK_FAULT=N[:ERRNO]: the process is killed at its N-th step on the disk, or that step
+ * fails with the number given. Steps are those of pnb__disk_step_fails. */
+static void plant_fault(void)
+{
+    const char *text = getenv("PENUMBRA_DISK_FAULT");
+    char *end = NULL;
+    long n = text != NULL ? strtol(text, &end, 10) : -1;
+    pnb__disk_fault_at(n, end != NULL && *end == ':' ? (int)strtol(end + 1, NULL, 10) : 0);
+}
+#else
+static void plant_fault(void)
+{
+}
+#endif
+
 int main(int argc, char **argv)
 {
 #define PNB__COMMAND_ADDRESS(name) &pnb__cmd_##name,
@@ -36,10 +66,8 @@ int main(int argc, char **argv)
                                     .home = getenv("HOME")},
                             .environment = (const char *const *)environ};
     program.colour = program.is_tty && (no_colour == NULL || no_colour[0] == '\0');
-    /* A second Ctrl-C ends the process at once: the handler is taken back after the first. */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    listen_to_signals();
     program.interrupted = &interrupted;
+    plant_fault();
     return pnb__program_run(&program, argc, argv);
 }

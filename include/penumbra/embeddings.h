@@ -68,8 +68,9 @@ pnb_status pnb_embeddings_create(pnb_embeddings **out, pnb_family family, size_t
 void pnb_embeddings_free(pnb_embeddings *e); /* NULL is fine */
 
 /* Names row `row`; copies the strings, replacing what was there. NULL leaves that name unset.
- * `extra` is a JSON object (`{"url":"..."}`) whose fields the row carries along.
- * Errors  ARG (row past the end, not UTF-8, extra not a JSON object), NOMEM */
+ * `extra` is a JSON object (`{"url":"..."}`) whose fields the row carries along. An id and a path
+ * may be any bytes, as names of files are; where they are no UTF-8 files have "\udc80".."\udcff".
+ * Errors  ARG (row past the end, text not UTF-8, extra not a JSON object), NOMEM */
 pnb_status pnb_embeddings_set_id(pnb_embeddings *e, size_t row, const char *id, pnb_error *err);
 pnb_status pnb_embeddings_set_path(pnb_embeddings *e, size_t row, const char *path, pnb_error *err);
 pnb_status pnb_embeddings_set_text(pnb_embeddings *e, size_t row, const char *text, pnb_error *err);

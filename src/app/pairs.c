@@ -9,6 +9,7 @@
 
 #include "app/id_map.h"
 #include "app/inputs.h"
+#include "io/byte_names.h"
 #include "io/json.h"
 #include "penumbra/eval.h"
 
@@ -60,6 +61,7 @@ static bool named_picture(const pnb_embeddings *texts, size_t row, json_t **root
         pnb__json_load_bytes(root, extra, strlen(extra), "row", NULL) == PNB_OK) {
         *id = json_string_value(json_object_get(*root, "image"));
         if (*id != NULL) {
+            pnb__byte_name_restore((char *)(uintptr_t)*id); /* ours alone, and it only shrinks */
             *n = strlen(*id);
             return true;
         }

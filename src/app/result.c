@@ -372,7 +372,7 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
         return pnb__fail(err, PNB_NOMEM, "out of memory while writing the result");
     bool failed = fputs(text, out) < 0 || fputc('\n', out) < 0;
     pnb__free(text);
-    return failed ? pnb__fail_errno(err, "writing", "the JSON result") : PNB_OK;
+    return failed ? pnb__fail_errno(err, "cannot write", "the JSON result") : PNB_OK;
 }
 
 static void put_unknown(pnb__result *r, const pnb__app *app)

@@ -64,6 +64,17 @@ void pnb__alloc_fail_after(long n);
 long pnb__alloc_count(void); /* allocations made so far by this process */
 #endif
 
+/* ---- fault.c ---- Called before every step that changes the disk. Always false, but in PNB_FAULTS
+ * builds (tests) step n from pnb__disk_fault_at(n, reason) is told to fail: true, errno is
+ * `reason`; with reason 0 the process is killed there. */
+#ifdef PNB_FAULTS
+void pnb__disk_fault_at(long n, int reason); /* n -1: never; starts the count anew */
+long pnb__disk_steps(void);                  /* steps since then */
+bool pnb__disk_step_fails(void);
+#else
+#define pnb__disk_step_fails() false
+#endif
+
 /* ---- arena.c ---- Bump allocator for things that die together; reset keeps the memory. */
 typedef struct pnb__arena_block pnb__arena_block;
 typedef struct pnb__arena {
@@ -116,6 +127,8 @@ const char *pnb__path_base(const char *path);            /* pointer into path */
 char *pnb__path_dir(const char *path);                   /* allocated, "." if none */
 bool pnb__path_is_dir(const char *path);
 bool pnb__path_is_file(const char *path);
+/* "a pipe", "a socket" or "a device": what opening could wait for ever for. NULL: none of these. */
+const char *pnb__path_special(const char *path);
 pnb_status pnb__make_dirs(const char *path, pnb_error *err); /* mkdir -p */
 
 /* ---- file.c ---- Whole file into memory, 0-terminated one past size. Free with pnb__free. LIMIT
@@ -131,7 +144,13 @@ typedef struct pnb__out_file {
 } pnb__out_file;
 pnb_status pnb__out_open(pnb__out_file *f, const char *path, pnb_error *err);
 pnb_status pnb__out_commit(pnb__out_file *f, pnb_error *err); /* closes in every case */
-void pnb__out_abort(pnb__out_file *f);                        /* removes; fine after commit */
+/* Commits files that only make sense together; NULL entries are passed over. All are on the disk
+ * before the first changes its name. The last one stands for all: it is taken away first and
+ * appears last, so that a crash never leaves it beside files of another writing. When a rename
+ * fails, what was there before is put back. Closes all in every case. */
+enum { PNB__MAX_COMMIT = 16 };
+pnb_status pnb__out_commit_all(pnb__out_file *const *files, size_t n, pnb_error *err);
+void pnb__out_abort(pnb__out_file *f); /* removes; fine after commit */
 pnb_status pnb__write_file(const char *path, const void *data, size_t size, pnb_error *err);
 /* Its bytes; NOMEM when it failed to grow. */
 pnb_status pnb__buf_write(const pnb__buf *b, const char *path, pnb_error *err);

@@ -4,6 +4,7 @@
  * it, so a full disk, a crash or an error leaves the old file as it was. A target that exists and
  * is not a regular file (/dev/stdout, a pipe) is written directly: nothing can be renamed over it.
  * A process that is killed may leave "<target>.tmp-<pid>-<k>" behind. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -110,7 +111,11 @@ pnb_status pnb__map_open(pnb__map *m, const char *path, pnb_error *err)
 {
     int fd;
     struct stat info;
+    const char *special = pnb__path_special(path); /* opening a pipe would wait for its writer */
     *m = (pnb__map){NULL, 0};
+    if (special != NULL)
+        return pnb__fail(err, PNB_IO, "%s is %s, a file is wanted; copy it to one first", path,
+                         special);
     pnb_status status = open_for_reading(&fd, &info, path, err);
     if (status != PNB_OK)
         return status;
@@ -160,7 +165,9 @@ static int open_temp(pnb__out_file *f)
             errno = ENOMEM;
             return -1;
         }
-        int fd = open(f->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = pnb__disk_step_fails()
+                     ? -1
+                     : open(f->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0)
             return fd;
         int reason = errno;
@@ -214,15 +221,24 @@ static void sync_dir_of(const char *path)
     pnb__free(dir);
 }
 
+/* An earlier write failed and its reason is gone: the same disk gives the same answer again. The
+ * byte more does no harm, the file is thrown away. */
+static void find_reason(int fd)
+{
+    errno = 0;
+    if (write(fd, "", 1) == 1 || errno == 0)
+        errno = EIO;
+}
+
 /* Flush, check and close the stream. Pipes and terminals cannot be synced, files must be. */
 static pnb_status finish_stream(pnb__out_file *f, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     errno = 0;
     bool was_bad = ferror(f->file) != 0;
-    if (fflush(f->file) != 0 || was_bad) {
+    if (pnb__disk_step_fails() || fflush(f->file) != 0 || was_bad) {
         if (errno == 0)
-            errno = EIO; /* an earlier write failed and its reason is gone */
+            find_reason(fileno(f->file));
         status = pnb__fail_errno(err, "cannot write", f->path);
     } else if (f->temp_path != NULL && fsync(fileno(f->file)) != 0) {
         status = pnb__fail_errno(err, "cannot write", f->path);
@@ -233,21 +249,102 @@ static pnb_status finish_stream(pnb__out_file *f, pnb_error *err)
     return status;
 }
 
+static int rename_step(const char *from, const char *to)
+{
+    return pnb__disk_step_fails() ? -1 : rename(from, to);
+}
+
 pnb_status pnb__out_commit(pnb__out_file *f, pnb_error *err)
 {
-    pnb_status status;
-    PNB_TRY(finish_stream(f, err));
-    if (f->temp_path != NULL) {
-        if (rename(f->temp_path, f->path) != 0) {
-            status = pnb__fail_errno(err, "cannot replace", f->path);
-            goto done;
-        }
-        pnb__free(f->temp_path); /* nothing left for abort to remove */
-        f->temp_path = NULL;
-        sync_dir_of(f->path);
+    return pnb__out_commit_all(&f, 1, err);
+}
+
+/* ---- several files ---- */
+
+/* Where a file of a set stands: its old version moved aside (NULL: there was none), the new one in
+ * its place. */
+typedef struct placing {
+    char *aside;
+    bool is_moved, is_placed;
+} placing;
+
+/* Targets that exist go aside, the last one first. */
+static pnb_status move_aside(pnb__out_file *const *files, placing *p, size_t n, pnb_error *err)
+{
+    for (size_t i = n; i-- > 0;) {
+        struct stat info;
+        if (files[i] == NULL || files[i]->temp_path == NULL || lstat(files[i]->path, &info) != 0)
+            continue;
+        p[i].aside = pnb__format("%s.old-%ld", files[i]->path, (long)getpid());
+        if (p[i].aside == NULL)
+            return pnb__fail_nomem(err, strlen(files[i]->path));
+        if (rename_step(files[i]->path, p[i].aside) != 0)
+            return pnb__fail_errno(err, "cannot replace", files[i]->path);
+        p[i].is_moved = true;
     }
-done:
-    pnb__out_abort(f);
+    return PNB_OK;
+}
+
+static pnb_status place(pnb__out_file *const *files, placing *p, size_t n, pnb_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (files[i] == NULL || files[i]->temp_path == NULL)
+            continue;
+        if (rename_step(files[i]->temp_path, files[i]->path) != 0)
+            return pnb__fail_errno(err, "cannot replace", files[i]->path);
+        p[i].is_placed = true;
+        pnb__free(files[i]->temp_path); /* nothing left for abort to remove */
+        files[i]->temp_path = NULL;
+    }
+    return PNB_OK;
+}
+
+/* Everything as it was before; the last file comes back last. */
+static void put_back(pnb__out_file *const *files, const placing *p, size_t n, pnb_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool is_lost = false;
+        if (p[i].is_moved)
+            is_lost = rename(p[i].aside, files[i]->path) != 0;
+        else if (p[i].is_placed)
+            unlink(files[i]->path);
+        if (is_lost)
+            pnb__error_prefix(err, "the old file is kept as %s", p[i].aside);
+    }
+}
+
+/* One file replaces its target in one step; several need a moment in which none of the old ones
+ * stands beside a new one. */
+static pnb_status put_in_place(pnb__out_file *const *files, size_t n, pnb_error *err)
+{
+    placing p[PNB__MAX_COMMIT] = {{0}};
+    assert(n <= PNB__MAX_COMMIT);
+    pnb_status status = n > 1 ? move_aside(files, p, n, err) : PNB_OK;
+    if (status == PNB_OK)
+        status = place(files, p, n, err);
+    if (status != PNB_OK)
+        put_back(files, p, n, err);
+    for (size_t i = 0; i < n; i++) {
+        if (status == PNB_OK && p[i].is_placed)
+            sync_dir_of(files[i]->path);
+        if (status == PNB_OK && p[i].is_moved && !pnb__disk_step_fails())
+            unlink(p[i].aside);
+        pnb__free(p[i].aside);
+    }
+    return status;
+}
+
+pnb_status pnb__out_commit_all(pnb__out_file *const *files, size_t n, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < n && status == PNB_OK; i++)
+        if (files[i] != NULL)
+            status = finish_stream(files[i], err);
+    if (status == PNB_OK)
+        status = put_in_place(files, n, err);
+    for (size_t i = 0; i < n; i++)
+        if (files[i] != NULL)
+            pnb__out_abort(files[i]);
     return status;
 }
 

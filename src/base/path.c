@@ -44,6 +44,17 @@ bool pnb__path_is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
+const char *pnb__path_special(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return NULL;
+    return S_ISFIFO(info.st_mode)                           ? "a pipe"
+           : S_ISSOCK(info.st_mode)                         ? "a socket"
+           : S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode) ? "a device"
+                                                            : NULL;
+}
+
 static pnb_status make_dir(const char *path, pnb_error *err)
 {
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && pnb__path_is_dir(path)))

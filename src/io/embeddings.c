@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "io/byte_names.h"
 #include "io/json.h"
 
 #define FAMILY_BIT(name) (1u << PNB_##name)
@@ -173,24 +174,31 @@ static pnb_status set_name(char ***names, size_t n, size_t row, const char *text
     return PNB_OK;
 }
 
-static pnb_status set_checked(pnb_embeddings *e, char ***names, size_t row, const char *text,
+/* A name of a file may be any bytes. */
+static pnb_status set_name_of(pnb_embeddings *e, char ***names, size_t row, const char *text,
                               pnb_error *err)
 {
     if (row >= e->n)
         return pnb__fail(err, PNB_ARG, "row %zu of an embedding set of %zu", row, e->n);
-    if (text != NULL && !pnb__utf8_valid(text, strlen(text)))
-        return pnb__fail(err, PNB_ARG, "row %zu: the name is not valid UTF-8", row);
     return set_name(names, e->n, row, text, err);
+}
+
+static pnb_status set_checked(pnb_embeddings *e, char ***names, size_t row, const char *text,
+                              pnb_error *err)
+{
+    if (row < e->n && text != NULL && !pnb__utf8_valid(text, strlen(text)))
+        return pnb__fail(err, PNB_ARG, "row %zu: the name is not valid UTF-8", row);
+    return set_name_of(e, names, row, text, err);
 }
 
 pnb_status pnb_embeddings_set_id(pnb_embeddings *e, size_t row, const char *id, pnb_error *err)
 {
-    return set_checked(e, &e->ids, row, id, err);
+    return set_name_of(e, &e->ids, row, id, err);
 }
 
 pnb_status pnb_embeddings_set_path(pnb_embeddings *e, size_t row, const char *path, pnb_error *err)
 {
-    return set_checked(e, &e->paths, row, path, err);
+    return set_name_of(e, &e->paths, row, path, err);
 }
 
 pnb_status pnb_embeddings_set_text(pnb_embeddings *e, size_t row, const char *text, pnb_error *err)
@@ -198,25 +206,38 @@ pnb_status pnb_embeddings_set_text(pnb_embeddings *e, size_t row, const char *te
     return set_checked(e, &e->texts, row, text, err);
 }
 
+static pnb_status check_extra(const char *extra, size_t row, pnb_error *err)
+{
+    json_t *object = NULL;
+    pnb_error inner = PNB_ERROR_INIT;
+    pnb_status status = pnb__json_load_bytes(&object, extra, strlen(extra), "extra", &inner);
+    if (status == PNB_NOMEM)
+        return pnb__fail(err, PNB_NOMEM, "%s", inner.text);
+    if (status != PNB_OK || !json_is_object(object) || json_object_get(object, "id") != NULL ||
+        json_object_get(object, "path") != NULL || json_object_get(object, "text") != NULL)
+        status = pnb__fail(err, PNB_ARG,
+                           "row %zu: extra fields are not a JSON object without id, path and "
+                           "text: %.60s",
+                           row, extra);
+    json_decref(object);
+    return status;
+}
+
 pnb_status pnb_embeddings_set_extra(pnb_embeddings *e, size_t row, const char *extra,
                                     pnb_error *err)
 {
-    json_t *object = NULL;
+    char *hidden = extra != NULL ? pnb__strdup(extra) : NULL;
     pnb_status status = PNB_OK;
-    if (extra != NULL) {
-        pnb_error inner = PNB_ERROR_INIT;
-        status = pnb__json_load_bytes(&object, extra, strlen(extra), "extra", &inner);
-        if (status == PNB_NOMEM)
-            return pnb__fail(err, PNB_NOMEM, "%s", inner.text);
-        if (status != PNB_OK || !json_is_object(object) || json_object_get(object, "id") != NULL ||
-            json_object_get(object, "path") != NULL || json_object_get(object, "text") != NULL)
-            status = pnb__fail(err, PNB_ARG,
-                               "row %zu: extra fields are not a JSON object without id, path and "
-                               "text: %.60s",
-                               row, extra);
-        json_decref(object);
+    if (extra != NULL && hidden == NULL)
+        return pnb__fail_nomem(err, strlen(extra) + 1);
+    if (hidden != NULL) {
+        pnb__byte_names_hide(hidden, strlen(hidden)); /* any reader of JSON takes it then */
+        status = check_extra(hidden, row, err);
     }
-    return status == PNB_OK ? set_checked(e, &e->extras, row, extra, err) : status;
+    if (status == PNB_OK)
+        status = set_checked(e, &e->extras, row, hidden, err);
+    pnb__free(hidden);
+    return status;
 }
 
 /* ---- checks ---- */

@@ -35,7 +35,7 @@ pnb_status pnb__swap_suffix(char **out, const char *path, const char *suffix, co
                             pnb_error *err);
 
 /* Appends `{"id": ..., "path": ..., "text": ..., further fields` without the closing brace. A row
- * without id is called `number`. ARG when a string is not UTF-8 or extras not a JSON object. */
+ * without id is called `number`. ARG when a text is not UTF-8 or extras not a JSON object. */
 pnb_status pnb__embeddings_append_names(pnb__buf *b, const pnb_embeddings *e, size_t row,
                                         size_t number, pnb_error *err);
 
@@ -48,6 +48,13 @@ typedef struct pnb__ids_writer {
 pnb_status pnb__ids_writer_open(pnb__ids_writer *w, const char *path, pnb_error *err);
 pnb_status pnb__ids_writer_append(pnb__ids_writer *w, const pnb_embeddings *e, pnb_error *err);
 void pnb__ids_writer_abort(pnb__ids_writer *w); /* fine after the file was committed */
+
+/* To an open output, which is closed in every case: no ids file beside, no names but in JSON lines.
+ * pnb__embeddings_stream: as safetensors, its metadata says "ids": "none". .npy: the means, then
+ * the family's further arrays, one .npy behind the other. */
+pnb_status pnb__embeddings_stream(const pnb_embeddings *e, pnb__out_file *f, pnb_error *err);
+pnb_status pnb__embeddings_stream_npy(const pnb_embeddings *e, pnb__out_file *f, pnb_error *err);
+pnb_status pnb__embeddings_stream_jsonl(const pnb_embeddings *e, pnb__out_file *f, pnb_error *err);
 
 /* Reads the names of all rows of e; SHAPE when the number of lines differs from e->n. */
 pnb_status pnb__ids_load(pnb_embeddings *e, const char *path, pnb_error *err);

@@ -2,8 +2,9 @@
  *
  * Metadata keys: format, version, family, modality, model, weights_sha256, preprocess, seed,
  * logit_scale, logit_bias, ids_sha256. Both files are complete on the disk before either replaces
- * its target, ids first; should the machine stop between the two renames, ids_sha256 no longer fits
- * and loading says so. */
+ * its target; an old array file is taken away before the new ids appear, so that it never stands
+ * beside names of other rows. Ids that came there otherwise do not fit ids_sha256, and loading says
+ * so. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 /* ---- metadata ---- */
 
-enum { N_METADATA = 11 };
+enum { N_METADATA = 12 };
 
 /* Key, value, ..., NULL over text that lives in `values`. */
 typedef struct metadata_text {
@@ -56,6 +57,8 @@ static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_e
     add_pair(m, &n, "logit_scale", m->scale.data);
     add_pair(m, &n, "logit_bias", m->bias.data);
     add_pair(m, &n, "ids_sha256", m->ids_hash);
+    if (m->ids_hash[0] == '\0')
+        add_pair(m, &n, "ids", "none");
     m->pairs[n] = NULL;
     return PNB_OK;
 }
@@ -68,8 +71,15 @@ static void metadata_reset(metadata_text *m)
 
 /* ---- saving ---- */
 
-/* Opens the array file for `n` rows of the kind `e` has. `which[i]` is the array of view i. */
-static pnb_status open_arrays(pnb__st_writer *w, const char *path, const pnb_embeddings *e,
+/* Where arrays go: a file by its name, or one that is open. */
+typedef struct array_target {
+    const char *path;
+    pnb__out_file *file;
+} array_target;
+
+/* Opens the array file for `n` rows of the kind `e` has. `which[i]` is the array of view i. An
+ * empty `ids_hash`: the set has no ids file. */
+static pnb_status open_arrays(pnb__st_writer *w, const array_target *to, const pnb_embeddings *e,
                               size_t n, const char *ids_hash, int which[PNB__N_EMBEDDING_ARRAYS],
                               pnb_error *err)
 {
@@ -77,7 +87,7 @@ static pnb_status open_arrays(pnb__st_writer *w, const char *path, const pnb_emb
     metadata_text metadata = {0};
     size_t n_views = 0;
     pnb_status status;
-    memcpy(metadata.ids_hash, ids_hash, sizeof(metadata.ids_hash));
+    snprintf(metadata.ids_hash, sizeof(metadata.ids_hash), "%s", ids_hash);
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
         if (pnb__embedding_has_array(e->family, i)) {
             which[n_views] = i;
@@ -85,27 +95,51 @@ static pnb_status open_arrays(pnb__st_writer *w, const char *path, const pnb_emb
         }
     }
     PNB_TRY(make_metadata(&metadata, e, err));
-    status = pnb__st_writer_open(w, path, views, n_views, metadata.pairs, err);
+    status = to->file != NULL
+                 ? pnb__st_writer_open_on(w, to->file, views, n_views, metadata.pairs, err)
+                 : pnb__st_writer_open(w, to->path, views, n_views, metadata.pairs, err);
 done:
     metadata_reset(&metadata);
     return status;
 }
 
-/* Both files to the disk, then both to their places. */
 static pnb_status commit_both(pnb__ids_writer *ids, pnb__st_writer *arrays, pnb_error *err)
 {
-    pnb_status status;
-    PNB_TRY(pnb__st_writer_sync(arrays, err));
-    PNB_TRY(pnb__out_sync(&ids->out, err));
-    PNB_TRY(pnb__out_commit(&ids->out, err));
-    status = pnb__st_writer_commit(arrays, err);
-done:
-    return status;
+    pnb__out_file *const files[] = {&ids->out, &arrays->out};
+    pnb_status status = pnb__st_writer_sync(arrays, err);
+    return status == PNB_OK ? pnb__out_commit_all(files, PNB_COUNT(files), err) : status;
 }
 
 static pnb_status ids_path_of(char **out, const char *path, pnb_error *err)
 {
     return pnb__swap_suffix(out, path, ".safetensors", ".ids.jsonl", err);
+}
+
+static pnb_status append_arrays(pnb__st_writer *arrays, const pnb_embeddings *e, const int *which,
+                                pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < arrays->n && status == PNB_OK; i++) {
+        int array = which[arrays->order[i]];
+        status = pnb__st_writer_append(arrays, pnb__embedding_values(e, array),
+                                       pnb__embedding_count(e, array) * sizeof(float), err);
+    }
+    return status;
+}
+
+pnb_status pnb__embeddings_stream(const pnb_embeddings *e, pnb__out_file *f, pnb_error *err)
+{
+    int which[PNB__N_EMBEDDING_ARRAYS];
+    pnb__st_writer arrays = {0};
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_check_values(e, err));
+    PNB_TRY(open_arrays(&arrays, &(array_target){NULL, f}, e, e->n, "", which, err));
+    PNB_TRY(append_arrays(&arrays, e, which, err));
+    status = pnb__st_writer_commit(&arrays, err);
+done:
+    pnb__st_writer_abort(&arrays);
+    pnb__out_abort(f);
+    return status;
 }
 
 pnb_status pnb_embeddings_save(const pnb_embeddings *e, const char *path, pnb_error *err)
@@ -120,12 +154,8 @@ pnb_status pnb_embeddings_save(const pnb_embeddings *e, const char *path, pnb_er
     pnb__ids_hash(e, hash);
     PNB_TRY(pnb__ids_writer_open(&ids, ids_path, err));
     PNB_TRY(pnb__ids_writer_append(&ids, e, err));
-    PNB_TRY(open_arrays(&arrays, path, e, e->n, hash, which, err));
-    for (size_t i = 0; i < arrays.n; i++) {
-        int array = which[arrays.order[i]];
-        PNB_TRY(pnb__st_writer_append(&arrays, pnb__embedding_values(e, array),
-                                      pnb__embedding_count(e, array) * sizeof(float), err));
-    }
+    PNB_TRY(open_arrays(&arrays, &(array_target){path, NULL}, e, e->n, hash, which, err));
+    PNB_TRY(append_arrays(&arrays, e, which, err));
     status = commit_both(&ids, &arrays, err);
 done:
     pnb__st_writer_abort(&arrays);
@@ -268,6 +298,24 @@ done:
     return status;
 }
 
+/* A set that went to the standard output says that it has no ids file. */
+static bool is_without_ids(const pnb_safetensors *st)
+{
+    const char *ids = pnb_safetensors_metadata(st, "ids");
+    return ids != NULL && strcmp(ids, "none") == 0;
+}
+
+static pnb_status number_rows(pnb_embeddings *e, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < e->n && status == PNB_OK; i++) {
+        char number[24];
+        snprintf(number, sizeof(number), "%zu", i);
+        status = pnb_embeddings_set_id(e, i, number, err);
+    }
+    return status;
+}
+
 static pnb_status load_names(pnb_embeddings *e, const pnb_safetensors *st, const char *path,
                              const pnb_embeddings_load_opts *opts, pnb_error *err)
 {
@@ -278,6 +326,10 @@ static pnb_status load_names(pnb_embeddings *e, const pnb_safetensors *st, const
         return status;
     if (opts->allow_missing_ids && !pnb__path_is_file(ids_path))
         goto done;
+    if (is_without_ids(st) && !pnb__path_is_file(ids_path)) {
+        status = number_rows(e, err);
+        goto done;
+    }
     status = pnb__ids_load(e, ids_path, err);
     if (status == PNB_NOT_FOUND)
         pnb__error_prefix(err, "%s needs its ids file", path);
@@ -397,7 +449,8 @@ pnb_status pnb_embeddings_merge(const char *path, const char *const *part_paths,
     PNB_TRY(pnb__ids_writer_open(&plan.ids, ids_path, err));
     PNB_TRY(plan_merge(&plan, part_paths, n_parts, err));
     pnb__sha256_hex(&plan.ids.hash, hash);
-    PNB_TRY(open_arrays(&arrays, path, plan.first, plan.n, hash, which, err));
+    PNB_TRY(
+        open_arrays(&arrays, &(array_target){path, NULL}, plan.first, plan.n, hash, which, err));
     for (size_t i = 0; i < arrays.n; i++) {
         for (size_t j = 0; j < n_parts; j++)
             PNB_TRY(append_part(&arrays, part_paths[j], which[arrays.order[i]], err));

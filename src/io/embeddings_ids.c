@@ -2,11 +2,13 @@
  *
  *   {"id": "000123", "path": "train/000123.png", "label": 7}
  *
- * id, path and text are the library's; other fields are kept as they are. The ids, each followed by
+ * id, path and text are the library's; other fields are kept as they are. An id and a path are any
+ * bytes, as names of files are (byte_names.h); the rest is UTF-8. The ids, each followed by
  * a line end, are hashed, and the hash stands in the arrays' metadata: it tells when the two files
  * do not belong together. */
 #include <string.h>
 
+#include "io/byte_names.h"
 #include "io/embeddings.h"
 #include "io/json.h"
 
@@ -32,12 +34,17 @@ static const char *id_of(const pnb_embeddings *e, size_t row, size_t number, cha
     return digits;
 }
 
-static pnb_status append_field(pnb__buf *b, const char *key, const char *value, size_t number,
-                               pnb_error *err)
+static void append_name(pnb__buf *b, const char *key, const char *value)
+{
+    pnb__buf_printf(b, "\"%s\": ", key);
+    pnb__byte_name_append(b, value);
+}
+
+static pnb_status append_text(pnb__buf *b, const char *value, size_t number, pnb_error *err)
 {
     if (!pnb__utf8_valid(value, strlen(value)))
-        return pnb__fail(err, PNB_ARG, "row %zu: %s is not valid UTF-8", number, key);
-    pnb__buf_printf(b, "\"%s\": ", key);
+        return pnb__fail(err, PNB_ARG, "row %zu: text is not valid UTF-8", number);
+    pnb__buf_puts(b, ", \"text\": ");
     pnb__json_append_string(b, value);
     return PNB_OK;
 }
@@ -50,6 +57,7 @@ static bool is_reserved(const char *key)
 static pnb_status append_extra(pnb__buf *b, const char *extra, size_t number, pnb_error *err)
 {
     json_t *object = NULL;
+    size_t start = b->size;
     pnb_status status = pnb__json_load_bytes(&object, extra, strlen(extra), "extras", err);
     if (status != PNB_OK)
         return status;
@@ -63,6 +71,8 @@ static pnb_status append_extra(pnb__buf *b, const char *extra, size_t number, pn
         pnb__buf_puts(b, ": ");
         pnb__json_append_value(b, json_object_iter_value(it));
     }
+    if (!b->failed && b->size > start)
+        pnb__byte_names_show(b->data + start, b->size - start);
     json_decref(object);
     return status;
 }
@@ -71,17 +81,15 @@ pnb_status pnb__embeddings_append_names(pnb__buf *b, const pnb_embeddings *e, si
                                         size_t number, pnb_error *err)
 {
     char digits[24];
-    pnb_status status;
+    pnb_status status = PNB_OK;
     pnb__buf_putc(b, '{');
-    PNB_TRY(append_field(b, "id", id_of(e, row, number, digits), number, err));
+    append_name(b, "id", id_of(e, row, number, digits));
     if (e->paths != NULL && e->paths[row] != NULL) {
         pnb__buf_puts(b, ", ");
-        PNB_TRY(append_field(b, "path", e->paths[row], number, err));
+        append_name(b, "path", e->paths[row]);
     }
-    if (e->texts != NULL && e->texts[row] != NULL) {
-        pnb__buf_puts(b, ", ");
-        PNB_TRY(append_field(b, "text", e->texts[row], number, err));
-    }
+    if (e->texts != NULL && e->texts[row] != NULL)
+        PNB_TRY(append_text(b, e->texts[row], number, err));
     if (e->extras != NULL && e->extras[row] != NULL)
         PNB_TRY(append_extra(b, e->extras[row], number, err));
 done:
@@ -163,11 +171,28 @@ static pnb_status set_rest(pnb_embeddings *e, size_t row, json_t *object, pnb_er
     return status;
 }
 
+typedef pnb_status (*set_name_fn)(pnb_embeddings *e, size_t row, const char *name, pnb_error *err);
+
+/* An id or a path: back to the bytes it was. */
+static pnb_status set_bytes(pnb_embeddings *e, size_t row, const char *text, set_name_fn set,
+                            pnb_error *err)
+{
+    char *name = text != NULL ? pnb__strdup(text) : NULL;
+    if (text != NULL && name == NULL)
+        return pnb__fail_nomem(err, strlen(text) + 1);
+    if (name != NULL)
+        pnb__byte_name_restore(name);
+    pnb_status status = set(e, row, name, err);
+    pnb__free(name);
+    return status;
+}
+
 static pnb_status set_id(pnb_embeddings *e, size_t row, pnb__jobj *o, pnb_error *err)
 {
     char digits[24];
     if (!json_is_integer(json_object_get(o->obj, "id")))
-        return pnb_embeddings_set_id(e, row, pnb__json_get_string(o, "id", NULL, err), err);
+        return set_bytes(e, row, pnb__json_get_string(o, "id", NULL, err), pnb_embeddings_set_id,
+                         err);
     snprintf(digits, sizeof(digits), "%lld", (long long)pnb__json_get_int(o, "id", 0, err));
     return pnb_embeddings_set_id(e, row, digits, err);
 }
@@ -177,20 +202,30 @@ static pnb_status read_line(pnb_embeddings *e, size_t row, const char *line, siz
 {
     json_t *object = NULL;
     char *where = pnb__format("%s: row %zu", path, row);
+    bool is_escaped = memmem(line, n, "\\u", 2) != NULL;
+    char *copy = is_escaped ? pnb__alloc(n + 1) : NULL;
     pnb_status status = PNB_OK;
-    if (where == NULL)
-        return pnb__fail_nomem(err, strlen(path));
+    if (where == NULL || (is_escaped && copy == NULL)) {
+        status = pnb__fail_nomem(err, n + 1);
+        goto done;
+    }
+    if (copy != NULL) {
+        pnb__byte_names_hide(memcpy(copy, line, n), n);
+        line = copy;
+    }
     PNB_TRY(pnb__json_load_bytes(&object, line, n, where, err));
     pnb__jobj o = pnb__json_object(object, where, err);
     PNB_TRY(o.status);
     PNB_TRY(set_id(e, row, &o, err));
-    PNB_TRY(pnb_embeddings_set_path(e, row, pnb__json_get_string(&o, "path", NULL, err), err));
+    PNB_TRY(set_bytes(e, row, pnb__json_get_string(&o, "path", NULL, err), pnb_embeddings_set_path,
+                      err));
     PNB_TRY(pnb_embeddings_set_text(e, row, pnb__json_get_string(&o, "text", NULL, err), err));
     PNB_TRY(o.status);
     status = set_rest(e, row, object, err);
 done:
     json_decref(object);
     pnb__free(where);
+    pnb__free(copy);
     return status;
 }
 

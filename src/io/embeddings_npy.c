@@ -11,7 +11,7 @@
 #include "io/embeddings.h"
 #include "io/embeddings_origin.h"
 #include "io/json.h"
-#include "penumbra/npy.h"
+#include "io/npy.h"
 
 /* ---- saving ---- */
 
@@ -46,41 +46,66 @@ static pnb_status refuse_foreign_sidecars(const pnb_embeddings *e, const char *p
     return refuse_sidecar(path, "_var", err);
 }
 
-static pnb_status save_ids(const pnb_embeddings *e, const char *path, pnb_error *err)
+/* Files of one set while they are written: names first, the means last, for they stand for it. */
+typedef struct npy_files {
+    pnb__ids_writer ids;
+    pnb__out_file origin, arrays[PNB__N_EMBEDDING_ARRAYS];
+} npy_files;
+
+static pnb_status write_ids(npy_files *files, const pnb_embeddings *e, const char *path,
+                            pnb_error *err)
 {
-    pnb__ids_writer ids = {0};
     char *ids_path = NULL;
     pnb_status status;
     PNB_TRY(pnb__swap_suffix(&ids_path, path, ".npy", ".ids.jsonl", err));
-    PNB_TRY(pnb__ids_writer_open(&ids, ids_path, err));
-    PNB_TRY(pnb__ids_writer_append(&ids, e, err));
-    status = pnb__out_commit(&ids.out, err);
+    PNB_TRY(pnb__ids_writer_open(&files->ids, ids_path, err));
+    status = pnb__ids_writer_append(&files->ids, e, err);
 done:
-    pnb__ids_writer_abort(&ids);
     pnb__free(ids_path);
     return status;
 }
 
+static pnb_status write_array(npy_files *files, const pnb_embeddings *e, int which,
+                              const char *path, pnb_error *err)
+{
+    char *array_path = NULL;
+    pnb_array_view view = pnb__embedding_view(e, which, e->n);
+    pnb_status status;
+    PNB_TRY(sidecar_path(&array_path, path, pnb__embedding_array_at(which)->sidecar, err));
+    PNB_TRY(pnb__out_open(&files->arrays[which], array_path, err));
+    status = pnb__npy_write(&files->arrays[which], &view, err);
+done:
+    pnb__free(array_path);
+    return status;
+}
+
+static pnb_status commit_files(npy_files *files, pnb_error *err)
+{
+    pnb__out_file *all[2 + PNB__N_EMBEDDING_ARRAYS] = {&files->ids.out, &files->origin};
+    for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
+        if (files->arrays[i].file != NULL)
+            all[1 + PNB__N_EMBEDDING_ARRAYS - i] = &files->arrays[i];
+    return pnb__out_commit_all(all, PNB_COUNT(all), err);
+}
+
 pnb_status pnb_embeddings_save_npy(const pnb_embeddings *e, const char *path, pnb_error *err)
 {
+    npy_files files = {0};
     pnb_status status;
     PNB_TRY(pnb_embeddings_check_values(e, err));
     PNB_TRY(refuse_foreign_sidecars(e, path, err));
     PNB_TRY(pnb__origin_check_free(path, err));
-    PNB_TRY(save_ids(e, path, err));
-    for (int i = PNB__N_EMBEDDING_ARRAYS; i-- > 0;) { /* the means last: they stand for the set */
-        char *array_path = NULL;
-        pnb_array_view view = pnb__embedding_view(e, i, e->n);
-        if (!pnb__embedding_has_array(e->family, i))
-            continue;
-        PNB_TRY(sidecar_path(&array_path, path, pnb__embedding_array_at(i)->sidecar, err));
-        status = pnb_npy_save(array_path, &view, err);
-        pnb__free(array_path);
-        if (status != PNB_OK)
-            goto done;
-    }
-    status = pnb__origin_save(e, path, err);
+    PNB_TRY(write_ids(&files, e, path, err));
+    PNB_TRY(pnb__origin_write(e, path, &files.origin, err));
+    for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
+        if (pnb__embedding_has_array(e->family, i))
+            PNB_TRY(write_array(&files, e, i, path, err));
+    status = commit_files(&files, err);
 done:
+    pnb__ids_writer_abort(&files.ids);
+    pnb__out_abort(&files.origin);
+    for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
+        pnb__out_abort(&files.arrays[i]);
     return status;
 }
 
@@ -115,13 +140,25 @@ static pnb_status append_row(pnb__buf *b, const pnb_embeddings *e, size_t row, p
     return status;
 }
 
-pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, pnb_error *err)
+pnb_status pnb__embeddings_stream_npy(const pnb_embeddings *e, pnb__out_file *f, pnb_error *err)
 {
-    pnb__out_file f = {0};
+    pnb_status status = pnb_embeddings_check_values(e, err);
+    for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS && status == PNB_OK; i++) {
+        pnb_array_view view = pnb__embedding_view(e, i, e->n);
+        if (pnb__embedding_has_array(e->family, i))
+            status = pnb__npy_write(f, &view, err);
+    }
+    if (status == PNB_OK)
+        return pnb__out_commit(f, err);
+    pnb__out_abort(f);
+    return status;
+}
+
+pnb_status pnb__embeddings_stream_jsonl(const pnb_embeddings *e, pnb__out_file *f, pnb_error *err)
+{
     pnb__buf line = {0};
     pnb_status status;
     PNB_TRY(pnb_embeddings_check_values(e, err));
-    PNB_TRY(pnb__out_open(&f, path, err));
     for (size_t i = 0; i < e->n; i++) {
         line.size = 0;
         PNB_TRY(append_row(&line, e, i, err));
@@ -129,16 +166,23 @@ pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, 
             status = pnb__fail_nomem(err, line.size);
             goto done;
         }
-        if (fwrite(line.data, 1, line.size, f.file) != line.size) {
-            status = pnb__fail_errno(err, "cannot write", path);
+        if (fwrite(line.data, 1, line.size, f->file) != line.size) {
+            status = pnb__fail_errno(err, "cannot write", f->path);
             goto done;
         }
     }
-    status = pnb__out_commit(&f, err);
+    status = pnb__out_commit(f, err);
 done:
-    pnb__out_abort(&f);
+    pnb__out_abort(f);
     pnb__buf_reset(&line);
     return status;
+}
+
+pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, pnb_error *err)
+{
+    pnb__out_file f = {0};
+    pnb_status status = pnb__out_open(&f, path, err);
+    return status == PNB_OK ? pnb__embeddings_stream_jsonl(e, &f, err) : status;
 }
 
 /* ---- loading ---- */

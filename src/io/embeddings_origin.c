@@ -104,16 +104,27 @@ static json_t *make(const pnb_embeddings *e)
     return NULL;
 }
 
-pnb_status pnb__origin_save(const pnb_embeddings *e, const char *path, pnb_error *err)
+pnb_status pnb__origin_write(const pnb_embeddings *e, const char *path, pnb__out_file *f,
+                             pnb_error *err)
 {
     char *file = NULL;
     json_t *root = NULL;
+    pnb__buf text = {0};
     pnb_status status;
     PNB_TRY(pnb__origin_check_free(path, err));
     PNB_TRY(origin_path(&file, path, err));
     root = make(e);
-    status = root != NULL ? pnb__json_save_file(root, file, err) : pnb__fail_nomem(err, 0);
+    if (root != NULL)
+        pnb__json_append_pretty(&text, root);
+    if (root == NULL || text.failed) {
+        status = pnb__fail_nomem(err, text.size);
+        goto done;
+    }
+    PNB_TRY(pnb__out_open(f, file, err));
+    if (fwrite(text.data, 1, text.size, f->file) != text.size)
+        status = pnb__fail_errno(err, "cannot write", file);
 done:
+    pnb__buf_reset(&text);
     json_decref(root);
     pnb__free(file);
     return status;

@@ -13,9 +13,11 @@ typedef struct pnb__origin {
     pnb_embeddings_info info;
 } pnb__origin;
 
-/* Writes the provenance of `e` beside `path`, which ends in ".npy".
+/* Opens `f` and writes the provenance of `e`, to stand beside `path`, which ends in ".npy"; it is
+ * committed together with the set's other files.
  * Errors  EXISTS (a file of something else has that name), ARG, IO, NOMEM */
-pnb_status pnb__origin_save(const pnb_embeddings *e, const char *path, pnb_error *err);
+pnb_status pnb__origin_write(const pnb_embeddings *e, const char *path, pnb__out_file *f,
+                             pnb_error *err);
 /* PNB_EXISTS as above: asked before the arrays are written. */
 pnb_status pnb__origin_check_free(const char *path, pnb_error *err);
 /* Reads what stands beside `path`. Keys it does not know are left alone.

@@ -31,6 +31,8 @@ void pnb__json_append_string(pnb__buf *b, const char *s);
 void pnb__json_append_double(pnb__buf *b, double x);
 /* Appends a value as one line. */
 void pnb__json_append_value(pnb__buf *b, const json_t *value);
+/* Appends a value as pnb__json_save_file writes it. */
+void pnb__json_append_pretty(pnb__buf *b, const json_t *value);
 
 /* A whole number from 0 that an int holds; `otherwise` for anything else, NULL too. */
 int pnb__json_small_int(const json_t *value, int otherwise);

@@ -4,7 +4,7 @@
  * Only that dict is read, not Python in general: three keys, in any order, each once. Big-endian
  * and Fortran-order files are told apart from broken ones. Layout of embedding files is left to
  * embeddings_npy.c. */
-#include "penumbra/npy.h"
+#include "io/npy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -287,31 +287,35 @@ static void make_header(pnb__buf *b, const pnb_array_view *a)
     b->data[MAGIC_BYTES + 3] = (char)(length >> 8);
 }
 
-pnb_status pnb_npy_save(const char *path, const pnb_array_view *a, pnb_error *err)
+pnb_status pnb__npy_write(pnb__out_file *f, const pnb_array_view *a, pnb_error *err)
 {
     pnb__buf header = {0};
+    pnb_status status;
+    PNB_TRY(pnb__array_check(a, err));
+    if (descriptions[a->dtype] == NULL)
+        return pnb__fail(err, PNB_DTYPE, "%s: numpy has no type for %s; convert to F32 first",
+                         f->path, pnb_dtype_name(a->dtype));
+    make_header(&header, a);
+    if (header.failed)
+        status = pnb__fail_nomem(err, header.size);
+    else if (fwrite(header.data, 1, header.size, f->file) != header.size ||
+             (a->n_bytes > 0 && fwrite(a->data, 1, a->n_bytes, f->file) != a->n_bytes))
+        status = pnb__fail_errno(err, "cannot write", f->path);
+done:
+    pnb__buf_reset(&header);
+    return status;
+}
+
+pnb_status pnb_npy_save(const char *path, const pnb_array_view *a, pnb_error *err)
+{
     pnb__out_file f = {0};
     pnb_status status;
     if (path == NULL)
         return pnb__fail(err, PNB_ARG, "npy: path is NULL");
-    PNB_TRY(pnb__array_check(a, err));
-    if (descriptions[a->dtype] == NULL)
-        return pnb__fail(err, PNB_DTYPE, "%s: numpy has no type for %s; convert to F32 first", path,
-                         pnb_dtype_name(a->dtype));
-    make_header(&header, a);
-    if (header.failed) {
-        status = pnb__fail_nomem(err, header.size);
-        goto done;
-    }
     PNB_TRY(pnb__out_open(&f, path, err));
-    if (fwrite(header.data, 1, header.size, f.file) != header.size ||
-        (a->n_bytes > 0 && fwrite(a->data, 1, a->n_bytes, f.file) != a->n_bytes)) {
-        status = pnb__fail_errno(err, "cannot write", path);
-        goto done;
-    }
+    PNB_TRY(pnb__npy_write(&f, a, err));
     status = pnb__out_commit(&f, err);
 done:
     pnb__out_abort(&f);
-    pnb__buf_reset(&header);
     return status;
 }

@@ -36,6 +36,9 @@ typedef struct pnb__st_writer {
 
 pnb_status pnb__st_writer_open(pnb__st_writer *w, const char *path, const pnb_array_view *arrays,
                                size_t n, const char *const *metadata, pnb_error *err);
+/* The same on an output that is open already; it belongs to the writer after success. */
+pnb_status pnb__st_writer_open_on(pnb__st_writer *w, pnb__out_file *f, const pnb_array_view *arrays,
+                                  size_t n, const char *const *metadata, pnb_error *err);
 pnb_status pnb__st_writer_append(pnb__st_writer *w, const void *data, size_t n_bytes,
                                  pnb_error *err);
 /* Puts all bytes on the disk without replacing the target yet: call before several commits. */

@@ -191,8 +191,10 @@ pnb_status pnb__out_sync(const pnb__out_file *f, pnb_error *err)
     return is_lost ? pnb__fail_errno(err, "cannot write", f->path) : PNB_OK;
 }
 
-pnb_status pnb__st_writer_open(pnb__st_writer *w, const char *path, const pnb_array_view *arrays,
-                               size_t n, const char *const *metadata, pnb_error *err)
+/* `f`, when given, is taken over in place of a file opened by its name. */
+static pnb_status open_writer(pnb__st_writer *w, const char *path, pnb__out_file *f,
+                              const pnb_array_view *arrays, size_t n, const char *const *metadata,
+                              pnb_error *err)
 {
     pnb__buf header = {0};
     pnb_status status;
@@ -201,13 +203,30 @@ pnb_status pnb__st_writer_open(pnb__st_writer *w, const char *path, const pnb_ar
     PNB_TRY(check_metadata(metadata, path, err));
     PNB_TRY(plan_layout(w, arrays, err));
     PNB_TRY(make_header(&header, w, arrays, metadata, err));
-    PNB_TRY(pnb__out_open(&w->out, path, err));
+    if (f == NULL) {
+        PNB_TRY(pnb__out_open(&w->out, path, err));
+    } else {
+        w->out = *f;
+        *f = (pnb__out_file){0};
+    }
     status = write_bytes(w, header.data, header.size, err);
 done:
     pnb__buf_reset(&header);
     if (status != PNB_OK)
         pnb__st_writer_abort(w);
     return status;
+}
+
+pnb_status pnb__st_writer_open(pnb__st_writer *w, const char *path, const pnb_array_view *arrays,
+                               size_t n, const char *const *metadata, pnb_error *err)
+{
+    return open_writer(w, path, NULL, arrays, n, metadata, err);
+}
+
+pnb_status pnb__st_writer_open_on(pnb__st_writer *w, pnb__out_file *f, const pnb_array_view *arrays,
+                                  size_t n, const char *const *metadata, pnb_error *err)
+{
+    return open_writer(w, f->path, f, arrays, n, metadata, err);
 }
 
 pnb_status pnb__st_writer_append(pnb__st_writer *w, const void *data, size_t n_bytes,

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +321,96 @@ static void old_file_survives_a_full_disk(void **state)
     pnb__free(path);
 }
 
+/* What a child under a file size limit says about `n` bytes written one after another, none of the
+ * calls looked at: the reason must not be lost. */
+static void reasons_survive_unchecked_writes(void **state)
+{
+    char *path = pnb__path_join(*state, "out");
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct rlimit limit = {4096, 4096};
+        pnb_error err = PNB_ERROR_INIT;
+        pnb__out_file f;
+        signal(SIGXFSZ, SIG_IGN);
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || pnb__out_open(&f, path, &err) != PNB_OK)
+            _exit(9);
+        for (int i = 0; i < 20000; i++)
+            (void)fputc('x', f.file);
+        pnb_status status = pnb__out_commit(&f, &err);
+        _exit(status == PNB_IO && strstr(err.text, "File too large") != NULL ? 0 : 1);
+    }
+    int child_status = 0;
+    assert_int_equal(waitpid(child, &child_status, 0), child);
+    assert_int_equal(child_status, 0);
+    assert_int_equal(count_entries(*state), 0);
+    pnb__free(path);
+}
+
+/* Opening a pipe without a writer would wait for ever, so that this test would not end. */
+static void special_files_are_named(void **state)
+{
+    char *path = pnb__path_join(*state, "pipe");
+    pnb__map map;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pnb__map_open(&map, path, &err), PNB_IO);
+    assert_non_null(strstr(err.text, "is a pipe"));
+    assert_string_equal(pnb__path_special("/dev/null"), "a device");
+    assert_null(pnb__path_special(*state));
+    assert_null(pnb__path_special("/nowhere"));
+    pnb__free(path);
+}
+
+enum { N_FILES = 3 };
+
+/* Files 0, 1 (NULL when there is no old one), 2 of a set, opened and written with `text`. */
+static void open_set(pnb__out_file files[N_FILES], char *const paths[N_FILES], const char *text)
+{
+    for (int i = 0; i < N_FILES; i++) {
+        assert_int_equal(pnb__out_open(&files[i], paths[i], NULL), PNB_OK);
+        fputs(text, files[i].file);
+    }
+}
+
+static void files_are_committed_together(void **state)
+{
+    pnb__out_file files[N_FILES];
+    pnb__out_file *const all[] = {&files[0], &files[1], NULL, &files[2]};
+    char *paths[N_FILES];
+    for (int i = 0; i < N_FILES; i++)
+        assert_non_null(paths[i] = pnb__format("%s/%d", (char *)*state, i));
+    open_set(files, paths, "old");
+    assert_int_equal(pnb__out_commit_all(all, 4, NULL), PNB_OK);
+    open_set(files, paths, "new");
+    assert_int_equal(pnb__out_commit_all(all, 4, NULL), PNB_OK);
+    for (int i = 0; i < N_FILES; i++)
+        assert_content(paths[i], "new");
+    assert_int_equal(count_entries(*state), N_FILES);
+#ifdef PNB_FAULTS
+    unlink(paths[1]);
+    for (long step = 0, failed = 1; failed; step++) { /* every one of its steps fails once */
+        pnb_error err = PNB_ERROR_INIT;
+        open_set(files, paths, "last");
+        pnb__disk_fault_at(step, ENOSPC);
+        failed = pnb__out_commit_all(all, 4, &err) != PNB_OK;
+        pnb__disk_fault_at(-1, 0);
+        if (failed) {
+            assert_non_null(strstr(err.text, "No space left"));
+            assert_content(paths[0], "new");
+            assert_false(pnb__path_is_file(paths[1]));
+            assert_content(paths[2], "new");
+            assert_int_equal(count_entries(*state), N_FILES - 1);
+        }
+        assert_true(step < 50);
+    }
+    for (int i = 0; i < N_FILES; i++)
+        assert_content(paths[i], "last");
+#endif
+    for (int i = 0; i < N_FILES; i++)
+        pnb__free(paths[i]);
+}
+
 /* Tells through its exit code whether another process gets the lock. */
 static pnb_status try_lock_elsewhere(const char *path)
 {
@@ -400,6 +491,9 @@ int main(void)
         IN_SCRATCH(output_to_a_full_device),
         IN_SCRATCH(output_to_impossible_places),
         IN_SCRATCH(old_file_survives_a_full_disk),
+        IN_SCRATCH(reasons_survive_unchecked_writes),
+        IN_SCRATCH(special_files_are_named),
+        IN_SCRATCH(files_are_committed_together),
         IN_SCRATCH(a_lock_excludes_other_processes),
 #ifdef PNB_FAULTS
         IN_SCRATCH(out_of_memory_changes_nothing),

@@ -128,7 +128,7 @@ static void bad_names_are_refused(void **state)
     pnb_embeddings *e = make_set(PNB_POINT, 2, 1, 0);
     pnb_error err = PNB_ERROR_INIT;
     assert_failed(pnb_embeddings_set_id(e, 2, "x", &err), &err, PNB_ARG, "row 2 of");
-    assert_int_equal(pnb_embeddings_set_path(e, 0, "\xff.png", NULL), PNB_ARG);
+    assert_int_equal(pnb_embeddings_set_text(e, 0, "\xff.png", NULL), PNB_ARG);
     assert_int_equal(pnb_embeddings_set_extra(e, 0, "[1]", NULL), PNB_ARG);
     assert_int_equal(pnb_embeddings_set_extra(e, 0, "{\"id\": 1}", NULL), PNB_ARG);
     assert_int_equal(pnb_embeddings_set_extra(e, 0, "{", NULL), PNB_ARG);

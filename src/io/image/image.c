@@ -146,7 +146,10 @@ pnb_status pnb_image_load(pnb_image *out, const char *path, const pnb_image_opts
                          "(curl -O, or img2dataset for a list of them) and give its path",
                          path);
     size_t n_bytes = 0;
+    const char *special = pnb__path_special(path); /* a pipe in a folder may never have a writer */
     *out = (pnb_image){0};
+    if (special != NULL)
+        return pnb__fail(err, PNB_FORMAT, "%s is %s, a picture file is wanted", path, special);
     pnb_status status = pnb__read_file(path, MAX_FILE_BYTES, &bytes, &n_bytes, err);
     if (status != PNB_OK)
         return status;

@@ -192,11 +192,16 @@ char *json_dumps(const json_t *value, size_t flags)
     return NULL;
 }
 
+void pnb__json_append_pretty(pnb__buf *b, const json_t *value)
+{
+    append_json(&(json_style){.buf = b, .indent = 2, .sorts = true}, value, 0);
+    pnb__buf_putc(b, '\n');
+}
+
 pnb_status pnb__json_save_file(const json_t *value, const char *path, pnb_error *err)
 {
     pnb__buf text = {0};
-    append_json(&(json_style){.buf = &text, .indent = 2, .sorts = true}, value, 0);
-    pnb__buf_putc(&text, '\n');
+    pnb__json_append_pretty(&text, value);
     pnb_status status = pnb__buf_write(&text, path, err);
     pnb__buf_reset(&text);
     return status;
