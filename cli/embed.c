@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/embed_job.h"
+#include "app/outputs.h"
 #include "app/result.h"
 #include "commands.h"
 #include "rows.h"
@@ -23,10 +24,14 @@ static const pnb__option options[] = {
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(out),
      .value = "FILE",
      .required = true,
-     .help = "Embedding set to write; FILE.ids.jsonl names its rows"},
+     .help =
+         "Embedding set to write, .safetensors, .npy or .jsonl; NAME.ids.jsonl beside NAME.npy or "
+         "NAME.safetensors names its rows. - or /dev/stdout: the set alone to standard output, "
+         "where only --format jsonl carries the names"},
     {.name = "format",
      .kind = PNB__OPT_CHOICE,
      .at = AT(format),
@@ -111,25 +116,70 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb__embed_format format_of(const struct embed_args *a)
+/* Formats in the order of the enum. */
+static const char *const formats[] = {"safetensors", "npy", "jsonl"};
+
+/* The one asked for, else what the name ends in, else -1. */
+static int format_of(const struct embed_args *a)
 {
     const char *dot = strrchr(a->out, '.');
     const char *name = a->format != NULL ? a->format : dot != NULL ? dot + 1 : "";
-    if (strcmp(name, "npy") == 0)
-        return PNB__EMBED_NPY;
-    return strcmp(name, "jsonl") == 0 ? PNB__EMBED_JSONL : PNB__EMBED_SAFETENSORS;
+    if (a->format == NULL && pnb__is_stdout(a->out))
+        return PNB__EMBED_SAFETENSORS;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, formats[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* A format whose names file lies beside it needs its own ending. */
+static pnb_status check_out(pnb__app *app, const struct embed_args *a, int format)
+{
+    char ending[16];
+    if (format < 0)
+        return pnb__fail(&app->err, PNB_ARG,
+                         "--out %s: the name must end in .safetensors, .npy or .jsonl", a->out);
+    snprintf(ending, sizeof ending, ".%s", formats[format]);
+    if (pnb__is_stdout(a->out) || format == PNB__EMBED_JSONL || pnb__ends_with(a->out, ending))
+        return PNB_OK;
+    return pnb__fail(&app->err, PNB_ARG, "--out %s: the name must end in %s, as --format %s says",
+                     a->out, ending, formats[format]);
+}
+
+/* Captions read from what will be the file of the rows' names would be lost. */
+static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, int format)
+{
+    pnb_status status = PNB_OK;
+    size_t stem = strlen(a->out) - strlen(formats[format]) - 1;
+    if (format == PNB__EMBED_JSONL || pnb__is_stdout(a->out))
+        return PNB_OK;
+    char *names = pnb__format("%.*s.ids.jsonl", (int)stem, a->out);
+    if (names == NULL)
+        return pnb__fail_nomem(&app->err, stem);
+    const pnb__text_list *const lists[] = {&a->texts, &a->images};
+    for (size_t k = 0; k < PNB_COUNT(lists); k++)
+        for (size_t i = 0; i < lists[k]->n && status == PNB_OK; i++)
+            if (pnb__path_is_file(names) && pnb__is_same_file(names, lists[k]->items[i]))
+                status = pnb__fail(&app->err, PNB_ARG,
+                                   "--out %s: %s, which names its rows, is an input; name another",
+                                   a->out, names);
+    pnb__free(names);
+    return status;
 }
 
 static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_result *result)
 {
     const pnb__embed_opts opts = {.out = a->out,
-                                  .format = format_of(a),
+                                  .stream = pnb__is_stdout(a->out) ? app->out : NULL,
+                                  .format = (pnb__embed_format)format_of(a),
                                   .batch_size = (size_t)a->batch_size,
                                   .save_every = (size_t)a->save_every,
                                   .masked = a->masked,
                                   .exif = a->exif,
                                   .mask_keep = a->mask_keep,
-                                  .mask_drop = a->mask_drop};
+                                  .mask_drop = a->mask_drop,
+                                  .tokenizer = a->tokenizer,
+                                  .preprocess = a->preprocess};
     int use = a->images.n > 0 ? PNB__USE_PICTURES : a->texts.n + a->text.n > 0 ? PNB__USE_TEXTS : 0;
     const pnb__embedder_parts parts = {use, a->tokenizer, a->preprocess};
     pnb__embedder encoder = {0};
@@ -167,9 +217,16 @@ static pnb_status run(pnb__app *app, const void *args)
     if (a->masked && (a->pixels != NULL || a->tokens != NULL))
         return pnb__usage(app, "--masked needs --images or --texts");
     pnb__embed_result result = {0};
-    pnb_status status = embed(app, a, &result);
+    int format = format_of(a);
+    pnb_status status = check_out(app, a, format);
+    if (status == PNB_OK)
+        status = check_names_file(app, a, format);
+    if (status == PNB_OK)
+        status = embed(app, a, &result);
     if (status != PNB_OK)
         return status;
+    if (pnb__is_stdout(a->out))
+        app->out = app->log; /* the set alone is there */
     if (result.n_truncated > 0)
         pnb__warn(app, "%zu caption%s longer than the model's context and cut", result.n_truncated,
                   result.n_truncated == 1 ? " was" : "s were");
@@ -187,9 +244,12 @@ static pnb_status run(pnb__app *app, const void *args)
 const pnb__command pnb__cmd_embed = {
     .name = "embed",
     .summary = "turn pictures or captions into an embedding set",
-    .about = "Each row becomes a distribution: a unit mean and log-variances. Pictures that "
-             "cannot be read are named on standard error and left out, and the exit status is 3 "
-             "then. A run that was killed continues when the same command is given again.",
+    .about =
+        "Each row becomes a distribution: a unit mean and log-variances. Pictures that "
+        "cannot be read are named on standard error and left out, and the exit status is 3 "
+        "then. A run that was killed continues when the same command is given again: parts whose "
+        "pictures were replaced meanwhile are made again, and another model, option, device "
+        "or program begins anew.",
     .examples = "penumbra embed --model model --images photos/ --out images.safetensors\n"
                 "penumbra embed --model model --texts captions.txt --out texts.safetensors\n"
                 "find . -name '*.jpg' | penumbra embed -m model --images - -o images.npy\n"

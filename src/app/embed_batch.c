@@ -82,6 +82,8 @@ static pnb_status read_picture(void *user, size_t input, float *pixels, pnb_erro
     opts.exif = b->opts->exif;
     opts.max_pixels = b->max_pixels;
     opts.budget = b->budget;
+    if (b->stamps != NULL) /* before reading: one replaced meanwhile is told by the next run */
+        b->stamps[input] = pnb__pictures_stamp(b->pictures, input);
     pnb_status status = pnb__pictures_load(b->pictures, input, &opts, &image, err);
     if (status == PNB_OK)
         status = pnb_preprocess_apply(&b->encoder->preprocess, &image, pixels, err);

@@ -21,6 +21,7 @@ typedef struct pnb__embed_batch {
     pnb_error *why;           /* (capacity) */
     pnb__embed_ahead *ahead;  /* pictures: reads the following ones; NULL before the first fill */
     int32_t *kept;            /* patches a masked batch sees, ascending */
+    uint64_t *stamps; /* per input, the caller's: of each picture before it is read; or NULL */
     size_t n_kept;
 } pnb__embed_batch;
 

@@ -9,11 +9,14 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/embed_batch.h"
 #include "app/embed_journal.h"
+#include "app/embed_sign.h"
 #include "app/progress.h"
 #include "base/base.h"
+#include "io/embeddings.h"
 #include "penumbra/safetensors.h"
 
 #define SAVE_PAUSE_S 20.0
@@ -29,6 +32,7 @@ typedef struct job {
     pnb_embeddings *set; /* rows since the last part; room for part_rows */
     size_t part_rows, n_rows, n_truncated;
     size_t n_inputs;
+    uint64_t *stamps; /* (n_inputs) pictures with a journal; else NULL */
     double saved_s, waited_s;
 } job;
 
@@ -98,6 +102,14 @@ static pnb_status on_skip(void *user, size_t input, const char *why)
 
 /* ---- parts ---- */
 
+/* Of the inputs as they were when they were read. */
+static uint64_t stamp_of(const job *j, size_t begin, size_t end)
+{
+    return j->stamps == NULL
+               ? 0
+               : pnb__hash_bytes(j->stamps + begin, (end - begin) * sizeof *j->stamps, 0);
+}
+
 /* Hands the rows so far to the journal and starts the next part. */
 static pnb_status save_part(job *j, size_t end)
 {
@@ -106,8 +118,8 @@ static pnb_status save_part(job *j, size_t end)
         return PNB_OK;
     if (rows != NULL)
         rows->n = j->n_rows; /* the rest of its room was never named */
-    pnb_status status =
-        pnb__embed_journal_add(&j->journal, rows, end, j->n_truncated, &j->app->err);
+    const pnb__embed_span span = {end, j->n_truncated, stamp_of(j, j->journal.n_done, end)};
+    pnb_status status = pnb__embed_journal_add(&j->journal, rows, &span, &j->app->err);
     if (status != PNB_OK)
         return status;
     pnb_embeddings_free(j->set);
@@ -117,28 +129,13 @@ static pnb_status save_part(job *j, size_t end)
     return make_set(j, j->part_rows, &j->set);
 }
 
-/* Everything that decides a row: model, inputs in order, options. Hex, and a number for humans. */
-static pnb_status sign(const job *j, char text[160])
+/* pnb__embed_job_key.stamp of pictures; they are kept, as those read in this run will be. */
+static uint64_t stamp_pictures(void *user, size_t begin, size_t end)
 {
-    pnb_embeddings *one = NULL;
-    pnb_status status = make_set(j, 1, &one);
-    if (status != PNB_OK)
-        return status;
-    pnb__sha256 hash;
-    char hex[65];
-    pnb__sha256_init(&hash);
-    pnb__sha256_update(&hash, one->info.weights_sha256, strlen(one->info.weights_sha256));
-    pnb__sha256_update(&hash, one->info.preprocess, strlen(one->info.preprocess));
-    pnb__sha256_update(&hash, &one->info.seed, sizeof one->info.seed);
-    pnb__sha256_update(&hash, &j->opts->batch_size, sizeof j->opts->batch_size);
-    if (j->captions != NULL)
-        pnb__captions_hash(j->captions, &hash);
-    else
-        pnb__pictures_hash(j->pictures, &hash);
-    pnb__sha256_hex(&hash, hex);
-    snprintf(text, 160, "penumbra embed 1 %s %zu\n", hex, j->n_inputs);
-    pnb_embeddings_free(one);
-    return PNB_OK;
+    job *j = user;
+    for (size_t i = begin; i < end; i++)
+        j->stamps[i] = pnb__pictures_stamp(j->pictures, i);
+    return stamp_of(j, begin, end);
 }
 
 /* Parts into one file; formats without a merge go through one safetensors file. */
@@ -232,6 +229,40 @@ static size_t rows_of_part(const job *j)
     return PNB_MIN(rows, (j->n_inputs + batch - 1) / batch * batch);
 }
 
+static pnb_status embed_to_stream(pnb__app *app, pnb__embedder *encoder,
+                                  const pnb__pictures *pictures, const pnb__captions *captions,
+                                  const pnb__embed_opts *opts, pnb__embed_result *result);
+
+static pnb_status open_journal(job *j, bool *continued)
+{
+    char signature[PNB__EMBED_SIGNATURE_BYTES];
+    pnb_embeddings *one = NULL;
+    pnb_error *err = &j->app->err;
+    pnb__embed_job_key key = {.signature = signature, .n_inputs = j->n_inputs, .user = j};
+    pnb_status status;
+    if (j->pictures != NULL) {
+        j->stamps = pnb__alloc_zero(j->n_inputs, sizeof *j->stamps);
+        if (j->stamps == NULL)
+            return pnb__fail_nomem(err, j->n_inputs * sizeof *j->stamps);
+        key.stamp = stamp_pictures;
+    }
+    PNB_TRY(make_set(j, 1, &one)); /* its record says what a row is made with */
+    const pnb__embed_signed what = {
+        .app = j->app,
+        .encoder = j->encoder,
+        .pictures = j->pictures,
+        .captions = j->captions,
+        .opts = j->opts,
+        .info = &one->info,
+        .n_inputs = j->n_inputs,
+    };
+    PNB_TRY(pnb__embed_sign(&what, signature, err));
+    status = pnb__embed_journal_open(&j->journal, j->opts->out, &key, continued, err);
+done:
+    pnb_embeddings_free(one);
+    return status;
+}
+
 pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,
                           const pnb__captions *captions, const pnb__embed_opts *opts,
                           pnb__embed_result *result)
@@ -243,14 +274,15 @@ pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pict
              .opts = opts,
              .journal = {.lock_fd = -1},
              .n_inputs = pictures != NULL ? pnb__pictures_count(pictures) : captions->n};
-    char signature[160];
     bool continued = false;
     double start_s = j.saved_s = pnb__now_s();
     pnb_status status;
-    PNB_TRY(sign(&j, signature));
-    PNB_TRY(pnb__embed_journal_open(&j.journal, opts->out, signature, &continued, &app->err));
+    if (opts->stream != NULL)
+        return embed_to_stream(app, encoder, pictures, captions, opts, result);
+    PNB_TRY(open_journal(&j, &continued));
     PNB_TRY(pnb__embed_batch_init(&j.batch, encoder, pictures, captions, opts,
                                   (uint64_t)app->common.seed, &app->err));
+    j.batch.stamps = j.stamps;
     j.part_rows = rows_of_part(&j);
     PNB_TRY(make_set(&j, j.part_rows, &j.set));
     *result = (pnb__embed_result){.n_inputs = j.n_inputs, .n_continued = j.journal.n_done};
@@ -267,12 +299,13 @@ pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pict
     result->seconds = pnb__now_s() - start_s;
 done:
     pnb__embed_journal_close(&j.journal, status == PNB_OK);
-    pnb__embed_batch_free(&j.batch);
+    pnb__embed_batch_free(&j.batch); /* its threads write stamps: they end first */
+    pnb__free(j.stamps);
     pnb_embeddings_free(j.set);
     return status;
 }
 
-/* ---- small sets in memory ---- */
+/* ---- sets in memory ---- */
 
 static pnb_status fail_on_skip(void *user, size_t input, const char *why)
 {
@@ -377,6 +410,35 @@ pnb_status pnb__embed_all(pnb__app *app, pnb__embedder *encoder, const pnb__pict
     j.set->n = j.n_rows; /* the rest of its room was never named */
     *out = j.set;
     j.set = NULL;
+done:
+    pnb__embed_batch_free(&j.batch);
+    pnb_embeddings_free(j.set);
+    return status;
+}
+
+static pnb_status embed_to_stream(pnb__app *app, pnb__embedder *encoder,
+                                  const pnb__pictures *pictures, const pnb__captions *captions,
+                                  const pnb__embed_opts *opts, pnb__embed_result *result)
+{
+    job j = {.app = app,
+             .encoder = encoder,
+             .pictures = pictures,
+             .captions = captions,
+             .opts = opts,
+             .n_inputs = pictures != NULL ? pnb__pictures_count(pictures) : captions->n};
+    double start_s = pnb__now_s();
+    pnb_status status;
+    PNB_TRY(pnb__embed_batch_init(&j.batch, encoder, pictures, captions, opts,
+                                  (uint64_t)app->common.seed, &app->err));
+    PNB_TRY(make_set(&j, j.n_inputs, &j.set));
+    PNB_TRY(embed_readable(&j));
+    j.set->n = j.n_rows; /* the rest of its room was never named */
+    PNB_TRY(pnb__embed_save(j.set, opts, &app->err));
+    *result = (pnb__embed_result){.n_inputs = j.n_inputs,
+                                  .n_rows = j.n_rows,
+                                  .n_skipped = j.n_inputs - j.n_rows,
+                                  .n_truncated = j.n_truncated,
+                                  .seconds = pnb__now_s() - start_s};
 done:
     pnb__embed_batch_free(&j.batch);
     pnb_embeddings_free(j.set);
@@ -488,8 +550,48 @@ done:
     return status;
 }
 
+/* A copy of the stream's descriptor, so that closing the output leaves the stream alone. */
+static pnb_status open_stream(pnb__out_file *f, FILE *stream, pnb_error *err)
+{
+    int fd = fflush(stream) == 0 ? dup(fileno(stream)) : -1;
+    *f = (pnb__out_file){.path = pnb__strdup("the standard output")};
+    if (f->path == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return pnb__fail_nomem(err, 32);
+    }
+    f->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (f->file != NULL)
+        return PNB_OK;
+    pnb_status status = pnb__fail_errno(err, "cannot write", f->path);
+    if (fd >= 0)
+        close(fd);
+    pnb__out_abort(f);
+    return status;
+}
+
+static pnb_status save_to_stream(const pnb_embeddings *set, const pnb__embed_opts *opts,
+                                 pnb_error *err)
+{
+    pnb__out_file f = {0};
+    pnb_status status = open_stream(&f, opts->stream, err);
+    if (status != PNB_OK)
+        return status;
+    switch (opts->format) {
+    case PNB__EMBED_NPY:
+        return pnb__embeddings_stream_npy(set, &f, err);
+    case PNB__EMBED_JSONL:
+        return pnb__embeddings_stream_jsonl(set, &f, err);
+    case PNB__EMBED_SAFETENSORS:
+        break;
+    }
+    return pnb__embeddings_stream(set, &f, err);
+}
+
 pnb_status pnb__embed_save(const pnb_embeddings *set, const pnb__embed_opts *opts, pnb_error *err)
 {
+    if (opts->stream != NULL)
+        return save_to_stream(set, opts, err);
     switch (opts->format) {
     case PNB__EMBED_NPY:
         return pnb_embeddings_save_npy(set, opts->out, err);

@@ -14,6 +14,7 @@ typedef enum pnb__embed_format {
 
 typedef struct pnb__embed_opts {
     const char *out;
+    FILE *stream; /* the set goes here in place of `out`, without an ids file; or NULL */
     pnb__embed_format format;
     size_t batch_size;
     size_t save_every; /* rows between two parts of the journal */
@@ -21,6 +22,7 @@ typedef struct pnb__embed_opts {
     double mask_keep;  /* share of patches a masked picture keeps */
     double mask_drop;  /* probability that a token of a masked caption is deleted */
     bool exif;         /* turn pictures as their EXIF orientation says */
+    const char *tokenizer, *preprocess; /* files the encoder was opened with; NULL: its folder's */
 } pnb__embed_opts;
 
 typedef struct pnb__embed_result {
@@ -32,7 +34,8 @@ typedef struct pnb__embed_result {
 
 /* Embeds either `pictures` or `captions` (the other is NULL) into opts->out. Unreadable pictures
  * are reported by pnb__skipped and left out. Progress goes to the log. Finished rows are kept in
- * OUT.journal/ until the end; the same call continues from there, a different one starts anew.
+ * OUT.journal/ until the end; the same call continues from there, a different one starts anew. What
+ * goes to a stream is kept in memory and has no journal.
  * Errors  INTERRUPTED (journal kept), BUSY (another process writes this output), NOT_FOUND (not one
  *         input could be read), and those of the encoder and of writing */
 pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pictures *pictures,

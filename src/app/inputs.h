@@ -27,6 +27,8 @@ void pnb__pictures_free(pnb__pictures *p);
 size_t pnb__pictures_count(const pnb__pictures *p);
 /* Hashes what was named and how much it holds, so that a continued job sees the same list. */
 void pnb__pictures_hash(const pnb__pictures *p, pnb__sha256 *hash);
+/* A number that changes when picture i is another file or was written again. */
+uint64_t pnb__pictures_stamp(const pnb__pictures *p, size_t i);
 /* `opts` as for pnb_image_decode. */
 pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
                               pnb_image *out, pnb_error *err);

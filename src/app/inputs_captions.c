@@ -8,6 +8,7 @@
 
 #include "app/inputs.h"
 #include "base/base.h"
+#include "io/byte_names.h"
 #include "io/csv.h"
 #include "io/foreign.h"
 #include "io/json.h"
@@ -316,7 +317,7 @@ static pnb_status add_sample(pnb__captions *c, const pnb_sample *s, const char *
     pnb_status status = PNB_OK;
     pnb__buf extra = {0};
     pnb__buf_puts(&extra, "{\"image\":");
-    pnb__json_append_string(&extra, key);
+    pnb__byte_name_append(&extra, key);
     pnb__buf_putc(&extra, '}');
     for (size_t k = 0; status == PNB_OK && k < s->n_captions; k++) {
         char *id = pnb__format("%s#%zu", key, k);
@@ -390,8 +391,11 @@ void pnb__captions_hash(const pnb__captions *c, pnb__sha256 *hash)
 {
     for (size_t i = 0; i < c->n; i++) {
         const char *id = c->items[i].id != NULL ? c->items[i].id : "";
+        const char *extra = c->items[i].extra != NULL ? c->items[i].extra : "";
         pnb__sha256_update(hash, id, strlen(id) + 1);
         pnb__sha256_update(hash, c->items[i].text, strlen(c->items[i].text) + 1);
+        pnb__sha256_update(hash, extra, strlen(extra) + 1);
+        pnb__sha256_update(hash, &c->items[i].level, sizeof c->items[i].level);
     }
 }
 

@@ -8,6 +8,8 @@
 
 #include "app/inputs.h"
 #include "base/base.h"
+#include "data/stamp.h"
+#include "io/byte_names.h"
 #include "io/json.h"
 
 /* One file, or a whole data set. */
@@ -209,6 +211,12 @@ static const source *find_source(const pnb__pictures *p, size_t i)
     return &p->sources[low];
 }
 
+uint64_t pnb__pictures_stamp(const pnb__pictures *p, size_t i)
+{
+    const source *s = find_source(p, i);
+    return s->set != NULL ? pnb__dataset_stamp(s->set, i - s->first) : pnb__file_stamp(s->path);
+}
+
 pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
                               pnb_image *out, pnb_error *err)
 {
@@ -253,12 +261,12 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
     const char *const names[] = {"group", "subgroup", "name", "class"};
     const char *const values[] = {sample.group, sample.subgroup, sample.name, sample.class_name};
     pnb__buf_puts(&extra, "{\"source\":");
-    pnb__json_append_string(&extra, s->path);
+    pnb__byte_name_append(&extra, s->path);
     pnb__buf_printf(&extra, ",\"index\":%zu", index);
     for (size_t k = 0; k < PNB_COUNT(names); k++)
         if (values[k] != NULL) {
             pnb__buf_printf(&extra, ",\"%s\":", names[k]);
-            pnb__json_append_string(&extra, values[k]);
+            pnb__byte_name_append(&extra, values[k]); /* a class may be named by its folder */
         }
     if (sample.label >= 0)
         pnb__buf_printf(&extra, ",\"label\":%lld", (long long)sample.label);
@@ -304,13 +312,17 @@ static pnb_status find_sample(pnb__row_source *r, const pnb_embeddings *set, siz
     json_t *root = NULL;
     pnb_status status =
         extra == NULL ? PNB_OK : pnb__json_load_bytes(&root, extra, strlen(extra), "row", err);
-    const char *spec = json_string_value(json_object_get(root, "source"));
+    const char *said = json_string_value(json_object_get(root, "source"));
+    char *spec = said != NULL ? pnb__strdup(said) : NULL;
     json_int_t place = json_integer_value(json_object_get(root, "index"));
     *index = (size_t)place;
-    if (status == PNB_OK && (spec == NULL || place < 0))
+    if (spec != NULL)
+        pnb__byte_name_restore(spec);
+    if (status == PNB_OK && (said == NULL || place < 0))
         status = pnb__fail(err, PNB_NOT_FOUND, "row %zu does not say where its picture is", row);
     else if (status == PNB_OK)
-        status = open_source(r, spec, err);
+        status = spec != NULL ? open_source(r, spec, err) : pnb__fail_nomem(err, strlen(said));
+    pnb__free(spec);
     json_decref(root);
     return status;
 }

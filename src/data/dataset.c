@@ -5,6 +5,8 @@
  * share a data set without locks. */
 #include "data/dataset_internal.h"
 
+#include "data/stamp.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +60,9 @@ pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const
     ds->sources = items;
     if (status != PNB_OK)
         return status;
-    pnb__source source = {.kind = kind, .path = pnb__strdup(path)};
+    pnb__source source = {.kind = kind,
+                          .path = pnb__strdup(path),
+                          .stamp = kind != PNB_DATASET_DIR ? pnb__file_stamp(path) : 0};
     if (!source.path)
         return pnb__fail_nomem(err, strlen(path));
     if (kind == PNB_DATASET_JSONL || kind == PNB_DATASET_BINARY)

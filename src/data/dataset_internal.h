@@ -18,6 +18,7 @@ typedef struct pnb__source {
     pnb__map map;       /* tar (taken from its reader), jsonl and binary */
     unsigned char *own; /* binary: the unpacked bytes of a gzip file, in place of the map */
     pnb__raw raw;       /* binary */
+    uint64_t stamp;     /* of the file when it was opened; 0 for folders, whose files have theirs */
 } pnb__source;
 
 /* Bytes inside the map of a source. */
