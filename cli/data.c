@@ -17,6 +17,7 @@ struct shapes_args {
 static const pnb__option shapes_options[] = {
     {.name = "out",
      .kind = PNB__OPT_FILE,
+     .writes = "/",
      .at = AT(out),
      .value = "DIR",
      .required = true,
@@ -150,6 +151,7 @@ struct emoji_args {
 static const pnb__option emoji_options[] = {
     {.name = "out",
      .kind = PNB__OPT_FILE,
+     .writes = "/",
      .at = AT(out),
      .value = "DIR",
      .required = true,

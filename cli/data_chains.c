@@ -29,6 +29,7 @@ static const pnb__option options[] = {
      .help = "Folder of the pictures it names"},
     {.name = "out",
      .kind = PNB__OPT_FILE,
+     .writes = "/",
      .at = AT(out),
      .value = "DIR",
      .required = true,

@@ -79,11 +79,13 @@ struct shared_args {
      .help = "Name of the data set in the result"},                                                \
     {.name = "csv",                                                                                \
      .kind = PNB__OPT_FILE,                                                                        \
+     .writes = "*",                                                                                \
      .at = AT(csv),                                                                                \
      .value = "FILE",                                                                              \
      .help = "Also write every figure, one a line"},                                               \
     {.name = "markdown",                                                                           \
      .kind = PNB__OPT_FILE,                                                                        \
+     .writes = "*",                                                                                \
      .at = AT(markdown),                                                                           \
      .value = "FILE",                                                                              \
      .help = "Also write the table of a paper"}
@@ -167,6 +169,7 @@ static const pnb__option retrieval_options[] = {
     RESULT_ROWS(AT_SHARED),
     {.name = "output",
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(output),
      .value = "FILE",
      .help = "Also write the JSON result; {dataset}, {pretrained}, {model}, {language} and {task} "

@@ -93,6 +93,7 @@ static const pnb__option options[] = {
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(out),
      .value = "FILE.jsonl",
      .group = "Result",

@@ -207,6 +207,7 @@ static const pnb__option options[] = {
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
+     .writes = "/",
      .at = AT(out),
      .value = "DIR",
      .group = "What to write (nothing: only the counts)",
@@ -221,6 +222,7 @@ static const pnb__option options[] = {
      .help = "Samples of a shard; 10000 by default"},
     {.name = "uids",
      .kind = PNB__OPT_FILE,
+     .writes = ".npy",
      .at = AT(uids),
      .value = "FILE.npy",
      .help = "DataComp subset file: 128-bit uids of the samples kept, dtype u8,u8, ascending"},
@@ -234,17 +236,20 @@ static const pnb__option options[] = {
          "auto, the default, takes the first that the first kept sample has"},
     {.name = "list",
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(list),
      .value = "FILE",
      .help = "Pairs kept: .jsonl with all figures, any other name ids of their pictures, one a "
              "line, each once"},
     {.name = "dropped",
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(dropped),
      .value = "FILE",
      .help = "Pairs dropped, .jsonl says why; else ids of the pictures of which no pair is kept"},
     {.name = "preview",
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(preview),
      .value = "FILE.html",
      .help = "Page with histograms and examples of what is kept and dropped"},
@@ -287,11 +292,10 @@ static pnb_status check_use(pnb__app *app, const struct filter_args *a)
         {a->calibration != NULL && !(isnan(a->match_scale) && isnan(a->match_bias)),
          "--calibration, or --match-scale and --match-bias, not both"},
     };
-    const char *const files[] = {a->list, a->dropped, a->uids, a->preview};
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
         if (idle[i].is_idle)
             return pnb__usage(app, "%s", idle[i].text);
-    return pnb__outputs_check(app, files, sizeof files / sizeof *files);
+    return PNB_OK;
 }
 
 static pnb_status fill_captions(pnb__app *app, const struct filter_args *a,

@@ -24,6 +24,7 @@ static const pnb__option options[] = {
          "or a config.json"},
     {.name = "out",
      .kind = PNB__OPT_FILE,
+     .writes = "/",
      .at = AT(out),
      .value = "DIR",
      .required = true,

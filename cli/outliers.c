@@ -50,6 +50,7 @@ static const pnb__option options[] = {
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(out),
      .value = "FILE",
      .help = "The list: .jsonl with figures, any other name ids, one a line"},

@@ -80,6 +80,7 @@ static const pnb__option options[] = {
     PNB__EXIF_ROW(AT(exif)),
     {.name = "html",
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(html),
      .value = "FILE",
      .group = "Result",

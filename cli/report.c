@@ -17,6 +17,7 @@ static const pnb__option options[] = {
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(out),
      .value = "FILE",
      .required = true,

@@ -29,6 +29,7 @@ static const pnb__option train_options[] = {
     PNB__CAPTION_KEY_ROW(AT(caption_key)),
     {.name = "out",
      .kind = PNB__OPT_FILE,
+     .writes = "*|/",
      .at = AT(out),
      .value = "FILE",
      .required = true,

@@ -487,6 +487,7 @@ static const pnb__option options[] = {
      .help = "Arithmetic; fp32 is what this build trains in"},
     {.name = "logs",
      .kind = PNB__OPT_FILE,
+     .writes = "/",
      .at = AT(logs),
      .value = "DIR",
      .fallback = "./logs",

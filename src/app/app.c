@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "app/manual.h"
+#include "app/outputs.h"
 #include "app/settings.h"
 #include "base/base.h"
 #include "io/json.h"
@@ -191,6 +192,8 @@ static int run_command(const pnb__program *program, const pnb__command *command,
                                          &app->err);
     if (status == PNB_ARG)
         app->usage = true;
+    if (status == PNB_OK)
+        status = pnb__outputs_check(app, sets, PNB_COUNT(sets));
     if (status == PNB_OK)
         status = make_ctx(app);
     if (status == PNB_OK)

@@ -44,6 +44,8 @@ typedef struct pnb__option {
     bool required;
     /* Words are captions or the like: one that names a file is refused, and this advised. */
     const char *instead_of_file;
+    const char *writes; /* names an output: the endings it may have (".npy|.jsonl"), "*": any name,
+                         * "/": a folder; NULL: no output. Checked before the command runs */
 } pnb__option;
 
 /* A value that was set before the command line: NAME is the option's, `where` is for messages. */

@@ -140,17 +140,6 @@ void pnb__lines_reset(pnb__lines *l)
     *l = (pnb__lines){0};
 }
 
-/* ---- outputs ---- */
-
-pnb_status pnb__outputs_check(pnb__app *app, const char *const *path, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++)
-            if (path[i] != NULL && path[j] != NULL && strcmp(path[i], path[j]) == 0)
-                return pnb__usage(app, "%s would be written twice; take different names", path[i]);
-    return PNB_OK;
-}
-
 /* ---- watching ---- */
 
 static bool step(void *user, size_t done, size_t total)

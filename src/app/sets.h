@@ -37,10 +37,6 @@ typedef struct pnb__lines {
 pnb_status pnb__lines_load(pnb__lines *out, const char *path, pnb_error *err);
 void pnb__lines_reset(pnb__lines *l);
 
-/* Files that a command is asked to write (NULL: not asked for) must not be the same one.
- * Errors  ARG, as pnb__usage */
-pnb_status pnb__outputs_check(pnb__app *app, const char *const *path, size_t n);
-
 /* A watch that draws the progress of a job and stops at Ctrl-C; ends with pnb__watch_end. */
 typedef struct pnb__watching {
     struct pnb__progress *progress;

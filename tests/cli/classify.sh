@@ -335,7 +335,7 @@ want 1 "${sets[@]}" --predictions nowhere/p.jsonl
 says "there is no folder nowhere"
 want 1 "${sets[@]}" --csv p
 says "is a folder"
-want 1 "${sets[@]}" --confusion same.csv --per-class same.csv
+want 2 "${sets[@]}" --confusion same.csv --per-class same.csv
 says "would write the same file"
 want 0 "${sets[@]}" --predictions /dev/stdout
 
