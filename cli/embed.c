@@ -4,13 +4,16 @@
  * journals and writes. */
 #include <string.h>
 
+#include "app/clip_retrieval.h"
 #include "app/embed_job.h"
 #include "app/outputs.h"
 #include "app/result.h"
+#include "app/train_opts.h"
 #include "commands.h"
 #include "rows.h"
 
 struct embed_args {
+    const char *export_format, *image_key, *separator, *split;
     const char *model, *out, *format, *caption_key, *pixels, *tokens, *tokenizer, *preprocess;
     pnb__text_list images, texts, text;
     int64_t batch_size, save_every;
@@ -24,7 +27,7 @@ static const pnb__option options[] = {
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
-     .writes = "*",
+     .writes = "*|/",
      .at = AT(out),
      .value = "FILE",
      .required = true,
@@ -38,6 +41,12 @@ static const pnb__option options[] = {
      .value = "FORMAT",
      .choices = "safetensors|npy|jsonl",
      .help = "Format of FILE; by default its ending tells"},
+    {.name = "export-format",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(export_format),
+     .value = "TOOL",
+     .choices = "clip-retrieval",
+     .help = "Write the folder --out as this tool reads it: img_emb/ or text_emb/, and metadata/"},
     {.name = "images",
      .kind = PNB__OPT_FILES,
      .at = AT(images),
@@ -68,6 +77,24 @@ static const pnb__option options[] = {
      .value = "FILE",
      .help = "Ready captions: a safetensors file with \"tokens\" (B,T)"},
     PNB__CAPTION_KEY_ROW(AT(caption_key)),
+    {.name = "csv-img-key",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(image_key),
+     .value = "COLUMN",
+     .fallback = "filepath",
+     .help = "Column of picture paths in a csv or tsv file"},
+    {.name = "csv-separator",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(separator),
+     .value = "CHAR",
+     .help = "Separator of a table; told by the header by default"},
+    {.name = "split",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(split),
+     .value = "NAME",
+     .fallback = "test",
+     .help =
+         "Split of a data set in CLIP_benchmark's layout, ROOT/NAME/0.tar ... with nshards.txt"},
     {.name = "batch-size",
      .letter = 'b',
      .kind = PNB__OPT_INT,
@@ -123,6 +150,8 @@ static const char *const formats[] = {"safetensors", "npy", "jsonl"};
 static int format_of(const struct embed_args *a)
 {
     const char *dot = strrchr(a->out, '.');
+    if (a->export_format != NULL)
+        return PNB__EMBED_CLIP_RETRIEVAL;
     const char *name = a->format != NULL ? a->format : dot != NULL ? dot + 1 : "";
     if (a->format == NULL && pnb__is_stdout(a->out))
         return PNB__EMBED_SAFETENSORS;
@@ -136,6 +165,13 @@ static int format_of(const struct embed_args *a)
 static pnb_status check_out(pnb__app *app, const struct embed_args *a, int format)
 {
     char ending[16];
+    if (format == PNB__EMBED_CLIP_RETRIEVAL)
+        return pnb__path_is_file(a->out) || pnb__is_stdout(a->out)
+                   ? pnb__fail(&app->err, PNB_ARG, "--out %s: --export-format %s wants a folder",
+                               a->out, a->export_format)
+                   : PNB_OK;
+    if (pnb__path_is_dir(a->out))
+        return pnb__fail(&app->err, PNB_ARG, "--out %s: is a folder; a file is wanted", a->out);
     if (format < 0)
         return pnb__fail(&app->err, PNB_ARG,
                          "--out %s: the name must end in .safetensors, .npy or .jsonl", a->out);
@@ -150,9 +186,9 @@ static pnb_status check_out(pnb__app *app, const struct embed_args *a, int forma
 static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, int format)
 {
     pnb_status status = PNB_OK;
-    size_t stem = strlen(a->out) - strlen(formats[format]) - 1;
-    if (format == PNB__EMBED_JSONL || pnb__is_stdout(a->out))
+    if (format >= PNB__EMBED_JSONL || pnb__is_stdout(a->out))
         return PNB_OK;
+    size_t stem = strlen(a->out) - strlen(formats[format]) - 1;
     char *names = pnb__format("%.*s.ids.jsonl", (int)stem, a->out);
     if (names == NULL)
         return pnb__fail_nomem(&app->err, stem);
@@ -165,6 +201,40 @@ static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, in
                                    a->out, names);
     pnb__free(names);
     return status;
+}
+
+/* Opens the pictures or reads the captions. */
+static pnb_status open_inputs(pnb__app *app, const struct embed_args *a, pnb__pictures **pictures,
+                              pnb__captions *captions)
+{
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    pnb__text_list words = {0};
+    pnb_status status;
+    if (a->separator != NULL && !pnb__separator(a->separator, &opts.csv_separator))
+        return pnb__usage(app, "--csv-separator %s: one character is wanted", a->separator);
+    opts.csv_img_key = a->image_key;
+    opts.csv_caption_key = a->caption_key;
+    captions->csv_separator = opts.csv_separator;
+    PNB_TRY(pnb__roots_resolve(app, &words, a->images.n > 0 ? &a->images : &a->texts, a->split));
+    if (a->images.n > 0) {
+        PNB_TRY(pnb__pictures_open_with(pictures, words.items, words.n, app->in, &opts, &app->err));
+        pnb__pictures_report(*pictures, app);
+    } else {
+        status = pnb__captions_read(app, captions, &words, &a->text, a->caption_key);
+    }
+done:
+    pnb__roots_free(&words);
+    return status;
+}
+
+/* Rows that clip-retrieval would take for others' are refused before they are made. */
+static pnb_status check_export(pnb__app *app, const struct embed_args *a,
+                               const pnb__pictures *pictures, const pnb__captions *captions)
+{
+    if (a->export_format == NULL)
+        return PNB_OK;
+    size_t n = pictures != NULL ? pnb__pictures_count(pictures) : captions->n;
+    return pnb__clip_retrieval_check(a->out, pictures == NULL, n, &app->err);
 }
 
 static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_result *result)
@@ -186,10 +256,10 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_re
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
     pnb_status status;
-    if (use == PNB__USE_PICTURES)
-        PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
-    if (use == PNB__USE_TEXTS)
-        PNB_TRY(pnb__captions_read(app, &captions, &a->texts, &a->text, a->caption_key));
+    if (use != 0) {
+        PNB_TRY(open_inputs(app, a, &pictures, &captions));
+        PNB_TRY(check_export(app, a, pictures, &captions));
+    }
     PNB_TRY(pnb__embedder_open_named(&encoder, app, a->model, &parts));
     if (use != 0)
         status = pnb__embed_run(app, &encoder, pictures, use == PNB__USE_TEXTS ? &captions : NULL,
@@ -214,6 +284,8 @@ static pnb_status run(pnb__app *app, const void *args)
                           kinds == 0 ? "one" : "only one");
     if (a->exif && a->images.n == 0)
         return pnb__usage(app, "--exif needs --images");
+    if (a->export_format != NULL && a->format != NULL)
+        return pnb__usage(app, "--format or --export-format, not both");
     if (a->masked && (a->pixels != NULL || a->tokens != NULL))
         return pnb__usage(app, "--masked needs --images or --texts");
     pnb__embed_result result = {0};

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/clip_retrieval.h"
 #include "app/embed_batch.h"
 #include "app/embed_journal.h"
 #include "app/embed_sign.h"
@@ -582,6 +583,7 @@ static pnb_status save_to_stream(const pnb_embeddings *set, const pnb__embed_opt
         return pnb__embeddings_stream_npy(set, &f, err);
     case PNB__EMBED_JSONL:
         return pnb__embeddings_stream_jsonl(set, &f, err);
+    case PNB__EMBED_CLIP_RETRIEVAL: /* has no stream */
     case PNB__EMBED_SAFETENSORS:
         break;
     }
@@ -597,6 +599,8 @@ pnb_status pnb__embed_save(const pnb_embeddings *set, const pnb__embed_opts *opt
         return pnb_embeddings_save_npy(set, opts->out, err);
     case PNB__EMBED_JSONL:
         return pnb_embeddings_save_jsonl(set, opts->out, err);
+    case PNB__EMBED_CLIP_RETRIEVAL:
+        return pnb__clip_retrieval_save(set, opts->out, err);
     case PNB__EMBED_SAFETENSORS:
         break;
     }

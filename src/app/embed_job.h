@@ -9,7 +9,8 @@
 typedef enum pnb__embed_format {
     PNB__EMBED_SAFETENSORS,
     PNB__EMBED_NPY,
-    PNB__EMBED_JSONL
+    PNB__EMBED_JSONL,
+    PNB__EMBED_CLIP_RETRIEVAL /* `out` is a folder */
 } pnb__embed_format;
 
 typedef struct pnb__embed_opts {

@@ -18,6 +18,9 @@ typedef struct pnb__pictures pnb__pictures;
  * Errors  NOT_FOUND (nothing matches), those of pnb_dataset_open */
 pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
                               FILE *in, pnb_error *err);
+/* The same with options for the data sets among them: columns of tables, say. */
+pnb_status pnb__pictures_open_with(pnb__pictures **out, const char *const *words, size_t n_words,
+                                   FILE *in, const pnb_dataset_opts *opts, pnb_error *err);
 /* One data set, opened with `opts`. */
 pnb_status pnb__pictures_open_set(pnb__pictures **out, const char *spec,
                                   const pnb_dataset_opts *opts, pnb_error *err);
@@ -32,6 +35,9 @@ uint64_t pnb__pictures_stamp(const pnb__pictures *p, size_t i);
 /* `opts` as for pnb_image_decode. */
 pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
                               pnb_image *out, pnb_error *err);
+/* For commands: what the data sets left out or found damaged when they were opened, each named as
+ * skipped. */
+void pnb__pictures_report(const pnb__pictures *p, pnb__app *app);
 /* What to call picture i in a message: its path, or "data set: key". */
 void pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size);
 /* Names row `row` of a set after picture i: id, path, and where a data set holds it. */
@@ -40,6 +46,22 @@ pnb_status pnb__pictures_label(const pnb__pictures *p, size_t i, pnb_embeddings 
 
 /* Id of a sample's row: its key; in tar shards without the shard, as truth files name it. */
 const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample);
+
+/* Fields of a sample's record that its row carries along, in the order of their names below. */
+enum { PNB__N_CARRIED = 4 };
+extern const char *const pnb__carried_fields[PNB__N_CARRIED]; /* url caption uid key */
+/* Appends them to an open JSON object, each behind a comma; a caption's row has its text already.
+ * Errors  NOMEM */
+pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_caption,
+                             pnb_error *err);
+
+/* Words in which a folder that holds a CLIP_benchmark data set, ROOT/{train,test}/0.tar ... with
+ * nshards.txt, has become the shards of `split`, in order of number; anything else stays. Free with
+ * pnb__roots_free.
+ * Errors  NOT_FOUND (it has other splits only), FORMAT (nshards.txt), NOMEM */
+pnb_status pnb__roots_resolve(pnb__app *app, pnb__text_list *out, const pnb__text_list *words,
+                              const char *split);
+void pnb__roots_free(pnb__text_list *words);
 
 /* ---- captions ---- in memory */
 typedef struct pnb__caption {
@@ -52,7 +74,8 @@ typedef struct pnb__caption {
 typedef struct pnb__captions {
     pnb__caption *items;
     size_t n, capacity;
-    char **bad; /* one sentence per caption that could not be read */
+    char csv_separator; /* of tables; 0: TAB in a .tsv, else a comma. Set it before adding */
+    char **bad;         /* one sentence per caption that could not be read */
     size_t n_bad;
 } pnb__captions;
 

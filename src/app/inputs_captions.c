@@ -12,6 +12,7 @@
 #include "io/csv.h"
 #include "io/foreign.h"
 #include "io/json.h"
+#include "penumbra/hierarchy.h"
 #include "penumbra/tokenizer.h"
 
 static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err);
@@ -292,7 +293,13 @@ static pnb_status add_csv(pnb__captions *c, const char *path, const char *captio
     size_t column = 0;
     bool more = false;
     pnb_status status;
-    PNB_TRY(pnb__csv_open(&csv, path, pnb__ends_with(path, ".tsv") ? '\t' : ',', err));
+    char separator = pnb__ends_with(path, ".tsv") ? '\t' : ',';
+    PNB_TRY(pnb__csv_open(&csv, path, c->csv_separator != 0 ? c->csv_separator : separator, err));
+    if (c->csv_separator == 0 &&
+        strchr(csv.header[0], '\t') != NULL) { /* as open_clip writes them */
+        pnb__csv_close(&csv);
+        PNB_TRY(pnb__csv_open(&csv, path, '\t', err));
+    }
     PNB_TRY(pnb__csv_column(&csv, caption_key, &column, err));
     for (;;) {
         PNB_TRY(pnb__csv_next(&csv, &more, err));
@@ -309,6 +316,51 @@ done:
     return status;
 }
 
+/* HierarCaps' csv: three columns, known by their place, the second with captions joined by "=>". A
+ * table that has the column of captions is an ordinary one. */
+static pnb_status is_hierarcaps(const char *path, const char *caption_key, bool *yes,
+                                pnb_error *err)
+{
+    pnb__csv csv = {0};
+    size_t column = 0;
+    bool more = false;
+    pnb_status status;
+    *yes = false;
+    PNB_TRY(pnb__csv_open(&csv, path, ',', err));
+    if (csv.n_columns != 3 || pnb__csv_column(&csv, caption_key, &column, NULL) == PNB_OK)
+        goto done;
+    PNB_TRY(pnb__csv_next(&csv, &more, err));
+    *yes = more && strstr(csv.fields[1], "=>") != NULL;
+done:
+    pnb__csv_close(&csv);
+    return status;
+}
+
+/* Level l of row ID is the caption "ID#l", which knows its picture and where that came from. */
+static pnb_status add_hierarcaps(pnb__captions *c, const char *path, pnb_error *err)
+{
+    pnb_hierarcaps *h = NULL;
+    pnb_status status = pnb_hierarcaps_load(&h, path, err);
+    for (size_t i = 0; status == PNB_OK && i < h->n; i++) {
+        pnb__buf extra = {0};
+        pnb__buf_puts(&extra, "{\"image\":");
+        pnb__json_append_string(&extra, h->id[i]);
+        pnb__buf_puts(&extra, ",\"url\":");
+        pnb__json_append_string(&extra, h->url[i]);
+        pnb__buf_putc(&extra, '}');
+        for (size_t l = 0; status == PNB_OK && l < h->n_levels; l++) {
+            char *id = pnb__format("%s#%zu", h->id[i], l);
+            status = id == NULL || extra.failed
+                         ? pnb__fail_nomem(err, 64)
+                         : add(c, id, h->caption[i * h->n_levels + l], extra.data, (int)l, err);
+            pnb__free(id);
+        }
+        pnb__buf_reset(&extra);
+    }
+    pnb_hierarcaps_free(h);
+    return status;
+}
+
 /* ---- data sets ---- */
 
 /* Captions of one sample, ids "KEY#k", each remembering its picture. */
@@ -318,6 +370,7 @@ static pnb_status add_sample(pnb__captions *c, const pnb_sample *s, const char *
     pnb__buf extra = {0};
     pnb__buf_puts(&extra, "{\"image\":");
     pnb__byte_name_append(&extra, key);
+    status = pnb__carry_fields(&extra, s, true, err);
     pnb__buf_putc(&extra, '}');
     for (size_t k = 0; status == PNB_OK && k < s->n_captions; k++) {
         char *id = pnb__format("%s#%zu", key, k);
@@ -348,6 +401,8 @@ static pnb_status add_dataset(pnb__captions *c, const char *spec, pnb_error *err
             status = add_bad(c, pnb__format("%s: %s", spec, why.text), err);
         pnb_sample_reset(&sample);
     }
+    for (size_t i = 0; status == PNB_OK && i < pnb_dataset_n_warnings(set); i++)
+        status = add_bad(c, pnb__strdup(pnb_dataset_warning(set, i)), err);
     pnb_dataset_free(set);
     return status;
 }
@@ -364,6 +419,12 @@ pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *c
                          source);
     if (pnb__ends_with(source, ".jsonl"))
         return add_jsonl(c, source, err);
+    bool is_hierarchy = false;
+    pnb_status status = PNB_OK;
+    if (pnb__ends_with(source, ".csv") && c->csv_separator == 0)
+        status = is_hierarcaps(source, caption_key, &is_hierarchy, err);
+    if (status != PNB_OK || is_hierarchy)
+        return status != PNB_OK ? status : add_hierarcaps(c, source, err);
     if (pnb__ends_with(source, ".csv") || pnb__ends_with(source, ".tsv"))
         return add_csv(c, source, caption_key, err);
     if (pnb__ends_with(source, ".tar") || pnb__path_is_dir(source) ||

@@ -20,6 +20,7 @@ typedef struct source {
 } source;
 
 struct pnb__pictures {
+    pnb_dataset_opts opts; /* of data sets; while they are opened */
     source *sources;
     size_t n_sources, capacity, n;
 };
@@ -56,10 +57,8 @@ static bool is_table_or_tar(const char *path)
 
 static pnb_status add_dataset(pnb__pictures *p, const char *spec, pnb_error *err)
 {
-    pnb_dataset_opts opts = pnb_dataset_opts_default();
     pnb_dataset *set = NULL;
-    opts.allow_no_caption = true;
-    pnb_status status = pnb_dataset_open(&set, spec, &opts, err);
+    pnb_status status = pnb_dataset_open(&set, spec, &p->opts, err);
     if (status == PNB_OK)
         status = add_source(p, spec, set, err);
     if (status != PNB_OK)
@@ -131,10 +130,19 @@ static pnb_status add_word(pnb__pictures *p, const char *word, FILE *in, pnb_err
 pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
                               FILE *in, pnb_error *err)
 {
+    const pnb_dataset_opts opts = pnb_dataset_opts_default();
+    return pnb__pictures_open_with(out, words, n_words, in, &opts, err);
+}
+
+pnb_status pnb__pictures_open_with(pnb__pictures **out, const char *const *words, size_t n_words,
+                                   FILE *in, const pnb_dataset_opts *opts, pnb_error *err)
+{
     pnb__pictures *p = pnb__alloc_zero(1, sizeof *p);
     if (p == NULL)
         return pnb__fail_nomem(err, sizeof *p);
     pnb_status status = PNB_OK;
+    p->opts = *opts;
+    p->opts.allow_no_caption = true;
     for (size_t i = 0; status == PNB_OK && i < n_words; i++)
         status = add_word(p, words[i], in, err);
     if (status == PNB_OK && p->n == 0)
@@ -181,6 +189,14 @@ void pnb__pictures_free(pnb__pictures *p)
     }
     pnb__free(p->sources);
     pnb__free(p);
+}
+
+void pnb__pictures_report(const pnb__pictures *p, pnb__app *app)
+{
+    for (size_t i = 0; i < p->n_sources; i++)
+        for (size_t k = 0;
+             p->sources[i].set != NULL && k < pnb_dataset_n_warnings(p->sources[i].set); k++)
+            pnb__skipped(app, "samples", pnb_dataset_warning(p->sources[i].set, k));
 }
 
 size_t pnb__pictures_count(const pnb__pictures *p)
@@ -246,7 +262,8 @@ const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample)
     return pnb_dataset_get_kind(set) == PNB_DATASET_TAR && slash != NULL ? slash + 1 : sample->key;
 }
 
-/* {"source": spec, "index": i [, "group", "subgroup", "name", "class", "label"]}: enough to show
+/* {"source": spec, "index": i [, "group", "subgroup", "name", "class", "label", and the fields of
+ * pnb__carried_fields]}: enough to show
  * the row again and to know its class. */
 static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *set, size_t row,
                                pnb_error *err)
@@ -270,6 +287,7 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
         }
     if (sample.label >= 0)
         pnb__buf_printf(&extra, ",\"label\":%lld", (long long)sample.label);
+    PNB_TRY(pnb__carry_fields(&extra, &sample, false, err));
     pnb__buf_putc(&extra, '}');
     status = extra.failed ? pnb__fail_nomem(err, extra.size)
                           : pnb_embeddings_set_extra(set, row, extra.data, err);

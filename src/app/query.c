@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "app/embed_job.h"
+#include "app/inputs.h"
 #include "app/query_page.h"
 #include "app/retrieval.h"
 #include "app/sets.h"
 #include "base/base.h"
+#include "io/json.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 
@@ -159,15 +161,48 @@ static bool put_lists(const query_run *run, pnb__result *r)
     return n_shown > 0;
 }
 
+/* What a row carries along of img2dataset's record: in JSON only, null where it has none. */
+static void put_carried(const pnb_embeddings *index, size_t row, pnb__result *r)
+{
+    pnb_error why = PNB_ERROR_INIT;
+    json_t *root = NULL;
+    const char *extra = index->extras != NULL ? index->extras[row] : NULL;
+    if (extra != NULL)
+        (void)pnb__json_load_bytes(&root, extra, strlen(extra), "row", &why);
+    for (size_t i = 0; i < PNB__N_CARRIED; i++) {
+        const json_t *value = json_object_get(root, pnb__carried_fields[i]);
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+        pnb__result_cell_text(r, json_is_integer(value) ? number : json_string_value(value));
+    }
+    json_decref(root);
+}
+
+/* Whether any row of the index carries such a field: then every hit has all of them. */
+static bool has_carried(const pnb_embeddings *index)
+{
+    for (size_t i = 0; index->extras != NULL && i < index->n; i++)
+        for (size_t k = 0; k < PNB__N_CARRIED && index->extras[i] != NULL; k++) {
+            char key[16];
+            snprintf(key, sizeof key, "\"%s\":", pnb__carried_fields[k]);
+            if (strstr(index->extras[i], key) != NULL)
+                return true;
+        }
+    return false;
+}
+
 static void put_hits(const query_run *run, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"query", "query"}, {"rank", "rank"},        {"row", "row"},
         {"score", "score"}, {"p_match", "p(match)"}, {"uncertainty", "uncertainty"},
-        {"id", "id"},       {"item", "item"}};
+        {"id", "id"},       {"item", "item"},        {"url", NULL},
+        {"caption", NULL},  {"uid", NULL},           {"key", NULL}};
     const pnb_hits *hits = &run->hits;
     const pnb_embeddings *index = run->index;
-    pnb__result_table(r, "hits", NULL, columns, PNB_COUNT(columns));
+    bool carries = has_carried(index);
+    pnb__result_table(r, "hits", NULL, columns,
+                      PNB_COUNT(columns) - (carries ? 0 : PNB__N_CARRIED));
     for (size_t q = 0; q < hits->n_queries; q++)
         for (size_t j = 0; j < run->n_listed[q]; j++) {
             size_t row = (size_t)hits->index[q * hits->k + j];
@@ -180,6 +215,8 @@ static void put_hits(const query_run *run, pnb__result *r)
             pnb__result_cell_real(r, run->u[row], 5);
             pnb__result_cell_text(r, index->ids != NULL ? index->ids[row] : NULL);
             pnb__result_cell_text(r, row_label(index, row));
+            if (carries)
+                put_carried(index, row, r);
         }
 }
 

@@ -17,7 +17,7 @@ typedef struct table {
     char keys[MAX_COLUMNS][40], headings[MAX_COLUMNS][CELL]; /* copies: callers may format them */
     size_t n_columns, n_cells, capacity;
     char (*cells)[CELL];
-    bool is_number[MAX_COLUMNS];
+    bool is_number[MAX_COLUMNS], is_hidden[MAX_COLUMNS]; /* hidden: in JSON only */
     json_t *rows; /* NULL: text only; else borrowed from the tree */
 } table;
 
@@ -217,7 +217,9 @@ void pnb__result_table(pnb__result *r, const char *key, const char *heading,
     t->n_columns = n_columns;
     for (size_t c = 0; c < n_columns; c++) {
         snprintf(t->keys[c], sizeof t->keys[c], "%s", columns[c].key);
-        snprintf(t->headings[c], sizeof t->headings[c], "%s", columns[c].heading);
+        t->is_hidden[c] = columns[c].heading == NULL;
+        snprintf(t->headings[c], sizeof t->headings[c], "%s",
+                 t->is_hidden[c] ? "" : columns[c].heading);
     }
     if (heading != NULL)
         add_line(r, LINE_HEADING, "", heading);
@@ -310,15 +312,20 @@ static void print_table(const table *t, FILE *out)
     size_t width[MAX_COLUMNS];
     if (t->n_columns == 0)
         return;
-    for (size_t c = 0; c < t->n_columns; c++)
+    size_t last_shown = 0;
+    for (size_t c = 0; c < t->n_columns; c++) {
         width[c] = display_width(t->headings[c]);
+        last_shown = t->is_hidden[c] ? last_shown : c;
+    }
     for (size_t i = 0; i < t->n_cells; i++) {
         size_t c = i % t->n_columns;
         width[c] = PNB_MAX(width[c], display_width(t->cells[i]));
     }
     for (size_t i = 0; i < t->n_columns + t->n_cells; i++) {
         size_t c = i % t->n_columns;
-        bool last = c + 1 == t->n_columns;
+        bool last = c == last_shown;
+        if (t->is_hidden[c])
+            continue;
         const char *text = i < t->n_columns ? t->headings[i] : t->cells[i - t->n_columns];
         print_padded(out, text, last && !t->is_number[c] ? 0 : width[c], t->is_number[c]);
         fputs(last ? "\n" : "  ", out);

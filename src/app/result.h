@@ -40,7 +40,7 @@ void pnb__result_value(pnb__result *r, const char *key, json_t *value);
 void pnb__result_repeat(pnb__result *r, const char *inner, const char *key);
 
 /* A table: columns first, then cells row by row, left to right. In JSON an array of objects; with a
- * NULL key text only. */
+ * NULL key text only. A column without a heading is in JSON only. */
 typedef struct pnb__column {
     const char *key, *heading;
 } pnb__column;
