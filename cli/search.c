@@ -71,6 +71,7 @@ static const pnb__option options[] = {
     PNB__TRUST_ROW(AT(trust)),
     {.name = "html",
      .kind = PNB__OPT_FILE,
+     .writes = "*",
      .at = AT(html),
      .value = "FILE",
      .group = "Result",

@@ -70,7 +70,7 @@ for i in 0 1; do
     printf '{"url":"http://host/%s.png","caption":"a ring","key":"00000000%s","uid":"u%s","status":"success"}' \
         $i $i $i >"i2d/00000000$i.json"
 done
-tar -cf i2d.tar -C i2d .
+tar -cf i2d.tar -C i2d $(ls i2d)
 want 0 embed -m model --images i2d.tar -o i.safetensors -q
 for field in '"url": "http://host/1.png"' '"caption": "a ring"' '"uid": "u1"' '"key": "000000001"'; do
     check "$field is carried along" test "$(sed -n 2p i.ids.jsonl | grep -cF "$field")" -eq 1
