@@ -16,7 +16,8 @@ struct classify_args {
     const char *filter, *bprw_images, *none, *none_set, *negatives;
     const char *val_images, *val_labels, *val_negatives, *val_split, *save_scaling, *load_scaling;
     const char *output, *predictions, *confusion, *per_class, *save_clf, *save_prompts;
-    const char *weights, *weights_html, *load_weights, *bprw_labels, *bprw_split, *csv, *markdown;
+    const char *weights, *weights_html, *html, *load_weights, *bprw_labels, *bprw_split, *csv,
+        *markdown;
     const char *variance;
     pnb__text_list images, none_prompts, load_clfs;
     int64_t bins, shots, neighbours, samples, listed;
@@ -381,6 +382,11 @@ static const pnb__option options[] = {
      .at = AT(weights_html),
      .value = "FILE.html",
      .help = "Draw the weights"},
+    {.name = "html",
+     .kind = PNB__OPT_FILE,
+     .at = AT(html),
+     .value = "FILE.html",
+     .help = "Write a page with every picture, its classes and their probabilities"},
 };
 #undef AT
 
@@ -538,6 +544,7 @@ static pnb__classify_opts copy_opts(const struct classify_args *a)
                                 .per_class = a->per_class,
                                 .weights = a->weights,
                                 .weights_html = a->weights_html,
+                                .html = a->html,
                                 .csv = a->csv,
                                 .markdown = a->markdown,
                                 .output = a->output,

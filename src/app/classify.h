@@ -48,7 +48,7 @@ typedef struct pnb__classify_opts {
     bool trust_scaling; /* one whose origin, or a set whose, is unknown is used */
 
     const char *save_clf, *save_prompts, *predictions, *confusion, *per_class, *weights,
-        *weights_html;          /* files to write, or NULL */
+        *weights_html, *html;   /* files to write, or NULL */
     const char *csv, *markdown; /* the result as a table */
     const char *output; /* name of the JSON result, words in braces; written by the caller */
     bool skip_existing; /* nothing to do where it exists */
@@ -131,6 +131,9 @@ pnb_status pnb__classify_write(pnb__app *app, const pnb__classify *run);
 /* Appends picture i of run->images or run->negatives as one JSON object: id, path, best classes. */
 void pnb__classify_prediction(const pnb__classify *run, const pnb__classified *c, size_t i,
                               pnb__buf *b);
+
+/* ---- classify_page.c ---- The page of the pictures with their classes. */
+pnb_status pnb__classify_page(const pnb__classify *run, const char *path, pnb_error *err);
 
 /* ---- class_weights.c ---- The weights as a JSON file. */
 pnb_status pnb__classify_save_weights(const pnb__classify *run, const char *path, pnb_error *err);

@@ -84,6 +84,7 @@ pnb_status pnb__classify_check(const pnb__classify_opts *o, pnb_error *err)
                                   {"--per-class", o->per_class},
                                   {"--weights", o->weights},
                                   {"--weights-html", o->weights_html},
+                                  {"--html", o->html},
                                   {"--save-scaling", o->save_scaling}};
     pnb_status status = check_filter(o, err);
     for (size_t i = 0; o->load_clfs != NULL && i < o->load_clfs->n && status == PNB_OK; i++)

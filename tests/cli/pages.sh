@@ -28,6 +28,9 @@ want 0 search --index i.safetensors -m model --query-text 'a red star' 'a <b>blu
 check "the result names the page" grep -q '"html": *"search.html"' out
 want 0 search --index t.safetensors --queries i.safetensors -k 3 --html search_pictures.html
 
+want 0 classify -m model --images i.safetensors --classnames circle,square,star --templates simple \
+    --html classify.html
+
 # page NAME: what holds for all of them.
 page() {
     local page=$1.html line
@@ -60,12 +63,12 @@ page() {
     check "$page: light and dark" grep -q 'prefers-color-scheme:dark' plain
 }
 
-for name in report levels calibrate filter explain probe captions search search_pictures; do
+for name in report levels calibrate filter explain probe captions search search_pictures classify; do
     page $name
 done
 
 # Pictures open the pages that have them, the best before the worst.
-for name in report filter probe calibrate search; do
+for name in report filter probe calibrate search classify; do
     check "$name.html opens with pictures" \
         test "$(grep -n '<img' $name.html | head -1 | cut -d: -f1)" -lt \
         "$(grep -n '<section' $name.html | head -1 | cut -d: -f1)"
