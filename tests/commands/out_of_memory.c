@@ -34,10 +34,13 @@ void *REAL(malloc)(size_t bytes);
 void *REAL(calloc)(size_t n, size_t size);
 void *REAL(realloc)(void *p, size_t bytes);
 
+/* Called before the sanitizer has set itself up. */
+#define BARE __attribute__((no_sanitize("address", "undefined")))
+
 static volatile bool is_armed;
 static long n_seen, fails_at;
 
-static bool is_openmp(const void *caller)
+BARE static bool is_openmp(const void *caller)
 {
     Dl_info info;
     return dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
@@ -45,7 +48,7 @@ static bool is_openmp(const void *caller)
             strstr(info.dli_fname, "ld-linux") != NULL);
 }
 
-static bool must_fail(const void *caller)
+BARE static bool must_fail(const void *caller)
 {
     if (!is_armed)
         return false;
@@ -58,17 +61,17 @@ static bool must_fail(const void *caller)
     return true;
 }
 
-void *malloc(size_t bytes)
+BARE void *malloc(size_t bytes)
 {
     return must_fail(__builtin_return_address(0)) ? NULL : REAL(malloc)(bytes);
 }
 
-void *calloc(size_t n, size_t size)
+BARE void *calloc(size_t n, size_t size)
 {
     return must_fail(__builtin_return_address(0)) ? NULL : REAL(calloc)(n, size);
 }
 
-void *realloc(void *p, size_t bytes)
+BARE void *realloc(void *p, size_t bytes)
 {
     return must_fail(__builtin_return_address(0)) ? NULL : REAL(realloc)(p, bytes);
 }
