@@ -206,9 +206,9 @@ void pnb__result_table(pnb__result *r, const char *key, const char *heading,
     if (r == NULL || r->failed)
         return;
     table *t = pnb__alloc_zero(1, sizeof *t);
-    json_t *rows = key != NULL ? json_array() : NULL;
-    if (t == NULL || n_columns > MAX_COLUMNS ||
-        (key != NULL && json_object_set_new(r->stack[r->depth], key, rows) != 0)) {
+    bool fits = t != NULL && n_columns <= MAX_COLUMNS;
+    json_t *rows = fits && key != NULL ? json_array() : NULL;
+    if (!fits || (key != NULL && json_object_set_new(r->stack[r->depth], key, rows) != 0)) {
         pnb__free(t);
         r->failed = true;
         return;
