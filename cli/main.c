@@ -32,11 +32,11 @@ static void listen_to_signals(void)
 }
 
 #ifdef PNB_FAULTS
-/* PENUMBRA_DISK_FAULT=N[:ERRNO]: the process is killed at its N-th step on the disk, or that step
+/* PNB_DISK_FAULT=N[:ERRNO]: the process is killed at its N-th step on the disk, or that step
  * fails with the number given. Steps are those of pnb__disk_step_fails. */
 static void plant_fault(void)
 {
-    const char *text = getenv("PENUMBRA_DISK_FAULT");
+    const char *text = getenv("PNB_DISK_FAULT");
     char *end = NULL;
     long n = text != NULL ? strtol(text, &end, 10) : -1;
     pnb__disk_fault_at(n, end != NULL && *end == ':' ? (int)strtol(end + 1, NULL, 10) : 0);

@@ -3,7 +3,7 @@
 # removing the journal. The next run always ends with the rows of an undisturbed one.
 source "$(dirname "$0")/common/lib.sh"
 make_small
-{ PENUMBRA_DISK_FAULT=0 "$PENUMBRA" embed -m model --text a -o probe.safetensors -q >out 2>err; } \
+{ PNB_DISK_FAULT=0 "$PENUMBRA" embed -m model --text a -o probe.safetensors -q >out 2>err; } \
     2>/dev/null
 [ $? -eq 0 ] && exit 77 # a build without PNB_FAULTS
 
@@ -14,11 +14,11 @@ job="embed -m model --images pictures -b 1 --save-every 1 -q"
 
 # killed_at STEP ARGS... / failed_at STEP ARGS...: leaves status
 killed_at() {
-    { PENUMBRA_DISK_FAULT=$1 "$PENUMBRA" "${@:2}" >out 2>err </dev/null; } 2>/dev/null
+    { PNB_DISK_FAULT=$1 "$PENUMBRA" "${@:2}" >out 2>err </dev/null; } 2>/dev/null
     status=$?
 }
 failed_at() {
-    PENUMBRA_DISK_FAULT=$1:28 "$PENUMBRA" "${@:2}" >out 2>err </dev/null
+    PNB_DISK_FAULT=$1:28 "$PENUMBRA" "${@:2}" >out 2>err </dev/null
     status=$?
 }
 same_set() { # A B ENDING: two sets with the same bytes
