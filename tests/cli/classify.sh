@@ -127,7 +127,7 @@ want 1 "${load[@]}" w7.json
 says "mean or squared"
 want 1 "${load[@]}" w8.json
 says "no list of classes"
-want 1 "${load[@]}" out.json
+cp out.json result.json && want 1 "${load[@]}" result.json
 says "no file of prompts' weights"
 want 2 "${load[@]}" w.json --bprw
 says "one of them is wanted"
