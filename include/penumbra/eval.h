@@ -48,9 +48,9 @@ typedef struct pnb_truth_names {
     size_t n_items;
 } pnb_truth_names;
 
-/* Reads a pairs file: one pair a line, query and item separated by a tab, further columns ignored,
- * empty lines and lines starting with '#' skipped. The columns are ids when the first pair consists
- * of known ids, otherwise row numbers from 0; one file does not mix the two.
+/* Reads a pairs file: one pair a line, query and item separated by a tab, empty lines and lines
+ * starting with '#' skipped; a third column is refused. The columns are ids when the first pair
+ * consists of known ids, otherwise row numbers from 0; one file does not mix the two.
  * Errors  IO, NOT_FOUND (an unknown id: names line and id), FORMAT (a line without tab, a mixed
  *         file), ARG (no pairs, duplicate ids in a set, index out of range), NOMEM */
 pnb_status pnb_truth_load(pnb_truth **out, const char *path, const pnb_truth_names *names,

@@ -206,16 +206,32 @@ static pnb_status add_text_file(pnb__captions *c, const char *path, pnb_error *e
 
 /* ---- jsonl ---- */
 
-/* The name of a record, a text or a whole number; NULL: it has none. */
-static const char *record_id(const json_t *record, char digits[24])
+/* The name of a record, a text or a whole number; *out NULL: it has none. */
+static pnb_status record_id(const json_t *record, const char *where, char digits[24],
+                            const char **out, pnb_error *err)
 {
-    const json_t *id = json_object_get(record, "id");
-    if (id == NULL)
-        id = json_object_get(record, "question_id");
+    const char *key = json_object_get(record, "id") != NULL ? "id" : "question_id";
+    const json_t *id = json_object_get(record, key);
+    *out = json_string_value(id);
+    if (id == NULL || json_is_null(id) || *out != NULL)
+        return PNB_OK;
     if (!json_is_integer(id))
-        return json_string_value(id);
+        return pnb__fail(err, PNB_FORMAT, "%s: \"%s\" is neither a text nor a whole number", where,
+                         key);
     snprintf(digits, 24, "%lld", (long long)json_integer_value(id));
-    return digits;
+    *out = digits;
+    return PNB_OK;
+}
+
+/* A level, or -1 where it is unknown. */
+static pnb_status read_level(const json_t *value, int otherwise, const char *where, int *out,
+                             pnb_error *err)
+{
+    *out = pnb__json_small_int(value, otherwise);
+    if (value == NULL || json_is_null(value) ||
+        (json_is_integer(value) && json_integer_value(value) >= -1))
+        return PNB_OK;
+    return pnb__fail(err, PNB_FORMAT, "%s: a level is a whole number from 0", where);
 }
 
 /* One record: "text", or "caption", or every one of "captions" or of a question's "candidates" (ids
@@ -223,11 +239,16 @@ static const char *record_id(const json_t *record, char digits[24])
 static pnb_status add_record(pnb__captions *c, json_t *record, const char *where, pnb_error *err)
 {
     char digits[24];
-    const char *id = record_id(record, digits);
+    const char *id = NULL;
     const char *text = json_string_value(json_object_get(record, "text"));
     const json_t *level = json_object_get(record, "level");
     const json_t *many = json_object_get(record, "captions");
-    int known = pnb__json_small_int(level, -1);
+    int known = -1;
+    pnb_status status = record_id(record, where, digits, &id, err);
+    if (status == PNB_OK)
+        status = read_level(level, -1, where, &known, err);
+    if (status != PNB_OK)
+        return status;
     if (many == NULL)
         many = json_object_get(record, "candidates");
     if (text == NULL)
@@ -236,16 +257,21 @@ static pnb_status add_record(pnb__captions *c, json_t *record, const char *where
         return add(c, id, text, NULL, known, err);
     if (!json_is_array(many) || json_array_size(many) == 0)
         return pnb__fail(err, PNB_FORMAT, "%s: needs \"text\", \"caption\" or \"captions\"", where);
-    pnb_status status = PNB_OK;
     for (size_t k = 0; status == PNB_OK && k < json_array_size(many); k++) {
         const json_t *levels = json_object_get(record, "levels");
         const char *caption = json_string_value(json_array_get(many, k));
         const json_t *its = json_array_get(levels, k);
         char *its_id = pnb__format("%s#%zu", id != NULL ? id : where, k);
+        int its_level = known;
+        status = read_level(its, known, where, &its_level, err);
+        if (status != PNB_OK) {
+            pnb__free(its_id);
+            return status;
+        }
         if (caption == NULL || its_id == NULL)
             status = pnb__fail(err, PNB_FORMAT, "%s: captions[%zu] is not text", where, k);
         else
-            status = add(c, its_id, caption, NULL, pnb__json_small_int(its, known), err);
+            status = add(c, its_id, caption, NULL, its_level, err);
         pnb__free(its_id);
     }
     return status;

@@ -14,7 +14,12 @@ pnb_status pnb__row_level(int *level, const pnb_embeddings *set, size_t row, pnb
 {
     json_t *root = NULL;
     pnb_status status = pnb__set_extra(&root, set, row, err);
-    *level = pnb__json_small_int(json_object_get(root, "level"), -1);
+    const json_t *value = json_object_get(root, "level");
+    *level = pnb__json_small_int(value, -1);
+    if (status == PNB_OK && *level < 0 && value != NULL && !json_is_null(value) &&
+        !(json_is_integer(value) && json_integer_value(value) == -1))
+        status = pnb__fail(err, PNB_FORMAT,
+                           "row %zu: its \"level\" is no whole number from 0 (-1: unknown)", row);
     json_decref(root);
     return status;
 }

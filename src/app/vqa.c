@@ -61,16 +61,42 @@ static void reset_question(question *q)
     *q = (question){0};
 }
 
-/* An id as text: strings and whole numbers. False: absent, of another kind, or too long. */
-static bool read_id(const json_t *root, const char *key, char out[MAX_ID])
+/* An id as text, from a string or a whole number; empty where the field is absent. */
+static pnb_status read_id(const json_t *root, const char *key, char out[MAX_ID], pnb_error *err)
 {
     const json_t *value = json_object_get(root, key);
-    int n = -1;
+    int n = 0;
+    out[0] = '\0';
+    if (value == NULL || json_is_null(value))
+        return PNB_OK;
     if (json_is_string(value))
         n = snprintf(out, MAX_ID, "%s", json_string_value(value));
-    else if (json_is_integer(value))
+    else if (json_is_integer(value) && json_integer_value(value) >= 0)
         n = snprintf(out, MAX_ID, "%lld", (long long)json_integer_value(value));
-    return n >= 0 && n < MAX_ID;
+    else
+        return pnb__fail(err, PNB_FORMAT, "\"%s\" is neither a text nor a whole number from 0",
+                         key);
+    if (n == 0 || n >= MAX_ID)
+        return pnb__fail(err, PNB_FORMAT, "\"%s\" has %d bytes; 1 to %d are read", key, n,
+                         (int)MAX_ID - 1);
+    return PNB_OK;
+}
+
+static pnb_status read_names(question *q, size_t number, pnb_error *err)
+{
+    const json_t *type = json_object_get(q->root, "answer_type");
+    pnb_status status;
+    PNB_TRY(read_id(q->root, "question_id", q->id, err));
+    if (q->id[0] == '\0')
+        snprintf(q->id, sizeof q->id, "%zu", number);
+    PNB_TRY(read_id(q->root, "image", q->image, err));
+    if (q->image[0] == '\0')
+        PNB_TRY(read_id(q->root, "image_id", q->image, err));
+    if (type != NULL && !json_is_null(type) && !json_is_string(type))
+        return pnb__fail(err, PNB_FORMAT, "\"answer_type\" is no text");
+    q->type = json_string_value(type);
+done:
+    return status;
 }
 
 /* A list of texts; people's answers may be objects with "answer". */
@@ -123,11 +149,7 @@ static pnb_status parse(question *q, const char *line, size_t n, size_t number, 
     PNB_TRY(pnb__json_load_bytes(&q->root, line, n, "question", err));
     if (!json_is_object(q->root))
         return pnb__fail(err, PNB_FORMAT, "not a JSON object");
-    if (!read_id(q->root, "question_id", q->id))
-        snprintf(q->id, sizeof q->id, "%zu", number);
-    if (!read_id(q->root, "image", q->image) && !read_id(q->root, "image_id", q->image))
-        q->image[0] = '\0';
-    q->type = json_string_value(json_object_get(q->root, "answer_type"));
+    PNB_TRY(read_names(q, number, err));
     PNB_TRY(read_texts(q->root, "candidates", &q->candidates, &view->n_candidates, err));
     PNB_TRY(read_texts(q->root, "answers", &q->answers, &view->n_answers, err));
     view->candidates = q->candidates;

@@ -78,14 +78,28 @@ static pnb_status find_image(const pnb__names *names, const json_t *image, int64
     return pnb__names_find(names, number, row, err);
 }
 
+/* Sorts them; an id that stands twice is refused. */
+static pnb_status sort_numbered(numbered *list, size_t n, const char *path, const char *what,
+                                pnb_error *err)
+{
+    qsort(list, n, sizeof *list, compare_numbered);
+    for (size_t i = 1; i < n; i++)
+        if (list[i].id == list[i - 1].id)
+            return pnb__fail(err, PNB_FORMAT, "%s: two %s have the id %lld", path, what,
+                             (long long)list[i].id);
+    return PNB_OK;
+}
+
 static pnb_status number_images(const json_t *images, const pnb__names *names, numbered *list,
-                                uint8_t *known, pnb_error *err)
+                                uint8_t *known, const char *path, pnb_error *err)
 {
     size_t n = json_array_size(images);
     for (size_t i = 0; i < n; i++) {
         int64_t row;
         const json_t *image = json_array_get(images, i);
-        pnb_status status = find_image(names, image, &row, err);
+        pnb_status status = pnb__json_check_id(image, "id", true, path, "images", i, err);
+        if (status == PNB_OK)
+            status = find_image(names, image, &row, err);
         if (status != PNB_OK)
             return status;
         list[i] = (numbered){json_integer_value(json_object_get(image, "id")),
@@ -93,8 +107,21 @@ static pnb_status number_images(const json_t *images, const pnb__names *names, n
         if (row >= 0)
             known[row] = 1;
     }
-    qsort(list, n, sizeof *list, compare_numbered);
-    return PNB_OK;
+    return sort_numbered(list, n, path, "images", err);
+}
+
+static pnb_status number_categories(const json_t *list, numbered *out, const char *path,
+                                    pnb_error *err)
+{
+    size_t n = json_array_size(list);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *category = json_array_get(list, i);
+        pnb_status status = pnb__json_check_id(category, "id", true, path, "categories", i, err);
+        if (status != PNB_OK)
+            return status;
+        out[i] = (numbered){json_integer_value(json_object_get(category, "id")), i};
+    }
+    return sort_numbered(out, n, path, "categories", err);
 }
 
 static pnb_status mark(const json_t *annotations, const numbered *images, size_t n_images,
@@ -132,6 +159,10 @@ static pnb_status load_instances(pnb_label_matrix *m, const char *path, const pn
     if (n_images == 0 || n_labels == 0)
         PNB_TRY(
             pnb__fail(err, PNB_FORMAT, "%s: lists \"images\" and \"categories\" are wanted", path));
+    if (!json_is_array(json_object_get(root, "annotations")))
+        PNB_TRY(pnb__fail(err, PNB_FORMAT,
+                          "%s: has no list \"annotations\", so no picture would have a label",
+                          path));
     PNB_TRY(pnb__names_init(&names, PNB__NAMES_IMAGES, rows, err));
     PNB_TRY(alloc_matrix(m, rows->n, n_labels, path, err));
     images = pnb__alloc_array(n_images, sizeof *images);
@@ -139,12 +170,9 @@ static pnb_status load_instances(pnb_label_matrix *m, const char *path, const pn
     known = pnb__alloc_zero(rows->n, 1);
     if (images == NULL || categories == NULL || known == NULL)
         PNB_TRY(pnb__fail_nomem(err, n_images * sizeof *images));
-    PNB_TRY(number_images(image_list, &names, images, known, err));
+    PNB_TRY(number_images(image_list, &names, images, known, path, err));
     PNB_TRY(check_all_known(known, rows, path, err));
-    for (size_t i = 0; i < n_labels; i++)
-        categories[i] = (numbered){
-            json_integer_value(json_object_get(json_array_get(category_list, i), "id")), i};
-    qsort(categories, n_labels, sizeof *categories, compare_numbered);
+    PNB_TRY(number_categories(category_list, categories, path, err));
     status = mark(json_object_get(root, "annotations"), images, n_images, categories, m, path, err);
 done:
     json_decref(root);
@@ -172,8 +200,12 @@ static pnb_status load_npy(pnb_label_matrix *m, const char *path, const pnb_trut
     if (values == NULL)
         PNB_TRY(pnb__fail_nomem(err, m->n * m->n_labels * sizeof *values));
     PNB_TRY(pnb_array_to_f64(&file.view, values, err));
-    for (size_t i = 0; i < m->n * m->n_labels; i++)
-        m->label[i] = values[i] > 0.0;
+    for (size_t i = 0; i < m->n * m->n_labels; i++) {
+        if (values[i] != 0.0 && values[i] != 1.0) /* NaN is neither */
+            PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: row %zu, column %zu is %g; 0 or 1 is wanted",
+                              path, i / m->n_labels, i % m->n_labels, values[i]));
+        m->label[i] = values[i] == 1.0;
+    }
 done:
     pnb__free(values);
     pnb_npy_reset(&file);
@@ -182,15 +214,15 @@ done:
 
 /* ---- table ---- */
 
-static pnb_status load_row(pnb_label_matrix *m, const pnb__csv *csv, size_t row, const char *path,
-                           pnb_error *err)
+static pnb_status load_row(pnb_label_matrix *m, const pnb__csv *csv, size_t line, size_t row,
+                           const char *path, pnb_error *err)
 {
     for (size_t l = 0; l < m->n_labels; l++) {
         const char *field = csv->fields[l + 1];
         if (strcmp(field, "0") != 0 && strcmp(field, "1") != 0)
             return pnb__fail(err, PNB_FORMAT,
-                             "%s line %zu: column %zu is '%.80s'; 0 or 1 is wanted", path,
-                             csv->line, l + 2, field);
+                             "%s line %zu: column %zu is '%.80s'; 0 or 1 is wanted", path, line,
+                             l + 2, field);
         m->label[row * m->n_labels + l] = field[0] == '1';
     }
     return PNB_OK;
@@ -210,13 +242,17 @@ static pnb_status load_table(pnb_label_matrix *m, const char *path, const pnb_tr
     PNB_TRY(alloc_matrix(m, rows->n, csv.n_columns - 1, path, err));
     for (bool more;;) {
         int64_t row;
+        size_t line = csv.line; /* where the row begins */
         PNB_TRY(pnb__csv_next(&csv, &more, err));
         if (!more)
             break;
         PNB_TRY(pnb__names_find(&names, csv.fields[0], &row, err));
         if (row < 0)
             continue;
-        PNB_TRY(load_row(m, &csv, (size_t)row, path, err));
+        if (known[row])
+            PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s line %zu: '%.200s' has labels already", path,
+                              line, csv.fields[0]));
+        PNB_TRY(load_row(m, &csv, line, (size_t)row, path, err));
         known[row] = 1;
     }
     status = check_all_known(known, rows, path, err);

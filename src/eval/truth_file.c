@@ -144,7 +144,10 @@ static pnb_status read_line(reader *r, char *text, size_t line, pnb_error *err)
         return pnb__fail(err, PNB_FORMAT, "%s line %zu: no tab; a pair is query, tab, item",
                          r->path, line);
     *second++ = '\0';
-    second[strcspn(second, "\t")] = '\0';
+    if (strchr(second, '\t') != NULL)
+        return pnb__fail(err, PNB_FORMAT,
+                         "%s line %zu: there is a third column; a pair is query, tab, item",
+                         r->path, line);
     pnb_status status = PNB_OK;
     if (r->n_pairs == 0) {
         r->by_id = find_id(&r->query, text) >= 0 && find_id(&r->item, second) >= 0;

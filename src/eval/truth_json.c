@@ -34,6 +34,16 @@ static size_t caption_of(pnb__catalogue *c, const json_t *value)
     return pnb__catalogue_text(c, text, n);
 }
 
+/* A field that should be a text and is there as something else would be lost without a word. */
+static pnb_status check_text(const json_t *entry, const char *key, const char *path,
+                             const char *list, size_t i, pnb_error *err)
+{
+    const json_t *value = json_object_get(entry, key);
+    if (value == NULL || json_is_null(value) || json_is_string(value))
+        return PNB_OK;
+    return pnb__fail(err, PNB_FORMAT, "%s: %s[%zu] has \"%s\" that is no text", path, list, i, key);
+}
+
 static pnb_status wrong(const char *path, const char *list, size_t i, const char *want,
                         pnb_error *err)
 {
@@ -60,10 +70,13 @@ static pnb_status read_coco_images(pnb__catalogue *c, const char *path, const js
     size_t n = json_array_size(images);
     for (size_t i = 0; i < n; i++) {
         const json_t *image = json_array_get(images, i), *id = json_object_get(image, "id");
-        if (!json_is_integer(id))
-            return wrong(path, "images", i, "a whole number \"id\"", err);
+        pnb_status status = pnb__json_check_id(image, "id", true, path, "images", i, err);
+        if (status == PNB_OK)
+            status = check_text(image, "file_name", path, "images", i, err);
+        if (status != PNB_OK)
+            return status;
         pnb__picture p = {{text_of(c, json_object_get(image, "file_name")), text_of(c, id), 0}, -1};
-        pnb_status status = pnb__catalogue_picture(c, p, err);
+        status = pnb__catalogue_picture(c, p, err);
         if (status != PNB_OK)
             return status;
         owners[i] = (owner){json_integer_value(id), i, 0};
@@ -74,6 +87,15 @@ static pnb_status read_coco_images(pnb__catalogue *c, const char *path, const js
             return pnb__fail(err, PNB_FORMAT, "%s: two images have the id %lld", path,
                              (long long)owners[i].id);
     return PNB_OK;
+}
+
+/* Its id, the picture's, and that the caption is one. */
+static pnb_status check_annotation(const json_t *a, const char *path, size_t i, pnb_error *err)
+{
+    pnb_status status = check_text(a, "caption", path, "annotations", i, err);
+    if (status == PNB_OK && json_object_get(a, "id") != NULL)
+        status = pnb__json_check_id(a, "id", true, path, "annotations", i, err);
+    return status;
 }
 
 static pnb_status read_coco(pnb__catalogue *c, const char *path, const json_t *root, pnb_error *err)
@@ -92,9 +114,10 @@ static pnb_status read_coco(pnb__catalogue *c, const char *path, const json_t *r
         owner *found = !json_is_integer(image)
                            ? NULL
                            : bsearch(&key, owners, n, sizeof *owners, compare_owners);
-        if (found == NULL)
+        status = check_annotation(a, path, i, err);
+        if (status == PNB_OK && found == NULL)
             status = wrong(path, "annotations", i, "the \"image_id\" of one of the images", err);
-        else
+        else if (status == PNB_OK)
             status = pnb__catalogue_caption(
                 c,
                 (pnb__caption_ref){found->picture, found->n_captions++,
@@ -134,12 +157,29 @@ static pnb_status add_sentences(pnb__catalogue *c, const char *path, size_t i,
         return wrong(path, "images", i, "a list \"sentences\"", err);
     for (size_t k = 0; status == PNB_OK && k < json_array_size(sentences); k++) {
         const json_t *s = json_array_get(sentences, k);
+        if (json_object_get(s, "sentid") != NULL)
+            PNB_TRY(pnb__json_check_id(s, "sentid", false, path, "images", i, err));
+        PNB_TRY(check_text(s, "raw", path, "images", i, err));
+        if (json_object_get(s, "sentid") == NULL && json_object_get(s, "raw") == NULL)
+            return wrong(path, "images", i, "\"sentid\" or \"raw\" in each of its sentences", err);
         status = pnb__catalogue_caption(
             c,
             (pnb__caption_ref){c->n_pictures - 1, k, text_of(c, json_object_get(s, "sentid")),
                                caption_of(c, json_object_get(s, "raw")), -1},
             err);
     }
+done:
+    return status;
+}
+
+/* Splits, files and numbers are what they are taken for. */
+static pnb_status check_picture(const json_t *image, const char *path, size_t i, pnb_error *err)
+{
+    pnb_status status = check_text(image, "split", path, "images", i, err);
+    if (status == PNB_OK)
+        status = check_text(image, "filename", path, "images", i, err);
+    if (status == PNB_OK && json_object_get(image, "cocoid") != NULL)
+        status = pnb__json_check_id(image, "cocoid", true, path, "images", i, err);
     return status;
 }
 
@@ -154,6 +194,9 @@ static pnb_status read_karpathy(pnb__catalogue *c, const char *path, const json_
         split = has_test ? "test" : "all";
     for (size_t i = 0; i < n; i++) {
         const json_t *image = json_array_get(images, i);
+        pnb_status status = check_picture(image, path, i, err);
+        if (status != PNB_OK)
+            return status;
         if (strcmp(split, "all") != 0 && !split_holds(split, split_of(image)))
             continue;
         pnb__picture p = {{text_of(c, json_object_get(image, "filename")),
@@ -161,7 +204,7 @@ static pnb_status read_karpathy(pnb__catalogue *c, const char *path, const json_
                           -1};
         if (p.name[0] == 0)
             return wrong(path, "images", i, "a \"filename\"", err);
-        pnb_status status = pnb__catalogue_picture(c, p, err);
+        status = pnb__catalogue_picture(c, p, err);
         if (status == PNB_OK)
             status = add_sentences(c, path, i, json_object_get(image, "sentences"), err);
         if (status != PNB_OK)
@@ -260,7 +303,7 @@ static pnb_status read_id_lists(pnb__catalogue *c, const char *path, json_t *roo
         for (size_t i = 0; i < json_array_size(list); i++) {
             const json_t *id = json_array_get(list, i);
             size_t found = 0;
-            if (!json_is_integer(id) && !json_is_string(id))
+            if (!(json_is_integer(id) && json_integer_value(id) >= 0) && !json_is_string(id))
                 PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: \"%s\"[%zu] is not an id", path, key, i));
             PNB_TRY(item_index(c, &table, id, !captions_ask, &found, err));
             PNB_TRY(captions_ask ? pnb__catalogue_pair(c, found, query, err)

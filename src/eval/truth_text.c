@@ -92,6 +92,15 @@ static pnb_status load_mapping(json_t **out, const char *ids_path, pnb_error *er
     pnb_status status = path == NULL ? pnb__fail_nomem(err, strlen(ids_path)) : PNB_OK;
     if (status == PNB_OK && pnb__path_is_file(path))
         status = pnb__json_load_file(out, path, PNB__MAX_TRUTH_BYTES, err);
+    const char *key;
+    json_t *file;
+    json_object_foreach(*out, key, file)
+    {
+        if (status == PNB_OK && !json_is_string(file))
+            status = pnb__fail(err, PNB_FORMAT, "%s: the file of \"%.80s\" is no text", path, key);
+    }
+    if (status == PNB_OK && *out != NULL && !json_is_object(*out))
+        status = pnb__fail(err, PNB_FORMAT, "%s: an object of ids and files is wanted", path);
     pnb__free(dir);
     pnb__free(path);
     return status;
@@ -191,6 +200,8 @@ static pnb_status add_levels(pnb__catalogue *c, const char *captions, pnb_error 
         const char *stop = strstr(at, "=>");
         size_t n = 0;
         const char *text = pnb__trimmed(at, stop != NULL ? (size_t)(stop - at) : strlen(at), &n);
+        if (n == 0)
+            return pnb__fail(err, PNB_FORMAT, "the caption of level %zu is empty", level);
         status =
             pnb__catalogue_caption(c,
                                    (pnb__caption_ref){c->n_pictures - 1, level, 0,
@@ -211,6 +222,7 @@ pnb_status pnb__read_truth_hierarcaps(pnb__catalogue *c, const pnb__truth_source
         PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: columns id, captions and image url are wanted",
                           s->path));
     for (;;) {
+        size_t line = csv.line; /* where the row begins */
         PNB_TRY(pnb__csv_next(&csv, &more, err));
         if (!more)
             break;
@@ -219,12 +231,16 @@ pnb_status pnb__read_truth_hierarcaps(pnb__catalogue *c, const pnb__truth_source
         if (strstr(csv.fields[1], "=>") == NULL)
             PNB_TRY(pnb__fail(err, PNB_FORMAT,
                               "%s line %zu: the second column has no levels joined with =>",
-                              s->path, csv.line));
+                              s->path, line));
         pnb__picture p = {{pnb__catalogue_text(c, id, strlen(id)),
                            url[0] != '\0' ? pnb__catalogue_text(c, url, strlen(url)) : 0, 0},
                           -1};
         PNB_TRY(pnb__catalogue_picture(c, p, err));
-        PNB_TRY(add_levels(c, csv.fields[1], err));
+        status = add_levels(c, csv.fields[1], err);
+        if (status == PNB_FORMAT)
+            pnb__error_prefix(err, "%s line %zu", s->path, line);
+        if (status != PNB_OK)
+            goto done;
     }
 done:
     pnb__csv_close(&csv);
@@ -310,7 +326,11 @@ static pnb_status split_lines(labelled_rows *r, pnb__line_reader *lines, size_t 
             return pnb__fail(err, PNB_FORMAT, "%s line %zu: no tab; id, tab, class is wanted",
                              r->path, lines->number);
         *tab++ = '\0';
-        tab[strcspn(tab, "\t")] = '\0';
+        if (strchr(tab, '\t') != NULL || tab[0] == '\0')
+            return pnb__fail(err, PNB_FORMAT,
+                             "%s line %zu: %s; id, tab, class is wanted, and nothing else", r->path,
+                             lines->number,
+                             tab[0] == '\0' ? "the class is empty" : "there is a third column");
         r->id[r->n_lines] = line;
         r->line[r->n_lines++] = (class_name){tab, lines->number};
     }
@@ -331,6 +351,13 @@ static pnb_status label_line(labelled_rows *r, size_t i, const class_name *class
     if (image < 0 && text < 0)
         return pnb__fail(err, PNB_NOT_FOUND, "%s line %zu: '%.200s' is no picture and no caption",
                          r->path, r->line[i].line, r->id[i]);
+    int64_t known =
+        PNB_MAX(image >= 0 ? r->image_label[image] : -1, text >= 0 ? r->text_label[text] : -1);
+    if (known >= 0 && known != found - classes)
+        return pnb__fail(err, PNB_FORMAT,
+                         "%s line %zu: '%.200s' is of the class '%.80s', and of '%.80s' on a line "
+                         "before; a row has one class",
+                         r->path, r->line[i].line, r->id[i], found->name, classes[known].name);
     if (image >= 0)
         r->image_label[image] = found - classes;
     if (text >= 0)

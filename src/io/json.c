@@ -31,6 +31,18 @@ int pnb__json_small_int(const json_t *value, int otherwise)
     return json_is_integer(value) && number >= 0 && number <= INT_MAX ? (int)number : otherwise;
 }
 
+pnb_status pnb__json_check_id(const json_t *entry, const char *key, bool is_number,
+                              const char *path, const char *list, size_t i, pnb_error *err)
+{
+    const json_t *value = json_object_get(entry, key);
+    if (json_is_integer(value) && json_integer_value(value) >= 0)
+        return PNB_OK;
+    if (json_is_string(value) && !is_number)
+        return PNB_OK;
+    return pnb__fail(err, PNB_FORMAT, "%s: %s[%zu] needs a whole number from 0%s as \"%s\"", path,
+                     list, i, is_number ? "" : " or a text", key);
+}
+
 static const char *type_name(const json_t *value)
 {
     switch (json_typeof(value)) {

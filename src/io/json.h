@@ -36,6 +36,10 @@ void pnb__json_append_pretty(pnb__buf *b, const json_t *value);
 
 /* A whole number from 0 that an int holds; `otherwise` for anything else, NULL too. */
 int pnb__json_small_int(const json_t *value, int otherwise);
+/* FORMAT, by name, unless list[i] of a file has a whole number from 0 at `key`, or, where it need
+ * not be a number, a text. */
+pnb_status pnb__json_check_id(const json_t *entry, const char *key, bool is_number,
+                              const char *path, const char *list, size_t i, pnb_error *err);
 
 /* A JSON object being read. Getters return `fallback` for an absent key or null; a value of the
  * wrong type or range records the error (first one wins), and later calls do nothing: check

@@ -114,6 +114,10 @@ line '{"candidates": ["a"], "answers": [1]}' '"answers"[0] is not a text'
 line '{"candidates": ["a", "b"], "answers": ["a"], "scores": [1]}' "2 numbers"
 line '{"candidates": ["a"], "answers": ["a"], "scores": ["1"]}' "not a number"
 line '{"candidates": ["a"], "answers": ["a"]}' "neither scores"
+line '{"question_id": 1.5, "candidates": ["a"], "answers": ["a"], "scores": [1]}' '"question_id" is neither a text nor a whole number'
+line '{"question_id": -1, "candidates": ["a"], "answers": ["a"], "scores": [1]}' '"question_id" is neither'
+line '{"image_id": 2.5, "candidates": ["a"], "answers": ["a"], "scores": [1]}' '"image_id" is neither'
+line '{"answer_type": 3, "candidates": ["a"], "answers": ["a"], "scores": [1]}' '"answer_type" is no text'
 : >bad.jsonl
 want 1 eval vqa --questions bad.jsonl
 says "no question"

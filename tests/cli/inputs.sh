@@ -118,4 +118,12 @@ if command -v python3 >/dev/null; then
     python3 "$reader" words/metadata/metadata_0.parquet >rows 2>&1
     check "captions are there" grep -qF '"caption": "a star"' rows
 fi
+
+# a name or a level that is none of the two is not dropped without a word
+printf '{"question_id": 1.5, "candidates": ["a"]}\n' >half.jsonl
+want 1 embed -m model --texts half.jsonl -o half.safetensors
+says '"question_id" is neither a text nor a whole number'
+printf '{"id": "a", "text": "a", "level": 1.5}\n' >half.jsonl
+want 1 embed -m model --texts half.jsonl -o half.safetensors
+says 'a level is a whole number from 0'
 finish

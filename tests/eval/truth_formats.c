@@ -491,7 +491,7 @@ static void label_vectors(void **state)
     assert_ok(pnb_label_matrix_load(&m, path, &i, err));
     assert_memory_equal(m.label, want, 6);
     pnb_label_matrix_reset(&m);
-    float values[] = {1, 0, 2, 0, 0, 0};
+    float values[] = {1, 0, 1, 0, 0, 0};
     const pnb_array_view view = {
         .dtype = PNB_F32, .n_dims = 2, .shape = {2, 3}, .data = values, .n_bytes = sizeof values};
     assert_ok(pnb_npy_save(in_dir("v.npy"), &view, err));
