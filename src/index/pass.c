@@ -1,12 +1,10 @@
 /* Blocks of f32 values with bounds on their rounding, from which candidates are chosen.
  *
  * Items are the rows of the product and read where they lie; queries are packed once. The value of
- * a pair is v = mul (x.q) + (t_n + slack), an upper bound of score - t_q: with u = 2^-24 and any
- * order of summation, |fl(x.q) - x.q| <= (K + 2) u |x| |q| (Higham, Accuracy and Stability, 3.1);
- * the roundings of mul, of the sum and of the rows themselves are a few u more. For the inclusion
- * test every dimension adds a few u to the sum of logs, and spread = sum delta^2 (S12+S21)/(S12
- * S21) bounds what rounding does to the distance. The bounds decide which pairs are scored in f64,
- * never a result. Few queries go through `dots`, many through `gemm`. */
+ * a pair is v = mul (x.q) + (t_n + slack), an upper bound of score - t_q. The bounds decide which
+ * pairs are scored in f64, never a result: what each is made of stands where it is computed, and
+ * tests/index/bounds.c knows rows that use most of it. u = 2^-24 throughout. Few queries go through
+ * `dots`, many through `gemm`. */
 #include "index/pass.h"
 
 #include <float.h>
@@ -257,7 +255,14 @@ static void multiply(const pnb__pass *pass, const float *items, const pnb__value
         multiply_few(pass, items, v, n, out);
 }
 
-/* mul and bounds of each item; loops without branches, since few queries wait for nothing else. */
+/* mul and bounds of each item; loops without branches, since few queries wait for nothing else.
+ *
+ * Any order of K products and sums, fused or not: |fl(x.q) - x.q| <= K u |x| |q| (Higham, Accuracy
+ * and Stability of Numerical Algorithms, 3.1), and rows reach it: a first product of 1 and others
+ * of u each, which are lost. Standard deviations of w2 come from two exp to 3.4 u each
+ * (kernels/cpu/math.inc), scaled queries, mul and its product with the sum 3 u, the additions that
+ * follow 3 u: 13 u more. 36 leaves room for an exp to 2^-21; 1.01 for squares of u up to K = 10^5.
+ * The row's term is rounded when the slack is added and in two sums: 3 u |t|, here 5. */
 static void bound_product(const pnb__pass *pass, pnb__pass_work *work, const pnb__values *v)
 {
     const pnb__scan_side *x = &pass->run->scan->gallery;
@@ -333,7 +338,24 @@ static double inclusion_weight(const pnb__scan *scan)
     return scan->reverse ? -weight : weight;
 }
 
-/* Items are Gaussian 1 of the kernel; where they are Gaussian 2 of the measure, signs change. */
+/* Items are Gaussian 1 of the kernel; where they are Gaussian 2 of the measure, signs change.
+ *
+ * The two bounds, to first order (1.01 covers the rest), of kernels/cpu/inclusion.inc with at least
+ * 4 lanes; exp and log are right to 3.4 u (math.inc), a = S12, b = S21.
+ * Logarithms, per dimension, in u:
+ *   b b/(a b) in the running product: b once, a, ab, 1/ab, bb and two products        7
+ *   exp of two log-variances, through which log(b/a) moves by 1/3 of theirs at most   2.3
+ *   together, with the factor 1/2 of the sum of logarithms                            4.65
+ *   each run's logarithm: 3.4 times |log(b/a)| <= log 2, halved                       1.2
+ *   sums of halved logarithms, 0.35 a dimension: one a run of 96 x 4 dimensions       D/1108 + 0.35
+ *   two in the last line, log2 16 over lanes, two with the row's term                 2.8
+ * and the term's own roundings, 3 |t|. Distances, in u spread, for spread = 3 sum t (v1 + v2), t =
+ * delta^2/(ab), |v2 - v1| <= v1 + v2:
+ *   t |v2 - v1|: delta twice, a, b, ab, 1/ab, two products, v2 - v1, fused or not     10/3
+ *   exp: |d/dlog v1| + |d/dlog v2| of delta^2 (1/a - 1/b) <= delta^2 (1/a + 1/b)      3.4
+ *   one chain of sums a lane, D/4 |v2 - v1| t                                         D/12
+ *   weight and its product, lanes, the row's term: 8/3
+ * which is D/12 + 10; D/8 + 32 stands below. */
 static void score_inclusion(const pnb__pass *pass, pnb__pass_work *work, pnb__values *v)
 {
     const pnb__scan *scan = pass->run->scan;
@@ -359,7 +381,7 @@ static void score_inclusion(const pnb__pass *pass, pnb__pass_work *work, pnb__va
     k->inclusion_rows(&pass->run->inner, &args);
     for (size_t i = 0; i < v->n_items; i++) {
         double term = weight * scan->gallery.term[v->item + i];
-        work->slack[i] = (32.0 * dim + 8.0 * fabs(term)) * UNIT;
+        work->slack[i] = ((9.25 + 0.001 * dim) * dim + 4.0 * fabs(term)) * UNIT;
         work->mul[i] = 1.0f;
         work->upper[i] = (float)(term + work->slack[i]);
     }
