@@ -1,5 +1,7 @@
-/* The page of a classification: every picture with its classes and their probabilities, opened by
- * the surest picture and the least sure one. */
+/* The page of a classification.
+ *
+ * Every picture with its classes and their probabilities, opened by the surest picture and the
+ * least sure one. */
 #include <stdlib.h>
 
 #include "app/classify.h"

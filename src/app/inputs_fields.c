@@ -1,5 +1,7 @@
-/* What img2dataset and webdataset records say of a sample beside its picture and captions: carried
- * along to the row's names, so that a hit leads back to where the picture came from. */
+/* What img2dataset and webdataset records say of a sample beside its picture and captions.
+ *
+ * It is carried along to the row's names, so that a hit leads back to where the picture came from.
+ */
 #include <string.h>
 
 #include "app/inputs.h"

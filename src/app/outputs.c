@@ -1,5 +1,7 @@
-/* What can be said of an output before it is written, from the option tables: pnb__option.writes. A
- * disk that fills up later is the writer's business. */
+/* What can be said of an output before it is written.
+ *
+ * Which options write is in their tables: pnb__option.writes. A disk that fills up later is the
+ * writer's business. */
 #include "app/outputs.h"
 
 #include <limits.h>

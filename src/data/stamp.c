@@ -1,5 +1,7 @@
-/* Stamps of inputs, for jobs that are continued later: name, size, time of writing and time of
- * change (which copying a time stamp does not fake), inode. */
+/* Stamps of inputs, for jobs that are continued later.
+ *
+ * Name, size, time of writing and time of change (which copying a time stamp does not fake), inode.
+ */
 #include "data/stamp.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Bytes of file names in JSON: see the header for the two forms. */
+/* Bytes of file names in JSON.
+ *
+ * A name need not be UTF-8, a JSON text must: see the header for the two forms. */
 #include "io/byte_names.h"
 
 #include <string.h>

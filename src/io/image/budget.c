@@ -1,5 +1,7 @@
-/* Memory shared by the decodes of several threads. Whoever comes first is served first, so a large
- * picture is not overtaken for ever; one that is larger than the whole waits until it is alone. */
+/* Memory shared by the decodes of several threads.
+ *
+ * Whoever comes first is served first, so a large picture is not overtaken for ever; one that is
+ * larger than the whole waits until it is alone. */
 #include <pthread.h>
 
 #include "io/image/codec.h"

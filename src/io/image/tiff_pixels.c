@@ -1,5 +1,8 @@
-/* TIFF: strips row by row and tiles one by one, turned into the picture as tiff.c decided. Planes
- * of their own are read one after the other into their channel. */
+/* TIFF: strips row by row and tiles one by one, turned into the picture as tiff.c decided.
+ *
+ * Planes of their own are read one after the other into their channel. One strip row or one tile is
+ * held at a time; only kinds that libtiff itself turns into RGBA pass through a copy of the whole.
+ */
 #include "io/image/tiff.h"
 
 #include <math.h>

@@ -1,5 +1,7 @@
-/* JSON values to text. Numbers get the fewest digits that read back as the same double. An
- * incomplete tree fails as out of memory does. */
+/* JSON values to text.
+ *
+ * Numbers get the fewest digits that read back as the same double. An incomplete tree fails as out
+ * of memory does. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

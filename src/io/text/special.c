@@ -4,12 +4,12 @@
  * lists its added tokens, else special_tokens_map.json before it; then the "padding" section of
  * tokenizer.json. Where they are silent, the rule of the models that use such a vocabulary:
  *
- *   SentencePiece whose texts end with </s>   that end token: released SigLIP and ProLIP pad so
- *                                             (tokenizer_config.json of timm/ViT-B-16-SigLIP);
- *                                             T5 itself, with <pad>, says so in its files
- *   CLIP's byte pairs                         the end token, transformers' CLIPTokenizer; 0 under a
- *                                             configuration of open_clip or ProLIP
- * (models/beside.c) any other                                 [PAD], <pad>, else the end token
+ * - a SentencePiece vocabulary whose texts end with </s>: that end token, as released SigLIP and
+ *   ProLIP pad (tokenizer_config.json of timm/ViT-B-16-SigLIP); T5 itself, with <pad>, says so in
+ *   its files;
+ * - CLIP's byte pairs: the end token, as transformers' CLIPTokenizer; 0 under a configuration of
+ *   open_clip or ProLIP (models/beside.c);
+ * - any other: [PAD], <pad>, else the end token.
  *
  * Padding is attended to in ProLIP and SigLIP, so that a wrong id is another embedding. */
 #include <string.h>
