@@ -247,6 +247,31 @@ static void say_report(pnb__app *app, const char *path, const pnb_truth_report *
                  r->n_absent_texts, r->n_texts);
 }
 
+/* Few rows of the sets that the file speaks of are those of another split as a rule. */
+static void warn_of_few(pnb__app *app, const char *path, const pnb_truth_report *r,
+                        const pnb_truth_rows *images, const pnb_truth_rows *texts)
+{
+    size_t n[2] = {0, 0}, stranger[2] = {0, 0};
+    if (r->image_named == NULL || r->text_named == NULL || r->n_images + r->n_texts == 0)
+        return;
+    for (size_t i = images->n; i-- > 0; n[0] += r->image_named[i])
+        stranger[0] = r->image_named[i] ? stranger[0] : i;
+    for (size_t i = texts->n; i-- > 0; n[1] += r->text_named[i])
+        stranger[1] = r->text_named[i] ? stranger[1] : i;
+    for (size_t s = 0; s < 2; s++) {
+        const pnb_truth_rows *rows = s == 0 ? images : texts;
+        if (2 * n[s] >= rows->n)
+            continue;
+        const char *id = rows->ids != NULL ? rows->ids[stranger[s]] : NULL;
+        pnb__warn(app,
+                  "%s speaks of only %zu of the %zu rows of the %s (not of row %zu, '%.80s'): it "
+                  "looks like the truth of another split",
+                  path, n[s], rows->n, s == 0 ? "pictures" : "captions", stranger[s],
+                  id != NULL ? id : "");
+        return;
+    }
+}
+
 static void say_duplicates(pnb__app *app, const char *path, const pnb_truth *truth)
 {
     if (truth->n_duplicates > 0)
@@ -273,6 +298,8 @@ static pnb_status load_truth(pnb__app *app, const pnb__retrieval_opts *opts, pnb
         status = pnb_truth_read(&run->truth, path, &images, &texts, &opts->read, report, err);
         if (status == PNB_OK)
             say_report(app, path, report);
+        if (status == PNB_OK && opts->read.split == NULL)
+            warn_of_few(app, path, report, &images, &texts);
         if (status == PNB_OK)
             say_duplicates(app, path, run->truth);
         pnb__free(original);

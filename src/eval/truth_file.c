@@ -27,6 +27,7 @@ typedef struct reader {
     const char *path;
     side query, item;
     bool by_id;
+    bool has_stranger; /* reading ended at a name or a number of no row */
     int64_t *pairs;
     size_t n_pairs, capacity;
 } reader;
@@ -95,15 +96,17 @@ static int64_t parse_row(const char *text)
     return row;
 }
 
-static pnb_status resolve(const reader *r, const side *s, const char *text, size_t line,
-                          int64_t *row, pnb_error *err)
+static pnb_status resolve(reader *r, const side *s, const char *text, size_t line, int64_t *row,
+                          pnb_error *err)
 {
+    r->has_stranger = true;
     if (r->by_id) {
         *row = find_id(s, text);
         if (*row < 0)
             return pnb__fail(err, PNB_NOT_FOUND,
                              "%s line %zu: '%s' is not an id of the %zu %s rows", r->path, line,
                              text, s->n, s->what);
+        r->has_stranger = false;
         return PNB_OK;
     }
     *row = parse_row(text);
@@ -115,6 +118,7 @@ static pnb_status resolve(const reader *r, const side *s, const char *text, size
     if ((size_t)*row >= s->n)
         return pnb__fail(err, PNB_ARG, "%s line %zu: %s row %s, but there are %zu, counted from 0",
                          r->path, line, s->what, text, s->n);
+    r->has_stranger = false;
     return PNB_OK;
 }
 
@@ -181,6 +185,54 @@ done:
     return status;
 }
 
+/* ---- a file that speaks of other rows ---- */
+
+static const char *example_of(const side *s)
+{
+    for (size_t i = 0; s->sorted != NULL && i < s->n; i++)
+        if (s->sorted[i].id[0] != '\0')
+            return s->sorted[i].id;
+    return "0";
+}
+
+/* Whether a name is an id of a side, or the number of a row. */
+static bool fits(const side *s, const char *text)
+{
+    int64_t row = parse_row(text);
+    return find_id(s, text) >= 0 || (row >= 0 && (size_t)row < s->n);
+}
+
+/* Before the first name that fits no row: how many pairs do fit, when they are less than half.
+ * The file is read anew, for its lines were cut. */
+static void say_other_split(const reader *r, pnb_error *err)
+{
+    pnb_error own = PNB_ERROR_INIT;
+    char *data = NULL, *line, first[2][64] = {"", ""};
+    size_t size = 0, n = 0, n_fit = 0;
+    if (pnb__read_file(r->path, MAX_TRUTH_BYTES, &data, &size, &own) != PNB_OK)
+        return;
+    pnb__line_reader lines = {.at = data, .end = data + size, .path = r->path};
+    while (pnb__line_next(&lines, &line, &own) == PNB_OK && line != NULL) {
+        char *second = strchr(line, '\t');
+        if (line[0] == '#' || second == NULL)
+            continue;
+        *second++ = '\0';
+        if (n++ == 0) {
+            snprintf(first[0], sizeof first[0], "%.60s", line);
+            snprintf(first[1], sizeof first[1], "%.60s", second);
+        }
+        n_fit += fits(&r->query, line) && fits(&r->item, second);
+    }
+    pnb__free(data);
+    if (2 * n_fit >= n)
+        return;
+    pnb__error_prefix(err,
+                      "only %zu of the %zu pairs fit the sets: the file speaks of '%s' and '%s', "
+                      "the sets hold '%.60s' and '%.60s'; it looks like the truth of another "
+                      "split, give that of these sets",
+                      n_fit, n, first[0], first[1], example_of(&r->query), example_of(&r->item));
+}
+
 pnb_status pnb_truth_load(pnb_truth **out, const char *path, const pnb_truth_names *names,
                           pnb_error *err)
 {
@@ -192,7 +244,11 @@ pnb_status pnb_truth_load(pnb_truth **out, const char *path, const pnb_truth_nam
     PNB_TRY(init_side(&r.query, "query", names->query_ids, names->n_queries, err));
     PNB_TRY(init_side(&r.item, "item", names->item_ids, names->n_items, err));
     PNB_TRY(pnb__read_file(path, MAX_TRUTH_BYTES, &data, &size, err));
-    PNB_TRY(read_lines(&r, data, size, err));
+    status = read_lines(&r, data, size, err);
+    if (r.has_stranger)
+        say_other_split(&r, err);
+    if (status != PNB_OK)
+        goto done;
     status = pnb_truth_create_pairs(out, names->n_queries, names->n_items, r.pairs, r.n_pairs, err);
 done:
     pnb__free(data);

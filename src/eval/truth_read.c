@@ -357,10 +357,12 @@ static pnb_status fail_without_pairs(const join *j, pnb_error *err)
     return pnb__fail(err, PNB_ARG,
                      "%s (%s): no pair fits the sets: %zu of its %zu pictures and %zu of its %zu "
                      "captions are in no row. A %s of the file is called '%.80s', one of the "
-                     "set '%.80s'",
+                     "set '%.80s'; it looks like the truth of another split or data set%s",
                      j->path, pnb_truth_format_name(r->format), r->n_absent_images, c->n_pictures,
                      r->n_absent_texts, c->n_captions, by_caption ? "caption" : "picture", example,
-                     name_of_row(by_caption ? j->texts.rows : j->images.rows));
+                     name_of_row(by_caption ? j->texts.rows : j->images.rows),
+                     r->format == PNB_TRUTH_KARPATHY ? " (--split names the part that is read)"
+                                                     : "");
 }
 
 static pnb_status fill_report(join *j, pnb_error *err)

@@ -105,6 +105,43 @@ static void files(void **state)
     }
 }
 
+/* ---- the truth of other rows ---- */
+
+static void another_split(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *says[3];
+    } bad[] = {
+        {"s.tsv", "b.jpg\t9\nc.jpg\t10\n", {"another split", "'b.jpg' and '9'", "'42' and '7'"}},
+        {"s.tsv",
+         "a.jpg\t7\nb.jpg\t9\nc.jpg\t10\n",
+         {"line 2: 'b.jpg'", "only 1 of the 3 pairs fit the sets", "another split"}},
+        {"s.tsv", "391895\t770337\n", {"row 391895", "another split", "only 0 of the 1 pairs"}},
+        {"s.json",
+         "{\"images\":[{\"filename\":\"b.jpg\",\"sentences\":[{\"sentid\":9}]}]}",
+         {"another split", "'b.jpg'", "--split"}},
+        {"s.json", "{\"50\":[60]}", {"another split", "'50'", "'a.jpg'"}},
+    };
+    for (size_t k = 0; k < PNB_COUNT(bad); k++)
+        for (size_t i = 0; i < 3; i++) {
+            pnb_truth *t = NULL;
+            pnb_error err = PNB_ERROR_INIT;
+            const char *path = write_file(bad[k].name, bad[k].text);
+            assert_true(pnb_truth_read(&t, path, &image_rows, &text_rows, NULL, NULL, &err) !=
+                        PNB_OK);
+            if (strstr(err.text, bad[k].says[i]) == NULL)
+                fail_msg("case %zu says '%s', not '%s'", k, err.text, bad[k].says[i]);
+        }
+    /* a slip in one of many pairs is no other split */
+    pnb_truth *t = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    const char *path = write_file("s.tsv", "a.jpg\t7\n42\t8\nb.jpg\t8\n");
+    assert_true(pnb_truth_read(&t, path, &image_rows, &text_rows, NULL, NULL, &err) ==
+                PNB_NOT_FOUND);
+    assert_null(strstr(err.text, "split"));
+}
+
 /* ---- label vectors ---- */
 
 static void npy_of(double value, const char *says)
@@ -177,7 +214,8 @@ static void label_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(files), cmocka_unit_test(label_numbers),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(files), cmocka_unit_test(another_split),
+                                       cmocka_unit_test(label_numbers),
                                        cmocka_unit_test(label_tables)};
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
