@@ -12,7 +12,7 @@
 /* What both commands take. */
 struct shared_args {
     const char *truth, *truth_format, *split, *measure, *uncertainty, *dataset, *csv, *markdown;
-    const char *cluster;
+    const char *cluster, *eccv, *label_vectors;
     bool by_class;
     int64_t level, bins, bootstrap;
     pnb__text_list recall_k;
@@ -62,13 +62,7 @@ struct shared_args {
      .min = 0,                                                                                     \
      .max = 1000000,                                                                               \
      .help = "Resamples of the clusters for 95% intervals; 0 leaves the intervals out"},           \
-    {.name = "cluster",                                                                            \
-     .kind = PNB__OPT_TEXT,                                                                        \
-     .at = AT(cluster),                                                                            \
-     .value = "KEY",                                                                               \
-     .help = "Field of the ids files: rows of one value were sampled together and are resampled "  \
-             "together. Without it what the truth connects: a picture with its captions, all of a "\
-             "class. Captions drawn one by one made intervals far too narrow"}
+    PNB__CLUSTER_ROW(AT(cluster))
 
 #define RESULT_ROWS(AT)                                                                            \
     {.name = "dataset",                                                                            \
@@ -123,6 +117,8 @@ static pnb_status fill_shared(pnb__app *app, const struct shared_args *a, pnb__r
     opts->n_bins = (size_t)a->bins;
     opts->n_resamples = (size_t)a->bootstrap;
     opts->cluster = a->cluster;
+    opts->eccv = a->eccv;
+    opts->label_vectors = a->label_vectors;
     if (a->truth == NULL && a->split != NULL)
         return pnb__usage(app, "--split is a part of a --truth file, and none is given");
     return fill_cutoffs(app, &a->recall_k, opts);
@@ -132,7 +128,7 @@ static pnb_status fill_shared(pnb__app *app, const struct shared_args *a, pnb__r
 
 struct retrieval_args {
     struct shared_args shared;
-    const char *images, *texts, *binning, *bin_by, *eccv, *label_vectors, *output;
+    const char *images, *texts, *binning, *bin_by, *output;
 };
 
 #define AT(field) offsetof(struct retrieval_args, field)
@@ -140,17 +136,7 @@ struct retrieval_args {
 static const pnb__option retrieval_options[] = {
     PNB__IMAGES_TEXTS_ROWS(AT(images), AT(texts)),
     TRUTH_ROWS(AT_SHARED),
-    {.name = "eccv",
-     .kind = PNB__OPT_FILE,
-     .at = AT(eccv),
-     .value = "DIR",
-     .help = "Folder of ECCV Caption's lists (eccv_caption/data): adds COCO 1K and 5K, CxC and "
-             "ECCV figures; the original pairs are the truth when none is given"},
-    {.name = "label-vectors",
-     .kind = PNB__OPT_FILE,
-     .at = AT(label_vectors),
-     .value = "FILE",
-     .help = "Labels of the pictures (COCO instances json, npy or csv): adds PMRP"},
+    PNB__COCO_ROWS(AT_SHARED(eccv), AT_SHARED(label_vectors)),
     UNCERTAINTY_ROWS(AT_SHARED),
     {.name = "binning",
      .kind = PNB__OPT_CHOICE,
@@ -207,8 +193,6 @@ static pnb_status run_retrieval(pnb__app *app, const void *args)
         return status;
     opts.images = a->images;
     opts.texts = a->texts;
-    opts.eccv = a->eccv;
-    opts.label_vectors = a->label_vectors;
     opts.bin_by_hit = strcmp(a->bin_by, "hit") == 0;
     PNB_TRY(pnb__retrieval_run(app, &opts, &run));
     r = pnb__result_create();
@@ -274,6 +258,7 @@ static const pnb__option compare_options[] = {
      .help = "Names of the models, in the same order; equal names are seeds of one model. Without "
              "them the files' names"},
     TRUTH_ROWS(AT_SHARED),
+    PNB__COCO_ROWS(AT_SHARED(eccv), AT_SHARED(label_vectors)),
     UNCERTAINTY_ROWS(AT_SHARED),
     RESULT_ROWS(AT_SHARED),
 };
@@ -312,7 +297,8 @@ const pnb__command pnb__cmd_eval_compare = {
              "from the first model and p of a paired bootstrap test, in which both models are "
              "resampled alike. The sets must hold the same rows in the same order. p is not "
              "corrected for "
-             "the number of figures looked at.",
+             "the number of figures looked at. Figures of --eccv and --label-vectors stand with "
+             "their mean, spread and difference, without interval or p.",
     .examples = "penumbra eval compare --images a0.safetensors a1.safetensors b.safetensors "
                 "--texts at0.safetensors at1.safetensors bt.safetensors --names base base ours "
                 "--truth captions_val2014.json --markdown table.md",

@@ -8,6 +8,7 @@
 
 struct report_args {
     const char *out, *title, *run, *null_texts, *measure;
+    const char *truth_format, *cluster, *eccv, *label_vectors;
     pnb__claims_sets sets, control;
     int64_t level, bins, examples;
 };
@@ -44,11 +45,9 @@ static const pnb__option options[] = {
      .at = AT(sets.texts),
      .value = "SET",
      .help = "Embedding set of the captions, with levels where known"},
-    {.name = "truth",
-     .kind = PNB__OPT_FILE,
-     .at = AT(sets.truth),
-     .value = "PAIRS",
-     .help = "True pairs; without it row i belongs to row i"},
+    PNB__TRUTH_ROWS(AT(sets.truth), AT(truth_format), AT(sets.read.split), AT(sets.read.by_class)),
+    PNB__CLUSTER_ROW(AT(cluster)),
+    PNB__COCO_ROWS(AT(eccv), AT(label_vectors)),
     PNB__CLAIMS_MASKED_ROWS(AT(sets.masked_images), AT(sets.masked_texts)),
     {.name = "null-texts",
      .kind = PNB__OPT_FILE,
@@ -98,10 +97,17 @@ static pnb_status run(pnb__app *app, const void *args)
                              .sets = a->sets,
                              .control = a->control,
                              .null_texts = a->null_texts,
+                             .cluster = a->cluster,
+                             .eccv = a->eccv,
+                             .label_vectors = a->label_vectors,
                              .level = a->level != PNB__INT_UNSET ? (int)a->level : -1,
                              .n_bins = (size_t)a->bins,
                              .n_examples = (size_t)a->examples};
+    if (a->sets.truth == NULL && a->sets.read.split != NULL)
+        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
     pnb_status status = pnb__measure_parse(&opts.measure, a->measure, &app->err);
+    if (status == PNB_OK)
+        status = pnb_truth_format_parse(&opts.sets.read.format, a->truth_format, &app->err);
     if (status != PNB_OK)
         return status;
     pnb__result *r = pnb__result_create();

@@ -121,6 +121,30 @@
      .at = (at_by_class),                                                                          \
      .help = "Class folders: a caption matches every picture of its class"}
 
+/* Two fields `const char *`. */
+#define PNB__COCO_ROWS(at_eccv, at_label_vectors)                                                  \
+    {.name = "eccv",                                                                               \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_eccv),                                                                              \
+     .value = "DIR",                                                                               \
+     .help = "Folder of ECCV Caption's lists (eccv_caption/data): adds COCO 1K and 5K, CxC and "   \
+             "ECCV figures; the original pairs are the truth when none is given"},                 \
+    {.name = "label-vectors",                                                                      \
+     .kind = PNB__OPT_FILE,                                                                        \
+     .at = (at_label_vectors),                                                                     \
+     .value = "FILE",                                                                              \
+     .help = "Labels of the pictures (COCO instances json, npy or csv): adds PMRP"}
+
+/* A field `const char *`. */
+#define PNB__CLUSTER_ROW(at_cluster)                                                               \
+    {.name = "cluster",                                                                            \
+     .kind = PNB__OPT_TEXT,                                                                        \
+     .at = (at_cluster),                                                                           \
+     .value = "KEY",                                                                               \
+     .help = "Field of the ids files: rows of one value were sampled together and are resampled "  \
+             "together. Without it what the truth connects: a picture with its captions, all of a "\
+             "class. Captions drawn one by one made intervals far too narrow"}
+
 #define PNB__MEASURE_ROW(at_measure)                                                               \
     {.name = "measure",                                                                            \
      .kind = PNB__OPT_CHOICE,                                                                      \

@@ -60,7 +60,7 @@ static pnb_status load_inputs(pnb__app *app, const pnb__claims_sets *sets, input
     if (in->images != NULL && sets->truth != NULL) {
         const pnb_truth_rows images = pnb_truth_rows_of(in->images);
         const pnb_truth_rows texts = pnb_truth_rows_of(in->texts);
-        PNB_TRY(pnb_truth_read(&in->truth, sets->truth, &images, &texts, NULL, NULL, err));
+        PNB_TRY(pnb_truth_read(&in->truth, sets->truth, &images, &texts, &sets->read, NULL, err));
     }
     in->level = pnb__alloc_array(in->texts->n, sizeof *in->level);
     if (in->level == NULL)

@@ -12,6 +12,7 @@ enum { PNB__MAX_LEVELS = 8 };
  * NULL. */
 typedef struct pnb__claims_sets {
     const char *images, *texts, *truth, *masked_images, *masked_texts;
+    pnb_truth_read_opts read; /* of the truth */
 } pnb__claims_sets;
 
 /* NaN: not measured, because a set is missing. */

@@ -84,6 +84,7 @@ static pnb_status measure_claims(pnb__app *app, const pnb__report_opts *o, measu
     pnb__claims_sets control_sets = o->control;
     m->has_control = control_sets.texts != NULL;
     control_sets.truth = control_sets.images != NULL ? o->sets.truth : NULL;
+    control_sets.read = o->sets.read;
     pnb_status status = pnb__claims_measure(app, &o->sets, &m->claims);
     if (status == PNB_OK && m->has_control)
         status = pnb__claims_measure(app, &control_sets, &m->control);
@@ -99,6 +100,10 @@ static pnb_status measure_sets(pnb__app *app, const pnb__report_opts *o, measure
     opts.images = o->sets.images;
     opts.texts = o->sets.texts;
     opts.truth = o->sets.truth;
+    opts.read = o->sets.read;
+    opts.cluster = o->cluster;
+    opts.eccv = o->eccv;
+    opts.label_vectors = o->label_vectors;
     opts.n_bins = o->n_bins;
     opts.measure = o->measure;
     opts.n_resamples = N_RESAMPLES;

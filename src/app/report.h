@@ -9,10 +9,12 @@
 
 typedef struct pnb__report_opts {
     const char *out, *title;
-    const char *run;           /* run directory of a training, or NULL */
-    pnb__claims_sets sets;     /* images and texts may be NULL together */
-    pnb__claims_sets control;  /* texts NULL: no control */
-    const char *null_texts;    /* set of texts that say nothing, the empty one first; or NULL */
+    const char *run;          /* run directory of a training, or NULL */
+    pnb__claims_sets sets;    /* images and texts may be NULL together */
+    pnb__claims_sets control; /* texts NULL: no control */
+    const char *null_texts;   /* set of texts that say nothing, the empty one first; or NULL */
+    const char *cluster;      /* as in pnb__retrieval_opts, as the next two */
+    const char *eccv, *label_vectors;
     int level;                 /* caption level of retrieval; -1: all */
     pnb_measure measure;       /* that ranks; PNB__MEASURE_AUTO: that of the families */
     size_t n_bins, n_examples; /* bins; pictures and captions in each gallery */

@@ -151,6 +151,13 @@ void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run)
     pnb__buf_puts(out, "<td class=\"soft\">all recalls both ways</td></tr>\n");
     for (size_t f = 0; f < PNB_N_FIGURES; f++)
         figure_row(out, run, f, false);
+    for (size_t i = 0; i < run->n_coco; i++) {
+        pnb__buf_printf(out, "<tr><td>%s</td>", run->coco[i].label);
+        for (size_t d = 0; d < 2; d++)
+            interval_cell(out, run->coco[i].side[d].value, run->coco[i].side[d].low,
+                          run->coco[i].side[d].high);
+        pnb__buf_puts(out, "<td></td></tr>\n");
+    }
     pnb__buf_puts(out, "</table></div>\n");
     pnb__html_section_end(out);
 }

@@ -18,13 +18,18 @@ typedef struct member {
     pnb_measure measure;
     size_t n_clusters[2];
     char cluster_unit[96];
+    pnb__coco_row coco[PNB__MAX_COCO_ROWS];
+    size_t n_coco;
 } member;
 
 /* Members of one name, as arrays for the bootstrap. */
 typedef struct group {
     const char *name;
     size_t n;
-    pnb_query_values *query[2], *hit[2]; /* [n] by direction */
+    pnb_query_values *query[2], *hit[2];    /* [n] by direction */
+    pnb__coco_row coco[PNB__MAX_COCO_ROWS]; /* means over the members, without intervals */
+    double coco_std[PNB__MAX_COCO_ROWS][2];
+    size_t n_coco;
 } group;
 
 typedef struct comparison {
@@ -71,6 +76,8 @@ static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i
         hash_ids(&hash, run.texts);
         pnb__sha256_hex(&hash, m->rows);
         m->measure = run.measure;
+        m->n_coco = run.n_coco;
+        memcpy(m->coco, run.coco, sizeof run.coco);
         memcpy(m->n_clusters, run.n_clusters, sizeof m->n_clusters);
         memcpy(m->cluster_unit, run.cluster_unit, sizeof m->cluster_unit);
         m->side[0] = run.i2t.values;
@@ -109,6 +116,30 @@ static group *find_group(comparison *c, const char *name)
     return &c->group[c->n_groups++];
 }
 
+/* Mean and standard deviation over the seeds of a group, of the figures of COCO. */
+static void average_coco(comparison *c, group *g)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->opts->n; i++) {
+        const member *m = &c->member[i];
+        if (strcmp(m->name, g->name) != 0)
+            continue;
+        if (n++ == 0)
+            memcpy(g->coco, m->coco, sizeof g->coco);
+        g->n_coco = m->n_coco;
+        for (size_t k = 0; k < 2 * m->n_coco; k++) { /* Welford */
+            pnb_interval *mean = &g->coco[k / 2].side[k % 2];
+            double value = m->coco[k / 2].side[k % 2].value, before = mean->value;
+            mean->value += (value - before) / (double)n;
+            g->coco_std[k / 2][k % 2] += (value - before) * (value - mean->value);
+        }
+    }
+    for (size_t k = 0; k < 2 * g->n_coco; k++) {
+        double *std = &g->coco_std[k / 2][k % 2];
+        *std = n > 1 ? sqrt(*std / (double)(n - 1)) : (double)NAN;
+    }
+}
+
 static pnb_status make_groups(comparison *c, pnb_error *err)
 {
     size_t n = c->opts->n;
@@ -126,6 +157,8 @@ static pnb_status make_groups(comparison *c, pnb_error *err)
         }
         g->n++;
     }
+    for (size_t g = 0; g < c->n_groups; g++)
+        average_coco(c, &c->group[g]);
     return PNB_OK;
 }
 
@@ -219,7 +252,10 @@ static pnb_status compute_row(pnb__app *app, comparison *c, size_t g)
                             .n_seeds = own->n,
                             .has_test = g > 0,
                             .n_clusters = {c->member[0].n_clusters[0], c->member[0].n_clusters[1]},
-                            .cluster_unit = c->member[0].cluster_unit};
+                            .cluster_unit = c->member[0].cluster_unit,
+                            .coco = own->coco,
+                            .coco_std = (const double(*)[2])own->coco_std,
+                            .n_coco = own->n_coco};
     pnb_status status = compute_rsum(app, c, own, row);
     for (size_t d = 0; d < 2 && status == PNB_OK; d++) {
         row->n_queries[d] = own->query[d][0].n;
@@ -272,7 +308,27 @@ static void put_rsum(const pnb__table_row *row, pnb__result *r)
     pnb__result_cell_real(r, row->has_test ? row->rsum_test.p : NAN, 4);
 }
 
-static void put_table(const pnb__table *t, pnb__result *r)
+/* The difference from the first model, without a test: its resamples are not of these lists. */
+static void put_coco(const comparison *c, size_t i, size_t d, pnb__result *r)
+{
+    for (size_t g = 0; g < c->n_groups && i < c->group[0].n_coco; g++) {
+        const group *own = &c->group[g];
+        double value = own->coco[i].side[d].value;
+        pnb__result_cell_text(r, d == 0 ? "image_to_text" : "text_to_image");
+        pnb__result_cell_text(r, own->coco[i].key);
+        pnb__result_cell_text(r, "");
+        pnb__result_cell_text(r, own->name);
+        pnb__result_cell_int(r, (int64_t)own->n);
+        pnb__result_cell_real(r, value, 4);
+        pnb__result_cell_real(r, own->coco_std[i][d], 4);
+        pnb__result_cell_real(r, NAN, 4);
+        pnb__result_cell_real(r, NAN, 4);
+        pnb__result_cell_real(r, g > 0 ? value - c->group[0].coco[i].side[d].value : NAN, 4);
+        pnb__result_cell_real(r, NAN, 4);
+    }
+}
+
+static void put_table(const comparison *c, const pnb__table *t, pnb__result *r)
 {
     static const pnb__column columns[] = {{"direction", "direction"},
                                           {"figure", "figure"},
@@ -299,6 +355,8 @@ static void put_table(const pnb__table *t, pnb__result *r)
                 for (size_t g = 0; g < t->n_rows; g++)
                     put_row(t, &t->row[g], d, i, by_hit == 1, r);
         }
+    for (size_t i = 0; i < 2 * c->group[0].n_coco; i++)
+        put_coco(c, i / 2, i % 2, r);
 }
 
 /* Of all members, or that each has its own. */
@@ -323,7 +381,7 @@ static pnb_status show(const comparison *c, pnb__result *r, pnb_error *err)
     pnb__result_int(r, "n_resamples", "resamples", (int64_t)o->run.n_resamples);
     pnb__result_text(r, "cluster_unit", "resampled unit", c->member[0].cluster_unit);
     pnb__result_int(r, "n_clusters", "clusters", (int64_t)c->member[0].n_clusters[0]);
-    put_table(&t, r);
+    put_table(c, &t, r);
     if (o->csv != NULL)
         status = pnb__table_save_csv(&t, o->csv, err);
     if (status == PNB_OK && o->markdown != NULL)

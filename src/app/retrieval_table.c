@@ -131,8 +131,9 @@ static void put_rsum_line(pnb__buf *out, const pnb__table *t, const pnb__table_r
 }
 
 static void put_coco_line(pnb__buf *out, const pnb__table *t, const pnb__table_row *row, size_t d,
-                          const pnb__coco_row *figure)
+                          size_t i)
 {
+    const pnb__coco_row *figure = &row->coco[i];
     pnb__csv_put_field(out, t->dataset);
     pnb__buf_putc(out, ',');
     pnb__csv_put_field(out, row->name);
@@ -140,7 +141,8 @@ static void put_coco_line(pnb__buf *out, const pnb__table *t, const pnb__table_r
     put_number(out, figure->side[d].value);
     put_number(out, figure->side[d].low);
     put_number(out, figure->side[d].high);
-    pnb__buf_printf(out, ",,%zu,%zu,,,,", row->n_seeds, figure->n_queries[d]);
+    put_number(out, row->coco_std != NULL ? row->coco_std[i][d] : (double)NAN);
+    pnb__buf_printf(out, ",%zu,%zu,,,,", row->n_seeds, figure->n_queries[d]);
     put_unit(out, row, d);
 }
 
@@ -166,7 +168,7 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
             }
         for (size_t d = 0; d < 2; d++)
             for (size_t i = 0; i < t->row[r].n_coco; i++)
-                put_coco_line(&out, t, &t->row[r], d, &t->row[r].coco[i]);
+                put_coco_line(&out, t, &t->row[r], d, i);
     }
     pnb_status status = pnb__buf_write(&out, path, err);
     pnb__buf_reset(&out);
@@ -301,7 +303,8 @@ static void put_coco(pnb__buf *out, const pnb__table_row *row)
         pnb__buf_printf(out, " | %s |", row->coco[i].label);
         for (size_t d = 0; d < 2; d++) {
             const pnb_interval *v = &row->coco[i].side[d];
-            const cell c = {v->value, v->low, v->high, (double)NAN, (double)NAN, 1, 4};
+            double std = row->coco_std != NULL ? row->coco_std[i][d] : (double)NAN;
+            const cell c = {v->value, v->low, v->high, std, (double)NAN, 1, 4};
             put_cell(out, row, &c);
         }
         pnb__buf_putc(out, '\n');

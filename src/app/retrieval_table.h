@@ -13,8 +13,9 @@ typedef struct pnb__table_row {
     pnb_figures std_query[2], std_hit[2];        /* over seeds; NaN with one */
     bool has_test;                               /* compared with the first row */
     pnb_figure_test test_query[2], test_hit[2];
-    pnb_rsum rsum, rsum_test;  /* of both directions; the test as above */
-    const pnb__coco_row *coco; /* of the run, which must outlive this */
+    pnb_rsum rsum, rsum_test;    /* of both directions; the test as above */
+    const pnb__coco_row *coco;   /* of the run, which must outlive this */
+    const double (*coco_std)[2]; /* [n_coco] over seeds, by direction; NULL: of one run */
     size_t n_coco;
 } pnb__table_row;
 

@@ -241,6 +241,28 @@ check "figures of COCO in Markdown" grep -q '| 1K R@1 | 1.0000 \[[0-9.]*, 1.0000
 points 0 pictures captions --eccv eccv --label-vectors vectors.csv --bootstrap 0 --json
 check "no intervals without resamples" test "$(grep -c _interval out)" -eq 0
 check "the bins stand at the top too" grep -q '"minus_s_r2":[^{]*"auroc"' flat
+# several models and the report take the same lists and labels
+want 0 eval compare --images pictures.safetensors pictures.safetensors --names one two \
+    --texts captions.safetensors captions.safetensors --eccv eccv --label-vectors vectors.csv \
+    --bootstrap 50 --markdown both.md --json
+tr -d ' \n' <out >flat
+for figure in coco_1k_r1 coco_5k_r10 cxc_r1 eccv_map_at_r pmrp_zeta2; do
+    check "$figure of both models" test "$(grep -o "\"figure\":\"$figure\",\"sorted_by\":\"\",\"model\":\"\(one\|two\)\"" flat | wc -l)" -eq 4
+done
+check "half of R, as of one model" grep -q '"figure":"eccv_rprecision","sorted_by":"","model":"two","seeds":1,"value":0.5,"std":null,"low":null,"high":null,"difference":0' flat
+check "in Markdown without brackets" grep -q '| two | 1K R@1 | 1.0000 | 1.0000 |' both.md
+want 0 report --images pictures.safetensors --texts captions.safetensors --eccv eccv \
+    --label-vectors vectors.csv --out lists.html
+check "figures of the lists on the page" grep -q '<tr><td>ECCV mAP@R</td>' lists.html
+check "and of the labels" grep -q '<tr><td>PMRP</td>' lists.html
+seq 0 9 | awk '{ printf "%s{\"filename\":\"COCO_val2014_000000000%d.jpg\",\"split\":\"%s\",\"sentences\":[{\"sentid\":%d}]}",
+    (NR > 1 ? "," : "{\"images\":["), 100 + $1, ($1 < 6 ? "test" : "val"), 5 * $1 } END { print "]}" }' >karpathy.json
+want 0 report --images pictures.safetensors --texts captions.safetensors --truth karpathy.json \
+    --split val --cluster id --out val.html
+says "split val: 4 of 10 pictures and 4 of 50 captions"
+check "the unit is the field" grep -q 'id' val.html
+want 2 report --images pictures.safetensors --texts captions.safetensors --split val --out none.html
+says "--split is a part"
 rm eccv/coco_test_ids.npy
 points 0 pictures captions --eccv eccv
 says "COCO 1K is left out"
