@@ -11,7 +11,7 @@
 struct vqa_args {
     const char *questions, *images, *texts, *measure, *uncertainty, *confidence_of, *votes,
         *bins_by;
-    const char *out;
+    const char *out, *cluster;
     int64_t bins, resamples;
     bool exact;
 };
@@ -90,6 +90,13 @@ static const pnb__option options[] = {
      .fallback = "1000",
      .max = 1e6,
      .help = "Bootstrap resamples of the 95% intervals; 0 leaves them out"},
+    {.name = "cluster",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(cluster),
+     .value = "KEY",
+     .help = "Resample the questions with the same value of this field together; the picture "
+             "(image or image_id) by default, since questions about one picture are right and "
+             "wrong together"},
     {.name = "out",
      .letter = 'o',
      .kind = PNB__OPT_FILE,
@@ -113,6 +120,7 @@ static pnb_status run(pnb__app *app, const void *args)
         .n_bins = (size_t)a->bins,
         .equal_count = strcmp(a->bins_by, "count") == 0,
         .n_resamples = (size_t)a->resamples,
+        .cluster = a->cluster,
         .out = a->out,
     };
     if ((a->images == NULL) != (a->texts == NULL))

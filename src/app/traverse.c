@@ -195,6 +195,10 @@ static pnb_status put_figures(pnb__app *app, const traverse_run *run, pnb__resul
     PNB_TRY(pnb_traversal_score(&run->ways, &truth, rows, &figures, &app->err));
     pnb__result_int(r, "n_levels", "levels", (int64_t)run->file->n_levels);
     pnb__result_real(r, "captions_per_way", "different captions on a way", figures.n_distinct, 1);
+    pnb__result_begin(r, "resampling", NULL);
+    pnb__result_text(r, "unit", "resampled unit", "picture with its captions");
+    pnb__result_int(r, "n_clusters", "clusters", (int64_t)run->truth.n_kept);
+    pnb__result_end(r);
     status = put_intervals(app, rows, run->truth.n_kept, r);
 done:
     pnb__free(rows);

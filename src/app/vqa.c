@@ -22,6 +22,7 @@ enum { MAX_TYPES = 64, MAX_ID = 256 };
 /* What a question came to. */
 typedef struct answered {
     char *id;
+    char *unit;  /* what it was sampled with: the picture's id, or --cluster's; NULL: nothing */
     size_t type; /* in vqa.types */
     double confidence, accuracy;
 } answered;
@@ -44,7 +45,7 @@ typedef struct vqa {
 
 typedef struct question {
     json_t *root;
-    char id[MAX_ID], image[MAX_ID];
+    char id[MAX_ID], image[MAX_ID], unit[MAX_ID]; /* unit "": by itself */
     const char *type;
     const char **candidates, **answers;
     double *scores, *uncertainty;
@@ -140,6 +141,21 @@ static pnb_status read_numbers(const json_t *root, const char *key, size_t n, do
         (*out)[i] = json_number_value(item);
     }
     return PNB_OK;
+}
+
+/* Questions about one picture are right and wrong together. */
+static pnb_status read_unit(question *q, const char *key, pnb_error *err)
+{
+    if (key == NULL) {
+        memcpy(q->unit, q->image, sizeof q->unit);
+        return PNB_OK;
+    }
+    pnb_status status = read_id(q->root, key, q->unit, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "--cluster");
+    else if (q->unit[0] == '\0')
+        status = pnb__fail(err, PNB_NOT_FOUND, "--cluster %s: the question has no such field", key);
+    return status;
 }
 
 static pnb_status parse(question *q, const char *line, size_t n, size_t number, pnb_error *err)
@@ -238,10 +254,13 @@ static pnb_status remember(vqa *v, const question *q, const pnb_vqa_answer *a, p
         v->capacity = capacity;
     }
     answered *item = &v->done[v->n];
-    *item = (answered){pnb__strdup(q->id), 0, a->confidence, a->accuracy};
-    if (item->id == NULL)
-        return pnb__fail_nomem(err, strlen(q->id));
+    *item = (answered){.id = pnb__strdup(q->id),
+                       .unit = q->unit[0] != '\0' ? pnb__strdup(q->unit) : NULL,
+                       .confidence = a->confidence,
+                       .accuracy = a->accuracy};
     v->n++;
+    if (item->id == NULL || (item->unit == NULL && q->unit[0] != '\0'))
+        return pnb__fail_nomem(err, MAX_ID);
     return find_type(v, q->type, &item->type, err);
 }
 
@@ -275,6 +294,7 @@ static pnb_status take_line(vqa *v, const char *line, size_t n, size_t number)
     pnb_error *err = &v->app->err;
     pnb_status status;
     PNB_TRY(parse(&q, line, n, number, err));
+    PNB_TRY(read_unit(&q, v->opts->cluster, err));
     PNB_TRY(score_question(v, &q, err));
     PNB_TRY(pnb_vqa_score(&q.q, &v->opts->votes, &a, err));
     PNB_TRY(remember(v, &q, &a, err));
@@ -361,55 +381,106 @@ done:
 /* ---- figures ---- */
 
 typedef struct sums {
-    const answered *done;
-    double *confidence, *accuracy; /* of a resample */
+    double *confidence, *accuracy; /* [n] */
     size_t n_bins;
     bool equal_count;
 } sums;
 
-static double mean_accuracy(void *user, const size_t *row, size_t n)
+/* ---- units of resampling ---- */
+
+typedef struct unit_row {
+    const char *name; /* NULL: a unit of its own */
+    size_t row;
+} unit_row;
+
+static int by_unit(const void *a, const void *b)
 {
-    const sums *s = user;
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += s->done[row[i]].accuracy;
-    return sum / (double)n;
+    const unit_row *x = a, *y = b;
+    int order = x->name == NULL || y->name == NULL ? (x->name == NULL) - (y->name == NULL)
+                                                   : strcmp(x->name, y->name);
+    return order != 0 ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-static double ece_of(void *user, const size_t *row, size_t n)
+/* Labels that are equal for the questions of one unit, and how many there are. */
+static pnb_status label_units(const vqa *v, int64_t *label, size_t *n_units, pnb_error *err)
 {
-    const sums *s = user;
-    pnb_soft_calibration c = {0};
-    for (size_t i = 0; i < n; i++) {
-        s->confidence[i] = s->done[row[i]].confidence;
-        s->accuracy[i] = s->done[row[i]].accuracy;
+    unit_row *rows = pnb__alloc_array(v->n, sizeof *rows);
+    if (rows == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *rows);
+    for (size_t i = 0; i < v->n; i++)
+        rows[i] = (unit_row){v->done[i].unit, i};
+    qsort(rows, v->n, sizeof *rows, by_unit);
+    *n_units = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        bool is_same = i > 0 && rows[i].name != NULL && strcmp(rows[i].name, rows[i - 1].name) == 0;
+        *n_units += !is_same;
+        label[rows[i].row] = (int64_t)*n_units;
     }
-    return pnb_soft_calibration_compute(s->confidence, s->accuracy, n, s->n_bins, s->equal_count,
-                                        &c, NULL) == PNB_OK
-               ? c.ece
-               : NAN;
+    pnb__free(rows);
+    return PNB_OK;
 }
 
-static pnb_status put_interval(const vqa *v, pnb_statistic_fn figure, sums *s, const char *key,
-                               const char *label, pnb__result *r)
+static void put_unit(const vqa *v, size_t n_units, pnb__result *r)
+{
+    bool has_picture = false;
+    char unit[MAX_ID];
+    for (size_t i = 0; i < v->n; i++)
+        has_picture = has_picture || v->done[i].unit != NULL;
+    if (v->opts->cluster != NULL)
+        snprintf(unit, sizeof unit, "questions of one \"%.200s\"", v->opts->cluster);
+    else
+        snprintf(unit, sizeof unit, "%s",
+                 has_picture ? "picture with its questions" : "question (none names its picture)");
+    pnb__result_begin(r, "resampling", NULL);
+    pnb__result_text(r, "unit", "resampled unit", unit);
+    pnb__result_text(r, "key", NULL, v->opts->cluster);
+    pnb__result_int(r, "n_clusters", "clusters", (int64_t)n_units);
+    pnb__result_int(r, "n_resamples", NULL, (int64_t)v->opts->n_resamples);
+    pnb__result_end(r);
+    if (n_units < 2)
+        pnb__warn(v->app, "all questions are of one %s, so there are no intervals", unit);
+}
+
+static void put_interval(const pnb_interval *interval, const char *key, pnb__result *r)
+{
+    char text[64];
+    pnb__result_begin(r, key, NULL);
+    pnb__result_real(r, "low", NULL, interval->low, 6);
+    pnb__result_real(r, "high", NULL, interval->high, 6);
+    pnb__result_end(r);
+    snprintf(text, sizeof text, "%.4f to %.4f", interval->low, interval->high);
+    if (!isnan(interval->low))
+        pnb__result_text(r, NULL, "  95% interval", text);
+}
+
+/* Accuracy and calibration error without the bias of bins, over resampled units. */
+static pnb_status put_estimates(const vqa *v, const sums *s, pnb__result *r)
 {
     pnb_bootstrap_opts boot = pnb_bootstrap_opts_default();
-    pnb_interval interval;
-    char text[64];
+    pnb_interval accuracy, ece;
+    pnb_error *err = &v->app->err;
+    size_t n_units = 0;
+    int64_t *label = pnb__alloc_array(v->n, sizeof *label);
+    pnb_status status = PNB_OK;
+    if (label == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *label);
     boot.n_resamples = v->opts->n_resamples;
     boot.seed = (uint64_t)v->app->common.seed;
-    if (boot.n_resamples == 0)
-        return PNB_OK;
-    pnb_status status = pnb_bootstrap(figure, s, v->n, &boot, &interval, &v->app->err);
-    if (status != PNB_OK)
-        return status;
-    snprintf(text, sizeof text, "%.4f to %.4f", interval.low, interval.high);
-    pnb__result_begin(r, key, NULL);
-    pnb__result_real(r, "low", NULL, interval.low, 6);
-    pnb__result_real(r, "high", NULL, interval.high, 6);
-    pnb__result_end(r);
-    pnb__result_text(r, NULL, label, text);
-    return PNB_OK;
+    boot.cluster = label;
+    PNB_TRY(label_units(v, label, &n_units, err));
+    PNB_TRY(pnb_ece_debiased(s->confidence, s->accuracy, v->n, &boot, &ece, err));
+    if (boot.n_resamples > 0) {
+        PNB_TRY(pnb_bootstrap_mean(s->accuracy, v->n, &boot, &accuracy, err));
+        put_interval(&accuracy, "accuracy_interval", r);
+    }
+    pnb__result_real(r, "ece_debiased", "ECE, debiased", ece.value, 4);
+    if (boot.n_resamples > 0) {
+        put_interval(&ece, "ece_debiased_interval", r);
+        put_unit(v, n_units, r);
+    }
+done:
+    pnb__free(label);
+    return status;
 }
 
 static double mean_of(const double *values, size_t n)
@@ -485,10 +556,9 @@ static pnb_status report_with(const vqa *v, sums *s, pnb__result *r)
     pnb__result_text(r, "votes", "votes",
                      v->opts->votes.simple ? "min(m/3, 1)" : "min(m/3, 1) leaving each person out");
     pnb__result_real(r, "accuracy", "accuracy", mean, 4);
-    PNB_TRY(put_interval(v, mean_accuracy, s, "accuracy_interval", "  95% interval", r));
+    PNB_TRY(put_estimates(v, s, r));
     pnb__result_real(r, "mean_confidence", "mean confidence", mean_confidence, 4);
-    pnb__result_real(r, "ece", "ECE", c.ece, 4);
-    PNB_TRY(put_interval(v, ece_of, s, "ece_interval", "  95% interval", r));
+    pnb__result_real(r, "ece", "ECE of the bins", c.ece, 4);
     pnb__result_real(r, "mce", "MCE", c.mce, 4);
     PNB_TRY(put_types(v, s, r));
     put_bins(&c, s->n_bins, r);
@@ -499,8 +569,7 @@ done:
 static pnb_status report(const vqa *v, pnb__result *r)
 {
     size_t most = PNB_MIN(v->opts->n_bins, v->n);
-    sums s = {.done = v->done,
-              .n_bins = v->opts->equal_count ? most : v->opts->n_bins,
+    sums s = {.n_bins = v->opts->equal_count ? most : v->opts->n_bins,
               .equal_count = v->opts->equal_count};
     s.confidence = pnb__alloc_array(v->n, sizeof *s.confidence);
     s.accuracy = pnb__alloc_array(v->n, sizeof *s.accuracy);
@@ -514,8 +583,10 @@ static pnb_status report(const vqa *v, pnb__result *r)
 
 static void reset(vqa *v)
 {
-    for (size_t i = 0; i < v->n; i++)
+    for (size_t i = 0; i < v->n; i++) {
         pnb__free(v->done[i].id);
+        pnb__free(v->done[i].unit);
+    }
     for (size_t i = 0; i < v->n_types; i++)
         pnb__free(v->types[i]);
     pnb__free(v->done);

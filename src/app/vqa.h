@@ -16,8 +16,9 @@ typedef struct pnb__vqa_opts {
     pnb_vqa_opts votes;
     size_t n_bins;
     bool equal_count;
-    size_t n_resamples; /* of the intervals; 0: none */
-    const char *out;    /* .jsonl of answers, or NULL */
+    size_t n_resamples;  /* of the intervals; 0: none */
+    const char *cluster; /* field of a question's line; NULL: its picture */
+    const char *out;     /* .jsonl of answers, or NULL */
 } pnb__vqa_opts;
 
 /* Errors  FORMAT (a line that is no question: named), NOT_FOUND (a picture or candidate without a

@@ -32,6 +32,7 @@ r = json.load(open("out.json"))
 m = r["metrics"]
 assert r["dataset"] == "shapes" and r["task"] == "zeroshot_classification" and r["language"] == "en"
 assert 0 <= m["acc1"] <= 1 and m["acc5"] is None and 0 <= m["mean_per_class_recall"] <= 1
+assert m["resampling"] == {"unit": "picture", "n_clusters": 6}, m["resampling"]
 assert r["classnames"] == ["circle", "red star", "square"] and len(r["templates"]) == 7
 assert r["provenance"]["weights_sha256"] == r["pretrained"] and len(r["pretrained"]) == 64
 assert r["prompts"]["n"] == 21 and len(r["prompts"]["most_certain_prompts"]) == 2

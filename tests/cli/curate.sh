@@ -98,6 +98,30 @@ prints '"answer_type": "yes/no"'
 want 0 eval vqa --questions q.jsonl --bins 1 --resamples 0 --json
 prints '"ece": 0.018941'
 prints '"ece": 0.333333'
+# ten pictures of eight questions each, right or wrong together: the picture is what is resampled
+for i in $(seq 0 79); do
+    printf '{"question_id": %d, "image": "p%d", "no": %d, "candidates": ["a", "b"], "scores": [%d, 0], "answers": ["a"]}\n' \
+        "$i" $((i / 8)) "$i" $((i / 8 % 2 ? 1 : -1))
+done >many.jsonl
+width() { # of an interval in out
+    python3 -c 'import json,sys; r=json.load(open("out")); r=r.get("result", r); v=r[sys.argv[1]]; print(round(1000*(v["high"]-v["low"])))' "$1"
+}
+want 0 eval vqa --questions many.jsonl --json
+prints '"unit": "picture with its questions"'
+prints '"n_clusters": 10'
+wide=$(width accuracy_interval)
+check "the debiased error lies in its interval" python3 -c 'import json
+r=json.load(open("out")); r=r.get("result", r); v=r["ece_debiased_interval"]
+assert v["low"] <= r["ece_debiased"] <= v["high"] and "ece_interval" not in r'
+want 0 eval vqa --questions many.jsonl --json --cluster no
+prints '"n_clusters": 80'
+check "questions of one picture are drawn together" test "$wide" -gt $((2 * $(width accuracy_interval)))
+want 1 eval vqa --questions many.jsonl --cluster nothing
+says "line 1"
+says "--cluster nothing"
+sed 's/"image": "[^"]*"/"image": "one"/' many.jsonl >one.jsonl
+want 0 eval vqa --questions one.jsonl
+says "no intervals"
 line() { # what a line of its own is refused with
     printf '%s\n' "$1" >bad.jsonl
     rm -f bad.out
