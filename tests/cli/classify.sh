@@ -192,7 +192,7 @@ assert r["uncertainty"]["auroc_nota"] == r["none_of_above"]["auroc"]
 assert r["uncertainty"]["nlpd"] == r["metrics"]["nll"] and len(r["uncertainty"]["bins"]) > 0
 md = open("t.md").read().split("\n")
 assert md[0].count("|") == md[1].count("|") == md[2].count("|") - 1 and "c\\|d" in md[2]
-assert "%.1f [" % (100 * r["metrics"]["acc1"]) in md[2] and "top-5" not in md[0]'
+assert "%.4f [" % r["metrics"]["acc1"] in md[2] and "top-5" not in md[0]'
 
 # Scalings. A label that is always the nearest or never is refused or smoothed, not infinite.
 python3 -c '
