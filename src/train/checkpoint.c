@@ -51,8 +51,12 @@ static json_t *state_json(const pnb__trainer *t)
     json_t *settings = pnb__train_settings(t->opts);
     json_t *best = isnan(t->state.best_unc_r) ? json_null() : json_real(t->state.best_unc_r);
     json_t *loss = isnan(t->state.best_loss) ? json_null() : json_real(t->state.best_loss);
-    if (settings == NULL)
+    if (settings == NULL || best == NULL || loss == NULL) {
+        json_decref(settings);
+        json_decref(best);
+        json_decref(loss);
         return NULL;
+    }
     return json_pack("{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o, s:o, s:s, s:o}",
                      "format", STATE_FORMAT, "threads", pnb_ctx_n_threads(t->ctx), "step",
                      (json_int_t)t->state.step, "n_steps", (json_int_t)t->n_steps, "epoch",

@@ -29,7 +29,7 @@ static int set_up(void **state)
     f->app.log = stderr;
     f->app.common.quiet = true;
     assert_ok(pnb_ctx_create(&f->app.ctx, &opts, err));
-    assert_ok(pnb_model_config_merge(pnb_model_config_json("tiny"), overrides, &json, err));
+    assert_ok(pnb_model_config_merge("tiny", overrides, &json, err));
     assert_ok(pnb_model_init_json(&f->encoder.model, f->app.ctx, json, 5, err));
     pnb_text_free(json);
     words.vocab_size = 40;

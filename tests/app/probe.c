@@ -44,7 +44,7 @@ static void write_model(fixture *f)
     pnb_tokenizer *tokenizer = NULL;
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
     char *json = NULL, path[192];
-    assert_ok(pnb_model_config_merge(pnb_model_config_json("tiny"), overrides, &json, err));
+    assert_ok(pnb_model_config_merge("tiny", overrides, &json, err));
     assert_ok(pnb_model_init_json(&model, f->app.ctx, json, 5, err));
     pnb_text_free(json);
     assert_ok(pnb_model_save(model, f->model, err));

@@ -27,10 +27,9 @@ static bool take_caption(const pnb_embeddings *set, size_t row, char text[256])
         return false; /* a page does without this name */
     for (size_t i = 0; found == NULL && i < PNB_COUNT(keys); i++)
         found = json_string_value(json_object_get(extra, keys[i]));
-    if (found != NULL)
-        snprintf(text, 256, "%s", found);
-    json_decref(extra);
-    return found != NULL && found[0] != '\0';
+    snprintf(text, 256, "%s", found != NULL ? found : "");
+    json_decref(extra); /* and `found` with it */
+    return text[0] != '\0';
 }
 
 const char *pnb__page_row_name(pnb__page_rows *rows, const pnb_embeddings *set, size_t row,
