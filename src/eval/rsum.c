@@ -193,6 +193,29 @@ static double without_group(const drawn *d, size_t group)
     return total_of(&t);
 }
 
+/* RSUM as the share of what it can be, exact at both ends: there Wilson's interval stands for it.
+ */
+static double share_of(const pnb_rsum_job *job, double rsum)
+{
+    double share = rsum / (2.0 * (double)job->n_k);
+    return share > 1.0 - 1e-12 ? 1.0 : share < 1e-12 ? 0.0 : share;
+}
+
+static void settle(const pnb_rsum_job *job, double level, pnb__replicates *r, pnb_rsum *out)
+{
+    double most = 2.0 * (double)job->n_k;
+    if (job->n_b > 0) {
+        pnb__interval_settle(r, level, &out->low, &out->high);
+        return;
+    }
+    r->value = share_of(job, r->value);
+    for (size_t i = 0; i < r->n_resamples; i++)
+        r->resample[i] = share_of(job, r->resample[i]);
+    pnb__interval_settle(r, level, &out->low, &out->high);
+    out->low *= most;
+    out->high *= most;
+}
+
 static pnb_status resample_all(const pnb_rsum_job *job, const sums *s,
                                const pnb_bootstrap_opts *boot, pnb_rsum *out, pnb_error *err)
 {
@@ -215,8 +238,8 @@ static pnb_status resample_all(const pnb_rsum_job *job, const sums *s,
                          .n_jackknife = n_groups,
                          .n_clusters = d.clusters.n,
                          .n_strata = d.n_strata,
-                         .agreement = job->n_b > 0 ? PNB__AGREE_POINT : PNB__AGREE_NONE};
-    pnb__interval_settle(&r, boot->level, &out->low, &out->high);
+                         .agreement = job->n_b > 0 ? PNB__AGREE_POINT : PNB__AGREE_SHARE};
+    settle(job, boot->level, &r, out);
     out->p = pnb__interval_p(&r);
 done:
     drawn_reset(&d);

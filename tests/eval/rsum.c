@@ -52,6 +52,24 @@ static void value_and_width(void **state)
     assert_near(again.low, r.low, 0.2 * sd, 0);
 }
 
+/* No miss among few queries is no proof that there is none. */
+static void no_miss_has_an_interval(void **state)
+{
+    (void)state;
+    enum { FEW = 7 };
+    int64_t ranks[FEW] = {1, 1, 1, 1, 1, 1, 1};
+    const pnb_query_values v = {.n = FEW, .best_rank = ranks};
+    const pnb_rsum_job job = {.a = {&v, &v}, .n_a = 1, .k = K, .n_k = 3};
+    pnb_rsum r;
+    assert_ok(pnb_rsum_bootstrap(&job, NULL, &r, err));
+    assert_near(r.value, 6.0, 1e-12, 0);
+    assert_true(r.high == 6.0 && r.low > 3.0 && r.low < 5.5);
+    for (size_t i = 0; i < FEW; i++)
+        ranks[i] = 11;
+    assert_ok(pnb_rsum_bootstrap(&job, NULL, &r, err));
+    assert_true(r.value == 0.0 && r.low == 0.0 && r.high > 0.5 && r.high < 3.0);
+}
+
 /* Picture and captions fail together, so with clusters the sides do not average each other out. */
 static void both_sides_of_a_cluster(void **state)
 {
@@ -143,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(value_and_width),
+        cmocka_unit_test(no_miss_has_an_interval),
         cmocka_unit_test(both_sides_of_a_cluster),
         cmocka_unit_test(seeds_and_models),
         cmocka_unit_test(bad_input),
