@@ -31,9 +31,11 @@ pnb__bench_times pnb__bench_summarise(double *seconds, size_t n);
 typedef pnb_status (*pnb__bench_fn)(void *user, pnb_error *err);
 pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *opts, pnb__bench_fn work,
                               void *user, pnb__bench_times *out);
-/* GFLOP/s of one square f32 product that fits the caches, best of five, with the kernels of an
- * instruction set; GENERIC is OpenBLAS. */
-double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa);
+/* GFLOP/s of one square f32 product that fits the caches, best of five (one where `seconds`, what a
+ * repeat of the bench is to last, is 0), with the kernels of an instruction set; GENERIC is
+ * OpenBLAS.
+ */
+double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa, double seconds);
 double pnb__bench_peak_bytes(void); /* of this process so far */
 
 #endif

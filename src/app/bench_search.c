@@ -104,6 +104,7 @@ typedef struct machine {
     const float *read; /* what is read for the bandwidth */
     float *own;        /* the same where it is not the gallery */
     size_t n_read;     /* values */
+    double seconds;    /* of the repeats; 0: no time is to be spent on the limits either */
     size_t n_rates;
     double rate[MAX_READS]; /* GB/s */
     double sgemm;           /* GFLOP/s */
@@ -141,10 +142,10 @@ static void measure_read(machine *m, const pnb_ctx *ctx, const pnb__kernels *k)
 /* Before and after all repeats. */
 static void measure_limits(machine *m, const pnb_ctx *ctx, const pnb__kernels *k)
 {
-    for (int i = 0; i < READS && m->own != NULL; i++)
+    for (int i = 0; i < (m->seconds > 0 ? READS : 1) && m->own != NULL; i++)
         measure_read(m, ctx, k);
-    m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, ctx->isa));
-    m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, PNB_ISA_GENERIC));
+    m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, ctx->isa, m->seconds));
+    m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, PNB_ISA_GENERIC, m->seconds));
 }
 
 /* ---- search ---- */
@@ -253,6 +254,7 @@ static pnb_status run_search(const pnb__bench_search_opts *o, const pnb_search_o
     PNB_TRY(pnb_index_create(&w->index, app->ctx, &w->gallery.rows, opts, &app->err));
     double prepare_s = pnb__now_s() - start;
     PNB_TRY(init_machine(&w->limits, app->ctx, w->kernels, &w->gallery, &app->err));
+    w->limits.seconds = o->times.seconds;
     repeat.between = w->limits.own == NULL ? read_between : NULL;
     measure_limits(&w->limits, app->ctx, w->kernels);
     PNB_TRY(pnb__bench_measure(app, &repeat, search_once, w, &times));
