@@ -159,16 +159,8 @@ static size_t pick_caption(const pnb_sample *s, const pnb_loader_opts *opts, int
     }
 }
 
-/* Appends the caption, in a template when the draw says so: "{c}" or "{}" is replaced. */
-static void append_caption(pnb__buf *b, const char *caption, const pnb_loader_opts *opts,
-                           pnb__rng *rng)
+void pnb__template_fill(pnb__buf *b, const char *text, const char *caption)
 {
-    bool in_template = pnb__rng_uniform(rng) < opts->template_share && opts->n_templates > 0;
-    if (!in_template) {
-        pnb__buf_puts(b, caption);
-        return;
-    }
-    const char *text = opts->templates[pnb__rng_below(rng, opts->n_templates)];
     const char *hole = strstr(text, "{c}");
     size_t n_hole = 3;
     if (!hole) {
@@ -182,6 +174,17 @@ static void append_caption(pnb__buf *b, const char *caption, const pnb_loader_op
     pnb__buf_append(b, text, (size_t)(hole - text));
     pnb__buf_puts(b, caption);
     pnb__buf_puts(b, hole + n_hole);
+}
+
+/* Appends the caption, in a template when the draw says so. */
+static void append_caption(pnb__buf *b, const char *caption, const pnb_loader_opts *opts,
+                           pnb__rng *rng)
+{
+    bool in_template = pnb__rng_uniform(rng) < opts->template_share && opts->n_templates > 0;
+    if (in_template)
+        pnb__template_fill(b, opts->templates[pnb__rng_below(rng, opts->n_templates)], caption);
+    else
+        pnb__buf_puts(b, caption);
 }
 
 static pnb_status fill_texts(const pnb_loader_opts *opts, const pnb_sample *s, uint64_t epoch,

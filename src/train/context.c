@@ -2,54 +2,85 @@
  *
  * The built-in configuration `tiny` has a context that fits short captions only; a caption that is
  * cut loses what tells it apart. So the context is the 99th percentile of the captions' lengths in
- * tokens, special ones included, and at most CLIP's 77, because attention's cost grows with it. */
+ * tokens, special ones included, and at most CLIP's 77, because attention's cost grows with it.
+ * A caption counts as it is drawn: bare with probability 1 - template_share, else in a template; it
+ * is measured in one of them, each in its turn, which is their uniform draw over many captions. */
 #include <string.h>
 
+#include "data/loader_internal.h"
 #include "io/json.h"
 #include "train/trainer.h"
 
 enum { MOST_TOKENS = 77, LEAST_TOKENS = 4, MOST_SAMPLES = 20000 };
 
-static pnb_status count_sample(const pnb_tokenizer *tokenizer, const pnb_sample *s,
-                               size_t n_of[MOST_TOKENS + 2], pnb__context *c, pnb_error *err)
+typedef struct tally {
+    const pnb_tokenizer *tokenizer;
+    double share_of[MOST_TOKENS + 2]; /* captions of each length, by the probability of the draw */
+    pnb__context context;
+} tally;
+
+static pnb_status count_text(tally *t, const char *text, size_t n, double weight, pnb_error *err)
 {
-    for (size_t k = 0; k < s->n_captions; k++) {
-        const char *text = s->captions[k];
-        int32_t ids[MOST_TOKENS];
-        pnb_token_count count;
-        pnb_status status =
-            pnb_tokenizer_encode(tokenizer, text, strlen(text), MOST_TOKENS, ids, &count, err);
-        if (status != PNB_OK)
-            return status;
-        n_of[PNB_MIN(count.n_total, MOST_TOKENS + 1)]++;
-        c->longest = PNB_MAX(c->longest, count.n_total);
-        c->n_captions++;
-    }
+    int32_t ids[MOST_TOKENS];
+    pnb_token_count count;
+    pnb_status status = pnb_tokenizer_encode(t->tokenizer, text, n, MOST_TOKENS, ids, &count, err);
+    if (status != PNB_OK)
+        return status;
+    t->share_of[PNB_MIN(count.n_total, MOST_TOKENS + 1)] += weight;
+    t->context.longest = PNB_MAX(t->context.longest, count.n_total);
     return PNB_OK;
 }
 
-pnb_status pnb__context_measure(const pnb_dataset *set, const pnb_tokenizer *tokenizer,
-                                pnb__context *out, pnb_error *err)
+static pnb_status count_in_template(tally *t, const char *caption, const pnb__templates *in,
+                                    pnb_error *err)
 {
-    size_t n_of[MOST_TOKENS + 2] = {0}, n = pnb_dataset_size(set), within = 0;
-    size_t step = n / MOST_SAMPLES + 1;
+    pnb__buf b = {0};
+    pnb__template_fill(&b, in->texts[t->context.n_captions % in->n], caption);
+    pnb_status status = b.failed ? pnb__fail_nomem(err, strlen(caption))
+                                 : count_text(t, b.data, b.size, in->share, err);
+    pnb__buf_reset(&b);
+    return status;
+}
+
+static pnb_status count_sample(tally *t, const pnb_sample *s, const pnb__templates *in,
+                               pnb_error *err)
+{
+    double share = in->n > 0 ? in->share : 0;
     pnb_status status = PNB_OK;
-    *out = (pnb__context){0};
+    for (size_t k = 0; k < s->n_captions && status == PNB_OK; k++) {
+        const char *text = s->captions[k];
+        if (share < 1)
+            status = count_text(t, text, strlen(text), 1 - share, err);
+        if (status == PNB_OK && share > 0)
+            status = count_in_template(t, text, in, err);
+        t->context.n_captions++;
+    }
+    return status;
+}
+
+pnb_status pnb__context_measure(const pnb_dataset *set, const pnb_tokenizer *tokenizer,
+                                const pnb__templates *in, pnb__context *out, pnb_error *err)
+{
+    tally t = {.tokenizer = tokenizer};
+    size_t n = pnb_dataset_size(set), step = n / MOST_SAMPLES + 1;
+    pnb_status status = PNB_OK;
+    double within = 0;
     for (size_t i = 0; i < n && status == PNB_OK; i += step) {
         pnb_sample s = {0};
         if (pnb_dataset_get(set, i, &s, NULL) == PNB_OK) /* the loader names what is unreadable */
-            status = count_sample(tokenizer, &s, n_of, out, err);
+            status = count_sample(&t, &s, in, err);
         pnb_sample_reset(&s);
     }
     if (status != PNB_OK)
         return status;
     for (int length = 0; length <= MOST_TOKENS; length++) {
-        within += n_of[length];
-        out->length = length;
-        out->n_within = within;
-        if (length >= LEAST_TOKENS && 100 * within >= 99 * out->n_captions)
+        within += t.share_of[length];
+        t.context.length = length;
+        t.context.share_within = within / (double)PNB_MAX(t.context.n_captions, 1);
+        if (length >= LEAST_TOKENS && t.context.share_within >= 0.99 - 1e-9)
             break;
     }
+    *out = t.context;
     return PNB_OK;
 }
 
@@ -72,7 +103,8 @@ pnb_status pnb__context_choose(pnb__trainer *t, const char *name, json_t *config
 {
     if (!is_open(t, name))
         return PNB_OK;
-    pnb_status status = pnb__context_measure(t->train, t->tokenizer, &t->context, err);
+    pnb__templates in = {t->opts->templates, t->opts->n_templates, t->opts->template_share};
+    pnb_status status = pnb__context_measure(t->train, t->tokenizer, &in, &t->context, err);
     if (status != PNB_OK || t->context.n_captions == 0)
         return status;
     json_t *text = json_object_get(config, "text_cfg");

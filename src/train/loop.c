@@ -252,10 +252,9 @@ static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
     if (status == PNB_OK && t->context.n_captions > 0)
         status = pnb__record_info(
             t, err,
-            "Context: %d tokens, which %.2f%% of the training captions fit into (the longest has "
-            "%d); --force-context-length sets another",
-            t->context.length, 100.0 * (double)t->context.n_within / (double)t->context.n_captions,
-            t->context.longest);
+            "Context: %d tokens, which %.2f%% of the training captions fit into as they are drawn "
+            "(the longest has %d); --force-context-length sets another",
+            t->context.length, 100 * t->context.share_within, t->context.longest);
     if (status != PNB_OK)
         return status;
     return pnb__record_info(t, err,

@@ -50,12 +50,20 @@ typedef struct pnb__step_values {
     double data_s, batch_s;
 } pnb__step_values;
 
-/* ---- context.c ---- Lengths of captions in tokens, special ones included. */
+/* ---- context.c ---- Lengths of captions as they are drawn, in tokens, special ones included. */
 typedef struct pnb__context {
-    int length;                  /* 99 of 100 captions have no more, at most 77 */
-    size_t n_within, n_captions; /* captions no longer than that; measured (0: none were) */
+    int length;          /* 99 of 100 draws have no more, at most 77 */
+    double share_within; /* of the draws, no longer than that */
+    size_t n_captions;   /* measured; 0: none were */
     int longest;
 } pnb__context;
+
+/* What a caption is put into, with probability `share`. */
+typedef struct pnb__templates {
+    const char *const *texts;
+    size_t n;
+    double share;
+} pnb__templates;
 
 typedef struct pnb__trainer {
     const pnb_ctx *ctx;
@@ -86,7 +94,7 @@ typedef struct pnb__trainer {
 
 /* Measures the captions of at most 20,000 samples, evenly drawn. */
 pnb_status pnb__context_measure(const pnb_dataset *set, const pnb_tokenizer *tokenizer,
-                                pnb__context *out, pnb_error *err);
+                                const pnb__templates *in, pnb__context *out, pnb_error *err);
 /* Sets text_cfg.context_length of a configuration by the training captions where it is the built-in
  * `tiny` and nobody names a length. The tokenizer is configured already. */
 pnb_status pnb__context_choose(pnb__trainer *t, const char *name, json_t *config, pnb_error *err);
