@@ -44,6 +44,15 @@ for keep in 0.31 0.33 0.34; do
 done
 check "11.2 and 11.9 patches are 11" cmp -s keep0.31.npy keep0.33.npy
 check "12.2 patches are 12" test "$(cmp -s keep0.33.npy keep0.34.npy; echo $?)" -eq 1
+# and the share of tokens is the one asked for: with 0 a masked copy is the caption itself
+want 0 embed -m model --texts shapes/test/captions.jsonl -o unmasked.npy -q
+for drop in 0 0.2 0.9; do
+    want 0 embed -m model --texts shapes/test/captions.jsonl --masked --mask-drop $drop \
+        -o drop$drop.npy -q
+done
+check "no token is deleted" cmp -s unmasked.npy drop0.npy
+check "more are deleted of 0.9 than of 0.2" test "$(cmp -s drop0.2.npy drop0.9.npy; echo $?)" -eq 1
+check "deleting changes captions" test "$(cmp -s unmasked.npy drop0.2.npy; echo $?)" -eq 1
 
 # captions
 want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q

@@ -37,6 +37,16 @@ cp out first.json
 retrieval 0 --truth $truth --bins 4 --dataset 'my/shapes' --json -t 1
 check "one thread gives the same figures" \
     diff <(grep -v '"n_\|csv' first.json) <(grep -v '"n_\|csv' out)
+for seed in 1 2; do
+    retrieval 0 --truth $truth --seed $seed --csv seed$seed.csv
+done
+check "values do not depend on --seed" \
+    diff <(cut -d, -f1-6 seed1.csv) <(cut -d, -f1-6 seed2.csv)
+for figure in rsum recall@1; do
+    check "resamples of $figure are drawn from --seed" \
+        test "$(grep -h ",$figure," seed[12].csv | sort -u | wc -l)" -gt \
+        "$(grep -c ",$figure," seed1.csv)"
+done
 retrieval 0 --truth $truth --bootstrap 0
 prints "by chance"
 check "no intervals without resamples" test "$(grep -c resamples out)" -eq 0
@@ -275,6 +285,13 @@ want 0 embed -m other --texts shapes/test/captions.jsonl -o t2.safetensors -q
 want 0 eval compare --images i.safetensors i2.safetensors --texts t.safetensors t2.safetensors \
     --truth $truth --bootstrap 40 --csv c.csv --markdown c.md --json
 prints '"baseline": "i"'
+want 0 eval compare --images i.safetensors i2.safetensors --texts t.safetensors t2.safetensors \
+    --truth $truth --bootstrap 40 --seed 1 --csv c1.csv
+for figure in rsum recall@1; do
+    check "compare draws resamples of $figure from --seed" \
+        test "$(grep -h ",$figure," c.csv c1.csv | sort -u | wc -l)" -gt \
+        "$(grep -c ",$figure," c.csv)"
+done
 check "RSUM of both, the second tested" test "$(grep ',rsum,' c.csv | cut -d, -f15 | grep -c '[0-9]$')" -eq 1
 check "two models both ways" test "$(grep -c ',recall@1,' c.csv)" -eq 4
 check "p of the second only" test "$(grep ',recall@1,' c.csv | cut -d, -f15 | grep -c '^$')" -eq 2

@@ -287,6 +287,14 @@ static void widen(const float *in, double *out, size_t n)
         out[i] = (double)in[i];
 }
 
+static void free_encoded(encoded *e)
+{
+    for (int s = 0; s < 2; s++) {
+        free(e->mean[s]);
+        free(e->log_var[s]);
+    }
+}
+
 /* The validation pairs through the checkpoint, one by one. */
 static void encode_pairs(const fixture *f, const char *dir, const pnb_train_opts *o, encoded *e)
 {
@@ -297,7 +305,7 @@ static void encode_pairs(const fixture *f, const char *dir, const pnb_train_opts
     const pnb_batch *b = NULL;
     ASSERT_OK(pnb_model_load(&m, f->ctx, dir, &err));
     ASSERT_OK(pnb_tokenizer_load(&tok, dir, &err));
-    ASSERT_OK(pnb_dataset_open(&ds, f->val, NULL, &err));
+    ASSERT_OK(pnb_dataset_open(&ds, o->val_data, NULL, &err));
     const pnb_model_info *info = pnb_model_get_info(m);
     pnb_loader_opts lo = pnb_loader_opts_default();
     lo.batch_size = 1;
@@ -371,10 +379,84 @@ static void test_validation_loss_is_the_mean_over_all_pairs(void **state)
     double full = loss_over_batches(f, &e, &o.loss, 12);
     if (!(fabs(r.eval.total - want) <= 1e-5 * want) || fabs(full - want) < 1e-3)
         fail_msg("val_loss %.9g, computed %.9g (in one batch %.9g)", r.eval.total, want, full);
-    for (int s = 0; s < 2; s++) {
-        free(e.mean[s]);
-        free(e.log_var[s]);
+    free_encoded(&e);
+}
+
+/* ---- what uncertainty says of retrieval ---- */
+
+static double squared(double x)
+{
+    return x * x;
+}
+
+/* The nearest row of the other side by csd, the distance of the means and both traces. */
+static size_t nearest(const encoded *e, int query, size_t row)
+{
+    size_t best = 0;
+    double least = INFINITY;
+    for (size_t i = 0; i < e->n; i++) {
+        double distance = 0;
+        for (size_t d = 0; d < e->dim; d++) {
+            size_t a = row * e->dim + d, b = i * e->dim + d;
+            distance += squared(e->mean[query][a] - e->mean[1 - query][b]) +
+                        exp(e->log_var[query][a]) + exp(e->log_var[1 - query][b]);
+        }
+        best = distance < least ? i : best;
+        least = fmin(least, distance);
     }
+    return best;
+}
+
+static double trace_of(const encoded *e, int side, size_t row)
+{
+    double sum = 0;
+    for (size_t d = row * e->dim; d < (row + 1) * e->dim; d++)
+        sum += exp(e->log_var[side][d]);
+    return sum;
+}
+
+/* Correlation of the number of a tenth, from the least uncertain by `sorted_by`, with its R@1. */
+static double unc_r(const encoded *e, int query, int sorted_by)
+{
+    enum { TENTHS = 10 };
+    size_t size = e->n / TENTHS;
+    double right[TENTHS] = {0}, mean = 0, cov = 0, var = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        size_t rank = 0;
+        for (size_t j = 0; j < e->n; j++)
+            rank += trace_of(e, sorted_by, j) < trace_of(e, sorted_by, i);
+        if (rank < TENTHS * size)
+            right[rank / size] += nearest(e, query, i) == i;
+    }
+    for (int b = 0; b < TENTHS; b++)
+        mean += right[b] / TENTHS;
+    for (int b = 0; b < TENTHS; b++) {
+        cov += (b - 4.5) * (right[b] - mean);
+        var += squared(right[b] - mean);
+    }
+    return cov / sqrt(82.5 * var);
+}
+
+/* A query is as uncertain as its own side says, not as the picture or caption it should find. */
+static void test_uncertainty_is_that_of_the_query(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "uncertain");
+    pnb_train_result r;
+    encoded e;
+    o.val_data = f->train;
+    o.epochs = 8;
+    o.optim.lr = 0.01;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    encode_pairs(f, r.checkpoint_dir, &o, &e);
+    const double got[2] = {r.eval.i2t_unc_r, r.eval.t2i_unc_r};
+    for (int query = 0; query < 2; query++) {
+        double want = unc_r(&e, query, query), other = unc_r(&e, query, 1 - query);
+        if (!(fabs(got[query] - want) < 1e-6) || fabs(want - other) < 1e-3)
+            fail_msg("side %d: %.9g, computed %.9g (%.9g by the other side)", query, got[query],
+                     want, other);
+    }
+    free_encoded(&e);
 }
 
 /* Masked terms stand beside the total, with the same masks each time, and follow the model. */
@@ -415,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_kill_at_every_step_of_replacing),
         cmocka_unit_test(test_epoch_of_shards_rounds_up),
         cmocka_unit_test(test_validation_loss_is_the_mean_over_all_pairs),
+        cmocka_unit_test(test_uncertainty_is_that_of_the_query),
         cmocka_unit_test(test_validation_has_the_masked_terms),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

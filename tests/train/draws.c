@@ -141,12 +141,45 @@ static void test_every_micro_batch_has_its_own_text_mask(void **state)
     pnb__free(model);
 }
 
+/* What a masked copy loses is what was asked for: nothing masked leaves each pair log 2, and two
+ * other shares are neither that nor the same. */
+static void test_masks_take_the_shares_asked_for(void **state)
+{
+    const fixture *f = *state;
+    static const struct {
+        const char *name, *term;
+        double drop_prob, mask_keep;
+    } runs[] = {
+        {"whole_text", "txt_inclusion", 0, 0.25},   {"some_text", "txt_inclusion", 0.3, 0.25},
+        {"most_text", "txt_inclusion", 0.9, 0.25},  {"whole_image", "img_inclusion", 0.75, 1},
+        {"some_image", "img_inclusion", 0.75, 0.6}, {"least_image", "img_inclusion", 0.75, 0.1}};
+    double loss[PNB_COUNT(runs)];
+    char *model = start_model(f);
+    for (size_t i = 0; i < PNB_COUNT(runs); i++) {
+        pnb_train_opts o = still_opts(f, runs[i].name, model);
+        o.drop_ratio = 1;
+        o.drop_prob = runs[i].drop_prob;
+        o.mask_keep = runs[i].mask_keep;
+        o.loss.weight[PNB_LOSS_IMG_INCLUSION] = o.loss.weight[PNB_LOSS_TXT_INCLUSION] = 1;
+        o.loss.inclusion_scale = 100;
+        o.max_steps = 1;
+        loss[i] = losses_of(f, &o, runs[i].term).of[0];
+    }
+    for (size_t i = 0; i < PNB_COUNT(runs); i += 3)
+        if (!(fabs(loss[i] - log(2)) < 1e-4) || fabs(loss[i + 1] - log(2)) < 1e-3 ||
+            fabs(loss[i + 2] - loss[i + 1]) < 1e-3)
+            fail_msg("%s: %.6f with nothing masked, then %.6f and %.6f", runs[i].term, loss[i],
+                     loss[i + 1], loss[i + 2]);
+    pnb__free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_samples_is_drawn_from_the_seed),
         cmocka_unit_test(test_captions_are_drawn_anew_in_every_epoch),
         cmocka_unit_test(test_every_micro_batch_has_its_own_text_mask),
+        cmocka_unit_test(test_masks_take_the_shares_asked_for),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
