@@ -128,12 +128,15 @@
      .at = (at_eccv),                                                                              \
      .value = "DIR",                                                                               \
      .help = "Folder of ECCV Caption's lists (eccv_caption/data): adds COCO 1K and 5K, CxC and "   \
-             "ECCV figures; the original pairs are the truth when none is given"},                 \
+             "ECCV figures; the original pairs are the truth when none is given. COCO 1K (5 "     \
+             "folds) and 5K need no folder where --truth is a Karpathy file whose split of 5,000 " \
+             "pictures the sets hold"},                                                            \
     {.name = "label-vectors",                                                                      \
      .kind = PNB__OPT_FILE,                                                                        \
      .at = (at_label_vectors),                                                                     \
      .value = "FILE",                                                                              \
-     .help = "Labels of the pictures (COCO instances json, npy or csv): adds PMRP"}
+     .help = "Labels of the pictures (COCO instances json, npy or csv): adds PMRP, in the folds "  \
+             "of COCO 1K too where there are any"}
 
 /* A field `const char *`. */
 #define PNB__CLUSTER_ROW(at_cluster)                                                               \

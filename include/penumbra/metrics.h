@@ -48,9 +48,13 @@ pnb_status pnb_ranks_compute_tasks(const pnb_ctx *ctx, const pnb_gaussians *quer
 /* Label vectors of both sides, one byte a label, 0 or 1. */
 typedef struct pnb_label_vectors {
     size_t n_queries, n_items, n_labels;
-    const uint8_t *query; /* [n_queries][n_labels] */
-    const uint8_t *item;  /* [n_items][n_labels] */
+    const uint8_t *query;      /* [n_queries][n_labels] */
+    const uint8_t *item;       /* [n_items][n_labels] */
+    const int32_t *query_fold; /* [n_queries] 0 .. PNB_COCO_FOLDS-1: a query sees the items of its
+                                * own fold only, and each figure is its mean over the folds */
+    const int32_t *item_fold;  /* [n_items]; negative: in no fold. Both NULL: everything */
 } pnb_label_vectors;
+#define PNB_COCO_FOLDS 5
 
 /* An item is plausible for a query when their vectors differ in at most zeta places; R-Precision
  * and R@1 under that truth for zeta = 0..max_zeta, averaged over the queries that have a plausible
@@ -64,8 +68,8 @@ typedef struct pnb_pmrp {
 
 /* per_query [n_queries][max_zeta + 1] receives R-Precision by zeta (NaN without a plausible item)
  * and may be NULL.
- * Errors  ARG (max_zeta outside 0..PNB_MAX_ZETA, a label above 1, nothing plausible), SHAPE,
- *         NUMERIC (NaN score), NOMEM */
+ * Errors  ARG (max_zeta outside 0..PNB_MAX_ZETA, a label above 1, nothing plausible, folds of one
+ *         side only or beyond PNB_COCO_FOLDS), SHAPE, NUMERIC (NaN score), NOMEM */
 pnb_status pnb_pmrp_from_rows(const pnb_ctx *ctx, pnb_score_row_fn fn, void *user,
                               const pnb_label_vectors *labels, int max_zeta, pnb_pmrp *out,
                               double *per_query, pnb_error *err);
@@ -77,15 +81,22 @@ typedef struct pnb_pmrp_job {
 } pnb_pmrp_job;
 pnb_status pnb_pmrp_compute(const pnb_ctx *ctx, const pnb_pmrp_job *job, pnb_pmrp *out,
                             double *per_query, pnb_error *err);
-/* Intervals of r_precision and pmrp over the queries that have a plausible item, from per_query, in
- * the clusters of opts; each zeta is averaged over those drawn that have one for it.  opts NULL:
- * the defaults, each query by itself. Errors  ARG (max_zeta, no such query, level, no resamples),
- * NOMEM */
+/* Intervals of r_precision and pmrp over the queries that have a plausible item; each zeta is
+ * averaged over those drawn that have one for it, in folds within each. The clusters of opts are
+ * not read. 0 resamples: values only.  opts NULL: the defaults.
+ * Errors  ARG (max_zeta, no such query, level), NOMEM */
+typedef struct pnb_pmrp_values {
+    const double *per_query; /* [n_queries][max_zeta + 1] as computed */
+    const int32_t *fold;     /* [n_queries] of the labels; NULL: none */
+    const int64_t *cluster;  /* [n_queries] drawn together, within a fold; NULL: each by itself */
+    size_t n_queries;
+    int max_zeta;
+} pnb_pmrp_values;
 typedef struct pnb_pmrp_intervals {
     pnb_interval r_precision[PNB_MAX_ZETA + 1], pmrp;
 } pnb_pmrp_intervals;
-pnb_status pnb_pmrp_bootstrap(const pnb_ctx *ctx, const double *per_query, size_t n_queries,
-                              int max_zeta, const pnb_bootstrap_opts *opts, pnb_pmrp_intervals *out,
+pnb_status pnb_pmrp_bootstrap(const pnb_ctx *ctx, const pnb_pmrp_values *values,
+                              const pnb_bootstrap_opts *opts, pnb_pmrp_intervals *out,
                               pnb_error *err);
 
 /* ---- selective prediction: answering only where uncertainty is low ---- */
@@ -212,8 +223,6 @@ pnb_status pnb_figures_compare(const pnb_ctx *ctx, const pnb_figure_pair *pair,
                                pnb_figure_test *out, pnb_error *err);
 
 /* ---- COCO Caption, CxC, ECCV Caption and PMRP in one table ---- */
-#define PNB_COCO_FOLDS 5
-
 /* Truths between pictures and captions; forward is picture -> captions. The two directions are read
  * from files of their own: ECCV's are not transposes of each other. cxc and eccv may be NULL. */
 typedef struct pnb_coco_truth {
@@ -240,6 +249,14 @@ typedef struct pnb_coco_figures {
  * Errors  ARG (fewer than 5 captions, a picture whose captions lie in two folds, NOMEM */
 pnb_status pnb_coco_folds(const pnb_truth *text_to_image, const size_t *order, size_t n_order,
                           int32_t *image_fold, int32_t *text_fold, pnb_error *err);
+
+/* The same by pictures, as a file of Karpathy's split has them: n_order / 5 consecutive pictures
+ * each, in the order given by `order` (row numbers), with all captions that belong to them.
+ * Errors  ARG (fewer than 5 pictures, a picture that does not exist, a caption of pictures in two
+ *         folds) */
+pnb_status pnb_coco_folds_by_image(const pnb_truth *image_to_text, const size_t *order,
+                                   size_t n_order, int32_t *image_fold, int32_t *text_fold,
+                                   pnb_error *err);
 
 /* Rankings of both directions: from embeddings, or from rows of scores. Queries without a positive
  * are left out, but in a fold they would count as a miss: folds hold all captions of a picture. */
@@ -283,8 +300,8 @@ pnb_status pnb_coco_summarise(const pnb_coco_ranks *ranks, pnb_coco_figures *out
 /* The figures with intervals over resampled clusters: of each truth the queries that have a
  * positive; of COCO 1K the clusters of each fold are drawn among themselves and the folds averaged.
  * One truth's figures are drawn together, and the two directions apart. The result does not depend
- * on the number of threads.  opts NULL: the defaults. Errors  ARG (no query with a positive, level,
- * no resamples), NOMEM */
+ * on the number of threads. 0 resamples: values only.  opts NULL: the defaults.
+ * Errors  ARG (no query with a positive, level), NOMEM */
 typedef struct pnb_coco_intervals {
     pnb_coco_figures value, low, high; /* NaN where no truth was given */
 } pnb_coco_intervals;

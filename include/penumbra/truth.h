@@ -66,6 +66,9 @@ typedef struct pnb_truth_report {
     bool images_by_order, texts_by_order;   /* rows without names were taken in the file's order */
     uint8_t *image_named, *text_named;      /* [rows] 1: the file speaks of the row */
     int *text_level;                        /* [rows] level of a caption, -1 unknown */
+    int64_t *image_row; /* [n_images] row of each picture in the file's order, -1: in none. NULL
+                         * where the format has no pictures of its own (pairs, labels) */
+    bool has_coco_ids;  /* karpathy: its pictures are COCO's */
 } pnb_truth_report;
 void pnb_truth_report_reset(pnb_truth_report *report); /* frees; NULL is fine */
 

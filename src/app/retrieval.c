@@ -18,6 +18,7 @@ pnb__retrieval_opts pnb__retrieval_opts_default(void)
                                  .level = -1,
                                  .measure = PNB__MEASURE_AUTO,
                                  .uncertainty = PNB__UNCERTAINTY_AUTO,
+                                 .fold_images = 1000,
                                  .binning = PNB_BINS_EQUAL_COUNT,
                                  .n_bins = 10,
                                  .k = {1, 5, 10},
@@ -217,8 +218,7 @@ pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pn
     PNB_TRY(add_side(app, opts, run, true));
     PNB_TRY(add_side(app, opts, run, false));
     PNB_TRY(add_rsum(app, opts, run));
-    if (opts->eccv != NULL)
-        PNB_TRY(pnb__retrieval_coco(app, opts, run));
+    PNB_TRY(pnb__retrieval_coco(app, opts, run));
     if (opts->label_vectors != NULL)
         PNB_TRY(pnb__retrieval_pmrp(app, opts, run));
 done:
@@ -242,5 +242,10 @@ void pnb__retrieval_reset(pnb__retrieval *run)
     pnb__free(run->text_level);
     pnb__free(run->image_cluster);
     pnb__free(run->text_cluster);
+    pnb__free(run->karpathy_row);
+    pnb__free(run->image_fold);
+    pnb__free(run->text_fold);
+    for (size_t i = 0; i < 2 * PNB__N_COCO_BLOCKS; i++)
+        pnb__means_reset(&run->coco_means[i / 2][i % 2]);
     *run = (pnb__retrieval){0};
 }

@@ -6,6 +6,7 @@
 
 #include "app/app.h"
 #include "app/result.h"
+#include "eval/means.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/eval.h"
 #include "penumbra/metrics.h"
@@ -21,6 +22,7 @@ typedef struct pnb__retrieval_opts {
     pnb_truth_read_opts read;   /* its format and split */
     const char *eccv;           /* folder of ECCV Caption's lists; NULL: none */
     const char *label_vectors;  /* labels of the pictures, for PMRP; NULL: none */
+    size_t fold_images;         /* pictures in a fold of COCO 1K: 1,000 (smaller in tests) */
     int level;                  /* only captions of this level; -1: all */
     pnb_measure measure;
     pnb_uncertainty uncertainty;
@@ -57,13 +59,18 @@ typedef struct pnb__retrieval_side {
     double coverage[PNB__N_COVERAGE], risk[PNB__N_COVERAGE]; /* by the query's uncertainty */
 } pnb__retrieval_side;
 
-/* A figure of COCO, CxC, ECCV Caption or PMRP; without resamples low and high are NaN. */
+/* Figures of COCO, CxC, ECCV Caption or PMRP that are means over the same queries: a pnb_coco_kind,
+ * or plausible matches in the whole gallery and in the folds of COCO 1K. */
+enum { PNB__COCO_PMRP = PNB_N_COCO_KINDS, PNB__COCO_PMRP_1K, PNB__N_COCO_BLOCKS };
+
+/* One of them; without resamples low and high are NaN. */
 typedef struct pnb__coco_row {
     char key[24], label[24]; /* "coco_1k_r1", "1K R@1" */
     pnb_interval side[2];    /* image to text, text to image */
     size_t n_queries[2];
+    size_t block, column; /* column of the block's means; behind the last: their mean */
 } pnb__coco_row;
-enum { PNB__MAX_COCO_ROWS = 18 };
+enum { PNB__MAX_COCO_ROWS = 22 };
 
 typedef struct pnb__retrieval {
     pnb_embeddings *images, *texts; /* texts of the level asked for */
@@ -83,6 +90,11 @@ typedef struct pnb__retrieval {
     pnb_rsum rsum;
     pnb__coco_row coco[PNB__MAX_COCO_ROWS];
     size_t n_coco;
+    pnb__means coco_means[PNB__N_COCO_BLOCKS][2]; /* by direction; n 0: not asked for */
+    int64_t *karpathy_row; /* [n_karpathy] rows of the pictures in the order of a Karpathy file of
+                            * COCO, -1: in none; NULL: the truth is another file */
+    size_t n_karpathy;
+    int32_t *image_fold, *text_fold; /* of COCO 1K; NULL: no folds */
 } pnb__retrieval;
 
 /* Loads, checks that the sets belong together, ranks and bins.
@@ -108,8 +120,14 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
 pnb_status pnb__retrieval_clusters(pnb__app *app, const pnb__retrieval_opts *opts,
                                    pnb__retrieval *run);
 
-/* ---- retrieval_coco.c ---- Adds the table of opts->eccv and PMRP of opts->label_vectors to
- * run->coco, with intervals if there are resamples. */
+/* ---- retrieval_folds.c ---- The folds of COCO 1K: of ECCV Caption's order of captions, else of a
+ * Karpathy file's order of pictures; where a file of COCO is there and makes none, that is said.
+ * `eccv_t2i` are the original pairs of opts->eccv. */
+pnb_status pnb__retrieval_folds(pnb__app *app, const pnb__retrieval_opts *opts,
+                                const pnb_truth *eccv_t2i, pnb__retrieval *run);
+
+/* ---- retrieval_coco.c ---- Adds the table of opts->eccv, or that of the truth where it makes
+ * folds, and PMRP of opts->label_vectors to run->coco, with intervals if there are resamples. */
 pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 

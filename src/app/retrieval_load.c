@@ -192,6 +192,9 @@ static pnb_status apply(pnb__retrieval *run, const choice *images, const choice 
     PNB_TRY(replace_set(&run->texts, texts, err));
     for (size_t i = 0; i < texts->n_kept; i++)
         run->text_level[i] = run->text_level[texts->kept[i]];
+    for (size_t i = 0; i < run->n_karpathy; i++) /* rows that the file names are kept */
+        if (run->karpathy_row[i] >= 0)
+            run->karpathy_row[i] = (int64_t)images->row_of[run->karpathy_row[i]];
     pnb_truth_free(run->truth);
     run->truth = truth;
     truth = NULL;
@@ -367,6 +370,11 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
         goto done;
     }
     PNB_TRY(load_truth(app, opts, run, &report));
+    if (report.has_coco_ids) {
+        run->karpathy_row = report.image_row;
+        run->n_karpathy = report.n_images;
+        report.image_row = NULL;
+    }
     PNB_TRY(load_levels(run, &report, err));
     PNB_TRY(keep_rows(app, opts, &report, run));
     PNB_TRY(pnb_truth_transpose(&run->backward, run->truth, err));

@@ -13,7 +13,7 @@
 #include "penumbra/metrics.h"
 
 static const size_t CUTOFFS[] = {1, 5, 10};
-enum { N_CUTOFFS = 3, N_COLUMNS = N_CUTOFFS + 2 };
+enum { N_CUTOFFS = 3, N_COLUMNS = PNB__COCO_COLUMNS };
 
 /* ---- folds ---- */
 
@@ -41,6 +41,38 @@ pnb_status pnb_coco_folds(const pnb_truth *text_to_image, const size_t *order, s
                                  "picture %zu has captions in folds %d and %d; captions of a "
                                  "picture must stand together",
                                  text_to_image->item[p], (int)*its, (int)fold);
+            *its = fold;
+        }
+    }
+    return PNB_OK;
+}
+
+pnb_status pnb_coco_folds_by_image(const pnb_truth *image_to_text, const size_t *order,
+                                   size_t n_order, int32_t *image_fold, int32_t *text_fold,
+                                   pnb_error *err)
+{
+    const pnb_truth *truth = image_to_text;
+    size_t size = n_order / PNB_COCO_FOLDS;
+    if (size == 0)
+        return pnb__fail(err, PNB_ARG, "%zu pictures; 5 folds need at least 5", n_order);
+    for (size_t i = 0; i < truth->n_queries; i++)
+        image_fold[i] = -1;
+    for (size_t t = 0; t < truth->n_items; t++)
+        text_fold[t] = -1;
+    for (size_t i = 0; i < size * PNB_COCO_FOLDS; i++) {
+        size_t image = order[i];
+        int32_t fold = (int32_t)(i / size);
+        if (image >= truth->n_queries)
+            return pnb__fail(err, PNB_ARG, "order[%zu] is picture %zu of %zu", i, image,
+                             truth->n_queries);
+        image_fold[image] = fold;
+        for (size_t p = truth->offset[image]; p < truth->offset[image + 1]; p++) {
+            int32_t *its = &text_fold[truth->item[p]];
+            if (*its >= 0 && *its != fold)
+                return pnb__fail(err, PNB_ARG,
+                                 "caption %zu belongs to pictures in folds %d and %d; a caption "
+                                 "has one fold",
+                                 truth->item[p], (int)*its, (int)fold);
             *its = fold;
         }
     }
@@ -293,28 +325,36 @@ pnb_status pnb_coco_from_rows(const pnb_ctx *ctx, const pnb_coco_rows *rows,
 
 /* ---- intervals ---- */
 
-/* Values of the queries with a positive, their folds and clusters (that do not cross folds,
- * whatever the caller made of them); returns how many there are. */
-static size_t gather(const pnb_coco_side *side, pnb_coco_kind kind, double *value, int32_t *fold,
-                     int64_t *cluster)
+pnb_status pnb__coco_means(const pnb_coco_side *side, pnb_coco_kind kind, pnb__means *out,
+                           pnb_error *err)
 {
     const pnb_ranks *r = &side->ranks[kind];
-    size_t n = 0;
+    bool in_folds = kind == PNB_COCO_1K;
+    pnb_status status =
+        pnb__means_init(out, r->n_queries, N_COLUMNS, in_folds ? PNB_COCO_FOLDS : 1, err);
+    if (status != PNB_OK)
+        return status;
+    out->n = 0;
     for (size_t q = 0; q < r->n_queries; q++) {
-        double *row = value + n * N_COLUMNS;
+        double *row = out->value + out->n * N_COLUMNS;
         if (r->best_rank[q] == 0)
             continue;
         for (size_t k = 0; k < N_CUTOFFS; k++)
             row[k] = (size_t)r->best_rank[q] <= CUTOFFS[k];
         row[N_CUTOFFS] = r->r_precision[q];
         row[N_CUTOFFS + 1] = r->map_at_r[q];
-        fold[n] = kind == PNB_COCO_1K ? side->fold[q] : 0;
-        cluster[n] =
+        out->stratum[out->n] = in_folds ? side->fold[q] : 0;
+        /* clusters do not cross folds, whatever the caller made of them */
+        out->cluster[out->n] =
             (side->cluster == NULL ? (int64_t)q : side->cluster[q]) * (PNB_COCO_FOLDS + 1) +
-            fold[n];
-        n++;
+            out->stratum[out->n];
+        out->n++;
     }
-    return n;
+    if (out->n == 0 && r->n_queries > 0) {
+        pnb__means_reset(out);
+        return pnb__fail(err, PNB_ARG, "none of the %zu queries has a positive", r->n_queries);
+    }
+    return PNB_OK;
 }
 
 static pnb_status add_intervals(const pnb_ctx *ctx, const pnb_coco_ranks *ranks, size_t i,
@@ -323,24 +363,14 @@ static pnb_status add_intervals(const pnb_ctx *ctx, const pnb_coco_ranks *ranks,
 {
     size_t way = i / PNB_N_COCO_KINDS;
     pnb_coco_kind kind = (pnb_coco_kind)(i % PNB_N_COCO_KINDS);
-    size_t n = ranks->side[way].ranks[kind].n_queries;
     pnb_interval interval[N_COLUMNS + 1];
     double *low[N_COLUMNS], *high[N_COLUMNS];
+    pnb__means means = {0};
     pnb_status status;
-    if (n == 0)
+    if (ranks->side[way].ranks[kind].n_queries == 0)
         return PNB_OK;
-    double *value = pnb__alloc_array(n, N_COLUMNS * sizeof *value);
-    int32_t *fold = pnb__alloc_array(n, sizeof *fold);
-    int64_t *cluster = pnb__alloc_array(n, sizeof *cluster);
-    if (value == NULL || fold == NULL || cluster == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * (N_COLUMNS * sizeof *value + sizeof *cluster)));
-    const pnb__means means = {.value = value,
-                              .stratum = fold,
-                              .cluster = cluster,
-                              .n = gather(&ranks->side[way], kind, value, fold, cluster),
-                              .n_columns = N_COLUMNS,
-                              .n_strata = kind == PNB_COCO_1K ? PNB_COCO_FOLDS : 1};
-    PNB_TRY(pnb__means_bootstrap(ctx, &means, opts, interval, err));
+    PNB_TRY(pnb__coco_means(&ranks->side[way], kind, &means, err));
+    PNB_TRY(pnb__means_bootstrap(ctx, &means, opts, interval, NULL, err));
     slots_of(&out->low, kind, way, low);
     slots_of(&out->high, kind, way, high);
     for (size_t c = 0; c < N_COLUMNS; c++)
@@ -349,9 +379,7 @@ static pnb_status add_intervals(const pnb_ctx *ctx, const pnb_coco_ranks *ranks,
             *high[c] = interval[c].high;
         }
 done:
-    pnb__free(value);
-    pnb__free(fold);
-    pnb__free(cluster);
+    pnb__means_reset(&means);
     return status;
 }
 

@@ -27,6 +27,29 @@ typedef struct means_job {
     double *scratch;     /* [thread][3][n_columns] */
 } means_job;
 
+pnb_status pnb__means_init(pnb__means *means, size_t n, size_t n_columns, size_t n_strata,
+                           pnb_error *err)
+{
+    size_t row_bytes = n_columns * sizeof(double) + sizeof(int64_t) + sizeof(int32_t);
+    char *memory = pnb__alloc_array(PNB_MAX(n, 1), row_bytes);
+    if (memory == NULL)
+        return pnb__fail_nomem(err, n * row_bytes);
+    *means = (pnb__means){.value = (double *)(void *)memory,
+                          .n = n,
+                          .n_columns = n_columns,
+                          .n_strata = n_strata,
+                          .memory = memory};
+    means->cluster = (int64_t *)(void *)(means->value + n * n_columns);
+    means->stratum = (int32_t *)(void *)(means->cluster + n);
+    return PNB_OK;
+}
+
+void pnb__means_reset(pnb__means *means)
+{
+    pnb__free(means->memory);
+    *means = (pnb__means){0};
+}
+
 static size_t stratum_of(const pnb__means *m, size_t row)
 {
     return m->stratum == NULL    ? 0
@@ -131,7 +154,7 @@ static size_t n_strata_used(const means_job *job)
     return n;
 }
 
-static pnb_status summarise(const means_job *job, pnb_interval *out, pnb_error *err)
+static pnb_status summarise(const means_job *job, pnb_interval *out, double *p, pnb_error *err)
 {
     size_t n_figures = job->means->n_columns + 1, n_resamples = job->boot.n_resamples;
     size_t n = n_resamples + job->n_groups;
@@ -148,9 +171,12 @@ static pnb_status summarise(const means_job *job, pnb_interval *out, pnb_error *
                              .n_jackknife = job->n_groups,
                              .n_clusters = job->begin[job->means->n_strata],
                              .n_strata = n_strata_used(job),
-                             .agreement = PNB__AGREE_SHARE};
+                             .agreement =
+                                 job->means->is_difference ? PNB__AGREE_POINT : PNB__AGREE_SHARE};
         out[f].value = r.value;
         pnb__interval_settle(&r, job->boot.level, &out[f].low, &out[f].high);
+        if (p != NULL)
+            p[f] = pnb__interval_p(&r);
     }
     pnb__free(value);
     return PNB_OK;
@@ -180,17 +206,25 @@ static pnb_status prepare(means_job *job, size_t n_threads, pnb_error *err)
 }
 
 pnb_status pnb__means_bootstrap(const pnb_ctx *ctx, const pnb__means *means,
-                                const pnb_bootstrap_opts *opts, pnb_interval *out, pnb_error *err)
+                                const pnb_bootstrap_opts *opts, pnb_interval *out, double *p,
+                                pnb_error *err)
 {
     means_job job = {.means = means, .boot = opts == NULL ? pnb_bootstrap_opts_default() : *opts};
     size_t n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
     pnb_status status;
+    bool values_only = job.boot.n_resamples == 0;
+    job.boot.n_resamples += values_only; /* one that nobody sees */
     PNB_TRY(pnb__bootstrap_check(means->n, &job.boot, err));
     PNB_TRY(prepare(&job, n_threads, err));
     size_t n = job.boot.n_resamples + job.n_groups;
     sample_figures(&job, NULL, ALL, 0, job.figure + n * (means->n_columns + 1));
     pnb__parallel_for(ctx, n, 1, run_samples, &job);
-    status = summarise(&job, out, err);
+    status = summarise(&job, out, p, err);
+    for (size_t f = 0; values_only && f <= means->n_columns; f++) {
+        out[f].low = out[f].high = (double)NAN;
+        if (p != NULL)
+            p[f] = (double)NAN;
+    }
 done:
     pnb__clusters_reset(&job.clusters);
     pnb__free(job.begin);

@@ -2,6 +2,7 @@
  *
  *   P_zeta(q) = { items x : Hamming(label q, label x) <= zeta },  R = |P_zeta(q)|
  *   PMRP = mean over zeta of mean over q of |P_zeta(q) and the first R| / R
+ * and in folds (PCME's and PCME++'s figure on COCO 1K) the mean over the folds of that inside each.
  * Plausible matches are too many to list (COCO: millions), so they are found by comparing label
  * vectors as bits while a query's row of scores is at hand. The first R of a row are split off by
  * quickselect, nested from the largest R down; nothing is sorted. */
@@ -25,6 +26,7 @@ typedef struct pmrp_scratch {
 
 typedef struct pmrp_job {
     size_t n_items;
+    const int32_t *query_fold, *item_fold; /* NULL: everything */
     int max_zeta;
     bits labels;
     pmrp_scratch *scratch;        /* [thread] */
@@ -96,18 +98,26 @@ static void select_best(pnb__hit *hit, size_t n, size_t r)
     }
 }
 
+static bool is_seen(const pmrp_job *job, size_t query, size_t item)
+{
+    return job->query_fold == NULL ||
+           (job->query_fold[query] >= 0 && job->query_fold[query] == job->item_fold[item]);
+}
+
 static void judge_query(void *user, int thread, size_t q, const double *score)
 {
     const pmrp_job *job = user;
     const pmrp_scratch *s = &job->scratch[thread];
-    size_t n_zeta = (size_t)job->max_zeta + 1, r[PNB_MAX_ZETA + 1] = {0}, left = job->n_items;
+    size_t n_zeta = (size_t)job->max_zeta + 1, r[PNB_MAX_ZETA + 1] = {0}, left = 0;
     const uint64_t *own = job->labels.query + q * job->labels.words;
-    size_t best = 0;
+    size_t best = job->n_items;
     for (size_t j = 0; j < job->n_items; j++) {
+        if (!is_seen(job, q, j))
+            continue;
         unsigned d = hamming(own, job->labels.item + j * job->labels.words, job->labels.words);
         s->distance[j] = (uint16_t)PNB_MIN(d, (unsigned)UINT16_MAX);
-        s->hit[j] = (pnb__hit){score[j], (int64_t)j};
-        best = score[j] > score[best] ? j : best;
+        s->hit[left++] = (pnb__hit){score[j], (int64_t)j};
+        best = best == job->n_items || score[j] > score[best] ? j : best;
         for (size_t z = d; z < n_zeta; z++)
             r[z]++;
     }
@@ -126,23 +136,39 @@ static void judge_query(void *user, int thread, size_t q, const double *score)
     }
 }
 
+/* Mean over the folds of the mean inside each; NaN and 0 of *n without any value. */
+static double fold_mean(const pmrp_job *job, const double *value, size_t zeta, size_t n_queries,
+                        size_t *n)
+{
+    double sum[PNB_COCO_FOLDS] = {0}, count[PNB_COCO_FOLDS] = {0}, mean = 0, n_folds = 0;
+    *n = 0;
+    for (size_t q = 0; q < n_queries; q++) {
+        double v = value[q * ((size_t)job->max_zeta + 1) + zeta];
+        size_t fold = job->query_fold == NULL || isnan(v) ? 0 : (size_t)job->query_fold[q];
+        if (isnan(v))
+            continue;
+        sum[fold] += v;
+        count[fold] += 1.0;
+        ++*n;
+    }
+    for (size_t f = 0; f < PNB_COCO_FOLDS; f++)
+        if (count[f] > 0.0) {
+            mean += sum[f] / count[f];
+            n_folds += 1.0;
+        }
+    return mean / n_folds;
+}
+
 static pnb_status average(const pmrp_job *job, size_t n_queries, pnb_pmrp *out, pnb_error *err)
 {
     size_t n_zeta = (size_t)job->max_zeta + 1;
     pnb_pmrp p = {.max_zeta = job->max_zeta};
     for (size_t z = 0; z < n_zeta; z++) {
-        for (size_t q = 0; q < n_queries; q++) {
-            if (isnan(job->precision[q * n_zeta + z]))
-                continue;
-            p.n_queries[z]++;
-            p.r_precision[z] += job->precision[q * n_zeta + z];
-            p.recall_1[z] += job->recall_1[q * n_zeta + z];
-        }
+        p.r_precision[z] = fold_mean(job, job->precision, z, n_queries, &p.n_queries[z]);
+        p.recall_1[z] = fold_mean(job, job->recall_1, z, n_queries, &p.n_queries[z]);
         if (p.n_queries[z] == 0)
             return pnb__fail(err, PNB_ARG,
                              "no query has an item whose labels differ in at most %zu places", z);
-        p.r_precision[z] /= (double)p.n_queries[z];
-        p.recall_1[z] /= (double)p.n_queries[z];
         p.pmrp += p.r_precision[z] / (double)n_zeta;
         p.pm_r1 += p.recall_1[z] / (double)n_zeta;
     }
@@ -188,13 +214,8 @@ static void reset(pmrp_job *job, size_t n_threads)
     pnb__free(job->recall_1);
 }
 
-static pnb_status compute(const pnb_ctx *ctx, const pnb__scores *scores,
-                          const pnb_label_vectors *labels, int max_zeta, pnb_pmrp *out,
-                          double *per_query, pnb_error *err)
+static pnb_status check(const pnb_label_vectors *labels, int max_zeta, pnb_error *err)
 {
-    size_t n_threads = pnb__scores_threads(ctx);
-    pmrp_job job = {.n_items = labels->n_items, .max_zeta = max_zeta};
-    pnb_status status = PNB_OK;
     if (max_zeta < 0 || max_zeta > PNB_MAX_ZETA)
         return pnb__fail(err, PNB_ARG, "zeta up to %d; 0 to %d are possible", max_zeta,
                          PNB_MAX_ZETA);
@@ -202,6 +223,27 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb__scores *scores,
         return pnb__fail(err, PNB_ARG,
                          "labels of %zu queries and %zu items with %zu places; none may be 0",
                          labels->n_queries, labels->n_items, labels->n_labels);
+    if ((labels->query_fold == NULL) != (labels->item_fold == NULL))
+        return pnb__fail(err, PNB_ARG, "labels have folds for one side only");
+    for (size_t q = 0; labels->query_fold != NULL && q < labels->n_queries; q++)
+        if (labels->query_fold[q] >= PNB_COCO_FOLDS)
+            return pnb__fail(err, PNB_ARG, "query %zu is in fold %d; folds are 0 to %d", q,
+                             (int)labels->query_fold[q], PNB_COCO_FOLDS - 1);
+    return PNB_OK;
+}
+
+static pnb_status compute(const pnb_ctx *ctx, const pnb__scores *scores,
+                          const pnb_label_vectors *labels, int max_zeta, pnb_pmrp *out,
+                          double *per_query, pnb_error *err)
+{
+    size_t n_threads = pnb__scores_threads(ctx);
+    pmrp_job job = {.n_items = labels->n_items,
+                    .query_fold = labels->query_fold,
+                    .item_fold = labels->item_fold,
+                    .max_zeta = max_zeta};
+    pnb_status status = check(labels, max_zeta, err);
+    if (status != PNB_OK)
+        return status;
     PNB_TRY(prepare(&job, labels, n_threads, err));
     PNB_TRY(pnb__scores_visit(ctx, scores, judge_query, &job, err));
     PNB_TRY(average(&job, labels->n_queries, out, err));
@@ -234,35 +276,44 @@ pnb_status pnb_pmrp_compute(const pnb_ctx *ctx, const pnb_pmrp_job *job, pnb_pmr
     return compute(ctx, &scores, labels, job->max_zeta, out, per_query, err);
 }
 
-pnb_status pnb_pmrp_bootstrap(const pnb_ctx *ctx, const double *per_query, size_t n_queries,
-                              int max_zeta, const pnb_bootstrap_opts *opts, pnb_pmrp_intervals *out,
+pnb_status pnb__pmrp_means(const pnb_pmrp_values *values, pnb__means *out, pnb_error *err)
+{
+    size_t n_zeta = (size_t)values->max_zeta + 1;
+    bool in_folds = values->fold != NULL;
+    pnb_status status =
+        pnb__means_init(out, values->n_queries, n_zeta, in_folds ? PNB_COCO_FOLDS : 1, err);
+    if (status != PNB_OK)
+        return status;
+    out->n = 0;
+    for (size_t q = 0; q < values->n_queries; q++) {
+        const double *row = values->per_query + q * n_zeta;
+        if (isnan(row[n_zeta - 1])) /* what is plausible stays so for a larger zeta */
+            continue;
+        memcpy(out->value + out->n * n_zeta, row, n_zeta * sizeof *row);
+        out->stratum[out->n] = in_folds ? values->fold[q] : 0;
+        out->cluster[out->n] =
+            (values->cluster == NULL ? (int64_t)q : values->cluster[q]) * (PNB_COCO_FOLDS + 1) +
+            out->stratum[out->n];
+        out->n++;
+    }
+    return PNB_OK;
+}
+
+pnb_status pnb_pmrp_bootstrap(const pnb_ctx *ctx, const pnb_pmrp_values *values,
+                              const pnb_bootstrap_opts *opts, pnb_pmrp_intervals *out,
                               pnb_error *err)
 {
     pnb_interval interval[PNB_MAX_ZETA + 2];
-    size_t n_zeta = (size_t)max_zeta + 1, n = 0;
-    int64_t *cluster = NULL;
+    pnb__means means = {0};
     pnb_status status;
-    if (max_zeta < 0 || max_zeta > PNB_MAX_ZETA)
-        return pnb__fail(err, PNB_ARG, "zeta up to %d; 0 to %d are possible", max_zeta,
+    if (values->max_zeta < 0 || values->max_zeta > PNB_MAX_ZETA)
+        return pnb__fail(err, PNB_ARG, "zeta up to %d; 0 to %d are possible", values->max_zeta,
                          PNB_MAX_ZETA);
-    double *value = pnb__alloc_array(PNB_MAX(n_queries, 1), n_zeta * sizeof *value);
-    if (value == NULL)
-        return pnb__fail_nomem(err, n_queries * n_zeta * sizeof *value);
-    cluster = pnb__alloc_array(PNB_MAX(n_queries, 1), sizeof *cluster);
-    if (cluster == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_queries * sizeof *cluster));
-    for (size_t q = 0; q < n_queries; q++) /* what is plausible stays so for a larger zeta */
-        if (!isnan(per_query[q * n_zeta + n_zeta - 1])) {
-            memcpy(value + n * n_zeta, per_query + q * n_zeta, n_zeta * sizeof *value);
-            cluster[n++] = opts == NULL || opts->cluster == NULL ? (int64_t)q : opts->cluster[q];
-        }
-    const pnb__means means = {
-        .value = value, .cluster = cluster, .n = n, .n_columns = n_zeta, .n_strata = 1};
-    PNB_TRY(pnb__means_bootstrap(ctx, &means, opts, interval, err));
-    memcpy(out->r_precision, interval, n_zeta * sizeof *interval);
-    out->pmrp = interval[n_zeta];
+    PNB_TRY(pnb__pmrp_means(values, &means, err));
+    PNB_TRY(pnb__means_bootstrap(ctx, &means, opts, interval, NULL, err));
+    memcpy(out->r_precision, interval, means.n_columns * sizeof *interval);
+    out->pmrp = interval[means.n_columns];
 done:
-    pnb__free(value);
-    pnb__free(cluster);
+    pnb__means_reset(&means);
     return status;
 }

@@ -44,6 +44,7 @@ void pnb_truth_report_reset(pnb_truth_report *report)
     pnb__free(report->image_named);
     pnb__free(report->text_named);
     pnb__free(report->text_level);
+    pnb__free(report->image_row);
     *report = (pnb_truth_report){0};
 }
 
@@ -365,6 +366,7 @@ static pnb_status fail_without_pairs(const join *j, pnb_error *err)
                                                      : "");
 }
 
+/* Last, for the rows of the pictures go with the report. */
 static pnb_status fill_report(join *j, pnb_error *err)
 {
     pnb_truth_report *r = &j->report;
@@ -386,6 +388,9 @@ static pnb_status fill_report(join *j, pnb_error *err)
             r->text_named[j->text_row[i]] = 1;
             r->text_level[j->text_row[i]] = j->c->caption[i].level;
         }
+    r->has_coco_ids = r->format == PNB_TRUTH_KARPATHY && j->c->picture[0].name[1] != 0;
+    r->image_row = j->image_row;
+    j->image_row = NULL;
     return PNB_OK;
 }
 
@@ -424,10 +429,10 @@ static pnb_status join_rows(join *j, const pnb_truth_rows *images, const pnb_tru
     PNB_TRY(make_pairs(j, by_class, err));
     if (j->n_pairs == 0)
         PNB_TRY(fail_without_pairs(j, err));
-    PNB_TRY(fill_report(j, err));
     PNB_TRY(pnb_truth_create_pairs(out, images->n, texts->n, j->pairs, j->n_pairs, err));
     if (j->report.format == PNB_TRUTH_ID_LISTS)
-        status = count_outside(j, *out, err);
+        PNB_TRY(count_outside(j, *out, err));
+    status = fill_report(j, err);
 done:
     return status;
 }

@@ -228,7 +228,8 @@ echo '{"3":[100,109]}' >eccv/eccv_caption_to_image.json
     seq 100 109 | awk '{ print $1 "," ($1 % 2) ",0,0," ($1 > 104) }'
 } >vectors.csv
 points 0 pictures captions --eccv eccv --label-vectors vectors.csv --json
-for key in coco_1k_r1 coco_5k_r10 cxc_r5 eccv_r1 eccv_map_at_r eccv_rprecision pmrp pmrp_interval pmrp_zeta2; do
+for key in coco_1k_r1 coco_5k_r10 cxc_r5 eccv_r1 eccv_map_at_r eccv_rprecision pmrp pmrp_interval pmrp_zeta2 \
+    pmrp_1k pmrp_1k_zeta0_interval; do
     prints "\"$key\": {"
 done
 tr -d ' \n' <out >flat
@@ -245,7 +246,7 @@ cp out again
 points 0 pictures captions --eccv eccv --label-vectors vectors.csv --seed 3 --json
 check "the same with the same seed" cmp -s out again
 check "figures of COCO in csv" grep -q ',image_to_text,coco_1k_r1,,1,0[.][0-9]*,1,,1,10,,,,,10,picture with its captions\?$' coco.csv
-check "both ways, 18 each" test "$(grep -c ',coco_\|,cxc_\|,eccv_\|,pmrp' coco.csv)" -eq 36
+check "both ways, 22 each" test "$(grep -c ',coco_\|,cxc_\|,eccv_\|,pmrp' coco.csv)" -eq 44
 check "as many fields as the head" test "$(awk -F, '{ print NF }' coco.csv | sort -u | wc -l)" -eq 1
 check "figures of COCO in Markdown" grep -q '| 1K R@1 | 1.0000 \[[0-9.]*, 1.0000\] | 1.0000 \[[0-9.]*, 1.0000\] |' coco.md
 points 0 pictures captions --eccv eccv --label-vectors vectors.csv --bootstrap 0 --json
@@ -271,6 +272,9 @@ want 0 report --images pictures.safetensors --texts captions.safetensors --truth
     --split val --cluster id --out val.html
 says "split val: 4 of 10 pictures and 4 of 50 captions"
 check "the unit is the field" grep -q 'id' val.html
+awk '{ while (sub(/"split"/, "\"cocoid\":" ++n ",\"SPLIT\"")) ; gsub("SPLIT", "split"); print }' karpathy.json >coco.json
+points 0 pictures captions --truth coco.json --split test
+says "no COCO 1K: its 5 folds are 1000 pictures each of a split of 5000, and coco.json (split test) has 6"
 want 2 report --images pictures.safetensors --texts captions.safetensors --split val --out none.html
 says "--split is a part"
 rm eccv/coco_test_ids.npy

@@ -332,7 +332,9 @@ static void seed_and_threads(void **state)
     opts.level = 1.0;
     assert_fails(pnb_coco_bootstrap(ctx, &ranks, &opts, &b, err), PNB_ARG, "level 1");
     opts = (pnb_bootstrap_opts){.n_resamples = 0, .level = 0.95};
-    assert_fails(pnb_coco_bootstrap(ctx, &ranks, &opts, &b, err), PNB_ARG, "0 resamples");
+    assert_ok(pnb_coco_bootstrap(ctx, &ranks, &opts, &b, err));
+    assert_near(b.value.coco_1k_r[0].i2t, a.value.coco_1k_r[0].i2t, 0, 0);
+    assert_true(isnan(b.low.coco_1k_r[0].i2t) && isnan(b.high.eccv_map_at_r.t2i));
     pnb_ctx_free(ctx);
     memset(ranks.side[1].ranks[PNB_COCO_CXC].best_rank, 0, TEXTS * sizeof(int64_t));
     assert_fails(pnb_coco_bootstrap(NULL, &ranks, NULL, &b, err), PNB_ARG, "none of the 75");
@@ -362,7 +364,6 @@ static void pmrp_intervals(void **state)
     per_query[N][0] = per_query[N][1] = NAN; /* in no resample */
     for (size_t q = 0; q < N; q++)
         cluster[q] = (int64_t)(100 - q / 4);
-    opts.cluster = cluster;
     for (size_t r = 0; r < RESAMPLES + N / 4; r++) {
         double sum[2] = {0, 0}, n[2] = {0, 0};
         pnb__rng_init(&rng, 9, r);
@@ -379,7 +380,8 @@ static void pmrp_intervals(void **state)
         slow[1][r] = sum[1] / n[1];
         slow[2][r] = 0.5 * (slow[0][r] + slow[1][r]);
     }
-    assert_ok(pnb_pmrp_bootstrap(NULL, per_query[0], N + 1, 1, &opts, &got, err));
+    pnb_pmrp_values values = {per_query[0], NULL, cluster, N + 1, 1};
+    assert_ok(pnb_pmrp_bootstrap(NULL, &values, &opts, &got, err));
     for (size_t z = 0; z < 3; z++) {
         const pnb_interval *i = z < 2 ? &got.r_precision[z] : &got.pmrp;
         double low, high;
@@ -396,10 +398,10 @@ static void pmrp_intervals(void **state)
         assert_near(i->high, high, 1e-12, 0);
         assert_true(i->low < i->value && i->value < i->high);
     }
-    opts.cluster = NULL;
-    assert_fails(pnb_pmrp_bootstrap(NULL, per_query[N], 1, 1, &opts, &got, err), PNB_ARG,
-                 "no rows");
-    assert_fails(pnb_pmrp_bootstrap(NULL, per_query[0], 1, 9, &opts, &got, err), PNB_ARG, "zeta");
+    values = (pnb_pmrp_values){per_query[N], NULL, NULL, 1, 1};
+    assert_fails(pnb_pmrp_bootstrap(NULL, &values, &opts, &got, err), PNB_ARG, "no rows");
+    values = (pnb_pmrp_values){per_query[0], NULL, NULL, 1, 9};
+    assert_fails(pnb_pmrp_bootstrap(NULL, &values, &opts, &got, err), PNB_ARG, "zeta");
 }
 
 /* ---- memory that runs out ---- */

@@ -126,7 +126,7 @@ static void plausible_matches(void **state)
         query[q * L + 69] = query[q * L + pnb__rng_below(&rng, 3)] = 1;
     for (size_t j = 0; j < M; j++)
         item[j * L + 69] = item[j * L + pnb__rng_below(&rng, 4)] = 1;
-    const pnb_label_vectors labels = {Q, M, L, query, item};
+    const pnb_label_vectors labels = {Q, M, L, query, item, NULL, NULL};
     pnb_pmrp p;
     assert_ok(pnb_pmrp_from_rows(NULL, fill_row, score, &labels, ZETA, &p, per_query, err));
     double mean = 0.0;
@@ -230,6 +230,75 @@ static void coco_table(void **state)
     assert_fails(pnb_coco_from_rows(NULL, &rows, &truth, &f, err), PNB_ARG, "one direction");
     pnb_truth_free(t2i);
     pnb_truth_free(i2t);
+}
+
+/* PMRP in folds: R-Precision under one truth a zeta inside each fold, averaged by hand. */
+static void plausible_in_folds(void **state)
+{
+    (void)state;
+    enum { L = 6, ZETA = 2 };
+    uint8_t query[Q * L], item[M * L];
+    int32_t query_fold[Q], item_fold[M];
+    double *score = tied_scores(19), per_query[Q * (ZETA + 1)], pmrp = 0.0;
+    pnb_pmrp p;
+    pnb_pmrp_intervals bare;
+    pnb__rng rng;
+    pnb__rng_init(&rng, 17, 0);
+    for (size_t i = 0; i < Q * L; i++)
+        query[i] = (uint8_t)pnb__rng_below(&rng, 2);
+    for (size_t i = 0; i < M * L; i++)
+        item[i] = (uint8_t)pnb__rng_below(&rng, 2);
+    for (size_t q = 0; q < Q; q++) /* folds of 4 to 12 queries, some queries in none */
+        query_fold[q] = q < 12 ? 3 : (int32_t)(q % 4) - 1;
+    for (size_t j = 0; j < M; j++)
+        item_fold[j] = (int32_t)(j % 6) - 1;
+    const pnb_label_vectors labels = {Q, M, L, query, item, query_fold, item_fold};
+    assert_ok(pnb_pmrp_from_rows(NULL, fill_row, score, &labels, ZETA, &p, per_query, err));
+    for (size_t z = 0; z <= ZETA; z++) {
+        double sum[5] = {0}, n[5] = {0}, mean = 0.0, n_folds = 0.0;
+        for (size_t q = 0; q < Q; q++) {
+            size_t r = 0, hits = 0;
+            bool fits[M] = {false};
+            for (size_t j = 0; j < M && query_fold[q] >= 0; j++) {
+                size_t differ = 0;
+                for (size_t l = 0; l < L; l++)
+                    differ += query[q * L + l] != item[j * L + l];
+                fits[j] = item_fold[j] == query_fold[q] && differ <= z;
+                r += fits[j];
+            }
+            for (size_t j = 0; j < M; j++)
+                hits += fits[j] && place(score + q * M, item_fold, query_fold[q], j) <= r;
+            assert_true((r == 0) == (isnan(per_query[q * (ZETA + 1) + z]) != 0));
+            if (r == 0)
+                continue;
+            sum[query_fold[q]] += (double)hits / (double)r;
+            n[query_fold[q]] += 1.0;
+        }
+        for (size_t f = 0; f < 5; f++)
+            if (n[f] > 0.0) {
+                mean += sum[f] / n[f];
+                n_folds += 1.0;
+            }
+        assert_true(n_folds == 4.0 || (z == 0 && n_folds > 1.0));
+        assert_near(p.r_precision[z], mean / n_folds, 1e-14, 0);
+        pmrp += mean / n_folds / (ZETA + 1);
+    }
+    assert_near(p.pmrp, pmrp, 1e-14, 0);
+    /* the bootstrap averages as the figure does */
+    const pnb_pmrp_values values = {per_query, query_fold, NULL, Q, ZETA};
+    const pnb_bootstrap_opts none = {.n_resamples = 0, .level = 0.9};
+    assert_ok(pnb_pmrp_bootstrap(NULL, &values, &none, &bare, err));
+    assert_near(bare.pmrp.value, p.pmrp, 1e-14, 0);
+    assert_true(isnan(bare.pmrp.low));
+    pnb_label_vectors odd = labels;
+    odd.item_fold = NULL;
+    assert_fails(pnb_pmrp_from_rows(NULL, fill_row, score, &odd, ZETA, &p, NULL, err), PNB_ARG,
+                 "one side");
+    odd = labels;
+    query_fold[3] = 5;
+    assert_fails(pnb_pmrp_from_rows(NULL, fill_row, score, &odd, ZETA, &p, NULL, err), PNB_ARG,
+                 "query 3 is in fold 5");
+    free(score);
 }
 
 /* Sets and their scores give one table. */
@@ -406,13 +475,13 @@ static void bad_input(void **state)
         .truth = truth, .precision_k = zero, .n_precision = 1, .precision = precision};
     assert_fails(pnb_ranks_from_rows(NULL, fill_row, score, tasks, 1, ranks, err), PNB_ARG,
                  "cut-off 0");
-    pnb_label_vectors labels = {1, 1, 2, two, two};
+    pnb_label_vectors labels = {1, 1, 2, two, two, NULL, NULL};
     assert_fails(pnb_pmrp_from_rows(NULL, fill_row, score, &labels, 2, &p, NULL, err), PNB_ARG,
                  "label 1 of row 0 is 2");
     two[1] = 1;
     assert_fails(pnb_pmrp_from_rows(NULL, fill_row, score, &labels, 8, &p, NULL, err), PNB_ARG,
                  "zeta");
-    labels = (pnb_label_vectors){1, M, 1, two + 1, two + 2};
+    labels = (pnb_label_vectors){1, M, 1, two + 1, two + 2, NULL, NULL};
     assert_fails(pnb_pmrp_from_rows(NULL, fill_row, score, &labels, 0, &p, NULL, err), PNB_ARG,
                  "at most 0 places");
     labels.n_labels = 0;
@@ -429,6 +498,7 @@ int main(void)
         cmocka_unit_test(tasks_equal_counting),
         cmocka_unit_test(positives_outside),
         cmocka_unit_test(plausible_matches),
+        cmocka_unit_test(plausible_in_folds),
         cmocka_unit_test(coco_table),
         cmocka_unit_test(coco_from_sets),
         cmocka_unit_test(bad_input),

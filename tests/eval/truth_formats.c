@@ -184,6 +184,7 @@ static void karpathy_splits(void **state)
     expect(path, &o, rows(images, 3), rows(ids, 4), test, 2, &report);
     assert_true(report.format == PNB_TRUTH_KARPATHY && report.n_texts == 2);
     assert_true(report.image_named[2] && !report.image_named[0]);
+    assert_true(report.n_images == 1 && report.image_row[0] == 2);
     pnb_truth_report_reset(&report);
     o.split = "train+restval";
     expect(path, &o, rows(images, 3), rows(ids, 4), train, 2, NULL);

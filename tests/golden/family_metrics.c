@@ -423,11 +423,11 @@ static pnb_status run_pmrp(golden_case *c, pnb_error *err)
     for (size_t t = 0; t < n_texts; t++)
         memcpy(text + t * n_labels, image + (size_t)image_of[t] * n_labels, n_labels);
     for (int way = 0; way < 2; way++) {
-        pnb_label_vectors v = {n_images, n_texts, n_labels, image, text};
+        pnb_label_vectors v = {n_images, n_texts, n_labels, image, text, NULL, NULL};
         matrix m = {score, n_images, n_texts, way == 1};
         pnb_pmrp p;
         if (way == 1)
-            v = (pnb_label_vectors){n_texts, n_images, n_labels, text, image};
+            v = (pnb_label_vectors){n_texts, n_images, n_labels, text, image, NULL, NULL};
         PNB_TRY(pnb_pmrp_from_rows(c->ctx, matrix_row, &m, &v, 2, &p, NULL, err));
         give_pmrp(c, way == 0 ? "i2t" : "t2i", &p);
     }
