@@ -1,183 +1,28 @@
 /* penumbra eval retrieval | compare: retrieval figures of one pair of sets, or of several.
  *
- * Options only: src/app/retrieval*.c compute and show. Both commands share the rows that say what
- * belongs together and how it is measured. */
-#include <string.h>
-
+ * Options only: src/app/retrieval*.c compute and show. What both commands take is in
+ * retrieval_args.h. */
 #include "app/retrieval_compare.h"
-#include "app/retrieval_table.h"
 #include "commands.h"
-#include "rows.h"
-
-/* What both commands take. */
-struct shared_args {
-    const char *truth, *truth_format, *split, *measure, *uncertainty, *dataset, *csv, *markdown;
-    const char *cluster, *eccv, *label_vectors;
-    bool by_class;
-    int64_t level, bins, bootstrap;
-    pnb__text_list recall_k;
-};
-
-/* clang-format off */
-#define TRUTH_ROWS(AT)                                                                             \
-    PNB__TRUTH_ROWS(AT(truth), AT(truth_format), AT(split), AT(by_class)),                         \
-    {.name = "level",                                                                              \
-     .kind = PNB__OPT_INT,                                                                         \
-     .at = AT(level),                                                                              \
-     .value = "N",                                                                                 \
-     .min = 0,                                                                                     \
-     .max = 7,                                                                                     \
-     .help = "Only captions of this level"},                                                       \
-    PNB__SETS_MEASURE_ROW(AT(measure)),                                                                 \
-    {.name = "recall-k",                                                                           \
-     .kind = PNB__OPT_LIST,                                                                        \
-     .at = AT(recall_k),                                                                           \
-     .value = "K...",                                                                              \
-     .help = "Cut-offs of the recall, up to 16; 1 5 10 by default"}
-
-#define UNCERTAINTY_ROWS(AT)                                                                       \
-    {.name = "bins",                                                                               \
-     .kind = PNB__OPT_INT,                                                                         \
-     .at = AT(bins),                                                                               \
-     .value = "N",                                                                                 \
-     .fallback = "10",                                                                             \
-     .min = 2,                                                                                     \
-     .max = 256,                                                                                   \
-     .group = "Uncertainty",                                                                       \
-     .help = "Bins of queries sorted by uncertainty"},                                             \
-    {.name = "uncertainty",                                                                        \
-     .kind = PNB__OPT_CHOICE,                                                                      \
-     .at = AT(uncertainty),                                                                        \
-     .value = "NAME",                                                                              \
-     .fallback = "auto",                                                                           \
-     .choices = "auto|trace|mean_var|geo_std|inv_kappa|gg_var|cosine",                             \
-     .help = "Scalar uncertainty; auto is that of the family: trace, inv_kappa on the sphere, "    \
-             "gg_var of generalised Gaussians, and for points cosine, 1 - cosine of a query and "  \
-             "its first hit"},                                                                     \
-    {.name = "bootstrap",                                                                          \
-     .kind = PNB__OPT_INT,                                                                         \
-     .at = AT(bootstrap),                                                                          \
-     .value = "N",                                                                                 \
-     .fallback = "1000",                                                                           \
-     .min = 0,                                                                                     \
-     .max = 1000000,                                                                               \
-     .help = "Resamples of the clusters for 95% intervals; 0 leaves the intervals out"},           \
-    PNB__CLUSTER_ROW(AT(cluster))
-
-#define RESULT_ROWS(AT)                                                                            \
-    {.name = "dataset",                                                                            \
-     .kind = PNB__OPT_TEXT,                                                                        \
-     .at = AT(dataset),                                                                            \
-     .value = "NAME",                                                                              \
-     .group = "Result",                                                                            \
-     .help = "Name of the data set in the result"},                                                \
-    {.name = "csv",                                                                                \
-     .kind = PNB__OPT_FILE,                                                                        \
-     .writes = "*",                                                                                \
-     .at = AT(csv),                                                                                \
-     .value = "FILE",                                                                              \
-     .help = "Also write every figure, one a line"},                                               \
-    {.name = "markdown",                                                                           \
-     .kind = PNB__OPT_FILE,                                                                        \
-     .writes = "*",                                                                                \
-     .at = AT(markdown),                                                                           \
-     .value = "FILE",                                                                              \
-     .help = "Also write the table of a paper"}
-/* clang-format on */
-
-static pnb_status fill_cutoffs(pnb__app *app, const pnb__text_list *words,
-                               pnb__retrieval_opts *opts)
-{
-    if (words->n > PNB_MAX_RECALLS)
-        return pnb__usage(app, "--recall-k takes at most %d values", PNB_MAX_RECALLS);
-    for (size_t i = 0; i < words->n; i++) {
-        int64_t k = 0;
-        if (!pnb__read_int(words->items[i], &k) || k < 1)
-            return pnb__usage(app, "--recall-k %s: a whole number above 0 is wanted",
-                              words->items[i]);
-        opts->k[i] = (size_t)k;
-        opts->n_k = words->n;
-    }
-    return PNB_OK;
-}
-
-static pnb_status fill_shared(pnb__app *app, const struct shared_args *a, pnb__retrieval_opts *opts)
-{
-    pnb_status status = pnb__measure_parse(&opts->measure, a->measure, &app->err);
-    if (status == PNB_OK && strcmp(a->uncertainty, "auto") != 0)
-        status = pnb_uncertainty_parse(&opts->uncertainty, a->uncertainty, &app->err);
-    if (status == PNB_OK)
-        status = pnb_truth_format_parse(&opts->read.format, a->truth_format, &app->err);
-    if (status != PNB_OK)
-        return status;
-    opts->truth = a->truth;
-    opts->read.split = a->split;
-    opts->read.by_class = a->by_class;
-    opts->level = a->level != PNB__INT_UNSET ? (int)a->level : -1;
-    opts->n_bins = (size_t)a->bins;
-    opts->n_resamples = (size_t)a->bootstrap;
-    opts->cluster = a->cluster;
-    opts->eccv = a->eccv;
-    opts->label_vectors = a->label_vectors;
-    if (a->truth == NULL && a->split != NULL)
-        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
-    return fill_cutoffs(app, &a->recall_k, opts);
-}
+#include "retrieval_args.h"
 
 /* ---- retrieval ---- */
 
 struct retrieval_args {
-    struct shared_args shared;
-    const char *images, *texts, *binning, *bin_by, *output;
+    pnb__retrieval_args shared;
+    const char *images, *texts;
 };
 
 #define AT(field) offsetof(struct retrieval_args, field)
 #define AT_SHARED(field) offsetof(struct retrieval_args, shared.field)
 static const pnb__option retrieval_options[] = {
     PNB__IMAGES_TEXTS_ROWS(AT(images), AT(texts)),
-    TRUTH_ROWS(AT_SHARED),
-    PNB__COCO_ROWS(AT_SHARED(eccv), AT_SHARED(label_vectors)),
-    UNCERTAINTY_ROWS(AT_SHARED),
-    {.name = "binning",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(binning),
-     .value = "NAME",
-     .fallback = "equal_count",
-     .choices = "equal_count|equal_count_all|equal_width|grove_samples|grove_spacing",
-     .help = "How the bins that are shown are cut"},
-    {.name = "bin-by",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(bin_by),
-     .value = "WHOSE",
-     .fallback = "query",
-     .choices = "query|hit",
-     .help = "Whose uncertainty sorts them: the query's, or that of the item it found"},
-    RESULT_ROWS(AT_SHARED),
-    {.name = "output",
-     .kind = PNB__OPT_FILE,
-     .writes = "*",
-     .at = AT(output),
-     .value = "FILE",
-     .help = "Also write the JSON result; {dataset}, {pretrained}, {model}, {language} and {task} "
-             "in the name are filled in, as CLIP_benchmark does"},
+    PNB__RETRIEVAL_ROWS(AT_SHARED),
+    PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_SHARED),
+    PNB__RETRIEVAL_RESULT_ROWS(AT_SHARED),
 };
 #undef AT
 #undef AT_SHARED
-
-static pnb_status save_tables(pnb__app *app, const struct retrieval_args *a,
-                              const pnb__retrieval_opts *opts, const pnb__retrieval *run,
-                              const char *dataset)
-{
-    const char *model = run->images->info.model;
-    const pnb__table_row row = pnb__table_row_of(run, model[0] != '\0' ? model : "model");
-    const pnb__table t = {dataset, opts->k, opts->n_k, &row, 1, opts->n_resamples > 0};
-    pnb_status status = PNB_OK;
-    if (a->shared.csv != NULL)
-        status = pnb__table_save_csv(&t, a->shared.csv, &app->err);
-    if (status == PNB_OK && a->shared.markdown != NULL)
-        status = pnb__table_save_markdown(&t, a->shared.markdown, &app->err);
-    return status;
-}
 
 static pnb_status run_retrieval(pnb__app *app, const void *args)
 {
@@ -185,22 +30,16 @@ static pnb_status run_retrieval(pnb__app *app, const void *args)
     pnb__retrieval_opts opts = pnb__retrieval_opts_default();
     pnb__retrieval run = {0};
     pnb__result *r = NULL;
-    const char *dataset = a->shared.dataset != NULL ? a->shared.dataset : a->images;
-    pnb_status status = fill_shared(app, &a->shared, &opts);
-    if (status == PNB_OK)
-        status = pnb_binning_parse(&opts.binning, a->binning, &app->err);
+    const pnb__retrieval_files files = pnb__retrieval_args_files(&a->shared, a->images);
+    pnb_status status = pnb__retrieval_args_read(app, &a->shared, &opts);
     if (status != PNB_OK)
         return status;
     opts.images = a->images;
     opts.texts = a->texts;
-    opts.bin_by_hit = strcmp(a->bin_by, "hit") == 0;
     PNB_TRY(pnb__retrieval_run(app, &opts, &run));
     r = pnb__result_create();
-    pnb__result_text(r, "dataset", NULL, dataset);
-    pnb__retrieval_report(&run, &opts, r);
-    PNB_TRY(save_tables(app, a, &opts, &run, dataset));
-    if (a->output != NULL)
-        PNB_TRY(pnb__retrieval_save(app, &run, dataset, a->output, r));
+    pnb__retrieval_report(&run, &opts, files.dataset, r);
+    status = pnb__retrieval_save(app, &run, &opts, &files, r);
 done:
     status = pnb__result_finish(r, app, status);
     pnb__retrieval_reset(&run);
@@ -232,7 +71,7 @@ const pnb__command pnb__cmd_eval_retrieval = {
 /* ---- compare ---- */
 
 struct compare_args {
-    struct shared_args shared;
+    pnb__retrieval_args shared;
     pnb__text_list images, texts, names;
 };
 
@@ -257,10 +96,9 @@ static const pnb__option compare_options[] = {
      .value = "NAME...",
      .help = "Names of the models, in the same order; equal names are seeds of one model. Without "
              "them the files' names"},
-    TRUTH_ROWS(AT_SHARED),
-    PNB__COCO_ROWS(AT_SHARED(eccv), AT_SHARED(label_vectors)),
-    UNCERTAINTY_ROWS(AT_SHARED),
-    RESULT_ROWS(AT_SHARED),
+    PNB__RETRIEVAL_ROWS(AT_SHARED),
+    PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_SHARED),
+    PNB__RETRIEVAL_RESULT_ROWS(AT_SHARED),
 };
 #undef AT
 #undef AT_SHARED
@@ -273,10 +111,8 @@ static pnb_status run_compare(pnb__app *app, const void *args)
                               .texts = a->texts.items,
                               .names = a->names.n > 0 ? a->names.items : NULL,
                               .n = a->images.n,
-                              .dataset = a->shared.dataset != NULL ? a->shared.dataset : "",
-                              .csv = a->shared.csv,
-                              .markdown = a->shared.markdown};
-    pnb_status status = fill_shared(app, &a->shared, &opts.run);
+                              .files = pnb__retrieval_args_files(&a->shared, "")};
+    pnb_status status = pnb__retrieval_args_read(app, &a->shared, &opts.run);
     if (status != PNB_OK)
         return status;
     if (a->texts.n != a->images.n || (a->names.n > 0 && a->names.n != a->images.n))
@@ -297,8 +133,9 @@ const pnb__command pnb__cmd_eval_compare = {
              "from the first model and p of a paired bootstrap test, in which both models are "
              "resampled alike. The sets must hold the same rows in the same order. p is not "
              "corrected for "
-             "the number of figures looked at. Figures of --eccv and --label-vectors stand with "
-             "their mean, spread and difference, without interval or p.",
+             "the number of figures looked at. The bins of every model and seed stand in the JSON "
+             "result; in the name of --output {model} is the models' names joined by +, and "
+             "{pretrained} the weights of the first.",
     .examples = "penumbra eval compare --images a0.safetensors a1.safetensors b.safetensors "
                 "--texts at0.safetensors at1.safetensors bt.safetensors --names base base ours "
                 "--truth captions_val2014.json --markdown table.md",

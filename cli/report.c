@@ -4,16 +4,17 @@
 #include "app/report.h"
 #include "app/result.h"
 #include "commands.h"
-#include "rows.h"
+#include "retrieval_args.h"
 
 struct report_args {
-    const char *out, *title, *run, *null_texts, *measure;
-    const char *truth_format, *cluster, *eccv, *label_vectors;
+    const char *out, *title, *run, *null_texts;
     pnb__claims_sets sets, control;
-    int64_t level, bins, examples;
+    pnb__retrieval_args retrieval;
+    int64_t examples;
 };
 
 #define AT(field) offsetof(struct report_args, field)
+#define AT_RETRIEVAL(field) offsetof(struct report_args, retrieval.field)
 static const pnb__option options[] = {
     {.name = "out",
      .letter = 'o',
@@ -45,9 +46,7 @@ static const pnb__option options[] = {
      .at = AT(sets.texts),
      .value = "SET",
      .help = "Embedding set of the captions, with levels where known"},
-    PNB__TRUTH_ROWS(AT(sets.truth), AT(truth_format), AT(sets.read.split), AT(sets.read.by_class)),
-    PNB__CLUSTER_ROW(AT(cluster)),
-    PNB__COCO_ROWS(AT(eccv), AT(label_vectors)),
+    PNB__RETRIEVAL_ROWS(AT_RETRIEVAL),
     PNB__CLAIMS_MASKED_ROWS(AT(sets.masked_images), AT(sets.masked_texts)),
     {.name = "null-texts",
      .kind = PNB__OPT_FILE,
@@ -57,22 +56,8 @@ static const pnb__option options[] = {
              "traversals, the others are dummy prompts for none of the above"},
     PNB__CLAIMS_CONTROL_ROWS(AT(control.images), AT(control.texts), AT(control.masked_images),
                              AT(control.masked_texts)),
-    {.name = "level",
-     .kind = PNB__OPT_INT,
-     .at = AT(level),
-     .value = "N",
-     .max = 7,
-     .group = "What is shown",
-     .help = "Caption level of the retrieval table; all by default"},
-    PNB__SETS_MEASURE_ROW(AT(measure)),
-    {.name = "bins",
-     .kind = PNB__OPT_INT,
-     .at = AT(bins),
-     .value = "N",
-     .fallback = "10",
-     .min = 2,
-     .max = 100,
-     .help = "Bins of uncertainty"},
+    PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_RETRIEVAL),
+    PNB__RETRIEVAL_RESULT_ROWS(AT_RETRIEVAL),
     {.name = "examples",
      .kind = PNB__OPT_INT,
      .at = AT(examples),
@@ -80,9 +65,11 @@ static const pnb__option options[] = {
      .fallback = "8",
      .min = 1,
      .max = 200,
+     .group = "What is shown",
      .help = "Pictures, captions and queries in each gallery"},
 };
 #undef AT
+#undef AT_RETRIEVAL
 
 static pnb_status run(pnb__app *app, const void *args)
 {
@@ -97,19 +84,18 @@ static pnb_status run(pnb__app *app, const void *args)
                              .sets = a->sets,
                              .control = a->control,
                              .null_texts = a->null_texts,
-                             .cluster = a->cluster,
-                             .eccv = a->eccv,
-                             .label_vectors = a->label_vectors,
-                             .level = a->level != PNB__INT_UNSET ? (int)a->level : -1,
-                             .n_bins = (size_t)a->bins,
+                             .retrieval = pnb__retrieval_opts_default(),
+                             .files = pnb__retrieval_args_files(&a->retrieval, NULL),
                              .n_examples = (size_t)a->examples};
-    if (a->sets.truth == NULL && a->sets.read.split != NULL)
-        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
-    pnb_status status = pnb__measure_parse(&opts.measure, a->measure, &app->err);
-    if (status == PNB_OK)
-        status = pnb_truth_format_parse(&opts.sets.read.format, a->truth_format, &app->err);
+    pnb_status status = pnb__retrieval_args_read(app, &a->retrieval, &opts.retrieval);
     if (status != PNB_OK)
         return status;
+    opts.sets.truth = opts.retrieval.truth;
+    opts.sets.read = opts.retrieval.read;
+    if (a->sets.images == NULL &&
+        (opts.files.csv != NULL || opts.files.markdown != NULL || opts.files.output != NULL))
+        return pnb__usage(app, "--csv, --markdown and --output are of the figures of --images and "
+                               "--texts");
     pnb__result *r = pnb__result_create();
     status = pnb__report_write(app, &opts, r);
     return pnb__result_finish(r, app, status);
@@ -123,7 +109,9 @@ const pnb__command pnb__cmd_report = {
              "pictures and of captions by level, the most and least certain, recall by bins of "
              "uncertainty, risk and coverage, reliability of probabilities, zero-shot classes "
              "with none of the above, captions on the way to the root, a 2-D view with confidence "
-             "ellipses, every figure with its interval, and loss curves. The page needs nothing "
+             "ellipses, every figure with its interval, and loss curves. --level chooses the "
+             "captions of "
+             "the figures and the examples, the other views show all. The page needs nothing "
              "else, no network and no script: pictures are inside, and every plot can be saved as "
              "SVG and its data as CSV.",
     .examples = "penumbra report --run logs/first --images images.safetensors "

@@ -13,8 +13,6 @@
 #include "app/sets.h"
 #include "base/base.h"
 
-enum { N_RESAMPLES = 1000 };
-
 /* Texts that say nothing: the first row is the empty text, the root of all captions; the others are
  * dummy prompts for "none of the above". */
 typedef struct null_texts {
@@ -92,29 +90,48 @@ static pnb_status measure_claims(pnb__app *app, const pnb__report_opts *o, measu
     return status;
 }
 
-/* Retrieval at one level beside a view of all levels; they are the same when no level is asked. */
-static pnb_status measure_sets(pnb__app *app, const pnb__report_opts *o, measured *m)
+static pnb__retrieval_opts retrieval_opts(const pnb__report_opts *o)
 {
-    pnb__retrieval_opts opts = pnb__retrieval_opts_default();
-    pnb_status status;
+    pnb__retrieval_opts opts = o->retrieval;
     opts.images = o->sets.images;
     opts.texts = o->sets.texts;
     opts.truth = o->sets.truth;
     opts.read = o->sets.read;
-    opts.cluster = o->cluster;
-    opts.eccv = o->eccv;
-    opts.label_vectors = o->label_vectors;
-    opts.n_bins = o->n_bins;
-    opts.measure = o->measure;
-    opts.n_resamples = N_RESAMPLES;
+    return opts;
+}
+
+/* Retrieval at one level beside a view of all levels; they are the same when no level is asked. */
+static pnb_status measure_sets(pnb__app *app, const pnb__report_opts *o, measured *m)
+{
+    pnb__retrieval_opts opts = retrieval_opts(o);
+    pnb_status status;
+    opts.level = -1;
     PNB_TRY(pnb__retrieval_run(app, &opts, &m->all));
-    if (o->level >= 0) {
-        opts.level = o->level;
+    opts.level = o->retrieval.level;
+    if (opts.level >= 0)
         PNB_TRY(pnb__retrieval_run(app, &opts, &m->level));
-    }
-    PNB_TRY(pnb__found_compute(app, o->level >= 0 ? &m->level : &m->all, &m->found));
+    PNB_TRY(pnb__found_compute(app, opts.level >= 0 ? &m->level : &m->all, &m->found));
     m->has_sets = true;
 done:
+    return status;
+}
+
+/* The figures of the page as `eval retrieval` writes them. */
+static pnb_status save_figures(pnb__app *app, const pnb__report_opts *o, const measured *m)
+{
+    const pnb__retrieval_opts opts = retrieval_opts(o);
+    pnb__retrieval_files files = o->files;
+    if (files.csv == NULL && files.markdown == NULL && files.output == NULL)
+        return PNB_OK;
+    if (!m->has_sets)
+        return pnb__fail(&app->err, PNB_ARG,
+                         "no figures to write: they are of --images and --texts");
+    if (files.dataset == NULL)
+        files.dataset = opts.images;
+    pnb__result *r = pnb__result_create();
+    pnb__retrieval_report(m->found.run, &opts, files.dataset, r);
+    pnb_status status = pnb__retrieval_save(app, m->found.run, &opts, &files, r);
+    pnb__result_free(r);
     return status;
 }
 
@@ -129,7 +146,7 @@ static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, const measu
     pnb__report_claims(out, &m->claims, m->has_control ? &m->control : NULL);
     PNB_TRY(pnb__report_histograms(out, all, &app->err));
     PNB_TRY(pnb__report_certainty(out, all, o->n_examples, n_missing, &app->err));
-    PNB_TRY(pnb__report_bins(out, all));
+    PNB_TRY(pnb__report_bins(out, all, &o->retrieval));
     PNB_TRY(add_uses(app, o, all, out, n_missing));
     PNB_TRY(pnb__report_pca(out, all, &app->err));
     pnb__report_figures(out, figures);
@@ -163,12 +180,15 @@ pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__resu
     pnb_status status = PNB_OK;
     if (o->run == NULL && o->sets.texts == NULL)
         return pnb__fail(&app->err, PNB_ARG, "nothing to report: neither a run nor sets");
-    snprintf(subtitle, sizeof subtitle, "Made by penumbra %s%s%s", pnb_version(),
-             o->run != NULL ? " from the run " : "", o->run != NULL ? o->run : "");
+    snprintf(subtitle, sizeof subtitle, "Made by penumbra %s%s%s%s%s", pnb_version(),
+             o->run != NULL ? " from the run " : "", o->run != NULL ? o->run : "",
+             o->files.dataset != NULL ? " on " : "",
+             o->files.dataset != NULL ? o->files.dataset : "");
     if (o->sets.texts != NULL)
         PNB_TRY(measure_claims(app, o, &m));
     if (o->sets.texts != NULL && o->sets.images != NULL)
         PNB_TRY(measure_sets(app, o, &m));
+    PNB_TRY(save_figures(app, o, &m));
     pnb__html_begin(&out, o->title, subtitle);
     PNB_TRY(open_page(o, &m, &out, &n_missing, &app->err));
     if (m.has_sets)

@@ -5,19 +5,17 @@
 #include "app/app.h"
 #include "app/claims.h"
 #include "app/result.h"
-#include "app/retrieval.h"
+#include "app/retrieval_files.h"
 
 typedef struct pnb__report_opts {
     const char *out, *title;
-    const char *run;          /* run directory of a training, or NULL */
-    pnb__claims_sets sets;    /* images and texts may be NULL together */
-    pnb__claims_sets control; /* texts NULL: no control */
-    const char *null_texts;   /* set of texts that say nothing, the empty one first; or NULL */
-    const char *cluster;      /* as in pnb__retrieval_opts, as the next two */
-    const char *eccv, *label_vectors;
-    int level;                 /* caption level of retrieval; -1: all */
-    pnb_measure measure;       /* that ranks; PNB__MEASURE_AUTO: that of the families */
-    size_t n_bins, n_examples; /* bins; pictures and captions in each gallery */
+    const char *run;               /* run directory of a training, or NULL */
+    pnb__claims_sets sets;         /* images and texts may be NULL together */
+    pnb__claims_sets control;      /* texts NULL: no control */
+    const char *null_texts;        /* set of texts that say nothing, the empty one first; or NULL */
+    pnb__retrieval_opts retrieval; /* but for images and texts, which `sets` has */
+    pnb__retrieval_files files;    /* beside the page; dataset NULL: the set of the pictures */
+    size_t n_examples;             /* pictures and captions in each gallery */
 } pnb__report_opts;
 
 /* Writes the page whole or not at all; sections whose inputs are missing are left out.

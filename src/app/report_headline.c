@@ -47,6 +47,21 @@ static double order_auroc(const pnb__found *found)
     return auroc;
 }
 
+/* The first cut-off with its chance, and the last; length of the text. */
+static int put_recalls(const pnb__retrieval *run, char *answer, size_t n_bytes)
+{
+    const pnb_retrieval *f = &run->figures;
+    char first[48] = "first", last[80] = "";
+    if (f->k[0] > 1)
+        snprintf(first, sizeof first, "among the first %zu", f->k[0]);
+    if (f->n_k > 1)
+        snprintf(last, sizeof last, " and %.1f%% among the first %zu",
+                 100 * f->backward.recall[f->n_k - 1], f->k[f->n_k - 1]);
+    return snprintf(answer, n_bytes,
+                    "%.1f%% of the captions find a right picture %s%s; by chance %.1f%% would.",
+                    100 * f->backward.recall[0], first, last, 100 * run->t2i.chance[0]);
+}
+
 void pnb__report_headline(pnb__buf *out, const pnb__found *found)
 {
     const pnb__retrieval *run = found->run;
@@ -56,12 +71,7 @@ void pnb__report_headline(pnb__buf *out, const pnb__found *found)
              "Asked: do %zu captions find their pictures among %zu, and does the model know when "
              "it fails?",
              run->texts->n, run->images->n);
-    int n = snprintf(answer, sizeof answer,
-                     "%.1f%% of the captions find a right picture first and %.1f%% among the first "
-                     "%zu; by chance %.1f%% would.",
-                     100 * run->figures.backward.recall[0],
-                     100 * run->figures.backward.recall[run->figures.n_k - 1],
-                     run->figures.k[run->figures.n_k - 1], 100 * run->t2i.chance[0]);
+    int n = put_recalls(run, answer, sizeof answer);
     if (isfinite(auroc) && n > 0 && (size_t)n < sizeof answer)
         snprintf(answer + n, sizeof answer - (size_t)n,
                  " A caption that fails is the more uncertain one in %.0f%% of all comparisons "

@@ -28,7 +28,8 @@ bool pnb__report_is_uncertain(const pnb_rows *rows);
 pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run);
 /* Every figure of `eval retrieval` with its interval; nothing without resamples. */
 void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run);
-pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run);
+pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run,
+                            const pnb__retrieval_opts *opts);
 
 /* Histograms of uncertainty: pictures, and captions by level. `all` holds every level. */
 pnb_status pnb__report_histograms(pnb__buf *out, const pnb__retrieval *all, pnb_error *err);

@@ -213,14 +213,31 @@ static void bins_chart(pnb__buf *out, const pnb_calibration *c, const char *name
     pnb__chart_end(&chart);
 }
 
-pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run)
+static const char *binning_words(pnb_binning binning)
 {
-    pnb__html_section(out, "Does uncertainty tell when retrieval fails?",
-                      "Queries sorted by their own uncertainty into bins of equal count. If the "
-                      "uncertainty means something, recall falls from left to right: S is the "
-                      "rank correlation of bin and recall (\xE2\x88\x92"
-                      "1 is best), R\xC2\xB2 "
-                      "how well a line fits.");
+    switch (binning) {
+    case PNB_BINS_EQUAL_WIDTH:
+        return "bins of equal width";
+    case PNB_BINS_GROVE_SAMPLES:
+        return "bins of equal count as GroVE's released code cuts them";
+    case PNB_BINS_GROVE_SPACING:
+        return "cumulative bins of equal spacing as GroVE's released code cuts them";
+    default:
+        return "bins of equal count";
+    }
+}
+
+pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run,
+                            const pnb__retrieval_opts *opts)
+{
+    char about[512];
+    snprintf(about, sizeof about,
+             "Queries sorted by %s into %s. If the uncertainty means something, recall falls from "
+             "left to right: S is the rank correlation of bin and recall (\xE2\x88\x92"
+             "1 is best), R\xC2\xB2 how well a line fits.",
+             opts->bin_by_hit ? "the uncertainty of what they found" : "their own uncertainty",
+             binning_words(opts->binning));
+    pnb__html_section(out, "Does uncertainty tell when retrieval fails?", about);
     pnb__buf_puts(out, "<div class=\"row\">\n");
     bins_chart(out, &run->t2i.bins, "Caption to picture", 0);
     bins_chart(out, &run->i2t.bins, "Picture to caption", 1);

@@ -104,13 +104,7 @@ void pnb__retrieval_reset(pnb__retrieval *run);
 
 /* The result in CLIP_benchmark's JSON form with additions, and as text. */
 void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
-                           pnb__result *r);
-
-/* Writes the JSON of a filled result; {dataset} {model} {pretrained} {task} {language} in `path`
- * are replaced, with '/' as '_'. Whole or not at all. Errors  ARG (another name in braces), IO,
- * NOMEM */
-pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const char *dataset,
-                               const char *path, pnb__result *r);
+                           const char *dataset, pnb__result *r);
 
 /* ---- retrieval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
 pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);

@@ -2,7 +2,7 @@
 #ifndef PNB_APP_RETRIEVAL_COMPARE_H
 #define PNB_APP_RETRIEVAL_COMPARE_H
 
-#include "app/retrieval_table.h"
+#include "app/retrieval_files.h"
 
 typedef struct pnb__compare_opts {
     pnb__retrieval_opts run;   /* of every pair of sets; its images and texts are not read */
@@ -10,8 +10,7 @@ typedef struct pnb__compare_opts {
     const char *const *texts;  /* [n] */
     const char *const *names;  /* [n]; equal names are seeds of one model. NULL: the files' names */
     size_t n;
-    const char *dataset;
-    const char *csv, *markdown; /* files to write; NULL: none */
+    pnb__retrieval_files files; /* dataset "": without a name */
 } pnb__compare_opts;
 
 /* Runs every pair, then resamples all alike; every model is tested against the first.

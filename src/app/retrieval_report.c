@@ -7,12 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "app/output_name.h"
-#include "app/retrieval.h"
+#include "app/retrieval_files.h"
 #include "app/source_commit.h"
 #include "base/base.h"
-
-static const char TASK[] = "zeroshot_retrieval", LANGUAGE[] = "en";
 
 /* ---- metrics ---- */
 
@@ -260,13 +257,14 @@ static void put_resampling(const pnb__retrieval *run, const pnb__retrieval_opts 
 }
 
 void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
-                           pnb__result *r)
+                           const char *dataset, pnb__result *r)
 {
     const pnb_embeddings_info *info = &run->images->info;
+    pnb__result_text(r, "dataset", NULL, dataset);
     pnb__result_text(r, "model", NULL, info->model);
     pnb__result_text(r, "pretrained", NULL, info->weights_sha256);
-    pnb__result_text(r, "task", NULL, TASK);
-    pnb__result_text(r, "language", NULL, LANGUAGE);
+    pnb__result_text(r, "task", NULL, PNB__RETRIEVAL_TASK);
+    pnb__result_text(r, "language", NULL, PNB__RETRIEVAL_LANGUAGE);
     pnb__result_int(r, "n_images", "images", (int64_t)run->images->n);
     pnb__result_int(r, "n_texts", "captions", (int64_t)run->texts->n);
     pnb__result_int(r, "n_pairs", "true pairs", (int64_t)run->truth->n_pairs);
@@ -295,21 +293,4 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
     pnb__result_text(r, "truth", NULL, opts->truth);
     pnb__result_int(r, "n_resamples", NULL, (int64_t)opts->n_resamples);
     pnb__result_end(r);
-}
-
-/* ---- file ---- */
-
-pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run, const char *dataset,
-                               const char *path, pnb__result *r)
-{
-    const pnb_embeddings_info *info = &run->images->info;
-    const pnb__output_words words = {dataset, info->weights_sha256, info->model, LANGUAGE, TASK};
-    char *name = NULL;
-    pnb_status status = pnb__output_name(&name, path, &words, &app->err);
-    if (status == PNB_OK)
-        status = pnb__result_save(r, app, name);
-    if (status == PNB_OK)
-        pnb__say(app, "wrote %s", name);
-    pnb__free(name);
-    return status;
 }

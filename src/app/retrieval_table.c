@@ -142,7 +142,13 @@ static void put_coco_line(pnb__buf *out, const pnb__table *t, const pnb__table_r
     put_number(out, figure->side[d].low);
     put_number(out, figure->side[d].high);
     put_number(out, row->coco_std != NULL ? row->coco_std[i][d] : (double)NAN);
-    pnb__buf_printf(out, ",%zu,%zu,,,,", row->n_seeds, figure->n_queries[d]);
+    pnb__buf_printf(out, ",%zu,%zu", row->n_seeds, figure->n_queries[d]);
+    const pnb__coco_test none = {{(double)NAN, (double)NAN, (double)NAN}, (double)NAN};
+    const pnb__coco_test *test = row->has_test ? &row->coco_test[i][d] : &none;
+    put_number(out, test->difference.value);
+    put_number(out, test->difference.low);
+    put_number(out, test->difference.high);
+    put_number(out, test->p);
     put_unit(out, row, d);
 }
 
@@ -304,7 +310,8 @@ static void put_coco(pnb__buf *out, const pnb__table_row *row)
         for (size_t d = 0; d < 2; d++) {
             const pnb_interval *v = &row->coco[i].side[d];
             double std = row->coco_std != NULL ? row->coco_std[i][d] : (double)NAN;
-            const cell c = {v->value, v->low, v->high, std, (double)NAN, 1, 4};
+            double p = row->has_test ? row->coco_test[i][d].p : (double)NAN;
+            const cell c = {v->value, v->low, v->high, std, p, 1, 4};
             put_cell(out, row, &c);
         }
         pnb__buf_putc(out, '\n');

@@ -4,6 +4,12 @@
 
 #include "app/retrieval.h"
 
+/* A figure of COCO against that of the first model: second minus first. */
+typedef struct pnb__coco_test {
+    pnb_interval difference;
+    double p;
+} pnb__coco_test;
+
 /* One model: its seeds' figures together. Directions: 0 image to text, 1 text to image. */
 typedef struct pnb__table_row {
     const char *name;
@@ -13,9 +19,10 @@ typedef struct pnb__table_row {
     pnb_figures std_query[2], std_hit[2];        /* over seeds; NaN with one */
     bool has_test;                               /* compared with the first row */
     pnb_figure_test test_query[2], test_hit[2];
-    pnb_rsum rsum, rsum_test;    /* of both directions; the test as above */
-    const pnb__coco_row *coco;   /* of the run, which must outlive this */
-    const double (*coco_std)[2]; /* [n_coco] over seeds, by direction; NULL: of one run */
+    pnb_rsum rsum, rsum_test;             /* of both directions; the test as above */
+    const pnb__coco_row *coco;            /* of the run, which must outlive this */
+    const double (*coco_std)[2];          /* [n_coco] over seeds, by direction; NULL: of one run */
+    const pnb__coco_test (*coco_test)[2]; /* [n_coco] where has_test; else not read */
     size_t n_coco;
 } pnb__table_row;
 

@@ -261,7 +261,30 @@ for figure in coco_1k_r1 coco_5k_r10 cxc_r1 eccv_map_at_r pmrp_zeta2; do
     check "$figure of both models" test "$(grep -o "\"figure\":\"$figure\",\"sorted_by\":\"\",\"model\":\"\(one\|two\)\"" flat | wc -l)" -eq 4
 done
 check "half of R, as of one model" grep -q '"figure":"eccv_rprecision","sorted_by":"","model":"two","seeds":1,"value":0.5,"std":null,"low":null,"high":null,"difference":0' flat
-check "in Markdown without brackets" grep -q '| two | 1K R@1 | 1.0000 | 1.0000 |' both.md
+check "in Markdown with intervals" grep -q '| two | 1K R@1 | 1.0000 \[0[.][0-9]*, 1.0000\] | 1.0000 \[' both.md
+# another model finds every third caption's neighbour: COCO 5K is the whole gallery, so its tests are
+# those of recall, which other code resamples
+texts=()
+for ((t = 0; t < 50; t++)); do texts+=("${numbers[@]:$((10 * ((t / 5 + (t % 3 == 0)) % 10))):10}"); done
+point_set wrong 10 "${texts[@]}"
+cp captions.ids.jsonl wrong.ids.jsonl
+for resamples in 400 0; do
+    want 0 eval compare --names one two two three same --images pictures.safetensors \
+        pictures.safetensors pictures.safetensors pictures.safetensors pictures.safetensors --texts \
+        captions.safetensors wrong.safetensors captions.safetensors wrong.safetensors \
+        captions.safetensors --eccv eccv --label-vectors vectors.csv --bootstrap $resamples --csv tests.csv \
+        --markdown tests.md --json
+    fields() { sed -n "s/,$1,,/,,,/p" tests.csv; }
+    check "COCO 5K has the intervals and tests of recall, $resamples resamples" \
+        cmp <(fields 'recall@1') <(fields coco_5k_r1)
+    check "a line of each model both ways" test "$(fields coco_5k_r1 | wc -l)" -eq 8
+    if [ $resamples -gt 0 ]; then
+        check "p of the second model" test "$(grep ',two,.*,pmrp,' tests.csv | cut -d, -f12-15 | grep -c '[0-9],[-0-9.]*,[-0-9.]*,[0-9]')" -eq 2
+        check "a star where it differs" grep -q '| three | 5K R@1 | [^|]*[]][*] | [^|]*[]][*] |' tests.md
+    else
+        check "no p without resamples" test "$(tail -n +2 tests.csv | cut -d, -f13-15 | sort -u)" = ,,
+    fi
+done
 want 0 report --images pictures.safetensors --texts captions.safetensors --eccv eccv \
     --label-vectors vectors.csv --out lists.html
 check "figures of the lists on the page" grep -q '<tr><td>ECCV mAP@R</td>' lists.html
@@ -311,4 +334,34 @@ want 0 embed -m model --texts shapes/val/captions.jsonl -o vt.safetensors -q
 want 1 eval compare --images i.safetensors v.safetensors --texts t.safetensors vt.safetensors \
     --truth $truth
 want 2 eval compare --images i.safetensors i2.safetensors --texts t.safetensors --truth $truth
+
+# compare and report take what eval retrieval takes, and give the same
+options() { "$PENUMBRA" "$@" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort; }
+for command in "eval compare" report; do
+    # shellcheck disable=SC2086
+    check "$command takes every option of eval retrieval" \
+        test -z "$(comm -23 <(options eval retrieval) <(options $command))"
+done
+shared=(--truth $truth --recall-k 5 7 --uncertainty geo_std --bootstrap 30 --bins 4
+    --binning equal_width --bin-by hit --dataset shapes)
+retrieval 0 "${shared[@]}" --csv one.csv --markdown one.md --output one.json --json
+want 0 report --images i.safetensors --texts t.safetensors "${shared[@]}" --out page.html \
+    --csv page.csv --markdown page.md --output '{dataset}_page.json'
+for end in csv md; do check "the report's $end is eval retrieval's" cmp one.$end page.$end; done
+check "and its JSON" cmp one.json shapes_page.json
+check "the page has other bins" grep -q 'by the uncertainty of what they found into bins of equal width' page.html
+check "the headline has the first cut-off" grep -q 'find a right picture among the first 5 and' page.html
+check "the page names the data" grep -q 'on shapes' page.html
+want 2 report --run none --csv page.csv --out none.html
+says "are of the figures of --images and --texts"
+want 0 eval compare --images i.safetensors i2.safetensors i.safetensors --texts t.safetensors \
+    t2.safetensors t.safetensors --names a b/c b/c "${shared[@]}" --output '{dataset}_{model}.json' --json
+check "the output is the printed result" cmp out shapes_a+b_c.json
+bins() { sed -n '/"bins": \[/,/\]/p' "$1" | grep -oE '"(u_mean|accuracy)": [^,]*' | sort -u; }
+check "there are bins" test "$(bins one.json | wc -l)" -gt 6
+check "those of a model are the same as alone" test -z "$(comm -23 <(bins one.json) <(bins out))"
+check "and of every model and seed" test "$(sed -n '/"bins"/,/\]/p' out | grep -c '"seed": 1')" -gt 3
+check "their orders" test "$(sed -n '/"orders"/,/\]/p' out | grep -c minus_s_r2)" -eq 4
+prints '"binning": "equal_width"'
+prints '"bin_by": "hit"'
 finish
