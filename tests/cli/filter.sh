@@ -73,6 +73,23 @@ want 1 "${both[@]}" --script cyrillic
 says "nothing is kept"
 says "min_script"
 
+# figures: medians of all pairs and of the kept ones, as the lists have them
+want 0 "${both[@]}" --min-words 5 --top 0.5 --list good.jsonl --dropped bad.jsonl --json
+check "medians are those of the lists" python3 -c '
+import json, statistics
+good, bad = ([json.loads(line) for line in open(name)] for name in ("good.jsonl", "bad.jsonl"))
+assert good and bad
+for f in json.load(open("out"))["figures"]:
+    of = lambda pairs: statistics.median(p[f["figure"]] for p in pairs)
+    assert abs(f["median_kept"] - of(good)) < 1e-7 * abs(of(good)), f
+    assert abs(f["median_all"] - of(good + bad)) < 1e-7 * abs(of(good + bad)), f'
+# samples of a Monte-Carlo measure are drawn from --seed
+for seed in 1 2; do
+    want 0 "${both[@]}" --measure match_prob --seed $seed --top 0.5 --json
+    grep median out >median$seed
+done
+check "another seed, other scores" test "$(cmp -s median1 median2; echo $?)" -eq 1
+
 # a model's probability, and one of the user's
 want 0 "${both[@]}" --min-p-match 0.01 --json
 want 0 "${both[@]}" --min-p-match 0.5 --match-scale 1 --match-bias 10

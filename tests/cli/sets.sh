@@ -30,6 +30,20 @@ check "three hits for each of two queries" test "$(grep -c '"rank"' out)" -eq 6
 want 0 search --index t.safetensors --queries i.safetensors -k 1
 want 1 search --index shapes/test/00000.tar --queries i.safetensors
 
+# samples of a Monte-Carlo measure are drawn from --seed
+for draw in 1 1 2; do
+    want 0 search --index i.safetensors --queries t.safetensors -k 2 --measure match_prob \
+        --seed $draw --json
+    grep '"score"' out | sha256sum >>scores
+    want 0 eval retrieval --images i.safetensors --texts t.safetensors --measure match_prob \
+        --truth shapes/truth/test.pairs --bootstrap 0 --seed $draw --json
+    grep '"mean_rank"\|"aurc"' out | sha256sum >>figures
+done
+for file in scores figures; do
+    check "$file of the same seed" test "$(head -2 $file | sort -u | wc -l)" -eq 1
+    check "$file of another" test "$(sort -u $file | wc -l)" -eq 2
+done
+
 # the same rows as .npy serve every command that reads a set
 want 0 embed -m model --images shapes/test -o ni.npy -q
 want 0 embed -m model --texts shapes/test/captions.jsonl -o nt.npy -q
