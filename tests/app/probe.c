@@ -124,6 +124,14 @@ static double trace_of(const encoded *e)
     return sum / N;
 }
 
+static double mean_h(pnb_measure measure, const encoded *a, const encoded *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < N; i++)
+        sum += pnb_measure_pair(measure, &a->view, i, &b->view, i, NULL);
+    return sum / N;
+}
+
 static double share_in(const encoded *a, const encoded *b, int shift)
 {
     double n = 0;
@@ -133,7 +141,7 @@ static double share_in(const encoded *a, const encoded *b, int shift)
     return n / N;
 }
 
-static void run_probe(fixture *f, pnb__probe *out)
+static void run_probe(fixture *f, bool published, pnb__probe *out)
 {
     const char *pictures[N], *captions[1] = {f->captions};
     for (int i = 0; i < N; i++)
@@ -147,9 +155,22 @@ static void run_probe(fixture *f, pnb__probe *out)
                           .share = {0, 0.25, 1},
                           .n_shares = 3,
                           .erased = 0.25,
-                          .n_bins = 3};
+                          .n_bins = 3,
+                          .published = published};
     if (pnb__probe_model(&f->app, &cmd, f->model, out) != PNB_OK)
         fail_msg("%s", f->app.err.text);
+}
+
+/* What a share of a quarter erases. */
+static void erase_middle(const fixture *f, unsigned char changed[N][SIDE * SIDE * 3])
+{
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < SIDE * SIDE * 3; k++) {
+            int x = k / 3 % SIDE, y = k / 3 / SIDE;
+            bool inside = x >= 16 && x < 48 && y >= 16 && y < 48;
+            changed[i][k] =
+                inside ? (unsigned char)lround(255 * (double)f->pp.mean[k % 3]) : f->pixels[i][k];
+        }
 }
 
 static void pictures_as_by_hand(void **state)
@@ -158,15 +179,9 @@ static void pictures_as_by_hand(void **state)
     static unsigned char changed[N][SIDE * SIDE * 3];
     encoded whole, erased, grey, mixed;
     pnb__probe p;
-    run_probe(f, &p);
+    run_probe(f, false, &p);
     encode(f, f->pixels, &whole);
-    for (int i = 0; i < N; i++)
-        for (int k = 0; k < SIDE * SIDE * 3; k++) {
-            int x = k / 3 % SIDE, y = k / 3 / SIDE;
-            bool inside = x >= 16 && x < 48 && y >= 16 && y < 48;
-            changed[i][k] =
-                inside ? (unsigned char)lround(255 * (double)f->pp.mean[k % 3]) : f->pixels[i][k];
-        }
+    erase_middle(f, changed);
     encode(f, changed, &erased);
     for (int i = 0; i < N; i++)
         for (int k = 0; k < SIDE * SIDE * 3; k++)
@@ -192,11 +207,29 @@ static void pictures_as_by_hand(void **state)
     assert_near(p.rates.blend_trace, trace_of(&mixed), 0, 1e-6);
 }
 
+static void inclusion_exact_or_published(void **state)
+{
+    fixture *f = *state;
+    static unsigned char changed[N][SIDE * SIDE * 3];
+    encoded whole, erased;
+    pnb__probe exact, published;
+    run_probe(f, false, &exact);
+    run_probe(f, true, &published);
+    encode(f, f->pixels, &whole);
+    erase_middle(f, changed);
+    encode(f, changed, &erased);
+    double one = mean_h(PNB_MEASURE_INCLUSION, &whole, &erased);
+    double other = mean_h(PNB_MEASURE_INCLUSION_PUBLISHED, &whole, &erased);
+    assert_near(exact.pictures.h[1], one, 0, 1e-5);
+    assert_near(published.pictures.h[1], other, 0, 1e-5);
+    assert_true(fabs(one - other) > 1e-3 * fabs(one));
+}
+
 static void captions_by_level_and_length(void **state)
 {
     fixture *f = *state;
     pnb__probe p;
-    run_probe(f, &p);
+    run_probe(f, false, &p);
     assert_int_equal(p.n_levels, 2);
     assert_true(p.level_n[0] == 1 && p.level_n[1] == 2);
     assert_int_equal(p.n_words, 3);
@@ -211,6 +244,7 @@ static void captions_by_level_and_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(pictures_as_by_hand),
+                                       cmocka_unit_test(inclusion_exact_or_published),
                                        cmocka_unit_test(captions_by_level_and_length)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

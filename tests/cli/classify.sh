@@ -48,6 +48,17 @@ w = json.load(open("w.json"))
 assert [len(c["prompts"]) for c in w["classes"]] == [7, 7, 7]
 assert w["classes"][1]["prompts"][0]["prompt"] == "itap of a red star."
 '
+# Probabilities are the softmax of the scores times the model's own scale.
+want 0 info model --json
+cp out info.json
+check "the model's scale is used" python3 -c '
+import json, math
+scale = json.load(open("info.json"))["logit_scale"]
+assert scale != 100 and abs(json.load(open("out.json"))["scale"] - scale) < 1e-6
+for best in (json.loads(l)["best"] for l in open("pred.jsonl")):
+    total = sum(math.exp(scale * b["score"]) for b in best)
+    for b in best: assert abs(math.exp(scale * b["score"]) / total - b["probability"]) < 1e-6, best
+'
 # The saved classifier, the saved prompts and an embedded set say the same.
 cp out.json first.json
 same() {
@@ -141,6 +152,17 @@ want 0 classify -m model --images p --templates none --bprw-images p --shots 2 -
     --json
 prints '"weights": "bprw, few-shot"'
 
+# The interval of the accuracy is of resamples drawn from --seed; the accuracy is not.
+want 0 embed -m model --images p/train -o v.safetensors -q
+for seed in 1 1 2 3; do
+    want 0 classify --images v.safetensors --load-clfs clf.safetensors --seed $seed --json
+    grep '"acc1_low"\|"acc1_high"' out | sha256sum >>intervals
+    grep '"acc1":' out >>accuracies
+done
+check "the same seed" test "$(head -2 intervals | sort -u | wc -l)" -eq 1
+check "other seeds" test "$(sort -u intervals | wc -l)" -gt 1
+check "one accuracy" test "$(sort -u accuracies | wc -l)" -eq 1
+
 # None of the above.
 none=(classify -m model --images p --templates none --negatives strangers --json --none)
 want 0 "${none[@]}" dummy --none-prompts 'a photo' 'something else'
@@ -150,6 +172,16 @@ want 0 "${none[@]}" threshold --none-fpr 0.1 --val-negatives strangers
 prints "fitted on the validation negatives"
 want 0 "${none[@]}" score --none-threshold=-0.5
 want 0 "${none[@]}" uncertainty --none-reject 0
+# With validation pictures the threshold is theirs, not that of the pictures that are judged.
+threshold() { # FILE OPTIONS...
+    want 0 "${none[@]}" score --none-reject 0.3 "${@:2}"
+    grep '"threshold":' out >"$1"
+}
+threshold of_test
+threshold of_train --split train
+threshold on_train --val-images v.safetensors
+check "the validation pictures' own" cmp -s of_train on_train
+check "and another than the others'" test "$(cmp -s of_test on_train; echo $?)" -eq 1
 # A fitted threshold, as the result has it, can be given back.
 for fit in 'reject 0.3' 'fpr 0.3'; do
     for rule in score threshold uncertainty; do

@@ -25,6 +25,12 @@ want 0 probe -m model --images shapes/test --limit 4 --shares 0 0.3 --json
 check "the same numbers again" cmp -s first out
 want 0 probe -m model --images shapes/test --limit 4 --shares 0 0.3 --random-place --seed 3 --json
 check "another place, other numbers" test -n "$(cmp first out)"
+cp out third
+for seed in 3 4; do
+    want 0 probe -m model --images shapes/test --limit 4 --shares 0 0.3 --random-place \
+        --seed $seed --json
+    check "places of seed $seed" test "$(cmp -s third out; echo $?)" -eq $((seed - 3))
+done
 want 0 probe -m model --texts shapes/test/captions.jsonl --published --bins 3 --json
 prints '"tokens_spearman"'
 want 2 probe -m model

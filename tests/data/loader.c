@@ -434,6 +434,35 @@ static void test_captions(void **state)
     pnb_loader_free(l);
 }
 
+/* Every caption of a level and every template is as likely as any other. */
+static void test_captions_and_templates_are_drawn_evenly(void **state)
+{
+    static const char *const TEMPLATES[] = {"a picture of {}", "{c} again", "only {}"};
+    enum { N_BATCHES = 60 };
+    pnb_loader_opts o = opts_of(1);
+    pnb_loader *l = NULL;
+    int n_blue = 0, n_in[3] = {0};
+    (void)state;
+    o.level = 1;
+    o.template_share = 0.5;
+    o.templates = TEMPLATES;
+    o.n_templates = 3;
+    ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
+    for (int i = 0; i < N_BATCHES; i++) {
+        const pnb_batch *b = next_of(l);
+        for (size_t k = 0; k < b->n_texts; k++) {
+            n_blue += strstr(b->texts[k], "blue thing") != NULL;
+            n_in[0] += pnb__starts_with(b->texts[k], "a picture of ");
+            n_in[1] += pnb__ends_with(b->texts[k], " again");
+            n_in[2] += pnb__starts_with(b->texts[k], "only ");
+        }
+    }
+    pnb_loader_free(l);
+    assert_in_range(n_blue, 240 - 55, 240 + 55); /* of 480, five standard deviations */
+    for (int t = 0; t < 3; t++)
+        assert_in_range(n_in[t], 80 - 41, 80 + 41);
+}
+
 /* Tokens are those of the text shown; long captions are cut and counted. */
 static void test_tokens(void **state)
 {
@@ -549,18 +578,20 @@ static void test_shutdown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_batches),
-                                       cmocka_unit_test(test_resume),
-                                       cmocka_unit_test(test_own_mode),
-                                       cmocka_unit_test(test_set_position),
-                                       cmocka_unit_test(test_draws_follow_seed_and_epoch),
-                                       cmocka_unit_test(test_epochs),
-                                       cmocka_unit_test(test_resampled),
-                                       cmocka_unit_test(test_captions),
-                                       cmocka_unit_test(test_tokens),
-                                       cmocka_unit_test(test_corrupt_sample),
-                                       cmocka_unit_test(test_nothing_readable),
-                                       cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_shutdown)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_batches),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_own_mode),
+        cmocka_unit_test(test_set_position),
+        cmocka_unit_test(test_draws_follow_seed_and_epoch),
+        cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_resampled),
+        cmocka_unit_test(test_captions),
+        cmocka_unit_test(test_captions_and_templates_are_drawn_evenly),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_corrupt_sample),
+        cmocka_unit_test(test_nothing_readable),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_shutdown)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
