@@ -20,6 +20,25 @@ static void hand_case(void **state)
     assert_near(risk[1], 0.25, 1e-15, 0);
 }
 
+/* A point that falls between two answers is that of the next one; equal uncertainties share their
+ * errors evenly. */
+static void points_between_answers(void **state)
+{
+    (void)state;
+    const double u[] = {1, 2, 3}, tied[] = {1, 2, 2}, y[] = {1, 0, 1};
+    static const double at[] = {1, 2, 2, 3, 3};
+    double coverage[5], risk[5];
+    assert_ok(pnb_risk_coverage(u, y, 3, 5, coverage, risk, err));
+    for (size_t i = 0; i < 5; i++) {
+        assert_near(coverage[i], at[i] / 3, 1e-15, 0);
+        assert_near(risk[i], (at[i] > 1) / at[i], 1e-15, 0);
+    }
+    assert_ok(pnb_risk_coverage(tied, y, 3, 2, coverage, risk, err));
+    assert_near(coverage[0], 2.0 / 3, 1e-15, 0);
+    assert_near(risk[0], 0.25, 1e-15, 0);
+    assert_near(risk[1], 1.0 / 3, 1e-15, 0);
+}
+
 static void add_order(const size_t *order, const double *y, size_t n, double *aurc, double *augrc)
 {
     double wrong = 0.0;
@@ -122,9 +141,10 @@ static void bad_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hand_case),      cmocka_unit_test(ties_are_averaged),
-        cmocka_unit_test(closed_forms),   cmocka_unit_test(one_class),
-        cmocka_unit_test(geometric_mean), cmocka_unit_test(bad_input),
+        cmocka_unit_test(hand_case),         cmocka_unit_test(points_between_answers),
+        cmocka_unit_test(ties_are_averaged), cmocka_unit_test(closed_forms),
+        cmocka_unit_test(one_class),         cmocka_unit_test(geometric_mean),
+        cmocka_unit_test(bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
