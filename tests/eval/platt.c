@@ -125,10 +125,10 @@ static void rare_events(void **state)
 static void separable(void **state)
 {
     (void)state;
-    double score[] = {-2, -1, -0.5, 0.5, 1}, weight[] = {1, 2, 1, 1, 3}, a, b;
+    double score[] = {-2, -1, -0.5, 0.5, 1}, weight[] = {1, 2, 1, 1, 5}, a, b;
     int label[] = {0, 0, 0, 1, 1};
     pnb_scored d = {5, score, label, weight};
-    const double targets[2] = {1.0 / 6.0, 5.0 / 6.0};
+    const double targets[2] = {1.0 / 6.0, 7.0 / 8.0}; /* of 4 and 6 */
     pnb_platt fit, asked;
     assert_ok(pnb_platt_fit(&d, false, &fit, err));
     assert_true(fit.is_smoothed);
