@@ -109,7 +109,7 @@ static void test_tar_grouping(void **state)
     (void)state;
     start_tar(&w, "g.tar");
     add_png(&w, "dir/a.png", 10);
-    add(&w, "dir/a.json", "{\"caption\": \"alpha\", \"url\": \"x\"}");
+    add(&w, "dir/a.JSON", "{\"caption\": \"alpha\", \"url\": \"x\"}"); /* a record all the same */
     add_png(&w, "b.PNG", 20); /* suffixes are lower-cased */
     add(&w, "b.TXT", "beta\n\n second line \n");
     add_png(&w, "c.0.png", 30); /* suffix "0.png": no picture among the keys */

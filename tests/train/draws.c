@@ -173,6 +173,32 @@ static void test_masks_take_the_shares_asked_for(void **state)
     pnb__free(model);
 }
 
+/* The first txt_inclusion of a run whose captions lose three words of four. */
+static double masked_loss(const fixture *f, const char *name, const char *model, double drop_ratio,
+                          int replace_token)
+{
+    pnb_train_opts o = still_opts(f, name, model);
+    o.drop_ratio = drop_ratio;
+    o.replace_token = replace_token;
+    o.text_mask = PNB_TEXT_MASK_REPLACE;
+    o.loss.weight[PNB_LOSS_TXT_INCLUSION] = 1;
+    o.loss.inclusion_scale = 100;
+    o.max_steps = 1;
+    return losses_of(f, &o, "txt_inclusion").of[0];
+}
+
+static void test_masks_take_the_rows_and_token_asked_for(void **state)
+{
+    const fixture *f = *state;
+    char *model = start_model(f);
+    double own = masked_loss(f, "own_token", model, 1, -1);
+    double other = masked_loss(f, "other_token", model, 1, 5);
+    double few = masked_loss(f, "few_rows", model, 0.25, -1);
+    if (!(fabs(own - other) > 1e-3) || !(fabs(own - few) > 1e-3))
+        fail_msg("%.6f, with another token %.6f, with a quarter of the rows %.6f", own, other, few);
+    pnb__free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_captions_are_drawn_anew_in_every_epoch),
         cmocka_unit_test(test_every_micro_batch_has_its_own_text_mask),
         cmocka_unit_test(test_masks_take_the_shares_asked_for),
+        cmocka_unit_test(test_masks_take_the_rows_and_token_asked_for),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

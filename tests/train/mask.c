@@ -132,6 +132,29 @@ static void test_deleting(void **state)
     assert_true(fabs((double)n_left / 8000 - 0.25) < 0.02);
 }
 
+/* Words are drawn from the seed and from the number of the draw. */
+static void test_words_follow_seed_and_draw(void **state)
+{
+    const pnb_tokenizer *tok = *state;
+    int32_t ids[LENGTH], out[LENGTH], other[LENGTH];
+    unsigned char scratch[LENGTH];
+    pnb__text_masker m = masker(tok, PNB_TEXT_MASK_REPLACE, 0.5);
+    int n_by_seed = 0, n_by_draw = 0;
+    encode(tok, ids);
+    for (uint64_t draw = 0; draw < 100; draw++) {
+        m.seed = 3;
+        pnb__mask_texts(&m, draw, ids, 1, LENGTH, scratch, out);
+        pnb__mask_texts(&m, draw + 100, ids, 1, LENGTH, scratch, other);
+        n_by_draw += memcmp(out, other, sizeof out) != 0;
+        pnb__mask_texts(&m, draw, ids, 1, LENGTH, scratch, other);
+        assert_memory_equal(out, other, sizeof out);
+        m.seed = 4;
+        pnb__mask_texts(&m, draw, ids, 1, LENGTH, scratch, other);
+        n_by_seed += memcmp(out, other, sizeof out) != 0;
+    }
+    assert_true(n_by_seed > 90 && n_by_draw > 90); /* alike once in 256 */
+}
+
 static void test_limits_of_probability(void **state)
 {
     const pnb_tokenizer *tok = *state;
@@ -156,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_patches),
         cmocka_unit_test(test_replacing),
         cmocka_unit_test(test_deleting),
+        cmocka_unit_test(test_words_follow_seed_and_draw),
         cmocka_unit_test(test_limits_of_probability),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

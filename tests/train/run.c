@@ -151,6 +151,45 @@ static void test_lines_of_results(void **state)
     pnb__free(path);
 }
 
+/* How far the logit scale, 10 at first, is from there after ten steps without momentum. */
+static double drift_of_scale(const fixture *f, const char *name, double grad_clip_norm)
+{
+    pnb_train_opts o = fixture_opts(f, name);
+    pnb_train_result r;
+    o.optim.kind = PNB_OPTIM_SGD;
+    o.optim.momentum = 0;
+    o.optim.weight_decay = 0;
+    o.optim.lr = 1e-2;
+    o.optim.grad_clip_norm = grad_clip_norm;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    json_t *train = results(f, name, "train");
+    double drift = fabs(number(train, 9, "logit_scale") - 10);
+    json_decref(train);
+    return drift;
+}
+
+static void test_gradients_are_clipped(void **state)
+{
+    const fixture *f = *state;
+    double free = drift_of_scale(f, "unclipped", 0), clipped = drift_of_scale(f, "clipped", 1e-6);
+    if (!(free > 1e-3) || !(clipped < 1e-5)) /* ten steps of 1e-8 at most */
+        fail_msg("the scale moved by %g, by %g with clipping", free, clipped);
+}
+
+/* The scale of the logits ends at 100, as in CLIP, wherever it begins. */
+static void test_logit_scale_is_clamped(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "steep");
+    pnb_train_result r;
+    o.init_logit_scale = 150;
+    o.max_steps = 2;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    json_t *train = results(f, "steep", "train");
+    assert_true(fabs(number(train, 0, "logit_scale") - 100) < 0.01);
+    json_decref(train);
+}
+
 /* A model whose logits do not depend on which caption belongs to which picture cannot expect less
  * than the best constant logit gives, log B + (B - 1) log(B / (B - 1)) at probability 1/B. Learning
  * is a mean loss below it by more than four standard errors. */
@@ -329,6 +368,19 @@ static void test_resume_refuses_other_options(void **state)
     o.name = "whole";
     o.resume = "/nonexistent/checkpoint";
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "no such checkpoint");
+}
+
+static void test_resume_refuses_other_data(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_result r;
+    pnb_train_opts o = fixture_opts(f, "moved");
+    o.train_num_samples = 8; /* both sets have them */
+    o.epochs = 1;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    o.resume = "latest";
+    o.train_data = f->val;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "now has 12: resume with the same data");
 }
 
 static void test_damaged_checkpoint_is_refused(void **state)
@@ -750,10 +802,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_of_a_run),
         cmocka_unit_test(test_lines_of_results),
+        cmocka_unit_test(test_gradients_are_clipped),
+        cmocka_unit_test(test_logit_scale_is_clamped),
         cmocka_unit_test(test_loss_falls),
         cmocka_unit_test(test_resume_ends_in_the_same_bits),
         cmocka_unit_test(test_killed_run_resumes),
         cmocka_unit_test(test_resume_refuses_other_options),
+        cmocka_unit_test(test_resume_refuses_other_data),
         cmocka_unit_test(test_damaged_checkpoint_is_refused),
         cmocka_unit_test(test_second_process_is_refused),
         cmocka_unit_test(test_full_disk_keeps_the_old_checkpoint),
