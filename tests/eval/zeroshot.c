@@ -240,6 +240,14 @@ static void test_figures(void **state)
     assert_true(isnan(c.classes[5].recall) && isnan(c.classes[2].precision));
     pnb_classification_reset(&c);
     pnb_predictions_reset(&p);
+    static const int32_t sixth[] = {0, 1, 5, 3, -1}; /* picture 2's class is the last of six */
+    job.labels = sixth;
+    job.k = 6;
+    assert_ok(pnb_classify(NULL, &job, &p, err));
+    assert_ok(pnb_classification_compute(&p, sixth, 10, &c, err));
+    assert_near(c.acc5, .75, 1e-15, 0);
+    pnb_classification_reset(&c);
+    pnb_predictions_reset(&p);
 
     /* Four classes: no top-5. One class: always right. */
     const int32_t few[] = {0, 1, 1, 3, -1}, zero[] = {0, 0, 0, 0, 0};
