@@ -17,7 +17,7 @@ struct classify_args {
     const char *val_images, *val_labels, *val_negatives, *val_split, *save_scaling, *load_scaling;
     const char *output, *predictions, *confusion, *per_class, *save_clf, *save_prompts;
     const char *weights, *weights_html, *html, *load_weights, *bprw_labels, *bprw_split, *csv,
-        *markdown;
+        *markdown, *cluster;
     const char *variance;
     pnb__text_list images, none_prompts, load_clfs;
     int64_t bins, shots, neighbours, samples, listed;
@@ -57,6 +57,7 @@ static const pnb__option options[] = {
      .value = "FILE",
      .help = "Classes of the pictures: id, tab, name or number on each line; by default what the "
              "pictures carry"},
+    PNB__PICTURE_CLUSTER_ROW(AT(cluster)),
     {.name = "csv-img-key",
      .kind = PNB__OPT_TEXT,
      .at = AT(img_key),
@@ -546,6 +547,7 @@ static pnb__classify_opts copy_opts(const struct classify_args *a)
                                 .weights_html = a->weights_html,
                                 .html = a->html,
                                 .csv = a->csv,
+                                .cluster = a->cluster,
                                 .markdown = a->markdown,
                                 .output = a->output,
                                 .skip_existing = a->skip_existing,

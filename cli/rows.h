@@ -148,6 +148,16 @@
              "together. Without it what the truth connects: a picture with its captions, all of a "\
              "class. Captions drawn one by one made intervals far too narrow"}
 
+/* The same where pictures alone are judged: nothing but a field says which belong together. */
+#define PNB__PICTURE_CLUSTER_ROW(at_cluster)                                                       \
+    {.name = "cluster",                                                                            \
+     .kind = PNB__OPT_TEXT,                                                                        \
+     .at = (at_cluster),                                                                           \
+     .value = "KEY",                                                                               \
+     .help = "Field of the pictures' ids file: pictures of one value (a scene, a video, a "        \
+             "patient) were taken together and are resampled together in the 95% intervals; "      \
+             "without it each by itself"}
+
 #define PNB__MEASURE_ROW(at_measure)                                                               \
     {.name = "measure",                                                                            \
      .kind = PNB__OPT_CHOICE,                                                                      \

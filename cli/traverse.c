@@ -9,7 +9,7 @@
 
 struct traverse_args {
     const char *images, *texts, *truth, *model, *root, *measure, *including, *tokenizer,
-        *preprocess;
+        *preprocess, *cluster;
     pnb__text_list pictures, captions;
     int64_t steps, show;
     bool exif, released, from_picture;
@@ -46,6 +46,7 @@ static const pnb__option options[] = {
      .value = "CSV",
      .help = "HierarCaps csv: id, captions joined by =>, image_url; gives precision, recall, R@1 "
              "and R@1[ROOT] of the pictures it names"},
+    PNB__PICTURE_CLUSTER_ROW(AT(cluster)),
     {.name = "model",
      .letter = 'm',
      .kind = PNB__OPT_FILE,
@@ -119,6 +120,8 @@ static pnb_status check(pnb__app *app, const struct traverse_args *a)
         return pnb__usage(app, "--model is missing: it encodes the pictures");
     if (a->model == NULL && a->texts == NULL)
         return pnb__usage(app, "--model is missing: it encodes the captions");
+    if (a->cluster != NULL && a->truth == NULL)
+        return pnb__usage(app, "--cluster is of the intervals against --truth, and none is given");
     if (a->exif && a->pictures.n == 0)
         return pnb__usage(app, "--exif needs --query-image");
     if (a->model == NULL && (a->tokenizer != NULL || a->preprocess != NULL))
@@ -141,6 +144,7 @@ static pnb_status run(pnb__app *app, const void *args)
                              .preprocess = a->preprocess,
                              .truth = a->truth,
                              .root = a->root,
+                             .cluster = a->cluster,
                              .opts = a->released ? pnb_traverse_opts_released()
                                                  : pnb_traverse_opts_default(),
                              .n_shown = (size_t)a->show};
@@ -163,7 +167,7 @@ const pnb__command pnb__cmd_traverse = {
     .about = "From the caption nearest to the picture in equal steps to the root, each point "
              "brought to unit length and given its nearest caption: the specific first, the "
              "general last. With a file of caption hierarchies the ways are scored, with 95% "
-             "bootstrap intervals over pictures.",
+             "bootstrap intervals over pictures, or over what --cluster says was taken together.",
     .examples = "penumbra traverse --images images.safetensors --texts texts.safetensors -m model\n"
                 "penumbra traverse --images images.safetensors --truth HierarCaps.csv -m model "
                 "--released --json",

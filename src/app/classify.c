@@ -233,6 +233,21 @@ static bool has_labels(const pnb__classified *c)
     return false;
 }
 
+static pnb_status cluster_pictures(pnb__app *app, pnb__classify *run)
+{
+    const pnb__classified *c = &run->images;
+    size_t n = 0, *row = pnb__alloc_array(c->p.n, sizeof *row);
+    if (row == NULL)
+        return pnb__fail_nomem(&app->err, c->p.n * sizeof *row);
+    for (size_t i = 0; i < c->p.n; i++)
+        if (c->source.label[i] >= 0)
+            row[n++] = i;
+    pnb_status status = pnb__picture_clusters_init(&run->clusters, app, c->source.set, row, n,
+                                                   run->opts->cluster, "picture");
+    pnb__free(row);
+    return status;
+}
+
 /* Accuracy against the pictures' uncertainty, and against the doubt of the prediction itself. */
 static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_error *err)
 {
@@ -253,6 +268,7 @@ static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_erro
         u[n++] = c->u[i];
     }
     bootstrap.seed = seed;
+    bootstrap.cluster = run->clusters.label;
     PNB_TRY(pnb_bootstrap_mean(right, n, &bootstrap, &run->acc1, err));
     PNB_TRY(pnb_calibration_compute(u, right, n, PNB_BINS_EQUAL_COUNT, PNB_MIN((size_t)10, n),
                                     &run->bins, err));
@@ -293,8 +309,12 @@ static pnb_status measure_accuracy(pnb__app *app, pnb__classify *run)
     pnb_error *err = &app->err;
     pnb_status status = PNB_OK;
     run->has_figures = has_labels(&run->images);
+    if (!run->has_figures && run->opts->cluster != NULL)
+        pnb__warn(app,
+                  "no picture has a label, so there is no interval and --cluster does nothing");
     if (!run->has_figures)
         return PNB_OK;
+    PNB_TRY(cluster_pictures(app, run));
     PNB_TRY(pnb_classification_compute(&run->images.p, run->images.source.label, run->opts->n_bins,
                                        &run->figures, err));
     if (run->scaling.has_platt)
@@ -471,6 +491,7 @@ static void classified_reset(pnb__classified *c)
 void pnb__classify_reset(pnb__classify *run)
 {
     pnb__free(run->output);
+    pnb__picture_clusters_reset(&run->clusters);
     pnb__texts_reset(&run->classes);
     pnb__class_prompts_reset(&run->texts);
     pnb_embeddings_free(run->prompts);

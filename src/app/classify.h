@@ -6,6 +6,7 @@
 #include "app/class_inputs.h"
 #include "app/class_names.h"
 #include "app/result.h"
+#include "app/row_clusters.h"
 #include "eval/sorted.h"
 #include "penumbra/calibrate.h"
 #include "penumbra/classify.h"
@@ -50,8 +51,10 @@ typedef struct pnb__classify_opts {
     const char *save_clf, *save_prompts, *predictions, *confusion, *per_class, *weights,
         *weights_html, *html;   /* files to write, or NULL */
     const char *csv, *markdown; /* the result as a table */
-    const char *output; /* name of the JSON result, words in braces; written by the caller */
-    bool skip_existing; /* nothing to do where it exists */
+    const char *cluster; /* field of the pictures' ids file whose values are drawn together; NULL:
+                          * each picture by itself */
+    const char *output;  /* name of the JSON result, words in braces; written by the caller */
+    bool skip_existing;  /* nothing to do where it exists */
     bool dump_classnames, dump_templates;
     size_t n_listed; /* prompts in each of the uncertainty listings; 0: none */
 } pnb__classify_opts;
@@ -87,9 +90,10 @@ typedef struct pnb__classify {
     pnb_scaling scaling; /* has_temperature or has_platt: fitted or loaded */
     bool has_figures, is_scaling_fitted;
     pnb_classification figures;
-    double platt_ece;     /* of the first class's own probability; with a Platt scaling */
-    pnb_interval acc1;    /* bootstrap 95% */
-    pnb_calibration bins; /* accuracy against the pictures' uncertainty */
+    double platt_ece;               /* of the first class's own probability; with a Platt scaling */
+    pnb_interval acc1;              /* bootstrap 95% */
+    pnb__picture_clusters clusters; /* of the pictures with a label, that it is drawn in */
+    pnb_calibration bins;           /* accuracy against the pictures' uncertainty */
     pnb_selective by_uncertainty, by_doubt; /* the pictures' own; 1 - largest probability */
     double none_threshold;
     const char *none_source; /* where the threshold comes from, in words */

@@ -73,16 +73,6 @@ static void put_predictions(const pnb__classify *run, pnb__result *r)
     show_predictions(run, r);
 }
 
-/* Pictures are drawn on their own: nothing in a set of labelled pictures says which of them belong
- * together. */
-static void put_resampling(const pnb__classify *run, pnb__result *r)
-{
-    pnb__result_begin(r, "resampling", NULL);
-    pnb__result_text(r, "unit", "resampled unit", "picture");
-    pnb__result_int(r, "n_clusters", NULL, (int64_t)run->figures.n);
-    pnb__result_end(r);
-}
-
 static void put_metrics(const pnb__classify *run, pnb__result *r)
 {
     const pnb_classification *f = &run->figures;
@@ -92,7 +82,7 @@ static void put_metrics(const pnb__classify *run, pnb__result *r)
     pnb__result_real(r, "acc1", "top-1 accuracy", f->acc1, 4);
     pnb__result_real(r, "acc1_low", "  95% from", run->acc1.low, 4);
     pnb__result_real(r, "acc1_high", "  to", run->acc1.high, 4);
-    put_resampling(run, r);
+    pnb__picture_clusters_put(&run->clusters, r);
     pnb__result_real(r, "acc5", "top-5 accuracy", f->acc5, 4);
     pnb__result_real(r, "mean_per_class_recall", "mean recall of a class", f->mean_per_class_recall,
                      4);

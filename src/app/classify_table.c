@@ -83,14 +83,19 @@ pnb_status pnb__classify_save_csv(const pnb__classify *run, const char *path, pn
         pnb__buf_printf(&b, "%s,", words[i][0]);
     for (size_t i = 0; i < N_FIGURES; i++)
         pnb__buf_printf(&b, "%s,", FIGURES[i].name);
-    pnb__buf_puts(&b, "n,n_classes\n");
+    pnb__buf_puts(&b, "n,n_classes,clusters,unit\n");
     for (size_t i = 0; i < PNB_COUNT(words); i++) {
         pnb__csv_put_field(&b, words[i][1]);
         pnb__buf_putc(&b, ',');
     }
     for (size_t i = 0; i < N_FIGURES; i++)
         put_number(&b, value[i]);
-    pnb__buf_printf(&b, "%zu,%zu\n", run->images.p.n, run->clf->n);
+    pnb__buf_printf(&b, "%zu,%zu,", run->images.p.n, run->clf->n);
+    if (run->has_figures)
+        pnb__buf_printf(&b, "%zu", run->clusters.n_clusters);
+    pnb__buf_putc(&b, ',');
+    pnb__csv_put_field(&b, run->clusters.unit);
+    pnb__buf_putc(&b, '\n');
     b.failed = b.failed || full_name.failed;
     pnb_status status =
         b.failed ? pnb__fail_nomem(err, b.size) : pnb__write_file(path, b.data, b.size, err);
@@ -114,7 +119,7 @@ static void put_cell(pnb__buf *b, const double *value, size_t i)
 {
     double scale = FIGURES[i].scale;
     pnb__buf_printf(b, " %.*f", FIGURES[i].digits, scale * value[i]);
-    if (i == ACC1)
+    if (i == ACC1 && isfinite(value[LOW]))
         pnb__buf_printf(b, " [%.4f, %.4f]", scale * value[LOW], scale * value[HIGH]);
     pnb__buf_puts(b, " |");
 }
@@ -142,8 +147,11 @@ pnb_status pnb__classify_save_markdown(const pnb__classify *run, const char *pat
     for (size_t i = 0; i < N_FIGURES; i++)
         if (FIGURES[i].heading != NULL && isfinite(value[i]))
             put_cell(&b, value, i);
-    pnb__buf_puts(&b, "\n\nShares are fractions. Brackets: 95% bootstrap interval over "
-                      "pictures.\n");
+    pnb__buf_puts(&b, "\n\nShares are fractions.");
+    if (run->has_figures && isfinite(value[LOW]))
+        pnb__buf_printf(&b, " Brackets: 95%% bootstrap interval over %zu clusters (unit: %s).",
+                        run->clusters.n_clusters, run->clusters.unit);
+    pnb__buf_putc(&b, '\n');
     pnb_status status =
         b.failed ? pnb__fail_nomem(err, b.size) : pnb__write_file(path, b.data, b.size, err);
     pnb__buf_reset(&b);

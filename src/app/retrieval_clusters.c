@@ -8,76 +8,10 @@
 #include <string.h>
 
 #include "app/retrieval.h"
-#include "app/sets.h"
+#include "app/row_clusters.h"
 #include "base/base.h"
 
-enum { FEW = 20 };
-
 /* ---- a field of the ids file ---- */
-
-/* Value of a row's field as text, to be freed; NULL without one. Id, path and text are fields too.
- */
-static pnb_status field_of(const pnb_embeddings *set, size_t row, const char *key, char **out,
-                           pnb_error *err)
-{
-    char **const own = strcmp(key, "id") == 0     ? set->ids
-                       : strcmp(key, "path") == 0 ? set->paths
-                       : strcmp(key, "text") == 0 ? set->texts
-                                                  : NULL;
-    json_t *root = NULL;
-    pnb_status status = own == NULL ? pnb__set_extra(&root, set, row, err) : PNB_OK;
-    const json_t *value = json_object_get(root, key);
-    *out = NULL;
-    if (status != PNB_OK)
-        return status;
-    if (own != NULL && own[row] != NULL)
-        *out = pnb__strdup(own[row]);
-    else if (json_is_string(value))
-        *out = pnb__strdup(json_string_value(value));
-    else if (json_is_integer(value))
-        *out = pnb__format("%lld", (long long)json_integer_value(value));
-    else if (value != NULL && !json_is_null(value))
-        status = pnb__fail(err, PNB_FORMAT,
-                           "row %zu: \"%s\" is neither a text nor a whole number; clusters are "
-                           "told apart by one of these",
-                           row, key);
-    bool is_missing = (own == NULL || own[row] == NULL) && (value == NULL || json_is_null(value));
-    if (status == PNB_OK && *out == NULL && !is_missing)
-        status = pnb__fail_nomem(err, strlen(key));
-    json_decref(root);
-    return status;
-}
-
-typedef struct named_row {
-    char *name;
-    size_t place; /* rows of the pictures, then of the captions */
-} named_row;
-
-static int by_name(const void *a, const void *b)
-{
-    const named_row *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
-    return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
-}
-
-static pnb_status read_fields(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
-                              named_row *rows, size_t *n, pnb_error *err)
-{
-    size_t n_images = run->images->n, n_all = n_images + run->texts->n;
-    for (size_t i = 0; i < n_all; i++) {
-        bool is_image = i < n_images;
-        const pnb_embeddings *set = is_image ? run->images : run->texts;
-        pnb_status status =
-            field_of(set, is_image ? i : i - n_images, opts->cluster, &rows[*n].name, err);
-        if (status != PNB_OK) {
-            pnb__error_prefix(err, "%s", is_image ? opts->images : opts->texts);
-            return status;
-        }
-        rows[*n].place = i;
-        *n += rows[*n].name != NULL;
-    }
-    return PNB_OK;
-}
 
 /* Rows without a label take that of the first row they belong to. */
 static void inherit(const pnb_truth *truth, int64_t *own, const int64_t *other)
@@ -101,30 +35,26 @@ static pnb_status check_labels(const pnb__retrieval_opts *opts, const char *path
 
 static pnb_status by_field(const pnb__retrieval_opts *opts, pnb__retrieval *run, pnb_error *err)
 {
-    size_t n_images = run->images->n, n_all = n_images + run->texts->n, n = 0;
-    named_row *rows = pnb__alloc_zero(n_all, sizeof *rows);
-    int64_t label = -1;
-    pnb_status status = PNB_OK;
-    if (rows == NULL)
-        return pnb__fail_nomem(err, n_all * sizeof *rows);
-    PNB_TRY(read_fields(run, opts, rows, &n, err));
-    qsort(rows, n, sizeof *rows, by_name);
-    for (size_t i = 0; i < n_all; i++)
-        *(i < n_images ? &run->image_cluster[i] : &run->text_cluster[i - n_images]) = -1;
-    for (size_t i = 0; i < n; i++) {
-        size_t place = rows[i].place;
-        label += i == 0 || strcmp(rows[i].name, rows[i - 1].name) != 0;
-        *(place < n_images ? &run->image_cluster[place] : &run->text_cluster[place - n_images]) =
-            label;
-    }
+    size_t n_images = run->images->n, n_texts = run->texts->n, n_labels;
+    char **names = pnb__alloc_zero(n_images + n_texts, sizeof *names);
+    int64_t *label = pnb__alloc_array(n_images + n_texts, sizeof *label);
+    pnb_status status;
+    if (names == NULL || label == NULL)
+        PNB_TRY(pnb__fail_nomem(err, (n_images + n_texts) * sizeof *label));
+    PNB_TRY(pnb__row_fields(run->images, opts->images, opts->cluster, names, err));
+    PNB_TRY(pnb__row_fields(run->texts, opts->texts, opts->cluster, names + n_images, err));
+    PNB_TRY(pnb__label_names(names, n_images + n_texts, label, &n_labels, err));
+    memcpy(run->image_cluster, label, n_images * sizeof *label);
+    memcpy(run->text_cluster, label + n_images, n_texts * sizeof *label);
     inherit(run->truth, run->image_cluster, run->text_cluster);
     inherit(run->backward, run->text_cluster, run->image_cluster);
     PNB_TRY(check_labels(opts, opts->images, run->truth, run->image_cluster, err));
     status = check_labels(opts, opts->texts, run->backward, run->text_cluster, err);
 done:
-    for (size_t i = 0; i < n_all; i++)
-        pnb__free(rows[i].name);
-    pnb__free(rows);
+    for (size_t i = 0; names != NULL && i < n_images + n_texts; i++)
+        pnb__free(names[i]);
+    pnb__free(names);
+    pnb__free(label);
     return status;
 }
 
@@ -228,7 +158,7 @@ static void warn_few(pnb__app *app, const pnb__retrieval *run)
                   "the truth connects all queries (one %s), so there are no intervals; --cluster "
                   "KEY names what was sampled together by a field of the ids files",
                   run->cluster_unit);
-    else if (n < FEW)
+    else if (n < PNB__FEW_CLUSTERS)
         pnb__warn(app, "%zu clusters (%s): intervals from so few are rough", n, run->cluster_unit);
 }
 

@@ -11,6 +11,7 @@
 
 #include "app/embed_job.h"
 #include "app/retrieval.h"
+#include "app/row_clusters.h"
 #include "app/sets.h"
 #include "app/traverse_truth.h"
 #include "base/base.h"
@@ -148,19 +149,21 @@ static void row_values(const pnb_traversal_row *row, double values[N_FIGURES])
     values[5] = row->root_top;
 }
 
-static pnb_status put_intervals(pnb__app *app, const pnb_traversal_row *rows, size_t n,
-                                pnb__result *r)
+static pnb_status put_intervals(pnb__app *app, const pnb_traversal_row *rows,
+                                const pnb__picture_clusters *clusters, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"figure", "figure"}, {"value", "value"}, {"low", "95% from"}, {"high", "to"}};
     static const char *const names[N_FIGURES] = {
         "precision", "recall", "any_recall", "recall_at_1", "root_recall_at_1", "root_is_level_0"};
     pnb_bootstrap_opts opts = pnb_bootstrap_opts_default();
+    size_t n = clusters->n;
     double *values = pnb__alloc_array(n, sizeof *values), of_row[N_FIGURES];
     pnb_status status = PNB_OK;
     if (values == NULL)
         return pnb__fail_nomem(&app->err, n * sizeof *values);
     opts.seed = (uint64_t)app->common.seed;
+    opts.cluster = clusters->label;
     pnb__result_table(r, "figures", "against the true captions (shares of 1)", columns,
                       PNB_COUNT(columns));
     for (size_t f = 0; f < N_FIGURES; f++) {
@@ -180,8 +183,26 @@ done:
     return status;
 }
 
-static pnb_status put_figures(pnb__app *app, const traverse_run *run, pnb__result *r)
+/* Those that the truth names, which are all that is left of the set. */
+static pnb_status cluster_pictures(pnb__app *app, const char *key, const traverse_run *run,
+                                   pnb__picture_clusters *out)
 {
+    size_t n = run->pictures->n;
+    size_t *row = pnb__alloc_array(n, sizeof *row);
+    if (row == NULL)
+        return pnb__fail_nomem(&app->err, n * sizeof *row);
+    for (size_t i = 0; i < n; i++)
+        row[i] = i;
+    pnb_status status = pnb__picture_clusters_init(out, app, run->pictures, row, n, key,
+                                                   "picture with its captions");
+    pnb__free(row);
+    return status;
+}
+
+static pnb_status put_figures(pnb__app *app, const pnb__traverse_cmd *cmd, const traverse_run *run,
+                              pnb__result *r)
+{
+    pnb__picture_clusters clusters = {0};
     pnb_traversal_figures figures;
     pnb_traversal_row *rows = NULL;
     pnb_status status = PNB_OK;
@@ -195,12 +216,11 @@ static pnb_status put_figures(pnb__app *app, const traverse_run *run, pnb__resul
     PNB_TRY(pnb_traversal_score(&run->ways, &truth, rows, &figures, &app->err));
     pnb__result_int(r, "n_levels", "levels", (int64_t)run->file->n_levels);
     pnb__result_real(r, "captions_per_way", "different captions on a way", figures.n_distinct, 1);
-    pnb__result_begin(r, "resampling", NULL);
-    pnb__result_text(r, "unit", "resampled unit", "picture with its captions");
-    pnb__result_int(r, "n_clusters", "clusters", (int64_t)run->truth.n_kept);
-    pnb__result_end(r);
-    status = put_intervals(app, rows, run->truth.n_kept, r);
+    PNB_TRY(cluster_pictures(app, cmd->cluster, run, &clusters));
+    pnb__picture_clusters_put(&clusters, r);
+    status = put_intervals(app, rows, &clusters, r);
 done:
+    pnb__picture_clusters_reset(&clusters);
     pnb__free(rows);
     return status;
 }
@@ -254,7 +274,7 @@ static pnb_status put_result(pnb__app *app, const pnb__traverse_cmd *cmd, const 
     pnb__result_text(r, "measure", "nearest by", pnb_measure_name(run->opts.measure));
     pnb__result_text(r, "including", NULL, pnb_including_name(run->opts.including));
     pnb__result_flag(r, "stops_before_root", NULL, run->opts.stop_before_root);
-    pnb_status status = put_figures(app, run, r);
+    pnb_status status = put_figures(app, cmd, run, r);
     if (n == 0)
         return status;
     pnb__result_table(r, "ways", "from the picture to the root", columns, PNB_COUNT(columns));

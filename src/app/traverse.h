@@ -12,8 +12,10 @@ typedef struct pnb__traverse_cmd {
     const char *model, *tokenizer, *preprocess; /* may be NULL when nothing is to be encoded */
     const char *truth;                          /* HierarCaps csv or NULL */
     const char *root;                           /* name, NULL: what the sets allow */
-    pnb_traverse_opts opts;                     /* root aside */
-    size_t n_shown;                             /* pictures whose way is printed */
+    const char *cluster; /* field of the pictures' ids file whose values are drawn together; NULL:
+                          * each picture by itself */
+    pnb_traverse_opts opts; /* root aside */
+    size_t n_shown;         /* pictures whose way is printed */
 } pnb__traverse_cmd;
 
 /* Errors  ARG (sets of different weights; a root that needs a model or variances), NOT_FOUND (a

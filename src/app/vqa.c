@@ -14,6 +14,7 @@
 
 #include "app/id_map.h"
 #include "app/retrieval.h"
+#include "app/row_clusters.h"
 #include "app/sets.h"
 #include "io/json.h"
 
@@ -388,36 +389,21 @@ typedef struct sums {
 
 /* ---- units of resampling ---- */
 
-typedef struct unit_row {
-    const char *name; /* NULL: a unit of its own */
-    size_t row;
-} unit_row;
-
-static int by_unit(const void *a, const void *b)
-{
-    const unit_row *x = a, *y = b;
-    int order = x->name == NULL || y->name == NULL ? (x->name == NULL) - (y->name == NULL)
-                                                   : strcmp(x->name, y->name);
-    return order != 0 ? order : (x->row > y->row) - (x->row < y->row);
-}
-
-/* Labels that are equal for the questions of one unit, and how many there are. */
+/* Labels that are equal for the questions of one unit, and how many there are; a question without
+ * a unit is its own. */
 static pnb_status label_units(const vqa *v, int64_t *label, size_t *n_units, pnb_error *err)
 {
-    unit_row *rows = pnb__alloc_array(v->n, sizeof *rows);
-    if (rows == NULL)
-        return pnb__fail_nomem(err, v->n * sizeof *rows);
+    char **names = pnb__alloc_array(v->n, sizeof *names);
+    if (names == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *names);
     for (size_t i = 0; i < v->n; i++)
-        rows[i] = (unit_row){v->done[i].unit, i};
-    qsort(rows, v->n, sizeof *rows, by_unit);
-    *n_units = 0;
-    for (size_t i = 0; i < v->n; i++) {
-        bool is_same = i > 0 && rows[i].name != NULL && strcmp(rows[i].name, rows[i - 1].name) == 0;
-        *n_units += !is_same;
-        label[rows[i].row] = (int64_t)*n_units;
-    }
-    pnb__free(rows);
-    return PNB_OK;
+        names[i] = v->done[i].unit;
+    pnb_status status = pnb__label_names(names, v->n, label, n_units, err);
+    for (size_t i = 0; status == PNB_OK && i < v->n; i++)
+        if (label[i] < 0)
+            label[i] = (int64_t)(*n_units)++;
+    pnb__free(names);
+    return status;
 }
 
 static void put_unit(const vqa *v, size_t n_units, pnb__result *r)

@@ -32,7 +32,7 @@ r = json.load(open("out.json"))
 m = r["metrics"]
 assert r["dataset"] == "shapes" and r["task"] == "zeroshot_classification" and r["language"] == "en"
 assert 0 <= m["acc1"] <= 1 and m["acc5"] is None and 0 <= m["mean_per_class_recall"] <= 1
-assert m["resampling"] == {"unit": "picture", "n_clusters": 6}, m["resampling"]
+assert m["resampling"] == {"unit": "picture", "key": None, "n_clusters": 6}, m["resampling"]
 assert r["classnames"] == ["circle", "red star", "square"] and len(r["templates"]) == 7
 assert r["provenance"]["weights_sha256"] == r["pretrained"] and len(r["pretrained"]) == 64
 assert r["prompts"]["n"] == 21 and len(r["prompts"]["most_certain_prompts"]) == 2
@@ -527,4 +527,45 @@ for what in "search --index i.safetensors -m model --query-text captions.txt" \
     want 2 $what
     says "that is the name of a file"
 done
+
+# what was taken together is drawn together: every picture twice, by scenes, is every picture once
+mkdir -p once twice
+for picture in raw/*.png; do
+    name=$(basename "$picture" .png)
+    cp "$picture" "once/$name.png"
+    cp "$picture" "twice/a_$name.png"
+    cp "$picture" "twice/b_$name.png"
+done
+for set in once twice; do
+    want 0 embed -m model --images $set -o $set.safetensors -q
+    sed 's/.*"id": *"\([^"]*\)".*/\1/' $set.ids.jsonl | awk '{ s = $1; sub(/^[ab]_/, "", s); gsub(/[^0-9]/, "", s)
+        print $1 "\t" (s % 3 == 0 ? "circle" : s % 3 == 1 ? "square" : "red star") }' >$set.labels
+done
+sed 's/\("id": *"[ab]_\([^"]*\)"\)/\1, "scene": "\2"/' twice.ids.jsonl >scenes && cp scenes twice.ids.jsonl
+judged() { want 0 classify --images "$1.safetensors" --labels "$1.labels" --load-clfs clf.safetensors "${@:2}"; }
+interval() { sed -n 's/.*\("acc1[a-z_]*": [^,]*\).*/\1/p' out; }
+judged once --json
+interval >once.txt
+check "there is something to draw" grep -q '"acc1_low": 0[.][0-9]' once.txt
+judged twice --json
+check "twice as many pictures drawn one by one make another interval" test "$(interval)" != "$(cat once.txt)"
+judged twice --cluster scene --json --csv scenes.csv --markdown scenes.md
+check "scenes of equal pictures have the interval of single ones" cmp <(interval) once.txt
+prints '"unit": "pictures of one \"scene\""'
+prints '"key": "scene"'
+prints "\"n_clusters\": $(wc -l <once.labels)"
+check "csv says the unit" grep -q "clusters,unit\$" scenes.csv
+check "and how many" grep -q ",$(wc -l <once.labels),\"pictures of one \"\"scene\"\"\"\$" scenes.csv
+check "Markdown says it" grep -q "over $(wc -l <once.labels) clusters (unit: pictures of one \"scene\")" scenes.md
+judged twice --cluster scene
+prints "resampled unit"
+want 1 classify --images once.safetensors --labels once.labels --load-clfs clf.safetensors --cluster scene
+says "has no such field"
+want 0 classify --images once.safetensors --load-clfs clf.safetensors --cluster id
+says "--cluster does nothing"
+sed 's/"scene": "[^"]*"/"scene": 7/' scenes >twice.ids.jsonl
+judged twice --cluster scene --json --markdown scenes.md
+says "so there are no intervals"
+prints '"acc1_low": null'
+check "Markdown without brackets" test "$(grep -c '\[' scenes.md)" -eq 0
 finish

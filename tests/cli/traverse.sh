@@ -49,6 +49,40 @@ printf 'id,captions,image_url\nnobody,a=>b,http://x/nothing.jpg\n' >bad.csv
 want 1 traverse --images i.safetensors --truth bad.csv -m model
 says "none of the 1 pictures"
 
+# every picture twice, drawn by scenes, has the intervals of every picture once
+mkdir -p raw once twice
+for shard in shapes/test/*.tar; do tar -xf "$shard" -C raw; done
+i=0
+for picture in raw/*.png; do
+    cp "$picture" once/$i.png
+    cp "$picture" twice/a_$i.png
+    cp "$picture" twice/b_$i.png
+    i=$((i + 1))
+done
+for set in once twice; do
+    want 0 embed -m model --images $set -o $set.safetensors -q
+    {
+        echo id,captions,image_url
+        sed 's/.*"id": *"\([^"]*\)".*/\1/' $set.ids.jsonl | awk '{ s = $1; gsub(/[^0-9]/, "", s)
+            print $1 ",something=>a star=>" (s % 2 ? "a red star" : "a ring") ",http://host/x.png" }'
+    } >$set.csv
+done
+sed 's/\("id": *"[ab]_\([^"]*\)"\)/\1, "scene": "\2"/' twice.ids.jsonl >scenes && cp scenes twice.ids.jsonl
+figures() { sed -n '/"figures"/,/]/p' out; }
+want 0 traverse --images once.safetensors --truth once.csv -m model --show 0 --json
+figures >once.txt
+prints '"unit": "picture with its captions"'
+want 0 traverse --images twice.safetensors --truth twice.csv -m model --show 0 --json
+check "drawn one by one they have others" test "$(figures)" != "$(cat once.txt)"
+want 0 traverse --images twice.safetensors --truth twice.csv -m model --show 0 --json --cluster scene
+check "scenes of equal pictures have the intervals of single ones" cmp <(figures) once.txt
+prints '"unit": "pictures of one \"scene\""'
+prints "\"n_clusters\": $i"
+want 1 traverse --images once.safetensors --truth once.csv -m model --cluster scene
+says "has no such field"
+want 2 traverse --images once.safetensors --texts t.safetensors --cluster scene
+says "--cluster is of the intervals against --truth"
+
 want 0 include --index t.safetensors --queries i.safetensors -k 2
 prints "members"
 want 0 include --index i.safetensors --find inside -m model --query-text 'a star' --order nearness \
