@@ -437,7 +437,8 @@ static double unc_r(const encoded *e, int query, int sorted_by)
     return cov / sqrt(82.5 * var);
 }
 
-/* A query is as uncertain as its own side says, not as the picture or caption it should find. */
+/* A query is as uncertain as its own side says, not as the picture or caption it should find; what
+ * is reported of a side is its mean trace. */
 static void test_uncertainty_is_that_of_the_query(void **state)
 {
     const fixture *f = *state;
@@ -455,6 +456,14 @@ static void test_uncertainty_is_that_of_the_query(void **state)
         if (!(fabs(got[query] - want) < 1e-6) || fabs(want - other) < 1e-3)
             fail_msg("side %d: %.9g, computed %.9g (%.9g by the other side)", query, got[query],
                      want, other);
+    }
+    const double reported[2] = {r.eval.image_unc, r.eval.text_unc};
+    for (int side = 0; side < 2; side++) {
+        double mean = 0;
+        for (size_t i = 0; i < e.n; i++)
+            mean += trace_of(&e, side, i) / (double)e.n;
+        if (!(fabs(reported[side] - mean) <= 1e-5 * mean))
+            fail_msg("side %d: trace %.9g, computed %.9g", side, reported[side], mean);
     }
     free_encoded(&e);
 }
