@@ -447,12 +447,54 @@ static void no_memory(void **state)
 }
 #endif
 
+/* Folds of pictures are blocks of the order that is given; what is left over is in none. */
+static void folds_of_pictures(void **state)
+{
+    (void)state;
+    enum { PICTURES = 11, EACH = 2 };
+    size_t order[PICTURES];
+    int32_t image_fold[PICTURES], text_fold[PICTURES * EACH];
+    int64_t pairs[2 * PICTURES * EACH];
+    pnb_truth *truth = NULL, *shared = NULL;
+    for (size_t i = 0; i < PICTURES; i++)
+        order[i] = 7 * i % PICTURES;
+    for (size_t t = 0; t < PICTURES * EACH; t++) {
+        pairs[2 * t] = (int64_t)(t / EACH);
+        pairs[2 * t + 1] = (int64_t)t;
+    }
+    assert_ok(
+        pnb_truth_create_pairs(&truth, PICTURES, PICTURES * EACH, pairs, PICTURES * EACH, err));
+    assert_ok(pnb_coco_folds_by_image(truth, order, PICTURES, image_fold, text_fold, err));
+    for (size_t i = 0; i < PICTURES; i++) {
+        int32_t fold = i < 10 ? (int32_t)(i / 2) : -1;
+        assert_int_equal(image_fold[order[i]], fold);
+        for (size_t t = 0; t < EACH; t++)
+            assert_int_equal(text_fold[order[i] * EACH + t], fold);
+    }
+    assert_fails(pnb_coco_folds_by_image(truth, order, 4, image_fold, text_fold, err), PNB_ARG,
+                 "4 pictures");
+    pairs[1] = PICTURES * EACH - 1; /* a caption of the first picture and of the last */
+    assert_ok(
+        pnb_truth_create_pairs(&shared, PICTURES, PICTURES * EACH, pairs, PICTURES * EACH, err));
+    assert_fails(pnb_coco_folds_by_image(shared, order, PICTURES, image_fold, text_fold, err),
+                 PNB_ARG, "belongs to pictures in folds");
+    order[3] = PICTURES;
+    assert_fails(pnb_coco_folds_by_image(truth, order, PICTURES, image_fold, text_fold, err),
+                 PNB_ARG, "order[3] is picture 11 of 11");
+    pnb_truth_free(truth);
+    pnb_truth_free(shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_the_slow_way),     cmocka_unit_test(folds_are_drawn_apart),
-        cmocka_unit_test(one_query_and_all_hits), cmocka_unit_test(seed_and_threads),
-        cmocka_unit_test(pmrp_intervals),         cmocka_unit_test(no_memory),
+        cmocka_unit_test(equal_the_slow_way),
+        cmocka_unit_test(folds_are_drawn_apart),
+        cmocka_unit_test(one_query_and_all_hits),
+        cmocka_unit_test(seed_and_threads),
+        cmocka_unit_test(folds_of_pictures),
+        cmocka_unit_test(pmrp_intervals),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
