@@ -272,7 +272,7 @@ for resamples in 400 0; do
     want 0 eval compare --names one two two three same --images pictures.safetensors \
         pictures.safetensors pictures.safetensors pictures.safetensors pictures.safetensors --texts \
         captions.safetensors wrong.safetensors captions.safetensors wrong.safetensors \
-        captions.safetensors --eccv eccv --label-vectors vectors.csv --bootstrap $resamples --csv tests.csv \
+        captions.safetensors --eccv eccv --label-vectors vectors.csv --bootstrap $resamples --seed 5 --csv tests.csv \
         --markdown tests.md --json
     fields() { sed -n "s/,$1,,/,,,/p" tests.csv; }
     check "COCO 5K has the intervals and tests of recall, $resamples resamples" \
