@@ -59,20 +59,20 @@ static pnb_status find_names(pnb__app *app, pnb__classify *run)
 }
 
 /* Templates that lie with the data, as CLIP_benchmark has them; NULL when there are none. */
-static char *templates_beside(const char *images)
+static pnb_status templates_beside(const char *images, char **out, pnb_error *err)
 {
     static const char name[] = "zeroshot_classification_templates.txt";
+    static const char above[] = "../zeroshot_classification_templates.txt";
     char *dir = pnb__path_is_dir(images) ? pnb__strdup(images) : pnb__path_dir(images);
-    char *path = dir != NULL ? pnb__path_join(dir, name) : NULL;
-    if (path != NULL && !pnb__path_is_file(path)) {
-        pnb__free(path);
-        path = dir != NULL ? pnb__format("%s/../%s", dir, name) : NULL;
-    }
+    const char *found = NULL;
+    if (dir != NULL)
+        found = pnb__path_has_file(dir, name)    ? name
+                : pnb__path_has_file(dir, above) ? above
+                                                 : NULL;
+    *out = found != NULL ? pnb__path_join(dir, found) : NULL;
+    bool no_memory = dir == NULL || (found != NULL && *out == NULL);
     pnb__free(dir);
-    if (path != NULL && pnb__path_is_file(path))
-        return path;
-    pnb__free(path);
-    return NULL;
+    return no_memory ? pnb__fail_nomem(err, strlen(images)) : PNB_OK;
 }
 
 pnb_status pnb__classify_names(pnb__app *app, pnb__classify *run)
@@ -80,9 +80,11 @@ pnb_status pnb__classify_names(pnb__app *app, pnb__classify *run)
     const pnb__classify_opts *o = run->opts;
     if (o->load_clfs != NULL || o->prompts != NULL)
         return PNB_OK;
-    char *beside = o->templates == NULL ? templates_beside(o->images) : NULL;
-    const char *spec = o->templates != NULL ? o->templates : beside != NULL ? beside : "openai";
+    char *beside = NULL;
     pnb_status status = find_names(app, run);
+    if (status == PNB_OK && o->templates == NULL)
+        status = templates_beside(o->images, &beside, &app->err);
+    const char *spec = o->templates != NULL ? o->templates : beside != NULL ? beside : "openai";
     if (status == PNB_OK)
         status = pnb__class_prompts_make(&run->texts, &run->classes, spec, o->dataset, &app->err);
     pnb__free(beside);

@@ -22,10 +22,9 @@ static char *open_clip_words(const pnb_preprocess *pp)
                           (double)pp->mean[1], (double)pp->mean[2], "std", (double)pp->std[0],
                           (double)pp->std[1], (double)pp->std[2], "interpolation",
                           pnb_filter_name(pp->filter), "resize_mode", modes[pp->mode]);
-    if (pp->fill != 0)
-        json_object_set_new(o, "fill_color", json_integer(pp->fill));
     pnb__buf b = {0};
-    if (o != NULL)
+    if (o != NULL &&
+        (pp->fill == 0 || json_object_set_new(o, "fill_color", json_integer(pp->fill)) == 0))
         pnb__json_append_value(&b, o);
     json_decref(o);
     if (b.data == NULL || b.failed) {
@@ -66,11 +65,15 @@ static pnb_status convert(pnb__app *app, const pnb__convert_opts *o, pnb__result
     pnb_error *err = &app->err;
     pnb_status status = pnb_preprocess_load(&pp, o->dir, NULL);
     bool knows = status == PNB_OK;
+    if (status == PNB_NOMEM)
+        return pnb__fail_nomem(err, 0);
     if (knows && o->image_size != PNB__INT_UNSET) {
         pp.width = pp.height = (int)o->image_size;
         pp.resize_to = 0;
     }
     char *words = knows ? open_clip_words(&pp) : NULL;
+    if (knows && words == NULL)
+        return pnb__fail_nomem(err, 0);
     pnb_model_convert_opts c = model_opts(app, o);
     c.preprocess_json = words;
     PNB_TRY(pnb_model_convert(app->ctx, o->dir, o->out, &c, notes, err));

@@ -20,14 +20,6 @@
 #include "penumbra/safetensors.h"
 #include "penumbra/search.h"
 
-static bool has_file(const char *dir, const char *name)
-{
-    char *path = pnb__path_join(dir, name);
-    bool has = path != NULL && pnb__path_is_file(path);
-    pnb__free(path);
-    return has;
-}
-
 static bool has_tokenizer(const char *dir)
 {
     static const char *const names[] = {"tokenizer.json",
@@ -38,7 +30,7 @@ static bool has_tokenizer(const char *dir)
                                         "bpe_simple_vocab_16e6.txt"};
     bool found = false;
     for (size_t i = 0; i < PNB_COUNT(names); i++)
-        found |= has_file(dir, names[i]);
+        found |= pnb__path_has_file(dir, names[i]);
     return found;
 }
 

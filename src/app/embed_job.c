@@ -81,24 +81,29 @@ static pnb_status append_batch(job *j, size_t row)
     return status;
 }
 
-static void report_skip(const job *j, size_t input, const char *why)
+static pnb_status report_skip(const job *j, size_t input, const char *why)
 {
     char name[1200];
+    pnb_status status = PNB_OK;
     if (j->pictures != NULL)
-        pnb__pictures_name(j->pictures, input, name, sizeof name);
+        status = pnb__pictures_name(j->pictures, input, name, sizeof name, &j->app->err);
     else
         snprintf(name, sizeof name, "caption %zu", input);
+    if (status != PNB_OK)
+        return status;
     size_t length = strlen(name); /* a reader's text often starts with the path already */
     if (strncmp(why, name, length) == 0 && why[length] == ':')
         why += length + 1 + (why[length + 1] == ' ');
     pnb__skipped(j->app, name, why);
+    return PNB_OK;
 }
 
 static pnb_status on_skip(void *user, size_t input, const char *why)
 {
     job *j = user;
-    report_skip(j, input, why);
-    return pnb__embed_journal_skip(&j->journal, input, why, &j->app->err);
+    pnb_status status = report_skip(j, input, why);
+    return status != PNB_OK ? status
+                            : pnb__embed_journal_skip(&j->journal, input, why, &j->app->err);
 }
 
 /* ---- parts ---- */
@@ -288,7 +293,7 @@ pnb_status pnb__embed_run(pnb__app *app, pnb__embedder *encoder, const pnb__pict
     PNB_TRY(make_set(&j, j.part_rows, &j.set));
     *result = (pnb__embed_result){.n_inputs = j.n_inputs, .n_continued = j.journal.n_done};
     for (size_t i = 0; i < j.journal.n_skips; i++)
-        report_skip(&j, j.journal.skips[i].input, j.journal.skips[i].why);
+        PNB_TRY(report_skip(&j, j.journal.skips[i].input, j.journal.skips[i].why));
     if (continued)
         pnb__say(app, "continuing after %zu of %zu inputs", j.journal.n_done, j.n_inputs);
     PNB_TRY(embed_inputs(&j));
@@ -362,8 +367,7 @@ pnb_status pnb__embed_pictures(pnb__app *app, pnb__embedder *encoder, const pnb_
 
 static pnb_status name_skip(void *user, size_t input, const char *why)
 {
-    report_skip(user, input, why);
-    return PNB_OK;
+    return report_skip(user, input, why);
 }
 
 /* Rows of the set; n_rows counts what could be read. */

@@ -125,69 +125,86 @@ static void last_part(const char *dir, char *name, size_t size)
     snprintf(name, size, "%.*s", (int)(n - start), dir + start);
 }
 
-/* What training wrote about the checkpoint in `dir`; false: it is none. */
-static bool read_state(const char *dir, int64_t *epoch, int64_t *step)
+/* What training wrote about the checkpoint in `dir`; `*step` stays -1 where it is none. */
+static pnb_status read_state(const char *dir, int64_t *epoch, int64_t *step, pnb_error *err)
 {
-    char *path = pnb__path_join(dir, "state.json");
     json_t *root = NULL;
-    bool found = path != NULL && pnb__path_is_file(path) &&
-                 pnb__json_load_file(&root, path, 0, NULL) == PNB_OK;
-    pnb__jobj o = found ? pnb__json_object(root, path, NULL) : (pnb__jobj){0};
-    if (found) {
-        *step = pnb__json_get_int(&o, "step", -1, NULL);
-        *epoch = pnb__json_get_int(&o, "epoch", -1, NULL);
-        found = o.status == PNB_OK && *step >= 0 && *epoch >= 0;
+    pnb_error why = PNB_ERROR_INIT;
+    pnb_status status = PNB_OK;
+    char *path = pnb__path_join(dir, "state.json");
+    *step = *epoch = -1;
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(dir));
+    if (pnb__path_is_file(path))
+        status = pnb__json_load_file(&root, path, 0, &why);
+    if (status == PNB_OK && root != NULL) {
+        pnb__jobj o = pnb__json_object(root, path, &why);
+        *step = pnb__json_get_int(&o, "step", -1, &why);
+        *epoch = pnb__json_get_int(&o, "epoch", -1, &why);
+        status = o.status;
     }
+    if (status != PNB_OK || *epoch < 0)
+        *step = -1; /* a file of that name that training did not write */
     json_decref(root);
     pnb__free(path);
-    return found;
+    return status == PNB_NOMEM ? pnb__fail(err, status, "%s", why.text) : PNB_OK;
 }
 
 /* A checkpoint of a run is called by the run, its epoch and its step, whatever link names it:
  * "latest" is another model tomorrow. */
-static bool name_of_checkpoint(const char *dir, char *name, size_t size)
+static pnb_status name_of_checkpoint(const char *dir, int64_t epoch, int64_t step, char *name,
+                                     size_t size, pnb_error *err)
 {
-    int64_t epoch = 0, step = 0;
     char run[96];
-    if (!read_state(dir, &epoch, &step))
-        return false;
-    char *real = realpath(dir, NULL);
-    char *above = real != NULL ? pnb__path_dir(real) : NULL;
-    bool in_run = above != NULL && strcmp(pnb__path_base(above), "checkpoints") == 0;
-    char *of_run = in_run ? pnb__path_dir(above) : NULL;
-    if (of_run != NULL)
-        last_part(of_run, run, sizeof run);
-    else
-        last_part(real != NULL ? real : dir, run, sizeof run);
+    char *of_run = NULL, *above = NULL, *real = realpath(dir, NULL);
+    pnb_status status = PNB_OK;
+    if (real == NULL || (above = pnb__path_dir(real)) == NULL) {
+        status = pnb__fail_nomem(err, strlen(dir));
+        goto done;
+    }
+    bool in_run = strcmp(pnb__path_base(above), "checkpoints") == 0;
+    if (in_run && (of_run = pnb__path_dir(above)) == NULL) {
+        status = pnb__fail_nomem(err, strlen(above));
+        goto done;
+    }
+    last_part(in_run ? of_run : real, run, sizeof run);
     snprintf(name, size, "%s-epoch_%lld-step_%lld", run, (long long)epoch, (long long)step);
+done:
     pnb__free(of_run);
     pnb__free(above);
     free(real);
-    return true;
+    return status;
 }
 
 /* The repository's name of a snapshot in Hugging Face's cache, whose own name is a commit id; of a
  * checkpoint its run's; else the folder's, behind links. */
-static void name_of(const char *dir, char *name, size_t size)
+static pnb_status name_of(const char *dir, char *name, size_t size, pnb_error *err)
 {
     const char *repo = strstr(dir, "/models--"), *end = repo ? strstr(repo, "/snapshots/") : NULL;
+    int64_t epoch, step;
     if (end != NULL) {
         repo += strlen("/models--");
         snprintf(name, size, "%.*s", (int)(end - repo), repo);
-        return;
+        return PNB_OK;
     }
-    if (!name_of_checkpoint(dir, name, size))
-        last_part(dir, name, size);
+    pnb_status status = read_state(dir, &epoch, &step, err);
+    if (status != PNB_OK)
+        return status;
+    if (step >= 0)
+        return name_of_checkpoint(dir, epoch, step, name, size, err);
+    last_part(dir, name, size);
+    return PNB_OK;
 }
 
 pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir,
                               const pnb__embedder_parts *parts, pnb_error *err)
 {
     *e = (pnb__embedder){0};
-    name_of(dir, e->name, sizeof e->name);
-    if ((e->dir = pnb__strdup(dir)) == NULL)
-        return pnb__fail_nomem(err, strlen(dir));
-    pnb_status status = pnb_model_load(&e->model, ctx, dir, err);
+    pnb_status status = name_of(dir, e->name, sizeof e->name, err);
+    if (status == PNB_OK && (e->dir = pnb__strdup(dir)) == NULL)
+        status = pnb__fail_nomem(err, strlen(dir));
+    if (status == PNB_OK)
+        status = pnb_model_load(&e->model, ctx, dir, err);
     if (status != PNB_OK)
         return status;
     e->info = pnb_model_get_info(e->model);

@@ -141,12 +141,15 @@ static void histograms(page *p)
 
 /* ---- pairs ---- */
 
-static pnb_status picture_of(page *p, size_t row, pnb_image *out)
+/* An empty one where it cannot be had any more. */
+static pnb_status picture_of(page *p, size_t row, pnb_image *out, pnb_error *err)
 {
     const pnb__pair_data *data = &p->run->data;
-    if (data->set != NULL)
-        return pnb_dataset_image(data->set, data->sample[row], out, NULL);
-    return pnb__row_picture(&p->source, p->run->images, row, out, NULL);
+    if (data->set == NULL)
+        return pnb__row_picture(&p->source, p->run->images, row, out, err);
+    *out = (pnb_image){0};
+    pnb_status status = pnb_dataset_image(data->set, data->sample[row], out, NULL);
+    return status == PNB_NOMEM ? pnb__fail_nomem(err, 0) : PNB_OK;
 }
 
 static pnb_status put_pair(page *p, size_t i, pnb_error *err)
@@ -155,8 +158,10 @@ static pnb_status put_pair(page *p, size_t i, pnb_error *err)
     size_t row = run->pairs.image[i];
     const char *caption = run->captions != NULL ? run->captions[i] : NULL;
     pnb_image image = {0};
-    pnb_status status = PNB_OK;
-    bool is_found = picture_of(p, row, &image) == PNB_OK;
+    pnb_status status = picture_of(p, row, &image, err);
+    if (status != PNB_OK)
+        return status;
+    bool is_found = image.pixels != NULL;
     p->n_missing += !is_found;
     const char *name = pnb__path_base(pnb__set_id(run->images, row));
     pnb__buf_puts(&p->out, "<tr><td>");

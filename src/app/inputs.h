@@ -39,7 +39,8 @@ pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_
  * skipped. */
 void pnb__pictures_report(const pnb__pictures *p, pnb__app *app);
 /* What to call picture i in a message: its path, or "data set: key". */
-void pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size);
+pnb_status pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size,
+                              pnb_error *err);
 /* Names row `row` of a set after picture i: id, path, and where a data set holds it. */
 pnb_status pnb__pictures_label(const pnb__pictures *p, size_t i, pnb_embeddings *set, size_t row,
                                pnb_error *err);
@@ -98,7 +99,8 @@ void pnb__captions_reset(pnb__captions *c);
 pnb_status pnb__captions_label(const pnb__captions *c, size_t i, pnb_embeddings *set, size_t row,
                                pnb_error *err);
 
-/* Picture of a row again, by its path or by the data set it came from; NOT_FOUND without either.
+/* Picture of a row again, by its path or by the data set it came from; an empty one where it cannot
+ * be had any more. Errors  NOMEM
  * `cache` keeps the last data set open between calls: start from NULL, free with
  * pnb_dataset_free. */
 typedef struct pnb__row_source {

@@ -242,18 +242,25 @@ pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_
     return pnb_image_load(out, s->path, opts, err);
 }
 
-void pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size)
+pnb_status pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size,
+                              pnb_error *err)
 {
     const source *s = find_source(p, i);
     pnb_sample sample = {0};
+    pnb_status status = PNB_OK;
+    if (s->set != NULL)
+        status = pnb_dataset_get(s->set, i - s->first, &sample, NULL);
+    if (status == PNB_NOMEM)
+        return pnb__fail_nomem(err, size);
     if (s->set == NULL)
         snprintf(text, size, "%s", s->path);
-    else if (pnb_dataset_get(s->set, i - s->first, &sample, NULL) == PNB_OK)
+    else if (status == PNB_OK)
         snprintf(text, size, "%s: %s", s->path,
                  sample.image_path != NULL ? sample.image_path : sample.key);
     else
         snprintf(text, size, "%s: sample %zu", s->path, i - s->first);
     pnb_sample_reset(&sample);
+    return PNB_OK;
 }
 
 const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample)
@@ -369,10 +376,13 @@ pnb_status pnb__row_picture(pnb__row_source *r, const pnb_embeddings *set, size_
 {
     const char *path = set->paths != NULL ? set->paths[row] : NULL;
     size_t index = 0;
+    pnb_status status;
+    *out = (pnb_image){0};
     if (path != NULL)
-        return pnb_image_load(out, path, NULL, err);
-    pnb_status status = find_sample(r, set, row, &index, err);
-    return status == PNB_OK ? pnb_dataset_image(r->dataset, index, out, err) : status;
+        status = pnb_image_load(out, path, NULL, NULL);
+    else if ((status = find_sample(r, set, row, &index, NULL)) == PNB_OK)
+        status = pnb_dataset_image(r->dataset, index, out, NULL);
+    return status == PNB_NOMEM ? pnb__fail_nomem(err, 0) : PNB_OK;
 }
 
 void pnb__row_source_reset(pnb__row_source *r)

@@ -8,18 +8,10 @@
 
 enum { MAX_SHARDS = 1000000 };
 
-/* DIR/NAME, if it is a file. */
-static bool has_file(const char *dir, const char *name)
-{
-    char *path = pnb__path_join(dir, name);
-    bool found = path != NULL && pnb__path_is_file(path);
-    pnb__free(path);
-    return found;
-}
-
 static bool is_split(const char *dir)
 {
-    return pnb__path_is_dir(dir) && (has_file(dir, "nshards.txt") || has_file(dir, "0.tar"));
+    return pnb__path_is_dir(dir) &&
+           (pnb__path_has_file(dir, "nshards.txt") || pnb__path_has_file(dir, "0.tar"));
 }
 
 static pnb_status read_count(size_t *n, const char *dir, pnb_error *err)
@@ -44,7 +36,7 @@ static pnb_status read_count(size_t *n, const char *dir, pnb_error *err)
 static pnb_status shards_of(pnb__app *app, char **out, const char *dir)
 {
     size_t n = 0;
-    if (!has_file(dir, "nshards.txt") || strpbrk(dir, "{}*?[:") != NULL) {
+    if (!pnb__path_has_file(dir, "nshards.txt") || strpbrk(dir, "{}*?[:") != NULL) {
         *out = pnb__strdup(dir);
         return *out != NULL ? PNB_OK : pnb__fail_nomem(&app->err, strlen(dir));
     }

@@ -32,17 +32,21 @@ static char *hub_folder(const pnb__hub *hub)
     return pnb__path_join(hub->home != NULL ? hub->home : ".", ".cache/huggingface/hub");
 }
 
-/* The commit that refs/<revision> names, or the revision itself when it is a snapshot's name. */
+/* The commit that refs/<revision> names, or the revision itself when it is a snapshot's name. NULL:
+ * no memory. */
 static char *read_ref(const char *repo, const char *revision)
 {
     char *path = pnb__format("%s/refs/%s", repo, revision), *text = NULL;
     size_t size = 0;
-    if (path == NULL || !pnb__path_is_file(path) ||
-        pnb__read_file(path, MAX_REF, &text, &size, NULL) != PNB_OK) {
-        pnb__free(path);
-        return pnb__strdup(revision);
-    }
+    pnb_status status = PNB_NOMEM;
+    if (path != NULL)
+        status = pnb__path_is_file(path) ? pnb__read_file(path, MAX_REF, &text, &size, NULL)
+                                         : PNB_NOT_FOUND;
     pnb__free(path);
+    if (status == PNB_NOMEM)
+        return NULL;
+    if (status != PNB_OK)
+        return pnb__strdup(revision);
     text[strcspn(text, " \r\n")] = '\0';
     return text;
 }
@@ -53,6 +57,10 @@ static pnb_status find_snapshot(const char *repo, const char *revision, char **p
     *path = NULL;
     if (commit != NULL && is_plain(commit, strlen(commit)))
         *path = pnb__format("%s/snapshots/%s", repo, commit);
+    if (commit == NULL || (*path == NULL && is_plain(commit, strlen(commit)))) {
+        pnb__free(commit);
+        return pnb__fail_nomem(err, strlen(repo));
+    }
     bool found = *path != NULL && pnb__path_is_dir(*path);
     if (!found) {
         pnb__free(*path);

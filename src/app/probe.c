@@ -293,30 +293,39 @@ done:
 
 /* ---- captions ---- */
 
-static double half_of_level(const double *u, const int *level, size_t n, int wanted)
+static pnb_status halves_of_levels(const double *u, const int *level, size_t n, size_t n_levels,
+                                   double *half, pnb_error *err)
 {
     double *own = pnb__alloc_array(n, sizeof *own);
-    size_t n_own = 0;
-    for (size_t i = 0; own != NULL && i < n; i++)
-        if (level[i] == wanted)
-            own[n_own++] = u[i];
-    double half = own != NULL ? pnb__mean_half_width(own, n_own) : (double)NAN;
-    pnb__free(own);
-    return half;
-}
-
-static void halves_of_bins(const double *u, const size_t *length, size_t n,
-                           const pnb_length_bin *bins, size_t n_bins, double *half)
-{
-    double *own = pnb__alloc_array(n, sizeof *own);
-    for (size_t b = 0; b < n_bins; b++) {
+    if (own == NULL)
+        return pnb__fail_nomem(err, n * sizeof *own);
+    for (size_t l = 0; l < n_levels; l++) {
         size_t n_own = 0;
-        for (size_t i = 0; own != NULL && i < n; i++)
-            if (length[i] >= bins[b].low && length[i] <= bins[b].high)
+        for (size_t i = 0; i < n; i++)
+            if (level[i] == (int)l)
                 own[n_own++] = u[i];
-        half[b] = own != NULL ? pnb__mean_half_width(own, n_own) : (double)NAN;
+        half[l] = pnb__mean_half_width(own, n_own);
     }
     pnb__free(own);
+    return PNB_OK;
+}
+
+static pnb_status halves_of_bins(const double *u, const size_t *length, size_t n,
+                                 const pnb_length_bin *bins, size_t n_bins, double *half,
+                                 pnb_error *err)
+{
+    double *own = pnb__alloc_array(n, sizeof *own);
+    if (own == NULL)
+        return pnb__fail_nomem(err, n * sizeof *own);
+    for (size_t b = 0; b < n_bins; b++) {
+        size_t n_own = 0;
+        for (size_t i = 0; i < n; i++)
+            if (length[i] >= bins[b].low && length[i] <= bins[b].high)
+                own[n_own++] = u[i];
+        half[b] = pnb__mean_half_width(own, n_own);
+    }
+    pnb__free(own);
+    return PNB_OK;
 }
 
 static pnb_status probe_levels(probe_run *run, const double *u)
@@ -336,8 +345,7 @@ static pnb_status probe_levels(probe_run *run, const double *u)
     if (last >= 0)
         PNB_TRY(pnb_mean_by_group(u, level, n, out->n_levels, out->level_mean, out->level_n,
                                   &run->app->err));
-    for (size_t l = 0; l < out->n_levels; l++)
-        out->level_half[l] = half_of_level(u, level, n, (int)l);
+    PNB_TRY(halves_of_levels(u, level, n, out->n_levels, out->level_half, &run->app->err));
     if (last > 0 && out->level_n[0] > 0)
         status =
             pnb_share_group_above(u, level, n, 0, last, &out->first_above_last, &run->app->err);
@@ -383,8 +391,8 @@ static pnb_status probe_lengths(probe_run *run, const double *u)
     PNB_TRY(pnb_length_bins(u, words, n, out->words, n_bins, &out->n_words, &out->words_rho, err));
     PNB_TRY(
         pnb_length_bins(u, tokens, n, out->tokens, n_bins, &out->n_tokens, &out->tokens_rho, err));
-    halves_of_bins(u, words, n, out->words, out->n_words, out->words_half);
-    halves_of_bins(u, tokens, n, out->tokens, out->n_tokens, out->tokens_half);
+    PNB_TRY(halves_of_bins(u, words, n, out->words, out->n_words, out->words_half, err));
+    PNB_TRY(halves_of_bins(u, tokens, n, out->tokens, out->n_tokens, out->tokens_half, err));
 done:
     pnb__free(words);
     pnb__free(tokens);

@@ -189,6 +189,8 @@ static char *record(const comparison *c)
         separator = ", ";
     }
     pnb__buf_printf(&b, "}");
+    if (b.failed)
+        pnb__buf_reset(&b);
     return b.data; /* NULL when out of memory */
 }
 
@@ -206,8 +208,11 @@ static pnb_status write_model(const pnb__embedder *e, const comparison *c,
     if (status == PNB_OK)
         status = pnb__model_files_copy(e->dir, o->out, o->parts.preprocess == NULL, &n_files, err);
     const char *said = o->parts.preprocess != NULL ? o->parts.preprocess : e->dir;
-    if (status == PNB_OK && pnb_preprocess_load(&pp, said, NULL) == PNB_OK)
+    pnb_status known = status == PNB_OK ? pnb_preprocess_load(&pp, said, NULL) : PNB_NOT_FOUND;
+    if (known == PNB_OK)
         status = pnb__model_files_add_preprocess(o->out, &pp, err);
+    else if (known == PNB_NOMEM)
+        status = pnb__fail_nomem(err, strlen(said));
     pnb__free(figures_text);
     return status;
 }

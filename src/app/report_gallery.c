@@ -72,10 +72,12 @@ pnb_status pnb__report_shot(pnb__buf *out, pnb__row_source *source, const pnb__r
                             pnb_error *err)
 {
     pnb_image image = {0};
-    bool is_found = pnb__row_picture(source, run->images, row, &image, NULL) == PNB_OK;
+    pnb_status status = pnb__row_picture(source, run->images, row, &image, err);
+    bool is_found = image.pixels != NULL;
     *n_missing += !is_found;
-    pnb_status status = pnb__html_shot(out, is_found ? &image : NULL, css,
-                                       pnb__report_picture_name(run, row), note, err);
+    if (status == PNB_OK)
+        status = pnb__html_shot(out, is_found ? &image : NULL, css,
+                                pnb__report_picture_name(run, row), note, err);
     pnb_image_free(&image);
     return status;
 }

@@ -35,8 +35,10 @@ static pnb_status put_picture(pnb__buf *out, const pnb__retrieval *all, size_t r
 {
     pnb_image image = {0};
     const char *name = pnb__report_picture_name(all, row);
-    pnb_status status = PNB_OK;
-    if (pnb__row_picture(source, all->images, row, &image, NULL) == PNB_OK) {
+    pnb_status status = pnb__row_picture(source, all->images, row, &image, err);
+    if (status != PNB_OK)
+        return status;
+    if (image.pixels != NULL) {
         status = pnb__html_thumbnail(out, &image, PATH_THUMBNAIL, name, err);
     } else {
         pnb__html_escape(out, name);

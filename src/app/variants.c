@@ -44,8 +44,9 @@ pnb_status pnb__pixels_load(pnb__app *app, const pnb__embedder *encoder,
     for (size_t i = 0; i < n; i++) {
         size_t source = (size_t)((double)i * (double)total / (double)n);
         pnb_error why = PNB_ERROR_INIT;
-        pnb__pictures_name(pictures, source, name, sizeof name);
-        pnb_status status = load_one(encoder, pictures, source, exif, &out->items[out->n], &why);
+        pnb_status status = pnb__pictures_name(pictures, source, name, sizeof name, &why);
+        if (status == PNB_OK)
+            status = load_one(encoder, pictures, source, exif, &out->items[out->n], &why);
         if (status == PNB_NOMEM)
             return pnb__fail(&app->err, status, "%s", why.text);
         if (status != PNB_OK) {

@@ -127,6 +127,9 @@ const char *pnb__path_base(const char *path);            /* pointer into path */
 char *pnb__path_dir(const char *path);                   /* allocated, "." if none */
 bool pnb__path_is_dir(const char *path);
 bool pnb__path_is_file(const char *path);
+/* The same of DIR/NAME, without an allocation: want of memory must not look like absence. */
+bool pnb__path_has_dir(const char *dir, const char *name);
+bool pnb__path_has_file(const char *dir, const char *name);
 /* "a pipe", "a socket" or "a device": what opening could wait for ever for. NULL: none of these. */
 const char *pnb__path_special(const char *path);
 pnb_status pnb__make_dirs(const char *path, pnb_error *err); /* mkdir -p */

@@ -3,6 +3,7 @@
  * Paths are POSIX byte strings with '/' between parts; nothing here resolves links or "..". What
  * is inside files is file.c's business. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -42,6 +43,26 @@ bool pnb__path_is_file(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* False when the path is longer than any that can be opened. */
+static bool join_into(char path[PATH_MAX], const char *dir, const char *name)
+{
+    bool is_whole = name[0] == '/' || dir[0] == '\0';
+    int n = snprintf(path, PATH_MAX, "%s%s%s", is_whole ? "" : dir, is_whole ? "" : "/", name);
+    return n >= 0 && n < PATH_MAX;
+}
+
+bool pnb__path_has_dir(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    return join_into(path, dir, name) && pnb__path_is_dir(path);
+}
+
+bool pnb__path_has_file(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    return join_into(path, dir, name) && pnb__path_is_file(path);
 }
 
 const char *pnb__path_special(const char *path)

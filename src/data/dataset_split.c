@@ -27,20 +27,12 @@ static const struct {
 /* What folders of a split are called. */
 static const char *const SPLITS[] = {"train", "test", "val", "valid", "validation", "dev"};
 
-static bool has_file(const char *root, const char *name)
-{
-    char *path = pnb__path_join(root, name);
-    bool found = path && pnb__path_is_file(path);
-    pnb__free(path);
-    return found;
-}
-
 /* Splits of the forms that the folder holds, for the message. */
 static void list_splits(const char *root, char *text, size_t size)
 {
     text[0] = 0;
     for (size_t i = 0; i < PNB_COUNT(FORMS); i++)
-        if (has_file(root, FORMS[i].file) && strstr(text, FORMS[i].split) == NULL)
+        if (pnb__path_has_file(root, FORMS[i].file) && strstr(text, FORMS[i].split) == NULL)
             snprintf(text + strlen(text), size - strlen(text), "%s%s", text[0] ? ", " : "",
                      FORMS[i].split);
 }
@@ -55,11 +47,9 @@ static pnb_status holds_splits_only(const char *root, char *text, size_t size, b
     text[0] = 0;
     *yes = status == PNB_OK;
     for (size_t i = 0; i < names.n && *yes; i++) {
-        char *path = pnb__path_join(root, names.items[i]);
-        bool is_split = false, is_dir = path != NULL && pnb__path_is_dir(path);
+        bool is_split = false, is_dir = pnb__path_has_dir(root, names.items[i]);
         for (size_t k = 0; k < PNB_COUNT(SPLITS); k++)
             is_split = is_split || strcmp(names.items[i], SPLITS[k]) == 0;
-        pnb__free(path);
         if (is_dir && is_split)
             snprintf(text + strlen(text), size - strlen(text), "%s%s", text[0] ? ", " : "",
                      names.items[i]);
@@ -88,7 +78,7 @@ pnb_status pnb_dataset_split(char **out, const char *root, const char *split, pn
     if (!pnb__path_is_dir(root))
         return take(out, pnb__strdup(root), err);
     for (size_t i = 0; i < PNB_COUNT(FORMS); i++)
-        if (strcmp(FORMS[i].split, split) == 0 && has_file(root, FORMS[i].file))
+        if (strcmp(FORMS[i].split, split) == 0 && pnb__path_has_file(root, FORMS[i].file))
             return take(out, pnb__path_join(root, FORMS[i].source), err);
     list_splits(root, found, sizeof found);
     if (found[0] != 0)

@@ -60,34 +60,40 @@ static bool is_shard(const char *name)
     return pnb__ends_with(name, ".tar");
 }
 
-/* True when a folder below `dir` holds a file of that kind of name. */
-static bool holds(const char *dir, bool (*is_kind)(const char *), int depth)
+/* *found: a folder `depth` levels below `dir` holds a file of that kind of name. A folder that
+ * cannot be read holds none. Errors  NOMEM */
+static pnb_status holds(const char *dir, bool (*is_kind)(const char *), int depth, bool *found,
+                        pnb_error *err)
 {
     pnb__paths names = {0};
-    bool found = false;
-    if (pnb__list_dir(&names, dir, NULL) != PNB_OK)
-        return false;
-    for (size_t i = 0; i < names.n && !found; i++) {
-        char *path = pnb__path_join(dir, names.items[i]);
-        if (path != NULL && pnb__path_is_dir(path))
-            found = depth > 0 && holds(path, is_kind, depth - 1);
-        else
-            found = depth == 0 && is_kind(names.items[i]);
-        pnb__free(path);
+    pnb_error why = PNB_ERROR_INIT;
+    *found = false;
+    pnb_status status = pnb__list_dir(&names, dir, &why);
+    for (size_t i = 0; i < names.n && !*found && status == PNB_OK; i++) {
+        if (!pnb__path_has_dir(dir, names.items[i])) {
+            *found = depth == 0 && is_kind(names.items[i]);
+        } else if (depth > 0) {
+            char *path = pnb__path_join(dir, names.items[i]);
+            status = path == NULL ? PNB_NOMEM : holds(path, is_kind, depth - 1, found, &why);
+            pnb__free(path);
+        }
     }
     pnb__paths_free(&names);
-    return found;
+    return status == PNB_NOMEM ? pnb__fail_nomem(err, strlen(dir)) : PNB_OK;
 }
 
-static pnb_truth_format detect_folder(const char *path)
+static pnb_status detect_folder(const char *path, pnb_truth_format *format, pnb_error *err)
 {
-    char *captions = pnb__path_join(path, "text_c10");
-    bool has_captions = captions != NULL && pnb__path_is_dir(captions);
-    pnb__free(captions);
-    if (has_captions)
-        return PNB_TRUTH_FOLDERS;
-    bool has_pictures = holds(path, pnb__image_is_named, 1);
-    return !has_pictures && holds(path, is_text, 1) ? PNB_TRUTH_FOLDERS : PNB_TRUTH_DATASET;
+    bool has_texts = pnb__path_has_dir(path, "text_c10"), has_pictures = false;
+    pnb_status status = PNB_OK;
+    if (!has_texts) {
+        PNB_TRY(holds(path, pnb__image_is_named, 1, &has_pictures, err));
+        if (!has_pictures)
+            PNB_TRY(holds(path, is_text, 1, &has_texts, err));
+    }
+    *format = has_texts ? PNB_TRUTH_FOLDERS : PNB_TRUTH_DATASET;
+done:
+    return status;
 }
 
 static bool file_contains(const char *path, const char *part)
@@ -104,10 +110,8 @@ static bool file_contains(const char *path, const char *part)
 }
 
 /* AUTO stays for JSON: its reader tells by the keys. */
-static pnb_truth_format detect(const char *path)
+static pnb_truth_format detect_file(const char *path)
 {
-    if (pnb__path_is_dir(path))
-        return detect_folder(path);
     if (pnb__ends_with(path, ".tar") || strstr(path, "::") != NULL || strchr(path, '{') != NULL)
         return PNB_TRUTH_DATASET;
     if (pnb__ends_with(path, ".json"))
@@ -128,7 +132,10 @@ static pnb_status tars_of(const char *path, char **spec, pnb_error *err)
     pnb__buf text = {0};
     pnb_status status = PNB_OK;
     *spec = NULL;
-    if (!pnb__path_is_dir(path) || !holds(path, is_shard, 0))
+    bool has_shards = false;
+    if (pnb__path_is_dir(path))
+        PNB_TRY(holds(path, is_shard, 0, &has_shards, err));
+    if (!has_shards)
         return PNB_OK;
     PNB_TRY(pnb__list_dir(&names, path, err));
     size_t longest = 0;
@@ -511,7 +518,7 @@ pnb_status pnb_truth_read(pnb_truth **out, const char *path, const pnb_truth_row
                           pnb_truth_report *report, pnb_error *err)
 {
     pnb_truth_read_opts o = opts == NULL ? pnb_truth_read_opts_default() : *opts;
-    pnb_truth_format format = o.format == PNB_TRUTH_AUTO ? detect(path) : o.format;
+    pnb_truth_format format = o.format;
     pnb__catalogue c = {0};
     join j = {.path = path, .c = &c};
     char *spec = NULL;
@@ -519,6 +526,10 @@ pnb_status pnb_truth_read(pnb_truth **out, const char *path, const pnb_truth_row
     *out = NULL;
     if (report != NULL)
         *report = (pnb_truth_report){0};
+    if (format == PNB_TRUTH_AUTO && pnb__path_is_dir(path))
+        PNB_TRY(detect_folder(path, &format, err));
+    else if (format == PNB_TRUTH_AUTO)
+        format = detect_file(path);
     bool has_splits =
         format == PNB_TRUTH_FOLDERS || format == PNB_TRUTH_KARPATHY || format == PNB_TRUTH_AUTO;
     if (o.split != NULL && !has_splits)

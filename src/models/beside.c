@@ -42,19 +42,22 @@ pnb_preprocess pnb__assumed_preprocess(const pnb_model *model)
 }
 
 /* transformers' SiglipTokenizer deletes punctuation and lowers in code; its files only name it. */
-static bool has_siglip_class(const char *dir)
+static pnb_status find_siglip_class(const char *dir, bool *found, pnb_error *err)
 {
-    char *path = dir != NULL ? pnb__path_join(dir, "tokenizer_config.json") : NULL;
+    static const char file[] = "tokenizer_config.json";
     json_t *root = NULL;
-    bool found = false;
-    if (path != NULL && pnb__path_is_file(path) &&
-        pnb__json_load_file(&root, path, 0, NULL) == PNB_OK) {
+    *found = false;
+    if (dir == NULL || !pnb__path_has_file(dir, file))
+        return PNB_OK;
+    char *path = pnb__path_join(dir, file);
+    pnb_status status = path != NULL ? pnb__json_load_file(&root, path, 0, NULL) : PNB_NOMEM;
+    if (status == PNB_OK) {
         const char *name = json_string_value(json_object_get(root, "tokenizer_class"));
-        found = name != NULL && strcmp(name, "SiglipTokenizer") == 0;
+        *found = name != NULL && strcmp(name, "SiglipTokenizer") == 0;
     }
     json_decref(root);
     pnb__free(path);
-    return found;
+    return status == PNB_NOMEM ? pnb__fail_nomem(err, strlen(dir)) : PNB_OK;
 }
 
 /* text_cfg of ProLIP and open_clip; NULL in Hugging Face's dialect. */
@@ -65,13 +68,17 @@ static const json_t *text_of(const json_t *config)
 }
 
 pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
-                            pnb_error *err)
+                            bool *found, pnb_error *err)
 {
     const json_t *kwargs = json_object_get(text_of(config), "tokenizer_kwargs");
-    const char *name = json_string_value(json_object_get(kwargs, "clean"));
+    const json_t *said = json_object_get(kwargs, "clean");
+    const char *name = json_string_value(said);
     pnb_clean clean = PNB_CLEAN_CANONICALIZE;
-    if (name == NULL && !has_siglip_class(dir))
-        return PNB_OK;
+    bool is_siglip = false;
+    pnb_status status = name == NULL ? find_siglip_class(dir, &is_siglip, err) : PNB_OK;
+    *found = (said != NULL && !json_is_null(said)) || is_siglip;
+    if (status != PNB_OK || (name == NULL && !is_siglip))
+        return status;
     if (name != NULL && !pnb_clean_from_name(name, &clean))
         return pnb__fail(err, PNB_FORMAT,
                          "configuration: tokenizer_kwargs.clean \"%.40s\" is not one of none, "
@@ -101,14 +108,12 @@ pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *conf
                                     bool *clean_assumed, pnb_error *err)
 {
     const json_t *text = text_of(config);
-    const json_t *kwargs = json_object_get(text, "tokenizer_kwargs");
-    const json_t *clean = json_object_get(kwargs, "clean");
-    bool says_nothing = (clean == NULL || json_is_null(clean)) && !has_siglip_class(dir);
+    bool says = false;
     *clean_assumed = false;
-    pnb_status status = pnb__apply_clean(tokenizer, config, dir, err);
+    pnb_status status = pnb__apply_clean(tokenizer, config, dir, &says, err);
     if (status != PNB_OK)
         return status;
-    if (says_nothing)
+    if (!says)
         assume_clean(tokenizer, config, clean_assumed);
     if (text != NULL && pnb_tokenizer_padding(tokenizer).assumed && pnb__tok_is_clip(tokenizer))
         pnb__tok_assume_pad(tokenizer, 0, PNB__PAD_AS_OPEN_CLIP);

@@ -16,9 +16,9 @@ pnb_preprocess pnb__assumed_preprocess(const pnb_model *model);
 /* Sets the cleaning that a configuration asks for in text_cfg.tokenizer_kwargs.clean, at its root
  * or under open_clip's model_cfg. Where it is silent, a tokenizer_config.json in `dir` that names
  * SiglipTokenizer asks for `canonicalize`; else the tokenizer keeps its own. `config` and `dir` may
- * be NULL. Errors  FORMAT (an unknown name) */
+ * be NULL. *found: does one of them say? Errors  FORMAT (an unknown name), NOMEM */
 pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
-                            pnb_error *err);
+                            bool *found, pnb_error *err);
 
 /* Cleaning and padding of a model's tokenizer: what the configuration and the files in `dir` say,
  * then the family's rule. *clean_assumed: nobody asks for the cleaning that was set. Whether the

@@ -13,18 +13,19 @@
 #include "train/positions.h"
 #include "train/trainer.h"
 
-static bool has_file(const char *dir, const char *name)
-{
-    char *path = pnb__path_join(dir, name);
-    bool found = path != NULL && pnb__path_is_file(path);
-    pnb__free(path);
-    return found;
-}
-
-static bool is_weights_dir(const char *dir)
+/* Only a folder that was looked through has none: weights that could not be looked for must not
+ * give way to fresh ones. */
+static pnb_status find_weights(const char *dir, bool *found, pnb_error *err)
 {
     char path[4096];
-    return pnb__path_is_dir(dir) && pnb_checkpoint_locate(path, sizeof path, dir, NULL) == PNB_OK;
+    pnb_error why = PNB_ERROR_INIT;
+    *found = false;
+    if (!pnb__path_is_dir(dir))
+        return PNB_OK;
+    pnb_status status = pnb_checkpoint_locate(path, sizeof path, dir, &why);
+    *found = status == PNB_OK;
+    return status == PNB_OK || status == PNB_NOT_FOUND ? PNB_OK
+                                                       : pnb__fail(err, status, "%s", why.text);
 }
 
 /* Captions gathered for a tokenizer; the texts live in the arena. */
@@ -86,14 +87,15 @@ static pnb_status train_tokenizer(pnb__trainer *t, pnb_error *err)
 }
 
 /* `dir`: the model's directory, or NULL for a configuration. */
-static pnb_status open_tokenizer(pnb__trainer *t, const char *dir, bool is_resume, pnb_error *err)
+static pnb_status open_tokenizer(pnb__trainer *t, const char *dir, bool has_weights, bool is_resume,
+                                 pnb_error *err)
 {
     const char *path = is_resume ? dir : t->opts->tokenizer;
-    if (path == NULL && dir != NULL && has_file(dir, "tokenizer.json"))
+    if (path == NULL && dir != NULL && pnb__path_has_file(dir, "tokenizer.json"))
         path = dir;
     if (path != NULL)
         return pnb_tokenizer_load(&t->tokenizer, path, err);
-    if (dir != NULL && is_weights_dir(dir))
+    if (has_weights)
         return pnb__fail(err, PNB_NOT_FOUND,
                          "%s has no tokenizer.json: copy the model's own there or give --tokenizer",
                          dir);
@@ -304,11 +306,12 @@ pnb_status pnb__trainer_open_model(pnb__trainer *t, const char *checkpoint, pnb_
     const char *source = checkpoint != NULL ? checkpoint : t->opts->model;
     if (pnb__starts_with(source, "local-dir:"))
         source += strlen("local-dir:");
-    bool is_dir = pnb__path_is_dir(source);
+    bool is_dir = pnb__path_is_dir(source), has_weights;
     char *config_path = NULL;
     pnb_status status;
-    PNB_TRY(open_tokenizer(t, is_dir ? source : NULL, checkpoint != NULL, err));
-    if (is_dir && is_weights_dir(source)) {
+    PNB_TRY(find_weights(source, &has_weights, err));
+    PNB_TRY(open_tokenizer(t, is_dir ? source : NULL, has_weights, checkpoint != NULL, err));
+    if (has_weights) {
         PNB_TRY(load_model(t, source, checkpoint != NULL, err));
     } else {
         config_path = is_dir ? pnb__path_join(source, "config.json") : pnb__strdup(source);

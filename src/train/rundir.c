@@ -28,10 +28,7 @@ static char *default_name(const pnb_train_opts *o)
 /* A run without a finished checkpoint has nothing to lose: it may be started again. */
 static bool has_checkpoint(const pnb__rundir *r)
 {
-    char *latest = pnb__path_join(r->checkpoints, "latest");
-    bool found = latest != NULL && pnb__path_is_dir(latest);
-    pnb__free(latest);
-    return found;
+    return pnb__path_has_dir(r->checkpoints, "latest");
 }
 
 /* Writes params.txt of a new run; a resumed run keeps the first one. */

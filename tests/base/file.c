@@ -116,6 +116,10 @@ static void directories_are_made(void **state)
     assert_true(pnb__path_is_file(file));
     assert_false(pnb__path_is_dir(file));
     assert_false(pnb__path_is_dir(below_file));
+    assert_true(pnb__path_has_dir(*state, "a/b") && !pnb__path_has_file(*state, "a/b"));
+    assert_true(pnb__path_has_file(*state, "a/f") && !pnb__path_has_dir(*state, "a/f"));
+    assert_true(pnb__path_has_file("", file) && pnb__path_has_file("elsewhere", file));
+    assert_false(pnb__path_has_file(*state, "a/g"));
     assert_int_equal(pnb__make_dirs(file, &err), PNB_EXISTS);
     assert_non_null(strstr(err.text, "not a directory"));
     assert_int_not_equal(pnb__make_dirs(below_file, NULL), PNB_OK);

@@ -86,7 +86,8 @@ static pnb_status clean_of(const char *config, const char *dir, pnb_clean *clean
 {
     json_t *root = json_of(config);
     pnb_tokenizer *t = tokenizer();
-    pnb_status status = pnb__apply_clean(t, root, dir, err);
+    bool found;
+    pnb_status status = pnb__apply_clean(t, root, dir, &found, err);
     *clean = pnb_tokenizer_clean(t);
     pnb_tokenizer_free(t);
     json_decref(root);

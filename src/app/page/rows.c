@@ -66,9 +66,11 @@ pnb_status pnb__page_row(pnb__buf *out, pnb__page_rows *rows, const pnb_embeddin
         put_caption(out, name, css, note);
         return PNB_OK;
     }
-    bool is_found = pnb__row_picture(&rows->source, set, row, &image, NULL) == PNB_OK;
+    pnb_status status = pnb__row_picture(&rows->source, set, row, &image, err);
+    bool is_found = image.pixels != NULL;
     rows->n_missing += !is_found;
-    pnb_status status = pnb__html_shot(out, is_found ? &image : NULL, css, name, note, err);
+    if (status == PNB_OK)
+        status = pnb__html_shot(out, is_found ? &image : NULL, css, name, note, err);
     pnb_image_free(&image);
     return status;
 }

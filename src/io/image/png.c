@@ -15,8 +15,7 @@
 
 static pnb_status fail_png(pnb_error *err, int code)
 {
-    /* zlib asks for its window late, and libspng takes its lack for a broken stream; zlib always
-     * starts when it has memory */
+    /* the lack of zlib's window, which decode_pixels did not get at a second try either */
     void *room = pnb__alloc(ZLIB_WINDOW_BYTES);
     bool no_room = room == NULL && code == SPNG_EIDAT_STREAM;
     pnb__free(room);
@@ -224,6 +223,37 @@ static pnb_status read_header(spng_ctx *ctx, size_t n_bytes, const pnb_image_opt
     return PNB_OK;
 }
 
+static pnb_status decode_once(pnb_image *image, spng_ctx *ctx, const struct spng_ihdr *h,
+                              bool with_alpha, pnb_error *err)
+{
+    pnb_status status =
+        with_alpha ? decode_rgba(image, ctx, h, err) : decode_native(image, ctx, h, err);
+    if (status != PNB_OK)
+        pnb_image_free(image);
+    return status;
+}
+
+/* zlib asks for its window late, and libspng tells its lack as a broken stream, by an allocator
+ * that cannot leave word. So what seems broken is read once more: a file fails again, a lack that
+ * has passed does not, and one that has not shows at the start or to fail_png. */
+static pnb_status decode_pixels(pnb_image *image, spng_ctx *ctx, const unsigned char *bytes,
+                                size_t n_bytes, const struct spng_ihdr *h, bool with_alpha,
+                                pnb_error *err)
+{
+    pnb_error first = PNB_ERROR_INIT;
+    pnb_status status = decode_once(image, ctx, h, with_alpha, &first);
+    if (status == PNB_OK)
+        return status;
+    if (status != PNB_FORMAT)
+        return pnb__fail(err, status, "%s", first.text);
+    spng_ctx *again = open_png(bytes, n_bytes);
+    if (again == NULL)
+        return pnb__fail_nomem(err, n_bytes);
+    status = decode_once(image, again, h, with_alpha, err);
+    spng_ctx_free(again);
+    return status;
+}
+
 pnb_status pnb__png_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
                            const pnb_image_opts *opts, int *orientation, pnb_error *err)
 {
@@ -240,10 +270,8 @@ pnb_status pnb__png_decode(pnb_image *out, const unsigned char *bytes, size_t n_
     bool has_alpha = (header.color_type & 4) != 0 || spng_get_trns(ctx, &trns) == 0;
     PNB_TRY(pnb__image_admit(header.width, header.height, has_alpha ? 4 : channels_of(&header),
                              opts, err));
-    if (opts->keep_alpha && has_alpha && !opts->native)
-        PNB_TRY(decode_rgba(&image, ctx, &header, err));
-    else
-        PNB_TRY(decode_native(&image, ctx, &header, err));
+    bool with_alpha = opts->keep_alpha && has_alpha && !opts->native;
+    PNB_TRY(decode_pixels(&image, ctx, bytes, n_bytes, &header, with_alpha, err));
     if (opts->exif && spng_get_exif(ctx, &exif) == 0)
         *orientation = pnb__exif_orientation((const unsigned char *)exif.data, exif.length);
     *out = image;

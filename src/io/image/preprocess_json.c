@@ -355,15 +355,13 @@ done:
     return status;
 }
 
-static char *find_config(const char *dir)
+/* Name of the first of these files that the folder has, or NULL. */
+static const char *find_config(const char *dir)
 {
     static const char *const names[] = {"preprocessor_config.json", "open_clip_config.json"};
-    for (size_t i = 0; i < PNB_COUNT(names); i++) {
-        char *path = pnb__path_join(dir, names[i]);
-        if (path != NULL && pnb__path_is_file(path))
-            return path;
-        pnb__free(path);
-    }
+    for (size_t i = 0; i < PNB_COUNT(names); i++)
+        if (pnb__path_has_file(dir, names[i]))
+            return names[i];
     return NULL;
 }
 
@@ -381,14 +379,18 @@ pnb_status pnb_preprocess_load_noted(pnb_preprocess *out, const char *path, char
 {
     pnb_status status = PNB_OK;
     json_t *root = NULL;
-    char *found = pnb__path_is_dir(path) ? find_config(path) : pnb__strdup(path);
+    bool is_dir = pnb__path_is_dir(path);
+    const char *name = is_dir ? find_config(path) : NULL;
     pnb_preprocess pp = pnb_preprocess_default();
     pnb__jobj o = {0};
     reading r = {.o = &o, .pp = &pp, .err = err};
-    if (found == NULL)
+    if (is_dir && name == NULL)
         return pnb__fail(err, PNB_NOT_FOUND,
                          "%s: neither preprocessor_config.json nor open_clip_config.json there",
                          path);
+    char *found = is_dir ? pnb__path_join(path, name) : pnb__strdup(path);
+    if (found == NULL)
+        return pnb__fail_nomem(err, strlen(path));
     PNB_TRY(pnb__json_load_file(&root, found, MAX_CONFIG_BYTES, err));
     o = pnb__json_object(root, found, err);
     PNB_TRY(o.status);

@@ -139,27 +139,21 @@ done:
 
 /* ---- a folder ---- */
 
-static bool holds(const char *dir, const char *name)
-{
-    char *path = pnb__path_join(dir, name);
-    bool is_there = path != NULL && pnb__path_is_file(path);
-    pnb__free(path);
-    return is_there;
-}
-
 static const char *first_held(const char *dir, const char *const *names)
 {
     for (; *names != NULL; names++)
-        if (holds(dir, *names))
+        if (pnb__path_has_file(dir, *names))
             return *names;
     return NULL;
 }
 
 static pnb_status open_dir(pnb_tokenizer **out, const char *dir, pnb_error *err)
 {
-    const char *name =
-        holds(dir, "tokenizer.json") ? "tokenizer.json" : first_held(dir, sentencepiece_names);
-    if (name == NULL && (holds(dir, "vocab.json") || holds(dir, "merges.txt")))
+    const char *name = pnb__path_has_file(dir, "tokenizer.json")
+                           ? "tokenizer.json"
+                           : first_held(dir, sentencepiece_names);
+    if (name == NULL &&
+        (pnb__path_has_file(dir, "vocab.json") || pnb__path_has_file(dir, "merges.txt")))
         return open_pair(out, dir, err);
     if (name == NULL)
         name = first_held(dir, merge_names);
@@ -186,7 +180,7 @@ pnb_status pnb_tokenizer_load(pnb_tokenizer **out, const char *path, pnb_error *
         return pnb__fail_nomem(err, strlen(path));
     const char *name = pnb__path_base(path);
     bool is_half = (strcmp(name, "vocab.json") == 0 || strcmp(name, "merges.txt") == 0) &&
-                   holds(dir, "vocab.json") && holds(dir, "merges.txt");
+                   pnb__path_has_file(dir, "vocab.json") && pnb__path_has_file(dir, "merges.txt");
     pnb_status status = is_half ? open_pair(out, dir, err) : open_one(out, path, dir, err);
     pnb__free(dir);
     return status;
