@@ -71,7 +71,8 @@ set(PNB_HEADERS_data "dataset|synth|chains")
 set(PNB_HEADERS_train "train|loss|optim")
 set(PNB_HEADERS_app "penumbra|eval|calibrate|scaling|hierarchy|curate|filter|vqa|truth")
 
-# tests/fuzz/fuzz_<topic>.c: its corpus as an ordinary test, and with PNB_FUZZ a libFuzzer program.
+# tests/fuzz/fuzz_<topic>.c: its corpus as an ordinary test, and with PNB_FUZZ a libFuzzer program,
+# which changes its inputs by tests/fuzz/mutate/<topic>.c where there is one.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS fuzz_sources)
     get_filename_component(name ${source} NAME_WE)
@@ -83,6 +84,9 @@ foreach(source IN LISTS fuzz_sources)
                       ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${topic})
     if(PNB_FUZZ)
         add_executable(${name} ${source})
+        if(EXISTS ${PROJECT_SOURCE_DIR}/tests/fuzz/mutate/${topic}.c)
+            target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/mutate/${topic}.c)
+        endif()
         target_link_libraries(${name} PRIVATE ${links})
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
         set_target_properties(${name} PROPERTIES
