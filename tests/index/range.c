@@ -107,6 +107,39 @@ static void equals_brute_force(void **state)
     free_gaussians(&x);
 }
 
+/* The limit belongs to what is found: a pair whose score it is, to the bit, and none below. */
+static void limit_is_a_score(void **state)
+{
+    (void)state;
+    gaussians q = random_gaussians(6, 20, -4, 0, 1), x = random_gaussians(150, 20, -4, 0, 2);
+    for (int m = 0; m < PNB_MEASURE_AVG_L2; m++) {
+        pnb_search_opts o = pnb_search_opts_default();
+        pnb_range_opts range = pnb_range_opts_default();
+        pnb_index *index = NULL;
+        pnb_pairs all, some;
+        o.measure = (pnb_measure)m;
+        range.min_score = -1e9;
+        assert_ok(pnb_index_create(&index, NULL, &x.view, &o, err));
+        assert_ok(pnb_index_range(index, NULL, &q.view, &range, &all, err));
+        assert_true(all.n > 20);
+        for (size_t p = 0; p < all.n; p += all.n / 20) {
+            size_t n = 0;
+            range.min_score = all.score[p];
+            for (size_t i = 0; i < all.n; i++)
+                n += all.score[i] >= range.min_score;
+            assert_ok(pnb_index_range(index, NULL, &q.view, &range, &some, err));
+            if (some.n != n)
+                fail_msg("%s: %zu pairs from %.17g on, %zu expected", pnb_measure_name(o.measure),
+                         some.n, range.min_score, n);
+            pnb_pairs_reset(&some);
+        }
+        pnb_pairs_reset(&all);
+        pnb_index_free(index);
+    }
+    free_gaussians(&q);
+    free_gaussians(&x);
+}
+
 static void joins_a_set_with_itself(void **state)
 {
     (void)state;
@@ -217,8 +250,11 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_brute_force), cmocka_unit_test(joins_a_set_with_itself),
-        cmocka_unit_test(probabilities),      cmocka_unit_test(bad_input),
+        cmocka_unit_test(equals_brute_force),
+        cmocka_unit_test(limit_is_a_score),
+        cmocka_unit_test(joins_a_set_with_itself),
+        cmocka_unit_test(probabilities),
+        cmocka_unit_test(bad_input),
 #ifdef PNB_FAULTS
         cmocka_unit_test(out_of_memory),
 #endif
