@@ -5,7 +5,7 @@ cosine distance and 1e-3 of every variance.
 A ProLIP folder as they are released (no preprocessing there), 30 pictures of many kinds and 50
 captions; the peer is Pillow, numpy, the sentencepiece package and float64 PyTorch, and shares no
 code with ours. The last row shows that the bound would find a fault: the peer against itself with a
-bilinear resize. --freeze DIR writes the small case of tests/app/data/end_to_end instead.
+bilinear resize. --freeze DIR writes the small case of tests/commands/data/end_to_end instead.
 """
 import json
 import os

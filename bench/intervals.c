@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../tests/eval/clustered_world.h"
-#include "../tests/eval/forecaster.h"
+#include "tests/eval/resample/clustered_world.h"
+#include "tests/eval/resample/forecaster.h"
 
 static const struct {
     const char *name;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "commands.h"
+#include "commands/commands.h"
 
 /* The one piece of state a signal handler may touch. */
 static volatile sig_atomic_t interrupted;

@@ -1,4 +1,4 @@
-# Writes OUT, the source of pnb__source_commit (src/app/source_commit.h), with the commit of the tree
+# Writes OUT, the source of pnb__source_commit (src/program/source_commit.h), with the commit of the tree
 # SOURCE: "-changed" behind it where files differ from the commit, NULL where there is no git or no
 # repository. A file that would stay the same is left alone, so nothing is built again.
 cmake_minimum_required(VERSION 3.18)
@@ -15,7 +15,7 @@ if(commit)
 endif()
 file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT
 "/* Written by the build: the commit that the program was built from. */
-#include \"app/source_commit.h\"
+#include \"program/source_commit.h\"
 
 #include <stddef.h>
 

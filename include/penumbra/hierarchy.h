@@ -173,21 +173,6 @@ typedef struct pnb_traversal_figures {
 pnb_status pnb_traversal_score(const pnb_traversal *t, const pnb_traversal_truth *truth,
                                pnb_traversal_row *rows, pnb_traversal_figures *out, pnb_error *err);
 
-/* A file of caption hierarchies: csv with a header row and the columns id, captions joined by
- * "=>" from general to specific, image_url. Every row has the same number of levels. */
-typedef struct pnb_hierarcaps {
-    size_t n, n_levels;
-    char **id, **url; /* [n] */
-    char **caption;   /* [n][n_levels], white space at the ends removed */
-} pnb_hierarcaps;
-
-/* The three columns are taken in order, whatever the header calls them; more are ignored.
- * Errors  those of reading a csv; FORMAT (fewer than 3 columns, no "=>" in a row, an empty caption,
- *         a row with another number of levels, invalid UTF-8: the text names the line), ARG (no
- * row, an id that occurs twice), NOMEM */
-pnb_status pnb_hierarcaps_load(pnb_hierarcaps **out, const char *path, pnb_error *err);
-void pnb_hierarcaps_free(pnb_hierarcaps *h); /* NULL is fine */
-
 /* ---- uncertainty by length ---- */
 typedef struct pnb_length_bin {
     size_t low, high; /* lengths, both inclusive */

@@ -21,12 +21,6 @@
 extern "C" {
 #endif
 
-struct pnb_embeddings;
-
-/* Views an embedding set (embeddings.h) as rows of Gaussians; point sets have log_var NULL.
- * Errors  UNSUPPORTED (a family that is neither point nor gaussian_diag) */
-pnb_status pnb_gaussians_view(pnb_gaussians *out, const struct pnb_embeddings *set, pnb_error *err);
-
 typedef struct pnb_search_opts {
     pnb_measure measure; /* csd */
     pnb_measure_opts measure_opts;

@@ -6,13 +6,65 @@
 #ifndef PENUMBRA_TRUTH_H
 #define PENUMBRA_TRUTH_H
 
-#include "penumbra/eval.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/ctx.h"
+#include "penumbra/error.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct pnb_embeddings;
+
+/* ---- which items match which query, many to many ---- */
+typedef struct pnb_truth {
+    size_t n_queries, n_items;
+    size_t *offset;      /* [n_queries + 1] into item */
+    size_t *item;        /* positives of each query, ascending, each once */
+    size_t n_pairs;      /* offset[n_queries] */
+    size_t n_duplicates; /* pairs that were given more than once and were collapsed */
+    /* Positives that a list names but the other side lacks, by query and by item: nobody can find
+     * them, but R counts them, as ECCV Caption's code does. NULL: none. Owned */
+    size_t *n_outside, *n_outside_items;
+} pnb_truth;
+
+/* Query i matches item i.  Errors  ARG (n = 0), NOMEM */
+pnb_status pnb_truth_create_aligned(pnb_truth **out, size_t n, pnb_error *err);
+/* From index pairs [n_pairs][2] = (query, item).
+ * Errors  ARG (no pairs, index out of range: the text names the pair), NOMEM */
+pnb_status pnb_truth_create_pairs(pnb_truth **out, size_t n_queries, size_t n_items,
+                                  const int64_t *pairs, size_t n_pairs, pnb_error *err);
+/* Rows with equal labels match.  Errors  ARG (no query has a match) */
+pnb_status pnb_truth_create_labels(pnb_truth **out, const int64_t *query_label, size_t n_queries,
+                                   const int64_t *item_label, size_t n_items, pnb_error *err);
+
+/* Names of the two sides for pnb_truth_load; ids may be NULL (then the file holds indices). */
+typedef struct pnb_truth_names {
+    const char *const *query_ids;
+    size_t n_queries;
+    const char *const *item_ids;
+    size_t n_items;
+} pnb_truth_names;
+
+/* Reads a pairs file: one pair a line, query and item separated by a tab, empty lines and lines
+ * starting with '#' skipped; a third column is refused. The columns are ids when the first pair
+ * consists of known ids, otherwise row numbers from 0; one file does not mix the two.
+ * Errors  IO, NOT_FOUND (an unknown id: names line and id), FORMAT (a line without tab, a mixed
+ *         file), ARG (no pairs, duplicate ids in a set, index out of range), NOMEM */
+pnb_status pnb_truth_load(pnb_truth **out, const char *path, const pnb_truth_names *names,
+                          pnb_error *err);
+/* The same pairs with queries and items exchanged. */
+pnb_status pnb_truth_transpose(pnb_truth **out, const pnb_truth *truth, pnb_error *err);
+/* Labels of what the pairs connect, into query_cluster[n_queries] and item_cluster[n_items]: rows
+ * of one label reach each other over pairs, as a picture and its captions, or all of a class.
+ * Labels count from 0, a row without a pair has one of its own. *n_clusters: labels with a pair.
+ * Errors  NOMEM */
+pnb_status pnb_truth_clusters(const pnb_truth *truth, int64_t *query_cluster, int64_t *item_cluster,
+                              size_t *n_clusters, pnb_error *err);
+void pnb_truth_free(pnb_truth *truth); /* NULL is fine */
 
 /* X(name, text, sentence) */
 #define PNB_TRUTH_FORMAT_LIST(X)                                                                   \
@@ -97,6 +149,21 @@ void pnb_label_matrix_reset(pnb_label_matrix *labels); /* frees; NULL is fine */
  */
 pnb_status pnb_label_matrix_load(pnb_label_matrix *out, const char *path,
                                  const pnb_truth_rows *images, pnb_error *err);
+
+/* A file of caption hierarchies: csv with a header row and the columns id, captions joined by
+ * "=>" from general to specific, image_url. Every row has the same number of levels. */
+typedef struct pnb_hierarcaps {
+    size_t n, n_levels;
+    char **id, **url; /* [n] */
+    char **caption;   /* [n][n_levels], white space at the ends removed */
+} pnb_hierarcaps;
+
+/* The three columns are taken in order, whatever the header calls them; more are ignored.
+ * Errors  those of reading a csv; FORMAT (fewer than 3 columns, no "=>" in a row, an empty caption,
+ *         a row with another number of levels, invalid UTF-8: the text names the line), ARG (no
+ * row, an id that occurs twice), NOMEM */
+pnb_status pnb_hierarcaps_load(pnb_hierarcaps **out, const char *path, pnb_error *err);
+void pnb_hierarcaps_free(pnb_hierarcaps *h); /* NULL is fine */
 
 #ifdef __cplusplus
 }

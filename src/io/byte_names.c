@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "io/json.h"
+#include "io/json/json.h"
 
 enum { FORM_BYTES = 6 }; /* of "\udcXX", and of two non-characters */
 

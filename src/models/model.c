@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "models/builtin.h"
-#include "models/config_write.h"
-#include "models/store.h"
+#include "models/config/builtin.h"
+#include "models/config/config_write.h"
+#include "models/quantized_weights.h"
 
 static void fill_tower_info(pnb_tower_info *out, const pnb__tower_config *t,
                             const pnb__layout_table *names)

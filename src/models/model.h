@@ -2,7 +2,7 @@
 #ifndef PNB_MODELS_MODEL_H
 #define PNB_MODELS_MODEL_H
 
-#include "models/prolip.h"
+#include "models/prolip/prolip.h"
 #include "models/weights.h"
 
 /* One planned tower for fixed sizes; reused while they stay the same. */

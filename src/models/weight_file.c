@@ -1,7 +1,7 @@
 /* The weights of a model: where a folder keeps them and which path they came by.
  *
- * Reading is the checkpoint reader's business (src/io/checkpoint.c: safetensors, PyTorch, shards),
- * and so is the order of search. */
+ * Reading is the checkpoint reader's business (src/io/weights/checkpoint.c: safetensors, PyTorch,
+ * shards), and so is the order of search. */
 #include "models/weight_file.h"
 
 enum { MAX_PATH = 4096 };

@@ -13,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "models/positions.h"
-#include "models/store.h"
+#include "models/position_resize.h"
+#include "models/quantized_weights.h"
 
 /* ---- declaring ---- */
 

@@ -2,7 +2,7 @@
 #ifndef PNB_MODELS_WEIGHTS_H
 #define PNB_MODELS_WEIGHTS_H
 
-#include "models/layout.h"
+#include "models/keys/key_mapping.h"
 #include "nn/block.h"
 
 /* How the reference initialises a weight; value is a std, a bound or a constant. */

@@ -7,8 +7,8 @@
  * is measured in one of them, each in its turn, which is their uniform draw over many captions. */
 #include <string.h>
 
-#include "data/loader_internal.h"
-#include "io/json.h"
+#include "data/loader/loader_internal.h"
+#include "io/json/json.h"
 #include "train/trainer.h"
 
 enum { MOST_TOKENS = 77, LEAST_TOKENS = 4, MOST_SAMPLES = 20000 };

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "train/options.h"
+#include "train/run_options.h"
 #include "train/trainer.h"
 
 #define MAX_LOGIT_SCALE 4.605170185988092 /* ln 100 */

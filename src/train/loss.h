@@ -2,7 +2,7 @@
 #ifndef PNB_TRAIN_LOSS_H
 #define PNB_TRAIN_LOSS_H
 
-#include "models/prolip.h"
+#include "models/prolip/prolip.h"
 #include "penumbra/loss.h"
 #include "tensor/graph.h"
 

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "io/json.h"
-#include "models/beside.h"
+#include "io/json/json.h"
+#include "models/model_defaults.h"
 #include "penumbra/checkpoint.h"
-#include "train/positions.h"
+#include "train/resize_model.h"
 #include "train/trainer.h"
 
 /* Only a folder that was looked through has none: weights that could not be looked for must not

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "io/json.h"
+#include "io/json/json.h"
 #include "train/tfevents.h"
 #include "train/trainer.h"
 

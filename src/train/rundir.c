@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/json.h"
-#include "train/options.h"
+#include "io/json/json.h"
+#include "train/run_options.h"
 #include "train/tfevents.h"
 #include "train/trainer.h"
 

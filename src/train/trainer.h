@@ -2,8 +2,8 @@
 #ifndef PNB_TRAIN_TRAINER_H
 #define PNB_TRAIN_TRAINER_H
 
-#include "io/json.h"
-#include "models/prolip.h"
+#include "io/json/json.h"
+#include "models/prolip/prolip.h"
 #include "penumbra/train.h"
 #include "train/loss.h"
 #include "train/mask.h"

@@ -25,8 +25,8 @@
 #include <ftw.h>
 #include <unistd.h>
 
-#include "../cli/commands.h"
 #include "base/base.h"
+#include "commands/commands.h"
 
 /* ---- malloc ---- */
 

@@ -1,5 +1,5 @@
 /* Out of memory in commands that make models, data and embedding sets, and search them. */
-#include "failing.h"
+#include "tests/commands/failing.h"
 
 static void each_command_survives(void **state)
 {

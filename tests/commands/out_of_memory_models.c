@@ -1,5 +1,5 @@
 /* Out of memory in commands that train, change and question models. */
-#include "failing.h"
+#include "tests/commands/failing.h"
 
 static void each_command_survives(void **state)
 {

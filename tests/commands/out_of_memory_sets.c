@@ -1,5 +1,5 @@
 /* Out of memory in commands that measure and filter embedding sets. */
-#include "failing.h"
+#include "tests/commands/failing.h"
 
 static void each_command_survives(void **state)
 {

@@ -1,9 +1,9 @@
 /* Fails allocation 0, 1, 2, ... of whole scenarios until they pass: every failure is reported as
  * such, leaks nothing (the sanitizers look) and leaves no half-written folder. Needs a PNB_FAULTS
  * build. */
-#include "fixture.h"
+#include "tests/data/fixture.h"
 
-#include "data/emoji.h"
+#include "data/synth/emoji.h"
 
 #ifdef PNB_FAULTS
 

@@ -2,8 +2,8 @@
 #ifndef PNB_TESTS_EVAL_EXPECTED_H
 #define PNB_TESTS_EVAL_EXPECTED_H
 
-#include "../prob/support.h"
-#include "io/json.h"
+#include "io/json/json.h"
+#include "tests/prob/support.h"
 
 static inline json_t *load_expected(const char *name)
 {

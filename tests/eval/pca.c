@@ -1,7 +1,7 @@
 /* The plane of largest spread: a known covariance, samples against the projected Gaussian, rank one
  * and bad input. */
-#include "../prob/support.h"
 #include "penumbra/eval.h"
+#include "tests/prob/support.h"
 
 /* Means spread 3, 2, 0.1.. along rotated axes: the axes, variances and total come back. */
 static void recovers_known_axes(void **state)

@@ -1,7 +1,7 @@
 /* Correlations, ranking statistics, forecasts and the bootstrap: golden values of SciPy and
  * scikit-learn, brute force over pairs, coverage, bad input. */
-#include "expected.h"
 #include "penumbra/eval.h"
+#include "tests/eval/expected.h"
 
 static void golden_calibration(void **state)
 {

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scratch.h"
+#include "tests/fuzz/scratch.h"
 
 typedef struct folder {
     char dir[40];

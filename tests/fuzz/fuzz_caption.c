@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/caption_words.h"
+#include "eval/curation/caption_words.h"
 #include "penumbra/filter.h"
 #include "penumbra/vqa.h"
 

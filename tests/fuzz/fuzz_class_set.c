@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "penumbra/dataset.h"
-#include "scratch.h"
+#include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/coco_instances.h"
-#include "data/coco_mask.h"
-#include "io/json.h"
-#include "scratch.h"
+#include "data/sources/coco_instances.h"
+#include "data/sources/coco_mask.h"
+#include "io/json/json.h"
+#include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

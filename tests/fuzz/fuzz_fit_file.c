@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "eval/fit_file.h"
+#include "eval/calibration/fit_file.h"
 #include "penumbra/calibrate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

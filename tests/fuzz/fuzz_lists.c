@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/class_inputs.h"
-#include "app/classify.h"
-#include "app/inputs.h"
-#include "app/sets.h"
-#include "app/vqa.h"
-#include "scratch.h"
+#include "commands/classify/class_inputs.h"
+#include "commands/classify/classify.h"
+#include "commands/common/set_use.h"
+#include "commands/eval/eval_vqa.h"
+#include "encode/inputs.h"
+#include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "io/pickle.h"
-#include "io/torch_file.h"
+#include "io/weights/pickle.h"
+#include "io/weights/torch_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

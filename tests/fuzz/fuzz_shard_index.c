@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "folder.h"
 #include "penumbra/checkpoint.h"
+#include "tests/fuzz/folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

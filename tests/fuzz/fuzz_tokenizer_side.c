@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "folder.h"
-#include "io/text/tokenizer_json.h"
+#include "tests/fuzz/folder.h"
+#include "tokenizer/tokenizer_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "folder.h"
 #include "penumbra/dataset.h"
+#include "tests/fuzz/folder.h"
 #include "train/trainer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

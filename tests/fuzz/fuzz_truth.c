@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "penumbra/hierarchy.h"
 #include "penumbra/truth.h"
-#include "scratch.h"
+#include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "golden.h"
 #include "penumbra/hierarchy.h"
+#include "tests/golden/golden.h"
 
 typedef struct hcaps {
     pnb_gaussians pictures, captions, null_text;

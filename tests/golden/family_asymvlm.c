@@ -1,7 +1,7 @@
 /* Golden family asymvlm: the log normalisers of the von Mises-Fisher and the power spherical
  * density (`lognorm`), and retrieval by their likelihoods with a fixed adapter (`eval_...`). Which
  * of them a case is shows in its tensors; training the adapter (`adapter_...`) is refused. */
-#include "golden.h"
+#include "tests/golden/golden.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/prompts.h"
-#include "golden.h"
+#include "eval/zeroshot/prompts.h"
+#include "tests/golden/golden.h"
 
 /* Most steps that a case may ask for in a name: pi_K are the weights after K steps. */
 enum { MAX_NAMED_STEPS = 1000 };

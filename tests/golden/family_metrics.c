@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "golden.h"
 #include "penumbra/metrics.h"
 #include "penumbra/npy.h"
+#include "tests/golden/golden.h"
 
 static int64_t *whole_numbers(const golden_case *c, const char *name, size_t *n, pnb_error *err)
 {

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "golden.h"
 #include "penumbra/metrics.h"
 #include "penumbra/npy.h"
 #include "penumbra/truth.h"
+#include "tests/golden/golden.h"
 
 enum { ORIGINAL_I2T, ORIGINAL_T2I, CXC_I2T, CXC_T2I, ECCV_I2T, ECCV_T2I, N_LISTS };
 static const char *const LISTS[N_LISTS] = {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "golden.h"
+#include "tests/golden/golden.h"
 #include "train/optim.h"
 
 enum { W, B, T, N_PARAMS };

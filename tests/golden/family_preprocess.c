@@ -9,7 +9,7 @@
  *   {filter}_short{n}       shorter side to n, no crop, from RGB
  *
  * ".u8" are pixels, ".tensor" is normalised; "oriented." applies the EXIF orientation first. */
-#include "golden.h"
+#include "tests/golden/golden.h"
 
 #include <string.h>
 

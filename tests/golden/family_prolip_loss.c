@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "golden.h"
 #include "penumbra/loss.h"
 #include "penumbra/prob.h"
+#include "tests/golden/golden.h"
 
 enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
 static const char *const side_names[N_SIDES] = {"image", "text", "masked_image", "masked_text"};

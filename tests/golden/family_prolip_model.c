@@ -2,14 +2,14 @@
  * resizing, and whole training steps with the gradient of every weight. A case folder is itself a
  * model directory, and may hold the same weights under the names of another layout. Everything runs
  * in f32 through the code that users run. */
-#include "golden.h"
+#include "tests/golden/golden.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "models/model.h"
-#include "models/positions.h"
-#include "models/prolip.h"
+#include "models/position_resize.h"
+#include "models/prolip/prolip.h"
 #include "train/loss.h"
 
 static size_t dim_of(const golden_case *c, const char *name, int axis)

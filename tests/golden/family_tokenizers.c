@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "golden.h"
-#include "io/json.h"
-#include "io/text/tokenizer_json.h"
+#include "io/json/json.h"
+#include "tests/golden/golden.h"
+#include "tokenizer/tokenizer_json.h"
 
 typedef struct texts {
     json_t *root;

@@ -5,7 +5,7 @@
  * or rel * max|want| of the tensor where the tolerance says scale "max"; anything not finite that
  * should be finite is a miss. A case that needs files which are nowhere is skipped, and says why;
  * the exit status is 77 when every case was. */
-#include "golden.h"
+#include "tests/golden/golden.h"
 
 #include <fnmatch.h>
 #include <math.h>

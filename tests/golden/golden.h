@@ -8,7 +8,7 @@
 #define PNB_TESTS_GOLDEN_H
 
 #include "base/base.h"
-#include "io/json.h"
+#include "io/json/json.h"
 #include "penumbra/safetensors.h"
 
 typedef struct golden_result {

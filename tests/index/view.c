@@ -1,6 +1,6 @@
 /* Embedding sets of every family as rows: what a view holds, and search through it by measures of
  * every kind, against the one-pair form. */
-#include "../prob/support.h"
+#include "tests/prob/support.h"
 
 #include "penumbra/embeddings.h"
 #include "penumbra/families.h"

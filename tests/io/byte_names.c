@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "io/byte_names.h"
-#include "io/json.h"
+#include "io/json/json.h"
 
 /* Through JSON text and a parser, and back. */
 static void assert_survives(const char *name, const char *json)

@@ -1,5 +1,5 @@
 /* Half-precision conversions against doubles computed from the definition, and array conversion. */
-#include "scratch.h"
+#include "tests/io/scratch.h"
 
 #include <float.h>
 #include <math.h>

@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "../fuzz/mend/png.h"
-#include "../fuzz/mend/zip.h"
 #include "base/base.h"
-#include "io/zip.h"
+#include "io/weights/zip.h"
 #include "penumbra/image.h"
+#include "tests/fuzz/mend/png.h"
+#include "tests/fuzz/mend/zip.h"
 
 static uint8_t *load(const char *name, size_t *size)
 {

@@ -1,6 +1,6 @@
 /* The attention slots against the f64 reference, and that reference against softmax written out
  * and against central differences. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct attention_case {
     size_t n_batch, n_heads, n_q, n_kv, head_dim;

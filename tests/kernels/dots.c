@@ -1,5 +1,5 @@
 /* Inner products of many rows with few, of every table beside the f64 reference. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct dots_case {
     size_t m, n, k, lda, ldb, ldc;

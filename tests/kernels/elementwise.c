@@ -1,5 +1,5 @@
 /* Unary, binary, copy, sum, axpy, fill, sum of squares, finiteness, dropout and memory slots. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 static const size_t sizes[] = {0, 1, 3, 16, 17, 63, 1000, 33001};
 

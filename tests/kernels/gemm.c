@@ -1,7 +1,7 @@
 /* The gemm slot: every combination of transposes, sizes around the tile borders, the whole
  * epilogue, adding, in-place residuals, batches; the f64 reference against a sum written out here.
  */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct gemm_case {
     size_t m, n, k, n_batch;

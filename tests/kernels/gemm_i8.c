@@ -1,7 +1,7 @@
 /* The product with a weight of signed bytes: every table against integers counted out here, around
  * the tile borders, the epilogue, slices, extremes that must not saturate, rows that are zero,
  * constant or not finite; results that depend neither on threads nor on other rows. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct product {
     size_t m, n, k, first; /* first column taken of the packed weight of n columns */

@@ -1,6 +1,6 @@
 /* The GRU step: tables against each other, the reference against torch's equations and
  * differences. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct gru_case {
     size_t rows, width;

@@ -1,5 +1,5 @@
 /* Plants faults and expects the harness of these tests to see them. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 /* One output of 20 values, as a correct kernel would leave it. */
 static void prepare(fixture *x, double **want)

@@ -1,6 +1,6 @@
 /* The inclusion measure: the published form term by term as the ProLIP code writes it, the exact
  * form by quadrature, gradients by differences, and extreme variances. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct inclusion_case {
     size_t n;

@@ -1,5 +1,5 @@
 /* LayerNorm forward and backward against the f64 reference, and that one against differences. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct norm_case {
     size_t rows, width;

@@ -1,6 +1,6 @@
 /* Cholesky and triangular solves: the product of the factor, the residual of the solution, and
  * matrices that are not positive definite. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 /* A symmetric matrix with eigenvalues of at least 1. */
 static double *definite(size_t n)

@@ -1,6 +1,6 @@
 /* Accuracy of the vector functions over their whole range, and that a value's result does not
  * depend on where in an array it stands; the reference's formulas against the C library. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 #define N 20011
 

@@ -1,6 +1,6 @@
 /* Optimiser updates: the f64 reference against the algorithms written out on small vectors as the
  * papers' code has them, and the f32 tables against the reference over several steps. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef void (*slot_fn)(const pnb_ctx *ctx, const pnb__optim_args *a);
 

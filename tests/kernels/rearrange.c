@@ -1,5 +1,5 @@
 /* Gather and scatter, patches, im2col; the adjoints by <A x, y> = <x, A^T y>. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct gather_case {
     size_t n, n_table, width;

@@ -1,5 +1,5 @@
 /* Softmax, cross-entropy, L2 norm, pairwise distances and top-k. */
-#include "harness.h"
+#include "tests/kernels/harness.h"
 
 typedef struct rows_case {
     size_t rows, width;

@@ -1,5 +1,5 @@
 /* Digamma and the differences of log Gamma and digamma, against long double and exact values. */
-#include "support.h"
+#include "tests/prob/support.h"
 
 #include "penumbra/families.h"
 

@@ -1,6 +1,6 @@
 /* The inclusion integral against quadrature, the golden cases, and checkers that must reject
  * faults. */
-#include "support.h"
+#include "tests/prob/support.h"
 
 #include "prob/inclusion.h"
 

@@ -1,6 +1,6 @@
 /* Every measure against quadrature of its definition, the block form against the pair form,
  * extremes, identities, Monte-Carlo convergence and bad input. */
-#include "support.h"
+#include "tests/prob/support.h"
 
 /* ---- definitions by the trapezoid rule, one dimension ---- */
 

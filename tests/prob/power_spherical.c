@@ -1,5 +1,5 @@
 /* The power spherical normaliser against quadrature on the sphere, and its derivative. */
-#include "sphere.h"
+#include "tests/prob/sphere.h"
 
 #include "penumbra/families.h"
 

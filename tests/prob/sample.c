@@ -1,6 +1,6 @@
 /* Samples of every family against the distribution functions of their densities (Kolmogorov and
  * Smirnov), moments and directions on the sphere, and what a sample is a function of. */
-#include "sphere.h"
+#include "tests/prob/sphere.h"
 
 #include "penumbra/families.h"
 #include "prob/measure.h"

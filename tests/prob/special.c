@@ -1,5 +1,5 @@
 /* Logistic functions at both tails, against long double and against their identities. */
-#include "support.h"
+#include "tests/prob/support.h"
 
 static void matches_long_double(void **state)
 {

@@ -1,6 +1,6 @@
 /* Log-likelihoods on the sphere: densities integrate to one, values over the whole range, blocks
  * against pairs, both sides, opposite vectors, families that do not fit. */
-#include "sphere.h"
+#include "tests/prob/sphere.h"
 
 #include "penumbra/families.h"
 

@@ -4,7 +4,7 @@
 #ifndef PNB_TESTS_PROB_SPHERE_H
 #define PNB_TESTS_PROB_SPHERE_H
 
-#include "support.h"
+#include "tests/prob/support.h"
 
 #define PI_L 3.14159265358979323846264338327950288L
 

@@ -1,5 +1,5 @@
 /* Scalar uncertainties: hand-computed rows, quadrature for the generalised Gaussian, bad input. */
-#include "support.h"
+#include "tests/prob/support.h"
 
 static void gaussian_kinds(void **state)
 {

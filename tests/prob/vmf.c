@@ -1,6 +1,6 @@
 /* The von Mises-Fisher normaliser against quadrature on the sphere, elementary forms, its own
  * derivative, and the approximation against its definition. */
-#include "sphere.h"
+#include "tests/prob/sphere.h"
 
 #include "penumbra/families.h"
 

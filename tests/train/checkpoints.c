@@ -1,6 +1,6 @@
 /* Which checkpoints stay, that a kill between any two steps of keeping them loses nothing, and what
  * validation measures, against losses computed from the checkpoint itself. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "io/json.h"
+#include "io/json/json.h"
 #include "penumbra/loss.h"
 #include "penumbra/model.h"
 

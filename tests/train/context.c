@@ -1,8 +1,8 @@
 /* The context of a fresh small model follows its captions, and is said before training. */
 #include <math.h>
 
-#include "fixture.h"
 #include "penumbra/model.h"
+#include "tests/train/fixture.h"
 #include "train/trainer.h"
 
 static char *path_of(const fixture *f, const char *name, const char *file)

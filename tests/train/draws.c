@@ -1,11 +1,11 @@
 /* What a run draws, and from what: the order of samples from the seed, captions from the epoch,
  * masks from the micro-batch. Runs of rate 0 start from one model, so that a loss is a function of
  * what was drawn and of nothing else. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include <math.h>
 
-#include "io/json.h"
+#include "io/json/json.h"
 
 enum { MAX_STEPS = 8 };
 

@@ -1,6 +1,6 @@
 /* Out of memory: allocation 1, 2, 3 ... of a scenario fails; nothing leaks, crashes or is left half
  * written. Needs a build with PNB_FAULTS. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include "penumbra/loss.h"
 #include "train/optim.h"

@@ -1,12 +1,12 @@
 /* Options of a run beyond the loop itself: event files, checkpoints by uncertainty and by epoch,
  * resampled and synthetic data, models of another size. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include <dirent.h>
 #include <math.h>
 
 #include "penumbra/model.h"
-#include "train/positions.h"
+#include "train/resize_model.h"
 #include "train/tfevents.h"
 #include "train/trainer.h"
 

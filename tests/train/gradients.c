@@ -1,6 +1,6 @@
 /* The gradient of a step at given weights: the same in one batch and in micro-batches, the same
  * bits with gradient checkpointing, and made without allocating anything once a run is steady. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* The losses: values against plain loops, gradients against central differences in f64, extreme
  * log-variances in f64 and f32, dropped terms, bad input, and a planted fault that the gradient
  * check must find. The reference's own numbers are compared by the golden runner. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Masks of the second pass: what is drawn, how often, what is never touched, and that draws depend
  * on seed and step only. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Optimisers and schedules: rules, single steps against plain scalar code, state on disk. The
  * reference's 20-step trajectories are compared by the golden runner. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include <math.h>
 

@@ -1,13 +1,13 @@
 /* Whole runs of pnb_train on a tiny model: files, resume with the same bits, locks, full disk, stop
  * flag, bad options. */
-#include "fixture.h"
+#include "tests/train/fixture.h"
 
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "io/json.h"
+#include "io/json/json.h"
 #include "penumbra/model.h"
 #include "penumbra/safetensors.h"
 

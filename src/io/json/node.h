@@ -2,7 +2,7 @@
 #ifndef PNB_IO_JSON_NODE_H
 #define PNB_IO_JSON_NODE_H
 
-#include "io/json.h"
+#include "io/json/json.h"
 
 typedef struct pnb__jv_array_node {
     json_t head;

@@ -1,0 +1,225 @@
+/* Repeats a piece of work until it was measured long enough, and reports its speed.
+ *
+ * The sgemm rate is measured before and after on one square product that fits the caches well; its
+ * best is the machine's rate, so `share` says how much of the possible arithmetic was used. One
+ * run of the work goes first and is not counted: it plans graphs and touches pages. */
+#include "commands/bench/bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "commands/bench/bench_train.h"
+#include "encode/model_path.h"
+#include "eval/sorted.h"
+#include "kernels/kernels.h"
+#include "penumbra/model.h"
+
+enum { MAX_REPEATS = 10000, GEMM_SIZE = 1536 };
+
+/* ---- times ---- */
+
+pnb__bench_times pnb__bench_summarise(double *seconds, size_t n)
+{
+    qsort(seconds, n, sizeof *seconds, pnb__compare_doubles);
+    double median = n % 2 == 1 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
+    return (pnb__bench_times){median, seconds[0], seconds[n - 1], n};
+}
+
+pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *o, pnb__bench_fn work,
+                              void *user, pnb__bench_times *out)
+{
+    double *seconds = pnb__alloc_array(MAX_REPEATS, sizeof *seconds);
+    size_t n = 0;
+    if (seconds == NULL)
+        return pnb__fail_nomem(&app->err, MAX_REPEATS * sizeof *seconds);
+    pnb_status status = work(user, &app->err);
+    double start = pnb__now_s();
+    while (status == PNB_OK && n < MAX_REPEATS &&
+           (n < o->min_repeats || pnb__now_s() - start < o->seconds)) {
+        if (pnb__is_interrupted(app)) {
+            status = pnb__fail(&app->err, PNB_INTERRUPTED, "after %zu repeats", n);
+            break;
+        }
+        if (o->between != NULL)
+            o->between(user);
+        double before = pnb__now_s();
+        status = work(user, &app->err);
+        seconds[n++] = pnb__now_s() - before;
+    }
+    if (status == PNB_OK)
+        *out = pnb__bench_summarise(seconds, n);
+    pnb__free(seconds);
+    return status;
+}
+
+double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa, double seconds)
+{
+    size_t n = GEMM_SIZE, bytes = n * n * sizeof(float);
+    pnb_ctx with = *ctx;
+    pnb__kernels k;
+    with.isa = isa;
+    pnb__kernels_fill(&k, &with, PNB__F32);
+    void *a = k.mem_alloc(bytes), *b = k.mem_alloc(bytes), *c = k.mem_alloc(bytes);
+    double best = NAN;
+    if (a != NULL && b != NULL && c != NULL) {
+        k.fill(ctx, n * n, 0.5, a);
+        k.fill(ctx, n * n, 0.25, b);
+        const pnb__gemm_args args = {.m = n,
+                                     .n = n,
+                                     .k = n,
+                                     .lda = n,
+                                     .ldb = n,
+                                     .ldc = n,
+                                     .n_batch = 1,
+                                     .alpha = 1,
+                                     .a = a,
+                                     .b = b,
+                                     .c = c,
+                                     .act = PNB__IDENTITY};
+        for (int i = 0; i < (seconds > 0 ? 5 : 1); i++) {
+            double start = pnb__now_s();
+            k.gemm(ctx, &args);
+            best = fmax(best, 2e-9 * (double)(n * n * n) / (pnb__now_s() - start));
+        }
+    }
+    k.mem_free(a, bytes);
+    k.mem_free(b, bytes);
+    k.mem_free(c, bytes);
+    return best;
+}
+
+double pnb__bench_peak_bytes(void)
+{
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss * 1024.0;
+}
+
+static void report(const pnb__app *app, const pnb__bench_times *t, size_t n_items, double flops,
+                   double sgemm, pnb__result *r)
+{
+    double gflops = flops / t->median_s * 1e-9;
+    pnb__result_int(r, "threads", "threads", pnb_ctx_n_threads(app->ctx));
+    pnb__result_int(r, "repeats", "repeats", (int64_t)t->n);
+    pnb__result_real(r, "median_s", "median seconds", t->median_s, 5);
+    pnb__result_real(r, "min_s", "least seconds", t->min_s, 5);
+    pnb__result_real(r, "max_s", "most seconds", t->max_s, 5);
+    pnb__result_real(r, "items_per_s", "items a second", (double)n_items / t->median_s, 2);
+    pnb__result_real(r, "gflops", "GFLOP/s", flops > 0 ? gflops : NAN, 1);
+    pnb__result_real(r, "sgemm_gflops", "GFLOP/s of sgemm", sgemm, 1);
+    pnb__result_real(r, "share", "share of sgemm", flops > 0 ? gflops / sgemm : NAN, 3);
+    pnb__result_real(r, "peak_rss_mb", "peak memory in MB", pnb__bench_peak_bytes() / 1e6, 1);
+}
+
+static pnb_status measure_and_report(pnb__app *app, const pnb__bench_opts *o, pnb__bench_fn work,
+                                     void *user, size_t n_items, double flops, pnb__result *r)
+{
+    pnb__bench_times times = {0};
+    double sgemm = pnb__bench_sgemm(app->ctx, app->ctx->isa, o->seconds);
+    pnb_status status = pnb__bench_measure(app, o, work, user, &times);
+    if (status != PNB_OK)
+        return status;
+    sgemm = fmax(sgemm, pnb__bench_sgemm(app->ctx, app->ctx->isa, o->seconds));
+    report(app, &times, n_items, flops, sgemm, r);
+    return PNB_OK;
+}
+
+/* ---- encode ---- */
+
+typedef struct encode_work {
+    pnb_model *model;
+    const pnb_model_info *info;
+    bool is_text;
+    size_t batch;
+    float *pixels, *mean, *log_var;
+    int32_t *ids;
+} encode_work;
+
+static pnb_status encode_once(void *user, pnb_error *err)
+{
+    const encode_work *w = user;
+    const pnb_encode_out out = {.mean = w->mean, .log_var = w->log_var};
+    if (w->is_text)
+        return pnb_model_encode_text(w->model, w->ids, w->batch, w->info->text.context_length, &out,
+                                     err);
+    return pnb_model_encode_image(w->model, w->pixels, w->batch, &out, err);
+}
+
+/* Noise of the scale real inputs have. */
+static pnb_status make_inputs(encode_work *w, uint64_t seed, pnb_error *err)
+{
+    const pnb_tower_info *v = &w->info->vision;
+    size_t n_pixels = w->is_text ? 0 : w->batch * 3 * v->image_width * v->image_height;
+    size_t n_ids = w->is_text ? w->batch * w->info->text.context_length : 0;
+    size_t n_out = w->batch * w->info->embed_dim;
+    pnb__rng rng;
+    pnb__rng_init(&rng, seed, 0);
+    w->pixels = pnb__alloc_array(n_pixels + 1, sizeof *w->pixels);
+    w->ids = pnb__alloc_array(n_ids + 1, sizeof *w->ids);
+    w->mean = pnb__alloc_array(n_out, sizeof *w->mean);
+    w->log_var = pnb__alloc_array(n_out, sizeof *w->log_var);
+    if (w->pixels == NULL || w->ids == NULL || w->mean == NULL || w->log_var == NULL)
+        return pnb__fail_nomem(err, n_pixels * sizeof *w->pixels);
+    for (size_t i = 0; i < n_pixels; i++)
+        w->pixels[i] = (float)pnb__rng_normal(&rng);
+    for (size_t i = 0; i < n_ids; i++)
+        w->ids[i] = (int32_t)pnb__rng_below(&rng, w->info->text.vocab_size);
+    return PNB_OK;
+}
+
+static pnb_status open_model(pnb__app *app, const char *name, pnb_model **out)
+{
+    char *path = NULL;
+    pnb_status status = pnb__model_path(app, name, &path, &app->err);
+    if (status == PNB_OK && pnb__path_is_dir(path))
+        status = pnb_model_load(out, app->ctx, path, &app->err);
+    else if (status == PNB_OK)
+        status = pnb_model_init(out, app->ctx, path, (uint64_t)app->common.seed, &app->err);
+    pnb__free(path);
+    return status;
+}
+
+pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *o, pnb__result *r)
+{
+    encode_work w = {.is_text = o->is_text, .batch = o->batch_size};
+    pnb_status status;
+    PNB_TRY(open_model(app, o->model, &w.model));
+    w.info = pnb_model_get_info(w.model);
+    PNB_TRY(make_inputs(&w, (uint64_t)app->common.seed, &app->err));
+    pnb__result_text(r, "what", "what", o->is_text ? "encode text" : "encode image");
+    pnb__result_text(r, "model", "model", o->model);
+    pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
+    status = measure_and_report(app, o, encode_once, &w, o->batch_size,
+                                pnb_model_flops(w.model, o->is_text, o->batch_size), r);
+done:
+    pnb__free(w.pixels);
+    pnb__free(w.ids);
+    pnb__free(w.mean);
+    pnb__free(w.log_var);
+    pnb_model_free(w.model);
+    return status;
+}
+
+/* ---- train ---- */
+
+static pnb_status train_once(void *user, pnb_error *err)
+{
+    return pnb__bench_train_step(user, err);
+}
+
+pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *o, pnb__result *r)
+{
+    pnb__bench_trainer *trainer = NULL;
+    pnb_status status = pnb__bench_train_open(&trainer, app, o);
+    pnb__result_text(r, "what", "what", "training step");
+    pnb__result_text(r, "model", "model", o->model);
+    pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
+    if (status == PNB_OK)
+        status = measure_and_report(app, o, train_once, trainer, o->batch_size,
+                                    pnb__bench_train_flops(trainer), r);
+    pnb__bench_train_close(trainer);
+    return status;
+}

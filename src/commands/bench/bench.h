@@ -1,0 +1,41 @@
+/* Timing of encoding, training, search and evaluation, with the machine's own sgemm rate beside it.
+ */
+#ifndef PNB_COMMANDS_BENCH_BENCH_H
+#define PNB_COMMANDS_BENCH_BENCH_H
+
+#include "program/app.h"
+#include "program/result.h"
+
+typedef struct pnb__bench_opts {
+    const char *model; /* directory, built-in configuration or config.json */
+    bool is_text;
+    size_t batch_size;
+    double seconds;              /* measure at least this long */
+    size_t min_repeats;          /* and this often */
+    void (*between)(void *user); /* runs before every repeat, not part of its time; may be NULL */
+} pnb__bench_opts;
+
+/* Each fills the result with median_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.
+ * Errors  those of the model; ARG */
+pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
+pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
+
+/* Sorts and reports seconds of one repeat; for tests too. n >= 1. */
+typedef struct pnb__bench_times {
+    double median_s, min_s, max_s;
+    size_t n;
+} pnb__bench_times;
+pnb__bench_times pnb__bench_summarise(double *seconds, size_t n);
+
+/* Repeats work(user) as long and as often as the options say, after one run that is not counted. */
+typedef pnb_status (*pnb__bench_fn)(void *user, pnb_error *err);
+pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *opts, pnb__bench_fn work,
+                              void *user, pnb__bench_times *out);
+/* GFLOP/s of one square f32 product that fits the caches, best of five (one where `seconds`, what a
+ * repeat of the bench is to last, is 0), with the kernels of an instruction set; GENERIC is
+ * OpenBLAS.
+ */
+double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa, double seconds);
+double pnb__bench_peak_bytes(void); /* of this process so far */
+
+#endif

@@ -1,0 +1,272 @@
+/* penumbra bench encode | train | search | eval | tokenize: how fast this machine is at it.
+ *
+ * encode and train share their options' struct, and so do search and eval; what is timed and how
+ * lies in src/commands/bench/bench.c, bench_search.c and tokenize.c. */
+#include <string.h>
+
+#include "commands/bench/bench.h"
+#include "commands/bench/bench_search.h"
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/tokenizer/tokenize.h"
+#include "program/result.h"
+
+struct bench_args {
+    const char *model, *tower;
+    int64_t batch, repeats;
+    double seconds;
+};
+
+#define AT(field) offsetof(struct bench_args, field)
+#define MODEL                                                                                      \
+    {                                                                                              \
+        .name = "model", .letter = 'm', .kind = PNB__OPT_FILE, .at = AT(model),                    \
+        .value = "NAME|DIR", .fallback = "ViT-B-16",                                               \
+        .help = "Model directory, or a built-in configuration with random weights"                 \
+    }
+#define BATCH(help_, fallback_)                                                                    \
+    {                                                                                              \
+        .name = "batch", .letter = 'b', .kind = PNB__OPT_INT, .at = AT(batch), .value = "N",       \
+        .fallback = fallback_, .min = 1, .max = 1e6, .help = help_                                 \
+    }
+#define TIMES                                                                                      \
+    {.name = "seconds",                                                                            \
+     .kind = PNB__OPT_REAL,                                                                        \
+     .at = AT(seconds),                                                                            \
+     .value = "S",                                                                                 \
+     .fallback = "3",                                                                              \
+     .max = 1e6,                                                                                   \
+     .help = "Measure at least this long"},                                                        \
+    {                                                                                              \
+        .name = "repeats", .kind = PNB__OPT_INT, .at = AT(repeats), .value = "N", .fallback = "5", \
+        .min = 1, .max = 10000, .help = "and at least this often"                                  \
+    }
+
+static const pnb__option encode_options[] = {MODEL,
+                                             {.name = "tower",
+                                              .kind = PNB__OPT_CHOICE,
+                                              .at = AT(tower),
+                                              .value = "NAME",
+                                              .fallback = "image",
+                                              .choices = "image|text",
+                                              .help = "Which half of the model"},
+                                             BATCH("Inputs of one call", "1"),
+                                             TIMES};
+
+static const pnb__option train_options[] = {MODEL, BATCH("Pairs of a step", "8"), TIMES};
+#undef MODEL
+#undef BATCH
+#undef AT
+
+static pnb_status run(pnb__app *app, const struct bench_args *a,
+                      pnb_status (*bench)(pnb__app *, const pnb__bench_opts *, pnb__result *))
+{
+    const pnb__bench_opts opts = {.model = a->model,
+                                  .is_text = a->tower != NULL && strcmp(a->tower, "text") == 0,
+                                  .batch_size = (size_t)a->batch,
+                                  .seconds = a->seconds,
+                                  .min_repeats = (size_t)a->repeats};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = bench(app, &opts, r);
+    return pnb__result_finish(r, app, status);
+}
+
+static pnb_status run_encode(pnb__app *app, const void *args)
+{
+    return run(app, args, pnb__bench_encode);
+}
+
+static pnb_status run_train(pnb__app *app, const void *args)
+{
+    return run(app, args, pnb__bench_train);
+}
+
+static const pnb__command encode = {
+    .name = "encode",
+    .summary = "time one tower of a model",
+    .examples = "penumbra bench encode --model ViT-B-16 --tower text --batch 64 --threads 2 --json",
+    .options = encode_options,
+    .n_options = sizeof encode_options / sizeof *encode_options,
+    .args_bytes = sizeof(struct bench_args),
+    .run = run_encode};
+
+static const pnb__command train = {
+    .name = "train",
+    .summary = "time a whole training step",
+    .about = "Batch, both towers, all losses with the masked pass, backward, AdamW, on rendered "
+             "shapes. Arithmetic is counted as three forward passes.",
+    .examples = "penumbra bench train --model tiny --batch 128 --threads 2",
+    .options = train_options,
+    .n_options = sizeof train_options / sizeof *train_options,
+    .args_bytes = sizeof(struct bench_args),
+    .run = run_train};
+
+/* ---- search and eval ---- */
+
+struct bench_search_args {
+    const char *measure;
+    int64_t n, dim, queries, k, repeats;
+    double seconds;
+};
+
+#define AT(field) offsetof(struct bench_search_args, field)
+#define SIZE_ROW(name_, letter_, at_, fallback_, max_, help_)                                      \
+    {                                                                                              \
+        .name = name_, .letter = letter_, .kind = PNB__OPT_INT, .at = at_, .value = "N",           \
+        .fallback = fallback_, .min = 1, .max = max_, .help = help_                                \
+    }
+
+static const pnb__option search_options[] = {
+    SIZE_ROW("n", 'n', AT(n), "100000", 1e9, "Rows of the index"),
+    SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
+    SIZE_ROW("queries", 'Q', AT(queries), "100", 1e8, "Queries of one call"),
+    SIZE_ROW("k", 'k', AT(k), "10", 1e6, "Hits of a query"),
+    PNB__MEASURE_ROW(AT(measure)),
+    TIMES};
+
+static const pnb__option eval_options[] = {
+    SIZE_ROW("captions", 'n', AT(n), "25000", 1e9, "Captions, shared out evenly"),
+    SIZE_ROW("images", 'Q', AT(queries), "5000", 1e8, "Pictures"),
+    SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
+    PNB__MEASURE_ROW(AT(measure)), TIMES};
+#undef TIMES
+#undef SIZE_ROW
+#undef AT
+
+static pnb_status run_sets(pnb__app *app, const struct bench_search_args *a,
+                           pnb_status (*bench)(pnb__app *, const pnb__bench_search_opts *,
+                                               pnb__result *))
+{
+    const pnb__bench_search_opts opts = {
+        .times = {.seconds = a->seconds, .min_repeats = (size_t)a->repeats},
+        .n = (size_t)a->n,
+        .dim = (size_t)a->dim,
+        .n_queries = (size_t)a->queries,
+        .k = (size_t)a->k,
+        .measure = a->measure};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = bench(app, &opts, r);
+    return pnb__result_finish(r, app, status);
+}
+
+static pnb_status run_search(pnb__app *app, const void *args)
+{
+    return run_sets(app, args, pnb__bench_search);
+}
+
+static pnb_status run_eval(pnb__app *app, const void *args)
+{
+    return run_sets(app, args, pnb__bench_eval);
+}
+
+static const pnb__command search = {
+    .name = "search",
+    .summary = "time exact top-k search on synthetic sets",
+    .about = "Unit means in random directions with log-variances around -8, made anew from the "
+             "seed. One call searches all queries in an index that was prepared before. Beside it "
+             "stand the machine's sgemm rate (the faster of our kernels and OpenBLAS) and the "
+             "bandwidth of its memory, both measured in the same run, and the recall of the hits "
+             "against all pairs scored in double precision.",
+    .examples = "penumbra bench search --n 1000000 --dim 512 --queries 1000 --measure csd --json",
+    .options = search_options,
+    .n_options = sizeof search_options / sizeof *search_options,
+    .args_bytes = sizeof(struct bench_search_args),
+    .run = run_search};
+
+static const pnb__command eval = {
+    .name = "eval",
+    .summary = "time the evaluation of retrieval both ways on synthetic sets",
+    .about = "Ranks of every true pair among all captions and among all pictures, and the figures "
+             "that follow from them.",
+    .examples = "penumbra bench eval --captions 25000 --images 5000 --dim 512 --threads 2",
+    .options = eval_options,
+    .n_options = sizeof eval_options / sizeof *eval_options,
+    .args_bytes = sizeof(struct bench_search_args),
+    .run = run_eval};
+
+/* ---- tokenize ---- */
+
+struct tokenize_args {
+    const char *tokenizer, *clean;
+    pnb__text_list texts;
+    int64_t repeats;
+    double seconds;
+};
+
+#define AT(field) offsetof(struct tokenize_args, field)
+static const pnb__option tokenize_options[] = {
+    {.name = "tokenizer",
+     .kind = PNB__OPT_FILE,
+     .at = AT(tokenizer),
+     .value = "PATH",
+     .required = true,
+     .help = "Anything that `penumbra tokenize` opens, or a model directory"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILES,
+     .at = AT(texts),
+     .value = "FILE...",
+     .required = true,
+     .help =
+         "Captions: text files (one a line, an empty one too), .jsonl, tar shards, folders, or -"},
+    {.name = "clean",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(clean),
+     .value = "MODE",
+     .choices = "none|lower|whitespace|canonicalize",
+     .help = "What happens to a caption first; by default what the model says"},
+    {.name = "seconds",
+     .kind = PNB__OPT_REAL,
+     .at = AT(seconds),
+     .value = "S",
+     .fallback = "3",
+     .max = 1e6,
+     .help = "Measure at least this long"},
+    {.name = "repeats",
+     .kind = PNB__OPT_INT,
+     .at = AT(repeats),
+     .value = "N",
+     .fallback = "5",
+     .min = 1,
+     .max = 10000,
+     .help = "and at least this often"},
+};
+#undef AT
+
+static pnb_status run_tokenize(pnb__app *app, const void *args)
+{
+    const struct tokenize_args *a = args;
+    const pnb__bench_tokenize_opts opts = {.tokenize = {.tokenizer = a->tokenizer,
+                                                        .clean = a->clean,
+                                                        .context_length = PNB__INT_UNSET},
+                                           .seconds = a->seconds,
+                                           .min_repeats = (size_t)a->repeats};
+    pnb__captions captions = {0};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < a->texts.n && status == PNB_OK; i++)
+        status = pnb__captions_add(&captions, a->texts.items[i], "title", app->in, &app->err);
+    if (status == PNB_OK)
+        status = pnb__bench_tokenize(app, &opts, &captions, r);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    pnb__captions_reset(&captions);
+    return status;
+}
+
+static const pnb__command tokenize = {
+    .name = "tokenize",
+    .summary = "time one thread turning captions into token ids",
+    .examples = "penumbra bench tokenize --tokenizer model --texts captions.txt",
+    .options = tokenize_options,
+    .n_options = sizeof tokenize_options / sizeof *tokenize_options,
+    .args_bytes = sizeof(struct tokenize_args),
+    .run = run_tokenize};
+
+static const pnb__command *const subs[] = {&encode, &train, &search, &eval, &tokenize, NULL};
+const pnb__command pnb__cmd_bench = {
+    .name = "bench",
+    .summary = "measure the speed of encoding, training, search and evaluation",
+    .about = "Median, least and most seconds over the repeats, items a second, GFLOP/s, and the "
+             "share of the sgemm rate measured in the same run.",
+    .subs = subs};

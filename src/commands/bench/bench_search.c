@@ -1,0 +1,389 @@
+/* Synthetic sets, timed searches and evaluations, and the machine's limits measured beside them.
+ *
+ * A search of many queries is bound by the rate of a matrix product, one of few by the bandwidth
+ * of memory. Both are measured in the same run: the product before and after, the best rate of our
+ * kernels and OpenBLAS; bandwidth by reading the gallery's own means with the fastest plain loops
+ * there are, before every repeat, since it changes within a run where others use the same memory.
+ * Means that might fit a cache stay in it: then as much other memory is read, before and after. The
+ * median of the reads stands beside the median time. Recall
+ * is taken against all pairs scored in f64 by src/prob, another path than the search's. */
+#include "commands/bench/bench_search.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "index/exact/hits.h"
+#include "kernels/kernels.h"
+#include "penumbra/eval.h"
+#include "penumbra/search.h"
+
+enum { CHECKED_QUERIES = 4, CHECK_ROWS = 4096, MAX_READS = 1000, READS = 5 };
+#define READ_BYTES ((size_t)256 << 20) /* far more than a cache holds */
+#define QUERY_SEED 0x51ed2701ULL       /* added to the seed for the second set */
+
+/* ---- synthetic sets ---- */
+
+/* Sums of four bytes are close to normal and the same on every machine. */
+void pnb__bench_fill_row(uint64_t seed, uint64_t row, size_t dim, float *mean, float *log_var)
+{
+    uint32_t word[4];
+    double norm = 0.0;
+    for (size_t d = 0; d < dim; d++) {
+        if (d % 4 == 0)
+            pnb__rng_block(seed, row, d / 4, word);
+        uint32_t w = word[d % 4];
+        int sum = (int)((w & 255) + (w >> 8 & 255) + (w >> 16 & 255) + (w >> 24)) - 510;
+        mean[d] = (float)sum;
+        norm += (double)sum * sum;
+    }
+    double scale = norm > 0.0 ? 1.0 / sqrt(norm) : 0.0;
+    for (size_t d = 0; d < dim; d++)
+        mean[d] = (float)(mean[d] * scale);
+    for (size_t d = 0; log_var != NULL && d < dim; d++) {
+        if (d % 4 == 0)
+            pnb__rng_block(seed, row, ((uint64_t)1 << 32) + d / 4, word);
+        log_var[d] = (float)(-8.0 + 1.7 * ((double)word[d % 4] * 0x1p-32 - 0.5));
+    }
+}
+
+typedef struct set {
+    pnb_gaussians rows;
+    float *mean, *log_var;
+    size_t bytes; /* of each */
+    uint64_t seed;
+} set;
+
+static void fill_range(void *user, size_t begin, size_t end, int thread)
+{
+    (void)thread;
+    const set *s = user;
+    size_t dim = s->rows.dim;
+    for (size_t i = begin; i < end; i++)
+        pnb__bench_fill_row(s->seed, i, dim, s->mean + i * dim,
+                            s->log_var != NULL ? s->log_var + i * dim : NULL);
+}
+
+static pnb_status make_set(set *s, pnb__app *app, const pnb__kernels *k, size_t n, size_t dim)
+{
+    size_t values;
+    if (pnb__mul_overflows(n, dim, &values) || pnb__mul_overflows(values, sizeof(float), &s->bytes))
+        return pnb__fail(&app->err, PNB_NOMEM, "%zu rows of width %zu are beyond memory", n, dim);
+    s->mean = k->mem_alloc(s->bytes);
+    s->log_var = k->mem_alloc(s->bytes);
+    if (s->mean == NULL || s->log_var == NULL)
+        return pnb__fail_nomem(&app->err, 2 * s->bytes);
+    s->rows = (pnb_gaussians){.n = n, .dim = dim, .mean = s->mean, .log_var = s->log_var};
+    pnb__parallel_for(app->ctx, n, 16, fill_range, s);
+    return PNB_OK;
+}
+
+/* For a likelihood on the sphere one side has concentrations from 100 to 1000, where its variances
+ * lie, and the other is a set of points. */
+static void choose_family(set *s, pnb_measure measure, bool has_kappa)
+{
+    if (measure != PNB_MEASURE_VMF && measure != PNB_MEASURE_VMF_EXACT &&
+        measure != PNB_MEASURE_POWER_SPHERICAL)
+        return;
+    for (size_t i = 0; i < s->rows.n; i++) /* row i is read before its place is written */
+        s->log_var[i] = 1000.0f * expf(1.35f * (s->log_var[i * s->rows.dim] + 7.15f));
+    s->rows.log_var = NULL;
+    s->rows.kappa = has_kappa ? s->log_var : NULL;
+    s->rows.is_power = measure == PNB_MEASURE_POWER_SPHERICAL;
+}
+
+static void free_set(set *s, const pnb__kernels *k)
+{
+    k->mem_free(s->mean, s->bytes);
+    k->mem_free(s->log_var, s->bytes);
+}
+
+/* ---- the machine's limits ---- */
+
+typedef struct machine {
+    const float *read; /* what is read for the bandwidth */
+    float *own;        /* the same where it is not the gallery */
+    size_t n_read;     /* values */
+    double seconds;    /* of the repeats; 0: no time is to be spent on the limits either */
+    size_t n_rates;
+    double rate[MAX_READS]; /* GB/s */
+    double sgemm;           /* GFLOP/s */
+} machine;
+
+static pnb_status init_machine(machine *m, const pnb_ctx *ctx, const pnb__kernels *k,
+                               const set *gallery, pnb_error *err)
+{
+    m->read = gallery->mean;
+    m->n_read = gallery->bytes / sizeof(float);
+    if (gallery->bytes >= READ_BYTES)
+        return PNB_OK;
+    m->own = k->mem_alloc(READ_BYTES);
+    if (m->own == NULL)
+        return pnb__fail_nomem(err, READ_BYTES);
+    m->read = m->own;
+    m->n_read = READ_BYTES / sizeof(float);
+    k->fill(ctx, m->n_read, 1.0, m->own);
+    return PNB_OK;
+}
+
+static void measure_read(machine *m, const pnb_ctx *ctx, const pnb__kernels *k)
+{
+    if (m->n_rates == MAX_READS)
+        return;
+    double start = pnb__now_s();
+    bool finite = k->all_finite(ctx, m->n_read, m->read);
+    double middle = pnb__now_s();
+    double sum = k->sum_squares(ctx, m->n_read, m->read);
+    double end = pnb__now_s(), gb = 1e-9 * (double)(m->n_read * sizeof(float));
+    if (finite && sum >= 0.0)
+        m->rate[m->n_rates++] = gb / fmin(middle - start, end - middle);
+}
+
+/* Before and after all repeats. */
+static void measure_limits(machine *m, const pnb_ctx *ctx, const pnb__kernels *k)
+{
+    for (int i = 0; i < (m->seconds > 0 ? READS : 1) && m->own != NULL; i++)
+        measure_read(m, ctx, k);
+    m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, ctx->isa, m->seconds));
+    m->sgemm = fmax(m->sgemm, pnb__bench_sgemm(ctx, PNB_ISA_GENERIC, m->seconds));
+}
+
+/* ---- search ---- */
+
+typedef struct search_work {
+    pnb__app *app;
+    set gallery, queries;
+    pnb_index *index;
+    size_t k;
+    const pnb__kernels *kernels;
+    machine limits;
+} search_work;
+
+static pnb_status search_once(void *user, pnb_error *err)
+{
+    const search_work *w = user;
+    pnb_hits hits = {0};
+    pnb_status status = pnb_index_search(w->index, w->app->ctx, &w->queries.rows, w->k, &hits, err);
+    pnb_hits_reset(&hits);
+    return status;
+}
+
+static void read_between(void *user)
+{
+    search_work *w = user;
+    measure_read(&w->limits, w->app->ctx, w->kernels);
+}
+
+/* Scores of one query with every item, by the fused f64 loops. */
+static pnb_status score_all(const search_work *w, const pnb_search_opts *opts, size_t query,
+                            double *score, pnb_error *err)
+{
+    const pnb_gaussians *g = &w->gallery.rows, *q = &w->queries.rows;
+    const pnb_gaussians one = pnb_rows_slice(q, query, 1);
+    for (size_t begin = 0; begin < g->n; begin += CHECK_ROWS) {
+        const pnb_gaussians part =
+            pnb_rows_slice(g, begin, PNB_MIN((size_t)CHECK_ROWS, g->n - begin));
+        pnb_status status =
+            pnb_measure_block(opts->measure, &one, &part, &opts->measure_opts, score + begin, err);
+        if (status != PNB_OK)
+            return status;
+    }
+    for (size_t i = 0; i < g->n; i++)
+        score[i] = pnb_measure_score(opts->measure, score[i]);
+    return PNB_OK;
+}
+
+/* Share of the hits of the first queries that are among the k best of all pairs. */
+static pnb_status check_recall(const search_work *w, const pnb_search_opts *opts, double *recall,
+                               pnb_error *err)
+{
+    size_t n = w->gallery.rows.n, n_queries = PNB_MIN((size_t)CHECKED_QUERIES, w->queries.rows.n);
+    size_t n_right = 0;
+    pnb_hits hits = {0};
+    pnb_status status = PNB_OK;
+    double *score = pnb__alloc_array(n, 2 * sizeof *score);
+    if (score == NULL)
+        return pnb__fail_nomem(err, 2 * n * sizeof *score);
+    double *sorted = score + n;
+    PNB_TRY(pnb_index_search(w->index, w->app->ctx, &w->queries.rows, w->k, &hits, err));
+    for (size_t q = 0; q < n_queries; q++) {
+        PNB_TRY(score_all(w, opts, q, score, err));
+        memcpy(sorted, score, n * sizeof *score);
+        double worst = pnb__kth_largest(sorted, n, w->k);
+        for (size_t i = 0; i < w->k; i++)
+            n_right += score[hits.index[q * w->k + i]] >= worst - 1e-10 * (1.0 + fabs(worst));
+    }
+    *recall = (double)n_right / (double)(n_queries * w->k);
+done:
+    pnb_hits_reset(&hits);
+    pnb__free(score);
+    return status;
+}
+
+static void report_times(const pnb__app *app, const pnb__bench_times *t, pnb__result *r)
+{
+    pnb__result_int(r, "threads", "threads", pnb_ctx_n_threads(app->ctx));
+    pnb__result_int(r, "repeats", "repeats", (int64_t)t->n);
+    pnb__result_real(r, "median_s", "median seconds a call", t->median_s, 6);
+    pnb__result_real(r, "min_s", "least seconds", t->min_s, 6);
+    pnb__result_real(r, "max_s", "most seconds", t->max_s, 6);
+}
+
+/* read: bytes of means that one call reads at least. */
+static void report_rates(double flops, double read, double seconds, machine *limits, pnb__result *r)
+{
+    double gflops = 1e-9 * flops / seconds, gb = 1e-9 * read / seconds;
+    double bandwidth = pnb__bench_summarise(limits->rate, limits->n_rates).median_s;
+    pnb__result_real(r, "gflops", "GFLOP/s of inner products", gflops, 1);
+    pnb__result_real(r, "sgemm_gflops", "GFLOP/s of sgemm", limits->sgemm, 1);
+    pnb__result_real(r, "share", "share of sgemm", gflops / limits->sgemm, 3);
+    pnb__result_real(r, "read_gb_s", "GB/s of means", gb, 2);
+    pnb__result_real(r, "bandwidth_gb_s", "GB/s of memory", bandwidth, 2);
+    pnb__result_real(r, "bandwidth_share", "share of bandwidth", gb / bandwidth, 3);
+    pnb__result_real(r, "peak_rss_mb", "peak memory in MB", pnb__bench_peak_bytes() / 1e6, 1);
+}
+
+static pnb_status run_search(const pnb__bench_search_opts *o, const pnb_search_opts *opts,
+                             search_work *w, pnb__result *r)
+{
+    pnb__app *app = w->app;
+    pnb__bench_opts repeat = o->times;
+    pnb__bench_times times;
+    double recall = 0.0, start = pnb__now_s();
+    pnb_status status;
+    PNB_TRY(pnb_index_create(&w->index, app->ctx, &w->gallery.rows, opts, &app->err));
+    double prepare_s = pnb__now_s() - start;
+    PNB_TRY(init_machine(&w->limits, app->ctx, w->kernels, &w->gallery, &app->err));
+    w->limits.seconds = o->times.seconds;
+    repeat.between = w->limits.own == NULL ? read_between : NULL;
+    measure_limits(&w->limits, app->ctx, w->kernels);
+    PNB_TRY(pnb__bench_measure(app, &repeat, search_once, w, &times));
+    measure_limits(&w->limits, app->ctx, w->kernels);
+    PNB_TRY(check_recall(w, opts, &recall, &app->err));
+    report_times(app, &times, r);
+    double n = (double)o->n, dim = (double)o->dim, queries = (double)o->n_queries;
+    pnb__result_real(r, "queries_per_s", "queries a second", queries / times.median_s, 2);
+    pnb__result_real(r, "prepare_s", "seconds to prepare the index", prepare_s, 4);
+    report_rates(2.0 * queries * n * dim, n * dim * sizeof(float), times.median_s, &w->limits, r);
+    pnb__result_real(r, "recall", "recall against all pairs in f64", recall, 6);
+done:
+    w->kernels->mem_free(w->limits.own, READ_BYTES);
+    pnb_index_free(w->index);
+    return status;
+}
+
+pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb__result *r)
+{
+    pnb_search_opts opts = pnb_search_opts_default();
+    pnb__kernels k;
+    search_work w = {.app = app, .k = PNB_MIN(o->k, o->n), .kernels = &k};
+    pnb_status status;
+    pnb__kernels_fill(&k, app->ctx, PNB__F32);
+    w.gallery.seed = (uint64_t)app->common.seed;
+    w.queries.seed = w.gallery.seed + QUERY_SEED;
+    opts.measure_opts.seed = w.gallery.seed;
+    PNB_TRY(pnb_measure_parse(&opts.measure, o->measure, &app->err));
+    PNB_TRY(make_set(&w.gallery, app, &k, o->n, o->dim));
+    PNB_TRY(make_set(&w.queries, app, &k, o->n_queries, o->dim));
+    choose_family(&w.gallery, opts.measure, true);
+    choose_family(&w.queries, opts.measure, false);
+    pnb__result_text(r, "what", "what", "exact search");
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(opts.measure));
+    pnb__result_int(r, "n", "rows of the index", (int64_t)o->n);
+    pnb__result_int(r, "dim", "width", (int64_t)o->dim);
+    pnb__result_int(r, "queries", "queries of a call", (int64_t)o->n_queries);
+    pnb__result_int(r, "k", "hits of a query", (int64_t)w.k);
+    status = run_search(o, &opts, &w, r);
+done:
+    free_set(&w.gallery, &k);
+    free_set(&w.queries, &k);
+    return status;
+}
+
+/* ---- evaluation ---- */
+
+typedef struct eval_work {
+    pnb__app *app;
+    set images, texts;
+    pnb_truth *truth;
+    pnb_search_opts opts;
+    pnb_retrieval found;
+} eval_work;
+
+static pnb_status eval_once(void *user, pnb_error *err)
+{
+    eval_work *w = user;
+    const pnb_retrieval_job job = {
+        .a = &w->images.rows, .b = &w->texts.rows, .truth = w->truth, .opts = &w->opts};
+    return pnb_retrieval_compute(w->app->ctx, &job, &w->found, NULL, NULL, err);
+}
+
+/* Captions lie around their picture, so that ranks are those of a model that has learned. */
+static void pull_captions(const set *images, const set *texts)
+{
+    size_t dim = images->rows.dim, each = texts->rows.n / images->rows.n;
+    for (size_t i = 0; i < texts->rows.n; i++) {
+        const float *image = images->mean + PNB_MIN(i / each, images->rows.n - 1) * dim;
+        float *text = texts->mean + i * dim;
+        double norm = 0.0;
+        for (size_t d = 0; d < dim; d++) {
+            text[d] += 0.2f * image[d];
+            norm += (double)text[d] * text[d];
+        }
+        for (size_t d = 0; d < dim; d++)
+            text[d] /= (float)sqrt(norm);
+    }
+}
+
+static pnb_status make_truth(eval_work *w, pnb_error *err)
+{
+    size_t n = w->texts.rows.n, n_images = w->images.rows.n, each = n / n_images;
+    int64_t *pairs = pnb__alloc_array(n, 2 * sizeof *pairs);
+    if (pairs == NULL)
+        return pnb__fail_nomem(err, 2 * n * sizeof *pairs);
+    for (size_t i = 0; i < n; i++) {
+        pairs[2 * i] = (int64_t)PNB_MIN(i / each, n_images - 1);
+        pairs[2 * i + 1] = (int64_t)i;
+    }
+    pnb_status status = pnb_truth_create_pairs(&w->truth, n_images, n, pairs, n, err);
+    pnb__free(pairs);
+    return status;
+}
+
+pnb_status pnb__bench_eval(pnb__app *app, const pnb__bench_search_opts *o, pnb__result *r)
+{
+    eval_work w = {.app = app, .opts = pnb_search_opts_default()};
+    pnb__bench_times times;
+    pnb__kernels k;
+    pnb_status status;
+    pnb__kernels_fill(&k, app->ctx, PNB__F32);
+    w.images.seed = (uint64_t)app->common.seed;
+    w.texts.seed = w.images.seed + QUERY_SEED;
+    if (o->n < o->n_queries)
+        return pnb__usage(app, "%zu captions for %zu pictures; each picture needs at least one",
+                          o->n, o->n_queries);
+    PNB_TRY(pnb_measure_parse(&w.opts.measure, o->measure, &app->err));
+    PNB_TRY(make_set(&w.images, app, &k, o->n_queries, o->dim));
+    PNB_TRY(make_set(&w.texts, app, &k, o->n, o->dim));
+    pull_captions(&w.images, &w.texts);
+    choose_family(&w.images, w.opts.measure, false);
+    choose_family(&w.texts, w.opts.measure, true);
+    PNB_TRY(make_truth(&w, &app->err));
+    PNB_TRY(pnb__bench_measure(app, &o->times, eval_once, &w, &times));
+    pnb__result_text(r, "what", "what", "evaluation of retrieval both ways");
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(w.opts.measure));
+    pnb__result_int(r, "images", "pictures", (int64_t)o->n_queries);
+    pnb__result_int(r, "captions", "captions", (int64_t)o->n);
+    pnb__result_int(r, "dim", "width", (int64_t)o->dim);
+    report_times(app, &times, r);
+    pnb__result_real(r, "recall_at_1_i2t", "R@1 picture to caption", w.found.forward.recall[0], 6);
+    pnb__result_real(r, "recall_at_1_t2i", "R@1 caption to picture", w.found.backward.recall[0], 6);
+    pnb__result_real(r, "mean_rank_i2t", NULL, w.found.forward.mean_rank, 4);
+    pnb__result_real(r, "mean_rank_t2i", NULL, w.found.backward.mean_rank, 4);
+    pnb__result_real(r, "peak_rss_mb", "peak memory in MB", pnb__bench_peak_bytes() / 1e6, 1);
+done:
+    pnb_truth_free(w.truth);
+    free_set(&w.images, &k);
+    free_set(&w.texts, &k);
+    return status;
+}

@@ -1,0 +1,116 @@
+/* The trainer of src/train with rendered shapes as its data and nothing written but those.
+ *
+ * Reading pictures happens ahead on the loader's thread as in a real run, so a step measures what a
+ * user sees. The folder lies in /tmp and is removed when the bench closes. */
+#include "commands/bench/bench_train.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "penumbra/synth.h"
+#include "penumbra/train.h"
+#include "train/trainer.h"
+
+struct pnb__bench_trainer {
+    pnb_train_opts opts;
+    pnb_train_result result;
+    pnb__trainer trainer;
+    char dir[64];
+    char *data;
+};
+
+static void remove_tree(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (dir == NULL) {
+        unlink(path);
+        return;
+    }
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        char *child = pnb__path_join(path, e->d_name);
+        if (child != NULL)
+            remove_tree(child);
+        pnb__free(child);
+    }
+    closedir(dir);
+    rmdir(path);
+}
+
+static pnb_status make_data(pnb__bench_trainer *t, pnb__app *app, size_t batch)
+{
+    pnb_shapes_opts shapes = pnb_shapes_opts_default();
+    snprintf(t->dir, sizeof t->dir, "/tmp/penumbra-bench-XXXXXX");
+    if (mkdtemp(t->dir) == NULL) {
+        t->dir[0] = '\0';
+        return pnb__fail_errno(&app->err, "cannot make a temporary folder in", "/tmp");
+    }
+    shapes.n_scenes = PNB_MAX(4 * batch, (size_t)64);
+    char *set = pnb__path_join(t->dir, "shapes");
+    t->data = set != NULL ? pnb__path_join(set, "train") : NULL;
+    pnb_status status = t->data == NULL ? pnb__fail_nomem(&app->err, 64)
+                                        : pnb_synth_shapes(app->ctx, &shapes, set, NULL, &app->err);
+    pnb__free(set);
+    return status;
+}
+
+pnb_status pnb__bench_train_open(pnb__bench_trainer **out, pnb__app *app,
+                                 const pnb__bench_opts *opts)
+{
+    pnb__bench_trainer *t = pnb__alloc_zero(1, sizeof *t);
+    if (t == NULL)
+        return pnb__fail_nomem(&app->err, sizeof *t);
+    *out = t;
+    t->trainer.run.lock = -1;
+    pnb_status status = make_data(t, app, opts->batch_size);
+    if (status != PNB_OK)
+        return status;
+    t->opts = pnb_train_opts_default();
+    t->opts.train_data = t->data;
+    t->opts.model = opts->model;
+    t->opts.batch_size = opts->batch_size;
+    t->opts.seed = (uint64_t)app->common.seed;
+    t->opts.max_steps = 1000000;
+    t->trainer.ctx = app->ctx;
+    t->trainer.opts = &t->opts;
+    t->trainer.result = &t->result;
+    return pnb__trainer_setup(&t->trainer, NULL, &app->err);
+}
+
+pnb_status pnb__bench_train_step(pnb__bench_trainer *t, pnb_error *err)
+{
+    pnb__step_values values = {0};
+    pnb__trainer *trainer = &t->trainer;
+    pnb_status status = pnb__step_run(trainer->step_graphs, trainer, &values, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__optim_step(trainer->optim, pnb_schedule_lr(&trainer->schedule, trainer->state.step),
+                    pnb__optim_clip_factor(trainer->optim, values.grad_norm));
+    trainer->state.step++;
+    return PNB_OK;
+}
+
+double pnb__bench_train_flops(const pnb__bench_trainer *t)
+{
+    size_t n = t->opts.batch_size;
+    size_t n_masked = (size_t)((double)n * t->opts.drop_ratio);
+    double image = pnb_model_flops(t->trainer.model, false, n);
+    double text = pnb_model_flops(t->trainer.model, true, n + n_masked);
+    double masked = n_masked > 0 ? pnb_model_flops(t->trainer.model, false, n_masked) : 0;
+    return 3 * (image + text + masked * t->opts.mask_keep);
+}
+
+void pnb__bench_train_close(pnb__bench_trainer *t)
+{
+    if (t == NULL)
+        return;
+    pnb__trainer_reset(&t->trainer);
+    if (t->dir[0] != '\0')
+        remove_tree(t->dir);
+    pnb__free(t->data);
+    pnb__free(t);
+}

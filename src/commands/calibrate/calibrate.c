@@ -1,0 +1,268 @@
+/* Two sets and their true pairs to a calibration file beside the set that is searched in.
+ *
+ * Fit and figures are eval's; this file joins files, names and tables. Queries and gallery are told
+ * apart because a search has a direction: conformal lists and asymmetric measures depend on it. */
+#include "commands/calibrate/calibrate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/common/match_probability_use.h"
+#include "commands/eval/eval_retrieval.h"
+#include "penumbra/embeddings.h"
+#include "sets/embeddings.h"
+
+typedef struct calibrate_run {
+    pnb__retrieval sets;
+    const pnb_embeddings *queries, *gallery; /* the two in their roles */
+    pnb_match_job job;
+    pnb_match_fit fit;
+    pnb_match_assessment *assessment;
+    char *path; /* of the calibration file */
+} calibrate_run;
+
+pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err)
+{
+    const char *suffix = pnb__ends_with(set_path, ".npy") ? ".npy" : ".safetensors";
+    return pnb__swap_suffix(out, set_path, suffix, ".calibration.json", err);
+}
+
+static pnb_status load(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
+{
+    pnb__retrieval *sets = &run->sets;
+    pnb__retrieval_opts opts = pnb__retrieval_opts_default();
+    pnb_error *err = &app->err;
+    pnb_status status;
+    opts.images = o->images;
+    opts.texts = o->texts;
+    opts.truth = o->truth;
+    opts.read = o->read;
+    opts.level = o->level;
+    opts.measure = o->match.search.measure;
+    PNB_TRY(pnb__retrieval_load(app, &opts, sets));
+    run->gallery = o->gallery_is_texts ? sets->texts : sets->images;
+    run->queries = o->gallery_is_texts ? sets->images : sets->texts;
+    run->job = o->gallery_is_texts
+                   ? (pnb_match_job){&sets->image_rows, &sets->text_rows, sets->truth, NULL}
+                   : (pnb_match_job){&sets->text_rows, &sets->image_rows, sets->backward, NULL};
+    if (o->out == NULL)
+        return pnb__calibration_path(&run->path, o->gallery_is_texts ? o->texts : o->images, err);
+    run->path = pnb__strdup(o->out);
+    if (run->path == NULL)
+        status = pnb__fail_nomem(err, strlen(o->out));
+done:
+    return status;
+}
+
+/* What the fit belongs to. */
+static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
+{
+    pnb_match_fit *fit = &run->fit;
+    fit->origin.queries = pnb_fit_side_of(run->queries);
+    fit->origin.gallery = pnb_fit_side_of(run->gallery);
+    snprintf(fit->gallery, sizeof fit->gallery, "%s", o->gallery_is_texts ? o->texts : o->images);
+    snprintf(fit->queries, sizeof fit->queries, "%s", o->gallery_is_texts ? o->images : o->texts);
+    snprintf(fit->truth, sizeof fit->truth, "%s", o->truth != NULL ? o->truth : "");
+    pnb__ids_hash(run->gallery, fit->gallery_ids_sha256);
+}
+
+static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
+{
+    pnb_match_opts match = o->match;
+    match.search.measure = run->sets.measure;
+    char why[200];
+    bool has_model =
+        (match.search.measure == PNB_MEASURE_CSD || match.search.measure == PNB_MEASURE_MEAN) &&
+        pnb__model_speaks_of(run->gallery, run->queries, why, sizeof why);
+    match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
+    match.model_b = has_model ? run->gallery->info.logit_bias : (double)NAN;
+    run->assessment = pnb__alloc_zero(1, sizeof *run->assessment);
+    if (run->assessment == NULL)
+        return pnb__fail_nomem(&app->err, sizeof *run->assessment);
+    run->job.opts = &match;
+    pnb_status status =
+        pnb_match_fit_compute(app->ctx, &run->job, &run->fit, run->assessment, &app->err);
+    run->job.opts = NULL;
+    if (status != PNB_OK)
+        return status;
+    note_origin(run, o);
+    return pnb_match_fit_save(&run->fit, run->path, &app->err);
+}
+
+/* ---- printing ---- */
+
+static void put_platt(const pnb_platt *p, const char *key, pnb__result *r)
+{
+    pnb__result_begin(r, key, NULL);
+    pnb__result_real(r, "a", NULL, p->a, 6);
+    pnb__result_real(r, "b", NULL, p->b, 6);
+    pnb__result_flag(r, "smoothed", NULL, p->is_smoothed);
+    pnb__result_end(r);
+}
+
+/* What a search must have to be given these probabilities. */
+static void put_side(const pnb_fit_side *side, const char *key, const char *label, pnb__result *r)
+{
+    pnb__result_begin(r, key, NULL);
+    pnb__result_text(r, "modality", NULL, side->modality[0] != '\0' ? side->modality : NULL);
+    pnb__result_text(r, "family", NULL, side->family);
+    pnb__result_text(r, "weights_sha256", NULL,
+                     side->weights_sha256[0] != '\0' ? side->weights_sha256 : NULL);
+    pnb__result_text(r, "preprocess", NULL, side->preprocess[0] != '\0' ? side->preprocess : NULL);
+    pnb__result_end(r);
+    pnb__result_text(r, NULL, label,
+                     side->modality[0] != '\0' ? side->modality
+                                               : "unknown: search wants --trust-calibration");
+}
+
+static void put_fit(const calibrate_run *run, pnb__result *r)
+{
+    const pnb_match_fit *f = &run->fit;
+    const pnb_match_assessment *a = run->assessment;
+    bool is_isotonic = f->method == PNB_MATCH_ISOTONIC;
+    pnb__result_text(r, "file", "written", run->path);
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(f->origin.measure));
+    pnb__result_text(r, "method", "method", is_isotonic ? "isotonic" : "platt");
+    put_side(&f->origin.queries, "query_origin", "queries", r);
+    put_side(&f->origin.gallery, "gallery_origin", "searched in", r);
+    pnb__result_int(r, "n_gallery", "rows searched in", (int64_t)f->n_gallery);
+    pnb__result_int(r, "n_fit", "queries fitted on", (int64_t)a->n_fit);
+    pnb__result_int(r, "n_held", "queries assessed on", (int64_t)a->n_held);
+    pnb__result_int(r, "n_folds", a->n_folds > 0 ? "by fits on the others of folds" : NULL,
+                    (int64_t)a->n_folds);
+    pnb__result_int(r, "n_skipped", a->n_skipped > 0 ? "queries without a match" : NULL,
+                    (int64_t)a->n_skipped);
+    pnb__result_int(r, "n_pairs", "pairs looked at",
+                    (int64_t)(a->n_fit_pairs + (a->n_folds > 0 ? 0 : a->n_held_pairs)));
+    pnb__result_text(r, "pairs", "which are",
+                     f->depth > 0  ? "first hits"
+                     : a->is_exact ? "all"
+                                   : "a weighted sample");
+    pnb__result_int(r, "depth", f->depth > 0 ? "first hits of a query" : NULL, (int64_t)f->depth);
+    pnb__result_real(r, "base_rate", "share of pairs that match", f->base_rate, 6);
+    if (f->has_platt) {
+        put_platt(&f->platt, "platt", r);
+        pnb__result_real(r, NULL, "a", f->platt.a, 4);
+        pnb__result_real(r, NULL, "b", f->platt.b, 4);
+    }
+    if (f->has_platt && f->platt.is_smoothed)
+        pnb__result_note(r, "every match scores above every other pair: a and b come from smoothed "
+                            "targets");
+    if (f->has_isotonic)
+        pnb__result_int(r, "isotonic_knots", "isotonic knots", (int64_t)f->isotonic.n);
+    if (f->has_first)
+        put_platt(&f->first, "first_hit", r);
+}
+
+static void put_forecasts(const pnb_match_assessment *a, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"forecast", "forecast"},     {"nll_fit", "NLL fitted"},
+        {"nll_held", "NLL held out"}, {"brier_held", "Brier"},
+        {"ece_held", "ECE"},          {"p_held", "mean p"},
+        {"rate_held", "matching"},    {"first_ece", "first hits: ECE"},
+        {"first_brier", "Brier"},     {"first_p", "mean p"},
+        {"first_rate", "matching"}};
+    pnb__result_table(r, "forecasts", "pairs and first hits, held out", columns,
+                      PNB_COUNT(columns));
+    for (int f = 0; f < PNB_N_FORECASTERS; f++) {
+        const pnb_match_forecast *c = &a->forecast[f];
+        bool has_pairs = f != PNB_FORECASTER_FIRST;
+        if (!c->is_known)
+            continue;
+        pnb__result_cell_text(r, pnb_forecaster_name((pnb_forecaster)f));
+        pnb__result_cell_real(r, has_pairs ? c->fit.nll : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.nll : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.brier : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.ece : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.p_mean : NAN, 5);
+        pnb__result_cell_real(r, has_pairs ? c->held.base_rate : NAN, 5);
+        pnb__result_cell_real(r, c->first.ece, 4);
+        pnb__result_cell_real(r, c->first.brier, 4);
+        pnb__result_cell_real(r, c->first.p_mean, 4);
+        pnb__result_cell_real(r, c->first.base_rate, 4);
+    }
+}
+
+static void put_bins(const pnb_reliability *c, const char *key, const char *heading, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"p_low", "p from"},
+                                          {"p_high", "to"},
+                                          {"share", "share"},
+                                          {"p_mean", "mean p"},
+                                          {"rate", "matching"}};
+    pnb__result_table(r, key, heading, columns, PNB_COUNT(columns));
+    for (size_t b = 0; b < c->n_bins; b++) {
+        pnb__result_cell_real(r, c->bin[b].p_low, 4);
+        pnb__result_cell_real(r, c->bin[b].p_high, 4);
+        pnb__result_cell_real(r, c->bin[b].weight, 4);
+        pnb__result_cell_real(r, c->bin[b].p_mean, 4);
+        pnb__result_cell_real(r, c->bin[b].rate, 4);
+    }
+}
+
+static void put_coverage(const calibrate_run *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"alpha", "error rate"},
+                                          {"kind", "cut by"},
+                                          {"cutoff", "cut-off"},
+                                          {"coverage", "with a match"},
+                                          {"mean_size", "mean list"}};
+    const pnb_match_assessment *a = run->assessment;
+    pnb__result_text(r, "conformal_kind", NULL, pnb_conformal_name(run->fit.conformal.kind));
+    pnb__result_table(r, "conformal", "lists with a match, held out", columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < a->n_alphas; i++)
+        for (int k = 0; k < PNB_N_CONFORMALS; k++) {
+            pnb__result_cell_real(r, a->at[i].alpha, 3);
+            pnb__result_cell_text(r, pnb_conformal_name((pnb_conformal_kind)k));
+            pnb__result_cell_real(r, a->at[i].cutoff[k], 4);
+            pnb__result_cell_real(r, a->at[i].coverage[k], 4);
+            pnb__result_cell_real(r, a->at[i].mean_size[k], 1);
+        }
+    if (a->n_alphas > 0)
+        pnb__result_text(r, NULL, "search cuts lists by",
+                         pnb_conformal_name(run->fit.conformal.kind));
+}
+
+static void report(const calibrate_run *run, pnb__result *r)
+{
+    const pnb_match_assessment *a = run->assessment;
+    const pnb_match_forecast *used =
+        &a->forecast[run->fit.method == PNB_MATCH_ISOTONIC ? PNB_FORECASTER_ISOTONIC
+                                                           : PNB_FORECASTER_PLATT];
+    put_fit(run, r);
+    put_forecasts(a, r);
+    put_bins(&used->held, "reliability_pairs", "p(match) of pairs, held out", r);
+    put_bins(&used->first, "reliability_first", "p(match) of first hits, held out", r);
+    put_coverage(run, r);
+}
+
+static pnb_status write_page(pnb__app *app, const calibrate_run *run, const char *path)
+{
+    const pnb__calibrated c = {.queries = run->queries,
+                               .gallery = run->gallery,
+                               .query_rows = run->job.queries,
+                               .gallery_rows = run->job.gallery,
+                               .truth = run->job.truth,
+                               .fit = &run->fit,
+                               .assessment = run->assessment};
+    return pnb__calibration_page(app, path, &c);
+}
+
+pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pnb__result *r)
+{
+    calibrate_run run = {0};
+    pnb_status status;
+    PNB_TRY(load(app, &run, opts));
+    PNB_TRY(compute(app, &run, opts));
+    if (opts->plot != NULL)
+        PNB_TRY(write_page(app, &run, opts->plot));
+    report(&run, r);
+done:
+    pnb__retrieval_reset(&run.sets);
+    pnb_match_fit_reset(&run.fit);
+    pnb__free(run.assessment);
+    pnb__free(run.path);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* Fitting the match probability of a set, assessing it, and where the fit of a set lies. */
+#ifndef PNB_COMMANDS_CALIBRATE_CALIBRATE_H
+#define PNB_COMMANDS_CALIBRATE_CALIBRATE_H
+
+#include "penumbra/calibrate.h"
+#include "penumbra/embeddings.h"
+#include "penumbra/truth.h"
+#include "penumbra/view.h"
+#include "program/app.h"
+#include "program/result.h"
+
+typedef struct pnb__calibrate_opts {
+    const char *images, *texts; /* embedding sets */
+    const char *truth;          /* truth file; NULL: row i belongs to row i */
+    pnb_truth_read_opts read;   /* its format and split */
+    int level;                  /* only captions of this level; -1: all */
+    bool gallery_is_texts;      /* which of them is searched in */
+    const char *out;            /* NULL: beside the gallery */
+    const char *plot;           /* HTML page of diagrams; NULL: none */
+    pnb_match_opts match;
+} pnb__calibrate_opts;
+
+/* Fits, assesses, writes the file and fills the result. */
+pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pnb__result *r);
+
+/* "x.safetensors" or "x.npy" -> "x.calibration.json"; free with pnb__free. ARG for another ending.
+ */
+pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err);
+
+/* Reliability diagrams of the held-out part, over first hits or all pairs; error rates found, or
+ * lengths of conformal lists, against the error rates asked for. For pages with html.h's style. */
+void pnb__draw_reliability(const pnb_match_fit *fit, const pnb_match_assessment *a, bool is_first,
+                           pnb__buf *out);
+void pnb__draw_list_sizes(const pnb_match_assessment *a, bool is_coverage, pnb__buf *out);
+/* What was fitted to, and what came of it. */
+typedef struct pnb__calibrated {
+    const pnb_embeddings *queries, *gallery;
+    const pnb_rows *query_rows, *gallery_rows;
+    const pnb_truth *truth; /* queries to rows of the gallery */
+    const pnb_match_fit *fit;
+    const pnb_match_assessment *assessment;
+} pnb__calibrated;
+
+/* All four as one page, which opens with the surest right and the surest wrong first hit. */
+pnb_status pnb__calibration_page(pnb__app *app, const char *path, const pnb__calibrated *c);
+
+#endif

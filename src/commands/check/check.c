@@ -1,0 +1,319 @@
+/* The model doctor: architecture, keys, tokenizer and preprocessing of a folder.
+ *
+ * Every part adds findings; nothing stops at the first error, except that a model which does not
+ * open is not run. What the folder leaves open and a guess would fill is a warning that says the
+ * guess; a missing tokenizer is an error, because no guess is right. */
+#include "commands/check/check.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "encode/model_path.h"
+#include "models/keys/key_check.h"
+
+enum { MAX_LISTED = 200 };
+
+static const char *const level_names[] = {"ok", "warning", "error"};
+
+void pnb__finding_add(pnb__visit *v, pnb__finding_level level, const char *part, const char *fmt,
+                      ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    v->verdict.n_errors += level == PNB__FINDING_ERROR ? 1 : 0;
+    v->verdict.n_warnings += level == PNB__FINDING_WARNING ? 1 : 0;
+    if (v->n == v->capacity) {
+        size_t capacity = 2 * v->capacity + 32;
+        void *grown = pnb__realloc(v->items, capacity * sizeof *v->items);
+        if (grown == NULL) {
+            v->no_memory = true;
+            return;
+        }
+        v->items = grown;
+        v->capacity = capacity;
+    }
+    char *copy = pnb__strdup(text);
+    v->no_memory = v->no_memory || copy == NULL;
+    v->items[v->n++] = (pnb__finding){level, part, copy};
+}
+
+void pnb__finding_fault(pnb__visit *v, const char *part, const pnb_error *err)
+{
+    if (err->status == PNB_NOMEM)
+        v->no_memory = true;
+    else
+        pnb__finding_add(v, PNB__FINDING_ERROR, part, "%s", err->text);
+}
+
+/* ---- architecture and keys ---- */
+
+typedef struct key_counts {
+    pnb__visit *visit;
+    size_t by_kind[4];
+} key_counts;
+
+static void note_key(void *user, pnb__key_kind kind, const char *text)
+{
+    key_counts *c = user;
+    if (c->by_kind[kind]++ < MAX_LISTED && kind != PNB__KEY_IGNORED)
+        pnb__finding_add(c->visit, PNB__FINDING_ERROR, "weights", "%s", text);
+}
+
+static void report_tower(const pnb__tower_config *t, const pnb__layout_table *names, bool is_text,
+                         pnb__result *r)
+{
+    pnb__result_begin(r, is_text ? "text" : "vision", is_text ? "text tower" : "image tower");
+    pnb__result_text(r, "key_names", "names of weights", pnb__layout_name(names));
+    if (t->present) {
+        pnb__result_int(r, "width", "width", (int64_t)t->width);
+        pnb__result_int(r, "layers", "layers", (int64_t)t->n_layers);
+        pnb__result_int(r, "heads", "heads", (int64_t)t->n_heads);
+        pnb__result_int(r, "mlp_width", "MLP width", (int64_t)t->mlp_width);
+        pnb__result_text(r, "activation", "activation", pnb__act_name(t->act));
+        pnb__result_text(r, "activation_source", "  from", t->act_source);
+        pnb__result_real(r, "layernorm_eps", "LayerNorm eps", t->eps, 7);
+        pnb__result_text(r, "layernorm_source", "  from", t->eps_source);
+        pnb__result_text(r, "pooling", "read at", pnb__pool_name(t->pool));
+        pnb__result_flag(r, "projection", "projected", t->projection != PNB__PROJECT_NONE);
+        pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
+    }
+    pnb__result_end(r);
+}
+
+static void report_model(const pnb__examined *e, const key_counts *keys, pnb__result *r)
+{
+    const pnb__config *c = &e->settings;
+    pnb__result_text(r, "family", "family", pnb__family_name(c->family));
+    pnb__result_text(r, "config", "configuration",
+                     e->config[0] ? e->config : "shapes of the weights");
+    pnb__result_text(r, "weights", "weights", e->weights);
+    pnb__result_text(r, "format", "format", e->format);
+    pnb__result_int(r, "embed_dim", "embedding width", (int64_t)c->embed_dim);
+    if (c->vision.present) {
+        pnb__result_int(r, "image_height", "image height", (int64_t)c->image_height);
+        pnb__result_int(r, "image_width", "image width", (int64_t)c->image_width);
+        pnb__result_int(r, "patch", "patch", (int64_t)c->patch);
+    }
+    if (c->text.present) {
+        pnb__result_int(r, "context_length", "context", (int64_t)c->context_length);
+        pnb__result_int(r, "vocab_size", "vocabulary", (int64_t)c->vocab_size);
+        pnb__result_flag(r, "causal", "causal text", c->causal);
+    }
+    report_tower(&c->vision, e->layout.vision, false, r);
+    report_tower(&c->text, e->layout.text, true, r);
+    pnb__result_begin(r, "keys", "keys");
+    pnb__result_int(r, "expected", "expected", (int64_t)e->n_expected);
+    pnb__result_int(r, "found", "found", (int64_t)e->n_found);
+    pnb__result_int(r, "missing", "missing", (int64_t)keys->by_kind[PNB__KEY_MISSING]);
+    pnb__result_int(r, "mis_shaped", "of another shape or type",
+                    (int64_t)keys->by_kind[PNB__KEY_SHAPE]);
+    pnb__result_int(r, "unexpected", "unexpected", (int64_t)keys->by_kind[PNB__KEY_UNEXPECTED]);
+    pnb__result_int(r, "ignored", "known buffers passed over",
+                    (int64_t)keys->by_kind[PNB__KEY_IGNORED]);
+    pnb__result_end(r);
+}
+
+static void check_defaults(pnb__visit *v, const pnb__config *c)
+{
+    const pnb__tower_config *towers[] = {&c->vision, &c->text};
+    static const char *const names[] = {"image tower", "text tower"};
+    for (size_t i = 0; i < 2; i++) {
+        const pnb__tower_config *t = towers[i];
+        if (!t->present)
+            pnb__finding_add(v, PNB__FINDING_WARNING, "model", "there is no %s in the weights",
+                             names[i]);
+        else if (strstr(t->act_source, "default of transformers") != NULL)
+            pnb__finding_add(v, PNB__FINDING_WARNING, "model",
+                             "%s: activation %s is transformers' default; the file does not say it",
+                             names[i], pnb__act_name(t->act));
+    }
+}
+
+/* ---- tokenizer ---- */
+
+static void check_vocabulary(pnb__visit *v)
+{
+    size_t vocab = (size_t)pnb_tokenizer_vocab_size(v->model.tokenizer);
+    size_t table = v->model.info->text.vocab_size;
+    if (vocab > table)
+        pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer",
+                         "ids up to %zu, the model knows %zu: it belongs to another model",
+                         vocab - 1, table);
+    else if (vocab < table)
+        pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer",
+                         "%zu ids for an embedding table of %zu", vocab, table);
+}
+
+/* Decoded text without blanks at its ends equals the caption, capitals aside. */
+static void check_round_trip(pnb__visit *v)
+{
+    static const char caption[] = "two cats on a pink blanket";
+    const pnb_tokenizer *t = v->model.tokenizer;
+    pnb_error err = PNB_ERROR_INIT;
+    char *text = NULL;
+    int32_t *ids = NULL;
+    size_t n_ids = 0;
+    pnb_status status =
+        pnb_tokenizer_encode_all(t, caption, strlen(caption), true, &ids, &n_ids, &err);
+    if (status == PNB_OK)
+        status = pnb_tokenizer_decode(t, ids, n_ids, &text, &err);
+    if (status != PNB_OK) {
+        pnb__finding_fault(v, "tokenizer", &err);
+    } else {
+        const char *begin = text + strspn(text, " ");
+        size_t n = strlen(begin);
+        while (n > 0 && begin[n - 1] == ' ')
+            n--;
+        bool same = n == strlen(caption) && strncmp(begin, caption, n) == 0;
+        if (same)
+            pnb__finding_add(v, PNB__FINDING_OK, "tokenizer", "\"%s\" is %zu ids and back the same",
+                             caption, n_ids);
+        else
+            pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer", "\"%s\" comes back as \"%.*s\"",
+                             caption, (int)n, begin);
+    }
+    pnb_text_free(text);
+    pnb_tokenizer_ids_free(ids);
+}
+
+/* Padding is attended to in ProLIP and SigLIP: the id, who says it, and whether it is a guess. */
+static void check_padding(pnb__visit *v)
+{
+    pnb_padding pad = pnb_tokenizer_padding(v->model.tokenizer);
+    if (v->model.assumed_texts[0] != '\0')
+        pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer", "%s", v->model.assumed_texts);
+    if (!pad.assumed)
+        pnb__finding_add(v, PNB__FINDING_OK, "tokenizer", "captions are padded with id %d: %s",
+                         pad.id, pad.source);
+}
+
+/* The cleaning of captions: told by open_clip's configuration only. */
+static void check_cleaning(pnb__visit *v)
+{
+    pnb_clean clean = pnb_tokenizer_clean(v->model.tokenizer);
+    bool siglip = strcmp(v->model.info->family, "siglip") == 0;
+    if (strstr(v->model.assumed_texts, "cleaned") != NULL)
+        return; /* told with the rest of what is assumed */
+    if (clean == PNB_CLEAN_NONE && siglip)
+        pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer",
+                         "captions are not cleaned: nothing in the folder asks for it, but SigLIP "
+                         "models were trained on canonicalized ones");
+    else
+        pnb__finding_add(v, PNB__FINDING_OK, "tokenizer", "cleaning: %s", pnb_clean_name(clean));
+}
+
+static void check_tokenizer(pnb__visit *v, pnb__result *r)
+{
+    pnb_error err = PNB_ERROR_INIT;
+    const pnb__embedder_parts parts = {.use = PNB__USE_TEXTS};
+    if (!v->model.info->text.present)
+        return;
+    pnb__embedder_add(&v->model, v->dir, &parts, &err);
+    if (v->model.tokenizer == NULL) {
+        pnb__finding_fault(v, "tokenizer", &err);
+        return;
+    }
+    pnb__describe_tokenizer(v->model.tokenizer, r);
+    check_vocabulary(v);
+    check_padding(v);
+    check_cleaning(v);
+    check_round_trip(v);
+}
+
+/* ---- preprocessing ---- */
+
+static void check_preprocess(pnb__visit *v)
+{
+    char text[256];
+    pnb_error err = PNB_ERROR_INIT;
+    const pnb__embedder_parts parts = {.use = PNB__USE_PICTURES};
+    if (!v->model.info->vision.present)
+        return;
+    if (pnb__embedder_add(&v->model, v->dir, &parts, &err) != PNB_OK) {
+        pnb__finding_fault(v, "preprocessing", &err);
+        v->model.preprocess = (pnb_preprocess){0}; /* no run with a size that does not fit */
+        return;
+    }
+    pnb_preprocess_describe(&v->model.preprocess, text, sizeof text);
+    if (v->model.assumed[0] != '\0')
+        pnb__finding_add(v, PNB__FINDING_WARNING, "preprocessing", "%s", v->model.assumed);
+    else
+        pnb__finding_add(v, PNB__FINDING_OK, "preprocessing", "%s", text);
+}
+
+/* ---- the whole ---- */
+
+static void report_findings(const pnb__visit *v, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"level", ""}, {"part", ""}, {"text", ""}};
+    pnb__result_int(r, "n_errors", "errors", (int64_t)v->verdict.n_errors);
+    pnb__result_int(r, "n_warnings", "warnings", (int64_t)v->verdict.n_warnings);
+    pnb__result_table(r, "findings", "findings", columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < v->n; i++) {
+        pnb__result_cell_text(r, level_names[v->items[i].level]);
+        pnb__result_cell_text(r, v->items[i].part);
+        pnb__result_cell_text(r, v->items[i].text != NULL ? v->items[i].text : "");
+    }
+}
+
+static void run_checks(pnb__visit *v, pnb__result *r)
+{
+    pnb_error err = PNB_ERROR_INIT;
+    const pnb__embedder_parts none = {0};
+    if (pnb__embedder_open(&v->model, v->app->ctx, v->dir, &none, &err) != PNB_OK) {
+        pnb__finding_fault(v, "model", &err);
+        return;
+    }
+    check_tokenizer(v, r);
+    check_preprocess(v);
+    pnb__check_forward(v);
+    pnb__check_golden(v);
+    pnb__check_published(v);
+}
+
+static void examine(pnb__visit *v, pnb__result *r)
+{
+    pnb__examined e;
+    pnb_error err = PNB_ERROR_INIT;
+    key_counts keys = {.visit = v};
+    pnb_status status = pnb__model_examine(&e, v->app->ctx, v->dir, note_key, &keys, &err);
+    if (status != PNB_OK) {
+        pnb__finding_fault(v, "model", &err);
+    } else {
+        report_model(&e, &keys, r);
+        if (e.warning != NULL)
+            pnb__finding_add(v, PNB__FINDING_WARNING, "weights", "%s", e.warning);
+        if (v->verdict.n_errors == 0)
+            pnb__finding_add(v, PNB__FINDING_OK, "weights", "all %zu keys are there and fit",
+                             e.n_expected);
+        check_defaults(v, &e.settings);
+    }
+    pnb__examined_reset(&e);
+    if (v->verdict.n_errors == 0)
+        run_checks(v, r);
+}
+
+pnb_status pnb__check_model(pnb__app *app, const char *name, const char *photo,
+                            pnb__verdict *verdict, pnb__result *r)
+{
+    char *dir = NULL;
+    pnb_status status = pnb__model_path(app, name, &dir, &app->err);
+    if (status != PNB_OK)
+        return status;
+    pnb__visit v = {.app = app, .dir = dir, .photo = photo};
+    pnb__result_text(r, "path", "path", dir);
+    examine(&v, r);
+    report_findings(&v, r);
+    *verdict = v.verdict;
+    if (v.no_memory)
+        status = pnb__fail(&app->err, PNB_NOMEM, "out of memory while examining %s", name);
+    for (size_t i = 0; i < v.n; i++)
+        pnb__free(v.items[i].text);
+    pnb__free(v.items);
+    pnb__embedder_close(&v.model);
+    pnb__free(dir);
+    return status;
+}

@@ -1,0 +1,511 @@
+/* From options to figures: opens pictures, makes the classes, scores, rejects, measures.
+ *
+ * Names and texts are settled before anything is embedded, so that a wrong template does not cost
+ * an hour. The steps on prompts are classify_prompts.c's, scalings classify_scaling.c's; printing
+ * and files follow when all of this has succeeded. */
+#include "commands/classify/classify.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "commands/common/set_use.h"
+#include "commands/eval/eval_retrieval.h"
+#include "encode/embed_job.h"
+#include "penumbra/view.h"
+#include "program/output_name.h"
+
+/* CLIP's logit scale, which most models reach. */
+#define DEFAULT_SCALE 100.0
+
+/* ---- opening ---- */
+
+static pnb_status open_one(pnb__app *app, pnb__classified *c, const char *what,
+                           const pnb__class_source_opts *opts)
+{
+    return what != NULL ? pnb__class_source_open(&c->source, app, what, opts) : PNB_OK;
+}
+
+static pnb_status open_sources(pnb__app *app, pnb__classify *run)
+{
+    const pnb__classify_opts *o = run->opts;
+    pnb_status status;
+    PNB_TRY(open_one(app, &run->images, o->images, &o->source));
+    pnb__class_source_opts val = o->source;
+    val.words = NULL;
+    PNB_TRY(open_one(app, &run->negatives, o->negatives, &val));
+    val.split = o->val_split;
+    PNB_TRY(open_one(app, &run->val_images, o->val_images, &val));
+    PNB_TRY(open_one(app, &run->val_negatives, o->val_negatives, &val));
+    if (o->bprw_images != NULL) {
+        pnb__class_source_opts shots = val;
+        shots.split = o->bprw_split;
+        PNB_TRY(pnb__class_source_open(&run->shots, app, o->bprw_images, &shots));
+        if (strcmp(run->images.source.what, run->shots.what) == 0)
+            pnb__warn(app, "%s gives the prompts' weights and is judged: the figures will flatter",
+                      run->shots.what);
+    }
+    if (o->val_images != NULL && strcmp(run->images.source.what, run->val_images.source.what) == 0)
+        pnb__warn(app, "%s is fitted on and judged on: the figures will flatter",
+                  run->images.source.what);
+done:
+    return status;
+}
+
+static bool needs_pictures(const pnb__classify *run)
+{
+    const pnb__class_source *all[] = {&run->images.source, &run->negatives.source,
+                                      &run->val_images.source, &run->val_negatives.source,
+                                      &run->shots};
+    for (size_t i = 0; i < PNB_COUNT(all); i++)
+        if (all[i]->pictures != NULL)
+            return true;
+    return false;
+}
+
+static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb__embedder *encoder)
+{
+    const pnb__classify_opts *o = run->opts;
+    bool pictures = needs_pictures(run), texts = pnb__classify_wants_texts(run);
+    const pnb__embedder_parts parts = {(pictures ? PNB__USE_PICTURES : 0) |
+                                           (texts ? PNB__USE_TEXTS : 0),
+                                       o->tokenizer, o->preprocess};
+    if (parts.use == 0)
+        return PNB_OK;
+    const char *what = pictures ? "pictures"
+                       : o->prompts == NULL && o->load_clfs == NULL
+                           ? "prompts"
+                           : "dummy prompts (or give --none-set)";
+    if (o->model == NULL)
+        return pnb__usage(app, "--model is missing: it embeds the %s", what);
+    return pnb__embedder_open_named(encoder, app, o->model, &parts);
+}
+
+/* With --skip-existing: whether the result is there. */
+static void look_for_result(const pnb__app *app, pnb__classify *run, const char *path)
+{
+    if (path == NULL || !run->opts->skip_existing || access(path, F_OK) != 0)
+        return;
+    pnb__say(app, "%s exists: nothing to do", path);
+    run->is_skipped = true;
+}
+
+/* The name of the result, known as soon as the model is. */
+static pnb_status name_output(pnb__app *app, pnb__classify *run, const pnb__embedder *encoder)
+{
+    const pnb__classify_opts *o = run->opts;
+    const pnb_embeddings *set = run->images.source.set; /* NULL: pictures for the encoder */
+    const pnb__output_words words = {
+        o->dataset != NULL ? o->dataset : o->images,
+        set != NULL ? set->info.weights_sha256 : encoder->weights_sha256,
+        set != NULL ? set->info.model : encoder->name, o->language, PNB__CLASSIFY_TASK};
+    return o->output != NULL ? pnb__output_name(&run->output, o->output, &words, &app->err)
+                             : PNB_OK;
+}
+
+/* ---- pictures ---- */
+
+static pnb_status embed_one(pnb__app *app, pnb__classify *run, pnb__classified *c,
+                            pnb__embedder *encoder)
+{
+    pnb_status status;
+    if (c->source.what == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb__class_source_embed(&c->source, app, encoder));
+    if (run->images.source.set != c->source.set) {
+        status = pnb_embeddings_check_mix(run->images.source.set, c->source.set, &app->err);
+        if (status != PNB_OK)
+            pnb__error_prefix(&app->err, "%s and %s", run->opts->images, c->source.what);
+    }
+    if (status == PNB_OK)
+        status = pnb__row_uncertainty(c->source.set, PNB_UNCERTAINTY_TRACE, &c->u, &app->err);
+done:
+    return status;
+}
+
+static pnb_status embed_sources(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    pnb_status status;
+    PNB_TRY(embed_one(app, run, &run->images, encoder));
+    PNB_TRY(embed_one(app, run, &run->negatives, encoder));
+    PNB_TRY(embed_one(app, run, &run->val_images, encoder));
+    PNB_TRY(embed_one(app, run, &run->val_negatives, encoder));
+    PNB_TRY(
+        pnb__class_source_label(&run->images.source, &run->classes, run->opts->labels, &app->err));
+    if (run->val_images.source.set != NULL)
+        PNB_TRY(pnb__class_source_label(&run->val_images.source, &run->classes,
+                                        run->opts->val_labels, &app->err));
+done:
+    return status;
+}
+
+/* ---- scores ---- */
+
+static pnb_status predict(pnb__app *app, const pnb__classify *run, pnb__classified *c)
+{
+    pnb_view images = {0}, classes = {0}, dummies = {0};
+    pnb_measure_opts measure = pnb_measure_opts_default();
+    pnb_status status;
+    measure.seed = (uint64_t)app->common.seed;
+    if (c->source.set == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb_view_init(&images, c->source.set, &app->err));
+    PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
+    if (run->dummies != NULL)
+        PNB_TRY(pnb_view_init(&dummies, run->dummies, &app->err));
+    const pnb_classify_job job = {.images = &images.rows,
+                                  .classes = &classes.rows,
+                                  .dummies = run->dummies != NULL ? &dummies.rows : NULL,
+                                  .labels = c->source.label,
+                                  .measure = run->measure,
+                                  .opts = &measure,
+                                  .scale = run->scale,
+                                  .k = PNB_MIN((size_t)5, run->clf->n)};
+    status = pnb_classify(app->ctx, &job, &c->p, &app->err);
+    if (status != PNB_OK)
+        pnb__error_prefix(&app->err, "%s", c->source.what);
+done:
+    pnb_view_reset(&images);
+    pnb_view_reset(&classes);
+    pnb_view_reset(&dummies);
+    return status;
+}
+
+static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    const pnb__text_list *texts = run->opts->none_prompts;
+    pnb__captions captions = {0};
+    pnb_status status = PNB_OK;
+    if (!run->opts->has_none || run->opts->none != PNB_NONE_DUMMY)
+        return PNB_OK;
+    if (run->opts->none_set != NULL)
+        return pnb__set_load(&run->dummies, run->opts->none_set, app);
+    for (size_t i = 0; i < texts->n; i++)
+        PNB_TRY(pnb__captions_add_text(&captions, texts->items[i], &app->err));
+    if (captions.n_bad > 0)
+        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
+    PNB_TRY(pnb__embed_all(app, encoder, NULL, &captions, false, &run->dummies));
+done:
+    pnb__captions_reset(&captions);
+    return status;
+}
+
+/* run->measure, by the families where none is asked for; means that are not unit are told. */
+static pnb_status settle_measure(pnb__app *app, pnb__classify *run)
+{
+    pnb_view images = {0}, classes = {0};
+    pnb_status status;
+    PNB_TRY(pnb_view_init(&images, run->images.source.set, &app->err));
+    PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
+    PNB_TRY(pnb__measure_settle(&run->measure, run->opts->measure, &images.rows, &classes.rows,
+                                &app->err));
+    pnb__check_means(app, run->measure, run->images.source.what, &images.rows);
+done:
+    pnb_view_reset(&images);
+    pnb_view_reset(&classes);
+    return status;
+}
+
+/* The model's scale belongs to the similarity it was trained on; other scores are in nats. */
+static void choose_scale(pnb__classify *run)
+{
+    double given = run->opts->scale, model = run->clf->info.logit_scale;
+    bool is_similarity = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
+    if (!isnan(given))
+        run->scale = given;
+    else if (run->scaling.has_temperature)
+        run->scale = 1.0 / run->scaling.temperature.t;
+    else if ((is_similarity || run->clf->kappa != NULL) && isfinite(model) && model > 0.0)
+        run->scale = model;
+    else
+        run->scale = is_similarity ? DEFAULT_SCALE : 1.0;
+}
+
+/* ---- figures ---- */
+
+static bool has_labels(const pnb__classified *c)
+{
+    for (size_t i = 0; c->source.label != NULL && i < c->p.n; i++)
+        if (c->source.label[i] >= 0)
+            return true;
+    return false;
+}
+
+static pnb_status cluster_pictures(pnb__app *app, pnb__classify *run)
+{
+    const pnb__classified *c = &run->images;
+    size_t n = 0, *row = pnb__alloc_array(c->p.n, sizeof *row);
+    if (row == NULL)
+        return pnb__fail_nomem(&app->err, c->p.n * sizeof *row);
+    for (size_t i = 0; i < c->p.n; i++)
+        if (c->source.label[i] >= 0)
+            row[n++] = i;
+    pnb_status status = pnb__picture_clusters_init(&run->clusters, app, c->source.set, row, n,
+                                                   run->opts->cluster, "picture");
+    pnb__free(row);
+    return status;
+}
+
+/* Accuracy against the pictures' uncertainty, and against the doubt of the prediction itself. */
+static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_error *err)
+{
+    const pnb__classified *c = &run->images;
+    pnb_bootstrap_opts bootstrap = pnb_bootstrap_opts_default();
+    size_t n = 0;
+    double *u = pnb__alloc_array(c->p.n, 3 * sizeof *u), *right, *doubt;
+    pnb_status status;
+    if (u == NULL)
+        return pnb__fail_nomem(err, c->p.n * 3 * sizeof *u);
+    right = u + c->p.n;
+    doubt = right + c->p.n;
+    for (size_t i = 0; i < c->p.n; i++) {
+        if (c->source.label[i] < 0)
+            continue;
+        right[n] = c->p.top[i * c->p.k] == c->source.label[i];
+        doubt[n] = 1.0 - c->p.probability[i * c->p.k];
+        u[n++] = c->u[i];
+    }
+    bootstrap.seed = seed;
+    bootstrap.cluster = run->clusters.label;
+    PNB_TRY(pnb_bootstrap_mean(right, n, &bootstrap, &run->acc1, err));
+    PNB_TRY(pnb_calibration_compute(u, right, n, PNB_BINS_EQUAL_COUNT, PNB_MIN((size_t)10, n),
+                                    &run->bins, err));
+    PNB_TRY(pnb_selective_compute(u, right, n, &run->by_uncertainty, err));
+    status = pnb_selective_compute(doubt, right, n, &run->by_doubt, err);
+done:
+    pnb__free(u);
+    return status;
+}
+
+/* Calibration error of s(a score + b) of the first class. */
+static pnb_status judge_platt(pnb__classify *run, pnb_error *err)
+{
+    const pnb__classified *c = &run->images;
+    double *confidence = pnb__alloc_array(c->p.n, sizeof *confidence);
+    int *is_right = pnb__alloc_array(c->p.n, sizeof *is_right);
+    pnb_forecast forecast = {0};
+    size_t n = 0;
+    pnb_status status = PNB_OK;
+    if (confidence == NULL || is_right == NULL)
+        PNB_TRY(pnb__fail_nomem(err, c->p.n * sizeof *confidence));
+    for (size_t i = 0; i < c->p.n; i++) {
+        if (c->source.label[i] < 0)
+            continue;
+        confidence[n] = pnb_platt_apply(&run->scaling.platt, c->p.score[i * c->p.k]);
+        is_right[n++] = c->p.top[i * c->p.k] == c->source.label[i];
+    }
+    status = pnb_forecast_compute(confidence, is_right, n, run->opts->n_bins, &forecast, err);
+    run->platt_ece = forecast.ece;
+done:
+    pnb__free(confidence);
+    pnb__free(is_right);
+    return status;
+}
+
+static pnb_status measure_accuracy(pnb__app *app, pnb__classify *run)
+{
+    pnb_error *err = &app->err;
+    pnb_status status = PNB_OK;
+    run->has_figures = has_labels(&run->images);
+    if (!run->has_figures && run->opts->cluster != NULL)
+        pnb__warn(app,
+                  "no picture has a label, so there is no interval and --cluster does nothing");
+    if (!run->has_figures)
+        return PNB_OK;
+    PNB_TRY(cluster_pictures(app, run));
+    PNB_TRY(pnb_classification_compute(&run->images.p, run->images.source.label, run->opts->n_bins,
+                                       &run->figures, err));
+    if (run->scaling.has_platt)
+        PNB_TRY(judge_platt(run, err));
+    status = relate_uncertainty(run, (uint64_t)app->common.seed, err);
+done:
+    return status;
+}
+
+/* ---- none of the above ---- */
+
+static pnb_status estrange(const pnb__classify *run, pnb__classified *c, pnb_error *err)
+{
+    if (c->source.set == NULL)
+        return PNB_OK;
+    c->strange = pnb__alloc_array(c->p.n, sizeof *c->strange);
+    if (c->strange == NULL)
+        return pnb__fail_nomem(err, c->p.n * sizeof *c->strange);
+    return pnb_none_strangeness(run->opts->none, &c->p, c->u, c->strange, err);
+}
+
+/* The next number of nine digits, as results are printed, above (direction 1) or below (-1): so a
+ * fitted threshold can be given back with --none-threshold and means the same pictures. */
+static double nine_digits(double x, double direction)
+{
+    char text[32];
+    double rounded = x;
+    for (int k = 0; k < 3; k++) {
+        double step = x != 0.0 ? pow(10.0, floor(log10(fabs(x))) - 8.0) : 0.0;
+        snprintf(text, sizeof text, "%.9g", x + 0.5 * k * direction * step);
+        rounded = strtod(text, NULL);
+        if (direction * (rounded - x) >= 0.0)
+            break;
+    }
+    return direction * (rounded - x) >= 0.0 ? rounded : x;
+}
+
+/* Rounding goes to where fewer pictures are rejected, or accepted: the share stays below. */
+static pnb_status fit_threshold(pnb__classify *run, pnb_error *err)
+{
+    const pnb__classify_opts *o = run->opts;
+    bool on_val = run->val_images.source.set != NULL,
+         on_val_none = run->val_negatives.source.set != NULL;
+    const pnb__classified *in = on_val ? &run->val_images : &run->images;
+    const pnb__classified *out = on_val_none ? &run->val_negatives : &run->negatives;
+    double *threshold = &run->none_threshold;
+    pnb_status status = PNB_OK;
+    if (!isnan(o->none_threshold)) {
+        *threshold = o->none_threshold;
+        run->none_source = "given";
+    } else if (!isnan(o->none_reject)) {
+        run->none_source =
+            on_val ? "fitted on the validation pictures" : "fitted on the pictures themselves";
+        status = pnb_none_fit_rejected(in->strange, in->p.n, o->none_reject, threshold, err);
+        *threshold = nine_digits(*threshold, 1.0);
+    } else if (!isnan(o->none_fpr)) {
+        run->none_source = on_val_none ? "fitted on the validation negatives"
+                                       : "fitted on the negatives themselves";
+        status = pnb_none_fit_accepted(out->strange, out->p.n, o->none_fpr, threshold, err);
+        *threshold = nine_digits(*threshold, -1.0);
+    } else { /* the other rules come with one of the three */
+        *threshold = 0.0;
+        run->none_source = "0: the dummy is one more class";
+    }
+    return status;
+}
+
+static pnb_status measure_none(pnb__classify *run, pnb_error *err)
+{
+    const pnb__classified *in = &run->images, *out = &run->negatives;
+    size_t n = 0;
+    double *strange = NULL;
+    bool *is_right = NULL;
+    pnb_status status = PNB_OK;
+    if (out->source.set == NULL)
+        return PNB_OK;
+    strange = pnb__alloc_array(in->p.n, sizeof *strange);
+    is_right = pnb__alloc_array(in->p.n, sizeof *is_right);
+    if (strange == NULL || is_right == NULL)
+        PNB_TRY(pnb__fail_nomem(err, in->p.n * sizeof *strange));
+    for (size_t i = 0; i < in->p.n; i++) {
+        if (run->has_figures && in->source.label[i] < 0)
+            continue;
+        is_right[n] = in->p.top[i * in->p.k] == in->source.label[i];
+        strange[n++] = in->strange[i];
+    }
+    PNB_TRY(pnb_none_compute(strange, is_right, n, out->strange, out->p.n, run->none_threshold,
+                             &run->none, err));
+    run->has_none_figures = true;
+    if (!run->has_figures) /* whether they are classified right is not known */
+        run->none.positive_accuracy = NAN;
+done:
+    pnb__free(strange);
+    pnb__free(is_right);
+    return status;
+}
+
+static pnb_status reject(pnb__classify *run, pnb_error *err)
+{
+    pnb_status status;
+    if (!run->opts->has_none)
+        return PNB_OK;
+    PNB_TRY(estrange(run, &run->images, err));
+    PNB_TRY(estrange(run, &run->negatives, err));
+    PNB_TRY(estrange(run, &run->val_images, err));
+    PNB_TRY(estrange(run, &run->val_negatives, err));
+    PNB_TRY(fit_threshold(run, err));
+    status = measure_none(run, err);
+done:
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static pnb_status make_classes(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+{
+    pnb_status status;
+    PNB_TRY(pnb__classify_prompts(app, run, encoder));
+    PNB_TRY(find_dummies(app, run, encoder));
+    PNB_TRY(embed_sources(app, run, encoder));
+    PNB_TRY(pnb__classify_build(app, run, encoder));
+    status = pnb_embeddings_check_mix(run->images.source.set, run->clf, &app->err);
+    if (status != PNB_OK)
+        pnb__error_prefix(&app->err, "pictures and classes");
+    if (status == PNB_OK && run->dummies != NULL) {
+        status = pnb_embeddings_check_mix(run->clf, run->dummies, &app->err);
+        if (status != PNB_OK)
+            pnb__error_prefix(&app->err, "classes and dummy prompts");
+    }
+done:
+    return status;
+}
+
+pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb__classify *run)
+{
+    pnb__embedder encoder = {0};
+    pnb_status status;
+    *run = (pnb__classify){.opts = opts};
+    look_for_result(app, run, opts->output); /* a name without words needs no model */
+    if (run->is_skipped)
+        return PNB_OK;
+    PNB_TRY(pnb__classify_check(opts, &app->err));
+    PNB_TRY(open_sources(app, run));
+    PNB_TRY(pnb__classify_names(app, run));
+    PNB_TRY(open_model(app, run, &encoder));
+    PNB_TRY(name_output(app, run, &encoder));
+    look_for_result(app, run, run->output);
+    if (run->is_skipped)
+        goto done;
+    PNB_TRY(make_classes(app, run, &encoder));
+    PNB_TRY(settle_measure(app, run));
+    PNB_TRY(pnb__classify_scale(app, run));
+    choose_scale(run);
+    PNB_TRY(predict(app, run, &run->images));
+    PNB_TRY(predict(app, run, &run->negatives));
+    PNB_TRY(predict(app, run, &run->val_images));
+    PNB_TRY(predict(app, run, &run->val_negatives));
+    PNB_TRY(measure_accuracy(app, run));
+    PNB_TRY(reject(run, &app->err));
+    status = pnb__classify_write(app, run);
+done:
+    pnb__embedder_close(&encoder);
+    return status;
+}
+
+static void classified_reset(pnb__classified *c)
+{
+    pnb__class_source_reset(&c->source);
+    pnb_predictions_reset(&c->p);
+    pnb__free(c->u);
+    pnb__free(c->strange);
+}
+
+void pnb__classify_reset(pnb__classify *run)
+{
+    pnb__free(run->output);
+    pnb__picture_clusters_reset(&run->clusters);
+    pnb__texts_reset(&run->classes);
+    pnb__class_prompts_reset(&run->texts);
+    pnb_embeddings_free(run->prompts);
+    pnb__free(run->offset);
+    pnb__free(run->prompt_u);
+    pnb__free(run->weight);
+    pnb__free(run->by_certainty);
+    pnb_embeddings_free(run->clf);
+    pnb_embeddings_free(run->dummies);
+    classified_reset(&run->images);
+    classified_reset(&run->negatives);
+    classified_reset(&run->val_images);
+    classified_reset(&run->val_negatives);
+    pnb__class_source_reset(&run->shots);
+    pnb_classification_reset(&run->figures);
+    *run = (pnb__classify){0};
+}

@@ -1,0 +1,42 @@
+/* The commands of the program, one file each. */
+#ifndef PNB_COMMANDS_COMMANDS_H
+#define PNB_COMMANDS_COMMANDS_H
+
+#include "program/app.h"
+
+/* X(name) in the order in which --help lists them: making, using, measuring. */
+#define PNB__COMMANDS(X)                                                                           \
+    X(data)                                                                                        \
+    X(tokenizer)                                                                                   \
+    X(tokenize)                                                                                    \
+    X(init)                                                                                        \
+    X(convert)                                                                                     \
+    X(quantize)                                                                                    \
+    X(info)                                                                                        \
+    X(check)                                                                                       \
+    X(train)                                                                                       \
+    X(embed)                                                                                       \
+    X(search)                                                                                      \
+    X(classify)                                                                                    \
+    X(filter)                                                                                      \
+    X(duplicates)                                                                                  \
+    X(outliers)                                                                                    \
+    X(select)                                                                                      \
+    X(include)                                                                                     \
+    X(traverse)                                                                                    \
+    X(explain)                                                                                     \
+    X(probe)                                                                                       \
+    X(eval)                                                                                        \
+    X(calibrate)                                                                                   \
+    X(report)                                                                                      \
+    X(bench)
+
+#define PNB__COMMAND_DECLARE(name) extern const pnb__command pnb__cmd_##name;
+PNB__COMMANDS(PNB__COMMAND_DECLARE)
+#undef PNB__COMMAND_DECLARE
+
+/* Below eval and data, in files of their own. */
+extern const pnb__command pnb__cmd_eval_retrieval, pnb__cmd_eval_compare, pnb__cmd_eval_vqa;
+extern const pnb__command pnb__cmd_data_chains;
+
+#endif

@@ -1,0 +1,232 @@
+/* Probabilities of hits: from the calibration beside a set, else from the model's a and b.
+ *
+ * The model's s(a*score + b) is given for csd and mean between a picture and a caption, the scores
+ * the model was trained on; all others have a probability only through a calibration, and only
+ * through one that was fitted on such queries and such rows. */
+#include "commands/common/match_probability_use.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/calibrate/calibrate.h"
+#include "commands/common/set_use.h"
+#include "sets/embeddings.h"
+
+bool pnb__has_limits(const pnb__list_limits *limits)
+{
+    return !isnan(limits->min_probability) || !isnan(limits->conformal_alpha);
+}
+
+void pnb__match_odds_reset(pnb__match_odds *odds)
+{
+    pnb_match_fit_reset(&odds->fit);
+    pnb__free(odds->path);
+    odds->path = NULL;
+}
+
+const char *pnb__match_odds_source(const pnb__match_odds *odds)
+{
+    return odds->has_fit ? "calibration" : odds->has_model ? "model" : NULL;
+}
+
+double pnb__match_odds_p(const pnb__match_odds *odds, double score)
+{
+    if (odds->has_fit)
+        return pnb_match_fit_apply(&odds->fit, score, odds->n_gallery);
+    return odds->has_model ? pnb_match_probability(score, odds->a, odds->b) : (double)NAN;
+}
+
+double pnb__match_odds_first(const pnb__match_odds *odds, double score)
+{
+    bool is_known = odds->has_fit && odds->fit.has_first && odds->fit.n_gallery == odds->n_gallery;
+    return is_known ? pnb_platt_apply(&odds->fit.first, score) : (double)NAN;
+}
+
+size_t pnb__match_odds_list(const pnb__match_odds *odds, const double *score, size_t n)
+{
+    const pnb__list_limits *limits = &odds->limits;
+    size_t n_likely = 0;
+    if (!isnan(limits->conformal_alpha))
+        return pnb_conformal_list(odds->kind, odds->cutoff, score, n);
+    if (isnan(limits->min_probability))
+        return n;
+    while (n_likely < n && pnb__match_odds_p(odds, score[n_likely]) >= limits->min_probability)
+        n_likely++;
+    return n_likely;
+}
+
+/* ---- loading ---- */
+
+/* odds->path stays NULL when there is nothing to read. */
+static pnb_status find_file(const char *set_path, pnb__match_odds *odds, pnb_error *err)
+{
+    const char *asked = odds->limits.calibration;
+    if (asked != NULL && strcmp(asked, "none") == 0)
+        return PNB_OK;
+    if (asked != NULL) {
+        odds->path = pnb__strdup(asked);
+        return odds->path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(asked));
+    }
+    if (!pnb__ends_with(set_path, ".safetensors") && !pnb__ends_with(set_path, ".npy"))
+        return PNB_OK;
+    pnb_status status = pnb__calibration_path(&odds->path, set_path, err);
+    if (status == PNB_OK && !pnb__path_is_file(odds->path)) {
+        pnb__free(odds->path);
+        odds->path = NULL;
+    }
+    return status;
+}
+
+pnb_fit_origin pnb__odds_origin(const pnb__odds_use *use)
+{
+    return (pnb_fit_origin){.has_measure = true,
+                            .measure = use->measure,
+                            .measure_opts = *use->measure_opts,
+                            .queries = pnb_fit_side_of(use->queries),
+                            .gallery = pnb_fit_side_of(use->gallery)};
+}
+
+bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, char *why, size_t size)
+{
+    const char *kind_a = a->info.modality, *kind_b = b->info.modality;
+    if (!pnb__set_is_known(a) || !pnb__set_is_known(b))
+        snprintf(why, size, "model or modality of one side is unknown");
+    else if (strcmp(kind_a, kind_b) == 0)
+        snprintf(why, size,
+                 "the model's a and b speak of a picture and a caption, here both are %s", kind_a);
+    else if (strcmp(a->info.weights_sha256, b->info.weights_sha256) != 0)
+        snprintf(why, size, "the two sides come from different weights");
+    else
+        return true;
+    return false;
+}
+
+/* Whether the fit speaks of this search. */
+static pnb_fit_agreement compare(const pnb__match_odds *odds, const pnb__odds_use *use, char *why,
+                                 size_t size)
+{
+    static const pnb_fit_words words = {"queries", "gallery rows"};
+    pnb_fit_origin origin = pnb__odds_origin(use);
+    pnb_fit_agreement found = pnb_fit_origin_check(&odds->fit.origin, &origin, &words, why, size);
+    if (found != PNB_FIT_DIFFERS && odds->fit.depth > 0 && odds->fit.n_gallery != use->gallery->n) {
+        snprintf(why, size, "was fitted to first hits among %zu rows, the set has %zu",
+                 odds->fit.n_gallery, use->gallery->n);
+        return PNB_FIT_DIFFERS;
+    }
+    return found;
+}
+
+static bool has_other_rows(const pnb_match_fit *fit, const pnb_embeddings *set)
+{
+    char ids[65];
+    pnb__ids_hash(set, ids);
+    return fit->gallery_ids_sha256[0] != '\0' && strcmp(fit->gallery_ids_sha256, ids) != 0;
+}
+
+/* What does not agree is refused where it was asked for, else said. */
+static pnb_status leave_aside(pnb__app *app, const pnb__match_odds *odds, const char *why,
+                              bool is_unknown)
+{
+    const pnb__list_limits *limits = &odds->limits;
+    if (pnb__has_limits(limits) || (limits->calibration != NULL && !is_unknown))
+        return pnb__fail(&app->err, PNB_ARG,
+                         "%s %s; fit one with `penumbra calibrate`, %sor go without by "
+                         "--calibration none",
+                         odds->path, why,
+                         is_unknown ? "take it on your word by --trust-calibration, " : "");
+    if (limits->for_figures)
+        pnb__warn(app, "%s %s: it is not used", odds->path, why);
+    else
+        pnb__warn(app, "%s %s: it is not used, and no probability is given; %s", odds->path, why,
+                  is_unknown ? "--trust-calibration takes it on your word"
+                             : "--calibration none takes the model's a and b");
+    return PNB_OK;
+}
+
+static void warn_of_rows(const pnb__app *app, const pnb__match_odds *odds,
+                         const pnb_embeddings *gallery)
+{
+    if (odds->fit.n_gallery != gallery->n)
+        pnb__warn(app,
+                  "%s was fitted on %zu rows, the set has %zu: the odds of a match are scaled by "
+                  "their ratio",
+                  odds->path, odds->fit.n_gallery, gallery->n);
+    else if (has_other_rows(&odds->fit, gallery))
+        pnb__warn(app, "%s was fitted on other rows than the set has now: is it of an older set?",
+                  odds->path);
+}
+
+static pnb_status load_fit(pnb__app *app, const pnb__odds_use *use, pnb__match_odds *odds)
+{
+    char why[320];
+    pnb_status status = pnb_match_fit_load(&odds->fit, odds->path, &app->err);
+    if (status != PNB_OK)
+        return status;
+    pnb_fit_agreement found = compare(odds, use, why, sizeof why);
+    bool is_trusted = found == PNB_FIT_UNKNOWN && odds->limits.trust;
+    odds->has_fit = found == PNB_FIT_AGREES || is_trusted;
+    if (!odds->has_fit) {
+        odds->has_model = odds->has_model && odds->limits.for_figures;
+        return leave_aside(app, odds, why, found == PNB_FIT_UNKNOWN);
+    }
+    if (is_trusted)
+        pnb__warn(app, "%s %s: it is used on your word", odds->path, why);
+    warn_of_rows(app, odds, use->gallery);
+    return PNB_OK;
+}
+
+/* Takes the model's a and b where they speak of these rows and this measure. */
+static void take_model(pnb__app *app, const pnb__odds_use *use, pnb__match_odds *odds)
+{
+    char why[200];
+    bool is_similarity = use->measure == PNB_MEASURE_CSD || use->measure == PNB_MEASURE_MEAN;
+    odds->a = use->gallery->info.logit_scale;
+    odds->b = use->gallery->info.logit_bias;
+    if (!is_similarity || !isfinite(odds->a) || !isfinite(odds->b))
+        return;
+    odds->has_model = pnb__model_speaks_of(use->gallery, use->queries, why, sizeof why);
+    if (!odds->has_model && odds->path == NULL && !odds->limits.for_figures)
+        pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
+}
+
+static pnb_status settle_conformal(pnb__match_odds *odds, pnb_error *err)
+{
+    const char *by = odds->limits.conformal_by;
+    bool is_other_size = odds->has_fit && odds->fit.n_gallery != odds->n_gallery;
+    if (!odds->has_fit)
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "--conformal: no calibration of this set is at hand; "
+                         "make one with `penumbra calibrate`");
+    odds->kind = is_other_size ? PNB_CONFORMAL_SCORE : odds->fit.conformal.kind;
+    pnb_status status = by != NULL ? pnb_conformal_parse(&odds->kind, by, err) : PNB_OK;
+    if (status != PNB_OK)
+        return status;
+    if (is_other_size && odds->kind != PNB_CONFORMAL_SCORE)
+        return pnb__fail(
+            err, PNB_ARG,
+            "--conformal-by %s holds for the %zu rows it was fitted on, the set has %zu; "
+            "by score it holds for any number",
+            pnb_conformal_name(odds->kind), odds->fit.n_gallery, odds->n_gallery);
+    return pnb_conformal_cutoff(&odds->fit.conformal, odds->kind, odds->limits.conformal_alpha,
+                                &odds->cutoff, err);
+}
+
+pnb_status pnb__match_odds_load(pnb__app *app, const pnb__odds_use *use,
+                                const pnb__list_limits *limits, pnb__match_odds *odds)
+{
+    pnb_status status;
+    *odds = (pnb__match_odds){.n_gallery = use->gallery->n, .limits = *limits};
+    PNB_TRY(find_file(use->path, odds, &app->err));
+    take_model(app, use, odds);
+    if (odds->path != NULL)
+        PNB_TRY(load_fit(app, use, odds));
+    if (!isnan(limits->min_probability) && !odds->has_fit && !odds->has_model)
+        PNB_TRY(pnb__fail(&app->err, PNB_NOT_FOUND,
+                          "--min-probability: nothing says what a score of these queries in this "
+                          "set is worth; fit it with `penumbra calibrate`"));
+    if (!isnan(limits->conformal_alpha))
+        PNB_TRY(settle_conformal(odds, &app->err));
+done:
+    return status;
+}

@@ -1,0 +1,81 @@
+/* Command-line words to embedding sets, for commands that take either a set or the things
+ * themselves. Everything is embedded in memory: what is typed is small, and long lists are for
+ * `embed`, which keeps a journal. */
+#include "commands/common/query.h"
+
+#include "commands/common/set_use.h"
+#include "encode/embed_job.h"
+
+static bool has_words(const pnb__text_list *list)
+{
+    return list != NULL && list->n > 0;
+}
+
+bool pnb__words_given(const pnb__words *w)
+{
+    return w->set != NULL || has_words(w->texts) || has_words(w->images);
+}
+
+pnb_status pnb__words_check_query(pnb__app *app, const pnb__words *w, const char *model)
+{
+    int kinds = has_words(w->texts) + has_words(w->images) + (w->set != NULL);
+    if (kinds != 1)
+        return pnb__usage(app, "%s of --query-text, --query-image, --queries is wanted",
+                          kinds == 0 ? "one" : "only one");
+    if (w->set == NULL && model == NULL)
+        return pnb__usage(app, "--model is missing: it encodes the query");
+    if (w->exif && !has_words(w->images))
+        return pnb__usage(app, "--exif needs --query-image");
+    return PNB_OK;
+}
+
+int pnb__words_use(const pnb__words *w)
+{
+    if (w->set != NULL)
+        return 0;
+    return (has_words(w->texts) ? PNB__USE_TEXTS : 0) |
+           (has_words(w->images) ? PNB__USE_PICTURES : 0);
+}
+
+static pnb_status embed_texts(pnb__app *app, pnb__embedder *encoder, const char *const *texts,
+                              size_t n, pnb_embeddings **out)
+{
+    pnb__captions captions = {0};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < n; i++)
+        PNB_TRY(pnb__captions_add_text(&captions, texts[i], &app->err));
+    if (captions.n_bad > 0)
+        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
+    status = pnb__embed_captions(app, encoder, &captions, out);
+done:
+    pnb__captions_reset(&captions);
+    return status;
+}
+
+static pnb_status embed_images(pnb__app *app, pnb__embedder *encoder, const pnb__words *w,
+                               pnb_embeddings **out)
+{
+    pnb__pictures *pictures = NULL;
+    pnb_status status =
+        pnb__pictures_open(&pictures, w->images->items, w->images->n, app->in, &app->err);
+    if (status == PNB_OK)
+        status = pnb__embed_pictures(app, encoder, pictures, w->exif, out);
+    pnb__pictures_free(pictures);
+    return status;
+}
+
+pnb_status pnb__words_embed(pnb__app *app, pnb__embedder *encoder, const pnb__words *words,
+                            pnb_embeddings **out)
+{
+    if (words->set != NULL)
+        return pnb__set_load(out, words->set, app);
+    if (has_words(words->images))
+        return embed_images(app, encoder, words, out);
+    return embed_texts(app, encoder, words->texts->items, words->texts->n, out);
+}
+
+pnb_status pnb__embed_null_text(pnb__app *app, pnb__embedder *encoder, pnb_embeddings **out)
+{
+    static const char *const empty[] = {""};
+    return embed_texts(app, encoder, empty, 1, out);
+}

@@ -1,0 +1,112 @@
+/* `penumbra convert`: what goes beside the weights.
+ *
+ * Tokenizer files are copied byte for byte. Preprocessing is a file of its own for Hugging Face and
+ * a section of open_clip_config.json for open_clip; both say the same. A preprocessing that
+ * open_clip has no words for (a crop smaller than the resize) is warned about: Penumbra reads the
+ * carried preprocessor_config.json first, open_clip does not. */
+#include "commands/convert/convert.h"
+
+#include <string.h>
+
+#include "encode/model_files.h"
+#include "encode/model_path.h"
+#include "io/json/json.h"
+#include "penumbra/image.h"
+#include "penumbra/model.h"
+
+/* The value of preprocess_cfg, allocated; NULL when out of memory. */
+static char *open_clip_words(const pnb_preprocess *pp)
+{
+    static const char *const modes[] = {"shortest", "longest", "squash"};
+    json_t *o = json_pack("{s:[f,f,f], s:[f,f,f], s:s, s:s}", "mean", (double)pp->mean[0],
+                          (double)pp->mean[1], (double)pp->mean[2], "std", (double)pp->std[0],
+                          (double)pp->std[1], (double)pp->std[2], "interpolation",
+                          pnb_filter_name(pp->filter), "resize_mode", modes[pp->mode]);
+    pnb__buf b = {0};
+    if (o != NULL &&
+        (pp->fill == 0 || json_object_set_new(o, "fill_color", json_integer(pp->fill)) == 0))
+        pnb__json_append_value(&b, o);
+    json_decref(o);
+    if (b.data == NULL || b.failed) {
+        pnb__buf_reset(&b);
+        return NULL;
+    }
+    return b.data;
+}
+
+static pnb_status carry_all(const pnb__convert_opts *o, const pnb_preprocess *pp, size_t *n,
+                            pnb_error *err)
+{
+    bool resized = o->image_size != PNB__INT_UNSET; /* the old file would contradict the model */
+    pnb_status status = pnb__model_files_copy(o->dir, o->out, !resized, n, err);
+    if (status == PNB_OK && pp != NULL && (resized || strcmp(o->to, "open_clip") != 0))
+        status = pnb__model_files_add_preprocess(o->out, pp, err);
+    return status;
+}
+
+static pnb_model_convert_opts model_opts(const pnb__app *app, const pnb__convert_opts *o)
+{
+    pnb_model_convert_opts c = {.seed = (uint64_t)app->common.seed};
+    c.to = strcmp(o->to, "hf") == 0          ? PNB_LAYOUT_HF
+           : strcmp(o->to, "open_clip") == 0 ? PNB_LAYOUT_OPEN_CLIP
+                                             : PNB_LAYOUT_PROLIP;
+    if (o->image_size != PNB__INT_UNSET)
+        c.sizes.image_height = c.sizes.image_width = (size_t)o->image_size;
+    if (o->context_length != PNB__INT_UNSET)
+        c.sizes.context_length = (size_t)o->context_length;
+    return c;
+}
+
+static pnb_status convert(pnb__app *app, const pnb__convert_opts *o, pnb__result *r)
+{
+    pnb_preprocess pp;
+    char notes[1024];
+    size_t n_carried = 0;
+    pnb_error *err = &app->err;
+    pnb_status status = pnb_preprocess_load(&pp, o->dir, NULL);
+    bool knows = status == PNB_OK;
+    if (status == PNB_NOMEM)
+        return pnb__fail_nomem(err, 0);
+    if (knows && o->image_size != PNB__INT_UNSET) {
+        pp.width = pp.height = (int)o->image_size;
+        pp.resize_to = 0;
+    }
+    char *words = knows ? open_clip_words(&pp) : NULL;
+    if (knows && words == NULL)
+        return pnb__fail_nomem(err, 0);
+    pnb_model_convert_opts c = model_opts(app, o);
+    c.preprocess_json = words;
+    PNB_TRY(pnb_model_convert(app->ctx, o->dir, o->out, &c, notes, err));
+    PNB_TRY(carry_all(o, knows ? &pp : NULL, &n_carried, err));
+    if (!knows)
+        pnb__warn(app, "%s does not say how pictures are prepared; neither does %s", o->dir,
+                  o->out);
+    if (knows && pp.resize_to > 0 && c.to == PNB_LAYOUT_OPEN_CLIP)
+        pnb__warn(app,
+                  "open_clip has no words for resizing to %d and cropping to %d: it will "
+                  "differ from this model",
+                  pp.resize_to, pp.width);
+    if (notes[0] != '\0')
+        pnb__warn(app, "%s", notes);
+    pnb__result_text(r, "from", "from", o->dir);
+    pnb__result_text(r, "dir", "written", o->out);
+    pnb__result_text(r, "layout", "layout", o->to);
+    pnb__result_int(r, "n_carried", "tokenizer and preprocessor files", (int64_t)n_carried);
+    pnb__result_text(r, "notes", NULL, notes);
+done:
+    pnb__free(words);
+    return status;
+}
+
+pnb_status pnb__convert_model(pnb__app *app, const pnb__convert_opts *opts, pnb__result *r)
+{
+    char *dir = NULL;
+    pnb_status status = pnb__model_path(app, opts->dir, &dir, &app->err);
+    if (status == PNB_OK) {
+        pnb__convert_opts o = *opts;
+        o.dir = dir;
+        status = convert(app, &o, r);
+    }
+    pnb__free(dir);
+    return status;
+}

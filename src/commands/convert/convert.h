@@ -1,0 +1,19 @@
+/* Writes a model folder in another layout, with everything that belongs to it. */
+#ifndef PNB_COMMANDS_CONVERT_CONVERT_H
+#define PNB_COMMANDS_CONVERT_CONVERT_H
+
+#include "program/app.h"
+#include "program/result.h"
+
+typedef struct pnb__convert_opts {
+    const char *dir, *out;
+    const char *to;                     /* "prolip", "open_clip", "hf" */
+    int64_t image_size, context_length; /* PNB__INT_UNSET: the model's own */
+} pnb__convert_opts;
+
+/* Weights and configuration by pnb_model_convert; tokenizer and preprocessor files are carried
+ * over, and the preprocessing is told in the target's own words too.
+ * Errors  those of pnb_model_convert, IO */
+pnb_status pnb__convert_model(pnb__app *app, const pnb__convert_opts *opts, pnb__result *r);
+
+#endif

@@ -1,0 +1,81 @@
+/* penumbra convert: a model folder under the names of another layout.
+ *
+ * Options only; the work is in src/commands/convert/convert.c and src/models/keys/key_export.c. */
+#include "commands/commands.h"
+#include "commands/convert/convert.h"
+
+struct convert_args {
+    pnb__text_list dirs;
+    const char *to, *out;
+    int64_t image_size, context_length;
+};
+
+#define AT(field) offsetof(struct convert_args, field)
+static const pnb__option options[] = {
+    {.name = "dir",
+     .kind = PNB__OPT_REST,
+     .at = AT(dirs),
+     .value = "DIR",
+     .required = true,
+     .help = "Model folder, or hf-hub:ORG/NAME from the local cache"},
+    {.name = "to",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(to),
+     .value = "LAYOUT",
+     .choices = "open_clip|hf|prolip",
+     .required = true,
+     .help = "Layout to write"},
+    {.name = "out",
+     .letter = 'o',
+     .kind = PNB__OPT_FILE,
+     .writes = "/",
+     .at = AT(out),
+     .value = "DIR",
+     .required = true,
+     .help = "Folder to write; it must not hold a model"},
+    {.name = "force-image-size",
+     .kind = PNB__OPT_INT,
+     .at = AT(image_size),
+     .value = "PIXELS",
+     .min = 1,
+     .max = 16384,
+     .help = "Another picture size: position embeddings are resized (bicubic, antialiased)"},
+    {.name = "force-context-length",
+     .kind = PNB__OPT_INT,
+     .at = AT(context_length),
+     .value = "N",
+     .min = 1,
+     .max = 65536,
+     .help = "Another caption length: position embeddings are stretched, above 127 by LongProLIP's "
+             "rule"},
+};
+#undef AT
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct convert_args *a = args;
+    if (a->dirs.n > 1)
+        return pnb__usage(app, "one DIR at a time, found '%s' too", a->dirs.items[1]);
+    pnb__convert_opts opts = {a->dirs.items[0], a->out, a->to, a->image_size, a->context_length};
+    pnb__result *r = pnb__result_create();
+    pnb_status status = pnb__convert_model(app, &opts, r);
+    return pnb__result_finish(r, app, status);
+}
+
+const pnb__command pnb__cmd_convert = {
+    .name = "convert",
+    .summary = "write a model in another layout",
+    .about =
+        "Between open_clip and Hugging Face no number changes: bits and types of the weights are "
+        "copied, and back again they are the same. What the other layout cannot describe is "
+        "refused by name. --to prolip makes the start of a fine-tuning from CLIP or SigLIP: "
+        "weights with a counterpart are taken, the parts that give uncertainty are drawn from "
+        "--seed; a caption's log-variance is read from its projected mean, as in released models, "
+        "or from [UNC] where the text tower is not as wide as the embedding. Tokenizer and "
+        "preprocessor files are carried over.",
+    .examples = "penumbra convert clip-vit-base-patch32 --to open_clip --out clip-b32\n"
+                "penumbra convert hf-hub:openai/clip-vit-base-patch16 --to prolip --out start",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct convert_args),
+    .run = run};

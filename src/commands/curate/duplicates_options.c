@@ -1,0 +1,120 @@
+/* penumbra duplicates: rows of a set that nearly repeat each other.
+ *
+ * Options only; what happens is in src/commands/curate/curate.c and src/eval/curation/duplicates.c.
+ */
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/common/set_use.h"
+#include "commands/curate/curate.h"
+#include "program/result.h"
+
+struct duplicates_args {
+    const char *set, *measure, *uncertainty, *out, *keep, *drop;
+    double min_score;
+    int64_t max_pairs, max_neighbours, show;
+};
+
+#define AT(field) offsetof(struct duplicates_args, field)
+static const pnb__option options[] = {
+    PNB__SET_ROW(AT(set)),
+    {.name = "min-score",
+     .kind = PNB__OPT_REAL,
+     .at = AT(min_score),
+     .value = "X",
+     .fallback = "0.95",
+     .help = "Rows with at least this score are near-duplicates"},
+    {.name = "measure",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(measure),
+     .value = "NAME",
+     .fallback = "mean",
+     .choices = "mean|csd|w2|jeffreys|js|elk|bhattacharyya",
+     .help = "Measure between two rows, as a score that is larger for nearer ones; mean is the "
+             "cosine"},
+    {.name = "uncertainty",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(uncertainty),
+     .value = "NAME",
+     .fallback = "trace",
+     .choices = "trace|mean_var|geo_std",
+     .help = "Scalar uncertainty that decides which row of a group stays"},
+    {.name = "max-pairs",
+     .kind = PNB__OPT_INT,
+     .at = AT(max_pairs),
+     .value = "N",
+     .fallback = "20000000",
+     .min = 1,
+     .max = 1e11,
+     .help = "All pairs are found while there are no more than this"},
+    {.name = "max-neighbours",
+     .kind = PNB__OPT_INT,
+     .at = AT(max_neighbours),
+     .value = "N",
+     .fallback = "100",
+     .min = 1,
+     .max = 1e9,
+     .help = "Where there are more, only so many near-duplicates of each row are looked at"},
+    {.name = "show",
+     .kind = PNB__OPT_INT,
+     .at = AT(show),
+     .value = "N",
+     .fallback = "20",
+     .min = 0,
+     .max = 1e9,
+     .group = "Result",
+     .help = "Groups to print, the largest first"},
+    {.name = "out",
+     .letter = 'o',
+     .kind = PNB__OPT_FILE,
+     .writes = "*",
+     .at = AT(out),
+     .value = "FILE",
+     .help = "All groups (.jsonl), or all pairs: id, tab, id, tab, score"},
+    {.name = "keep",
+     .kind = PNB__OPT_FILE,
+     .writes = "*",
+     .at = AT(keep),
+     .value = "FILE",
+     .help = "Ids of the rows that stay: one of each group, and all that are in none"},
+    {.name = "drop",
+     .kind = PNB__OPT_FILE,
+     .writes = "*",
+     .at = AT(drop),
+     .value = "FILE",
+     .help = "Ids of the rows to drop"},
+};
+#undef AT
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct duplicates_args *a = args;
+    pnb__duplicates_opts o = {.set = a->set,
+                              .find = pnb_duplicates_opts_default(),
+                              .n_shown = (size_t)a->show,
+                              .out = a->out,
+                              .keep = a->keep,
+                              .drop = a->drop};
+    pnb__result *r = pnb__result_create();
+    o.find.min_score = a->min_score;
+    o.find.max_pairs = (size_t)a->max_pairs;
+    o.find.max_neighbours = (size_t)a->max_neighbours;
+    pnb_status status = pnb_measure_parse(&o.find.measure, a->measure, &app->err);
+    if (status == PNB_OK)
+        status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
+    if (status == PNB_OK)
+        status = pnb__duplicates_run(app, &o, r);
+    return pnb__result_finish(r, app, status);
+}
+
+const pnb__command pnb__cmd_duplicates = {
+    .name = "duplicates",
+    .summary = "list rows of a set that nearly repeat each other",
+    .about = "All pairs of rows whose score reaches the limit, and the groups they form: rows "
+             "joined by a chain of such pairs. Of each group the most certain row is to be kept. "
+             "Memory grows with the pairs found, up to a limit, never with the square of the rows.",
+    .examples = "penumbra duplicates --set images.safetensors --min-score 0.97 --drop drop.txt\n"
+                "penumbra duplicates --set images.safetensors --out groups.jsonl --json",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct duplicates_args),
+    .run = run};

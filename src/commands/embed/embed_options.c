@@ -1,0 +1,332 @@
+/* penumbra embed: pictures or captions to an embedding set.
+ *
+ * Finds out which kind of input was given and hands it to src/encode/embed_job.c, which batches,
+ * journals and writes. */
+#include <string.h>
+
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/train/train_words.h"
+#include "encode/clip_retrieval.h"
+#include "encode/embed_job.h"
+#include "program/outputs.h"
+#include "program/result.h"
+
+struct embed_args {
+    const char *export_format, *image_key, *separator, *split;
+    const char *model, *out, *format, *caption_key, *pixels, *tokens, *tokenizer, *preprocess;
+    pnb__text_list images, texts, text;
+    int64_t batch_size, save_every;
+    bool masked, exif;
+    double mask_keep, mask_drop;
+};
+
+#define AT(field) offsetof(struct embed_args, field)
+static const pnb__option options[] = {
+    PNB__MODEL_ROW(AT(model)),
+    {.name = "out",
+     .letter = 'o',
+     .kind = PNB__OPT_FILE,
+     .writes = "*|/",
+     .at = AT(out),
+     .value = "FILE",
+     .required = true,
+     .help =
+         "Embedding set to write, .safetensors, .npy or .jsonl; NAME.ids.jsonl beside NAME.npy or "
+         "NAME.safetensors names its rows. - or /dev/stdout: the set alone to standard output, "
+         "where only --format jsonl carries the names"},
+    {.name = "format",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(format),
+     .value = "FORMAT",
+     .choices = "safetensors|npy|jsonl",
+     .help = "Format of FILE; by default its ending tells"},
+    {.name = "export-format",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(export_format),
+     .value = "TOOL",
+     .choices = "clip-retrieval",
+     .help = "Write the folder --out as this tool reads it: img_emb/ or text_emb/, and metadata/"},
+    {.name = "images",
+     .kind = PNB__OPT_FILES,
+     .at = AT(images),
+     .value = "PATH...",
+     .group = "Inputs (one kind)",
+     .help = "Picture files, globs, folders, tar shards, csv or jsonl sets, or - for a list of "
+             "paths on standard input"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILES,
+     .at = AT(texts),
+     .value = "FILE...",
+     .help = "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "
+             "folders, or -"},
+    {.name = "text",
+     .kind = PNB__OPT_LIST,
+     .instead_of_file = "--texts takes files",
+     .at = AT(text),
+     .value = "STR...",
+     .help = "Captions themselves"},
+    {.name = "pixels",
+     .kind = PNB__OPT_FILE,
+     .at = AT(pixels),
+     .value = "FILE",
+     .help = "Ready pictures: a safetensors file with \"pixels\" (B,3,H,W), normalised"},
+    {.name = "tokens",
+     .kind = PNB__OPT_FILE,
+     .at = AT(tokens),
+     .value = "FILE",
+     .help = "Ready captions: a safetensors file with \"tokens\" (B,T)"},
+    PNB__CAPTION_KEY_ROW(AT(caption_key)),
+    {.name = "csv-img-key",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(image_key),
+     .value = "COLUMN",
+     .fallback = "filepath",
+     .help = "Column of picture paths in a csv or tsv file"},
+    {.name = "csv-separator",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(separator),
+     .value = "CHAR",
+     .help = "Separator of a table; told by the header by default"},
+    {.name = "split",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(split),
+     .value = "NAME",
+     .fallback = "test",
+     .help =
+         "Split of a data set in CLIP_benchmark's layout, ROOT/NAME/0.tar ... with nshards.txt"},
+    {.name = "batch-size",
+     .letter = 'b',
+     .kind = PNB__OPT_INT,
+     .at = AT(batch_size),
+     .value = "N",
+     .fallback = "8",
+     .min = 1,
+     .max = 65536,
+     .group = "How",
+     .help = "Inputs encoded together"},
+    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
+    {.name = "save-every",
+     .kind = PNB__OPT_INT,
+     .at = AT(save_every),
+     .value = "N",
+     .fallback = "4096",
+     .min = 1,
+     .max = 1e9,
+     .help = "Rows between two parts of the journal that a killed run continues from; a part is "
+             "also saved every 20 seconds"},
+    {.name = "exif",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(exif),
+     .help = "Turn pictures as their EXIF orientation says; the pipelines that models were trained "
+             "with ignore it"},
+    {.name = "masked",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(masked),
+     .group = "Masked copies",
+     .help = "Embed what is left of each input after masking, to compare with the whole"},
+    {.name = "mask-keep",
+     .kind = PNB__OPT_REAL,
+     .at = AT(mask_keep),
+     .value = "SHARE",
+     .fallback = "0.25",
+     .min = 1e-6,
+     .max = 1,
+     .help = "Share of its patches a masked picture keeps"},
+    {.name = "mask-drop",
+     .kind = PNB__OPT_REAL,
+     .at = AT(mask_drop),
+     .value = "P",
+     .fallback = "0.75",
+     .max = 1,
+     .help = "Probability that a token of a masked caption is deleted"},
+};
+#undef AT
+
+/* Formats in the order of the enum. */
+static const char *const formats[] = {"safetensors", "npy", "jsonl"};
+
+/* The one asked for, else what the name ends in, else -1. */
+static int format_of(const struct embed_args *a)
+{
+    const char *dot = strrchr(a->out, '.');
+    if (a->export_format != NULL)
+        return PNB__EMBED_CLIP_RETRIEVAL;
+    const char *name = a->format != NULL ? a->format : dot != NULL ? dot + 1 : "";
+    if (a->format == NULL && pnb__is_stdout(a->out))
+        return PNB__EMBED_SAFETENSORS;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, formats[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* A format whose names file lies beside it needs its own ending. */
+static pnb_status check_out(pnb__app *app, const struct embed_args *a, int format)
+{
+    char ending[16];
+    if (format == PNB__EMBED_CLIP_RETRIEVAL)
+        return pnb__path_is_file(a->out) || pnb__is_stdout(a->out)
+                   ? pnb__fail(&app->err, PNB_ARG, "--out %s: --export-format %s wants a folder",
+                               a->out, a->export_format)
+                   : PNB_OK;
+    if (pnb__path_is_dir(a->out))
+        return pnb__fail(&app->err, PNB_ARG, "--out %s: is a folder; a file is wanted", a->out);
+    if (format < 0)
+        return pnb__fail(&app->err, PNB_ARG,
+                         "--out %s: the name must end in .safetensors, .npy or .jsonl", a->out);
+    snprintf(ending, sizeof ending, ".%s", formats[format]);
+    if (pnb__is_stdout(a->out) || format == PNB__EMBED_JSONL || pnb__ends_with(a->out, ending))
+        return PNB_OK;
+    return pnb__fail(&app->err, PNB_ARG, "--out %s: the name must end in %s, as --format %s says",
+                     a->out, ending, formats[format]);
+}
+
+/* Captions read from what will be the file of the rows' names would be lost. */
+static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, int format)
+{
+    pnb_status status = PNB_OK;
+    if (format >= PNB__EMBED_JSONL || pnb__is_stdout(a->out))
+        return PNB_OK;
+    size_t stem = strlen(a->out) - strlen(formats[format]) - 1;
+    char *names = pnb__format("%.*s.ids.jsonl", (int)stem, a->out);
+    if (names == NULL)
+        return pnb__fail_nomem(&app->err, stem);
+    const pnb__text_list *const lists[] = {&a->texts, &a->images};
+    for (size_t k = 0; k < PNB_COUNT(lists); k++)
+        for (size_t i = 0; i < lists[k]->n && status == PNB_OK; i++)
+            if (pnb__path_is_file(names) && pnb__is_same_file(names, lists[k]->items[i]))
+                status = pnb__fail(&app->err, PNB_ARG,
+                                   "--out %s: %s, which names its rows, is an input; name another",
+                                   a->out, names);
+    pnb__free(names);
+    return status;
+}
+
+/* Opens the pictures or reads the captions. */
+static pnb_status open_inputs(pnb__app *app, const struct embed_args *a, pnb__pictures **pictures,
+                              pnb__captions *captions)
+{
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    pnb__text_list words = {0};
+    pnb_status status;
+    if (a->separator != NULL && !pnb__separator(a->separator, &opts.csv_separator))
+        return pnb__usage(app, "--csv-separator %s: one character is wanted", a->separator);
+    opts.csv_img_key = a->image_key;
+    opts.csv_caption_key = a->caption_key;
+    captions->csv_separator = opts.csv_separator;
+    PNB_TRY(pnb__roots_resolve(app, &words, a->images.n > 0 ? &a->images : &a->texts, a->split));
+    if (a->images.n > 0) {
+        PNB_TRY(pnb__pictures_open_with(pictures, words.items, words.n, app->in, &opts, &app->err));
+        pnb__pictures_report(*pictures, app);
+    } else {
+        status = pnb__captions_read(app, captions, &words, &a->text, a->caption_key);
+    }
+done:
+    pnb__roots_free(&words);
+    return status;
+}
+
+/* Rows that clip-retrieval would take for others' are refused before they are made. */
+static pnb_status check_export(pnb__app *app, const struct embed_args *a,
+                               const pnb__pictures *pictures, const pnb__captions *captions)
+{
+    if (a->export_format == NULL)
+        return PNB_OK;
+    size_t n = pictures != NULL ? pnb__pictures_count(pictures) : captions->n;
+    return pnb__clip_retrieval_check(a->out, pictures == NULL, n, &app->err);
+}
+
+static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_result *result)
+{
+    const pnb__embed_opts opts = {.out = a->out,
+                                  .stream = pnb__is_stdout(a->out) ? app->out : NULL,
+                                  .format = (pnb__embed_format)format_of(a),
+                                  .batch_size = (size_t)a->batch_size,
+                                  .save_every = (size_t)a->save_every,
+                                  .masked = a->masked,
+                                  .exif = a->exif,
+                                  .mask_keep = a->mask_keep,
+                                  .mask_drop = a->mask_drop,
+                                  .tokenizer = a->tokenizer,
+                                  .preprocess = a->preprocess};
+    int use = a->images.n > 0 ? PNB__USE_PICTURES : a->texts.n + a->text.n > 0 ? PNB__USE_TEXTS : 0;
+    const pnb__embedder_parts parts = {use, a->tokenizer, a->preprocess};
+    pnb__embedder encoder = {0};
+    pnb__pictures *pictures = NULL;
+    pnb__captions captions = {0};
+    pnb_status status;
+    if (use != 0) {
+        PNB_TRY(open_inputs(app, a, &pictures, &captions));
+        PNB_TRY(check_export(app, a, pictures, &captions));
+    }
+    PNB_TRY(pnb__embedder_open_named(&encoder, app, a->model, &parts));
+    if (use != 0)
+        status = pnb__embed_run(app, &encoder, pictures, use == PNB__USE_TEXTS ? &captions : NULL,
+                                &opts, result);
+    else
+        status = pnb__embed_tensor(app, &encoder, a->tokens != NULL ? a->tokens : a->pixels,
+                                   a->tokens != NULL, &opts, result);
+done:
+    pnb__captions_reset(&captions);
+    pnb__pictures_free(pictures);
+    pnb__embedder_close(&encoder);
+    return status;
+}
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct embed_args *a = args;
+    int kinds = (a->images.n > 0) + (a->texts.n + a->text.n > 0) + (a->pixels != NULL) +
+                (a->tokens != NULL);
+    if (kinds != 1)
+        return pnb__usage(app, "%s of --images, --texts or --text, --pixels, --tokens is wanted",
+                          kinds == 0 ? "one" : "only one");
+    if (a->exif && a->images.n == 0)
+        return pnb__usage(app, "--exif needs --images");
+    if (a->export_format != NULL && a->format != NULL)
+        return pnb__usage(app, "--format or --export-format, not both");
+    if (a->masked && (a->pixels != NULL || a->tokens != NULL))
+        return pnb__usage(app, "--masked needs --images or --texts");
+    pnb__embed_result result = {0};
+    int format = format_of(a);
+    pnb_status status = check_out(app, a, format);
+    if (status == PNB_OK)
+        status = check_names_file(app, a, format);
+    if (status == PNB_OK)
+        status = embed(app, a, &result);
+    if (status != PNB_OK)
+        return status;
+    if (pnb__is_stdout(a->out))
+        app->out = app->log; /* the set alone is there */
+    if (result.n_truncated > 0)
+        pnb__warn(app, "%zu caption%s longer than the model's context and cut", result.n_truncated,
+                  result.n_truncated == 1 ? " was" : "s were");
+    pnb__result *r = pnb__result_create();
+    pnb__result_text(r, "out", "written", a->out);
+    pnb__result_int(r, "n_rows", "rows", (int64_t)result.n_rows);
+    pnb__result_int(r, "n_skipped", "skipped", (int64_t)app->n_skipped);
+    pnb__result_int(r, "n_truncated", "captions cut", (int64_t)result.n_truncated);
+    pnb__result_int(r, "n_continued", NULL, (int64_t)result.n_continued);
+    pnb__result_real(r, "seconds", "seconds", result.seconds, 2);
+    pnb__result_real(r, "waited_seconds", NULL, result.waited_s, 3);
+    return pnb__result_finish(r, app, PNB_OK);
+}
+
+const pnb__command pnb__cmd_embed = {
+    .name = "embed",
+    .summary = "turn pictures or captions into an embedding set",
+    .about =
+        "Each row becomes a distribution: a unit mean and log-variances. Pictures that "
+        "cannot be read are named on standard error and left out, and the exit status is 3 "
+        "then. A run that was killed continues when the same command is given again: parts whose "
+        "pictures were replaced meanwhile are made again, and another model, option, device "
+        "or program begins anew.",
+    .examples = "penumbra embed --model model --images photos/ --out images.safetensors\n"
+                "penumbra embed --model model --texts captions.txt --out texts.safetensors\n"
+                "find . -name '*.jpg' | penumbra embed -m model --images - -o images.npy\n"
+                "penumbra embed --model model --text 'a red star' --out query.safetensors",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct embed_args),
+    .run = run};

@@ -1,0 +1,186 @@
+/* What was sampled together: the unit that intervals and tests are resampled in.
+ *
+ * Without being told it is what the truth connects: a picture with its captions, or all of a class
+ * where truth is by class; where some captions belong to several pictures, a picture with those of
+ * it alone. With a key it is a field of the rows' ids file; a row without the field
+ * takes that of a row it belongs to, so that it need stand on one side only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/common/row_clusters.h"
+#include "commands/eval/eval_retrieval.h"
+
+/* ---- a field of the ids file ---- */
+
+/* Rows without a label take that of the first row they belong to. */
+static void inherit(const pnb_truth *truth, int64_t *own, const int64_t *other)
+{
+    for (size_t i = 0; i < truth->n_queries; i++)
+        for (size_t p = truth->offset[i]; own[i] < 0 && p < truth->offset[i + 1]; p++)
+            own[i] = other[truth->item[p]];
+}
+
+static pnb_status check_labels(const pnb__retrieval_opts *opts, const char *path,
+                               const pnb_truth *truth, const int64_t *label, pnb_error *err)
+{
+    for (size_t i = 0; i < truth->n_queries; i++)
+        if (label[i] < 0 && truth->offset[i] < truth->offset[i + 1])
+            return pnb__fail(err, PNB_NOT_FOUND,
+                             "--cluster %s: row %zu of %s has no such field in its ids file, nor "
+                             "has a row it belongs to",
+                             opts->cluster, i, path);
+    return PNB_OK;
+}
+
+static pnb_status by_field(const pnb__retrieval_opts *opts, pnb__retrieval *run, pnb_error *err)
+{
+    size_t n_images = run->images->n, n_texts = run->texts->n, n_labels;
+    char **names = pnb__alloc_zero(n_images + n_texts, sizeof *names);
+    int64_t *label = pnb__alloc_array(n_images + n_texts, sizeof *label);
+    pnb_status status;
+    if (names == NULL || label == NULL)
+        PNB_TRY(pnb__fail_nomem(err, (n_images + n_texts) * sizeof *label));
+    PNB_TRY(pnb__row_fields(run->images, opts->images, opts->cluster, names, err));
+    PNB_TRY(pnb__row_fields(run->texts, opts->texts, opts->cluster, names + n_images, err));
+    PNB_TRY(pnb__label_names(names, n_images + n_texts, label, &n_labels, err));
+    memcpy(run->image_cluster, label, n_images * sizeof *label);
+    memcpy(run->text_cluster, label + n_images, n_texts * sizeof *label);
+    inherit(run->truth, run->image_cluster, run->text_cluster);
+    inherit(run->backward, run->text_cluster, run->image_cluster);
+    PNB_TRY(check_labels(opts, opts->images, run->truth, run->image_cluster, err));
+    status = check_labels(opts, opts->texts, run->backward, run->text_cluster, err);
+done:
+    for (size_t i = 0; names != NULL && i < n_images + n_texts; i++)
+        pnb__free(names[i]);
+    pnb__free(names);
+    pnb__free(label);
+    return status;
+}
+
+/* ---- by the truth ---- */
+
+static size_t n_matches(const pnb_truth *truth, size_t i)
+{
+    return truth->offset[i + 1] - truth->offset[i];
+}
+
+static bool has_one_each(const pnb_truth *truth)
+{
+    for (size_t i = 0; i < truth->n_queries; i++)
+        if (n_matches(truth, i) > 1)
+            return false;
+    return true;
+}
+
+/* Every row matches all of the other side that it is connected with, as within a class. */
+static pnb_status is_of_blocks(const pnb__retrieval *run, bool *out, pnb_error *err)
+{
+    size_t n = run->images->n + run->texts->n;
+    size_t *n_texts = pnb__alloc_zero(n, sizeof *n_texts);
+    if (n_texts == NULL)
+        return pnb__fail_nomem(err, n * sizeof *n_texts);
+    for (size_t t = 0; t < run->texts->n; t++)
+        n_texts[run->text_cluster[t]]++;
+    *out = true;
+    for (size_t i = 0; i < run->images->n; i++)
+        if (n_matches(run->truth, i) > 0)
+            *out = *out && n_matches(run->truth, i) == n_texts[run->image_cluster[i]];
+    pnb__free(n_texts);
+    return PNB_OK;
+}
+
+/* Where pictures share some captions and not others, what the truth connects may be everything. A
+ * caption of one picture alone was sampled with it; one of several pictures is its own. */
+static void by_picture(pnb__retrieval *run)
+{
+    for (size_t i = 0; i < run->images->n; i++)
+        run->image_cluster[i] = (int64_t)i;
+    for (size_t t = 0; t < run->texts->n; t++)
+        run->text_cluster[t] = n_matches(run->backward, t) == 1
+                                   ? (int64_t)run->backward->item[run->backward->offset[t]]
+                                   : (int64_t)(run->images->n + t);
+}
+
+static pnb_status by_truth(pnb__retrieval *run, pnb_error *err)
+{
+    bool one_image = has_one_each(run->backward), one_text = has_one_each(run->truth);
+    bool blocks = false;
+    size_t n_connected;
+    const char *unit;
+    pnb_status status =
+        pnb_truth_clusters(run->truth, run->image_cluster, run->text_cluster, &n_connected, err);
+    if (status == PNB_OK)
+        status = is_of_blocks(run, &blocks, err);
+    if (status != PNB_OK)
+        return status;
+    unit = one_image && one_text ? "picture with its caption"
+           : one_image           ? "picture with its captions"
+           : one_text            ? "caption with its pictures"
+           : blocks              ? "class of pictures and captions"
+                                 : "picture with the captions of it alone";
+    if (!blocks)
+        by_picture(run);
+    snprintf(run->cluster_unit, sizeof run->cluster_unit, "%s", unit);
+    return PNB_OK;
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Different labels among rows with a pair. */
+static pnb_status count_labels(const pnb_truth *truth, const int64_t *label, size_t *out,
+                               pnb_error *err)
+{
+    int64_t *used = pnb__alloc_array(truth->n_queries, sizeof *used);
+    size_t n = 0;
+    if (used == NULL)
+        return pnb__fail_nomem(err, truth->n_queries * sizeof *used);
+    for (size_t i = 0; i < truth->n_queries; i++)
+        if (truth->offset[i] < truth->offset[i + 1])
+            used[n++] = label[i];
+    qsort(used, n, sizeof *used, compare_labels);
+    *out = n > 0;
+    for (size_t i = 1; i < n; i++)
+        *out += used[i] != used[i - 1];
+    pnb__free(used);
+    return PNB_OK;
+}
+
+static void warn_few(pnb__app *app, const pnb__retrieval *run)
+{
+    size_t n = PNB_MIN(run->n_clusters[0], run->n_clusters[1]);
+    if (n < 2)
+        pnb__warn(app,
+                  "the truth connects all queries (one %s), so there are no intervals; --cluster "
+                  "KEY names what was sampled together by a field of the ids files",
+                  run->cluster_unit);
+    else if (n < PNB__FEW_CLUSTERS)
+        pnb__warn(app, "%zu clusters (%s): intervals from so few are rough", n, run->cluster_unit);
+}
+
+pnb_status pnb__retrieval_clusters(pnb__app *app, const pnb__retrieval_opts *opts,
+                                   pnb__retrieval *run)
+{
+    pnb_error *err = &app->err;
+    pnb_status status;
+    run->image_cluster = pnb__alloc_array(run->images->n, sizeof *run->image_cluster);
+    run->text_cluster = pnb__alloc_array(run->texts->n, sizeof *run->text_cluster);
+    if (run->image_cluster == NULL || run->text_cluster == NULL)
+        return pnb__fail_nomem(err, (run->images->n + run->texts->n) * sizeof *run->text_cluster);
+    if (opts->cluster != NULL) {
+        PNB_TRY(by_field(opts, run, err));
+        snprintf(run->cluster_unit, sizeof run->cluster_unit, "rows of one \"%s\"", opts->cluster);
+    } else {
+        PNB_TRY(by_truth(run, err));
+    }
+    PNB_TRY(count_labels(run->truth, run->image_cluster, &run->n_clusters[0], err));
+    PNB_TRY(count_labels(run->backward, run->text_cluster, &run->n_clusters[1], err));
+    if (opts->n_resamples > 0)
+        warn_few(app, run);
+done:
+    return status;
+}

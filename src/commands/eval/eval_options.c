@@ -1,0 +1,77 @@
+/* penumbra eval: the family of commands, and what learned uncertainty shows (eval uncertainty).
+ *
+ * Options only: the figures are put together in src/commands/report/uncertainty_report.c. eval
+ * retrieval and eval compare are in eval_retrieval.c. */
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/report/uncertainty_report.h"
+#include "program/result.h"
+
+/* ---- uncertainty ---- */
+
+struct uncertainty_args {
+    pnb__claims_sets model, control;
+};
+
+#define AT(field) offsetof(struct uncertainty_args, field)
+static const pnb__option uncertainty_options[] = {
+    {.name = "texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(model.texts),
+     .value = "SET",
+     .required = true,
+     .help = "Embedding set of the captions, with levels"},
+    {.name = "images",
+     .kind = PNB__OPT_FILE,
+     .at = AT(model.images),
+     .value = "SET",
+     .help = "Embedding set of the pictures"},
+    {.name = "truth",
+     .kind = PNB__OPT_FILE,
+     .at = AT(model.truth),
+     .value = "PAIRS",
+     .help = "True pairs of picture and caption"},
+    PNB__CLAIMS_MASKED_ROWS(AT(model.masked_images), AT(model.masked_texts)),
+    PNB__CLAIMS_CONTROL_ROWS(AT(control.images), AT(control.texts), AT(control.masked_images),
+                             AT(control.masked_texts)),
+};
+#undef AT
+
+static pnb_status run_uncertainty(pnb__app *app, const void *args)
+{
+    const struct uncertainty_args *a = args;
+    pnb__claims_sets control_sets = a->control;
+    pnb__claims claims, control;
+    bool has_control = control_sets.texts != NULL;
+    control_sets.truth = control_sets.images != NULL ? a->model.truth : NULL;
+    if (!has_control && (control_sets.images != NULL || control_sets.masked_images != NULL ||
+                         control_sets.masked_texts != NULL))
+        return pnb__usage(app, "a control needs --control-texts");
+    pnb_status status = pnb__claims_measure(app, &a->model, &claims);
+    if (status == PNB_OK && has_control)
+        status = pnb__claims_measure(app, &control_sets, &control);
+    if (status != PNB_OK)
+        return status;
+    pnb__result *r = pnb__result_create();
+    pnb__claims_report(&claims, has_control ? &control : NULL, r);
+    return pnb__result_finish(r, app, status);
+}
+
+static const pnb__command uncertainty = {
+    .name = "uncertainty",
+    .summary = "measure what the learned uncertainty shows, beside a control",
+    .about = "Mean uncertainty by caption level and the order of levels, whether masked copies "
+             "are more uncertain than their originals and include them. What has no set is left "
+             "out. The control is the same measurement on a model whose log-variance head was "
+             "never trained: the difference is what training taught.",
+    .examples = "penumbra eval uncertainty --texts texts.safetensors --images images.safetensors "
+                "--truth shapes/truth/test.pairs --masked-texts masked.safetensors",
+    .options = uncertainty_options,
+    .n_options = sizeof uncertainty_options / sizeof *uncertainty_options,
+    .args_bytes = sizeof(struct uncertainty_args),
+    .run = run_uncertainty};
+
+static const pnb__command *const subs[] = {&pnb__cmd_eval_retrieval, &pnb__cmd_eval_compare,
+                                           &uncertainty, &pnb__cmd_eval_vqa, NULL};
+const pnb__command pnb__cmd_eval = {
+    .name = "eval", .summary = "measure retrieval and uncertainty of embedding sets", .subs = subs};

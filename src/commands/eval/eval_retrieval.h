@@ -1,0 +1,148 @@
+/* Retrieval between two embedding sets on disk: figures with intervals, chance, uncertainty bins,
+ * the COCO table. retrieval_load.c joins sets and truth, retrieval.c computes, retrieval_report.c
+ * shows. */
+#ifndef PNB_COMMANDS_EVAL_EVAL_RETRIEVAL_H
+#define PNB_COMMANDS_EVAL_EVAL_RETRIEVAL_H
+
+#include "eval/resample/means_bootstrap.h"
+#include "penumbra/embeddings.h"
+#include "penumbra/eval.h"
+#include "penumbra/metrics.h"
+#include "penumbra/truth.h"
+#include "penumbra/view.h"
+#include "program/app.h"
+#include "program/result.h"
+
+#define PNB__MEASURE_AUTO PNB_N_MEASURES          /* what the families of both sides suit */
+#define PNB__UNCERTAINTY_AUTO PNB_N_UNCERTAINTIES /* what the families of both sides have */
+
+typedef struct pnb__retrieval_opts {
+    const char *images, *texts; /* embedding sets */
+    const char *truth;          /* truth file; NULL: row i belongs to row i */
+    pnb_truth_read_opts read;   /* its format and split */
+    const char *eccv;           /* folder of ECCV Caption's lists; NULL: none */
+    const char *label_vectors;  /* labels of the pictures, for PMRP; NULL: none */
+    size_t fold_images;         /* pictures in a fold of COCO 1K: 1,000 (smaller in tests) */
+    int level;                  /* only captions of this level; -1: all */
+    pnb_measure measure;
+    pnb_uncertainty uncertainty;
+    pnb_binning binning;
+    size_t n_bins;
+    bool bin_by_hit; /* bins by the uncertainty of the item found instead of the query's */
+    size_t k[PNB_MAX_RECALLS];
+    size_t n_k;
+    size_t n_resamples;  /* of the intervals; 0: none */
+    const char *cluster; /* field of the ids files whose values are drawn together; NULL: what the
+                          * truth connects */
+} pnb__retrieval_opts;
+
+/* Measure and uncertainty of the families, 10 bins of equal count, all levels, k = 1, 5, 10, no
+ * intervals. */
+pnb__retrieval_opts pnb__retrieval_opts_default(void);
+
+/* Per-query values of one direction, owned; `hit` shares all but the uncertainty. */
+typedef struct pnb__side_values {
+    pnb_query_values query, hit; /* by the uncertainty of the query, of what it found */
+    void *memory;
+} pnb__side_values;
+
+enum { PNB__N_COVERAGE = 20 };
+
+/* One direction: ranks of each query, and what goes with them. */
+typedef struct pnb__retrieval_side {
+    pnb_ranks ranks;
+    pnb_calibration bins;
+    double chance[PNB_MAX_RECALLS]; /* recalls of a random ranking */
+    double chance_r_precision;
+    pnb__side_values values;
+    pnb_figure_intervals by_query, by_hit;                   /* low, high NaN without resamples */
+    double coverage[PNB__N_COVERAGE], risk[PNB__N_COVERAGE]; /* by the query's uncertainty */
+} pnb__retrieval_side;
+
+/* Figures of COCO, CxC, ECCV Caption or PMRP that are means over the same queries: a pnb_coco_kind,
+ * or plausible matches in the whole gallery and in the folds of COCO 1K. */
+enum { PNB__COCO_PMRP = PNB_N_COCO_KINDS, PNB__COCO_PMRP_1K, PNB__N_COCO_BLOCKS };
+
+/* One of them; without resamples low and high are NaN. */
+typedef struct pnb__coco_row {
+    char key[24], label[24]; /* "coco_1k_r1", "1K R@1" */
+    pnb_interval side[2];    /* image to text, text to image */
+    size_t n_queries[2];
+    size_t block, column; /* column of the block's means; behind the last: their mean */
+} pnb__coco_row;
+enum { PNB__MAX_COCO_ROWS = 22 };
+
+typedef struct pnb__retrieval {
+    pnb_embeddings *images, *texts; /* texts of the level asked for */
+    pnb_view image_view, text_view;
+    pnb_rows image_rows, text_rows; /* of the views */
+    pnb_truth *truth, *backward;    /* image -> texts, text -> images */
+    pnb_measure measure;            /* that was used */
+    pnb_uncertainty uncertainty;    /* that was used; cosine is of a query and its first hit */
+    double *image_u, *text_u;       /* of rows, whatever the family; of points 0 */
+    int *text_level;                /* -1 unknown */
+    pnb_retrieval figures;          /* forward: image to text */
+    int64_t *image_cluster, *text_cluster; /* rows of one label are drawn together */
+    size_t n_clusters[2];                  /* among the queries of each direction */
+    char cluster_unit[96];                 /* what a cluster is: "picture with its captions" */
+    pnb__retrieval_side i2t, t2i;
+    bool has_intervals;
+    pnb_rsum rsum;
+    pnb__coco_row coco[PNB__MAX_COCO_ROWS];
+    size_t n_coco;
+    pnb__means coco_means[PNB__N_COCO_BLOCKS][2]; /* by direction; n 0: not asked for */
+    int64_t *karpathy_row; /* [n_karpathy] rows of the pictures in the order of a Karpathy file of
+                            * COCO, -1: in none; NULL: the truth is another file */
+    size_t n_karpathy;
+    int32_t *image_fold, *text_fold; /* of COCO 1K; NULL: no folds */
+} pnb__retrieval;
+
+/* Loads, checks that the sets belong together, ranks and bins.
+ * `run` is released by pnb__retrieval_reset in any case. */
+pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+void pnb__retrieval_reset(pnb__retrieval *run);
+
+/* The result in CLIP_benchmark's JSON form with additions, and as text. */
+void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
+                           const char *dataset, pnb__result *r);
+
+/* ---- retrieval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
+pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+
+/* ---- retrieval_clusters.c ---- Labels, number and unit of what is drawn together; fewer clusters
+ * than an interval needs are warned of. Errors  NOT_FOUND, FORMAT (the field of opts->cluster) */
+pnb_status pnb__retrieval_clusters(pnb__app *app, const pnb__retrieval_opts *opts,
+                                   pnb__retrieval *run);
+
+/* ---- retrieval_folds.c ---- The folds of COCO 1K: of ECCV Caption's order of captions, else of a
+ * Karpathy file's order of pictures; where a file of COCO is there and makes none, that is said.
+ * `eccv_t2i` are the original pairs of opts->eccv. */
+pnb_status pnb__retrieval_folds(pnb__app *app, const pnb__retrieval_opts *opts,
+                                const pnb_truth *eccv_t2i, pnb__retrieval *run);
+
+/* ---- retrieval_coco.c ---- Adds the table of opts->eccv, or that of the truth where it makes
+ * folds, and PMRP of opts->label_vectors to run->coco, with intervals if there are resamples. */
+pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+
+/* A measure by name, or PNB__MEASURE_AUTO for "auto". Errors  as pnb_measure_parse */
+pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err);
+/* What `asked` is between these sets: auto is csd, and on the sphere the likelihood of the family
+ * (vmf, power_spherical). Errors  ARG (not between these families: the text names what would do) */
+pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,
+                               const pnb_rows *b, pnb_error *err);
+/* Warns where means are not of unit length and the measure reads their length: csd and its
+ * relatives are similarities of unit means only. */
+void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows);
+/* "level" of a row's extra fields, -1 when there is none. */
+pnb_status pnb__row_level(int *level, const pnb_embeddings *set, size_t row, pnb_error *err);
+
+/* The uncertainty that a family comes with: inv_kappa, gg_var, else trace. */
+pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set);
+/* Uncertainty of every row; free with pnb__free. Kinds of variances become inv_kappa on the sphere
+ * and gg_var of generalised Gaussians; points have 0 of any kind. COSINE is not of one row and is
+ * refused (ARG), as is a kind that the family lacks. */
+pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind, double **out,
+                                pnb_error *err);
+
+#endif

@@ -1,0 +1,604 @@
+/* Reads questions, scores their candidates, and sums up accuracy and calibration.
+ *
+ * One question a line:
+ *   {"question_id", "candidates": [text...], "answers": [text or {"answer": text}...],
+ *    "scores": [...], "uncertainties": [...], "image", "answer_type"}
+ * Scores and uncertainties come from the file, or from two embedding sets: candidate k of question
+ * q is the row "q#k" of the texts, the picture the row named "image" (or "image_id"). The figures
+ * themselves are in src/eval/zeroshot/vqa_score.c. */
+#include "commands/eval/eval_vqa.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/common/id_map.h"
+#include "commands/common/row_clusters.h"
+#include "commands/common/set_use.h"
+#include "commands/eval/eval_retrieval.h"
+#include "io/json/json.h"
+
+enum { MAX_TYPES = 64, MAX_ID = 256 };
+
+/* What a question came to. */
+typedef struct answered {
+    char *id;
+    char *unit;  /* what it was sampled with: the picture's id, or --cluster's; NULL: nothing */
+    size_t type; /* in vqa.types */
+    double confidence, accuracy;
+} answered;
+
+typedef struct vqa {
+    pnb__app *app;
+    const pnb__vqa_opts *opts;
+    pnb_embeddings *images, *texts;
+    pnb_view image_view, text_view;
+    pnb__id_map image_map, text_map;
+    double *text_u;
+    answered *done;
+    size_t n, capacity;
+    char *types[MAX_TYPES];
+    size_t n_types;
+    pnb__out_file out;
+} vqa;
+
+/* ---- one line ---- */
+
+typedef struct question {
+    json_t *root;
+    char id[MAX_ID], image[MAX_ID], unit[MAX_ID]; /* unit "": by itself */
+    const char *type;
+    const char **candidates, **answers;
+    double *scores, *uncertainty;
+    pnb_vqa_question q; /* views of the above */
+} question;
+
+static void reset_question(question *q)
+{
+    json_decref(q->root);
+    pnb__free(q->candidates);
+    pnb__free(q->answers);
+    pnb__free(q->scores);
+    pnb__free(q->uncertainty);
+    *q = (question){0};
+}
+
+/* An id as text, from a string or a whole number; empty where the field is absent. */
+static pnb_status read_id(const json_t *root, const char *key, char out[MAX_ID], pnb_error *err)
+{
+    const json_t *value = json_object_get(root, key);
+    int n = 0;
+    out[0] = '\0';
+    if (value == NULL || json_is_null(value))
+        return PNB_OK;
+    if (json_is_string(value))
+        n = snprintf(out, MAX_ID, "%s", json_string_value(value));
+    else if (json_is_integer(value) && json_integer_value(value) >= 0)
+        n = snprintf(out, MAX_ID, "%lld", (long long)json_integer_value(value));
+    else
+        return pnb__fail(err, PNB_FORMAT, "\"%s\" is neither a text nor a whole number from 0",
+                         key);
+    if (n == 0 || n >= MAX_ID)
+        return pnb__fail(err, PNB_FORMAT, "\"%s\" has %d bytes; 1 to %d are read", key, n,
+                         (int)MAX_ID - 1);
+    return PNB_OK;
+}
+
+static pnb_status read_names(question *q, size_t number, pnb_error *err)
+{
+    const json_t *type = json_object_get(q->root, "answer_type");
+    pnb_status status;
+    PNB_TRY(read_id(q->root, "question_id", q->id, err));
+    if (q->id[0] == '\0')
+        snprintf(q->id, sizeof q->id, "%zu", number);
+    PNB_TRY(read_id(q->root, "image", q->image, err));
+    if (q->image[0] == '\0')
+        PNB_TRY(read_id(q->root, "image_id", q->image, err));
+    if (type != NULL && !json_is_null(type) && !json_is_string(type))
+        return pnb__fail(err, PNB_FORMAT, "\"answer_type\" is no text");
+    q->type = json_string_value(type);
+done:
+    return status;
+}
+
+/* A list of texts; people's answers may be objects with "answer". */
+static pnb_status read_texts(const json_t *root, const char *key, const char ***out, size_t *n,
+                             pnb_error *err)
+{
+    const json_t *list = json_object_get(root, key);
+    *n = json_array_size(list);
+    if (*n == 0)
+        return pnb__fail(err, PNB_FORMAT, "\"%s\" is not a list with at least one text", key);
+    *out = pnb__alloc_array(*n, sizeof **out);
+    if (*out == NULL)
+        return pnb__fail_nomem(err, *n * sizeof **out);
+    for (size_t i = 0; i < *n; i++) {
+        const json_t *item = json_array_get(list, i);
+        (*out)[i] =
+            json_string_value(json_is_object(item) ? json_object_get(item, "answer") : item);
+        if ((*out)[i] == NULL)
+            return pnb__fail(err, PNB_FORMAT, "\"%s\"[%zu] is not a text", key, i);
+    }
+    return PNB_OK;
+}
+
+/* A list of as many numbers as there are candidates, or nothing. */
+static pnb_status read_numbers(const json_t *root, const char *key, size_t n, double **out,
+                               pnb_error *err)
+{
+    const json_t *list = json_object_get(root, key);
+    if (list == NULL || json_is_null(list))
+        return PNB_OK;
+    if (json_array_size(list) != n)
+        return pnb__fail(err, PNB_FORMAT, "\"%s\" is not a list of %zu numbers, one a candidate",
+                         key, n);
+    *out = pnb__alloc_array(n, sizeof **out);
+    if (*out == NULL)
+        return pnb__fail_nomem(err, n * sizeof **out);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_number(item))
+            return pnb__fail(err, PNB_FORMAT, "\"%s\"[%zu] is not a number", key, i);
+        (*out)[i] = json_number_value(item);
+    }
+    return PNB_OK;
+}
+
+/* Questions about one picture are right and wrong together. */
+static pnb_status read_unit(question *q, const char *key, pnb_error *err)
+{
+    if (key == NULL) {
+        memcpy(q->unit, q->image, sizeof q->unit);
+        return PNB_OK;
+    }
+    pnb_status status = read_id(q->root, key, q->unit, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "--cluster");
+    else if (q->unit[0] == '\0')
+        status = pnb__fail(err, PNB_NOT_FOUND, "--cluster %s: the question has no such field", key);
+    return status;
+}
+
+static pnb_status parse(question *q, const char *line, size_t n, size_t number, pnb_error *err)
+{
+    pnb_vqa_question *view = &q->q;
+    pnb_status status;
+    PNB_TRY(pnb__json_load_bytes(&q->root, line, n, "question", err));
+    if (!json_is_object(q->root))
+        return pnb__fail(err, PNB_FORMAT, "not a JSON object");
+    PNB_TRY(read_names(q, number, err));
+    PNB_TRY(read_texts(q->root, "candidates", &q->candidates, &view->n_candidates, err));
+    PNB_TRY(read_texts(q->root, "answers", &q->answers, &view->n_answers, err));
+    view->candidates = q->candidates;
+    view->answers = q->answers;
+done:
+    return status;
+}
+
+/* ---- figures of the candidates ---- */
+
+static pnb_status find_row(const pnb__id_map *map, const char *id, const char *what, size_t *row,
+                           pnb_error *err)
+{
+    *row = pnb__id_map_find(map, id, strlen(id));
+    return *row != SIZE_MAX
+               ? PNB_OK
+               : pnb__fail(err, PNB_NOT_FOUND, "%s '%.200s' has no row in its set", what, id);
+}
+
+static pnb_status score_by_sets(const vqa *v, question *q, pnb_error *err)
+{
+    size_t n = q->q.n_candidates, image = 0, row = 0;
+    pnb_measure measure = v->opts->measure;
+    bool of_pair = strcmp(v->opts->confidence_of, "pair") == 0;
+    pnb_measure_opts opts = pnb_measure_opts_default();
+    char id[MAX_ID + 24];
+    pnb_status status;
+    opts.seed = (uint64_t)v->app->common.seed;
+    q->scores = pnb__alloc_array(n, sizeof *q->scores);
+    q->uncertainty = of_pair ? NULL : pnb__alloc_array(n, sizeof *q->uncertainty);
+    if (q->scores == NULL || (!of_pair && q->uncertainty == NULL))
+        return pnb__fail_nomem(err, n * sizeof *q->scores);
+    PNB_TRY(find_row(&v->image_map, q->image, "picture", &image, err));
+    for (size_t k = 0; k < n; k++) {
+        snprintf(id, sizeof id, "%s#%zu", q->id, k);
+        PNB_TRY(find_row(&v->text_map, id, "candidate", &row, err));
+        q->scores[k] =
+            pnb_measure_score(measure, pnb_measure_pair(measure, &v->image_view.rows, image,
+                                                        &v->text_view.rows, row, &opts));
+        if (!of_pair)
+            q->uncertainty[k] = v->text_u[row];
+    }
+done:
+    return status;
+}
+
+static pnb_status score_question(const vqa *v, question *q, pnb_error *err)
+{
+    size_t n = q->q.n_candidates;
+    pnb_status status = PNB_OK;
+    if (v->images != NULL) {
+        status = score_by_sets(v, q, err);
+    } else {
+        status = read_numbers(q->root, "scores", n, &q->scores, err);
+        if (status == PNB_OK)
+            status = read_numbers(q->root, "uncertainties", n, &q->uncertainty, err);
+    }
+    q->q.scores = q->scores;
+    q->q.uncertainty = q->uncertainty;
+    return status;
+}
+
+/* ---- all questions ---- */
+
+static pnb_status find_type(vqa *v, const char *type, size_t *out, pnb_error *err)
+{
+    if (type == NULL)
+        type = "";
+    for (*out = 0; *out < v->n_types; ++*out)
+        if (strcmp(v->types[*out], type) == 0)
+            return PNB_OK;
+    if (v->n_types == MAX_TYPES)
+        return pnb__fail(err, PNB_LIMIT, "more than %d types of answers", (int)MAX_TYPES);
+    v->types[v->n_types] = pnb__strdup(type);
+    return v->types[v->n_types++] != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(type));
+}
+
+static pnb_status remember(vqa *v, const question *q, const pnb_vqa_answer *a, pnb_error *err)
+{
+    if (v->n == v->capacity) {
+        size_t capacity = v->capacity > 0 ? 2 * v->capacity : 256;
+        answered *more = pnb__realloc(v->done, capacity * sizeof *more);
+        if (more == NULL)
+            return pnb__fail_nomem(err, capacity * sizeof *more);
+        v->done = more;
+        v->capacity = capacity;
+    }
+    answered *item = &v->done[v->n];
+    *item = (answered){.id = pnb__strdup(q->id),
+                       .unit = q->unit[0] != '\0' ? pnb__strdup(q->unit) : NULL,
+                       .confidence = a->confidence,
+                       .accuracy = a->accuracy};
+    v->n++;
+    if (item->id == NULL || (item->unit == NULL && q->unit[0] != '\0'))
+        return pnb__fail_nomem(err, MAX_ID);
+    return find_type(v, q->type, &item->type, err);
+}
+
+static pnb_status write_answer(vqa *v, const question *q, const pnb_vqa_answer *a, pnb_error *err)
+{
+    pnb__buf b = {0};
+    pnb_status status = PNB_OK;
+    if (v->out.file == NULL)
+        return PNB_OK;
+    pnb__buf_puts(&b, "{\"question_id\":");
+    pnb__json_append_string(&b, q->id);
+    pnb__buf_printf(&b, ",\"choice\":%zu,\"answer\":", a->choice);
+    pnb__json_append_string(&b, q->candidates[a->choice]);
+    pnb__buf_puts(&b, ",\"confidence\":");
+    pnb__json_append_double(&b, a->confidence);
+    pnb__buf_puts(&b, ",\"accuracy\":");
+    pnb__json_append_double(&b, a->accuracy);
+    pnb__buf_puts(&b, "}\n");
+    if (b.failed)
+        status = pnb__fail_nomem(err, b.size);
+    else if (fwrite(b.data, 1, b.size, v->out.file) != b.size)
+        status = pnb__fail_errno(err, "cannot write", v->opts->out);
+    pnb__buf_reset(&b);
+    return status;
+}
+
+static pnb_status take_line(vqa *v, const char *line, size_t n, size_t number)
+{
+    question q = {0};
+    pnb_vqa_answer a;
+    pnb_error *err = &v->app->err;
+    pnb_status status;
+    PNB_TRY(parse(&q, line, n, number, err));
+    PNB_TRY(read_unit(&q, v->opts->cluster, err));
+    PNB_TRY(score_question(v, &q, err));
+    PNB_TRY(pnb_vqa_score(&q.q, &v->opts->votes, &a, err));
+    PNB_TRY(remember(v, &q, &a, err));
+    status = write_answer(v, &q, &a, err);
+done:
+    reset_question(&q);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s line %zu", v->opts->questions, number);
+    return status;
+}
+
+static pnb_status read_questions(vqa *v)
+{
+    pnb_error *err = &v->app->err;
+    FILE *file = fopen(v->opts->questions, "rb");
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    pnb_status status = PNB_OK;
+    if (file == NULL)
+        return pnb__fail_errno(err, "cannot open", v->opts->questions);
+    for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, file)) >= 0;) {
+        size_t mark = ++number == 1 && pnb__starts_with(line, "\xEF\xBB\xBF") ? 3 : 0;
+        if (mark + strspn(line + mark, " \t\r\n") < (size_t)n)
+            status = take_line(v, line + mark, (size_t)n - mark, number);
+        if (status == PNB_OK && pnb__is_interrupted(v->app))
+            status = pnb__fail(err, PNB_INTERRUPTED, "stopped at line %zu", number);
+    }
+    if (status == PNB_OK && !feof(file)) /* getline ends so for want of memory too */
+        status = pnb__fail_errno(err, "cannot read", v->opts->questions);
+    free(line);
+    fclose(file);
+    if (status == PNB_OK && v->n == 0)
+        status = pnb__fail(err, PNB_ARG, "%s holds no question", v->opts->questions);
+    return status;
+}
+
+/* A question that is there twice would count twice. */
+static pnb_status check_unique(const vqa *v, pnb_error *err)
+{
+    pnb__id_map map;
+    const char **ids = pnb__alloc_array(v->n, sizeof *ids);
+    if (ids == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *ids);
+    for (size_t i = 0; i < v->n; i++)
+        ids[i] = v->done[i].id;
+    pnb_status status = pnb__id_map_init(&map, ids, v->n, "question id", err);
+    pnb__id_map_reset(&map);
+    pnb__free(ids);
+    return status;
+}
+
+static pnb_status map_ids(pnb__id_map *map, const pnb_embeddings *set, const char *path,
+                          const char *what, pnb_error *err)
+{
+    if (set->ids == NULL)
+        return pnb__fail(err, PNB_ARG, "%s has no ids; rows are found by them", path);
+    return pnb__id_map_init(map, (const char *const *)set->ids, set->n, what, err);
+}
+
+static pnb_status load_sets(vqa *v)
+{
+    const pnb__vqa_opts *o = v->opts;
+    pnb_error *err = &v->app->err;
+    pnb_status status = PNB_OK;
+    if (o->images == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb__set_load(&v->images, o->images, v->app));
+    PNB_TRY(pnb__set_load(&v->texts, o->texts, v->app));
+    status = pnb_embeddings_check_mix(v->images, v->texts, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s and %s", o->images, o->texts);
+        goto done;
+    }
+    PNB_TRY(pnb__set_view(&v->image_view, v->images, o->measure, err));
+    PNB_TRY(pnb__set_view(&v->text_view, v->texts, o->measure, err));
+    PNB_TRY(pnb_measure_check_fit(o->measure, &v->image_view.rows, &v->text_view.rows, err));
+    PNB_TRY(pnb__row_uncertainty(v->texts, o->uncertainty, &v->text_u, err));
+    PNB_TRY(map_ids(&v->image_map, v->images, o->images, "picture id", err));
+    status = map_ids(&v->text_map, v->texts, o->texts, "candidate id", err);
+done:
+    return status;
+}
+
+/* ---- figures ---- */
+
+typedef struct sums {
+    double *confidence, *accuracy; /* [n] */
+    size_t n_bins;
+    bool equal_count;
+} sums;
+
+/* ---- units of resampling ---- */
+
+/* Labels that are equal for the questions of one unit, and how many there are; a question without
+ * a unit is its own. */
+static pnb_status label_units(const vqa *v, int64_t *label, size_t *n_units, pnb_error *err)
+{
+    char **names = pnb__alloc_array(v->n, sizeof *names);
+    if (names == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *names);
+    for (size_t i = 0; i < v->n; i++)
+        names[i] = v->done[i].unit;
+    pnb_status status = pnb__label_names(names, v->n, label, n_units, err);
+    for (size_t i = 0; status == PNB_OK && i < v->n; i++)
+        if (label[i] < 0)
+            label[i] = (int64_t)(*n_units)++;
+    pnb__free(names);
+    return status;
+}
+
+static void put_unit(const vqa *v, size_t n_units, pnb__result *r)
+{
+    bool has_picture = false;
+    char unit[MAX_ID];
+    for (size_t i = 0; i < v->n; i++)
+        has_picture = has_picture || v->done[i].unit != NULL;
+    if (v->opts->cluster != NULL)
+        snprintf(unit, sizeof unit, "questions of one \"%.200s\"", v->opts->cluster);
+    else
+        snprintf(unit, sizeof unit, "%s",
+                 has_picture ? "picture with its questions" : "question (none names its picture)");
+    pnb__result_begin(r, "resampling", NULL);
+    pnb__result_text(r, "unit", "resampled unit", unit);
+    pnb__result_text(r, "key", NULL, v->opts->cluster);
+    pnb__result_int(r, "n_clusters", "clusters", (int64_t)n_units);
+    pnb__result_int(r, "n_resamples", NULL, (int64_t)v->opts->n_resamples);
+    pnb__result_end(r);
+    if (n_units < 2)
+        pnb__warn(v->app, "all questions are of one %s, so there are no intervals", unit);
+}
+
+static void put_interval(const pnb_interval *interval, const char *key, pnb__result *r)
+{
+    char text[64];
+    pnb__result_begin(r, key, NULL);
+    pnb__result_real(r, "low", NULL, interval->low, 6);
+    pnb__result_real(r, "high", NULL, interval->high, 6);
+    pnb__result_end(r);
+    snprintf(text, sizeof text, "%.4f to %.4f", interval->low, interval->high);
+    if (!isnan(interval->low))
+        pnb__result_text(r, NULL, "  95% interval", text);
+}
+
+/* Accuracy and calibration error without the bias of bins, over resampled units. */
+static pnb_status put_estimates(const vqa *v, const sums *s, pnb__result *r)
+{
+    pnb_bootstrap_opts boot = pnb_bootstrap_opts_default();
+    pnb_interval accuracy, ece;
+    pnb_error *err = &v->app->err;
+    size_t n_units = 0;
+    int64_t *label = pnb__alloc_array(v->n, sizeof *label);
+    pnb_status status = PNB_OK;
+    if (label == NULL)
+        return pnb__fail_nomem(err, v->n * sizeof *label);
+    boot.n_resamples = v->opts->n_resamples;
+    boot.seed = (uint64_t)v->app->common.seed;
+    boot.cluster = label;
+    PNB_TRY(label_units(v, label, &n_units, err));
+    PNB_TRY(pnb_ece_debiased(s->confidence, s->accuracy, v->n, &boot, &ece, err));
+    if (boot.n_resamples > 0) {
+        PNB_TRY(pnb_bootstrap_mean(s->accuracy, v->n, &boot, &accuracy, err));
+        put_interval(&accuracy, "accuracy_interval", r);
+    }
+    pnb__result_real(r, "ece_debiased", "ECE, debiased", ece.value, 4);
+    if (boot.n_resamples > 0) {
+        put_interval(&ece, "ece_debiased_interval", r);
+        put_unit(v, n_units, r);
+    }
+done:
+    pnb__free(label);
+    return status;
+}
+
+static double mean_of(const double *values, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    return sum / (double)n;
+}
+
+/* Questions of each type by themselves; s gives the bins and the room. */
+static pnb_status put_types(const vqa *v, const sums *s, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"answer_type", "type of answer"},
+                                          {"n", "questions"},
+                                          {"accuracy", "accuracy"},
+                                          {"confidence", "mean confidence"},
+                                          {"ece", "ECE"}};
+    if (v->n_types < 2)
+        return PNB_OK;
+    pnb__result_table(r, "by_type", "", columns, PNB_COUNT(columns));
+    for (size_t type = 0; type < v->n_types; type++) {
+        pnb_soft_calibration c = {0};
+        size_t n = 0;
+        for (size_t i = 0; i < v->n; i++)
+            if (v->done[i].type == type) {
+                s->accuracy[n] = v->done[i].accuracy;
+                s->confidence[n++] = v->done[i].confidence;
+            }
+        size_t n_bins = s->equal_count ? PNB_MIN(s->n_bins, n) : s->n_bins;
+        pnb_status status = pnb_soft_calibration_compute(s->confidence, s->accuracy, n, n_bins,
+                                                         s->equal_count, &c, &v->app->err);
+        if (status != PNB_OK)
+            return status;
+        pnb__result_cell_text(r, v->types[type]);
+        pnb__result_cell_int(r, (int64_t)n);
+        pnb__result_cell_real(r, mean_of(s->accuracy, n), 4);
+        pnb__result_cell_real(r, mean_of(s->confidence, n), 4);
+        pnb__result_cell_real(r, c.ece, 4);
+    }
+    return PNB_OK;
+}
+
+static void put_bins(const pnb_soft_calibration *c, size_t n_bins, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"bin", "bin"}, {"n", "questions"}, {"confidence", "confidence"}, {"accuracy", "accuracy"}};
+    pnb__result_table(r, "bins", "", columns, PNB_COUNT(columns));
+    for (size_t k = 0; k < n_bins; k++) {
+        pnb__result_cell_int(r, (int64_t)k + 1);
+        pnb__result_cell_int(r, (int64_t)c->n_in_bin[k]);
+        pnb__result_cell_real(r, c->confidence[k], 4);
+        pnb__result_cell_real(r, c->accuracy[k], 4);
+    }
+}
+
+static pnb_status report_with(const vqa *v, sums *s, pnb__result *r)
+{
+    size_t n_in_bin[PNB_MAX_BINS];
+    double confidence[PNB_MAX_BINS], accuracy[PNB_MAX_BINS], mean, mean_confidence;
+    pnb_soft_calibration c = {.n_in_bin = n_in_bin, .confidence = confidence, .accuracy = accuracy};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < v->n; i++) {
+        s->confidence[i] = v->done[i].confidence;
+        s->accuracy[i] = v->done[i].accuracy;
+    }
+    mean = mean_of(s->accuracy, v->n);
+    mean_confidence = mean_of(s->confidence, v->n);
+    PNB_TRY(pnb_soft_calibration_compute(s->confidence, s->accuracy, v->n, s->n_bins,
+                                         s->equal_count, &c, &v->app->err));
+    pnb__result_text(r, "questions", NULL, v->opts->questions);
+    pnb__result_int(r, "n_questions", "questions", (int64_t)v->n);
+    pnb__result_text(r, "votes", "votes",
+                     v->opts->votes.simple ? "min(m/3, 1)" : "min(m/3, 1) leaving each person out");
+    pnb__result_real(r, "accuracy", "accuracy", mean, 4);
+    PNB_TRY(put_estimates(v, s, r));
+    pnb__result_real(r, "mean_confidence", "mean confidence", mean_confidence, 4);
+    pnb__result_real(r, "ece", "ECE of the bins", c.ece, 4);
+    pnb__result_real(r, "mce", "MCE", c.mce, 4);
+    PNB_TRY(put_types(v, s, r));
+    put_bins(&c, s->n_bins, r);
+done:
+    return status;
+}
+
+static pnb_status report(const vqa *v, pnb__result *r)
+{
+    size_t most = PNB_MIN(v->opts->n_bins, v->n);
+    sums s = {.n_bins = v->opts->equal_count ? most : v->opts->n_bins,
+              .equal_count = v->opts->equal_count};
+    s.confidence = pnb__alloc_array(v->n, sizeof *s.confidence);
+    s.accuracy = pnb__alloc_array(v->n, sizeof *s.accuracy);
+    pnb_status status = s.confidence != NULL && s.accuracy != NULL
+                            ? report_with(v, &s, r)
+                            : pnb__fail_nomem(&v->app->err, 2 * v->n * sizeof *s.accuracy);
+    pnb__free(s.confidence);
+    pnb__free(s.accuracy);
+    return status;
+}
+
+static void reset(vqa *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        pnb__free(v->done[i].id);
+        pnb__free(v->done[i].unit);
+    }
+    for (size_t i = 0; i < v->n_types; i++)
+        pnb__free(v->types[i]);
+    pnb__free(v->done);
+    pnb__free(v->text_u);
+    pnb__id_map_reset(&v->image_map);
+    pnb__id_map_reset(&v->text_map);
+    pnb_view_reset(&v->image_view);
+    pnb_view_reset(&v->text_view);
+    pnb_embeddings_free(v->images);
+    pnb_embeddings_free(v->texts);
+    pnb__out_abort(&v->out);
+}
+
+pnb_status pnb__vqa_run(pnb__app *app, const pnb__vqa_opts *opts, pnb__result *r)
+{
+    vqa v = {.app = app, .opts = opts};
+    pnb_status status;
+    PNB_TRY(load_sets(&v));
+    if (opts->out != NULL)
+        PNB_TRY(pnb__out_open(&v.out, opts->out, &app->err));
+    PNB_TRY(read_questions(&v));
+    PNB_TRY(check_unique(&v, &app->err));
+    PNB_TRY(report(&v, r));
+    if (opts->out != NULL)
+        PNB_TRY(pnb__out_commit(&v.out, &app->err));
+done:
+    reset(&v);
+    return status;
+}

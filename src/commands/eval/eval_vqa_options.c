@@ -1,0 +1,161 @@
+/* penumbra eval vqa: accuracy and calibration of candidate answers to visual questions.
+ *
+ * Options only; reading and printing are in src/commands/eval/eval_vqa.c, the figures in
+ * src/eval/zeroshot/vqa_score.c. */
+#include <string.h>
+
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/eval/eval_vqa.h"
+#include "program/result.h"
+
+struct vqa_args {
+    const char *questions, *images, *texts, *measure, *uncertainty, *confidence_of, *votes,
+        *bins_by;
+    const char *out, *cluster;
+    int64_t bins, resamples;
+    bool exact;
+};
+
+#define AT(field) offsetof(struct vqa_args, field)
+static const pnb__option options[] = {
+    {.name = "questions",
+     .kind = PNB__OPT_FILE,
+     .at = AT(questions),
+     .value = "FILE.jsonl",
+     .required = true,
+     .help = "One question a line: candidates, answers of people, and scores or uncertainties"},
+    {.name = "images",
+     .kind = PNB__OPT_FILE,
+     .at = AT(images),
+     .value = "SET",
+     .group = "Figures of the candidates from embeddings, not from the file",
+     .help = "Embedding set of the pictures, found by the question's \"image\""},
+    {.name = "texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(texts),
+     .value = "SET",
+     .help = "Embedding set of the candidates; candidate k (from 0) of question q is row \"q#k\""},
+    {.name = "measure",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(measure),
+     .value = "NAME",
+     .choices = "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"
+                "avg_l2|match_prob|vmf|vmf_exact|power_spherical",
+     .help = "Measure between picture and candidate; csd by default"},
+    {.name = "confidence-of",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(confidence_of),
+     .value = "WHAT",
+     .choices = "candidate|pair",
+     .help = "u(a): the uncertainty of the candidate's embedding (the default), or minus the score "
+             "of the pair"},
+    {.name = "uncertainty",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(uncertainty),
+     .value = "NAME",
+     .choices = "trace|mean_var|geo_std",
+     .help = "Scalar uncertainty of a Gaussian row; trace by default"},
+    {.name = "votes",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(votes),
+     .value = "HOW",
+     .fallback = "subsets",
+     .choices = "subsets|simple",
+     .group = "How",
+     .help = "Share of right for m equal answers: min(m/3, 1) averaged over leaving each person "
+             "out, as VQA's evaluation does, or of all people at once"},
+    {.name = "exact",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(exact),
+     .help = "Compare answers letter by letter, without bringing them into one form"},
+    {.name = "bins",
+     .kind = PNB__OPT_INT,
+     .at = AT(bins),
+     .value = "N",
+     .fallback = "10",
+     .min = 1,
+     .max = 256,
+     .help = "Bins of confidence"},
+    {.name = "bins-by",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(bins_by),
+     .value = "HOW",
+     .fallback = "width",
+     .choices = "width|count",
+     .help = "Bins of equal width, or of equal numbers of questions"},
+    {.name = "resamples",
+     .kind = PNB__OPT_INT,
+     .at = AT(resamples),
+     .value = "N",
+     .fallback = "1000",
+     .max = 1e6,
+     .help = "Bootstrap resamples of the 95% intervals; 0 leaves them out"},
+    {.name = "cluster",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(cluster),
+     .value = "KEY",
+     .help = "Resample the questions with the same value of this field together; the picture "
+             "(image or image_id) by default, since questions about one picture are right and "
+             "wrong together"},
+    {.name = "out",
+     .letter = 'o',
+     .kind = PNB__OPT_FILE,
+     .writes = "*",
+     .at = AT(out),
+     .value = "FILE.jsonl",
+     .group = "Result",
+     .help = "Answer, confidence and accuracy of every question"},
+};
+#undef AT
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct vqa_args *a = args;
+    pnb__vqa_opts o = {
+        .questions = a->questions,
+        .images = a->images,
+        .texts = a->texts,
+        .confidence_of = a->confidence_of != NULL ? a->confidence_of : "candidate",
+        .votes = {.exact = a->exact, .simple = strcmp(a->votes, "simple") == 0},
+        .n_bins = (size_t)a->bins,
+        .equal_count = strcmp(a->bins_by, "count") == 0,
+        .n_resamples = (size_t)a->resamples,
+        .cluster = a->cluster,
+        .out = a->out,
+    };
+    if ((a->images == NULL) != (a->texts == NULL))
+        return pnb__usage(app, "--images and --texts belong together");
+    if (a->images == NULL &&
+        (a->measure != NULL || a->confidence_of != NULL || a->uncertainty != NULL))
+        return pnb__usage(app, "--measure, --confidence-of and --uncertainty need --images and "
+                               "--texts: without them the figures are the file's");
+    pnb__result *r = pnb__result_create();
+    pnb_status status =
+        pnb_measure_parse(&o.measure, a->measure != NULL ? a->measure : "csd", &app->err);
+    if (status == PNB_OK)
+        status = pnb_uncertainty_parse(
+            &o.uncertainty, a->uncertainty != NULL ? a->uncertainty : "trace", &app->err);
+    if (status == PNB_OK)
+        status = pnb__vqa_run(app, &o, r);
+    return pnb__result_finish(r, app, status);
+}
+
+const pnb__command pnb__cmd_eval_vqa = {
+    .name = "vqa",
+    .summary = "score candidate answers to visual questions",
+    .about =
+        "The candidate with the best score answers; its confidence is 1 - softmax(u) over the "
+        "question's candidates, its accuracy the soft vote of the people asked. Reports "
+        "accuracy, the expected calibration error between the two, and both by type of answer. "
+        "Without uncertainties u is minus the score; without scores the most certain candidate "
+        "answers. `embed --texts` on the file of questions embeds their candidates under the "
+        "names that --texts wants.",
+    .examples = "penumbra eval vqa --questions val.jsonl\n"
+                "penumbra embed -m model --texts val.jsonl -o candidates.safetensors\n"
+                "penumbra eval vqa --questions val.jsonl --images i.safetensors --texts "
+                "candidates.safetensors --measure w2 --json",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct vqa_args),
+    .run = run};

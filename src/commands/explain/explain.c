@@ -1,0 +1,362 @@
+/* Leave-one-out attribution of uncertainty.
+ *
+ * removed(i) = trace(without i) - trace(with all): how much uncertainty a word or patch takes away.
+ * No gradient and no sampling, so the same input gives the same numbers. Words are encoded in one
+ * batched call; a patch that is dropped needs a plan of its own list of patches, one after another,
+ * a patch that is filled goes through batches. H says whether the whole lies in what is left. */
+#include "commands/explain/explain.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "encode/embed_job.h"
+#include "encode/embedder.h"
+#include "penumbra/search.h"
+#include "penumbra/view.h"
+
+void pnb__explained_reset(pnb__explained *e)
+{
+    for (size_t i = 0; e->word != NULL && i < e->n; i++)
+        pnb__free(e->word[i]);
+    pnb__free(e->word);
+    pnb__free(e->what);
+    pnb__free(e->without);
+    pnb__free(e->removed);
+    pnb__free(e->h);
+    pnb_image_free(&e->picture);
+    *e = (pnb__explained){0};
+}
+
+static pnb_status alloc_parts(pnb__explained *e, size_t n, pnb_error *err)
+{
+    e->n = n;
+    e->without = pnb__alloc_array(n, sizeof *e->without);
+    e->removed = pnb__alloc_array(n, sizeof *e->removed);
+    e->h = pnb__alloc_array(n, sizeof *e->h);
+    if (e->without == NULL || e->removed == NULL || e->h == NULL)
+        return pnb__fail_nomem(err, n * 3 * sizeof(double));
+    return PNB_OK;
+}
+
+/* Row 0 of `rows` is the whole, row 1 + i what is left without part i. */
+static pnb_status compare_rows(const pnb_gaussians *rows, pnb__explained *e, pnb_error *err)
+{
+    const pnb_gaussians whole = {
+        .n = 1, .dim = rows->dim, .mean = rows->mean, .log_var = rows->log_var};
+    const pnb_gaussians left = {.n = e->n,
+                                .dim = rows->dim,
+                                .mean = rows->mean + rows->dim,
+                                .log_var = rows->log_var + rows->dim};
+    pnb_status status;
+    PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &whole, &e->trace, err));
+    PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &left, e->without, err));
+    PNB_TRY(pnb_measure_block(PNB_MEASURE_INCLUSION, &whole, &left, NULL, e->h, err));
+    for (size_t i = 0; i < e->n; i++)
+        e->removed[i] = e->without[i] - e->trace;
+done:
+    return status;
+}
+
+static pnb_status need_uncertainty(const pnb__embedder *encoder, pnb_error *err)
+{
+    if (encoder->info->is_probabilistic)
+        return PNB_OK;
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "%s gives points without uncertainty; a probabilistic model is wanted",
+                     encoder->name);
+}
+
+/* ---- captions ---- */
+
+static pnb_status add_text(pnb__captions *captions, char *text, pnb_error *err)
+{
+    if (text == NULL)
+        return pnb__fail_nomem(err, 64);
+    pnb_status status = pnb__captions_add_text(captions, text, err);
+    pnb__free(text);
+    return status;
+}
+
+/* The whole caption as it was typed, then one copy without each word. */
+static pnb_status leave_words_out(const char *caption, const pnb__word_list *words,
+                                  pnb__captions *out, pnb_error *err)
+{
+    bool *keep = pnb__alloc_array(words->n, sizeof *keep);
+    pnb_status status = PNB_OK;
+    if (keep == NULL)
+        return pnb__fail_nomem(err, words->n);
+    for (size_t i = 0; i < words->n; i++)
+        keep[i] = true;
+    PNB_TRY(pnb__captions_add_text(out, caption, err));
+    for (size_t i = 0; i < words->n; i++) {
+        keep[i] = false;
+        PNB_TRY(add_text(out, pnb__word_list_join(words, keep), err));
+        keep[i] = true;
+    }
+    if (out->n_bad > 0)
+        status = pnb__fail(err, PNB_FORMAT, "%s", out->bad[0]);
+done:
+    pnb__free(keep);
+    return status;
+}
+
+static pnb_status copy_words(const pnb__word_list *words, pnb__explained *out, pnb_error *err)
+{
+    out->word = pnb__alloc_zero(words->n, sizeof *out->word);
+    for (size_t i = 0; out->word != NULL && i < words->n; i++) {
+        out->word[i] = pnb__strndup(words->start[i], words->length[i]);
+        if (out->word[i] == NULL)
+            return pnb__fail_nomem(err, words->length[i]);
+    }
+    return out->word != NULL ? PNB_OK : pnb__fail_nomem(err, words->n * sizeof *out->word);
+}
+
+pnb_status pnb__explain_caption(pnb__app *app, pnb__embedder *encoder, const char *caption,
+                                pnb__explained *out)
+{
+    pnb__word_list words = {0};
+    pnb__captions captions = {0};
+    pnb_embeddings *set = NULL;
+    pnb_gaussians rows;
+    pnb_status status;
+    *out = (pnb__explained){0};
+    PNB_TRY(need_uncertainty(encoder, &app->err));
+    PNB_TRY(pnb__word_list_split(caption, &words, &app->err));
+    if (words.n == 0)
+        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "the caption \"%.40s\" has no words", caption));
+    PNB_TRY(alloc_parts(out, words.n, &app->err));
+    PNB_TRY(copy_words(&words, out, &app->err));
+    out->what = pnb__strdup(caption);
+    if (out->what == NULL)
+        PNB_TRY(pnb__fail_nomem(&app->err, strlen(caption)));
+    PNB_TRY(leave_words_out(caption, &words, &captions, &app->err));
+    PNB_TRY(pnb__embed_captions(app, encoder, &captions, &set));
+    PNB_TRY(pnb_gaussians_view(&rows, set, &app->err));
+    status = compare_rows(&rows, out, &app->err);
+done:
+    pnb__word_list_reset(&words);
+    pnb__captions_reset(&captions);
+    pnb_embeddings_free(set);
+    return status;
+}
+
+/* ---- pictures ---- */
+
+/* Patches of a picture and the cells they form; the last row and column of cells may be smaller. */
+typedef struct grid {
+    int patch, columns, rows, cell, cell_columns,
+        cell_rows; /* in pixels; patches; patches; cells */
+} grid;
+
+static pnb_status make_grid(grid *g, const pnb__embedder *encoder, int cell, pnb_error *err)
+{
+    const pnb_tower_info *v = &encoder->info->vision;
+    *g = (grid){.patch = (int)v->patch,
+                .columns = (int)(v->image_width / v->patch),
+                .rows = (int)(v->image_height / v->patch),
+                .cell = cell};
+    if (cell < 1 || (cell >= g->columns && cell >= g->rows))
+        return pnb__fail(err, PNB_ARG,
+                         "a cell of %d patches leaves nothing of %d by %d; take 1 to %d", cell,
+                         g->columns, g->rows, PNB_MAX(PNB_MAX(g->columns, g->rows) - 1, 1));
+    g->cell_columns = (g->columns + cell - 1) / cell;
+    g->cell_rows = (g->rows + cell - 1) / cell;
+    return PNB_OK;
+}
+
+/* Patches outside cell i, ascending. */
+static size_t kept_patches(const grid *g, size_t i, int32_t *kept)
+{
+    int column = (int)i % g->cell_columns, row = (int)i / g->cell_columns;
+    size_t n = 0;
+    for (int y = 0; y < g->rows; y++)
+        for (int x = 0; x < g->columns; x++)
+            if (y / g->cell != row || x / g->cell != column)
+                kept[n++] = y * g->columns + x;
+    return n;
+}
+
+static pnb_status encode_dropped(pnb__app *app, pnb__embedder *encoder, const pnb_image *pixels,
+                                 const grid *g, size_t n_cells, float *mean, float *log_var)
+{
+    const pnb_preprocess *pp = &encoder->preprocess;
+    size_t dim = encoder->info->embed_dim;
+    float *chw = pnb__alloc_array(3 * (size_t)pp->width * (size_t)pp->height, sizeof *chw);
+    int32_t *kept = pnb__alloc_array((size_t)g->columns * (size_t)g->rows, sizeof *kept);
+    pnb_status status = PNB_OK;
+    if (chw == NULL || kept == NULL)
+        PNB_TRY(pnb__fail_nomem(&app->err, 12 * (size_t)pp->width * (size_t)pp->height));
+    PNB_TRY(pnb_image_to_chw(pixels, pp->mean, pp->std, chw, &app->err));
+    for (size_t i = 0; i <= n_cells; i++) {
+        const pnb_encode_out out = {.mean = mean + i * dim, .log_var = log_var + i * dim};
+        if (pnb__is_interrupted(app))
+            PNB_TRY(pnb__fail(&app->err, PNB_INTERRUPTED, "stopped on request"));
+        if (i == 0) {
+            PNB_TRY(pnb_model_encode_image(encoder->model, chw, 1, &out, &app->err));
+            continue;
+        }
+        size_t n_kept = kept_patches(g, i - 1, kept);
+        PNB_TRY(pnb_model_encode_image_kept(encoder->model, chw, 1, kept, n_kept, &out, &app->err));
+    }
+done:
+    pnb__free(chw);
+    pnb__free(kept);
+    return status;
+}
+
+typedef struct grey_job {
+    const pnb_image *pixels;
+    const grid *g;
+    unsigned char rgb[3];
+} grey_job;
+
+/* pnb__make_fn: row 0 the picture, row 1 + i with cell i filled */
+static void make_grey(const void *user, size_t row, pnb_image *out)
+{
+    const grey_job *job = user;
+    const grid *g = job->g;
+    memcpy(out->pixels, job->pixels->pixels,
+           3 * (size_t)job->pixels->width * (size_t)job->pixels->height);
+    if (row == 0)
+        return;
+    int side = g->cell * g->patch;
+    int x = (int)(row - 1) % g->cell_columns * side, y = (int)(row - 1) / g->cell_columns * side;
+    const int box[4] = {x, y, x + side, y + side};
+    pnb__erase_rect(out, box, job->rgb);
+}
+
+pnb_status pnb__explain_picture(pnb__app *app, pnb__embedder *encoder, const pnb_image *pixels,
+                                const pnb__explain_cmd *cmd, pnb__explained *out)
+{
+    grid g;
+    grey_job job = {.pixels = pixels, .g = &g};
+    float *mean = NULL, *log_var = NULL;
+    size_t dim = encoder->info->embed_dim, n = 0;
+    pnb_status status;
+    *out = (pnb__explained){.is_picture = true};
+    PNB_TRY(need_uncertainty(encoder, &app->err));
+    PNB_TRY(make_grid(&g, encoder, cmd->cell, &app->err));
+    n = (size_t)g.cell_columns * (size_t)g.cell_rows;
+    out->columns = g.cell_columns;
+    out->rows = g.cell_rows;
+    PNB_TRY(alloc_parts(out, n, &app->err));
+    PNB_TRY(pnb__copy_pixels(pixels, &out->picture, &app->err));
+    mean = pnb__alloc_array((n + 1) * dim, sizeof *mean);
+    log_var = pnb__alloc_array((n + 1) * dim, sizeof *log_var);
+    if (mean == NULL || log_var == NULL)
+        PNB_TRY(pnb__fail_nomem(&app->err, (n + 1) * dim * 8));
+    pnb__fill_colour(&encoder->preprocess, job.rgb);
+    PNB_TRY(cmd->removal == PNB__PATCH_DROP
+                ? encode_dropped(app, encoder, pixels, &g, n, mean, log_var)
+                : pnb__encode_made(app, encoder, n + 1, make_grey, &job, mean, log_var));
+    const pnb_gaussians rows = {.n = n + 1, .dim = dim, .mean = mean, .log_var = log_var};
+    status = compare_rows(&rows, out, &app->err);
+done:
+    pnb__free(mean);
+    pnb__free(log_var);
+    return status;
+}
+
+/* ---- all inputs ---- */
+
+typedef struct explain_run {
+    pnb__embedder encoder;
+    pnb__pictures *pictures;
+    pnb__pixel_set pixels;
+    pnb__explained *items;
+    size_t n;
+} explain_run;
+
+static pnb_status open_inputs(pnb__app *app, const pnb__explain_cmd *cmd, explain_run *run)
+{
+    const pnb__embedder_parts parts = {(cmd->texts->n > 0 ? PNB__USE_TEXTS : 0) |
+                                           (cmd->images->n > 0 ? PNB__USE_PICTURES : 0),
+                                       cmd->tokenizer, cmd->preprocess};
+    pnb_status status;
+    PNB_TRY(pnb__embedder_open_named(&run->encoder, app, cmd->model, &parts));
+    PNB_TRY(need_uncertainty(&run->encoder, &app->err));
+    if (cmd->images->n > 0) {
+        PNB_TRY(pnb__pictures_open(&run->pictures, cmd->images->items, cmd->images->n, app->in,
+                                   &app->err));
+        PNB_TRY(
+            pnb__pixels_load(app, &run->encoder, run->pictures, SIZE_MAX, cmd->exif, &run->pixels));
+    }
+    run->items = pnb__alloc_zero(cmd->texts->n + run->pixels.n, sizeof *run->items);
+    if (run->items == NULL)
+        status = pnb__fail_nomem(&app->err, (cmd->texts->n + run->pixels.n) * sizeof *run->items);
+done:
+    return status;
+}
+
+static pnb_status explain_all(pnb__app *app, const pnb__explain_cmd *cmd, explain_run *run)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < cmd->texts->n; i++)
+        PNB_TRY(
+            pnb__explain_caption(app, &run->encoder, cmd->texts->items[i], &run->items[run->n++]));
+    for (size_t i = 0; i < run->pixels.n; i++) {
+        pnb__explained *e = &run->items[run->n++];
+        PNB_TRY(pnb__explain_picture(app, &run->encoder, &run->pixels.items[i], cmd, e));
+        e->what = pnb__strdup(run->pixels.names[i]);
+        if (e->what == NULL)
+            PNB_TRY(pnb__fail_nomem(&app->err, 64));
+    }
+done:
+    return status;
+}
+
+static void put_item(const pnb__explained *e, size_t number, pnb__result *r)
+{
+    static const pnb__column words[] = {
+        {"word", "word"}, {"removed", "removes"}, {"without", "trace without"}, {"h", "H"}};
+    static const pnb__column cells[] = {{"row", "row"},
+                                        {"column", "column"},
+                                        {"removed", "removes"},
+                                        {"without", "trace without"},
+                                        {"h", "H"}};
+    char key[32];
+    snprintf(key, sizeof key, "item_%zu", number);
+    pnb__result_begin(r, key, e->what);
+    pnb__result_text(r, "what", NULL, e->what);
+    pnb__result_text(r, "kind", NULL, e->is_picture ? "picture" : "caption");
+    pnb__result_real(r, "trace", "uncertainty (trace)", e->trace, 6);
+    pnb__result_table(r, "parts", NULL, e->is_picture ? cells : words, e->is_picture ? 5 : 4);
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->is_picture) {
+            pnb__result_cell_int(r, (int64_t)i / e->columns);
+            pnb__result_cell_int(r, (int64_t)i % e->columns);
+        } else {
+            pnb__result_cell_text(r, e->word[i]);
+        }
+        pnb__result_cell_real(r, e->removed[i], 7);
+        pnb__result_cell_real(r, e->without[i], 7);
+        pnb__result_cell_real(r, e->h[i], 4);
+    }
+    pnb__result_end(r);
+}
+
+pnb_status pnb__explain_run(pnb__app *app, const pnb__explain_cmd *cmd, pnb__result *r)
+{
+    explain_run run = {0};
+    pnb_status status;
+    PNB_TRY(open_inputs(app, cmd, &run));
+    PNB_TRY(explain_all(app, cmd, &run));
+    pnb__result_text(r, "model", NULL, run.encoder.name);
+    pnb__result_text(r, "removal", NULL, cmd->removal == PNB__PATCH_DROP ? "drop" : "grey");
+    pnb__result_int(r, "n_items", NULL, (int64_t)run.n);
+    for (size_t i = 0; i < run.n; i++)
+        put_item(&run.items[i], i, r);
+    if (cmd->html != NULL) {
+        PNB_TRY(pnb__explain_page(run.items, run.n, run.encoder.name, cmd->html, &app->err));
+        pnb__say(app, "wrote %s", cmd->html);
+    }
+done:
+    for (size_t i = 0; i < run.n; i++)
+        pnb__explained_reset(&run.items[i]);
+    pnb__free(run.items);
+    pnb__pixels_reset(&run.pixels);
+    pnb__pictures_free(run.pictures);
+    pnb__embedder_close(&run.encoder);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* Attribution: how much uncertainty each word of a caption and each patch of a picture removes. */
+#ifndef PNB_COMMANDS_EXPLAIN_EXPLAIN_H
+#define PNB_COMMANDS_EXPLAIN_EXPLAIN_H
+
+#include "encode/perturb.h"
+#include "program/result.h"
+
+typedef enum pnb__patch_removal {
+    PNB__PATCH_DROP, /* the encoder does not see the patch, as in the masked pictures of training */
+    PNB__PATCH_GREY  /* the patch is filled with the mean colour */
+} pnb__patch_removal;
+
+typedef struct pnb__explain_cmd {
+    const char *model, *tokenizer, *preprocess;
+    const pnb__text_list *texts, *images; /* captions; pictures, folders, data sets */
+    bool exif;
+    pnb__patch_removal removal;
+    int cell;         /* patches along the side of a cell */
+    const char *html; /* page to write or NULL */
+} pnb__explain_cmd;
+
+/* One caption or picture taken apart. */
+typedef struct pnb__explained {
+    char *what; /* the caption, or the picture's name */
+    bool is_picture;
+    double trace;      /* with everything */
+    size_t n;          /* words, or cells in reading order */
+    char **word;       /* [n], captions */
+    int columns, rows; /* of cells, pictures */
+    double *without;   /* [n] trace when it is left out */
+    double *removed;   /* [n] without - trace: what it removes; below 0: it adds */
+    double *h;         /* [n] H(whole in what is left) */
+    pnb_image picture; /* as the encoder sees it */
+} pnb__explained;
+
+/* Errors  UNSUPPORTED (a model without uncertainty), ARG (cells that leave nothing), FORMAT (a
+ *         caption without words), and those of encoding */
+pnb_status pnb__explain_run(pnb__app *app, const pnb__explain_cmd *cmd, pnb__result *r);
+
+/* For tests: the attribution alone. Free with pnb__explained_reset. */
+pnb_status pnb__explain_caption(pnb__app *app, pnb__embedder *encoder, const char *caption,
+                                pnb__explained *out);
+pnb_status pnb__explain_picture(pnb__app *app, pnb__embedder *encoder, const pnb_image *pixels,
+                                const pnb__explain_cmd *cmd, pnb__explained *out);
+void pnb__explained_reset(pnb__explained *e);
+
+/* The page: every caption with its words coloured, every picture under its map. */
+pnb_status pnb__explain_page(const pnb__explained *items, size_t n, const char *model,
+                             const char *path, pnb_error *err);
+
+#endif

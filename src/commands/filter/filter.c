@@ -1,0 +1,446 @@
+/* Runs a filter: sets to pairs, pairs to figures, figures to a decision, and what is printed of it.
+ *
+ * The score of a pair is that of search, in f64: larger is nearer. The probability of a match is
+ * that of a calibration, else s(a score + b) with the model's a and b or given ones, for csd and
+ * mean, on whose scores a and b are fitted. Rules are in src/eval/curation/pair_filter.c, outputs
+ * in filter_out.c and filter_page.c. */
+#include "commands/filter/filter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/common/match_probability_use.h"
+#include "commands/common/set_use.h"
+#include "commands/eval/eval_retrieval.h"
+#include "eval/sorted.h"
+
+/* ---- figures of the pairs ---- */
+
+typedef struct score_job {
+    const pnb__filter_run *run;
+    pnb_view images, texts;
+    pnb_measure_opts opts;
+} score_job;
+
+static void score_pairs(void *user, size_t begin, size_t end, int thread)
+{
+    const score_job *job = user;
+    const pnb__filter_run *run = job->run;
+    pnb_measure measure = run->opts->measure;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        double value = pnb_measure_pair(measure, &job->images.rows, run->pairs.image[i],
+                                        &job->texts.rows, run->pairs.text[i], &job->opts);
+        run->score[i] = pnb_measure_score(measure, value);
+    }
+}
+
+static pnb_status compute_scores(pnb__app *app, pnb__filter_run *run)
+{
+    score_job job = {.run = run, .opts = pnb_measure_opts_default()};
+    pnb_error *err = &app->err;
+    pnb_status status;
+    job.opts.seed = (uint64_t)app->common.seed;
+    PNB_TRY(pnb__set_view(&job.images, run->images, run->opts->measure, err));
+    PNB_TRY(pnb__set_view(&job.texts, run->texts, run->opts->measure, err));
+    PNB_TRY(pnb_measure_check_fit(run->opts->measure, &job.images.rows, &job.texts.rows, err));
+    run->score = pnb__alloc_array(run->pairs.n, sizeof *run->score);
+    if (run->score == NULL)
+        PNB_TRY(pnb__fail_nomem(err, run->pairs.n * sizeof *run->score));
+    pnb__parallel_for(app->ctx, run->pairs.n, 256, score_pairs, &job);
+    for (size_t i = 0; status == PNB_OK && i < run->pairs.n; i++)
+        if (!isfinite(run->score[i]))
+            status = pnb__fail(err, PNB_NUMERIC,
+                               "the score of picture row %zu and caption row %zu "
+                               "is %g",
+                               run->pairs.image[i], run->pairs.text[i], run->score[i]);
+done:
+    pnb_view_reset(&job.images);
+    pnb_view_reset(&job.texts);
+    return status;
+}
+
+static bool is_similarity(pnb_measure measure)
+{
+    return measure == PNB_MEASURE_CSD || measure == PNB_MEASURE_MEAN;
+}
+
+double pnb__filter_p_match(const pnb__filter_run *run, double score)
+{
+    if (run->has_fit)
+        return pnb_match_fit_apply(&run->fit, score, 0);
+    return is_similarity(run->opts->measure)
+               ? pnb_match_probability(score, run->match_scale, run->match_bias)
+               : (double)NAN;
+}
+
+/* A calibration speaks of the pairs it was fitted on. Pictures are side 1 of the score, as they are
+ * where pictures are the queries; a symmetric measure's score is the same the other way round. */
+static pnb_status load_calibration(pnb__app *app, pnb__filter_run *run, bool *is_known)
+{
+    static const pnb_fit_words words = {"queries", "gallery rows"};
+    const char *path = run->opts->calibration;
+    const pnb_measure_opts constants = pnb_measure_opts_default();
+    pnb__odds_use use = {path, run->texts, run->images, run->opts->measure, &constants};
+    char why[320];
+    pnb_status status = pnb_match_fit_load(&run->fit, path, &app->err);
+    if (status != PNB_OK)
+        return status;
+    if (pnb_measure_is_symmetric(use.measure) &&
+        strcmp(run->fit.origin.gallery.modality, use.queries->info.modality) == 0) {
+        use.gallery = run->images;
+        use.queries = run->texts;
+    }
+    pnb_fit_origin origin = pnb__odds_origin(&use);
+    pnb_fit_agreement found =
+        pnb_fit_origin_check(&run->fit.origin, &origin, &words, why, sizeof why);
+    run->has_fit = *is_known =
+        found == PNB_FIT_AGREES || (found == PNB_FIT_UNKNOWN && run->opts->trust);
+    if (found == PNB_FIT_DIFFERS)
+        return pnb__fail(&app->err, PNB_ARG, "%s %s", path, why);
+    if (!*is_known)
+        run->match_scale = run->match_bias = (double)NAN;
+    if (!*is_known && !isnan(run->opts->limits.min_p_match))
+        return pnb__fail(&app->err, PNB_ARG,
+                         "%s %s; fit one with `penumbra calibrate`, or take it on your word by "
+                         "--trust-calibration",
+                         path, why);
+    if (found == PNB_FIT_UNKNOWN)
+        pnb__warn(app, "%s %s: %s", path, why,
+                  *is_known ? "it is used on your word"
+                            : "no probability is given; --trust-calibration takes it on your word");
+    return PNB_OK;
+}
+
+/* Where the probability comes from: a calibration, given a and b, or the model's. */
+static pnb_status find_p_match(pnb__app *app, pnb__filter_run *run, bool *is_known)
+{
+    const pnb__filter_opts *o = run->opts;
+    pnb_error *err = &app->err;
+    char why[200];
+    bool is_wanted = !isnan(o->limits.min_p_match);
+    bool is_given = !isnan(o->match_scale) && !isnan(o->match_bias);
+    run->match_scale = isnan(o->match_scale) ? run->images->info.logit_scale : o->match_scale;
+    run->match_bias = isnan(o->match_bias) ? run->images->info.logit_bias : o->match_bias;
+    *is_known = true;
+    if (o->calibration != NULL)
+        return load_calibration(app, run, is_known);
+    *is_known =
+        is_similarity(o->measure) && isfinite(run->match_scale) && isfinite(run->match_bias);
+    if (*is_known && !is_given && !pnb__model_speaks_of(run->images, run->texts, why, sizeof why)) {
+        *is_known = false;
+        run->match_scale = run->match_bias = (double)NAN;
+        if (is_wanted)
+            return pnb__fail(err, PNB_ARG,
+                             "no probability of the model's: %s; give --calibration, or "
+                             "--match-scale and --match-bias",
+                             why);
+        pnb__warn(app, "no probability is given: %s", why);
+    }
+    if (is_wanted && !is_similarity(o->measure))
+        return pnb__fail(err, PNB_ARG,
+                         "s(a score + b) belongs to the measures csd and mean, not to %s; a "
+                         "probability by it needs --calibration",
+                         pnb_measure_name(o->measure));
+    if (is_wanted && !*is_known)
+        return pnb__fail(
+            err, PNB_ARG,
+            "the sets do not tell the model's scale and bias, which the probability of "
+            "a match needs; give --calibration, or --match-scale and --match-bias");
+    return PNB_OK;
+}
+
+static pnb_status compute_p_match(pnb__app *app, pnb__filter_run *run)
+{
+    bool is_known = false;
+    pnb_error *err = &app->err;
+    pnb_status status = find_p_match(app, run, &is_known);
+    if (status != PNB_OK || !is_known)
+        return status;
+    run->p_match = pnb__alloc_array(run->pairs.n, sizeof *run->p_match);
+    if (run->p_match == NULL)
+        return pnb__fail_nomem(err, run->pairs.n * sizeof *run->p_match);
+    for (size_t i = 0; i < run->pairs.n; i++)
+        run->p_match[i] = pnb__filter_p_match(run, run->score[i]);
+    return PNB_OK;
+}
+
+/* The uncertainty of each pair's row. */
+static pnb_status gather_u(const pnb_embeddings *set, const size_t *row, size_t n,
+                           pnb_uncertainty kind, double **out, pnb_error *err)
+{
+    double *of_row = NULL;
+    pnb_status status = pnb__row_uncertainty(set, kind, &of_row, err);
+    if (status == PNB_OK) {
+        *out = pnb__alloc_array(n, sizeof **out);
+        if (*out == NULL)
+            status = pnb__fail_nomem(err, n * sizeof **out);
+    }
+    for (size_t i = 0; status == PNB_OK && i < n; i++)
+        (*out)[i] = of_row[row[i]];
+    pnb__free(of_row);
+    return status;
+}
+
+/* ---- captions ---- */
+
+/* First captions of the samples, for sets that do not carry them. */
+static pnb_status read_captions(pnb__filter_run *run, pnb_error *err)
+{
+    size_t n = run->images->n;
+    pnb_status status = PNB_OK;
+    run->kept_captions = pnb__alloc_zero(n, sizeof *run->kept_captions);
+    if (run->kept_captions == NULL)
+        return pnb__fail_nomem(err, n * sizeof *run->kept_captions);
+    for (size_t i = 0; status == PNB_OK && i < n; i++) {
+        pnb_sample s = {0};
+        if (pnb_dataset_get(run->data.set, run->data.sample[i], &s, NULL) == PNB_OK &&
+            s.n_captions > 0) {
+            run->kept_captions[i] = pnb__strdup(s.captions[0]);
+            if (run->kept_captions[i] == NULL)
+                status = pnb__fail_nomem(err, strlen(s.captions[0]));
+        }
+        pnb_sample_reset(&s);
+    }
+    return status;
+}
+
+static pnb_status gather_captions(pnb__filter_run *run, pnb_error *err)
+{
+    bool in_set = run->texts->texts != NULL;
+    pnb_status status = PNB_OK;
+    if (!in_set && (run->data.set == NULL || strcmp(run->pairs.by, "rows") != 0))
+        return PNB_OK; /* none: rules on captions will say so */
+    if (!in_set)
+        status = read_captions(run, err);
+    run->captions = pnb__alloc_array(run->pairs.n, sizeof *run->captions);
+    if (run->captions == NULL)
+        return pnb__fail_nomem(err, run->pairs.n * sizeof *run->captions);
+    for (size_t i = 0; status == PNB_OK && i < run->pairs.n; i++)
+        run->captions[i] = in_set ? run->texts->texts[run->pairs.text[i]]
+                                  : run->kept_captions[run->pairs.image[i]];
+    return status;
+}
+
+/* ---- subsets ---- */
+
+/* Which pairs belong to a sample of the subset file. */
+static pnb_status find_within(pnb__filter_run *run, pnb_error *err)
+{
+    size_t n = run->images->n, n_subset = 0, n_uids = 0;
+    pnb_uid *subset = NULL, *uids = pnb__alloc_array(n, sizeof *uids);
+    unsigned char *all = pnb__alloc_array(n, 1);
+    const char *field;
+    pnb_status status = PNB_OK;
+    run->within = pnb__alloc_array(run->pairs.n, 1);
+    if (uids == NULL || all == NULL || run->within == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n * sizeof *uids));
+    memset(all, 1, n);
+    PNB_TRY(pnb_uids_load(&subset, &n_subset, run->opts->within, err));
+    pnb_uids_sort(subset, n_subset);
+    PNB_TRY(pnb__filter_uids(run, all, uids, &n_uids, &field, err));
+    for (size_t i = 0; i < run->pairs.n; i++)
+        run->within[i] = pnb_uids_contain(subset, n_subset, uids[run->pairs.image[i]]);
+done:
+    pnb_uids_free(subset);
+    pnb__free(uids);
+    pnb__free(all);
+    return status;
+}
+
+/* ---- loading ---- */
+
+static pnb_status load(pnb__app *app, pnb__filter_run *run)
+{
+    const pnb__filter_opts *o = run->opts;
+    pnb_error *err = &app->err;
+    pnb_status status;
+    if (o->out_dir != NULL) /* before any other file is written */
+        PNB_TRY(pnb_dataset_copy_check(o->out_dir, err));
+    PNB_TRY(pnb__set_load(&run->images, o->images, app));
+    PNB_TRY(pnb__set_load(&run->texts, o->texts, app));
+    status = pnb_embeddings_check_mix(run->images, run->texts, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s and %s", o->images, o->texts);
+        goto done;
+    }
+    PNB_TRY(pnb__pairs_find(&run->pairs, run->images, run->texts, o->pairs, o->pair_by, err));
+    if (o->data == NULL)
+        goto done;
+    status = pnb__pair_data_open(&run->data, o->data, &o->dataset, run->images, err);
+done:
+    return status;
+}
+
+/* Names what has no part in the filter; it counts as skipped. */
+static void report_left_out(pnb__app *app, const pnb__filter_run *run)
+{
+    const pnb__pairs *p = &run->pairs;
+    char text[160];
+    pnb__say(app, "%zu pairs of %zu pictures and %zu captions, paired by %s", p->n, run->images->n,
+             run->texts->n, p->by);
+    for (size_t i = 0; run->data.set != NULL && i < pnb_dataset_n_warnings(run->data.set); i++)
+        pnb__warn(app, "%s", pnb_dataset_warning(run->data.set, i));
+    if (p->n_no_image > 0) {
+        snprintf(text, sizeof text, "%zu, the first set holds no picture for them", p->n_no_image);
+        pnb__skipped(app, "captions", text);
+    }
+    if (p->n_no_text > 0) {
+        snprintf(text, sizeof text, "%zu, no caption belongs to them", p->n_no_text);
+        pnb__skipped(app, "pictures", text);
+    }
+    if (run->data.n_unembedded > 0) {
+        snprintf(text, sizeof text, "%zu, the picture set has no row for them; they are dropped",
+                 run->data.n_unembedded);
+        pnb__skipped(app, "samples", text);
+    }
+}
+
+static pnb_status decide(pnb__app *app, pnb__filter_run *run)
+{
+    const pnb_pair_figures pairs = {.n = run->pairs.n,
+                                    .score = run->score,
+                                    .p_match = run->p_match,
+                                    .image_u = run->image_u,
+                                    .text_u = run->text_u,
+                                    .captions = run->captions,
+                                    .within = run->within};
+    pnb_status status = pnb_pair_filter_apply(&pairs, &run->opts->limits, &run->filter, &app->err);
+    if (status != PNB_OK || run->filter.n_kept > 0)
+        return status;
+    int worst = 0;
+    for (int rule = 1; rule < PNB_N_RULES; rule++)
+        if (run->filter.n_failed[rule] > run->filter.n_failed[worst])
+            worst = rule;
+    return pnb__fail(&app->err, PNB_NOT_FOUND,
+                     "nothing is kept of %zu pairs, so nothing is written; %zu fail %s (%s)",
+                     run->filter.n, run->filter.n_failed[worst], pnb_rule_name((pnb_rule)worst),
+                     pnb_rule_sentence((pnb_rule)worst));
+}
+
+/* ---- printing ---- */
+
+void pnb__filter_reasons(uint32_t failed, pnb__buf *out)
+{
+    for (int rule = 0, n = 0; rule < PNB_N_RULES; rule++)
+        if ((failed >> rule & 1u) != 0)
+            pnb__buf_printf(out, "%s%s", n++ > 0 ? ", " : "", pnb_rule_name((pnb_rule)rule));
+}
+
+static void put_rules(const pnb_pair_filter *f, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"rule", "rule"},
+                                          {"n_dropped", "dropped"},
+                                          {"n_failed", "would drop alone"},
+                                          {"meaning", "what a dropped pair has"}};
+    pnb__result_table(r, "rules", "dropped by the first rule that fails", columns,
+                      PNB_COUNT(columns));
+    for (int rule = 0; rule < PNB_N_RULES; rule++) {
+        if (f->n_failed[rule] == 0)
+            continue;
+        pnb__result_cell_text(r, pnb_rule_name((pnb_rule)rule));
+        pnb__result_cell_int(r, (int64_t)f->n_first[rule]);
+        pnb__result_cell_int(r, (int64_t)f->n_failed[rule]);
+        pnb__result_cell_text(r, pnb_rule_sentence((pnb_rule)rule));
+    }
+}
+
+/* Median of the pairs that were kept, or of all. NaN without memory: a remark, not a result. */
+static double median(const pnb_pair_filter *f, const double *value, bool kept_only)
+{
+    size_t n = 0;
+    double *sorted = pnb__alloc_array(f->n, sizeof *sorted), result = NAN;
+    if (sorted == NULL)
+        return NAN;
+    for (size_t i = 0; i < f->n; i++)
+        if (!kept_only || f->failed[i] == 0)
+            sorted[n++] = value[i];
+    qsort(sorted, n, sizeof *sorted, pnb__compare_doubles);
+    if (n > 0)
+        result = 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
+    pnb__free(sorted);
+    return result;
+}
+
+static void put_figures(const pnb__filter_run *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"figure", "figure"},
+                                          {"median_all", "median of all"},
+                                          {"median_kept", "median of kept"},
+                                          {"cut", "cut"}};
+    const pnb_pair_filter *f = &run->filter;
+    const struct {
+        const char *name;
+        const double *value;
+        double cut;
+    } rows[] = {{"score", run->score, f->lowest_kept},
+                {"p_match", run->p_match, pnb__filter_p_match(run, f->lowest_kept)},
+                {"image_uncertainty", run->image_u, f->image_u_cut},
+                {"text_uncertainty", run->text_u, f->text_u_cut}};
+    pnb__result_table(r, "figures", "", columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < PNB_COUNT(rows); i++) {
+        if (rows[i].value == NULL)
+            continue;
+        pnb__result_cell_text(r, rows[i].name);
+        pnb__result_cell_real(r, median(f, rows[i].value, false), 5);
+        pnb__result_cell_real(r, median(f, rows[i].value, true), 5);
+        pnb__result_cell_real(r, rows[i].cut, 5);
+    }
+}
+
+static void report(const pnb__filter_run *run, pnb__result *r)
+{
+    const pnb_pair_filter *f = &run->filter;
+    pnb__result_text(r, "images", NULL, run->opts->images);
+    pnb__result_text(r, "texts", NULL, run->opts->texts);
+    pnb__result_text(r, "measure", "measure", pnb_measure_name(run->opts->measure));
+    pnb__result_text(r, "paired_by", "paired by", run->pairs.by);
+    pnb__result_int(r, "n_pairs", "pairs", (int64_t)f->n);
+    pnb__result_int(r, "n_kept", "kept", (int64_t)f->n_kept);
+    pnb__result_real(r, "share_kept", "share kept", (double)f->n_kept / (double)f->n, 4);
+    put_rules(f, r);
+    put_figures(run, r);
+}
+
+static void reset(pnb__filter_run *run)
+{
+    for (size_t i = 0; run->kept_captions != NULL && i < run->images->n; i++)
+        pnb__free(run->kept_captions[i]);
+    pnb__free(run->kept_captions);
+    pnb__free(run->captions);
+    pnb__free(run->within);
+    pnb__free(run->score);
+    pnb__free(run->p_match);
+    pnb__free(run->image_u);
+    pnb__free(run->text_u);
+    pnb_match_fit_reset(&run->fit);
+    pnb_pair_filter_reset(&run->filter);
+    pnb__pair_data_close(&run->data);
+    pnb__pairs_reset(&run->pairs);
+    pnb_embeddings_free(run->images);
+    pnb_embeddings_free(run->texts);
+}
+
+pnb_status pnb__filter_run_all(pnb__app *app, const pnb__filter_opts *opts, pnb__result *r)
+{
+    pnb__filter_run run = {.opts = opts};
+    pnb_error *err = &app->err;
+    pnb_status status;
+    PNB_TRY(load(app, &run));
+    report_left_out(app, &run);
+    PNB_TRY(compute_scores(app, &run));
+    PNB_TRY(compute_p_match(app, &run));
+    PNB_TRY(
+        gather_u(run.images, run.pairs.image, run.pairs.n, opts->uncertainty, &run.image_u, err));
+    PNB_TRY(gather_u(run.texts, run.pairs.text, run.pairs.n, opts->uncertainty, &run.text_u, err));
+    PNB_TRY(gather_captions(&run, err));
+    if (opts->within != NULL)
+        PNB_TRY(find_within(&run, err));
+    PNB_TRY(decide(app, &run));
+    report(&run, r);
+    status = pnb__filter_write(app, &run, r);
+done:
+    reset(&run);
+    return status;
+}

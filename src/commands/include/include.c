@@ -1,0 +1,92 @@
+/* Queries to members, members to a table.
+ *
+ * The first table has the number of members of each query, because an empty answer is an answer
+ * here and a long one is cut at k; the second has the members themselves. */
+#include "commands/include/include.h"
+
+#include "base/base.h"
+#include "commands/common/set_use.h"
+#include "commands/eval/eval_retrieval.h"
+#include "penumbra/view.h"
+
+typedef struct members_run {
+    pnb_embeddings *index, *queries;
+    pnb_members found;
+    double *u; /* of the index */
+} members_run;
+
+static pnb_status load_sides(pnb__app *app, const pnb__members_cmd *cmd, members_run *run)
+{
+    const pnb__embedder_parts parts = {pnb__words_use(&cmd->queries), cmd->tokenizer,
+                                       cmd->preprocess};
+    pnb__embedder encoder = {0};
+    pnb_status status;
+    PNB_TRY(pnb__set_load(&run->index, cmd->index, app));
+    if (parts.use != 0)
+        PNB_TRY(pnb__embedder_open_named(&encoder, app, cmd->model, &parts));
+    PNB_TRY(pnb__words_embed(app, &encoder, &cmd->queries, &run->queries));
+    PNB_TRY(pnb_embeddings_check_mix(run->index, run->queries, &app->err));
+    status = pnb__row_uncertainty(run->index, PNB_UNCERTAINTY_TRACE, &run->u, &app->err);
+done:
+    pnb__embedder_close(&encoder);
+    return status;
+}
+
+static void put_counts(const members_run *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"query", "query"}, {"n_members", "members"}};
+    pnb__result_table(r, "queries", NULL, columns, PNB_COUNT(columns));
+    for (size_t q = 0; q < run->found.n_queries; q++) {
+        pnb__result_cell_text(r, pnb__set_label(run->queries, q));
+        pnb__result_cell_int(r, (int64_t)run->found.n_all[q]);
+    }
+}
+
+static void put_members(const members_run *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"query", "query"}, {"rank", "rank"},         {"row", "row"},
+        {"h", "H"},         {"nearness", "nearness"}, {"uncertainty", "uncertainty"},
+        {"id", "id"},       {"item", "item"}};
+    const pnb_members *found = &run->found;
+    pnb__result_note(r, "");
+    pnb__result_table(r, "members", NULL, columns, PNB_COUNT(columns));
+    for (size_t q = 0; q < found->n_queries; q++)
+        for (size_t j = 0; j < found->k && found->index[q * found->k + j] >= 0; j++) {
+            size_t at = q * found->k + j, row = (size_t)found->index[at];
+            pnb__result_cell_text(r, pnb__set_label(run->queries, q));
+            pnb__result_cell_int(r, (int64_t)j + 1);
+            pnb__result_cell_int(r, (int64_t)row);
+            pnb__result_cell_real(r, found->h[at], 3);
+            pnb__result_cell_real(r, found->nearness[at], 4);
+            pnb__result_cell_real(r, run->u[row], 5);
+            pnb__result_cell_text(r, run->index->ids != NULL ? run->index->ids[row] : NULL);
+            pnb__result_cell_text(r, pnb__set_label(run->index, row));
+        }
+}
+
+pnb_status pnb__members_run(pnb__app *app, const pnb__members_cmd *cmd, pnb__result *r)
+{
+    members_run run = {0};
+    pnb_view index_rows = {0}, query_rows = {0};
+    pnb_status status;
+    PNB_TRY(load_sides(app, cmd, &run));
+    PNB_TRY(pnb_view_init(&index_rows, run.index, &app->err));
+    PNB_TRY(pnb_view_init(&query_rows, run.queries, &app->err));
+    PNB_TRY(pnb_members_find(app->ctx, &query_rows.rows, &index_rows.rows, &cmd->opts, &run.found,
+                             &app->err));
+    pnb__result_text(r, "index", NULL, cmd->index);
+    pnb__result_text(r, "direction", NULL, cmd->opts.inside ? "inside" : "containing");
+    pnb__result_text(r, "measure", NULL, cmd->opts.published ? "inclusion_published" : "inclusion");
+    pnb__result_text(r, "order", NULL, pnb_member_order_name(cmd->opts.order));
+    put_counts(&run, r);
+    put_members(&run, r);
+done:
+    pnb_view_reset(&index_rows);
+    pnb_view_reset(&query_rows);
+    pnb_members_reset(&run.found);
+    pnb__free(run.u);
+    pnb_embeddings_free(run.queries);
+    pnb_embeddings_free(run.index);
+    return status;
+}

@@ -1,0 +1,108 @@
+/* penumbra include: inclusion search, captions that contain a picture and the reverse.
+ *
+ * Options only; the search is pnb_members_find, its table in src/commands/include/include.c. */
+#include <math.h>
+#include <string.h>
+
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/include/include.h"
+
+struct include_args {
+    const char *index, *model, *queries, *find, *order, *tokenizer, *preprocess;
+    pnb__text_list texts, images;
+    int64_t k;
+    double near;
+    bool exif, published;
+};
+
+#define AT(field) offsetof(struct include_args, field)
+static const pnb__option options[] = {
+    {.name = "index",
+     .kind = PNB__OPT_FILE,
+     .at = AT(index),
+     .value = "SET",
+     .required = true,
+     .help = "Embedding set to search in"},
+    {.name = "find",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(find),
+     .value = "WHAT",
+     .fallback = "containing",
+     .choices = "containing|inside",
+     .help = "Rows that contain the query, or rows inside it"},
+    PNB__QUERY_ROWS(AT(texts), AT(images), AT(queries), AT(model)),
+    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
+    PNB__QUERY_EXIF_ROW(AT(exif)),
+    {.name = "k",
+     .letter = 'k',
+     .kind = PNB__OPT_INT,
+     .at = AT(k),
+     .value = "N",
+     .fallback = "10",
+     .min = 1,
+     .max = 1e6,
+     .help = "Members shown of a query"},
+    {.name = "order",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(order),
+     .value = "NAME",
+     .fallback = "inclusion",
+     .choices = "inclusion|nearness",
+     .help = "Sort members by H, or by their csd similarity to the query"},
+    {.name = "near",
+     .kind = PNB__OPT_REAL,
+     .at = AT(near),
+     .value = "SCORE",
+     .help = "Leave out rows whose csd similarity to the query is smaller"},
+    {.name = "published",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(published),
+     .help = "Take the inclusion as ProLIP's code has it instead of the exact one"},
+};
+#undef AT
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct include_args *a = args;
+    const pnb__words queries = {a->queries, &a->texts, &a->images, a->exif};
+    if (pnb__words_check_query(app, &queries, a->model) != PNB_OK)
+        return app->err.status;
+    if (a->queries != NULL && (a->model != NULL || a->tokenizer != NULL || a->preprocess != NULL))
+        return pnb__usage(app, "--queries is encoded already: --model and its parts do nothing");
+    pnb__members_cmd cmd = {.index = a->index,
+                            .model = a->model,
+                            .tokenizer = a->tokenizer,
+                            .preprocess = a->preprocess,
+                            .queries = queries,
+                            .opts = pnb_members_opts_default()};
+    cmd.opts.inside = strcmp(a->find, "inside") == 0;
+    cmd.opts.published = a->published;
+    cmd.opts.k = (size_t)a->k;
+    if (!isnan(a->near))
+        cmd.opts.min_nearness = a->near;
+    pnb_status status = pnb_member_order_parse(&cmd.opts.order, a->order, &app->err);
+    if (status != PNB_OK)
+        return status;
+    pnb__result *r = pnb__result_create();
+    status = pnb__members_run(app, &cmd, r);
+    return pnb__result_finish(r, app, status);
+}
+
+const pnb__command pnb__cmd_include = {
+    .name = "include",
+    .summary = "find the rows that contain a query, or lie inside it",
+    .about =
+        "A caption that leaves things open is a wide distribution and contains the pictures it is "
+        "true of. A row is a member when the inclusion test H is positive; other rows are never "
+        "shown, so the answer may be empty. H grows with the distance of the means too: a very "
+        "wide row contains nearly everything, related or not. --near and --order nearness bring "
+        "the csd similarity in.",
+    .examples =
+        "penumbra include --index texts.safetensors -m model --query-image cat.jpg\n"
+        "penumbra include --index images.safetensors --find inside -m model --query-text 'an "
+        "animal' --order nearness",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct include_args),
+    .run = run};

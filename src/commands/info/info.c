@@ -1,0 +1,270 @@
+/* `penumbra info`: opens a path with the reader that fits and lists what it says.
+ *
+ * A model is recognised by config.json in a directory, an embedding set by an array "mean", a
+ * tokenizer by its file name; every other directory or file is tried as a data set. */
+#include "commands/info/info.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/common/set_use.h"
+#include "commands/eval/eval_retrieval.h"
+#include "encode/embedder.h"
+#include "encode/model_path.h"
+#include "encode/weights_hash.h"
+#include "penumbra/dataset.h"
+#include "penumbra/embeddings.h"
+#include "penumbra/model.h"
+#include "penumbra/prob.h"
+#include "penumbra/safetensors.h"
+#include "penumbra/search.h"
+
+static bool has_tokenizer(const char *dir)
+{
+    static const char *const names[] = {"tokenizer.json",
+                                        "spiece.model",
+                                        "tokenizer.model",
+                                        "vocab.json",
+                                        "bpe_simple_vocab_16e6.txt.gz",
+                                        "bpe_simple_vocab_16e6.txt"};
+    bool found = false;
+    for (size_t i = 0; i < PNB_COUNT(names); i++)
+        found |= pnb__path_has_file(dir, names[i]);
+    return found;
+}
+
+/* ---- model ---- */
+
+static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r)
+{
+    if (!t->present)
+        return;
+    pnb__result_begin(r, is_text ? "text" : "vision", is_text ? "text tower" : "image tower");
+    if (is_text) {
+        pnb__result_int(r, "context_length", "context", (int64_t)t->context_length);
+        pnb__result_int(r, "vocab_size", "vocabulary", (int64_t)t->vocab_size);
+    } else {
+        pnb__result_int(r, "image_width", "image width", (int64_t)t->image_width);
+        pnb__result_int(r, "image_height", "image height", (int64_t)t->image_height);
+        pnb__result_int(r, "patch", "patch", (int64_t)t->patch);
+    }
+    pnb__result_int(r, "width", "width", (int64_t)t->width);
+    pnb__result_int(r, "layers", "layers", (int64_t)t->n_layers);
+    pnb__result_int(r, "heads", "heads", (int64_t)t->n_heads);
+    pnb__result_int(r, "mlp_width", "MLP width", (int64_t)t->mlp_width);
+    pnb__result_real(r, "layernorm_eps", "LayerNorm eps", t->layernorm_eps, 7);
+    pnb__result_text(r, "activation", "activation", t->activation);
+    pnb__result_flag(r, "quick_gelu", NULL, t->quick_gelu);
+    pnb__result_text(r, "pooling", "read at", t->pooling);
+    pnb__result_text(r, "key_names", "names of weights", t->key_names);
+    pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
+    pnb__result_end(r);
+}
+
+/* A tokenizer that does not open is a warning here: `check` examines, `info` lists. */
+static void describe_beside(pnb__app *app, pnb__embedder *e, const char *dir, pnb__result *r)
+{
+    const pnb__embedder_parts parts = {.use = PNB__USE_TEXTS};
+    pnb_error err = PNB_ERROR_INIT;
+    if (pnb__embedder_add(e, dir, &parts, &err) != PNB_OK)
+        pnb__warn(app, "%s", err.text);
+    else if (e->assumed_texts[0] != '\0')
+        pnb__warn(app, "%s: %s", dir, e->assumed_texts);
+    if (e->tokenizer != NULL)
+        pnb__describe_tokenizer(e->tokenizer, r);
+}
+
+static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
+{
+    pnb_model *model = NULL;
+    char hex[65];
+    pnb_status status = pnb_model_load(&model, app->ctx, dir, &app->err);
+    if (status == PNB_OK)
+        status = pnb__weights_hash(model, hex, &app->err);
+    if (status != PNB_OK) {
+        pnb_model_free(model);
+        return status;
+    }
+    const pnb_model_info *info = pnb_model_get_info(model);
+    pnb__result_text(r, "kind", "kind", "model");
+    pnb__result_text(r, "family", "family", info->family);
+    pnb__result_int(r, "n_params", "parameters", (int64_t)info->n_params);
+    pnb__result_int(r, "weight_bytes", "weights in bytes", (int64_t)info->weight_bytes);
+    pnb__result_text(r, "weights_stored", "weights kept in", info->weights_stored);
+    if (pnb_model_quantization(model) != NULL)
+        pnb__result_text(r, "quantization", "made small with", pnb_model_quantization(model));
+    pnb__result_text(r, "weights_sha256", "SHA-256", hex);
+    pnb__result_int(r, "embed_dim", "embedding width", (int64_t)info->embed_dim);
+    pnb__result_flag(r, "probabilistic", "gives variances", info->is_probabilistic);
+    if (info->is_probabilistic)
+        pnb__result_text(r, "text_uncertainty_source", "text log-variance from",
+                         pnb_text_unc_source_name(info->text_unc_source));
+    pnb__result_real(r, "logit_scale", "logit scale a", info->logit_scale, 4);
+    pnb__result_real(r, "logit_bias", "logit bias b", info->logit_bias, 4);
+    pnb__result_flag(r, "has_tokenizer", "has a tokenizer", has_tokenizer(dir));
+    describe_tower(&info->vision, false, r);
+    describe_tower(&info->text, true, r);
+    pnb__embedder e = {.model = model, .info = info};
+    if (info->text.present && has_tokenizer(dir))
+        describe_beside(app, &e, dir, r);
+    pnb__embedder_close(&e);
+    return PNB_OK;
+}
+
+/* ---- embedding set and tensors ---- */
+
+static void describe_uncertainty(const pnb_embeddings *set, pnb__result *r)
+{
+    double *u = NULL;
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    if (set->family == PNB_POINT || set->n == 0 ||
+        pnb__row_uncertainty(set, PNB__UNCERTAINTY_AUTO, &u, NULL) != PNB_OK)
+        return;
+    for (size_t i = 0; i < set->n; i++) {
+        low = fmin(low, u[i]);
+        high = fmax(high, u[i]);
+        sum += u[i];
+    }
+    pnb__result_text(r, "uncertainty", "uncertainty",
+                     pnb_uncertainty_name(pnb__own_uncertainty(set)));
+    pnb__result_real(r, "uncertainty_min", "  least", low, 5);
+    pnb__result_real(r, "uncertainty_mean", "  mean", sum / (double)set->n, 5);
+    pnb__result_real(r, "uncertainty_max", "  greatest", high, 5);
+    pnb__free(u);
+}
+
+static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
+{
+    pnb_embeddings_load_opts opts = pnb_embeddings_load_opts_default();
+    pnb_embeddings *set = NULL;
+    opts.allow_missing_ids = true;
+    pnb_status status = pnb__ends_with(path, ".npy")
+                            ? pnb_embeddings_load_npy(&set, path, &app->err)
+                            : pnb_embeddings_load_with(&set, path, &opts, &app->err);
+    if (status != PNB_OK)
+        return status;
+    pnb__result_text(r, "kind", "kind", "embedding set");
+    pnb__result_text(r, "family", "family", pnb_family_name(set->family));
+    pnb__result_int(r, "n", "rows", (int64_t)set->n);
+    pnb__result_int(r, "dim", "width", (int64_t)set->dim);
+    pnb__result_text(r, "modality", "modality", set->info.modality);
+    pnb__result_text(r, "model", "model", set->info.model);
+    pnb__result_text(r, "weights_sha256", "SHA-256 of its weights", set->info.weights_sha256);
+    pnb__result_text(r, "preprocess", "preprocessing", set->info.preprocess);
+    pnb__result_int(r, "seed", "seed", (int64_t)set->info.seed);
+    pnb__result_real(r, "logit_scale", "logit scale a", set->info.logit_scale, 4);
+    pnb__result_real(r, "logit_bias", "logit bias b", set->info.logit_bias, 4);
+    describe_uncertainty(set, r);
+    status = pnb__set_note(app, path, set);
+    pnb_embeddings_free(set);
+    return status;
+}
+
+static void describe_array(const pnb_array_view *a, pnb__result *r)
+{
+    char shape[96] = "";
+    size_t n = 0;
+    for (int d = 0; d < a->n_dims && n < sizeof shape; d++)
+        n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%lld", d > 0 ? "x" : "",
+                              (long long)a->shape[d]);
+    pnb__result_cell_text(r, a->name);
+    pnb__result_cell_text(r, pnb_dtype_name(a->dtype));
+    pnb__result_cell_text(r, a->n_dims == 0 ? "scalar" : shape);
+    pnb__result_cell_int(r, (int64_t)a->n_bytes);
+}
+
+static pnb_status describe_tensors(pnb__app *app, const char *path, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"name", "name"}, {"dtype", "type"}, {"shape", "shape"}, {"bytes", "bytes"}};
+    pnb_safetensors *file = NULL;
+    pnb_status status = pnb_safetensors_open(&file, path, &app->err);
+    if (status != PNB_OK)
+        return status;
+    if (pnb_safetensors_find(file, "mean") != NULL) {
+        pnb_safetensors_free(file);
+        return describe_set(app, path, r);
+    }
+    if (pnb_safetensors_warning(file) != NULL)
+        pnb__warn(app, "%s: %s", path, pnb_safetensors_warning(file));
+    pnb__result_text(r, "kind", "kind", "tensors");
+    pnb__result_int(r, "n_arrays", "arrays", (int64_t)pnb_safetensors_count(file));
+    pnb__result_table(r, "arrays", "", columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < pnb_safetensors_count(file); i++)
+        describe_array(pnb_safetensors_at(file, i), r);
+    pnb_safetensors_free(file);
+    return PNB_OK;
+}
+
+/* ---- the rest ---- */
+
+static pnb_status describe_tokenizer(pnb__app *app, const char *path, pnb__result *r)
+{
+    pnb_tokenizer *tokenizer = NULL;
+    pnb_status status = pnb_tokenizer_load(&tokenizer, path, &app->err);
+    if (status != PNB_OK)
+        return status;
+    pnb__result_text(r, "kind", "kind", "tokenizer");
+    pnb__result_int(r, "vocab_size", "vocabulary", pnb_tokenizer_vocab_size(tokenizer));
+    pnb__result_text(r, "clean", NULL, pnb_clean_name(pnb_tokenizer_clean(tokenizer)));
+    pnb__describe_tokenizer(tokenizer, r);
+    pnb_tokenizer_free(tokenizer);
+    return PNB_OK;
+}
+
+static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result *r)
+{
+    static const char *const kinds[PNB_N_DATASET_KINDS] = {
+        "unknown", "tar shards", "table", "folder", "jsonl", "synthetic", "binary"};
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    pnb_dataset *set = NULL;
+    size_t n_captions = 0, n_unreadable = 0;
+    opts.allow_no_caption = true;
+    pnb_status status = pnb_dataset_open(&set, path, &opts, &app->err);
+    if (status != PNB_OK)
+        return status;
+    for (size_t i = 0; i < pnb_dataset_size(set); i++) {
+        pnb_sample sample = {0};
+        if (pnb_dataset_get(set, i, &sample, NULL) == PNB_OK)
+            n_captions += sample.n_captions;
+        else
+            n_unreadable++;
+        pnb_sample_reset(&sample);
+    }
+    for (size_t i = 0; i < pnb_dataset_n_warnings(set); i++)
+        pnb__warn(app, "%s", pnb_dataset_warning(set, i));
+    pnb__result_text(r, "kind", "kind", "data set");
+    pnb__result_text(r, "form", "form", kinds[pnb_dataset_get_kind(set)]);
+    pnb__result_int(r, "n_samples", "pictures", (int64_t)pnb_dataset_size(set));
+    pnb__result_int(r, "n_captions", "captions", (int64_t)n_captions);
+    pnb__result_int(r, "n_unreadable", "unreadable records", (int64_t)n_unreadable);
+    pnb_dataset_free(set);
+    return PNB_OK;
+}
+
+static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result *r)
+{
+    bool is_dir = pnb__path_is_dir(path);
+    pnb__result_text(r, "path", "path", path);
+    if (pnb_model_is_dir(path))
+        return describe_model(app, path, r);
+    if (!is_dir &&
+        (pnb__ends_with(path, ".safetensors") || pnb__ends_with(path, ".safetensors.index.json")))
+        return describe_tensors(app, path, r);
+    if (!is_dir && pnb__ends_with(path, ".npy"))
+        return describe_set(app, path, r);
+    if (!is_dir && (pnb__ends_with(path, ".json") || pnb__ends_with(path, ".model")))
+        return describe_tokenizer(app, path, r);
+    return describe_dataset(app, path, r);
+}
+
+pnb_status pnb__describe_path(pnb__app *app, const char *path, pnb__result *r)
+{
+    char *resolved = NULL;
+    pnb_status status = pnb__model_path(app, path, &resolved, &app->err);
+    if (status == PNB_OK)
+        status = describe_resolved(app, resolved, r);
+    pnb__free(resolved);
+    return status;
+}

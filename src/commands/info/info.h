@@ -1,0 +1,12 @@
+/* What a path holds, told in a few lines. */
+#ifndef PNB_COMMANDS_INFO_INFO_H
+#define PNB_COMMANDS_INFO_INFO_H
+
+#include "program/app.h"
+#include "program/result.h"
+
+/* A model directory, an embedding set, a tensor file, a tokenizer, or else a data set.
+ * Errors  those of the reader that fits */
+pnb_status pnb__describe_path(pnb__app *app, const char *path, pnb__result *r);
+
+#endif

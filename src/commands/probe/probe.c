@@ -1,0 +1,542 @@
+/* Measures one model with changed inputs, a piece at a time.
+ *
+ * Sources: uncertainty by caption level and length (Chun et al. 2025, Figure 7), occlusion 0-10%
+ * and further (the same, appendix), erased pixels and words, mixed and erased pictures (PCME
+ * section 5.3). Pictures are erased and mixed at the encoder's size. Tables: probe_report.c. */
+#include "commands/probe/probe.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/eval/eval_retrieval.h"
+#include "encode/embed_job.h"
+#include "penumbra/eval.h"
+#include "penumbra/search.h"
+#include "penumbra/view.h"
+#include "report/figure_interval.h"
+
+enum { STREAM_PLACE = 0x9e1a };
+
+typedef struct probe_run {
+    pnb__app *app;
+    const pnb__probe_cmd *cmd;
+    pnb__embedder encoder;
+    pnb__pictures *sources;
+    pnb__pixel_set pixels;
+    pnb__captions captions; /* all of them */
+    pnb__probe *out;
+} probe_run;
+
+/* Rows of Gaussians that belong to the run. */
+typedef struct rows {
+    float *mean, *log_var;
+    pnb_gaussians view;
+} rows;
+
+static void free_rows(rows *r)
+{
+    pnb__free(r->mean);
+    pnb__free(r->log_var);
+    *r = (rows){0};
+}
+
+static pnb_status make_rows(probe_run *run, size_t n, pnb__make_fn make, const void *user,
+                            rows *out)
+{
+    size_t dim = run->encoder.info->embed_dim;
+    *out = (rows){.mean = pnb__alloc_array(n, dim * sizeof(float)),
+                  .log_var = pnb__alloc_array(n, dim * sizeof(float))};
+    if (out->mean == NULL || out->log_var == NULL)
+        return pnb__fail_nomem(&run->app->err, 2 * n * dim * sizeof(float));
+    out->view = (pnb_gaussians){.n = n, .dim = dim, .mean = out->mean, .log_var = out->log_var};
+    return pnb__encode_made(run->app, &run->encoder, n, make, user, out->mean, out->log_var);
+}
+
+static pnb_status traces_of(const pnb_gaussians *view, double **out, pnb_error *err)
+{
+    *out = pnb__alloc_array(view->n, sizeof **out);
+    if (*out == NULL)
+        return pnb__fail_nomem(err, view->n * sizeof **out);
+    return pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, view, *out, err);
+}
+
+/* `half` is half of the mean's 95% interval; may be NULL. */
+static pnb_status mean_trace(const pnb_gaussians *view, double *out, double *half, pnb_error *err)
+{
+    double *u = NULL, sum = 0.0;
+    pnb_status status = traces_of(view, &u, err);
+    for (size_t i = 0; status == PNB_OK && i < view->n; i++)
+        sum += u[i];
+    *out = sum / (double)view->n;
+    if (status == PNB_OK && half != NULL)
+        *half = pnb__mean_half_width(u, view->n);
+    pnb__free(u);
+    return status;
+}
+
+/* ---- the input that a change moved most, and least ---- */
+
+static void free_example(pnb__probe_example *e)
+{
+    pnb_image_free(&e->picture);
+    pnb_image_free(&e->changed_picture);
+    pnb__free(e->text);
+    pnb__free(e->changed_text);
+    *e = (pnb__probe_example){0};
+}
+
+void pnb__probe_reset(pnb__probe *probe)
+{
+    free_example(&probe->most);
+    free_example(&probe->least);
+}
+
+/* Rows of the largest and smallest change, with what their uncertainty was and is. */
+static pnb_status find_examples(probe_run *run, const pnb_gaussians *original,
+                                const pnb_gaussians *changed, size_t row[2])
+{
+    pnb__probe *out = run->out;
+    double *before = NULL, *after = NULL;
+    pnb_status status;
+    PNB_TRY(traces_of(original, &before, &run->app->err));
+    PNB_TRY(traces_of(changed, &after, &run->app->err));
+    row[0] = row[1] = 0;
+    for (size_t i = 1; i < original->n; i++) {
+        row[0] = after[i] - before[i] > after[row[0]] - before[row[0]] ? i : row[0];
+        row[1] = after[i] - before[i] < after[row[1]] - before[row[1]] ? i : row[1];
+    }
+    out->most.before = before[row[0]];
+    out->most.after = after[row[0]];
+    out->least.before = before[row[1]];
+    out->least.after = after[row[1]];
+    out->has_examples = true;
+done:
+    pnb__free(before);
+    pnb__free(after);
+    return status;
+}
+
+/* Point `at` of a curve: how `changed` stands to its originals. */
+static pnb_status add_point(const probe_run *run, const pnb_gaussians *original,
+                            const pnb_gaussians *changed, size_t at, pnb__probe_curve *curve)
+{
+    pnb_error *err = &run->app->err;
+    pnb_measure measure =
+        run->cmd->published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
+    size_t n = original->n, included = 0;
+    double *h = pnb__alloc_array(n, sizeof *h), sum = 0.0;
+    pnb_status status = PNB_OK;
+    if (h == NULL)
+        return pnb__fail_nomem(err, n * sizeof *h);
+    PNB_TRY(pnb_measure_rows(measure, original, changed, NULL, h, err));
+    PNB_TRY(mean_trace(changed, &curve->trace[at], &curve->trace_half[at], err));
+    for (size_t i = 0; i < n; i++) {
+        included += h[i] > 0.0;
+        sum += h[i];
+    }
+    curve->included[at] = (double)included / (double)n;
+    curve->h[at] = sum / (double)n;
+done:
+    pnb__free(h);
+    return status;
+}
+
+/* ---- pictures ---- */
+
+typedef enum mixing { ORIGINAL, ERASED, BLENDED, HALVED } mixing;
+
+typedef struct picture_job {
+    const pnb__pixel_set *pixels;
+    mixing how;
+    double share;
+    unsigned char rgb[3];
+    bool random_place;
+    uint64_t seed;
+} picture_job;
+
+static void random_place(const picture_job *job, size_t row, double at[2])
+{
+    pnb__rng rng;
+    at[0] = at[1] = 0.5;
+    if (!job->random_place)
+        return;
+    pnb__rng_init(&rng, job->seed, pnb__hash_bytes(&row, sizeof row, STREAM_PLACE));
+    at[0] = pnb__rng_uniform(&rng);
+    at[1] = pnb__rng_uniform(&rng);
+}
+
+/* pnb__make_fn; pictures are mixed with the next one, the last with the first */
+static void make_picture(const void *user, size_t row, pnb_image *out)
+{
+    const picture_job *job = user;
+    const pnb_image *own = &job->pixels->items[row];
+    const pnb_image *next = &job->pixels->items[(row + 1) % job->pixels->n];
+    double at[2];
+    if (job->how == BLENDED) {
+        pnb__mix_blend(own, next, out);
+    } else if (job->how == HALVED) {
+        pnb__mix_halves(own, next, out);
+    } else {
+        memcpy(out->pixels, own->pixels, 3 * (size_t)own->width * (size_t)own->height);
+        random_place(job, row, at);
+        if (job->how == ERASED)
+            pnb__erase_share(out, job->share, at, job->rgb);
+    }
+}
+
+/* The originals once more, each row moved to its neighbour's place. */
+static pnb_status shift_rows(const pnb_gaussians *from, rows *out, pnb_error *err)
+{
+    size_t dim = from->dim, last = (from->n - 1) * dim, bytes = from->n * dim * sizeof(float);
+    *out = (rows){.mean = pnb__alloc(bytes), .log_var = pnb__alloc(bytes)};
+    if (out->mean == NULL || out->log_var == NULL)
+        return pnb__fail_nomem(err, 2 * bytes);
+    memcpy(out->mean, from->mean + dim, last * sizeof(float));
+    memcpy(out->mean + last, from->mean, dim * sizeof(float));
+    memcpy(out->log_var, from->log_var + dim, last * sizeof(float));
+    memcpy(out->log_var + last, from->log_var, dim * sizeof(float));
+    out->view =
+        (pnb_gaussians){.n = from->n, .dim = dim, .mean = out->mean, .log_var = out->log_var};
+    return PNB_OK;
+}
+
+static pnb_status probe_mixed(probe_run *run, picture_job *job, const pnb_gaussians *original)
+{
+    pnb__probe_rates *rates = &run->out->rates;
+    pnb_error *err = &run->app->err;
+    rows next = {0}, mixed = {0};
+    size_t n = original->n;
+    pnb_status status;
+    PNB_TRY(shift_rows(original, &next, err));
+    PNB_TRY(
+        pnb_share_included(original, &next.view, run->cmd->published, NULL, &rates->other, err));
+    job->how = BLENDED;
+    PNB_TRY(make_rows(run, n, make_picture, job, &mixed));
+    PNB_TRY(mean_trace(&mixed.view, &rates->blend_trace, NULL, err));
+    PNB_TRY(pnb_mixed_included(&mixed.view, original, &next.view, run->cmd->published,
+                               &rates->blend, err));
+    free_rows(&mixed);
+    job->how = HALVED;
+    PNB_TRY(make_rows(run, n, make_picture, job, &mixed));
+    PNB_TRY(mean_trace(&mixed.view, &rates->halves_trace, NULL, err));
+    status = pnb_mixed_included(&mixed.view, original, &next.view, run->cmd->published,
+                                &rates->halves, err);
+done:
+    free_rows(&next);
+    free_rows(&mixed);
+    return status;
+}
+
+/* `job` erases the share of the inclusion test. */
+static pnb_status keep_pictures(probe_run *run, const picture_job *job,
+                                const pnb_gaussians *original, const pnb_gaussians *erased)
+{
+    pnb__probe_example *const examples[] = {&run->out->most, &run->out->least};
+    pnb_error *err = &run->app->err;
+    size_t row[2];
+    pnb_status status;
+    PNB_TRY(find_examples(run, original, erased, row));
+    for (size_t k = 0; k < 2; k++) {
+        const pnb_image *from = &job->pixels->items[row[k]];
+        PNB_TRY(pnb_image_to_rgb(&examples[k]->picture, from, err));
+        PNB_TRY(pnb_image_to_rgb(&examples[k]->changed_picture, from, err));
+        make_picture(job, row[k], &examples[k]->changed_picture);
+    }
+done:
+    return status;
+}
+
+static pnb_status probe_erased(probe_run *run, picture_job *job, const pnb_gaussians *original)
+{
+    pnb__probe_curve *curve = &run->out->pictures;
+    rows erased = {0};
+    size_t n = run->cmd->n_shares;
+    pnb_status status = PNB_OK;
+    curve->n = original->n;
+    job->how = ERASED;
+    for (size_t s = 0; s <= n; s++) { /* the last one for the table of rates */
+        job->share = s < n ? run->cmd->share[s] : run->cmd->erased;
+        PNB_TRY(make_rows(run, original->n, make_picture, job, &erased));
+        if (s < n)
+            PNB_TRY(add_point(run, original, &erased.view, s, curve));
+        else
+            PNB_TRY(pnb_share_included(original, &erased.view, run->cmd->published, NULL,
+                                       &run->out->rates.erased, &run->app->err));
+        if (s == n && run->cmd->html != NULL)
+            PNB_TRY(keep_pictures(run, job, original, &erased.view));
+        free_rows(&erased);
+    }
+done:
+    free_rows(&erased);
+    return status;
+}
+
+static pnb_status probe_pictures(probe_run *run)
+{
+    picture_job job = {.pixels = &run->pixels,
+                       .random_place = run->cmd->random_place,
+                       .seed = (uint64_t)run->app->common.seed};
+    rows original = {0};
+    pnb_status status;
+    PNB_TRY(pnb__pixels_load(run->app, &run->encoder, run->sources, run->cmd->limit, run->cmd->exif,
+                             &run->pixels));
+    pnb__fill_colour(&run->encoder.preprocess, job.rgb);
+    PNB_TRY(make_rows(run, run->pixels.n, make_picture, &job, &original));
+    PNB_TRY(mean_trace(&original.view, &run->out->rates.trace, NULL, &run->app->err));
+    PNB_TRY(probe_erased(run, &job, &original.view));
+    if (run->pixels.n > 1)
+        status = probe_mixed(run, &job, &original.view);
+done:
+    free_rows(&original);
+    return status;
+}
+
+/* ---- captions ---- */
+
+static pnb_status halves_of_levels(const double *u, const int *level, size_t n, size_t n_levels,
+                                   double *half, pnb_error *err)
+{
+    double *own = pnb__alloc_array(n, sizeof *own);
+    if (own == NULL)
+        return pnb__fail_nomem(err, n * sizeof *own);
+    for (size_t l = 0; l < n_levels; l++) {
+        size_t n_own = 0;
+        for (size_t i = 0; i < n; i++)
+            if (level[i] == (int)l)
+                own[n_own++] = u[i];
+        half[l] = pnb__mean_half_width(own, n_own);
+    }
+    pnb__free(own);
+    return PNB_OK;
+}
+
+static pnb_status halves_of_bins(const double *u, const size_t *length, size_t n,
+                                 const pnb_length_bin *bins, size_t n_bins, double *half,
+                                 pnb_error *err)
+{
+    double *own = pnb__alloc_array(n, sizeof *own);
+    if (own == NULL)
+        return pnb__fail_nomem(err, n * sizeof *own);
+    for (size_t b = 0; b < n_bins; b++) {
+        size_t n_own = 0;
+        for (size_t i = 0; i < n; i++)
+            if (length[i] >= bins[b].low && length[i] <= bins[b].high)
+                own[n_own++] = u[i];
+        half[b] = pnb__mean_half_width(own, n_own);
+    }
+    pnb__free(own);
+    return PNB_OK;
+}
+
+static pnb_status probe_levels(probe_run *run, const double *u)
+{
+    pnb__probe *out = run->out;
+    size_t n = run->captions.n;
+    int *level = pnb__alloc_array(n, sizeof *level), last = -1;
+    pnb_status status = PNB_OK;
+    if (level == NULL)
+        return pnb__fail_nomem(&run->app->err, n * sizeof *level);
+    for (size_t i = 0; i < n; i++) {
+        level[i] = run->captions.items[i].level;
+        level[i] = level[i] < PNB__PROBE_LEVELS ? level[i] : -1;
+        last = PNB_MAX(last, level[i]);
+    }
+    out->n_levels = last >= 0 ? (size_t)last + 1 : 0;
+    if (last >= 0)
+        PNB_TRY(pnb_mean_by_group(u, level, n, out->n_levels, out->level_mean, out->level_n,
+                                  &run->app->err));
+    PNB_TRY(halves_of_levels(u, level, n, out->n_levels, out->level_half, &run->app->err));
+    if (last > 0 && out->level_n[0] > 0)
+        status =
+            pnb_share_group_above(u, level, n, 0, last, &out->first_above_last, &run->app->err);
+done:
+    pnb__free(level);
+    return status;
+}
+
+static pnb_status count_lengths(const probe_run *run, size_t *words, size_t *tokens)
+{
+    int context = (int)run->encoder.info->text.context_length;
+    int32_t *ids = pnb__alloc_array((size_t)context, sizeof *ids);
+    pnb_status status = PNB_OK;
+    if (ids == NULL)
+        return pnb__fail_nomem(&run->app->err, (size_t)context * sizeof *ids);
+    for (size_t i = 0; i < run->captions.n; i++) {
+        const char *text = run->captions.items[i].text;
+        pnb__word_list list;
+        pnb_token_count count = {0};
+        PNB_TRY(pnb__word_list_split(text, &list, &run->app->err));
+        words[i] = list.n;
+        pnb__word_list_reset(&list);
+        PNB_TRY(pnb_tokenizer_encode(run->encoder.tokenizer, text, strlen(text), context, ids,
+                                     &count, &run->app->err));
+        tokens[i] = (size_t)count.n_total;
+    }
+done:
+    pnb__free(ids);
+    return status;
+}
+
+static pnb_status probe_lengths(probe_run *run, const double *u)
+{
+    pnb__probe *out = run->out;
+    pnb_error *err = &run->app->err;
+    size_t n = run->captions.n, n_bins = run->cmd->n_bins;
+    size_t *words = pnb__alloc_array(n, sizeof *words);
+    size_t *tokens = pnb__alloc_array(n, sizeof *tokens);
+    pnb_status status = PNB_OK;
+    if (words == NULL || tokens == NULL)
+        PNB_TRY(pnb__fail_nomem(err, 2 * n * sizeof *words));
+    PNB_TRY(count_lengths(run, words, tokens));
+    PNB_TRY(pnb_length_bins(u, words, n, out->words, n_bins, &out->n_words, &out->words_rho, err));
+    PNB_TRY(
+        pnb_length_bins(u, tokens, n, out->tokens, n_bins, &out->n_tokens, &out->tokens_rho, err));
+    PNB_TRY(halves_of_bins(u, words, n, out->words, out->n_words, out->words_half, err));
+    PNB_TRY(halves_of_bins(u, tokens, n, out->tokens, out->n_tokens, out->tokens_half, err));
+done:
+    pnb__free(words);
+    pnb__free(tokens);
+    return status;
+}
+
+/* Captions of the curve, evenly spaced, with `share` of their words gone (negative: as they are).
+ */
+static pnb_status embed_dropped(probe_run *run, double share, pnb_embeddings **out)
+{
+    size_t total = run->captions.n, n = PNB_MIN(total, run->cmd->limit);
+    uint64_t seed = (uint64_t)run->app->common.seed;
+    pnb__captions dropped = {0};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < n; i++) {
+        size_t source = (size_t)((double)i * (double)total / (double)n);
+        const char *text = run->captions.items[source].text;
+        char *left =
+            share < 0.0 ? pnb__strdup(text) : pnb__word_list_drop(text, share, seed, source);
+        if (left == NULL)
+            PNB_TRY(pnb__fail_nomem(&run->app->err, strlen(text)));
+        status = pnb__captions_add_text(&dropped, left, &run->app->err);
+        pnb__free(left);
+        if (status != PNB_OK)
+            goto done;
+    }
+    if (pnb__is_interrupted(run->app))
+        PNB_TRY(pnb__fail(&run->app->err, PNB_INTERRUPTED, "stopped on request"));
+    status = pnb__embed_captions(run->app, &run->encoder, &dropped, out);
+done:
+    pnb__captions_reset(&dropped);
+    return status;
+}
+
+static pnb_status keep_captions(probe_run *run, const pnb_embeddings *original,
+                                const pnb_embeddings *changed, const pnb_gaussians *from,
+                                const pnb_gaussians *to)
+{
+    pnb__probe_example *const examples[] = {&run->out->most, &run->out->least};
+    size_t row[2];
+    pnb_status status = find_examples(run, from, to, row);
+    for (size_t k = 0; status == PNB_OK && k < 2; k++) {
+        examples[k]->text = pnb__strdup(original->texts[row[k]]);
+        examples[k]->changed_text = pnb__strdup(changed->texts[row[k]]);
+        if (examples[k]->text == NULL || examples[k]->changed_text == NULL)
+            status = pnb__fail_nomem(&run->app->err, 256);
+    }
+    return status;
+}
+
+static pnb_status probe_dropped(probe_run *run)
+{
+    pnb__probe_curve *curve = &run->out->captions;
+    size_t n = run->cmd->n_shares;
+    pnb_embeddings *original = NULL, *changed = NULL;
+    pnb_gaussians from, to;
+    pnb_status status;
+    PNB_TRY(embed_dropped(run, -1.0, &original));
+    PNB_TRY(pnb_gaussians_view(&from, original, &run->app->err));
+    curve->n = from.n;
+    for (size_t s = 0; s <= n; s++) {
+        PNB_TRY(embed_dropped(run, s < n ? run->cmd->share[s] : 0.5, &changed));
+        PNB_TRY(pnb_gaussians_view(&to, changed, &run->app->err));
+        if (s < n)
+            PNB_TRY(add_point(run, &from, &to, s, curve));
+        else
+            PNB_TRY(pnb_share_included(&from, &to, run->cmd->published, NULL, &run->out->rates.half,
+                                       &run->app->err));
+        if (s == n && run->cmd->html != NULL && run->cmd->images->n == 0)
+            PNB_TRY(keep_captions(run, original, changed, &from, &to));
+        pnb_embeddings_free(changed);
+        changed = NULL;
+    }
+done:
+    pnb_embeddings_free(original);
+    pnb_embeddings_free(changed);
+    return status;
+}
+
+static pnb_status probe_captions(probe_run *run)
+{
+    pnb_embeddings *set = NULL;
+    double *u = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__embed_captions(run->app, &run->encoder, &run->captions, &set));
+    PNB_TRY(pnb__row_uncertainty(set, PNB_UNCERTAINTY_TRACE, &u, &run->app->err));
+    PNB_TRY(probe_levels(run, u));
+    PNB_TRY(probe_lengths(run, u));
+    status = probe_dropped(run);
+done:
+    pnb__free(u);
+    pnb_embeddings_free(set);
+    return status;
+}
+
+/* ---- a model ---- */
+
+static pnb_status open_model(probe_run *run, const char *model)
+{
+    const pnb__probe_cmd *cmd = run->cmd;
+    const pnb__embedder_parts parts = {
+        (cmd->images->n > 0 || cmd->chains != NULL ? PNB__USE_PICTURES : 0) |
+            (cmd->captions->n > 0 ? PNB__USE_TEXTS : 0),
+        cmd->tokenizer, cmd->preprocess};
+    pnb_status status = pnb__embedder_open_named(&run->encoder, run->app, model, &parts);
+    if (status == PNB_OK && !run->encoder.info->is_probabilistic)
+        status = pnb__fail(&run->app->err, PNB_UNSUPPORTED,
+                           "%s gives points without uncertainty; a probabilistic model is wanted",
+                           run->encoder.name);
+    return status;
+}
+
+static void clear_figures(pnb__probe *out)
+{
+    const double none = (double)NAN;
+    const pnb_mixed_share no_share = {none, none, none, none};
+    *out = (pnb__probe){.first_above_last = none, .words_rho = none, .tokens_rho = none};
+    out->rates = (pnb__probe_rates){none, none, no_share, no_share, none, none, none, none};
+}
+
+pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char *model,
+                            pnb__probe *out)
+{
+    probe_run run = {.app = app, .cmd = cmd, .out = out};
+    pnb_status status;
+    clear_figures(out);
+    PNB_TRY(open_model(&run, model));
+    snprintf(out->name, sizeof out->name, "%s", run.encoder.name);
+    if (cmd->captions->n > 0) {
+        PNB_TRY(pnb__captions_read(app, &run.captions, cmd->captions, NULL, cmd->caption_key));
+        PNB_TRY(probe_captions(&run));
+    }
+    if (cmd->images->n > 0) {
+        PNB_TRY(pnb__pictures_open(&run.sources, cmd->images->items, cmd->images->n, app->in,
+                                   &app->err));
+        PNB_TRY(probe_pictures(&run));
+    }
+    if (cmd->chains != NULL)
+        status = pnb__probe_chains(app, &run.encoder, cmd->chains, cmd->published, &out->chains);
+done:
+    pnb__pixels_reset(&run.pixels);
+    pnb__pictures_free(run.sources);
+    pnb__captions_reset(&run.captions);
+    pnb__embedder_close(&run.encoder);
+    return status;
+}

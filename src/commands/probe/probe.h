@@ -1,0 +1,93 @@
+/* Probing a model's uncertainty with changed inputs: caption level and length, erased and mixed
+ * pictures, dropped words; each figure of a control model beside it. */
+#ifndef PNB_COMMANDS_PROBE_PROBE_H
+#define PNB_COMMANDS_PROBE_PROBE_H
+
+#include "commands/probe/probe_hierarchies.h"
+#include "encode/perturb.h"
+#include "penumbra/hierarchy.h"
+#include "program/result.h"
+
+enum { PNB__MAX_SHARES = 24, PNB__MAX_LENGTH_BINS = 16, PNB__PROBE_LEVELS = 8 };
+
+typedef struct pnb__probe_cmd {
+    const char *model, *control; /* control may be NULL */
+    const char *tokenizer, *preprocess;
+    const pnb__text_list *images;   /* pictures, folders, data sets; may be empty */
+    const pnb__text_list *captions; /* files of captions; may be empty */
+    const char *chains;             /* data set of `penumbra data chains` or NULL */
+    const char *caption_key;        /* column of a csv */
+    size_t limit;                   /* pictures and captions of the curves */
+    double share[PNB__MAX_SHARES];  /* erased shares of the curves, ascending, in [0, 1] */
+    size_t n_shares;
+    double erased;     /* share of the inclusion test's erased pictures */
+    size_t n_bins;     /* of length */
+    bool random_place; /* erase at random places instead of the middle */
+    bool published;    /* inclusion as ProLIP's code has it */
+    bool exif;
+    const char *html; /* page of the curves to write, or NULL */
+} pnb__probe_cmd;
+
+/* What a growing share of erased pixels or dropped words does. */
+typedef struct pnb__probe_curve {
+    size_t n;                                                                     /* inputs */
+    double trace[PNB__MAX_SHARES], included[PNB__MAX_SHARES], h[PNB__MAX_SHARES]; /* means */
+    double trace_half[PNB__MAX_SHARES]; /* half of the 95% interval of the mean trace */
+} pnb__probe_curve;
+
+/* The input whose uncertainty a change raised most, or least: a picture with its erased copy, a
+ * caption with half of its words. Only for a page. */
+typedef struct pnb__probe_example {
+    pnb_image picture, changed_picture; /* empty: it is a caption */
+    char *text, *changed_text;
+    double before, after;
+} pnb__probe_example;
+
+/* Shares of rows that pass an inclusion test; NaN where it was not made. */
+typedef struct pnb__probe_rates {
+    double erased;                 /* original in erased picture */
+    double half;                   /* caption in the caption without half of its words */
+    pnb_mixed_share blend, halves; /* the two ways of mixing */
+    double other;                  /* picture in another picture: what chance gives */
+    double trace, blend_trace, halves_trace;
+} pnb__probe_rates;
+
+/* One of the inclusion tests that were made, for tables. */
+enum { PNB__PROBE_TESTS = 7 };
+typedef struct pnb__probe_test {
+    const char *key, *words; /* "picture in its erased copy" */
+    double share;            /* with H > 0 */
+} pnb__probe_test;
+
+/* Everything about one model. */
+typedef struct pnb__probe {
+    char name[128];
+    size_t n_levels;
+    double level_mean[PNB__PROBE_LEVELS];
+    double level_half[PNB__PROBE_LEVELS]; /* half of the 95% interval of the mean */
+    size_t level_n[PNB__PROBE_LEVELS];
+    double first_above_last;
+    pnb_length_bin words[PNB__MAX_LENGTH_BINS], tokens[PNB__MAX_LENGTH_BINS];
+    double words_half[PNB__MAX_LENGTH_BINS], tokens_half[PNB__MAX_LENGTH_BINS]; /* as level_half */
+    size_t n_words, n_tokens; /* bins; 0: no captions */
+    double words_rho, tokens_rho;
+    pnb__probe_curve pictures, captions; /* n = 0: not measured */
+    pnb__probe_rates rates;
+    pnb__chain_figures chains;
+    bool has_examples;
+    pnb__probe_example most, least; /* of the pictures, else of the captions */
+} pnb__probe;
+void pnb__probe_reset(pnb__probe *probe); /* frees the examples */
+
+/* `out` is released by pnb__probe_reset in any case.
+ * Errors  UNSUPPORTED (a model without uncertainty), NOT_FOUND (no input), and encoding */
+pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char *model,
+                            pnb__probe *out);
+pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result *r);
+/* The tests with their shares, NaN for those that were not made. */
+void pnb__probe_tests(const pnb__probe_rates *rates, pnb__probe_test out[PNB__PROBE_TESTS]);
+/* Charts of all that was measured; control may be NULL. */
+pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model,
+                           const pnb__probe *control, const char *path, pnb_error *err);
+
+#endif

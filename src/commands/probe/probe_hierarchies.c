@@ -1,0 +1,130 @@
+/* Uncertainty by level of picture hierarchies (Chun et al. 2025, Figure 8 and appendix C.4): the
+ * share of pictures that lie inside each of their lower levels, and of levels that are more
+ * uncertain than the picture. Chains are recognised by the ids that `penumbra data chains` gives;
+ * a set of other pictures is refused, not guessed at. */
+#include "commands/probe/probe_hierarchies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/eval/eval_retrieval.h"
+#include "encode/embed_job.h"
+#include "penumbra/search.h"
+#include "penumbra/view.h"
+
+typedef struct chain_row {
+    const char *id;
+    size_t n_key; /* length of the part before "_LEVEL" */
+    size_t level, row;
+} chain_row;
+
+static int compare_links(const void *a, const void *b)
+{
+    const chain_row *x = a, *y = b;
+    int order = strncmp(x->id, y->id, PNB_MIN(x->n_key, y->n_key));
+    if (order != 0)
+        return order;
+    if (x->n_key != y->n_key)
+        return x->n_key < y->n_key ? -1 : 1;
+    return (x->level > y->level) - (x->level < y->level);
+}
+
+static bool same_chain(const chain_row *a, const chain_row *b)
+{
+    return a->n_key == b->n_key && strncmp(a->id, b->id, a->n_key) == 0;
+}
+
+static pnb_status read_link(const pnb_embeddings *set, size_t row, chain_row *out, pnb_error *err)
+{
+    const char *id = set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
+    const char *mark = strrchr(id, '_');
+    int64_t level = -1;
+    if (mark == NULL || !pnb__read_int(mark + 1, &level) || level < 0 || level >= PNB__CHAIN_LEVELS)
+        return pnb__fail(err, PNB_FORMAT,
+                         "picture '%s' is no level of a chain; a data set made by `penumbra data "
+                         "chains` has ids KEY_LEVEL",
+                         id);
+    *out = (chain_row){id, (size_t)(mark - id), (size_t)level, row};
+    return PNB_OK;
+}
+
+/* Sorted by chain, then level; *n_levels is the same for all. */
+static pnb_status read_links(const pnb_embeddings *set, chain_row *links, size_t *n_levels,
+                             pnb_error *err)
+{
+    *n_levels = 1; /* also of a set without rows */
+    for (size_t i = 0; i < set->n; i++) {
+        pnb_status status = read_link(set, i, &links[i], err);
+        if (status != PNB_OK)
+            return status;
+        *n_levels = PNB_MAX(*n_levels, links[i].level + 1);
+    }
+    qsort(links, set->n, sizeof *links, compare_links);
+    for (size_t i = 0; i < set->n; i++) {
+        const chain_row *first = &links[i - i % *n_levels];
+        if (links[i].level != i % *n_levels || !same_chain(first, &links[i]))
+            return pnb__fail(err, PNB_FORMAT,
+                             "the chain of picture '%s' does not have each of the %zu levels once",
+                             links[i].id, *n_levels);
+    }
+    if (set->n % *n_levels != 0)
+        return pnb__fail(err, PNB_FORMAT, "the last chain has %zu of %zu levels",
+                         set->n % *n_levels, *n_levels);
+    return PNB_OK;
+}
+
+static void add_chain(const pnb_gaussians *rows, const chain_row *links, const double *u,
+                      bool published, pnb__chain_figures *out)
+{
+    pnb_measure measure = published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
+    size_t whole = links[out->n_levels - 1].row;
+    for (size_t l = 0; l < out->n_levels; l++) {
+        size_t row = links[l].row;
+        out->trace[l] += u[row];
+        out->uncertain[l] += u[row] > u[whole];
+        out->included[l] += pnb_measure_pair(measure, rows, whole, rows, row, NULL) > 0.0;
+    }
+}
+
+pnb_status pnb__chain_figures_measure(const pnb_embeddings *set, bool published,
+                                      pnb__chain_figures *out, pnb_error *err)
+{
+    pnb_gaussians rows;
+    chain_row *links = pnb__alloc_array(set->n, sizeof *links);
+    double *u = NULL;
+    pnb_status status = PNB_OK;
+    *out = (pnb__chain_figures){0};
+    if (links == NULL)
+        return pnb__fail_nomem(err, set->n * sizeof *links);
+    PNB_TRY(read_links(set, links, &out->n_levels, err));
+    PNB_TRY(pnb_gaussians_view(&rows, set, err));
+    PNB_TRY(pnb__row_uncertainty(set, PNB_UNCERTAINTY_TRACE, &u, err));
+    out->n = set->n / out->n_levels;
+    for (size_t i = 0; i < out->n; i++)
+        add_chain(&rows, links + i * out->n_levels, u, published, out);
+    for (size_t l = 0; l < out->n_levels; l++) {
+        out->trace[l] /= (double)out->n;
+        out->uncertain[l] /= (double)out->n;
+        out->included[l] /= (double)out->n;
+    }
+done:
+    pnb__free(links);
+    pnb__free(u);
+    return status;
+}
+
+pnb_status pnb__probe_chains(pnb__app *app, pnb__embedder *encoder, const char *spec,
+                             bool published, pnb__chain_figures *out)
+{
+    pnb__pictures *pictures = NULL;
+    pnb_embeddings *set = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__pictures_open(&pictures, &spec, 1, app->in, &app->err));
+    PNB_TRY(pnb__embed_pictures(app, encoder, pictures, false, &set));
+    status = pnb__chain_figures_measure(set, published, out, &app->err);
+done:
+    pnb_embeddings_free(set);
+    pnb__pictures_free(pictures);
+    return status;
+}

@@ -1,0 +1,177 @@
+/* penumbra probe: how uncertainty answers to changed pictures and captions.
+ *
+ * Options only; the measuring is in src/commands/probe/probe.c, its tables and charts in
+ * probe_report.c. */
+#include <math.h>
+
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/probe/probe.h"
+
+struct probe_args {
+    const char *model, *control, *chains, *caption_key, *tokenizer, *preprocess, *html;
+    pnb__text_list images, captions, shares;
+    int64_t limit, bins;
+    double erased;
+    bool exif, random_place, published;
+};
+
+#define AT(field) offsetof(struct probe_args, field)
+static const pnb__option options[] = {
+    PNB__MODEL_ROW(AT(model)),
+    {.name = "control",
+     .kind = PNB__OPT_FILE,
+     .at = AT(control),
+     .value = "DIR",
+     .help = "Model whose log-variance head is untrained: every figure again, beside"},
+    {.name = "images",
+     .kind = PNB__OPT_FILES,
+     .at = AT(images),
+     .value = "PATH...",
+     .help = "Pictures, folders or data sets: occlusion, mixed and erased pictures"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILES,
+     .at = AT(captions),
+     .value = "FILE...",
+     .help = "Captions, as for embed: levels, lengths, dropped words"},
+    PNB__CAPTION_KEY_ROW(AT(caption_key)),
+    {.name = "chains",
+     .kind = PNB__OPT_FILE,
+     .at = AT(chains),
+     .value = "PATH",
+     .help = "Data set made by `penumbra data chains`: uncertainty by level of a picture, and "
+             "whether its parts contain it"},
+    {.name = "limit",
+     .kind = PNB__OPT_INT,
+     .at = AT(limit),
+     .value = "N",
+     .fallback = "256",
+     .min = 1,
+     .max = 1e6,
+     .group = "How",
+     .help = "Pictures and captions of the curves, evenly spaced over what is given"},
+    {.name = "shares",
+     .kind = PNB__OPT_LIST,
+     .at = AT(shares),
+     .value = "SHARE...",
+     .help = "Points of the curves, ascending; 0 0.025 0.05 0.075 0.1 0.2 ... 0.9 by default"},
+    {.name = "erased",
+     .kind = PNB__OPT_REAL,
+     .at = AT(erased),
+     .value = "SHARE",
+     .min = 0.001,
+     .max = 1,
+     .help = "Erased share of the inclusion test; 0.2 by default"},
+    {.name = "random-place",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(random_place),
+     .help = "Erase at a random place of each picture instead of in its middle"},
+    {.name = "bins",
+     .kind = PNB__OPT_INT,
+     .at = AT(bins),
+     .value = "N",
+     .min = 1,
+     .max = PNB__MAX_LENGTH_BINS,
+     .help = "Bins of caption length; 10 by default"},
+    {.name = "published",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(published),
+     .help = "Take the inclusion as ProLIP's code has it instead of the exact one"},
+    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
+    PNB__EXIF_ROW(AT(exif)),
+    {.name = "html",
+     .kind = PNB__OPT_FILE,
+     .writes = "*",
+     .at = AT(html),
+     .value = "FILE",
+     .group = "Result",
+     .help = "Write a page with charts of everything measured"},
+};
+#undef AT
+
+static pnb_status read_shares(pnb__app *app, const pnb__text_list *list, pnb__probe_cmd *cmd)
+{
+    static const double usual[] = {0,   0.025, 0.05, 0.075, 0.1, 0.2, 0.3,
+                                   0.4, 0.5,   0.6,  0.7,   0.8, 0.9};
+    if (list->n == 0) {
+        for (size_t i = 0; i < PNB_COUNT(usual); i++)
+            cmd->share[i] = usual[i];
+        cmd->n_shares = PNB_COUNT(usual);
+        return PNB_OK;
+    }
+    if (list->n > PNB__MAX_SHARES)
+        return pnb__usage(app, "--shares takes at most %d values", PNB__MAX_SHARES);
+    for (size_t i = 0; i < list->n; i++) {
+        double *share = &cmd->share[i];
+        if (!pnb__read_real(list->items[i], share) || !(*share >= 0 && *share <= 1))
+            return pnb__usage(app, "--shares %s: a number from 0 to 1 is wanted", list->items[i]);
+        if (i > 0 && !(*share > share[-1]))
+            return pnb__usage(app, "--shares %s: it follows %s, and they must ascend",
+                              list->items[i], list->items[i - 1]);
+    }
+    cmd->n_shares = list->n;
+    return PNB_OK;
+}
+
+/* What is asked for can be measured on what is given. */
+static pnb_status check(pnb__app *app, const struct probe_args *a)
+{
+    bool no_images = a->images.n == 0, no_texts = a->captions.n == 0;
+    if (no_images && no_texts && a->chains == NULL)
+        return pnb__usage(app, "--images, --texts or --chains is wanted");
+    if (a->exif && no_images)
+        return pnb__usage(app, "--exif needs --images");
+    if (no_images && (a->random_place || !isnan(a->erased)))
+        return pnb__usage(app,
+                          "--erased and --random-place are about pictures: they need --images");
+    if (no_texts && a->bins != PNB__INT_UNSET)
+        return pnb__usage(app, "--bins is about the length of captions: it needs --texts");
+    if (no_images && no_texts && a->shares.n > 0)
+        return pnb__usage(app, "--shares belongs to the curves: it needs --images or --texts");
+    return PNB_OK;
+}
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct probe_args *a = args;
+    pnb_status status = check(app, a);
+    if (status != PNB_OK)
+        return status;
+    pnb__probe_cmd cmd = {.model = a->model,
+                          .control = a->control,
+                          .tokenizer = a->tokenizer,
+                          .preprocess = a->preprocess,
+                          .images = &a->images,
+                          .captions = &a->captions,
+                          .chains = a->chains,
+                          .caption_key = a->caption_key,
+                          .limit = (size_t)a->limit,
+                          .erased = isnan(a->erased) ? 0.2 : a->erased,
+                          .n_bins = a->bins == PNB__INT_UNSET ? 10 : (size_t)a->bins,
+                          .random_place = a->random_place,
+                          .published = a->published,
+                          .exif = a->exif,
+                          .html = a->html};
+    status = read_shares(app, &a->shares, &cmd);
+    if (status != PNB_OK)
+        return status;
+    pnb__result *r = pnb__result_create();
+    status = pnb__probe_run(app, &cmd, r);
+    return pnb__result_finish(r, app, status);
+}
+
+const pnb__command pnb__cmd_probe = {
+    .name = "probe",
+    .summary = "measure how uncertainty answers to changed inputs",
+    .about =
+        "Uncertainty by caption level and length; curves over a growing share of erased pixels and "
+        "of dropped words, with the share of originals that lie inside their changed copies; "
+        "pictures mixed by averaging and by halves. Pictures are changed at the encoder's size, "
+        "the erased part filled with the mean colour. What a control shows as well was not "
+        "learned. The default shares begin with the 0 to 10% of the published occlusion test.",
+    .examples = "penumbra probe -m model --control control --images shapes/test --texts "
+                "shapes/test/captions.jsonl --html probe.html",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct probe_args),
+    .run = run};

@@ -1,0 +1,260 @@
+/* Compares a model with its small copy on a calibration set, and writes the copy if they agree.
+ *
+ * Figures, each for pictures and for captions where both are given:
+ *   cosine   mean and least cosine of the two means of an input
+ *   rank     Spearman correlation of the two uncertainties (trace), of models that have one
+ *   top1     share of inputs whose nearest item is the same: among the other kind (the caption of a
+ *            picture) when both kinds are given, else among the other inputs of its own kind
+ * A set is embedded twice and held in memory, so it is meant to be hundreds of inputs, not
+ * millions. */
+#include "commands/quantize/quantize.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "encode/embed_job.h"
+#include "encode/model_files.h"
+#include "penumbra/eval.h"
+#include "penumbra/prob.h"
+#include "penumbra/search.h"
+#include "penumbra/view.h"
+
+enum { PICTURES, CAPTIONS, N_KINDS };
+static const char *const kind_keys[N_KINDS] = {"pictures", "captions"};
+
+typedef struct figures {
+    size_t n;
+    double cosine, least_cosine, rank, top1;
+} figures;
+
+typedef struct comparison {
+    pnb_embeddings *before[N_KINDS], *after[N_KINDS];
+    figures found[N_KINDS];
+} comparison;
+
+static pnb_status embed_both(pnb__app *app, pnb__embedder *e, const pnb__quantize_opts *o,
+                             pnb_embeddings *sets[N_KINDS])
+{
+    pnb_status status = PNB_OK;
+    if (o->pictures != NULL)
+        status = pnb__embed_pictures(app, e, o->pictures, false, &sets[PICTURES]);
+    if (status == PNB_OK && o->captions != NULL)
+        status = pnb__embed_captions(app, e, o->captions, &sets[CAPTIONS]);
+    return status;
+}
+
+/* ---- figures ---- */
+
+static pnb_status compare_cosines(const pnb_gaussians *a, const pnb_gaussians *b, figures *f,
+                                  pnb_error *err)
+{
+    double *distance = pnb__alloc_array(a->n, sizeof *distance);
+    if (distance == NULL)
+        return pnb__fail_nomem(err, a->n * sizeof *distance);
+    pnb_status status = pnb_uncertainty_cosine(a, b, distance, err);
+    f->cosine = 1;
+    f->least_cosine = 1;
+    for (size_t i = 0; status == PNB_OK && i < a->n; i++) {
+        f->cosine -= distance[i] / (double)a->n;
+        f->least_cosine = fmin(f->least_cosine, 1 - distance[i]);
+    }
+    pnb__free(distance);
+    return status;
+}
+
+/* 1 for points, and where every input has the same uncertainty before and after. */
+static pnb_status compare_ranks(const pnb_gaussians *a, const pnb_gaussians *b, figures *f,
+                                pnb_error *err)
+{
+    f->rank = 1;
+    if (a->log_var == NULL || a->n < 2)
+        return PNB_OK;
+    double *x = pnb__alloc_array(2 * a->n, sizeof *x);
+    if (x == NULL)
+        return pnb__fail_nomem(err, 2 * a->n * sizeof *x);
+    pnb_status status = pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, a, x, err);
+    if (status == PNB_OK)
+        status = pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, b, x + a->n, err);
+    if (status == PNB_OK && memcmp(x, x + a->n, a->n * sizeof *x) != 0)
+        status = pnb_spearman(x, x + a->n, a->n, &f->rank, err);
+    pnb__free(x);
+    return status;
+}
+
+/* The first hit that is not the query itself. */
+static int64_t nearest(const pnb_hits *hits, size_t query, bool among_itself)
+{
+    const int64_t *row = hits->index + query * hits->k;
+    return among_itself && row[0] == (int64_t)query && hits->k > 1 ? row[1] : row[0];
+}
+
+static pnb_status compare_nearest(const pnb_ctx *ctx, const comparison *c, int kind, figures *f,
+                                  pnb_error *err)
+{
+    int other = c->before[1 - kind] != NULL ? 1 - kind : kind;
+    pnb_search_opts opts = pnb_search_opts_default();
+    pnb_gaussians query[2], gallery[2];
+    pnb_hits hits[2] = {{0}, {0}};
+    pnb_status status = PNB_OK;
+    opts.measure = PNB_MEASURE_MEAN;
+    opts.k = 2;
+    for (int i = 0; i < 2 && status == PNB_OK; i++) {
+        PNB_TRY(pnb_gaussians_view(&query[i], i ? c->after[kind] : c->before[kind], err));
+        PNB_TRY(pnb_gaussians_view(&gallery[i], i ? c->after[other] : c->before[other], err));
+        PNB_TRY(pnb_search(ctx, &query[i], &gallery[i], &opts, &hits[i], err));
+    }
+    size_t n_same = 0;
+    for (size_t i = 0; i < query[0].n; i++)
+        n_same += nearest(&hits[0], i, other == kind) == nearest(&hits[1], i, other == kind);
+    f->top1 = (double)n_same / (double)query[0].n;
+done:
+    pnb_hits_reset(&hits[0]);
+    pnb_hits_reset(&hits[1]);
+    return status;
+}
+
+static pnb_status compare_kind(const pnb_ctx *ctx, comparison *c, int kind, pnb_error *err)
+{
+    figures *f = &c->found[kind];
+    pnb_gaussians a, b;
+    if (c->before[kind] == NULL)
+        return PNB_OK;
+    pnb_status status = pnb_gaussians_view(&a, c->before[kind], err);
+    if (status == PNB_OK)
+        status = pnb_gaussians_view(&b, c->after[kind], err);
+    f->n = c->before[kind]->n;
+    if (status == PNB_OK)
+        status = compare_cosines(&a, &b, f, err);
+    if (status == PNB_OK)
+        status = compare_ranks(&a, &b, f, err);
+    return status == PNB_OK ? compare_nearest(ctx, c, kind, f, err) : status;
+}
+
+static void report(const comparison *c, pnb__result *r)
+{
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        const figures *f = &c->found[kind];
+        if (f->n == 0)
+            continue;
+        pnb__result_begin(r, kind_keys[kind], kind_keys[kind]);
+        pnb__result_int(r, "n", "inputs", (int64_t)f->n);
+        pnb__result_real(r, "mean_cosine", "mean cosine", f->cosine, 6);
+        pnb__result_real(r, "least_cosine", "least cosine", f->least_cosine, 6);
+        pnb__result_real(r, "uncertainty_rank_correlation", "rank correlation of uncertainties",
+                         f->rank, 5);
+        pnb__result_real(r, "top1_agreement", "same nearest item", f->top1, 4);
+        pnb__result_end(r);
+    }
+}
+
+/* ---- the guard ---- */
+
+static pnb_status check_limits(const comparison *c, const pnb__quantize_opts *o, pnb_error *err)
+{
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        const figures *f = &c->found[kind];
+        const struct {
+            const char *what, *option;
+            double value, limit;
+        } checks[] = {
+            {"mean cosine", "min-cosine", f->cosine, o->min_cosine},
+            {"rank correlation of uncertainties", "min-rank", f->rank, o->min_rank},
+            {"share of inputs with the same nearest item", "min-top1", f->top1, o->min_top1}};
+        for (size_t i = 0; f->n > 0 && i < PNB_COUNT(checks); i++)
+            if (!(checks[i].value >= checks[i].limit))
+                return pnb__fail(
+                    err, PNB_QUALITY,
+                    "%s: the %s is %.6g, below the limit %g; nothing was written "
+                    "(--%s sets the limit, --activation-bits 8 or --to bf16 keep more)",
+                    kind_keys[kind], checks[i].what, checks[i].value, checks[i].limit,
+                    checks[i].option);
+    }
+    return PNB_OK;
+}
+
+/* What is stored with the weights: the figures, and what they were measured on. */
+static char *record(const comparison *c)
+{
+    pnb__buf b = {0};
+    const char *separator = "{";
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        const figures *f = &c->found[kind];
+        if (f->n == 0)
+            continue;
+        pnb__buf_printf(&b,
+                        "%s\"%s\": {\"n\": %zu, \"mean_cosine\": %.8g, \"least_cosine\": %.8g, "
+                        "\"uncertainty_rank_correlation\": %.8g, \"top1_agreement\": %.8g}",
+                        separator, kind_keys[kind], f->n, f->cosine, f->least_cosine, f->rank,
+                        f->top1);
+        separator = ", ";
+    }
+    pnb__buf_printf(&b, "}");
+    if (b.failed)
+        pnb__buf_reset(&b);
+    return b.data; /* NULL when out of memory */
+}
+
+static pnb_status write_model(const pnb__embedder *e, const comparison *c,
+                              const pnb__quantize_opts *o, pnb_error *err)
+{
+    size_t n_files = 0;
+    pnb_preprocess pp;
+    char *figures_text = record(c);
+    if (figures_text == NULL)
+        return pnb__fail_nomem(err, 256);
+    pnb_status status = pnb_model_set_calibration(e->model, figures_text, err);
+    if (status == PNB_OK)
+        status = pnb_model_save(e->model, o->out, err);
+    if (status == PNB_OK)
+        status = pnb__model_files_copy(e->dir, o->out, o->parts.preprocess == NULL, &n_files, err);
+    const char *said = o->parts.preprocess != NULL ? o->parts.preprocess : e->dir;
+    pnb_status known = status == PNB_OK ? pnb_preprocess_load(&pp, said, NULL) : PNB_NOT_FOUND;
+    if (known == PNB_OK)
+        status = pnb__model_files_add_preprocess(o->out, &pp, err);
+    else if (known == PNB_NOMEM)
+        status = pnb__fail_nomem(err, strlen(said));
+    pnb__free(figures_text);
+    return status;
+}
+
+static void free_comparison(comparison *c)
+{
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        pnb_embeddings_free(c->before[kind]);
+        pnb_embeddings_free(c->after[kind]);
+    }
+}
+
+pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__result *r)
+{
+    pnb__embedder e = {0};
+    comparison c = {0};
+    pnb__embedder_parts parts = o->parts;
+    pnb_error *err = &app->err;
+    pnb_status status = PNB_OK;
+    parts.use =
+        (o->pictures != NULL ? PNB__USE_PICTURES : 0) | (o->captions != NULL ? PNB__USE_TEXTS : 0);
+    if (pnb_model_is_dir(o->out))
+        return pnb__fail(err, PNB_EXISTS, "%s holds a model already; give another --out", o->out);
+    PNB_TRY(pnb__embedder_open_named(&e, app, o->model, &parts));
+    pnb__say(app, "embedding the calibration set with the model as it is");
+    PNB_TRY(embed_both(app, &e, o, c.before));
+    size_t bytes_before = e.info->weight_bytes;
+    PNB_TRY(pnb_model_quantize(e.model, o->to, o->activation_bits, err));
+    pnb__say(app, "embedding it with the small weights");
+    PNB_TRY(embed_both(app, &e, o, c.after));
+    for (int kind = 0; kind < N_KINDS; kind++)
+        PNB_TRY(compare_kind(app->ctx, &c, kind, err));
+    PNB_TRY(check_limits(&c, o, err));
+    PNB_TRY(write_model(&e, &c, o, err));
+    pnb__result_text(r, "out", "written", o->out);
+    pnb__result_text(r, "weights", "weights", e.info->weights_stored);
+    pnb__result_int(r, "bytes_before", "bytes before", (int64_t)bytes_before);
+    pnb__result_int(r, "bytes", "bytes of weights", (int64_t)e.info->weight_bytes);
+    report(&c, r);
+done:
+    free_comparison(&c);
+    pnb__embedder_close(&e);
+    return status;
+}

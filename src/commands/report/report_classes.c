@@ -1,0 +1,334 @@
+/* Zero-shot classes of a set, and pictures that belong to none of them.
+ *
+ * A caption level is a set of classes when every picture has exactly one true caption of it (the
+ * groups and subgroups of emoji). For "none of the above" every second class is taken away: its
+ * pictures are then of none. Thresholds are fitted on every second picture and judged on the rest
+ * (classify.h, docs/numerics.md#zero-shot). */
+#include <math.h>
+#include <string.h>
+
+#include "commands/report/report_parts.h"
+#include "penumbra/classify.h"
+#include "report/html.h"
+
+#define REJECTED 0.05 /* share of known pictures that a fitted threshold may turn away */
+enum { MIN_PICTURES_A_CLASS = 2, TOP = 5 };
+
+/* ---- classes of a level ---- */
+
+typedef struct classes {
+    pnb_rows rows; /* copies, [n] */
+    float *mean, *log_var, *kappa;
+    int32_t *label;    /* [n pictures] */
+    size_t n, n_whole; /* n_whole: before some were taken away */
+} classes;
+
+static void classes_reset(classes *c)
+{
+    pnb__free(c->mean);
+    pnb__free(c->log_var);
+    pnb__free(c->kappa);
+    pnb__free(c->label);
+    *c = (classes){0};
+}
+
+static void copy_row(classes *c, const pnb_rows *from, size_t row)
+{
+    size_t dim = from->dim;
+    memcpy(c->mean + c->n * dim, from->mean + row * dim, dim * sizeof(float));
+    if (from->log_var != NULL)
+        memcpy(c->log_var + c->n * dim, from->log_var + row * dim, dim * sizeof(float));
+    if (from->kappa != NULL)
+        c->kappa[c->n] = from->kappa[row];
+    c->n++;
+}
+
+static pnb_status reserve(classes *c, size_t n, size_t dim, size_t n_images, pnb_error *err)
+{
+    c->mean = pnb__alloc_array(n, dim * sizeof *c->mean);
+    c->log_var = pnb__alloc_array(n, dim * sizeof *c->log_var);
+    c->kappa = pnb__alloc_array(n, sizeof *c->kappa);
+    c->label = pnb__alloc_array(n_images, sizeof *c->label);
+    return c->mean == NULL || c->log_var == NULL || c->kappa == NULL || c->label == NULL
+               ? pnb__fail_nomem(err, 2 * n * dim * sizeof(float))
+               : PNB_OK;
+}
+
+static void view(classes *c, const pnb_rows *like)
+{
+    c->rows = (pnb_rows){.n = c->n,
+                         .dim = like->dim,
+                         .mean = c->mean,
+                         .log_var = like->log_var != NULL ? c->log_var : NULL,
+                         .kappa = like->kappa != NULL ? c->kappa : NULL,
+                         .is_power = like->is_power};
+}
+
+/* The one caption of `level` that is true of a picture: its class, or -1. */
+static int32_t class_of(const pnb__retrieval *all, size_t image, const int32_t *class_of_text)
+{
+    int32_t found = -1;
+    for (size_t p = all->truth->offset[image]; p < all->truth->offset[image + 1]; p++) {
+        int32_t c = class_of_text[all->truth->item[p]];
+        if (c >= 0 && found >= 0)
+            return -1;
+        found = c >= 0 ? c : found;
+    }
+    return found;
+}
+
+/* out->n is 0 where the level does not divide the pictures into classes. */
+static pnb_status level_classes(const pnb__retrieval *all, int level, classes *out, pnb_error *err)
+{
+    size_t n_texts = all->texts->n, n_images = all->images->n, n = 0;
+    int32_t *index = pnb__alloc_array(n_texts, sizeof *index);
+    pnb_status status = PNB_OK;
+    if (index == NULL)
+        return pnb__fail_nomem(err, n_texts * sizeof *index);
+    for (size_t i = 0; i < n_texts; i++)
+        index[i] = all->text_level[i] == level ? (int32_t)n++ : -1;
+    if (n < 2 || n * MIN_PICTURES_A_CLASS > n_images)
+        goto done;
+    PNB_TRY(reserve(out, n, all->text_rows.dim, n_images, err));
+    for (size_t i = 0; i < n_texts; i++)
+        if (index[i] >= 0)
+            copy_row(out, &all->text_rows, i);
+    for (size_t i = 0; i < n_images && out->n > 0; i++) {
+        out->label[i] = class_of(all, i, index);
+        if (out->label[i] < 0)
+            out->n = 0;
+    }
+    view(out, &all->text_rows);
+done:
+    pnb__free(index);
+    return status;
+}
+
+/* ---- zero-shot ---- */
+
+/* Other scores than those the model's scale belongs to are in nats. */
+static double scale_of(const pnb__retrieval *all)
+{
+    double a = all->images->info.logit_scale;
+    if (all->measure != PNB_MEASURE_CSD && all->measure != PNB_MEASURE_MEAN)
+        return 1.0;
+    return isfinite(a) && a > 0 ? a : 100.0; /* the scale of the released CLIP evaluation */
+}
+
+static pnb_classify_job job_of(const pnb__retrieval *all, const classes *c)
+{
+    return (pnb_classify_job){.images = &all->image_rows,
+                              .classes = &c->rows,
+                              .labels = c->label,
+                              .measure = all->measure,
+                              .scale = scale_of(all),
+                              .k = PNB_MIN((size_t)TOP, c->n)};
+}
+
+static double share_of_largest(const pnb_classification *f)
+{
+    size_t most = 0;
+    for (size_t c = 0; c < f->n_classes; c++)
+        most = PNB_MAX(most, f->classes[c].n);
+    return (double)most / (double)f->n;
+}
+
+static pnb_status zero_shot_row(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
+                                const classes *c, int level)
+{
+    const pnb_classify_job job = job_of(all, c);
+    pnb_predictions p = {0};
+    pnb_classification f = {0};
+    pnb_status status;
+    PNB_TRY(pnb_classify(app->ctx, &job, &p, &app->err));
+    PNB_TRY(pnb_classification_compute(&p, c->label, 15, &f, &app->err));
+    pnb__buf_printf(out,
+                    "<tr><td>captions of level %d</td><td class=\"n\">%zu</td><td class=\"n\">%.3f"
+                    "</td><td class=\"n\">%.3f</td>",
+                    level, c->n, share_of_largest(&f), f.acc1);
+    if (isnan(f.acc5))
+        pnb__buf_puts(out, "<td class=\"n\">\xE2\x80\x93</td>");
+    else
+        pnb__buf_printf(out, "<td class=\"n\">%.3f</td>", f.acc5);
+    pnb__buf_printf(out, "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td></tr>\n",
+                    f.mean_per_class_recall, f.ece);
+done:
+    pnb_predictions_reset(&p);
+    pnb_classification_reset(&f);
+    return status;
+}
+
+/* ---- none of the above ---- */
+
+/* Every second class; label -1 for the pictures of the others. */
+static pnb_status known_half(const pnb__retrieval *all, const classes *whole, classes *out,
+                             pnb_error *err)
+{
+    size_t n_images = all->images->n;
+    pnb_status status;
+    PNB_TRY(reserve(out, whole->n, whole->rows.dim, n_images, err));
+    for (size_t c = 0; c < whole->n; c += 2)
+        copy_row(out, &whole->rows, c);
+    for (size_t i = 0; i < n_images; i++)
+        out->label[i] = whole->label[i] % 2 == 0 ? whole->label[i] / 2 : -1;
+    out->n_whole = whole->n;
+    view(out, &whole->rows);
+done:
+    return status;
+}
+
+/* Strangeness by one rule, of known pictures (fit and judged) and of strange ones (judged). */
+typedef struct strange {
+    double *all, *fit, *known, *unknown;
+    bool *is_right;
+    size_t n_fit, n_known, n_unknown;
+} strange;
+
+static void strange_reset(strange *s)
+{
+    pnb__free(s->all);
+    pnb__free(s->fit);
+    pnb__free(s->known);
+    pnb__free(s->unknown);
+    pnb__free(s->is_right);
+}
+
+static pnb_status strange_create(strange *s, size_t n, pnb_error *err)
+{
+    s->all = pnb__alloc_array(n, sizeof *s->all);
+    s->fit = pnb__alloc_array(n, sizeof *s->fit);
+    s->known = pnb__alloc_array(n, sizeof *s->known);
+    s->unknown = pnb__alloc_array(n, sizeof *s->unknown);
+    s->is_right = pnb__alloc_array(n, sizeof *s->is_right);
+    bool failed = s->all == NULL || s->fit == NULL || s->known == NULL || s->unknown == NULL ||
+                  s->is_right == NULL;
+    return failed ? pnb__fail_nomem(err, 4 * n * sizeof(double)) : PNB_OK;
+}
+
+static void divide(strange *s, const pnb_predictions *p, const int32_t *label)
+{
+    for (size_t i = 0, turn = 0; i < p->n; i++) {
+        if (label[i] < 0) {
+            s->unknown[s->n_unknown++] = s->all[i];
+        } else if (turn++ % 2 == 0) {
+            s->fit[s->n_fit++] = s->all[i];
+        } else {
+            s->is_right[s->n_known] = p->top[i * p->k] == label[i];
+            s->known[s->n_known++] = s->all[i];
+        }
+    }
+}
+
+static pnb_status none_row(pnb__buf *out, pnb_none_rule rule, const pnb_predictions *p,
+                           const classes *half, const double *image_u, pnb_error *err)
+{
+    strange s = {0};
+    pnb_none_figures f;
+    double threshold = 0; /* of dummies: they are one more class */
+    pnb_status status;
+    PNB_TRY(strange_create(&s, p->n, err));
+    PNB_TRY(pnb_none_strangeness(rule, p, image_u, s.all, err));
+    divide(&s, p, half->label);
+    if (rule != PNB_NONE_DUMMY)
+        PNB_TRY(pnb_none_fit_rejected(s.fit, s.n_fit, REJECTED, &threshold, err));
+    PNB_TRY(pnb_none_compute(s.known, s.is_right, s.n_known, s.unknown, s.n_unknown, threshold, &f,
+                             err));
+    pnb__buf_printf(out,
+                    "<tr><td>%s</td><td class=\"soft\">%s</td><td class=\"n\">%.3f</td>"
+                    "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td><td class=\"n\">%.3f</td>"
+                    "</tr>\n",
+                    pnb_none_rule_name(rule),
+                    rule == PNB_NONE_DUMMY ? "0" : "5% of known pictures turned away", f.auroc,
+                    f.fpr95, f.positive_accuracy, f.negative_accuracy);
+done:
+    strange_reset(&s);
+    return status;
+}
+
+static pnb_status none_table(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
+                             const classes *half, const pnb_rows *dummies)
+{
+    pnb_classify_job job = job_of(all, half);
+    pnb_predictions p = {0};
+    pnb_status status;
+    job.dummies = dummies != NULL && dummies->n > 0 ? dummies : NULL;
+    PNB_TRY(pnb_classify(app->ctx, &job, &p, &app->err));
+    pnb__buf_printf(out,
+                    "<h3>None of the above: %zu classes known, %zu taken away</h3>\n"
+                    "<div class=\"scroll\"><table><tr><th>told by</th><th>threshold</th><th "
+                    "class=\"n\">AUROC</th>"
+                    "<th class=\"n\">FPR@95</th><th class=\"n\">positive accuracy</th>"
+                    "<th class=\"n\">negative accuracy</th></tr>\n",
+                    half->n, half->n_whole - half->n);
+    for (int rule = 0; status == PNB_OK && rule < PNB_N_NONE_RULES; rule++) {
+        bool is_known =
+            (rule != PNB_NONE_DUMMY || job.dummies != NULL) &&
+            (rule != PNB_NONE_UNCERTAINTY || pnb__report_is_uncertain(&all->image_rows));
+        if (is_known)
+            status = none_row(out, (pnb_none_rule)rule, &p, half, all->image_u, &app->err);
+    }
+    pnb__buf_puts(out,
+                  "</table></div>\n<p class=\"soft\">Positive accuracy: pictures of known classes "
+                  "kept and named right. Negative accuracy: pictures of the classes taken "
+                  "away that were turned away. FPR@95: share of those kept where 95% of the "
+                  "known pictures are.</p>\n");
+done:
+    pnb_predictions_reset(&p);
+    return status;
+}
+
+static pnb_status none_of_the_above(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
+                                    const classes *whole, const pnb_rows *dummies)
+{
+    classes half = {0};
+    size_t n_known = 0;
+    pnb_status status;
+    PNB_TRY(known_half(all, whole, &half, &app->err));
+    for (size_t i = 0; i < all->images->n; i++)
+        n_known += half.label[i] >= 0;
+    if (half.n >= 2 && n_known >= 4 && n_known < all->images->n)
+        PNB_TRY(none_table(app, out, all, &half, dummies));
+done:
+    classes_reset(&half);
+    return status;
+}
+
+/* ---- the section ---- */
+
+static void begin(pnb__buf *out)
+{
+    pnb__html_section(out, "Zero-shot classes",
+                      "Each caption of a level is a class and nothing was trained for them. "
+                      "Largest class is what always naming it would reach.");
+    pnb__buf_puts(out, "<div class=\"scroll\"><table><tr><th>classes</th><th "
+                       "class=\"n\">number</th><th class=\"n\">"
+                       "largest class %</th><th class=\"n\">top 1 %</th><th class=\"n\">top 5 %"
+                       "</th><th class=\"n\">mean recall of a class %</th><th class=\"n\">ECE %"
+                       "</th></tr>\n");
+}
+
+pnb_status pnb__report_classes(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
+                               const pnb_rows *dummies)
+{
+    classes levels[PNB__MAX_LEVELS];
+    pnb_status status = PNB_OK;
+    int first = -1;
+    memset(levels, 0, sizeof levels);
+    for (int level = 0; status == PNB_OK && level < PNB__MAX_LEVELS; level++) {
+        status = level_classes(all, level, &levels[level], &app->err);
+        first = first < 0 && levels[level].n > 0 ? level : first;
+    }
+    if (status == PNB_OK && first >= 0) {
+        begin(out);
+        for (int level = first; status == PNB_OK && level < PNB__MAX_LEVELS; level++)
+            if (levels[level].n > 0)
+                status = zero_shot_row(app, out, all, &levels[level], level);
+        pnb__buf_puts(out, "</table></div>\n");
+        if (status == PNB_OK)
+            status = none_of_the_above(app, out, all, &levels[first], dummies);
+        pnb__html_section_end(out);
+    }
+    for (int level = 0; level < PNB__MAX_LEVELS; level++)
+        classes_reset(&levels[level]);
+    return status;
+}

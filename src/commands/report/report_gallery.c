@@ -1,0 +1,283 @@
+/* What is shown rather than plotted: certain and uncertain pictures and captions, retrieval.
+ *
+ * Pictures are found again by the path or the data set their row names; one that has gone is shown
+ * by name and counted, for a report must not fail on a moved file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/common/match_probability_use.h"
+#include "commands/report/report_parts.h"
+#include "encode/inputs.h"
+#include "report/html.h"
+#include "report/svg.h"
+
+enum { N_SHOWN = 6 };
+
+/* ---- order by uncertainty ---- */
+
+typedef struct ranked {
+    size_t row;
+    double u;
+} ranked;
+
+static int by_u(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->u != y->u)
+        return x->u < y->u ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static ranked *sort_rows(const double *u, size_t n, pnb_error *err)
+{
+    ranked *order = pnb__alloc_array(n, sizeof *order);
+    if (order == NULL) {
+        pnb__fail_nomem(err, n * sizeof *order);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        order[i] = (ranked){i, u[i]};
+    qsort(order, n, sizeof *order, by_u);
+    return order;
+}
+
+/* ---- one picture ---- */
+
+/* What people would call a picture: its most exact true caption, the first of them; a file's name
+ * only where no caption is known. */
+const char *pnb__report_picture_name(const pnb__retrieval *run, size_t row)
+{
+    const pnb_embeddings *set = run->images;
+    const pnb_truth *truth = run->truth;
+    const char *name = NULL;
+    int best = -2;
+    for (size_t p = truth->offset[row]; p < truth->offset[row + 1]; p++) {
+        size_t text = truth->item[p];
+        const char *caption = run->texts->texts != NULL ? run->texts->texts[text] : NULL;
+        if (caption != NULL && caption[0] != '\0' && run->text_level[text] > best) {
+            name = caption;
+            best = run->text_level[text];
+        }
+    }
+    if (name != NULL)
+        return name;
+    if (set->paths != NULL && set->paths[row] != NULL)
+        return pnb__path_base(set->paths[row]);
+    return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
+}
+
+pnb_status pnb__report_shot(pnb__buf *out, pnb__row_source *source, const pnb__retrieval *run,
+                            size_t row, const char *css, const char *note, size_t *n_missing,
+                            pnb_error *err)
+{
+    pnb_image image = {0};
+    pnb_status status = pnb__row_picture(source, run->images, row, &image, err);
+    bool is_found = image.pixels != NULL;
+    *n_missing += !is_found;
+    if (status == PNB_OK)
+        status = pnb__html_shot(out, is_found ? &image : NULL, css,
+                                pnb__report_picture_name(run, row), note, err);
+    pnb_image_free(&image);
+    return status;
+}
+
+/* ---- most and least certain ---- */
+
+static pnb_status picture_row(pnb__buf *out, const pnb__retrieval *all, const ranked *order,
+                              size_t n, bool most_certain, size_t *n_missing, pnb_error *err)
+{
+    const pnb_embeddings *set = all->images;
+    pnb__row_source source = {0};
+    pnb_status status = PNB_OK;
+    pnb__buf_printf(out, "<h3>%s certain pictures</h3><div class=\"row\">\n",
+                    most_certain ? "Most" : "Least");
+    for (size_t i = 0; status == PNB_OK && i < PNB_MIN(n, set->n); i++) {
+        const ranked *r = &order[most_certain ? i : set->n - 1 - i];
+        char caption[32];
+        snprintf(caption, sizeof caption, "%.4g", r->u);
+        status = pnb__report_shot(out, &source, all, r->row, "", caption, n_missing, err);
+    }
+    pnb__buf_puts(out, "</div>\n");
+    pnb__row_source_reset(&source);
+    return status;
+}
+
+/* Skips a caption that reads the same as the one before it, so that a list shows different ones. */
+static void caption_list(pnb__buf *out, const pnb__retrieval *all, const ranked *order, size_t n,
+                         bool most_certain)
+{
+    const pnb_embeddings *set = all->texts;
+    const char *before = "";
+    pnb__buf_printf(out,
+                    "<div><h3>%s certain captions</h3><div class=\"scroll\"><table><tr><th "
+                    "class=\"n\">uncertainty</th>"
+                    "<th class=\"n\">level</th><th>caption</th></tr>\n",
+                    most_certain ? "Most" : "Least");
+    for (size_t i = 0, shown = 0; shown < n && i < set->n; i++) {
+        const ranked *r = &order[most_certain ? i : set->n - 1 - i];
+        const char *text =
+            set->texts != NULL && set->texts[r->row] != NULL ? set->texts[r->row] : "";
+        if (strcmp(text, before) == 0)
+            continue;
+        pnb__buf_printf(out, "<tr><td class=\"n\">%.4g</td><td class=\"n\">", r->u);
+        if (all->text_level[r->row] >= 0)
+            pnb__buf_printf(out, "%d", all->text_level[r->row]);
+        pnb__buf_puts(out, "</td><td>");
+        pnb__html_escape(out, text);
+        pnb__buf_puts(out, "</td></tr>\n");
+        before = text;
+        shown++;
+    }
+    pnb__buf_puts(out, "</table></div></div>\n");
+}
+
+pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_t n,
+                                 size_t *n_missing, pnb_error *err)
+{
+    ranked *images = sort_rows(all->image_u, all->images->n, err);
+    ranked *texts = images != NULL ? sort_rows(all->text_u, all->texts->n, err) : NULL;
+    pnb_status status = texts != NULL ? PNB_OK : PNB_NOMEM;
+    char about[128];
+    bool of_images = pnb__report_is_uncertain(&all->image_rows);
+    bool of_texts = pnb__report_is_uncertain(&all->text_rows);
+    if (status != PNB_OK || (!of_images && !of_texts))
+        goto done;
+    snprintf(about, sizeof about, "The number is the uncertainty, the %s.",
+             pnb__report_uncertainty(all));
+    pnb__html_section(out, "Most and least certain", about);
+    if (of_images)
+        status = picture_row(out, all, images, n, true, n_missing, err);
+    if (of_images && status == PNB_OK)
+        status = picture_row(out, all, images, n, false, n_missing, err);
+    if (of_texts && status == PNB_OK) {
+        pnb__buf_puts(out, "<div class=\"row\">\n");
+        caption_list(out, all, texts, n, true);
+        caption_list(out, all, texts, n, false);
+        pnb__buf_puts(out, "</div>\n");
+    }
+    pnb__html_section_end(out);
+done:
+    pnb__free(images);
+    pnb__free(texts);
+    return status;
+}
+
+/* ---- retrieval examples ---- */
+
+bool pnb__report_is_true(const pnb_truth *truth, size_t query, size_t item)
+{
+    for (size_t p = truth->offset[query]; p < truth->offset[query + 1]; p++)
+        if (truth->item[p] == item)
+            return true;
+    return false;
+}
+
+/* "true, p = 0.93": p is the model's own, any other number the score. */
+static void note_of_hit(const pnb__retrieval *run, double score, bool right, char text[48])
+{
+    char why[200];
+    bool has_p = (run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN) &&
+                 pnb__model_speaks_of(run->images, run->texts, why, sizeof why);
+    double p = !has_p ? (double)NAN
+                      : pnb_match_probability(score, run->images->info.logit_scale,
+                                              run->images->info.logit_bias);
+    if (isfinite(p))
+        snprintf(text, 48, "%sp = %.2f", right ? "true, " : "", p);
+    else
+        snprintf(text, 48, "%s%.3f", right ? "true, " : "", score);
+}
+
+pnb_status pnb__report_query(pnb__buf *out, pnb__row_source *source, const pnb__retrieval *run,
+                             const pnb__shown_query *shown, size_t *n_missing, pnb_error *err)
+{
+    size_t query = shown->query;
+    const pnb_embeddings *texts = run->texts;
+    const char *text = texts->texts != NULL ? texts->texts[query] : NULL;
+    pnb_status status = PNB_OK;
+    size_t n_true = run->backward->offset[query + 1] - run->backward->offset[query];
+    pnb__buf_puts(out, "<div class=\"query\"><q>");
+    pnb__html_escape(out, text != NULL ? text : "");
+    pnb__buf_printf(out,
+                    "</q> <span class=\"soft\">uncertainty %.3g, true of %zu picture%s</span></div>"
+                    "<div class=\"row\">\n",
+                    run->text_u[query], n_true, n_true == 1 ? "" : "s");
+    for (size_t j = 0; status == PNB_OK && j < shown->n && shown->item[j] >= 0; j++) {
+        size_t row = (size_t)shown->item[j];
+        bool right = pnb__report_is_true(run->backward, query, row);
+        char note[48];
+        note_of_hit(run, shown->score[j], right, note);
+        status = pnb__report_shot(out, source, run, row, right ? "hit" : "", note, n_missing, err);
+    }
+    pnb__buf_puts(out, "</div>\n");
+    return status;
+}
+
+pnb_status pnb__report_examples(pnb__buf *out, const pnb__found *found, size_t n, size_t *n_missing,
+                                pnb_error *err)
+{
+    const pnb__retrieval *run = found->run;
+    pnb__row_source source = {0};
+    pnb_status status = PNB_OK;
+    n = PNB_MIN(n, run->texts->n);
+    pnb__html_section(out, "Retrieval, shown",
+                      "Captions drawn evenly from the set and the pictures found for them; those "
+                      "that find a right one first come first. A frame and the word true mark "
+                      "pictures the caption is true of; p is the model's own probability of a "
+                      "match, any other number the score.");
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; status == PNB_OK && i < n; i++) {
+            size_t query = i * run->texts->n / n;
+            if (pnb__found_is_right(found, query) == (pass == 0))
+                status = pnb__report_query(
+                    out, &source, run,
+                    &(pnb__shown_query){query, found->hits.index + query * found->hits.k,
+                                        found->hits.score + query * found->hits.k,
+                                        PNB_MIN((size_t)N_SHOWN, found->hits.k)},
+                    n_missing, err);
+        }
+    pnb__html_section_end(out);
+    pnb__row_source_reset(&source);
+    return status;
+}
+
+/* ---- claims ---- */
+
+static void claim_value(pnb__buf *out, const pnb__claim_line *line, double value)
+{
+    pnb__buf_puts(out, "<td class=\"n\">");
+    if (isnan(value))
+        pnb__buf_puts(out, "\xE2\x80\x93");
+    else
+        pnb__buf_printf(out, "%.*f", line->digits, value);
+    pnb__buf_puts(out, "</td>");
+}
+
+void pnb__report_claims(pnb__buf *out, const pnb__claims *claims, const pnb__claims *control)
+{
+    pnb__claim_line lines[PNB__MAX_CLAIM_LINES];
+    char labels[PNB__MAX_LEVELS][48];
+    size_t n = pnb__claims_lines(claims, control, lines, labels);
+    pnb__html_section(out, "What the uncertainty shows",
+                      "That masked inputs and general captions are more uncertain is mostly taught "
+                      "by the inclusion loss, not found by the contrastive one. The control is the "
+                      "same model family with a log-variance head that was never trained.");
+    pnb__buf_puts(out, "<div class=\"scroll\"><table class=\"wordy\"><tr><th>figure</th><th "
+                       "class=\"n\">model</th>");
+    if (control != NULL)
+        pnb__buf_puts(out, "<th class=\"n\">control</th>");
+    pnb__buf_puts(out, "<th>meaning</th></tr>\n");
+    for (size_t i = 0; i < n; i++) {
+        pnb__buf_puts(out, "<tr><td>");
+        pnb__html_escape(out, lines[i].label);
+        pnb__buf_puts(out, "</td>");
+        claim_value(out, &lines[i], lines[i].value);
+        if (control != NULL)
+            claim_value(out, &lines[i], lines[i].control);
+        pnb__buf_puts(out, "<td class=\"soft\">");
+        pnb__html_escape(out, lines[i].meaning);
+        pnb__buf_puts(out, "</td></tr>\n");
+    }
+    pnb__buf_puts(out, "</table></div>\n");
+    pnb__html_section_end(out);
+}

@@ -1,0 +1,122 @@
+/* penumbra report: one HTML page about a run and its embeddings.
+ *
+ * Options only; sections and plots are src/commands/report/report_parts.h. */
+#include "commands/commands.h"
+#include "commands/eval/retrieval_args.h"
+#include "commands/report/report.h"
+#include "program/result.h"
+
+struct report_args {
+    const char *out, *title, *run, *null_texts;
+    pnb__claims_sets sets, control;
+    pnb__retrieval_args retrieval;
+    int64_t examples;
+};
+
+#define AT(field) offsetof(struct report_args, field)
+#define AT_RETRIEVAL(field) offsetof(struct report_args, retrieval.field)
+static const pnb__option options[] = {
+    {.name = "out",
+     .letter = 'o',
+     .kind = PNB__OPT_FILE,
+     .writes = "*",
+     .at = AT(out),
+     .value = "FILE",
+     .required = true,
+     .help = "HTML page to write"},
+    {.name = "title",
+     .kind = PNB__OPT_TEXT,
+     .at = AT(title),
+     .value = "STR",
+     .fallback = "Penumbra report",
+     .help = "Heading of the page"},
+    {.name = "run",
+     .kind = PNB__OPT_FILE,
+     .at = AT(run),
+     .value = "DIR",
+     .group = "Inputs",
+     .help = "Run directory of a training (LOGS/NAME): loss curves"},
+    {.name = "images",
+     .kind = PNB__OPT_FILE,
+     .at = AT(sets.images),
+     .value = "SET",
+     .help = "Embedding set of the pictures"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(sets.texts),
+     .value = "SET",
+     .help = "Embedding set of the captions, with levels where known"},
+    PNB__RETRIEVAL_ROWS(AT_RETRIEVAL),
+    PNB__CLAIMS_MASKED_ROWS(AT(sets.masked_images), AT(sets.masked_texts)),
+    {.name = "null-texts",
+     .kind = PNB__OPT_FILE,
+     .at = AT(null_texts),
+     .value = "SET",
+     .help = "Texts that say nothing, as `embed --text '' 'a picture'`: the first is the root of "
+             "traversals, the others are dummy prompts for none of the above"},
+    PNB__CLAIMS_CONTROL_ROWS(AT(control.images), AT(control.texts), AT(control.masked_images),
+                             AT(control.masked_texts)),
+    PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_RETRIEVAL),
+    PNB__RETRIEVAL_RESULT_ROWS(AT_RETRIEVAL),
+    {.name = "examples",
+     .kind = PNB__OPT_INT,
+     .at = AT(examples),
+     .value = "N",
+     .fallback = "8",
+     .min = 1,
+     .max = 200,
+     .group = "What is shown",
+     .help = "Pictures, captions and queries in each gallery"},
+};
+#undef AT
+#undef AT_RETRIEVAL
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct report_args *a = args;
+    if (a->run == NULL && a->sets.texts == NULL)
+        return pnb__usage(app, "--run, or --texts with --images, is wanted");
+    if (a->sets.images != NULL && a->sets.texts == NULL)
+        return pnb__usage(app, "--images needs --texts");
+    pnb__report_opts opts = {.out = a->out,
+                             .title = a->title,
+                             .run = a->run,
+                             .sets = a->sets,
+                             .control = a->control,
+                             .null_texts = a->null_texts,
+                             .retrieval = pnb__retrieval_opts_default(),
+                             .files = pnb__retrieval_args_files(&a->retrieval, NULL),
+                             .n_examples = (size_t)a->examples};
+    pnb_status status = pnb__retrieval_args_read(app, &a->retrieval, &opts.retrieval);
+    if (status != PNB_OK)
+        return status;
+    opts.sets.truth = opts.retrieval.truth;
+    opts.sets.read = opts.retrieval.read;
+    if (a->sets.images == NULL &&
+        (opts.files.csv != NULL || opts.files.markdown != NULL || opts.files.output != NULL))
+        return pnb__usage(app, "--csv, --markdown and --output are of the figures of --images and "
+                               "--texts");
+    pnb__result *r = pnb__result_create();
+    status = pnb__report_write(app, &opts, r);
+    return pnb__result_finish(r, app, status);
+}
+
+const pnb__command pnb__cmd_report = {
+    .name = "report",
+    .summary = "write one HTML page that shows what was learned",
+    .about = "The page opens with what was asked, the answer in a sentence, and the caption that "
+             "works best beside the one that fails worst; then retrieval examples, uncertainty of "
+             "pictures and of captions by level, the most and least certain, recall by bins of "
+             "uncertainty, risk and coverage, reliability of probabilities, zero-shot classes "
+             "with none of the above, captions on the way to the root, a 2-D view with confidence "
+             "ellipses, every figure with its interval, and loss curves. --level chooses the "
+             "captions of "
+             "the figures and the examples, the other views show all. The page needs nothing "
+             "else, no network and no script: pictures are inside, and every plot can be saved as "
+             "SVG and its data as CSV.",
+    .examples = "penumbra report --run logs/first --images images.safetensors "
+                "--texts texts.safetensors --truth shapes/truth/test.pairs --out report.html",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct report_args),
+    .run = run};

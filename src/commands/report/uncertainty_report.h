@@ -1,0 +1,46 @@
+/* What the learned uncertainty is claimed to show, measured: order of caption levels, masking. */
+#ifndef PNB_COMMANDS_REPORT_UNCERTAINTY_REPORT_H
+#define PNB_COMMANDS_REPORT_UNCERTAINTY_REPORT_H
+
+#include "commands/eval/eval_retrieval.h"
+#include "program/app.h"
+#include "program/result.h"
+
+enum { PNB__MAX_LEVELS = 8 };
+
+/* Embedding sets; the masked ones hold the same rows in the same order. All but `texts` may be
+ * NULL. */
+typedef struct pnb__claims_sets {
+    const char *images, *texts, *truth, *masked_images, *masked_texts;
+    pnb_truth_read_opts read; /* of the truth */
+} pnb__claims_sets;
+
+/* NaN: not measured, because a set is missing. */
+typedef struct pnb__claims {
+    int n_levels;
+    double level_mean[PNB__MAX_LEVELS]; /* mean uncertainty of the captions of a level */
+    size_t level_n[PNB__MAX_LEVELS];
+    double image_mean;
+    double first_above_last; /* share of (level 0, last level) caption pairs, all of them */
+    double picture_above;    /* the same between the true captions of one picture, averaged */
+    double picture_in_order; /* share of pictures whose levels all fall */
+    double masked_image_above, masked_text_above; /* masked copy more uncertain */
+    double image_included, text_included;         /* H(original in masked) > 0 */
+    double image_in_text;                         /* true pairs with H(image in caption) > 0 */
+} pnb__claims;
+
+/* Errors  SHAPE (a masked set has other rows), ARG (sets of different weights), and loading */
+pnb_status pnb__claims_measure(pnb__app *app, const pnb__claims_sets *sets, pnb__claims *out);
+
+/* Rows of the claims table: figure, this model, control (NULL: no column), meaning. */
+typedef struct pnb__claim_line {
+    const char *key, *label, *meaning;
+    double value, control;
+    int digits;
+} pnb__claim_line;
+enum { PNB__MAX_CLAIM_LINES = 24 };
+size_t pnb__claims_lines(const pnb__claims *claims, const pnb__claims *control /* or NULL */,
+                         pnb__claim_line lines[PNB__MAX_CLAIM_LINES], char labels[][48]);
+void pnb__claims_report(const pnb__claims *claims, const pnb__claims *control, pnb__result *r);
+
+#endif

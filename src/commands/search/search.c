@@ -1,0 +1,295 @@
+/* Queries to embeddings, embeddings to hits, hits to lists and a table.
+ *
+ * What a score is worth, and so where a list ends, is match_odds.c's. */
+#include "commands/search/search.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/common/set_use.h"
+#include "commands/eval/eval_retrieval.h"
+#include "commands/search/search_page.h"
+#include "encode/embed_job.h"
+#include "encode/inputs.h"
+#include "io/json/json.h"
+#include "penumbra/search.h"
+#include "penumbra/view.h"
+
+static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_embeddings **out)
+{
+    bool is_text = o->texts->n > 0;
+    const pnb__embedder_parts parts = {is_text ? PNB__USE_TEXTS : PNB__USE_PICTURES, o->tokenizer,
+                                       o->preprocess};
+    pnb__embedder encoder = {0};
+    pnb__pictures *pictures = NULL;
+    pnb__captions captions = {0};
+    pnb_status status;
+    if (o->queries != NULL)
+        return pnb__set_load(out, o->queries, app);
+    PNB_TRY(pnb__embedder_open_named(&encoder, app, o->model, &parts));
+    for (size_t i = 0; i < o->texts->n; i++)
+        PNB_TRY(pnb__captions_add_text(&captions, o->texts->items[i], &app->err));
+    if (captions.n_bad > 0) {
+        status = pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]);
+        goto done;
+    }
+    if (!is_text)
+        PNB_TRY(pnb__pictures_open(&pictures, o->images->items, o->images->n, app->in, &app->err));
+    status = is_text ? pnb__embed_captions(app, &encoder, &captions, out)
+                     : pnb__embed_pictures(app, &encoder, pictures, o->exif, out);
+done:
+    pnb__pictures_free(pictures);
+    pnb__captions_reset(&captions);
+    pnb__embedder_close(&encoder);
+    return status;
+}
+
+/* What to show of a row: its caption, else its path, else its id. */
+static const char *row_label(const pnb_embeddings *set, size_t row)
+{
+    if (set->texts != NULL && set->texts[row] != NULL)
+        return set->texts[row];
+    if (set->paths != NULL && set->paths[row] != NULL)
+        return set->paths[row];
+    return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
+}
+
+/* ---- lists ---- */
+
+typedef struct query_run {
+    pnb__app *app;
+    const pnb__query_opts *opts;
+    pnb_embeddings *index, *queries;
+    pnb_view index_view, query_view;
+    pnb_search_opts search;
+    pnb__match_odds odds;
+    pnb_hits hits;
+    size_t *n_listed; /* [query] leading hits that are shown */
+    bool is_cut;      /* -k ended a conformal list */
+    double *u;        /* [row of the index] */
+} query_run;
+
+/* How many hits of each query stay; true when one list may go on behind the last hit. */
+static bool measure_lists(query_run *run)
+{
+    const pnb_hits *hits = &run->hits;
+    bool may_go_on = false;
+    for (size_t q = 0; q < hits->n_queries; q++) {
+        size_t n = pnb__match_odds_list(&run->odds, hits->score + q * hits->k, hits->k);
+        may_go_on = may_go_on || n == hits->k;
+        run->n_listed[q] = n;
+    }
+    return may_go_on;
+}
+
+/* A conformal list without -k is as long as it must be: more hits are asked for until every list
+ * ends. With -k one hit more is looked at, to know whether the list would have gone on. */
+static pnb_status find_lists(query_run *run)
+{
+    pnb_error *err = &run->app->err;
+    bool is_conformal = !isnan(run->opts->limits.conformal_alpha);
+    bool is_open = is_conformal && run->opts->k == 0;
+    size_t wanted = run->opts->k > 0 ? run->opts->k : 10, n_rows = run->index_view.rows.n;
+    run->n_listed = pnb__alloc_zero(run->query_view.rows.n, sizeof *run->n_listed);
+    if (run->n_listed == NULL)
+        return pnb__fail_nomem(err, run->query_view.rows.n * sizeof *run->n_listed);
+    run->search.k = PNB_MIN(n_rows, is_open ? 64 : is_conformal ? wanted + 1 : wanted);
+    for (;;) {
+        pnb_status status = pnb_search(run->app->ctx, &run->query_view.rows, &run->index_view.rows,
+                                       &run->search, &run->hits, err);
+        if (status != PNB_OK)
+            return status;
+        if (!measure_lists(run) || !is_open || run->search.k == n_rows)
+            break;
+        pnb_hits_reset(&run->hits);
+        run->search.k = PNB_MIN(n_rows, 4 * run->search.k);
+    }
+    for (size_t q = 0; !is_open && q < run->hits.n_queries; q++) {
+        run->is_cut = run->is_cut || run->n_listed[q] > wanted;
+        run->n_listed[q] = PNB_MIN(run->n_listed[q], wanted);
+    }
+    return PNB_OK;
+}
+
+/* ---- printing ---- */
+
+static void put_conformal(const query_run *run, pnb__result *r)
+{
+    const pnb__match_odds *odds = &run->odds;
+    double alpha = odds->limits.conformal_alpha;
+    pnb__result_real(r, "conformal_alpha", "error rate", alpha, 4);
+    pnb__result_text(r, "conformal_by", "lists end by", pnb_conformal_name(odds->kind));
+    pnb__result_real(r, "conformal_cutoff", "cut-off", odds->cutoff, 4);
+    pnb__result_flag(r, "is_cut", NULL, run->is_cut);
+    if (!isfinite(odds->cutoff))
+        pnb__warn(
+            run->app,
+            "%zu calibration queries are too few for an error rate of %g: lists hold every row",
+            odds->fit.conformal.n, alpha);
+    if (run->is_cut)
+        pnb__warn(run->app, "-k %zu ends a list early: its error rate is above %g", run->opts->k,
+                  alpha);
+}
+
+/* False when no list has a hit. */
+static bool put_lists(const query_run *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"query", "query"},
+                                          {"n_hits", "hits"},
+                                          {"best_score", "best score"},
+                                          {"best_p_match", "best p(match)"},
+                                          {"p_first", "p(first hit matches)"}};
+    size_t n_shown = 0;
+    if (!isnan(run->opts->limits.min_probability))
+        pnb__result_real(r, "min_probability", "least p(match)", run->opts->limits.min_probability,
+                         4);
+    if (!isnan(run->opts->limits.conformal_alpha))
+        put_conformal(run, r);
+    pnb__result_table(r, "lists", "", columns, PNB_COUNT(columns));
+    for (size_t q = 0; q < run->hits.n_queries; q++) {
+        double best = run->hits.score[q * run->hits.k];
+        n_shown += run->n_listed[q];
+        pnb__result_cell_text(r, row_label(run->queries, q));
+        pnb__result_cell_int(r, (int64_t)run->n_listed[q]);
+        pnb__result_cell_real(r, best, 4);
+        pnb__result_cell_real(r, pnb__match_odds_p(&run->odds, best), 4);
+        pnb__result_cell_real(r, pnb__match_odds_first(&run->odds, best), 4);
+    }
+    pnb__result_flag(r, "no_good_result", NULL, n_shown == 0);
+    pnb__result_note(r, "");
+    return n_shown > 0;
+}
+
+/* What a row carries along of img2dataset's record: in JSON only, null where it has none. */
+static void put_carried(const pnb_embeddings *index, size_t row, pnb__result *r)
+{
+    pnb_error why = PNB_ERROR_INIT;
+    json_t *root = NULL;
+    const char *extra = index->extras != NULL ? index->extras[row] : NULL;
+    if (extra != NULL)
+        (void)pnb__json_load_bytes(&root, extra, strlen(extra), "row", &why);
+    for (size_t i = 0; i < PNB__N_CARRIED; i++) {
+        const json_t *value = json_object_get(root, pnb__carried_fields[i]);
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+        pnb__result_cell_text(r, json_is_integer(value) ? number : json_string_value(value));
+    }
+    json_decref(root);
+}
+
+/* Whether any row of the index carries such a field: then every hit has all of them. */
+static bool has_carried(const pnb_embeddings *index)
+{
+    for (size_t i = 0; index->extras != NULL && i < index->n; i++)
+        for (size_t k = 0; k < PNB__N_CARRIED && index->extras[i] != NULL; k++) {
+            char key[16];
+            snprintf(key, sizeof key, "\"%s\":", pnb__carried_fields[k]);
+            if (strstr(index->extras[i], key) != NULL)
+                return true;
+        }
+    return false;
+}
+
+static void put_hits(const query_run *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"query", "query"}, {"rank", "rank"},        {"row", "row"},
+        {"score", "score"}, {"p_match", "p(match)"}, {"uncertainty", "uncertainty"},
+        {"id", "id"},       {"item", "item"},        {"url", NULL},
+        {"caption", NULL},  {"uid", NULL},           {"key", NULL}};
+    const pnb_hits *hits = &run->hits;
+    const pnb_embeddings *index = run->index;
+    bool carries = has_carried(index);
+    pnb__result_table(r, "hits", NULL, columns,
+                      PNB_COUNT(columns) - (carries ? 0 : PNB__N_CARRIED));
+    for (size_t q = 0; q < hits->n_queries; q++)
+        for (size_t j = 0; j < run->n_listed[q]; j++) {
+            size_t row = (size_t)hits->index[q * hits->k + j];
+            double score = hits->score[q * hits->k + j];
+            pnb__result_cell_text(r, row_label(run->queries, q));
+            pnb__result_cell_int(r, (int64_t)j + 1);
+            pnb__result_cell_int(r, (int64_t)row);
+            pnb__result_cell_real(r, score, 4);
+            pnb__result_cell_real(r, pnb__match_odds_p(&run->odds, score), 4);
+            pnb__result_cell_real(r, run->u[row], 5);
+            pnb__result_cell_text(r, index->ids != NULL ? index->ids[row] : NULL);
+            pnb__result_cell_text(r, row_label(index, row));
+            if (carries)
+                put_carried(index, row, r);
+        }
+}
+
+static void report(const query_run *run, pnb__result *r)
+{
+    const pnb__match_odds *odds = &run->odds;
+    pnb__result_text(r, "index", NULL, run->opts->index);
+    pnb__result_text(r, "measure", NULL, pnb_measure_name(run->search.measure));
+    pnb__result_text(r, "calibration", NULL, odds->has_fit ? odds->path : NULL);
+    pnb__result_text(r, "p_match_by", NULL, pnb__match_odds_source(odds));
+    bool has_hits = pnb__has_limits(&odds->limits) ? put_lists(run, r) : true;
+    put_hits(run, r);
+    if (!has_hits)
+        pnb__result_note(r, "no good result");
+}
+
+static pnb_status write_page(const query_run *run, pnb__result *r)
+{
+    const pnb__query_page page = {.index_name = run->opts->index,
+                                  .index = run->index,
+                                  .queries = run->queries,
+                                  .hits = &run->hits,
+                                  .n_listed = run->n_listed,
+                                  .odds = &run->odds,
+                                  .u = run->u,
+                                  .measure = run->search.measure};
+    size_t n_missing = 0;
+    pnb_status status = pnb__query_page_write(&page, run->opts->html, &n_missing, &run->app->err);
+    if (n_missing > 0)
+        pnb__warn(run->app, "%zu pictures could not be found again and are shown by name",
+                  n_missing);
+    pnb__result_text(r, "html", NULL, run->opts->html);
+    return status;
+}
+
+pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__result *r)
+{
+    query_run run = {.app = app, .opts = opts, .search = pnb_search_opts_default()};
+    pnb_error *err = &app->err;
+    pnb_status status;
+    PNB_TRY(pnb__measure_parse(&run.search.measure, opts->measure, err));
+    PNB_TRY(pnb__set_load(&run.index, opts->index, app));
+    PNB_TRY(encode_queries(app, opts, &run.queries));
+    status = pnb_embeddings_check_mix(run.index, run.queries, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s and %s", opts->index,
+                          opts->queries != NULL ? opts->queries : "the query");
+        goto done;
+    }
+    PNB_TRY(pnb_view_init(&run.index_view, run.index, err));
+    PNB_TRY(pnb_view_init(&run.query_view, run.queries, err));
+    PNB_TRY(pnb__measure_settle(&run.search.measure, run.search.measure, &run.query_view.rows,
+                                &run.index_view.rows, err));
+    pnb__check_means(app, run.search.measure, opts->index, &run.index_view.rows);
+    if (opts->queries != NULL)
+        pnb__check_means(app, run.search.measure, opts->queries, &run.query_view.rows);
+    run.search.measure_opts.seed = (uint64_t)app->common.seed;
+    const pnb__odds_use use = {opts->index, run.index, run.queries, run.search.measure,
+                               &run.search.measure_opts};
+    PNB_TRY(pnb__match_odds_load(app, &use, &opts->limits, &run.odds));
+    PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));
+    PNB_TRY(find_lists(&run));
+    if (opts->html != NULL)
+        PNB_TRY(write_page(&run, r));
+    report(&run, r);
+done:
+    pnb_hits_reset(&run.hits);
+    pnb__match_odds_reset(&run.odds);
+    pnb__free(run.n_listed);
+    pnb__free(run.u);
+    pnb_view_reset(&run.query_view);
+    pnb_view_reset(&run.index_view);
+    pnb_embeddings_free(run.queries);
+    pnb_embeddings_free(run.index);
+    return status;
+}

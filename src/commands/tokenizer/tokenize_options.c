@@ -1,0 +1,115 @@
+/* penumbra tokenize: captions to token ids and pieces, or ids back to text.
+ *
+ * src/commands/tokenizer/tokenize.c does the work, src/io/text knows the vocabularies. */
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/tokenizer/tokenize.h"
+
+struct tokenize_args {
+    const char *model, *tokenizer, *clean, *caption_key;
+    pnb__text_list text, texts;
+    int64_t context_length;
+    bool decode;
+};
+
+#define AT(field) offsetof(struct tokenize_args, field)
+static const pnb__option options[] = {
+    {.name = "model",
+     .letter = 'm',
+     .kind = PNB__OPT_FILE,
+     .at = AT(model),
+     .value = "DIR",
+     .help = "Model directory: its vocabulary, cleaning and context length"},
+    {.name = "tokenizer",
+     .kind = PNB__OPT_FILE,
+     .at = AT(tokenizer),
+     .value = "PATH",
+     .help = "tokenizer.json, spiece.model, bpe_simple_vocab_16e6.txt.gz, vocab.json beside "
+             "merges.txt, or a folder with one of them"},
+    {.name = "text",
+     .kind = PNB__OPT_LIST,
+     .instead_of_file = "--texts takes files",
+     .at = AT(text),
+     .value = "STR...",
+     .help = "Captions themselves; without --text and --texts, lines of standard input"},
+    {.name = "texts",
+     .kind = PNB__OPT_FILES,
+     .at = AT(texts),
+     .value = "FILE...",
+     .help = "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "
+             "folders, or -"},
+    PNB__CAPTION_KEY_ROW(AT(caption_key)),
+    {.name = "context-length",
+     .kind = PNB__OPT_INT,
+     .at = AT(context_length),
+     .value = "N",
+     .min = 1,
+     .max = 1048576,
+     .help = "Tokens of a row, padded and cut; by default the model's, and without a model no row "
+             "is cut"},
+    {.name = "clean",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(clean),
+     .value = "MODE",
+     .choices = "none|lower|whitespace|canonicalize",
+     .help = "What happens to a caption first; by default what the model says"},
+    {.name = "decode",
+     .kind = PNB__OPT_FLAG,
+     .at = AT(decode),
+     .help = "The captions are ids with spaces or commas between: print their text"},
+};
+#undef AT
+
+static pnb_status collect(pnb__app *app, const struct tokenize_args *a, pnb__captions *captions)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < a->text.n && status == PNB_OK; i++)
+        status = pnb__captions_add_text(captions, a->text.items[i], &app->err);
+    for (size_t i = 0; i < a->texts.n && status == PNB_OK; i++)
+        status = pnb__captions_add(captions, a->texts.items[i], a->caption_key, app->in, &app->err);
+    if (a->text.n == 0 && a->texts.n == 0)
+        status = pnb__captions_add(captions, "-", a->caption_key, app->in, &app->err);
+    for (size_t i = 0; i < captions->n_bad && status == PNB_OK; i++)
+        pnb__skipped(app, "caption", captions->bad[i]);
+    return status;
+}
+
+static pnb_status run(pnb__app *app, const void *args)
+{
+    const struct tokenize_args *a = args;
+    const pnb__tokenize_opts opts = {.model = a->model,
+                                     .tokenizer = a->tokenizer,
+                                     .clean = a->clean,
+                                     .context_length = a->context_length,
+                                     .decode = a->decode};
+    if ((a->model == NULL) == (a->tokenizer == NULL))
+        return pnb__usage(app, a->model == NULL ? "one of --model and --tokenizer is wanted"
+                                                : "only one of --model and --tokenizer");
+    pnb__captions captions = {0};
+    pnb_status status = collect(app, a, &captions);
+    if (status == PNB_OK)
+        status = pnb__tokenize(app, &opts, &captions);
+    pnb__captions_reset(&captions);
+    return status;
+}
+
+const pnb__command pnb__cmd_tokenize = {
+    .name = "tokenize",
+    .summary = "show captions as token ids and pieces, or ids as text",
+    .about = "Ids are those of the reference tokenizers, special tokens included. With a context "
+             "length every row is padded to it and cut so that the end token stays.\n\n"
+             "What pads is what the model's files say: T5's <pad> (0), say, in "
+             "tokenizer_config.json. Where they are silent: SigLIP and ProLIP pad with </s> (1), "
+             "open_clip's CLIP with 0, Hugging Face's CLIP with its end token (49407), as their "
+             "released models do, because padding is attended to.\n\n"
+             "Cleaning repairs damaged text as ftfy does where it need not guess, undoes HTML "
+             "references, then: lower, whitespace or canonicalize. Vocabularies of "
+             "bpe_simple_vocab_16e6.txt.gz come with lower, others with none.",
+    .examples = "penumbra tokenize --model model --text 'a red star' 'two dogs'\n"
+                "penumbra tokenize --tokenizer spiece.model --texts captions.txt --context-length "
+                "64 --json\n"
+                "penumbra tokenize --tokenizer tokenizer.json --decode --text '320 1125 539'",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_bytes = sizeof(struct tokenize_args),
+    .run = run};

@@ -1,0 +1,214 @@
+/* penumbra tokenizer train | show: learn a vocabulary from captions, look at what it does.
+ *
+ * Captions come from any source that embed accepts; the algorithm is src/io/text's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "encode/inputs.h"
+#include "penumbra/tokenizer.h"
+#include "program/result.h"
+
+/* ---- train ---- */
+
+struct train_args {
+    pnb__text_list captions;
+    const char *caption_key, *out, *kind, *clean;
+    int64_t vocab_size, min_count;
+};
+
+#define AT(field) offsetof(struct train_args, field)
+static const pnb__option train_options[] = {
+    {.name = "captions",
+     .kind = PNB__OPT_FILES,
+     .at = AT(captions),
+     .value = "SOURCE...",
+     .required = true,
+     .help = "Text files (one caption a line), .jsonl, .csv, folders, tar shards, or -"},
+    PNB__CAPTION_KEY_ROW(AT(caption_key)),
+    {.name = "out",
+     .kind = PNB__OPT_FILE,
+     .writes = "*|/",
+     .at = AT(out),
+     .value = "FILE",
+     .required = true,
+     .help = "tokenizer.json to write, or an existing folder"},
+    {.name = "kind",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(kind),
+     .value = "KIND",
+     .fallback = "bpe",
+     .choices = "bpe|word",
+     .help = "Byte-level byte pair encoding, or whole words"},
+    {.name = "vocab-size",
+     .kind = PNB__OPT_INT,
+     .at = AT(vocab_size),
+     .value = "N",
+     .fallback = "1500",
+     .min = 4,
+     .max = 1e7,
+     .help = "Entries, special tokens included"},
+    {.name = "min-count",
+     .kind = PNB__OPT_INT,
+     .at = AT(min_count),
+     .value = "N",
+     .fallback = "1",
+     .min = 1,
+     .max = 1e9,
+     .help = "Words or pairs seen less often are left out"},
+    {.name = "clean",
+     .kind = PNB__OPT_CHOICE,
+     .at = AT(clean),
+     .value = "MODE",
+     .fallback = "canonicalize",
+     .choices = "none|lower|whitespace|canonicalize",
+     .help = "What happens to a caption first"},
+};
+#undef AT
+
+static pnb_status learn(pnb__app *app, const struct train_args *a, const pnb__captions *captions,
+                        pnb_tokenizer **out)
+{
+    pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
+    opts.kind = strcmp(a->kind, "word") == 0 ? PNB_TOKENIZER_WORD : PNB_TOKENIZER_BYTE_BPE;
+    opts.vocab_size = (int)a->vocab_size;
+    opts.min_count = (int)a->min_count;
+    pnb_clean_from_name(a->clean, &opts.clean);
+    const char **texts = calloc(captions->n + 1, sizeof *texts);
+    if (texts == NULL)
+        return pnb__fail_nomem(&app->err, captions->n * sizeof *texts);
+    for (size_t i = 0; i < captions->n; i++)
+        texts[i] = captions->items[i].text;
+    pnb_status status = pnb_tokenizer_train(out, texts, captions->n, &opts, &app->err);
+    free(texts);
+    return status;
+}
+
+static pnb_status run_train(pnb__app *app, const void *args)
+{
+    const struct train_args *a = args;
+    pnb__captions captions = {0};
+    pnb_tokenizer *tokenizer = NULL;
+    pnb__result *r = pnb__result_create();
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < a->captions.n; i++)
+        PNB_TRY(
+            pnb__captions_add(&captions, a->captions.items[i], a->caption_key, app->in, &app->err));
+    for (size_t i = 0; i < captions.n_bad; i++)
+        pnb__skipped(app, "caption", captions.bad[i]);
+    PNB_TRY(learn(app, a, &captions, &tokenizer));
+    PNB_TRY(pnb_tokenizer_save(tokenizer, a->out, &app->err));
+    pnb__result_text(r, "out", "written", a->out);
+    pnb__result_int(r, "n_captions", "captions read", (int64_t)captions.n);
+    pnb__result_int(r, "vocab_size", "vocabulary", pnb_tokenizer_vocab_size(tokenizer));
+    status = pnb__result_print(r, app->out, app->common.json, &app->err);
+done:
+    pnb__result_free(r);
+    pnb_tokenizer_free(tokenizer);
+    pnb__captions_reset(&captions);
+    return status;
+}
+
+/* ---- show ---- */
+
+struct show_args {
+    const char *tokenizer;
+    int64_t context_length;
+    pnb__text_list texts;
+};
+
+#define AT(field) offsetof(struct show_args, field)
+static const pnb__option show_options[] = {
+    {.name = "tokenizer",
+     .kind = PNB__OPT_FILE,
+     .at = AT(tokenizer),
+     .value = "PATH",
+     .required = true,
+     .help = "tokenizer.json or a model directory"},
+    {.name = "context-length",
+     .kind = PNB__OPT_INT,
+     .at = AT(context_length),
+     .value = "N",
+     .fallback = "64",
+     .min = 2,
+     .max = 65536,
+     .help = "Tokens of a row"},
+    {.name = "text",
+     .kind = PNB__OPT_REST,
+     .at = AT(texts),
+     .value = "TEXT...",
+     .help = "Captions to encode"},
+};
+#undef AT
+
+static pnb_status show_one(pnb__app *app, const pnb_tokenizer *tokenizer, const char *text, int n,
+                           pnb__result *r)
+{
+    pnb_token_count count = {0};
+    int32_t *ids = calloc((size_t)n, sizeof *ids);
+    if (ids == NULL)
+        return pnb__fail_nomem(&app->err, (size_t)n * sizeof *ids);
+    pnb_status status =
+        pnb_tokenizer_encode(tokenizer, text, strlen(text), n, ids, &count, &app->err);
+    for (int t = 0; status == PNB_OK && t < count.n_tokens; t++) {
+        const char *piece = pnb_tokenizer_piece(tokenizer, ids[t]);
+        pnb__result_cell_text(r, text);
+        pnb__result_cell_int(r, t);
+        pnb__result_cell_int(r, ids[t]);
+        pnb__result_cell_text(r, piece != NULL ? piece : "");
+    }
+    if (count.truncated)
+        pnb__warn(app, "'%s': %d tokens were cut to %d", text, count.n_total, n);
+    free(ids);
+    return status;
+}
+
+static pnb_status run_show(pnb__app *app, const void *args)
+{
+    static const pnb__column columns[] = {
+        {"text", "text"}, {"position", "position"}, {"id", "id"}, {"piece", "piece"}};
+    const struct show_args *a = args;
+    pnb_tokenizer *tokenizer = NULL;
+    pnb__result *r = pnb__result_create();
+    pnb_status status;
+    PNB_TRY(pnb_tokenizer_load(&tokenizer, a->tokenizer, &app->err));
+    pnb__result_int(r, "vocab_size", "vocabulary", pnb_tokenizer_vocab_size(tokenizer));
+    pnb__result_text(r, "clean", "cleaning", pnb_clean_name(pnb_tokenizer_clean(tokenizer)));
+    pnb__result_int(r, "pad_id", "pad id", pnb_tokenizer_pad_id(tokenizer));
+    pnb__result_int(r, "eos_id", "end id", pnb_tokenizer_eos_id(tokenizer));
+    pnb__result_int(r, "mask_id", "mask id", pnb_tokenizer_mask_id(tokenizer));
+    if (a->texts.n > 0)
+        pnb__result_table(r, "tokens", "", columns, 4);
+    for (size_t i = 0; i < a->texts.n; i++)
+        PNB_TRY(show_one(app, tokenizer, a->texts.items[i], (int)a->context_length, r));
+    status = pnb__result_print(r, app->out, app->common.json, &app->err);
+done:
+    pnb__result_free(r);
+    pnb_tokenizer_free(tokenizer);
+    return status;
+}
+
+static const pnb__command train = {
+    .name = "train",
+    .summary = "learn a tokenizer from captions",
+    .about = "The same captions give the same file, whatever their order.",
+    .examples = "penumbra tokenizer train --captions shapes/train/captions.jsonl --vocab-size 400 "
+                "--out tokenizer.json",
+    .options = train_options,
+    .n_options = sizeof train_options / sizeof *train_options,
+    .args_bytes = sizeof(struct train_args),
+    .run = run_train};
+
+static const pnb__command show = {
+    .name = "show",
+    .summary = "show how captions become token ids",
+    .examples = "penumbra tokenizer show --tokenizer tokenizer.json 'a red star'",
+    .options = show_options,
+    .n_options = sizeof show_options / sizeof *show_options,
+    .args_bytes = sizeof(struct show_args),
+    .run = run_show};
+
+static const pnb__command *const subs[] = {&train, &show, NULL};
+const pnb__command pnb__cmd_tokenizer = {
+    .name = "tokenizer", .summary = "train a tokenizer, or look at one", .subs = subs};

@@ -1,0 +1,11 @@
+/* A training run with progress, Ctrl-C and a result to print. */
+#ifndef PNB_COMMANDS_TRAIN_TRAIN_RUN_H
+#define PNB_COMMANDS_TRAIN_TRAIN_RUN_H
+
+#include "penumbra/train.h"
+#include "program/app.h"
+
+/* Fills the callbacks of `opts`, trains and prints the result, after an interruption too. */
+pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts);
+
+#endif

@@ -1,0 +1,302 @@
+/* Runs a traversal and prints the way of each picture: the captions in the order they are met, each
+ * with its uncertainty and the number of points that found it.
+ *
+ * With HierarCaps data the pictures of the file are kept, and the figures stand beside 95%
+ * bootstrap intervals over pictures. Without captions given, the file's own are encoded, each text
+ * once per row as in the released evaluation. */
+#include "commands/traverse/traverse.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/common/row_clusters.h"
+#include "commands/common/set_use.h"
+#include "commands/eval/eval_retrieval.h"
+#include "commands/traverse/traverse_truth.h"
+#include "encode/embed_job.h"
+#include "penumbra/truth.h"
+#include "penumbra/view.h"
+
+typedef struct traverse_run {
+    pnb__embedder encoder;
+    pnb_hierarcaps *file;
+    pnb_embeddings *pictures, *captions, *null_text;
+    pnb_view picture_rows, caption_rows, null_row;
+    pnb__hierarchy_truth truth;
+    pnb_traverse_opts opts;
+    pnb_traversal ways;
+    double *u; /* of the captions */
+} traverse_run;
+
+static void reset_run(traverse_run *run)
+{
+    pnb_view_reset(&run->picture_rows);
+    pnb_view_reset(&run->caption_rows);
+    pnb_view_reset(&run->null_row);
+    pnb__embedder_close(&run->encoder);
+    pnb_hierarcaps_free(run->file);
+    pnb_embeddings_free(run->pictures);
+    pnb_embeddings_free(run->captions);
+    pnb_embeddings_free(run->null_text);
+    pnb__hierarchy_truth_reset(&run->truth);
+    pnb_traversal_reset(&run->ways);
+    pnb__free(run->u);
+}
+
+/* ---- inputs ---- */
+
+static pnb_status load_captions(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
+{
+    if (pnb__words_given(&cmd->captions))
+        return pnb__words_embed(app, &run->encoder, &cmd->captions, &run->captions);
+    const pnb__text_list all = {(const char **)run->file->caption,
+                                run->file->n * run->file->n_levels};
+    const pnb__words words = {.texts = &all};
+    return pnb__words_embed(app, &run->encoder, &words, &run->captions);
+}
+
+static pnb_status load_inputs(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
+{
+    pnb_error *err = &app->err;
+    pnb__embedder_parts parts = {pnb__words_use(&cmd->pictures) | pnb__words_use(&cmd->captions),
+                                 cmd->tokenizer, cmd->preprocess};
+    pnb_status status;
+    if (cmd->truth != NULL)
+        PNB_TRY(pnb_hierarcaps_load(&run->file, cmd->truth, err));
+    if (cmd->model != NULL) {
+        parts.use |= PNB__USE_TEXTS; /* the null text, if nothing else */
+        PNB_TRY(pnb__embedder_open_named(&run->encoder, app, cmd->model, &parts));
+    }
+    PNB_TRY(pnb__words_embed(app, &run->encoder, &cmd->pictures, &run->pictures));
+    PNB_TRY(load_captions(app, cmd, run));
+    PNB_TRY(pnb_embeddings_check_mix(run->pictures, run->captions, err));
+    status = pnb__row_uncertainty(run->captions, PNB_UNCERTAINTY_TRACE, &run->u, err);
+done:
+    return status;
+}
+
+/* Without --root: the average where inclusion and a model are there, else what is possible. */
+static pnb_status choose_root(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
+{
+    bool has_variance =
+        run->picture_rows.rows.log_var != NULL && run->caption_rows.rows.log_var != NULL;
+    pnb_status status = PNB_OK;
+    if (cmd->root != NULL) {
+        PNB_TRY(pnb_root_parse(&run->opts.root, cmd->root, &app->err));
+    } else {
+        run->opts.root = !has_variance        ? PNB_ROOT_NULL_TEXT
+                         : cmd->model == NULL ? PNB_ROOT_INCLUDING
+                                              : PNB_ROOT_AVERAGE;
+        pnb__say(app, "root: %s", pnb_root_name(run->opts.root));
+    }
+    if (run->opts.root == PNB_ROOT_INCLUDING)
+        return PNB_OK;
+    if (cmd->model == NULL)
+        return pnb__usage(app, "root '%s' needs --model: it encodes the empty text%s",
+                          pnb_root_name(run->opts.root),
+                          has_variance ? "; --root including does without" : "");
+    PNB_TRY(pnb__embed_null_text(app, &run->encoder, &run->null_text));
+    status = pnb_embeddings_check_mix(run->captions, run->null_text, &app->err);
+done:
+    return status;
+}
+
+/* Keeps the pictures that the truth knows. */
+static pnb_status apply_truth(pnb__app *app, traverse_run *run)
+{
+    pnb_embeddings *kept = NULL;
+    pnb_status status;
+    if (run->file == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb__hierarchy_truth_match(&run->truth, run->file, run->pictures, run->captions,
+                                       &app->err));
+    if (run->truth.n_kept < run->file->n)
+        pnb__warn(app,
+                  "%zu of %zu pictures of the truth are in the picture set; the figures are of "
+                  "those",
+                  run->truth.n_kept, run->file->n);
+    PNB_TRY(
+        pnb_embeddings_select(&kept, run->pictures, run->truth.row, run->truth.n_kept, &app->err));
+    pnb_embeddings_free(run->pictures);
+    run->pictures = kept;
+done:
+    return status;
+}
+
+static pnb_status walk(pnb__app *app, traverse_run *run)
+{
+    const pnb_rows *null_row = run->null_text != NULL ? &run->null_row.rows : NULL;
+    pnb_status status = PNB_OK;
+    if (null_row != NULL)
+        status = pnb_view_init(&run->null_row, run->null_text, &app->err);
+    if (status == PNB_OK)
+        status = pnb_traverse(app->ctx, &run->picture_rows.rows, &run->caption_rows.rows, null_row,
+                              &run->opts, &run->ways, &app->err);
+    return status;
+}
+
+/* ---- result ---- */
+
+/* The shares of one row as doubles, in the order of the table below. */
+enum { N_FIGURES = 6 };
+static void row_values(const pnb_traversal_row *row, double values[N_FIGURES])
+{
+    values[0] = row->precision;
+    values[1] = row->recall;
+    values[2] = row->any;
+    values[3] = row->start_true;
+    values[4] = row->root_true;
+    values[5] = row->root_top;
+}
+
+static pnb_status put_intervals(pnb__app *app, const pnb_traversal_row *rows,
+                                const pnb__picture_clusters *clusters, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"figure", "figure"}, {"value", "value"}, {"low", "95% from"}, {"high", "to"}};
+    static const char *const names[N_FIGURES] = {
+        "precision", "recall", "any_recall", "recall_at_1", "root_recall_at_1", "root_is_level_0"};
+    pnb_bootstrap_opts opts = pnb_bootstrap_opts_default();
+    size_t n = clusters->n;
+    double *values = pnb__alloc_array(n, sizeof *values), of_row[N_FIGURES];
+    pnb_status status = PNB_OK;
+    if (values == NULL)
+        return pnb__fail_nomem(&app->err, n * sizeof *values);
+    opts.seed = (uint64_t)app->common.seed;
+    opts.cluster = clusters->label;
+    pnb__result_table(r, "figures", "against the true captions (shares of 1)", columns,
+                      PNB_COUNT(columns));
+    for (size_t f = 0; f < N_FIGURES; f++) {
+        pnb_interval interval;
+        for (size_t i = 0; i < n; i++) {
+            row_values(&rows[i], of_row);
+            values[i] = of_row[f];
+        }
+        PNB_TRY(pnb_bootstrap_mean(values, n, &opts, &interval, &app->err));
+        pnb__result_cell_text(r, names[f]);
+        pnb__result_cell_real(r, interval.value, 4);
+        pnb__result_cell_real(r, interval.low, 4);
+        pnb__result_cell_real(r, interval.high, 4);
+    }
+done:
+    pnb__free(values);
+    return status;
+}
+
+/* Those that the truth names, which are all that is left of the set. */
+static pnb_status cluster_pictures(pnb__app *app, const char *key, const traverse_run *run,
+                                   pnb__picture_clusters *out)
+{
+    size_t n = run->pictures->n;
+    size_t *row = pnb__alloc_array(n, sizeof *row);
+    if (row == NULL)
+        return pnb__fail_nomem(&app->err, n * sizeof *row);
+    for (size_t i = 0; i < n; i++)
+        row[i] = i;
+    pnb_status status = pnb__picture_clusters_init(out, app, run->pictures, row, n, key,
+                                                   "picture with its captions");
+    pnb__free(row);
+    return status;
+}
+
+static pnb_status put_figures(pnb__app *app, const pnb__traverse_cmd *cmd, const traverse_run *run,
+                              pnb__result *r)
+{
+    pnb__picture_clusters clusters = {0};
+    pnb_traversal_figures figures;
+    pnb_traversal_row *rows = NULL;
+    pnb_status status = PNB_OK;
+    if (run->file == NULL)
+        return PNB_OK;
+    const pnb_traversal_truth truth = {run->captions->n, run->truth.n_kept, run->file->n_levels,
+                                       run->truth.label, run->truth.truth};
+    rows = pnb__alloc_array(run->truth.n_kept, sizeof *rows);
+    if (rows == NULL)
+        return pnb__fail_nomem(&app->err, run->truth.n_kept * sizeof *rows);
+    PNB_TRY(pnb_traversal_score(&run->ways, &truth, rows, &figures, &app->err));
+    pnb__result_int(r, "n_levels", "levels", (int64_t)run->file->n_levels);
+    pnb__result_real(r, "captions_per_way", "different captions on a way", figures.n_distinct, 1);
+    PNB_TRY(cluster_pictures(app, cmd->cluster, run, &clusters));
+    pnb__picture_clusters_put(&clusters, r);
+    status = put_intervals(app, rows, &clusters, r);
+done:
+    pnb__picture_clusters_reset(&clusters);
+    pnb__free(rows);
+    return status;
+}
+
+static void put_way(const traverse_run *run, size_t i, pnb__result *r)
+{
+    const int64_t *step = run->ways.step + i * run->ways.n_steps;
+    int64_t place = 0;
+    for (size_t s = 0; s < run->ways.n_steps;) {
+        size_t n = 1, row = (size_t)step[s];
+        while (s + n < run->ways.n_steps && step[s + n] == step[s])
+            n++;
+        pnb__result_cell_text(r, pnb__set_label(run->pictures, i));
+        pnb__result_cell_int(r, ++place);
+        pnb__result_cell_int(r, (int64_t)n);
+        pnb__result_cell_real(r, run->u[row], 5);
+        pnb__result_cell_int(r, (int64_t)row);
+        pnb__result_cell_text(r, pnb__set_label(run->captions, row));
+        s += n;
+    }
+}
+
+static void put_roots(const traverse_run *run, size_t n, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"picture", "picture"},
+                                          {"score", "score"},
+                                          {"including", "caption that includes it most"},
+                                          {"root_nearest", "nearest to the root"}};
+    pnb__result_table(r, "roots", "roots", columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < n; i++) {
+        int64_t including = run->ways.including[i];
+        pnb__result_cell_text(r, pnb__set_label(run->pictures, i));
+        pnb__result_cell_real(r, run->ways.score[i], 3);
+        pnb__result_cell_text(r, including >= 0 ? pnb__set_label(run->captions, (size_t)including)
+                                                : NULL);
+        pnb__result_cell_text(r, pnb__set_label(run->captions, (size_t)run->ways.root[i]));
+    }
+}
+
+static pnb_status put_result(pnb__app *app, const pnb__traverse_cmd *cmd, const traverse_run *run,
+                             pnb__result *r)
+{
+    static const pnb__column columns[] = {{"picture", "picture"}, {"place", "place"},
+                                          {"points", "points"},   {"uncertainty", "uncertainty"},
+                                          {"row", "row"},         {"caption", "caption"}};
+    size_t n = PNB_MIN(cmd->n_shown, run->ways.n);
+    pnb__result_int(r, "n_pictures", "pictures", (int64_t)run->pictures->n);
+    pnb__result_int(r, "n_captions", "captions", (int64_t)run->captions->n);
+    pnb__result_text(r, "root", "root", pnb_root_name(run->opts.root));
+    pnb__result_int(r, "n_steps", "points of a way", (int64_t)run->opts.n_steps);
+    pnb__result_text(r, "measure", "nearest by", pnb_measure_name(run->opts.measure));
+    pnb__result_text(r, "including", NULL, pnb_including_name(run->opts.including));
+    pnb__result_flag(r, "stops_before_root", NULL, run->opts.stop_before_root);
+    pnb_status status = put_figures(app, cmd, run, r);
+    if (n == 0)
+        return status;
+    pnb__result_table(r, "ways", "from the picture to the root", columns, PNB_COUNT(columns));
+    for (size_t i = 0; i < n; i++)
+        put_way(run, i, r);
+    put_roots(run, n, r);
+    return status;
+}
+
+pnb_status pnb__traverse_run(pnb__app *app, const pnb__traverse_cmd *cmd, pnb__result *r)
+{
+    traverse_run run = {.opts = cmd->opts};
+    pnb_status status;
+    PNB_TRY(load_inputs(app, cmd, &run));
+    PNB_TRY(apply_truth(app, &run));
+    PNB_TRY(pnb_view_init(&run.picture_rows, run.pictures, &app->err));
+    PNB_TRY(pnb_view_init(&run.caption_rows, run.captions, &app->err));
+    PNB_TRY(choose_root(app, cmd, &run));
+    PNB_TRY(walk(app, &run));
+    status = put_result(app, cmd, &run, r);
+done:
+    reset_run(&run);
+    return status;
+}

@@ -1,0 +1,68 @@
+/* Inside of pnb_loader: what makes one batch (loader_batch.c) apart from the threads (loader.c). */
+#ifndef PNB_DATA_LOADER_LOADER_INTERNAL_H
+#define PNB_DATA_LOADER_LOADER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/base.h"
+#include "penumbra/dataset.h"
+
+typedef struct pnb__skip {
+    int64_t sample;
+    char *why;
+} pnb__skip;
+
+typedef struct pnb__skips {
+    pnb__skip *items;
+    size_t n, capacity;
+} pnb__skips;
+
+/* Decoded pictures that fit the limit. An entry never changes once it is there. */
+typedef struct pnb__image_cache {
+    pthread_mutex_t lock;
+    pnb_image *images; /* one a sample, empty until decoded */
+    size_t used_bytes, limit_bytes;
+    pnb_image_budget *budget; /* of the decodes of all workers */
+} pnb__image_cache;
+
+/* The caption chosen for a text row. */
+typedef struct pnb__text_row {
+    size_t offset, n_bytes; /* in pnb__batch_room.texts */
+} pnb__text_row;
+
+/* Memory of one batch, reused for the whole run. */
+typedef struct pnb__batch_room {
+    pnb_batch batch;
+    float *pixels;
+    int32_t *tokens, *levels;
+    int64_t *samples;
+    const char **text_pointers;
+    pnb__text_row *rows;
+    pnb__buf texts;
+    pnb__skips skips;
+    pnb_status status;
+    pnb_error error;
+} pnb__batch_room;
+
+/* What is to be prepared. */
+typedef struct pnb__batch_job {
+    uint64_t epoch, batch;
+    const uint32_t *samples;
+    size_t n;
+} pnb__batch_job;
+
+/* Fills the room; an error stays in room->status and room->error. */
+void pnb__batch_prepare(const pnb_dataset *ds, const pnb_loader_opts *opts, pnb__image_cache *cache,
+                        const pnb__batch_job *job, pnb__batch_room *room);
+pnb_status pnb__batch_room_create(pnb__batch_room *room, const pnb_loader_opts *opts,
+                                  pnb_error *err);
+void pnb__batch_room_free(pnb__batch_room *room);
+
+/* Appends the template with the caption in place of its first "{c}" or, without one, "{}". */
+void pnb__template_fill(pnb__buf *b, const char *text, const char *caption);
+size_t pnb__texts_per_image(const pnb_loader_opts *opts);
+/* Takes the text over; a sample that is already listed is not listed again. */
+pnb_status pnb__skips_add(pnb__skips *skips, int64_t sample, char *why_take, pnb_error *err);
+void pnb__skips_free(pnb__skips *skips);
+
+#endif

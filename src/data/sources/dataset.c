@@ -1,0 +1,360 @@
+/* Opening a data set and reaching its samples: which reader a source needs, the growing list of
+ * entries, and the picture of a sample. Captions are read by dataset_record.c, sources by
+ * dataset_tar.c, dataset_table.c, dataset_dir.c and dataset_binary.c, names of classes by
+ * dataset_classes.c. After opening nothing here changes, so threads
+ * share a data set without locks. */
+#include "data/sources/dataset_internal.h"
+
+#include "data/sources/stamp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+pnb_dataset_opts pnb_dataset_opts_default(void)
+{
+    return (pnb_dataset_opts){.kind = PNB_DATASET_AUTO};
+}
+
+/* ---- building ------------------------------------------------------------------------------ */
+
+pnb__entry pnb__entry_empty(void)
+{
+    return (pnb__entry){.key = PNB__NO_TEXT,
+                        .image_path = PNB__NO_TEXT,
+                        .json_path = PNB__NO_TEXT,
+                        .txt_path = PNB__NO_TEXT,
+                        .caption = PNB__NO_TEXT,
+                        .label = -1,
+                        .class_name = PNB__NO_TEXT};
+}
+
+size_t pnb__dataset_add_text(pnb_dataset *ds, const char *text)
+{
+    size_t offset = ds->texts.size;
+    pnb__buf_append(&ds->texts, text, strlen(text) + 1);
+    return ds->texts.failed ? PNB__NO_TEXT : offset;
+}
+
+/* Doubles `*items` when n reaches the capacity. */
+static pnb_status grow(void **items, size_t n, size_t *capacity, size_t size, pnb_error *err)
+{
+    if (n < *capacity)
+        return PNB_OK;
+    size_t wanted = *capacity ? 2 * *capacity : 64, bytes;
+    if (pnb__mul_overflows(wanted, size, &bytes))
+        return pnb__fail_nomem(err, SIZE_MAX);
+    void *p = pnb__realloc(*items, bytes);
+    if (!p)
+        return pnb__fail_nomem(err, bytes);
+    *items = p;
+    *capacity = wanted;
+    return PNB_OK;
+}
+
+pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const char *path,
+                                   pnb_error *err)
+{
+    void *items = ds->sources;
+    pnb_status status =
+        grow(&items, ds->n_sources, &ds->sources_capacity, sizeof *ds->sources, err);
+    ds->sources = items;
+    if (status != PNB_OK)
+        return status;
+    pnb__source source = {.kind = kind,
+                          .path = pnb__strdup(path),
+                          .stamp = kind != PNB_DATASET_DIR ? pnb__file_stamp(path) : 0};
+    if (!source.path)
+        return pnb__fail_nomem(err, strlen(path));
+    if (kind == PNB_DATASET_JSONL || kind == PNB_DATASET_BINARY)
+        status = pnb__map_open(&source.map, path, err);
+    if (status != PNB_OK) {
+        pnb__free(source.path);
+        return status;
+    }
+    ds->sources[ds->n_sources++] = source;
+    return PNB_OK;
+}
+
+pnb_status pnb__dataset_add_entry(pnb_dataset *ds, const pnb__entry *entry, pnb_error *err)
+{
+    void *items = ds->entries;
+    if (ds->texts.failed)
+        return pnb__fail_nomem(err, ds->texts.size);
+    pnb_status status =
+        grow(&items, ds->n_entries, &ds->entries_capacity, sizeof *ds->entries, err);
+    ds->entries = items;
+    if (status != PNB_OK)
+        return status;
+    ds->entries[ds->n_entries] = *entry;
+    ds->entries[ds->n_entries++].source = (uint32_t)(ds->n_sources - 1);
+    return PNB_OK;
+}
+
+pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
+{
+    va_list args;
+    char text[1024];
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    char **warnings = pnb__realloc(ds->warnings, (ds->n_warnings + 1) * sizeof *warnings);
+    if (!warnings)
+        return pnb__fail_nomem(err, sizeof text);
+    ds->warnings = warnings;
+    ds->warnings[ds->n_warnings] = pnb__strdup(text);
+    if (!ds->warnings[ds->n_warnings])
+        return pnb__fail_nomem(err, sizeof text);
+    ds->n_warnings++;
+    return PNB_OK;
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static bool ends_with_any_case(const char *path, const char *ending)
+{
+    size_t n = strlen(path), m = strlen(ending);
+    return n >= m && !strcasecmp(path + n - m, ending);
+}
+
+static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *err)
+{
+    if (pnb__path_is_dir(path))
+        *kind = PNB_DATASET_DIR;
+    else if (ends_with_any_case(path, ".tar"))
+        *kind = PNB_DATASET_TAR;
+    else if (ends_with_any_case(path, ".csv") || ends_with_any_case(path, ".tsv"))
+        *kind = PNB_DATASET_CSV;
+    else if (ends_with_any_case(path, ".jsonl"))
+        *kind = PNB_DATASET_JSONL;
+    else if (pnb__is_binary(path))
+        *kind = PNB_DATASET_BINARY;
+    else if (!pnb__path_is_file(path))
+        return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file or folder", path);
+    else
+        return pnb__fail(err, PNB_ARG,
+                         "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl, a "
+                         "binary of CIFAR, STL-10 or MNIST, or a folder",
+                         path);
+    return PNB_OK;
+}
+
+/* A folder that holds shards is those shards; any other one is a folder of pictures. */
+static pnb_status scan_folder(pnb_dataset *ds, const char *path, pnb_error *err)
+{
+    pnb__paths names = {0};
+    size_t n_shards = 0;
+    pnb_status status = PNB_OK;
+    PNB_TRY(pnb__list_dir(&names, path, err));
+    for (size_t i = 0; i < names.n && ds->opts.kind != PNB_DATASET_DIR; i++) {
+        if (!pnb__ends_with(names.items[i], ".tar"))
+            continue;
+        char *shard = pnb__path_join(path, names.items[i]);
+        status = shard ? pnb__scan_tar(ds, shard, err) : pnb__fail_nomem(err, strlen(path));
+        pnb__free(shard);
+        if (status != PNB_OK)
+            goto done;
+        n_shards++;
+    }
+    if (n_shards == 0)
+        status = pnb__scan_dir(ds, path, err);
+done:
+    pnb__paths_free(&names);
+    return status;
+}
+
+static pnb_status scan_path(pnb_dataset *ds, const char *path, pnb_error *err)
+{
+    pnb_dataset_kind kind = ds->opts.kind;
+    if (kind == PNB_DATASET_AUTO || pnb__path_is_dir(path)) {
+        pnb_status status = kind_of(path, &kind, err);
+        if (status != PNB_OK)
+            return status;
+    }
+    switch (kind) {
+    case PNB_DATASET_TAR:
+        return pnb__scan_tar(ds, path, err);
+    case PNB_DATASET_CSV:
+        return pnb__scan_csv(ds, path, err);
+    case PNB_DATASET_JSONL:
+        return pnb__scan_jsonl(ds, path, err);
+    case PNB_DATASET_BINARY:
+        return pnb__scan_binary(ds, path, err);
+    default:
+        return scan_folder(ds, path, err);
+    }
+}
+
+/* Owned copy of `text`, or of `fallback`; NULL stays NULL. */
+static pnb_status copy_option(const char **option, const char *fallback, pnb_error *err)
+{
+    const char *text = *option ? *option : fallback;
+    *option = text ? pnb__strdup(text) : NULL;
+    return text && !*option ? pnb__fail_nomem(err, strlen(text)) : PNB_OK;
+}
+
+static pnb_status copy_options(pnb_dataset *ds, const pnb_dataset_opts *opts, pnb_error *err)
+{
+    pnb_dataset_opts given = opts ? *opts : pnb_dataset_opts_default();
+    pnb_status status = PNB_OK;
+    ds->opts = given;
+    ds->opts.csv_img_key = ds->opts.csv_caption_key = ds->opts.csv_label_key = NULL;
+    ds->opts.image_key = ds->opts.text_key = NULL;
+    PNB_TRY(copy_option(&given.csv_img_key, "filepath", err));
+    ds->opts.csv_img_key = given.csv_img_key;
+    PNB_TRY(copy_option(&given.csv_caption_key, "title", err));
+    ds->opts.csv_caption_key = given.csv_caption_key;
+    PNB_TRY(copy_option(&given.csv_label_key, NULL, err));
+    ds->opts.csv_label_key = given.csv_label_key;
+    PNB_TRY(copy_option(&given.image_key, NULL, err));
+    ds->opts.image_key = given.image_key;
+    PNB_TRY(copy_option(&given.text_key, NULL, err));
+    ds->opts.text_key = given.text_key;
+done:
+    return status;
+}
+
+pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_dataset_opts *opts,
+                            pnb_error *err)
+{
+    pnb__paths paths = {0};
+    pnb_status status = PNB_OK;
+    *out = NULL;
+    pnb_dataset *ds = pnb__alloc_zero(1, sizeof *ds);
+    if (!ds)
+        return pnb__fail_nomem(err, sizeof *ds);
+    PNB_TRY(copy_options(ds, opts, err));
+    if (ds->opts.kind == PNB_DATASET_SYNTHETIC) {
+        status = pnb__synthetic_open(ds, err);
+        goto done;
+    }
+    PNB_TRY(pnb__spec_expand(&paths, spec, err));
+    for (size_t i = 0; i < paths.n; i++)
+        PNB_TRY(scan_path(ds, paths.items[i], err));
+    PNB_TRY(pnb__classes_finish(ds, err));
+    if (ds->texts.failed) {
+        status = pnb__fail_nomem(err, ds->texts.size);
+    } else if (ds->n_entries == 0) {
+        const char *wanted =
+            ds->opts.allow_no_caption ? "" : " (pictures with captions are wanted)";
+        status = pnb__fail(err, PNB_NOT_FOUND, "%s: holds no %s%s%s", spec,
+                           ds->opts.allow_no_caption ? "picture" : "sample",
+                           ds->n_warnings ? ": " : wanted, ds->n_warnings ? ds->warnings[0] : "");
+    }
+done:
+    pnb__paths_free(&paths);
+    if (status == PNB_OK)
+        *out = ds;
+    else
+        pnb_dataset_free(ds);
+    return status;
+}
+
+void pnb_dataset_free(pnb_dataset *ds)
+{
+    if (!ds)
+        return;
+    for (size_t i = 0; i < ds->n_sources; i++) {
+        if (ds->sources[i].own == NULL)
+            pnb__map_close(&ds->sources[i].map);
+        pnb__free(ds->sources[i].own);
+        pnb__free(ds->sources[i].path);
+    }
+    pnb__classes_free(ds);
+    for (size_t i = 0; i < ds->n_warnings; i++)
+        pnb__free(ds->warnings[i]);
+    pnb__free((void *)ds->opts.csv_img_key);
+    pnb__free((void *)ds->opts.csv_caption_key);
+    pnb__free((void *)ds->opts.csv_label_key);
+    pnb__free((void *)ds->opts.image_key);
+    pnb__free((void *)ds->opts.text_key);
+    pnb__free(ds->warnings);
+    pnb__free(ds->sources);
+    pnb__free(ds->entries);
+    pnb__buf_reset(&ds->texts);
+    pnb__free(ds);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+size_t pnb_dataset_size(const pnb_dataset *ds)
+{
+    return ds->n_entries;
+}
+
+pnb_dataset_kind pnb_dataset_get_kind(const pnb_dataset *ds)
+{
+    return ds->sources[0].kind;
+}
+
+size_t pnb_dataset_n_warnings(const pnb_dataset *ds)
+{
+    return ds->n_warnings;
+}
+
+const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i)
+{
+    return i < ds->n_warnings ? ds->warnings[i] : "";
+}
+
+pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err)
+{
+    *out = (pnb_sample){.label = -1};
+    if (i >= ds->n_entries)
+        return pnb__fail(err, PNB_ARG, "sample %zu of a data set of %zu", i, ds->n_entries);
+    if (ds->opts.kind == PNB_DATASET_SYNTHETIC) {
+        pnb__synthetic_get(out);
+        return PNB_OK;
+    }
+    const pnb__entry *e = &ds->entries[i];
+    const pnb__source *source = &ds->sources[e->source];
+    pnb_status status = pnb__record_read(ds, e, out, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s: sample %s", source->path, ds->texts.data + e->key);
+        return status;
+    }
+    if (e->image.is_set && source->kind != PNB_DATASET_BINARY) {
+        out->image_bytes = source->map.data + e->image.offset;
+        out->n_image_bytes = e->image.size;
+    }
+    return PNB_OK;
+}
+
+/* JSON lines name the picture inside the record, so it has to be read first. */
+static pnb_status image_of_record(const pnb_dataset *ds, size_t i, const pnb_image_opts *opts,
+                                  pnb_image *out, pnb_error *err)
+{
+    pnb_sample sample = {0};
+    pnb_status status = pnb_dataset_get(ds, i, &sample, err);
+    if (status == PNB_OK)
+        status = pnb_image_load(out, sample.image_path, opts, err);
+    pnb_sample_reset(&sample);
+    return status;
+}
+
+pnb_status pnb_dataset_image_as(const pnb_dataset *ds, size_t i, const pnb_image_opts *opts,
+                                pnb_image *out, pnb_error *err)
+{
+    *out = (pnb_image){0};
+    if (i >= ds->n_entries)
+        return pnb__fail(err, PNB_ARG, "picture %zu of a data set of %zu", i, ds->n_entries);
+    if (ds->opts.kind == PNB_DATASET_SYNTHETIC)
+        return pnb__synthetic_image(i, out, err);
+    const pnb__entry *e = &ds->entries[i];
+    const pnb__source *source = &ds->sources[e->source];
+    pnb_status status;
+    if (e->image_path != PNB__NO_TEXT)
+        return pnb_image_load(out, ds->texts.data + e->image_path, opts, err);
+    if (source->kind == PNB_DATASET_BINARY)
+        return pnb__binary_image(ds, e, opts, out, err);
+    if (!e->image.is_set)
+        return image_of_record(ds, i, opts, out, err);
+    status = pnb_image_decode(out, source->map.data + e->image.offset, e->image.size, opts, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s: sample %s", source->path, ds->texts.data + e->key);
+    return status;
+}
+
+pnb_status pnb_dataset_image(const pnb_dataset *ds, size_t i, pnb_image *out, pnb_error *err)
+{
+    return pnb_dataset_image_as(ds, i, NULL, out, err);
+}

@@ -1,0 +1,184 @@
+/* Samples of a folder of pictures, searched below in name order. The caption comes from x.json or
+ * x.txt beside x.png, or, with class_captions, from the name of the folder the picture lies in
+ * ('_' and '-' read as spaces). The first folder below the root is its class.
+ *
+ * Every file whose name says that it is a picture is a sample, also in a format that is not read
+ * here: reading it then fails, and it is reported by name instead of passed over. A folder is read
+ * once. A link to a folder below the root is not followed, because the folder comes by its own
+ * name; a link that leads out of the root is, unless it comes to a folder that was read. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/sources/dataset_internal.h"
+#include "io/image/codec.h"
+
+enum { MAX_DEPTH = 200 };
+
+/* The text offset of stem + ending if such a file exists. */
+static size_t find_beside(pnb_dataset *ds, const char *path, const char *ending)
+{
+    size_t n_stem = (size_t)(strrchr(path, '.') - path);
+    char *beside = pnb__format("%.*s%s", (int)n_stem, path, ending);
+    size_t text = PNB__NO_TEXT;
+    ds->texts.failed |= !beside; /* adding the entry reports it */
+    if (beside && pnb__path_is_file(beside))
+        text = pnb__dataset_add_text(ds, beside);
+    pnb__free(beside);
+    return text;
+}
+
+static size_t class_caption(pnb_dataset *ds, const char *path)
+{
+    char *dir = pnb__path_dir(path);
+    char *name = dir ? pnb__strdup(pnb__path_base(dir)) : NULL;
+    size_t text = PNB__NO_TEXT;
+    for (char *p = name; p && *p; p++)
+        if (*p == '_' || *p == '-')
+            *p = ' ';
+    if (name)
+        text = pnb__dataset_add_text(ds, name);
+    ds->texts.failed |= !name;
+    pnb__free(name);
+    pnb__free(dir);
+    return text;
+}
+
+/* The first folder below the root is the class; a picture in the root itself has none. */
+static size_t class_folder(pnb_dataset *ds, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    char *name = slash ? pnb__strndup(key, (size_t)(slash - key)) : NULL;
+    size_t text = name ? pnb__dataset_add_text(ds, name) : PNB__NO_TEXT;
+    ds->texts.failed |= slash && !name;
+    pnb__free(name);
+    return text;
+}
+
+/* A folder, however it was reached. */
+typedef struct place {
+    dev_t device;
+    ino_t number;
+} place;
+
+typedef struct walk {
+    pnb_dataset *ds;
+    size_t n_root, n_left_out;
+    char *real_root; /* without links; NULL when it cannot be told */
+    place *seen;
+    size_t n_seen, seen_capacity;
+} walk;
+
+/* Whether the folder is new; it is not any more then. */
+static pnb_status see_folder(walk *w, const struct stat *info, bool *is_new, pnb_error *err)
+{
+    *is_new = false;
+    for (size_t i = 0; i < w->n_seen; i++)
+        if (w->seen[i].device == info->st_dev && w->seen[i].number == info->st_ino)
+            return PNB_OK;
+    if (w->n_seen == w->seen_capacity) {
+        size_t capacity = PNB_MAX((size_t)16, 2 * w->seen_capacity);
+        place *seen = pnb__realloc(w->seen, capacity * sizeof *seen);
+        if (!seen)
+            return pnb__fail_nomem(err, capacity * sizeof *seen);
+        w->seen = seen;
+        w->seen_capacity = capacity;
+    }
+    w->seen[w->n_seen++] = (place){info->st_dev, info->st_ino};
+    *is_new = true;
+    return PNB_OK;
+}
+
+/* Whether `path` is a link to what the search finds by its own name. */
+static bool is_link_inside(const walk *w, const char *path)
+{
+    struct stat info;
+    if (!w->real_root || lstat(path, &info) != 0 || !S_ISLNK(info.st_mode))
+        return false;
+    char *real = realpath(path, NULL);
+    size_t n = strlen(w->real_root);
+    bool is_inside = real && !strncmp(real, w->real_root, n) &&
+                     (real[n] == '/' || real[n] == 0 || (n == 1 && real[0] == '/'));
+    free(real);
+    return is_inside;
+}
+
+static pnb_status add_picture(walk *w, const char *path, pnb_error *err)
+{
+    pnb__entry entry = pnb__entry_empty();
+    entry.json_path = find_beside(w->ds, path, ".json");
+    entry.txt_path = find_beside(w->ds, path, ".txt");
+    if (entry.json_path == PNB__NO_TEXT && entry.txt_path == PNB__NO_TEXT) {
+        if (w->ds->opts.class_captions)
+            entry.caption = class_caption(w->ds, path);
+        else if (!w->ds->opts.allow_no_caption) {
+            w->n_left_out++;
+            return w->ds->texts.failed ? pnb__fail_nomem(err, strlen(path)) : PNB_OK;
+        }
+    }
+    entry.key = pnb__dataset_add_text(w->ds, path + w->n_root);
+    entry.image_path = pnb__dataset_add_text(w->ds, path);
+    entry.class_name = class_folder(w->ds, path + w->n_root);
+    return pnb__dataset_add_entry(w->ds, &entry, err);
+}
+
+static pnb_status walk_dir(walk *w, const char *dir, int depth, pnb_error *err)
+{
+    pnb__paths names = {0};
+    pnb_status status = PNB_OK;
+    char *path = NULL;
+    struct stat info;
+    bool is_new = false;
+    if (depth > MAX_DEPTH)
+        return pnb__fail(err, PNB_LIMIT, "%s: folders are nested more than %d deep", dir,
+                         (int)MAX_DEPTH);
+    if (stat(dir, &info) != 0)
+        return pnb__fail_errno(err, "cannot read the folder", dir);
+    PNB_TRY(see_folder(w, &info, &is_new, err));
+    if (!is_new)
+        goto done;
+    PNB_TRY(pnb__list_dir(&names, dir, err));
+    for (size_t i = 0; i < names.n; i++) {
+        path = pnb__path_join(dir, names.items[i]);
+        if (!path) {
+            status = pnb__fail_nomem(err, strlen(dir));
+            goto done;
+        }
+        if (pnb__path_is_dir(path)) {
+            if (!is_link_inside(w, path))
+                PNB_TRY(walk_dir(w, path, depth + 1, err));
+        } else if (pnb__image_is_named(names.items[i])) {
+            PNB_TRY(add_picture(w, path, err));
+        }
+        pnb__free(path);
+        path = NULL;
+    }
+done:
+    pnb__free(path);
+    pnb__paths_free(&names);
+    return status;
+}
+
+pnb_status pnb__scan_dir(pnb_dataset *ds, const char *path, pnb_error *err)
+{
+    walk w = {.ds = ds, .n_root = strlen(path)};
+    pnb_status status = PNB_OK;
+    while (w.n_root > 1 && path[w.n_root - 1] == '/')
+        w.n_root--;
+    char *root = pnb__strndup(path, w.n_root);
+    if (!root)
+        return pnb__fail_nomem(err, w.n_root);
+    w.n_root++; /* keys start behind the slash */
+    w.real_root = realpath(root, NULL);
+    PNB_TRY(pnb__dataset_add_source(ds, PNB_DATASET_DIR, root, err));
+    PNB_TRY(walk_dir(&w, root, 0, err));
+    if (w.n_left_out > 0)
+        status = pnb__dataset_warn(ds, err,
+                                   "%s: %zu pictures without a .txt or .json beside them left out",
+                                   root, w.n_left_out);
+done:
+    free(w.real_root);
+    pnb__free(w.seen);
+    pnb__free(root);
+    return status;
+}

@@ -1,0 +1,114 @@
+/* Inside of pnb_dataset: sources, and for each sample where its picture and its text lie. */
+#ifndef PNB_DATA_SOURCES_DATASET_INTERNAL_H
+#define PNB_DATA_SOURCES_DATASET_INTERNAL_H
+
+#include "base/base.h"
+#include "penumbra/dataset.h"
+
+/* How the pixels of a binary source lie: one plane a channel, rows or columns one after another. */
+typedef struct pnb__raw {
+    int width, height, channels;
+    bool by_columns;
+} pnb__raw;
+
+/* A file or folder samples come from. */
+typedef struct pnb__source {
+    pnb_dataset_kind kind;
+    char *path;
+    pnb__map map;       /* tar (taken from its reader), jsonl and binary */
+    unsigned char *own; /* binary: the unpacked bytes of a gzip file, in place of the map */
+    pnb__raw raw;       /* binary */
+    uint64_t stamp;     /* of the file when it was opened; 0 for folders, whose files have theirs */
+} pnb__source;
+
+/* Bytes inside the map of a source. */
+typedef struct pnb__span {
+    uint64_t offset, size;
+    bool is_set;
+} pnb__span;
+
+#define PNB__NO_TEXT SIZE_MAX
+
+/* Texts are offsets into pnb_dataset.texts, PNB__NO_TEXT when absent. */
+typedef struct pnb__entry {
+    uint32_t source;
+    size_t key;
+    pnb__span image, json, txt; /* tar; jsonl uses json for its line */
+    size_t image_path;          /* folder, table */
+    size_t json_path, txt_path; /* folder: files beside the picture */
+    size_t caption;             /* table, class folder */
+    int32_t label;              /* number of the class, -1 unknown */
+    size_t class_name;          /* as the source names it; numbered when all are known */
+} pnb__entry;
+
+struct pnb_dataset {
+    pnb_dataset_opts opts; /* strings are owned copies */
+    pnb__source *sources;
+    size_t n_sources, sources_capacity;
+    pnb__entry *entries;
+    size_t n_entries, entries_capacity;
+    pnb__buf texts;
+    char **warnings;
+    size_t n_warnings;
+    char **classes; /* names by number; NULL when there are none */
+    size_t n_classes;
+};
+
+/* ---- dataset.c ---- */
+pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const char *path,
+                                   pnb_error *err);
+/* The entry's `source` is set to the newest one. */
+pnb_status pnb__dataset_add_entry(pnb_dataset *ds, const pnb__entry *entry, pnb_error *err);
+pnb__entry pnb__entry_empty(void);
+/* Copies a text; PNB__NO_TEXT and a sticky failure in ds->texts when out of memory. */
+size_t pnb__dataset_add_text(pnb_dataset *ds, const char *text);
+pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
+    PNB_PRINTF(3, 4);
+
+/* ---- dataset_spec.c ---- A list of paths; all zero is empty. */
+typedef struct pnb__paths {
+    char **items;
+    size_t n, capacity;
+} pnb__paths;
+void pnb__paths_free(pnb__paths *p);
+pnb_status pnb__paths_add(pnb__paths *p, const char *path, size_t n, pnb_error *err);
+void pnb__paths_sort(pnb__paths *p, size_t first);
+/* Expands "::", braces and globs, in order. */
+pnb_status pnb__spec_expand(pnb__paths *out, const char *spec, pnb_error *err);
+/* Names in a folder, sorted by bytes; without "." and "..". */
+pnb_status pnb__list_dir(pnb__paths *out, const char *dir, pnb_error *err);
+
+/* ---- dataset_tar.c, dataset_table.c, dataset_dir.c ---- Each adds the samples of one source. */
+pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err);
+pnb_status pnb__scan_csv(pnb_dataset *ds, const char *path, pnb_error *err);
+pnb_status pnb__scan_jsonl(pnb_dataset *ds, const char *path, pnb_error *err);
+pnb_status pnb__scan_dir(pnb_dataset *ds, const char *path, pnb_error *err);
+
+/* ---- dataset_binary.c ---- CIFAR-10/100, STL-10 and MNIST's idx files. */
+bool pnb__is_binary(const char *path); /* by its name */
+pnb_status pnb__scan_binary(pnb_dataset *ds, const char *path, pnb_error *err);
+pnb_status pnb__binary_image(const pnb_dataset *ds, const pnb__entry *e, const pnb_image_opts *opts,
+                             pnb_image *out, pnb_error *err);
+
+/* ---- dataset_classes.c ---- Names of classes and numbers of samples. */
+/* Takes the names of a text file, one a line, if the set has none yet; *found tells whether there
+ * is such a file. `name` lies in `dir`.  Errors  FORMAT (not UTF-8), LIMIT, IO, NOMEM */
+pnb_status pnb__classes_load(pnb_dataset *ds, const char *dir, const char *name, bool *found,
+                             pnb_error *err);
+/* Numbers the entries that carry a name: by the names there are, else by the sorted ones. */
+pnb_status pnb__classes_finish(pnb_dataset *ds, pnb_error *err);
+void pnb__classes_free(pnb_dataset *ds);
+
+/* ---- dataset_synthetic.c ---- Samples without a file; no entries. */
+pnb_status pnb__synthetic_open(pnb_dataset *ds, pnb_error *err);
+void pnb__synthetic_get(pnb_sample *out);
+pnb_status pnb__synthetic_image(size_t i, pnb_image *out, pnb_error *err);
+
+/* ---- dataset_record.c ---- Text side of a sample. */
+/* Owner of what a pnb_sample points to. */
+typedef struct pnb__sample_memory pnb__sample_memory;
+/* Fills everything of `out` but the picture. */
+pnb_status pnb__record_read(const pnb_dataset *ds, const pnb__entry *e, pnb_sample *out,
+                            pnb_error *err);
+
+#endif

@@ -1,0 +1,151 @@
+/* Pictures of the `emoji` set: HarfBuzz turns a sequence (without U+FE0F) into the one glyph the
+ * font has for it, FreeType gives that glyph's colour bitmap (136 x 128 BGRA of the 109 ppem
+ * strike, premultiplied), which is put on white. Without the two libraries this file only says so.
+ */
+#include <string.h>
+
+#include "data/synth/emoji.h"
+
+#ifndef PNB_HAVE_FREETYPE
+
+pnb_status pnb__emoji_render(pnb__emoji_list *list, const char *font, pnb_error *err)
+{
+    (void)list;
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "%s cannot be drawn: this build lacks FreeType and HarfBuzz "
+                     "(apt-get install libfreetype-dev libharfbuzz-dev, then build again)",
+                     font);
+}
+
+#else
+
+#include <ft2build.h>
+#include FT_FREETYPE_H
+#include <hb.h>
+
+typedef struct renderer {
+    FT_Library library;
+    FT_Face face;
+    hb_blob_t *blob;
+    hb_face_t *hb_face;
+    hb_font_t *hb_font;
+    hb_buffer_t *buffer;
+} renderer;
+
+static void close_renderer(renderer *r)
+{
+    hb_buffer_destroy(r->buffer);
+    hb_font_destroy(r->hb_font);
+    hb_face_destroy(r->hb_face);
+    hb_blob_destroy(r->blob);
+    if (r->face)
+        FT_Done_Face(r->face);
+    if (r->library)
+        FT_Done_FreeType(r->library);
+}
+
+static pnb_status open_renderer(renderer *r, const char *font, pnb_error *err)
+{
+    if (!pnb__path_is_file(font))
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s does not exist: apt-get install fonts-noto-color-emoji", font);
+    if (FT_Init_FreeType(&r->library))
+        return pnb__fail_nomem(err, 0);
+    if (FT_New_Face(r->library, font, 0, &r->face))
+        return pnb__fail(err, PNB_FORMAT, "%s: FreeType cannot open this font", font);
+    if (r->face->num_fixed_sizes < 1 || FT_Select_Size(r->face, 0))
+        return pnb__fail(err, PNB_FORMAT,
+                         "%s: the font has no bitmaps; wanted NotoColorEmoji.ttf with CBDT", font);
+    r->blob = hb_blob_create_from_file(font);
+    r->hb_face = hb_face_create(r->blob, 0);
+    r->hb_font = hb_font_create(r->hb_face);
+    r->buffer = hb_buffer_create();
+    if (!hb_buffer_allocation_successful(r->buffer))
+        return pnb__fail_nomem(err, 0);
+    return PNB_OK;
+}
+
+/* The glyph of a sequence. The font has one for each; several mean a font that is too old. */
+static pnb_status find_glyph(renderer *r, const pnb__emoji *e, unsigned *glyph, pnb_error *err)
+{
+    unsigned n = 0;
+    hb_buffer_clear_contents(r->buffer);
+    for (int i = 0; i < e->n_points; i++)
+        if (e->points[i] != 0xfe0f)
+            hb_buffer_add(r->buffer, e->points[i], (unsigned)i);
+    hb_buffer_set_content_type(r->buffer, HB_BUFFER_CONTENT_TYPE_UNICODE);
+    hb_buffer_guess_segment_properties(r->buffer);
+    hb_shape(r->hb_font, r->buffer, NULL, 0);
+    const hb_glyph_info_t *info = hb_buffer_get_glyph_infos(r->buffer, &n);
+    if (n != 1 || info[0].codepoint == 0)
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "the font has no single picture for %s (%s): found %u glyphs", e->key,
+                         e->name, n);
+    *glyph = info[0].codepoint;
+    return PNB_OK;
+}
+
+static pnb_status draw_glyph(renderer *r, unsigned glyph, pnb__emoji *e, pnb_error *err)
+{
+    if (FT_Load_Glyph(r->face, glyph, FT_LOAD_COLOR))
+        return pnb__fail(err, PNB_FORMAT, "the picture of %s (%s) cannot be read", e->key, e->name);
+    const FT_Bitmap *b = &r->face->glyph->bitmap;
+    if (b->pixel_mode != FT_PIXEL_MODE_BGRA || b->width < 1 || b->rows < 1 || b->pitch < 0)
+        return pnb__fail(err, PNB_FORMAT, "the picture of %s (%s) is not a colour bitmap", e->key,
+                         e->name);
+    pnb_status status = pnb_image_create(&e->picture, (int)b->width, (int)b->rows, 3, err);
+    if (status != PNB_OK)
+        return status;
+    for (unsigned y = 0; y < b->rows; y++)
+        for (unsigned x = 0; x < b->width; x++) {
+            const unsigned char *in = b->buffer + (size_t)y * (size_t)b->pitch + 4 * (size_t)x;
+            unsigned char *out = e->picture.pixels + 3 * ((size_t)y * b->width + x);
+            for (int c = 0; c < 3; c++) {
+                int value = in[2 - c] + 255 - in[3];
+                out[c] = (unsigned char)PNB_MIN(value, 255);
+            }
+        }
+    return PNB_OK;
+}
+
+static bool same_picture(const pnb_image *a, const pnb_image *b)
+{
+    return a->width == b->width && a->height == b->height &&
+           !memcmp(a->pixels, b->pixels, (size_t)a->width * (size_t)a->height * 3);
+}
+
+static pnb_status find_equal(pnb__emoji_list *list, pnb_error *err)
+{
+    uint64_t *hashes = pnb__alloc_array(list->n, sizeof *hashes);
+    if (!hashes)
+        return pnb__fail_nomem(err, list->n * sizeof *hashes);
+    for (size_t i = 0; i < list->n; i++) {
+        pnb__emoji *e = &list->items[i];
+        size_t n = (size_t)e->picture.width * (size_t)e->picture.height * 3, j = 0;
+        hashes[i] = pnb__hash_bytes(e->picture.pixels, n, 0);
+        while (j < i &&
+               !(hashes[j] == hashes[i] && same_picture(&list->items[j].picture, &e->picture)))
+            j++;
+        e->first_equal = j < i ? list->items[j].first_equal : i;
+    }
+    pnb__free(hashes);
+    return PNB_OK;
+}
+
+pnb_status pnb__emoji_render(pnb__emoji_list *list, const char *font, pnb_error *err)
+{
+    renderer r = {0};
+    unsigned glyph = 0;
+    pnb_status status = PNB_OK;
+    PNB_TRY(open_renderer(&r, font, err));
+    for (size_t i = 0; i < list->n; i++) {
+        PNB_TRY(find_glyph(&r, &list->items[i], &glyph, err));
+        PNB_TRY(draw_glyph(&r, glyph, &list->items[i], err));
+    }
+    status = find_equal(list, err);
+done:
+    close_renderer(&r);
+    return status;
+}
+
+#endif

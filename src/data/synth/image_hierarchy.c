@@ -1,0 +1,459 @@
+/* Builds chains of pictures from COCO segmentations (Chun et al. 2025, appendix B.3).
+ *
+ * The paper keeps pictures whose smallest segment is larger than 5000 pixels and pastes the largest
+ * three onto a blank canvas in descending order of size: level 0 shows one, level 2 all three, the
+ * last level the whole picture. Ties in size go to the lower annotation id. It does not say whether
+ * crowds count; here they do not, as their mask is many objects. One picture is in memory at a
+ * time; folders and shards are synth_write.c's, masks coco_mask.c's, captions chains_captions.c's.
+ */
+#include "penumbra/chains.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/sources/coco_instances.h"
+#include "data/sources/coco_mask.h"
+#include "data/synth/image_hierarchy_captions.h"
+#include "data/synth/synth_write.h"
+#include "io/json/json.h"
+#include "penumbra/image.h"
+
+enum { MAX_LEVELS = PNB_CHAINS_MAX_SEGMENTS + 1, KEY = 48 };
+
+typedef struct segment {
+    const pnb__coco_annotation *annotation;
+    size_t n_pixels;
+} segment;
+
+typedef struct builder {
+    const pnb_chains_opts *opts;
+    const char *pictures;
+    pnb__coco_instances coco;
+    pnb__synth_out out;
+    pnb__synth_split split;
+    pnb__out_file truth;
+    pnb__chain_captions captions;
+    pnb_chains_stats stats;
+} builder;
+
+/* The picture at work. */
+typedef struct chain {
+    const pnb__coco_picture *picture;
+    segment *segments; /* largest first */
+    size_t n_segments;
+    unsigned char *mask, *shown; /* [height][width] of one segment; of all shown so far */
+    pnb_image image;
+    size_t caption[MAX_LEVELS]; /* numbers in builder.captions */
+} chain;
+
+pnb_chains_opts pnb_chains_opts_default(void)
+{
+    return (pnb_chains_opts){.n_segments = 3, .min_pixels = 5000, .fill = 255, .shard_size = 1000};
+}
+
+static pnb_status check_opts(const pnb_chains_opts *o, pnb_error *err)
+{
+    if (o->n_segments < 1 || o->n_segments > PNB_CHAINS_MAX_SEGMENTS)
+        return pnb__fail(err, PNB_ARG, "chains of %zu segments; 1 to %d are possible",
+                         o->n_segments, PNB_CHAINS_MAX_SEGMENTS);
+    if (o->fill < 0 || o->fill > 255 || o->shard_size < 1)
+        return pnb__fail(err, PNB_ARG,
+                         "a canvas of %d and %zu samples a shard; 0 to 255 and 1 or more", o->fill,
+                         o->shard_size);
+    return PNB_OK;
+}
+
+/* ---- segments ---- */
+
+static int larger_first(const void *a, const void *b)
+{
+    const segment *x = a, *y = b;
+    if (x->n_pixels != y->n_pixels)
+        return x->n_pixels > y->n_pixels ? -1 : 1;
+    return (x->annotation->id > y->annotation->id) - (x->annotation->id < y->annotation->id);
+}
+
+static size_t chain_pixels(const chain *c)
+{
+    return (size_t)c->picture->width * (size_t)c->picture->height;
+}
+
+static pnb_status draw_segment(chain *c, const pnb__coco_annotation *a, pnb_error *err)
+{
+    pnb_status status =
+        pnb__coco_mask(a->segmentation, c->picture->width, c->picture->height, c->mask, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "annotation %lld", (long long)a->id);
+    return status;
+}
+
+/* All segments that count, largest first, and the size of the smallest that was seen. */
+static pnb_status collect_segments(const builder *b, chain *c, size_t *smallest, pnb_error *err)
+{
+    const pnb__coco_annotation *all = b->coco.annotation + c->picture->first;
+    *smallest = SIZE_MAX;
+    for (size_t i = 0; i < c->picture->n; i++) {
+        size_t n_pixels = 0;
+        if (all[i].is_crowd && !b->opts->crowds)
+            continue;
+        pnb_status status = draw_segment(c, &all[i], err);
+        if (status != PNB_OK)
+            return status;
+        for (size_t p = 0; p < chain_pixels(c); p++)
+            n_pixels += c->mask[p];
+        *smallest = PNB_MIN(*smallest, n_pixels);
+        if (n_pixels > b->opts->min_pixels || !b->opts->drop_small)
+            c->segments[c->n_segments++] = (segment){&all[i], n_pixels};
+    }
+    if (c->n_segments > 1)
+        qsort(c->segments, c->n_segments, sizeof *c->segments, larger_first);
+    return PNB_OK;
+}
+
+/* ---- pictures ---- */
+
+static pnb_status load_picture(const builder *b, chain *c, pnb_error *err)
+{
+    char *path = pnb__path_join(b->pictures, c->picture->file_name);
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(b->pictures));
+    pnb_status status = pnb_image_load(&c->image, path, NULL, err);
+    if (status == PNB_OK &&
+        (c->image.width != c->picture->width || c->image.height != c->picture->height))
+        status = pnb__fail(err, PNB_SHAPE, "the picture is %dx%d, its annotations are of %dx%d",
+                           c->image.width, c->image.height, c->picture->width, c->picture->height);
+    pnb__free(path);
+    return status;
+}
+
+/* The pixels of `shown` on the canvas. */
+static pnb_status paste(const chain *c, int fill, pnb_image *out, pnb_error *err)
+{
+    pnb_status status = pnb_image_create(out, c->image.width, c->image.height, 3, err);
+    if (status != PNB_OK)
+        return status;
+    memset(out->pixels, fill, 3 * chain_pixels(c));
+    for (size_t p = 0; p < chain_pixels(c); p++)
+        if (c->shown[p])
+            memcpy(out->pixels + 3 * p, c->image.pixels + 3 * p, 3);
+    return PNB_OK;
+}
+
+/* The rectangle around the pixels of `shown`. */
+static pnb_status cut_out(const chain *c, pnb_image *out, pnb_error *err)
+{
+    int box[4] = {c->image.width, c->image.height, 0, 0};
+    for (int y = 0; y < c->image.height; y++)
+        for (int x = 0; x < c->image.width; x++)
+            if (c->shown[(size_t)y * (size_t)c->image.width + (size_t)x]) {
+                box[0] = PNB_MIN(box[0], x);
+                box[1] = PNB_MIN(box[1], y);
+                box[2] = PNB_MAX(box[2], x + 1);
+                box[3] = PNB_MAX(box[3], y + 1);
+            }
+    return pnb_image_crop(out, &c->image, box[0], box[1], box[2] - box[0], box[3] - box[1], 0, err);
+}
+
+/* Picture of a level as PNG; levels come in order, each adds its segment to `shown`. */
+static pnb_status draw_level(const builder *b, chain *c, size_t level, unsigned char **png,
+                             size_t *n_png, pnb_error *err)
+{
+    pnb_image drawn = {0};
+    pnb_status status;
+    if (level == b->opts->n_segments)
+        return pnb_image_encode_png(&c->image, png, n_png, err);
+    PNB_TRY(draw_segment(c, c->segments[level].annotation, err));
+    for (size_t p = 0; p < chain_pixels(c); p++)
+        c->shown[p] |= c->mask[p];
+    PNB_TRY(b->opts->show == PNB_CHAINS_CROP ? cut_out(c, &drawn, err)
+                                             : paste(c, b->opts->fill, &drawn, err));
+    status = pnb_image_encode_png(&drawn, png, n_png, err);
+done:
+    pnb_image_free(&drawn);
+    return status;
+}
+
+/* ---- captions and records ---- */
+
+/* Level l names the segments it shows; the last one has the file's caption or names them all. */
+static pnb_status name_levels(builder *b, chain *c, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    const char **names = pnb__alloc_array(c->n_segments, sizeof *names);
+    if (names == NULL)
+        return pnb__fail_nomem(err, c->n_segments * sizeof *names);
+    for (size_t i = 0; i < c->n_segments; i++)
+        names[i] = c->segments[i].annotation->category;
+    for (size_t level = 0; level <= b->opts->n_segments && status == PNB_OK; level++) {
+        bool is_last = level == b->opts->n_segments;
+        pnb__buf text = {0};
+        if (is_last && c->picture->caption != NULL)
+            pnb__buf_puts(&text, c->picture->caption);
+        else
+            pnb__join_names(&text, names, is_last ? c->n_segments : level + 1);
+        status = text.failed ? pnb__fail_nomem(err, 256)
+                             : pnb__chain_captions_add(&b->captions, text.data, (int)level,
+                                                       &c->caption[level], err);
+        pnb__buf_reset(&text);
+    }
+    pnb__free(names);
+    return status;
+}
+
+static void append_captions(const builder *b, const chain *c, size_t level, pnb__buf *json)
+{
+    pnb__buf_puts(json, ", \"captions\": [");
+    for (size_t l = 0; l <= level; l++) {
+        pnb__buf_puts(json, l > 0 ? ", " : "");
+        pnb__json_append_string(json, b->captions.items[c->caption[l]].text);
+    }
+    pnb__buf_puts(json, "], \"levels\": [");
+    for (size_t l = 0; l <= level; l++)
+        pnb__buf_printf(json, "%s%zu", l > 0 ? ", " : "", l);
+    pnb__buf_puts(json, "], \"caption_ids\": [");
+    for (size_t l = 0; l <= level; l++)
+        pnb__buf_printf(json, "%s\"%s\"", l > 0 ? ", " : "", b->captions.items[c->caption[l]].id);
+    pnb__buf_puts(json, "]");
+}
+
+static pnb_status add_level(builder *b, chain *c, size_t level, pnb_error *err)
+{
+    char key[KEY], subgroup[KEY];
+    const char *group = c->segments[0].annotation->category;
+    pnb__buf json = {0};
+    unsigned char *png = NULL;
+    size_t n_png = 0;
+    pnb_status status;
+    snprintf(key, sizeof key, "%012lld_%zu", (long long)c->picture->id, level);
+    snprintf(subgroup, sizeof subgroup, "level %zu", level);
+    PNB_TRY(draw_level(b, c, level, &png, &n_png, err));
+    pnb__buf_puts(&json, "{\"caption\": ");
+    pnb__json_append_string(&json, b->captions.items[c->caption[level]].text);
+    append_captions(b, c, level, &json);
+    pnb__buf_puts(&json, ", \"name\": ");
+    pnb__json_append_string(&json, c->picture->file_name);
+    pnb__buf_puts(&json, ", \"group\": ");
+    pnb__json_append_string(&json, group);
+    pnb__buf_printf(&json, ", \"subgroup\": \"%s\", \"level\": %zu, \"image_id\": %lld}", subgroup,
+                    level, (long long)c->picture->id);
+    if (json.failed)
+        PNB_TRY(pnb__fail_nomem(err, json.size));
+    const pnb__synth_item item = {.key = key,
+                                  .name = c->picture->file_name,
+                                  .group = group,
+                                  .subgroup = subgroup,
+                                  .json = json.data,
+                                  .png = png,
+                                  .n_png = n_png};
+    PNB_TRY(pnb__split_add(&b->split, &item, err));
+    for (size_t l = 0; l <= level; l++) {
+        pnb__chain_caption *own = &b->captions.items[c->caption[l]];
+        own->n_true++;
+        fprintf(b->truth.file, "%s\t%s\n", key, own->id);
+    }
+done:
+    pnb__buf_reset(&json);
+    pnb_image_bytes_free(png);
+    return status;
+}
+
+/* ---- one picture ---- */
+
+static void reset_chain(chain *c)
+{
+    pnb_image_free(&c->image);
+    pnb__free(c->segments);
+    pnb__free(c->mask);
+    pnb__free(c->shown);
+}
+
+/* Everything that can be wrong with a picture, before anything of it is written. *wanted is false
+ * when it was left out as asked. */
+static pnb_status prepare(builder *b, chain *c, bool *wanted, pnb_error *err)
+{
+    size_t smallest = 0;
+    pnb_status status;
+    *wanted = false;
+    c->segments = pnb__alloc_array(c->picture->n + 1, sizeof *c->segments);
+    c->mask = pnb__alloc_zero(chain_pixels(c), 1);
+    c->shown = pnb__alloc_zero(chain_pixels(c), 1);
+    if (c->segments == NULL || c->mask == NULL || c->shown == NULL)
+        return pnb__fail_nomem(err, 2 * chain_pixels(c));
+    PNB_TRY(collect_segments(b, c, &smallest, err));
+    if (smallest <= b->opts->min_pixels && !b->opts->drop_small) {
+        b->stats.n_small++;
+        return PNB_OK;
+    }
+    if (c->n_segments < b->opts->n_segments) {
+        b->stats.n_few++;
+        return PNB_OK;
+    }
+    *wanted = true;
+    status = load_picture(b, c, err);
+done:
+    return status;
+}
+
+static pnb_status add_picture(builder *b, const pnb__coco_picture *picture, pnb_error *err)
+{
+    chain c = {.picture = picture};
+    pnb_error why = PNB_ERROR_INIT;
+    bool wanted = false;
+    pnb_status status = prepare(b, &c, &wanted, &why);
+    if (status != PNB_OK && status != PNB_NOMEM) { /* this picture's fault: the set goes on */
+        b->stats.n_skipped++;
+        if (b->opts->skipped != NULL)
+            b->opts->skipped(b->opts->user, picture->file_name, why.text);
+        reset_chain(&c);
+        return PNB_OK;
+    }
+    if (status != PNB_OK)
+        PNB_TRY(pnb__fail(err, status, "%s", why.text));
+    if (wanted) {
+        PNB_TRY(name_levels(b, &c, err));
+        for (size_t level = 0; level <= b->opts->n_segments; level++)
+            PNB_TRY(add_level(b, &c, level, err));
+        b->stats.n_chains++;
+    }
+done:
+    reset_chain(&c);
+    return status;
+}
+
+/* ---- the set ---- */
+
+static pnb_status hash_file(const char *path, char hex[65], pnb_error *err)
+{
+    pnb__map map;
+    pnb__sha256 hash;
+    pnb_status status = pnb__map_open(&map, path, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__sha256_init(&hash);
+    pnb__sha256_update(&hash, map.data, map.size);
+    pnb__sha256_hex(&hash, hex);
+    pnb__map_close(&map);
+    return PNB_OK;
+}
+
+/* What identifies the set. */
+static pnb_status describe(const pnb_chains_opts *o, const char *instances, const char *pictures,
+                           pnb__buf *out, pnb_error *err)
+{
+    char hex[65], captions[65] = "";
+    pnb_status status;
+    PNB_TRY(hash_file(instances, hex, err));
+    if (o->captions != NULL)
+        PNB_TRY(hash_file(o->captions, captions, err));
+    pnb__buf_printf(out, "{\"kind\": \"chains\", \"instances_sha256\": \"%s\", ", hex);
+    pnb__buf_printf(out, "\"captions_sha256\": \"%s\", \"pictures\": ", captions);
+    pnb__json_append_string(out, pictures);
+    pnb__buf_printf(out,
+                    ", \"n_segments\": %zu, \"min_pixels\": %zu, \"drop_small\": %s, \"crowds\": "
+                    "%s, \"show\": \"%s\", \"fill\": %d, \"max_pictures\": %zu, \"shard_size\": "
+                    "%zu}",
+                    o->n_segments, o->min_pixels, o->drop_small ? "true" : "false",
+                    o->crowds ? "true" : "false", o->show == PNB_CHAINS_CROP ? "crop" : "mask",
+                    o->fill, o->max_pictures, o->shard_size);
+    if (out->failed)
+        status = pnb__fail_nomem(err, out->size);
+done:
+    return status;
+}
+
+static pnb_status write_captions(builder *b, pnb_synth_stats *stats, pnb_error *err)
+{
+    size_t n = b->captions.n;
+    pnb__synth_caption *list = pnb__alloc_array(n + 1, sizeof *list);
+    const char **texts = pnb__alloc_array(n + 1, sizeof *texts);
+    pnb_status status = PNB_OK;
+    if (list == NULL || texts == NULL)
+        PNB_TRY(pnb__fail_nomem(err, n * sizeof *list));
+    for (size_t i = 0; i < n; i++) {
+        const pnb__chain_caption *own = &b->captions.items[i];
+        list[i] = (pnb__synth_caption){own->id, own->text, own->level};
+        texts[i] = own->text;
+        stats->n_captions[own->level]++;
+        stats->images_per_caption[own->level] += (double)own->n_true;
+    }
+    for (int level = 0; level < PNB_SYNTH_N_LEVELS; level++) {
+        double n_true = stats->images_per_caption[level];
+        stats->captions_per_image[level] = n_true / (double)b->split.n_items;
+        if (stats->n_captions[level] > 0)
+            stats->images_per_caption[level] = n_true / (double)stats->n_captions[level];
+    }
+    stats->n_words = pnb__count_words(texts, n);
+    if (stats->n_words == SIZE_MAX)
+        PNB_TRY(pnb__fail_nomem(err, n * sizeof *texts));
+    status = pnb__split_captions(&b->split, list, n, err);
+done:
+    pnb__free(list);
+    pnb__free(texts);
+    return status;
+}
+
+static pnb_status make_set(builder *b, const char *instances, pnb_synth_stats *stats,
+                           pnb_error *err)
+{
+    pnb_status status;
+    PNB_TRY(pnb__coco_instances_load(&b->coco, instances, b->opts->captions, err));
+    PNB_TRY(pnb__split_open(&b->split, &b->out, "test", b->opts->shard_size, err));
+    PNB_TRY(pnb__truth_open(&b->truth, &b->out, "test", err));
+    b->stats.n_listed = b->coco.n_pictures;
+    for (size_t i = 0; i < b->coco.n_pictures; i++) {
+        if (b->opts->max_pictures != 0 && b->stats.n_chains == b->opts->max_pictures)
+            break;
+        PNB_TRY(add_picture(b, &b->coco.picture[i], err));
+    }
+    if (b->stats.n_chains == 0)
+        PNB_TRY(pnb__fail(err, PNB_ARG,
+                          "not one of %zu pictures makes a chain of %zu segments: %zu have fewer, "
+                          "%zu a segment of %zu pixels or less, %zu could not be read",
+                          b->stats.n_listed, b->opts->n_segments, b->stats.n_few, b->stats.n_small,
+                          b->opts->min_pixels, b->stats.n_skipped));
+    PNB_TRY(write_captions(b, stats, err));
+    PNB_TRY(pnb__split_close(&b->split, err));
+    status = pnb__out_commit(&b->truth, err);
+    stats->n_test = b->split.n_items;
+done:
+    return status;
+}
+
+static void reset_builder(builder *b)
+{
+    pnb__out_abort(&b->truth);
+    pnb__split_abort(&b->split);
+    pnb__synth_abort(&b->out);
+    pnb__coco_instances_free(&b->coco);
+    pnb__chain_captions_reset(&b->captions);
+}
+
+pnb_status pnb_chains_build(const pnb_ctx *ctx, const char *instances, const char *pictures,
+                            const char *dir, const pnb_chains_opts *opts, pnb_chains_stats *stats,
+                            pnb_error *err)
+{
+    pnb_chains_opts o = opts == NULL ? pnb_chains_opts_default() : *opts;
+    builder b = {.opts = &o, .pictures = pictures};
+    pnb_synth_stats counts = {0};
+    pnb__buf options = {0};
+    pnb_status status;
+    (void)ctx;
+    PNB_TRY(check_opts(&o, err));
+    if (!pnb__path_is_dir(pictures))
+        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "%s: no such folder of pictures", pictures));
+    PNB_TRY(describe(&o, instances, pictures, &options, err));
+    PNB_TRY(pnb__synth_begin(&b.out, dir, options.data, &counts, err));
+    if (!counts.reused) {
+        PNB_TRY(make_set(&b, instances, &counts, err));
+        PNB_TRY(pnb__synth_commit(&b.out, &counts, err));
+    }
+    b.stats.reused = counts.reused;
+    b.stats.n_pictures = counts.n_test;
+    b.stats.n_chains = counts.n_test / (o.n_segments + 1);
+    if (stats != NULL)
+        *stats = b.stats;
+done:
+    reset_builder(&b);
+    pnb__buf_reset(&options);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* The captions of a chained set, each text of a level once. */
+#ifndef PNB_DATA_SYNTH_IMAGE_HIERARCHY_CAPTIONS_H
+#define PNB_DATA_SYNTH_IMAGE_HIERARCHY_CAPTIONS_H
+
+#include "base/base.h"
+
+typedef struct pnb__chain_caption {
+    char *text, id[24];
+    int level;
+    size_t n_true; /* pictures it is true of */
+} pnb__chain_caption;
+
+/* All zero is empty. */
+typedef struct pnb__chain_captions {
+    pnb__chain_caption *items; /* in the order of first use */
+    size_t n, capacity;
+    size_t *slot; /* hash table of item + 1, 0 free */
+    size_t n_slots;
+} pnb__chain_captions;
+
+/* Number of the caption, added if it is new. Errors  NOMEM */
+pnb_status pnb__chain_captions_add(pnb__chain_captions *c, const char *text, int level, size_t *out,
+                                   pnb_error *err);
+void pnb__chain_captions_reset(pnb__chain_captions *c);
+
+/* "dog", "dog and person", "dog, person and bench". */
+void pnb__join_names(pnb__buf *out, const char *const *names, size_t n);
+
+#endif

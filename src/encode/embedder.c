@@ -1,0 +1,298 @@
+/* Opens the parts of a model directory that must agree and checks that they do.
+ *
+ * What the directory leaves open about pictures is taken as its family's reference does and said in
+ * `assumed`; a tokenizer is never assumed. */
+#include "encode/embedder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "encode/model_path.h"
+#include "encode/weights_hash.h"
+#include "io/json/json.h"
+#include "models/model_defaults.h"
+
+static pnb_status find_tokenizer(pnb__embedder *e, const char *dir, const char *path,
+                                 pnb_error *err)
+{
+    char source[256];
+    pnb_status status = pnb_tokenizer_load(&e->tokenizer, path != NULL ? path : dir, err);
+    if (status != PNB_NOT_FOUND || path != NULL)
+        return status;
+    pnb__tokenizer_source(e->model, source, sizeof source);
+    if (err != NULL)
+        pnb_error_reset(err);
+    return pnb__fail(err, PNB_NOT_FOUND,
+                     "%s has no tokenizer; copy it from %s, or name one with --tokenizer", dir,
+                     source);
+}
+
+static void note_assumed(pnb__embedder *e, bool clean_assumed)
+{
+    pnb_padding pad = pnb_tokenizer_padding(e->tokenizer);
+    const char *piece = pad.id >= 0 ? pnb_tokenizer_piece(e->tokenizer, pad.id) : NULL;
+    size_t n = 0;
+    if (pad.assumed)
+        n = (size_t)snprintf(e->assumed_texts, sizeof e->assumed_texts,
+                             "no file says what pads captions; assumed id %d, \"%.40s\": %s (a "
+                             "tokenizer_config.json with \"pad_token\" settles it)",
+                             PNB_MAX(pad.id, 0), piece != NULL ? piece : "", pad.source);
+    if (clean_assumed && n < sizeof e->assumed_texts)
+        snprintf(e->assumed_texts + n, sizeof e->assumed_texts - n,
+                 "%sno file says how captions are cleaned; assumed canonicalize, as SigLIP was "
+                 "trained",
+                 n > 0 ? "; " : "");
+}
+
+/* The configuration has the last word on cleaning: tokenizer.json has no place for it. */
+static pnb_status open_tokenizer(pnb__embedder *e, const char *dir, const char *path,
+                                 pnb_error *err)
+{
+    const char *text = pnb_model_config_text(e->model);
+    json_t *config = NULL;
+    pnb_status status;
+    PNB_TRY(find_tokenizer(e, dir, path, err));
+    size_t vocab = (size_t)pnb_tokenizer_vocab_size(e->tokenizer);
+    if (vocab > e->info->text.vocab_size)
+        PNB_TRY(pnb__fail(err, PNB_SHAPE,
+                          "%s: the tokenizer has ids up to %zu, the model knows %zu; it belongs to "
+                          "another model",
+                          path != NULL ? path : dir, vocab - 1, e->info->text.vocab_size));
+    PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
+    bool clean_assumed = false;
+    const char *beside = path == NULL ? dir : pnb__path_is_dir(path) ? path : NULL;
+    status = pnb__tokenizer_configure(e->tokenizer, config, beside, &clean_assumed, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s", dir);
+    else
+        note_assumed(e, clean_assumed);
+done:
+    json_decref(config);
+    return status;
+}
+
+/* Takes the preprocessing of `dir`, or the family's where the folder has none. */
+static pnb_status find_preprocess(pnb__embedder *e, const char *dir, const char *path,
+                                  pnb_error *err)
+{
+    char notes[PNB__MAX_ASSUMED / 2];
+    pnb_error why = PNB_ERROR_INIT;
+    pnb_status status = pnb_preprocess_load_noted(&e->preprocess, path != NULL ? path : dir, notes,
+                                                  sizeof notes, &why);
+    if (status == PNB_NOT_FOUND && path == NULL) {
+        e->preprocess = pnb__assumed_preprocess(e->model);
+        pnb_preprocess_describe(&e->preprocess, notes, sizeof notes);
+        snprintf(e->assumed, sizeof e->assumed,
+                 "the folder does not say how pictures are prepared; assumed as for family %s: %s",
+                 e->info->family, notes);
+        return PNB_OK;
+    }
+    if (status != PNB_OK)
+        return pnb__fail(err, status, "%s", why.text);
+    if (notes[0] != '\0')
+        snprintf(e->assumed, sizeof e->assumed,
+                 "the preprocessing does not say everything; assumed: %s", notes);
+    return PNB_OK;
+}
+
+static pnb_status open_preprocess(pnb__embedder *e, const char *dir, const char *path,
+                                  pnb_error *err)
+{
+    const pnb_tower_info *v = &e->info->vision;
+    pnb_status status = find_preprocess(e, dir, path, err);
+    if (status != PNB_OK)
+        return status;
+    if ((size_t)e->preprocess.width != v->image_width ||
+        (size_t)e->preprocess.height != v->image_height)
+        return pnb__fail(
+            err, PNB_SHAPE,
+            "%s: the preprocessing makes %d x %d pictures, the image tower takes %zu x %zu",
+            path != NULL ? path : dir, e->preprocess.width, e->preprocess.height, v->image_width,
+            v->image_height);
+    return PNB_OK;
+}
+
+/* Last part of a path that is a name: "runs/a/" -> "a", "." -> ".". */
+static void last_part(const char *dir, char *name, size_t size)
+{
+    size_t n = strlen(dir);
+    while (n > 1 && dir[n - 1] == '/')
+        n--;
+    size_t start = n;
+    while (start > 0 && dir[start - 1] != '/')
+        start--;
+    snprintf(name, size, "%.*s", (int)(n - start), dir + start);
+}
+
+/* What training wrote about the checkpoint in `dir`; `*step` stays -1 where it is none. */
+static pnb_status read_state(const char *dir, int64_t *epoch, int64_t *step, pnb_error *err)
+{
+    json_t *root = NULL;
+    pnb_error why = PNB_ERROR_INIT;
+    pnb_status status = PNB_OK;
+    char *path = pnb__path_join(dir, "state.json");
+    *step = *epoch = -1;
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(dir));
+    if (pnb__path_is_file(path))
+        status = pnb__json_load_file(&root, path, 0, &why);
+    if (status == PNB_OK && root != NULL) {
+        pnb__jobj o = pnb__json_object(root, path, &why);
+        *step = pnb__json_get_int(&o, "step", -1, &why);
+        *epoch = pnb__json_get_int(&o, "epoch", -1, &why);
+        status = o.status;
+    }
+    if (status != PNB_OK || *epoch < 0)
+        *step = -1; /* a file of that name that training did not write */
+    json_decref(root);
+    pnb__free(path);
+    return status == PNB_NOMEM ? pnb__fail(err, status, "%s", why.text) : PNB_OK;
+}
+
+/* A checkpoint of a run is called by the run, its epoch and its step, whatever link names it:
+ * "latest" is another model tomorrow. */
+static pnb_status name_of_checkpoint(const char *dir, int64_t epoch, int64_t step, char *name,
+                                     size_t size, pnb_error *err)
+{
+    char run[96];
+    char *of_run = NULL, *above = NULL, *real = realpath(dir, NULL);
+    pnb_status status = PNB_OK;
+    if (real == NULL || (above = pnb__path_dir(real)) == NULL) {
+        status = pnb__fail_nomem(err, strlen(dir));
+        goto done;
+    }
+    bool in_run = strcmp(pnb__path_base(above), "checkpoints") == 0;
+    if (in_run && (of_run = pnb__path_dir(above)) == NULL) {
+        status = pnb__fail_nomem(err, strlen(above));
+        goto done;
+    }
+    last_part(in_run ? of_run : real, run, sizeof run);
+    snprintf(name, size, "%s-epoch_%lld-step_%lld", run, (long long)epoch, (long long)step);
+done:
+    pnb__free(of_run);
+    pnb__free(above);
+    free(real);
+    return status;
+}
+
+/* The repository's name of a snapshot in Hugging Face's cache, whose own name is a commit id; of a
+ * checkpoint its run's; else the folder's, behind links. */
+static pnb_status name_of(const char *dir, char *name, size_t size, pnb_error *err)
+{
+    const char *repo = strstr(dir, "/models--"), *end = repo ? strstr(repo, "/snapshots/") : NULL;
+    int64_t epoch, step;
+    if (end != NULL) {
+        repo += strlen("/models--");
+        snprintf(name, size, "%.*s", (int)(end - repo), repo);
+        return PNB_OK;
+    }
+    pnb_status status = read_state(dir, &epoch, &step, err);
+    if (status != PNB_OK)
+        return status;
+    if (step >= 0)
+        return name_of_checkpoint(dir, epoch, step, name, size, err);
+    last_part(dir, name, size);
+    return PNB_OK;
+}
+
+pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir,
+                              const pnb__embedder_parts *parts, pnb_error *err)
+{
+    *e = (pnb__embedder){0};
+    pnb_status status = name_of(dir, e->name, sizeof e->name, err);
+    if (status == PNB_OK && (e->dir = pnb__strdup(dir)) == NULL)
+        status = pnb__fail_nomem(err, strlen(dir));
+    if (status == PNB_OK)
+        status = pnb_model_load(&e->model, ctx, dir, err);
+    if (status != PNB_OK)
+        return status;
+    e->info = pnb_model_get_info(e->model);
+    status = pnb__weights_hash(e->model, e->weights_sha256, err);
+    if (status != PNB_OK)
+        return status;
+    return pnb__embedder_add(e, dir, parts, err);
+}
+
+pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, const pnb__embedder_parts *parts,
+                             pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    if ((parts->use & PNB__USE_TEXTS) && !e->info->text.present)
+        return pnb__fail(err, PNB_UNSUPPORTED, "%s: this model has no text tower", dir);
+    if ((parts->use & PNB__USE_PICTURES) && !e->info->vision.present)
+        return pnb__fail(err, PNB_UNSUPPORTED, "%s: this model has no image tower", dir);
+    if (parts->use & PNB__USE_TEXTS)
+        status = open_tokenizer(e, dir, parts->tokenizer, err);
+    if (status == PNB_OK && (parts->use & PNB__USE_PICTURES))
+        status = open_preprocess(e, dir, parts->preprocess, err);
+    return status;
+}
+
+pnb_status pnb__embedder_open_named(pnb__embedder *e, pnb__app *app, const char *name,
+                                    const pnb__embedder_parts *parts)
+{
+    char *dir = NULL;
+    *e = (pnb__embedder){0};
+    pnb_status status = pnb__model_path(app, name, &dir, &app->err);
+    if (status == PNB_OK)
+        status = pnb__embedder_open(e, app->ctx, dir, parts, &app->err);
+    e->max_image_pixels = app->common.max_image_pixels;
+    if (status == PNB_OK && e->assumed[0] != '\0')
+        pnb__warn(app, "%s: %s", dir, e->assumed);
+    if (status == PNB_OK && e->assumed_texts[0] != '\0')
+        pnb__warn(app, "%s: %s", dir, e->assumed_texts);
+    pnb__free(dir);
+    return status;
+}
+
+void pnb__embedder_close(pnb__embedder *e)
+{
+    pnb_tokenizer_free(e->tokenizer);
+    pnb_model_free(e->model);
+    pnb__free(e->dir);
+    *e = (pnb__embedder){0};
+}
+
+static void describe_text(const pnb__embedder *e, char *text, size_t size)
+{
+    int n = snprintf(text, size, "context %zu, clean %s", e->info->text.context_length,
+                     e->tokenizer != NULL ? pnb_clean_name(pnb_tokenizer_clean(e->tokenizer))
+                                          : "unknown");
+    if (e->tokenizer != NULL && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, ", pad %d", pnb_tokenizer_pad_id(e->tokenizer));
+}
+
+void pnb__embedder_describe(const pnb__embedder *e, bool is_text, uint64_t seed,
+                            pnb_embeddings_info *info)
+{
+    *info = (pnb_embeddings_info){
+        .seed = seed, .logit_scale = e->info->logit_scale, .logit_bias = e->info->logit_bias};
+    snprintf(info->modality, sizeof info->modality, "%s", is_text ? "text" : "image");
+    snprintf(info->model, sizeof info->model, "%s", e->name);
+    snprintf(info->weights_sha256, sizeof info->weights_sha256, "%s", e->weights_sha256);
+    if (is_text)
+        describe_text(e, info->preprocess, sizeof info->preprocess);
+    else if (e->preprocess.width > 0)
+        pnb_preprocess_describe(&e->preprocess, info->preprocess, sizeof info->preprocess);
+}
+
+void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r)
+{
+    pnb_padding pad = pnb_tokenizer_padding(tokenizer);
+    const char *piece = pad.id >= 0 ? pnb_tokenizer_piece(tokenizer, pad.id) : NULL;
+    pnb__result_begin(r, "tokenizer", "tokenizer");
+    pnb__result_int(r, "n_ids", "ids", pnb_tokenizer_vocab_size(tokenizer));
+    pnb__result_int(r, "pad_id", "pad id", pad.id);
+    pnb__result_text(r, "pad_token", "pad token", piece != NULL ? piece : "");
+    pnb__result_text(r, "pad_source", "  from", pad.source);
+    pnb__result_flag(r, "pad_assumed", "  assumed", pad.assumed);
+    pnb__result_int(r, "eos_id", "end id", pnb_tokenizer_eos_id(tokenizer));
+    pnb__result_text(r, "clean", "cleaning", pnb_clean_name(pnb_tokenizer_clean(tokenizer)));
+    pnb__result_end(r);
+}
+
+pnb_family pnb__embedder_family(const pnb__embedder *e)
+{
+    return e->info->is_probabilistic ? PNB_GAUSSIAN_DIAG : PNB_POINT;
+}

@@ -1,0 +1,530 @@
+/* Captions named on the command line: text files, standard input, jsonl, csv, data sets.
+ *
+ * All are held in memory: a million captions are about 100 MB. A line that is not UTF-8 or longer
+ * than any caption is left out and remembered, so that one bad line does not end a long job; a file
+ * that is no text at all is refused. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "encode/inputs.h"
+#include "io/byte_names.h"
+#include "io/foreign.h"
+#include "io/json/json.h"
+#include "io/tables/csv.h"
+#include "penumbra/hierarchy.h"
+#include "penumbra/tokenizer.h"
+#include "penumbra/truth.h"
+
+static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err);
+
+static pnb_status add(pnb__captions *c, const char *id, const char *text, const char *extra,
+                      int level, pnb_error *err)
+{
+    if (strlen(text) > PNB_TOKENIZER_MAX_BYTES)
+        return add_bad(c,
+                       pnb__format("%s: a caption of %zu bytes; at most %d are read",
+                                   id != NULL ? id : "a caption", strlen(text),
+                                   PNB_TOKENIZER_MAX_BYTES),
+                       err);
+    if (c->n == c->capacity) {
+        size_t capacity = PNB_MAX((size_t)64, 2 * c->capacity);
+        pnb__caption *items = pnb__realloc(c->items, capacity * sizeof *items);
+        if (items == NULL)
+            return pnb__fail_nomem(err, capacity * sizeof *items);
+        c->items = items;
+        c->capacity = capacity;
+    }
+    pnb__caption *item = &c->items[c->n++];
+    *item = (pnb__caption){id != NULL ? pnb__strdup(id) : NULL, pnb__strdup(text),
+                           extra != NULL ? pnb__strdup(extra) : NULL, level};
+    if (item->text == NULL || (id != NULL && item->id == NULL) ||
+        (extra != NULL && item->extra == NULL))
+        return pnb__fail_nomem(err, strlen(text) + 1);
+    return PNB_OK;
+}
+
+static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err)
+{
+    char **bad = pnb__realloc(c->bad, (c->n_bad + 1) * sizeof *bad);
+    if (bad == NULL || sentence == NULL) {
+        pnb__free(sentence);
+        c->bad = bad != NULL ? bad : c->bad;
+        return pnb__fail_nomem(err, (c->n_bad + 1) * sizeof *bad);
+    }
+    bad[c->n_bad++] = sentence;
+    c->bad = bad;
+    return PNB_OK;
+}
+
+pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err)
+{
+    if (!pnb__utf8_valid(text, strlen(text)))
+        return add_bad(c, pnb__format("caption given on the command line: not valid UTF-8"), err);
+    return add(c, NULL, text, NULL, -1, err);
+}
+
+/* ---- lines ---- Rows are lines: an empty line is the empty caption, a line end at the end of the
+ * file begins no further one, a byte order mark and the CR of CRLF are no text. */
+typedef struct line_reader {
+    FILE *in;
+    const char *where;
+    size_t most; /* bytes of a line that are kept */
+    pnb__buf line;
+    size_t number, n_bytes, n_invalid; /* bytes so far; those that are not UTF-8 */
+    size_t n_bad_lines;
+    bool too_long;
+    char what[400]; /* what the first bytes say the file is, or "" */
+} line_reader;
+
+static void line_reader_reset(line_reader *r)
+{
+    pnb__buf_reset(&r->line);
+}
+
+/* Bytes up to the line end, of which `most` are kept; false at the end of the file. */
+static bool read_bytes(line_reader *r)
+{
+    size_t n = 0;
+    r->line.size = 0;
+    pnb__buf_append(&r->line, "", 0);
+    for (int c; (c = getc_unlocked(r->in)) != EOF; n++) {
+        if (c == '\n') {
+            n++;
+            break;
+        }
+        if (n < r->most)
+            pnb__buf_putc(&r->line, (char)c);
+    }
+    r->n_bytes += n;
+    r->too_long = n > r->most + 1;
+    return n > 0;
+}
+
+static size_t count_invalid(const char *s, size_t n)
+{
+    size_t bad = 0;
+    for (size_t i = 0; i < n;) {
+        size_t used = 1;
+        while (used < 4 && i + used < n && !pnb__utf8_valid(s + i, used))
+            used++;
+        bool valid = pnb__utf8_valid(s + i, used);
+        bad += valid ? 0 : 1;
+        i += valid ? used : 1;
+    }
+    return bad;
+}
+
+static pnb_status refuse(const line_reader *r, const char *problem, pnb_error *err)
+{
+    if (r->what[0] != '\0')
+        return pnb__fail(err, PNB_FORMAT, "%s: this is %s", r->where, r->what);
+    return pnb__fail(err, PNB_FORMAT,
+                     "%s: not a text file (%s): wanted are captions in UTF-8, one a line", r->where,
+                     problem);
+}
+
+static void drop_front(pnb__buf *b, size_t n)
+{
+    memmove(b->data, b->data + n, b->size - n + 1);
+    b->size -= n;
+}
+
+static pnb_status look_at_first(line_reader *r, pnb_error *err)
+{
+    const char *what = pnb__foreign(r->line.data, r->line.size);
+    snprintf(r->what, sizeof r->what, "%s", what != NULL ? what : "");
+    if (r->line.size >= 3 && memcmp(r->line.data, "\xEF\xBB\xBF", 3) == 0)
+        drop_front(&r->line, 3);
+    return pnb__refuse_stand_in(r->where, r->line.data, r->line.size, err);
+}
+
+/* The next line; *valid: it is UTF-8. *more is false at the end. FORMAT for a file that is no text:
+ * a NUL byte, or more than 1% of bytes that are not UTF-8, which is known at its end; a single bad
+ * line among good ones is left out instead, however short the file is. */
+static pnb_status next_line(line_reader *r, bool *more, bool *valid, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    *more = read_bytes(r);
+    if (r->line.failed)
+        return pnb__fail_nomem(err, r->line.size);
+    if (!*more && ferror(r->in))
+        return pnb__fail_errno(err, "cannot read", r->where);
+    if (!*more)
+        return r->n_invalid * 100 > r->n_bytes && (r->n_bad_lines > 1 || r->number == 1)
+                   ? refuse(r, "more than 1% of its bytes are not UTF-8", err)
+                   : PNB_OK;
+    if (++r->number == 1)
+        status = look_at_first(r, err);
+    if (status != PNB_OK)
+        return status;
+    if (memchr(r->line.data, 0, r->line.size) != NULL)
+        return refuse(r, "it holds NUL bytes", err);
+    if (r->line.size > 0 && r->line.data[r->line.size - 1] == '\r')
+        r->line.data[--r->line.size] = '\0';
+    *valid = pnb__utf8_valid(r->line.data, r->line.size);
+    r->n_bad_lines += !*valid;
+    if (!*valid && !r->too_long)
+        r->n_invalid += count_invalid(r->line.data, r->line.size);
+    return PNB_OK;
+}
+
+static pnb_status add_lines(pnb__captions *c, FILE *in, const char *where, pnb_error *err)
+{
+    line_reader r = {.in = in, .where = where, .most = PNB_TOKENIZER_MAX_BYTES};
+    size_t n_bad = c->n_bad;
+    pnb_status status = PNB_OK;
+    for (bool more, valid = true; status == PNB_OK;) {
+        status = next_line(&r, &more, &valid, err);
+        if (status != PNB_OK || !more)
+            break;
+        if (r.too_long)
+            status = add_bad(c,
+                             pnb__format("%s line %zu: longer than the %d bytes that a caption may "
+                                         "have",
+                                         where, r.number, PNB_TOKENIZER_MAX_BYTES),
+                             err);
+        else if (!valid)
+            status = add_bad(c, pnb__format("%s line %zu: not valid UTF-8", where, r.number), err);
+        else
+            status = add(c, NULL, r.line.data, NULL, -1, err);
+    }
+    while (status != PNB_OK && c->n_bad > n_bad) /* a refused file is told once, not by lines */
+        pnb__free(c->bad[--c->n_bad]);
+    line_reader_reset(&r);
+    return status;
+}
+
+static pnb_status add_text_file(pnb__captions *c, const char *path, pnb_error *err)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return pnb__fail_errno(err, "cannot open", path);
+    pnb_status status = add_lines(c, file, path, err);
+    fclose(file);
+    return status;
+}
+
+/* ---- jsonl ---- */
+
+/* The name of a record, a text or a whole number; *out NULL: it has none. */
+static pnb_status record_id(const json_t *record, const char *where, char digits[24],
+                            const char **out, pnb_error *err)
+{
+    const char *key = json_object_get(record, "id") != NULL ? "id" : "question_id";
+    const json_t *id = json_object_get(record, key);
+    *out = json_string_value(id);
+    if (id == NULL || json_is_null(id) || *out != NULL)
+        return PNB_OK;
+    if (!json_is_integer(id))
+        return pnb__fail(err, PNB_FORMAT, "%s: \"%s\" is neither a text nor a whole number", where,
+                         key);
+    snprintf(digits, 24, "%lld", (long long)json_integer_value(id));
+    *out = digits;
+    return PNB_OK;
+}
+
+/* A level, or -1 where it is unknown. */
+static pnb_status read_level(const json_t *value, int otherwise, const char *where, int *out,
+                             pnb_error *err)
+{
+    *out = pnb__json_small_int(value, otherwise);
+    if (value == NULL || json_is_null(value) ||
+        (json_is_integer(value) && json_integer_value(value) >= -1))
+        return PNB_OK;
+    return pnb__fail(err, PNB_FORMAT, "%s: a level is a whole number from 0", where);
+}
+
+/* One record: "text", or "caption", or every one of "captions" or of a question's "candidates" (ids
+ * get "#k" then). */
+static pnb_status add_record(pnb__captions *c, json_t *record, const char *where, pnb_error *err)
+{
+    char digits[24];
+    const char *id = NULL;
+    const char *text = json_string_value(json_object_get(record, "text"));
+    const json_t *level = json_object_get(record, "level");
+    const json_t *many = json_object_get(record, "captions");
+    int known = -1;
+    pnb_status status = record_id(record, where, digits, &id, err);
+    if (status == PNB_OK)
+        status = read_level(level, -1, where, &known, err);
+    if (status != PNB_OK)
+        return status;
+    if (many == NULL)
+        many = json_object_get(record, "candidates");
+    if (text == NULL)
+        text = json_string_value(json_object_get(record, "caption"));
+    if (text != NULL)
+        return add(c, id, text, NULL, known, err);
+    if (!json_is_array(many) || json_array_size(many) == 0)
+        return pnb__fail(err, PNB_FORMAT, "%s: needs \"text\", \"caption\" or \"captions\"", where);
+    for (size_t k = 0; status == PNB_OK && k < json_array_size(many); k++) {
+        const json_t *levels = json_object_get(record, "levels");
+        const char *caption = json_string_value(json_array_get(many, k));
+        const json_t *its = json_array_get(levels, k);
+        char *its_id = pnb__format("%s#%zu", id != NULL ? id : where, k);
+        int its_level = known;
+        status = read_level(its, known, where, &its_level, err);
+        if (status != PNB_OK) {
+            pnb__free(its_id);
+            return status;
+        }
+        if (caption == NULL || its_id == NULL)
+            status = pnb__fail(err, PNB_FORMAT, "%s: captions[%zu] is not text", where, k);
+        else
+            status = add(c, its_id, caption, NULL, its_level, err);
+        pnb__free(its_id);
+    }
+    return status;
+}
+
+static pnb_status add_jsonl(pnb__captions *c, const char *path, pnb_error *err)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return pnb__fail_errno(err, "cannot open", path);
+    line_reader r = {.in = file, .where = path, .most = PNB__JSON_MAX_BYTES};
+    pnb_status status = PNB_OK;
+    for (bool more, valid = true; status == PNB_OK;) {
+        status = next_line(&r, &more, &valid, err);
+        if (status != PNB_OK || !more)
+            break;
+        char *where = pnb__format("%s line %zu", path, r.number);
+        json_t *record = NULL;
+        if (where == NULL)
+            status = pnb__fail_nomem(err, 64);
+        else if (r.too_long)
+            status =
+                pnb__fail(err, PNB_LIMIT, "%s: longer than %zu bytes", where, PNB__JSON_MAX_BYTES);
+        else if (!valid)
+            status = add_bad(c, pnb__format("%s: not valid UTF-8", where), err);
+        else if (strspn(r.line.data, " \t\r") < r.line.size) {
+            status = pnb__json_load_bytes(&record, r.line.data, r.line.size, where, err);
+            if (status == PNB_OK)
+                status = add_record(c, record, where, err);
+        }
+        json_decref(record);
+        pnb__free(where);
+    }
+    line_reader_reset(&r);
+    fclose(file);
+    return status;
+}
+
+/* ---- csv ---- */
+
+static pnb_status add_csv(pnb__captions *c, const char *path, const char *caption_key,
+                          pnb_error *err)
+{
+    pnb__csv csv = {0};
+    size_t column = 0;
+    bool more = false;
+    pnb_status status;
+    char separator = pnb__ends_with(path, ".tsv") ? '\t' : ',';
+    PNB_TRY(pnb__csv_open(&csv, path, c->csv_separator != 0 ? c->csv_separator : separator, err));
+    if (c->csv_separator == 0 &&
+        strchr(csv.header[0], '\t') != NULL) { /* as open_clip writes them */
+        pnb__csv_close(&csv);
+        PNB_TRY(pnb__csv_open(&csv, path, '\t', err));
+    }
+    PNB_TRY(pnb__csv_column(&csv, caption_key, &column, err));
+    for (;;) {
+        PNB_TRY(pnb__csv_next(&csv, &more, err));
+        if (!more)
+            break;
+        const char *text = csv.fields[column];
+        if (pnb__utf8_valid(text, strlen(text)))
+            PNB_TRY(add(c, NULL, text, NULL, -1, err));
+        else
+            PNB_TRY(add_bad(c, pnb__format("%s line %zu: not valid UTF-8", path, csv.line), err));
+    }
+done:
+    pnb__csv_close(&csv);
+    return status;
+}
+
+/* HierarCaps' csv: three columns, known by their place, the second with captions joined by "=>". A
+ * table that has the column of captions is an ordinary one. */
+static pnb_status is_hierarcaps(const char *path, const char *caption_key, bool *yes,
+                                pnb_error *err)
+{
+    pnb__csv csv = {0};
+    size_t column = 0;
+    bool more = false;
+    pnb_status status;
+    *yes = false;
+    PNB_TRY(pnb__csv_open(&csv, path, ',', err));
+    if (csv.n_columns != 3 || pnb__csv_column(&csv, caption_key, &column, NULL) == PNB_OK)
+        goto done;
+    PNB_TRY(pnb__csv_next(&csv, &more, err));
+    *yes = more && strstr(csv.fields[1], "=>") != NULL;
+done:
+    pnb__csv_close(&csv);
+    return status;
+}
+
+/* Level l of row ID is the caption "ID#l", which knows its picture and where that came from. */
+static pnb_status add_hierarcaps(pnb__captions *c, const char *path, pnb_error *err)
+{
+    pnb_hierarcaps *h = NULL;
+    pnb_status status = pnb_hierarcaps_load(&h, path, err);
+    for (size_t i = 0; status == PNB_OK && i < h->n; i++) {
+        pnb__buf extra = {0};
+        pnb__buf_puts(&extra, "{\"image\":");
+        pnb__json_append_string(&extra, h->id[i]);
+        pnb__buf_puts(&extra, ",\"url\":");
+        pnb__json_append_string(&extra, h->url[i]);
+        pnb__buf_putc(&extra, '}');
+        for (size_t l = 0; status == PNB_OK && l < h->n_levels; l++) {
+            char *id = pnb__format("%s#%zu", h->id[i], l);
+            status = id == NULL || extra.failed
+                         ? pnb__fail_nomem(err, 64)
+                         : add(c, id, h->caption[i * h->n_levels + l], extra.data, (int)l, err);
+            pnb__free(id);
+        }
+        pnb__buf_reset(&extra);
+    }
+    pnb_hierarcaps_free(h);
+    return status;
+}
+
+/* ---- data sets ---- */
+
+/* Captions of one sample, ids "KEY#k", each remembering its picture. */
+static pnb_status add_sample(pnb__captions *c, const pnb_sample *s, const char *key, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb__buf extra = {0};
+    pnb__buf_puts(&extra, "{\"image\":");
+    pnb__byte_name_append(&extra, key);
+    status = pnb__carry_fields(&extra, s, true, err);
+    pnb__buf_putc(&extra, '}');
+    for (size_t k = 0; status == PNB_OK && k < s->n_captions; k++) {
+        char *id = pnb__format("%s#%zu", key, k);
+        if (id == NULL || extra.failed)
+            status = pnb__fail_nomem(err, 64);
+        else
+            status =
+                add(c, id, s->captions[k], extra.data, s->levels != NULL ? s->levels[k] : -1, err);
+        pnb__free(id);
+    }
+    pnb__buf_reset(&extra);
+    return status;
+}
+
+static pnb_status add_dataset(pnb__captions *c, const char *spec, pnb_error *err)
+{
+    pnb_dataset *set = NULL;
+    pnb_status status = pnb_dataset_open(&set, spec, NULL, err);
+    for (size_t i = 0; status == PNB_OK && i < pnb_dataset_size(set); i++) {
+        pnb_sample sample = {0};
+        pnb_error why = PNB_ERROR_INIT;
+        pnb_status read = pnb_dataset_get(set, i, &sample, &why);
+        if (read == PNB_OK)
+            status = add_sample(c, &sample, pnb__sample_id(set, &sample), err);
+        else if (read == PNB_NOMEM)
+            status = pnb__fail(err, read, "%s", why.text);
+        else
+            status = add_bad(c, pnb__format("%s: %s", spec, why.text), err);
+        pnb_sample_reset(&sample);
+    }
+    for (size_t i = 0; status == PNB_OK && i < pnb_dataset_n_warnings(set); i++)
+        status = add_bad(c, pnb__strdup(pnb_dataset_warning(set, i)), err);
+    pnb_dataset_free(set);
+    return status;
+}
+
+pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
+                             FILE *in, pnb_error *err)
+{
+    if (strcmp(source, "-") == 0)
+        return add_lines(c, in, "standard input", err);
+    if (strstr(source, "://") != NULL)
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s: this is a URL, and nothing is downloaded here: fetch the file first "
+                         "(curl -O) and give its path",
+                         source);
+    if (pnb__ends_with(source, ".jsonl"))
+        return add_jsonl(c, source, err);
+    bool is_hierarchy = false;
+    pnb_status status = PNB_OK;
+    if (pnb__ends_with(source, ".csv") && c->csv_separator == 0)
+        status = is_hierarcaps(source, caption_key, &is_hierarchy, err);
+    if (status != PNB_OK || is_hierarchy)
+        return status != PNB_OK ? status : add_hierarcaps(c, source, err);
+    if (pnb__ends_with(source, ".csv") || pnb__ends_with(source, ".tsv"))
+        return add_csv(c, source, caption_key, err);
+    if (pnb__ends_with(source, ".tar") || pnb__path_is_dir(source) ||
+        strstr(source, "::") != NULL || strchr(source, '{') != NULL)
+        return add_dataset(c, source, err);
+    return add_text_file(c, source, err);
+}
+
+pnb_status pnb__captions_read(pnb__app *app, pnb__captions *c, const pnb__text_list *files,
+                              const pnb__text_list *texts, const char *caption_key)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < files->n; i++)
+        status = pnb__captions_add(c, files->items[i], caption_key, app->in, &app->err);
+    for (size_t i = 0; status == PNB_OK && texts != NULL && i < texts->n; i++)
+        status = pnb__captions_add_text(c, texts->items[i], &app->err);
+    for (size_t i = 0; i < c->n_bad; i++)
+        pnb__skipped(app, "caption", c->bad[i]);
+    if (status == PNB_OK && c->n == 0)
+        status = pnb__fail(&app->err, PNB_NOT_FOUND, "no captions were found in the inputs");
+    return status;
+}
+
+void pnb__captions_hash(const pnb__captions *c, pnb__sha256 *hash)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const char *id = c->items[i].id != NULL ? c->items[i].id : "";
+        const char *extra = c->items[i].extra != NULL ? c->items[i].extra : "";
+        pnb__sha256_update(hash, id, strlen(id) + 1);
+        pnb__sha256_update(hash, c->items[i].text, strlen(c->items[i].text) + 1);
+        pnb__sha256_update(hash, extra, strlen(extra) + 1);
+        pnb__sha256_update(hash, &c->items[i].level, sizeof c->items[i].level);
+    }
+}
+
+void pnb__captions_reset(pnb__captions *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        pnb__free(c->items[i].id);
+        pnb__free(c->items[i].text);
+        pnb__free(c->items[i].extra);
+    }
+    for (size_t i = 0; i < c->n_bad; i++)
+        pnb__free(c->bad[i]);
+    pnb__free(c->items);
+    pnb__free(c->bad);
+    *c = (pnb__captions){0};
+}
+
+/* The level joins whatever else the caption carries: {"level":2,...}. */
+static char *extra_with_level(const pnb__caption *item)
+{
+    if (item->level < 0)
+        return pnb__strdup(item->extra != NULL ? item->extra : "{}");
+    if (item->extra == NULL)
+        return pnb__format("{\"level\":%d}", item->level);
+    return pnb__format("{\"level\":%d,%s", item->level, item->extra + 1);
+}
+
+pnb_status pnb__captions_label(const pnb__captions *c, size_t i, pnb_embeddings *set, size_t row,
+                               pnb_error *err)
+{
+    const pnb__caption *item = &c->items[i];
+    char number[32];
+    snprintf(number, sizeof number, "%zu", i);
+    char *extra = extra_with_level(item);
+    if (extra == NULL)
+        return pnb__fail_nomem(err, 64);
+    pnb_status status = pnb_embeddings_set_id(set, row, item->id != NULL ? item->id : number, err);
+    if (status == PNB_OK)
+        status = pnb_embeddings_set_text(set, row, item->text, err);
+    if (status == PNB_OK && strcmp(extra, "{}") != 0)
+        status = pnb_embeddings_set_extra(set, row, extra, err);
+    pnb__free(extra);
+    return status;
+}

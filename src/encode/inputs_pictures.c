@@ -1,0 +1,393 @@
+/* Pictures named on the command line: files, folders, globs, lists on standard input, data sets.
+ *
+ * Sources are kept in the order given and numbered through; a picture is read only when asked for,
+ * so a list of a million costs its names. How a data set finds its pictures is data's business. */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "data/sources/stamp.h"
+#include "encode/inputs.h"
+#include "io/byte_names.h"
+#include "io/json/json.h"
+
+/* One file, or a whole data set. */
+typedef struct source {
+    char *path;       /* of the file; the data set's spec otherwise */
+    pnb_dataset *set; /* NULL for a file */
+    size_t first, n;  /* numbers first .. first + n - 1 */
+} source;
+
+struct pnb__pictures {
+    pnb_dataset_opts opts; /* of data sets; while they are opened */
+    source *sources;
+    size_t n_sources, capacity, n;
+};
+
+static pnb_status add_source(pnb__pictures *p, const char *path, pnb_dataset *set, pnb_error *err)
+{
+    if (p->n_sources == p->capacity) {
+        size_t capacity = PNB_MAX((size_t)16, 2 * p->capacity);
+        source *sources = pnb__realloc(p->sources, capacity * sizeof *sources);
+        if (sources == NULL)
+            return pnb__fail_nomem(err, capacity * sizeof *sources);
+        p->sources = sources;
+        p->capacity = capacity;
+    }
+    char *copy = pnb__strdup(path);
+    if (copy == NULL)
+        return pnb__fail_nomem(err, strlen(path) + 1);
+    size_t n = set != NULL ? pnb_dataset_size(set) : 1;
+    p->sources[p->n_sources++] = (source){copy, set, p->n, n};
+    p->n += n;
+    return PNB_OK;
+}
+
+static bool is_table_or_tar(const char *path)
+{
+    static const char *const endings[] = {".tar",       ".csv",         ".tsv",      ".jsonl",
+                                          "_batch.bin", "/train.bin",   "/test.bin", "_X.bin",
+                                          "idx3-ubyte", "idx3-ubyte.gz"};
+    for (size_t i = 0; i < PNB_COUNT(endings); i++)
+        if (pnb__ends_with(path, endings[i]))
+            return true;
+    return false;
+}
+
+static pnb_status add_dataset(pnb__pictures *p, const char *spec, pnb_error *err)
+{
+    pnb_dataset *set = NULL;
+    pnb_status status = pnb_dataset_open(&set, spec, &p->opts, err);
+    if (status == PNB_OK)
+        status = add_source(p, spec, set, err);
+    if (status != PNB_OK)
+        pnb_dataset_free(set);
+    return status;
+}
+
+static pnb_status add_plain(pnb__pictures *p, const char *path, pnb_error *err)
+{
+    if (pnb__path_is_dir(path) || is_table_or_tar(path) || strstr(path, "::") != NULL ||
+        strchr(path, '{') != NULL)
+        return add_dataset(p, path, err);
+    return add_source(p, path, NULL, err);
+}
+
+static pnb_status add_glob(pnb__pictures *p, const char *pattern, pnb_error *err)
+{
+    glob_t found = {0};
+    int code = glob(pattern, 0, NULL, &found);
+    pnb_status status = PNB_OK;
+    if (code == GLOB_NOMATCH)
+        status = pnb__fail(err, PNB_NOT_FOUND, "%s: no file matches", pattern);
+    else if (code != 0)
+        status = pnb__fail(err, PNB_IO, "%s: the folders cannot be read", pattern);
+    for (size_t i = 0; status == PNB_OK && i < found.gl_pathc; i++)
+        status = add_plain(p, found.gl_pathv[i], err);
+    globfree(&found);
+    return status;
+}
+
+static pnb_status add_list(pnb__pictures *p, FILE *in, pnb_error *err)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    bool is_first = true;
+    pnb_status status = PNB_OK;
+    for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, in)) >= 0;) {
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+            line[--n] = '\0';
+        bool has_mark = is_first && pnb__starts_with(line, "\xEF\xBB\xBF");
+        is_first = false;
+        if (n > (has_mark ? 3 : 0))
+            status = add_source(p, line + (has_mark ? 3 : 0), NULL, err);
+    }
+    if (status == PNB_OK && !feof(in)) /* getline ends so for want of memory too */
+        status = pnb__fail(err, PNB_IO, "cannot read the list on standard input");
+    free(line);
+    return status;
+}
+
+static pnb_status add_word(pnb__pictures *p, const char *word, FILE *in, pnb_error *err)
+{
+    if (strcmp(word, "-") == 0)
+        return add_list(p, in, err);
+    if (!pnb__path_is_file(word) && !pnb__path_is_dir(word) && strstr(word, "::") == NULL &&
+        strchr(word, '{') == NULL && strpbrk(word, "*?[") != NULL)
+        return add_glob(p, word, err);
+    if (strstr(word, "://") != NULL && strstr(word, "::") == NULL &&
+        !pnb__starts_with(word, "pipe:"))
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s: this is a URL, and nothing is downloaded here: fetch the file first "
+                         "(curl -O, or img2dataset for a list of them) and give its path",
+                         word);
+    if (!pnb__path_is_file(word) && strpbrk(word, "{:") == NULL && !pnb__path_is_dir(word))
+        return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file or folder", word);
+    return add_plain(p, word, err);
+}
+
+pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
+                              FILE *in, pnb_error *err)
+{
+    const pnb_dataset_opts opts = pnb_dataset_opts_default();
+    return pnb__pictures_open_with(out, words, n_words, in, &opts, err);
+}
+
+pnb_status pnb__pictures_open_with(pnb__pictures **out, const char *const *words, size_t n_words,
+                                   FILE *in, const pnb_dataset_opts *opts, pnb_error *err)
+{
+    pnb__pictures *p = pnb__alloc_zero(1, sizeof *p);
+    if (p == NULL)
+        return pnb__fail_nomem(err, sizeof *p);
+    pnb_status status = PNB_OK;
+    p->opts = *opts;
+    p->opts.allow_no_caption = true;
+    for (size_t i = 0; status == PNB_OK && i < n_words; i++)
+        status = add_word(p, words[i], in, err);
+    if (status == PNB_OK && p->n == 0)
+        status = pnb__fail(err, PNB_NOT_FOUND, "no pictures were given");
+    if (status != PNB_OK) {
+        pnb__pictures_free(p);
+        return status;
+    }
+    *out = p;
+    return PNB_OK;
+}
+
+pnb_status pnb__pictures_open_set(pnb__pictures **out, const char *spec,
+                                  const pnb_dataset_opts *opts, pnb_error *err)
+{
+    pnb_dataset *set = NULL;
+    pnb__pictures *p = pnb__alloc_zero(1, sizeof *p);
+    if (p == NULL)
+        return pnb__fail_nomem(err, sizeof *p);
+    pnb_status status = pnb_dataset_open(&set, spec, opts, err);
+    if (status == PNB_OK)
+        status = add_source(p, spec, set, err);
+    if (status == PNB_OK) {
+        *out = p;
+        return PNB_OK;
+    }
+    pnb_dataset_free(set);
+    pnb__pictures_free(p);
+    return status;
+}
+
+const pnb_dataset *pnb__pictures_set(const pnb__pictures *p)
+{
+    return p->n_sources == 1 ? p->sources[0].set : NULL;
+}
+
+void pnb__pictures_free(pnb__pictures *p)
+{
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->n_sources; i++) {
+        pnb__free(p->sources[i].path);
+        pnb_dataset_free(p->sources[i].set);
+    }
+    pnb__free(p->sources);
+    pnb__free(p);
+}
+
+void pnb__pictures_report(const pnb__pictures *p, pnb__app *app)
+{
+    for (size_t i = 0; i < p->n_sources; i++)
+        for (size_t k = 0;
+             p->sources[i].set != NULL && k < pnb_dataset_n_warnings(p->sources[i].set); k++)
+            pnb__skipped(app, "samples", pnb_dataset_warning(p->sources[i].set, k));
+}
+
+size_t pnb__pictures_count(const pnb__pictures *p)
+{
+    return p->n;
+}
+
+void pnb__pictures_hash(const pnb__pictures *p, pnb__sha256 *hash)
+{
+    for (size_t i = 0; i < p->n_sources; i++) {
+        const source *s = &p->sources[i];
+        pnb__sha256_update(hash, s->path, strlen(s->path) + 1);
+        pnb__sha256_update(hash, &s->n, sizeof s->n);
+    }
+}
+
+/* Source that holds picture i: the last one whose first number is not above i. */
+static const source *find_source(const pnb__pictures *p, size_t i)
+{
+    size_t low = 0, high = p->n_sources;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (p->sources[middle].first <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &p->sources[low];
+}
+
+uint64_t pnb__pictures_stamp(const pnb__pictures *p, size_t i)
+{
+    const source *s = find_source(p, i);
+    return s->set != NULL ? pnb__dataset_stamp(s->set, i - s->first) : pnb__file_stamp(s->path);
+}
+
+pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
+                              pnb_image *out, pnb_error *err)
+{
+    const source *s = find_source(p, i);
+    if (s->set != NULL)
+        return pnb_dataset_image_as(s->set, i - s->first, opts, out, err);
+    return pnb_image_load(out, s->path, opts, err);
+}
+
+pnb_status pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size,
+                              pnb_error *err)
+{
+    const source *s = find_source(p, i);
+    pnb_sample sample = {0};
+    pnb_status status = PNB_OK;
+    if (s->set != NULL)
+        status = pnb_dataset_get(s->set, i - s->first, &sample, NULL);
+    if (status == PNB_NOMEM)
+        return pnb__fail_nomem(err, size);
+    if (s->set == NULL)
+        snprintf(text, size, "%s", s->path);
+    else if (status == PNB_OK)
+        snprintf(text, size, "%s: %s", s->path,
+                 sample.image_path != NULL ? sample.image_path : sample.key);
+    else
+        snprintf(text, size, "%s: sample %zu", s->path, i - s->first);
+    pnb_sample_reset(&sample);
+    return PNB_OK;
+}
+
+const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample)
+{
+    const char *slash = strrchr(sample->key, '/');
+    return pnb_dataset_get_kind(set) == PNB_DATASET_TAR && slash != NULL ? slash + 1 : sample->key;
+}
+
+/* {"source": spec, "index": i [, "group", "subgroup", "name", "class", "label", and the fields of
+ * pnb__carried_fields]}: enough to show
+ * the row again and to know its class. */
+static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *set, size_t row,
+                               pnb_error *err)
+{
+    pnb_sample sample = {0};
+    pnb__buf extra = {0};
+    pnb_status status;
+    PNB_TRY(pnb_dataset_get(s->set, index, &sample, err));
+    PNB_TRY(pnb_embeddings_set_id(set, row, pnb__sample_id(s->set, &sample), err));
+    if (sample.image_path != NULL)
+        PNB_TRY(pnb_embeddings_set_path(set, row, sample.image_path, err));
+    const char *const names[] = {"group", "subgroup", "name", "class"};
+    const char *const values[] = {sample.group, sample.subgroup, sample.name, sample.class_name};
+    pnb__buf_puts(&extra, "{\"source\":");
+    pnb__byte_name_append(&extra, s->path);
+    pnb__buf_printf(&extra, ",\"index\":%zu", index);
+    for (size_t k = 0; k < PNB_COUNT(names); k++)
+        if (values[k] != NULL) {
+            pnb__buf_printf(&extra, ",\"%s\":", names[k]);
+            pnb__byte_name_append(&extra, values[k]); /* a class may be named by its folder */
+        }
+    if (sample.label >= 0)
+        pnb__buf_printf(&extra, ",\"label\":%lld", (long long)sample.label);
+    PNB_TRY(pnb__carry_fields(&extra, &sample, false, err));
+    pnb__buf_putc(&extra, '}');
+    status = extra.failed ? pnb__fail_nomem(err, extra.size)
+                          : pnb_embeddings_set_extra(set, row, extra.data, err);
+done:
+    pnb__buf_reset(&extra);
+    pnb_sample_reset(&sample);
+    return status;
+}
+
+pnb_status pnb__pictures_label(const pnb__pictures *p, size_t i, pnb_embeddings *set, size_t row,
+                               pnb_error *err)
+{
+    const source *s = find_source(p, i);
+    if (s->set != NULL)
+        return label_sample(s, i - s->first, set, row, err);
+    pnb_status status = pnb_embeddings_set_id(set, row, s->path, err);
+    return status == PNB_OK ? pnb_embeddings_set_path(set, row, s->path, err) : status;
+}
+
+/* ---- a row's picture again ---- */
+
+static pnb_status open_source(pnb__row_source *r, const char *spec, pnb_error *err)
+{
+    if (r->spec != NULL && strcmp(r->spec, spec) == 0)
+        return PNB_OK;
+    pnb__row_source_reset(r);
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    opts.allow_no_caption = true;
+    pnb_status status = pnb_dataset_open(&r->dataset, spec, &opts, err);
+    if (status == PNB_OK && (r->spec = pnb__strdup(spec)) == NULL)
+        status = pnb__fail_nomem(err, strlen(spec) + 1);
+    return status;
+}
+
+/* The data set that a row names in its extra fields, open in r, and the row's place in it. */
+static pnb_status find_sample(pnb__row_source *r, const pnb_embeddings *set, size_t row,
+                              size_t *index, pnb_error *err)
+{
+    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
+    json_t *root = NULL;
+    pnb_status status =
+        extra == NULL ? PNB_OK : pnb__json_load_bytes(&root, extra, strlen(extra), "row", err);
+    const char *said = json_string_value(json_object_get(root, "source"));
+    char *spec = said != NULL ? pnb__strdup(said) : NULL;
+    json_int_t place = json_integer_value(json_object_get(root, "index"));
+    *index = (size_t)place;
+    if (spec != NULL)
+        pnb__byte_name_restore(spec);
+    if (status == PNB_OK && (said == NULL || place < 0))
+        status = pnb__fail(err, PNB_NOT_FOUND, "row %zu does not say where its picture is", row);
+    else if (status == PNB_OK)
+        status = spec != NULL ? open_source(r, spec, err) : pnb__fail_nomem(err, strlen(said));
+    pnb__free(spec);
+    json_decref(root);
+    return status;
+}
+
+bool pnb__row_title(pnb__row_source *r, const pnb_embeddings *set, size_t row, char *text,
+                    size_t size)
+{
+    pnb_sample sample = {0};
+    size_t index = 0, best = 0;
+    if (find_sample(r, set, row, &index, NULL) != PNB_OK ||
+        pnb_dataset_get(r->dataset, index, &sample, NULL) != PNB_OK)
+        return false;
+    for (size_t i = 1; i < sample.n_captions; i++)
+        best = sample.levels[i] > sample.levels[best] ? i : best;
+    const char *name = sample.name != NULL         ? sample.name
+                       : sample.n_captions > 0     ? sample.captions[best]
+                       : sample.class_name != NULL ? sample.class_name
+                                                   : "";
+    snprintf(text, size, "%s", name);
+    pnb_sample_reset(&sample);
+    return text[0] != '\0';
+}
+
+pnb_status pnb__row_picture(pnb__row_source *r, const pnb_embeddings *set, size_t row,
+                            pnb_image *out, pnb_error *err)
+{
+    const char *path = set->paths != NULL ? set->paths[row] : NULL;
+    size_t index = 0;
+    pnb_status status;
+    *out = (pnb_image){0};
+    if (path != NULL)
+        status = pnb_image_load(out, path, NULL, NULL);
+    else if ((status = find_sample(r, set, row, &index, NULL)) == PNB_OK)
+        status = pnb_dataset_image(r->dataset, index, out, NULL);
+    return status == PNB_NOMEM ? pnb__fail_nomem(err, 0) : PNB_OK;
+}
+
+void pnb__row_source_reset(pnb__row_source *r)
+{
+    pnb_dataset_free(r->dataset);
+    pnb__free(r->spec);
+    *r = (pnb__row_source){0};
+}

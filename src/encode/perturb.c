@@ -1,0 +1,256 @@
+/* Changed copies of pictures and captions.
+ *
+ * Erasing fills with the mean colour of the preprocessing, which the encoder sees as zero. Pictures
+ * are changed after resizing and cropping. Words are what stands between white space: a tokenizer's
+ * pieces would differ between models that are compared. */
+#include "encode/perturb.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+
+enum { BATCH = 32, STREAM_WORDS = 0x3d0b };
+
+/* ---- pictures ---- */
+
+static pnb_status load_one(const pnb__embedder *encoder, const pnb__pictures *pictures, size_t i,
+                           bool exif, pnb_image *out, pnb_error *err)
+{
+    pnb_image image = {0};
+    pnb_image_opts opts = pnb_image_opts_default();
+    opts.native = encoder->preprocess.resize_first;
+    opts.exif = exif;
+    if (encoder->max_image_pixels > 0)
+        opts.max_pixels = encoder->max_image_pixels;
+    pnb_status status = pnb__pictures_load(pictures, i, &opts, &image, err);
+    if (status == PNB_OK)
+        status = pnb_preprocess_pixels(&encoder->preprocess, &image, out, err);
+    pnb_image_free(&image);
+    return status;
+}
+
+pnb_status pnb__pixels_load(pnb__app *app, const pnb__embedder *encoder,
+                            const pnb__pictures *pictures, size_t limit, bool exif,
+                            pnb__pixel_set *out)
+{
+    size_t total = pnb__pictures_count(pictures), n = PNB_MIN(total, limit);
+    char name[512];
+    *out = (pnb__pixel_set){0};
+    out->items = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->items);
+    out->names = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->names);
+    if (out->items == NULL || out->names == NULL)
+        return pnb__fail_nomem(&app->err, n * sizeof *out->items);
+    for (size_t i = 0; i < n; i++) {
+        size_t source = (size_t)((double)i * (double)total / (double)n);
+        pnb_error why = PNB_ERROR_INIT;
+        pnb_status status = pnb__pictures_name(pictures, source, name, sizeof name, &why);
+        if (status == PNB_OK)
+            status = load_one(encoder, pictures, source, exif, &out->items[out->n], &why);
+        if (status == PNB_NOMEM)
+            return pnb__fail(&app->err, status, "%s", why.text);
+        if (status != PNB_OK) {
+            pnb__skipped(app, name, why.text);
+            continue;
+        }
+        out->names[out->n++] = pnb__strdup(name);
+        if (out->names[out->n - 1] == NULL)
+            return pnb__fail_nomem(&app->err, strlen(name));
+    }
+    if (out->n == 0)
+        return pnb__fail(&app->err, PNB_NOT_FOUND, "none of %zu pictures could be read", n);
+    return PNB_OK;
+}
+
+void pnb__pixels_reset(pnb__pixel_set *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        pnb_image_free(&set->items[i]);
+        pnb__free(set->names[i]);
+    }
+    pnb__free(set->items);
+    pnb__free(set->names);
+    *set = (pnb__pixel_set){0};
+}
+
+void pnb__fill_colour(const pnb_preprocess *pp, unsigned char rgb[3])
+{
+    for (int c = 0; c < 3; c++)
+        rgb[c] = (unsigned char)lround(fmin(fmax(255.0 * (double)pp->mean[c], 0.0), 255.0));
+}
+
+void pnb__erase_rect(pnb_image *image, const int box[4], const unsigned char rgb[3])
+{
+    for (int y = PNB_MAX(box[1], 0); y < PNB_MIN(box[3], image->height); y++)
+        for (int x = PNB_MAX(box[0], 0); x < PNB_MIN(box[2], image->width); x++)
+            memcpy(image->pixels + 3 * ((size_t)y * (size_t)image->width + (size_t)x), rgb, 3);
+}
+
+void pnb__erase_share(pnb_image *image, double share, const double at[2],
+                      const unsigned char rgb[3])
+{
+    double side = sqrt(fmin(fmax(share, 0.0), 1.0));
+    int width = (int)lround(side * image->width), height = (int)lround(side * image->height);
+    int x = (int)lround(at[0] * (image->width - width));
+    int y = (int)lround(at[1] * (image->height - height));
+    const int box[4] = {x, y, x + width, y + height};
+    pnb__erase_rect(image, box, rgb);
+}
+
+static size_t n_bytes(const pnb_image *image)
+{
+    return 3 * (size_t)image->width * (size_t)image->height;
+}
+
+void pnb__mix_blend(const pnb_image *a, const pnb_image *b, pnb_image *out)
+{
+    for (size_t i = 0; i < n_bytes(a); i++)
+        out->pixels[i] = (unsigned char)((a->pixels[i] + b->pixels[i] + 1) / 2);
+}
+
+void pnb__mix_halves(const pnb_image *a, const pnb_image *b, pnb_image *out)
+{
+    size_t row = 3 * (size_t)a->width, left = 3 * (size_t)(a->width / 2);
+    for (size_t y = 0; y < (size_t)a->height; y++) {
+        memcpy(out->pixels + y * row, a->pixels + y * row, left);
+        memcpy(out->pixels + y * row + left, b->pixels + y * row + left, row - left);
+    }
+}
+
+pnb_status pnb__copy_pixels(const pnb_image *from, pnb_image *to, pnb_error *err)
+{
+    pnb_status status = pnb_image_create(to, from->width, from->height, 3, err);
+    if (status == PNB_OK)
+        memcpy(to->pixels, from->pixels, n_bytes(from));
+    return status;
+}
+
+static pnb_status encode_batch(pnb__embedder *encoder, const pnb_image *made, size_t n,
+                               float *pixels, const pnb_encode_out *out, pnb_error *err)
+{
+    const pnb_preprocess *pp = &encoder->preprocess;
+    size_t n_values = 3 * (size_t)pp->width * (size_t)pp->height;
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < n && status == PNB_OK; i++)
+        status = pnb_image_to_chw(&made[i], pp->mean, pp->std, pixels + i * n_values, err);
+    if (status == PNB_OK)
+        status = pnb_model_encode_image(encoder->model, pixels, n, out, err);
+    return status;
+}
+
+pnb_status pnb__encode_made(pnb__app *app, pnb__embedder *encoder, size_t n_rows, pnb__make_fn make,
+                            const void *user, float *mean, float *log_var)
+{
+    const pnb_preprocess *pp = &encoder->preprocess;
+    size_t dim = encoder->info->embed_dim, capacity = PNB_MIN(n_rows, (size_t)BATCH);
+    pnb_image made[BATCH] = {0};
+    float *pixels = NULL;
+    pnb_status status = PNB_OK;
+    if (n_rows == 0)
+        return PNB_OK;
+    pixels =
+        pnb__alloc_array(capacity, 3 * (size_t)pp->width * (size_t)pp->height * sizeof *pixels);
+    if (pixels == NULL)
+        return pnb__fail_nomem(&app->err, capacity * 3 * (size_t)pp->width * (size_t)pp->height);
+    for (size_t i = 0; i < capacity; i++)
+        PNB_TRY(pnb_image_create(&made[i], pp->width, pp->height, 3, &app->err));
+    for (size_t first = 0; first < n_rows; first += capacity) {
+        size_t n = PNB_MIN(capacity, n_rows - first);
+        const pnb_encode_out out = {.mean = mean + first * dim, .log_var = log_var + first * dim};
+        if (pnb__is_interrupted(app))
+            PNB_TRY(pnb__fail(&app->err, PNB_INTERRUPTED, "stopped on request"));
+        for (size_t i = 0; i < n; i++)
+            make(user, first + i, &made[i]);
+        PNB_TRY(encode_batch(encoder, made, n, pixels, &out, &app->err));
+    }
+done:
+    for (size_t i = 0; i < capacity; i++)
+        pnb_image_free(&made[i]);
+    pnb__free(pixels);
+    return status;
+}
+
+/* ---- captions ---- */
+
+static const char blanks[] = " \t\r\n\f\v";
+
+static size_t count_words(const char *caption)
+{
+    size_t n = 0;
+    for (const char *at = caption + strspn(caption, blanks); *at != '\0'; n++) {
+        at += strcspn(at, blanks);
+        at += strspn(at, blanks);
+    }
+    return n;
+}
+
+pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_error *err)
+{
+    size_t n = count_words(caption);
+    *out = (pnb__word_list){.n = n};
+    out->start = pnb__alloc_array(n + 1, sizeof *out->start);
+    out->length = pnb__alloc_array(n + 1, sizeof *out->length);
+    if (out->start == NULL || out->length == NULL) {
+        pnb__word_list_reset(out);
+        return pnb__fail_nomem(err, n * (sizeof *out->start + sizeof *out->length));
+    }
+    const char *at = caption + strspn(caption, blanks);
+    for (size_t i = 0; i < n; i++) {
+        out->start[i] = at;
+        out->length[i] = strcspn(at, blanks);
+        at += out->length[i];
+        at += strspn(at, blanks);
+    }
+    return PNB_OK;
+}
+
+void pnb__word_list_reset(pnb__word_list *words)
+{
+    pnb__free(words->start);
+    pnb__free(words->length);
+    *words = (pnb__word_list){0};
+}
+
+char *pnb__word_list_join(const pnb__word_list *words, const bool *keep)
+{
+    pnb__buf text = {0};
+    pnb__buf_puts(&text, ""); /* an empty caption is a caption */
+    for (size_t i = 0; i < words->n; i++) {
+        if (!keep[i])
+            continue;
+        if (text.size > 0)
+            pnb__buf_putc(&text, ' ');
+        pnb__buf_append(&text, words->start[i], words->length[i]);
+    }
+    char *out = text.failed ? NULL : pnb__strdup(text.data != NULL ? text.data : "");
+    pnb__buf_reset(&text);
+    return out;
+}
+
+char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size_t number)
+{
+    pnb__word_list words = {0};
+    pnb_error err = PNB_ERROR_INIT;
+    char *out = NULL;
+    if (pnb__word_list_split(caption, &words, &err) != PNB_OK)
+        return NULL;
+    bool *keep = pnb__alloc_array(words.n + 1, sizeof *keep);
+    uint32_t *order = pnb__alloc_array(words.n + 1, sizeof *order);
+    if (keep != NULL && order != NULL) {
+        size_t n_drop = (size_t)llround(share * (double)words.n);
+        pnb__rng rng;
+        pnb__rng_init(&rng, seed, pnb__hash_bytes(&number, sizeof number, STREAM_WORDS));
+        for (size_t i = 0; i < words.n; i++) {
+            keep[i] = true;
+            order[i] = (uint32_t)i;
+        }
+        pnb__rng_shuffle(&rng, order, words.n);
+        for (size_t i = 0; i < n_drop && i + 1 < words.n; i++)
+            keep[order[i]] = false;
+        out = pnb__word_list_join(&words, keep);
+    }
+    pnb__free(keep);
+    pnb__free(order);
+    pnb__word_list_reset(&words);
+    return out;
+}

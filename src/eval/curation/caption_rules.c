@@ -1,0 +1,351 @@
+/* Caption rules: limits on length, alphabet and repetition, expressions, and blocked words.
+ *
+ * Expressions are POSIX extended ones (regcomp), applied to the caption as it is. Blocked entries
+ * are taken apart into words as captions are and found by hash: each run of words of the caption
+ * that is not longer than the longest entry is looked up, so time does not grow with the list.
+ * Every rule is tried, so that all that a caption fails is known. */
+#include <math.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/curation/caption_words.h"
+
+struct pnb_caption_rules {
+    pnb_caption_rules_opts opts; /* without the pointers */
+    bool is_empty;
+    double match_places, no_match_places; /* 0: no such expression */
+    regex_t match, no_match;
+    char **blocked;          /* open addressing by hash of the text, NULL is free */
+    size_t n_slots, longest; /* a power of two; words of the longest entry */
+    pnb__caption_words words;
+};
+
+pnb_caption_rules_opts pnb_caption_rules_opts_default(void)
+{
+    return (pnb_caption_rules_opts){.max_repeated = 1.0};
+}
+
+static bool no_rule(const pnb_caption_rules_opts *o)
+{
+    return o->min_words == 0 && o->max_words == 0 && o->min_chars == 0 && o->max_chars == 0 &&
+           !(o->min_ascii > 0) && !(o->min_script > 0) && !(o->max_repeated < 1) &&
+           !o->needs_letter && o->match == NULL && o->no_match == NULL && o->n_blocked == 0;
+}
+
+static pnb_status check_opts(const pnb_caption_rules_opts *o, pnb_error *err)
+{
+    const double share[] = {o->min_ascii, o->min_script, o->max_repeated};
+    static const char *const names[] = {"min_ascii", "min_script", "max_repeated"};
+    for (size_t i = 0; i < PNB_COUNT(share); i++)
+        if (!(share[i] >= 0 && share[i] <= 1))
+            return pnb__fail(err, PNB_ARG, "%s is %g; a share from 0 to 1 is wanted", names[i],
+                             share[i]);
+    if (o->max_words > 0 && o->min_words > o->max_words)
+        return pnb__fail(err, PNB_ARG, "at least %zu and at most %zu words: no caption has that",
+                         o->min_words, o->max_words);
+    if (o->max_chars > 0 && o->min_chars > o->max_chars)
+        return pnb__fail(err, PNB_ARG,
+                         "at least %zu and at most %zu characters: no caption has that",
+                         o->min_chars, o->max_chars);
+    if ((unsigned)o->script >= PNB_N_SCRIPTS)
+        return pnb__fail(err, PNB_ARG, "script number %d does not exist", (int)o->script);
+    return PNB_OK;
+}
+
+/* ---- expressions ---- */
+
+/* regcomp copies what is repeated, so that ((a{255}){255}){255} takes gigabytes; searching takes
+ * memory by places of the expression and bytes of the caption. Both are known before. */
+enum { MOST_PLACES = 20000, MOST_DEPTH = 64 };
+static const size_t most_search = (size_t)512 << 20;
+
+/* Behind '[': the place behind the bracket expression. */
+static const char *skip_bracket(const char *at)
+{
+    at += *at == '^';
+    at += *at == ']';
+    for (; *at != '\0' && *at != ']'; at++)
+        if (*at == '[' && at[1] != '\0' && strchr(".:=", at[1]) != NULL) {
+            char kind = at[1];
+            for (at += 2; *at != '\0' && (*at != kind || at[1] != ']'); at++)
+                ;
+            at += *at != '\0';
+        }
+    return *at != '\0' ? at + 1 : at;
+}
+
+/* How often "{m,n}" at `at` repeats, at most; at is moved behind it. */
+static double read_bound(const char **at)
+{
+    char *end;
+    double low = (double)strtoul(*at + 1, &end, 10), high = low;
+    if (*end == ',')
+        high = end[1] >= '0' && end[1] <= '9' ? (double)strtoul(end + 1, &end, 10) : low + 1;
+    end += strcspn(end, "}");
+    *at = *end != '\0' ? end + 1 : end;
+    return high > low ? high : low;
+}
+
+/* Places of an expression when all repetitions are written out; infinite beyond MOST_DEPTH. */
+static double count_places(const char *at)
+{
+    double sum[MOST_DEPTH + 1] = {0}, last = 0;
+    int depth = 0;
+    while (*at != '\0') {
+        char c = *at++;
+        if (c == '(') {
+            if (++depth > MOST_DEPTH)
+                return HUGE_VAL;
+            sum[depth] = last = 0;
+            continue;
+        }
+        if (c == '{' && *at >= '0' && *at <= '9') {
+            at--;
+            double times = read_bound(&at);
+            sum[depth] += last * (times - 1 > 0 ? times - 1 : 0);
+            last *= times > 1 ? times : 1;
+            continue;
+        }
+        if (c == ')' && depth > 0) {
+            last = 1 + sum[depth--];
+            sum[depth] += last;
+            continue;
+        }
+        if (c == '[')
+            at = skip_bracket(at);
+        else if (c == '\\' && *at != '\0')
+            at++;
+        if (strchr("*+?|", c) == NULL)
+            last = 1;
+        sum[depth] += strchr("*+?|", c) == NULL;
+    }
+    for (; depth > 0; depth--)
+        sum[depth - 1] += sum[depth];
+    return sum[0];
+}
+
+/* A digit behind a backslash refers back to a group: glibc searches those by trying. */
+static bool refers_back(const char *at)
+{
+    for (; *at != '\0'; at++)
+        if (*at == '\\' && *++at >= '1' && *at <= '9')
+            return true;
+        else if (*at == '\0')
+            return false;
+    return false;
+}
+
+static pnb_status check_places(const char *text, double *places, pnb_error *err)
+{
+    *places = count_places(text);
+    if (*places > MOST_PLACES)
+        return pnb__fail(err, PNB_LIMIT,
+                         "the expression '%.100s' has %.3g places with its repetitions written "
+                         "out; at most %d are searched for: use * or + for long repetitions",
+                         text, *places, MOST_PLACES);
+    if (refers_back(text))
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "the expression '%.100s' refers back to a group, which can take for ever",
+                         text);
+    return PNB_OK;
+}
+
+static pnb_status compile(regex_t *out, double *places, const char *text, bool ignore_case,
+                          pnb_error *err)
+{
+    if (text == NULL)
+        return PNB_OK;
+    double n;
+    pnb_status status = check_places(text, &n, err);
+    if (status != PNB_OK)
+        return status;
+    int code = regcomp(out, text, REG_EXTENDED | REG_NOSUB | (ignore_case ? REG_ICASE : 0));
+    if (code == REG_ESPACE)
+        return pnb__fail(err, PNB_LIMIT, "the expression '%s' takes too much memory", text);
+    if (code != 0) {
+        char why[160];
+        regerror(code, out, why, sizeof why);
+        return pnb__fail(err, PNB_ARG, "the expression '%s' is no POSIX extended one: %s", text,
+                         why);
+    }
+    *places = PNB_MAX(n, 1.0); /* from here on the expression is there to be freed */
+    return PNB_OK;
+}
+
+static pnb_status is_found(const regex_t *expression, double places, const char *caption,
+                           bool *found, pnb_error *err)
+{
+    if (places * (double)strlen(caption) > (double)most_search)
+        return pnb__fail(err, PNB_LIMIT,
+                         "a caption of %zu bytes is too long for an expression of %.0f places",
+                         strlen(caption), places);
+    int code = regexec(expression, caption, 0, NULL, 0);
+    if (code == REG_ESPACE)
+        return pnb__fail(err, PNB_LIMIT, "an expression takes too much memory on a caption");
+    *found = code == 0;
+    return PNB_OK;
+}
+
+/* ---- blocked words ---- */
+
+/* The slot of a text: where it is, or the free one where it would be. */
+static size_t slot_of(const pnb_caption_rules *r, const char *text, size_t n)
+{
+    size_t slot = (size_t)pnb__hash_bytes(text, n, 0) & (r->n_slots - 1);
+    while (r->blocked[slot] != NULL &&
+           (strlen(r->blocked[slot]) != n || memcmp(r->blocked[slot], text, n) != 0))
+        slot = (slot + 1) & (r->n_slots - 1);
+    return slot;
+}
+
+static pnb_status add_blocked(pnb_caption_rules *r, const char *entry, pnb_error *err)
+{
+    pnb_status status = pnb__caption_words_read(&r->words, entry, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "blocked entry");
+        return status;
+    }
+    if (r->words.n_words == 0)
+        return pnb__fail(err, PNB_ARG, "blocked entry '%s' holds no word", entry);
+    size_t slot = slot_of(r, r->words.text.data, r->words.text.size);
+    if (r->blocked[slot] == NULL)
+        r->blocked[slot] = pnb__strndup(r->words.text.data, r->words.text.size);
+    if (r->blocked[slot] == NULL)
+        return pnb__fail_nomem(err, r->words.text.size);
+    r->longest = PNB_MAX(r->longest, r->words.n_words);
+    return PNB_OK;
+}
+
+static pnb_status add_all_blocked(pnb_caption_rules *r, const pnb_caption_rules_opts *o,
+                                  pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    if (o->n_blocked == 0)
+        return PNB_OK;
+    for (r->n_slots = 16; r->n_slots < 2 * o->n_blocked;)
+        r->n_slots *= 2;
+    r->blocked = pnb__alloc_zero(r->n_slots, sizeof *r->blocked);
+    if (r->blocked == NULL)
+        return pnb__fail_nomem(err, r->n_slots * sizeof *r->blocked);
+    for (size_t i = 0; status == PNB_OK && i < o->n_blocked; i++)
+        status = add_blocked(r, o->blocked[i], err);
+    return status;
+}
+
+static bool is_blocked(const pnb_caption_rules *r)
+{
+    const pnb__caption_words *w = &r->words;
+    for (size_t i = 0; i < w->n_words && r->n_slots > 0; i++)
+        for (size_t n = 1; n <= r->longest && i + n <= w->n_words; n++) {
+            size_t begin = w->word[i].begin, end = w->word[i + n - 1].end;
+            if (r->blocked[slot_of(r, w->text.data + begin, end - begin)] != NULL)
+                return true;
+        }
+    return false;
+}
+
+/* ---- rules ---- */
+
+pnb_status pnb_caption_rules_create(pnb_caption_rules **out, const pnb_caption_rules_opts *opts,
+                                    pnb_error *err)
+{
+    pnb_status status;
+    *out = NULL;
+    pnb_caption_rules *r = pnb__alloc_zero(1, sizeof *r);
+    if (r == NULL)
+        return pnb__fail_nomem(err, sizeof *r);
+    r->opts = *opts;
+    r->is_empty = no_rule(opts);
+    PNB_TRY(check_opts(opts, err));
+    PNB_TRY(compile(&r->match, &r->match_places, opts->match, opts->ignore_case, err));
+    PNB_TRY(compile(&r->no_match, &r->no_match_places, opts->no_match, opts->ignore_case, err));
+    PNB_TRY(add_all_blocked(r, opts, err));
+    r->opts.match = r->opts.no_match = NULL;
+    r->opts.blocked = NULL;
+    *out = r;
+    r = NULL;
+done:
+    pnb_caption_rules_free(r);
+    return status;
+}
+
+void pnb_caption_rules_free(pnb_caption_rules *r)
+{
+    if (r == NULL)
+        return;
+    if (r->match_places > 0)
+        regfree(&r->match);
+    if (r->no_match_places > 0)
+        regfree(&r->no_match);
+    for (size_t i = 0; i < r->n_slots && r->blocked != NULL; i++)
+        pnb__free(r->blocked[i]);
+    pnb__free(r->blocked);
+    pnb__caption_words_reset(&r->words);
+    pnb__free(r);
+}
+
+bool pnb_caption_rules_is_empty(const pnb_caption_rules *r)
+{
+    return r->is_empty;
+}
+
+/* part/whole is below `least`; nothing of nothing is below every positive share. */
+static bool share_below(size_t part, size_t whole, double least)
+{
+    return least > 0 && (whole == 0 || (double)part < least * (double)whole);
+}
+
+static uint32_t bit(pnb_rule rule, bool fails)
+{
+    return fails ? (uint32_t)1 << rule : 0;
+}
+
+static uint32_t check_lengths(const pnb_caption_rules *r)
+{
+    const pnb_caption_rules_opts *o = &r->opts;
+    const pnb__caption_words *w = &r->words;
+    return bit(PNB_RULE_MIN_WORDS, w->n_words < o->min_words) |
+           bit(PNB_RULE_MAX_WORDS, o->max_words > 0 && w->n_words > o->max_words) |
+           bit(PNB_RULE_MIN_CHARS, w->n_chars < o->min_chars) |
+           bit(PNB_RULE_MAX_CHARS, o->max_chars > 0 && w->n_chars > o->max_chars) |
+           bit(PNB_RULE_ASCII, share_below(w->n_ascii, w->n_visible, o->min_ascii)) |
+           bit(PNB_RULE_SCRIPT, share_below(w->of_script[o->script], w->n_letters, o->min_script)) |
+           bit(PNB_RULE_LETTERS, o->needs_letter && w->n_letters == 0);
+}
+
+static pnb_status check_repeats(pnb_caption_rules *r, uint32_t *failed, pnb_error *err)
+{
+    if (!(r->opts.max_repeated < 1) || r->words.n_words == 0)
+        return PNB_OK;
+    size_t n = r->words.n_words, n_distinct = pnb__caption_words_distinct(&r->words);
+    if (r->words.text.failed)
+        return pnb__fail_nomem(err, n * sizeof(char *));
+    *failed |= bit(PNB_RULE_REPEATED, (double)(n - n_distinct) > r->opts.max_repeated * (double)n);
+    return PNB_OK;
+}
+
+pnb_status pnb_caption_rules_check(pnb_caption_rules *r, const char *caption, uint32_t *failed,
+                                   pnb_error *err)
+{
+    bool found = true, bad = false;
+    uint32_t all = 0;
+    pnb_status status = PNB_OK;
+    *failed = 0;
+    if (r->is_empty)
+        return PNB_OK;
+    if (caption == NULL) {
+        *failed = bit(PNB_RULE_NO_CAPTION, true);
+        return PNB_OK;
+    }
+    PNB_TRY(pnb__caption_words_read(&r->words, caption, err));
+    all = check_lengths(r) | bit(PNB_RULE_BLOCKED, is_blocked(r));
+    PNB_TRY(check_repeats(r, &all, err));
+    if (r->match_places > 0)
+        PNB_TRY(is_found(&r->match, r->match_places, caption, &found, err));
+    if (r->no_match_places > 0)
+        PNB_TRY(is_found(&r->no_match, r->no_match_places, caption, &bad, err));
+    *failed = all | bit(PNB_RULE_MATCH, !found) | bit(PNB_RULE_NO_MATCH, bad);
+done:
+    return status;
+}

@@ -1,0 +1,147 @@
+/* Finds rows that are the same bit for bit: a table of row numbers by a hash of their bytes, open
+ * addressing, compared byte by byte where hashes meet. Zero and minus zero differ here.
+ *
+ * Copies score the same against everything, so a search need see one of them only; what becomes of
+ * the others is the matter of who asks. */
+#include "eval/curation/exact_duplicates.h"
+
+#include <string.h>
+
+/* ---- kinds ---- */
+
+static const float *parameters(const float *array, size_t row, size_t dim)
+{
+    return array == NULL ? NULL : array + row * dim;
+}
+
+static uint64_t hash_row(const pnb_rows *g, size_t row)
+{
+    size_t bytes = g->dim * sizeof(float);
+    uint64_t hash = pnb__hash_bytes(parameters(g->mean, row, g->dim), bytes, 1);
+    if (g->log_var != NULL)
+        hash = pnb__hash_bytes(parameters(g->log_var, row, g->dim), bytes, hash);
+    return hash;
+}
+
+static bool are_same(const pnb_rows *g, size_t a, size_t b)
+{
+    size_t bytes = g->dim * sizeof(float);
+    if (memcmp(parameters(g->mean, a, g->dim), parameters(g->mean, b, g->dim), bytes) != 0)
+        return false;
+    return g->log_var == NULL ||
+           memcmp(parameters(g->log_var, a, g->dim), parameters(g->log_var, b, g->dim), bytes) == 0;
+}
+
+/* A place of the table: a kind, counted from 1, and the hash of its rows. */
+typedef struct place {
+    uint64_t hash;
+    size_t kind;
+} place;
+
+static void find_kinds(pnb__copies *c, const pnb_rows *g, place *table, size_t n_places)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        uint64_t hash = hash_row(g, i);
+        size_t at = (size_t)hash & (n_places - 1);
+        while (table[at].kind != 0 &&
+               (table[at].hash != hash || !are_same(g, c->first[table[at].kind - 1], i)))
+            at = (at + 1) & (n_places - 1);
+        if (table[at].kind == 0) {
+            c->first[c->n_kinds] = i;
+            table[at] = (place){hash, ++c->n_kinds};
+        }
+        c->kind[i] = table[at].kind - 1;
+    }
+}
+
+/* offset[k + 1] is first the number of rows of kind k, then where its next row goes. */
+static void list_rows(pnb__copies *c)
+{
+    memset(c->offset, 0, (c->n_kinds + 1) * sizeof *c->offset);
+    for (size_t i = 0; i < c->n; i++)
+        c->offset[c->kind[i] + 1]++;
+    for (size_t k = 0, at = 0; k < c->n_kinds; k++) {
+        size_t count = c->offset[k + 1];
+        c->offset[k + 1] = at;
+        at += count;
+    }
+    for (size_t i = 0; i < c->n; i++)
+        c->row[c->offset[c->kind[i] + 1]++] = i;
+}
+
+pnb_status pnb__copies_find(pnb__copies *c, const pnb_rows *rows, bool apart, pnb_error *err)
+{
+    size_t n = rows->n, n_places = 16;
+    place *table = NULL;
+    pnb_status status = PNB_OK;
+    while (n_places < 2 * n)
+        n_places *= 2;
+    *c = (pnb__copies){.n = n};
+    c->kind = pnb__alloc_array(n, sizeof *c->kind);
+    c->first = pnb__alloc_array(n, sizeof *c->first);
+    c->offset = pnb__alloc_array(n + 1, sizeof *c->offset);
+    c->row = pnb__alloc_array(n, sizeof *c->row);
+    if (!apart)
+        table = pnb__alloc_zero(n_places, sizeof *table);
+    if (c->kind == NULL || c->first == NULL || c->offset == NULL || c->row == NULL ||
+        (!apart && table == NULL))
+        PNB_TRY(pnb__fail_nomem(err, n_places * sizeof *table));
+    if (!apart)
+        find_kinds(c, rows, table, n_places);
+    for (size_t i = 0; apart && i < n; i++)
+        c->kind[i] = c->first[i] = i;
+    c->n_kinds = apart ? n : c->n_kinds;
+    list_rows(c);
+done:
+    pnb__free(table);
+    if (status != PNB_OK)
+        pnb__copies_reset(c);
+    return status;
+}
+
+void pnb__copies_reset(pnb__copies *c)
+{
+    pnb__free(c->kind);
+    pnb__free(c->first);
+    pnb__free(c->offset);
+    pnb__free(c->row);
+    *c = (pnb__copies){0};
+}
+
+/* ---- gathering ---- */
+
+static void gather(float *out, const float *from, const size_t *row, size_t n, size_t dim)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(out + i * dim, from + row[i] * dim, dim * sizeof(float));
+}
+
+pnb_status pnb__gathered_init(pnb__gathered *g, const pnb_rows *rows, const size_t *row, size_t n,
+                              pnb_error *err)
+{
+    size_t dim = rows->dim;
+    *g = (pnb__gathered){0};
+    if (row[n - 1] - row[0] == n - 1) {
+        g->rows = pnb_rows_slice(rows, row[0], n);
+        return PNB_OK;
+    }
+    g->mean = pnb__alloc_array(n, dim * sizeof(float));
+    if (rows->log_var != NULL)
+        g->log_var = pnb__alloc_array(n, dim * sizeof(float));
+    if (g->mean == NULL || (rows->log_var != NULL && g->log_var == NULL)) {
+        pnb__gathered_reset(g);
+        return pnb__fail_nomem(err, 2 * n * dim * sizeof(float));
+    }
+    gather(g->mean, rows->mean, row, n, dim);
+    if (rows->log_var != NULL)
+        gather(g->log_var, rows->log_var, row, n, dim);
+    g->rows = (pnb_rows){.n = n, .dim = dim, .mean = g->mean, .log_var = g->log_var};
+    return PNB_OK;
+}
+
+void pnb__gathered_reset(pnb__gathered *g)
+{
+    pnb__free(g->mean);
+    pnb__free(g->log_var);
+    *g = (pnb__gathered){0};
+}

@@ -1,0 +1,214 @@
+/* Inclusion search: which items include a query, or lie inside it.
+ *
+ * Membership is H > 0 (inclusion.c in prob), so unlike in a top-k search the answer may be empty or
+ * be all items. H alone does not say that two rows have anything to do with each other: with
+ * different variances it grows with the distance of the means, hence the csd similarity beside it.
+ * Rows of H come from scores.c, in blocks that may round as f32 does: what stands near 0 and what
+ * is kept is computed again, pair by pair, so the sign and the values do not depend on that. */
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "eval/retrieval/scores.h"
+#include "index/exact/heap.h"
+#include "penumbra/hierarchy.h"
+
+#define ROUNDING 1e-4 /* of a block's H, a dimension: nearer to 0 than this, H is taken again */
+#define MARGIN 16     /* candidates beyond k, taken again before they are sorted */
+
+static const char *const order_names[] = {
+#define ROW(name, text, sentence) text,
+    PNB_MEMBER_ORDER_LIST(ROW)
+#undef ROW
+};
+
+const char *pnb_member_order_name(pnb_member_order order)
+{
+    return (size_t)order < PNB_COUNT(order_names) ? order_names[order] : "unknown";
+}
+
+pnb_status pnb_member_order_parse(pnb_member_order *out, const char *name, pnb_error *err)
+{
+    int place = 0;
+    pnb_status status =
+        pnb__name_parse(&place, "order", order_names, PNB_COUNT(order_names), name, err);
+    if (status == PNB_OK)
+        *out = (pnb_member_order)place;
+    return status;
+}
+
+pnb_members_opts pnb_members_opts_default(void)
+{
+    return (pnb_members_opts){
+        .min_nearness = -(double)INFINITY, .k = 10, .measure_opts = pnb_measure_opts_default()};
+}
+
+void pnb_members_reset(pnb_members *members)
+{
+    if (members == NULL)
+        return;
+    pnb__free(members->index);
+    pnb__free(members->h);
+    pnb__free(members->nearness);
+    pnb__free(members->n_all);
+    *members = (pnb_members){0};
+}
+
+static pnb_status alloc_members(pnb_members *out, size_t n_queries, size_t k, pnb_error *err)
+{
+    size_t n = 0;
+    *out = (pnb_members){.n_queries = n_queries, .k = k};
+    if (pnb__mul_overflows(n_queries, k, &n))
+        return pnb__fail_nomem(err, SIZE_MAX);
+    out->index = pnb__alloc_array(n, sizeof *out->index);
+    out->h = pnb__alloc_array(n, sizeof *out->h);
+    out->nearness = pnb__alloc_array(n, sizeof *out->nearness);
+    out->n_all = pnb__alloc_array(n_queries, sizeof *out->n_all);
+    if (out->index != NULL && out->h != NULL && out->nearness != NULL && out->n_all != NULL)
+        return PNB_OK;
+    pnb_members_reset(out);
+    return pnb__fail_nomem(err, n * (sizeof(int64_t) + 2 * sizeof(double)));
+}
+
+/* ---- one query ---- */
+
+typedef struct members_job {
+    const pnb_gaussians *queries, *gallery;
+    const pnb_members_opts *opts;
+    pnb_members *out;
+    double *query_trace, *item_trace; /* [Q], [N] */
+    double *nearness;                 /* [thread][N] */
+    size_t n_kept;                    /* candidates of a query: k and some more */
+    pnb__hit *hit;                    /* [thread][n_kept] */
+} members_job;
+
+/* 1 - csd/2 of a query and every item. */
+static void fill_nearness(const members_job *job, size_t q, double *nearness)
+{
+    size_t dim = job->queries->dim;
+    const float *query = job->queries->mean + q * dim;
+    for (size_t j = 0; j < job->gallery->n; j++) {
+        const float *item = job->gallery->mean + j * dim;
+        double square = 0.0;
+        for (size_t d = 0; d < dim; d++) {
+            double delta = (double)query[d] - (double)item[d];
+            square += delta * delta;
+        }
+        nearness[j] =
+            pnb_measure_score(PNB_MEASURE_CSD, square + job->query_trace[q] + job->item_trace[j]);
+    }
+}
+
+/* H without the rounding of a block. */
+static double exact_h(const members_job *job, size_t query, size_t item)
+{
+    pnb_measure measure =
+        job->opts->published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
+    const pnb_measure_opts *o = &job->opts->measure_opts;
+    return job->opts->inside
+               ? pnb_measure_pair(measure, job->gallery, item, job->queries, query, o)
+               : pnb_measure_pair(measure, job->queries, query, job->gallery, item, o);
+}
+
+static void store_members(const members_job *job, size_t q, const pnb__hit *hit, size_t n,
+                          const double *nearness)
+{
+    pnb_members *out = job->out;
+    for (size_t i = 0; i < out->k; i++) {
+        size_t at = q * out->k + i;
+        bool is_there = i < n;
+        out->index[at] = is_there ? hit[i].index : -1;
+        out->nearness[at] = is_there ? nearness[hit[i].index] : -(double)INFINITY;
+        out->h[at] = is_there ? exact_h(job, q, (size_t)hit[i].index) : -(double)INFINITY;
+    }
+}
+
+/* pnb__visit_fn: h holds H of the query and every item */
+static void keep_members(void *user, int thread, size_t q, const double *h)
+{
+    members_job *job = user;
+    const pnb_members_opts *o = job->opts;
+    size_t t = (size_t)thread;
+    double *nearness = job->nearness + t * job->gallery->n;
+    double unsure = ROUNDING * (double)job->gallery->dim;
+    pnb__hit *hit = job->hit + t * job->n_kept;
+    pnb__heap heap = {hit, 0, job->n_kept};
+    fill_nearness(job, q, nearness);
+    job->out->n_all[q] = 0;
+    for (size_t j = 0; j < job->gallery->n; j++) {
+        double value = fabs(h[j]) <= unsure ? exact_h(job, q, j) : h[j];
+        if (!(value > 0.0) || !(nearness[j] >= o->min_nearness))
+            continue;
+        double score = o->order == PNB_MEMBERS_BY_NEARNESS ? nearness[j] : value;
+        pnb__heap_push(&heap, (pnb__hit){score, (int64_t)j});
+        job->out->n_all[q]++;
+    }
+    for (size_t i = 0; i < heap.n && o->order == PNB_MEMBERS_BY_INCLUSION; i++)
+        hit[i].score = exact_h(job, q, (size_t)hit[i].index);
+    pnb__hits_sort(hit, heap.n);
+    store_members(job, q, hit, PNB_MIN(heap.n, job->out->k), nearness);
+}
+
+/* ---- all queries ---- */
+
+static pnb_status check(const pnb_gaussians *queries, const pnb_gaussians *gallery, size_t k,
+                        pnb_error *err)
+{
+    if (queries->n == 0 || gallery->n == 0)
+        return pnb__fail(err, PNB_SHAPE, "%zu queries and %zu items; none may be empty", queries->n,
+                         gallery->n);
+    if (queries->dim != gallery->dim)
+        return pnb__fail(err, PNB_SHAPE, "queries have width %zu, items %zu", queries->dim,
+                         gallery->dim);
+    if (queries->log_var == NULL || gallery->log_var == NULL)
+        return pnb__fail(err, PNB_ARG, "the %s are of family %s; inclusion needs Gaussians",
+                         queries->log_var == NULL ? "queries" : "items",
+                         pnb_rows_family(queries->log_var == NULL ? queries : gallery));
+    if (k == 0)
+        return pnb__fail(err, PNB_ARG, "k is 0; at least one member must be asked for");
+    return PNB_OK;
+}
+
+static pnb_status alloc_job(members_job *job, size_t n_threads, pnb_error *err)
+{
+    size_t n = job->gallery->n;
+    job->query_trace = pnb__alloc_array(job->queries->n, sizeof(double));
+    job->item_trace = pnb__alloc_array(n, sizeof(double));
+    job->nearness = pnb__alloc_array(n_threads, n * sizeof(double));
+    job->n_kept = PNB_MIN(job->out->k + MARGIN, n);
+    job->hit = pnb__alloc_array(n_threads, job->n_kept * sizeof *job->hit);
+    if (job->query_trace == NULL || job->item_trace == NULL || job->nearness == NULL ||
+        job->hit == NULL)
+        return pnb__fail_nomem(err, (n_threads + 1) * n * sizeof(double));
+    return PNB_OK;
+}
+
+pnb_status pnb_members_find(const pnb_ctx *ctx, const pnb_gaussians *queries,
+                            const pnb_gaussians *gallery, const pnb_members_opts *opts,
+                            pnb_members *out, pnb_error *err)
+{
+    pnb_members_opts o = opts == NULL ? pnb_members_opts_default() : *opts;
+    members_job job = {.queries = queries, .gallery = gallery, .opts = &o, .out = out};
+    pnb_search_opts search = pnb_search_opts_default();
+    *out = (pnb_members){0};
+    pnb_status status = check(queries, gallery, o.k, err);
+    if (status != PNB_OK)
+        return status;
+    search.measure = o.published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
+    search.measure_opts = o.measure_opts;
+    search.reverse = o.inside;
+    const pnb__scores scores = pnb__scores_sets(queries, gallery, &search);
+    PNB_TRY(alloc_members(out, queries->n, PNB_MIN(o.k, gallery->n), err));
+    PNB_TRY(alloc_job(&job, pnb__scores_threads(ctx), err));
+    PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, queries, job.query_trace, err));
+    PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, gallery, job.item_trace, err));
+    status = pnb__scores_visit(ctx, &scores, keep_members, &job, err);
+done:
+    pnb__free(job.query_trace);
+    pnb__free(job.item_trace);
+    pnb__free(job.nearness);
+    pnb__free(job.hit);
+    if (status != PNB_OK)
+        pnb_members_reset(out);
+    return status;
+}

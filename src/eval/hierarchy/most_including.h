@@ -1,0 +1,13 @@
+/* The caption that includes each picture most; see including.c. */
+#ifndef PNB_EVAL_HIERARCHY_MOST_INCLUDING_H
+#define PNB_EVAL_HIERARCHY_MOST_INCLUDING_H
+
+#include "penumbra/hierarchy.h"
+
+/* index[i], value[i]: best caption of picture i and its score; ties go to the lower index.
+ * Errors  NUMERIC (names the pair), NOMEM, and those of pnb_search */
+pnb_status pnb__most_including(const pnb_ctx *ctx, const pnb_gaussians *pictures,
+                               const pnb_gaussians *captions, pnb_including by, int64_t *index,
+                               double *value, pnb_error *err);
+
+#endif

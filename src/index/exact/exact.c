@@ -1,0 +1,354 @@
+/* Row terms of the two sides of a search, and scores of pairs in f64.
+ *
+ * Three measures are inner products of augmented rows (storage view of the measures):
+ *   mean   mu_q.mu_n / (|mu_q| |mu_n|)
+ *   csd    1 - csd/2 = mu_q.mu_n + t_q + t_n          t = 1/2 - (|mu|^2 + tr)/2
+ *   w2     -w2 = 2 (mu_q.mu_n + std_q.std_n) + t_q + t_n   t = -(|mu|^2 + tr)
+ * The augmenting column is kept apart in f64, so large traces do not round the product away. For
+ * unit means t of csd is -tr/2 to rounding, ProLIP's form. w2 cancels when |mu|^2 + tr is large:
+ * above W2_LIMIT it takes the way of all other measures, the fused f64 loops of src/prob. The
+ * inclusion test has a row term too, the sum of the log-variances, and so have likelihoods on the
+ * sphere, the log normaliser; their other part comes from the cosine (sphere.c). Products in f32
+ * are pass.c's. */
+#include "index/exact/exact.h"
+
+#include <math.h>
+
+#define W2_LIMIT 1e3
+#define ITEM_TILE 32     /* items unpacked at once in f64 */
+#define NORM_LEAST 1e-15 /* products of rows between these stay normal floats */
+#define NORM_MOST 1e15
+#define TERM_MOST 1e30
+#define LOG_VAR_MOST 30.0f /* inclusion: S12 S21 of two variances stays a normal float */
+#define MEAN_MOST 1e3f     /* inclusion: delta^2 / (S12 S21) stays a float */
+#define GAIN_MOST 1e3
+#define KAPPA_MOST 1e15
+
+/* ---- row terms ---- */
+
+typedef struct side_job {
+    pnb__scan_side *side;
+    pnb_measure measure;
+} side_job;
+
+static bool is_inclusion(pnb_measure measure)
+{
+    return measure == PNB_MEASURE_INCLUSION || measure == PNB_MEASURE_INCLUSION_PUBLISHED;
+}
+
+static bool has_product_form(pnb_measure measure)
+{
+    return measure == PNB_MEASURE_MEAN || measure == PNB_MEASURE_CSD || measure == PNB_MEASURE_W2;
+}
+
+static bool has_row_terms(pnb_measure measure)
+{
+    return has_product_form(measure) || is_inclusion(measure) || pnb__measure_is_spherical(measure);
+}
+
+/* Sum of the log-variances; the norm is 0, or infinite where the f32 sums would leave a float. */
+static void fill_inclusion_row(pnb__scan_side *side, size_t i)
+{
+    const pnb_gaussians *g = &side->rows;
+    const float *mean = g->mean + i * g->dim, *log_var = g->log_var + i * g->dim;
+    double sum = 0.0;
+    bool fits = true;
+    for (size_t d = 0; d < g->dim; d++) {
+        fits = fits && fabsf(mean[d]) <= MEAN_MOST && fabsf(log_var[d]) <= LOG_VAR_MOST;
+        sum += log_var[d];
+    }
+    side->term[i] = sum;
+    side->norm[i] = fits ? 0.0 : (double)INFINITY;
+}
+
+static void fill_product_row(pnb__scan_side *side, pnb_measure measure, size_t i)
+{
+    const pnb_gaussians *g = &side->rows;
+    const float *mean = g->mean + i * g->dim;
+    double square = 0.0, trace = 0.0;
+    for (size_t d = 0; d < g->dim; d++)
+        square += (double)mean[d] * mean[d];
+    if (pnb__measure_is_spherical(measure)) {
+        side->norm[i] = sqrt(square);
+        side->term[i] = pnb__sphere_row_of(measure, g, i).log_norm;
+        return;
+    }
+    for (size_t d = 0; measure != PNB_MEASURE_MEAN && g->log_var != NULL && d < g->dim; d++)
+        trace += exp((double)g->log_var[i * g->dim + d]);
+    side->norm[i] = sqrt(measure == PNB_MEASURE_W2 ? square + trace : square);
+    side->term[i] = measure == PNB_MEASURE_MEAN  ? 0.0
+                    : measure == PNB_MEASURE_CSD ? 0.5 - 0.5 * (square + trace)
+                                                 : -(square + trace);
+}
+
+static void fill_side(void *user, size_t begin, size_t end, int thread)
+{
+    (void)thread;
+    side_job *job = user;
+    for (size_t i = begin; i < end; i++) {
+        if (is_inclusion(job->measure))
+            fill_inclusion_row(job->side, i);
+        else
+            fill_product_row(job->side, job->measure, i);
+    }
+}
+
+static void reset_side(pnb__scan_side *side)
+{
+    pnb__free(side->term);
+    pnb__free(side->norm);
+    *side = (pnb__scan_side){0};
+}
+
+/* bad stays n for inclusion: its f64 loops find and name what is not finite. */
+static void summarise_side(pnb__scan_side *side, pnb_measure measure)
+{
+    side->bad = side->rows.n;
+    side->least_norm = (double)INFINITY;
+    for (size_t i = 0; i < side->rows.n; i++) {
+        double term = fabs(side->term[i]), norm = side->norm[i];
+        if (side->bad == side->rows.n && !is_inclusion(measure) &&
+            (!isfinite(term) || !isfinite(norm)))
+            side->bad = i;
+        if (!(term <= side->most_term))
+            side->most_term = term;
+        if (!(norm <= side->most_norm))
+            side->most_norm = norm;
+        if (norm > 0.0)
+            side->least_norm = fmin(side->least_norm, norm);
+        if (side->rows.kappa != NULL)
+            side->most_kappa = fmax(side->most_kappa, side->rows.kappa[i]);
+    }
+}
+
+static pnb_status init_side(pnb__scan_side *side, const pnb_ctx *ctx, const pnb_gaussians *rows,
+                            pnb_measure measure, pnb_error *err)
+{
+    *side = (pnb__scan_side){.rows = *rows, .bad = rows->n};
+    if (!has_row_terms(measure))
+        return PNB_OK;
+    side->term = pnb__alloc_array(rows->n, sizeof(double));
+    side->norm = pnb__alloc_array(rows->n, sizeof(double));
+    if (side->term == NULL || side->norm == NULL) {
+        reset_side(side);
+        return pnb__fail_nomem(err, 2 * rows->n * sizeof(double));
+    }
+    side_job job = {side, measure};
+    pnb__parallel_for(ctx, rows->n, 256, fill_side, &job);
+    summarise_side(side, measure);
+    return PNB_OK;
+}
+
+pnb_status pnb__scan_init(pnb__scan *scan, const pnb_ctx *ctx, const pnb_gaussians *gallery,
+                          const pnb_search_opts *opts, pnb_error *err)
+{
+    *scan = (pnb__scan){.measure = opts->measure, .opts = opts->measure_opts};
+    scan->reverse = opts->reverse && !pnb_measure_is_symmetric(opts->measure);
+    if (gallery->n == 0)
+        return pnb__fail(err, PNB_SHAPE, "the gallery is empty; it needs at least one embedding");
+    /* Only what the gallery alone decides; the pair is checked with the queries. */
+    pnb_status status = pnb__measure_check(opts->measure, gallery, NULL, &opts->measure_opts, err);
+    if (status != PNB_OK)
+        return status;
+    return init_side(&scan->gallery, ctx, gallery, opts->measure, err);
+}
+
+void pnb__scan_reset(pnb__scan *scan)
+{
+    reset_side(&scan->gallery);
+}
+
+/* ---- queries ---- */
+
+static bool side_fits_product(const pnb__scan_side *side)
+{
+    return side->most_norm <= NORM_MOST && side->least_norm >= NORM_LEAST &&
+           side->most_term <= TERM_MOST && side->most_kappa <= KAPPA_MOST;
+}
+
+static pnb__scan_way choose_way(const pnb__scan *scan, const pnb__scan_side *queries)
+{
+    const pnb__scan_side *gallery = &scan->gallery;
+    if (is_inclusion(scan->measure)) {
+        bool fits = gallery->most_norm == 0.0 && queries->most_norm == 0.0;
+        return fits && exp(scan->opts.inclusion_eps) <= GAIN_MOST ? PNB__SCAN_INCLUSION
+                                                                  : PNB__SCAN_F64;
+    }
+    if (!has_row_terms(scan->measure) || !side_fits_product(gallery) || !side_fits_product(queries))
+        return PNB__SCAN_F64;
+    if (scan->measure == PNB_MEASURE_W2 &&
+        (gallery->most_term > W2_LIMIT || queries->most_term > W2_LIMIT))
+        return PNB__SCAN_F64;
+    return has_product_form(scan->measure) ? PNB__SCAN_PRODUCT : PNB__SCAN_SPHERE;
+}
+
+static pnb_status check_finite(const pnb__scan *scan, const pnb__scan_side *queries, pnb_error *err)
+{
+    const pnb__scan_side *gallery = &scan->gallery;
+    bool bad_item = gallery->bad < gallery->rows.n;
+    if (!bad_item && queries->bad == queries->rows.n)
+        return PNB_OK;
+    size_t query = bad_item ? 0 : queries->bad, item = query == queries->bad ? 0 : gallery->bad;
+    return pnb__fail(err, PNB_NUMERIC,
+                     "query %zu and item %zu: the score of measure %s is not a finite number; one "
+                     "of the two embeddings holds values that are not finite, a kappa below 0 or "
+                     "log-variances beyond +-30",
+                     query, item, pnb_measure_name(scan->measure));
+}
+
+pnb_status pnb__scan_run_init(pnb__scan_run *run, const pnb__scan *scan, const pnb_ctx *ctx,
+                              const pnb_gaussians *queries, pnb_error *err)
+{
+    *run = (pnb__scan_run){.scan = scan};
+    if (queries->n == 0)
+        return pnb__fail(err, PNB_SHAPE, "there are no queries; at least one is needed");
+    pnb_status status =
+        pnb__measure_check(scan->measure, queries, &scan->gallery.rows, &scan->opts, err);
+    if (status != PNB_OK)
+        return status;
+    run->inner = ctx != NULL ? *ctx : (pnb_ctx){.isa = PNB_ISA_GENERIC};
+    run->inner.n_threads = 1;
+    PNB_TRY(init_side(&run->queries, ctx, queries, scan->measure, err));
+    PNB_TRY(check_finite(scan, &run->queries, err));
+    pnb__kernels_fill(&run->kernels, &run->inner, PNB__F32);
+    run->way = choose_way(scan, &run->queries);
+    run->weight = queries->kappa != NULL && scan->gallery.rows.kappa != NULL ? 0.5 : 1.0;
+done:
+    if (status != PNB_OK)
+        pnb__scan_run_reset(run);
+    return status;
+}
+
+void pnb__scan_run_reset(pnb__scan_run *run)
+{
+    reset_side(&run->queries);
+}
+
+double pnb__scan_scale(double norm)
+{
+    return norm == 0.0 ? 0.0 : 1.0 / norm;
+}
+
+/* ---- scores in f64 ---- */
+
+/* Scores that are one inner product and need no unpacked rows. */
+static bool is_dot(const pnb__scan_run *run)
+{
+    return run->way == PNB__SCAN_PRODUCT && run->scan->measure != PNB_MEASURE_W2;
+}
+
+pnb_status pnb__scan_work_init(pnb__scan_work *work, const pnb__scan_run *run, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    const pnb__scan *scan = run->scan;
+    size_t dim = run->queries.rows.dim, n_queries = PNB__SCAN_QUERIES, n_items = ITEM_TILE;
+    *work = (pnb__scan_work){.at_query = SIZE_MAX};
+    if (is_dot(run))
+        n_queries = n_items = 1;
+    PNB_TRY(pnb__tile_alloc(&work->query, scan->measure, n_queries, dim, &scan->opts, err));
+    PNB_TRY(pnb__tile_alloc(&work->item, scan->measure, n_items, dim, &scan->opts, err));
+    return PNB_OK;
+done:
+    pnb__scan_work_reset(work);
+    return status;
+}
+
+void pnb__scan_work_reset(pnb__scan_work *work)
+{
+    pnb__tile_free(&work->query);
+    pnb__tile_free(&work->item);
+}
+
+/* The same bits with the two rows exchanged. */
+static double exact_by_dot(const pnb__scan_run *run, size_t query, size_t item)
+{
+    const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
+    const float *a = q->rows.mean + query * q->rows.dim, *b = x->rows.mean + item * q->rows.dim;
+    double dot = 0.0;
+#pragma omp simd reduction(+ : dot)
+    for (size_t d = 0; d < q->rows.dim; d++)
+        dot += (double)a[d] * b[d];
+    if (run->scan->measure == PNB_MEASURE_MEAN)
+        return dot * (pnb__scan_scale(q->norm[query]) * pnb__scan_scale(x->norm[item]));
+    return dot + (q->term[query] + x->term[item]);
+}
+
+static void score_tile(const pnb__scan *scan, const pnb__scan_work *work, double *out, size_t ld)
+{
+    if (scan->reverse)
+        pnb__tile_measure(scan->measure, &work->item, &work->query, &scan->opts, out,
+                          (const size_t[2]){1, ld});
+    else
+        pnb__tile_measure(scan->measure, &work->query, &work->item, &scan->opts, out,
+                          (const size_t[2]){ld, 1});
+    for (size_t i = 0; i < work->query.n; i++)
+        for (size_t j = 0; j < work->item.n; j++)
+            out[i * ld + j] = pnb_measure_score(scan->measure, out[i * ld + j]);
+}
+
+static pnb_status fail_at(const pnb__scan_run *run, const pnb__scan_block *b, size_t i, size_t j,
+                          pnb_error *err)
+{
+    return pnb__fail(err, PNB_NUMERIC,
+                     "query %zu and item %zu: score of measure %s is %g; one of the two embeddings "
+                     "holds values that are not finite, a kappa below 0 or log-variances beyond "
+                     "+-30",
+                     b->query + i, b->item + j, pnb_measure_name(run->scan->measure),
+                     b->score[i * b->ld + j]);
+}
+
+static pnb_status check_block(const pnb__scan_run *run, const pnb__scan_block *b, pnb_error *err)
+{
+    for (size_t i = 0; i < b->n_queries; i++) {
+        /* 0*x is NaN for NaN and infinity: one pass without branches finds a bad row. */
+        const double *score = b->score + i * b->ld;
+        double check = 0.0;
+#pragma omp simd reduction(+ : check)
+        for (size_t j = 0; j < b->n_items; j++)
+            check += 0.0 * score[j];
+        for (size_t j = 0; check != 0.0 && j < b->n_items; j++)
+            if (!isfinite(score[j]))
+                return fail_at(run, b, i, j, err);
+    }
+    return PNB_OK;
+}
+
+pnb_status pnb__scan_score(const pnb__scan_run *run, pnb__scan_work *work, const pnb__scan_block *b,
+                           pnb_error *err)
+{
+    const pnb__scan *scan = run->scan;
+    if (is_dot(run)) {
+        for (size_t i = 0; i < b->n_queries; i++)
+            for (size_t j = 0; j < b->n_items; j++)
+                b->score[i * b->ld + j] = exact_by_dot(run, b->query + i, b->item + j);
+        return check_block(run, b, err);
+    }
+    work->at_query = SIZE_MAX;
+    pnb__tile_fill(&work->query, scan->measure, &run->queries.rows, b->query, b->n_queries, 0,
+                   &scan->opts);
+    for (size_t begin = 0; begin < b->n_items; begin += ITEM_TILE) {
+        pnb__tile_fill(&work->item, scan->measure, &scan->gallery.rows, b->item + begin,
+                       PNB_MIN(ITEM_TILE, b->n_items - begin), 1, &scan->opts);
+        score_tile(scan, work, b->score + begin, b->ld);
+    }
+    return check_block(run, b, err);
+}
+
+/* By tiles of one row, the loop that scores whole blocks: the same bits. */
+static double exact_by_tile(const pnb__scan_run *run, pnb__scan_work *work, size_t query,
+                            size_t item)
+{
+    const pnb__scan *scan = run->scan;
+    double score;
+    if (work->at_query != query)
+        pnb__tile_fill(&work->query, scan->measure, &run->queries.rows, query, 1, 0, &scan->opts);
+    work->at_query = query;
+    pnb__tile_fill(&work->item, scan->measure, &scan->gallery.rows, item, 1, 1, &scan->opts);
+    score_tile(scan, work, &score, 1);
+    return score;
+}
+
+double pnb__scan_exact(const pnb__scan_run *run, pnb__scan_work *work, size_t query, size_t item)
+{
+    return is_dot(run) ? exact_by_dot(run, query, item) : exact_by_tile(run, work, query, item);
+}

@@ -1,0 +1,90 @@
+/* The comparison that opening a model makes, told key by key instead of ending at the first error:
+ * every weight the configuration needs, every array the file has. The same tables and the same
+ * checks as in opening (layout.c, weights.c), so the two cannot disagree. */
+#include "models/keys/key_check.h"
+
+#include <string.h>
+
+static pnb_status read_settings(pnb__examined *e, const char *config, pnb_error *err)
+{
+    json_t *root = NULL;
+    if (config == NULL)
+        return pnb__config_from_shapes(&e->settings, &e->file, err);
+    pnb_status status = pnb__json_load_file(&root, config, 0, err);
+    if (status == PNB_OK)
+        status = pnb__config_read(&e->settings, root, config, err);
+    json_decref(root);
+    return status;
+}
+
+static void compare_weights(pnb__examined *e, const pnb__weights *w, pnb__key_fn fn, void *user)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        pnb__layout_part parts[3];
+        pnb__gathered g;
+        pnb_error err = PNB_ERROR_INIT;
+        const pnb__param *p = &w->items[i].param;
+        size_t n = pnb__layout_parts(&e->layout, p->name, parts);
+        e->n_expected += n;
+        for (size_t k = 0; k < n; k++)
+            e->n_found += pnb__weight_file_lookup(&e->file, parts[k].key) != NULL ? 1 : 0;
+        pnb_status status = pnb__layout_gather(&e->layout, &e->file, p, false, &g, &err);
+        if (status != PNB_OK)
+            fn(user, status == PNB_NOT_FOUND ? PNB__KEY_MISSING : PNB__KEY_SHAPE, err.text);
+        else
+            pnb__free(g.owned);
+    }
+}
+
+static void compare_keys(const pnb__examined *e, const pnb__weights *w, pnb__key_fn fn, void *user)
+{
+    char text[320];
+    for (size_t i = 0; i < pnb__weight_file_count(&e->file); i++) {
+        const char *key = pnb__weight_file_at(&e->file, i)->name;
+        if (pnb__layout_ignores(&e->layout, key)) {
+            snprintf(text, sizeof text, "%.200s is a buffer that nothing reads", key);
+            fn(user, PNB__KEY_IGNORED, text);
+        } else if (!pnb__weights_expects(w, key)) {
+            snprintf(text, sizeof text,
+                     "%.200s is not part of the model the configuration describes", key);
+            fn(user, PNB__KEY_UNEXPECTED, text);
+        }
+    }
+}
+
+pnb_status pnb__model_examine(pnb__examined *out, const pnb_ctx *ctx, const char *dir,
+                              pnb__key_fn fn, void *user, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    char *config = NULL, *weights = NULL;
+    pnb__weights w = {0};
+    *out = (pnb__examined){0};
+    if (!pnb__path_is_dir(dir))
+        return pnb__fail(err, PNB_NOT_FOUND, "%s is not a directory", dir);
+    PNB_TRY(pnb__model_find_config(&config, dir, err));
+    PNB_TRY(pnb__weight_file_find(&weights, dir, err));
+    snprintf(out->config, sizeof out->config, "%s", config != NULL ? config : "");
+    snprintf(out->weights, sizeof out->weights, "%s", weights);
+    PNB_TRY(pnb__weight_file_open(&out->file, weights, err));
+    snprintf(out->format, sizeof out->format, "%s", pnb_checkpoint_format(out->file.arrays));
+    out->warning = pnb__weight_file_warning(&out->file);
+    PNB_TRY(read_settings(out, config, err));
+    PNB_TRY(pnb__layout_detect(&out->layout, &out->file, err));
+    PNB_TRY(pnb__config_fit(&out->settings, &out->layout, &out->file, err));
+    PNB_TRY(pnb__weights_declare(&w, &out->settings, ctx, PNB__F32, err));
+    w.layout = out->layout;
+    compare_weights(out, &w, fn, user);
+    compare_keys(out, &w, fn, user);
+done:
+    if (w.items != NULL)
+        pnb__weights_reset(&w);
+    pnb__free(config);
+    pnb__free(weights);
+    return status;
+}
+
+void pnb__examined_reset(pnb__examined *e)
+{
+    pnb__weight_file_close(&e->file);
+    *e = (pnb__examined){0};
+}

@@ -1,0 +1,140 @@
+/* Tokenizer and preprocessing of a model folder, as far as the configuration decides them.
+ *
+ * Released ProLIP folders hold weights and constructor arguments alone. Their pictures are prepared
+ * by transformers' CLIPProcessor (README of the reference): RGB first, shortest side bicubic,
+ * centre crop rounded down, OpenAI's mean and std. Hugging Face's CLIP is the same; open_clip's and
+ * OpenAI's CLIP resize before they convert and round the crop half to even; SigLIP squashes, with
+ * mean and std 0.5. Reading the files is the io room's business. */
+#include "models/model_defaults.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tokenizer/text.h"
+
+static json_t *config_of(const pnb_model *model)
+{
+    const char *text = pnb_model_config_text(model);
+    json_t *root = NULL;
+    if (pnb__json_load_bytes(&root, text, strlen(text), "configuration", NULL) != PNB_OK)
+        return NULL;
+    return root;
+}
+
+pnb_preprocess pnb__assumed_preprocess(const pnb_model *model)
+{
+    const pnb_model_info *info = pnb_model_get_info(model);
+    pnb_preprocess pp = pnb_preprocess_default();
+    json_t *config = config_of(model);
+    bool is_siglip = strcmp(info->family, "siglip") == 0;
+    bool is_hugging_face =
+        strcmp(info->family, "prolip") == 0 || json_object_get(config, "model_type") != NULL;
+    pp.width = (int)info->vision.image_width;
+    pp.height = (int)info->vision.image_height;
+    pp.centre = is_hugging_face ? PNB_CENTRE_FLOOR : PNB_CENTRE_ROUND;
+    pp.resize_first = !is_hugging_face;
+    pp.mode = is_siglip ? PNB_FIT_SQUASH : PNB_FIT_SHORTEST;
+    for (int i = 0; i < 3 && is_siglip; i++)
+        pp.mean[i] = pp.std[i] = 0.5F;
+    json_decref(config);
+    return pp;
+}
+
+/* transformers' SiglipTokenizer deletes punctuation and lowers in code; its files only name it. */
+static pnb_status find_siglip_class(const char *dir, bool *found, pnb_error *err)
+{
+    static const char file[] = "tokenizer_config.json";
+    json_t *root = NULL;
+    *found = false;
+    if (dir == NULL || !pnb__path_has_file(dir, file))
+        return PNB_OK;
+    char *path = pnb__path_join(dir, file);
+    pnb_status status = path != NULL ? pnb__json_load_file(&root, path, 0, NULL) : PNB_NOMEM;
+    if (status == PNB_OK) {
+        const char *name = json_string_value(json_object_get(root, "tokenizer_class"));
+        *found = name != NULL && strcmp(name, "SiglipTokenizer") == 0;
+    }
+    json_decref(root);
+    pnb__free(path);
+    return status == PNB_NOMEM ? pnb__fail_nomem(err, strlen(dir)) : PNB_OK;
+}
+
+/* text_cfg of ProLIP and open_clip; NULL in Hugging Face's dialect. */
+static const json_t *text_of(const json_t *config)
+{
+    const json_t *open_clip = json_object_get(config, "model_cfg");
+    return json_object_get(open_clip != NULL ? open_clip : config, "text_cfg");
+}
+
+pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
+                            bool *found, pnb_error *err)
+{
+    const json_t *kwargs = json_object_get(text_of(config), "tokenizer_kwargs");
+    const json_t *said = json_object_get(kwargs, "clean");
+    const char *name = json_string_value(said);
+    pnb_clean clean = PNB_CLEAN_CANONICALIZE;
+    bool is_siglip = false;
+    pnb_status status = name == NULL ? find_siglip_class(dir, &is_siglip, err) : PNB_OK;
+    *found = (said != NULL && !json_is_null(said)) || is_siglip;
+    if (status != PNB_OK || (name == NULL && !is_siglip))
+        return status;
+    if (name != NULL && !pnb_clean_from_name(name, &clean))
+        return pnb__fail(err, PNB_FORMAT,
+                         "configuration: tokenizer_kwargs.clean \"%.40s\" is not one of none, "
+                         "lower, whitespace, canonicalize",
+                         name);
+    pnb_tokenizer_set_clean(tokenizer, clean);
+    return PNB_OK;
+}
+
+/* The cleaning that stands in no file: open_clip's HFTokenizer collapses white space, and SigLIP
+ * was trained on canonicalized captions, whichever files its folder has. */
+static void assume_clean(pnb_tokenizer *tokenizer, const json_t *config, bool *assumed)
+{
+    const json_t *text = text_of(config);
+    const char *name = json_string_value(json_object_get(text, "hf_tokenizer_name"));
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    bool is_siglip = type != NULL && strcmp(type, "siglip") == 0;
+    if (name != NULL && name[0] != '\0') {
+        pnb_tokenizer_set_clean(tokenizer, PNB_CLEAN_WHITESPACE);
+    } else if (is_siglip && pnb__tok_is_siglip(tokenizer)) {
+        pnb_tokenizer_set_clean(tokenizer, PNB_CLEAN_CANONICALIZE);
+        *assumed = true;
+    }
+}
+
+pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
+                                    bool *clean_assumed, pnb_error *err)
+{
+    const json_t *text = text_of(config);
+    bool says = false;
+    *clean_assumed = false;
+    pnb_status status = pnb__apply_clean(tokenizer, config, dir, &says, err);
+    if (status != PNB_OK)
+        return status;
+    if (!says)
+        assume_clean(tokenizer, config, clean_assumed);
+    if (text != NULL && pnb_tokenizer_padding(tokenizer).assumed && pnb__tok_is_clip(tokenizer))
+        pnb__tok_assume_pad(tokenizer, 0, PNB__PAD_AS_OPEN_CLIP);
+    return PNB_OK;
+}
+
+void pnb__tokenizer_source(const pnb_model *model, char *text, size_t size)
+{
+    const pnb_model_info *info = pnb_model_get_info(model);
+    json_t *config = config_of(model);
+    const char *name = json_string_value(
+        json_object_get(json_object_get(config, "text_cfg"), "hf_tokenizer_name"));
+    if (name != NULL && name[0] != '\0')
+        snprintf(text, size, "the repository %s (hf_tokenizer_name)", name);
+    else if (strcmp(info->family, "clip") == 0 || info->text.vocab_size == 49408)
+        snprintf(text, size,
+                 "the model's repository, or openai/clip-vit-base-patch32 "
+                 "(tokenizer.json), or open_clip (bpe_simple_vocab_16e6.txt.gz)");
+    else
+        snprintf(text, size,
+                 "the model's repository (tokenizer.json or spiece.model; SigLIP and "
+                 "ProLIP B/16: timm/ViT-B-16-SigLIP)");
+    json_decref(config);
+}

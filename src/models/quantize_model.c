@@ -1,0 +1,89 @@
+/* Making a model small in memory: its block matrices in 8 bits or rounded to 16.
+ *
+ * Rounded weights stay in f32 while the process lives and give the very results that a reader of
+ * the 16-bit file gets, because widening is exact. Saving writes them in their type. */
+#include <string.h>
+
+#include "models/model.h"
+#include "models/quantized_weights.h"
+
+static pnb_status set_record(pnb_model *m, json_t *record, pnb_error *err)
+{
+    char *text = record != NULL ? json_dumps(record, JSON_COMPACT) : NULL;
+    m->weights.record = text != NULL ? pnb__arena_strdup(&m->weights.arena, text) : NULL;
+    pnb__free(text);
+    return m->weights.record != NULL ? PNB_OK : pnb__fail_nomem(err, 256);
+}
+
+static pnb_status make_small(pnb__weights *w, pnb_model_store to, int activation_bits,
+                             pnb_error *err)
+{
+    int levels = activation_bits == 8 ? PNB__I8_LEVELS_8BIT : PNB__I8_LEVELS_7BIT;
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
+        pnb__weight *item = &w->items[i];
+        if (!pnb__store_is_small(&item->param))
+            continue;
+        if (to == PNB_STORE_INT8)
+            status = pnb__store_quantize(w, item, levels, err);
+        else
+            pnb__store_round(w, &item->param, w->half);
+    }
+    return status;
+}
+
+pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_bits, pnb_error *err)
+{
+    pnb__weights *w = &m->weights;
+    if ((to != PNB_STORE_INT8 && to != PNB_STORE_BF16 && to != PNB_STORE_F16) ||
+        (to == PNB_STORE_INT8 && activation_bits != 7 && activation_bits != 8))
+        return pnb__fail(err, PNB_ARG,
+                         "weights can be made int8 with 7 or 8 activation bits, "
+                         "bf16 or f16");
+    if (w->record != NULL)
+        return pnb__fail(err, PNB_ARG,
+                         "the model's weights are small already (%s); start from the "
+                         "model they were made from",
+                         m->info.weights_stored);
+    if (w->kernels.real != PNB__F32)
+        return pnb__fail(err, PNB_UNSUPPORTED, "only models loaded in f32 can be made small");
+    pnb_status status = to == PNB_STORE_INT8 ? PNB_OK : pnb__weights_make_owned(w, err);
+    if (status != PNB_OK)
+        return status;
+    w->half = to == PNB_STORE_BF16 ? PNB_BF16 : to == PNB_STORE_F16 ? PNB_F16 : PNB_F32;
+    status = make_small(w, to, activation_bits, err);
+    pnb__model_drop_encoders(m);
+    json_t *record =
+        to == PNB_STORE_INT8
+            ? json_pack("{s:s,s:i}", "weights", "int8", "activation_bits", activation_bits)
+            : json_pack("{s:s}", "weights", to == PNB_STORE_BF16 ? "bf16" : "f16");
+    if (status == PNB_OK)
+        status = set_record(m, record, err);
+    json_decref(record);
+    pnb__model_weights_changed(m);
+    pnb__model_fill_info(m);
+    return status;
+}
+
+pnb_status pnb_model_set_calibration(pnb_model *m, const char *json, pnb_error *err)
+{
+    json_t *record = NULL, *figures = NULL;
+    pnb_status status = PNB_OK;
+    if (m->weights.record == NULL)
+        return pnb__fail(err, PNB_ARG, "the model was not made small");
+    PNB_TRY(
+        pnb__json_load_bytes(&record, m->weights.record, strlen(m->weights.record), "record", err));
+    PNB_TRY(pnb__json_load_bytes(&figures, json, strlen(json), "calibration", err));
+    if (json_object_set(record, "calibration", figures) != 0)
+        PNB_TRY(pnb__fail_nomem(err, strlen(json)));
+    status = set_record(m, record, err);
+done:
+    json_decref(record);
+    json_decref(figures);
+    return status;
+}
+
+const char *pnb_model_quantization(const pnb_model *m)
+{
+    return m->weights.record;
+}

@@ -1,0 +1,402 @@
+/* Weights in 8 and 16 bits.
+ *
+ * 8 bits: row n of a matrix W (N,K) is round(W[n][k] / t_n) with t_n = max_k |W[n][k]| / 127, one
+ * scale for each output channel, symmetric (Krishnamoorthi 2018, section 3.1.1). 16 bits: the
+ * values as bf16 or f16, used as they are mapped where the product can widen them, widened at
+ * loading elsewhere. What happens to the activations of an 8-bit product is gemm_i8's business
+ * (kernels/kernels.h). */
+#include "models/quantized_weights.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 127 };
+
+bool pnb__store_is_small(const pnb__param *p)
+{
+    return p->n_dims == 2 && strstr(p->name, ".transformer.resblocks.") != NULL;
+}
+
+size_t pnb__store_bytes(const pnb__weights *w, const pnb__param *p)
+{
+    switch (p->store) {
+    case PNB__STORE_I8:
+        return p->n;
+    case PNB__STORE_BF16:
+    case PNB__STORE_F16:
+        return p->n * sizeof(uint16_t);
+    case PNB__STORE_REAL:
+        break;
+    }
+    return p->n * PNB__REAL_SIZE(w->kernels.real);
+}
+
+pnb_dtype pnb__store_dtype(const pnb__weights *w, const pnb__param *p)
+{
+    switch (p->store) {
+    case PNB__STORE_I8:
+        return PNB_I8;
+    case PNB__STORE_BF16:
+        return PNB_BF16;
+    case PNB__STORE_F16:
+        return PNB_F16;
+    case PNB__STORE_REAL:
+        break;
+    }
+    return w->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64;
+}
+
+size_t pnb__store_total_bytes(const pnb__weights *w)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        const pnb__param *p = &w->items[i].param;
+        bytes += w->half != PNB_F32 && pnb__store_is_small(p) ? p->n * sizeof(uint16_t)
+                                                              : pnb__store_bytes(w, p);
+        if (p->store == PNB__STORE_I8)
+            bytes += p->shape[0] * PNB__REAL_SIZE(w->kernels.real);
+    }
+    return bytes;
+}
+
+const char *pnb__store_describe(const pnb__weights *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        switch (w->items[i].param.store) {
+        case PNB__STORE_I8:
+            return w->items[i].param.i8_levels == PNB__I8_LEVELS_8BIT
+                       ? "int8, activations in 8 bits"
+                       : "int8, activations in 7 bits";
+        case PNB__STORE_BF16:
+            return "bf16";
+        case PNB__STORE_F16:
+            return "f16";
+        case PNB__STORE_REAL:
+            break;
+        }
+    }
+    if (w->half != PNB_F32)
+        return w->half == PNB_BF16 ? "bf16" : "f16";
+    return w->kernels.real == PNB__F32 ? "f32" : "f64";
+}
+
+/* ---- from a file ---- */
+
+/* The file's bytes as the weight's values: mapped where they can be, else copied. */
+static pnb_status take_bytes(pnb__weights *w, pnb__weight *item, const pnb__gathered *g,
+                             pnb__store store, pnb_error *err)
+{
+    pnb__param *p = &item->param;
+    p->store = store;
+    p->fixed = true;
+    if (w->kernels.host_memory && g->owned == NULL && pnb_array_is_aligned(&g->view)) {
+        p->data = (void *)(uintptr_t)g->view.data; /* never written: training widens a copy */
+        p->mapped = true;
+        return PNB_OK;
+    }
+    p->data = w->kernels.mem_alloc(PNB_MAX(g->view.n_bytes, (size_t)1));
+    if (p->data == NULL)
+        return pnb__fail_nomem(err, g->view.n_bytes);
+    item->owned = true;
+    w->kernels.mem_write(p->data, g->view.data, g->view.n_bytes);
+    return PNB_OK;
+}
+
+static pnb_status allocate_scales(const pnb__weights *w, pnb__param *p, const double *values,
+                                  pnb_error *err)
+{
+    size_t n = p->shape[0], bytes = n * PNB__REAL_SIZE(w->kernels.real);
+    void *scales = w->kernels.mem_alloc(bytes);
+    if (scales == NULL)
+        return pnb__fail_nomem(err, bytes);
+    p->scales = scales;
+    for (size_t i = 0; i < n; i++) {
+        float f32 = (float)values[i];
+        if (w->kernels.real == PNB__F64)
+            w->kernels.mem_write((double *)scales + i, &values[i], sizeof values[i]);
+        else
+            w->kernels.mem_write((float *)scales + i, &f32, sizeof f32);
+    }
+    return PNB_OK;
+}
+
+/* Scales of all parts of the weight, in its order of rows. */
+static pnb_status read_scales(const pnb__weights *w, const pnb__param *p, double *out,
+                              pnb_error *err)
+{
+    pnb__layout_part parts[3];
+    size_t n = pnb__layout_parts(&w->layout, p->name, parts), at = 0;
+    for (size_t i = 0; i < n; i++) {
+        char key[224];
+        snprintf(key, sizeof key, "%s%s", parts[i].key, PNB__SCALE_SUFFIX);
+        size_t rows = p->shape[0] / 3 * parts[i].n_thirds;
+        if (parts[i].n_thirds == 3)
+            rows = p->shape[0];
+        const pnb_array_view *a = pnb__weight_file_lookup(&w->file, key);
+        if (a == NULL)
+            return pnb__fail(err, PNB_DTYPE,
+                             "%s is stored in 8 bits, but its scales %s are missing", parts[i].key,
+                             key);
+        if (a->n_dims != 1 || a->shape[0] != (int64_t)rows || a->dtype != PNB_F32)
+            return pnb__fail(err, PNB_SHAPE, "%s must be %zu values of type F32", key, rows);
+        pnb_status status = pnb_array_to_f64(a, out + at, err);
+        if (status != PNB_OK)
+            return status;
+        at += rows;
+    }
+    return PNB_OK;
+}
+
+static pnb_status load_i8(pnb__weights *w, pnb__weight *item, const pnb__gathered *g,
+                          pnb_error *err)
+{
+    pnb__param *p = &item->param;
+    if (!pnb__store_is_small(p))
+        return pnb__fail(err, PNB_DTYPE, "%s is stored in 8 bits; only matrices of blocks may be",
+                         p->name);
+    double *scales = pnb__alloc_array(p->shape[0] + 1, sizeof *scales);
+    if (scales == NULL)
+        return pnb__fail_nomem(err, p->shape[0] * sizeof *scales);
+    pnb_status status = read_scales(w, p, scales, err);
+    if (status == PNB_OK)
+        status = allocate_scales(w, p, scales, err);
+    if (status == PNB_OK)
+        status = take_bytes(w, item, g, PNB__STORE_I8, err);
+    p->i8_levels = w->i8_levels;
+    pnb__free(scales);
+    return status;
+}
+
+pnb_status pnb__store_load(pnb__weights *w, pnb__weight *item, const pnb__gathered *g, bool *taken,
+                           pnb_error *err)
+{
+    pnb_dtype dtype = g->view.dtype;
+    *taken = true;
+    if (dtype == PNB_I8)
+        return load_i8(w, item, g, err);
+    bool is_half = dtype == PNB_BF16 || dtype == PNB_F16;
+    *taken = is_half && w->kernels.gemm_group > 0 && w->kernels.real == PNB__F32 &&
+             pnb__store_is_small(&item->param);
+    if (!*taken)
+        return PNB_OK;
+    return take_bytes(w, item, g, dtype == PNB_BF16 ? PNB__STORE_BF16 : PNB__STORE_F16, err);
+}
+
+/* ---- from real values ---- */
+
+/* One row; a row of zeros gets scale 0. */
+static double quantize_row(const double *row, size_t k, signed char *bytes)
+{
+    double most = 0;
+    for (size_t i = 0; i < k; i++)
+        most = fmax(most, fabs(row[i]));
+    for (size_t i = 0; i < k; i++)
+        bytes[i] = most > 0 ? (signed char)lrint(row[i] / most * MOST) : 0;
+    return most / MOST;
+}
+
+/* Reads n values of p from element `at` on. */
+static void read_values(const pnb__weights *w, const pnb__param *p, size_t at, size_t n,
+                        double *out)
+{
+    const unsigned char *data = p->data;
+    if (w->kernels.real == PNB__F64) {
+        w->kernels.mem_read(out, data + at * sizeof(double), n * sizeof(double));
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        float f32;
+        w->kernels.mem_read(&f32, data + (at + i) * sizeof f32, sizeof f32);
+        out[i] = (double)f32;
+    }
+}
+
+static void free_values(const pnb__weights *w, pnb__weight *item)
+{
+    if (item->owned)
+        w->kernels.mem_free(item->param.data, pnb__store_bytes(w, &item->param));
+    item->owned = false;
+}
+
+pnb_status pnb__store_quantize(pnb__weights *w, pnb__weight *item, int levels, pnb_error *err)
+{
+    pnb__param *p = &item->param;
+    size_t n = p->shape[0], k = p->shape[1];
+    double *row = pnb__alloc_array(k, sizeof *row), *scales = pnb__alloc_array(n, sizeof *scales);
+    signed char *line = pnb__alloc(k), *bytes = w->kernels.mem_alloc(n * k);
+    pnb_status status = PNB_OK;
+    if (row == NULL || scales == NULL || line == NULL || bytes == NULL)
+        status = pnb__fail_nomem(err, n * k);
+    for (size_t i = 0; status == PNB_OK && i < n; i++) {
+        read_values(w, p, i * k, k, row);
+        scales[i] = quantize_row(row, k, line);
+        w->kernels.mem_write(bytes + i * k, line, k);
+    }
+    if (status == PNB_OK)
+        status = allocate_scales(w, p, scales, err);
+    if (status == PNB_OK) {
+        pnb__param_unpack(p, &w->kernels);
+        free_values(w, item);
+        p->data = bytes;
+        p->store = PNB__STORE_I8;
+        p->i8_levels = levels;
+        p->mapped = false;
+        item->owned = true;
+    } else if (bytes != NULL) {
+        w->kernels.mem_free(bytes, n * k);
+    }
+    pnb__free(row);
+    pnb__free(scales);
+    pnb__free(line);
+    return status;
+}
+
+void pnb__store_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype)
+{
+    float values[256];
+    uint16_t halves[PNB_COUNT(values)];
+    unsigned char *data = p->data;
+    for (size_t at = 0; at < p->n; at += PNB_COUNT(values)) {
+        size_t n = PNB_MIN(PNB_COUNT(values), p->n - at), bytes = n * sizeof *values;
+        w->kernels.mem_read(values, data + at * sizeof *values, bytes);
+        if (dtype == PNB_BF16) {
+            pnb_f32_to_bf16(values, halves, n);
+            pnb_bf16_to_f32(halves, values, n);
+        } else {
+            pnb_f32_to_f16(values, halves, n);
+            pnb_f16_to_f32(halves, values, n);
+        }
+        w->kernels.mem_write(data + at * sizeof *values, values, bytes);
+    }
+}
+
+/* ---- back, and out ---- */
+
+pnb_status pnb__store_narrow(pnb__gathered *g, pnb_dtype dtype, pnb_error *err)
+{
+    size_t n = g->view.n_bytes / sizeof(float);
+    uint16_t *halves = pnb__alloc_array(n + 1, sizeof *halves);
+    if (halves == NULL)
+        return pnb__fail_nomem(err, n * sizeof *halves);
+    if (dtype == PNB_BF16)
+        pnb_f32_to_bf16(g->view.data, halves, n);
+    else
+        pnb_f32_to_f16(g->view.data, halves, n);
+    pnb__free(g->owned);
+    g->owned = halves;
+    g->view.data = halves;
+    g->view.dtype = dtype;
+    g->view.n_bytes = n * sizeof *halves;
+    return PNB_OK;
+}
+
+pnb_status pnb__store_read_record(pnb__weights *w, pnb_error *err)
+{
+    const char *text = pnb__weight_file_metadata(&w->file, PNB__STORE_RECORD);
+    json_t *root = NULL;
+    w->i8_levels = PNB__I8_LEVELS_7BIT;
+    if (text == NULL)
+        return PNB_OK;
+    w->record = pnb__arena_strdup(&w->arena, text);
+    if (w->record == NULL)
+        return pnb__fail_nomem(err, strlen(text));
+    pnb_status status =
+        pnb__json_load_bytes(&root, text, strlen(text), "metadata " PNB__STORE_RECORD, err);
+    const json_t *bits = json_object_get(root, "activation_bits");
+    if (status == PNB_OK && bits != NULL && json_integer_value(bits) != 7 &&
+        json_integer_value(bits) != 8)
+        status = pnb__fail(err, PNB_FORMAT, "metadata %s: activation_bits must be 7 or 8",
+                           PNB__STORE_RECORD);
+    if (json_integer_value(bits) == 8)
+        w->i8_levels = PNB__I8_LEVELS_8BIT;
+    json_decref(root);
+    return status;
+}
+
+pnb_status pnb__store_widen(pnb__weights *w, pnb__weight *item, pnb_error *err)
+{
+    pnb__param *p = &item->param;
+    if (p->store == PNB__STORE_I8)
+        return pnb__fail(
+            err, PNB_UNSUPPORTED,
+            "%s is stored in 8 bits and cannot be trained; train the model it was made "
+            "from",
+            p->name);
+    size_t bytes = p->n * sizeof(float); /* halves are taken as they are with floats only */
+    float *wide = w->kernels.mem_alloc(PNB_MAX(bytes, (size_t)1));
+    if (wide == NULL)
+        return pnb__fail_nomem(err, bytes);
+    uint16_t halves[256];
+    float values[PNB_COUNT(halves)];
+    for (size_t at = 0; at < p->n; at += PNB_COUNT(halves)) {
+        size_t n = PNB_MIN(PNB_COUNT(halves), p->n - at);
+        w->kernels.mem_read(halves, (const uint16_t *)p->data + at, n * sizeof *halves);
+        if (p->store == PNB__STORE_BF16)
+            pnb_bf16_to_f32(halves, values, n);
+        else
+            pnb_f16_to_f32(halves, values, n);
+        w->kernels.mem_write(wide + at, values, n * sizeof *values);
+    }
+    free_values(w, item);
+    p->data = wide;
+    p->store = PNB__STORE_REAL;
+    p->mapped = p->fixed = false;
+    item->owned = true;
+    return PNB_OK;
+}
+
+void pnb__store_reset(const pnb__weights *w, pnb__weight *item)
+{
+    pnb__param *p = &item->param;
+    if (p->scales != NULL)
+        w->kernels.mem_free((void *)(uintptr_t)p->scales,
+                            p->shape[0] * PNB__REAL_SIZE(w->kernels.real));
+    p->scales = NULL;
+}
+
+/* Halves with all bits of the exponent set are infinite or no number. */
+static bool halves_are_finite(const pnb__weights *w, const pnb__param *p)
+{
+    const unsigned exponent = p->store == PNB__STORE_BF16 ? 0x7F80 : 0x7C00;
+    uint16_t halves[256];
+    for (size_t at = 0; at < p->n; at += PNB_COUNT(halves)) {
+        size_t n = PNB_MIN(PNB_COUNT(halves), p->n - at);
+        w->kernels.mem_read(halves, (const uint16_t *)p->data + at, n * sizeof *halves);
+        for (size_t i = 0; i < n; i++)
+            if ((halves[i] & exponent) == exponent)
+                return false;
+    }
+    return true;
+}
+
+bool pnb__store_is_finite(const pnb__weights *w, const pnb__param *p)
+{
+    if (p->store == PNB__STORE_I8)
+        return w->kernels.all_finite(NULL, p->shape[0], p->scales);
+    return halves_are_finite(w, p);
+}
+
+pnb_status pnb__store_scatter_scales(const pnb__layout *l, const pnb__param *p, pnb__arena *arena,
+                                     pnb_array_view *views, size_t *n, pnb_error *err)
+{
+    pnb__layout_part parts[3];
+    size_t n_parts = pnb__layout_parts(l, p->name, parts);
+    for (size_t i = 0; i < n_parts; i++) {
+        char key[224];
+        snprintf(key, sizeof key, "%s%s", parts[i].key, PNB__SCALE_SUFFIX);
+        size_t third = p->shape[0] / 3;
+        bool whole = parts[i].n_thirds == 3;
+        size_t rows = whole ? p->shape[0] : third * parts[i].n_thirds;
+        const float *first = (const float *)p->scales + (whole ? 0 : third * parts[i].first_third);
+        pnb_array_view v = {.name = pnb__arena_strdup(arena, key),
+                            .dtype = PNB_F32,
+                            .n_dims = 1,
+                            .shape = {(int64_t)rows},
+                            .data = first,
+                            .n_bytes = rows * sizeof *first};
+        if (v.name == NULL)
+            return pnb__fail_nomem(err, sizeof key);
+        views[(*n)++] = v;
+    }
+    return PNB_OK;
+}

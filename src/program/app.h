@@ -1,0 +1,84 @@
+/* What every command shares: common options, output streams, errors, exit codes, Ctrl-C. */
+#ifndef PNB_PROGRAM_APP_H
+#define PNB_PROGRAM_APP_H
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "penumbra/ctx.h"
+#include "penumbra/error.h"
+#include "program/options.h"
+
+/* Exit statuses of the program. */
+enum {
+    PNB__EXIT_DONE = 0,
+    PNB__EXIT_FAILED = 1,
+    PNB__EXIT_USAGE = 2,
+    PNB__EXIT_SKIPPED = 3, /* finished, but some inputs were skipped and listed */
+    PNB__EXIT_INTERRUPTED = 130
+};
+
+/* Options every command takes. */
+typedef struct pnb__common {
+    bool help, json, quiet, batch_invariant;
+    int64_t max_image_pixels;
+    int64_t seed, threads;
+    const char *device;
+} pnb__common;
+
+extern const pnb__option pnb__common_options[];
+extern const size_t pnb__n_common_options;
+
+/* Where Hugging Face's cache may be: values of the environment, any of them NULL. */
+typedef struct pnb__hub {
+    const char *hub_cache, *hf_home, *cache_home,
+        *home; /* HF_HUB_CACHE HF_HOME XDG_CACHE_HOME HOME */
+} pnb__hub;
+
+typedef struct pnb__app {
+    pnb__common common;
+    FILE *in;
+    FILE *out;                                /* results */
+    FILE *log;                                /* everything else */
+    bool is_tty;                              /* `log` is a terminal: the progress bar may move */
+    bool colour;                              /* escape codes are welcome on `log` */
+    bool usage;                               /* the error is a wrong command line: exit 2 */
+    size_t n_skipped;                         /* inputs left out: exit 3 */
+    const volatile sig_atomic_t *interrupted; /* set by the signal handler; may be NULL */
+    pnb__hub hub;
+    pnb_ctx *ctx;
+    pnb_error err;
+    char **unknown_sets; /* embedding sets in use whose model or modality is unknown */
+    size_t n_unknown_sets;
+} pnb__app;
+
+/* What the process hands to the program; nothing below reads environment or globals. */
+typedef struct pnb__program {
+    const char *name; /* "penumbra" */
+    const char *summary;
+    const pnb__command *const *commands; /* NULL-terminated */
+    FILE *in, *out, *log;
+    bool is_tty, colour;
+    pnb__hub hub;
+    const char *const *environment; /* "NAME=value", NULL-terminated; NULL: no options from it */
+    const volatile sig_atomic_t *interrupted;
+} pnb__program;
+
+/* Finds the command, reads its options, runs it and turns the outcome into an exit status. */
+int pnb__program_run(const pnb__program *program, int argc, char **argv);
+
+/* Records a wrong use of the command line (exit 2). Returns ARG. */
+pnb_status pnb__usage(pnb__app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* One line to the log, unless --quiet. Warnings appear in any case. */
+void pnb__say(const pnb__app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void pnb__warn(const pnb__app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Names an input that was left out and counts it; the command goes on and exits with 3. */
+void pnb__skipped(pnb__app *app, const char *what, const char *why);
+
+/* For the library's cancel callbacks: true after Ctrl-C. `user` is the pnb__app. */
+bool pnb__is_interrupted(void *user);
+
+#endif

@@ -1,0 +1,104 @@
+/* Option tables: one table per command makes its parser, help text, manual page and completion. */
+#ifndef PNB_PROGRAM_OPTIONS_H
+#define PNB_PROGRAM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "penumbra/error.h"
+
+/* How the words after an option are read, and the C type of the field they fill. */
+typedef enum pnb__opt_kind {
+    PNB__OPT_FLAG,   /* no value                                  bool            */
+    PNB__OPT_INT,    /* whole number                              int64_t         */
+    PNB__OPT_REAL,   /* number, also 1e-4, inf                    double          */
+    PNB__OPT_TEXT,   /* one word                                  const char *    */
+    PNB__OPT_FILE,   /* one word that completes as a path         const char *    */
+    PNB__OPT_CHOICE, /* one of `choices`                          const char *    */
+    PNB__OPT_LIST,   /* one or more words; repeats append         pnb__text_list  */
+    PNB__OPT_FILES,  /* the same, completing as paths             pnb__text_list  */
+    PNB__OPT_REST    /* the words that belong to no option        pnb__text_list  */
+} pnb__opt_kind;
+
+typedef struct pnb__text_list {
+    const char **items; /* the words themselves belong to argv or to the table */
+    size_t n;
+} pnb__text_list;
+
+/* What an optional number holds when it was not given and its row has no fallback; test a real
+ * with isnan. Text is NULL then, a list is empty, a flag false. */
+#define PNB__INT_UNSET INT64_MIN
+
+typedef struct pnb__option {
+    const char *name; /* kebab-case; for PNB__OPT_REST only a label for messages */
+    pnb__opt_kind kind;
+    size_t at;            /* offsetof the field in the command's argument struct */
+    const char *value;    /* placeholder in help: "N", "DIR", "PATH..." */
+    const char *fallback; /* default as it would be typed; NULL: none */
+    const char *help;     /* one sentence without the default */
+    const char *choices;  /* "a|b|c" for PNB__OPT_CHOICE */
+    double min, max;      /* closed range of a number; both 0: no range */
+    const char *group;    /* starts a new heading in help from this row on */
+    char letter;          /* one-letter form, 0: none */
+    bool required;
+    /* Words are captions or the like: one that names a file is refused, and this advised. */
+    const char *instead_of_file;
+    const char *writes; /* names an output: the endings it may have (".npy|.jsonl"), "*": any name,
+                         * "/": a folder; NULL: no output. Checked before the command runs */
+} pnb__option;
+
+/* A value that was set before the command line: NAME is the option's, `where` is for messages. */
+typedef struct pnb__preset {
+    const char *name, *value, *where;
+} pnb__preset;
+
+struct pnb__app;
+
+/* One command, or a family with subcommands (then `subs` is set and the rest below it is not). */
+typedef struct pnb__command {
+    const char *name;    /* the word typed: "train", or "retrieval" below "eval" */
+    const char *summary; /* one line, no full stop */
+    const char *about;   /* paragraphs for help and manual, separated by empty lines; may be NULL */
+    const char *examples;                   /* command lines, one a line; may be NULL */
+    const struct pnb__command *const *subs; /* NULL-terminated; NULL for a plain command */
+    const pnb__option *options;
+    size_t n_options;
+    size_t args_bytes; /* size of the argument struct the table fills */
+    pnb_status (*run)(struct pnb__app *app, const void *args);
+} pnb__command;
+
+/* A table and the struct it fills. */
+typedef struct pnb__opt_set {
+    const pnb__option *rows;
+    size_t n;
+    void *args;
+} pnb__opt_set;
+
+/* Fills every field of the sets from the fallbacks, then from the words.
+ *   --name value | --name=value | -x value | words...     `_` counts as `-` in names
+ *   --flag | --flag=true | --flag=false
+ *   A word that is exactly `--` ends the options; a lone `-` is an ordinary word.
+ * Free with pnb__options_free, after a failure too.
+ * Errors  ARG with a sentence naming the option, the word found and what was wanted */
+pnb_status pnb__options_parse(const pnb__opt_set *sets, size_t n_sets, int n_words,
+                              char *const *words, pnb_error *err);
+/* The same, with presets between the fallbacks and the words, the weakest first; those of options
+ * that the sets do not have are left out. Flags take true or false.
+ * Errors  also ARG (a value of a preset, a preset of a list: the text names where it was set) */
+pnb_status pnb__options_parse_over(const pnb__opt_set *sets, size_t n_sets,
+                                   const pnb__preset *presets, size_t n_presets, int n_words,
+                                   char *const *words, pnb_error *err);
+void pnb__options_free(const pnb__opt_set *sets, size_t n_sets);
+
+/* Whether a word reads as the name of a file: no blanks, and one of the usual endings. */
+bool pnb__looks_like_file(const char *text);
+
+/* Splits "key=value": the key's length, and the value behind it. False when there is no '='. */
+bool pnb__key_value(const char *word, size_t *key_length, const char **value);
+
+/* Reads a whole number or a real that fills the entire word. False: it is none. */
+bool pnb__read_int(const char *word, int64_t *out);
+bool pnb__read_real(const char *word, double *out);
+
+#endif

@@ -1,0 +1,424 @@
+/* Collects what a command found and prints it once, for a person or for a program.
+ *
+ * The JSON tree and the lines of text grow together, so the two can not tell different
+ * things. Text: `label  value` lines with labels padded to one column inside a section; tables with
+ * numbers to the right and words to the left. */
+#include "program/result.h"
+
+#include "io/json/json.h"
+#include <math.h>
+#include <string.h>
+
+#include "program/app.h"
+
+enum { MAX_DEPTH = 4, MAX_COLUMNS = 16, CELL = 400 };
+
+typedef struct table {
+    char keys[MAX_COLUMNS][40], headings[MAX_COLUMNS][CELL]; /* copies: callers may format them */
+    size_t n_columns, n_cells, capacity;
+    char (*cells)[CELL];
+    bool is_number[MAX_COLUMNS], is_hidden[MAX_COLUMNS]; /* hidden: in JSON only */
+    json_t *rows; /* NULL: text only; else borrowed from the tree */
+} table;
+
+typedef enum line_kind { LINE_VALUE, LINE_HEADING, LINE_NOTE, LINE_TABLE } line_kind;
+
+typedef struct line {
+    line_kind kind;
+    char *label, *value;
+    table *table;
+} line;
+
+struct pnb__result {
+    json_t *root, *stack[MAX_DEPTH];
+    size_t depth;
+    line *lines;
+    size_t n_lines;
+    table *open_table; /* the last one added */
+    bool failed;
+    bool told_unknown; /* unknown_provenance is in */
+};
+
+pnb__result *pnb__result_create(void)
+{
+    pnb__result *r = pnb__alloc_zero(1, sizeof *r);
+    if (r == NULL)
+        return NULL;
+    r->root = r->stack[0] = json_object();
+    r->failed = r->root == NULL;
+    return r;
+}
+
+void pnb__result_free(pnb__result *r)
+{
+    if (r == NULL)
+        return;
+    for (size_t i = 0; i < r->n_lines; i++) {
+        pnb__free(r->lines[i].label);
+        pnb__free(r->lines[i].value);
+        if (r->lines[i].table != NULL)
+            pnb__free(r->lines[i].table->cells);
+        pnb__free(r->lines[i].table);
+    }
+    pnb__free(r->lines);
+    json_decref(r->root);
+    pnb__free(r);
+}
+
+static line *add_line(pnb__result *r, line_kind kind, const char *label, const char *value)
+{
+    line *lines = pnb__realloc(r->lines, (r->n_lines + 1) * sizeof *lines);
+    if (lines == NULL) {
+        r->failed = true;
+        return NULL;
+    }
+    r->lines = lines;
+    line *l = &lines[r->n_lines++];
+    *l = (line){kind, pnb__strdup(label), pnb__strdup(value), NULL};
+    if (l->label == NULL || l->value == NULL)
+        r->failed = true;
+    return l;
+}
+
+/* Takes ownership of `json`. */
+static void add_value(pnb__result *r, const char *key, const char *label, json_t *json,
+                      const char *text)
+{
+    if (r == NULL || r->failed) {
+        json_decref(json);
+        return;
+    }
+    if (json != NULL && key == NULL)
+        json_decref(json);
+    else if (json == NULL || json_object_set_new(r->stack[r->depth], key, json) != 0)
+        r->failed = true;
+    if (label != NULL)
+        add_line(r, LINE_VALUE, label, text);
+}
+
+static void format_real(double value, int digits, char *text, size_t size)
+{
+    if (!isfinite(value))
+        snprintf(text, size, "-");
+    else if (value != 0.0 && fabs(value) < pow(10.0, -digits))
+        snprintf(text, size, "%.3g", value);
+    else
+        snprintf(text, size, "%.*f", digits, value);
+}
+
+static json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+void pnb__result_text(pnb__result *r, const char *key, const char *label, const char *value)
+{
+    add_value(r, key, label, value != NULL ? json_string(value) : json_null(),
+              value != NULL ? value : "-");
+}
+
+void pnb__result_words(pnb__result *r, const char *key, char *const *words, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < n; i++)
+        if (json_array_append_new(list, json_string(words[i])) != 0 && r != NULL)
+            r->failed = true;
+    add_value(r, key, NULL, list, NULL);
+}
+
+void pnb__result_int(pnb__result *r, const char *key, const char *label, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add_value(r, key, label, json_integer(value), text);
+}
+
+void pnb__result_real(pnb__result *r, const char *key, const char *label, double value, int digits)
+{
+    char text[64];
+    format_real(value, digits, text, sizeof text);
+    add_value(r, key, label, json_number(value), text);
+}
+
+void pnb__result_flag(pnb__result *r, const char *key, const char *label, bool value)
+{
+    add_value(r, key, label, json_boolean(value), value ? "yes" : "no");
+}
+
+void pnb__result_note(pnb__result *r, const char *text)
+{
+    if (r != NULL && !r->failed)
+        add_line(r, LINE_NOTE, "", text);
+}
+
+void pnb__result_begin(pnb__result *r, const char *key, const char *heading)
+{
+    if (r == NULL || r->failed)
+        return;
+    json_t *object = json_object();
+    if (object == NULL || r->depth + 1 >= MAX_DEPTH ||
+        json_object_set_new(r->stack[r->depth], key, object) != 0) {
+        r->failed = true;
+        return;
+    }
+    r->stack[++r->depth] = object;
+    if (heading != NULL)
+        add_line(r, LINE_HEADING, "", heading);
+}
+
+void pnb__result_end(pnb__result *r)
+{
+    if (r != NULL && r->depth > 0)
+        r->depth--;
+}
+
+void pnb__result_numbers(pnb__result *r, const char *key, const double *values, size_t n)
+{
+    if (r == NULL || r->failed)
+        return;
+    json_t *list = json_array();
+    bool failed = list == NULL;
+    for (size_t i = 0; i < n && !failed; i++)
+        failed = json_array_append_new(list, json_number(values[i])) != 0;
+    if (failed || json_object_set(r->stack[r->depth], key, list) != 0)
+        r->failed = true;
+    json_decref(list);
+}
+
+void pnb__result_value(pnb__result *r, const char *key, json_t *value)
+{
+    add_value(r, key, NULL, value, NULL);
+}
+
+void pnb__result_repeat(pnb__result *r, const char *inner, const char *key)
+{
+    if (r == NULL || r->failed)
+        return;
+    json_t *object = r->stack[r->depth];
+    json_t *copy = json_deep_copy(json_object_get(json_object_get(object, inner), key));
+    if (copy == NULL || json_object_set_new(object, key, copy) != 0)
+        r->failed = true;
+}
+
+void pnb__result_table(pnb__result *r, const char *key, const char *heading,
+                       const pnb__column *columns, size_t n_columns)
+{
+    if (r == NULL || r->failed)
+        return;
+    table *t = pnb__alloc_zero(1, sizeof *t);
+    bool fits = t != NULL && n_columns <= MAX_COLUMNS;
+    json_t *rows = fits && key != NULL ? json_array() : NULL;
+    if (!fits || (key != NULL && json_object_set_new(r->stack[r->depth], key, rows) != 0)) {
+        pnb__free(t);
+        r->failed = true;
+        return;
+    }
+    t->rows = rows;
+    t->n_columns = n_columns;
+    for (size_t c = 0; c < n_columns; c++) {
+        snprintf(t->keys[c], sizeof t->keys[c], "%s", columns[c].key);
+        t->is_hidden[c] = columns[c].heading == NULL;
+        snprintf(t->headings[c], sizeof t->headings[c], "%s",
+                 t->is_hidden[c] ? "" : columns[c].heading);
+    }
+    if (heading != NULL)
+        add_line(r, LINE_HEADING, "", heading);
+    line *l = add_line(r, LINE_TABLE, "", "");
+    if (l == NULL) {
+        pnb__free(t);
+        return;
+    }
+    l->table = r->open_table = t;
+}
+
+/* Takes ownership of `json`. */
+static void add_cell(pnb__result *r, json_t *json, const char *text, bool is_number)
+{
+    if (r == NULL || r->failed || r->open_table == NULL || json == NULL) {
+        json_decref(json);
+        if (r != NULL)
+            r->failed = true;
+        return;
+    }
+    table *t = r->open_table;
+    size_t column = t->n_cells % t->n_columns;
+    if (t->n_cells == t->capacity) {
+        size_t capacity = PNB_MAX((size_t)64, 2 * t->capacity);
+        char(*cells)[CELL] = pnb__realloc(t->cells, capacity * sizeof *cells);
+        if (cells == NULL) {
+            json_decref(json);
+            r->failed = true;
+            return;
+        }
+        t->cells = cells;
+        t->capacity = capacity;
+    }
+    snprintf(t->cells[t->n_cells++], CELL, "%s", text);
+    t->is_number[column] = t->is_number[column] || is_number;
+    if (t->rows == NULL) {
+        json_decref(json);
+        return;
+    }
+    if (column == 0 && json_array_append_new(t->rows, json_object()) != 0)
+        r->failed = true;
+    json_t *row = json_array_get(t->rows, json_array_size(t->rows) - 1);
+    if (json_object_set_new(row, t->keys[column], json) != 0)
+        r->failed = true;
+}
+
+void pnb__result_cell_text(pnb__result *r, const char *value)
+{
+    add_cell(r, value != NULL ? json_string(value) : json_null(), value != NULL ? value : "-",
+             false);
+}
+
+void pnb__result_cell_int(pnb__result *r, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add_cell(r, json_integer(value), text, true);
+}
+
+void pnb__result_cell_real(pnb__result *r, double value, int digits)
+{
+    char text[64];
+    format_real(value, digits, text, sizeof text);
+    add_cell(r, json_number(value), text, true);
+}
+
+/* ---- printing ---- */
+
+/* Characters, not bytes: continuation bytes of UTF-8 take no column. */
+static size_t display_width(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    return n;
+}
+
+static void print_padded(FILE *out, const char *text, size_t width, bool right)
+{
+    size_t n = display_width(text);
+    size_t pad = n < width ? width - n : 0;
+    if (right)
+        fprintf(out, "%*s%s", (int)pad, "", text);
+    else
+        fprintf(out, "%s%*s", text, (int)pad, "");
+}
+
+static void print_table(const table *t, FILE *out)
+{
+    size_t width[MAX_COLUMNS];
+    if (t->n_columns == 0)
+        return;
+    size_t last_shown = 0;
+    for (size_t c = 0; c < t->n_columns; c++) {
+        width[c] = display_width(t->headings[c]);
+        last_shown = t->is_hidden[c] ? last_shown : c;
+    }
+    for (size_t i = 0; i < t->n_cells; i++) {
+        size_t c = i % t->n_columns;
+        width[c] = PNB_MAX(width[c], display_width(t->cells[i]));
+    }
+    for (size_t i = 0; i < t->n_columns + t->n_cells; i++) {
+        size_t c = i % t->n_columns;
+        bool last = c == last_shown;
+        if (t->is_hidden[c])
+            continue;
+        const char *text = i < t->n_columns ? t->headings[i] : t->cells[i - t->n_columns];
+        print_padded(out, text, last && !t->is_number[c] ? 0 : width[c], t->is_number[c]);
+        fputs(last ? "\n" : "  ", out);
+    }
+}
+
+/* Widest label of the run of value lines that starts at `first`. */
+static size_t label_width(const pnb__result *r, size_t first)
+{
+    size_t width = 0;
+    for (size_t i = first; i < r->n_lines && r->lines[i].kind == LINE_VALUE; i++)
+        width = PNB_MAX(width, display_width(r->lines[i].label));
+    return width;
+}
+
+static void print_text(const pnb__result *r, FILE *out)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < r->n_lines; i++) {
+        const line *l = &r->lines[i];
+        bool run_starts = i == 0 || r->lines[i - 1].kind != LINE_VALUE;
+        switch (l->kind) {
+        case LINE_VALUE:
+            width = run_starts ? label_width(r, i) : width;
+            print_padded(out, l->label, width + 2, false);
+            fprintf(out, "%s\n", l->value);
+            break;
+        case LINE_HEADING:
+            fprintf(out, "%s%s%s", i > 0 ? "\n" : "", l->value, l->value[0] != '\0' ? "\n" : "");
+            break;
+        case LINE_NOTE:
+            fprintf(out, "%s\n", l->value);
+            break;
+        case LINE_TABLE:
+            print_table(l->table, out);
+            break;
+        }
+    }
+}
+
+pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_error *err)
+{
+    if (r == NULL || r->failed)
+        return pnb__fail(err, PNB_NOMEM, "out of memory while collecting the result");
+    if (!json) {
+        print_text(r, out);
+        return PNB_OK;
+    }
+    char *text = json_dumps(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    if (text == NULL)
+        return pnb__fail(err, PNB_NOMEM, "out of memory while writing the result");
+    bool failed = fputs(text, out) < 0 || fputc('\n', out) < 0;
+    pnb__free(text);
+    return failed ? pnb__fail_errno(err, "cannot write", "the JSON result") : PNB_OK;
+}
+
+static void put_unknown(pnb__result *r, const pnb__app *app)
+{
+    pnb__buf names = {0};
+    if (r == NULL || r->told_unknown || app->n_unknown_sets == 0)
+        return;
+    r->told_unknown = true;
+    r->depth = 0;
+    for (size_t i = 0; i < app->n_unknown_sets; i++)
+        pnb__buf_printf(&names, "%s%s", i > 0 ? ", " : "", app->unknown_sets[i]);
+    pnb__result_words(r, "unknown_provenance", app->unknown_sets, app->n_unknown_sets);
+    add_line(r, LINE_HEADING, "",
+             "unknown model or modality; that they may be compared is your word");
+    add_line(r, LINE_NOTE, "", names.failed ? "" : names.data);
+    r->failed = r->failed || names.failed;
+    pnb__buf_reset(&names);
+}
+
+pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status)
+{
+    put_unknown(r, app);
+    if (status == PNB_OK)
+        status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    pnb__result_free(r);
+    return status;
+}
+
+pnb_status pnb__result_save(pnb__result *r, struct pnb__app *app, const char *path)
+{
+    pnb_error *err = &app->err;
+    pnb__out_file out;
+    put_unknown(r, app);
+    pnb_status status = pnb__out_open(&out, path, err);
+    if (status != PNB_OK)
+        return status;
+    status = pnb__result_print(r, out.file, true, err);
+    if (status == PNB_OK)
+        return pnb__out_commit(&out, err);
+    pnb__out_abort(&out);
+    return status;
+}

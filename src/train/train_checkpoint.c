@@ -1,0 +1,346 @@
+/* Checkpoints: a model directory that other commands open, plus what training needs to go on.
+ *
+ * checkpoints/<name>/ holds config.json, model.safetensors, tokenizer.json,
+ * preprocessor_config.json, optimizer.safetensors and state.json. It is written under a temporary
+ * name, synced, and renamed; then the link `latest` is replaced by a rename too, then `best`, the
+ * checkpoint of the lowest validation loss, and only then what both leave behind is removed: moved
+ * aside first, so that no half checkpoint bears a name. So at any moment, killed or out of space,
+ * the newest complete checkpoint is the one that `latest` names. Which one is the best stands in
+ * state.json too, so a link that a kill left behind is mended by the next checkpoint. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/json/json.h"
+#include "train/run_options.h"
+#include "train/trainer.h"
+
+#define STATE_FORMAT 1
+
+/* Removes a folder of plain files; what is not there is fine. */
+static void remove_dir(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return;
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        unlinkat(dirfd(d), e->d_name, 0);
+    }
+    closedir(d);
+    rmdir(dir);
+}
+
+static pnb_status sync_dir(const char *dir, pnb_error *err)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return pnb__fail_errno(err, "opening", dir);
+    int failed = fsync(fd);
+    close(fd);
+    return failed == 0 ? PNB_OK : pnb__fail_errno(err, "syncing", dir);
+}
+
+static json_t *state_json(const pnb__trainer *t)
+{
+    json_t *settings = pnb__train_settings(t->opts);
+    json_t *best = isnan(t->state.best_unc_r) ? json_null() : json_real(t->state.best_unc_r);
+    json_t *loss = isnan(t->state.best_loss) ? json_null() : json_real(t->state.best_loss);
+    if (settings == NULL || best == NULL || loss == NULL) {
+        json_decref(settings);
+        json_decref(best);
+        json_decref(loss);
+        return NULL;
+    }
+    return json_pack("{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o, s:o, s:s, s:o}",
+                     "format", STATE_FORMAT, "threads", pnb_ctx_n_threads(t->ctx), "step",
+                     (json_int_t)t->state.step, "n_steps", (json_int_t)t->n_steps, "epoch",
+                     (json_int_t)(t->state.step / t->steps_per_epoch), "loader", "epoch",
+                     (json_int_t)t->state.position.epoch, "batch",
+                     (json_int_t)t->state.position.batch, "samples",
+                     (json_int_t)pnb_dataset_size(t->train), "lr_scheduler",
+                     pnb_schedule_name(t->opts->lr_scheduler), "best_unc_r", best, "best_val_loss",
+                     loss, "best", t->state.best_name, "settings", settings);
+}
+
+static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    char *path = pnb__path_join(dir, "state.json");
+    json_t *state = state_json(t);
+    pnb_status status;
+    if (path == NULL || state == NULL)
+        status = pnb__fail(err, PNB_NOMEM, "out of memory writing state.json");
+    else
+        status = pnb__json_save_file(state, path, err);
+    json_decref(state);
+    pnb__free(path);
+    return status;
+}
+
+static pnb_status write_parts(const pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    char *tokenizer = pnb__path_join(dir, "tokenizer.json");
+    char *preprocess = pnb__path_join(dir, "preprocessor_config.json");
+    char *optim = pnb__path_join(dir, "optimizer.safetensors");
+    pnb_status status = PNB_OK;
+    if (tokenizer == NULL || preprocess == NULL || optim == NULL) {
+        status = pnb__fail_nomem(err, strlen(dir));
+        goto done;
+    }
+    PNB_TRY(pnb__make_dirs(dir, err));
+    PNB_TRY(pnb_model_save(t->model, dir, err));
+    PNB_TRY(pnb_tokenizer_save(t->tokenizer, tokenizer, err));
+    PNB_TRY(pnb_preprocess_save(&t->preprocess, preprocess, err));
+    PNB_TRY(pnb__optim_save(t->optim, optim, err));
+    PNB_TRY(write_state(t, dir, err));
+    PNB_TRY(sync_dir(dir, err));
+done:
+    pnb__free(tokenizer);
+    pnb__free(preprocess);
+    pnb__free(optim);
+    return status;
+}
+
+/* Puts the link `link_name` -> name in place by a rename. */
+static pnb_status move_link(const pnb__trainer *t, const char *link_name, const char *name,
+                            pnb_error *err)
+{
+    char *link = pnb__path_join(t->run.checkpoints, link_name);
+    char *temp = pnb__format("%s/.%s.tmp", t->run.checkpoints, link_name);
+    pnb_status status = PNB_OK;
+    if (link == NULL || temp == NULL) {
+        status = pnb__fail_nomem(err, strlen(t->run.checkpoints));
+    } else {
+        unlink(temp);
+        if (symlink(name, temp) != 0 || rename(temp, link) != 0)
+            status = pnb__fail_errno(err, "linking", link);
+        else
+            status = sync_dir(t->run.checkpoints, err);
+    }
+    pnb__free(link);
+    pnb__free(temp);
+    return status;
+}
+
+#define BEST_LINK "epoch_best_unc"
+#define BEST_PREFIX "best_unc_step_"
+
+/* Intermediate checkpoints that the new one replaces, and leftovers of a killed write. The best
+ * ones are replaced by better ones only. */
+static bool is_replaced(const pnb__trainer *t, const char *entry, const char *name)
+{
+    if (strcmp(entry, name) == 0 || strcmp(entry, BEST_LINK) == 0 ||
+        strcmp(entry, t->state.best_name) == 0)
+        return false;
+    if (pnb__starts_with(name, BEST_PREFIX))
+        return pnb__starts_with(entry, BEST_PREFIX);
+    return pnb__starts_with(entry, ".tmp-") || pnb__starts_with(entry, "step_") ||
+           (t->opts->delete_previous_checkpoint && pnb__starts_with(entry, "epoch_"));
+}
+
+/* Under another name first: a kill in the middle leaves nothing that looks like a checkpoint. */
+static void remove_checkpoint(const pnb__trainer *t, const char *name)
+{
+    char *path = pnb__path_join(t->run.checkpoints, name);
+    char *aside = pnb__format("%s/.tmp-removed", t->run.checkpoints);
+    if (path != NULL && aside != NULL) {
+        remove_dir(aside);
+        if (rename(path, aside) == 0)
+            remove_dir(aside);
+    }
+    pnb__free(path);
+    pnb__free(aside);
+}
+
+static void remove_replaced(const pnb__trainer *t, const char *name)
+{
+    DIR *d = opendir(t->run.checkpoints);
+    if (d == NULL)
+        return;
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        if (is_replaced(t, e->d_name, name))
+            remove_checkpoint(t, e->d_name);
+    }
+    closedir(d);
+}
+
+/* Gives `temp` the name `final`. The same step may be there already, written before and trained
+ * again since, and `latest` may name it: the two change places in one stroke where the file system
+ * can do that. */
+static int put_in_place(const char *temp, const char *final)
+{
+    if (renameat2(AT_FDCWD, temp, AT_FDCWD, final, RENAME_EXCHANGE) == 0) {
+        remove_dir(temp);
+        return 0;
+    }
+    if (errno != ENOENT)
+        remove_dir(final);
+    return rename(temp, final);
+}
+
+/* The checkpoint is there already: a run that was resumed and stopped before its next step. */
+static bool is_current(const pnb__trainer *t, const char *name, const char *final)
+{
+    char target[256];
+    char *link = pnb__path_join(t->run.checkpoints, "latest");
+    ssize_t n = link == NULL ? -1 : readlink(link, target, sizeof target - 1);
+    pnb__free(link);
+    if (n < 0)
+        return false;
+    target[n] = '\0';
+    return strcmp(target, name) == 0 && pnb__path_is_dir(final);
+}
+
+/* Writes checkpoints/<name> under a temporary name and renames it. */
+static pnb_status write_dir(const pnb__trainer *t, const char *name, pnb_error *err)
+{
+    char *temp = pnb__format("%s/.tmp-%s", t->run.checkpoints, name);
+    char *final = pnb__path_join(t->run.checkpoints, name);
+    pnb_status status;
+    if (temp == NULL || final == NULL) {
+        status = pnb__fail_nomem(err, strlen(t->run.checkpoints));
+        goto done;
+    }
+    remove_dir(temp);
+    status = write_parts(t, temp, err);
+    if (status != PNB_OK) {
+        remove_dir(temp);
+        goto done;
+    }
+    if (put_in_place(temp, final) != 0)
+        status = pnb__fail_errno(err, "renaming", temp);
+    else
+        status = sync_dir(t->run.checkpoints, err);
+done:
+    pnb__free(temp);
+    pnb__free(final);
+    return status;
+}
+
+static pnb_status write_linked(pnb__trainer *t, const char *name, const char *link, pnb_error *err)
+{
+    pnb_status status = write_dir(t, name, err);
+    if (status == PNB_OK)
+        status = move_link(t, link, name, err);
+    if (status == PNB_OK && t->state.best_name[0] != '\0')
+        status = move_link(t, "best", t->state.best_name, err);
+    if (status == PNB_OK)
+        remove_replaced(t, name);
+    else
+        pnb__error_prefix(err, "checkpoint %s", name);
+    return status;
+}
+
+pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err)
+{
+    char *final = pnb__path_join(t->run.checkpoints, name);
+    if (final == NULL)
+        return pnb__fail_nomem(err, strlen(t->run.checkpoints));
+    pnb_status status = is_current(t, name, final) ? PNB_OK : write_linked(t, name, "latest", err);
+    if (status == PNB_OK) {
+        snprintf(t->result->checkpoint_dir, sizeof t->result->checkpoint_dir, "%s", final);
+        if (t->state.best_name[0] != '\0')
+            snprintf(t->result->best_dir, sizeof t->result->best_dir, "%s/%s", t->run.checkpoints,
+                     t->state.best_name);
+    }
+    pnb__free(final);
+    return status;
+}
+
+pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, BEST_PREFIX "%lld", (long long)t->state.step);
+    return write_linked(t, name, BEST_LINK, err);
+}
+
+/* A whole number from 0. */
+static bool read_whole(const json_t *object, const char *key, json_int_t *out)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = json_integer_value(value);
+    return json_is_integer(value) && *out >= 0;
+}
+
+/* The best checkpoint so far, if it is still there: a run that starts from another run's
+ * checkpoint, or whose best was deleted, has none yet. */
+static void read_best(pnb__trainer *t, const json_t *root)
+{
+    const json_t *loss = json_object_get(root, "best_val_loss");
+    const char *name = json_string_value(json_object_get(root, "best"));
+    char path[2048];
+    t->state.best_loss = NAN;
+    t->state.best_name[0] = '\0';
+    if (!json_is_number(loss) || name == NULL || name[0] == '\0' || strchr(name, '/') != NULL ||
+        t->run.checkpoints == NULL || strlen(name) >= sizeof t->state.best_name)
+        return;
+    int used = snprintf(path, sizeof path, "%s/%s", t->run.checkpoints, name);
+    if (used < 0 || (size_t)used >= sizeof path || !pnb__path_is_dir(path))
+        return;
+    t->state.best_loss = json_number_value(loss);
+    snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
+}
+
+static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *path, pnb_error *err)
+{
+    const json_t *settings = json_object_get(root, "settings");
+    const json_t *loader = json_object_get(root, "loader");
+    json_int_t format = 0, step = 0, epoch = 0, batch = 0, samples = 0;
+    if (!read_whole(root, "format", &format) || !read_whole(root, "step", &step) ||
+        !read_whole(loader, "epoch", &epoch) || !read_whole(loader, "batch", &batch) ||
+        !read_whole(root, "samples", &samples) || settings == NULL || format != STATE_FORMAT)
+        return pnb__fail(err, PNB_FORMAT, "%s is damaged, or of another version", path);
+    if ((size_t)samples != pnb_dataset_size(t->train))
+        return pnb__fail(err, PNB_ARG,
+                         "the checkpoint was trained on %lld samples, --train-data now has %zu: "
+                         "resume with the same data",
+                         (long long)samples, pnb_dataset_size(t->train));
+    const json_t *best = json_object_get(root, "best_unc_r");
+    json_int_t threads = json_integer_value(json_object_get(root, "threads"));
+    if (threads != pnb_ctx_n_threads(t->ctx))
+        pnb__log(t->ctx, PNB_LOG_WARN,
+                 "the checkpoint was trained with %lld threads, this run has %d: the weights will "
+                 "differ in their last bits from an uninterrupted run",
+                 (long long)threads, pnb_ctx_n_threads(t->ctx));
+    json_t *now = pnb__train_settings(t->opts);
+    if (now == NULL)
+        return pnb__fail(err, PNB_NOMEM, "out of memory comparing options");
+    pnb_status status = pnb__train_compare_settings(settings, now, err);
+    json_decref(now);
+    if (status != PNB_OK)
+        return status;
+    t->state =
+        (pnb__train_state){.step = step,
+                           .position = {(uint64_t)epoch, (uint64_t)batch},
+                           .best_unc_r = json_is_number(best) ? json_number_value(best) : NAN};
+    read_best(t, root);
+    return PNB_OK;
+}
+
+pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    char *path = pnb__path_join(dir, "state.json");
+    char *optim = pnb__path_join(dir, "optimizer.safetensors");
+    json_t *root = NULL;
+    pnb_status status;
+    if (path == NULL || optim == NULL) {
+        status = pnb__fail_nomem(err, strlen(dir));
+        goto done;
+    }
+    PNB_TRY(pnb__json_load_file(&root, path, 0, err));
+    PNB_TRY(read_state(t, root, path, err));
+    PNB_TRY(pnb__optim_load(t->optim, optim, err));
+    if (t->optim->step != t->state.step)
+        status = pnb__fail(err, PNB_FORMAT, "%s: optimiser at step %lld, state at step %lld", dir,
+                           (long long)t->optim->step, (long long)t->state.step);
+done:
+    json_decref(root);
+    pnb__free(path);
+    pnb__free(optim);
+    return status;
+}

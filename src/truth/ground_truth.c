@@ -1,0 +1,84 @@
+/* The list of pictures and captions that a truth file holds: growing arrays and a pool of texts.
+ *
+ * Readers of single formats (truth_json.c, truth_text.c, truth_folders.c) fill it, truth_read.c
+ * joins it with the rows of sets. Offset 0 of the pool is one NUL byte and stands for "no text". */
+#include "truth/ground_truth.h"
+
+#include <string.h>
+
+void pnb__catalogue_reset(pnb__catalogue *c)
+{
+    pnb__buf_reset(&c->pool);
+    pnb__free(c->picture);
+    pnb__free(c->caption);
+    pnb__free(c->pair);
+    *c = (pnb__catalogue){0};
+}
+
+size_t pnb__catalogue_text(pnb__catalogue *c, const char *text, size_t n)
+{
+    if (c->pool.size == 0)
+        pnb__buf_putc(&c->pool, '\0');
+    size_t at = c->pool.size;
+    pnb__buf_append(&c->pool, text, n);
+    pnb__buf_putc(&c->pool, '\0');
+    return c->pool.failed ? 0 : at;
+}
+
+const char *pnb__catalogue_get(const pnb__catalogue *c, size_t text)
+{
+    return text == 0 ? "" : c->pool.data + text;
+}
+
+/* Room for one more of `size` bytes each. */
+static pnb_status reserve(void **array, size_t n, size_t *capacity, size_t size, pnb_error *err)
+{
+    if (n < *capacity)
+        return PNB_OK;
+    size_t grown = PNB_MAX((size_t)256, 2 * *capacity);
+    void *memory = pnb__realloc(*array, grown * size);
+    if (memory == NULL)
+        return pnb__fail_nomem(err, grown * size);
+    *array = memory;
+    *capacity = grown;
+    return PNB_OK;
+}
+
+pnb_status pnb__catalogue_picture(pnb__catalogue *c, pnb__picture picture, pnb_error *err)
+{
+    void *array = c->picture;
+    pnb_status status =
+        reserve(&array, c->n_pictures, &c->picture_capacity, sizeof *c->picture, err);
+    c->picture = array;
+    if (status == PNB_OK && c->pool.failed)
+        status = pnb__fail_nomem(err, c->pool.size);
+    if (status == PNB_OK)
+        c->picture[c->n_pictures++] = picture;
+    return status;
+}
+
+pnb_status pnb__catalogue_caption(pnb__catalogue *c, pnb__caption_ref caption, pnb_error *err)
+{
+    void *array = c->caption;
+    pnb_status status =
+        reserve(&array, c->n_captions, &c->caption_capacity, sizeof *c->caption, err);
+    c->caption = array;
+    if (status == PNB_OK && c->pool.failed)
+        status = pnb__fail_nomem(err, c->pool.size);
+    if (status == PNB_OK)
+        c->caption[c->n_captions++] = caption;
+    return status;
+}
+
+pnb_status pnb__catalogue_pair(pnb__catalogue *c, size_t picture, size_t caption, pnb_error *err)
+{
+    void *array = c->pair;
+    pnb_status status = reserve(&array, c->n_pairs, &c->pair_capacity, 2 * sizeof *c->pair, err);
+    c->pair = array;
+    if (status != PNB_OK)
+        return status;
+    c->pair[2 * c->n_pairs] = (int64_t)picture;
+    c->pair[2 * c->n_pairs + 1] = (int64_t)caption;
+    c->n_pairs++;
+    return PNB_OK;
+}

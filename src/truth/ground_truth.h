@@ -1,0 +1,60 @@
+/* What a truth file says, before it is joined with the rows of two sets. */
+#ifndef PNB_TRUTH_GROUND_TRUTH_H
+#define PNB_TRUTH_GROUND_TRUTH_H
+
+#include "base/base.h"
+#include "penumbra/truth.h"
+
+#define PNB__NO_OWNER SIZE_MAX
+#define PNB__MAX_TRUTH_BYTES ((size_t)1 << 30)
+
+/* Texts are offsets into the pool, 0: none. */
+typedef struct pnb__picture {
+    size_t name[3]; /* strongest first */
+    int64_t group;  /* class, -1 none */
+} pnb__picture;
+
+typedef struct pnb__caption_ref {
+    size_t owner; /* picture it was written for, or PNB__NO_OWNER */
+    size_t place; /* 0, 1, ... among the owner's captions */
+    size_t id, text;
+    int level; /* -1 unknown */
+} pnb__caption_ref;
+
+typedef struct pnb__catalogue {
+    pnb__buf pool;
+    pnb__picture *picture;
+    size_t n_pictures, picture_capacity;
+    pnb__caption_ref *caption;
+    size_t n_captions, caption_capacity;
+    int64_t *pair; /* [n_pairs][2] picture, caption: matches beside those of owners */
+    size_t n_pairs, pair_capacity;
+} pnb__catalogue;
+
+void pnb__catalogue_reset(pnb__catalogue *c);
+/* A text in the pool; 0 and a sticky failure in the pool when out of memory. */
+size_t pnb__catalogue_text(pnb__catalogue *c, const char *text, size_t n);
+const char *pnb__catalogue_get(const pnb__catalogue *c, size_t text); /* "" for 0 */
+/* The new one's index is n - 1. Errors  NOMEM */
+pnb_status pnb__catalogue_picture(pnb__catalogue *c, pnb__picture picture, pnb_error *err);
+pnb_status pnb__catalogue_caption(pnb__catalogue *c, pnb__caption_ref caption, pnb_error *err);
+pnb_status pnb__catalogue_pair(pnb__catalogue *c, size_t picture, size_t caption, pnb_error *err);
+
+/* ---- readers, one a format ---- */
+typedef struct pnb__truth_source {
+    const char *path;
+    const pnb_truth_read_opts *opts;
+} pnb__truth_source;
+pnb_status pnb__read_truth_json(pnb__catalogue *c, const pnb__truth_source *s,
+                                pnb_truth_format *format, bool *captions_ask, pnb_error *err);
+pnb_status pnb__read_truth_tokens(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
+pnb_status pnb__read_truth_precomp(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
+pnb_status pnb__read_truth_hierarcaps(pnb__catalogue *c, const pnb__truth_source *s,
+                                      pnb_error *err);
+pnb_status pnb__read_truth_folders(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
+pnb_status pnb__read_truth_dataset(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
+/* Joins rows directly. */
+pnb_status pnb__read_truth_labels(pnb_truth **out, const char *path, const pnb_truth_rows *images,
+                                  const pnb_truth_rows *texts, pnb_error *err);
+
+#endif

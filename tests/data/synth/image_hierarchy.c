@@ -1,0 +1,470 @@
+/* COCO's masks in all three forms, and chains of pictures made of them: every pixel of every level.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "data/sources/coco_mask.h"
+#include "penumbra/chains.h"
+#include "penumbra/dataset.h"
+#include "penumbra/image.h"
+#include "tests/prob/support.h"
+
+/* ---- masks ---- */
+
+static json_t *parse(const char *text)
+{
+    json_t *list = NULL;
+    char *in_brackets = pnb__format("[%s]", text);
+    assert_ok(pnb__json_load_bytes(&list, in_brackets, strlen(in_brackets), text, err));
+    json_t *value = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    pnb__free(in_brackets);
+    return value;
+}
+
+/* Rows of '.' and '#', joined. */
+static void mask_is(const char *segmentation, int width, int height, const char *want)
+{
+    json_t *value = parse(segmentation);
+    unsigned char *mask = malloc((size_t)width * (size_t)height);
+    char *got = calloc((size_t)width * (size_t)height + 1, 1);
+    assert_true(mask != NULL && got != NULL);
+    assert_ok(pnb__coco_mask(value, width, height, mask, err));
+    for (int i = 0; i < width * height; i++)
+        got[i] = mask[i] ? '#' : '.';
+    assert_string_equal(got, want);
+    free(mask);
+    free(got);
+    json_decref(value);
+}
+
+static void polygons(void **state)
+{
+    (void)state;
+    mask_is("[[1,1,4,1,4,3,1,3]]", 6, 4,
+            "......"
+            ".###.."
+            ".###.."
+            "......");
+    mask_is("[[0,0,4,0,0,4]]", 4, 4,
+            "###."
+            "##.."
+            "#..."
+            "....");
+    mask_is("[[0,0,2,0,2,2,0,2],[1,1,3,1,3,3,1,3]]", 4, 3,
+            "##.." /* union, no hole */
+            "###."
+            ".##.");
+    mask_is("[[-50,-50,1,-50,1,50,-50,50],[3.4,0,900,0,900,2,3.4,2]]", 5, 2,
+            "#..##"
+            "#..##");
+    mask_is("[[0.2,0,4.2,4,4.2,0,0.2,4]]", 5, 4,
+            "#...." /* crosses itself */
+            "##.#."
+            "##.#."
+            "#....");
+}
+
+static void uncompressed_runs(void **state)
+{
+    (void)state;
+    /* columns: 2 off, 3 on, 1 off -> first column ..#, second ##. */
+    mask_is("{\"size\":[3,2],\"counts\":[2,3,1]}", 2, 3,
+            ".#"
+            ".#"
+            "#.");
+    mask_is("{\"size\":[2,2],\"counts\":[0,4]}", 2, 2, "####");
+    mask_is("{\"size\":[2,2],\"counts\":[4]}", 2, 2, "....");
+}
+
+/* The text form, written after the format's description: groups of 5 bits, lowest first. */
+static void compress(const uint32_t *runs, size_t n, char *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t x = (int64_t)runs[i] - (i > 2 ? (int64_t)runs[i - 2] : 0);
+        bool more = true;
+        while (more) {
+            int code = (int)(x & 31);
+            x >>= 5;
+            more = code & 16 ? x != -1 : x != 0;
+            *out++ = (char)((more ? code | 32 : code) + 48);
+        }
+    }
+    *out = '\0';
+}
+
+static void compressed_runs(void **state)
+{
+    (void)state;
+    uint32_t runs[64], back[64];
+    char text[1024];
+    size_t n = 0;
+    pnb__rng rng;
+    /* 307200 = 9*2^15 + 12*2^10: characters 0+32+48, 0+32+48, 12+32+48, 9+48 */
+    assert_ok(pnb__coco_runs("PP\\9", back, &n, err));
+    assert_true(n == 1 && back[0] == 307200);
+    assert_ok(pnb__coco_runs("231O2", back, &n, err)); /* 2 3 1, then 3-1... : 3 + -1, 1 + 2 */
+    assert_true(n == 5 && back[2] == 1 && back[3] == 2 && back[4] == 3);
+    pnb__rng_init(&rng, 1, 2);
+    for (int trial = 0; trial < 200; trial++) {
+        for (size_t i = 0; i < 64; i++)
+            runs[i] = (uint32_t)pnb__rng_below(&rng, (uint64_t)1 << (1 + trial % 31));
+        compress(runs, 64, text);
+        assert_ok(pnb__coco_runs(text, back, &n, err));
+        assert_int_equal(n, 64);
+        assert_memory_equal(runs, back, sizeof runs);
+    }
+    mask_is("{\"size\":[3,2],\"counts\":\"231\"}", 2, 3,
+            ".#"
+            ".#"
+            "#.");
+}
+
+static void mask_refused(const char *segmentation, pnb_status status, const char *part)
+{
+    unsigned char mask[6];
+    json_t *value = parse(segmentation);
+    assert_fails(pnb__coco_mask(value, 2, 3, mask, err), status, part);
+    json_decref(value);
+}
+
+static void bad_masks(void **state)
+{
+    (void)state;
+    mask_refused("7", PNB_FORMAT, "neither polygons nor runs");
+    mask_refused("[]", PNB_FORMAT, "list of polygons is empty");
+    mask_refused("[[0,0,1,1]]", PNB_FORMAT, "4 numbers");
+    mask_refused("[[0,0,1,1,2]]", PNB_FORMAT, "5 numbers");
+    mask_refused("[7]", PNB_FORMAT, "0 numbers");
+    mask_refused("[[0,0,1,\"a\",2,2]]", PNB_FORMAT, "coordinate 3");
+    mask_refused("{\"counts\":[6]}", PNB_FORMAT, "no \"size\"");
+    mask_refused("{\"size\":[3,2]}", PNB_FORMAT, "no \"counts\"");
+    mask_refused("{\"size\":[2,3],\"counts\":[6]}", PNB_SHAPE, "3x2 pixels");
+    mask_refused("{\"size\":[3,2],\"counts\":[5]}", PNB_FORMAT, "cover 5 pixels");
+    mask_refused("{\"size\":[3,2],\"counts\":[5,2]}", PNB_FORMAT, "longer than");
+    mask_refused("{\"size\":[3,2],\"counts\":[2,-3]}", PNB_FORMAT, "run 1");
+    mask_refused("{\"size\":[3,2],\"counts\":[2.5]}", PNB_FORMAT, "run 0");
+    mask_refused("{\"size\":[3,2],\"counts\":\"P\"}", PNB_FORMAT, "within a number");
+    mask_refused("{\"size\":[3,2],\"counts\":\"2 1\"}", PNB_FORMAT, "' ' is no character");
+    mask_refused("{\"size\":[3,2],\"counts\":\"PPPPPPPP0\"}", PNB_FORMAT, "too long");
+    mask_refused("{\"size\":[3,2],\"counts\":\"O\"}", PNB_FORMAT, "run 0 has length -1");
+}
+
+/* ---- chains ---- */
+
+enum { W = 8, H = 6 };
+
+typedef struct world {
+    char dir[48], instances[96], captions[96], pictures[96], out[96];
+    unsigned char pixels[W * H * 3];
+} world;
+
+/* Picture 7: a 4x4 polygon (16), a 2x6 strip in runs (12), one column compressed (6), a crowd of
+ * everything. Picture 3: one small segment. Picture 9: no file. Picture 11: another size. */
+static const char coco[] =
+    "{\"info\":{},\"categories\":[{\"id\":1,\"name\":\"dog\"},{\"id\":5,\"name\":\"cat\"},"
+    "{\"id\":2,\"name\":\"bench\"}],\"images\":["
+    "{\"id\":7,\"file_name\":\"a.png\",\"width\":8,\"height\":6},"
+    "{\"id\":3,\"file_name\":\"b.png\",\"width\":8,\"height\":6},"
+    "{\"id\":9,\"file_name\":\"gone.png\",\"width\":8,\"height\":6},"
+    "{\"id\":11,\"file_name\":\"small.png\",\"width\":8,\"height\":6}],\"annotations\":["
+    "{\"id\":30,\"image_id\":7,\"category_id\":2,\"iscrowd\":0,\"segmentation\":{\"size\":[6,8],"
+    "\"counts\":\"h06b0\"}},"
+    "{\"id\":10,\"image_id\":7,\"category_id\":1,\"iscrowd\":0,\"segmentation\":"
+    "[[0,0,4,0,4,4,0,4]]},"
+    "{\"id\":20,\"image_id\":7,\"category_id\":5,\"iscrowd\":0,\"segmentation\":{\"size\":[6,8],"
+    "\"counts\":[30,12,6]}},"
+    "{\"id\":40,\"image_id\":7,\"category_id\":5,\"iscrowd\":1,\"segmentation\":{\"size\":[6,8],"
+    "\"counts\":[0,48]}},"
+    "{\"id\":50,\"image_id\":3,\"category_id\":1,\"iscrowd\":0,\"segmentation\":"
+    "[[0,0,1,0,1,1,0,1]]},"
+    "{\"id\":60,\"image_id\":9,\"category_id\":1,\"iscrowd\":0,\"segmentation\":"
+    "[[0,0,4,0,4,4,0,4]]},"
+    "{\"id\":61,\"image_id\":11,\"category_id\":1,\"iscrowd\":0,\"segmentation\":"
+    "[[0,0,4,0,4,4,0,4]]}]}";
+static const char coco_captions[] =
+    "{\"annotations\":[{\"id\":2,\"image_id\":7,\"caption\":\"a later one\"},"
+    "{\"id\":1,\"image_id\":7,\"caption\":\"a dog and a cat by a bench\"},"
+    "{\"id\":3,\"image_id\":999,\"caption\":\"of another file\"}]}";
+
+static int set_up(void **state)
+{
+    world *w = calloc(1, sizeof *w);
+    char path[160];
+    pnb_image image = {0};
+    assert_non_null(w);
+    strcpy(w->dir, "/tmp/pnb-chains-XXXXXX");
+    assert_non_null(mkdtemp(w->dir));
+    snprintf(w->instances, sizeof w->instances, "%s/instances.json", w->dir);
+    snprintf(w->captions, sizeof w->captions, "%s/captions.json", w->dir);
+    snprintf(w->pictures, sizeof w->pictures, "%s/pictures", w->dir);
+    snprintf(w->out, sizeof w->out, "%s/out", w->dir);
+    assert_ok(pnb__make_dirs(w->pictures, err));
+    assert_ok(pnb__write_file(w->instances, coco, sizeof coco - 1, err));
+    assert_ok(pnb__write_file(w->captions, coco_captions, sizeof coco_captions - 1, err));
+    for (int i = 0; i < W * H * 3; i++)
+        w->pixels[i] = (unsigned char)(i + 1);
+    image = (pnb_image){.width = W, .height = H, .channels = 3, .pixels = w->pixels};
+    snprintf(path, sizeof path, "%s/a.png", w->pictures);
+    assert_ok(pnb_image_save_png(&image, path, err));
+    snprintf(path, sizeof path, "%s/b.png", w->pictures);
+    assert_ok(pnb_image_save_png(&image, path, err));
+    image.height = H - 1;
+    snprintf(path, sizeof path, "%s/small.png", w->pictures);
+    assert_ok(pnb_image_save_png(&image, path, err));
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    world *w = *state;
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf '%s'", w->dir);
+    free(w);
+    return system(command);
+}
+
+static void count_skipped(void *user, const char *picture, const char *why)
+{
+    int *n = user;
+    assert_non_null(strstr("gone.png small.png", picture));
+    assert_true(strlen(why) > 0);
+    (*n)++;
+}
+
+/* Does level l of picture 7 show the pixel? */
+static bool shown(size_t level, int x, int y)
+{
+    return level == 3 || (x < 4 && y < 4) || (level >= 1 && (x == 5 || x == 6)) ||
+           (level >= 2 && x == 4);
+}
+
+static void check_level(const world *w, const pnb_dataset *set, size_t level)
+{
+    static const char *const captions[] = {"dog", "dog and cat", "dog, cat and bench",
+                                           "a dog and a cat by a bench"};
+    pnb_sample sample = {0};
+    pnb_image image = {0};
+    char key[32];
+    snprintf(key, sizeof key, "000000000007_%zu", level);
+    assert_ok(pnb_dataset_get(set, level, &sample, err));
+    assert_non_null(strstr(sample.key, key));
+    assert_int_equal(sample.n_captions, level + 1);
+    for (size_t l = 0; l <= level; l++) {
+        assert_string_equal(sample.captions[l], captions[l]);
+        assert_int_equal(sample.levels[l], (int)l);
+    }
+    assert_string_equal(sample.name, "a.png");
+    assert_string_equal(sample.group, "dog");
+    assert_ok(pnb_dataset_image(set, level, &image, err));
+    assert_true(image.width == W && image.height == H);
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            for (int c = 0; c < 3; c++) {
+                int at = 3 * (y * W + x) + c;
+                assert_int_equal(image.pixels[at], shown(level, x, y) ? w->pixels[at] : 255);
+            }
+    pnb_image_free(&image);
+    pnb_sample_reset(&sample);
+}
+
+static pnb_chains_opts small_opts(const world *w)
+{
+    pnb_chains_opts o = pnb_chains_opts_default();
+    o.min_pixels = 5;
+    o.captions = w->captions;
+    return o;
+}
+
+static void a_chain(void **state)
+{
+    world *w = *state;
+    pnb_chains_opts o = small_opts(w);
+    pnb_chains_stats stats;
+    pnb_dataset *set = NULL;
+    char path[160], *pairs = NULL;
+    size_t size = 0;
+    int n_skipped = 0;
+    o.skipped = count_skipped;
+    o.user = &n_skipped;
+    o.n_segments = 3;
+    assert_ok(pnb_chains_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err));
+    assert_true(stats.n_listed == 4 && stats.n_chains == 1 && stats.n_pictures == 4);
+    assert_true(stats.n_small == 1 && stats.n_few == 2 && stats.n_skipped == 0 && !stats.reused);
+    snprintf(path, sizeof path, "%s/test", w->out);
+    assert_ok(pnb_dataset_open(&set, path, NULL, err));
+    assert_int_equal(pnb_dataset_size(set), 4);
+    for (size_t level = 0; level < 4; level++)
+        check_level(w, set, level);
+    pnb_dataset_free(set);
+    snprintf(path, sizeof path, "%s/truth/test.pairs", w->out);
+    assert_ok(pnb__read_file(path, 10000, &pairs, &size, err));
+    assert_non_null(strstr(pairs, "000000000007_0\t0-000000\n"));
+    assert_non_null(strstr(pairs, "000000000007_3\t2-000002\n"));
+    assert_null(strstr(pairs, "000000000007_2\t3-"));
+    pnb__free(pairs);
+
+    assert_ok(pnb_chains_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err));
+    assert_true(stats.reused && stats.n_chains == 1 && stats.n_pictures == 4);
+    o.fill = 0;
+    assert_fails(pnb_chains_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err),
+                 PNB_EXISTS, "out");
+}
+
+static void crops_and_skips(void **state)
+{
+    world *w = *state;
+    pnb_chains_opts o = small_opts(w);
+    pnb_chains_stats stats;
+    pnb_dataset *set = NULL;
+    pnb_image image = {0};
+    char path[160], out[160];
+    int n_skipped = 0;
+    snprintf(out, sizeof out, "%s/crops", w->dir);
+    o.skipped = count_skipped;
+    o.user = &n_skipped;
+    o.n_segments = 1;
+    o.captions = NULL;
+    o.show = PNB_CHAINS_CROP;
+    assert_ok(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err));
+    assert_true(stats.n_chains == 1 && stats.n_skipped == 2 && n_skipped == 2);
+    snprintf(path, sizeof path, "%s/test", out);
+    assert_ok(pnb_dataset_open(&set, path, NULL, err));
+    assert_ok(pnb_dataset_image(set, 0, &image, err));
+    assert_true(image.width == 4 && image.height == 4);
+    assert_memory_equal(image.pixels + 12, w->pixels + 3 * W, 12);
+    pnb_image_free(&image);
+    pnb_sample sample = {0};
+    assert_ok(pnb_dataset_get(set, 1, &sample, err));
+    assert_string_equal(sample.captions[1], "dog, cat and bench");
+    pnb_sample_reset(&sample);
+    pnb_dataset_free(set);
+}
+
+/* Small segments and crowds by choice. */
+static void what_counts(void **state)
+{
+    world *w = *state;
+    pnb_chains_opts o = small_opts(w);
+    pnb_chains_stats stats;
+    char out[160];
+    snprintf(out, sizeof out, "%s/counts", w->dir);
+    o.min_pixels = 6; /* the strip of 6 is not larger */
+    assert_fails(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err), PNB_ARG,
+                 "2 a segment of 6 pixels or less");
+    assert_false(pnb__path_is_dir(out));
+    o.drop_small = true;
+    assert_fails(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err), PNB_ARG,
+                 "4 have fewer");
+    o.crowds = true; /* the crowd is the third */
+    assert_ok(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err));
+    assert_int_equal(stats.n_chains, 1);
+    o.n_segments = 4;
+    assert_fails(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err), PNB_ARG,
+                 "4 segments");
+}
+
+static void file_refused(const world *w, const char *json, pnb_status status, const char *part)
+{
+    char path[160], out[160];
+    pnb_chains_opts o = pnb_chains_opts_default();
+    snprintf(path, sizeof path, "%s/bad.json", w->dir);
+    snprintf(out, sizeof out, "%s/bad", w->dir);
+    assert_ok(pnb__write_file(path, json, strlen(json), err));
+    assert_fails(pnb_chains_build(NULL, path, w->pictures, out, &o, NULL, err), status, part);
+    assert_false(pnb__path_is_dir(out));
+}
+
+static void bad_files(void **state)
+{
+    world *w = *state;
+#define IMAGE "{\"id\":1,\"file_name\":\"a.png\",\"width\":8,\"height\":6}"
+    file_refused(w, "{}", PNB_FORMAT, "no list \"categories\"");
+    file_refused(w, "[", PNB_FORMAT, "bad.json");
+    file_refused(w, "{\"categories\":[{\"id\":1}]}", PNB_FORMAT, "categories[0] has no \"name\"");
+    file_refused(w, "{\"categories\":[],\"images\":[{\"id\":\"x\"}]}", PNB_FORMAT,
+                 "images[0] has no whole number \"id\"");
+    file_refused(w,
+                 "{\"categories\":[],\"images\":[{\"id\":1,\"file_name\":\"../x\",\"width\":1,"
+                 "\"height\":1}]}",
+                 PNB_FORMAT, "inside the folder");
+    file_refused(w,
+                 "{\"categories\":[],\"images\":[{\"id\":1,\"file_name\":\"x\",\"width\":100000,"
+                 "\"height\":100000}]}",
+                 PNB_FORMAT, "100000x100000");
+    file_refused(w, "{\"categories\":[],\"images\":[" IMAGE "," IMAGE "],\"annotations\":[]}",
+                 PNB_FORMAT, "two pictures have the id 1");
+    file_refused(w,
+                 "{\"categories\":[],\"images\":[" IMAGE
+                 "],\"annotations\":[{\"id\":5,\"image_id\":1,\"category_id\":4}]}",
+                 PNB_FORMAT, "annotation 5 names category 4");
+    file_refused(w,
+                 "{\"categories\":[{\"id\":4,\"name\":\"x\"}],\"images\":[" IMAGE
+                 "],\"annotations\":[{\"id\":5,\"image_id\":2,\"category_id\":4}]}",
+                 PNB_FORMAT, "annotation 5 names picture 2");
+    file_refused(w,
+                 "{\"categories\":[{\"id\":4,\"name\":\"x\"}],\"images\":[" IMAGE
+                 "],\"annotations\":[{\"id\":5,\"image_id\":1,\"category_id\":4}]}",
+                 PNB_FORMAT, "annotation 5 has no \"segmentation\"");
+    file_refused(w, "{\"categories\":[{\"id\":4,\"name\":\"x\"},{\"id\":4,\"name\":\"y\"}]}",
+                 PNB_FORMAT, "two categories have the id 4");
+#define ANNOTATION "{\"id\":5,\"image_id\":1,\"category_id\":4,\"segmentation\":[[0,0,4,0,4,4]]}"
+    file_refused(w,
+                 "{\"categories\":[{\"id\":4,\"name\":\"x\"}],\"images\":[" IMAGE
+                 "],\"annotations\":[" ANNOTATION "," ANNOTATION "]}",
+                 PNB_FORMAT, "two annotations have the id 5");
+    file_refused(w, "{\"categories\":[],\"images\":[],\"annotations\":[]}", PNB_ARG,
+                 "not one of 0 pictures");
+}
+
+#ifdef PNB_FAULTS
+/* Each allocation fails in turn. Where a picture's decoder is the one that lacks memory, the
+ * picture counts as unreadable, and the set may end without a chain. */
+static void out_of_memory(void **state)
+{
+    world *w = *state;
+    pnb_chains_opts o = small_opts(w);
+    char out[160];
+    long n = 0;
+    snprintf(out, sizeof out, "%s/memory", w->dir);
+    for (;; n++) {
+        pnb_error error = PNB_ERROR_INIT;
+        pnb_chains_stats stats;
+        pnb__alloc_fail_after(n);
+        pnb_status status =
+            pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, &error);
+        pnb__alloc_fail_after(-1);
+        if (status == PNB_OK)
+            break;
+        if (status != PNB_NOMEM && status != PNB_ARG && status != PNB_IO)
+            fail_msg("allocation %ld: %s: %s", n, pnb_status_name(status), error.text);
+        assert_false(pnb__path_is_dir(out));
+        assert_true(n < 20000);
+    }
+    assert_true(n > 50);
+    assert_true(pnb__path_is_dir(out));
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(polygons),        cmocka_unit_test(uncompressed_runs),
+        cmocka_unit_test(compressed_runs), cmocka_unit_test(bad_masks),
+        cmocka_unit_test(a_chain),         cmocka_unit_test(crops_and_skips),
+        cmocka_unit_test(what_counts),     cmocka_unit_test(bad_files),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(out_of_memory),
+#endif
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

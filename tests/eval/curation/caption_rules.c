@@ -1,0 +1,296 @@
+/* Rules on captions: words and characters of several scripts, shares, expressions, blocked words,
+ * what is refused, and memory that runs out. */
+#include "eval/curation/caption_words.h"
+#include "tests/prob/support.h"
+
+static pnb_caption_rules *made(pnb_caption_rules_opts opts)
+{
+    pnb_caption_rules *rules = NULL;
+    assert_ok(pnb_caption_rules_create(&rules, &opts, err));
+    return rules;
+}
+
+static uint32_t failed_by(pnb_caption_rules_opts opts, const char *caption)
+{
+    pnb_caption_rules *rules = made(opts);
+    uint32_t failed = 0;
+    assert_ok(pnb_caption_rules_check(rules, caption, &failed, err));
+    pnb_caption_rules_free(rules);
+    return failed;
+}
+
+#define BIT(rule) ((uint32_t)1 << PNB_RULE_##rule)
+#define OPTS(...)                                                                                  \
+    (pnb_caption_rules_opts)                                                                       \
+    {                                                                                              \
+        .max_repeated = 1, __VA_ARGS__                                                             \
+    }
+
+static void counts_words_and_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *caption;
+        size_t n_words, n_distinct, n_chars, n_visible, n_ascii, n_letters;
+        const char *words;
+    } cases[] = {
+        {"", 0, 0, 0, 0, 0, 0, ""},
+        {" \t\n", 0, 0, 0, 0, 0, 0, ""},
+        {"  A red-blue star!  ", 4, 4, 16, 14, 14, 12, "a red blue star"},
+        {"a cat and a dog", 5, 4, 15, 11, 11, 11, "a cat and a dog"},
+        {"IMG_2041.JPG", 3, 3, 12, 12, 12, 6, "img 2041 jpg"},
+        {"Caf\xC3\xA9 \xC3\x89t\xC3\xA9", 2, 2, 8, 7, 4, 7, "caf\xC3\xA9 \xC3\xA9t\xC3\xA9"},
+        {"\xE7\x8C\xAB\xE3\x81\xA8\xE7\x8A\xAC", 3, 3, 3, 3, 0, 3,
+         "\xE7\x8C\xAB \xE3\x81\xA8 \xE7\x8A\xAC"},
+        {"cat\xE7\x8C\xAB"
+         "dog",
+         3, 3, 7, 7, 6, 7, "cat \xE7\x8C\xAB dog"},
+        {"--- !!! ---", 0, 0, 11, 9, 9, 0, ""},
+    };
+    pnb__caption_words w = {0};
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        assert_ok(pnb__caption_words_read(&w, cases[i].caption, err));
+        assert_int_equal(w.n_words, cases[i].n_words);
+        assert_int_equal(w.n_chars, cases[i].n_chars);
+        assert_int_equal(w.n_visible, cases[i].n_visible);
+        assert_int_equal(w.n_ascii, cases[i].n_ascii);
+        assert_int_equal(w.n_letters, cases[i].n_letters);
+        assert_int_equal(w.text.size, strlen(cases[i].words));
+        assert_memory_equal(w.text.size > 0 ? w.text.data : "", cases[i].words, w.text.size);
+        assert_int_equal(pnb__caption_words_distinct(&w), cases[i].n_distinct);
+    }
+    assert_fails(pnb__caption_words_read(&w, "bad \xFF", err), PNB_FORMAT, "UTF-8");
+    pnb__caption_words_reset(&w);
+}
+
+static void knows_scripts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *letters;
+    } cases[] = {{"latin", "a\xC3\x9F\xC5\x82\xE1\xBA\xA1"},
+                 {"greek", "\xCE\xB1\xE1\xBC\x80"},
+                 {"cyrillic", "\xD0\xB6"},
+                 {"armenian", "\xD5\xA1"},
+                 {"hebrew", "\xD7\x90"},
+                 {"arabic", "\xD8\xA7"},
+                 {"devanagari", "\xE0\xA4\x95"},
+                 {"bengali", "\xE0\xA6\x95"},
+                 {"tamil", "\xE0\xAE\x95"},
+                 {"thai", "\xE0\xB8\x81"},
+                 {"georgian", "\xE1\x83\x90"},
+                 {"hangul", "\xED\x95\x9C"},
+                 {"kana", "\xE3\x81\x82\xE3\x82\xA2"},
+                 {"han", "\xE4\xB8\xAD\xF0\xA0\x80\x80"}};
+    assert_int_equal(PNB_COUNT(cases), PNB_N_SCRIPTS);
+    for (size_t i = 0; i < PNB_COUNT(cases); i++)
+        for (size_t j = 0; j < PNB_COUNT(cases); j++) {
+            pnb_caption_rules_opts opts = OPTS(.min_script = 1);
+            assert_ok(pnb_script_parse(&opts.script, cases[j].name, err));
+            assert_int_equal(failed_by(opts, cases[i].letters), i == j ? 0 : BIT(SCRIPT));
+        }
+    pnb_script script;
+    assert_fails(pnb_script_parse(&script, "runic", err), PNB_NOT_FOUND, "cyrillic, armenian");
+}
+
+static void applies_every_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(failed_by(OPTS(.min_words = 3), "two words"), BIT(MIN_WORDS));
+    assert_int_equal(failed_by(OPTS(.min_words = 2), "two words"), 0);
+    assert_int_equal(failed_by(OPTS(.max_words = 1), "two words"), BIT(MAX_WORDS));
+    assert_int_equal(failed_by(OPTS(.max_words = 2), "two words"), 0);
+    assert_int_equal(failed_by(OPTS(.min_chars = 6), " abcde "), BIT(MIN_CHARS));
+    assert_int_equal(failed_by(OPTS(.min_chars = 5), " abcde "), 0);
+    assert_int_equal(failed_by(OPTS(.max_chars = 4), "abcde"), BIT(MAX_CHARS));
+    assert_int_equal(failed_by(OPTS(.min_ascii = 0.76), "abc\xC3\xA9"), BIT(ASCII));
+    assert_int_equal(failed_by(OPTS(.min_ascii = 0.75), "abc\xC3\xA9"), 0);
+    assert_int_equal(failed_by(OPTS(.min_ascii = 0.1), ""), BIT(ASCII));
+    assert_int_equal(failed_by(OPTS(.min_script = 0.6), "ab \xD0\xB6\xD0\xB6 12"), BIT(SCRIPT));
+    assert_int_equal(failed_by(OPTS(.min_script = 0.5), "ab \xD0\xB6\xD0\xB6 12"), 0);
+    pnb_caption_rules_opts repeated = {.max_repeated = 0.5};
+    assert_int_equal(failed_by(repeated, "nike Nike NIKE shoe"), 0); /* 4 words, 2 distinct */
+    assert_int_equal(failed_by(repeated, "nike Nike NIKE"), BIT(REPEATED));
+    assert_int_equal(failed_by(repeated, ""), 0);
+    assert_int_equal(failed_by(OPTS(.needs_letter = true), "2041 - 33%"), BIT(LETTERS));
+    assert_int_equal(failed_by(OPTS(.needs_letter = true), "4x4"), 0);
+    assert_int_equal(failed_by(OPTS(.min_words = 1), NULL), BIT(NO_CAPTION));
+    /* everything that fails is told */
+    assert_int_equal(failed_by(OPTS(.min_words = 2, .needs_letter = true, .min_chars = 9), "7"),
+                     BIT(MIN_WORDS) | BIT(MIN_CHARS) | BIT(LETTERS));
+    /* without a rule nothing fails, not even what could not be read */
+    assert_int_equal(failed_by(OPTS(.min_words = 0), NULL), 0);
+}
+
+static void searches_expressions(void **state)
+{
+    (void)state;
+    assert_int_equal(failed_by(OPTS(.match = "^a (photo|picture) of"), "a photo of it"), 0);
+    assert_int_equal(failed_by(OPTS(.match = "^a (photo|picture) of"), "A photo of it"),
+                     BIT(MATCH));
+    assert_int_equal(
+        failed_by(OPTS(.match = "^a (photo|picture) of", .ignore_case = true), "A Photo of it"), 0);
+    assert_int_equal(failed_by(OPTS(.no_match = "https?://"), "see http://x"), BIT(NO_MATCH));
+    assert_int_equal(failed_by(OPTS(.no_match = "https?://"), "see"), 0);
+    pnb_caption_rules *rules = NULL;
+    pnb_caption_rules_opts bad = OPTS(.match = "(open");
+    assert_fails(pnb_caption_rules_create(&rules, &bad, err), PNB_ARG, "'(open'");
+    assert_null(rules);
+}
+
+static void finds_blocked_words(void **state)
+{
+    (void)state;
+    static const char *const blocked[] = {"stock photo", "LOREM", "\xC3\x89t\xC3\xA9", "x-ray"};
+    const pnb_caption_rules_opts opts = OPTS(.blocked = blocked, .n_blocked = 4);
+    assert_int_equal(failed_by(opts, "A Stock-Photo of a cat"), BIT(BLOCKED));
+    assert_int_equal(failed_by(opts, "stock of a photo"), 0);
+    assert_int_equal(failed_by(opts, "stock photos"), 0); /* whole words only */
+    assert_int_equal(failed_by(opts, "lorem"), BIT(BLOCKED));
+    assert_int_equal(failed_by(opts, "un \xC3\xA9t\xC3\xA9"), BIT(BLOCKED));
+    assert_int_equal(failed_by(opts, "an X ray"), BIT(BLOCKED));
+    /* many entries: each is found, neighbours are not */
+    enum { N = 3000 };
+    static char text[N][16];
+    static const char *many[N];
+    for (int i = 0; i < N; i++) {
+        snprintf(text[i], sizeof text[i], "w%d v%d", i, i);
+        many[i] = text[i];
+    }
+    pnb_caption_rules *rules = made(OPTS(.blocked = many, .n_blocked = N));
+    for (int i = 0; i < N; i++) {
+        char caption[48];
+        uint32_t failed;
+        snprintf(caption, sizeof caption, "a w%d v%d b", i, i);
+        assert_ok(pnb_caption_rules_check(rules, caption, &failed, err));
+        assert_int_equal(failed, BIT(BLOCKED));
+        snprintf(caption, sizeof caption, "a w%d v%d b", i, i + 1);
+        assert_ok(pnb_caption_rules_check(rules, caption, &failed, err));
+        assert_int_equal(failed, 0);
+    }
+    pnb_caption_rules_free(rules);
+}
+
+/* regcomp would copy what is repeated: gigabytes for a few bytes of expression. */
+static void expressions_are_measured_before(void **state)
+{
+    (void)state;
+    static const char *const large[] = {
+        "((a{255}){255}){255}",       "((a{255}){255}){2}",    "(((a|b{200})c){200}){9}",
+        "([[:alpha:]]{255}){100}",    "((x{9}){99,}y){99,99}", "((((a{99}){99}){99}){99}",
+        "a(([]a-z]{255}){255}|b)+x*", "(a\\{{255}){255}",
+    };
+    static const char *const fine[] = {"(a{255}){70}", "[^]{1,}]+x{3,5}(photo|picture){2}",
+                                       "a{3}",         "a\\{999",
+                                       "[{]255}",      "(a*)*b"};
+    pnb_caption_rules *rules = NULL;
+    for (size_t i = 0; i < PNB_COUNT(large); i++) {
+        pnb_caption_rules_opts bad = OPTS(.match = large[i]);
+        assert_fails(pnb_caption_rules_create(&rules, &bad, err), PNB_LIMIT, "places");
+        bad = OPTS(.no_match = large[i]);
+        assert_fails(pnb_caption_rules_create(&rules, &bad, err), PNB_LIMIT, "places");
+    }
+    for (size_t i = 0; i < PNB_COUNT(fine); i++)
+        pnb_caption_rules_free(made(OPTS(.match = fine[i])));
+    pnb_caption_rules_opts back = OPTS(.match = "(a+)\\1");
+    assert_fails(pnb_caption_rules_create(&rules, &back, err), PNB_UNSUPPORTED, "refers back");
+    char *caption = malloc(1000001);
+    memset(caption, 'a', 1000000);
+    caption[1000000] = '\0';
+    uint32_t failed;
+    rules = made(OPTS(.match = "(a{255}){20}b"));
+    assert_fails(pnb_caption_rules_check(rules, caption, &failed, err), PNB_LIMIT, "too long");
+    pnb_caption_rules_free(rules);
+    free(caption);
+}
+
+static void refuses_bad_rules(void **state)
+{
+    (void)state;
+    pnb_caption_rules *rules = NULL;
+    static const char *const empty[] = {"?!"}, *const broken[] = {"\xFF"};
+    const struct {
+        pnb_caption_rules_opts opts;
+        pnb_status status;
+        const char *words;
+    } cases[] = {{OPTS(.min_words = 5, .max_words = 4), PNB_ARG, "at most 4 words"},
+                 {OPTS(.min_chars = 5, .max_chars = 4), PNB_ARG, "at most 4 characters"},
+                 {OPTS(.min_ascii = 1.5), PNB_ARG, "min_ascii is 1.5"},
+                 {OPTS(.min_script = NAN), PNB_ARG, "min_script"},
+                 {OPTS(.script = PNB_N_SCRIPTS), PNB_ARG, "script number"},
+                 {OPTS(.blocked = empty, .n_blocked = 1), PNB_ARG, "holds no word"},
+                 {OPTS(.blocked = broken, .n_blocked = 1), PNB_FORMAT, "blocked entry"}};
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        assert_fails(pnb_caption_rules_create(&rules, &cases[i].opts, err), cases[i].status,
+                     cases[i].words);
+        assert_null(rules);
+    }
+    rules = made(OPTS(.min_words = 1));
+    uint32_t failed;
+    assert_fails(pnb_caption_rules_check(rules, "\xC3", &failed, err), PNB_FORMAT, "UTF-8");
+    pnb_caption_rules_free(rules);
+    pnb_caption_rules_free(NULL);
+}
+
+/* A hostile caption: long, one word, all the same word. Bounded time and memory. */
+static void stands_long_captions(void **state)
+{
+    (void)state;
+    enum { N = 1 << 20 };
+    char *caption = malloc(N + 1);
+    assert_non_null(caption);
+    static const char *const blocked[] = {"a b c d e f g h"};
+    pnb_caption_rules_opts opts = {.max_repeated = 0.5, .blocked = blocked, .n_blocked = 1};
+    memset(caption, 'a', N);
+    caption[N] = '\0';
+    assert_int_equal(failed_by(opts, caption), 0);
+    for (size_t i = 1; i < N; i += 2)
+        caption[i] = ' ';
+    assert_int_equal(failed_by(opts, caption), BIT(REPEATED));
+    free(caption);
+}
+
+#ifdef PNB_FAULTS
+static void runs_out_of_memory(void **state)
+{
+    (void)state;
+    static const char *const blocked[] = {"one two", "three"};
+    const pnb_caption_rules_opts opts = {
+        .max_repeated = 0.5, .match = "a", .blocked = blocked, .n_blocked = 2};
+    long n = 0;
+    for (;; n++) {
+        pnb_caption_rules *rules = NULL;
+        uint32_t failed;
+        long before = pnb__alloc_count();
+        pnb__alloc_fail_after(n);
+        pnb_status status = pnb_caption_rules_create(&rules, &opts, NULL);
+        if (status == PNB_OK)
+            status = pnb_caption_rules_check(rules, "a longer caption of words", &failed, NULL);
+        pnb__alloc_fail_after(-1);
+        bool through = pnb__alloc_count() - before <= n;
+        pnb_caption_rules_free(rules);
+        assert_true(through ? status == PNB_OK : status == PNB_NOMEM);
+        if (through)
+            break;
+    }
+    assert_true(n > 5);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_words_and_characters),
+        cmocka_unit_test(knows_scripts),
+        cmocka_unit_test(applies_every_limit),
+        cmocka_unit_test(searches_expressions),
+        cmocka_unit_test(finds_blocked_words),
+        cmocka_unit_test(refuses_bad_rules),
+        cmocka_unit_test(stands_long_captions),
+        cmocka_unit_test(expressions_are_measured_before),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(runs_out_of_memory),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,423 @@
+/* Ways from pictures to the root: against a walk written out by hand, and what is refused. */
+#include "penumbra/ctx.h"
+#include "penumbra/hierarchy.h"
+#include "tests/prob/support.h"
+
+enum { DIM = 9, N_PICTURES = 7, N_CAPTIONS = 300, N_STEPS = 12 };
+
+static double dot(const gaussians *captions, size_t j, const double *point)
+{
+    double sum = 0;
+    for (size_t d = 0; d < DIM; d++)
+        sum += point[d] * (double)captions->mean[j * DIM + d];
+    return sum;
+}
+
+/* Caption with the largest cosine to a point; captions have unit means. */
+static size_t nearest(const gaussians *captions, const double *point)
+{
+    size_t best = 0;
+    for (size_t j = 1; j < captions->view.n; j++)
+        if (dot(captions, j, point) > dot(captions, best, point))
+            best = j;
+    return best;
+}
+
+/* Half way between two captions both are nearest: either will do. */
+static void check_nearest(const gaussians *captions, const double *point, int64_t got)
+{
+    double best = dot(captions, nearest(captions, point), point);
+    assert_true(got >= 0 && (size_t)got < captions->view.n);
+    assert_near(dot(captions, (size_t)got, point), best, 1e-7, 0);
+}
+
+static double including_score(const gaussians *pictures, size_t i, const gaussians *captions,
+                              size_t j, pnb_including by)
+{
+    double mean1[DIM], log1[DIM], mean2[DIM], log2_[DIM];
+    if (by == PNB_INCLUDING_BY_H)
+        return pnb_measure_pair(PNB_MEASURE_INCLUSION, &pictures->view, i, &captions->view, j,
+                                NULL);
+    for (size_t d = 0; d < DIM; d++) {
+        mean1[d] = (double)pictures->mean[i * DIM + d];
+        log1[d] = (double)pictures->log_var[i * DIM + d];
+        mean2[d] = (double)captions->mean[j * DIM + d];
+        log2_[d] = (double)captions->log_var[j * DIM + d];
+    }
+    return by == PNB_INCLUDING_BY_INTEGRAL
+               ? pnb_inclusion_exact(mean1, log1, mean2, log2_, DIM)
+               : pnb_inclusion_published(mean1, log1, mean2, log2_, DIM, 0.0);
+}
+
+static size_t most_including(const gaussians *pictures, size_t i, const gaussians *captions,
+                             pnb_including by)
+{
+    size_t best = 0;
+    double best_score = -1e300;
+    for (size_t j = 0; j < captions->view.n; j++) {
+        double score = including_score(pictures, i, captions, j, by);
+        if (score > best_score) {
+            best_score = score;
+            best = j;
+        }
+    }
+    return best;
+}
+
+typedef struct world {
+    gaussians pictures, captions, null_text;
+} world;
+
+static world make_world(void)
+{
+    return (world){random_gaussians(N_PICTURES, DIM, -6, -4, 1),
+                   random_gaussians(N_CAPTIONS, DIM, -5, -1, 2),
+                   random_gaussians(1, DIM, -1, 0, 3)};
+}
+
+static void free_world(world *w)
+{
+    free_gaussians(&w->pictures);
+    free_gaussians(&w->captions);
+    free_gaussians(&w->null_text);
+}
+
+static void check_way(const world *w, size_t i, const pnb_traverse_opts *o, const pnb_traversal *t)
+{
+    double point[DIM], root[DIM], picture[DIM];
+    size_t including = most_including(&w->pictures, i, &w->captions, o->including);
+    double wi = o->root == PNB_ROOT_NULL_TEXT ? 0 : o->including_weight;
+    double wn = o->root == PNB_ROOT_INCLUDING ? 0 : 1;
+    for (size_t d = 0; d < DIM; d++)
+        picture[d] = (double)w->pictures.mean[i * DIM + d];
+    size_t start = nearest(&w->captions, picture);
+    assert_int_equal(t->start[i], (int64_t)start);
+    if (o->root != PNB_ROOT_NULL_TEXT) {
+        assert_int_equal(t->including[i], (int64_t)including);
+        assert_near(t->score[i],
+                    including_score(&w->pictures, i, &w->captions, including, o->including), 1e-9,
+                    1e-9);
+    } else {
+        assert_int_equal(t->including[i], -1);
+        assert_true(isnan(t->score[i]));
+    }
+    for (size_t d = 0; d < DIM; d++)
+        root[d] = (wi * (double)w->captions.mean[including * DIM + d] +
+                   wn * (double)w->null_text.mean[d]) /
+                  (wi + wn);
+    for (size_t s = 0; s < o->n_steps; s++) {
+        double f = (double)s / (double)(o->stop_before_root ? o->n_steps : o->n_steps - 1);
+        for (size_t d = 0; d < DIM; d++) {
+            double from = o->from_picture ? picture[d] : (double)w->captions.mean[start * DIM + d];
+            point[d] = from + f * (root[d] - from); /* the cosine does not see its length */
+        }
+        check_nearest(&w->captions, point, t->step[i * o->n_steps + s]);
+    }
+    check_nearest(&w->captions, root, t->root[i]);
+}
+
+static void every_root_as_by_hand(void **state)
+{
+    (void)state;
+    world w = make_world();
+    for (int root = 0; root < PNB_N_ROOTS; root++)
+        for (int variant = 0; variant < 6; variant++) {
+            pnb_traverse_opts o = pnb_traverse_opts_default();
+            pnb_traversal t;
+            o.root = (pnb_root)root;
+            o.n_steps = N_STEPS;
+            o.stop_before_root = variant & 1;
+            o.from_picture = variant & 2;
+            o.including_weight = 1 + variant;
+            o.including = (pnb_including)(variant % PNB_N_INCLUDINGS);
+            assert_ok(pnb_traverse(NULL, &w.pictures.view, &w.captions.view, &w.null_text.view, &o,
+                                   &t, err));
+            assert_int_equal(t.n, N_PICTURES);
+            for (size_t i = 0; i < N_PICTURES; i++)
+                check_way(&w, i, &o, &t);
+            pnb_traversal_reset(&t);
+        }
+    free_world(&w);
+}
+
+/* More points than one block holds, and any number of threads: the same captions. */
+static void long_ways_and_threads(void **state)
+{
+    (void)state;
+    world w = make_world();
+    pnb_traverse_opts o = pnb_traverse_opts_default();
+    pnb_traversal one, two;
+    pnb_ctx *ctx = NULL;
+    pnb_ctx_opts ctx_opts = pnb_ctx_opts_default();
+    ctx_opts.n_threads = 2;
+    assert_ok(pnb_ctx_create(&ctx, &ctx_opts, err));
+    o.n_steps = 1500; /* two pictures a block */
+    assert_ok(
+        pnb_traverse(NULL, &w.pictures.view, &w.captions.view, &w.null_text.view, &o, &one, err));
+    assert_ok(
+        pnb_traverse(ctx, &w.pictures.view, &w.captions.view, &w.null_text.view, &o, &two, err));
+    assert_memory_equal(one.step, two.step, N_PICTURES * o.n_steps * sizeof *one.step);
+    for (size_t i = 0; i < N_PICTURES; i++) { /* ends: nearest caption itself, and the root's */
+        assert_int_equal(one.step[i * o.n_steps], one.start[i]);
+        assert_int_equal(one.step[(i + 1) * o.n_steps - 1], one.root[i]);
+    }
+    pnb_traversal_reset(&one);
+    pnb_traversal_reset(&two);
+    pnb_ctx_free(ctx);
+    free_world(&w);
+}
+
+static void variance_counts_with_csd(void **state)
+{
+    (void)state;
+    /* two captions at the same angle from the picture, the first much wider */
+    const float picture[] = {1, 0, 0}, caption[] = {0.8F, 0.6F, 0, 0.8F, -0.6F, 0};
+    const float wide[] = {1, 1, 1, -9, -9, -9}, narrow[] = {-9, -9, -9};
+    const pnb_gaussians p = {.n = 1, .dim = 3, .mean = picture, .log_var = narrow},
+                        c = {.n = 2, .dim = 3, .mean = caption, .log_var = wide};
+    const pnb_gaussians null_text = {.n = 1, .dim = 3, .mean = picture, .log_var = narrow};
+    pnb_traverse_opts o = pnb_traverse_opts_default();
+    pnb_traversal t;
+    o.root = PNB_ROOT_NULL_TEXT;
+    assert_ok(pnb_traverse(NULL, &p, &c, &null_text, &o, &t, err));
+    assert_int_equal(t.start[0], 0); /* a tie goes to the lower row */
+    pnb_traversal_reset(&t);
+    o.measure = PNB_MEASURE_CSD;
+    assert_ok(pnb_traverse(NULL, &p, &c, &null_text, &o, &t, err));
+    assert_int_equal(t.start[0], 1);
+    pnb_traversal_reset(&t);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    world w = make_world();
+    pnb_gaussians p = w.pictures.view, c = w.captions.view, z = w.null_text.view;
+    pnb_traverse_opts o = pnb_traverse_opts_default();
+    pnb_traversal t;
+    o.n_steps = 1;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, &o, &t, err), PNB_ARG, "1 steps");
+    o = pnb_traverse_opts_default();
+    o.measure = PNB_MEASURE_KL;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, &o, &t, err), PNB_ARG, "measure kl");
+    o = pnb_traverse_opts_default();
+    o.including_weight = 0;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, &o, &t, err), PNB_ARG, "including_weight");
+    assert_fails(pnb_traverse(NULL, &p, &c, NULL, NULL, &t, err), PNB_ARG, "empty text");
+    z.n = 2;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_SHAPE, "2 rows");
+    z = w.null_text.view;
+    p.n = 0;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_SHAPE, "0 pictures");
+    p = w.pictures.view;
+    p.dim = 8;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_SHAPE, "width 8");
+    p = w.pictures.view;
+    p.log_var = NULL;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_ARG,
+                 "pictures are of family point");
+    p = w.pictures.view;
+    w.captions.log_var[200 * DIM] = NAN;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_NUMERIC,
+                 "picture 0 in caption 200");
+    w.captions.log_var[200 * DIM] = -2;
+    w.pictures.mean[DIM] = NAN;
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_NUMERIC, "query 1");
+    assert_null(t.step);
+    free_world(&w);
+}
+
+/* The sums over blocks of dimensions against one dimension after the other. */
+static void including_at_every_width(void **state)
+{
+    (void)state;
+    static const size_t widths[] = {1, 31, 32, 33, 64, 70, 512};
+    static const double spreads[] = {2, 30, 169};
+    double mean1[512], log1[512], mean2[512], log2_[512];
+    for (size_t k = 0; k < PNB_COUNT(widths) * PNB_COUNT(spreads); k++) {
+        size_t dim = widths[k / PNB_COUNT(spreads)], best = SIZE_MAX;
+        double spread = spreads[k % PNB_COUNT(spreads)], most = 0;
+        gaussians p = random_gaussians(1, dim, -spread, spread, 50 + k);
+        gaussians c = random_gaussians(5, dim, -spread, spread, 90 + k);
+        pnb_traverse_opts o = {PNB_ROOT_INCLUDING, 2, PNB_MEASURE_MEAN, 1, 0, false, false};
+        pnb_traversal t;
+        for (size_t j = 0; j < c.view.n; j++) {
+            for (size_t d = 0; d < dim; d++) {
+                mean1[d] = (double)p.mean[d];
+                log1[d] = (double)p.log_var[d];
+                mean2[d] = (double)c.mean[j * dim + d];
+                log2_[d] = (double)c.log_var[j * dim + d];
+            }
+            double value = pnb_inclusion_exact(mean1, log1, mean2, log2_, dim);
+            if (best == SIZE_MAX || value > most) {
+                best = j;
+                most = value;
+            }
+        }
+        assert_ok(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err));
+        assert_int_equal(t.including[0], best);
+        assert_near(t.score[0], most, 1e-9, 1e-11);
+        pnb_traversal_reset(&t);
+        c.log_var[4 * dim] = 171;
+        assert_fails(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err), PNB_NUMERIC,
+                     "in caption 4");
+        c.log_var[4 * dim] = 0;
+        p.log_var[dim - 1] = -171;
+        assert_fails(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err), PNB_NUMERIC,
+                     "picture 0");
+        free_gaussians(&p);
+        free_gaussians(&c);
+    }
+}
+
+static void opposite_ends(void **state)
+{
+    (void)state;
+    const float picture[] = {1, 0}, caption[] = {1, 0}, opposite[] = {-1, 0};
+    const pnb_gaussians p = {.n = 1, .dim = 2, .mean = picture},
+                        c = {.n = 1, .dim = 2, .mean = caption};
+    const pnb_gaussians z = {.n = 1, .dim = 2, .mean = opposite};
+    pnb_traverse_opts o = pnb_traverse_opts_default();
+    pnb_traversal t;
+    o.root = PNB_ROOT_NULL_TEXT;
+    o.n_steps = 3; /* the middle point is the origin */
+    assert_fails(pnb_traverse(NULL, &p, &c, &z, &o, &t, err), PNB_NUMERIC, "point 1");
+}
+
+/* ---- score ---- */
+
+static void score_by_hand(void **state)
+{
+    (void)state;
+    /* captions 0..5; 3 has the text of 1 */
+    const int64_t label[] = {0, 1, 2, 1, 4, 5};
+    const int64_t truth[] = {5, 1, 2, /* of picture 0 */ 0, 1, 4 /* of picture 1 */};
+    int64_t step[] = {2, 3, 1, 0, /* picture 0 */ 5, 5, 2, 2 /* picture 1 */};
+    int64_t start[] = {2, 5}, root[] = {0, 0};
+    const pnb_traversal t = {.n = 2, .n_steps = 4, .step = step, .start = start, .root = root};
+    pnb_traversal_truth known = {6, 2, 3, label, truth};
+    pnb_traversal_row row[2];
+    pnb_traversal_figures f;
+    assert_ok(pnb_traversal_score(&t, &known, row, &f, err));
+    assert_int_equal(row[0].n_distinct, 3); /* 2, 1, 0 */
+    assert_near(row[0].precision, 2.0 / 3.0, 1e-15, 0);
+    assert_near(row[0].recall, 2.0 / 3.0, 1e-15, 0);
+    assert_true(row[0].any && row[0].start_true && !row[0].root_true && !row[0].root_top);
+    assert_int_equal(row[1].n_distinct, 2); /* 5, 2: none true */
+    assert_true(row[1].precision == 0 && row[1].recall == 0 && !row[1].any);
+    assert_true(!row[1].start_true && row[1].root_true && row[1].root_top);
+    assert_near(f.precision, 1.0 / 3.0, 1e-15, 0);
+    assert_near(f.recall, 1.0 / 3.0, 1e-15, 0);
+    assert_near(f.any_recall, 0.5, 0, 0);
+    assert_near(f.recall_at_1, 0.5, 0, 0);
+    assert_near(f.root_recall_at_1, 0.5, 0, 0);
+    assert_near(f.root_is_level_0, 0.5, 0, 0);
+    assert_near(f.n_distinct, 2.5, 0, 0);
+
+    known.n_pictures = 3;
+    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "truth 3");
+    known.n_pictures = 2;
+    known.n_levels = 0;
+    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_ARG, "0 levels");
+    known.n_levels = 3;
+    known.n_captions = 5;
+    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption 5");
+}
+
+/* One text twice among the levels: recall counts the level twice, precision the text once. */
+static void repeated_truth(void **state)
+{
+    (void)state;
+    const int64_t label[] = {0, 1}, truth[] = {0, 0, 1};
+    int64_t step[] = {0, 0}, start[] = {0}, root[] = {1};
+    const pnb_traversal t = {.n = 1, .n_steps = 2, .step = step, .start = start, .root = root};
+    const pnb_traversal_truth known = {2, 1, 3, label, truth};
+    pnb_traversal_figures f;
+    assert_ok(pnb_traversal_score(&t, &known, NULL, &f, err));
+    assert_near(f.recall, 2.0 / 3.0, 1e-15, 0);
+    assert_near(f.precision, 1.0, 0, 0);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    pnb_root root;
+    assert_ok(pnb_root_parse(&root, "including", err));
+    assert_int_equal(root, PNB_ROOT_INCLUDING);
+    assert_string_equal(pnb_root_name(PNB_ROOT_NULL_TEXT), "null");
+    assert_string_equal(pnb_root_name(PNB_N_ROOTS), "unknown");
+    assert_fails(pnb_root_parse(&root, "top", err), PNB_NOT_FOUND, "average, null, including");
+    pnb_including by;
+    assert_ok(pnb_including_parse(&by, "h", err));
+    assert_int_equal(by, PNB_INCLUDING_BY_H);
+    assert_string_equal(pnb_including_name(PNB_INCLUDING_BY_PUBLISHED), "published");
+    assert_fails(pnb_including_parse(&by, "H", err), PNB_NOT_FOUND, "integral, published, h");
+}
+
+#ifdef PNB_FAULTS
+/* Each allocation of the three searches fails in turn: NOMEM, nothing leaks, nothing is left set.
+ */
+static pnb_status use_all(const world *w, pnb_error *err)
+{
+    pnb_traverse_opts o = pnb_traverse_opts_default();
+    pnb_traversal t = {0};
+    pnb_members m = {0};
+    pnb_length_bin bins[4];
+    const size_t length[3] = {1, 2, 3};
+    const double value[3] = {3, 1, 2};
+    size_t n = 0;
+    double rho = 0;
+    pnb_mixed_share share;
+    pnb_status status;
+    o.n_steps = 3;
+    PNB_TRY(
+        pnb_traverse(NULL, &w->pictures.view, &w->captions.view, &w->null_text.view, &o, &t, err));
+    PNB_TRY(pnb_members_find(NULL, &w->pictures.view, &w->captions.view, NULL, &m, err));
+    PNB_TRY(pnb_length_bins(value, length, 3, bins, 4, &n, &rho, err));
+    status = pnb_mixed_included(&w->pictures.view, &w->pictures.view, &w->pictures.view, false,
+                                &share, err);
+done:
+    pnb_traversal_reset(&t);
+    pnb_members_reset(&m);
+    return status;
+}
+
+static void out_of_memory(void **state)
+{
+    (void)state;
+    world w = make_world();
+    long n = 0;
+    for (;; n++) {
+        pnb_error error = PNB_ERROR_INIT;
+        pnb__alloc_fail_after(n);
+        pnb_status status = use_all(&w, &error);
+        pnb__alloc_fail_after(-1);
+        if (status == PNB_OK)
+            break;
+        assert_int_equal(status, PNB_NOMEM);
+        assert_int_equal(error.status, PNB_NOMEM);
+        assert_true(n < 1000);
+    }
+    assert_true(n > 15);
+    free_world(&w);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_root_as_by_hand),
+        cmocka_unit_test(including_at_every_width),
+        cmocka_unit_test(long_ways_and_threads),
+        cmocka_unit_test(variance_counts_with_csd),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(opposite_ends),
+        cmocka_unit_test(score_by_hand),
+        cmocka_unit_test(repeated_truth),
+        cmocka_unit_test(names),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(out_of_memory),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
