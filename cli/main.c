@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "program/frame.h"
 
 /* The one piece of state a signal handler may touch. */
 static volatile sig_atomic_t interrupted;

@@ -98,6 +98,8 @@ void pnb__buf_append(pnb__buf *b, const void *bytes, size_t n);
 void pnb__buf_puts(pnb__buf *b, const char *s);
 void pnb__buf_putc(pnb__buf *b, char c);
 void pnb__buf_printf(pnb__buf *b, const char *fmt, ...) PNB_PRINTF(2, 3);
+/* RFC 4648 with padding, no line ends. */
+void pnb__base64(pnb__buf *out, const void *bytes, size_t n);
 void pnb__buf_reset(pnb__buf *b); /* frees; usable again */
 bool pnb__starts_with(const char *s, const char *prefix);
 bool pnb__ends_with(const char *s, const char *suffix);

@@ -184,3 +184,19 @@ pnb_status pnb__name_parse(int *place, const char *what, const char *const *name
     }
     return pnb__fail(err, PNB_NOT_FOUND, "%s '%.100s' is unknown; known are %s", what, name, known);
 }
+
+void pnb__base64(pnb__buf *out, const void *bytes, size_t n)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t block = (uint32_t)p[i] << 16;
+        block |= i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0;
+        block |= i + 2 < n ? (uint32_t)p[i + 2] : 0;
+        const char quad[4] = {letters[block >> 18], letters[block >> 12 & 63],
+                              i + 1 < n ? letters[block >> 6 & 63] : '=',
+                              i + 2 < n ? letters[block & 63] : '='};
+        pnb__buf_append(out, quad, 4);
+    }
+}

@@ -65,9 +65,6 @@ typedef struct pnb__program {
     const volatile sig_atomic_t *interrupted;
 } pnb__program;
 
-/* Finds the command, reads its options, runs it and turns the outcome into an exit status. */
-int pnb__program_run(const pnb__program *program, int argc, char **argv);
-
 /* Records a wrong use of the command line (exit 2). Returns ARG. */
 pnb_status pnb__usage(pnb__app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "report/html.h"
 #include "report/svg.h"
 
 /* ---- colours ---- */

@@ -30,6 +30,5 @@ pnb_status pnb__html_picture_data(pnb__buf *out, const pnb_image *image, int siz
  * in `css`. */
 pnb_status pnb__html_shot(pnb__buf *out, const pnb_image *image, const char *css, const char *name,
                           const char *note, pnb_error *err);
-void pnb__base64(pnb__buf *out, const void *bytes, size_t n);
 
 #endif

@@ -4,7 +4,7 @@
  * are checked for NULL, attributes copied into the graph's arena, the op's shape rule run. After
  * the first error every further node is NULL, so a model can be written without checks.
  * Planning is plan.c, running is run.c. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 #include <string.h>
 

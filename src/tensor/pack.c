@@ -5,7 +5,7 @@
  * the weight gains. The bits of the results are the same. Weights in 8 or 16 bits are packed before
  * the first run: products read them in no other form. The copy takes the place of the mapped pages,
  * which are dropped as soon as they are packed, so the resident memory does not double. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 static size_t value_bytes(const pnb__graph *g, pnb__store store)
 {

@@ -11,7 +11,7 @@
  *     input takes over the buffer instead of a copy.
  * Gradients of weights are planned like all others (born late for early layers, when most
  * activations are dead), unless the owner gave a store for accumulation. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The step list is fixed by plan.c; this file only walks it. A recomputed value lives at a second
  * place during backward, so its pointers are switched when its recompute step runs and put back
  * when the next run starts. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 #include <assert.h>
 #include <string.h>

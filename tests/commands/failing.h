@@ -27,6 +27,7 @@
 
 #include "base/base.h"
 #include "commands/commands.h"
+#include "program/frame.h"
 
 /* ---- malloc ---- */
 

@@ -3,7 +3,7 @@
  * The list comes from ops.def itself: a row without a case does not compile. Each case builds a
  * small graph; its output is projected on fixed random numbers, and the gradient of every element
  * of every real input is compared. The checker itself is tested with planted faults. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 #include <math.h>
 #include <setjmp.h>

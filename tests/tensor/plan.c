@@ -1,6 +1,6 @@
 /* The planner: values survive reuse of memory, steady runs allocate nothing, recomputation and
  * taking over buffers do not change results, errors are sticky. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -22,12 +22,6 @@ typedef struct calibrate_run {
     char *path; /* of the calibration file */
 } calibrate_run;
 
-pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err)
-{
-    const char *suffix = pnb__ends_with(set_path, ".npy") ? ".npy" : ".safetensors";
-    return pnb__swap_suffix(out, set_path, suffix, ".calibration.json", err);
-}
-
 static pnb_status load(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
 {
     pnb__retrieval *sets = &run->sets;

@@ -23,10 +23,6 @@ typedef struct pnb__calibrate_opts {
 /* Fits, assesses, writes the file and fills the result. */
 pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pnb__result *r);
 
-/* "x.safetensors" or "x.npy" -> "x.calibration.json"; free with pnb__free. ARG for another ending.
- */
-pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err);
-
 /* Reliability diagrams of the held-out part, over first hits or all pairs; error rates found, or
  * lengths of conformal lists, against the error rates asked for. For pages with html.h's style. */
 void pnb__draw_reliability(const pnb_match_fit *fit, const pnb_match_assessment *a, bool is_first,

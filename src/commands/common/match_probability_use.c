@@ -9,9 +9,14 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "commands/calibrate/calibrate.h"
 #include "commands/common/set_use.h"
 #include "sets/embeddings.h"
+
+pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err)
+{
+    const char *suffix = pnb__ends_with(set_path, ".npy") ? ".npy" : ".safetensors";
+    return pnb__swap_suffix(out, set_path, suffix, ".calibration.json", err);
+}
 
 bool pnb__has_limits(const pnb__list_limits *limits)
 {

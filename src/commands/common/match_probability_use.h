@@ -27,6 +27,10 @@ typedef struct pnb__odds_use {
     const pnb_measure_opts *measure_opts;
 } pnb__odds_use;
 
+/* "x.safetensors" or "x.npy" -> "x.calibration.json"; free with pnb__free. ARG for another ending.
+ */
+pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err);
+
 /* As pnb_fit_origin_check wants it. */
 pnb_fit_origin pnb__odds_origin(const pnb__odds_use *use);
 /* Whether a model's a and b speak of pairs of these rows: of a picture and a caption, both of the

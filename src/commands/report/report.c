@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "commands/common/set_use.h"
-#include "commands/report/report_parts.h"
+#include "commands/report/report_internal.h"
 #include "report/html.h"
 
 /* Texts that say nothing: the first row is the empty text, the root of all captions; the others are

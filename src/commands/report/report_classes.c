@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "commands/report/report_parts.h"
+#include "commands/report/report_internal.h"
 #include "penumbra/classify.h"
 #include "report/html.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "commands/common/match_probability_use.h"
-#include "commands/report/report_parts.h"
+#include "commands/report/report_internal.h"
 #include "encode/inputs.h"
 #include "report/html.h"
 #include "report/svg.h"

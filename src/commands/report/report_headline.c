@@ -6,7 +6,7 @@
  * taken from the same search that the gallery shows. */
 #include <math.h>
 
-#include "commands/report/report_parts.h"
+#include "commands/report/report_internal.h"
 #include "penumbra/metrics.h"
 #include "report/html.h"
 

@@ -1,7 +1,7 @@
 /* The way from a picture to the root of all captions, for a few pictures: what the nearest caption
  * is at each step, from exact to general. The walk is pnb_traverse (hierarchy.h); the root needs
  * the embedding of the empty text. */
-#include "commands/report/report_parts.h"
+#include "commands/report/report_internal.h"
 #include "encode/inputs.h"
 #include "penumbra/hierarchy.h"
 #include "report/html.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "commands/report/report_parts.h"
+#include "commands/report/report_internal.h"
 #include "io/json/json.h"
 #include "penumbra/loss.h"
 #include "report/chart.h"

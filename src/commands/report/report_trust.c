@@ -9,7 +9,7 @@
 
 #include "commands/calibrate/calibrate.h"
 #include "commands/common/match_probability_use.h"
-#include "commands/report/report_parts.h"
+#include "commands/report/report_internal.h"
 #include "penumbra/hierarchy.h"
 #include "penumbra/metrics.h"
 #include "report/chart.h"

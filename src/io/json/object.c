@@ -6,7 +6,7 @@
  * but the place in the table does. */
 #include <string.h>
 
-#include "io/json/node.h"
+#include "io/json/value_internal.h"
 
 enum { FEW = 8 }; /* so many are compared one by one */
 

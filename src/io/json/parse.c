@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/json/node.h"
+#include "io/json/json.h"
+#include "io/json/value_internal.h"
 
 typedef struct parser {
     const char *start, *at, *end;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/json/node.h"
+#include "io/json/json.h"
+#include "io/json/value_internal.h"
 
 void pnb__json_append_string(pnb__buf *b, const char *s)
 {

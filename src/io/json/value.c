@@ -3,7 +3,7 @@
  * A leaf is one allocation, a string included. true, false and null are constants. */
 #include <string.h>
 
-#include "io/json/node.h"
+#include "io/json/value_internal.h"
 
 static const json_t constants[] = {
     {JSON_TRUE, false, 1}, {JSON_FALSE, false, 1}, {JSON_NULL, false, 1}};

@@ -4,7 +4,7 @@
  * The kernel never holds T x T scores for a batch; backward makes the probabilities again from the
  * log-sum-exp of every row (Dao et al. 2022). Two forms share it: packed (B,T,3C) for whole layers,
  * and q beside packed k|v for the last layer, where only the tokens that are read need a query. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* unary (activations and simple functions), binary with numpy broadcasting, dropout, inclusion:
  * ops that look at one element, or at one element of each input, at a time. What an element's
  * derivative needs (input, output or neither) decides what the planner keeps for backward. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 typedef struct unary_attrs {
     pnb__unary op;

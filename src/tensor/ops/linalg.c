@@ -4,7 +4,7 @@
  * diagonal op(L) x = b:     db = op(L)^-T dx;  dL = -tril(db x^T), or -tril(x db^T) for op =
  * transpose (Murray 2016, "Differentiation of the Cholesky decomposition", section 3.) Triangles
  * are cut with row copies, so that the only kernels used are those every device has. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 pnb__tensor *pnb__cholesky(pnb__tensor *a)
 {

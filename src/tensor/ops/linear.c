@@ -5,7 +5,7 @@
  * = sum_rows dy * act(pre);  d residual = dy The activation's input `pre` is kept for backward, its
  * output is recomputed from it: one of the two has to be stored, and `pre` is the one that gives
  * both. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 enum { X, W, BIAS, COL_SCALE, RESIDUAL, N_LINEAR_INPUTS };
 

@@ -1,7 +1,7 @@
 /* layernorm, l2_normalize, softmax, log_softmax, cross_entropy: ops over the last axis.
  * LayerNorm: Ba et al. 2016, biased variance, eps inside the root, as torch; its output is dropped
  * after forward and made again for backward, which needs its input anyway. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 typedef struct eps_attrs {
     double eps;

@@ -1,7 +1,7 @@
 /* sum and mean over one axis or all, broadcast_to, pairwise squared distances, top-k.
  * Sums run in a fixed order, so a result does not depend on who computed which part; broadcasting
  * is the adjoint of summing and shares its kernel. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 typedef struct sum_attrs {
     size_t outer, n, inner;

@@ -1,7 +1,7 @@
 /* gather, patchify, concat, slice, reshape, permute, im2col: ops that only move elements.
  * Each backward is the adjoint move: what was read k times receives k additions. Slices along the
  * outermost axis and reshapes move nothing at all, they are views. */
-#include "tensor/node.h"
+#include "tensor/graph_internal.h"
 
 /* ---- gather: rows of a table by integer ids ---- */
 

@@ -1,8 +1,9 @@
 /* How values lie in memory; for the files of this folder alone. */
-#ifndef PNB_IO_JSON_NODE_H
-#define PNB_IO_JSON_NODE_H
+#ifndef PNB_IO_JSON_VALUE_INTERNAL_H
+#define PNB_IO_JSON_VALUE_INTERNAL_H
 
-#include "io/json/json.h"
+#include "base/base.h"
+#include "io/json/value.h"
 
 typedef struct pnb__jv_array_node {
     json_t head;

@@ -1,6 +1,6 @@
 /* What ops and the planner know about a tensor; nothing above this folder includes this file. */
-#ifndef PNB_TENSOR_NODE_H
-#define PNB_TENSOR_NODE_H
+#ifndef PNB_TENSOR_GRAPH_INTERNAL_H
+#define PNB_TENSOR_GRAPH_INTERNAL_H
 
 #include "tensor/graph.h"
 

@@ -1,6 +1,6 @@
 /* Sections of the report, one function each; report.c puts them in order. */
-#ifndef PNB_COMMANDS_REPORT_REPORT_PARTS_H
-#define PNB_COMMANDS_REPORT_REPORT_PARTS_H
+#ifndef PNB_COMMANDS_REPORT_REPORT_INTERNAL_H
+#define PNB_COMMANDS_REPORT_REPORT_INTERNAL_H
 
 #include "base/base.h"
 #include "commands/report/report.h"

@@ -1,0 +1,205 @@
+/* The frame around every command: picks it from the command line, fills its options, makes the
+ * context, runs it, prints what went wrong and chooses the exit status.
+ *
+ * What a command sees of all this is its pnb__app (app.c); help and manual pages are manual*.c. */
+#include "program/frame.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "io/json/json.h"
+#include "penumbra/image.h"
+#include "program/manual.h"
+#include "program/outputs.h"
+#include "program/settings.h"
+
+static void on_log(void *user, pnb_log_level level, const char *text)
+{
+    const pnb__app *app = user;
+    if (level == PNB_LOG_WARN)
+        pnb__warn(app, "%s", text);
+    else if (level == PNB_LOG_INFO)
+        pnb__say(app, "%s", text);
+}
+
+static pnb_status make_ctx(pnb__app *app)
+{
+    pnb_ctx_opts opts = pnb_ctx_opts_default();
+    opts.n_threads = (int)app->common.threads;
+    opts.batch_invariant = app->common.batch_invariant;
+    opts.device = strcmp(app->common.device, "ref") == 0 ? PNB_DEVICE_REF : PNB_DEVICE_CPU;
+    opts.log = on_log;
+    opts.log_user = app;
+    return pnb_ctx_create(&app->ctx, &opts, &app->err);
+}
+
+/* Prints the error, if any, and tells the exit status. */
+static int finish(pnb__app *app, const char *full_name, pnb_status status)
+{
+    if (status == PNB_OK && (fflush(app->out) != 0 || ferror(app->out)))
+        status = pnb__fail_errno(&app->err, "cannot write", "standard output");
+    if (status == PNB_OK) {
+        if (app->n_skipped > 0)
+            pnb__say(app, "%zu input%s skipped", app->n_skipped, app->n_skipped == 1 ? "" : "s");
+        return app->n_skipped > 0 ? PNB__EXIT_SKIPPED : PNB__EXIT_DONE;
+    }
+    const char *text = app->err.text[0] != '\0' ? app->err.text : pnb_status_sentence(status);
+    fprintf(app->log, "%s%s: %s%s%s%s\n", app->is_tty ? "\r\033[K" : "", full_name,
+            app->colour ? "\033[31m" : "",
+            status == PNB_INTERRUPTED ? "interrupted: " : "error: ", app->colour ? "\033[0m" : "",
+            text);
+    if (app->usage)
+        fprintf(app->log, "Try '%s --help'.\n", full_name);
+    fflush(app->log);
+    if (status == PNB_INTERRUPTED)
+        return PNB__EXIT_INTERRUPTED;
+    return app->usage ? PNB__EXIT_USAGE : PNB__EXIT_FAILED;
+}
+
+static bool asks_for_help(int n, char *const *words)
+{
+    for (int i = 0; i < n && strcmp(words[i], "--") != 0; i++)
+        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static int run_command(const pnb__program *program, const pnb__command *command, pnb__app *app,
+                       const char *full_name, int n, char *const *words)
+{
+    assert(command != NULL);
+    void *args = pnb__alloc_zero(1, PNB_MAX(command->args_bytes, (size_t)1));
+    if (args == NULL)
+        return finish(app, full_name, pnb__fail_nomem(&app->err, command->args_bytes));
+    const pnb__opt_set sets[] = {{command->options, command->n_options, args},
+                                 {pnb__common_options, pnb__n_common_options, &app->common}};
+    pnb__settings before;
+    pnb_status status =
+        pnb__settings_read(program, full_name + strlen(program->name) + 1, &before, &app->err);
+    if (status == PNB_OK)
+        status = pnb__options_parse_over(sets, PNB_COUNT(sets), before.items, before.n, n, words,
+                                         &app->err);
+    if (status == PNB_ARG)
+        app->usage = true;
+    if (status == PNB_OK)
+        status = pnb__outputs_check(app, sets, PNB_COUNT(sets));
+    if (status == PNB_OK)
+        status = make_ctx(app);
+    if (status == PNB_OK)
+        status = command->run(app, args);
+    int exit_status = finish(app, full_name, status);
+    for (size_t i = 0; i < app->n_unknown_sets; i++)
+        pnb__free(app->unknown_sets[i]);
+    pnb__free(app->unknown_sets);
+    pnb_ctx_free(app->ctx);
+    pnb__options_free(sets, PNB_COUNT(sets));
+    pnb__settings_free(&before);
+    pnb__free(args);
+    return exit_status;
+}
+
+static const pnb__command *find_command(const pnb__command *const *list, const char *name)
+{
+    for (; *list != NULL; list++)
+        if (strcmp((*list)->name, name) == 0)
+            return *list;
+    return NULL;
+}
+
+static int fail_no_command(pnb__app *app, const char *full_name, const pnb__command *const *list,
+                           const char *word)
+{
+    const char *names[64];
+    size_t n = 0;
+    for (; n < PNB_COUNT(names) && list[n] != NULL; n++)
+        names[n] = list[n]->name;
+    const char *near = word == NULL ? NULL : pnb__nearest_name(word, names, n);
+    if (word == NULL)
+        pnb__usage(app, "a command is missing");
+    else if (near != NULL)
+        pnb__usage(app, "unknown command '%s'; did you mean '%s'?", word, near);
+    else
+        pnb__usage(app, "unknown command '%s'", word);
+    return finish(app, full_name, PNB_ARG);
+}
+
+/* `manual COMMAND`, `manual --roff [COMMAND]`. */
+static int run_manual(const pnb__program *program, pnb__app *app, int n, char *const *words)
+{
+    bool is_roff = n > 0 && strcmp(words[0], "--roff") == 0;
+    const char *name = n > is_roff ? words[is_roff] : NULL;
+    const pnb__command *c = name != NULL ? find_command(program->commands, name) : NULL;
+    if (n > is_roff + 1 || (c == NULL && (name != NULL || !is_roff)))
+        return finish(app, program->name, pnb__usage(app, "manual: name one command"));
+    if (is_roff)
+        pnb__manual_roff(app->out, program, c);
+    else
+        pnb__manual_page(app->out, program, c);
+    return finish(app, program->name, PNB_OK);
+}
+
+/* Prints what `--help`, `--version`, `help`, `manual` and `completion` ask for; -1: none of them.
+ */
+static int run_builtin(const pnb__program *program, pnb__app *app, int argc, char **argv)
+{
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0) {
+        const char *missing = pnb_image_formats_missing();
+        fprintf(app->out, "%s %s (pictures: %s%s%s)\n", program->name, pnb_version(),
+                pnb_image_formats(), missing[0] != '\0' ? "; not read: " : "", missing);
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+               (strcmp(word, "help") == 0 && argc == 2)) {
+        pnb__manual_program(app->out, program);
+    } else if (strcmp(word, "completion") == 0) {
+        if (argc != 3 || !pnb__manual_completion(app->out, program, argv[2]))
+            return finish(app, program->name,
+                          pnb__usage(app, "completion: bash, zsh or fish is wanted"));
+    } else if (strcmp(word, "manual") == 0) {
+        return run_manual(program, app, argc - 2, argv + 2);
+    } else {
+        return -1;
+    }
+    return finish(app, program->name, PNB_OK);
+}
+
+int pnb__program_run(const pnb__program *program, int argc, char **argv)
+{
+    pnb__app app = {.in = program->in,
+                    .out = program->out,
+                    .log = program->log,
+                    .is_tty = program->is_tty,
+                    .colour = program->colour,
+                    .hub = program->hub,
+                    .interrupted = program->interrupted};
+    char full_name[128];
+    int at = 1;
+    snprintf(full_name, sizeof full_name, "%s", program->name);
+    if (argc < 2)
+        return fail_no_command(&app, full_name, program->commands, NULL);
+    int exit_status = run_builtin(program, &app, argc, argv);
+    if (exit_status >= 0)
+        return exit_status;
+    bool help = strcmp(argv[1], "help") == 0; /* `help train` is `train --help` */
+    at += help;
+    const pnb__command *const *list = program->commands;
+    const pnb__command *command = NULL;
+    while (list != NULL) {
+        const char *word = at < argc ? argv[at] : NULL;
+        const pnb__command *next = word == NULL ? NULL : find_command(list, word);
+        if (next == NULL && command != NULL && (help || asks_for_help(argc - at, argv + at)))
+            break;
+        if (next == NULL)
+            return fail_no_command(&app, full_name, list, word);
+        size_t length = strlen(full_name);
+        snprintf(full_name + length, sizeof full_name - length, " %s", next->name);
+        command = next;
+        list = command->subs;
+        at++;
+    }
+    if (help || asks_for_help(argc - at, argv + at)) {
+        pnb__manual_help(app.out, full_name, command);
+        return finish(&app, full_name, PNB_OK);
+    }
+    return run_command(program, command, &app, full_name, argc - at, argv + at);
+}
