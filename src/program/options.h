@@ -48,6 +48,31 @@ typedef struct pnb__option {
                          * "/": a folder; NULL: no output. Checked before the command runs */
 } pnb__option;
 
+/* Rows of a table: the option's name, the offset of its field, what stands for its value in help,
+ * the sentence of help, and then any further fields by name. */
+#define PNB__ROW_FLAG(word, field, ...)                                                            \
+    {                                                                                              \
+        .name = word, .kind = PNB__OPT_FLAG, .at = field, .help = __VA_ARGS__                      \
+    }
+#define PNB__ROW_OF(of_kind, word, field, placeholder, ...)                                        \
+    {                                                                                              \
+        .name = word, .kind = of_kind, .at = field, .value = placeholder, .help = __VA_ARGS__      \
+    }
+#define PNB__ROW_INT(...) PNB__ROW_OF(PNB__OPT_INT, __VA_ARGS__)
+#define PNB__ROW_REAL(...) PNB__ROW_OF(PNB__OPT_REAL, __VA_ARGS__)
+#define PNB__ROW_TEXT(...) PNB__ROW_OF(PNB__OPT_TEXT, __VA_ARGS__)
+#define PNB__ROW_FILE(...) PNB__ROW_OF(PNB__OPT_FILE, __VA_ARGS__)
+#define PNB__ROW_LIST(...) PNB__ROW_OF(PNB__OPT_LIST, __VA_ARGS__)
+#define PNB__ROW_FILES(...) PNB__ROW_OF(PNB__OPT_FILES, __VA_ARGS__)
+#define PNB__ROW_REST(...) PNB__ROW_OF(PNB__OPT_REST, __VA_ARGS__)
+/* The words to choose from follow the placeholder: "a|b|c". */
+#define PNB__ROW_CHOICE(word, field, placeholder, words, ...)                                      \
+    {                                                                                              \
+        .name = word, .kind = PNB__OPT_CHOICE, .at = field, .value = placeholder,                  \
+        .choices = words, .help = __VA_ARGS__                                                      \
+    }
+#define PNB__RANGE(low, high) .min = low, .max = high
+
 /* A value that was set before the command line: NAME is the option's, `where` is for messages. */
 typedef struct pnb__preset {
     const char *name, *value, *where;

@@ -42,16 +42,11 @@ struct bench_args {
         .min = 1, .max = 10000, .help = "and at least this often"                                  \
     }
 
-static const pnb__option encode_options[] = {MODEL,
-                                             {.name = "tower",
-                                              .kind = PNB__OPT_CHOICE,
-                                              .at = AT(tower),
-                                              .value = "NAME",
-                                              .fallback = "image",
-                                              .choices = "image|text",
-                                              .help = "Which half of the model"},
-                                             BATCH("Inputs of one call", "1"),
-                                             TIMES};
+static const pnb__option encode_options[] = {
+    MODEL,
+    PNB__ROW_CHOICE("tower", AT(tower), "NAME", "image|text", "Which half of the model",
+                    .fallback = "image"),
+    BATCH("Inputs of one call", "1"), TIMES};
 
 static const pnb__option train_options[] = {MODEL, BATCH("Pairs of a step", "8"), TIMES};
 #undef MODEL
@@ -195,40 +190,19 @@ struct tokenize_args {
 
 #define AT(field) offsetof(struct tokenize_args, field)
 static const pnb__option tokenize_options[] = {
-    {.name = "tokenizer",
-     .kind = PNB__OPT_FILE,
-     .at = AT(tokenizer),
-     .value = "PATH",
-     .required = true,
-     .help = "Anything that `penumbra tokenize` opens, or a model directory"},
-    {.name = "texts",
-     .kind = PNB__OPT_FILES,
-     .at = AT(texts),
-     .value = "FILE...",
-     .required = true,
-     .help =
-         "Captions: text files (one a line, an empty one too), .jsonl, tar shards, folders, or -"},
-    {.name = "clean",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(clean),
-     .value = "MODE",
-     .choices = "none|lower|whitespace|canonicalize",
-     .help = "What happens to a caption first; by default what the model says"},
-    {.name = "seconds",
-     .kind = PNB__OPT_REAL,
-     .at = AT(seconds),
-     .value = "S",
-     .fallback = "3",
-     .max = 1e6,
-     .help = "Measure at least this long"},
-    {.name = "repeats",
-     .kind = PNB__OPT_INT,
-     .at = AT(repeats),
-     .value = "N",
-     .fallback = "5",
-     .min = 1,
-     .max = 10000,
-     .help = "and at least this often"},
+    PNB__ROW_FILE("tokenizer", AT(tokenizer), "PATH",
+                  "Anything that `penumbra tokenize` opens, or a model directory",
+                  .required = true),
+    PNB__ROW_FILES(
+        "texts", AT(texts), "FILE...",
+        "Captions: text files (one a line, an empty one too), .jsonl, tar shards, folders, or -",
+        .required = true),
+    PNB__ROW_CHOICE("clean", AT(clean), "MODE", "none|lower|whitespace|canonicalize",
+                    "What happens to a caption first; by default what the model says"),
+    PNB__ROW_REAL("seconds", AT(seconds), "S", "Measure at least this long", PNB__RANGE(0, 1e6),
+                  .fallback = "3"),
+    PNB__ROW_INT("repeats", AT(repeats), "N", "and at least this often", PNB__RANGE(1, 10000),
+                 .fallback = "5"),
 };
 #undef AT
 

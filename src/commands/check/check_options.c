@@ -12,18 +12,12 @@ struct check_args {
 
 #define AT(field) offsetof(struct check_args, field)
 static const pnb__option options[] = {
-    {.name = "dir",
-     .kind = PNB__OPT_REST,
-     .at = AT(dirs),
-     .value = "DIR",
-     .required = true,
-     .help = "Model folder, or hf-hub:ORG/NAME from the local cache"},
-    {.name = "photo",
-     .kind = PNB__OPT_FILE,
-     .at = AT(photo),
-     .value = "FILE",
-     .help = "The photo of ProLIP's published numbers (COCO val2017 000000039769.jpg); looked for "
-             "in DIR too"},
+    PNB__ROW_REST("dir", AT(dirs), "DIR", "Model folder, or hf-hub:ORG/NAME from the local cache",
+                  .required = true),
+    PNB__ROW_FILE(
+        "photo", AT(photo), "FILE",
+        "The photo of ProLIP's published numbers (COCO val2017 000000039769.jpg); looked for "
+        "in DIR too"),
 };
 #undef AT
 

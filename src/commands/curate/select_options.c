@@ -18,43 +18,24 @@ struct select_args {
 #define AT(field) offsetof(struct select_args, field)
 static const pnb__option options[] = {
     PNB__SET_ROW(AT(set)),
-    {.name = "count",
-     .letter = 'n',
-     .kind = PNB__OPT_INT,
-     .at = AT(count),
-     .value = "N",
-     .required = true,
-     .min = 1,
-     .max = 1e12,
-     .help = "Rows to choose"},
-    {.name = "by",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(by),
-     .value = "HOW",
-     .fallback = "uncertain",
-     .choices = "uncertain|random|k_centre",
-     .help = "The most uncertain rows, rows drawn with --seed, or rows that cover the set: always "
-             "the one furthest from those labelled or chosen"},
-    {.name = "labelled",
-     .kind = PNB__OPT_FILE,
-     .at = AT(labelled),
-     .value = "FILE",
-     .help = "Ids of rows that are labelled already, one a line: never chosen, and covered by "
-             "k_centre"},
+    PNB__ROW_INT("count", AT(count), "N", "Rows to choose", PNB__RANGE(1, 1e12), .letter = 'n',
+                 .required = true),
+    PNB__ROW_CHOICE(
+        "by", AT(by), "HOW", "uncertain|random|k_centre",
+        "The most uncertain rows, rows drawn with --seed, or rows that cover the set: always "
+        "the one furthest from those labelled or chosen",
+        .fallback = "uncertain"),
+    PNB__ROW_FILE("labelled", AT(labelled), "FILE",
+                  "Ids of rows that are labelled already, one a line: never chosen, and covered by "
+                  "k_centre"),
     PNB__UNCERTAINTY_ROW(AT(uncertainty)),
-    {.name = "with-spread",
-     .kind = PNB__OPT_FLAG,
-     .at = AT(with_spread),
-     .help = "k_centre measures distance by means and standard deviations (2-Wasserstein), not by "
-             "means alone"},
-    {.name = "out",
-     .letter = 'o',
-     .kind = PNB__OPT_FILE,
-     .writes = "*",
-     .at = AT(out),
-     .value = "FILE",
-     .group = "Result",
-     .help = "The ranked list: .jsonl with figures, any other name ids, one a line"},
+    PNB__ROW_FLAG(
+        "with-spread", AT(with_spread),
+        "k_centre measures distance by means and standard deviations (2-Wasserstein), not by "
+        "means alone"),
+    PNB__ROW_FILE("out", AT(out), "FILE",
+                  "The ranked list: .jsonl with figures, any other name ids, one a line",
+                  .group = "Result", .letter = 'o', .writes = "*"),
 };
 #undef AT
 

@@ -78,24 +78,14 @@ struct compare_args {
 #define AT(field) offsetof(struct compare_args, field)
 #define AT_SHARED(field) offsetof(struct compare_args, shared.field)
 static const pnb__option compare_options[] = {
-    {.name = "images",
-     .kind = PNB__OPT_FILES,
-     .at = AT(images),
-     .value = "SET...",
-     .required = true,
-     .help = "Embedding sets of the pictures, one a model or seed"},
-    {.name = "texts",
-     .kind = PNB__OPT_FILES,
-     .at = AT(texts),
-     .value = "SET...",
-     .required = true,
-     .help = "Embedding sets of the captions, in the same order"},
-    {.name = "names",
-     .kind = PNB__OPT_LIST,
-     .at = AT(names),
-     .value = "NAME...",
-     .help = "Names of the models, in the same order; equal names are seeds of one model. Without "
-             "them the files' names"},
+    PNB__ROW_FILES("images", AT(images), "SET...",
+                   "Embedding sets of the pictures, one a model or seed", .required = true),
+    PNB__ROW_FILES("texts", AT(texts), "SET...",
+                   "Embedding sets of the captions, in the same order", .required = true),
+    PNB__ROW_LIST(
+        "names", AT(names), "NAME...",
+        "Names of the models, in the same order; equal names are seeds of one model. Without "
+        "them the files' names"),
     PNB__RETRIEVAL_ROWS(AT_SHARED),
     PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_SHARED),
     PNB__RETRIEVAL_RESULT_ROWS(AT_SHARED),

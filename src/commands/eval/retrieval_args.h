@@ -23,93 +23,46 @@ pnb__retrieval_files pnb__retrieval_args_files(const pnb__retrieval_args *a, con
 
 /* What belongs together and how it is ranked, whose figures are resampled and binned, and where the
  * result goes. AT(field) is the offset of a field of pnb__retrieval_args. */
-/* clang-format off */
-#define PNB__RETRIEVAL_ROWS(AT)                                                                             \
+#define PNB__RETRIEVAL_ROWS(AT)                                                                    \
     PNB__TRUTH_ROWS(AT(truth), AT(truth_format), AT(split), AT(by_class)),                         \
-    {.name = "level",                                                                              \
-     .kind = PNB__OPT_INT,                                                                         \
-     .at = AT(level),                                                                              \
-     .value = "N",                                                                                 \
-     .min = 0,                                                                                     \
-     .max = 7,                                                                                     \
-     .help = "Only captions of this level"},                                                       \
-    PNB__SETS_MEASURE_ROW(AT(measure)),                                                                 \
-    {.name = "recall-k",                                                                           \
-     .kind = PNB__OPT_LIST,                                                                        \
-     .at = AT(recall_k),                                                                           \
-     .value = "K...",                                                                              \
-     .help = "Cut-offs of the recall, up to 16; 1 5 10 by default"},                               \
-    PNB__COCO_ROWS(AT(eccv), AT(label_vectors))
+        PNB__ROW_INT("level", AT(level), "N", "Only captions of this level", PNB__RANGE(0, 7)),    \
+        PNB__SETS_MEASURE_ROW(AT(measure)),                                                        \
+        PNB__ROW_LIST("recall-k", AT(recall_k), "K...",                                            \
+                      "Cut-offs of the recall, up to 16; 1 5 10 by default"),                      \
+        PNB__COCO_ROWS(AT(eccv), AT(label_vectors))
 
-#define PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT)                                                                       \
-    {.name = "bins",                                                                               \
-     .kind = PNB__OPT_INT,                                                                         \
-     .at = AT(bins),                                                                               \
-     .value = "N",                                                                                 \
-     .fallback = "10",                                                                             \
-     .min = 2,                                                                                     \
-     .max = 256,                                                                                   \
-     .group = "Uncertainty",                                                                       \
-     .help = "Bins of queries sorted by uncertainty"},                                             \
-    {.name = "uncertainty",                                                                        \
-     .kind = PNB__OPT_CHOICE,                                                                      \
-     .at = AT(uncertainty),                                                                        \
-     .value = "NAME",                                                                              \
-     .fallback = "auto",                                                                           \
-     .choices = "auto|trace|mean_var|geo_std|inv_kappa|gg_var|cosine",                             \
-     .help = "Scalar uncertainty; auto is that of the family: trace, inv_kappa on the sphere, "    \
-             "gg_var of generalised Gaussians, and for points cosine, 1 - cosine of a query and "  \
-             "its first hit"},                                                                     \
-    {.name = "bootstrap",                                                                          \
-     .kind = PNB__OPT_INT,                                                                         \
-     .at = AT(bootstrap),                                                                          \
-     .value = "N",                                                                                 \
-     .fallback = "1000",                                                                           \
-     .min = 0,                                                                                     \
-     .max = 1000000,                                                                               \
-     .help = "Resamples of the clusters for 95% intervals; 0 leaves the intervals out"},           \
-    PNB__CLUSTER_ROW(AT(cluster)),                                                                 \
-    {.name = "binning",                                                                            \
-     .kind = PNB__OPT_CHOICE,                                                                      \
-     .at = AT(binning),                                                                            \
-     .value = "NAME",                                                                              \
-     .fallback = "equal_count",                                                                    \
-     .choices = "equal_count|equal_count_all|equal_width|grove_samples|grove_spacing",             \
-     .help = "How the bins that are shown are cut"},                                               \
-    {.name = "bin-by",                                                                             \
-     .kind = PNB__OPT_CHOICE,                                                                      \
-     .at = AT(bin_by),                                                                             \
-     .value = "WHOSE",                                                                             \
-     .fallback = "query",                                                                          \
-     .choices = "query|hit",                                                                       \
-     .help = "Whose uncertainty sorts them: the query's, or that of the item it found"}
+#define PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT)                                                        \
+    PNB__ROW_INT("bins", AT(bins), "N", "Bins of queries sorted by uncertainty",                   \
+                 PNB__RANGE(2, 256), .fallback = "10", .group = "Uncertainty"),                    \
+        PNB__ROW_CHOICE(                                                                           \
+            "uncertainty", AT(uncertainty), "NAME",                                                \
+            "auto|trace|mean_var|geo_std|inv_kappa|gg_var|cosine",                                 \
+            "Scalar uncertainty; auto is that of the family: trace, inv_kappa on the sphere, "     \
+            "gg_var of generalised Gaussians, and for points cosine, 1 - cosine of a query and "   \
+            "its first hit",                                                                       \
+            .fallback = "auto"),                                                                   \
+        PNB__ROW_INT("bootstrap", AT(bootstrap), "N",                                              \
+                     "Resamples of the clusters for 95% intervals; 0 leaves the intervals out",    \
+                     PNB__RANGE(0, 1000000), .fallback = "1000"),                                  \
+        PNB__CLUSTER_ROW(AT(cluster)),                                                             \
+        PNB__ROW_CHOICE("binning", AT(binning), "NAME",                                            \
+                        "equal_count|equal_count_all|equal_width|grove_samples|grove_spacing",     \
+                        "How the bins that are shown are cut", .fallback = "equal_count"),         \
+        PNB__ROW_CHOICE("bin-by", AT(bin_by), "WHOSE", "query|hit",                                \
+                        "Whose uncertainty sorts them: the query's, or that of the item it found", \
+                        .fallback = "query")
 
-#define PNB__RETRIEVAL_RESULT_ROWS(AT)                                                                            \
-    {.name = "dataset",                                                                            \
-     .kind = PNB__OPT_TEXT,                                                                        \
-     .at = AT(dataset),                                                                            \
-     .value = "NAME",                                                                              \
-     .group = "Result",                                                                            \
-     .help = "Name of the data set in the result"},                                                \
-    {.name = "csv",                                                                                \
-     .kind = PNB__OPT_FILE,                                                                        \
-     .writes = "*",                                                                                \
-     .at = AT(csv),                                                                                \
-     .value = "FILE",                                                                              \
-     .help = "Also write every figure, one a line"},                                               \
-    {.name = "markdown",                                                                           \
-     .kind = PNB__OPT_FILE,                                                                        \
-     .writes = "*",                                                                                \
-     .at = AT(markdown),                                                                           \
-     .value = "FILE",                                                                              \
-     .help = "Also write the table of a paper"},                                                   \
-    {.name = "output",                                                                             \
-     .kind = PNB__OPT_FILE,                                                                        \
-     .writes = "*",                                                                                \
-     .at = AT(output),                                                                             \
-     .value = "FILE",                                                                              \
-     .help = "Also write the JSON result; {dataset}, {pretrained}, {model}, {language} and {task} " \
-             "in the name are filled in, as CLIP_benchmark does"}
-/* clang-format on */
+#define PNB__RETRIEVAL_RESULT_ROWS(AT)                                                             \
+    PNB__ROW_TEXT("dataset", AT(dataset), "NAME", "Name of the data set in the result",            \
+                  .group = "Result"),                                                              \
+        PNB__ROW_FILE("csv", AT(csv), "FILE", "Also write every figure, one a line",               \
+                      .writes = "*"),                                                              \
+        PNB__ROW_FILE("markdown", AT(markdown), "FILE", "Also write the table of a paper",         \
+                      .writes = "*"),                                                              \
+        PNB__ROW_FILE(                                                                             \
+            "output", AT(output), "FILE",                                                          \
+            "Also write the JSON result; {dataset}, {pretrained}, {model}, {language} and {task} " \
+            "in the name are filled in, as CLIP_benchmark does",                                   \
+            .writes = "*")
 
 #endif

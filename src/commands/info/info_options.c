@@ -9,12 +9,9 @@ struct info_args {
 };
 
 static const pnb__option options[] = {
-    {.name = "path",
-     .kind = PNB__OPT_REST,
-     .at = offsetof(struct info_args, paths),
-     .value = "PATH",
-     .required = true,
-     .help = "Model directory, embedding set, data set, .safetensors or tokenizer.json"},
+    PNB__ROW_REST("path", offsetof(struct info_args, paths), "PATH",
+                  "Model directory, embedding set, data set, .safetensors or tokenizer.json",
+                  .required = true),
 };
 
 static pnb_status run(pnb__app *app, const void *args)

@@ -14,46 +14,22 @@ struct init_args {
 
 #define AT(field) offsetof(struct init_args, field)
 static const pnb__option options[] = {
-    {.name = "config",
-     .kind = PNB__OPT_FILE,
-     .at = AT(config),
-     .value = "NAME|FILE",
-     .required = true,
-     .help =
-         "Built-in configuration (tiny, ViT-B-16, ViT-B-16-long, ViT-L-16, SO400M-14, ViT-H-14) "
-         "or a config.json"},
-    {.name = "out",
-     .kind = PNB__OPT_FILE,
-     .writes = "/",
-     .at = AT(out),
-     .value = "DIR",
-     .required = true,
-     .help = "Model directory to write"},
-    {.name = "tokenizer",
-     .kind = PNB__OPT_FILE,
-     .at = AT(tokenizer),
-     .value = "PATH",
-     .help = "tokenizer.json, or a folder with one, to put into the model; its size sets the "
-             "vocabulary"},
-    {.name = "force-image-size",
-     .kind = PNB__OPT_INT,
-     .at = AT(image_size),
-     .value = "PIXELS",
-     .min = 1,
-     .max = 16384,
-     .help = "Picture size instead of the configuration's"},
-    {.name = "force-context-length",
-     .kind = PNB__OPT_INT,
-     .at = AT(context_length),
-     .value = "N",
-     .min = 2,
-     .max = 65536,
-     .help = "Tokens of a caption instead of the configuration's"},
-    {.name = "override",
-     .kind = PNB__OPT_TEXT,
-     .at = AT(overrides),
-     .value = "JSON",
-     .help = "JSON object merged into the configuration, as {\"vision_cfg\":{\"layers\":3}}"},
+    PNB__ROW_FILE(
+        "config", AT(config), "NAME|FILE",
+        "Built-in configuration (tiny, ViT-B-16, ViT-B-16-long, ViT-L-16, SO400M-14, ViT-H-14) "
+        "or a config.json",
+        .required = true),
+    PNB__ROW_FILE("out", AT(out), "DIR", "Model directory to write", .required = true,
+                  .writes = "/"),
+    PNB__ROW_FILE("tokenizer", AT(tokenizer), "PATH",
+                  "tokenizer.json, or a folder with one, to put into the model; its size sets the "
+                  "vocabulary"),
+    PNB__ROW_INT("force-image-size", AT(image_size), "PIXELS",
+                 "Picture size instead of the configuration's", PNB__RANGE(1, 16384)),
+    PNB__ROW_INT("force-context-length", AT(context_length), "N",
+                 "Tokens of a caption instead of the configuration's", PNB__RANGE(2, 65536)),
+    PNB__ROW_TEXT("override", AT(overrides), "JSON",
+                  "JSON object merged into the configuration, as {\"vision_cfg\":{\"layers\":3}}"),
 };
 #undef AT
 

@@ -21,61 +21,33 @@ struct search_args {
 
 #define AT(field) offsetof(struct search_args, field)
 static const pnb__option options[] = {
-    {.name = "index",
-     .kind = PNB__OPT_FILE,
-     .at = AT(index),
-     .value = "SET",
-     .required = true,
-     .help = "Embedding set to search in"},
+    PNB__ROW_FILE("index", AT(index), "SET", "Embedding set to search in", .required = true),
     PNB__QUERY_ROWS(AT(texts), AT(images), AT(queries), AT(model)),
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
     PNB__QUERY_EXIF_ROW(AT(exif)),
-    {.name = "k",
-     .letter = 'k',
-     .kind = PNB__OPT_INT,
-     .at = AT(k),
-     .value = "N",
-     .min = 1,
-     .max = 1e6,
-     .help = "Hits of a query at most: 10, with --conformal the whole list"},
+    PNB__ROW_INT("k", AT(k), "N", "Hits of a query at most: 10, with --conformal the whole list",
+                 PNB__RANGE(1, 1e6), .letter = 'k'),
     PNB__SETS_MEASURE_ROW(AT(measure)),
-    {.name = "min-probability",
-     .kind = PNB__OPT_REAL,
-     .at = AT(min_probability),
-     .value = "P",
-     .max = 1,
-     .group = "Where lists end",
-     .help = "End a list where p(match) falls below P; an empty list is an answer: no good result"},
-    {.name = "conformal",
-     .kind = PNB__OPT_REAL,
-     .at = AT(conformal),
-     .value = "RATE",
-     .min = 1e-6,
-     .max = 0.999999,
-     .help =
-         "The smallest list that holds a true match but for this share of queries, by the set's "
-         "calibration"},
-    {.name = "conformal-by",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(conformal_by),
-     .value = "KIND",
-     .choices = "score|margin|rank",
-     .help = "End such a list by score, by distance from the first hit, or by length; by default "
-             "what made the smallest lists in calibration"},
-    {.name = "calibration",
-     .kind = PNB__OPT_FILE,
-     .at = AT(calibration),
-     .value = "FILE",
-     .help = "Calibration to use in place of SET.calibration.json beside the index; none: the "
-             "model's own a and b"},
+    PNB__ROW_REAL(
+        "min-probability", AT(min_probability), "P",
+        "End a list where p(match) falls below P; an empty list is an answer: no good result",
+        PNB__RANGE(0, 1), .group = "Where lists end"),
+    PNB__ROW_REAL(
+        "conformal", AT(conformal), "RATE",
+        "The smallest list that holds a true match but for this share of queries, by the set's "
+        "calibration",
+        PNB__RANGE(1e-6, 0.999999)),
+    PNB__ROW_CHOICE(
+        "conformal-by", AT(conformal_by), "KIND", "score|margin|rank",
+        "End such a list by score, by distance from the first hit, or by length; by default "
+        "what made the smallest lists in calibration"),
+    PNB__ROW_FILE("calibration", AT(calibration), "FILE",
+                  "Calibration to use in place of SET.calibration.json beside the index; none: the "
+                  "model's own a and b"),
     PNB__TRUST_ROW(AT(trust)),
-    {.name = "html",
-     .kind = PNB__OPT_FILE,
-     .writes = "*",
-     .at = AT(html),
-     .value = "FILE",
-     .group = "Result",
-     .help = "Write a page with every query and its hits, pictures as pictures"},
+    PNB__ROW_FILE("html", AT(html), "FILE",
+                  "Write a page with every query and its hits, pictures as pictures",
+                  .group = "Result", .writes = "*"),
 };
 #undef AT
 

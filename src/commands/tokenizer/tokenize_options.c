@@ -14,49 +14,27 @@ struct tokenize_args {
 
 #define AT(field) offsetof(struct tokenize_args, field)
 static const pnb__option options[] = {
-    {.name = "model",
-     .letter = 'm',
-     .kind = PNB__OPT_FILE,
-     .at = AT(model),
-     .value = "DIR",
-     .help = "Model directory: its vocabulary, cleaning and context length"},
-    {.name = "tokenizer",
-     .kind = PNB__OPT_FILE,
-     .at = AT(tokenizer),
-     .value = "PATH",
-     .help = "tokenizer.json, spiece.model, bpe_simple_vocab_16e6.txt.gz, vocab.json beside "
-             "merges.txt, or a folder with one of them"},
-    {.name = "text",
-     .kind = PNB__OPT_LIST,
-     .instead_of_file = "--texts takes files",
-     .at = AT(text),
-     .value = "STR...",
-     .help = "Captions themselves; without --text and --texts, lines of standard input"},
-    {.name = "texts",
-     .kind = PNB__OPT_FILES,
-     .at = AT(texts),
-     .value = "FILE...",
-     .help = "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "
-             "folders, or -"},
+    PNB__ROW_FILE("model", AT(model), "DIR",
+                  "Model directory: its vocabulary, cleaning and context length", .letter = 'm'),
+    PNB__ROW_FILE("tokenizer", AT(tokenizer), "PATH",
+                  "tokenizer.json, spiece.model, bpe_simple_vocab_16e6.txt.gz, vocab.json beside "
+                  "merges.txt, or a folder with one of them"),
+    PNB__ROW_LIST("text", AT(text), "STR...",
+                  "Captions themselves; without --text and --texts, lines of standard input",
+                  .instead_of_file = "--texts takes files"),
+    PNB__ROW_FILES("texts", AT(texts), "FILE...",
+                   "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "
+                   "folders, or -"),
     PNB__CAPTION_KEY_ROW(AT(caption_key)),
-    {.name = "context-length",
-     .kind = PNB__OPT_INT,
-     .at = AT(context_length),
-     .value = "N",
-     .min = 1,
-     .max = 1048576,
-     .help = "Tokens of a row, padded and cut; by default the model's, and without a model no row "
-             "is cut"},
-    {.name = "clean",
-     .kind = PNB__OPT_CHOICE,
-     .at = AT(clean),
-     .value = "MODE",
-     .choices = "none|lower|whitespace|canonicalize",
-     .help = "What happens to a caption first; by default what the model says"},
-    {.name = "decode",
-     .kind = PNB__OPT_FLAG,
-     .at = AT(decode),
-     .help = "The captions are ids with spaces or commas between: print their text"},
+    PNB__ROW_INT(
+        "context-length", AT(context_length), "N",
+        "Tokens of a row, padded and cut; by default the model's, and without a model no row "
+        "is cut",
+        PNB__RANGE(1, 1048576)),
+    PNB__ROW_CHOICE("clean", AT(clean), "MODE", "none|lower|whitespace|canonicalize",
+                    "What happens to a caption first; by default what the model says"),
+    PNB__ROW_FLAG("decode", AT(decode),
+                  "The captions are ids with spaces or commas between: print their text"),
 };
 #undef AT
 
