@@ -57,6 +57,7 @@ int main(int argc, char **argv)
     pnb__program program = {.name = "penumbra",
                             .summary = "pictures and captions as distributions",
                             .commands = commands,
+                            .retired = pnb__retired_commands,
                             .in = stdin,
                             .out = stdout,
                             .log = stderr,

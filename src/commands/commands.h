@@ -1,4 +1,4 @@
-/* The commands of the program, one file each. */
+/* The commands of the program, a folder each. */
 #ifndef PNB_COMMANDS_COMMANDS_H
 #define PNB_COMMANDS_COMMANDS_H
 
@@ -8,7 +8,6 @@
 #define PNB__COMMANDS(X)                                                                           \
     X(data)                                                                                        \
     X(tokenizer)                                                                                   \
-    X(tokenize)                                                                                    \
     X(init)                                                                                        \
     X(convert)                                                                                     \
     X(quantize)                                                                                    \
@@ -19,10 +18,7 @@
     X(search)                                                                                      \
     X(classify)                                                                                    \
     X(filter)                                                                                      \
-    X(duplicates)                                                                                  \
-    X(outliers)                                                                                    \
-    X(select)                                                                                      \
-    X(include)                                                                                     \
+    X(curate)                                                                                      \
     X(traverse)                                                                                    \
     X(explain)                                                                                     \
     X(probe)                                                                                       \
@@ -35,8 +31,14 @@
 PNB__COMMANDS(PNB__COMMAND_DECLARE)
 #undef PNB__COMMAND_DECLARE
 
-/* Below eval and data, in files of their own. */
+/* Words of the release before; main.c hands them to the frame. */
+extern const pnb__retired pnb__retired_commands[];
+extern const pnb__command pnb__cmd_tokenize, pnb__cmd_include;
+
+/* Below tokenizer, curate, eval and data, in files of their own. */
+extern const pnb__command pnb__cmd_duplicates, pnb__cmd_outliers, pnb__cmd_select;
 extern const pnb__command pnb__cmd_eval_retrieval, pnb__cmd_eval_compare, pnb__cmd_eval_vqa;
+extern const pnb__command pnb__cmd_tokenizer_encode, pnb__cmd_tokenizer_decode;
 extern const pnb__command pnb__cmd_data_chains;
 
 #endif

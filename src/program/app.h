@@ -53,11 +53,18 @@ typedef struct pnb__app {
     size_t n_unknown_sets;
 } pnb__app;
 
+/* A word of an older release that goes on working, not shown in help. */
+typedef struct pnb__retired {
+    const pnb__command *command;
+    const char *now; /* what to type instead: "curate select" */
+} pnb__retired;
+
 /* What the process hands to the program; nothing below reads environment or globals. */
 typedef struct pnb__program {
     const char *name; /* "penumbra" */
     const char *summary;
     const pnb__command *const *commands; /* NULL-terminated */
+    const pnb__retired *retired;         /* ends with a NULL command; NULL: none */
     FILE *in, *out, *log;
     bool is_tty, colour;
     pnb__hub hub;

@@ -107,6 +107,20 @@ static const pnb__command *find_command(const pnb__command *const *list, const c
     return NULL;
 }
 
+/* A command under a word of an older release, with a line that says the new one; or NULL. */
+static const pnb__command *find_retired(const pnb__program *program, const pnb__app *app,
+                                        const char *name)
+{
+    const pnb__retired *r = program->retired;
+    for (; r != NULL && r->command != NULL; r++)
+        if (strcmp(r->command->name, name) == 0) {
+            pnb__warn(app, "`%s %s` is now `%s %s`; the old word will go in the next release",
+                      program->name, name, program->name, r->now);
+            return r->command;
+        }
+    return NULL;
+}
+
 static int fail_no_command(pnb__app *app, const char *full_name, const pnb__command *const *list,
                            const char *word)
 {
@@ -187,6 +201,8 @@ int pnb__program_run(const pnb__program *program, int argc, char **argv)
     while (list != NULL) {
         const char *word = at < argc ? argv[at] : NULL;
         const pnb__command *next = word == NULL ? NULL : find_command(list, word);
+        if (next == NULL && word != NULL && command == NULL)
+            next = find_retired(program, &app, word);
         if (next == NULL && command != NULL && (help || asks_for_help(argc - at, argv + at)))
             break;
         if (next == NULL)

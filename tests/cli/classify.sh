@@ -518,9 +518,9 @@ says "--none-set takes"
 want 1 "${zero[@]}" --classnames a,b --none dummy --none-set dummies.safetensors
 says "(--none-set)"
 for what in "search --index i.safetensors -m model --query-text captions.txt" \
-    "include --index i.safetensors -m model --query-text red captions.jsonl" \
+    "search --inclusion inside --index i.safetensors -m model --query-text red captions.jsonl" \
     "embed -m model --text captions.txt -o never.safetensors" \
-    "tokenize --tokenizer model --text captions.csv" \
+    "tokenizer encode --tokenizer model --text captions.csv" \
     "traverse --images i.safetensors -m model --text captions.txt" \
     "explain -m model --text captions.txt --images loose" \
     "filter --images i.safetensors --texts i.safetensors --blocked-words words.txt"; do

@@ -13,72 +13,72 @@ want 0 embed -m model --texts shapes/train -o t.safetensors -q
 n=$(wc -l <i.ids.jsonl)
 
 # near-duplicates
-want 0 duplicates --set i.safetensors --min-score 0.9999999 --out g.jsonl --drop drop.txt --keep keep.txt
+want 0 curate duplicates --set i.safetensors --min-score 0.9999999 --out g.jsonl --drop drop.txt --keep keep.txt
 prints "zz_copy.png"
 check "one of three copies stays" test "$(grep -c zz_copy drop.txt)" -eq 2
 check "what stays and what goes is all" test $(($(wc -l <keep.txt) + $(wc -l <drop.txt))) -eq "$n"
 check "the group is written" grep -q 'zz_copy2.png' g.jsonl
-want 0 duplicates --set i.safetensors --min-score 0.9999999 --out g.tsv --json
+want 0 curate duplicates --set i.safetensors --min-score 0.9999999 --out g.tsv --json
 prints '"n_dropped": 2'
 check "pairs are written" test "$(grep -c zz_copy g.tsv)" -eq 3
-want 0 duplicates --set i.safetensors --min-score 1.5
+want 0 curate duplicates --set i.safetensors --min-score 1.5
 prints "groups"
-want 0 duplicates --set t.safetensors --min-score 0.99 --measure csd --threads 1 --out a.tsv
-want 0 duplicates --set t.safetensors --min-score 0.99 --measure csd --threads 2 --out b.tsv
+want 0 curate duplicates --set t.safetensors --min-score 0.99 --measure csd --threads 1 --out a.tsv
+want 0 curate duplicates --set t.safetensors --min-score 0.99 --measure csd --threads 2 --out b.tsv
 check "threads do not matter" cmp -s a.tsv b.tsv
-want 0 duplicates --set t.safetensors --min-score -2 --max-pairs 100 --max-neighbours 3
+want 0 curate duplicates --set t.safetensors --min-score -2 --max-pairs 100 --max-neighbours 3
 says "--max-neighbours"
-want 1 duplicates --set missing.safetensors
-want 2 duplicates --set i.safetensors --measure kl
+want 1 curate duplicates --set missing.safetensors
+want 2 curate duplicates --set i.safetensors --measure kl
 # rows without names are called by their numbers; a name of two rows cannot be kept and dropped
 want 0 embed -m model --images pictures -o bare.npy -q
 rm bare.ids.jsonl
-want 0 duplicates --set bare.npy --min-score 0.9999999 --drop bare.txt
+want 0 curate duplicates --set bare.npy --min-score 0.9999999 --drop bare.txt
 check "numbers" test "$(grep -cx '[0-9]*' bare.txt)" -eq 2
-want 0 select --set bare.npy -n 3 --labelled bare.txt --out bare2.txt
+want 0 curate select --set bare.npy -n 3 --labelled bare.txt --out bare2.txt
 check "numbers are read again" test "$(cat bare.txt bare2.txt | sort -u | wc -l)" -eq 5
 rm bare.json
 for _ in $(seq "$n"); do echo '{"id": "same"}'; done >bare.ids.jsonl
-want 1 duplicates --set bare.npy --drop none.txt
+want 1 curate duplicates --set bare.npy --drop none.txt
 says "names rows 0 and 1"
 
 # outliers
-want 0 outliers --set i.safetensors -k 3 -n 5 --out far.jsonl
+want 0 curate outliers --set i.safetensors -k 3 -n 5 --out far.jsonl
 check "five rows" test "$(wc -l <far.jsonl)" -eq 5
 check "with their nearest row" test "$(grep -c '"nearest":' far.jsonl)" -eq 5
-want 0 outliers --set i.safetensors --by nearest --json
+want 0 curate outliers --set i.safetensors --by nearest --json
 check "all rows are there" test "$(grep -c '"rank"' out)" -eq "$n"
-want 0 outliers --set i.safetensors --by uncertainty -n 1000 --out u.txt
+want 0 curate outliers --set i.safetensors --by uncertainty -n 1000 --out u.txt
 check "ids of all rows" test "$(wc -l <u.txt)" -eq "$n"
-want 1 outliers --set i.safetensors -k "$n"
+want 1 curate outliers --set i.safetensors -k "$n"
 says "neighbours among"
-want 2 outliers --set i.safetensors --by nearest -k 3
+want 2 curate outliers --set i.safetensors --by nearest -k 3
 says "--by kth"
-want 2 outliers --set i.safetensors --by uncertainty --measure csd
-want 2 duplicates --set i.safetensors --keep same.txt --drop same.txt
+want 2 curate outliers --set i.safetensors --by uncertainty --measure csd
+want 2 curate duplicates --set i.safetensors --keep same.txt --drop same.txt
 says "written twice"
 
 # selection
-want 0 select --set i.safetensors -n 4 --out round1.txt
+want 0 curate select --set i.safetensors -n 4 --out round1.txt
 check "the most uncertain" cmp -s round1.txt <(head -4 u.txt)
-want 0 select --set i.safetensors -n 5 --by k_centre --labelled round1.txt --out round2.txt --seed 3
+want 0 curate select --set i.safetensors -n 5 --by k_centre --labelled round1.txt --out round2.txt --seed 3
 check "none twice" test "$(sort round1.txt round2.txt | uniq -d | wc -l)" -eq 0
-want 0 select --set i.safetensors -n 5 --by k_centre --with-spread --out spread.jsonl
+want 0 curate select --set i.safetensors -n 5 --by k_centre --with-spread --out spread.jsonl
 check "distances" test "$(grep -c '"distance":' spread.jsonl)" -eq 5
-want 0 select --set i.safetensors -n 5 --by random --seed 1 --out r1.txt
-want 0 select --set i.safetensors -n 5 --by random --seed 1 --out r2.txt --threads 1
-want 0 select --set i.safetensors -n 5 --by random --seed 2 --out r3.txt
+want 0 curate select --set i.safetensors -n 5 --by random --seed 1 --out r1.txt
+want 0 curate select --set i.safetensors -n 5 --by random --seed 1 --out r2.txt --threads 1
+want 0 curate select --set i.safetensors -n 5 --by random --seed 2 --out r3.txt
 check "the same for the same seed" cmp -s r1.txt r2.txt
 check "another for another seed" test "$(cmp -s r1.txt r3.txt; echo $?)" -eq 1
-want 1 select --set i.safetensors -n $((n + 1))
+want 1 curate select --set i.safetensors -n $((n + 1))
 says "rows to choose"
-want 1 select --set i.safetensors -n "$n" --labelled round1.txt
+want 1 curate select --set i.safetensors -n "$n" --labelled round1.txt
 says "not labelled yet"
 echo nobody >bad.txt
-want 1 select --set i.safetensors -n 1 --labelled bad.txt
+want 1 curate select --set i.safetensors -n 1 --labelled bad.txt
 says "'nobody' is no row"
-want 2 select --set i.safetensors
-want 2 select --set i.safetensors -n 1 --with-spread
+want 2 curate select --set i.safetensors
+want 2 curate select --set i.safetensors -n 1 --with-spread
 
 # answers to visual questions: figures by hand
 cat >q.jsonl <<'END'
@@ -172,8 +172,14 @@ check "named by question and place" grep -qF '{"id": "7#1", "text": "a star"' ow
 want 0 eval vqa --questions own.jsonl --images si.safetensors --texts own.safetensors
 
 # outputs that cannot be written
-for command in "duplicates --out" "outliers --out" "select -n 3 --out"; do
+for command in "curate duplicates --out" "curate outliers --out" "curate select -n 3 --out"; do
     # shellcheck disable=SC2086  # several words
-    want 1 ${command%% *} --set i.safetensors ${command#* } /dev/null/x
+    want 1 ${command% --out} --set i.safetensors --out /dev/null/x
+done
+
+# the words of release 0.1 go on working, with a line that says the new one
+for word in duplicates outliers select; do
+    want 0 "$word" --help
+    says "warning: \`penumbra $word\` is now \`penumbra curate $word\`"
 done
 finish

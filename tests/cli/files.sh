@@ -125,7 +125,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 want 0 embed -m model --text a b -o texts.safetensors -q
 cp texts.safetensors images.safetensors && cp texts.ids.jsonl images.ids.jsonl
-refused "would write the same file" duplicates --set texts.safetensors --keep k.txt --drop ./k.txt
+refused "would write the same file" curate duplicates --set texts.safetensors --keep k.txt --drop ./k.txt
 refused "there is no folder" calibrate --images images.safetensors --texts texts.safetensors \
     --out nowhere/c.json
 refused "there is no folder" report --images images.safetensors --texts texts.safetensors \

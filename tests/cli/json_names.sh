@@ -41,19 +41,19 @@ want 0 embed -m model --images shapes/train --masked -o im.safetensors
 want 0 embed -m model --texts shapes/train/captions.jsonl --masked -o tm.safetensors
 pair=(--images i.safetensors --texts t.safetensors --truth shapes/truth/train.pairs)
 walk search --index i.safetensors --queries t.safetensors -k 2 --min-probability 0
-walk include --index t.safetensors --queries i.safetensors
+walk search --inclusion contains --index t.safetensors --queries i.safetensors
 walk calibrate --images i.safetensors --texts i.safetensors -o c.json
 walk classify -m model --images photos --classnames 'a b,c-d' --templates none --none dummy
 want 0 info i.safetensors --json
 walk info model
 walk info model/tokenizer.json
 walk check model
-walk duplicates --set i.safetensors
-walk outliers --set i.safetensors
-walk select --set i.safetensors -n 3
+walk curate duplicates --set i.safetensors
+walk curate outliers --set i.safetensors
+walk curate select --set i.safetensors -n 3
 walk filter --images i.safetensors --texts i.safetensors --top 0.5 --list l.jsonl
 walk report "${pair[@]}" -o r.html
-walk tokenize --tokenizer model --text 'a red star'
+walk tokenizer encode --tokenizer model --text 'a red star'
 walk tokenizer train --captions shapes/train/captions.jsonl --vocab-size 290 --out tok2.json
 walk traverse --images i.safetensors --texts t.safetensors -m model
 walk quantize -m model --out small --images shapes/val --texts shapes/val/captions.jsonl \

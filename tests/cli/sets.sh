@@ -79,8 +79,8 @@ check "named once" test "$(grep -c uni.npy out)" -eq 2
 want 0 search --index uni.npy --queries nt.npy -k 1
 prints "unknown model or modality"
 check "said once" test "$(grep -c 'unknown model' out)" -eq 1
-for what in "search --index ni.npy --queries unt.npy" "info unt.npy" "duplicates --set unt.npy" \
-    "outliers --set unt.npy" "select --set unt.npy -n 3" "include --index ni.npy --queries unt.npy" \
+for what in "search --index ni.npy --queries unt.npy" "info unt.npy" "curate duplicates --set unt.npy" \
+    "curate outliers --set unt.npy" "curate select --set unt.npy -n 3" "search --inclusion contains --index ni.npy --queries unt.npy" \
     "calibrate --images unt.npy --texts unt.npy -o u.json" \
     "eval retrieval --images ni.npy --texts unt.npy --truth shapes/truth/test.pairs --output e.json" \
     "eval uncertainty --texts unt.npy" \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# traverse and include: sets, words, HierarCaps files, and what does not go together.
+# traverse and search --inclusion: sets, words, HierarCaps files, and what does not go together.
 source "$(dirname "$0")/common/lib.sh"
 make_small
 want 0 embed -m model --images shapes/test -o i.safetensors -q
@@ -83,23 +83,35 @@ says "has no such field"
 want 2 traverse --images once.safetensors --texts t.safetensors --cluster scene
 says "--cluster is of the intervals against --truth"
 
-want 0 include --index t.safetensors --queries i.safetensors -k 2
+want 0 search --inclusion contains --index t.safetensors --queries i.safetensors -k 2
 prints "members"
-want 0 include --index i.safetensors --find inside -m model --query-text 'a star' --order nearness \
+cp out now
+want 0 include --index t.safetensors --queries i.safetensors -k 2
+check "include is search --inclusion contains" cmp -s out now
+says 'warning: `penumbra include` is now `penumbra search --inclusion contains|inside`'
+want 0 search --index i.safetensors --inclusion inside -m model --query-text 'a star' --order nearness \
     --near 0 --published --json
 prints '"direction": "inside"'
 prints '"n_members"'
-want 2 include --index t.safetensors
+want 2 search --inclusion contains --index t.safetensors
 says "one of --query-text"
 want 2 include --index t.safetensors --queries i.safetensors -m model
 says "encoded already"
-want 2 include --index t.safetensors --query-text a
+want 2 search --inclusion contains --index t.safetensors --query-text a
 says "--model is missing"
-want 1 include --index i.ids.jsonl --queries i.safetensors
+want 1 search --inclusion contains --index i.ids.jsonl --queries i.safetensors
+for option in "--measure csd" "--conformal 0.1" "--min-probability 0.5" "--calibration none" "--html x.html"; do
+    want 2 search --inclusion contains --index t.safetensors --queries i.safetensors $option
+    says "--inclusion"
+done
+for option in "--near 0" "--order nearness" --published; do
+    want 2 search --index t.safetensors --queries i.safetensors $option
+    says "need --inclusion"
+done
 
 want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
 want 1 traverse --images i.safetensors --texts t.safetensors -m other
 says "weights"
-want 1 include --index i.safetensors -m other --query-text a
+want 1 search --inclusion contains --index i.safetensors -m other --query-text a
 says "weights"
 finish

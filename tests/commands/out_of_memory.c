@@ -7,7 +7,7 @@ static void each_command_survives(void **state)
         {"tokenizer train --captions shapes/train/captions.jsonl --vocab-size 300 --out tok.json "
          "-q -t 1",
          "tok.json", NULL, false},
-        {"tokenize --tokenizer tok.json --json -t 1 --text red-star", NULL, NULL, false},
+        {"tokenizer encode --tokenizer tok.json --json -t 1 --text red-star", NULL, NULL, false},
         {"info model --json", NULL, NULL, false},
         {"check model -t 1 --json", NULL, NULL, false},
         {"embed -m model --images shapes/val -o i.safetensors -q -t 1", "i.safetensors", NULL,
@@ -17,9 +17,10 @@ static void each_command_survives(void **state)
         {"search --index t.safetensors --queries i.safetensors --json -t 1", NULL, NULL, false},
         {"eval retrieval --images i.safetensors --texts i.safetensors --bootstrap 0 --json -t 1",
          NULL, NULL, false},
-        {"duplicates --set i.safetensors --json -t 1", NULL, NULL, false},
-        {"outliers --set i.safetensors -k 1 --json -t 1", NULL, NULL, false},
-        {"include --index t.safetensors --queries i.safetensors --json -t 1", NULL, NULL, false},
+        {"curate duplicates --set i.safetensors --json -t 1", NULL, NULL, false},
+        {"curate outliers --set i.safetensors -k 1 --json -t 1", NULL, NULL, false},
+        {"search --inclusion contains --index t.safetensors --queries i.safetensors --json -t 1",
+         NULL, NULL, false},
         {"data shapes --out made --n 3 --size 16 --shard-size 2 --val-share 0.3 --test-share 0 -q "
          "-t 1",
          "made/train/sizes.json", "made", false},

@@ -191,7 +191,7 @@ struct tokenize_args {
 #define AT(field) offsetof(struct tokenize_args, field)
 static const pnb__option tokenize_options[] = {
     PNB__ROW_FILE("tokenizer", AT(tokenizer), "PATH",
-                  "Anything that `penumbra tokenize` opens, or a model directory",
+                  "Anything that `penumbra tokenizer encode` opens, or a model directory",
                   .required = true),
     PNB__ROW_FILES(
         "texts", AT(texts), "FILE...",

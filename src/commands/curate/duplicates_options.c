@@ -1,4 +1,4 @@
-/* penumbra duplicates: rows of a set that nearly repeat each other.
+/* penumbra curate duplicates: rows of a set that nearly repeat each other.
  *
  * Options only; what happens is in src/commands/curate/curate.c and src/eval/curation/duplicates.c.
  */
@@ -72,8 +72,9 @@ const pnb__command pnb__cmd_duplicates = {
     .about = "All pairs of rows whose score reaches the limit, and the groups they form: rows "
              "joined by a chain of such pairs. Of each group the most certain row is to be kept. "
              "Memory grows with the pairs found, up to a limit, never with the square of the rows.",
-    .examples = "penumbra duplicates --set images.safetensors --min-score 0.97 --drop drop.txt\n"
-                "penumbra duplicates --set images.safetensors --out groups.jsonl --json",
+    .examples =
+        "penumbra curate duplicates --set images.safetensors --min-score 0.97 --drop drop.txt\n"
+        "penumbra curate duplicates --set images.safetensors --out groups.jsonl --json",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .args_bytes = sizeof(struct duplicates_args),

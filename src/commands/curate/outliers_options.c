@@ -1,4 +1,4 @@
-/* penumbra outliers: rows of a set that stand alone.
+/* penumbra curate outliers: rows of a set that stand alone.
  *
  * Options only; what happens is in src/commands/curate/curate.c and src/eval/curation/outliers.c.
  */
@@ -64,7 +64,8 @@ const pnb__command pnb__cmd_outliers = {
     .summary = "list rows of a set that stand alone or are most uncertain",
     .about = "Rows ranked by how far out they are, the furthest first. An exact copy of a row is "
              "one of its neighbours: list near-duplicates first.",
-    .examples = "penumbra outliers --set images.safetensors --by kth -k 5 -n 50 --out far.jsonl",
+    .examples =
+        "penumbra curate outliers --set images.safetensors --by kth -k 5 -n 50 --out far.jsonl",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .args_bytes = sizeof(struct outliers_args),

@@ -1,4 +1,4 @@
-/* penumbra select: rows of a set to label next.
+/* penumbra curate select: rows of a set to label next.
  *
  * Options only; what happens is in src/commands/curate/curate.c and src/eval/curation/selection.c.
  */
@@ -62,10 +62,10 @@ const pnb__command pnb__cmd_select = {
     .summary = "choose the rows of a set to label next",
     .about = "A ranked list for active learning, the same for the same seed. Label the rows, name "
              "all labelled ones in --labelled, and choose the next round.",
-    .examples =
-        "penumbra select --set images.safetensors -n 500 --out round1.txt\n"
-        "penumbra select --set images.safetensors -n 500 --by k_centre --labelled round1.txt "
-        "--out round2.txt",
+    .examples = "penumbra curate select --set images.safetensors -n 500 --out round1.txt\n"
+                "penumbra curate select --set images.safetensors -n 500 --by k_centre --labelled "
+                "round1.txt "
+                "--out round2.txt",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .args_bytes = sizeof(struct select_args),

@@ -1,4 +1,4 @@
-/* `penumbra tokenize` and `penumbra bench tokenize`. */
+/* `penumbra tokenizer encode | decode` and `penumbra bench tokenize`. */
 #ifndef PNB_COMMANDS_TOKENIZER_TOKENIZE_H
 #define PNB_COMMANDS_TOKENIZER_TOKENIZE_H
 

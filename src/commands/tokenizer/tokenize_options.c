@@ -1,6 +1,7 @@
-/* penumbra tokenize: captions to token ids and pieces, or ids back to text.
+/* penumbra tokenizer encode | decode: captions to token ids and pieces, or ids back to text; and
+ * `penumbra tokenize`, the older word for both.
  *
- * src/commands/tokenizer/tokenize.c does the work, src/io/text knows the vocabularies. */
+ * tokenize.c does the work, src/tokenizer knows the vocabularies. */
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/tokenizer/tokenize.h"
@@ -13,26 +14,41 @@ struct tokenize_args {
 };
 
 #define AT(field) offsetof(struct tokenize_args, field)
-static const pnb__option options[] = {
-    PNB__ROW_FILE("model", AT(model), "DIR",
-                  "Model directory: its vocabulary, cleaning and context length", .letter = 'm'),
-    PNB__ROW_FILE("tokenizer", AT(tokenizer), "PATH",
-                  "tokenizer.json, spiece.model, bpe_simple_vocab_16e6.txt.gz, vocab.json beside "
-                  "merges.txt, or a folder with one of them"),
+#define TOKENIZER_ROWS                                                                             \
+    PNB__ROW_FILE("model", AT(model), "DIR",                                                       \
+                  "Model directory: its vocabulary, cleaning and context length", .letter = 'm'),  \
+        PNB__ROW_FILE(                                                                             \
+            "tokenizer", AT(tokenizer), "PATH",                                                    \
+            "tokenizer.json, spiece.model, bpe_simple_vocab_16e6.txt.gz, vocab.json beside "       \
+            "merges.txt, or a folder with one of them")
+#define ENCODE_ROWS                                                                                \
+    TOKENIZER_ROWS,                                                                                \
+        PNB__ROW_LIST("text", AT(text), "STR...",                                                  \
+                      "Captions themselves; without --text and --texts, lines of standard input",  \
+                      .instead_of_file = "--texts takes files"),                                   \
+        PNB__ROW_FILES(                                                                            \
+            "texts", AT(texts), "FILE...",                                                         \
+            "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "      \
+            "folders, or -"),                                                                      \
+        PNB__CAPTION_KEY_ROW(AT(caption_key)),                                                     \
+        PNB__ROW_INT(                                                                              \
+            "context-length", AT(context_length), "N",                                             \
+            "Tokens of a row, padded and cut; by default the model's, and without a model no row " \
+            "is cut",                                                                              \
+            PNB__RANGE(1, 1048576)),                                                               \
+        PNB__ROW_CHOICE("clean", AT(clean), "MODE", "none|lower|whitespace|canonicalize",          \
+                        "What happens to a caption first; by default what the model says")
+
+static const pnb__option encode_options[] = {ENCODE_ROWS};
+static const pnb__option decode_options[] = {
+    TOKENIZER_ROWS,
     PNB__ROW_LIST("text", AT(text), "STR...",
-                  "Captions themselves; without --text and --texts, lines of standard input",
+                  "Rows of ids; without --text and --texts, lines of standard input",
                   .instead_of_file = "--texts takes files"),
     PNB__ROW_FILES("texts", AT(texts), "FILE...",
-                   "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "
-                   "folders, or -"),
-    PNB__CAPTION_KEY_ROW(AT(caption_key)),
-    PNB__ROW_INT(
-        "context-length", AT(context_length), "N",
-        "Tokens of a row, padded and cut; by default the model's, and without a model no row "
-        "is cut",
-        PNB__RANGE(1, 1048576)),
-    PNB__ROW_CHOICE("clean", AT(clean), "MODE", "none|lower|whitespace|canonicalize",
-                    "What happens to a caption first; by default what the model says"),
+                   "Text files, a row of ids a line, or - for standard input")};
+static const pnb__option tokenize_options[] = {
+    ENCODE_ROWS,
     PNB__ROW_FLAG("decode", AT(decode),
                   "The captions are ids with spaces or commas between: print their text"),
 };
@@ -52,14 +68,13 @@ static pnb_status collect(pnb__app *app, const struct tokenize_args *a, pnb__cap
     return status;
 }
 
-static pnb_status run(pnb__app *app, const void *args)
+static pnb_status run_as(pnb__app *app, const struct tokenize_args *a, bool decode)
 {
-    const struct tokenize_args *a = args;
     const pnb__tokenize_opts opts = {.model = a->model,
                                      .tokenizer = a->tokenizer,
                                      .clean = a->clean,
                                      .context_length = a->context_length,
-                                     .decode = a->decode};
+                                     .decode = decode};
     if ((a->model == NULL) == (a->tokenizer == NULL))
         return pnb__usage(app, a->model == NULL ? "one of --model and --tokenizer is wanted"
                                                 : "only one of --model and --tokenizer");
@@ -71,9 +86,29 @@ static pnb_status run(pnb__app *app, const void *args)
     return status;
 }
 
-const pnb__command pnb__cmd_tokenize = {
-    .name = "tokenize",
-    .summary = "show captions as token ids and pieces, or ids as text",
+static pnb_status run_encode(pnb__app *app, const void *args)
+{
+    return run_as(app, args, false);
+}
+
+/* Ids are as long as they are, and nothing is cleaned. */
+static pnb_status run_decode(pnb__app *app, const void *args)
+{
+    struct tokenize_args a = *(const struct tokenize_args *)args;
+    a.context_length = PNB__INT_UNSET;
+    a.caption_key = "title";
+    return run_as(app, &a, true);
+}
+
+static pnb_status run_tokenize(pnb__app *app, const void *args)
+{
+    const struct tokenize_args *a = args;
+    return run_as(app, a, a->decode);
+}
+
+const pnb__command pnb__cmd_tokenizer_encode = {
+    .name = "encode",
+    .summary = "show captions as token ids and pieces",
     .about = "Ids are those of the reference tokenizers, special tokens included. With a context "
              "length every row is padded to it and cut so that the end token stays.\n\n"
              "What pads is what the model's files say: T5's <pad> (0), say, in "
@@ -83,11 +118,29 @@ const pnb__command pnb__cmd_tokenize = {
              "Cleaning repairs damaged text as ftfy does where it need not guess, undoes HTML "
              "references, then: lower, whitespace or canonicalize. Vocabularies of "
              "bpe_simple_vocab_16e6.txt.gz come with lower, others with none.",
-    .examples = "penumbra tokenize --model model --text 'a red star' 'two dogs'\n"
-                "penumbra tokenize --tokenizer spiece.model --texts captions.txt --context-length "
-                "64 --json\n"
-                "penumbra tokenize --tokenizer tokenizer.json --decode --text '320 1125 539'",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
+    .examples = "penumbra tokenizer encode --model model --text 'a red star' 'two dogs'\n"
+                "penumbra tokenizer encode --tokenizer spiece.model --texts captions.txt "
+                "--context-length 64 --json",
+    .options = encode_options,
+    .n_options = sizeof encode_options / sizeof *encode_options,
     .args_bytes = sizeof(struct tokenize_args),
-    .run = run};
+    .run = run_encode};
+
+const pnb__command pnb__cmd_tokenizer_decode = {
+    .name = "decode",
+    .summary = "show rows of ids as text",
+    .about = "A row is ids with spaces or commas between. Special tokens are left out of the text.",
+    .examples = "penumbra tokenizer decode --tokenizer tokenizer.json --text '320 1125 539'",
+    .options = decode_options,
+    .n_options = sizeof decode_options / sizeof *decode_options,
+    .args_bytes = sizeof(struct tokenize_args),
+    .run = run_decode};
+
+const pnb__command pnb__cmd_tokenize = {
+    .name = "tokenize",
+    .summary = "show captions as token ids and pieces, or ids as text",
+    .about = "The older word for `penumbra tokenizer encode` and `penumbra tokenizer decode`.",
+    .options = tokenize_options,
+    .n_options = sizeof tokenize_options / sizeof *tokenize_options,
+    .args_bytes = sizeof(struct tokenize_args),
+    .run = run_tokenize};

@@ -1,6 +1,7 @@
 /* penumbra tokenizer train | show: learn a vocabulary from captions, look at what it does.
  *
- * Captions come from any source that embed accepts; the algorithm is src/io/text's. */
+ * Captions come from any source that embed accepts; the algorithm is src/tokenizer's. encode and
+ * decode are in tokenize_options.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +166,9 @@ static const pnb__command show = {
     .args_bytes = sizeof(struct show_args),
     .run = run_show};
 
-static const pnb__command *const subs[] = {&train, &show, NULL};
+static const pnb__command *const subs[] = {&train, &show, &pnb__cmd_tokenizer_encode,
+                                           &pnb__cmd_tokenizer_decode, NULL};
 const pnb__command pnb__cmd_tokenizer = {
-    .name = "tokenizer", .summary = "train a tokenizer, or look at one", .subs = subs};
+    .name = "tokenizer",
+    .summary = "train a tokenizer, look at one, encode and decode with it",
+    .subs = subs};

@@ -1,12 +1,12 @@
-/* penumbra include: inclusion search, captions that contain a picture and the reverse.
+/* penumbra include: the word of release 0.1 for `penumbra search --inclusion`, with its options.
  *
- * Options only; the search is pnb_members_find, its table in src/commands/include/include.c. */
+ * Goes with the next release (retired.c). */
 #include <math.h>
 #include <string.h>
 
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
-#include "commands/include/include.h"
+#include "commands/search/search_inclusion.h"
 
 struct include_args {
     const char *index, *model, *queries, *find, *order, *tokenizer, *preprocess;
@@ -44,12 +44,12 @@ static pnb_status run(pnb__app *app, const void *args)
         return app->err.status;
     if (a->queries != NULL && (a->model != NULL || a->tokenizer != NULL || a->preprocess != NULL))
         return pnb__usage(app, "--queries is encoded already: --model and its parts do nothing");
-    pnb__members_cmd cmd = {.index = a->index,
-                            .model = a->model,
-                            .tokenizer = a->tokenizer,
-                            .preprocess = a->preprocess,
-                            .queries = queries,
-                            .opts = pnb_members_opts_default()};
+    pnb__inclusion_opts cmd = {.index = a->index,
+                               .model = a->model,
+                               .tokenizer = a->tokenizer,
+                               .preprocess = a->preprocess,
+                               .queries = queries,
+                               .opts = pnb_members_opts_default()};
     cmd.opts.inside = strcmp(a->find, "inside") == 0;
     cmd.opts.published = a->published;
     cmd.opts.k = (size_t)a->k;
@@ -59,19 +59,14 @@ static pnb_status run(pnb__app *app, const void *args)
     if (status != PNB_OK)
         return status;
     pnb__result *r = pnb__result_create();
-    status = pnb__members_run(app, &cmd, r);
+    status = pnb__inclusion_run(app, &cmd, r);
     return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_include = {
     .name = "include",
     .summary = "find the rows that contain a query, or lie inside it",
-    .about =
-        "A caption that leaves things open is a wide distribution and contains the pictures it is "
-        "true of. A row is a member when the inclusion test H is positive; other rows are never "
-        "shown, so the answer may be empty. H grows with the distance of the means too: a very "
-        "wide row contains nearly everything, related or not. --near and --order nearness bring "
-        "the csd similarity in.",
+    .about = "The older word for `penumbra search --inclusion`.",
     .examples =
         "penumbra include --index texts.safetensors -m model --query-image cat.jpg\n"
         "penumbra include --index images.safetensors --find inside -m model --query-text 'an "

@@ -2,20 +2,20 @@
  *
  * The first table has the number of members of each query, because an empty answer is an answer
  * here and a long one is cut at k; the second has the members themselves. */
-#include "commands/include/include.h"
+#include "commands/search/search_inclusion.h"
 
 #include "base/base.h"
 #include "commands/common/set_use.h"
 #include "commands/eval/eval_retrieval.h"
 #include "penumbra/view.h"
 
-typedef struct members_run {
+typedef struct inclusion_run {
     pnb_embeddings *index, *queries;
     pnb_members found;
     double *u; /* of the index */
-} members_run;
+} inclusion_run;
 
-static pnb_status load_sides(pnb__app *app, const pnb__members_cmd *cmd, members_run *run)
+static pnb_status load_sides(pnb__app *app, const pnb__inclusion_opts *cmd, inclusion_run *run)
 {
     const pnb__embedder_parts parts = {pnb__words_use(&cmd->queries), cmd->tokenizer,
                                        cmd->preprocess};
@@ -32,7 +32,7 @@ done:
     return status;
 }
 
-static void put_counts(const members_run *run, pnb__result *r)
+static void put_counts(const inclusion_run *run, pnb__result *r)
 {
     static const pnb__column columns[] = {{"query", "query"}, {"n_members", "members"}};
     pnb__result_table(r, "queries", NULL, columns, PNB_COUNT(columns));
@@ -42,7 +42,7 @@ static void put_counts(const members_run *run, pnb__result *r)
     }
 }
 
-static void put_members(const members_run *run, pnb__result *r)
+static void put_members(const inclusion_run *run, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"query", "query"}, {"rank", "rank"},         {"row", "row"},
@@ -65,9 +65,9 @@ static void put_members(const members_run *run, pnb__result *r)
         }
 }
 
-pnb_status pnb__members_run(pnb__app *app, const pnb__members_cmd *cmd, pnb__result *r)
+pnb_status pnb__inclusion_run(pnb__app *app, const pnb__inclusion_opts *cmd, pnb__result *r)
 {
-    members_run run = {0};
+    inclusion_run run = {0};
     pnb_view index_rows = {0}, query_rows = {0};
     pnb_status status;
     PNB_TRY(load_sides(app, cmd, &run));
