@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "commands/bench/bench_train.h"
 #include "encode/model_path.h"
 #include "eval/sorted.h"
 #include "kernels/kernels.h"
@@ -98,24 +97,24 @@ double pnb__bench_peak_bytes(void)
     return (double)usage.ru_maxrss * 1024.0;
 }
 
-static void report(const pnb__app *app, const pnb__bench_times *t, size_t n_items, double flops,
+static void report(const pnb__app *app, const pnb__bench_times *t, const pnb__bench_amount *each,
                    double sgemm, pnb__result *r)
 {
-    double gflops = flops / t->median_s * 1e-9;
+    double gflops = each->flops / t->median_s * 1e-9;
     pnb__result_int(r, "threads", "threads", pnb_ctx_n_threads(app->ctx));
     pnb__result_int(r, "repeats", "repeats", (int64_t)t->n);
     pnb__result_real(r, "median_s", "median seconds", t->median_s, 5);
     pnb__result_real(r, "min_s", "least seconds", t->min_s, 5);
     pnb__result_real(r, "max_s", "most seconds", t->max_s, 5);
-    pnb__result_real(r, "items_per_s", "items a second", (double)n_items / t->median_s, 2);
-    pnb__result_real(r, "gflops", "GFLOP/s", flops > 0 ? gflops : NAN, 1);
+    pnb__result_real(r, "items_per_s", "items a second", (double)each->n_items / t->median_s, 2);
+    pnb__result_real(r, "gflops", "GFLOP/s", each->flops > 0 ? gflops : NAN, 1);
     pnb__result_real(r, "sgemm_gflops", "GFLOP/s of sgemm", sgemm, 1);
-    pnb__result_real(r, "share", "share of sgemm", flops > 0 ? gflops / sgemm : NAN, 3);
+    pnb__result_real(r, "share", "share of sgemm", each->flops > 0 ? gflops / sgemm : NAN, 3);
     pnb__result_real(r, "peak_rss_mb", "peak memory in MB", pnb__bench_peak_bytes() / 1e6, 1);
 }
 
-static pnb_status measure_and_report(pnb__app *app, const pnb__bench_opts *o, pnb__bench_fn work,
-                                     void *user, size_t n_items, double flops, pnb__result *r)
+pnb_status pnb__bench_run(pnb__app *app, const pnb__bench_opts *o, pnb__bench_fn work, void *user,
+                          const pnb__bench_amount *each, pnb__result *r)
 {
     pnb__bench_times times = {0};
     double sgemm = pnb__bench_sgemm(app->ctx, app->ctx->isa, o->seconds);
@@ -123,7 +122,7 @@ static pnb_status measure_and_report(pnb__app *app, const pnb__bench_opts *o, pn
     if (status != PNB_OK)
         return status;
     sgemm = fmax(sgemm, pnb__bench_sgemm(app->ctx, app->ctx->isa, o->seconds));
-    report(app, &times, n_items, flops, sgemm, r);
+    report(app, &times, each, sgemm, r);
     return PNB_OK;
 }
 
@@ -192,34 +191,13 @@ pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *o, pnb__resul
     pnb__result_text(r, "what", "what", o->is_text ? "encode text" : "encode image");
     pnb__result_text(r, "model", "model", o->model);
     pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
-    status = measure_and_report(app, o, encode_once, &w, o->batch_size,
-                                pnb_model_flops(w.model, o->is_text, o->batch_size), r);
+    pnb__bench_amount each = {o->batch_size, pnb_model_flops(w.model, o->is_text, o->batch_size)};
+    status = pnb__bench_run(app, o, encode_once, &w, &each, r);
 done:
     pnb__free(w.pixels);
     pnb__free(w.ids);
     pnb__free(w.mean);
     pnb__free(w.log_var);
     pnb_model_free(w.model);
-    return status;
-}
-
-/* ---- train ---- */
-
-static pnb_status train_once(void *user, pnb_error *err)
-{
-    return pnb__bench_train_step(user, err);
-}
-
-pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *o, pnb__result *r)
-{
-    pnb__bench_trainer *trainer = NULL;
-    pnb_status status = pnb__bench_train_open(&trainer, app, o);
-    pnb__result_text(r, "what", "what", "training step");
-    pnb__result_text(r, "model", "model", o->model);
-    pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
-    if (status == PNB_OK)
-        status = measure_and_report(app, o, train_once, trainer, o->batch_size,
-                                    pnb__bench_train_flops(trainer), r);
-    pnb__bench_train_close(trainer);
     return status;
 }

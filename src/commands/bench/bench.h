@@ -15,10 +15,9 @@ typedef struct pnb__bench_opts {
     void (*between)(void *user); /* runs before every repeat, not part of its time; may be NULL */
 } pnb__bench_opts;
 
-/* Each fills the result with median_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.
+/* Fills the result with median_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.
  * Errors  those of the model; ARG */
 pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
-pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
 
 /* Sorts and reports seconds of one repeat; for tests too. n >= 1. */
 typedef struct pnb__bench_times {
@@ -31,6 +30,14 @@ pnb__bench_times pnb__bench_summarise(double *seconds, size_t n);
 typedef pnb_status (*pnb__bench_fn)(void *user, pnb_error *err);
 pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *opts, pnb__bench_fn work,
                               void *user, pnb__bench_times *out);
+/* What one repeat does. */
+typedef struct pnb__bench_amount {
+    size_t n_items;
+    double flops; /* 0: not counted */
+} pnb__bench_amount;
+/* Measures, with sgemm's rate before and after, and fills the result as pnb__bench_encode does. */
+pnb_status pnb__bench_run(pnb__app *app, const pnb__bench_opts *opts, pnb__bench_fn work,
+                          void *user, const pnb__bench_amount *each, pnb__result *r);
 /* GFLOP/s of one square f32 product that fits the caches, best of five (one where `seconds`, what a
  * repeat of the bench is to last, is 0), with the kernels of an instruction set; GENERIC is
  * OpenBLAS.

@@ -6,6 +6,7 @@
 
 #include "commands/bench/bench.h"
 #include "commands/bench/bench_search.h"
+#include "commands/bench/bench_train.h"
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/tokenizer/tokenize.h"

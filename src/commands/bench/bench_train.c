@@ -14,13 +14,13 @@
 #include "penumbra/train.h"
 #include "train/trainer.h"
 
-struct pnb__bench_trainer {
+typedef struct bench_trainer {
     pnb_train_opts opts;
     pnb_train_result result;
     pnb__trainer trainer;
     char dir[64];
     char *data;
-};
+} bench_trainer;
 
 static void remove_tree(const char *path)
 {
@@ -41,7 +41,7 @@ static void remove_tree(const char *path)
     rmdir(path);
 }
 
-static pnb_status make_data(pnb__bench_trainer *t, pnb__app *app, size_t batch)
+static pnb_status make_data(bench_trainer *t, pnb__app *app, size_t batch)
 {
     pnb_shapes_opts shapes = pnb_shapes_opts_default();
     snprintf(t->dir, sizeof t->dir, "/tmp/penumbra-bench-XXXXXX");
@@ -58,13 +58,8 @@ static pnb_status make_data(pnb__bench_trainer *t, pnb__app *app, size_t batch)
     return status;
 }
 
-pnb_status pnb__bench_train_open(pnb__bench_trainer **out, pnb__app *app,
-                                 const pnb__bench_opts *opts)
+static pnb_status open_trainer(bench_trainer *t, pnb__app *app, const pnb__bench_opts *opts)
 {
-    pnb__bench_trainer *t = pnb__alloc_zero(1, sizeof *t);
-    if (t == NULL)
-        return pnb__fail_nomem(&app->err, sizeof *t);
-    *out = t;
     t->trainer.run.lock = -1;
     pnb_status status = make_data(t, app, opts->batch_size);
     if (status != PNB_OK)
@@ -81,8 +76,9 @@ pnb_status pnb__bench_train_open(pnb__bench_trainer **out, pnb__app *app,
     return pnb__trainer_setup(&t->trainer, NULL, &app->err);
 }
 
-pnb_status pnb__bench_train_step(pnb__bench_trainer *t, pnb_error *err)
+static pnb_status step(void *user, pnb_error *err)
 {
+    bench_trainer *t = user;
     pnb__step_values values = {0};
     pnb__trainer *trainer = &t->trainer;
     pnb_status status = pnb__step_run(trainer->step_graphs, trainer, &values, err);
@@ -94,7 +90,8 @@ pnb_status pnb__bench_train_step(pnb__bench_trainer *t, pnb_error *err)
     return PNB_OK;
 }
 
-double pnb__bench_train_flops(const pnb__bench_trainer *t)
+/* Operations of a step: forward and backward count three forwards, masked rows included. */
+static double step_flops(const bench_trainer *t)
 {
     size_t n = t->opts.batch_size;
     size_t n_masked = (size_t)((double)n * t->opts.drop_ratio);
@@ -104,13 +101,28 @@ double pnb__bench_train_flops(const pnb__bench_trainer *t)
     return 3 * (image + text + masked * t->opts.mask_keep);
 }
 
-void pnb__bench_train_close(pnb__bench_trainer *t)
+static void free_trainer(bench_trainer *t)
 {
-    if (t == NULL)
-        return;
     pnb__trainer_reset(&t->trainer);
     if (t->dir[0] != '\0')
         remove_tree(t->dir);
     pnb__free(t->data);
     pnb__free(t);
+}
+
+pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *o, pnb__result *r)
+{
+    bench_trainer *t = pnb__alloc_zero(1, sizeof *t);
+    if (t == NULL)
+        return pnb__fail_nomem(&app->err, sizeof *t);
+    pnb_status status = open_trainer(t, app, o);
+    pnb__result_text(r, "what", "what", "training step");
+    pnb__result_text(r, "model", "model", o->model);
+    pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
+    if (status == PNB_OK) {
+        pnb__bench_amount each = {o->batch_size, step_flops(t)};
+        status = pnb__bench_run(app, o, step, t, &each, r);
+    }
+    free_trainer(t);
+    return status;
 }

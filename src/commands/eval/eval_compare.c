@@ -2,49 +2,13 @@
  *
  * A pair of sets is ranked, its per-query values are kept and the sets let go, so memory is that of
  * one pair. Queries are the same when the ids of both sides are, in the same order; only then does
- * a paired test mean anything, and anything else is refused. */
-#include "commands/eval/eval_compare.h"
+ * a paired test mean anything, and anything else is refused. The tables are in compare_show.c. */
+#include "commands/eval/eval_compare_internal.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/base.h"
-
-/* One pair of sets after ranking. */
-typedef struct member {
-    char *name;
-    pnb__side_values side[2];
-    char rows[65]; /* hash of the ids of both sides */
-    pnb_measure measure;
-    pnb_uncertainty uncertainty;
-    pnb_calibration bins[2];
-    char weights[65];
-    size_t n_clusters[2];
-    char cluster_unit[96];
-    pnb__coco_row coco[PNB__MAX_COCO_ROWS];
-    pnb__means coco_means[PNB__N_COCO_BLOCKS][2];
-    size_t n_coco;
-} member;
-
-/* Members of one name, as arrays for the bootstrap. */
-typedef struct group {
-    const char *name;
-    size_t n;
-    pnb_query_values *query[2], *hit[2];          /* [n] by direction */
-    pnb__means coco_means[PNB__N_COCO_BLOCKS][2]; /* of each query over the members */
-    pnb__coco_row coco[PNB__MAX_COCO_ROWS];
-    double coco_std[PNB__MAX_COCO_ROWS][2];
-    pnb__coco_test coco_test[PNB__MAX_COCO_ROWS][2];
-    size_t n_coco;
-} group;
-
-typedef struct comparison {
-    const pnb__compare_opts *opts;
-    member *member;
-    group *group;
-    pnb__table_row *row;
-    size_t n_groups;
-} comparison;
 
 /* ---- running ---- */
 
@@ -64,7 +28,8 @@ static char *name_of(const pnb__compare_opts *o, size_t i)
     return o->names != NULL ? pnb__strdup(o->names[i]) : pnb__strndup(base, n);
 }
 
-static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i, member *m)
+static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i,
+                             pnb__compare_member *m)
 {
     pnb__retrieval_opts opts = o->run;
     pnb__retrieval run = {0};
@@ -100,7 +65,7 @@ static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i
     return status;
 }
 
-static pnb_status run_members(pnb__app *app, comparison *c)
+static pnb_status run_members(pnb__app *app, pnb__comparison *c)
 {
     const pnb__compare_opts *o = c->opts;
     for (size_t i = 0; i < o->n; i++) {
@@ -119,7 +84,7 @@ static pnb_status run_members(pnb__app *app, comparison *c)
 
 /* ---- groups ---- */
 
-static group *find_group(comparison *c, const char *name)
+static pnb__compare_group *find_group(pnb__comparison *c, const char *name)
 {
     for (size_t g = 0; g < c->n_groups; g++)
         if (strcmp(c->group[g].name, name) == 0)
@@ -129,11 +94,11 @@ static group *find_group(comparison *c, const char *name)
 }
 
 /* Standard deviation over the seeds of a group, of the figures of COCO. */
-static void average_coco(comparison *c, group *g)
+static void average_coco(pnb__comparison *c, pnb__compare_group *g)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->opts->n; i++) {
-        const member *m = &c->member[i];
+        const pnb__compare_member *m = &c->member[i];
         if (strcmp(m->name, g->name) != 0)
             continue;
         if (n++ == 0)
@@ -152,11 +117,11 @@ static void average_coco(comparison *c, group *g)
     }
 }
 
-static pnb_status make_groups(comparison *c, pnb_error *err)
+static pnb_status make_groups(pnb__comparison *c, pnb_error *err)
 {
     size_t n = c->opts->n;
     for (size_t i = 0; i < n; i++) {
-        group *g = find_group(c, c->member[i].name);
+        pnb__compare_group *g = find_group(c, c->member[i].name);
         for (size_t d = 0; d < 2; d++) {
             if (g->query[d] == NULL)
                 g->query[d] = pnb__alloc_array(n, sizeof *g->query[d]);
@@ -214,7 +179,7 @@ typedef struct part {
     pnb_figure_test *test; /* NULL: the first group itself */
 } part;
 
-static pnb_status compute_part(pnb__app *app, const comparison *c, const part *p)
+static pnb_status compute_part(pnb__app *app, const pnb__comparison *c, const part *p)
 {
     pnb_figure_opts o = pnb_figure_opts_default();
     pnb_bootstrap_opts b = pnb_bootstrap_opts_default();
@@ -233,10 +198,10 @@ done:
     return status;
 }
 
-static pnb_status compute_rsum(pnb__app *app, const comparison *c, const group *own,
-                               pnb__table_row *row)
+static pnb_status compute_rsum(pnb__app *app, const pnb__comparison *c,
+                               const pnb__compare_group *own, pnb__table_row *row)
 {
-    const group *first = &c->group[0];
+    const pnb__compare_group *first = &c->group[0];
     pnb_rsum_job job = {.a = {own->query[0], own->query[1]},
                         .n_a = own->n,
                         .k = c->opts->run.k,
@@ -259,8 +224,8 @@ static pnb_status compute_rsum(pnb__app *app, const comparison *c, const group *
 /* ---- COCO ---- */
 
 /* Values of each query averaged over the seeds of a group. */
-static pnb_status average_means(const comparison *c, const group *g, size_t block, size_t way,
-                                pnb__means *out, pnb_error *err)
+static pnb_status average_means(const pnb__comparison *c, const pnb__compare_group *g, size_t block,
+                                size_t way, pnb__means *out, pnb_error *err)
 {
     const pnb__means *first = &c->member[0].coco_means[block][way];
     size_t n_values = first->n * first->n_columns;
@@ -285,10 +250,10 @@ static pnb_status average_means(const comparison *c, const group *g, size_t bloc
 }
 
 /* Figures of one direction of a block, and their difference from the first group's. */
-static pnb_status compute_coco(pnb__app *app, const comparison *c, group *g, size_t block,
-                               size_t way)
+static pnb_status compute_coco(pnb__app *app, const pnb__comparison *c, pnb__compare_group *g,
+                               size_t block, size_t way)
 {
-    const group *first = &c->group[0];
+    const pnb__compare_group *first = &c->group[0];
     pnb__means *own = &g->coco_means[block][way], difference = {0};
     pnb_interval value[PNB__COCO_COLUMNS + 1], by[PNB__COCO_COLUMNS + 1];
     double p[PNB__COCO_COLUMNS + 1];
@@ -318,7 +283,7 @@ done:
     return status;
 }
 
-static pnb_status compute_blocks(pnb__app *app, const comparison *c, group *g)
+static pnb_status compute_blocks(pnb__app *app, const pnb__comparison *c, pnb__compare_group *g)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < 2 * PNB__N_COCO_BLOCKS; i++)
@@ -327,10 +292,10 @@ static pnb_status compute_blocks(pnb__app *app, const comparison *c, group *g)
     return status;
 }
 
-static pnb_status compute_row(pnb__app *app, comparison *c, size_t g)
+static pnb_status compute_row(pnb__app *app, pnb__comparison *c, size_t g)
 {
-    group *own = &c->group[g];
-    const group *first = &c->group[0];
+    pnb__compare_group *own = &c->group[g];
+    const pnb__compare_group *first = &c->group[0];
     pnb__table_row *row = &c->row[g];
     *row = (pnb__table_row){.name = own->name,
                             .n_seeds = own->n,
@@ -356,213 +321,7 @@ static pnb_status compute_row(pnb__app *app, comparison *c, size_t g)
     return status;
 }
 
-/* ---- showing ---- */
-
-static void put_row(const pnb__table *t, const pnb__table_row *row, size_t d, size_t i, bool by_hit,
-                    pnb__result *r)
-{
-    const pnb_figure_intervals *v = by_hit ? &row->by_hit[d] : &row->by_query[d];
-    const pnb_figure_test *test = by_hit ? &row->test_hit[d] : &row->test_query[d];
-    char name[32];
-    bool is_sorted;
-    pnb__table_name(t, i, name, &is_sorted);
-    pnb__result_cell_text(r, d == 0 ? "image_to_text" : "text_to_image");
-    pnb__result_cell_text(r, name);
-    pnb__result_cell_text(r, !is_sorted ? "" : by_hit ? "hit" : "query");
-    pnb__result_cell_text(r, row->name);
-    pnb__result_cell_int(r, (int64_t)row->n_seeds);
-    pnb__result_cell_real(r, pnb__table_value(&v->value, i), 4);
-    pnb__result_cell_real(r, pnb__table_value(by_hit ? &row->std_hit[d] : &row->std_query[d], i),
-                          4);
-    pnb__result_cell_real(r, pnb__table_value(&v->low, i), 4);
-    pnb__result_cell_real(r, pnb__table_value(&v->high, i), 4);
-    pnb__result_cell_real(r, row->has_test ? pnb__table_value(&test->difference, i) : NAN, 4);
-    pnb__result_cell_real(r, row->has_test ? pnb__table_value(&test->p, i) : NAN, 4);
-}
-
-static void put_rsum(const pnb__table_row *row, pnb__result *r)
-{
-    pnb__result_cell_text(r, "both");
-    pnb__result_cell_text(r, "rsum");
-    pnb__result_cell_text(r, "");
-    pnb__result_cell_text(r, row->name);
-    pnb__result_cell_int(r, (int64_t)row->n_seeds);
-    pnb__result_cell_real(r, row->rsum.value, 4);
-    pnb__result_cell_real(r, row->rsum.std, 4);
-    pnb__result_cell_real(r, row->rsum.low, 4);
-    pnb__result_cell_real(r, row->rsum.high, 4);
-    pnb__result_cell_real(r, row->has_test ? row->rsum_test.value : NAN, 4);
-    pnb__result_cell_real(r, row->has_test ? row->rsum_test.p : NAN, 4);
-}
-
-static void put_coco(const comparison *c, size_t i, size_t d, pnb__result *r)
-{
-    for (size_t g = 0; g < c->n_groups && i < c->group[0].n_coco; g++) {
-        const group *own = &c->group[g];
-        const pnb_interval *value = &own->coco[i].side[d];
-        const pnb__coco_test *test = &own->coco_test[i][d];
-        pnb__result_cell_text(r, d == 0 ? "image_to_text" : "text_to_image");
-        pnb__result_cell_text(r, own->coco[i].key);
-        pnb__result_cell_text(r, "");
-        pnb__result_cell_text(r, own->name);
-        pnb__result_cell_int(r, (int64_t)own->n);
-        pnb__result_cell_real(r, value->value, 4);
-        pnb__result_cell_real(r, own->coco_std[i][d], 4);
-        pnb__result_cell_real(r, value->low, 4);
-        pnb__result_cell_real(r, value->high, 4);
-        pnb__result_cell_real(r, g > 0 ? test->difference.value : (double)NAN, 4);
-        pnb__result_cell_real(r, g > 0 ? test->p : (double)NAN, 4);
-    }
-}
-
-static void put_table(const comparison *c, const pnb__table *t, pnb__result *r)
-{
-    static const pnb__column columns[] = {{"direction", "direction"},
-                                          {"figure", "figure"},
-                                          {"sorted_by", "sorted by"},
-                                          {"model", "model"},
-                                          {"seeds", "seeds"},
-                                          {"value", "value"},
-                                          {"std", "std"},
-                                          {"low", "from"},
-                                          {"high", "to"},
-                                          {"difference", "difference"},
-                                          {"p", "p"}};
-    pnb__result_table(r, "comparison", NULL, columns, PNB_COUNT(columns));
-    for (size_t g = 0; g < t->n_rows; g++)
-        put_rsum(&t->row[g], r);
-    for (size_t d = 0; d < 2; d++)
-        for (size_t i = 0; i < PNB__N_TABLE_FIGURES; i++) {
-            char name[32];
-            bool is_sorted;
-            if (!pnb__table_has(t, i))
-                continue;
-            pnb__table_name(t, i, name, &is_sorted);
-            for (int by_hit = 0; by_hit < 1 + is_sorted; by_hit++)
-                for (size_t g = 0; g < t->n_rows; g++)
-                    put_row(t, &t->row[g], d, i, by_hit == 1, r);
-        }
-    for (size_t i = 0; i < 2 * c->group[0].n_coco; i++)
-        put_coco(c, i / 2, i % 2, r);
-}
-
-/* ---- bins ---- */
-
-/* How well the bins as asked for order R@1: of each model the mean over its seeds. */
-static void put_orders(const comparison *c, pnb__result *r)
-{
-    static const pnb__column columns[] = {
-        {"direction", "direction"}, {"model", "model"},  {"seeds", "seeds"},
-        {"spearman_s", "S"},        {"r2", "R\xC2\xB2"}, {"minus_s_r2", "-S R\xC2\xB2"}};
-    const pnb__retrieval_opts *o = &c->opts->run;
-    char heading[96];
-    snprintf(heading, sizeof heading, "bins of uncertainty: %s, by the %s",
-             pnb_binning_name(o->binning), o->bin_by_hit ? "hit" : "query");
-    pnb__result_table(r, "orders", heading, columns, PNB_COUNT(columns));
-    for (size_t i = 0; i < 2 * c->n_groups; i++) {
-        const group *g = &c->group[i / 2];
-        double s = 0, r2 = 0, minus_s_r2 = 0, n = (double)g->n;
-        for (size_t k = 0; k < c->opts->n; k++) {
-            const pnb_calibration *bins = &c->member[k].bins[i % 2];
-            if (strcmp(c->member[k].name, g->name) != 0)
-                continue;
-            s += bins->s / n;
-            r2 += bins->r2 / n;
-            minus_s_r2 += bins->minus_s_r2 / n;
-        }
-        pnb__result_cell_text(r, i % 2 == 0 ? "image_to_text" : "text_to_image");
-        pnb__result_cell_text(r, g->name);
-        pnb__result_cell_int(r, (int64_t)g->n);
-        pnb__result_cell_real(r, s, 3);
-        pnb__result_cell_real(r, r2, 3);
-        pnb__result_cell_real(r, minus_s_r2, 3);
-    }
-}
-
-/* Every model and seed both ways: JSON only, as there are too many rows for a screen. */
-static void put_bins(const comparison *c, pnb__result *r)
-{
-    static const pnb__column columns[] = {{"direction", NULL}, {"model", NULL},   {"seed", NULL},
-                                          {"kind", NULL},      {"bin", NULL},     {"n", NULL},
-                                          {"u_mean", NULL},    {"accuracy", NULL}};
-    pnb__result_table(r, "bins", NULL, columns, PNB_COUNT(columns));
-    for (size_t i = 0; i < 2 * c->opts->n; i++) {
-        const member *m = &c->member[i / 2];
-        int64_t seed = 0;
-        for (size_t k = 0; k < i / 2; k++)
-            seed += strcmp(c->member[k].name, m->name) == 0;
-        for (size_t b = 0; b < m->bins[i % 2].n_bins; b++) {
-            const pnb_bin *bin = &m->bins[i % 2].bin[b];
-            pnb__result_cell_text(r, i % 2 == 0 ? "image_to_text" : "text_to_image");
-            pnb__result_cell_text(r, m->name);
-            pnb__result_cell_int(r, seed);
-            pnb__result_cell_text(r, pnb_uncertainty_name(m->uncertainty));
-            pnb__result_cell_int(r, (int64_t)bin->index);
-            pnb__result_cell_int(r, (int64_t)bin->n);
-            pnb__result_cell_real(r, bin->u_mean, 5);
-            pnb__result_cell_real(r, bin->accuracy, 4);
-        }
-    }
-}
-
-static void put_uncertainty(const comparison *c, pnb__result *r)
-{
-    const pnb__retrieval_opts *o = &c->opts->run;
-    pnb__result_begin(r, "uncertainty", NULL);
-    pnb__result_text(r, "binning", NULL, pnb_binning_name(o->binning));
-    pnb__result_text(r, "bin_by", NULL, o->bin_by_hit ? "hit" : "query");
-    put_orders(c, r);
-    put_bins(c, r);
-    pnb__result_end(r);
-}
-
-/* Of all members, or that each has its own. */
-static const char *measure_name(const comparison *c)
-{
-    for (size_t i = 1; i < c->opts->n; i++)
-        if (c->member[i].measure != c->member[0].measure)
-            return "of each family";
-    return pnb_measure_name(c->member[0].measure);
-}
-
-/* What the result calls all models together: "base+ours". */
-static char *joined_names(const comparison *c)
-{
-    pnb__buf text = {0};
-    for (size_t g = 0; g < c->n_groups; g++) {
-        pnb__buf_puts(&text, g > 0 ? "+" : "");
-        pnb__buf_puts(&text, c->group[g].name);
-    }
-    char *out = text.failed ? NULL : pnb__strdup(text.data);
-    pnb__buf_reset(&text);
-    return out;
-}
-
-static pnb_status show(pnb__app *app, const comparison *c, pnb__result *r)
-{
-    const pnb__compare_opts *o = c->opts;
-    const char *dataset = o->files.dataset;
-    const pnb__table t = {dataset, o->run.k,    o->run.n_k,
-                          c->row,  c->n_groups, o->run.n_resamples > 0};
-    char *names = joined_names(c);
-    if (names == NULL)
-        return pnb__fail_nomem(&app->err, c->n_groups);
-    pnb__result_text(r, "dataset", NULL, dataset[0] != '\0' ? dataset : NULL);
-    pnb__result_text(r, "task", NULL, PNB__RETRIEVAL_TASK);
-    pnb__result_text(r, "measure", "measure", measure_name(c));
-    pnb__result_text(r, "baseline", "compared with", c->row[0].name);
-    pnb__result_int(r, "n_resamples", "resamples", (int64_t)o->run.n_resamples);
-    pnb__result_text(r, "cluster_unit", "resampled unit", c->member[0].cluster_unit);
-    pnb__result_int(r, "n_clusters", "clusters", (int64_t)c->member[0].n_clusters[0]);
-    put_table(c, &t, r);
-    put_uncertainty(c, r);
-    pnb_status status =
-        pnb__retrieval_save_table(app, &t, &o->files, names, c->member[0].weights, r);
-    pnb__free(names);
-    return status;
-}
-
-static void comparison_reset(comparison *c)
+static void comparison_reset(pnb__comparison *c)
 {
     for (size_t i = 0; c->member != NULL && i < c->opts->n; i++) {
         pnb__free(c->member[i].name);
@@ -585,7 +344,7 @@ static void comparison_reset(comparison *c)
 
 pnb_status pnb__retrieval_compare(pnb__app *app, const pnb__compare_opts *opts, pnb__result *r)
 {
-    comparison c = {.opts = opts};
+    pnb__comparison c = {.opts = opts};
     pnb_status status = PNB_OK;
     c.member = pnb__alloc_zero(opts->n, sizeof *c.member);
     c.group = pnb__alloc_zero(opts->n, sizeof *c.group);
@@ -596,7 +355,7 @@ pnb_status pnb__retrieval_compare(pnb__app *app, const pnb__compare_opts *opts, 
     PNB_TRY(make_groups(&c, &app->err));
     for (size_t g = 0; g < c.n_groups; g++)
         PNB_TRY(compute_row(app, &c, g));
-    status = show(app, &c, r);
+    status = pnb__comparison_show(app, &c, r);
 done:
     comparison_reset(&c);
     return status;

@@ -1,11 +1,8 @@
 /* Reads questions, scores their candidates, and sums up accuracy and calibration.
  *
- * One question a line:
- *   {"question_id", "candidates": [text...], "answers": [text or {"answer": text}...],
- *    "scores": [...], "uncertainties": [...], "image", "answer_type"}
- * Scores and uncertainties come from the file, or from two embedding sets: candidate k of question
- * q is the row "q#k" of the texts, the picture the row named "image" (or "image_id"). The figures
- * themselves are in src/eval/zeroshot/vqa_score.c. */
+ * What stands on a line is in vqa_question.c. Scores and uncertainties come from the file, or from
+ * two embedding sets: candidate k of question q is the row "q#k" of the texts, the picture the row
+ * named "image" (or "image_id"). The figures themselves are in src/eval/zeroshot/vqa_score.c. */
 #include "commands/eval/eval_vqa.h"
 
 #include <math.h>
@@ -16,9 +13,10 @@
 #include "commands/common/row_clusters.h"
 #include "commands/common/set_use.h"
 #include "commands/eval/eval_retrieval.h"
+#include "commands/eval/vqa_question.h"
 #include "io/json/json.h"
 
-enum { MAX_TYPES = 64, MAX_ID = 256 };
+enum { MAX_TYPES = 64 };
 
 /* What a question came to. */
 typedef struct answered {
@@ -42,139 +40,6 @@ typedef struct vqa {
     pnb__out_file out;
 } vqa;
 
-/* ---- one line ---- */
-
-typedef struct question {
-    json_t *root;
-    char id[MAX_ID], image[MAX_ID], unit[MAX_ID]; /* unit "": by itself */
-    const char *type;
-    const char **candidates, **answers;
-    double *scores, *uncertainty;
-    pnb_vqa_question q; /* views of the above */
-} question;
-
-static void reset_question(question *q)
-{
-    json_decref(q->root);
-    pnb__free(q->candidates);
-    pnb__free(q->answers);
-    pnb__free(q->scores);
-    pnb__free(q->uncertainty);
-    *q = (question){0};
-}
-
-/* An id as text, from a string or a whole number; empty where the field is absent. */
-static pnb_status read_id(const json_t *root, const char *key, char out[MAX_ID], pnb_error *err)
-{
-    const json_t *value = json_object_get(root, key);
-    int n = 0;
-    out[0] = '\0';
-    if (value == NULL || json_is_null(value))
-        return PNB_OK;
-    if (json_is_string(value))
-        n = snprintf(out, MAX_ID, "%s", json_string_value(value));
-    else if (json_is_integer(value) && json_integer_value(value) >= 0)
-        n = snprintf(out, MAX_ID, "%lld", (long long)json_integer_value(value));
-    else
-        return pnb__fail(err, PNB_FORMAT, "\"%s\" is neither a text nor a whole number from 0",
-                         key);
-    if (n == 0 || n >= MAX_ID)
-        return pnb__fail(err, PNB_FORMAT, "\"%s\" has %d bytes; 1 to %d are read", key, n,
-                         (int)MAX_ID - 1);
-    return PNB_OK;
-}
-
-static pnb_status read_names(question *q, size_t number, pnb_error *err)
-{
-    const json_t *type = json_object_get(q->root, "answer_type");
-    pnb_status status;
-    PNB_TRY(read_id(q->root, "question_id", q->id, err));
-    if (q->id[0] == '\0')
-        snprintf(q->id, sizeof q->id, "%zu", number);
-    PNB_TRY(read_id(q->root, "image", q->image, err));
-    if (q->image[0] == '\0')
-        PNB_TRY(read_id(q->root, "image_id", q->image, err));
-    if (type != NULL && !json_is_null(type) && !json_is_string(type))
-        return pnb__fail(err, PNB_FORMAT, "\"answer_type\" is no text");
-    q->type = json_string_value(type);
-done:
-    return status;
-}
-
-/* A list of texts; people's answers may be objects with "answer". */
-static pnb_status read_texts(const json_t *root, const char *key, const char ***out, size_t *n,
-                             pnb_error *err)
-{
-    const json_t *list = json_object_get(root, key);
-    *n = json_array_size(list);
-    if (*n == 0)
-        return pnb__fail(err, PNB_FORMAT, "\"%s\" is not a list with at least one text", key);
-    *out = pnb__alloc_array(*n, sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, *n * sizeof **out);
-    for (size_t i = 0; i < *n; i++) {
-        const json_t *item = json_array_get(list, i);
-        (*out)[i] =
-            json_string_value(json_is_object(item) ? json_object_get(item, "answer") : item);
-        if ((*out)[i] == NULL)
-            return pnb__fail(err, PNB_FORMAT, "\"%s\"[%zu] is not a text", key, i);
-    }
-    return PNB_OK;
-}
-
-/* A list of as many numbers as there are candidates, or nothing. */
-static pnb_status read_numbers(const json_t *root, const char *key, size_t n, double **out,
-                               pnb_error *err)
-{
-    const json_t *list = json_object_get(root, key);
-    if (list == NULL || json_is_null(list))
-        return PNB_OK;
-    if (json_array_size(list) != n)
-        return pnb__fail(err, PNB_FORMAT, "\"%s\" is not a list of %zu numbers, one a candidate",
-                         key, n);
-    *out = pnb__alloc_array(n, sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, n * sizeof **out);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *item = json_array_get(list, i);
-        if (!json_is_number(item))
-            return pnb__fail(err, PNB_FORMAT, "\"%s\"[%zu] is not a number", key, i);
-        (*out)[i] = json_number_value(item);
-    }
-    return PNB_OK;
-}
-
-/* Questions about one picture are right and wrong together. */
-static pnb_status read_unit(question *q, const char *key, pnb_error *err)
-{
-    if (key == NULL) {
-        memcpy(q->unit, q->image, sizeof q->unit);
-        return PNB_OK;
-    }
-    pnb_status status = read_id(q->root, key, q->unit, err);
-    if (status != PNB_OK)
-        pnb__error_prefix(err, "--cluster");
-    else if (q->unit[0] == '\0')
-        status = pnb__fail(err, PNB_NOT_FOUND, "--cluster %s: the question has no such field", key);
-    return status;
-}
-
-static pnb_status parse(question *q, const char *line, size_t n, size_t number, pnb_error *err)
-{
-    pnb_vqa_question *view = &q->q;
-    pnb_status status;
-    PNB_TRY(pnb__json_load_bytes(&q->root, line, n, "question", err));
-    if (!json_is_object(q->root))
-        return pnb__fail(err, PNB_FORMAT, "not a JSON object");
-    PNB_TRY(read_names(q, number, err));
-    PNB_TRY(read_texts(q->root, "candidates", &q->candidates, &view->n_candidates, err));
-    PNB_TRY(read_texts(q->root, "answers", &q->answers, &view->n_answers, err));
-    view->candidates = q->candidates;
-    view->answers = q->answers;
-done:
-    return status;
-}
-
 /* ---- figures of the candidates ---- */
 
 static pnb_status find_row(const pnb__id_map *map, const char *id, const char *what, size_t *row,
@@ -186,13 +51,13 @@ static pnb_status find_row(const pnb__id_map *map, const char *id, const char *w
                : pnb__fail(err, PNB_NOT_FOUND, "%s '%.200s' has no row in its set", what, id);
 }
 
-static pnb_status score_by_sets(const vqa *v, question *q, pnb_error *err)
+static pnb_status score_by_sets(const vqa *v, pnb__question *q, pnb_error *err)
 {
     size_t n = q->q.n_candidates, image = 0, row = 0;
     pnb_measure measure = v->opts->measure;
     bool of_pair = strcmp(v->opts->confidence_of, "pair") == 0;
     pnb_measure_opts opts = pnb_measure_opts_default();
-    char id[MAX_ID + 24];
+    char id[PNB__MAX_QUESTION_ID + 24];
     pnb_status status;
     opts.seed = (uint64_t)v->app->common.seed;
     q->scores = pnb__alloc_array(n, sizeof *q->scores);
@@ -213,17 +78,10 @@ done:
     return status;
 }
 
-static pnb_status score_question(const vqa *v, question *q, pnb_error *err)
+static pnb_status score_question(const vqa *v, pnb__question *q, pnb_error *err)
 {
-    size_t n = q->q.n_candidates;
-    pnb_status status = PNB_OK;
-    if (v->images != NULL) {
-        status = score_by_sets(v, q, err);
-    } else {
-        status = read_numbers(q->root, "scores", n, &q->scores, err);
-        if (status == PNB_OK)
-            status = read_numbers(q->root, "uncertainties", n, &q->uncertainty, err);
-    }
+    pnb_status status =
+        v->images != NULL ? score_by_sets(v, q, err) : pnb__question_read_scores(q, err);
     q->q.scores = q->scores;
     q->q.uncertainty = q->uncertainty;
     return status;
@@ -244,7 +102,7 @@ static pnb_status find_type(vqa *v, const char *type, size_t *out, pnb_error *er
     return v->types[v->n_types++] != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(type));
 }
 
-static pnb_status remember(vqa *v, const question *q, const pnb_vqa_answer *a, pnb_error *err)
+static pnb_status remember(vqa *v, const pnb__question *q, const pnb_vqa_answer *a, pnb_error *err)
 {
     if (v->n == v->capacity) {
         size_t capacity = v->capacity > 0 ? 2 * v->capacity : 256;
@@ -261,11 +119,12 @@ static pnb_status remember(vqa *v, const question *q, const pnb_vqa_answer *a, p
                        .accuracy = a->accuracy};
     v->n++;
     if (item->id == NULL || (item->unit == NULL && q->unit[0] != '\0'))
-        return pnb__fail_nomem(err, MAX_ID);
+        return pnb__fail_nomem(err, PNB__MAX_QUESTION_ID);
     return find_type(v, q->type, &item->type, err);
 }
 
-static pnb_status write_answer(vqa *v, const question *q, const pnb_vqa_answer *a, pnb_error *err)
+static pnb_status write_answer(vqa *v, const pnb__question *q, const pnb_vqa_answer *a,
+                               pnb_error *err)
 {
     pnb__buf b = {0};
     pnb_status status = PNB_OK;
@@ -290,18 +149,18 @@ static pnb_status write_answer(vqa *v, const question *q, const pnb_vqa_answer *
 
 static pnb_status take_line(vqa *v, const char *line, size_t n, size_t number)
 {
-    question q = {0};
+    pnb__question q = {0};
     pnb_vqa_answer a;
     pnb_error *err = &v->app->err;
     pnb_status status;
-    PNB_TRY(parse(&q, line, n, number, err));
-    PNB_TRY(read_unit(&q, v->opts->cluster, err));
+    PNB_TRY(pnb__question_parse(&q, line, n, number, err));
+    PNB_TRY(pnb__question_read_unit(&q, v->opts->cluster, err));
     PNB_TRY(score_question(v, &q, err));
     PNB_TRY(pnb_vqa_score(&q.q, &v->opts->votes, &a, err));
     PNB_TRY(remember(v, &q, &a, err));
     status = write_answer(v, &q, &a, err);
 done:
-    reset_question(&q);
+    pnb__question_reset(&q);
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s line %zu", v->opts->questions, number);
     return status;
@@ -409,7 +268,7 @@ static pnb_status label_units(const vqa *v, int64_t *label, size_t *n_units, pnb
 static void put_unit(const vqa *v, size_t n_units, pnb__result *r)
 {
     bool has_picture = false;
-    char unit[MAX_ID];
+    char unit[PNB__MAX_QUESTION_ID];
     for (size_t i = 0; i < v->n; i++)
         has_picture = has_picture || v->done[i].unit != NULL;
     if (v->opts->cluster != NULL)

@@ -5,7 +5,7 @@
  * share a data set without locks. */
 #include "data/sources/dataset_internal.h"
 
-#include "data/sources/stamp.h"
+#include "data/sources/file_stamp.h"
 
 #include <stdlib.h>
 #include <string.h>

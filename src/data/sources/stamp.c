@@ -1,28 +1,12 @@
-/* Stamps of inputs, for jobs that are continued later.
+/* Stamps of samples, for jobs that are continued later.
  *
- * Name, size, time of writing and time of change (which copying a time stamp does not fake), inode.
- */
+ * A sample is its name, its place in the shard or table it lies in, that file's stamp as it was
+ * when the set was opened, and the stamps of its own files. */
 #include "data/sources/stamp.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "data/sources/dataset_internal.h"
-
-uint64_t pnb__file_stamp(const char *path)
-{
-    struct stat info;
-    int64_t values[6] = {-1, 0, 0, 0, 0, 0}; /* not there: a stamp of its own */
-    if (stat(path, &info) == 0) {
-        values[0] = (int64_t)info.st_size;
-        values[1] = (int64_t)info.st_mtim.tv_sec;
-        values[2] = (int64_t)info.st_mtim.tv_nsec;
-        values[3] = (int64_t)info.st_ctim.tv_sec;
-        values[4] = (int64_t)info.st_ctim.tv_nsec;
-        values[5] = (int64_t)info.st_ino;
-    }
-    return pnb__hash_bytes(values, sizeof values, pnb__hash_bytes(path, strlen(path), 0));
-}
 
 /* Adds the stamp of one of the sample's files to what there is. */
 static uint64_t with_file(const pnb_dataset *ds, size_t path, uint64_t stamp)

@@ -1,38 +1,15 @@
-/* Makes the `shapes` data set: draws the scenes, collects their captions, decides for every caption
- * of the set and every scene whether it is true (by its query, never by its text), and writes
- * shards, lists and truth. The first scenes are the training split, then validation, then test:
- * scenes are independent draws, so no shuffling is needed.
- *
- * Truth is found through lists of the scenes that hold a given (form, colour[, size]): a caption is
- * tried on the shortest list of its objects only, so the time grows with matches and not with
- * captions times scenes. */
+/* Makes the `shapes` data set: draws the scenes, collects their captions, and writes shards, lists
+ * and truth, which shapes_truth.c finds. The first scenes are the training split, then validation,
+ * then test: scenes are independent draws, so no shuffling is needed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/synth/shapes.h"
+#include "data/synth/shapes_set.h"
 #include "data/synth/synth_write.h"
 #include "io/json/json.h"
 
-/* Scenes that hold a shape of one kind: combos without size first, then with size. */
-enum { N_PAIRS = PNB__N_FORMS * PNB__N_COLOURS, N_LISTS = N_PAIRS + PNB__N_COMBOS, N_SPLITS = 3 };
-static const char *const SPLIT_NAMES[N_SPLITS] = {"train", "val", "test"};
-
-typedef struct shapes_set {
-    const pnb_ctx *ctx;
-    const pnb_shapes_opts *opts;
-    size_t n;
-    pnb__scene *scenes;
-    uint32_t *n_queries; /* per scene */
-    uint64_t *queries;   /* PNB__MAX_SCENE_QUERIES a scene, packed */
-    size_t n_captions;
-    uint64_t *captions; /* distinct, ascending: by level first */
-    uint32_t *lists;    /* scene indices of all lists, one after the other */
-    size_t list_start[N_LISTS + 1];
-    size_t *match_start; /* n_captions + 1 */
-    uint32_t *matches;   /* scene indices, ascending within a caption */
-    size_t split_start[N_SPLITS + 1];
-} shapes_set;
+static const char *const SPLIT_NAMES[PNB__N_SPLITS] = {"train", "val", "test"};
 
 pnb_shapes_opts pnb_shapes_opts_default(void)
 {
@@ -102,7 +79,7 @@ static char *options_json(const pnb_shapes_opts *o)
 
 static void draw_range(void *user, size_t begin, size_t end, int thread)
 {
-    shapes_set *s = user;
+    pnb__shapes_set *s = user;
     (void)thread;
     for (size_t i = begin; i < end; i++) {
         pnb__query queries[PNB__MAX_SCENE_QUERIES];
@@ -121,7 +98,7 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /* The distinct captions of scenes [begin, end), ascending, into `out` (room for all of them). */
-static size_t distinct_captions(const shapes_set *s, size_t begin, size_t end, uint64_t *out)
+static size_t distinct_captions(const pnb__shapes_set *s, size_t begin, size_t end, uint64_t *out)
 {
     size_t n = 0, n_distinct = 0;
     for (size_t i = begin; i < end; i++) {
@@ -135,7 +112,7 @@ static size_t distinct_captions(const shapes_set *s, size_t begin, size_t end, u
     return n_distinct;
 }
 
-static pnb_status draw_scenes(shapes_set *s, pnb_error *err)
+static pnb_status draw_scenes(pnb__shapes_set *s, pnb_error *err)
 {
     size_t n_slots = s->n * PNB__MAX_SCENE_QUERIES;
     s->scenes = pnb__alloc_array(s->n, sizeof *s->scenes);
@@ -146,125 +123,6 @@ static pnb_status draw_scenes(shapes_set *s, pnb_error *err)
         return pnb__fail_nomem(err, n_slots * sizeof *s->queries);
     pnb__parallel_for(s->ctx, s->n, 16, draw_range, s);
     s->n_captions = distinct_captions(s, 0, s->n, s->captions);
-    return PNB_OK;
-}
-
-/* ---- truth --------------------------------------------------------------------------------- */
-
-/* The lists a shape belongs to. */
-static void lists_of(const pnb__shape *shape, size_t lists[2])
-{
-    size_t pair = (size_t)shape->form * PNB__N_COLOURS + (size_t)shape->colour;
-    lists[0] = pair;
-    lists[1] = N_PAIRS + pair * PNB__N_SIZES + (size_t)shape->size;
-}
-
-static void visit_lists(shapes_set *s, size_t *sizes, bool fill)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        size_t seen[2 * PNB__MAX_SHAPES], n_seen = 0;
-        for (int k = 0; k < s->scenes[i].n_shapes; k++) {
-            size_t lists[2];
-            lists_of(&s->scenes[i].shapes[k], lists);
-            for (int j = 0; j < 2; j++) {
-                bool is_seen = false;
-                for (size_t m = 0; m < n_seen; m++)
-                    is_seen |= seen[m] == lists[j];
-                if (is_seen)
-                    continue;
-                seen[n_seen++] = lists[j];
-                if (fill)
-                    s->lists[s->list_start[lists[j]] + sizes[lists[j]]] = (uint32_t)i;
-                sizes[lists[j]]++;
-            }
-        }
-    }
-}
-
-static pnb_status build_lists(shapes_set *s, pnb_error *err)
-{
-    size_t sizes[N_LISTS] = {0};
-    visit_lists(s, sizes, false);
-    for (size_t l = 0; l < N_LISTS; l++)
-        s->list_start[l + 1] = s->list_start[l] + sizes[l];
-    s->lists = pnb__alloc_array(s->list_start[N_LISTS], sizeof *s->lists);
-    if (!s->lists)
-        return pnb__fail_nomem(err, s->list_start[N_LISTS] * sizeof *s->lists);
-    memset(sizes, 0, sizeof sizes);
-    visit_lists(s, sizes, true);
-    return PNB_OK;
-}
-
-/* The scenes worth trying for a query: the shortest list of an object, or all (NULL). */
-static const uint32_t *candidates(const shapes_set *s, const pnb__query *q, size_t *n)
-{
-    const uint32_t *best = NULL;
-    *n = s->n;
-    for (int k = 0; k < q->n_objects; k++) {
-        const pnb__object *o = &q->objects[k];
-        if (o->form == PNB__ANY || o->colour == PNB__ANY)
-            continue;
-        size_t l = (size_t)o->form * PNB__N_COLOURS + o->colour;
-        if (o->size != PNB__ANY)
-            l = N_PAIRS + l * PNB__N_SIZES + o->size;
-        size_t length = s->list_start[l + 1] - s->list_start[l];
-        if (!best || length < *n) {
-            best = s->lists + s->list_start[l];
-            *n = length;
-        }
-    }
-    return best;
-}
-
-/* Counts the scenes of caption c, and stores them when `out` is given. */
-static size_t match_caption(const shapes_set *s, size_t c, uint32_t *out)
-{
-    pnb__query q;
-    size_t n_tries, n_matches = 0;
-    pnb__query_unpack(s->captions[c], &q);
-    const uint32_t *tries = candidates(s, &q, &n_tries);
-    for (size_t i = 0; i < n_tries; i++) {
-        uint32_t scene = tries ? tries[i] : (uint32_t)i;
-        if (!pnb__query_matches(&q, &s->scenes[scene], s->opts))
-            continue;
-        if (out)
-            out[n_matches] = scene;
-        n_matches++;
-    }
-    return n_matches;
-}
-
-static void count_range(void *user, size_t begin, size_t end, int thread)
-{
-    shapes_set *s = user;
-    (void)thread;
-    for (size_t c = begin; c < end; c++)
-        s->match_start[c + 1] = match_caption(s, c, NULL);
-}
-
-static void match_range(void *user, size_t begin, size_t end, int thread)
-{
-    shapes_set *s = user;
-    (void)thread;
-    for (size_t c = begin; c < end; c++)
-        match_caption(s, c, s->matches + s->match_start[c]);
-}
-
-static pnb_status find_truth(shapes_set *s, pnb_error *err)
-{
-    pnb_status status = build_lists(s, err);
-    if (status != PNB_OK)
-        return status;
-    s->match_start = pnb__alloc_zero(s->n_captions + 1, sizeof *s->match_start);
-    if (!s->match_start)
-        return pnb__fail_nomem(err, s->n_captions * sizeof *s->match_start);
-    pnb__parallel_for(s->ctx, s->n_captions, 16, count_range, s);
-    for (size_t c = 0; c < s->n_captions; c++)
-        s->match_start[c + 1] += s->match_start[c];
-    s->matches = pnb__alloc_array(s->match_start[s->n_captions], sizeof *s->matches);
-    if (!s->matches)
-        return pnb__fail_nomem(err, s->match_start[s->n_captions] * sizeof *s->matches);
-    pnb__parallel_for(s->ctx, s->n_captions, 16, match_range, s);
     return PNB_OK;
 }
 
@@ -309,7 +167,7 @@ static void append_ambiguity(pnb__buf *b, const pnb__scene *scene, const pnb_sha
                     a->n_consistent);
 }
 
-static void append_list(pnb__buf *b, const shapes_set *s, size_t i, const char *key, int what)
+static void append_list(pnb__buf *b, const pnb__shapes_set *s, size_t i, const char *key, int what)
 {
     pnb__buf_printf(b, ", \"%s\": [", key);
     for (uint32_t k = 0; k < s->n_queries[i]; k++) {
@@ -356,7 +214,7 @@ typedef struct scene_files {
     char key[16], name[80];
 } scene_files;
 
-static void write_record(const shapes_set *s, size_t i, scene_files *f)
+static void write_record(const pnb__shapes_set *s, size_t i, scene_files *f)
 {
     const pnb__scene *scene = &s->scenes[i];
     pnb__buf *b = &f->json;
@@ -385,13 +243,13 @@ static void write_record(const shapes_set *s, size_t i, scene_files *f)
 
 /* The scenes [first, first + n) being rendered for one shard. */
 typedef struct shard_job {
-    shapes_set *set;
+    pnb__shapes_set *set;
     size_t first;
     scene_files *files;
     pnb_status *statuses;
 } shard_job;
 
-static pnb_status make_files(shapes_set *s, size_t i, scene_files *f)
+static pnb_status make_files(pnb__shapes_set *s, size_t i, scene_files *f)
 {
     pnb_status status = PNB_OK;
     pnb_image image = {0};
@@ -415,7 +273,7 @@ static void shard_range(void *user, size_t begin, size_t end, int thread)
         job->statuses[k] = make_files(job->set, job->first + k, &job->files[k]);
 }
 
-static pnb_status add_files(const shapes_set *s, const shard_job *job, size_t n,
+static pnb_status add_files(const pnb__shapes_set *s, const shard_job *job, size_t n,
                             pnb__synth_split *split, pnb_error *err)
 {
     for (size_t k = 0; k < n; k++) {
@@ -438,8 +296,8 @@ static pnb_status add_files(const shapes_set *s, const shard_job *job, size_t n,
 }
 
 /* Renders and writes scenes in blocks, each in parallel, always in the same order. */
-static pnb_status write_scenes(shapes_set *s, size_t begin, size_t end, pnb__synth_split *split,
-                               pnb_error *err)
+static pnb_status write_scenes(pnb__shapes_set *s, size_t begin, size_t end,
+                               pnb__synth_split *split, pnb_error *err)
 {
     enum { BLOCK = 256 };
     pnb_status status = PNB_OK;
@@ -489,7 +347,7 @@ static pnb_status write_captions(const uint64_t *packed, size_t n, const pnb__sy
     return status;
 }
 
-static pnb_status write_truth(const shapes_set *s, const uint64_t *packed, size_t n, int split,
+static pnb_status write_truth(const pnb__shapes_set *s, const uint64_t *packed, size_t n, int split,
                               const pnb__synth_out *out, pnb_error *err)
 {
     pnb__out_file file = {0};
@@ -508,7 +366,8 @@ static pnb_status write_truth(const shapes_set *s, const uint64_t *packed, size_
     return pnb__out_commit(&file, err);
 }
 
-static pnb_status write_split(shapes_set *s, int which, const pnb__synth_out *out, pnb_error *err)
+static pnb_status write_split(pnb__shapes_set *s, int which, const pnb__synth_out *out,
+                              pnb_error *err)
 {
     size_t begin = s->split_start[which], end = s->split_start[which + 1];
     pnb_status status = PNB_OK;
@@ -530,7 +389,7 @@ done:
 
 /* ---- statistics and the whole -------------------------------------------------------------- */
 
-static pnb_status count_words(const shapes_set *s, size_t *n_words, pnb_error *err)
+static pnb_status count_words(const pnb__shapes_set *s, size_t *n_words, pnb_error *err)
 {
     char(*texts)[PNB__QUERY_TEXT] = pnb__alloc_array(s->n_captions, sizeof *texts);
     const char **pointers = pnb__alloc_array(s->n_captions, sizeof *pointers);
@@ -549,7 +408,7 @@ static pnb_status count_words(const shapes_set *s, size_t *n_words, pnb_error *e
     return n == SIZE_MAX ? pnb__fail_nomem(err, s->n_captions * PNB__QUERY_TEXT) : PNB_OK;
 }
 
-static pnb_status gather_stats(const shapes_set *s, pnb_synth_stats *stats, pnb_error *err)
+static pnb_status gather_stats(const pnb__shapes_set *s, pnb_synth_stats *stats, pnb_error *err)
 {
     size_t n_matches[PNB_SYNTH_N_LEVELS] = {0}, n_given[PNB_SYNTH_N_LEVELS] = {0};
     pnb__query q;
@@ -576,18 +435,17 @@ static pnb_status gather_stats(const shapes_set *s, pnb_synth_stats *stats, pnb_
     return count_words(s, &stats->n_words, err);
 }
 
-static void release(shapes_set *s)
+static void release(pnb__shapes_set *s)
 {
     pnb__free(s->scenes);
     pnb__free(s->n_queries);
     pnb__free(s->queries);
     pnb__free(s->captions);
-    pnb__free(s->lists);
     pnb__free(s->match_start);
     pnb__free(s->matches);
 }
 
-static void split_scenes(shapes_set *s)
+static void split_scenes(pnb__shapes_set *s)
 {
     size_t n_val = (size_t)llround(s->opts->val_share * (double)s->n);
     size_t n_test = (size_t)llround(s->opts->test_share * (double)s->n);
@@ -598,15 +456,15 @@ static void split_scenes(shapes_set *s)
     s->split_start[3] = s->n;
 }
 
-static pnb_status make_set(shapes_set *s, const pnb__synth_out *out, pnb_synth_stats *stats,
+static pnb_status make_set(pnb__shapes_set *s, const pnb__synth_out *out, pnb_synth_stats *stats,
                            pnb_error *err)
 {
     pnb_status status = PNB_OK;
     split_scenes(s);
     PNB_TRY(draw_scenes(s, err));
-    PNB_TRY(find_truth(s, err));
+    PNB_TRY(pnb__shapes_find_truth(s, err));
     PNB_TRY(gather_stats(s, stats, err));
-    for (int split = 0; split < N_SPLITS; split++)
+    for (int split = 0; split < PNB__N_SPLITS; split++)
         PNB_TRY(write_split(s, split, out, err));
 done:
     return status;
@@ -618,7 +476,7 @@ pnb_status pnb_synth_shapes(const pnb_ctx *ctx, const pnb_shapes_opts *opts, con
     pnb_synth_stats local = {0};
     pnb_shapes_opts defaults = pnb_shapes_opts_default();
     pnb__synth_out out = {0};
-    shapes_set set = {.ctx = ctx, .opts = opts ? opts : &defaults};
+    pnb__shapes_set set = {.ctx = ctx, .opts = opts ? opts : &defaults};
     pnb_status status = check_opts(set.opts, err);
     if (status != PNB_OK)
         return status;

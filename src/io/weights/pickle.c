@@ -2,10 +2,11 @@
  *
  * A pickle is a program for a stack machine. This one only ever makes plain values; the opcodes
  * that would import and call things are decided in pickle_build.c against a fixed table, and those
- * that only such programs need (EXT, INST, out-of-band buffers) are refused. Values are never
- * followed here, so depth costs nothing; memory is counted against a budget that grows with the
- * bytes read, and memo numbers above the pickle's own size are refused. */
-#include "io/weights/pickle.h"
+ * that only such programs need (EXT, INST, out-of-band buffers) are refused; plain values are
+ * pushed by pickle_values.c. Values are never followed here, so depth costs nothing; memory is
+ * counted against a budget that grows with the bytes read, and memo numbers above the pickle's own
+ * size are refused. */
+#include "io/weights/pickle_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static pnb_status grow(pnb__unpickler *u, void **array, size_t *capacity, size_t
 
 /* ---- stack ---- */
 
-static pnb_status push(pnb__unpickler *u, pnb__pk_value *v)
+pnb_status pnb__pk_push(pnb__unpickler *u, pnb__pk_value *v)
 {
     if (v == NULL)
         return u->status;
@@ -146,7 +147,7 @@ static pnb_status top_of_kind(pnb__unpickler *u, pnb__pk_kind kind, pnb__pk_valu
 
 /* ---- bytes ---- */
 
-static pnb_status need(pnb__unpickler *u, size_t n, const unsigned char **p)
+pnb_status pnb__pk_need(pnb__unpickler *u, size_t n, const unsigned char **p)
 {
     if (n > u->source.n_bytes - u->at)
         return pnb__pk_bad(u, "ends in the middle of a value; the file is truncated");
@@ -156,17 +157,17 @@ static pnb_status need(pnb__unpickler *u, size_t n, const unsigned char **p)
 }
 
 /* A little-endian number of 1, 2, 4 or 8 bytes. */
-static pnb_status need_number(pnb__unpickler *u, size_t n, uint64_t *value)
+pnb_status pnb__pk_need_number(pnb__unpickler *u, size_t n, uint64_t *value)
 {
     const unsigned char *p = NULL;
-    pnb_status status = need(u, n, &p);
+    pnb_status status = pnb__pk_need(u, n, &p);
     *value = 0;
     for (size_t i = 0; status == PNB_OK && i < n; i++)
         *value |= (uint64_t)p[i] << (8 * i);
     return status;
 }
 
-static pnb_status need_line(pnb__unpickler *u, const char **line, size_t *n)
+pnb_status pnb__pk_need_line(pnb__unpickler *u, const char **line, size_t *n)
 {
     const unsigned char *start = u->source.bytes + u->at;
     const unsigned char *end = memchr(start, '\n', u->source.n_bytes - u->at);
@@ -179,11 +180,11 @@ static pnb_status need_line(pnb__unpickler *u, const char **line, size_t *n)
 }
 
 /* A line that is a number, as a terminated copy. */
-static pnb_status need_number_line(pnb__unpickler *u, char text[64])
+pnb_status pnb__pk_need_number_line(pnb__unpickler *u, char text[64])
 {
     const char *line = NULL;
     size_t n = 0;
-    pnb_status status = need_line(u, &line, &n);
+    pnb_status status = pnb__pk_need_line(u, &line, &n);
     if (status != PNB_OK)
         return status;
     if (n == 0 || n > 63)
@@ -191,198 +192,6 @@ static pnb_status need_number_line(pnb__unpickler *u, char text[64])
     memcpy(text, line, n);
     text[n] = '\0';
     return PNB_OK;
-}
-
-/* ---- plain values ---- */
-
-static pnb_status push_int(pnb__unpickler *u, int64_t i)
-{
-    pnb__pk_value *v = pnb__pk_new(u, PNB__PK_INT);
-    if (v != NULL)
-        v->u.integer = i;
-    return push(u, v);
-}
-
-static pnb_status push_bool(pnb__unpickler *u, bool truth)
-{
-    pnb__pk_value *v = pnb__pk_new(u, PNB__PK_BOOL);
-    if (v != NULL)
-        v->u.truth = truth;
-    return push(u, v);
-}
-
-static pnb_status push_real(pnb__unpickler *u, double real)
-{
-    pnb__pk_value *v = pnb__pk_new(u, PNB__PK_FLOAT);
-    if (v != NULL)
-        v->u.real = real;
-    return push(u, v);
-}
-
-static pnb_status push_text(pnb__unpickler *u, pnb__pk_kind kind, const void *data, size_t n)
-{
-    pnb__pk_value *v = pnb__pk_new(u, kind);
-    if (v != NULL) {
-        v->u.text.data = data;
-        v->u.text.n = n;
-    }
-    return push(u, v);
-}
-
-static pnb_status op_constant(pnb__unpickler *u, unsigned char op)
-{
-    return op == 'N' ? push(u, pnb__pk_new(u, PNB__PK_NONE)) : push_bool(u, op == 0x88);
-}
-
-/* BININT, BININT1, BININT2. */
-static pnb_status op_int(pnb__unpickler *u, unsigned char op)
-{
-    uint64_t value = 0;
-    pnb_status status = need_number(u, op == 'J' ? 4 : op == 'M' ? 2 : 1, &value);
-    int64_t number = op == 'J' ? (int64_t)(int32_t)(uint32_t)value : (int64_t)value;
-    return status == PNB_OK ? push_int(u, number) : status;
-}
-
-/* INT and LONG: decimal lines; INT also spells the booleans of old protocols. */
-static pnb_status op_int_line(pnb__unpickler *u, unsigned char op)
-{
-    char text[64], *end = NULL;
-    const unsigned char *line = u->source.bytes + u->at;
-    pnb_status status = need_number_line(u, text);
-    if (status != PNB_OK)
-        return status;
-    if (op == 'I' && (strcmp(text, "00") == 0 || strcmp(text, "01") == 0))
-        return push_bool(u, text[1] == '1');
-    size_t n = strlen(text);
-    if (n > 20)
-        return push_text(u, PNB__PK_BIG, line, n);
-    long long value = strtoll(text, &end, 10);
-    if (end == text || (*end != '\0' && strcmp(end, "L") != 0))
-        return pnb__pk_bad(u, "a number that is none");
-    return push_int(u, value);
-}
-
-/* LONG1, LONG4: two's complement of any length. */
-static pnb_status op_long(pnb__unpickler *u, unsigned char op)
-{
-    uint64_t n = 0, value = 0;
-    const unsigned char *p = NULL;
-    pnb_status status = need_number(u, op == 0x8a ? 1 : 4, &n);
-    if (status == PNB_OK)
-        status = need(u, (size_t)n, &p);
-    if (status != PNB_OK)
-        return status;
-    if (n > 8)
-        return push_text(u, PNB__PK_BIG, p, (size_t)n);
-    for (size_t i = 0; i < 8; i++) {
-        unsigned char sign = n > 0 && (p[n - 1] & 0x80) != 0 ? 0xFF : 0;
-        value |= (uint64_t)(i < n ? p[i] : sign) << (8 * i);
-    }
-    return push_int(u, (int64_t)value);
-}
-
-static pnb_status op_float(pnb__unpickler *u, unsigned char op)
-{
-    char text[64], *end = NULL;
-    double real = 0;
-    if (op == 'F') {
-        pnb_status status = need_number_line(u, text);
-        if (status != PNB_OK)
-            return status;
-        real = strtod(text, &end);
-        return *end == '\0' ? push_real(u, real) : pnb__pk_bad(u, "a number that is none");
-    }
-    const unsigned char *p = NULL;
-    pnb_status status = need(u, 8, &p);
-    uint64_t bits = 0;
-    for (size_t i = 0; status == PNB_OK && i < 8; i++)
-        bits = bits << 8 | p[i]; /* the only big-endian number of the format */
-    memcpy(&real, &bits, sizeof real);
-    return status == PNB_OK ? push_real(u, real) : status;
-}
-
-/* ---- strings ---- */
-
-/* Counted text: the opcode says how wide the count is and whether it is bytes. */
-static pnb_status op_text(pnb__unpickler *u, unsigned char op)
-{
-    bool is_bytes = op == 'B' || op == 'C' || op == 0x8e || op == 0x96;
-    bool is_short = op == 'C' || op == 'U' || op == 0x8c;
-    bool is_long = op == 0x8d || op == 0x8e || op == 0x96;
-    uint64_t n = 0;
-    const unsigned char *p = NULL;
-    pnb_status status = need_number(u, is_short ? 1 : is_long ? 8 : 4, &n);
-    if (status == PNB_OK && n > u->source.n_bytes - u->at)
-        return pnb__pk_bad(u, "a string longer than the file");
-    if (status == PNB_OK)
-        status = need(u, (size_t)n, &p);
-    return status == PNB_OK ? push_text(u, is_bytes ? PNB__PK_BYTES : PNB__PK_STR, p, (size_t)n)
-                            : status;
-}
-
-/* STRING: a quoted line of Python 2. Escapes stand for bytes that no key of ours has. */
-static pnb_status op_string_line(pnb__unpickler *u, unsigned char op)
-{
-    const char *line = NULL;
-    size_t n = 0;
-    (void)op;
-    pnb_status status = need_line(u, &line, &n);
-    if (status != PNB_OK)
-        return status;
-    bool is_quoted = n >= 2 && line[0] == line[n - 1] && (line[0] == '\'' || line[0] == '"');
-    if (!is_quoted || memchr(line, '\\', n) != NULL)
-        return pnb__pk_bad(u, "a string line that is not quoted or has escapes");
-    return push_text(u, PNB__PK_STR, line + 1, n - 2);
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* One character of a "raw-unicode-escape" line: \uXXXX, \UXXXXXXXX or a Latin-1 byte. Returns the
- * bytes it took, 0 when the escape is broken. */
-static size_t raw_character(const char *p, size_t n, uint32_t *code)
-{
-    *code = (unsigned char)*p;
-    if (*p != '\\' || n < 2 || (p[1] != 'u' && p[1] != 'U'))
-        return 1;
-    size_t n_digits = p[1] == 'u' ? 4 : 8;
-    if (n < 2 + n_digits)
-        return 0;
-    *code = 0;
-    for (size_t i = 0; i < n_digits; i++) {
-        int digit = hex_digit(p[2 + i]);
-        if (digit < 0 || *code > 0xFFFFFFF)
-            return 0;
-        *code = *code << 4 | (uint32_t)digit;
-    }
-    return 2 + n_digits;
-}
-
-static pnb_status op_unicode_line(pnb__unpickler *u, unsigned char op)
-{
-    const char *line = NULL;
-    size_t n = 0, n_out = 0, step;
-    (void)op;
-    pnb_status status = need_line(u, &line, &n);
-    if (status != PNB_OK)
-        return status;
-    char *text = pnb__pk_take(u, 2 * n + 4); /* a Latin-1 byte becomes two */
-    if (text == NULL)
-        return u->status;
-    for (size_t i = 0; i < n; i += step) {
-        uint32_t code = 0;
-        step = raw_character(line + i, n - i, &code);
-        if (step == 0)
-            return pnb__pk_bad(u, "a broken \\u escape");
-        n_out += pnb__utf8_encode(code, text + n_out);
-    }
-    return push_text(u, PNB__PK_STR, text, n_out);
 }
 
 /* ---- containers ---- */
@@ -398,7 +207,7 @@ static pnb_status add_all(pnb__unpickler *u, pnb__pk_value *list, pnb__pk_value 
 static pnb_status op_empty(pnb__unpickler *u, unsigned char op)
 {
     pnb__pk_kind kind = op == '}' ? PNB__PK_DICT : op == ')' ? PNB__PK_TUPLE : PNB__PK_LIST;
-    return push(u, pnb__pk_new(u, kind));
+    return pnb__pk_push(u, pnb__pk_new(u, kind));
 }
 
 /* TUPLE, LIST, DICT, FROZENSET: everything above the mark. */
@@ -414,7 +223,7 @@ static pnb_status op_gather(pnb__unpickler *u, unsigned char op)
         return pnb__pk_bad(u, "a key without a value");
     pnb__pk_value *v = pnb__pk_new(u, kind);
     status = v != NULL ? add_all(u, v, items, n) : u->status;
-    return status == PNB_OK ? push(u, v) : status;
+    return status == PNB_OK ? pnb__pk_push(u, v) : status;
 }
 
 static pnb_status op_small_tuple(pnb__unpickler *u, unsigned char op)
@@ -425,7 +234,7 @@ static pnb_status op_small_tuple(pnb__unpickler *u, unsigned char op)
     pnb__pk_value *v = pnb__pk_new(u, PNB__PK_TUPLE);
     pnb_status status = v != NULL ? add_all(u, v, u->stack + u->n_stack - n, n) : u->status;
     u->n_stack -= n;
-    return status == PNB_OK ? push(u, v) : status;
+    return status == PNB_OK ? pnb__pk_push(u, v) : status;
 }
 
 /* APPEND, SETITEM: one; APPENDS, ADDITEMS, SETITEMS: everything above the mark. */
@@ -476,15 +285,15 @@ static pnb_status op_dup(pnb__unpickler *u, unsigned char op)
     (void)op;
     if (u->n_stack <= floor_of(u))
         return pnb__pk_bad(u, "takes a value from an empty stack");
-    return push(u, u->stack[u->n_stack - 1]);
+    return pnb__pk_push(u, u->stack[u->n_stack - 1]);
 }
 
 static pnb_status read_memo_index(pnb__unpickler *u, unsigned char op, uint64_t *index)
 {
     char text[64], *end = NULL;
     if (op != 'p' && op != 'g')
-        return need_number(u, op == 'q' || op == 'h' ? 1 : 4, index);
-    pnb_status status = need_number_line(u, text);
+        return pnb__pk_need_number(u, op == 'q' || op == 'h' ? 1 : 4, index);
+    pnb_status status = pnb__pk_need_number_line(u, text);
     if (status != PNB_OK)
         return status;
     *index = strtoull(text, &end, 10);
@@ -523,7 +332,7 @@ static pnb_status op_get(pnb__unpickler *u, unsigned char op)
         return status;
     if (index >= u->memo_capacity || u->memo[index] == NULL)
         return pnb__pk_bad(u, "recalls a memo number that was never stored");
-    return push(u, u->memo[index]);
+    return pnb__pk_push(u, u->memo[index]);
 }
 
 /* ---- names and calls: see pickle_build.c ---- */
@@ -535,8 +344,8 @@ static pnb_status op_global(pnb__unpickler *u, unsigned char op)
     pnb__pk_value *v = NULL, *a = NULL, *b = NULL;
     pnb_status status;
     if (op == 'c') {
-        PNB_TRY(need_line(u, &module, &n_module));
-        PNB_TRY(need_line(u, &name, &n_name));
+        PNB_TRY(pnb__pk_need_line(u, &module, &n_module));
+        PNB_TRY(pnb__pk_need_line(u, &name, &n_name));
     } else {
         PNB_TRY(pop(u, &b));
         PNB_TRY(pop(u, &a));
@@ -546,7 +355,7 @@ static pnb_status op_global(pnb__unpickler *u, unsigned char op)
         name = b->u.text.data, n_name = b->u.text.n;
     }
     PNB_TRY(pnb__pk_global(u, module, n_module, name, n_name, &v));
-    status = push(u, v);
+    status = pnb__pk_push(u, v);
 done:
     return status;
 }
@@ -569,7 +378,7 @@ static pnb_status op_call(pnb__unpickler *u, unsigned char op)
         PNB_TRY(pnb__pk_build(u, a, b));
         made = a;
     }
-    status = push(u, made);
+    status = pnb__pk_push(u, made);
 done:
     return status;
 }
@@ -587,37 +396,87 @@ static pnb_status op_refused(pnb__unpickler *u, unsigned char op)
 static pnb_status op_header(pnb__unpickler *u, unsigned char op)
 {
     uint64_t value = 0;
-    pnb_status status = need_number(u, op == 0x80 ? 1 : 8, &value);
+    pnb_status status = pnb__pk_need_number(u, op == 0x80 ? 1 : 8, &value);
     if (status == PNB_OK && op == 0x80 && value > 5)
         return pnb__pk_bad(u, "a pickle protocol above 5");
     return status; /* FRAME only helps readers that buffer */
 }
 
 static const op_fn ops[256] = {
-    [0x80] = op_header,   [0x95] = op_header,      ['('] = op_mark,         ['0'] = op_pop,
-    ['1'] = op_pop,       ['2'] = op_dup,          ['N'] = op_constant,     [0x88] = op_constant,
-    [0x89] = op_constant, ['I'] = op_int_line,     ['L'] = op_int_line,     ['J'] = op_int,
-    ['K'] = op_int,       ['M'] = op_int,          [0x8a] = op_long,        [0x8b] = op_long,
-    ['F'] = op_float,     ['G'] = op_float,        ['S'] = op_string_line,  ['V'] = op_unicode_line,
-    ['T'] = op_text,      ['U'] = op_text,         ['X'] = op_text,         [0x8c] = op_text,
-    [0x8d] = op_text,     ['B'] = op_text,         ['C'] = op_text,         [0x8e] = op_text,
-    [0x96] = op_text,     [')'] = op_empty,        [']'] = op_empty,        ['}'] = op_empty,
-    [0x8f] = op_empty,    ['t'] = op_gather,       ['l'] = op_gather,       ['d'] = op_gather,
-    [0x91] = op_gather,   [0x85] = op_small_tuple, [0x86] = op_small_tuple, [0x87] = op_small_tuple,
-    ['a'] = op_add,       ['e'] = op_add,          [0x90] = op_add,         ['s'] = op_add,
-    ['u'] = op_add,       ['p'] = op_put,          ['q'] = op_put,          ['r'] = op_put,
-    [0x94] = op_put,      ['g'] = op_get,          ['h'] = op_get,          ['j'] = op_get,
-    ['c'] = op_global,    [0x93] = op_global,      ['R'] = op_call,         [0x81] = op_call,
-    ['b'] = op_call,      ['Q'] = op_call,         ['P'] = op_refused,      ['i'] = op_refused,
-    ['o'] = op_refused,   [0x82] = op_refused,     [0x83] = op_refused,     [0x84] = op_refused,
-    [0x92] = op_refused,  [0x97] = op_refused,     [0x98] = op_refused,
+    [0x80] = op_header,
+    [0x95] = op_header,
+    ['('] = op_mark,
+    ['0'] = op_pop,
+    ['1'] = op_pop,
+    ['2'] = op_dup,
+    ['N'] = pnb__pk_op_constant,
+    [0x88] = pnb__pk_op_constant,
+    [0x89] = pnb__pk_op_constant,
+    ['I'] = pnb__pk_op_int_line,
+    ['L'] = pnb__pk_op_int_line,
+    ['J'] = pnb__pk_op_int,
+    ['K'] = pnb__pk_op_int,
+    ['M'] = pnb__pk_op_int,
+    [0x8a] = pnb__pk_op_long,
+    [0x8b] = pnb__pk_op_long,
+    ['F'] = pnb__pk_op_float,
+    ['G'] = pnb__pk_op_float,
+    ['S'] = pnb__pk_op_string_line,
+    ['V'] = pnb__pk_op_unicode_line,
+    ['T'] = pnb__pk_op_text,
+    ['U'] = pnb__pk_op_text,
+    ['X'] = pnb__pk_op_text,
+    [0x8c] = pnb__pk_op_text,
+    [0x8d] = pnb__pk_op_text,
+    ['B'] = pnb__pk_op_text,
+    ['C'] = pnb__pk_op_text,
+    [0x8e] = pnb__pk_op_text,
+    [0x96] = pnb__pk_op_text,
+    [')'] = op_empty,
+    [']'] = op_empty,
+    ['}'] = op_empty,
+    [0x8f] = op_empty,
+    ['t'] = op_gather,
+    ['l'] = op_gather,
+    ['d'] = op_gather,
+    [0x91] = op_gather,
+    [0x85] = op_small_tuple,
+    [0x86] = op_small_tuple,
+    [0x87] = op_small_tuple,
+    ['a'] = op_add,
+    ['e'] = op_add,
+    [0x90] = op_add,
+    ['s'] = op_add,
+    ['u'] = op_add,
+    ['p'] = op_put,
+    ['q'] = op_put,
+    ['r'] = op_put,
+    [0x94] = op_put,
+    ['g'] = op_get,
+    ['h'] = op_get,
+    ['j'] = op_get,
+    ['c'] = op_global,
+    [0x93] = op_global,
+    ['R'] = op_call,
+    [0x81] = op_call,
+    ['b'] = op_call,
+    ['Q'] = op_call,
+    ['P'] = op_refused,
+    ['i'] = op_refused,
+    ['o'] = op_refused,
+    [0x82] = op_refused,
+    [0x83] = op_refused,
+    [0x84] = op_refused,
+    [0x92] = op_refused,
+    [0x97] = op_refused,
+    [0x98] = op_refused,
 };
 
 static pnb_status run(pnb__unpickler *u, pnb__pk_value **result)
 {
     for (;;) {
         const unsigned char *op = NULL;
-        pnb_status status = need(u, 1, &op);
+        pnb_status status = pnb__pk_need(u, 1, &op);
         if (status != PNB_OK)
             return status;
         if (*op == '.')
@@ -641,23 +500,4 @@ pnb_status pnb__pickle_load(const pnb__pk_source *source, pnb__pk_result *out, p
     pnb__free(u.marks);
     pnb__free(u.memo);
     return status;
-}
-
-/* ---- reading the tree ---- */
-
-bool pnb__pk_is_text(const pnb__pk_value *v, const char *text)
-{
-    size_t n = strlen(text);
-    return v != NULL && v->kind == PNB__PK_STR && v->u.text.n == n &&
-           memcmp(v->u.text.data, text, n) == 0;
-}
-
-const pnb__pk_value *pnb__pk_get(const pnb__pk_value *dict, const char *key)
-{
-    if (dict == NULL || dict->kind != PNB__PK_DICT)
-        return NULL;
-    for (uint32_t i = dict->u.list.n; i >= 2; i -= 2) /* the last one wins, as in Python */
-        if (pnb__pk_is_text(dict->u.list.items[i - 2], key))
-            return dict->u.list.items[i - 1];
-    return NULL;
 }

@@ -89,37 +89,4 @@ pnb_status pnb__pickle_load(const pnb__pk_source *source, pnb__pk_result *out, p
 const pnb__pk_value *pnb__pk_get(const pnb__pk_value *dict, const char *key);
 bool pnb__pk_is_text(const pnb__pk_value *v, const char *text);
 
-/* ---- between pickle.c and pickle_build.c ---- */
-typedef struct pnb__unpickler {
-    pnb__pk_source source;
-    size_t at;
-    pnb__pk_value **stack;
-    size_t n_stack, stack_capacity;
-    size_t *marks;
-    size_t n_marks, marks_capacity;
-    pnb__pk_value **memo;
-    size_t memo_capacity, n_memo;
-    pnb__pk_value *pool; /* values handed out one by one */
-    size_t n_pool;
-    pnb__pk_value *storages;
-    pnb_status status; /* why a NULL came back */
-    pnb_error *err;
-} pnb__unpickler;
-
-void *pnb__pk_take(pnb__unpickler *u, size_t bytes);              /* NULL: see status */
-pnb__pk_value *pnb__pk_new(pnb__unpickler *u, pnb__pk_kind kind); /* likewise */
-pnb_status pnb__pk_bad(pnb__unpickler *u, const char *problem);   /* FORMAT */
-pnb_status pnb__pk_add(pnb__unpickler *u, pnb__pk_value *list, pnb__pk_value *item);
-
-/* Names: a GLOBAL for an allowed module.name, or UNSUPPORTED with the name in the text. */
-pnb_status pnb__pk_global(pnb__unpickler *u, const char *module, size_t n_module, const char *name,
-                          size_t n_name, pnb__pk_value **out);
-/* callable(*args), class.__new__(*args), object.__setstate__(state), persistent ids. */
-pnb_status pnb__pk_reduce(pnb__unpickler *u, const pnb__pk_value *callable, pnb__pk_value *args,
-                          pnb__pk_value **out);
-pnb_status pnb__pk_new_object(pnb__unpickler *u, const pnb__pk_value *class,
-                              const pnb__pk_value *args, pnb__pk_value **out);
-pnb_status pnb__pk_build(pnb__unpickler *u, pnb__pk_value *object, pnb__pk_value *state);
-pnb_status pnb__pk_persistent(pnb__unpickler *u, const pnb__pk_value *id, pnb__pk_value **out);
-
 #endif

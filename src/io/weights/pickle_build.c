@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "io/weights/pickle.h"
+#include "io/weights/pickle_internal.h"
 
 typedef enum meaning {
     NAME_DICT, /* OrderedDict */
