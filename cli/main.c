@@ -1,4 +1,4 @@
-/* The program: streams, terminal and Ctrl-C of the process, handed to the frame in src/app.
+/* The program: streams, terminal and Ctrl-C of the process, handed to src/program/frame.c.
  *
  * The only file that reads the environment (NO_COLOR, TERM, where Hugging Face's cache is, and what
  * settings.h makes options of) and holds a global. */

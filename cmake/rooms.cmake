@@ -1,5 +1,5 @@
 # One static library per room. A room sees headers of its own folder and of lower rows;
-# cmake/check_layers.cmake enforces that, this file gives the link order.
+# cmake/check_layers enforces that, this file gives the link order.
 #
 # Rows, lowest first; rooms of one row do not know each other.
 set(PNB_ROWS "base" "kernels" "tensor" "io prob" "tokenizer sets nn" "index models" "data" "truth train"

@@ -1,6 +1,6 @@
 /* penumbra classify: pictures to classes by the names of the classes.
  *
- * Options and which of them go together; the work is in src/app/classify*.c. */
+ * Options and which of them go together; the work is in src/commands/classify/. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* penumbra eval retrieval | compare: retrieval figures of one pair of sets, or of several.
  *
- * Options only: src/app/retrieval*.c compute and show. What both commands take is in
+ * Options only: src/commands/eval/ compute and show. What both commands take is in
  * retrieval_args.h. */
 #include "commands/commands.h"
 #include "commands/eval/eval_compare.h"

@@ -1,6 +1,6 @@
 /* penumbra report: one HTML page about a run and its embeddings.
  *
- * Options only; sections and plots are src/commands/report/report_parts.h. */
+ * Options only; sections and plots are src/commands/report/report_internal.h. */
 #include "commands/commands.h"
 #include "commands/eval/retrieval_args.h"
 #include "commands/report/report.h"
