@@ -1,0 +1,12 @@
+#!/bin/bash
+# Every fault of tests/faults still applies: its text stands exactly once in the file it names.
+. "$(dirname "$0")/lib.sh"
+need python3
+"$PNB_SOURCE_DIR/tools/plant-faults" --check || bad "a fault does not apply any more"
+
+# The check sees a text that is gone.
+table=$(mktemp)
+trap 'rm -f "$table"' EXIT
+printf 'fault gone: nothing\nfile  src/base/alloc.c\ntests base_\n- %s\n+ x\n' 'no such text' >"$table"
+"$PNB_SOURCE_DIR/tools/plant-faults" --check "$table" >/dev/null 2>&1 && bad "accepted a fault without its text"
+finish
