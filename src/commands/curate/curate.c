@@ -1,7 +1,7 @@
 /* Loads a set, has its rows examined, prints the first of them and writes the whole list.
  *
  * What counts as near, far out or worth a label is decided in
- * src/eval/{duplicates,outliers,select}.c; here rows get their names back. */
+ * src/eval/curation/{duplicates,outliers,selection}.c; here rows get their names back. */
 #include "commands/curate/curate.h"
 
 #include <math.h>
