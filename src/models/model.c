@@ -38,15 +38,7 @@ static double read_scalar(const pnb_model *m, const pnb__param *p, double fallba
 {
     if (p == NULL || p->data == NULL)
         return fallback;
-    const pnb__kernels *k = &m->weights.kernels;
-    float f32;
-    double f64;
-    if (k->real == PNB__F64) {
-        k->mem_read(&f64, p->data, sizeof f64);
-        return f64;
-    }
-    k->mem_read(&f32, p->data, sizeof f32);
-    return (double)f32;
+    return pnb__param_read_scalar(p, &m->weights.kernels);
 }
 
 void pnb__model_fill_info(pnb_model *m)

@@ -195,22 +195,6 @@ static double quantize_row(const double *row, size_t k, signed char *bytes)
     return most / MOST;
 }
 
-/* Reads n values of p from element `at` on. */
-static void read_values(const pnb__weights *w, const pnb__param *p, size_t at, size_t n,
-                        double *out)
-{
-    const unsigned char *data = p->data;
-    if (w->kernels.real == PNB__F64) {
-        w->kernels.mem_read(out, data + at * sizeof(double), n * sizeof(double));
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        float f32;
-        w->kernels.mem_read(&f32, data + (at + i) * sizeof f32, sizeof f32);
-        out[i] = (double)f32;
-    }
-}
-
 static void free_values(const pnb__weights *w, pnb__weight *item)
 {
     if (item->owned)
@@ -228,7 +212,7 @@ pnb_status pnb__store_quantize(pnb__weights *w, pnb__weight *item, int levels, p
     if (row == NULL || scales == NULL || line == NULL || bytes == NULL)
         status = pnb__fail_nomem(err, n * k);
     for (size_t i = 0; status == PNB_OK && i < n; i++) {
-        read_values(w, p, i * k, k, row);
+        pnb__param_read(p, &w->kernels, i * k, k, row);
         scales[i] = quantize_row(row, k, line);
         w->kernels.mem_write(bytes + i * k, line, k);
     }

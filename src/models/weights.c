@@ -295,22 +295,6 @@ static pnb_status allocate(pnb__weights *w, pnb__weight *item, pnb_error *err)
     return PNB_OK;
 }
 
-/* Stores f64 values block-wise, so that the only large memory is the device's. */
-static void store(const pnb__weights *w, const pnb__param *p, size_t at, const double *values,
-                  size_t n)
-{
-    unsigned char *device = p->data;
-    if (w->kernels.real == PNB__F64) {
-        w->kernels.mem_write(device + at * sizeof(double), values, n * sizeof(double));
-        return;
-    }
-    float f32[256];
-    assert(n <= PNB_COUNT(f32));
-    for (size_t i = 0; i < n; i++)
-        f32[i] = (float)values[i];
-    w->kernels.mem_write(device + at * sizeof(float), f32, n * sizeof(float));
-}
-
 /* Row r of the fixed 2-D table (He et al. 2022): half sine-cosine of x, half of y; CLS row zero. */
 static double sincos_value(const pnb__param *p, size_t index)
 {
@@ -358,7 +342,7 @@ pnb_status pnb__weights_init(pnb__weights *w, uint64_t seed, pnb_error *err)
             size_t n = PNB_MIN(PNB_COUNT(block), item->param.n - at);
             for (size_t j = 0; j < n; j++)
                 block[j] = draw(item, &rng, at + j);
-            store(w, &item->param, at, block, n);
+            pnb__param_write(&item->param, &w->kernels, at, n, block);
         }
     }
     return PNB_OK;
@@ -376,8 +360,8 @@ static pnb_status load_converted(pnb__weights *w, pnb__weight *item, const pnb_a
     if (values == NULL)
         return pnb__fail_nomem(err, item->param.n * sizeof *values);
     status = pnb_array_to_f64(a, values, err);
-    for (size_t at = 0; status == PNB_OK && at < item->param.n; at += 256)
-        store(w, &item->param, at, values + at, PNB_MIN((size_t)256, item->param.n - at));
+    if (status == PNB_OK)
+        pnb__param_write(&item->param, &w->kernels, 0, item->param.n, values);
     pnb__free(values);
     return status;
 }
@@ -445,8 +429,8 @@ static pnb_status load_resized(pnb__weights *w, pnb__weight *item, const pnb__co
         status = resize_rows(item, c, resize, old, (size_t)g.view.shape[0], fresh, err);
     if (status == PNB_OK)
         status = allocate(w, item, err);
-    for (size_t at = 0; status == PNB_OK && at < n; at += 256)
-        store(w, &item->param, at, fresh + at, PNB_MIN((size_t)256, n - at));
+    if (status == PNB_OK)
+        pnb__param_write(&item->param, &w->kernels, 0, n, fresh);
     pnb__free(old);
     pnb__free(fresh);
     pnb__free(g.owned);

@@ -38,6 +38,13 @@ typedef struct pnb__param {
 /* Gives back what inference graphs packed; before data changes or goes. */
 void pnb__param_unpack(pnb__param *p, const pnb__kernels *k);
 
+/* n numbers of a weight from element `at` on; `store` is REAL. Exact in both directions for numbers
+ * of the table's real type. */
+void pnb__param_read(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n, double *out);
+void pnb__param_write(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n,
+                      const double *values);
+double pnb__param_read_scalar(const pnb__param *p, const pnb__kernels *k); /* the first one */
+
 typedef enum pnb__kind { PNB__REAL, PNB__INT32 } pnb__kind; /* element kind of a tensor */
 
 /* ---- life of a graph ---- */
