@@ -15,14 +15,17 @@
 
 #include "base/base.h"
 #include "penumbra/safetensors.h"
-#include "train/trainer.h"
+#include "train/contrastive/contrastive.h"
 
 enum { N_SCHEDULE = 600, MAX_STEPS = 200, ARRAYS_PER_STEP = 7 + PNB_N_LOSS_TERMS };
 
 typedef struct dump {
     pnb__trainer trainer;
+    pnb__contrastive contrastive;
     pnb_train_opts opts;
     pnb_train_result result;
+    pnb__run_opts run_opts;
+    pnb__run_result run_result;
     pnb_array_view *arrays;
     size_t n_arrays;
     pnb__arena arena; /* names and data of the arrays */
@@ -63,23 +66,18 @@ static bool add_batch(dump *d, int64_t step, const pnb_batch *b)
 /* The same draws as in the step: functions of (seed, step). */
 static bool add_masks(dump *d, int64_t step, const pnb_batch *b)
 {
-    const pnb__trainer *t = &d->trainer;
-    size_t n_patches = t->info->vision.n_patches, length = (size_t)b->context_length;
-    size_t n_kept = pnb__mask_n_kept(n_patches, t->opts->mask_keep);
-    size_t n_masked = PNB_MAX((size_t)((double)b->n * t->opts->drop_ratio), (size_t)1);
+    const pnb__contrastive *c = &d->contrastive;
+    size_t n_patches = c->info->vision.n_patches, length = (size_t)b->context_length;
+    size_t n_kept = pnb__mask_n_kept(n_patches, c->opts->mask_keep);
+    size_t n_masked = PNB_MAX((size_t)((double)b->n * c->opts->drop_ratio), (size_t)1);
     uint32_t *scratch = pnb__arena_alloc(&d->arena, n_patches * sizeof *scratch);
     int32_t *kept = pnb__arena_alloc(&d->arena, n_kept * sizeof *kept);
     int32_t *masked = pnb__arena_alloc(&d->arena, n_masked * length * sizeof *masked);
     unsigned char *text_scratch = pnb__arena_alloc(&d->arena, length);
     if (scratch == NULL || kept == NULL || masked == NULL || text_scratch == NULL)
         return false;
-    pnb__mask_patches(t->opts->seed, step, n_patches, n_kept, scratch, kept);
-    const pnb__text_masker masker = {.tokenizer = t->tokenizer,
-                                     .mode = t->opts->text_mask,
-                                     .prob = t->opts->drop_prob,
-                                     .mask_id = pnb_tokenizer_mask_id(t->tokenizer),
-                                     .pad_id = pnb_tokenizer_pad_id(t->tokenizer),
-                                     .seed = t->opts->seed};
+    pnb__mask_patches(c->opts->seed, step, n_patches, n_kept, scratch, kept);
+    const pnb__text_masker masker = pnb__contrastive_masker(c);
     pnb__mask_texts(&masker, (uint64_t)step, b->tokens, n_masked, length, text_scratch, masked);
     const pnb_array_view ids = {
         .dtype = PNB_I32, .n_dims = 2, .shape = {(int64_t)n_masked, (int64_t)length}};
@@ -87,13 +85,12 @@ static bool add_masks(dump *d, int64_t step, const pnb_batch *b)
     return add(d, step, "masked_ids", ids, masked) && add(d, step, "kept", patches, kept);
 }
 
-static bool add_results(dump *d, int64_t step, const pnb__step_values *v, double lr)
+static bool add_results(dump *d, int64_t step, const pnb__step_values *v)
 {
-    bool fine = add_number(d, step, "lr", lr) && add_number(d, step, "loss", v->total) &&
+    bool fine = add_number(d, step, "lr", v->lr) && add_number(d, step, "loss", v->total) &&
                 add_number(d, step, "grad_norm", v->grad_norm);
-    for (int i = 0; fine && i < PNB_N_LOSS_TERMS; i++)
-        if (d->opts.loss.weight[i] > 0)
-            fine = add_number(d, step, pnb_loss_name((pnb_loss_term)i), v->term[i]);
+    for (size_t i = 0; fine && i < v->terms.n; i++)
+        fine = add_number(d, step, v->terms.items[i].name, v->terms.items[i].value);
     return fine;
 }
 
@@ -101,22 +98,21 @@ static pnb_status run_step(dump *d, pnb_error *err)
 {
     pnb__trainer *t = &d->trainer;
     int64_t step = t->state.step;
-    pnb_loader_position position = pnb_loader_get_position(t->loader);
+    pnb_loader *loader = d->contrastive.loader;
+    pnb_loader_position position = pnb_loader_get_position(loader);
     const pnb_batch *batch = NULL;
     pnb__step_values values = {0};
     pnb_status status;
-    PNB_TRY(pnb_loader_next(t->loader, &batch, err));
+    PNB_TRY(pnb_loader_next(loader, &batch, err));
     if (!add_batch(d, step, batch) || !add_masks(d, step, batch))
         return pnb__fail_nomem(err, 0);
-    PNB_TRY(pnb_loader_set_position(t->loader, position, err));
-    PNB_TRY(pnb__step_run(t->step_graphs, t, &values, err));
-    double lr = pnb_schedule_lr(&t->schedule, step);
-    pnb__optim_step(t->optim, lr, pnb__optim_clip_factor(t->optim, values.grad_norm));
-    if (!add_results(d, step, &values, lr))
+    PNB_TRY(pnb_loader_set_position(loader, position, err));
+    PNB_TRY(pnb__trainer_step(t, &values, err));
+    pnb__trainer_update(t, &values);
+    if (!add_results(d, step, &values))
         return pnb__fail_nomem(err, 0);
     printf("step %2lld  loss %.6f  gradient norm %.4f\n", (long long)step, values.total,
            values.grad_norm);
-    t->state.step++;
 done:
     return status;
 }
@@ -128,15 +124,17 @@ static int64_t argument(int argc, char **argv, int i, int64_t fallback)
 
 static pnb_status run(dump *d, char **argv, int64_t n_steps, const pnb_ctx *ctx, pnb_error *err)
 {
-    d->trainer.ctx = ctx;
-    d->trainer.opts = &d->opts;
-    d->trainer.result = &d->result;
     pnb_status status;
+    d->run_opts = pnb__contrastive_run_opts(&d->opts);
+    const pnb__objective objective =
+        pnb__contrastive_objective(&d->contrastive, ctx, &d->opts, &d->result);
+    pnb__trainer_init(&d->trainer, ctx, &d->run_opts, &objective, &d->run_result);
     PNB_TRY(pnb__trainer_setup(&d->trainer, NULL, err));
     for (int64_t i = 0; i < n_steps; i++)
         PNB_TRY(run_step(d, err));
     PNB_TRY(pnb_safetensors_write(argv[3], d->arrays, d->n_arrays, NULL, err));
 done:
+    pnb__trainer_reset(&d->trainer);
     return status;
 }
 
@@ -154,7 +152,6 @@ int main(int argc, char **argv)
     d.opts.max_steps = N_SCHEDULE;
     d.opts.batch_size = (size_t)argument(argc, argv, 5, 128);
     d.opts.seed = (uint64_t)argument(argc, argv, 6, 0);
-    d.trainer.run.lock = -1;
     d.arrays = pnb__alloc_zero((size_t)n_steps * ARRAYS_PER_STEP, sizeof *d.arrays);
     pnb__arena_init(&d.arena, (size_t)1 << 20);
     pnb_ctx_opts ctx_opts = pnb_ctx_opts_default();
@@ -168,7 +165,6 @@ int main(int argc, char **argv)
         status = run(&d, argv, n_steps, ctx, &err);
     if (status != PNB_OK)
         fprintf(stderr, "dump_steps: %s\n", err.text);
-    pnb__trainer_reset(&d.trainer);
     pnb_ctx_free(ctx);
     pnb__arena_free(&d.arena);
     pnb__free(d.arrays);

@@ -1,16 +1,24 @@
-/* pnb_train: the loop over steps, and what happens between them.
+/* The loop over steps, and what happens between them, for whatever is trained (objective.h).
  *
- * A step's learning rate is set before its update, as open_clip does; after it the logit scale is
- * clamped to [0, ln 100]. Everything random is drawn from (seed, step) or belongs to the loader's
- * position, so the state of a run is weights, optimiser, step and position: what a checkpoint has.
- */
+ * A step's learning rate is set before its update, as open_clip does. Everything random is drawn
+ * from (seed, step) or belongs to the position in the data, so the state of a run is parameters,
+ * optimiser, step and position: what a checkpoint has. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#include "train/run_options.h"
 #include "train/trainer.h"
 
-#define MAX_LOGIT_SCALE 4.605170185988092 /* ln 100 */
+void pnb__figures_add(pnb__figures *f, const char *name, const char *title, double value)
+{
+    assert(f->n < PNB__MAX_FIGURES);
+    f->items[f->n++] = (pnb__figure){.name = name, .title = title, .value = value};
+}
+
+double pnb__trainer_samples_per_step(const pnb__trainer *t)
+{
+    return (double)t->opts->batch_size * t->opts->accum_freq * (double)t->exchange->n_ranks;
+}
 
 static bool is_epoch_end(const pnb__trainer *t)
 {
@@ -34,59 +42,91 @@ static void report(const pnb__trainer *t, const char *phase, double loss, double
     double elapsed = pnb__now_s() - t->started_s;
     double done = (double)(t->state.step - t->first_step);
     double step_s = done > 0 ? elapsed / done : 0;
-    double pairs = (double)t->opts->batch_size * t->opts->accum_freq;
     pnb_train_progress p = {.step = t->state.step,
                             .n_steps = t->n_steps,
                             .epoch = t->state.step / t->steps_per_epoch,
                             .n_epochs = (t->n_steps + t->steps_per_epoch - 1) / t->steps_per_epoch,
                             .loss = loss,
                             .lr = lr,
-                            .samples_per_s = step_s > 0 ? pairs / step_s : 0,
+                            .samples_per_s =
+                                step_s > 0 ? pnb__trainer_samples_per_step(t) / step_s : 0,
                             .left_s = step_s * (double)(t->n_steps - t->state.step),
                             .phase = phase};
     t->opts->progress(t->opts->progress_user, &p);
 }
 
-static void clamp_scale(pnb__trainer *t)
+/* ---- one step ---- */
+
+static const char *what_is_kept(const pnb__trainer *t)
 {
-    const pnb__kernels *k = &t->optim->kernels;
-    pnb__param *p = t->logit_scale;
-    if (p == NULL || !p->trainable)
-        return;
-    if (k->real == PNB__F32) {
-        float v;
-        k->mem_read(&v, p->data, sizeof v);
-        v = PNB_MIN(PNB_MAX(v, 0.0f), (float)MAX_LOGIT_SCALE);
-        k->mem_write(p->data, &v, sizeof v);
-    } else {
-        double v;
-        k->mem_read(&v, p->data, sizeof v);
-        v = PNB_MIN(PNB_MAX(v, 0.0), MAX_LOGIT_SCALE);
-        k->mem_write(p->data, &v, sizeof v);
-    }
+    return t->result->checkpoint_dir[0] != '\0' ? "the last checkpoint is kept"
+                                                : "before a checkpoint was written";
+}
+
+static pnb_status check_values(const pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
+{
+    for (size_t i = 0; i < v->terms.n; i++)
+        if (!isfinite(v->terms.items[i].value))
+            return pnb__fail(err, PNB_NUMERIC,
+                             "step %lld: loss %s is %g; training stopped, %s. Lower --lr, clip "
+                             "gradients, or lower the term's weight",
+                             (long long)t->state.step, v->terms.items[i].name,
+                             v->terms.items[i].value, what_is_kept(t));
+    if (!isfinite(v->grad_norm))
+        return pnb__fail(
+            err, PNB_NUMERIC,
+            "step %lld: the gradient's norm is %g; training stopped, %s. Lower --lr or "
+            "the terms' weights",
+            (long long)t->state.step, v->grad_norm, what_is_kept(t));
+    return PNB_OK;
+}
+
+pnb_status pnb__trainer_step(pnb__trainer *t, pnb__step_values *out, pnb_error *err)
+{
+    const pnb__objective *o = &t->objective;
+    *out = (pnb__step_values){0};
+    double start = pnb__now_s();
+    pnb_status status = o->calls->step(o->self, t->state.step, out, err);
+    if (status == PNB_NUMERIC)
+        pnb__error_prefix(err, "step %lld", (long long)t->state.step);
+    if (status == PNB_OK)
+        status = pnb__optim_sum_grads(t->optim, t->exchange, err);
+    if (status != PNB_OK)
+        return status;
+    out->grad_norm = pnb__optim_grad_norm(t->optim);
+    status = check_values(t, out, err);
+    out->batch_s = pnb__now_s() - start;
+    return status;
+}
+
+void pnb__trainer_update(pnb__trainer *t, pnb__step_values *v)
+{
+    const pnb__objective *o = &t->objective;
+    v->lr = pnb_schedule_lr(&t->schedule, t->state.step);
+    pnb__optim_step(t->optim, v->lr, pnb__optim_clip_factor(t->optim, v->grad_norm));
+    if (o->calls->updated != NULL)
+        o->calls->updated(o->self, v);
+    t->state.step++;
+    t->state.position = o->calls->position(o->self);
 }
 
 static pnb_status train_step(pnb__trainer *t, pnb__step_values *v, pnb_error *err)
 {
     double start = pnb__now_s();
-    pnb_status status = pnb__step_run(t->step_graphs, t, v, err);
+    pnb_status status = pnb__trainer_step(t, v, err);
     if (status != PNB_OK)
         return status;
-    v->lr = pnb_schedule_lr(&t->schedule, t->state.step);
-    pnb__optim_step(t->optim, v->lr, pnb__optim_clip_factor(t->optim, v->grad_norm));
-    clamp_scale(t);
-    v->logit_scale = pnb__trainer_scale(t);
-    v->logit_bias = pnb__trainer_bias(t);
+    pnb__trainer_update(t, v);
     v->batch_s = pnb__now_s() - start;
-    t->state.step++;
-    t->state.position = pnb_loader_get_position(t->loader);
     return PNB_OK;
 }
 
+/* ---- between the steps ---- */
+
 static bool is_eval_due(const pnb__trainer *t)
 {
-    const pnb_train_opts *o = t->opts;
-    if (t->val == NULL || t->last_eval_step == t->state.step)
+    const pnb__run_opts *o = t->opts;
+    if (!t->objective.validates || t->last_eval_step == t->state.step)
         return false;
     if (is_last(t))
         return true;
@@ -99,12 +139,11 @@ static bool is_eval_due(const pnb__trainer *t)
 /* ProLIP's --save-best-unc: the most negative correlation of uncertainty and success so far. */
 static pnb_status save_if_best(pnb__trainer *t, pnb_error *err)
 {
-    double r = t->result->eval.i2t_unc_r;
+    double r = t->eval.unc_r;
     bool is_best = isnan(t->state.best_unc_r) || r < t->state.best_unc_r;
     if (!t->opts->save_best_unc || isnan(r) || !is_best)
         return PNB_OK;
     t->state.best_unc_r = r;
-    pnb__model_weights_changed(t->model);
     pnb_status status = pnb__checkpoint_write_best(t, err);
     return status == PNB_OK
                ? pnb__record_info(t, err, "Saved epoch_best_unc: correlation %.4f at step %lld", r,
@@ -117,17 +156,19 @@ static pnb_status evaluate_if_due(pnb__trainer *t, pnb_error *err)
     if (!is_eval_due(t))
         return PNB_OK;
     report(t, "validate", t->result->total, 0);
-    pnb_status status = pnb__evaluate(t, &t->result->eval, err);
+    t->eval = (pnb__eval_values){.unc_r = NAN};
+    pnb_status status =
+        t->objective.calls->validate(t->objective.self, t->state.step, &t->eval, err);
     if (status != PNB_OK)
         return status;
     t->last_eval_step = t->state.step;
-    status = pnb__record_eval(t, &t->result->eval, err);
+    status = pnb__record_eval(t, &t->eval, err);
     return status == PNB_OK ? save_if_best(t, err) : status;
 }
 
 static bool is_epoch_save_due(const pnb__trainer *t)
 {
-    const pnb_train_opts *o = t->opts;
+    const pnb__run_opts *o = t->opts;
     return o->save_frequency > 0 && is_epoch_end(t) &&
            t->state.step / t->steps_per_epoch % o->save_frequency == 0;
 }
@@ -136,8 +177,8 @@ static bool is_epoch_save_due(const pnb__trainer *t)
  * loss so far. */
 static void consider_best(pnb__trainer *t, const char *name)
 {
-    double loss = t->result->eval.total;
-    bool is_measured = t->last_eval_step == t->state.step && t->result->eval.done && isfinite(loss);
+    double loss = t->eval.total;
+    bool is_measured = t->last_eval_step == t->state.step && isfinite(loss);
     if (!is_measured || loss >= t->state.best_loss)
         return;
     t->state.best_loss = loss;
@@ -155,7 +196,6 @@ static pnb_status save(pnb__trainer *t, pnb_error *err)
     else
         snprintf(name, sizeof name, "step_%lld", (long long)t->state.step);
     report(t, "save", t->result->total, 0);
-    pnb__model_weights_changed(t->model);
     consider_best(t, name);
     pnb_status status = pnb__checkpoint_write(t, name, err);
     return status == PNB_OK ? pnb__record_info(t, err, "Saved checkpoint %s", name) : status;
@@ -163,7 +203,7 @@ static pnb_status save(pnb__trainer *t, pnb_error *err)
 
 static bool is_save_due(const pnb__trainer *t)
 {
-    const pnb_train_opts *o = t->opts;
+    const pnb__run_opts *o = t->opts;
     if (is_last(t))
         return true;
     if (o->save_every_n_steps > 0 && t->state.step % o->save_every_n_steps == 0)
@@ -173,35 +213,14 @@ static bool is_save_due(const pnb__trainer *t)
 
 static void fill_result(const pnb__trainer *t, const pnb__step_values *v)
 {
-    pnb_train_result *r = t->result;
+    pnb__run_result *r = t->result;
     double seconds = pnb__now_s() - t->started_s;
-    double pairs = (double)t->opts->batch_size * t->opts->accum_freq;
+    double samples = pnb__trainer_samples_per_step(t);
     r->step = t->state.step;
     r->epoch = t->state.step / t->steps_per_epoch;
-    memcpy(r->loss, v->term, sizeof r->loss);
     r->total = v->total;
     r->seconds = seconds;
-    r->samples_per_s = pairs * (double)(t->state.step - t->first_step) / PNB_MAX(seconds, 1e-9);
-    r->n_skipped = pnb_loader_n_skipped(t->loader);
-}
-
-/* Says what the data did not give, once, at the end. */
-static pnb_status record_losses_of_data(pnb__trainer *t, pnb_error *err)
-{
-    enum { MAX_NAMED = 20 };
-    size_t n = pnb_loader_n_skipped(t->loader);
-    pnb_status status = PNB_OK;
-    if (t->result->n_truncated > 0)
-        status = pnb__record_info(t, err, "%zu captions were cut to %zu tokens",
-                                  t->result->n_truncated, t->info->text.context_length);
-    if (n > 0 && status == PNB_OK)
-        status = pnb__record_info(t, err, "%zu samples could not be read and were replaced:", n);
-    for (size_t i = 0; i < n && i < MAX_NAMED && status == PNB_OK; i++) {
-        const char *why = "";
-        int64_t sample = pnb_loader_skipped(t->loader, i, &why);
-        status = pnb__record_info(t, err, "  sample %lld: %s", (long long)sample, why);
-    }
-    return status;
+    r->samples_per_s = samples * (double)(t->state.step - t->first_step) / PNB_MAX(seconds, 1e-9);
 }
 
 static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
@@ -222,7 +241,8 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
         if (status != PNB_OK)
             return status;
     }
-    pnb_status status = record_losses_of_data(t, err);
+    const pnb__objective *o = &t->objective;
+    pnb_status status = o->calls->conclude != NULL ? o->calls->conclude(o->self, t, err) : PNB_OK;
     if (is_last(t) || status != PNB_OK)
         return status;
     status = save(t, err);
@@ -235,6 +255,7 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
 
 static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
 {
+    const pnb__objective *o = &t->objective;
     pnb_status status = pnb__rundir_open_logs(&t->run, resumed ? t->state.step : -1, err);
     if (status != PNB_OK)
         return status;
@@ -245,57 +266,117 @@ static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
         return status;
     t->result->n_steps = t->n_steps;
     t->result->step = t->state.step;
-    t->result->graph_bytes = pnb__step_bytes(t->step_graphs);
-    if (t->info->is_probabilistic)
-        status = pnb__record_info(t, err, "Log-variance of captions from: %s",
-                                  pnb_text_unc_source_name(t->info->text_unc_source));
-    if (status == PNB_OK && t->context.n_captions > 0)
-        status = pnb__record_info(
-            t, err,
-            "Context: %d tokens, which %.2f%% of the training captions fit into as they are drawn "
-            "(the longest has %d); --force-context-length sets another",
-            t->context.length, 100 * t->context.share_within, t->context.longest);
+    t->result->graph_bytes = o->graph_bytes;
+    if (o->calls->announce != NULL)
+        status = o->calls->announce(o->self, t, err);
     if (status != PNB_OK)
         return status;
     return pnb__record_info(t, err,
                             "%s at step %lld of %lld: %zu samples, %lld steps an epoch, %zu "
                             "parameters, %d threads",
                             resumed ? "Resuming" : "Starting", (long long)t->state.step,
-                            (long long)t->n_steps, pnb_dataset_size(t->train),
-                            (long long)t->steps_per_epoch, t->info->n_params,
-                            pnb_ctx_n_threads(t->ctx));
+                            (long long)t->n_steps, o->n_samples, (long long)t->steps_per_epoch,
+                            o->n_weights, pnb_ctx_n_threads(t->ctx));
 }
 
-pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_result *out,
-                     pnb_error *err)
+/* ---- a whole run ---- */
+
+void pnb__trainer_init(pnb__trainer *t, const pnb_ctx *ctx, const pnb__run_opts *opts,
+                       const pnb__objective *objective, pnb__run_result *result)
 {
-    pnb__trainer t = {.ctx = ctx, .opts = opts, .result = out, .last_eval_step = -1};
-    char *checkpoint = NULL;
-    *out = (pnb_train_result){0};
-    t.run.lock = -1;
-    t.state.best_unc_r = t.state.best_loss = NAN;
+    *result = (pnb__run_result){0};
+    *t = (pnb__trainer){.ctx = ctx,
+                        .opts = opts,
+                        .objective = *objective,
+                        .exchange = objective->exchange,
+                        .settings = {objective->settings, pnb__run_settings(opts)},
+                        .last_eval_step = -1,
+                        .result = result};
+    if (t->exchange == NULL)
+        t->exchange = t->objective.exchange = &pnb__exchange_alone;
+    t->run.lock = -1;
+    t->state.best_unc_r = t->state.best_loss = NAN;
+}
+
+static void plan_steps(pnb__trainer *t)
+{
+    const pnb__run_opts *o = t->opts;
+    t->steps_per_epoch = t->objective.steps_per_epoch;
+    t->n_steps = o->max_steps > 0 ? o->max_steps : o->epochs * t->steps_per_epoch;
+    t->schedule = (pnb_schedule){.kind = o->lr_scheduler,
+                                 .base = o->optim.lr,
+                                 .warmup = o->warmup,
+                                 .total = t->n_steps,
+                                 .min_ratio = o->lr_min_ratio,
+                                 .cooldown = o->epochs_cooldown * t->steps_per_epoch,
+                                 .cooldown_power = o->lr_cooldown_power,
+                                 .cooldown_end = o->lr_cooldown_end};
+}
+
+pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error *err)
+{
+    pnb__objective *o = &t->objective;
     pnb_status status;
-    PNB_TRY(pnb__train_check_opts(opts, err));
-    /* Only a run that can start gets a folder: its own checkpoint is looked for in the folder that
-     * is there, everything else is opened first. */
-    bool goes_on = opts->resume != NULL && strcmp(opts->resume, "latest") == 0;
-    if (goes_on)
-        PNB_TRY(pnb__rundir_open(&t.run, opts, err));
-    else if (opts->resume == NULL)
-        PNB_TRY(pnb__rundir_check_new(opts, err));
-    if (opts->resume != NULL)
-        PNB_TRY(pnb__rundir_find_checkpoint(&t.run, opts->resume, &checkpoint, err));
-    PNB_TRY(pnb__trainer_setup(&t, checkpoint, err));
-    if (!goes_on)
-        PNB_TRY(pnb__rundir_open(&t.run, opts, err));
+    PNB_TRY(o->calls->open(o->self, checkpoint, o, err));
+    plan_steps(t);
+    PNB_TRY(pnb__optim_create(&t->optim, t->ctx, o->real, o->params, o->n_params, &t->opts->optim,
+                              err));
     if (checkpoint != NULL)
-        snprintf(out->checkpoint_dir, sizeof out->checkpoint_dir, "%s", checkpoint);
-    PNB_TRY(start_logs(&t, checkpoint != NULL, err));
-    t.started_s = pnb__now_s();
-    t.first_step = t.state.step;
-    status = run_steps(&t, err);
+        PNB_TRY(pnb__checkpoint_read(t, checkpoint, err));
+    PNB_TRY(o->calls->start(o->self, t->state.position, o, err));
 done:
-    pnb__trainer_reset(&t);
+    return status;
+}
+
+void pnb__trainer_reset(pnb__trainer *t)
+{
+    pnb__optim_free(t->optim);
+    t->objective.calls->close(t->objective.self); /* its parameters are what the optimiser names */
+    pnb__rundir_close(&t->run);
+}
+
+static pnb_status open_rundir(pnb__trainer *t, pnb_error *err)
+{
+    return pnb__rundir_open(&t->run, t->opts, t->settings, PNB__N_SETTINGS, err);
+}
+
+/* Only a run that can start gets a folder: its own checkpoint is looked for in the folder that is
+ * there, everything else is opened first. */
+static pnb_status open_run(pnb__trainer *t, pnb_error *err)
+{
+    const char *resume = t->opts->resume;
+    bool goes_on = resume != NULL && strcmp(resume, "latest") == 0;
+    char *checkpoint = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__run_check_opts(t->opts, err));
+    if (goes_on)
+        PNB_TRY(open_rundir(t, err));
+    else if (resume == NULL)
+        PNB_TRY(pnb__rundir_check_new(t->opts, err));
+    if (resume != NULL)
+        PNB_TRY(pnb__rundir_find_checkpoint(&t->run, resume, &checkpoint, err));
+    PNB_TRY(pnb__trainer_setup(t, checkpoint, err));
+    if (!goes_on)
+        PNB_TRY(open_rundir(t, err));
+    if (checkpoint != NULL)
+        snprintf(t->result->checkpoint_dir, sizeof t->result->checkpoint_dir, "%s", checkpoint);
+    PNB_TRY(start_logs(t, checkpoint != NULL, err));
+done:
     pnb__free(checkpoint);
+    return status;
+}
+
+pnb_status pnb__trainer_run(const pnb_ctx *ctx, const pnb__run_opts *opts,
+                            const pnb__objective *objective, pnb__run_result *out, pnb_error *err)
+{
+    pnb__trainer t;
+    pnb__trainer_init(&t, ctx, opts, objective, out);
+    pnb_status status = open_run(&t, err);
+    if (status == PNB_OK) {
+        t.started_s = pnb__now_s();
+        t.first_step = t.state.step;
+        status = run_steps(&t, err);
+    }
+    pnb__trainer_reset(&t);
     return status;
 }

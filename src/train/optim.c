@@ -110,8 +110,9 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
     o->opts = *opts;
     pnb__kernels_fill(&o->kernels, ctx, real);
     o->slots = pnb__alloc_zero(n + 1, sizeof *o->slots);
-    if (o->slots == NULL) {
-        pnb__free(o);
+    o->grads = pnb__alloc_zero(n + 1, sizeof *o->grads);
+    if (o->slots == NULL || o->grads == NULL) {
+        pnb__optim_free(o);
         return pnb__fail_nomem(err, n * sizeof(pnb__optim_slot));
     }
     for (size_t i = 0; i < n && status == PNB_OK; i++)
@@ -137,7 +138,19 @@ void pnb__optim_free(pnb__optim *o)
             o->kernels.mem_free(o->slots[i].v, bytes);
     }
     pnb__free(o->slots);
+    pnb__free(o->grads);
     pnb__free(o);
+}
+
+pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, pnb_error *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->n_slots; i++) {
+        const pnb__param *p = o->slots[i].param;
+        if (p->grad != NULL)
+            o->grads[n++] = (pnb__flat){p->grad, p->n};
+    }
+    return exchange->sum(exchange->self, &o->kernels, o->grads, n, err);
 }
 
 double pnb__optim_grad_norm(const pnb__optim *o)

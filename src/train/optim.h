@@ -4,6 +4,7 @@
 
 #include "penumbra/optim.h"
 #include "tensor/graph.h"
+#include "train/exchange.h"
 
 /* State of one parameter. m and v are device memory of its size, NULL where the kind has none. */
 typedef struct pnb__optim_slot {
@@ -18,7 +19,8 @@ typedef struct pnb__optim {
     pnb_optim_opts opts;
     pnb__optim_slot *slots;
     size_t n_slots;
-    int64_t step; /* updates done */
+    pnb__flat *grads; /* room for a list of all gradients */
+    int64_t step;     /* updates done */
 } pnb__optim;
 
 /* Errors  ARG, naming what is out of range; pnb__optim_create checks too. */
@@ -30,6 +32,8 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
                              pnb_error *err);
 void pnb__optim_free(pnb__optim *o);
 
+/* Every gradient becomes its sum over the processes. */
+pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, pnb_error *err);
 /* Global L2 norm of all gradients, in double. Parameters without a gradient count 0. */
 double pnb__optim_grad_norm(const pnb__optim *o);
 /* min(1, max/(norm + 1e-6)) as torch's clip_grad_norm_; 1 without clipping. */

@@ -4,6 +4,7 @@
  * of results.jsonl is one object with "kind" train or eval; loss terms are weighted, uncertainties
  * are mean traces, steps count from 1. Every line is flushed, so a killed run loses none. With
  * --report-to tensorboard the same numbers go to an event file (tfevents.c). */
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -59,21 +60,18 @@ static void put_term(pnb__buf *line, const char *name, double value, double sum,
                     sum / (double)n);
 }
 
-static double pairs_per_step(const pnb__trainer *t)
-{
-    return (double)t->opts->batch_size * t->opts->accum_freq;
-}
-
 static double samples_per_s(const pnb__trainer *t)
 {
-    return t->sum_batch_s > 0 ? pairs_per_step(t) * (double)t->n_sums / t->sum_batch_s : 0;
+    return t->sum_batch_s > 0
+               ? pnb__trainer_samples_per_step(t) * (double)t->n_sums / t->sum_batch_s
+               : 0;
 }
 
 static pnb_status write_train_log(pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
 {
     int64_t in_epoch = (t->state.step - 1) % t->steps_per_epoch + 1;
-    double all = pairs_per_step(t) * (double)t->steps_per_epoch;
-    double done = pairs_per_step(t) * (double)in_epoch, rate = samples_per_s(t);
+    double all = pnb__trainer_samples_per_step(t) * (double)t->steps_per_epoch;
+    double done = pnb__trainer_samples_per_step(t) * (double)in_epoch, rate = samples_per_s(t);
     char total[32];
     int digits = snprintf(total, sizeof total, "%.0f", all);
     pnb__buf line = {0};
@@ -81,20 +79,21 @@ static pnb_status write_train_log(pnb__trainer *t, const pnb__step_values *v, pn
     pnb__buf_printf(&line, "Train Epoch: %lld [%*.0f/%s (%.0f%%)] ",
                     (long long)((t->state.step - 1) / t->steps_per_epoch), digits, done, total,
                     100 * done / all);
-    pnb__buf_printf(&line, "Data (t): %.3f Batch (t): %.3f, %#g/s, %#g/s/gpu LR: %5f ",
+    pnb__buf_printf(&line, "Data (t): %.3f Batch (t): %.3f, %#g/s, %#g/s/gpu LR: %5f",
                     t->sum_data_s / (double)t->n_sums, t->sum_batch_s / (double)t->n_sums, rate,
                     rate, v->lr);
-    pnb__buf_printf(&line, "Logit Scale: %.3f", v->logit_scale);
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-        if (t->opts->loss.weight[i] > 0)
-            put_term(&line, pnb_loss_name((pnb_loss_term)i), v->term[i], t->epoch_sum[i],
-                     t->n_epoch_sum);
+    for (size_t i = 0; i < v->state.n; i++)
+        if (v->state.items[i].title != NULL)
+            pnb__buf_printf(&line, " %s: %.3f", v->state.items[i].title, v->state.items[i].value);
+    for (size_t i = 0; i < v->terms.n; i++)
+        put_term(&line, v->terms.items[i].name, v->terms.items[i].value, t->epoch_sum[i],
+                 t->n_epoch_sum);
     put_term(&line, "loss", v->total, t->epoch_total, t->n_epoch_sum);
     return end_line(t->run.log, &line, "out.log", err);
 }
 
 /* Named numbers of one line of results.jsonl and of one event. */
-enum { MAX_VALUES = 32, TAG_BYTES = 64 };
+enum { MAX_VALUES = 3 * PNB__MAX_FIGURES + 8, TAG_BYTES = 64 };
 typedef struct values {
     pnb__scalar items[MAX_VALUES];
     size_t n;
@@ -102,15 +101,14 @@ typedef struct values {
 
 static void put(values *v, const char *key, double value)
 {
-    if (v->n < MAX_VALUES)
-        v->items[v->n++] = (pnb__scalar){key, value};
+    assert(v->n < MAX_VALUES);
+    v->items[v->n++] = (pnb__scalar){key, value};
 }
 
-static void put_terms(values *v, const pnb__trainer *t, const double *term)
+static void put_figures(values *v, const pnb__figures *f)
 {
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-        if (t->opts->loss.weight[i] > 0)
-            put(v, pnb_loss_name((pnb_loss_term)i), term[i]);
+    for (size_t i = 0; i < f->n; i++)
+        put(v, f->items[i].name, f->items[i].value);
 }
 
 /* The same values under open_clip's tags, "train/loss" or "val/loss". What is not a number, such as
@@ -136,7 +134,7 @@ static pnb_status write_values(pnb__trainer *t, const char *kind, int64_t epoch,
     pnb__buf line = {0};
     pnb__buf_printf(&line, "{\"kind\": \"%s\", \"step\": %lld, \"epoch\": %lld, \"samples\": %.0f",
                     kind, (long long)t->state.step, (long long)epoch,
-                    pairs_per_step(t) * (double)t->state.step);
+                    pnb__trainer_samples_per_step(t) * (double)t->state.step);
     for (size_t i = 0; i < v->n; i++) {
         pnb__buf_printf(&line, ", \"%s\": ", v->items[i].tag);
         pnb__json_append_double(&line, v->items[i].value);
@@ -152,16 +150,14 @@ static pnb_status write_train_result(pnb__trainer *t, const pnb__step_values *s,
 {
     values v = {.n = 0};
     put(&v, "loss", s->total);
-    put_terms(&v, t, s->term);
+    put_figures(&v, &s->terms);
     put(&v, "lr", s->lr);
-    put(&v, "logit_scale", s->logit_scale);
-    put(&v, "logit_bias", s->logit_bias);
+    put_figures(&v, &s->state);
     put(&v, "grad_norm", s->grad_norm);
     put(&v, "data_s", t->sum_data_s / (double)t->n_sums);
     put(&v, "batch_s", t->sum_batch_s / (double)t->n_sums);
     put(&v, "samples_per_s", samples_per_s(t));
-    put(&v, "image_uncertainty", s->image_unc);
-    put(&v, "text_uncertainty", s->text_unc);
+    put_figures(&v, &s->batch);
     return write_values(t, "train", (t->state.step - 1) / t->steps_per_epoch, &v, err);
 }
 
@@ -172,8 +168,8 @@ static void add_step(pnb__trainer *t, const pnb__step_values *v)
         t->epoch_total = 0;
         t->n_epoch_sum = 0;
     }
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-        t->epoch_sum[i] += v->term[i];
+    for (size_t i = 0; i < v->terms.n; i++)
+        t->epoch_sum[i] += v->terms.items[i].value;
     t->epoch_total += v->total;
     t->n_epoch_sum++;
     t->sum_data_s += v->data_s;
@@ -195,18 +191,27 @@ pnb_status pnb__record_step(pnb__trainer *t, const pnb__step_values *v, pnb_erro
     return status;
 }
 
-static pnb_status write_eval_log(pnb__trainer *t, const pnb_train_eval *e, pnb_error *err)
+static int64_t epoch_of(const pnb__trainer *t)
+{
+    return t->state.step / t->steps_per_epoch;
+}
+
+static pnb_status write_eval_log(pnb__trainer *t, const pnb__eval_values *e, pnb_error *err)
 {
     pnb__buf line = {0};
+    long long epoch = (long long)epoch_of(t);
     put_time(&line);
-    pnb__buf_printf(&line,
-                    "Eval Epoch: %lld image_to_text_R@1: %.4f\ttext_to_image_R@1: %.4f\t"
-                    "val_loss: %.4f\tepoch: %lld.0000\tnum_samples: %zu.0000",
-                    (long long)e->epoch, e->i2t_r1, e->t2i_r1, e->total, (long long)e->epoch, e->n);
+    pnb__buf_printf(&line, "Eval Epoch: %lld ", epoch);
+    for (size_t i = 0; i < e->figures.n; i++)
+        if (e->figures.items[i].title != NULL)
+            pnb__buf_printf(&line, "%s: %.4f\t", e->figures.items[i].title,
+                            e->figures.items[i].value);
+    pnb__buf_printf(&line, "val_loss: %.4f\tepoch: %lld.0000\tnum_samples: %zu.0000", e->total,
+                    epoch, e->n);
     return end_line(t->run.log, &line, "out.log", err);
 }
 
-pnb_status pnb__record_eval(pnb__trainer *t, const pnb_train_eval *e, pnb_error *err)
+pnb_status pnb__record_eval(pnb__trainer *t, const pnb__eval_values *e, pnb_error *err)
 {
     pnb_status status = write_eval_log(t, e, err);
     if (status != PNB_OK)
@@ -214,14 +219,7 @@ pnb_status pnb__record_eval(pnb__trainer *t, const pnb_train_eval *e, pnb_error 
     values v = {.n = 0};
     put(&v, "val_samples", (double)e->n);
     put(&v, "val_loss", e->total);
-    put_terms(&v, t, e->loss);
-    put(&v, "i2t_r1", e->i2t_r1);
-    put(&v, "t2i_r1", e->t2i_r1);
-    put(&v, "batch_i2t_r1", e->batch_i2t_r1);
-    put(&v, "batch_t2i_r1", e->batch_t2i_r1);
-    put(&v, "image_uncertainty", e->image_unc);
-    put(&v, "text_uncertainty", e->text_unc);
-    put(&v, "i2t_unc_r", e->i2t_unc_r);
-    put(&v, "t2i_unc_r", e->t2i_unc_r);
-    return write_values(t, "eval", e->epoch, &v, err);
+    put_figures(&v, &e->terms);
+    put_figures(&v, &e->figures);
+    return write_values(t, "eval", epoch_of(t), &v, err);
 }

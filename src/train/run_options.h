@@ -1,20 +1,43 @@
-/* Options of a run as text: params.txt, the record in a checkpoint, and the check on resuming. */
+/* What the loop is asked, whatever it trains: the sections "optimisation" and "run" of
+ * pnb_train_opts (penumbra/train.h says what each field means). */
 #ifndef PNB_TRAIN_RUN_OPTIONS_H
 #define PNB_TRAIN_RUN_OPTIONS_H
 
-#include "base/base.h"
-#include "io/json/json.h"
 #include "penumbra/train.h"
+#include "train/settings.h"
+
+typedef struct pnb__run_opts {
+    pnb_optim_opts optim;
+    pnb_schedule_kind lr_scheduler;
+    int64_t warmup;
+    double lr_min_ratio;
+    int64_t epochs_cooldown;
+    double lr_cooldown_power, lr_cooldown_end;
+    size_t batch_size; /* samples of one forward pass */
+    int accum_freq;    /* forward passes of one step */
+    bool grad_checkpointing;
+    int64_t epochs, max_steps;
+    uint64_t seed;
+
+    const char *logs, *name, *resume;
+    const char *label; /* what a run without a name is called after: the model */
+    int workers;       /* stands in such a name too */
+    int64_t log_every_n_steps;
+    int64_t val_frequency, val_every_n_steps;
+    int64_t save_frequency, save_every_n_steps;
+    bool delete_previous_checkpoint, save_most_recent;
+    bool save_best_unc; /* keep the checkpoint of the lowest pnb__eval_values.unc_r */
+    bool report_tensorboard;
+
+    const volatile sig_atomic_t *stop;
+    pnb_train_progress_fn progress;
+    void *progress_user;
+} pnb__run_opts;
 
 /* Errors  ARG, naming the option and what it may be */
-pnb_status pnb__train_check_opts(const pnb_train_opts *o, pnb_error *err);
+pnb_status pnb__run_check_opts(const pnb__run_opts *o, pnb_error *err);
 
-/* "name: value" lines, every option, in the order of the table in options.c. */
-void pnb__train_params_text(const pnb_train_opts *o, pnb__buf *out);
-
-/* The options that shape the weights, as a JSON object of strings; NULL when out of memory. */
-json_t *pnb__train_settings(const pnb_train_opts *o);
-/* ARG when a setting of the checkpoint differs from this run's, naming option and both values. */
-pnb_status pnb__train_compare_settings(const json_t *saved, const json_t *now, pnb_error *err);
+/* Their table; `o` must outlive it. */
+pnb__settings pnb__run_settings(const pnb__run_opts *o);
 
 #endif

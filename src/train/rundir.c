@@ -9,19 +9,18 @@
 #include <unistd.h>
 
 #include "io/json/json.h"
-#include "train/run_options.h"
 #include "train/tfevents.h"
 #include "train/trainer.h"
 
 /* open_clip's form: date, model, rate, batch, workers. */
-static char *default_name(const pnb_train_opts *o)
+static char *default_name(const pnb__run_opts *o)
 {
     char date[32] = "";
     time_t now = time(NULL);
     struct tm local;
     if (localtime_r(&now, &local) != NULL)
         strftime(date, sizeof date, "%Y_%m_%d-%H_%M_%S", &local);
-    return pnb__format("%s-model_%s-lr_%g-b_%zu-j_%d", date, pnb__path_base(o->model), o->optim.lr,
+    return pnb__format("%s-model_%s-lr_%g-b_%zu-j_%d", date, pnb__path_base(o->label), o->optim.lr,
                        o->batch_size, o->workers);
 }
 
@@ -32,11 +31,12 @@ static bool has_checkpoint(const pnb__rundir *r)
 }
 
 /* Writes params.txt of a new run; a resumed run keeps the first one. */
-static pnb_status write_params(const pnb__rundir *r, const pnb_train_opts *o, pnb_error *err)
+static pnb_status write_params(const pnb__rundir *r, const pnb__settings *settings, size_t n,
+                               pnb_error *err)
 {
     char *path = pnb__path_join(r->dir, "params.txt");
     pnb__buf text = {0};
-    pnb__train_params_text(o, &text);
+    pnb__settings_text(settings, n, &text);
     pnb_status status;
     if (path == NULL || text.failed)
         status = pnb__fail(err, PNB_NOMEM, "out of memory writing params.txt");
@@ -63,7 +63,7 @@ static pnb_status take_lock(pnb__rundir *r, pnb_error *err)
     return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", lock_error.text);
 }
 
-static pnb_status set_paths(pnb__rundir *r, const pnb_train_opts *o, pnb_error *err)
+static pnb_status set_paths(pnb__rundir *r, const pnb__run_opts *o, pnb_error *err)
 {
     *r = (pnb__rundir){.lock = -1};
     char *name = o->name != NULL ? pnb__strdup(o->name) : default_name(o);
@@ -86,7 +86,7 @@ static pnb_status fail_exists(const pnb__rundir *r, pnb_error *err)
                      r->dir);
 }
 
-pnb_status pnb__rundir_check_new(const pnb_train_opts *o, pnb_error *err)
+pnb_status pnb__rundir_check_new(const pnb__run_opts *o, pnb_error *err)
 {
     pnb__rundir r;
     pnb_status status = set_paths(&r, o, err);
@@ -96,7 +96,8 @@ pnb_status pnb__rundir_check_new(const pnb_train_opts *o, pnb_error *err)
     return status;
 }
 
-pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *err)
+pnb_status pnb__rundir_open(pnb__rundir *r, const pnb__run_opts *o, const pnb__settings *settings,
+                            size_t n, pnb_error *err)
 {
     pnb_status status = set_paths(r, o, err);
     if (status != PNB_OK)
@@ -114,7 +115,7 @@ pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *
         goto done;
     }
     if (!exists) {
-        PNB_TRY(write_params(r, o, err));
+        PNB_TRY(write_params(r, settings, n, err));
         PNB_TRY(pnb__make_dirs(r->checkpoints, err));
     }
 done:

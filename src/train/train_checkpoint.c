@@ -1,7 +1,7 @@
-/* Checkpoints: a model directory that other commands open, plus what training needs to go on.
+/* Checkpoints: what the objective saves, plus what training needs to go on.
  *
- * checkpoints/<name>/ holds config.json, model.safetensors, tokenizer.json,
- * preprocessor_config.json, optimizer.safetensors and state.json. It is written under a temporary
+ * checkpoints/<name>/ holds the objective's files (of contrastive training a model directory that
+ * other commands open), optimizer.safetensors and state.json. It is written under a temporary
  * name, synced, and renamed; then the link `latest` is replaced by a rename too, then `best`, the
  * checkpoint of the lowest validation loss, and only then what both leave behind is removed: moved
  * aside first, so that no half checkpoint bears a name. So at any moment, killed or out of space,
@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "io/json/json.h"
-#include "train/run_options.h"
 #include "train/trainer.h"
 
 #define STATE_FORMAT 1
@@ -48,7 +47,7 @@ static pnb_status sync_dir(const char *dir, pnb_error *err)
 
 static json_t *state_json(const pnb__trainer *t)
 {
-    json_t *settings = pnb__train_settings(t->opts);
+    json_t *settings = pnb__settings_fixed(t->settings, PNB__N_SETTINGS);
     json_t *best = isnan(t->state.best_unc_r) ? json_null() : json_real(t->state.best_unc_r);
     json_t *loss = isnan(t->state.best_loss) ? json_null() : json_real(t->state.best_loss);
     if (settings == NULL || best == NULL || loss == NULL) {
@@ -63,7 +62,7 @@ static json_t *state_json(const pnb__trainer *t)
                      (json_int_t)(t->state.step / t->steps_per_epoch), "loader", "epoch",
                      (json_int_t)t->state.position.epoch, "batch",
                      (json_int_t)t->state.position.batch, "samples",
-                     (json_int_t)pnb_dataset_size(t->train), "lr_scheduler",
+                     (json_int_t)t->objective.n_samples, "lr_scheduler",
                      pnb_schedule_name(t->opts->lr_scheduler), "best_unc_r", best, "best_val_loss",
                      loss, "best", t->state.best_name, "settings", settings);
 }
@@ -84,24 +83,18 @@ static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error 
 
 static pnb_status write_parts(const pnb__trainer *t, const char *dir, pnb_error *err)
 {
-    char *tokenizer = pnb__path_join(dir, "tokenizer.json");
-    char *preprocess = pnb__path_join(dir, "preprocessor_config.json");
     char *optim = pnb__path_join(dir, "optimizer.safetensors");
     pnb_status status = PNB_OK;
-    if (tokenizer == NULL || preprocess == NULL || optim == NULL) {
+    if (optim == NULL) {
         status = pnb__fail_nomem(err, strlen(dir));
         goto done;
     }
     PNB_TRY(pnb__make_dirs(dir, err));
-    PNB_TRY(pnb_model_save(t->model, dir, err));
-    PNB_TRY(pnb_tokenizer_save(t->tokenizer, tokenizer, err));
-    PNB_TRY(pnb_preprocess_save(&t->preprocess, preprocess, err));
+    PNB_TRY(t->objective.calls->save(t->objective.self, dir, err));
     PNB_TRY(pnb__optim_save(t->optim, optim, err));
     PNB_TRY(write_state(t, dir, err));
     PNB_TRY(sync_dir(dir, err));
 done:
-    pnb__free(tokenizer);
-    pnb__free(preprocess);
     pnb__free(optim);
     return status;
 }
@@ -295,11 +288,11 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
         !read_whole(loader, "epoch", &epoch) || !read_whole(loader, "batch", &batch) ||
         !read_whole(root, "samples", &samples) || settings == NULL || format != STATE_FORMAT)
         return pnb__fail(err, PNB_FORMAT, "%s is damaged, or of another version", path);
-    if ((size_t)samples != pnb_dataset_size(t->train))
+    if ((size_t)samples != t->objective.n_samples)
         return pnb__fail(err, PNB_ARG,
                          "the checkpoint was trained on %lld samples, --train-data now has %zu: "
                          "resume with the same data",
-                         (long long)samples, pnb_dataset_size(t->train));
+                         (long long)samples, t->objective.n_samples);
     const json_t *best = json_object_get(root, "best_unc_r");
     json_int_t threads = json_integer_value(json_object_get(root, "threads"));
     if (threads != pnb_ctx_n_threads(t->ctx))
@@ -307,10 +300,10 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
                  "the checkpoint was trained with %lld threads, this run has %d: the weights will "
                  "differ in their last bits from an uninterrupted run",
                  (long long)threads, pnb_ctx_n_threads(t->ctx));
-    json_t *now = pnb__train_settings(t->opts);
+    json_t *now = pnb__settings_fixed(t->settings, PNB__N_SETTINGS);
     if (now == NULL)
         return pnb__fail(err, PNB_NOMEM, "out of memory comparing options");
-    pnb_status status = pnb__train_compare_settings(settings, now, err);
+    pnb_status status = pnb__settings_compare(settings, now, err);
     json_decref(now);
     if (status != PNB_OK)
         return status;

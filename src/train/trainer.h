@@ -1,13 +1,11 @@
-/* One training run in memory: what the files of this folder share. */
+/* One training run in memory: what the files of this folder share. What is trained is the
+ * objective's (objective.h); nothing here knows a model. */
 #ifndef PNB_TRAIN_TRAINER_H
 #define PNB_TRAIN_TRAINER_H
 
-#include "io/json/json.h"
-#include "models/prolip/prolip.h"
-#include "penumbra/train.h"
-#include "train/loss.h"
-#include "train/mask.h"
+#include "train/objective.h"
 #include "train/optim.h"
+#include "train/run_options.h"
 
 /* Paths of a run and the lock that keeps other processes out; rundir.c. */
 typedef struct pnb__rundir {
@@ -17,9 +15,11 @@ typedef struct pnb__rundir {
 } pnb__rundir;
 
 /* EXISTS when <logs>/<name> holds a run; makes nothing. */
-pnb_status pnb__rundir_check_new(const pnb_train_opts *o, pnb_error *err);
-/* Opens <logs>/<name>, makes it if new, takes its lock. resume NULL: EXISTS when a run is there. */
-pnb_status pnb__rundir_open(pnb__rundir *r, const pnb_train_opts *o, pnb_error *err);
+pnb_status pnb__rundir_check_new(const pnb__run_opts *o, pnb_error *err);
+/* Opens <logs>/<name>, makes it if new, takes its lock. resume NULL: EXISTS when a run is there.
+ * `settings` (n of them) are written into a new run's params.txt. */
+pnb_status pnb__rundir_open(pnb__rundir *r, const pnb__run_opts *o, const pnb__settings *settings,
+                            size_t n, pnb_error *err);
 /* Opens out.log and results.jsonl for appending; lines of results.jsonl after `step` go first, they
  * belong to steps that are trained again. */
 pnb_status pnb__rundir_open_logs(pnb__rundir *r, int64_t step, pnb_error *err);
@@ -39,113 +39,72 @@ typedef struct pnb__train_state {
     char best_name[64]; /* the checkpoint kept as the best one; "" */
 } pnb__train_state;
 
-/* One optimiser step's graphs; step.c. */
-typedef struct pnb__step_graphs pnb__step_graphs;
+/* What a run came to; the objective's own figures are with the objective. */
+typedef struct pnb__run_result {
+    char run_dir[1024], checkpoint_dir[1024], best_dir[1024]; /* as in pnb_train_result */
+    int64_t step, n_steps, epoch;
+    double total; /* of the last step */
+    double seconds, samples_per_s;
+    size_t graph_bytes;
+} pnb__run_result;
 
-/* Values of one step for logs. */
-typedef struct pnb__step_values {
-    double term[PNB_N_LOSS_TERMS], total;
-    double lr, grad_norm, logit_scale, logit_bias;
-    double image_unc, text_unc; /* mean traces, 0 without uncertainty */
-    double data_s, batch_s;
-} pnb__step_values;
+enum { PNB__N_SETTINGS = 2 }; /* the objective's and the run's */
 
-/* ---- context.c ---- Lengths of captions as they are drawn, in tokens, special ones included. */
-typedef struct pnb__context {
-    int length;          /* 99 of 100 draws have no more, at most 77 */
-    double share_within; /* of the draws, no longer than that */
-    size_t n_captions;   /* measured; 0: none were */
-    int longest;
-} pnb__context;
-
-/* What a caption is put into, with probability `share`. */
-typedef struct pnb__templates {
-    const char *const *texts;
-    size_t n;
-    double share;
-} pnb__templates;
-
-typedef struct pnb__trainer {
+struct pnb__trainer {
     const pnb_ctx *ctx;
-    const pnb_train_opts *opts;
+    const pnb__run_opts *opts;
+    pnb__objective objective;
+    const pnb__exchange *exchange;
+    pnb__settings settings[PNB__N_SETTINGS];
     pnb__rundir run;
-    pnb_dataset *train, *val;
-    pnb_loader *loader, *val_loader; /* val_loader NULL without validation data */
-    pnb_model *model;
-    const pnb_model_info *info;
-    pnb_tokenizer *tokenizer;
-    pnb_preprocess preprocess;
-    pnb__context context;                 /* as chosen from the data; all zero: not chosen */
-    pnb__param *logit_scale, *logit_bias; /* NULL when the model has none */
     pnb__optim *optim;
     pnb_schedule schedule;
-    pnb__step_graphs *step_graphs;
     pnb__train_state state;
     int64_t n_steps, steps_per_epoch;
     double started_s; /* clock at the first step of this process */
     int64_t first_step;
     double sum_data_s, sum_batch_s; /* since the last log line */
     int64_t n_sums;
-    double epoch_sum[PNB_N_LOSS_TERMS], epoch_total; /* for open_clip's means in brackets */
+    double epoch_sum[PNB__MAX_FIGURES], epoch_total; /* for open_clip's means in brackets */
     int64_t n_epoch_sum;
+    pnb__eval_values eval; /* of step last_eval_step; -1: there was none */
     int64_t last_eval_step;
-    pnb_train_result *result;
-} pnb__trainer;
+    pnb__run_result *result;
+};
 
-/* Measures the captions of at most 20,000 samples, evenly drawn. */
-pnb_status pnb__context_measure(const pnb_dataset *set, const pnb_tokenizer *tokenizer,
-                                const pnb__templates *in, pnb__context *out, pnb_error *err);
-/* Sets text_cfg.context_length of a configuration by the training captions where it is the built-in
- * `tiny` and nobody names a length. The tokenizer is configured already. */
-pnb_status pnb__context_choose(pnb__trainer *t, const char *name, json_t *config, pnb_error *err);
+/* ---- loop.c ---- */
+/* Trains until the end or until *opts->stop is set; `out` is filled in both cases. `opts` and what
+ * the objective points to must outlive it. Errors  as pnb_train */
+pnb_status pnb__trainer_run(const pnb_ctx *ctx, const pnb__run_opts *opts,
+                            const pnb__objective *objective, pnb__run_result *out, pnb_error *err);
 
-/* ---- setup.c ---- data sets, tokenizer, model, optimiser; `checkpoint` NULL for a new run. */
+/* The parts of a run, for benches and tests. Nothing is opened by init; reset ends all of it. */
+void pnb__trainer_init(pnb__trainer *t, const pnb_ctx *ctx, const pnb__run_opts *opts,
+                       const pnb__objective *objective, pnb__run_result *result);
+/* Data, parameters, optimiser; `checkpoint` NULL for a new run. */
 pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error *err);
 void pnb__trainer_reset(pnb__trainer *t);
+/* Samples of one step, those of all processes. */
+double pnb__trainer_samples_per_step(const pnb__trainer *t);
+/* The objective's step, gradients summed over processes, numbers checked; no update.
+ * Errors  NUMERIC (a term or the gradient is not finite: step and term named), the objective's */
+pnb_status pnb__trainer_step(pnb__trainer *t, pnb__step_values *out, pnb_error *err);
+/* The update of that step at the schedule's rate; counts the step. */
+void pnb__trainer_update(pnb__trainer *t, pnb__step_values *v);
 
-/* ---- model_setup.c ---- model, tokenizer and preprocessing from opts->model or `checkpoint`. */
-pnb_status pnb__trainer_open_model(pnb__trainer *t, const char *checkpoint, pnb_error *err);
-
-/* ---- step.c ---- */
-pnb_status pnb__step_create(pnb__step_graphs **out, pnb__trainer *t, pnb_error *err);
-void pnb__step_free(pnb__step_graphs *s);
-pnb__text_masker pnb__trainer_masker(const pnb__trainer *t);
-size_t pnb__step_bytes(const pnb__step_graphs *s); /* planned memory of its graphs */
-/* Reads accum_freq batches, computes losses and gradients (left in the parameters' `grad`).
- * Errors  NUMERIC (a term or the gradient is not finite: step and term named), those of the data */
-pnb_status pnb__step_run(pnb__step_graphs *s, pnb__trainer *t, pnb__step_values *out,
-                         pnb_error *err);
-
-/* ---- checkpoint.c ---- */
+/* ---- train_checkpoint.c ---- */
 /* Writes checkpoints/<name> whole or not at all, moves `latest` and `best`, removes what it
  * replaces. */
 pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err);
 /* Writes checkpoints/best_unc_step_N, moves the link `epoch_best_unc`, removes the one before. */
 pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err);
-/* Reads optimiser and state from a checkpoint whose model is already open. */
+/* Reads optimiser and state from a checkpoint whose objective is already open. */
 pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err);
-
-/* ---- evaluate.c ---- */
-/* Losses and retrieval on the validation set with the weights as they are; out->done false when
- * there is no validation set. */
-pnb_status pnb__evaluate(pnb__trainer *t, pnb_train_eval *out, pnb_error *err);
-/* exp(logit_scale) and logit_bias of the weights as they are. */
-double pnb__trainer_scale(const pnb__trainer *t);
-double pnb__trainer_bias(const pnb__trainer *t);
-
-/* ---- unc_bins.c ---- */
-typedef struct pnb__answer {
-    double trace; /* the query's uncertainty */
-    size_t row;   /* orders equal traces */
-    bool right;
-} pnb__answer;
-/* pnb_train_eval.i2t_unc_r of n queries; sorts them. */
-double pnb__unc_correlation(pnb__answer *answers, size_t n);
 
 /* ---- record.c ---- out.log and results.jsonl; Errors  IO */
 pnb_status pnb__record_info(pnb__trainer *t, pnb_error *err, const char *fmt, ...) PNB_PRINTF(3, 4);
 /* Adds a step to the means; writes a line when one is due. */
 pnb_status pnb__record_step(pnb__trainer *t, const pnb__step_values *v, pnb_error *err);
-pnb_status pnb__record_eval(pnb__trainer *t, const pnb_train_eval *e, pnb_error *err);
+pnb_status pnb__record_eval(pnb__trainer *t, const pnb__eval_values *e, pnb_error *err);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "penumbra/model.h"
 #include "tests/train/fixture.h"
-#include "train/trainer.h"
+#include "train/contrastive/contrastive.h"
 
 static char *path_of(const fixture *f, const char *name, const char *file)
 {

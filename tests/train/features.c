@@ -6,9 +6,9 @@
 #include <math.h>
 
 #include "penumbra/model.h"
+#include "train/contrastive/contrastive.h"
 #include "train/resize_model.h"
 #include "train/tfevents.h"
-#include "train/trainer.h"
 
 /* ---- event files ---- */
 

@@ -4,31 +4,45 @@
 
 #include <math.h>
 
-#include "train/trainer.h"
+#include "train/contrastive/contrastive.h"
 
-/* A trainer stopped before its first step. */
-static void open_trainer(pnb__trainer *t, const fixture *f, const pnb_train_opts *o,
-                         pnb_train_result *r)
+/* A run and what it trains, stopped before its first step. */
+typedef struct run {
+    pnb__trainer trainer;
+    pnb__contrastive contrastive;
+    pnb__run_opts opts;
+    pnb__run_result result;
+    pnb_train_result figures;
+    pnb_model *model;
+} run;
+
+static void open_run(run *t, const fixture *f, const pnb_train_opts *o)
 {
-    *r = (pnb_train_result){0};
-    *t = (pnb__trainer){.ctx = f->ctx, .opts = o, .result = r, .last_eval_step = -1};
-    t->run.lock = -1;
-    ASSERT_OK(pnb__trainer_setup(t, NULL, &err));
+    t->figures = (pnb_train_result){0};
+    t->opts = pnb__contrastive_run_opts(o);
+    const pnb__objective objective =
+        pnb__contrastive_objective(&t->contrastive, f->ctx, o, &t->figures);
+    pnb__trainer_init(&t->trainer, f->ctx, &t->opts, &objective, &t->result);
+    ASSERT_OK(pnb__trainer_setup(&t->trainer, NULL, &err));
+    t->model = t->contrastive.model;
 }
 
-static void run_step(pnb__trainer *t, pnb__step_values *v)
+static void close_run(run *t)
 {
-    ASSERT_OK(pnb__step_run(t->step_graphs, t, v, &err));
+    pnb__trainer_reset(&t->trainer);
 }
 
-static void update(pnb__trainer *t, const pnb__step_values *v)
+static void run_step(run *t, pnb__step_values *v)
 {
-    double lr = pnb_schedule_lr(&t->schedule, t->state.step);
-    pnb__optim_step(t->optim, lr, pnb__optim_clip_factor(t->optim, v->grad_norm));
-    t->state.step++;
+    ASSERT_OK(pnb__trainer_step(&t->trainer, v, &err));
 }
 
-static size_t n_weights(const pnb__trainer *t)
+static void update(run *t, pnb__step_values *v)
+{
+    pnb__trainer_update(&t->trainer, v);
+}
+
+static size_t n_weights(const run *t)
 {
     size_t n = 0;
     for (size_t i = 0; i < pnb__model_n_params(t->model); i++)
@@ -37,7 +51,7 @@ static size_t n_weights(const pnb__trainer *t)
 }
 
 /* Root of the sum of squared differences, over all weights or gradients. */
-static double distance(pnb__trainer *a, pnb__trainer *b, bool gradients)
+static double distance(run *a, run *b, bool gradients)
 {
     double sum = 0;
     for (size_t i = 0; i < pnb__model_n_params(a->model); i++) {
@@ -50,7 +64,7 @@ static double distance(pnb__trainer *a, pnb__trainer *b, bool gradients)
 }
 
 /* Each weight's gradient by itself, so that a small one cannot hide behind a large one. */
-static void assert_same_gradients(pnb__trainer *one, pnb__trainer *many, double bound)
+static void assert_same_gradients(run *one, run *many, double bound)
 {
     for (size_t i = 0; i < pnb__model_n_params(one->model); i++) {
         const pnb__param *p = pnb__model_param(one->model, i);
@@ -89,28 +103,27 @@ static void test_micro_batches_give_the_gradient_of_the_batch(void **state)
     static const int cuts[] = {2, 3, 12};
     for (int masked = 0; masked < 2; masked++) {
         pnb_train_opts big = every_loss(f, masked);
-        pnb_train_result r;
-        pnb__trainer one, many;
+        run one, many;
         pnb__step_values v, w;
-        open_trainer(&one, f, &big, &r);
+        open_run(&one, f, &big);
         run_step(&one, &v);
         for (size_t i = 0; i < PNB_COUNT(cuts); i++) {
             pnb_train_opts micro = big;
-            pnb_train_result s;
             micro.accum_freq = cuts[i];
             micro.batch_size = big.batch_size / (size_t)cuts[i];
             micro.grad_checkpointing = i % 2 == 1;
-            open_trainer(&many, f, &micro, &s);
+            open_run(&many, f, &micro);
             assert_true(distance(&one, &many, false) == 0);
             run_step(&many, &w);
             for (int k = 0; k < PNB_N_LOSS_TERMS; k++) {
-                assert_true(v.term[k] > 0);
-                assert_true(fabs(v.term[k] - w.term[k]) <= 2e-6 * v.term[k]);
+                assert_true(v.terms.items[k].value > 0);
+                assert_true(fabs(v.terms.items[k].value - w.terms.items[k].value) <=
+                            2e-6 * v.terms.items[k].value);
             }
             assert_same_gradients(&one, &many, 1e-5);
-            pnb__trainer_reset(&many);
+            close_run(&many);
         }
-        pnb__trainer_reset(&one);
+        close_run(&one);
     }
 }
 
@@ -122,32 +135,31 @@ static void test_masked_rows_meet_their_originals(void **state)
     double whole[PNB_N_LOSS_TERMS] = {0};
     for (int cut = 1; cut <= 3; cut++) {
         pnb_train_opts o = every_loss(f, 0);
-        pnb_train_result r;
-        pnb__trainer t;
+        run t;
         pnb__step_values v;
         o.mask_keep = 1;
         o.drop_ratio = 0.5;
         o.accum_freq = cut;
         o.batch_size = 12 / (size_t)cut;
-        open_trainer(&t, f, &o, &r);
+        open_run(&t, f, &o);
         run_step(&t, &v);
         for (int k = PNB_LOSS_IMG_INCLUSION; k <= PNB_LOSS_TXT_INCLUSION; k++) {
             double wanted = o.loss.weight[k] * log(2);
-            if (!(fabs(v.term[k] - wanted) < 1e-4 * wanted))
+            if (!(fabs(v.terms.items[k].value - wanted) < 1e-4 * wanted))
                 fail_msg("%d micro-batches: %s is %g, wanted %g", cut,
-                         pnb_loss_name((pnb_loss_term)k), v.term[k], wanted);
+                         pnb_loss_name((pnb_loss_term)k), v.terms.items[k].value, wanted);
         }
         for (int k = 0; k < PNB_N_LOSS_TERMS; k++) { /* nor is a row lost that is not masked */
-            whole[k] = cut == 1 ? v.term[k] : whole[k];
-            if (!(fabs(v.term[k] - whole[k]) <= 2e-6 * whole[k]))
+            whole[k] = cut == 1 ? v.terms.items[k].value : whole[k];
+            if (!(fabs(v.terms.items[k].value - whole[k]) <= 2e-6 * whole[k]))
                 fail_msg("%d micro-batches: %s is %g, of one %g", cut,
-                         pnb_loss_name((pnb_loss_term)k), v.term[k], whole[k]);
+                         pnb_loss_name((pnb_loss_term)k), v.terms.items[k].value, whole[k]);
         }
-        pnb__trainer_reset(&t);
+        close_run(&t);
     }
 }
 
-static void move_by_an_ulp(pnb__trainer *t)
+static void move_by_an_ulp(run *t)
 {
     for (size_t i = 0; i < pnb__model_n_params(t->model); i++) {
         float *x = pnb__model_param(t->model, i)->data;
@@ -163,8 +175,7 @@ static void test_micro_batches_drift_as_rounding_does(void **state)
     const fixture *f = *state;
     enum { STEPS = 8 };
     pnb_train_opts big = every_loss(f, 1), micro;
-    pnb_train_result r[3];
-    pnb__trainer one, moved, many;
+    run one, moved, many;
     pnb__step_values v;
     big.optim.kind = PNB_OPTIM_SGD;
     big.optim.lr = 0.05;
@@ -172,12 +183,12 @@ static void test_micro_batches_drift_as_rounding_does(void **state)
     micro = big;
     micro.accum_freq = 7;
     micro.batch_size = 2;
-    open_trainer(&one, f, &big, &r[0]);
-    open_trainer(&moved, f, &big, &r[1]);
-    open_trainer(&many, f, &micro, &r[2]);
+    open_run(&one, f, &big);
+    open_run(&moved, f, &big);
+    open_run(&many, f, &micro);
     move_by_an_ulp(&moved);
     for (int i = 0; i < STEPS; i++) {
-        pnb__trainer *const all[] = {&one, &moved, &many};
+        run *const all[] = {&one, &moved, &many};
         for (size_t k = 0; k < PNB_COUNT(all); k++) {
             run_step(all[k], &v);
             update(all[k], &v);
@@ -187,9 +198,9 @@ static void test_micro_batches_drift_as_rounding_does(void **state)
             fail_msg("step %d: %g apart, one ulp gives %g", i + 1, by_cut, by_ulp);
     }
     assert_true(n_weights(&one) > 1000);
-    pnb__trainer_reset(&one);
-    pnb__trainer_reset(&moved);
-    pnb__trainer_reset(&many);
+    close_run(&one);
+    close_run(&moved);
+    close_run(&many);
 }
 
 static void test_checkpointing_keeps_the_bits(void **state)
@@ -197,8 +208,7 @@ static void test_checkpointing_keeps_the_bits(void **state)
     const fixture *f = *state;
     for (int micro = 1; micro <= 2; micro++) {
         pnb_train_opts plain = fixture_opts(f, "plain"), lean;
-        pnb_train_result r, s;
-        pnb__trainer a, b;
+        run a, b;
         pnb__step_values v, w;
         /* wide enough for activations to outweigh the weights' gradients */
         plain.config_overrides = "{\"vision_cfg\": {\"layers\": 8}, \"text_cfg\": {\"layers\": 8}}";
@@ -206,8 +216,8 @@ static void test_checkpointing_keeps_the_bits(void **state)
         plain.accum_freq = micro;
         lean = plain;
         lean.grad_checkpointing = true;
-        open_trainer(&a, f, &plain, &r);
-        open_trainer(&b, f, &lean, &s);
+        open_run(&a, f, &plain);
+        open_run(&b, f, &lean);
         for (int i = 0; i < 2; i++) {
             run_step(&a, &v);
             run_step(&b, &w);
@@ -217,12 +227,12 @@ static void test_checkpointing_keeps_the_bits(void **state)
             update(&b, &w);
         }
         assert_true(distance(&a, &b, false) == 0);
-        double less = (double)pnb__step_bytes(b.step_graphs);
-        double more = (double)pnb__step_bytes(a.step_graphs);
+        double less = (double)b.trainer.objective.graph_bytes;
+        double more = (double)a.trainer.objective.graph_bytes;
         if (!(less < 0.8 * more))
             fail_msg("%g bytes with checkpointing, %g without", less, more);
-        pnb__trainer_reset(&a);
-        pnb__trainer_reset(&b);
+        close_run(&a);
+        close_run(&b);
     }
 }
 
@@ -234,8 +244,7 @@ static void test_steady_step_allocates_nothing(void **state)
     const fixture *f = *state;
     for (int micro = 1; micro <= 2; micro++) {
         pnb_train_opts o = fixture_opts(f, "steady");
-        pnb_train_result r;
-        pnb__trainer t;
+        run t;
         pnb__step_values v;
         o.dataset.kind = PNB_DATASET_SYNTHETIC;
         o.train_num_samples = 16;
@@ -243,14 +252,14 @@ static void test_steady_step_allocates_nothing(void **state)
         o.workers = 0;
         o.accum_freq = micro;
         o.grad_checkpointing = micro == 2;
-        open_trainer(&t, f, &o, &r);
+        open_run(&t, f, &o);
         for (int i = 0; i < 4; i++) { /* pictures enter the cache, buffers reach their size */
             run_step(&t, &v);
             update(&t, &v);
         }
         const pnb_batch *batch = NULL;
         long before = pnb__alloc_count();
-        ASSERT_OK(pnb_loader_next(t.loader, &batch, &err));
+        ASSERT_OK(pnb_loader_next(t.contrastive.loader, &batch, &err));
         long of_batch = pnb__alloc_count() - before;
         before = pnb__alloc_count();
         for (int i = 0; i < 4; i++) {
@@ -258,7 +267,7 @@ static void test_steady_step_allocates_nothing(void **state)
             update(&t, &v);
         }
         assert_int_equal(pnb__alloc_count() - before, 4 * micro * of_batch);
-        pnb__trainer_reset(&t);
+        close_run(&t);
     }
 }
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "train/mask.h"
+#include "train/contrastive/mask.h"
 
 enum { LENGTH = 12, VOCAB = 40 };
 

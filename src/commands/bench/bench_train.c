@@ -12,12 +12,16 @@
 #include "base/base.h"
 #include "penumbra/synth.h"
 #include "penumbra/train.h"
-#include "train/trainer.h"
+#include "train/contrastive/contrastive.h"
 
 typedef struct bench_trainer {
     pnb_train_opts opts;
     pnb_train_result result;
+    pnb__run_opts run_opts;
+    pnb__run_result run_result;
+    pnb__contrastive contrastive;
     pnb__trainer trainer;
+    bool is_open;
     char dir[64];
     char *data;
 } bench_trainer;
@@ -60,7 +64,6 @@ static pnb_status make_data(bench_trainer *t, pnb__app *app, size_t batch)
 
 static pnb_status open_trainer(bench_trainer *t, pnb__app *app, const pnb__bench_opts *opts)
 {
-    t->trainer.run.lock = -1;
     pnb_status status = make_data(t, app, opts->batch_size);
     if (status != PNB_OK)
         return status;
@@ -70,9 +73,11 @@ static pnb_status open_trainer(bench_trainer *t, pnb__app *app, const pnb__bench
     t->opts.batch_size = opts->batch_size;
     t->opts.seed = (uint64_t)app->common.seed;
     t->opts.max_steps = 1000000;
-    t->trainer.ctx = app->ctx;
-    t->trainer.opts = &t->opts;
-    t->trainer.result = &t->result;
+    t->run_opts = pnb__contrastive_run_opts(&t->opts);
+    const pnb__objective objective =
+        pnb__contrastive_objective(&t->contrastive, app->ctx, &t->opts, &t->result);
+    pnb__trainer_init(&t->trainer, app->ctx, &t->run_opts, &objective, &t->run_result);
+    t->is_open = true;
     return pnb__trainer_setup(&t->trainer, NULL, &app->err);
 }
 
@@ -80,14 +85,10 @@ static pnb_status step(void *user, pnb_error *err)
 {
     bench_trainer *t = user;
     pnb__step_values values = {0};
-    pnb__trainer *trainer = &t->trainer;
-    pnb_status status = pnb__step_run(trainer->step_graphs, trainer, &values, err);
-    if (status != PNB_OK)
-        return status;
-    pnb__optim_step(trainer->optim, pnb_schedule_lr(&trainer->schedule, trainer->state.step),
-                    pnb__optim_clip_factor(trainer->optim, values.grad_norm));
-    trainer->state.step++;
-    return PNB_OK;
+    pnb_status status = pnb__trainer_step(&t->trainer, &values, err);
+    if (status == PNB_OK)
+        pnb__trainer_update(&t->trainer, &values);
+    return status;
 }
 
 /* Operations of a step: forward and backward count three forwards, masked rows included. */
@@ -95,15 +96,16 @@ static double step_flops(const bench_trainer *t)
 {
     size_t n = t->opts.batch_size;
     size_t n_masked = (size_t)((double)n * t->opts.drop_ratio);
-    double image = pnb_model_flops(t->trainer.model, false, n);
-    double text = pnb_model_flops(t->trainer.model, true, n + n_masked);
-    double masked = n_masked > 0 ? pnb_model_flops(t->trainer.model, false, n_masked) : 0;
+    double image = pnb_model_flops(t->contrastive.model, false, n);
+    double text = pnb_model_flops(t->contrastive.model, true, n + n_masked);
+    double masked = n_masked > 0 ? pnb_model_flops(t->contrastive.model, false, n_masked) : 0;
     return 3 * (image + text + masked * t->opts.mask_keep);
 }
 
 static void free_trainer(bench_trainer *t)
 {
-    pnb__trainer_reset(&t->trainer);
+    if (t->is_open)
+        pnb__trainer_reset(&t->trainer);
     if (t->dir[0] != '\0')
         remove_tree(t->dir);
     pnb__free(t->data);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "train/trainer.h"
+#include "train/contrastive/contrastive.h"
 
 enum { N_BINS = 10 };
 

@@ -10,8 +10,8 @@
 #include "io/json/json.h"
 #include "models/model_defaults.h"
 #include "penumbra/checkpoint.h"
+#include "train/contrastive/contrastive.h"
 #include "train/resize_model.h"
-#include "train/trainer.h"
 
 /* Only a folder that was looked through has none: weights that could not be looked for must not
  * give way to fresh ones. */
@@ -56,14 +56,14 @@ static pnb_status add_captions(caption_list *l, const char *const *captions, siz
 }
 
 /* Every caption of the training set and the words of the templates. */
-static pnb_status collect_captions(const pnb__trainer *t, caption_list *l, pnb_error *err)
+static pnb_status collect_captions(const pnb__contrastive *c, caption_list *l, pnb_error *err)
 {
-    bool alike = pnb_dataset_get_kind(t->train) == PNB_DATASET_SYNTHETIC;
-    size_t n = alike ? 1 : pnb_dataset_size(t->train);
-    pnb_status status = add_captions(l, t->opts->templates, t->opts->n_templates, err);
+    bool alike = pnb_dataset_get_kind(c->train) == PNB_DATASET_SYNTHETIC;
+    size_t n = alike ? 1 : pnb_dataset_size(c->train);
+    pnb_status status = add_captions(l, c->opts->templates, c->opts->n_templates, err);
     for (size_t i = 0; i < n && status == PNB_OK; i++) {
         pnb_sample s = {0};
-        status = pnb_dataset_get(t->train, i, &s, err);
+        status = pnb_dataset_get(c->train, i, &s, err);
         if (status == PNB_OK)
             status = add_captions(l, s.captions, s.n_captions, err);
         pnb_sample_reset(&s);
@@ -71,35 +71,35 @@ static pnb_status collect_captions(const pnb__trainer *t, caption_list *l, pnb_e
     return status;
 }
 
-static pnb_status train_tokenizer(pnb__trainer *t, pnb_error *err)
+static pnb_status train_tokenizer(pnb__contrastive *c, pnb_error *err)
 {
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
-    opts.kind = t->opts->tokenizer_kind;
-    opts.vocab_size = t->opts->tokenizer_vocab_size;
+    opts.kind = c->opts->tokenizer_kind;
+    opts.vocab_size = c->opts->tokenizer_vocab_size;
     caption_list list = {0};
     pnb__arena_init(&list.arena, (size_t)1 << 20);
-    pnb_status status = collect_captions(t, &list, err);
+    pnb_status status = collect_captions(c, &list, err);
     if (status == PNB_OK)
-        status = pnb_tokenizer_train(&t->tokenizer, list.items, list.n, &opts, err);
+        status = pnb_tokenizer_train(&c->tokenizer, list.items, list.n, &opts, err);
     pnb__free(list.items);
     pnb__arena_free(&list.arena);
     return status;
 }
 
 /* `dir`: the model's directory, or NULL for a configuration. */
-static pnb_status open_tokenizer(pnb__trainer *t, const char *dir, bool has_weights, bool is_resume,
-                                 pnb_error *err)
+static pnb_status open_tokenizer(pnb__contrastive *c, const char *dir, bool has_weights,
+                                 bool is_resume, pnb_error *err)
 {
-    const char *path = is_resume ? dir : t->opts->tokenizer;
+    const char *path = is_resume ? dir : c->opts->tokenizer;
     if (path == NULL && dir != NULL && pnb__path_has_file(dir, "tokenizer.json"))
         path = dir;
     if (path != NULL)
-        return pnb_tokenizer_load(&t->tokenizer, path, err);
+        return pnb_tokenizer_load(&c->tokenizer, path, err);
     if (has_weights)
         return pnb__fail(err, PNB_NOT_FOUND,
                          "%s has no tokenizer.json: copy the model's own there or give --tokenizer",
                          dir);
-    return train_tokenizer(t, err);
+    return train_tokenizer(c, err);
 }
 
 static pnb_status set_number(json_t *object, const char *key, json_t *value, pnb_error *err)
@@ -127,12 +127,12 @@ static pnb_status set_unc_head(json_t *tower, double bias, bool set_spread, pnb_
 }
 
 /* Initial values of a fresh model that depend on batch and width. */
-static pnb_status set_initial_values(const pnb__trainer *t, json_t *config, pnb_error *err)
+static pnb_status set_initial_values(const pnb__contrastive *c, json_t *config, pnb_error *err)
 {
-    const pnb_train_opts *o = t->opts;
+    const pnb_train_opts *o = c->opts;
     json_t *vision = json_object_get(config, "vision_cfg");
     json_t *text = json_object_get(config, "text_cfg");
-    double pairs = (double)o->batch_size * o->accum_freq;
+    double pairs = (double)o->batch_size * o->accum_freq * (double)c->exchange->n_ranks;
     double dim = json_number_value(json_object_get(config, "embed_dim"));
     double bias = isnan(o->init_logit_bias) ? -log(pairs) : o->init_logit_bias;
     double unc = isnan(o->init_unc_bias) ? -10 + log(768 / PNB_MAX(dim, 1)) : o->init_unc_bias;
@@ -151,9 +151,9 @@ static pnb_status set_initial_values(const pnb__trainer *t, json_t *config, pnb_
     return status;
 }
 
-static pnb_status force_sizes(const pnb__trainer *t, json_t *config, pnb_error *err)
+static pnb_status force_sizes(const pnb__contrastive *c, json_t *config, pnb_error *err)
 {
-    const pnb_train_opts *o = t->opts;
+    const pnb_train_opts *o = c->opts;
     pnb_status status = PNB_OK;
     if (o->force_context_length > 0)
         status = set_number(json_object_get(config, "text_cfg"), "context_length",
@@ -164,19 +164,19 @@ static pnb_status force_sizes(const pnb__trainer *t, json_t *config, pnb_error *
     return status;
 }
 
-static pnb_status complete_config(const pnb__trainer *t, json_t *config, pnb_error *err)
+static pnb_status complete_config(const pnb__contrastive *c, json_t *config, pnb_error *err)
 {
     json_t *text = json_object_get(config, "text_cfg");
-    json_t *vocab = json_integer(pnb_tokenizer_vocab_size(t->tokenizer));
+    json_t *vocab = json_integer(pnb_tokenizer_vocab_size(c->tokenizer));
     pnb_status status = set_number(text, "vocab_size", vocab, err);
     if (status == PNB_OK)
-        status = force_sizes(t, config, err);
-    return status == PNB_OK ? set_initial_values(t, config, err) : status;
+        status = force_sizes(c, config, err);
+    return status == PNB_OK ? set_initial_values(c, config, err) : status;
 }
 
-static pnb_status init_model(pnb__trainer *t, const char *name, pnb_error *err)
+static pnb_status init_model(pnb__contrastive *c, const char *name, pnb_error *err)
 {
-    const char *overrides = t->opts->config_overrides != NULL ? t->opts->config_overrides : "{}";
+    const char *overrides = c->opts->config_overrides != NULL ? c->opts->config_overrides : "{}";
     char *merged = NULL;
     pnb__buf full = {0};
     json_t *config = NULL;
@@ -184,15 +184,15 @@ static pnb_status init_model(pnb__trainer *t, const char *name, pnb_error *err)
     pnb_status status;
     PNB_TRY(pnb_model_config_merge(name, overrides, &merged, err));
     PNB_TRY(pnb__json_load_bytes(&config, merged, strlen(merged), name, err));
-    PNB_TRY(complete_config(t, config, err));
-    PNB_TRY(pnb__tokenizer_configure(t->tokenizer, config, NULL, &clean_assumed, err));
-    PNB_TRY(pnb__context_choose(t, name, config, err));
+    PNB_TRY(complete_config(c, config, err));
+    PNB_TRY(pnb__tokenizer_configure(c->tokenizer, config, NULL, &clean_assumed, err));
+    PNB_TRY(pnb__context_choose(c, name, config, err));
     pnb__json_append_value(&full, config);
     if (full.failed) {
         status = pnb__fail(err, PNB_NOMEM, "out of memory writing the configuration");
         goto done;
     }
-    status = pnb_model_init_json(&t->model, t->ctx, full.data, t->opts->seed, err);
+    status = pnb_model_init_json(&c->model, c->ctx, full.data, c->opts->seed, err);
 done:
     pnb__buf_reset(&full);
     json_decref(config);
@@ -201,135 +201,135 @@ done:
 }
 
 /* Do --force-image-size and --force-context-length ask for other sizes than the model has? */
-static bool wants_other_sizes(const pnb__trainer *t)
+static bool wants_other_sizes(const pnb__contrastive *c)
 {
-    const pnb_model_info *info = pnb_model_get_info(t->model);
-    int side = t->opts->force_image_size, context = t->opts->force_context_length;
+    const pnb_model_info *info = pnb_model_get_info(c->model);
+    int side = c->opts->force_image_size, context = c->opts->force_context_length;
     return (side > 0 && ((size_t)side != info->vision.image_width ||
                          (size_t)side != info->vision.image_height)) ||
            (context > 0 && (size_t)context != info->text.context_length);
 }
 
 /* Puts the loaded weights into a model of the forced sizes, or with fresh uncertainty heads. */
-static pnb_status rebuild_model(pnb__trainer *t, json_t *config, pnb_error *err)
+static pnb_status rebuild_model(pnb__contrastive *c, json_t *config, pnb_error *err)
 {
-    pnb_model *from = t->model;
+    pnb_model *from = c->model;
     pnb__buf text = {0};
     pnb_status status;
-    t->model = NULL;
-    PNB_TRY(force_sizes(t, config, err));
+    c->model = NULL;
+    PNB_TRY(force_sizes(c, config, err));
     pnb__json_append_value(&text, config);
     if (text.failed) {
         status = pnb__fail(err, PNB_NOMEM, "out of memory writing the configuration");
         goto done;
     }
-    PNB_TRY(pnb_model_init_json(&t->model, t->ctx, text.data, t->opts->seed, err));
-    PNB_TRY(pnb__model_retarget(from, t->model, !t->opts->reinit_unc, err));
+    PNB_TRY(pnb_model_init_json(&c->model, c->ctx, text.data, c->opts->seed, err));
+    PNB_TRY(pnb__model_retarget(from, c->model, !c->opts->reinit_unc, err));
 done:
     pnb__buf_reset(&text);
     pnb_model_free(from);
     return status;
 }
 
-static pnb_status load_model(pnb__trainer *t, const char *dir, bool is_resume, pnb_error *err)
+static pnb_status load_model(pnb__contrastive *c, const char *dir, bool is_resume, pnb_error *err)
 {
     json_t *config = NULL;
     bool clean_assumed;
     pnb_status status;
-    PNB_TRY(pnb_model_load(&t->model, t->ctx, dir, err));
-    const char *text = pnb_model_config_text(t->model);
+    PNB_TRY(pnb_model_load(&c->model, c->ctx, dir, err));
+    const char *text = pnb_model_config_text(c->model);
     PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
-    PNB_TRY(pnb__tokenizer_configure(t->tokenizer, config, dir, &clean_assumed, err));
-    size_t vocab = (size_t)pnb_tokenizer_vocab_size(t->tokenizer);
-    size_t rows = pnb_model_get_info(t->model)->text.vocab_size;
+    PNB_TRY(pnb__tokenizer_configure(c->tokenizer, config, dir, &clean_assumed, err));
+    size_t vocab = (size_t)pnb_tokenizer_vocab_size(c->tokenizer);
+    size_t rows = pnb_model_get_info(c->model)->text.vocab_size;
     if (vocab > rows)
         status = pnb__fail(err, PNB_SHAPE,
                            "the tokenizer has ids up to %zu, the model in %s knows %zu: it belongs "
                            "to another model",
                            vocab - 1, dir, rows);
-    bool resizes = wants_other_sizes(t);
-    if (status == PNB_OK && resizes && !t->opts->force_resize_pos_emb)
+    bool resizes = wants_other_sizes(c);
+    if (status == PNB_OK && resizes && !c->opts->force_resize_pos_emb)
         status =
             pnb__fail(err, PNB_ARG,
                       "the model in %s was made for pictures of %zu pixels and %zu tokens: "
                       "give --force-resize-pos-emb to interpolate its positions to other sizes",
-                      dir, pnb_model_get_info(t->model)->vision.image_width,
-                      pnb_model_get_info(t->model)->text.context_length);
-    if (status == PNB_OK && (resizes || (t->opts->reinit_unc && !is_resume)))
-        status = rebuild_model(t, config, err);
+                      dir, pnb_model_get_info(c->model)->vision.image_width,
+                      pnb_model_get_info(c->model)->text.context_length);
+    if (status == PNB_OK && (resizes || (c->opts->reinit_unc && !is_resume)))
+        status = rebuild_model(c, config, err);
 done:
     json_decref(config);
     return status;
 }
 
-static pnb_status open_preprocess(pnb__trainer *t, const char *dir, pnb_error *err)
+static pnb_status open_preprocess(pnb__contrastive *c, const char *dir, pnb_error *err)
 {
-    const pnb_tower_info *v = &t->info->vision;
+    const pnb_tower_info *v = &c->info->vision;
     bool known = false;
-    t->preprocess = dir != NULL ? pnb__assumed_preprocess(t->model) : pnb_preprocess_default();
+    c->preprocess = dir != NULL ? pnb__assumed_preprocess(c->model) : pnb_preprocess_default();
     if (dir != NULL) {
         pnb_error why = PNB_ERROR_INIT;
         pnb_preprocess pp;
         pnb_status status = pnb_preprocess_load(&pp, dir, &why);
         known = status == PNB_OK;
         if (known)
-            t->preprocess = pp;
+            c->preprocess = pp;
         else if (status != PNB_NOT_FOUND)
             return pnb__fail(err, status, "%s", why.text);
     }
-    if (!known || t->opts->force_resize_pos_emb) {
-        bool same = (size_t)t->preprocess.width == v->image_width;
-        t->preprocess.resize_to = same ? t->preprocess.resize_to : 0;
-        t->preprocess.width = (int)v->image_width;
-        t->preprocess.height = (int)v->image_height;
+    if (!known || c->opts->force_resize_pos_emb) {
+        bool same = (size_t)c->preprocess.width == v->image_width;
+        c->preprocess.resize_to = same ? c->preprocess.resize_to : 0;
+        c->preprocess.width = (int)v->image_width;
+        c->preprocess.height = (int)v->image_height;
     }
-    if ((size_t)t->preprocess.width != v->image_width ||
-        (size_t)t->preprocess.height != v->image_height)
+    if ((size_t)c->preprocess.width != v->image_width ||
+        (size_t)c->preprocess.height != v->image_height)
         return pnb__fail(
             err, PNB_SHAPE,
             "%s: preprocessing makes %d x %d pictures, the image tower takes %zu x %zu", dir,
-            t->preprocess.width, t->preprocess.height, v->image_width, v->image_height);
+            c->preprocess.width, c->preprocess.height, v->image_width, v->image_height);
     return PNB_OK;
 }
 
-static void freeze(pnb__trainer *t, const char *prefix)
+static void freeze(pnb__contrastive *c, const char *prefix)
 {
-    for (size_t i = 0; i < pnb__model_n_params(t->model); i++) {
-        pnb__param *p = pnb__model_param(t->model, i);
+    for (size_t i = 0; i < pnb__model_n_params(c->model); i++) {
+        pnb__param *p = pnb__model_param(c->model, i);
         if (pnb__starts_with(p->name, prefix))
             p->trainable = false;
     }
 }
 
-pnb_status pnb__trainer_open_model(pnb__trainer *t, const char *checkpoint, pnb_error *err)
+pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoint, pnb_error *err)
 {
-    const char *source = checkpoint != NULL ? checkpoint : t->opts->model;
+    const char *source = checkpoint != NULL ? checkpoint : c->opts->model;
     if (pnb__starts_with(source, "local-dir:"))
         source += strlen("local-dir:");
     bool is_dir = pnb__path_is_dir(source), has_weights;
     char *config_path = NULL;
     pnb_status status;
     PNB_TRY(find_weights(source, &has_weights, err));
-    PNB_TRY(open_tokenizer(t, is_dir ? source : NULL, has_weights, checkpoint != NULL, err));
+    PNB_TRY(open_tokenizer(c, is_dir ? source : NULL, has_weights, checkpoint != NULL, err));
     if (has_weights) {
-        PNB_TRY(load_model(t, source, checkpoint != NULL, err));
+        PNB_TRY(load_model(c, source, checkpoint != NULL, err));
     } else {
         config_path = is_dir ? pnb__path_join(source, "config.json") : pnb__strdup(source);
         if (config_path == NULL) {
             status = pnb__fail_nomem(err, strlen(source));
             goto done;
         }
-        PNB_TRY(init_model(t, config_path, err));
+        PNB_TRY(init_model(c, config_path, err));
     }
-    t->info = pnb_model_get_info(t->model);
-    PNB_TRY(open_preprocess(t, is_dir ? source : NULL, err));
-    PNB_TRY(pnb__model_make_trainable(t->model, err));
-    t->logit_scale = pnb__model_find_param(t->model, "logit_scale");
-    t->logit_bias = pnb__model_find_param(t->model, "logit_bias");
-    if (t->opts->lock_image)
-        freeze(t, "visual.");
-    if (t->opts->lock_text)
-        freeze(t, "text.");
+    c->info = pnb_model_get_info(c->model);
+    PNB_TRY(open_preprocess(c, is_dir ? source : NULL, err));
+    PNB_TRY(pnb__model_make_trainable(c->model, err));
+    c->logit_scale = pnb__model_find_param(c->model, "logit_scale");
+    c->logit_bias = pnb__model_find_param(c->model, "logit_bias");
+    if (c->opts->lock_image)
+        freeze(c, "visual.");
+    if (c->opts->lock_text)
+        freeze(c, "text.");
 done:
     pnb__free(config_path);
     return status;

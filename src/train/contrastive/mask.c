@@ -3,7 +3,7 @@
  * Pictures lose patches, captions lose tokens: either the drawn tokens become the mask token, as
  * published, or they are deleted and the caption closes up, which makes a shorter and more general
  * caption. Padding and special tokens are never drawn. */
-#include "train/mask.h"
+#include "train/contrastive/mask.h"
 
 #include "base/base.h"
 

@@ -1,18 +1,20 @@
 /* One optimiser step: forward, losses with the masked pass, backward.
  *
- * Without accumulation everything is one graph. With accum_freq A the loss must still see all A
- * micro-batches at once, so a step runs in three parts (GradCache, Gao et al. 2021):
- *   1. encode each micro-batch without gradients, collect the distributions;
- *   2. losses over all of them, gradients with respect to the distributions;
+ * In one process without accumulation everything is one graph. With accum_freq A and R processes
+ * the loss must still see all A R micro-batches at once, so a step runs in three parts (GradCache,
+ * Gao et al. 2021):
+ *   1. encode each micro-batch without gradients, collect the distributions, gather those of the
+ *      other processes;
+ *   2. losses over all of them, times 1/R, gradients with respect to the distributions, summed over
+ *      the processes (exchange.h says why);
  *   3. per micro-batch, forward again and backward from sum(dist * d_dist), which adds into the
  *      weights' gradient stores.
  * The result is the gradient of the big batch. In part 2 rows are ordered so that the masked rows
  * of every micro-batch come first, where loss.c expects their originals; the losses do not depend
- * on the order of pairs. */
-#include <math.h>
+ * on the order of pairs. Micro-batch m of process r is number r A + m of the step. */
 #include <string.h>
 
-#include "train/trainer.h"
+#include "train/contrastive/contrastive.h"
 
 enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
 
@@ -29,17 +31,18 @@ typedef struct side_arrays {
 } side_arrays;
 
 struct pnb__step_graphs {
-    size_t batch, n_masked, n_micro, length, n_patches, n_kept, dim;
-    towers whole;  /* part 1 and 3 in one when n_micro is 1 */
-    towers encode; /* part 1, no gradients */
-    towers back;   /* part 3 */
+    size_t batch, n_masked, length, n_patches, n_kept, dim;
+    size_t n_micro, first_micro, n_all; /* micro-batches: ours, number of our first, of all */
+    towers whole;                       /* all parts in one when n_all is 1 */
+    towers encode;                      /* part 1, no gradients */
+    towers back;                        /* part 3 */
     pnb__graph *loss_graph;
     pnb__dist loss_side[N_SIDES]; /* inputs of part 2 */
     pnb__dist seed[N_SIDES];      /* inputs of part 3: gradients of the distributions */
     pnb__loss loss;
     pnb__tensor *image_unc, *text_unc; /* mean traces, NULL without uncertainty */
-    side_arrays arrays[N_SIDES];       /* all micro-batches, n_micro > 1 */
-    float *pixels;                     /* copies of the step's batches, n_micro > 1 */
+    side_arrays arrays[N_SIDES];       /* all micro-batches, n_all > 1 */
+    float *pixels;                     /* copies of our batches, n_all > 1 */
     int32_t *ids, *masked_ids, *kept, *kept_positions;
     uint32_t *patch_scratch;
     unsigned char *text_scratch;
@@ -47,8 +50,14 @@ struct pnb__step_graphs {
     double *grad_scratch; /* rows of a step */
     size_t n_pixels;      /* of a micro-batch */
     pnb__kernels kernels;
-    pnb__trainer *owner;
+    pnb__contrastive *owner;
 };
+
+/* The loss sees nothing but what one graph makes. */
+static bool is_one_graph(const pnb__step_graphs *s)
+{
+    return s->n_all == 1;
+}
 
 static size_t side_rows(const pnb__step_graphs *s, int side)
 {
@@ -75,23 +84,23 @@ static void add_masked(pnb__step_graphs *s, pnb_model *m, towers *tw)
 
 static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, pnb_error *err)
 {
-    pnb__trainer *t = s->owner;
-    const pnb_tower_info *v = &t->info->vision;
+    pnb__contrastive *c = s->owner;
+    const pnb_tower_info *v = &c->info->vision;
     pnb_status status =
-        pnb__graph_create(&tw->graph, t->ctx, pnb__model_real(t->model), with_grad, err);
+        pnb__graph_create(&tw->graph, c->ctx, pnb__model_real(c->model), with_grad, err);
     if (status != PNB_OK)
         return status;
-    pnb__graph_set_checkpointing(tw->graph, t->opts->grad_checkpointing);
+    pnb__graph_set_checkpointing(tw->graph, c->opts->grad_checkpointing);
     tw->pixels = pnb__input(tw->graph, PNB__REAL, 4,
                             (size_t[]){s->batch, 3, v->image_height, v->image_width});
     tw->ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->batch, s->length});
     /* Backward runs in reverse: the largest tower last here lets the gradients of its weights take
      * the place of its activations as they die. A masked pass built last would give every weight
      * its gradient before any activation is gone. */
-    add_masked(s, t->model, tw);
-    tw->side[TEXT] = pnb__prolip_text(t->model, tw->graph, tw->ids, true);
+    add_masked(s, c->model, tw);
+    tw->side[TEXT] = pnb__prolip_text(c->model, tw->graph, tw->ids, true);
     const pnb__image_in in = {tw->pixels, NULL, NULL};
-    tw->side[IMAGE] = pnb__prolip_image(t->model, tw->graph, &in, true);
+    tw->side[IMAGE] = pnb__prolip_image(c->model, tw->graph, &in, true);
     return PNB_OK;
 }
 
@@ -108,20 +117,23 @@ static pnb__tensor *mean_trace(const pnb__dist *d)
 static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist *side,
                              pnb_error *err)
 {
-    pnb__trainer *t = s->owner;
+    pnb__contrastive *c = s->owner;
     pnb__loss_in in = {.image = side[IMAGE],
                        .text = side[TEXT],
                        .masked_image = side[MASKED_IMAGE],
                        .masked_text = side[MASKED_TEXT]};
-    in.scale = t->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, t->logit_scale))
-                                      : pnb__constant(g, t->info->logit_scale);
-    if (t->logit_bias != NULL)
-        in.bias = pnb__param_tensor(g, t->logit_bias);
-    pnb_status status = pnb__loss_build(&s->loss, g, &in, &t->opts->loss, err);
+    in.scale = c->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, c->logit_scale))
+                                      : pnb__constant(g, c->info->logit_scale);
+    if (c->logit_bias != NULL)
+        in.bias = pnb__param_tensor(g, c->logit_bias);
+    pnb_status status = pnb__loss_build(&s->loss, g, &in, &c->opts->loss, err);
     s->image_unc = mean_trace(&side[IMAGE]);
     s->text_unc = mean_trace(&side[TEXT]);
+    pnb__tensor *ours = s->loss.total;
+    if (c->exchange->n_ranks > 1)
+        ours = pnb__affine(ours, 1 / (double)c->exchange->n_ranks, 0);
     if (status == PNB_OK)
-        status = pnb__graph_plan(g, s->loss.total, err);
+        status = pnb__graph_plan(g, ours, err);
     return status == PNB_OK ? pnb__loss_start(&s->loss, err) : status;
 }
 
@@ -134,10 +146,10 @@ static pnb_status build_whole(pnb__step_graphs *s, pnb_error *err)
 /* Gradients of all micro-batches add up in one buffer a weight. */
 static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
 {
-    pnb__trainer *t = s->owner;
+    pnb__contrastive *c = s->owner;
     size_t real_bytes = PNB__REAL_SIZE(s->kernels.real);
-    for (size_t i = 0; i < pnb__model_n_params(t->model); i++) {
-        pnb__param *p = pnb__model_param(t->model, i);
+    for (size_t i = 0; i < pnb__model_n_params(c->model); i++) {
+        pnb__param *p = pnb__model_param(c->model, i);
         if (!p->trainable)
             continue;
         p->grad_store = s->kernels.mem_alloc(p->n * real_bytes);
@@ -191,10 +203,10 @@ static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
         s->batch * 3 * s->owner->info->vision.image_height * s->owner->info->vision.image_width;
     s->pixels = pnb__alloc_array(s->n_micro * s->n_pixels, sizeof *s->pixels);
     s->row_scratch = pnb__alloc_array(s->batch * s->dim, sizeof *s->row_scratch);
-    s->grad_scratch = pnb__alloc_array(s->n_micro * s->batch * s->dim, sizeof *s->grad_scratch);
+    s->grad_scratch = pnb__alloc_array(s->n_all * s->batch * s->dim, sizeof *s->grad_scratch);
     bool ok = s->pixels != NULL && s->row_scratch != NULL && s->grad_scratch != NULL;
     for (int i = 0; i < N_SIDES; i++) {
-        size_t n = s->n_micro * side_rows(s, i) * s->dim + 1;
+        size_t n = s->n_all * side_rows(s, i) * s->dim + 1;
         side_arrays *a = &s->arrays[i];
         float **const all[] = {&a->mean, &a->log_var, &a->d_mean, &a->d_log_var};
         for (size_t j = 0; j < PNB_COUNT(all); j++) {
@@ -208,7 +220,7 @@ static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
 
 static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
 {
-    pnb__trainer *t = s->owner;
+    pnb__contrastive *c = s->owner;
     pnb_status status;
     PNB_TRY(make_arrays(s, err));
     PNB_TRY(make_grad_stores(s, err));
@@ -218,11 +230,11 @@ static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
             keep_side(&s->encode.side[i]);
     PNB_TRY(pnb__graph_plan(s->encode.graph, NULL, err));
     PNB_TRY(build_back(s, err));
-    PNB_TRY(pnb__graph_create(&s->loss_graph, t->ctx, pnb__model_real(t->model), true, err));
+    PNB_TRY(pnb__graph_create(&s->loss_graph, c->ctx, pnb__model_real(c->model), true, err));
     for (int i = 0; i < N_SIDES; i++) {
         if (!has_side(&s->encode, i))
             continue;
-        const size_t shape[2] = {s->n_micro * side_rows(s, i), s->dim};
+        const size_t shape[2] = {s->n_all * side_rows(s, i), s->dim};
         s->loss_side[i].mean = pnb__input_with_grad(s->loss_graph, 2, shape);
         if (s->encode.side[i].log_var != NULL)
             s->loss_side[i].log_var = pnb__input_with_grad(s->loss_graph, 2, shape);
@@ -256,24 +268,26 @@ static size_t masked_rows(const pnb_train_opts *o)
     return o->drop_ratio > 0 ? PNB_MAX(n, (size_t)1) : 0;
 }
 
-pnb_status pnb__step_create(pnb__step_graphs **out, pnb__trainer *t, pnb_error *err)
+pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_error *err)
 {
     *out = NULL;
     pnb__step_graphs *s = pnb__alloc_zero(1, sizeof *s);
     if (s == NULL)
         return pnb__fail_nomem(err, sizeof *s);
-    s->owner = t;
-    s->batch = t->opts->batch_size;
-    s->n_masked = masked_rows(t->opts);
-    s->n_micro = (size_t)t->opts->accum_freq;
-    s->length = t->info->text.context_length;
-    s->n_patches = t->info->vision.n_patches;
-    s->n_kept = pnb__mask_n_kept(s->n_patches, t->opts->mask_keep);
-    s->dim = t->info->embed_dim;
-    pnb__kernels_fill(&s->kernels, t->ctx, pnb__model_real(t->model));
+    s->owner = c;
+    s->batch = c->opts->batch_size;
+    s->n_masked = masked_rows(c->opts);
+    s->n_micro = (size_t)c->opts->accum_freq;
+    s->first_micro = c->exchange->rank * s->n_micro;
+    s->n_all = c->exchange->n_ranks * s->n_micro;
+    s->length = c->info->text.context_length;
+    s->n_patches = c->info->vision.n_patches;
+    s->n_kept = pnb__mask_n_kept(s->n_patches, c->opts->mask_keep);
+    s->dim = c->info->embed_dim;
+    pnb__kernels_fill(&s->kernels, c->ctx, pnb__model_real(c->model));
     pnb_status status = make_masks(s, err);
     if (status == PNB_OK)
-        status = s->n_micro == 1 ? build_whole(s, err) : build_accumulation(s, err);
+        status = is_one_graph(s) ? build_whole(s, err) : build_accumulation(s, err);
     if (status != PNB_OK) {
         pnb__step_free(s);
         return status;
@@ -284,9 +298,9 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__trainer *t, pnb_error *
 
 static void free_grad_stores(pnb__step_graphs *s)
 {
-    pnb__trainer *t = s->owner;
-    for (size_t i = 0; s->n_micro > 1 && i < pnb__model_n_params(t->model); i++) {
-        pnb__param *p = pnb__model_param(t->model, i);
+    pnb__contrastive *c = s->owner;
+    for (size_t i = 0; !is_one_graph(s) && i < pnb__model_n_params(c->model); i++) {
+        pnb__param *p = pnb__model_param(c->model, i);
         if (p->grad_store != NULL)
             s->kernels.mem_free(p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
         p->grad_store = p->grad = NULL;
@@ -332,31 +346,19 @@ size_t pnb__step_bytes(const pnb__step_graphs *s)
 
 /* ---- running ---- */
 
-pnb__text_masker pnb__trainer_masker(const pnb__trainer *t)
-{
-    const pnb_train_opts *o = t->opts;
-    int mask_id = o->replace_token >= 0 ? o->replace_token : pnb_tokenizer_mask_id(t->tokenizer);
-    return (pnb__text_masker){.tokenizer = t->tokenizer,
-                              .mode = o->text_mask,
-                              .prob = o->drop_prob,
-                              .mask_id = mask_id,
-                              .pad_id = pnb_tokenizer_pad_id(t->tokenizer),
-                              .seed = o->seed};
-}
-
 static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
 {
-    const pnb__trainer *t = s->owner;
-    const pnb_train_opts *o = t->opts;
+    const pnb__contrastive *c = s->owner;
+    const pnb_train_opts *o = c->opts;
     if (s->n_masked == 0)
         return;
-    pnb__mask_patches(o->seed, t->state.step, s->n_patches, s->n_kept, s->patch_scratch,
+    pnb__mask_patches(o->seed, c->step, s->n_patches, s->n_kept, s->patch_scratch,
                       s->kept_positions);
     for (size_t b = 0; b < s->n_masked; b++)
         for (size_t i = 0; i < s->n_kept; i++)
             s->kept[b * s->n_kept + i] = (int32_t)(b * s->n_patches) + s->kept_positions[i];
-    const pnb__text_masker masker = pnb__trainer_masker(t);
-    uint64_t draw = (uint64_t)t->state.step * s->n_micro + micro;
+    const pnb__text_masker masker = pnb__contrastive_masker(c);
+    uint64_t draw = (uint64_t)c->step * s->n_all + s->first_micro + micro;
     pnb__mask_texts(&masker, draw, ids, s->n_masked, s->length, s->text_scratch,
                     s->masked_ids + micro * s->n_masked * s->length);
 }
@@ -374,23 +376,24 @@ static void write_inputs(pnb__step_graphs *s, const towers *tw, size_t micro, co
     }
 }
 
-static pnb_status next_batch(pnb__trainer *t, const pnb_batch **batch, double *data_s,
+static pnb_status next_batch(pnb__contrastive *c, const pnb_batch **batch, double *data_s,
                              pnb_error *err)
 {
     double start = pnb__now_s();
-    pnb_status status = pnb_loader_next(t->loader, batch, err);
+    pnb_status status = pnb_loader_next(c->loader, batch, err);
     *data_s += pnb__now_s() - start;
     if (status == PNB_OK && *batch == NULL)
-        return pnb__fail(err, PNB_ARG, "the data set has no batch of %zu", t->opts->batch_size);
+        return pnb__fail(err, PNB_ARG, "the data set has no batch of %zu", c->opts->batch_size);
     if (status == PNB_OK)
-        t->result->n_truncated += (*batch)->n_truncated;
+        c->result->n_truncated += (*batch)->n_truncated;
     return status;
 }
 
-static pnb_status run_whole(pnb__step_graphs *s, pnb__trainer *t, double *data_s, pnb_error *err)
+static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *data_s,
+                            pnb_error *err)
 {
     const pnb_batch *batch = NULL;
-    pnb_status status = next_batch(t, &batch, data_s, err);
+    pnb_status status = next_batch(c, &batch, data_s, err);
     if (status != PNB_OK)
         return status;
     draw_masks(s, 0, batch->tokens);
@@ -398,12 +401,13 @@ static pnb_status run_whole(pnb__step_graphs *s, pnb__trainer *t, double *data_s
     return pnb__graph_run(s->whole.graph, err);
 }
 
-/* Place of row `row` of micro-batch `micro` among the step's rows: masked originals first. */
+/* Place of row `row` of our micro-batch `micro` among the step's rows: masked originals first. */
 static size_t step_row(const pnb__step_graphs *s, int side, size_t micro, size_t row)
 {
+    micro += s->first_micro;
     if (side >= MASKED_IMAGE || row < s->n_masked)
         return micro * s->n_masked + row;
-    return s->n_micro * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;
+    return s->n_all * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;
 }
 
 /* Copies a micro-batch's rows from (collect) or to (false) the arrays of the step. */
@@ -416,11 +420,11 @@ static void move_rows(pnb__step_graphs *s, int side, size_t micro, float *all, b
     }
 }
 
-static pnb_status encode_micro(pnb__step_graphs *s, pnb__trainer *t, size_t micro, double *data_s,
-                               pnb_error *err)
+static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t micro,
+                               double *data_s, pnb_error *err)
 {
     const pnb_batch *batch = NULL;
-    pnb_status status = next_batch(t, &batch, data_s, err);
+    pnb_status status = next_batch(c, &batch, data_s, err);
     if (status != PNB_OK)
         return status;
     float *pixels = s->pixels + micro * s->n_pixels;
@@ -444,12 +448,12 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__trainer *t, size_t micr
 }
 
 /* Gradient of an input of part 2, 0 where the loss does not depend on it. */
-static void read_input_grad(const pnb__step_graphs *s, const pnb__tensor *t, float *out)
+static void read_input_grad(const pnb__step_graphs *s, const pnb__tensor *x, float *out)
 {
-    if (t == NULL)
+    if (x == NULL)
         return;
-    bool has = pnb__read_grad_f64(t, s->grad_scratch);
-    for (size_t i = 0; i < pnb__n(t); i++)
+    bool has = pnb__read_grad_f64(x, s->grad_scratch);
+    for (size_t i = 0; i < pnb__n(x); i++)
         out[i] = has ? (float)s->grad_scratch[i] : 0;
 }
 
@@ -486,67 +490,87 @@ static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
     return pnb__graph_run(s->back.graph, err);
 }
 
-static pnb_status run_accumulation(pnb__step_graphs *s, pnb__trainer *t, double *data_s,
+/* Rows of one array between the processes. Those of a process lie in two blocks, masked originals
+ * and the others; of masked sides in one. */
+static pnb_status exchange_rows(const pnb__step_graphs *s, int side, float *rows,
+                                pnb_status (*move)(void *, float *, size_t, pnb_error *),
+                                pnb_error *err)
+{
+    void *self = s->owner->exchange->self;
+    size_t masked = s->n_micro * s->n_masked * s->dim;
+    size_t others = s->n_micro * (s->batch - s->n_masked) * s->dim;
+    pnb_status status = masked > 0 ? move(self, rows, masked, err) : PNB_OK;
+    if (status == PNB_OK && side < MASKED_IMAGE && others > 0)
+        status = move(self, rows + s->n_all * s->n_masked * s->dim, others, err);
+    return status;
+}
+
+static pnb_status gather_rows(const pnb__step_graphs *s, pnb_error *err)
+{
+    const pnb__exchange *x = s->owner->exchange;
+    pnb_status status = PNB_OK;
+    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
+        if (s->loss_side[i].mean != NULL)
+            status = exchange_rows(s, i, s->arrays[i].mean, x->gather, err);
+        if (status == PNB_OK && s->loss_side[i].log_var != NULL)
+            status = exchange_rows(s, i, s->arrays[i].log_var, x->gather, err);
+    }
+    return status;
+}
+
+static pnb_status gather_gradients(const pnb__step_graphs *s, pnb_error *err)
+{
+    const pnb__exchange *x = s->owner->exchange;
+    pnb_status status = PNB_OK;
+    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
+        if (s->loss_side[i].mean != NULL)
+            status = exchange_rows(s, i, s->arrays[i].d_mean, x->gather_back, err);
+        if (status == PNB_OK && s->loss_side[i].log_var != NULL)
+            status = exchange_rows(s, i, s->arrays[i].d_log_var, x->gather_back, err);
+    }
+    return status;
+}
+
+static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, double *data_s,
                                    pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    for (size_t i = 0; i < pnb__model_n_params(t->model); i++) {
-        pnb__param *p = pnb__model_param(t->model, i);
+    for (size_t i = 0; i < pnb__model_n_params(c->model); i++) {
+        pnb__param *p = pnb__model_param(c->model, i);
         if (p->grad_store != NULL)
-            s->kernels.mem_zero(t->ctx, p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
+            s->kernels.mem_zero(c->ctx, p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
     }
     for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
-        status = encode_micro(s, t, micro, data_s, err);
+        status = encode_micro(s, c, micro, data_s, err);
+    if (status == PNB_OK)
+        status = gather_rows(s, err);
     if (status == PNB_OK)
         status = run_loss(s, err);
+    if (status == PNB_OK)
+        status = gather_gradients(s, err);
     for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
         status = back_micro(s, micro, err);
     return status;
 }
 
-static const char *what_is_kept(const pnb__trainer *t)
-{
-    return t->result->checkpoint_dir[0] != '\0' ? "the last checkpoint is kept"
-                                                : "before a checkpoint was written";
-}
-
-static pnb_status read_values(const pnb__step_graphs *s, const pnb__trainer *t,
-                              pnb__step_values *out, pnb_error *err)
+static void read_values(const pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out)
 {
     const pnb__loss *loss = &s->loss;
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
-        out->term[i] = loss->term[i] == NULL ? 0 : pnb__read_scalar(loss->term[i]);
-        if (!isfinite(out->term[i]))
-            return pnb__fail(err, PNB_NUMERIC,
-                             "step %lld: loss %s is %g; training stopped, %s. Lower --lr, clip "
-                             "gradients, or lower the term's weight",
-                             (long long)t->state.step, pnb_loss_name((pnb_loss_term)i),
-                             out->term[i], what_is_kept(t));
-    }
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+        c->term[i] = loss->term[i] == NULL ? 0 : pnb__read_scalar(loss->term[i]);
     out->total = pnb__read_scalar(loss->total);
-    out->image_unc = s->image_unc == NULL ? 0 : pnb__read_scalar(s->image_unc);
-    out->text_unc = s->text_unc == NULL ? 0 : pnb__read_scalar(s->text_unc);
-    out->grad_norm = pnb__optim_grad_norm(t->optim);
-    if (!isfinite(out->grad_norm))
-        return pnb__fail(
-            err, PNB_NUMERIC,
-            "step %lld: the gradient's norm is %g; training stopped, %s. Lower --lr or "
-            "the terms' weights",
-            (long long)t->state.step, out->grad_norm, what_is_kept(t));
-    return PNB_OK;
+    pnb__figures_add(&out->batch, "image_uncertainty", NULL,
+                     s->image_unc == NULL ? 0 : pnb__read_scalar(s->image_unc));
+    pnb__figures_add(&out->batch, "text_uncertainty", NULL,
+                     s->text_unc == NULL ? 0 : pnb__read_scalar(s->text_unc));
 }
 
-pnb_status pnb__step_run(pnb__step_graphs *s, pnb__trainer *t, pnb__step_values *out,
+pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out,
                          pnb_error *err)
 {
-    *out = (pnb__step_values){0};
-    double start = pnb__now_s();
-    pnb_status status = s->n_micro == 1 ? run_whole(s, t, &out->data_s, err)
-                                        : run_accumulation(s, t, &out->data_s, err);
-    if (status == PNB_NUMERIC)
-        pnb__error_prefix(err, "step %lld", (long long)t->state.step);
+    pnb_status status = is_one_graph(s) ? run_whole(s, c, &out->data_s, err)
+                                        : run_accumulation(s, c, &out->data_s, err);
     if (status == PNB_OK)
-        status = read_values(s, t, out, err);
-    out->batch_s = pnb__now_s() - start;
+        read_values(s, c, out);
     return status;
 }

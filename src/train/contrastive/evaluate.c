@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "penumbra/search.h"
-#include "train/trainer.h"
+#include "train/contrastive/contrastive.h"
 
 enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
 
@@ -28,25 +28,25 @@ static void free_set(val_set *v)
     }
 }
 
-static bool has_term(const pnb__trainer *t, pnb_loss_term term)
+static bool has_term(const pnb__contrastive *c, pnb_loss_term term)
 {
-    return t->opts->loss.weight[term] > 0;
+    return c->opts->loss.weight[term] > 0;
 }
 
 /* As many pairs as a step of this size would mask. */
-static size_t masked_pairs(const pnb__trainer *t, size_t n)
+static size_t masked_pairs(const pnb__contrastive *c, size_t n)
 {
-    bool wanted = has_term(t, PNB_LOSS_IMG_INCLUSION) || has_term(t, PNB_LOSS_TXT_INCLUSION);
-    if (!wanted || !(t->opts->drop_ratio > 0))
+    bool wanted = has_term(c, PNB_LOSS_IMG_INCLUSION) || has_term(c, PNB_LOSS_TXT_INCLUSION);
+    if (!wanted || !(c->opts->drop_ratio > 0))
         return 0;
-    return PNB_MAX((size_t)((double)n * t->opts->drop_ratio), (size_t)1);
+    return PNB_MAX((size_t)((double)n * c->opts->drop_ratio), (size_t)1);
 }
 
 /* Rows are padded by a batch: the encoders write whole ones. */
-static pnb_status make_set(val_set *v, const pnb__trainer *t, size_t batch, pnb_error *err)
+static pnb_status make_set(val_set *v, const pnb__contrastive *c, size_t batch, pnb_error *err)
 {
-    size_t n = pnb_dataset_size(t->val);
-    *v = (val_set){.n = n, .n_masked = masked_pairs(t, n), .dim = t->info->embed_dim};
+    size_t n = pnb_dataset_size(c->val);
+    *v = (val_set){.n = n, .n_masked = masked_pairs(c, n), .dim = c->info->embed_dim};
     for (int s = 0; s < N_SIDES; s++) {
         size_t rows = s < MASKED_IMAGE ? v->n + batch : v->n_masked + batch;
         if (s >= MASKED_IMAGE && v->n_masked == 0)
@@ -68,17 +68,18 @@ typedef struct padded_batch {
     unsigned char *scratch; /* of drawing tokens */
 } padded_batch;
 
-static pnb_status make_padded(padded_batch *p, const pnb__trainer *t, size_t size, pnb_error *err)
+static pnb_status make_padded(padded_batch *p, const pnb__contrastive *c, size_t size,
+                              pnb_error *err)
 {
     *p = (padded_batch){.size = size,
-                        .n_pixels = 3 * t->info->vision.image_height * t->info->vision.image_width,
-                        .length = t->info->text.context_length};
+                        .n_pixels = 3 * c->info->vision.image_height * c->info->vision.image_width,
+                        .length = c->info->text.context_length};
     p->pixels = pnb__alloc_array(size * p->n_pixels, sizeof *p->pixels);
     p->ids = pnb__alloc_array(size * p->length, sizeof *p->ids);
     p->masked_ids = pnb__alloc_array(size * p->length, sizeof *p->ids);
     p->scratch = pnb__alloc_array(p->length, 1);
-    p->kept = pnb__alloc_array(t->info->vision.n_patches, sizeof *p->kept);
-    p->patches = pnb__alloc_array(t->info->vision.n_patches, sizeof *p->patches);
+    p->kept = pnb__alloc_array(c->info->vision.n_patches, sizeof *p->kept);
+    p->patches = pnb__alloc_array(c->info->vision.n_patches, sizeof *p->patches);
     if (p->pixels == NULL || p->ids == NULL || p->masked_ids == NULL || p->scratch == NULL ||
         p->kept == NULL || p->patches == NULL)
         return pnb__fail_nomem(err, size * p->n_pixels * sizeof *p->pixels);
@@ -110,64 +111,64 @@ static pnb_encode_out rows_of(const val_set *v, int side, size_t at)
     return (pnb_encode_out){v->mean[side] + at * v->dim, v->log_var[side] + at * v->dim, false};
 }
 
-static pnb_status encode_batch(pnb__trainer *t, const padded_batch *p, val_set *v, size_t at,
+static pnb_status encode_batch(pnb__contrastive *c, const padded_batch *p, val_set *v, size_t at,
                                pnb_error *err)
 {
     const pnb_encode_out image = rows_of(v, IMAGE, at), text = rows_of(v, TEXT, at);
-    pnb_status status = pnb_model_encode_image(t->model, p->pixels, p->size, &image, err);
+    pnb_status status = pnb_model_encode_image(c->model, p->pixels, p->size, &image, err);
     if (status == PNB_OK)
-        status = pnb_model_encode_text(t->model, p->ids, p->size, p->length, &text, err);
+        status = pnb_model_encode_text(c->model, p->ids, p->size, p->length, &text, err);
     return status;
 }
 
 /* Masks are drawn from the batch's number, so they are the same in every validation. */
-static pnb_status encode_masked(pnb__trainer *t, const padded_batch *p, val_set *v, size_t at,
+static pnb_status encode_masked(pnb__contrastive *c, const padded_batch *p, val_set *v, size_t at,
                                 pnb_error *err)
 {
     const pnb_encode_out image = rows_of(v, MASKED_IMAGE, at), text = rows_of(v, MASKED_TEXT, at);
-    const pnb__text_masker masker = pnb__trainer_masker(t);
-    size_t n_patches = t->info->vision.n_patches, number = at / p->size;
-    size_t n_kept = pnb__mask_n_kept(n_patches, t->opts->mask_keep);
+    const pnb__text_masker masker = pnb__contrastive_masker(c);
+    size_t n_patches = c->info->vision.n_patches, number = at / p->size;
+    size_t n_kept = pnb__mask_n_kept(n_patches, c->opts->mask_keep);
     pnb_status status = PNB_OK;
-    if (has_term(t, PNB_LOSS_IMG_INCLUSION)) {
-        pnb__mask_patches(t->opts->seed, (int64_t)number, n_patches, n_kept, p->patches, p->kept);
+    if (has_term(c, PNB_LOSS_IMG_INCLUSION)) {
+        pnb__mask_patches(c->opts->seed, (int64_t)number, n_patches, n_kept, p->patches, p->kept);
         status =
-            pnb_model_encode_image_kept(t->model, p->pixels, p->size, p->kept, n_kept, &image, err);
+            pnb_model_encode_image_kept(c->model, p->pixels, p->size, p->kept, n_kept, &image, err);
     }
-    if (status != PNB_OK || !has_term(t, PNB_LOSS_TXT_INCLUSION))
+    if (status != PNB_OK || !has_term(c, PNB_LOSS_TXT_INCLUSION))
         return status;
     pnb__mask_texts(&masker, number, p->ids, p->size, p->length, p->scratch, p->masked_ids);
-    return pnb_model_encode_text(t->model, p->masked_ids, p->size, p->length, &text, err);
+    return pnb_model_encode_text(c->model, p->masked_ids, p->size, p->length, &text, err);
 }
 
 /* The first `n` pairs through `encode`, batch by batch. */
-static pnb_status encode_pairs(pnb__trainer *t, padded_batch *p, val_set *v, size_t n,
-                               pnb_status (*encode)(pnb__trainer *, const padded_batch *, val_set *,
-                                                    size_t, pnb_error *),
+static pnb_status encode_pairs(pnb__contrastive *c, padded_batch *p, val_set *v, size_t n,
+                               pnb_status (*encode)(pnb__contrastive *, const padded_batch *,
+                                                    val_set *, size_t, pnb_error *),
                                pnb_error *err)
 {
     const pnb_batch *b = NULL;
-    pnb_status status = pnb_loader_set_position(t->val_loader, (pnb_loader_position){0, 0}, err);
+    pnb_status status = pnb_loader_set_position(c->val_loader, (pnb_loader_position){0, 0}, err);
     for (size_t at = 0; status == PNB_OK && at < n; at += b->n) {
-        status = pnb_loader_next(t->val_loader, &b, err);
+        status = pnb_loader_next(c->val_loader, &b, err);
         if (status == PNB_OK && (b == NULL || b->n == 0))
             status = pnb__fail(err, PNB_FORMAT, "the validation set ended at %zu of %zu", at, n);
         if (status != PNB_OK)
             return status;
         fill_padded(p, b);
-        status = encode(t, p, v, at, err);
+        status = encode(c, p, v, at, err);
     }
     return status;
 }
 
-static pnb_status encode_all(pnb__trainer *t, size_t batch, val_set *v, pnb_error *err)
+static pnb_status encode_all(pnb__contrastive *c, size_t batch, val_set *v, pnb_error *err)
 {
     padded_batch p = {0};
-    pnb_status status = make_padded(&p, t, batch, err);
+    pnb_status status = make_padded(&p, c, batch, err);
     if (status == PNB_OK)
-        status = encode_pairs(t, &p, v, v->n, encode_batch, err);
+        status = encode_pairs(c, &p, v, v->n, encode_batch, err);
     if (status == PNB_OK && v->n_masked > 0)
-        status = encode_pairs(t, &p, v, v->n_masked, encode_masked, err);
+        status = encode_pairs(c, &p, v, v->n_masked, encode_masked, err);
     free_padded(&p);
     return status;
 }
@@ -202,23 +203,23 @@ static bool uses_side(const pnb_loss_opts *o, int side)
            (side == MASKED_TEXT && o->weight[PNB_LOSS_TXT_INCLUSION] > 0);
 }
 
-static pnb_status build_losses(loss_graph *l, const pnb__trainer *t, size_t rows, bool masked,
+static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t rows, bool masked,
                                pnb_error *err)
 {
-    pnb_loss_opts opts = t->opts->loss;
+    pnb_loss_opts opts = c->opts->loss;
     pnb__graph_free(l->graph);
     *l = (loss_graph){.rows = rows, .masked = masked};
     if (!choose_terms(&opts, masked))
         return PNB_OK;
-    pnb_status status = pnb__graph_create(&l->graph, t->ctx, PNB__F32, false, err);
+    pnb_status status = pnb__graph_create(&l->graph, c->ctx, PNB__F32, false, err);
     if (status != PNB_OK)
         return status;
-    const size_t shape[2] = {rows, t->info->embed_dim};
+    const size_t shape[2] = {rows, c->info->embed_dim};
     for (int s = 0; s < N_SIDES; s++) {
         if (!uses_side(&opts, s))
             continue;
         l->side[s].mean = pnb__input(l->graph, PNB__REAL, 2, shape);
-        if (t->info->is_probabilistic)
+        if (c->info->is_probabilistic)
             l->side[s].log_var = pnb__input(l->graph, PNB__REAL, 2, shape);
     }
     l->scale = pnb__input(l->graph, PNB__REAL, 0, NULL);
@@ -236,10 +237,10 @@ static pnb_status build_losses(loss_graph *l, const pnb__trainer *t, size_t rows
 }
 
 /* Adds `share` of the terms on the pairs from `at` on. */
-static pnb_status add_losses(loss_graph *l, const pnb__trainer *t, const val_set *v, size_t at,
+static pnb_status add_losses(loss_graph *l, const pnb__contrastive *c, const val_set *v, size_t at,
                              double share, pnb_train_eval *out, pnb_error *err)
 {
-    double scale = pnb__trainer_scale(t), bias = pnb__trainer_bias(t);
+    double scale = pnb__contrastive_scale(c), bias = pnb__contrastive_bias(c);
     for (int s = 0; s < N_SIDES; s++) {
         if (l->side[s].mean != NULL)
             pnb__write_f32(l->side[s].mean, v->mean[s] + at * v->dim);
@@ -260,7 +261,7 @@ static pnb_status add_losses(loss_graph *l, const pnb__trainer *t, const val_set
 }
 
 /* The mean over `n` pairs; the last batch may be a short one and gets a graph of its own. */
-static pnb_status run_losses(const pnb__trainer *t, const val_set *v, size_t batch, bool masked,
+static pnb_status run_losses(const pnb__contrastive *c, const val_set *v, size_t batch, bool masked,
                              pnb_train_eval *out, pnb_error *err)
 {
     size_t n = masked ? v->n_masked : v->n;
@@ -269,9 +270,9 @@ static pnb_status run_losses(const pnb__trainer *t, const val_set *v, size_t bat
     for (size_t at = 0; status == PNB_OK && at < n; at += l.rows) {
         size_t rows = PNB_MIN(batch, n - at);
         if (rows != l.rows)
-            status = build_losses(&l, t, rows, masked, err);
+            status = build_losses(&l, c, rows, masked, err);
         if (status == PNB_OK && l.graph != NULL)
-            status = add_losses(&l, t, v, at, (double)rows / (double)n, out, err);
+            status = add_losses(&l, c, v, at, (double)rows / (double)n, out, err);
     }
     pnb__graph_free(l.graph);
     return status;
@@ -289,7 +290,7 @@ static double trace(const val_set *v, int side, size_t row)
 
 /* Share of the queries of rows [begin, begin + n) whose own row is the nearest. `answers` (n) may
  * be NULL. */
-static pnb_status recall_at_1(const pnb__trainer *t, const val_set *v, const size_t range[2],
+static pnb_status recall_at_1(const pnb__contrastive *c, const val_set *v, const size_t range[2],
                               int query, double *out, pnb__answer *answers, pnb_error *err)
 {
     pnb_gaussians side[2];
@@ -299,12 +300,12 @@ static pnb_status recall_at_1(const pnb__trainer *t, const val_set *v, const siz
             (pnb_gaussians){.n = range[1],
                             .dim = v->dim,
                             .mean = v->mean[s] + offset,
-                            .log_var = t->info->is_probabilistic ? v->log_var[s] + offset : NULL};
+                            .log_var = c->info->is_probabilistic ? v->log_var[s] + offset : NULL};
     }
     pnb_search_opts opts = pnb_search_opts_default();
     opts.k = 1;
     pnb_hits hits;
-    pnb_status status = pnb_search(t->ctx, &side[query], &side[1 - query], &opts, &hits, err);
+    pnb_status status = pnb_search(c->ctx, &side[query], &side[1 - query], &opts, &hits, err);
     if (status != PNB_OK)
         return status;
     size_t n_right = 0;
@@ -320,36 +321,36 @@ static pnb_status recall_at_1(const pnb__trainer *t, const val_set *v, const siz
 }
 
 /* Recall over the whole set and how uncertainty orders it. */
-static pnb_status recall_of_all(const pnb__trainer *t, const val_set *v, int query, double *r1,
+static pnb_status recall_of_all(const pnb__contrastive *c, const val_set *v, int query, double *r1,
                                 double *unc_r, pnb_error *err)
 {
     const size_t all[2] = {0, v->n};
     *unc_r = NAN;
-    if (!t->info->is_probabilistic)
-        return recall_at_1(t, v, all, query, r1, NULL, err);
+    if (!c->info->is_probabilistic)
+        return recall_at_1(c, v, all, query, r1, NULL, err);
     pnb__answer *answers = pnb__alloc_array(v->n, sizeof *answers);
     if (answers == NULL)
         return pnb__fail_nomem(err, v->n * sizeof *answers);
-    pnb_status status = recall_at_1(t, v, all, query, r1, answers, err);
+    pnb_status status = recall_at_1(c, v, all, query, r1, answers, err);
     if (status == PNB_OK)
         *unc_r = pnb__unc_correlation(answers, v->n);
     pnb__free(answers);
     return status;
 }
 
-static pnb_status retrieve(const pnb__trainer *t, const val_set *v, size_t batch,
+static pnb_status retrieve(const pnb__contrastive *c, const val_set *v, size_t batch,
                            pnb_train_eval *out, pnb_error *err)
 {
     size_t n_batches = v->n / batch;
-    pnb_status status = recall_of_all(t, v, 0, &out->i2t_r1, &out->i2t_unc_r, err);
+    pnb_status status = recall_of_all(c, v, 0, &out->i2t_r1, &out->i2t_unc_r, err);
     if (status == PNB_OK)
-        status = recall_of_all(t, v, 1, &out->t2i_r1, &out->t2i_unc_r, err);
+        status = recall_of_all(c, v, 1, &out->t2i_r1, &out->t2i_unc_r, err);
     for (size_t b = 0; b < n_batches && status == PNB_OK; b++) {
         const size_t range[2] = {b * batch, batch};
         double i2t = 0, t2i = 0;
-        status = recall_at_1(t, v, range, 0, &i2t, NULL, err);
+        status = recall_at_1(c, v, range, 0, &i2t, NULL, err);
         if (status == PNB_OK)
-            status = recall_at_1(t, v, range, 1, &t2i, NULL, err);
+            status = recall_at_1(c, v, range, 1, &t2i, NULL, err);
         out->batch_i2t_r1 += i2t / (double)n_batches;
         out->batch_t2i_r1 += t2i / (double)n_batches;
     }
@@ -364,27 +365,25 @@ static double mean_trace(const val_set *v, int side)
     return sum / (double)v->n;
 }
 
-pnb_status pnb__evaluate(pnb__trainer *t, pnb_train_eval *out, pnb_error *err)
+pnb_status pnb__evaluate(pnb__contrastive *c, pnb_train_eval *out, pnb_error *err)
 {
     *out = (pnb_train_eval){0};
-    if (t->val == NULL)
+    if (c->val == NULL)
         return PNB_OK;
-    size_t n = pnb_dataset_size(t->val), batch = PNB_MIN(t->opts->batch_size, n);
+    size_t n = pnb_dataset_size(c->val), batch = PNB_MIN(c->opts->batch_size, n);
     val_set v;
-    pnb__model_weights_changed(t->model);
-    pnb_status status = make_set(&v, t, batch, err);
+    pnb__model_weights_changed(c->model);
+    pnb_status status = make_set(&v, c, batch, err);
     if (status != PNB_OK)
         goto done;
-    PNB_TRY(encode_all(t, batch, &v, err));
-    PNB_TRY(run_losses(t, &v, batch, false, out, err));
-    PNB_TRY(run_losses(t, &v, batch, true, out, err));
-    PNB_TRY(retrieve(t, &v, batch, out, err));
+    PNB_TRY(encode_all(c, batch, &v, err));
+    PNB_TRY(run_losses(c, &v, batch, false, out, err));
+    PNB_TRY(run_losses(c, &v, batch, true, out, err));
+    PNB_TRY(retrieve(c, &v, batch, out, err));
     out->done = true;
-    out->step = t->state.step;
-    out->epoch = t->state.step / t->steps_per_epoch;
     out->n = n;
-    out->image_unc = t->info->is_probabilistic ? mean_trace(&v, 0) : 0;
-    out->text_unc = t->info->is_probabilistic ? mean_trace(&v, 1) : 0;
+    out->image_unc = c->info->is_probabilistic ? mean_trace(&v, 0) : 0;
+    out->text_unc = c->info->is_probabilistic ? mean_trace(&v, 1) : 0;
 done:
     if (status != PNB_OK)
         pnb__error_prefix(err, "validation");

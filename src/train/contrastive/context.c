@@ -9,7 +9,7 @@
 
 #include "data/loader/loader_internal.h"
 #include "io/json/json.h"
-#include "train/trainer.h"
+#include "train/contrastive/contrastive.h"
 
 enum { MOST_TOKENS = 77, LEAST_TOKENS = 4, MOST_SAMPLES = 20000 };
 
@@ -85,11 +85,11 @@ pnb_status pnb__context_measure(const pnb_dataset *set, const pnb_tokenizer *tok
 }
 
 /* Whoever names a length gets it: --force-context-length, an override, another configuration. */
-static bool is_open(const pnb__trainer *t, const char *name)
+static bool is_open(const pnb__contrastive *c, const char *name)
 {
     json_t *given = NULL;
-    const char *overrides = t->opts->config_overrides;
-    if (strcmp(name, "tiny") != 0 || t->opts->force_context_length > 0)
+    const char *overrides = c->opts->config_overrides;
+    if (strcmp(name, "tiny") != 0 || c->opts->force_context_length > 0)
         return false;
     if (overrides != NULL &&
         pnb__json_load_bytes(&given, overrides, strlen(overrides), "overrides", NULL) != PNB_OK)
@@ -99,16 +99,17 @@ static bool is_open(const pnb__trainer *t, const char *name)
     return open;
 }
 
-pnb_status pnb__context_choose(pnb__trainer *t, const char *name, json_t *config, pnb_error *err)
+pnb_status pnb__context_choose(pnb__contrastive *c, const char *name, json_t *config,
+                               pnb_error *err)
 {
-    if (!is_open(t, name))
+    if (!is_open(c, name))
         return PNB_OK;
-    pnb__templates in = {t->opts->templates, t->opts->n_templates, t->opts->template_share};
-    pnb_status status = pnb__context_measure(t->train, t->tokenizer, &in, &t->context, err);
-    if (status != PNB_OK || t->context.n_captions == 0)
+    pnb__templates in = {c->opts->templates, c->opts->n_templates, c->opts->template_share};
+    pnb_status status = pnb__context_measure(c->train, c->tokenizer, &in, &c->context, err);
+    if (status != PNB_OK || c->context.n_captions == 0)
         return status;
     json_t *text = json_object_get(config, "text_cfg");
-    if (json_object_set_new(text, "context_length", json_integer(t->context.length)) != 0)
+    if (json_object_set_new(text, "context_length", json_integer(c->context.length)) != 0)
         return pnb__fail_nomem(err, 0);
     return PNB_OK;
 }

@@ -1,0 +1,362 @@
+/* Contrastive training as an objective (objective.h), and pnb_train around it.
+ *
+ * Data are pairs of a picture and a caption; parameters are the two towers and the scalars a, b of
+ * the logits; what a checkpoint holds is a model directory. a = exp(logit_scale) is kept at most
+ * 100: after each update logit_scale is clamped to [0, ln 100]. What a step computes is in step.c,
+ * validation in evaluate.c, what a fresh model starts with in model_setup.c. */
+#include <math.h>
+#include <string.h>
+
+#include "train/contrastive/contrastive.h"
+
+#define MAX_LOGIT_SCALE 4.605170185988092 /* ln 100 */
+
+_Static_assert((int)PNB_N_LOSS_TERMS <= (int)PNB__MAX_FIGURES, "every loss term needs a place");
+
+/* ---- opening ---- */
+
+static pnb_status open_dataset(pnb__contrastive *c, const char *spec, pnb_dataset **out,
+                               pnb_error *err)
+{
+    pnb_dataset_opts opts = c->opts->dataset;
+    opts.n_synthetic = (size_t)c->opts->train_num_samples;
+    pnb_status status = pnb_dataset_open(out, spec, &opts, err);
+    for (size_t i = 0; status == PNB_OK && i < pnb_dataset_n_warnings(*out); i++)
+        pnb__log(c->ctx, PNB_LOG_WARN, "%s", pnb_dataset_warning(*out, i));
+    return status;
+}
+
+/* As open_clip counts: an epoch of shards rounds up to whole steps and reads on into the next order
+ * of samples, one of tables and folders leaves an incomplete step out. */
+static int64_t steps_of_epoch(const pnb__contrastive *c, int64_t samples)
+{
+    int64_t pairs =
+        (int64_t)c->opts->batch_size * c->opts->accum_freq * (int64_t)c->exchange->n_ranks;
+    bool rounds_up = pnb_dataset_get_kind(c->train) == PNB_DATASET_TAR;
+    return PNB_MAX((samples + (rounds_up ? pairs - 1 : 0)) / pairs, (int64_t)1);
+}
+
+static pnb_loader_opts loader_opts(const pnb__contrastive *c)
+{
+    const pnb_train_opts *o = c->opts;
+    pnb_loader_opts l = pnb_loader_opts_default();
+    l.batch_size = o->batch_size;
+    l.seed = o->seed;
+    l.n_workers = o->workers;
+    l.resample = o->dataset_resampled;
+    l.max_image_pixels = o->max_image_pixels;
+    l.preprocess = c->preprocess;
+    l.augment = o->augment;
+    l.tokenizer = c->tokenizer;
+    l.context_length = (int)c->info->text.context_length;
+    l.captions = o->captions;
+    l.template_share = o->n_templates > 0 ? o->template_share : 0;
+    l.templates = o->templates;
+    l.n_templates = o->n_templates;
+    return l;
+}
+
+/* In order, no augmentation, every sample once, the caption drawn as in epoch 0. */
+static pnb_status make_val_loader(pnb__contrastive *c, pnb_error *err)
+{
+    pnb_loader_opts l = loader_opts(c);
+    l.batch_size = PNB_MIN(l.batch_size, pnb_dataset_size(c->val));
+    l.shuffle = l.resample = false;
+    l.drop_last = false;
+    l.n_workers = 0;
+    l.augment = pnb_augment_none();
+    l.captions = PNB_CAPTION_LEVEL;
+    l.level = c->opts->val_level;
+    l.template_share = 0;
+    return pnb_loader_create(&c->val_loader, c->val, &l, err);
+}
+
+static pnb_status check_mask_token(const pnb__contrastive *c, pnb_error *err)
+{
+    const pnb_train_opts *o = c->opts;
+    if (!(o->loss.weight[PNB_LOSS_TXT_INCLUSION] > 0) || o->text_mask == PNB_TEXT_MASK_DELETE)
+        return PNB_OK;
+    int rows = (int)c->info->text.vocab_size;
+    int id = o->replace_token >= 0 ? o->replace_token : pnb_tokenizer_mask_id(c->tokenizer);
+    if (id < 0)
+        return pnb__fail(err, PNB_ARG,
+                         "the tokenizer has no mask token: give --replace-token (released ProLIP "
+                         "models used 32000) or --text-mask delete");
+    if (id >= rows)
+        return pnb__fail(err, PNB_ARG, "--replace-token %d: the model knows ids 0 to %d", id,
+                         rows - 1);
+    return PNB_OK;
+}
+
+static pnb_status list_params(pnb__contrastive *c, pnb__objective *o, pnb_error *err)
+{
+    size_t n = pnb__model_n_params(c->model);
+    c->params = pnb__alloc_array(n, sizeof *c->params);
+    if (c->params == NULL)
+        return pnb__fail_nomem(err, n * sizeof *c->params);
+    for (size_t i = 0; i < n; i++)
+        c->params[i] = pnb__model_param(c->model, i);
+    o->params = c->params;
+    o->n_params = n;
+    o->n_weights = c->info->n_params;
+    o->real = pnb__model_real(c->model);
+    pnb__kernels_fill(&c->kernels, c->ctx, o->real);
+    return PNB_OK;
+}
+
+static int64_t samples_of_epoch(const pnb__contrastive *c)
+{
+    int64_t asked = c->opts->train_num_samples;
+    return asked > 0 ? asked : (int64_t)pnb_dataset_size(c->train);
+}
+
+static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__objective *o,
+                                   pnb_error *err)
+{
+    pnb__contrastive *c = self;
+    pnb_status status;
+    c->exchange = o->exchange;
+    PNB_TRY(open_dataset(c, c->opts->train_data, &c->train, err));
+    if (c->opts->val_data != NULL)
+        PNB_TRY(open_dataset(c, c->opts->val_data, &c->val, err));
+    PNB_TRY(pnb__contrastive_open_model(c, checkpoint, err));
+    PNB_TRY(check_mask_token(c, err));
+    PNB_TRY(list_params(c, o, err));
+    o->n_samples = pnb_dataset_size(c->train);
+    o->validates = c->val != NULL;
+    o->steps_per_epoch = c->steps_per_epoch = steps_of_epoch(c, samples_of_epoch(c));
+done:
+    return status;
+}
+
+static pnb_status start_contrastive(void *self, pnb_loader_position at, pnb__objective *o,
+                                    pnb_error *err)
+{
+    pnb__contrastive *c = self;
+    pnb_status status;
+    PNB_TRY(pnb__step_create(&c->step_graphs, c, err));
+    const pnb_loader_opts l = loader_opts(c);
+    PNB_TRY(pnb_loader_create(&c->loader, c->train, &l, err));
+    PNB_TRY(pnb_loader_set_position(c->loader, at, err));
+    if (c->val != NULL)
+        PNB_TRY(make_val_loader(c, err));
+    o->graph_bytes = pnb__step_bytes(c->step_graphs);
+done:
+    return status;
+}
+
+static void close_contrastive(void *self)
+{
+    pnb__contrastive *c = self;
+    pnb_loader_free(c->loader);
+    pnb_loader_free(c->val_loader);
+    pnb__step_free(c->step_graphs);
+    pnb_model_free(c->model);
+    pnb_tokenizer_free(c->tokenizer);
+    pnb_dataset_free(c->train);
+    pnb_dataset_free(c->val);
+    pnb__free(c->params);
+}
+
+/* ---- what out.log says of the data ---- */
+
+static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
+{
+    const pnb__contrastive *c = self;
+    pnb_status status = PNB_OK;
+    if (c->info->is_probabilistic)
+        status = pnb__record_info(t, err, "Log-variance of captions from: %s",
+                                  pnb_text_unc_source_name(c->info->text_unc_source));
+    if (status == PNB_OK && c->context.n_captions > 0)
+        status = pnb__record_info(
+            t, err,
+            "Context: %d tokens, which %.2f%% of the training captions fit into as they are drawn "
+            "(the longest has %d); --force-context-length sets another",
+            c->context.length, 100 * c->context.share_within, c->context.longest);
+    return status;
+}
+
+/* What the data did not give. */
+static pnb_status conclude(void *self, pnb__trainer *t, pnb_error *err)
+{
+    enum { MAX_NAMED = 20 };
+    const pnb__contrastive *c = self;
+    size_t n = pnb_loader_n_skipped(c->loader);
+    pnb_status status = PNB_OK;
+    if (c->result->n_truncated > 0)
+        status = pnb__record_info(t, err, "%zu captions were cut to %zu tokens",
+                                  c->result->n_truncated, c->info->text.context_length);
+    if (n > 0 && status == PNB_OK)
+        status = pnb__record_info(t, err, "%zu samples could not be read and were replaced:", n);
+    for (size_t i = 0; i < n && i < MAX_NAMED && status == PNB_OK; i++) {
+        const char *why = "";
+        int64_t sample = pnb_loader_skipped(c->loader, i, &why);
+        status = pnb__record_info(t, err, "  sample %lld: %s", (long long)sample, why);
+    }
+    return status;
+}
+
+/* ---- a step ---- */
+
+pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c)
+{
+    const pnb_train_opts *o = c->opts;
+    int mask_id = o->replace_token >= 0 ? o->replace_token : pnb_tokenizer_mask_id(c->tokenizer);
+    return (pnb__text_masker){.tokenizer = c->tokenizer,
+                              .mode = o->text_mask,
+                              .prob = o->drop_prob,
+                              .mask_id = mask_id,
+                              .pad_id = pnb_tokenizer_pad_id(c->tokenizer),
+                              .seed = o->seed};
+}
+
+double pnb__contrastive_scale(const pnb__contrastive *c)
+{
+    return c->logit_scale != NULL ? exp(pnb__param_read_scalar(c->logit_scale, &c->kernels))
+                                  : c->info->logit_scale;
+}
+
+double pnb__contrastive_bias(const pnb__contrastive *c)
+{
+    return c->logit_bias != NULL ? pnb__param_read_scalar(c->logit_bias, &c->kernels) : 0;
+}
+
+/* The terms that have a weight. */
+static void add_terms(const pnb__contrastive *c, const double *term, pnb__figures *out)
+{
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+        if (c->opts->loss.weight[i] > 0)
+            pnb__figures_add(out, pnb_loss_name((pnb_loss_term)i), NULL, term[i]);
+}
+
+static pnb_status step_contrastive(void *self, int64_t step, pnb__step_values *out, pnb_error *err)
+{
+    pnb__contrastive *c = self;
+    c->step = step;
+    pnb_status status = pnb__step_run(c->step_graphs, c, out, err);
+    add_terms(c, c->term, &out->terms);
+    return status;
+}
+
+static void clamp_scale(const pnb__contrastive *c)
+{
+    if (c->logit_scale == NULL || !c->logit_scale->trainable)
+        return;
+    double v = pnb__param_read_scalar(c->logit_scale, &c->kernels);
+    v = PNB_MIN(PNB_MAX(v, 0.0), MAX_LOGIT_SCALE);
+    pnb__param_write(c->logit_scale, &c->kernels, 0, 1, &v);
+}
+
+static void updated(void *self, pnb__step_values *out)
+{
+    pnb__contrastive *c = self;
+    clamp_scale(c);
+    pnb__figures_add(&out->state, "logit_scale", "Logit Scale", pnb__contrastive_scale(c));
+    pnb__figures_add(&out->state, "logit_bias", NULL, pnb__contrastive_bias(c));
+    memcpy(c->result->loss, c->term, sizeof c->result->loss);
+    c->result->n_skipped = pnb_loader_n_skipped(c->loader);
+}
+
+static pnb_loader_position position(const void *self)
+{
+    const pnb__contrastive *c = self;
+    return pnb_loader_get_position(c->loader);
+}
+
+/* ---- between the steps ---- */
+
+static pnb_status validate(void *self, int64_t step, pnb__eval_values *out, pnb_error *err)
+{
+    pnb__contrastive *c = self;
+    pnb_train_eval *e = &c->result->eval;
+    pnb__figures *f = &out->figures;
+    pnb_status status = pnb__evaluate(c, e, err);
+    if (status != PNB_OK)
+        return status;
+    e->step = step;
+    e->epoch = step / c->steps_per_epoch;
+    out->n = e->n;
+    out->total = e->total;
+    out->unc_r = e->i2t_unc_r;
+    add_terms(c, e->loss, &out->terms);
+    pnb__figures_add(f, "i2t_r1", "image_to_text_R@1", e->i2t_r1);
+    pnb__figures_add(f, "t2i_r1", "text_to_image_R@1", e->t2i_r1);
+    pnb__figures_add(f, "batch_i2t_r1", NULL, e->batch_i2t_r1);
+    pnb__figures_add(f, "batch_t2i_r1", NULL, e->batch_t2i_r1);
+    pnb__figures_add(f, "image_uncertainty", NULL, e->image_unc);
+    pnb__figures_add(f, "text_uncertainty", NULL, e->text_unc);
+    pnb__figures_add(f, "i2t_unc_r", NULL, e->i2t_unc_r);
+    pnb__figures_add(f, "t2i_unc_r", NULL, e->t2i_unc_r);
+    return PNB_OK;
+}
+
+/* A model directory that every command opens. */
+static pnb_status save(void *self, const char *dir, pnb_error *err)
+{
+    pnb__contrastive *c = self;
+    char *tokenizer = pnb__path_join(dir, "tokenizer.json");
+    char *preprocess = pnb__path_join(dir, "preprocessor_config.json");
+    pnb_status status = PNB_OK;
+    if (tokenizer == NULL || preprocess == NULL) {
+        status = pnb__fail_nomem(err, strlen(dir));
+        goto done;
+    }
+    pnb__model_weights_changed(c->model);
+    PNB_TRY(pnb_model_save(c->model, dir, err));
+    PNB_TRY(pnb_tokenizer_save(c->tokenizer, tokenizer, err));
+    PNB_TRY(pnb_preprocess_save(&c->preprocess, preprocess, err));
+done:
+    pnb__free(tokenizer);
+    pnb__free(preprocess);
+    return status;
+}
+
+/* ---- pnb_train ---- */
+
+pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ctx,
+                                          const pnb_train_opts *opts, pnb_train_result *result)
+{
+    static const pnb__objective_calls calls = {.open = open_contrastive,
+                                               .start = start_contrastive,
+                                               .announce = announce,
+                                               .conclude = conclude,
+                                               .step = step_contrastive,
+                                               .updated = updated,
+                                               .position = position,
+                                               .validate = validate,
+                                               .save = save,
+                                               .close = close_contrastive};
+    *c = (pnb__contrastive){.ctx = ctx, .opts = opts, .result = result};
+    return (pnb__objective){
+        .calls = &calls, .self = c, .settings = pnb__contrastive_settings(opts)};
+}
+
+static void fill_result(pnb_train_result *out, const pnb__run_result *r)
+{
+    memcpy(out->run_dir, r->run_dir, sizeof out->run_dir);
+    memcpy(out->checkpoint_dir, r->checkpoint_dir, sizeof out->checkpoint_dir);
+    memcpy(out->best_dir, r->best_dir, sizeof out->best_dir);
+    out->step = r->step;
+    out->n_steps = r->n_steps;
+    out->epoch = r->epoch;
+    out->total = r->total;
+    out->seconds = r->seconds;
+    out->samples_per_s = r->samples_per_s;
+    out->graph_bytes = r->graph_bytes;
+}
+
+pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_result *out,
+                     pnb_error *err)
+{
+    pnb__contrastive c;
+    pnb__run_result run;
+    const pnb__run_opts run_opts = pnb__contrastive_run_opts(opts);
+    *out = (pnb_train_result){0};
+    pnb_status status = pnb__contrastive_check_opts(opts, err);
+    if (status != PNB_OK)
+        return status;
+    const pnb__objective objective = pnb__contrastive_objective(&c, ctx, opts, out);
+    status = pnb__trainer_run(ctx, &run_opts, &objective, &run, err);
+    fill_result(out, &run);
+    return status;
+}

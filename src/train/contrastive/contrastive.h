@@ -1,0 +1,105 @@
+/* Contrastive training of two towers, pictures and captions, in memory: what pnb_train trains.
+ * The losses are loss.h's; the loop around it is the trainer's. */
+#ifndef PNB_TRAIN_CONTRASTIVE_CONTRASTIVE_H
+#define PNB_TRAIN_CONTRASTIVE_CONTRASTIVE_H
+
+#include "io/json/json.h"
+#include "models/prolip/prolip.h"
+#include "penumbra/train.h"
+#include "train/contrastive/mask.h"
+#include "train/loss.h"
+#include "train/objective.h"
+#include "train/run_options.h"
+#include "train/trainer.h"
+
+/* One optimiser step's graphs; step.c. */
+typedef struct pnb__step_graphs pnb__step_graphs;
+
+/* Lengths of captions as they are drawn, in tokens, special ones included. */
+typedef struct pnb__context {
+    int length;          /* 99 of 100 draws have no more, at most 77 */
+    double share_within; /* of the draws, no longer than that */
+    size_t n_captions;   /* measured; 0: none were */
+    int longest;
+} pnb__context;
+
+/* What a caption is put into, with probability `share`. */
+typedef struct pnb__templates {
+    const char *const *texts;
+    size_t n;
+    double share;
+} pnb__templates;
+
+typedef struct pnb__contrastive {
+    const pnb_ctx *ctx;
+    const pnb_train_opts *opts;
+    const pnb__exchange *exchange;
+    pnb_dataset *train, *val;
+    pnb_loader *loader, *val_loader; /* val_loader NULL without validation data */
+    pnb_model *model;
+    const pnb_model_info *info;
+    pnb_tokenizer *tokenizer;
+    pnb_preprocess preprocess;
+    pnb__context context; /* as chosen from the data; all zero: not chosen */
+    pnb__kernels kernels;
+    pnb__param **params;                  /* of the model */
+    pnb__param *logit_scale, *logit_bias; /* NULL when the model has none */
+    pnb__step_graphs *step_graphs;
+    int64_t step, steps_per_epoch; /* step: the one that runs */
+    double term[PNB_N_LOSS_TERMS]; /* of the last step */
+    pnb_train_result *result;      /* the loop fills its part at the end */
+} pnb__contrastive;
+
+/* ---- contrastive.c ---- */
+/* The objective of pnb_train; `opts` and `result` must outlive it. */
+pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ctx,
+                                          const pnb_train_opts *opts, pnb_train_result *result);
+/* exp(logit_scale) and logit_bias of the weights as they are. */
+double pnb__contrastive_scale(const pnb__contrastive *c);
+double pnb__contrastive_bias(const pnb__contrastive *c);
+pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c);
+
+/* ---- contrastive_options.c ---- */
+/* Errors  ARG, naming the option and what it may be */
+pnb_status pnb__contrastive_check_opts(const pnb_train_opts *o, pnb_error *err);
+/* What the loop is asked. */
+pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o);
+/* All other options; `o` must outlive it. */
+pnb__settings pnb__contrastive_settings(const pnb_train_opts *o);
+
+/* ---- context.c ---- */
+/* Measures the captions of at most 20,000 samples, evenly drawn. */
+pnb_status pnb__context_measure(const pnb_dataset *set, const pnb_tokenizer *tokenizer,
+                                const pnb__templates *in, pnb__context *out, pnb_error *err);
+/* Sets text_cfg.context_length of a configuration by the training captions where it is the built-in
+ * `tiny` and nobody names a length. The tokenizer is configured already. */
+pnb_status pnb__context_choose(pnb__contrastive *c, const char *name, json_t *config,
+                               pnb_error *err);
+
+/* ---- model_setup.c ---- model, tokenizer and preprocessing from opts->model or `checkpoint`. */
+pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoint, pnb_error *err);
+
+/* ---- step.c ---- */
+pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_error *err);
+void pnb__step_free(pnb__step_graphs *s);
+size_t pnb__step_bytes(const pnb__step_graphs *s); /* planned memory of its graphs */
+/* Reads accum_freq batches, computes losses and gradients (left in the parameters' `grad`), fills
+ * out->batch, out->total, out->data_s and c->term. Errors  those of the data, NUMERIC */
+pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out,
+                         pnb_error *err);
+
+/* ---- evaluate.c ---- */
+/* Losses and retrieval on the validation set with the weights as they are; out->done false when
+ * there is no validation set. */
+pnb_status pnb__evaluate(pnb__contrastive *c, pnb_train_eval *out, pnb_error *err);
+
+/* ---- unc_bins.c ---- */
+typedef struct pnb__answer {
+    double trace; /* the query's uncertainty */
+    size_t row;   /* orders equal traces */
+    bool right;
+} pnb__answer;
+/* pnb_train_eval.i2t_unc_r of n queries; sorts them. */
+double pnb__unc_correlation(pnb__answer *answers, size_t n);
+
+#endif

@@ -1,0 +1,273 @@
+/* Options of pnb_train: the two recipes, the table of what is contrastive training's own, the
+ * checks, and the part that every training has (run_options.h).
+ *
+ * Checked here, before a run has a folder, is also what its owners check again when it is made. */
+#include <math.h>
+#include <string.h>
+
+#include "train/contrastive/contrastive.h"
+
+static const char *const templates[] = {
+    "a picture of {}", "an image of {}",  "an icon of {}",
+    "this shows {}",   "{} in a picture", "a small picture of {}",
+};
+
+pnb_train_opts pnb_train_opts_default(void)
+{
+    pnb_train_opts o = {
+        .dataset = pnb_dataset_opts_default(),
+        .workers = 1,
+        .max_image_pixels = PNB_IMAGE_DEFAULT_PIXELS,
+        .augment = pnb_augment_small(),
+        .captions = PNB_CAPTION_LEVEL,
+        .template_share = 0.3,
+        .templates = templates,
+        .n_templates = PNB_COUNT(templates),
+        .val_level = 3,
+        .model = "tiny",
+        .tokenizer_vocab_size = 1500,
+        .tokenizer_kind = PNB_TOKENIZER_BYTE_BPE,
+        .init_logit_scale = NAN,
+        .init_logit_bias = NAN,
+        .init_unc_bias = NAN,
+        .loss = pnb_loss_opts_default(),
+        .drop_ratio = 0.125,
+        .drop_prob = 0.75,
+        .mask_keep = 0.25,
+        .text_mask = PNB_TEXT_MASK_DELETE,
+        .replace_token = -1,
+        .optim = pnb_optim_opts_default(),
+        .lr_scheduler = PNB_SCHEDULE_COSINE,
+        .warmup = 40,
+        .lr_min_ratio = 0.02,
+        .lr_cooldown_power = 1,
+        .batch_size = 128,
+        .accum_freq = 1,
+        .epochs = 32,
+        .logs = "./logs",
+        .log_every_n_steps = 10,
+        .val_frequency = 1,
+        .save_most_recent = true,
+    };
+    o.optim.lr = 1e-3;
+    o.optim.weight_decay = 0.1;
+    o.optim.grad_clip_norm = 1;
+    return o;
+}
+
+pnb_train_opts pnb_train_opts_published(void)
+{
+    pnb_train_opts o = pnb_train_opts_default();
+    o.augment = pnb_augment_published();
+    o.template_share = 0;
+    o.model = "ViT-B-16";
+    o.config_init = true;
+    o.loss = pnb_loss_opts_published();
+    o.text_mask = PNB_TEXT_MASK_REPLACE;
+    o.optim = pnb_optim_opts_default();
+    o.warmup = 10000;
+    o.lr_min_ratio = 0;
+    return o;
+}
+
+static const char *text_mask_name(int v)
+{
+    return v == PNB_TEXT_MASK_DELETE ? "delete" : "replace";
+}
+
+static const char *dataset_name(int v)
+{
+    static const char *const names[PNB_N_DATASET_KINDS] = {"auto",  "webdataset", "csv",   "dir",
+                                                           "jsonl", "synthetic",  "binary"};
+    return v >= 0 && v < PNB_N_DATASET_KINDS ? names[v] : NULL;
+}
+
+static const char *captions_name(int v)
+{
+    static const char *const names[PNB_N_CAPTION_CHOICES] = {"level", "any", "first", "all_levels"};
+    return v >= 0 && v < PNB_N_CAPTION_CHOICES ? names[v] : NULL;
+}
+
+#define AT(member) offsetof(pnb_train_opts, member)
+
+static const pnb__field fields[] = {
+    {"train_data", AT(train_data), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
+    {"val_data", AT(val_data), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
+    {"dataset_type", AT(dataset.kind), dataset_name, PNB__FIELD_ENUM, false, PNB__ALSO_NONE},
+    {"dataset_resampled", AT(dataset_resampled), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"train_num_samples", AT(train_num_samples), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"workers", AT(workers), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
+    {"captions", AT(captions), captions_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
+    {"template_share", AT(template_share), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"n_templates", AT(n_templates), NULL, PNB__FIELD_SIZE, true, PNB__ALSO_NONE},
+    {"val_level", AT(val_level), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
+    {"aug_enabled", AT(augment.enabled), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"aug_crop", AT(augment.crop), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"aug_crop_scale_min", AT(augment.crop_scale[0]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"aug_crop_scale_max", AT(augment.crop_scale[1]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"aug_crop_ratio_min", AT(augment.crop_ratio[0]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"aug_crop_ratio_max", AT(augment.crop_ratio[1]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"aug_zoom_min", AT(augment.zoom[0]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_zoom_max", AT(augment.zoom[1]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_shift", AT(augment.shift), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_rotate", AT(augment.rotate), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_flip", AT(augment.flip), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_gain", AT(augment.gain), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_brightness", AT(augment.jitter[0]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_contrast", AT(augment.jitter[1]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_saturation", AT(augment.jitter[2]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_hue", AT(augment.jitter[3]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_jitter_p", AT(augment.jitter_p), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_grey_p", AT(augment.grey_p), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_interpolation", AT(augment.interpolation), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
+    {"aug_re_prob", AT(augment.erase_p), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"aug_re_count", AT(augment.erase_count), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
+    {"aug_n_no_flip_groups", AT(augment.n_no_flip_groups), NULL, PNB__FIELD_SIZE, true,
+     PNB__ALSO_NONE},
+    {"model", AT(model), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
+    {"tokenizer", AT(tokenizer), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
+    {"tokenizer_vocab_size", AT(tokenizer_vocab_size), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
+    {"config_overrides", AT(config_overrides), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
+    {"force_image_size", AT(force_image_size), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
+    {"force_context_length", AT(force_context_length), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
+    {"force_resize_pos_emb", AT(force_resize_pos_emb), NULL, PNB__FIELD_BOOL, false,
+     PNB__ALSO_NONE},
+    {"reinit_unc", AT(reinit_unc), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
+    {"init_logit_scale", AT(init_logit_scale), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
+    {"init_logit_bias", AT(init_logit_bias), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
+    {"init_unc_bias", AT(init_unc_bias), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
+    {"config_init", AT(config_init), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
+    {"lock_image", AT(lock_image), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"lock_text", AT(lock_text), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"ppcl_lambda", AT(loss.weight[PNB_LOSS_PPCL]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"siglip_lambda", AT(loss.weight[PNB_LOSS_SIGLIP]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"clip_lambda", AT(loss.weight[PNB_LOSS_CLIP]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"pcmepp_lambda", AT(loss.weight[PNB_LOSS_PCMEPP]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"inclusion_alpha", AT(loss.weight[PNB_LOSS_INCLUSION]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"inclusion_alpha_occ_image", AT(loss.weight[PNB_LOSS_IMG_INCLUSION]), NULL, PNB__FIELD_DOUBLE,
+     true, PNB__ALSO_NONE},
+    {"inclusion_alpha_occ_text", AT(loss.weight[PNB_LOSS_TXT_INCLUSION]), NULL, PNB__FIELD_DOUBLE,
+     true, PNB__ALSO_NONE},
+    {"vib_beta", AT(loss.weight[PNB_LOSS_VIB]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"inclusion_scale", AT(loss.inclusion_scale), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"inclusion_eps", AT(loss.inclusion_eps), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"inclusion_exact", AT(loss.inclusion_exact), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"vib_official", AT(loss.vib_official), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"inclusion_limit", AT(loss.inclusion_limit), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_INFINITE},
+    {"vib_limit", AT(loss.vib_limit), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_INFINITE},
+    {"drop_ratio", AT(drop_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"drop_prob", AT(drop_prob), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"mask_keep", AT(mask_keep), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"text_mask", AT(text_mask), text_mask_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
+    {"replace_token", AT(replace_token), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
+};
+
+pnb__settings pnb__contrastive_settings(const pnb_train_opts *o)
+{
+    return (pnb__settings){fields, PNB_COUNT(fields), o};
+}
+
+pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o)
+{
+    return (pnb__run_opts){
+        .optim = o->optim,
+        .lr_scheduler = o->lr_scheduler,
+        .warmup = o->warmup,
+        .lr_min_ratio = o->lr_min_ratio,
+        .epochs_cooldown = o->epochs_cooldown,
+        .lr_cooldown_power = o->lr_cooldown_power,
+        .lr_cooldown_end = o->lr_cooldown_end,
+        .batch_size = o->batch_size,
+        .accum_freq = o->accum_freq,
+        .grad_checkpointing = o->grad_checkpointing,
+        .epochs = o->epochs,
+        .max_steps = o->max_steps,
+        .seed = o->seed,
+        .logs = o->logs,
+        .name = o->name,
+        .resume = o->resume,
+        .label = o->model,
+        .workers = o->workers,
+        .log_every_n_steps = o->log_every_n_steps,
+        .val_frequency = o->val_frequency,
+        .val_every_n_steps = o->val_every_n_steps,
+        .save_frequency = o->save_frequency,
+        .save_every_n_steps = o->save_every_n_steps,
+        .delete_previous_checkpoint = o->delete_previous_checkpoint,
+        .save_most_recent = o->save_most_recent,
+        .save_best_unc = o->save_best_unc,
+        .report_tensorboard = o->report_tensorboard,
+        .stop = o->stop,
+        .progress = o->progress,
+        .progress_user = o->progress_user,
+    };
+}
+
+static pnb_status check_share(const char *name, double value, pnb_error *err)
+{
+    if (value >= 0 && value <= 1)
+        return PNB_OK;
+    return pnb__fail(err, PNB_ARG, "%s is %g, it must lie in 0..1", name, value);
+}
+
+static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
+{
+    bool needs_data = o->dataset.kind != PNB_DATASET_SYNTHETIC;
+    if (needs_data && (o->train_data == NULL || o->train_data[0] == '\0'))
+        return pnb__fail(err, PNB_ARG, "no training data: give --train-data");
+    if (o->model == NULL)
+        return pnb__fail(err, PNB_ARG, "model is not set");
+    if (o->warmup < 0 || o->train_num_samples < 0 || o->workers < 0)
+        return pnb__fail(err, PNB_ARG,
+                         "warm-up %lld, samples an epoch %lld and workers %d must be 0 or more",
+                         (long long)o->warmup, (long long)o->train_num_samples, o->workers);
+    if (o->epochs_cooldown < 0)
+        return pnb__fail(err, PNB_ARG, "cool-down epochs are %lld, they must be 0 or more",
+                         (long long)o->epochs_cooldown);
+    return PNB_OK;
+}
+
+static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
+{
+    const pnb__settings table = pnb__contrastive_settings(o);
+    pnb_status status = pnb__settings_check_finite(&table, err);
+    if (status == PNB_OK)
+        status = pnb__loss_check_opts(&o->loss, err);
+    if (status == PNB_OK && !isnan(o->init_logit_scale) && !(o->init_logit_scale > 0))
+        status = pnb__fail(err, PNB_ARG, "the first logit scale is %g, it must be above 0",
+                           o->init_logit_scale);
+    if (status == PNB_OK)
+        status = check_share("drop-ratio", o->drop_ratio, err);
+    if (status == PNB_OK)
+        status = check_share("drop-prob", o->drop_prob, err);
+    if (status == PNB_OK)
+        status = check_share("template share", o->template_share, err);
+    if (status == PNB_OK && !(o->mask_keep > 0 && o->mask_keep <= 1))
+        status = pnb__fail(err, PNB_ARG, "mask-keep is %g, it must lie above 0 and at most 1",
+                           o->mask_keep);
+    return status;
+}
+
+pnb_status pnb__contrastive_check_opts(const pnb_train_opts *o, pnb_error *err)
+{
+    const pnb__run_opts run = pnb__contrastive_run_opts(o);
+    pnb_status status = check_data(o, err);
+    if (status == PNB_OK)
+        status = pnb__run_check_opts(&run, err);
+    if (status == PNB_OK)
+        status = check_objective(o, err);
+    if (status == PNB_OK && o->captions == PNB_CAPTION_ALL_LEVELS)
+        status = pnb__fail(err, PNB_ARG, "training takes one caption a picture, not all levels");
+    if (status == PNB_OK && o->save_best_unc && o->val_data == NULL)
+        status = pnb__fail(err, PNB_ARG,
+                           "--save-best-unc ranks checkpoints by validation: give --val-data");
+    return status;
+}
