@@ -83,3 +83,32 @@ void pnb__progress_finish(pnb__progress *p, size_t done)
             elapsed > 0 ? (double)(done - PNB_MIN(p->first, done)) / elapsed : 0.0);
     fflush(p->app->log);
 }
+
+/* ---- watching ---- */
+
+static bool step(void *user, size_t done, size_t total)
+{
+    pnb__watching *w = user;
+    w->done = done;
+    if (w->progress != NULL) {
+        w->progress->total = total;
+        pnb__progress_update(w->progress, done, NULL);
+    }
+    return !pnb__is_interrupted(w->app);
+}
+
+pnb_watch pnb__watch_begin(pnb__watching *w, pnb__app *app, const char *what, const char *unit)
+{
+    *w = (pnb__watching){.app = app, .progress = pnb__alloc_zero(1, sizeof *w->progress)};
+    if (w->progress != NULL) /* without memory for a bar the job goes on without one */
+        pnb__progress_start(w->progress, app, what, unit, 0, 0);
+    return (pnb_watch){step, w};
+}
+
+void pnb__watch_end(pnb__watching *w)
+{
+    if (w->progress != NULL && w->progress->shown)
+        pnb__progress_finish(w->progress, w->done);
+    pnb__free(w->progress);
+    w->progress = NULL;
+}

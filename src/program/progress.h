@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "penumbra/watch.h"
 #include "program/app.h"
 
 typedef struct pnb__progress {
@@ -23,5 +24,14 @@ void pnb__progress_finish(pnb__progress *p, size_t done);
 
 /* "1:02:03", "04:05"; "--:--" for what is unknown or absurd. */
 void pnb__format_duration(double seconds, char text[16]);
+
+/* A watch that draws the progress of a job and stops at Ctrl-C; ends with pnb__watch_end. */
+typedef struct pnb__watching {
+    pnb__progress *progress;
+    pnb__app *app;
+    size_t done;
+} pnb__watching;
+pnb_watch pnb__watch_begin(pnb__watching *w, pnb__app *app, const char *what, const char *unit);
+void pnb__watch_end(pnb__watching *w);
 
 #endif

@@ -9,9 +9,9 @@
 
 #include "commands/classify/class_inputs.h"
 #include "commands/classify/classify.h"
-#include "commands/common/set_use.h"
 #include "commands/eval/eval_vqa.h"
 #include "encode/inputs.h"
+#include "io/tables/text_lines.h"
 #include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
-#include "commands/eval/eval_retrieval.h"
+#include "sets/settle.h"
 
 struct calibrate_args {
     const char *images, *texts, *truth, *truth_format, *split, *gallery, *measure, *method, *out,

@@ -11,6 +11,7 @@
 #include "commands/common/set_use.h"
 #include "encode/embed_job.h"
 #include "io/json/json.h"
+#include "sets/set_rows.h"
 
 enum { MAX_LABEL_BYTES = 1 << 30 };
 

@@ -12,10 +12,10 @@
 
 #include "base/base.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "encode/embed_job.h"
 #include "penumbra/view.h"
 #include "program/output_name.h"
+#include "sets/settle.h"
 
 /* CLIP's logit scale, which most models reach. */
 #define DEFAULT_SCALE 100.0

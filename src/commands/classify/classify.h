@@ -12,6 +12,7 @@
 #include "penumbra/metrics.h"
 #include "program/app.h"
 #include "program/result.h"
+#include "sets/settle.h"
 
 typedef struct pnb__classify_opts {
     const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */

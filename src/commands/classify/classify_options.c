@@ -7,8 +7,8 @@
 #include "commands/classify/classify.h"
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
-#include "commands/eval/eval_retrieval.h"
 #include "program/result.h"
+#include "sets/settle.h"
 
 struct classify_args {
     const char *model, *tokenizer, *preprocess, *split, *labels, *img_key, *label_key;

@@ -9,10 +9,10 @@
 
 #include "commands/classify/classify.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "encode/embed_job.h"
 #include "io/json/json.h"
 #include "penumbra/view.h"
+#include "sets/settle.h"
 
 /* ---- names and texts ---- */
 

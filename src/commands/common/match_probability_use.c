@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "commands/common/set_use.h"
 #include "sets/embeddings.h"
+#include "sets/set_rows.h"
 
 pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "commands/common/set_use.h"
+#include "sets/set_rows.h"
 
 /* ---- labels ---- */
 

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#include "commands/common/set_use.h"
 #include "io/json/json.h"
 #include "report/html.h"
 #include "report/svg.h"
+#include "sets/set_rows.h"
 
 void pnb__page_rows_reset(pnb__page_rows *rows)
 {

@@ -1,15 +1,13 @@
-/* What the commands that read embedding sets have in common: loading one in either form, its rows
- * as a measure wants them, names of rows, lists of lines, and a watch over long calls.
+/* Embedding sets as commands load them, and what is said of them to the user.
  *
  * A set that does not tell which weights made it (an .npy file without x.json, another program's
  * safetensors) is compared on the user's word, and the result says so. */
 #include "commands/common/set_use.h"
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
+#include <math.h>
 #include <string.h>
-
-#include "program/progress.h"
-
-#define MAX_LINES_BYTES ((size_t)1 << 30)
 
 /* Rows of a set without names are called by their numbers, as in files of ids. */
 static pnb_status number_rows(pnb_embeddings *set, pnb_error *err)
@@ -23,11 +21,6 @@ static pnb_status number_rows(pnb_embeddings *set, pnb_error *err)
         status = pnb_embeddings_set_id(set, i, number, err);
     }
     return status;
-}
-
-bool pnb__set_is_known(const pnb_embeddings *set)
-{
-    return set->info.weights_sha256[0] != '\0' && set->info.modality[0] != '\0';
 }
 
 /* Each path once, however often a command reads it. */
@@ -66,105 +59,26 @@ pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb__app *app)
     return status;
 }
 
-pnb_status pnb__set_view(pnb_view *out, const pnb_embeddings *set, pnb_measure measure,
-                         pnb_error *err)
+void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows)
 {
-    if (measure != PNB_MEASURE_MEAN)
-        return pnb_view_init(out, set, err);
-    *out = (pnb_view){.rows = {.n = set->n, .dim = set->dim, .mean = set->mean}};
-    return PNB_OK;
-}
-
-const char *pnb__set_label(const pnb_embeddings *set, size_t row)
-{
-    if (set->texts != NULL && set->texts[row] != NULL)
-        return set->texts[row];
-    if (set->paths != NULL && set->paths[row] != NULL)
-        return set->paths[row];
-    return pnb__set_id(set, row);
-}
-
-const char *pnb__set_id(const pnb_embeddings *set, size_t row)
-{
-    return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
-}
-
-pnb_status pnb__set_extra(json_t **out, const pnb_embeddings *set, size_t row, pnb_error *err)
-{
-    const char *extra = set->extras != NULL ? set->extras[row] : NULL;
-    *out = NULL;
-    return extra != NULL ? pnb__json_try_bytes(out, extra, strlen(extra), err) : PNB_OK;
-}
-
-/* ---- lines ---- */
-
-static size_t count_lines(const char *text, size_t size)
-{
-    size_t n = 1;
-    for (size_t i = 0; i < size; i++)
-        n += text[i] == '\n';
-    return n;
-}
-
-pnb_status pnb__lines_load(pnb__lines *out, const char *path, pnb_error *err)
-{
-    size_t size = 0;
-    *out = (pnb__lines){0};
-    pnb_status status = pnb__read_file(path, MAX_LINES_BYTES, &out->text, &size, err);
-    if (status != PNB_OK)
-        return status;
-    if (!pnb__utf8_valid(out->text, size))
-        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: not UTF-8 text", path));
-    size_t n = count_lines(out->text, size);
-    out->line = pnb__alloc_array(n, sizeof *out->line);
-    if (out->line == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *out->line));
-    pnb__line_reader lines = {.at = out->text, .end = out->text + size, .path = path};
-    for (char *line;;) {
-        PNB_TRY(pnb__line_next(&lines, &line, err));
-        if (line == NULL)
-            break;
-        if (line[0] != '\0' && line[0] != '#')
-            out->line[out->n++] = line;
+    size_t n_off = 0, first = 0;
+    double first_norm = 0;
+    if (!pnb__measure_reads_lengths(measure))
+        return;
+    for (size_t i = 0; i < rows->n; i++) {
+        double square = 0;
+        for (size_t d = 0; d < rows->dim; d++)
+            square += (double)rows->mean[i * rows->dim + d] * rows->mean[i * rows->dim + d];
+        if (fabs(sqrt(square) - 1) <= 0.01)
+            continue;
+        if (n_off++ == 0) {
+            first = i;
+            first_norm = sqrt(square);
+        }
     }
-done:
-    if (status != PNB_OK)
-        pnb__lines_reset(out);
-    return status;
-}
-
-void pnb__lines_reset(pnb__lines *l)
-{
-    pnb__free(l->text);
-    pnb__free(l->line);
-    *l = (pnb__lines){0};
-}
-
-/* ---- watching ---- */
-
-static bool step(void *user, size_t done, size_t total)
-{
-    pnb__watching *w = user;
-    w->done = done;
-    if (w->progress != NULL) {
-        w->progress->total = total;
-        pnb__progress_update(w->progress, done, NULL);
-    }
-    return !pnb__is_interrupted(w->app);
-}
-
-pnb_watch pnb__watch_begin(pnb__watching *w, pnb__app *app, const char *what, const char *unit)
-{
-    *w = (pnb__watching){.app = app, .progress = pnb__alloc_zero(1, sizeof *w->progress)};
-    if (w->progress != NULL) /* without memory for a bar the job goes on without one */
-        pnb__progress_start(w->progress, app, what, unit, 0, 0);
-    return (pnb_watch){step, w};
-}
-
-void pnb__watch_end(pnb__watching *w)
-{
-    if (w->progress != NULL && w->progress->shown)
-        pnb__progress_finish(w->progress, w->done);
-    pnb__free(w->progress);
-    w->progress = NULL;
+    if (n_off > 0)
+        pnb__warn(app,
+                  "%s: the means of %zu of %zu rows are not of unit length (row %zu: %.4g); they "
+                  "are compared as they are, --measure mean normalises",
+                  path, n_off, rows->n, first, first_norm);
 }

@@ -9,8 +9,11 @@
 
 #include "commands/common/id_map.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "io/json/json.h"
+#include "io/tables/text_lines.h"
+#include "program/progress.h"
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
 enum { N_PRINTED = 20, N_OF_GROUP = 8 };
 

@@ -4,7 +4,6 @@
  */
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
-#include "commands/common/set_use.h"
 #include "commands/curate/curate.h"
 #include "program/result.h"
 

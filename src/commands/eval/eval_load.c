@@ -9,100 +9,8 @@
 #include "commands/common/set_use.h"
 #include "commands/eval/eval_retrieval.h"
 #include "io/json/json.h"
-
-pnb_status pnb__row_level(int *level, const pnb_embeddings *set, size_t row, pnb_error *err)
-{
-    json_t *root = NULL;
-    pnb_status status = pnb__set_extra(&root, set, row, err);
-    const json_t *value = json_object_get(root, "level");
-    *level = pnb__json_small_int(value, -1);
-    if (status == PNB_OK && *level < 0 && value != NULL && !json_is_null(value) &&
-        !(json_is_integer(value) && json_integer_value(value) == -1))
-        status = pnb__fail(err, PNB_FORMAT,
-                           "row %zu: its \"level\" is no whole number from 0 (-1: unknown)", row);
-    json_decref(root);
-    return status;
-}
-
-/* ---- what suits the families ---- */
-
-pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set)
-{
-    if (set->kappa != NULL)
-        return PNB_UNCERTAINTY_INV_KAPPA;
-    return set->inv_alpha != NULL ? PNB_UNCERTAINTY_GG_VAR : PNB_UNCERTAINTY_TRACE;
-}
-
-/* That of the side which has one, captions first; of two sets of points the cosine. */
-static pnb_uncertainty settle_uncertainty(pnb_uncertainty asked, const pnb_embeddings *images,
-                                          const pnb_embeddings *texts)
-{
-    const pnb_embeddings *set = texts->family != PNB_POINT ? texts : images;
-    if (asked == PNB__UNCERTAINTY_AUTO)
-        return set->family == PNB_POINT ? PNB_UNCERTAINTY_COSINE : pnb__own_uncertainty(set);
-    bool is_of_variances = asked != PNB_UNCERTAINTY_COSINE && asked != PNB_UNCERTAINTY_INV_KAPPA;
-    return is_of_variances && pnb__own_uncertainty(set) != PNB_UNCERTAINTY_TRACE
-               ? pnb__own_uncertainty(set)
-               : asked;
-}
-
-pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err)
-{
-    if (strcmp(name, "auto") != 0)
-        return pnb_measure_parse(out, name, err);
-    *out = PNB__MEASURE_AUTO;
-    return PNB_OK;
-}
-
-pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,
-                               const pnb_rows *b, pnb_error *err)
-{
-    const pnb_rows *sphere = a->kappa != NULL ? a : b->kappa != NULL ? b : NULL;
-    pnb_measure measure = asked;
-    if (asked == PNB__MEASURE_AUTO)
-        measure = sphere == NULL     ? PNB_MEASURE_CSD
-                  : sphere->is_power ? PNB_MEASURE_POWER_SPHERICAL
-                                     : PNB_MEASURE_VMF;
-    pnb_status status = pnb_measure_check_fit(measure, a, b, err);
-    if (status == PNB_OK)
-        *out = measure;
-    return status;
-}
-
-/* Directions are all that these measures read. */
-static bool reads_lengths(pnb_measure measure)
-{
-    return measure != PNB_MEASURE_MEAN && measure != PNB_MEASURE_VMF &&
-           measure != PNB_MEASURE_VMF_EXACT && measure != PNB_MEASURE_POWER_SPHERICAL;
-}
-
-pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind, double **out,
-                                pnb_error *err)
-{
-    const pnb_rows rows = {.n = set->n,
-                           .dim = set->dim,
-                           .mean = set->mean,
-                           .log_var = set->log_var,
-                           .kappa = set->kappa,
-                           .inv_alpha = set->inv_alpha,
-                           .beta = set->beta};
-    double *u = pnb__alloc_zero(set->n, sizeof *u);
-    pnb_status status = PNB_OK;
-    if (u == NULL)
-        return pnb__fail_nomem(err, set->n * sizeof *u);
-    bool is_of_variances = kind == PNB_UNCERTAINTY_TRACE || kind == PNB_UNCERTAINTY_MEAN_VAR ||
-                           kind == PNB_UNCERTAINTY_GEO_STD || kind == PNB__UNCERTAINTY_AUTO;
-    pnb_uncertainty own = pnb__own_uncertainty(set);
-    if (is_of_variances && (kind == PNB__UNCERTAINTY_AUTO || own != PNB_UNCERTAINTY_TRACE))
-        kind = own;
-    if (set->family != PNB_POINT || kind == PNB_UNCERTAINTY_COSINE)
-        status = pnb_uncertainty_rows(kind, &rows, u, err);
-    if (status == PNB_OK)
-        *out = u;
-    else
-        pnb__free(u);
-    return status;
-}
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
 /* ---- selecting rows ---- */
 
@@ -333,30 +241,6 @@ static pnb_status load_levels(pnb__retrieval *run, const pnb_truth_report *repor
 
 /* ---- sets ---- */
 
-void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows)
-{
-    size_t n_off = 0, first = 0;
-    double first_norm = 0;
-    if (!reads_lengths(measure))
-        return;
-    for (size_t i = 0; i < rows->n; i++) {
-        double square = 0;
-        for (size_t d = 0; d < rows->dim; d++)
-            square += (double)rows->mean[i * rows->dim + d] * rows->mean[i * rows->dim + d];
-        if (fabs(sqrt(square) - 1) <= 0.01)
-            continue;
-        if (n_off++ == 0) {
-            first = i;
-            first_norm = sqrt(square);
-        }
-    }
-    if (n_off > 0)
-        pnb__warn(app,
-                  "%s: the means of %zu of %zu rows are not of unit length (row %zu: %.4g); they "
-                  "are compared as they are, --measure mean normalises",
-                  path, n_off, rows->n, first, first_norm);
-}
-
 pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
 {
     pnb_error *err = &app->err;
@@ -386,7 +270,7 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
         pnb__measure_settle(&run->measure, opts->measure, &run->image_rows, &run->text_rows, err));
     pnb__check_means(app, run->measure, opts->images, &run->image_rows);
     pnb__check_means(app, run->measure, opts->texts, &run->text_rows);
-    run->uncertainty = settle_uncertainty(opts->uncertainty, run->images, run->texts);
+    run->uncertainty = pnb__uncertainty_settle(opts->uncertainty, run->images, run->texts);
     pnb_uncertainty of_rows =
         run->uncertainty == PNB_UNCERTAINTY_COSINE ? PNB__UNCERTAINTY_AUTO : opts->uncertainty;
     PNB_TRY(pnb__row_uncertainty(run->images, of_rows, &run->image_u, err));

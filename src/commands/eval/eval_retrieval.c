@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "commands/common/match_probability_use.h"
+#include "sets/settle.h"
 
 pnb__retrieval_opts pnb__retrieval_opts_default(void)
 {

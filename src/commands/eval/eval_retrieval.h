@@ -12,9 +12,7 @@
 #include "penumbra/view.h"
 #include "program/app.h"
 #include "program/result.h"
-
-#define PNB__MEASURE_AUTO PNB_N_MEASURES          /* what the families of both sides suit */
-#define PNB__UNCERTAINTY_AUTO PNB_N_UNCERTAINTIES /* what the families of both sides have */
+#include "sets/settle.h"
 
 typedef struct pnb__retrieval_opts {
     const char *images, *texts; /* embedding sets */
@@ -124,25 +122,5 @@ pnb_status pnb__retrieval_folds(pnb__app *app, const pnb__retrieval_opts *opts,
  * folds, and PMRP of opts->label_vectors to run->coco, with intervals if there are resamples. */
 pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
-
-/* A measure by name, or PNB__MEASURE_AUTO for "auto". Errors  as pnb_measure_parse */
-pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err);
-/* What `asked` is between these sets: auto is csd, and on the sphere the likelihood of the family
- * (vmf, power_spherical). Errors  ARG (not between these families: the text names what would do) */
-pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,
-                               const pnb_rows *b, pnb_error *err);
-/* Warns where means are not of unit length and the measure reads their length: csd and its
- * relatives are similarities of unit means only. */
-void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows);
-/* "level" of a row's extra fields, -1 when there is none. */
-pnb_status pnb__row_level(int *level, const pnb_embeddings *set, size_t row, pnb_error *err);
-
-/* The uncertainty that a family comes with: inv_kappa, gg_var, else trace. */
-pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set);
-/* Uncertainty of every row; free with pnb__free. Kinds of variances become inv_kappa on the sphere
- * and gg_var of generalised Gaussians; points have 0 of any kind. COSINE is not of one row and is
- * refused (ARG), as is a kind that the family lacks. */
-pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind, double **out,
-                                pnb_error *err);
 
 #endif

@@ -12,9 +12,11 @@
 #include "commands/common/id_map.h"
 #include "commands/common/row_clusters.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "commands/eval/vqa_question.h"
 #include "io/json/json.h"
+#include "penumbra/metrics.h"
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
 enum { MAX_TYPES = 64 };
 

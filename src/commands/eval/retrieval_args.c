@@ -3,6 +3,7 @@
  * Values are turned into those of src/commands/eval/eval_retrieval.h and refused here, as wrong
  * usage, where they are none; whether files and sets fit is found out when they are read. */
 #include "commands/eval/retrieval_args.h"
+#include "sets/settle.h"
 
 #include <string.h>
 

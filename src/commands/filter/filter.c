@@ -12,8 +12,9 @@
 
 #include "commands/common/match_probability_use.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "eval/sorted.h"
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
 /* ---- figures of the pairs ---- */
 

@@ -8,8 +8,8 @@
 
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
-#include "commands/common/set_use.h"
 #include "commands/filter/filter.h"
+#include "io/tables/text_lines.h"
 #include "program/result.h"
 
 struct filter_args {

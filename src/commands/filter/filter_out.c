@@ -4,9 +4,10 @@
  * included. What names a sample in the subset file is found in filter_uid.c. */
 #include <string.h>
 
-#include "commands/common/set_use.h"
 #include "commands/filter/filter.h"
 #include "io/json/json.h"
+#include "program/progress.h"
+#include "sets/set_rows.h"
 
 /* ---- lists ---- */
 

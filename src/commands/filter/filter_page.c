@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/common/set_use.h"
 #include "commands/filter/filter.h"
 #include "encode/inputs.h"
 #include "report/chart.h"
 #include "report/html.h"
 #include "report/svg.h"
+#include "sets/set_rows.h"
 
 enum { N_BINS = 48, COLOUR_ALL = 5, COLOUR_KEPT = 2, COLOUR_CUT = 4 };
 

@@ -6,9 +6,9 @@
  * file never mixes kinds of names. Files of uids are the matter of src/eval/curation/uid_file.c. */
 #include <string.h>
 
-#include "commands/common/set_use.h"
 #include "commands/filter/filter.h"
 #include "io/json/json.h"
+#include "sets/set_rows.h"
 
 #define MAX_PICTURE_BYTES ((size_t)1 << 30)
 

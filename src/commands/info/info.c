@@ -9,7 +9,6 @@
 
 #include "base/base.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "encode/embedder.h"
 #include "encode/model_path.h"
 #include "encode/weights_hash.h"
@@ -19,6 +18,7 @@
 #include "penumbra/prob.h"
 #include "penumbra/safetensors.h"
 #include "penumbra/search.h"
+#include "sets/settle.h"
 
 static bool has_tokenizer(const char *dir)
 {

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "commands/eval/eval_retrieval.h"
 #include "encode/embed_job.h"
 #include "penumbra/eval.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 #include "report/figure_interval.h"
+#include "sets/settle.h"
 
 enum { STREAM_PLACE = 0x9e1a };
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "commands/eval/eval_retrieval.h"
 #include "encode/embed_job.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
+#include "sets/settle.h"
 
 typedef struct chain_row {
     const char *id;

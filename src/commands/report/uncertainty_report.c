@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 #include "commands/common/set_use.h"
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
 typedef struct inputs {
     pnb_embeddings *images, *texts, *masked_images, *masked_texts;

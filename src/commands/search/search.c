@@ -8,13 +8,14 @@
 
 #include "base/base.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "commands/search/search_page.h"
 #include "encode/embed_job.h"
 #include "encode/inputs.h"
 #include "io/json/json.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
 static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_embeddings **out)
 {
@@ -43,16 +44,6 @@ done:
     pnb__captions_reset(&captions);
     pnb__embedder_close(&encoder);
     return status;
-}
-
-/* What to show of a row: its caption, else its path, else its id. */
-static const char *row_label(const pnb_embeddings *set, size_t row)
-{
-    if (set->texts != NULL && set->texts[row] != NULL)
-        return set->texts[row];
-    if (set->paths != NULL && set->paths[row] != NULL)
-        return set->paths[row];
-    return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
 }
 
 /* ---- lists ---- */
@@ -150,7 +141,7 @@ static bool put_lists(const query_run *run, pnb__result *r)
     for (size_t q = 0; q < run->hits.n_queries; q++) {
         double best = run->hits.score[q * run->hits.k];
         n_shown += run->n_listed[q];
-        pnb__result_cell_text(r, row_label(run->queries, q));
+        pnb__result_cell_text(r, pnb__set_label(run->queries, q));
         pnb__result_cell_int(r, (int64_t)run->n_listed[q]);
         pnb__result_cell_real(r, best, 4);
         pnb__result_cell_real(r, pnb__match_odds_p(&run->odds, best), 4);
@@ -207,14 +198,14 @@ static void put_hits(const query_run *run, pnb__result *r)
         for (size_t j = 0; j < run->n_listed[q]; j++) {
             size_t row = (size_t)hits->index[q * hits->k + j];
             double score = hits->score[q * hits->k + j];
-            pnb__result_cell_text(r, row_label(run->queries, q));
+            pnb__result_cell_text(r, pnb__set_label(run->queries, q));
             pnb__result_cell_int(r, (int64_t)j + 1);
             pnb__result_cell_int(r, (int64_t)row);
             pnb__result_cell_real(r, score, 4);
             pnb__result_cell_real(r, pnb__match_odds_p(&run->odds, score), 4);
             pnb__result_cell_real(r, run->u[row], 5);
             pnb__result_cell_text(r, index->ids != NULL ? index->ids[row] : NULL);
-            pnb__result_cell_text(r, row_label(index, row));
+            pnb__result_cell_text(r, pnb__set_label(index, row));
             if (carries)
                 put_carried(index, row, r);
         }

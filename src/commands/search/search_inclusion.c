@@ -6,8 +6,9 @@
 
 #include "base/base.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "penumbra/view.h"
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
 typedef struct inclusion_run {
     pnb_embeddings *index, *queries;

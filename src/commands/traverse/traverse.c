@@ -11,12 +11,13 @@
 
 #include "base/base.h"
 #include "commands/common/row_clusters.h"
-#include "commands/common/set_use.h"
-#include "commands/eval/eval_retrieval.h"
 #include "commands/traverse/traverse_truth.h"
 #include "encode/embed_job.h"
+#include "penumbra/eval.h"
 #include "penumbra/truth.h"
 #include "penumbra/view.h"
+#include "sets/set_rows.h"
+#include "sets/settle.h"
 
 typedef struct traverse_run {
     pnb__embedder encoder;
