@@ -1,5 +1,7 @@
 /* Rows of an embedding set: what to call one, what its further fields say, and the view that a
- * measure takes. Names come from the ids file (embeddings_ids.c), fields are its JSON objects. */
+ * measure takes.
+ *
+ * Names come from the ids file (embeddings_ids.c); further fields are its JSON objects. */
 #include "sets/set_rows.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "penumbra/dataset.h"
 #include "tensor/graph.h"
 #include "train/exchange.h"
-#include "train/settings.h"
+#include "train/run_settings.h"
 
 /* Named numbers in the order in which they are written. `title` is a number's name in out.log;
  * NULL: it stands in results.jsonl only. */

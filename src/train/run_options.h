@@ -4,7 +4,7 @@
 #define PNB_TRAIN_RUN_OPTIONS_H
 
 #include "penumbra/train.h"
-#include "train/settings.h"
+#include "train/run_settings.h"
 
 typedef struct pnb__run_opts {
     pnb_optim_opts optim;

@@ -2,7 +2,7 @@
  *
  * params.txt has every option, a checkpoint the fixed ones as strings, so that what a resumed run
  * compares is what its options say and not how they were typed. */
-#include "train/settings.h"
+#include "train/run_settings.h"
 
 #include <math.h>
 #include <string.h>

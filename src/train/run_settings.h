@@ -1,6 +1,6 @@
 /* Options as a table: params.txt, the record in a checkpoint and the check on resuming. */
-#ifndef PNB_TRAIN_SETTINGS_H
-#define PNB_TRAIN_SETTINGS_H
+#ifndef PNB_TRAIN_RUN_SETTINGS_H
+#define PNB_TRAIN_RUN_SETTINGS_H
 
 #include "base/base.h"
 #include "io/json/json.h"
