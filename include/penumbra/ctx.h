@@ -1,4 +1,7 @@
-/* The context: threads, device and log hook of one user of the library. No other state exists. */
+/* The context: threads, device and log hook of one user of the library. No other state exists.
+ *
+ * A context is read only once it is made: any number of threads may use one at the same time, and
+ * any number of contexts may live beside each other. It must outlive what was opened with it. */
 #ifndef PENUMBRA_CTX_H
 #define PENUMBRA_CTX_H
 
@@ -11,9 +14,11 @@
 extern "C" {
 #endif
 
+/* DEBUG: for developers; INFO: what a long job does; WARN: something was tolerated or left out. */
 typedef enum pnb_log_level { PNB_LOG_DEBUG, PNB_LOG_INFO, PNB_LOG_WARN } pnb_log_level;
 
-/* Called from the thread that called the library, never from a worker. `text` has no newline. */
+/* Called from the thread that called the library, never from a worker. `text` has no newline and is
+ * valid during the call only. The library itself never prints. */
 typedef void (*pnb_log_fn)(void *user, pnb_log_level level, const char *text);
 
 typedef enum pnb_device {
@@ -23,23 +28,24 @@ typedef enum pnb_device {
 
 /* Highest instruction set the cpu kernels may use; AUTO asks the machine. */
 typedef enum pnb_isa {
-    PNB_ISA_AUTO,
-    PNB_ISA_GENERIC,
+    PNB_ISA_AUTO,       /* the highest of those below that the machine has */
+    PNB_ISA_GENERIC,    /* what every machine has; products by BLAS */
     PNB_ISA_AVX2,       /* with FMA and F16C */
     PNB_ISA_AVX512,     /* F, BW, VL, DQ */
     PNB_ISA_AVX512_VNNI /* and products of bytes */
 } pnb_isa;
 
 typedef struct pnb_ctx_opts {
-    int n_threads; /* 0: all cores this process may use */
-    pnb_device device;
-    pnb_isa isa;
+    int n_threads;        /* 0: all cores this process may use */
+    pnb_device device;    /* PNB_DEVICE_CPU */
+    pnb_isa isa;          /* PNB_ISA_AUTO; results may differ in the last bits between two */
     bool batch_invariant; /* an input's embedding has the same bits in every batch; costs speed only
                              where products go through BLAS (machines without AVX2) */
     pnb_log_fn log;       /* may be NULL: silent */
-    void *log_user;
+    void *log_user;       /* given to log as it is */
 } pnb_ctx_opts;
 
+/* Its fields are the library's own. */
 typedef struct pnb_ctx pnb_ctx;
 
 /* All zero: every core, fastest device, silent. */
@@ -50,6 +56,7 @@ pnb_ctx_opts pnb_ctx_opts_default(void);
 pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *err);
 void pnb_ctx_free(pnb_ctx *ctx); /* NULL is fine */
 
+/* Threads that are really used: 1 or more, also where the options said 0. */
 int pnb_ctx_n_threads(const pnb_ctx *ctx);
 
 /* Library version, "MAJOR.MINOR.PATCH". */

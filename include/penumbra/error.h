@@ -2,7 +2,13 @@
  *
  * A function that can fail returns pnb_status and takes a `pnb_error *` last. The record is the
  * caller's and may be NULL. The first error wins: a record that already holds one is not changed.
- */
+ *
+ *     pnb_error err = PNB_ERROR_INIT;
+ *     if (pnb_model_load(&model, ctx, dir, &err) != PNB_OK)
+ *         fprintf(stderr, "%s: %s\n", pnb_status_name(err.status), err.text);
+ *
+ * Unless a function says otherwise, a failure leaves its outputs untouched and holds nothing that
+ * would have to be freed. */
 #ifndef PENUMBRA_ERROR_H
 #define PENUMBRA_ERROR_H
 
@@ -10,7 +16,16 @@
 extern "C" {
 #endif
 
-/* X(name, sentence): the one list behind the enum, the names and the sentences. */
+/* X(name, sentence): the one list behind the enum, the names and the sentences. What a caller does:
+ *   ARG, SHAPE, DTYPE      asked for something that makes no sense: the text says what would
+ *   NUMERIC                looks for the row or parameter that the text names; no result is
+ * invented NOMEM                  frees something or asks for less; the library stays usable IO,
+ * NOT_FOUND, EXISTS  looks at the path in the text; EXISTS never overwrites FORMAT the file is
+ * damaged, or of another kind; the text names the broken rule BUSY                   waits for the
+ * other process, or takes another place LIMIT                  raises the limit if the input is
+ * trusted UNSUPPORTED            takes another build, machine or form of the file INTERRUPTED a
+ * watch or a flag of the caller said stop; what was saved stays QUALITY                the result
+ * was made, and is worse than the limit that was asked for */
 #define PNB_STATUS_LIST(X)                                                                         \
     X(OK, "success")                                                                               \
     X(ARG, "an argument is outside its documented range")                                          \
@@ -28,11 +43,12 @@ extern "C" {
     X(INTERRUPTED, "stopped on request")                                                           \
     X(QUALITY, "a result is worse than the limit that was set")
 
+/* PNB_OK is 0, so that `if (status)` means failure. */
 typedef enum pnb_status {
 #define PNB_STATUS_ENUM(name, sentence) PNB_##name,
     PNB_STATUS_LIST(PNB_STATUS_ENUM)
 #undef PNB_STATUS_ENUM
-        PNB_N_STATUS
+        PNB_N_STATUS /* how many there are; never returned */
 } pnb_status;
 
 typedef struct pnb_error {
@@ -40,7 +56,7 @@ typedef struct pnb_error {
     char text[512];    /* what was found, what was wanted, what to do; always terminated */
 } pnb_error;
 
-/* An empty record: `pnb_error err = PNB_ERROR_INIT;` */
+/* An empty record. All zero bytes are one too, so a record inside a zeroed struct needs no more. */
 #define PNB_ERROR_INIT                                                                             \
     {                                                                                              \
         PNB_OK, ""                                                                                 \

@@ -34,6 +34,7 @@ extern "C" {
     X(TXT_INCLUSION, txt_inclusion, "text included in its masked text")                            \
     X(VIB, vib, "divergence from N(0, I)")
 
+/* In the order of the list; PNB_N_LOSS_TERMS says how many there are. */
 typedef enum pnb_loss_term {
 #define PNB_LOSS_ENUM(NAME, name, what) PNB_LOSS_##NAME,
     PNB_LOSS_LIST(PNB_LOSS_ENUM)
@@ -46,8 +47,8 @@ const char *pnb_loss_name(pnb_loss_term term);
 const char *pnb_loss_meaning(pnb_loss_term term);
 
 typedef struct pnb_loss_opts {
-    double weight[PNB_N_LOSS_TERMS]; /* 0: the term is not computed */
-    double inclusion_scale;          /* c */
+    double weight[PNB_N_LOSS_TERMS]; /* 0 or more; 0: the term is not computed */
+    double inclusion_scale;          /* c, above 0 */
     double inclusion_eps;            /* published form: 1/sigma^2 is multiplied by exp(eps) */
     bool inclusion_exact;            /* the exact integral instead of the published form */
     bool vib_official;               /* lv/2 in place of lv, as the released code has it */
@@ -60,16 +61,20 @@ pnb_loss_opts pnb_loss_opts_default(void);
 /* The paper's main runs: inclusion 1e-7, masked inclusions 1e-3, vib 1e-4, c 1000, eps -20. */
 pnb_loss_opts pnb_loss_opts_published(void);
 
-/* One side: rows of mean and log_var, n x D each. */
+/* One side: n rows of D each, row-major, borrowed during the call. Row i of image and row i of text
+ * are a pair; row i of a masked side is the masked form of row i of the batch. */
 typedef struct pnb_loss_side {
-    const double *mean, *log_var;
+    const double *mean;    /* unit rows; not checked, so that gradients can be tested anywhere */
+    const double *log_var; /* natural log of the variances */
 } pnb_loss_side;
 
 typedef struct pnb_loss_in {
-    size_t n, n_masked, dim;
+    size_t n;                                /* B, 1 or more */
+    size_t n_masked;                         /* rows of the masked pass, 0 to B */
+    size_t dim;                              /* D, 1 or more */
     pnb_loss_side image, text;               /* n rows */
     pnb_loss_side masked_image, masked_text; /* n_masked rows; NULL when n_masked is 0 */
-    double scale, bias;                      /* a and b */
+    double scale, bias;                      /* a = exp(logit_scale) and b = logit_bias */
     const double *point_scale, *point_bias;  /* siglip and pcmepp; NULL: scale and bias */
     bool negative_only;                      /* no pair matches: y = -1 everywhere */
 } pnb_loss_in;
@@ -77,9 +82,12 @@ typedef struct pnb_loss_in {
 /* Where a gradient goes, in the order image, text, masked image, masked text; NULL: not wanted. */
 typedef struct pnb_loss_out {
     double term[PNB_N_LOSS_TERMS]; /* weighted; 0 where the weight is 0 */
-    double total;
-    double *d_mean[4], *d_log_var[4];
-    double d_scale, d_bias, d_point_scale, d_point_bias;
+    double total;                  /* their sum: what training descends */
+    double *d_mean[4];             /* d total / d mean, written, not added to */
+    double *d_log_var[4];          /* d total / d log_var, likewise */
+    double d_scale, d_bias;        /* by a itself, not by its logarithm */
+    double d_point_scale;          /* 0 where point_scale is NULL: that part is in d_scale */
+    double d_point_bias;           /* likewise, in d_bias */
 } pnb_loss_out;
 
 /* Values and gradients in double precision on plain arrays: the oracle of the trainer's graph, and

@@ -1,4 +1,7 @@
-/* NumPy's .npy files: one array in C order, for other people's tools. */
+/* NumPy's .npy files: one array in C order, for other people's tools.
+ *
+ * Source  numpy/lib/format.py (NEP 1): 6 bytes of magic, the version, a header length, a Python
+ * dict literal with `descr`, `fortran_order` and `shape`, then the bytes. */
 #ifndef PENUMBRA_NPY_H
 #define PENUMBRA_NPY_H
 
@@ -12,8 +15,8 @@ extern "C" {
 
 /* An array read from a file; `view.data` is owned and aligned, `view.name` is "". */
 typedef struct pnb_npy {
-    pnb_array_view view;
-    void *data;
+    pnb_array_view view; /* valid until pnb_npy_reset */
+    void *data;          /* the same bytes; may be written */
 } pnb_npy;
 
 /* Reads header versions 1, 2 and 3, little-endian numbers (f2 f4 f8, i1 to i8, u1 to u8, bool) in C
@@ -22,7 +25,8 @@ typedef struct pnb_npy {
  *         object types, more than PNB_MAX_DIMS dimensions) */
 pnb_status pnb_npy_load(pnb_npy *out, const char *path, pnb_error *err);
 
-/* The same on a file image in memory; the bytes are copied. */
+/* The same on a file image in memory; the bytes are copied, the image may go at once.
+ * Errors  as pnb_npy_load without NOT_FOUND and IO */
 pnb_status pnb_npy_load_bytes(pnb_npy *out, const void *bytes, size_t n_bytes, pnb_error *err);
 void pnb_npy_reset(pnb_npy *a); /* frees; NULL and an all-zero struct are fine */
 

@@ -20,6 +20,7 @@
 extern "C" {
 #endif
 
+/* X(NAME, name): the one list behind the enum, the names of options and of state.json. */
 #define PNB_OPTIM_LIST(X) X(SGD, sgd) X(ADAM, adam) X(ADAMW, adamw) X(ADAMP, adamp) X(SGDP, sgdp)
 
 typedef enum pnb_optim_kind {
@@ -29,28 +30,31 @@ typedef enum pnb_optim_kind {
         PNB_N_OPTIM_KINDS
 } pnb_optim_kind;
 
-const char *pnb_optim_name(pnb_optim_kind kind); /* NULL outside the list */
+const char *pnb_optim_name(pnb_optim_kind kind); /* "adamw"; NULL outside the list */
+/* False for a name outside the list, which leaves *out untouched. */
 bool pnb_optim_from_name(const char *name, pnb_optim_kind *out);
 
 typedef struct pnb_optim_opts {
     pnb_optim_kind kind;
-    double lr; /* base rate of the schedule */
-    double beta1, beta2, eps;
-    double momentum, dampening;
-    bool nesterov;
-    double weight_decay; /* matrices only: parameters with fewer than two dimensions, biases,
-                          * norms and the logit scale have none (open_clip's rule) */
-    double delta, wd_ratio;
-    double grad_clip_norm; /* 0: no clipping; else g *= min(1, max/(norm + 1e-6)) over all */
+    double lr;                  /* base rate of the schedule, above 0 */
+    double beta1, beta2;        /* adam, adamw, adamp: decay of the two moments, in [0, 1) */
+    double eps;                 /* added to the root of the second moment, above 0 */
+    double momentum, dampening; /* sgd and sgdp */
+    bool nesterov;              /* sgd, sgdp, adamp: look one step of momentum ahead */
+    double weight_decay;        /* matrices only: parameters with fewer than two dimensions, biases,
+                                 * norms and the logit scale have none (open_clip's rule) */
+    double delta, wd_ratio;     /* adamp and sgdp, see above */
+    double grad_clip_norm;      /* 0: no clipping; else g *= min(1, max/(norm + 1e-6)) over all */
 } pnb_optim_opts;
 
 /* AdamW, lr 5e-4, betas 0.9 / 0.95, eps 1e-6, wd 0.2, momentum 0.9, delta 0.1, wd_ratio 0.1. */
 pnb_optim_opts pnb_optim_opts_default(void);
 
-/* Whether the rule above takes weight decay from a parameter. */
+/* Whether the rule above takes weight decay from a parameter, by its name in the weight file and
+ * its number of dimensions. */
 bool pnb_optim_is_excluded(const char *name, int n_dims);
 
-/* X(NAME, name) */
+/* X(NAME, name): likewise for schedules; formulas below. */
 #define PNB_SCHEDULE_LIST(X)                                                                       \
     X(COSINE, "cosine")                                                                            \
     X(CONST, "const")                                                                              \
@@ -64,7 +68,8 @@ typedef enum pnb_schedule_kind {
         PNB_N_SCHEDULE_KINDS
 } pnb_schedule_kind;
 
-const char *pnb_schedule_name(pnb_schedule_kind kind); /* NULL outside the list */
+const char *pnb_schedule_name(pnb_schedule_kind kind); /* "cosine"; NULL outside the list */
+/* False for a name outside the list, which leaves *out untouched. */
 bool pnb_schedule_from_name(const char *name, pnb_schedule_kind *out);
 
 /* The rate of step t = 0, 1, ...; all but TORCH_COSINE open with base (t+1)/warmup for t < warmup.
@@ -72,16 +77,20 @@ bool pnb_schedule_from_name(const char *name, pnb_schedule_kind *out);
  *   CONST         base
  *   COOLDOWN      base, and over the last `cooldown` steps
  *                 (1 - (t - (total-cooldown))/cooldown)^power (base - end) + end
- *   TORCH_COSINE  min + (base - min) (1 + cos(pi t / total)) / 2: rises again after total */
+ *   TORCH_COSINE  min + (base - min) (1 + cos(pi t / total)) / 2: rises again after total
+ * Source  open_clip's scheduler.py; torch's CosineAnnealingLR in closed form */
 typedef struct pnb_schedule {
     pnb_schedule_kind kind;
-    double base;
-    int64_t warmup, total;
-    double min_ratio; /* min = min_ratio * base */
-    int64_t cooldown;
-    double cooldown_power, cooldown_end;
+    double base;           /* largest rate */
+    int64_t warmup;        /* steps of the linear rise; 0: none */
+    int64_t total;         /* steps of the whole run, warmup and cooldown included */
+    double min_ratio;      /* min = min_ratio * base, in [0, 1] */
+    int64_t cooldown;      /* steps at the end, COOLDOWN only; 0: none */
+    double cooldown_power; /* 1: a straight line */
+    double cooldown_end;   /* the rate it ends at */
 } pnb_schedule;
 
+/* A function of the step alone: a resumed run continues the same curve. Never fails. */
 double pnb_schedule_lr(const pnb_schedule *s, int64_t step);
 
 #ifdef __cplusplus

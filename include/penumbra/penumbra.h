@@ -1,37 +1,42 @@
-/* Everything of the public interface. See the single headers for words. */
+/* Everything of the public interface; each header can be included by itself.
+ *
+ * In all of them: sizes are size_t, rows are row-major, strings are UTF-8 and end in 0. Functions
+ * that can fail return pnb_status (error.h). What one call creates a function of the same topic
+ * frees. Objects are not locked: several threads may use one object only where its header says so,
+ * and different objects at any time. */
 #ifndef PENUMBRA_PENUMBRA_H
 #define PENUMBRA_PENUMBRA_H
 
-#include "penumbra/calibrate.h"
-#include "penumbra/chains.h"
-#include "penumbra/checkpoint.h"
-#include "penumbra/classify.h"
-#include "penumbra/ctx.h"
-#include "penumbra/curate.h"
-#include "penumbra/dataset.h"
-#include "penumbra/dtype.h"
-#include "penumbra/embeddings.h"
-#include "penumbra/error.h"
-#include "penumbra/eval.h"
-#include "penumbra/families.h"
-#include "penumbra/filter.h"
-#include "penumbra/hierarchy.h"
-#include "penumbra/image.h"
-#include "penumbra/loss.h"
-#include "penumbra/metrics.h"
-#include "penumbra/model.h"
-#include "penumbra/npy.h"
-#include "penumbra/optim.h"
-#include "penumbra/prob.h"
-#include "penumbra/safetensors.h"
-#include "penumbra/scaling.h"
-#include "penumbra/search.h"
-#include "penumbra/synth.h"
-#include "penumbra/tokenizer.h"
-#include "penumbra/train.h"
-#include "penumbra/truth.h"
-#include "penumbra/view.h"
-#include "penumbra/vqa.h"
-#include "penumbra/watch.h"
+#include "penumbra/calibrate.h"   /* the probability that a pair matches; conformal lists */
+#include "penumbra/chains.h"      /* hierarchies of pictures from segmentations */
+#include "penumbra/checkpoint.h"  /* arrays of PyTorch and safetensors files, one file or shards */
+#include "penumbra/classify.h"    /* zero-shot classes by prompts */
+#include "penumbra/ctx.h"         /* threads, device, log hook */
+#include "penumbra/curate.h"      /* near-duplicates, outliers, what to label */
+#include "penumbra/dataset.h"     /* samples of folders, archives and tables; loading batches */
+#include "penumbra/dtype.h"       /* element types of arrays */
+#include "penumbra/embeddings.h"  /* embedding sets in memory and on disk */
+#include "penumbra/error.h"       /* status codes and the error record */
+#include "penumbra/eval.h"        /* ranks, bins, statistics */
+#include "penumbra/families.h"    /* densities of the distributions */
+#include "penumbra/filter.h"      /* which pairs to keep */
+#include "penumbra/hierarchy.h"   /* traversal and figures of hierarchies */
+#include "penumbra/image.h"       /* decoding, resizing, preprocessing */
+#include "penumbra/loss.h"        /* the losses of training */
+#include "penumbra/metrics.h"     /* figures as papers report them */
+#include "penumbra/model.h"       /* models: loading, encoding, converting */
+#include "penumbra/npy.h"         /* NumPy's files */
+#include "penumbra/optim.h"       /* optimisers and schedules */
+#include "penumbra/prob.h"        /* measures and uncertainties */
+#include "penumbra/safetensors.h" /* arrays by name in safetensors files */
+#include "penumbra/scaling.h"     /* temperature, Platt, isotonic */
+#include "penumbra/search.h"      /* exact search by a measure */
+#include "penumbra/synth.h"       /* data sets made here */
+#include "penumbra/tokenizer.h"   /* text to ids and back */
+#include "penumbra/train.h"       /* training runs */
+#include "penumbra/truth.h"       /* which rows belong together */
+#include "penumbra/view.h"        /* rows of a set as the measures take them */
+#include "penumbra/vqa.h"         /* answers to visual questions */
+#include "penumbra/watch.h"       /* progress of a long call, and stopping it */
 
 #endif

@@ -1,4 +1,7 @@
-/* Watching a long call from outside, and stopping it. */
+/* Watching a long call from outside, and stopping it.
+ *
+ * Calls that may take minutes have a `pnb_watch` among their options; an all-zero one watches
+ * nothing. The call's own documentation names INTERRUPTED among its errors. */
 #ifndef PENUMBRA_WATCH_H
 #define PENUMBRA_WATCH_H
 
@@ -9,10 +12,13 @@
 extern "C" {
 #endif
 
-/* How far a long call is; false stops it with INTERRUPTED. Called from the caller's thread. */
 typedef struct pnb_watch {
-    bool (*step)(void *user, size_t done, size_t total); /* NULL: nobody watches */
-    void *user;
+    /* How far the call is, in steps of its own (rows, pairs, files). False stops it soon with
+     * INTERRUPTED, its outputs as after any failure. Called from the caller's thread, every few
+     * milliseconds to seconds; it may print or look at a flag, and should return at once. NULL:
+     * nobody watches. */
+    bool (*step)(void *user, size_t done, size_t total);
+    void *user; /* given to step as it is */
 } pnb_watch;
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* Options that every training has: their table and their checks.
  *
  * The rows stand after the objective's in params.txt. What shapes the weights is marked fixed (see
- * settings.h); where a run writes, how often it looks and what it keeps is not. */
+ * run_settings.h); where a run writes, how often it looks and what it keeps is not. */
 #include "train/run_options.h"
 
 #include <math.h>

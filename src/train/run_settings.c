@@ -1,4 +1,4 @@
-/* Options of a run as text, by tables (settings.h): an option is written in one place.
+/* Options of a run as text, by tables (run_settings.h): an option is written in one place.
  *
  * params.txt has every option, a checkpoint the fixed ones as strings, so that what a resumed run
  * compares is what its options say and not how they were typed. */
