@@ -217,8 +217,15 @@ typedef struct pnb__gru_args {
     bool accumulate_gx, accumulate_gh, accumulate_h;
 } pnb__gru_args;
 
-/* One optimiser update of n contiguous values in place. See include/penumbra/optim.h for the
- * algorithms; step counts from 1. adamp: rows x cols is the (channel) view of the parameter. */
+/* One buffer of a flat list: n numbers. */
+typedef struct pnb__flat {
+    void *data;
+    size_t n;
+} pnb__flat;
+
+/* One parameter in an optimiser's list: n contiguous values are updated in place. See
+ * include/penumbra/optim.h for the algorithms; step counts from 1. adamp: rows x cols is the
+ * (channel) view of the parameter. */
 typedef struct pnb__optim_args {
     size_t n, rows, cols;
     void *param;
@@ -289,7 +296,8 @@ typedef struct pnb__kernels {
                 const void *x, void *y, bool accumulate);
     void (*sum_bwd)(const pnb_ctx *ctx, size_t outer, size_t n, size_t inner, double scale,
                     const void *dy, void *dx, bool accumulate);
-    double (*sum_squares)(const pnb_ctx *ctx, size_t n, const void *x); /* f64 accumulation */
+    /* Over all buffers of the list, in f64, added up in their order: one number comes back. */
+    double (*sum_squares)(const pnb_ctx *ctx, const pnb__flat *buffers, size_t n_buffers);
     bool (*all_finite)(const pnb_ctx *ctx, size_t n, const void *x);
 
     /* rows of `width`; y may be x. log: log-softmax. Backward uses y only. */
@@ -349,11 +357,13 @@ typedef struct pnb__kernels {
     void (*tri_solve)(const pnb_ctx *ctx, size_t n, size_t m, bool transpose, const void *l,
                       const void *b, void *x); /* x may be b */
 
-    void (*sgd)(const pnb_ctx *ctx, const pnb__optim_args *a);
-    void (*adam)(const pnb_ctx *ctx, const pnb__optim_args *a);  /* L2 weight decay */
-    void (*adamw)(const pnb_ctx *ctx, const pnb__optim_args *a); /* decoupled, before the update */
-    void (*adamp)(const pnb_ctx *ctx, const pnb__optim_args *a);
-    void (*sgdp)(const pnb_ctx *ctx, const pnb__optim_args *a);
+    /* All parameters of a list at once; nothing comes back to the host. */
+    void (*sgd)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list);
+    void (*adam)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list); /* L2 decay */
+    void (*adamw)(const pnb_ctx *ctx, const pnb__optim_args *list,
+                  size_t n_list); /* decay decoupled, before the update */
+    void (*adamp)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list);
+    void (*sgdp)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list);
 } pnb__kernels;
 
 /* Fills a table for this context: ref, then what ctx->device and ctx->isa allow on top. */

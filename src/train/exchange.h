@@ -16,12 +16,6 @@
 
 #include "kernels/kernels.h"
 
-/* One buffer of a flat list: n numbers of the training's precision in device memory. */
-typedef struct pnb__flat {
-    void *data;
-    size_t n;
-} pnb__flat;
-
 typedef struct pnb__exchange {
     size_t rank, n_ranks;
     void *self;

@@ -1,8 +1,10 @@
 /* Optimisers over parameter lists: which parameters decay, gradient clipping, one update.
  *
- * The loops are kernels (kernels.h: sgd, adam, adamw, adamp, sgdp); this file picks the slot, the
- * view of a parameter and its weight decay, following open_clip's rule: parameters with fewer than
- * two dimensions and names holding "bn", "ln", "bias" or "logit_scale" have none. */
+ * The loops are kernels (kernels.h: sgd, adam, adamw, adamp, sgdp) over flat lists of buffers, one
+ * call for the norm and one for the update, so that a device answers once and not once a parameter.
+ * This file makes the lists: the view of a parameter and its weight decay, following open_clip's
+ * rule: parameters with fewer than two dimensions and names holding "bn", "ln", "bias" or
+ * "logit_scale" have none. */
 #include "train/optim.h"
 
 #include <assert.h>
@@ -111,7 +113,8 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
     pnb__kernels_fill(&o->kernels, ctx, real);
     o->slots = pnb__alloc_zero(n + 1, sizeof *o->slots);
     o->grads = pnb__alloc_zero(n + 1, sizeof *o->grads);
-    if (o->slots == NULL || o->grads == NULL) {
+    o->list = pnb__alloc_zero(n + 1, sizeof *o->list);
+    if (o->slots == NULL || o->grads == NULL || o->list == NULL) {
         pnb__optim_free(o);
         return pnb__fail_nomem(err, n * sizeof(pnb__optim_slot));
     }
@@ -139,10 +142,12 @@ void pnb__optim_free(pnb__optim *o)
     }
     pnb__free(o->slots);
     pnb__free(o->grads);
+    pnb__free(o->list);
     pnb__free(o);
 }
 
-pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, pnb_error *err)
+/* Gradients of this step as a flat list; the length is returned. */
+static size_t list_grads(const pnb__optim *o)
 {
     size_t n = 0;
     for (size_t i = 0; i < o->n_slots; i++) {
@@ -150,16 +155,18 @@ pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, pn
         if (p->grad != NULL)
             o->grads[n++] = (pnb__flat){p->grad, p->n};
     }
-    return exchange->sum(exchange->self, &o->kernels, o->grads, n, err);
+    return n;
 }
 
+pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, pnb_error *err)
+{
+    return exchange->sum(exchange->self, &o->kernels, o->grads, list_grads(o), err);
+}
+
+/* ||g|| = sqrt(sum over parameters of sum g^2) */
 double pnb__optim_grad_norm(const pnb__optim *o)
 {
-    double sum = 0;
-    for (size_t i = 0; i < o->n_slots; i++)
-        if (o->slots[i].param->grad != NULL)
-            sum += o->kernels.sum_squares(o->ctx, o->slots[i].param->n, o->slots[i].param->grad);
-    return sqrt(sum);
+    return sqrt(o->kernels.sum_squares(o->ctx, o->grads, list_grads(o)));
 }
 
 double pnb__optim_clip_factor(const pnb__optim *o, double norm)
@@ -170,45 +177,48 @@ double pnb__optim_clip_factor(const pnb__optim *o, double norm)
     return factor < 1 ? factor : 1;
 }
 
-static void update(const pnb__optim *o, const pnb__optim_args *a)
+/* What the update of one parameter reads; hyperparameters are the same in all of them. */
+static pnb__optim_args args_of(const pnb__optim *o, const pnb__optim_slot *s)
 {
-    const pnb__kernels *k = &o->kernels;
-    void (*const slots[PNB_N_OPTIM_KINDS])(const pnb_ctx *, const pnb__optim_args *) = {
-        [PNB_OPTIM_SGD] = k->sgd,     [PNB_OPTIM_ADAM] = k->adam, [PNB_OPTIM_ADAMW] = k->adamw,
-        [PNB_OPTIM_ADAMP] = k->adamp, [PNB_OPTIM_SGDP] = k->sgdp,
-    };
-    slots[o->opts.kind](o->ctx, a);
+    const pnb_optim_opts *p = &o->opts;
+    const pnb__param *param = s->param;
+    size_t rows = param->n_dims > 1 && param->shape[0] > 0 ? param->shape[0] : 1;
+    return (pnb__optim_args){.n = param->n,
+                             .rows = rows,
+                             .cols = param->n / rows,
+                             .param = param->data,
+                             .grad = param->grad,
+                             .m = s->m,
+                             .v = s->v,
+                             .beta1 = p->beta1,
+                             .beta2 = p->beta2,
+                             .eps = p->eps,
+                             .weight_decay = s->weight_decay,
+                             .momentum = p->momentum,
+                             .dampening = p->dampening,
+                             .delta = p->delta,
+                             .wd_ratio = p->wd_ratio,
+                             .nesterov = p->nesterov,
+                             .project = param->n_dims > 1,
+                             .step = o->step};
 }
 
 void pnb__optim_step(pnb__optim *o, double lr, double grad_scale)
 {
-    const pnb_optim_opts *p = &o->opts;
+    const pnb__kernels *k = &o->kernels;
+    void (*const updates[PNB_N_OPTIM_KINDS])(const pnb_ctx *, const pnb__optim_args *, size_t) = {
+        [PNB_OPTIM_SGD] = k->sgd,     [PNB_OPTIM_ADAM] = k->adam, [PNB_OPTIM_ADAMW] = k->adamw,
+        [PNB_OPTIM_ADAMP] = k->adamp, [PNB_OPTIM_SGDP] = k->sgdp,
+    };
+    size_t n = 0;
     o->step++;
     for (size_t i = 0; i < o->n_slots; i++) {
-        const pnb__optim_slot *s = &o->slots[i];
-        pnb__param *param = s->param;
-        if (param->grad == NULL)
+        if (o->slots[i].param->grad == NULL)
             continue;
-        size_t rows = param->n_dims > 1 && param->shape[0] > 0 ? param->shape[0] : 1;
-        update(o, &(pnb__optim_args){.n = param->n,
-                                     .rows = rows,
-                                     .cols = param->n / rows,
-                                     .param = param->data,
-                                     .grad = param->grad,
-                                     .m = s->m,
-                                     .v = s->v,
-                                     .grad_scale = grad_scale,
-                                     .lr = lr,
-                                     .beta1 = p->beta1,
-                                     .beta2 = p->beta2,
-                                     .eps = p->eps,
-                                     .weight_decay = s->weight_decay,
-                                     .momentum = p->momentum,
-                                     .dampening = p->dampening,
-                                     .delta = p->delta,
-                                     .wd_ratio = p->wd_ratio,
-                                     .nesterov = p->nesterov,
-                                     .project = param->n_dims > 1,
-                                     .step = o->step});
+        o->list[n] = args_of(o, &o->slots[i]);
+        o->list[n].lr = lr;
+        o->list[n].grad_scale = grad_scale;
+        n++;
     }
+    updates[o->opts.kind](o->ctx, o->list, n);
 }

@@ -19,8 +19,9 @@ typedef struct pnb__optim {
     pnb_optim_opts opts;
     pnb__optim_slot *slots;
     size_t n_slots;
-    pnb__flat *grads; /* room for a list of all gradients */
-    int64_t step;     /* updates done */
+    pnb__flat *grads;      /* room for a list of all gradients */
+    pnb__optim_args *list; /* and of all updates */
+    int64_t step;          /* updates done */
 } pnb__optim;
 
 /* Errors  ARG, naming what is out of range; pnb__optim_create checks too. */

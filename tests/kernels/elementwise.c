@@ -235,7 +235,11 @@ static void test_sum_squares_and_finite(void **state)
                 x[j] = (float)(j % 91) * 1e20f; /* squares overflow a float */
                 want += (double)x[j] * (double)x[j];
             }
-            assert_true(is_close(k.sum_squares(ctx, n, x), want, 0, 1e-12));
+            assert_true(is_close(k.sum_squares(ctx, &(pnb__flat){x, n}, 1), want, 0, 1e-12));
+            const pnb__flat thirds[] = {
+                {x, n / 3}, {x + n / 3, n / 3}, {x + n / 3 * 2, n - n / 3 * 2}};
+            assert_true(is_close(k.sum_squares(ctx, thirds, 3), want, 0, 1e-12));
+            assert_true(k.sum_squares(ctx, thirds, 0) == 0);
             assert_true(k.all_finite(ctx, n, x));
             for (size_t j = 0; j < n; j += n / 5 + 1) {
                 float old = x[j];

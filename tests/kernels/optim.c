@@ -2,7 +2,7 @@
  * papers' code has them, and the f32 tables against the reference over several steps. */
 #include "tests/kernels/harness.h"
 
-typedef void (*slot_fn)(const pnb_ctx *ctx, const pnb__optim_args *a);
+typedef void (*slot_fn)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list);
 
 typedef struct optim_case {
     pnb__optim_args args;
@@ -29,7 +29,7 @@ static void optim_body(run *r, fixture *x)
         char *grad = P(r, x, c->grad);
         a.grad = grad + (size_t)(step - 1) * a.n * (r->is_double ? 8 : 4);
         a.step = step;
-        slot_of(&r->k, c->which)(r->ctx, &a);
+        slot_of(&r->k, c->which)(r->ctx, &a, 1);
     }
 }
 
@@ -176,7 +176,7 @@ static void check_trace(int which, bool nesterov, bool project, double delta)
             scaled[i] = 0.5 * grad[i];
         a.param = got.p, a.m = got.m, a.v = which == 0 || which == 4 ? NULL : got.v;
         a.grad = grad, a.step = step;
-        slot_of(&k, which)(NULL, &a);
+        slot_of(&k, which)(NULL, &a, 1);
         if (which == 0 || which == 4)
             sgd_again(&want, scaled, &a, which, step);
         else

@@ -133,7 +133,7 @@ static void measure_read(machine *m, const pnb_ctx *ctx, const pnb__kernels *k)
     double start = pnb__now_s();
     bool finite = k->all_finite(ctx, m->n_read, m->read);
     double middle = pnb__now_s();
-    double sum = k->sum_squares(ctx, m->n_read, m->read);
+    double sum = k->sum_squares(ctx, &(pnb__flat){(void *)(uintptr_t)m->read, m->n_read}, 1);
     double end = pnb__now_s(), gb = 1e-9 * (double)(m->n_read * sizeof(float));
     if (finite && sum >= 0.0)
         m->rate[m->n_rates++] = gb / fmin(middle - start, end - middle);
