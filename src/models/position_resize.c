@@ -1,11 +1,14 @@
-/* Resizing position embeddings as prolip/model.py does through torch.nn.functional.interpolate.
+/* Resizing position embeddings as the references do through torch.nn.functional.interpolate.
  *
- * Grid: separable cubic convolution (Keys 1981, a = -0.5) whose support grows by the shrink factor,
- * weights normalised per output, sample centres at (i + 0.5) * scale. Text: linear between centres.
- */
+ * With scale s = n_in / n_out and centres c_o = s (o + 1/2):
+ *   grid   out_o = sum_i k((i + 1/2 - c_o) / max(s, 1)) in_i / sum_i k(...), one axis after the
+ *          other; k is cubic convolution (Keys 1981, a = -1/2), its support grows as it shrinks
+ *   text   linear between the two rows around c_o - 1/2
+ * Which rows of a text stay as they are is the rule's (position_resize.h). */
 #include "models/position_resize.h"
 
 #include <math.h>
+#include <string.h>
 
 static double cubic(double x)
 {
@@ -22,21 +25,23 @@ static void resize_axis(const double *in, double *out, const size_t sizes[4])
     size_t outer = sizes[0], n_in = sizes[1], n_out = sizes[2], inner = sizes[3];
     double scale = (double)n_in / (double)n_out, stretch = scale > 1 ? scale : 1;
     for (size_t o = 0; o < n_out; o++) {
-        double center = scale * ((double)o + 0.5), support = 2 * stretch, total = 0;
-        long low = (long)PNB_MAX(center - support + 0.5, 0.0);
-        long high = (long)PNB_MIN(center + support + 0.5, (double)n_in);
-        for (long i = low; i < high; i++)
-            total += cubic(((double)i - center + 0.5) / stretch);
+        double center = scale * ((double)o + 0.5), total = 0;
+        size_t low = (size_t)PNB_MAX(floor(center - 2 * stretch), 0.0);
+        size_t high = (size_t)PNB_MIN(ceil(center + 2 * stretch), (double)n_in);
+        for (size_t i = low; i < high; i++)
+            total += cubic(((double)i + 0.5 - center) / stretch);
         for (size_t b = 0; b < outer; b++) {
             double *row = out + (b * n_out + o) * inner;
             for (size_t c = 0; c < inner; c++)
                 row[c] = 0;
-            for (long i = low; i < high; i++) {
-                double w = cubic(((double)i - center + 0.5) / stretch) / total;
-                const double *from = in + (b * n_in + (size_t)i) * inner;
+            for (size_t i = low; i < high; i++) {
+                double w = cubic(((double)i + 0.5 - center) / stretch);
+                const double *from = in + (b * n_in + i) * inner;
                 for (size_t c = 0; c < inner; c++)
                     row[c] += w * from[c];
             }
+            for (size_t c = 0; c < inner; c++)
+                row[c] /= total;
         }
     }
 }
@@ -48,6 +53,9 @@ pnb_status pnb__positions_resize_grid(const pnb__grid_resize *r, const double *o
     if (wide == NULL)
         return pnb__fail_nomem(err, r->old_h * r->new_w * r->width * sizeof *wide);
     resize_axis(old_patches, wide, (const size_t[]){r->old_h, r->old_w, r->new_w, r->width});
+    for (size_t i = 0; r->rule == PNB__POSITIONS_LONGPROLIP && i < r->old_h * r->new_w * r->width;
+         i++)
+        wide[i] = (double)(float)wide[i];
     resize_axis(wide, new_patches, (const size_t[]){1, r->old_h, r->new_h, r->new_w * r->width});
     pnb__free(wide);
     return PNB_OK;
@@ -55,9 +63,9 @@ pnb_status pnb__positions_resize_grid(const pnb__grid_resize *r, const double *o
 
 static void stretch_rows(const double *in, size_t n_in, double *out, size_t n_out, size_t width)
 {
-    double scale = (double)n_in / (double)n_out;
     for (size_t o = 0; o < n_out; o++) {
-        double at = PNB_MAX(scale * ((double)o + 0.5) - 0.5, 0.0);
+        /* in this order, so that a row halfway between two lies exactly there */
+        double at = PNB_MAX(((double)o + 0.5) * (double)n_in / (double)n_out - 0.5, 0.0);
         size_t low = PNB_MIN((size_t)at, n_in - 1), high = PNB_MIN(low + 1, n_in - 1);
         double t = at - (double)low;
         for (size_t c = 0; c < width; c++)
@@ -65,27 +73,39 @@ static void stretch_rows(const double *in, size_t n_in, double *out, size_t n_ou
     }
 }
 
-pnb_status pnb__positions_resize_text(const double *old_rows, size_t n_old, size_t n_new,
-                                      size_t width, double *new_rows, pnb_error *err)
+/* Rows at both ends that no rule stretches. */
+typedef struct kept_rows {
+    size_t head, tail;
+} kept_rows;
+
+enum { KEPT_HEAD = 20, KEPT_TAIL = 2, LONG_TEXT = 127 };
+
+static kept_rows kept_of(const pnb__text_resize *r)
 {
-    enum { KEPT_HEAD = 20, KEPT_TAIL = 2, LONG_TEXT = 127 };
-    if (n_old == 0 || n_new == 0)
-        return pnb__fail(err, PNB_SHAPE, "there are no positions to resize");
-    if (n_new <= LONG_TEXT) {
-        stretch_rows(old_rows, n_old, new_rows, n_new, width);
-        return PNB_OK;
+    if (r->rule == PNB__POSITIONS_PROLIP) {
+        bool is_long = r->n_new > LONG_TEXT;
+        return (kept_rows){is_long ? KEPT_HEAD : 0, is_long ? KEPT_TAIL : 0};
     }
-    if (n_old <= KEPT_HEAD + KEPT_TAIL)
+    bool both_long = PNB_MIN(r->n_old, r->n_new) > KEPT_HEAD + r->n_extra;
+    return (kept_rows){both_long ? KEPT_HEAD : 0, r->n_extra};
+}
+
+pnb_status pnb__positions_resize_text(const pnb__text_resize *r, const double *old_rows,
+                                      double *new_rows, pnb_error *err)
+{
+    const kept_rows kept = kept_of(r);
+    size_t n_kept = kept.head + kept.tail, width = r->width;
+    if (r->n_old == 0 || r->n_new == 0)
+        return pnb__fail(err, PNB_SHAPE, "there are no positions to resize");
+    if (r->n_old <= n_kept || r->n_new <= n_kept)
         return pnb__fail(err, PNB_SHAPE,
-                         "stretching %zu text positions to %zu keeps the first %d and last %d; "
+                         "stretching %zu text positions to %zu keeps the first %zu and last %zu; "
                          "there must be more than that",
-                         n_old, n_new, KEPT_HEAD, KEPT_TAIL);
-    size_t middle_old = n_old - KEPT_HEAD - KEPT_TAIL, middle_new = n_new - KEPT_HEAD - KEPT_TAIL;
-    for (size_t i = 0; i < KEPT_HEAD * width; i++)
-        new_rows[i] = old_rows[i];
-    stretch_rows(old_rows + KEPT_HEAD * width, middle_old, new_rows + KEPT_HEAD * width, middle_new,
-                 width);
-    for (size_t i = 0; i < KEPT_TAIL * width; i++)
-        new_rows[(n_new - KEPT_TAIL) * width + i] = old_rows[(n_old - KEPT_TAIL) * width + i];
+                         r->n_old, r->n_new, kept.head, kept.tail);
+    memcpy(new_rows, old_rows, kept.head * width * sizeof *new_rows);
+    stretch_rows(old_rows + kept.head * width, r->n_old - n_kept, new_rows + kept.head * width,
+                 r->n_new - n_kept, width);
+    memcpy(new_rows + (r->n_new - kept.tail) * width, old_rows + (r->n_old - kept.tail) * width,
+           kept.tail * width * sizeof *new_rows);
     return PNB_OK;
 }

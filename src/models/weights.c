@@ -399,10 +399,15 @@ static pnb_status resize_rows(const pnb__weight *item, const pnb__config *c,
 {
     size_t width = item->param.shape[1], n_new = item->param.shape[0];
     if (item->is_text)
-        return pnb__positions_resize_text(old, n_old, n_new, width, fresh, err);
+        return pnb__positions_resize_text(
+            &(pnb__text_resize){.n_old = n_old, .n_new = n_new, .width = width}, old, fresh, err);
     size_t n_extra = pnb__config_n_extra(c);
-    pnb__grid_resize grid = {resize->old_height, resize->old_width, c->image_height / c->patch,
-                             c->image_width / c->patch, width};
+    pnb__grid_resize grid = {resize->old_height,
+                             resize->old_width,
+                             c->image_height / c->patch,
+                             c->image_width / c->patch,
+                             width,
+                             PNB__POSITIONS_PROLIP};
     if (n_old != n_extra + grid.old_h * grid.old_w)
         return pnb__fail(err, PNB_SHAPE,
                          "%s: file has %zu rows, its configuration says %zu + %zux%zu",

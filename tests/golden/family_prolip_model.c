@@ -225,7 +225,7 @@ static size_t isqrt(size_t n)
     return root;
 }
 
-static pnb_status resize_vision(golden_case *c, pnb_error *err)
+static pnb_status resize_vision(golden_case *c, pnb__position_rule rule, pnb_error *err)
 {
     size_t n_old = dim_of(c, "vision.old", 0), n_new = dim_of(c, "vision.model", 0);
     size_t width = dim_of(c, "vision.old", 1);
@@ -236,7 +236,7 @@ static pnb_status resize_vision(golden_case *c, pnb_error *err)
     double *fresh = golden_f64(c, "vision.model", NULL, err);
     pnb_status status = PNB_FORMAT;
     if (old != NULL && fresh != NULL) {
-        pnb__grid_resize r = {old_grid, old_grid, new_grid, new_grid, width};
+        pnb__grid_resize r = {old_grid, old_grid, new_grid, new_grid, width, rule};
         status =
             pnb__positions_resize_grid(&r, old + old_extra * width, fresh + new_extra * width, err);
         golden_give(c, "vision.new", fresh, n_new * width);
@@ -246,7 +246,8 @@ static pnb_status resize_vision(golden_case *c, pnb_error *err)
     return status;
 }
 
-static pnb_status resize_text(golden_case *c, pnb_error *err)
+/* Above 127 rows both rules keep the first 20 and the last 2 and owe the reference's numbers. */
+static pnb_status resize_text(golden_case *c, pnb__position_rule rule, pnb_error *err)
 {
     size_t n_old = dim_of(c, "text.old", 0), n_new = dim_of(c, "text.new", 0);
     size_t width = dim_of(c, "text.old", 1);
@@ -254,7 +255,9 @@ static pnb_status resize_text(golden_case *c, pnb_error *err)
     double *fresh = pnb__alloc_array(n_new * width + 1, sizeof *fresh);
     pnb_status status = PNB_FORMAT;
     if (old != NULL && fresh != NULL) {
-        status = pnb__positions_resize_text(old, n_old, n_new, width, fresh, err);
+        const pnb__text_resize r = {
+            .n_old = n_old, .n_new = n_new, .n_extra = 2, .width = width, .rule = rule};
+        status = pnb__positions_resize_text(&r, old, fresh, err);
         golden_give(c, "text.new", fresh, n_new * width);
     }
     pnb__free(old);
@@ -419,9 +422,13 @@ pnb_status golden_family_prolip_model(golden_case *c, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     if (golden_find(c, "vision.old") != NULL)
-        status = resize_vision(c, err);
+        status = resize_vision(c, PNB__POSITIONS_PROLIP, err);
+    if (status == PNB_OK && golden_find(c, "vision.old") != NULL)
+        status = resize_vision(c, PNB__POSITIONS_LONGPROLIP, err);
     if (status == PNB_OK && golden_find(c, "text.old") != NULL)
-        status = resize_text(c, err);
+        status = resize_text(c, PNB__POSITIONS_PROLIP, err);
+    if (status == PNB_OK && dim_of(c, "text.new", 0) > 127)
+        status = resize_text(c, PNB__POSITIONS_LONGPROLIP, err);
     if (golden_find(c, "vision.old") != NULL || golden_find(c, "text.old") != NULL)
         return status;
     pnb_model *m = NULL;

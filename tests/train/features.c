@@ -7,7 +7,6 @@
 
 #include "penumbra/model.h"
 #include "train/contrastive/contrastive.h"
-#include "train/resize_model.h"
 #include "train/tfevents.h"
 
 /* ---- event files ---- */
@@ -345,34 +344,6 @@ static void test_synthetic_data(void **state)
 
 /* ---- models of another size ---- */
 
-/* A linear ramp stays one inside, whatever is interpolated; equal sizes change nothing. */
-static void test_resizing_positions(void **state)
-{
-    (void)state;
-    enum { W = 2 };
-    float in[6 * 6 * W], out[12 * 12 * W], text[70 * W], longer[140 * W];
-    for (size_t i = 0; i < 36; i++) {
-        in[i * W] = (float)(i % 6);
-        in[i * W + 1] = (float)(i / 6) * 3;
-    }
-    ASSERT_OK(pnb__resize_grid(in, (size_t[]){6, 6}, out, (size_t[]){6, 6}, W, &err));
-    for (size_t i = 0; i < 36 * W; i++)
-        assert_true(fabsf(in[i] - out[i]) < 1e-6f);
-    ASSERT_OK(pnb__resize_grid(in, (size_t[]){6, 6}, out, (size_t[]){12, 12}, W, &err));
-    for (size_t y = 4; y < 8; y++)
-        for (size_t x = 4; x < 8; x++) {
-            assert_true(fabs(out[(y * 12 + x) * W] - ((double)x + 0.5) / 2 + 0.5) < 1e-5);
-            assert_true(fabs(out[(y * 12 + x) * W + 1] - 3 * (((double)y + 0.5) / 2 - 0.5)) < 1e-5);
-        }
-    for (size_t i = 0; i < 66 * W; i++)
-        text[i] = (float)(i / W) + (float)(i % W) * 100;
-    pnb__resize_context(text, 64, longer, 108, 2, W);
-    assert_memory_equal(longer, text, 20 * W * sizeof *text);
-    assert_memory_equal(longer + 108 * W, text + 64 * W, 2 * W * sizeof *text);
-    for (size_t i = 1; i < 87; i++) /* 44 rows to 88: half steps from 19.75 on */
-        assert_true(fabs(longer[(20 + i) * W] - (20 + ((double)i + 0.5) / 2 - 0.5)) < 1e-5);
-}
-
 static float *weight(pnb_model *m, const char *name, size_t *rows)
 {
     const pnb__param *p = pnb__model_find_param(m, name);
@@ -431,7 +402,6 @@ int main(void)
         cmocka_unit_test(test_most_recent_epoch_is_kept),
         cmocka_unit_test(test_resampled_run_resumes),
         cmocka_unit_test(test_synthetic_data),
-        cmocka_unit_test(test_resizing_positions),
         cmocka_unit_test(test_model_of_another_size),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -9,9 +9,9 @@
 
 #include "io/json/json.h"
 #include "models/model_defaults.h"
+#include "models/retarget.h"
 #include "penumbra/checkpoint.h"
 #include "train/contrastive/contrastive.h"
-#include "train/resize_model.h"
 
 /* Only a folder that was looked through has none: weights that could not be looked for must not
  * give way to fresh ones. */

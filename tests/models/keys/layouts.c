@@ -400,7 +400,7 @@ static void test_positions_are_resized_on_request(void **state)
     double in[6 * 32], out[8 * 32], text_in[7 * 24], text_out[12 * 24];
     for (size_t i = 0; i < PNB_COUNT(in); i++)
         in[i] = (double)before[32 + i];
-    pnb__grid_resize grid = {2, 3, 4, 2, 32};
+    pnb__grid_resize grid = {2, 3, 4, 2, 32, PNB__POSITIONS_PROLIP};
     assert_int_equal(pnb__positions_resize_grid(&grid, in, out, NULL), PNB_OK);
     for (size_t i = 0; i < PNB_COUNT(out); i++)
         assert_true(fabs((double)after[32 + i] - out[i]) < 1e-6);
@@ -408,7 +408,8 @@ static void test_positions_are_resized_on_request(void **state)
     after = weight(m, "text.positional_embedding");
     for (size_t i = 0; i < PNB_COUNT(text_in); i++)
         text_in[i] = (double)before[i];
-    assert_int_equal(pnb__positions_resize_text(text_in, 7, 12, 24, text_out, NULL), PNB_OK);
+    const pnb__text_resize rows = {.n_old = 7, .n_new = 12, .width = 24};
+    assert_int_equal(pnb__positions_resize_text(&rows, text_in, text_out, NULL), PNB_OK);
     for (size_t i = 0; i < PNB_COUNT(text_out); i++)
         assert_true(fabs((double)after[i] - text_out[i]) < 1e-6);
     assert_int_equal(pnb_model_get_info(m)->vision.image_height, 32);
