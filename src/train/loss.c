@@ -75,6 +75,8 @@ static pnb__tensor *clipped(pnb__graph *g, pnb__tensor *x)
     return pnb__add(pnb__sub(x, over), under);
 }
 
+/* Shapes: image, text (B,D); masked ones (M,D) with M <= B. Means are not clipped: they are unit.
+ */
 static pnb__loss_in clip_all(pnb__graph *g, const pnb__loss_in *in)
 {
     pnb__loss_in out = *in;
@@ -93,13 +95,15 @@ static pnb__tensor *gate(pnb__tensor *x, double limit)
     return pnb__mul(x, pnb__apply(PNB__RELU, pnb__affine(over, -1e20, 1)));
 }
 
-/* (B,D) -> sum_d exp(lv), as (B). */
+/* u = tr Sigma = sum_d exp(lv): the uncertainty of a row. (B,D) -> (B) */
 static pnb__tensor *trace(const pnb__dist *d)
 {
     return pnb__sum(pnb__apply(PNB__EXP, d->log_var), -1);
 }
 
-/* scale * rows(left) . rows(right) + row_i + col_j, and its diagonal. row may be NULL. */
+/* l_ij = left_i . right_j + row_i + col_j: all of them (B,B) and the diagonal (B). The diagonal is
+ * a sum over rows of its own, since a matrix product's l_ii is not to be picked out of (B,B). row
+ * and col (B) may be NULL. */
 typedef struct pairs {
     pnb__tensor *all, *diagonal;
 } pairs;
@@ -121,7 +125,8 @@ static pairs make_pairs(pnb__tensor *left, pnb__tensor *right, pnb__tensor *row,
     return p;
 }
 
-/* sum_ij -log s(y_ij l_ij) * factor */
+/* factor * sum_ij -log s(y_ij l_ij), as softplus(-l) = softplus(l) - l. With negative_only every y
+ * is -1: the pairs of other processes' rows have no diagonal. */
 static pnb__tensor *pair_loss(const build *b, pairs p, double factor)
 {
     pnb__tensor *all = sum_all(pnb__apply(PNB__SOFTPLUS, p.all));
@@ -136,7 +141,9 @@ static pnb__tensor *bias_row(pnb__tensor *bias, size_t n)
     return bias == NULL ? NULL : pnb__broadcast_to(bias, 1, &n);
 }
 
-/* l_ij = a mu_i.mu_j + (b - a/2 u_i) - a/2 u_j */
+/* ProLIP Eq. 4: csd = 2 - 2 mu_i.mu_j + u_i + u_j for unit means, l_ij = -a/2 csd + a + b, that is
+ *   l_ij = a mu_i.mu_j + (b - a/2 u_i) - a/2 u_j
+ * a goes into the left rows, so that no (B,B) matrix is scaled. */
 static pairs ppcl_pairs(const pnb__loss_in *in)
 {
     pnb__tensor *half = pnb__affine(in->scale, -0.5, 0);
@@ -158,11 +165,14 @@ static double n_pairs(const build *b)
     return (double)pnb__dim(b->in->image.mean, 0);
 }
 
+/* (1/B) sum_ij -log s(y_ij l_ij): a sum over B^2 pairs divided by B, as SigLIP does. */
 static pnb__tensor *build_ppcl(const build *b)
 {
     return pair_loss(b, ppcl_pairs(b->in), 1 / n_pairs(b));
 }
 
+/* SigLIP: l_ij = a mu_i.mu_j + b on the means alone, with scalars of its own where there are any.
+ */
 static pnb__tensor *build_siglip(const build *b)
 {
     const pnb__loss_in *in = b->in;
@@ -173,6 +183,9 @@ static pnb__tensor *build_siglip(const build *b)
     return pair_loss(b, p, 1 / n_pairs(b));
 }
 
+/* CLIP: (1/2B) sum_i (CE(row i of L, i) + CE(column i of L, i)), L = a V T^T without a bias.
+ * Columns are the rows of the product taken the other way round: cheaper than a transposed (B,B).
+ */
 static pnb__tensor *build_clip(const build *b)
 {
     const pnb__loss_in *in = b->in;
@@ -206,7 +219,8 @@ static pnb__tensor *build_pcmepp(const build *b)
     return pair_loss(b, make_pairs(image, in->text.mean, side[0], side[1]), 1 / (n * n));
 }
 
-/* mean -log s(c H_d(1 in 2)) = mean softplus(-c H_d). */
+/* ProLIP Eq. 6: mean over rows and d of -log s(c H_d(1 in 2)) = softplus(-c H_d). H (B,D) is the
+ * test of one dimension at a time; c is large because H of near-equal Gaussians is small. */
 static pnb__tensor *inclusion_of(const build *b, const pnb__dist *one, const pnb__dist *two)
 {
     const pnb__inclusion_opts opts = {!b->opts->inclusion_exact, b->opts->inclusion_eps};
@@ -220,7 +234,8 @@ static pnb__tensor *build_inclusion(const build *b)
     return inclusion_of(b, &b->in->image, &b->in->text);
 }
 
-/* The originals of the masked rows are the first rows of the batch. */
+/* An original must lie inside its masked copy, which says less. The originals of the M masked rows
+ * are the first M rows of the batch. */
 static pnb__tensor *masked_inclusion(const build *b, const pnb__dist *all, const pnb__dist *masked)
 {
     size_t n = pnb__dim(masked->mean, 0);
@@ -238,7 +253,8 @@ static pnb__tensor *build_txt_inclusion(const build *b)
     return masked_inclusion(b, &b->in->text, &b->in->masked_text);
 }
 
-/* 1/2 mean(mu^2 + exp(lv) - lv - 1); official: lv/2 in place of lv. */
+/* KL(N(mu, exp lv) || N(0, 1)) per dimension: 1/2 mean_{B,D}(mu^2 + exp(lv) - lv - 1); official:
+ * lv/2 in place of lv, the standard deviation where the formula has the variance. */
 static pnb__tensor *divergence(const build *b, const pnb__dist *d)
 {
     pnb__tensor *lv = b->opts->vib_official ? pnb__affine(d->log_var, 0.5, 0) : d->log_var;
@@ -252,6 +268,7 @@ static pnb__tensor *build_vib(const build *b)
     return pnb__add(divergence(b, &b->in->image), divergence(b, &b->in->text));
 }
 
+/* What a term needs beside means, so that a model without it is refused by name. */
 typedef struct term_row {
     pnb__tensor *(*build)(const build *b);
     bool needs_log_var, needs_masked_image, needs_masked_text;
@@ -288,6 +305,7 @@ pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* Before a term is built: its graph would fail without saying why. */
 static pnb_status check_term(const build *b, pnb_loss_term term, pnb_error *err)
 {
     const pnb__loss_in *in = b->in;

@@ -1,7 +1,10 @@
 /* pnb_loss_compute: the training losses on plain double arrays.
  *
  * Builds the same graph as the trainer (loss.c) in double precision with every array as an input,
- * runs it once and reads values and gradients back. Formulas are in include/penumbra/loss.h. */
+ * runs it once and reads values and gradients back. Formulas are in include/penumbra/loss.h. For
+ * whoever trains elsewhere and wants our losses, and for the tests, which compare them with plain
+ * loops and central differences: what the trainer minimises is what is checked. Shapes are those of
+ * pnb_loss_in; the first n_masked rows of image and text are the originals of the masked rows. */
 #include "train/loss.h"
 
 #include <math.h>
@@ -21,6 +24,7 @@ static const pnb_loss_side *side_of(const pnb_loss_in *in, int s)
     return sides[s];
 }
 
+/* What indexing relies on; the terms' own needs are checked where they are built. */
 static pnb_status check_in(const pnb_loss_in *in, pnb_error *err)
 {
     if (in->n == 0 || in->dim == 0)
@@ -34,6 +38,7 @@ static pnb_status check_in(const pnb_loss_in *in, pnb_error *err)
     return PNB_OK;
 }
 
+/* Means and log-variances (B,D) or (M,D), scalars (): each a leaf whose gradient is wanted. */
 static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
 {
     leaves l = {0};
@@ -51,6 +56,7 @@ static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
     return l;
 }
 
+/* In the order in which make_leaves made them. */
 static void write_leaves(const leaves *l, const pnb_loss_in *in)
 {
     for (int s = 0; s < N_SIDES; s++) {
@@ -65,6 +71,7 @@ static void write_leaves(const leaves *l, const pnb_loss_in *in)
             pnb__write_f64(l->scalar[i], values[i]);
 }
 
+/* Weighted terms and their sum; a term that is not finite has no gradient worth reading. */
 static pnb_status read_terms(const pnb__loss *loss, pnb_loss_out *out, pnb_error *err)
 {
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
@@ -77,7 +84,7 @@ static pnb_status read_terms(const pnb__loss *loss, pnb_loss_out *out, pnb_error
     return PNB_OK;
 }
 
-/* A leaf the loss does not depend on has gradient 0. */
+/* dL/dx of a leaf, in its shape; one the loss does not depend on has gradient 0. */
 static void read_grad(const pnb__tensor *t, double *out, size_t n)
 {
     if (out == NULL)

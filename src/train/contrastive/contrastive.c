@@ -36,6 +36,8 @@ static int64_t steps_of_epoch(const pnb__contrastive *c, int64_t samples)
     return PNB_MAX((samples + (rounds_up ? pairs - 1 : 0)) / pairs, (int64_t)1);
 }
 
+/* Batch b of epoch e is a function of (seed, e, b): that is what makes a position enough to resume.
+ */
 static pnb_loader_opts loader_opts(const pnb__contrastive *c)
 {
     const pnb_train_opts *o = c->opts;
@@ -71,6 +73,7 @@ static pnb_status make_val_loader(pnb__contrastive *c, pnb_error *err)
     return pnb_loader_create(&c->val_loader, c->val, &l, err);
 }
 
+/* The text term with replaced tokens needs a token that stands for nothing. */
 static pnb_status check_mask_token(const pnb__contrastive *c, pnb_error *err)
 {
     const pnb_train_opts *o = c->opts;
@@ -88,6 +91,7 @@ static pnb_status check_mask_token(const pnb__contrastive *c, pnb_error *err)
     return PNB_OK;
 }
 
+/* In the order of the weight file, which is the optimiser's and fixes the order of every sum. */
 static pnb_status list_params(pnb__contrastive *c, pnb__objective *o, pnb_error *err)
 {
     size_t n = pnb__model_n_params(c->model);
@@ -104,12 +108,14 @@ static pnb_status list_params(pnb__contrastive *c, pnb__objective *o, pnb_error 
     return PNB_OK;
 }
 
+/* --train-num-samples may ask for fewer, or for more than there are. */
 static int64_t samples_of_epoch(const pnb__contrastive *c)
 {
     int64_t asked = c->opts->train_num_samples;
     return asked > 0 ? asked : (int64_t)pnb_dataset_size(c->train);
 }
 
+/* Data before the model: a fresh tokenizer and the context of `tiny` come from the captions. */
 static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__objective *o,
                                    pnb_error *err)
 {
@@ -129,6 +135,7 @@ done:
     return status;
 }
 
+/* Graphs before loaders: a step that does not fit in memory fails before pictures are decoded. */
 static pnb_status start_contrastive(void *self, pnb_loader_position at, pnb__objective *o,
                                     pnb_error *err)
 {
@@ -210,6 +217,7 @@ pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c)
                               .seed = o->seed};
 }
 
+/* a = exp(logit_scale), the parameter being its logarithm; b = logit_bias. */
 double pnb__contrastive_scale(const pnb__contrastive *c)
 {
     return c->logit_scale != NULL ? exp(pnb__param_read_scalar(c->logit_scale, &c->kernels))
@@ -229,6 +237,7 @@ static void add_terms(const pnb__contrastive *c, const double *term, pnb__figure
             pnb__figures_add(out, pnb_loss_name((pnb_loss_term)i), NULL, term[i]);
 }
 
+/* total = sum of the weighted terms; each is named after its loss in results.jsonl. */
 static pnb_status step_contrastive(void *self, int64_t step, pnb__step_values *out, pnb_error *err)
 {
     pnb__contrastive *c = self;
@@ -238,6 +247,8 @@ static pnb_status step_contrastive(void *self, int64_t step, pnb__step_values *o
     return status;
 }
 
+/* a in [1, 100]: beyond it the logits of a batch saturate and the gradient dies (CLIP section 2.5).
+ */
 static void clamp_scale(const pnb__contrastive *c)
 {
     if (c->logit_scale == NULL || !c->logit_scale->trainable)
@@ -247,6 +258,7 @@ static void clamp_scale(const pnb__contrastive *c)
     pnb__param_write(c->logit_scale, &c->kernels, 0, 1, &v);
 }
 
+/* What is reported of a and b is what the next step will use: after the clamp. */
 static void updated(void *self, pnb__step_values *out)
 {
     pnb__contrastive *c = self;
@@ -265,6 +277,7 @@ static pnb_loader_position position(const void *self)
 
 /* ---- between the steps ---- */
 
+/* The i2t correlation ranks checkpoints, as ProLIP's --save-best-unc does. */
 static pnb_status validate(void *self, int64_t step, pnb__eval_values *out, pnb_error *err)
 {
     pnb__contrastive *c = self;
@@ -290,7 +303,8 @@ static pnb_status validate(void *self, int64_t step, pnb__eval_values *out, pnb_
     return PNB_OK;
 }
 
-/* A model directory that every command opens. */
+/* A model directory that every command opens. The SHA-256 of the weights is made anew: it was that
+ * of the weights as they were opened. */
 static pnb_status save(void *self, const char *dir, pnb_error *err)
 {
     pnb__contrastive *c = self;
@@ -331,6 +345,7 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
         .calls = &calls, .self = c, .settings = pnb__contrastive_settings(opts)};
 }
 
+/* The loop's part of the public result; losses and validation are there already. */
 static void fill_result(pnb_train_result *out, const pnb__run_result *r)
 {
     memcpy(out->run_dir, r->run_dir, sizeof out->run_dir);

@@ -86,6 +86,7 @@ static pnb_status make_padded(padded_batch *p, const pnb__contrastive *c, size_t
     return PNB_OK;
 }
 
+/* Rows behind the last one repeat the first: any finite picture will do, they are overwritten. */
 static void fill_padded(padded_batch *p, const pnb_batch *b)
 {
     for (size_t i = 0; i < p->size; i++) {
@@ -106,11 +107,13 @@ static void free_padded(padded_batch *p)
     pnb__free(p->patches);
 }
 
+/* Rows [at, at + batch) of a side, (batch, D) each of means and log-variances. */
 static pnb_encode_out rows_of(const val_set *v, int side, size_t at)
 {
     return (pnb_encode_out){v->mean[side] + at * v->dim, v->log_var[side] + at * v->dim, false};
 }
 
+/* Both towers on one batch, without gradients. */
 static pnb_status encode_batch(pnb__contrastive *c, const padded_batch *p, val_set *v, size_t at,
                                pnb_error *err)
 {
@@ -161,6 +164,7 @@ static pnb_status encode_pairs(pnb__contrastive *c, padded_batch *p, val_set *v,
     return status;
 }
 
+/* The whole set once, then its first pairs masked. */
 static pnb_status encode_all(pnb__contrastive *c, size_t batch, val_set *v, pnb_error *err)
 {
     padded_batch p = {0};
@@ -197,12 +201,15 @@ static bool choose_terms(pnb_loss_opts *o, bool masked)
     return sum > 0;
 }
 
+/* Masked sides only where their term has a weight. */
 static bool uses_side(const pnb_loss_opts *o, int side)
 {
     return side < MASKED_IMAGE || (side == MASKED_IMAGE && o->weight[PNB_LOSS_IMG_INCLUSION] > 0) ||
            (side == MASKED_TEXT && o->weight[PNB_LOSS_TXT_INCLUSION] > 0);
 }
 
+/* The training losses as a graph without gradients on (rows, D) inputs: what is validated is what
+ * is trained. a and b are inputs, so that one graph serves all batches. */
 static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t rows, bool masked,
                                pnb_error *err)
 {
@@ -280,6 +287,7 @@ static pnb_status run_losses(const pnb__contrastive *c, const val_set *v, size_t
 
 /* ---- retrieval ---- */
 
+/* u = sum_d exp(lv) of one row. */
 static double trace(const val_set *v, int side, size_t row)
 {
     double sum = 0;
@@ -338,6 +346,8 @@ static pnb_status recall_of_all(const pnb__contrastive *c, const val_set *v, int
     return status;
 }
 
+/* Over all n rows, and the mean over the n / batch whole batches, which is what a run without
+ * validation shows; both directions. */
 static pnb_status retrieve(const pnb__contrastive *c, const val_set *v, size_t batch,
                            pnb_train_eval *out, pnb_error *err)
 {
@@ -357,6 +367,7 @@ static pnb_status retrieve(const pnb__contrastive *c, const val_set *v, size_t b
     return status;
 }
 
+/* (1/n) sum u over the rows of a side. */
 static double mean_trace(const val_set *v, int side)
 {
     double sum = 0;

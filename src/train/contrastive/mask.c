@@ -28,6 +28,8 @@ static void sort_ascending(int32_t *items, size_t n)
     }
 }
 
+/* The first n_kept places of a Fisher-Yates shuffle of 0..n_patches-1: every subset is as likely.
+ * One draw for the batch keeps its rows the same length. */
 void pnb__mask_patches(uint64_t seed, int64_t step, size_t n_patches, size_t n_kept,
                        uint32_t *scratch, int32_t *kept)
 {
@@ -45,6 +47,7 @@ void pnb__mask_patches(uint64_t seed, int64_t step, size_t n_patches, size_t n_k
     sort_ascending(kept, n_kept);
 }
 
+/* Token i goes where u_i < prob and it may: each by itself, so the share varies from row to row. */
 static void mask_row(const pnb__text_masker *m, pnb__rng *rng, const int32_t *ids, size_t length,
                      const unsigned char *maskable, int32_t *out)
 {

@@ -59,6 +59,7 @@ static bool is_one_graph(const pnb__step_graphs *s)
     return s->n_all == 1;
 }
 
+/* B of a whole side, M of a masked one. */
 static size_t side_rows(const pnb__step_graphs *s, int side)
 {
     return side < MASKED_IMAGE ? s->batch : s->n_masked;
@@ -66,6 +67,8 @@ static size_t side_rows(const pnb__step_graphs *s, int side)
 
 /* ---- building ---- */
 
+/* The masked pass on the first M rows. Pictures: the kept patches alone go through the tower, (M,P)
+ * flat row numbers b N + patch of the (B N) patches. Captions: rows of ids with tokens gone. */
 static void add_masked(pnb__step_graphs *s, pnb_model *m, towers *tw)
 {
     const pnb_loss_opts *loss = &s->owner->opts->loss;
@@ -104,6 +107,7 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
     return PNB_OK;
 }
 
+/* (1/B) sum_b sum_d exp(lv): the mean uncertainty of a side, (B,D) -> (). Only looked at. */
 static pnb__tensor *mean_trace(const pnb__dist *d)
 {
     if (d->log_var == NULL)
@@ -114,6 +118,8 @@ static pnb__tensor *mean_trace(const pnb__dist *d)
     return u;
 }
 
+/* L = sum_k weight_k term_k over all rows given; with R processes the gradient is that of L / R,
+ * what is reported is L. */
 static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist *side,
                              pnb_error *err)
 {
@@ -178,6 +184,9 @@ static pnb__tensor *seeded(pnb__graph *g, pnb__tensor *x, pnb__tensor **seed)
     return pnb__sum(pnb__mul(x, *seed), PNB__ALL_AXES);
 }
 
+/* Part 3: S = sum_sides <dist, seed> with seed = dL/d dist held fixed. dS/dw = sum <d dist/dw,
+ * seed> = dL/dw by the chain rule, so backward of S leaves the loss's gradient of this micro-batch.
+ */
 static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
 {
     pnb__tensor *total = NULL;
@@ -197,6 +206,7 @@ static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
     return pnb__graph_plan(s->back.graph, total, err);
 }
 
+/* Host copies of what three parts hand to each other, (A R B, D) a side. */
 static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
 {
     s->n_pixels =
@@ -346,6 +356,8 @@ size_t pnb__step_bytes(const pnb__step_graphs *s)
 
 /* ---- running ---- */
 
+/* Patches are drawn once a step, for all rows and processes; tokens per micro-batch. Both are
+ * functions of (seed, step), so that part 3 and a resumed run meet the same masks. */
 static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
 {
     const pnb__contrastive *c = s->owner;
@@ -420,6 +432,7 @@ static void move_rows(pnb__step_graphs *s, int side, size_t micro, float *all, b
     }
 }
 
+/* Part 1. The batch is copied: the loader's own is gone when part 3 needs it again. */
 static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t micro,
                                double *data_s, pnb_error *err)
 {
@@ -457,6 +470,7 @@ static void read_input_grad(const pnb__step_graphs *s, const pnb__tensor *x, flo
         out[i] = has ? (float)s->grad_scratch[i] : 0;
 }
 
+/* Part 2. */
 static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
 {
     for (int i = 0; i < N_SIDES; i++) {
@@ -473,6 +487,8 @@ static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
     return status;
 }
 
+/* Part 3: the same forward pass again, now with gradients: one micro-batch's activations at a time.
+ */
 static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
 {
     write_inputs(s, &s->back, micro, s->pixels + micro * s->n_pixels,
@@ -531,6 +547,7 @@ static pnb_status gather_gradients(const pnb__step_graphs *s, pnb_error *err)
     return status;
 }
 
+/* Stores are cleared first, since every backward pass adds to them. */
 static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, double *data_s,
                                    pnb_error *err)
 {
@@ -553,6 +570,7 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, dou
     return status;
 }
 
+/* Values stay on the device until here. */
 static void read_values(const pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out)
 {
     const pnb__loss *loss = &s->loss;
