@@ -3,7 +3,7 @@
 #ifndef PNB_MODELS_QUANTIZED_WEIGHTS_H
 #define PNB_MODELS_QUANTIZED_WEIGHTS_H
 
-#include "models/weights.h"
+#include "models/weight_types.h"
 
 #define PNB__SCALE_SUFFIX "_scale"
 
