@@ -47,17 +47,18 @@ const char *pnb_rows_family(const pnb_rows *rows); /* "point", "gaussian_diag", 
 pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n);
 
 /* ---- scalar uncertainty of one embedding ---- */
-/* X(name, text, sentence) */
+/* X(name, text, of what: VARIANCES, KAPPA, SHAPE (of a generalised Gaussian) or the row's PARTNER,
+ * sentence) */
 #define PNB_UNCERTAINTY_LIST(X)                                                                    \
-    X(TRACE, "trace", "sum of the variances")                                                      \
-    X(MEAN_VAR, "mean_var", "mean of the variances")                                               \
-    X(GEO_STD, "geo_std", "geometric mean of the standard deviations")                             \
-    X(INV_KAPPA, "inv_kappa", "1/kappa of a von Mises-Fisher or power spherical embedding")        \
-    X(GG_VAR, "gg_var", "mean variance of a generalised Gaussian")                                 \
-    X(COSINE, "cosine", "1 - cosine of an embedding and its partner")
+    X(TRACE, "trace", VARIANCES, "sum of the variances")                                           \
+    X(MEAN_VAR, "mean_var", VARIANCES, "mean of the variances")                                    \
+    X(GEO_STD, "geo_std", VARIANCES, "geometric mean of the standard deviations")                  \
+    X(INV_KAPPA, "inv_kappa", KAPPA, "1/kappa of a von Mises-Fisher or power spherical embedding") \
+    X(GG_VAR, "gg_var", SHAPE, "mean variance of a generalised Gaussian")                          \
+    X(COSINE, "cosine", PARTNER, "1 - cosine of an embedding and its partner")
 
 typedef enum pnb_uncertainty {
-#define PNB_UNCERTAINTY_ENUM(name, text, sentence) PNB_UNCERTAINTY_##name,
+#define PNB_UNCERTAINTY_ENUM(name, text, of, sentence) PNB_UNCERTAINTY_##name,
     PNB_UNCERTAINTY_LIST(PNB_UNCERTAINTY_ENUM)
 #undef PNB_UNCERTAINTY_ENUM
         PNB_N_UNCERTAINTIES
@@ -88,33 +89,28 @@ pnb_status pnb_uncertainty_cosine(const pnb_gaussians *a, const pnb_gaussians *b
                                   pnb_error *err);
 
 /* ---- measures between two distributions 1 and 2 ---- */
-/* X(name, text, is_similarity, needs_variance, sentence); needs_variance: 0 none, 1 one of the two
- * sides, 2 both. All in nats, all summed over d. mean, avg_l2 and match_prob take every family;
- * vmf, vmf_exact and power_spherical take sets of that family on one side and points on the other,
- * or that family on both (the mean of the two likelihoods); all others take Gaussians, points and
- * generalised Gaussians by their moments. */
-#define PNB_MEASURE_LIST(X)                                                                        \
-    X(CSD, "csd", 0, 0, "closed-form sampled distance E||Z1-Z2||^2")                               \
-    X(MEAN, "mean", 1, 0, "cosine of the means, variances unread")                                 \
-    X(W2, "w2", 0, 0, "squared 2-Wasserstein distance")                                            \
-    X(KL, "kl", 0, 2, "Kullback-Leibler divergence KL(1||2)")                                      \
-    X(JEFFREYS, "jeffreys", 0, 2, "KL(1||2) + KL(2||1)")                                           \
-    X(JS, "js", 0, 2, "Jensen-Shannon with the Gaussian of mean parameters in the middle")         \
-    X(ELK, "elk", 1, 1, "expected likelihood log integral p1 p2")                                  \
-    X(BHATTACHARYYA, "bhattacharyya", 0, 2, "Bhattacharyya distance")                              \
-    X(INCLUSION, "inclusion", 1, 2, "H(1 in 2), exact: log int p1^2 p2 - log int p2^2 p1")         \
-    X(INCLUSION_PUBLISHED, "inclusion_published", 1, 2, "H(1 in 2) as ProLIP's code has it")       \
-    X(AVG_L2, "avg_l2", 0, 0, "Monte-Carlo mean of ||z1-z2||")                                     \
-    X(MATCH_PROB, "match_prob", 1, 0, "Monte-Carlo match probability of PCME")                     \
-    X(VMF, "vmf", 1, 0, "von Mises-Fisher log-likelihood as AsymVLM approximates it")              \
-    X(VMF_EXACT, "vmf_exact", 1, 0, "von Mises-Fisher log-likelihood, exact")                      \
-    X(POWER_SPHERICAL, "power_spherical", 1, 0, "power spherical log-likelihood, exact")
-
+/* Values are in nats or squared lengths, summed over d; one line on each: pnb_measure_sentence.
+ * mean, avg_l2 and match_prob take every family; vmf, vmf_exact and power_spherical take sets of
+ * that family on one side and points on the other, or that family on both (the mean of the two
+ * likelihoods); all others take Gaussians, points and generalised Gaussians by their moments. The
+ * list with all properties is src/prob/measures.def; new measures are appended. */
 typedef enum pnb_measure {
-#define PNB_MEASURE_ENUM(name, text, is_similarity, needs_variance, sentence) PNB_MEASURE_##name,
-    PNB_MEASURE_LIST(PNB_MEASURE_ENUM)
-#undef PNB_MEASURE_ENUM
-        PNB_N_MEASURES
+    PNB_MEASURE_CSD,
+    PNB_MEASURE_MEAN,
+    PNB_MEASURE_W2,
+    PNB_MEASURE_KL,
+    PNB_MEASURE_JEFFREYS,
+    PNB_MEASURE_JS,
+    PNB_MEASURE_ELK,
+    PNB_MEASURE_BHATTACHARYYA,
+    PNB_MEASURE_INCLUSION,
+    PNB_MEASURE_INCLUSION_PUBLISHED,
+    PNB_MEASURE_AVG_L2,
+    PNB_MEASURE_MATCH_PROB,
+    PNB_MEASURE_VMF,
+    PNB_MEASURE_VMF_EXACT,
+    PNB_MEASURE_POWER_SPHERICAL,
+    PNB_N_MEASURES
 } pnb_measure;
 
 const char *pnb_measure_name(pnb_measure measure);     /* "csd"; "unknown" outside the list */

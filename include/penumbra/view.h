@@ -33,10 +33,6 @@ typedef struct pnb_view {
 pnb_status pnb_view_init(pnb_view *out, const struct pnb_embeddings *set, pnb_error *err);
 void pnb_view_reset(pnb_view *view); /* all zero afterwards; NULL is fine */
 
-/* Views an embedding set (embeddings.h) as rows of Gaussians; point sets have log_var NULL.
- * Errors  UNSUPPORTED (a family that is neither point nor gaussian_diag) */
-pnb_status pnb_gaussians_view(pnb_gaussians *out, const struct pnb_embeddings *set, pnb_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,75 +1,129 @@
-/* Measures between two distributions: names, what fits what, one pair, and row against row.
+/* Measures between two distributions: what measures.def says of each, what fits what, row against
+ * row.
  *
- * Every closed form is a sum over d of a term in delta = mean1-mean2 and the two log-variances,
- * written so that no intermediate overflows for log-variances in [-300, 300] and near-equal
- * Gaussians do not cancel (expm1, sinh, log1p). A point has log-variance -inf, variance 0.
- * This is the plain and accurate form; block.c has the fast one for whole blocks. Likelihoods on
- * the sphere are in sphere.c, samples in sample.c. */
+ * Nothing here knows a measure by name: a property that code asks for is a column of the list. The
+ * closed forms of one pair are in measure_pair.c, the fast ones for whole blocks in
+ * measure_block.c, likelihoods on the sphere in sphere.c, samples in sample.c. */
 #include "prob/measure.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "prob/inclusion.h"
+#include "penumbra/families.h"
 
-#define LOG_2PI 1.8378770664093454836
-#define DISTANCE_FLOOR 1e-6 /* PCME: sqrt(||.||^2 + 1e-6) keeps the gradient finite */
+/* Words of the list's column `symmetry`. */
+enum { SYMMETRIC = 1, DIRECTED = 0 };
 
-typedef struct measure_row {
-    const char *name, *sentence;
-    bool is_similarity;
-    int needs_variance; /* 0 none, 1 one side, 2 both */
-} measure_row;
-
-static const measure_row ROWS[] = {
-#define X(name, text, is_similarity, needs_variance, sentence)                                     \
-    {text, sentence, is_similarity, needs_variance},
-    PNB_MEASURE_LIST(X)
+static const pnb__measure_traits TRAITS[] = {
+#define X(name, text, score, symmetry, takes, variances, reads, scalar, row, block, log_norm,      \
+          bound, sentence)                                                                         \
+    {text,                                                                                         \
+     sentence,                                                                                     \
+     PNB__SCORE_##score,                                                                           \
+     symmetry,                                                                                     \
+     PNB__TAKES_##takes,                                                                           \
+     variances,                                                                                    \
+     PNB__READS_##reads,                                                                           \
+     log_norm},
+    PNB__MEASURES(X)
 #undef X
 };
 
+/* Names are asked for before numbers are checked: messages about a wrong number name it. */
+static const pnb__measure_traits UNKNOWN = {
+    .name = "unknown", .sentence = "unknown", .score = PNB__SCORE_DISTANCE, .is_symmetric = true};
+
+/* The public enum has the list's order, or this does not compile. */
+enum {
+#define X(name, ...) ROW_##name,
+    PNB__MEASURES(X)
+#undef X
+        N_ROWS
+};
+#define X(name, ...) _Static_assert((int)PNB_MEASURE_##name == (int)ROW_##name, #name);
+PNB__MEASURES(X)
+#undef X
+_Static_assert((int)PNB_N_MEASURES == (int)N_ROWS, "pnb_measure and measures.def differ");
+
+const pnb__measure_traits *pnb__measure_traits_of(pnb_measure measure)
+{
+    return (unsigned)measure < PNB_N_MEASURES ? &TRAITS[measure] : &UNKNOWN;
+}
+
 const char *pnb_measure_name(pnb_measure measure)
 {
-    return (unsigned)measure < PNB_N_MEASURES ? ROWS[measure].name : "unknown";
+    return pnb__measure_traits_of(measure)->name;
 }
 
 const char *pnb_measure_sentence(pnb_measure measure)
 {
-    return (unsigned)measure < PNB_N_MEASURES ? ROWS[measure].sentence : "unknown";
+    return pnb__measure_traits_of(measure)->sentence;
 }
 
+/* Only distances change their sign on the way to a score; csd does as 1 - csd/2. */
 bool pnb_measure_is_similarity(pnb_measure measure)
 {
-    return (unsigned)measure < PNB_N_MEASURES && ROWS[measure].is_similarity;
+    pnb__score_form score = pnb__measure_traits_of(measure)->score;
+    return score == PNB__SCORE_COSINE || score == PNB__SCORE_SIMILARITY;
 }
 
 bool pnb_measure_is_symmetric(pnb_measure measure)
 {
-    return measure != PNB_MEASURE_KL && measure != PNB_MEASURE_INCLUSION &&
-           measure != PNB_MEASURE_INCLUSION_PUBLISHED;
+    return pnb__measure_traits_of(measure)->is_symmetric;
+}
+
+/* Such values are functions of the rows' numbers too, and cost J x J pairs of samples. */
+bool pnb__measure_is_sampled(pnb_measure measure)
+{
+    pnb__reads reads = pnb__measure_traits_of(measure)->reads;
+    return reads == PNB__READS_SAMPLES || reads == PNB__READS_MATCH;
+}
+
+/* A density on the sphere has a normaliser, and nothing else here has one. */
+bool pnb__measure_is_spherical(pnb_measure measure)
+{
+    return pnb__measure_traits_of(measure)->log_norm != NULL;
+}
+
+/* Models are trained on s = mean1.mean2 - (tr1 + tr2)/2, of which mean is the case without spread.
+ * a s + b of any other score is no logit: it is in nats, or an unbounded distance. */
+bool pnb__measure_has_logits(pnb_measure measure)
+{
+    pnb__score_form score = pnb__measure_traits_of(measure)->score;
+    return score == PNB__SCORE_COSINE || score == PNB__SCORE_HALF;
+}
+
+/* Cosines and likelihoods on the sphere make unit vectors of the means first; everything else takes
+ * ||mean1 - mean2||^2, so that a set whose means are not of length 1 gives other values. */
+bool pnb__measure_reads_lengths(pnb_measure measure)
+{
+    return pnb__measure_traits_of(measure)->score != PNB__SCORE_COSINE &&
+           !pnb__measure_is_spherical(measure);
 }
 
 pnb_status pnb_measure_parse(pnb_measure *out, const char *name, pnb_error *err)
 {
-    const char *names[PNB_COUNT(ROWS)];
-    for (size_t i = 0; i < PNB_COUNT(ROWS); i++)
-        names[i] = ROWS[i].name;
+    const char *names[PNB_N_MEASURES];
+    for (size_t i = 0; i < PNB_N_MEASURES; i++)
+        names[i] = TRAITS[i].name;
     int place = 0;
-    pnb_status status = pnb__name_parse(&place, "measure", names, PNB_COUNT(ROWS), name, err);
+    pnb_status status = pnb__name_parse(&place, "measure", names, PNB_N_MEASURES, name, err);
     if (status == PNB_OK)
         *out = (pnb_measure)place;
     return status;
 }
 
+/* 1 - csd/2 = mean1.mean2 - (tr1 + tr2)/2 for unit means, ProLIP's similarity. */
 double pnb_measure_score(pnb_measure measure, double value)
 {
-    if (measure == PNB_MEASURE_CSD)
+    if (pnb__measure_traits_of(measure)->score == PNB__SCORE_HALF)
         return 1.0 - 0.5 * value;
     return pnb_measure_is_similarity(measure) ? value : -value;
 }
 
 pnb_measure_opts pnb_measure_opts_default(void)
 {
+    /* eps is 0 in ProLIP's evaluation; it is only trained with another */
     return (pnb_measure_opts){.inclusion_eps = 0.0,
                               .match_a = 5.0,
                               .match_b = 5.0,
@@ -83,19 +137,12 @@ pnb_measure_opts pnb__measure_opts_or_default(const pnb_measure_opts *opts)
     return opts == NULL ? pnb_measure_opts_default() : *opts;
 }
 
-/* ---- what fits what ---- */
+/* ---- what fits what ----
+ * A measure is refused where its value would be infinite, or a number that means nothing: variances
+ * of points, densities on the sphere of rows that do not lie there. The text says what would do. */
 
-bool pnb__measure_is_sampled(pnb_measure measure)
-{
-    return measure == PNB_MEASURE_AVG_L2 || measure == PNB_MEASURE_MATCH_PROB;
-}
-
-bool pnb__measure_is_spherical(pnb_measure measure)
-{
-    return measure == PNB_MEASURE_VMF || measure == PNB_MEASURE_VMF_EXACT ||
-           measure == PNB_MEASURE_POWER_SPHERICAL;
-}
-
+/* The parameters decide: kappa (N) is on the sphere, beta (N,D) a generalised Gaussian, log_var
+ * (N,D) alone a Gaussian, none of them a point. */
 const char *pnb_rows_family(const pnb_rows *rows)
 {
     if (rows->kappa != NULL)
@@ -105,6 +152,7 @@ const char *pnb_rows_family(const pnb_rows *rows)
     return rows->log_var != NULL ? "gaussian_diag" : "point";
 }
 
+/* All parameters have a row per row: (n,D), kappa (n). */
 pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n)
 {
     pnb_rows s = *rows;
@@ -118,6 +166,7 @@ pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n)
     return s;
 }
 
+/* Every family is a point where its spread vanishes, so points fit beside each of them. */
 static bool is_point(const pnb_rows *rows)
 {
     return rows->kappa == NULL && rows->beta == NULL && rows->log_var == NULL;
@@ -131,13 +180,14 @@ static const char *suited(const pnb_rows *rows)
     return rows->is_power ? "power_spherical" : "vmf or vmf_exact";
 }
 
+/* Closed forms between two different families do not exist; samples do between all. */
 static pnb_status fail_family(pnb_measure measure, const char *takes, const pnb_rows *rows,
                               pnb_error *err)
 {
     return pnb__fail(err, PNB_ARG,
                      "measure %s takes %s, and one set is of family %s; use mean, avg_l2, "
                      "match_prob, or %s",
-                     ROWS[measure].name, takes, pnb_rows_family(rows), suited(rows));
+                     pnb_measure_name(measure), takes, pnb_rows_family(rows), suited(rows));
 }
 
 /* One side of a likelihood on the sphere: its family, or a point. */
@@ -145,8 +195,8 @@ static pnb_status check_spherical(pnb_measure measure, const pnb_rows *rows, pnb
 {
     if (rows->dim < 2)
         return pnb__fail(err, PNB_SHAPE, "measure %s on embeddings of width %zu; a sphere needs 2",
-                         ROWS[measure].name, rows->dim);
-    bool wants_power = measure == PNB_MEASURE_POWER_SPHERICAL;
+                         pnb_measure_name(measure), rows->dim);
+    bool wants_power = pnb__measure_traits_of(measure)->takes == PNB__TAKES_POWER;
     if (is_point(rows) || (rows->kappa != NULL && rows->is_power == wants_power))
         return PNB_OK;
     return fail_family(measure,
@@ -154,6 +204,7 @@ static pnb_status check_spherical(pnb_measure measure, const pnb_rows *rows, pnb
                        rows, err);
 }
 
+/* A generalised Gaussian enters by its first two moments, which csd of its samples converges to. */
 static pnb_status check_gaussian(pnb_measure measure, const pnb_rows *rows, pnb_error *err)
 {
     if (rows->kappa != NULL)
@@ -162,16 +213,19 @@ static pnb_status check_gaussian(pnb_measure measure, const pnb_rows *rows, pnb_
         return pnb__fail(err, PNB_ARG,
                          "measure %s takes a generalised Gaussian by its variances, and these rows "
                          "have no log_var; pnb_view_init makes it",
-                         ROWS[measure].name);
+                         pnb_measure_name(measure));
     return PNB_OK;
 }
 
+/* The families first, then that a likelihood has a density on one side at least, then variances:
+ * the first that fails is what the caller can do most about. */
 pnb_status pnb_measure_check_fit(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                                  pnb_error *err)
 {
     if ((unsigned)measure >= PNB_N_MEASURES)
         return pnb__fail(err, PNB_ARG, "measure number %d does not exist", (int)measure);
-    if (measure == PNB_MEASURE_MEAN || pnb__measure_is_sampled(measure))
+    const pnb__measure_traits *traits = pnb__measure_traits_of(measure);
+    if (traits->takes == PNB__TAKES_ALL)
         return PNB_OK;
     bool spherical = pnb__measure_is_spherical(measure);
     for (int side = 0; side < (b == NULL ? 1 : 2); side++) {
@@ -184,18 +238,20 @@ pnb_status pnb_measure_check_fit(pnb_measure measure, const pnb_rows *a, const p
         return pnb__fail(err, PNB_ARG,
                          "measure %s is the likelihood of points under embeddings with a "
                          "concentration, and both sets are points; use mean or csd",
-                         ROWS[measure].name);
+                         pnb_measure_name(measure));
+    /* With v = 0 on one side kl and its kin are infinite; elk only needs v1 + v2 > 0. */
     int n_sides = (a->log_var != NULL) + (b == NULL || b->log_var != NULL);
-    if (n_sides < ROWS[measure].needs_variance)
+    if (n_sides < traits->n_variances)
         return pnb__fail(err, PNB_ARG,
                          "measure %s needs variances on %s and %s is a set of points; use mean, "
                          "csd or w2",
-                         ROWS[measure].name,
-                         ROWS[measure].needs_variance == 2 ? "both sides" : "one side",
+                         pnb_measure_name(measure),
+                         traits->n_variances == 2 ? "both sides" : "one side",
                          n_sides == 0 ? "each" : "one");
     return PNB_OK;
 }
 
+/* Widths first: everything else about the pair would mislead where they differ. */
 pnb_status pnb__measure_check(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                               const pnb_measure_opts *opts, pnb_error *err)
 {
@@ -207,164 +263,11 @@ pnb_status pnb__measure_check(pnb_measure measure, const pnb_rows *a, const pnb_
     if (status == PNB_OK && pnb__measure_is_sampled(measure) &&
         (opts->n_samples == 0 || opts->n_samples > 10000))
         return pnb__fail(err, PNB_ARG, "measure %s with %zu samples; 1 to 10000 are possible",
-                         ROWS[measure].name, opts->n_samples);
+                         pnb_measure_name(measure), opts->n_samples);
     return status;
 }
 
-/* ---- terms: one dimension of each closed form ---- */
-
-/* log cosh x, exact to rounding at both ends: cosh x = 1 + 2 sinh^2(x/2) */
-static double log_cosh(double x)
-{
-    double a = fabs(x);
-    if (a < 1.0) {
-        double s = sinh(0.5 * a);
-        return log1p(2.0 * s * s);
-    }
-    return a + log1p(exp(-2.0 * a)) - 0.69314718055994530942;
-}
-
-/* log(v1 + v2) from logs; one of them may be -inf */
-static double log_add(double l1, double l2)
-{
-    double high = l1 > l2 ? l1 : l2;
-    return high + log1p(exp((l1 > l2 ? l2 : l1) - high));
-}
-
-/* delta^2 / (v1+v2). Equal means give 0 also between points, where the quotient is 0/0. */
-static double over_sum(double delta, double l1, double l2)
-{
-    return delta == 0.0 ? 0.0 : delta * delta * exp(-log_add(l1, l2));
-}
-
-/* (mean1-mean2)^2 + (std1-std2)^2: diagonal covariances commute, so the trace term is a square. */
-static double term_w2(double delta, double l1, double l2)
-{
-    double spread = exp(0.5 * l1) - exp(0.5 * l2);
-    return delta * delta + spread * spread;
-}
-
-/* KL(1 || 2) = ((v1 + delta^2)/v2 - 1 - log(v1/v2)) / 2, with e^r - 1 - r for near-equal spreads.
- */
-static double term_kl(double delta, double l1, double l2)
-{
-    double r = l1 - l2;
-    double mahalanobis = delta == 0.0 ? 0.0 : delta * delta * exp(-l2);
-    return 0.5 * (expm1(r) - r + mahalanobis);
-}
-
-/* Both KLs at once: the logs cancel exactly, e^r + e^-r - 2 = 4 sinh^2(r/2). */
-static double term_jeffreys(double delta, double l1, double l2)
-{
-    double s = sinh(0.5 * (l1 - l2));
-    double mahalanobis = delta == 0.0 ? 0.0 : delta * delta * (exp(-l1) + exp(-l2));
-    return 0.5 * (4.0 * s * s + mahalanobis);
-}
-
-/* (v1+v2)/(2 sigma1 sigma2) = cosh((l1-l2)/2). JS with the mean-parameter Gaussian in the middle is
- * the same function: its trace terms sum to exactly D. */
-static double term_bhattacharyya(double delta, double l1, double l2)
-{
-    return 0.25 * over_sum(delta, l1, l2) + 0.5 * log_cosh(0.5 * (l1 - l2));
-}
-
-/* log of the expected likelihood, the integral of p1 p2: N(delta; 0, v1+v2). */
-static double term_elk(double delta, double l1, double l2)
-{
-    return -0.5 * (over_sum(delta, l1, l2) + log_add(l1, l2) + LOG_2PI);
-}
-
-static double term(pnb_measure measure, double delta, double l1, double l2, double gain)
-{
-    switch (measure) {
-    case PNB_MEASURE_CSD:
-        return delta * delta + exp(l1) + exp(l2);
-    case PNB_MEASURE_W2:
-        return term_w2(delta, l1, l2);
-    case PNB_MEASURE_KL:
-        return term_kl(delta, l1, l2);
-    case PNB_MEASURE_JEFFREYS:
-        return term_jeffreys(delta, l1, l2);
-    case PNB_MEASURE_JS:
-    case PNB_MEASURE_BHATTACHARYYA:
-        return term_bhattacharyya(delta, l1, l2);
-    case PNB_MEASURE_ELK:
-        return term_elk(delta, l1, l2);
-    case PNB_MEASURE_INCLUSION:
-        return pnb__inclusion_h_term(delta, l1, l2, PNB__H_EXACT_LOG_WEIGHT, 1.0);
-    case PNB_MEASURE_INCLUSION_PUBLISHED:
-        return pnb__inclusion_h_term(delta, l1, l2, PNB__H_PUBLISHED_LOG_WEIGHT, gain);
-    default:
-        return (double)NAN;
-    }
-}
-
-static double cosine(const float *x, const float *y, size_t dim)
-{
-    double xy = 0.0, xx = 0.0, yy = 0.0;
-    for (size_t d = 0; d < dim; d++) {
-        xy += (double)x[d] * y[d];
-        xx += (double)x[d] * x[d];
-        yy += (double)y[d] * y[d];
-    }
-    double norms = sqrt(xx) * sqrt(yy);
-    return norms == 0.0 ? 0.0 : xy / norms;
-}
-
-/* ---- Monte-Carlo ---- */
-
-double pnb__sample_term(pnb_measure measure, double distance2, const pnb_measure_opts *opts)
-{
-    if (measure == PNB_MEASURE_AVG_L2)
-        return sqrt(distance2);
-    double l = opts->match_b - opts->match_a * sqrt(distance2 + DISTANCE_FLOOR);
-    return pnb_sigmoid(opts->match_factor * l);
-}
-
-static double monte_carlo_pair(pnb_measure measure, const pnb_rows *g1, size_t row1,
-                               const pnb_rows *g2, size_t row2, const pnb_measure_opts *opts)
-{
-    double sum = 0.0;
-    size_t n = opts->n_samples;
-    for (size_t j = 0; j < n; j++) {
-        pnb__draw z1 = pnb__draw_init(g1, row1, j, 0, opts->seed); /* side 0; z2 is of side 1 */
-        for (size_t k = 0; k < n; k++) {
-            pnb__draw z2 = pnb__draw_init(g2, row2, k, 1, opts->seed);
-            double distance2 = 0.0;
-            for (size_t d = 0; d < g1->dim; d++) {
-                double delta = pnb__draw_at(&z1, d) - pnb__draw_at(&z2, d);
-                distance2 += delta * delta;
-            }
-            sum += pnb__sample_term(measure, distance2, opts);
-        }
-    }
-    return sum / ((double)n * (double)n);
-}
-
-/* ---- pairs and rows ---- */
-
-double pnb_measure_pair(pnb_measure measure, const pnb_rows *g1, size_t row1, const pnb_rows *g2,
-                        size_t row2, const pnb_measure_opts *opts)
-{
-    pnb_measure_opts o = pnb__measure_opts_or_default(opts);
-    size_t dim = g1->dim;
-    const float *m1 = g1->mean + row1 * dim, *m2 = g2->mean + row2 * dim;
-    if (measure == PNB_MEASURE_MEAN)
-        return cosine(m1, m2, dim);
-    if (pnb__measure_is_spherical(measure))
-        return pnb__sphere_pair(measure, g1, row1, g2, row2);
-    if (pnb__measure_is_sampled(measure))
-        return monte_carlo_pair(measure, g1, row1, g2, row2, &o);
-    const float *lv1 = g1->log_var == NULL ? NULL : g1->log_var + row1 * dim;
-    const float *lv2 = g2->log_var == NULL ? NULL : g2->log_var + row2 * dim;
-    double gain = exp(o.inclusion_eps), sum = 0.0;
-    for (size_t d = 0; d < dim; d++) {
-        double l1 = lv1 == NULL ? -(double)INFINITY : lv1[d];
-        double l2 = lv2 == NULL ? -(double)INFINITY : lv2[d];
-        sum += term(measure, (double)m1[d] - m2[d], l1, l2, gain);
-    }
-    return sum;
-}
+/* ---- row against row ---- */
 
 pnb_status pnb_measure_rows(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                             const pnb_measure_opts *opts, double *out, pnb_error *err)
@@ -382,7 +285,7 @@ pnb_status pnb_measure_rows(pnb_measure measure, const pnb_rows *a, const pnb_ro
             return pnb__fail(err, PNB_NUMERIC,
                              "row %zu: measure %s is %g; the embeddings hold values that are not "
                              "finite, a kappa below 0 or log-variances beyond +-300",
-                             i, ROWS[measure].name, out[i]);
+                             i, pnb_measure_name(measure), out[i]);
     }
     return PNB_OK;
 }

@@ -2,8 +2,53 @@
 #ifndef PNB_PROB_MEASURE_H
 #define PNB_PROB_MEASURE_H
 
+#include <math.h>
+
 #include "base/base.h"
 #include "penumbra/prob.h"
+#include "prob/measures.def"
+
+/* ---- what a row of measures.def says ---- */
+typedef enum pnb__score_form {
+    PNB__SCORE_COSINE,     /* the value, on the scale of cosines */
+    PNB__SCORE_HALF,       /* 1 - value/2, on the scale of cosines for unit means */
+    PNB__SCORE_SIMILARITY, /* the value */
+    PNB__SCORE_DISTANCE    /* minus the value */
+} pnb__score_form;
+
+typedef enum pnb__takes {
+    PNB__TAKES_ALL,
+    PNB__TAKES_GAUSSIAN, /* and points, and generalised Gaussians by their moments */
+    PNB__TAKES_VMF,      /* and points */
+    PNB__TAKES_POWER     /* and points */
+} pnb__takes;
+
+/* Constants of pnb_measure_opts */
+typedef enum pnb__reads {
+    PNB__READS_NOTHING,
+    PNB__READS_EPS,
+    PNB__READS_SAMPLES, /* n_samples, seed */
+    PNB__READS_MATCH    /* the same, match_a, match_b, match_factor */
+} pnb__reads;
+
+typedef struct pnb__measure_traits {
+    const char *name, *sentence;
+    pnb__score_form score;
+    bool is_symmetric;
+    pnb__takes takes;
+    int n_variances; /* sides that need variances: 0 none, 1 one of them, 2 both */
+    pnb__reads reads;
+    double (*log_norm)(size_t dim, double kappa); /* likelihoods on the sphere; NULL */
+} pnb__measure_traits;
+
+/* For a number outside the list too: a measure named "unknown". */
+const pnb__measure_traits *pnb__measure_traits_of(pnb_measure measure);
+bool pnb__measure_is_sampled(pnb_measure measure);
+bool pnb__measure_is_spherical(pnb_measure measure);
+/* Scores on the scale that a model's logit scale and bias were trained on: mean and csd. */
+bool pnb__measure_has_logits(pnb_measure measure);
+/* False where only the directions of the means enter. */
+bool pnb__measure_reads_lengths(pnb_measure measure);
 
 /* The opts to use when the caller gave NULL. */
 pnb_measure_opts pnb__measure_opts_or_default(const pnb_measure_opts *opts);
@@ -13,9 +58,6 @@ pnb_measure_opts pnb__measure_opts_or_default(const pnb_measure_opts *opts);
 pnb_status pnb__measure_check(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                               const pnb_measure_opts *opts, pnb_error *err);
 
-bool pnb__measure_is_sampled(pnb_measure measure);
-bool pnb__measure_is_spherical(pnb_measure measure);
-
 /* ---- sphere.c ---- what one row brings to a likelihood on the sphere; a point brings kappa 0 and
  * log_norm 0. scale makes its mean a unit vector (0 for a zero row: cosine 0 with everything). */
 typedef struct pnb__sphere_row {
@@ -24,8 +66,8 @@ typedef struct pnb__sphere_row {
 pnb__sphere_row pnb__sphere_row_of(pnb_measure measure, const pnb_rows *rows, size_t row);
 double pnb__sphere_pair(pnb_measure measure, const pnb_rows *g1, size_t row1, const pnb_rows *g2,
                         size_t row2);
-/* From the sums over both rows; cosine for vmf and vmf_exact, 1 + cosine for power_spherical. */
-double pnb__sphere_value(pnb_measure measure, double kappa, double log_norm, double cosine);
+/* From the sums over both rows; cosine for von Mises-Fisher, 1 + cosine for power spherical. */
+double pnb__sphere_value(bool is_power, double kappa, double log_norm, double cosine);
 /* Below this cosine, 1 + cosine is taken as |u+v|^2 / 2, which does not cancel. */
 #define PNB__SPHERE_OPPOSITE (-0.75)
 
@@ -48,8 +90,19 @@ double pnb__power_spherical_deficit(pnb__rng *rng, size_t dim, double kappa);
 /* Gamma(shape, 1), shape > 0 */
 double pnb__gamma_draw(pnb__rng *rng, double shape);
 
-/* One sample pair's contribution: sqrt(d2) for avg_l2, s(factor*l) for match_prob. */
-double pnb__sample_term(pnb_measure measure, double distance2, const pnb_measure_opts *opts);
+/* What a pair of samples adds, by its squared distance: sqrt(d2) for avg_l2, and for match_prob
+ * s(factor*l), l = b - a sqrt(d2 + 1e-6): PCME's floor, which keeps the gradient finite. */
+static inline double pnb__term_avg_l2(double distance2, const pnb_measure_opts *opts)
+{
+    (void)opts;
+    return sqrt(distance2);
+}
+
+static inline double pnb__term_match_prob(double distance2, const pnb_measure_opts *opts)
+{
+    double l = opts->match_b - opts->match_a * sqrt(distance2 + 1e-6);
+    return pnb_sigmoid(opts->match_factor * l);
+}
 
 /* ---- sums.c ---- out[i*stride[0] + j*stride[1]] over d of rows a (n_a,dim) and b (n_b,dim): their
  * products, or the squares of their differences. Each is a function of the two rows alone. */

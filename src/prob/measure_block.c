@@ -6,8 +6,8 @@
  * a tile, and sums of logs over d become the log of products of LOG_RUN factors (factors in [e^-30,
  * e^31] keep the product far inside f64). Loops may be reassociated by `omp simd`: the order is
  * fixed by the build, not by tiles or threads, so a pair's value never depends on where in a block
- * it lies. The accurate one-pair form is measure.c; the matrix-product forms that search uses for
- * mean, csd and w2 are in src/index. */
+ * it lies. The accurate one-pair form is measure_pair.c; the matrix-product forms that search uses
+ * for mean, csd and w2 are in src/index. */
 #include <math.h>
 
 #include "prob/inclusion.h"
@@ -18,6 +18,7 @@
 #define RATIO_RUN 512 /* ratios in [1/2, 2]: the product stays within 2^+-512 */
 #define TILE_ROWS 32
 
+/* mean (n,D), var (n,D), aux (n,D) or samples (n,J,D), and two numbers a row, in one piece. */
 pnb_status pnb__tile_alloc(pnb__tile *tile, pnb_measure measure, size_t capacity, size_t dim,
                            const pnb_measure_opts *opts, pnb_error *err)
 {
@@ -41,84 +42,124 @@ void pnb__tile_free(pnb__tile *tile)
     *tile = (pnb__tile){0};
 }
 
-static void fill_samples(pnb__tile *tile, const pnb_rows *g, size_t begin, unsigned side,
-                         const pnb_measure_opts *opts)
+/* ---- unpacking a row: an exponential costs as much as some pairs, so only what the measure reads
+ * is filled ---- */
+
+typedef struct source {
+    pnb_measure measure;
+    const pnb_rows *rows;
+    size_t row;
+    unsigned side;
+    const pnb_measure_opts *opts;
+} source;
+
+/* (D) of the row; NULL for points */
+static const float *log_var_of(const source *s)
 {
-    size_t n_samples = opts->n_samples, dim = tile->dim;
-    for (size_t i = 0; i < tile->n; i++)
-        for (size_t j = 0; j < n_samples; j++)
-            pnb__draw_fill(g, begin + i, j, side, opts->seed,
-                           tile->aux + (i * n_samples + j) * dim);
+    return s->rows->log_var == NULL ? NULL : s->rows->log_var + s->row * s->rows->dim;
 }
 
-/* Unit vectors, concentrations and log normalisers. */
-static void fill_sphere(pnb__tile *tile, pnb_measure measure, const pnb_rows *g, size_t begin)
+/* log v of dimension d; a point has variance 0 */
+static double log_var_at(const float *log_var, size_t d)
+{
+    return log_var == NULL ? -(double)INFINITY : log_var[d];
+}
+
+static void copy_mean(pnb__tile *tile, size_t i, const source *s)
 {
     size_t dim = tile->dim;
-    tile->has_kappa = g->kappa != NULL;
-    for (size_t i = 0; i < tile->n; i++) {
-        pnb__sphere_row r = pnb__sphere_row_of(measure, g, begin + i);
-        for (size_t d = 0; d < dim; d++)
-            tile->mean[i * dim + d] = g->mean[(begin + i) * dim + d] * r.scale;
-        tile->kappa[i] = r.kappa;
-        tile->log_sum[i] = r.log_norm;
-    }
+    for (size_t d = 0; d < dim; d++)
+        tile->mean[i * dim + d] = s->rows->mean[s->row * dim + d];
 }
 
-/* csd needs no more than the trace. */
-static double trace_of(const float *log_var, size_t dim)
+/* log_sum = |mean| */
+static void unpack_norm(pnb__tile *tile, size_t i, const source *s)
 {
+    double square = 0.0;
+    copy_mean(tile, i, s);
+    for (size_t d = 0; d < tile->dim; d++)
+        square += tile->mean[i * tile->dim + d] * tile->mean[i * tile->dim + d];
+    tile->log_sum[i] = sqrt(square);
+}
+
+/* log_sum = sum of the variances: csd needs no more than the trace. */
+static void unpack_trace(pnb__tile *tile, size_t i, const source *s)
+{
+    const float *log_var = log_var_of(s);
     double sum = 0.0;
-    for (size_t d = 0; log_var != NULL && d < dim; d++)
+    copy_mean(tile, i, s);
+    for (size_t d = 0; log_var != NULL && d < tile->dim; d++)
         sum += exp((double)log_var[d]);
-    return sum;
+    tile->log_sum[i] = sum;
 }
 
-/* An exponential costs as much as some pairs: only what the measure reads is filled. */
-static void fill_row(pnb__tile *tile, size_t i, pnb_measure measure, const float *log_var)
+/* aux = standard deviations (D): (std1 - std2)^2 is what w2 adds to the means */
+static void unpack_std(pnb__tile *tile, size_t i, const source *s)
 {
-    size_t dim = tile->dim;
-    double *var = tile->var + i * dim, *aux = tile->aux + i * dim, sum = 0.0;
-    double rate = measure == PNB_MEASURE_W2 ? 0.5 : -1.0;
-    bool has_var = measure != PNB_MEASURE_W2;
-    bool has_aux = !has_var || measure == PNB_MEASURE_KL || measure == PNB_MEASURE_JEFFREYS;
-    for (size_t d = 0; d < dim; d++) {
-        double l = log_var == NULL ? -(double)INFINITY : log_var[d]; /* a point has variance 0 */
-        if (has_var)
-            var[d] = exp(l);
-        if (has_aux)
-            aux[d] = exp(rate * l);
+    const float *log_var = log_var_of(s);
+    copy_mean(tile, i, s);
+    for (size_t d = 0; d < tile->dim; d++)
+        tile->aux[i * tile->dim + d] = exp(0.5 * log_var_at(log_var, d));
+}
+
+/* var (D), and log_sum = sum of the log-variances */
+static void unpack_var(pnb__tile *tile, size_t i, const source *s)
+{
+    const float *log_var = log_var_of(s);
+    double sum = 0.0;
+    copy_mean(tile, i, s);
+    for (size_t d = 0; d < tile->dim; d++) {
+        double l = log_var_at(log_var, d);
+        tile->var[i * tile->dim + d] = exp(l);
         sum += l;
     }
     tile->log_sum[i] = sum;
 }
 
+/* The same and aux = 1/var (D): exp(-l) and not a quotient, so that small variances keep their
+ * precision */
+static void unpack_var_and_inverse(pnb__tile *tile, size_t i, const source *s)
+{
+    const float *log_var = log_var_of(s);
+    unpack_var(tile, i, s);
+    for (size_t d = 0; d < tile->dim; d++)
+        tile->aux[i * tile->dim + d] = exp(-1.0 * log_var_at(log_var, d));
+}
+
+/* aux = J samples of each row (J,D), made once for all rows of the other side: the draws of a row
+ * do not depend on its partner */
+static void unpack_samples(pnb__tile *tile, size_t i, const source *s)
+{
+    size_t n = s->opts->n_samples, dim = tile->dim;
+    for (size_t j = 0; j < n; j++)
+        pnb__draw_fill(s->rows, s->row, j, s->side, s->opts->seed, tile->aux + (i * n + j) * dim);
+}
+
+/* Unit vectors (D), concentrations and log normalisers; the normaliser, a Bessel function, is the
+ * dear part and a row's own. */
+static void unpack_sphere(pnb__tile *tile, size_t i, const source *s)
+{
+    size_t dim = tile->dim;
+    pnb__sphere_row r = pnb__sphere_row_of(s->measure, s->rows, s->row);
+    tile->has_kappa = s->rows->kappa != NULL;
+    for (size_t d = 0; d < dim; d++)
+        tile->mean[i * dim + d] = s->rows->mean[s->row * dim + d] * r.scale;
+    tile->kappa[i] = r.kappa;
+    tile->log_sum[i] = r.log_norm;
+}
+
+static void (*const UNPACK[])(pnb__tile *, size_t, const source *) = {
+#define X(name, text, score, symmetry, takes, variances, reads, scalar, row, ...) row,
+    PNB__MEASURES(X)
+#undef X
+};
+
 void pnb__tile_fill(pnb__tile *tile, pnb_measure measure, const pnb_rows *g, size_t begin, size_t n,
                     unsigned side, const pnb_measure_opts *opts)
 {
-    size_t dim = tile->dim;
     tile->n = n;
-    if (pnb__measure_is_spherical(measure)) {
-        fill_sphere(tile, measure, g, begin);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const float *mean = g->mean + (begin + i) * dim;
-        const float *log_var = g->log_var == NULL ? NULL : g->log_var + (begin + i) * dim;
-        double square = 0.0;
-        for (size_t d = 0; d < dim; d++) {
-            tile->mean[i * dim + d] = mean[d];
-            square += (double)mean[d] * mean[d];
-        }
-        if (measure == PNB_MEASURE_MEAN)
-            tile->log_sum[i] = sqrt(square);
-        else if (measure == PNB_MEASURE_CSD)
-            tile->log_sum[i] = trace_of(log_var, dim);
-        else if (!pnb__measure_is_sampled(measure))
-            fill_row(tile, i, measure, log_var);
-    }
-    if (pnb__measure_is_sampled(measure))
-        fill_samples(tile, g, begin, side, opts);
+    for (size_t i = 0; i < n; i++)
+        UNPACK[measure](tile, i, &(source){measure, g, begin + i, side, opts});
 }
 
 /* ---- one pair: (m, v, w) of both rows ----
@@ -128,9 +169,11 @@ typedef struct pair {
     const double *m1, *v1, *w1, *m2, *v2, *w2;
     double log_sum1, log_sum2;
     size_t dim;
+    double gain; /* e^eps */
 } pair;
 
-static double pair_w2(const pair *p)
+/* sum (m1-m2)^2 + (std1-std2)^2, w = std */
+static double w2(const pair *p)
 {
     const double *m1 = p->m1, *m2 = p->m2, *w1 = p->w1, *w2 = p->w2;
     size_t dim = p->dim;
@@ -143,7 +186,8 @@ static double pair_w2(const pair *p)
     return sum;
 }
 
-static double pair_kl(const pair *p)
+/* ( sum (v1 + delta^2)/v2 - 1 - log v1 + log v2 ) / 2 */
+static double kl(const pair *p)
 {
     const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *w2 = p->w2;
     size_t dim = p->dim;
@@ -156,7 +200,8 @@ static double pair_kl(const pair *p)
     return 0.5 * (sum + p->log_sum2 - p->log_sum1);
 }
 
-static double pair_jeffreys(const pair *p)
+/* Both directions: the logs cancel, w = 1/v */
+static double jeffreys(const pair *p)
 {
     const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *v2 = p->v2, *w1 = p->w1, *w2 = p->w2;
     size_t dim = p->dim;
@@ -191,14 +236,15 @@ static double sum_pooled(const pair *p, double *log_sum)
 }
 
 /* sum over d of log N(delta; 0, v1+v2) */
-static double pair_elk(const pair *p)
+static double elk(const pair *p)
 {
     double log_sum, quotient = sum_pooled(p, &log_sum);
     return -0.5 * (quotient + log_sum + (double)p->dim * LOG_2PI);
 }
 
-/* delta^2 / (4 (v1+v2)) + log((v1+v2) / (2 std1 std2)) / 2; JS is the same function (measure.c) */
-static double pair_bhattacharyya(const pair *p)
+/* delta^2 / (4 (v1+v2)) + log((v1+v2) / (2 std1 std2)) / 2; JS is the same function
+ * (measure_pair.c) */
+static double bhattacharyya(const pair *p)
 {
     double log_sum, quotient = sum_pooled(p, &log_sum);
     double log_geometric = 0.5 * (p->log_sum1 + p->log_sum2) + (double)p->dim * 0.69314718055994531;
@@ -206,7 +252,9 @@ static double pair_bhattacharyya(const pair *p)
 }
 
 /* a = v1+2 v2, b = v2+2 v1: b/a lies in [1/2, 2], one division serves both terms of H. */
-static double pair_inclusion(const pair *p, double log_weight, double gain)
+/* H = c (sum l2 - sum l1) + sum log(b/a)/2 + gain sum delta^2 (v2-v1)/(a b), as inclusion.c has it:
+ * c = 1/2 and gain 1 exact, c = 1 and gain e^eps published. */
+static double inclusion_h(const pair *p, double log_weight, double gain)
 {
     const double *m1 = p->m1, *m2 = p->m2, *v1 = p->v1, *v2 = p->v2;
     size_t dim = p->dim;
@@ -227,6 +275,78 @@ static double pair_inclusion(const pair *p, double log_weight, double gain)
     return log_weight * (p->log_sum2 - p->log_sum1) + 0.5 * log_ratio + gain * distance;
 }
 
+/* The two weights apart, exact and published are one function. */
+static double inclusion(const pair *p)
+{
+    return inclusion_h(p, PNB__H_EXACT_LOG_WEIGHT, 1.0);
+}
+
+static double inclusion_published(const pair *p)
+{
+    return inclusion_h(p, PNB__H_PUBLISHED_LOG_WEIGHT, p->gain);
+}
+
+/* ---- a tile against a tile ---- */
+
+typedef struct block {
+    const pnb__tile *a, *b;
+    const pnb_measure_opts *opts;
+    double *out; /* of row i of a and row j of b: out[i*stride[0] + j*stride[1]] */
+    const size_t *stride;
+} block;
+
+/* Measures that read both rows whole. `value` is a constant where this is called: a loop each. */
+static inline __attribute__((always_inline)) void for_pairs(const block *k,
+                                                            double (*value)(const pair *))
+{
+    const pnb__tile *a = k->a, *b = k->b;
+    double gain = exp(k->opts->inclusion_eps);
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t j = 0; j < b->n; j++) {
+            size_t oi = i * a->dim, oj = j * a->dim;
+            pair p = {a->mean + oi, a->var + oi,   a->aux + oi,   b->mean + oj, b->var + oj,
+                      b->aux + oj,  a->log_sum[i], b->log_sum[j], a->dim,       gain};
+            k->out[i * k->stride[0] + j * k->stride[1]] = value(&p);
+        }
+}
+
+static void block_w2(const block *k)
+{
+    for_pairs(k, w2);
+}
+
+static void block_kl(const block *k)
+{
+    for_pairs(k, kl);
+}
+
+static void block_jeffreys(const block *k)
+{
+    for_pairs(k, jeffreys);
+}
+
+static void block_elk(const block *k)
+{
+    for_pairs(k, elk);
+}
+
+static void block_bhattacharyya(const block *k)
+{
+    for_pairs(k, bhattacharyya);
+}
+
+static void block_inclusion(const block *k)
+{
+    for_pairs(k, inclusion);
+}
+
+static void block_inclusion_published(const block *k)
+{
+    for_pairs(k, inclusion_published);
+}
+
+/* ---- Monte-Carlo ---- */
+
 static double distance2(const double *x, const double *y, size_t dim)
 {
     double sum = 0.0;
@@ -238,125 +358,144 @@ static double distance2(const double *x, const double *y, size_t dim)
 
 /* All J x J pairs of the two rows' samples, not J matched ones: less variance for the same draws.
  */
-static double pair_sampled(pnb_measure measure, const double *z1, const double *z2, size_t dim,
-                           const pnb_measure_opts *opts)
+static inline __attribute__((always_inline)) void
+for_samples(const block *b, double (*term)(double, const pnb_measure_opts *))
 {
-    size_t n = opts->n_samples;
-    double sum = 0.0;
-    for (size_t j = 0; j < n; j++)
-        for (size_t k = 0; k < n; k++)
-            sum += pnb__sample_term(measure, distance2(z1 + j * dim, z2 + k * dim, dim), opts);
-    return sum / ((double)n * (double)n);
+    size_t dim = b->a->dim, n = b->opts->n_samples;
+    for (size_t i = 0; i < b->a->n; i++)
+        for (size_t j = 0; j < b->b->n; j++) {
+            const double *z1 = b->a->aux + i * n * dim, *z2 = b->b->aux + j * n * dim;
+            double sum = 0.0;
+            for (size_t k = 0; k < n; k++)
+                for (size_t l = 0; l < n; l++)
+                    sum += term(distance2(z1 + k * dim, z2 + l * dim, dim), b->opts);
+            b->out[i * b->stride[0] + j * b->stride[1]] = sum / ((double)n * (double)n);
+        }
 }
 
-/* As sphere.c, on unit vectors. */
-static double sphere_value(pnb_measure measure, const pnb__tile *a, size_t i, const pnb__tile *b,
-                           size_t j, double cosine)
+static void block_avg_l2(const block *b)
 {
-    size_t dim = a->dim;
-    const double *u = a->mean + i * dim, *v = b->mean + j * dim;
-    double weight = a->has_kappa && b->has_kappa ? 0.5 : 1.0, sum = 0.0;
-    if (measure == PNB_MEASURE_POWER_SPHERICAL && cosine < PNB__SPHERE_OPPOSITE) {
-#pragma omp simd reduction(+ : sum)
-        for (size_t d = 0; d < dim; d++)
-            sum += (u[d] + v[d]) * (u[d] + v[d]);
-        cosine = 0.5 * sum;
-    } else if (measure == PNB_MEASURE_POWER_SPHERICAL) {
-        cosine += 1.0;
-    }
-    return pnb__sphere_value(measure, weight * (a->kappa[i] + b->kappa[j]),
-                             weight * (a->log_sum[i] + b->log_sum[j]), cosine);
+    for_samples(b, pnb__term_avg_l2);
+}
+
+static void block_match_prob(const block *b)
+{
+    for_samples(b, pnb__term_match_prob);
 }
 
 /* ---- measures made of one sum over d: all sums of a tile first ---- */
 
-static bool is_of_sums(pnb_measure measure)
+/* The sums land where the values go: nothing of size A*B is made beside out. */
+static pnb__sums sums_of(const block *b)
 {
-    return measure == PNB_MEASURE_MEAN || measure == PNB_MEASURE_CSD ||
-           pnb__measure_is_spherical(measure);
+    return (pnb__sums){.a = b->a->mean,
+                       .b = b->b->mean,
+                       .n_a = b->a->n,
+                       .n_b = b->b->n,
+                       .dim = b->a->dim,
+                       .out = b->out,
+                       .stride = {b->stride[0], b->stride[1]}};
 }
 
-static double value_of_sum(pnb_measure measure, const pnb__tile *a, size_t i, const pnb__tile *b,
-                           size_t j, double sum)
+/* What becomes of the sum of row i and row j. `value` is a constant where this is called. */
+static inline __attribute__((always_inline)) void
+for_sums(const block *b,
+         double (*value)(const pnb__tile *, size_t, const pnb__tile *, size_t, double))
 {
-    double norms = a->log_sum[i] * b->log_sum[j];
-    if (measure == PNB_MEASURE_CSD)
-        return sum + (a->log_sum[i] + b->log_sum[j]);
-    if (measure == PNB_MEASURE_MEAN)
-        return norms == 0.0 ? 0.0 : sum / norms;
-    return sphere_value(measure, a, i, b, j, sum);
-}
-
-static void measure_by_sums(pnb_measure measure, const pnb__tile *a, const pnb__tile *b,
-                            double *out, const size_t stride[2])
-{
-    const pnb__sums sums = {.a = a->mean,
-                            .b = b->mean,
-                            .n_a = a->n,
-                            .n_b = b->n,
-                            .dim = a->dim,
-                            .out = out,
-                            .stride = {stride[0], stride[1]}};
-    if (measure == PNB_MEASURE_CSD)
-        pnb__sum_distances2(&sums);
-    else
-        pnb__sum_products(&sums);
-    for (size_t i = 0; i < a->n; i++)
-        for (size_t j = 0; j < b->n; j++) {
-            double *value = &out[i * stride[0] + j * stride[1]];
-            *value = value_of_sum(measure, a, i, b, j, *value);
+    for (size_t i = 0; i < b->a->n; i++)
+        for (size_t j = 0; j < b->b->n; j++) {
+            double *sum = &b->out[i * b->stride[0] + j * b->stride[1]];
+            *sum = value(b->a, i, b->b, j, *sum);
         }
 }
 
-/* ---- blocks ---- */
-
-static double pair_value(pnb_measure measure, const pair *p, double gain)
+/* |m1-m2|^2 + (tr1 + tr2) */
+static double csd_of(const pnb__tile *a, size_t i, const pnb__tile *b, size_t j, double square)
 {
-    switch (measure) {
-    case PNB_MEASURE_W2:
-        return pair_w2(p);
-    case PNB_MEASURE_KL:
-        return pair_kl(p);
-    case PNB_MEASURE_JEFFREYS:
-        return pair_jeffreys(p);
-    case PNB_MEASURE_ELK:
-        return pair_elk(p);
-    case PNB_MEASURE_JS:
-    case PNB_MEASURE_BHATTACHARYYA:
-        return pair_bhattacharyya(p);
-    case PNB_MEASURE_INCLUSION:
-        return pair_inclusion(p, PNB__H_EXACT_LOG_WEIGHT, 1.0);
-    case PNB_MEASURE_INCLUSION_PUBLISHED:
-        return pair_inclusion(p, PNB__H_PUBLISHED_LOG_WEIGHT, gain);
-    default:
-        return (double)NAN;
-    }
+    return square + (a->log_sum[i] + b->log_sum[j]);
 }
+
+/* Squared distances and not 2 - 2 cos: near-equal means do not cancel. */
+static void block_csd(const block *b)
+{
+    const pnb__sums sums = sums_of(b);
+    pnb__sum_distances2(&sums);
+    for_sums(b, csd_of);
+}
+
+/* m1.m2 / (|m1| |m2|); a zero row has cosine 0 with everything */
+static double cosine_of(const pnb__tile *a, size_t i, const pnb__tile *b, size_t j, double product)
+{
+    double norms = a->log_sum[i] * b->log_sum[j];
+    return norms == 0.0 ? 0.0 : product / norms;
+}
+
+static void block_mean(const block *b)
+{
+    const pnb__sums sums = sums_of(b);
+    pnb__sum_products(&sums);
+    for_sums(b, cosine_of);
+}
+
+/* (kappa_1 cos + log C_1 + kappa_2 cos + log C_2) / 2, of which a point brings nothing.
+ * As sphere.c, on unit vectors: with a concentration on both sides, the mean of two likelihoods. */
+static double sphere_value(bool is_power, const pnb__tile *a, size_t i, const pnb__tile *b,
+                           size_t j, double cosine)
+{
+    double weight = a->has_kappa && b->has_kappa ? 0.5 : 1.0;
+    return pnb__sphere_value(is_power, weight * (a->kappa[i] + b->kappa[j]),
+                             weight * (a->log_sum[i] + b->log_sum[j]), cosine);
+}
+
+/* kappa cos + log C */
+static double vmf_of(const pnb__tile *a, size_t i, const pnb__tile *b, size_t j, double cosine)
+{
+    return sphere_value(false, a, i, b, j, cosine);
+}
+
+static void block_vmf(const block *b)
+{
+    const pnb__sums sums = sums_of(b);
+    pnb__sum_products(&sums);
+    for_sums(b, vmf_of);
+}
+
+/* 1 + cosine, which near the antipode is |u+v|^2 / 2 and does not cancel */
+static double power_of(const pnb__tile *a, size_t i, const pnb__tile *b, size_t j, double cosine)
+{
+    const double *u = a->mean + i * a->dim, *v = b->mean + j * a->dim;
+    size_t dim = a->dim;
+    double sum = 0.0;
+    if (!(cosine < PNB__SPHERE_OPPOSITE)) /* NaN too */
+        return sphere_value(true, a, i, b, j, cosine + 1.0);
+#pragma omp simd reduction(+ : sum)
+    for (size_t d = 0; d < dim; d++)
+        sum += (u[d] + v[d]) * (u[d] + v[d]);
+    return sphere_value(true, a, i, b, j, 0.5 * sum);
+}
+
+static void block_power(const block *b)
+{
+    const pnb__sums sums = sums_of(b);
+    pnb__sum_products(&sums);
+    for_sums(b, power_of);
+}
+
+/* ---- the table ---- */
+
+static void (*const BLOCK[])(const block *) = {
+#define X(name, text, score, symmetry, takes, variances, reads, scalar, row, block, ...) block,
+    PNB__MEASURES(X)
+#undef X
+};
 
 void pnb__tile_measure(pnb_measure measure, const pnb__tile *a, const pnb__tile *b,
                        const pnb_measure_opts *opts, double *out, const size_t stride[2])
 {
-    size_t dim = a->dim, step = dim * opts->n_samples;
-    double gain = exp(opts->inclusion_eps);
-    bool sampled = pnb__measure_is_sampled(measure);
-    if (is_of_sums(measure)) {
-        measure_by_sums(measure, a, b, out, stride);
-        return;
-    }
-    for (size_t i = 0; i < a->n; i++)
-        for (size_t j = 0; j < b->n; j++) {
-            if (sampled) {
-                out[i * stride[0] + j * stride[1]] =
-                    pair_sampled(measure, a->aux + i * step, b->aux + j * step, dim, opts);
-                continue;
-            }
-            size_t oi = i * dim, oj = j * dim;
-            pair p = {a->mean + oi, a->var + oi,   a->aux + oi,   b->mean + oj, b->var + oj,
-                      b->aux + oj,  a->log_sum[i], b->log_sum[j], dim};
-            out[i * stride[0] + j * stride[1]] = pair_value(measure, &p, gain);
-        }
+    BLOCK[measure](&(block){a, b, opts, out, stride});
 }
 
+/* Once over (A,B): a bad row shows in its first pair. */
 static pnb_status check_finite(pnb_measure measure, const double *out, size_t n_a, size_t n_b,
                                pnb_error *err)
 {
@@ -373,6 +512,7 @@ pnb_status pnb_measure_block(pnb_measure measure, const pnb_rows *a, const pnb_r
                              const pnb_measure_opts *opts, double *out, pnb_error *err)
 {
     pnb_measure_opts o = pnb__measure_opts_or_default(opts);
+    /* a whole, b by tiles of TILE_ROWS: each row of both is unpacked once */
     pnb__tile ta = {0}, tb = {0};
     pnb_status status = pnb__measure_check(measure, a, b, &o, err);
     if (status != PNB_OK)

@@ -95,6 +95,7 @@ static double normal_at(const pnb__draw *z, size_t d)
     return pnb__rng_normal(&rng);
 }
 
+/* u = mean / |mean| */
 static double unit_at(const pnb__draw *z, size_t d)
 {
     return z->scale * z->rows->mean[z->row * z->rows->dim + d];
@@ -125,6 +126,7 @@ static void init_sphere(pnb__draw *z, const double *normals)
     z->across = rest == 0.0 ? 0.0 : sqrt(deficit * (2.0 - deficit) / rest);
 }
 
+/* Streams of the two sides never meet: a set against itself is not compared by equal draws. */
 static pnb__draw start(const pnb_rows *rows, size_t row, size_t j, unsigned side, uint64_t seed)
 {
     return (pnb__draw){
@@ -139,6 +141,7 @@ pnb__draw pnb__draw_init(const pnb_rows *rows, size_t row, size_t j, unsigned si
     return z;
 }
 
+/* mean +- alpha H^(1/beta) u; the sign is a bit of the next word. */
 static double generalised_at(const pnb__draw *z, size_t d)
 {
     size_t at = z->row * z->rows->dim + d;
@@ -153,6 +156,7 @@ static double generalised_at(const pnb__draw *z, size_t d)
     return z->rows->mean[at] + (pnb__rng_u32(&rng) & 1 ? reach : -reach);
 }
 
+/* t u + sqrt(1-t^2) v, v = (g - (g.u) u) / |g - (g.u) u|; the quotient is in `across`. */
 static double sphere_at(const pnb__draw *z, double normal, size_t d)
 {
     double u = unit_at(z, d);
@@ -195,6 +199,7 @@ pnb_sample_opts pnb_sample_opts_default(void)
     return (pnb_sample_opts){.n_samples = 1};
 }
 
+/* Parameters out of their range have given NaN, and a zero mean no direction: both are named. */
 static pnb_status check_sample(const pnb_rows *rows, size_t row, size_t j, const double *z,
                                pnb_error *err)
 {

@@ -9,7 +9,6 @@
  * symmetrised kernel of SymVLM, an ablation in AsymVLM). Normalisers: vmf.c, power_spherical.c. */
 #include <math.h>
 
-#include "penumbra/families.h"
 #include "prob/measure.h"
 
 /* A unit vector in f64 is no nearer to its antipode than this; keeps log(1 + cos) finite. */
@@ -25,16 +24,13 @@ pnb__sphere_row pnb__sphere_row_of(pnb_measure measure, const pnb_rows *rows, si
     if (rows->kappa == NULL)
         return r;
     r.kappa = rows->kappa[row];
-    r.log_norm = measure == PNB_MEASURE_VMF ? pnb_vmf_log_norm_approx(rows->dim, r.kappa)
-                 : measure == PNB_MEASURE_VMF_EXACT
-                     ? pnb_vmf_log_norm(rows->dim, r.kappa)
-                     : pnb_power_spherical_log_norm(rows->dim, r.kappa);
+    r.log_norm = pnb__measure_traits_of(measure)->log_norm(rows->dim, r.kappa);
     return r;
 }
 
-double pnb__sphere_value(pnb_measure measure, double kappa, double log_norm, double cosine)
+double pnb__sphere_value(bool is_power, double kappa, double log_norm, double cosine)
 {
-    if (measure != PNB_MEASURE_POWER_SPHERICAL)
+    if (!is_power)
         return kappa * cosine + log_norm;
     return kappa * log(cosine < LEAST_ONE_PLUS_COS ? LEAST_ONE_PLUS_COS : cosine) + log_norm;
 }
@@ -64,8 +60,9 @@ double pnb__sphere_pair(pnb_measure measure, const pnb_rows *g1, size_t row1, co
     pnb__sphere_row r1 = pnb__sphere_row_of(measure, g1, row1);
     pnb__sphere_row r2 = pnb__sphere_row_of(measure, g2, row2);
     double weight = g1->kappa != NULL && g2->kappa != NULL ? 0.5 : 1.0;
-    double cosine = cosine_of(g1->mean + row1 * dim, r1.scale, g2->mean + row2 * dim, r2.scale, dim,
-                              measure == PNB_MEASURE_POWER_SPHERICAL);
-    return pnb__sphere_value(measure, weight * (r1.kappa + r2.kappa),
+    bool is_power = pnb__measure_traits_of(measure)->takes == PNB__TAKES_POWER;
+    double cosine =
+        cosine_of(g1->mean + row1 * dim, r1.scale, g2->mean + row2 * dim, r2.scale, dim, is_power);
+    return pnb__sphere_value(is_power, weight * (r1.kappa + r2.kappa),
                              weight * (r1.log_norm + r2.log_norm), cosine);
 }

@@ -75,6 +75,8 @@ static inline __attribute__((always_inline)) void sum_rows(const pnb__sums *s,
             sum_tile(s, i, j, 1, 1, is_distance);
 }
 
+/* (n_a,D) x (n_b,D) -> (n_a,n_b): sum_d a b, and below sum_d (a-b)^2, which does not cancel as
+ * |a|^2 + |b|^2 - 2 a.b would. */
 void pnb__sum_products(const pnb__sums *s)
 {
     sum_rows(s, false);

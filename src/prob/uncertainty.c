@@ -16,7 +16,15 @@
 #include "penumbra/families.h"
 
 static const char *const NAMES[] = {
-#define X(name, text, sentence) text,
+#define X(name, text, of, sentence) text,
+    PNB_UNCERTAINTY_LIST(X)
+#undef X
+};
+
+/* What each is a function of. */
+enum { VARIANCES, KAPPA, SHAPE, PARTNER };
+static const int READS[] = {
+#define X(name, text, of, sentence) of,
     PNB_UNCERTAINTY_LIST(X)
 #undef X
 };
@@ -35,9 +43,11 @@ pnb_status pnb_uncertainty_parse(pnb_uncertainty *out, const char *name, pnb_err
     return status;
 }
 
+/* trace = sum v, mean_var = trace/D, geo_std = exp(sum l / 2D) of one row, l = log v. The geometric
+ * mean never leaves the logarithm, so that D = 1024 small variances do not underflow. */
 static double gaussian_row(pnb_uncertainty kind, const float *log_var, size_t dim)
 {
-    double sum = 0.0;
+    double sum = 0.0; /* over d, in f64 */
     if (kind == PNB_UNCERTAINTY_GEO_STD) {
         for (size_t d = 0; d < dim; d++)
             sum += log_var[d];
@@ -50,10 +60,10 @@ static double gaussian_row(pnb_uncertainty kind, const float *log_var, size_t di
 
 static bool is_of_variances(pnb_uncertainty kind)
 {
-    return kind == PNB_UNCERTAINTY_TRACE || kind == PNB_UNCERTAINTY_MEAN_VAR ||
-           kind == PNB_UNCERTAINTY_GEO_STD;
+    return (unsigned)kind < PNB_N_UNCERTAINTIES && READS[kind] == VARIANCES;
 }
 
+/* Points have variance 0: they are certain, not an error. */
 static pnb_status of_variances(pnb_uncertainty kind, const pnb_rows *x, double *out, pnb_error *err)
 {
     for (size_t i = 0; i < x->n; i++) {
@@ -77,6 +87,7 @@ pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_rows *x, double 
         return pnb_uncertainty_inv_kappa(x->kappa, x->n, out, err);
     if (kind == PNB_UNCERTAINTY_GG_VAR && is_generalised)
         return pnb_uncertainty_gg_var(x->inv_alpha, x->beta, x->n, x->dim, out, err);
+    /* a generalised Gaussian has log_var where a view made it from its moments */
     bool has_variances = x->kappa == NULL && (x->beta == NULL || x->log_var != NULL);
     if (is_of_variances(kind) && has_variances)
         return of_variances(kind, x, out, err);
@@ -87,6 +98,7 @@ pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_rows *x, double 
                                       : "trace, mean_var or geo_std");
 }
 
+/* FLT_MIN in place of 0: a uniform row is the most uncertain of all, and still a number. */
 pnb_status pnb_uncertainty_inv_kappa(const float *kappa, size_t n, double *out, pnb_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -99,6 +111,7 @@ pnb_status pnb_uncertainty_inv_kappa(const float *kappa, size_t n, double *out, 
     return PNB_OK;
 }
 
+/* (1/D) sum_d alpha^2 G(3/b)/G(1/b), each term from its logarithm: gammas of small b overflow. */
 pnb_status pnb_uncertainty_gg_var(const float *inv_alpha, const float *beta, size_t n, size_t dim,
                                   double *out, pnb_error *err)
 {

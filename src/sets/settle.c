@@ -30,12 +30,6 @@ pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_ro
     return status;
 }
 
-bool pnb__measure_reads_lengths(pnb_measure measure)
-{
-    return measure != PNB_MEASURE_MEAN && measure != PNB_MEASURE_VMF &&
-           measure != PNB_MEASURE_VMF_EXACT && measure != PNB_MEASURE_POWER_SPHERICAL;
-}
-
 pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set)
 {
     if (set->kappa != NULL)

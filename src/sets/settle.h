@@ -15,8 +15,6 @@ pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err
  * (vmf, power_spherical). Errors  ARG (not between these families: the text names what would do) */
 pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,
                                const pnb_rows *b, pnb_error *err);
-/* Whether the measure reads the lengths of means: all but those of directions. */
-bool pnb__measure_reads_lengths(pnb_measure measure);
 
 /* The uncertainty that a family comes with: inv_kappa, gg_var, else trace. */
 pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set);

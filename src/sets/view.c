@@ -12,20 +12,6 @@
 #include "penumbra/embeddings.h"
 #include "penumbra/families.h"
 
-pnb_status pnb_gaussians_view(pnb_gaussians *out, const struct pnb_embeddings *set, pnb_error *err)
-{
-    if (set->family != PNB_POINT && set->family != PNB_GAUSSIAN_DIAG)
-        return pnb__fail(err, PNB_UNSUPPORTED,
-                         "embeddings are of family %s; only point and gaussian_diag sets "
-                         "can be used here",
-                         pnb_family_name(set->family));
-    *out = (pnb_gaussians){.n = set->n,
-                           .dim = set->dim,
-                           .mean = set->mean,
-                           .log_var = set->family == PNB_GAUSSIAN_DIAG ? set->log_var : NULL};
-    return PNB_OK;
-}
-
 static pnb_status match_moments(pnb_view *view, const pnb_embeddings *set, pnb_error *err)
 {
     size_t n = set->n * set->dim; /* as many floats exist already: no overflow */

@@ -1,4 +1,5 @@
 /* What is compared, and how unsure a row is, where the user leaves it to the families. */
+#include "prob/measure.h"
 #include "sets/settle.h"
 
 #include "base/base.h"

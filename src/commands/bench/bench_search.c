@@ -17,6 +17,7 @@
 #include "kernels/kernels.h"
 #include "penumbra/eval.h"
 #include "penumbra/search.h"
+#include "prob/measure.h"
 
 enum { CHECKED_QUERIES = 4, CHECK_ROWS = 4096, MAX_READS = 1000, READS = 5 };
 #define READ_BYTES ((size_t)256 << 20) /* far more than a cache holds */
@@ -82,14 +83,13 @@ static pnb_status make_set(set *s, pnb__app *app, const pnb__kernels *k, size_t 
  * lie, and the other is a set of points. */
 static void choose_family(set *s, pnb_measure measure, bool has_kappa)
 {
-    if (measure != PNB_MEASURE_VMF && measure != PNB_MEASURE_VMF_EXACT &&
-        measure != PNB_MEASURE_POWER_SPHERICAL)
+    if (!pnb__measure_is_spherical(measure))
         return;
     for (size_t i = 0; i < s->rows.n; i++) /* row i is read before its place is written */
         s->log_var[i] = 1000.0f * expf(1.35f * (s->log_var[i * s->rows.dim] + 7.15f));
     s->rows.log_var = NULL;
     s->rows.kappa = has_kappa ? s->log_var : NULL;
-    s->rows.is_power = measure == PNB_MEASURE_POWER_SPHERICAL;
+    s->rows.is_power = pnb__measure_traits_of(measure)->takes == PNB__TAKES_POWER;
 }
 
 static void free_set(set *s, const pnb__kernels *k)

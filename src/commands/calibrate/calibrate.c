@@ -11,6 +11,7 @@
 #include "commands/common/match_probability_use.h"
 #include "commands/eval/eval_retrieval.h"
 #include "penumbra/embeddings.h"
+#include "prob/measure.h"
 #include "sets/embeddings.h"
 
 typedef struct calibrate_run {
@@ -66,9 +67,8 @@ static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrat
     pnb_match_opts match = o->match;
     match.search.measure = run->sets.measure;
     char why[200];
-    bool has_model =
-        (match.search.measure == PNB_MEASURE_CSD || match.search.measure == PNB_MEASURE_MEAN) &&
-        pnb__model_speaks_of(run->gallery, run->queries, why, sizeof why);
+    bool has_model = pnb__measure_has_logits(match.search.measure) &&
+                     pnb__model_speaks_of(run->gallery, run->queries, why, sizeof why);
     match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
     match.model_b = has_model ? run->gallery->info.logit_bias : (double)NAN;
     run->assessment = pnb__alloc_zero(1, sizeof *run->assessment);

@@ -14,6 +14,7 @@
 #include "commands/common/set_use.h"
 #include "encode/embed_job.h"
 #include "penumbra/view.h"
+#include "prob/measure.h"
 #include "program/output_name.h"
 #include "sets/settle.h"
 
@@ -212,7 +213,7 @@ done:
 static void choose_scale(pnb__classify *run)
 {
     double given = run->opts->scale, model = run->clf->info.logit_scale;
-    bool is_similarity = run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN;
+    bool is_similarity = pnb__measure_has_logits(run->measure);
     if (!isnan(given))
         run->scale = given;
     else if (run->scaling.has_temperature)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "prob/measure.h"
 #include "sets/embeddings.h"
 #include "sets/set_rows.h"
 
@@ -185,7 +186,7 @@ static pnb_status load_fit(pnb__app *app, const pnb__odds_use *use, pnb__match_o
 static void take_model(pnb__app *app, const pnb__odds_use *use, pnb__match_odds *odds)
 {
     char why[200];
-    bool is_similarity = use->measure == PNB_MEASURE_CSD || use->measure == PNB_MEASURE_MEAN;
+    bool is_similarity = pnb__measure_has_logits(use->measure);
     odds->a = use->gallery->info.logit_scale;
     odds->b = use->gallery->info.logit_bias;
     if (!is_similarity || !isfinite(odds->a) || !isfinite(odds->b))

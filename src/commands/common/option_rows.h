@@ -2,6 +2,8 @@
 #ifndef PNB_COMMANDS_COMMON_OPTION_ROWS_H
 #define PNB_COMMANDS_COMMON_OPTION_ROWS_H
 
+#include "prob/choices.h"
+
 /* A field `const char *`: the model. */
 #define PNB__MODEL_ROW(at_model)                                                                   \
     PNB__ROW_FILE("model", (at_model), "DIR",                                                      \
@@ -98,13 +100,12 @@
                   "without it each by itself")
 
 #define PNB__MEASURE_ROW(at_measure)                                                               \
-    PNB__ROW_CHOICE("measure", (at_measure), "NAME",                                               \
-                    "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"  \
-                    "avg_l2|match_prob|vmf|vmf_exact|power_spherical",                             \
+    PNB__ROW_CHOICE("measure", (at_measure), "NAME", PNB__CHOICES(PNB__MEASURE_CHOICES),           \
                     "Measure between two embeddings", .fallback = "csd")
 
 #define PNB__UNCERTAINTY_ROW(at_uncertainty)                                                       \
-    PNB__ROW_CHOICE("uncertainty", (at_uncertainty), "NAME", "trace|mean_var|geo_std",             \
+    PNB__ROW_CHOICE("uncertainty", (at_uncertainty), "NAME",                                       \
+                    PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),                               \
                     "Scalar uncertainty of a Gaussian row", .fallback = "trace")
 
 #define PNB__SET_ROW(at_set)                                                                       \
@@ -115,9 +116,7 @@
 
 /* Where both sides are sets: the measure may follow from their families. */
 #define PNB__SETS_MEASURE_ROW(at_measure)                                                          \
-    PNB__ROW_CHOICE("measure", (at_measure), "NAME",                                               \
-                    "auto|csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|"                 \
-                    "inclusion_published|avg_l2|match_prob|vmf|vmf_exact|power_spherical",         \
+    PNB__ROW_CHOICE("measure", (at_measure), "NAME", "auto" PNB__MEASURE_CHOICES,                  \
                     "Measure between two embeddings; auto is csd, and for sets on the sphere the " \
                     "likelihood of their family (vmf, power_spherical)",                           \
                     .fallback = "auto")

@@ -3,6 +3,7 @@
  * A set that does not tell which weights made it (an .npy file without x.json, another program's
  * safetensors) is compared on the user's word, and the result says so. */
 #include "commands/common/set_use.h"
+#include "prob/measure.h"
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 

@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/curate/curate.h"
+#include "prob/choices.h"
 #include "program/result.h"
 
 struct duplicates_args {
@@ -19,13 +20,13 @@ static const pnb__option options[] = {
     PNB__ROW_REAL("min-score", AT(min_score), "X",
                   "Rows with at least this score are near-duplicates", .fallback = "0.95"),
     PNB__ROW_CHOICE(
-        "measure", AT(measure), "NAME", "mean|csd|w2|jeffreys|js|elk|bhattacharyya",
+        "measure", AT(measure), "NAME", "mean" PNB__SYMMETRIC_MEASURE_CHOICES,
         "Measure between two rows, as a score that is larger for nearer ones; mean is the "
         "cosine",
         .fallback = "mean"),
-    PNB__ROW_CHOICE("uncertainty", AT(uncertainty), "NAME", "trace|mean_var|geo_std",
-                    "Scalar uncertainty that decides which row of a group stays",
-                    .fallback = "trace"),
+    PNB__ROW_CHOICE(
+        "uncertainty", AT(uncertainty), "NAME", PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),
+        "Scalar uncertainty that decides which row of a group stays", .fallback = "trace"),
     PNB__ROW_INT("max-pairs", AT(max_pairs), "N",
                  "All pairs are found while there are no more than this", PNB__RANGE(1, 1e11),
                  .fallback = "20000000"),

@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/curate/curate.h"
+#include "prob/choices.h"
 #include "program/result.h"
 
 struct outliers_args {
@@ -23,7 +24,7 @@ static const pnb__option options[] = {
     PNB__ROW_INT("k", AT(k), "N",
                  "Neighbours of a row, itself not counted, for knn and kth; 10 by default",
                  PNB__RANGE(1, 1e6), .letter = 'k'),
-    PNB__ROW_CHOICE("measure", AT(measure), "NAME", "mean|csd|w2|jeffreys|js|elk|bhattacharyya",
+    PNB__ROW_CHOICE("measure", AT(measure), "NAME", "mean" PNB__SYMMETRIC_MEASURE_CHOICES,
                     "Measure between two rows; mean, the default, is the cosine"),
     PNB__UNCERTAINTY_ROW(AT(uncertainty)),
     PNB__ROW_INT("count", AT(count), "N", "Rows to list", PNB__RANGE(1, 1e12), .fallback = "100",

@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/eval/eval_vqa.h"
+#include "prob/choices.h"
 #include "program/result.h"
 
 struct vqa_args {
@@ -28,15 +29,14 @@ static const pnb__option options[] = {
     PNB__ROW_FILE(
         "texts", AT(texts), "SET",
         "Embedding set of the candidates; candidate k (from 0) of question q is row \"q#k\""),
-    PNB__ROW_CHOICE("measure", AT(measure), "NAME",
-                    "csd|mean|w2|kl|jeffreys|js|elk|bhattacharyya|inclusion|inclusion_published|"
-                    "avg_l2|match_prob|vmf|vmf_exact|power_spherical",
+    PNB__ROW_CHOICE("measure", AT(measure), "NAME", PNB__CHOICES(PNB__MEASURE_CHOICES),
                     "Measure between picture and candidate; csd by default"),
     PNB__ROW_CHOICE(
         "confidence-of", AT(confidence_of), "WHAT", "candidate|pair",
         "u(a): the uncertainty of the candidate's embedding (the default), or minus the score "
         "of the pair"),
-    PNB__ROW_CHOICE("uncertainty", AT(uncertainty), "NAME", "trace|mean_var|geo_std",
+    PNB__ROW_CHOICE("uncertainty", AT(uncertainty), "NAME",
+                    PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),
                     "Scalar uncertainty of a Gaussian row; trace by default"),
     PNB__ROW_CHOICE(
         "votes", AT(votes), "HOW", "subsets|simple",

@@ -5,6 +5,7 @@
 
 #include "commands/common/option_rows.h"
 #include "commands/eval/eval_files.h"
+#include "prob/choices.h"
 
 typedef struct pnb__retrieval_args {
     const char *truth, *truth_format, *split, *measure, *eccv, *label_vectors;
@@ -35,8 +36,7 @@ pnb__retrieval_files pnb__retrieval_args_files(const pnb__retrieval_args *a, con
     PNB__ROW_INT("bins", AT(bins), "N", "Bins of queries sorted by uncertainty",                   \
                  PNB__RANGE(2, 256), .fallback = "10", .group = "Uncertainty"),                    \
         PNB__ROW_CHOICE(                                                                           \
-            "uncertainty", AT(uncertainty), "NAME",                                                \
-            "auto|trace|mean_var|geo_std|inv_kappa|gg_var|cosine",                                 \
+            "uncertainty", AT(uncertainty), "NAME", "auto" PNB__UNCERTAINTY_CHOICES,               \
             "Scalar uncertainty; auto is that of the family: trace, inv_kappa on the sphere, "     \
             "gg_var of generalised Gaussians, and for points cosine, 1 - cosine of a query and "   \
             "its first hit",                                                                       \

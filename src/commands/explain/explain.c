@@ -118,7 +118,7 @@ pnb_status pnb__explain_caption(pnb__app *app, pnb__embedder *encoder, const cha
     pnb__word_list words = {0};
     pnb__captions captions = {0};
     pnb_embeddings *set = NULL;
-    pnb_gaussians rows;
+    pnb_view view = {0};
     pnb_status status;
     *out = (pnb__explained){0};
     PNB_TRY(need_uncertainty(encoder, &app->err));
@@ -132,9 +132,10 @@ pnb_status pnb__explain_caption(pnb__app *app, pnb__embedder *encoder, const cha
         PNB_TRY(pnb__fail_nomem(&app->err, strlen(caption)));
     PNB_TRY(leave_words_out(caption, &words, &captions, &app->err));
     PNB_TRY(pnb__embed_captions(app, encoder, &captions, &set));
-    PNB_TRY(pnb_gaussians_view(&rows, set, &app->err));
-    status = compare_rows(&rows, out, &app->err);
+    PNB_TRY(pnb_view_init(&view, set, &app->err));
+    status = compare_rows(&view.rows, out, &app->err);
 done:
+    pnb_view_reset(&view);
     pnb__word_list_reset(&words);
     pnb__captions_reset(&captions);
     pnb_embeddings_free(set);

@@ -13,6 +13,7 @@
 #include "commands/common/match_probability_use.h"
 #include "commands/common/set_use.h"
 #include "eval/sorted.h"
+#include "prob/measure.h"
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 
@@ -62,16 +63,11 @@ done:
     return status;
 }
 
-static bool is_similarity(pnb_measure measure)
-{
-    return measure == PNB_MEASURE_CSD || measure == PNB_MEASURE_MEAN;
-}
-
 double pnb__filter_p_match(const pnb__filter_run *run, double score)
 {
     if (run->has_fit)
         return pnb_match_fit_apply(&run->fit, score, 0);
-    return is_similarity(run->opts->measure)
+    return pnb__measure_has_logits(run->opts->measure)
                ? pnb_match_probability(score, run->match_scale, run->match_bias)
                : (double)NAN;
 }
@@ -127,8 +123,8 @@ static pnb_status find_p_match(pnb__app *app, pnb__filter_run *run, bool *is_kno
     *is_known = true;
     if (o->calibration != NULL)
         return load_calibration(app, run, is_known);
-    *is_known =
-        is_similarity(o->measure) && isfinite(run->match_scale) && isfinite(run->match_bias);
+    *is_known = pnb__measure_has_logits(o->measure) && isfinite(run->match_scale) &&
+                isfinite(run->match_bias);
     if (*is_known && !is_given && !pnb__model_speaks_of(run->images, run->texts, why, sizeof why)) {
         *is_known = false;
         run->match_scale = run->match_bias = (double)NAN;
@@ -139,7 +135,7 @@ static pnb_status find_p_match(pnb__app *app, pnb__filter_run *run, bool *is_kno
                              why);
         pnb__warn(app, "no probability is given: %s", why);
     }
-    if (is_wanted && !is_similarity(o->measure))
+    if (is_wanted && !pnb__measure_has_logits(o->measure))
         return pnb__fail(err, PNB_ARG,
                          "s(a score + b) belongs to the measures csd and mean, not to %s; a "
                          "probability by it needs --calibration",

@@ -10,6 +10,7 @@
 #include "commands/common/option_rows.h"
 #include "commands/filter/filter.h"
 #include "io/tables/text_lines.h"
+#include "prob/choices.h"
 #include "program/result.h"
 
 struct filter_args {
@@ -61,9 +62,9 @@ static const pnb__option options[] = {
                   "a of s(a score + b); the model's by default"),
     PNB__ROW_REAL("match-bias", AT(match_bias), "B", "b of it; the model's by default"),
 
-    PNB__ROW_CHOICE("uncertainty", AT(uncertainty), "NAME", "trace|mean_var|geo_std",
-                    "Scalar uncertainty of a Gaussian row", .fallback = "trace",
-                    .group = "By uncertainty"),
+    PNB__ROW_CHOICE(
+        "uncertainty", AT(uncertainty), "NAME", PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),
+        "Scalar uncertainty of a Gaussian row", .fallback = "trace", .group = "By uncertainty"),
     PNB__ROW_REAL("max-image-uncertainty", AT(max_image_u), "U",
                   "Highest uncertainty of a picture"),
     PNB__ROW_REAL("max-text-uncertainty", AT(max_text_u), "U", "Highest uncertainty of a caption"),

@@ -449,25 +449,28 @@ static pnb_status probe_dropped(probe_run *run)
     pnb__probe_curve *curve = &run->out->captions;
     size_t n = run->cmd->n_shares;
     pnb_embeddings *original = NULL, *changed = NULL;
-    pnb_gaussians from, to;
+    pnb_view from = {0}, to = {0};
     pnb_status status;
     PNB_TRY(embed_dropped(run, -1.0, &original));
-    PNB_TRY(pnb_gaussians_view(&from, original, &run->app->err));
-    curve->n = from.n;
+    PNB_TRY(pnb_view_init(&from, original, &run->app->err));
+    curve->n = from.rows.n;
     for (size_t s = 0; s <= n; s++) {
         PNB_TRY(embed_dropped(run, s < n ? run->cmd->share[s] : 0.5, &changed));
-        PNB_TRY(pnb_gaussians_view(&to, changed, &run->app->err));
+        PNB_TRY(pnb_view_init(&to, changed, &run->app->err));
         if (s < n)
-            PNB_TRY(add_point(run, &from, &to, s, curve));
+            PNB_TRY(add_point(run, &from.rows, &to.rows, s, curve));
         else
-            PNB_TRY(pnb_share_included(&from, &to, run->cmd->published, NULL, &run->out->rates.half,
-                                       &run->app->err));
+            PNB_TRY(pnb_share_included(&from.rows, &to.rows, run->cmd->published, NULL,
+                                       &run->out->rates.half, &run->app->err));
         if (s == n && run->cmd->html != NULL && run->cmd->images->n == 0)
-            PNB_TRY(keep_captions(run, original, changed, &from, &to));
+            PNB_TRY(keep_captions(run, original, changed, &from.rows, &to.rows));
+        pnb_view_reset(&to);
         pnb_embeddings_free(changed);
         changed = NULL;
     }
 done:
+    pnb_view_reset(&from);
+    pnb_view_reset(&to);
     pnb_embeddings_free(original);
     pnb_embeddings_free(changed);
     return status;

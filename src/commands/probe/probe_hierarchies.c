@@ -90,7 +90,7 @@ static void add_chain(const pnb_gaussians *rows, const chain_row *links, const d
 pnb_status pnb__chain_figures_measure(const pnb_embeddings *set, bool published,
                                       pnb__chain_figures *out, pnb_error *err)
 {
-    pnb_gaussians rows;
+    pnb_view view = {0};
     chain_row *links = pnb__alloc_array(set->n, sizeof *links);
     double *u = NULL;
     pnb_status status = PNB_OK;
@@ -98,17 +98,18 @@ pnb_status pnb__chain_figures_measure(const pnb_embeddings *set, bool published,
     if (links == NULL)
         return pnb__fail_nomem(err, set->n * sizeof *links);
     PNB_TRY(read_links(set, links, &out->n_levels, err));
-    PNB_TRY(pnb_gaussians_view(&rows, set, err));
+    PNB_TRY(pnb_view_init(&view, set, err));
     PNB_TRY(pnb__row_uncertainty(set, PNB_UNCERTAINTY_TRACE, &u, err));
     out->n = set->n / out->n_levels;
     for (size_t i = 0; i < out->n; i++)
-        add_chain(&rows, links + i * out->n_levels, u, published, out);
+        add_chain(&view.rows, links + i * out->n_levels, u, published, out);
     for (size_t l = 0; l < out->n_levels; l++) {
         out->trace[l] /= (double)out->n;
         out->uncertain[l] /= (double)out->n;
         out->included[l] /= (double)out->n;
     }
 done:
+    pnb_view_reset(&view);
     pnb__free(links);
     pnb__free(u);
     return status;

@@ -94,41 +94,46 @@ static pnb_status compare_nearest(const pnb_ctx *ctx, const comparison *c, int k
 {
     int other = c->before[1 - kind] != NULL ? 1 - kind : kind;
     pnb_search_opts opts = pnb_search_opts_default();
-    pnb_gaussians query[2], gallery[2];
+    pnb_view query[2] = {0}, gallery[2] = {0};
     pnb_hits hits[2] = {{0}, {0}};
     pnb_status status = PNB_OK;
     opts.measure = PNB_MEASURE_MEAN;
     opts.k = 2;
     for (int i = 0; i < 2 && status == PNB_OK; i++) {
-        PNB_TRY(pnb_gaussians_view(&query[i], i ? c->after[kind] : c->before[kind], err));
-        PNB_TRY(pnb_gaussians_view(&gallery[i], i ? c->after[other] : c->before[other], err));
-        PNB_TRY(pnb_search(ctx, &query[i], &gallery[i], &opts, &hits[i], err));
+        PNB_TRY(pnb_view_init(&query[i], i ? c->after[kind] : c->before[kind], err));
+        PNB_TRY(pnb_view_init(&gallery[i], i ? c->after[other] : c->before[other], err));
+        PNB_TRY(pnb_search(ctx, &query[i].rows, &gallery[i].rows, &opts, &hits[i], err));
     }
     size_t n_same = 0;
-    for (size_t i = 0; i < query[0].n; i++)
+    for (size_t i = 0; i < query[0].rows.n; i++)
         n_same += nearest(&hits[0], i, other == kind) == nearest(&hits[1], i, other == kind);
-    f->top1 = (double)n_same / (double)query[0].n;
+    f->top1 = (double)n_same / (double)query[0].rows.n;
 done:
-    pnb_hits_reset(&hits[0]);
-    pnb_hits_reset(&hits[1]);
+    for (int i = 0; i < 2; i++) {
+        pnb_hits_reset(&hits[i]);
+        pnb_view_reset(&query[i]);
+        pnb_view_reset(&gallery[i]);
+    }
     return status;
 }
 
 static pnb_status compare_kind(const pnb_ctx *ctx, comparison *c, int kind, pnb_error *err)
 {
     figures *f = &c->found[kind];
-    pnb_gaussians a, b;
+    pnb_view a = {0}, b = {0};
+    pnb_status status = PNB_OK;
     if (c->before[kind] == NULL)
         return PNB_OK;
-    pnb_status status = pnb_gaussians_view(&a, c->before[kind], err);
-    if (status == PNB_OK)
-        status = pnb_gaussians_view(&b, c->after[kind], err);
     f->n = c->before[kind]->n;
-    if (status == PNB_OK)
-        status = compare_cosines(&a, &b, f, err);
-    if (status == PNB_OK)
-        status = compare_ranks(&a, &b, f, err);
-    return status == PNB_OK ? compare_nearest(ctx, c, kind, f, err) : status;
+    PNB_TRY(pnb_view_init(&a, c->before[kind], err));
+    PNB_TRY(pnb_view_init(&b, c->after[kind], err));
+    PNB_TRY(compare_cosines(&a.rows, &b.rows, f, err));
+    PNB_TRY(compare_ranks(&a.rows, &b.rows, f, err));
+    status = compare_nearest(ctx, c, kind, f, err);
+done:
+    pnb_view_reset(&a);
+    pnb_view_reset(&b);
+    return status;
 }
 
 static void report(const comparison *c, pnb__result *r)

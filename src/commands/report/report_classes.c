@@ -9,6 +9,7 @@
 
 #include "commands/report/report_internal.h"
 #include "penumbra/classify.h"
+#include "prob/measure.h"
 #include "report/html.h"
 
 #define REJECTED 0.05 /* share of known pictures that a fitted threshold may turn away */
@@ -110,7 +111,7 @@ done:
 static double scale_of(const pnb__retrieval *all)
 {
     double a = all->images->info.logit_scale;
-    if (all->measure != PNB_MEASURE_CSD && all->measure != PNB_MEASURE_MEAN)
+    if (!pnb__measure_has_logits(all->measure))
         return 1.0;
     return isfinite(a) && a > 0 ? a : 100.0; /* the scale of the released CLIP evaluation */
 }

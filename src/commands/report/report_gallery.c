@@ -9,6 +9,7 @@
 #include "commands/common/match_probability_use.h"
 #include "commands/report/report_internal.h"
 #include "encode/inputs.h"
+#include "prob/measure.h"
 #include "report/html.h"
 #include "report/svg.h"
 
@@ -177,7 +178,7 @@ bool pnb__report_is_true(const pnb_truth *truth, size_t query, size_t item)
 static void note_of_hit(const pnb__retrieval *run, double score, bool right, char text[48])
 {
     char why[200];
-    bool has_p = (run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN) &&
+    bool has_p = pnb__measure_has_logits(run->measure) &&
                  pnb__model_speaks_of(run->images, run->texts, why, sizeof why);
     double p = !has_p ? (double)NAN
                       : pnb_match_probability(score, run->images->info.logit_scale,

@@ -12,6 +12,7 @@
 #include "commands/report/report_internal.h"
 #include "penumbra/hierarchy.h"
 #include "penumbra/metrics.h"
+#include "prob/measure.h"
 #include "report/chart.h"
 #include "report/html.h"
 #include "report/svg.h"
@@ -92,7 +93,7 @@ static pnb_status reliability(pnb__app *app, pnb__buf *out, const pnb__retrieval
     if (assessment == NULL)
         return pnb__fail_nomem(&app->err, sizeof *assessment);
     char why[200];
-    bool has_model = (run->measure == PNB_MEASURE_CSD || run->measure == PNB_MEASURE_MEAN) &&
+    bool has_model = pnb__measure_has_logits(run->measure) &&
                      pnb__model_speaks_of(run->images, run->texts, why, sizeof why);
     opts.search.measure = run->measure;
     opts.search.reverse = true; /* pictures stay side 1 */

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "penumbra/scaling.h"
+#include "prob/measure.h"
 
 pnb_fit_side pnb_fit_side_of(const pnb_embeddings *set)
 {
@@ -24,20 +25,16 @@ static bool differ(const char *a, const char *b)
     return a[0] != '\0' && b[0] != '\0' && strcmp(a, b) != 0;
 }
 
-static bool samples(pnb_measure m)
-{
-    return m == PNB_MEASURE_AVG_L2 || m == PNB_MEASURE_MATCH_PROB;
-}
-
 /* Constants that the measure reads; the seed of its samples is no property of their mean. */
 static bool same_constants(pnb_measure m, const pnb_measure_opts *a, const pnb_measure_opts *b)
 {
-    if (m == PNB_MEASURE_INCLUSION_PUBLISHED && a->inclusion_eps != b->inclusion_eps)
+    pnb__reads reads = pnb__measure_traits_of(m)->reads;
+    if (reads == PNB__READS_EPS && a->inclusion_eps != b->inclusion_eps)
         return false;
-    if (m == PNB_MEASURE_MATCH_PROB && (a->match_a != b->match_a || a->match_b != b->match_b ||
-                                        a->match_factor != b->match_factor))
+    if (reads == PNB__READS_MATCH && (a->match_a != b->match_a || a->match_b != b->match_b ||
+                                      a->match_factor != b->match_factor))
         return false;
-    return !samples(m) || a->n_samples == b->n_samples;
+    return !pnb__measure_is_sampled(m) || a->n_samples == b->n_samples;
 }
 
 /* The first thing that is known of both sides and differs. */

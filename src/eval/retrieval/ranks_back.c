@@ -21,7 +21,7 @@ static size_t n_positives(const pnb_truth *truth, size_t item)
 static double magnitude(const pnb__scan_run *run)
 {
     const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
-    double product = run->scan->measure == PNB_MEASURE_MEAN ? 1.0 : q->most_norm * x->most_norm;
+    double product = run->scan->form->is_unit ? 1.0 : q->most_norm * x->most_norm;
     return x->most_term + 3.0 * product;
 }
 

@@ -24,14 +24,13 @@
 
 static double norm_of_queries(const pnb__scan_run *run)
 {
-    bool is_unit = run->scan->measure == PNB_MEASURE_MEAN || run->way == PNB__SCAN_SPHERE;
-    return is_unit ? 1.0 : run->queries.most_norm;
+    return run->scan->form->is_unit ? 1.0 : run->queries.most_norm;
 }
 
 static size_t width_of(const pnb__scan_run *run)
 {
     size_t dim = run->queries.rows.dim;
-    return run->scan->measure == PNB_MEASURE_W2 ? 2 * dim : dim;
+    return run->scan->form->has_std ? 2 * dim : dim;
 }
 
 size_t pnb__pass_most_queries(const pnb__scan_run *run)
@@ -64,17 +63,17 @@ static void join_row(const pnb__scan_run *run, const pnb_gaussians *g, size_t ro
 static pnb_status make_rows(pnb__pass *pass, pnb_error *err)
 {
     const pnb__scan_side *q = &pass->run->queries;
-    pnb_measure measure = pass->run->scan->measure;
+    const pnb__scan_form *form = pass->run->scan->form;
     size_t dim = q->rows.dim, bytes = pass->n * pass->width * sizeof(float);
     const float *mean = q->rows.mean + pass->first * dim;
     pass->rows = pnb__alloc_aligned(bytes);
     if (pass->rows == NULL)
         return pnb__fail_nomem(err, bytes);
-    if (measure == PNB_MEASURE_CSD)
+    if (!form->has_std && !form->is_unit)
         memcpy(pass->rows, mean, bytes);
-    for (size_t i = 0; measure != PNB_MEASURE_CSD && i < pass->n; i++) {
+    for (size_t i = 0; (form->has_std || form->is_unit) && i < pass->n; i++) {
         float *row = pass->rows + i * pass->width;
-        if (measure == PNB_MEASURE_W2) {
+        if (form->has_std) {
             join_row(pass->run, &q->rows, pass->first + i, row);
             continue;
         }
@@ -267,9 +266,8 @@ static void bound_product(const pnb__pass *pass, pnb__pass_work *work, const pnb
 {
     const pnb__scan_side *x = &pass->run->scan->gallery;
     const double *norm = x->norm + v->item, *term = x->term + v->item;
-    bool is_mean = pass->run->scan->measure == PNB_MEASURE_MEAN;
-    double mul = pass->run->scan->measure == PNB_MEASURE_W2 ? 2.0 : 1.0,
-           width = (double)pass->width;
+    bool is_mean = pass->run->scan->form->is_unit;
+    double mul = pass->run->scan->form->has_std ? 2.0 : 1.0, width = (double)pass->width;
     double relative = 1.01 * (width + 36.0) * UNIT * pass->most_norm, floor = width * 1e-28;
     for (size_t i = 0; i < v->n_items; i++) {
         double slack =
@@ -305,7 +303,7 @@ static void score_sphere(const pnb__pass *pass, pnb__pass_work *work, pnb__value
     const pnb__scan_run *run = pass->run;
     const pnb__scan_side *x = &run->scan->gallery, *q = &run->queries;
     const pnb__sphere_args args = {
-        .is_power = run->scan->measure == PNB_MEASURE_POWER_SPHERICAL,
+        .is_power = run->scan->form->is_power,
         .n_items = v->n_items,
         .n_queries = v->n_queries,
         .ld = v->ld,
@@ -334,7 +332,7 @@ static void score_sphere(const pnb__pass *pass, pnb__pass_work *work, pnb__value
 
 static double inclusion_weight(const pnb__scan *scan)
 {
-    double weight = scan->measure == PNB_MEASURE_INCLUSION ? 0.5 : 1.0;
+    double weight = scan->form->log_weight;
     return scan->reverse ? -weight : weight;
 }
 
@@ -361,8 +359,8 @@ static void score_inclusion(const pnb__pass *pass, pnb__pass_work *work, pnb__va
     const pnb__scan *scan = pass->run->scan;
     const pnb_gaussians *q = &pass->run->queries.rows, *x = &scan->gallery.rows;
     const pnb__kernels *k = &pass->run->kernels;
-    bool published = scan->measure == PNB_MEASURE_INCLUSION_PUBLISHED;
-    double sign = scan->reverse ? 1.0 : -1.0, gain = published ? exp(scan->opts.inclusion_eps) : 1;
+    double sign = scan->reverse ? 1.0 : -1.0;
+    double gain = scan->form->has_gain ? exp(scan->opts.inclusion_eps) : 1;
     double dim = (double)x->dim, weight = inclusion_weight(scan);
     k->unary(&pass->run->inner, PNB__EXP, v->n_items * x->dim, 0.0, 0.0,
              x->log_var + v->item * x->dim, work->item_rows);
@@ -436,11 +434,11 @@ double pnb__pass_term(const pnb__scan_run *run, size_t query)
 static double most_product(const pnb__scan_run *run)
 {
     const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
-    bool is_power = run->scan->measure == PNB_MEASURE_POWER_SPHERICAL;
-    if (run->way == PNB__SCAN_INCLUSION || run->scan->measure == PNB_MEASURE_MEAN)
-        return 1.0;
+    const pnb__scan_form *form = run->scan->form;
     if (run->way == PNB__SCAN_SPHERE)
-        return run->weight * (q->most_kappa + x->most_kappa) * (is_power ? 40.0 : 1.0);
+        return run->weight * (q->most_kappa + x->most_kappa) * (form->is_power ? 40.0 : 1.0);
+    if (run->way == PNB__SCAN_INCLUSION || form->is_unit)
+        return 1.0;
     return norm_of_queries(run) * x->most_norm;
 }
 

@@ -1,26 +1,16 @@
-/* Row terms of the two sides of a search, and scores of pairs in f64.
+/* What a gallery and its queries know about their rows, and scores of pairs in f64.
  *
- * Three measures are inner products of augmented rows (storage view of the measures):
- *   mean   mu_q.mu_n / (|mu_q| |mu_n|)
- *   csd    1 - csd/2 = mu_q.mu_n + t_q + t_n          t = 1/2 - (|mu|^2 + tr)/2
- *   w2     -w2 = 2 (mu_q.mu_n + std_q.std_n) + t_q + t_n   t = -(|mu|^2 + tr)
- * The augmenting column is kept apart in f64, so large traces do not round the product away. For
- * unit means t of csd is -tr/2 to rounding, ProLIP's form. w2 cancels when |mu|^2 + tr is large:
- * above W2_LIMIT it takes the way of all other measures, the fused f64 loops of src/prob. The
- * inclusion test has a row term too, the sum of the log-variances, and so have likelihoods on the
- * sphere, the log normaliser; their other part comes from the cosine (sphere.c). Products in f32
- * are pass.c's. */
+ * Which terms a row has and how its measure is bounded is form.c's; here the rows are gone through
+ * once, what is not finite is named, and the way is chosen: bounds in f32 (bound.c) where rows are
+ * neither so long nor so uncertain that floats fail, otherwise the fused f64 loops of src/prob. The
+ * scores that are reported are f64 on every way. */
 #include "index/exact/exact.h"
 
 #include <math.h>
 
-#define W2_LIMIT 1e3
 #define ITEM_TILE 32     /* items unpacked at once in f64 */
 #define NORM_LEAST 1e-15 /* products of rows between these stay normal floats */
 #define NORM_MOST 1e15
-#define TERM_MOST 1e30
-#define LOG_VAR_MOST 30.0f /* inclusion: S12 S21 of two variances stays a normal float */
-#define MEAN_MOST 1e3f     /* inclusion: delta^2 / (S12 S21) stays a float */
 #define GAIN_MOST 1e3
 #define KAPPA_MOST 1e15
 
@@ -29,68 +19,15 @@
 typedef struct side_job {
     pnb__scan_side *side;
     pnb_measure measure;
+    const pnb__scan_form *form;
 } side_job;
-
-static bool is_inclusion(pnb_measure measure)
-{
-    return measure == PNB_MEASURE_INCLUSION || measure == PNB_MEASURE_INCLUSION_PUBLISHED;
-}
-
-static bool has_product_form(pnb_measure measure)
-{
-    return measure == PNB_MEASURE_MEAN || measure == PNB_MEASURE_CSD || measure == PNB_MEASURE_W2;
-}
-
-static bool has_row_terms(pnb_measure measure)
-{
-    return has_product_form(measure) || is_inclusion(measure) || pnb__measure_is_spherical(measure);
-}
-
-/* Sum of the log-variances; the norm is 0, or infinite where the f32 sums would leave a float. */
-static void fill_inclusion_row(pnb__scan_side *side, size_t i)
-{
-    const pnb_gaussians *g = &side->rows;
-    const float *mean = g->mean + i * g->dim, *log_var = g->log_var + i * g->dim;
-    double sum = 0.0;
-    bool fits = true;
-    for (size_t d = 0; d < g->dim; d++) {
-        fits = fits && fabsf(mean[d]) <= MEAN_MOST && fabsf(log_var[d]) <= LOG_VAR_MOST;
-        sum += log_var[d];
-    }
-    side->term[i] = sum;
-    side->norm[i] = fits ? 0.0 : (double)INFINITY;
-}
-
-static void fill_product_row(pnb__scan_side *side, pnb_measure measure, size_t i)
-{
-    const pnb_gaussians *g = &side->rows;
-    const float *mean = g->mean + i * g->dim;
-    double square = 0.0, trace = 0.0;
-    for (size_t d = 0; d < g->dim; d++)
-        square += (double)mean[d] * mean[d];
-    if (pnb__measure_is_spherical(measure)) {
-        side->norm[i] = sqrt(square);
-        side->term[i] = pnb__sphere_row_of(measure, g, i).log_norm;
-        return;
-    }
-    for (size_t d = 0; measure != PNB_MEASURE_MEAN && g->log_var != NULL && d < g->dim; d++)
-        trace += exp((double)g->log_var[i * g->dim + d]);
-    side->norm[i] = sqrt(measure == PNB_MEASURE_W2 ? square + trace : square);
-    side->term[i] = measure == PNB_MEASURE_MEAN  ? 0.0
-                    : measure == PNB_MEASURE_CSD ? 0.5 - 0.5 * (square + trace)
-                                                 : -(square + trace);
-}
 
 static void fill_side(void *user, size_t begin, size_t end, int thread)
 {
     (void)thread;
     side_job *job = user;
-    for (size_t i = begin; i < end; i++) {
-        if (is_inclusion(job->measure))
-            fill_inclusion_row(job->side, i);
-        else
-            fill_product_row(job->side, job->measure, i);
-    }
+    for (size_t i = begin; i < end; i++)
+        job->form->fill_row(job->side, job->measure, i);
 }
 
 static void reset_side(pnb__scan_side *side)
@@ -101,14 +38,13 @@ static void reset_side(pnb__scan_side *side)
 }
 
 /* bad stays n for inclusion: its f64 loops find and name what is not finite. */
-static void summarise_side(pnb__scan_side *side, pnb_measure measure)
+static void summarise_side(pnb__scan_side *side, bool is_inclusion)
 {
     side->bad = side->rows.n;
     side->least_norm = (double)INFINITY;
     for (size_t i = 0; i < side->rows.n; i++) {
         double term = fabs(side->term[i]), norm = side->norm[i];
-        if (side->bad == side->rows.n && !is_inclusion(measure) &&
-            (!isfinite(term) || !isfinite(norm)))
+        if (side->bad == side->rows.n && !is_inclusion && (!isfinite(term) || !isfinite(norm)))
             side->bad = i;
         if (!(term <= side->most_term))
             side->most_term = term;
@@ -125,7 +61,8 @@ static pnb_status init_side(pnb__scan_side *side, const pnb_ctx *ctx, const pnb_
                             pnb_measure measure, pnb_error *err)
 {
     *side = (pnb__scan_side){.rows = *rows, .bad = rows->n};
-    if (!has_row_terms(measure))
+    const pnb__scan_form *form = pnb__scan_form_of(measure);
+    if (form->fill_row == NULL)
         return PNB_OK;
     side->term = pnb__alloc_array(rows->n, sizeof(double));
     side->norm = pnb__alloc_array(rows->n, sizeof(double));
@@ -133,9 +70,9 @@ static pnb_status init_side(pnb__scan_side *side, const pnb_ctx *ctx, const pnb_
         reset_side(side);
         return pnb__fail_nomem(err, 2 * rows->n * sizeof(double));
     }
-    side_job job = {side, measure};
+    side_job job = {side, measure, form};
     pnb__parallel_for(ctx, rows->n, 256, fill_side, &job);
-    summarise_side(side, measure);
+    summarise_side(side, form->way == PNB__SCAN_INCLUSION);
     return PNB_OK;
 }
 
@@ -143,6 +80,7 @@ pnb_status pnb__scan_init(pnb__scan *scan, const pnb_ctx *ctx, const pnb_gaussia
                           const pnb_search_opts *opts, pnb_error *err)
 {
     *scan = (pnb__scan){.measure = opts->measure, .opts = opts->measure_opts};
+    scan->form = pnb__scan_form_of(opts->measure);
     scan->reverse = opts->reverse && !pnb_measure_is_symmetric(opts->measure);
     if (gallery->n == 0)
         return pnb__fail(err, PNB_SHAPE, "the gallery is empty; it needs at least one embedding");
@@ -160,26 +98,24 @@ void pnb__scan_reset(pnb__scan *scan)
 
 /* ---- queries ---- */
 
-static bool side_fits_product(const pnb__scan_side *side)
+static bool side_fits(const pnb__scan_side *side, const pnb__scan_form *form)
 {
     return side->most_norm <= NORM_MOST && side->least_norm >= NORM_LEAST &&
-           side->most_term <= TERM_MOST && side->most_kappa <= KAPPA_MOST;
+           side->most_term <= form->most_term && side->most_kappa <= KAPPA_MOST;
 }
 
+/* Inclusion's rows have norm 0 where they fit, and no limit on their terms. */
 static pnb__scan_way choose_way(const pnb__scan *scan, const pnb__scan_side *queries)
 {
     const pnb__scan_side *gallery = &scan->gallery;
-    if (is_inclusion(scan->measure)) {
-        bool fits = gallery->most_norm == 0.0 && queries->most_norm == 0.0;
-        return fits && exp(scan->opts.inclusion_eps) <= GAIN_MOST ? PNB__SCAN_INCLUSION
-                                                                  : PNB__SCAN_F64;
-    }
-    if (!has_row_terms(scan->measure) || !side_fits_product(gallery) || !side_fits_product(queries))
-        return PNB__SCAN_F64;
-    if (scan->measure == PNB_MEASURE_W2 &&
-        (gallery->most_term > W2_LIMIT || queries->most_term > W2_LIMIT))
-        return PNB__SCAN_F64;
-    return has_product_form(scan->measure) ? PNB__SCAN_PRODUCT : PNB__SCAN_SPHERE;
+    const pnb__scan_form *form = scan->form;
+    bool fits = false;
+    if (form->way == PNB__SCAN_INCLUSION)
+        fits = gallery->most_norm == 0.0 && queries->most_norm == 0.0 &&
+               exp(scan->opts.inclusion_eps) <= GAIN_MOST;
+    else if (form->way != PNB__SCAN_F64)
+        fits = side_fits(gallery, form) && side_fits(queries, form);
+    return fits ? form->way : PNB__SCAN_F64;
 }
 
 static pnb_status check_finite(const pnb__scan *scan, const pnb__scan_side *queries, pnb_error *err)
@@ -234,7 +170,7 @@ double pnb__scan_scale(double norm)
 /* Scores that are one inner product and need no unpacked rows. */
 static bool is_dot(const pnb__scan_run *run)
 {
-    return run->way == PNB__SCAN_PRODUCT && run->scan->measure != PNB_MEASURE_W2;
+    return run->way == PNB__SCAN_PRODUCT && !run->scan->form->has_std;
 }
 
 pnb_status pnb__scan_work_init(pnb__scan_work *work, const pnb__scan_run *run, pnb_error *err)
@@ -268,7 +204,7 @@ static double exact_by_dot(const pnb__scan_run *run, size_t query, size_t item)
 #pragma omp simd reduction(+ : dot)
     for (size_t d = 0; d < q->rows.dim; d++)
         dot += (double)a[d] * b[d];
-    if (run->scan->measure == PNB_MEASURE_MEAN)
+    if (run->scan->form->is_unit)
         return dot * (pnb__scan_scale(q->norm[query]) * pnb__scan_scale(x->norm[item]));
     return dot + (q->term[query] + x->term[item]);
 }

@@ -12,15 +12,38 @@
 /* Per-row numbers of one side; both arrays NULL for measures that are computed in f64 only. */
 typedef struct pnb__scan_side {
     pnb_gaussians rows;
-    double *term; /* [n] of the score that is the row's own; see scan.c */
-    double *norm; /* [n] length of the row as it enters the product; inclusion: see scan.c */
+    double *term; /* [n] of the score that is the row's own; see form.c */
+    double *norm; /* [n] length of the row as it enters the product; inclusion: see form.c */
     double most_term, most_norm, least_norm; /* largest |term| and norm, least norm that is not 0 */
     double most_kappa;                       /* 0 for points */
     size_t bad;                              /* first row that is not finite, n if all are */
 } pnb__scan_side;
 
+typedef enum pnb__scan_way {
+    PNB__SCAN_F64,      /* every pair in f64 */
+    PNB__SCAN_PRODUCT,  /* f32 inner products with an error bound, f64 where that matters */
+    PNB__SCAN_SPHERE,   /* the same with the cosine between concentration and log normaliser */
+    PNB__SCAN_INCLUSION /* the same with the sums of the inclusion test */
+} pnb__scan_way;
+
+/* ---- form.c ---- how a measure's scores are bounded: one per word of the column `bound` of
+ * prob/measures.def */
+typedef struct pnb__scan_form {
+    pnb__scan_way way; /* where the rows' size allows; F64 otherwise */
+    /* Row i's term and norm; NULL for F64 */
+    void (*fill_row)(pnb__scan_side *side, pnb_measure measure, size_t i);
+    double most_term; /* of both sides, so that the way is open */
+    bool is_unit;     /* rows enter the product as unit vectors */
+    bool has_std;     /* rows are followed by their standard deviations, the product counts twice */
+    bool is_power;    /* sphere: log(1 + cosine) in place of the cosine */
+    bool has_gain;    /* inclusion: distances are multiplied by e^eps */
+    double log_weight; /* inclusion: of the sums of log-variances */
+} pnb__scan_form;
+const pnb__scan_form *pnb__scan_form_of(pnb_measure measure);
+
 typedef struct pnb__scan {
     pnb_measure measure;
+    const pnb__scan_form *form;
     pnb_measure_opts opts;
     bool reverse; /* the item is Gaussian 1; false for symmetric measures */
     pnb__scan_side gallery;
@@ -30,13 +53,6 @@ typedef struct pnb__scan {
 pnb_status pnb__scan_init(pnb__scan *scan, const pnb_ctx *ctx, const pnb_gaussians *gallery,
                           const pnb_search_opts *opts, pnb_error *err);
 void pnb__scan_reset(pnb__scan *scan);
-
-typedef enum pnb__scan_way {
-    PNB__SCAN_F64,      /* every pair in f64 */
-    PNB__SCAN_PRODUCT,  /* f32 inner products with an error bound, f64 where that matters */
-    PNB__SCAN_SPHERE,   /* the same with the cosine between concentration and log normaliser */
-    PNB__SCAN_INCLUSION /* the same with the sums of the inclusion test */
-} pnb__scan_way;
 
 /* One set of queries against a scan. */
 typedef struct pnb__scan_run {

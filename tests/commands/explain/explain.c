@@ -55,12 +55,13 @@ static double trace_of(fixture *f, const char *caption)
 {
     pnb__captions one = {0};
     pnb_embeddings *set = NULL;
-    pnb_gaussians rows;
+    pnb_view view;
     double trace = 0;
     assert_ok(pnb__captions_add_text(&one, caption, err));
     assert_int_equal(pnb__embed_captions(&f->app, &f->encoder, &one, &set), PNB_OK);
-    assert_ok(pnb_gaussians_view(&rows, set, err));
-    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &rows, &trace, err));
+    assert_ok(pnb_view_init(&view, set, err));
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &view.rows, &trace, err));
+    pnb_view_reset(&view);
     pnb_embeddings_free(set);
     pnb__captions_reset(&one);
     return trace;

@@ -376,21 +376,6 @@ static void bad_input(void **state)
     free_gaussians(&x);
 }
 
-static void embeddings_as_gaussians(void **state)
-{
-    (void)state;
-    pnb_embeddings *set = NULL;
-    pnb_gaussians view;
-    assert_ok(pnb_embeddings_create(&set, PNB_GAUSSIAN_DIAG, 2, 3, err));
-    assert_ok(pnb_gaussians_view(&view, set, err));
-    assert_true(view.n == 2 && view.dim == 3 && view.mean == set->mean);
-    assert_true(view.log_var == set->log_var);
-    pnb_embeddings_free(set);
-    assert_ok(pnb_embeddings_create(&set, PNB_VMF, 2, 3, err));
-    assert_fails(pnb_gaussians_view(&view, set, err), PNB_UNSUPPORTED, "vmf");
-    pnb_embeddings_free(set);
-}
-
 #ifdef PNB_FAULTS
 static void out_of_memory(void **state)
 {
@@ -433,7 +418,6 @@ int main(void)
         cmocka_unit_test(prepared_index_serves_many),
         cmocka_unit_test(point_sets),
         cmocka_unit_test(bad_input),
-        cmocka_unit_test(embeddings_as_gaussians),
 #ifdef PNB_FAULTS
         cmocka_unit_test(out_of_memory),
 #endif

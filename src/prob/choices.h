@@ -1,0 +1,34 @@
+/* The words of an option that names a measure or an uncertainty, made from their lists. Each
+ * begins with '|': "auto" PNB__MEASURE_CHOICES, or PNB__CHOICES(...) where nothing comes first. */
+#ifndef PNB_PROB_CHOICES_H
+#define PNB_PROB_CHOICES_H
+
+#include "penumbra/prob.h"
+#include "prob/measures.def"
+
+#define PNB__CHOICES(list) (&(list)[1])
+
+#define PNB__CHOICE_OF(name, text, ...) "|" text
+#define PNB__MEASURE_CHOICES PNB__MEASURES(PNB__CHOICE_OF)
+#define PNB__UNCERTAINTY_CHOICES PNB_UNCERTAINTY_LIST(PNB__CHOICE_OF)
+
+/* Closed forms between Gaussians in which the two sides are exchangeable: what rows of one set can
+ * be compared by, beside mean. */
+#define PNB__CHOICE_IF_SYMMETRIC_GAUSSIAN(text) "|" text
+#define PNB__CHOICE_IF_SYMMETRIC_ALL(text)
+#define PNB__CHOICE_IF_SYMMETRIC_VMF(text)
+#define PNB__CHOICE_IF_SYMMETRIC_POWER(text)
+#define PNB__CHOICE_IF_DIRECTED_GAUSSIAN(text)
+#define PNB__CHOICE_OF_SYMMETRIC(name, text, score, symmetry, takes, ...)                          \
+    PNB__CHOICE_IF_##symmetry##_##takes(text)
+#define PNB__SYMMETRIC_MEASURE_CHOICES PNB__MEASURES(PNB__CHOICE_OF_SYMMETRIC)
+
+/* Uncertainties that are functions of a row's variances. */
+#define PNB__CHOICE_IF_VARIANCES(text) "|" text
+#define PNB__CHOICE_IF_KAPPA(text)
+#define PNB__CHOICE_IF_SHAPE(text)
+#define PNB__CHOICE_IF_PARTNER(text)
+#define PNB__CHOICE_OF_VARIANCES(name, text, of, ...) PNB__CHOICE_IF_##of(text)
+#define PNB__VARIANCE_UNCERTAINTY_CHOICES PNB_UNCERTAINTY_LIST(PNB__CHOICE_OF_VARIANCES)
+
+#endif
