@@ -9,7 +9,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define ZERO_MIN_CHUNK ((size_t)1 << 20) /* below this one thread zeroes as fast as two */
 
-void *pnb__host_alloc(size_t bytes)
+void *pnb__host_mem_alloc(size_t bytes)
 {
     void *p = pnb__alloc_aligned(bytes ? bytes : 64);
 #ifdef MADV_HUGEPAGE
@@ -22,16 +22,22 @@ void *pnb__host_alloc(size_t bytes)
     return p;
 }
 
-void pnb__host_free(void *p, size_t bytes)
+void pnb__host_mem_free(void *p, size_t bytes)
 {
     (void)bytes;
     pnb__free_aligned(p);
 }
 
-void pnb__host_copy(void *to, const void *from, size_t bytes)
+void pnb__host_mem_write(void *device, const void *host, size_t bytes)
 {
-    if (bytes)
-        memcpy(to, from, bytes);
+    if (bytes > 0)
+        memcpy(device, host, bytes);
+}
+
+void pnb__host_mem_read(void *host, const void *device, size_t bytes)
+{
+    if (bytes > 0)
+        memcpy(host, device, bytes);
 }
 
 static void zero_range(void *user, size_t begin, size_t end, int thread)
@@ -40,7 +46,7 @@ static void zero_range(void *user, size_t begin, size_t end, int thread)
     memset((char *)user + begin, 0, end - begin);
 }
 
-void pnb__host_zero(const pnb_ctx *ctx, void *p, size_t bytes)
+void pnb__host_mem_zero(const pnb_ctx *ctx, void *p, size_t bytes)
 {
     if (bytes)
         pnb__parallel_for(ctx, bytes, ZERO_MIN_CHUNK, zero_range, p);

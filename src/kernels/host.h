@@ -6,9 +6,10 @@
 
 #include "base/base.h"
 
-void *pnb__host_alloc(size_t bytes);
-void pnb__host_free(void *p, size_t bytes);
-void pnb__host_copy(void *to, const void *from, size_t bytes);
-void pnb__host_zero(const pnb_ctx *ctx, void *p, size_t bytes);
+void *pnb__host_mem_alloc(size_t bytes);
+void pnb__host_mem_free(void *p, size_t bytes);
+void pnb__host_mem_write(void *device, const void *host, size_t bytes);
+void pnb__host_mem_read(void *host, const void *device, size_t bytes);
+void pnb__host_mem_zero(const pnb_ctx *ctx, void *p, size_t bytes);
 
 #endif

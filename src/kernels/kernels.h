@@ -2,10 +2,10 @@
  *
  * A kernel gets pointers, sizes, strides (in elements) and a workspace; it allocates nothing and
  * cannot fail on checked sizes. `ref` fills the whole table in plain C, then `cpu` overwrites slots
- * with BLAS and SIMD, then `cuda` may. Above this folder pointers are opaque: only the mem_ slots
- * move bytes between host and device. All matrices are row-major. Pointers are float* in the f32
- * table and double* in the f64 one, hence void*. Outputs never overlap inputs unless a slot says
- * so.
+ * with BLAS and SIMD, then `cuda` may; the slots are listed once, in kernels.def. Above this folder
+ * pointers are opaque: only the mem_ slots move bytes between host and device. All matrices are
+ * row-major. Pointers are float* in the f32 table and double* in the f64 one, hence void*. Outputs
+ * never overlap inputs unless a slot says so.
  *
  * Everywhere: `accumulate` false means "write", true means "add to what is there".
  * Same inputs, same table and same thread count give the same bits (no atomics, fixed splits). */
@@ -237,137 +237,48 @@ typedef struct pnb__optim_args {
     int64_t step;
 } pnb__optim_args;
 
-/* X-free table: one slot per loop. `ctx` gives threads. n is always a count of elements. */
+/* Slots that only host memory has: see host.def. */
+typedef struct pnb__host_kernels {
+#define PNB__KERNEL(column, returns, name, parameters) returns(*name) parameters;
+#include "kernels/host.def"
+} pnb__host_kernels;
+
+/* One slot per loop: kernels.def. */
 typedef struct pnb__kernels {
     const char *name; /* "ref", "cpu-avx2", ... */
     pnb__real real;
-
-    bool host_memory; /* device memory is host memory: a file map can be used as it lies */
-
-    /* memory of the device; host code touches device bytes through these only */
-    void *(*mem_alloc)(
-        size_t bytes); /* 64-byte aligned (huge pages where it helps); NULL = none left */
-    void (*mem_free)(void *p, size_t bytes);
-    void (*mem_write)(void *device, const void *host, size_t bytes);
-    void (*mem_read)(void *host, const void *device, size_t bytes);
-    void (*mem_zero)(const pnb_ctx *ctx, void *device, size_t bytes);
-
-    void (*gemm)(const pnb_ctx *ctx, const pnb__gemm_args *a);
-    /* For a factor of many products. Bytes of op(b) (k,n) packed, and packing it from b, ldb and
-     * trans_b of the arguments into to->data; NULL and gemm_group 0 in a table that gains nothing.
-     * b holds what to->store says, reals or halves (STORE_I8: see below); halves stay halves and
-     * are widened in the product, which is as exact as with the widened weight. */
-    size_t (*gemm_pack_bytes)(size_t k, size_t n, pnb__store store);
-    void (*gemm_pack)(const pnb_ctx *ctx, const pnb__gemm_args *a, const pnb__packed *to);
-    size_t gemm_group;
-    /* The product with a weight of signed bytes: b is packed from W (n,k), W[j][p] = scales[j] *
-     * byte, trans_b set, alpha 1, beta 0, n_batch 1, k < 2^16. Each row of a is rounded to
-     * s (u - z), u in 0..packed->levels, from its least and greatest value and 0. Sums are exact;
-     * scales and epilogue are in the table's real type. A row that is not finite gives NaN. */
-    size_t (*gemm_i8_pack_bytes)(size_t k, size_t n);
-    void (*gemm_i8_pack)(const pnb_ctx *ctx, const signed char *w, const void *scales,
-                         const pnb__packed *to);
-    size_t (*gemm_i8_work)(size_t m, size_t k);
-    void (*gemm_i8)(const pnb_ctx *ctx, const pnb__gemm_args *a);
-    size_t gemm_i8_group; /* packed_first is a multiple of it */
-    size_t (*attention_work)(const pnb_ctx *ctx, const pnb__attention_args *a, bool backward);
-    void (*attention)(const pnb_ctx *ctx, const pnb__attention_args *a);
-    void (*attention_bwd)(const pnb_ctx *ctx, const pnb__attention_args *a);
-    size_t (*layernorm_work)(const pnb_ctx *ctx, size_t rows, size_t width);
-    void (*layernorm)(const pnb_ctx *ctx, const pnb__layernorm_args *a);
-    void (*layernorm_bwd)(const pnb_ctx *ctx, const pnb__layernorm_args *a);
-
-    /* y may be x. Backward: dx (=|+=) dy * f'(x); gets both x and y (y may be NULL unless the op is
-     * EXP, SQRT, RECIP, TANH or SIGMOID, x may be NULL for those); dx may be dy when not adding. */
-    void (*unary)(const pnb_ctx *ctx, pnb__unary op, size_t n, double alpha, double beta,
-                  const void *x, void *y);
-    void (*unary_bwd)(const pnb_ctx *ctx, pnb__unary op, size_t n, double alpha, const void *x,
-                      const void *y, const void *dy, void *dx, bool accumulate);
-    void (*binary)(const pnb_ctx *ctx,
-                   const pnb__binary_args *a); /* y may be an unbroadcast input */
-    void (*binary_bwd)(const pnb_ctx *ctx, const pnb__binary_args *a);
-    void (*copy)(const pnb_ctx *ctx, const pnb__copy_args *a);
-    void (*axpy)(const pnb_ctx *ctx, size_t n, double alpha, const void *x,
-                 void *y); /* y += alpha x */
-    void (*fill)(const pnb_ctx *ctx, size_t n, double value, void *y);
-
-    /* x (outer, n, inner) -> y (outer, inner) = scale * sum over n; backward spreads dy. */
-    void (*sum)(const pnb_ctx *ctx, size_t outer, size_t n, size_t inner, double scale,
-                const void *x, void *y, bool accumulate);
-    void (*sum_bwd)(const pnb_ctx *ctx, size_t outer, size_t n, size_t inner, double scale,
-                    const void *dy, void *dx, bool accumulate);
-    /* Over all buffers of the list, in f64, added up in their order: one number comes back. */
-    double (*sum_squares)(const pnb_ctx *ctx, const pnb__flat *buffers, size_t n_buffers);
-    bool (*all_finite)(const pnb_ctx *ctx, size_t n, const void *x);
-
-    /* rows of `width`; y may be x. log: log-softmax. Backward uses y only. */
-    void (*softmax)(const pnb_ctx *ctx, size_t rows, size_t width, bool log, const void *x,
-                    void *y);
-    void (*softmax_bwd)(const pnb_ctx *ctx, size_t rows, size_t width, bool log, const void *y,
-                        const void *dy, void *dx, bool accumulate);
-    /* loss[r] = lse(x[r]) - x[r][target[r]]; lse (rows) kept for backward. Targets are checked. */
-    void (*cross_entropy)(const pnb_ctx *ctx, size_t rows, size_t width, const void *x,
-                          const int32_t *target, void *loss, void *lse);
-    void (*cross_entropy_bwd)(const pnb_ctx *ctx, size_t rows, size_t width, const void *x,
-                              const int32_t *target, const void *lse, const void *dloss, void *dx,
-                              bool accumulate);
-    /* y = x / max(||x||, eps) per row; inv_norm (rows) kept for backward. y may be x. */
-    void (*l2_normalize)(const pnb_ctx *ctx, size_t rows, size_t width, double eps, const void *x,
-                         void *y, void *inv_norm);
-    void (*l2_normalize_bwd)(const pnb_ctx *ctx, size_t rows, size_t width, double eps,
-                             const void *y, const void *inv_norm, const void *dy, void *dx,
-                             bool accumulate);
-    /* d2[i][j] = ||x_i - y_j||^2, i < m, j < n; exact zeros for equal rows; backward needs x, y. */
-    void (*pairwise_sqdist)(const pnb_ctx *ctx, size_t m, size_t n, size_t width, const void *x,
-                            const void *y, void *d2);
-    void (*pairwise_sqdist_bwd)(const pnb_ctx *ctx, const size_t mnw[3], const void *x,
-                                const void *y, const void *dd2, void *dx, void *dy,
-                                const bool accumulate[2]); /* dx or dy may be NULL */
-
-    /* y[i] = table[ids[i]], rows of `width`; backward adds rows in order of i (deterministic). */
-    void (*gather_rows)(const pnb_ctx *ctx, size_t n, size_t width, const void *table,
-                        const int32_t *ids, void *y);
-    void (*scatter_add_rows)(const pnb_ctx *ctx, size_t n, size_t n_table, size_t width,
-                             const void *dy, const int32_t *ids, void *dtable);
-    /* x (B,3,H,W) -> y (B, H/p*W/p, 3*p*p), patch features ordered channel, y, x; and its adjoint
-     */
-    void (*patchify)(const pnb_ctx *ctx, const size_t bchw[4], size_t patch, const void *x,
-                     void *y);
-    void (*patchify_bwd)(const pnb_ctx *ctx, const size_t bchw[4], size_t patch, const void *dy,
-                         void *dx, bool accumulate);
-    void (*im2col)(const pnb_ctx *ctx, const pnb__conv_args *a);
-    void (*col2im)(const pnb_ctx *ctx, const pnb__conv_args *a);
-    void (*gru)(const pnb_ctx *ctx, const pnb__gru_args *a);
-    void (*gru_bwd)(const pnb_ctx *ctx, const pnb__gru_args *a);
-
-    /* y = keep ? x/(1-p) : 0; keep(i) from Philox(seed, stream, i): the same map gives backward. */
-    void (*dropout)(const pnb_ctx *ctx, size_t n, double p, uint64_t seed, uint64_t stream,
-                    const void *x, void *y, bool accumulate);
-    /* the k largest of each row, descending, ties to the lower index; k <= width */
-    void (*top_k)(const pnb_ctx *ctx, size_t rows, size_t width, size_t k, const void *x,
-                  void *values, int32_t *indices);
-    void (*inclusion)(const pnb_ctx *ctx, const pnb__inclusion_args *a);
-    void (*inclusion_bwd)(const pnb_ctx *ctx, const pnb__inclusion_args *a);
-    void (*inclusion_rows)(const pnb_ctx *ctx, const pnb__inclusion_rows_args *a);
-    void (*dots)(const pnb_ctx *ctx, const pnb__dots_args *a);
-
-    /* Lower Cholesky factor of a (n,n) (lower triangle read), zeros above the diagonal. Returns
-     * false when a is not positive definite. Solve: x (n,m) from op(L) x = b, op by transpose. */
-    bool (*cholesky)(const pnb_ctx *ctx, size_t n, const void *a, void *l);
-    void (*tri_solve)(const pnb_ctx *ctx, size_t n, size_t m, bool transpose, const void *l,
-                      const void *b, void *x); /* x may be b */
-
-    /* All parameters of a list at once; nothing comes back to the host. */
-    void (*sgd)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list);
-    void (*adam)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list); /* L2 decay */
-    void (*adamw)(const pnb_ctx *ctx, const pnb__optim_args *list,
-                  size_t n_list); /* decay decoupled, before the update */
-    void (*adamp)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list);
-    void (*sgdp)(const pnb_ctx *ctx, const pnb__optim_args *list, size_t n_list);
+    bool host_memory;     /* device memory is host memory: a file map can be used as it lies */
+    size_t gemm_group;    /* packed_first of gemm is a multiple of it; 0: packing gains nothing */
+    size_t gemm_i8_group; /* the same of gemm_i8 */
+    pnb__host_kernels host;
+#define PNB__KERNEL(column, returns, name, parameters) returns(*name) parameters;
+#include "kernels/kernels.def"
 } pnb__kernels;
 
 /* Fills a table for this context: ref, then what ctx->device and ctx->isa allow on top. */
 void pnb__kernels_fill(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real);
+
+/* ---- what is in a table, for tests and listings ---- */
+typedef enum pnb__kernel_column {
+    PNB__KERNEL_MEMORY,
+    PNB__KERNEL_REF,
+    PNB__KERNEL_FAST,
+    PNB__KERNEL_FAST_ONLY,
+    PNB__KERNEL_I8
+} pnb__kernel_column;
+typedef struct pnb__kernel_slot {
+    const char *name;
+    pnb__kernel_column column; /* what kernels.def and host.def say */
+    void (*function)(void);    /* to be compared, not called */
+} pnb__kernel_slot;
+enum {
+#define PNB__KERNEL(column, returns, name, parameters) PNB__SLOT_##name,
+#include "kernels/kernels.def"
+#define PNB__KERNEL(column, returns, name, parameters) PNB__SLOT_host_##name,
+#include "kernels/host.def"
+    PNB__N_SLOTS
+};
+void pnb__kernels_slots(const pnb__kernels *k, pnb__kernel_slot out[PNB__N_SLOTS]);
 
 /* The layers, for pnb__kernels_fill and for tests that compare one with another. */
 void pnb__kernels_ref_f32(pnb__kernels *k);

@@ -16,3 +16,15 @@ void pnb__kernels_fill(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real)
     else
         pnb__kernels_cpu_f32(k, ctx->isa, ctx->batch_invariant);
 }
+
+void pnb__kernels_slots(const pnb__kernels *k, pnb__kernel_slot out[PNB__N_SLOTS])
+{
+    size_t i = 0;
+#define PNB__KERNEL(column, returns, name, parameters)                                             \
+    out[i++] = (pnb__kernel_slot){#name, PNB__KERNEL_##column, (void (*)(void))k->name};
+#include "kernels/kernels.def"
+#define PNB__KERNEL(column, returns, name, parameters)                                             \
+    out[i++] =                                                                                     \
+        (pnb__kernel_slot){"host." #name, PNB__KERNEL_##column, (void (*)(void))k->host.name};
+#include "kernels/host.def"
+}

@@ -25,7 +25,7 @@ static void dots_body(run *r, fixture *x)
             else
                 ((float *)args.c)[i * c->ldc + j] = 7;
         }
-    r->k.dots(r->ctx, &args);
+    r->k.host.dots(r->ctx, &args);
 }
 
 static void check_dots(size_t m, size_t n, size_t k, size_t pad)

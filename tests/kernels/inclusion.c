@@ -194,7 +194,7 @@ static void rows_body(run *r, fixture *x)
         else
             ((float *)a.h)[i] = ((float *)a.spread)[i] = 3;
     }
-    r->k.inclusion_rows(r->ctx, &a);
+    r->k.host.inclusion_rows(r->ctx, &a);
 }
 
 static void check_rows(size_t n1, size_t n2, size_t width, double low, double high)
@@ -252,7 +252,7 @@ static void test_rows_extreme(void **state)
                                                     .weight_distance = 1,
                                                     .h = &h,
                                                     .spread = &spread};
-                k.inclusion_rows(ctx, &a);
+                k.host.inclusion_rows(ctx, &a);
                 assert_true(isfinite(h) && isfinite(spread) && spread > 0);
                 if (i == j)
                     assert_true(fabsf(h) <= 1e-4f);
@@ -285,7 +285,7 @@ static void test_rows_agree(void **state)
                                         .weight_distance = 1,
                                         .h = &h,
                                         .spread = &spread};
-    k.inclusion_rows(NULL, &a);
+    k.host.inclusion_rows(NULL, &a);
     assert_true(is_close(h, sum, 1e-12, 0));
 }
 

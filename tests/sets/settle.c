@@ -1,10 +1,10 @@
 /* What is compared, and how unsure a row is, where the user leaves it to the families. */
-#include "prob/measure.h"
 #include "sets/settle.h"
 
 #include "base/base.h"
 #include "penumbra/families.h"
 #include "penumbra/view.h"
+#include "prob/measure.h"
 #include "tests/prob/support.h"
 
 enum { N = 3, D = 4 };

@@ -215,7 +215,7 @@ static void multiply_few(const pnb__pass *pass, const float *items, const pnb__v
                                  .a = items,
                                  .b = pass->rows + (v->query - pass->first + begin) * width,
                                  .c = out + begin};
-    pass->run->kernels.dots(&pass->run->inner, &dots);
+    pass->run->kernels.host.dots(&pass->run->inner, &dots);
 }
 
 /* Queries that the matrix product takes: a vector of them costs as much when few are in it, which
@@ -376,7 +376,7 @@ static void score_inclusion(const pnb__pass *pass, pnb__pass_work *work, pnb__va
                                            .weight_distance = gain * sign,
                                            .h = work->value,
                                            .spread = work->spread};
-    k->inclusion_rows(&pass->run->inner, &args);
+    k->host.inclusion_rows(&pass->run->inner, &args);
     for (size_t i = 0; i < v->n_items; i++) {
         double term = weight * scan->gallery.term[v->item + i];
         work->slack[i] = ((9.25 + 0.001 * dim) * dim + 4.0 * fabs(term)) * UNIT;
