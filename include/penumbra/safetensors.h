@@ -20,12 +20,12 @@ extern "C" {
 /* One array, row-major, little-endian, described but not owned. A 0-dimensional array has one
  * element; an array with a 0 in its shape has n_bytes = 0 and may have data = NULL. */
 typedef struct pnb_array_view {
-    const char *name;
+    const char *name; /* UTF-8 */
     pnb_dtype dtype;
-    int n_dims;
-    int64_t shape[PNB_MAX_DIMS];
-    const void *data;
-    size_t n_bytes;
+    int n_dims;                  /* 0 to PNB_MAX_DIMS */
+    int64_t shape[PNB_MAX_DIMS]; /* n_dims sizes of 0 or more, slowest first */
+    const void *data;            /* not always aligned: pnb_array_is_aligned */
+    size_t n_bytes;              /* elements times pnb_dtype_size */
 } pnb_array_view;
 
 /* Number of elements: the product of the shape, 1 for 0 dimensions. For checked views only. */

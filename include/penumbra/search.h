@@ -22,20 +22,21 @@ extern "C" {
 #endif
 
 typedef struct pnb_search_opts {
-    pnb_measure measure; /* csd */
-    pnb_measure_opts measure_opts;
+    pnb_measure measure;           /* csd */
+    pnb_measure_opts measure_opts; /* pnb_measure_opts_default() */
     bool reverse; /* asymmetric measures: false kl(query||item), H(query in item); true swapped */
     size_t k;     /* 10 */
 } pnb_search_opts;
 
+/* The values that stand beside the fields. */
 pnb_search_opts pnb_search_opts_default(void);
 
 /* The k best items of every query, best first. Where the gallery has fewer than k items the rest of
  * the row is index -1, score -inf. */
 typedef struct pnb_hits {
-    size_t n_queries, k;
-    int64_t *index; /* [n_queries][k] row of the gallery */
-    double *score;  /* [n_queries][k] exact f64 score of the pair */
+    size_t n_queries, k; /* as asked for */
+    int64_t *index;      /* [n_queries][k] row of the gallery */
+    double *score;       /* [n_queries][k] exact f64 score of the pair */
 } pnb_hits;
 
 void pnb_hits_reset(pnb_hits *hits); /* frees the arrays, all zero afterwards; NULL is fine */
@@ -51,24 +52,29 @@ pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
 /* A gallery prepared once for many searches: holds per-row terms (16 bytes a row), the rows stay
  * the caller's and must outlive it. opts->k is ignored here. */
 typedef struct pnb_index pnb_index;
+/* opts NULL: defaults. Free with pnb_index_free; on failure *out is NULL.
+ * Errors  those of pnb_search that the gallery alone can cause */
 pnb_status pnb_index_create(pnb_index **out, const pnb_ctx *ctx, const pnb_gaussians *gallery,
                             const pnb_search_opts *opts, pnb_error *err);
 void pnb_index_free(pnb_index *index); /* NULL is fine */
-/* As pnb_search, with a prepared gallery. Safe from several threads at once. */
+/* As pnb_search, with a prepared gallery. Safe from several threads at once, each with hits of its
+ * own; ctx may differ from the one the index was made with. */
 pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
                             const pnb_gaussians *queries, size_t k, pnb_hits *hits, pnb_error *err);
 
-/* ---- all pairs whose score reaches a limit ---- */
+/* ---- all pairs whose score reaches a limit ---- for duplicates, lists of matches, joins of sets:
+ * where a number of hits is not known before. The answer is complete or an error, never cut. */
 typedef struct pnb_range_opts {
     double min_score; /* 0. Pairs with a score of at least this */
     size_t max_pairs; /* 10,000,000. More are an error, so that memory is bounded */
 } pnb_range_opts;
 
+/* The values that stand beside the fields. */
 pnb_range_opts pnb_range_opts_default(void);
 
-/* In order of query, then best first. */
+/* In order of query, then best first; ties to the lower item. */
 typedef struct pnb_pairs {
-    size_t n;
+    size_t n;              /* pairs found */
     int64_t *query, *item; /* [n] rows of the two sets */
     double *score;         /* [n] exact f64 score of the pair */
 } pnb_pairs;

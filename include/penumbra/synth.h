@@ -23,11 +23,12 @@
 extern "C" {
 #endif
 
+/* Captions go from level 0, the most general, to the last, which says everything. */
 #define PNB_SYNTH_N_LEVELS 4
 
 /* What a set holds; also in OUT/stats.json. */
 typedef struct pnb_synth_stats {
-    size_t n_train, n_val, n_test;
+    size_t n_train, n_val, n_test;                 /* pictures of each split */
     size_t n_captions[PNB_SYNTH_N_LEVELS];         /* distinct captions of a level */
     double captions_per_image[PNB_SYNTH_N_LEVELS]; /* those in the pictures' records */
     double images_per_caption[PNB_SYNTH_N_LEVELS]; /* true pairs over distinct captions */
@@ -36,6 +37,8 @@ typedef struct pnb_synth_stats {
     bool reused; /* the folder already held this very set; nothing was written */
 } pnb_synth_stats;
 
+/* One side of a picture is at most twice the other; shares and probabilities are in [0,1], and the
+ * two shares together at most 1: the rest is the training split. */
 typedef struct pnb_shapes_opts {
     size_t n_scenes;                  /* 5000 */
     int width, height;                /* 64, 64; 16..4096 */
@@ -46,6 +49,7 @@ typedef struct pnb_shapes_opts {
     double max_blur;                  /* 0.12: largest standard deviation, share of the width */
 } pnb_shapes_opts;
 
+/* The values that stand beside the fields. */
 pnb_shapes_opts pnb_shapes_opts_default(void);
 
 /* Renders scenes of 1-3 coloured shapes and writes them with captions at four nested levels.
@@ -67,6 +71,7 @@ typedef struct pnb_emoji_opts {
     const char *cldr_common; /* NULL: the `common` folder of unicode-cldr-core */
 } pnb_emoji_opts;
 
+/* The values that stand beside the fields, the sources where Debian puts them. */
 pnb_emoji_opts pnb_emoji_opts_default(void);
 
 /* Builds an image-caption set from the emoji font, the Unicode list and the CLDR annotations.
@@ -75,7 +80,8 @@ pnb_emoji_opts pnb_emoji_opts_default(void);
 pnb_status pnb_synth_emoji(const pnb_ctx *ctx, const pnb_emoji_opts *opts, const char *dir,
                            pnb_synth_stats *stats /* may be NULL */, pnb_error *err);
 
-/* Templates for emoji captions ("a picture of {c}"), for pnb_loader_opts.templates. */
+/* Templates for emoji captions ("a picture of {c}"), for pnb_loader_opts.templates; *n
+ * receives how many. Constant. */
 const char *const *pnb_emoji_templates(size_t *n);
 
 #ifdef __cplusplus

@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-struct pnb_embeddings;
+struct pnb_embeddings; /* embeddings.h */
 
 typedef struct pnb_view {
-    pnb_rows rows;
-    float *owned; /* (n, dim) log-variances made for a gen_gaussian; NULL otherwise */
+    pnb_rows rows; /* arrays of the set, read in place */
+    float *owned;  /* (n, dim) log-variances made for a gen_gaussian; NULL otherwise */
 } pnb_view;
 
 /* Views the set: nothing is copied, the set must outlive the view. What fits which family:

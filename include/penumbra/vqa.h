@@ -1,5 +1,7 @@
 /* Scoring candidate answers to visual questions: choice, soft vote, confidence and calibration.
  *
+ * A question is scored by itself; what questions of one picture have in common is for the caller's
+ * intervals (pnb_bootstrap_opts.cluster). Nothing here keeps state.
  * Definitions: docs/numerics.md#vqa; questions as a file: docs/formats.md#questions. */
 #ifndef PENUMBRA_VQA_H
 #define PENUMBRA_VQA_H
@@ -14,23 +16,24 @@ extern "C" {
 #endif
 
 /* ---- visual question answering ---- */
-/* One question with its candidate answers and what people answered. */
+/* One question with its candidate answers and what people answered; borrowed during the call. */
 typedef struct pnb_vqa_question {
-    size_t n_candidates;
-    const char *const *candidates;
-    const double *scores;      /* [n_candidates], larger is better; NULL: the lowest u is chosen */
-    const double *uncertainty; /* [n_candidates] u(a); NULL: -scores */
-    size_t n_answers;
+    size_t n_candidates;           /* 1 or more */
+    const char *const *candidates; /* [n_candidates] UTF-8 */
+    const double *scores;       /* [n_candidates], larger is better; NULL: the lowest u is chosen */
+    const double *uncertainty;  /* [n_candidates] u(a); NULL: -scores */
+    size_t n_answers;           /* 1 or more */
     const char *const *answers; /* of people, usually ten */
 } pnb_vqa_question;
 
+/* All false is what the field reports: normalised texts, the leave-one-out vote. */
 typedef struct pnb_vqa_opts {
     bool exact;  /* compare texts as they are; false: after pnb_vqa_normalise */
     bool simple; /* min(m/3, 1) of all answers; false: averaged over leaving each one out */
 } pnb_vqa_opts;
 
 typedef struct pnb_vqa_answer {
-    size_t choice;
+    size_t choice;     /* index of the candidate */
     double confidence; /* 1 - softmax(u) of the choice, over the question's candidates */
     double accuracy;   /* soft vote in [0,1] */
 } pnb_vqa_answer;
@@ -45,9 +48,10 @@ double pnb_vqa_vote(size_t m, size_t n, bool simple);
  * full stops but in numbers, other punctuation as space, contractions without apostrophe. Free with
  * pnb_vqa_text_free.  Errors  NOMEM */
 pnb_status pnb_vqa_normalise(char **out, const char *answer, pnb_error *err);
-void pnb_vqa_text_free(char *text);
+void pnb_vqa_text_free(char *text); /* NULL is fine */
 
-/* Chooses the candidate with the highest score, ties to the first.
+/* Chooses the candidate with the highest score, ties to the first, and says how sure that is.
+ * Shape   softmax over the n_candidates of this question; accuracy by pnb_vqa_vote among n_answers
  * Errors  ARG (no candidate, no answer, neither scores nor uncertainty), NUMERIC, NOMEM
  * Source  GroVE section 4.1: conf(a) = 1 - softmax(u(a)) */
 pnb_status pnb_vqa_score(const pnb_vqa_question *question, const pnb_vqa_opts *opts,
@@ -57,11 +61,12 @@ pnb_status pnb_vqa_score(const pnb_vqa_question *question, const pnb_vqa_opts *o
  * Bins k of n_bins are (k/n, (k+1)/n], 0 joins the first; `equal_count` cuts the sorted values
  * into bins of equal size instead. The arrays [n_bins] may be NULL; empty bins are NaN. */
 typedef struct pnb_soft_calibration {
-    double ece, mce;
-    size_t *n_in_bin;
-    double *confidence, *accuracy;
+    double ece, mce;               /* in [0,1]: the sum above, and its largest |difference| */
+    size_t *n_in_bin;              /* items of each bin */
+    double *confidence, *accuracy; /* means of each bin */
 } pnb_soft_calibration;
-/* Errors  ARG (n = 0, n_bins 0 or above PNB_MAX_BINS), NUMERIC (outside [0,1]), NOMEM */
+/* Shape   confidence, accuracy (n), both in [0,1]
+ * Errors  ARG (n = 0, n_bins 0 or above PNB_MAX_BINS), NUMERIC (outside [0,1]), NOMEM */
 pnb_status pnb_soft_calibration_compute(const double *confidence, const double *accuracy, size_t n,
                                         size_t n_bins, bool equal_count, pnb_soft_calibration *out,
                                         pnb_error *err);
