@@ -199,6 +199,7 @@ void pnb__parallel_for(const pnb_ctx *ctx, size_t n, size_t min_chunk, pnb__rang
                        void *user);
 
 /* ---- ctx.c ---- */
+struct pnb__kernels;
 struct pnb_ctx {
     int n_threads;
     pnb_device device;
@@ -206,6 +207,8 @@ struct pnb_ctx {
     pnb_isa isa; /* resolved: never AUTO */
     pnb_log_fn log;
     void *log_user;
+    /* A device's column of kernels, which overwrites slots after the CPU's; NULL: none */
+    void (*column)(struct pnb__kernels *k);
 };
 void pnb__log(const pnb_ctx *ctx, pnb_log_level level, const char *fmt, ...) PNB_PRINTF(3, 4);
 double pnb__now_s(void); /* monotonic seconds */

@@ -224,7 +224,7 @@ pnb_status pnb_pca_fit(pnb_pca *out, const pnb_gaussians *const *sets, size_t n_
     PNB_TRY(check_sets(&f, err));
     PNB_TRY(alloc_fit(&f, out, err));
     out->dim = f.dim;
-    pnb__kernels_fill(&f.kernels, &f.ctx, PNB__F64);
+    pnb__kernels_fill_host(&f.kernels, &f.ctx, PNB__F64);
     gather(&f, out->centre);
     out->total_variance = centre_rows(&f, out->centre);
     if (!isfinite(out->total_variance))

@@ -239,7 +239,7 @@ typedef struct pnb__optim_args {
 
 /* Slots that only host memory has: see host.def. */
 typedef struct pnb__host_kernels {
-#define PNB__KERNEL(column, returns, name, parameters) returns(*name) parameters;
+#define PNB__KERNEL(column, returns, name, parameters, names) returns(*name) parameters;
 #include "kernels/host.def"
 } pnb__host_kernels;
 
@@ -251,12 +251,15 @@ typedef struct pnb__kernels {
     size_t gemm_group;    /* packed_first of gemm is a multiple of it; 0: packing gains nothing */
     size_t gemm_i8_group; /* the same of gemm_i8 */
     pnb__host_kernels host;
-#define PNB__KERNEL(column, returns, name, parameters) returns(*name) parameters;
+#define PNB__KERNEL(column, returns, name, parameters, names) returns(*name) parameters;
 #include "kernels/kernels.def"
 } pnb__kernels;
 
-/* Fills a table for this context: ref, then what ctx->device and ctx->isa allow on top. */
+/* Fills a table for this context: ref, then what ctx->device and ctx->isa allow on top, then the
+ * device's own column where the context has one. */
 void pnb__kernels_fill(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real);
+/* Without that column: for loops over memory that is the host's, such as embedding sets. */
+void pnb__kernels_fill_host(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real);
 
 /* ---- what is in a table, for tests and listings ---- */
 typedef enum pnb__kernel_column {
@@ -272,9 +275,9 @@ typedef struct pnb__kernel_slot {
     void (*function)(void);    /* to be compared, not called */
 } pnb__kernel_slot;
 enum {
-#define PNB__KERNEL(column, returns, name, parameters) PNB__SLOT_##name,
+#define PNB__KERNEL(column, returns, name, parameters, names) PNB__SLOT_##name,
 #include "kernels/kernels.def"
-#define PNB__KERNEL(column, returns, name, parameters) PNB__SLOT_host_##name,
+#define PNB__KERNEL(column, returns, name, parameters, names) PNB__SLOT_host_##name,
 #include "kernels/host.def"
     PNB__N_SLOTS
 };

@@ -360,8 +360,24 @@ bool pnb__store_is_finite(const pnb__weights *w, const pnb__param *p)
     return halves_are_finite(w, p);
 }
 
-pnb_status pnb__store_scatter_scales(const pnb__layout *l, const pnb__param *p, pnb__arena *arena,
-                                     pnb_array_view *views, size_t *n, pnb_error *err)
+/* Scales at .. at+n of the table's real type, as files have them. */
+static void read_scales_f32(const pnb__kernels *k, const void *scales, size_t at, size_t n,
+                            float *out)
+{
+    if (k->real == PNB__F32) {
+        k->mem_read(out, (const float *)scales + at, n * sizeof *out);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double f64;
+        k->mem_read(&f64, (const double *)scales + at + i, sizeof f64);
+        out[i] = (float)f64;
+    }
+}
+
+pnb_status pnb__store_scatter_scales(const pnb__weights *w, const pnb__layout *l,
+                                     const pnb__param *p, pnb__arena *arena, pnb_array_view *views,
+                                     size_t *n, pnb_error *err)
 {
     pnb__layout_part parts[3];
     size_t n_parts = pnb__layout_parts(l, p->name, parts);
@@ -371,15 +387,17 @@ pnb_status pnb__store_scatter_scales(const pnb__layout *l, const pnb__param *p, 
         size_t third = p->shape[0] / 3;
         bool whole = parts[i].n_thirds == 3;
         size_t rows = whole ? p->shape[0] : third * parts[i].n_thirds;
-        const float *first = (const float *)p->scales + (whole ? 0 : third * parts[i].first_third);
+        float *scales = pnb__arena_alloc(arena, rows * sizeof *scales);
         pnb_array_view v = {.name = pnb__arena_strdup(arena, key),
                             .dtype = PNB_F32,
                             .n_dims = 1,
                             .shape = {(int64_t)rows},
-                            .data = first,
-                            .n_bytes = rows * sizeof *first};
-        if (v.name == NULL)
-            return pnb__fail_nomem(err, sizeof key);
+                            .data = scales,
+                            .n_bytes = rows * sizeof *scales};
+        if (v.name == NULL || scales == NULL)
+            return pnb__fail_nomem(err, sizeof key + rows * sizeof *scales);
+        read_scales_f32(&w->kernels, p->scales, whole ? 0 : third * parts[i].first_third, rows,
+                        scales);
         views[(*n)++] = v;
     }
     return PNB_OK;

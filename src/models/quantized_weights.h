@@ -51,7 +51,8 @@ bool pnb__store_is_finite(const pnb__weights *w, const pnb__param *p);
 pnb_dtype pnb__store_dtype(const pnb__weights *w, const pnb__param *p);
 
 /* Appends the scales of an 8-bit weight to views, part by part as the layout splits the weight. */
-pnb_status pnb__store_scatter_scales(const pnb__layout *l, const pnb__param *p, pnb__arena *arena,
-                                     pnb_array_view *views, size_t *n, pnb_error *err);
+pnb_status pnb__store_scatter_scales(const pnb__weights *w, const pnb__layout *l,
+                                     const pnb__param *p, pnb__arena *arena, pnb_array_view *views,
+                                     size_t *n, pnb_error *err);
 
 #endif

@@ -330,7 +330,7 @@ static pnb_status write_weights(const pnb__weights *w, const pnb__layout *to, bo
         if (status == PNB_OK)
             status = pnb__layout_scatter(to, &sources[i].view, &arena, views, &n, err);
         if (status == PNB_OK && w->items[i].param.store == PNB__STORE_I8)
-            status = pnb__store_scatter_scales(to, &w->items[i].param, &arena, views, &n, err);
+            status = pnb__store_scatter_scales(w, to, &w->items[i].param, &arena, views, &n, err);
     }
     if (status == PNB_OK)
         status = pnb_safetensors_write(path, views, n, metadata, err);

@@ -60,7 +60,7 @@ double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa, double seconds)
     pnb_ctx with = *ctx;
     pnb__kernels k;
     with.isa = isa;
-    pnb__kernels_fill(&k, &with, PNB__F32);
+    pnb__kernels_fill_host(&k, &with, PNB__F32);
     void *a = k.mem_alloc(bytes), *b = k.mem_alloc(bytes), *c = k.mem_alloc(bytes);
     double best = NAN;
     if (a != NULL && b != NULL && c != NULL) {

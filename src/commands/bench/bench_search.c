@@ -278,7 +278,7 @@ pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb
     pnb__kernels k;
     search_work w = {.app = app, .k = PNB_MIN(o->k, o->n), .kernels = &k};
     pnb_status status;
-    pnb__kernels_fill(&k, app->ctx, PNB__F32);
+    pnb__kernels_fill_host(&k, app->ctx, PNB__F32);
     w.gallery.seed = (uint64_t)app->common.seed;
     w.queries.seed = w.gallery.seed + QUERY_SEED;
     opts.measure_opts.seed = w.gallery.seed;
@@ -356,7 +356,7 @@ pnb_status pnb__bench_eval(pnb__app *app, const pnb__bench_search_opts *o, pnb__
     pnb__bench_times times;
     pnb__kernels k;
     pnb_status status;
-    pnb__kernels_fill(&k, app->ctx, PNB__F32);
+    pnb__kernels_fill_host(&k, app->ctx, PNB__F32);
     w.images.seed = (uint64_t)app->common.seed;
     w.texts.seed = w.images.seed + QUERY_SEED;
     if (o->n < o->n_queries)

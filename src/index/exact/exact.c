@@ -146,7 +146,7 @@ pnb_status pnb__scan_run_init(pnb__scan_run *run, const pnb__scan *scan, const p
     run->inner.n_threads = 1;
     PNB_TRY(init_side(&run->queries, ctx, queries, scan->measure, err));
     PNB_TRY(check_finite(scan, &run->queries, err));
-    pnb__kernels_fill(&run->kernels, &run->inner, PNB__F32);
+    pnb__kernels_fill_host(&run->kernels, &run->inner, PNB__F32);
     run->way = choose_way(scan, &run->queries);
     run->weight = queries->kappa != NULL && scan->gallery.rows.kappa != NULL ? 0.5 : 1.0;
 done:
