@@ -460,9 +460,9 @@ static void block_vmf(const block *b)
     for_sums(b, vmf_of);
 }
 
-/* kappa log(1 + cosine) + log C. 1 + cosine is near the antipode |u+v|^2 / 2, which does not cancel;
- * the bound is that of sphere.c, so that both forms go the same way for the same pair. NaN stays
- * NaN: the check after the block names the row. */
+/* kappa log(1 + cosine) + log C. 1 + cosine is near the antipode |u+v|^2 / 2, which does not
+ * cancel; the bound is that of sphere.c, so that both forms go the same way for the same pair. NaN
+ * stays NaN: the check after the block names the row. */
 static double power_of(const pnb__tile *a, size_t i, const pnb__tile *b, size_t j, double cosine)
 {
     const double *u = a->mean + i * a->dim, *v = b->mean + j * a->dim;
