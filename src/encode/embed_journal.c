@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "io/json/json.h"
 
 enum { MAX_RETRIES = 10 };
@@ -61,16 +62,13 @@ static pnb_status empty_dir(const pnb__embed_journal *j, pnb_error *err)
 pnb_status pnb__embed_journal_skip(pnb__embed_journal *j, size_t input, const char *why,
                                    pnb_error *err)
 {
-    pnb__embed_skip *skips = pnb__realloc(j->skips, (j->n_skips + 1) * sizeof *skips);
     char *copy = pnb__strdup(why);
-    if (skips != NULL)
-        j->skips = skips;
-    if (skips == NULL || copy == NULL) {
+    if (copy == NULL)
+        return pnb__fail_nomem(err, strlen(why));
+    pnb_status status = PNB_PUSH(j->skips, j->n_skips, err, (pnb__embed_skip){input, copy});
+    if (status != PNB_OK)
         pnb__free(copy);
-        return pnb__fail_nomem(err, (j->n_skips + 1) * sizeof *skips);
-    }
-    skips[j->n_skips++] = (pnb__embed_skip){input, copy};
-    return PNB_OK;
+    return status;
 }
 
 static void part_name(size_t number, char name[40])
@@ -81,13 +79,14 @@ static void part_name(size_t number, char name[40])
 static pnb_status remember_part(pnb__embed_journal *j, pnb_error *err)
 {
     char name[40];
-    char **parts = pnb__realloc(j->parts, (j->n_parts + 1) * sizeof *parts);
-    if (parts == NULL)
-        return pnb__fail_nomem(err, (j->n_parts + 1) * sizeof *parts);
-    j->parts = parts;
+    char *path = NULL;
     part_name(j->n_parts, name);
-    pnb_status status = file_in(j, name, &parts[j->n_parts], err);
-    j->n_parts += status == PNB_OK;
+    pnb_status status = file_in(j, name, &path, err);
+    if (status != PNB_OK)
+        return status;
+    status = PNB_PUSH(j->parts, j->n_parts, err, path);
+    if (status != PNB_OK)
+        pnb__free(path);
     return status;
 }
 

@@ -74,7 +74,7 @@ typedef struct pnb__caption {
 
 typedef struct pnb__captions {
     pnb__caption *items;
-    size_t n, capacity;
+    size_t n;
     char csv_separator; /* of tables; 0: TAB in a .tsv, else a comma. Set it before adding */
     char **bad;         /* one sentence per caption that could not be read */
     size_t n_bad;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/grow.h"
 #include "encode/inputs.h"
 #include "io/byte_names.h"
 #include "io/foreign.h"
@@ -27,14 +28,9 @@ static pnb_status add(pnb__captions *c, const char *id, const char *text, const 
                                    id != NULL ? id : "a caption", strlen(text),
                                    PNB_TOKENIZER_MAX_BYTES),
                        err);
-    if (c->n == c->capacity) {
-        size_t capacity = PNB_MAX((size_t)64, 2 * c->capacity);
-        pnb__caption *items = pnb__realloc(c->items, capacity * sizeof *items);
-        if (items == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *items);
-        c->items = items;
-        c->capacity = capacity;
-    }
+    pnb_status status = pnb__grow_one(&c->items, c->n, sizeof *c->items, err);
+    if (status != PNB_OK)
+        return status;
     pnb__caption *item = &c->items[c->n++];
     *item = (pnb__caption){id != NULL ? pnb__strdup(id) : NULL, pnb__strdup(text),
                            extra != NULL ? pnb__strdup(extra) : NULL, level};
@@ -46,15 +42,12 @@ static pnb_status add(pnb__captions *c, const char *id, const char *text, const 
 
 static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err)
 {
-    char **bad = pnb__realloc(c->bad, (c->n_bad + 1) * sizeof *bad);
-    if (bad == NULL || sentence == NULL) {
+    if (sentence == NULL)
+        return pnb__fail_nomem(err, sizeof(err->text));
+    pnb_status status = PNB_PUSH(c->bad, c->n_bad, err, sentence);
+    if (status != PNB_OK)
         pnb__free(sentence);
-        c->bad = bad != NULL ? bad : c->bad;
-        return pnb__fail_nomem(err, (c->n_bad + 1) * sizeof *bad);
-    }
-    bad[c->n_bad++] = sentence;
-    c->bad = bad;
-    return PNB_OK;
+    return status;
 }
 
 pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/grow.h"
 #include "data/sources/stamp.h"
 #include "encode/inputs.h"
 #include "io/byte_names.h"
@@ -22,24 +23,20 @@ typedef struct source {
 struct pnb__pictures {
     pnb_dataset_opts opts; /* of data sets; while they are opened */
     source *sources;
-    size_t n_sources, capacity, n;
+    size_t n_sources, n;
 };
 
 static pnb_status add_source(pnb__pictures *p, const char *path, pnb_dataset *set, pnb_error *err)
 {
-    if (p->n_sources == p->capacity) {
-        size_t capacity = PNB_MAX((size_t)16, 2 * p->capacity);
-        source *sources = pnb__realloc(p->sources, capacity * sizeof *sources);
-        if (sources == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *sources);
-        p->sources = sources;
-        p->capacity = capacity;
-    }
     char *copy = pnb__strdup(path);
     if (copy == NULL)
         return pnb__fail_nomem(err, strlen(path) + 1);
     size_t n = set != NULL ? pnb_dataset_size(set) : 1;
-    p->sources[p->n_sources++] = (source){copy, set, p->n, n};
+    pnb_status status = PNB_PUSH(p->sources, p->n_sources, err, (source){copy, set, p->n, n});
+    if (status != PNB_OK) {
+        pnb__free(copy);
+        return status;
+    }
     p->n += n;
     return PNB_OK;
 }

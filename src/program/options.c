@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "base/base.h"
+#include "base/grow.h"
 #include "io/json/json.h"
 
 typedef struct cursor {
@@ -173,16 +174,6 @@ static pnb_status check_range(const pnb__option *row, double value, const char *
                      row->min, row->max);
 }
 
-static pnb_status append(pnb__text_list *list, const char *word, pnb_error *err)
-{
-    const char **items = pnb__realloc(list->items, (list->n + 1) * sizeof(*items));
-    if (items == NULL)
-        return pnb__fail_nomem(err, (list->n + 1) * sizeof(*items));
-    items[list->n++] = word;
-    list->items = items;
-    return PNB_OK;
-}
-
 static pnb_status set_number(const pnb__option *row, void *field, const char *word, pnb_error *err)
 {
     if (row->kind == PNB__OPT_INT) {
@@ -231,7 +222,8 @@ static pnb_status set_value(const pnb__option *row, void *args, const char *word
     case PNB__OPT_REST:
         break;
     }
-    return append(field, word, err);
+    pnb__text_list *list = field;
+    return PNB_PUSH(list->items, list->n, err, word);
 }
 
 /* False: neither true nor false. */
@@ -423,7 +415,8 @@ pnb_status pnb__options_parse_over(const pnb__opt_set *sets, size_t n_sets,
         } else if (rest == NULL) {
             status = pnb__fail(err, PNB_ARG, "'%s' belongs to no option", word);
         } else {
-            status = append((pnb__text_list *)(void *)((char *)rest_args + rest->at), word, err);
+            pnb__text_list *list = (pnb__text_list *)(void *)((char *)rest_args + rest->at);
+            status = PNB_PUSH(list->items, list->n, err, word);
             c.next++;
         }
     }

@@ -5,6 +5,7 @@
  * numbers to the right and words to the left. */
 #include "program/result.h"
 
+#include "base/grow.h"
 #include "io/json/json.h"
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { MAX_DEPTH = 4, MAX_COLUMNS = 16, CELL = 400 };
 
 typedef struct table {
     char keys[MAX_COLUMNS][40], headings[MAX_COLUMNS][CELL]; /* copies: callers may format them */
-    size_t n_columns, n_cells, capacity;
+    size_t n_columns, n_cells;
     char (*cells)[CELL];
     bool is_number[MAX_COLUMNS], is_hidden[MAX_COLUMNS]; /* hidden: in JSON only */
     json_t *rows; /* NULL: text only; else borrowed from the tree */
@@ -67,14 +68,14 @@ void pnb__result_free(pnb__result *r)
 
 static line *add_line(pnb__result *r, line_kind kind, const char *label, const char *value)
 {
-    line *lines = pnb__realloc(r->lines, (r->n_lines + 1) * sizeof *lines);
-    if (lines == NULL) {
+    line added = {kind, pnb__strdup(label), pnb__strdup(value), NULL};
+    if (PNB_PUSH(r->lines, r->n_lines, NULL, added) != PNB_OK) {
+        pnb__free(added.label);
+        pnb__free(added.value);
         r->failed = true;
         return NULL;
     }
-    r->lines = lines;
-    line *l = &lines[r->n_lines++];
-    *l = (line){kind, pnb__strdup(label), pnb__strdup(value), NULL};
+    line *l = &r->lines[r->n_lines - 1];
     if (l->label == NULL || l->value == NULL)
         r->failed = true;
     return l;
@@ -242,16 +243,10 @@ static void add_cell(pnb__result *r, json_t *json, const char *text, bool is_num
     }
     table *t = r->open_table;
     size_t column = t->n_cells % t->n_columns;
-    if (t->n_cells == t->capacity) {
-        size_t capacity = PNB_MAX((size_t)64, 2 * t->capacity);
-        char(*cells)[CELL] = pnb__realloc(t->cells, capacity * sizeof *cells);
-        if (cells == NULL) {
-            json_decref(json);
-            r->failed = true;
-            return;
-        }
-        t->cells = cells;
-        t->capacity = capacity;
+    if (pnb__grow_one(&t->cells, t->n_cells, CELL, NULL) != PNB_OK) {
+        json_decref(json);
+        r->failed = true;
+        return;
     }
     snprintf(t->cells[t->n_cells++], CELL, "%s", text);
     t->is_number[column] = t->is_number[column] || is_number;

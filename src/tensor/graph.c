@@ -4,6 +4,7 @@
  * are checked for NULL, attributes copied into the graph's arena, the op's shape rule run. After
  * the first error every further node is NULL, so a model can be written without checks.
  * Planning is plan.c, running is run.c. */
+#include "base/grow.h"
 #include "tensor/graph_internal.h"
 
 #include <string.h>
@@ -87,17 +88,7 @@ static pnb__tensor *new_tensor(pnb__graph *g, pnb__kind kind)
         return NULL;
     }
     pnb__tensor *t = pnb__arena_alloc(&g->arena, sizeof *t);
-    if (t != NULL && g->n_nodes == g->nodes_capacity) {
-        size_t capacity = g->nodes_capacity ? 2 * g->nodes_capacity : 256;
-        pnb__tensor **nodes = pnb__realloc(g->nodes, capacity * sizeof *nodes);
-        if (nodes != NULL) {
-            g->nodes = nodes;
-            g->nodes_capacity = capacity;
-        } else {
-            t = NULL;
-        }
-    }
-    if (t == NULL) {
+    if (t == NULL || PNB_GROW(g->nodes, g->nodes_capacity, g->n_nodes + 1, NULL) != PNB_OK) {
         pnb__node_fail(g, PNB_NOMEM, "out of memory while building a graph of %zu nodes",
                        g->n_nodes);
         return NULL;

@@ -11,6 +11,7 @@
  *     input takes over the buffer instead of a copy.
  * Gradients of weights are planned like all others (born late for early layers, when most
  * activations are dead), unless the owner gave a store for accumulation. */
+#include "base/grow.h"
 #include "tensor/graph_internal.h"
 
 #include <assert.h>
@@ -19,28 +20,13 @@
 
 enum { ALIGNMENT = 64, LAST_STEP = 1 << 30 };
 
-static bool grow(void **items, size_t *capacity, size_t n, size_t item_bytes)
-{
-    if (n < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 512;
-    void *p = pnb__realloc(*items, wanted * item_bytes);
-    if (p == NULL)
-        return false;
-    *items = p;
-    *capacity = wanted;
-    return true;
-}
-
 /* On failure the graph's error is set and NO_BUFFER comes back; plan checks the error once. */
 static int new_buffer(pnb__graph *g, size_t bytes)
 {
-    void *items = g->buffers;
-    if (!grow(&items, &g->buffers_capacity, g->n_buffers, sizeof *g->buffers)) {
+    if (PNB_GROW(g->buffers, g->buffers_capacity, g->n_buffers + 1, NULL) != PNB_OK) {
         pnb__node_fail(g, PNB_NOMEM, "out of memory while planning a graph");
         return PNB__NO_BUFFER;
     }
-    g->buffers = items;
     size_t rounded = (PNB_MAX(bytes, (size_t)1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     g->buffers[g->n_buffers] = (pnb__buffer){rounded, 0, -1, -1};
     return (int)g->n_buffers++;
@@ -59,12 +45,10 @@ static void touch(pnb__graph *g, int buffer, int step)
 
 static int add_step(pnb__graph *g, pnb__step_kind kind, pnb__tensor *t)
 {
-    void *items = g->steps;
-    if (!grow(&items, &g->steps_capacity, g->n_steps, sizeof *g->steps)) {
+    if (PNB_GROW(g->steps, g->steps_capacity, g->n_steps + 1, NULL) != PNB_OK) {
         pnb__node_fail(g, PNB_NOMEM, "out of memory while planning a graph");
         return 0;
     }
-    g->steps = items;
     g->steps[g->n_steps] = (pnb__step){kind, t};
     return (int)g->n_steps++;
 }

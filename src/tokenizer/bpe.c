@@ -5,19 +5,12 @@
  * stale are recognised when they come up. Symbols are bytes (byte level) or characters. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "tokenizer/text.h"
 
 pnb_status pnb__ids_reserve(pnb__ids *ids, size_t more, pnb_error *err)
 {
-    if (more <= ids->capacity - ids->n)
-        return PNB_OK;
-    size_t capacity = PNB_MAX(ids->n + more, 2 * ids->capacity + 32);
-    int32_t *at = pnb__realloc(ids->at, capacity * sizeof *at);
-    if (at == NULL)
-        return pnb__fail_nomem(err, capacity * sizeof *at);
-    ids->at = at;
-    ids->capacity = capacity;
-    return PNB_OK;
+    return PNB_GROW(ids->at, ids->capacity, ids->n + more, err);
 }
 
 pnb_status pnb__ids_push(pnb__ids *ids, int32_t id, pnb_error *err)

@@ -9,6 +9,7 @@
 
 #include <utf8proc.h>
 
+#include "base/grow.h"
 #include "tokenizer/tokenizer_json.h"
 
 static void set_ascii(pnb__pattern *p, unsigned c)
@@ -202,32 +203,27 @@ static pnb_status decompose(const pnb__norm_step *step, const char *s, size_t n,
                             pnb_error *err)
 {
     enum { MOST = 32 };
-    size_t capacity = n + MOST;
+    size_t capacity = 0;
     unsigned options =
         UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (step->compatible ? UTF8PROC_COMPAT : 0u);
     int bound = UTF8PROC_BOUNDCLASS_START;
-    *out = (chars){.at = pnb__alloc_array(capacity, sizeof *out->at)};
-    for (size_t i = 0; i < n && out->at != NULL;) {
+    *out = (chars){0};
+    pnb_status status = PNB_GROW(out->at, capacity, n + MOST, err);
+    for (size_t i = 0; i < n && status == PNB_OK;) {
         uint32_t c;
-        if (capacity - out->n < MOST) {
-            capacity *= 2;
-            utf8proc_int32_t *more = pnb__realloc(out->at, capacity * sizeof *more);
-            if (more == NULL)
-                break;
-            out->at = more;
-        }
+        status = PNB_GROW(out->at, capacity, out->n + MOST, err);
+        if (status != PNB_OK)
+            break;
         i += pnb__next_char(s + i, n - i, &c);
         utf8proc_ssize_t used = utf8proc_decompose_char((utf8proc_int32_t)c, out->at + out->n, MOST,
                                                         (utf8proc_option_t)options, &bound);
         out->n += used > 0 && used <= MOST ? (size_t)used : 0;
-        if (i == n)
-            return PNB_OK;
     }
-    if (out->at != NULL && n == 0)
-        return PNB_OK;
-    pnb__free(out->at);
-    out->at = NULL;
-    return pnb__fail_nomem(err, capacity * sizeof *out->at);
+    if (status != PNB_OK) {
+        pnb__free(out->at);
+        out->at = NULL;
+    }
+    return status;
 }
 
 static unsigned class_of(utf8proc_int32_t c)

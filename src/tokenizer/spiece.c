@@ -12,6 +12,8 @@
 
 #include "tokenizer/spiece.h"
 
+#include "base/grow.h"
+
 typedef struct field {
     uint32_t number, wire;
     uint64_t value;    /* wire 0, 1, 5 */
@@ -95,21 +97,6 @@ static bool is_number(const field *f)
 
 /* ---- parts ---- */
 
-static pnb_status grow(pnb__spiece_file *f, pnb_error *err)
-{
-    if (f->n < f->capacity)
-        return PNB_OK;
-    if (f->n >= PNB__MAX_VOCAB)
-        return pnb__fail(err, PNB_LIMIT, "more than %d pieces", PNB__MAX_VOCAB);
-    int capacity = 2 * f->capacity + 256;
-    pnb__spiece *pieces = pnb__realloc(f->pieces, (size_t)capacity * sizeof *pieces);
-    if (pieces == NULL)
-        return pnb__fail_nomem(err, (size_t)capacity * sizeof *pieces);
-    f->pieces = pieces;
-    f->capacity = capacity;
-    return PNB_OK;
-}
-
 static pnb_status check_piece(const pnb__spiece *p, int id, pnb_error *err)
 {
     if (p->n == 0)
@@ -142,11 +129,9 @@ static pnb_status read_piece(pnb__spiece_file *f, const field *whole, pnb_error 
     pnb_status status = damaged(&r, "a piece", err);
     if (status == PNB_OK)
         status = check_piece(&p, f->n, err);
-    if (status == PNB_OK)
-        status = grow(f, err);
-    if (status == PNB_OK)
-        f->pieces[f->n++] = p;
-    return status;
+    if (status == PNB_OK && f->n >= PNB__MAX_VOCAB)
+        status = pnb__fail(err, PNB_LIMIT, "more than %d pieces", PNB__MAX_VOCAB);
+    return status == PNB_OK ? PNB_PUSH(f->pieces, f->n, err, p) : status;
 }
 
 static int id_of(uint64_t value)

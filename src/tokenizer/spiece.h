@@ -15,7 +15,7 @@ typedef enum pnb__spiece_model { PNB__SPIECE_UNIGRAM = 1, PNB__SPIECE_BPE = 2 } 
 
 typedef struct pnb__spiece_file {
     pnb__spiece *pieces;
-    int n, capacity;
+    int n;
     pnb__spiece_model model;
     bool byte_fallback, whitespace_is_suffix;
     bool add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces;

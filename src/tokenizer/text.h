@@ -6,6 +6,7 @@
 #define PNB_TOKENIZER_TEXT_H
 
 #include "base/base.h"
+#include "base/map.h"
 #include "penumbra/tokenizer.h"
 
 #define PNB__MAX_VOCAB (1 << 22)
@@ -51,8 +52,7 @@ typedef struct pnb__vocab {
     size_t *start; /* by id; SIZE_MAX for an id without piece */
     uint32_t *length;
     int n; /* largest id + 1 */
-    int32_t *slots;
-    size_t n_slots; /* power of 2, at most half full */
+    pnb__key_map ids;
 } pnb__vocab;
 /* Room for ids 0..n_ids-1 and n_pieces pieces. */
 pnb_status pnb__vocab_init(pnb__vocab *v, int n_ids, size_t n_pieces, pnb_error *err);

@@ -1,8 +1,9 @@
-/* Pieces of a vocabulary: an array by id and an open-addressing hash table by text.
+/* Pieces of a vocabulary: an array by id and a hash table by text.
  * Ids come from a file, so they may have gaps or repeat; both are checked while adding. The texts
  * lie in one block that the vocabulary owns. */
 #include <string.h>
 
+#include "base/map.h"
 #include "tokenizer/text.h"
 
 pnb_status pnb__vocab_init(pnb__vocab *v, int n_ids, size_t n_pieces, pnb_error *err)
@@ -12,35 +13,27 @@ pnb_status pnb__vocab_init(pnb__vocab *v, int n_ids, size_t n_pieces, pnb_error 
         return pnb__fail(err, PNB_LIMIT, "vocabulary with ids up to %d: the limit is %d", n_ids - 1,
                          PNB__MAX_VOCAB);
     size_t n = (size_t)PNB_MAX(n_ids, 1);
-    v->n_slots = 16;
-    while (v->n_slots < 2 * n_pieces)
-        v->n_slots *= 2;
     v->start = pnb__alloc_array(n, sizeof *v->start);
     v->length = pnb__alloc_zero(n, sizeof *v->length);
-    v->slots = pnb__alloc_array(v->n_slots, sizeof *v->slots);
-    if (v->start == NULL || v->length == NULL || v->slots == NULL) {
+    if (v->start == NULL || v->length == NULL ||
+        pnb__key_map_reserve(&v->ids, n_pieces, NULL) != PNB_OK) {
         pnb__vocab_reset(v);
         return pnb__fail_nomem(err, n * 16);
     }
     for (size_t i = 0; i < n; i++)
         v->start[i] = SIZE_MAX;
-    for (size_t i = 0; i < v->n_slots; i++)
-        v->slots[i] = -1;
     v->n = n_ids;
     return PNB_OK;
 }
 
-/* Slot that holds the piece, or the empty one where it belongs. */
-static size_t find_slot(const pnb__vocab *v, const char *piece, size_t n)
+int32_t pnb__vocab_find(const pnb__vocab *v, const char *piece, size_t n)
 {
-    size_t at = (size_t)pnb__hash_bytes(piece, n, 0) & (v->n_slots - 1);
-    while (v->slots[at] >= 0) {
-        int32_t id = v->slots[at];
-        if (v->length[id] == n && memcmp(v->text.data + v->start[id], piece, n) == 0)
-            break;
-        at = (at + 1) & (v->n_slots - 1);
+    size_t id, step = 0;
+    uint64_t hash = pnb__hash_bytes(piece, n, 0);
+    while ((id = pnb__key_map_next(&v->ids, hash, &step)) != PNB__NO_KEY &&
+           (v->length[id] != n || memcmp(v->text.data + v->start[id], piece, n) != 0)) {
     }
-    return at;
+    return id != PNB__NO_KEY ? (int32_t)id : -1;
 }
 
 pnb_status pnb__vocab_add(pnb__vocab *v, int64_t id, const char *piece, size_t n, pnb_error *err)
@@ -51,10 +44,10 @@ pnb_status pnb__vocab_add(pnb__vocab *v, int64_t id, const char *piece, size_t n
     if (v->start[id] != SIZE_MAX)
         return pnb__fail(err, PNB_FORMAT, "tokens \"%.40s\" and \"%.40s\" both have id %lld",
                          v->text.data + v->start[id], piece, (long long)id);
-    size_t slot = find_slot(v, piece, n);
-    if (v->slots[slot] >= 0)
+    int32_t known = pnb__vocab_find(v, piece, n);
+    if (known >= 0)
         return pnb__fail(err, PNB_FORMAT, "token \"%.40s\" has two ids, %d and %lld", piece,
-                         (int)v->slots[slot], (long long)id);
+                         (int)known, (long long)id);
     size_t start = v->text.size;
     pnb__buf_append(&v->text, piece, n);
     pnb__buf_putc(&v->text, '\0');
@@ -62,13 +55,7 @@ pnb_status pnb__vocab_add(pnb__vocab *v, int64_t id, const char *piece, size_t n
         return pnb__fail_nomem(err, n);
     v->start[id] = start;
     v->length[id] = (uint32_t)n;
-    v->slots[slot] = (int32_t)id;
-    return PNB_OK;
-}
-
-int32_t pnb__vocab_find(const pnb__vocab *v, const char *piece, size_t n)
-{
-    return v->n_slots == 0 ? -1 : v->slots[find_slot(v, piece, n)];
+    return pnb__key_map_add(&v->ids, pnb__hash_bytes(piece, n, 0), (size_t)id, err);
 }
 
 const char *pnb__vocab_piece(const pnb__vocab *v, int32_t id, size_t *n)
@@ -85,6 +72,6 @@ void pnb__vocab_reset(pnb__vocab *v)
     pnb__buf_reset(&v->text);
     pnb__free(v->start);
     pnb__free(v->length);
-    pnb__free(v->slots);
+    pnb__key_map_reset(&v->ids);
     *v = (pnb__vocab){0};
 }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/grow.h"
+
 void pnb__catalogue_reset(pnb__catalogue *c)
 {
     pnb__buf_reset(&c->pool);
@@ -30,51 +32,23 @@ const char *pnb__catalogue_get(const pnb__catalogue *c, size_t text)
     return text == 0 ? "" : c->pool.data + text;
 }
 
-/* Room for one more of `size` bytes each. */
-static pnb_status reserve(void **array, size_t n, size_t *capacity, size_t size, pnb_error *err)
-{
-    if (n < *capacity)
-        return PNB_OK;
-    size_t grown = PNB_MAX((size_t)256, 2 * *capacity);
-    void *memory = pnb__realloc(*array, grown * size);
-    if (memory == NULL)
-        return pnb__fail_nomem(err, grown * size);
-    *array = memory;
-    *capacity = grown;
-    return PNB_OK;
-}
-
 pnb_status pnb__catalogue_picture(pnb__catalogue *c, pnb__picture picture, pnb_error *err)
 {
-    void *array = c->picture;
-    pnb_status status =
-        reserve(&array, c->n_pictures, &c->picture_capacity, sizeof *c->picture, err);
-    c->picture = array;
-    if (status == PNB_OK && c->pool.failed)
-        status = pnb__fail_nomem(err, c->pool.size);
-    if (status == PNB_OK)
-        c->picture[c->n_pictures++] = picture;
-    return status;
+    if (c->pool.failed)
+        return pnb__fail_nomem(err, c->pool.size);
+    return PNB_PUSH(c->picture, c->n_pictures, err, picture);
 }
 
 pnb_status pnb__catalogue_caption(pnb__catalogue *c, pnb__caption_ref caption, pnb_error *err)
 {
-    void *array = c->caption;
-    pnb_status status =
-        reserve(&array, c->n_captions, &c->caption_capacity, sizeof *c->caption, err);
-    c->caption = array;
-    if (status == PNB_OK && c->pool.failed)
-        status = pnb__fail_nomem(err, c->pool.size);
-    if (status == PNB_OK)
-        c->caption[c->n_captions++] = caption;
-    return status;
+    if (c->pool.failed)
+        return pnb__fail_nomem(err, c->pool.size);
+    return PNB_PUSH(c->caption, c->n_captions, err, caption);
 }
 
 pnb_status pnb__catalogue_pair(pnb__catalogue *c, size_t picture, size_t caption, pnb_error *err)
 {
-    void *array = c->pair;
-    pnb_status status = reserve(&array, c->n_pairs, &c->pair_capacity, 2 * sizeof *c->pair, err);
-    c->pair = array;
+    pnb_status status = pnb__grow_one(&c->pair, c->n_pairs, 2 * sizeof *c->pair, err);
     if (status != PNB_OK)
         return status;
     c->pair[2 * c->n_pairs] = (int64_t)picture;

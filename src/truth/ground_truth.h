@@ -24,11 +24,11 @@ typedef struct pnb__caption_ref {
 typedef struct pnb__catalogue {
     pnb__buf pool;
     pnb__picture *picture;
-    size_t n_pictures, picture_capacity;
+    size_t n_pictures;
     pnb__caption_ref *caption;
-    size_t n_captions, caption_capacity;
+    size_t n_captions;
     int64_t *pair; /* [n_pairs][2] picture, caption: matches beside those of owners */
-    size_t n_pairs, pair_capacity;
+    size_t n_pairs;
 } pnb__catalogue;
 
 void pnb__catalogue_reset(pnb__catalogue *c);

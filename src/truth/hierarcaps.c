@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/tables/csv.h"
 #include "penumbra/truth.h"
 #include "truth/id_resolver.h"
@@ -15,7 +16,6 @@ enum { MAX_LEVELS = 64 };
 typedef struct reader {
     const char *path;
     pnb_hierarcaps *h;
-    size_t capacity;
 } reader;
 
 void pnb_hierarcaps_free(pnb_hierarcaps *h)
@@ -38,23 +38,16 @@ void pnb_hierarcaps_free(pnb_hierarcaps *h)
 static pnb_status add_row(reader *r, pnb_error *err)
 {
     pnb_hierarcaps *h = r->h;
-    if (h->n == r->capacity) {
-        size_t capacity = r->capacity == 0 ? 256 : 2 * r->capacity;
-        char **id = pnb__realloc(h->id, capacity * sizeof *id);
-        h->id = id != NULL ? id : h->id;
-        char **url = pnb__realloc(h->url, capacity * sizeof *url);
-        h->url = url != NULL ? url : h->url;
-        char **caption = pnb__realloc(h->caption, capacity * h->n_levels * sizeof *caption);
-        h->caption = caption != NULL ? caption : h->caption;
-        if (id == NULL || url == NULL || caption == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *id * (h->n_levels + 2));
-        r->capacity = capacity;
-    }
+    pnb_status status = PNB_OK;
+    PNB_TRY(pnb__grow_one(&h->id, h->n, sizeof *h->id, err));
+    PNB_TRY(pnb__grow_one(&h->url, h->n, sizeof *h->url, err));
+    PNB_TRY(pnb__grow_one(&h->caption, h->n, h->n_levels * sizeof *h->caption, err));
     h->id[h->n] = h->url[h->n] = NULL;
     for (size_t l = 0; l < h->n_levels; l++)
         h->caption[h->n * h->n_levels + l] = NULL;
     h->n++;
-    return PNB_OK;
+done:
+    return status;
 }
 
 static size_t count_levels(const char *joined)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/json/json.h"
 #include "penumbra/embeddings.h"
 
@@ -48,15 +49,10 @@ static pnb_status add_alias(pnb__names *names, const char *name, size_t n, size_
 {
     if (n == 0)
         return PNB_OK;
-    if (names->n == names->capacity) {
-        size_t capacity = PNB_MAX((size_t)256, 2 * names->capacity);
-        pnb__alias *grown = pnb__realloc(names->alias, capacity * sizeof *grown);
-        if (grown == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *grown);
-        names->alias = grown;
-        names->capacity = capacity;
-    }
-    names->alias[names->n++] = (pnb__alias){names->pool.size, row, tier};
+    pnb__alias alias = {names->pool.size, row, tier};
+    pnb_status status = PNB_PUSH(names->alias, names->n, err, alias);
+    if (status != PNB_OK)
+        return status;
     pnb__buf_append(&names->pool, name, n);
     pnb__buf_putc(&names->pool, '\0');
     return names->pool.failed ? pnb__fail_nomem(err, names->pool.size + n) : PNB_OK;

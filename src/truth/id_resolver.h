@@ -19,7 +19,7 @@ typedef struct pnb__names {
     pnb__name_kind kind;
     pnb__buf pool;
     pnb__alias *alias; /* sorted by name, tier, row */
-    size_t n, capacity;
+    size_t n;
     pnb__alias *by_text; /* sorted by caption, row; NULL for pictures */
     size_t n_texts;
     uint8_t *taken; /* [rows] a caption's row was given away by text */

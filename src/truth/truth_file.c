@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/grow.h"
 #include "penumbra/truth.h"
 
 #define MAX_TRUTH_BYTES ((size_t)1 << 30)
@@ -29,7 +30,7 @@ typedef struct reader {
     bool by_id;
     bool has_stranger; /* reading ended at a name or a number of no row */
     int64_t *pairs;
-    size_t n_pairs, capacity;
+    size_t n_pairs;
 } reader;
 
 static int compare_names(const void *a, const void *b)
@@ -124,14 +125,9 @@ static pnb_status resolve(reader *r, const side *s, const char *text, size_t lin
 
 static pnb_status add_pair(reader *r, const int64_t pair[2], pnb_error *err)
 {
-    if (r->n_pairs == r->capacity) {
-        size_t capacity = r->capacity == 0 ? 1024 : 2 * r->capacity;
-        int64_t *grown = pnb__realloc(r->pairs, capacity * 2 * sizeof *grown);
-        if (grown == NULL)
-            return pnb__fail_nomem(err, capacity * 2 * sizeof *grown);
-        r->pairs = grown;
-        r->capacity = capacity;
-    }
+    pnb_status status = pnb__grow_one(&r->pairs, r->n_pairs, 2 * sizeof *r->pairs, err);
+    if (status != PNB_OK)
+        return status;
     r->pairs[2 * r->n_pairs] = pair[0];
     r->pairs[2 * r->n_pairs + 1] = pair[1];
     r->n_pairs++;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "io/json/json.h"
 #include "truth/ground_truth.h"
 #include "truth/id_resolver.h"
@@ -221,59 +222,34 @@ static pnb_status read_karpathy(pnb__catalogue *c, const char *path, const json_
 
 /* ---- id lists ---- */
 
-/* Ids of the lists' items, each a catalogue entry once. */
-typedef struct item {
-    size_t text, index;
-} item;
-
-typedef struct item_table {
-    item *slot; /* open addressing, text 0: free */
-    size_t n_slots, n;
-} item_table;
-
-static pnb_status grow(item_table *t, const pnb__catalogue *c, pnb_error *err)
+/* Items of the lists, each a catalogue entry once. */
+static size_t find_item(const pnb__catalogue *c, const pnb__key_map *items, uint64_t hash,
+                        const char *name, bool is_caption)
 {
-    size_t n_slots = PNB_MAX((size_t)1024, 2 * t->n_slots);
-    item *slot = pnb__alloc_zero(n_slots, sizeof *slot);
-    if (slot == NULL)
-        return pnb__fail_nomem(err, n_slots * sizeof *slot);
-    for (size_t i = 0; i < t->n_slots; i++) {
-        if (t->slot[i].text == 0)
-            continue;
-        const char *name = pnb__catalogue_get(c, t->slot[i].text);
-        size_t h = pnb__hash_bytes(name, strlen(name), 0) & (n_slots - 1);
-        while (slot[h].text != 0)
-            h = (h + 1) & (n_slots - 1);
-        slot[h] = t->slot[i];
+    size_t i, step = 0;
+    while ((i = pnb__key_map_next(items, hash, &step)) != PNB__NO_KEY &&
+           strcmp(pnb__catalogue_get(c, is_caption ? c->caption[i].id : c->picture[i].name[0]),
+                  name) != 0) {
     }
-    pnb__free(t->slot);
-    t->slot = slot;
-    t->n_slots = n_slots;
-    return PNB_OK;
+    return i;
 }
 
 /* Index of the item of that id, a new one if need be. */
-static pnb_status item_index(pnb__catalogue *c, item_table *t, const json_t *id, bool is_caption,
-                             size_t *index, pnb_error *err)
+static pnb_status item_index(pnb__catalogue *c, pnb__key_map *items, const json_t *id,
+                             bool is_caption, size_t *index, pnb_error *err)
 {
-    if (2 * t->n >= t->n_slots) {
-        pnb_status status = grow(t, c, err);
-        if (status != PNB_OK)
-            return status;
-    }
     size_t text = text_of(c, id);
     if (text == 0)
         return pnb__fail(err, PNB_NOMEM, "out of memory while reading ids");
     const char *name = pnb__catalogue_get(c, text);
-    size_t h = pnb__hash_bytes(name, strlen(name), 0) & (t->n_slots - 1);
-    for (; t->slot[h].text != 0; h = (h + 1) & (t->n_slots - 1))
-        if (strcmp(pnb__catalogue_get(c, t->slot[h].text), name) == 0) {
-            *index = t->slot[h].index;
-            return PNB_OK;
-        }
+    uint64_t hash = pnb__hash_bytes(name, strlen(name), 0);
+    *index = find_item(c, items, hash, name, is_caption);
+    if (*index != PNB__NO_KEY)
+        return PNB_OK;
     *index = is_caption ? c->n_captions : c->n_pictures;
-    t->slot[h] = (item){text, *index};
-    t->n++;
+    pnb_status status = pnb__key_map_add(items, hash, *index, err);
+    if (status != PNB_OK)
+        return status;
     if (is_caption)
         return pnb__catalogue_caption(c, (pnb__caption_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
     return pnb__catalogue_picture(c, (pnb__picture){{text, 0, 0}, -1}, err);
@@ -290,7 +266,7 @@ static pnb_status add_query(pnb__catalogue *c, const char *key, bool is_caption,
 static pnb_status read_id_lists(pnb__catalogue *c, const char *path, json_t *root,
                                 bool captions_ask, pnb_error *err)
 {
-    item_table table = {0};
+    pnb__key_map items = {0};
     pnb_status status = PNB_OK;
     const char *key;
     json_t *list;
@@ -305,13 +281,13 @@ static pnb_status read_id_lists(pnb__catalogue *c, const char *path, json_t *roo
             size_t found = 0;
             if (!(json_is_integer(id) && json_integer_value(id) >= 0) && !json_is_string(id))
                 PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: \"%s\"[%zu] is not an id", path, key, i));
-            PNB_TRY(item_index(c, &table, id, !captions_ask, &found, err));
+            PNB_TRY(item_index(c, &items, id, !captions_ask, &found, err));
             PNB_TRY(captions_ask ? pnb__catalogue_pair(c, found, query, err)
                                  : pnb__catalogue_pair(c, query, found, err));
         }
     }
 done:
-    pnb__free(table.slot);
+    pnb__key_map_reset(&items);
     return status;
 }
 

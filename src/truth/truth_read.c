@@ -6,6 +6,7 @@
  * and no caption contradicts. What is in no row is counted and left out. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "data/sources/dataset_internal.h"
 #include "io/image/codec.h"
 #include "penumbra/embeddings.h"
@@ -164,7 +165,7 @@ typedef struct join {
     int64_t *image_row, *text_row; /* of each entry of the catalogue, -1: in no row */
     pnb_truth_report report;
     int64_t *pairs;
-    size_t n_pairs, capacity;
+    size_t n_pairs;
 } join;
 
 /* Tries the names in order; an ambiguous one counts only when no other is found. */
@@ -292,14 +293,9 @@ static pnb_status add_pair(join *j, size_t picture, size_t caption, pnb_error *e
     int64_t image = j->image_row[picture], text = j->text_row[caption];
     if (image < 0 || text < 0)
         return PNB_OK;
-    if (j->n_pairs == j->capacity) {
-        size_t capacity = PNB_MAX((size_t)1024, 2 * j->capacity);
-        int64_t *grown = pnb__realloc(j->pairs, capacity * 2 * sizeof *grown);
-        if (grown == NULL)
-            return pnb__fail_nomem(err, capacity * 2 * sizeof *grown);
-        j->pairs = grown;
-        j->capacity = capacity;
-    }
+    pnb_status status = pnb__grow_one(&j->pairs, j->n_pairs, 2 * sizeof *j->pairs, err);
+    if (status != PNB_OK)
+        return status;
     j->pairs[2 * j->n_pairs] = image;
     j->pairs[2 * j->n_pairs++ + 1] = text;
     return PNB_OK;

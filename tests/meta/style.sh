@@ -52,4 +52,9 @@ while read -r line; do
 done < <(printf '%s\n' "${rooms[@]}" | grep -v '^src/base/alloc.c' |
     xargs grep -nE '(^|[^_[:alnum:]>.])(malloc|calloc|realloc|strdup|strndup|asprintf) *\(' |
     grep -vE ':[0-9]+: *(/\*|\*)' || true)
+# An array that grows does it by base/grow.h: sizes, overflow and failure are right in one place.
+while read -r line; do
+    bad "grow by base/grow.h: $line"
+done < <(find src cli server -name '*.[ch]' 2>/dev/null | grep -v '^src/base/' | sort |
+    xargs grep -nE 'realloc(array)? *\(' | grep -vE ':[0-9]+: *(/\*|\*)' || true)
 finish

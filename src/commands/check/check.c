@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "encode/model_path.h"
 #include "models/keys/key_check.h"
 
@@ -25,19 +26,12 @@ void pnb__finding_add(pnb__visit *v, pnb__finding_level level, const char *part,
     va_end(args);
     v->verdict.n_errors += level == PNB__FINDING_ERROR ? 1 : 0;
     v->verdict.n_warnings += level == PNB__FINDING_WARNING ? 1 : 0;
-    if (v->n == v->capacity) {
-        size_t capacity = 2 * v->capacity + 32;
-        void *grown = pnb__realloc(v->items, capacity * sizeof *v->items);
-        if (grown == NULL) {
-            v->no_memory = true;
-            return;
-        }
-        v->items = grown;
-        v->capacity = capacity;
-    }
     char *copy = pnb__strdup(text);
     v->no_memory = v->no_memory || copy == NULL;
-    v->items[v->n++] = (pnb__finding){level, part, copy};
+    if (PNB_PUSH(v->items, v->n, NULL, (pnb__finding){level, part, copy}) != PNB_OK) {
+        v->no_memory = true;
+        pnb__free(copy);
+    }
 }
 
 void pnb__finding_fault(pnb__visit *v, const char *part, const pnb_error *err)

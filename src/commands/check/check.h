@@ -28,7 +28,7 @@ typedef struct pnb__visit {
     const char *dir, *photo;
     pnb__embedder model; /* tokenizer NULL where none could be opened */
     pnb__finding *items;
-    size_t n, capacity;
+    size_t n;
     pnb__verdict verdict;
     bool no_memory; /* says nothing about the model: the visit fails */
 } pnb__visit;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/json/json.h"
 #include "program/options.h"
 
@@ -20,19 +21,13 @@ enum { MAX_BYTES = 64 << 20, MAX_PROMPTS = 20 * 1000 * 1000 };
 
 pnb_status pnb__texts_add(pnb__texts *w, const char *text, size_t n, pnb_error *err)
 {
-    if (w->n == w->capacity) {
-        size_t capacity = PNB_MAX((size_t)16, 2 * w->capacity);
-        char **items = pnb__realloc(w->items, capacity * sizeof *items);
-        if (items == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *items);
-        w->items = items;
-        w->capacity = capacity;
-    }
     char *copy = pnb__strndup(text, n);
     if (copy == NULL)
         return pnb__fail_nomem(err, n);
-    w->items[w->n++] = copy;
-    return PNB_OK;
+    pnb_status status = PNB_PUSH(w->items, w->n, err, copy);
+    if (status != PNB_OK)
+        pnb__free(copy);
+    return status;
 }
 
 void pnb__texts_reset(pnb__texts *w)

@@ -9,7 +9,7 @@
 /* A growing list of texts; all zero is empty. */
 typedef struct pnb__texts {
     char **items;
-    size_t n, capacity;
+    size_t n;
 } pnb__texts;
 pnb_status pnb__texts_add(pnb__texts *w, const char *text, size_t n, pnb_error *err);
 void pnb__texts_reset(pnb__texts *w);

@@ -2,13 +2,12 @@
 #ifndef PNB_COMMANDS_COMMON_ID_MAP_H
 #define PNB_COMMANDS_COMMON_ID_MAP_H
 
-#include "base/base.h"
+#include "base/map.h"
 
 /* The names stay the caller's and must outlive the map. All zero is an empty map. */
 typedef struct pnb__id_map {
     const char *const *ids;
-    size_t *slot; /* row + 1, 0 is free */
-    size_t n_slots;
+    pnb__key_map rows;
 } pnb__id_map;
 
 /* Rows whose id is NULL are left out. `what` begins the error text ("picture id").

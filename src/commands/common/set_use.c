@@ -3,6 +3,7 @@
  * A set that does not tell which weights made it (an .npy file without x.json, another program's
  * safetensors) is compared on the user's word, and the result says so. */
 #include "commands/common/set_use.h"
+#include "base/grow.h"
 #include "prob/measure.h"
 #include "sets/set_rows.h"
 #include "sets/settle.h"
@@ -32,16 +33,13 @@ pnb_status pnb__set_note(pnb__app *app, const char *path, const pnb_embeddings *
     for (size_t i = 0; i < app->n_unknown_sets; i++)
         if (strcmp(app->unknown_sets[i], path) == 0)
             return PNB_OK;
-    char **paths =
-        pnb__realloc(app->unknown_sets, (app->n_unknown_sets + 1) * sizeof *app->unknown_sets);
-    if (paths == NULL)
-        return pnb__fail_nomem(&app->err, sizeof *paths);
-    app->unknown_sets = paths;
-    paths[app->n_unknown_sets] = pnb__strdup(path);
-    if (paths[app->n_unknown_sets] == NULL)
+    char *copy = pnb__strdup(path);
+    if (copy == NULL)
         return pnb__fail_nomem(&app->err, strlen(path));
-    app->n_unknown_sets++;
-    return PNB_OK;
+    pnb_status status = PNB_PUSH(app->unknown_sets, app->n_unknown_sets, &app->err, copy);
+    if (status != PNB_OK)
+        pnb__free(copy);
+    return status;
 }
 
 pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb__app *app)

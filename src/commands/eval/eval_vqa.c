@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "commands/common/id_map.h"
 #include "commands/common/row_clusters.h"
 #include "commands/common/set_use.h"
@@ -36,7 +37,7 @@ typedef struct vqa {
     pnb__id_map image_map, text_map;
     double *text_u;
     answered *done;
-    size_t n, capacity;
+    size_t n;
     char *types[MAX_TYPES];
     size_t n_types;
     pnb__out_file out;
@@ -106,14 +107,9 @@ static pnb_status find_type(vqa *v, const char *type, size_t *out, pnb_error *er
 
 static pnb_status remember(vqa *v, const pnb__question *q, const pnb_vqa_answer *a, pnb_error *err)
 {
-    if (v->n == v->capacity) {
-        size_t capacity = v->capacity > 0 ? 2 * v->capacity : 256;
-        answered *more = pnb__realloc(v->done, capacity * sizeof *more);
-        if (more == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *more);
-        v->done = more;
-        v->capacity = capacity;
-    }
+    pnb_status status = pnb__grow_one(&v->done, v->n, sizeof *v->done, err);
+    if (status != PNB_OK)
+        return status;
     answered *item = &v->done[v->n];
     *item = (answered){.id = pnb__strdup(q->id),
                        .unit = q->unit[0] != '\0' ? pnb__strdup(q->unit) : NULL,

@@ -4,6 +4,7 @@
  * epoch, place, attempt) and reported. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "data/loader/loader_internal.h"
 
 enum { MAX_ATTEMPTS = 64, N_LEVELS = 4 };
@@ -74,18 +75,10 @@ pnb_status pnb__skips_add(pnb__skips *skips, int64_t sample, char *why_take, pnb
             pnb__free(why_take);
             return PNB_OK;
         }
-    if (skips->n == skips->capacity) {
-        size_t capacity = skips->capacity ? 2 * skips->capacity : 8;
-        pnb__skip *items = pnb__realloc(skips->items, capacity * sizeof *items);
-        if (!items) {
-            pnb__free(why_take);
-            return pnb__fail_nomem(err, capacity * sizeof *items);
-        }
-        skips->items = items;
-        skips->capacity = capacity;
-    }
-    skips->items[skips->n++] = (pnb__skip){sample, why_take};
-    return PNB_OK;
+    pnb_status status = PNB_PUSH(skips->items, skips->n, err, (pnb__skip){sample, why_take});
+    if (status != PNB_OK)
+        pnb__free(why_take);
+    return status;
 }
 
 /* ---- captions ------------------------------------------------------------------------------ */

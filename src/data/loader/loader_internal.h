@@ -14,7 +14,7 @@ typedef struct pnb__skip {
 
 typedef struct pnb__skips {
     pnb__skip *items;
-    size_t n, capacity;
+    size_t n;
 } pnb__skips;
 
 /* Decoded pictures that fit the limit. An entry never changes once it is there. */

@@ -3,6 +3,7 @@
  * dataset_tar.c, dataset_table.c, dataset_dir.c and dataset_binary.c, names of classes by
  * dataset_classes.c. After opening nothing here changes, so threads
  * share a data set without locks. */
+#include "base/grow.h"
 #include "data/sources/dataset_internal.h"
 
 #include "data/sources/file_stamp.h"
@@ -35,31 +36,10 @@ size_t pnb__dataset_add_text(pnb_dataset *ds, const char *text)
     return ds->texts.failed ? PNB__NO_TEXT : offset;
 }
 
-/* Doubles `*items` when n reaches the capacity. */
-static pnb_status grow(void **items, size_t n, size_t *capacity, size_t size, pnb_error *err)
-{
-    if (n < *capacity)
-        return PNB_OK;
-    size_t wanted = *capacity ? 2 * *capacity : 64, bytes;
-    if (pnb__mul_overflows(wanted, size, &bytes))
-        return pnb__fail_nomem(err, SIZE_MAX);
-    void *p = pnb__realloc(*items, bytes);
-    if (!p)
-        return pnb__fail_nomem(err, bytes);
-    *items = p;
-    *capacity = wanted;
-    return PNB_OK;
-}
-
 pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const char *path,
                                    pnb_error *err)
 {
-    void *items = ds->sources;
-    pnb_status status =
-        grow(&items, ds->n_sources, &ds->sources_capacity, sizeof *ds->sources, err);
-    ds->sources = items;
-    if (status != PNB_OK)
-        return status;
+    pnb_status status = PNB_OK;
     pnb__source source = {.kind = kind,
                           .path = pnb__strdup(path),
                           .stamp = kind != PNB_DATASET_DIR ? pnb__file_stamp(path) : 0};
@@ -67,27 +47,22 @@ pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const
         return pnb__fail_nomem(err, strlen(path));
     if (kind == PNB_DATASET_JSONL || kind == PNB_DATASET_BINARY)
         status = pnb__map_open(&source.map, path, err);
+    if (status == PNB_OK)
+        status = PNB_PUSH(ds->sources, ds->n_sources, err, source);
     if (status != PNB_OK) {
+        pnb__map_close(&source.map);
         pnb__free(source.path);
-        return status;
     }
-    ds->sources[ds->n_sources++] = source;
-    return PNB_OK;
+    return status;
 }
 
 pnb_status pnb__dataset_add_entry(pnb_dataset *ds, const pnb__entry *entry, pnb_error *err)
 {
-    void *items = ds->entries;
+    pnb__entry added = *entry;
+    added.source = (uint32_t)(ds->n_sources - 1);
     if (ds->texts.failed)
         return pnb__fail_nomem(err, ds->texts.size);
-    pnb_status status =
-        grow(&items, ds->n_entries, &ds->entries_capacity, sizeof *ds->entries, err);
-    ds->entries = items;
-    if (status != PNB_OK)
-        return status;
-    ds->entries[ds->n_entries] = *entry;
-    ds->entries[ds->n_entries++].source = (uint32_t)(ds->n_sources - 1);
-    return PNB_OK;
+    return PNB_PUSH(ds->entries, ds->n_entries, err, added);
 }
 
 pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
@@ -97,15 +72,13 @@ pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, .
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    char **warnings = pnb__realloc(ds->warnings, (ds->n_warnings + 1) * sizeof *warnings);
-    if (!warnings)
+    char *copy = pnb__strdup(text);
+    if (!copy)
         return pnb__fail_nomem(err, sizeof text);
-    ds->warnings = warnings;
-    ds->warnings[ds->n_warnings] = pnb__strdup(text);
-    if (!ds->warnings[ds->n_warnings])
-        return pnb__fail_nomem(err, sizeof text);
-    ds->n_warnings++;
-    return PNB_OK;
+    pnb_status status = PNB_PUSH(ds->warnings, ds->n_warnings, err, copy);
+    if (status != PNB_OK)
+        pnb__free(copy);
+    return status;
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */

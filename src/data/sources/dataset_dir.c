@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
 #include "data/sources/dataset_internal.h"
 #include "io/image/codec.h"
 
@@ -66,7 +67,7 @@ typedef struct walk {
     size_t n_root, n_left_out;
     char *real_root; /* without links; NULL when it cannot be told */
     place *seen;
-    size_t n_seen, seen_capacity;
+    size_t n_seen;
 } walk;
 
 /* Whether the folder is new; it is not any more then. */
@@ -76,17 +77,8 @@ static pnb_status see_folder(walk *w, const struct stat *info, bool *is_new, pnb
     for (size_t i = 0; i < w->n_seen; i++)
         if (w->seen[i].device == info->st_dev && w->seen[i].number == info->st_ino)
             return PNB_OK;
-    if (w->n_seen == w->seen_capacity) {
-        size_t capacity = PNB_MAX((size_t)16, 2 * w->seen_capacity);
-        place *seen = pnb__realloc(w->seen, capacity * sizeof *seen);
-        if (!seen)
-            return pnb__fail_nomem(err, capacity * sizeof *seen);
-        w->seen = seen;
-        w->seen_capacity = capacity;
-    }
-    w->seen[w->n_seen++] = (place){info->st_dev, info->st_ino};
     *is_new = true;
-    return PNB_OK;
+    return PNB_PUSH(w->seen, w->n_seen, err, (place){info->st_dev, info->st_ino});
 }
 
 /* Whether `path` is a link to what the search finds by its own name. */

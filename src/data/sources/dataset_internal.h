@@ -44,9 +44,9 @@ typedef struct pnb__entry {
 struct pnb_dataset {
     pnb_dataset_opts opts; /* strings are owned copies */
     pnb__source *sources;
-    size_t n_sources, sources_capacity;
+    size_t n_sources;
     pnb__entry *entries;
-    size_t n_entries, entries_capacity;
+    size_t n_entries;
     pnb__buf texts;
     char **warnings;
     size_t n_warnings;
@@ -68,7 +68,7 @@ pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, .
 /* ---- dataset_spec.c ---- A list of paths; all zero is empty. */
 typedef struct pnb__paths {
     char **items;
-    size_t n, capacity;
+    size_t n;
 } pnb__paths;
 void pnb__paths_free(pnb__paths *p);
 pnb_status pnb__paths_add(pnb__paths *p, const char *path, size_t n, pnb_error *err);

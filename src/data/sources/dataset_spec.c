@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "data/sources/dataset_internal.h"
 
 enum { MAX_PATHS = 1000000, MAX_BRACES = 8 };
@@ -22,19 +23,13 @@ pnb_status pnb__paths_add(pnb__paths *p, const char *path, size_t n, pnb_error *
 {
     if (p->n >= MAX_PATHS)
         return pnb__fail(err, PNB_LIMIT, "the list of files is longer than %d", (int)MAX_PATHS);
-    if (p->n == p->capacity) {
-        size_t capacity = p->capacity ? 2 * p->capacity : 16;
-        char **items = pnb__realloc(p->items, capacity * sizeof *items);
-        if (!items)
-            return pnb__fail_nomem(err, capacity * sizeof *items);
-        p->items = items;
-        p->capacity = capacity;
-    }
     char *copy = pnb__strndup(path, n);
     if (!copy)
         return pnb__fail_nomem(err, n);
-    p->items[p->n++] = copy;
-    return PNB_OK;
+    pnb_status status = PNB_PUSH(p->items, p->n, err, copy);
+    if (status != PNB_OK)
+        pnb__free(copy);
+    return status;
 }
 
 static int compare_paths(const void *a, const void *b)

@@ -24,7 +24,7 @@ typedef struct pnb__emoji {
 
 typedef struct pnb__emoji_list {
     pnb__emoji *items;
-    size_t n, capacity;
+    size_t n;
     size_t n_without_words; /* emoji that CLDR has no keywords for */
     bool sensitive;         /* keep what emoji_sensitive.c lists; set before reading */
     pnb__arena arena;

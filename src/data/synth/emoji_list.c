@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "data/synth/emoji.h"
 
 enum { MAX_FILE_BYTES = 64 << 20 };
@@ -84,16 +85,7 @@ static pnb_status add_emoji(pnb__emoji_list *list, const pnb__emoji *e, pnb_erro
     if (!e->group || !e->subgroup)
         return pnb__fail(err, PNB_FORMAT,
                          "emoji-test.txt: %s stands before the first group and subgroup", e->name);
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 1024;
-        pnb__emoji *items = pnb__realloc(list->items, capacity * sizeof *items);
-        if (!items)
-            return pnb__fail_nomem(err, capacity * sizeof *items);
-        list->items = items;
-        list->capacity = capacity;
-    }
-    list->items[list->n++] = *e;
-    return PNB_OK;
+    return PNB_PUSH(list->items, list->n, err, *e);
 }
 
 /* "face-smiling" reads "face smiling". */
@@ -157,7 +149,7 @@ typedef struct annotation {
 
 typedef struct annotations {
     annotation *items;
-    size_t n, capacity;
+    size_t n;
 } annotations;
 
 static int compare_annotations(const void *a, const void *b)
@@ -187,18 +179,9 @@ static const char *keep_decoded(pnb__emoji_list *list, const char *text, size_t 
 static pnb_status add_annotation(annotations *a, const char *sequence, const char *words,
                                  pnb_error *err)
 {
-    if (a->n == a->capacity) {
-        size_t capacity = a->capacity ? 2 * a->capacity : 4096;
-        annotation *items = pnb__realloc(a->items, capacity * sizeof *items);
-        if (!items)
-            return pnb__fail_nomem(err, capacity * sizeof *items);
-        a->items = items;
-        a->capacity = capacity;
-    }
     if (!sequence || !words)
         return pnb__fail_nomem(err, 64);
-    a->items[a->n++] = (annotation){sequence, words};
-    return PNB_OK;
+    return PNB_PUSH(a->items, a->n, err, (annotation){sequence, words});
 }
 
 /* Keywords only: lines with type="tts" hold the names. */

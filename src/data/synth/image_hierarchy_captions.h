@@ -2,7 +2,7 @@
 #ifndef PNB_DATA_SYNTH_IMAGE_HIERARCHY_CAPTIONS_H
 #define PNB_DATA_SYNTH_IMAGE_HIERARCHY_CAPTIONS_H
 
-#include "base/base.h"
+#include "base/map.h"
 
 typedef struct pnb__chain_caption {
     char *text, id[24];
@@ -13,9 +13,8 @@ typedef struct pnb__chain_caption {
 /* All zero is empty. */
 typedef struct pnb__chain_captions {
     pnb__chain_caption *items; /* in the order of first use */
-    size_t n, capacity;
-    size_t *slot; /* hash table of item + 1, 0 free */
-    size_t n_slots;
+    size_t n;
+    pnb__key_map places; /* of items by level and text */
 } pnb__chain_captions;
 
 /* Number of the caption, added if it is new. Errors  NOMEM */

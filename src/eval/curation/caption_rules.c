@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/map.h"
 #include "eval/curation/caption_words.h"
 
 struct pnb_caption_rules {
@@ -16,8 +18,9 @@ struct pnb_caption_rules {
     bool is_empty;
     double match_places, no_match_places; /* 0: no such expression */
     regex_t match, no_match;
-    char **blocked;          /* open addressing by hash of the text, NULL is free */
-    size_t n_slots, longest; /* a power of two; words of the longest entry */
+    char **blocked;
+    size_t n_blocked, longest; /* words of the longest entry */
+    pnb__key_map places;       /* in blocked, by text */
     pnb__caption_words words;
 };
 
@@ -189,14 +192,14 @@ static pnb_status is_found(const regex_t *expression, double places, const char 
 
 /* ---- blocked words ---- */
 
-/* The slot of a text: where it is, or the free one where it would be. */
-static size_t slot_of(const pnb_caption_rules *r, const char *text, size_t n)
+static bool is_blocked_text(const pnb_caption_rules *r, const char *text, size_t n)
 {
-    size_t slot = (size_t)pnb__hash_bytes(text, n, 0) & (r->n_slots - 1);
-    while (r->blocked[slot] != NULL &&
-           (strlen(r->blocked[slot]) != n || memcmp(r->blocked[slot], text, n) != 0))
-        slot = (slot + 1) & (r->n_slots - 1);
-    return slot;
+    size_t i, step = 0;
+    uint64_t hash = pnb__hash_bytes(text, n, 0);
+    while ((i = pnb__key_map_next(&r->places, hash, &step)) != PNB__NO_KEY &&
+           (strlen(r->blocked[i]) != n || memcmp(r->blocked[i], text, n) != 0)) {
+    }
+    return i != PNB__NO_KEY;
 }
 
 static pnb_status add_blocked(pnb_caption_rules *r, const char *entry, pnb_error *err)
@@ -208,38 +211,29 @@ static pnb_status add_blocked(pnb_caption_rules *r, const char *entry, pnb_error
     }
     if (r->words.n_words == 0)
         return pnb__fail(err, PNB_ARG, "blocked entry '%s' holds no word", entry);
-    size_t slot = slot_of(r, r->words.text.data, r->words.text.size);
-    if (r->blocked[slot] == NULL)
-        r->blocked[slot] = pnb__strndup(r->words.text.data, r->words.text.size);
-    if (r->blocked[slot] == NULL)
-        return pnb__fail_nomem(err, r->words.text.size);
-    r->longest = PNB_MAX(r->longest, r->words.n_words);
-    return PNB_OK;
-}
-
-static pnb_status add_all_blocked(pnb_caption_rules *r, const pnb_caption_rules_opts *o,
-                                  pnb_error *err)
-{
-    pnb_status status = PNB_OK;
-    if (o->n_blocked == 0)
+    const pnb__buf *text = &r->words.text;
+    if (is_blocked_text(r, text->data, text->size))
         return PNB_OK;
-    for (r->n_slots = 16; r->n_slots < 2 * o->n_blocked;)
-        r->n_slots *= 2;
-    r->blocked = pnb__alloc_zero(r->n_slots, sizeof *r->blocked);
-    if (r->blocked == NULL)
-        return pnb__fail_nomem(err, r->n_slots * sizeof *r->blocked);
-    for (size_t i = 0; status == PNB_OK && i < o->n_blocked; i++)
-        status = add_blocked(r, o->blocked[i], err);
-    return status;
+    char *copy = pnb__strndup(text->data, text->size);
+    if (copy == NULL)
+        return pnb__fail_nomem(err, text->size);
+    status = PNB_PUSH(r->blocked, r->n_blocked, err, copy);
+    if (status != PNB_OK) {
+        pnb__free(copy);
+        return status;
+    }
+    r->longest = PNB_MAX(r->longest, r->words.n_words);
+    return pnb__key_map_add(&r->places, pnb__hash_bytes(copy, text->size, 0), r->n_blocked - 1,
+                            err);
 }
 
 static bool is_blocked(const pnb_caption_rules *r)
 {
     const pnb__caption_words *w = &r->words;
-    for (size_t i = 0; i < w->n_words && r->n_slots > 0; i++)
+    for (size_t i = 0; i < w->n_words; i++)
         for (size_t n = 1; n <= r->longest && i + n <= w->n_words; n++) {
             size_t begin = w->word[i].begin, end = w->word[i + n - 1].end;
-            if (r->blocked[slot_of(r, w->text.data + begin, end - begin)] != NULL)
+            if (is_blocked_text(r, w->text.data + begin, end - begin))
                 return true;
         }
     return false;
@@ -260,7 +254,8 @@ pnb_status pnb_caption_rules_create(pnb_caption_rules **out, const pnb_caption_r
     PNB_TRY(check_opts(opts, err));
     PNB_TRY(compile(&r->match, &r->match_places, opts->match, opts->ignore_case, err));
     PNB_TRY(compile(&r->no_match, &r->no_match_places, opts->no_match, opts->ignore_case, err));
-    PNB_TRY(add_all_blocked(r, opts, err));
+    for (size_t i = 0; i < opts->n_blocked; i++)
+        PNB_TRY(add_blocked(r, opts->blocked[i], err));
     r->opts.match = r->opts.no_match = NULL;
     r->opts.blocked = NULL;
     *out = r;
@@ -278,9 +273,10 @@ void pnb_caption_rules_free(pnb_caption_rules *r)
         regfree(&r->match);
     if (r->no_match_places > 0)
         regfree(&r->no_match);
-    for (size_t i = 0; i < r->n_slots && r->blocked != NULL; i++)
+    for (size_t i = 0; i < r->n_blocked; i++)
         pnb__free(r->blocked[i]);
     pnb__free(r->blocked);
+    pnb__key_map_reset(&r->places);
     pnb__caption_words_reset(&r->words);
     pnb__free(r);
 }

@@ -12,6 +12,7 @@
 
 #include <utf8proc.h>
 
+#include "base/grow.h"
 #include "tokenizer/text.h"
 
 typedef struct block {
@@ -71,15 +72,9 @@ static pnb_script script_of(uint32_t c)
 
 static void begin_word(pnb__caption_words *w)
 {
-    if (w->n_words == w->capacity) {
-        size_t capacity = w->capacity > 0 ? 2 * w->capacity : 64;
-        pnb__word *word = pnb__realloc(w->word, capacity * sizeof *word);
-        if (word == NULL) {
-            w->text.failed = true;
-            return;
-        }
-        w->word = word;
-        w->capacity = capacity;
+    if (PNB_GROW(w->word, w->capacity, w->n_words + 1, NULL) != PNB_OK) {
+        w->text.failed = true;
+        return;
     }
     if (w->n_words > 0)
         pnb__buf_putc(&w->text, ' ');

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "data/sources/dataset_internal.h"
 #include "io/tables/tar.h"
 #include "penumbra/filter.h"
@@ -154,16 +155,10 @@ static bool belongs(const group *g, const char *name, size_t n_key, uint64_t suf
 
 static pnb_status add_range(group *g, range r, pnb_error *err)
 {
-    if (g->n_members == g->capacity) {
-        size_t capacity = g->capacity > 0 ? 2 * g->capacity : 8;
-        range *members = pnb__realloc(g->members, capacity * sizeof *members);
-        if (members == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *members);
-        g->members = members;
-        g->capacity = capacity;
-    }
-    g->members[g->n_members++] = r;
-    return PNB_OK;
+    pnb_status status = PNB_GROW(g->members, g->capacity, g->n_members + 1, err);
+    if (status == PNB_OK)
+        g->members[g->n_members++] = r;
+    return status;
 }
 
 /* Adds a member, closing the group before it when it begins another; *entry is the next sample

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "eval/curation/exact_duplicates.h"
 #include "eval/curation/neighbours.h"
 #include "prob/measure.h"
@@ -37,7 +38,6 @@ typedef struct find_job {
     unsigned char
         *is_cut; /* [kind] its list may lack near rows: not searched to the end, or not yet */
     pnb_duplicates found;
-    size_t capacity;
 } find_job;
 
 static size_t count_of(const find_job *job, size_t kind)
@@ -55,16 +55,8 @@ static const size_t *rows_of(const find_job *job, size_t kind)
 static pnb_status add_pair(find_job *job, size_t a, size_t b, double score, pnb_error *err)
 {
     pnb_duplicates *d = &job->found;
-    if (d->n_pairs == job->capacity) {
-        size_t capacity = job->capacity > 0 ? 2 * job->capacity : 256;
-        pnb_duplicate *pair = pnb__realloc(d->pair, capacity * sizeof *pair);
-        if (pair == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *pair);
-        d->pair = pair;
-        job->capacity = capacity;
-    }
-    d->pair[d->n_pairs++] = (pnb_duplicate){PNB_MIN(a, b), PNB_MAX(a, b), score};
-    return PNB_OK;
+    pnb_duplicate pair = {PNB_MIN(a, b), PNB_MAX(a, b), score};
+    return PNB_PUSH(d->pair, d->n_pairs, err, pair);
 }
 
 /* ---- the nearest rows of each ---- */

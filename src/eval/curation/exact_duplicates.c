@@ -1,11 +1,13 @@
-/* Finds rows that are the same bit for bit: a table of row numbers by a hash of their bytes, open
- * addressing, compared byte by byte where hashes meet. Zero and minus zero differ here.
+/* Finds rows that are the same bit for bit: a table of row numbers by a hash of their bytes,
+ * compared byte by byte where hashes meet. Zero and minus zero differ here.
  *
  * Copies score the same against everything, so a search need see one of them only; what becomes of
  * the others is the matter of who asks. */
 #include "eval/curation/exact_duplicates.h"
 
 #include <string.h>
+
+#include "base/map.h"
 
 /* ---- kinds ---- */
 
@@ -32,26 +34,25 @@ static bool are_same(const pnb_rows *g, size_t a, size_t b)
            memcmp(parameters(g->log_var, a, g->dim), parameters(g->log_var, b, g->dim), bytes) == 0;
 }
 
-/* A place of the table: a kind, counted from 1, and the hash of its rows. */
-typedef struct place {
-    uint64_t hash;
-    size_t kind;
-} place;
-
-static void find_kinds(pnb__copies *c, const pnb_rows *g, place *table, size_t n_places)
+static pnb_status find_kinds(pnb__copies *c, const pnb_rows *g, pnb_error *err)
 {
-    for (size_t i = 0; i < g->n; i++) {
+    pnb__key_map kinds = {0};
+    pnb_status status = pnb__key_map_reserve(&kinds, g->n, err);
+    for (size_t i = 0; i < g->n && status == PNB_OK; i++) {
         uint64_t hash = hash_row(g, i);
-        size_t at = (size_t)hash & (n_places - 1);
-        while (table[at].kind != 0 &&
-               (table[at].hash != hash || !are_same(g, c->first[table[at].kind - 1], i)))
-            at = (at + 1) & (n_places - 1);
-        if (table[at].kind == 0) {
-            c->first[c->n_kinds] = i;
-            table[at] = (place){hash, ++c->n_kinds};
+        size_t kind, step = 0;
+        while ((kind = pnb__key_map_next(&kinds, hash, &step)) != PNB__NO_KEY &&
+               !are_same(g, c->first[kind], i)) {
         }
-        c->kind[i] = table[at].kind - 1;
+        if (kind == PNB__NO_KEY) {
+            kind = c->n_kinds++;
+            c->first[kind] = i;
+            status = pnb__key_map_add(&kinds, hash, kind, err);
+        }
+        c->kind[i] = kind;
     }
+    pnb__key_map_reset(&kinds);
+    return status;
 }
 
 /* offset[k + 1] is first the number of rows of kind k, then where its next row goes. */
@@ -71,29 +72,22 @@ static void list_rows(pnb__copies *c)
 
 pnb_status pnb__copies_find(pnb__copies *c, const pnb_rows *rows, bool apart, pnb_error *err)
 {
-    size_t n = rows->n, n_places = 16;
-    place *table = NULL;
+    size_t n = rows->n;
     pnb_status status = PNB_OK;
-    while (n_places < 2 * n)
-        n_places *= 2;
     *c = (pnb__copies){.n = n};
     c->kind = pnb__alloc_array(n, sizeof *c->kind);
     c->first = pnb__alloc_array(n, sizeof *c->first);
     c->offset = pnb__alloc_array(n + 1, sizeof *c->offset);
     c->row = pnb__alloc_array(n, sizeof *c->row);
+    if (c->kind == NULL || c->first == NULL || c->offset == NULL || c->row == NULL)
+        PNB_TRY(pnb__fail_nomem(err, 4 * n * sizeof *c->row));
     if (!apart)
-        table = pnb__alloc_zero(n_places, sizeof *table);
-    if (c->kind == NULL || c->first == NULL || c->offset == NULL || c->row == NULL ||
-        (!apart && table == NULL))
-        PNB_TRY(pnb__fail_nomem(err, n_places * sizeof *table));
-    if (!apart)
-        find_kinds(c, rows, table, n_places);
+        PNB_TRY(find_kinds(c, rows, err));
     for (size_t i = 0; apart && i < n; i++)
         c->kind[i] = c->first[i] = i;
     c->n_kinds = apart ? n : c->n_kinds;
     list_rows(c);
 done:
-    pnb__free(table);
     if (status != PNB_OK)
         pnb__copies_reset(c);
     return status;

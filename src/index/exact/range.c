@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "index/exact/bound.h"
 #include "index/exact/exact_search.h"
 #include "index/exact/hits.h"
@@ -32,7 +33,7 @@ typedef struct part {
     range_job *job;
     pnb__pass_work *work;
     pair *pair;
-    size_t n, capacity;
+    size_t n;
     pnb_error *err;
 } part;
 
@@ -78,16 +79,8 @@ static pnb_status take_pair(void *user, const pnb__bounds *found)
         return PNB_OK;
     if (p->n == job->opts->max_pairs)
         return fail_too_many(job, p->err);
-    if (p->n == p->capacity) {
-        size_t capacity = PNB_MIN(PNB_MAX(2 * p->n, (size_t)1024), job->opts->max_pairs);
-        pair *grown = pnb__realloc(p->pair, capacity * sizeof *grown);
-        if (grown == NULL)
-            return pnb__fail_nomem(p->err, capacity * sizeof *grown);
-        p->pair = grown;
-        p->capacity = capacity;
-    }
-    p->pair[p->n++] = (pair){found->query, {score, (int64_t)found->item}};
-    return PNB_OK;
+    pair added = {found->query, {score, (int64_t)found->item}};
+    return PNB_PUSH(p->pair, p->n, p->err, added);
 }
 
 static pnb_status walk_part(range_job *job, part *p, size_t index)

@@ -6,6 +6,8 @@
  * but the place in the table does. */
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/map.h"
 #include "io/json/value_internal.h"
 
 enum { FEW = 8 }; /* so many are compared one by one */
@@ -26,7 +28,7 @@ void pnb__jv_object_clear(pnb__jv_object_node *o)
         json_decref(o->entries[i].value);
     }
     pnb__free(o->entries);
-    pnb__free(o->slots);
+    pnb__key_map_reset(&o->places);
 }
 
 size_t json_object_size(const json_t *object)
@@ -46,86 +48,50 @@ static bool is_key(const pnb__jv_entry *e, const char *key, size_t n)
     return e->n_key == n && memcmp(e->key, key, n) == 0;
 }
 
-static pnb__jv_entry *find(const pnb__jv_object_node *o, const char *key, size_t n, uint64_t hash)
+static bool is_few(const pnb__jv_object_node *o)
 {
-    if (o->slots == NULL) {
-        for (size_t i = 0; i < o->n; i++)
-            if (is_key(&o->entries[i], key, n))
-                return &o->entries[i];
-        return NULL;
-    }
-    for (size_t at = hash & (o->n_slots - 1); o->slots[at] != 0; at = (at + 1) & (o->n_slots - 1)) {
-        pnb__jv_entry *e = &o->entries[o->slots[at] - 1];
-        if (e->hash == hash && is_key(e, key, n))
-            return e;
-    }
-    return NULL;
+    return o->n <= FEW;
 }
 
-static void put_slot(pnb__jv_object_node *o, size_t place)
+static pnb__jv_entry *find(const pnb__jv_object_node *o, const char *key, size_t n)
 {
-    size_t at = o->entries[place].hash & (o->n_slots - 1);
-    while (o->slots[at] != 0)
-        at = (at + 1) & (o->n_slots - 1);
-    o->slots[at] = (uint32_t)(place + 1);
-}
-
-static void fill_slots(pnb__jv_object_node *o)
-{
-    memset(o->slots, 0, o->n_slots * sizeof *o->slots);
-    for (size_t i = 0; i < o->n; i++)
-        put_slot(o, i);
-}
-
-/* Room for one entry more. The object is as it was when that fails. */
-static bool grow(pnb__jv_object_node *o)
-{
-    if (o->n < o->capacity)
-        return true;
-    size_t capacity = PNB_MAX((size_t)4, 2 * o->capacity), bytes;
-    if (capacity > UINT32_MAX / 4 || pnb__mul_overflows(capacity, sizeof *o->entries, &bytes))
-        return false;
-    uint32_t *slots = NULL;
-    if (capacity > FEW) {
-        slots = pnb__alloc_array(2 * capacity, sizeof *slots);
-        if (slots == NULL)
-            return false;
+    size_t place = 0, step = 0;
+    if (is_few(o)) {
+        while (place < o->n && !is_key(&o->entries[place], key, n))
+            place++;
+        return place < o->n ? &o->entries[place] : NULL;
     }
-    pnb__jv_entry *entries = pnb__realloc(o->entries, bytes);
-    if (entries == NULL) {
-        pnb__free(slots);
-        return false;
+    uint64_t hash = hash_of(o, key, n);
+    while ((place = pnb__key_map_next(&o->places, hash, &step)) != PNB__NO_KEY &&
+           !is_key(&o->entries[place], key, n)) {
     }
-    o->entries = entries;
-    o->capacity = capacity;
-    if (slots == NULL)
-        return true;
-    if (o->slots == NULL) /* hashes were not needed until now */
-        for (size_t i = 0; i < o->n; i++)
-            entries[i].hash = hash_of(o, entries[i].key, entries[i].n_key);
-    pnb__free(o->slots);
-    o->slots = slots;
-    o->n_slots = 2 * capacity;
-    fill_slots(o);
-    return true;
+    return place != PNB__NO_KEY ? &o->entries[place] : NULL;
 }
 
+/* Enters what the table does not know yet, for which it has room. */
+static void enter(pnb__jv_object_node *o)
+{
+    for (size_t i = o->places.n; i < o->n && !is_few(o); i++)
+        pnb__key_map_add(&o->places, hash_of(o, o->entries[i].key, o->entries[i].n_key), i, NULL);
+}
+
+/* On failure the object is as it was. */
 pnb__jv_added pnb__jv_object_add(json_t *object, const char *key, size_t n, json_t *value)
 {
     pnb__jv_object_node *o = (pnb__jv_object_node *)object;
-    uint64_t hash = o->slots != NULL ? hash_of(o, key, n) : 0;
-    if (find(o, key, n, hash) != NULL)
+    if (find(o, key, n) != NULL)
         return PNB__JV_DUPLICATE;
-    char *copy = grow(o) ? pnb__alloc(n + 1) : NULL;
-    if (copy == NULL)
+    char *copy = pnb__alloc(n + 1);
+    if (copy == NULL ||
+        pnb__key_map_reserve(&o->places, o->n < FEW ? 0 : o->n + 1, NULL) != PNB_OK ||
+        PNB_PUSH(o->entries, o->n, NULL, (pnb__jv_entry){copy, n, value}) != PNB_OK) {
+        pnb__free(copy);
         return PNB__JV_NO_MEMORY;
+    }
     if (n > 0)
         memcpy(copy, key, n);
     copy[n] = '\0';
-    hash = o->slots != NULL ? hash_of(o, key, n) : 0;
-    o->entries[o->n++] = (pnb__jv_entry){copy, n, hash, value};
-    if (o->slots != NULL)
-        put_slot(o, o->n - 1);
+    enter(o);
     return PNB__JV_ADDED;
 }
 
@@ -136,7 +102,7 @@ json_t *json_object_getn(const json_t *object, const char *key, size_t n)
     if (!json_is_object(object) || key == NULL)
         return NULL;
     const pnb__jv_object_node *o = (const pnb__jv_object_node *)object;
-    const pnb__jv_entry *e = find(o, key, n, o->slots != NULL ? hash_of(o, key, n) : 0);
+    const pnb__jv_entry *e = find(o, key, n);
     return e != NULL ? e->value : NULL;
 }
 
@@ -148,7 +114,7 @@ json_t *json_object_get(const json_t *object, const char *key)
 /* The key is UTF-8. */
 static bool set(pnb__jv_object_node *o, const char *key, size_t n, json_t *value)
 {
-    pnb__jv_entry *e = find(o, key, n, o->slots != NULL ? hash_of(o, key, n) : 0);
+    pnb__jv_entry *e = find(o, key, n);
     if (e == NULL)
         return pnb__jv_object_add(&o->head, key, n, value) == PNB__JV_ADDED;
     json_decref(e->value);
@@ -193,7 +159,7 @@ int json_object_del(json_t *object, const char *key)
         return -1;
     pnb__jv_object_node *o = (pnb__jv_object_node *)object;
     size_t n = strlen(key);
-    pnb__jv_entry *e = find(o, key, n, o->slots != NULL ? hash_of(o, key, n) : 0);
+    pnb__jv_entry *e = find(o, key, n);
     if (e == NULL)
         return -1;
     size_t place = (size_t)(e - o->entries);
@@ -201,8 +167,8 @@ int json_object_del(json_t *object, const char *key)
     json_decref(e->value);
     memmove(e, e + 1, (o->n - place - 1) * sizeof *e);
     o->n--;
-    if (o->slots != NULL)
-        fill_slots(o);
+    pnb__key_map_clear(&o->places);
+    enter(o);
     return 0;
 }
 

@@ -3,6 +3,7 @@
  * A leaf is one allocation, a string included. true, false and null are constants. */
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/json/value_internal.h"
 
 static const json_t constants[] = {
@@ -136,19 +137,6 @@ json_t *json_array_get(const json_t *array, size_t place)
                                           : NULL;
 }
 
-static bool array_grow(pnb__jv_array_node *node)
-{
-    size_t capacity = PNB_MAX((size_t)4, 2 * node->capacity), bytes;
-    if (pnb__mul_overflows(capacity, sizeof *node->items, &bytes))
-        return false;
-    json_t **items = pnb__realloc(node->items, bytes);
-    if (items == NULL)
-        return false;
-    node->items = items;
-    node->capacity = capacity;
-    return true;
-}
-
 int json_array_append_new(json_t *array, json_t *value)
 {
     if (!json_is_array(array) || value == array) {
@@ -156,7 +144,8 @@ int json_array_append_new(json_t *array, json_t *value)
         return -1;
     }
     pnb__jv_array_node *node = (pnb__jv_array_node *)array;
-    if (value == NULL || (node->n == node->capacity && !array_grow(node))) {
+    if (value == NULL ||
+        pnb__grow_one(&node->items, node->n, sizeof *node->items, NULL) != PNB_OK) {
         array->is_incomplete = true;
         json_decref(value);
         return -1;

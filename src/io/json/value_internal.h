@@ -2,28 +2,26 @@
 #ifndef PNB_IO_JSON_VALUE_INTERNAL_H
 #define PNB_IO_JSON_VALUE_INTERNAL_H
 
-#include "base/base.h"
+#include "base/map.h"
 #include "io/json/value.h"
 
 typedef struct pnb__jv_array_node {
     json_t head;
-    size_t n, capacity;
+    size_t n;
     json_t **items;
 } pnb__jv_array_node;
 
 typedef struct pnb__jv_entry {
     char *key; /* n_key bytes and a zero */
     size_t n_key;
-    uint64_t hash;
     json_t *value;
 } pnb__jv_entry;
 
 typedef struct pnb__jv_object_node {
     json_t head;
-    size_t n, capacity;
+    size_t n;
     pnb__jv_entry *entries; /* in the order of their first setting */
-    uint32_t *slots;        /* place + 1 of an entry, 0 is free; NULL while there are few */
-    size_t n_slots;         /* a power of two, at least twice `capacity` */
+    pnb__key_map places;    /* of entries by key; empty while there are few */
 } pnb__jv_object_node;
 
 typedef struct pnb__jv_string_node {

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/foreign.h"
 
 #define MAX_COLUMNS ((size_t)100000)
@@ -86,14 +87,10 @@ static pnb_status end_field(row_reader *r)
     bool is_header = c->n_columns == 0;
     if (is_header && r->n_fields == MAX_COLUMNS)
         return pnb__fail(r->err, PNB_LIMIT, "%s: more than %zu columns", c->where, MAX_COLUMNS);
-    if (is_header && r->n_fields == r->ends_capacity) {
-        size_t capacity = PNB_MAX((size_t)16, 2 * r->ends_capacity);
-        size_t *grown = pnb__realloc(c->ends, capacity * sizeof(*grown));
-        if (grown == NULL)
-            return pnb__fail_nomem(r->err, capacity * sizeof(*grown));
-        c->ends = grown;
-        r->ends_capacity = capacity;
-    }
+    pnb_status status =
+        is_header ? PNB_GROW(c->ends, r->ends_capacity, r->n_fields + 1, r->err) : PNB_OK;
+    if (status != PNB_OK)
+        return status;
     if (r->n_fields < r->ends_capacity)
         c->ends[r->n_fields] = c->text.size;
     r->n_fields++;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define POOL_VALUES 128
 #define BYTES_PER_BYTE ((size_t)64)
 #define MOST_BYTES ((size_t)1 << 30)
@@ -82,31 +84,13 @@ pnb_status pnb__pk_add(pnb__unpickler *u, pnb__pk_value *list, pnb__pk_value *it
     return PNB_OK;
 }
 
-static pnb_status grow(pnb__unpickler *u, void **array, size_t *capacity, size_t wanted,
-                       size_t size)
-{
-    if (wanted <= *capacity)
-        return PNB_OK;
-    size_t n = PNB_MAX(PNB_MAX(2 * *capacity, wanted), (size_t)64);
-    void *p = pnb__realloc(*array, n * size);
-    if (p == NULL)
-        return pnb__fail_nomem(u->err, n * size);
-    memset((char *)p + *capacity * size, 0, (n - *capacity) * size);
-    *array = p;
-    *capacity = n;
-    return PNB_OK;
-}
-
 /* ---- stack ---- */
 
 pnb_status pnb__pk_push(pnb__unpickler *u, pnb__pk_value *v)
 {
     if (v == NULL)
         return u->status;
-    void *stack = u->stack;
-    pnb_status status =
-        grow(u, &stack, &u->stack_capacity, u->n_stack + 1, sizeof(pnb__pk_value *));
-    u->stack = stack;
+    pnb_status status = PNB_GROW(u->stack, u->stack_capacity, u->n_stack + 1, u->err);
     if (status == PNB_OK)
         u->stack[u->n_stack++] = v;
     return status;
@@ -264,9 +248,7 @@ static pnb_status op_add(pnb__unpickler *u, unsigned char op)
 static pnb_status op_mark(pnb__unpickler *u, unsigned char op)
 {
     (void)op;
-    void *marks = u->marks;
-    pnb_status status = grow(u, &marks, &u->marks_capacity, u->n_marks + 1, sizeof *u->marks);
-    u->marks = marks;
+    pnb_status status = PNB_GROW(u->marks, u->marks_capacity, u->n_marks + 1, u->err);
     if (status == PNB_OK)
         u->marks[u->n_marks++] = u->n_stack;
     return status;
@@ -314,11 +296,12 @@ static pnb_status op_put(pnb__unpickler *u, unsigned char op)
         return pnb__pk_bad(u, "a memo number larger than the pickle");
     if (u->n_stack <= floor_of(u))
         return pnb__pk_bad(u, "remembers a value of an empty stack");
-    void *memo = u->memo;
-    status = grow(u, &memo, &u->memo_capacity, (size_t)index + 1, sizeof(pnb__pk_value *));
-    u->memo = memo;
+    size_t n_before = u->memo_capacity;
+    status = PNB_GROW(u->memo, u->memo_capacity, (size_t)index + 1, u->err);
     if (status != PNB_OK)
         return status;
+    for (size_t i = n_before; i < u->memo_capacity; i++)
+        u->memo[i] = NULL;
     u->n_memo += u->memo[index] == NULL;
     u->memo[index] = u->stack[u->n_stack - 1];
     return PNB_OK;

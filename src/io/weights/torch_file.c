@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/weights/zip.h"
 
 #define TREE_BLOCK_BYTES ((size_t)64 * 1024)
@@ -32,18 +33,10 @@ pnb_status pnb__torch_own(pnb__torch_file *file, void *block, pnb_error *err)
 {
     if (block == NULL)
         return PNB_OK;
-    if (file->n_owned == file->owned_capacity) {
-        size_t capacity = PNB_MAX(2 * file->owned_capacity, (size_t)16);
-        void **owned = pnb__realloc(file->owned, capacity * sizeof *owned);
-        if (owned == NULL) {
-            pnb__free_aligned(block);
-            return pnb__fail_nomem(err, capacity * sizeof *owned);
-        }
-        file->owned = owned;
-        file->owned_capacity = capacity;
-    }
-    file->owned[file->n_owned++] = block;
-    return PNB_OK;
+    pnb_status status = PNB_PUSH(file->owned, file->n_owned, err, block);
+    if (status != PNB_OK)
+        pnb__free_aligned(block);
+    return status;
 }
 
 void pnb__torch_close(pnb__torch_file *file)

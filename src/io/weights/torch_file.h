@@ -9,7 +9,7 @@ typedef struct pnb__torch_file {
     pnb_array_view *views; /* in the order of the dict; data in the bytes or in `owned` */
     size_t n, capacity;
     void **owned; /* unpacked members and tensors made contiguous */
-    size_t n_owned, owned_capacity;
+    size_t n_owned;
     const char *root;   /* key of the state dict, "" for the whole file */
     const char *format; /* as pnb_checkpoint_format */
     size_t n_trailing;  /* bytes after the last storage of the layout before 1.6 */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/json/json.h"
 #include "tokenizer/text.h"
 #include "tokenizer/train/tokenizer_train.h"
@@ -112,40 +113,18 @@ static void words_reset(pnb__words *w)
 {
     pnb__buf_reset(&w->text);
     pnb__free(w->at);
-    pnb__free(w->slots);
+    pnb__key_map_reset(&w->places);
     *w = (pnb__words){0};
 }
 
-static size_t find_slot(const pnb__words *w, const char *word, size_t n)
+/* Place of the word in the list, PNB__NO_KEY when it is new. */
+static size_t find_word(const pnb__words *w, uint64_t hash, const char *word, size_t n)
 {
-    size_t at = (size_t)pnb__hash_bytes(word, n, 0) & (w->n_slots - 1);
-    while (w->slots[at] != 0) {
-        const pnb__word *known = &w->at[w->slots[at] - 1];
-        if (known->n == n && memcmp(w->text.data + known->start, word, n) == 0)
-            break;
-        at = (at + 1) & (w->n_slots - 1);
+    size_t i, step = 0;
+    while ((i = pnb__key_map_next(&w->places, hash, &step)) != PNB__NO_KEY &&
+           (w->at[i].n != n || memcmp(w->text.data + w->at[i].start, word, n) != 0)) {
     }
-    return at;
-}
-
-static pnb_status words_grow(pnb__words *w, pnb_error *err)
-{
-    size_t capacity = w->capacity > 0 ? 2 * w->capacity : 1024;
-    pnb__word *at = pnb__realloc(w->at, capacity * sizeof *at);
-    if (at != NULL)
-        w->at = at;
-    uint32_t *slots = pnb__alloc_zero(2 * capacity, sizeof *slots);
-    if (at == NULL || slots == NULL || capacity > UINT32_MAX / 2) {
-        pnb__free(slots);
-        return pnb__fail_nomem(err, capacity * sizeof *at);
-    }
-    pnb__free(w->slots);
-    w->slots = slots;
-    w->n_slots = 2 * capacity;
-    w->capacity = capacity;
-    for (size_t i = 0; i < w->n; i++)
-        w->slots[find_slot(w, w->text.data + w->at[i].start, w->at[i].n)] = (uint32_t)i + 1;
-    return PNB_OK;
+    return i;
 }
 
 static pnb_status count_word(void *user, const char *word, size_t n, pnb_error *err)
@@ -153,23 +132,17 @@ static pnb_status count_word(void *user, const char *word, size_t n, pnb_error *
     pnb__words *w = user;
     if (n > UINT32_MAX)
         return pnb__fail(err, PNB_LIMIT, "a word of %zu bytes", n);
-    if (w->n == w->capacity) {
-        pnb_status status = words_grow(w, err);
-        if (status != PNB_OK)
-            return status;
-    }
-    size_t slot = find_slot(w, word, n);
-    if (w->slots[slot] != 0) {
-        w->at[w->slots[slot] - 1].count++;
+    uint64_t hash = pnb__hash_bytes(word, n, 0);
+    size_t known = find_word(w, hash, word, n), start = w->text.size;
+    if (known != PNB__NO_KEY) {
+        w->at[known].count++;
         return PNB_OK;
     }
-    size_t start = w->text.size;
     pnb__buf_append(&w->text, word, n);
     if (w->text.failed)
         return pnb__fail_nomem(err, n);
-    w->at[w->n++] = (pnb__word){start, (uint32_t)n, 1};
-    w->slots[slot] = (uint32_t)w->n;
-    return PNB_OK;
+    pnb_status status = PNB_PUSH(w->at, w->n, err, (pnb__word){start, (uint32_t)n, 1});
+    return status == PNB_OK ? pnb__key_map_add(&w->places, hash, w->n - 1, err) : status;
 }
 
 /* ---- word level ---- */

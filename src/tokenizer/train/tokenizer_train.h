@@ -2,7 +2,7 @@
 #ifndef PNB_TOKENIZER_TRAIN_TOKENIZER_TRAIN_H
 #define PNB_TOKENIZER_TRAIN_TOKENIZER_TRAIN_H
 
-#include "base/base.h"
+#include "base/map.h"
 
 /* Distinct words and how often each was seen. All zero is empty. */
 typedef struct pnb__word {
@@ -14,9 +14,8 @@ typedef struct pnb__word {
 typedef struct pnb__words {
     pnb__buf text;
     pnb__word *at;
-    size_t n, capacity;
-    uint32_t *slots; /* index + 1, 0 for empty */
-    size_t n_slots;
+    size_t n;
+    pnb__key_map places; /* in `at` */
 } pnb__words;
 
 /* Learns merges over the bytes of the words until there are max_tokens byte-level tokens (256 bytes

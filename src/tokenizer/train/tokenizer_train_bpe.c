@@ -7,6 +7,8 @@
  * but the counts. */
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/map.h"
 #include "io/json/json.h"
 #include "tokenizer/text.h"
 #include "tokenizer/train/tokenizer_train.h"
@@ -15,7 +17,7 @@ typedef struct pair {
     int32_t left, right;
     int64_t count;
     uint32_t *words; /* where it was seen; may name a word twice or after it left */
-    size_t n_words, capacity;
+    size_t n_words;
     bool is_fresh; /* created or raised by the merge at hand */
 } pair;
 
@@ -33,9 +35,8 @@ typedef struct trainer {
     int32_t n_tokens;
     pnb__vocab known; /* tokens by their bytes: two merges may make the same one */
     pair *pairs;
-    size_t n_pairs, pairs_capacity;
-    uint32_t *slots; /* pair index + 1 by (left, right) */
-    size_t n_slots;
+    size_t n_pairs;
+    pnb__key_map places; /* in `pairs`, by (left, right) */
     entry *heap;
     size_t n_heap, heap_capacity;
     uint32_t *fresh; /* pairs to be offered to the heap after the merge at hand */
@@ -52,67 +53,38 @@ static void trainer_free(trainer *t)
     pnb__free(t->start);
     pnb__vocab_reset(&t->known);
     pnb__free(t->pairs);
-    pnb__free(t->slots);
+    pnb__key_map_reset(&t->places);
     pnb__free(t->heap);
     pnb__free(t->fresh);
 }
 
-/* Grows *array to hold at least n items; false when out of memory. */
-static bool grow(void *array, size_t *capacity, size_t n, size_t item)
+static uint64_t hash_of(int32_t left, int32_t right)
 {
-    void *old;
-    memcpy(&old, array, sizeof old);
-    if (n <= *capacity)
-        return true;
-    size_t wanted = PNB_MAX(2 * *capacity, n + 3);
-    void *now = pnb__realloc(old, wanted * item);
-    if (now == NULL)
-        return false;
-    memcpy(array, &now, sizeof now);
-    *capacity = wanted;
-    return true;
+    return pnb__hash_u64((uint64_t)(uint32_t)left << 32 | (uint32_t)right);
 }
 
-static size_t find_slot(const trainer *t, int32_t left, int32_t right)
+/* Place of the pair's record, PNB__NO_KEY when there is none. */
+static size_t find_pair(const trainer *t, int32_t left, int32_t right)
 {
-    uint64_t key = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9E3779B97F4A7C15u;
-    size_t at = (size_t)(key >> 20) & (t->n_slots - 1);
-    while (t->slots[at] != 0) {
-        const pair *p = &t->pairs[t->slots[at] - 1];
-        if (p->left == left && p->right == right)
-            break;
-        at = (at + 1) & (t->n_slots - 1);
+    size_t i, step = 0;
+    uint64_t hash = hash_of(left, right);
+    while ((i = pnb__key_map_next(&t->places, hash, &step)) != PNB__NO_KEY &&
+           (t->pairs[i].left != left || t->pairs[i].right != right)) {
     }
-    return at;
-}
-
-static bool grow_slots(trainer *t)
-{
-    if (2 * (t->n_pairs + 1) <= t->n_slots)
-        return true;
-    size_t n = PNB_MAX(2 * t->n_slots, (size_t)4096);
-    uint32_t *slots = pnb__alloc_zero(n, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    pnb__free(t->slots);
-    t->slots = slots;
-    t->n_slots = n;
-    for (size_t i = 0; i < t->n_pairs; i++)
-        t->slots[find_slot(t, t->pairs[i].left, t->pairs[i].right)] = (uint32_t)i + 1;
-    return true;
+    return i;
 }
 
 /* The pair's record, created when it is new; NULL when out of memory. */
 static pair *get_pair(trainer *t, int32_t left, int32_t right)
 {
-    if (!grow_slots(t) || !grow(&t->pairs, &t->pairs_capacity, t->n_pairs + 1, sizeof *t->pairs))
+    size_t i = find_pair(t, left, right);
+    if (i != PNB__NO_KEY)
+        return &t->pairs[i];
+    i = t->n_pairs;
+    if (PNB_PUSH(t->pairs, t->n_pairs, NULL, (pair){.left = left, .right = right}) != PNB_OK ||
+        pnb__key_map_add(&t->places, hash_of(left, right), i, NULL) != PNB_OK)
         return NULL;
-    size_t slot = find_slot(t, left, right);
-    if (t->slots[slot] == 0) {
-        t->pairs[t->n_pairs++] = (pair){.left = left, .right = right};
-        t->slots[slot] = (uint32_t)t->n_pairs;
-    }
-    return &t->pairs[t->slots[slot] - 1];
+    return &t->pairs[i];
 }
 
 static bool raise_pair(trainer *t, int32_t left, int32_t right, uint32_t word)
@@ -122,14 +94,13 @@ static bool raise_pair(trainer *t, int32_t left, int32_t right, uint32_t word)
         return false;
     p->count += t->words->at[word].count;
     if (p->n_words == 0 || p->words[p->n_words - 1] != word) {
-        if (!grow(&p->words, &p->capacity, p->n_words + 1, sizeof *p->words))
+        if (PNB_PUSH(p->words, p->n_words, NULL, word) != PNB_OK)
             return false;
-        p->words[p->n_words++] = word;
     }
     if (p->is_fresh)
         return true;
     p->is_fresh = true;
-    if (!grow(&t->fresh, &t->fresh_capacity, t->n_fresh + 1, sizeof *t->fresh))
+    if (PNB_GROW(t->fresh, t->fresh_capacity, t->n_fresh + 1, NULL) != PNB_OK)
         return false;
     t->fresh[t->n_fresh++] = (uint32_t)(p - t->pairs);
     return true;
@@ -155,7 +126,7 @@ static bool comes_before(const trainer *t, const entry *a, const entry *b)
 
 static bool heap_push(trainer *t, entry e)
 {
-    if (!grow(&t->heap, &t->heap_capacity, t->n_heap + 1, sizeof *t->heap))
+    if (PNB_GROW(t->heap, t->heap_capacity, t->n_heap + 1, NULL) != PNB_OK)
         return false;
     size_t i = t->n_heap++;
     while (i > 0 && comes_before(t, &e, &t->heap[(i - 1) / 2])) {
@@ -219,7 +190,7 @@ static bool next_pair(trainer *t, uint32_t *best, bool *failed)
 
 static pair *known_pair(const trainer *t, int32_t left, int32_t right)
 {
-    return &t->pairs[t->slots[find_slot(t, left, right)] - 1];
+    return &t->pairs[find_pair(t, left, right)];
 }
 
 /* Adds the word's pairs to the counts. `added` is the token that a merge just put there, -1 at the
@@ -340,7 +311,7 @@ static bool merge_pair(trainer *t, uint32_t index, pnb__buf *merges, pnb_error *
     put_merge(t, merges, &p);
     /* the record may move while words are rewritten, so its list is taken out first */
     t->pairs[index].words = NULL;
-    t->pairs[index].n_words = t->pairs[index].capacity = 0;
+    t->pairs[index].n_words = 0;
     bool is_ok = true;
     for (size_t i = 0; i < p.n_words && is_ok; i++)
         is_ok = merge_word(t, p.words[i], p.left, p.right, result);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/json/json.h"
 #include "models/model_defaults.h"
 #include "models/retarget.h"
@@ -31,28 +32,20 @@ static pnb_status find_weights(const char *dir, bool *found, pnb_error *err)
 /* Captions gathered for a tokenizer; the texts live in the arena. */
 typedef struct caption_list {
     const char **items;
-    size_t n, capacity;
+    size_t n;
     pnb__arena arena;
 } caption_list;
 
 static pnb_status add_captions(caption_list *l, const char *const *captions, size_t n,
                                pnb_error *err)
 {
-    if (l->n + n > l->capacity) {
-        size_t capacity = 2 * l->capacity + n + 1024;
-        void *grown = pnb__realloc(l->items, capacity * sizeof *l->items);
-        if (grown == NULL)
-            return pnb__fail_nomem(err, capacity * sizeof *l->items);
-        l->items = grown;
-        l->capacity = capacity;
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
+        const char *copy = pnb__arena_strdup(&l->arena, captions[i]);
+        status = copy != NULL ? PNB_PUSH(l->items, l->n, err, copy)
+                              : pnb__fail_nomem(err, strlen(captions[i]));
     }
-    for (size_t i = 0; i < n; i++) {
-        l->items[l->n] = pnb__arena_strdup(&l->arena, captions[i]);
-        if (l->items[l->n] == NULL)
-            return pnb__fail_nomem(err, strlen(captions[i]));
-        l->n++;
-    }
-    return PNB_OK;
+    return status;
 }
 
 /* Every caption of the training set and the words of the templates. */
