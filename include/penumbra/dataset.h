@@ -22,15 +22,23 @@ extern "C" {
 
 /* ---- data sets ---------------------------------------------------------------------------- */
 
+/* X(name, text): the one list behind the enum, the words of --dataset-type and the names in a
+ * run's settings. What is stored is the word, never the number, so a kind may be added anywhere
+ * but before AUTO, which is what a zeroed struct means. */
+#define PNB_DATASET_LIST(X)                                                                        \
+    X(AUTO, "auto")      /* by the name: *.tar, *.csv / *.tsv, *.jsonl, a binary, a folder */      \
+    X(TAR, "webdataset") /* webdataset shards */                                                   \
+    X(CSV, "csv")        /* a table with a column of picture paths and one of captions */          \
+    X(DIR, "dir")        /* a folder of pictures, searched below; x.txt / x.json beside x.png */   \
+    X(JSONL, "jsonl")    /* one {'image' or 'filepath', 'caption' | 'captions', ...} a line */     \
+    X(SYNTHETIC, "synthetic") /* random pixels and one caption: measures throughput */             \
+    X(BINARY, "binary")       /* CIFAR-10/100 and STL-10 binaries, MNIST's idx files, also as .gz */
+
 typedef enum pnb_dataset_kind {
-    PNB_DATASET_AUTO,      /* by the name: *.tar, *.csv / *.tsv, *.jsonl, a binary, a folder */
-    PNB_DATASET_TAR,       /* webdataset shards */
-    PNB_DATASET_CSV,       /* a table with a column of picture paths and one of captions */
-    PNB_DATASET_DIR,       /* a folder of pictures, searched below; x.txt / x.json beside x.png */
-    PNB_DATASET_JSONL,     /* one {"image" or "filepath", "caption" | "captions", ...} a line */
-    PNB_DATASET_SYNTHETIC, /* random pixels and one caption: measures throughput, reads nothing */
-    PNB_DATASET_BINARY,    /* CIFAR-10/100 and STL-10 binaries, MNIST's idx files, also as .gz */
-    PNB_N_DATASET_KINDS
+#define PNB_DATASET_ENUM(name, text) PNB_DATASET_##name,
+    PNB_DATASET_LIST(PNB_DATASET_ENUM)
+#undef PNB_DATASET_ENUM
+        PNB_N_DATASET_KINDS
 } pnb_dataset_kind;
 
 typedef struct pnb_dataset_opts {
@@ -159,12 +167,20 @@ pnb_status pnb_augment_apply(const pnb_augment *a, const pnb_preprocess *pp, con
 
 /* ---- loader ------------------------------------------------------------------------------- */
 
+/* X(name, text): the one list behind the enum and the words of --captions. Where a picture has a
+ * single caption all of them choose it; where none of its captions has a level, LEVEL is ANY, and
+ * where a level is absent ALL_LEVELS takes the nearest that is there. */
+#define PNB_CAPTION_LIST(X)                                                                        \
+    X(LEVEL, "level")           /* a level uniformly among those present, then a caption of it */  \
+    X(ANY, "any")               /* any caption uniformly */                                        \
+    X(FIRST, "first")           /* the first one, always */                                        \
+    X(ALL_LEVELS, "all_levels") /* one caption of each level 0..3: four texts a picture */
+
 typedef enum pnb_caption_choice {
-    PNB_CAPTION_LEVEL,      /* a level uniformly among those present, then a caption of it */
-    PNB_CAPTION_ANY,        /* any caption uniformly */
-    PNB_CAPTION_FIRST,      /* the first one, always */
-    PNB_CAPTION_ALL_LEVELS, /* one caption of each level 0..3: four texts a picture */
-    PNB_N_CAPTION_CHOICES
+#define PNB_CAPTION_ENUM(name, text) PNB_CAPTION_##name,
+    PNB_CAPTION_LIST(PNB_CAPTION_ENUM)
+#undef PNB_CAPTION_ENUM
+        PNB_N_CAPTION_CHOICES
 } pnb_caption_choice;
 
 typedef struct pnb_loader_opts {

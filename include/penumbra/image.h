@@ -96,13 +96,22 @@ void pnb_image_free(pnb_image *image);
 /* As Pillow's convert("RGB") on any mode. Errors  ARG, NOMEM */
 pnb_status pnb_image_to_rgb(pnb_image *out, const pnb_image *in, pnb_error *err);
 
+/* X(name, text): the one list behind the enum and the names in preprocessing files. Each is
+ * Pillow's filter of that name with the same support and formula; all but NEAREST are widened by
+ * the factor of a reduction, so that small pictures of large ones do not alias. */
+#define PNB_FILTER_LIST(X)                                                                         \
+    X(NEAREST, "nearest")   /* the pixel under the centre */                                       \
+    X(BILINEAR, "bilinear") /* a triangle */                                                       \
+    X(BICUBIC, "bicubic")   /* a = -0.5 */                                                         \
+    X(LANCZOS, "lanczos")   /* 3 lobes */                                                          \
+    X(BOX, "box")           /* the mean of what is covered */                                      \
+    X(HAMMING, "hamming")   /* a windowed sinc of 1 lobe */
+
 typedef enum pnb_filter {
-    PNB_FILTER_NEAREST,
-    PNB_FILTER_BILINEAR,
-    PNB_FILTER_BICUBIC, /* a = -0.5 */
-    PNB_FILTER_LANCZOS, /* 3 lobes */
-    PNB_FILTER_BOX,
-    PNB_FILTER_HAMMING
+#define PNB_FILTER_ENUM(name, text) PNB_FILTER_##name,
+    PNB_FILTER_LIST(PNB_FILTER_ENUM)
+#undef PNB_FILTER_ENUM
+        PNB_N_FILTERS
 } pnb_filter;
 
 /* "nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"; NULL outside the list. */
@@ -143,10 +152,17 @@ pnb_status pnb_image_to_chw(const pnb_image *image, const float mean[3], const f
 
 /* ---- from any picture to the input of an image tower ---- */
 
+/* X(name, text): the one list behind the enum and open_clip's "resize_mode". */
+#define PNB_FIT_LIST(X)                                                                            \
+    X(SHORTEST, "shortest") /* shorter side to the target, centre crop: CLIP, ProLIP */            \
+    X(LONGEST, "longest")   /* longer side to the target, centred on the fill */                   \
+    X(SQUASH, "squash")     /* both sides to the target, ratio ignored: SigLIP */
+
 typedef enum pnb_fit {
-    PNB_FIT_SHORTEST, /* shorter side to the target, centre crop: CLIP, ProLIP */
-    PNB_FIT_LONGEST,  /* longer side to the target, centred on `fill` */
-    PNB_FIT_SQUASH    /* both sides to the target, ratio ignored: SigLIP */
+#define PNB_FIT_ENUM(name, text) PNB_FIT_##name,
+    PNB_FIT_LIST(PNB_FIT_ENUM)
+#undef PNB_FIT_ENUM
+        PNB_N_FITS
 } pnb_fit;
 
 /* Offset of a centre crop that leaves d pixels over: they differ by one when d mod 4 == 3. */

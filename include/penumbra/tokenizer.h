@@ -29,12 +29,18 @@ typedef struct pnb_tokenizer pnb_tokenizer;
  * open_clip's basic_clean: damage repaired as ftfy does it where it need not guess (control
  * characters, ligatures, width, curly quotes, line breaks, ANSI escapes, NFC, and UTF-8 that was
  * read as Latin-1), then HTML references undone twice. */
+#define PNB_CLEAN_LIST(X)                                                                          \
+    X(NONE, "none")                 /* as it is */                                                 \
+    X(LOWER, "lower")               /* whitespace collapsed and stripped, lower case */            \
+    X(WHITESPACE, "whitespace")     /* whitespace collapsed and stripped */                        \
+    X(CANONICALIZE, "canonicalize") /* '_' to ' ', no ASCII punctuation, as lower: SigLIP, ProLIP  \
+                                     */
+
 typedef enum pnb_clean {
-    PNB_CLEAN_NONE,
-    PNB_CLEAN_LOWER,       /* whitespace collapsed and stripped, lower case */
-    PNB_CLEAN_WHITESPACE,  /* whitespace collapsed and stripped */
-    PNB_CLEAN_CANONICALIZE /* '_' to ' ', ASCII punctuation deleted, lower case, whitespace as
-                            * above: SigLIP and ProLIP */
+#define PNB_CLEAN_ENUM(name, text) PNB_CLEAN_##name,
+    PNB_CLEAN_LIST(PNB_CLEAN_ENUM)
+#undef PNB_CLEAN_ENUM
+        PNB_N_CLEANS
 } pnb_clean;
 
 /* "none", "lower", "whitespace", "canonicalize"; NULL outside the list. */

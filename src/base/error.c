@@ -7,37 +7,23 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 
 /* Functions here, also where the analyzer sees macros. */
 #undef pnb__fail
 #undef pnb__fail_nomem
 #undef pnb__fail_errno
 
-static const char *const status_names[] = {
-#define STATUS_NAME(name, sentence) #name,
-    PNB_STATUS_LIST(STATUS_NAME)
-#undef STATUS_NAME
-};
-
-static const char *const status_sentences[] = {
-#define STATUS_SENTENCE(name, sentence) sentence,
-    PNB_STATUS_LIST(STATUS_SENTENCE)
-#undef STATUS_SENTENCE
-};
-
-static bool is_status(pnb_status status)
-{
-    return (unsigned)status < (unsigned)PNB_N_STATUS; /* negative values become large */
-}
-
 const char *pnb_status_name(pnb_status status)
 {
-    return is_status(status) ? status_names[status] : "UNKNOWN";
+#define STATUS_NAME(name, sentence) #name "\0"
+    return pnb__name_at(PNB_STATUS_LIST(STATUS_NAME), status, "UNKNOWN");
+#undef STATUS_NAME
 }
 
 const char *pnb_status_sentence(pnb_status status)
 {
-    return is_status(status) ? status_sentences[status] : "not a status of this library";
+    return pnb__name_at(PNB_NAMES(PNB_STATUS_LIST), status, "not a status of this library");
 }
 
 void pnb_error_reset(pnb_error *err)

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "io/byte_names.h"
 #include "io/json/json.h"
 
@@ -22,12 +23,6 @@ static const pnb__embedding_array arrays[PNB__N_EMBEDDING_ARRAYS] = {
     {"beta", "_beta", FAMILY_BIT(GEN_GAUSSIAN), false, true, false},
 };
 
-static const char *const family_names[PNB_N_FAMILIES] = {
-#define FAMILY_NAME(name, text, parameters) text,
-    PNB_FAMILY_LIST(FAMILY_NAME)
-#undef FAMILY_NAME
-};
-
 /* ---- families and arrays ---- */
 
 static bool is_family(pnb_family family)
@@ -37,18 +32,12 @@ static bool is_family(pnb_family family)
 
 const char *pnb_family_name(pnb_family family)
 {
-    return is_family(family) ? family_names[family] : "UNKNOWN";
+    return pnb__name_at(PNB_NAMES(PNB_FAMILY_LIST), family, "UNKNOWN");
 }
 
 bool pnb_family_from_name(pnb_family *out, const char *name)
 {
-    for (int i = 0; i < PNB_N_FAMILIES; i++) {
-        if (strcmp(family_names[i], name) == 0) {
-            *out = (pnb_family)i;
-            return true;
-        }
-    }
-    return false;
+    return pnb__name_choose(out, "family", PNB_NAMES(PNB_FAMILY_LIST), name, NULL) == PNB_OK;
 }
 
 const pnb__embedding_array *pnb__embedding_array_at(int which)

@@ -47,6 +47,7 @@ void pnb__bpe_reset(pnb__bpe *bpe)
     *bpe = (pnb__bpe){0};
 }
 
+/* A table of its own, not base/map.h: the merge lies in the slot, so a lookup reads memory once. */
 static pnb__merge *find_slot(const pnb__bpe *bpe, int32_t left, int32_t right)
 {
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;

@@ -10,20 +10,16 @@
 
 #include <math.h>
 
+#include "base/names.h"
+
 const char *pnb_loss_name(pnb_loss_term term)
 {
-#define PNB_LOSS_NAME(NAME, name, what) #name,
-    static const char *const names[] = {PNB_LOSS_LIST(PNB_LOSS_NAME)};
-#undef PNB_LOSS_NAME
-    return (unsigned)term < PNB_N_LOSS_TERMS ? names[term] : NULL;
+    return pnb__name_at(PNB_NAMES_OF_IDENTS(PNB_LOSS_LIST), term, NULL);
 }
 
 const char *pnb_loss_meaning(pnb_loss_term term)
 {
-#define PNB_LOSS_WHAT(NAME, name, what) what,
-    static const char *const meanings[] = {PNB_LOSS_LIST(PNB_LOSS_WHAT)};
-#undef PNB_LOSS_WHAT
-    return (unsigned)term < PNB_N_LOSS_TERMS ? meanings[term] : NULL;
+    return pnb__name_at(PNB_SENTENCES(PNB_LOSS_LIST), term, NULL);
 }
 
 pnb_loss_opts pnb_loss_opts_default(void)

@@ -11,23 +11,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
+
 const char *pnb_optim_name(pnb_optim_kind kind)
 {
-#define PNB_OPTIM_NAME(NAME, name) #name,
-    static const char *const names[] = {PNB_OPTIM_LIST(PNB_OPTIM_NAME)};
-#undef PNB_OPTIM_NAME
-    return (unsigned)kind < PNB_N_OPTIM_KINDS ? names[kind] : NULL;
+    return pnb__name_at(PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), kind, NULL);
 }
 
 bool pnb_optim_from_name(const char *name, pnb_optim_kind *out)
 {
-    for (int i = 0; i < PNB_N_OPTIM_KINDS; i++) {
-        if (strcmp(name, pnb_optim_name((pnb_optim_kind)i)) != 0)
-            continue;
-        *out = (pnb_optim_kind)i;
-        return true;
-    }
-    return false;
+    return pnb__name_choose(out, "optimizer", PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), name, NULL) ==
+           PNB_OK;
 }
 
 pnb_optim_opts pnb_optim_opts_default(void)

@@ -1,6 +1,7 @@
 /* Learning rates by step, as open_clip's scheduler.py and torch's CosineAnnealingLR (closed form)
  * give them; formulas in include/penumbra/optim.h. A rate depends on the step alone, so a resumed
  * run needs no state here. */
+#include "base/names.h"
 #include "penumbra/optim.h"
 
 #include <math.h>
@@ -10,21 +11,12 @@
 
 const char *pnb_schedule_name(pnb_schedule_kind kind)
 {
-#define PNB_SCHEDULE_NAME(NAME, name) name,
-    static const char *const names[] = {PNB_SCHEDULE_LIST(PNB_SCHEDULE_NAME)};
-#undef PNB_SCHEDULE_NAME
-    return (unsigned)kind < PNB_N_SCHEDULE_KINDS ? names[kind] : NULL;
+    return pnb__name_at(PNB_NAMES(PNB_SCHEDULE_LIST), kind, NULL);
 }
 
 bool pnb_schedule_from_name(const char *name, pnb_schedule_kind *out)
 {
-    for (int i = 0; i < PNB_N_SCHEDULE_KINDS; i++) {
-        if (strcmp(name, pnb_schedule_name((pnb_schedule_kind)i)) != 0)
-            continue;
-        *out = (pnb_schedule_kind)i;
-        return true;
-    }
-    return false;
+    return pnb__name_choose(out, "schedule", PNB_NAMES(PNB_SCHEDULE_LIST), name, NULL) == PNB_OK;
 }
 
 /* From base at share 0 to min at share 1. */

@@ -7,30 +7,21 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/names.h"
 #include "data/sources/dataset_internal.h"
 #include "io/image/codec.h"
 #include "penumbra/embeddings.h"
 #include "truth/ground_truth.h"
 #include "truth/id_resolver.h"
 
-static const char *const NAMES[] = {
-#define X(name, text, sentence) text,
-    PNB_TRUTH_FORMAT_LIST(X)
-#undef X
-};
-
 const char *pnb_truth_format_name(pnb_truth_format format)
 {
-    return (unsigned)format < PNB_N_TRUTH_FORMATS ? NAMES[format] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_TRUTH_FORMAT_LIST), format, "unknown");
 }
 
 pnb_status pnb_truth_format_parse(pnb_truth_format *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status = pnb__name_parse(&place, "truth format", NAMES, PNB_COUNT(NAMES), name, err);
-    if (status == PNB_OK)
-        *out = (pnb_truth_format)place;
-    return status;
+    return pnb__name_choose(out, "truth format", PNB_NAMES(PNB_TRUTH_FORMAT_LIST), name, err);
 }
 
 pnb_truth_read_opts pnb_truth_read_opts_default(void)

@@ -49,7 +49,8 @@ static void room_is_made_and_doubled(void **state)
     pnb_error err = PNB_ERROR_INIT;
     uint16_t *items = NULL;
     size_t capacity = 0;
-    assert_int_equal(PNB_GROW(items, capacity, 0, &err), PNB_OK);
+    size_t none = 0;
+    assert_int_equal(PNB_GROW(items, capacity, none, &err), PNB_OK);
     assert_null(items);
     assert_int_equal(PNB_GROW(items, capacity, 100, &err), PNB_OK);
     assert_int_equal(capacity, 100);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "encode/model_files.h"
 #include "encode/model_path.h"
 #include "io/json/json.h"
@@ -17,11 +18,11 @@
 /* The value of preprocess_cfg, allocated; NULL when out of memory. */
 static char *open_clip_words(const pnb_preprocess *pp)
 {
-    static const char *const modes[] = {"shortest", "longest", "squash"};
     json_t *o = json_pack("{s:[f,f,f], s:[f,f,f], s:s, s:s}", "mean", (double)pp->mean[0],
                           (double)pp->mean[1], (double)pp->mean[2], "std", (double)pp->std[0],
                           (double)pp->std[1], (double)pp->std[2], "interpolation",
-                          pnb_filter_name(pp->filter), "resize_mode", modes[pp->mode]);
+                          pnb_filter_name(pp->filter), "resize_mode",
+                          pnb__name_at(PNB_NAMES(PNB_FIT_LIST), pp->mode, NULL));
     pnb__buf b = {0};
     if (o != NULL &&
         (pp->fill == 0 || json_object_set_new(o, "fill_color", json_integer(pp->fill)) == 0))

@@ -10,23 +10,21 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "program/options.h"
 
 pnb_dataset_kind pnb__dataset_kind(const char *word)
 {
-    static const char *const words[PNB_N_DATASET_KINDS] = {"auto",  "webdataset", "csv",   "dir",
-                                                           "jsonl", "synthetic",  "binary"};
-    for (int i = 0; i < PNB_N_DATASET_KINDS; i++)
-        if (strcmp(word, words[i]) == 0)
-            return (pnb_dataset_kind)i;
-    return PNB_DATASET_AUTO;
+    pnb_dataset_kind kind = PNB_DATASET_AUTO;
+    pnb__name_choose(&kind, "dataset", PNB_NAMES(PNB_DATASET_LIST), word, NULL);
+    return kind;
 }
 
 pnb_caption_choice pnb__caption_choice(const char *word)
 {
-    if (strcmp(word, "any") == 0)
-        return PNB_CAPTION_ANY;
-    return strcmp(word, "first") == 0 ? PNB_CAPTION_FIRST : PNB_CAPTION_LEVEL;
+    pnb_caption_choice choice = PNB_CAPTION_LEVEL;
+    pnb__name_choose(&choice, "captions", PNB_NAMES(PNB_CAPTION_LIST), word, NULL);
+    return choice;
 }
 
 pnb_augment pnb__augment_recipe(const char *word)

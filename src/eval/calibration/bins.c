@@ -8,26 +8,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "eval/sorted.h"
-
-static const char *const NAMES[] = {
-#define X(name, text, sentence) text,
-    PNB_BINNING_LIST(X)
-#undef X
-};
 
 const char *pnb_binning_name(pnb_binning binning)
 {
-    return (unsigned)binning < PNB_N_BINNINGS ? NAMES[binning] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_BINNING_LIST), binning, "unknown");
 }
 
 pnb_status pnb_binning_parse(pnb_binning *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status = pnb__name_parse(&place, "binning", NAMES, PNB_COUNT(NAMES), name, err);
-    if (status == PNB_OK)
-        *out = (pnb_binning)place;
-    return status;
+    return pnb__name_choose(out, "binning", PNB_NAMES(PNB_BINNING_LIST), name, err);
 }
 
 static void assign_equal_count(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,

@@ -10,28 +10,19 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "eval/sorted.h"
 #include "penumbra/calibrate.h"
 
-static const char *const names[PNB_N_CONFORMALS] = {
-#define PNB_CONFORMAL_NAME(name, text, sentence) text,
-    PNB_CONFORMAL_LIST(PNB_CONFORMAL_NAME)
-#undef PNB_CONFORMAL_NAME
-};
-
 const char *pnb_conformal_name(pnb_conformal_kind kind)
 {
-    return (unsigned)kind < PNB_N_CONFORMALS ? names[kind] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_CONFORMAL_LIST), kind, "unknown");
 }
 
 pnb_status pnb_conformal_parse(pnb_conformal_kind *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status =
-        pnb__name_parse(&place, "kind of conformal list", names, PNB_N_CONFORMALS, name, err);
-    if (status == PNB_OK)
-        *out = (pnb_conformal_kind)place;
-    return status;
+    return pnb__name_choose(out, "kind of conformal list", PNB_NAMES(PNB_CONFORMAL_LIST), name,
+                            err);
 }
 
 pnb_status pnb_conformal_create(pnb_conformal *out, const double *score, const double *margin,

@@ -11,19 +11,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "eval/calibration/match_pairs.h"
 
 enum { MIN_QUERIES = 10, MAX_CONFORMAL = 10000 };
 
-static const char *const forecaster_names[PNB_N_FORECASTERS] = {
-#define PNB_FORECASTER_NAME(name, text) text,
-    PNB_FORECASTER_LIST(PNB_FORECASTER_NAME)
-#undef PNB_FORECASTER_NAME
-};
-
 const char *pnb_forecaster_name(pnb_forecaster forecaster)
 {
-    return (unsigned)forecaster < PNB_N_FORECASTERS ? forecaster_names[forecaster] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_FORECASTER_LIST), forecaster, "unknown");
 }
 
 pnb_match_opts pnb_match_opts_default(void)

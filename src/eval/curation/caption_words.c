@@ -13,6 +13,7 @@
 #include <utf8proc.h>
 
 #include "base/grow.h"
+#include "base/names.h"
 #include "tokenizer/text.h"
 
 typedef struct block {
@@ -46,19 +47,9 @@ static const block blocks[] = {
     {0x20000, 0x323AF, PNB_SCRIPT_HAN},
 };
 
-static const char *const script_names[PNB_N_SCRIPTS] = {
-#define SCRIPT_NAME(name, text) text,
-    PNB_SCRIPT_LIST(SCRIPT_NAME)
-#undef SCRIPT_NAME
-};
-
 pnb_status pnb_script_parse(pnb_script *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status = pnb__name_parse(&place, "script", script_names, PNB_N_SCRIPTS, name, err);
-    if (status == PNB_OK)
-        *out = (pnb_script)place;
-    return status;
+    return pnb__name_choose(out, "script", PNB_NAMES(PNB_SCRIPT_LIST), name, err);
 }
 
 /* PNB_N_SCRIPTS: none of the list. */

@@ -9,27 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "eval/curation/neighbours.h"
-
-static const char *const names[PNB_N_OUTLIERS] = {
-#define OUTLIER_NAME(name, text, sentence) text,
-    PNB_OUTLIER_LIST(OUTLIER_NAME)
-#undef OUTLIER_NAME
-};
 
 const char *pnb_outlier_name(pnb_outlier kind)
 {
-    return (unsigned)kind < PNB_N_OUTLIERS ? names[kind] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_OUTLIER_LIST), kind, "unknown");
 }
 
 pnb_status pnb_outlier_parse(pnb_outlier *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status =
-        pnb__name_parse(&place, "kind of outlier", names, PNB_N_OUTLIERS, name, err);
-    if (status == PNB_OK)
-        *out = (pnb_outlier)place;
-    return status;
+    return pnb__name_choose(out, "kind of outlier", PNB_NAMES(PNB_OUTLIER_LIST), name, err);
 }
 
 pnb_outliers_opts pnb_outliers_opts_default(void)

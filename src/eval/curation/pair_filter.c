@@ -7,31 +7,20 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/names.h"
 #include "eval/sorted.h"
 #include "penumbra/filter.h"
-
-static const char *const rule_names[PNB_N_RULES] = {
-#define RULE_NAME(name, text, sentence) text,
-    PNB_RULE_LIST(RULE_NAME)
-#undef RULE_NAME
-};
-
-static const char *const rule_sentences[PNB_N_RULES] = {
-#define RULE_SENTENCE(name, text, sentence) sentence,
-    PNB_RULE_LIST(RULE_SENTENCE)
-#undef RULE_SENTENCE
-};
 
 _Static_assert(PNB_N_RULES <= 32, "a pair's rules are bits of a uint32_t");
 
 const char *pnb_rule_name(pnb_rule rule)
 {
-    return (unsigned)rule < PNB_N_RULES ? rule_names[rule] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_RULE_LIST), rule, "unknown");
 }
 
 const char *pnb_rule_sentence(pnb_rule rule)
 {
-    return (unsigned)rule < PNB_N_RULES ? rule_sentences[rule] : "unknown";
+    return pnb__name_at(PNB_SENTENCES(PNB_RULE_LIST), rule, "unknown");
 }
 
 pnb_pair_filter_opts pnb_pair_filter_opts_default(void)

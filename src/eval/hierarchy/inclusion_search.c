@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "eval/retrieval/scores.h"
 #include "index/exact/heap.h"
 #include "penumbra/hierarchy.h"
@@ -16,25 +17,14 @@
 #define ROUNDING 1e-4 /* of a block's H, a dimension: nearer to 0 than this, H is taken again */
 #define MARGIN 16     /* candidates beyond k, taken again before they are sorted */
 
-static const char *const order_names[] = {
-#define ROW(name, text, sentence) text,
-    PNB_MEMBER_ORDER_LIST(ROW)
-#undef ROW
-};
-
 const char *pnb_member_order_name(pnb_member_order order)
 {
-    return (size_t)order < PNB_COUNT(order_names) ? order_names[order] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_MEMBER_ORDER_LIST), order, "unknown");
 }
 
 pnb_status pnb_member_order_parse(pnb_member_order *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status =
-        pnb__name_parse(&place, "order", order_names, PNB_COUNT(order_names), name, err);
-    if (status == PNB_OK)
-        *out = (pnb_member_order)place;
-    return status;
+    return pnb__name_choose(out, "order", PNB_NAMES(PNB_MEMBER_ORDER_LIST), name, err);
 }
 
 pnb_members_opts pnb_members_opts_default(void)

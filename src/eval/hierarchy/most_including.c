@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "penumbra/search.h"
 
 #define TILE 128
@@ -25,24 +26,14 @@
 
 enum { LANES = 8, RUN = 4 };
 
-static const char *const names[] = {
-#define ROW(name, text, sentence) text,
-    PNB_INCLUDING_LIST(ROW)
-#undef ROW
-};
-
 const char *pnb_including_name(pnb_including by)
 {
-    return (size_t)by < PNB_COUNT(names) ? names[by] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_INCLUDING_LIST), by, "unknown");
 }
 
 pnb_status pnb_including_parse(pnb_including *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status = pnb__name_parse(&place, "including by", names, PNB_COUNT(names), name, err);
-    if (status == PNB_OK)
-        *out = (pnb_including)place;
-    return status;
+    return pnb__name_choose(out, "including by", PNB_NAMES(PNB_INCLUDING_LIST), name, err);
 }
 
 typedef struct including_job {

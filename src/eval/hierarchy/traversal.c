@@ -9,30 +9,20 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "eval/hierarchy/most_including.h"
 #include "penumbra/search.h"
 
 #define BLOCK_POINTS 4096 /* points searched at once: bounds the memory */
 
-static const char *const root_names[] = {
-#define ROW(name, text, sentence) text,
-    PNB_ROOT_LIST(ROW)
-#undef ROW
-};
-
 const char *pnb_root_name(pnb_root root)
 {
-    return (size_t)root < PNB_COUNT(root_names) ? root_names[root] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_ROOT_LIST), root, "unknown");
 }
 
 pnb_status pnb_root_parse(pnb_root *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status =
-        pnb__name_parse(&place, "root", root_names, PNB_COUNT(root_names), name, err);
-    if (status == PNB_OK)
-        *out = (pnb_root)place;
-    return status;
+    return pnb__name_choose(out, "root", PNB_NAMES(PNB_ROOT_LIST), name, err);
 }
 
 pnb_traverse_opts pnb_traverse_opts_default(void)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "eval/resample/clusters.h"
 #include "eval/resample/interval.h"
 #include "eval/sorted.h"
@@ -19,25 +20,14 @@
 enum { DEFAULT_MASS_BINS = 15, DEFAULT_BINS = 10 };
 static const size_t DEFAULT_K[] = {1, 5, 10};
 
-static const char *const NAMES[] = {
-#define X(name, text, sentence) text,
-    PNB_FIGURE_LIST(X)
-#undef X
-};
-static const char *const SENTENCES[] = {
-#define X(name, text, sentence) sentence,
-    PNB_FIGURE_LIST(X)
-#undef X
-};
-
 const char *pnb_figure_name(pnb_figure figure)
 {
-    return (unsigned)figure < PNB_N_FIGURES ? NAMES[figure] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_FIGURE_LIST), figure, "unknown");
 }
 
 const char *pnb_figure_sentence(pnb_figure figure)
 {
-    return (unsigned)figure < PNB_N_FIGURES ? SENTENCES[figure] : "unknown";
+    return pnb__name_at(PNB_SENTENCES(PNB_FIGURE_LIST), figure, "unknown");
 }
 
 bool pnb_figure_is_sorted(pnb_figure figure)

@@ -7,28 +7,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "eval/sorted.h"
 #include "penumbra/classify.h"
 #include "penumbra/eval.h"
 
-static const char *const NAMES[] = {
-#define X(name, text, sentence) text,
-    PNB_NONE_RULE_LIST(X)
-#undef X
-};
-
 const char *pnb_none_rule_name(pnb_none_rule rule)
 {
-    return (unsigned)rule < PNB_COUNT(NAMES) ? NAMES[rule] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_NONE_RULE_LIST), rule, "unknown");
 }
 
 pnb_status pnb_none_rule_parse(pnb_none_rule *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status = pnb__name_parse(&place, "rule", NAMES, PNB_COUNT(NAMES), name, err);
-    if (status == PNB_OK)
-        *out = (pnb_none_rule)place;
-    return status;
+    return pnb__name_choose(out, "rule", PNB_NAMES(PNB_NONE_RULE_LIST), name, err);
 }
 
 pnb_status pnb_none_strangeness(pnb_none_rule rule, const pnb_predictions *p,

@@ -7,28 +7,18 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "eval/sorted.h"
 #include "penumbra/classify.h"
 
-static const char *const NAMES[] = {
-#define X(name, text, sentence) text,
-    PNB_PROMPT_FILTER_LIST(X)
-#undef X
-};
-
 const char *pnb_prompt_filter_name(pnb_prompt_filter filter)
 {
-    return (unsigned)filter < PNB_COUNT(NAMES) ? NAMES[filter] : "unknown";
+    return pnb__name_at(PNB_NAMES(PNB_PROMPT_FILTER_LIST), filter, "unknown");
 }
 
 pnb_status pnb_prompt_filter_parse(pnb_prompt_filter *out, const char *name, pnb_error *err)
 {
-    int place = 0;
-    pnb_status status =
-        pnb__name_parse(&place, "prompt filter", NAMES, PNB_COUNT(NAMES), name, err);
-    if (status == PNB_OK)
-        *out = (pnb_prompt_filter)place;
-    return status;
+    return pnb__name_choose(out, "prompt filter", PNB_NAMES(PNB_PROMPT_FILTER_LIST), name, err);
 }
 
 /* Keeps u <= limit, or the smallest where that leaves nothing. */

@@ -12,9 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "io/image/codec.h"
-
-static const char *const fit_names[] = {"shortest", "longest", "squash"};
 
 pnb_preprocess pnb_preprocess_default(void)
 {
@@ -31,15 +30,15 @@ pnb_preprocess pnb_preprocess_default(void)
 size_t pnb_preprocess_describe(const pnb_preprocess *pp, char *text, size_t capacity)
 {
     const char *filter = pnb_filter_name(pp->filter);
-    bool known_fit = (size_t)pp->mode < PNB_COUNT(fit_names);
-    int n = snprintf(
-        text, capacity,
-        "%dx%d %s %s%s resize_to=%d fill=%d order=%s mean=%.8g,%.8g,%.8g "
-        "std=%.8g,%.8g,%.8g",
-        pp->width, pp->height, filter != NULL ? filter : "?", known_fit ? fit_names[pp->mode] : "?",
-        pp->centre == PNB_CENTRE_FLOOR ? " floor" : "", pp->resize_to, pp->fill,
-        pp->resize_first ? "resize,rgb" : "rgb,resize", (double)pp->mean[0], (double)pp->mean[1],
-        (double)pp->mean[2], (double)pp->std[0], (double)pp->std[1], (double)pp->std[2]);
+    int n = snprintf(text, capacity,
+                     "%dx%d %s %s%s resize_to=%d fill=%d order=%s mean=%.8g,%.8g,%.8g "
+                     "std=%.8g,%.8g,%.8g",
+                     pp->width, pp->height, filter != NULL ? filter : "?",
+                     pnb__name_at(PNB_NAMES(PNB_FIT_LIST), pp->mode, "?"),
+                     pp->centre == PNB_CENTRE_FLOOR ? " floor" : "", pp->resize_to, pp->fill,
+                     pp->resize_first ? "resize,rgb" : "rgb,resize", (double)pp->mean[0],
+                     (double)pp->mean[1], (double)pp->mean[2], (double)pp->std[0],
+                     (double)pp->std[1], (double)pp->std[2]);
     return n > 0 ? (size_t)n : 0;
 }
 
@@ -88,8 +87,8 @@ static pnb_status check_preprocess(const pnb_preprocess *pp, const pnb_image *im
         return pnb__fail(err, PNB_ARG,
                          "preprocess to %dx%d (resize_to %d): want 1x1 .. 2^28 pixels", pp->width,
                          pp->height, pp->resize_to);
-    if ((size_t)pp->mode >= PNB_COUNT(fit_names) || pnb_filter_name(pp->filter) == NULL ||
-        pp->fill < 0 || pp->fill > 255)
+    if ((unsigned)pp->mode >= PNB_N_FITS || pnb_filter_name(pp->filter) == NULL || pp->fill < 0 ||
+        pp->fill > 255)
         return pnb__fail(err, PNB_ARG, "preprocess: mode %d, filter %d or fill %d out of range",
                          (int)pp->mode, (int)pp->filter, pp->fill);
     return PNB_OK;

@@ -8,13 +8,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "io/image/codec.h"
 #include "io/json/json.h"
 
 #define MAX_CONFIG_BYTES ((size_t)16 << 20)
 #define MAX_SIDE 16384
-
-static const char *const fit_names[] = {"shortest", "longest", "squash"};
 
 /* PIL's numbers: 0 nearest, 1 lanczos, 2 bilinear, 3 bicubic, 4 box, 5 hamming. */
 static const pnb_filter pil_filters[] = {PNB_FILTER_NEAREST,  PNB_FILTER_LANCZOS,
@@ -188,33 +187,29 @@ static pnb_status read_geometry(reading *r)
     return PNB_OK;
 }
 
-static pnb_status read_choice(pnb__jobj *o, const char *key, const char *const *names, size_t n,
-                              int *out, pnb_error *err)
+/* Into an enum that counts from 0. */
+static pnb_status read_choice(pnb__jobj *o, const char *key, const char *names, void *out,
+                              pnb_error *err)
 {
     const char *name = pnb__json_get_string(o, key, NULL, err);
     if (name == NULL)
         return o->status;
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *out = (int)i;
-            return PNB_OK;
-        }
-    }
+    if (pnb__name_choose(out, key, names, name, NULL) == PNB_OK)
+        return PNB_OK;
     return pnb__fail(err, PNB_UNSUPPORTED, "%s: %s \"%s\" is not known", o->where, key, name);
 }
 
 /* The object "penumbra": the exact fields, over what was guessed from the rest. */
 static pnb_status read_own(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
 {
-    static const char *const centres[] = {"round", "floor"};
     json_t *value = pnb__json_get_object(o, "penumbra", err);
     if (value == NULL)
         return o->status;
     pnb__jobj own = pnb__json_object(value, "penumbra", err);
     int mode = (int)pp->mode, centre = (int)pp->centre;
-    pnb_status status = read_choice(&own, "mode", fit_names, PNB_COUNT(fit_names), &mode, err);
+    pnb_status status = read_choice(&own, "mode", PNB_NAMES(PNB_FIT_LIST), &mode, err);
     if (status == PNB_OK)
-        status = read_choice(&own, "centre", centres, PNB_COUNT(centres), &centre, err);
+        status = read_choice(&own, "centre", "round\0floor\0", &centre, err);
     if (status != PNB_OK)
         return status;
     pp->mode = (pnb_fit)mode;
@@ -310,9 +305,9 @@ static pnb_status read_fill(pnb__jobj *o, pnb_preprocess *pp, pnb_error *err)
 /* open_clip takes "random" as bicubic when it does not train. */
 static pnb_status read_interpolation(reading *r, pnb__jobj *o)
 {
-    static const char *const names[] = {"nearest", "bilinear", "bicubic", "lanczos", "random"};
+    static const char names[] = "nearest\0bilinear\0bicubic\0lanczos\0random\0";
     int filter = (int)r->pp->filter;
-    pnb_status status = read_choice(o, "interpolation", names, PNB_COUNT(names), &filter, r->err);
+    pnb_status status = read_choice(o, "interpolation", names, &filter, r->err);
     r->pp->filter = filter < 4 ? (pnb_filter)filter : PNB_FILTER_BICUBIC;
     return status;
 }
@@ -320,7 +315,6 @@ static pnb_status read_interpolation(reading *r, pnb__jobj *o)
 /* open_clip sets the size to the image tower's, whatever preprocess_cfg says. */
 static pnb_status read_open_clip(reading *r)
 {
-    static const char *const colours[] = {"RGB"};
     pnb_status status;
     pnb_error *err = r->err;
     pnb_preprocess *pp = r->pp;
@@ -340,8 +334,8 @@ static pnb_status read_open_clip(reading *r)
         note(r, "size", "224");
     }
     PNB_TRY(read_fill(&o, pp, err));
-    PNB_TRY(read_choice(&o, "mode", colours, PNB_COUNT(colours), &colour, err));
-    PNB_TRY(read_choice(&o, "resize_mode", fit_names, PNB_COUNT(fit_names), &mode, err));
+    PNB_TRY(read_choice(&o, "mode", "RGB\0", &colour, err));
+    PNB_TRY(read_choice(&o, "resize_mode", PNB_NAMES(PNB_FIT_LIST), &mode, err));
     PNB_TRY(read_interpolation(r, &o));
     pp->mode = (pnb_fit)mode;
     if (!pnb__json_has(&o, "interpolation"))
@@ -428,7 +422,7 @@ pnb_status pnb_preprocess_save(const pnb_preprocess *pp, const char *path, pnb_e
 {
     pnb__buf b = {0};
     const char *key = pp->mode == PNB_FIT_LONGEST ? "longest_edge" : "shortest_edge";
-    if ((size_t)pp->mode >= PNB_COUNT(fit_names) || pnb_filter_name(pp->filter) == NULL)
+    if ((unsigned)pp->mode >= PNB_N_FITS || pnb_filter_name(pp->filter) == NULL)
         return pnb__fail(err, PNB_ARG, "preprocess: mode %d or filter %d out of range",
                          (int)pp->mode, (int)pp->filter);
     pnb__buf_printf(&b, "{\n  \"crop_size\": {\"height\": %d, \"width\": %d},\n", pp->height,
@@ -442,9 +436,9 @@ pnb_status pnb_preprocess_save(const pnb_preprocess *pp, const char *path, pnb_e
     pnb__buf_printf(&b,
                     "  \"penumbra\": {\"mode\": \"%s\", \"centre\": \"%s\", \"width\": %d, "
                     "\"height\": %d, \"resize_to\": %d, \"fill\": %d, \"resize_first\": %s},\n",
-                    fit_names[pp->mode], pp->centre == PNB_CENTRE_FLOOR ? "floor" : "round",
-                    pp->width, pp->height, pp->resize_to, pp->fill,
-                    pp->resize_first ? "true" : "false");
+                    pnb__name_at(PNB_NAMES(PNB_FIT_LIST), pp->mode, NULL),
+                    pp->centre == PNB_CENTRE_FLOOR ? "floor" : "round", pp->width, pp->height,
+                    pp->resize_to, pp->fill, pp->resize_first ? "true" : "false");
     pnb__buf_printf(&b, "  \"resample\": %d,\n  \"rescale_factor\": 0.00392156862745098,\n",
                     pil_number(pp->filter));
     if (pp->mode == PNB_FIT_SQUASH)

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "io/image/codec.h"
 #include "io/image/resample.h"
 
@@ -76,12 +77,10 @@ static const filter_rule filter_rules[] = {
     [PNB_FILTER_BICUBIC] = {bicubic, 2.0}, [PNB_FILTER_LANCZOS] = {lanczos, 3.0},
     [PNB_FILTER_BOX] = {box, 0.5},         [PNB_FILTER_HAMMING] = {hamming, 1.0},
 };
-static const char *const filter_names[] = {"nearest", "bilinear", "bicubic",
-                                           "lanczos", "box",      "hamming"};
 
 const char *pnb_filter_name(pnb_filter filter)
 {
-    return (size_t)filter < PNB_COUNT(filter_names) ? filter_names[filter] : NULL;
+    return pnb__name_at(PNB_NAMES(PNB_FILTER_LIST), filter, NULL);
 }
 
 /* One axis of a job: inputs [from, to) of n_in become n_out, of which [start, start + n) is asked.

@@ -7,24 +7,17 @@
  * U+001C..U+001F as space. Bytes that are not UTF-8 become U+FFFD. */
 #include <string.h>
 
+#include "base/names.h"
 #include "tokenizer/clean/html_unescape.h"
-
-static const char *const clean_names[] = {"none", "lower", "whitespace", "canonicalize"};
 
 const char *pnb_clean_name(pnb_clean clean)
 {
-    return (size_t)clean < PNB_COUNT(clean_names) ? clean_names[clean] : NULL;
+    return pnb__name_at(PNB_NAMES(PNB_CLEAN_LIST), clean, NULL);
 }
 
 bool pnb_clean_from_name(const char *name, pnb_clean *out)
 {
-    for (size_t i = 0; i < PNB_COUNT(clean_names); i++) {
-        if (strcmp(name, clean_names[i]) == 0) {
-            *out = (pnb_clean)i;
-            return true;
-        }
-    }
-    return false;
+    return pnb__name_choose(out, "clean", PNB_NAMES(PNB_CLEAN_LIST), name, NULL) == PNB_OK;
 }
 
 static void collapse(pnb__buf *b, const char *s, size_t n, bool (*is_space)(uint32_t))
@@ -153,7 +146,7 @@ pnb_status pnb_clean_text(pnb_clean clean, const char *text, size_t n_bytes, cha
     pnb__cleaning how = {.mode = clean, .repair = true};
     *out = NULL;
     *n_out = 0;
-    if ((size_t)clean >= PNB_COUNT(clean_names))
+    if ((unsigned)clean >= PNB_N_CLEANS)
         return pnb__fail(err, PNB_ARG, "clean mode %d is unknown", (int)clean);
     pnb_status status = pnb__clean(&how, text, n_bytes, &b, err);
     if (status != PNB_OK)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "train/contrastive/contrastive.h"
 
 static const char *const templates[] = {
@@ -77,15 +78,12 @@ static const char *text_mask_name(int v)
 
 static const char *dataset_name(int v)
 {
-    static const char *const names[PNB_N_DATASET_KINDS] = {"auto",  "webdataset", "csv",   "dir",
-                                                           "jsonl", "synthetic",  "binary"};
-    return v >= 0 && v < PNB_N_DATASET_KINDS ? names[v] : NULL;
+    return pnb__name_at(PNB_NAMES(PNB_DATASET_LIST), (unsigned)v, NULL);
 }
 
 static const char *captions_name(int v)
 {
-    static const char *const names[PNB_N_CAPTION_CHOICES] = {"level", "any", "first", "all_levels"};
-    return v >= 0 && v < PNB_N_CAPTION_CHOICES ? names[v] : NULL;
+    return pnb__name_at(PNB_NAMES(PNB_CAPTION_LIST), (unsigned)v, NULL);
 }
 
 #define AT(member) offsetof(pnb_train_opts, member)
