@@ -154,7 +154,8 @@ pnb_status pnb_model_set_calibration(pnb_model *model, const char *json, pnb_err
 const char *pnb_model_quantization(const pnb_model *model);
 
 /* Encodes a batch on the model's context. The encoder for a batch size is planned at first use and
- * kept; a call with another batch size plans again.
+ * kept; a call with another batch size plans again. One thread at a time: several threads share a
+ * model through penumbra/encode.h.
  *   pixels (B,3,H,W) normalised -> mean (B,D) unit rows, log_var (B,D)
  *   ids (B,T) int32, T <= context -> the same
  * log_var may be NULL; models without uncertainty fill it with -INFINITY (zero variance).

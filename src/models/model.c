@@ -2,9 +2,9 @@
  *
  * Configuration and weights are found by name, the layout of the keys is told by the keys.
  * Opening maps the weights and checks names and shapes; whether values are finite is checked for a
- * tower when it first encodes, so that a text query does not read the image tower. Encoders are
- * planned for a batch size at first use and kept, so a steady loop of equal batches allocates
- * nothing. */
+ * tower when it first encodes, so that a text query does not read the image tower. A worker's towers
+ * are planned for a batch size at first use and kept, so a steady loop of equal batches allocates
+ * nothing; workers share the weights and nothing else. */
 #include "models/model.h"
 
 #include <math.h>
@@ -73,23 +73,29 @@ void pnb__model_fill_info(pnb_model *m)
     info->logit_bias = read_scalar(m, m->weights.logit_bias, 0);
 }
 
-static void reset_encoder(pnb__encoder *e)
+static void reset_plan(pnb__plan *e)
 {
     pnb__graph_free(e->graph);
     memset(e, 0, sizeof *e);
 }
 
-void pnb__model_drop_encoders(pnb_model *m)
+void pnb__towers_reset(pnb__towers *t)
 {
-    reset_encoder(&m->image);
-    reset_encoder(&m->text);
+    reset_plan(&t->image);
+    reset_plan(&t->text);
+}
+
+void pnb__model_replan(pnb_model *m)
+{
+    pnb__towers_reset(&m->own);
+    m->version++;
 }
 
 void pnb_model_free(pnb_model *m)
 {
     if (m == NULL)
         return;
-    pnb__model_drop_encoders(m);
+    pnb__towers_reset(&m->own);
     pnb__weights_reset(&m->weights);
     pnb__free(m->config_text);
     pnb__free(m);
@@ -396,16 +402,25 @@ pnb_status pnb_model_weights_sha256(pnb_model *m, const char **hex, pnb_error *e
 
 static pnb_status check_weights(pnb_model *m, bool text, pnb_error *err)
 {
-    bool *checked = text ? &m->checked_text : &m->checked_image;
-    if (*checked)
+    atomic_bool *checked = text ? &m->checked_text : &m->checked_image;
+    if (atomic_load(checked))
         return PNB_OK;
     pnb_status status = pnb__weights_check_finite(&m->weights, m->ctx, text, err);
-    *checked = status == PNB_OK;
+    if (status == PNB_OK)
+        atomic_store(checked, true);
     return status;
 }
 
+/* Towers of before the weights were stored differently read what is gone. */
+static void drop_stale(const pnb_model *m, pnb__towers *t)
+{
+    if (t->version != m->version)
+        pnb__towers_reset(t);
+    t->version = m->version;
+}
+
 /* Plans graph e->graph so that both forms of the mean can be read. */
-static pnb_status finish_encoder(pnb__encoder *e, pnb_error *err)
+static pnb_status finish_plan(pnb__plan *e, pnb_error *err)
 {
     e->unit = (pnb__dist){pnb__l2_normalize(e->raw.mean, 1e-12), e->raw.log_var};
     pnb__keep(e->raw.mean);
@@ -413,16 +428,18 @@ static pnb_status finish_encoder(pnb__encoder *e, pnb_error *err)
     pnb__keep(e->raw.log_var);
     pnb_status status = pnb__graph_plan(e->graph, NULL, err);
     if (status != PNB_OK)
-        reset_encoder(e);
+        reset_plan(e);
     return status;
 }
 
-static pnb_status plan_image(pnb_model *m, size_t n_batch, size_t n_kept, pnb_error *err)
+static pnb_status plan_image(pnb_model *m, pnb__towers *t, size_t n_batch, size_t n_kept,
+                             pnb_error *err)
 {
-    pnb__encoder *e = &m->image;
+    pnb__plan *e = &t->image;
+    drop_stale(m, t);
     if (e->graph != NULL && e->n_batch == n_batch && e->n_kept == n_kept)
         return PNB_OK;
-    reset_encoder(e);
+    reset_plan(e);
     pnb_status status = pnb__graph_create(&e->graph, m->ctx, m->weights.kernels.real, false, err);
     if (status != PNB_OK)
         return status;
@@ -437,7 +454,7 @@ static pnb_status plan_image(pnb_model *m, size_t n_batch, size_t n_kept, pnb_er
     }
     pnb__image_in in = {e->input, e->kept, e->kept_positions};
     e->raw = pnb__prolip_image(m, e->graph, &in, false);
-    return finish_encoder(e, err);
+    return finish_plan(e, err);
 }
 
 static bool pools_at_id(const pnb__config *c)
@@ -445,12 +462,14 @@ static bool pools_at_id(const pnb__config *c)
     return c->text.pool == PNB__POOL_ARGMAX || c->text.pool == PNB__POOL_EOS;
 }
 
-static pnb_status plan_text(pnb_model *m, size_t n_batch, size_t n_tokens, pnb_error *err)
+static pnb_status plan_text(pnb_model *m, pnb__towers *t, size_t n_batch, size_t n_tokens,
+                            pnb_error *err)
 {
-    pnb__encoder *e = &m->text;
+    pnb__plan *e = &t->text;
+    drop_stale(m, t);
     if (e->graph != NULL && e->n_batch == n_batch && e->n_tokens == n_tokens)
         return PNB_OK;
-    reset_encoder(e);
+    reset_plan(e);
     pnb_status status = pnb__graph_create(&e->graph, m->ctx, m->weights.kernels.real, false, err);
     if (status != PNB_OK)
         return status;
@@ -464,7 +483,7 @@ static pnb_status plan_text(pnb_model *m, size_t n_batch, size_t n_tokens, pnb_e
     }
     pnb__text_in in = {e->input, e->rows, e->visible};
     e->raw = pnb__text_tower(m, e->graph, &in, false);
-    return finish_encoder(e, err);
+    return finish_plan(e, err);
 }
 
 /* Where a text is read: the first largest id, or the first end token; -1 when it has none. */
@@ -482,9 +501,9 @@ static ptrdiff_t pooled_position(const pnb__config *c, const int32_t *ids, size_
 
 /* Fills the inputs that say where each text is read; under a causal mask a position sees what is
  * before it and itself. */
-static pnb_status write_rows(const pnb_model *m, const int32_t *ids, pnb_error *err)
+static pnb_status write_rows(const pnb_model *m, const pnb__plan *e, const int32_t *ids,
+                             pnb_error *err)
 {
-    const pnb__encoder *e = &m->text;
     if (e->rows == NULL)
         return PNB_OK;
     pnb_status status = PNB_OK;
@@ -518,7 +537,7 @@ static pnb_status check_finite(const char *what, const float *x, size_t n, size_
     return PNB_OK;
 }
 
-static pnb_status run_encoder(const pnb_model *m, const pnb__encoder *e, const pnb_encode_out *out,
+static pnb_status run_plan(const pnb_model *m, const pnb__plan *e, const pnb_encode_out *out,
                               pnb_error *err)
 {
     size_t n = e->n_batch * m->config.embed_dim;
@@ -556,7 +575,7 @@ static pnb_status check_kept(const pnb_model *m, const int32_t *kept, size_t n_k
 }
 
 /* Flat patch-row numbers of every picture from the one list they share. */
-static pnb_status write_kept(const pnb__encoder *e, const int32_t *kept, size_t n_patches,
+static pnb_status write_kept(const pnb__plan *e, const int32_t *kept, size_t n_patches,
                              pnb_error *err)
 {
     int32_t *flat = pnb__alloc_array(e->n_batch * e->n_kept, sizeof *flat);
@@ -575,6 +594,13 @@ pnb_status pnb_model_encode_image_kept(pnb_model *m, const float *pixels, size_t
                                        const int32_t *kept, size_t n_kept,
                                        const pnb_encode_out *out, pnb_error *err)
 {
+    return pnb__towers_encode_image(&m->own, m, pixels, n_batch, kept, n_kept, out, err);
+}
+
+pnb_status pnb__towers_encode_image(pnb__towers *t, pnb_model *m, const float *pixels,
+                                    size_t n_batch, const int32_t *kept, size_t n_kept,
+                                    const pnb_encode_out *out, pnb_error *err)
+{
     if (n_batch == 0)
         return PNB_OK;
     if (!m->config.vision.present)
@@ -585,17 +611,23 @@ pnb_status pnb_model_encode_image_kept(pnb_model *m, const float *pixels, size_t
     if (status == PNB_OK)
         status = check_weights(m, false, err);
     if (status == PNB_OK)
-        status = plan_image(m, n_batch, n_kept, err);
+        status = plan_image(m, t, n_batch, n_kept, err);
     if (status == PNB_OK && n_kept > 0)
-        status = write_kept(&m->image, kept, m->info.vision.n_patches, err);
+        status = write_kept(&t->image, kept, m->info.vision.n_patches, err);
     if (status != PNB_OK)
         return status;
-    pnb__write_f32(m->image.input, pixels);
-    return run_encoder(m, &m->image, out, err);
+    pnb__write_f32(t->image.input, pixels);
+    return run_plan(m, &t->image, out, err);
 }
 
 pnb_status pnb_model_encode_text(pnb_model *m, const int32_t *ids, size_t n_batch, size_t n_tokens,
                                  const pnb_encode_out *out, pnb_error *err)
+{
+    return pnb__towers_encode_text(&m->own, m, ids, n_batch, n_tokens, out, err);
+}
+
+pnb_status pnb__towers_encode_text(pnb__towers *t, pnb_model *m, const int32_t *ids, size_t n_batch,
+                                   size_t n_tokens, const pnb_encode_out *out, pnb_error *err)
 {
     if (n_batch == 0)
         return PNB_OK;
@@ -612,22 +644,23 @@ pnb_status pnb_model_encode_text(pnb_model *m, const int32_t *ids, size_t n_batc
                              ids[i], i / n_tokens, m->config.vocab_size);
     pnb_status status = check_weights(m, true, err);
     if (status == PNB_OK)
-        status = plan_text(m, n_batch, n_tokens, err);
+        status = plan_text(m, t, n_batch, n_tokens, err);
     if (status == PNB_OK)
-        status = write_rows(m, ids, err);
+        status = write_rows(m, &t->text, ids, err);
     if (status != PNB_OK)
         return status;
-    pnb__write_i32(m->text.input, ids);
-    return run_encoder(m, &m->text, out, err);
+    pnb__write_i32(t->text.input, ids);
+    return run_plan(m, &t->text, out, err);
 }
 
 double pnb_model_flops(pnb_model *m, bool text, size_t n_batch)
 {
     if (text ? !m->config.text.present : !m->config.vision.present)
         return 0;
-    pnb_status status = text ? plan_text(m, n_batch, m->config.context_length, NULL)
-                             : plan_image(m, n_batch, 0, NULL);
-    return status == PNB_OK ? pnb__graph_flops(text ? m->text.graph : m->image.graph) : 0;
+    pnb__towers *t = &m->own;
+    pnb_status status = text ? plan_text(m, t, n_batch, m->config.context_length, NULL)
+                             : plan_image(m, t, n_batch, 0, NULL);
+    return status == PNB_OK ? pnb__graph_flops(text ? t->text.graph : t->image.graph) : 0;
 }
 
 /* ---- for training ---- */

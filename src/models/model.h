@@ -1,6 +1,8 @@
-/* The opened model behind pnb_model: configuration, weights and planned encoders. */
+/* The opened model behind pnb_model: configuration, weights and planned towers. */
 #ifndef PNB_MODELS_MODEL_H
 #define PNB_MODELS_MODEL_H
+
+#include <stdatomic.h>
 
 #include "models/prolip/prolip.h"
 #include "models/weights.h"
@@ -12,7 +14,14 @@ typedef struct pnb__encoder {
     pnb__tensor *rows, *visible; /* texts pooled at an end token */
     pnb__dist raw, unit;         /* mean before and after L2; the same log_var */
     size_t n_batch, n_tokens, n_kept;
-} pnb__encoder;
+} pnb__plan;
+
+/* The planned towers of one worker. All zero: nothing is planned. */
+typedef struct pnb__towers {
+    pnb__plan image, text;
+    unsigned version; /* of the weights, as they were planned for */
+} pnb__towers;
+
 
 struct pnb_model {
     const pnb_ctx *ctx;
@@ -21,8 +30,9 @@ struct pnb_model {
     char *config_text;
     char sha256[65];
     pnb_model_info info;
-    pnb__encoder image, text;
-    bool checked_image, checked_text; /* weights known to be finite */
+    pnb__towers own;                         /* of pnb_model_encode_... */
+    unsigned version;                        /* another one when weights are stored differently */
+    atomic_bool checked_image, checked_text; /* weights known to be finite */
 };
 
 /* A folder's parts by path; config NULL: from the shapes of the weights (OpenAI's layout). */
@@ -32,8 +42,19 @@ typedef struct pnb__model_files {
 
 /* Fills m->info from configuration and weights. */
 void pnb__model_fill_info(pnb_model *m);
-/* Planned graphs, which depend on how weights are stored. */
-void pnb__model_drop_encoders(pnb_model *m);
+/* Planned graphs depend on how weights are stored: all are made again at their next use. */
+void pnb__model_replan(pnb_model *m);
+
+/* pnb_model_encode_image_kept and _text on the towers of one worker. Workers with towers of their
+ * own may encode at once, with the same results as one after the other; what encoding remembers of
+ * the model (weights that are finite, weights packed) is written atomically. Free the towers before
+ * the model. */
+pnb_status pnb__towers_encode_image(pnb__towers *t, pnb_model *m, const float *pixels,
+                                    size_t n_batch, const int32_t *kept, size_t n_kept,
+                                    const pnb_encode_out *out, pnb_error *err);
+pnb_status pnb__towers_encode_text(pnb__towers *t, pnb_model *m, const int32_t *ids, size_t n_batch,
+                                   size_t n_tokens, const pnb_encode_out *out, pnb_error *err);
+void pnb__towers_reset(pnb__towers *t);
 
 /* Opens a model from two files. `opts` may be NULL. */
 pnb_status pnb__model_open(pnb_model **out, const pnb_ctx *ctx, const pnb__model_files *files,

@@ -52,7 +52,7 @@ pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_b
         return status;
     w->half = to == PNB_STORE_BF16 ? PNB_BF16 : to == PNB_STORE_F16 ? PNB_F16 : PNB_F32;
     status = make_small(w, to, activation_bits, err);
-    pnb__model_drop_encoders(m);
+    pnb__model_replan(m);
     json_t *record =
         to == PNB_STORE_INT8
             ? json_pack("{s:s,s:i}", "weights", "int8", "activation_bits", activation_bits)

@@ -32,7 +32,9 @@ typedef struct pnb__param {
     bool trainable;
     bool fixed;         /* the owner promises that data will not change: it may be packed */
     bool mapped;        /* data lies in a file map: its pages may be dropped and come again */
-    pnb__packed packed; /* of the matrix (N, K) as the second factor W^T, or (K, N) as W */
+    /* Of the matrix (N, K) as the second factor W^T, or (K, N) as W. NULL until a graph packs it; then
+     * it stays as it is, so graphs of several threads may share the weight. */
+    _Atomic(const pnb__packed *) packed;
 } pnb__param;
 
 /* Gives back what inference graphs packed; before data changes or goes. */

@@ -4,7 +4,12 @@
  * weight that never changes this is done once, at a graph's second run, and every graph that shares
  * the weight gains. The bits of the results are the same. Weights in 8 or 16 bits are packed before
  * the first run: products read them in no other form. The copy takes the place of the mapped pages,
- * which are dropped as soon as they are packed, so the resident memory does not double. */
+ * which are dropped as soon as they are packed, so the resident memory does not double.
+ *
+ * Graphs on several threads may share a weight: whoever packs it first hangs the finished copy up in
+ * one atomic step, and the others, who may have begun the same, throw theirs away. */
+#include <stdatomic.h>
+
 #include "tensor/graph_internal.h"
 
 static size_t value_bytes(const pnb__graph *g, pnb__store store)
@@ -12,6 +17,13 @@ static size_t value_bytes(const pnb__graph *g, pnb__store store)
     return store == PNB__STORE_I8     ? 1
            : store == PNB__STORE_REAL ? PNB__REAL_SIZE(g->kernels.real)
                                       : sizeof(uint16_t);
+}
+
+static void free_packed(const pnb__packed *packed, const pnb__kernels *k)
+{
+    if (packed != NULL && packed->data != NULL)
+        k->mem_free(packed->data, packed->bytes);
+    pnb__free((void *)(uintptr_t)packed);
 }
 
 /* False when memory is short; to->bytes says how much was wanted. */
@@ -47,13 +59,18 @@ pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err)
         if (!is_wanted(t, small))
             continue;
         pnb__param *p = pnb__root(t->in[1])->param;
-        if (p->packed.data != NULL)
+        const pnb__packed *none = NULL;
+        if (atomic_load(&p->packed) != NULL)
             continue;
-        pnb__packed to;
-        if (!pack(g, t, p, &to))
-            return small ? pnb__fail_nomem(err, to.bytes) : PNB_OK;
-        p->packed = to;
-        if (p->mapped)
+        pnb__packed *to = pnb__alloc_zero(1, sizeof *to);
+        if (to == NULL || !pack(g, t, p, to)) {
+            size_t bytes = to != NULL ? to->bytes : sizeof *to;
+            pnb__free(to);
+            return small ? pnb__fail_nomem(err, bytes) : PNB_OK;
+        }
+        if (!atomic_compare_exchange_strong(&p->packed, &none, to))
+            free_packed(to, &g->kernels);
+        else if (p->mapped)
             pnb__drop_pages(p->data, p->n * value_bytes(g, p->store));
     }
     return PNB_OK;
@@ -61,7 +78,5 @@ pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err)
 
 void pnb__param_unpack(pnb__param *p, const pnb__kernels *k)
 {
-    if (p->packed.data != NULL)
-        k->mem_free(p->packed.data, p->packed.bytes);
-    p->packed = (pnb__packed){.data = NULL};
+    free_packed(atomic_exchange(&p->packed, NULL), k);
 }

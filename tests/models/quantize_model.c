@@ -249,7 +249,7 @@ static void test_halves_can_be_trained(void **state)
     char *dir = temp_path("bf16");
     pnb_model *m = open_on(ctx, dir);
     size_t dim = embed(m, before);
-    pnb__model_drop_encoders(m);
+    pnb__model_replan(m);
     assert_int_equal(pnb__model_make_trainable(m, NULL), PNB_OK);
     for (size_t i = 0; i < pnb__model_n_params(m); i++)
         assert_int_equal(pnb__model_param(m, i)->store, PNB__STORE_REAL);

@@ -458,13 +458,13 @@ static void test_fixed_weights_are_packed_once(void **state)
     bool packs = pnb__graph_kernels(n.g)->gemm_group > 0;
     for (int i = 0; i < 3; i++)
         run_packed(&n, ROWS, first[0], first[1]);
-    assert_null(p.packed.data);
+    assert_null(p.packed);
     p.fixed = true;
     pnb__graph_free(n.g);
     n = build_packed(&p, ROWS);
     for (int i = 0; i < 3; i++) {
         run_packed(&n, ROWS, again[0], again[1]);
-        assert_int_equal(p.packed.data != NULL, packs && i > 0);
+        assert_int_equal(p.packed != NULL, packs && i > 0);
         assert_memory_equal(first, again, sizeof first);
     }
     packed_net small = build_packed(&p, 5);
@@ -473,7 +473,7 @@ static void test_fixed_weights_are_packed_once(void **state)
     assert_memory_equal(first[1], again[1], 5 * 2 * WIDTH * sizeof(float));
     const pnb__kernels *k = pnb__graph_kernels(n.g);
     pnb__param_unpack(&p, k);
-    assert_null(p.packed.data);
+    assert_null(p.packed);
     run_packed(&n, ROWS, again[0], again[1]);
     assert_memory_equal(first, again, sizeof first);
     pnb__graph_free(n.g);
@@ -503,7 +503,7 @@ static void test_weights_in_bytes(void **state)
     packed_net n = build_packed(&p, ROWS), i8 = build_packed(&q, ROWS);
     run_packed(&n, ROWS, want[0], want[1]);
     run_packed(&i8, ROWS, got[0], got[1]);
-    assert_non_null(q.packed.data);
+    assert_non_null(q.packed);
     double error = 0, size = 0;
     for (size_t i = 0; i < PNB_COUNT(want[0]); i++) {
         error += pow((double)(got[0][i] - want[0][i]), 2);

@@ -137,8 +137,8 @@ bool pnb__linear_can_pack(const pnb__tensor *t)
         return false;
     if (a->transpose_w && root->n != t->in[W]->n)
         return false;
-    const pnb__packed *p = &root->param->packed;
-    return first_column(t) % group == 0 && root->n % k == 0 && (p->data == NULL || p->k == k);
+    const pnb__packed *p = root->param->packed;
+    return first_column(t) % group == 0 && root->n % k == 0 && (p == NULL || p->k == k);
 }
 
 void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m)
@@ -162,8 +162,10 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
     }
     size_t n = pnb__width(t), k = pnb__width(t->in[X]);
     pnb__store store = pnb__linear_store(t);
-    bool packed = store != PNB__STORE_REAL ||
-                  (!g->with_grad && pnb__linear_can_pack(t) && weight_of(t)->packed.data != NULL);
+    const pnb__packed *packed =
+        store != PNB__STORE_REAL || (!g->with_grad && pnb__linear_can_pack(t))
+            ? weight_of(t)->packed
+            : NULL;
     pnb__gemm_args m = {
         .trans_b = !a->transpose_w,
         .m = pnb__rows(t),
@@ -175,9 +177,9 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .n_batch = 1,
         .alpha = 1,
         .a = pnb__data(t->in[X]),
-        .b = packed ? NULL : pnb__data(t->in[W]),
-        .packed = packed ? &weight_of(t)->packed : NULL,
-        .packed_first = packed ? first_column(t) : 0,
+        .b = packed != NULL ? NULL : pnb__data(t->in[W]),
+        .packed = packed,
+        .packed_first = packed != NULL ? first_column(t) : 0,
         .c = t->data,
         .bias = t->in[BIAS] ? pnb__data(t->in[BIAS]) : NULL,
         .act = a->act,
