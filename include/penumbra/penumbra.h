@@ -20,6 +20,7 @@
 #include "penumbra/eval.h"        /* ranks, bins, statistics */
 #include "penumbra/families.h"    /* densities of the distributions */
 #include "penumbra/filter.h"      /* which pairs to keep */
+#include "penumbra/hierarcaps.h"  /* files of caption hierarchies */
 #include "penumbra/hierarchy.h"   /* traversal and figures of hierarchies */
 #include "penumbra/image.h"       /* decoding, resizing, preprocessing */
 #include "penumbra/loss.h"        /* the losses of training */

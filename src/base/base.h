@@ -103,6 +103,8 @@ void pnb__base64(pnb__buf *out, const void *bytes, size_t n);
 void pnb__buf_reset(pnb__buf *b); /* frees; usable again */
 bool pnb__starts_with(const char *s, const char *prefix);
 bool pnb__ends_with(const char *s, const char *suffix);
+/* The n bytes of a text without white space at their ends. */
+const char *pnb__trimmed(const char *text, size_t n, size_t *n_out);
 /* Length in bytes of the valid UTF-8 sequence at s (n bytes left), 0 if invalid; code point out. */
 size_t pnb__utf8_decode(const char *s, size_t n, uint32_t *code_point);
 size_t pnb__utf8_encode(uint32_t code_point, char out[4]); /* bytes written; U+FFFD for invalid */

@@ -1,4 +1,4 @@
-/* Growing byte buffer, prefix tests, UTF-8, and names of a table.
+/* Growing byte buffer, prefix tests, ends trimmed, UTF-8, and names of a table.
  *
  * The buffer is sticky: after a failed allocation it keeps what it had and ignores further appends,
  * so a writer of many small pieces checks `failed` once at its end. UTF-8 follows RFC 3629: no
@@ -73,6 +73,24 @@ void pnb__buf_reset(pnb__buf *b)
 {
     pnb__free(b->data);
     *b = (pnb__buf){0};
+}
+
+/* White space of ASCII whatever the locale: in UTF-8 other bytes are parts of letters. */
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+const char *pnb__trimmed(const char *text, size_t n, size_t *n_out)
+{
+    while (n > 0 && is_blank(text[n - 1]))
+        n--;
+    while (n > 0 && is_blank(*text)) {
+        text++;
+        n--;
+    }
+    *n_out = n;
+    return text;
 }
 
 bool pnb__starts_with(const char *s, const char *prefix)

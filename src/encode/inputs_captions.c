@@ -13,9 +13,8 @@
 #include "io/foreign.h"
 #include "io/json/json.h"
 #include "io/tables/csv.h"
-#include "penumbra/hierarchy.h"
+#include "penumbra/hierarcaps.h"
 #include "penumbra/tokenizer.h"
-#include "penumbra/truth.h"
 
 static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err);
 

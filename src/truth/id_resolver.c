@@ -26,24 +26,6 @@ pnb_truth_rows pnb_truth_rows_of(const struct pnb_embeddings *set)
                             .extras = (const char *const *)set->extras};
 }
 
-/* White space of ASCII whatever the locale: in UTF-8 other bytes are parts of letters. */
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-const char *pnb__trimmed(const char *text, size_t n, size_t *n_out)
-{
-    while (n > 0 && is_blank(text[n - 1]))
-        n--;
-    while (n > 0 && is_blank(*text)) {
-        text++;
-        n--;
-    }
-    *n_out = n;
-    return text;
-}
-
 static pnb_status add_alias(pnb__names *names, const char *name, size_t n, size_t row, int tier,
                             pnb_error *err)
 {

@@ -41,7 +41,4 @@ int64_t pnb__names_take_text(pnb__names *names, const char *text);
 /* Length of a name without an ending such as ".jpg". */
 size_t pnb__without_ending(const char *name, size_t n);
 
-/* A text without white space at its ends. */
-const char *pnb__trimmed(const char *text, size_t n, size_t *n_out);
-
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "penumbra/hierarchy.h"
+#include "penumbra/hierarcaps.h"
 #include "penumbra/truth.h"
 #include "tests/fuzz/scratch.h"
 

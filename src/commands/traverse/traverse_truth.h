@@ -5,6 +5,7 @@
 
 #include "penumbra/embeddings.h"
 #include "penumbra/hierarchy.h"
+#include "penumbra/hierarcaps.h"
 #include "penumbra/truth.h"
 
 typedef struct pnb__hierarchy_truth {

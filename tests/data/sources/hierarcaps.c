@@ -1,6 +1,5 @@
 /* Files of caption hierarchies: the format as distributed, and what is refused with its line. */
-#include "penumbra/hierarchy.h"
-#include "penumbra/truth.h"
+#include "penumbra/hierarcaps.h"
 #include "tests/prob/support.h"
 #include <unistd.h>
 

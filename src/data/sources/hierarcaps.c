@@ -8,8 +8,7 @@
 
 #include "base/grow.h"
 #include "io/tables/csv.h"
-#include "penumbra/truth.h"
-#include "truth/id_resolver.h"
+#include "penumbra/hierarcaps.h"
 
 enum { MAX_LEVELS = 64 };
 

@@ -1,0 +1,31 @@
+/* Files of caption hierarchies, as HierarCaps is distributed (Alper and Averbuch-Elor, ECCV 2024). */
+#ifndef PENUMBRA_HIERARCAPS_H
+#define PENUMBRA_HIERARCAPS_H
+
+#include <stddef.h>
+
+#include "penumbra/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A file of caption hierarchies: csv with a header row and the columns id, captions joined by
+ * "=>" from general to specific, image_url. Every row has the same number of levels. */
+typedef struct pnb_hierarcaps {
+    size_t n, n_levels;
+    char **id, **url; /* [n] */
+    char **caption;   /* [n][n_levels], white space at the ends removed */
+} pnb_hierarcaps;
+
+/* The three columns are taken in order, whatever the header calls them; more are ignored.
+ * Errors  those of reading a csv; FORMAT (fewer than 3 columns, no "=>" in a row, an empty caption,
+ *         a row with another number of levels, invalid UTF-8: the text names the line), ARG (no
+ * row, an id that occurs twice), NOMEM */
+pnb_status pnb_hierarcaps_load(pnb_hierarcaps **out, const char *path, pnb_error *err);
+void pnb_hierarcaps_free(pnb_hierarcaps *h); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
