@@ -1,4 +1,12 @@
-/* Files of caption hierarchies, as HierarCaps is distributed (Alper and Averbuch-Elor, ECCV 2024). */
+/* Files of caption hierarchies, as HierarCaps is distributed (Alper and Averbuch-Elor, "Emergent
+ * visual-semantic hierarchies in image-text representations", ECCV 2024).
+ *
+ * One row is one picture with captions from the most general to the most specific: "animal", "a
+ * bird", "a bird on a branch", "a kingfisher on a branch above water". `penumbra traverse` scores
+ * what a walk from the root to a picture finds against them, `penumbra embed` takes the captions
+ * with their levels, and a truth file of this format says which captions belong to which picture.
+ *
+ * The file is small beside what is embedded of it, so all of it is held in memory. */
 #ifndef PENUMBRA_HIERARCAPS_H
 #define PENUMBRA_HIERARCAPS_H
 

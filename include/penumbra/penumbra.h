@@ -16,6 +16,7 @@
 #include "penumbra/dataset.h"     /* samples of folders, archives and tables; loading batches */
 #include "penumbra/dtype.h"       /* element types of arrays */
 #include "penumbra/embeddings.h"  /* embedding sets in memory and on disk */
+#include "penumbra/encode.h"      /* pictures and texts to sets with an opened model */
 #include "penumbra/error.h"       /* status codes and the error record */
 #include "penumbra/eval.h"        /* ranks, bins, statistics */
 #include "penumbra/families.h"    /* densities of the distributions */

@@ -21,11 +21,11 @@ struct pnb_embeddings;
 
 /* ---- which items match which query, many to many ---- */
 typedef struct pnb_truth {
-    size_t n_queries, n_items;
-    size_t *offset;      /* [n_queries + 1] into item */
-    size_t *item;        /* positives of each query, ascending, each once */
-    size_t n_pairs;      /* offset[n_queries] */
-    size_t n_duplicates; /* pairs that were given more than once and were collapsed */
+    size_t n_queries, n_items; /* rows of the two sides */
+    size_t *offset;            /* [n_queries + 1] into item */
+    size_t *item;              /* positives of each query, ascending, each once */
+    size_t n_pairs;            /* offset[n_queries] */
+    size_t n_duplicates;       /* pairs that were given more than once and were collapsed */
     /* Positives that a list names but the other side lacks, by query and by item: nobody can find
      * them, but R counts them, as ECCV Caption's code does. NULL: none. Owned */
     size_t *n_outside, *n_outside_items;
@@ -43,10 +43,10 @@ pnb_status pnb_truth_create_labels(pnb_truth **out, const int64_t *query_label, 
 
 /* Names of the two sides for pnb_truth_load; ids may be NULL (then the file holds indices). */
 typedef struct pnb_truth_names {
-    const char *const *query_ids;
-    size_t n_queries;
-    const char *const *item_ids;
-    size_t n_items;
+    const char *const *query_ids; /* [n_queries], or NULL */
+    size_t n_queries;             /* rows of the asking side */
+    const char *const *item_ids;  /* [n_items], or NULL */
+    size_t n_items;               /* rows of the side that is searched */
 } pnb_truth_names;
 
 /* Reads a pairs file: one pair a line, query and item separated by a tab, empty lines and lines

@@ -1,67 +1,74 @@
 /* Reads, prepares and encodes one batch.
  *
  * Pictures are read ahead by threads of their own (embed_ahead.c) while the encoder works;
- * tokenising is so fast that it runs between two batches, on the encoder's threads. A batch is
- * filled up past unreadable inputs, so that the encoder sees one batch size until the very end and
- * plans once. Masked copies draw from (seed, input): a caption loses the same words whatever the
- * batch; the patches kept are shared by a batch, because the image tower takes one list for all. */
+ * tokenising is so fast that it runs between two batches, on the encoder's threads, and so are rows
+ * that are ready. A batch is filled up past unreadable inputs, so that the encoder sees one batch
+ * size until the very end and plans once. Masked copies draw from (seed, input): a caption loses
+ * the same words whatever the batch; the patches kept are shared by a batch, because the image
+ * tower takes one list for all. */
 #include "encode/embed_batch.h"
 
 #include <string.h>
 
-#include "base/base.h"
+#include "models/model.h"
 
 enum { STREAM_TEXT_MASK = 0x7e47, STREAM_PATCHES = 0x9a7c };
 
-static size_t n_pixels(const pnb__embedder *e)
+static size_t width_of(const pnb_encoder *e, const pnb__embed_source *source)
 {
-    return 3 * e->info->vision.image_width * e->info->vision.image_height;
+    if (!source->is_text)
+        return 3 * e->info->vision.image_width * e->info->vision.image_height;
+    return source->n_tokens > 0 ? source->n_tokens : e->info->text.context_length;
 }
 
-pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb__embedder *encoder,
-                                 const pnb__pictures *pictures, const pnb__captions *captions,
-                                 const pnb__embed_opts *opts, uint64_t seed, pnb_error *err)
+/* False: out of memory. */
+static bool allocate(pnb__embed_batch *b)
 {
-    size_t total = pictures != NULL ? pnb__pictures_count(pictures) : captions->n;
-    size_t n = PNB_MIN(opts->batch_size, PNB_MAX(total, (size_t)1));
-    *b = (pnb__embed_batch){.pictures = pictures,
-                            .captions = captions,
-                            .encoder = encoder,
-                            .opts = opts,
-                            .seed = seed,
-                            .capacity = n};
-    b->max_pixels =
-        encoder->max_image_pixels > 0 ? encoder->max_image_pixels : PNB_IMAGE_DEFAULT_PIXELS;
-    if (pictures != NULL) {
-        pnb_status status = pnb_image_budget_create(&b->budget, b->max_pixels, err);
-        if (status != PNB_OK)
-            return status;
-    }
+    size_t n = b->capacity;
+    bool is_masked = b->opts->masked && !b->source->is_text;
     b->input = pnb__alloc_array(n, sizeof *b->input);
-    b->ok = pnb__alloc_array(n, sizeof *b->ok);
     b->cut = pnb__alloc_zero(n, sizeof *b->cut);
     b->why = pnb__alloc_zero(n, sizeof *b->why);
-    if (pictures != NULL)
-        b->pixels = pnb__alloc_array(n, n_pixels(encoder) * sizeof *b->pixels);
+    if (b->source->is_text)
+        b->tokens = pnb__alloc_array(n, b->width * sizeof *b->tokens);
     else
-        b->tokens = pnb__alloc_array(n, encoder->info->text.context_length * sizeof *b->tokens);
-    if (opts->masked && pictures != NULL)
-        b->kept = pnb__alloc_array(encoder->info->vision.n_patches, sizeof *b->kept);
-    bool missing = b->input == NULL || b->ok == NULL || b->cut == NULL || b->why == NULL ||
-                   (b->pixels == NULL && b->tokens == NULL) ||
-                   (opts->masked && pictures != NULL && b->kept == NULL);
-    if (!missing)
-        return PNB_OK;
-    pnb__embed_batch_free(b);
-    return pnb__fail_nomem(err, n * (pictures != NULL ? n_pixels(encoder) * sizeof(float) : 64));
+        b->pixels = pnb__alloc_array(n, b->width * sizeof *b->pixels);
+    if (is_masked)
+        b->kept = pnb__alloc_array(b->encoder->info->vision.n_patches, sizeof *b->kept);
+    return b->input != NULL && b->cut != NULL && b->why != NULL &&
+           (b->pixels != NULL || b->tokens != NULL) && (!is_masked || b->kept != NULL);
+}
+
+pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb_encoder *encoder,
+                                 const pnb__embed_source *source, const pnb_encode_opts *opts,
+                                 pnb_error *err)
+{
+    int64_t max_pixels = encoder->max_image_pixels;
+    pnb_status status = PNB_OK;
+    *b = (pnb__embed_batch){.source = source,
+                            .encoder = encoder,
+                            .opts = opts,
+                            .width = width_of(encoder, source),
+                            .max_pixels = max_pixels > 0 ? max_pixels : PNB_IMAGE_DEFAULT_PIXELS,
+                            .capacity = PNB_MIN(opts->batch_size, PNB_MAX(source->n, (size_t)1))};
+    if (source->image != NULL)
+        PNB_TRY(pnb_image_budget_create(&b->budget, b->max_pixels, err));
+    if (!allocate(b))
+        PNB_TRY(pnb__fail_nomem(err, b->capacity * b->width * sizeof(float)));
+    status = pnb__worker_take(&b->worker, &encoder->workers, err);
+done:
+    if (status != PNB_OK)
+        pnb__embed_batch_free(b);
+    return status;
 }
 
 void pnb__embed_batch_free(pnb__embed_batch *b)
 {
     pnb__embed_ahead_free(b->ahead);
+    if (b->worker != NULL)
+        pnb__worker_give(b->worker, &b->encoder->workers);
     pnb_image_budget_free(b->budget);
     pnb__free(b->input);
-    pnb__free(b->ok);
     pnb__free(b->cut);
     pnb__free(b->why);
     pnb__free(b->pixels);
@@ -83,8 +90,8 @@ static pnb_status read_picture(void *user, size_t input, float *pixels, pnb_erro
     opts.max_pixels = b->max_pixels;
     opts.budget = b->budget;
     if (b->stamps != NULL) /* before reading: one replaced meanwhile is told by the next run */
-        b->stamps[input] = pnb__pictures_stamp(b->pictures, input);
-    pnb_status status = pnb__pictures_load(b->pictures, input, &opts, &image, err);
+        b->stamps[input] = b->source->stamp(b->source->user, input);
+    pnb_status status = b->source->image(b->source->user, input, &opts, &image, err);
     if (status == PNB_OK)
         status = pnb_preprocess_apply(&b->encoder->preprocess, &image, pixels, err);
     pnb_image_free(&image);
@@ -96,11 +103,11 @@ static pnb_status read_picture(void *user, size_t input, float *pixels, pnb_erro
 static void delete_tokens(const pnb__embed_batch *b, size_t slot, const unsigned char *maskable,
                           size_t n_maskable)
 {
-    size_t n = b->encoder->info->text.context_length, to = 0;
+    size_t n = b->width, to = 0;
     int32_t *ids = b->tokens + slot * n;
     int32_t pad = pnb_tokenizer_pad_id(b->encoder->tokenizer);
     pnb__rng rng;
-    pnb__rng_init(&rng, b->seed,
+    pnb__rng_init(&rng, b->opts->seed,
                   pnb__hash_bytes(&b->input[slot], sizeof(size_t), STREAM_TEXT_MASK));
     size_t spared = n_maskable > 0 ? pnb__rng_below(&rng, n_maskable) : 0, seen = 0;
     for (size_t t = 0; t < n; t++) {
@@ -116,10 +123,10 @@ static void delete_tokens(const pnb__embed_batch *b, size_t slot, const unsigned
         ids[to] = pad >= 0 ? pad : 0;
 }
 
-static pnb_status read_caption(pnb__embed_batch *b, size_t slot, pnb_error *err)
+static pnb_status read_text(pnb__embed_batch *b, size_t slot, pnb_error *err)
 {
-    const char *text = b->captions->items[b->input[slot]].text;
-    size_t n = b->encoder->info->text.context_length;
+    const char *text = b->source->text(b->source->user, b->input[slot]);
+    size_t n = b->width;
     int32_t *ids = b->tokens + slot * n;
     pnb_token_count count = {0};
     pnb_status status =
@@ -142,15 +149,27 @@ typedef struct read_job {
     size_t first_slot;
 } read_job;
 
+static void *row_at(const pnb__embed_batch *b, size_t slot)
+{
+    return b->tokens != NULL ? (void *)(b->tokens + slot * b->width)
+                             : (void *)(b->pixels + slot * b->width);
+}
+
 static void read_range(void *user, size_t begin, size_t end, int thread)
 {
     read_job *job = user;
     pnb__embed_batch *b = job->batch;
+    const pnb__embed_source *source = b->source;
     (void)thread;
     for (size_t i = begin; i < end; i++) {
         size_t slot = job->first_slot + i;
-        pnb_error_reset(&b->why[slot]);
-        b->ok[slot] = read_caption(b, slot, &b->why[slot]) == PNB_OK;
+        pnb_error *why = &b->why[slot];
+        pnb_error_reset(why);
+        pnb_status status = source->text != NULL
+                                ? read_text(b, slot, why)
+                                : source->row(source->user, b->input[slot], row_at(b, slot), why);
+        if (status != PNB_OK)
+            pnb__fail(why, status, "cannot be read"); /* keeps a text that is there */
     }
 }
 
@@ -158,13 +177,15 @@ static void read_range(void *user, size_t begin, size_t end, int thread)
 
 static void move_row(pnb__embed_batch *b, size_t to, size_t from)
 {
-    size_t width = b->encoder->info->text.context_length;
     if (to == from)
         return;
     b->input[to] = b->input[from];
     b->cut[to] = b->cut[from];
-    memcpy(b->tokens + to * width, b->tokens + from * width, width * sizeof *b->tokens);
+    memcpy(row_at(b, to), row_at(b, from), b->width * sizeof(float));
 }
+
+_Static_assert(sizeof(float) == sizeof(int32_t),
+               "rows of pixels and of ids have values of one size");
 
 /* The first n_kept of a shuffled list, in ascending order. */
 static void draw_patches(pnb__embed_batch *b)
@@ -172,7 +193,8 @@ static void draw_patches(pnb__embed_batch *b)
     size_t n = b->encoder->info->vision.n_patches, left;
     pnb__rng rng;
     b->n_kept = PNB_MAX((size_t)((double)n * b->opts->mask_keep), (size_t)1);
-    pnb__rng_init(&rng, b->seed, pnb__hash_bytes(&b->input[0], sizeof(size_t), STREAM_PATCHES));
+    pnb__rng_init(&rng, b->opts->seed,
+                  pnb__hash_bytes(&b->input[0], sizeof(size_t), STREAM_PATCHES));
     left = b->n_kept; /* selection sampling: ascending without sorting */
     for (size_t i = 0, k = 0; i < n && left > 0; i++)
         if (pnb__rng_below(&rng, n - i) < left) {
@@ -190,18 +212,19 @@ static pnb_status leave_out(const pnb_error *why, size_t input, pnb__embed_skip_
     return skip(user, input, why->text);
 }
 
-static pnb_status fill_captions(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next, size_t end,
-                                pnb__embed_skip_fn skip, void *user, pnb_error *err)
+/* Texts and ready rows, as many at once as there is room. */
+static pnb_status fill_now(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next,
+                           pnb__embed_skip_fn skip, void *user, pnb_error *err)
 {
-    while (b->n < b->capacity && *next < end) {
-        size_t n = PNB_MIN(b->capacity - b->n, end - *next);
+    while (b->n < b->capacity && *next < b->source->n) {
+        size_t n = PNB_MIN(b->capacity - b->n, b->source->n - *next);
         read_job job = {b, b->n};
         for (size_t i = 0; i < n; i++)
             b->input[b->n + i] = *next + i;
         pnb__parallel_for(ctx, n, 1, read_range, &job);
         *next += n;
         for (size_t i = job.first_slot; i < job.first_slot + n; i++) {
-            if (b->ok[i]) {
+            if (b->why[i].status == PNB_OK) {
                 move_row(b, b->n++, i);
                 continue;
             }
@@ -213,7 +236,7 @@ static pnb_status fill_captions(pnb__embed_batch *b, const pnb_ctx *ctx, size_t 
     return PNB_OK;
 }
 
-static pnb_status fill_pictures(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next, size_t end,
+static pnb_status fill_pictures(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next,
                                 pnb__embed_skip_fn skip, void *user, pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -221,16 +244,16 @@ static pnb_status fill_pictures(pnb__embed_batch *b, const pnb_ctx *ctx, size_t 
         const pnb__embed_ahead_opts opts = {.read = read_picture,
                                             .user = b,
                                             .first = *next,
-                                            .end = end,
-                                            .row_values = n_pixels(b->encoder),
-                                            .n_rows = PNB_MIN(2 * b->capacity, end - *next),
+                                            .end = b->source->n,
+                                            .row_values = b->width,
+                                            .n_rows =
+                                                PNB_MIN(2 * b->capacity, b->source->n - *next),
                                             .n_threads = ctx->n_threads};
         status = pnb__embed_ahead_start(&b->ahead, &opts, err);
     }
     while (status == PNB_OK && b->n < b->capacity) {
         pnb_error *why = &b->why[b->n];
-        float *row = b->pixels + b->n * n_pixels(b->encoder);
-        if (!pnb__embed_ahead_next(b->ahead, &b->input[b->n], row, why))
+        if (!pnb__embed_ahead_next(b->ahead, &b->input[b->n], row_at(b, b->n), why))
             break;
         (*next)++;
         if (why->status == PNB_OK)
@@ -241,14 +264,15 @@ static pnb_status fill_pictures(pnb__embed_batch *b, const pnb_ctx *ctx, size_t 
     return status;
 }
 
-pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next, size_t end,
-                                 pnb__embed_skip_fn skip, void *user, pnb_error *err)
+pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_skip_fn skip,
+                                 void *user, pnb_error *err)
 {
+    const pnb_ctx *ctx = pnb__model_ctx(b->encoder->model);
     b->n = 0;
-    if (*next >= end)
+    if (*next >= b->source->n)
         return PNB_OK;
-    pnb_status status = b->pictures != NULL ? fill_pictures(b, ctx, next, end, skip, user, err)
-                                            : fill_captions(b, ctx, next, end, skip, user, err);
+    pnb_status status = b->source->image != NULL ? fill_pictures(b, ctx, next, skip, user, err)
+                                                 : fill_now(b, ctx, next, skip, user, err);
     if (status == PNB_OK && b->kept != NULL && b->n > 0)
         draw_patches(b);
     return status;
@@ -256,12 +280,11 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, const pnb_ctx *ctx, size_t
 
 pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, float *mean, float *log_var, pnb_error *err)
 {
-    pnb_encode_out out = {.mean = mean, .log_var = log_var};
+    const pnb_encode_out out = {.mean = mean, .log_var = log_var};
+    pnb__towers *towers = pnb__worker_towers(b->worker);
     pnb_model *model = b->encoder->model;
     if (b->tokens != NULL)
-        return pnb_model_encode_text(model, b->tokens, b->n, b->encoder->info->text.context_length,
-                                     &out, err);
-    if (b->kept != NULL)
-        return pnb_model_encode_image_kept(model, b->pixels, b->n, b->kept, b->n_kept, &out, err);
-    return pnb_model_encode_image(model, b->pixels, b->n, &out, err);
+        return pnb__towers_encode_text(towers, model, b->tokens, b->n, b->width, &out, err);
+    return pnb__towers_encode_image(towers, model, b->pixels, b->n, b->kept,
+                                    b->kept != NULL ? b->n_kept : 0, &out, err);
 }

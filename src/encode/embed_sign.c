@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "program/source_commit.h"
+#include "models/model.h"
 
 enum { MAX_NAMES = 256, MAX_FILE_BYTES = 64 << 20 };
 
@@ -77,7 +77,8 @@ static pnb_status add_dir(pnb__sha256 *hash, const char *dir, pnb_error *err)
 /* The parts a model was opened with. */
 static pnb_status add_parts(pnb__sha256 *hash, const pnb__embed_signed *job, pnb_error *err)
 {
-    const char *const paths[] = {job->encoder->dir, job->opts->tokenizer, job->opts->preprocess};
+    const pnb_encoder *e = job->encoder;
+    const char *const paths[] = {e->dir, e->parts[0], e->parts[1]};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < PNB_COUNT(paths) && status == PNB_OK; i++)
         if (paths[i] != NULL)
@@ -88,8 +89,8 @@ static pnb_status add_parts(pnb__sha256 *hash, const pnb__embed_signed *job, pnb
 
 static void add_options(pnb__sha256 *hash, const pnb__embed_signed *job)
 {
-    const pnb__embed_opts *o = job->opts;
-    const pnb_ctx *ctx = job->app->ctx;
+    const pnb_encode_opts *o = job->opts;
+    const pnb_ctx *ctx = pnb__model_ctx(job->encoder->model);
     const double values[] = {(double)o->batch_size, o->exif, o->masked,
                              o->masked ? o->mask_keep : 0, o->masked ? o->mask_drop : 0,
                              (double)job->info->seed, ctx->device, ctx->isa, ctx->batch_invariant,
@@ -105,18 +106,15 @@ pnb_status pnb__embed_sign(const pnb__embed_signed *job, char text[PNB__EMBED_SI
     char hex[65];
     pnb__sha256_init(&hash);
     add_text(&hash, pnb_version());
-    add_text(&hash, pnb__source_commit());
+    add_text(&hash, job->maker);
     add_text(&hash, job->info->weights_sha256);
     add_text(&hash, job->info->preprocess);
     pnb_status status = add_parts(&hash, job, err);
     if (status != PNB_OK)
         return status;
     add_options(&hash, job);
-    if (job->captions != NULL)
-        pnb__captions_hash(job->captions, &hash);
-    else
-        pnb__pictures_hash(job->pictures, &hash);
+    job->source->hash(job->source->user, &hash);
     pnb__sha256_hex(&hash, hex);
-    snprintf(text, PNB__EMBED_SIGNATURE_BYTES, "penumbra embed 2 %s %zu\n", hex, job->n_inputs);
+    snprintf(text, PNB__EMBED_SIGNATURE_BYTES, "penumbra embed 2 %s %zu\n", hex, job->source->n);
     return PNB_OK;
 }

@@ -2,18 +2,17 @@
 #ifndef PNB_ENCODE_EMBED_SIGN_H
 #define PNB_ENCODE_EMBED_SIGN_H
 
-#include "encode/embed_job.h"
+#include "encode/embed_source.h"
+#include "encode/encoder.h"
 
 enum { PNB__EMBED_SIGNATURE_BYTES = 160 };
 
 typedef struct pnb__embed_signed {
-    const pnb__app *app;
-    const pnb__embedder *encoder;
-    const pnb__pictures *pictures; /* or */
-    const pnb__captions *captions;
-    const pnb__embed_opts *opts;
+    const pnb_encoder *encoder;
+    const pnb__embed_source *source;
+    const pnb_encode_opts *opts;
+    const char *maker;
     const pnb_embeddings_info *info;
-    size_t n_inputs;
 } pnb__embed_signed;
 
 /* Errors  NOMEM */

@@ -1,21 +1,20 @@
-/* What a user names on the command line, as a numbered list of pictures or captions. */
+/* What a user names in words, as a numbered list of pictures or captions. */
 #ifndef PNB_ENCODE_INPUTS_H
 #define PNB_ENCODE_INPUTS_H
 
 #include <stdio.h>
 
-#include "base/base.h"
+#include "encode/embed_source.h"
 #include "penumbra/dataset.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/error.h"
-#include "program/app.h"
 
 /* ---- pictures ---- read lazily; any threads may read different ones at once */
 typedef struct pnb__pictures pnb__pictures;
 
 /* Each of `words` is a picture file, a folder, a tar, csv, tsv or jsonl data set (braces, globs and
  * "::" as for --train-data), or "-": one path a line from `in`. Free with pnb__pictures_free.
- * Errors  NOT_FOUND (nothing matches), those of pnb_dataset_open */
+ * Errors  NOT_FOUND (nothing matches), ARG ("-" where `in` is NULL), those of pnb_dataset_open */
 pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
                               FILE *in, pnb_error *err);
 /* The same with options for the data sets among them: columns of tables, say. */
@@ -28,22 +27,18 @@ pnb_status pnb__pictures_open_set(pnb__pictures **out, const char *spec,
 const pnb_dataset *pnb__pictures_set(const pnb__pictures *p);
 void pnb__pictures_free(pnb__pictures *p);
 size_t pnb__pictures_count(const pnb__pictures *p);
-/* Hashes what was named and how much it holds, so that a continued job sees the same list. */
-void pnb__pictures_hash(const pnb__pictures *p, pnb__sha256 *hash);
-/* A number that changes when picture i is another file or was written again. */
-uint64_t pnb__pictures_stamp(const pnb__pictures *p, size_t i);
 /* `opts` as for pnb_image_decode. */
 pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
                               pnb_image *out, pnb_error *err);
-/* For commands: what the data sets left out or found damaged when they were opened, each named as
- * skipped. */
-void pnb__pictures_report(const pnb__pictures *p, pnb__app *app);
+/* What the data sets left out or found damaged when they were opened, each named as skipped. */
+void pnb__pictures_report(const pnb__pictures *p,
+                          void (*skipped)(void *user, const char *what, const char *why),
+                          void *user);
 /* What to call picture i in a message: its path, or "data set: key". */
 pnb_status pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size,
                               pnb_error *err);
-/* Names row `row` of a set after picture i: id, path, and where a data set holds it. */
-pnb_status pnb__pictures_label(const pnb__pictures *p, size_t i, pnb_embeddings *set, size_t row,
-                               pnb_error *err);
+/* The pictures to be embedded, rows named by id, path, and where a data set holds them. */
+pnb__embed_source pnb__pictures_source(const pnb__pictures *p);
 
 /* Id of a sample's row: its key; in tar shards without the shard, as truth files name it. */
 const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample);
@@ -55,14 +50,6 @@ extern const char *const pnb__carried_fields[PNB__N_CARRIED]; /* url caption uid
  * Errors  NOMEM */
 pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_caption,
                              pnb_error *err);
-
-/* Words in which a folder that holds a CLIP_benchmark data set, ROOT/{train,test}/0.tar ... with
- * nshards.txt, has become the shards of `split`, in order of number; anything else stays. Free with
- * pnb__roots_free.
- * Errors  NOT_FOUND (it has other splits only), FORMAT (nshards.txt), NOMEM */
-pnb_status pnb__roots_resolve(pnb__app *app, pnb__text_list *out, const pnb__text_list *words,
-                              const char *split);
-void pnb__roots_free(pnb__text_list *words);
 
 /* ---- captions ---- in memory */
 typedef struct pnb__caption {
@@ -86,18 +73,13 @@ typedef struct pnb__captions {
  * `caption_key`, or a data set (folder, tar shards), all of whose captions are taken. Lines that
  * are not UTF-8 or longer than PNB_TOKENIZER_MAX_BYTES are recorded in `bad`; a file that is no
  * text (NUL bytes, more than 1% of its bytes not UTF-8) is a FORMAT error that says what it is.
- * Errors  NOT_FOUND, FORMAT, IO, NOMEM */
+ * Errors  NOT_FOUND, FORMAT, ARG ("-" where `in` is NULL), IO, NOMEM */
 pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
                              FILE *in, pnb_error *err);
 pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err);
-/* For commands: all of `files`, then all of `texts` (NULL: none); captions that cannot be read are
- * named as skipped. */
-pnb_status pnb__captions_read(pnb__app *app, pnb__captions *c, const pnb__text_list *files,
-                              const pnb__text_list *texts, const char *caption_key);
-void pnb__captions_hash(const pnb__captions *c, pnb__sha256 *hash);
 void pnb__captions_reset(pnb__captions *c);
-pnb_status pnb__captions_label(const pnb__captions *c, size_t i, pnb_embeddings *set, size_t row,
-                               pnb_error *err);
+/* The captions to be embedded, rows named by id, text, level and what else a caption carries. */
+pnb__embed_source pnb__captions_source(const pnb__captions *c);
 
 /* Picture of a row again, by its path or by the data set it came from; an empty one where it cannot
  * be had any more. Errors  NOMEM

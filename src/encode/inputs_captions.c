@@ -1,4 +1,4 @@
-/* Captions named on the command line: text files, standard input, jsonl, csv, data sets.
+/* Captions named by words: text files, standard input, jsonl, csv, data sets.
  *
  * All are held in memory: a million captions are about 100 MB. A line that is not UTF-8 or longer
  * than any caption is left out and remembered, so that one bad line does not end a long job; a file
@@ -429,6 +429,8 @@ static pnb_status add_dataset(pnb__captions *c, const char *spec, pnb_error *err
 pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
                              FILE *in, pnb_error *err)
 {
+    if (strcmp(source, "-") == 0 && in == NULL)
+        return pnb__fail(err, PNB_ARG, "-: there is no standard input here; name files");
     if (strcmp(source, "-") == 0)
         return add_lines(c, in, "standard input", err);
     if (strstr(source, "://") != NULL)
@@ -452,23 +454,9 @@ pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *c
     return add_text_file(c, source, err);
 }
 
-pnb_status pnb__captions_read(pnb__app *app, pnb__captions *c, const pnb__text_list *files,
-                              const pnb__text_list *texts, const char *caption_key)
+static void hash_captions(const void *user, pnb__sha256 *hash)
 {
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; status == PNB_OK && i < files->n; i++)
-        status = pnb__captions_add(c, files->items[i], caption_key, app->in, &app->err);
-    for (size_t i = 0; status == PNB_OK && texts != NULL && i < texts->n; i++)
-        status = pnb__captions_add_text(c, texts->items[i], &app->err);
-    for (size_t i = 0; i < c->n_bad; i++)
-        pnb__skipped(app, "caption", c->bad[i]);
-    if (status == PNB_OK && c->n == 0)
-        status = pnb__fail(&app->err, PNB_NOT_FOUND, "no captions were found in the inputs");
-    return status;
-}
-
-void pnb__captions_hash(const pnb__captions *c, pnb__sha256 *hash)
-{
+    const pnb__captions *c = user;
     for (size_t i = 0; i < c->n; i++) {
         const char *id = c->items[i].id != NULL ? c->items[i].id : "";
         const char *extra = c->items[i].extra != NULL ? c->items[i].extra : "";
@@ -503,9 +491,10 @@ static char *extra_with_level(const pnb__caption *item)
     return pnb__format("{\"level\":%d,%s", item->level, item->extra + 1);
 }
 
-pnb_status pnb__captions_label(const pnb__captions *c, size_t i, pnb_embeddings *set, size_t row,
-                               pnb_error *err)
+static pnb_status label_caption(const void *user, size_t i, pnb_embeddings *set, size_t row,
+                                pnb_error *err)
 {
+    const pnb__captions *c = user;
     const pnb__caption *item = &c->items[i];
     char number[32];
     snprintf(number, sizeof number, "%zu", i);
@@ -519,4 +508,20 @@ pnb_status pnb__captions_label(const pnb__captions *c, size_t i, pnb_embeddings 
         status = pnb_embeddings_set_extra(set, row, extra, err);
     pnb__free(extra);
     return status;
+}
+
+static const char *caption_text(const void *user, size_t i)
+{
+    const pnb__captions *c = user;
+    return c->items[i].text;
+}
+
+pnb__embed_source pnb__captions_source(const pnb__captions *c)
+{
+    return (pnb__embed_source){.n = c->n,
+                               .is_text = true,
+                               .user = c,
+                               .text = caption_text,
+                               .label = label_caption,
+                               .hash = hash_captions};
 }

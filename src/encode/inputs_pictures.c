@@ -1,4 +1,4 @@
-/* Pictures named on the command line: files, folders, globs, lists on standard input, data sets.
+/* Pictures named by words: files, folders, globs, lists on standard input, data sets.
  *
  * Sources are kept in the order given and numbered through; a picture is read only when asked for,
  * so a list of a million costs its names. How a data set finds its pictures is data's business. */
@@ -92,6 +92,8 @@ static pnb_status add_list(pnb__pictures *p, FILE *in, pnb_error *err)
     size_t capacity = 0;
     bool is_first = true;
     pnb_status status = PNB_OK;
+    if (in == NULL)
+        return pnb__fail(err, PNB_ARG, "-: there is no standard input here; name files");
     for (ssize_t n; status == PNB_OK && (n = getline(&line, &capacity, in)) >= 0;) {
         while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
             line[--n] = '\0';
@@ -188,12 +190,14 @@ void pnb__pictures_free(pnb__pictures *p)
     pnb__free(p);
 }
 
-void pnb__pictures_report(const pnb__pictures *p, pnb__app *app)
+void pnb__pictures_report(const pnb__pictures *p,
+                          void (*skipped)(void *user, const char *what, const char *why),
+                          void *user)
 {
     for (size_t i = 0; i < p->n_sources; i++)
         for (size_t k = 0;
              p->sources[i].set != NULL && k < pnb_dataset_n_warnings(p->sources[i].set); k++)
-            pnb__skipped(app, "samples", pnb_dataset_warning(p->sources[i].set, k));
+            skipped(user, "samples", pnb_dataset_warning(p->sources[i].set, k));
 }
 
 size_t pnb__pictures_count(const pnb__pictures *p)
@@ -201,8 +205,9 @@ size_t pnb__pictures_count(const pnb__pictures *p)
     return p->n;
 }
 
-void pnb__pictures_hash(const pnb__pictures *p, pnb__sha256 *hash)
+static void hash_sources(const void *user, pnb__sha256 *hash)
 {
+    const pnb__pictures *p = user;
     for (size_t i = 0; i < p->n_sources; i++) {
         const source *s = &p->sources[i];
         pnb__sha256_update(hash, s->path, strlen(s->path) + 1);
@@ -224,8 +229,9 @@ static const source *find_source(const pnb__pictures *p, size_t i)
     return &p->sources[low];
 }
 
-uint64_t pnb__pictures_stamp(const pnb__pictures *p, size_t i)
+static uint64_t stamp_picture(const void *user, size_t i)
 {
+    const pnb__pictures *p = user;
     const source *s = find_source(p, i);
     return s->set != NULL ? pnb__dataset_stamp(s->set, i - s->first) : pnb__file_stamp(s->path);
 }
@@ -301,14 +307,37 @@ done:
     return status;
 }
 
-pnb_status pnb__pictures_label(const pnb__pictures *p, size_t i, pnb_embeddings *set, size_t row,
-                               pnb_error *err)
+static pnb_status label_picture(const void *user, size_t i, pnb_embeddings *set, size_t row,
+                                pnb_error *err)
 {
+    const pnb__pictures *p = user;
     const source *s = find_source(p, i);
     if (s->set != NULL)
         return label_sample(s, i - s->first, set, row, err);
     pnb_status status = pnb_embeddings_set_id(set, row, s->path, err);
     return status == PNB_OK ? pnb_embeddings_set_path(set, row, s->path, err) : status;
+}
+
+static pnb_status load_picture(const void *user, size_t i, const pnb_image_opts *opts,
+                               pnb_image *out, pnb_error *err)
+{
+    return pnb__pictures_load(user, i, opts, out, err);
+}
+
+static pnb_status name_picture(const void *user, size_t i, char *text, size_t size, pnb_error *err)
+{
+    return pnb__pictures_name(user, i, text, size, err);
+}
+
+pnb__embed_source pnb__pictures_source(const pnb__pictures *p)
+{
+    return (pnb__embed_source){.n = p->n,
+                               .user = p,
+                               .image = load_picture,
+                               .label = label_picture,
+                               .name = name_picture,
+                               .hash = hash_sources,
+                               .stamp = stamp_picture};
 }
 
 /* ---- a row's picture again ---- */

@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "encode/embed_job.h"
 
-enum { BATCH = 32, STREAM_WORDS = 0x3d0b };
+enum { STREAM_WORDS = 0x3d0b };
 
 /* ---- pictures ---- */
 
-static pnb_status load_one(const pnb__embedder *encoder, const pnb__pictures *pictures, size_t i,
+static pnb_status load_one(const pnb_encoder *encoder, const pnb__pictures *pictures, size_t i,
                            bool exif, pnb_image *out, pnb_error *err)
 {
     pnb_image image = {0};
@@ -30,9 +31,8 @@ static pnb_status load_one(const pnb__embedder *encoder, const pnb__pictures *pi
     return status;
 }
 
-pnb_status pnb__pixels_load(pnb__app *app, const pnb__embedder *encoder,
-                            const pnb__pictures *pictures, size_t limit, bool exif,
-                            pnb__pixel_set *out)
+pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__pictures *pictures, size_t limit,
+                            const pnb_encode_opts *opts, pnb__pixel_set *out, pnb_error *err)
 {
     size_t total = pnb__pictures_count(pictures), n = PNB_MIN(total, limit);
     char name[512];
@@ -40,25 +40,25 @@ pnb_status pnb__pixels_load(pnb__app *app, const pnb__embedder *encoder,
     out->items = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->items);
     out->names = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->names);
     if (out->items == NULL || out->names == NULL)
-        return pnb__fail_nomem(&app->err, n * sizeof *out->items);
+        return pnb__fail_nomem(err, n * sizeof *out->items);
     for (size_t i = 0; i < n; i++) {
         size_t source = (size_t)((double)i * (double)total / (double)n);
         pnb_error why = PNB_ERROR_INIT;
         pnb_status status = pnb__pictures_name(pictures, source, name, sizeof name, &why);
         if (status == PNB_OK)
-            status = load_one(encoder, pictures, source, exif, &out->items[out->n], &why);
+            status = load_one(encoder, pictures, source, opts->exif, &out->items[out->n], &why);
         if (status == PNB_NOMEM)
-            return pnb__fail(&app->err, status, "%s", why.text);
+            return pnb__fail(err, status, "%s", why.text);
         if (status != PNB_OK) {
-            pnb__skipped(app, name, why.text);
+            opts->skipped(opts->skipped_user, name, why.text);
             continue;
         }
         out->names[out->n++] = pnb__strdup(name);
         if (out->names[out->n - 1] == NULL)
-            return pnb__fail_nomem(&app->err, strlen(name));
+            return pnb__fail_nomem(err, strlen(name));
     }
     if (out->n == 0)
-        return pnb__fail(&app->err, PNB_NOT_FOUND, "none of %zu pictures could be read", n);
+        return pnb__fail(err, PNB_NOT_FOUND, "none of %zu pictures could be read", n);
     return PNB_OK;
 }
 
@@ -125,49 +125,33 @@ pnb_status pnb__copy_pixels(const pnb_image *from, pnb_image *to, pnb_error *err
     return status;
 }
 
-static pnb_status encode_batch(pnb__embedder *encoder, const pnb_image *made, size_t n,
-                               float *pixels, const pnb_encode_out *out, pnb_error *err)
+typedef struct made {
+    const pnb_preprocess *preprocess;
+    pnb__make_fn make;
+    const void *user;
+} made;
+
+static pnb_status make_row(const void *user, size_t i, void *row, pnb_error *err)
 {
-    const pnb_preprocess *pp = &encoder->preprocess;
-    size_t n_values = 3 * (size_t)pp->width * (size_t)pp->height;
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; i < n && status == PNB_OK; i++)
-        status = pnb_image_to_chw(&made[i], pp->mean, pp->std, pixels + i * n_values, err);
-    if (status == PNB_OK)
-        status = pnb_model_encode_image(encoder->model, pixels, n, out, err);
+    const made *m = user;
+    const pnb_preprocess *pp = m->preprocess;
+    pnb_image image = {0};
+    pnb_status status = pnb_image_create(&image, pp->width, pp->height, 3, err);
+    if (status != PNB_OK)
+        return status;
+    m->make(m->user, i, &image);
+    status = pnb_image_to_chw(&image, pp->mean, pp->std, row, err);
+    pnb_image_free(&image);
     return status;
 }
 
-pnb_status pnb__encode_made(pnb__app *app, pnb__embedder *encoder, size_t n_rows, pnb__make_fn make,
-                            const void *user, float *mean, float *log_var)
+pnb_status pnb__encode_made(pnb_encoder *encoder, size_t n_rows, pnb__make_fn make,
+                            const void *user, const pnb_encode_opts *opts, pnb_embeddings **out,
+                            pnb_error *err)
 {
-    const pnb_preprocess *pp = &encoder->preprocess;
-    size_t dim = encoder->info->embed_dim, capacity = PNB_MIN(n_rows, (size_t)BATCH);
-    pnb_image made[BATCH] = {0};
-    float *pixels = NULL;
-    pnb_status status = PNB_OK;
-    if (n_rows == 0)
-        return PNB_OK;
-    pixels =
-        pnb__alloc_array(capacity, 3 * (size_t)pp->width * (size_t)pp->height * sizeof *pixels);
-    if (pixels == NULL)
-        return pnb__fail_nomem(&app->err, capacity * 3 * (size_t)pp->width * (size_t)pp->height);
-    for (size_t i = 0; i < capacity; i++)
-        PNB_TRY(pnb_image_create(&made[i], pp->width, pp->height, 3, &app->err));
-    for (size_t first = 0; first < n_rows; first += capacity) {
-        size_t n = PNB_MIN(capacity, n_rows - first);
-        const pnb_encode_out out = {.mean = mean + first * dim, .log_var = log_var + first * dim};
-        if (pnb__is_interrupted(app))
-            PNB_TRY(pnb__fail(&app->err, PNB_INTERRUPTED, "stopped on request"));
-        for (size_t i = 0; i < n; i++)
-            make(user, first + i, &made[i]);
-        PNB_TRY(encode_batch(encoder, made, n, pixels, &out, &app->err));
-    }
-done:
-    for (size_t i = 0; i < capacity; i++)
-        pnb_image_free(&made[i]);
-    pnb__free(pixels);
-    return status;
+    const made all = {&encoder->preprocess, make, user};
+    const pnb__embed_source source = {.n = n_rows, .user = &all, .row = make_row};
+    return pnb__embed_set(encoder, &source, opts, out, NULL, err);
 }
 
 /* ---- captions ---- */

@@ -3,11 +3,10 @@
 #ifndef PNB_ENCODE_PERTURB_H
 #define PNB_ENCODE_PERTURB_H
 
-#include "encode/embedder.h"
+#include "encode/encoder.h"
 #include "encode/inputs.h"
 #include "penumbra/image.h"
 #include "penumbra/prob.h"
-#include "program/app.h"
 
 /* ---- pictures ---- 8-bit RGB at the encoder's size, so that a share is a share of what it sees */
 typedef struct pnb__pixel_set {
@@ -17,10 +16,9 @@ typedef struct pnb__pixel_set {
 } pnb__pixel_set;
 
 /* Up to `limit` pictures of a source, evenly spaced; those that cannot be read are skipped by name.
- * Errors  NOT_FOUND (none could be read), NOMEM */
-pnb_status pnb__pixels_load(pnb__app *app, const pnb__embedder *encoder,
-                            const pnb__pictures *pictures, size_t limit, bool exif,
-                            pnb__pixel_set *out);
+ * Of `opts` exif and skipped count. Errors  NOT_FOUND (none could be read), NOMEM */
+pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__pictures *pictures, size_t limit,
+                            const pnb_encode_opts *opts, pnb__pixel_set *out, pnb_error *err);
 void pnb__pixels_reset(pnb__pixel_set *set);
 
 /* 255 * mean of the preprocessing: what the encoder sees as zero. */
@@ -37,13 +35,15 @@ void pnb__mix_blend(const pnb_image *a, const pnb_image *b, pnb_image *out);
 void pnb__mix_halves(const pnb_image *a, const pnb_image *b, pnb_image *out);
 pnb_status pnb__copy_pixels(const pnb_image *from, pnb_image *to, pnb_error *err);
 
-/* Makes the picture of one row: `out` is of the encoder's size and may hold anything. */
+/* Makes the picture of one row: `out` is of the encoder's size and may hold anything. Several
+ * threads call it at once. */
 typedef void (*pnb__make_fn)(const void *user, size_t row, pnb_image *out);
 
-/* Encodes n_rows made pictures in batches.  Shape  mean, log_var (n_rows, D), log_var -inf for
- * points.  Errors  INTERRUPTED, and those of the encoder */
-pnb_status pnb__encode_made(pnb__app *app, pnb__embedder *encoder, size_t n_rows, pnb__make_fn make,
-                            const void *user, float *mean, float *log_var);
+/* Encodes n_rows made pictures, n_rows > 0, to a new set without names.
+ * Errors  INTERRUPTED, and those of the encoder */
+pnb_status pnb__encode_made(pnb_encoder *encoder, size_t n_rows, pnb__make_fn make,
+                            const void *user, const pnb_encode_opts *opts, pnb_embeddings **out,
+                            pnb_error *err);
 
 /* ---- captions ---- */
 typedef struct pnb__word_list {

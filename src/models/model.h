@@ -8,7 +8,7 @@
 #include "models/weights.h"
 
 /* One planned tower for fixed sizes; reused while they stay the same. */
-typedef struct pnb__encoder {
+typedef struct pnb__plan {
     pnb__graph *graph;
     pnb__tensor *input, *kept, *kept_positions;
     pnb__tensor *rows, *visible; /* texts pooled at an end token */

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "encode/embed_job.h"
+#include "commands/common/encode_use.h"
 #include "penumbra/safetensors.h"
 
 #define DATA PNB_SOURCE_DIR "/tests/commands/data/end_to_end/"
@@ -49,7 +49,7 @@ static int teardown(void **state)
 }
 
 /* Embeds the case's pictures (`captions_file` NULL) or captions into a file and reads that. */
-static pnb_embeddings *embed_file(pnb__embedder *encoder, const char *captions_file, size_t n)
+static pnb_embeddings *embed_file(pnb_encoder *encoder, const char *captions_file, size_t n)
 {
     bool is_text = captions_file != NULL;
     char out[96], ids[112];
@@ -58,15 +58,19 @@ static pnb_embeddings *embed_file(pnb__embedder *encoder, const char *captions_f
     static const char *const names = DATA "pictures/*";
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
-    pnb__embed_result result = {0};
+    pnb_encode_result result = {0};
     pnb_embeddings *set = NULL;
-    const pnb__embed_opts opts = {.out = out, .batch_size = 4, .save_every = 100};
+    pnb_encode_opts opts = pnb_encode_opts_default();
+    const pnb_encode_file to = {.out = out, .save_every = 100};
+    opts.batch_size = 4;
     pnb_status status = is_text
                             ? pnb__captions_add(&captions, captions_file, "title", stdin, &app.err)
                             : pnb__pictures_open(&pictures, &names, 1, stdin, &app.err);
-    if (status == PNB_OK)
-        status =
-            pnb__embed_run(&app, encoder, pictures, is_text ? &captions : NULL, &opts, &result);
+    if (status == PNB_OK) {
+        const pnb__embed_source source =
+            is_text ? pnb__captions_source(&captions) : pnb__pictures_source(pictures);
+        status = pnb__embed_file(encoder, &source, &opts, &to, &result, &app.err);
+    }
     if (status == PNB_OK)
         status = pnb_embeddings_load(&set, out, &app.err);
     if (status != PNB_OK)
@@ -80,7 +84,7 @@ static pnb_embeddings *embed_file(pnb__embedder *encoder, const char *captions_f
     return set;
 }
 
-static pnb_embeddings *embed(pnb__embedder *encoder, bool is_text)
+static pnb_embeddings *embed(pnb_encoder *encoder, bool is_text)
 {
     return embed_file(encoder, is_text ? DATA "captions.jsonl" : NULL, N_INPUTS);
 }
@@ -130,14 +134,14 @@ static worst compare(const pnb_embeddings *set, const char *path)
     return w;
 }
 
-static void open_model(pnb__embedder *encoder, const char *dir, int use)
+static void open_model(pnb_encoder *encoder, const char *dir, int use)
 {
-    const pnb__embedder_parts parts = {.use = use};
-    if (pnb__embedder_open(encoder, app.ctx, dir, &parts, &app.err) != PNB_OK)
+    const pnb_encoder_opts parts = {.sides = use};
+    if (pnb__encoder_init(encoder, app.ctx, dir, &parts, &app.err) != PNB_OK)
         fail_msg("%s", app.err.text);
 }
 
-static void open_parts(pnb__embedder *encoder, int use)
+static void open_parts(pnb_encoder *encoder, int use)
 {
     open_model(encoder, DATA "model", use);
 }
@@ -151,21 +155,21 @@ static void assert_within(worst w)
 static void pictures_agree(void **state)
 {
     (void)state;
-    pnb__embedder encoder;
-    open_parts(&encoder, PNB__USE_PICTURES);
+    pnb_encoder encoder;
+    open_parts(&encoder, PNB_ENCODE_IMAGES);
     assert_non_null(strstr(encoder.assumed, "does not say how pictures are prepared"));
     pnb_embeddings *set = embed(&encoder, false);
     assert_within(compare(set, DATA "pictures.safetensors"));
     pnb_embeddings_free(set);
-    pnb__embedder_close(&encoder);
+    pnb__encoder_reset(&encoder);
 }
 
 /* What people get wrong is not small: the bound finds it. */
 static void wrong_preparation_is_far_off(void **state)
 {
     (void)state;
-    pnb__embedder encoder;
-    open_parts(&encoder, PNB__USE_PICTURES);
+    pnb_encoder encoder;
+    open_parts(&encoder, PNB_ENCODE_IMAGES);
     const pnb_preprocess right = encoder.preprocess;
     for (int fault = 0; fault < 4; fault++) {
         encoder.preprocess = right;
@@ -183,14 +187,14 @@ static void wrong_preparation_is_far_off(void **state)
             fail_msg("fault %d goes unnoticed", fault);
         pnb_embeddings_free(set);
     }
-    pnb__embedder_close(&encoder);
+    pnb__encoder_reset(&encoder);
 }
 
 static void captions_agree(void **state)
 {
     (void)state;
-    pnb__embedder encoder;
-    open_parts(&encoder, PNB__USE_TEXTS);
+    pnb_encoder encoder;
+    open_parts(&encoder, PNB_ENCODE_TEXTS);
     pnb_embeddings *set = embed(&encoder, true);
     assert_within(compare(set, DATA "captions.safetensors"));
     pnb_embeddings_free(set);
@@ -199,7 +203,7 @@ static void captions_agree(void **state)
     worst w = compare(set, DATA "captions.safetensors");
     assert_true(w.cosine_distance > MAX_COSINE_DISTANCE);
     pnb_embeddings_free(set);
-    pnb__embedder_close(&encoder);
+    pnb__encoder_reset(&encoder);
 }
 
 /* Padding is attended to, and the file does not say what pads: the released models' end token. */
@@ -209,10 +213,10 @@ static void unsaid_padding_is_the_end_token(void **state)
     static const char *const dirs[] = {PADDING "prolip", PADDING "siglip"};
     for (size_t i = 0; i < 2; i++) {
         char captions[512], expected[512];
-        pnb__embedder encoder;
+        pnb_encoder encoder;
         snprintf(captions, sizeof captions, "%s/captions.jsonl", dirs[i]);
         snprintf(expected, sizeof expected, "%s/expected.safetensors", dirs[i]);
-        open_model(&encoder, dirs[i], PNB__USE_TEXTS);
+        open_model(&encoder, dirs[i], PNB_ENCODE_TEXTS);
         pnb_padding pad = pnb_tokenizer_padding(encoder.tokenizer);
         assert_int_equal(pad.id, 1);
         assert_true(pad.assumed);
@@ -225,7 +229,7 @@ static void unsaid_padding_is_the_end_token(void **state)
         set = embed_file(&encoder, captions, N_PADDING);
         assert_true(compare(set, expected).cosine_distance > 0.1);
         pnb_embeddings_free(set);
-        pnb__embedder_close(&encoder);
+        pnb__encoder_reset(&encoder);
     }
 }
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "encode/model_path.h"
+#include "commands/common/model_path.h"
 #include "eval/sorted.h"
 #include "kernels/kernels.h"
 #include "penumbra/model.h"

@@ -4,12 +4,13 @@
  * open is not run. What the folder leaves open and a guess would fill is a warning that says the
  * guess; a missing tokenizer is an error, because no guess is right. */
 #include "commands/check/check.h"
+#include "commands/common/encode_use.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "encode/model_path.h"
+#include "commands/common/model_path.h"
 #include "models/keys/key_check.h"
 
 enum { MAX_LISTED = 200 };
@@ -202,10 +203,10 @@ static void check_cleaning(pnb__visit *v)
 static void check_tokenizer(pnb__visit *v, pnb__result *r)
 {
     pnb_error err = PNB_ERROR_INIT;
-    const pnb__embedder_parts parts = {.use = PNB__USE_TEXTS};
+    const pnb_encoder_opts parts = {.sides = PNB_ENCODE_TEXTS};
     if (!v->model.info->text.present)
         return;
-    pnb__embedder_add(&v->model, v->dir, &parts, &err);
+    pnb__encoder_add(&v->model, v->dir, &parts, &err);
     if (v->model.tokenizer == NULL) {
         pnb__finding_fault(v, "tokenizer", &err);
         return;
@@ -223,10 +224,10 @@ static void check_preprocess(pnb__visit *v)
 {
     char text[256];
     pnb_error err = PNB_ERROR_INIT;
-    const pnb__embedder_parts parts = {.use = PNB__USE_PICTURES};
+    const pnb_encoder_opts parts = {.sides = PNB_ENCODE_IMAGES};
     if (!v->model.info->vision.present)
         return;
-    if (pnb__embedder_add(&v->model, v->dir, &parts, &err) != PNB_OK) {
+    if (pnb__encoder_add(&v->model, v->dir, &parts, &err) != PNB_OK) {
         pnb__finding_fault(v, "preprocessing", &err);
         v->model.preprocess = (pnb_preprocess){0}; /* no run with a size that does not fit */
         return;
@@ -256,8 +257,8 @@ static void report_findings(const pnb__visit *v, pnb__result *r)
 static void run_checks(pnb__visit *v, pnb__result *r)
 {
     pnb_error err = PNB_ERROR_INIT;
-    const pnb__embedder_parts none = {0};
-    if (pnb__embedder_open(&v->model, v->app->ctx, v->dir, &none, &err) != PNB_OK) {
+    const pnb_encoder_opts none = {0};
+    if (pnb__encoder_init(&v->model, v->app->ctx, v->dir, &none, &err) != PNB_OK) {
         pnb__finding_fault(v, "model", &err);
         return;
     }
@@ -307,7 +308,7 @@ pnb_status pnb__check_model(pnb__app *app, const char *name, const char *photo,
     for (size_t i = 0; i < v.n; i++)
         pnb__free(v.items[i].text);
     pnb__free(v.items);
-    pnb__embedder_close(&v.model);
+    pnb__encoder_reset(&v.model);
     pnb__free(dir);
     return status;
 }

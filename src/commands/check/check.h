@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_CHECK_CHECK_H
 #define PNB_COMMANDS_CHECK_CHECK_H
 
-#include "encode/embedder.h"
+#include "encode/encoder.h"
 #include "program/app.h"
 #include "program/result.h"
 
@@ -26,7 +26,7 @@ typedef struct pnb__finding {
 typedef struct pnb__visit {
     pnb__app *app;
     const char *dir, *photo;
-    pnb__embedder model; /* tokenizer NULL where none could be opened */
+    pnb_encoder model; /* tokenizer NULL where none could be opened */
     pnb__finding *items;
     size_t n;
     pnb__verdict verdict;

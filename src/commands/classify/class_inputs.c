@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
-#include "encode/embed_job.h"
 #include "io/json/json.h"
 #include "sets/set_rows.h"
 
@@ -171,11 +171,12 @@ pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const cha
     return status == PNB_OK ? collect_classes(s, &app->err) : status;
 }
 
-pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb__embedder *encoder)
+pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb_encoder *encoder)
 {
     if (s->set != NULL)
         return PNB_OK;
-    return pnb__embed_all(app, encoder, s->pictures, NULL, s->exif, &s->set);
+    const pnb__embed_source source = pnb__pictures_source(s->pictures);
+    return pnb__embed_all(app, encoder, &source, "pictures", s->exif, &s->set);
 }
 
 void pnb__class_source_reset(pnb__class_source *s)

@@ -3,7 +3,7 @@
 #define PNB_COMMANDS_CLASSIFY_CLASS_INPUTS_H
 
 #include "commands/classify/class_names.h"
-#include "encode/embedder.h"
+#include "encode/encoder.h"
 #include "encode/inputs.h"
 #include "penumbra/embeddings.h"
 #include "program/app.h"
@@ -32,7 +32,7 @@ typedef struct pnb__class_source {
 pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const char *what,
                                   const pnb__class_source_opts *opts);
 /* Embeds what was opened as pictures; nothing to do for a set. */
-pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb__embedder *encoder);
+pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb_encoder *encoder);
 
 /* Numbers every row by the classes: from `labels` (a file of `id TAB class`, class a name or a
  * number; NULL: none) or from what the rows carry. Names count first; where some are unknown but

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
-#include "encode/embed_job.h"
 #include "penumbra/view.h"
 #include "prob/measure.h"
 #include "program/output_name.h"
@@ -66,14 +66,15 @@ static bool needs_pictures(const pnb__classify *run)
     return false;
 }
 
-static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb__embedder *encoder)
+static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
     bool pictures = needs_pictures(run), texts = pnb__classify_wants_texts(run);
-    const pnb__embedder_parts parts = {(pictures ? PNB__USE_PICTURES : 0) |
-                                           (texts ? PNB__USE_TEXTS : 0),
-                                       o->tokenizer, o->preprocess};
-    if (parts.use == 0)
+    const pnb_encoder_opts parts = {.sides = (pictures ? PNB_ENCODE_IMAGES : 0) |
+                                             (texts ? PNB_ENCODE_TEXTS : 0),
+                                    .tokenizer = o->tokenizer,
+                                    .preprocess = o->preprocess};
+    if (parts.sides == 0)
         return PNB_OK;
     const char *what = pictures ? "pictures"
                        : o->prompts == NULL && o->load_clfs == NULL
@@ -81,7 +82,7 @@ static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb__embed
                            : "dummy prompts (or give --none-set)";
     if (o->model == NULL)
         return pnb__usage(app, "--model is missing: it embeds the %s", what);
-    return pnb__embedder_open_named(encoder, app, o->model, &parts);
+    return pnb__encoder_open_named(encoder, app, o->model, &parts);
 }
 
 /* With --skip-existing: whether the result is there. */
@@ -94,7 +95,7 @@ static void look_for_result(const pnb__app *app, pnb__classify *run, const char 
 }
 
 /* The name of the result, known as soon as the model is. */
-static pnb_status name_output(pnb__app *app, pnb__classify *run, const pnb__embedder *encoder)
+static pnb_status name_output(pnb__app *app, pnb__classify *run, const pnb_encoder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
     const pnb_embeddings *set = run->images.source.set; /* NULL: pictures for the encoder */
@@ -109,7 +110,7 @@ static pnb_status name_output(pnb__app *app, pnb__classify *run, const pnb__embe
 /* ---- pictures ---- */
 
 static pnb_status embed_one(pnb__app *app, pnb__classify *run, pnb__classified *c,
-                            pnb__embedder *encoder)
+                            pnb_encoder *encoder)
 {
     pnb_status status;
     if (c->source.what == NULL)
@@ -126,7 +127,7 @@ done:
     return status;
 }
 
-static pnb_status embed_sources(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+static pnb_status embed_sources(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     pnb_status status;
     PNB_TRY(embed_one(app, run, &run->images, encoder));
@@ -174,7 +175,7 @@ done:
     return status;
 }
 
-static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__text_list *texts = run->opts->none_prompts;
     pnb__captions captions = {0};
@@ -187,7 +188,8 @@ static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb__embedder 
         PNB_TRY(pnb__captions_add_text(&captions, texts->items[i], &app->err));
     if (captions.n_bad > 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
-    PNB_TRY(pnb__embed_all(app, encoder, NULL, &captions, false, &run->dummies));
+    const pnb__embed_source source = pnb__captions_source(&captions);
+    PNB_TRY(pnb__embed_all(app, encoder, &source, "prompts", false, &run->dummies));
 done:
     pnb__captions_reset(&captions);
     return status;
@@ -430,7 +432,7 @@ done:
 
 /* ---- all of it ---- */
 
-static pnb_status make_classes(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+static pnb_status make_classes(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     pnb_status status;
     PNB_TRY(pnb__classify_prompts(app, run, encoder));
@@ -451,7 +453,7 @@ done:
 
 pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb__classify *run)
 {
-    pnb__embedder encoder = {0};
+    pnb_encoder encoder = {0};
     pnb_status status;
     *run = (pnb__classify){.opts = opts};
     look_for_result(app, run, opts->output); /* a name without words needs no model */
@@ -477,7 +479,7 @@ pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb_
     PNB_TRY(reject(run, &app->err));
     status = pnb__classify_write(app, run);
 done:
-    pnb__embedder_close(&encoder);
+    pnb__encoder_reset(&encoder);
     return status;
 }
 

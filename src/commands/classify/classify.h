@@ -117,9 +117,9 @@ pnb_status pnb__classify_check(const pnb__classify_opts *opts, pnb_error *err);
 pnb_status pnb__classify_names(pnb__app *app, pnb__classify *run);
 bool pnb__classify_wants_texts(const pnb__classify *run);
 /* Embeds or loads the prompts; with a loaded classifier fills run->clf. */
-pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb__embedder *encoder);
+pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb_encoder *encoder);
 /* Weights of the prompts and run->clf; run->images is embedded already. */
-pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder *encoder);
+pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb_encoder *encoder);
 
 /* ---- classify_scaling.c ---- Temperature and Platt scaling. */
 pnb_status pnb__classify_scale(pnb__app *app, pnb__classify *run);

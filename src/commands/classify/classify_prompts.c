@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "commands/classify/classify.h"
+#include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
-#include "encode/embed_job.h"
 #include "io/json/json.h"
 #include "penumbra/view.h"
 #include "sets/settle.h"
@@ -112,7 +112,7 @@ static pnb_status label_row(pnb_embeddings *set, size_t row, const char *name, s
     return status;
 }
 
-static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__class_prompts *t = &run->texts;
     pnb__captions captions = {0};
@@ -121,7 +121,8 @@ static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb__embedder *
         PNB_TRY(pnb__captions_add_text(&captions, t->prompts.items[i], &app->err));
     if (captions.n_bad > 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "a prompt is not valid UTF-8"));
-    PNB_TRY(pnb__embed_all(app, encoder, NULL, &captions, false, &run->prompts));
+    const pnb__embed_source source = pnb__captions_source(&captions);
+    PNB_TRY(pnb__embed_all(app, encoder, &source, "prompts", false, &run->prompts));
     run->offset = pnb__alloc_array(t->n_classes + 1, sizeof *run->offset);
     if (run->offset == NULL)
         PNB_TRY(pnb__fail_nomem(&app->err, (t->n_classes + 1) * sizeof *run->offset));
@@ -391,7 +392,7 @@ done:
     return status;
 }
 
-pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     pnb_status status;
     if (run->opts->load_clfs != NULL)
@@ -422,7 +423,7 @@ static pnb_bprw_opts bprw_opts(const pnb__app *app, const pnb__classify_opts *o)
 }
 
 static pnb_status reweigh(pnb__app *app, pnb__classify *run, const pnb_prompts *prompts,
-                          pnb__embedder *encoder)
+                          pnb_encoder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
     const pnb_bprw_opts b = bprw_opts(app, o);
@@ -449,7 +450,7 @@ done:
 
 /* run->weight with where they come from and how they are used. */
 static pnb_status weigh(pnb__app *app, pnb__classify *run, const pnb_prompts *prompts,
-                        pnb__embedder *encoder)
+                        pnb_encoder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
     if (o->load_weights != NULL)
@@ -468,7 +469,7 @@ static pnb_status weigh(pnb__app *app, pnb__classify *run, const pnb_prompts *pr
 
 /* ---- the classifier ---- */
 
-pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb__embedder *encoder)
+pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
     pnb_classifier made = {0};

@@ -3,8 +3,8 @@
  * `embed`, which keeps a journal. */
 #include "commands/common/query.h"
 
+#include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
-#include "encode/embed_job.h"
 
 static bool has_words(const pnb__text_list *list)
 {
@@ -33,11 +33,11 @@ int pnb__words_use(const pnb__words *w)
 {
     if (w->set != NULL)
         return 0;
-    return (has_words(w->texts) ? PNB__USE_TEXTS : 0) |
-           (has_words(w->images) ? PNB__USE_PICTURES : 0);
+    return (has_words(w->texts) ? PNB_ENCODE_TEXTS : 0) |
+           (has_words(w->images) ? PNB_ENCODE_IMAGES : 0);
 }
 
-static pnb_status embed_texts(pnb__app *app, pnb__embedder *encoder, const char *const *texts,
+static pnb_status embed_texts(pnb__app *app, pnb_encoder *encoder, const char *const *texts,
                               size_t n, pnb_embeddings **out)
 {
     pnb__captions captions = {0};
@@ -52,7 +52,7 @@ done:
     return status;
 }
 
-static pnb_status embed_images(pnb__app *app, pnb__embedder *encoder, const pnb__words *w,
+static pnb_status embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__words *w,
                                pnb_embeddings **out)
 {
     pnb__pictures *pictures = NULL;
@@ -64,7 +64,7 @@ static pnb_status embed_images(pnb__app *app, pnb__embedder *encoder, const pnb_
     return status;
 }
 
-pnb_status pnb__words_embed(pnb__app *app, pnb__embedder *encoder, const pnb__words *words,
+pnb_status pnb__words_embed(pnb__app *app, pnb_encoder *encoder, const pnb__words *words,
                             pnb_embeddings **out)
 {
     if (words->set != NULL)
@@ -74,7 +74,7 @@ pnb_status pnb__words_embed(pnb__app *app, pnb__embedder *encoder, const pnb__wo
     return embed_texts(app, encoder, words->texts->items, words->texts->n, out);
 }
 
-pnb_status pnb__embed_null_text(pnb__app *app, pnb__embedder *encoder, pnb_embeddings **out)
+pnb_status pnb__embed_null_text(pnb__app *app, pnb_encoder *encoder, pnb_embeddings **out)
 {
     static const char *const empty[] = {""};
     return embed_texts(app, encoder, empty, 1, out);

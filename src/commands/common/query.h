@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_COMMON_QUERY_H
 #define PNB_COMMANDS_COMMON_QUERY_H
 
-#include "encode/embedder.h"
+#include "encode/encoder.h"
 #include "penumbra/embeddings.h"
 #include "program/app.h"
 
@@ -23,10 +23,10 @@ int pnb__words_use(const pnb__words *w);
 
 /* Loads the set, or encodes the words with `encoder`, opened with what pnb__words_use said.
  * Errors  FORMAT (a caption that is not UTF-8, a picture that cannot be read), and loading */
-pnb_status pnb__words_embed(pnb__app *app, pnb__embedder *encoder, const pnb__words *words,
+pnb_status pnb__words_embed(pnb__app *app, pnb_encoder *encoder, const pnb__words *words,
                             pnb_embeddings **out);
 
 /* The embedding of the empty text, one row. */
-pnb_status pnb__embed_null_text(pnb__app *app, pnb__embedder *encoder, pnb_embeddings **out);
+pnb_status pnb__embed_null_text(pnb__app *app, pnb_encoder *encoder, pnb_embeddings **out);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "encode/inputs.h"
 #include "penumbra/embeddings.h"
+#include "program/app.h"
 
 /* Sets whose pictures are found again by path or data set; one that has gone is shown by name and
  * counted. All zero to begin with. */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "commands/common/model_path.h"
 #include "encode/model_files.h"
-#include "encode/model_path.h"
 #include "io/json/json.h"
 #include "penumbra/image.h"
 #include "penumbra/model.h"

@@ -5,12 +5,16 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "commands/common/encode_use.h"
 #include "commands/common/option_rows.h"
+#include "commands/embed/embed_stream.h"
+#include "commands/embed/split_roots.h"
 #include "commands/train/train_words.h"
 #include "encode/clip_retrieval.h"
-#include "encode/embed_job.h"
+#include "encode/embed_tensor.h"
 #include "program/outputs.h"
 #include "program/result.h"
+#include "program/source_commit.h"
 
 struct embed_args {
     const char *export_format, *image_key, *separator, *split;
@@ -90,10 +94,10 @@ static int format_of(const struct embed_args *a)
 {
     const char *dot = strrchr(a->out, '.');
     if (a->export_format != NULL)
-        return PNB__EMBED_CLIP_RETRIEVAL;
+        return PNB_ENCODE_CLIP_RETRIEVAL;
     const char *name = a->format != NULL ? a->format : dot != NULL ? dot + 1 : "";
     if (a->format == NULL && pnb__is_stdout(a->out))
-        return PNB__EMBED_SAFETENSORS;
+        return PNB_ENCODE_SAFETENSORS;
     for (int i = 0; i < 3; i++)
         if (strcmp(name, formats[i]) == 0)
             return i;
@@ -104,7 +108,7 @@ static int format_of(const struct embed_args *a)
 static pnb_status check_out(pnb__app *app, const struct embed_args *a, int format)
 {
     char ending[16];
-    if (format == PNB__EMBED_CLIP_RETRIEVAL)
+    if (format == PNB_ENCODE_CLIP_RETRIEVAL)
         return pnb__path_is_file(a->out) || pnb__is_stdout(a->out)
                    ? pnb__fail(&app->err, PNB_ARG, "--out %s: --export-format %s wants a folder",
                                a->out, a->export_format)
@@ -115,7 +119,7 @@ static pnb_status check_out(pnb__app *app, const struct embed_args *a, int forma
         return pnb__fail(&app->err, PNB_ARG,
                          "--out %s: the name must end in .safetensors, .npy or .jsonl", a->out);
     snprintf(ending, sizeof ending, ".%s", formats[format]);
-    if (pnb__is_stdout(a->out) || format == PNB__EMBED_JSONL || pnb__ends_with(a->out, ending))
+    if (pnb__is_stdout(a->out) || format == PNB_ENCODE_JSONL || pnb__ends_with(a->out, ending))
         return PNB_OK;
     return pnb__fail(&app->err, PNB_ARG, "--out %s: the name must end in %s, as --format %s says",
                      a->out, ending, formats[format]);
@@ -125,7 +129,7 @@ static pnb_status check_out(pnb__app *app, const struct embed_args *a, int forma
 static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, int format)
 {
     pnb_status status = PNB_OK;
-    if (format >= PNB__EMBED_JSONL || pnb__is_stdout(a->out))
+    if (format >= PNB_ENCODE_JSONL || pnb__is_stdout(a->out))
         return PNB_OK;
     size_t stem = strlen(a->out) - strlen(formats[format]) - 1;
     char *names = pnb__format("%.*s.ids.jsonl", (int)stem, a->out);
@@ -157,7 +161,7 @@ static pnb_status open_inputs(pnb__app *app, const struct embed_args *a, pnb__pi
     PNB_TRY(pnb__roots_resolve(app, &words, a->images.n > 0 ? &a->images : &a->texts, a->split));
     if (a->images.n > 0) {
         PNB_TRY(pnb__pictures_open_with(pictures, words.items, words.n, app->in, &opts, &app->err));
-        pnb__pictures_report(*pictures, app);
+        pnb__pictures_report(*pictures, pnb__encode_skipped, app);
     } else {
         status = pnb__captions_read(app, captions, &words, &a->text, a->caption_key);
     }
@@ -176,40 +180,64 @@ static pnb_status check_export(pnb__app *app, const struct embed_args *a,
     return pnb__clip_retrieval_check(a->out, pictures == NULL, n, &app->err);
 }
 
-static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb__embed_result *result)
+/* Everything but the standard output is a job with a journal, unless the input is a ready tensor.
+ */
+static pnb_status embed_source(pnb__app *app, const struct embed_args *a, pnb_encoder *encoder,
+                               const pnb__embed_source *source, pnb_encode_result *result)
 {
-    const pnb__embed_opts opts = {.out = a->out,
-                                  .stream = pnb__is_stdout(a->out) ? app->out : NULL,
-                                  .format = (pnb__embed_format)format_of(a),
-                                  .batch_size = (size_t)a->batch_size,
+    const pnb_encode_file file = {.out = a->out,
+                                  .format = (pnb_encode_format)format_of(a),
                                   .save_every = (size_t)a->save_every,
-                                  .masked = a->masked,
-                                  .exif = a->exif,
-                                  .mask_keep = a->mask_keep,
-                                  .mask_drop = a->mask_drop,
-                                  .tokenizer = a->tokenizer,
-                                  .preprocess = a->preprocess};
-    int use = a->images.n > 0 ? PNB__USE_PICTURES : a->texts.n + a->text.n > 0 ? PNB__USE_TEXTS : 0;
-    const pnb__embedder_parts parts = {use, a->tokenizer, a->preprocess};
-    pnb__embedder encoder = {0};
+                                  .maker = pnb__source_commit()};
+    pnb_encode_opts opts = pnb__encode_opts(app);
+    pnb__encode_watch watch;
+    pnb_embeddings *set = NULL;
+    opts.batch_size = (size_t)a->batch_size;
+    opts.masked = a->masked;
+    opts.exif = a->exif;
+    opts.mask_keep = a->mask_keep;
+    opts.mask_drop = a->mask_drop;
+    if (source->row == NULL)
+        pnb__encode_watch_init(&watch, app, source->is_text ? "captions" : "pictures", &opts);
+    if (source->row == NULL && !pnb__is_stdout(a->out))
+        return pnb__embed_file(encoder, source, &opts, &file, result, &app->err);
+    pnb_status status = pnb__embed_set(encoder, source, &opts, &set, result, &app->err);
+    if (status == PNB_OK)
+        status = pnb__is_stdout(a->out) ? pnb__embed_stream(set, file.format, app->out, &app->err)
+                                        : pnb__embed_save(set, file.format, file.out, &app->err);
+    pnb_embeddings_free(set);
+    return status;
+}
+
+static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb_encode_result *result)
+{
+    int use = a->images.n > 0              ? PNB_ENCODE_IMAGES
+              : a->texts.n + a->text.n > 0 ? PNB_ENCODE_TEXTS
+                                           : 0;
+    const pnb_encoder_opts parts = {
+        .sides = use, .tokenizer = a->tokenizer, .preprocess = a->preprocess};
+    pnb_encoder encoder = {0};
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
+    pnb__embed_tensor tensor = {0};
     pnb_status status;
     if (use != 0) {
         PNB_TRY(open_inputs(app, a, &pictures, &captions));
         PNB_TRY(check_export(app, a, pictures, &captions));
     }
-    PNB_TRY(pnb__embedder_open_named(&encoder, app, a->model, &parts));
-    if (use != 0)
-        status = pnb__embed_run(app, &encoder, pictures, use == PNB__USE_TEXTS ? &captions : NULL,
-                                &opts, result);
-    else
-        status = pnb__embed_tensor(app, &encoder, a->tokens != NULL ? a->tokens : a->pixels,
-                                   a->tokens != NULL, &opts, result);
+    PNB_TRY(pnb__encoder_open_named(&encoder, app, a->model, &parts));
+    if (use == 0)
+        PNB_TRY(pnb__embed_tensor_load(&tensor, &encoder, a->tokens != NULL ? a->tokens : a->pixels,
+                                       a->tokens != NULL, &app->err));
+    const pnb__embed_source source = use == PNB_ENCODE_IMAGES  ? pnb__pictures_source(pictures)
+                                     : use == PNB_ENCODE_TEXTS ? pnb__captions_source(&captions)
+                                                               : tensor.source;
+    status = embed_source(app, a, &encoder, &source, result);
 done:
+    pnb__embed_tensor_reset(&tensor);
     pnb__captions_reset(&captions);
     pnb__pictures_free(pictures);
-    pnb__embedder_close(&encoder);
+    pnb__encoder_reset(&encoder);
     return status;
 }
 
@@ -227,7 +255,7 @@ static pnb_status run(pnb__app *app, const void *args)
         return pnb__usage(app, "--format or --export-format, not both");
     if (a->masked && (a->pixels != NULL || a->tokens != NULL))
         return pnb__usage(app, "--masked needs --images or --texts");
-    pnb__embed_result result = {0};
+    pnb_encode_result result = {0};
     int format = format_of(a);
     pnb_status status = check_out(app, a, format);
     if (status == PNB_OK)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "encode/embed_job.h"
-#include "encode/embedder.h"
+#include "commands/common/encode_use.h"
+#include "encode/encoder.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 
@@ -58,7 +58,7 @@ done:
     return status;
 }
 
-static pnb_status need_uncertainty(const pnb__embedder *encoder, pnb_error *err)
+static pnb_status need_uncertainty(const pnb_encoder *encoder, pnb_error *err)
 {
     if (encoder->info->is_probabilistic)
         return PNB_OK;
@@ -112,7 +112,7 @@ static pnb_status copy_words(const pnb__word_list *words, pnb__explained *out, p
     return out->word != NULL ? PNB_OK : pnb__fail_nomem(err, words->n * sizeof *out->word);
 }
 
-pnb_status pnb__explain_caption(pnb__app *app, pnb__embedder *encoder, const char *caption,
+pnb_status pnb__explain_caption(pnb__app *app, pnb_encoder *encoder, const char *caption,
                                 pnb__explained *out)
 {
     pnb__word_list words = {0};
@@ -150,7 +150,7 @@ typedef struct grid {
         cell_rows; /* in pixels; patches; patches; cells */
 } grid;
 
-static pnb_status make_grid(grid *g, const pnb__embedder *encoder, int cell, pnb_error *err)
+static pnb_status make_grid(grid *g, const pnb_encoder *encoder, int cell, pnb_error *err)
 {
     const pnb_tower_info *v = &encoder->info->vision;
     *g = (grid){.patch = (int)v->patch,
@@ -178,19 +178,21 @@ static size_t kept_patches(const grid *g, size_t i, int32_t *kept)
     return n;
 }
 
-static pnb_status encode_dropped(pnb__app *app, pnb__embedder *encoder, const pnb_image *pixels,
-                                 const grid *g, size_t n_cells, float *mean, float *log_var)
+static pnb_status encode_dropped(pnb__app *app, pnb_encoder *encoder, const pnb_image *pixels,
+                                 const grid *g, size_t n_cells, pnb_embeddings **out_set)
 {
     const pnb_preprocess *pp = &encoder->preprocess;
     size_t dim = encoder->info->embed_dim;
+    pnb_embeddings *set = NULL;
     float *chw = pnb__alloc_array(3 * (size_t)pp->width * (size_t)pp->height, sizeof *chw);
     int32_t *kept = pnb__alloc_array((size_t)g->columns * (size_t)g->rows, sizeof *kept);
     pnb_status status = PNB_OK;
     if (chw == NULL || kept == NULL)
         PNB_TRY(pnb__fail_nomem(&app->err, 12 * (size_t)pp->width * (size_t)pp->height));
     PNB_TRY(pnb_image_to_chw(pixels, pp->mean, pp->std, chw, &app->err));
+    PNB_TRY(pnb_embeddings_create(&set, PNB_GAUSSIAN_DIAG, n_cells + 1, dim, &app->err));
     for (size_t i = 0; i <= n_cells; i++) {
-        const pnb_encode_out out = {.mean = mean + i * dim, .log_var = log_var + i * dim};
+        const pnb_encode_out out = {.mean = set->mean + i * dim, .log_var = set->log_var + i * dim};
         if (pnb__is_interrupted(app))
             PNB_TRY(pnb__fail(&app->err, PNB_INTERRUPTED, "stopped on request"));
         if (i == 0) {
@@ -200,7 +202,10 @@ static pnb_status encode_dropped(pnb__app *app, pnb__embedder *encoder, const pn
         size_t n_kept = kept_patches(g, i - 1, kept);
         PNB_TRY(pnb_model_encode_image_kept(encoder->model, chw, 1, kept, n_kept, &out, &app->err));
     }
+    *out_set = set;
+    set = NULL;
 done:
+    pnb_embeddings_free(set);
     pnb__free(chw);
     pnb__free(kept);
     return status;
@@ -227,13 +232,15 @@ static void make_grey(const void *user, size_t row, pnb_image *out)
     pnb__erase_rect(out, box, job->rgb);
 }
 
-pnb_status pnb__explain_picture(pnb__app *app, pnb__embedder *encoder, const pnb_image *pixels,
+pnb_status pnb__explain_picture(pnb__app *app, pnb_encoder *encoder, const pnb_image *pixels,
                                 const pnb__explain_cmd *cmd, pnb__explained *out)
 {
     grid g;
     grey_job job = {.pixels = pixels, .g = &g};
-    float *mean = NULL, *log_var = NULL;
-    size_t dim = encoder->info->embed_dim, n = 0;
+    const pnb_encode_opts opts = pnb__encode_opts(app);
+    pnb_embeddings *set = NULL;
+    pnb_view view = {0};
+    size_t n = 0;
     pnb_status status;
     *out = (pnb__explained){.is_picture = true};
     PNB_TRY(need_uncertainty(encoder, &app->err));
@@ -243,26 +250,22 @@ pnb_status pnb__explain_picture(pnb__app *app, pnb__embedder *encoder, const pnb
     out->rows = g.cell_rows;
     PNB_TRY(alloc_parts(out, n, &app->err));
     PNB_TRY(pnb__copy_pixels(pixels, &out->picture, &app->err));
-    mean = pnb__alloc_array((n + 1) * dim, sizeof *mean);
-    log_var = pnb__alloc_array((n + 1) * dim, sizeof *log_var);
-    if (mean == NULL || log_var == NULL)
-        PNB_TRY(pnb__fail_nomem(&app->err, (n + 1) * dim * 8));
     pnb__fill_colour(&encoder->preprocess, job.rgb);
     PNB_TRY(cmd->removal == PNB__PATCH_DROP
-                ? encode_dropped(app, encoder, pixels, &g, n, mean, log_var)
-                : pnb__encode_made(app, encoder, n + 1, make_grey, &job, mean, log_var));
-    const pnb_gaussians rows = {.n = n + 1, .dim = dim, .mean = mean, .log_var = log_var};
-    status = compare_rows(&rows, out, &app->err);
+                ? encode_dropped(app, encoder, pixels, &g, n, &set)
+                : pnb__encode_made(encoder, n + 1, make_grey, &job, &opts, &set, &app->err));
+    PNB_TRY(pnb_view_init(&view, set, &app->err));
+    status = compare_rows(&view.rows, out, &app->err);
 done:
-    pnb__free(mean);
-    pnb__free(log_var);
+    pnb_view_reset(&view);
+    pnb_embeddings_free(set);
     return status;
 }
 
 /* ---- all inputs ---- */
 
 typedef struct explain_run {
-    pnb__embedder encoder;
+    pnb_encoder encoder;
     pnb__pictures *pictures;
     pnb__pixel_set pixels;
     pnb__explained *items;
@@ -271,17 +274,20 @@ typedef struct explain_run {
 
 static pnb_status open_inputs(pnb__app *app, const pnb__explain_cmd *cmd, explain_run *run)
 {
-    const pnb__embedder_parts parts = {(cmd->texts->n > 0 ? PNB__USE_TEXTS : 0) |
-                                           (cmd->images->n > 0 ? PNB__USE_PICTURES : 0),
-                                       cmd->tokenizer, cmd->preprocess};
+    const pnb_encoder_opts parts = {.sides = (cmd->texts->n > 0 ? PNB_ENCODE_TEXTS : 0) |
+                                             (cmd->images->n > 0 ? PNB_ENCODE_IMAGES : 0),
+                                    .tokenizer = cmd->tokenizer,
+                                    .preprocess = cmd->preprocess};
     pnb_status status;
-    PNB_TRY(pnb__embedder_open_named(&run->encoder, app, cmd->model, &parts));
+    PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
     PNB_TRY(need_uncertainty(&run->encoder, &app->err));
     if (cmd->images->n > 0) {
         PNB_TRY(pnb__pictures_open(&run->pictures, cmd->images->items, cmd->images->n, app->in,
                                    &app->err));
-        PNB_TRY(
-            pnb__pixels_load(app, &run->encoder, run->pictures, SIZE_MAX, cmd->exif, &run->pixels));
+        const pnb_encode_opts opts = {
+            .exif = cmd->exif, .skipped = pnb__encode_skipped, .skipped_user = app};
+        PNB_TRY(pnb__pixels_load(&run->encoder, run->pictures, SIZE_MAX, &opts, &run->pixels,
+                                 &app->err));
     }
     run->items = pnb__alloc_zero(cmd->texts->n + run->pixels.n, sizeof *run->items);
     if (run->items == NULL)
@@ -358,6 +364,6 @@ done:
     pnb__free(run.items);
     pnb__pixels_reset(&run.pixels);
     pnb__pictures_free(run.pictures);
-    pnb__embedder_close(&run.encoder);
+    pnb__encoder_reset(&run.encoder);
     return status;
 }

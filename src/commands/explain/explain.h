@@ -3,6 +3,7 @@
 #define PNB_COMMANDS_EXPLAIN_EXPLAIN_H
 
 #include "encode/perturb.h"
+#include "program/app.h"
 #include "program/result.h"
 
 typedef enum pnb__patch_removal {
@@ -38,9 +39,9 @@ typedef struct pnb__explained {
 pnb_status pnb__explain_run(pnb__app *app, const pnb__explain_cmd *cmd, pnb__result *r);
 
 /* For tests: the attribution alone. Free with pnb__explained_reset. */
-pnb_status pnb__explain_caption(pnb__app *app, pnb__embedder *encoder, const char *caption,
+pnb_status pnb__explain_caption(pnb__app *app, pnb_encoder *encoder, const char *caption,
                                 pnb__explained *out);
-pnb_status pnb__explain_picture(pnb__app *app, pnb__embedder *encoder, const pnb_image *pixels,
+pnb_status pnb__explain_picture(pnb__app *app, pnb_encoder *encoder, const pnb_image *pixels,
                                 const pnb__explain_cmd *cmd, pnb__explained *out);
 void pnb__explained_reset(pnb__explained *e);
 

@@ -3,14 +3,14 @@
  * A model is recognised by config.json in a directory, an embedding set by an array "mean", a
  * tokenizer by its file name; every other directory or file is tried as a data set. */
 #include "commands/info/info.h"
+#include "commands/common/encode_use.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "commands/common/model_path.h"
 #include "commands/common/set_use.h"
-#include "encode/embedder.h"
-#include "encode/model_path.h"
 #include "encode/weights_hash.h"
 #include "penumbra/dataset.h"
 #include "penumbra/embeddings.h"
@@ -63,11 +63,11 @@ static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r
 }
 
 /* A tokenizer that does not open is a warning here: `check` examines, `info` lists. */
-static void describe_beside(pnb__app *app, pnb__embedder *e, const char *dir, pnb__result *r)
+static void describe_beside(pnb__app *app, pnb_encoder *e, const char *dir, pnb__result *r)
 {
-    const pnb__embedder_parts parts = {.use = PNB__USE_TEXTS};
+    const pnb_encoder_opts parts = {.sides = PNB_ENCODE_TEXTS};
     pnb_error err = PNB_ERROR_INIT;
-    if (pnb__embedder_add(e, dir, &parts, &err) != PNB_OK)
+    if (pnb__encoder_add(e, dir, &parts, &err) != PNB_OK)
         pnb__warn(app, "%s", err.text);
     else if (e->assumed_texts[0] != '\0')
         pnb__warn(app, "%s: %s", dir, e->assumed_texts);
@@ -105,10 +105,10 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     pnb__result_flag(r, "has_tokenizer", "has a tokenizer", has_tokenizer(dir));
     describe_tower(&info->vision, false, r);
     describe_tower(&info->text, true, r);
-    pnb__embedder e = {.model = model, .info = info};
+    pnb_encoder e = {.model = model, .info = info};
     if (info->text.present && has_tokenizer(dir))
         describe_beside(app, &e, dir, r);
-    pnb__embedder_close(&e);
+    pnb__encoder_reset(&e);
     return PNB_OK;
 }
 

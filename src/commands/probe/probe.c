@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "encode/embed_job.h"
+#include "commands/common/encode_use.h"
 #include "penumbra/eval.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
@@ -21,7 +21,7 @@ enum { STREAM_PLACE = 0x9e1a };
 typedef struct probe_run {
     pnb__app *app;
     const pnb__probe_cmd *cmd;
-    pnb__embedder encoder;
+    pnb_encoder encoder;
     pnb__pictures *sources;
     pnb__pixel_set pixels;
     pnb__captions captions; /* all of them */
@@ -30,27 +30,27 @@ typedef struct probe_run {
 
 /* Rows of Gaussians that belong to the run. */
 typedef struct rows {
-    float *mean, *log_var;
+    pnb_embeddings *set;
     pnb_gaussians view;
 } rows;
 
 static void free_rows(rows *r)
 {
-    pnb__free(r->mean);
-    pnb__free(r->log_var);
+    pnb_embeddings_free(r->set);
     *r = (rows){0};
 }
 
 static pnb_status make_rows(probe_run *run, size_t n, pnb__make_fn make, const void *user,
                             rows *out)
 {
-    size_t dim = run->encoder.info->embed_dim;
-    *out = (rows){.mean = pnb__alloc_array(n, dim * sizeof(float)),
-                  .log_var = pnb__alloc_array(n, dim * sizeof(float))};
-    if (out->mean == NULL || out->log_var == NULL)
-        return pnb__fail_nomem(&run->app->err, 2 * n * dim * sizeof(float));
-    out->view = (pnb_gaussians){.n = n, .dim = dim, .mean = out->mean, .log_var = out->log_var};
-    return pnb__encode_made(run->app, &run->encoder, n, make, user, out->mean, out->log_var);
+    const pnb_encode_opts opts = pnb__encode_opts(run->app);
+    pnb_error *err = &run->app->err;
+    *out = (rows){0};
+    pnb_status status = pnb__encode_made(&run->encoder, n, make, user, &opts, &out->set, err);
+    if (status == PNB_OK)
+        out->view = (pnb_gaussians){
+            .n = n, .dim = out->set->dim, .mean = out->set->mean, .log_var = out->set->log_var};
+    return status;
 }
 
 static pnb_status traces_of(const pnb_gaussians *view, double **out, pnb_error *err)
@@ -188,16 +188,17 @@ static void make_picture(const void *user, size_t row, pnb_image *out)
 /* The originals once more, each row moved to its neighbour's place. */
 static pnb_status shift_rows(const pnb_gaussians *from, rows *out, pnb_error *err)
 {
-    size_t dim = from->dim, last = (from->n - 1) * dim, bytes = from->n * dim * sizeof(float);
-    *out = (rows){.mean = pnb__alloc(bytes), .log_var = pnb__alloc(bytes)};
-    if (out->mean == NULL || out->log_var == NULL)
-        return pnb__fail_nomem(err, 2 * bytes);
-    memcpy(out->mean, from->mean + dim, last * sizeof(float));
-    memcpy(out->mean + last, from->mean, dim * sizeof(float));
-    memcpy(out->log_var, from->log_var + dim, last * sizeof(float));
-    memcpy(out->log_var + last, from->log_var, dim * sizeof(float));
-    out->view =
-        (pnb_gaussians){.n = from->n, .dim = dim, .mean = out->mean, .log_var = out->log_var};
+    size_t dim = from->dim, last = (from->n - 1) * dim;
+    *out = (rows){0};
+    pnb_status status = pnb_embeddings_create(&out->set, PNB_GAUSSIAN_DIAG, from->n, dim, err);
+    if (status != PNB_OK)
+        return status;
+    float *mean = out->set->mean, *log_var = out->set->log_var;
+    memcpy(mean, from->mean + dim, last * sizeof(float));
+    memcpy(mean + last, from->mean, dim * sizeof(float));
+    memcpy(log_var, from->log_var + dim, last * sizeof(float));
+    memcpy(log_var + last, from->log_var, dim * sizeof(float));
+    out->view = (pnb_gaussians){.n = from->n, .dim = dim, .mean = mean, .log_var = log_var};
     return PNB_OK;
 }
 
@@ -278,9 +279,11 @@ static pnb_status probe_pictures(probe_run *run)
                        .random_place = run->cmd->random_place,
                        .seed = (uint64_t)run->app->common.seed};
     rows original = {0};
+    const pnb_encode_opts opts = {
+        .exif = run->cmd->exif, .skipped = pnb__encode_skipped, .skipped_user = run->app};
     pnb_status status;
-    PNB_TRY(pnb__pixels_load(run->app, &run->encoder, run->sources, run->cmd->limit, run->cmd->exif,
-                             &run->pixels));
+    PNB_TRY(pnb__pixels_load(&run->encoder, run->sources, run->cmd->limit, &opts, &run->pixels,
+                             &run->app->err));
     pnb__fill_colour(&run->encoder.preprocess, job.rgb);
     PNB_TRY(make_rows(run, run->pixels.n, make_picture, &job, &original));
     PNB_TRY(mean_trace(&original.view, &run->out->rates.trace, NULL, &run->app->err));
@@ -497,11 +500,12 @@ done:
 static pnb_status open_model(probe_run *run, const char *model)
 {
     const pnb__probe_cmd *cmd = run->cmd;
-    const pnb__embedder_parts parts = {
-        (cmd->images->n > 0 || cmd->chains != NULL ? PNB__USE_PICTURES : 0) |
-            (cmd->captions->n > 0 ? PNB__USE_TEXTS : 0),
-        cmd->tokenizer, cmd->preprocess};
-    pnb_status status = pnb__embedder_open_named(&run->encoder, run->app, model, &parts);
+    const pnb_encoder_opts parts = {
+        .sides = (cmd->images->n > 0 || cmd->chains != NULL ? PNB_ENCODE_IMAGES : 0) |
+                 (cmd->captions->n > 0 ? PNB_ENCODE_TEXTS : 0),
+        .tokenizer = cmd->tokenizer,
+        .preprocess = cmd->preprocess};
+    pnb_status status = pnb__encoder_open_named(&run->encoder, run->app, model, &parts);
     if (status == PNB_OK && !run->encoder.info->is_probabilistic)
         status = pnb__fail(&run->app->err, PNB_UNSUPPORTED,
                            "%s gives points without uncertainty; a probabilistic model is wanted",
@@ -540,6 +544,6 @@ done:
     pnb__pixels_reset(&run.pixels);
     pnb__pictures_free(run.sources);
     pnb__captions_reset(&run.captions);
-    pnb__embedder_close(&run.encoder);
+    pnb__encoder_reset(&run.encoder);
     return status;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "encode/embed_job.h"
+#include "commands/common/encode_use.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 #include "sets/settle.h"
@@ -115,8 +115,8 @@ done:
     return status;
 }
 
-pnb_status pnb__probe_chains(pnb__app *app, pnb__embedder *encoder, const char *spec,
-                             bool published, pnb__chain_figures *out)
+pnb_status pnb__probe_chains(pnb__app *app, pnb_encoder *encoder, const char *spec, bool published,
+                             pnb__chain_figures *out)
 {
     pnb__pictures *pictures = NULL;
     pnb_embeddings *set = NULL;

@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_PROBE_PROBE_HIERARCHIES_H
 #define PNB_COMMANDS_PROBE_PROBE_HIERARCHIES_H
 
-#include "encode/embedder.h"
+#include "encode/encoder.h"
 #include "penumbra/embeddings.h"
 #include "program/app.h"
 
@@ -21,7 +21,7 @@ pnb_status pnb__chain_figures_measure(const pnb_embeddings *set, bool published,
                                       pnb__chain_figures *out, pnb_error *err);
 
 /* Embeds the pictures of a data set and measures them. */
-pnb_status pnb__probe_chains(pnb__app *app, pnb__embedder *encoder, const char *spec,
-                             bool published, pnb__chain_figures *out);
+pnb_status pnb__probe_chains(pnb__app *app, pnb_encoder *encoder, const char *spec, bool published,
+                             pnb__chain_figures *out);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "encode/embed_job.h"
+#include "commands/common/encode_use.h"
 #include "encode/model_files.h"
 #include "penumbra/eval.h"
 #include "penumbra/prob.h"
@@ -33,7 +33,7 @@ typedef struct comparison {
     figures found[N_KINDS];
 } comparison;
 
-static pnb_status embed_both(pnb__app *app, pnb__embedder *e, const pnb__quantize_opts *o,
+static pnb_status embed_both(pnb__app *app, pnb_encoder *e, const pnb__quantize_opts *o,
                              pnb_embeddings *sets[N_KINDS])
 {
     pnb_status status = PNB_OK;
@@ -200,7 +200,7 @@ static char *record(const comparison *c)
     return b.data; /* NULL when out of memory */
 }
 
-static pnb_status write_model(const pnb__embedder *e, const comparison *c,
+static pnb_status write_model(const pnb_encoder *e, const comparison *c,
                               const pnb__quantize_opts *o, pnb_error *err)
 {
     size_t n_files = 0;
@@ -233,16 +233,16 @@ static void free_comparison(comparison *c)
 
 pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__result *r)
 {
-    pnb__embedder e = {0};
+    pnb_encoder e = {0};
     comparison c = {0};
-    pnb__embedder_parts parts = o->parts;
+    pnb_encoder_opts parts = o->parts;
     pnb_error *err = &app->err;
     pnb_status status = PNB_OK;
-    parts.use =
-        (o->pictures != NULL ? PNB__USE_PICTURES : 0) | (o->captions != NULL ? PNB__USE_TEXTS : 0);
+    parts.sides = (o->pictures != NULL ? PNB_ENCODE_IMAGES : 0) |
+                  (o->captions != NULL ? PNB_ENCODE_TEXTS : 0);
     if (pnb_model_is_dir(o->out))
         return pnb__fail(err, PNB_EXISTS, "%s holds a model already; give another --out", o->out);
-    PNB_TRY(pnb__embedder_open_named(&e, app, o->model, &parts));
+    PNB_TRY(pnb__encoder_open_named(&e, app, o->model, &parts));
     pnb__say(app, "embedding the calibration set with the model as it is");
     PNB_TRY(embed_both(app, &e, o, c.before));
     size_t bytes_before = e.info->weight_bytes;
@@ -260,6 +260,6 @@ pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__re
     report(&c, r);
 done:
     free_comparison(&c);
-    pnb__embedder_close(&e);
+    pnb__encoder_reset(&e);
     return status;
 }

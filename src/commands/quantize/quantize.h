@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_QUANTIZE_QUANTIZE_H
 #define PNB_COMMANDS_QUANTIZE_QUANTIZE_H
 
-#include "encode/embedder.h"
+#include "encode/encoder.h"
 #include "encode/inputs.h"
 #include "penumbra/model.h"
 #include "program/app.h"
@@ -10,7 +10,7 @@
 
 typedef struct pnb__quantize_opts {
     const char *model, *out;
-    pnb__embedder_parts parts;     /* `use` follows from the set below */
+    pnb_encoder_opts parts;        /* `use` follows from the set below */
     const pnb__pictures *pictures; /* what the two models are compared on; at least one of both */
     const pnb__captions *captions;
     pnb_model_store to;

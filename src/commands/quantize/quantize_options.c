@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "commands/common/encode_use.h"
 #include "commands/common/option_rows.h"
 #include "commands/quantize/quantize.h"
 

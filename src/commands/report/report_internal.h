@@ -6,6 +6,7 @@
 #include "commands/report/report.h"
 #include "encode/inputs.h"
 #include "penumbra/search.h"
+#include "program/app.h"
 
 /* A retrieval and the first pictures of every caption. */
 typedef struct pnb__found {

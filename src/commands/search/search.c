@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
 #include "commands/search/search_page.h"
-#include "encode/embed_job.h"
 #include "encode/inputs.h"
 #include "io/json/json.h"
 #include "penumbra/search.h"
@@ -20,15 +20,16 @@
 static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_embeddings **out)
 {
     bool is_text = o->texts->n > 0;
-    const pnb__embedder_parts parts = {is_text ? PNB__USE_TEXTS : PNB__USE_PICTURES, o->tokenizer,
-                                       o->preprocess};
-    pnb__embedder encoder = {0};
+    const pnb_encoder_opts parts = {.sides = is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES,
+                                    .tokenizer = o->tokenizer,
+                                    .preprocess = o->preprocess};
+    pnb_encoder encoder = {0};
     pnb__pictures *pictures = NULL;
     pnb__captions captions = {0};
     pnb_status status;
     if (o->queries != NULL)
         return pnb__set_load(out, o->queries, app);
-    PNB_TRY(pnb__embedder_open_named(&encoder, app, o->model, &parts));
+    PNB_TRY(pnb__encoder_open_named(&encoder, app, o->model, &parts));
     for (size_t i = 0; i < o->texts->n; i++)
         PNB_TRY(pnb__captions_add_text(&captions, o->texts->items[i], &app->err));
     if (captions.n_bad > 0) {
@@ -42,7 +43,7 @@ static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_em
 done:
     pnb__pictures_free(pictures);
     pnb__captions_reset(&captions);
-    pnb__embedder_close(&encoder);
+    pnb__encoder_reset(&encoder);
     return status;
 }
 

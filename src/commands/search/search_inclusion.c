@@ -5,6 +5,7 @@
 #include "commands/search/search_inclusion.h"
 
 #include "base/base.h"
+#include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
 #include "penumbra/view.h"
 #include "sets/set_rows.h"
@@ -18,18 +19,19 @@ typedef struct inclusion_run {
 
 static pnb_status load_sides(pnb__app *app, const pnb__inclusion_opts *cmd, inclusion_run *run)
 {
-    const pnb__embedder_parts parts = {pnb__words_use(&cmd->queries), cmd->tokenizer,
-                                       cmd->preprocess};
-    pnb__embedder encoder = {0};
+    const pnb_encoder_opts parts = {.sides = pnb__words_use(&cmd->queries),
+                                    .tokenizer = cmd->tokenizer,
+                                    .preprocess = cmd->preprocess};
+    pnb_encoder encoder = {0};
     pnb_status status;
     PNB_TRY(pnb__set_load(&run->index, cmd->index, app));
-    if (parts.use != 0)
-        PNB_TRY(pnb__embedder_open_named(&encoder, app, cmd->model, &parts));
+    if (parts.sides != 0)
+        PNB_TRY(pnb__encoder_open_named(&encoder, app, cmd->model, &parts));
     PNB_TRY(pnb__words_embed(app, &encoder, &cmd->queries, &run->queries));
     PNB_TRY(pnb_embeddings_check_mix(run->index, run->queries, &app->err));
     status = pnb__row_uncertainty(run->index, PNB_UNCERTAINTY_TRACE, &run->u, &app->err);
 done:
-    pnb__embedder_close(&encoder);
+    pnb__encoder_reset(&encoder);
     return status;
 }
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "commands/common/model_path.h"
 #include "commands/common/option_rows.h"
 #include "commands/train/train_run.h"
 #include "commands/train/train_words.h"
-#include "encode/model_path.h"
 
 struct train_args {
     const char *train_data, *val_data, *dataset_type, *csv_separator, *csv_img_key,

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "commands/common/encode_use.h"
 #include "commands/common/row_clusters.h"
 #include "commands/traverse/traverse_truth.h"
-#include "encode/embed_job.h"
 #include "penumbra/eval.h"
 #include "penumbra/truth.h"
 #include "penumbra/view.h"
@@ -20,7 +20,7 @@
 #include "sets/settle.h"
 
 typedef struct traverse_run {
-    pnb__embedder encoder;
+    pnb_encoder encoder;
     pnb_hierarcaps *file;
     pnb_embeddings *pictures, *captions, *null_text;
     pnb_view picture_rows, caption_rows, null_row;
@@ -35,7 +35,7 @@ static void reset_run(traverse_run *run)
     pnb_view_reset(&run->picture_rows);
     pnb_view_reset(&run->caption_rows);
     pnb_view_reset(&run->null_row);
-    pnb__embedder_close(&run->encoder);
+    pnb__encoder_reset(&run->encoder);
     pnb_hierarcaps_free(run->file);
     pnb_embeddings_free(run->pictures);
     pnb_embeddings_free(run->captions);
@@ -60,14 +60,16 @@ static pnb_status load_captions(pnb__app *app, const pnb__traverse_cmd *cmd, tra
 static pnb_status load_inputs(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
 {
     pnb_error *err = &app->err;
-    pnb__embedder_parts parts = {pnb__words_use(&cmd->pictures) | pnb__words_use(&cmd->captions),
-                                 cmd->tokenizer, cmd->preprocess};
+    pnb_encoder_opts parts = {.sides =
+                                  pnb__words_use(&cmd->pictures) | pnb__words_use(&cmd->captions),
+                              .tokenizer = cmd->tokenizer,
+                              .preprocess = cmd->preprocess};
     pnb_status status;
     if (cmd->truth != NULL)
         PNB_TRY(pnb_hierarcaps_load(&run->file, cmd->truth, err));
     if (cmd->model != NULL) {
-        parts.use |= PNB__USE_TEXTS; /* the null text, if nothing else */
-        PNB_TRY(pnb__embedder_open_named(&run->encoder, app, cmd->model, &parts));
+        parts.sides |= PNB_ENCODE_TEXTS; /* the null text, if nothing else */
+        PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
     }
     PNB_TRY(pnb__words_embed(app, &run->encoder, &cmd->pictures, &run->pictures));
     PNB_TRY(load_captions(app, cmd, run));

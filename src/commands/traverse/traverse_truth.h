@@ -4,8 +4,8 @@
 #define PNB_COMMANDS_TRAVERSE_TRAVERSE_TRUTH_H
 
 #include "penumbra/embeddings.h"
-#include "penumbra/hierarchy.h"
 #include "penumbra/hierarcaps.h"
+#include "penumbra/hierarchy.h"
 #include "penumbra/truth.h"
 
 typedef struct pnb__hierarchy_truth {

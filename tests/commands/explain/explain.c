@@ -1,7 +1,7 @@
 /* Attribution against embeddings of the parts made one by one, and the changed copies themselves.
  */
 #include "commands/explain/explain.h"
-#include "encode/embed_job.h"
+#include "commands/common/encode_use.h"
 #include "penumbra/model.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
@@ -10,7 +10,7 @@
 
 typedef struct fixture {
     pnb__app app;
-    pnb__embedder encoder;
+    pnb_encoder encoder;
 } fixture;
 
 static const char overrides[] =
@@ -45,7 +45,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     fixture *f = *state;
-    pnb__embedder_close(&f->encoder);
+    pnb__encoder_reset(&f->encoder);
     pnb_ctx_free(f->app.ctx);
     free(f);
     return 0;

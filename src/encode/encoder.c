@@ -2,19 +2,17 @@
  *
  * What the directory leaves open about pictures is taken as its family's reference does and said in
  * `assumed`; a tokenizer is never assumed. */
-#include "encode/embedder.h"
+#include "encode/encoder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "encode/model_path.h"
 #include "encode/weights_hash.h"
 #include "io/json/json.h"
 #include "models/model_defaults.h"
 
-static pnb_status find_tokenizer(pnb__embedder *e, const char *dir, const char *path,
-                                 pnb_error *err)
+static pnb_status find_tokenizer(pnb_encoder *e, const char *dir, const char *path, pnb_error *err)
 {
     char source[256];
     pnb_status status = pnb_tokenizer_load(&e->tokenizer, path != NULL ? path : dir, err);
@@ -28,7 +26,7 @@ static pnb_status find_tokenizer(pnb__embedder *e, const char *dir, const char *
                      source);
 }
 
-static void note_assumed(pnb__embedder *e, bool clean_assumed)
+static void note_assumed(pnb_encoder *e, bool clean_assumed)
 {
     pnb_padding pad = pnb_tokenizer_padding(e->tokenizer);
     const char *piece = pad.id >= 0 ? pnb_tokenizer_piece(e->tokenizer, pad.id) : NULL;
@@ -46,8 +44,7 @@ static void note_assumed(pnb__embedder *e, bool clean_assumed)
 }
 
 /* The configuration has the last word on cleaning: tokenizer.json has no place for it. */
-static pnb_status open_tokenizer(pnb__embedder *e, const char *dir, const char *path,
-                                 pnb_error *err)
+static pnb_status open_tokenizer(pnb_encoder *e, const char *dir, const char *path, pnb_error *err)
 {
     const char *text = pnb_model_config_text(e->model);
     json_t *config = NULL;
@@ -73,8 +70,7 @@ done:
 }
 
 /* Takes the preprocessing of `dir`, or the family's where the folder has none. */
-static pnb_status find_preprocess(pnb__embedder *e, const char *dir, const char *path,
-                                  pnb_error *err)
+static pnb_status find_preprocess(pnb_encoder *e, const char *dir, const char *path, pnb_error *err)
 {
     char notes[PNB__MAX_ASSUMED / 2];
     pnb_error why = PNB_ERROR_INIT;
@@ -96,8 +92,7 @@ static pnb_status find_preprocess(pnb__embedder *e, const char *dir, const char 
     return PNB_OK;
 }
 
-static pnb_status open_preprocess(pnb__embedder *e, const char *dir, const char *path,
-                                  pnb_error *err)
+static pnb_status open_preprocess(pnb_encoder *e, const char *dir, const char *path, pnb_error *err)
 {
     const pnb_tower_info *v = &e->info->vision;
     pnb_status status = find_preprocess(e, dir, path, err);
@@ -196,10 +191,11 @@ static pnb_status name_of(const char *dir, char *name, size_t size, pnb_error *e
     return PNB_OK;
 }
 
-pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *dir,
-                              const pnb__embedder_parts *parts, pnb_error *err)
+pnb_status pnb__encoder_init(pnb_encoder *e, const pnb_ctx *ctx, const char *dir,
+                             const pnb_encoder_opts *parts, pnb_error *err)
 {
-    *e = (pnb__embedder){0};
+    *e = (pnb_encoder){.max_image_pixels = parts->max_image_pixels};
+    pnb__workers_init(&e->workers);
     pnb_status status = name_of(dir, e->name, sizeof e->name, err);
     if (status == PNB_OK && (e->dir = pnb__strdup(dir)) == NULL)
         status = pnb__fail_nomem(err, strlen(dir));
@@ -211,50 +207,89 @@ pnb_status pnb__embedder_open(pnb__embedder *e, const pnb_ctx *ctx, const char *
     status = pnb__weights_hash(e->model, e->weights_sha256, err);
     if (status != PNB_OK)
         return status;
-    return pnb__embedder_add(e, dir, parts, err);
+    return pnb__encoder_add(e, dir, parts, err);
 }
 
-pnb_status pnb__embedder_add(pnb__embedder *e, const char *dir, const pnb__embedder_parts *parts,
-                             pnb_error *err)
+/* Journals tell apart what was opened with other files. */
+static pnb_status keep_path(char **to, const char *path, pnb_error *err)
+{
+    if (path == NULL)
+        return PNB_OK;
+    pnb__free(*to);
+    *to = pnb__strdup(path);
+    return *to != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(path));
+}
+
+pnb_status pnb__encoder_add(pnb_encoder *e, const char *dir, const pnb_encoder_opts *parts,
+                            pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    if ((parts->use & PNB__USE_TEXTS) && !e->info->text.present)
+    if ((parts->sides & PNB_ENCODE_TEXTS) && !e->info->text.present)
         return pnb__fail(err, PNB_UNSUPPORTED, "%s: this model has no text tower", dir);
-    if ((parts->use & PNB__USE_PICTURES) && !e->info->vision.present)
+    if ((parts->sides & PNB_ENCODE_IMAGES) && !e->info->vision.present)
         return pnb__fail(err, PNB_UNSUPPORTED, "%s: this model has no image tower", dir);
-    if (parts->use & PNB__USE_TEXTS)
+    if (parts->sides & PNB_ENCODE_TEXTS)
         status = open_tokenizer(e, dir, parts->tokenizer, err);
-    if (status == PNB_OK && (parts->use & PNB__USE_PICTURES))
+    if (status == PNB_OK && (parts->sides & PNB_ENCODE_IMAGES))
         status = open_preprocess(e, dir, parts->preprocess, err);
-    return status;
-}
-
-pnb_status pnb__embedder_open_named(pnb__embedder *e, pnb__app *app, const char *name,
-                                    const pnb__embedder_parts *parts)
-{
-    char *dir = NULL;
-    *e = (pnb__embedder){0};
-    pnb_status status = pnb__model_path(app, name, &dir, &app->err);
     if (status == PNB_OK)
-        status = pnb__embedder_open(e, app->ctx, dir, parts, &app->err);
-    e->max_image_pixels = app->common.max_image_pixels;
-    if (status == PNB_OK && e->assumed[0] != '\0')
-        pnb__warn(app, "%s: %s", dir, e->assumed);
-    if (status == PNB_OK && e->assumed_texts[0] != '\0')
-        pnb__warn(app, "%s: %s", dir, e->assumed_texts);
-    pnb__free(dir);
+        status = keep_path(&e->parts[0], parts->tokenizer, err);
+    if (status == PNB_OK)
+        status = keep_path(&e->parts[1], parts->preprocess, err);
     return status;
 }
 
-void pnb__embedder_close(pnb__embedder *e)
+pnb_status pnb_encoder_open(pnb_encoder **out, const pnb_ctx *ctx, const char *dir,
+                            const pnb_encoder_opts *opts, pnb_error *err)
 {
+    const pnb_encoder_opts weights_alone = {0};
+    pnb_encoder_opts parts = opts != NULL ? *opts : weights_alone;
+    pnb_encoder *e = pnb__alloc_zero(1, sizeof *e);
+    if (e == NULL)
+        return pnb__fail_nomem(err, sizeof *e);
+    pnb_status status = pnb__encoder_init(e, ctx, dir, &weights_alone, err);
+    if (status == PNB_OK && parts.sides == 0)
+        parts.sides = (e->info->vision.present ? PNB_ENCODE_IMAGES : 0) |
+                      (e->info->text.present ? PNB_ENCODE_TEXTS : 0);
+    if (status == PNB_OK)
+        status = pnb__encoder_add(e, dir, &parts, err);
+    if (status == PNB_OK)
+        *out = e;
+    else
+        pnb_encoder_free(e);
+    return status;
+}
+
+void pnb_encoder_free(pnb_encoder *e)
+{
+    if (e == NULL)
+        return;
+    pnb__encoder_reset(e);
+    pnb__free(e);
+}
+
+const pnb_model_info *pnb_encoder_model_info(const pnb_encoder *e)
+{
+    return e->info;
+}
+
+const char *pnb_encoder_assumed(const pnb_encoder *e, pnb_encode_side side)
+{
+    return side == PNB_ENCODE_TEXTS ? e->assumed_texts : e->assumed;
+}
+
+void pnb__encoder_reset(pnb_encoder *e)
+{
+    pnb__workers_reset(&e->workers);
     pnb_tokenizer_free(e->tokenizer);
     pnb_model_free(e->model);
     pnb__free(e->dir);
-    *e = (pnb__embedder){0};
+    for (size_t i = 0; i < PNB_COUNT(e->parts); i++)
+        pnb__free(e->parts[i]);
+    *e = (pnb_encoder){0};
 }
 
-static void describe_text(const pnb__embedder *e, char *text, size_t size)
+static void describe_text(const pnb_encoder *e, char *text, size_t size)
 {
     int n = snprintf(text, size, "context %zu, clean %s", e->info->text.context_length,
                      e->tokenizer != NULL ? pnb_clean_name(pnb_tokenizer_clean(e->tokenizer))
@@ -263,9 +298,10 @@ static void describe_text(const pnb__embedder *e, char *text, size_t size)
         snprintf(text + n, size - (size_t)n, ", pad %d", pnb_tokenizer_pad_id(e->tokenizer));
 }
 
-void pnb__embedder_describe(const pnb__embedder *e, bool is_text, uint64_t seed,
-                            pnb_embeddings_info *info)
+void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t seed,
+                          pnb_embeddings_info *info)
 {
+    bool is_text = side == PNB_ENCODE_TEXTS;
     *info = (pnb_embeddings_info){
         .seed = seed, .logit_scale = e->info->logit_scale, .logit_bias = e->info->logit_bias};
     snprintf(info->modality, sizeof info->modality, "%s", is_text ? "text" : "image");
@@ -277,22 +313,7 @@ void pnb__embedder_describe(const pnb__embedder *e, bool is_text, uint64_t seed,
         pnb_preprocess_describe(&e->preprocess, info->preprocess, sizeof info->preprocess);
 }
 
-void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r)
-{
-    pnb_padding pad = pnb_tokenizer_padding(tokenizer);
-    const char *piece = pad.id >= 0 ? pnb_tokenizer_piece(tokenizer, pad.id) : NULL;
-    pnb__result_begin(r, "tokenizer", "tokenizer");
-    pnb__result_int(r, "n_ids", "ids", pnb_tokenizer_vocab_size(tokenizer));
-    pnb__result_int(r, "pad_id", "pad id", pad.id);
-    pnb__result_text(r, "pad_token", "pad token", piece != NULL ? piece : "");
-    pnb__result_text(r, "pad_source", "  from", pad.source);
-    pnb__result_flag(r, "pad_assumed", "  assumed", pad.assumed);
-    pnb__result_int(r, "eos_id", "end id", pnb_tokenizer_eos_id(tokenizer));
-    pnb__result_text(r, "clean", "cleaning", pnb_clean_name(pnb_tokenizer_clean(tokenizer)));
-    pnb__result_end(r);
-}
-
-pnb_family pnb__embedder_family(const pnb__embedder *e)
+pnb_family pnb__encoder_family(const pnb_encoder *e)
 {
     return e->info->is_probabilistic ? PNB_GAUSSIAN_DIAG : PNB_POINT;
 }

@@ -1,10 +1,10 @@
 /* Data sets in CLIP_benchmark's layout: ROOT/{train,test}/0.tar, 1.tar, ..., and nshards.txt that
  * says how many. The shards are read in the order of their numbers, as CLIP_benchmark reads them,
  * and a missing one is an error. */
+#include "commands/embed/split_roots.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "encode/inputs.h"
 
 enum { MAX_SHARDS = 1000000 };
 

@@ -3,7 +3,7 @@
  * Hugging Face keeps a repository under <hub>/models--ORG--NAME: refs/<revision> holds a commit id,
  * snapshots/<commit id>/ the files. <hub> is HF_HUB_CACHE, else HF_HOME/hub, else
  * ~/.cache/huggingface/hub; the environment comes from the program's record. */
-#include "encode/model_path.h"
+#include "commands/common/model_path.h"
 
 #include <string.h>
 

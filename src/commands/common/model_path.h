@@ -1,6 +1,6 @@
 /* Names of models on the command line. */
-#ifndef PNB_ENCODE_MODEL_PATH_H
-#define PNB_ENCODE_MODEL_PATH_H
+#ifndef PNB_COMMANDS_COMMON_MODEL_PATH_H
+#define PNB_COMMANDS_COMMON_MODEL_PATH_H
 
 #include "program/app.h"
 

@@ -1,0 +1,42 @@
+/* A model directory opened for use: weights, tokenizer and preprocessing that belong together. */
+#ifndef PNB_ENCODE_ENCODER_H
+#define PNB_ENCODE_ENCODER_H
+
+#include "encode/worker.h"
+#include "penumbra/encode.h"
+
+enum { PNB__MAX_ASSUMED = 512 };
+
+/* All zero is empty. Encoding reads everything and changes the pool of workers only. */
+struct pnb_encoder {
+    pnb_model *model;
+    const pnb_model_info *info; /* of model */
+    pnb_tokenizer *tokenizer;   /* NULL unless asked for */
+    pnb_preprocess preprocess;  /* set when pictures were asked for */
+    int64_t max_image_pixels;   /* of a picture; 0: the library's default */
+    char *dir;                  /* as opened */
+    char *parts[2];             /* tokenizer and preprocessing that were named, or NULL */
+    char name[128];             /* of the directory, for records */
+    char weights_sha256[65];
+    char assumed[PNB__MAX_ASSUMED]; /* a sentence on what no file says of pictures; or empty */
+    char assumed_texts[PNB__MAX_ASSUMED]; /* the same of captions */
+    pnb__workers workers;
+};
+
+/* Opens `dir` with the sides that `parts` names, 0: the weights alone. Without preprocessing there
+ * the family's is assumed; without a tokenizer there is an error that says where to get it.
+ * Release with pnb__encoder_reset, after a failure too.
+ * Errors  those of the loaders; SHAPE (preprocessing and image tower differ in size; vocabulary
+ *         larger than the embedding table) */
+pnb_status pnb__encoder_init(pnb_encoder *e, const pnb_ctx *ctx, const char *dir,
+                             const pnb_encoder_opts *parts, pnb_error *err);
+/* Opens tokenizer or preprocessing of an encoder that has none yet; what could be opened stays set
+ * after a failure. */
+pnb_status pnb__encoder_add(pnb_encoder *e, const char *dir, const pnb_encoder_opts *parts,
+                            pnb_error *err);
+void pnb__encoder_reset(pnb_encoder *e);
+
+/* Family of the sets this model makes. */
+pnb_family pnb__encoder_family(const pnb_encoder *e);
+
+#endif
