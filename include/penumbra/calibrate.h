@@ -137,9 +137,9 @@ typedef struct pnb_match_opts {
 pnb_match_opts pnb_match_opts_default(void);
 
 typedef struct pnb_match_forecast {
-    bool is_known;             /* false: the rest is zero */
-    pnb_reliability fit, held; /* over pairs: of the queries fitted on, of the others */
-    pnb_reliability first;     /* over the first hits of the others */
+    bool is_known;              /* false: the rest is zero */
+    pnb_weighted_ece fit, held; /* over pairs: of the queries fitted on, of the others */
+    pnb_weighted_ece first;     /* over the first hits of the others */
 } pnb_match_forecast;
 
 typedef struct pnb_match_coverage {

@@ -240,8 +240,8 @@ pnb_status pnb_none_rule_parse(pnb_none_rule *out, const char *name, pnb_error *
  * natural threshold of `dummy` is 0: the dummy is one more class. `uncertainty` (N) is read by that
  * rule only.  Shape  out (p->n)
  * Errors  ARG (dummy without dummies, margin with one class or k = 1, uncertainty missing) */
-pnb_status pnb_none_strangeness(pnb_none_rule rule, const pnb_predictions *p,
-                                const double *uncertainty, double *out, pnb_error *err);
+pnb_status pnb_ood_score(pnb_none_rule rule, const pnb_predictions *p, const double *uncertainty,
+                         double *out, pnb_error *err);
 
 /* Smallest threshold at which at most `rate` of these pictures, all of the classes, are called
  * none. Errors  ARG (n = 0, rate outside [0,1]), NUMERIC, NOMEM */

@@ -119,7 +119,7 @@ typedef struct pnb_bin {
     double accuracy; /* mean of `correct` over its items */
 } pnb_bin;
 
-typedef struct pnb_calibration {
+typedef struct pnb_uncertainty_calibration {
     size_t n_bins; /* bins with items; empty ones are left out */
     pnb_bin bin[PNB_MAX_BINS];
     double s;           /* Spearman(bin index, accuracy); -1: accuracy falls with every bin */
@@ -128,13 +128,13 @@ typedef struct pnb_calibration {
     bool is_degenerate; /* fewer than 2 bins, or accuracy or uncertainty constant: s and r2 are 0
                            by convention */
     size_t n_left_out;  /* items in no bin */
-} pnb_calibration;
+} pnb_uncertainty_calibration;
 
 /* `correct` is 1 where the query's first hit is right (best_rank == 1), any value in [0,1] works.
  * Errors  as pnb_bins_assign, NUMERIC */
-pnb_status pnb_calibration_compute(const double *uncertainty, const double *correct, size_t n,
-                                   pnb_binning binning, size_t n_bins, pnb_calibration *out,
-                                   pnb_error *err);
+pnb_status pnb_uncertainty_calibration_compute(const double *uncertainty, const double *correct,
+                                               size_t n, pnb_binning binning, size_t n_bins,
+                                               pnb_uncertainty_calibration *out, pnb_error *err);
 
 /* ---- statistics ---- NaN or infinite input is NUMERIC, too few or constant values are ARG */
 pnb_status pnb_pearson(const double *x, const double *y, size_t n, double *out, pnb_error *err);
@@ -152,13 +152,13 @@ pnb_status pnb_average_precision(const double *score, const int *label, size_t n
 
 /* Probability forecasts against 0/1 labels. Bin k of n_bins is (k/n, (k+1)/n], 0 joins the first.
  */
-typedef struct pnb_forecast {
+typedef struct pnb_ece {
     double ece, mce; /* expected and maximum calibration error */
     double brier;
     double nll; /* confidence clipped to [1e-7, 1 - 1e-7] */
-} pnb_forecast;
-pnb_status pnb_forecast_compute(const double *confidence, const int *label, size_t n, size_t n_bins,
-                                pnb_forecast *out, pnb_error *err);
+} pnb_ece;
+pnb_status pnb_ece_compute(const double *confidence, const int *label, size_t n, size_t n_bins,
+                           pnb_ece *out, pnb_error *err);
 
 /* A figure of resampled rows: `row` holds n indices drawn with replacement. */
 typedef double (*pnb_statistic_fn)(void *user, const size_t *row, size_t n);

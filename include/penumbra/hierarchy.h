@@ -21,51 +21,51 @@ extern "C" {
 
 /* ---- inclusion search ---- */
 /* X(name, text, sentence) */
-#define PNB_MEMBER_ORDER_LIST(X)                                                                   \
+#define PNB_INCLUSION_ORDER_LIST(X)                                                                \
     X(INCLUSION, "inclusion", "by H, the clearest inclusion first")                                \
     X(NEARNESS, "nearness", "by the csd similarity, the nearest member first")
 
-typedef enum pnb_member_order {
-#define PNB_MEMBER_ORDER_ENUM(name, text, sentence) PNB_MEMBERS_BY_##name,
-    PNB_MEMBER_ORDER_LIST(PNB_MEMBER_ORDER_ENUM)
-#undef PNB_MEMBER_ORDER_ENUM
-        PNB_N_MEMBER_ORDERS
-} pnb_member_order;
+typedef enum pnb_inclusion_order {
+#define PNB_INCLUSION_ORDER_ENUM(name, text, sentence) PNB_INCLUSION_BY_##name,
+    PNB_INCLUSION_ORDER_LIST(PNB_INCLUSION_ORDER_ENUM)
+#undef PNB_INCLUSION_ORDER_ENUM
+        PNB_N_INCLUSION_ORDERS
+} pnb_inclusion_order;
 
-const char *pnb_member_order_name(pnb_member_order order);
+const char *pnb_inclusion_order_name(pnb_inclusion_order order);
 /* Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_member_order_parse(pnb_member_order *out, const char *name, pnb_error *err);
+pnb_status pnb_inclusion_order_parse(pnb_inclusion_order *out, const char *name, pnb_error *err);
 
-typedef struct pnb_members_opts {
-    bool inside;            /* false: items that include the query; true: items inside the query */
-    bool published;         /* H as ProLIP's code has it; false: exact */
-    pnb_member_order order; /* INCLUSION */
-    double min_nearness;    /* items with a smaller csd similarity are no candidates; -INFINITY */
-    size_t k;               /* 10 */
+typedef struct pnb_inclusion_search_opts {
+    bool inside;    /* false: items that include the query; true: items inside the query */
+    bool published; /* H as ProLIP's code has it; false: exact */
+    pnb_inclusion_order order; /* INCLUSION */
+    double min_nearness; /* items with a smaller csd similarity are no candidates; -INFINITY */
+    size_t k;            /* 10 */
     pnb_measure_opts measure_opts;
-} pnb_members_opts;
+} pnb_inclusion_search_opts;
 
-pnb_members_opts pnb_members_opts_default(void);
+pnb_inclusion_search_opts pnb_inclusion_search_opts_default(void);
 
 /* The members of every query, best first. Only items with H > 0 are members; where a query has
  * fewer than k the rest of its row is index -1, h and nearness -INFINITY. */
-typedef struct pnb_members {
+typedef struct pnb_inclusion_hits {
     size_t n_queries, k;
     int64_t *index;   /* [n_queries][k] row of the gallery */
     double *h;        /* [n_queries][k] H(query in item), or H(item in query) with `inside` */
     double *nearness; /* [n_queries][k] csd similarity of the pair */
     size_t *n_all;    /* [n_queries] all members, also those beyond k */
-} pnb_members;
+} pnb_inclusion_hits;
 
-void pnb_members_reset(pnb_members *members); /* frees the arrays; NULL is fine */
+void pnb_inclusion_hits_reset(pnb_inclusion_hits *members); /* frees the arrays; NULL is fine */
 
 /* Looks at every pair once. A wide item that lies far away includes too: H grows with the distance
  * of the means when the variances differ, so `nearness` and min_nearness say what is also related.
  * Ties: lower index first.  Memory  O(Q*k + threads*N)
  * Errors  SHAPE (widths differ, an empty set), ARG (k = 0, a side is points), NUMERIC, NOMEM */
-pnb_status pnb_members_find(const pnb_ctx *ctx, const pnb_gaussians *queries,
-                            const pnb_gaussians *gallery, const pnb_members_opts *opts,
-                            pnb_members *out, pnb_error *err);
+pnb_status pnb_inclusion_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
+                                const pnb_gaussians *gallery, const pnb_inclusion_search_opts *opts,
+                                pnb_inclusion_hits *out, pnb_error *err);
 
 /* ---- traversal ---- */
 /* X(name, text, sentence) */

@@ -185,7 +185,7 @@ typedef struct pnb_figure_opts {
 pnb_figure_opts pnb_figure_opts_default(void);
 
 /* NaN where a figure is not defined: its array is missing, one class only (auroc). S, R2 and -S R2
- * are 0 when R@1 is the same in all bins, as in pnb_calibration. */
+ * are 0 when R@1 is the same in all bins, as in pnb_uncertainty_calibration. */
 typedef struct pnb_figures {
     double recall[PNB_MAX_RECALLS];
     double value[PNB_N_FIGURES];

@@ -7,38 +7,38 @@
 #ifndef PENUMBRA_PENUMBRA_H
 #define PENUMBRA_PENUMBRA_H
 
-#include "penumbra/calibrate.h"   /* the probability that a pair matches; conformal lists */
-#include "penumbra/chains.h"      /* hierarchies of pictures from segmentations */
-#include "penumbra/checkpoint.h"  /* arrays of PyTorch and safetensors files, one file or shards */
-#include "penumbra/classify.h"    /* zero-shot classes by prompts */
-#include "penumbra/ctx.h"         /* threads, device, log hook */
-#include "penumbra/curate.h"      /* near-duplicates, outliers, what to label */
-#include "penumbra/dataset.h"     /* samples of folders, archives and tables; loading batches */
-#include "penumbra/dtype.h"       /* element types of arrays */
-#include "penumbra/embeddings.h"  /* embedding sets in memory and on disk */
-#include "penumbra/encode.h"      /* pictures and texts to sets with an opened model */
-#include "penumbra/error.h"       /* status codes and the error record */
-#include "penumbra/eval.h"        /* ranks, bins, statistics */
-#include "penumbra/families.h"    /* densities of the distributions */
-#include "penumbra/filter.h"      /* which pairs to keep */
-#include "penumbra/hierarcaps.h"  /* files of caption hierarchies */
-#include "penumbra/hierarchy.h"   /* traversal and figures of hierarchies */
-#include "penumbra/image.h"       /* decoding, resizing, preprocessing */
-#include "penumbra/loss.h"        /* the losses of training */
-#include "penumbra/metrics.h"     /* figures as papers report them */
-#include "penumbra/model.h"       /* models: loading, encoding, converting */
-#include "penumbra/npy.h"         /* NumPy's files */
-#include "penumbra/optim.h"       /* optimisers and schedules */
-#include "penumbra/prob.h"        /* measures and uncertainties */
-#include "penumbra/safetensors.h" /* arrays by name in safetensors files */
-#include "penumbra/scaling.h"     /* temperature, Platt, isotonic */
-#include "penumbra/search.h"      /* exact search by a measure */
-#include "penumbra/synth.h"       /* data sets made here */
-#include "penumbra/tokenizer.h"   /* text to ids and back */
-#include "penumbra/train.h"       /* training runs */
-#include "penumbra/truth.h"       /* which rows belong together */
-#include "penumbra/view.h"        /* rows of a set as the measures take them */
-#include "penumbra/vqa.h"         /* answers to visual questions */
-#include "penumbra/watch.h"       /* progress of a long call, and stopping it */
+#include "penumbra/calibrate.h"  /* the probability that a pair matches; conformal lists */
+#include "penumbra/checkpoint.h" /* arrays of PyTorch and safetensors files, one file or shards */
+#include "penumbra/classify.h"   /* zero-shot classes by prompts */
+#include "penumbra/ctx.h"        /* threads, device, log hook */
+#include "penumbra/curate.h"     /* near-duplicates, outliers, what to label */
+#include "penumbra/dataset.h"    /* samples of folders, archives and tables; loading batches */
+#include "penumbra/distributions.h"   /* densities of the distributions */
+#include "penumbra/dtype.h"           /* element types of arrays */
+#include "penumbra/embeddings.h"      /* embedding sets in memory and on disk */
+#include "penumbra/encode.h"          /* pictures and texts to sets with an opened model */
+#include "penumbra/error.h"           /* status codes and the error record */
+#include "penumbra/eval.h"            /* ranks, bins, statistics */
+#include "penumbra/filter.h"          /* which pairs to keep */
+#include "penumbra/hierarcaps.h"      /* files of caption hierarchies */
+#include "penumbra/hierarchy.h"       /* traversal and figures of hierarchies */
+#include "penumbra/image.h"           /* decoding, resizing, preprocessing */
+#include "penumbra/image_hierarchy.h" /* hierarchies of pictures from segmentations */
+#include "penumbra/loss.h"            /* the losses of training */
+#include "penumbra/metrics.h"         /* figures as papers report them */
+#include "penumbra/model.h"           /* models: loading, encoding, converting */
+#include "penumbra/npy.h"             /* NumPy's files */
+#include "penumbra/optim.h"           /* optimisers and schedules */
+#include "penumbra/prob.h"            /* measures and uncertainties */
+#include "penumbra/safetensors.h"     /* arrays by name in safetensors files */
+#include "penumbra/scaling.h"         /* temperature, Platt, isotonic */
+#include "penumbra/search.h"          /* exact search by a measure */
+#include "penumbra/synth.h"           /* data sets made here */
+#include "penumbra/tokenizer.h"       /* text to ids and back */
+#include "penumbra/train.h"           /* training runs */
+#include "penumbra/truth.h"           /* which rows belong together */
+#include "penumbra/view.h"            /* rows of a set as the measures take them */
+#include "penumbra/vqa.h"             /* answers to visual questions */
+#include "penumbra/watch.h"           /* progress of a long call, and stopping it */
 
 #endif

@@ -2,7 +2,8 @@
  *
  * A Gaussian is a row `mean` (D) and a row `log_var` (D) = natural log of the variances; other
  * families have the parameters of `pnb_rows`. Sums run in f64 whatever the storage. Formulas with
- * their sources: docs/numerics.md#measures. Densities and samples of the families: families.h. */
+ * their sources: docs/numerics.md#measures. Densities and samples of the families: distributions.h.
+ */
 #ifndef PENUMBRA_PROB_H
 #define PENUMBRA_PROB_H
 

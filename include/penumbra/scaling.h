@@ -146,29 +146,29 @@ void pnb_isotonic_reset(pnb_isotonic *fit); /* frees the arrays, all zero; NULL 
 
 /* ---- how good are probabilities? ---- */
 
-typedef struct pnb_reliability_bin {
+typedef struct pnb_ece_bin {
     double weight; /* share of the population */
     double p_low, p_high, p_mean;
     double rate; /* share of label 1 */
-} pnb_reliability_bin;
+} pnb_ece_bin;
 
-typedef struct pnb_reliability {
+typedef struct pnb_weighted_ece {
     size_t n;
     double base_rate, p_mean; /* what happened and what was forecast on average */
     double nll;               /* p clipped to [1e-12, 1 - 1e-12] */
     double brier;
     double ece; /* sum over bins of weight * |rate - p_mean| */
     size_t n_bins;
-    pnb_reliability_bin bin[PNB_MAX_BINS];
-} pnb_reliability;
+    pnb_ece_bin bin[PNB_MAX_BINS];
+} pnb_weighted_ece;
 
 /* `forecasts->score` is the probability of label 1. Bins of equal mass, ascending in p: a bin ends
  * at the first p at which the weight seen reaches its share, so equal p stay together and there
  * may be fewer bins than asked for.
  * Errors  ARG (n = 0, n_bins outside 1..PNB_MAX_BINS, a label), NUMERIC (p outside [0,1], weight),
  *         NOMEM */
-pnb_status pnb_reliability_compute(const pnb_scored *forecasts, size_t n_bins, pnb_reliability *out,
-                                   pnb_error *err);
+pnb_status pnb_weighted_ece_compute(const pnb_scored *forecasts, size_t n_bins,
+                                    pnb_weighted_ece *out, pnb_error *err);
 
 #ifdef __cplusplus
 }

@@ -60,16 +60,16 @@ pnb_status pnb_vqa_score(const pnb_vqa_question *question, const pnb_vqa_opts *o
 /* Confidence against soft accuracy: sum over bins of (n_bin/n) |mean accuracy - mean confidence|.
  * Bins k of n_bins are (k/n, (k+1)/n], 0 joins the first; `equal_count` cuts the sorted values
  * into bins of equal size instead. The arrays [n_bins] may be NULL; empty bins are NaN. */
-typedef struct pnb_soft_calibration {
+typedef struct pnb_answer_calibration {
     double ece, mce;               /* in [0,1]: the sum above, and its largest |difference| */
     size_t *n_in_bin;              /* items of each bin */
     double *confidence, *accuracy; /* means of each bin */
-} pnb_soft_calibration;
+} pnb_answer_calibration;
 /* Shape   confidence, accuracy (n), both in [0,1]
  * Errors  ARG (n = 0, n_bins 0 or above PNB_MAX_BINS), NUMERIC (outside [0,1]), NOMEM */
-pnb_status pnb_soft_calibration_compute(const double *confidence, const double *accuracy, size_t n,
-                                        size_t n_bins, bool equal_count, pnb_soft_calibration *out,
-                                        pnb_error *err);
+pnb_status pnb_answer_calibration_compute(const double *confidence, const double *accuracy,
+                                          size_t n, size_t n_bins, bool equal_count,
+                                          pnb_answer_calibration *out, pnb_error *err);
 
 #ifdef __cplusplus
 }

@@ -10,35 +10,36 @@
 #include "penumbra/error.h"
 
 /* ---- pictures ---- read lazily; any threads may read different ones at once */
-typedef struct pnb__pictures pnb__pictures;
+typedef struct pnb__image_inputs pnb__image_inputs;
 
 /* Each of `words` is a picture file, a folder, a tar, csv, tsv or jsonl data set (braces, globs and
- * "::" as for --train-data), or "-": one path a line from `in`. Free with pnb__pictures_free.
+ * "::" as for --train-data), or "-": one path a line from `in`. Free with pnb__image_inputs_free.
  * Errors  NOT_FOUND (nothing matches), ARG ("-" where `in` is NULL), those of pnb_dataset_open */
-pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
-                              FILE *in, pnb_error *err);
+pnb_status pnb__image_inputs_open(pnb__image_inputs **out, const char *const *words, size_t n_words,
+                                  FILE *in, pnb_error *err);
 /* The same with options for the data sets among them: columns of tables, say. */
-pnb_status pnb__pictures_open_with(pnb__pictures **out, const char *const *words, size_t n_words,
-                                   FILE *in, const pnb_dataset_opts *opts, pnb_error *err);
+pnb_status pnb__image_inputs_open_with(pnb__image_inputs **out, const char *const *words,
+                                       size_t n_words, FILE *in, const pnb_dataset_opts *opts,
+                                       pnb_error *err);
 /* One data set, opened with `opts`. */
-pnb_status pnb__pictures_open_set(pnb__pictures **out, const char *spec,
-                                  const pnb_dataset_opts *opts, pnb_error *err);
+pnb_status pnb__image_inputs_open_set(pnb__image_inputs **out, const char *spec,
+                                      const pnb_dataset_opts *opts, pnb_error *err);
 /* The data set when there is nothing else, or NULL. */
-const pnb_dataset *pnb__pictures_set(const pnb__pictures *p);
-void pnb__pictures_free(pnb__pictures *p);
-size_t pnb__pictures_count(const pnb__pictures *p);
+const pnb_dataset *pnb__image_inputs_set(const pnb__image_inputs *p);
+void pnb__image_inputs_free(pnb__image_inputs *p);
+size_t pnb__image_inputs_count(const pnb__image_inputs *p);
 /* `opts` as for pnb_image_decode. */
-pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
-                              pnb_image *out, pnb_error *err);
+pnb_status pnb__image_inputs_load(const pnb__image_inputs *p, size_t i, const pnb_image_opts *opts,
+                                  pnb_image *out, pnb_error *err);
 /* What the data sets left out or found damaged when they were opened, each named as skipped. */
-void pnb__pictures_report(const pnb__pictures *p,
-                          void (*skipped)(void *user, const char *what, const char *why),
-                          void *user);
+void pnb__image_inputs_report(const pnb__image_inputs *p,
+                              void (*skipped)(void *user, const char *what, const char *why),
+                              void *user);
 /* What to call picture i in a message: its path, or "data set: key". */
-pnb_status pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size,
-                              pnb_error *err);
+pnb_status pnb__image_inputs_name(const pnb__image_inputs *p, size_t i, char *text, size_t size,
+                                  pnb_error *err);
 /* The pictures to be embedded, rows named by id, path, and where a data set holds them. */
-pnb__embed_source pnb__pictures_source(const pnb__pictures *p);
+pnb__embed_source pnb__image_inputs_source(const pnb__image_inputs *p);
 
 /* Id of a sample's row: its key; in tar shards without the shard, as truth files name it. */
 const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample);
@@ -59,13 +60,13 @@ typedef struct pnb__caption {
     int level;   /* -1 unknown */
 } pnb__caption;
 
-typedef struct pnb__captions {
+typedef struct pnb__text_inputs {
     pnb__caption *items;
     size_t n;
     char csv_separator; /* of tables; 0: TAB in a .tsv, else a comma. Set it before adding */
     char **bad;         /* one sentence per caption that could not be read */
     size_t n_bad;
-} pnb__captions;
+} pnb__text_inputs;
 
 /* Adds captions of a source: a text file (one a line: an empty line is the empty caption, so that
  * rows are lines; a byte order mark and the CR of CRLF are no text), "-" (lines of `in`), a .jsonl
@@ -74,12 +75,12 @@ typedef struct pnb__captions {
  * are not UTF-8 or longer than PNB_TOKENIZER_MAX_BYTES are recorded in `bad`; a file that is no
  * text (NUL bytes, more than 1% of its bytes not UTF-8) is a FORMAT error that says what it is.
  * Errors  NOT_FOUND, FORMAT, ARG ("-" where `in` is NULL), IO, NOMEM */
-pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
-                             FILE *in, pnb_error *err);
-pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err);
-void pnb__captions_reset(pnb__captions *c);
+pnb_status pnb__text_inputs_add(pnb__text_inputs *c, const char *source, const char *caption_key,
+                                FILE *in, pnb_error *err);
+pnb_status pnb__text_inputs_add_text(pnb__text_inputs *c, const char *text, pnb_error *err);
+void pnb__text_inputs_reset(pnb__text_inputs *c);
 /* The captions to be embedded, rows named by id, text, level and what else a caption carries. */
-pnb__embed_source pnb__captions_source(const pnb__captions *c);
+pnb__embed_source pnb__text_inputs_source(const pnb__text_inputs *c);
 
 /* Picture of a row again, by its path or by the data set it came from; an empty one where it cannot
  * be had any more. Errors  NOMEM

@@ -16,9 +16,9 @@
 #include "penumbra/hierarcaps.h"
 #include "penumbra/tokenizer.h"
 
-static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err);
+static pnb_status add_bad(pnb__text_inputs *c, char *sentence /* taken */, pnb_error *err);
 
-static pnb_status add(pnb__captions *c, const char *id, const char *text, const char *extra,
+static pnb_status add(pnb__text_inputs *c, const char *id, const char *text, const char *extra,
                       int level, pnb_error *err)
 {
     if (strlen(text) > PNB_TOKENIZER_MAX_BYTES)
@@ -39,7 +39,7 @@ static pnb_status add(pnb__captions *c, const char *id, const char *text, const 
     return PNB_OK;
 }
 
-static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_error *err)
+static pnb_status add_bad(pnb__text_inputs *c, char *sentence /* taken */, pnb_error *err)
 {
     if (sentence == NULL)
         return pnb__fail_nomem(err, sizeof(err->text));
@@ -49,7 +49,7 @@ static pnb_status add_bad(pnb__captions *c, char *sentence /* taken */, pnb_erro
     return status;
 }
 
-pnb_status pnb__captions_add_text(pnb__captions *c, const char *text, pnb_error *err)
+pnb_status pnb__text_inputs_add_text(pnb__text_inputs *c, const char *text, pnb_error *err)
 {
     if (!pnb__utf8_valid(text, strlen(text)))
         return add_bad(c, pnb__format("caption given on the command line: not valid UTF-8"), err);
@@ -161,7 +161,7 @@ static pnb_status next_line(line_reader *r, bool *more, bool *valid, pnb_error *
     return PNB_OK;
 }
 
-static pnb_status add_lines(pnb__captions *c, FILE *in, const char *where, pnb_error *err)
+static pnb_status add_lines(pnb__text_inputs *c, FILE *in, const char *where, pnb_error *err)
 {
     line_reader r = {.in = in, .where = where, .most = PNB_TOKENIZER_MAX_BYTES};
     size_t n_bad = c->n_bad;
@@ -187,7 +187,7 @@ static pnb_status add_lines(pnb__captions *c, FILE *in, const char *where, pnb_e
     return status;
 }
 
-static pnb_status add_text_file(pnb__captions *c, const char *path, pnb_error *err)
+static pnb_status add_text_file(pnb__text_inputs *c, const char *path, pnb_error *err)
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL)
@@ -229,7 +229,7 @@ static pnb_status read_level(const json_t *value, int otherwise, const char *whe
 
 /* One record: "text", or "caption", or every one of "captions" or of a question's "candidates" (ids
  * get "#k" then). */
-static pnb_status add_record(pnb__captions *c, json_t *record, const char *where, pnb_error *err)
+static pnb_status add_record(pnb__text_inputs *c, json_t *record, const char *where, pnb_error *err)
 {
     char digits[24];
     const char *id = NULL;
@@ -270,7 +270,7 @@ static pnb_status add_record(pnb__captions *c, json_t *record, const char *where
     return status;
 }
 
-static pnb_status add_jsonl(pnb__captions *c, const char *path, pnb_error *err)
+static pnb_status add_jsonl(pnb__text_inputs *c, const char *path, pnb_error *err)
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL)
@@ -305,7 +305,7 @@ static pnb_status add_jsonl(pnb__captions *c, const char *path, pnb_error *err)
 
 /* ---- csv ---- */
 
-static pnb_status add_csv(pnb__captions *c, const char *path, const char *caption_key,
+static pnb_status add_csv(pnb__text_inputs *c, const char *path, const char *caption_key,
                           pnb_error *err)
 {
     pnb__csv csv = {0};
@@ -356,7 +356,7 @@ done:
 }
 
 /* Level l of row ID is the caption "ID#l", which knows its picture and where that came from. */
-static pnb_status add_hierarcaps(pnb__captions *c, const char *path, pnb_error *err)
+static pnb_status add_hierarcaps(pnb__text_inputs *c, const char *path, pnb_error *err)
 {
     pnb_hierarcaps *h = NULL;
     pnb_status status = pnb_hierarcaps_load(&h, path, err);
@@ -383,7 +383,8 @@ static pnb_status add_hierarcaps(pnb__captions *c, const char *path, pnb_error *
 /* ---- data sets ---- */
 
 /* Captions of one sample, ids "KEY#k", each remembering its picture. */
-static pnb_status add_sample(pnb__captions *c, const pnb_sample *s, const char *key, pnb_error *err)
+static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const char *key,
+                             pnb_error *err)
 {
     pnb_status status = PNB_OK;
     pnb__buf extra = {0};
@@ -404,7 +405,7 @@ static pnb_status add_sample(pnb__captions *c, const pnb_sample *s, const char *
     return status;
 }
 
-static pnb_status add_dataset(pnb__captions *c, const char *spec, pnb_error *err)
+static pnb_status add_dataset(pnb__text_inputs *c, const char *spec, pnb_error *err)
 {
     pnb_dataset *set = NULL;
     pnb_status status = pnb_dataset_open(&set, spec, NULL, err);
@@ -426,8 +427,8 @@ static pnb_status add_dataset(pnb__captions *c, const char *spec, pnb_error *err
     return status;
 }
 
-pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *caption_key,
-                             FILE *in, pnb_error *err)
+pnb_status pnb__text_inputs_add(pnb__text_inputs *c, const char *source, const char *caption_key,
+                                FILE *in, pnb_error *err)
 {
     if (strcmp(source, "-") == 0 && in == NULL)
         return pnb__fail(err, PNB_ARG, "-: there is no standard input here; name files");
@@ -456,7 +457,7 @@ pnb_status pnb__captions_add(pnb__captions *c, const char *source, const char *c
 
 static void hash_captions(const void *user, pnb__sha256 *hash)
 {
-    const pnb__captions *c = user;
+    const pnb__text_inputs *c = user;
     for (size_t i = 0; i < c->n; i++) {
         const char *id = c->items[i].id != NULL ? c->items[i].id : "";
         const char *extra = c->items[i].extra != NULL ? c->items[i].extra : "";
@@ -467,7 +468,7 @@ static void hash_captions(const void *user, pnb__sha256 *hash)
     }
 }
 
-void pnb__captions_reset(pnb__captions *c)
+void pnb__text_inputs_reset(pnb__text_inputs *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         pnb__free(c->items[i].id);
@@ -478,7 +479,7 @@ void pnb__captions_reset(pnb__captions *c)
         pnb__free(c->bad[i]);
     pnb__free(c->items);
     pnb__free(c->bad);
-    *c = (pnb__captions){0};
+    *c = (pnb__text_inputs){0};
 }
 
 /* The level joins whatever else the caption carries: {"level":2,...}. */
@@ -494,7 +495,7 @@ static char *extra_with_level(const pnb__caption *item)
 static pnb_status label_caption(const void *user, size_t i, pnb_embeddings *set, size_t row,
                                 pnb_error *err)
 {
-    const pnb__captions *c = user;
+    const pnb__text_inputs *c = user;
     const pnb__caption *item = &c->items[i];
     char number[32];
     snprintf(number, sizeof number, "%zu", i);
@@ -512,11 +513,11 @@ static pnb_status label_caption(const void *user, size_t i, pnb_embeddings *set,
 
 static const char *caption_text(const void *user, size_t i)
 {
-    const pnb__captions *c = user;
+    const pnb__text_inputs *c = user;
     return c->items[i].text;
 }
 
-pnb__embed_source pnb__captions_source(const pnb__captions *c)
+pnb__embed_source pnb__text_inputs_source(const pnb__text_inputs *c)
 {
     return (pnb__embed_source){.n = c->n,
                                .is_text = true,

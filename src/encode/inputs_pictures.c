@@ -20,13 +20,14 @@ typedef struct source {
     size_t first, n;  /* numbers first .. first + n - 1 */
 } source;
 
-struct pnb__pictures {
+struct pnb__image_inputs {
     pnb_dataset_opts opts; /* of data sets; while they are opened */
     source *sources;
     size_t n_sources, n;
 };
 
-static pnb_status add_source(pnb__pictures *p, const char *path, pnb_dataset *set, pnb_error *err)
+static pnb_status add_source(pnb__image_inputs *p, const char *path, pnb_dataset *set,
+                             pnb_error *err)
 {
     char *copy = pnb__strdup(path);
     if (copy == NULL)
@@ -52,7 +53,7 @@ static bool is_table_or_tar(const char *path)
     return false;
 }
 
-static pnb_status add_dataset(pnb__pictures *p, const char *spec, pnb_error *err)
+static pnb_status add_dataset(pnb__image_inputs *p, const char *spec, pnb_error *err)
 {
     pnb_dataset *set = NULL;
     pnb_status status = pnb_dataset_open(&set, spec, &p->opts, err);
@@ -63,7 +64,7 @@ static pnb_status add_dataset(pnb__pictures *p, const char *spec, pnb_error *err
     return status;
 }
 
-static pnb_status add_plain(pnb__pictures *p, const char *path, pnb_error *err)
+static pnb_status add_plain(pnb__image_inputs *p, const char *path, pnb_error *err)
 {
     if (pnb__path_is_dir(path) || is_table_or_tar(path) || strstr(path, "::") != NULL ||
         strchr(path, '{') != NULL)
@@ -71,7 +72,7 @@ static pnb_status add_plain(pnb__pictures *p, const char *path, pnb_error *err)
     return add_source(p, path, NULL, err);
 }
 
-static pnb_status add_glob(pnb__pictures *p, const char *pattern, pnb_error *err)
+static pnb_status add_glob(pnb__image_inputs *p, const char *pattern, pnb_error *err)
 {
     glob_t found = {0};
     int code = glob(pattern, 0, NULL, &found);
@@ -86,7 +87,7 @@ static pnb_status add_glob(pnb__pictures *p, const char *pattern, pnb_error *err
     return status;
 }
 
-static pnb_status add_list(pnb__pictures *p, FILE *in, pnb_error *err)
+static pnb_status add_list(pnb__image_inputs *p, FILE *in, pnb_error *err)
 {
     char *line = NULL;
     size_t capacity = 0;
@@ -108,7 +109,7 @@ static pnb_status add_list(pnb__pictures *p, FILE *in, pnb_error *err)
     return status;
 }
 
-static pnb_status add_word(pnb__pictures *p, const char *word, FILE *in, pnb_error *err)
+static pnb_status add_word(pnb__image_inputs *p, const char *word, FILE *in, pnb_error *err)
 {
     if (strcmp(word, "-") == 0)
         return add_list(p, in, err);
@@ -126,17 +127,18 @@ static pnb_status add_word(pnb__pictures *p, const char *word, FILE *in, pnb_err
     return add_plain(p, word, err);
 }
 
-pnb_status pnb__pictures_open(pnb__pictures **out, const char *const *words, size_t n_words,
-                              FILE *in, pnb_error *err)
+pnb_status pnb__image_inputs_open(pnb__image_inputs **out, const char *const *words, size_t n_words,
+                                  FILE *in, pnb_error *err)
 {
     const pnb_dataset_opts opts = pnb_dataset_opts_default();
-    return pnb__pictures_open_with(out, words, n_words, in, &opts, err);
+    return pnb__image_inputs_open_with(out, words, n_words, in, &opts, err);
 }
 
-pnb_status pnb__pictures_open_with(pnb__pictures **out, const char *const *words, size_t n_words,
-                                   FILE *in, const pnb_dataset_opts *opts, pnb_error *err)
+pnb_status pnb__image_inputs_open_with(pnb__image_inputs **out, const char *const *words,
+                                       size_t n_words, FILE *in, const pnb_dataset_opts *opts,
+                                       pnb_error *err)
 {
-    pnb__pictures *p = pnb__alloc_zero(1, sizeof *p);
+    pnb__image_inputs *p = pnb__alloc_zero(1, sizeof *p);
     if (p == NULL)
         return pnb__fail_nomem(err, sizeof *p);
     pnb_status status = PNB_OK;
@@ -147,18 +149,18 @@ pnb_status pnb__pictures_open_with(pnb__pictures **out, const char *const *words
     if (status == PNB_OK && p->n == 0)
         status = pnb__fail(err, PNB_NOT_FOUND, "no pictures were given");
     if (status != PNB_OK) {
-        pnb__pictures_free(p);
+        pnb__image_inputs_free(p);
         return status;
     }
     *out = p;
     return PNB_OK;
 }
 
-pnb_status pnb__pictures_open_set(pnb__pictures **out, const char *spec,
-                                  const pnb_dataset_opts *opts, pnb_error *err)
+pnb_status pnb__image_inputs_open_set(pnb__image_inputs **out, const char *spec,
+                                      const pnb_dataset_opts *opts, pnb_error *err)
 {
     pnb_dataset *set = NULL;
-    pnb__pictures *p = pnb__alloc_zero(1, sizeof *p);
+    pnb__image_inputs *p = pnb__alloc_zero(1, sizeof *p);
     if (p == NULL)
         return pnb__fail_nomem(err, sizeof *p);
     pnb_status status = pnb_dataset_open(&set, spec, opts, err);
@@ -169,16 +171,16 @@ pnb_status pnb__pictures_open_set(pnb__pictures **out, const char *spec,
         return PNB_OK;
     }
     pnb_dataset_free(set);
-    pnb__pictures_free(p);
+    pnb__image_inputs_free(p);
     return status;
 }
 
-const pnb_dataset *pnb__pictures_set(const pnb__pictures *p)
+const pnb_dataset *pnb__image_inputs_set(const pnb__image_inputs *p)
 {
     return p->n_sources == 1 ? p->sources[0].set : NULL;
 }
 
-void pnb__pictures_free(pnb__pictures *p)
+void pnb__image_inputs_free(pnb__image_inputs *p)
 {
     if (p == NULL)
         return;
@@ -190,9 +192,9 @@ void pnb__pictures_free(pnb__pictures *p)
     pnb__free(p);
 }
 
-void pnb__pictures_report(const pnb__pictures *p,
-                          void (*skipped)(void *user, const char *what, const char *why),
-                          void *user)
+void pnb__image_inputs_report(const pnb__image_inputs *p,
+                              void (*skipped)(void *user, const char *what, const char *why),
+                              void *user)
 {
     for (size_t i = 0; i < p->n_sources; i++)
         for (size_t k = 0;
@@ -200,14 +202,14 @@ void pnb__pictures_report(const pnb__pictures *p,
             skipped(user, "samples", pnb_dataset_warning(p->sources[i].set, k));
 }
 
-size_t pnb__pictures_count(const pnb__pictures *p)
+size_t pnb__image_inputs_count(const pnb__image_inputs *p)
 {
     return p->n;
 }
 
 static void hash_sources(const void *user, pnb__sha256 *hash)
 {
-    const pnb__pictures *p = user;
+    const pnb__image_inputs *p = user;
     for (size_t i = 0; i < p->n_sources; i++) {
         const source *s = &p->sources[i];
         pnb__sha256_update(hash, s->path, strlen(s->path) + 1);
@@ -216,7 +218,7 @@ static void hash_sources(const void *user, pnb__sha256 *hash)
 }
 
 /* Source that holds picture i: the last one whose first number is not above i. */
-static const source *find_source(const pnb__pictures *p, size_t i)
+static const source *find_source(const pnb__image_inputs *p, size_t i)
 {
     size_t low = 0, high = p->n_sources;
     while (high - low > 1) {
@@ -231,13 +233,13 @@ static const source *find_source(const pnb__pictures *p, size_t i)
 
 static uint64_t stamp_picture(const void *user, size_t i)
 {
-    const pnb__pictures *p = user;
+    const pnb__image_inputs *p = user;
     const source *s = find_source(p, i);
     return s->set != NULL ? pnb__dataset_stamp(s->set, i - s->first) : pnb__file_stamp(s->path);
 }
 
-pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_opts *opts,
-                              pnb_image *out, pnb_error *err)
+pnb_status pnb__image_inputs_load(const pnb__image_inputs *p, size_t i, const pnb_image_opts *opts,
+                                  pnb_image *out, pnb_error *err)
 {
     const source *s = find_source(p, i);
     if (s->set != NULL)
@@ -245,8 +247,8 @@ pnb_status pnb__pictures_load(const pnb__pictures *p, size_t i, const pnb_image_
     return pnb_image_load(out, s->path, opts, err);
 }
 
-pnb_status pnb__pictures_name(const pnb__pictures *p, size_t i, char *text, size_t size,
-                              pnb_error *err)
+pnb_status pnb__image_inputs_name(const pnb__image_inputs *p, size_t i, char *text, size_t size,
+                                  pnb_error *err)
 {
     const source *s = find_source(p, i);
     pnb_sample sample = {0};
@@ -310,7 +312,7 @@ done:
 static pnb_status label_picture(const void *user, size_t i, pnb_embeddings *set, size_t row,
                                 pnb_error *err)
 {
-    const pnb__pictures *p = user;
+    const pnb__image_inputs *p = user;
     const source *s = find_source(p, i);
     if (s->set != NULL)
         return label_sample(s, i - s->first, set, row, err);
@@ -321,15 +323,15 @@ static pnb_status label_picture(const void *user, size_t i, pnb_embeddings *set,
 static pnb_status load_picture(const void *user, size_t i, const pnb_image_opts *opts,
                                pnb_image *out, pnb_error *err)
 {
-    return pnb__pictures_load(user, i, opts, out, err);
+    return pnb__image_inputs_load(user, i, opts, out, err);
 }
 
 static pnb_status name_picture(const void *user, size_t i, char *text, size_t size, pnb_error *err)
 {
-    return pnb__pictures_name(user, i, text, size, err);
+    return pnb__image_inputs_name(user, i, text, size, err);
 }
 
-pnb__embed_source pnb__pictures_source(const pnb__pictures *p)
+pnb__embed_source pnb__image_inputs_source(const pnb__image_inputs *p)
 {
     return (pnb__embed_source){.n = p->n,
                                .user = p,

@@ -15,7 +15,7 @@ enum { STREAM_WORDS = 0x3d0b };
 
 /* ---- pictures ---- */
 
-static pnb_status load_one(const pnb_encoder *encoder, const pnb__pictures *pictures, size_t i,
+static pnb_status load_one(const pnb_encoder *encoder, const pnb__image_inputs *pictures, size_t i,
                            bool exif, pnb_image *out, pnb_error *err)
 {
     pnb_image image = {0};
@@ -24,17 +24,18 @@ static pnb_status load_one(const pnb_encoder *encoder, const pnb__pictures *pict
     opts.exif = exif;
     if (encoder->max_image_pixels > 0)
         opts.max_pixels = encoder->max_image_pixels;
-    pnb_status status = pnb__pictures_load(pictures, i, &opts, &image, err);
+    pnb_status status = pnb__image_inputs_load(pictures, i, &opts, &image, err);
     if (status == PNB_OK)
         status = pnb_preprocess_pixels(&encoder->preprocess, &image, out, err);
     pnb_image_free(&image);
     return status;
 }
 
-pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__pictures *pictures, size_t limit,
-                            const pnb_encode_opts *opts, pnb__pixel_set *out, pnb_error *err)
+pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *pictures,
+                            size_t limit, const pnb_encode_opts *opts, pnb__pixel_set *out,
+                            pnb_error *err)
 {
-    size_t total = pnb__pictures_count(pictures), n = PNB_MIN(total, limit);
+    size_t total = pnb__image_inputs_count(pictures), n = PNB_MIN(total, limit);
     char name[512];
     *out = (pnb__pixel_set){0};
     out->items = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->items);
@@ -44,7 +45,7 @@ pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__pictures *pic
     for (size_t i = 0; i < n; i++) {
         size_t source = (size_t)((double)i * (double)total / (double)n);
         pnb_error why = PNB_ERROR_INIT;
-        pnb_status status = pnb__pictures_name(pictures, source, name, sizeof name, &why);
+        pnb_status status = pnb__image_inputs_name(pictures, source, name, sizeof name, &why);
         if (status == PNB_OK)
             status = load_one(encoder, pictures, source, opts->exif, &out->items[out->n], &why);
         if (status == PNB_NOMEM)

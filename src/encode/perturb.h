@@ -17,8 +17,9 @@ typedef struct pnb__pixel_set {
 
 /* Up to `limit` pictures of a source, evenly spaced; those that cannot be read are skipped by name.
  * Of `opts` exif and skipped count. Errors  NOT_FOUND (none could be read), NOMEM */
-pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__pictures *pictures, size_t limit,
-                            const pnb_encode_opts *opts, pnb__pixel_set *out, pnb_error *err);
+pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *pictures,
+                            size_t limit, const pnb_encode_opts *opts, pnb__pixel_set *out,
+                            pnb_error *err);
 void pnb__pixels_reset(pnb__pixel_set *set);
 
 /* 255 * mean of the preprocessing: what the encoder sees as zero. */

@@ -2,9 +2,9 @@
  *
  * Configuration and weights are found by name, the layout of the keys is told by the keys.
  * Opening maps the weights and checks names and shapes; whether values are finite is checked for a
- * tower when it first encodes, so that a text query does not read the image tower. A worker's towers
- * are planned for a batch size at first use and kept, so a steady loop of equal batches allocates
- * nothing; workers share the weights and nothing else. */
+ * tower when it first encodes, so that a text query does not read the image tower. A worker's
+ * towers are planned for a batch size at first use and kept, so a steady loop of equal batches
+ * allocates nothing; workers share the weights and nothing else. */
 #include "models/model.h"
 
 #include <math.h>
@@ -15,14 +15,14 @@
 #include "models/quantized_weights.h"
 
 static void fill_tower_info(pnb_tower_info *out, const pnb__tower_config *t,
-                            const pnb__layout_table *names)
+                            const pnb__key_mapping_table *names)
 {
     *out = (pnb_tower_info){.present = t->present,
                             .activation = pnb__act_name(t->act),
                             .activation_source = t->act_source,
                             .layernorm_source = t->eps_source,
                             .pooling = pnb__pool_name(t->pool),
-                            .key_names = pnb__layout_name(names),
+                            .key_names = pnb__key_mapping_name(names),
                             .has_projection = t->projection != PNB__PROJECT_NONE,
                             .width = t->width,
                             .n_layers = t->n_layers,
@@ -67,8 +67,8 @@ void pnb__model_fill_info(pnb_model *m)
     }
     for (size_t i = 0; i < m->weights.n; i++)
         info->n_params += m->weights.items[i].param.n;
-    info->weight_bytes = pnb__store_total_bytes(&m->weights);
-    info->weights_stored = pnb__store_describe(&m->weights);
+    info->weight_bytes = pnb__quantized_total_bytes(&m->weights);
+    info->weights_stored = pnb__quantized_describe(&m->weights);
     info->logit_scale = exp(read_scalar(m, m->weights.logit_scale, 0));
     info->logit_bias = read_scalar(m, m->weights.logit_bias, 0);
 }
@@ -110,8 +110,8 @@ static pnb_status create(pnb_model **out, const pnb_ctx *ctx, pnb_error *err)
     return PNB_OK;
 }
 
-pnb_status pnb__config_fit(pnb__config *c, const pnb__layout *layout, const pnb__weight_file *file,
-                           pnb_error *err)
+pnb_status pnb__config_fit(pnb__config *c, const pnb__key_mapping *layout,
+                           const pnb__weight_file *file, pnb_error *err)
 {
     c->vision.present &= layout->vision != NULL;
     c->text.present &= layout->text != NULL;
@@ -129,8 +129,9 @@ pnb_status pnb__config_fit(pnb__config *c, const pnb__layout *layout, const pnb_
     if (!c->projection_from_file)
         return PNB_OK;
     pnb__tower_config *t = c->vision.present ? &c->vision : &c->text;
-    pnb__layout_part parts[3];
-    pnb__layout_parts(layout, c->vision.present ? "visual.proj" : "text.text_projection", parts);
+    pnb__key_mapping_part parts[3];
+    pnb__key_mapping_parts(layout, c->vision.present ? "visual.proj" : "text.text_projection",
+                           parts);
     if (pnb__weight_file_lookup(file, parts[0].key) == NULL) {
         t->projection = PNB__PROJECT_NONE;
         c->embed_dim = t->width;
@@ -210,7 +211,7 @@ static pnb_status read_config(pnb_model *m, const pnb__model_files *files,
     pnb_status status = PNB_OK;
     if (files->config == NULL) {
         PNB_TRY(pnb__config_from_shapes(&m->config, weights, err));
-        PNB_TRY(pnb__config_write(&root, &m->config, PNB__LAYOUT_OPEN_CLIP, err));
+        PNB_TRY(pnb__config_write(&root, &m->config, PNB__KEY_MAPPING_OPEN_CLIP, err));
         force_text(root, opts);
         m->config_text = config_text(root);
     } else {
@@ -232,13 +233,13 @@ pnb_status pnb__model_open(pnb_model **out, const pnb_ctx *ctx, const pnb__model
     pnb_status status = PNB_OK;
     pnb_model *m = NULL;
     pnb__weight_file weights = {0};
-    pnb__layout layout;
+    pnb__key_mapping layout;
     pnb__resize resize;
     *out = NULL;
     PNB_TRY(create(&m, ctx, err));
     PNB_TRY(pnb__weight_file_open(&weights, files->weights, err));
     PNB_TRY(read_config(m, files, &weights, opts, err));
-    PNB_TRY(pnb__layout_detect(&layout, &weights, err));
+    PNB_TRY(pnb__key_mapping_detect(&layout, &weights, err));
     PNB_TRY(pnb__config_fit(&m->config, &layout, &weights, err));
     PNB_TRY(force_sizes(&m->config, opts, &resize, err));
     PNB_TRY(pnb__weights_declare(&m->weights, &m->config, ctx, real, err));
@@ -538,7 +539,7 @@ static pnb_status check_finite(const char *what, const float *x, size_t n, size_
 }
 
 static pnb_status run_plan(const pnb_model *m, const pnb__plan *e, const pnb_encode_out *out,
-                              pnb_error *err)
+                           pnb_error *err)
 {
     size_t n = e->n_batch * m->config.embed_dim;
     pnb_status status = pnb__graph_run(e->graph, err);

@@ -22,7 +22,6 @@ typedef struct pnb__towers {
     unsigned version; /* of the weights, as they were planned for */
 } pnb__towers;
 
-
 struct pnb_model {
     const pnb_ctx *ctx;
     pnb__config config;
@@ -62,7 +61,7 @@ pnb_status pnb__model_open(pnb_model **out, const pnb_ctx *ctx, const pnb__model
 /* Path of the configuration of a folder, allocated; NULL without an error when there is none. */
 pnb_status pnb__model_find_config(char **out, const char *dir, pnb_error *err);
 /* Sets what the weights decide: absent towers, a projection stored or not. */
-pnb_status pnb__config_fit(pnb__config *c, const pnb__layout *layout, const pnb__weight_file *file,
-                           pnb_error *err);
+pnb_status pnb__config_fit(pnb__config *c, const pnb__key_mapping *layout,
+                           const pnb__weight_file *file, pnb_error *err);
 
 #endif

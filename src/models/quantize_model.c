@@ -22,12 +22,12 @@ static pnb_status make_small(pnb__weights *w, pnb_model_store to, int activation
     pnb_status status = PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
         pnb__weight *item = &w->items[i];
-        if (!pnb__store_is_small(&item->param))
+        if (!pnb__quantized_is_small(&item->param))
             continue;
         if (to == PNB_STORE_INT8)
-            status = pnb__store_quantize(w, item, levels, err);
+            status = pnb__quantized_make(w, item, levels, err);
         else
-            pnb__store_round(w, &item->param, w->half);
+            pnb__quantized_round(w, &item->param, w->half);
     }
     return status;
 }

@@ -12,12 +12,12 @@
 
 enum { MOST = 127 };
 
-bool pnb__store_is_small(const pnb__param *p)
+bool pnb__quantized_is_small(const pnb__param *p)
 {
     return p->n_dims == 2 && strstr(p->name, ".transformer.resblocks.") != NULL;
 }
 
-size_t pnb__store_bytes(const pnb__weights *w, const pnb__param *p)
+size_t pnb__quantized_bytes(const pnb__weights *w, const pnb__param *p)
 {
     switch (p->store) {
     case PNB__STORE_I8:
@@ -31,7 +31,7 @@ size_t pnb__store_bytes(const pnb__weights *w, const pnb__param *p)
     return p->n * PNB__REAL_SIZE(w->kernels.real);
 }
 
-pnb_dtype pnb__store_dtype(const pnb__weights *w, const pnb__param *p)
+pnb_dtype pnb__quantized_dtype(const pnb__weights *w, const pnb__param *p)
 {
     switch (p->store) {
     case PNB__STORE_I8:
@@ -46,20 +46,20 @@ pnb_dtype pnb__store_dtype(const pnb__weights *w, const pnb__param *p)
     return w->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64;
 }
 
-size_t pnb__store_total_bytes(const pnb__weights *w)
+size_t pnb__quantized_total_bytes(const pnb__weights *w)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < w->n; i++) {
         const pnb__param *p = &w->items[i].param;
-        bytes += w->half != PNB_F32 && pnb__store_is_small(p) ? p->n * sizeof(uint16_t)
-                                                              : pnb__store_bytes(w, p);
+        bytes += w->half != PNB_F32 && pnb__quantized_is_small(p) ? p->n * sizeof(uint16_t)
+                                                                  : pnb__quantized_bytes(w, p);
         if (p->store == PNB__STORE_I8)
             bytes += p->shape[0] * PNB__REAL_SIZE(w->kernels.real);
     }
     return bytes;
 }
 
-const char *pnb__store_describe(const pnb__weights *w)
+const char *pnb__quantized_describe(const pnb__weights *w)
 {
     for (size_t i = 0; i < w->n; i++) {
         switch (w->items[i].param.store) {
@@ -124,8 +124,8 @@ static pnb_status allocate_scales(const pnb__weights *w, pnb__param *p, const do
 static pnb_status read_scales(const pnb__weights *w, const pnb__param *p, double *out,
                               pnb_error *err)
 {
-    pnb__layout_part parts[3];
-    size_t n = pnb__layout_parts(&w->layout, p->name, parts), at = 0;
+    pnb__key_mapping_part parts[3];
+    size_t n = pnb__key_mapping_parts(&w->layout, p->name, parts), at = 0;
     for (size_t i = 0; i < n; i++) {
         char key[224];
         snprintf(key, sizeof key, "%s%s", parts[i].key, PNB__SCALE_SUFFIX);
@@ -151,7 +151,7 @@ static pnb_status load_i8(pnb__weights *w, pnb__weight *item, const pnb__gathere
                           pnb_error *err)
 {
     pnb__param *p = &item->param;
-    if (!pnb__store_is_small(p))
+    if (!pnb__quantized_is_small(p))
         return pnb__fail(err, PNB_DTYPE, "%s is stored in 8 bits; only matrices of blocks may be",
                          p->name);
     double *scales = pnb__alloc_array(p->shape[0] + 1, sizeof *scales);
@@ -167,8 +167,8 @@ static pnb_status load_i8(pnb__weights *w, pnb__weight *item, const pnb__gathere
     return status;
 }
 
-pnb_status pnb__store_load(pnb__weights *w, pnb__weight *item, const pnb__gathered *g, bool *taken,
-                           pnb_error *err)
+pnb_status pnb__quantized_load(pnb__weights *w, pnb__weight *item, const pnb__gathered *g,
+                               bool *taken, pnb_error *err)
 {
     pnb_dtype dtype = g->view.dtype;
     *taken = true;
@@ -176,7 +176,7 @@ pnb_status pnb__store_load(pnb__weights *w, pnb__weight *item, const pnb__gather
         return load_i8(w, item, g, err);
     bool is_half = dtype == PNB_BF16 || dtype == PNB_F16;
     *taken = is_half && w->kernels.gemm_group > 0 && w->kernels.real == PNB__F32 &&
-             pnb__store_is_small(&item->param);
+             pnb__quantized_is_small(&item->param);
     if (!*taken)
         return PNB_OK;
     return take_bytes(w, item, g, dtype == PNB_BF16 ? PNB__STORE_BF16 : PNB__STORE_F16, err);
@@ -198,11 +198,11 @@ static double quantize_row(const double *row, size_t k, signed char *bytes)
 static void free_values(const pnb__weights *w, pnb__weight *item)
 {
     if (item->owned)
-        w->kernels.mem_free(item->param.data, pnb__store_bytes(w, &item->param));
+        w->kernels.mem_free(item->param.data, pnb__quantized_bytes(w, &item->param));
     item->owned = false;
 }
 
-pnb_status pnb__store_quantize(pnb__weights *w, pnb__weight *item, int levels, pnb_error *err)
+pnb_status pnb__quantized_make(pnb__weights *w, pnb__weight *item, int levels, pnb_error *err)
 {
     pnb__param *p = &item->param;
     size_t n = p->shape[0], k = p->shape[1];
@@ -235,7 +235,7 @@ pnb_status pnb__store_quantize(pnb__weights *w, pnb__weight *item, int levels, p
     return status;
 }
 
-void pnb__store_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype)
+void pnb__quantized_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype)
 {
     float values[256];
     uint16_t halves[PNB_COUNT(values)];
@@ -256,7 +256,7 @@ void pnb__store_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype)
 
 /* ---- back, and out ---- */
 
-pnb_status pnb__store_narrow(pnb__gathered *g, pnb_dtype dtype, pnb_error *err)
+pnb_status pnb__quantized_narrow(pnb__gathered *g, pnb_dtype dtype, pnb_error *err)
 {
     size_t n = g->view.n_bytes / sizeof(float);
     uint16_t *halves = pnb__alloc_array(n + 1, sizeof *halves);
@@ -274,7 +274,7 @@ pnb_status pnb__store_narrow(pnb__gathered *g, pnb_dtype dtype, pnb_error *err)
     return PNB_OK;
 }
 
-pnb_status pnb__store_read_record(pnb__weights *w, pnb_error *err)
+pnb_status pnb__quantized_read_record(pnb__weights *w, pnb_error *err)
 {
     const char *text = pnb__weight_file_metadata(&w->file, PNB__STORE_RECORD);
     json_t *root = NULL;
@@ -297,7 +297,7 @@ pnb_status pnb__store_read_record(pnb__weights *w, pnb_error *err)
     return status;
 }
 
-pnb_status pnb__store_widen(pnb__weights *w, pnb__weight *item, pnb_error *err)
+pnb_status pnb__quantized_widen(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
     pnb__param *p = &item->param;
     if (p->store == PNB__STORE_I8)
@@ -329,7 +329,7 @@ pnb_status pnb__store_widen(pnb__weights *w, pnb__weight *item, pnb_error *err)
     return PNB_OK;
 }
 
-void pnb__store_reset(const pnb__weights *w, pnb__weight *item)
+void pnb__quantized_reset(const pnb__weights *w, pnb__weight *item)
 {
     pnb__param *p = &item->param;
     if (p->scales != NULL)
@@ -353,7 +353,7 @@ static bool halves_are_finite(const pnb__weights *w, const pnb__param *p)
     return true;
 }
 
-bool pnb__store_is_finite(const pnb__weights *w, const pnb__param *p)
+bool pnb__quantized_is_finite(const pnb__weights *w, const pnb__param *p)
 {
     if (p->store == PNB__STORE_I8)
         return w->kernels.all_finite(NULL, p->shape[0], p->scales);
@@ -375,12 +375,12 @@ static void read_scales_f32(const pnb__kernels *k, const void *scales, size_t at
     }
 }
 
-pnb_status pnb__store_scatter_scales(const pnb__weights *w, const pnb__layout *l,
-                                     const pnb__param *p, pnb__arena *arena, pnb_array_view *views,
-                                     size_t *n, pnb_error *err)
+pnb_status pnb__quantized_scatter_scales(const pnb__weights *w, const pnb__key_mapping *l,
+                                         const pnb__param *p, pnb__arena *arena,
+                                         pnb_array_view *views, size_t *n, pnb_error *err)
 {
-    pnb__layout_part parts[3];
-    size_t n_parts = pnb__layout_parts(l, p->name, parts);
+    pnb__key_mapping_part parts[3];
+    size_t n_parts = pnb__key_mapping_parts(l, p->name, parts);
     for (size_t i = 0; i < n_parts; i++) {
         char key[224];
         snprintf(key, sizeof key, "%s%s", parts[i].key, PNB__SCALE_SUFFIX);

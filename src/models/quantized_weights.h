@@ -12,47 +12,47 @@
 
 /* The four matrices of a block: nearly all of the arithmetic and of the memory is theirs. The rest
  * is small or read out directly and keeps its type. */
-bool pnb__store_is_small(const pnb__param *p);
+bool pnb__quantized_is_small(const pnb__param *p);
 
 /* Bytes of the values of p in memory. */
-size_t pnb__store_bytes(const pnb__weights *w, const pnb__param *p);
+size_t pnb__quantized_bytes(const pnb__weights *w, const pnb__param *p);
 
 /* Of all weights with their scales; and in words: "f32", "int8, activations in 7 bits". */
-size_t pnb__store_total_bytes(const pnb__weights *w);
-const char *pnb__store_describe(const pnb__weights *w);
+size_t pnb__quantized_total_bytes(const pnb__weights *w);
+const char *pnb__quantized_describe(const pnb__weights *w);
 
 /* Takes a gathered weight whose dtype is I8, BF16 or F16 as it is; *taken false leaves it to be
  * widened. Errors  DTYPE (8 bits where no block reads them, no scales), SHAPE, NOMEM */
-pnb_status pnb__store_load(pnb__weights *w, pnb__weight *item, const pnb__gathered *g, bool *taken,
-                           pnb_error *err);
+pnb_status pnb__quantized_load(pnb__weights *w, pnb__weight *item, const pnb__gathered *g,
+                               bool *taken, pnb_error *err);
 
 /* Real values of a block matrix into 8 bits, in memory of their own. NOMEM */
-pnb_status pnb__store_quantize(pnb__weights *w, pnb__weight *item, int levels, pnb_error *err);
+pnb_status pnb__quantized_make(pnb__weights *w, pnb__weight *item, int levels, pnb_error *err);
 /* Rounds real values in place to what the 16-bit type can hold. */
-void pnb__store_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype);
+void pnb__quantized_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype);
 
 /* A view of f32 values becomes one of 16 bits, with a copy of its own. NOMEM */
-pnb_status pnb__store_narrow(pnb__gathered *g, pnb_dtype dtype, pnb_error *err);
+pnb_status pnb__quantized_narrow(pnb__gathered *g, pnb_dtype dtype, pnb_error *err);
 
 /* Takes the record of the file's metadata, if any, and what it says of the activations.
  * Errors  FORMAT (not the JSON that is written here), NOMEM */
-pnb_status pnb__store_read_record(pnb__weights *w, pnb_error *err);
+pnb_status pnb__quantized_read_record(pnb__weights *w, pnb_error *err);
 
 /* Real values again, in memory of their own, for training. UNSUPPORTED for 8 bits, NOMEM */
-pnb_status pnb__store_widen(pnb__weights *w, pnb__weight *item, pnb_error *err);
+pnb_status pnb__quantized_widen(pnb__weights *w, pnb__weight *item, pnb_error *err);
 
 /* Frees scales that were allocated. */
-void pnb__store_reset(const pnb__weights *w, pnb__weight *item);
+void pnb__quantized_reset(const pnb__weights *w, pnb__weight *item);
 
 /* Are all values finite, of a weight that is not in the real type? */
-bool pnb__store_is_finite(const pnb__weights *w, const pnb__param *p);
+bool pnb__quantized_is_finite(const pnb__weights *w, const pnb__param *p);
 
 /* Type in the file, and what the view of the weight is written as. */
-pnb_dtype pnb__store_dtype(const pnb__weights *w, const pnb__param *p);
+pnb_dtype pnb__quantized_dtype(const pnb__weights *w, const pnb__param *p);
 
 /* Appends the scales of an 8-bit weight to views, part by part as the layout splits the weight. */
-pnb_status pnb__store_scatter_scales(const pnb__weights *w, const pnb__layout *l,
-                                     const pnb__param *p, pnb__arena *arena, pnb_array_view *views,
-                                     size_t *n, pnb_error *err);
+pnb_status pnb__quantized_scatter_scales(const pnb__weights *w, const pnb__key_mapping *l,
+                                         const pnb__param *p, pnb__arena *arena,
+                                         pnb_array_view *views, size_t *n, pnb_error *err);
 
 #endif

@@ -45,7 +45,7 @@ typedef struct pnb__weights {
     pnb__param *logit_scale, *logit_bias; /* NULL when the configuration has none */
     pnb__kernels kernels;                 /* memory of the device and the real type */
     pnb__weight_file file;                /* map that unowned weights point into */
-    pnb__layout layout;                   /* of the file, or of what a new model is saved as */
+    pnb__key_mapping layout;              /* of the file, or of what a new model is saved as */
     pnb_dtype half; /* BF16 or F16: block matrices hold such values and are saved so; else F32 */
     int i8_levels;  /* activations of 8-bit products, when the file has any */
     const char *record; /* JSON text of PNB__STORE_RECORD; in the arena, or NULL */

@@ -16,8 +16,9 @@ void pnb__weights_reset(pnb__weights *w)
     for (size_t i = 0; i < w->n; i++) {
         pnb__param_unpack(&w->items[i].param, &w->kernels);
         if (w->items[i].owned)
-            w->kernels.mem_free(w->items[i].param.data, pnb__store_bytes(w, &w->items[i].param));
-        pnb__store_reset(w, &w->items[i]);
+            w->kernels.mem_free(w->items[i].param.data,
+                                pnb__quantized_bytes(w, &w->items[i].param));
+        pnb__quantized_reset(w, &w->items[i]);
     }
     pnb__free(w->items);
     pnb__arena_free(&w->arena);
@@ -29,7 +30,7 @@ void pnb__weights_reset(pnb__weights *w)
 
 static pnb_status allocate(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
-    size_t bytes = pnb__store_bytes(w, &item->param);
+    size_t bytes = pnb__quantized_bytes(w, &item->param);
     item->param.data = w->kernels.mem_alloc(PNB_MAX(bytes, (size_t)1));
     if (item->param.data == NULL)
         return pnb__fail_nomem(err, bytes);
@@ -113,11 +114,11 @@ static pnb_status load_converted(pnb__weights *w, pnb__weight *item, const pnb_a
 static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
     pnb__gathered g;
-    pnb_status status = pnb__layout_gather(&w->layout, &w->file, &item->param, false, &g, err);
+    pnb_status status = pnb__key_mapping_gather(&w->layout, &w->file, &item->param, false, &g, err);
     if (status != PNB_OK)
         return status;
     bool taken = false;
-    status = pnb__store_load(w, item, &g, &taken, err);
+    status = pnb__quantized_load(w, item, &g, &taken, err);
     if (taken || status != PNB_OK) {
         pnb__free(g.owned);
         return status;
@@ -164,7 +165,7 @@ static pnb_status load_resized(pnb__weights *w, pnb__weight *item, const pnb__co
 {
     pnb__gathered g;
     size_t n = item->param.n;
-    pnb_status status = pnb__layout_gather(&w->layout, &w->file, &item->param, true, &g, err);
+    pnb_status status = pnb__key_mapping_gather(&w->layout, &w->file, &item->param, true, &g, err);
     if (status != PNB_OK)
         return status;
     double *old = pnb__alloc_array(pnb_array_size(&g.view) + 1, sizeof *old);
@@ -195,11 +196,11 @@ static bool is_scale_of(const pnb__weight *item, const char *part, const char *k
 
 bool pnb__weights_expects(const pnb__weights *w, const char *key)
 {
-    pnb__layout_part parts[3];
-    if (pnb__layout_ignores(&w->layout, key))
+    pnb__key_mapping_part parts[3];
+    if (pnb__key_mapping_ignores(&w->layout, key))
         return true;
     for (size_t i = 0; i < w->n; i++) {
-        size_t n = pnb__layout_parts(&w->layout, w->items[i].param.name, parts);
+        size_t n = pnb__key_mapping_parts(&w->layout, w->items[i].param.name, parts);
         for (size_t p = 0; p < n; p++)
             if (strcmp(parts[p].key, key) == 0 || is_scale_of(&w->items[i], parts[p].key, key))
                 return true;
@@ -211,14 +212,15 @@ bool pnb__weights_expects(const pnb__weights *w, const char *key)
  * one that is not: all expected ones were found, and keys are unique. */
 static pnb_status check_unexpected(const pnb__weights *w, pnb_error *err)
 {
-    pnb__layout_part parts[3];
+    pnb__key_mapping_part parts[3];
     size_t n_read = 0, n_file = pnb__weight_file_count(&w->file);
     for (size_t i = 0; i < w->n; i++) {
-        size_t n = pnb__layout_parts(&w->layout, w->items[i].param.name, parts);
+        size_t n = pnb__key_mapping_parts(&w->layout, w->items[i].param.name, parts);
         n_read += w->items[i].param.store == PNB__STORE_I8 ? 2 * n : n;
     }
     for (size_t i = 0; i < n_file; i++)
-        n_read += pnb__layout_ignores(&w->layout, pnb__weight_file_at(&w->file, i)->name) ? 1 : 0;
+        n_read +=
+            pnb__key_mapping_ignores(&w->layout, pnb__weight_file_at(&w->file, i)->name) ? 1 : 0;
     if (n_read == n_file)
         return PNB_OK;
     for (size_t i = 0; i < n_file; i++) {
@@ -234,7 +236,7 @@ static pnb_status check_unexpected(const pnb__weights *w, pnb_error *err)
 pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__resize *resize,
                              pnb_error *err)
 {
-    pnb_status status = pnb__store_read_record(w, err);
+    pnb_status status = pnb__quantized_read_record(w, err);
     for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
         pnb__weight *item = &w->items[i];
         bool resized = resize != NULL && ((&item->param == w->vision.positions &&
@@ -256,7 +258,7 @@ pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
         pnb__weight *item = &w->items[i];
         pnb__param_unpack(&item->param, &w->kernels);
         if (item->param.store != PNB__STORE_REAL) {
-            pnb_status status = pnb__store_widen(w, item, err);
+            pnb_status status = pnb__quantized_widen(w, item, err);
             if (status != PNB_OK)
                 return status;
             continue;
@@ -271,7 +273,7 @@ pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
             item->param.data = (void *)(uintptr_t)mapped;
             return status;
         }
-        w->kernels.mem_write(item->param.data, mapped, pnb__store_bytes(w, &item->param));
+        w->kernels.mem_write(item->param.data, mapped, pnb__quantized_bytes(w, &item->param));
         item->param.fixed = item->param.mapped = false;
     }
     pnb__weight_file_close(&w->file);
@@ -284,10 +286,10 @@ static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_
 {
     *staged = NULL;
     *v = (pnb_array_view){.name = p->name,
-                          .dtype = pnb__store_dtype(w, p),
+                          .dtype = pnb__quantized_dtype(w, p),
                           .n_dims = p->n_dims,
                           .data = p->data,
-                          .n_bytes = pnb__store_bytes(w, p)};
+                          .n_bytes = pnb__quantized_bytes(w, p)};
     for (int d = 0; d < p->n_dims; d++)
         v->shape[d] = (int64_t)p->shape[d];
     if (w->kernels.host_memory)
@@ -306,14 +308,14 @@ static pnb_status source_of(const pnb__weights *w, const pnb__weight *item, bool
 {
     *out = (pnb__gathered){0};
     if (raw && !item->resized)
-        return pnb__layout_gather(&w->layout, &w->file, &item->param, false, out, err);
+        return pnb__key_mapping_gather(&w->layout, &w->file, &item->param, false, out, err);
     pnb_status status = view_of(w, &item->param, &out->view, &out->owned, err);
     bool narrow = !raw && w->half != PNB_F32 && item->param.store == PNB__STORE_REAL &&
-                  pnb__store_is_small(&item->param);
-    return status == PNB_OK && narrow ? pnb__store_narrow(out, w->half, err) : status;
+                  pnb__quantized_is_small(&item->param);
+    return status == PNB_OK && narrow ? pnb__quantized_narrow(out, w->half, err) : status;
 }
 
-static pnb_status write_weights(const pnb__weights *w, const pnb__layout *to, bool raw,
+static pnb_status write_weights(const pnb__weights *w, const pnb__key_mapping *to, bool raw,
                                 const char *path, pnb_error *err)
 {
     const char *const metadata[] = {"format", "pt", /* what hub readers expect */
@@ -328,9 +330,10 @@ static pnb_status write_weights(const pnb__weights *w, const pnb__layout *to, bo
     for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
         status = source_of(w, &w->items[i], raw, &sources[i], err);
         if (status == PNB_OK)
-            status = pnb__layout_scatter(to, &sources[i].view, &arena, views, &n, err);
+            status = pnb__key_mapping_scatter(to, &sources[i].view, &arena, views, &n, err);
         if (status == PNB_OK && w->items[i].param.store == PNB__STORE_I8)
-            status = pnb__store_scatter_scales(w, to, &w->items[i].param, &arena, views, &n, err);
+            status =
+                pnb__quantized_scatter_scales(w, to, &w->items[i].param, &arena, views, &n, err);
     }
     if (status == PNB_OK)
         status = pnb_safetensors_write(path, views, n, metadata, err);
@@ -347,8 +350,8 @@ pnb_status pnb__weights_save(const pnb__weights *w, const char *path, pnb_error 
     return write_weights(w, &w->layout, false, path, err);
 }
 
-pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__layout *to, const char *path,
-                                 pnb_error *err)
+pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__key_mapping *to,
+                                 const char *path, pnb_error *err)
 {
     return write_weights(w, to, true, path, err);
 }
@@ -360,7 +363,7 @@ pnb_status pnb__weights_check_finite(const pnb__weights *w, const pnb_ctx *ctx, 
         const pnb__param *p = &w->items[i].param;
         if (w->items[i].is_text != text)
             continue;
-        bool finite = p->store != PNB__STORE_REAL ? pnb__store_is_finite(w, p)
+        bool finite = p->store != PNB__STORE_REAL ? pnb__quantized_is_finite(w, p)
                                                   : w->kernels.all_finite(ctx, p->n, p->data);
         if (!finite)
             return pnb__fail(err, PNB_NUMERIC,

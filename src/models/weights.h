@@ -28,8 +28,8 @@ pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__r
 pnb_status pnb__weights_save(const pnb__weights *w, const char *path, pnb_error *err);
 
 /* Writes w under the names of `to` with the bits and types of the file it was loaded from. */
-pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__layout *to, const char *path,
-                                 pnb_error *err);
+pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__key_mapping *to,
+                                 const char *path, pnb_error *err);
 
 /* Is `key` of the file read or known to be passed over? */
 bool pnb__weights_expects(const pnb__weights *w, const char *key);

@@ -253,7 +253,7 @@ pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb
         declare_vision(w, c);
     if (c->text.present)
         declare_text(w, c);
-    w->layout = pnb__layout_of(PNB__LAYOUT_PROLIP, c);
+    w->layout = pnb__key_mapping_of(PNB__KEY_MAPPING_PROLIP, c);
     if (w->failed) {
         pnb__weights_reset(w);
         return pnb__fail_nomem(err, 0);

@@ -8,7 +8,7 @@
  * rounding. */
 #include <math.h>
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 #define STIRLING_FROM 12.0 /* the first term left out is below 1e-17 from here on */
 

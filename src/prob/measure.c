@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 /* Words of the list's column `symmetry`. */
 enum { SYMMETRIC = 1, DIRECTED = 0 };

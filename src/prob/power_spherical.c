@@ -7,7 +7,7 @@
  * large kappa; here their difference is one expression (gamma.c). */
 #include <math.h>
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 #define LOG_2 0.69314718055994530942
 #define LOG_PI 1.1447298858494001741

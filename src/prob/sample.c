@@ -15,7 +15,7 @@
  * that ever needed more would read on into its neighbour's. */
 #include <math.h>
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 #include "prob/measure.h"
 
 #define WORDS_PER_NORMAL 4

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 static const char *const NAMES[] = {
 #define X(name, text, of, sentence) text,

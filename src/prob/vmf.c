@@ -12,7 +12,7 @@
  * u_k') / m^k (DLMF 10.41.11). */
 #include <math.h>
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 #define LOG_2PI 1.8378770664093454836
 #define DEBYE_FROM                                                                                 \

@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "penumbra/distributions.h"
 #include "penumbra/embeddings.h"
-#include "penumbra/families.h"
 
 static pnb_status match_moments(pnb_view *view, const pnb_embeddings *set, pnb_error *err)
 {

@@ -30,10 +30,10 @@ typedef struct pnb__param {
     int i8_levels;      /* of STORE_I8: what the other factor of a product is rounded to */
     void *grad, *grad_store;
     bool trainable;
-    bool fixed;         /* the owner promises that data will not change: it may be packed */
-    bool mapped;        /* data lies in a file map: its pages may be dropped and come again */
-    /* Of the matrix (N, K) as the second factor W^T, or (K, N) as W. NULL until a graph packs it; then
-     * it stays as it is, so graphs of several threads may share the weight. */
+    bool fixed;  /* the owner promises that data will not change: it may be packed */
+    bool mapped; /* data lies in a file map: its pages may be dropped and come again */
+    /* Of the matrix (N, K) as the second factor W^T, or (K, N) as W. NULL until a graph packs it;
+     * then it stays as it is, so graphs of several threads may share the weight. */
     _Atomic(const pnb__packed *) packed;
 } pnb__param;
 
@@ -156,12 +156,12 @@ pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h);
 /* values (R, k) and, through *indices when not NULL, int32 (R, k). No gradient. */
 pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices);
 /* Per-dimension hypothesis H of SPEC section 2 (ProLIP Eq. 3): h[i] = inc(1,2) - inc(2,1). */
-typedef struct pnb__inclusion_opts {
+typedef struct pnb__search_inclusion_opts {
     bool published;
     double eps;
-} pnb__inclusion_opts;
+} pnb__search_inclusion_opts;
 pnb__tensor *pnb__inclusion(pnb__tensor *mean1, pnb__tensor *log_var1, pnb__tensor *mean2,
-                            pnb__tensor *log_var2, const pnb__inclusion_opts *opts);
+                            pnb__tensor *log_var2, const pnb__search_inclusion_opts *opts);
 pnb__tensor *pnb__cholesky(pnb__tensor *a);                                  /* (n,n) -> lower L */
 pnb__tensor *pnb__tri_solve(pnb__tensor *l, pnb__tensor *b, bool transpose); /* op(L) x = b */
 

@@ -6,8 +6,8 @@
  * the first run: products read them in no other form. The copy takes the place of the mapped pages,
  * which are dropped as soon as they are packed, so the resident memory does not double.
  *
- * Graphs on several threads may share a weight: whoever packs it first hangs the finished copy up in
- * one atomic step, and the others, who may have begun the same, throw theirs away. */
+ * Graphs on several threads may share a weight: whoever packs it first hangs the finished copy up
+ * in one atomic step, and the others, who may have begun the same, throw theirs away. */
 #include <stdatomic.h>
 
 #include "tensor/graph_internal.h"

@@ -219,7 +219,7 @@ static pnb__tensor *build_pcmepp(const build *b)
  * test of one dimension at a time; c is large because H of near-equal Gaussians is small. */
 static pnb__tensor *inclusion_of(const build *b, const pnb__dist *one, const pnb__dist *two)
 {
-    const pnb__inclusion_opts opts = {!b->opts->inclusion_exact, b->opts->inclusion_eps};
+    const pnb__search_inclusion_opts opts = {!b->opts->inclusion_exact, b->opts->inclusion_eps};
     pnb__tensor *h = pnb__inclusion(one->mean, one->log_var, two->mean, two->log_var, &opts);
     pnb__tensor *minus = pnb__affine(h, -b->opts->inclusion_scale, 0);
     return gate(mean_all(pnb__apply(PNB__SOFTPLUS, minus)), b->opts->inclusion_limit);

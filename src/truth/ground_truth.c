@@ -8,16 +8,16 @@
 
 #include "base/grow.h"
 
-void pnb__catalogue_reset(pnb__catalogue *c)
+void pnb__ground_truth_reset(pnb__ground_truth *c)
 {
     pnb__buf_reset(&c->pool);
     pnb__free(c->picture);
     pnb__free(c->caption);
     pnb__free(c->pair);
-    *c = (pnb__catalogue){0};
+    *c = (pnb__ground_truth){0};
 }
 
-size_t pnb__catalogue_text(pnb__catalogue *c, const char *text, size_t n)
+size_t pnb__ground_truth_text(pnb__ground_truth *c, const char *text, size_t n)
 {
     if (c->pool.size == 0)
         pnb__buf_putc(&c->pool, '\0');
@@ -27,26 +27,27 @@ size_t pnb__catalogue_text(pnb__catalogue *c, const char *text, size_t n)
     return c->pool.failed ? 0 : at;
 }
 
-const char *pnb__catalogue_get(const pnb__catalogue *c, size_t text)
+const char *pnb__ground_truth_get(const pnb__ground_truth *c, size_t text)
 {
     return text == 0 ? "" : c->pool.data + text;
 }
 
-pnb_status pnb__catalogue_picture(pnb__catalogue *c, pnb__picture picture, pnb_error *err)
+pnb_status pnb__ground_truth_picture(pnb__ground_truth *c, pnb__picture picture, pnb_error *err)
 {
     if (c->pool.failed)
         return pnb__fail_nomem(err, c->pool.size);
     return PNB_PUSH(c->picture, c->n_pictures, err, picture);
 }
 
-pnb_status pnb__catalogue_caption(pnb__catalogue *c, pnb__caption_ref caption, pnb_error *err)
+pnb_status pnb__ground_truth_caption(pnb__ground_truth *c, pnb__caption_ref caption, pnb_error *err)
 {
     if (c->pool.failed)
         return pnb__fail_nomem(err, c->pool.size);
     return PNB_PUSH(c->caption, c->n_captions, err, caption);
 }
 
-pnb_status pnb__catalogue_pair(pnb__catalogue *c, size_t picture, size_t caption, pnb_error *err)
+pnb_status pnb__ground_truth_pair(pnb__ground_truth *c, size_t picture, size_t caption,
+                                  pnb_error *err)
 {
     pnb_status status = pnb__grow_one(&c->pair, c->n_pairs, 2 * sizeof *c->pair, err);
     if (status != PNB_OK)

@@ -21,7 +21,7 @@ typedef struct pnb__caption_ref {
     int level; /* -1 unknown */
 } pnb__caption_ref;
 
-typedef struct pnb__catalogue {
+typedef struct pnb__ground_truth {
     pnb__buf pool;
     pnb__picture *picture;
     size_t n_pictures;
@@ -29,30 +29,35 @@ typedef struct pnb__catalogue {
     size_t n_captions;
     int64_t *pair; /* [n_pairs][2] picture, caption: matches beside those of owners */
     size_t n_pairs;
-} pnb__catalogue;
+} pnb__ground_truth;
 
-void pnb__catalogue_reset(pnb__catalogue *c);
+void pnb__ground_truth_reset(pnb__ground_truth *c);
 /* A text in the pool; 0 and a sticky failure in the pool when out of memory. */
-size_t pnb__catalogue_text(pnb__catalogue *c, const char *text, size_t n);
-const char *pnb__catalogue_get(const pnb__catalogue *c, size_t text); /* "" for 0 */
+size_t pnb__ground_truth_text(pnb__ground_truth *c, const char *text, size_t n);
+const char *pnb__ground_truth_get(const pnb__ground_truth *c, size_t text); /* "" for 0 */
 /* The new one's index is n - 1. Errors  NOMEM */
-pnb_status pnb__catalogue_picture(pnb__catalogue *c, pnb__picture picture, pnb_error *err);
-pnb_status pnb__catalogue_caption(pnb__catalogue *c, pnb__caption_ref caption, pnb_error *err);
-pnb_status pnb__catalogue_pair(pnb__catalogue *c, size_t picture, size_t caption, pnb_error *err);
+pnb_status pnb__ground_truth_picture(pnb__ground_truth *c, pnb__picture picture, pnb_error *err);
+pnb_status pnb__ground_truth_caption(pnb__ground_truth *c, pnb__caption_ref caption,
+                                     pnb_error *err);
+pnb_status pnb__ground_truth_pair(pnb__ground_truth *c, size_t picture, size_t caption,
+                                  pnb_error *err);
 
 /* ---- readers, one a format ---- */
 typedef struct pnb__truth_source {
     const char *path;
     const pnb_truth_read_opts *opts;
 } pnb__truth_source;
-pnb_status pnb__read_truth_json(pnb__catalogue *c, const pnb__truth_source *s,
+pnb_status pnb__read_truth_json(pnb__ground_truth *c, const pnb__truth_source *s,
                                 pnb_truth_format *format, bool *captions_ask, pnb_error *err);
-pnb_status pnb__read_truth_tokens(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
-pnb_status pnb__read_truth_precomp(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
-pnb_status pnb__read_truth_hierarcaps(pnb__catalogue *c, const pnb__truth_source *s,
+pnb_status pnb__read_truth_tokens(pnb__ground_truth *c, const pnb__truth_source *s, pnb_error *err);
+pnb_status pnb__read_truth_precomp(pnb__ground_truth *c, const pnb__truth_source *s,
+                                   pnb_error *err);
+pnb_status pnb__read_truth_hierarcaps(pnb__ground_truth *c, const pnb__truth_source *s,
                                       pnb_error *err);
-pnb_status pnb__read_truth_folders(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
-pnb_status pnb__read_truth_dataset(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err);
+pnb_status pnb__read_truth_folders(pnb__ground_truth *c, const pnb__truth_source *s,
+                                   pnb_error *err);
+pnb_status pnb__read_truth_dataset(pnb__ground_truth *c, const pnb__truth_source *s,
+                                   pnb_error *err);
 /* Joins rows directly. */
 pnb_status pnb__read_truth_labels(pnb_truth **out, const char *path, const pnb_truth_rows *images,
                                   const pnb_truth_rows *texts, pnb_error *err);

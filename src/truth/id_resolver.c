@@ -26,8 +26,8 @@ pnb_truth_rows pnb_truth_rows_of(const struct pnb_embeddings *set)
                             .extras = (const char *const *)set->extras};
 }
 
-static pnb_status add_alias(pnb__names *names, const char *name, size_t n, size_t row, int tier,
-                            pnb_error *err)
+static pnb_status add_alias(pnb__id_resolver *names, const char *name, size_t n, size_t row,
+                            int tier, pnb_error *err)
 {
     if (n == 0)
         return PNB_OK;
@@ -67,7 +67,7 @@ static size_t number_of(const char *stem, size_t n, size_t *begin)
 }
 
 /* All forms of one id or path, each with `tail` ("#2" or "") behind it. */
-static pnb_status add_forms(pnb__names *names, const char *name, size_t n, const char *tail,
+static pnb_status add_forms(pnb__id_resolver *names, const char *name, size_t n, const char *tail,
                             size_t row, int tier, pnb_error *err)
 {
     const char *base = name;
@@ -101,7 +101,8 @@ static pnb_status add_forms(pnb__names *names, const char *name, size_t n, const
 }
 
 /* "x.jpg#2" of a caption: the picture's forms with the number behind each. */
-static pnb_status add_id(pnb__names *names, const char *id, size_t row, int tier, pnb_error *err)
+static pnb_status add_id(pnb__id_resolver *names, const char *id, size_t row, int tier,
+                         pnb_error *err)
 {
     const char *hash = names->kind == PNB__NAMES_TEXTS ? strrchr(id, '#') : NULL;
     if (hash != NULL)
@@ -110,7 +111,7 @@ static pnb_status add_id(pnb__names *names, const char *id, size_t row, int tier
 }
 
 /* Ids of other files that a row carries along. */
-static pnb_status add_fields(pnb__names *names, const char *extra, size_t row, pnb_error *err)
+static pnb_status add_fields(pnb__id_resolver *names, const char *extra, size_t row, pnb_error *err)
 {
     static const char *const KEYS[2][2] = {{"cocoid", "image_id"}, {"sentid", "caption_id"}};
     const char *const *keys = KEYS[names->kind == PNB__NAMES_TEXTS];
@@ -167,7 +168,7 @@ static pnb_status sort_aliases(pnb__alias *alias, size_t n, const char *pool, pn
 }
 
 /* First of the sorted aliases that is not below `name`. */
-static size_t lower_bound(const pnb__names *names, const pnb__alias *alias, size_t n,
+static size_t lower_bound(const pnb__id_resolver *names, const pnb__alias *alias, size_t n,
                           const char *name)
 {
     size_t low = 0, high = n;
@@ -181,13 +182,14 @@ static size_t lower_bound(const pnb__names *names, const pnb__alias *alias, size
     return low;
 }
 
-static bool is_at(const pnb__names *names, const pnb__alias *alias, size_t n, size_t i,
+static bool is_at(const pnb__id_resolver *names, const pnb__alias *alias, size_t n, size_t i,
                   const char *name)
 {
     return i < n && strcmp(names->pool.data + alias[i].name, name) == 0;
 }
 
-pnb_status pnb__names_find(const pnb__names *names, const char *name, int64_t *row, pnb_error *err)
+pnb_status pnb__id_resolver_find(const pnb__id_resolver *names, const char *name, int64_t *row,
+                                 pnb_error *err)
 {
     size_t i = lower_bound(names, names->alias, names->n, name);
     *row = -1;
@@ -205,7 +207,7 @@ pnb_status pnb__names_find(const pnb__names *names, const char *name, int64_t *r
     return PNB_OK;
 }
 
-int64_t pnb__names_take_text(pnb__names *names, const char *text)
+int64_t pnb__id_resolver_take_text(pnb__id_resolver *names, const char *text)
 {
     size_t first = lower_bound(names, names->by_text, names->n_texts, text);
     if (!is_at(names, names->by_text, names->n_texts, first, text))
@@ -233,7 +235,7 @@ static bool is_unnamed(const pnb_truth_rows *rows)
     return true;
 }
 
-static pnb_status index_texts(pnb__names *names, pnb_error *err)
+static pnb_status index_texts(pnb__id_resolver *names, pnb_error *err)
 {
     const pnb_truth_rows *rows = names->rows;
     names->by_text = pnb__alloc_array(PNB_MAX(rows->n, 1), sizeof *names->by_text);
@@ -254,11 +256,11 @@ static pnb_status index_texts(pnb__names *names, pnb_error *err)
     return sort_aliases(names->by_text, names->n_texts, names->pool.data, err);
 }
 
-pnb_status pnb__names_init(pnb__names *names, pnb__name_kind kind, const pnb_truth_rows *rows,
-                           pnb_error *err)
+pnb_status pnb__id_resolver_init(pnb__id_resolver *names, pnb__name_kind kind,
+                                 const pnb_truth_rows *rows, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    *names = (pnb__names){.rows = rows, .kind = kind, .unnamed = is_unnamed(rows)};
+    *names = (pnb__id_resolver){.rows = rows, .kind = kind, .unnamed = is_unnamed(rows)};
     for (size_t i = 0; i < rows->n; i++) {
         if (rows->ids != NULL && rows->ids[i] != NULL)
             PNB_TRY(add_id(names, rows->ids[i], i, TIER_ID, err));
@@ -274,11 +276,11 @@ done:
     return status;
 }
 
-void pnb__names_reset(pnb__names *names)
+void pnb__id_resolver_reset(pnb__id_resolver *names)
 {
     pnb__buf_reset(&names->pool);
     pnb__free(names->alias);
     pnb__free(names->by_text);
     pnb__free(names->taken);
-    *names = (pnb__names){0};
+    *names = (pnb__id_resolver){0};
 }

@@ -62,7 +62,7 @@ static const numbered *find_numbered(const numbered *list, size_t n, const json_
     return json_is_integer(id) ? bsearch(&key, list, n, sizeof *list, compare_numbered) : NULL;
 }
 
-static pnb_status find_image(const pnb__names *names, const json_t *image, int64_t *row,
+static pnb_status find_image(const pnb__id_resolver *names, const json_t *image, int64_t *row,
                              pnb_error *err)
 {
     char number[32];
@@ -70,12 +70,12 @@ static pnb_status find_image(const pnb__names *names, const json_t *image, int64
     pnb_status status = PNB_OK;
     *row = -1;
     if (file != NULL)
-        status = pnb__names_find(names, file, row, err);
+        status = pnb__id_resolver_find(names, file, row, err);
     if (status != PNB_OK || *row >= 0)
         return status;
     snprintf(number, sizeof number, "%lld",
              (long long)json_integer_value(json_object_get(image, "id")));
-    return pnb__names_find(names, number, row, err);
+    return pnb__id_resolver_find(names, number, row, err);
 }
 
 /* Sorts them; an id that stands twice is refused. */
@@ -90,7 +90,7 @@ static pnb_status sort_numbered(numbered *list, size_t n, const char *path, cons
     return PNB_OK;
 }
 
-static pnb_status number_images(const json_t *images, const pnb__names *names, numbered *list,
+static pnb_status number_images(const json_t *images, const pnb__id_resolver *names, numbered *list,
                                 uint8_t *known, const char *path, pnb_error *err)
 {
     size_t n = json_array_size(images);
@@ -148,7 +148,7 @@ static pnb_status load_instances(pnb_label_matrix *m, const char *path, const pn
                                  pnb_error *err)
 {
     json_t *root = NULL;
-    pnb__names names = {0};
+    pnb__id_resolver names = {0};
     numbered *images = NULL, *categories = NULL;
     uint8_t *known = NULL;
     pnb_status status;
@@ -163,7 +163,7 @@ static pnb_status load_instances(pnb_label_matrix *m, const char *path, const pn
         PNB_TRY(pnb__fail(err, PNB_FORMAT,
                           "%s: has no list \"annotations\", so no picture would have a label",
                           path));
-    PNB_TRY(pnb__names_init(&names, PNB__NAMES_IMAGES, rows, err));
+    PNB_TRY(pnb__id_resolver_init(&names, PNB__NAMES_IMAGES, rows, err));
     PNB_TRY(alloc_matrix(m, rows->n, n_labels, path, err));
     images = pnb__alloc_array(n_images, sizeof *images);
     categories = pnb__alloc_array(n_labels, sizeof *categories);
@@ -176,7 +176,7 @@ static pnb_status load_instances(pnb_label_matrix *m, const char *path, const pn
     status = mark(json_object_get(root, "annotations"), images, n_images, categories, m, path, err);
 done:
     json_decref(root);
-    pnb__names_reset(&names);
+    pnb__id_resolver_reset(&names);
     pnb__free(images);
     pnb__free(categories);
     pnb__free(known);
@@ -232,12 +232,12 @@ static pnb_status load_table(pnb_label_matrix *m, const char *path, const pnb_tr
                              pnb_error *err)
 {
     pnb__csv csv = {0};
-    pnb__names names = {0};
+    pnb__id_resolver names = {0};
     uint8_t *known = pnb__alloc_zero(PNB_MAX(rows->n, 1), 1);
     pnb_status status = PNB_OK;
     if (known == NULL)
         PNB_TRY(pnb__fail_nomem(err, rows->n));
-    PNB_TRY(pnb__names_init(&names, PNB__NAMES_IMAGES, rows, err));
+    PNB_TRY(pnb__id_resolver_init(&names, PNB__NAMES_IMAGES, rows, err));
     PNB_TRY(pnb__csv_open(&csv, path, pnb__ends_with(path, ".tsv") ? '\t' : ',', err));
     PNB_TRY(alloc_matrix(m, rows->n, csv.n_columns - 1, path, err));
     for (bool more;;) {
@@ -246,7 +246,7 @@ static pnb_status load_table(pnb_label_matrix *m, const char *path, const pnb_tr
         PNB_TRY(pnb__csv_next(&csv, &more, err));
         if (!more)
             break;
-        PNB_TRY(pnb__names_find(&names, csv.fields[0], &row, err));
+        PNB_TRY(pnb__id_resolver_find(&names, csv.fields[0], &row, err));
         if (row < 0)
             continue;
         if (known[row])
@@ -258,7 +258,7 @@ static pnb_status load_table(pnb_label_matrix *m, const char *path, const pnb_tr
     status = check_all_known(known, rows, path, err);
 done:
     pnb__csv_close(&csv);
-    pnb__names_reset(&names);
+    pnb__id_resolver_reset(&names);
     pnb__free(known);
     return status;
 }

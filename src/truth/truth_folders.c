@@ -64,7 +64,7 @@ done:
 }
 
 /* One file: the captions of one picture. */
-static pnb_status read_captions(pnb__catalogue *c, const char *path, pnb_error *err)
+static pnb_status read_captions(pnb__ground_truth *c, const char *path, pnb_error *err)
 {
     char *data = NULL;
     size_t size = 0, place = 0;
@@ -80,16 +80,16 @@ static pnb_status read_captions(pnb__catalogue *c, const char *path, pnb_error *
         const char *text = pnb__trimmed(line, strlen(line), &n);
         if (n == 0)
             continue;
-        pnb__caption_ref caption = {c->n_pictures - 1, place++, 0, pnb__catalogue_text(c, text, n),
-                                    -1};
-        PNB_TRY(pnb__catalogue_caption(c, caption, err));
+        pnb__caption_ref caption = {c->n_pictures - 1, place++, 0,
+                                    pnb__ground_truth_text(c, text, n), -1};
+        PNB_TRY(pnb__ground_truth_caption(c, caption, err));
     }
 done:
     pnb__free(data);
     return status;
 }
 
-static pnb_status read_class(pnb__catalogue *c, const char *dir, const char *class_name,
+static pnb_status read_class(pnb__ground_truth *c, const char *dir, const char *class_name,
                              int64_t group, pnb_error *err)
 {
     pnb__paths files = {0};
@@ -104,10 +104,10 @@ static pnb_status read_class(pnb__catalogue *c, const char *dir, const char *cla
         if (path == NULL || full == NULL)
             status = pnb__fail_nomem(err, n);
         if (status == PNB_OK) {
-            pnb__picture p = {{pnb__catalogue_text(c, full, strlen(full)),
-                               pnb__catalogue_text(c, name, n - 4), 0},
+            pnb__picture p = {{pnb__ground_truth_text(c, full, strlen(full)),
+                               pnb__ground_truth_text(c, name, n - 4), 0},
                               group};
-            status = pnb__catalogue_picture(c, p, err);
+            status = pnb__ground_truth_picture(c, p, err);
         }
         if (status == PNB_OK)
             status = read_captions(c, path, err);
@@ -118,7 +118,7 @@ static pnb_status read_class(pnb__catalogue *c, const char *dir, const char *cla
     return status;
 }
 
-static pnb_status read_classes(pnb__catalogue *c, const char *root, const classes *split,
+static pnb_status read_classes(pnb__ground_truth *c, const char *root, const classes *split,
                                pnb_error *err)
 {
     pnb__paths dirs = {0};
@@ -135,7 +135,7 @@ static pnb_status read_classes(pnb__catalogue *c, const char *root, const classe
     return status;
 }
 
-pnb_status pnb__read_truth_folders(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err)
+pnb_status pnb__read_truth_folders(pnb__ground_truth *c, const pnb__truth_source *s, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     classes split = {0};

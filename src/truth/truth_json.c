@@ -13,7 +13,7 @@
 #include "truth/id_resolver.h"
 
 /* A string or whole number as a text of the pool; 0 for anything else. */
-static size_t text_of(pnb__catalogue *c, const json_t *value)
+static size_t text_of(pnb__ground_truth *c, const json_t *value)
 {
     char number[32];
     const char *text = json_string_value(value);
@@ -21,18 +21,18 @@ static size_t text_of(pnb__catalogue *c, const json_t *value)
         snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
         text = number;
     }
-    return text == NULL ? 0 : pnb__catalogue_text(c, text, strlen(text));
+    return text == NULL ? 0 : pnb__ground_truth_text(c, text, strlen(text));
 }
 
 /* A caption; white space at its ends is no part of it. */
-static size_t caption_of(pnb__catalogue *c, const json_t *value)
+static size_t caption_of(pnb__ground_truth *c, const json_t *value)
 {
     size_t n = 0;
     const char *text = json_string_value(value);
     if (text == NULL)
         return 0;
     text = pnb__trimmed(text, strlen(text), &n);
-    return pnb__catalogue_text(c, text, n);
+    return pnb__ground_truth_text(c, text, n);
 }
 
 /* A field that should be a text and is there as something else would be lost without a word. */
@@ -65,7 +65,7 @@ static int compare_owners(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static pnb_status read_coco_images(pnb__catalogue *c, const char *path, const json_t *images,
+static pnb_status read_coco_images(pnb__ground_truth *c, const char *path, const json_t *images,
                                    owner *owners, pnb_error *err)
 {
     size_t n = json_array_size(images);
@@ -77,7 +77,7 @@ static pnb_status read_coco_images(pnb__catalogue *c, const char *path, const js
         if (status != PNB_OK)
             return status;
         pnb__picture p = {{text_of(c, json_object_get(image, "file_name")), text_of(c, id), 0}, -1};
-        status = pnb__catalogue_picture(c, p, err);
+        status = pnb__ground_truth_picture(c, p, err);
         if (status != PNB_OK)
             return status;
         owners[i] = (owner){json_integer_value(id), i, 0};
@@ -99,7 +99,8 @@ static pnb_status check_annotation(const json_t *a, const char *path, size_t i, 
     return status;
 }
 
-static pnb_status read_coco(pnb__catalogue *c, const char *path, const json_t *root, pnb_error *err)
+static pnb_status read_coco(pnb__ground_truth *c, const char *path, const json_t *root,
+                            pnb_error *err)
 {
     const json_t *images = json_object_get(root, "images");
     const json_t *annotations = json_object_get(root, "annotations");
@@ -119,7 +120,7 @@ static pnb_status read_coco(pnb__catalogue *c, const char *path, const json_t *r
         if (status == PNB_OK && found == NULL)
             status = wrong(path, "annotations", i, "the \"image_id\" of one of the images", err);
         else if (status == PNB_OK)
-            status = pnb__catalogue_caption(
+            status = pnb__ground_truth_caption(
                 c,
                 (pnb__caption_ref){found->picture, found->n_captions++,
                                    text_of(c, json_object_get(a, "id")),
@@ -150,7 +151,7 @@ static const char *split_of(const json_t *image)
     return split == NULL ? "" : split;
 }
 
-static pnb_status add_sentences(pnb__catalogue *c, const char *path, size_t i,
+static pnb_status add_sentences(pnb__ground_truth *c, const char *path, size_t i,
                                 const json_t *sentences, pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -163,7 +164,7 @@ static pnb_status add_sentences(pnb__catalogue *c, const char *path, size_t i,
         PNB_TRY(check_text(s, "raw", path, "images", i, err));
         if (json_object_get(s, "sentid") == NULL && json_object_get(s, "raw") == NULL)
             return wrong(path, "images", i, "\"sentid\" or \"raw\" in each of its sentences", err);
-        status = pnb__catalogue_caption(
+        status = pnb__ground_truth_caption(
             c,
             (pnb__caption_ref){c->n_pictures - 1, k, text_of(c, json_object_get(s, "sentid")),
                                caption_of(c, json_object_get(s, "raw")), -1},
@@ -184,7 +185,7 @@ static pnb_status check_picture(const json_t *image, const char *path, size_t i,
     return status;
 }
 
-static pnb_status read_karpathy(pnb__catalogue *c, const char *path, const json_t *images,
+static pnb_status read_karpathy(pnb__ground_truth *c, const char *path, const json_t *images,
                                 const char *split, pnb_error *err)
 {
     size_t n = json_array_size(images);
@@ -205,7 +206,7 @@ static pnb_status read_karpathy(pnb__catalogue *c, const char *path, const json_
                           -1};
         if (p.name[0] == 0)
             return wrong(path, "images", i, "a \"filename\"", err);
-        status = pnb__catalogue_picture(c, p, err);
+        status = pnb__ground_truth_picture(c, p, err);
         if (status == PNB_OK)
             status = add_sentences(c, path, i, json_object_get(image, "sentences"), err);
         if (status != PNB_OK)
@@ -223,25 +224,25 @@ static pnb_status read_karpathy(pnb__catalogue *c, const char *path, const json_
 /* ---- id lists ---- */
 
 /* Items of the lists, each a catalogue entry once. */
-static size_t find_item(const pnb__catalogue *c, const pnb__key_map *items, uint64_t hash,
+static size_t find_item(const pnb__ground_truth *c, const pnb__key_map *items, uint64_t hash,
                         const char *name, bool is_caption)
 {
     size_t i, step = 0;
     while ((i = pnb__key_map_next(items, hash, &step)) != PNB__NO_KEY &&
-           strcmp(pnb__catalogue_get(c, is_caption ? c->caption[i].id : c->picture[i].name[0]),
+           strcmp(pnb__ground_truth_get(c, is_caption ? c->caption[i].id : c->picture[i].name[0]),
                   name) != 0) {
     }
     return i;
 }
 
 /* Index of the item of that id, a new one if need be. */
-static pnb_status item_index(pnb__catalogue *c, pnb__key_map *items, const json_t *id,
+static pnb_status item_index(pnb__ground_truth *c, pnb__key_map *items, const json_t *id,
                              bool is_caption, size_t *index, pnb_error *err)
 {
     size_t text = text_of(c, id);
     if (text == 0)
         return pnb__fail(err, PNB_NOMEM, "out of memory while reading ids");
-    const char *name = pnb__catalogue_get(c, text);
+    const char *name = pnb__ground_truth_get(c, text);
     uint64_t hash = pnb__hash_bytes(name, strlen(name), 0);
     *index = find_item(c, items, hash, name, is_caption);
     if (*index != PNB__NO_KEY)
@@ -251,19 +252,19 @@ static pnb_status item_index(pnb__catalogue *c, pnb__key_map *items, const json_
     if (status != PNB_OK)
         return status;
     if (is_caption)
-        return pnb__catalogue_caption(c, (pnb__caption_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
-    return pnb__catalogue_picture(c, (pnb__picture){{text, 0, 0}, -1}, err);
+        return pnb__ground_truth_caption(c, (pnb__caption_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
+    return pnb__ground_truth_picture(c, (pnb__picture){{text, 0, 0}, -1}, err);
 }
 
-static pnb_status add_query(pnb__catalogue *c, const char *key, bool is_caption, pnb_error *err)
+static pnb_status add_query(pnb__ground_truth *c, const char *key, bool is_caption, pnb_error *err)
 {
-    size_t text = pnb__catalogue_text(c, key, strlen(key));
+    size_t text = pnb__ground_truth_text(c, key, strlen(key));
     if (is_caption)
-        return pnb__catalogue_caption(c, (pnb__caption_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
-    return pnb__catalogue_picture(c, (pnb__picture){{text, 0, 0}, -1}, err);
+        return pnb__ground_truth_caption(c, (pnb__caption_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
+    return pnb__ground_truth_picture(c, (pnb__picture){{text, 0, 0}, -1}, err);
 }
 
-static pnb_status read_id_lists(pnb__catalogue *c, const char *path, json_t *root,
+static pnb_status read_id_lists(pnb__ground_truth *c, const char *path, json_t *root,
                                 bool captions_ask, pnb_error *err)
 {
     pnb__key_map items = {0};
@@ -282,8 +283,8 @@ static pnb_status read_id_lists(pnb__catalogue *c, const char *path, json_t *roo
             if (!(json_is_integer(id) && json_integer_value(id) >= 0) && !json_is_string(id))
                 PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: \"%s\"[%zu] is not an id", path, key, i));
             PNB_TRY(item_index(c, &items, id, !captions_ask, &found, err));
-            PNB_TRY(captions_ask ? pnb__catalogue_pair(c, found, query, err)
-                                 : pnb__catalogue_pair(c, query, found, err));
+            PNB_TRY(captions_ask ? pnb__ground_truth_pair(c, found, query, err)
+                                 : pnb__ground_truth_pair(c, query, found, err));
         }
     }
 done:
@@ -302,7 +303,7 @@ static pnb_truth_format detect(const json_t *root)
                                                                : PNB_TRUTH_KARPATHY;
 }
 
-pnb_status pnb__read_truth_json(pnb__catalogue *c, const pnb__truth_source *s,
+pnb_status pnb__read_truth_json(pnb__ground_truth *c, const pnb__truth_source *s,
                                 pnb_truth_format *format, bool *captions_ask, pnb_error *err)
 {
     json_t *root = NULL;

@@ -151,8 +151,8 @@ done:
 typedef struct join {
     const char *path;
     bool captions_ask; /* id lists: the keys are captions */
-    pnb__catalogue *c;
-    pnb__names images, texts;
+    pnb__ground_truth *c;
+    pnb__id_resolver images, texts;
     int64_t *image_row, *text_row; /* of each entry of the catalogue, -1: in no row */
     pnb_truth_report report;
     int64_t *pairs;
@@ -160,13 +160,13 @@ typedef struct join {
 } join;
 
 /* Tries the names in order; an ambiguous one counts only when no other is found. */
-static pnb_status find_first(const pnb__names *names, const char *const *tried, size_t n,
+static pnb_status find_first(const pnb__id_resolver *names, const char *const *tried, size_t n,
                              int64_t *row, pnb_error *err)
 {
     pnb_error ambiguous = PNB_ERROR_INIT;
     for (size_t i = 0; i < n; i++) {
         pnb_error problem = PNB_ERROR_INIT;
-        if (pnb__names_find(names, tried[i], row, &problem) == PNB_OK && *row >= 0)
+        if (pnb__id_resolver_find(names, tried[i], row, &problem) == PNB_OK && *row >= 0)
             return PNB_OK;
         if (problem.status != PNB_OK)
             ambiguous = problem;
@@ -200,7 +200,7 @@ static void make_forms(const join *j, const pnb__picture *p, const char *tail, n
     f->n = 0;
     for (int form = 0; form < 3; form++)
         for (size_t i = 0; i < PNB_COUNT(p->name); i++) {
-            const char *name = pnb__catalogue_get(j->c, p->name[i]);
+            const char *name = pnb__ground_truth_get(j->c, p->name[i]);
             const char *shown = form == 0 ? name : pnb__path_base(name);
             size_t n = strlen(shown), n_stem = pnb__without_ending(shown, n);
             if (form == 0 || (form == 1 && shown != name) || (form == 2 && n_stem < n))
@@ -225,11 +225,11 @@ static pnb_status find_caption(join *j, const pnb__caption_ref *caption, int64_t
     if (caption->owner != PNB__NO_OWNER)
         make_forms(j, &j->c->picture[caption->owner], tail, &forms);
     bool has_id = caption->id != 0;
-    forms.tried[0] = pnb__catalogue_get(j->c, caption->id);
+    forms.tried[0] = pnb__ground_truth_get(j->c, caption->id);
     pnb_status status =
         find_first(&j->texts, forms.tried + !has_id, forms.n + has_id, row, &ambiguous);
     if (*row < 0 && caption->text != 0)
-        *row = pnb__names_take_text(&j->texts, pnb__catalogue_get(j->c, caption->text));
+        *row = pnb__id_resolver_take_text(&j->texts, pnb__ground_truth_get(j->c, caption->text));
     return *row >= 0 || status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", ambiguous.text);
 }
 
@@ -242,7 +242,7 @@ static bool captions_agree(const join *j)
         if (rows->texts[i] == NULL || j->c->caption[i].text == 0)
             continue;
         const char *text = pnb__trimmed(rows->texts[i], strlen(rows->texts[i]), &n);
-        const char *wanted = pnb__catalogue_get(j->c, j->c->caption[i].text);
+        const char *wanted = pnb__ground_truth_get(j->c, j->c->caption[i].text);
         if (strlen(wanted) != n || memcmp(wanted, text, n) != 0)
             return false;
     }
@@ -252,7 +252,7 @@ static bool captions_agree(const join *j)
 static pnb_status find_rows(join *j, pnb_error *err)
 {
     pnb_truth_report *r = &j->report;
-    const pnb__catalogue *c = j->c;
+    const pnb__ground_truth *c = j->c;
     /* lists of ids have no order to go by */
     bool ordered = r->format != PNB_TRUTH_ID_LISTS;
     r->images_by_order = ordered && j->images.unnamed && j->images.rows->n == c->n_pictures;
@@ -295,7 +295,7 @@ static pnb_status add_pair(join *j, size_t picture, size_t caption, pnb_error *e
 /* Pictures of a class stand together in the catalogue. */
 static pnb_status add_class_pairs(join *j, size_t caption, pnb_error *err)
 {
-    const pnb__catalogue *c = j->c;
+    const pnb__ground_truth *c = j->c;
     size_t first = c->caption[caption].owner, last = first;
     int64_t group = c->picture[first].group;
     while (first > 0 && c->picture[first - 1].group == group)
@@ -310,7 +310,7 @@ static pnb_status add_class_pairs(join *j, size_t caption, pnb_error *err)
 
 static pnb_status make_pairs(join *j, bool by_class, pnb_error *err)
 {
-    const pnb__catalogue *c = j->c;
+    const pnb__ground_truth *c = j->c;
     pnb_status status = PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < c->n_captions; i++) {
         size_t owner = c->caption[i].owner;
@@ -335,7 +335,7 @@ static const char *name_of_row(const pnb_truth_rows *rows)
 /* Says by an example what did not fit: a caption where none was found, else a picture. */
 static pnb_status fail_without_pairs(const join *j, pnb_error *err)
 {
-    const pnb__catalogue *c = j->c;
+    const pnb__ground_truth *c = j->c;
     const pnb_truth_report *r = &j->report;
     bool by_caption = c->n_captions > 0 && r->n_absent_texts == c->n_captions &&
                       r->n_absent_images < c->n_pictures;
@@ -346,9 +346,9 @@ static pnb_status fail_without_pairs(const join *j, pnb_error *err)
                          j->path, pnb_truth_format_name(r->format));
     if (by_caption)
         example =
-            pnb__catalogue_get(c, c->caption[0].id != 0 ? c->caption[0].id : c->caption[0].text);
+            pnb__ground_truth_get(c, c->caption[0].id != 0 ? c->caption[0].id : c->caption[0].text);
     else if (c->n_pictures > 0)
-        example = pnb__catalogue_get(c, c->picture[0].name[0]);
+        example = pnb__ground_truth_get(c, c->picture[0].name[0]);
     return pnb__fail(err, PNB_ARG,
                      "%s (%s): no pair fits the sets: %zu of its %zu pictures and %zu of its %zu "
                      "captions are in no row. A %s of the file is called '%.80s', one of the "
@@ -391,7 +391,7 @@ static pnb_status fill_report(join *j, pnb_error *err)
 /* Lists of ids name items that no row has: they stay in R of the row that asks (see pnb_truth). */
 static pnb_status count_outside(const join *j, pnb_truth *truth, pnb_error *err)
 {
-    const pnb__catalogue *c = j->c;
+    const pnb__ground_truth *c = j->c;
     size_t n = j->captions_ask ? truth->n_items : truth->n_queries;
     size_t *counts = pnb__alloc_zero(PNB_MAX(n, 1), sizeof *counts);
     if (counts == NULL)
@@ -413,8 +413,8 @@ static pnb_status join_rows(join *j, const pnb_truth_rows *images, const pnb_tru
                             bool by_class, pnb_truth **out, pnb_error *err)
 {
     pnb_status status;
-    PNB_TRY(pnb__names_init(&j->images, PNB__NAMES_IMAGES, images, err));
-    PNB_TRY(pnb__names_init(&j->texts, PNB__NAMES_TEXTS, texts, err));
+    PNB_TRY(pnb__id_resolver_init(&j->images, PNB__NAMES_IMAGES, images, err));
+    PNB_TRY(pnb__id_resolver_init(&j->texts, PNB__NAMES_TEXTS, texts, err));
     j->image_row = pnb__alloc_array(PNB_MAX(j->c->n_pictures, 1), sizeof *j->image_row);
     j->text_row = pnb__alloc_array(PNB_MAX(j->c->n_captions, 1), sizeof *j->text_row);
     if (j->image_row == NULL || j->text_row == NULL)
@@ -433,8 +433,8 @@ done:
 
 static void join_reset(join *j)
 {
-    pnb__names_reset(&j->images);
-    pnb__names_reset(&j->texts);
+    pnb__id_resolver_reset(&j->images);
+    pnb__id_resolver_reset(&j->texts);
     pnb_truth_report_reset(&j->report);
     pnb__free(j->image_row);
     pnb__free(j->text_row);
@@ -481,7 +481,7 @@ static pnb_status read_plain(pnb_truth **out, const char *path, pnb_truth_format
 
 /* ---- public ---- */
 
-static pnb_status fill_catalogue(pnb__catalogue *c, const pnb__truth_source *s,
+static pnb_status fill_catalogue(pnb__ground_truth *c, const pnb__truth_source *s,
                                  pnb_truth_format *format, bool *captions_ask, pnb_error *err)
 {
     switch (*format) {
@@ -506,7 +506,7 @@ pnb_status pnb_truth_read(pnb_truth **out, const char *path, const pnb_truth_row
 {
     pnb_truth_read_opts o = opts == NULL ? pnb_truth_read_opts_default() : *opts;
     pnb_truth_format format = o.format;
-    pnb__catalogue c = {0};
+    pnb__ground_truth c = {0};
     join j = {.path = path, .c = &c};
     char *spec = NULL;
     pnb_status status = PNB_OK;
@@ -544,7 +544,7 @@ done:
         *out = NULL;
     }
     join_reset(&j);
-    pnb__catalogue_reset(&c);
+    pnb__ground_truth_reset(&c);
     pnb__free(spec);
     return status;
 }

@@ -29,7 +29,7 @@ static pnb_status open_lines(pnb__line_reader *lines, char **data, const char *p
 /* ---- tokens ---- */
 
 /* "1000092795.jpg#0": the picture is what stands before the last '#'. */
-static pnb_status add_token(pnb__catalogue *c, char *token, const char *text, const char **last,
+static pnb_status add_token(pnb__ground_truth *c, char *token, const char *text, const char **last,
                             pnb_error *err)
 {
     char *hash = strrchr(token, '#');
@@ -39,21 +39,21 @@ static pnb_status add_token(pnb__catalogue *c, char *token, const char *text, co
         return pnb__fail(err, PNB_FORMAT, "'%.80s' is no picture#number", token);
     place = (size_t)strtoul(hash + 1, NULL, 10);
     pnb__caption_ref caption = {
-        .place = place, .id = pnb__catalogue_text(c, token, n_id), .level = -1};
+        .place = place, .id = pnb__ground_truth_text(c, token, n_id), .level = -1};
     text = pnb__trimmed(text, strlen(text), &n);
-    caption.text = pnb__catalogue_text(c, text, n);
+    caption.text = pnb__ground_truth_text(c, text, n);
     *hash = '\0';
     pnb_status status = PNB_OK;
     if (*last == NULL || strcmp(*last, token) != 0) {
-        pnb__picture p = {{pnb__catalogue_text(c, token, strlen(token)), 0, 0}, -1};
-        status = pnb__catalogue_picture(c, p, err);
+        pnb__picture p = {{pnb__ground_truth_text(c, token, strlen(token)), 0, 0}, -1};
+        status = pnb__ground_truth_picture(c, p, err);
     }
     *last = token;
     caption.owner = c->n_pictures - 1;
-    return status == PNB_OK ? pnb__catalogue_caption(c, caption, err) : status;
+    return status == PNB_OK ? pnb__ground_truth_caption(c, caption, err) : status;
 }
 
-pnb_status pnb__read_truth_tokens(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err)
+pnb_status pnb__read_truth_tokens(pnb__ground_truth *c, const pnb__truth_source *s, pnb_error *err)
 {
     pnb__line_reader lines;
     char *data = NULL;
@@ -107,7 +107,7 @@ static pnb_status load_mapping(json_t **out, const char *ids_path, pnb_error *er
 }
 
 /* Ids of pictures; where each stands once for each of its captions, equal neighbours are one. */
-static pnb_status read_ids(pnb__catalogue *c, pnb__line_reader *lines, const json_t *mapping,
+static pnb_status read_ids(pnb__ground_truth *c, pnb__line_reader *lines, const json_t *mapping,
                            size_t *n_lines, pnb_error *err)
 {
     pnb_status status;
@@ -126,17 +126,17 @@ static pnb_status read_ids(pnb__catalogue *c, pnb__line_reader *lines, const jso
             continue;
         last = line;
         const char *file = json_string_value(json_object_get(mapping, line));
-        size_t file_text = file == NULL ? 0 : pnb__catalogue_text(c, file, strlen(file));
-        pnb__picture p = {{file_text, pnb__catalogue_text(c, line, n), 0}, -1};
+        size_t file_text = file == NULL ? 0 : pnb__ground_truth_text(c, file, strlen(file));
+        pnb__picture p = {{file_text, pnb__ground_truth_text(c, line, n), 0}, -1};
         if (file_text == 0)
             p.name[0] = p.name[1];
-        PNB_TRY(pnb__catalogue_picture(c, p, err));
+        PNB_TRY(pnb__ground_truth_picture(c, p, err));
     }
 done:
     return status;
 }
 
-static pnb_status read_caps(pnb__catalogue *c, pnb__line_reader *lines, pnb_error *err)
+static pnb_status read_caps(pnb__ground_truth *c, pnb__line_reader *lines, pnb_error *err)
 {
     pnb_status status;
     for (char *line;;) {
@@ -147,14 +147,14 @@ static pnb_status read_caps(pnb__catalogue *c, pnb__line_reader *lines, pnb_erro
         const char *text = pnb__trimmed(line, strlen(line), &n);
         if (n == 0 && lines->at >= lines->end)
             break; /* an empty last line; others are captions too and keep their place */
-        PNB_TRY(pnb__catalogue_caption(
-            c, (pnb__caption_ref){0, 0, 0, pnb__catalogue_text(c, text, n), -1}, err));
+        PNB_TRY(pnb__ground_truth_caption(
+            c, (pnb__caption_ref){0, 0, 0, pnb__ground_truth_text(c, text, n), -1}, err));
     }
 done:
     return status;
 }
 
-pnb_status pnb__read_truth_precomp(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err)
+pnb_status pnb__read_truth_precomp(pnb__ground_truth *c, const pnb__truth_source *s, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     size_t n_stem = strlen(s->path), n_ids = 0;
@@ -192,7 +192,7 @@ done:
 /* ---- HierarCaps ---- */
 
 /* Splits at "=>" and adds each level's caption. */
-static pnb_status add_levels(pnb__catalogue *c, const char *captions, pnb_error *err)
+static pnb_status add_levels(pnb__ground_truth *c, const char *captions, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     size_t level = 0;
@@ -202,17 +202,18 @@ static pnb_status add_levels(pnb__catalogue *c, const char *captions, pnb_error 
         const char *text = pnb__trimmed(at, stop != NULL ? (size_t)(stop - at) : strlen(at), &n);
         if (n == 0)
             return pnb__fail(err, PNB_FORMAT, "the caption of level %zu is empty", level);
-        status =
-            pnb__catalogue_caption(c,
-                                   (pnb__caption_ref){c->n_pictures - 1, level, 0,
-                                                      pnb__catalogue_text(c, text, n), (int)level},
-                                   err);
+        status = pnb__ground_truth_caption(c,
+                                           (pnb__caption_ref){c->n_pictures - 1, level, 0,
+                                                              pnb__ground_truth_text(c, text, n),
+                                                              (int)level},
+                                           err);
         at = stop != NULL ? stop + 2 : NULL;
     }
     return status;
 }
 
-pnb_status pnb__read_truth_hierarcaps(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err)
+pnb_status pnb__read_truth_hierarcaps(pnb__ground_truth *c, const pnb__truth_source *s,
+                                      pnb_error *err)
 {
     pnb__csv csv = {0};
     bool more = false;
@@ -232,10 +233,10 @@ pnb_status pnb__read_truth_hierarcaps(pnb__catalogue *c, const pnb__truth_source
             PNB_TRY(pnb__fail(err, PNB_FORMAT,
                               "%s line %zu: the second column has no levels joined with =>",
                               s->path, line));
-        pnb__picture p = {{pnb__catalogue_text(c, id, strlen(id)),
-                           url[0] != '\0' ? pnb__catalogue_text(c, url, strlen(url)) : 0, 0},
+        pnb__picture p = {{pnb__ground_truth_text(c, id, strlen(id)),
+                           url[0] != '\0' ? pnb__ground_truth_text(c, url, strlen(url)) : 0, 0},
                           -1};
-        PNB_TRY(pnb__catalogue_picture(c, p, err));
+        PNB_TRY(pnb__ground_truth_picture(c, p, err));
         status = add_levels(c, csv.fields[1], err);
         if (status == PNB_FORMAT)
             pnb__error_prefix(err, "%s line %zu", s->path, line);
@@ -249,29 +250,29 @@ done:
 
 /* ---- data sets ---- */
 
-static pnb_status add_sample(pnb__catalogue *c, const pnb_sample *sample, pnb_error *err)
+static pnb_status add_sample(pnb__ground_truth *c, const pnb_sample *sample, pnb_error *err)
 {
     const char *key = sample->key != NULL ? sample->key : "";
     const char *base = pnb__path_base(key);
     const char *path = sample->image_path != NULL ? sample->image_path : "";
-    pnb__picture p = {{pnb__catalogue_text(c, key, strlen(key)),
-                       pnb__catalogue_text(c, base, strlen(base)),
-                       path[0] != '\0' ? pnb__catalogue_text(c, path, strlen(path)) : 0},
+    pnb__picture p = {{pnb__ground_truth_text(c, key, strlen(key)),
+                       pnb__ground_truth_text(c, base, strlen(base)),
+                       path[0] != '\0' ? pnb__ground_truth_text(c, path, strlen(path)) : 0},
                       -1};
-    pnb_status status = pnb__catalogue_picture(c, p, err);
+    pnb_status status = pnb__ground_truth_picture(c, p, err);
     for (size_t k = 0; status == PNB_OK && k < sample->n_captions; k++) {
         size_t n = 0;
         const char *text = pnb__trimmed(sample->captions[k], strlen(sample->captions[k]), &n);
-        status = pnb__catalogue_caption(
+        status = pnb__ground_truth_caption(
             c,
-            (pnb__caption_ref){c->n_pictures - 1, k, 0, pnb__catalogue_text(c, text, n),
+            (pnb__caption_ref){c->n_pictures - 1, k, 0, pnb__ground_truth_text(c, text, n),
                                sample->levels != NULL ? sample->levels[k] : -1},
             err);
     }
     return status;
 }
 
-pnb_status pnb__read_truth_dataset(pnb__catalogue *c, const pnb__truth_source *s, pnb_error *err)
+pnb_status pnb__read_truth_dataset(pnb__ground_truth *c, const pnb__truth_source *s, pnb_error *err)
 {
     pnb_dataset *set = NULL;
     pnb_status status = pnb_dataset_open(&set, s->path, NULL, err);
@@ -300,7 +301,7 @@ static int compare_classes(const void *a, const void *b)
 
 typedef struct labelled_rows {
     const char *path;
-    pnb__names images, texts;
+    pnb__id_resolver images, texts;
     int64_t *image_label, *text_label;
     class_name *line; /* [n_lines] class of each line, then sorted and unique */
     const char **id;  /* [n_lines] */
@@ -343,9 +344,9 @@ static pnb_status label_line(labelled_rows *r, size_t i, const class_name *class
     int64_t image = -1, text = -1;
     const class_name *found =
         bsearch(&r->line[i], classes, r->n_classes, sizeof *classes, compare_classes);
-    pnb_status status = pnb__names_find(&r->images, r->id[i], &image, err);
+    pnb_status status = pnb__id_resolver_find(&r->images, r->id[i], &image, err);
     if (status == PNB_OK)
-        status = pnb__names_find(&r->texts, r->id[i], &text, err);
+        status = pnb__id_resolver_find(&r->texts, r->id[i], &text, err);
     if (status != PNB_OK)
         return status;
     if (image < 0 && text < 0)
@@ -396,8 +397,8 @@ pnb_status pnb__read_truth_labels(pnb_truth **out, const char *path, const pnb_t
     char *data = NULL;
     size_t most = 1;
     pnb__line_reader lines;
-    PNB_TRY(pnb__names_init(&r.images, PNB__NAMES_IMAGES, images, err));
-    PNB_TRY(pnb__names_init(&r.texts, PNB__NAMES_TEXTS, texts, err));
+    PNB_TRY(pnb__id_resolver_init(&r.images, PNB__NAMES_IMAGES, images, err));
+    PNB_TRY(pnb__id_resolver_init(&r.texts, PNB__NAMES_TEXTS, texts, err));
     PNB_TRY(open_lines(&lines, &data, path, err));
     for (const char *at = data; at < lines.end; at++)
         most += *at == '\n';
@@ -409,8 +410,8 @@ pnb_status pnb__read_truth_labels(pnb_truth **out, const char *path, const pnb_t
     PNB_TRY(label_rows(&r, err));
     status = pnb_truth_create_labels(out, r.image_label, images->n, r.text_label, texts->n, err);
 done:
-    pnb__names_reset(&r.images);
-    pnb__names_reset(&r.texts);
+    pnb__id_resolver_reset(&r.images);
+    pnb__id_resolver_reset(&r.texts);
     pnb__free(r.image_label);
     pnb__free(r.text_label);
     pnb__free(r.line);

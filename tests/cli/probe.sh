@@ -93,10 +93,10 @@ want 1 data chains --instances tok.json --pictures pictures --out other
 says "a COCO annotation file is wanted"
 want 0 probe -m model --control control --chains chains/test
 prints "picture inside"
-want 0 probe -m model --chains chains/test --json --html chains.html
+want 0 probe -m model --chains chains/test --json --html image_hierarchy.html
 prints '"n_chains": 2'
-check "chains are drawn" grep -qF 'Picture inside the level' chains.html
-check "no broken number" test "$(sed 's|base64,[^"]*||g' chains.html | grep -cE '="-?(nan|inf)|[^a-z]nan[^a-z]')" -eq 0
+check "chains are drawn" grep -qF 'Picture inside the level' image_hierarchy.html
+check "no broken number" test "$(sed 's|base64,[^"]*||g' image_hierarchy.html | grep -cE '="-?(nan|inf)|[^a-z]nan[^a-z]')" -eq 0
 want 1 probe -m model --chains shapes/test
 says "is no level of a chain"
 finish

@@ -56,19 +56,19 @@ static pnb_embeddings *embed_file(pnb_encoder *encoder, const char *captions_fil
     snprintf(out, sizeof out, "%s/out.safetensors", folder);
     snprintf(ids, sizeof ids, "%s/out.ids.jsonl", folder);
     static const char *const names = DATA "pictures/*";
-    pnb__pictures *pictures = NULL;
-    pnb__captions captions = {0};
+    pnb__image_inputs *pictures = NULL;
+    pnb__text_inputs captions = {0};
     pnb_encode_result result = {0};
     pnb_embeddings *set = NULL;
     pnb_encode_opts opts = pnb_encode_opts_default();
     const pnb_encode_file to = {.out = out, .save_every = 100};
     opts.batch_size = 4;
-    pnb_status status = is_text
-                            ? pnb__captions_add(&captions, captions_file, "title", stdin, &app.err)
-                            : pnb__pictures_open(&pictures, &names, 1, stdin, &app.err);
+    pnb_status status =
+        is_text ? pnb__text_inputs_add(&captions, captions_file, "title", stdin, &app.err)
+                : pnb__image_inputs_open(&pictures, &names, 1, stdin, &app.err);
     if (status == PNB_OK) {
         const pnb__embed_source source =
-            is_text ? pnb__captions_source(&captions) : pnb__pictures_source(pictures);
+            is_text ? pnb__text_inputs_source(&captions) : pnb__image_inputs_source(pictures);
         status = pnb__embed_file(encoder, &source, &opts, &to, &result, &app.err);
     }
     if (status == PNB_OK)
@@ -79,8 +79,8 @@ static pnb_embeddings *embed_file(pnb_encoder *encoder, const char *captions_fil
     assert_int_equal(set->dim, WIDTH);
     unlink(out);
     unlink(ids);
-    pnb__captions_reset(&captions);
-    pnb__pictures_free(pictures);
+    pnb__text_inputs_reset(&captions);
+    pnb__image_inputs_free(pictures);
     return set;
 }
 

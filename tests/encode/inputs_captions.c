@@ -31,13 +31,13 @@ static int teardown(void **state)
     return rmdir(folder);
 }
 
-static pnb_status read_bytes(pnb__captions *c, const char *name, const char *bytes, size_t n,
+static pnb_status read_bytes(pnb__text_inputs *c, const char *name, const char *bytes, size_t n,
                              pnb_error *err)
 {
-    *c = (pnb__captions){0};
+    *c = (pnb__text_inputs){0};
     snprintf(path, sizeof path, "%s/%s", folder, name);
     assert_int_equal(pnb__write_file(path, bytes, n, NULL), PNB_OK);
-    pnb_status status = pnb__captions_add(c, path, "title", stdin, err);
+    pnb_status status = pnb__text_inputs_add(c, path, "title", stdin, err);
     unlink(path);
     return status;
 }
@@ -46,11 +46,11 @@ static pnb_status read_bytes(pnb__captions *c, const char *name, const char *byt
 static void assert_rows(const char *bytes, const char *const *want, size_t n)
 {
     for (int by_stream = 0; by_stream < 2; by_stream++) {
-        pnb__captions c = {0};
+        pnb__text_inputs c = {0};
         pnb_error err = PNB_ERROR_INIT;
         if (by_stream) {
             FILE *in = fmemopen((void *)(uintptr_t)bytes, strlen(bytes), "rb");
-            assert_int_equal(pnb__captions_add(&c, "-", "title", in, &err), PNB_OK);
+            assert_int_equal(pnb__text_inputs_add(&c, "-", "title", in, &err), PNB_OK);
             fclose(in);
         } else {
             assert_int_equal(read_bytes(&c, "a.txt", bytes, strlen(bytes), &err), PNB_OK);
@@ -59,7 +59,7 @@ static void assert_rows(const char *bytes, const char *const *want, size_t n)
         assert_int_equal(c.n_bad, 0);
         for (size_t i = 0; i < n; i++)
             assert_string_equal(c.items[i].text, want[i]);
-        pnb__captions_reset(&c);
+        pnb__text_inputs_reset(&c);
     }
 }
 
@@ -88,19 +88,19 @@ static void rows_are_lines(void **state)
 static void empty_fields_are_captions(void **state)
 {
     (void)state;
-    pnb__captions c;
+    pnb__text_inputs c;
     static const char csv[] = BOM "filepath,title\r\na.png,\r\nb.png,two\r\n";
     static const char jsonl[] = BOM "{\"text\":\"\"}\r\n\r\n{\"caption\":\"two\"}";
     assert_int_equal(read_bytes(&c, "a.csv", csv, strlen(csv), NULL), PNB_OK);
     assert_int_equal(c.n, 2);
     assert_string_equal(c.items[0].text, "");
     assert_string_equal(c.items[1].text, "two");
-    pnb__captions_reset(&c);
+    pnb__text_inputs_reset(&c);
     assert_int_equal(read_bytes(&c, "a.jsonl", jsonl, strlen(jsonl), NULL), PNB_OK);
     assert_int_equal(c.n, 2);
     assert_string_equal(c.items[0].text, "");
     assert_string_equal(c.items[1].text, "two");
-    pnb__captions_reset(&c);
+    pnb__text_inputs_reset(&c);
 }
 
 static void what_is_no_text_is_refused(void **state)
@@ -125,27 +125,27 @@ static void what_is_no_text_is_refused(void **state)
         {"a.jsonl", "<!doctype html>", 15, "web page"},
     };
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        pnb__captions c;
+        pnb__text_inputs c;
         pnb_error err = PNB_ERROR_INIT;
         pnb_status status = read_bytes(&c, cases[i].name, cases[i].bytes, cases[i].n, &err);
         if (status != PNB_FORMAT || strstr(err.text, cases[i].says) == NULL)
             fail_msg("case %zu: %s", i, err.text);
         assert_int_equal(c.n_bad, 0);
-        pnb__captions_reset(&c);
+        pnb__text_inputs_reset(&c);
     }
-    pnb__captions c = {0};
+    pnb__text_inputs c = {0};
     pnb_error err = PNB_ERROR_INIT;
-    assert_int_equal(pnb__captions_add(&c, "https://x.org/a.txt", "title", stdin, &err),
+    assert_int_equal(pnb__text_inputs_add(&c, "https://x.org/a.txt", "title", stdin, &err),
                      PNB_NOT_FOUND);
     assert_non_null(strstr(err.text, "this is a URL"));
-    pnb__captions_reset(&c);
+    pnb__text_inputs_reset(&c);
 }
 
 /* One bad line among many is left out and named; so is one that no caption is long as. */
 static void single_bad_lines_are_left_out(void **state)
 {
     (void)state;
-    pnb__captions c;
+    pnb__text_inputs c;
     pnb__buf b = {0};
     for (int i = 0; i < 200; i++)
         pnb__buf_puts(&b, "a caption\n");
@@ -159,12 +159,12 @@ static void single_bad_lines_are_left_out(void **state)
     assert_non_null(strstr(c.bad[0], "line 201: not valid UTF-8"));
     assert_non_null(strstr(c.bad[1], "line 202: longer than the 1048576 bytes"));
     assert_string_equal(c.items[200].text, "last");
-    pnb__captions_reset(&c);
+    pnb__text_inputs_reset(&c);
     pnb__buf_reset(&b);
     assert_int_equal(read_bytes(&c, "a.txt", "two\n\xFF\xFE\n", 7, NULL), PNB_OK);
     assert_int_equal(c.n, 1);
     assert_int_equal(c.n_bad, 1);
-    pnb__captions_reset(&c);
+    pnb__text_inputs_reset(&c);
 }
 
 int main(void)

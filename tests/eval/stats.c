@@ -13,11 +13,11 @@ static void golden_calibration(void **state)
            *score = case_values(file, "score", NULL);
     double *y = case_values(file, "label", NULL), got;
     int label[80];
-    pnb_forecast f;
+    pnb_ece f;
     assert_int_equal(n, 80);
     for (size_t i = 0; i < n; i++)
         label[i] = (int)y[i];
-    assert_ok(pnb_forecast_compute(confidence, label, n, 10, &f, err));
+    assert_ok(pnb_ece_compute(confidence, label, n, 10, &f, err));
     assert_near(f.ece, number(want, "ece"), 1e-12, 1e-12);
     assert_near(f.mce, number(want, "mce"), 1e-12, 1e-12);
     assert_near(f.brier, number(want, "brier"), 1e-12, 1e-12);
@@ -89,9 +89,9 @@ static void forecast_edges(void **state)
     (void)state;
     const double c[] = {0.0, 0.1, 0.3, 1.0};
     const int label[] = {0, 0, 1, 1};
-    pnb_forecast f;
+    pnb_ece f;
     /* 0 and 0.1 share bin (0,0.1], 0.3 is the upper edge of (0.2,0.3] */
-    assert_ok(pnb_forecast_compute(c, label, 4, 10, &f, err));
+    assert_ok(pnb_ece_compute(c, label, 4, 10, &f, err));
     assert_near(f.ece, (0.1 + 0.7 + 0.0) / 4, 1e-15, 0);
     assert_near(f.mce, 0.7, 1e-15, 0);
     assert_near(f.nll, -(log1p(-1e-7) + log(0.9) + log(0.3) + log(1 - 1e-7)) / 4, 1e-12, 0);
@@ -135,7 +135,7 @@ static void bad_input(void **state)
     const double flat[] = {0.1, 0.1, 0.1}, x[] = {1, 2, 3}, nan[] = {1, NAN, 2};
     const int ones[] = {1, 1, 1}, wrong[] = {0, 2, 1}, fine[] = {0, 1, 1};
     double out;
-    pnb_forecast f;
+    pnb_ece f;
     pnb_interval interval;
     pnb_bootstrap_opts o = {.n_resamples = 10, .level = 1.0};
     assert_fails(pnb_pearson(flat, x, 3, &out, err), PNB_ARG, "equal");
@@ -146,8 +146,8 @@ static void bad_input(void **state)
     assert_fails(pnb_auroc(x, ones, 3, &out, err), PNB_ARG, "both classes");
     assert_fails(pnb_auroc(x, wrong, 3, &out, err), PNB_ARG, "label 1 is 2");
     assert_fails(pnb_average_precision(nan, fine, 3, &out, err), PNB_NUMERIC, "score 1");
-    assert_fails(pnb_forecast_compute(x, fine, 3, 10, &f, err), PNB_NUMERIC, "confidence 1 is 2");
-    assert_fails(pnb_forecast_compute(x, fine, 0, 10, &f, err), PNB_ARG, "0 forecasts");
+    assert_fails(pnb_ece_compute(x, fine, 3, 10, &f, err), PNB_NUMERIC, "confidence 1 is 2");
+    assert_fails(pnb_ece_compute(x, fine, 0, 10, &f, err), PNB_ARG, "0 forecasts");
     assert_fails(pnb_bootstrap_mean(x, 0, NULL, &interval, err), PNB_ARG, "no rows");
     assert_fails(pnb_bootstrap_mean(x, 3, &o, &interval, err), PNB_ARG, "level 1");
     assert_fails(pnb_bootstrap_mean(nan, 3, NULL, &interval, err), PNB_NUMERIC, "value 1");

@@ -73,12 +73,12 @@ static void read_ids(const char *path)
 
 static void read_captions(const char *path)
 {
-    pnb__captions c = {0};
-    (void)pnb__captions_add(&c, path, "title", NULL, NULL);
+    pnb__text_inputs c = {0};
+    (void)pnb__text_inputs_add(&c, path, "title", NULL, NULL);
     for (size_t i = 0; i < c.n; i++)
         require(c.items[i].text == NULL ||
                 pnb__utf8_valid(c.items[i].text, strlen(c.items[i].text)));
-    pnb__captions_reset(&c);
+    pnb__text_inputs_reset(&c);
 }
 
 static void read_questions(const char *path)

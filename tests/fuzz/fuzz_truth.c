@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "penumbra/hierarchy.h"
 #include "penumbra/hierarcaps.h"
+#include "penumbra/hierarchy.h"
 #include "penumbra/truth.h"
 #include "tests/fuzz/scratch.h"
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "penumbra/distributions.h"
 #include "penumbra/eval.h"
-#include "penumbra/families.h"
 #include "penumbra/search.h"
 
 typedef double (*norm_fn)(size_t dim, double kappa);
@@ -169,7 +169,7 @@ static pnb_status give_direction(golden_case *c, const eval_case *e, bool from_t
 {
     pnb_search_opts opts = pnb_search_opts_default();
     pnb_ranks ranks = {0};
-    pnb_calibration bins;
+    pnb_uncertainty_calibration bins;
     double *u = NULL, *correct = NULL, accuracy[PNB_MAX_BINS];
     pnb_status status;
     opts.measure = e->measure;
@@ -183,8 +183,8 @@ static pnb_status give_direction(golden_case *c, const eval_case *e, bool from_t
         u[i] = e->uncertainty[from_text ? i : (size_t)ranks.top1[i]];
         correct[i] = ranks.best_rank[i] == 1;
     }
-    PNB_TRY(pnb_calibration_compute(u, correct, ranks.n_queries, PNB_BINS_EQUAL_COUNT, e->n_levels,
-                                    &bins, err));
+    PNB_TRY(pnb_uncertainty_calibration_compute(u, correct, ranks.n_queries, PNB_BINS_EQUAL_COUNT,
+                                                e->n_levels, &bins, err));
     for (size_t b = 0; b < bins.n_bins; b++)
         accuracy[b] = bins.bin[b].accuracy;
     golden_give(c, from_text ? "t2i_acc" : "i2t_acc", accuracy, bins.n_bins);

@@ -46,7 +46,8 @@ static void give_numbered(golden_case *c, const char *prefix, size_t i, double v
 
 /* ---- bins ---- */
 
-static void give_calibration(golden_case *c, const char *key, const pnb_calibration *cal)
+static void give_calibration(golden_case *c, const char *key,
+                             const pnb_uncertainty_calibration *cal)
 {
     char name[64];
     for (size_t b = 0; b < cal->n_bins; b++) {
@@ -100,8 +101,9 @@ static pnb_status run_bins(golden_case *c, pnb_error *err)
            *correct = golden_f64(c, "correct", NULL, err);
     pnb_status status = u == NULL || correct == NULL ? err->status : PNB_OK;
     for (size_t f = 0; status == PNB_OK && f < PNB_COUNT(forms); f++) {
-        pnb_calibration cal;
-        status = pnb_calibration_compute(u, correct, n, forms[f].binning, n_bins, &cal, err);
+        pnb_uncertainty_calibration cal;
+        status =
+            pnb_uncertainty_calibration_compute(u, correct, n, forms[f].binning, n_bins, &cal, err);
         if (status == PNB_OK)
             give_calibration(c, forms[f].key, &cal);
         if (status == PNB_OK && f >= 2)
@@ -134,7 +136,7 @@ static pnb_status run_geometric_mean(golden_case *c, pnb_error *err)
 static pnb_status run_calibration(golden_case *c, pnb_error *err)
 {
     size_t n = 0;
-    pnb_forecast f;
+    pnb_ece f;
     double value = 0;
     double *confidence = golden_f64(c, "confidence", &n, err);
     double *score = golden_f64(c, "score", NULL, err), *y = golden_f64(c, "label", NULL, err);
@@ -143,8 +145,7 @@ static pnb_status run_calibration(golden_case *c, pnb_error *err)
         confidence == NULL || score == NULL || y == NULL || label == NULL ? err->status : PNB_OK;
     if (status != PNB_OK)
         goto done;
-    PNB_TRY(pnb_forecast_compute(confidence, label, n, (size_t)golden_number(c, "n_bins", 10), &f,
-                                 err));
+    PNB_TRY(pnb_ece_compute(confidence, label, n, (size_t)golden_number(c, "n_bins", 10), &f, err));
     golden_give_scalar(c, "ece", f.ece);
     golden_give_scalar(c, "mce", f.mce);
     golden_give_scalar(c, "brier", f.brier);

@@ -2,8 +2,8 @@
  * every kind, against the one-pair form. */
 #include "tests/prob/support.h"
 
+#include "penumbra/distributions.h"
 #include "penumbra/embeddings.h"
-#include "penumbra/families.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 

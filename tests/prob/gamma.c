@@ -1,7 +1,7 @@
 /* Digamma and the differences of log Gamma and digamma, against long double and exact values. */
 #include "tests/prob/support.h"
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 static long double log_gamma(long double x)
 {

@@ -1,7 +1,7 @@
 /* The power spherical normaliser against quadrature on the sphere, and its derivative. */
 #include "tests/prob/sphere.h"
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 static void exact_equals_quadrature(void **state)
 {

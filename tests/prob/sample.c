@@ -2,7 +2,7 @@
  * Smirnov), moments and directions on the sphere, and what a sample is a function of. */
 #include "tests/prob/sphere.h"
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 #include "prob/measure.h"
 
 enum { N = 20000 };

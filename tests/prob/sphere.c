@@ -2,7 +2,7 @@
  * against pairs, both sides, opposite vectors, families that do not fit. */
 #include "tests/prob/sphere.h"
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 static const pnb_measure LIKELIHOODS[] = {PNB_MEASURE_VMF, PNB_MEASURE_VMF_EXACT,
                                           PNB_MEASURE_POWER_SPHERICAL};

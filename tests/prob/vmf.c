@@ -2,7 +2,7 @@
  * derivative, and the approximation against its definition. */
 #include "tests/prob/sphere.h"
 
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 
 static void exact_equals_quadrature(void **state)
 {

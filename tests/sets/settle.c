@@ -2,7 +2,7 @@
 #include "sets/settle.h"
 
 #include "base/base.h"
-#include "penumbra/families.h"
+#include "penumbra/distributions.h"
 #include "penumbra/view.h"
 #include "prob/measure.h"
 #include "tests/prob/support.h"

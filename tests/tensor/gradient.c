@@ -243,7 +243,7 @@ static pnb__tensor *case_gru_step(fixture *f, int v)
 
 static pnb__tensor *case_inclusion(fixture *f, int v)
 {
-    pnb__inclusion_opts o = {.published = v < 2, .eps = v == 1 ? -10.0 : 0.0};
+    pnb__search_inclusion_opts o = {.published = v < 2, .eps = v == 1 ? -10.0 : 0.0};
     if (v > 2)
         return NULL;
     return pnb__inclusion(IN(2, 3), IN(2, 3), IN(2, 3), IN(2, 3), &o);

@@ -215,17 +215,17 @@ static pnb_status run_tokenize(pnb__app *app, const void *args)
                                                         .context_length = PNB__INT_UNSET},
                                            .seconds = a->seconds,
                                            .min_repeats = (size_t)a->repeats};
-    pnb__captions captions = {0};
+    pnb__text_inputs captions = {0};
     pnb__result *r = pnb__result_create();
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < a->texts.n && status == PNB_OK; i++)
-        status = pnb__captions_add(&captions, a->texts.items[i], "title", app->in, &app->err);
+        status = pnb__text_inputs_add(&captions, a->texts.items[i], "title", app->in, &app->err);
     if (status == PNB_OK)
         status = pnb__bench_tokenize(app, &opts, &captions, r);
     if (status == PNB_OK)
         status = pnb__result_print(r, app->out, app->common.json, &app->err);
     pnb__result_free(r);
-    pnb__captions_reset(&captions);
+    pnb__text_inputs_reset(&captions);
     return status;
 }
 

@@ -179,7 +179,8 @@ static void put_forecasts(const pnb_match_assessment *a, pnb__result *r)
     }
 }
 
-static void put_bins(const pnb_reliability *c, const char *key, const char *heading, pnb__result *r)
+static void put_bins(const pnb_weighted_ece *c, const char *key, const char *heading,
+                     pnb__result *r)
 {
     static const pnb__column columns[] = {{"p_low", "p from"},
                                           {"p_high", "to"},
@@ -234,13 +235,13 @@ static void report(const calibrate_run *run, pnb__result *r)
 
 static pnb_status write_page(pnb__app *app, const calibrate_run *run, const char *path)
 {
-    const pnb__calibrated c = {.queries = run->queries,
-                               .gallery = run->gallery,
-                               .query_rows = run->job.queries,
-                               .gallery_rows = run->job.gallery,
-                               .truth = run->job.truth,
-                               .fit = &run->fit,
-                               .assessment = run->assessment};
+    const pnb__match_calibrated c = {.queries = run->queries,
+                                     .gallery = run->gallery,
+                                     .query_rows = run->job.queries,
+                                     .gallery_rows = run->job.gallery,
+                                     .truth = run->job.truth,
+                                     .fit = &run->fit,
+                                     .assessment = run->assessment};
     return pnb__calibration_page(app, path, &c);
 }
 

@@ -29,15 +29,15 @@ void pnb__draw_reliability(const pnb_match_fit *fit, const pnb_match_assessment 
                            pnb__buf *out);
 void pnb__draw_list_sizes(const pnb_match_assessment *a, bool is_coverage, pnb__buf *out);
 /* What was fitted to, and what came of it. */
-typedef struct pnb__calibrated {
+typedef struct pnb__match_calibrated {
     const pnb_embeddings *queries, *gallery;
     const pnb_rows *query_rows, *gallery_rows;
     const pnb_truth *truth; /* queries to rows of the gallery */
     const pnb_match_fit *fit;
     const pnb_match_assessment *assessment;
-} pnb__calibrated;
+} pnb__match_calibrated;
 
 /* All four as one page, which opens with the surest right and the surest wrong first hit. */
-pnb_status pnb__calibration_page(pnb__app *app, const char *path, const pnb__calibrated *c);
+pnb_status pnb__calibration_page(pnb__app *app, const char *path, const pnb__match_calibrated *c);
 
 #endif

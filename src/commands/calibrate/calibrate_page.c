@@ -17,7 +17,7 @@
 static const int colour_of[PNB_N_FORECASTERS] = {5, 1, 0, 2, 3};
 static const int colour_of_kind[PNB_N_CONFORMALS] = {0, 2, 1};
 
-static const pnb_reliability *part_of(const pnb_match_assessment *a, int forecaster, bool is_first)
+static const pnb_weighted_ece *part_of(const pnb_match_assessment *a, int forecaster, bool is_first)
 {
     const pnb_match_forecast *f = &a->forecast[forecaster];
     bool is_drawn = f->is_known && forecaster != PNB_FORECASTER_BASE_RATE &&
@@ -26,7 +26,7 @@ static const pnb_reliability *part_of(const pnb_match_assessment *a, int forecas
 }
 
 /* On logarithmic axes a share of 0 stands on the border. */
-static void draw_forecast(pnb__chart *c, int colour, const pnb_reliability *r, bool has_intervals)
+static void draw_forecast(pnb__chart *c, int colour, const pnb_weighted_ece *r, bool has_intervals)
 {
     double x[PNB_MAX_BINS] = {0}, y[PNB_MAX_BINS] = {0};
     double low[PNB_MAX_BINS] = {0}, high[PNB_MAX_BINS] = {0};
@@ -60,7 +60,7 @@ static pnb__axis axis_of_bins(const pnb_match_assessment *a, bool is_first)
     double p[PNB_N_FORECASTERS * PNB_MAX_BINS], smallest = 1.0, largest = 0.0;
     size_t n = 0, n_zero = 0;
     for (int f = 0; f < PNB_N_FORECASTERS; f++) {
-        const pnb_reliability *r = part_of(a, f, is_first);
+        const pnb_weighted_ece *r = part_of(a, f, is_first);
         for (size_t b = 0; r != NULL && b < r->n_bins; b++) {
             const double values[] = {r->bin[b].p_mean, r->bin[b].rate};
             for (size_t k = 0; k < 2; k++) {
@@ -158,7 +158,7 @@ static bool is_match(const pnb_truth *truth, size_t query, int64_t row)
 }
 
 /* The query whose first hit is (or is not) a match and has the highest score; n where none is. */
-static size_t surest(const pnb__calibrated *c, const pnb_hits *hits, bool right)
+static size_t surest(const pnb__match_calibrated *c, const pnb_hits *hits, bool right)
 {
     size_t best = hits->n_queries;
     for (size_t q = 0; q < hits->n_queries; q++)
@@ -169,7 +169,7 @@ static size_t surest(const pnb__calibrated *c, const pnb_hits *hits, bool right)
     return best;
 }
 
-static pnb_status put_card(pnb__buf *out, pnb__page_rows *rows, const pnb__calibrated *c,
+static pnb_status put_card(pnb__buf *out, pnb__page_rows *rows, const pnb__match_calibrated *c,
                            const pnb_hits *hits, size_t query, pnb_error *err)
 {
     pnb_status status = pnb__page_row(out, rows, c->queries, query, "big", "asked", err);
@@ -189,7 +189,7 @@ static pnb_status put_card(pnb__buf *out, pnb__page_rows *rows, const pnb__calib
     return status;
 }
 
-static pnb_status put_examples(pnb__app *app, pnb__buf *out, const pnb__calibrated *c)
+static pnb_status put_examples(pnb__app *app, pnb__buf *out, const pnb__match_calibrated *c)
 {
     pnb_search_opts search = pnb_search_opts_default();
     pnb__page_rows rows = {0};
@@ -213,7 +213,7 @@ done:
     return status;
 }
 
-static void put_headline(pnb__buf *out, const pnb__calibrated *c)
+static void put_headline(pnb__buf *out, const pnb__match_calibrated *c)
 {
     const pnb_match_assessment *a = c->assessment;
     bool is_isotonic = c->fit->method == PNB_MATCH_ISOTONIC;
@@ -233,7 +233,7 @@ static void put_headline(pnb__buf *out, const pnb__calibrated *c)
 
 /* ---- page ---- */
 
-static void describe_fit(const pnb__calibrated *c, char *text, size_t size)
+static void describe_fit(const pnb__match_calibrated *c, char *text, size_t size)
 {
     const pnb_match_assessment *a = c->assessment;
     int at = snprintf(text, size, "%s, %zu rows searched in, fitted on %zu queries, ",
@@ -245,7 +245,7 @@ static void describe_fit(const pnb__calibrated *c, char *text, size_t size)
         snprintf(text + at, size - (size_t)at, "drawn from %zu others", a->n_held);
 }
 
-pnb_status pnb__calibration_page(pnb__app *app, const char *path, const pnb__calibrated *c)
+pnb_status pnb__calibration_page(pnb__app *app, const char *path, const pnb__match_calibrated *c)
 {
     const pnb_match_assessment *a = c->assessment;
     pnb__buf page = {0};

@@ -57,11 +57,11 @@ static void note_key(void *user, pnb__key_kind kind, const char *text)
         pnb__finding_add(c->visit, PNB__FINDING_ERROR, "weights", "%s", text);
 }
 
-static void report_tower(const pnb__tower_config *t, const pnb__layout_table *names, bool is_text,
-                         pnb__result *r)
+static void report_tower(const pnb__tower_config *t, const pnb__key_mapping_table *names,
+                         bool is_text, pnb__result *r)
 {
     pnb__result_begin(r, is_text ? "text" : "vision", is_text ? "text tower" : "image tower");
-    pnb__result_text(r, "key_names", "names of weights", pnb__layout_name(names));
+    pnb__result_text(r, "key_names", "names of weights", pnb__key_mapping_name(names));
     if (t->present) {
         pnb__result_int(r, "width", "width", (int64_t)t->width);
         pnb__result_int(r, "layers", "layers", (int64_t)t->n_layers);
@@ -78,7 +78,7 @@ static void report_tower(const pnb__tower_config *t, const pnb__layout_table *na
     pnb__result_end(r);
 }
 
-static void report_model(const pnb__examined *e, const key_counts *keys, pnb__result *r)
+static void report_model(const pnb__key_check *e, const key_counts *keys, pnb__result *r)
 {
     const pnb__config *c = &e->settings;
     pnb__result_text(r, "family", "family", pnb__family_name(c->family));
@@ -271,10 +271,10 @@ static void run_checks(pnb__visit *v, pnb__result *r)
 
 static void examine(pnb__visit *v, pnb__result *r)
 {
-    pnb__examined e;
+    pnb__key_check e;
     pnb_error err = PNB_ERROR_INIT;
     key_counts keys = {.visit = v};
-    pnb_status status = pnb__model_examine(&e, v->app->ctx, v->dir, note_key, &keys, &err);
+    pnb_status status = pnb__model_check_keys(&e, v->app->ctx, v->dir, note_key, &keys, &err);
     if (status != PNB_OK) {
         pnb__finding_fault(v, "model", &err);
     } else {
@@ -286,7 +286,7 @@ static void examine(pnb__visit *v, pnb__result *r)
                              e.n_expected);
         check_defaults(v, &e.settings);
     }
-    pnb__examined_reset(&e);
+    pnb__key_check_reset(&e);
     if (v->verdict.n_errors == 0)
         run_checks(v, r);
 }

@@ -178,20 +178,20 @@ done:
 static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__text_list *texts = run->opts->none_prompts;
-    pnb__captions captions = {0};
+    pnb__text_inputs captions = {0};
     pnb_status status = PNB_OK;
     if (!run->opts->has_none || run->opts->none != PNB_NONE_DUMMY)
         return PNB_OK;
     if (run->opts->none_set != NULL)
         return pnb__set_load(&run->dummies, run->opts->none_set, app);
     for (size_t i = 0; i < texts->n; i++)
-        PNB_TRY(pnb__captions_add_text(&captions, texts->items[i], &app->err));
+        PNB_TRY(pnb__text_inputs_add_text(&captions, texts->items[i], &app->err));
     if (captions.n_bad > 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
-    const pnb__embed_source source = pnb__captions_source(&captions);
+    const pnb__embed_source source = pnb__text_inputs_source(&captions);
     PNB_TRY(pnb__embed_all(app, encoder, &source, "prompts", false, &run->dummies));
 done:
-    pnb__captions_reset(&captions);
+    pnb__text_inputs_reset(&captions);
     return status;
 }
 
@@ -273,8 +273,8 @@ static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_erro
     bootstrap.seed = seed;
     bootstrap.cluster = run->clusters.label;
     PNB_TRY(pnb_bootstrap_mean(right, n, &bootstrap, &run->acc1, err));
-    PNB_TRY(pnb_calibration_compute(u, right, n, PNB_BINS_EQUAL_COUNT, PNB_MIN((size_t)10, n),
-                                    &run->bins, err));
+    PNB_TRY(pnb_uncertainty_calibration_compute(u, right, n, PNB_BINS_EQUAL_COUNT,
+                                                PNB_MIN((size_t)10, n), &run->bins, err));
     PNB_TRY(pnb_selective_compute(u, right, n, &run->by_uncertainty, err));
     status = pnb_selective_compute(doubt, right, n, &run->by_doubt, err);
 done:
@@ -288,7 +288,7 @@ static pnb_status judge_platt(pnb__classify *run, pnb_error *err)
     const pnb__classified *c = &run->images;
     double *confidence = pnb__alloc_array(c->p.n, sizeof *confidence);
     int *is_right = pnb__alloc_array(c->p.n, sizeof *is_right);
-    pnb_forecast forecast = {0};
+    pnb_ece forecast = {0};
     size_t n = 0;
     pnb_status status = PNB_OK;
     if (confidence == NULL || is_right == NULL)
@@ -299,7 +299,7 @@ static pnb_status judge_platt(pnb__classify *run, pnb_error *err)
         confidence[n] = pnb_platt_apply(&run->scaling.platt, c->p.score[i * c->p.k]);
         is_right[n++] = c->p.top[i * c->p.k] == c->source.label[i];
     }
-    status = pnb_forecast_compute(confidence, is_right, n, run->opts->n_bins, &forecast, err);
+    status = pnb_ece_compute(confidence, is_right, n, run->opts->n_bins, &forecast, err);
     run->platt_ece = forecast.ece;
 done:
     pnb__free(confidence);
@@ -336,7 +336,7 @@ static pnb_status estrange(const pnb__classify *run, pnb__classified *c, pnb_err
     c->strange = pnb__alloc_array(c->p.n, sizeof *c->strange);
     if (c->strange == NULL)
         return pnb__fail_nomem(err, c->p.n * sizeof *c->strange);
-    return pnb_none_strangeness(run->opts->none, &c->p, c->u, c->strange, err);
+    return pnb_ood_score(run->opts->none, &c->p, c->u, c->strange, err);
 }
 
 /* The next number of nine digits, as results are printed, above (direction 1) or below (-1): so a

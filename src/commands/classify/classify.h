@@ -94,7 +94,7 @@ typedef struct pnb__classify {
     double platt_ece;               /* of the first class's own probability; with a Platt scaling */
     pnb_interval acc1;              /* bootstrap 95% */
     pnb__picture_clusters clusters; /* of the pictures with a label, that it is drawn in */
-    pnb_calibration bins;           /* accuracy against the pictures' uncertainty */
+    pnb_uncertainty_calibration bins;       /* accuracy against the pictures' uncertainty */
     pnb_selective by_uncertainty, by_doubt; /* the pictures' own; 1 - largest probability */
     double none_threshold;
     const char *none_source; /* where the threshold comes from, in words */

@@ -115,13 +115,13 @@ static pnb_status label_row(pnb_embeddings *set, size_t row, const char *name, s
 static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__class_prompts *t = &run->texts;
-    pnb__captions captions = {0};
+    pnb__text_inputs captions = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < t->prompts.n; i++)
-        PNB_TRY(pnb__captions_add_text(&captions, t->prompts.items[i], &app->err));
+        PNB_TRY(pnb__text_inputs_add_text(&captions, t->prompts.items[i], &app->err));
     if (captions.n_bad > 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "a prompt is not valid UTF-8"));
-    const pnb__embed_source source = pnb__captions_source(&captions);
+    const pnb__embed_source source = pnb__text_inputs_source(&captions);
     PNB_TRY(pnb__embed_all(app, encoder, &source, "prompts", false, &run->prompts));
     run->offset = pnb__alloc_array(t->n_classes + 1, sizeof *run->offset);
     if (run->offset == NULL)
@@ -133,7 +133,7 @@ static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb_encoder *en
                               t->templates.n > 0 ? t->templates.items[i - t->offset[c]] : NULL,
                               &app->err));
 done:
-    pnb__captions_reset(&captions);
+    pnb__text_inputs_reset(&captions);
     return status;
 }
 

@@ -104,7 +104,7 @@ static void put_own(const pnb__classify *run, pnb__result *r)
                                           {"n", "pictures"},
                                           {"u_mean", "mean uncertainty"},
                                           {"accuracy", "accuracy"}};
-    const pnb_calibration *c = &run->bins;
+    const pnb_uncertainty_calibration *c = &run->bins;
     pnb__result_real(r, "spearman_s", "S (Spearman of bin and accuracy)", c->s, 3);
     pnb__result_real(r, "r2", "R\xC2\xB2 of the line", c->r2, 3);
     pnb__result_real(r, "minus_s_r2", "-S R\xC2\xB2", c->minus_s_r2, 3);

@@ -13,7 +13,7 @@
 #include "io/json/json.h"
 #include "penumbra/eval.h"
 
-static pnb_status allocate(pnb__pairs *p, size_t capacity, pnb_error *err)
+static pnb_status allocate(pnb__aligned *p, size_t capacity, pnb_error *err)
 {
     p->image = pnb__alloc_array(PNB_MAX(capacity, (size_t)1), sizeof *p->image);
     p->text = pnb__alloc_array(PNB_MAX(capacity, (size_t)1), sizeof *p->text);
@@ -22,16 +22,16 @@ static pnb_status allocate(pnb__pairs *p, size_t capacity, pnb_error *err)
                : pnb__fail_nomem(err, 2 * capacity * sizeof *p->image);
 }
 
-void pnb__pairs_reset(pnb__pairs *p)
+void pnb__aligned_reset(pnb__aligned *p)
 {
     pnb__free(p->image);
     pnb__free(p->text);
-    *p = (pnb__pairs){0};
+    *p = (pnb__aligned){0};
 }
 
 /* ---- by place ---- */
 
-static pnb_status pair_rows(pnb__pairs *p, const pnb_embeddings *images,
+static pnb_status pair_rows(pnb__aligned *p, const pnb_embeddings *images,
                             const pnb_embeddings *texts, pnb_error *err)
 {
     if (images->n != texts->n)
@@ -71,8 +71,8 @@ static bool named_picture(const pnb_embeddings *texts, size_t row, json_t **root
     return hash != NULL;
 }
 
-static pnb_status pair_ids(pnb__pairs *p, const pnb_embeddings *images, const pnb_embeddings *texts,
-                           pnb_error *err)
+static pnb_status pair_ids(pnb__aligned *p, const pnb_embeddings *images,
+                           const pnb_embeddings *texts, pnb_error *err)
 {
     pnb__id_map map = {0};
     unsigned char *used = pnb__alloc_zero(images->n, 1);
@@ -112,7 +112,7 @@ static pnb_status pair_ids(pnb__pairs *p, const pnb_embeddings *images, const pn
     return status;
 }
 
-static pnb_status pair_file(pnb__pairs *p, const pnb_embeddings *images,
+static pnb_status pair_file(pnb__aligned *p, const pnb_embeddings *images,
                             const pnb_embeddings *texts, const char *file, pnb_error *err)
 {
     const pnb_truth_names names = {(const char *const *)images->ids, images->n,
@@ -130,11 +130,10 @@ static pnb_status pair_file(pnb__pairs *p, const pnb_embeddings *images,
     return status;
 }
 
-pnb_status pnb__pairs_find(pnb__pairs *out, const pnb_embeddings *images,
-                           const pnb_embeddings *texts, const char *file, const char *by,
-                           pnb_error *err)
+pnb_status pnb__align(pnb__aligned *out, const pnb_embeddings *images, const pnb_embeddings *texts,
+                      const char *file, const char *by, pnb_error *err)
 {
-    *out = (pnb__pairs){.by = by};
+    *out = (pnb__aligned){.by = by};
     if (file != NULL) {
         out->by = "file";
     } else if (strcmp(by, "auto") == 0) {
@@ -148,7 +147,7 @@ pnb_status pnb__pairs_find(pnb__pairs *out, const pnb_embeddings *images,
                         : strcmp(out->by, "ids") == 0 ? pair_ids(out, images, texts, err)
                                                       : pair_rows(out, images, texts, err);
     if (status != PNB_OK)
-        pnb__pairs_reset(out);
+        pnb__aligned_reset(out);
     return status;
 }
 

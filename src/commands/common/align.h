@@ -6,12 +6,12 @@
 #include "penumbra/embeddings.h"
 #include "program/app.h"
 
-typedef struct pnb__pairs {
+typedef struct pnb__aligned {
     size_t n;
     size_t *image, *text;         /* [n] rows */
     const char *by;               /* "file", "ids" or "rows" */
     size_t n_no_image, n_no_text; /* captions and pictures without a partner */
-} pnb__pairs;
+} pnb__aligned;
 
 /* Who belongs to whom.
  *   file given     its lines: picture id, tab, caption id (as --truth of eval)
@@ -21,10 +21,9 @@ typedef struct pnb__pairs {
  *   by "auto"      ids when the first caption names a picture that way, else rows
  * Errors  SHAPE (rows, and the numbers differ), ARG (an id of pictures names two rows), NOT_FOUND
  *         (no pair at all), those of pnb_truth_load */
-pnb_status pnb__pairs_find(pnb__pairs *out, const pnb_embeddings *images,
-                           const pnb_embeddings *texts, const char *file, const char *by,
-                           pnb_error *err);
-void pnb__pairs_reset(pnb__pairs *p);
+pnb_status pnb__align(pnb__aligned *out, const pnb_embeddings *images, const pnb_embeddings *texts,
+                      const char *file, const char *by, pnb_error *err);
+void pnb__aligned_reset(pnb__aligned *p);
 
 /* The samples that picture rows were made from. */
 typedef struct pnb__pair_data {

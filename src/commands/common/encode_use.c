@@ -39,14 +39,14 @@ void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r)
     pnb__result_end(r);
 }
 
-pnb_status pnb__captions_read(pnb__app *app, pnb__captions *c, const pnb__text_list *files,
-                              const pnb__text_list *texts, const char *caption_key)
+pnb_status pnb__text_inputs_read(pnb__app *app, pnb__text_inputs *c, const pnb__text_list *files,
+                                 const pnb__text_list *texts, const char *caption_key)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < files->n; i++)
-        status = pnb__captions_add(c, files->items[i], caption_key, app->in, &app->err);
+        status = pnb__text_inputs_add(c, files->items[i], caption_key, app->in, &app->err);
     for (size_t i = 0; status == PNB_OK && texts != NULL && i < texts->n; i++)
-        status = pnb__captions_add_text(c, texts->items[i], &app->err);
+        status = pnb__text_inputs_add_text(c, texts->items[i], &app->err);
     for (size_t i = 0; i < c->n_bad; i++)
         pnb__skipped(app, "caption", c->bad[i]);
     if (status == PNB_OK && c->n == 0)
@@ -103,19 +103,19 @@ void pnb__encode_watch_init(pnb__encode_watch *w, pnb__app *app, const char *uni
 
 /* ---- sets in memory ---- */
 
-pnb_status pnb__embed_captions(pnb__app *app, pnb_encoder *encoder, const pnb__captions *captions,
-                               pnb_embeddings **out)
+pnb_status pnb__embed_captions(pnb__app *app, pnb_encoder *encoder,
+                               const pnb__text_inputs *captions, pnb_embeddings **out)
 {
     const pnb_encode_opts opts = pnb__encode_opts(app);
-    const pnb__embed_source source = pnb__captions_source(captions);
+    const pnb__embed_source source = pnb__text_inputs_source(captions);
     return pnb__embed_set(encoder, &source, &opts, out, NULL, &app->err);
 }
 
-pnb_status pnb__embed_pictures(pnb__app *app, pnb_encoder *encoder, const pnb__pictures *pictures,
-                               bool exif, pnb_embeddings **out)
+pnb_status pnb__embed_pictures(pnb__app *app, pnb_encoder *encoder,
+                               const pnb__image_inputs *pictures, bool exif, pnb_embeddings **out)
 {
     pnb_encode_opts opts = pnb__encode_opts(app);
-    const pnb__embed_source source = pnb__pictures_source(pictures);
+    const pnb__embed_source source = pnb__image_inputs_source(pictures);
     opts.exif = exif;
     return pnb__embed_set(encoder, &source, &opts, out, NULL, &app->err);
 }

@@ -16,8 +16,8 @@ void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r);
 
 /* All of `files`, then all of `texts` (NULL: none); captions that cannot be read are named as
  * skipped. */
-pnb_status pnb__captions_read(pnb__app *app, pnb__captions *c, const pnb__text_list *files,
-                              const pnb__text_list *texts, const char *caption_key);
+pnb_status pnb__text_inputs_read(pnb__app *app, pnb__text_inputs *c, const pnb__text_list *files,
+                                 const pnb__text_list *texts, const char *caption_key);
 
 /* pnb_encode_opts.skipped of commands: names and counts it. `user` is the pnb__app. */
 void pnb__encode_skipped(void *user, const char *what, const char *why);
@@ -38,10 +38,10 @@ void pnb__encode_watch_init(pnb__encode_watch *w, pnb__app *app, const char *uni
                             pnb_encode_opts *opts);
 
 /* A short list in memory, for queries: *out is a new set of all rows. */
-pnb_status pnb__embed_captions(pnb__app *app, pnb_encoder *encoder, const pnb__captions *captions,
-                               pnb_embeddings **out);
-pnb_status pnb__embed_pictures(pnb__app *app, pnb_encoder *encoder, const pnb__pictures *pictures,
-                               bool exif, pnb_embeddings **out);
+pnb_status pnb__embed_captions(pnb__app *app, pnb_encoder *encoder,
+                               const pnb__text_inputs *captions, pnb_embeddings **out);
+pnb_status pnb__embed_pictures(pnb__app *app, pnb_encoder *encoder,
+                               const pnb__image_inputs *pictures, bool exif, pnb_embeddings **out);
 
 /* A long list in memory, with progress; what cannot be read is named as skipped and has no row. */
 pnb_status pnb__embed_all(pnb__app *app, pnb_encoder *encoder, const pnb__embed_source *source,

@@ -24,32 +24,33 @@ bool pnb__has_limits(const pnb__list_limits *limits)
     return !isnan(limits->min_probability) || !isnan(limits->conformal_alpha);
 }
 
-void pnb__match_odds_reset(pnb__match_odds *odds)
+void pnb__match_probability_reset(pnb__match_probability *odds)
 {
     pnb_match_fit_reset(&odds->fit);
     pnb__free(odds->path);
     odds->path = NULL;
 }
 
-const char *pnb__match_odds_source(const pnb__match_odds *odds)
+const char *pnb__match_probability_source(const pnb__match_probability *odds)
 {
     return odds->has_fit ? "calibration" : odds->has_model ? "model" : NULL;
 }
 
-double pnb__match_odds_p(const pnb__match_odds *odds, double score)
+double pnb__match_probability_of(const pnb__match_probability *odds, double score)
 {
     if (odds->has_fit)
         return pnb_match_fit_apply(&odds->fit, score, odds->n_gallery);
     return odds->has_model ? pnb_match_probability(score, odds->a, odds->b) : (double)NAN;
 }
 
-double pnb__match_odds_first(const pnb__match_odds *odds, double score)
+double pnb__match_probability_first(const pnb__match_probability *odds, double score)
 {
     bool is_known = odds->has_fit && odds->fit.has_first && odds->fit.n_gallery == odds->n_gallery;
     return is_known ? pnb_platt_apply(&odds->fit.first, score) : (double)NAN;
 }
 
-size_t pnb__match_odds_list(const pnb__match_odds *odds, const double *score, size_t n)
+size_t pnb__match_probability_list(const pnb__match_probability *odds, const double *score,
+                                   size_t n)
 {
     const pnb__list_limits *limits = &odds->limits;
     size_t n_likely = 0;
@@ -57,7 +58,8 @@ size_t pnb__match_odds_list(const pnb__match_odds *odds, const double *score, si
         return pnb_conformal_list(odds->kind, odds->cutoff, score, n);
     if (isnan(limits->min_probability))
         return n;
-    while (n_likely < n && pnb__match_odds_p(odds, score[n_likely]) >= limits->min_probability)
+    while (n_likely < n &&
+           pnb__match_probability_of(odds, score[n_likely]) >= limits->min_probability)
         n_likely++;
     return n_likely;
 }
@@ -65,7 +67,7 @@ size_t pnb__match_odds_list(const pnb__match_odds *odds, const double *score, si
 /* ---- loading ---- */
 
 /* odds->path stays NULL when there is nothing to read. */
-static pnb_status find_file(const char *set_path, pnb__match_odds *odds, pnb_error *err)
+static pnb_status find_file(const char *set_path, pnb__match_probability *odds, pnb_error *err)
 {
     const char *asked = odds->limits.calibration;
     if (asked != NULL && strcmp(asked, "none") == 0)
@@ -84,7 +86,7 @@ static pnb_status find_file(const char *set_path, pnb__match_odds *odds, pnb_err
     return status;
 }
 
-pnb_fit_origin pnb__odds_origin(const pnb__odds_use *use)
+pnb_fit_origin pnb__match_probability_origin(const pnb__match_probability_use *use)
 {
     return (pnb_fit_origin){.has_measure = true,
                             .measure = use->measure,
@@ -109,11 +111,11 @@ bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, char
 }
 
 /* Whether the fit speaks of this search. */
-static pnb_fit_agreement compare(const pnb__match_odds *odds, const pnb__odds_use *use, char *why,
-                                 size_t size)
+static pnb_fit_agreement compare(const pnb__match_probability *odds,
+                                 const pnb__match_probability_use *use, char *why, size_t size)
 {
     static const pnb_fit_words words = {"queries", "gallery rows"};
-    pnb_fit_origin origin = pnb__odds_origin(use);
+    pnb_fit_origin origin = pnb__match_probability_origin(use);
     pnb_fit_agreement found = pnb_fit_origin_check(&odds->fit.origin, &origin, &words, why, size);
     if (found != PNB_FIT_DIFFERS && odds->fit.depth > 0 && odds->fit.n_gallery != use->gallery->n) {
         snprintf(why, size, "was fitted to first hits among %zu rows, the set has %zu",
@@ -131,7 +133,7 @@ static bool has_other_rows(const pnb_match_fit *fit, const pnb_embeddings *set)
 }
 
 /* What does not agree is refused where it was asked for, else said. */
-static pnb_status leave_aside(pnb__app *app, const pnb__match_odds *odds, const char *why,
+static pnb_status leave_aside(pnb__app *app, const pnb__match_probability *odds, const char *why,
                               bool is_unknown)
 {
     const pnb__list_limits *limits = &odds->limits;
@@ -150,7 +152,7 @@ static pnb_status leave_aside(pnb__app *app, const pnb__match_odds *odds, const 
     return PNB_OK;
 }
 
-static void warn_of_rows(const pnb__app *app, const pnb__match_odds *odds,
+static void warn_of_rows(const pnb__app *app, const pnb__match_probability *odds,
                          const pnb_embeddings *gallery)
 {
     if (odds->fit.n_gallery != gallery->n)
@@ -163,7 +165,8 @@ static void warn_of_rows(const pnb__app *app, const pnb__match_odds *odds,
                   odds->path);
 }
 
-static pnb_status load_fit(pnb__app *app, const pnb__odds_use *use, pnb__match_odds *odds)
+static pnb_status load_fit(pnb__app *app, const pnb__match_probability_use *use,
+                           pnb__match_probability *odds)
 {
     char why[320];
     pnb_status status = pnb_match_fit_load(&odds->fit, odds->path, &app->err);
@@ -183,7 +186,8 @@ static pnb_status load_fit(pnb__app *app, const pnb__odds_use *use, pnb__match_o
 }
 
 /* Takes the model's a and b where they speak of these rows and this measure. */
-static void take_model(pnb__app *app, const pnb__odds_use *use, pnb__match_odds *odds)
+static void take_model(pnb__app *app, const pnb__match_probability_use *use,
+                       pnb__match_probability *odds)
 {
     char why[200];
     bool is_similarity = pnb__measure_has_logits(use->measure);
@@ -196,7 +200,7 @@ static void take_model(pnb__app *app, const pnb__odds_use *use, pnb__match_odds 
         pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
 }
 
-static pnb_status settle_conformal(pnb__match_odds *odds, pnb_error *err)
+static pnb_status settle_conformal(pnb__match_probability *odds, pnb_error *err)
 {
     const char *by = odds->limits.conformal_by;
     bool is_other_size = odds->has_fit && odds->fit.n_gallery != odds->n_gallery;
@@ -218,11 +222,11 @@ static pnb_status settle_conformal(pnb__match_odds *odds, pnb_error *err)
                                 &odds->cutoff, err);
 }
 
-pnb_status pnb__match_odds_load(pnb__app *app, const pnb__odds_use *use,
-                                const pnb__list_limits *limits, pnb__match_odds *odds)
+pnb_status pnb__match_probability_load(pnb__app *app, const pnb__match_probability_use *use,
+                                       const pnb__list_limits *limits, pnb__match_probability *odds)
 {
     pnb_status status;
-    *odds = (pnb__match_odds){.n_gallery = use->gallery->n, .limits = *limits};
+    *odds = (pnb__match_probability){.n_gallery = use->gallery->n, .limits = *limits};
     PNB_TRY(find_file(use->path, odds, &app->err));
     take_model(app, use, odds);
     if (odds->path != NULL)

@@ -20,24 +20,24 @@ typedef struct pnb__list_limits {
 bool pnb__has_limits(const pnb__list_limits *limits);
 
 /* What is searched, and how. */
-typedef struct pnb__odds_use {
+typedef struct pnb__match_probability_use {
     const char *path; /* of the gallery; the calibration lies beside it */
     const pnb_embeddings *gallery, *queries;
     pnb_measure measure;
     const pnb_measure_opts *measure_opts;
-} pnb__odds_use;
+} pnb__match_probability_use;
 
 /* "x.safetensors" or "x.npy" -> "x.calibration.json"; free with pnb__free. ARG for another ending.
  */
 pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *err);
 
 /* As pnb_fit_origin_check wants it. */
-pnb_fit_origin pnb__odds_origin(const pnb__odds_use *use);
+pnb_fit_origin pnb__match_probability_origin(const pnb__match_probability_use *use);
 /* Whether a model's a and b speak of pairs of these rows: of a picture and a caption, both of the
  * same known weights. `why` [size] receives the reason otherwise. */
 bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, char *why, size_t size);
 
-typedef struct pnb__match_odds {
+typedef struct pnb__match_probability {
     bool has_fit, has_model;
     pnb_match_fit fit;
     double a, b; /* the model's, with has_model */
@@ -46,26 +46,28 @@ typedef struct pnb__match_odds {
     pnb__list_limits limits;
     pnb_conformal_kind kind; /* of conformal lists, with their cut-off */
     double cutoff;
-} pnb__match_odds;
+} pnb__match_probability;
 
 /* Reads the calibration beside the gallery and works out the limits. A file that was made for
  * something else is left aside with a warning, and no probability is given, unless a limit or the
  * file was asked for; one whose origin, or a set whose, is unknown the same, unless `trust` takes
  * it. Without a file the model's a and b count where they speak of these rows. `odds` is released
- * by pnb__match_odds_reset in any case.
+ * by pnb__match_probability_reset in any case.
  * Errors  ARG (the calibration is of something else, a limit it cannot give), NOT_FOUND (a limit
  *         without a calibration), and as pnb_match_fit_load */
-pnb_status pnb__match_odds_load(pnb__app *app, const pnb__odds_use *use,
-                                const pnb__list_limits *limits, pnb__match_odds *odds);
-void pnb__match_odds_reset(pnb__match_odds *odds);
+pnb_status pnb__match_probability_load(pnb__app *app, const pnb__match_probability_use *use,
+                                       const pnb__list_limits *limits,
+                                       pnb__match_probability *odds);
+void pnb__match_probability_reset(pnb__match_probability *odds);
 
 /* Where probabilities come from: "calibration", "model"; NULL: there are none. */
-const char *pnb__match_odds_source(const pnb__match_odds *odds);
+const char *pnb__match_probability_source(const pnb__match_probability *odds);
 /* p(match) of a score, NaN when nothing is known. */
-double pnb__match_odds_p(const pnb__match_odds *odds, double score);
+double pnb__match_probability_of(const pnb__match_probability *odds, double score);
 /* That a query's first hit of this score matches; NaN when unknown. */
-double pnb__match_odds_first(const pnb__match_odds *odds, double score);
+double pnb__match_probability_first(const pnb__match_probability *odds, double score);
 /* How many of n hits, best first, stay within the limits. */
-size_t pnb__match_odds_list(const pnb__match_odds *odds, const double *score, size_t n);
+size_t pnb__match_probability_list(const pnb__match_probability *odds, const double *score,
+                                   size_t n);
 
 #endif

@@ -121,7 +121,8 @@
                     "likelihood of their family (vmf, power_spherical)",                           \
                     .fallback = "auto")
 
-/* Fields of a pnb__claims_sets: what the figures of learned uncertainty are measured on. */
+/* Fields of a pnb__uncertainty_report_sets: what the figures of learned uncertainty are measured
+ * on. */
 #define PNB__CLAIMS_MASKED_ROWS(at_images, at_texts)                                               \
     PNB__ROW_FILE("masked-images", (at_images), "SET", "The same pictures by `embed --masked`"),   \
         PNB__ROW_FILE("masked-texts", (at_texts), "SET", "The same captions by `embed --masked`")

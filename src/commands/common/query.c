@@ -11,12 +11,12 @@ static bool has_words(const pnb__text_list *list)
     return list != NULL && list->n > 0;
 }
 
-bool pnb__words_given(const pnb__words *w)
+bool pnb__query_given(const pnb__query *w)
 {
     return w->set != NULL || has_words(w->texts) || has_words(w->images);
 }
 
-pnb_status pnb__words_check_query(pnb__app *app, const pnb__words *w, const char *model)
+pnb_status pnb__query_check(pnb__app *app, const pnb__query *w, const char *model)
 {
     int kinds = has_words(w->texts) + has_words(w->images) + (w->set != NULL);
     if (kinds != 1)
@@ -29,7 +29,7 @@ pnb_status pnb__words_check_query(pnb__app *app, const pnb__words *w, const char
     return PNB_OK;
 }
 
-int pnb__words_use(const pnb__words *w)
+int pnb__query_use(const pnb__query *w)
 {
     if (w->set != NULL)
         return 0;
@@ -40,31 +40,31 @@ int pnb__words_use(const pnb__words *w)
 static pnb_status embed_texts(pnb__app *app, pnb_encoder *encoder, const char *const *texts,
                               size_t n, pnb_embeddings **out)
 {
-    pnb__captions captions = {0};
+    pnb__text_inputs captions = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++)
-        PNB_TRY(pnb__captions_add_text(&captions, texts[i], &app->err));
+        PNB_TRY(pnb__text_inputs_add_text(&captions, texts[i], &app->err));
     if (captions.n_bad > 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
     status = pnb__embed_captions(app, encoder, &captions, out);
 done:
-    pnb__captions_reset(&captions);
+    pnb__text_inputs_reset(&captions);
     return status;
 }
 
-static pnb_status embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__words *w,
+static pnb_status embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__query *w,
                                pnb_embeddings **out)
 {
-    pnb__pictures *pictures = NULL;
+    pnb__image_inputs *pictures = NULL;
     pnb_status status =
-        pnb__pictures_open(&pictures, w->images->items, w->images->n, app->in, &app->err);
+        pnb__image_inputs_open(&pictures, w->images->items, w->images->n, app->in, &app->err);
     if (status == PNB_OK)
         status = pnb__embed_pictures(app, encoder, pictures, w->exif, out);
-    pnb__pictures_free(pictures);
+    pnb__image_inputs_free(pictures);
     return status;
 }
 
-pnb_status pnb__words_embed(pnb__app *app, pnb_encoder *encoder, const pnb__words *words,
+pnb_status pnb__query_embed(pnb__app *app, pnb_encoder *encoder, const pnb__query *words,
                             pnb_embeddings **out)
 {
     if (words->set != NULL)

@@ -7,23 +7,23 @@
 #include "program/app.h"
 
 /* Where a set comes from: a file, or words to be encoded. At most one of the three is given. */
-typedef struct pnb__words {
+typedef struct pnb__query {
     const char *set;              /* embedding set */
     const pnb__text_list *texts;  /* captions; NULL or empty: none */
     const pnb__text_list *images; /* pictures, folders, data sets */
     bool exif;                    /* turn pictures as their EXIF orientation says */
-} pnb__words;
+} pnb__query;
 
-bool pnb__words_given(const pnb__words *w);
+bool pnb__query_given(const pnb__query *w);
 /* Whether --query-text, --query-image and --queries name one kind of query, and --model and --exif
  * are there where it needs them and only there. */
-pnb_status pnb__words_check_query(pnb__app *app, const pnb__words *w, const char *model);
+pnb_status pnb__query_check(pnb__app *app, const pnb__query *w, const char *model);
 /* The part of a model that the words need, 0 for a set. */
-int pnb__words_use(const pnb__words *w);
+int pnb__query_use(const pnb__query *w);
 
-/* Loads the set, or encodes the words with `encoder`, opened with what pnb__words_use said.
+/* Loads the set, or encodes the words with `encoder`, opened with what pnb__query_use said.
  * Errors  FORMAT (a caption that is not UTF-8, a picture that cannot be read), and loading */
-pnb_status pnb__words_embed(pnb__app *app, pnb_encoder *encoder, const pnb__words *words,
+pnb_status pnb__query_embed(pnb__app *app, pnb_encoder *encoder, const pnb__query *words,
                             pnb_embeddings **out);
 
 /* The embedding of the empty text, one row. */

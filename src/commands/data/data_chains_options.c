@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
-#include "penumbra/chains.h"
+#include "penumbra/image_hierarchy.h"
 #include "program/result.h"
 
 struct chains_args {
@@ -26,7 +26,8 @@ static const pnb__option options[] = {
         "COCO's captions_*.json: captions of the whole pictures, in place of category names"),
     PNB__ROW_INT("segments", AT(segments), "N",
                  "Segments of a chain, the largest ones; it has one level more",
-                 PNB__RANGE(1, PNB_CHAINS_MAX_SEGMENTS), .fallback = "3", .group = "Chains"),
+                 PNB__RANGE(1, PNB_IMAGE_HIERARCHY_MAX_SEGMENTS), .fallback = "3",
+                 .group = "Chains"),
     PNB__ROW_INT("min-pixels", AT(min_pixels), "N",
                  "Pictures with a segment that is not larger are left out", PNB__RANGE(0, 1e9),
                  .fallback = "5000"),
@@ -49,7 +50,8 @@ static void report_skipped(void *user, const char *picture, const char *why)
     pnb__skipped(user, picture, why);
 }
 
-static void put_stats(const struct chains_args *a, const pnb_chains_stats *s, pnb__result *r)
+static void put_stats(const struct chains_args *a, const pnb_image_hierarchy_stats *s,
+                      pnb__result *r)
 {
     pnb__result_text(r, "dir", "folder", a->out);
     pnb__result_flag(r, "reused", "was there already", s->reused);
@@ -67,8 +69,8 @@ static void put_stats(const struct chains_args *a, const pnb_chains_stats *s, pn
 static pnb_status run(pnb__app *app, const void *args)
 {
     const struct chains_args *a = args;
-    pnb_chains_opts opts = pnb_chains_opts_default();
-    pnb_chains_stats stats;
+    pnb_image_hierarchy_opts opts = pnb_image_hierarchy_opts_default();
+    pnb_image_hierarchy_stats stats;
     bool is_crop = strcmp(a->show, "crop") == 0;
     if (is_crop && a->fill != PNB__INT_UNSET)
         return pnb__usage(app, "--show crop has no canvas: --fill does nothing there");
@@ -76,7 +78,7 @@ static pnb_status run(pnb__app *app, const void *args)
     opts.min_pixels = (size_t)a->min_pixels;
     opts.drop_small = a->drop_small;
     opts.crowds = a->crowds;
-    opts.show = is_crop ? PNB_CHAINS_CROP : PNB_CHAINS_MASK;
+    opts.show = is_crop ? PNB_IMAGE_HIERARCHY_CROP : PNB_IMAGE_HIERARCHY_MASK;
     if (a->fill != PNB__INT_UNSET)
         opts.fill = (int)a->fill;
     opts.max_pictures = (size_t)a->max_pictures;
@@ -84,8 +86,8 @@ static pnb_status run(pnb__app *app, const void *args)
     opts.captions = a->captions;
     opts.skipped = report_skipped;
     opts.user = app;
-    pnb_status status =
-        pnb_chains_build(app->ctx, a->instances, a->pictures, a->out, &opts, &stats, &app->err);
+    pnb_status status = pnb_image_hierarchy_build(app->ctx, a->instances, a->pictures, a->out,
+                                                  &opts, &stats, &app->err);
     if (status != PNB_OK)
         return status;
     pnb__result *r = pnb__result_create();

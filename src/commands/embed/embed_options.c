@@ -147,8 +147,8 @@ static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, in
 }
 
 /* Opens the pictures or reads the captions. */
-static pnb_status open_inputs(pnb__app *app, const struct embed_args *a, pnb__pictures **pictures,
-                              pnb__captions *captions)
+static pnb_status open_inputs(pnb__app *app, const struct embed_args *a,
+                              pnb__image_inputs **pictures, pnb__text_inputs *captions)
 {
     pnb_dataset_opts opts = pnb_dataset_opts_default();
     pnb__text_list words = {0};
@@ -160,10 +160,11 @@ static pnb_status open_inputs(pnb__app *app, const struct embed_args *a, pnb__pi
     captions->csv_separator = opts.csv_separator;
     PNB_TRY(pnb__roots_resolve(app, &words, a->images.n > 0 ? &a->images : &a->texts, a->split));
     if (a->images.n > 0) {
-        PNB_TRY(pnb__pictures_open_with(pictures, words.items, words.n, app->in, &opts, &app->err));
-        pnb__pictures_report(*pictures, pnb__encode_skipped, app);
+        PNB_TRY(
+            pnb__image_inputs_open_with(pictures, words.items, words.n, app->in, &opts, &app->err));
+        pnb__image_inputs_report(*pictures, pnb__encode_skipped, app);
     } else {
-        status = pnb__captions_read(app, captions, &words, &a->text, a->caption_key);
+        status = pnb__text_inputs_read(app, captions, &words, &a->text, a->caption_key);
     }
 done:
     pnb__roots_free(&words);
@@ -172,11 +173,11 @@ done:
 
 /* Rows that clip-retrieval would take for others' are refused before they are made. */
 static pnb_status check_export(pnb__app *app, const struct embed_args *a,
-                               const pnb__pictures *pictures, const pnb__captions *captions)
+                               const pnb__image_inputs *pictures, const pnb__text_inputs *captions)
 {
     if (a->export_format == NULL)
         return PNB_OK;
-    size_t n = pictures != NULL ? pnb__pictures_count(pictures) : captions->n;
+    size_t n = pictures != NULL ? pnb__image_inputs_count(pictures) : captions->n;
     return pnb__clip_retrieval_check(a->out, pictures == NULL, n, &app->err);
 }
 
@@ -217,8 +218,8 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb_encode_re
     const pnb_encoder_opts parts = {
         .sides = use, .tokenizer = a->tokenizer, .preprocess = a->preprocess};
     pnb_encoder encoder = {0};
-    pnb__pictures *pictures = NULL;
-    pnb__captions captions = {0};
+    pnb__image_inputs *pictures = NULL;
+    pnb__text_inputs captions = {0};
     pnb__embed_tensor tensor = {0};
     pnb_status status;
     if (use != 0) {
@@ -229,14 +230,14 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb_encode_re
     if (use == 0)
         PNB_TRY(pnb__embed_tensor_load(&tensor, &encoder, a->tokens != NULL ? a->tokens : a->pixels,
                                        a->tokens != NULL, &app->err));
-    const pnb__embed_source source = use == PNB_ENCODE_IMAGES  ? pnb__pictures_source(pictures)
-                                     : use == PNB_ENCODE_TEXTS ? pnb__captions_source(&captions)
+    const pnb__embed_source source = use == PNB_ENCODE_IMAGES  ? pnb__image_inputs_source(pictures)
+                                     : use == PNB_ENCODE_TEXTS ? pnb__text_inputs_source(&captions)
                                                                : tensor.source;
     status = embed_source(app, a, &encoder, &source, result);
 done:
     pnb__embed_tensor_reset(&tensor);
-    pnb__captions_reset(&captions);
-    pnb__pictures_free(pictures);
+    pnb__text_inputs_reset(&captions);
+    pnb__image_inputs_free(pictures);
     pnb__encoder_reset(&encoder);
     return status;
 }

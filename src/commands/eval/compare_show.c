@@ -112,7 +112,7 @@ static void put_orders(const pnb__comparison *c, pnb__result *r)
         const pnb__compare_group *g = &c->group[i / 2];
         double s = 0, r2 = 0, minus_s_r2 = 0, n = (double)g->n;
         for (size_t k = 0; k < c->opts->n; k++) {
-            const pnb_calibration *bins = &c->member[k].bins[i % 2];
+            const pnb_uncertainty_calibration *bins = &c->member[k].bins[i % 2];
             if (strcmp(c->member[k].name, g->name) != 0)
                 continue;
             s += bins->s / n;

@@ -11,7 +11,7 @@ typedef struct pnb__compare_member {
     char rows[65]; /* hash of the ids of both sides */
     pnb_measure measure;
     pnb_uncertainty uncertainty;
-    pnb_calibration bins[2];
+    pnb_uncertainty_calibration bins[2];
     char weights[65];
     size_t n_clusters[2];
     char cluster_unit[96];

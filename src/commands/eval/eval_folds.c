@@ -30,23 +30,23 @@ static pnb_status order_rows(const pnb__retrieval *run, const pnb_npy *file, siz
     const pnb_truth_rows texts = pnb_truth_rows_of(run->texts);
     size_t n = pnb_array_size(&file->view);
     int64_t *id = pnb__alloc_array(n, sizeof *id);
-    pnb__names names = {0};
+    pnb__id_resolver names = {0};
     pnb_status status = id == NULL ? pnb__fail_nomem(err, n * sizeof *id) : PNB_OK;
     *n_found = 0;
     if (status == PNB_OK)
         status = pnb_array_to_i64(&file->view, id, err);
     if (status == PNB_OK)
-        status = pnb__names_init(&names, PNB__NAMES_TEXTS, &texts, err);
+        status = pnb__id_resolver_init(&names, PNB__NAMES_TEXTS, &texts, err);
     for (size_t i = 0; status == PNB_OK && i < n; i++) {
         char name[32];
         int64_t row = -1;
         snprintf(name, sizeof name, "%lld", (long long)id[i]);
-        status = pnb__names_find(&names, name, &row, err);
+        status = pnb__id_resolver_find(&names, name, &row, err);
         if (row < 0)
             break;
         order[(*n_found)++] = (size_t)row;
     }
-    pnb__names_reset(&names);
+    pnb__id_resolver_reset(&names);
     pnb__free(id);
     return status;
 }

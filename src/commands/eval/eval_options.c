@@ -10,7 +10,7 @@
 /* ---- uncertainty ---- */
 
 struct uncertainty_args {
-    pnb__claims_sets model, control;
+    pnb__uncertainty_report_sets model, control;
 };
 
 #define AT(field) offsetof(struct uncertainty_args, field)
@@ -28,20 +28,20 @@ static const pnb__option uncertainty_options[] = {
 static pnb_status run_uncertainty(pnb__app *app, const void *args)
 {
     const struct uncertainty_args *a = args;
-    pnb__claims_sets control_sets = a->control;
-    pnb__claims claims, control;
+    pnb__uncertainty_report_sets control_sets = a->control;
+    pnb__uncertainty_report claims, control;
     bool has_control = control_sets.texts != NULL;
     control_sets.truth = control_sets.images != NULL ? a->model.truth : NULL;
     if (!has_control && (control_sets.images != NULL || control_sets.masked_images != NULL ||
                          control_sets.masked_texts != NULL))
         return pnb__usage(app, "a control needs --control-texts");
-    pnb_status status = pnb__claims_measure(app, &a->model, &claims);
+    pnb_status status = pnb__uncertainty_report_measure(app, &a->model, &claims);
     if (status == PNB_OK && has_control)
-        status = pnb__claims_measure(app, &control_sets, &control);
+        status = pnb__uncertainty_report_measure(app, &control_sets, &control);
     if (status != PNB_OK)
         return status;
     pnb__result *r = pnb__result_create();
-    pnb__claims_report(&claims, has_control ? &control : NULL, r);
+    pnb__uncertainty_report_show(&claims, has_control ? &control : NULL, r);
     return pnb__result_finish(r, app, status);
 }
 

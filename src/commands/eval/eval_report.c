@@ -178,7 +178,7 @@ static void put_figures(const pnb__retrieval *run, const pnb__retrieval_opts *op
 
 /* ---- uncertainty ---- */
 
-static void put_bin_rows(const pnb_calibration *c, pnb__result *r)
+static void put_bin_rows(const pnb_uncertainty_calibration *c, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"bin", "bin"}, {"n", "queries"}, {"u_mean", "mean uncertainty"}, {"accuracy", "R@1"}};
@@ -201,7 +201,7 @@ static void put_values(const pnb_figure_intervals *side, size_t first, size_t la
 static void put_bins(const pnb__retrieval_side *side, const char *key, const char *heading,
                      pnb__result *r)
 {
-    const pnb_calibration *c = &side->bins;
+    const pnb_uncertainty_calibration *c = &side->bins;
     pnb__result_begin(r, key, heading);
     pnb__result_real(r, "spearman_s", "S (Spearman of bin and R@1)", c->s, 3);
     pnb__result_real(r, "r2", "R\xC2\xB2 of the line", c->r2, 3);

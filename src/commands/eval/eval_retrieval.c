@@ -60,7 +60,7 @@ typedef struct query_source {
     const double *query_u, *item_u;
     const int64_t *cluster; /* of the queries */
     bool by_cosine;         /* of a query and its first hit in place of both */
-    const pnb__match_odds *odds;
+    const pnb__match_probability *odds;
 } query_source;
 
 static double first_hit_cosine(const query_source *s, size_t query, int64_t item)
@@ -73,7 +73,7 @@ static double first_hit_cosine(const query_source *s, size_t query, int64_t item
 static pnb_status gather_values(pnb__retrieval_side *side, const query_source *s, pnb_error *err)
 {
     const pnb_ranks *ranks = &side->ranks;
-    const pnb__match_odds *odds = s->odds;
+    const pnb__match_probability *odds = s->odds;
     size_t n_queries = ranks->n_queries, n = 0;
     double *memory = pnb__alloc_array(n_queries, (N_VALUES + 2) * sizeof *memory);
     if (memory == NULL)
@@ -87,8 +87,8 @@ static pnb_status gather_values(pnb__retrieval_side *side, const query_source *s
     for (size_t q = 0; q < n_queries; q++) {
         if (ranks->best_rank[q] == 0)
             continue;
-        double p = pnb__match_odds_first(odds, ranks->top1_score[q]);
-        p = isnan(p) ? pnb__match_odds_p(odds, ranks->top1_score[q]) : p;
+        double p = pnb__match_probability_first(odds, ranks->top1_score[q]);
+        p = isnan(p) ? pnb__match_probability_of(odds, ranks->top1_score[q]) : p;
         has_confidence = has_confidence && !isnan(p);
         rank[n] = ranks->best_rank[q];
         cluster[n] = s->cluster[q];
@@ -147,8 +147,8 @@ static pnb_status add_bins(pnb__app *app, const pnb__retrieval_opts *opts,
         pnb__say(app, "%zu queries: %zu bins instead of %zu", v->n, n_bins, opts->n_bins);
     pnb_status status = PNB_OK;
     if (n_bins > 0)
-        status = pnb_calibration_compute(v->uncertainty, right, v->n, opts->binning, n_bins,
-                                         &side->bins, &app->err);
+        status = pnb_uncertainty_calibration_compute(v->uncertainty, right, v->n, opts->binning,
+                                                     n_bins, &side->bins, &app->err);
     if (status == PNB_OK && n_bins > 0)
         status = pnb_risk_coverage(side->values.query.uncertainty, right, v->n, PNB__N_COVERAGE,
                                    side->coverage, side->risk, &app->err);
@@ -162,10 +162,11 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
     const pnb__list_limits limits = {
         .min_probability = NAN, .conformal_alpha = NAN, .for_figures = true};
     pnb_measure_opts measure_opts = pnb_measure_opts_default();
-    const pnb__odds_use use = {i2t ? opts->texts : opts->images, i2t ? run->texts : run->images,
-                               i2t ? run->images : run->texts, run->measure, &measure_opts};
+    const pnb__match_probability_use use = {
+        i2t ? opts->texts : opts->images, i2t ? run->texts : run->images,
+        i2t ? run->images : run->texts, run->measure, &measure_opts};
     pnb__retrieval_side *side = i2t ? &run->i2t : &run->t2i;
-    pnb__match_odds odds = {0};
+    pnb__match_probability odds = {0};
     pnb_status status;
     const query_source source = {i2t ? &run->image_rows : &run->text_rows,
                                  i2t ? &run->text_rows : &run->image_rows,
@@ -177,7 +178,7 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
     /* Pictures stay side 1 of an asymmetric measure, in a search the query is: a calibration for
      * caption queries speaks of other scores. */
     if (i2t || pnb_measure_is_symmetric(run->measure))
-        PNB_TRY(pnb__match_odds_load(app, &use, &limits, &odds));
+        PNB_TRY(pnb__match_probability_load(app, &use, &limits, &odds));
     if (odds.has_fit && strcmp(odds.fit.queries, i2t ? opts->images : opts->texts) == 0)
         pnb__warn(app, "%s was fitted on these very queries: ECE and NLPD come out too good",
                   odds.path);
@@ -186,7 +187,7 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
     PNB_TRY(add_figures(app, opts, side));
     add_chance(i2t ? run->truth : run->backward, opts, side);
 done:
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     return status;
 }
 

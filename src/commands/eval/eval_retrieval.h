@@ -49,7 +49,7 @@ enum { PNB__N_COVERAGE = 20 };
 /* One direction: ranks of each query, and what goes with them. */
 typedef struct pnb__retrieval_side {
     pnb_ranks ranks;
-    pnb_calibration bins;
+    pnb_uncertainty_calibration bins;
     double chance[PNB_MAX_RECALLS]; /* recalls of a random ranking */
     double chance_r_precision;
     pnb__side_values values;

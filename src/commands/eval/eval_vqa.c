@@ -346,7 +346,7 @@ static pnb_status put_types(const vqa *v, const sums *s, pnb__result *r)
         return PNB_OK;
     pnb__result_table(r, "by_type", "", columns, PNB_COUNT(columns));
     for (size_t type = 0; type < v->n_types; type++) {
-        pnb_soft_calibration c = {0};
+        pnb_answer_calibration c = {0};
         size_t n = 0;
         for (size_t i = 0; i < v->n; i++)
             if (v->done[i].type == type) {
@@ -354,8 +354,8 @@ static pnb_status put_types(const vqa *v, const sums *s, pnb__result *r)
                 s->confidence[n++] = v->done[i].confidence;
             }
         size_t n_bins = s->equal_count ? PNB_MIN(s->n_bins, n) : s->n_bins;
-        pnb_status status = pnb_soft_calibration_compute(s->confidence, s->accuracy, n, n_bins,
-                                                         s->equal_count, &c, &v->app->err);
+        pnb_status status = pnb_answer_calibration_compute(s->confidence, s->accuracy, n, n_bins,
+                                                           s->equal_count, &c, &v->app->err);
         if (status != PNB_OK)
             return status;
         pnb__result_cell_text(r, v->types[type]);
@@ -367,7 +367,7 @@ static pnb_status put_types(const vqa *v, const sums *s, pnb__result *r)
     return PNB_OK;
 }
 
-static void put_bins(const pnb_soft_calibration *c, size_t n_bins, pnb__result *r)
+static void put_bins(const pnb_answer_calibration *c, size_t n_bins, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"bin", "bin"}, {"n", "questions"}, {"confidence", "confidence"}, {"accuracy", "accuracy"}};
@@ -384,7 +384,8 @@ static pnb_status report_with(const vqa *v, sums *s, pnb__result *r)
 {
     size_t n_in_bin[PNB_MAX_BINS];
     double confidence[PNB_MAX_BINS], accuracy[PNB_MAX_BINS], mean, mean_confidence;
-    pnb_soft_calibration c = {.n_in_bin = n_in_bin, .confidence = confidence, .accuracy = accuracy};
+    pnb_answer_calibration c = {
+        .n_in_bin = n_in_bin, .confidence = confidence, .accuracy = accuracy};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < v->n; i++) {
         s->confidence[i] = v->done[i].confidence;
@@ -392,8 +393,8 @@ static pnb_status report_with(const vqa *v, sums *s, pnb__result *r)
     }
     mean = mean_of(s->accuracy, v->n);
     mean_confidence = mean_of(s->confidence, v->n);
-    PNB_TRY(pnb_soft_calibration_compute(s->confidence, s->accuracy, v->n, s->n_bins,
-                                         s->equal_count, &c, &v->app->err));
+    PNB_TRY(pnb_answer_calibration_compute(s->confidence, s->accuracy, v->n, s->n_bins,
+                                           s->equal_count, &c, &v->app->err));
     pnb__result_text(r, "questions", NULL, v->opts->questions);
     pnb__result_int(r, "n_questions", "questions", (int64_t)v->n);
     pnb__result_text(r, "votes", "votes",

@@ -69,18 +69,18 @@ static pnb_status need_uncertainty(const pnb_encoder *encoder, pnb_error *err)
 
 /* ---- captions ---- */
 
-static pnb_status add_text(pnb__captions *captions, char *text, pnb_error *err)
+static pnb_status add_text(pnb__text_inputs *captions, char *text, pnb_error *err)
 {
     if (text == NULL)
         return pnb__fail_nomem(err, 64);
-    pnb_status status = pnb__captions_add_text(captions, text, err);
+    pnb_status status = pnb__text_inputs_add_text(captions, text, err);
     pnb__free(text);
     return status;
 }
 
 /* The whole caption as it was typed, then one copy without each word. */
 static pnb_status leave_words_out(const char *caption, const pnb__word_list *words,
-                                  pnb__captions *out, pnb_error *err)
+                                  pnb__text_inputs *out, pnb_error *err)
 {
     bool *keep = pnb__alloc_array(words->n, sizeof *keep);
     pnb_status status = PNB_OK;
@@ -88,7 +88,7 @@ static pnb_status leave_words_out(const char *caption, const pnb__word_list *wor
         return pnb__fail_nomem(err, words->n);
     for (size_t i = 0; i < words->n; i++)
         keep[i] = true;
-    PNB_TRY(pnb__captions_add_text(out, caption, err));
+    PNB_TRY(pnb__text_inputs_add_text(out, caption, err));
     for (size_t i = 0; i < words->n; i++) {
         keep[i] = false;
         PNB_TRY(add_text(out, pnb__word_list_join(words, keep), err));
@@ -116,7 +116,7 @@ pnb_status pnb__explain_caption(pnb__app *app, pnb_encoder *encoder, const char 
                                 pnb__explained *out)
 {
     pnb__word_list words = {0};
-    pnb__captions captions = {0};
+    pnb__text_inputs captions = {0};
     pnb_embeddings *set = NULL;
     pnb_view view = {0};
     pnb_status status;
@@ -137,7 +137,7 @@ pnb_status pnb__explain_caption(pnb__app *app, pnb_encoder *encoder, const char 
 done:
     pnb_view_reset(&view);
     pnb__word_list_reset(&words);
-    pnb__captions_reset(&captions);
+    pnb__text_inputs_reset(&captions);
     pnb_embeddings_free(set);
     return status;
 }
@@ -266,7 +266,7 @@ done:
 
 typedef struct explain_run {
     pnb_encoder encoder;
-    pnb__pictures *pictures;
+    pnb__image_inputs *pictures;
     pnb__pixel_set pixels;
     pnb__explained *items;
     size_t n;
@@ -282,8 +282,8 @@ static pnb_status open_inputs(pnb__app *app, const pnb__explain_cmd *cmd, explai
     PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
     PNB_TRY(need_uncertainty(&run->encoder, &app->err));
     if (cmd->images->n > 0) {
-        PNB_TRY(pnb__pictures_open(&run->pictures, cmd->images->items, cmd->images->n, app->in,
-                                   &app->err));
+        PNB_TRY(pnb__image_inputs_open(&run->pictures, cmd->images->items, cmd->images->n, app->in,
+                                       &app->err));
         const pnb_encode_opts opts = {
             .exif = cmd->exif, .skipped = pnb__encode_skipped, .skipped_user = app};
         PNB_TRY(pnb__pixels_load(&run->encoder, run->pictures, SIZE_MAX, &opts, &run->pixels,
@@ -363,7 +363,7 @@ done:
         pnb__explained_reset(&run.items[i]);
     pnb__free(run.items);
     pnb__pixels_reset(&run.pixels);
-    pnb__pictures_free(run.pictures);
+    pnb__image_inputs_free(run.pictures);
     pnb__encoder_reset(&run.encoder);
     return status;
 }

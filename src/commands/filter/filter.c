@@ -79,7 +79,8 @@ static pnb_status load_calibration(pnb__app *app, pnb__filter_run *run, bool *is
     static const pnb_fit_words words = {"queries", "gallery rows"};
     const char *path = run->opts->calibration;
     const pnb_measure_opts constants = pnb_measure_opts_default();
-    pnb__odds_use use = {path, run->texts, run->images, run->opts->measure, &constants};
+    pnb__match_probability_use use = {path, run->texts, run->images, run->opts->measure,
+                                      &constants};
     char why[320];
     pnb_status status = pnb_match_fit_load(&run->fit, path, &app->err);
     if (status != PNB_OK)
@@ -89,7 +90,7 @@ static pnb_status load_calibration(pnb__app *app, pnb__filter_run *run, bool *is
         use.gallery = run->images;
         use.queries = run->texts;
     }
-    pnb_fit_origin origin = pnb__odds_origin(&use);
+    pnb_fit_origin origin = pnb__match_probability_origin(&use);
     pnb_fit_agreement found =
         pnb_fit_origin_check(&run->fit.origin, &origin, &words, why, sizeof why);
     run->has_fit = *is_known =
@@ -262,7 +263,7 @@ static pnb_status load(pnb__app *app, pnb__filter_run *run)
         pnb__error_prefix(err, "%s and %s", o->images, o->texts);
         goto done;
     }
-    PNB_TRY(pnb__pairs_find(&run->pairs, run->images, run->texts, o->pairs, o->pair_by, err));
+    PNB_TRY(pnb__align(&run->pairs, run->images, run->texts, o->pairs, o->pair_by, err));
     if (o->data == NULL)
         goto done;
     status = pnb__pair_data_open(&run->data, o->data, &o->dataset, run->images, err);
@@ -273,7 +274,7 @@ done:
 /* Names what has no part in the filter; it counts as skipped. */
 static void report_left_out(pnb__app *app, const pnb__filter_run *run)
 {
-    const pnb__pairs *p = &run->pairs;
+    const pnb__aligned *p = &run->pairs;
     char text[160];
     pnb__say(app, "%zu pairs of %zu pictures and %zu captions, paired by %s", p->n, run->images->n,
              run->texts->n, p->by);
@@ -414,7 +415,7 @@ static void reset(pnb__filter_run *run)
     pnb_match_fit_reset(&run->fit);
     pnb_pair_filter_reset(&run->filter);
     pnb__pair_data_close(&run->data);
-    pnb__pairs_reset(&run->pairs);
+    pnb__aligned_reset(&run->pairs);
     pnb_embeddings_free(run->images);
     pnb_embeddings_free(run->texts);
 }

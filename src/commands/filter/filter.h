@@ -33,7 +33,7 @@ typedef struct pnb__filter_opts {
 typedef struct pnb__filter_run {
     const pnb__filter_opts *opts;
     pnb_embeddings *images, *texts;
-    pnb__pairs pairs;
+    pnb__aligned pairs;
     pnb__pair_data data;      /* empty without --data */
     double *score, *p_match;  /* [pairs]; p_match NULL: unknown */
     double *image_u, *text_u; /* [pairs] */

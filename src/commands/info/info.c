@@ -259,7 +259,7 @@ static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result
     return describe_dataset(app, path, r);
 }
 
-pnb_status pnb__describe_path(pnb__app *app, const char *path, pnb__result *r)
+pnb_status pnb__info_run(pnb__app *app, const char *path, pnb__result *r)
 {
     char *resolved = NULL;
     pnb_status status = pnb__model_path(app, path, &resolved, &app->err);

@@ -7,6 +7,6 @@
 
 /* A model directory, an embedding set, a tensor file, a tokenizer, or else a data set.
  * Errors  those of the reader that fits */
-pnb_status pnb__describe_path(pnb__app *app, const char *path, pnb__result *r);
+pnb_status pnb__info_run(pnb__app *app, const char *path, pnb__result *r);
 
 #endif

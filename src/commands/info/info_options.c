@@ -20,7 +20,7 @@ static pnb_status run(pnb__app *app, const void *args)
     if (a->paths.n > 1)
         return pnb__usage(app, "one PATH at a time, found '%s' too", a->paths.items[1]);
     pnb__result *r = pnb__result_create();
-    pnb_status status = pnb__describe_path(app, a->paths.items[0], r);
+    pnb_status status = pnb__info_run(app, a->paths.items[0], r);
     return pnb__result_finish(r, app, status);
 }
 

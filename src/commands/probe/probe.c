@@ -22,9 +22,9 @@ typedef struct probe_run {
     pnb__app *app;
     const pnb__probe_cmd *cmd;
     pnb_encoder encoder;
-    pnb__pictures *sources;
+    pnb__image_inputs *sources;
     pnb__pixel_set pixels;
-    pnb__captions captions; /* all of them */
+    pnb__text_inputs captions; /* all of them */
     pnb__probe *out;
 } probe_run;
 
@@ -409,7 +409,7 @@ static pnb_status embed_dropped(probe_run *run, double share, pnb_embeddings **o
 {
     size_t total = run->captions.n, n = PNB_MIN(total, run->cmd->limit);
     uint64_t seed = (uint64_t)run->app->common.seed;
-    pnb__captions dropped = {0};
+    pnb__text_inputs dropped = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++) {
         size_t source = (size_t)((double)i * (double)total / (double)n);
@@ -418,7 +418,7 @@ static pnb_status embed_dropped(probe_run *run, double share, pnb_embeddings **o
             share < 0.0 ? pnb__strdup(text) : pnb__word_list_drop(text, share, seed, source);
         if (left == NULL)
             PNB_TRY(pnb__fail_nomem(&run->app->err, strlen(text)));
-        status = pnb__captions_add_text(&dropped, left, &run->app->err);
+        status = pnb__text_inputs_add_text(&dropped, left, &run->app->err);
         pnb__free(left);
         if (status != PNB_OK)
             goto done;
@@ -427,7 +427,7 @@ static pnb_status embed_dropped(probe_run *run, double share, pnb_embeddings **o
         PNB_TRY(pnb__fail(&run->app->err, PNB_INTERRUPTED, "stopped on request"));
     status = pnb__embed_captions(run->app, &run->encoder, &dropped, out);
 done:
-    pnb__captions_reset(&dropped);
+    pnb__text_inputs_reset(&dropped);
     return status;
 }
 
@@ -530,20 +530,21 @@ pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char
     PNB_TRY(open_model(&run, model));
     snprintf(out->name, sizeof out->name, "%s", run.encoder.name);
     if (cmd->captions->n > 0) {
-        PNB_TRY(pnb__captions_read(app, &run.captions, cmd->captions, NULL, cmd->caption_key));
+        PNB_TRY(pnb__text_inputs_read(app, &run.captions, cmd->captions, NULL, cmd->caption_key));
         PNB_TRY(probe_captions(&run));
     }
     if (cmd->images->n > 0) {
-        PNB_TRY(pnb__pictures_open(&run.sources, cmd->images->items, cmd->images->n, app->in,
-                                   &app->err));
+        PNB_TRY(pnb__image_inputs_open(&run.sources, cmd->images->items, cmd->images->n, app->in,
+                                       &app->err));
         PNB_TRY(probe_pictures(&run));
     }
     if (cmd->chains != NULL)
-        status = pnb__probe_chains(app, &run.encoder, cmd->chains, cmd->published, &out->chains);
+        status =
+            pnb__probe_hierarchies(app, &run.encoder, cmd->chains, cmd->published, &out->chains);
 done:
     pnb__pixels_reset(&run.pixels);
-    pnb__pictures_free(run.sources);
-    pnb__captions_reset(&run.captions);
+    pnb__image_inputs_free(run.sources);
+    pnb__text_inputs_reset(&run.captions);
     pnb__encoder_reset(&run.encoder);
     return status;
 }

@@ -73,7 +73,7 @@ typedef struct pnb__probe {
     double words_rho, tokens_rho;
     pnb__probe_curve pictures, captions; /* n = 0: not measured */
     pnb__probe_rates rates;
-    pnb__chain_figures chains;
+    pnb__hierarchy_figures chains;
     bool has_examples;
     pnb__probe_example most, least; /* of the pictures, else of the captions */
 } pnb__probe;

@@ -75,7 +75,7 @@ static pnb_status read_links(const pnb_embeddings *set, chain_row *links, size_t
 }
 
 static void add_chain(const pnb_gaussians *rows, const chain_row *links, const double *u,
-                      bool published, pnb__chain_figures *out)
+                      bool published, pnb__hierarchy_figures *out)
 {
     pnb_measure measure = published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
     size_t whole = links[out->n_levels - 1].row;
@@ -87,14 +87,14 @@ static void add_chain(const pnb_gaussians *rows, const chain_row *links, const d
     }
 }
 
-pnb_status pnb__chain_figures_measure(const pnb_embeddings *set, bool published,
-                                      pnb__chain_figures *out, pnb_error *err)
+pnb_status pnb__hierarchy_figures_measure(const pnb_embeddings *set, bool published,
+                                          pnb__hierarchy_figures *out, pnb_error *err)
 {
     pnb_view view = {0};
     chain_row *links = pnb__alloc_array(set->n, sizeof *links);
     double *u = NULL;
     pnb_status status = PNB_OK;
-    *out = (pnb__chain_figures){0};
+    *out = (pnb__hierarchy_figures){0};
     if (links == NULL)
         return pnb__fail_nomem(err, set->n * sizeof *links);
     PNB_TRY(read_links(set, links, &out->n_levels, err));
@@ -115,17 +115,17 @@ done:
     return status;
 }
 
-pnb_status pnb__probe_chains(pnb__app *app, pnb_encoder *encoder, const char *spec, bool published,
-                             pnb__chain_figures *out)
+pnb_status pnb__probe_hierarchies(pnb__app *app, pnb_encoder *encoder, const char *spec,
+                                  bool published, pnb__hierarchy_figures *out)
 {
-    pnb__pictures *pictures = NULL;
+    pnb__image_inputs *pictures = NULL;
     pnb_embeddings *set = NULL;
     pnb_status status;
-    PNB_TRY(pnb__pictures_open(&pictures, &spec, 1, app->in, &app->err));
+    PNB_TRY(pnb__image_inputs_open(&pictures, &spec, 1, app->in, &app->err));
     PNB_TRY(pnb__embed_pictures(app, encoder, pictures, false, &set));
-    status = pnb__chain_figures_measure(set, published, out, &app->err);
+    status = pnb__hierarchy_figures_measure(set, published, out, &app->err);
 done:
     pnb_embeddings_free(set);
-    pnb__pictures_free(pictures);
+    pnb__image_inputs_free(pictures);
     return status;
 }

@@ -261,7 +261,8 @@ static void draw_curve(pnb__buf *out, const pnb__probe_cmd *cmd, const pnb__prob
     end_row(out);
 }
 
-static void draw_chains(pnb__buf *out, const pnb__chain_figures *f, const pnb__chain_figures *c)
+static void draw_chains(pnb__buf *out, const pnb__hierarchy_figures *f,
+                        const pnb__hierarchy_figures *c)
 {
     static const char label[] = "level (the last one is the picture)";
     series trace = {

@@ -153,7 +153,8 @@ static void put_correlations(const pnb__probe *m, const pnb__probe *c, pnb__resu
                      4);
 }
 
-static void put_chains(const pnb__chain_figures *f, const pnb__chain_figures *c, pnb__result *r)
+static void put_chains(const pnb__hierarchy_figures *f, const pnb__hierarchy_figures *c,
+                       pnb__result *r)
 {
     static const pnb__column columns[] = {{"level", "level"},
                                           {"trace", "uncertainty"},

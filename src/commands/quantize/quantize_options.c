@@ -59,13 +59,14 @@ static pnb_model_store store_of(const char *name)
 
 static pnb_status quantize(pnb__app *app, const struct quantize_args *a, pnb__result *r)
 {
-    pnb__pictures *pictures = NULL;
-    pnb__captions captions = {0};
+    pnb__image_inputs *pictures = NULL;
+    pnb__text_inputs captions = {0};
     pnb_status status;
     if (a->images.n > 0)
-        PNB_TRY(pnb__pictures_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
+        PNB_TRY(
+            pnb__image_inputs_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
     if (a->texts.n > 0)
-        PNB_TRY(pnb__captions_read(app, &captions, &a->texts, NULL, a->caption_key));
+        PNB_TRY(pnb__text_inputs_read(app, &captions, &a->texts, NULL, a->caption_key));
     pnb__quantize_opts opts = {.model = a->model,
                                .out = a->out,
                                .parts = {0, a->tokenizer, a->preprocess},
@@ -78,8 +79,8 @@ static pnb_status quantize(pnb__app *app, const struct quantize_args *a, pnb__re
                                .min_top1 = a->min_top1};
     status = pnb__quantize_run(app, &opts, r);
 done:
-    pnb__pictures_free(pictures);
-    pnb__captions_reset(&captions);
+    pnb__image_inputs_free(pictures);
+    pnb__text_inputs_reset(&captions);
     return status;
 }
 

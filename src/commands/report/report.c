@@ -63,7 +63,7 @@ done:
 
 /* Everything that was measured before the first word is written. */
 typedef struct measured {
-    pnb__claims claims, control;
+    pnb__uncertainty_report claims, control;
     bool has_claims, has_control;
     pnb__retrieval all, level; /* all caption levels, and the one that was asked for */
     pnb__found found;          /* of the level, or of all */
@@ -79,13 +79,13 @@ static void reset(measured *m)
 
 static pnb_status measure_claims(pnb__app *app, const pnb__report_opts *o, measured *m)
 {
-    pnb__claims_sets control_sets = o->control;
+    pnb__uncertainty_report_sets control_sets = o->control;
     m->has_control = control_sets.texts != NULL;
     control_sets.truth = control_sets.images != NULL ? o->sets.truth : NULL;
     control_sets.read = o->sets.read;
-    pnb_status status = pnb__claims_measure(app, &o->sets, &m->claims);
+    pnb_status status = pnb__uncertainty_report_measure(app, &o->sets, &m->claims);
     if (status == PNB_OK && m->has_control)
-        status = pnb__claims_measure(app, &control_sets, &m->control);
+        status = pnb__uncertainty_report_measure(app, &control_sets, &m->control);
     m->has_claims = status == PNB_OK;
     return status;
 }

@@ -9,9 +9,9 @@
 
 typedef struct pnb__report_opts {
     const char *out, *title;
-    const char *run;               /* run directory of a training, or NULL */
-    pnb__claims_sets sets;         /* images and texts may be NULL together */
-    pnb__claims_sets control;      /* texts NULL: no control */
+    const char *run;                      /* run directory of a training, or NULL */
+    pnb__uncertainty_report_sets sets;    /* images and texts may be NULL together */
+    pnb__uncertainty_report_sets control; /* texts NULL: no control */
     const char *null_texts;        /* set of texts that say nothing, the empty one first; or NULL */
     pnb__retrieval_opts retrieval; /* but for images and texts, which `sets` has */
     pnb__retrieval_files files;    /* beside the page; dataset NULL: the set of the pictures */

@@ -228,7 +228,7 @@ static pnb_status none_row(pnb__buf *out, pnb_none_rule rule, const pnb_predicti
     double threshold = 0; /* of dummies: they are one more class */
     pnb_status status;
     PNB_TRY(strange_create(&s, p->n, err));
-    PNB_TRY(pnb_none_strangeness(rule, p, image_u, s.all, err));
+    PNB_TRY(pnb_ood_score(rule, p, image_u, s.all, err));
     divide(&s, p, half->label);
     if (rule != PNB_NONE_DUMMY)
         PNB_TRY(pnb_none_fit_rejected(s.fit, s.n_fit, REJECTED, &threshold, err));

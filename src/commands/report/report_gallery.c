@@ -254,11 +254,12 @@ static void claim_value(pnb__buf *out, const pnb__claim_line *line, double value
     pnb__buf_puts(out, "</td>");
 }
 
-void pnb__report_claims(pnb__buf *out, const pnb__claims *claims, const pnb__claims *control)
+void pnb__report_claims(pnb__buf *out, const pnb__uncertainty_report *claims,
+                        const pnb__uncertainty_report *control)
 {
     pnb__claim_line lines[PNB__MAX_CLAIM_LINES];
     char labels[PNB__MAX_LEVELS][48];
-    size_t n = pnb__claims_lines(claims, control, lines, labels);
+    size_t n = pnb__uncertainty_report_lines(claims, control, lines, labels);
     pnb__html_section(out, "What the uncertainty shows",
                       "That masked inputs and general captions are more uncertain is mostly taught "
                       "by the inclusion loss, not found by the contrastive one. The control is the "

@@ -80,7 +80,7 @@ void pnb__report_headline(pnb__buf *out, const pnb__found *found)
     pnb__html_headline(out, asked, answer);
 }
 
-void pnb__report_claims_headline(pnb__buf *out, const pnb__claims *claims)
+void pnb__report_claims_headline(pnb__buf *out, const pnb__uncertainty_report *claims)
 {
     char answer[300];
     if (isnan(claims->first_above_last))

@@ -65,7 +65,7 @@ void pnb__report_headline(pnb__buf *out, const pnb__found *found);
 pnb_status pnb__report_best_and_worst(pnb__buf *out, const pnb__found *found, size_t *n_missing,
                                       pnb_error *err);
 /* Headline where there are no pictures: the order of levels, or what a training reached. */
-void pnb__report_claims_headline(pnb__buf *out, const pnb__claims *claims);
+void pnb__report_claims_headline(pnb__buf *out, const pnb__uncertainty_report *claims);
 pnb_status pnb__report_training_headline(pnb__buf *out, const char *run_dir, pnb_error *err);
 
 /* Risk and coverage of both directions; reliability of the match probability, fitted on one part of
@@ -84,6 +84,7 @@ pnb_status pnb__report_paths(pnb__app *app, pnb__buf *out, const pnb__retrieval 
                              const pnb_gaussians *null_text, size_t n, size_t *n_missing);
 
 /* The claims table, each figure with its control and meaning. */
-void pnb__report_claims(pnb__buf *out, const pnb__claims *claims, const pnb__claims *control);
+void pnb__report_claims(pnb__buf *out, const pnb__uncertainty_report *claims,
+                        const pnb__uncertainty_report *control);
 
 #endif

@@ -8,7 +8,7 @@
 
 struct report_args {
     const char *out, *title, *run, *null_texts;
-    pnb__claims_sets sets, control;
+    pnb__uncertainty_report_sets sets, control;
     pnb__retrieval_args retrieval;
     int64_t examples;
 };

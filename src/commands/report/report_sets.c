@@ -165,7 +165,7 @@ void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run)
 /* ---- bins ---- */
 
 /* Least-squares line through (bin, accuracy). */
-static void fit_line(const pnb_calibration *c, double *slope, double *offset)
+static void fit_line(const pnb_uncertainty_calibration *c, double *slope, double *offset)
 {
     double n = (double)c->n_bins, sx = 0, sy = 0, sxx = 0, sxy = 0;
     for (size_t i = 0; i < c->n_bins; i++) {
@@ -180,7 +180,8 @@ static void fit_line(const pnb_calibration *c, double *slope, double *offset)
     *offset = (sy - *slope * sx) / n;
 }
 
-static void bins_chart(pnb__buf *out, const pnb_calibration *c, const char *name, int colour)
+static void bins_chart(pnb__buf *out, const pnb_uncertainty_calibration *c, const char *name,
+                       int colour)
 {
     char title[120], line[64];
     double slope, offset;

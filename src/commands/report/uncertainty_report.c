@@ -48,7 +48,7 @@ static pnb_status load_optional(pnb__app *app, pnb_embeddings **out, const char 
     return status;
 }
 
-static pnb_status load_inputs(pnb__app *app, const pnb__claims_sets *sets, inputs *in)
+static pnb_status load_inputs(pnb__app *app, const pnb__uncertainty_report_sets *sets, inputs *in)
 {
     pnb_error *err = &app->err;
     pnb_status status;
@@ -79,7 +79,7 @@ done:
 /* ---- levels ---- */
 
 /* True captions of each picture as flat lists for pnb_level_order_compute. */
-static pnb_status measure_order(const inputs *in, pnb__claims *out, pnb_error *err)
+static pnb_status measure_order(const inputs *in, pnb__uncertainty_report *out, pnb_error *err)
 {
     const pnb_truth *t = in->truth;
     double *u = pnb__alloc_array(t->n_pairs, sizeof *u);
@@ -110,7 +110,7 @@ static pnb_status measure_order(const inputs *in, pnb__claims *out, pnb_error *e
     return status;
 }
 
-static pnb_status measure_levels(const inputs *in, pnb__claims *out, pnb_error *err)
+static pnb_status measure_levels(const inputs *in, pnb__uncertainty_report *out, pnb_error *err)
 {
     int last = -1;
     for (size_t i = 0; i < in->texts->n; i++)
@@ -168,7 +168,8 @@ done:
 }
 
 /* Share of true pairs in which the caption includes the picture; unknown without variances. */
-static pnb_status measure_image_in_text(const inputs *in, pnb__claims *out, pnb_error *err)
+static pnb_status measure_image_in_text(const inputs *in, pnb__uncertainty_report *out,
+                                        pnb_error *err)
 {
     pnb_view images = {0}, texts = {0};
     size_t n_true = 0;
@@ -188,20 +189,21 @@ done:
     return status;
 }
 
-pnb_status pnb__claims_measure(pnb__app *app, const pnb__claims_sets *sets, pnb__claims *out)
+pnb_status pnb__uncertainty_report_measure(pnb__app *app, const pnb__uncertainty_report_sets *sets,
+                                           pnb__uncertainty_report *out)
 {
     inputs in = {0};
     pnb_error *err = &app->err;
     pnb_status status;
-    *out = (pnb__claims){.image_mean = NAN,
-                         .first_above_last = NAN,
-                         .picture_above = NAN,
-                         .picture_in_order = NAN,
-                         .masked_image_above = NAN,
-                         .masked_text_above = NAN,
-                         .image_included = NAN,
-                         .text_included = NAN,
-                         .image_in_text = NAN};
+    *out = (pnb__uncertainty_report){.image_mean = NAN,
+                                     .first_above_last = NAN,
+                                     .picture_above = NAN,
+                                     .picture_in_order = NAN,
+                                     .masked_image_above = NAN,
+                                     .masked_text_above = NAN,
+                                     .image_included = NAN,
+                                     .text_included = NAN,
+                                     .image_in_text = NAN};
     PNB_TRY(load_inputs(app, sets, &in));
     PNB_TRY(measure_levels(&in, out, err));
     if (in.images != NULL) {
@@ -230,8 +232,9 @@ static void add_line(pnb__claim_line *lines, size_t *n, pnb__claim_line line)
         lines[(*n)++] = line;
 }
 
-size_t pnb__claims_lines(const pnb__claims *c, const pnb__claims *control,
-                         pnb__claim_line lines[PNB__MAX_CLAIM_LINES], char labels[][48])
+size_t pnb__uncertainty_report_lines(const pnb__uncertainty_report *c,
+                                     const pnb__uncertainty_report *control,
+                                     pnb__claim_line lines[PNB__MAX_CLAIM_LINES], char labels[][48])
 {
     size_t n = 0;
 #define CONTROL(field) (control != NULL ? control->field : NAN)
@@ -283,11 +286,11 @@ size_t pnb__claims_lines(const pnb__claims *c, const pnb__claims *control,
     return n;
 }
 
-static void put_values(const pnb__claims *c, const char *key, pnb__result *r)
+static void put_values(const pnb__uncertainty_report *c, const char *key, pnb__result *r)
 {
     pnb__claim_line lines[PNB__MAX_CLAIM_LINES];
     char labels[PNB__MAX_LEVELS][48], level[24];
-    size_t n = pnb__claims_lines(c, NULL, lines, labels);
+    size_t n = pnb__uncertainty_report_lines(c, NULL, lines, labels);
     pnb__result_begin(r, key, NULL);
     for (int k = 0; k < c->n_levels; k++) {
         snprintf(level, sizeof level, "level_%d_mean", k);
@@ -299,13 +302,14 @@ static void put_values(const pnb__claims *c, const char *key, pnb__result *r)
     pnb__result_end(r);
 }
 
-void pnb__claims_report(const pnb__claims *claims, const pnb__claims *control, pnb__result *r)
+void pnb__uncertainty_report_show(const pnb__uncertainty_report *claims,
+                                  const pnb__uncertainty_report *control, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"figure", "figure"}, {"value", "value"}, {"control", "control"}, {"meaning", "meaning"}};
     pnb__claim_line lines[PNB__MAX_CLAIM_LINES];
     char labels[PNB__MAX_LEVELS][48];
-    size_t n = pnb__claims_lines(claims, control, lines, labels);
+    size_t n = pnb__uncertainty_report_lines(claims, control, lines, labels);
     put_values(claims, "claims", r);
     if (control != NULL)
         put_values(control, "control", r);

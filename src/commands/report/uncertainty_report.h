@@ -11,13 +11,13 @@ enum { PNB__MAX_LEVELS = 8 };
 
 /* Embedding sets; the masked ones hold the same rows in the same order. All but `texts` may be
  * NULL. */
-typedef struct pnb__claims_sets {
+typedef struct pnb__uncertainty_report_sets {
     const char *images, *texts, *truth, *masked_images, *masked_texts;
     pnb_truth_read_opts read; /* of the truth */
-} pnb__claims_sets;
+} pnb__uncertainty_report_sets;
 
 /* NaN: not measured, because a set is missing. */
-typedef struct pnb__claims {
+typedef struct pnb__uncertainty_report {
     int n_levels;
     double level_mean[PNB__MAX_LEVELS]; /* mean uncertainty of the captions of a level */
     size_t level_n[PNB__MAX_LEVELS];
@@ -28,10 +28,11 @@ typedef struct pnb__claims {
     double masked_image_above, masked_text_above; /* masked copy more uncertain */
     double image_included, text_included;         /* H(original in masked) > 0 */
     double image_in_text;                         /* true pairs with H(image in caption) > 0 */
-} pnb__claims;
+} pnb__uncertainty_report;
 
 /* Errors  SHAPE (a masked set has other rows), ARG (sets of different weights), and loading */
-pnb_status pnb__claims_measure(pnb__app *app, const pnb__claims_sets *sets, pnb__claims *out);
+pnb_status pnb__uncertainty_report_measure(pnb__app *app, const pnb__uncertainty_report_sets *sets,
+                                           pnb__uncertainty_report *out);
 
 /* Rows of the claims table: figure, this model, control (NULL: no column), meaning. */
 typedef struct pnb__claim_line {
@@ -40,8 +41,11 @@ typedef struct pnb__claim_line {
     int digits;
 } pnb__claim_line;
 enum { PNB__MAX_CLAIM_LINES = 24 };
-size_t pnb__claims_lines(const pnb__claims *claims, const pnb__claims *control /* or NULL */,
-                         pnb__claim_line lines[PNB__MAX_CLAIM_LINES], char labels[][48]);
-void pnb__claims_report(const pnb__claims *claims, const pnb__claims *control, pnb__result *r);
+size_t pnb__uncertainty_report_lines(const pnb__uncertainty_report *claims,
+                                     const pnb__uncertainty_report *control /* or NULL */,
+                                     pnb__claim_line lines[PNB__MAX_CLAIM_LINES],
+                                     char labels[][48]);
+void pnb__uncertainty_report_show(const pnb__uncertainty_report *claims,
+                                  const pnb__uncertainty_report *control, pnb__result *r);
 
 #endif

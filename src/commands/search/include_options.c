@@ -39,27 +39,27 @@ static const pnb__option options[] = {
 static pnb_status run(pnb__app *app, const void *args)
 {
     const struct include_args *a = args;
-    const pnb__words queries = {a->queries, &a->texts, &a->images, a->exif};
-    if (pnb__words_check_query(app, &queries, a->model) != PNB_OK)
+    const pnb__query queries = {a->queries, &a->texts, &a->images, a->exif};
+    if (pnb__query_check(app, &queries, a->model) != PNB_OK)
         return app->err.status;
     if (a->queries != NULL && (a->model != NULL || a->tokenizer != NULL || a->preprocess != NULL))
         return pnb__usage(app, "--queries is encoded already: --model and its parts do nothing");
-    pnb__inclusion_opts cmd = {.index = a->index,
-                               .model = a->model,
-                               .tokenizer = a->tokenizer,
-                               .preprocess = a->preprocess,
-                               .queries = queries,
-                               .opts = pnb_members_opts_default()};
+    pnb__search_inclusion_opts cmd = {.index = a->index,
+                                      .model = a->model,
+                                      .tokenizer = a->tokenizer,
+                                      .preprocess = a->preprocess,
+                                      .queries = queries,
+                                      .opts = pnb_inclusion_search_opts_default()};
     cmd.opts.inside = strcmp(a->find, "inside") == 0;
     cmd.opts.published = a->published;
     cmd.opts.k = (size_t)a->k;
     if (!isnan(a->near))
         cmd.opts.min_nearness = a->near;
-    pnb_status status = pnb_member_order_parse(&cmd.opts.order, a->order, &app->err);
+    pnb_status status = pnb_inclusion_order_parse(&cmd.opts.order, a->order, &app->err);
     if (status != PNB_OK)
         return status;
     pnb__result *r = pnb__result_create();
-    status = pnb__inclusion_run(app, &cmd, r);
+    status = pnb__search_inclusion_run(app, &cmd, r);
     return pnb__result_finish(r, app, status);
 }
 

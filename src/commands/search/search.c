@@ -17,32 +17,33 @@
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 
-static pnb_status encode_queries(pnb__app *app, const pnb__query_opts *o, pnb_embeddings **out)
+static pnb_status encode_queries(pnb__app *app, const pnb__search_opts *o, pnb_embeddings **out)
 {
     bool is_text = o->texts->n > 0;
     const pnb_encoder_opts parts = {.sides = is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES,
                                     .tokenizer = o->tokenizer,
                                     .preprocess = o->preprocess};
     pnb_encoder encoder = {0};
-    pnb__pictures *pictures = NULL;
-    pnb__captions captions = {0};
+    pnb__image_inputs *pictures = NULL;
+    pnb__text_inputs captions = {0};
     pnb_status status;
     if (o->queries != NULL)
         return pnb__set_load(out, o->queries, app);
     PNB_TRY(pnb__encoder_open_named(&encoder, app, o->model, &parts));
     for (size_t i = 0; i < o->texts->n; i++)
-        PNB_TRY(pnb__captions_add_text(&captions, o->texts->items[i], &app->err));
+        PNB_TRY(pnb__text_inputs_add_text(&captions, o->texts->items[i], &app->err));
     if (captions.n_bad > 0) {
         status = pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]);
         goto done;
     }
     if (!is_text)
-        PNB_TRY(pnb__pictures_open(&pictures, o->images->items, o->images->n, app->in, &app->err));
+        PNB_TRY(
+            pnb__image_inputs_open(&pictures, o->images->items, o->images->n, app->in, &app->err));
     status = is_text ? pnb__embed_captions(app, &encoder, &captions, out)
                      : pnb__embed_pictures(app, &encoder, pictures, o->exif, out);
 done:
-    pnb__pictures_free(pictures);
-    pnb__captions_reset(&captions);
+    pnb__image_inputs_free(pictures);
+    pnb__text_inputs_reset(&captions);
     pnb__encoder_reset(&encoder);
     return status;
 }
@@ -51,11 +52,11 @@ done:
 
 typedef struct query_run {
     pnb__app *app;
-    const pnb__query_opts *opts;
+    const pnb__search_opts *opts;
     pnb_embeddings *index, *queries;
     pnb_view index_view, query_view;
     pnb_search_opts search;
-    pnb__match_odds odds;
+    pnb__match_probability odds;
     pnb_hits hits;
     size_t *n_listed; /* [query] leading hits that are shown */
     bool is_cut;      /* -k ended a conformal list */
@@ -68,7 +69,7 @@ static bool measure_lists(query_run *run)
     const pnb_hits *hits = &run->hits;
     bool may_go_on = false;
     for (size_t q = 0; q < hits->n_queries; q++) {
-        size_t n = pnb__match_odds_list(&run->odds, hits->score + q * hits->k, hits->k);
+        size_t n = pnb__match_probability_list(&run->odds, hits->score + q * hits->k, hits->k);
         may_go_on = may_go_on || n == hits->k;
         run->n_listed[q] = n;
     }
@@ -108,7 +109,7 @@ static pnb_status find_lists(query_run *run)
 
 static void put_conformal(const query_run *run, pnb__result *r)
 {
-    const pnb__match_odds *odds = &run->odds;
+    const pnb__match_probability *odds = &run->odds;
     double alpha = odds->limits.conformal_alpha;
     pnb__result_real(r, "conformal_alpha", "error rate", alpha, 4);
     pnb__result_text(r, "conformal_by", "lists end by", pnb_conformal_name(odds->kind));
@@ -145,8 +146,8 @@ static bool put_lists(const query_run *run, pnb__result *r)
         pnb__result_cell_text(r, pnb__set_label(run->queries, q));
         pnb__result_cell_int(r, (int64_t)run->n_listed[q]);
         pnb__result_cell_real(r, best, 4);
-        pnb__result_cell_real(r, pnb__match_odds_p(&run->odds, best), 4);
-        pnb__result_cell_real(r, pnb__match_odds_first(&run->odds, best), 4);
+        pnb__result_cell_real(r, pnb__match_probability_of(&run->odds, best), 4);
+        pnb__result_cell_real(r, pnb__match_probability_first(&run->odds, best), 4);
     }
     pnb__result_flag(r, "no_good_result", NULL, n_shown == 0);
     pnb__result_note(r, "");
@@ -203,7 +204,7 @@ static void put_hits(const query_run *run, pnb__result *r)
             pnb__result_cell_int(r, (int64_t)j + 1);
             pnb__result_cell_int(r, (int64_t)row);
             pnb__result_cell_real(r, score, 4);
-            pnb__result_cell_real(r, pnb__match_odds_p(&run->odds, score), 4);
+            pnb__result_cell_real(r, pnb__match_probability_of(&run->odds, score), 4);
             pnb__result_cell_real(r, run->u[row], 5);
             pnb__result_cell_text(r, index->ids != NULL ? index->ids[row] : NULL);
             pnb__result_cell_text(r, pnb__set_label(index, row));
@@ -214,11 +215,11 @@ static void put_hits(const query_run *run, pnb__result *r)
 
 static void report(const query_run *run, pnb__result *r)
 {
-    const pnb__match_odds *odds = &run->odds;
+    const pnb__match_probability *odds = &run->odds;
     pnb__result_text(r, "index", NULL, run->opts->index);
     pnb__result_text(r, "measure", NULL, pnb_measure_name(run->search.measure));
     pnb__result_text(r, "calibration", NULL, odds->has_fit ? odds->path : NULL);
-    pnb__result_text(r, "p_match_by", NULL, pnb__match_odds_source(odds));
+    pnb__result_text(r, "p_match_by", NULL, pnb__match_probability_source(odds));
     bool has_hits = pnb__has_limits(&odds->limits) ? put_lists(run, r) : true;
     put_hits(run, r);
     if (!has_hits)
@@ -244,7 +245,7 @@ static pnb_status write_page(const query_run *run, pnb__result *r)
     return status;
 }
 
-pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__result *r)
+pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__result *r)
 {
     query_run run = {.app = app, .opts = opts, .search = pnb_search_opts_default()};
     pnb_error *err = &app->err;
@@ -266,9 +267,9 @@ pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__resul
     if (opts->queries != NULL)
         pnb__check_means(app, run.search.measure, opts->queries, &run.query_view.rows);
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
-    const pnb__odds_use use = {opts->index, run.index, run.queries, run.search.measure,
-                               &run.search.measure_opts};
-    PNB_TRY(pnb__match_odds_load(app, &use, &opts->limits, &run.odds));
+    const pnb__match_probability_use use = {opts->index, run.index, run.queries, run.search.measure,
+                                            &run.search.measure_opts};
+    PNB_TRY(pnb__match_probability_load(app, &use, &opts->limits, &run.odds));
     PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));
     PNB_TRY(find_lists(&run));
     if (opts->html != NULL)
@@ -276,7 +277,7 @@ pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__resul
     report(&run, r);
 done:
     pnb_hits_reset(&run.hits);
-    pnb__match_odds_reset(&run.odds);
+    pnb__match_probability_reset(&run.odds);
     pnb__free(run.n_listed);
     pnb__free(run.u);
     pnb_view_reset(&run.query_view);

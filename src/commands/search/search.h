@@ -6,7 +6,7 @@
 #include "program/app.h"
 #include "program/result.h"
 
-typedef struct pnb__query_opts {
+typedef struct pnb__search_opts {
     const char *index, *model, *queries; /* model or queries may be NULL */
     const char *tokenizer, *preprocess;  /* NULL: the model's own */
     const pnb__text_list *texts, *images;
@@ -15,10 +15,10 @@ typedef struct pnb__query_opts {
     size_t k;         /* 0: 10, or with limits.conformal_alpha the whole list */
     pnb__list_limits limits;
     bool exif; /* turn pictures as their EXIF orientation says */
-} pnb__query_opts;
+} pnb__search_opts;
 
 /* Errors  ARG (queries and index come from different weights, a limit that the calibration cannot
  * give), NOT_FOUND (a limit without a calibration), SHAPE, and loading */
-pnb_status pnb__query_run(pnb__app *app, const pnb__query_opts *opts, pnb__result *r);
+pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__result *r);
 
 #endif

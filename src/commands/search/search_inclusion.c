@@ -13,13 +13,14 @@
 
 typedef struct inclusion_run {
     pnb_embeddings *index, *queries;
-    pnb_members found;
+    pnb_inclusion_hits found;
     double *u; /* of the index */
 } inclusion_run;
 
-static pnb_status load_sides(pnb__app *app, const pnb__inclusion_opts *cmd, inclusion_run *run)
+static pnb_status load_sides(pnb__app *app, const pnb__search_inclusion_opts *cmd,
+                             inclusion_run *run)
 {
-    const pnb_encoder_opts parts = {.sides = pnb__words_use(&cmd->queries),
+    const pnb_encoder_opts parts = {.sides = pnb__query_use(&cmd->queries),
                                     .tokenizer = cmd->tokenizer,
                                     .preprocess = cmd->preprocess};
     pnb_encoder encoder = {0};
@@ -27,7 +28,7 @@ static pnb_status load_sides(pnb__app *app, const pnb__inclusion_opts *cmd, incl
     PNB_TRY(pnb__set_load(&run->index, cmd->index, app));
     if (parts.sides != 0)
         PNB_TRY(pnb__encoder_open_named(&encoder, app, cmd->model, &parts));
-    PNB_TRY(pnb__words_embed(app, &encoder, &cmd->queries, &run->queries));
+    PNB_TRY(pnb__query_embed(app, &encoder, &cmd->queries, &run->queries));
     PNB_TRY(pnb_embeddings_check_mix(run->index, run->queries, &app->err));
     status = pnb__row_uncertainty(run->index, PNB_UNCERTAINTY_TRACE, &run->u, &app->err);
 done:
@@ -51,7 +52,7 @@ static void put_members(const inclusion_run *run, pnb__result *r)
         {"query", "query"}, {"rank", "rank"},         {"row", "row"},
         {"h", "H"},         {"nearness", "nearness"}, {"uncertainty", "uncertainty"},
         {"id", "id"},       {"item", "item"}};
-    const pnb_members *found = &run->found;
+    const pnb_inclusion_hits *found = &run->found;
     pnb__result_note(r, "");
     pnb__result_table(r, "members", NULL, columns, PNB_COUNT(columns));
     for (size_t q = 0; q < found->n_queries; q++)
@@ -68,7 +69,8 @@ static void put_members(const inclusion_run *run, pnb__result *r)
         }
 }
 
-pnb_status pnb__inclusion_run(pnb__app *app, const pnb__inclusion_opts *cmd, pnb__result *r)
+pnb_status pnb__search_inclusion_run(pnb__app *app, const pnb__search_inclusion_opts *cmd,
+                                     pnb__result *r)
 {
     inclusion_run run = {0};
     pnb_view index_rows = {0}, query_rows = {0};
@@ -76,18 +78,18 @@ pnb_status pnb__inclusion_run(pnb__app *app, const pnb__inclusion_opts *cmd, pnb
     PNB_TRY(load_sides(app, cmd, &run));
     PNB_TRY(pnb_view_init(&index_rows, run.index, &app->err));
     PNB_TRY(pnb_view_init(&query_rows, run.queries, &app->err));
-    PNB_TRY(pnb_members_find(app->ctx, &query_rows.rows, &index_rows.rows, &cmd->opts, &run.found,
-                             &app->err));
+    PNB_TRY(pnb_inclusion_search(app->ctx, &query_rows.rows, &index_rows.rows, &cmd->opts,
+                                 &run.found, &app->err));
     pnb__result_text(r, "index", NULL, cmd->index);
     pnb__result_text(r, "direction", NULL, cmd->opts.inside ? "inside" : "containing");
     pnb__result_text(r, "measure", NULL, cmd->opts.published ? "inclusion_published" : "inclusion");
-    pnb__result_text(r, "order", NULL, pnb_member_order_name(cmd->opts.order));
+    pnb__result_text(r, "order", NULL, pnb_inclusion_order_name(cmd->opts.order));
     put_counts(&run, r);
     put_members(&run, r);
 done:
     pnb_view_reset(&index_rows);
     pnb_view_reset(&query_rows);
-    pnb_members_reset(&run.found);
+    pnb_inclusion_hits_reset(&run.found);
     pnb__free(run.u);
     pnb_embeddings_free(run.queries);
     pnb_embeddings_free(run.index);

@@ -6,13 +6,14 @@
 #include "penumbra/hierarchy.h"
 #include "program/result.h"
 
-typedef struct pnb__inclusion_opts {
+typedef struct pnb__search_inclusion_opts {
     const char *index, *model, *tokenizer, *preprocess; /* all but index may be NULL */
-    pnb__words queries;
-    pnb_members_opts opts;
-} pnb__inclusion_opts;
+    pnb__query queries;
+    pnb_inclusion_search_opts opts;
+} pnb__search_inclusion_opts;
 
 /* Errors  ARG (sets of different weights, of points), SHAPE, and loading */
-pnb_status pnb__inclusion_run(pnb__app *app, const pnb__inclusion_opts *cmd, pnb__result *r);
+pnb_status pnb__search_inclusion_run(pnb__app *app, const pnb__search_inclusion_opts *cmd,
+                                     pnb__result *r);
 
 #endif

@@ -82,14 +82,14 @@ static pnb_status check_kind(pnb__app *app, const struct search_args *a)
 }
 
 static pnb_status run_inclusion(pnb__app *app, const struct search_args *a,
-                                const pnb__words *queries)
+                                const pnb__query *queries)
 {
-    pnb__inclusion_opts opts = {.index = a->index,
-                                .model = a->model,
-                                .tokenizer = a->tokenizer,
-                                .preprocess = a->preprocess,
-                                .queries = *queries,
-                                .opts = pnb_members_opts_default()};
+    pnb__search_inclusion_opts opts = {.index = a->index,
+                                       .model = a->model,
+                                       .tokenizer = a->tokenizer,
+                                       .preprocess = a->preprocess,
+                                       .queries = *queries,
+                                       .opts = pnb_inclusion_search_opts_default()};
     opts.opts.inside = strcmp(a->inclusion, "inside") == 0;
     opts.opts.published = a->published;
     if (a->k != PNB__INT_UNSET)
@@ -98,19 +98,19 @@ static pnb_status run_inclusion(pnb__app *app, const struct search_args *a,
         opts.opts.min_nearness = a->near;
     pnb_status status = PNB_OK;
     if (a->order != NULL)
-        status = pnb_member_order_parse(&opts.opts.order, a->order, &app->err);
+        status = pnb_inclusion_order_parse(&opts.opts.order, a->order, &app->err);
     if (status != PNB_OK)
         return status;
     pnb__result *r = pnb__result_create();
-    status = pnb__inclusion_run(app, &opts, r);
+    status = pnb__search_inclusion_run(app, &opts, r);
     return pnb__result_finish(r, app, status);
 }
 
 static pnb_status run(pnb__app *app, const void *args)
 {
     const struct search_args *a = args;
-    const pnb__words queries = {a->queries, &a->texts, &a->images, a->exif};
-    if (pnb__words_check_query(app, &queries, a->model) != PNB_OK || check_kind(app, a) != PNB_OK)
+    const pnb__query queries = {a->queries, &a->texts, &a->images, a->exif};
+    if (pnb__query_check(app, &queries, a->model) != PNB_OK || check_kind(app, a) != PNB_OK)
         return app->err.status;
     if (a->inclusion != NULL)
         return run_inclusion(app, a, &queries);
@@ -119,24 +119,24 @@ static pnb_status run(pnb__app *app, const void *args)
                                "break what the first promises");
     if (a->conformal_by != NULL && isnan(a->conformal))
         return pnb__usage(app, "--conformal-by needs --conformal");
-    const pnb__query_opts opts = {.index = a->index,
-                                  .model = a->model,
-                                  .queries = a->queries,
-                                  .texts = &a->texts,
-                                  .images = &a->images,
-                                  .tokenizer = a->tokenizer,
-                                  .preprocess = a->preprocess,
-                                  .measure = a->measure,
-                                  .html = a->html,
-                                  .exif = a->exif,
-                                  .limits = {.min_probability = a->min_probability,
-                                             .conformal_alpha = a->conformal,
-                                             .conformal_by = a->conformal_by,
-                                             .calibration = a->calibration,
-                                             .trust = a->trust},
-                                  .k = a->k != PNB__INT_UNSET ? (size_t)a->k : 0};
+    const pnb__search_opts opts = {.index = a->index,
+                                   .model = a->model,
+                                   .queries = a->queries,
+                                   .texts = &a->texts,
+                                   .images = &a->images,
+                                   .tokenizer = a->tokenizer,
+                                   .preprocess = a->preprocess,
+                                   .measure = a->measure,
+                                   .html = a->html,
+                                   .exif = a->exif,
+                                   .limits = {.min_probability = a->min_probability,
+                                              .conformal_alpha = a->conformal,
+                                              .conformal_by = a->conformal_by,
+                                              .calibration = a->calibration,
+                                              .trust = a->trust},
+                                   .k = a->k != PNB__INT_UNSET ? (size_t)a->k : 0};
     pnb__result *r = pnb__result_create();
-    pnb_status status = pnb__query_run(app, &opts, r);
+    pnb_status status = pnb__search_run(app, &opts, r);
     return pnb__result_finish(r, app, status);
 }
 

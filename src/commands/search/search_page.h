@@ -10,7 +10,7 @@ typedef struct pnb__query_page {
     const pnb_embeddings *index, *queries;
     const pnb_hits *hits;
     const size_t *n_listed; /* [query] hits that are shown */
-    const pnb__match_odds *odds;
+    const pnb__match_probability *odds;
     const double *u; /* [row of the index] or NULL */
     pnb_measure measure;
 } pnb__query_page;

@@ -220,7 +220,7 @@ static pnb_status flush(pnb__app *app, pnb__buf *b)
 }
 
 static pnb_status write_all(pnb__app *app, const setting *s, bool decode,
-                            const pnb__captions *captions, totals *t)
+                            const pnb__text_inputs *captions, totals *t)
 {
     pnb_status status = PNB_OK;
     pnb__buf b = {0};
@@ -253,7 +253,7 @@ static pnb_status write_all(pnb__app *app, const setting *s, bool decode,
 }
 
 pnb_status pnb__tokenize(pnb__app *app, const pnb__tokenize_opts *opts,
-                         const pnb__captions *captions)
+                         const pnb__text_inputs *captions)
 {
     setting s = {0};
     totals t = {0};
@@ -269,7 +269,7 @@ pnb_status pnb__tokenize(pnb__app *app, const pnb__tokenize_opts *opts,
 
 /* ---- how fast ---- */
 
-static pnb_status encode_all(const setting *s, const pnb__captions *captions, int64_t *n_tokens,
+static pnb_status encode_all(const setting *s, const pnb__text_inputs *captions, int64_t *n_tokens,
                              pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -286,7 +286,7 @@ static pnb_status encode_all(const setting *s, const pnb__captions *captions, in
 }
 
 static pnb_status time_all(pnb__app *app, const setting *s, const pnb__bench_tokenize_opts *o,
-                           const pnb__captions *captions, pnb__result *r)
+                           const pnb__text_inputs *captions, pnb__result *r)
 {
     enum { MAX_REPEATS = 10000 };
     double bytes = 0, *seconds = pnb__alloc_array(MAX_REPEATS, sizeof *seconds);
@@ -321,7 +321,7 @@ static pnb_status time_all(pnb__app *app, const setting *s, const pnb__bench_tok
 }
 
 pnb_status pnb__bench_tokenize(pnb__app *app, const pnb__bench_tokenize_opts *opts,
-                               const pnb__captions *captions, pnb__result *r)
+                               const pnb__text_inputs *captions, pnb__result *r)
 {
     setting s = {0};
     pnb_status status = open_setting(&s, app, &opts->tokenize);

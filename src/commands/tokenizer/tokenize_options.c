@@ -54,15 +54,16 @@ static const pnb__option tokenize_options[] = {
 };
 #undef AT
 
-static pnb_status collect(pnb__app *app, const struct tokenize_args *a, pnb__captions *captions)
+static pnb_status collect(pnb__app *app, const struct tokenize_args *a, pnb__text_inputs *captions)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < a->text.n && status == PNB_OK; i++)
-        status = pnb__captions_add_text(captions, a->text.items[i], &app->err);
+        status = pnb__text_inputs_add_text(captions, a->text.items[i], &app->err);
     for (size_t i = 0; i < a->texts.n && status == PNB_OK; i++)
-        status = pnb__captions_add(captions, a->texts.items[i], a->caption_key, app->in, &app->err);
+        status =
+            pnb__text_inputs_add(captions, a->texts.items[i], a->caption_key, app->in, &app->err);
     if (a->text.n == 0 && a->texts.n == 0)
-        status = pnb__captions_add(captions, "-", a->caption_key, app->in, &app->err);
+        status = pnb__text_inputs_add(captions, "-", a->caption_key, app->in, &app->err);
     for (size_t i = 0; i < captions->n_bad && status == PNB_OK; i++)
         pnb__skipped(app, "caption", captions->bad[i]);
     return status;
@@ -78,11 +79,11 @@ static pnb_status run_as(pnb__app *app, const struct tokenize_args *a, bool deco
     if ((a->model == NULL) == (a->tokenizer == NULL))
         return pnb__usage(app, a->model == NULL ? "one of --model and --tokenizer is wanted"
                                                 : "only one of --model and --tokenizer");
-    pnb__captions captions = {0};
+    pnb__text_inputs captions = {0};
     pnb_status status = collect(app, a, &captions);
     if (status == PNB_OK)
         status = pnb__tokenize(app, &opts, &captions);
-    pnb__captions_reset(&captions);
+    pnb__text_inputs_reset(&captions);
     return status;
 }
 

@@ -38,7 +38,7 @@ static const pnb__option train_options[] = {
 };
 #undef AT
 
-static pnb_status learn(pnb__app *app, const struct train_args *a, const pnb__captions *captions,
+static pnb_status learn(pnb__app *app, const struct train_args *a, const pnb__text_inputs *captions,
                         pnb_tokenizer **out)
 {
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
@@ -59,13 +59,13 @@ static pnb_status learn(pnb__app *app, const struct train_args *a, const pnb__ca
 static pnb_status run_train(pnb__app *app, const void *args)
 {
     const struct train_args *a = args;
-    pnb__captions captions = {0};
+    pnb__text_inputs captions = {0};
     pnb_tokenizer *tokenizer = NULL;
     pnb__result *r = pnb__result_create();
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < a->captions.n; i++)
-        PNB_TRY(
-            pnb__captions_add(&captions, a->captions.items[i], a->caption_key, app->in, &app->err));
+        PNB_TRY(pnb__text_inputs_add(&captions, a->captions.items[i], a->caption_key, app->in,
+                                     &app->err));
     for (size_t i = 0; i < captions.n_bad; i++)
         pnb__skipped(app, "caption", captions.bad[i]);
     PNB_TRY(learn(app, a, &captions, &tokenizer));
@@ -77,7 +77,7 @@ static pnb_status run_train(pnb__app *app, const void *args)
 done:
     pnb__result_free(r);
     pnb_tokenizer_free(tokenizer);
-    pnb__captions_reset(&captions);
+    pnb__text_inputs_reset(&captions);
     return status;
 }
 

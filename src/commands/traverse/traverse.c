@@ -49,19 +49,19 @@ static void reset_run(traverse_run *run)
 
 static pnb_status load_captions(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
 {
-    if (pnb__words_given(&cmd->captions))
-        return pnb__words_embed(app, &run->encoder, &cmd->captions, &run->captions);
+    if (pnb__query_given(&cmd->captions))
+        return pnb__query_embed(app, &run->encoder, &cmd->captions, &run->captions);
     const pnb__text_list all = {(const char **)run->file->caption,
                                 run->file->n * run->file->n_levels};
-    const pnb__words words = {.texts = &all};
-    return pnb__words_embed(app, &run->encoder, &words, &run->captions);
+    const pnb__query words = {.texts = &all};
+    return pnb__query_embed(app, &run->encoder, &words, &run->captions);
 }
 
 static pnb_status load_inputs(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
 {
     pnb_error *err = &app->err;
     pnb_encoder_opts parts = {.sides =
-                                  pnb__words_use(&cmd->pictures) | pnb__words_use(&cmd->captions),
+                                  pnb__query_use(&cmd->pictures) | pnb__query_use(&cmd->captions),
                               .tokenizer = cmd->tokenizer,
                               .preprocess = cmd->preprocess};
     pnb_status status;
@@ -71,7 +71,7 @@ static pnb_status load_inputs(pnb__app *app, const pnb__traverse_cmd *cmd, trave
         parts.sides |= PNB_ENCODE_TEXTS; /* the null text, if nothing else */
         PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
     }
-    PNB_TRY(pnb__words_embed(app, &run->encoder, &cmd->pictures, &run->pictures));
+    PNB_TRY(pnb__query_embed(app, &run->encoder, &cmd->pictures, &run->pictures));
     PNB_TRY(load_captions(app, cmd, run));
     PNB_TRY(pnb_embeddings_check_mix(run->pictures, run->captions, err));
     status = pnb__row_uncertainty(run->captions, PNB_UNCERTAINTY_TRACE, &run->u, err);

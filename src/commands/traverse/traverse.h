@@ -8,7 +8,7 @@
 #include "program/result.h"
 
 typedef struct pnb__traverse_cmd {
-    pnb__words pictures, captions;              /* without captions those of `truth` are taken */
+    pnb__query pictures, captions;              /* without captions those of `truth` are taken */
     const char *model, *tokenizer, *preprocess; /* may be NULL when nothing is to be encoded */
     const char *truth;                          /* HierarCaps csv or NULL */
     const char *root;                           /* name, NULL: what the sets allow */

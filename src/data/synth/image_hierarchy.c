@@ -6,7 +6,7 @@
  * crowds count; here they do not, as their mask is many objects. One picture is in memory at a
  * time; folders and shards are synth_write.c's, masks coco_mask.c's, captions chains_captions.c's.
  */
-#include "penumbra/chains.h"
+#include "penumbra/image_hierarchy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "io/json/json.h"
 #include "penumbra/image.h"
 
-enum { MAX_LEVELS = PNB_CHAINS_MAX_SEGMENTS + 1, KEY = 48 };
+enum { MAX_LEVELS = PNB_IMAGE_HIERARCHY_MAX_SEGMENTS + 1, KEY = 48 };
 
 typedef struct segment {
     const pnb__coco_annotation *annotation;
@@ -26,14 +26,14 @@ typedef struct segment {
 } segment;
 
 typedef struct builder {
-    const pnb_chains_opts *opts;
+    const pnb_image_hierarchy_opts *opts;
     const char *pictures;
     pnb__coco_instances coco;
     pnb__synth_out out;
     pnb__synth_split split;
     pnb__out_file truth;
     pnb__chain_captions captions;
-    pnb_chains_stats stats;
+    pnb_image_hierarchy_stats stats;
 } builder;
 
 /* The picture at work. */
@@ -46,16 +46,17 @@ typedef struct chain {
     size_t caption[MAX_LEVELS]; /* numbers in builder.captions */
 } chain;
 
-pnb_chains_opts pnb_chains_opts_default(void)
+pnb_image_hierarchy_opts pnb_image_hierarchy_opts_default(void)
 {
-    return (pnb_chains_opts){.n_segments = 3, .min_pixels = 5000, .fill = 255, .shard_size = 1000};
+    return (pnb_image_hierarchy_opts){
+        .n_segments = 3, .min_pixels = 5000, .fill = 255, .shard_size = 1000};
 }
 
-static pnb_status check_opts(const pnb_chains_opts *o, pnb_error *err)
+static pnb_status check_opts(const pnb_image_hierarchy_opts *o, pnb_error *err)
 {
-    if (o->n_segments < 1 || o->n_segments > PNB_CHAINS_MAX_SEGMENTS)
+    if (o->n_segments < 1 || o->n_segments > PNB_IMAGE_HIERARCHY_MAX_SEGMENTS)
         return pnb__fail(err, PNB_ARG, "chains of %zu segments; 1 to %d are possible",
-                         o->n_segments, PNB_CHAINS_MAX_SEGMENTS);
+                         o->n_segments, PNB_IMAGE_HIERARCHY_MAX_SEGMENTS);
     if (o->fill < 0 || o->fill > 255 || o->shard_size < 1)
         return pnb__fail(err, PNB_ARG,
                          "a canvas of %d and %zu samples a shard; 0 to 255 and 1 or more", o->fill,
@@ -165,8 +166,8 @@ static pnb_status draw_level(const builder *b, chain *c, size_t level, unsigned 
     PNB_TRY(draw_segment(c, c->segments[level].annotation, err));
     for (size_t p = 0; p < chain_pixels(c); p++)
         c->shown[p] |= c->mask[p];
-    PNB_TRY(b->opts->show == PNB_CHAINS_CROP ? cut_out(c, &drawn, err)
-                                             : paste(c, b->opts->fill, &drawn, err));
+    PNB_TRY(b->opts->show == PNB_IMAGE_HIERARCHY_CROP ? cut_out(c, &drawn, err)
+                                                      : paste(c, b->opts->fill, &drawn, err));
     status = pnb_image_encode_png(&drawn, png, n_png, err);
 done:
     pnb_image_free(&drawn);
@@ -337,8 +338,8 @@ static pnb_status hash_file(const char *path, char hex[65], pnb_error *err)
 }
 
 /* What identifies the set. */
-static pnb_status describe(const pnb_chains_opts *o, const char *instances, const char *pictures,
-                           pnb__buf *out, pnb_error *err)
+static pnb_status describe(const pnb_image_hierarchy_opts *o, const char *instances,
+                           const char *pictures, pnb__buf *out, pnb_error *err)
 {
     char hex[65], captions[65] = "";
     pnb_status status;
@@ -353,8 +354,9 @@ static pnb_status describe(const pnb_chains_opts *o, const char *instances, cons
                     "%s, \"show\": \"%s\", \"fill\": %d, \"max_pictures\": %zu, \"shard_size\": "
                     "%zu}",
                     o->n_segments, o->min_pixels, o->drop_small ? "true" : "false",
-                    o->crowds ? "true" : "false", o->show == PNB_CHAINS_CROP ? "crop" : "mask",
-                    o->fill, o->max_pictures, o->shard_size);
+                    o->crowds ? "true" : "false",
+                    o->show == PNB_IMAGE_HIERARCHY_CROP ? "crop" : "mask", o->fill, o->max_pictures,
+                    o->shard_size);
     if (out->failed)
         status = pnb__fail_nomem(err, out->size);
 done:
@@ -428,11 +430,12 @@ static void reset_builder(builder *b)
     pnb__chain_captions_reset(&b->captions);
 }
 
-pnb_status pnb_chains_build(const pnb_ctx *ctx, const char *instances, const char *pictures,
-                            const char *dir, const pnb_chains_opts *opts, pnb_chains_stats *stats,
-                            pnb_error *err)
+pnb_status pnb_image_hierarchy_build(const pnb_ctx *ctx, const char *instances,
+                                     const char *pictures, const char *dir,
+                                     const pnb_image_hierarchy_opts *opts,
+                                     pnb_image_hierarchy_stats *stats, pnb_error *err)
 {
-    pnb_chains_opts o = opts == NULL ? pnb_chains_opts_default() : *opts;
+    pnb_image_hierarchy_opts o = opts == NULL ? pnb_image_hierarchy_opts_default() : *opts;
     builder b = {.opts = &o, .pictures = pictures};
     pnb_synth_stats counts = {0};
     pnb__buf options = {0};

@@ -71,12 +71,12 @@ typedef struct pnb__scene {
 typedef struct pnb__object {
     unsigned char form, colour, size;
 } pnb__object;
-typedef struct pnb__query {
+typedef struct pnb__shape_query {
     unsigned char level, count /* exact number of shapes, 0 open */, n_objects;
     unsigned char relation; /* of object 0 to object 1, PNB__ANY none */
     unsigned char place;    /* of object 0, PNB__ANY open */
     pnb__object objects[PNB__MAX_SHAPES];
-} pnb__query;
+} pnb__shape_query;
 
 enum { PNB__MAX_SCENE_QUERIES = 40, PNB__QUERY_TEXT = 96, PNB__QUERY_ID = 24 };
 
@@ -93,13 +93,14 @@ int pnb__shape_place(const pnb__shape *s, int width, int height);
 bool pnb__shape_relation(const pnb__shape *a, const pnb__shape *b, pnb__relation r, int width);
 
 /* ---- shapes_query.c ---- */
-bool pnb__query_matches(const pnb__query *q, const pnb__scene *scene, const pnb_shapes_opts *opts);
+bool pnb__query_matches(const pnb__shape_query *q, const pnb__scene *scene,
+                        const pnb_shapes_opts *opts);
 /* The captions of a scene, at most PNB__MAX_SCENE_QUERIES, levels ascending; returns how many. */
 int pnb__scene_queries(const pnb__scene *scene, const pnb_shapes_opts *opts, uint64_t index,
-                       pnb__query *out);
-void pnb__query_text(const pnb__query *q, char text[PNB__QUERY_TEXT]);
-uint64_t pnb__query_pack(const pnb__query *q); /* ordered by level first */
-void pnb__query_unpack(uint64_t packed, pnb__query *q);
+                       pnb__shape_query *out);
+void pnb__query_text(const pnb__shape_query *q, char text[PNB__QUERY_TEXT]);
+uint64_t pnb__query_pack(const pnb__shape_query *q); /* ordered by level first */
+void pnb__query_unpack(uint64_t packed, pnb__shape_query *q);
 void pnb__query_id(uint64_t packed, char id[PNB__QUERY_ID]);
 
 /* ---- shapes_render.c ---- */

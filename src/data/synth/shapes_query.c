@@ -33,8 +33,8 @@ static bool object_fits(const pnb__object *o, const pnb__shape *s)
 }
 
 /* Binds object `k` and the ones after it to shapes not in `used`. */
-static bool bind(const pnb__query *q, const pnb__scene *scene, const pnb_shapes_opts *opts, int k,
-                 int bound[PNB__MAX_SHAPES])
+static bool bind(const pnb__shape_query *q, const pnb__scene *scene, const pnb_shapes_opts *opts,
+                 int k, int bound[PNB__MAX_SHAPES])
 {
     if (k >= q->n_objects || k >= PNB__MAX_SHAPES)
         return q->relation == PNB__ANY ||
@@ -57,7 +57,8 @@ static bool bind(const pnb__query *q, const pnb__scene *scene, const pnb_shapes_
     return false;
 }
 
-bool pnb__query_matches(const pnb__query *q, const pnb__scene *scene, const pnb_shapes_opts *opts)
+bool pnb__query_matches(const pnb__shape_query *q, const pnb__scene *scene,
+                        const pnb_shapes_opts *opts)
 {
     int bound[PNB__MAX_SHAPES] = {0};
     if (q->count && q->count != scene->n_shapes)
@@ -68,15 +69,15 @@ bool pnb__query_matches(const pnb__query *q, const pnb__scene *scene, const pnb_
 /* ---- captions of a scene ------------------------------------------------------------------ */
 
 typedef struct query_list {
-    pnb__query *items;
+    pnb__shape_query *items;
     int n;
 } query_list;
 
 static const pnb__object OPEN = {PNB__ANY, PNB__ANY, PNB__ANY};
 
-static pnb__query query_of(unsigned char level)
+static pnb__shape_query query_of(unsigned char level)
 {
-    return (pnb__query){
+    return (pnb__shape_query){
         .level = level, .relation = PNB__ANY, .place = PNB__ANY, .objects = {OPEN, OPEN, OPEN}};
 }
 
@@ -86,7 +87,7 @@ static pnb__object object_of(const pnb__shape *s, bool colour, bool size)
                          (unsigned char)(size ? s->size : PNB__ANY)};
 }
 
-static void add(query_list *list, const pnb__query *q)
+static void add(query_list *list, const pnb__shape_query *q)
 {
     for (int i = 0; i < list->n; i++)
         if (pnb__query_pack(&list->items[i]) == pnb__query_pack(q))
@@ -97,22 +98,22 @@ static void add(query_list *list, const pnb__query *q)
 static void add_simple(query_list *list, const pnb__scene *scene)
 {
     for (int i = 0; i < scene->n_shapes; i++) {
-        pnb__query q = query_of(0);
+        pnb__shape_query q = query_of(0);
         q.n_objects = 1;
         q.objects[0].form = (unsigned char)scene->shapes[i].form;
         add(list, &q);
     }
     for (int i = 0; i < scene->n_shapes; i++) {
-        pnb__query q = query_of(0);
+        pnb__shape_query q = query_of(0);
         q.n_objects = 1;
         q.objects[0].colour = (unsigned char)scene->shapes[i].colour;
         add(list, &q);
     }
-    pnb__query count = query_of(0);
+    pnb__shape_query count = query_of(0);
     count.count = (unsigned char)scene->n_shapes;
     add(list, &count);
     for (int i = 0; i < scene->n_shapes; i++) {
-        pnb__query q = query_of(1);
+        pnb__shape_query q = query_of(1);
         q.n_objects = 1;
         q.objects[0] = object_of(&scene->shapes[i], true, false);
         add(list, &q);
@@ -129,7 +130,7 @@ static void add_relations(query_list *list, const pnb__scene *scene, const pnb_s
                 const pnb__shape *a = &scene->shapes[i], *b = &scene->shapes[j];
                 if (i == j || !pnb__shape_relation(a, b, (pnb__relation)r, opts->width))
                     continue;
-                pnb__query q = query_of(level);
+                pnb__shape_query q = query_of(level);
                 q.n_objects = 2;
                 q.relation = (unsigned char)r;
                 q.objects[0] = object_of(a, true, level == 3);
@@ -159,19 +160,19 @@ static void thin(query_list *list, int first, int keep, pnb__rng *r)
 }
 
 int pnb__scene_queries(const pnb__scene *scene, const pnb_shapes_opts *opts, uint64_t index,
-                       pnb__query *out)
+                       pnb__shape_query *out)
 {
     /* Relations kept at level 2, and those without a third object at level 3, by shapes. */
     static const int KEEP_LEVEL_2[PNB__MAX_SHAPES + 1] = {0, 0, 3, 5};
     static const int KEEP_LEVEL_3[PNB__MAX_SHAPES + 1] = {0, 0, 4, 2};
     enum { KEEP_THIRD = 8 };
-    pnb__query room[128];
+    pnb__shape_query room[128];
     query_list list = {room, 0};
     pnb__rng r;
     pnb__rng_init(&r, opts->seed, (3ULL << 56) | index);
     add_simple(&list, scene);
     for (int i = 0; i < scene->n_shapes; i++) {
-        pnb__query q = query_of(2);
+        pnb__shape_query q = query_of(2);
         q.n_objects = 1;
         q.objects[0] = object_of(&scene->shapes[i], true, true);
         add(&list, &q);
@@ -180,7 +181,7 @@ int pnb__scene_queries(const pnb__scene *scene, const pnb_shapes_opts *opts, uin
     add_relations(&list, scene, opts, 2, false);
     thin(&list, first, KEEP_LEVEL_2[scene->n_shapes], &r);
     if (scene->n_shapes == 1) {
-        pnb__query q = query_of(3);
+        pnb__shape_query q = query_of(3);
         q.n_objects = 1;
         q.objects[0] = object_of(&scene->shapes[0], true, true);
         q.place = (unsigned char)pnb__shape_place(&scene->shapes[0], opts->width, opts->height);
@@ -210,7 +211,7 @@ static int object_text(char *text, int n, const pnb__object *o)
                         *size ? " " : "", colour, *colour ? " " : "", form);
 }
 
-void pnb__query_text(const pnb__query *q, char text[PNB__QUERY_TEXT])
+void pnb__query_text(const pnb__shape_query *q, char text[PNB__QUERY_TEXT])
 {
     int n = 0;
     if (q->count) {
@@ -231,7 +232,7 @@ void pnb__query_text(const pnb__query *q, char text[PNB__QUERY_TEXT])
 }
 
 /* From the top: level 2 bits, count 2, objects 2, relation 3, place 3, three objects of 9. */
-uint64_t pnb__query_pack(const pnb__query *q)
+uint64_t pnb__query_pack(const pnb__shape_query *q)
 {
     uint64_t packed = q->level;
     packed = packed << 2 | q->count;
@@ -253,7 +254,7 @@ static unsigned char take(uint64_t *packed, unsigned bits)
     return value;
 }
 
-void pnb__query_unpack(uint64_t packed, pnb__query *q)
+void pnb__query_unpack(uint64_t packed, pnb__shape_query *q)
 {
     for (int i = PNB__MAX_SHAPES - 1; i >= 0; i--) {
         q->objects[i].size = take(&packed, 3);

@@ -63,7 +63,7 @@ static pnb_status build_lists(truth_job *job, pnb_error *err)
 }
 
 /* The scenes worth trying for a query: the shortest list of an object, or all (NULL). */
-static const uint32_t *candidates(const truth_job *job, const pnb__query *q, size_t *n)
+static const uint32_t *candidates(const truth_job *job, const pnb__shape_query *q, size_t *n)
 {
     const uint32_t *best = NULL;
     *n = job->set->n;
@@ -87,7 +87,7 @@ static const uint32_t *candidates(const truth_job *job, const pnb__query *q, siz
 static size_t match_caption(const truth_job *job, size_t c, uint32_t *out)
 {
     const pnb__shapes_set *s = job->set;
-    pnb__query q;
+    pnb__shape_query q;
     size_t n_tries, n_matches = 0;
     pnb__query_unpack(s->captions[c], &q);
     const uint32_t *tries = candidates(job, &q, &n_tries);

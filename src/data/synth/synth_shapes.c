@@ -82,7 +82,7 @@ static void draw_range(void *user, size_t begin, size_t end, int thread)
     pnb__shapes_set *s = user;
     (void)thread;
     for (size_t i = begin; i < end; i++) {
-        pnb__query queries[PNB__MAX_SCENE_QUERIES];
+        pnb__shape_query queries[PNB__MAX_SCENE_QUERIES];
         pnb__scene_draw(&s->scenes[i], s->opts, i);
         int n = pnb__scene_queries(&s->scenes[i], s->opts, i, queries);
         s->n_queries[i] = (uint32_t)n;
@@ -173,7 +173,7 @@ static void append_list(pnb__buf *b, const pnb__shapes_set *s, size_t i, const c
     for (uint32_t k = 0; k < s->n_queries[i]; k++) {
         uint64_t packed = s->queries[i * PNB__MAX_SCENE_QUERIES + k];
         char text[PNB__QUERY_TEXT], id[PNB__QUERY_ID];
-        pnb__query q;
+        pnb__shape_query q;
         pnb__query_unpack(packed, &q);
         pnb__query_text(&q, text);
         pnb__query_id(packed, id);
@@ -219,7 +219,7 @@ static void write_record(const pnb__shapes_set *s, size_t i, scene_files *f)
     const pnb__scene *scene = &s->scenes[i];
     pnb__buf *b = &f->json;
     char text[PNB__QUERY_TEXT];
-    pnb__query last; /* the most specific statement */
+    pnb__shape_query last; /* the most specific statement */
     pnb__query_unpack(s->queries[i * PNB__MAX_SCENE_QUERIES + s->n_queries[i] - 1], &last);
     pnb__query_text(&last, text);
     snprintf(f->key, sizeof f->key, "%07zu", i);
@@ -334,7 +334,7 @@ static pnb_status write_captions(const uint64_t *packed, size_t n, const pnb__sy
     caption_room *room = pnb__alloc_array(PNB_MAX(n, 1), sizeof *room);
     pnb_status status = captions && room ? PNB_OK : pnb__fail_nomem(err, n * sizeof *room);
     for (size_t c = 0; status == PNB_OK && c < n; c++) {
-        pnb__query q;
+        pnb__shape_query q;
         pnb__query_unpack(packed[c], &q);
         pnb__query_text(&q, room[c].text);
         pnb__query_id(packed[c], room[c].id);
@@ -395,7 +395,7 @@ static pnb_status count_words(const pnb__shapes_set *s, size_t *n_words, pnb_err
     const char **pointers = pnb__alloc_array(s->n_captions, sizeof *pointers);
     size_t n = SIZE_MAX;
     for (size_t c = 0; texts && pointers && c < s->n_captions; c++) {
-        pnb__query q;
+        pnb__shape_query q;
         pnb__query_unpack(s->captions[c], &q);
         pnb__query_text(&q, texts[c]);
         pointers[c] = texts[c];
@@ -411,7 +411,7 @@ static pnb_status count_words(const pnb__shapes_set *s, size_t *n_words, pnb_err
 static pnb_status gather_stats(const pnb__shapes_set *s, pnb_synth_stats *stats, pnb_error *err)
 {
     size_t n_matches[PNB_SYNTH_N_LEVELS] = {0}, n_given[PNB_SYNTH_N_LEVELS] = {0};
-    pnb__query q;
+    pnb__shape_query q;
     for (size_t c = 0; c < s->n_captions; c++) {
         pnb__query_unpack(s->captions[c], &q);
         stats->n_captions[q.level]++;

@@ -26,7 +26,7 @@ static pnb_bin describe(size_t index, const size_t *item, size_t n, const double
 }
 
 /* Fills s, r2, minus_s_r2 and is_degenerate from the bins. */
-static pnb_status relate(pnb_calibration *c, pnb_error *err)
+static pnb_status relate(pnb_uncertainty_calibration *c, pnb_error *err)
 {
     double index[PNB_MAX_BINS], accuracy[PNB_MAX_BINS], r;
     bool constant = true;
@@ -56,14 +56,14 @@ static bool is_constant(const double *x, size_t n)
     return true;
 }
 
-pnb_status pnb_calibration_compute(const double *uncertainty, const double *correct, size_t n,
-                                   pnb_binning binning, size_t n_bins, pnb_calibration *out,
-                                   pnb_error *err)
+pnb_status pnb_uncertainty_calibration_compute(const double *uncertainty, const double *correct,
+                                               size_t n, pnb_binning binning, size_t n_bins,
+                                               pnb_uncertainty_calibration *out, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     size_t offset[PNB_MAX_BINS + 1], n_entries;
     size_t copies = binning == PNB_BINS_GROVE_SPACING ? n_bins : 1;
-    pnb_calibration c = {0};
+    pnb_uncertainty_calibration c = {0};
     for (size_t i = 0; i < n; i++)
         if (!(correct[i] >= 0.0 && correct[i] <= 1.0))
             return pnb__fail(err, PNB_NUMERIC, "correct %zu is %g; it must lie in [0,1]", i,

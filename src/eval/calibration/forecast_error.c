@@ -36,11 +36,11 @@ static pnb_status check(const double *confidence, const int *label, size_t n, pn
     return PNB_OK;
 }
 
-pnb_status pnb_forecast_compute(const double *confidence, const int *label, size_t n, size_t n_bins,
-                                pnb_forecast *out, pnb_error *err)
+pnb_status pnb_ece_compute(const double *confidence, const int *label, size_t n, size_t n_bins,
+                           pnb_ece *out, pnb_error *err)
 {
     sums bin[PNB_MAX_BINS] = {{0}};
-    pnb_forecast f = {0};
+    pnb_ece f = {0};
     if (n == 0 || n_bins == 0 || n_bins > PNB_MAX_BINS)
         return pnb__fail(err, PNB_ARG,
                          "%zu forecasts in %zu bins; at least 1 and 1 to %d are needed", n, n_bins,

@@ -313,7 +313,7 @@ static double forecast(const forecast_source *s, double score)
 
 /* Forecasts of consecutive cases; `ends[f]` is the first case behind those that fit f judges. */
 static pnb_status judge(const forecast_source sources[], const size_t ends[],
-                        const pnb_scored *cases, pnb_reliability *out, pnb_error *err)
+                        const pnb_scored *cases, pnb_weighted_ece *out, pnb_error *err)
 {
     double *p = pnb__alloc_array(cases->n, sizeof *p);
     if (p == NULL)
@@ -324,7 +324,7 @@ static pnb_status judge(const forecast_source sources[], const size_t ends[],
         p[i] = forecast(&sources[f], cases->score[i]);
     }
     const pnb_scored forecasts = {cases->n, p, cases->label, cases->weight};
-    pnb_status status = pnb_reliability_compute(&forecasts, sources->opts->n_bins, out, err);
+    pnb_status status = pnb_weighted_ece_compute(&forecasts, sources->opts->n_bins, out, err);
     pnb__free(p);
     return status;
 }

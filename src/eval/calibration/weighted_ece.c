@@ -45,7 +45,7 @@ static pnb_status check(const pnb_scored *f, size_t n_bins, pnb_error *err)
 }
 
 /* `share` is the case's part of all weight. */
-static void add(pnb_reliability *r, pnb_reliability_bin *bin, const forecast_case *c, double share)
+static void add(pnb_weighted_ece *r, pnb_ece_bin *bin, const forecast_case *c, double share)
 {
     double y = (double)c->label, p = fmin(fmax(c->p, CLIP), 1.0 - CLIP);
     bin->p_low = bin->weight == 0.0 ? c->p : bin->p_low;
@@ -59,10 +59,10 @@ static void add(pnb_reliability *r, pnb_reliability_bin *bin, const forecast_cas
     r->brier += share * (c->p - y) * (c->p - y);
 }
 
-static void finish(pnb_reliability *r)
+static void finish(pnb_weighted_ece *r)
 {
     for (size_t b = 0; b < r->n_bins; b++) {
-        pnb_reliability_bin *bin = &r->bin[b];
+        pnb_ece_bin *bin = &r->bin[b];
         r->ece += fabs(bin->rate - bin->p_mean);
         bin->rate /= bin->weight;
         bin->p_mean /= bin->weight;
@@ -71,7 +71,7 @@ static void finish(pnb_reliability *r)
 
 /* A bin ends where the weight seen passes the next multiple of 1/n_bins, at the end of a run of
  * equal p. 1e-9 forgives the rounding of the sum; the last multiple is the end itself. */
-static void fill(pnb_reliability *r, const forecast_case *cases, size_t n, size_t n_bins)
+static void fill(pnb_weighted_ece *r, const forecast_case *cases, size_t n, size_t n_bins)
 {
     double total = 0.0, seen = 0.0;
     size_t edge = 1;
@@ -91,8 +91,8 @@ static void fill(pnb_reliability *r, const forecast_case *cases, size_t n, size_
     finish(r);
 }
 
-pnb_status pnb_reliability_compute(const pnb_scored *forecasts, size_t n_bins, pnb_reliability *out,
-                                   pnb_error *err)
+pnb_status pnb_weighted_ece_compute(const pnb_scored *forecasts, size_t n_bins,
+                                    pnb_weighted_ece *out, pnb_error *err)
 {
     pnb_status status = check(forecasts, n_bins, err);
     if (status != PNB_OK)
@@ -104,7 +104,7 @@ pnb_status pnb_reliability_compute(const pnb_scored *forecasts, size_t n_bins, p
         cases[i] = (forecast_case){forecasts->score[i], pnb__scored_weight(forecasts, i),
                                    forecasts->label[i]};
     qsort(cases, forecasts->n, sizeof *cases, compare_cases);
-    *out = (pnb_reliability){.n = forecasts->n};
+    *out = (pnb_weighted_ece){.n = forecasts->n};
     fill(out, cases, forecasts->n, n_bins);
     pnb__free(cases);
     return PNB_OK;

@@ -31,7 +31,7 @@ typedef struct find_job {
     const pnb_duplicates_opts *opts;
     const pnb_ctx *ctx;
     pnb_rows rows; /* all of them */
-    pnb__copies copies;
+    pnb__exact_duplicates copies;
     pnb__neighbours near;
     size_t *row_of; /* rows of a search for the nearest: [near.rows.n] which row each of them is */
     size_t *at;     /* [kind] where its first row is among those */
@@ -500,8 +500,8 @@ pnb_status pnb_duplicates_find(const pnb_ctx *ctx, const pnb_gaussians *rows, co
     PNB_TRY(check(rows, u, &o, err));
     PNB_TRY(pnb__neighbours_init(&job.near, ctx, rows, o.measure, &o.measure_opts, err));
     job.rows = job.near.rows;
-    PNB_TRY(
-        pnb__copies_find(&job.copies, &job.rows, keeps_copies_apart(&job.rows, o.measure), err));
+    PNB_TRY(pnb__exact_duplicates_find(&job.copies, &job.rows,
+                                       keeps_copies_apart(&job.rows, o.measure), err));
     PNB_TRY(join_all(&job, &too_many, err));
     if (too_many)
         PNB_TRY(list_all(&job, err));
@@ -512,7 +512,7 @@ pnb_status pnb_duplicates_find(const pnb_ctx *ctx, const pnb_gaussians *rows, co
 done:
     pnb_duplicates_reset(&job.found);
     pnb__neighbours_reset(&job.near);
-    pnb__copies_reset(&job.copies);
+    pnb__exact_duplicates_reset(&job.copies);
     pnb__free(job.is_cut);
     pnb__free(job.row_of);
     pnb__free(job.at);

@@ -34,7 +34,7 @@ static bool are_same(const pnb_rows *g, size_t a, size_t b)
            memcmp(parameters(g->log_var, a, g->dim), parameters(g->log_var, b, g->dim), bytes) == 0;
 }
 
-static pnb_status find_kinds(pnb__copies *c, const pnb_rows *g, pnb_error *err)
+static pnb_status find_kinds(pnb__exact_duplicates *c, const pnb_rows *g, pnb_error *err)
 {
     pnb__key_map kinds = {0};
     pnb_status status = pnb__key_map_reserve(&kinds, g->n, err);
@@ -56,7 +56,7 @@ static pnb_status find_kinds(pnb__copies *c, const pnb_rows *g, pnb_error *err)
 }
 
 /* offset[k + 1] is first the number of rows of kind k, then where its next row goes. */
-static void list_rows(pnb__copies *c)
+static void list_rows(pnb__exact_duplicates *c)
 {
     memset(c->offset, 0, (c->n_kinds + 1) * sizeof *c->offset);
     for (size_t i = 0; i < c->n; i++)
@@ -70,11 +70,12 @@ static void list_rows(pnb__copies *c)
         c->row[c->offset[c->kind[i] + 1]++] = i;
 }
 
-pnb_status pnb__copies_find(pnb__copies *c, const pnb_rows *rows, bool apart, pnb_error *err)
+pnb_status pnb__exact_duplicates_find(pnb__exact_duplicates *c, const pnb_rows *rows, bool apart,
+                                      pnb_error *err)
 {
     size_t n = rows->n;
     pnb_status status = PNB_OK;
-    *c = (pnb__copies){.n = n};
+    *c = (pnb__exact_duplicates){.n = n};
     c->kind = pnb__alloc_array(n, sizeof *c->kind);
     c->first = pnb__alloc_array(n, sizeof *c->first);
     c->offset = pnb__alloc_array(n + 1, sizeof *c->offset);
@@ -89,17 +90,17 @@ pnb_status pnb__copies_find(pnb__copies *c, const pnb_rows *rows, bool apart, pn
     list_rows(c);
 done:
     if (status != PNB_OK)
-        pnb__copies_reset(c);
+        pnb__exact_duplicates_reset(c);
     return status;
 }
 
-void pnb__copies_reset(pnb__copies *c)
+void pnb__exact_duplicates_reset(pnb__exact_duplicates *c)
 {
     pnb__free(c->kind);
     pnb__free(c->first);
     pnb__free(c->offset);
     pnb__free(c->row);
-    *c = (pnb__copies){0};
+    *c = (pnb__exact_duplicates){0};
 }
 
 /* ---- gathering ---- */

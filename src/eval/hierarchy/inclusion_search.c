@@ -17,23 +17,23 @@
 #define ROUNDING 1e-4 /* of a block's H, a dimension: nearer to 0 than this, H is taken again */
 #define MARGIN 16     /* candidates beyond k, taken again before they are sorted */
 
-const char *pnb_member_order_name(pnb_member_order order)
+const char *pnb_inclusion_order_name(pnb_inclusion_order order)
 {
-    return pnb__name_at(PNB_NAMES(PNB_MEMBER_ORDER_LIST), order, "unknown");
+    return pnb__name_at(PNB_NAMES(PNB_INCLUSION_ORDER_LIST), order, "unknown");
 }
 
-pnb_status pnb_member_order_parse(pnb_member_order *out, const char *name, pnb_error *err)
+pnb_status pnb_inclusion_order_parse(pnb_inclusion_order *out, const char *name, pnb_error *err)
 {
-    return pnb__name_choose(out, "order", PNB_NAMES(PNB_MEMBER_ORDER_LIST), name, err);
+    return pnb__name_choose(out, "order", PNB_NAMES(PNB_INCLUSION_ORDER_LIST), name, err);
 }
 
-pnb_members_opts pnb_members_opts_default(void)
+pnb_inclusion_search_opts pnb_inclusion_search_opts_default(void)
 {
-    return (pnb_members_opts){
+    return (pnb_inclusion_search_opts){
         .min_nearness = -(double)INFINITY, .k = 10, .measure_opts = pnb_measure_opts_default()};
 }
 
-void pnb_members_reset(pnb_members *members)
+void pnb_inclusion_hits_reset(pnb_inclusion_hits *members)
 {
     if (members == NULL)
         return;
@@ -41,13 +41,13 @@ void pnb_members_reset(pnb_members *members)
     pnb__free(members->h);
     pnb__free(members->nearness);
     pnb__free(members->n_all);
-    *members = (pnb_members){0};
+    *members = (pnb_inclusion_hits){0};
 }
 
-static pnb_status alloc_members(pnb_members *out, size_t n_queries, size_t k, pnb_error *err)
+static pnb_status alloc_members(pnb_inclusion_hits *out, size_t n_queries, size_t k, pnb_error *err)
 {
     size_t n = 0;
-    *out = (pnb_members){.n_queries = n_queries, .k = k};
+    *out = (pnb_inclusion_hits){.n_queries = n_queries, .k = k};
     if (pnb__mul_overflows(n_queries, k, &n))
         return pnb__fail_nomem(err, SIZE_MAX);
     out->index = pnb__alloc_array(n, sizeof *out->index);
@@ -56,7 +56,7 @@ static pnb_status alloc_members(pnb_members *out, size_t n_queries, size_t k, pn
     out->n_all = pnb__alloc_array(n_queries, sizeof *out->n_all);
     if (out->index != NULL && out->h != NULL && out->nearness != NULL && out->n_all != NULL)
         return PNB_OK;
-    pnb_members_reset(out);
+    pnb_inclusion_hits_reset(out);
     return pnb__fail_nomem(err, n * (sizeof(int64_t) + 2 * sizeof(double)));
 }
 
@@ -64,8 +64,8 @@ static pnb_status alloc_members(pnb_members *out, size_t n_queries, size_t k, pn
 
 typedef struct members_job {
     const pnb_gaussians *queries, *gallery;
-    const pnb_members_opts *opts;
-    pnb_members *out;
+    const pnb_inclusion_search_opts *opts;
+    pnb_inclusion_hits *out;
     double *query_trace, *item_trace; /* [Q], [N] */
     double *nearness;                 /* [thread][N] */
     size_t n_kept;                    /* candidates of a query: k and some more */
@@ -103,7 +103,7 @@ static double exact_h(const members_job *job, size_t query, size_t item)
 static void store_members(const members_job *job, size_t q, const pnb__hit *hit, size_t n,
                           const double *nearness)
 {
-    pnb_members *out = job->out;
+    pnb_inclusion_hits *out = job->out;
     for (size_t i = 0; i < out->k; i++) {
         size_t at = q * out->k + i;
         bool is_there = i < n;
@@ -117,7 +117,7 @@ static void store_members(const members_job *job, size_t q, const pnb__hit *hit,
 static void keep_members(void *user, int thread, size_t q, const double *h)
 {
     members_job *job = user;
-    const pnb_members_opts *o = job->opts;
+    const pnb_inclusion_search_opts *o = job->opts;
     size_t t = (size_t)thread;
     double *nearness = job->nearness + t * job->gallery->n;
     double unsure = ROUNDING * (double)job->gallery->dim;
@@ -129,11 +129,11 @@ static void keep_members(void *user, int thread, size_t q, const double *h)
         double value = fabs(h[j]) <= unsure ? exact_h(job, q, j) : h[j];
         if (!(value > 0.0) || !(nearness[j] >= o->min_nearness))
             continue;
-        double score = o->order == PNB_MEMBERS_BY_NEARNESS ? nearness[j] : value;
+        double score = o->order == PNB_INCLUSION_BY_NEARNESS ? nearness[j] : value;
         pnb__heap_push(&heap, (pnb__hit){score, (int64_t)j});
         job->out->n_all[q]++;
     }
-    for (size_t i = 0; i < heap.n && o->order == PNB_MEMBERS_BY_INCLUSION; i++)
+    for (size_t i = 0; i < heap.n && o->order == PNB_INCLUSION_BY_INCLUSION; i++)
         hit[i].score = exact_h(job, q, (size_t)hit[i].index);
     pnb__hits_sort(hit, heap.n);
     store_members(job, q, hit, PNB_MIN(heap.n, job->out->k), nearness);
@@ -173,14 +173,14 @@ static pnb_status alloc_job(members_job *job, size_t n_threads, pnb_error *err)
     return PNB_OK;
 }
 
-pnb_status pnb_members_find(const pnb_ctx *ctx, const pnb_gaussians *queries,
-                            const pnb_gaussians *gallery, const pnb_members_opts *opts,
-                            pnb_members *out, pnb_error *err)
+pnb_status pnb_inclusion_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
+                                const pnb_gaussians *gallery, const pnb_inclusion_search_opts *opts,
+                                pnb_inclusion_hits *out, pnb_error *err)
 {
-    pnb_members_opts o = opts == NULL ? pnb_members_opts_default() : *opts;
+    pnb_inclusion_search_opts o = opts == NULL ? pnb_inclusion_search_opts_default() : *opts;
     members_job job = {.queries = queries, .gallery = gallery, .opts = &o, .out = out};
     pnb_search_opts search = pnb_search_opts_default();
-    *out = (pnb_members){0};
+    *out = (pnb_inclusion_hits){0};
     pnb_status status = check(queries, gallery, o.k, err);
     if (status != PNB_OK)
         return status;
@@ -199,6 +199,6 @@ done:
     pnb__free(job.nearness);
     pnb__free(job.hit);
     if (status != PNB_OK)
-        pnb_members_reset(out);
+        pnb_inclusion_hits_reset(out);
     return status;
 }

@@ -220,9 +220,9 @@ static void figures_of(const sample *s, const uint32_t *weight, const pnb_figure
 static pnb_status bin_figures(const sample *s, pnb_binning binning, size_t n_bins, double out[3],
                               pnb_error *err)
 {
-    pnb_calibration c;
-    pnb_status status = pnb_calibration_compute(s->v->uncertainty, s->correct, s->v->n, binning,
-                                                PNB_MIN(n_bins, s->v->n), &c, err);
+    pnb_uncertainty_calibration c;
+    pnb_status status = pnb_uncertainty_calibration_compute(
+        s->v->uncertainty, s->correct, s->v->n, binning, PNB_MIN(n_bins, s->v->n), &c, err);
     if (status == PNB_OK) {
         out[0] = c.s;
         out[1] = c.r2;

@@ -18,16 +18,16 @@ static size_t n_positives(const pnb_truth *truth, size_t item)
 }
 
 /* Largest size of a value of the pass. */
-static double magnitude(const pnb__scan_run *run)
+static double magnitude(const pnb__exact_run *run)
 {
-    const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
+    const pnb__exact_side *q = &run->queries, *x = &run->scan->gallery;
     double product = run->scan->form->is_unit ? 1.0 : q->most_norm * x->most_norm;
     return x->most_term + 3.0 * product;
 }
 
-bool pnb__back_fits(const pnb__scan_run *run, const pnb_truth *truth)
+bool pnb__back_fits(const pnb__exact_run *run, const pnb_truth *truth)
 {
-    if (run->way != PNB__SCAN_PRODUCT || magnitude(run) > MAGNITUDE_MOST ||
+    if (run->way != PNB__EXACT_PRODUCT || magnitude(run) > MAGNITUDE_MOST ||
         run->queries.most_term > MAGNITUDE_MOST)
         return false;
     for (size_t i = 0; i < truth->n_queries; i++)
@@ -40,7 +40,7 @@ bool pnb__back_fits(const pnb__scan_run *run, const pnb_truth *truth)
 
 static void set_item(pnb__back *back, size_t item)
 {
-    const pnb__scan_run *run = back->run;
+    const pnb__exact_run *run = back->run;
     const pnb__hit *positive = back->positive + back->truth->offset[item];
     size_t n = back->truth->n_queries, n_own = n_positives(back->truth, item);
     double margin = 64.0 * 0x1p-53 * (magnitude(run) + run->queries.most_term) +
@@ -57,27 +57,27 @@ static void prepare_items(void *user, size_t begin, size_t end, int thread)
 {
     pnb__back *back = user;
     const pnb_truth *truth = back->truth;
-    pnb__scan_work work;
-    if (pnb__scan_work_init(&work, back->run, &back->error[thread]) != PNB_OK)
+    pnb__exact_work work;
+    if (pnb__exact_work_init(&work, back->run, &back->error[thread]) != PNB_OK)
         return;
     for (size_t item = begin; item < end; item++) {
         size_t first = truth->offset[item];
         for (size_t i = first; i < truth->offset[item + 1]; i++) {
             size_t query = truth->item[i];
             back->positive[i] =
-                (pnb__hit){pnb__scan_exact(back->run, &work, query, item), (int64_t)query};
+                (pnb__hit){pnb__exact_pair(back->run, &work, query, item), (int64_t)query};
         }
         pnb__hits_sort(back->positive + first, n_positives(truth, item));
         set_item(back, item);
     }
-    pnb__scan_work_reset(&work);
+    pnb__exact_work_reset(&work);
 }
 
 static void set_terms(pnb__back *back)
 {
     double most = magnitude(back->run);
     for (size_t q = 0; q < back->truth->n_items; q++) {
-        double term = pnb__pass_term(back->run, q), slack = 8.0 * UNIT * (fabs(term) + most);
+        double term = pnb__bound_term(back->run, q), slack = 8.0 * UNIT * (fabs(term) + most);
         back->term_low[q] = (float)(term - slack);
         back->term_high[q] = (float)(term + slack);
     }
@@ -171,7 +171,7 @@ static int may_be_top(const pnb__back *back, const pnb__back_block *b, float lim
 }
 
 /* A pair of which the bounds may leave something open: then it is scored in f64. */
-static void settle(pnb__back *back, pnb__scan_work *work, const pnb__back_block *b, size_t j)
+static void settle(pnb__back *back, pnb__exact_work *work, const pnb__back_block *b, size_t j)
 {
     size_t n = back->truth->n_queries, query = b->query + j, n_open = 0;
     size_t n_own = n_positives(back->truth, b->item), slot = b->group * n + b->item;
@@ -183,7 +183,7 @@ static void settle(pnb__back *back, pnb__scan_work *work, const pnb__back_block 
     }
     if (n_open == 0 && !(high >= back->top_limit[slot]))
         return;
-    pnb__hit hit = {pnb__scan_exact(back->run, work, query, b->item), (int64_t)query};
+    pnb__hit hit = {pnb__exact_pair(back->run, work, query, b->item), (int64_t)query};
     const pnb__hit *positive = back->positive + back->truth->offset[b->item];
     uint32_t *count = back->count + b->group * back->n_levels * n + b->item;
     for (size_t l = 0; l < n_own; l++)
@@ -196,7 +196,7 @@ static void settle(pnb__back *back, pnb__scan_work *work, const pnb__back_block 
     }
 }
 
-void pnb__back_count(pnb__back *back, pnb__scan_work *work, const pnb__back_block *b)
+void pnb__back_count(pnb__back *back, pnb__exact_work *work, const pnb__back_block *b)
 {
     size_t n = back->truth->n_queries, n_own = n_positives(back->truth, b->item);
     uint32_t *count = back->count + b->group * back->n_levels * n + b->item;

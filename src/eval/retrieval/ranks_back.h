@@ -9,7 +9,7 @@
 
 /* Items of the pass are what asks here, its queries are what is ranked. */
 typedef struct pnb__back {
-    const pnb__scan_run *run;
+    const pnb__exact_run *run;
     const pnb_truth *truth; /* n_queries = items of the pass */
     pnb_ranks *out;
     size_t n_levels, n_groups;
@@ -24,7 +24,7 @@ typedef struct pnb__back {
 
 /* Whether both directions can be had from one pass: a symmetric measure by products, no item with
  * many positives, terms that floats tell apart. */
-bool pnb__back_fits(const pnb__scan_run *run, const pnb_truth *truth);
+bool pnb__back_fits(const pnb__exact_run *run, const pnb_truth *truth);
 
 /* n_groups: parts of the pass that see the same item. NOMEM. Free with pnb__back_reset. */
 pnb_status pnb__back_init(pnb__back *back, const pnb_ctx *ctx, size_t n_groups, pnb_error *err);
@@ -35,7 +35,7 @@ typedef struct pnb__back_block {
     size_t group, item, query, n;
     const float *low, *high;
 } pnb__back_block;
-void pnb__back_count(pnb__back *back, pnb__scan_work *work, const pnb__back_block *block);
+void pnb__back_count(pnb__back *back, pnb__exact_work *work, const pnb__back_block *block);
 
 /* Fills out, whose arrays exist, when all queries have passed. */
 void pnb__back_finish(pnb__back *back);

@@ -18,11 +18,11 @@
 #define LOOK 64          /* queries looked at together */
 
 typedef struct rank_job {
-    pnb__scan_run run;
+    pnb__exact_run run;
     const pnb_ctx *ctx;
     const pnb_truth *truth;
     pnb_ranks *out;
-    pnb__pass pass;
+    pnb__bound pass;
     size_t most, n_levels, n_threads, n_chunks, n_groups, n_in_strip;
     pnb__hit *positive; /* [pair] best first within each query */
     /* By query of the pass; level is the place of a positive, from the best. */
@@ -50,19 +50,19 @@ static size_t n_positives(const rank_job *job, size_t query)
 static void score_positives(void *user, size_t begin, size_t end, int thread)
 {
     rank_job *job = user;
-    pnb__scan_work work;
-    if (pnb__scan_work_init(&work, &job->run, &job->error[thread]) != PNB_OK)
+    pnb__exact_work work;
+    if (pnb__exact_work_init(&work, &job->run, &job->error[thread]) != PNB_OK)
         return;
     for (size_t q = begin; q < end; q++) {
         size_t first = job->truth->offset[q], n = n_positives(job, q);
         for (size_t i = first; i < first + n; i++) {
             size_t item = job->truth->item[i];
             job->positive[i] =
-                (pnb__hit){pnb__scan_exact(&job->run, &work, q, item), (int64_t)item};
+                (pnb__hit){pnb__exact_pair(&job->run, &work, q, item), (int64_t)item};
         }
         pnb__hits_sort(job->positive + first, n);
     }
-    pnb__scan_work_reset(&work);
+    pnb__exact_work_reset(&work);
 }
 
 /* Limits of the bounds for each positive that is counted one by one; infinite where there is none:
@@ -73,15 +73,15 @@ static void set_limits(rank_job *job)
     for (size_t i = 0; i < n; i++) {
         size_t query = job->pass.first + i, n_own = n_positives(job, query);
         const pnb__hit *positive = job->positive + job->truth->offset[query];
-        double term = pnb__pass_term(&job->run, query);
-        double margin = 2.0 * pnb__pass_margin(&job->run, query);
+        double term = pnb__bound_term(&job->run, query);
+        double margin = 2.0 * pnb__bound_margin(&job->run, query);
         job->levels[i] = n_own <= FEW ? n_own : 0;
         for (size_t l = 0; l < job->n_levels; l++) {
             bool has = l < job->levels[i];
             double sure = has ? positive[l].score - term + margin : 0.0;
             job->sure[l * most + i] = has ? nextafterf((float)sure, INFINITY) : INFINITY;
             job->maybe[l * most + i] =
-                has ? pnb__pass_limit(&job->run, query, positive[l].score) : INFINITY;
+                has ? pnb__bound_limit(&job->run, query, positive[l].score) : INFINITY;
         }
         size_t *levels =
             &job->group_levels[i / job->pass.strip * job->n_in_strip + i % job->pass.strip / LOOK];
@@ -94,7 +94,7 @@ static void set_limits(rank_job *job)
 typedef struct part {
     rank_job *job;
     size_t chunk, group;
-    pnb__pass_work work;
+    pnb__bound_work work;
     float low[LOOK], high[LOOK];
 } part;
 
@@ -105,7 +105,7 @@ static void raise_top(part *p, size_t query, pnb__hit hit)
     if (!pnb__hit_before(hit, job->top[slot]))
         return;
     job->top[slot] = hit;
-    job->top_limit[slot] = pnb__pass_limit(&job->run, query, hit.score);
+    job->top_limit[slot] = pnb__bound_limit(&job->run, query, hit.score);
 }
 
 static bool level_is_open(const rank_job *job, size_t at, size_t level, float low, float high)
@@ -123,7 +123,7 @@ static void settle(part *p, size_t query, size_t item, float low, float high)
         open = level_is_open(job, at, l, low, high);
     if (!open)
         return;
-    pnb__hit hit = {pnb__scan_exact(&job->run, &p->work.scan, query, item), (int64_t)item};
+    pnb__hit hit = {pnb__exact_pair(&job->run, &p->work.scan, query, item), (int64_t)item};
     const pnb__hit *positive = job->positive + job->truth->offset[query];
     uint32_t *count = job->count + p->chunk * job->n_levels * job->most + at;
     for (size_t l = 0; l < job->levels[at]; l++)
@@ -138,12 +138,12 @@ static void add_to_many(part *p, size_t query, size_t item, float low, float hig
     rank_job *job = p->job;
     size_t first = job->truth->offset[query], n = n_positives(job, query);
     const pnb__hit *positive = job->positive + first;
-    double term = pnb__pass_term(&job->run, query), margin = pnb__pass_margin(&job->run, query);
+    double term = pnb__bound_term(&job->run, query), margin = pnb__bound_margin(&job->run, query);
     /* As a hit with the highest index loses every tie, one with index -1 wins every tie. */
     const pnb__hit least = {low + term - margin, INT64_MAX}, most = {high + term + margin, -1};
     size_t behind = pnb__ranks_first_behind(positive, n, least);
     if (pnb__ranks_first_behind(positive, n, most) != behind) {
-        pnb__hit hit = {pnb__scan_exact(&job->run, &p->work.scan, query, item), (int64_t)item};
+        pnb__hit hit = {pnb__exact_pair(&job->run, &p->work.scan, query, item), (int64_t)item};
         behind = pnb__ranks_first_behind(positive, n, hit);
         raise_top(p, query, hit);
     }
@@ -210,7 +210,7 @@ static pnb_status walk_part(part *p, const size_t items[2], const size_t strips[
         const size_t block[2] = {item, PNB_MIN(item + job->pass.n_items, items[1])};
         for (size_t s = strips[0]; s < strips[1]; s++) {
             pnb__values v;
-            PNB_TRY(pnb__pass_score(&job->pass, &p->work, s, block, &v, err));
+            PNB_TRY(pnb__bound_score(&job->pass, &p->work, s, block, &v, err));
             for (size_t i = 0; i < v.n_items; i++)
                 for (size_t j = 0; j < v.n_queries; j += LOOK)
                     count_item(p, &v, i, j, PNB_MIN((size_t)LOOK, v.n_queries - j));
@@ -227,20 +227,20 @@ static void walk_parts(void *user, size_t begin, size_t end, int thread)
     part p = {.job = job};
     size_t n_items = job->truth->n_items;
     size_t n_strips = (job->pass.n + job->pass.strip - 1) / job->pass.strip;
-    pnb_status status = pnb__pass_work_init(&p.work, &job->run, err);
+    pnb_status status = pnb__bound_work_init(&p.work, &job->run, err);
     if (status != PNB_OK)
         return;
     for (size_t i = begin; i < end && status == PNB_OK; i++) {
         size_t group = i / job->n_chunks, step = job->pass.n_items;
         p.chunk = i % job->n_chunks;
         p.group = group;
-        const size_t items[2] = {pnb__pass_border(n_items, step, job->n_chunks, p.chunk),
-                                 pnb__pass_border(n_items, step, job->n_chunks, p.chunk + 1)};
+        const size_t items[2] = {pnb__bound_border(n_items, step, job->n_chunks, p.chunk),
+                                 pnb__bound_border(n_items, step, job->n_chunks, p.chunk + 1)};
         const size_t strips[2] = {n_strips * group / job->n_groups,
                                   n_strips * (group + 1) / job->n_groups};
         status = walk_part(&p, items, strips, err);
     }
-    pnb__pass_work_reset(&p.work);
+    pnb__bound_work_reset(&p.work);
 }
 
 static void finish_query(const rank_job *job, size_t query, size_t *rank)
@@ -280,7 +280,7 @@ static pnb_status first_error(const rank_job *job, pnb_error *err)
 static pnb_status run_pass(rank_job *job, size_t first, size_t n, size_t *rank, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    PNB_TRY(pnb__pass_init(&job->pass, &job->run, job->ctx, first, n, err));
+    PNB_TRY(pnb__bound_init(&job->pass, &job->run, job->ctx, first, n, err));
     size_t n_strips = (n + job->pass.strip - 1) / job->pass.strip;
     job->n_groups = PNB_MIN(n_strips, (job->n_threads + job->n_chunks - 1) / job->n_chunks);
     job->n_in_strip = (job->pass.strip + LOOK - 1) / LOOK;
@@ -297,7 +297,7 @@ static pnb_status run_pass(rank_job *job, size_t first, size_t n, size_t *rank, 
     for (size_t q = first; q < first + n; q++)
         finish_query(job, q, rank);
 done:
-    pnb__pass_reset(&job->pass);
+    pnb__bound_reset(&job->pass);
     return status;
 }
 
@@ -306,7 +306,7 @@ static void plan(rank_job *job)
     const pnb_truth *truth = job->truth;
     job->n_threads = job->ctx == NULL ? 1 : (size_t)job->ctx->n_threads;
     job->n_chunks = PNB_MIN(job->n_threads, (truth->n_items + CHUNK_ITEMS - 1) / CHUNK_ITEMS);
-    job->most = PNB_MIN(pnb__pass_most_queries(&job->run), truth->n_queries);
+    job->most = PNB_MIN(pnb__bound_most_queries(&job->run), truth->n_queries);
     for (size_t q = 0; q < truth->n_queries; q++) {
         size_t n = n_positives(job, q);
         job->has_many = job->has_many || n > FEW;
@@ -348,7 +348,7 @@ static void free_job(rank_job *job)
     pnb__free(job->top);
     pnb__free(job->top_limit);
     pnb__free(job->error);
-    pnb__scan_run_reset(&job->run);
+    pnb__exact_run_reset(&job->run);
 }
 
 static pnb_status check_sizes(const pnb_gaussians *queries, const pnb_gaussians *gallery,
@@ -400,12 +400,12 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb__both *both, const pnb__
 {
     pnb_status status = PNB_OK;
     pnb_search_opts o = both->opts == NULL ? pnb_search_opts_default() : *both->opts;
-    pnb__scan scan = {0};
+    pnb__exact scan = {0};
     pnb__back back = {0};
     rank_job job = {.ctx = ctx, .truth = both->forward, .out = forward, .ranked = ranked};
     PNB_TRY(check_sizes(both->a, both->b, both->forward, err));
-    PNB_TRY(pnb__scan_init(&scan, ctx, both->b, &o, err));
-    PNB_TRY(pnb__scan_run_init(&job.run, &scan, ctx, both->a, err));
+    PNB_TRY(pnb__exact_init(&scan, ctx, both->b, &o, err));
+    PNB_TRY(pnb__exact_run_init(&job.run, &scan, ctx, both->a, err));
     plan(&job);
     PNB_TRY(alloc_job(&job, err));
     PNB_TRY(pnb__ranks_alloc(forward, both->forward, err));
@@ -417,7 +417,7 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb__both *both, const pnb__
 done:
     pnb__back_reset(&back);
     free_job(&job);
-    pnb__scan_reset(&scan);
+    pnb__exact_reset(&scan);
     return status;
 }
 

@@ -41,8 +41,8 @@ typedef struct visit_job {
     const pnb__scores *scores;
     pnb__visit_fn visit;
     void *user;
-    const pnb__scan_run *run; /* of two sets */
-    pnb_error *error;         /* [thread] */
+    const pnb__exact_run *run; /* of two sets */
+    pnb_error *error;          /* [thread] */
 } visit_job;
 
 /* ---- rows of a matrix or a function ---- */
@@ -81,19 +81,19 @@ done:
 /* ---- two sets ---- */
 
 /* A block of whole rows: the scan unpacks every item once for all of them. */
-static pnb_status visit_block(const visit_job *job, pnb__scan_work *work, double *score,
+static pnb_status visit_block(const visit_job *job, pnb__exact_work *work, double *score,
                               const size_t queries[2], int thread, pnb_error *err)
 {
     size_t n_items = job->scores->n_items;
     pnb_status status = PNB_OK;
-    for (size_t item = 0; status == PNB_OK && item < n_items; item += PNB__SCAN_ITEMS) {
-        const pnb__scan_block block = {.query = queries[0],
-                                       .n_queries = queries[1] - queries[0],
-                                       .item = item,
-                                       .n_items = PNB_MIN(PNB__SCAN_ITEMS, n_items - item),
-                                       .score = score + item,
-                                       .ld = n_items};
-        status = pnb__scan_score(job->run, work, &block, err);
+    for (size_t item = 0; status == PNB_OK && item < n_items; item += PNB__EXACT_ITEMS) {
+        const pnb__exact_block block = {.query = queries[0],
+                                        .n_queries = queries[1] - queries[0],
+                                        .item = item,
+                                        .n_items = PNB_MIN(PNB__EXACT_ITEMS, n_items - item),
+                                        .score = score + item,
+                                        .ld = n_items};
+        status = pnb__exact_score(job->run, work, &block, err);
     }
     for (size_t q = queries[0]; status == PNB_OK && q < queries[1]; q++)
         job->visit(job->user, thread, q, score + (q - queries[0]) * n_items);
@@ -104,20 +104,20 @@ static void visit_pairs(void *user, size_t begin, size_t end, int thread)
 {
     const visit_job *job = user;
     size_t n_items = job->scores->n_items, fitting = BLOCK_BYTES / (n_items * sizeof(double));
-    size_t most = PNB_MAX((size_t)1, PNB_MIN(PNB_MIN(fitting, PNB__SCAN_QUERIES), end - begin));
+    size_t most = PNB_MAX((size_t)1, PNB_MIN(PNB_MIN(fitting, PNB__EXACT_QUERIES), end - begin));
     pnb_error *err = &job->error[thread];
     pnb_status status = PNB_OK;
-    pnb__scan_work work = {0};
+    pnb__exact_work work = {0};
     double *score = pnb__alloc_array(most * n_items, sizeof *score);
     if (score == NULL)
         PNB_TRY(pnb__fail_nomem(err, most * n_items * sizeof *score));
-    PNB_TRY(pnb__scan_work_init(&work, job->run, err));
+    PNB_TRY(pnb__exact_work_init(&work, job->run, err));
     for (size_t q = begin; q < end; q += most) {
         const size_t queries[2] = {q, PNB_MIN(q + most, end)};
         PNB_TRY(visit_block(job, &work, score, queries, thread, err));
     }
 done:
-    pnb__scan_work_reset(&work);
+    pnb__exact_work_reset(&work);
     pnb__free(score);
     (void)status;
 }
@@ -146,17 +146,17 @@ static pnb_status visit_sets(const pnb_ctx *ctx, visit_job *job, pnb_error *err)
 {
     const pnb__scores *s = job->scores;
     pnb_search_opts opts = s->opts == NULL ? pnb_search_opts_default() : *s->opts;
-    pnb__scan scan = {0};
-    pnb__scan_run run = {0};
+    pnb__exact scan = {0};
+    pnb__exact_run run = {0};
     pnb_status status;
-    PNB_TRY(pnb__scan_init(&scan, ctx, s->gallery, &opts, err));
-    PNB_TRY(pnb__scan_run_init(&run, &scan, ctx, s->queries, err));
+    PNB_TRY(pnb__exact_init(&scan, ctx, s->gallery, &opts, err));
+    PNB_TRY(pnb__exact_run_init(&run, &scan, ctx, s->queries, err));
     job->run = &run;
     status = visit_all(ctx, job, visit_pairs, err);
     job->run = NULL;
 done:
-    pnb__scan_run_reset(&run);
-    pnb__scan_reset(&scan);
+    pnb__exact_run_reset(&run);
+    pnb__exact_reset(&scan);
     return status;
 }
 

@@ -22,8 +22,8 @@ pnb_status pnb_none_rule_parse(pnb_none_rule *out, const char *name, pnb_error *
     return pnb__name_choose(out, "rule", PNB_NAMES(PNB_NONE_RULE_LIST), name, err);
 }
 
-pnb_status pnb_none_strangeness(pnb_none_rule rule, const pnb_predictions *p,
-                                const double *uncertainty, double *out, pnb_error *err)
+pnb_status pnb_ood_score(pnb_none_rule rule, const pnb_predictions *p, const double *uncertainty,
+                         double *out, pnb_error *err)
 {
     if (rule == PNB_NONE_MARGIN && (p->n_classes < 2 || p->k < 2))
         return pnb__fail(err, PNB_ARG,

@@ -148,9 +148,9 @@ typedef struct bin_sums {
     double confidence, accuracy;
 } bin_sums;
 
-pnb_status pnb_soft_calibration_compute(const double *confidence, const double *accuracy, size_t n,
-                                        size_t n_bins, bool equal_count, pnb_soft_calibration *out,
-                                        pnb_error *err)
+pnb_status pnb_answer_calibration_compute(const double *confidence, const double *accuracy,
+                                          size_t n, size_t n_bins, bool equal_count,
+                                          pnb_answer_calibration *out, pnb_error *err)
 {
     bin_sums bin[PNB_MAX_BINS] = {{0}};
     pnb__valued *sorted = NULL;

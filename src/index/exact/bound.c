@@ -22,18 +22,18 @@
 #define PASS_BYTES ((size_t)16 << 20)
 #define PASS_QUERIES 4096
 
-static double norm_of_queries(const pnb__scan_run *run)
+static double norm_of_queries(const pnb__exact_run *run)
 {
     return run->scan->form->is_unit ? 1.0 : run->queries.most_norm;
 }
 
-static size_t width_of(const pnb__scan_run *run)
+static size_t width_of(const pnb__exact_run *run)
 {
     size_t dim = run->queries.rows.dim;
     return run->scan->form->has_std ? 2 * dim : dim;
 }
 
-size_t pnb__pass_most_queries(const pnb__scan_run *run)
+size_t pnb__bound_most_queries(const pnb__exact_run *run)
 {
     size_t fitting = PASS_BYTES / (width_of(run) * sizeof(float));
     return PNB_MAX(STRIP_PRODUCT, PNB_MIN(fitting, PASS_QUERIES));
@@ -42,7 +42,7 @@ size_t pnb__pass_most_queries(const pnb__scan_run *run)
 /* ---- queries ---- */
 
 /* Standard deviations, 0 for points. */
-static void std_row(const pnb__scan_run *run, const pnb_gaussians *g, size_t row, float *out)
+static void std_row(const pnb__exact_run *run, const pnb_gaussians *g, size_t row, float *out)
 {
     const pnb__kernels *k = &run->kernels;
     if (g->log_var == NULL) {
@@ -53,16 +53,16 @@ static void std_row(const pnb__scan_run *run, const pnb_gaussians *g, size_t row
     k->unary(&run->inner, PNB__EXP, g->dim, 0.0, 0.0, out, out);
 }
 
-static void join_row(const pnb__scan_run *run, const pnb_gaussians *g, size_t row, float *out)
+static void join_row(const pnb__exact_run *run, const pnb_gaussians *g, size_t row, float *out)
 {
     memcpy(out, g->mean + row * g->dim, g->dim * sizeof *out);
     std_row(run, g, row, out + g->dim);
 }
 
 /* A copy in any case: rows are read so often that they should begin at a line of the cache. */
-static pnb_status make_rows(pnb__pass *pass, pnb_error *err)
+static pnb_status make_rows(pnb__bound *pass, pnb_error *err)
 {
-    const pnb__scan_side *q = &pass->run->queries;
+    const pnb__exact_side *q = &pass->run->queries;
     const pnb__scan_form *form = pass->run->scan->form;
     size_t dim = q->rows.dim, bytes = pass->n * pass->width * sizeof(float);
     const float *mean = q->rows.mean + pass->first * dim;
@@ -77,14 +77,14 @@ static pnb_status make_rows(pnb__pass *pass, pnb_error *err)
             join_row(pass->run, &q->rows, pass->first + i, row);
             continue;
         }
-        double scale = pnb__scan_scale(q->norm[pass->first + i]);
+        double scale = pnb__exact_scale(q->norm[pass->first + i]);
         for (size_t d = 0; d < dim; d++)
             row[d] = (float)(mean[i * dim + d] * scale);
     }
     return PNB_OK;
 }
 
-static pnb_status pack_rows(pnb__pass *pass, const pnb_ctx *ctx, pnb_error *err)
+static pnb_status pack_rows(pnb__bound *pass, const pnb_ctx *ctx, pnb_error *err)
 {
     const pnb__kernels *k = &pass->run->kernels;
     if (pass->n <= FEW || k->gemm_pack == NULL)
@@ -101,7 +101,7 @@ static pnb_status pack_rows(pnb__pass *pass, const pnb_ctx *ctx, pnb_error *err)
     return PNB_OK;
 }
 
-static pnb_status unpack_variances(pnb__pass *pass, pnb_error *err)
+static pnb_status unpack_variances(pnb__bound *pass, pnb_error *err)
 {
     const pnb_gaussians *g = &pass->run->queries.rows;
     size_t n = pass->n * g->dim;
@@ -114,7 +114,7 @@ static pnb_status unpack_variances(pnb__pass *pass, pnb_error *err)
 }
 
 /* Strips of equal width, at borders where packed columns are found. */
-static size_t product_strip(const pnb__pass *pass)
+static size_t product_strip(const pnb__bound *pass)
 {
     if (pass->n <= FEW)
         return pass->n;
@@ -124,51 +124,51 @@ static size_t product_strip(const pnb__pass *pass)
     return PNB_MIN((size_t)STRIP_PRODUCT, (strip + group - 1) / group * group);
 }
 
-pnb_status pnb__pass_init(pnb__pass *pass, const pnb__scan_run *run, const pnb_ctx *ctx,
-                          size_t first, size_t n, pnb_error *err)
+pnb_status pnb__bound_init(pnb__bound *pass, const pnb__exact_run *run, const pnb_ctx *ctx,
+                           size_t first, size_t n, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    *pass = (pnb__pass){.run = run, .first = first, .n = n, .width = width_of(run)};
-    if (run->way == PNB__SCAN_PRODUCT || run->way == PNB__SCAN_SPHERE) {
+    *pass = (pnb__bound){.run = run, .first = first, .n = n, .width = width_of(run)};
+    if (run->way == PNB__EXACT_PRODUCT || run->way == PNB__EXACT_SPHERE) {
         pass->strip = product_strip(pass);
         pass->n_items = ITEMS_PRODUCT;
         pass->most_norm = norm_of_queries(run);
         PNB_TRY(make_rows(pass, err));
         PNB_TRY(pack_rows(pass, ctx, err));
-    } else if (run->way == PNB__SCAN_INCLUSION) {
+    } else if (run->way == PNB__EXACT_INCLUSION) {
         pass->strip = STRIP_INCLUSION;
         pass->n_items = ITEMS_INCLUSION;
         PNB_TRY(unpack_variances(pass, err));
     } else {
-        pass->strip = PNB__SCAN_QUERIES;
-        pass->n_items = PNB__SCAN_ITEMS;
+        pass->strip = PNB__EXACT_QUERIES;
+        pass->n_items = PNB__EXACT_ITEMS;
     }
 done:
     if (status != PNB_OK)
-        pnb__pass_reset(pass);
+        pnb__bound_reset(pass);
     return status;
 }
 
-void pnb__pass_reset(pnb__pass *pass)
+void pnb__bound_reset(pnb__bound *pass)
 {
     pnb__free_aligned(pass->rows);
     pnb__free(pass->var);
     pnb__free_aligned(pass->packed.data);
-    *pass = (pnb__pass){0};
+    *pass = (pnb__bound){0};
 }
 
 /* ---- scratch ---- */
 
-pnb_status pnb__pass_work_init(pnb__pass_work *work, const pnb__scan_run *run, pnb_error *err)
+pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run, pnb_error *err)
 {
     size_t dim = run->queries.rows.dim, n_exact = 0, n_value = 0, n_spread = 0, n_rows = 0;
-    *work = (pnb__pass_work){0};
-    if (run->way == PNB__SCAN_F64) {
-        n_exact = (size_t)PNB__SCAN_QUERIES * PNB__SCAN_ITEMS;
-    } else if (run->way == PNB__SCAN_PRODUCT) {
+    *work = (pnb__bound_work){0};
+    if (run->way == PNB__EXACT_F64) {
+        n_exact = (size_t)PNB__EXACT_QUERIES * PNB__EXACT_ITEMS;
+    } else if (run->way == PNB__EXACT_PRODUCT) {
         n_value = (size_t)STRIP_PRODUCT * ITEMS_PRODUCT;
         n_rows = width_of(run) > dim ? ITEMS_PRODUCT * width_of(run) : 0;
-    } else if (run->way == PNB__SCAN_SPHERE) {
+    } else if (run->way == PNB__EXACT_SPHERE) {
         n_value = n_spread = (size_t)STRIP_PRODUCT * ITEMS_PRODUCT;
     } else {
         n_value = n_spread = (size_t)STRIP_INCLUSION * ITEMS_INCLUSION;
@@ -187,22 +187,22 @@ pnb_status pnb__pass_work_init(pnb__pass_work *work, const pnb__scan_run *run, p
     work->item_rows = work->spread + n_spread;
     work->mul = work->item_rows + n_rows;
     work->upper = work->mul + ITEMS_PRODUCT;
-    pnb_status status = pnb__scan_work_init(&work->scan, run, err);
+    pnb_status status = pnb__exact_work_init(&work->scan, run, err);
     if (status != PNB_OK)
-        pnb__pass_work_reset(work);
+        pnb__bound_work_reset(work);
     return status;
 }
 
-void pnb__pass_work_reset(pnb__pass_work *work)
+void pnb__bound_work_reset(pnb__bound_work *work)
 {
-    pnb__scan_work_reset(&work->scan);
+    pnb__exact_work_reset(&work->scan);
     pnb__free_aligned(work->memory);
-    *work = (pnb__pass_work){0};
+    *work = (pnb__bound_work){0};
 }
 
 /* ---- blocks ---- */
 
-static void multiply_few(const pnb__pass *pass, const float *items, const pnb__values *v,
+static void multiply_few(const pnb__bound *pass, const float *items, const pnb__values *v,
                          size_t begin, float *out)
 {
     size_t width = pass->width;
@@ -220,7 +220,7 @@ static void multiply_few(const pnb__pass *pass, const float *items, const pnb__v
 
 /* Queries that the matrix product takes: a vector of them costs as much when few are in it, which
  * the inner products of those few do not. */
-static size_t n_by_gemm(const pnb__pass *pass, size_t n)
+static size_t n_by_gemm(const pnb__bound *pass, size_t n)
 {
     size_t vector = pass->run->kernels.gemm_group / 2, rest = vector > 0 ? n % vector : 0;
     if (pass->n <= FEW)
@@ -228,7 +228,7 @@ static size_t n_by_gemm(const pnb__pass *pass, size_t n)
     return rest <= vector / 2 ? n - rest : n;
 }
 
-static void multiply(const pnb__pass *pass, const float *items, const pnb__values *v, float *out)
+static void multiply(const pnb__bound *pass, const float *items, const pnb__values *v, float *out)
 {
     const pnb__kernels *k = &pass->run->kernels;
     size_t width = pass->width, first = v->query - pass->first;
@@ -262,9 +262,9 @@ static void multiply(const pnb__pass *pass, const float *items, const pnb__value
  * (kernels/cpu/math.inc), scaled queries, mul and its product with the sum 3 u, the additions that
  * follow 3 u: 13 u more. 36 leaves room for an exp to 2^-21; 1.01 for squares of u up to K = 10^5.
  * The row's term is rounded when the slack is added and in two sums: 3 u |t|, here 5. */
-static void bound_product(const pnb__pass *pass, pnb__pass_work *work, const pnb__values *v)
+static void bound_product(const pnb__bound *pass, pnb__bound_work *work, const pnb__values *v)
 {
-    const pnb__scan_side *x = &pass->run->scan->gallery;
+    const pnb__exact_side *x = &pass->run->scan->gallery;
     const double *norm = x->norm + v->item, *term = x->term + v->item;
     bool is_mean = pass->run->scan->form->is_unit;
     double mul = pass->run->scan->form->has_std ? 2.0 : 1.0, width = (double)pass->width;
@@ -277,10 +277,10 @@ static void bound_product(const pnb__pass *pass, pnb__pass_work *work, const pnb
         work->upper[i] = (float)(term[i] + slack);
     }
     for (size_t i = 0; is_mean && i < v->n_items; i++)
-        work->mul[i] = (float)pnb__scan_scale(norm[i]);
+        work->mul[i] = (float)pnb__exact_scale(norm[i]);
 }
 
-static void score_product(const pnb__pass *pass, pnb__pass_work *work, pnb__values *v)
+static void score_product(const pnb__bound *pass, pnb__bound_work *work, pnb__values *v)
 {
     const pnb_gaussians *x = &pass->run->scan->gallery.rows;
     const float *items = x->mean + v->item * x->dim;
@@ -298,10 +298,10 @@ static void score_product(const pnb__pass *pass, pnb__pass_work *work, pnb__valu
 }
 
 /* The log normaliser is the row's term; sphere.c makes the rest of the inner products. */
-static void score_sphere(const pnb__pass *pass, pnb__pass_work *work, pnb__values *v)
+static void score_sphere(const pnb__bound *pass, pnb__bound_work *work, pnb__values *v)
 {
-    const pnb__scan_run *run = pass->run;
-    const pnb__scan_side *x = &run->scan->gallery, *q = &run->queries;
+    const pnb__exact_run *run = pass->run;
+    const pnb__exact_side *x = &run->scan->gallery, *q = &run->queries;
     const pnb__sphere_args args = {
         .is_power = run->scan->form->is_power,
         .n_items = v->n_items,
@@ -330,7 +330,7 @@ static void score_sphere(const pnb__pass *pass, pnb__pass_work *work, pnb__value
     v->spread_bound = 1.0;
 }
 
-static double inclusion_weight(const pnb__scan *scan)
+static double inclusion_weight(const pnb__exact *scan)
 {
     double weight = scan->form->log_weight;
     return scan->reverse ? -weight : weight;
@@ -354,9 +354,9 @@ static double inclusion_weight(const pnb__scan *scan)
  *   one chain of sums a lane, D/4 |v2 - v1| t                                         D/12
  *   weight and its product, lanes, the row's term: 8/3
  * which is D/12 + 10; D/8 + 32 stands below. */
-static void score_inclusion(const pnb__pass *pass, pnb__pass_work *work, pnb__values *v)
+static void score_inclusion(const pnb__bound *pass, pnb__bound_work *work, pnb__values *v)
 {
-    const pnb__scan *scan = pass->run->scan;
+    const pnb__exact *scan = pass->run->scan;
     const pnb_gaussians *q = &pass->run->queries.rows, *x = &scan->gallery.rows;
     const pnb__kernels *k = &pass->run->kernels;
     double sign = scan->reverse ? 1.0 : -1.0;
@@ -391,8 +391,8 @@ static void score_inclusion(const pnb__pass *pass, pnb__pass_work *work, pnb__va
     v->spread_bound = 0.5 * (0.25 * dim + 64.0) * UNIT;
 }
 
-pnb_status pnb__pass_score(const pnb__pass *pass, pnb__pass_work *work, size_t strip,
-                           const size_t items[2], pnb__values *out, pnb_error *err)
+pnb_status pnb__bound_score(const pnb__bound *pass, pnb__bound_work *work, size_t strip,
+                            const size_t items[2], pnb__values *out, pnb_error *err)
 {
     size_t begin = strip * pass->strip;
     *out = (pnb__values){.query = pass->first + begin,
@@ -400,61 +400,61 @@ pnb_status pnb__pass_score(const pnb__pass *pass, pnb__pass_work *work, size_t s
                          .item = items[0],
                          .n_items = items[1] - items[0],
                          .ld = pass->strip};
-    if (pass->run->way == PNB__SCAN_PRODUCT) {
+    if (pass->run->way == PNB__EXACT_PRODUCT) {
         score_product(pass, work, out);
         return PNB_OK;
     }
-    if (pass->run->way == PNB__SCAN_SPHERE) {
+    if (pass->run->way == PNB__EXACT_SPHERE) {
         score_sphere(pass, work, out);
         return PNB_OK;
     }
-    if (pass->run->way == PNB__SCAN_INCLUSION) {
+    if (pass->run->way == PNB__EXACT_INCLUSION) {
         score_inclusion(pass, work, out);
         return PNB_OK;
     }
     out->exact = work->exact;
-    out->ld = PNB__SCAN_ITEMS;
-    const pnb__scan_block block = {out->query,   out->n_queries, out->item,
-                                   out->n_items, work->exact,    out->ld};
-    return pnb__scan_score(pass->run, &work->scan, &block, err);
+    out->ld = PNB__EXACT_ITEMS;
+    const pnb__exact_block block = {out->query,   out->n_queries, out->item,
+                                    out->n_items, work->exact,    out->ld};
+    return pnb__exact_score(pass->run, &work->scan, &block, err);
 }
 
 /* ---- bounds ---- */
 
-double pnb__pass_term(const pnb__scan_run *run, size_t query)
+double pnb__bound_term(const pnb__exact_run *run, size_t query)
 {
-    if (run->way == PNB__SCAN_F64)
+    if (run->way == PNB__EXACT_F64)
         return 0.0;
-    if (run->way == PNB__SCAN_INCLUSION)
+    if (run->way == PNB__EXACT_INCLUSION)
         return -inclusion_weight(run->scan) * run->queries.term[query];
-    return (run->way == PNB__SCAN_SPHERE ? run->weight : 1.0) * run->queries.term[query];
+    return (run->way == PNB__EXACT_SPHERE ? run->weight : 1.0) * run->queries.term[query];
 }
 
 /* Largest part of a score that is not a row's term; 40: |log(1 + cosine)| stays below 37. */
-static double most_product(const pnb__scan_run *run)
+static double most_product(const pnb__exact_run *run)
 {
-    const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
+    const pnb__exact_side *q = &run->queries, *x = &run->scan->gallery;
     const pnb__scan_form *form = run->scan->form;
-    if (run->way == PNB__SCAN_SPHERE)
+    if (run->way == PNB__EXACT_SPHERE)
         return run->weight * (q->most_kappa + x->most_kappa) * (form->is_power ? 40.0 : 1.0);
-    if (run->way == PNB__SCAN_INCLUSION || form->is_unit)
+    if (run->way == PNB__EXACT_INCLUSION || form->is_unit)
         return 1.0;
     return norm_of_queries(run) * x->most_norm;
 }
 
-double pnb__pass_margin(const pnb__scan_run *run, size_t query)
+double pnb__bound_margin(const pnb__exact_run *run, size_t query)
 {
-    if (run->way == PNB__SCAN_F64)
+    if (run->way == PNB__EXACT_F64)
         return 0.0;
-    const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
+    const pnb__exact_side *q = &run->queries, *x = &run->scan->gallery;
     double dim = (double)q->rows.dim, product = most_product(run);
     double most = fabs(q->term[query]) + x->most_term + 2.0 * product;
     return 0.5 * DBL_EPSILON * (most * 16.0 + product * dim);
 }
 
-float pnb__pass_limit(const pnb__scan_run *run, size_t query, double score)
+float pnb__bound_limit(const pnb__exact_run *run, size_t query, double score)
 {
-    double limit = score - pnb__pass_term(run, query) - 2.0 * pnb__pass_margin(run, query);
+    double limit = score - pnb__bound_term(run, query) - 2.0 * pnb__bound_margin(run, query);
     return nextafterf((float)limit, -INFINITY);
 }
 
@@ -530,19 +530,19 @@ void pnb__values_bounds(const pnb__values *v, size_t i, size_t begin, size_t n, 
     }
 }
 
-static pnb__bounds bounds_at(const pnb__scan_run *run, const pnb__values *v, size_t i, size_t j,
+static pnb__bounds bounds_at(const pnb__exact_run *run, const pnb__values *v, size_t i, size_t j,
                              float value)
 {
     size_t query = v->query + j;
-    double high = (double)value + pnb__pass_term(run, query), slack = v->slack[i];
-    double margin = pnb__pass_margin(run, query);
+    double high = (double)value + pnb__bound_term(run, query), slack = v->slack[i];
+    double margin = pnb__bound_margin(run, query);
     if (v->spread != NULL)
         slack += v->spread_bound * (double)v->spread[i * v->ld + j];
     return (pnb__bounds){query, v->item + i, high - 2.0 * slack - margin, high + margin};
 }
 
 /* One query, values next to each other: groups of items in place of groups of queries. */
-static pnb_status above_one(const pnb__scan_run *run, const pnb__values *v, const float *limit,
+static pnb_status above_one(const pnb__exact_run *run, const pnb__values *v, const float *limit,
                             pnb__bounds_fn take, void *user)
 {
     for (size_t begin = 0; begin < v->n_items; begin += LOOK) {
@@ -566,7 +566,7 @@ static pnb_status above_one(const pnb__scan_run *run, const pnb__values *v, cons
     return PNB_OK;
 }
 
-pnb_status pnb__values_above(const pnb__scan_run *run, const pnb__values *v, const float *limit,
+pnb_status pnb__values_above(const pnb__exact_run *run, const pnb__values *v, const float *limit,
                              pnb__bounds_fn take, void *user)
 {
     if (v->exact != NULL)

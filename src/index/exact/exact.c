@@ -17,7 +17,7 @@
 /* ---- row terms ---- */
 
 typedef struct side_job {
-    pnb__scan_side *side;
+    pnb__exact_side *side;
     pnb_measure measure;
     const pnb__scan_form *form;
 } side_job;
@@ -30,15 +30,15 @@ static void fill_side(void *user, size_t begin, size_t end, int thread)
         job->form->fill_row(job->side, job->measure, i);
 }
 
-static void reset_side(pnb__scan_side *side)
+static void reset_side(pnb__exact_side *side)
 {
     pnb__free(side->term);
     pnb__free(side->norm);
-    *side = (pnb__scan_side){0};
+    *side = (pnb__exact_side){0};
 }
 
 /* bad stays n for inclusion: its f64 loops find and name what is not finite. */
-static void summarise_side(pnb__scan_side *side, bool is_inclusion)
+static void summarise_side(pnb__exact_side *side, bool is_inclusion)
 {
     side->bad = side->rows.n;
     side->least_norm = (double)INFINITY;
@@ -57,10 +57,10 @@ static void summarise_side(pnb__scan_side *side, bool is_inclusion)
     }
 }
 
-static pnb_status init_side(pnb__scan_side *side, const pnb_ctx *ctx, const pnb_gaussians *rows,
+static pnb_status init_side(pnb__exact_side *side, const pnb_ctx *ctx, const pnb_gaussians *rows,
                             pnb_measure measure, pnb_error *err)
 {
-    *side = (pnb__scan_side){.rows = *rows, .bad = rows->n};
+    *side = (pnb__exact_side){.rows = *rows, .bad = rows->n};
     const pnb__scan_form *form = pnb__scan_form_of(measure);
     if (form->fill_row == NULL)
         return PNB_OK;
@@ -72,14 +72,14 @@ static pnb_status init_side(pnb__scan_side *side, const pnb_ctx *ctx, const pnb_
     }
     side_job job = {side, measure, form};
     pnb__parallel_for(ctx, rows->n, 256, fill_side, &job);
-    summarise_side(side, form->way == PNB__SCAN_INCLUSION);
+    summarise_side(side, form->way == PNB__EXACT_INCLUSION);
     return PNB_OK;
 }
 
-pnb_status pnb__scan_init(pnb__scan *scan, const pnb_ctx *ctx, const pnb_gaussians *gallery,
-                          const pnb_search_opts *opts, pnb_error *err)
+pnb_status pnb__exact_init(pnb__exact *scan, const pnb_ctx *ctx, const pnb_gaussians *gallery,
+                           const pnb_search_opts *opts, pnb_error *err)
 {
-    *scan = (pnb__scan){.measure = opts->measure, .opts = opts->measure_opts};
+    *scan = (pnb__exact){.measure = opts->measure, .opts = opts->measure_opts};
     scan->form = pnb__scan_form_of(opts->measure);
     scan->reverse = opts->reverse && !pnb_measure_is_symmetric(opts->measure);
     if (gallery->n == 0)
@@ -91,36 +91,37 @@ pnb_status pnb__scan_init(pnb__scan *scan, const pnb_ctx *ctx, const pnb_gaussia
     return init_side(&scan->gallery, ctx, gallery, opts->measure, err);
 }
 
-void pnb__scan_reset(pnb__scan *scan)
+void pnb__exact_reset(pnb__exact *scan)
 {
     reset_side(&scan->gallery);
 }
 
 /* ---- queries ---- */
 
-static bool side_fits(const pnb__scan_side *side, const pnb__scan_form *form)
+static bool side_fits(const pnb__exact_side *side, const pnb__scan_form *form)
 {
     return side->most_norm <= NORM_MOST && side->least_norm >= NORM_LEAST &&
            side->most_term <= form->most_term && side->most_kappa <= KAPPA_MOST;
 }
 
 /* Inclusion's rows have norm 0 where they fit, and no limit on their terms. */
-static pnb__scan_way choose_way(const pnb__scan *scan, const pnb__scan_side *queries)
+static pnb__exact_way choose_way(const pnb__exact *scan, const pnb__exact_side *queries)
 {
-    const pnb__scan_side *gallery = &scan->gallery;
+    const pnb__exact_side *gallery = &scan->gallery;
     const pnb__scan_form *form = scan->form;
     bool fits = false;
-    if (form->way == PNB__SCAN_INCLUSION)
+    if (form->way == PNB__EXACT_INCLUSION)
         fits = gallery->most_norm == 0.0 && queries->most_norm == 0.0 &&
                exp(scan->opts.inclusion_eps) <= GAIN_MOST;
-    else if (form->way != PNB__SCAN_F64)
+    else if (form->way != PNB__EXACT_F64)
         fits = side_fits(gallery, form) && side_fits(queries, form);
-    return fits ? form->way : PNB__SCAN_F64;
+    return fits ? form->way : PNB__EXACT_F64;
 }
 
-static pnb_status check_finite(const pnb__scan *scan, const pnb__scan_side *queries, pnb_error *err)
+static pnb_status check_finite(const pnb__exact *scan, const pnb__exact_side *queries,
+                               pnb_error *err)
 {
-    const pnb__scan_side *gallery = &scan->gallery;
+    const pnb__exact_side *gallery = &scan->gallery;
     bool bad_item = gallery->bad < gallery->rows.n;
     if (!bad_item && queries->bad == queries->rows.n)
         return PNB_OK;
@@ -132,10 +133,10 @@ static pnb_status check_finite(const pnb__scan *scan, const pnb__scan_side *quer
                      query, item, pnb_measure_name(scan->measure));
 }
 
-pnb_status pnb__scan_run_init(pnb__scan_run *run, const pnb__scan *scan, const pnb_ctx *ctx,
-                              const pnb_gaussians *queries, pnb_error *err)
+pnb_status pnb__exact_run_init(pnb__exact_run *run, const pnb__exact *scan, const pnb_ctx *ctx,
+                               const pnb_gaussians *queries, pnb_error *err)
 {
-    *run = (pnb__scan_run){.scan = scan};
+    *run = (pnb__exact_run){.scan = scan};
     if (queries->n == 0)
         return pnb__fail(err, PNB_SHAPE, "there are no queries; at least one is needed");
     pnb_status status =
@@ -151,16 +152,16 @@ pnb_status pnb__scan_run_init(pnb__scan_run *run, const pnb__scan *scan, const p
     run->weight = queries->kappa != NULL && scan->gallery.rows.kappa != NULL ? 0.5 : 1.0;
 done:
     if (status != PNB_OK)
-        pnb__scan_run_reset(run);
+        pnb__exact_run_reset(run);
     return status;
 }
 
-void pnb__scan_run_reset(pnb__scan_run *run)
+void pnb__exact_run_reset(pnb__exact_run *run)
 {
     reset_side(&run->queries);
 }
 
-double pnb__scan_scale(double norm)
+double pnb__exact_scale(double norm)
 {
     return norm == 0.0 ? 0.0 : 1.0 / norm;
 }
@@ -168,48 +169,48 @@ double pnb__scan_scale(double norm)
 /* ---- scores in f64 ---- */
 
 /* Scores that are one inner product and need no unpacked rows. */
-static bool is_dot(const pnb__scan_run *run)
+static bool is_dot(const pnb__exact_run *run)
 {
-    return run->way == PNB__SCAN_PRODUCT && !run->scan->form->has_std;
+    return run->way == PNB__EXACT_PRODUCT && !run->scan->form->has_std;
 }
 
-pnb_status pnb__scan_work_init(pnb__scan_work *work, const pnb__scan_run *run, pnb_error *err)
+pnb_status pnb__exact_work_init(pnb__exact_work *work, const pnb__exact_run *run, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    const pnb__scan *scan = run->scan;
-    size_t dim = run->queries.rows.dim, n_queries = PNB__SCAN_QUERIES, n_items = ITEM_TILE;
-    *work = (pnb__scan_work){.at_query = SIZE_MAX};
+    const pnb__exact *scan = run->scan;
+    size_t dim = run->queries.rows.dim, n_queries = PNB__EXACT_QUERIES, n_items = ITEM_TILE;
+    *work = (pnb__exact_work){.at_query = SIZE_MAX};
     if (is_dot(run))
         n_queries = n_items = 1;
     PNB_TRY(pnb__tile_alloc(&work->query, scan->measure, n_queries, dim, &scan->opts, err));
     PNB_TRY(pnb__tile_alloc(&work->item, scan->measure, n_items, dim, &scan->opts, err));
     return PNB_OK;
 done:
-    pnb__scan_work_reset(work);
+    pnb__exact_work_reset(work);
     return status;
 }
 
-void pnb__scan_work_reset(pnb__scan_work *work)
+void pnb__exact_work_reset(pnb__exact_work *work)
 {
     pnb__tile_free(&work->query);
     pnb__tile_free(&work->item);
 }
 
 /* The same bits with the two rows exchanged. */
-static double exact_by_dot(const pnb__scan_run *run, size_t query, size_t item)
+static double exact_by_dot(const pnb__exact_run *run, size_t query, size_t item)
 {
-    const pnb__scan_side *q = &run->queries, *x = &run->scan->gallery;
+    const pnb__exact_side *q = &run->queries, *x = &run->scan->gallery;
     const float *a = q->rows.mean + query * q->rows.dim, *b = x->rows.mean + item * q->rows.dim;
     double dot = 0.0;
 #pragma omp simd reduction(+ : dot)
     for (size_t d = 0; d < q->rows.dim; d++)
         dot += (double)a[d] * b[d];
     if (run->scan->form->is_unit)
-        return dot * (pnb__scan_scale(q->norm[query]) * pnb__scan_scale(x->norm[item]));
+        return dot * (pnb__exact_scale(q->norm[query]) * pnb__exact_scale(x->norm[item]));
     return dot + (q->term[query] + x->term[item]);
 }
 
-static void score_tile(const pnb__scan *scan, const pnb__scan_work *work, double *out, size_t ld)
+static void score_tile(const pnb__exact *scan, const pnb__exact_work *work, double *out, size_t ld)
 {
     if (scan->reverse)
         pnb__tile_measure(scan->measure, &work->item, &work->query, &scan->opts, out,
@@ -222,7 +223,7 @@ static void score_tile(const pnb__scan *scan, const pnb__scan_work *work, double
             out[i * ld + j] = pnb_measure_score(scan->measure, out[i * ld + j]);
 }
 
-static pnb_status fail_at(const pnb__scan_run *run, const pnb__scan_block *b, size_t i, size_t j,
+static pnb_status fail_at(const pnb__exact_run *run, const pnb__exact_block *b, size_t i, size_t j,
                           pnb_error *err)
 {
     return pnb__fail(err, PNB_NUMERIC,
@@ -233,7 +234,7 @@ static pnb_status fail_at(const pnb__scan_run *run, const pnb__scan_block *b, si
                      b->score[i * b->ld + j]);
 }
 
-static pnb_status check_block(const pnb__scan_run *run, const pnb__scan_block *b, pnb_error *err)
+static pnb_status check_block(const pnb__exact_run *run, const pnb__exact_block *b, pnb_error *err)
 {
     for (size_t i = 0; i < b->n_queries; i++) {
         /* 0*x is NaN for NaN and infinity: one pass without branches finds a bad row. */
@@ -249,10 +250,10 @@ static pnb_status check_block(const pnb__scan_run *run, const pnb__scan_block *b
     return PNB_OK;
 }
 
-pnb_status pnb__scan_score(const pnb__scan_run *run, pnb__scan_work *work, const pnb__scan_block *b,
-                           pnb_error *err)
+pnb_status pnb__exact_score(const pnb__exact_run *run, pnb__exact_work *work,
+                            const pnb__exact_block *b, pnb_error *err)
 {
-    const pnb__scan *scan = run->scan;
+    const pnb__exact *scan = run->scan;
     if (is_dot(run)) {
         for (size_t i = 0; i < b->n_queries; i++)
             for (size_t j = 0; j < b->n_items; j++)
@@ -271,10 +272,10 @@ pnb_status pnb__scan_score(const pnb__scan_run *run, pnb__scan_work *work, const
 }
 
 /* By tiles of one row, the loop that scores whole blocks: the same bits. */
-static double exact_by_tile(const pnb__scan_run *run, pnb__scan_work *work, size_t query,
+static double exact_by_tile(const pnb__exact_run *run, pnb__exact_work *work, size_t query,
                             size_t item)
 {
-    const pnb__scan *scan = run->scan;
+    const pnb__exact *scan = run->scan;
     double score;
     if (work->at_query != query)
         pnb__tile_fill(&work->query, scan->measure, &run->queries.rows, query, 1, 0, &scan->opts);
@@ -284,7 +285,7 @@ static double exact_by_tile(const pnb__scan_run *run, pnb__scan_work *work, size
     return score;
 }
 
-double pnb__scan_exact(const pnb__scan_run *run, pnb__scan_work *work, size_t query, size_t item)
+double pnb__exact_pair(const pnb__exact_run *run, pnb__exact_work *work, size_t query, size_t item)
 {
     return is_dot(run) ? exact_by_dot(run, query, item) : exact_by_tile(run, work, query, item);
 }

@@ -26,9 +26,9 @@ typedef struct candidate {
 } candidate;
 
 typedef struct search_job {
-    pnb__scan_run run;
+    pnb__exact_run run;
     const pnb_ctx *ctx;
-    pnb__pass pass;
+    pnb__bound pass;
     size_t n_chunks, n_groups, capacity, most;
     candidate *list; /* [chunk][query of the pass][capacity] */
     size_t *n;       /* [chunk][query of the pass] */
@@ -44,7 +44,7 @@ typedef struct search_job {
 typedef struct part {
     search_job *job;
     size_t chunk;
-    pnb__pass_work work;
+    pnb__bound_work work;
     double *low; /* [capacity] */
     pnb__hit *hit;
 } part;
@@ -72,7 +72,7 @@ pnb_status pnb_index_create(pnb_index **out, const pnb_ctx *ctx, const pnb_gauss
     pnb_index *index = pnb__alloc_zero(1, sizeof *index);
     if (index == NULL)
         return pnb__fail_nomem(err, sizeof *index);
-    pnb_status status = pnb__scan_init(&index->scan, ctx, gallery, &o, err);
+    pnb_status status = pnb__exact_init(&index->scan, ctx, gallery, &o, err);
     if (status != PNB_OK) {
         pnb_index_free(index);
         return status;
@@ -85,7 +85,7 @@ void pnb_index_free(pnb_index *index)
 {
     if (index == NULL)
         return;
-    pnb__scan_reset(&index->scan);
+    pnb__exact_reset(&index->scan);
     pnb__free(index);
 }
 
@@ -106,13 +106,13 @@ static size_t prune(candidate *list, size_t n, size_t k, double *low, double *kt
     return kept;
 }
 
-static void make_exact(search_job *job, pnb__scan_work *work, size_t query, candidate *list,
+static void make_exact(search_job *job, pnb__exact_work *work, size_t query, candidate *list,
                        size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (list[i].low < list[i].high)
             list[i].low = list[i].high =
-                pnb__scan_exact(&job->run, work, query, (size_t)list[i].index);
+                pnb__exact_pair(&job->run, work, query, (size_t)list[i].index);
 }
 
 static void sort_exact(candidate *list, size_t n, pnb__hit *hit)
@@ -140,7 +140,7 @@ static void make_room(part *p, size_t query, size_t slot)
         kth = list[n - 1].low;
     }
     job->n[slot] = n;
-    job->limit[slot] = pnb__pass_limit(&job->run, query, kth);
+    job->limit[slot] = pnb__bound_limit(&job->run, query, kth);
 }
 
 static pnb_status take_candidate(void *user, const pnb__bounds *pair)
@@ -165,7 +165,7 @@ static pnb_status walk_block(part *p, size_t block, const size_t strips[2], pnb_
     const size_t items[2] = {block * step, PNB_MIN((block + 1) * step, n_items)};
     for (size_t s = strips[0]; s < strips[1] && status == PNB_OK; s++) {
         pnb__values values;
-        status = pnb__pass_score(&job->pass, &p->work, s, items, &values, err);
+        status = pnb__bound_score(&job->pass, &p->work, s, items, &values, err);
         if (status != PNB_OK)
             break;
         const float *limit = job->limit + p->chunk * job->most + values.query - job->pass.first;
@@ -213,7 +213,7 @@ static void walk_parts(void *user, size_t begin, size_t end, int thread)
     p.hit = pnb__alloc_array(job->capacity, sizeof *p.hit);
     if (p.low == NULL || p.hit == NULL)
         PNB_TRY(pnb__fail_nomem(err, job->capacity * (sizeof *p.low + sizeof *p.hit)));
-    PNB_TRY(pnb__pass_work_init(&p.work, &job->run, err));
+    PNB_TRY(pnb__bound_work_init(&p.work, &job->run, err));
     for (size_t i = begin; i < end; i++) {
         size_t group = i / job->n_chunks, blocks[2];
         p.chunk = i % job->n_chunks;
@@ -223,14 +223,14 @@ static void walk_parts(void *user, size_t begin, size_t end, int thread)
 done:
     pnb__free(p.low);
     pnb__free(p.hit);
-    pnb__pass_work_reset(&p.work);
+    pnb__bound_work_reset(&p.work);
     (void)status;
 }
 
 /* ---- results ---- */
 
 /* Joins the lists of one query, scores what is left in f64, sorts and cuts to k. */
-static void finish_query(search_job *job, pnb__scan_work *work, size_t query, candidate *joined,
+static void finish_query(search_job *job, pnb__exact_work *work, size_t query, candidate *joined,
                          double *low, pnb__hit *hit)
 {
     size_t k = job->out->k, n = 0;
@@ -255,17 +255,17 @@ static void finish_queries(void *user, size_t begin, size_t end, int thread)
     pnb_error *err = &job->error[thread];
     pnb_status status = PNB_OK;
     size_t most = job->n_chunks * job->capacity;
-    pnb__scan_work work = {0};
+    pnb__exact_work work = {0};
     candidate *joined = pnb__alloc_array(most, sizeof *joined);
     double *low = pnb__alloc_array(most, sizeof *low);
     pnb__hit *hit = pnb__alloc_array(most, sizeof *hit);
     if (joined == NULL || low == NULL || hit == NULL)
         PNB_TRY(pnb__fail_nomem(err, most * (sizeof *joined + sizeof *low + sizeof *hit)));
-    PNB_TRY(pnb__scan_work_init(&work, &job->run, err));
+    PNB_TRY(pnb__exact_work_init(&work, &job->run, err));
     for (size_t q = begin; q < end; q++)
         finish_query(job, &work, job->pass.first + q, joined, low, hit);
 done:
-    pnb__scan_work_reset(&work);
+    pnb__exact_work_reset(&work);
     pnb__free(joined);
     pnb__free(low);
     pnb__free(hit);
@@ -288,7 +288,7 @@ static pnb_status first_error(const search_job *job, pnb_error *err)
 static pnb_status run_pass(search_job *job, size_t first, size_t n, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    PNB_TRY(pnb__pass_init(&job->pass, &job->run, job->ctx, first, n, err));
+    PNB_TRY(pnb__bound_init(&job->pass, &job->run, job->ctx, first, n, err));
     size_t n_strips = (n + job->pass.strip - 1) / job->pass.strip;
     job->n_groups = PNB_MIN(n_strips, (job->n_threads + job->n_chunks - 1) / job->n_chunks);
     job->n_blocks = (job->run.scan->gallery.rows.n + job->pass.n_items - 1) / job->pass.n_items;
@@ -303,7 +303,7 @@ static pnb_status run_pass(search_job *job, size_t first, size_t n, pnb_error *e
     pnb__parallel_for(job->ctx, n, 16, finish_queries, job);
     status = first_error(job, err);
 done:
-    pnb__pass_reset(&job->pass);
+    pnb__bound_reset(&job->pass);
     return status;
 }
 
@@ -316,7 +316,7 @@ static void plan(search_job *job)
     size_t per_query = job->n_chunks * job->capacity * sizeof(candidate);
     size_t fitting = PNB_MAX(LIST_BYTES / per_query, (size_t)1);
     job->most =
-        PNB_MIN(PNB_MIN(fitting, pnb__pass_most_queries(&job->run)), job->run.queries.rows.n);
+        PNB_MIN(PNB_MIN(fitting, pnb__bound_most_queries(&job->run)), job->run.queries.rows.n);
 }
 
 static pnb_status alloc_job(search_job *job, pnb_error *err)
@@ -351,13 +351,13 @@ pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
     *hits = (pnb_hits){.n_queries = queries->n, .k = k};
     if (k == 0)
         PNB_TRY(pnb__fail(err, PNB_ARG, "k is 0; ask for at least one hit a query"));
-    PNB_TRY(pnb__scan_run_init(&job.run, &index->scan, ctx, queries, err));
+    PNB_TRY(pnb__exact_run_init(&job.run, &index->scan, ctx, queries, err));
     plan(&job);
     PNB_TRY(alloc_job(&job, err));
     for (size_t first = 0; first < queries->n; first += job.most)
         PNB_TRY(run_pass(&job, first, PNB_MIN(job.most, queries->n - first), err));
 done:
-    pnb__scan_run_reset(&job.run);
+    pnb__exact_run_reset(&job.run);
     pnb__free(job.list);
     pnb__free(job.n);
     pnb__free(job.limit);

@@ -5,7 +5,7 @@
 #include "index/exact/exact.h"
 
 struct pnb_index {
-    pnb__scan scan;
+    pnb__exact scan;
 };
 
 #endif

@@ -37,14 +37,14 @@ static double trace_of(const pnb_rows *g, size_t i)
     return trace;
 }
 
-static void fill_cosine(pnb__scan_side *side, pnb_measure measure, size_t i)
+static void fill_cosine(pnb__exact_side *side, pnb_measure measure, size_t i)
 {
     (void)measure;
     side->norm[i] = sqrt(square_of(&side->rows, i));
     side->term[i] = 0.0;
 }
 
-static void fill_csd(pnb__scan_side *side, pnb_measure measure, size_t i)
+static void fill_csd(pnb__exact_side *side, pnb_measure measure, size_t i)
 {
     (void)measure;
     double square = square_of(&side->rows, i);
@@ -53,7 +53,7 @@ static void fill_csd(pnb__scan_side *side, pnb_measure measure, size_t i)
 }
 
 /* The norm is that of the joined row (mean, std). */
-static void fill_w2(pnb__scan_side *side, pnb_measure measure, size_t i)
+static void fill_w2(pnb__exact_side *side, pnb_measure measure, size_t i)
 {
     (void)measure;
     double square = square_of(&side->rows, i), trace = trace_of(&side->rows, i);
@@ -61,14 +61,14 @@ static void fill_w2(pnb__scan_side *side, pnb_measure measure, size_t i)
     side->term[i] = -(square + trace);
 }
 
-static void fill_sphere(pnb__scan_side *side, pnb_measure measure, size_t i)
+static void fill_sphere(pnb__exact_side *side, pnb_measure measure, size_t i)
 {
     side->norm[i] = sqrt(square_of(&side->rows, i));
     side->term[i] = pnb__sphere_row_of(measure, &side->rows, i).log_norm;
 }
 
 /* Sum of the log-variances; the norm is 0, or infinite where the f32 sums would leave a float. */
-static void fill_inclusion(pnb__scan_side *side, pnb_measure measure, size_t i)
+static void fill_inclusion(pnb__exact_side *side, pnb_measure measure, size_t i)
 {
     (void)measure;
     const pnb_gaussians *g = &side->rows;
@@ -85,23 +85,23 @@ static void fill_inclusion(pnb__scan_side *side, pnb_measure measure, size_t i)
 
 /* ---- one form for each word of the column ---- */
 
-static const pnb__scan_form FORM_F64 = {.way = PNB__SCAN_F64};
+static const pnb__scan_form FORM_F64 = {.way = PNB__EXACT_F64};
 static const pnb__scan_form FORM_COSINE = {
-    .way = PNB__SCAN_PRODUCT, .fill_row = fill_cosine, .most_term = TERM_MOST, .is_unit = true};
+    .way = PNB__EXACT_PRODUCT, .fill_row = fill_cosine, .most_term = TERM_MOST, .is_unit = true};
 static const pnb__scan_form FORM_CSD = {
-    .way = PNB__SCAN_PRODUCT, .fill_row = fill_csd, .most_term = TERM_MOST};
+    .way = PNB__EXACT_PRODUCT, .fill_row = fill_csd, .most_term = TERM_MOST};
 static const pnb__scan_form FORM_W2 = {
-    .way = PNB__SCAN_PRODUCT, .fill_row = fill_w2, .most_term = W2_LIMIT, .has_std = true};
+    .way = PNB__EXACT_PRODUCT, .fill_row = fill_w2, .most_term = W2_LIMIT, .has_std = true};
 static const pnb__scan_form FORM_VMF = {
-    .way = PNB__SCAN_SPHERE, .fill_row = fill_sphere, .most_term = TERM_MOST, .is_unit = true};
-static const pnb__scan_form FORM_POWER = {.way = PNB__SCAN_SPHERE,
+    .way = PNB__EXACT_SPHERE, .fill_row = fill_sphere, .most_term = TERM_MOST, .is_unit = true};
+static const pnb__scan_form FORM_POWER = {.way = PNB__EXACT_SPHERE,
                                           .fill_row = fill_sphere,
                                           .most_term = TERM_MOST,
                                           .is_unit = true,
                                           .is_power = true};
 static const pnb__scan_form FORM_INCLUSION = {
-    .way = PNB__SCAN_INCLUSION, .fill_row = fill_inclusion, .log_weight = PNB__H_EXACT_LOG_WEIGHT};
-static const pnb__scan_form FORM_INCLUSION_PUBLISHED = {.way = PNB__SCAN_INCLUSION,
+    .way = PNB__EXACT_INCLUSION, .fill_row = fill_inclusion, .log_weight = PNB__H_EXACT_LOG_WEIGHT};
+static const pnb__scan_form FORM_INCLUSION_PUBLISHED = {.way = PNB__EXACT_INCLUSION,
                                                         .fill_row = fill_inclusion,
                                                         .has_gain = true,
                                                         .log_weight = PNB__H_PUBLISHED_LOG_WEIGHT};

@@ -18,9 +18,9 @@ typedef struct pair {
 } pair;
 
 typedef struct range_job {
-    pnb__scan_run run;
+    pnb__exact_run run;
     const pnb_ctx *ctx;
-    pnb__pass pass;
+    pnb__bound pass;
     const pnb_range_opts *opts;
     bool self; /* only items behind the query */
     float *limit;
@@ -31,7 +31,7 @@ typedef struct range_job {
 
 typedef struct part {
     range_job *job;
-    pnb__pass_work *work;
+    pnb__bound_work *work;
     pair *pair;
     size_t n;
     pnb_error *err;
@@ -74,7 +74,7 @@ static pnb_status take_pair(void *user, const pnb__bounds *found)
     if (job->self && found->item <= found->query)
         return PNB_OK;
     if (found->low < found->high)
-        score = pnb__scan_exact(&job->run, &p->work->scan, found->query, found->item);
+        score = pnb__exact_pair(&job->run, &p->work->scan, found->query, found->item);
     if (!(score >= job->opts->min_score))
         return PNB_OK;
     if (p->n == job->opts->max_pairs)
@@ -85,7 +85,7 @@ static pnb_status take_pair(void *user, const pnb__bounds *found)
 
 static pnb_status walk_part(range_job *job, part *p, size_t index)
 {
-    const pnb__pass *pass = &job->pass;
+    const pnb__bound *pass = &job->pass;
     pnb_status status = PNB_OK;
     size_t n_items = job->run.scan->gallery.rows.n;
     size_t n_strips = (pass->n + pass->strip - 1) / pass->strip;
@@ -96,7 +96,7 @@ static pnb_status walk_part(range_job *job, part *p, size_t index)
             pnb__values values;
             if (job->self && block[1] <= pass->first + s * pass->strip + 1)
                 break; /* no item of the block lies behind a query of this strip or a later one */
-            PNB_TRY(pnb__pass_score(pass, p->work, s, block, &values, p->err));
+            PNB_TRY(pnb__bound_score(pass, p->work, s, block, &values, p->err));
             PNB_TRY(pnb__values_above(&job->run, &values, job->limit + values.query - pass->first,
                                       take_pair, p));
         }
@@ -108,8 +108,8 @@ done:
 static void walk_parts(void *user, size_t begin, size_t end, int thread)
 {
     range_job *job = user;
-    pnb__pass_work work;
-    pnb_status status = pnb__pass_work_init(&work, &job->run, &job->error[thread]);
+    pnb__bound_work work;
+    pnb_status status = pnb__bound_work_init(&work, &job->run, &job->error[thread]);
     if (status != PNB_OK)
         return;
     for (size_t i = begin; i < end && status == PNB_OK; i++) {
@@ -119,21 +119,21 @@ static void walk_parts(void *user, size_t begin, size_t end, int thread)
         p->err = &job->error[thread];
         status = walk_part(job, p, i);
     }
-    pnb__pass_work_reset(&work);
+    pnb__bound_work_reset(&work);
 }
 
 static pnb_status run_pass(range_job *job, size_t first, size_t n, pnb_error *err)
 {
-    pnb_status status = pnb__pass_init(&job->pass, &job->run, job->ctx, first, n, err);
+    pnb_status status = pnb__bound_init(&job->pass, &job->run, job->ctx, first, n, err);
     if (status != PNB_OK)
         return status;
     for (size_t i = 0; i < n; i++)
-        job->limit[i] = pnb__pass_limit(&job->run, first + i, job->opts->min_score);
+        job->limit[i] = pnb__bound_limit(&job->run, first + i, job->opts->min_score);
     pnb__parallel_for(job->ctx, job->n_parts, 1, walk_parts, job);
     for (size_t t = 0; t < job->n_parts && status == PNB_OK; t++)
         if (job->error[t].status != PNB_OK)
             status = pnb__fail(err, job->error[t].status, "%s", job->error[t].text);
-    pnb__pass_reset(&job->pass);
+    pnb__bound_reset(&job->pass);
     return status;
 }
 
@@ -177,16 +177,16 @@ done:
     return status;
 }
 
-static pnb_status run_job(range_job *job, const pnb__scan *scan, const pnb_gaussians *queries,
+static pnb_status run_job(range_job *job, const pnb__exact *scan, const pnb_gaussians *queries,
                           pnb_pairs *out, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     *out = (pnb_pairs){0};
     if (isnan(job->opts->min_score))
         return pnb__fail(err, PNB_ARG, "the limit on the score is not a number");
-    PNB_TRY(pnb__scan_run_init(&job->run, scan, job->ctx, queries, err));
+    PNB_TRY(pnb__exact_run_init(&job->run, scan, job->ctx, queries, err));
     job->n_parts = job->ctx == NULL ? 1 : (size_t)job->ctx->n_threads;
-    size_t most = PNB_MIN(pnb__pass_most_queries(&job->run), queries->n);
+    size_t most = PNB_MIN(pnb__bound_most_queries(&job->run), queries->n);
     job->limit = pnb__alloc_array(most, sizeof *job->limit);
     job->part = pnb__alloc_zero(job->n_parts, sizeof *job->part);
     job->error = pnb__alloc_zero(job->n_parts, sizeof *job->error);
@@ -196,7 +196,7 @@ static pnb_status run_job(range_job *job, const pnb__scan *scan, const pnb_gauss
         PNB_TRY(run_pass(job, first, PNB_MIN(most, queries->n - first), err));
     PNB_TRY(collect(job, out, err));
 done:
-    pnb__scan_run_reset(&job->run);
+    pnb__exact_run_reset(&job->run);
     for (size_t i = 0; job->part != NULL && i < job->n_parts; i++)
         pnb__free(job->part[i].pair);
     pnb__free(job->limit);

@@ -52,7 +52,7 @@ void pnb__sphere_bounds(const pnb_ctx *ctx, const pnb__kernels *kernels,
         size_t n = PNB_MIN((size_t)RUN, args->n_queries - begin);
         for (size_t i = 0; i < args->n_items; i++) {
             float own = args->item_kappa == NULL ? 0.0f : weight * args->item_kappa[i];
-            float inverse = (float)pnb__scan_scale(args->norm[i]);
+            float inverse = (float)pnb__exact_scale(args->norm[i]);
             float *value = args->value + i * args->ld + begin;
             float *spread = args->spread + i * args->ld + begin;
             for (size_t j = 0; j < n; j++)

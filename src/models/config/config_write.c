@@ -365,28 +365,28 @@ static const char *compare(const pnb__config *a, const pnb__config *b)
     return what;
 }
 
-pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__layout_kind kind,
+pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__key_mapping_kind kind,
                              pnb_error *err)
 {
     static const char *const names[] = {"ProLIP's", "open_clip's", "Hugging Face's"};
     pnb__config again;
     pnb_error why = PNB_ERROR_INIT;
-    json_t *root = kind == PNB__LAYOUT_HF ? hf_config(c) : model_cfg(c);
-    if (kind == PNB__LAYOUT_OPEN_CLIP)
+    json_t *root = kind == PNB__KEY_MAPPING_HF ? hf_config(c) : model_cfg(c);
+    if (kind == PNB__KEY_MAPPING_OPEN_CLIP)
         root = json_pack("{s:o}", "model_cfg", root);
     *out = NULL;
     if (!json_is_complete(root)) {
         json_decref(root);
         return pnb__fail_nomem(err, 0);
     }
-    if (kind != PNB__LAYOUT_HF && (!c->vision.present || !c->text.present)) {
+    if (kind != PNB__KEY_MAPPING_HF && (!c->vision.present || !c->text.present)) {
         json_decref(root);
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "%s configuration describes two towers, this model has one", names[kind]);
     }
     pnb_status status = pnb__config_read(&again, root, "written configuration", &why);
     const char *what = status == PNB_OK ? compare(c, &again) : why.text;
-    if (what == NULL && kind == PNB__LAYOUT_OPEN_CLIP && c->family == PNB__FAMILY_PROLIP)
+    if (what == NULL && kind == PNB__KEY_MAPPING_OPEN_CLIP && c->family == PNB__FAMILY_PROLIP)
         what = c->text.has_unc ? "[UNC] token" : "appended [CLS] token"; /* ProLIP's own words */
     if (what != NULL) {
         json_decref(root);

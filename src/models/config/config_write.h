@@ -8,7 +8,7 @@
  * open_clip_config.json without preprocess_cfg). What was written is read back and must describe
  * the same model, so a dialect that lacks a word for something is noticed here.
  * Errors  UNSUPPORTED (naming what cannot be said), NOMEM */
-pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__layout_kind kind,
+pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__key_mapping_kind kind,
                              pnb_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static pnb_status read_settings(pnb__examined *e, const char *config, pnb_error *err)
+static pnb_status read_settings(pnb__key_check *e, const char *config, pnb_error *err)
 {
     json_t *root = NULL;
     if (config == NULL)
@@ -17,18 +17,18 @@ static pnb_status read_settings(pnb__examined *e, const char *config, pnb_error 
     return status;
 }
 
-static void compare_weights(pnb__examined *e, const pnb__weights *w, pnb__key_fn fn, void *user)
+static void compare_weights(pnb__key_check *e, const pnb__weights *w, pnb__key_fn fn, void *user)
 {
     for (size_t i = 0; i < w->n; i++) {
-        pnb__layout_part parts[3];
+        pnb__key_mapping_part parts[3];
         pnb__gathered g;
         pnb_error err = PNB_ERROR_INIT;
         const pnb__param *p = &w->items[i].param;
-        size_t n = pnb__layout_parts(&e->layout, p->name, parts);
+        size_t n = pnb__key_mapping_parts(&e->layout, p->name, parts);
         e->n_expected += n;
         for (size_t k = 0; k < n; k++)
             e->n_found += pnb__weight_file_lookup(&e->file, parts[k].key) != NULL ? 1 : 0;
-        pnb_status status = pnb__layout_gather(&e->layout, &e->file, p, false, &g, &err);
+        pnb_status status = pnb__key_mapping_gather(&e->layout, &e->file, p, false, &g, &err);
         if (status != PNB_OK)
             fn(user, status == PNB_NOT_FOUND ? PNB__KEY_MISSING : PNB__KEY_SHAPE, err.text);
         else
@@ -36,12 +36,12 @@ static void compare_weights(pnb__examined *e, const pnb__weights *w, pnb__key_fn
     }
 }
 
-static void compare_keys(const pnb__examined *e, const pnb__weights *w, pnb__key_fn fn, void *user)
+static void compare_keys(const pnb__key_check *e, const pnb__weights *w, pnb__key_fn fn, void *user)
 {
     char text[320];
     for (size_t i = 0; i < pnb__weight_file_count(&e->file); i++) {
         const char *key = pnb__weight_file_at(&e->file, i)->name;
-        if (pnb__layout_ignores(&e->layout, key)) {
+        if (pnb__key_mapping_ignores(&e->layout, key)) {
             snprintf(text, sizeof text, "%.200s is a buffer that nothing reads", key);
             fn(user, PNB__KEY_IGNORED, text);
         } else if (!pnb__weights_expects(w, key)) {
@@ -52,13 +52,13 @@ static void compare_keys(const pnb__examined *e, const pnb__weights *w, pnb__key
     }
 }
 
-pnb_status pnb__model_examine(pnb__examined *out, const pnb_ctx *ctx, const char *dir,
-                              pnb__key_fn fn, void *user, pnb_error *err)
+pnb_status pnb__model_check_keys(pnb__key_check *out, const pnb_ctx *ctx, const char *dir,
+                                 pnb__key_fn fn, void *user, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     char *config = NULL, *weights = NULL;
     pnb__weights w = {0};
-    *out = (pnb__examined){0};
+    *out = (pnb__key_check){0};
     if (!pnb__path_is_dir(dir))
         return pnb__fail(err, PNB_NOT_FOUND, "%s is not a directory", dir);
     PNB_TRY(pnb__model_find_config(&config, dir, err));
@@ -69,7 +69,7 @@ pnb_status pnb__model_examine(pnb__examined *out, const pnb_ctx *ctx, const char
     snprintf(out->format, sizeof out->format, "%s", pnb_checkpoint_format(out->file.arrays));
     out->warning = pnb__weight_file_warning(&out->file);
     PNB_TRY(read_settings(out, config, err));
-    PNB_TRY(pnb__layout_detect(&out->layout, &out->file, err));
+    PNB_TRY(pnb__key_mapping_detect(&out->layout, &out->file, err));
     PNB_TRY(pnb__config_fit(&out->settings, &out->layout, &out->file, err));
     PNB_TRY(pnb__weights_declare(&w, &out->settings, ctx, PNB__F32, err));
     w.layout = out->layout;
@@ -83,8 +83,8 @@ done:
     return status;
 }
 
-void pnb__examined_reset(pnb__examined *e)
+void pnb__key_check_reset(pnb__key_check *e)
 {
     pnb__weight_file_close(&e->file);
-    *e = (pnb__examined){0};
+    *e = (pnb__key_check){0};
 }

@@ -14,20 +14,20 @@ typedef enum pnb__key_kind {
 /* `text` is one sentence that names the key. */
 typedef void (*pnb__key_fn)(void *user, pnb__key_kind kind, const char *text);
 
-typedef struct pnb__examined {
+typedef struct pnb__key_check {
     char config[512], weights[512], format[32]; /* paths; config "" when the shapes decided */
     const char *warning;                        /* of the reader; lives until reset */
     pnb__config settings;
-    pnb__layout layout;
+    pnb__key_mapping layout;
     pnb__weight_file file;
     size_t n_expected, n_found;
-} pnb__examined;
+} pnb__key_check;
 
 /* Finds and reads configuration and weights, then tells every key that does not fit.
  * Errors  those that leave nothing to compare: no or unreadable configuration or weights, an
  *         architecture that is not known */
-pnb_status pnb__model_examine(pnb__examined *out, const pnb_ctx *ctx, const char *dir,
-                              pnb__key_fn fn, void *user, pnb_error *err);
-void pnb__examined_reset(pnb__examined *e);
+pnb_status pnb__model_check_keys(pnb__key_check *out, const pnb_ctx *ctx, const char *dir,
+                                 pnb__key_fn fn, void *user, pnb_error *err);
+void pnb__key_check_reset(pnb__key_check *e);
 
 #endif

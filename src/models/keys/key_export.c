@@ -179,7 +179,7 @@ static pnb_status to_prolip(pnb_model *from, const char *out, const pnb_model_co
     if (!from->config.vision.present || !from->config.text.present)
         PNB_TRY(pnb__fail(err, PNB_UNSUPPORTED, "ProLIP needs both towers, this model has one"));
     pnb__config c = prolip_of(&from->config);
-    PNB_TRY(pnb__config_write(&root, &c, PNB__LAYOUT_PROLIP, err));
+    PNB_TRY(pnb__config_write(&root, &c, PNB__KEY_MAPPING_PROLIP, err));
     PNB_TRY(carry_text_keys(from, root, err));
     if ((text = pnb__config_json_dump(root)) == NULL)
         PNB_TRY(pnb__fail_nomem(err, 0));
@@ -209,7 +209,7 @@ static pnb_status add_preprocess(json_t *root, const char *text, pnb_error *err)
 
 /* How texts are cleaned stands in open_clip's configuration, and in transformers in the class of
  * the tokenizer: say so where it does not come along. */
-static pnb_status note_cleaning(const pnb_model *m, pnb__layout_kind kind, char notes[1024],
+static pnb_status note_cleaning(const pnb_model *m, pnb__key_mapping_kind kind, char notes[1024],
                                 pnb_error *err)
 {
     json_t *old = NULL;
@@ -217,12 +217,12 @@ static pnb_status note_cleaning(const pnb_model *m, pnb__layout_kind kind, char 
         pnb__json_load_bytes(&old, m->config_text, strlen(m->config_text), "configuration", err);
     const json_t *kwargs = json_object_get(json_object_get(old, "text_cfg"), "tokenizer_kwargs");
     const char *clean = json_string_value(json_object_get(kwargs, "clean"));
-    if (kind == PNB__LAYOUT_HF && clean != NULL)
+    if (kind == PNB__KEY_MAPPING_HF && clean != NULL)
         snprintf(notes, 1024,
                  "captions were cleaned by tokenizer_kwargs.clean \"%s\"; config.json of Hugging "
                  "Face has no place for it",
                  clean);
-    else if (kind == PNB__LAYOUT_OPEN_CLIP && pnb__layout_is_hf(&m->weights.layout) &&
+    else if (kind == PNB__KEY_MAPPING_OPEN_CLIP && pnb__key_mapping_is_hf(&m->weights.layout) &&
              m->config.family == PNB__FAMILY_SIGLIP)
         snprintf(notes, 1024,
                  "Hugging Face's configuration does not say how captions are cleaned; open_clip's "
@@ -239,15 +239,15 @@ static pnb_status rename_weights(const pnb_model *m, const char *out,
     } files[] = {{"config.json", "model.safetensors"},
                  {"open_clip_config.json", "open_clip_model.safetensors"},
                  {"config.json", "model.safetensors"}};
-    pnb__layout_kind kind = (pnb__layout_kind)o->to;
-    pnb__layout to = pnb__layout_of(kind, &m->config);
+    pnb__key_mapping_kind kind = (pnb__key_mapping_kind)o->to;
+    pnb__key_mapping to = pnb__key_mapping_of(kind, &m->config);
     pnb_status status = PNB_OK;
     json_t *root = NULL;
     char *path = NULL;
     PNB_TRY(pnb__config_write(&root, &m->config, kind, err));
-    if (kind != PNB__LAYOUT_HF)
+    if (kind != PNB__KEY_MAPPING_HF)
         PNB_TRY(carry_text_keys(m, root, err));
-    if (kind == PNB__LAYOUT_OPEN_CLIP)
+    if (kind == PNB__KEY_MAPPING_OPEN_CLIP)
         PNB_TRY(add_preprocess(root, o->preprocess_json, err));
     PNB_TRY(note_cleaning(m, kind, notes, err));
     PNB_TRY(pnb__make_dirs(out, err));
@@ -264,7 +264,7 @@ done:
 /* A ProLIP model as ProLIP: its own configuration, which may hold tokenizer settings. */
 static pnb_status copy_prolip(const pnb_model *m, const char *out, pnb_error *err)
 {
-    pnb__layout to = pnb__layout_of(PNB__LAYOUT_PROLIP, &m->config);
+    pnb__key_mapping to = pnb__key_mapping_of(PNB__KEY_MAPPING_PROLIP, &m->config);
     pnb_status status = pnb__make_dirs(out, err);
     char *weights = pnb__path_join(out, "model.safetensors");
     char *config = pnb__path_join(out, "config.json");

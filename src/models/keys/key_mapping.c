@@ -14,7 +14,7 @@ typedef struct rule {
     bool transpose;
 } rule;
 
-struct pnb__layout_table {
+struct pnb__key_mapping_table {
     const char *name;
     const rule *rules;
     size_t n;
@@ -104,24 +104,25 @@ static const rule hf_text_rules[] = {
     {                                                                                              \
         NAME, RULES, PNB_COUNT(RULES)                                                              \
     }
-static const pnb__layout_table open_clip_vision = TABLE("open_clip", open_clip_vision_rules);
-static const pnb__layout_table timm_vision = TABLE("open_clip, timm tower", timm_vision_rules);
-static const pnb__layout_table hf_vision = TABLE("Hugging Face", hf_vision_rules);
-static const pnb__layout_table inner_text = TABLE("open_clip, own text tower", inner_text_rules);
-static const pnb__layout_table top_text = TABLE("open_clip", top_text_rules);
-static const pnb__layout_table hf_text = TABLE("Hugging Face", hf_text_rules);
+static const pnb__key_mapping_table open_clip_vision = TABLE("open_clip", open_clip_vision_rules);
+static const pnb__key_mapping_table timm_vision = TABLE("open_clip, timm tower", timm_vision_rules);
+static const pnb__key_mapping_table hf_vision = TABLE("Hugging Face", hf_vision_rules);
+static const pnb__key_mapping_table inner_text =
+    TABLE("open_clip, own text tower", inner_text_rules);
+static const pnb__key_mapping_table top_text = TABLE("open_clip", top_text_rules);
+static const pnb__key_mapping_table hf_text = TABLE("Hugging Face", hf_text_rules);
 
-const char *pnb__layout_name(const pnb__layout_table *table)
+const char *pnb__key_mapping_name(const pnb__key_mapping_table *table)
 {
     return table == NULL ? "absent" : table->name;
 }
 
-bool pnb__layout_is_hf(const pnb__layout *l)
+bool pnb__key_mapping_is_hf(const pnb__key_mapping *l)
 {
     return l->vision == &hf_vision || l->text == &hf_text;
 }
 
-bool pnb__layout_has_text_at_top(const pnb__layout *l)
+bool pnb__key_mapping_has_text_at_top(const pnb__key_mapping *l)
 {
     return l->text == &top_text;
 }
@@ -132,7 +133,7 @@ bool pnb__layout_has_text_at_top(const pnb__layout *l)
 static const struct {
     const char *start;
     bool is_text;
-    const pnb__layout_table *table;
+    const pnb__key_mapping_table *table;
     const char *refused;
 } signs[] = {
     {"visual.trunk.stem", false, NULL, "a timm image tower that is no SigLIP transformer"},
@@ -152,14 +153,15 @@ static const struct {
 
 static const char module_prefix[] = "module.";
 
-pnb_status pnb__layout_detect(pnb__layout *out, const pnb__weight_file *file, pnb_error *err)
+pnb_status pnb__key_mapping_detect(pnb__key_mapping *out, const pnb__weight_file *file,
+                                   pnb_error *err)
 {
-    pnb__layout l = {.prefix = ""};
+    pnb__key_mapping l = {.prefix = ""};
     size_t n = pnb__weight_file_count(file);
     if (n > 0 && pnb__starts_with(pnb__weight_file_at(file, 0)->name, module_prefix))
         l.prefix = module_prefix;
     for (size_t s = 0; s < PNB_COUNT(signs); s++) {
-        const pnb__layout_table **slot = signs[s].is_text ? &l.text : &l.vision;
+        const pnb__key_mapping_table **slot = signs[s].is_text ? &l.text : &l.vision;
         for (size_t i = 0; *slot == NULL && i < n; i++) {
             const char *key = pnb__weight_file_at(file, i)->name;
             if (!pnb__starts_with(key, l.prefix) ||
@@ -185,16 +187,16 @@ pnb_status pnb__layout_detect(pnb__layout *out, const pnb__weight_file *file, pn
     return PNB_OK;
 }
 
-pnb__layout pnb__layout_of(pnb__layout_kind kind, const pnb__config *c)
+pnb__key_mapping pnb__key_mapping_of(pnb__key_mapping_kind kind, const pnb__config *c)
 {
     bool siglip =
         c->vision.present ? c->vision.pool == PNB__POOL_MAP : c->family == PNB__FAMILY_SIGLIP;
-    pnb__layout l = {.vision = &open_clip_vision, .text = &inner_text, .prefix = ""};
-    if (kind == PNB__LAYOUT_HF) {
+    pnb__key_mapping l = {.vision = &open_clip_vision, .text = &inner_text, .prefix = ""};
+    if (kind == PNB__KEY_MAPPING_HF) {
         l.vision = &hf_vision;
         l.text = &hf_text;
         l.n_scale_dims = siglip ? 1 : 0;
-    } else if (kind == PNB__LAYOUT_OPEN_CLIP) {
+    } else if (kind == PNB__KEY_MAPPING_OPEN_CLIP) {
         l.vision = siglip ? &timm_vision : &open_clip_vision;
         l.text = siglip ? &inner_text : &top_text;
     }
@@ -205,7 +207,7 @@ pnb__layout pnb__layout_of(pnb__layout_kind kind, const pnb__config *c)
     return l;
 }
 
-bool pnb__layout_ignores(const pnb__layout *l, const char *key)
+bool pnb__key_mapping_ignores(const pnb__key_mapping *l, const char *key)
 {
     static const char *const buffers[] = {"vision_model.embeddings.position_ids",
                                           "text_model.embeddings.position_ids",
@@ -267,24 +269,25 @@ static void expand(char *out, size_t size, const char *prefix, const char *patte
     }
 }
 
-size_t pnb__layout_parts(const pnb__layout *l, const char *name, pnb__layout_part parts[3])
+size_t pnb__key_mapping_parts(const pnb__key_mapping *l, const char *name,
+                              pnb__key_mapping_part parts[3])
 {
     size_t n = 0;
     match m;
     if (strcmp(name, "logit_scale") == 0 || strcmp(name, "logit_bias") == 0) {
-        parts[0] = (pnb__layout_part){.n_thirds = 3, .n_lead = (int)l->n_scale_dims};
+        parts[0] = (pnb__key_mapping_part){.n_thirds = 3, .n_lead = (int)l->n_scale_dims};
         snprintf(parts[0].key, sizeof parts[0].key, "%s%s", l->prefix, name);
         return 1;
     }
-    const pnb__layout_table *table = pnb__starts_with(name, "text.") ? l->text : l->vision;
+    const pnb__key_mapping_table *table = pnb__starts_with(name, "text.") ? l->text : l->vision;
     for (size_t i = 0; table != NULL && i < table->n && n < 3; i++) {
         const rule *r = &table->rules[i];
         if (!pattern_matches(r->name, name, &m))
             continue;
-        parts[n] = (pnb__layout_part){.first_third = r->first_third,
-                                      .n_thirds = r->n_thirds,
-                                      .n_lead = r->n_lead,
-                                      .transpose = r->transpose};
+        parts[n] = (pnb__key_mapping_part){.first_third = r->first_third,
+                                           .n_thirds = r->n_thirds,
+                                           .n_lead = r->n_lead,
+                                           .transpose = r->transpose};
         expand(parts[n].key, sizeof parts[n].key, l->prefix, r->key, &m);
         n++;
         if (r->n_thirds == 3)
@@ -301,7 +304,7 @@ typedef struct shape {
 } shape;
 
 /* Shape of one part without leading ones. */
-static shape part_shape(const pnb__param *p, const pnb__layout_part *part)
+static shape part_shape(const pnb__param *p, const pnb__key_mapping_part *part)
 {
     shape s = {.n = p->n_dims};
     for (int i = 0; i < p->n_dims; i++)
@@ -345,8 +348,8 @@ static pnb_status check_shape(const shape *want, const pnb_array_view *a, bool a
 }
 
 static pnb_status find_part(const pnb__weight_file *file, const pnb__param *p,
-                            const pnb__layout_part *part, bool any_rows, const pnb_array_view **out,
-                            pnb_error *err)
+                            const pnb__key_mapping_part *part, bool any_rows,
+                            const pnb_array_view **out, pnb_error *err)
 {
     const pnb_array_view *a = pnb__weight_file_lookup(file, part->key);
     if (a == NULL)
@@ -373,7 +376,7 @@ static void transpose(unsigned char *out, const unsigned char *in, size_t rows, 
             memcpy(out + (c * rows + r) * size, in + (r * cols + c) * size, size);
 }
 
-static pnb_status gather_copy(const pnb__param *p, const pnb__layout_part *parts,
+static pnb_status gather_copy(const pnb__param *p, const pnb__key_mapping_part *parts,
                               const pnb_array_view *const *arrays, size_t n, pnb__gathered *out,
                               pnb_error *err)
 {
@@ -404,13 +407,13 @@ static pnb_status gather_copy(const pnb__param *p, const pnb__layout_part *parts
     return PNB_OK;
 }
 
-pnb_status pnb__layout_gather(const pnb__layout *l, const pnb__weight_file *file,
-                              const pnb__param *p, bool any_rows, pnb__gathered *out,
-                              pnb_error *err)
+pnb_status pnb__key_mapping_gather(const pnb__key_mapping *l, const pnb__weight_file *file,
+                                   const pnb__param *p, bool any_rows, pnb__gathered *out,
+                                   pnb_error *err)
 {
-    pnb__layout_part parts[3];
+    pnb__key_mapping_part parts[3];
     const pnb_array_view *arrays[3] = {NULL, NULL, NULL};
-    size_t n = pnb__layout_parts(l, p->name, parts);
+    size_t n = pnb__key_mapping_parts(l, p->name, parts);
     *out = (pnb__gathered){0};
     if (n == 0)
         return pnb__fail(err, PNB_UNSUPPORTED,
@@ -433,7 +436,7 @@ pnb_status pnb__layout_gather(const pnb__layout *l, const pnb__weight_file *file
     return gather_copy(p, parts, arrays, n, out, err);
 }
 
-static pnb_status scatter_one(const pnb__layout_part *part, const pnb_array_view *in,
+static pnb_status scatter_one(const pnb__key_mapping_part *part, const pnb_array_view *in,
                               pnb__arena *arena, pnb_array_view *out)
 {
     pnb_array_view v = *in;
@@ -466,11 +469,12 @@ static pnb_status scatter_one(const pnb__layout_part *part, const pnb_array_view
     return PNB_OK;
 }
 
-pnb_status pnb__layout_scatter(const pnb__layout *l, const pnb_array_view *in, pnb__arena *arena,
-                               pnb_array_view *views, size_t *n, pnb_error *err)
+pnb_status pnb__key_mapping_scatter(const pnb__key_mapping *l, const pnb_array_view *in,
+                                    pnb__arena *arena, pnb_array_view *views, size_t *n,
+                                    pnb_error *err)
 {
-    pnb__layout_part parts[3];
-    size_t n_parts = pnb__layout_parts(l, in->name, parts);
+    pnb__key_mapping_part parts[3];
+    size_t n_parts = pnb__key_mapping_parts(l, in->name, parts);
     if (n_parts == 0)
         return pnb__fail(err, PNB_UNSUPPORTED, "that layout has no place for %s", in->name);
     for (size_t i = 0; i < n_parts; i++)

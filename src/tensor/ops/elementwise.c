@@ -197,7 +197,7 @@ void pnb__op_dropout_backward(pnb__tensor *t)
 }
 
 pnb__tensor *pnb__inclusion(pnb__tensor *mean1, pnb__tensor *log_var1, pnb__tensor *mean2,
-                            pnb__tensor *log_var2, const pnb__inclusion_opts *opts)
+                            pnb__tensor *log_var2, const pnb__search_inclusion_opts *opts)
 {
     if (mean1 == NULL || log_var1 == NULL || mean2 == NULL || log_var2 == NULL)
         return NULL;
@@ -219,7 +219,7 @@ bool pnb__op_inclusion_shape(pnb__tensor *t)
 
 static void inclusion_args(const pnb__tensor *t, pnb__inclusion_args *a)
 {
-    const pnb__inclusion_opts *o = t->attrs;
+    const pnb__search_inclusion_opts *o = t->attrs;
     *a = (pnb__inclusion_args){.n = t->n,
                                .published = o->published,
                                .eps = o->eps,

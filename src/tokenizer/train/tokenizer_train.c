@@ -109,16 +109,16 @@ static pnb_status make(pnb_tokenizer **out, const pnb_tokenizer_opts *opts, cons
 
 /* ---- counting ---- */
 
-static void words_reset(pnb__words *w)
+static void words_reset(pnb__query *w)
 {
     pnb__buf_reset(&w->text);
     pnb__free(w->at);
     pnb__key_map_reset(&w->places);
-    *w = (pnb__words){0};
+    *w = (pnb__query){0};
 }
 
 /* Place of the word in the list, PNB__NO_KEY when it is new. */
-static size_t find_word(const pnb__words *w, uint64_t hash, const char *word, size_t n)
+static size_t find_word(const pnb__query *w, uint64_t hash, const char *word, size_t n)
 {
     size_t i, step = 0;
     while ((i = pnb__key_map_next(&w->places, hash, &step)) != PNB__NO_KEY &&
@@ -129,7 +129,7 @@ static size_t find_word(const pnb__words *w, uint64_t hash, const char *word, si
 
 static pnb_status count_word(void *user, const char *word, size_t n, pnb_error *err)
 {
-    pnb__words *w = user;
+    pnb__query *w = user;
     if (n > UINT32_MAX)
         return pnb__fail(err, PNB_LIMIT, "a word of %zu bytes", n);
     uint64_t hash = pnb__hash_bytes(word, n, 0);
@@ -163,7 +163,7 @@ static int by_count_then_text(const void *a, const void *b)
     return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-static pnb_status list_words(const pnb__words *words, const pnb_tokenizer_opts *opts, pnb__buf *out,
+static pnb_status list_words(const pnb__query *words, const pnb_tokenizer_opts *opts, pnb__buf *out,
                              pnb_error *err)
 {
     ranked *list = pnb__alloc_array(words->n + 1, sizeof *list);
@@ -215,7 +215,7 @@ pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *captions,
 {
     pnb_tokenizer_opts used = opts != NULL ? *opts : pnb_tokenizer_opts_default();
     pnb_tokenizer *bare = NULL;
-    pnb__words words = {0};
+    pnb__query words = {0};
     pnb__buf vocab = {0}, merges = {0};
     pnb__sink sink = {count_word, NULL, &words};
     *out = NULL;

@@ -11,12 +11,12 @@ typedef struct pnb__word {
     int64_t count;
 } pnb__word;
 
-typedef struct pnb__words {
+typedef struct pnb__query {
     pnb__buf text;
     pnb__word *at;
     size_t n;
     pnb__key_map places; /* in `at` */
-} pnb__words;
+} pnb__query;
 
 /* Learns merges over the bytes of the words until there are max_tokens byte-level tokens (256 bytes
  * included) or no pair is seen min_count times. Appends to `vocab` the members `"piece": id` from
@@ -25,7 +25,7 @@ typedef struct pnb__bpe_goal {
     int first_id, max_tokens;
     int64_t min_count;
 } pnb__bpe_goal;
-pnb_status pnb__train_bpe(const pnb__words *words, const pnb__bpe_goal *goal, pnb__buf *vocab,
+pnb_status pnb__train_bpe(const pnb__query *words, const pnb__bpe_goal *goal, pnb__buf *vocab,
                           pnb__buf *merges, pnb_error *err);
 
 #endif

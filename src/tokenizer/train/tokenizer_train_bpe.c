@@ -27,7 +27,7 @@ typedef struct entry {
 } entry;
 
 typedef struct trainer {
-    const pnb__words *words;
+    const pnb__query *words;
     int32_t *symbols; /* of all words, each from its own start on */
     uint32_t *n_symbols;
     pnb__buf text; /* bytes of every token */
@@ -241,7 +241,7 @@ static int32_t add_token(trainer *t, const char *bytes, size_t n, pnb_error *err
     return t->text.failed ? -1 : t->n_tokens++;
 }
 
-static pnb_status start(trainer *t, const pnb__words *words, int max_tokens, pnb_error *err)
+static pnb_status start(trainer *t, const pnb__query *words, int max_tokens, pnb_error *err)
 {
     pnb_status status;
     size_t n_bytes = words->text.size;
@@ -340,7 +340,7 @@ static void put_vocab(const trainer *t, pnb__buf *out, int first_id)
     pnb__buf_putc(out, '\n');
 }
 
-pnb_status pnb__train_bpe(const pnb__words *words, const pnb__bpe_goal *goal, pnb__buf *vocab,
+pnb_status pnb__train_bpe(const pnb__query *words, const pnb__bpe_goal *goal, pnb__buf *vocab,
                           pnb__buf *merges, pnb_error *err)
 {
     trainer t = {0};

@@ -97,14 +97,14 @@ static int teardown(void **state)
 
 /* Loads, with what was said in f->log and the error in f->app.err. */
 static pnb_status load(fixture *f, pnb_measure measure, const pnb__list_limits *limits,
-                       pnb__match_odds *odds)
+                       pnb__match_probability *odds)
 {
     memset(f->log, 0, sizeof f->log);
     f->app = (pnb__app){.log = fmemopen(f->log, sizeof f->log - 1, "w")};
     assert_non_null(f->app.log);
     const pnb_measure_opts constants = pnb_measure_opts_default();
-    const pnb__odds_use use = {set_path, f->set, f->queries, measure, &constants};
-    pnb_status status = pnb__match_odds_load(&f->app, &use, limits, odds);
+    const pnb__match_probability_use use = {set_path, f->set, f->queries, measure, &constants};
+    pnb_status status = pnb__match_probability_load(&f->app, &use, limits, odds);
     fclose(f->app.log);
     return status;
 }
@@ -112,46 +112,46 @@ static pnb_status load(fixture *f, pnb_measure measure, const pnb__list_limits *
 static void model_without_file(void **state)
 {
     fixture *f = *state;
-    pnb__match_odds odds;
+    pnb__match_probability odds;
     pnb__list_limits limits = no_limits;
     unlink(fit_path);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
-    assert_true(pnb__match_odds_p(&odds, 0.3) == pnb_match_probability(0.3, 7, -3));
-    assert_true(isnan(pnb__match_odds_first(&odds, 0.3)));
+    assert_true(pnb__match_probability_of(&odds, 0.3) == pnb_match_probability(0.3, 7, -3));
+    assert_true(isnan(pnb__match_probability_first(&odds, 0.3)));
     const double score[] = {0.9, 0.6, 0.4, 0.1};
-    assert_int_equal(pnb__match_odds_list(&odds, score, 4), 4);
-    pnb__match_odds_reset(&odds);
+    assert_int_equal(pnb__match_probability_list(&odds, score, 4), 4);
+    pnb__match_probability_reset(&odds);
     limits.min_probability = pnb_match_probability(0.6, 7, -3);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
-    assert_int_equal(pnb__match_odds_list(&odds, score, 4), 2); /* p = P stays */
-    assert_int_equal(pnb__match_odds_list(&odds, score + 2, 2), 0);
-    pnb__match_odds_reset(&odds);
+    assert_int_equal(pnb__match_probability_list(&odds, score, 4), 2); /* p = P stays */
+    assert_int_equal(pnb__match_probability_list(&odds, score + 2, 2), 0);
+    pnb__match_probability_reset(&odds);
     assert_int_equal(load(f, PNB_MEASURE_W2, &no_limits, &odds), PNB_OK);
-    assert_true(isnan(pnb__match_odds_p(&odds, 0.3)));
-    pnb__match_odds_reset(&odds);
+    assert_true(isnan(pnb__match_probability_of(&odds, 0.3)));
+    pnb__match_probability_reset(&odds);
     assert_int_equal(load(f, PNB_MEASURE_W2, &limits, &odds), PNB_NOT_FOUND);
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     limits = (pnb__list_limits){.min_probability = NAN, .conformal_alpha = 0.1};
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_NOT_FOUND);
     assert_non_null(strstr(f->app.err.text, "penumbra calibrate"));
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
 }
 
 static void file_beside_the_set(void **state)
 {
     fixture *f = *state;
-    pnb__match_odds odds;
+    pnb__match_probability odds;
     pnb__list_limits limits = no_limits;
     assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_string_equal(odds.path, fit_path);
     for (double s = -1; s <= 1; s += 0.125)
-        assert_true(pnb__match_odds_p(&odds, s) == pnb_match_fit_apply(&f->fit, s, 0));
-    pnb__match_odds_reset(&odds);
+        assert_true(pnb__match_probability_of(&odds, s) == pnb_match_fit_apply(&f->fit, s, 0));
+    pnb__match_probability_reset(&odds);
     limits.calibration = "none";
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
-    assert_true(pnb__match_odds_p(&odds, 0.3) == pnb_match_probability(0.3, 7, -3));
-    pnb__match_odds_reset(&odds);
+    assert_true(pnb__match_probability_of(&odds, 0.3) == pnb_match_probability(0.3, 7, -3));
+    pnb__match_probability_reset(&odds);
     /* lists by the cut-off of the file */
     const double score[] = {0.99, 0.98, 0.5, 0.1};
     for (int k = 0; k < PNB_N_CONFORMALS; k++) {
@@ -163,9 +163,9 @@ static void file_beside_the_set(void **state)
         assert_int_equal(
             pnb_conformal_cutoff(&f->fit.conformal, (pnb_conformal_kind)k, 0.2, &cutoff, NULL),
             PNB_OK);
-        assert_int_equal(pnb__match_odds_list(&odds, score, 4),
+        assert_int_equal(pnb__match_probability_list(&odds, score, 4),
                          pnb_conformal_list((pnb_conformal_kind)k, cutoff, score, 4));
-        pnb__match_odds_reset(&odds);
+        pnb__match_probability_reset(&odds);
     }
 }
 
@@ -185,31 +185,32 @@ static void set_modality(pnb_embeddings *set, const char *modality)
 static void queries_of_another_modality(void **state)
 {
     fixture *f = *state;
-    pnb__match_odds odds;
+    pnb__match_probability odds;
     pnb__list_limits limits = no_limits;
     set_modality(f->queries, "image");
     assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "on text queries, these are image"));
-    assert_true(isnan(pnb__match_odds_p(&odds, 0.9)) && isnan(pnb__match_odds_first(&odds, 0.9)));
-    pnb__match_odds_reset(&odds);
+    assert_true(isnan(pnb__match_probability_of(&odds, 0.9)) &&
+                isnan(pnb__match_probability_first(&odds, 0.9)));
+    pnb__match_probability_reset(&odds);
     limits.trust = true; /* trust is about what is unknown */
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
-    assert_true(isnan(pnb__match_odds_p(&odds, 0.9)));
-    pnb__match_odds_reset(&odds);
+    assert_true(isnan(pnb__match_probability_of(&odds, 0.9)));
+    pnb__match_probability_reset(&odds);
     limits.conformal_alpha = 0.2;
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
     assert_non_null(strstr(f->app.err.text, "these are image"));
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     limits = no_limits;
     limits.calibration = "none";
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "a picture and a caption"));
-    assert_true(isnan(pnb__match_odds_p(&odds, 0.9)));
-    pnb__match_odds_reset(&odds);
+    assert_true(isnan(pnb__match_probability_of(&odds, 0.9)));
+    pnb__match_probability_reset(&odds);
     limits.min_probability = 0.5;
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_NOT_FOUND);
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     set_modality(f->queries, "text");
 }
 
@@ -217,7 +218,7 @@ static void queries_of_another_modality(void **state)
 static void unknown_origin(void **state)
 {
     fixture *f = *state;
-    pnb__match_odds odds;
+    pnb__match_probability odds;
     for (int of_set = 0; of_set < 2; of_set++) {
         pnb__list_limits limits = no_limits;
         pnb_match_fit old = f->fit;
@@ -228,18 +229,18 @@ static void unknown_origin(void **state)
         assert_int_equal(pnb_match_fit_save(&old, fit_path, NULL), PNB_OK);
         assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
         assert_non_null(strstr(f->log, "--trust-calibration"));
-        assert_true(isnan(pnb__match_odds_p(&odds, 0.9)));
-        pnb__match_odds_reset(&odds);
+        assert_true(isnan(pnb__match_probability_of(&odds, 0.9)));
+        pnb__match_probability_reset(&odds);
         limits.conformal_alpha = 0.2;
         assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
         assert_non_null(strstr(f->app.err.text, "--trust-calibration"));
-        pnb__match_odds_reset(&odds);
+        pnb__match_probability_reset(&odds);
         limits.trust = true;
         assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
         assert_non_null(strstr(f->log, "on your word"));
-        assert_true(pnb__match_odds_p(&odds, 0.9) == pnb_match_fit_apply(&f->fit, 0.9, 0));
-        assert_string_equal(pnb__match_odds_source(&odds), "calibration");
-        pnb__match_odds_reset(&odds);
+        assert_true(pnb__match_probability_of(&odds, 0.9) == pnb_match_fit_apply(&f->fit, 0.9, 0));
+        assert_string_equal(pnb__match_probability_source(&odds), "calibration");
+        pnb__match_probability_reset(&odds);
         set_modality(f->queries, "text");
     }
 }
@@ -248,39 +249,40 @@ static void unknown_origin(void **state)
 static void file_of_something_else(void **state)
 {
     fixture *f = *state;
-    pnb__match_odds odds;
+    pnb__match_probability odds;
     pnb__list_limits limits = no_limits;
     assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_W2, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "it is not used"));
-    assert_true(isnan(pnb__match_odds_p(&odds, 0.3)));
-    pnb__match_odds_reset(&odds);
+    assert_true(isnan(pnb__match_probability_of(&odds, 0.3)));
+    pnb__match_probability_reset(&odds);
     set_weights(f, "w2");
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "weights w1"));
     assert_non_null(strstr(f->log, "no probability is given"));
-    assert_true(isnan(pnb__match_odds_p(&odds, 0.3)) && pnb__match_odds_source(&odds) == NULL);
-    pnb__match_odds_reset(&odds);
+    assert_true(isnan(pnb__match_probability_of(&odds, 0.3)) &&
+                pnb__match_probability_source(&odds) == NULL);
+    pnb__match_probability_reset(&odds);
     limits.for_figures = true; /* an evaluation has the model's a and b beside it */
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "weights w1"));
     assert_null(strstr(f->log, "--"));
-    assert_true(pnb__match_odds_p(&odds, 0.3) == pnb_match_probability(0.3, 7, -3));
-    pnb__match_odds_reset(&odds);
+    assert_true(pnb__match_probability_of(&odds, 0.3) == pnb_match_probability(0.3, 7, -3));
+    pnb__match_probability_reset(&odds);
     limits.for_figures = false;
     limits.calibration = other_path;
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     limits = (pnb__list_limits){.min_probability = 0.5, .conformal_alpha = NAN};
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     set_weights(f, "w1");
     memset(f->fit.gallery_ids_sha256, 'e', 64);
     assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "other rows"));
     assert_true(odds.has_fit);
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     f->fit.gallery_ids_sha256[0] = '\0';
 }
 
@@ -288,26 +290,26 @@ static void gallery_of_another_size(void **state)
 {
     fixture *f = *state;
     pnb_embeddings *whole = f->set;
-    pnb__match_odds odds;
+    pnb__match_probability odds;
     pnb__list_limits limits = {.min_probability = NAN, .conformal_alpha = 0.2};
     assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     f->set = make_set(2 * N, "image");
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "scaled"));
     assert_int_equal(odds.kind, PNB_CONFORMAL_SCORE);
-    double p = pnb_match_fit_apply(&f->fit, 0.9, 0), half = pnb__match_odds_p(&odds, 0.9);
+    double p = pnb_match_fit_apply(&f->fit, 0.9, 0), half = pnb__match_probability_of(&odds, 0.9);
     assert_true(fabs(half / (1 - half) - 0.5 * p / (1 - p)) < 1e-12);
-    assert_true(isnan(pnb__match_odds_first(&odds, 0.9)));
-    pnb__match_odds_reset(&odds);
+    assert_true(isnan(pnb__match_probability_first(&odds, 0.9)));
+    pnb__match_probability_reset(&odds);
     limits.conformal_by = "rank";
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     f->fit.depth = 3;
     assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "first hits among 40 rows"));
     assert_false(odds.has_fit);
-    pnb__match_odds_reset(&odds);
+    pnb__match_probability_reset(&odds);
     f->fit.depth = 0;
     pnb_embeddings_free(f->set);
     f->set = whole;

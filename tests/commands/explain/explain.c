@@ -53,17 +53,17 @@ static int tear_down(void **state)
 
 static double trace_of(fixture *f, const char *caption)
 {
-    pnb__captions one = {0};
+    pnb__text_inputs one = {0};
     pnb_embeddings *set = NULL;
     pnb_view view;
     double trace = 0;
-    assert_ok(pnb__captions_add_text(&one, caption, err));
+    assert_ok(pnb__text_inputs_add_text(&one, caption, err));
     assert_int_equal(pnb__embed_captions(&f->app, &f->encoder, &one, &set), PNB_OK);
     assert_ok(pnb_view_init(&view, set, err));
     assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &view.rows, &trace, err));
     pnb_view_reset(&view);
     pnb_embeddings_free(set);
-    pnb__captions_reset(&one);
+    pnb__text_inputs_reset(&one);
     return trace;
 }
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "data/sources/coco_mask.h"
-#include "penumbra/chains.h"
 #include "penumbra/dataset.h"
 #include "penumbra/image.h"
+#include "penumbra/image_hierarchy.h"
 #include "tests/prob/support.h"
 
 /* ---- masks ---- */
@@ -277,9 +277,9 @@ static void check_level(const world *w, const pnb_dataset *set, size_t level)
     pnb_sample_reset(&sample);
 }
 
-static pnb_chains_opts small_opts(const world *w)
+static pnb_image_hierarchy_opts small_opts(const world *w)
 {
-    pnb_chains_opts o = pnb_chains_opts_default();
+    pnb_image_hierarchy_opts o = pnb_image_hierarchy_opts_default();
     o.min_pixels = 5;
     o.captions = w->captions;
     return o;
@@ -288,8 +288,8 @@ static pnb_chains_opts small_opts(const world *w)
 static void a_chain(void **state)
 {
     world *w = *state;
-    pnb_chains_opts o = small_opts(w);
-    pnb_chains_stats stats;
+    pnb_image_hierarchy_opts o = small_opts(w);
+    pnb_image_hierarchy_stats stats;
     pnb_dataset *set = NULL;
     char path[160], *pairs = NULL;
     size_t size = 0;
@@ -297,7 +297,7 @@ static void a_chain(void **state)
     o.skipped = count_skipped;
     o.user = &n_skipped;
     o.n_segments = 3;
-    assert_ok(pnb_chains_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err));
+    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err));
     assert_true(stats.n_listed == 4 && stats.n_chains == 1 && stats.n_pictures == 4);
     assert_true(stats.n_small == 1 && stats.n_few == 2 && stats.n_skipped == 0 && !stats.reused);
     snprintf(path, sizeof path, "%s/test", w->out);
@@ -313,18 +313,19 @@ static void a_chain(void **state)
     assert_null(strstr(pairs, "000000000007_2\t3-"));
     pnb__free(pairs);
 
-    assert_ok(pnb_chains_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err));
+    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err));
     assert_true(stats.reused && stats.n_chains == 1 && stats.n_pictures == 4);
     o.fill = 0;
-    assert_fails(pnb_chains_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err),
-                 PNB_EXISTS, "out");
+    assert_fails(
+        pnb_image_hierarchy_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err),
+        PNB_EXISTS, "out");
 }
 
 static void crops_and_skips(void **state)
 {
     world *w = *state;
-    pnb_chains_opts o = small_opts(w);
-    pnb_chains_stats stats;
+    pnb_image_hierarchy_opts o = small_opts(w);
+    pnb_image_hierarchy_stats stats;
     pnb_dataset *set = NULL;
     pnb_image image = {0};
     char path[160], out[160];
@@ -334,8 +335,8 @@ static void crops_and_skips(void **state)
     o.user = &n_skipped;
     o.n_segments = 1;
     o.captions = NULL;
-    o.show = PNB_CHAINS_CROP;
-    assert_ok(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err));
+    o.show = PNB_IMAGE_HIERARCHY_CROP;
+    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err));
     assert_true(stats.n_chains == 1 && stats.n_skipped == 2 && n_skipped == 2);
     snprintf(path, sizeof path, "%s/test", out);
     assert_ok(pnb_dataset_open(&set, path, NULL, err));
@@ -354,33 +355,34 @@ static void crops_and_skips(void **state)
 static void what_counts(void **state)
 {
     world *w = *state;
-    pnb_chains_opts o = small_opts(w);
-    pnb_chains_stats stats;
+    pnb_image_hierarchy_opts o = small_opts(w);
+    pnb_image_hierarchy_stats stats;
     char out[160];
     snprintf(out, sizeof out, "%s/counts", w->dir);
     o.min_pixels = 6; /* the strip of 6 is not larger */
-    assert_fails(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err), PNB_ARG,
-                 "2 a segment of 6 pixels or less");
+    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err),
+                 PNB_ARG, "2 a segment of 6 pixels or less");
     assert_false(pnb__path_is_dir(out));
     o.drop_small = true;
-    assert_fails(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err), PNB_ARG,
-                 "4 have fewer");
+    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err),
+                 PNB_ARG, "4 have fewer");
     o.crowds = true; /* the crowd is the third */
-    assert_ok(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err));
+    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err));
     assert_int_equal(stats.n_chains, 1);
     o.n_segments = 4;
-    assert_fails(pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, err), PNB_ARG,
-                 "4 segments");
+    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err),
+                 PNB_ARG, "4 segments");
 }
 
 static void file_refused(const world *w, const char *json, pnb_status status, const char *part)
 {
     char path[160], out[160];
-    pnb_chains_opts o = pnb_chains_opts_default();
+    pnb_image_hierarchy_opts o = pnb_image_hierarchy_opts_default();
     snprintf(path, sizeof path, "%s/bad.json", w->dir);
     snprintf(out, sizeof out, "%s/bad", w->dir);
     assert_ok(pnb__write_file(path, json, strlen(json), err));
-    assert_fails(pnb_chains_build(NULL, path, w->pictures, out, &o, NULL, err), status, part);
+    assert_fails(pnb_image_hierarchy_build(NULL, path, w->pictures, out, &o, NULL, err), status,
+                 part);
     assert_false(pnb__path_is_dir(out));
 }
 
@@ -432,16 +434,16 @@ static void bad_files(void **state)
 static void out_of_memory(void **state)
 {
     world *w = *state;
-    pnb_chains_opts o = small_opts(w);
+    pnb_image_hierarchy_opts o = small_opts(w);
     char out[160];
     long n = 0;
     snprintf(out, sizeof out, "%s/memory", w->dir);
     for (;; n++) {
         pnb_error error = PNB_ERROR_INIT;
-        pnb_chains_stats stats;
+        pnb_image_hierarchy_stats stats;
         pnb__alloc_fail_after(n);
         pnb_status status =
-            pnb_chains_build(NULL, w->instances, w->pictures, out, &o, &stats, &error);
+            pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, &error);
         pnb__alloc_fail_after(-1);
         if (status == PNB_OK)
             break;

@@ -669,7 +669,7 @@ static void test_pack(void **state)
     (void)state;
     for (uint64_t i = 0; i < 200; i++) {
         pnb__scene scene;
-        pnb__query queries[PNB__MAX_SCENE_QUERIES], back;
+        pnb__shape_query queries[PNB__MAX_SCENE_QUERIES], back;
         pnb__scene_draw(&scene, &o, i);
         int n = pnb__scene_queries(&scene, &o, i, queries);
         assert_in_range(n, 4, PNB__MAX_SCENE_QUERIES);

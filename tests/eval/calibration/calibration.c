@@ -17,8 +17,8 @@ static void expect_case(const char *name, size_t n_bins)
     double *u = case_values(file, "uncertainty", &n), *y = case_values(file, "correct", NULL);
     for (size_t f = 0; f < PNB_COUNT(forms); f++) {
         const json_t *form = json_object_get(want, forms[f].key);
-        pnb_calibration c;
-        assert_ok(pnb_calibration_compute(u, y, n, forms[f].binning, n_bins, &c, err));
+        pnb_uncertainty_calibration c;
+        assert_ok(pnb_uncertainty_calibration_compute(u, y, n, forms[f].binning, n_bins, &c, err));
         assert_int_equal(c.n_bins, json_array_size(json_object_get(form, "per_bin")));
         for (size_t b = 0; b < c.n_bins; b++) {
             assert_near(c.bin[b].accuracy, element(form, "per_bin", b), 1e-10, 1e-10);
@@ -73,8 +73,8 @@ static void remainders(void **state)
     assert_true(offset[4] == 8 && item[0] == 10 && item[7] == 3); /* 0, 1, 2 are most uncertain */
     assert_ok(pnb_bins_assign(PNB_BINS_EQUAL_COUNT_ALL, u, 11, 4, item, offset, err));
     assert_true(offset[1] == 2 && offset[2] == 5 && offset[3] == 8 && offset[4] == 11);
-    pnb_calibration c;
-    assert_ok(pnb_calibration_compute(u, y, 11, PNB_BINS_EQUAL_COUNT, 4, &c, err));
+    pnb_uncertainty_calibration c;
+    assert_ok(pnb_uncertainty_calibration_compute(u, y, 11, PNB_BINS_EQUAL_COUNT, 4, &c, err));
     assert_true(c.is_degenerate && c.s == 0.0 && c.r2 == 0.0 && c.n_left_out == 3);
 }
 
@@ -82,12 +82,12 @@ static void perfect_and_reversed(void **state)
 {
     (void)state;
     double u[40], y[40];
-    pnb_calibration c;
+    pnb_uncertainty_calibration c;
     for (size_t i = 0; i < 40; i++) {
         u[i] = (double)i;
         y[i] = 1.0 - (double)(i / 4) / 10.0;
     }
-    assert_ok(pnb_calibration_compute(u, y, 40, PNB_BINS_EQUAL_COUNT, 10, &c, err));
+    assert_ok(pnb_uncertainty_calibration_compute(u, y, 40, PNB_BINS_EQUAL_COUNT, 10, &c, err));
     assert_near(c.s, -1.0, 1e-12, 0);
     assert_near(c.r2, 1.0, 1e-12, 0);
     assert_near(c.minus_s_r2, 1.0, 1e-12, 0);
@@ -95,7 +95,7 @@ static void perfect_and_reversed(void **state)
     assert_near(c.bin[3].u_mean, 13.5, 1e-12, 0);
     for (size_t i = 0; i < 40; i++)
         u[i] = -u[i];
-    assert_ok(pnb_calibration_compute(u, y, 40, PNB_BINS_EQUAL_COUNT, 10, &c, err));
+    assert_ok(pnb_uncertainty_calibration_compute(u, y, 40, PNB_BINS_EQUAL_COUNT, 10, &c, err));
     assert_near(c.s, 1.0, 1e-12, 0);
 }
 
@@ -104,11 +104,11 @@ static void equal_uncertainties(void **state)
     (void)state;
     const double u[6] = {2, 2, 2, 2, 2, 2}, y[6] = {1, 0, 1, 0, 1, 1};
     size_t item[6], offset[4];
-    pnb_calibration c;
-    assert_ok(pnb_calibration_compute(u, y, 6, PNB_BINS_EQUAL_WIDTH, 3, &c, err));
+    pnb_uncertainty_calibration c;
+    assert_ok(pnb_uncertainty_calibration_compute(u, y, 6, PNB_BINS_EQUAL_WIDTH, 3, &c, err));
     assert_true(c.is_degenerate && c.n_bins == 1 && c.bin[0].n == 6);
     /* Bins by the order of the rows, which says nothing: accuracy 1/2, 1/2, 1 is no S of 0.87. */
-    assert_ok(pnb_calibration_compute(u, y, 6, PNB_BINS_EQUAL_COUNT, 3, &c, err));
+    assert_ok(pnb_uncertainty_calibration_compute(u, y, 6, PNB_BINS_EQUAL_COUNT, 3, &c, err));
     assert_true(c.is_degenerate && c.n_bins == 3 && c.s == 0.0 && c.r2 == 0.0);
     assert_ok(pnb_bins_assign(PNB_BINS_EQUAL_COUNT, u, 6, 3, item, offset, err));
     for (size_t i = 0; i < 6; i++) /* ties: lower index first */
@@ -119,20 +119,20 @@ static void bad_input(void **state)
 {
     (void)state;
     double u[3] = {1, 2, 3}, y[3] = {1, 0, 1};
-    pnb_calibration c;
+    pnb_uncertainty_calibration c;
     pnb_binning binning;
-    assert_fails(pnb_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 4, &c, err), PNB_ARG,
-                 "3 items for 4 bins");
-    assert_fails(pnb_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 0, &c, err), PNB_ARG,
-                 "0 bins");
-    assert_fails(pnb_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 257, &c, err), PNB_ARG,
-                 "257 bins");
+    assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 4, &c, err),
+                 PNB_ARG, "3 items for 4 bins");
+    assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 0, &c, err),
+                 PNB_ARG, "0 bins");
+    assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 257, &c, err),
+                 PNB_ARG, "257 bins");
     u[1] = NAN;
-    assert_fails(pnb_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 2, &c, err), PNB_NUMERIC,
-                 "uncertainty 1");
+    assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 2, &c, err),
+                 PNB_NUMERIC, "uncertainty 1");
     y[2] = 1.5;
-    assert_fails(pnb_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 2, &c, err), PNB_NUMERIC,
-                 "correct 2");
+    assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 2, &c, err),
+                 PNB_NUMERIC, "correct 2");
     assert_fails(pnb_binning_parse(&binning, "quantile", err), PNB_NOT_FOUND, "equal_width");
     for (int b = 0; b < PNB_N_BINNINGS; b++) {
         assert_ok(pnb_binning_parse(&binning, pnb_binning_name((pnb_binning)b), err));

@@ -263,7 +263,7 @@ static void folds(void **state)
     assert_true(a->n_folds == 5 && a->n_fit == n_queries && a->n_held == n_queries);
     assert_true(fit.conformal.n == n_queries && a->n_held_pairs == n);
     /* the base rates of the five fits differ, and average to that of all */
-    const pnb_reliability *rate = &a->forecast[PNB_FORECASTER_BASE_RATE].held;
+    const pnb_weighted_ece *rate = &a->forecast[PNB_FORECASTER_BASE_RATE].held;
     assert_near(rate->p_mean, fit.base_rate, 0, 1e-9);
     assert_true(rate->bin[0].p_low < rate->bin[rate->n_bins - 1].p_high);
     const pnb_match_forecast *f = a->forecast;

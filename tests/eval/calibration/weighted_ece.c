@@ -7,9 +7,9 @@ static void by_hand(void **state)
     (void)state;
     double p[] = {0.9, 0.1, 0.1, 0.6}, weight[] = {1, 4, 2, 1};
     int label[] = {1, 0, 1, 0};
-    pnb_reliability r;
+    pnb_weighted_ece r;
     /* shares 1/8, 4/8, 2/8, 1/8; two bins: the 0.1 pass one half together */
-    assert_ok(pnb_reliability_compute(&(pnb_scored){4, p, label, weight}, 2, &r, err));
+    assert_ok(pnb_weighted_ece_compute(&(pnb_scored){4, p, label, weight}, 2, &r, err));
     assert_int_equal(r.n_bins, 2);
     assert_near(r.bin[0].weight, 0.75, 1e-15, 0);
     assert_near(r.bin[0].p_mean, 0.1, 1e-15, 0);
@@ -31,12 +31,12 @@ static void beside_other_figures(void **state)
     (void)state;
     enum { N = 600 };
     cases c = random_cases(N, 2, 0, 5), many = new_cases(3 * N);
-    pnb_reliability r, repeated;
-    pnb_forecast f;
+    pnb_weighted_ece r, repeated;
+    pnb_ece f;
     for (size_t i = 0; i < N; i++)
         c.score[i] = 1 / (1 + exp(-c.score[i]));
-    assert_ok(pnb_reliability_compute(&(pnb_scored){N, c.score, c.label, NULL}, 15, &r, err));
-    assert_ok(pnb_forecast_compute(c.score, c.label, N, 15, &f, err));
+    assert_ok(pnb_weighted_ece_compute(&(pnb_scored){N, c.score, c.label, NULL}, 15, &r, err));
+    assert_ok(pnb_ece_compute(c.score, c.label, N, 15, &f, err));
     assert_near(r.brier, f.brier, 1e-13, 0);
     assert_near(r.nll, f.nll, 1e-13, 0);
     assert_int_equal(r.n_bins, 15);
@@ -52,9 +52,9 @@ static void beside_other_figures(void **state)
         many.label[i] = c.label[i % N];
         c.weight[i % N] = 3;
     }
-    assert_ok(pnb_reliability_compute(&c.view, 15, &r, err));
-    assert_ok(pnb_reliability_compute(&(pnb_scored){3 * N, many.score, many.label, NULL}, 15,
-                                      &repeated, err));
+    assert_ok(pnb_weighted_ece_compute(&c.view, 15, &r, err));
+    assert_ok(pnb_weighted_ece_compute(&(pnb_scored){3 * N, many.score, many.label, NULL}, 15,
+                                       &repeated, err));
     assert_near(repeated.ece, r.ece, 1e-12, 0);
     assert_near(repeated.nll, r.nll, 1e-12, 0);
     free_cases(&c);
@@ -66,12 +66,12 @@ static void odd_weights(void **state)
 {
     (void)state;
     cases c = random_cases(3000, 1, 0, 6);
-    pnb_reliability r;
+    pnb_weighted_ece r;
     for (size_t i = 0; i < 3000; i++) {
         c.weight[i] = pow(10.0, -(double)(i % 18));
         c.score[i] = (double)(i % 2999) / 3000.0;
     }
-    assert_ok(pnb_reliability_compute(&c.view, PNB_MAX_BINS, &r, err));
+    assert_ok(pnb_weighted_ece_compute(&c.view, PNB_MAX_BINS, &r, err));
     assert_true(r.n_bins >= 1 && r.n_bins <= PNB_MAX_BINS);
     double total = 0;
     for (size_t b = 0; b < r.n_bins; b++)
@@ -79,7 +79,7 @@ static void odd_weights(void **state)
     assert_near(total, 1.0, 1e-12, 0);
     for (size_t i = 0; i < 3000; i++)
         c.score[i] = 0.25;
-    assert_ok(pnb_reliability_compute(&c.view, 10, &r, err));
+    assert_ok(pnb_weighted_ece_compute(&c.view, 10, &r, err));
     assert_int_equal(r.n_bins, 1);
     assert_near(r.ece, fabs(r.base_rate - 0.25), 1e-12, 0);
     free_cases(&c);
@@ -90,18 +90,18 @@ static void bad_input(void **state)
     (void)state;
     double p[] = {0.5, 1.5}, weight[] = {1, -1}, fine[] = {0, 1};
     int label[] = {0, 1}, wrong[] = {0, 7};
-    pnb_reliability r;
-    assert_fails(pnb_reliability_compute(&(pnb_scored){2, p, label, NULL}, 5, &r, err), PNB_NUMERIC,
-                 "forecast 1 is 1.5");
-    assert_fails(pnb_reliability_compute(&(pnb_scored){2, fine, label, weight}, 5, &r, err),
+    pnb_weighted_ece r;
+    assert_fails(pnb_weighted_ece_compute(&(pnb_scored){2, p, label, NULL}, 5, &r, err),
+                 PNB_NUMERIC, "forecast 1 is 1.5");
+    assert_fails(pnb_weighted_ece_compute(&(pnb_scored){2, fine, label, weight}, 5, &r, err),
                  PNB_NUMERIC, "weight 1");
-    assert_fails(pnb_reliability_compute(&(pnb_scored){2, fine, wrong, NULL}, 5, &r, err), PNB_ARG,
+    assert_fails(pnb_weighted_ece_compute(&(pnb_scored){2, fine, wrong, NULL}, 5, &r, err), PNB_ARG,
                  "label 1 is 7");
-    assert_fails(pnb_reliability_compute(&(pnb_scored){0, fine, label, NULL}, 5, &r, err), PNB_ARG,
+    assert_fails(pnb_weighted_ece_compute(&(pnb_scored){0, fine, label, NULL}, 5, &r, err), PNB_ARG,
                  "0 forecasts");
-    assert_fails(pnb_reliability_compute(&(pnb_scored){2, fine, label, NULL}, 257, &r, err),
+    assert_fails(pnb_weighted_ece_compute(&(pnb_scored){2, fine, label, NULL}, 257, &r, err),
                  PNB_ARG, "257 bins");
-    assert_ok(pnb_reliability_compute(&(pnb_scored){2, fine, label, NULL}, 5, &r, err));
+    assert_ok(pnb_weighted_ece_compute(&(pnb_scored){2, fine, label, NULL}, 5, &r, err));
     assert_near(r.nll, 0, 1e-11, 0); /* clipped, not infinite */
 }
 

@@ -123,11 +123,11 @@ static pnb_status answer(scratch *s, pnb_error *err)
     const double scores[2] = {1, 2}, half[2] = {0.5, 0.5};
     const pnb_vqa_question q = {2, words, scores, NULL, 2, words};
     pnb_vqa_answer a;
-    pnb_soft_calibration c = {0};
+    pnb_answer_calibration c = {0};
     (void)s;
     pnb_status status = pnb_vqa_score(&q, NULL, &a, err);
     if (status == PNB_OK)
-        status = pnb_soft_calibration_compute(half, half, 2, 4, true, &c, err);
+        status = pnb_answer_calibration_compute(half, half, 2, 4, true, &c, err);
     return status;
 }
 

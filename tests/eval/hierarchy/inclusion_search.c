@@ -5,8 +5,8 @@
 
 enum { DIM = 6, N_QUERIES = 9, N_ITEMS = 50 };
 
-static void check_query(const gaussians *q, const gaussians *g, size_t i, const pnb_members_opts *o,
-                        const pnb_members *m)
+static void check_query(const gaussians *q, const gaussians *g, size_t i,
+                        const pnb_inclusion_search_opts *o, const pnb_inclusion_hits *m)
 {
     pnb_measure measure = o->published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
     size_t n_all = 0, n_found = 0;
@@ -14,7 +14,7 @@ static void check_query(const gaussians *q, const gaussians *g, size_t i, const 
     double last = INFINITY;
     for (size_t j = 0; j < m->k && m->index[i * m->k + j] >= 0; j++, n_found++) {
         size_t at = i * m->k + j;
-        double key = o->order == PNB_MEMBERS_BY_NEARNESS ? m->nearness[at] : m->h[at];
+        double key = o->order == PNB_INCLUSION_BY_NEARNESS ? m->nearness[at] : m->h[at];
         assert_true(key <= last);
         last = key;
         found[m->index[at]] = true;
@@ -25,7 +25,7 @@ static void check_query(const gaussians *q, const gaussians *g, size_t i, const 
         double near = 1 - 0.5 * pnb_measure_pair(PNB_MEASURE_CSD, &q->view, i, &g->view, j, NULL);
         bool is_member = h > 0 && near >= o->min_nearness;
         n_all += is_member;
-        double key = o->order == PNB_MEMBERS_BY_NEARNESS ? near : h;
+        double key = o->order == PNB_INCLUSION_BY_NEARNESS ? near : h;
         if (found[j])
             assert_true(is_member);
         else if (is_member) /* left out only where k others are better */
@@ -47,19 +47,19 @@ static void every_form_against_pairs(void **state)
     ctx_opts.n_threads = 2;
     assert_ok(pnb_ctx_create(&ctx, &ctx_opts, err));
     for (int form = 0; form < 32; form++) {
-        pnb_members_opts o = pnb_members_opts_default();
-        pnb_members m;
+        pnb_inclusion_search_opts o = pnb_inclusion_search_opts_default();
+        pnb_inclusion_hits m;
         o.inside = form & 1;
         o.published = form & 2;
-        o.order = form & 4 ? PNB_MEMBERS_BY_NEARNESS : PNB_MEMBERS_BY_INCLUSION;
+        o.order = form & 4 ? PNB_INCLUSION_BY_NEARNESS : PNB_INCLUSION_BY_INCLUSION;
         o.k = form & 8 ? 5 : 1000; /* more than there are: all */
         if (form & 16)
             o.min_nearness = 0;
-        assert_ok(pnb_members_find(form & 1 ? ctx : NULL, &q.view, &g.view, &o, &m, err));
+        assert_ok(pnb_inclusion_search(form & 1 ? ctx : NULL, &q.view, &g.view, &o, &m, err));
         assert_int_equal(m.k, PNB_MIN(o.k, N_ITEMS));
         for (size_t i = 0; i < N_QUERIES; i++)
             check_query(&q, &g, i, &o, &m);
-        pnb_members_reset(&m);
+        pnb_inclusion_hits_reset(&m);
     }
     pnb_ctx_free(ctx);
     free_gaussians(&q);
@@ -71,19 +71,19 @@ static void empty_and_full(void **state)
 {
     (void)state;
     gaussians q = random_gaussians(1, DIM, 2, 2, 1), g = random_gaussians(N_ITEMS, DIM, -4, -2, 2);
-    pnb_members_opts o = pnb_members_opts_default();
-    pnb_members m;
-    assert_ok(pnb_members_find(NULL, &q.view, &g.view, &o, &m, err));
+    pnb_inclusion_search_opts o = pnb_inclusion_search_opts_default();
+    pnb_inclusion_hits m;
+    assert_ok(pnb_inclusion_search(NULL, &q.view, &g.view, &o, &m, err));
     assert_int_equal(m.n_all[0], 0);
     assert_int_equal(m.index[0], -1);
-    pnb_members_reset(&m);
+    pnb_inclusion_hits_reset(&m);
     o.inside = true;
-    assert_ok(pnb_members_find(NULL, &q.view, &g.view, &o, &m, err));
+    assert_ok(pnb_inclusion_search(NULL, &q.view, &g.view, &o, &m, err));
     assert_int_equal(m.n_all[0], N_ITEMS);
-    pnb_members_reset(&m);
-    assert_ok(pnb_members_find(NULL, &q.view, &q.view, NULL, &m, err)); /* itself: H = 0 */
+    pnb_inclusion_hits_reset(&m);
+    assert_ok(pnb_inclusion_search(NULL, &q.view, &q.view, NULL, &m, err)); /* itself: H = 0 */
     assert_int_equal(m.n_all[0], 0);
-    pnb_members_reset(&m);
+    pnb_inclusion_hits_reset(&m);
     free_gaussians(&q);
     free_gaussians(&g);
 }
@@ -95,16 +95,16 @@ static void equal_rows(void **state)
     enum { WIDE = 129 };
     gaussians g = random_gaussians(N_ITEMS, WIDE, -9, 1, 5);
     for (int form = 0; form < 4; form++) {
-        pnb_members_opts o = pnb_members_opts_default();
-        pnb_members m;
+        pnb_inclusion_search_opts o = pnb_inclusion_search_opts_default();
+        pnb_inclusion_hits m;
         o.k = N_ITEMS;
         o.inside = form & 1;
         o.published = form & 2;
-        assert_ok(pnb_members_find(NULL, &g.view, &g.view, &o, &m, err));
+        assert_ok(pnb_inclusion_search(NULL, &g.view, &g.view, &o, &m, err));
         for (size_t i = 0; i < N_ITEMS; i++)
             for (size_t j = 0; j < m.k; j++)
                 assert_true(m.index[i * m.k + j] != (int64_t)i);
-        pnb_members_reset(&m);
+        pnb_inclusion_hits_reset(&m);
     }
     free_gaussians(&g);
 }
@@ -114,24 +114,25 @@ static void refuses(void **state)
     (void)state;
     gaussians q = random_gaussians(3, DIM, -4, -2, 1), g = random_gaussians(5, DIM, -4, -2, 2);
     pnb_gaussians view = q.view;
-    pnb_members_opts o = pnb_members_opts_default();
-    pnb_members m;
+    pnb_inclusion_search_opts o = pnb_inclusion_search_opts_default();
+    pnb_inclusion_hits m;
     view.n = 0;
-    assert_fails(pnb_members_find(NULL, &view, &g.view, NULL, &m, err), PNB_SHAPE, "0 queries");
-    assert_fails(pnb_members_find(NULL, &g.view, &view, NULL, &m, err), PNB_SHAPE, "0 items");
+    assert_fails(pnb_inclusion_search(NULL, &view, &g.view, NULL, &m, err), PNB_SHAPE, "0 queries");
+    assert_fails(pnb_inclusion_search(NULL, &g.view, &view, NULL, &m, err), PNB_SHAPE, "0 items");
     view = q.view;
     view.dim = 3;
-    assert_fails(pnb_members_find(NULL, &view, &g.view, NULL, &m, err), PNB_SHAPE, "width 3");
+    assert_fails(pnb_inclusion_search(NULL, &view, &g.view, NULL, &m, err), PNB_SHAPE, "width 3");
     view = q.view;
     view.log_var = NULL;
-    assert_fails(pnb_members_find(NULL, &view, &g.view, NULL, &m, err), PNB_ARG,
+    assert_fails(pnb_inclusion_search(NULL, &view, &g.view, NULL, &m, err), PNB_ARG,
                  "queries are of family point");
-    assert_fails(pnb_members_find(NULL, &g.view, &view, NULL, &m, err), PNB_ARG,
+    assert_fails(pnb_inclusion_search(NULL, &g.view, &view, NULL, &m, err), PNB_ARG,
                  "items are of family point");
     o.k = 0;
-    assert_fails(pnb_members_find(NULL, &q.view, &g.view, &o, &m, err), PNB_ARG, "k is 0");
+    assert_fails(pnb_inclusion_search(NULL, &q.view, &g.view, &o, &m, err), PNB_ARG, "k is 0");
     q.mean[2 * DIM] = NAN;
-    assert_fails(pnb_members_find(NULL, &q.view, &g.view, NULL, &m, err), PNB_NUMERIC, "query 2");
+    assert_fails(pnb_inclusion_search(NULL, &q.view, &g.view, NULL, &m, err), PNB_NUMERIC,
+                 "query 2");
     assert_null(m.index);
     free_gaussians(&q);
     free_gaussians(&g);
@@ -140,11 +141,11 @@ static void refuses(void **state)
 static void names(void **state)
 {
     (void)state;
-    pnb_member_order order;
-    assert_ok(pnb_member_order_parse(&order, "nearness", err));
-    assert_int_equal(order, PNB_MEMBERS_BY_NEARNESS);
-    assert_string_equal(pnb_member_order_name(PNB_MEMBERS_BY_INCLUSION), "inclusion");
-    assert_fails(pnb_member_order_parse(&order, "h", err), PNB_NOT_FOUND, "inclusion, nearness");
+    pnb_inclusion_order order;
+    assert_ok(pnb_inclusion_order_parse(&order, "nearness", err));
+    assert_int_equal(order, PNB_INCLUSION_BY_NEARNESS);
+    assert_string_equal(pnb_inclusion_order_name(PNB_INCLUSION_BY_INCLUSION), "inclusion");
+    assert_fails(pnb_inclusion_order_parse(&order, "h", err), PNB_NOT_FOUND, "inclusion, nearness");
 }
 
 int main(void)

@@ -361,7 +361,7 @@ static pnb_status use_all(const world *w, pnb_error *err)
 {
     pnb_traverse_opts o = pnb_traverse_opts_default();
     pnb_traversal t = {0};
-    pnb_members m = {0};
+    pnb_inclusion_hits m = {0};
     pnb_length_bin bins[4];
     const size_t length[3] = {1, 2, 3};
     const double value[3] = {3, 1, 2};
@@ -372,13 +372,13 @@ static pnb_status use_all(const world *w, pnb_error *err)
     o.n_steps = 3;
     PNB_TRY(
         pnb_traverse(NULL, &w->pictures.view, &w->captions.view, &w->null_text.view, &o, &t, err));
-    PNB_TRY(pnb_members_find(NULL, &w->pictures.view, &w->captions.view, NULL, &m, err));
+    PNB_TRY(pnb_inclusion_search(NULL, &w->pictures.view, &w->captions.view, NULL, &m, err));
     PNB_TRY(pnb_length_bins(value, length, 3, bins, 4, &n, &rho, err));
     status = pnb_mixed_included(&w->pictures.view, &w->pictures.view, &w->pictures.view, false,
                                 &share, err);
 done:
     pnb_traversal_reset(&t);
-    pnb_members_reset(&m);
+    pnb_inclusion_hits_reset(&m);
     return status;
 }
 

@@ -37,9 +37,9 @@ static void make(data *d, uint64_t seed, double skill)
 
 static void expect_point(const data *d, const pnb_figures *f)
 {
-    pnb_calibration c;
+    pnb_uncertainty_calibration c;
     pnb_selective s;
-    pnb_reliability r;
+    pnb_weighted_ece r;
     double hits[2] = {0, 0}, nlpd = 0.0;
     for (size_t i = 0; i < N; i++) {
         hits[0] += d->rank[i] <= 1;
@@ -48,11 +48,13 @@ static void expect_point(const data *d, const pnb_figures *f)
     }
     assert_near(f->recall[0], hits[0] / N, 1e-14, 0);
     assert_near(f->recall[1], hits[1] / N, 1e-14, 0);
-    assert_ok(pnb_calibration_compute(d->u, d->correct, N, PNB_BINS_EQUAL_COUNT, 7, &c, err));
+    assert_ok(
+        pnb_uncertainty_calibration_compute(d->u, d->correct, N, PNB_BINS_EQUAL_COUNT, 7, &c, err));
     assert_near(f->value[PNB_FIGURE_SPEARMAN_S], c.s, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_R2], c.r2, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_MINUS_S_R2], c.minus_s_r2, 1e-14, 0);
-    assert_ok(pnb_calibration_compute(d->u, d->correct, N, PNB_BINS_EQUAL_WIDTH, 7, &c, err));
+    assert_ok(
+        pnb_uncertainty_calibration_compute(d->u, d->correct, N, PNB_BINS_EQUAL_WIDTH, 7, &c, err));
     assert_near(f->value[PNB_FIGURE_WIDTH_SPEARMAN_S], c.s, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_WIDTH_R2], c.r2, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_WIDTH_MINUS_S_R2], c.minus_s_r2, 1e-14, 0);
@@ -61,7 +63,7 @@ static void expect_point(const data *d, const pnb_figures *f)
     assert_near(f->value[PNB_FIGURE_AURC], s.aurc, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_AUGRC], s.augrc, 1e-14, 0);
     const pnb_scored forecasts = {N, d->confidence, d->label, NULL};
-    assert_ok(pnb_reliability_compute(&forecasts, 9, &r, err));
+    assert_ok(pnb_weighted_ece_compute(&forecasts, 9, &r, err));
     assert_near(f->value[PNB_FIGURE_ECE], r.ece, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_NLPD], nlpd, 1e-12, 0);
 }

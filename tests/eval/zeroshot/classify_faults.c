@@ -46,7 +46,7 @@ static pnb_status run(const gaussians *prompts, const gaussians *pictures, pnb_e
                                   .k = 5};
     PNB_TRY(pnb_classify(NULL, &job, &p, err));
     PNB_TRY(pnb_classification_compute(&p, label, 5, &figures, err));
-    PNB_TRY(pnb_none_strangeness(PNB_NONE_DUMMY, &p, NULL, strange, err));
+    PNB_TRY(pnb_ood_score(PNB_NONE_DUMMY, &p, NULL, strange, err));
     PNB_TRY(pnb_none_fit_rejected(strange, PICTURES, 0.1, &threshold, err));
     status = pnb_none_compute(strange, is_right, 5, strange + 5, 4, threshold, &none, err);
 done:

@@ -23,17 +23,17 @@ static void test_rules(void **state)
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         assert_ok(pnb_none_rule_parse(&rule, cases[i].name, err));
         assert_string_equal(pnb_none_rule_name(rule), cases[i].name);
-        assert_ok(pnb_none_strangeness(rule, &p, u, out, err));
+        assert_ok(pnb_ood_score(rule, &p, u, out, err));
         assert_near(out[0], cases[i].want[0], 1e-15, 0);
         assert_near(out[1], cases[i].want[1], 1e-15, 0);
     }
     assert_fails(pnb_none_rule_parse(&rule, "max", err), PNB_NOT_FOUND, "dummy, margin");
-    assert_fails(pnb_none_strangeness(PNB_NONE_UNCERTAINTY, &p, NULL, out, err), PNB_ARG,
+    assert_fails(pnb_ood_score(PNB_NONE_UNCERTAINTY, &p, NULL, out, err), PNB_ARG,
                  "uncertainty is missing");
     odds[1] = NAN;
-    assert_fails(pnb_none_strangeness(PNB_NONE_DUMMY, &p, NULL, out, err), PNB_ARG, "dummy");
+    assert_fails(pnb_ood_score(PNB_NONE_DUMMY, &p, NULL, out, err), PNB_ARG, "dummy");
     p.n_classes = 1;
-    assert_fails(pnb_none_strangeness(PNB_NONE_MARGIN, &p, NULL, out, err), PNB_ARG, "two best");
+    assert_fails(pnb_ood_score(PNB_NONE_MARGIN, &p, NULL, out, err), PNB_ARG, "two best");
 }
 
 static size_t n_above(const double *x, size_t n, double threshold)

@@ -136,33 +136,33 @@ static void measures_calibration(void **state)
     const double accuracy[N] = {0, 0.3, 0.6, 1, 0.3, 1, 0.9, 0};
     size_t n_in_bin[BINS];
     double c[BINS], a[BINS];
-    pnb_soft_calibration s = {.n_in_bin = n_in_bin, .confidence = c, .accuracy = a};
-    assert_ok(pnb_soft_calibration_compute(confidence, accuracy, N, BINS, false, &s, err));
+    pnb_answer_calibration s = {.n_in_bin = n_in_bin, .confidence = c, .accuracy = a};
+    assert_ok(pnb_answer_calibration_compute(confidence, accuracy, N, BINS, false, &s, err));
     assert_true(n_in_bin[0] == 3 && n_in_bin[1] == 1 && n_in_bin[2] == 1 && n_in_bin[3] == 3);
     assert_near(c[0], 0.35 / 3, 1e-12, 0);
     assert_near(a[3], 1.9 / 3, 1e-12, 0);
     assert_near(s.ece, (0.55 + 0.74 + 0.3 + 0.95) / N, 1e-12, 0);
     assert_near(s.mce, 0.74, 1e-12, 0);
-    assert_ok(pnb_soft_calibration_compute(confidence, accuracy, N, BINS, true, &s, err));
+    assert_ok(pnb_answer_calibration_compute(confidence, accuracy, N, BINS, true, &s, err));
     for (size_t k = 0; k < BINS; k++)
         assert_int_equal(n_in_bin[k], 2);
     assert_near(c[3], 0.975, 1e-12, 0); /* 0.95 and 1 */
     assert_near(s.ece, (0.2 + 1.09 + 0.2 + 1.05) / N, 1e-12, 0);
     /* empty bins count nothing; arrays may be left out */
     const double one[1] = {0.5}, right[1] = {1};
-    assert_ok(pnb_soft_calibration_compute(one, right, 1, BINS, false, &s, err));
+    assert_ok(pnb_answer_calibration_compute(one, right, 1, BINS, false, &s, err));
     assert_true(isnan(c[0]) && n_in_bin[1] == 1);
-    pnb_soft_calibration bare = {0};
-    assert_ok(pnb_soft_calibration_compute(one, right, 1, 1, true, &bare, err));
+    pnb_answer_calibration bare = {0};
+    assert_ok(pnb_answer_calibration_compute(one, right, 1, 1, true, &bare, err));
     assert_near(bare.ece, 0.5, 0, 0);
-    assert_fails(pnb_soft_calibration_compute(one, right, 0, 1, false, &bare, err), PNB_ARG,
+    assert_fails(pnb_answer_calibration_compute(one, right, 0, 1, false, &bare, err), PNB_ARG,
                  "0 questions");
-    assert_fails(pnb_soft_calibration_compute(one, right, 1, 0, false, &bare, err), PNB_ARG,
+    assert_fails(pnb_answer_calibration_compute(one, right, 1, 0, false, &bare, err), PNB_ARG,
                  "bins");
     const double outside[1] = {1.5};
-    assert_fails(pnb_soft_calibration_compute(outside, right, 1, 1, false, &bare, err), PNB_NUMERIC,
-                 "question 0");
-    assert_fails(pnb_soft_calibration_compute(one, outside, 1, 1, false, &bare, err), PNB_NUMERIC,
+    assert_fails(pnb_answer_calibration_compute(outside, right, 1, 1, false, &bare, err),
+                 PNB_NUMERIC, "question 0");
+    assert_fails(pnb_answer_calibration_compute(one, outside, 1, 1, false, &bare, err), PNB_NUMERIC,
                  "accuracy 1.5");
 }
 

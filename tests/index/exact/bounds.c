@@ -48,34 +48,34 @@ static used look_at_all(const pnb_ctx *ctx, const pnb_search_opts *o, const pnb_
                         const pnb_gaussians *x)
 {
     used most = {0};
-    pnb__scan scan;
-    pnb__scan_run run;
-    pnb__pass pass;
-    pnb__pass_work work;
-    assert_ok(pnb__scan_init(&scan, ctx, x, o, err));
-    assert_ok(pnb__scan_run_init(&run, &scan, ctx, q, err));
-    assert_true(run.way != PNB__SCAN_F64);
-    assert_ok(pnb__pass_init(&pass, &run, ctx, 0, q->n, err));
-    assert_ok(pnb__pass_work_init(&work, &run, err));
+    pnb__exact scan;
+    pnb__exact_run run;
+    pnb__bound pass;
+    pnb__bound_work work;
+    assert_ok(pnb__exact_init(&scan, ctx, x, o, err));
+    assert_ok(pnb__exact_run_init(&run, &scan, ctx, q, err));
+    assert_true(run.way != PNB__EXACT_F64);
+    assert_ok(pnb__bound_init(&pass, &run, ctx, 0, q->n, err));
+    assert_ok(pnb__bound_work_init(&work, &run, err));
     for (size_t strip = 0; strip * pass.strip < q->n; strip++)
         for (size_t item = 0; item < x->n; item += pass.n_items) {
             pnb__values v;
             size_t items[2] = {item, PNB_MIN(item + pass.n_items, x->n)};
-            assert_ok(pnb__pass_score(&pass, &work, strip, items, &v, err));
+            assert_ok(pnb__bound_score(&pass, &work, strip, items, &v, err));
             for (size_t i = 0; i < v.n_items; i++)
                 for (size_t j = 0; j < v.n_queries; j++) {
                     size_t query = v.query + j;
-                    double score = pnb__scan_exact(&run, &work.scan, query, v.item + i);
-                    double share = look_at(&v, i, j, score - pnb__pass_term(&run, query),
-                                           pnb__pass_margin(&run, query));
+                    double score = pnb__exact_pair(&run, &work.scan, query, v.item + i);
+                    double share = look_at(&v, i, j, score - pnb__bound_term(&run, query),
+                                           pnb__bound_margin(&run, query));
                     if (share > most.share)
                         most = (used){share, query, v.item + i};
                 }
         }
-    pnb__pass_work_reset(&work);
-    pnb__pass_reset(&pass);
-    pnb__scan_run_reset(&run);
-    pnb__scan_reset(&scan);
+    pnb__bound_work_reset(&work);
+    pnb__bound_reset(&pass);
+    pnb__exact_run_reset(&run);
+    pnb__exact_reset(&scan);
     return most;
 }
 

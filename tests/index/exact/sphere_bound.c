@@ -74,16 +74,16 @@ static void way_that_is_taken(void **state)
     (void)state;
     sphere q = random_sphere(3, 8, false, 1e6, 40), x = random_sphere(60, 8, false, 1e6, 41);
     pnb_search_opts o = pnb_search_opts_default();
-    pnb__scan scan;
-    pnb__scan_run run;
+    pnb__exact scan;
+    pnb__exact_run run;
     o.measure = PNB_MEASURE_VMF;
     for (int huge = 0; huge < 2; huge++) {
         x.kappa[7] = huge ? 1e20f : 5.0f;
-        assert_ok(pnb__scan_init(&scan, NULL, &x.rows, &o, err));
-        assert_ok(pnb__scan_run_init(&run, &scan, NULL, &q.rows, err));
-        assert_int_equal(run.way, huge ? PNB__SCAN_F64 : PNB__SCAN_SPHERE);
-        pnb__scan_run_reset(&run);
-        pnb__scan_reset(&scan);
+        assert_ok(pnb__exact_init(&scan, NULL, &x.rows, &o, err));
+        assert_ok(pnb__exact_run_init(&run, &scan, NULL, &q.rows, err));
+        assert_int_equal(run.way, huge ? PNB__EXACT_F64 : PNB__EXACT_SPHERE);
+        pnb__exact_run_reset(&run);
+        pnb__exact_reset(&scan);
     }
     free_sphere(&q);
     free_sphere(&x);

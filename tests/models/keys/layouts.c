@@ -614,27 +614,28 @@ static void test_examination_names_every_key(void **state)
     char dir[128], *config = NULL;
     size_t size = 0;
     seen s = {0};
-    pnb__examined e;
+    pnb__key_check e;
     assert_int_equal(
         pnb__read_file(CASES "hf_first_eos/config.json", 1 << 20, &config, &size, NULL), PNB_OK);
     make_folder(temp(dir, "faults"), "hf_first_eos/model.safetensors", several_faults,
                 "config.json", config);
     pnb__free(config);
-    assert_int_equal(pnb__model_examine(&e, ctx, dir, note, &s, NULL), PNB_OK);
+    assert_int_equal(pnb__model_check_keys(&e, ctx, dir, note, &s, NULL), PNB_OK);
     assert_int_equal(s.by_kind[PNB__KEY_MISSING], 1);
     assert_int_equal(s.by_kind[PNB__KEY_SHAPE], 1);
     assert_int_equal(s.by_kind[PNB__KEY_UNEXPECTED], 1);
     assert_int_equal(s.by_kind[PNB__KEY_IGNORED], 2);
     assert_non_null(strstr(s.last[PNB__KEY_UNEXPECTED], "post_layernorm.offset"));
     assert_int_equal(e.n_expected, e.n_found + 1);
-    pnb__examined_reset(&e);
+    pnb__key_check_reset(&e);
     s = (seen){0};
-    assert_int_equal(pnb__model_examine(&e, ctx, CASES "open_clip_siglip", note, &s, NULL), PNB_OK);
+    assert_int_equal(pnb__model_check_keys(&e, ctx, CASES "open_clip_siglip", note, &s, NULL),
+                     PNB_OK);
     assert_int_equal(s.by_kind[PNB__KEY_MISSING] + s.by_kind[PNB__KEY_SHAPE] +
                          s.by_kind[PNB__KEY_UNEXPECTED] + s.by_kind[PNB__KEY_IGNORED],
                      0);
     assert_int_equal(e.n_expected, e.n_found);
-    pnb__examined_reset(&e);
+    pnb__key_check_reset(&e);
 }
 
 #ifdef PNB_FAULTS

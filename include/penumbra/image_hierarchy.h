@@ -3,8 +3,8 @@
  *
  * Level 0 shows the largest segment alone, each further level one segment more, the last level is
  * the picture itself (Chun et al. 2025, section 4.3 and appendix B.3). */
-#ifndef PENUMBRA_CHAINS_H
-#define PENUMBRA_CHAINS_H
+#ifndef PENUMBRA_IMAGE_HIERARCHY_H
+#define PENUMBRA_IMAGE_HIERARCHY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,32 +17,35 @@
 extern "C" {
 #endif
 
-#define PNB_CHAINS_MAX_SEGMENTS 3
+#define PNB_IMAGE_HIERARCHY_MAX_SEGMENTS 3
 
-typedef enum pnb_chains_show {
-    PNB_CHAINS_MASK, /* the segments on a blank canvas, each where it was */
-    PNB_CHAINS_CROP  /* the rectangle around the segments, with what lies between them */
-} pnb_chains_show;
+/* How a picture of a lower level shows its segments. */
+typedef enum pnb_image_hierarchy_show {
+    PNB_IMAGE_HIERARCHY_MASK, /* the segments on a blank canvas, each where it was */
+    PNB_IMAGE_HIERARCHY_CROP  /* the rectangle around the segments, with what lies between them */
+} pnb_image_hierarchy_show;
 
-typedef struct pnb_chains_opts {
-    size_t n_segments;    /* 3: segments of a chain, 1..3; it has one level more */
-    size_t min_pixels;    /* 5000: every segment of a picture must be larger, or it is left out */
-    bool drop_small;      /* leave out the small segments instead of their pictures */
-    bool crowds;          /* crowd annotations count as segments; otherwise they are not seen */
-    pnb_chains_show show; /* MASK */
-    int fill;             /* 255: value of the blank canvas, 0..255 */
-    size_t max_pictures;  /* 0: all; else the first ones by image id that make a chain */
-    size_t shard_size;    /* samples a shard, 1000 */
+typedef struct pnb_image_hierarchy_opts {
+    size_t n_segments; /* 3: segments of a chain, 1..3; it has one level more */
+    size_t min_pixels; /* 5000: every segment of a picture must be larger, or it is left out */
+    bool drop_small;   /* leave out the small segments instead of their pictures */
+    bool crowds;       /* crowd annotations count as segments; otherwise they are not seen */
+    pnb_image_hierarchy_show show; /* MASK */
+    int fill;                      /* 255: value of the blank canvas, 0..255 */
+    size_t max_pictures;           /* 0: all; else the first ones by image id that make a chain */
+    size_t shard_size;             /* samples a shard, 1000 */
     const char
         *captions; /* COCO captions_*.json for the last level; NULL: category names there too */
     /* Called for every picture that had to be left out although it was wanted. May be NULL. */
     void (*skipped)(void *user, const char *picture, const char *why);
     void *user;
-} pnb_chains_opts;
+} pnb_image_hierarchy_opts;
 
-pnb_chains_opts pnb_chains_opts_default(void);
+/* Three segments of more than 5000 pixels each, masked on white, category names as captions. */
+pnb_image_hierarchy_opts pnb_image_hierarchy_opts_default(void);
 
-typedef struct pnb_chains_stats {
+/* What was made and what was left out, and why. Counts of pictures, but for n_chains. */
+typedef struct pnb_image_hierarchy_stats {
     size_t n_listed;   /* pictures in the annotations */
     size_t n_chains;   /* made */
     size_t n_pictures; /* written: n_chains * (n_segments + 1) */
@@ -50,7 +53,7 @@ typedef struct pnb_chains_stats {
     size_t n_small;    /* left out: a segment that is not larger than min_pixels */
     size_t n_skipped;  /* could not be read or do not fit their annotations */
     bool reused;       /* the folder already held this very set; the counts above n_chains are 0 */
-} pnb_chains_stats;
+} pnb_image_hierarchy_stats;
 
 /* Writes `dir` from COCO's instances_*.json and the folder of its pictures, in the layout of
  * synth.h with the split `test`: samples KEY_L (KEY the picture's id in 12 digits, L the level)
@@ -60,9 +63,10 @@ typedef struct pnb_chains_stats {
  * whole or not at all; one that holds the set of the same options is left alone. Errors  NOT_FOUND,
  * FORMAT (json that is not COCO's, names the annotation), ARG (options, not one chain), EXISTS (the
  * folder holds something else), LIMIT, IO, NOMEM */
-pnb_status pnb_chains_build(const pnb_ctx *ctx, const char *instances, const char *pictures,
-                            const char *dir, const pnb_chains_opts *opts, pnb_chains_stats *stats,
-                            pnb_error *err);
+pnb_status pnb_image_hierarchy_build(const pnb_ctx *ctx, const char *instances,
+                                     const char *pictures, const char *dir,
+                                     const pnb_image_hierarchy_opts *opts,
+                                     pnb_image_hierarchy_stats *stats, pnb_error *err);
 
 #ifdef __cplusplus
 }
