@@ -22,7 +22,7 @@ static pnb_status find_tokenizer(pnb_encoder *e, const char *dir, const char *pa
     if (err != NULL)
         pnb_error_reset(err);
     return pnb__fail(err, PNB_NOT_FOUND,
-                     "%s has no tokenizer; copy it from %s, or name one with --tokenizer", dir,
+                     "%s has no tokenizer; copy it from %s, or name another tokenizer", dir,
                      source);
 }
 

@@ -41,7 +41,7 @@ static const magic magics[] = {
     MAGIC("RIFF", 0, "a WebP picture; pictures go to the option for pictures"),
     MAGIC("%PDF-", 0, "a PDF document"),
     MAGIC("\x93NUMPY", 0,
-          "a NumPy array, not captions; embedding sets go to --queries or --gallery"),
+          "a NumPy array, not captions; embedding sets go to the option for sets"),
     MAGIC("\xFF\xFE", 0, "UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8)"),
     MAGIC("\xFE\xFF", 0, "UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8)"),
 };
@@ -83,7 +83,7 @@ const char *pnb__foreign(const void *bytes, size_t n)
             memcmp((const char *)bytes + magics[i].at, magics[i].bytes, magics[i].n) == 0)
             return magics[i].what;
     if (is_safetensors(bytes, n))
-        return "a safetensors file, not captions; embedding sets go to --queries or --gallery";
+        return "a safetensors file, not captions; embedding sets go to the option for sets";
     return pnb__stand_in(bytes, n);
 }
 

@@ -356,7 +356,7 @@ static pnb_status fail_without_pairs(const join *j, pnb_error *err)
                      j->path, pnb_truth_format_name(r->format), r->n_absent_images, c->n_pictures,
                      r->n_absent_texts, c->n_captions, by_caption ? "caption" : "picture", example,
                      name_of_row(by_caption ? j->texts.rows : j->images.rows),
-                     r->format == PNB_TRUTH_KARPATHY ? " (--split names the part that is read)"
+                     r->format == PNB_TRUTH_KARPATHY ? " (the split names the part that is read)"
                                                      : "");
 }
 

@@ -61,7 +61,7 @@ says "released: the folder does not say how pictures are prepared; assumed as fo
 assumed=$(grep -o 'prolip: .*' err)
 want 1 check released
 prints "${assumed#prolip: }"
-prints "name one with --tokenizer"
+prints "name another tokenizer"
 want 0 embed -m released --preprocess model/preprocessor_config.json --images "$photo" -o said.npy
 check "a named preprocessing is no assumption" test -z "$(grep warning err)"
 want 0 embed -m model --images "$photo" -o whole.npy -q
