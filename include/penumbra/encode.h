@@ -40,8 +40,7 @@ typedef struct pnb_encoder_opts {
     int sides; /* PNB_ENCODE_...; 0: those that the weights have */
     /* A file or folder in place of what lies in the model's folder; NULL: that one. */
     const char *tokenizer, *preprocess;
-    int64_t
-        max_image_pixels; /* of a picture, larger ones are refused; 0: PNB_IMAGE_DEFAULT_PIXELS */
+    int64_t max_image_pixels; /* of a picture; 0: PNB_IMAGE_DEFAULT_PIXELS. Larger are refused */
 } pnb_encoder_opts;
 
 /* Opens a model folder on `ctx`, which must outlive the encoder. Weights stay a read-only file map;

@@ -69,7 +69,7 @@ static pnb_status quantize(pnb__app *app, const struct quantize_args *a, pnb__re
         PNB_TRY(pnb__text_inputs_read(app, &captions, &a->texts, NULL, a->caption_key));
     pnb__quantize_opts opts = {.model = a->model,
                                .out = a->out,
-                               .parts = {0, a->tokenizer, a->preprocess},
+                               .parts = {.tokenizer = a->tokenizer, .preprocess = a->preprocess},
                                .pictures = pictures,
                                .captions = captions.n > 0 ? &captions : NULL,
                                .to = store_of(a->to),
