@@ -40,8 +40,7 @@ static const magic magics[] = {
     MAGIC("GIF8", 0, "a GIF picture; pictures go to the option for pictures"),
     MAGIC("RIFF", 0, "a WebP picture; pictures go to the option for pictures"),
     MAGIC("%PDF-", 0, "a PDF document"),
-    MAGIC("\x93NUMPY", 0,
-          "a NumPy array, not captions; embedding sets go to the option for sets"),
+    MAGIC("\x93NUMPY", 0, "a NumPy array, not captions; embedding sets go to the option for sets"),
     MAGIC("\xFF\xFE", 0, "UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8)"),
     MAGIC("\xFE\xFF", 0, "UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8)"),
 };

@@ -349,15 +349,15 @@ static pnb_status fail_without_pairs(const join *j, pnb_error *err)
             pnb__ground_truth_get(c, c->caption[0].id != 0 ? c->caption[0].id : c->caption[0].text);
     else if (c->n_pictures > 0)
         example = pnb__ground_truth_get(c, c->picture[0].name[0]);
-    return pnb__fail(err, PNB_ARG,
-                     "%s (%s): no pair fits the sets: %zu of its %zu pictures and %zu of its %zu "
-                     "captions are in no row. A %s of the file is called '%.80s', one of the "
-                     "set '%.80s'; it looks like the truth of another split or data set%s",
-                     j->path, pnb_truth_format_name(r->format), r->n_absent_images, c->n_pictures,
-                     r->n_absent_texts, c->n_captions, by_caption ? "caption" : "picture", example,
-                     name_of_row(by_caption ? j->texts.rows : j->images.rows),
-                     r->format == PNB_TRUTH_KARPATHY ? " (the split names the part that is read)"
-                                                     : "");
+    return pnb__fail(
+        err, PNB_ARG,
+        "%s (%s): no pair fits the sets: %zu of its %zu pictures and %zu of its %zu "
+        "captions are in no row. A %s of the file is called '%.80s', one of the "
+        "set '%.80s'; it looks like the truth of another split or data set%s",
+        j->path, pnb_truth_format_name(r->format), r->n_absent_images, c->n_pictures,
+        r->n_absent_texts, c->n_captions, by_caption ? "caption" : "picture", example,
+        name_of_row(by_caption ? j->texts.rows : j->images.rows),
+        r->format == PNB_TRUTH_KARPATHY ? " (ask for the split that the sets were made of)" : "");
 }
 
 /* Last, for the rows of the pictures go with the report. */

@@ -120,7 +120,7 @@ static void another_split(void **state)
         {"s.tsv", "391895\t770337\n", {"row 391895", "another split", "only 0 of the 1 pairs"}},
         {"s.json",
          "{\"images\":[{\"filename\":\"b.jpg\",\"sentences\":[{\"sentid\":9}]}]}",
-         {"another split", "'b.jpg'", "--split"}},
+         {"another split", "'b.jpg'", "ask for the split"}},
         {"s.json", "{\"50\":[60]}", {"another split", "'50'", "'a.jpg'"}},
     };
     for (size_t k = 0; k < PNB_COUNT(bad); k++)
