@@ -1,5 +1,6 @@
-/* The words of an option that names a measure or an uncertainty, made from their lists. Each
- * begins with '|': "auto" PNB__MEASURE_CHOICES, or PNB__CHOICES(...) where nothing comes first. */
+/* The words of an option that names a choice, made from its list: measures and uncertainties here,
+ * any other by PNB__CHOICE_OF. Each begins with '|': "auto" PNB__MEASURE_CHOICES, or
+ * PNB__CHOICES(...) where nothing comes first. */
 #ifndef PNB_PROB_CHOICES_H
 #define PNB_PROB_CHOICES_H
 
@@ -9,6 +10,7 @@
 #define PNB__CHOICES(list) (&(list)[1])
 
 #define PNB__CHOICE_OF(name, text, ...) "|" text
+#define PNB__CHOICE_WORD(name, text) "|" text /* of a list of two columns */
 #define PNB__MEASURE_CHOICES PNB__MEASURES(PNB__CHOICE_OF)
 #define PNB__UNCERTAINTY_CHOICES PNB_UNCERTAINTY_LIST(PNB__CHOICE_OF)
 

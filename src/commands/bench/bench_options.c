@@ -10,6 +10,8 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/tokenizer/tokenize.h"
+#include "penumbra/tokenizer.h"
+#include "prob/choices.h"
 #include "program/result.h"
 
 struct bench_args {
@@ -198,7 +200,7 @@ static const pnb__option tokenize_options[] = {
         "texts", AT(texts), "FILE...",
         "Captions: text files (one a line, an empty one too), .jsonl, tar shards, folders, or -",
         .required = true),
-    PNB__ROW_CHOICE("clean", AT(clean), "MODE", "none|lower|whitespace|canonicalize",
+    PNB__ROW_CHOICE("clean", AT(clean), "MODE", PNB__CHOICES(PNB_CLEAN_LIST(PNB__CHOICE_WORD)),
                     "What happens to a caption first; by default what the model says"),
     PNB__ROW_REAL("seconds", AT(seconds), "S", "Measure at least this long", PNB__RANGE(0, 1e6),
                   .fallback = "3"),

@@ -7,6 +7,7 @@
 #include "commands/classify/classify.h"
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
+#include "prob/choices.h"
 #include "program/result.h"
 #include "sets/settle.h"
 
@@ -77,7 +78,7 @@ static const pnb__option options[] = {
     PNB__ROW_INT("bins", AT(bins), "N", "Bins of the calibration error", PNB__RANGE(1, 256),
                  .fallback = "15"),
     PNB__ROW_CHOICE(
-        "prompt-filter", AT(filter), "NAME", "none|class_std|top_k|global_top|global",
+        "prompt-filter", AT(filter), "NAME", PNB__CHOICES(PNB_PROMPT_FILTER_LIST(PNB__CHOICE_OF)),
         "Which prompts count, by their uncertainty u: u <= mean + VALUE standard deviations "
         "of the class, the VALUE most certain of each class, u up to the VALUE-th smallest "
         "of all, u <= VALUE",
@@ -119,7 +120,7 @@ static const pnb__option options[] = {
         "List the N most and least certain prompts, and the templates by their uncertainty",
         PNB__RANGE(0, 1e5), .fallback = "0"),
     PNB__ROW_CHOICE(
-        "none", AT(none), "RULE", "dummy|margin|threshold|score|uncertainty",
+        "none", AT(none), "RULE", PNB__CHOICES(PNB_NONE_RULE_LIST(PNB__CHOICE_OF)),
         "What tells pictures of no class: a dummy prompt nearer than every class, a small "
         "margin between the two best, a small largest probability, a low score, or the "
         "picture's own uncertainty",

@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_COMMON_OPTION_ROWS_H
 #define PNB_COMMANDS_COMMON_OPTION_ROWS_H
 
+#include "penumbra/truth.h"
 #include "prob/choices.h"
 
 /* A field `const char *`: the model. */
@@ -59,11 +60,9 @@
         "What belongs together: a pairs file (picture id, tab, caption id), or the "               \
         "annotations of a data set as docs/formats.md lists them; without it row i belongs "       \
         "to row i"),                                                                               \
-        PNB__ROW_CHOICE(                                                                           \
-            "truth-format", (at_truth_format), "NAME",                                             \
-            "auto|pairs|labels|coco|karpathy|tokens|precomp|folders|id_lists|hierarcaps|"          \
-            "dataset",                                                                             \
-            "Format of the truth", .fallback = "auto"),                                            \
+        PNB__ROW_CHOICE("truth-format", (at_truth_format), "NAME",                                 \
+                        PNB__CHOICES(PNB_TRUTH_FORMAT_LIST(PNB__CHOICE_OF)),                       \
+                        "Format of the truth", .fallback = "auto"),                                \
         PNB__ROW_TEXT(                                                                             \
             "split", (at_split), "NAME",                                                           \
             "Split of a karpathy file (test, val, train+restval, all) or of class folders "        \

@@ -17,7 +17,7 @@ struct outliers_args {
 static const pnb__option options[] = {
     PNB__SET_ROW(AT(set)),
     PNB__ROW_CHOICE(
-        "by", AT(by), "KIND", "knn|nearest|kth|uncertainty",
+        "by", AT(by), "KIND", PNB__CHOICES(PNB_OUTLIER_LIST(PNB__CHOICE_OF)),
         "Lowest mean score to the k nearest rows, lowest score to the nearest or to the k-th, "
         "or highest uncertainty",
         .fallback = "knn"),

@@ -81,9 +81,7 @@ static const pnb__option options[] = {
     PNB__ROW_INT("max-chars", AT(max_chars), "N", "Most characters", PNB__RANGE(0, 1e7)),
     PNB__ROW_REAL("min-ascii", AT(min_ascii), "SHARE",
                   "Lowest share of ASCII among the characters that are not space"),
-    PNB__ROW_CHOICE("script", AT(script), "NAME",
-                    "latin|greek|cyrillic|armenian|hebrew|arabic|devanagari|bengali|tamil|thai|"
-                    "georgian|hangul|kana|han",
+    PNB__ROW_CHOICE("script", AT(script), "NAME", PNB__CHOICES(PNB_SCRIPT_LIST(PNB__CHOICE_WORD)),
                     "Alphabet of the language wanted"),
     PNB__ROW_REAL("min-script", AT(min_script), "SHARE",
                   "Lowest share of --script among the letters; 0.5 with --script"),

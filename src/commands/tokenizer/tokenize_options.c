@@ -5,6 +5,8 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/tokenizer/tokenize.h"
+#include "penumbra/tokenizer.h"
+#include "prob/choices.h"
 
 struct tokenize_args {
     const char *model, *tokenizer, *clean, *caption_key;
@@ -36,7 +38,8 @@ struct tokenize_args {
             "Tokens of a row, padded and cut; by default the model's, and without a model no row " \
             "is cut",                                                                              \
             PNB__RANGE(1, 1048576)),                                                               \
-        PNB__ROW_CHOICE("clean", AT(clean), "MODE", "none|lower|whitespace|canonicalize",          \
+        PNB__ROW_CHOICE("clean", AT(clean), "MODE",                                                \
+                        PNB__CHOICES(PNB_CLEAN_LIST(PNB__CHOICE_WORD)),                            \
                         "What happens to a caption first; by default what the model says")
 
 static const pnb__option encode_options[] = {ENCODE_ROWS};

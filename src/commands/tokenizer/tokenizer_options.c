@@ -9,6 +9,7 @@
 #include "commands/common/option_rows.h"
 #include "encode/inputs.h"
 #include "penumbra/tokenizer.h"
+#include "prob/choices.h"
 #include "program/result.h"
 
 /* ---- train ---- */
@@ -33,7 +34,7 @@ static const pnb__option train_options[] = {
                  PNB__RANGE(4, 1e7), .fallback = "1500"),
     PNB__ROW_INT("min-count", AT(min_count), "N", "Words or pairs seen less often are left out",
                  PNB__RANGE(1, 1e9), .fallback = "1"),
-    PNB__ROW_CHOICE("clean", AT(clean), "MODE", "none|lower|whitespace|canonicalize",
+    PNB__ROW_CHOICE("clean", AT(clean), "MODE", PNB__CHOICES(PNB_CLEAN_LIST(PNB__CHOICE_WORD)),
                     "What happens to a caption first", .fallback = "canonicalize"),
 };
 #undef AT
