@@ -4,10 +4,10 @@
 #include "commands/commands.h"
 
 const pnb__retired pnb__retired_commands[] = {
-    {&pnb__cmd_duplicates, "curate duplicates"},
-    {&pnb__cmd_outliers, "curate outliers"},
-    {&pnb__cmd_select, "curate select"},
-    {&pnb__cmd_tokenize, "tokenizer encode` or `penumbra tokenizer decode"},
-    {&pnb__cmd_include, "search --inclusion contains|inside"},
-    {NULL, NULL},
+    {&pnb__cmd_duplicates, "curate duplicates", "curate duplicates"},
+    {&pnb__cmd_outliers, "curate outliers", "curate outliers"},
+    {&pnb__cmd_select, "curate select", "curate select"},
+    {&pnb__cmd_tokenize, "tokenizer encode` or `penumbra tokenizer decode", "tokenizer encode"},
+    {&pnb__cmd_include, "search --inclusion contains|inside", NULL}, /* not of every search */
+    {NULL, NULL, NULL},
 };

@@ -56,7 +56,8 @@ typedef struct pnb__app {
 /* A word of an older release that goes on working, not shown in help. */
 typedef struct pnb__retired {
     const pnb__command *command;
-    const char *now; /* what to type instead: "curate select" */
+    const char *now; /* what to type instead, as a message says it */
+    const char *as;  /* the command that the word's section of a config file speaks for; or NULL */
 } pnb__retired;
 
 /* What the process hands to the program; nothing below reads environment or globals. */

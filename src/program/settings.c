@@ -46,11 +46,31 @@ static bool has_command(const pnb__command *const *list, const char *path)
     return false;
 }
 
+static const pnb__retired *find_retired(const pnb__program *program, const char *word)
+{
+    const pnb__retired *r = program->retired;
+    for (; r != NULL && r->command != NULL; r++)
+        if (strcmp(r->command->name, word) == 0)
+            return r;
+    return NULL;
+}
+
+/* Words of an older release keep their options and sections as long as they keep working. */
+static bool has_retired_option(const pnb__program *program, const char *name)
+{
+    const pnb__retired *r = program->retired;
+    for (; r != NULL && r->command != NULL; r++)
+        if (find_in(r->command->options, r->command->n_options, name) != NULL)
+            return true;
+    return false;
+}
+
 static pnb_status check_name(const pnb__program *program, const char *name, const char *where,
                              pnb_error *err)
 {
-    const pnb__option *row = find_anywhere(program->commands, name);
-    if (row == NULL || strcmp(name, "help") == 0)
+    bool is_known =
+        find_anywhere(program->commands, name) != NULL || has_retired_option(program, name);
+    if (!is_known || strcmp(name, "help") == 0)
         return pnb__fail(err, PNB_ARG, "%s: no command has an option --%s", where, name);
     return PNB_OK;
 }
@@ -101,17 +121,22 @@ static pnb_status begin_section(config *c, char *line, size_t number, pnb_error 
     line[n - 1] = '\0';
     char *name = line + 1;
     trim(&name);
-    if (strlen(name) >= MAX_SECTION || !has_command(c->program->commands, name))
+    if (strlen(name) >= MAX_SECTION ||
+        (!has_command(c->program->commands, name) && find_retired(c->program, name) == NULL))
         return pnb__fail(err, PNB_ARG, "%s:%zu: there is no command '%s'", c->path, number, name);
     snprintf(c->section, sizeof c->section, "%s", name);
     return PNB_OK;
 }
 
-/* "eval" speaks for "eval retrieval" too. */
-static bool is_about(const char *section, const char *command)
+/* "eval" speaks for "eval retrieval" too, and a retired word for the command it became. */
+static bool is_about(const config *c)
 {
-    size_t n = strlen(section);
-    return strncmp(section, command, n) == 0 && (command[n] == '\0' || command[n] == ' ');
+    const pnb__retired *r = find_retired(c->program, c->section);
+    size_t n = strlen(c->section);
+    if (r != NULL && r->as != NULL && strcmp(r->as, c->command) == 0)
+        return true;
+    return strncmp(c->section, c->command, n) == 0 &&
+           (c->command[n] == '\0' || c->command[n] == ' ');
 }
 
 static pnb_status take_line(config *c, char *line, size_t number, pnb__settings *s, size_t *at,
@@ -129,8 +154,7 @@ static pnb_status take_line(config *c, char *line, size_t number, pnb__settings 
     trim(&value);
     normalise(name);
     pnb_status status = check_name(c->program, name, where, err);
-    bool is_here = c->section[0] == '\0' ? !c->wants_section
-                                         : c->wants_section && is_about(c->section, c->command);
+    bool is_here = c->section[0] == '\0' ? !c->wants_section : c->wants_section && is_about(c);
     if (status == PNB_OK && is_here)
         s->items[s->n++] =
             (pnb__preset){keep(s, at, name, strlen(name)), keep(s, at, value, strlen(value)),

@@ -72,6 +72,24 @@ want 2 data shapes --out x
 says "NUL byte"
 check "nothing was made" test ! -e x
 
+# words of release 0.1: their sections and options go on, under the new word too
+rm -f "$config"
+want 0 tokenizer train --captions shapes/train/captions.jsonl --vocab-size 300 --out tok.json -q
+want 0 init --config tiny --override "$small_config" --tokenizer tok.json --out m -q
+want 0 embed -m m --images shapes/test --out set.safetensors -q
+printf '[duplicates]\nmin-score = 0.123\n[include]\nfind = inside\n[tokenize]\ncontext-length = 5\n' >$config
+want 0 data shapes --out s3 --n 12 -q
+for words in "duplicates" "curate duplicates"; do
+    # shellcheck disable=SC2086  # one word or two
+    want 0 $words --set set.safetensors
+    prints "0.1230"
+done
+want 0 include --index set.safetensors --queries set.safetensors --json
+prints '"direction": "inside"'
+want 0 search --index set.safetensors --queries set.safetensors -k 2
+want 0 tokenizer encode --tokenizer tok.json --text 'a red star above a blue ring' --json
+prints '"truncated": true'
+
 # help does not need a good file
 want 0 data shapes --help
 want 0 --help
