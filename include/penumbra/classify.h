@@ -244,7 +244,8 @@ pnb_status pnb_ood_score(pnb_none_rule rule, const pnb_predictions *p, const dou
                          double *out, pnb_error *err);
 
 /* Smallest threshold at which at most `rate` of these pictures, all of the classes, are called
- * none. Errors  ARG (n = 0, rate outside [0,1]), NUMERIC, NOMEM */
+ * none.
+ * Errors  ARG (n = 0, rate outside [0,1]), NUMERIC, NOMEM */
 pnb_status pnb_none_fit_rejected(const double *strangeness, size_t n, double rate,
                                  double *threshold, pnb_error *err);
 /* Largest threshold at which at most `rate` of these pictures, none of the classes, are accepted:

@@ -30,7 +30,8 @@ double pnb_vmf_log_norm(size_t dim, double kappa);
 double pnb_vmf_log_norm_slope(size_t dim, double kappa);
 
 /* F_d(kappa), the closed form that AsymVLM trains with: log C_d(kappa) up to a constant that
- * depends on d alone; what remains drifts by at most 0.14 over all kappa. Source  AsymVLM
+ * depends on d alone; what remains drifts by at most 0.14 over all kappa.
+ * Source  AsymVLM
  * section 4.2, Scott et al. 2021 */
 double pnb_vmf_log_norm_approx(size_t dim, double kappa);
 double pnb_vmf_log_norm_approx_slope(size_t dim, double kappa);

@@ -85,7 +85,8 @@ pnb_embeddings_load_opts pnb_embeddings_load_opts_default(void); /* all false */
 
 /* Reads a set; `path` names the safetensors file. Arrays may be F32, F64, F16 or BF16. A file
  * without metadata is read by the arrays it has: mean alone is a point set, mean with log_var a
- * gaussian_diag. Free with pnb_embeddings_free. Errors  as pnb_safetensors_open; SHAPE (arrays,
+ * gaussian_diag. Free with pnb_embeddings_free.
+ * Errors  as pnb_safetensors_open; SHAPE (arrays,
  * width or number of ids disagree), NUMERIC (first bad value named), FORMAT (ids file broken or of
  * another set) */
 pnb_status pnb_embeddings_load(pnb_embeddings **out, const char *path, pnb_error *err);
@@ -113,7 +114,8 @@ pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, 
 /* Reads a 2-D .npy as means, with `x_logvar.npy` or `x_var.npy` (its log is taken) beside it as a
  * gaussian_diag, with `x_kappa.npy` as a vmf, with `x_invalpha.npy` and `x_beta.npy` as a
  * gen_gaussian; ids from `x.ids.jsonl` if there. Family and info are those of `x.json`; without it
- * info is unknown. Errors  as pnb_embeddings_load; FORMAT (`x.json` and the arrays disagree) */
+ * info is unknown.
+ * Errors  as pnb_embeddings_load; FORMAT (`x.json` and the arrays disagree) */
 pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_error *err);
 
 /* A new set of the given rows, in that order, repeats allowed.

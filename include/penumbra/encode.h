@@ -96,14 +96,14 @@ typedef struct pnb_encode_result {
 
 /* Texts in UTF-8 to a new set of n rows with their text and their number as id.
  * Shape   texts (N) -> mean (N,D) unit rows, log_var (N,D) where the model has uncertainty
- * Errors  FORMAT (not UTF-8), LIMIT, UNSUPPORTED (opened without this side), INTERRUPTED, NOMEM,
- * and those of pnb_model_encode_text */
+ * Errors  NOT_FOUND (n is 0), ARG (a NULL text, options out of range), FORMAT (not UTF-8), LIMIT,
+ * UNSUPPORTED (opened without this side), INTERRUPTED, NOMEM, and those of pnb_model_encode_text */
 pnb_status pnb_encode_texts(pnb_encoder *encoder, const char *const *texts, size_t n,
                             const pnb_encode_opts *opts, pnb_embeddings **out, pnb_error *err);
 
 /* Decoded pictures of any size to a new set of n rows, their number as id. The pictures stay the
  * caller's. For pipelines that resize before they convert to RGB decode with pnb_image_opts.native.
- * Errors  as above, for pictures */
+ * Errors  as above, for pictures: ARG without pixels, or with other than 1 to 4 channels */
 pnb_status pnb_encode_images(pnb_encoder *encoder, const pnb_image *images, size_t n,
                              const pnb_encode_opts *opts, pnb_embeddings **out, pnb_error *err);
 
@@ -137,7 +137,8 @@ typedef struct pnb_encode_file {
 /* pnb_encode_files into a file, for lists that do not fit into memory or take hours. Finished rows
  * are kept in OUT.journal/ until the end; the same call continues there after a crash or an
  * interruption, with the rows of a run without one, a different call begins anew. Pictures that
- * were replaced meanwhile are made again. `result` may be NULL. Errors  INTERRUPTED (the journal is
+ * were replaced meanwhile are made again. `result` may be NULL.
+ * Errors  INTERRUPTED (the journal is
  * kept), BUSY (another process writes this output), IO, and those of pnb_encode_files */
 pnb_status pnb_encode_to_file(pnb_encoder *encoder, pnb_encode_side side, const char *const *paths,
                               size_t n, const pnb_encode_opts *opts, const pnb_encode_file *file,

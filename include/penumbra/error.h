@@ -17,15 +17,17 @@ extern "C" {
 #endif
 
 /* X(name, sentence): the one list behind the enum, the names and the sentences. What a caller does:
- *   ARG, SHAPE, DTYPE      asked for something that makes no sense: the text says what would
- *   NUMERIC                looks for the row or parameter that the text names; no result is
- * invented NOMEM                  frees something or asks for less; the library stays usable IO,
- * NOT_FOUND, EXISTS  looks at the path in the text; EXISTS never overwrites FORMAT the file is
- * damaged, or of another kind; the text names the broken rule BUSY                   waits for the
- * other process, or takes another place LIMIT                  raises the limit if the input is
- * trusted UNSUPPORTED            takes another build, machine or form of the file INTERRUPTED a
- * watch or a flag of the caller said stop; what was saved stays QUALITY                the result
- * was made, and is worse than the limit that was asked for */
+ *
+ * - ARG, SHAPE, DTYPE: asked for something that makes no sense; the text says what would.
+ * - NUMERIC: looks for the row or parameter that the text names; no result is invented.
+ * - NOMEM: frees something or asks for less; the library stays usable.
+ * - IO, NOT_FOUND, EXISTS: looks at the path in the text; EXISTS never overwrites.
+ * - FORMAT: the file is damaged, or of another kind; the text names the broken rule.
+ * - BUSY: waits for the other process, or takes another place.
+ * - LIMIT: raises the limit if the input is trusted.
+ * - UNSUPPORTED: takes another build, machine or form of the file.
+ * - INTERRUPTED: a watch or a flag of the caller said stop; what was saved stays.
+ * - QUALITY: the result was made, and is worse than the limit that was asked for. */
 #define PNB_STATUS_LIST(X)                                                                         \
     X(OK, "success")                                                                               \
     X(ARG, "an argument is outside its documented range")                                          \

@@ -107,7 +107,8 @@ pnb_status pnb_binning_parse(pnb_binning *out, const char *name, pnb_error *err)
 
 /* Items by bin: bin i holds item[offset[i]] .. item[offset[i+1]-1], each in order of uncertainty
  * (ties: lower index first). Both arrays are the caller's: offset n_bins + 1 entries, item n
- * entries (n_bins * n for GROVE_SPACING, whose bins overlap). Errors  ARG (n_bins
+ * entries (n_bins * n for GROVE_SPACING, whose bins overlap).
+ * Errors  ARG (n_bins
  * outside 1..PNB_MAX_BINS, fewer items than bins), NUMERIC (NaN), NOMEM */
 pnb_status pnb_bins_assign(pnb_binning binning, const double *uncertainty, size_t n, size_t n_bins,
                            size_t *item, size_t *offset, pnb_error *err);

@@ -61,7 +61,8 @@ pnb_image_opts pnb_image_opts_default(void);
  * build has their libraries; of several pictures in a file the first. RGB as Pillow's
  * convert("RGB"): alpha is dropped, not composited; 16-bit grey saturates at 255; 16-bit colour
  * keeps its high byte; CMYK by the naive formula. The orientation of a TIFF is always applied, as
- * by Pillow. `opts` may be NULL. On failure *out is empty. Errors  FORMAT (unknown, damaged,
+ * by Pillow. `opts` may be NULL. On failure *out is empty.
+ * Errors  FORMAT (unknown, damaged,
  * truncated), LIMIT (too many pixels), UNSUPPORTED, NOMEM */
 pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
                             const pnb_image_opts *opts, pnb_error *err);
@@ -126,7 +127,8 @@ typedef struct pnb_box {
  * Image.resize: filters widened when shrinking, horizontal pass first, 22-bit fixed-point
  * weights, rounding to 8 bits after each pass. As in Pillow PALETTE and BILEVEL always use NEAREST,
  * and pictures with alpha are premultiplied meanwhile; GREY16 is resampled in doubles and cut to 16
- * bits at the end. Errors  ARG (empty picture, sizes < 1, box
+ * bits at the end.
+ * Errors  ARG (empty picture, sizes < 1, box
  * outside), LIMIT (more than 2^28 pixels), NOMEM */
 pnb_status pnb_image_resize(pnb_image *out, const pnb_image *in, int width, int height,
                             pnb_filter filter, const pnb_box *box, pnb_error *err);
@@ -137,7 +139,8 @@ pnb_status pnb_image_crop(pnb_image *out, const pnb_image *in, int left, int top
                           int height, int fill, pnb_error *err);
 
 /* Writes an 8-bit PNG of 1, 2, 3 or 4 channels; same pixels, same bytes. Free *bytes with
- * pnb_image_bytes_free. Errors  ARG (mode not PLAIN), NOMEM, IO */
+ * pnb_image_bytes_free.
+ * Errors  ARG (mode not PLAIN), NOMEM, IO */
 pnb_status pnb_image_encode_png(const pnb_image *image, unsigned char **bytes, size_t *n_bytes,
                                 pnb_error *err);
 void pnb_image_bytes_free(unsigned char *bytes);

@@ -60,7 +60,8 @@ typedef struct pnb_image_hierarchy_stats {
  * with captions made of category names; their records also have "name" (the picture's file),
  * "level" and "image_id". truth/test.pairs joins every picture with the captions of its chain up to
  * its own level. Segmentations are polygons, uncompressed RLE or compressed RLE. The folder appears
- * whole or not at all; one that holds the set of the same options is left alone. Errors  NOT_FOUND,
+ * whole or not at all; one that holds the set of the same options is left alone.
+ * Errors  NOT_FOUND,
  * FORMAT (json that is not COCO's, names the annotation), ARG (options, not one chain), EXISTS (the
  * folder holds something else), LIMIT, IO, NOMEM */
 pnb_status pnb_image_hierarchy_build(const pnb_ctx *ctx, const char *instances,

@@ -118,8 +118,8 @@ pnb_status pnb_risk_coverage(const double *uncertainty, const double *correct, s
 /* ---- calibration error without its bias ---- */
 /* Estimate of E|P(right | confidence) - confidence| and its interval: bins of equal mass, noise
  * taken out of each; 0 where the forecasts are as good as perfect ones. correct[i] in [0,1].
- * Intervals by the clusters of opts; with 0 resamples or one cluster they are NaN. Source
- * docs/numerics.md#calibration-error.  Errors  ARG (n = 0, level), NUMERIC, NOMEM */
+ * Intervals by the clusters of opts; with 0 resamples or one cluster they are NaN.
+ * Source  docs/numerics.md#calibration-error.  Errors  ARG (n = 0, level), NUMERIC, NOMEM */
 pnb_status pnb_ece_debiased(const double *confidence, const double *correct, size_t n,
                             const pnb_bootstrap_opts *opts, pnb_interval *out, pnb_error *err);
 

@@ -114,7 +114,8 @@ typedef struct pnb_model_convert_opts {
  * both towers N(0, 0.01^2), its projections N(0, 1/width), log-variance bias -10, [CLS] of the
  * text; the mask of the text and SigLIP's attention head go. That model is a start for training,
  * its embeddings are not the old ones. notes  what is fresh and what was left out, or where the
- * other tools differ; "" for nothing Errors  UNSUPPORTED (the layout cannot describe the model:
+ * other tools differ; "" for nothing
+ * Errors  UNSUPPORTED (the layout cannot describe the model:
  * names the reason), EXISTS (out holds a model), and those of pnb_model_load and saving */
 pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *out,
                              const pnb_model_convert_opts *opts, char notes[1024], pnb_error *err);
@@ -148,7 +149,8 @@ typedef enum pnb_model_store {
 pnb_status pnb_model_quantize(pnb_model *model, pnb_model_store to, int activation_bits,
                               pnb_error *err);
 /* Puts figures, a JSON object, under "calibration" into the record that is saved with a small
- * model's weights (safetensors metadata "penumbra.quantization"). Errors  ARG, FORMAT, NOMEM */
+ * model's weights (safetensors metadata "penumbra.quantization").
+ * Errors  ARG, FORMAT, NOMEM */
 pnb_status pnb_model_set_calibration(pnb_model *model, const char *json, pnb_error *err);
 /* The record as JSON text; NULL for a model that is not small. */
 const char *pnb_model_quantization(const pnb_model *model);

@@ -49,7 +49,8 @@ const char *pnb_clean_name(pnb_clean clean);
 bool pnb_clean_from_name(const char *name, pnb_clean *out);
 
 /* Cleans a caption; lower case is Python's str.lower (U+0130 to two code points, final sigma).
- * *out is terminated; free it with pnb_text_free. Errors  NOMEM, ARG */
+ * *out is terminated; free it with pnb_text_free.
+ * Errors  NOMEM, ARG */
 pnb_status pnb_clean_text(pnb_clean clean, const char *text, size_t n_bytes, char **out,
                           size_t *n_out, pnb_error *err);
 void pnb_text_free(char *text);
@@ -96,7 +97,8 @@ pnb_clean pnb_tokenizer_clean(const pnb_tokenizer *tok);
 void pnb_tokenizer_set_repair(pnb_tokenizer *tok, bool repair);
 
 /* Padding for checkpoints whose loader pads otherwise than the file says (open_clip's CLIP: 0).
- * Call it before the tokenizer is shared between threads. Errors  ARG (outside the vocabulary) */
+ * Call it before the tokenizer is shared between threads.
+ * Errors  ARG (outside the vocabulary) */
 pnb_status pnb_tokenizer_set_pad_id(pnb_tokenizer *tok, int pad_id, pnb_error *err);
 
 /* What fills a row up, and who says so. */
@@ -122,14 +124,16 @@ pnb_status pnb_tokenizer_encode(const pnb_tokenizer *tok, const char *text, size
                                 pnb_error *err);
 
 /* Encodes without cutting or padding; `add_special` adds the template's tokens. Free *ids with
- * pnb_tokenizer_ids_free. Errors  NOMEM, LIMIT (PNB_TOKENIZER_MAX_BYTES) */
+ * pnb_tokenizer_ids_free.
+ * Errors  NOMEM, LIMIT (PNB_TOKENIZER_MAX_BYTES) */
 pnb_status pnb_tokenizer_encode_all(const pnb_tokenizer *tok, const char *text, size_t n_bytes,
                                     bool add_special, int32_t **ids, size_t *n_ids, pnb_error *err);
 void pnb_tokenizer_ids_free(int32_t *ids);
 
 /* Text of a row of ids; special tokens and padding are left out, and unknown tokens of a
  * SentencePiece model become " U+2047 " as it does. *out is terminated; free it with
- * pnb_text_free. Errors  ARG (an id outside the vocabulary), NOMEM */
+ * pnb_text_free.
+ * Errors  ARG (an id outside the vocabulary), NOMEM */
 pnb_status pnb_tokenizer_decode(const pnb_tokenizer *tok, const int32_t *ids, size_t n_ids,
                                 char **out, pnb_error *err);
 
@@ -174,7 +178,8 @@ pnb_tokenizer_opts pnb_tokenizer_opts_default(void);
  * count of the pair, ties by the bytes of its two parts. Same captions, same file; their order does
  * not matter. The clean mode is written as the file's normaliser, so that other readers of the file
  * get the same ids; lower case is then letter by letter, without Python's final sigma.
- * `opts` may be NULL. Errors  ARG (vocab_size too small for the fixed tokens, no captions), NOMEM
+ * `opts` may be NULL.
+ * Errors  ARG (vocab_size too small for the fixed tokens, no captions), NOMEM
  */
 pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *captions, size_t n_captions,
                                const pnb_tokenizer_opts *opts, pnb_error *err);

@@ -28,7 +28,8 @@ typedef struct pnb_view {
  *   Gamma(3/beta)/Gamma(1/beta); avg_l2 and match_prob sample its own density.
  *
  * Memory  none but for gen_gaussian, n*dim floats (its log-variances, rounded to f32); give back
- * with pnb_view_reset Errors  NUMERIC (inv_alpha or beta outside their range: the text names row
+ * with pnb_view_reset
+ * Errors  NUMERIC (inv_alpha or beta outside their range: the text names row
  * and column), NOMEM */
 pnb_status pnb_view_init(pnb_view *out, const struct pnb_embeddings *set, pnb_error *err);
 void pnb_view_reset(pnb_view *view); /* all zero afterwards; NULL is fine */

@@ -17,6 +17,8 @@ pnb_encode_opts pnb_encode_opts_default(void)
 static pnb_status check(const pnb_encoder *e, pnb_encode_side side, const pnb_encode_opts *o,
                         pnb_error *err)
 {
+    if (side != PNB_ENCODE_TEXTS && side != PNB_ENCODE_IMAGES)
+        return pnb__fail(err, PNB_ARG, "side %d is neither images nor texts", (int)side);
     bool is_open = side == PNB_ENCODE_TEXTS ? e->tokenizer != NULL : e->preprocess.width > 0;
     if (!is_open)
         return pnb__fail(err, PNB_UNSUPPORTED, "%s was opened without the side for %s", e->dir,
@@ -36,6 +38,8 @@ static pnb_status encode(pnb_encoder *e, const pnb__embed_source *source,
     const pnb_encode_opts usual = pnb_encode_opts_default();
     const pnb_encode_opts *o = opts != NULL ? opts : &usual;
     pnb_status status = check(e, source->is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES, o, err);
+    if (status == PNB_OK && source->n == 0)
+        status = pnb__fail(err, PNB_NOT_FOUND, "there is no input to encode");
     return status == PNB_OK ? pnb__embed_set(e, source, o, out, NULL, err) : status;
 }
 
@@ -45,6 +49,8 @@ pnb_status pnb_encode_texts(pnb_encoder *e, const char *const *texts, size_t n,
     pnb__text_inputs captions = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++) {
+        if (texts[i] == NULL)
+            PNB_TRY(pnb__fail(err, PNB_ARG, "text %zu is NULL", i));
         PNB_TRY(pnb__text_inputs_add_text(&captions, texts[i], err));
         if (captions.n_bad > 0)
             PNB_TRY(pnb__fail(err, PNB_FORMAT,
@@ -94,6 +100,12 @@ pnb_status pnb_encode_images(pnb_encoder *e, const pnb_image *images, size_t n,
 {
     const pnb__embed_source source = {
         .n = n, .user = images, .image = copy_image, .label = label_by_number};
+    for (size_t i = 0; i < n; i++)
+        if (images[i].pixels == NULL || images[i].width < 1 || images[i].height < 1 ||
+            images[i].channels < 1 || images[i].channels > 4)
+            return pnb__fail(err, PNB_ARG, "image %zu: %d x %d with %d channels%s is no picture", i,
+                             images[i].width, images[i].height, images[i].channels,
+                             images[i].pixels == NULL ? " and no pixels" : "");
     return encode(e, &source, opts, out, err);
 }
 
@@ -138,10 +150,12 @@ pnb_status pnb_encode_files(pnb_encoder *e, pnb_encode_side side, const char *co
                             pnb_error *err)
 {
     const pnb_encode_opts usual = pnb_encode_opts_default();
+    const pnb_encode_opts *o = opts != NULL ? opts : &usual;
     files f = {0};
     pnb_status status;
-    PNB_TRY(files_open(&f, side, paths, n, opts != NULL ? opts : &usual, err));
-    status = encode(e, &f.source, opts, out, err);
+    PNB_TRY(check(e, side, o, err)); /* before anything is read */
+    PNB_TRY(files_open(&f, side, paths, n, o, err));
+    status = encode(e, &f.source, o, out, err);
 done:
     files_reset(&f);
     return status;
@@ -156,6 +170,10 @@ pnb_status pnb_encode_to_file(pnb_encoder *e, pnb_encode_side side, const char *
     files f = {0};
     pnb_status status;
     PNB_TRY(check(e, side, o, err));
+    if (file->out == NULL || file->out[0] == '\0')
+        PNB_TRY(pnb__fail(err, PNB_ARG, "the set needs the name of a file"));
+    if ((unsigned)file->format > PNB_ENCODE_CLIP_RETRIEVAL)
+        PNB_TRY(pnb__fail(err, PNB_ARG, "format %d is none", (int)file->format));
     PNB_TRY(files_open(&f, side, paths, n, o, err));
     status = pnb__embed_file(e, &f.source, o, file, result, err);
 done:
