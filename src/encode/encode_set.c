@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "encode/embed_job.h"
-#include "encode/inputs.h"
+#include "encode/job/embed_job.h"
+#include "encode/inputs/inputs.h"
 
 pnb_encode_opts pnb_encode_opts_default(void)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "encode/embed_job.h"
+#include "encode/job/embed_job.h"
 
 enum { STREAM_WORDS = 0x3d0b };
 

@@ -4,7 +4,7 @@
 #define PNB_ENCODE_PERTURB_H
 
 #include "encode/encoder.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/image.h"
 #include "penumbra/prob.h"
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "encode/embed_journal.h"
+#include "encode/job/embed_journal.h"
 #include "tests/fuzz/folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 
 #include "commands/classify/class_names.h"
 #include "encode/encoder.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/embeddings.h"
 #include "program/app.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "commands/common/id_map.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "io/byte_names.h"
 #include "io/json/json.h"
 #include "penumbra/eval.h"

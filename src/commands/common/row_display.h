@@ -3,7 +3,7 @@
 #define PNB_COMMANDS_COMMON_ROW_DISPLAY_H
 
 #include "base/base.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/embeddings.h"
 #include "program/app.h"
 

@@ -1,6 +1,6 @@
 /* penumbra embed: pictures or captions to an embedding set.
  *
- * Finds out which kind of input was given and hands it to src/encode/embed_job.c, which batches,
+ * Finds out which kind of input was given and hands it to src/encode/job/embed_job.c, which batches,
  * journals and writes. */
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "commands/embed/embed_stream.h"
 #include "commands/embed/split_roots.h"
 #include "commands/train/train_words.h"
-#include "encode/clip_retrieval.h"
-#include "encode/embed_tensor.h"
+#include "encode/job/clip_retrieval.h"
+#include "encode/job/embed_tensor.h"
 #include "program/outputs.h"
 #include "program/result.h"
 #include "program/source_commit.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "commands/filter/filter.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "report/chart.h"
 #include "report/html.h"
 #include "report/svg.h"

@@ -3,7 +3,7 @@
 #define PNB_COMMANDS_QUANTIZE_QUANTIZE_H
 
 #include "encode/encoder.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/model.h"
 #include "program/app.h"
 #include "program/result.h"

@@ -8,7 +8,7 @@
 
 #include "commands/common/match_probability_use.h"
 #include "commands/report/report_internal.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "prob/measure.h"
 #include "report/html.h"
 #include "report/svg.h"

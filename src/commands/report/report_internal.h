@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "commands/report/report.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/search.h"
 #include "program/app.h"
 

@@ -2,7 +2,7 @@
  * is at each step, from exact to general. The walk is pnb_traverse (hierarchy.h); the root needs
  * the embedding of the empty text. */
 #include "commands/report/report_internal.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/hierarchy.h"
 #include "report/html.h"
 #include "report/svg.h"

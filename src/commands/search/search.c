@@ -10,7 +10,7 @@
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
 #include "commands/search/search_page.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "io/json/json.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"

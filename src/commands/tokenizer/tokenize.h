@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_TOKENIZER_TOKENIZE_H
 #define PNB_COMMANDS_TOKENIZER_TOKENIZE_H
 
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/tokenizer.h"
 #include "program/app.h"
 #include "program/result.h"

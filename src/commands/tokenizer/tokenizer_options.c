@@ -7,7 +7,7 @@
 
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/tokenizer.h"
 #include "prob/choices.h"
 #include "program/result.h"

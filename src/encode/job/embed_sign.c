@@ -1,7 +1,7 @@
 /* Everything that decides a row of an embedding job, hashed: the program, the weights, what lies
  * beside them, the options, the device and its instructions, the list of inputs. Contents of
  * pictures are not in it; the journal keeps a stamp of them with each part. */
-#include "encode/embed_sign.h"
+#include "encode/job/embed_sign.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What an embedding job is made of: a numbered list of pictures, texts or ready rows. */
-#ifndef PNB_ENCODE_EMBED_SOURCE_H
-#define PNB_ENCODE_EMBED_SOURCE_H
+#ifndef PNB_ENCODE_JOB_EMBED_SOURCE_H
+#define PNB_ENCODE_JOB_EMBED_SOURCE_H
 
 #include "base/base.h"
 #include "penumbra/embeddings.h"

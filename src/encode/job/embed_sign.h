@@ -1,8 +1,8 @@
 /* The signature of an embedding job: two runs with the same one make the same rows. */
-#ifndef PNB_ENCODE_EMBED_SIGN_H
-#define PNB_ENCODE_EMBED_SIGN_H
+#ifndef PNB_ENCODE_JOB_EMBED_SIGN_H
+#define PNB_ENCODE_JOB_EMBED_SIGN_H
 
-#include "encode/embed_source.h"
+#include "encode/job/embed_source.h"
 #include "encode/encoder.h"
 
 enum { PNB__EMBED_SIGNATURE_BYTES = 160 };

@@ -1,8 +1,8 @@
 /* A ready tensor as the source of an embedding job. */
-#ifndef PNB_ENCODE_EMBED_TENSOR_H
-#define PNB_ENCODE_EMBED_TENSOR_H
+#ifndef PNB_ENCODE_JOB_EMBED_TENSOR_H
+#define PNB_ENCODE_JOB_EMBED_TENSOR_H
 
-#include "encode/embed_source.h"
+#include "encode/job/embed_source.h"
 #include "encode/encoder.h"
 
 typedef struct pnb__embed_tensor {

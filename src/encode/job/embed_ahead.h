@@ -1,6 +1,6 @@
 /* Inputs read ahead of their use, on threads of their own. */
-#ifndef PNB_ENCODE_EMBED_AHEAD_H
-#define PNB_ENCODE_EMBED_AHEAD_H
+#ifndef PNB_ENCODE_JOB_EMBED_AHEAD_H
+#define PNB_ENCODE_JOB_EMBED_AHEAD_H
 
 #include "base/base.h"
 

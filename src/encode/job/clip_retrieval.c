@@ -1,11 +1,11 @@
 /* Folders as `clip-retrieval inference` leaves them and `clip-retrieval index` and `back` read
  * them: float32 rows of unit length in NAME_0.npy, and a Parquet table with image_path, caption,
  * url and what else the rows carry, null where a row has none. Variances have no place there. */
-#include "encode/clip_retrieval.h"
+#include "encode/job/clip_retrieval.h"
 
 #include <string.h>
 
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "io/json/json.h"
 #include "io/tables/npy.h"
 #include "io/tables/parquet.h"

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "base/grow.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "io/byte_names.h"
 #include "io/foreign.h"
 #include "io/json/json.h"

@@ -5,7 +5,7 @@
  * number of workers. There are as many as the encoder has threads: while it computes they take the
  * cores it leaves, and when reading is slower than computing they have all of them. Workers block
  * all signals, so that Ctrl-C reaches the program's own thread. */
-#include "encode/embed_ahead.h"
+#include "encode/job/embed_ahead.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
  *
  * The whole tensor is read and checked before anything is encoded; the rows are then copied into
  * batches like those of any other source, but have no names. */
-#include "encode/embed_tensor.h"
+#include "encode/job/embed_tensor.h"
 
 #include <string.h>
 

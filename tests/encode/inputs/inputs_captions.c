@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "penumbra/tokenizer.h"
 
 #define BOM "\xEF\xBB\xBF"

@@ -5,7 +5,7 @@
  * before the first line that a crash cut short, whose part is not whole, or whose inputs are not
  * those that were read, and the file is cut there. Whatever the moment a run is killed at, the next
  * one therefore finds a shorter journal or none. Joining the parts is the job's business. */
-#include "encode/embed_journal.h"
+#include "encode/job/embed_journal.h"
 
 #include <dirent.h>
 #include <errno.h>

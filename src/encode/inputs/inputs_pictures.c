@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/grow.h"
 #include "data/sources/stamp.h"
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "io/byte_names.h"
 #include "io/json/json.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "encode/inputs.h"
+#include "encode/inputs/inputs.h"
 #include "io/json/json.h"
 
 const char *const pnb__carried_fields[PNB__N_CARRIED] = {"url", "caption", "uid", "key"};

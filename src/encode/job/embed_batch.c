@@ -6,7 +6,7 @@
  * size until the very end and plans once. Masked copies draw from (seed, input): a caption loses
  * the same words whatever the batch; the patches kept are shared by a batch, because the image
  * tower takes one list for all. */
-#include "encode/embed_batch.h"
+#include "encode/job/embed_batch.h"
 
 #include <string.h>
 

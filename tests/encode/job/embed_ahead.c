@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "encode/embed_ahead.h"
+#include "encode/job/embed_ahead.h"
 
 typedef struct source {
     atomic_int n_reads, n_at_once, most_at_once;

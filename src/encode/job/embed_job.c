@@ -5,15 +5,15 @@
  * continued run starts at that input with the same batches, so its rows are those of an
  * uninterrupted run. What a batch is made of lies in embed_batch.c, the parts in embed_journal.c.
  */
-#include "encode/embed_job.h"
+#include "encode/job/embed_job.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "encode/clip_retrieval.h"
-#include "encode/embed_batch.h"
-#include "encode/embed_journal.h"
-#include "encode/embed_sign.h"
+#include "encode/job/clip_retrieval.h"
+#include "encode/job/embed_batch.h"
+#include "encode/job/embed_journal.h"
+#include "encode/job/embed_sign.h"
 
 #define SAVE_PAUSE_S 20.0
 

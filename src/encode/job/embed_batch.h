@@ -1,9 +1,9 @@
 /* One batch of the embedding job: inputs read and prepared, then encoded. */
-#ifndef PNB_ENCODE_EMBED_BATCH_H
-#define PNB_ENCODE_EMBED_BATCH_H
+#ifndef PNB_ENCODE_JOB_EMBED_BATCH_H
+#define PNB_ENCODE_JOB_EMBED_BATCH_H
 
-#include "encode/embed_ahead.h"
-#include "encode/embed_source.h"
+#include "encode/job/embed_ahead.h"
+#include "encode/job/embed_source.h"
 #include "encode/encoder.h"
 
 typedef struct pnb__embed_batch {

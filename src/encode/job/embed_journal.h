@@ -1,6 +1,6 @@
 /* The journal of an embedding job: finished parts on disk, so that a killed run continues. */
-#ifndef PNB_ENCODE_EMBED_JOURNAL_H
-#define PNB_ENCODE_EMBED_JOURNAL_H
+#ifndef PNB_ENCODE_JOB_EMBED_JOURNAL_H
+#define PNB_ENCODE_JOB_EMBED_JOURNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* Embeds a list of inputs, into memory or into a file that a killed run goes on with. */
-#ifndef PNB_ENCODE_EMBED_JOB_H
-#define PNB_ENCODE_EMBED_JOB_H
+#ifndef PNB_ENCODE_JOB_EMBED_JOB_H
+#define PNB_ENCODE_JOB_EMBED_JOB_H
 
-#include "encode/embed_source.h"
+#include "encode/job/embed_source.h"
 #include "encode/encoder.h"
 
 /* All of a source in memory; what is skipped has no row. `result` may be NULL.

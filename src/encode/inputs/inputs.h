@@ -1,10 +1,10 @@
 /* What a user names in words, as a numbered list of pictures or captions. */
-#ifndef PNB_ENCODE_INPUTS_H
-#define PNB_ENCODE_INPUTS_H
+#ifndef PNB_ENCODE_INPUTS_INPUTS_H
+#define PNB_ENCODE_INPUTS_INPUTS_H
 
 #include <stdio.h>
 
-#include "encode/embed_source.h"
+#include "encode/job/embed_source.h"
 #include "penumbra/dataset.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/error.h"

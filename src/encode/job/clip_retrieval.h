@@ -1,6 +1,6 @@
 /* Sets in the layout of clip-retrieval. */
-#ifndef PNB_ENCODE_CLIP_RETRIEVAL_H
-#define PNB_ENCODE_CLIP_RETRIEVAL_H
+#ifndef PNB_ENCODE_JOB_CLIP_RETRIEVAL_H
+#define PNB_ENCODE_JOB_CLIP_RETRIEVAL_H
 
 #include "penumbra/embeddings.h"
 #include "penumbra/error.h"
