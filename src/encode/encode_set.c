@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "encode/job/embed_job.h"
 #include "encode/inputs/inputs.h"
+#include "encode/job/embed_job.h"
 
 pnb_encode_opts pnb_encode_opts_default(void)
 {

@@ -93,6 +93,24 @@ want 0 search --index i.safetensors --inclusion inside -m model --query-text 'a 
     --near 0 --published --json
 prints '"direction": "inside"'
 prints '"n_members"'
+# --order, --near and --published each change what is found, and the result says so
+members() { # OPTIONS...: H and nearness of the rows inside each caption, in the order they are listed
+    want 0 search --inclusion inside --index i.safetensors --queries t.safetensors -k 5 --json "$@"
+    tr -d '\n' <out | grep -o '"h": [^,]*, *"nearness": [^,]*' | sed 's/"h": //; s/, *"nearness": / /'
+}
+members >by_h
+check "captions of general meaning hold pictures" test "$(wc -l <by_h)" -gt 5
+members --order nearness >by_nearness
+prints '"order": "nearness"'
+first_five() { awk -v c="$1" 'NR <= 5 { if (NR > 1 && $c > before) bad = 1; before = $c } END { exit bad }' "$2"; }
+check "by H" first_five 1 by_h
+check "by nearness" first_five 2 by_nearness
+check "which is another order" test "$(cat by_h)" != "$(cat by_nearness)"
+members --published >published
+prints '"measure": "inclusion_published"'
+check "the published test has values of its own" test "$(cat by_h)" != "$(cat published)"
+members --near 1.5 >near
+check "nothing is nearer than itself" test ! -s near
 want 2 search --inclusion contains --index t.safetensors
 says "one of --query-text"
 want 2 include --index t.safetensors --queries i.safetensors -m model

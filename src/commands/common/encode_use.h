@@ -2,8 +2,8 @@
 #ifndef PNB_COMMANDS_COMMON_ENCODE_USE_H
 #define PNB_COMMANDS_COMMON_ENCODE_USE_H
 
-#include "encode/job/embed_job.h"
 #include "encode/inputs/inputs.h"
+#include "encode/job/embed_job.h"
 #include "program/progress.h"
 #include "program/result.h"
 

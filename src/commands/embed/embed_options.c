@@ -1,7 +1,7 @@
 /* penumbra embed: pictures or captions to an embedding set.
  *
- * Finds out which kind of input was given and hands it to src/encode/job/embed_job.c, which batches,
- * journals and writes. */
+ * Finds out which kind of input was given and hands it to src/encode/job/embed_job.c, which
+ * batches, journals and writes. */
 #include <string.h>
 
 #include "commands/commands.h"

@@ -2,9 +2,9 @@
 #ifndef PNB_ENCODE_JOB_EMBED_BATCH_H
 #define PNB_ENCODE_JOB_EMBED_BATCH_H
 
+#include "encode/encoder.h"
 #include "encode/job/embed_ahead.h"
 #include "encode/job/embed_source.h"
-#include "encode/encoder.h"
 
 typedef struct pnb__embed_batch {
     const pnb__embed_source *source;

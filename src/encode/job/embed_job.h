@@ -2,8 +2,8 @@
 #ifndef PNB_ENCODE_JOB_EMBED_JOB_H
 #define PNB_ENCODE_JOB_EMBED_JOB_H
 
-#include "encode/job/embed_source.h"
 #include "encode/encoder.h"
+#include "encode/job/embed_source.h"
 
 /* All of a source in memory; what is skipped has no row. `result` may be NULL.
  * Errors  INTERRUPTED, NOT_FOUND (not one input could be read), FORMAT (an input cannot be read and

@@ -2,8 +2,8 @@
 #ifndef PNB_ENCODE_JOB_EMBED_SIGN_H
 #define PNB_ENCODE_JOB_EMBED_SIGN_H
 
-#include "encode/job/embed_source.h"
 #include "encode/encoder.h"
+#include "encode/job/embed_source.h"
 
 enum { PNB__EMBED_SIGNATURE_BYTES = 160 };
 

@@ -2,8 +2,8 @@
 #ifndef PNB_ENCODE_JOB_EMBED_TENSOR_H
 #define PNB_ENCODE_JOB_EMBED_TENSOR_H
 
-#include "encode/job/embed_source.h"
 #include "encode/encoder.h"
+#include "encode/job/embed_source.h"
 
 typedef struct pnb__embed_tensor {
     void *values;
