@@ -124,45 +124,21 @@ static double sum_terms(const row_pair *p, double (*term)(double, double, double
     return sum;
 }
 
-static double pair_csd(const row_pair *p)
-{
-    return sum_terms(p, term_csd);
-}
-
-static double pair_w2(const row_pair *p)
-{
-    return sum_terms(p, term_w2);
-}
-
-static double pair_kl(const row_pair *p)
-{
-    return sum_terms(p, term_kl);
-}
-
-static double pair_jeffreys(const row_pair *p)
-{
-    return sum_terms(p, term_jeffreys);
-}
-
-static double pair_bhattacharyya(const row_pair *p)
-{
-    return sum_terms(p, term_bhattacharyya);
-}
-
-static double pair_elk(const row_pair *p)
-{
-    return sum_terms(p, term_elk);
-}
-
-static double pair_inclusion(const row_pair *p)
-{
-    return sum_terms(p, term_inclusion);
-}
-
-static double pair_inclusion_published(const row_pair *p)
-{
-    return sum_terms(p, term_inclusion_published);
-}
+/* pair_<measure>: what measures.def names. */
+#define PAIR_OF_TERMS(measure)                                                                     \
+    static double pair_##measure(const row_pair *p)                                                \
+    {                                                                                              \
+        return sum_terms(p, term_##measure);                                                       \
+    }
+PAIR_OF_TERMS(csd)
+PAIR_OF_TERMS(w2)
+PAIR_OF_TERMS(kl)
+PAIR_OF_TERMS(jeffreys)
+PAIR_OF_TERMS(bhattacharyya)
+PAIR_OF_TERMS(elk)
+PAIR_OF_TERMS(inclusion)
+PAIR_OF_TERMS(inclusion_published)
+#undef PAIR_OF_TERMS
 
 /* ---- others ---- */
 

@@ -31,9 +31,7 @@ struct pnb_checkpoint {
     pnb__arena arena;
     shard *shards; /* sorted by name */
     size_t n_shards;
-    pnb_array_view *views;
-    size_t n;
-    const pnb_array_view **by_name;
+    pnb__archive all;
     char *warning;
 };
 
@@ -72,8 +70,7 @@ void pnb_checkpoint_free(pnb_checkpoint *c)
     }
     pnb_safetensors_free(c->st);
     pnb__free(c->shards);
-    pnb__free(c->views);
-    pnb__free(c->by_name);
+    pnb__archive_reset(&c->all);
     pnb__free(c->warning);
     pnb__arena_free(&c->arena);
     pnb__free(c);
@@ -81,40 +78,22 @@ void pnb_checkpoint_free(pnb_checkpoint *c)
 
 /* ---- joining ---- */
 
-static int compare_names(const void *left, const void *right)
+static pnb__shard_content content_of(const void *user, size_t i)
 {
-    const pnb_array_view *const *a = left, *const *b = right;
-    return strcmp((*a)->name, (*b)->name);
+    const shard *s = &((const pnb_checkpoint *)user)->shards[i];
+    return (pnb__shard_content){s->name, s->file.views, s->file.n};
 }
 
-/* All arrays, or with an index those it places in the shard they are in. */
+/* A pickle may name an array twice; safetensors' headers may not. */
 static pnb_status collect_views(pnb_checkpoint *c, const json_t *weight_map, const char *where,
                                 pnb_error *err)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_shards; i++)
-        n += c->shards[i].file.n;
-    c->views = pnb__alloc_array(PNB_MAX(n, (size_t)1), sizeof *c->views);
-    c->by_name = pnb__alloc_array(PNB_MAX(n, (size_t)1), sizeof *c->by_name);
-    if (c->views == NULL || c->by_name == NULL)
-        return pnb__fail_nomem(err, n * sizeof *c->views);
-    for (size_t i = 0; i < c->n_shards; i++) {
-        const pnb__torch_file *file = &c->shards[i].file;
-        for (size_t j = 0; j < file->n; j++) {
-            const char *place = json_string_value(json_object_get(weight_map, file->views[j].name));
-            if (weight_map == NULL || (place != NULL && strcmp(place, c->shards[i].name) == 0))
-                c->views[c->n++] = file->views[j];
-        }
-    }
-    for (size_t i = 0; i < c->n; i++)
-        c->by_name[i] = &c->views[i];
-    if (c->n > 0)
-        qsort(c->by_name, c->n, sizeof *c->by_name, compare_names);
-    for (size_t i = 1; i < c->n; i++)
-        if (strcmp(c->by_name[i - 1]->name, c->by_name[i]->name) == 0)
-            return pnb__fail(err, PNB_FORMAT, "%s: \"%.100s\" is there twice", where,
-                             c->by_name[i]->name);
-    return PNB_OK;
+    pnb_status status = pnb__archive_join(&c->all, content_of, c, c->n_shards, weight_map, err);
+    for (size_t i = 1; status == PNB_OK && i < c->all.n; i++)
+        if (strcmp(c->all.by_name[i - 1]->name, c->all.by_name[i]->name) == 0)
+            status = pnb__fail(err, PNB_FORMAT, "%s: \"%.100s\" is there twice", where,
+                               c->all.by_name[i]->name);
+    return status;
 }
 
 static pnb_status note_warnings(pnb_checkpoint *c, const char *where, pnb_error *err)
@@ -125,11 +104,11 @@ static pnb_status note_warnings(pnb_checkpoint *c, const char *where, pnb_error 
         n_unnamed += c->shards[i].file.n_unnamed;
         n_views += c->shards[i].file.n;
     }
-    if (n_trailing == 0 && n_unnamed == 0 && n_views == c->n)
+    if (n_trailing == 0 && n_unnamed == 0 && n_views == c->all.n)
         return PNB_OK;
     c->warning = pnb__format("%s: ignored %zu bytes after the last storage, %zu tensors without a "
                              "name and %zu arrays the index does not name",
-                             where, n_trailing, n_unnamed, n_views - c->n);
+                             where, n_trailing, n_unnamed, n_views - c->all.n);
     return c->warning != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(where));
 }
 
@@ -218,36 +197,11 @@ done:
 
 /* ---- shards ---- */
 
-/* Every array of the index must be where it says. */
-static pnb_status check_complete(const pnb_checkpoint *c, json_t *weight_map, const char *path,
-                                 pnb_error *err)
+static pnb_status open_one(void *user, size_t i, const char *name, const char *at, pnb_error *err)
 {
-    for (void *it = json_object_iter(weight_map); it != NULL;
-         it = json_object_iter_next(weight_map, it)) {
-        if (pnb_checkpoint_find(c, json_object_iter_key(it)) == NULL)
-            return pnb__fail(err, PNB_FORMAT, "%s: \"%.100s\" is not in its shard %.100s", path,
-                             json_object_iter_key(it),
-                             json_string_value(json_object_iter_value(it)));
-    }
-    return PNB_OK;
-}
-
-static pnb_status open_torch_shards(pnb_checkpoint *c, const char **names, const char *path,
-                                    pnb_error *err)
-{
-    char *dir = pnb__path_dir(path);
-    pnb_status status = dir != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(path));
-    for (size_t i = 0; i < c->n_shards && status == PNB_OK; i++) {
-        char *shard_path = pnb__path_join(dir, names[i]);
-        c->shards[i].name = pnb__arena_strdup(&c->arena, names[i]);
-        if (shard_path == NULL || c->shards[i].name == NULL)
-            status = pnb__fail_nomem(err, strlen(names[i]) + 1);
-        else
-            status = open_torch_file(c, &c->shards[i], shard_path, err);
-        pnb__free(shard_path);
-    }
-    pnb__free(dir);
-    return status;
+    pnb_checkpoint *c = user;
+    c->shards[i].name = name;
+    return open_torch_file(c, &c->shards[i], at, err);
 }
 
 /* Which kind the first entry names; all others must be of the same. */
@@ -272,9 +226,9 @@ static pnb_status open_torch_index(pnb_checkpoint **out, json_t *weight_map, con
         return pnb__fail_nomem(err, n * sizeof *names);
     PNB_TRY(pnb__shard_names(weight_map, ending_of(weight_map), names, &n_names, path, err));
     PNB_TRY(create(&c, n_names, err));
-    PNB_TRY(open_torch_shards(c, names, path, err));
+    PNB_TRY(pnb__shards_open(names, n_names, path, &c->arena, open_one, c, err));
     PNB_TRY(finish(c, weight_map, path, err));
-    PNB_TRY(check_complete(c, weight_map, path, err));
+    PNB_TRY(pnb__archive_check(&c->all, weight_map, path, err));
     *out = c;
     c = NULL;
 done:
@@ -325,32 +279,21 @@ pnb_status pnb_checkpoint_open(pnb_checkpoint **out, const char *path, pnb_error
 
 size_t pnb_checkpoint_count(const pnb_checkpoint *c)
 {
-    return c->st != NULL ? pnb_safetensors_count(c->st) : c->n;
+    return c->st != NULL ? pnb_safetensors_count(c->st) : c->all.n;
 }
 
 const pnb_array_view *pnb_checkpoint_at(const pnb_checkpoint *c, size_t i)
 {
     if (c->st != NULL)
         return pnb_safetensors_at(c->st, i);
-    return i < c->n ? &c->views[i] : NULL;
+    return i < c->all.n ? &c->all.views[i] : NULL;
 }
 
 const pnb_array_view *pnb_checkpoint_find(const pnb_checkpoint *c, const char *name)
 {
     if (c->st != NULL)
         return pnb_safetensors_find(c->st, name);
-    size_t low = 0, high = c->n;
-    while (low < high && name != NULL) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(name, c->by_name[middle]->name);
-        if (order == 0)
-            return c->by_name[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    return pnb__archive_find(&c->all, name);
 }
 
 const char *pnb_checkpoint_format(const pnb_checkpoint *c)

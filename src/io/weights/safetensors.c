@@ -28,9 +28,7 @@ struct pnb_safetensors {
     pnb__arena arena; /* names, headers */
     shard *shards;    /* sorted by name */
     size_t n_shards;
-    pnb_array_view *views;
-    size_t n;
-    const pnb_array_view **by_name; /* sorted by name */
+    pnb__archive all;
     char *warning;
 };
 
@@ -66,46 +64,18 @@ void pnb_safetensors_free(pnb_safetensors *st)
     for (size_t i = 0; i < st->n_shards; i++)
         pnb__map_close(&st->shards[i].map);
     pnb__free(st->shards);
-    pnb__free(st->views);
-    pnb__free(st->by_name);
+    pnb__archive_reset(&st->all);
     pnb__free(st->warning);
     pnb__arena_free(&st->arena);
     pnb__free(st);
 }
 
-/* ---- lookup table ---- */
+/* ---- all arrays ---- */
 
-static int compare_names(const void *left, const void *right)
+static pnb__shard_content content_of(const void *user, size_t i)
 {
-    const pnb_array_view *const *a = left, *const *b = right;
-    return strcmp((*a)->name, (*b)->name);
-}
-
-/* Allocates views for all shards; `weight_map` NULL takes all arrays, otherwise those it places in
- * the shard they are in. */
-static pnb_status collect_views(pnb_safetensors *st, const json_t *weight_map, pnb_error *err)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < st->n_shards; i++)
-        n += st->shards[i].header.n_views;
-    st->views = pnb__alloc_array(PNB_MAX(n, (size_t)1), sizeof(*st->views));
-    st->by_name = pnb__alloc_array(PNB_MAX(n, (size_t)1), sizeof(*st->by_name));
-    if (st->views == NULL || st->by_name == NULL)
-        return pnb__fail_nomem(err, n * sizeof(*st->views));
-    for (size_t i = 0; i < st->n_shards; i++) {
-        const pnb__st_header *header = &st->shards[i].header;
-        for (size_t j = 0; j < header->n_views; j++) {
-            const pnb_array_view *a = &header->views[j];
-            const char *place = json_string_value(json_object_get(weight_map, a->name));
-            if (weight_map == NULL || (place != NULL && strcmp(place, st->shards[i].name) == 0))
-                st->views[st->n++] = *a;
-        }
-    }
-    for (size_t i = 0; i < st->n; i++)
-        st->by_name[i] = &st->views[i];
-    if (st->n > 0)
-        qsort(st->by_name, st->n, sizeof(*st->by_name), compare_names);
-    return PNB_OK;
+    const shard *s = &((const pnb_safetensors *)user)->shards[i];
+    return (pnb__shard_content){s->name, s->header.views, s->header.n_views};
 }
 
 /* What was tolerated, for pnb_safetensors_warning. */
@@ -117,14 +87,14 @@ static pnb_status note_warnings(pnb_safetensors *st, const char *where, pnb_erro
         n_trailing += st->shards[i].header.n_trailing;
         n_views += st->shards[i].header.n_views;
     }
-    if (n_trailing == 0 && n_views == st->n)
+    if (n_trailing == 0 && n_views == st->all.n)
         return PNB_OK;
     pnb__buf_printf(&text, "%s: ignored", where);
     if (n_trailing > 0)
         pnb__buf_printf(&text, " %zu bytes after the last array", n_trailing);
-    if (n_views != st->n)
+    if (n_views != st->all.n)
         pnb__buf_printf(&text, "%s %zu arrays the index does not name",
-                        n_trailing > 0 ? " and" : "", n_views - st->n);
+                        n_trailing > 0 ? " and" : "", n_views - st->all.n);
     if (text.failed) {
         pnb__buf_reset(&text);
         return pnb__fail_nomem(err, text.size);
@@ -151,7 +121,7 @@ static pnb_status open_shard(pnb_safetensors *st, shard *s, const char *path, pn
 static pnb_status finish(pnb_safetensors *st, const json_t *weight_map, const char *where,
                          pnb_error *err)
 {
-    pnb_status status = collect_views(st, weight_map, err);
+    pnb_status status = pnb__archive_join(&st->all, content_of, st, st->n_shards, weight_map, err);
     return status == PNB_OK ? note_warnings(st, where, err) : status;
 }
 
@@ -191,36 +161,11 @@ done:
 
 /* ---- shards ---- */
 
-static pnb_status open_shards(pnb_safetensors *st, const char **names, const char *path,
-                              pnb_error *err)
+static pnb_status open_one(void *user, size_t i, const char *name, const char *at, pnb_error *err)
 {
-    char *dir = pnb__path_dir(path);
-    pnb_status status = dir != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(path));
-    for (size_t i = 0; i < st->n_shards && status == PNB_OK; i++) {
-        char *shard_path = pnb__path_join(dir, names[i]);
-        st->shards[i].name = pnb__arena_strdup(&st->arena, names[i]);
-        if (shard_path == NULL || st->shards[i].name == NULL)
-            status = pnb__fail_nomem(err, strlen(names[i]) + 1);
-        else
-            status = open_shard(st, &st->shards[i], shard_path, err);
-        pnb__free(shard_path);
-    }
-    pnb__free(dir);
-    return status;
-}
-
-/* Every array of the index must be where it says. */
-static pnb_status check_complete(const pnb_safetensors *st, json_t *weight_map, const char *path,
-                                 pnb_error *err)
-{
-    for (void *it = json_object_iter(weight_map); it != NULL;
-         it = json_object_iter_next(weight_map, it)) {
-        if (pnb_safetensors_find(st, json_object_iter_key(it)) == NULL)
-            return pnb__fail(err, PNB_FORMAT, "%s: \"%.100s\" is not in its shard %.100s", path,
-                             json_object_iter_key(it),
-                             json_string_value(json_object_iter_value(it)));
-    }
-    return PNB_OK;
+    pnb_safetensors *st = user;
+    st->shards[i].name = name;
+    return open_shard(st, &st->shards[i], at, err);
 }
 
 static pnb_status open_index(pnb_safetensors **out, const char *path, pnb_error *err)
@@ -243,9 +188,9 @@ static pnb_status open_index(pnb_safetensors **out, const char *path, pnb_error 
     }
     PNB_TRY(pnb__shard_names(weight_map, ".safetensors", names, &n_names, path, err));
     PNB_TRY(create(&st, n_names, err));
-    PNB_TRY(open_shards(st, names, path, err));
+    PNB_TRY(pnb__shards_open(names, n_names, path, &st->arena, open_one, st, err));
     PNB_TRY(finish(st, weight_map, path, err));
-    PNB_TRY(check_complete(st, weight_map, path, err));
+    PNB_TRY(pnb__archive_check(&st->all, weight_map, path, err));
     *out = st;
     st = NULL;
 done:
@@ -267,28 +212,17 @@ pnb_status pnb_safetensors_open(pnb_safetensors **out, const char *path, pnb_err
 
 size_t pnb_safetensors_count(const pnb_safetensors *st)
 {
-    return st->n;
+    return st->all.n;
 }
 
 const pnb_array_view *pnb_safetensors_at(const pnb_safetensors *st, size_t i)
 {
-    return i < st->n ? &st->views[i] : NULL;
+    return i < st->all.n ? &st->all.views[i] : NULL;
 }
 
 const pnb_array_view *pnb_safetensors_find(const pnb_safetensors *st, const char *name)
 {
-    size_t low = 0, high = st->n;
-    while (low < high && name != NULL) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(name, st->by_name[middle]->name);
-        if (order == 0)
-            return st->by_name[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    return pnb__archive_find(&st->all, name);
 }
 
 const char *pnb_safetensors_metadata(const pnb_safetensors *st, const char *key)

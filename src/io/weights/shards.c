@@ -1,8 +1,8 @@
-/* The file names in an index of shards: {"weight_map": {array name: file name}}.
+/* A sharded archive: {"weight_map": {array name: file name}}, and the arrays of its files together.
  *
  * Names are plain and lie beside the index: anything with a folder in it, hidden, or of another
- * kind is refused, so no index can lead a reader elsewhere. Shared by safetensors.c and
- * checkpoint.c, which open the files. */
+ * kind is refused, so no index can lead a reader elsewhere. safetensors.c and checkpoint.c open the
+ * files and say what each holds. */
 #include "io/weights/shards.h"
 
 #include <stdlib.h>
@@ -47,4 +47,90 @@ pnb_status pnb__shard_names(json_t *weight_map, const char *ending, const char *
                          n_distinct, MAX_SHARDS);
     *n_names = n_distinct;
     return PNB_OK;
+}
+
+pnb_status pnb__shards_open(const char *const *names, size_t n, const char *path, pnb__arena *arena,
+                            pnb__shard_open_fn open, void *user, pnb_error *err)
+{
+    char *dir = pnb__path_dir(path);
+    pnb_status status = dir != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(path));
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
+        char *at = pnb__path_join(dir, names[i]);
+        const char *name = pnb__arena_strdup(arena, names[i]);
+        if (at == NULL || name == NULL)
+            status = pnb__fail_nomem(err, strlen(names[i]) + 1);
+        else
+            status = open(user, i, name, at, err);
+        pnb__free(at);
+    }
+    pnb__free(dir);
+    return status;
+}
+
+/* ---- the arrays of all shards ---- */
+
+static int compare_names(const void *left, const void *right)
+{
+    const pnb_array_view *const *a = left, *const *b = right;
+    return strcmp((*a)->name, (*b)->name);
+}
+
+pnb_status pnb__archive_join(pnb__archive *a, pnb__shard_content_fn at, const void *user, size_t n,
+                             const json_t *weight_map, pnb_error *err)
+{
+    size_t n_views = 0;
+    for (size_t i = 0; i < n; i++)
+        n_views += at(user, i).n;
+    a->views = pnb__alloc_array(PNB_MAX(n_views, (size_t)1), sizeof *a->views);
+    a->by_name = pnb__alloc_array(PNB_MAX(n_views, (size_t)1), sizeof *a->by_name);
+    if (a->views == NULL || a->by_name == NULL)
+        return pnb__fail_nomem(err, n_views * sizeof *a->views);
+    for (size_t i = 0; i < n; i++) {
+        const pnb__shard_content shard = at(user, i);
+        for (size_t j = 0; j < shard.n; j++) {
+            const char *place = json_string_value(json_object_get(weight_map, shard.views[j].name));
+            if (weight_map == NULL || (place != NULL && strcmp(place, shard.name) == 0))
+                a->views[a->n++] = shard.views[j];
+        }
+    }
+    for (size_t i = 0; i < a->n; i++)
+        a->by_name[i] = &a->views[i];
+    if (a->n > 0)
+        qsort(a->by_name, a->n, sizeof *a->by_name, compare_names);
+    return PNB_OK;
+}
+
+pnb_status pnb__archive_check(const pnb__archive *a, json_t *weight_map, const char *path,
+                              pnb_error *err)
+{
+    for (void *it = json_object_iter(weight_map); it != NULL;
+         it = json_object_iter_next(weight_map, it))
+        if (pnb__archive_find(a, json_object_iter_key(it)) == NULL)
+            return pnb__fail(err, PNB_FORMAT, "%s: \"%.100s\" is not in its shard %.100s", path,
+                             json_object_iter_key(it),
+                             json_string_value(json_object_iter_value(it)));
+    return PNB_OK;
+}
+
+const pnb_array_view *pnb__archive_find(const pnb__archive *a, const char *name)
+{
+    size_t low = 0, high = a->n;
+    while (low < high && name != NULL) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(name, a->by_name[middle]->name);
+        if (order == 0)
+            return a->by_name[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+void pnb__archive_reset(pnb__archive *a)
+{
+    pnb__free(a->views);
+    pnb__free(a->by_name);
+    *a = (pnb__archive){0};
 }
