@@ -21,10 +21,15 @@ static const struct {
     const char *name;
     golden_family_fn run;
 } families[] = {
-    {"prolip_model", golden_family_prolip_model}, {"prolip_loss", golden_family_prolip_loss},
-    {"optimizers", golden_family_optimizers},     {"tokenizers", golden_family_tokenizers},
-    {"preprocess", golden_family_preprocess},     {"asymvlm", golden_family_asymvlm},
-    {"metrics", golden_family_metrics},           {"bprw", golden_family_bprw},
+    {"prolip_model", golden_family_prolip_model},
+    {"prolip_loss", golden_family_prolip_loss},
+    {"optimizers", golden_family_optimizers},
+    {"tokenizers", golden_family_tokenizers},
+    {"preprocess", golden_family_preprocess},
+    {"asymvlm", golden_family_asymvlm},
+    {"metrics", golden_family_metrics},
+    {"bprw", golden_family_bprw},
+    {"gp", golden_family_gp},
 };
 
 /* ---- reading ---- */

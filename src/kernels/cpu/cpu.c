@@ -29,11 +29,13 @@ void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa, bool rows_alone)
     k->gemm_group = 0;
 }
 
-/* In double only the matrix product is worth more than plain C: gradients are tested with it, and
- * small solves; nothing of a network runs on it. */
+/* In double the matrix product and the solves of Gaussian processes are worth more than plain C;
+ * gradients are tested on this table, but nothing of a network runs on it. */
 void pnb__kernels_cpu_f64(pnb__kernels *k, pnb_isa isa)
 {
     (void)isa;
     k->name = "cpu-f64";
     k->gemm = pnb__cpu_gemm_blas_f64;
+    k->cholesky = pnb__cpu_cholesky_f64;
+    k->tri_solve = pnb__cpu_tri_solve_f64;
 }

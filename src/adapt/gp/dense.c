@@ -1,0 +1,49 @@
+/* Products go through the kernel table, whose argument list serves networks; the rest is short. */
+#include "adapt/gp/dense.h"
+
+#include <string.h>
+
+void pnb__dense_multiply(const pnb__kernels *kernels, const pnb_ctx *ctx,
+                         const pnb__dense_product *p, double *c)
+{
+    pnb__gemm_args g = {.trans_a = p->trans_a,
+                        .trans_b = p->trans_b,
+                        .m = p->m,
+                        .n = p->n,
+                        .k = p->k,
+                        .lda = p->trans_a ? p->m : p->k,
+                        .ldb = p->trans_b ? p->k : p->n,
+                        .ldc = p->n,
+                        .n_batch = 1,
+                        .alpha = p->alpha,
+                        .beta = p->add,
+                        .a = p->a,
+                        .b = p->b,
+                        .c = c,
+                        .act = PNB__IDENTITY};
+    kernels->gemm(ctx, &g);
+}
+
+void pnb__dense_transpose(double *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++) {
+            double t = a[i * n + j];
+            a[i * n + j] = a[j * n + i];
+            a[j * n + i] = t;
+        }
+}
+
+void pnb__dense_clear_upper(double *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        memset(a + i * n + i + 1, 0, (n - i - 1) * sizeof *a);
+}
+
+double pnb__dense_dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
