@@ -1,4 +1,6 @@
-/* Products go through the kernel table, whose argument list serves networks; the rest is short. */
+/* Dense matrices of doubles.
+ * Products go through the kernel table, whose argument list serves networks; the rest is too short
+ * to be worth a slot. Factors and solves are slots of their own: cholesky, tri_solve. */
 #include "adapt/gp/dense.h"
 
 #include <string.h>
