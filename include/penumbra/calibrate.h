@@ -1,8 +1,12 @@
 /* The probability that a pair matches, and lists that contain a match at a chosen error rate.
  *
- * Every fit belongs to the data it was made from: fit on held-out pairs and judge it on others.
+ * A model's own a and b come from training batches, where one pair in the batch size matches; in a
+ * gallery other things hold. Here p(match | score) is learned from true pairs that were not trained
+ * on. Every fit belongs to the data it was made from: it speaks of that gallery and of queries like
+ * those, each with a match somewhere. pnb_match_fit_compute therefore judges it on other queries.
  * Formulas, and what population a probability speaks of: docs/numerics.md#calibrated-probability
- * and docs/numerics.md#conformal. The curves themselves: scaling.h. */
+ * and docs/numerics.md#conformal. The curves themselves: scaling.h. A NULL ctx means one thread; no
+ * result depends on their number. */
 #ifndef PENUMBRA_CALIBRATE_H
 #define PENUMBRA_CALIBRATE_H
 
@@ -11,11 +15,12 @@
 #include <stdint.h>
 
 #include "penumbra/ctx.h"
+#include "penumbra/ece.h"
 #include "penumbra/error.h"
-#include "penumbra/eval.h"
 #include "penumbra/prob.h"
 #include "penumbra/scaling.h"
 #include "penumbra/search.h"
+#include "penumbra/truth.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +28,11 @@ extern "C" {
 
 /* ---- conformal lists ---- */
 
-/* X(name, text, sentence): what is compared with the cut-off. */
+/* X(name, text, sentence): what is compared with the cut-off.
+ *
+ * - SCORE: suits galleries that grow, for it does not hang on the other rows; may list nothing.
+ * - MARGIN: suits queries whose scores differ in level, as those of uncertain queries by csd.
+ * - RANK: suits queries that are alike; every list has the same length. */
 #define PNB_CONFORMAL_LIST(X)                                                                      \
     X(SCORE, "score", "hits that score at least the cut-off")                                      \
     X(MARGIN, "margin", "hits at most the cut-off below the query's first hit")                    \
@@ -33,7 +42,7 @@ typedef enum pnb_conformal_kind {
 #define PNB_CONFORMAL_ENUM(name, text, sentence) PNB_CONFORMAL_##name,
     PNB_CONFORMAL_LIST(PNB_CONFORMAL_ENUM)
 #undef PNB_CONFORMAL_ENUM
-        PNB_N_CONFORMALS
+        PNB_N_CONFORMALS /* how many there are */
 } pnb_conformal_kind;
 
 const char *pnb_conformal_name(pnb_conformal_kind kind); /* "score"; "unknown" outside the list */
@@ -43,33 +52,36 @@ pnb_status pnb_conformal_parse(pnb_conformal_kind *out, const char *name, pnb_er
 /* The best true match of each calibration query, in its three coordinates, each sorted by itself.
  */
 typedef struct pnb_conformal {
-    size_t n;
+    size_t n;                        /* queries, 1 or more */
     double *value[PNB_N_CONFORMALS]; /* [n] ascending: score; first hit's score - it; rank from 1 */
     pnb_conformal_kind kind;         /* the one that gave the smallest lists */
 } pnb_conformal;
 
-/* Copies and sorts n triples.
+/* Copies and sorts n triples; kind is SCORE. Free with pnb_conformal_reset.
  * Errors  ARG (n = 0), NUMERIC (not finite, margin < 0, rank < 1), NOMEM */
 pnb_status pnb_conformal_create(pnb_conformal *out, const double *score, const double *margin,
                                 const double *rank, size_t n, pnb_error *err);
 void pnb_conformal_reset(pnb_conformal *c); /* frees the arrays; NULL is fine */
 
 /* The cut-off whose lists miss every match of a new query with probability at most alpha, averaged
- * over calibration sets and queries drawn alike. -inf (score) or +inf where n is too small for
- * alpha: the whole gallery then.
- * Range   0 < alpha < 1      Errors  ARG
+ * over calibration sets and queries drawn alike: the ceil((n+1)(1-alpha))-th smallest value (of
+ * scores from above). -inf (score) or +inf where n is too small for alpha: the whole gallery then.
+ * Range   0 < alpha < 1
+ * Errors  ARG (alpha, an empty c, a kind that does not exist)
  * Source  split-conformal prediction, Vovk et al. 2005; quantile with n + 1 */
 pnb_status pnb_conformal_cutoff(const pnb_conformal *c, pnb_conformal_kind kind, double alpha,
                                 double *out, pnb_error *err);
-/* How many leading hits of a query belong to the list. score [n] best first. */
+/* How many leading hits of a query belong to the list.
+ * Shape   score (n), best first; not read by RANK
+ * Range   0 .. n; 0 where the cut-off is NaN */
 size_t pnb_conformal_list(pnb_conformal_kind kind, double cutoff, const double *score, size_t n);
 
 /* ---- the probability that a pair matches ---- */
 
 typedef enum pnb_match_method {
-    PNB_MATCH_PLATT,
-    PNB_MATCH_ISOTONIC,
-    PNB_MATCH_BOTH
+    PNB_MATCH_PLATT,    /* a sigmoid of the score: two numbers, for few queries */
+    PNB_MATCH_ISOTONIC, /* any non-decreasing function: for many */
+    PNB_MATCH_BOTH      /* both are fitted, and the better one on held-out queries is taken */
 } pnb_match_method;
 
 /* What was learned from the true pairs between a set of queries and a gallery. A probability speaks
@@ -85,22 +97,28 @@ typedef struct pnb_match_fit {
     double base_rate;             /* share of matches among the pairs of those queries */
     uint64_t seed;                /* of the split and of the sample of pairs */
     bool has_platt, has_isotonic; /* at least one */
-    pnb_platt platt;
-    pnb_isotonic isotonic;
-    pnb_match_method method; /* PLATT or ISOTONIC: which one gives the probability */
-    bool has_first;          /* first hits were right and wrong, and scored accordingly */
-    pnb_platt first;         /* probability that a query's first hit matches, by its score */
-    pnb_conformal conformal;
+    pnb_platt platt;              /* all pairs of the population, label 1 for a match */
+    pnb_isotonic isotonic;        /* the same, fitted to Platt's targets: no p is 0 or 1 */
+    pnb_match_method method;      /* PLATT or ISOTONIC: which one gives the probability */
+    bool has_first;               /* first hits were right and wrong, and scored accordingly */
+    pnb_platt first;              /* probability that a query's first hit matches, by its score */
+    pnb_conformal conformal;      /* of at most 10,000 queries, a random part of more */
 } pnb_match_fit;
 
 void pnb_match_fit_reset(pnb_match_fit *fit); /* frees the arrays, all zero; NULL is fine */
 
-/* Probability that a pair of this score matches. In a gallery of another size the odds are scaled
- * by n_gallery / size, as if there were as many matches among more or fewer other rows; 0: the
- * fit's. A fit with `depth` cannot be carried over: NaN for another size. */
+/* Probability that a pair of this score matches, in [0,1].
+ *   n_gallery  rows of the gallery it is from; 0: as many as the fit's. In another one the odds are
+ *              scaled by fit->n_gallery / n_gallery, as if there were as many matches among more or
+ *              fewer other rows. A fit with `depth` cannot be carried over: NaN */
 double pnb_match_fit_apply(const pnb_match_fit *fit, double score, size_t n_gallery);
 
-/* X(name, text): the forecasts that are compared. */
+/* X(name, text): the forecasts that are compared.
+ *
+ * - BASE_RATE: the share of matches for every pair; what is not better than this is worth nothing.
+ * - MODEL: s(a * score + b) with the model's own a and b.
+ * - PLATT, ISOTONIC: the two fits.
+ * - FIRST: the sigmoid of first hits, judged on first hits alone. */
 #define PNB_FORECASTER_LIST(X)                                                                     \
     X(BASE_RATE, "base rate")                                                                      \
     X(MODEL, "model's a, b")                                                                       \
@@ -112,17 +130,17 @@ typedef enum pnb_forecaster {
 #define PNB_FORECASTER_ENUM(name, text) PNB_FORECASTER_##name,
     PNB_FORECASTER_LIST(PNB_FORECASTER_ENUM)
 #undef PNB_FORECASTER_ENUM
-        PNB_N_FORECASTERS
+        PNB_N_FORECASTERS /* how many there are */
 } pnb_forecaster;
 
-const char *pnb_forecaster_name(pnb_forecaster forecaster);
+const char *pnb_forecaster_name(pnb_forecaster forecaster); /* "platt"; "unknown" outside */
 
-#define PNB_MAX_ALPHAS 16
-#define PNB_MAX_FOLDS 20
+#define PNB_MAX_ALPHAS 16 /* error rates in one call */
+#define PNB_MAX_FOLDS 20  /* parts of a cross-fit */
 
 typedef struct pnb_match_opts {
-    pnb_search_opts search; /* measure and its options; k is ignored */
-    pnb_match_method method;
+    pnb_search_opts search;  /* measure and its options; k is ignored */
+    pnb_match_method method; /* BOTH */
     size_t depth;            /* 0: fit to all pairs; else to the first `depth` hits of each query */
     double holdout;          /* share of queries kept for the assessment, 0.3 */
     size_t n_folds;          /* 0; from 2 on, in place of holdout: each query is assessed by a fit
@@ -131,36 +149,41 @@ typedef struct pnb_match_opts {
     size_t n_bins;           /* of the reliability, 15 */
     double model_a, model_b; /* the model's own, to compare with; NaN: unknown */
     double alpha[PNB_MAX_ALPHAS]; /* error rates to assess; 0.01 0.05 0.1 0.2 */
-    size_t n_alphas;
-    uint64_t seed;
+    size_t n_alphas;              /* 4 */
+    uint64_t seed;                /* of the split and of the sample; 0 */
 } pnb_match_opts;
-pnb_match_opts pnb_match_opts_default(void);
+pnb_match_opts pnb_match_opts_default(void); /* the values that stand beside the fields */
 
+/* How good one forecaster is. Nearly all pairs are wrong and have p near 0, so the ECE of all pairs
+ * is at most of the order of the base rate; that of first hits is the one to read. */
 typedef struct pnb_match_forecast {
     bool is_known;              /* false: the rest is zero */
     pnb_weighted_ece fit, held; /* over pairs: of the queries fitted on, of the others */
     pnb_weighted_ece first;     /* over the first hits of the others */
 } pnb_match_forecast;
 
+/* What conformal lists at one error rate come to, by kind. */
 typedef struct pnb_match_coverage {
-    double alpha;
-    double cutoff[PNB_N_CONFORMALS];
+    double alpha;                       /* the rate that was asked for */
+    double cutoff[PNB_N_CONFORMALS];    /* of the fit that comes back */
     double coverage[PNB_N_CONFORMALS];  /* share of held-out queries whose list has a match */
     double mean_size[PNB_N_CONFORMALS]; /* of their lists; estimated where pairs are sampled */
 } pnb_match_coverage;
 
+/* The fit judged on queries it was not made from. */
 typedef struct pnb_match_assessment {
     size_t n_fit, n_held;             /* queries with a match; with folds both are all of them */
     size_t n_folds;                   /* 0: a held-out part */
     size_t n_skipped;                 /* queries without one */
     size_t n_fit_pairs, n_held_pairs; /* scored pairs looked at */
     bool is_exact;                    /* those are all pairs; else a weighted sample */
-    double held_base_rate;
+    double held_base_rate;            /* share of matches among the pairs of the others */
     pnb_match_forecast forecast[PNB_N_FORECASTERS]; /* over pairs FIRST is unknown */
-    pnb_match_coverage at[PNB_MAX_ALPHAS];
+    pnb_match_coverage at[PNB_MAX_ALPHAS];          /* by error rate, as in the options */
     size_t n_alphas;
 } pnb_match_assessment;
 
+/* Two sets and their true pairs, borrowed during the call. */
 typedef struct pnb_match_job {
     const pnb_gaussians *queries, *gallery;
     const pnb_truth *truth;     /* queries to rows of the gallery */
@@ -173,12 +196,13 @@ typedef struct pnb_match_job {
  * with the lower held-out NLL; the conformal kind is the one with the smallest lists at the error
  * rate of `alpha` nearest to 0.1. With folds coverage and sizes are those of the folds' cut-offs,
  * which come from fewer queries than those of the fit.
- * `fit` is released by pnb_match_fit_reset, on failure too; `assessment` may be NULL. The sides of
- * its origin, hashes and file names are the caller's to fill in.
+ * `fit` need not be initialised and is all zero on failure; free it with pnb_match_fit_reset. The
+ * sides of its origin, hashes and file names are the caller's to fill in. `assessment` may be NULL.
  * Memory  O(max_pairs + matches + threads * N)
- * Errors  SHAPE (truth and sets differ in size), ARG (fewer than 10 queries with a match, every
- *         pair matches, all scores equal, matches do not score higher, options outside their
- *         range), NUMERIC (a score is not finite), NOMEM */
+ * Errors  SHAPE (truth and sets differ in size), ARG (fewer than 10 queries with a match, more
+ *         folds than half of them, every pair matches, all scores equal, matches do not score
+ *         higher, options outside their range), NUMERIC (a score is not finite), LIMIT (2^32
+ *         queries), NOMEM */
 pnb_status pnb_match_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_match_fit *fit,
                                  pnb_match_assessment *assessment, pnb_error *err);
 
@@ -186,7 +210,10 @@ pnb_status pnb_match_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job, p
  * modality, family and preprocessing of their sides are unknown.
  * Errors  ARG (nothing fitted), IO, NOMEM */
 pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_error *err);
-/* Errors  IO, NOT_FOUND, FORMAT (not such a file, numbers outside their range or order), NOMEM */
+/* Reads one; what loads can be applied. `out` is all zero on failure; free it with
+ * pnb_match_fit_reset.
+ * Errors  IO, NOT_FOUND, FORMAT (not such a file, numbers outside their range or order), LIMIT (a
+ *         file of more than 64 MiB), NOMEM */
 pnb_status pnb_match_fit_load(pnb_match_fit *out, const char *path, pnb_error *err);
 
 #ifdef __cplusplus

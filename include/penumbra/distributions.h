@@ -6,8 +6,8 @@
  * generalised Gaussian p(x) = beta / (2 alpha Gamma(1/beta)) exp(-(|x - mean| / alpha)^beta)
  *
  * Formulas, sources and errors: docs/numerics.md#families. */
-#ifndef PENUMBRA_FAMILIES_H
-#define PENUMBRA_FAMILIES_H
+#ifndef PENUMBRA_DISTRIBUTIONS_H
+#define PENUMBRA_DISTRIBUTIONS_H
 
 #include <stddef.h>
 #include <stdint.h>

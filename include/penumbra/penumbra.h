@@ -7,38 +7,51 @@
 #ifndef PENUMBRA_PENUMBRA_H
 #define PENUMBRA_PENUMBRA_H
 
+#include "penumbra/bootstrap.h"  /* intervals by resampling */
 #include "penumbra/calibrate.h"  /* the probability that a pair matches; conformal lists */
 #include "penumbra/checkpoint.h" /* arrays of PyTorch and safetensors files, one file or shards */
 #include "penumbra/classify.h"   /* zero-shot classes by prompts */
+#include "penumbra/coco.h"       /* COCO 1K and 5K, CxC and ECCV Caption in one table */
 #include "penumbra/ctx.h"        /* threads, device, log hook */
-#include "penumbra/curate.h"     /* near-duplicates, outliers, what to label */
 #include "penumbra/dataset.h"    /* samples of folders, archives and tables; loading batches */
-#include "penumbra/distributions.h"   /* densities of the distributions */
-#include "penumbra/dtype.h"           /* element types of arrays */
-#include "penumbra/embeddings.h"      /* embedding sets in memory and on disk */
-#include "penumbra/encode.h"          /* pictures and texts to sets with an opened model */
-#include "penumbra/error.h"           /* status codes and the error record */
-#include "penumbra/eval.h"            /* ranks, bins, statistics */
-#include "penumbra/filter.h"          /* which pairs to keep */
-#include "penumbra/hierarcaps.h"      /* files of caption hierarchies */
-#include "penumbra/hierarchy.h"       /* traversal and figures of hierarchies */
-#include "penumbra/image.h"           /* decoding, resizing, preprocessing */
-#include "penumbra/image_hierarchy.h" /* hierarchies of pictures from segmentations */
-#include "penumbra/loss.h"            /* the losses of training */
-#include "penumbra/metrics.h"         /* figures as papers report them */
-#include "penumbra/model.h"           /* models: loading, encoding, converting */
-#include "penumbra/npy.h"             /* NumPy's files */
-#include "penumbra/optim.h"           /* optimisers and schedules */
-#include "penumbra/prob.h"            /* measures and uncertainties */
-#include "penumbra/safetensors.h"     /* arrays by name in safetensors files */
-#include "penumbra/scaling.h"         /* temperature, Platt, isotonic */
-#include "penumbra/search.h"          /* exact search by a measure */
-#include "penumbra/synth.h"           /* data sets made here */
-#include "penumbra/tokenizer.h"       /* text to ids and back */
-#include "penumbra/train.h"           /* training runs */
-#include "penumbra/truth.h"           /* which rows belong together */
-#include "penumbra/view.h"            /* rows of a set as the measures take them */
-#include "penumbra/vqa.h"             /* answers to visual questions */
-#include "penumbra/watch.h"           /* progress of a long call, and stopping it */
+#include "penumbra/distributions.h"    /* densities of the distributions */
+#include "penumbra/dtype.h"            /* element types of arrays */
+#include "penumbra/duplicates.h"       /* near-duplicates of a set */
+#include "penumbra/ece.h"              /* how good probabilities are */
+#include "penumbra/embeddings.h"       /* embedding sets in memory and on disk */
+#include "penumbra/encode.h"           /* pictures and texts to sets with an opened model */
+#include "penumbra/error.h"            /* status codes and the error record */
+#include "penumbra/figures.h"          /* all figures of a direction, with intervals and tests */
+#include "penumbra/filter.h"           /* which pairs to keep */
+#include "penumbra/hierarcaps.h"       /* files of caption hierarchies */
+#include "penumbra/hierarchy.h"        /* uncertainty by level and length; shares of inclusion */
+#include "penumbra/image.h"            /* decoding, resizing, preprocessing */
+#include "penumbra/image_hierarchy.h"  /* hierarchies of pictures from segmentations */
+#include "penumbra/inclusion_search.h" /* what includes a query, or lies inside it */
+#include "penumbra/loss.h"             /* the losses of training */
+#include "penumbra/model.h"            /* models: loading, encoding, converting */
+#include "penumbra/npy.h"              /* NumPy's files */
+#include "penumbra/optim.h"            /* optimisers and schedules */
+#include "penumbra/outliers.h"         /* rows that stand alone */
+#include "penumbra/pca.h"              /* a flat view of Gaussians */
+#include "penumbra/pmrp.h"             /* R-Precision of plausible matches */
+#include "penumbra/prob.h"             /* measures and uncertainties */
+#include "penumbra/retrieval.h"        /* ranks, recalls, R-Precision, mAP@R */
+#include "penumbra/rsum.h"             /* the sum of all recalls, with its interval */
+#include "penumbra/safetensors.h"      /* arrays by name in safetensors files */
+#include "penumbra/scaling.h"          /* temperature, Platt, isotonic */
+#include "penumbra/search.h"           /* exact search by a measure */
+#include "penumbra/selection.h"        /* which rows to label next */
+#include "penumbra/selective.h"        /* answering only where uncertainty is low */
+#include "penumbra/statistics.h"       /* correlations, AUROC, average precision */
+#include "penumbra/synth.h"            /* data sets made here */
+#include "penumbra/tokenizer.h"        /* text to ids and back */
+#include "penumbra/train.h"            /* training runs */
+#include "penumbra/traversal.h"        /* the way from a picture to the root of all captions */
+#include "penumbra/truth.h"            /* which rows belong together */
+#include "penumbra/uncertainty_calibration.h" /* does accuracy fall as uncertainty rises */
+#include "penumbra/view.h"                    /* rows of a set as the measures take them */
+#include "penumbra/vqa.h"                     /* answers to visual questions */
+#include "penumbra/watch.h"                   /* progress of a long call, and stopping it */
 
 #endif

@@ -1,5 +1,5 @@
 /* An embedding set of any family (embeddings.h) as rows that measures, search, ranking and samples
- * take (prob.h, search.h, eval.h, distributions.h). */
+ * take (prob.h, search.h, retrieval.h, distributions.h). */
 #ifndef PENUMBRA_VIEW_H
 #define PENUMBRA_VIEW_H
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "penumbra/eval.h"
+#include "penumbra/pca.h"
 
 #define N_TRIAL 8
 #define MAX_STEPS 500

@@ -3,7 +3,7 @@
 #define PNB_EVAL_SORTED_H
 
 #include "base/base.h"
-#include "penumbra/eval.h"
+#include "penumbra/bootstrap.h"
 
 typedef struct pnb__valued {
     double value;

@@ -1,15 +1,16 @@
 /* Correlations and ranking statistics, exact and with ties as SciPy and scikit-learn take them.
  *
- *   Spearman  Pearson of average ranks           Kendall tau-b  (C-D)/sqrt((n0-n1)(n0-n2)), Knight
- *   AUROC     Mann-Whitney U / (n1 n0), ties 1/2  AP  sum (R_k - R_k-1) P_k over distinct
- * thresholds
+ * - Spearman: Pearson of average ranks.
+ * - Kendall tau-b: (C-D)/sqrt((n0-n1)(n0-n2)), discordant pairs counted by Knight's merge sort.
+ * - AUROC: Mann-Whitney U / (n1 n0), ties 1/2.
+ * - AP: sum (R_k - R_k-1) P_k over distinct thresholds.
  *
  * Input that has no answer (constant values, one class) is an error, never NaN. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "eval/sorted.h"
-#include "penumbra/metrics.h"
+#include "penumbra/statistics.h"
 
 static int compare_valued(const void *a, const void *b)
 {

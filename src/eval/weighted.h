@@ -6,7 +6,7 @@
 #define PNB_EVAL_WEIGHTED_H
 
 #include "base/base.h"
-#include "penumbra/metrics.h"
+#include "penumbra/selective.h"
 
 /* ---- selective.c ---- `order` is ascending in uncertainty; total is the sum of the weights. */
 typedef struct pnb__answers {
@@ -18,7 +18,7 @@ pnb_selective pnb__selective_weighted(const pnb__answers *a, const uint32_t *wei
 /* Spearman of uncertainty and correctness; NaN where either is constant. `correct` is 0 or 1. */
 double pnb__query_spearman_weighted(const pnb__answers *a, const uint32_t *weight);
 
-/* ---- forecast.c ---- `order` is ascending in confidence. */
+/* ---- forecast_error.c ---- `order` is ascending in confidence. */
 typedef struct pnb__forecasts {
     const size_t *order;
     const double *confidence, *correct;

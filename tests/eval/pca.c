@@ -1,6 +1,6 @@
 /* The plane of largest spread: a known covariance, samples against the projected Gaussian, rank one
  * and bad input. */
-#include "penumbra/eval.h"
+#include "penumbra/pca.h"
 #include "tests/prob/support.h"
 
 /* Means spread 3, 2, 0.1.. along rotated axes: the axes, variances and total come back. */

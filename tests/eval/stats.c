@@ -1,6 +1,8 @@
 /* Correlations, ranking statistics, forecasts and the bootstrap: golden values of SciPy and
  * scikit-learn, brute force over pairs, coverage, bad input. */
-#include "penumbra/eval.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/ece.h"
+#include "penumbra/statistics.h"
 #include "tests/eval/expected.h"
 
 static void golden_calibration(void **state)

@@ -9,7 +9,6 @@
 
 #include "base/base.h"
 #include "penumbra/hierarcaps.h"
-#include "penumbra/hierarchy.h"
 #include "penumbra/truth.h"
 #include "tests/fuzz/scratch.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "penumbra/hierarchy.h"
+#include "penumbra/traversal.h"
 #include "tests/golden/golden.h"
 
 typedef struct hcaps {

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "penumbra/distributions.h"
-#include "penumbra/eval.h"
+#include "penumbra/retrieval.h"
 #include "penumbra/search.h"
+#include "penumbra/uncertainty_calibration.h"
 
 typedef double (*norm_fn)(size_t dim, double kappa);
 

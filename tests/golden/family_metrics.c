@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "penumbra/metrics.h"
+#include "penumbra/ece.h"
 #include "penumbra/npy.h"
+#include "penumbra/pmrp.h"
+#include "penumbra/retrieval.h"
+#include "penumbra/statistics.h"
+#include "penumbra/uncertainty_calibration.h"
 #include "tests/golden/golden.h"
 
 static int64_t *whole_numbers(const golden_case *c, const char *name, size_t *n, pnb_error *err)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "penumbra/metrics.h"
+#include "penumbra/coco.h"
 #include "penumbra/npy.h"
 #include "penumbra/truth.h"
 #include "tests/golden/golden.h"

@@ -52,7 +52,7 @@ accept src/io/image/x.c '#include "io/json/json.h"'
 accept src/eval/x.c '#include "penumbra/search.h"'
 accept cli/x.c '#include "program/options.h"'
 accept cli/x.c '#include "penumbra/penumbra.h"'
-accept include/penumbra/eval.h '#include "penumbra/search.h"'
+accept include/penumbra/retrieval.h '#include "penumbra/search.h"'
 
 rm -rf "${tree:?}"/*
 "$check" "$tree" 2>/dev/null && bad "accepted a tree without sources"

@@ -1,7 +1,7 @@
 /* Truth from pairs, labels and files: what is read, what is collapsed, what is refused and how. */
 #include <unistd.h>
 
-#include "penumbra/eval.h"
+#include "penumbra/truth.h"
 #include "tests/prob/support.h"
 
 static const char *const IMAGES[] = {"cat.png", "dog.png", "sun.png"};

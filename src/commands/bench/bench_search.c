@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "index/exact/hits.h"
 #include "kernels/kernels.h"
-#include "penumbra/eval.h"
+#include "penumbra/retrieval.h"
 #include "penumbra/search.h"
 #include "prob/measure.h"
 

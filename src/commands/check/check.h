@@ -43,7 +43,7 @@ void pnb__finding_fault(pnb__visit *v, const char *part, const pnb_error *err);
 pnb_status pnb__check_model(pnb__app *app, const char *name, const char *photo,
                             pnb__verdict *verdict, pnb__result *r);
 
-/* The parts that run the model (doctor_run.c). */
+/* The parts that run the model (check_run.c). */
 void pnb__check_forward(pnb__visit *v);
 void pnb__check_golden(pnb__visit *v);
 void pnb__check_published(pnb__visit *v);

@@ -11,7 +11,7 @@
 #include "encode/inputs/inputs.h"
 #include "io/byte_names.h"
 #include "io/json/json.h"
-#include "penumbra/eval.h"
+#include "penumbra/truth.h"
 
 static pnb_status allocate(pnb__aligned *p, size_t capacity, pnb_error *err)
 {

@@ -1,7 +1,7 @@
 /* Clusters of rows by a field of their ids file.
  *
  * Retrieval draws pictures with their captions and finds its clusters in the truth
- * (retrieval_clusters.c); commands that judge pictures alone have nothing but what the rows say of
+ * (eval_clusters.c); commands that judge pictures alone have nothing but what the rows say of
  * themselves. A field is a text or a whole number, compared as text. */
 #include "commands/common/row_clusters.h"
 

@@ -11,6 +11,7 @@
 #include "commands/common/set_use.h"
 #include "io/json/json.h"
 #include "io/tables/text_lines.h"
+#include "penumbra/selection.h"
 #include "program/progress.h"
 #include "sets/set_rows.h"
 #include "sets/settle.h"

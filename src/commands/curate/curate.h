@@ -2,7 +2,8 @@
 #ifndef PNB_COMMANDS_CURATE_CURATE_H
 #define PNB_COMMANDS_CURATE_CURATE_H
 
-#include "penumbra/curate.h"
+#include "penumbra/duplicates.h"
+#include "penumbra/outliers.h"
 #include "program/app.h"
 #include "program/result.h"
 

@@ -2,7 +2,7 @@
  *
  * The folder of ECCV Caption holds what the package eccv_caption ships in its data folder: six
  * lists of ids. Without it COCO 1K and 5K are of the truth itself, where that makes folds
- * (retrieval_folds.c). Every figure is a mean over queries, kept with the run for paired tests
+ * (eval_folds.c). Every figure is a mean over queries, kept with the run for paired tests
  * between models. A caption's label vector is that of its picture; a caption without one matches
  * nothing: three places of its own keep it farther than zeta from every picture. */
 #include <assert.h>

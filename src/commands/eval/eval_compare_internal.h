@@ -3,6 +3,8 @@
 #define PNB_COMMANDS_EVAL_EVAL_COMPARE_INTERNAL_H
 
 #include "commands/eval/eval_compare.h"
+#include "penumbra/figures.h"
+#include "penumbra/uncertainty_calibration.h"
 
 /* One pair of sets after ranking. */
 typedef struct pnb__compare_member {

@@ -1,6 +1,6 @@
 /* Writes the files that were asked for beside a retrieval result.
  *
- * eval retrieval, eval compare and report share it: csv and Markdown are retrieval_table.c's, the
+ * eval retrieval, eval compare and report share it: csv and Markdown are eval_table.c's, the
  * JSON is the printed result under a name made of CLIP_benchmark's words. */
 #include "commands/eval/eval_files.h"
 

@@ -1,9 +1,9 @@
 /* Computes retrieval both ways, bins, chance and intervals.
  *
  * Figures and definitions are eval's; this file gathers per-query values for the bootstrap, asks
- * what a first hit's score is worth (match_odds.c), and adds what a random ranking would reach: a
- * query with P positives among N items hits within k with probability
- * 1 - prod_{j<k} (N-P-j)/(N-j). */
+ * what a first hit's score is worth (match_probability_use.c), and adds what a random ranking would
+ * reach: a query with P positives among N items hits within k with probability 1 - prod_{j<k}
+ * (N-P-j)/(N-j). */
 #include "commands/eval/eval_retrieval.h"
 
 #include <math.h>
@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "commands/common/match_probability_use.h"
+#include "penumbra/selective.h"
 #include "sets/settle.h"
 
 pnb__retrieval_opts pnb__retrieval_opts_default(void)

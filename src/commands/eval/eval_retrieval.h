@@ -1,14 +1,18 @@
 /* Retrieval between two embedding sets on disk: figures with intervals, chance, uncertainty bins,
- * the COCO table. retrieval_load.c joins sets and truth, retrieval.c computes, retrieval_report.c
- * shows. */
+ * the COCO table. eval_load.c joins sets and truth, eval_retrieval.c computes, eval_report.c shows.
+ */
 #ifndef PNB_COMMANDS_EVAL_EVAL_RETRIEVAL_H
 #define PNB_COMMANDS_EVAL_EVAL_RETRIEVAL_H
 
 #include "eval/resample/means_bootstrap.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/coco.h"
 #include "penumbra/embeddings.h"
-#include "penumbra/eval.h"
-#include "penumbra/metrics.h"
+#include "penumbra/figures.h"
+#include "penumbra/retrieval.h"
+#include "penumbra/rsum.h"
 #include "penumbra/truth.h"
+#include "penumbra/uncertainty_calibration.h"
 #include "penumbra/view.h"
 #include "program/app.h"
 #include "program/result.h"
@@ -104,21 +108,21 @@ void pnb__retrieval_reset(pnb__retrieval *run);
 void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts *opts,
                            const char *dataset, pnb__result *r);
 
-/* ---- retrieval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
+/* ---- eval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
 pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 
-/* ---- retrieval_clusters.c ---- Labels, number and unit of what is drawn together; fewer clusters
+/* ---- eval_clusters.c ---- Labels, number and unit of what is drawn together; fewer clusters
  * than an interval needs are warned of. Errors  NOT_FOUND, FORMAT (the field of opts->cluster) */
 pnb_status pnb__retrieval_clusters(pnb__app *app, const pnb__retrieval_opts *opts,
                                    pnb__retrieval *run);
 
-/* ---- retrieval_folds.c ---- The folds of COCO 1K: of ECCV Caption's order of captions, else of a
+/* ---- eval_folds.c ---- The folds of COCO 1K: of ECCV Caption's order of captions, else of a
  * Karpathy file's order of pictures; where a file of COCO is there and makes none, that is said.
  * `eccv_t2i` are the original pairs of opts->eccv. */
 pnb_status pnb__retrieval_folds(pnb__app *app, const pnb__retrieval_opts *opts,
                                 const pnb_truth *eccv_t2i, pnb__retrieval *run);
 
-/* ---- retrieval_coco.c ---- Adds the table of opts->eccv, or that of the truth where it makes
+/* ---- eval_coco.c ---- Adds the table of opts->eccv, or that of the truth where it makes
  * folds, and PMRP of opts->label_vectors to run->coco, with intervals if there are resamples. */
 pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
 pnb_status pnb__retrieval_pmrp(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);

@@ -15,7 +15,9 @@
 #include "commands/common/set_use.h"
 #include "commands/eval/vqa_question.h"
 #include "io/json/json.h"
-#include "penumbra/metrics.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/ece.h"
+#include "penumbra/uncertainty_calibration.h"
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 

@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_EVAL_EVAL_VQA_H
 #define PNB_COMMANDS_EVAL_EVAL_VQA_H
 
-#include "penumbra/eval.h"
+#include "penumbra/prob.h"
 #include "penumbra/vqa.h"
 #include "program/app.h"
 #include "program/result.h"

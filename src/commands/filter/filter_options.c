@@ -1,7 +1,7 @@
 /* penumbra filter: the pairs of a data set worth keeping.
  *
- * Options only: pairing and figures are in src/commands/filter/filter.c and pairs.c, the rules in
- * src/eval/curation/pair_filter.c, the outputs in src/commands/filter/filter_out.c and
+ * Options only: pairing and figures are in src/commands/filter/filter.c and common/align.c, the
+ * rules in src/eval/curation/pair_filter.c, the outputs in src/commands/filter/filter_out.c and
  * filter_page.c. */
 #include <math.h>
 #include <string.h>

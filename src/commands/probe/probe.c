@@ -2,7 +2,7 @@
  *
  * Sources: uncertainty by caption level and length (Chun et al. 2025, Figure 7), occlusion 0-10%
  * and further (the same, appendix), erased pixels and words, mixed and erased pictures (PCME
- * section 5.3). Pictures are erased and mixed at the encoder's size. Tables: probe_report.c. */
+ * section 4.4). Pictures are erased and mixed at the encoder's size. Tables: probe_report.c. */
 #include "commands/probe/probe.h"
 
 #include <math.h>
@@ -10,7 +10,6 @@
 
 #include "base/base.h"
 #include "commands/common/encode_use.h"
-#include "penumbra/eval.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 #include "report/figure_interval.h"

@@ -15,9 +15,9 @@
 #include "base/base.h"
 #include "commands/common/encode_use.h"
 #include "encode/model_files.h"
-#include "penumbra/eval.h"
 #include "penumbra/prob.h"
 #include "penumbra/search.h"
+#include "penumbra/statistics.h"
 #include "penumbra/view.h"
 
 enum { PICTURES, CAPTIONS, N_KINDS };

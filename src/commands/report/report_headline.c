@@ -7,7 +7,8 @@
 #include <math.h>
 
 #include "commands/report/report_internal.h"
-#include "penumbra/metrics.h"
+#include "penumbra/retrieval.h"
+#include "penumbra/selective.h"
 #include "report/html.h"
 
 enum { N_SEARCHED = 6, N_IN_CARD = 4 };

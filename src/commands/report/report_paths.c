@@ -3,7 +3,7 @@
  * the embedding of the empty text. */
 #include "commands/report/report_internal.h"
 #include "encode/inputs/inputs.h"
-#include "penumbra/hierarchy.h"
+#include "penumbra/traversal.h"
 #include "report/html.h"
 #include "report/svg.h"
 

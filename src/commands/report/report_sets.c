@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands/report/report_internal.h"
+#include "penumbra/pca.h"
 #include "report/chart.h"
 #include "report/html.h"
 #include "report/svg.h"

@@ -1,8 +1,8 @@
 /* Whether the numbers can be acted on: answering only when certain, probabilities that hold, and
  * uncertainty against the length of captions.
  *
- * Risk and coverage are eval's (metrics.h), the probabilities are fitted on one part of the queries
- * and drawn on the other (calibrate.h): nothing here is judged on what it was fitted to. */
+ * Risk and coverage are eval's (selective.h), the probabilities are fitted on one part of the
+ * queries and drawn on the other (calibrate.h): nothing here is judged on what it was fitted to. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -10,8 +10,9 @@
 #include "commands/calibrate/calibrate.h"
 #include "commands/common/match_probability_use.h"
 #include "commands/report/report_internal.h"
+#include "penumbra/figures.h"
 #include "penumbra/hierarchy.h"
-#include "penumbra/metrics.h"
+#include "penumbra/selective.h"
 #include "prob/measure.h"
 #include "report/chart.h"
 #include "report/html.h"

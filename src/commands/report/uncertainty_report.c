@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "commands/common/set_use.h"
+#include "penumbra/hierarchy.h"
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 

@@ -2,7 +2,6 @@
 #ifndef PNB_COMMANDS_REPORT_UNCERTAINTY_REPORT_H
 #define PNB_COMMANDS_REPORT_UNCERTAINTY_REPORT_H
 
-#include "penumbra/eval.h"
 #include "penumbra/truth.h"
 #include "program/app.h"
 #include "program/result.h"

@@ -1,6 +1,6 @@
 /* Queries to embeddings, embeddings to hits, hits to lists and a table.
  *
- * What a score is worth, and so where a list ends, is match_odds.c's. */
+ * What a score is worth, and so where a list ends, is match_probability_use.c's. */
 #include "commands/search/search.h"
 
 #include <math.h>

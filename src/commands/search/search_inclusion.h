@@ -3,7 +3,7 @@
 #define PNB_COMMANDS_SEARCH_SEARCH_INCLUSION_H
 
 #include "commands/common/query.h"
-#include "penumbra/hierarchy.h"
+#include "penumbra/inclusion_search.h"
 #include "program/result.h"
 
 typedef struct pnb__search_inclusion_opts {

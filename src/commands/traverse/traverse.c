@@ -13,7 +13,7 @@
 #include "commands/common/encode_use.h"
 #include "commands/common/row_clusters.h"
 #include "commands/traverse/traverse_truth.h"
-#include "penumbra/eval.h"
+#include "penumbra/bootstrap.h"
 #include "penumbra/truth.h"
 #include "penumbra/view.h"
 #include "sets/set_rows.h"

@@ -4,7 +4,7 @@
 #define PNB_COMMANDS_TRAVERSE_TRAVERSE_H
 
 #include "commands/common/query.h"
-#include "penumbra/hierarchy.h"
+#include "penumbra/traversal.h"
 #include "program/result.h"
 
 typedef struct pnb__traverse_cmd {

@@ -5,7 +5,6 @@
 
 #include "penumbra/embeddings.h"
 #include "penumbra/hierarcaps.h"
-#include "penumbra/hierarchy.h"
 #include "penumbra/truth.h"
 
 typedef struct pnb__hierarchy_truth {

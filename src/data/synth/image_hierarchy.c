@@ -4,8 +4,8 @@
  * three onto a blank canvas in descending order of size: level 0 shows one, level 2 all three, the
  * last level the whole picture. Ties in size go to the lower annotation id. It does not say whether
  * crowds count; here they do not, as their mask is many objects. One picture is in memory at a
- * time; folders and shards are synth_write.c's, masks coco_mask.c's, captions chains_captions.c's.
- */
+ * time; folders and shards are synth_write.c's, masks coco_mask.c's, captions
+ * image_hierarchy_captions.c's. */
 #include "penumbra/image_hierarchy.h"
 
 #include <stdlib.h>

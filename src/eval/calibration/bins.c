@@ -10,6 +10,7 @@
 
 #include "base/names.h"
 #include "eval/sorted.h"
+#include "penumbra/uncertainty_calibration.h"
 
 const char *pnb_binning_name(pnb_binning binning)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "penumbra/eval.h"
 #include "penumbra/hierarchy.h"
+#include "penumbra/statistics.h"
 
 typedef struct sized {
     size_t length, row;

@@ -8,7 +8,8 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "penumbra/eval.h"
+#include "penumbra/statistics.h"
+#include "penumbra/uncertainty_calibration.h"
 
 static pnb_bin describe(size_t index, const size_t *item, size_t n, const double *uncertainty,
                         const double *correct)

@@ -1,17 +1,20 @@
 /* Expected calibration error with its bias taken out, and its interval.
  *
  * ECE = E|P(right | p) - p|. Over bins the plug-in sum |c_b| (c_b: mean of right - p, over the rows
- * of bin b, times their share) counts noise as error: E|mu + noise| > |mu|. Here: bins       of
- * equal mass, n^(1/3) of them, equal forecasts together v_b        variance of c_b over clusters,
- * at least that of independent outcomes whose rate is the bin's with one case of its mean forecast
- * added estimate   the t at which sum E|t m_b + N(0, v_b)| is the plug-in value, 0 if even t = 0
- * gives more. m are the shares of the error by bin: once those observed, each debiased by itself
- * (the mu of E|N(mu, v_b)| = |c_b|), once the bins' masses; the mean of both t interval   inversion
- * of the plug-in's distribution, with resampled noise d_b for N(0, v_b): low: P(sum |t m_b + d_b|
- * >= plug-in) = alpha/2 with the m observed, high: P(<=) with the masses, which add the least noise
- * and so allow the largest t The folded normal: Leone, Nelson and Nottingham 1961. Inversion:
- * Carpenter 1999. That the plug-in is biased, and mass bins: Roelofs et al. 2022. How often the
- * interval covers: numerics.md. */
+ * of bin b, times their share) counts noise as error: E|mu + noise| > |mu|. Here:
+ *
+ * - bins: of equal mass, n^(1/3) of them, equal forecasts together.
+ * - v_b: the variance of c_b over clusters, at least that of independent outcomes whose rate is the
+ *   bin's with one case of its mean forecast added.
+ * - estimate: the t at which sum E|t m_b + N(0, v_b)| is the plug-in value, 0 if even t = 0 gives
+ *   more. m are the shares of the error by bin: once those observed, each debiased by itself (the
+ *   mu of E|N(mu, v_b)| = |c_b|), once the bins' masses; the mean of both t.
+ * - interval: inversion of the plug-in's distribution, with resampled noise d_b for N(0, v_b). Low
+ *   end: P(sum |t m_b + d_b| >= plug-in) = alpha/2 with the m observed. High end: P(<=) with the
+ *   masses, which add the least noise and so allow the largest t.
+ *
+ * The folded normal: Leone, Nelson and Nottingham 1961. Inversion: Carpenter 1999. That the plug-in
+ * is biased, and mass bins: Roelofs et al. 2022. How often the interval covers: numerics.md. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,7 +22,8 @@
 #include "eval/resample/interval.h"
 #include "eval/resample/student.h"
 #include "eval/sorted.h"
-#include "penumbra/metrics.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/ece.h"
 
 enum { MAX_ECE_BINS = 32, MAX_NOISE = 2000, N_STEPS = 45 };
 #define ROOT_2_OVER_PI 0.79788456080286535588

@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "eval/weighted.h"
+#include "penumbra/ece.h"
+#include "penumbra/uncertainty_calibration.h"
 
 typedef struct sums {
     double n, confidence, label;
@@ -72,7 +74,7 @@ pnb_status pnb_ece_compute(const double *confidence, const int *label, size_t n,
 /* ---- equal mass ---- */
 
 /* A bin ends where the mass seen reaches its share, at the end of a run of equal confidence: the
- * rule of reliability.c, exact in whole numbers. */
+ * rule of weighted_ece.c, exact in whole numbers. */
 double pnb__ece_mass(const pnb__forecasts *f, size_t n_bins)
 {
     double ece = 0.0, gap = 0.0, total = (double)f->n;

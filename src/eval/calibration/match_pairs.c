@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "penumbra/retrieval.h"
+
 typedef struct collect_job {
     const pnb_match_job *job;
     const pnb_truth *truth;

@@ -2,12 +2,14 @@
  * mass.
  *
  * Bins of equal mass (Nguyen and O'Connor 2015) because forecasts of rare events crowd near 0,
- * where bins of equal width would be one bin. forecast.c has the equal-width figures of the field.
- */
+ * where bins of equal width would be one bin. forecast_error.c has the equal-width figures of the
+ * field. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "eval/calibration/scored.h"
+#include "penumbra/ece.h"
+#include "penumbra/uncertainty_calibration.h"
 
 #define CLIP 1e-12
 

@@ -14,6 +14,7 @@
 #include "base/grow.h"
 #include "eval/curation/exact_duplicates.h"
 #include "eval/curation/neighbours.h"
+#include "penumbra/duplicates.h"
 #include "prob/measure.h"
 
 enum { FIRST_NEIGHBOURS = 16, GROWTH = 8, RANGE_BLOCK = 8192 };

@@ -3,7 +3,6 @@
 #define PNB_EVAL_CURATION_NEIGHBOURS_H
 
 #include "base/base.h"
-#include "penumbra/curate.h"
 #include "penumbra/search.h"
 
 enum { PNB__NEIGHBOUR_BLOCK = 1024 }; /* rows whose nearest are searched together */

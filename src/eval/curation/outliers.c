@@ -11,6 +11,7 @@
 
 #include "base/names.h"
 #include "eval/curation/neighbours.h"
+#include "penumbra/outliers.h"
 
 const char *pnb_outlier_name(pnb_outlier kind)
 {

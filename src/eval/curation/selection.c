@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "penumbra/curate.h"
+#include "penumbra/selection.h"
 
 static bool is_taken(const unsigned char *taken, size_t i)
 {

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "penumbra/eval.h"
+#include "penumbra/hierarchy.h"
+#include "penumbra/statistics.h"
 
 pnb_status pnb_mean_by_group(const double *values, const int *group, size_t n, size_t n_groups,
                              double *mean, size_t *count, pnb_error *err)

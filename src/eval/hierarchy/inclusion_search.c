@@ -12,7 +12,7 @@
 #include "base/names.h"
 #include "eval/retrieval/scores.h"
 #include "index/exact/heap.h"
-#include "penumbra/hierarchy.h"
+#include "penumbra/inclusion_search.h"
 
 #define ROUNDING 1e-4 /* of a block's H, a dimension: nearer to 0 than this, H is taken again */
 #define MARGIN 16     /* candidates beyond k, taken again before they are sorted */

@@ -1,8 +1,8 @@
-/* The caption that includes each picture most; see including.c. */
+/* The caption that includes each picture most; see most_including.c. */
 #ifndef PNB_EVAL_HIERARCHY_MOST_INCLUDING_H
 #define PNB_EVAL_HIERARCHY_MOST_INCLUDING_H
 
-#include "penumbra/hierarchy.h"
+#include "penumbra/traversal.h"
 
 /* index[i], value[i]: best caption of picture i and its score; ties go to the lower index.
  * Errors  NUMERIC (names the pair), NOMEM, and those of pnb_search */

@@ -1,5 +1,5 @@
 /* Set algebra of mixed pictures: does the mixture of two lie in the intersection of their
- * embeddings (PCME section 5.3, Figure 8)? Measured with ProLIP's inclusion test, row by row, in
+ * embeddings (PCME section 4.4, Figure 8)? Measured with ProLIP's inclusion test, row by row, in
  * both directions, because which of the two a model does is what one wants to know. Erased pictures
  * need no code of their own: pnb_share_included of original and erased copy. */
 #include "base/base.h"

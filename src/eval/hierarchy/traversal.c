@@ -4,7 +4,8 @@
  * the picture most, or their average; points between the two are brought to unit length and find
  * their nearest caption (Chun et al. 2025 section 4.4, after Desai et al. 2023). The released code
  * stops one step before the root: an option. An average is not normalised before it is interpolated
- * to, as there. Which caption includes a picture: including.c; figures: traverse_score.c. */
+ * to, as there. Which caption includes a picture: most_including.c; figures:
+ * traversal_score.c. */
 #include <math.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "penumbra/hierarchy.h"
+#include "penumbra/traversal.h"
 
 static int compare_labels(const void *a, const void *b)
 {

@@ -10,7 +10,7 @@
 #include "eval/resample/clusters.h"
 #include "eval/resample/interval.h"
 #include "eval/sorted.h"
-#include "penumbra/eval.h"
+#include "penumbra/bootstrap.h"
 
 pnb_bootstrap_opts pnb_bootstrap_opts_default(void)
 {

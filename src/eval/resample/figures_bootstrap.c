@@ -16,6 +16,10 @@
 #include "eval/resample/interval.h"
 #include "eval/sorted.h"
 #include "eval/weighted.h"
+#include "penumbra/ece.h"
+#include "penumbra/figures.h"
+#include "penumbra/retrieval.h"
+#include "penumbra/uncertainty_calibration.h"
 
 enum { DEFAULT_MASS_BINS = 15, DEFAULT_BINS = 10 };
 static const size_t DEFAULT_K[] = {1, 5, 10};

@@ -2,9 +2,9 @@
  *
  * Rows of a cluster are summed once. Resample r draws from stream r of the counter generator,
  * stratum after stratum, as many clusters as the stratum has; with one stratum these are the draws
- * of pnb_bootstrap, so the interval of a share is the one that figures.c gives. All columns of a
- * row are drawn together. Rows without a value are drawn too: they take no part in the mean of
- * their column. Efron 1979; the interval is that of resample/interval.c. */
+ * of pnb_bootstrap, so the interval of a share is the one that figures_bootstrap.c gives. All
+ * columns of a row are drawn together. Rows without a value are drawn too: they take no part in the
+ * mean of their column. Efron 1979; the interval is that of resample/interval.c. */
 #include "eval/resample/means_bootstrap.h"
 
 #include <math.h>

@@ -3,7 +3,9 @@
 #define PNB_EVAL_RESAMPLE_MEANS_BOOTSTRAP_H
 
 #include "base/base.h"
-#include "penumbra/metrics.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/coco.h"
+#include "penumbra/pmrp.h"
 
 /* A column's figure is the mean of its values within each stratum, averaged over the strata that
  * have a value of it. */
@@ -30,11 +32,11 @@ pnb_status pnb__means_bootstrap(const pnb_ctx *ctx, const pnb__means *means,
                                 pnb_error *err);
 
 /* ---- coco.c ---- The columns R@1, R@5, R@10, R-Precision and mAP@R of the queries that have a
- * positive, in the folds of COCO 1K; clusters do not cross folds. Without that truth n is 0. */
+ * positive, in the folds of COCO 1K. Without that truth n is 0. */
 enum { PNB__COCO_COLUMNS = 5 };
 pnb_status pnb__coco_means(const pnb_coco_side *side, pnb_coco_kind kind, pnb__means *out,
                            pnb_error *err);
-/* ---- plausible.c ---- A column a zeta, of the queries that have a plausible item. Of `values`
+/* ---- pmrp.c ---- A column a zeta, of the queries that have a plausible item. Of `values`
  * folds and clusters may be NULL. */
 pnb_status pnb__pmrp_means(const pnb_pmrp_values *values, pnb__means *out, pnb_error *err);
 

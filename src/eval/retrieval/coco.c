@@ -5,12 +5,14 @@
  * figure is the mean over the folds. ECCV Caption's figures are over its own queries only, and its
  * two directions are separate lists (Chun et al. 2022; CxC: Parekh et al. 2021). Intervals are
  * those of means over queries, a picture with its captions drawn together, in folds for COCO 1K
- * (means.c). */
+ * (means_bootstrap.c). */
 #include <math.h>
 #include <string.h>
 
 #include "eval/resample/means_bootstrap.h"
-#include "penumbra/metrics.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/coco.h"
+#include "penumbra/retrieval.h"
 
 static const size_t CUTOFFS[] = {1, 5, 10};
 enum { N_CUTOFFS = 3, N_COLUMNS = PNB__COCO_COLUMNS };

@@ -12,7 +12,6 @@
 
 #include "eval/retrieval/ranks.h"
 #include "eval/retrieval/scores.h"
-#include "penumbra/eval.h"
 
 void pnb_ranks_reset(pnb_ranks *ranks)
 {

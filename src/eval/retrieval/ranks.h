@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "index/exact/hits.h"
-#include "penumbra/metrics.h"
+#include "penumbra/retrieval.h"
 
 pnb_status pnb__ranks_check_truth(const pnb_truth *truth, pnb_error *err);
 /* All arrays, for the queries of the truth. */

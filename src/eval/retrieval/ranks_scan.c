@@ -1,6 +1,6 @@
 /* Ranks of the positives of each query from embeddings, without a matrix of scores.
  *
- * The positives are scored in f64 first. Then the gallery is walked block by block (index/pass.h):
+ * The positives are scored in f64 first. Then the gallery is walked block by block (exact/bound.h):
  * bounds on a pair's score tell for almost every pair and positive which stands first, and only
  * where they do not, the pair is scored in f64 too. So ranks are those of the f64 scores, whatever
  * the number of threads. A query with few positives counts, for each of them, the items before it,

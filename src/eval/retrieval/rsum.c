@@ -4,14 +4,16 @@
  * numbers over the pictures plus their mean over the captions. A resample draws clusters, a picture
  * with its captions, so that both sides change together; without clusters each side is drawn by
  * itself. Numbers come from stream r of the counter generator. Seeds count with their mean; two
- * models are compared on the same draws. Interval and p as in figures.c. */
+ * models are compared on the same draws. Interval and p as in figures_bootstrap.c. */
 #include <math.h>
 
 #include <string.h>
 
 #include "eval/resample/clusters.h"
 #include "eval/resample/interval.h"
-#include "penumbra/metrics.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/figures.h"
+#include "penumbra/rsum.h"
 
 /* Per query of each direction: cut-offs reached, mean over seeds, second model minus first. */
 typedef struct sums {

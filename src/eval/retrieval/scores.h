@@ -3,7 +3,7 @@
 #define PNB_EVAL_RETRIEVAL_SCORES_H
 
 #include "base/base.h"
-#include "penumbra/metrics.h"
+#include "penumbra/retrieval.h"
 
 /* One of: a matrix, a function that fills a row, or two sets of Gaussians. */
 typedef struct pnb__scores {

@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "eval/sorted.h"
 #include "penumbra/classify.h"
-#include "penumbra/eval.h"
+#include "penumbra/statistics.h"
 
 const char *pnb_none_rule_name(pnb_none_rule rule)
 {

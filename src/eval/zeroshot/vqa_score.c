@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "eval/sorted.h"
-#include "penumbra/eval.h"
+#include "penumbra/uncertainty_calibration.h"
 #include "penumbra/vqa.h"
 
 #define ENOUGH_VOTES 3.0

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "penumbra/classify.h"
-#include "penumbra/eval.h"
+#include "penumbra/ece.h"
 #include "prob/measure.h"
 
 /* Classes are unpacked once a block: larger blocks do that less often, smaller ones leave work for

@@ -1,6 +1,6 @@
 /* PNG writing by libspng: 8 bit, 1 to 4 channels, no metadata, so that the same pixels always give
  * the same bytes. Used for synthetic data sets and for the thumbnails of reports; reading is
- * png_read.c. */
+ * png.c. */
 #include <string.h>
 
 #include <spng.h>

@@ -1,4 +1,4 @@
-/* Training of tokenizers: what train.c and train_bpe.c share. */
+/* Training of tokenizers: what tokenizer_train.c and tokenizer_train_bpe.c share. */
 #ifndef PNB_TOKENIZER_TRAIN_TOKENIZER_TRAIN_H
 #define PNB_TOKENIZER_TRAIN_TOKENIZER_TRAIN_H
 

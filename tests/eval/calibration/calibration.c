@@ -1,5 +1,5 @@
 /* Bins and calibration figures: golden cases of the released code, hand cases, bad input. */
-#include "penumbra/eval.h"
+#include "penumbra/uncertainty_calibration.h"
 #include "tests/eval/expected.h"
 
 static void expect_case(const char *name, size_t n_bins)

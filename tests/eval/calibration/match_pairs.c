@@ -1,6 +1,7 @@
 /* The sample of pairs: all of them when they fit, else every match, the best others, and weights
  * that make sums over all pairs come out right. */
 #include "eval/calibration/match_pairs.h"
+#include "penumbra/retrieval.h"
 #include "tests/eval/calibration/match_world.h"
 
 static double pair_score(const world *w, size_t q, size_t x)

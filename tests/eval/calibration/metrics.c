@@ -1,5 +1,8 @@
 /* Ranks under several truths and folds, plausible matches and the COCO table, against counting. */
-#include "penumbra/metrics.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/coco.h"
+#include "penumbra/pmrp.h"
+#include "penumbra/retrieval.h"
 #include "tests/eval/expected.h"
 
 enum { Q = 30, M = 47 };

@@ -1,5 +1,6 @@
 /* Selective prediction: hand cases, all orders of ties, closed forms. */
-#include "penumbra/metrics.h"
+#include "penumbra/selective.h"
+#include "penumbra/statistics.h"
 #include "tests/eval/expected.h"
 
 static void hand_case(void **state)

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 
 #include "io/tables/tar.h"
-#include "penumbra/curate.h"
+#include "penumbra/duplicates.h"
 #include "penumbra/filter.h"
+#include "penumbra/outliers.h"
+#include "penumbra/selection.h"
 #include "penumbra/vqa.h"
 
 #ifdef PNB_FAULTS

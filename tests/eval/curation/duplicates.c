@@ -1,6 +1,6 @@
 /* Near-duplicates against a plain search of all pairs: pairs, groups, the row to keep, long lists,
  * rows that repeat each other bit for bit, limits, and what is refused. */
-#include "penumbra/curate.h"
+#include "penumbra/duplicates.h"
 #include "penumbra/search.h"
 #include "tests/prob/support.h"
 

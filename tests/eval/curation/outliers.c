@@ -1,5 +1,5 @@
 /* Outliers of every kind against plain sorting, copies of rows, and what is refused. */
-#include "penumbra/curate.h"
+#include "penumbra/outliers.h"
 #include "tests/prob/support.h"
 
 static int falling(const void *a, const void *b)

@@ -1,6 +1,6 @@
 /* Rows to label next: order, ties, labelled rows, seeds, the cover of k-centre against a plain
  * greedy search, and what is refused. */
-#include "penumbra/curate.h"
+#include "penumbra/selection.h"
 #include "tests/prob/support.h"
 
 static void takes_the_most_uncertain(void **state)

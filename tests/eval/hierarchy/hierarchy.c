@@ -1,5 +1,5 @@
 /* Means by level, shares of pairs and of inclusion tests, order of levels within an owner. */
-#include "penumbra/eval.h"
+#include "penumbra/hierarchy.h"
 #include "tests/prob/support.h"
 
 static void means_by_group(void **state)

@@ -1,6 +1,6 @@
 /* Inclusion search against every pair measured one by one, its two directions and orders. */
+#include "penumbra/inclusion_search.h"
 #include "penumbra/ctx.h"
-#include "penumbra/hierarchy.h"
 #include "tests/prob/support.h"
 
 enum { DIM = 6, N_QUERIES = 9, N_ITEMS = 50 };

@@ -1,6 +1,8 @@
 /* Ways from pictures to the root: against a walk written out by hand, and what is refused. */
+#include "penumbra/traversal.h"
 #include "penumbra/ctx.h"
 #include "penumbra/hierarchy.h"
+#include "penumbra/inclusion_search.h"
 #include "tests/prob/support.h"
 
 enum { DIM = 9, N_PICTURES = 7, N_CAPTIONS = 300, N_STEPS = 12 };

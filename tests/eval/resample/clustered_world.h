@@ -10,7 +10,9 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "penumbra/metrics.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/figures.h"
+#include "penumbra/rsum.h"
 
 enum { WORLD_MODELS = 2, WORLD_MAX_CAPTIONS = 10 };
 

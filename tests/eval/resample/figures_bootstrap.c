@@ -1,7 +1,13 @@
 /* Figures of a direction against the functions they are made of, and the bootstrap against the
  * plain one that copies rows. */
+#include "penumbra/bootstrap.h"
 #include "penumbra/calibrate.h"
-#include "penumbra/metrics.h"
+#include "penumbra/ece.h"
+#include "penumbra/figures.h"
+#include "penumbra/retrieval.h"
+#include "penumbra/selective.h"
+#include "penumbra/statistics.h"
+#include "penumbra/uncertainty_calibration.h"
 #include "tests/eval/expected.h"
 
 enum { N = 240, B = 60 };
@@ -140,7 +146,7 @@ static void intervals_equal_the_plain_bootstrap(void **state)
             continue;
         }
         if (f == PNB_FIGURE_ECE_DEBIASED)
-            continue; /* not a bootstrap of the figure: ece_debiased.c */
+            continue; /* not a bootstrap of the figure: calibration_error.c */
         b.cluster = d.cluster;
         assert_ok(pnb_bootstrap(figure_of_rows, &c, N, &b, &want, err));
         assert_near(got.value.value[f], want.value, 1e-12, 0);

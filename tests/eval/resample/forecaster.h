@@ -5,7 +5,9 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "penumbra/metrics.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/ece.h"
+#include "penumbra/figures.h"
 
 typedef enum forecaster {
     PERFECT,

@@ -1,7 +1,10 @@
 /* Intervals of the COCO table against a bootstrap that ranks every drawn query by sorting. */
+#include "penumbra/coco.h"
 #include "eval/resample/interval.h"
+#include "penumbra/bootstrap.h"
 #include "penumbra/ctx.h"
-#include "penumbra/metrics.h"
+#include "penumbra/pmrp.h"
+#include "penumbra/retrieval.h"
 #include "tests/eval/expected.h"
 
 enum { IMAGES = 15, TEXTS = 75, RESAMPLES = 120 };

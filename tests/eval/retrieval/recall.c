@@ -1,5 +1,5 @@
 /* Ranks and retrieval figures against a brute-force sort, the golden cases and bad input. */
-#include "penumbra/eval.h"
+#include "penumbra/retrieval.h"
 #include "tests/eval/expected.h"
 
 typedef struct scored {

@@ -1,5 +1,7 @@
 /* RSUM of both directions: its value, the width of its interval, seeds and paired models. */
-#include "penumbra/metrics.h"
+#include "penumbra/rsum.h"
+#include "penumbra/bootstrap.h"
+#include "penumbra/figures.h"
 #include "tests/prob/support.h"
 
 enum { N = 400, M = 700 };

@@ -1,5 +1,5 @@
 /* Ranks by likelihoods on the sphere, out of bounds and out of the matrix of all scores. */
-#include "penumbra/eval.h"
+#include "penumbra/retrieval.h"
 #include "tests/index/exact/sphere_rows.h"
 
 static void ranks_of_all_scores(void **state)
