@@ -63,6 +63,18 @@ pnb_status pnb_average_ranks(const double *x, size_t n, double *rank, pnb_error 
     return PNB_OK;
 }
 
+/* A power of two that brings the largest value to [1/2, 1): squares neither overflow nor vanish,
+ * and no digit changes. */
+static double scale_of(const double *x, size_t n)
+{
+    double most = 0.0;
+    int exponent;
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fabs(x[i]));
+    (void)frexp(most, &exponent);
+    return ldexp(1.0, PNB_MIN(-exponent, 1022));
+}
+
 pnb_status pnb_pearson(const double *x, const double *y, size_t n, double *out, pnb_error *err)
 {
     double mean_x = 0.0, mean_y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
@@ -72,13 +84,17 @@ pnb_status pnb_pearson(const double *x, const double *y, size_t n, double *out, 
         if (!isfinite(x[i]) || !isfinite(y[i]))
             return pnb__fail(err, PNB_NUMERIC, "pair %zu is (%g, %g), finite values are needed", i,
                              x[i], y[i]);
-        mean_x += x[i] / (double)n;
-        mean_y += y[i] / (double)n;
+    }
+    double scale_x = scale_of(x, n), scale_y = scale_of(y, n);
+    for (size_t i = 0; i < n; i++) {
+        mean_x += scale_x * x[i] / (double)n;
+        mean_y += scale_y * y[i] / (double)n;
     }
     for (size_t i = 0; i < n; i++) {
-        xx += (x[i] - mean_x) * (x[i] - mean_x);
-        yy += (y[i] - mean_y) * (y[i] - mean_y);
-        xy += (x[i] - mean_x) * (y[i] - mean_y);
+        double dx = scale_x * x[i] - mean_x, dy = scale_y * y[i] - mean_y;
+        xx += dx * dx;
+        yy += dy * dy;
+        xy += dx * dy;
     }
     /* Rounding of the mean leaves a spread of some ulps in constant data. */
     double floor_x = 1e-30 * mean_x * mean_x * (double)n;

@@ -131,6 +131,23 @@ static double always_nan(void *user, const size_t *row, size_t n)
     return (double)NAN;
 }
 
+/* Finite input has an answer, whatever its size: squares of these are beyond a double. */
+static void any_size(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 4}, y[] = {3, 1, 0};
+    double want, got, large[3], small[3];
+    assert_ok(pnb_pearson(x, y, 3, &want, err));
+    for (size_t i = 0; i < 3; i++) {
+        large[i] = ldexp(x[i], 1000);
+        small[i] = ldexp(y[i], -1000);
+    }
+    assert_ok(pnb_pearson(large, y, 3, &got, err));
+    assert_true(got == want);
+    assert_ok(pnb_pearson(large, small, 3, &got, err));
+    assert_true(got == want);
+}
+
 static void bad_input(void **state)
 {
     (void)state;
@@ -162,7 +179,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_calibration),  cmocka_unit_test(pairwise_definitions),
         cmocka_unit_test(average_ranks),       cmocka_unit_test(forecast_edges),
-        cmocka_unit_test(bootstrap_of_a_mean), cmocka_unit_test(bad_input),
+        cmocka_unit_test(bootstrap_of_a_mean), cmocka_unit_test(any_size),
+        cmocka_unit_test(bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,8 @@ pnb_status pnb_uncertainty_calibration_compute(const double *uncertainty, const 
 {
     pnb_status status = PNB_OK;
     size_t offset[PNB_MAX_BINS + 1], n_entries;
-    size_t copies = binning == PNB_BINS_GROVE_SPACING ? n_bins : 1;
+    /* too many bins are refused below */
+    size_t copies = binning == PNB_BINS_GROVE_SPACING ? PNB_MIN(n_bins, (size_t)PNB_MAX_BINS) : 1;
     pnb_uncertainty_calibration c = {0};
     for (size_t i = 0; i < n; i++)
         if (!(correct[i] >= 0.0 && correct[i] <= 1.0))

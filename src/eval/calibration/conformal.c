@@ -83,8 +83,8 @@ pnb_status pnb_conformal_cutoff(const pnb_conformal *c, pnb_conformal_kind kind,
 
 size_t pnb_conformal_list(pnb_conformal_kind kind, double cutoff, const double *score, size_t n)
 {
-    if (kind == PNB_CONFORMAL_RANK)
-        return cutoff < (double)n ? (size_t)cutoff : n;
+    if (kind == PNB_CONFORMAL_RANK) /* fmax: NaN lists nothing, as for the other two */
+        return cutoff >= (double)n ? n : (size_t)fmax(cutoff, 0.0);
     size_t listed = 0;
     if (kind == PNB_CONFORMAL_SCORE)
         while (listed < n && score[listed] >= cutoff)

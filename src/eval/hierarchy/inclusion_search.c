@@ -141,8 +141,8 @@ static void keep_members(void *user, int thread, size_t q, const double *h)
 
 /* ---- all queries ---- */
 
-static pnb_status check(const pnb_gaussians *queries, const pnb_gaussians *gallery, size_t k,
-                        pnb_error *err)
+static pnb_status check(const pnb_gaussians *queries, const pnb_gaussians *gallery,
+                        const pnb_inclusion_search_opts *o, pnb_error *err)
 {
     if (queries->n == 0 || gallery->n == 0)
         return pnb__fail(err, PNB_SHAPE, "%zu queries and %zu items; none may be empty", queries->n,
@@ -154,8 +154,13 @@ static pnb_status check(const pnb_gaussians *queries, const pnb_gaussians *galle
         return pnb__fail(err, PNB_ARG, "the %s are of family %s; inclusion needs Gaussians",
                          queries->log_var == NULL ? "queries" : "items",
                          pnb_rows_family(queries->log_var == NULL ? queries : gallery));
-    if (k == 0)
+    if (o->k == 0)
         return pnb__fail(err, PNB_ARG, "k is 0; at least one member must be asked for");
+    if (isnan(o->min_nearness) || (unsigned)o->order >= PNB_N_INCLUSION_ORDERS)
+        return pnb__fail(err, PNB_ARG,
+                         "a nearness of at least %g in order number %d; a number and an order that "
+                         "exists are wanted",
+                         o->min_nearness, (int)o->order);
     return PNB_OK;
 }
 
@@ -181,7 +186,7 @@ pnb_status pnb_inclusion_search(const pnb_ctx *ctx, const pnb_gaussians *queries
     members_job job = {.queries = queries, .gallery = gallery, .opts = &o, .out = out};
     pnb_search_opts search = pnb_search_opts_default();
     *out = (pnb_inclusion_hits){0};
-    pnb_status status = check(queries, gallery, o.k, err);
+    pnb_status status = check(queries, gallery, &o, err);
     if (status != PNB_OK)
         return status;
     search.measure = o.published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;

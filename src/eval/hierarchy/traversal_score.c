@@ -35,6 +35,17 @@ static bool is_among(const int64_t *labels, size_t n, int64_t label)
     return false;
 }
 
+static pnb_status check_captions(const int64_t *caption, size_t n, size_t n_captions,
+                                 pnb_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (caption[i] < 0 || (size_t)caption[i] >= n_captions)
+            return pnb__fail(err, PNB_SHAPE,
+                             "the traversal meets caption %lld, the truth names %zu captions",
+                             (long long)caption[i], n_captions);
+    return PNB_OK;
+}
+
 static pnb_status check(const pnb_traversal *t, const pnb_traversal_truth *truth, pnb_error *err)
 {
     if (t->n == 0 || truth->n_levels == 0)
@@ -43,12 +54,12 @@ static pnb_status check(const pnb_traversal *t, const pnb_traversal_truth *truth
     if (t->n != truth->n_pictures)
         return pnb__fail(err, PNB_SHAPE, "the traversal has %zu pictures, the truth %zu", t->n,
                          truth->n_pictures);
-    for (size_t i = 0; i < t->n * t->n_steps; i++)
-        if (t->step[i] < 0 || (size_t)t->step[i] >= truth->n_captions)
-            return pnb__fail(err, PNB_SHAPE,
-                             "the traversal meets caption %lld, the truth names %zu captions",
-                             (long long)t->step[i], truth->n_captions);
-    return PNB_OK;
+    pnb_status status = check_captions(t->step, t->n * t->n_steps, truth->n_captions, err);
+    if (status == PNB_OK)
+        status = check_captions(t->start, t->n, truth->n_captions, err);
+    if (status == PNB_OK)
+        status = check_captions(t->root, t->n, truth->n_captions, err);
+    return status;
 }
 
 /* `met` has room for n_steps labels, `true_set` for n_levels. */

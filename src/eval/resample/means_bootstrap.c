@@ -182,10 +182,35 @@ static pnb_status summarise(const means_job *job, pnb_interval *out, double *p, 
     return PNB_OK;
 }
 
+/* A label for each cluster of each stratum: those of the caller may be any numbers. */
+static pnb_status label_within(const pnb__means *m, int64_t *label, pnb_error *err)
+{
+    pnb__clusters whole;
+    pnb_status status = pnb__clusters_init(&whole, m->cluster, m->n, err);
+    for (size_t k = 0; status == PNB_OK && k < whole.n; k++)
+        for (size_t p = whole.offset[k]; p < whole.offset[k + 1]; p++)
+            label[whole.row[p]] = (int64_t)(k * (m->n_strata + 1) + stratum_of(m, whole.row[p]));
+    pnb__clusters_reset(&whole);
+    return status;
+}
+
+static pnb_status make_clusters(means_job *job, pnb_error *err)
+{
+    const pnb__means *m = job->means;
+    int64_t *label = pnb__alloc_array(m->n, sizeof *label);
+    if (label == NULL)
+        return pnb__fail_nomem(err, m->n * sizeof *label);
+    pnb_status status = label_within(m, label, err);
+    if (status == PNB_OK)
+        status = pnb__clusters_init(&job->clusters, label, m->n, err);
+    pnb__free(label);
+    return status;
+}
+
 static pnb_status prepare(means_job *job, size_t n_threads, pnb_error *err)
 {
     const pnb__means *m = job->means;
-    pnb_status status = pnb__clusters_init(&job->clusters, m->cluster, m->n, err);
+    pnb_status status = make_clusters(job, err);
     if (status != PNB_OK)
         return status;
     job->n_groups = pnb__clusters_groups(&job->clusters);

@@ -12,7 +12,8 @@
 typedef struct pnb__means {
     double *value;    /* [n][n_columns]; NaN: this row has none */
     int32_t *stratum; /* [n] 0 .. n_strata-1, negative: left out. NULL: all rows in one */
-    int64_t *cluster; /* [n] rows drawn together, within their stratum; NULL: each by itself */
+    int64_t *cluster; /* [n] rows of one label are drawn together, but for those of other strata;
+                       * NULL: each by itself */
     size_t n, n_columns, n_strata;
     bool is_difference; /* values of one model minus those of another, else they lie in [0,1] */
     void *memory;       /* of the arrays; NULL: they are the caller's */

@@ -346,10 +346,7 @@ pnb_status pnb__coco_means(const pnb_coco_side *side, pnb_coco_kind kind, pnb__m
         row[N_CUTOFFS] = r->r_precision[q];
         row[N_CUTOFFS + 1] = r->map_at_r[q];
         out->stratum[out->n] = in_folds ? side->fold[q] : 0;
-        /* clusters do not cross folds, whatever the caller made of them */
-        out->cluster[out->n] =
-            (side->cluster == NULL ? (int64_t)q : side->cluster[q]) * (PNB_COCO_FOLDS + 1) +
-            out->stratum[out->n];
+        out->cluster[out->n] = side->cluster == NULL ? (int64_t)q : side->cluster[q];
         out->n++;
     }
     if (out->n == 0 && r->n_queries > 0) {

@@ -291,9 +291,7 @@ pnb_status pnb__pmrp_means(const pnb_pmrp_values *values, pnb__means *out, pnb_e
             continue;
         memcpy(out->value + out->n * n_zeta, row, n_zeta * sizeof *row);
         out->stratum[out->n] = in_folds ? values->fold[q] : 0;
-        out->cluster[out->n] =
-            (values->cluster == NULL ? (int64_t)q : values->cluster[q]) * (PNB_COCO_FOLDS + 1) +
-            out->stratum[out->n];
+        out->cluster[out->n] = values->cluster == NULL ? (int64_t)q : values->cluster[q];
         out->n++;
     }
     return PNB_OK;

@@ -21,8 +21,25 @@ typedef struct sums {
     size_t n[2];
 } sums;
 
+/* One seed beside the first, of n queries. */
+static pnb_status check_seed(const pnb_query_values *v, size_t n, pnb_error *err)
+{
+    if (v->n != n || v->n == 0)
+        return pnb__fail(err, PNB_ARG,
+                         "%zu queries beside %zu; seeds and models are compared on the same "
+                         "queries, at least one",
+                         v->n, n);
+    for (size_t q = 0; q < v->n; q++)
+        if (v->best_rank[q] < 1)
+            return pnb__fail(err, PNB_ARG,
+                             "query %zu has rank %lld; queries without a match must be left out", q,
+                             (long long)v->best_rank[q]);
+    return PNB_OK;
+}
+
 static pnb_status check(const pnb_rsum_job *job, const pnb_bootstrap_opts *boot, pnb_error *err)
 {
+    pnb_status status = PNB_OK;
     if (job->n_a == 0 || job->n_k == 0 || !(boot->level > 0.0 && boot->level < 1.0))
         return pnb__fail(err, PNB_ARG,
                          "%zu seeds, %zu cut-offs at level %g; at least 1 of each and a level "
@@ -30,17 +47,14 @@ static pnb_status check(const pnb_rsum_job *job, const pnb_bootstrap_opts *boot,
                          job->n_a, job->n_k, boot->level);
     if ((job->a[0][0].cluster == NULL) != (job->a[1][0].cluster == NULL))
         return pnb__fail(err, PNB_ARG, "clusters are given for the queries of one side only");
+    for (size_t k = 0; k < job->n_k; k++)
+        if (job->k[k] == 0)
+            return pnb__fail(err, PNB_ARG, "cut-off %zu of R@k is 0; it must be at least 1", k);
     for (size_t d = 0; d < 2; d++)
-        for (size_t s = 0; s < job->n_a + job->n_b; s++) {
-            const pnb_query_values *v = s < job->n_a ? &job->a[d][s] : &job->b[d][s - job->n_a];
-            if (v->n != job->a[d][0].n || v->n == 0)
-                return pnb__fail(
-                    err, PNB_ARG,
-                    "%zu queries beside %zu; seeds and models are compared on the same "
-                    "queries, at least one",
-                    v->n, job->a[d][0].n);
-        }
-    return PNB_OK;
+        for (size_t s = 0; status == PNB_OK && s < job->n_a + job->n_b; s++)
+            status = check_seed(s < job->n_a ? &job->a[d][s] : &job->b[d][s - job->n_a],
+                                job->a[d][0].n, err);
+    return status;
 }
 
 static double reached(const pnb_rsum_job *job, int64_t rank)
@@ -242,7 +256,7 @@ static pnb_status resample_all(const pnb_rsum_job *job, const sums *s,
                          .n_strata = d.n_strata,
                          .agreement = job->n_b > 0 ? PNB__AGREE_POINT : PNB__AGREE_SHARE};
     settle(job, boot->level, &r, out);
-    out->p = pnb__interval_p(&r);
+    out->p = job->n_b > 0 ? pnb__interval_p(&r) : (double)NAN;
 done:
     drawn_reset(&d);
     pnb__free(value);

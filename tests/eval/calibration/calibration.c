@@ -127,6 +127,9 @@ static void bad_input(void **state)
                  PNB_ARG, "0 bins");
     assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 257, &c, err),
                  PNB_ARG, "257 bins");
+    assert_fails(
+        pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_GROVE_SPACING, SIZE_MAX / 2, &c, err),
+        PNB_ARG, "bins; 1 to 256");
     u[1] = NAN;
     assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 2, &c, err),
                  PNB_NUMERIC, "uncertainty 1");

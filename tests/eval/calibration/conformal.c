@@ -131,6 +131,9 @@ static void by_hand(void **state)
     assert_int_equal(pnb_conformal_list(PNB_CONFORMAL_MARGIN, INFINITY, hits, 4), 4);
     assert_int_equal(pnb_conformal_list(PNB_CONFORMAL_RANK, 2, hits, 4), 2);
     assert_int_equal(pnb_conformal_list(PNB_CONFORMAL_RANK, INFINITY, hits, 4), 4);
+    assert_int_equal(pnb_conformal_list(PNB_CONFORMAL_RANK, -2, hits, 4), 0);
+    for (int k = 0; k < PNB_N_CONFORMALS; k++)
+        assert_int_equal(pnb_conformal_list((pnb_conformal_kind)k, (double)NAN, hits, 4), 0);
     assert_int_equal(pnb_conformal_list(PNB_CONFORMAL_MARGIN, 1, hits, 0), 0);
 }
 

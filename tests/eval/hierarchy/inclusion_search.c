@@ -130,6 +130,12 @@ static void refuses(void **state)
                  "items are of family point");
     o.k = 0;
     assert_fails(pnb_inclusion_search(NULL, &q.view, &g.view, &o, &m, err), PNB_ARG, "k is 0");
+    o.k = 1;
+    o.min_nearness = (double)NAN; /* nothing would be a member, without a word */
+    assert_fails(pnb_inclusion_search(NULL, &q.view, &g.view, &o, &m, err), PNB_ARG, "least nan");
+    o = pnb_inclusion_search_opts_default();
+    o.order = PNB_N_INCLUSION_ORDERS;
+    assert_fails(pnb_inclusion_search(NULL, &q.view, &g.view, &o, &m, err), PNB_ARG, "number 2");
     q.mean[2 * DIM] = NAN;
     assert_fails(pnb_inclusion_search(NULL, &q.view, &g.view, NULL, &m, err), PNB_NUMERIC,
                  "query 2");

@@ -324,6 +324,12 @@ static void score_by_hand(void **state)
     known.n_levels = 3;
     known.n_captions = 5;
     assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption 5");
+    known.n_captions = 6;
+    root[1] = 7; /* a traversal of other captions, whose steps happen to fit */
+    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption 7");
+    root[1] = 0;
+    start[0] = -1;
+    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption -1");
 }
 
 /* One text twice among the levels: recall counts the level twice, precision the text once. */

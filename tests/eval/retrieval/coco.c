@@ -366,7 +366,7 @@ static void pmrp_intervals(void **state)
     }
     per_query[N][0] = per_query[N][1] = NAN; /* in no resample */
     for (size_t q = 0; q < N; q++)
-        cluster[q] = (int64_t)(100 - q / 4);
+        cluster[q] = INT64_MAX - (int64_t)(q / 4); /* any numbers are labels */
     for (size_t r = 0; r < RESAMPLES + N / 4; r++) {
         double sum[2] = {0, 0}, n[2] = {0, 0};
         pnb__rng_init(&rng, 9, r);

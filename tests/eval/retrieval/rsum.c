@@ -45,7 +45,7 @@ static void value_and_width(void **state)
     double sd = sqrt((q0 - s0 * s0) / N + (q1 - s1 * s1) / M);
     assert_near((r.high - r.low) / (2 * 1.959964), sd, 0, 0.05);
     assert_near(0.5 * (r.high + r.low), r.value, 0.2 * sd, 0);
-    assert_true(isnan(r.std));
+    assert_true(isnan(r.std) && isnan(r.p)); /* one seed, and nothing to compare with */
     assert_ok(pnb_rsum_bootstrap(&job, &boot, &again, err));
     assert_true(again.low == r.low && again.high == r.high);
     boot.seed = 8; /* other draws, nearly the same interval */
@@ -140,6 +140,7 @@ static void seeds_and_models(void **state)
 static void bad_input(void **state)
 {
     (void)state;
+    static const size_t zero[] = {1, 0, 10};
     int64_t rank[2] = {1, 2};
     const pnb_query_values two = {.n = 2, .best_rank = rank}, one = {.n = 1, .best_rank = rank},
                            none = {.n = 0};
@@ -148,6 +149,12 @@ static void bad_input(void **state)
     pnb_rsum r;
     boot.level = 1.0;
     assert_fails(pnb_rsum_bootstrap(&job, &boot, &r, err), PNB_ARG, "level 1");
+    job.k = zero;
+    assert_fails(pnb_rsum_bootstrap(&job, NULL, &r, err), PNB_ARG, "cut-off 1 of R@k is 0");
+    job.k = K;
+    rank[1] = 0; /* no match: would count as found */
+    assert_fails(pnb_rsum_bootstrap(&job, NULL, &r, err), PNB_ARG, "query 1 has rank 0");
+    rank[1] = 2;
     job.b[0] = &two;
     job.b[1] = &one;
     job.n_b = 1;
