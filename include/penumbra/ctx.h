@@ -1,7 +1,14 @@
 /* The context: threads, device and log hook of one user of the library. No other state exists.
  *
  * A context is read only once it is made: any number of threads may use one at the same time, and
- * any number of contexts may live beside each other. It must outlive what was opened with it. */
+ * any number of contexts may live beside each other. It must outlive what was opened with it. The
+ * environment is not read: what OMP_NUM_THREADS and the like mean is the program's to say.
+ *
+ *     pnb_ctx_opts opts = pnb_ctx_opts_default();
+ *     opts.n_threads = 4;
+ *     if (pnb_ctx_create(&ctx, &opts, &err) == PNB_OK)
+ *         ...
+ *     pnb_ctx_free(ctx); */
 #ifndef PENUMBRA_CTX_H
 #define PENUMBRA_CTX_H
 
@@ -21,6 +28,7 @@ typedef enum pnb_log_level { PNB_LOG_DEBUG, PNB_LOG_INFO, PNB_LOG_WARN } pnb_log
  * valid during the call only. The library itself never prints. */
 typedef void (*pnb_log_fn)(void *user, pnb_log_level level, const char *text);
 
+/* Which loops do the work; results of the two agree to rounding, not to the bit. */
 typedef enum pnb_device {
     PNB_DEVICE_CPU, /* BLAS and SIMD, the fastest code this machine runs */
     PNB_DEVICE_REF  /* plain C only: slow, the oracle of the tests */
@@ -35,6 +43,7 @@ typedef enum pnb_isa {
     PNB_ISA_AVX512_VNNI /* and products of bytes */
 } pnb_isa;
 
+/* What a user of the library chooses; all zero are the defaults. */
 typedef struct pnb_ctx_opts {
     int n_threads;        /* 0: all cores this process may use */
     pnb_device device;    /* PNB_DEVICE_CPU */
@@ -51,8 +60,10 @@ typedef struct pnb_ctx pnb_ctx;
 /* All zero: every core, fastest device, silent. */
 pnb_ctx_opts pnb_ctx_opts_default(void);
 
-/* Creates a context. `opts` may be NULL for the defaults. Free with pnb_ctx_free.
- * Errors  ARG (negative thread count), UNSUPPORTED (isa the machine lacks), NOMEM */
+/* Creates a context. `opts` may be NULL for the defaults. Free with pnb_ctx_free. Threads start
+ * with the first call that uses them, and end with the process. Errors  ARG (a negative number of
+ * threads, a device or isa that does not exist), UNSUPPORTED (an isa that the machine lacks:
+ * nothing slower is taken in its place), NOMEM */
 pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *err);
 void pnb_ctx_free(pnb_ctx *ctx); /* NULL is fine */
 

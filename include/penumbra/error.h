@@ -8,7 +8,11 @@
  *         fprintf(stderr, "%s: %s\n", pnb_status_name(err.status), err.text);
  *
  * Unless a function says otherwise, a failure leaves its outputs untouched and holds nothing that
- * would have to be freed. */
+ * would have to be freed; an array of the caller's that is filled value by value may then hold part
+ * of the result, and a call that makes an object may leave NULL or all zero in *out.
+ *
+ * Everything that a file, an option or a request can cause is a status. A mistake in the program
+ * itself (NULL where it is not said to be fine, an array that is too short) need not be noticed. */
 #ifndef PENUMBRA_ERROR_H
 #define PENUMBRA_ERROR_H
 
@@ -18,6 +22,7 @@ extern "C" {
 
 /* X(name, sentence): the one list behind the enum, the names and the sentences. What a caller does:
  *
+ * - OK: goes on; the outputs are there.
  * - ARG, SHAPE, DTYPE: asked for something that makes no sense; the text says what would.
  * - NUMERIC: looks for the row or parameter that the text names; no result is invented.
  * - NOMEM: frees something or asks for less; the library stays usable.
@@ -45,7 +50,8 @@ extern "C" {
     X(INTERRUPTED, "stopped on request")                                                           \
     X(QUALITY, "a result is worse than the limit that was set")
 
-/* PNB_OK is 0, so that `if (status)` means failure. */
+/* PNB_OK is 0, so that `if (status)` means failure; the others are PNB_ARG, PNB_SHAPE and so on.
+ * Every function that can fail says under Errors which of them, and when. */
 typedef enum pnb_status {
 #define PNB_STATUS_ENUM(name, sentence) PNB_##name,
     PNB_STATUS_LIST(PNB_STATUS_ENUM)
@@ -53,22 +59,28 @@ typedef enum pnb_status {
         PNB_N_STATUS /* how many there are; never returned */
 } pnb_status;
 
+/* The caller's, one to a thread. One record does for a row of calls: check at the end, and the text
+ * is that of the first that failed. */
 typedef struct pnb_error {
     pnb_status status; /* PNB_OK while nothing failed */
-    char text[512];    /* what was found, what was wanted, what to do; always terminated */
+    char text[512];    /* what was found, what was wanted, what to do; always terminated, and cut
+                        * where it would be longer. UTF-8 where the names in it are */
 } pnb_error;
 
-/* An empty record. All zero bytes are one too, so a record inside a zeroed struct needs no more. */
+/* An empty record, for an initialiser. All zero bytes are one too, so a record inside a zeroed
+ * struct needs no more. */
 #define PNB_ERROR_INIT                                                                             \
     {                                                                                              \
         PNB_OK, ""                                                                                 \
     }
 
-/* Short name ("SHAPE") and one-sentence meaning; never NULL, "UNKNOWN" outside the list. */
+/* Short name ("SHAPE"), as these headers write it; never NULL, "UNKNOWN" outside the list. */
 const char *pnb_status_name(pnb_status status);
+/* Its meaning in one sentence, for where no text is at hand; never NULL. */
 const char *pnb_status_sentence(pnb_status status);
 
-/* Empties a record so that it can be used again; NULL is fine. */
+/* Empties a record so that it can be used again: while it holds an error, further ones are dropped.
+ * NULL is fine. */
 void pnb_error_reset(pnb_error *err);
 
 #ifdef __cplusplus

@@ -8,8 +8,13 @@
  *   inclusion  mean_{B,D} -log s(c H_d(image in text))
  *   img_inclusion, txt_inclusion   the same for (original in masked), first rows of the batch
  *   vib        -1/2 mean_{B,D}(1 + lv - mu^2 - exp(lv)), image + text
- * An inclusion term over 1e5 and a VIB over 1e4 count 0 for that step, with zero gradient.
- * See docs/numerics-training.md for sources and for where the released code differs. */
+ * An inclusion term over its limit, and one side's VIB over its own, count 0 for that step, with
+ * zero gradient. Log-variances are held within +-600 (+-60 in the trainer's f32), with zero
+ * gradient beyond: every value and gradient is finite at any log-variance. A term over a batch is
+ * one number, so weights do not depend on B. docs/numerics-training.md says where released code
+ * differs.
+ *
+ * Source  ProLIP sections 3.2 to 3.4 (ppcl, inclusion, vib); SigLIP; CLIP; PCME++ (pcmepp) */
 #ifndef PENUMBRA_LOSS_H
 #define PENUMBRA_LOSS_H
 
@@ -23,7 +28,8 @@
 extern "C" {
 #endif
 
-/* X(NAME, name, what): the one list behind the enum, the log keys and the help. */
+/* X(NAME, name, what): the one list behind the enum, the log keys and the help. PPCL, PCMEPP, VIB
+ * and the inclusion terms need log-variances; SIGLIP and CLIP train towers without. */
 #define PNB_LOSS_LIST(X)                                                                           \
     X(PPCL, ppcl, "probabilistic pairwise contrastive loss")                                       \
     X(SIGLIP, siglip, "pairwise sigmoid loss of the means")                                        \
@@ -34,40 +40,45 @@ extern "C" {
     X(TXT_INCLUSION, txt_inclusion, "text included in its masked text")                            \
     X(VIB, vib, "divergence from N(0, I)")
 
-/* In the order of the list; PNB_N_LOSS_TERMS says how many there are. */
+/* In the order of the list, which is that of every array by term. */
 typedef enum pnb_loss_term {
 #define PNB_LOSS_ENUM(NAME, name, what) PNB_LOSS_##NAME,
     PNB_LOSS_LIST(PNB_LOSS_ENUM)
 #undef PNB_LOSS_ENUM
-        PNB_N_LOSS_TERMS
+        PNB_N_LOSS_TERMS /* how many there are */
 } pnb_loss_term;
 
-/* Name as in results.jsonl ("ppcl") and one-line meaning; NULL outside the list. */
+/* Name as in results.jsonl ("ppcl"); NULL outside the list. */
 const char *pnb_loss_name(pnb_loss_term term);
+/* One line for --help; NULL outside the list. */
 const char *pnb_loss_meaning(pnb_loss_term term);
 
+/* Which terms, and their constants. With c = 1000 an inclusion term is close to a hinge on the
+ * order of the variances: its weight is what matters. */
 typedef struct pnb_loss_opts {
-    double weight[PNB_N_LOSS_TERMS]; /* 0 or more; 0: the term is not computed */
-    double inclusion_scale;          /* c, above 0 */
-    double inclusion_eps;            /* published form: 1/sigma^2 is multiplied by exp(eps) */
+    double weight[PNB_N_LOSS_TERMS]; /* 0 or more, one above; 0: the term is not computed */
+    double inclusion_scale;          /* c, above 0; 1000 */
+    double inclusion_eps;            /* published form: 1/sigma^2 is multiplied by exp(eps). -10 */
     bool inclusion_exact;            /* the exact integral instead of the published form */
     bool vib_official;               /* lv/2 in place of lv, as the released code has it */
-    double inclusion_limit;          /* 1e5 */
-    double vib_limit;                /* 1e4 */
+    double inclusion_limit;          /* of a term before its weight, 1 or more; 1e5 */
+    double vib_limit;                /* of one side's divergence, likewise; 1e4 */
 } pnb_loss_opts;
 
-/* Small training: ppcl 1, inclusion 1e-4, masked inclusions 1e-3, vib 1e-4, c 1000, eps -10. */
+/* Small training: ppcl 1, inclusion 1e-4, masked inclusions 1e-3, vib 1e-4, c 1000, eps -10, the
+ * published form of H, the paper's VIB. */
 pnb_loss_opts pnb_loss_opts_default(void);
-/* The paper's main runs: inclusion 1e-7, masked inclusions 1e-3, vib 1e-4, c 1000, eps -20. */
+/* ProLIP's main runs: inclusion 1e-7, masked inclusions 1e-3, vib 1e-4, c 1000, eps -20. */
 pnb_loss_opts pnb_loss_opts_published(void);
 
 /* One side: n rows of D each, row-major, borrowed during the call. Row i of image and row i of text
  * are a pair; row i of a masked side is the masked form of row i of the batch. */
 typedef struct pnb_loss_side {
     const double *mean;    /* unit rows; not checked, so that gradients can be tested anywhere */
-    const double *log_var; /* natural log of the variances */
+    const double *log_var; /* natural log of the variances; NULL where no term reads them */
 } pnb_loss_side;
 
+/* A batch. Only the terms with a weight read what they need of it. */
 typedef struct pnb_loss_in {
     size_t n;                                /* B, 1 or more */
     size_t n_masked;                         /* rows of the masked pass, 0 to B */
@@ -75,7 +86,8 @@ typedef struct pnb_loss_in {
     pnb_loss_side image, text;               /* n rows */
     pnb_loss_side masked_image, masked_text; /* n_masked rows; NULL when n_masked is 0 */
     double scale, bias;                      /* a = exp(logit_scale) and b = logit_bias */
-    const double *point_scale, *point_bias;  /* siglip and pcmepp; NULL: scale and bias */
+    const double *point_scale, *point_bias;  /* of siglip and pcmepp, both or none; NULL: scale
+                                              * and bias */
     bool negative_only;                      /* no pair matches: y = -1 everywhere */
 } pnb_loss_in;
 
@@ -91,9 +103,14 @@ typedef struct pnb_loss_out {
 } pnb_loss_out;
 
 /* Values and gradients in double precision on plain arrays: the oracle of the trainer's graph, and
- * the way to use a loss without a model.
- * Errors  ARG (n or dim is 0, a limit or weight negative), SHAPE (a masked term without masked
- *         rows, n_masked > n), NUMERIC (a term is not finite: named), NOMEM */
+ * the way to use a loss without a model. Of the gradients d_mean and d_log_var are set before the
+ * call, to arrays of the caller's or NULL; the rest of `out` is written.
+ * Shape   image, text (B,D); masked sides (M,D), M = n_masked
+ * Memory  O(B D + B^2) f64
+ * Errors  ARG (n or dim is 0, means missing, a weight negative, all weights 0, a limit below 1, c
+ *         not above 0, one point scalar of two, a term that needs a log-variance without one),
+ *         SHAPE (a masked term without masked rows, n_masked > n), NUMERIC (a term is not finite:
+ *         named), NOMEM */
 pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const pnb_loss_in *in,
                             pnb_loss_out *out, pnb_error *err);
 

@@ -1,7 +1,14 @@
 /* Watching a long call from outside, and stopping it.
  *
  * Calls that may take minutes have a `pnb_watch` among their options; an all-zero one watches
- * nothing. The call's own documentation names INTERRUPTED among its errors. */
+ * nothing. The call's own documentation names INTERRUPTED among its errors, and what a step is.
+ *
+ *     static bool show(void *user, size_t done, size_t total)
+ *     {
+ *         fprintf(stderr, "\r%zu of %zu", done, total);
+ *         return !*(volatile sig_atomic_t *)user;
+ *     }
+ *     opts.watch = (pnb_watch){show, &stop_asked_for}; */
 #ifndef PENUMBRA_WATCH_H
 #define PENUMBRA_WATCH_H
 
