@@ -295,8 +295,10 @@ pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
     if (!(o->inclusion_limit >= 1) || !(o->vib_limit >= 1))
         return pnb__fail(err, PNB_ARG, "limits of inclusion and VIB are %g and %g, 1 is the least",
                          o->inclusion_limit, o->vib_limit);
-    if (!isfinite(o->inclusion_eps) || !isfinite(o->inclusion_scale))
-        return pnb__fail(err, PNB_ARG, "inclusion eps %g or scale %g is not finite",
+    if (!isfinite(o->inclusion_eps) || !isfinite(o->inclusion_scale) || !(o->inclusion_scale > 0))
+        return pnb__fail(err, PNB_ARG,
+                         "inclusion eps is %g and scale %g; finite numbers and a scale above 0 are "
+                         "needed",
                          o->inclusion_eps, o->inclusion_scale);
     return PNB_OK;
 }
@@ -306,7 +308,12 @@ static pnb_status check_term(const build *b, pnb_loss_term term, pnb_error *err)
 {
     const pnb__loss_in *in = b->in;
     const term_row *row = &terms[term];
-    if (row->needs_log_var && (in->image.log_var == NULL || in->text.log_var == NULL))
+    bool lacks_masked =
+        (row->needs_masked_image && in->masked_image.mean != NULL &&
+         in->masked_image.log_var == NULL) ||
+        (row->needs_masked_text && in->masked_text.mean != NULL && in->masked_text.log_var == NULL);
+    if (row->needs_log_var &&
+        (in->image.log_var == NULL || in->text.log_var == NULL || lacks_masked))
         return pnb__fail(err, PNB_ARG,
                          "loss %s needs a log-variance, but a tower gives none: train this model "
                          "with siglip or clip",

@@ -35,6 +35,10 @@ static pnb_status check_in(const pnb_loss_in *in, pnb_error *err)
     if (in->image.mean == NULL || in->text.mean == NULL)
         return pnb__fail(err, PNB_ARG, "means of the %s are missing",
                          in->image.mean == NULL ? "images" : "texts");
+    if ((in->point_scale == NULL) != (in->point_bias == NULL))
+        return pnb__fail(err, PNB_ARG, "point_%s is given without point_%s; give both or neither",
+                         in->point_scale == NULL ? "bias" : "scale",
+                         in->point_scale == NULL ? "scale" : "bias");
     return PNB_OK;
 }
 

@@ -467,6 +467,18 @@ static void test_bad_input(void **state)
     v.text.log_var = NULL;
     ASSERT_FAILS(pnb_loss_compute(*state, &o, &v, &out, &err), PNB_ARG, "siglip or clip");
     v = view(&in);
+    v.masked_image.log_var = NULL;
+    ASSERT_FAILS(pnb_loss_compute(*state, &o, &v, &out, &err), PNB_ARG, "img_inclusion needs");
+    v = view(&in);
+    v.point_scale = &in.scalar[POINT_SCALE]; /* alone it would be dropped without a word */
+    ASSERT_FAILS(pnb_loss_compute(*state, &o, &v, &out, &err), PNB_ARG, "without point_bias");
+    v = view(&in);
+    o.inclusion_scale = 0;
+    ASSERT_FAILS(pnb_loss_compute(*state, &o, &v, &out, &err), PNB_ARG, "scale 0");
+    o = pnb_loss_opts_default();
+    o.vib_limit = 0.5;
+    ASSERT_FAILS(pnb_loss_compute(*state, &o, &v, &out, &err), PNB_ARG, "0.5, 1 is the least");
+    o = pnb_loss_opts_default();
     in.mean[0][3] = NAN;
     ASSERT_FAILS(pnb_loss_compute(*state, &o, &v, &out, &err), PNB_NUMERIC, "");
 }
