@@ -19,9 +19,9 @@
 extern "C" {
 #endif
 
-/* ---- log normalisers ---- in nats, finite for every dim >= 2 and kappa from 0 to beyond 1e6; NaN
- * for dim < 2 and for a kappa that is negative or not finite. `slope` is the derivative by kappa.
- */
+/* ---- log normalisers ----
+ * In nats, finite for every dim >= 2 and kappa from 0 to beyond 1e6; NaN for dim < 2 and for a
+ * kappa that is negative or not finite. `slope` is the derivative by kappa. */
 
 /* log C_d(kappa), exact.  Error  below 1e-12 of the value (or of 1, where that is larger)
  * Source  log I_nu by Debye's uniform expansion, DLMF 10.41 */
@@ -31,8 +31,7 @@ double pnb_vmf_log_norm_slope(size_t dim, double kappa);
 
 /* F_d(kappa), the closed form that AsymVLM trains with: log C_d(kappa) up to a constant that
  * depends on d alone; what remains drifts by at most 0.14 over all kappa.
- * Source  AsymVLM
- * section 4.2, Scott et al. 2021 */
+ * Source  AsymVLM section 4.2, Scott et al. 2021 */
 double pnb_vmf_log_norm_approx(size_t dim, double kappa);
 double pnb_vmf_log_norm_approx_slope(size_t dim, double kappa);
 

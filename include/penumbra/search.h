@@ -5,7 +5,12 @@
  * scores of all pairs and do not depend on the number of threads. Candidates of mean, csd, w2, the
  * inclusion tests and likelihoods on the sphere are chosen in f32 with bounds on its rounding and
  * scored again in f64, so that nothing is missed: docs/numerics.md#search. ctx may be NULL: one
- * thread. */
+ * thread.
+ *
+ *     pnb_hits hits;
+ *     if (pnb_search(ctx, &captions, &pictures, NULL, &hits, &err) == PNB_OK)
+ *         ... hits.index[q * hits.k] is the picture nearest to caption q
+ *     pnb_hits_reset(&hits); */
 #ifndef PENUMBRA_SEARCH_H
 #define PENUMBRA_SEARCH_H
 
@@ -21,11 +26,12 @@
 extern "C" {
 #endif
 
+/* What "near" means; shared by everything that ranks. */
 typedef struct pnb_search_opts {
     pnb_measure measure;           /* csd */
     pnb_measure_opts measure_opts; /* pnb_measure_opts_default() */
     bool reverse; /* asymmetric measures: false kl(query||item), H(query in item); true swapped */
-    size_t k;     /* 10 */
+    size_t k;     /* hits of a query, 1 or more. 10 */
 } pnb_search_opts;
 
 /* The values that stand beside the fields. */
@@ -41,10 +47,13 @@ typedef struct pnb_hits {
 
 void pnb_hits_reset(pnb_hits *hits); /* frees the arrays, all zero afterwards; NULL is fine */
 
-/* Searches all queries. `hits` need not be initialised; on failure it is all zero.
+/* Searches all queries. `hits` need not be initialised; on failure it is all zero. opts NULL: the
+ * defaults.
+ * Shape   queries (Q,D), gallery (N,D)
  * Memory  O(Q*k + N + block): the gallery is read in place, never copied
- * Errors  SHAPE (width differs, empty set), ARG (k = 0, variances missing), NOMEM,
- *         NUMERIC (a score is not a number: the text names query and item) */
+ * Errors  SHAPE (width differs, empty set), ARG (k = 0, a measure that does not fit the families:
+ *         the text names others), NOMEM, NUMERIC (a score is not a number: the text names query and
+ *         item) */
 pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
                       const pnb_gaussians *gallery, const pnb_search_opts *opts, pnb_hits *hits,
                       pnb_error *err);
@@ -58,7 +67,8 @@ pnb_status pnb_index_create(pnb_index **out, const pnb_ctx *ctx, const pnb_gauss
                             const pnb_search_opts *opts, pnb_error *err);
 void pnb_index_free(pnb_index *index); /* NULL is fine */
 /* As pnb_search, with a prepared gallery. Safe from several threads at once, each with hits of its
- * own; ctx may differ from the one the index was made with. */
+ * own; ctx may differ from the one the index was made with.
+ * Errors  those of pnb_search */
 pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
                             const pnb_gaussians *queries, size_t k, pnb_hits *hits, pnb_error *err);
 
@@ -81,8 +91,9 @@ typedef struct pnb_pairs {
 
 void pnb_pairs_reset(pnb_pairs *pairs); /* frees the arrays, all zero afterwards; NULL is fine */
 
-/* Every item that reaches the limit for every query. Memory  O(pairs + N + block)
- * `out` need not be initialised; on failure it is all zero. opts NULL: defaults.
+/* Every item that reaches the limit for every query. `out` need not be initialised; on failure it
+ * is all zero. opts NULL: the defaults. Safe from several threads at once, as pnb_index_search.
+ * Memory  O(pairs + N + block)
  * Errors  SHAPE, ARG (more pairs than allowed, min_score NaN), NOMEM, NUMERIC */
 pnb_status pnb_index_range(const pnb_index *index, const pnb_ctx *ctx, const pnb_gaussians *queries,
                            const pnb_range_opts *opts, pnb_pairs *out, pnb_error *err);

@@ -1,7 +1,8 @@
 /* Digamma, differences of log Gamma and digamma that do not cancel, and the variance made of them.
  *
- *   log Gamma(x) = (x - 1/2) log x - x + log(2 pi)/2 + t(x),  t(x) = sum_k B_2k / (2k (2k-1)
- * x^(2k-1)) log Gamma(a+b) - log Gamma(a) = (a - 1/2) log1p(b/a) + b log(a+b) - b + t(a+b) - t(a)
+ *   log Gamma(x) = (x - 1/2) log x - x + log(2 pi)/2 + t(x)
+ *   t(x) = sum_k B_2k / (2k (2k-1) x^(2k-1))
+ *   log Gamma(a+b) - log Gamma(a) = (a - 1/2) log1p(b/a) + b log(a+b) - b + t(a+b) - t(a)
  *
  * (Stirling, DLMF 5.11). Two log Gammas of size 1e7 whose difference is 1e4 lose nothing this way.
  * Small arguments are moved up by Gamma(x+1) = x Gamma(x) until seven terms of t are exact to

@@ -2,22 +2,24 @@
  *
  *   log C_d(kappa) = nu log kappa - (d/2) log 2pi - log I_nu(kappa),   nu = d/2 - 1
  *
- * log I by Debye's expansion, uniform in kappa (DLMF 10.41.3): with s = sqrt(m^2 + kappa^2), p =
- * m/s I_m(kappa) ~ exp(s) (kappa / (m+s))^m / sqrt(2 pi s) * U,      U = sum_k u_k(p) / m^k The
- * powers of kappa cancel against kappa^m, so that kappa = 0 needs no case of its own. Orders below
- * 32 start at m = nu + N and come down by the ratio rho_m = I_{m+1} / (kappa I_m): rho_m = 1 /
- * (2(m+1) + kappa^2 rho_{m+1})        (all terms positive: stable) log I_nu - nu log kappa = log
- * I_m - m log kappa - sum log rho rho at the top comes from I'/I = m/kappa + kappa rho and the same
- * polynomials, arranged so that nothing cancels: rho = 1/(m+s) - W/(s^2 U), W = sum_k (u_k/2 + p
- * u_k') / m^k (DLMF 10.41.11). */
+ * log I by Debye's expansion, uniform in kappa (DLMF 10.41.3), s = sqrt(m^2 + kappa^2), p = m/s:
+ *
+ *   I_m(kappa) ~ exp(s) (kappa/(m+s))^m / sqrt(2 pi s) * U,   U = sum_k u_k(p)/m^k
+ *
+ * The powers of kappa cancel against kappa^m, so that kappa = 0 needs no case of its own. Orders
+ * below 32 start at m = nu + N and come down by the ratio rho_m = I_{m+1}/(kappa I_m):
+ *
+ *   rho_m = 1/(2(m+1) + kappa^2 rho_{m+1}), all terms positive: stable
+ *   log I_nu - nu log kappa = log I_m - m log kappa - sum log rho
+ *
+ * rho at the top comes from I'/I = m/kappa + kappa rho and the same polynomials, arranged so that
+ * nothing cancels: rho = 1/(m+s) - W/(s^2 U), W = sum_k (u_k/2 + p u_k')/m^k (DLMF 10.41.11). */
 #include <math.h>
 
 #include "penumbra/distributions.h"
 
 #define LOG_2PI 1.8378770664093454836
-#define DEBYE_FROM                                                                                 \
-    32.0 /* with eight terms the expansion is exact to rounding from this order on                 \
-          */
+#define DEBYE_FROM 32.0 /* eight terms of the expansion are exact to rounding from here on */
 #define N_TERMS 9
 
 /* u_k(p) = p^k sum_j DEBYE[k][j] p^(2j); the test makes them again from their recurrence. */
