@@ -1,6 +1,10 @@
 /* Models: a directory with configuration, weights, tokenizer and preprocessing, opened for encoding
  * or training. ProLIP, open_clip, Hugging Face CLIP and SigLIP and OpenAI's layouts are read;
- * docs/checkpoints.md has the table. */
+ * docs/checkpoints.md has the table.
+ *
+ * A model is two towers, for pictures and for texts, that end in one space: each in distributions
+ * of one family, points where there is no uncertainty. pnb_encoder (penumbra/encode.h) is the
+ * easier way in: it takes pictures and words. */
 #ifndef PENUMBRA_MODEL_H
 #define PENUMBRA_MODEL_H
 
@@ -9,6 +13,7 @@
 #include <stdint.h>
 
 #include "penumbra/ctx.h"
+#include "penumbra/embeddings.h"
 #include "penumbra/error.h"
 #include "penumbra/image.h"
 #include "penumbra/tokenizer.h"
@@ -17,7 +22,7 @@
 extern "C" {
 #endif
 
-typedef struct pnb_model pnb_model;
+typedef struct pnb_model pnb_model; /* opened or made below, freed with pnb_model_free */
 
 /* Where the text log-variance comes from (docs/numerics.md#prolip-text-log-variance). */
 typedef enum pnb_text_unc_source {
@@ -26,31 +31,41 @@ typedef enum pnb_text_unc_source {
 } pnb_text_unc_source;
 const char *pnb_text_unc_source_name(pnb_text_unc_source source); /* its word in config.json */
 
-/* One tower as the config describes it; all zero when the model has none of this kind. */
+/* One tower as the config describes it; all zero when the model has none of this kind. What follows
+ * `family` and the sizes of the inputs is of transformers: 0 and NULL in towers that lack it. */
 typedef struct pnb_tower_info {
     bool present;
-    const char *activation;          /* "gelu", "gelu_tanh", "quick_gelu" */
-    const char *activation_source;   /* the key that says so, or whose default it is */
-    const char *layernorm_source;    /* of layernorm_eps */
-    const char *pooling, *key_names; /* in words: what is projected; the layout of the file */
-    bool causal, has_projection;
-    size_t width, n_layers, n_heads, mlp_width;
-    double layernorm_eps;
-    bool quick_gelu, has_unc, has_layer_scale, has_ln_pre;
-    size_t image_height, image_width, patch, n_patches; /* vision */
-    size_t context_length, vocab_size;                  /* text */
+    pnb_family family;                 /* of the distributions it ends in */
+    size_t image_height, image_width;  /* of the pictures an image tower takes */
+    size_t context_length, vocab_size; /* of the texts a text tower takes */
+    const char *key_names;             /* the layout of the file, in words */
+    const char *activation;            /* "gelu", "gelu_tanh", "quick_gelu" */
+    const char *activation_source;     /* the key that says so, or whose default it is */
+    const char *layernorm_source;      /* of layernorm_eps */
+    const char *pooling;               /* what is projected, in words */
+    bool causal, has_projection;       /* under a causal mask; embed_dim from the width */
+    size_t width, n_layers, n_heads;   /* C, L, H */
+    size_t mlp_width;                  /* of the hidden layer in a block */
+    double layernorm_eps;              /* added to the variance in every LayerNorm */
+    bool quick_gelu;                   /* x s(1.702 x) */
+    bool has_unc;                      /* the token [UNC], and a log-variance head */
+    bool has_layer_scale, has_ln_pre;  /* gains on the branches; LayerNorm before the blocks */
+    size_t patch, n_patches;           /* side in pixels; how many there are, to be kept */
 } pnb_tower_info;
 
+/* The two towers may end in different families; where one does in distributions, the model is
+ * probabilistic. */
 typedef struct pnb_model_info {
-    const char *family; /* "prolip", "clip", "siglip" */
-    size_t embed_dim, n_params, weight_bytes;
-    const char *weights_stored; /* matrices of the blocks: "f32", "bf16", "int8, ..." */
+    const char *family;            /* of models: "prolip", "clip", "siglip" */
+    size_t embed_dim;              /* D, the same of both towers */
+    size_t n_params, weight_bytes; /* numbers, and what they take in memory */
+    const char *weights_stored;    /* matrices of the blocks: "f32", "bf16", "int8, ..." */
     pnb_tower_info vision, text;
-    bool is_probabilistic; /* towers give a log-variance; else embeddings are of family `point` */
-    bool has_logit_bias;
-    pnb_text_unc_source text_unc_source;
-    double logit_scale; /* a, already exponentiated */
-    double logit_bias;  /* b, 0 when the model has none */
+    bool is_probabilistic;               /* a tower ends in more than points */
+    bool has_logit_bias;                 /* b is a weight */
+    pnb_text_unc_source text_unc_source; /* of ProLIP */
+    double logit_scale;                  /* a, already exponentiated */
+    double logit_bias;                   /* b, 0 when the model has none */
 } pnb_model_info;
 
 /* Opens a model directory. Weights stay a read-only file map until trained. A model whose file has
@@ -64,8 +79,12 @@ pnb_status pnb_model_load(pnb_model **out, const pnb_ctx *ctx, const char *dir, 
  * for pictures, linear for texts (above 127 tokens the first 20 and last 2 rows are kept, as in
  * LongProLIP). 0 keeps the model's own. */
 typedef struct pnb_model_load_opts {
-    size_t image_height, image_width, context_length;
+    size_t image_height, image_width; /* both or none */
+    size_t context_length;
 } pnb_model_load_opts;
+/* pnb_model_load at those sizes; NULL for none.
+ * Errors  as above; ARG (one side alone, too small for a patch), UNSUPPORTED (a family whose models
+ *         have one size) */
 pnb_status pnb_model_load_with(pnb_model **out, const pnb_ctx *ctx, const char *dir,
                                const pnb_model_load_opts *opts, pnb_error *err);
 
@@ -85,6 +104,7 @@ const char *pnb_model_config_json(const char *name);
  * unc_token, the only one that fits. */
 pnb_status pnb_model_config_merge(const char *config, const char *overrides, char **out_json,
                                   pnb_error *err);
+/* pnb_model_init of a configuration that is text already. */
 pnb_status pnb_model_init_json(pnb_model **out, const pnb_ctx *ctx, const char *config_json,
                                uint64_t seed, pnb_error *err);
 
@@ -92,7 +112,7 @@ pnb_status pnb_model_init_json(pnb_model **out, const pnb_ctx *ctx, const char *
  * form and under the names the model came in; a new model as ProLIP's config.json +
  * model.safetensors. */
 pnb_status pnb_model_save(const pnb_model *model, const char *dir, pnb_error *err);
-void pnb_model_free(pnb_model *model);
+void pnb_model_free(pnb_model *model); /* NULL is fine */
 
 /* What a model can be written as (docs/checkpoints.md). */
 typedef enum pnb_model_layout {
@@ -120,6 +140,7 @@ typedef struct pnb_model_convert_opts {
 pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *out,
                              const pnb_model_convert_opts *opts, char notes[1024], pnb_error *err);
 
+/* What a model is; lives as long as it. */
 const pnb_model_info *pnb_model_get_info(const pnb_model *model);
 const char *pnb_model_config_text(const pnb_model *model); /* the config as JSON text */
 
@@ -155,25 +176,34 @@ pnb_status pnb_model_set_calibration(pnb_model *model, const char *json, pnb_err
 /* The record as JSON text; NULL for a model that is not small. */
 const char *pnb_model_quantization(const pnb_model *model);
 
+/* Where an encoder writes: the arrays of the tower's family (pnb_tower_info), each NULL where it is
+ * not wanted. What a family has is said in penumbra/embeddings.h:
+ *
+ *     point            mean
+ *     gaussian_diag    mean, log_var
+ *     vmf, power_spherical    mean, kappa
+ *     gen_gaussian     mean, inv_alpha, beta */
+typedef struct pnb_encode_out {
+    float *mean;             /* (B,D) unit rows; of gen_gaussian as the tower gave them */
+    float *log_var;          /* (B,D) log-variances; -INFINITY, zero variance, of points */
+    bool skip_normalize;     /* means as the projection gave them */
+    float *kappa;            /* (B) concentrations */
+    float *inv_alpha, *beta; /* (B,D) inverse scales and shapes */
+} pnb_encode_out;
+
 /* Encodes a batch on the model's context. The encoder for a batch size is planned at first use and
  * kept; a call with another batch size plans again. One thread at a time: several threads share a
  * model through penumbra/encode.h.
- *   pixels (B,3,H,W) normalised -> mean (B,D) unit rows, log_var (B,D)
- *   ids (B,T) int32, T <= context -> the same
- * log_var may be NULL; models without uncertainty fill it with -INFINITY (zero variance).
- * normalize false leaves mean as the projection gave it.
+ *   pixels (B,3,H,W) normalised, or ids (B,T) int32 with T <= context, to what `out` asks for
  * Errors  SHAPE (T over the context), ARG (id outside the vocabulary, no end token in a text that
- * is read there), UNSUPPORTED (no such tower), NUMERIC (result not finite) */
-typedef struct pnb_encode_out {
-    float *mean, *log_var;
-    bool skip_normalize;
-} pnb_encode_out;
+ * is read there, an array that the tower's family has none of), UNSUPPORTED (no such tower),
+ * NUMERIC (result not finite) */
 pnb_status pnb_model_encode_image(pnb_model *model, const float *pixels, size_t n_batch,
                                   const pnb_encode_out *out, pnb_error *err);
 pnb_status pnb_model_encode_text(pnb_model *model, const int32_t *ids, size_t n_batch,
                                  size_t n_tokens, const pnb_encode_out *out, pnb_error *err);
 /* The masked picture of ProLIP training: only the n_kept patches named by kept (sorted, shared by
- * the batch) are seen. */
+ * the batch) are seen. Errors  ARG (no such patch; towers without patches have none) */
 pnb_status pnb_model_encode_image_kept(pnb_model *model, const float *pixels, size_t n_batch,
                                        const int32_t *kept, size_t n_kept,
                                        const pnb_encode_out *out, pnb_error *err);

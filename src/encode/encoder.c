@@ -313,7 +313,13 @@ void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t s
         pnb_preprocess_describe(&e->preprocess, info->preprocess, sizeof info->preprocess);
 }
 
-pnb_family pnb__encoder_family(const pnb_encoder *e)
+pnb_family pnb__encoder_family(const pnb_encoder *e, pnb_encode_side side)
 {
-    return e->info->is_probabilistic ? PNB_GAUSSIAN_DIAG : PNB_POINT;
+    return side == PNB_ENCODE_TEXTS ? e->info->text.family : e->info->vision.family;
+}
+
+pnb_status pnb__encoder_make_set(const pnb_encoder *e, pnb_encode_side side, size_t n,
+                                 pnb_embeddings **out, pnb_error *err)
+{
+    return pnb_embeddings_create(out, pnb__encoder_family(e, side), n, e->info->embed_dim, err);
 }

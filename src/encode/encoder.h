@@ -36,7 +36,10 @@ pnb_status pnb__encoder_add(pnb_encoder *e, const char *dir, const pnb_encoder_o
                             pnb_error *err);
 void pnb__encoder_reset(pnb_encoder *e);
 
-/* Family of the sets this model makes. */
-pnb_family pnb__encoder_family(const pnb_encoder *e);
+/* Family of the sets that one side of this model makes. */
+pnb_family pnb__encoder_family(const pnb_encoder *e, pnb_encode_side side);
+/* Room for n rows of one side. Errors  ARG (n is 0), NOMEM */
+pnb_status pnb__encoder_make_set(const pnb_encoder *e, pnb_encode_side side, size_t n,
+                                 pnb_embeddings **out, pnb_error *err);
 
 #endif

@@ -1,18 +1,20 @@
 /* Tokenizer and preprocessing of a model folder, as far as the configuration decides them.
  *
- * Released ProLIP folders hold weights and constructor arguments alone. Their pictures are prepared
- * by transformers' CLIPProcessor (README of the reference): RGB first, shortest side bicubic,
- * centre crop rounded down, OpenAI's mean and std. Hugging Face's CLIP is the same; open_clip's and
- * OpenAI's CLIP resize before they convert and round the crop half to even; SigLIP squashes, with
- * mean and std 0.5. Reading the files is the io room's business. */
+ * What a folder leaves open about pictures is taken as its family's reference does, which the
+ * family knows (tower.h). Cleaning of captions is the configuration's business in open_clip and
+ * that of a class in transformers, whose files only name it. Reading the files is the io room's
+ * business. */
 #include "models/model_defaults.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "models/model.h"
 #include "tokenizer/text.h"
 
+/* The configuration as it came, or NULL out of memory: jansson takes a NULL as an object without
+ * the key that is asked for. */
 static json_t *config_of(const pnb_model *model)
 {
     const char *text = pnb_model_config_text(model);
@@ -24,19 +26,13 @@ static json_t *config_of(const pnb_model *model)
 
 pnb_preprocess pnb__assumed_preprocess(const pnb_model *model)
 {
-    const pnb_model_info *info = pnb_model_get_info(model);
+    const pnb__family_calls *family = pnb__family_of(&model->config);
     pnb_preprocess pp = pnb_preprocess_default();
     json_t *config = config_of(model);
-    bool is_siglip = strcmp(info->family, "siglip") == 0;
-    bool is_hugging_face =
-        strcmp(info->family, "prolip") == 0 || json_object_get(config, "model_type") != NULL;
-    pp.width = (int)info->vision.image_width;
-    pp.height = (int)info->vision.image_height;
-    pp.centre = is_hugging_face ? PNB_CENTRE_FLOOR : PNB_CENTRE_ROUND;
-    pp.resize_first = !is_hugging_face;
-    pp.mode = is_siglip ? PNB_FIT_SQUASH : PNB_FIT_SHORTEST;
-    for (int i = 0; i < 3 && is_siglip; i++)
-        pp.mean[i] = pp.std[i] = 0.5F;
+    pp.width = (int)model->info.vision.image_width;
+    pp.height = (int)model->info.vision.image_height;
+    if (family->assume_pixels != NULL)
+        family->assume_pixels(&pp, config);
     json_decref(config);
     return pp;
 }
@@ -67,6 +63,8 @@ static const json_t *text_of(const json_t *config)
     return json_object_get(open_clip != NULL ? open_clip : config, "text_cfg");
 }
 
+/* Cleaning is part of what a model was trained on: "A Red Star." and "a red star" are other tokens,
+ * and without it embeddings are near the right ones, which nobody notices. */
 pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
                             bool *found, pnb_error *err)
 {
@@ -104,6 +102,8 @@ static void assume_clean(pnb_tokenizer *tokenizer, const json_t *config, bool *a
     }
 }
 
+/* open_clip pads CLIP's texts with 0 ("!"), behind the end token and out of the causal mask's
+ * sight; transformers pads with the end token itself. For a model without a mask the id matters. */
 pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
                                     bool *clean_assumed, pnb_error *err)
 {
@@ -122,19 +122,15 @@ pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *conf
 
 void pnb__tokenizer_source(const pnb_model *model, char *text, size_t size)
 {
-    const pnb_model_info *info = pnb_model_get_info(model);
+    const pnb__family_calls *family = pnb__family_of(&model->config);
     json_t *config = config_of(model);
     const char *name = json_string_value(
         json_object_get(json_object_get(config, "text_cfg"), "hf_tokenizer_name"));
     if (name != NULL && name[0] != '\0')
         snprintf(text, size, "the repository %s (hf_tokenizer_name)", name);
-    else if (strcmp(info->family, "clip") == 0 || info->text.vocab_size == 49408)
-        snprintf(text, size,
-                 "the model's repository, or openai/clip-vit-base-patch32 "
-                 "(tokenizer.json), or open_clip (bpe_simple_vocab_16e6.txt.gz)");
     else
-        snprintf(text, size,
-                 "the model's repository (tokenizer.json or spiece.model; SigLIP and "
-                 "ProLIP B/16: timm/ViT-B-16-SigLIP)");
+        snprintf(text, size, "%s",
+                 family->tokenizer_source != NULL ? family->tokenizer_source(&model->config)
+                                                  : "the model's repository");
     json_decref(config);
 }

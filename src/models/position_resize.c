@@ -10,6 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+/* k(x), support |x| < 2:  (a+2)|x|^3 - (a+3)|x|^2 + 1 for |x| < 1,  a|x|^3 - 5a|x|^2 + 8a|x| - 4a
+ * for 1 <= |x| < 2. torch takes a = -1/2 with antialiasing and -3/4 without: the first is meant
+ * here. */
 static double cubic(double x)
 {
     const double a = -0.5;
@@ -19,7 +22,8 @@ static double cubic(double x)
     return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
-/* One axis: in (outer, n_in, inner) -> out (outer, n_out, inner). */
+/* One axis: in (outer, n_in, inner) -> out (outer, n_out, inner). Weights are divided by their sum,
+ * so that at the edges, where the window is cut off, a constant stays a constant. */
 static void resize_axis(const double *in, double *out, const size_t sizes[4])
 {
     size_t outer = sizes[0], n_in = sizes[1], n_out = sizes[2], inner = sizes[3];
@@ -46,6 +50,8 @@ static void resize_axis(const double *in, double *out, const size_t sizes[4])
     }
 }
 
+/* Columns first, then rows. LongProLIP's weights are f32 and pass through memory between the axes.
+ */
 pnb_status pnb__positions_resize_grid(const pnb__grid_resize *r, const double *old_patches,
                                       double *new_patches, pnb_error *err)
 {
@@ -61,6 +67,8 @@ pnb_status pnb__positions_resize_grid(const pnb__grid_resize *r, const double *o
     return PNB_OK;
 }
 
+/* Row o lies at (o + 1/2) n_in / n_out - 1/2 among the old ones, not before the first and not
+ * behind the last: align_corners false of torch's linear interpolation. */
 static void stretch_rows(const double *in, size_t n_in, double *out, size_t n_out, size_t width)
 {
     for (size_t o = 0; o < n_out; o++) {
@@ -80,6 +88,8 @@ typedef struct kept_rows {
 
 enum { KEPT_HEAD = 20, KEPT_TAIL = 2, LONG_TEXT = 127 };
 
+/* 20 and 2 are LongProLIP's: the first positions of a text are trained best (Zhang et al. 2024,
+ * Long-CLIP, keep as many), the last 2 are [UNC] and [CLS]. */
 static kept_rows kept_of(const pnb__text_resize *r)
 {
     if (r->rule == PNB__POSITIONS_PROLIP) {

@@ -7,6 +7,7 @@
 #include "models/model.h"
 #include "models/quantized_weights.h"
 
+/* The record travels with the weights, as compact JSON in the file's metadata. */
 static pnb_status set_record(pnb_model *m, json_t *record, pnb_error *err)
 {
     char *text = record != NULL ? json_dumps(record, JSON_COMPACT) : NULL;
@@ -15,6 +16,8 @@ static pnb_status set_record(pnb_model *m, json_t *record, pnb_error *err)
     return m->weights.record != NULL ? PNB_OK : pnb__fail_nomem(err, 256);
 }
 
+/* 8 bits replace a matrix by bytes and scales, one at a time, so that the peak is one matrix above
+ * the model; 16 bits round its values in place. */
 static pnb_status make_small(pnb__weights *w, pnb_model_store to, int activation_bits,
                              pnb_error *err)
 {
@@ -32,6 +35,8 @@ static pnb_status make_small(pnb__weights *w, pnb_model_store to, int activation
     return status;
 }
 
+/* 16 bits change values and need memory of their own; 8 bits make theirs. Planned towers read what
+ * is gone, so they are planned again. */
 pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_bits, pnb_error *err)
 {
     pnb__weights *w = &m->weights;
@@ -65,6 +70,7 @@ pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_b
     return status;
 }
 
+/* Figures of a comparison stay with the weights they were measured on, under "calibration". */
 pnb_status pnb_model_set_calibration(pnb_model *m, const char *json, pnb_error *err)
 {
     json_t *record = NULL, *figures = NULL;

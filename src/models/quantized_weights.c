@@ -12,6 +12,9 @@
 
 enum { MOST = 127 };
 
+/* in_proj (3C,C), out_proj (C,C), c_fc (4C,C), c_proj (C,4C): 12 C^2 of each block's 12 C^2 + 13 C
+ * numbers. Token and position tables are read a row at a time, norms and biases are added: bits
+ * saved there save nothing and cost exactness. */
 bool pnb__quantized_is_small(const pnb__param *p)
 {
     return p->n_dims == 2 && strstr(p->name, ".transformer.resblocks.") != NULL;
@@ -46,6 +49,8 @@ pnb_dtype pnb__quantized_dtype(const pnb__weights *w, const pnb__param *p)
     return w->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64;
 }
 
+/* As the file has them: a model rounded to 16 bits in this process keeps f32 in memory until it is
+ * saved and opened again, but is told by what it will be. */
 size_t pnb__quantized_total_bytes(const pnb__weights *w)
 {
     size_t bytes = 0;
@@ -59,6 +64,7 @@ size_t pnb__quantized_total_bytes(const pnb__weights *w)
     return bytes;
 }
 
+/* The first matrix in fewer bits speaks for all: they are made together. */
 const char *pnb__quantized_describe(const pnb__weights *w)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -102,6 +108,7 @@ static pnb_status take_bytes(pnb__weights *w, pnb__weight *item, const pnb__gath
     return PNB_OK;
 }
 
+/* t (N) in device memory, in the real type of the products that will multiply by it. */
 static pnb_status allocate_scales(const pnb__weights *w, pnb__param *p, const double *values,
                                   pnb_error *err)
 {
@@ -120,7 +127,9 @@ static pnb_status allocate_scales(const pnb__weights *w, pnb__param *p, const do
     return PNB_OK;
 }
 
-/* Scales of all parts of the weight, in its order of rows. */
+/* Scales of all parts of the weight, in its order of rows: a scale belongs to an output channel, so
+ * a packed q,k,v that a file keeps apart has three lists of C, joined like the rows. A transposed
+ * part would scale columns; block matrices are never transposed. */
 static pnb_status read_scales(const pnb__weights *w, const pnb__param *p, double *out,
                               pnb_error *err)
 {
@@ -147,6 +156,7 @@ static pnb_status read_scales(const pnb__weights *w, const pnb__param *p, double
     return PNB_OK;
 }
 
+/* The bytes as they are mapped, with their scales: W[n][k] = t_n * byte[n][k]. */
 static pnb_status load_i8(pnb__weights *w, pnb__weight *item, const pnb__gathered *g,
                           pnb_error *err)
 {
@@ -167,6 +177,8 @@ static pnb_status load_i8(pnb__weights *w, pnb__weight *item, const pnb__gathere
     return status;
 }
 
+/* 16 bits are kept only where the product can widen them as it packs, that is with f32 graphs on
+ * kernels that pack; the reference kernels get real values. */
 pnb_status pnb__quantized_load(pnb__weights *w, pnb__weight *item, const pnb__gathered *g,
                                bool *taken, pnb_error *err)
 {
@@ -182,9 +194,17 @@ pnb_status pnb__quantized_load(pnb__weights *w, pnb__weight *item, const pnb__ga
     return take_bytes(w, item, g, dtype == PNB_BF16 ? PNB__STORE_BF16 : PNB__STORE_F16, err);
 }
 
-/* ---- from real values ---- */
+/* ---- from real values ----
+ *
+ * With q = round(W / t) the product of a row is y_n = t_n sum_k q_nk x_k. Each weight is off by at
+ * most t_n / 2 = max|W_n| / 254, independently of the others, so y_n is off by about t_n / sqrt(12)
+ * * |x|: a scale for each row keeps one large weight from coarsening the whole matrix. bf16 rounds
+ * to 8 significant bits (relative error 2^-9) with the range of f32; f16 to 11 (2^-12), but nothing
+ * beyond 65504. */
 
-/* One row; a row of zeros gets scale 0. */
+/* One row: byte_k = round(127 w_k / max|w|), ties to even; returns t = max|w| / 127, so that the
+ * largest weight is met exactly and the error of each is at most t/2. A row of zeros gets scale 0.
+ * -128 is not used: a symmetric range needs no zero point in the product. */
 static double quantize_row(const double *row, size_t k, signed char *bytes)
 {
     double most = 0;
@@ -195,6 +215,7 @@ static double quantize_row(const double *row, size_t k, signed char *bytes)
     return most / MOST;
 }
 
+/* Mapped values are the file's and stay. */
 static void free_values(const pnb__weights *w, pnb__weight *item)
 {
     if (item->owned)
@@ -202,6 +223,8 @@ static void free_values(const pnb__weights *w, pnb__weight *item)
     item->owned = false;
 }
 
+/* Row by row through the host, since the matrix may lie on a device. The old values go when the new
+ * ones are complete: a failure leaves the weight as it was. */
 pnb_status pnb__quantized_make(pnb__weights *w, pnb__weight *item, int levels, pnb_error *err)
 {
     pnb__param *p = &item->param;
@@ -235,6 +258,8 @@ pnb_status pnb__quantized_make(pnb__weights *w, pnb__weight *item, int levels, p
     return status;
 }
 
+/* Narrowed to nearest even and widened again, in place: widening is exact, so the process computes
+ * with the very numbers that a reader of the saved file will have. */
 void pnb__quantized_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype)
 {
     float values[256];
@@ -274,6 +299,9 @@ pnb_status pnb__quantized_narrow(pnb__gathered *g, pnb_dtype dtype, pnb_error *e
     return PNB_OK;
 }
 
+/* The record says what no array does: to how many bits the other factor of an 8-bit product is
+ * rounded. 7 keeps the sums of two products within 16 bits (vpmaddubsw), 8 needs VNNI to be fast.
+ */
 pnb_status pnb__quantized_read_record(pnb__weights *w, pnb_error *err)
 {
     const char *text = pnb__weight_file_metadata(&w->file, PNB__STORE_RECORD);
@@ -297,6 +325,8 @@ pnb_status pnb__quantized_read_record(pnb__weights *w, pnb_error *err)
     return status;
 }
 
+/* Training moves weights by less than a step of 8 bits, so those are refused rather than widened;
+ * 16 bits become f32 of the same values. */
 pnb_status pnb__quantized_widen(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
     pnb__param *p = &item->param;
@@ -306,7 +336,7 @@ pnb_status pnb__quantized_widen(pnb__weights *w, pnb__weight *item, pnb_error *e
             "%s is stored in 8 bits and cannot be trained; train the model it was made "
             "from",
             p->name);
-    size_t bytes = p->n * sizeof(float); /* halves are taken as they are with floats only */
+    size_t bytes = p->n * sizeof(float); /* halves are taken as they are in f32 models only */
     float *wide = w->kernels.mem_alloc(PNB_MAX(bytes, (size_t)1));
     if (wide == NULL)
         return pnb__fail_nomem(err, bytes);
@@ -338,7 +368,8 @@ void pnb__quantized_reset(const pnb__weights *w, pnb__weight *item)
     p->scales = NULL;
 }
 
-/* Halves with all bits of the exponent set are infinite or no number. */
+/* Halves with all bits of the exponent set are infinite or no number: eight bits from 7 on in bf16,
+ * five from 10 on in f16. */
 static bool halves_are_finite(const pnb__weights *w, const pnb__param *p)
 {
     const unsigned exponent = p->store == PNB__STORE_BF16 ? 0x7F80 : 0x7C00;
@@ -353,6 +384,7 @@ static bool halves_are_finite(const pnb__weights *w, const pnb__param *p)
     return true;
 }
 
+/* Bytes are always numbers; their scales need not be. */
 bool pnb__quantized_is_finite(const pnb__weights *w, const pnb__param *p)
 {
     if (p->store == PNB__STORE_I8)
@@ -360,7 +392,8 @@ bool pnb__quantized_is_finite(const pnb__weights *w, const pnb__param *p)
     return halves_are_finite(w, p);
 }
 
-/* Scales at .. at+n of the table's real type, as files have them. */
+/* Scales at .. at+n of the table's real type, as files have them: f32, whatever they are in memory.
+ */
 static void read_scales_f32(const pnb__kernels *k, const void *scales, size_t at, size_t n,
                             float *out)
 {
@@ -375,6 +408,8 @@ static void read_scales_f32(const pnb__kernels *k, const void *scales, size_t at
     }
 }
 
+/* Written beside the parts that the layout splits the weight into, each with its third of the rows.
+ */
 pnb_status pnb__quantized_scatter_scales(const pnb__weights *w, const pnb__key_mapping *l,
                                          const pnb__param *p, pnb__arena *arena,
                                          pnb_array_view *views, size_t *n, pnb_error *err)

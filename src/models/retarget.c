@@ -10,6 +10,8 @@
 
 #include "models/position_resize.h"
 
+/* (n_old,C) -> (n_new,C). Texts: all rows, the extra ones last. Pictures: the extra rows come first
+ * and are copied, the grid behind them is stretched. */
 static pnb_status resize_rows(const pnb__param *from, const pnb_model_info *a, const double *in,
                               const pnb__param *to, const pnb_model_info *b, double *out,
                               pnb_error *err)
@@ -35,6 +37,7 @@ static pnb_status resize_rows(const pnb__param *from, const pnb_model_info *a, c
     return pnb__positions_resize_grid(&r, in + extra, out + extra, err);
 }
 
+/* One table through doubles on the host: (n_old,C) out of one model, (n_new,C) into the other. */
 static pnb_status resize_param(pnb_model *from, const pnb__param *old, pnb_model *to, pnb__param *p,
                                pnb_error *err)
 {
@@ -56,6 +59,7 @@ done:
     return status;
 }
 
+/* Through doubles, which both models' real types fit into; exact where those are the same. */
 static void copy_param(pnb_model *from, const pnb__param *old, pnb_model *to, pnb__param *p)
 {
     enum { PIECE = 4096 };
@@ -77,12 +81,14 @@ static bool is_uncertainty(const char *name)
            strstr(name, "uncertainty") != NULL;
 }
 
+/* The only tables whose first dimension is a number of places. */
 static bool is_positions(const char *name)
 {
     return strcmp(name, "visual.positional_embedding") == 0 ||
            strcmp(name, "text.positional_embedding") == 0;
 }
 
+/* By the names of `to`: what it has not got is left behind (a mask, a head of another family). */
 pnb_status pnb__model_retarget(pnb_model *from, pnb_model *to, bool keep_uncertainty,
                                pnb_error *err)
 {

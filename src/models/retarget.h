@@ -2,7 +2,7 @@
 #ifndef PNB_MODELS_RETARGET_H
 #define PNB_MODELS_RETARGET_H
 
-#include "models/prolip/prolip.h"
+#include "models/model.h"
 
 /* Copies the weights of `from` into `to`, a model in f32 of the same widths; position embeddings
  * are interpolated where the sizes differ, by LongProLIP's rule. keep_uncertainty false: the

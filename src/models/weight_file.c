@@ -6,6 +6,9 @@
 
 enum { MAX_PATH = 4096 };
 
+/* Which of a folder's weight files counts is decided in one place for all readers, and named in
+ * what a model says of itself: two files of different weights beside each other are a common
+ * mistake. */
 pnb_status pnb__weight_file_find(char **out, const char *dir, pnb_error *err)
 {
     char path[MAX_PATH];

@@ -4,7 +4,7 @@
 #define PNB_MODELS_WEIGHT_TYPES_H
 
 #include "models/keys/key_mapping.h"
-#include "nn/block.h"
+#include "tensor/graph.h"
 
 /* How the reference initialises a weight; value is a std, a bound or a constant. */
 typedef enum pnb__init_kind {
@@ -14,34 +14,39 @@ typedef enum pnb__init_kind {
     PNB__INIT_SINCOS
 } pnb__init_kind;
 
+/* Position tables of another size than the configuration's: the file's grid and context. A zero
+ * means that the sizes must agree. */
+typedef struct pnb__resize {
+    size_t old_height, old_width; /* image grid of the file */
+    bool text;
+} pnb__resize;
+
+/* Rows (n_old, C) of a file made into those of a weight (R, C). */
+typedef struct pnb__resize_rows {
+    const pnb__param *param;
+    const pnb__config *config;
+    const pnb__resize *resize;
+    const double *old;
+    size_t n_old;
+    double *fresh;
+} pnb__resize_rows;
+typedef pnb_status (*pnb__resize_rows_fn)(const pnb__resize_rows *r, pnb_error *err);
+
 typedef struct pnb__weight {
     pnb__param param;
     pnb__init_kind init;
     double value;
-    bool is_text, owned; /* owned: data was allocated, not mapped */
-    bool resized;        /* the file's values have another shape */
+    bool is_text, owned;             /* owned: data was allocated, not mapped */
+    bool resized;                    /* the file's values have another shape */
+    pnb__resize_rows_fn resize_rows; /* how, where a model may be opened at another size; or NULL */
 } pnb__weight;
 
-typedef struct pnb__vision_weights {
-    pnb__param *cls, *unc, *positions, *conv, *conv_b, *ln_pre_w, *ln_pre_b, *ln_post_w, *ln_post_b;
-    pnb__param *proj, *unc_w, *unc_b;
-    pnb__param *probe; /* SigLIP's attention head: its query, and a block without a first norm */
-    pnb__block head;
-    pnb__block *blocks;
-} pnb__vision_weights;
-
-typedef struct pnb__text_weights {
-    pnb__param *tokens, *cls, *unc, *positions, *ln_w, *ln_b, *proj_w, *proj_b, *unc_w, *unc_b;
-    pnb__block *blocks;
-} pnb__text_weights;
-
 typedef struct pnb__weights {
-    pnb__arena arena; /* names and structures */
-    pnb__weight *items;
+    pnb__arena arena;   /* names and structures */
+    pnb__weight *items; /* NULL while they are counted */
     size_t n, capacity;
-    bool failed; /* an allocation did */
-    pnb__vision_weights vision;
-    pnb__text_weights text;
+    bool failed;    /* an allocation did */
+    void *tower[2]; /* by pnb__side: the tower's own struct of parameters; in the arena */
     pnb__param *logit_scale, *logit_bias; /* NULL when the configuration has none */
     pnb__kernels kernels;                 /* memory of the device and the real type */
     pnb__weight_file file;                /* map that unowned weights point into */

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "models/position_resize.h"
 #include "models/quantized_weights.h"
 
 void pnb__weights_reset(pnb__weights *w)
@@ -26,8 +25,18 @@ void pnb__weights_reset(pnb__weights *w)
     memset(w, 0, sizeof *w);
 }
 
-/* ---- values ---- */
+/* ---- values ----
+ *
+ *     drawn      a new model: by the kind that the weight was declared with, from its own stream
+ *     mapped     the file's bytes as they lie, read-only
+ *     converted  another type, order or device: memory of its own
+ *     resized    a position table of another number of rows
+ *     stored     8 or 16 bits as they lie (quantized_weights.h)
+ *
+ * Values move through mem_read and mem_write of the kernels, because memory may be a device's. */
 
+/* Memory of the device for one weight, of its own size and type; nobody reads it before it is
+ * written. */
 static pnb_status allocate(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
     size_t bytes = pnb__quantized_bytes(w, &item->param);
@@ -39,7 +48,11 @@ static pnb_status allocate(pnb__weights *w, pnb__weight *item, pnb_error *err)
     return PNB_OK;
 }
 
-/* Row r of the fixed 2-D table (He et al. 2022): half sine-cosine of x, half of y; CLS row zero. */
+/* Row r of the fixed 2-D table (He et al. 2022; get_2d_sincos_pos_embed of MAE's code). With width
+ * C, position p and omega_k = 10000^(-k / (C/4)), k = 0 .. C/4 - 1: [ sin(x omega_k), cos(x
+ * omega_k), sin(y omega_k), cos(y omega_k) ]      C/4 numbers each x is the column and comes first,
+ * though rows of the table run over y first. Rows in front of the grid (CLS) are zero; the grid is
+ * square, its side the root of the rows. */
 static double sincos_value(const pnb__param *p, size_t index)
 {
     size_t width = p->shape[1], row = index / width, col = index % width;
@@ -56,6 +69,8 @@ static double sincos_value(const pnb__param *p, size_t index)
     return within < quarter ? sin(position * omega) : cos(position * omega);
 }
 
+/* Value `index` of a weight; a stream is read in order, so each takes as many draws as its kind
+ * does. */
 static double draw(const pnb__weight *item, pnb__rng *rng, size_t index)
 {
     switch (item->init) {
@@ -71,7 +86,9 @@ static double draw(const pnb__weight *item, pnb__rng *rng, size_t index)
     return 0;
 }
 
-/* The stream of a weight comes from its name, so adding weights elsewhere does not change it. */
+/* The stream of a weight comes from its name, so adding weights elsewhere does not change it: a
+ * model with and without [UNC] starts from the same numbers elsewhere. Values go to the device in
+ * blocks of 256 and are rounded there. */
 pnb_status pnb__weights_init(pnb__weights *w, uint64_t seed, pnb_error *err)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -92,6 +109,8 @@ pnb_status pnb__weights_init(pnb__weights *w, uint64_t seed, pnb_error *err)
     return PNB_OK;
 }
 
+/* Other types, other devices, f64 graphs: through doubles, which hold every value of every type, so
+ * that rounding happens once, on writing. */
 static pnb_status load_converted(pnb__weights *w, pnb__weight *item, const pnb_array_view *a,
                                  pnb_error *err)
 {
@@ -110,7 +129,9 @@ static pnb_status load_converted(pnb__weights *w, pnb__weight *item, const pnb_a
     return status;
 }
 
-/* Mapped when the bytes are already what the kernels read. */
+/* Mapped when the bytes are already what the kernels read: f32, in our order (not packed or
+ * transposed), aligned, on a device that reads host memory. A released ViT-B/16 then opens without
+ * copying any of its 790 MB; pages that nothing reads are never loaded. */
 static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
     pnb__gathered g;
@@ -135,31 +156,8 @@ static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
     return status;
 }
 
-/* The extra rows (CLS, UNC) of the file are kept; text rows follow LongProLIP's rule, extra ones
- * included. */
-static pnb_status resize_rows(const pnb__weight *item, const pnb__config *c,
-                              const pnb__resize *resize, const double *old, size_t n_old,
-                              double *fresh, pnb_error *err)
-{
-    size_t width = item->param.shape[1], n_new = item->param.shape[0];
-    if (item->is_text)
-        return pnb__positions_resize_text(
-            &(pnb__text_resize){.n_old = n_old, .n_new = n_new, .width = width}, old, fresh, err);
-    size_t n_extra = pnb__config_n_extra(c);
-    pnb__grid_resize grid = {resize->old_height,
-                             resize->old_width,
-                             c->image_height / c->patch,
-                             c->image_width / c->patch,
-                             width,
-                             PNB__POSITIONS_PROLIP};
-    if (n_old != n_extra + grid.old_h * grid.old_w)
-        return pnb__fail(err, PNB_SHAPE,
-                         "%s: file has %zu rows, its configuration says %zu + %zux%zu",
-                         item->param.name, n_old, n_extra, grid.old_h, grid.old_w);
-    memcpy(fresh, old, n_extra * width * sizeof *fresh);
-    return pnb__positions_resize_grid(&grid, old + n_extra * width, fresh + n_extra * width, err);
-}
-
+/* A position table of another number of rows, through doubles: old (n_old,C) -> (R,C) by the rule
+ * that its family declared. */
 static pnb_status load_resized(pnb__weights *w, pnb__weight *item, const pnb__config *c,
                                const pnb__resize *resize, pnb_error *err)
 {
@@ -175,7 +173,13 @@ static pnb_status load_resized(pnb__weights *w, pnb__weight *item, const pnb__co
     if (status == PNB_OK)
         status = pnb_array_to_f64(&g.view, old, err);
     if (status == PNB_OK)
-        status = resize_rows(item, c, resize, old, (size_t)g.view.shape[0], fresh, err);
+        status = item->resize_rows(&(pnb__resize_rows){.param = &item->param,
+                                                       .config = c,
+                                                       .resize = resize,
+                                                       .old = old,
+                                                       .n_old = (size_t)g.view.shape[0],
+                                                       .fresh = fresh},
+                                   err);
     if (status == PNB_OK)
         status = allocate(w, item, err);
     if (status == PNB_OK)
@@ -186,7 +190,8 @@ static pnb_status load_resized(pnb__weights *w, pnb__weight *item, const pnb__co
     return status;
 }
 
-/* Is key the scales of the 8-bit array `part`? */
+/* Is key the scales of the 8-bit array `part`? They are expected beside it, and only beside an
+ * 8-bit one. */
 static bool is_scale_of(const pnb__weight *item, const char *part, const char *key)
 {
     size_t n = strlen(part);
@@ -194,6 +199,7 @@ static bool is_scale_of(const pnb__weight *item, const char *part, const char *k
            strcmp(key + n, PNB__SCALE_SUFFIX) == 0;
 }
 
+/* All weights against one key: only asked for when something is wrong, and by `check`. */
 bool pnb__weights_expects(const pnb__weights *w, const char *key)
 {
     pnb__key_mapping_part parts[3];
@@ -233,17 +239,16 @@ static pnb_status check_unexpected(const pnb__weights *w, pnb_error *err)
     return PNB_OK;
 }
 
+/* Errors name the file, then the array: `model.safetensors: visual.proj: file has (..), ..`. */
 pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__resize *resize,
                              pnb_error *err)
 {
     pnb_status status = pnb__quantized_read_record(w, err);
     for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
         pnb__weight *item = &w->items[i];
-        bool resized = resize != NULL && ((&item->param == w->vision.positions &&
-                                           resize->old_height > 0 && !c->sincos_positions) ||
-                                          (&item->param == w->text.positions && resize->text));
-        item->resized = resized;
-        status = resized ? load_resized(w, item, c, resize, err) : load_one(w, item, err);
+        bool other_size = resize != NULL && (item->is_text ? resize->text : resize->old_height > 0);
+        item->resized = other_size && item->resize_rows != NULL;
+        status = item->resized ? load_resized(w, item, c, resize, err) : load_one(w, item, err);
     }
     if (status == PNB_OK)
         status = check_unexpected(w, err);
@@ -252,6 +257,8 @@ pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__r
     return status;
 }
 
+/* For training: what is mapped is copied, what is kept in 16 bits widened, what inference packed
+ * given back, since packed copies would not follow the weights. Then the map may go. */
 pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -280,7 +287,8 @@ pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
     return PNB_OK;
 }
 
-/* The weight as a view of host memory; `staged` receives a copy to free when it lies elsewhere. */
+/* The weight as a view of host memory, for writing to a file; `staged` receives a copy to free when
+ * it lies elsewhere. */
 static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_view *v,
                           void **staged, pnb_error *err)
 {
@@ -302,7 +310,8 @@ static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_
     return PNB_OK;
 }
 
-/* A weight for writing: `raw` takes the file's own bits, else those in memory. */
+/* A weight for writing: `raw` takes the file's own bits (converting between layouts changes no
+ * value), else those in memory, narrowed where the model was rounded to 16 bits. */
 static pnb_status source_of(const pnb__weights *w, const pnb__weight *item, bool raw,
                             pnb__gathered *out, pnb_error *err)
 {
@@ -315,6 +324,8 @@ static pnb_status source_of(const pnb__weights *w, const pnb__weight *item, bool
     return status == PNB_OK && narrow ? pnb__quantized_narrow(out, w->half, err) : status;
 }
 
+/* At most six arrays a weight: three parts of a packed projection, and their scales. The record of
+ * a small model and "format": "pt", which transformers asks for, go into the metadata. */
 static pnb_status write_weights(const pnb__weights *w, const pnb__key_mapping *to, bool raw,
                                 const char *path, pnb_error *err)
 {
@@ -356,6 +367,8 @@ pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__key_mapping *
     return write_weights(w, to, true, path, err);
 }
 
+/* One pass over every value of a tower, at its first encoding: a NaN would spread over all rows of
+ * all embeddings, and its origin could not be told from them. */
 pnb_status pnb__weights_check_finite(const pnb__weights *w, const pnb_ctx *ctx, bool text,
                                      pnb_error *err)
 {

@@ -4,13 +4,6 @@
 
 #include "models/weight_types.h"
 
-/* Position tables of another size than the configuration's: the file's grid and context. A zero
- * means that the sizes must agree. */
-typedef struct pnb__resize {
-    size_t old_height, old_width; /* image grid of the file */
-    bool text;
-} pnb__resize;
-
 /* Names and shapes for a configuration; no values yet. NOMEM. */
 pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb_ctx *ctx,
                                 pnb__real real, pnb_error *err);

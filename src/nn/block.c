@@ -6,12 +6,14 @@
  * with gradient checkpointing its inside is computed again in backward. */
 #include "nn/block.h"
 
+/* (x - mean) / sqrt(var + eps) * w + b over the last axis, var the biased one (1/C). */
 pnb__tensor *pnb__norm_apply(pnb__graph *g, pnb__tensor *x, pnb__param *w, pnb__param *b,
                              double eps)
 {
     return pnb__layernorm(x, pnb__param_tensor(g, w), pnb__param_tensor(g, b), eps);
 }
 
+/* x W^T + b, W (N,K) as torch stores it. */
 pnb__tensor *pnb__linear_apply(pnb__graph *g, pnb__tensor *x, pnb__param *w, pnb__param *b)
 {
     pnb__linear_opts opts = {.bias = pnb__param_tensor(g, b), .act = PNB__IDENTITY};
@@ -35,6 +37,9 @@ static pnb__tensor *project(pnb__graph *g, pnb__tensor *x, pnb__param *const wbs
     return pnb__linear(x, pnb__param_tensor(g, wbs[0]), &opts);
 }
 
+/* x + LS2 * (act(LN2(x) W_fc^T + b_fc) W_proj^T + b_proj), (B,T,C) -> (B,T,4C) -> (B,T,C).
+ * Pre-norm: the sum x runs through all blocks unnormalised, so gradients reach the first one
+ * undamped (Xiong et al. 2020). */
 static pnb__tensor *mlp(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
                         const pnb__block_opts *opts)
 {
@@ -49,6 +54,7 @@ pnb__tensor *pnb__block_apply(pnb__graph *g, const pnb__block *b, pnb__tensor *x
 {
     size_t begin = pnb__segment_begin(g);
     pnb__tensor *h = pnb__norm_apply(g, x, b->ln1_w, b->ln1_b, opts->eps);
+    /* q, k, v of all heads in one product (B,T,3C); softmax(q k^T / sqrt(C/H)) v a head */
     pnb__tensor *qkv = pnb__linear_apply(g, h, b->in_w, b->in_b);
     h = pnb__attention(NULL, qkv, opts->n_heads, opts->causal, opts->kv_len);
     x = project(g, h, (pnb__param *const[]){b->out_w, b->out_b, b->ls1}, x);
@@ -70,6 +76,9 @@ static pnb__tensor *partial_linear(pnb__graph *g, pnb__tensor *x, const pnb__blo
     return pnb__linear(x, w, &opts);
 }
 
+/* y_i for i in [begin, begin+n): LN1 is needed of all tokens, because all are keys and values; rows
+ * [0,C) of the packed projection make q of the n tokens, rows [C,3C) k and v of the T. The causal
+ * mask counts queries from the end, so it fits where the n tokens are the last ones. */
 pnb__tensor *pnb__block_apply_read(pnb__graph *g, const pnb__block *b, pnb__tensor *x, size_t begin,
                                    size_t n, const pnb__block_opts *opts)
 {
@@ -89,6 +98,9 @@ pnb__tensor *pnb__block_apply_read(pnb__graph *g, const pnb__block *b, pnb__tens
     return x;
 }
 
+/* y at one row an item, which differs between items: gathered from the flattened (B T, C). A causal
+ * mask at position p is, for a single query, the first p + 1 keys: kv_len says so in place of a
+ * mask. */
 pnb__tensor *pnb__block_apply_rows(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
                                    pnb__tensor *rows, pnb__tensor *kv_len,
                                    const pnb__block_opts *opts)
@@ -107,6 +119,8 @@ pnb__tensor *pnb__block_apply_rows(pnb__graph *g, const pnb__block *b, pnb__tens
     return mlp(g, b, x, opts);
 }
 
+/* h = MHA(probe; x), y = h + MLP(LN2(h)): the query is a weight, the same for all items, and LN1 is
+ * the caller's (LN_post). No residual around the attention: a probe is no token to add to. */
 pnb__tensor *pnb__block_pool(pnb__graph *g, const pnb__block *b, pnb__param *probe, pnb__tensor *x,
                              const pnb__block_opts *opts)
 {

@@ -235,7 +235,8 @@ static pnb__tensor *build_inclusion(const build *b)
 static pnb__tensor *masked_inclusion(const build *b, const pnb__dist *all, const pnb__dist *masked)
 {
     size_t n = pnb__dim(masked->mean, 0);
-    pnb__dist first = {pnb__slice(all->mean, 0, 0, n), pnb__slice(all->log_var, 0, 0, n)};
+    pnb__dist first = {.mean = pnb__slice(all->mean, 0, 0, n),
+                       .log_var = pnb__slice(all->log_var, 0, 0, n)};
     return inclusion_of(b, &first, masked);
 }
 

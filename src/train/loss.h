@@ -2,7 +2,7 @@
 #ifndef PNB_TRAIN_LOSS_H
 #define PNB_TRAIN_LOSS_H
 
-#include "models/prolip/prolip.h"
+#include "models/tower.h"
 #include "penumbra/loss.h"
 #include "tensor/graph.h"
 

@@ -9,7 +9,6 @@
 
 #include "models/model.h"
 #include "models/position_resize.h"
-#include "models/prolip/prolip.h"
 #include "train/loss.h"
 
 static size_t dim_of(const golden_case *c, const char *name, int axis)
@@ -36,7 +35,7 @@ static pnb_status encode(golden_case *c, pnb_model *m, tower which, const char *
     float *pixels = which == IMAGE ? golden_f32(c, input, NULL, err) : NULL;
     int32_t *ids = which == TEXT ? golden_i32(c, input, NULL, err) : NULL;
     int32_t *kept = masked ? golden_i32(c, "mask.kept", NULL, err) : NULL;
-    pnb_encode_out out = {mean, log_var, !normalize};
+    pnb_encode_out out = {.mean = mean, .log_var = log_var, .skip_normalize = !normalize};
     pnb_status status;
     if (mean == NULL || log_var == NULL || (which == IMAGE ? pixels == NULL : ids == NULL))
         status = pnb__fail(err, PNB_FORMAT, "input %s cannot be read", input);
@@ -120,11 +119,13 @@ static pnb_status encode_pair(golden_case *c, pnb_model *m, pair *p, pnb_error *
         if (*images[i] == NULL || *texts[i] == NULL)
             status = pnb__fail_nomem(err, p->n_images * p->width * sizeof(float));
         if (status == PNB_OK && pixels != NULL)
-            status = pnb_model_encode_image(m, pixels, p->n_images,
-                                            &(pnb_encode_out){*images[i], NULL, i == 0}, err);
+            status = pnb_model_encode_image(
+                m, pixels, p->n_images,
+                &(pnb_encode_out){.mean = *images[i], .skip_normalize = i == 0}, err);
         if (status == PNB_OK && ids != NULL)
-            status = pnb_model_encode_text(m, ids, p->n_texts, dim_of(c, "ids", 1),
-                                           &(pnb_encode_out){*texts[i], NULL, i == 0}, err);
+            status = pnb_model_encode_text(
+                m, ids, p->n_texts, dim_of(c, "ids", 1),
+                &(pnb_encode_out){.mean = *texts[i], .skip_normalize = i == 0}, err);
     }
     pnb__free(pixels);
     pnb__free(ids);
@@ -307,8 +308,8 @@ static pnb_status build_step(golden_case *c, pnb_model *m, train_step *s, pnb_er
         pnb__input(g, PNB__REAL, 4,
                    (size_t[]){s->n_batch, 3, info->vision.image_height, info->vision.image_width});
     s->ids = pnb__input(g, PNB__INT32, 2, (size_t[]){s->n_batch, dim_of(c, "ids", 1)});
-    s->image = pnb__prolip_image(m, g, &(pnb__image_in){.pixels = s->pixels}, true);
-    s->text = pnb__prolip_text(m, g, s->ids, true);
+    s->image = pnb__model_build(m, PNB__IMAGE_SIDE, g, &(pnb__tower_in){.pixels = s->pixels}, true);
+    s->text = pnb__model_build(m, PNB__TEXT_SIDE, g, &(pnb__tower_in){.ids = s->ids}, true);
     pnb__tensor *scale = pnb__param_tensor(g, pnb__model_find_param(m, "logit_scale"));
     pnb__loss_in in = {.image = s->image,
                        .text = s->text,
@@ -319,10 +320,12 @@ static pnb_status build_step(golden_case *c, pnb_model *m, train_step *s, pnb_er
             pnb__input(g, PNB__INT32, 2, (size_t[]){s->n_masked, dim_of(c, "masked_ids", 1)});
         s->kept = pnb__input(g, PNB__INT32, 2, (size_t[]){s->n_masked, s->n_kept});
         s->kept_positions = pnb__input(g, PNB__INT32, 1, &s->n_kept);
-        pnb__image_in masked = {pnb__slice(s->pixels, 0, 0, s->n_masked), s->kept,
-                                s->kept_positions};
-        in.masked_image = s->masked_image = pnb__prolip_image(m, g, &masked, true);
-        in.masked_text = s->masked_text = pnb__prolip_text(m, g, s->masked_ids, true);
+        const pnb__tower_in pixels = {.pixels = pnb__slice(s->pixels, 0, 0, s->n_masked),
+                                      .kept = s->kept,
+                                      .kept_positions = s->kept_positions};
+        const pnb__tower_in ids = {.ids = s->masked_ids};
+        in.masked_image = s->masked_image = pnb__model_build(m, PNB__IMAGE_SIDE, g, &pixels, true);
+        in.masked_text = s->masked_text = pnb__model_build(m, PNB__TEXT_SIDE, g, &ids, true);
     }
     pnb__dist dists[4] = {s->image, s->text, s->masked_image, s->masked_text};
     for (int i = 0; i < 4; i++) {

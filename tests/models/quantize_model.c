@@ -60,9 +60,8 @@ static size_t embed(pnb_model *m, float *out)
         pixels[i] = (float)sin((double)i);
     for (size_t i = 0; i < n_tokens; i++)
         ids[i] = (int32_t)((i * 7 + 5) % info->text.vocab_size);
-    if (pnb_model_encode_image(m, pixels, 1, &(pnb_encode_out){out, NULL, false}, &err) != PNB_OK ||
-        pnb_model_encode_text(m, ids, 1, n_tokens,
-                              &(pnb_encode_out){out + info->embed_dim, NULL, false},
+    if (pnb_model_encode_image(m, pixels, 1, &(pnb_encode_out){.mean = out}, &err) != PNB_OK ||
+        pnb_model_encode_text(m, ids, 1, n_tokens, &(pnb_encode_out){.mean = out + info->embed_dim},
                               &err) != PNB_OK)
         fail_msg("%s", err.text);
     free(pixels);

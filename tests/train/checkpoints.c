@@ -326,7 +326,7 @@ static void encode_pairs(const fixture *f, const char *dir, const pnb_train_opts
     }
     for (size_t i = 0; i < e->n; i++) {
         float mean[16], log_var[16];
-        const pnb_encode_out out = {mean, log_var, false};
+        const pnb_encode_out out = {.mean = mean, .log_var = log_var};
         ASSERT_OK(pnb_loader_next(l, &b, &err));
         ASSERT_OK(pnb_model_encode_image(m, b->pixels, 1, &out, &err));
         widen(mean, e->mean[0] + i * e->dim, e->dim);

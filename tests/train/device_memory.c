@@ -68,8 +68,8 @@ static void encode(const fixture *f, const char *out, int bits, float *rows)
     if (bits != 0)
         ASSERT_OK(pnb_model_quantize(model, PNB_STORE_INT8, bits, &err));
     for (int again = 0; again < 3; again++) { /* the second run packs */
-        const pnb_encode_out image = {rows, rows + 2 * D, false};
-        const pnb_encode_out text = {rows + 4 * D, rows + 6 * D, false};
+        const pnb_encode_out image = {.mean = rows, .log_var = rows + 2 * D};
+        const pnb_encode_out text = {.mean = rows + 4 * D, .log_var = rows + 6 * D};
         ASSERT_OK(pnb_model_encode_image(model, pixels, 2, &image, &err));
         ASSERT_OK(pnb_model_encode_text(model, ids, 2, 12, &text, &err));
     }

@@ -277,7 +277,7 @@ static void test_steady_encoding_allocates_nothing(void **state)
     enum { BATCH = 4, SIDE = 16, CONTEXT = 12, DIM = 16 };
     static float pixels[BATCH * 3 * SIDE * SIDE], mean[BATCH * DIM], log_var[BATCH * DIM];
     static int32_t ids[BATCH * CONTEXT];
-    const pnb_encode_out out = {mean, log_var, false};
+    const pnb_encode_out out = {.mean = mean, .log_var = log_var};
     pnb_model *m = NULL;
     ASSERT_OK(pnb_model_init(&m, f->ctx, f->config, 1, &err));
     long before = 0;

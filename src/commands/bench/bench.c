@@ -14,7 +14,7 @@
 #include "commands/common/model_path.h"
 #include "eval/sorted.h"
 #include "kernels/kernels.h"
-#include "penumbra/model.h"
+#include "models/model.h"
 
 enum { MAX_REPEATS = 10000, GEMM_SIZE = 1536 };
 
@@ -133,14 +133,15 @@ typedef struct encode_work {
     const pnb_model_info *info;
     bool is_text;
     size_t batch;
-    float *pixels, *mean, *log_var;
+    float *pixels;
     int32_t *ids;
+    pnb_embeddings *rows; /* what comes out */
 } encode_work;
 
 static pnb_status encode_once(void *user, pnb_error *err)
 {
     const encode_work *w = user;
-    const pnb_encode_out out = {.mean = w->mean, .log_var = w->log_var};
+    const pnb_encode_out out = pnb__encode_rows(w->rows, 0);
     if (w->is_text)
         return pnb_model_encode_text(w->model, w->ids, w->batch, w->info->text.context_length, &out,
                                      err);
@@ -153,20 +154,18 @@ static pnb_status make_inputs(encode_work *w, uint64_t seed, pnb_error *err)
     const pnb_tower_info *v = &w->info->vision;
     size_t n_pixels = w->is_text ? 0 : w->batch * 3 * v->image_width * v->image_height;
     size_t n_ids = w->is_text ? w->batch * w->info->text.context_length : 0;
-    size_t n_out = w->batch * w->info->embed_dim;
+    pnb_family family = w->is_text ? w->info->text.family : v->family;
     pnb__rng rng;
     pnb__rng_init(&rng, seed, 0);
     w->pixels = pnb__alloc_array(n_pixels + 1, sizeof *w->pixels);
     w->ids = pnb__alloc_array(n_ids + 1, sizeof *w->ids);
-    w->mean = pnb__alloc_array(n_out, sizeof *w->mean);
-    w->log_var = pnb__alloc_array(n_out, sizeof *w->log_var);
-    if (w->pixels == NULL || w->ids == NULL || w->mean == NULL || w->log_var == NULL)
+    if (w->pixels == NULL || w->ids == NULL)
         return pnb__fail_nomem(err, n_pixels * sizeof *w->pixels);
     for (size_t i = 0; i < n_pixels; i++)
         w->pixels[i] = (float)pnb__rng_normal(&rng);
     for (size_t i = 0; i < n_ids; i++)
         w->ids[i] = (int32_t)pnb__rng_below(&rng, w->info->text.vocab_size);
-    return PNB_OK;
+    return pnb_embeddings_create(&w->rows, family, w->batch, w->info->embed_dim, err);
 }
 
 static pnb_status open_model(pnb__app *app, const char *name, pnb_model **out)
@@ -196,8 +195,7 @@ pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *o, pnb__resul
 done:
     pnb__free(w.pixels);
     pnb__free(w.ids);
-    pnb__free(w.mean);
-    pnb__free(w.log_var);
+    pnb_embeddings_free(w.rows);
     pnb_model_free(w.model);
     return status;
 }

@@ -57,48 +57,56 @@ static void note_key(void *user, pnb__key_kind kind, const char *text)
         pnb__finding_add(c->visit, PNB__FINDING_ERROR, "weights", "%s", text);
 }
 
-static void report_tower(const pnb__tower_config *t, const pnb__key_mapping_table *names,
-                         bool is_text, pnb__result *r)
+/* Settings of a transformer. */
+static void report_blocks(const pnb_tower_info *t, pnb__result *r)
+{
+    pnb__result_int(r, "width", "width", (int64_t)t->width);
+    pnb__result_int(r, "layers", "layers", (int64_t)t->n_layers);
+    pnb__result_int(r, "heads", "heads", (int64_t)t->n_heads);
+    pnb__result_int(r, "mlp_width", "MLP width", (int64_t)t->mlp_width);
+    pnb__result_text(r, "activation", "activation", t->activation);
+    pnb__result_text(r, "activation_source", "  from", t->activation_source);
+    pnb__result_real(r, "layernorm_eps", "LayerNorm eps", t->layernorm_eps, 7);
+    pnb__result_text(r, "layernorm_source", "  from", t->layernorm_source);
+    pnb__result_text(r, "pooling", "read at", t->pooling);
+    pnb__result_flag(r, "projection", "projected", t->has_projection);
+    pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
+}
+
+static void report_tower(const pnb_tower_info *t, const char *key_names, bool is_text,
+                         pnb__result *r)
 {
     pnb__result_begin(r, is_text ? "text" : "vision", is_text ? "text tower" : "image tower");
-    pnb__result_text(r, "key_names", "names of weights", pnb__key_mapping_name(names));
-    if (t->present) {
-        pnb__result_int(r, "width", "width", (int64_t)t->width);
-        pnb__result_int(r, "layers", "layers", (int64_t)t->n_layers);
-        pnb__result_int(r, "heads", "heads", (int64_t)t->n_heads);
-        pnb__result_int(r, "mlp_width", "MLP width", (int64_t)t->mlp_width);
-        pnb__result_text(r, "activation", "activation", pnb__act_name(t->act));
-        pnb__result_text(r, "activation_source", "  from", t->act_source);
-        pnb__result_real(r, "layernorm_eps", "LayerNorm eps", t->eps, 7);
-        pnb__result_text(r, "layernorm_source", "  from", t->eps_source);
-        pnb__result_text(r, "pooling", "read at", pnb__pool_name(t->pool));
-        pnb__result_flag(r, "projection", "projected", t->projection != PNB__PROJECT_NONE);
-        pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
-    }
+    pnb__result_text(r, "key_names", "names of weights", key_names);
+    if (t->present && t->n_layers > 0)
+        report_blocks(t, r);
+    else if (t->present)
+        pnb__result_text(r, "distributions", "ends in", pnb_family_name(t->family));
     pnb__result_end(r);
 }
 
 static void report_model(const pnb__key_check *e, const key_counts *keys, pnb__result *r)
 {
-    const pnb__config *c = &e->settings;
-    pnb__result_text(r, "family", "family", pnb__family_name(c->family));
+    const pnb_model_info *info = &e->info;
+    pnb__result_text(r, "family", "family", info->family);
     pnb__result_text(r, "config", "configuration",
                      e->config[0] ? e->config : "shapes of the weights");
     pnb__result_text(r, "weights", "weights", e->weights);
     pnb__result_text(r, "format", "format", e->format);
-    pnb__result_int(r, "embed_dim", "embedding width", (int64_t)c->embed_dim);
-    if (c->vision.present) {
-        pnb__result_int(r, "image_height", "image height", (int64_t)c->image_height);
-        pnb__result_int(r, "image_width", "image width", (int64_t)c->image_width);
-        pnb__result_int(r, "patch", "patch", (int64_t)c->patch);
+    pnb__result_int(r, "embed_dim", "embedding width", (int64_t)info->embed_dim);
+    if (info->vision.present) {
+        pnb__result_int(r, "image_height", "image height", (int64_t)info->vision.image_height);
+        pnb__result_int(r, "image_width", "image width", (int64_t)info->vision.image_width);
+        if (info->vision.patch > 0)
+            pnb__result_int(r, "patch", "patch", (int64_t)info->vision.patch);
     }
-    if (c->text.present) {
-        pnb__result_int(r, "context_length", "context", (int64_t)c->context_length);
-        pnb__result_int(r, "vocab_size", "vocabulary", (int64_t)c->vocab_size);
-        pnb__result_flag(r, "causal", "causal text", c->causal);
+    if (info->text.present) {
+        pnb__result_int(r, "context_length", "context", (int64_t)info->text.context_length);
+        pnb__result_int(r, "vocab_size", "vocabulary", (int64_t)info->text.vocab_size);
+        pnb__result_flag(r, "causal", "causal text", info->text.causal);
     }
-    report_tower(&c->vision, e->layout.vision, false, r);
-    report_tower(&c->text, e->layout.text, true, r);
+    report_tower(&info->vision, pnb__key_mapping_name(e->layout.vision), false, r);
+    report_tower(&info->text, pnb__key_mapping_name(e->layout.text), true, r);
     pnb__result_begin(r, "keys", "keys");
     pnb__result_int(r, "expected", "expected", (int64_t)e->n_expected);
     pnb__result_int(r, "found", "found", (int64_t)e->n_found);
@@ -111,19 +119,20 @@ static void report_model(const pnb__key_check *e, const key_counts *keys, pnb__r
     pnb__result_end(r);
 }
 
-static void check_defaults(pnb__visit *v, const pnb__config *c)
+static void check_defaults(pnb__visit *v, const pnb_model_info *info)
 {
-    const pnb__tower_config *towers[] = {&c->vision, &c->text};
+    const pnb_tower_info *towers[] = {&info->vision, &info->text};
     static const char *const names[] = {"image tower", "text tower"};
     for (size_t i = 0; i < 2; i++) {
-        const pnb__tower_config *t = towers[i];
+        const pnb_tower_info *t = towers[i];
         if (!t->present)
             pnb__finding_add(v, PNB__FINDING_WARNING, "model", "there is no %s in the weights",
                              names[i]);
-        else if (strstr(t->act_source, "default of transformers") != NULL)
+        else if (t->activation_source != NULL &&
+                 strstr(t->activation_source, "default of transformers") != NULL)
             pnb__finding_add(v, PNB__FINDING_WARNING, "model",
                              "%s: activation %s is transformers' default; the file does not say it",
-                             names[i], pnb__act_name(t->act));
+                             names[i], t->activation);
     }
 }
 
@@ -284,7 +293,7 @@ static void examine(pnb__visit *v, pnb__result *r)
         if (v->verdict.n_errors == 0)
             pnb__finding_add(v, PNB__FINDING_OK, "weights", "all %zu keys are there and fit",
                              e.n_expected);
-        check_defaults(v, &e.settings);
+        check_defaults(v, &e.info);
     }
     pnb__key_check_reset(&e);
     if (v->verdict.n_errors == 0)

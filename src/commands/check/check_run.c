@@ -9,31 +9,14 @@
 #include <string.h>
 
 #include "commands/check/check.h"
+#include "models/model.h"
 #include "penumbra/safetensors.h"
+#include "sets/settle.h"
 
 #define MAX_COSINE_DISTANCE 1e-4
 #define MAX_RELATIVE_VARIANCE 1e-3
 
 /* ---- encoding with findings ---- */
-
-typedef struct rows {
-    float *mean, *log_var;
-    size_t n, width;
-} rows;
-
-static bool rows_init(rows *r, size_t n, size_t width)
-{
-    *r = (rows){.n = n, .width = width};
-    r->mean = pnb__alloc_array(n * width + 1, sizeof *r->mean);
-    r->log_var = pnb__alloc_array(n * width + 1, sizeof *r->log_var);
-    return r->mean != NULL && r->log_var != NULL;
-}
-
-static void rows_free(rows *r)
-{
-    pnb__free(r->mean);
-    pnb__free(r->log_var);
-}
 
 static double dot(const float *a, const float *b, size_t n)
 {
@@ -43,30 +26,32 @@ static double dot(const float *a, const float *b, size_t n)
     return sum;
 }
 
-static double trace(const rows *r, size_t row)
+static double trace(const pnb_embeddings *e, size_t row)
 {
     double sum = 0;
-    for (size_t i = 0; i < r->width; i++)
-        sum += exp((double)r->log_var[row * r->width + i]);
+    for (size_t i = 0; i < e->dim; i++)
+        sum += exp((double)e->log_var[row * e->dim + i]);
     return sum;
 }
 
-static pnb_status encode_pixels(pnb__visit *v, const pnb_image *image, rows *out, pnb_error *err)
+/* Into row 0. */
+static pnb_status encode_pixels(pnb__visit *v, const pnb_image *image, pnb_embeddings *out,
+                                pnb_error *err)
 {
     const pnb_tower_info *t = &v->model.info->vision;
+    const pnb_encode_out to = pnb__encode_rows(out, 0);
     float *chw = pnb__alloc_array(3 * t->image_height * t->image_width, sizeof *chw);
     if (chw == NULL)
         return pnb__fail_nomem(err, 3 * t->image_height * t->image_width * sizeof *chw);
     pnb_status status = pnb_preprocess_apply(&v->model.preprocess, image, chw, err);
     if (status == PNB_OK)
-        status = pnb_model_encode_image(v->model.model, chw, 1,
-                                        &(pnb_encode_out){out->mean, out->log_var, false}, err);
+        status = pnb_model_encode_image(v->model.model, chw, 1, &to, err);
     pnb__free(chw);
     return status;
 }
 
-static pnb_status encode_caption(pnb__visit *v, const char *caption, rows *out, size_t row,
-                                 pnb_error *err)
+static pnb_status encode_caption(pnb__visit *v, const char *caption, pnb_embeddings *out,
+                                 size_t row, pnb_error *err)
 {
     size_t context = v->model.info->text.context_length;
     int32_t *ids = pnb__alloc_array(context, sizeof *ids);
@@ -74,9 +59,9 @@ static pnb_status encode_caption(pnb__visit *v, const char *caption, rows *out, 
         return pnb__fail_nomem(err, context * sizeof *ids);
     pnb_status status = pnb_tokenizer_encode(v->model.tokenizer, caption, strlen(caption),
                                              (int)context, ids, NULL, err);
-    pnb_encode_out o = {out->mean + row * out->width, out->log_var + row * out->width, false};
+    const pnb_encode_out to = pnb__encode_rows(out, row);
     if (status == PNB_OK)
-        status = pnb_model_encode_text(v->model.model, ids, 1, context, &o, err);
+        status = pnb_model_encode_text(v->model.model, ids, 1, context, &to, err);
     pnb__free(ids);
     return status;
 }
@@ -101,20 +86,34 @@ static bool draw_picture(pnb_image *image)
     return true;
 }
 
-static void judge_row(pnb__visit *v, const char *what, const rows *r)
+/* Of the family's own kind: a trace, 1/kappa, a mean variance. */
+static double uncertainty_of(pnb__visit *v, const pnb_embeddings *e)
 {
-    double norm = sqrt(dot(r->mean, r->mean, r->width)), uncertainty = trace(r, 0);
-    if (!(fabs(norm - 1) < 1e-3))
+    pnb_error err = PNB_ERROR_INIT;
+    double *u = NULL, value = INFINITY; /* where it cannot be told, it is not one to use */
+    if (pnb__row_uncertainty(e, PNB__UNCERTAINTY_AUTO, &u, &err) == PNB_OK)
+        value = u[0];
+    v->no_memory |= err.status == PNB_NOMEM;
+    pnb__free(u);
+    return value;
+}
+
+/* Means are directions, but for generalised Gaussians, which live in the space as it is. */
+static void judge_row(pnb__visit *v, const char *what, const pnb_embeddings *e)
+{
+    double norm = sqrt(dot(e->mean, e->mean, e->dim)), uncertainty = uncertainty_of(v, e);
+    bool is_unit = e->family != PNB_GEN_GAUSSIAN;
+    if (is_unit && !(fabs(norm - 1) < 1e-3))
         pnb__finding_add(v, PNB__FINDING_ERROR, "run",
                          "the embedding of the built-in %s has norm "
                          "%g, 1 is wanted",
                          what, norm);
-    else if (v->model.info->is_probabilistic)
-        pnb__finding_add(v, PNB__FINDING_OK, "run", "built-in %s: finite, norm 1, uncertainty %.5g",
-                         what, uncertainty);
+    else if (e->family != PNB_POINT)
+        pnb__finding_add(v, PNB__FINDING_OK, "run", "built-in %s: finite%s, uncertainty %.5g", what,
+                         is_unit ? ", norm 1" : "", uncertainty);
     else
         pnb__finding_add(v, PNB__FINDING_OK, "run", "built-in %s: finite, norm 1", what);
-    if (v->model.info->is_probabilistic && uncertainty > 100)
+    if (e->family != PNB_POINT && uncertainty > 100)
         pnb__finding_add(v, PNB__FINDING_WARNING, "run",
                          "the uncertainty of the built-in %s is %g, above that of any trained "
                          "model",
@@ -124,31 +123,32 @@ static void judge_row(pnb__visit *v, const char *what, const rows *r)
 void pnb__check_forward(pnb__visit *v)
 {
     static const char caption[] = "a bright disc on a colourful background";
-    size_t width = v->model.info->embed_dim;
     pnb_image picture = {0};
     pnb_error err = PNB_ERROR_INIT;
-    rows image = {0}, text = {0};
+    pnb_embeddings *image = NULL, *text = NULL;
     bool sees = v->model.info->vision.present && v->model.preprocess.width > 0;
     bool reads = v->model.tokenizer != NULL;
-    if (!rows_init(&image, 1, width) || !rows_init(&text, 1, width) || !draw_picture(&picture)) {
+    if (pnb__encoder_make_set(&v->model, PNB_ENCODE_IMAGES, 1, &image, NULL) != PNB_OK ||
+        pnb__encoder_make_set(&v->model, PNB_ENCODE_TEXTS, 1, &text, NULL) != PNB_OK ||
+        !draw_picture(&picture)) {
         v->no_memory = true;
     } else {
-        sees = sees && encode_pixels(v, &picture, &image, &err) == PNB_OK;
+        sees = sees && encode_pixels(v, &picture, image, &err) == PNB_OK;
         reads =
-            err.status == PNB_OK && reads && encode_caption(v, caption, &text, 0, &err) == PNB_OK;
+            err.status == PNB_OK && reads && encode_caption(v, caption, text, 0, &err) == PNB_OK;
         if (err.status != PNB_OK)
             pnb__finding_fault(v, "run", &err);
         if (sees)
-            judge_row(v, "picture", &image);
+            judge_row(v, "picture", image);
         if (reads)
-            judge_row(v, "caption", &text);
+            judge_row(v, "caption", text);
         if (sees && reads)
             pnb__finding_add(v, PNB__FINDING_OK, "run", "their cosine is %.4f",
-                             dot(image.mean, text.mean, width));
+                             dot(image->mean, text->mean, image->dim));
     }
     pnb_image_free(&picture);
-    rows_free(&image);
-    rows_free(&text);
+    pnb_embeddings_free(image);
+    pnb_embeddings_free(text);
 }
 
 /* ---- golden.safetensors ---- */
@@ -202,12 +202,12 @@ static void compare_golden(pnb__visit *v, const pnb_array_view *want, const floa
     pnb__free(values);
 }
 
-static pnb_status golden_encode(pnb__visit *v, const pnb_array_view *in, bool is_text, rows *out,
-                                pnb_error *err)
+static pnb_status golden_encode(pnb__visit *v, const pnb_array_view *in, bool is_text,
+                                pnb_embeddings *out, pnb_error *err)
 {
     const pnb_tower_info *t = &v->model.info->vision;
     size_t n = (size_t)in->shape[0], size = pnb_array_size(in);
-    pnb_encode_out o = {out->mean, out->log_var, false};
+    const pnb_encode_out o = pnb__encode_rows(out, 0);
     pnb_status status = PNB_OK;
     if (!is_text &&
         (in->n_dims != 4 || in->shape[1] != 3 || in->shape[2] != (int64_t)t->image_height ||
@@ -239,13 +239,12 @@ static void golden_side(pnb__visit *v, const pnb_safetensors *st, bool is_text)
     const char *side = is_text ? "text" : "image";
     char names[3][32];
     pnb_error err = PNB_ERROR_INIT;
-    rows out = {0};
+    pnb_embeddings *out = NULL;
     if (in == NULL || in->n_dims < 2 || in->shape[0] == 0 || !t->present)
         return;
-    if (!rows_init(&out, (size_t)in->shape[0], v->model.info->embed_dim))
-        pnb__fail_nomem(&err, 0);
-    else
-        golden_encode(v, in, is_text, &out, &err);
+    if (pnb__encoder_make_set(&v->model, is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES,
+                              (size_t)in->shape[0], &out, &err) == PNB_OK)
+        golden_encode(v, in, is_text, out, &err);
     snprintf(names[0], sizeof names[0], "%s_norm", side);
     snprintf(names[1], sizeof names[1], "%s.mean", side);
     snprintf(names[2], sizeof names[2], "%s.std", side);
@@ -253,12 +252,12 @@ static void golden_side(pnb__visit *v, const pnb_safetensors *st, bool is_text)
         pnb__finding_fault(v, "golden", &err);
     } else { /* directions are compared, so either form of the mean will do */
         const pnb_array_view *mean = first_of(st, names[0], names[1]);
-        compare_golden(v, mean != NULL ? mean : pnb_safetensors_find(st, side), out.mean, out.n,
+        compare_golden(v, mean != NULL ? mean : pnb_safetensors_find(st, side), out->mean, out->n,
                        false);
-        if (t->has_unc)
-            compare_golden(v, pnb_safetensors_find(st, names[2]), out.log_var, out.n, true);
+        if (out->log_var != NULL)
+            compare_golden(v, pnb_safetensors_find(st, names[2]), out->log_var, out->n, true);
     }
-    rows_free(&out);
+    pnb_embeddings_free(out);
 }
 
 void pnb__check_golden(pnb__visit *v)
@@ -314,17 +313,17 @@ static pnb_status compare_published(pnb__visit *v, const char *photo, pnb_error 
     enum { N = PNB_COUNT(published) };
     size_t width = v->model.info->embed_dim, n_bad = 0;
     pnb_image picture = {0};
-    rows image = {0}, text = {0};
+    pnb_embeddings *image = NULL, *text = NULL;
     pnb_status status = PNB_OK;
-    if (!rows_init(&image, 1, width) || !rows_init(&text, N, width))
-        PNB_TRY(pnb__fail_nomem(err, 0));
+    PNB_TRY(pnb__encoder_make_set(&v->model, PNB_ENCODE_IMAGES, 1, &image, err));
+    PNB_TRY(pnb__encoder_make_set(&v->model, PNB_ENCODE_TEXTS, N, &text, err));
     PNB_TRY(pnb_image_load(&picture, photo, NULL, err));
-    PNB_TRY(encode_pixels(v, &picture, &image, err));
-    double u_image = trace(&image, 0);
+    PNB_TRY(encode_pixels(v, &picture, image, err));
+    double u_image = trace(image, 0);
     compare_number(v, "the photo's uncertainty", u_image, published_image_uncertainty, &n_bad);
     for (size_t i = 0; i < N; i++) {
-        PNB_TRY(encode_caption(v, published[i].caption, &text, i, err));
-        double cosine = dot(image.mean, text.mean + i * width, width), u = trace(&text, i);
+        PNB_TRY(encode_caption(v, published[i].caption, text, i, err));
+        double cosine = dot(image->mean, text->mean + i * width, width), u = trace(text, i);
         compare_number(v, "a cosine", cosine, published[i].cosine, &n_bad);
         compare_number(v, "an image-to-text score", cosine - u / 2, published[i].image_to_text,
                        &n_bad);
@@ -337,8 +336,8 @@ static pnb_status compare_published(pnb__visit *v, const char *photo, pnb_error 
                          "all 13 published numbers of ProLIP ViT-B/16 are met");
 done:
     pnb_image_free(&picture);
-    rows_free(&image);
-    rows_free(&text);
+    pnb_embeddings_free(image);
+    pnb_embeddings_free(text);
     return status;
 }
 

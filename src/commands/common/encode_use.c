@@ -24,6 +24,30 @@ pnb_status pnb__encoder_open_named(pnb_encoder *e, pnb__app *app, const char *na
     return status;
 }
 
+static pnb_status need_variances(const pnb_encoder *e, pnb_family family, pnb_error *err)
+{
+    if (family == PNB_GAUSSIAN_DIAG || family == PNB_GEN_GAUSSIAN)
+        return PNB_OK;
+    if (family == PNB_POINT)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%s gives points without uncertainty; a probabilistic model is wanted",
+                         e->name);
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "%s gives %s embeddings, which have no variance in each dimension to compare; "
+                     "a model that ends in gaussian_diag or gen_gaussian is wanted",
+                     e->name, pnb_family_name(family));
+}
+
+pnb_status pnb__need_variances(const pnb_encoder *e, int sides, pnb_error *err)
+{
+    static const pnb_encode_side each[] = {PNB_ENCODE_IMAGES, PNB_ENCODE_TEXTS};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < PNB_COUNT(each); i++)
+        if (sides & (int)each[i])
+            status = need_variances(e, pnb__encoder_family(e, each[i]), err);
+    return status;
+}
+
 void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r)
 {
     pnb_padding pad = pnb_tokenizer_padding(tokenizer);

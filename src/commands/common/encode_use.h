@@ -11,6 +11,10 @@
 pnb_status pnb__encoder_open_named(pnb_encoder *e, pnb__app *app, const char *name,
                                    const pnb_encoder_opts *parts);
 
+/* PNB_OK where embeddings of these sides (PNB_ENCODE_...) have a variance in every dimension, which
+ * inclusion compares; the text says what the model's are. UNSUPPORTED */
+pnb_status pnb__need_variances(const pnb_encoder *e, int sides, pnb_error *err);
+
 /* The tokenizer's part of a result: ids, what pads and who says so, cleaning. */
 void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r);
 

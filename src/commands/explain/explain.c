@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "commands/common/encode_use.h"
 #include "encode/encoder.h"
+#include "models/model.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 
@@ -56,15 +57,6 @@ static pnb_status compare_rows(const pnb_gaussians *rows, pnb__explained *e, pnb
         e->removed[i] = e->without[i] - e->trace;
 done:
     return status;
-}
-
-static pnb_status need_uncertainty(const pnb_encoder *encoder, pnb_error *err)
-{
-    if (encoder->info->is_probabilistic)
-        return PNB_OK;
-    return pnb__fail(err, PNB_UNSUPPORTED,
-                     "%s gives points without uncertainty; a probabilistic model is wanted",
-                     encoder->name);
 }
 
 /* ---- captions ---- */
@@ -121,7 +113,7 @@ pnb_status pnb__explain_caption(pnb__app *app, pnb_encoder *encoder, const char 
     pnb_view view = {0};
     pnb_status status;
     *out = (pnb__explained){0};
-    PNB_TRY(need_uncertainty(encoder, &app->err));
+    PNB_TRY(pnb__need_variances(encoder, PNB_ENCODE_TEXTS, &app->err));
     PNB_TRY(pnb__word_list_split(caption, &words, &app->err));
     if (words.n == 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "the caption \"%.40s\" has no words", caption));
@@ -153,6 +145,9 @@ typedef struct grid {
 static pnb_status make_grid(grid *g, const pnb_encoder *encoder, int cell, pnb_error *err)
 {
     const pnb_tower_info *v = &encoder->info->vision;
+    if (v->n_patches == 0)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%s sees no patches that could be left out of a picture", encoder->name);
     *g = (grid){.patch = (int)v->patch,
                 .columns = (int)(v->image_width / v->patch),
                 .rows = (int)(v->image_height / v->patch),
@@ -182,7 +177,6 @@ static pnb_status encode_dropped(pnb__app *app, pnb_encoder *encoder, const pnb_
                                  const grid *g, size_t n_cells, pnb_embeddings **out_set)
 {
     const pnb_preprocess *pp = &encoder->preprocess;
-    size_t dim = encoder->info->embed_dim;
     pnb_embeddings *set = NULL;
     float *chw = pnb__alloc_array(3 * (size_t)pp->width * (size_t)pp->height, sizeof *chw);
     int32_t *kept = pnb__alloc_array((size_t)g->columns * (size_t)g->rows, sizeof *kept);
@@ -190,9 +184,9 @@ static pnb_status encode_dropped(pnb__app *app, pnb_encoder *encoder, const pnb_
     if (chw == NULL || kept == NULL)
         PNB_TRY(pnb__fail_nomem(&app->err, 12 * (size_t)pp->width * (size_t)pp->height));
     PNB_TRY(pnb_image_to_chw(pixels, pp->mean, pp->std, chw, &app->err));
-    PNB_TRY(pnb_embeddings_create(&set, PNB_GAUSSIAN_DIAG, n_cells + 1, dim, &app->err));
+    PNB_TRY(pnb__encoder_make_set(encoder, PNB_ENCODE_IMAGES, n_cells + 1, &set, &app->err));
     for (size_t i = 0; i <= n_cells; i++) {
-        const pnb_encode_out out = {.mean = set->mean + i * dim, .log_var = set->log_var + i * dim};
+        const pnb_encode_out out = pnb__encode_rows(set, i);
         if (pnb__is_interrupted(app))
             PNB_TRY(pnb__fail(&app->err, PNB_INTERRUPTED, "stopped on request"));
         if (i == 0) {
@@ -243,7 +237,7 @@ pnb_status pnb__explain_picture(pnb__app *app, pnb_encoder *encoder, const pnb_i
     size_t n = 0;
     pnb_status status;
     *out = (pnb__explained){.is_picture = true};
-    PNB_TRY(need_uncertainty(encoder, &app->err));
+    PNB_TRY(pnb__need_variances(encoder, PNB_ENCODE_IMAGES, &app->err));
     PNB_TRY(make_grid(&g, encoder, cmd->cell, &app->err));
     n = (size_t)g.cell_columns * (size_t)g.cell_rows;
     out->columns = g.cell_columns;
@@ -280,7 +274,7 @@ static pnb_status open_inputs(pnb__app *app, const pnb__explain_cmd *cmd, explai
                                     .preprocess = cmd->preprocess};
     pnb_status status;
     PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
-    PNB_TRY(need_uncertainty(&run->encoder, &app->err));
+    PNB_TRY(pnb__need_variances(&run->encoder, parts.sides, &app->err));
     if (cmd->images->n > 0) {
         PNB_TRY(pnb__image_inputs_open(&run->pictures, cmd->images->items, cmd->images->n, app->in,
                                        &app->err));

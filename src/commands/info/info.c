@@ -36,6 +36,19 @@ static bool has_tokenizer(const char *dir)
 
 /* ---- model ---- */
 
+/* Settings of a transformer. */
+static void describe_blocks(const pnb_tower_info *t, pnb__result *r)
+{
+    pnb__result_int(r, "width", "width", (int64_t)t->width);
+    pnb__result_int(r, "layers", "layers", (int64_t)t->n_layers);
+    pnb__result_int(r, "heads", "heads", (int64_t)t->n_heads);
+    pnb__result_int(r, "mlp_width", "MLP width", (int64_t)t->mlp_width);
+    pnb__result_real(r, "layernorm_eps", "LayerNorm eps", t->layernorm_eps, 7);
+    pnb__result_text(r, "activation", "activation", t->activation);
+    pnb__result_flag(r, "quick_gelu", NULL, t->quick_gelu);
+    pnb__result_text(r, "pooling", "read at", t->pooling);
+}
+
 static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r)
 {
     if (!t->present)
@@ -47,18 +60,16 @@ static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r
     } else {
         pnb__result_int(r, "image_width", "image width", (int64_t)t->image_width);
         pnb__result_int(r, "image_height", "image height", (int64_t)t->image_height);
-        pnb__result_int(r, "patch", "patch", (int64_t)t->patch);
+        if (t->patch > 0)
+            pnb__result_int(r, "patch", "patch", (int64_t)t->patch);
     }
-    pnb__result_int(r, "width", "width", (int64_t)t->width);
-    pnb__result_int(r, "layers", "layers", (int64_t)t->n_layers);
-    pnb__result_int(r, "heads", "heads", (int64_t)t->n_heads);
-    pnb__result_int(r, "mlp_width", "MLP width", (int64_t)t->mlp_width);
-    pnb__result_real(r, "layernorm_eps", "LayerNorm eps", t->layernorm_eps, 7);
-    pnb__result_text(r, "activation", "activation", t->activation);
-    pnb__result_flag(r, "quick_gelu", NULL, t->quick_gelu);
-    pnb__result_text(r, "pooling", "read at", t->pooling);
+    if (t->n_layers > 0)
+        describe_blocks(t, r);
     pnb__result_text(r, "key_names", "names of weights", t->key_names);
-    pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
+    if (t->n_layers > 0)
+        pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
+    else
+        pnb__result_text(r, "distributions", "ends in", pnb_family_name(t->family));
     pnb__result_end(r);
 }
 
@@ -97,7 +108,7 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     pnb__result_text(r, "weights_sha256", "SHA-256", hex);
     pnb__result_int(r, "embed_dim", "embedding width", (int64_t)info->embed_dim);
     pnb__result_flag(r, "probabilistic", "gives variances", info->is_probabilistic);
-    if (info->is_probabilistic)
+    if (info->vision.has_unc || info->text.has_unc)
         pnb__result_text(r, "text_uncertainty_source", "text log-variance from",
                          pnb_text_unc_source_name(info->text_unc_source));
     pnb__result_real(r, "logit_scale", "logit scale a", info->logit_scale, 4);

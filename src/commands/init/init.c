@@ -79,7 +79,7 @@ static void report(const pnb__model_dir_opts *o, const pnb_model_info *info, pnb
     pnb__result_int(r, "image_size", "image size", (int64_t)info->vision.image_width);
     pnb__result_int(r, "context_length", "context", (int64_t)info->text.context_length);
     pnb__result_int(r, "vocab_size", "vocabulary", (int64_t)info->text.vocab_size);
-    if (info->is_probabilistic)
+    if (info->vision.has_unc || info->text.has_unc)
         pnb__result_text(r, "text_uncertainty_source", "text log-variance from",
                          pnb_text_unc_source_name(info->text_unc_source));
     pnb__result_int(r, "seed", "seed", (int64_t)o->seed);

@@ -30,11 +30,12 @@ typedef struct probe_run {
 /* Rows of Gaussians that belong to the run. */
 typedef struct rows {
     pnb_embeddings *set;
-    pnb_gaussians view;
+    pnb_view view; /* as Gaussians, whatever family of variances the model ends in */
 } rows;
 
 static void free_rows(rows *r)
 {
+    pnb_view_reset(&r->view);
     pnb_embeddings_free(r->set);
     *r = (rows){0};
 }
@@ -46,10 +47,7 @@ static pnb_status make_rows(probe_run *run, size_t n, pnb__make_fn make, const v
     pnb_error *err = &run->app->err;
     *out = (rows){0};
     pnb_status status = pnb__encode_made(&run->encoder, n, make, user, &opts, &out->set, err);
-    if (status == PNB_OK)
-        out->view = (pnb_gaussians){
-            .n = n, .dim = out->set->dim, .mean = out->set->mean, .log_var = out->set->log_var};
-    return status;
+    return status == PNB_OK ? pnb_view_init(&out->view, out->set, err) : status;
 }
 
 static pnb_status traces_of(const pnb_gaussians *view, double **out, pnb_error *err)
@@ -185,42 +183,41 @@ static void make_picture(const void *user, size_t row, pnb_image *out)
 }
 
 /* The originals once more, each row moved to its neighbour's place. */
-static pnb_status shift_rows(const pnb_gaussians *from, rows *out, pnb_error *err)
+static pnb_status shift_rows(const rows *from, rows *out, pnb_error *err)
 {
-    size_t dim = from->dim, last = (from->n - 1) * dim;
+    size_t n = from->set->n;
     *out = (rows){0};
-    pnb_status status = pnb_embeddings_create(&out->set, PNB_GAUSSIAN_DIAG, from->n, dim, err);
-    if (status != PNB_OK)
-        return status;
-    float *mean = out->set->mean, *log_var = out->set->log_var;
-    memcpy(mean, from->mean + dim, last * sizeof(float));
-    memcpy(mean + last, from->mean, dim * sizeof(float));
-    memcpy(log_var, from->log_var + dim, last * sizeof(float));
-    memcpy(log_var + last, from->log_var, dim * sizeof(float));
-    out->view = (pnb_gaussians){.n = from->n, .dim = dim, .mean = mean, .log_var = log_var};
-    return PNB_OK;
+    size_t *order = pnb__alloc_array(n, sizeof *order);
+    if (order == NULL)
+        return pnb__fail_nomem(err, n * sizeof *order);
+    for (size_t i = 0; i < n; i++)
+        order[i] = (i + 1) % n;
+    pnb_status status = pnb_embeddings_select(&out->set, from->set, order, n, err);
+    pnb__free(order);
+    return status == PNB_OK ? pnb_view_init(&out->view, out->set, err) : status;
 }
 
-static pnb_status probe_mixed(probe_run *run, picture_job *job, const pnb_gaussians *original)
+static pnb_status probe_mixed(probe_run *run, picture_job *job, const rows *originals)
 {
+    const pnb_rows *original = &originals->view.rows;
     pnb__probe_rates *rates = &run->out->rates;
     pnb_error *err = &run->app->err;
     rows next = {0}, mixed = {0};
     size_t n = original->n;
     pnb_status status;
-    PNB_TRY(shift_rows(original, &next, err));
-    PNB_TRY(
-        pnb_share_included(original, &next.view, run->cmd->published, NULL, &rates->other, err));
+    PNB_TRY(shift_rows(originals, &next, err));
+    PNB_TRY(pnb_share_included(original, &next.view.rows, run->cmd->published, NULL, &rates->other,
+                               err));
     job->how = BLENDED;
     PNB_TRY(make_rows(run, n, make_picture, job, &mixed));
-    PNB_TRY(mean_trace(&mixed.view, &rates->blend_trace, NULL, err));
-    PNB_TRY(pnb_mixed_included(&mixed.view, original, &next.view, run->cmd->published,
+    PNB_TRY(mean_trace(&mixed.view.rows, &rates->blend_trace, NULL, err));
+    PNB_TRY(pnb_mixed_included(&mixed.view.rows, original, &next.view.rows, run->cmd->published,
                                &rates->blend, err));
     free_rows(&mixed);
     job->how = HALVED;
     PNB_TRY(make_rows(run, n, make_picture, job, &mixed));
-    PNB_TRY(mean_trace(&mixed.view, &rates->halves_trace, NULL, err));
-    status = pnb_mixed_included(&mixed.view, original, &next.view, run->cmd->published,
+    PNB_TRY(mean_trace(&mixed.view.rows, &rates->halves_trace, NULL, err));
+    status = pnb_mixed_included(&mixed.view.rows, original, &next.view.rows, run->cmd->published,
                                 &rates->halves, err);
 done:
     free_rows(&next);
@@ -259,12 +256,12 @@ static pnb_status probe_erased(probe_run *run, picture_job *job, const pnb_gauss
         job->share = s < n ? run->cmd->share[s] : run->cmd->erased;
         PNB_TRY(make_rows(run, original->n, make_picture, job, &erased));
         if (s < n)
-            PNB_TRY(add_point(run, original, &erased.view, s, curve));
+            PNB_TRY(add_point(run, original, &erased.view.rows, s, curve));
         else
-            PNB_TRY(pnb_share_included(original, &erased.view, run->cmd->published, NULL,
+            PNB_TRY(pnb_share_included(original, &erased.view.rows, run->cmd->published, NULL,
                                        &run->out->rates.erased, &run->app->err));
         if (s == n && run->cmd->html != NULL)
-            PNB_TRY(keep_pictures(run, job, original, &erased.view));
+            PNB_TRY(keep_pictures(run, job, original, &erased.view.rows));
         free_rows(&erased);
     }
 done:
@@ -285,10 +282,10 @@ static pnb_status probe_pictures(probe_run *run)
                              &run->app->err));
     pnb__fill_colour(&run->encoder.preprocess, job.rgb);
     PNB_TRY(make_rows(run, run->pixels.n, make_picture, &job, &original));
-    PNB_TRY(mean_trace(&original.view, &run->out->rates.trace, NULL, &run->app->err));
-    PNB_TRY(probe_erased(run, &job, &original.view));
+    PNB_TRY(mean_trace(&original.view.rows, &run->out->rates.trace, NULL, &run->app->err));
+    PNB_TRY(probe_erased(run, &job, &original.view.rows));
     if (run->pixels.n > 1)
-        status = probe_mixed(run, &job, &original.view);
+        status = probe_mixed(run, &job, &original);
 done:
     free_rows(&original);
     return status;
@@ -481,15 +478,18 @@ done:
 static pnb_status probe_captions(probe_run *run)
 {
     pnb_embeddings *set = NULL;
+    pnb_view view = {0};
     double *u = NULL;
     pnb_status status;
     PNB_TRY(pnb__embed_captions(run->app, &run->encoder, &run->captions, &set));
-    PNB_TRY(pnb__row_uncertainty(set, PNB_UNCERTAINTY_TRACE, &u, &run->app->err));
+    PNB_TRY(pnb_view_init(&view, set, &run->app->err));
+    PNB_TRY(traces_of(&view.rows, &u, &run->app->err));
     PNB_TRY(probe_levels(run, u));
     PNB_TRY(probe_lengths(run, u));
     status = probe_dropped(run);
 done:
     pnb__free(u);
+    pnb_view_reset(&view);
     pnb_embeddings_free(set);
     return status;
 }
@@ -505,11 +505,8 @@ static pnb_status open_model(probe_run *run, const char *model)
         .tokenizer = cmd->tokenizer,
         .preprocess = cmd->preprocess};
     pnb_status status = pnb__encoder_open_named(&run->encoder, run->app, model, &parts);
-    if (status == PNB_OK && !run->encoder.info->is_probabilistic)
-        status = pnb__fail(&run->app->err, PNB_UNSUPPORTED,
-                           "%s gives points without uncertainty; a probabilistic model is wanted",
-                           run->encoder.name);
-    return status;
+    return status == PNB_OK ? pnb__need_variances(&run->encoder, parts.sides, &run->app->err)
+                            : status;
 }
 
 static void clear_figures(pnb__probe *out)

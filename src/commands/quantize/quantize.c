@@ -2,7 +2,8 @@
  *
  * Figures, each for pictures and for captions where both are given:
  *   cosine   mean and least cosine of the two means of an input
- *   rank     Spearman correlation of the two uncertainties (trace), of models that have one
+ *   rank     Spearman correlation of the two uncertainties (trace, or what the family has) of
+ *            models that have one
  *   top1     share of inputs whose nearest item is the same: among the other kind (the caption of a
  *            picture) when both kinds are given, else among the other inputs of its own kind
  * A set is embedded twice and held in memory, so it is meant to be hundreds of inputs, not
@@ -19,6 +20,7 @@
 #include "penumbra/search.h"
 #include "penumbra/statistics.h"
 #include "penumbra/view.h"
+#include "sets/settle.h"
 
 enum { PICTURES, CAPTIONS, N_KINDS };
 static const char *const kind_keys[N_KINDS] = {"pictures", "captions"};
@@ -64,21 +66,20 @@ static pnb_status compare_cosines(const pnb_gaussians *a, const pnb_gaussians *b
 }
 
 /* 1 for points, and where every input has the same uncertainty before and after. */
-static pnb_status compare_ranks(const pnb_gaussians *a, const pnb_gaussians *b, figures *f,
+static pnb_status compare_ranks(const pnb_embeddings *a, const pnb_embeddings *b, figures *f,
                                 pnb_error *err)
 {
+    double *x = NULL, *y = NULL;
     f->rank = 1;
-    if (a->log_var == NULL || a->n < 2)
+    if (a->family == PNB_POINT || a->n < 2)
         return PNB_OK;
-    double *x = pnb__alloc_array(2 * a->n, sizeof *x);
-    if (x == NULL)
-        return pnb__fail_nomem(err, 2 * a->n * sizeof *x);
-    pnb_status status = pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, a, x, err);
+    pnb_status status = pnb__row_uncertainty(a, PNB__UNCERTAINTY_AUTO, &x, err);
     if (status == PNB_OK)
-        status = pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, b, x + a->n, err);
-    if (status == PNB_OK && memcmp(x, x + a->n, a->n * sizeof *x) != 0)
-        status = pnb_spearman(x, x + a->n, a->n, &f->rank, err);
+        status = pnb__row_uncertainty(b, PNB__UNCERTAINTY_AUTO, &y, err);
+    if (status == PNB_OK && memcmp(x, y, a->n * sizeof *x) != 0)
+        status = pnb_spearman(x, y, a->n, &f->rank, err);
     pnb__free(x);
+    pnb__free(y);
     return status;
 }
 
@@ -128,7 +129,7 @@ static pnb_status compare_kind(const pnb_ctx *ctx, comparison *c, int kind, pnb_
     PNB_TRY(pnb_view_init(&a, c->before[kind], err));
     PNB_TRY(pnb_view_init(&b, c->after[kind], err));
     PNB_TRY(compare_cosines(&a.rows, &b.rows, f, err));
-    PNB_TRY(compare_ranks(&a.rows, &b.rows, f, err));
+    PNB_TRY(compare_ranks(c->before[kind], c->after[kind], f, err));
     status = compare_nearest(ctx, c, kind, f, err);
 done:
     pnb_view_reset(&a);

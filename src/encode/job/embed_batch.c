@@ -51,6 +51,10 @@ pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb_encoder *encoder,
                             .width = width_of(encoder, source),
                             .max_pixels = max_pixels > 0 ? max_pixels : PNB_IMAGE_DEFAULT_PIXELS,
                             .capacity = PNB_MIN(opts->batch_size, PNB_MAX(source->n, (size_t)1))};
+    if (opts->masked && !source->is_text && encoder->info->vision.n_patches == 0)
+        PNB_TRY(pnb__fail(err, PNB_UNSUPPORTED,
+                          "%s: its image tower sees no patches, so none can be masked",
+                          encoder->name));
     if (source->image != NULL)
         PNB_TRY(pnb_image_budget_create(&b->budget, b->max_pixels, err));
     if (!allocate(b))
@@ -278,9 +282,10 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_s
     return status;
 }
 
-pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, float *mean, float *log_var, pnb_error *err)
+pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, pnb_embeddings *set, size_t first,
+                                   pnb_error *err)
 {
-    const pnb_encode_out out = {.mean = mean, .log_var = log_var};
+    const pnb_encode_out out = pnb__encode_rows(set, first);
     pnb__towers *towers = pnb__worker_towers(b->worker);
     pnb_model *model = b->encoder->model;
     if (b->tokens != NULL)

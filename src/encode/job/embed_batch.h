@@ -39,7 +39,8 @@ typedef pnb_status (*pnb__embed_skip_fn)(void *user, size_t input, const char *w
  * are handed to `skip` and replaced by the following ones. n is 0 when nothing is left. */
 pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_skip_fn skip,
                                  void *user, pnb_error *err);
-pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, float *mean, float *log_var,
+/* Into rows first .. first + n of a set of the side's family. */
+pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, pnb_embeddings *set, size_t first,
                                    pnb_error *err);
 
 #endif

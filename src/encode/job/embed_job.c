@@ -36,13 +36,12 @@ typedef struct job {
 static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
 {
     bool is_text = j->source->is_text;
-    pnb_status status = pnb_embeddings_create(out, pnb__encoder_family(j->encoder), n,
-                                              j->encoder->info->embed_dim, j->err);
+    pnb_encode_side side = is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES;
+    pnb_status status = pnb__encoder_make_set(j->encoder, side, n, out, j->err);
     if (status != PNB_OK)
         return status;
     pnb_embeddings_info *info = &(*out)->info;
-    pnb_encoder_describe(j->encoder, is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES, j->opts->seed,
-                         info);
+    pnb_encoder_describe(j->encoder, side, j->opts->seed, info);
     size_t length = strlen(info->preprocess), size = sizeof info->preprocess;
     if (j->opts->exif && !is_text)
         snprintf(info->preprocess + length, size - length, ", EXIF applied");
@@ -62,8 +61,7 @@ static pnb_status append_batch(job *j)
     pnb__embed_batch *b = &j->batch;
     pnb_embeddings *set = j->set;
     size_t first = j->n_rows;
-    float *log_var = set->log_var != NULL ? set->log_var + first * set->dim : NULL;
-    pnb_status status = pnb__embed_batch_encode(b, set->mean + first * set->dim, log_var, j->err);
+    pnb_status status = pnb__embed_batch_encode(b, set, first, j->err);
     if (status != PNB_OK)
         pnb__error_prefix(j->err, "inputs %zu to %zu", b->input[0], b->input[b->n - 1]);
     for (size_t i = 0; status == PNB_OK && i < b->n; i++) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The text section of the models trained on DataComp-1B: a T5 vocabulary of 32,100 pieces with
+ * SigLIP's cleaning, both tokens appended, no mask, eps 1e-6 as in SigLIP's text tower. */
 #define PNB__TEXT_PRETRAINED(WIDTH, HEADS, LAYERS, CONTEXT, EXTRA)                                 \
     "  \"text_cfg\": {\n"                                                                          \
     "    \"context_length\": " CONTEXT ", \"vocab_size\": 32100,\n"                                \
@@ -48,6 +50,7 @@ static const char so400m_14[] =
                          "\"embed_unc\": true, \"init_unc_bias\": -10},\n" PNB__TEXT_PRETRAINED(
                              "1152", "16", "27", "64", "    \"mlp_ratio\": 3.7362,\n") "\n}\n";
 
+/* The one of the family that speaks as CLIP does: 49,408 byte pairs, 77 tokens, QuickGELU. */
 static const char vit_h_14[] = PNB__TOP(
     "1024",
     " \"quick_gelu\": true,") "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 32, \"width\": "
@@ -77,6 +80,7 @@ static const char tiny[] =
     "    \"embed_cls\": true, \"embed_unc\": true, \"norm_kwargs\": {\"eps\": 1e-06},\n"
     "    \"init_unc_bias\": -8.208240530771945, \"init_unc_std\": 0.00265\n  }\n}\n";
 
+/* Released ones by size, then the one for long captions, then the one to learn with. */
 static const char *const names[] = {"ViT-B-16",      "ViT-L-16", "SO400M-14", "ViT-H-14",
                                     "ViT-B-16-long", "tiny",     NULL};
 static const char *const texts[] = {vit_b_16, vit_l_16, so400m_14, vit_h_14, vit_b_16_long, tiny};
@@ -94,7 +98,7 @@ const char *pnb_model_config_json(const char *name)
     return NULL;
 }
 
-/* Keys of `from` replace those of `into`; objects are merged key by key. */
+/* Keys of `from` replace those of `into`; objects are merged key by key, lists and values whole. */
 static bool merge(json_t *into, json_t *from)
 {
     const char *key;
@@ -111,6 +115,8 @@ static bool merge(json_t *into, json_t *from)
     return true;
 }
 
+/* A name that is built in comes first, so that a file called "tiny" does not change what the word
+ * means; text that begins with a brace is a configuration itself. */
 pnb_status pnb__config_json_load(json_t **out, const char *config, pnb_error *err)
 {
     const char *text = pnb_model_config_json(config);
@@ -127,6 +133,7 @@ pnb_status pnb__config_json_load(json_t **out, const char *config, pnb_error *er
     return pnb__json_load_file(out, config, 0, err);
 }
 
+/* 17 digits bring every double back; sorted keys make equal configurations equal files. */
 char *pnb__config_json_dump(const json_t *root)
 {
     return json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));

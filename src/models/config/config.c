@@ -11,6 +11,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Of the whole model. init_logit_* are where a and b of logit = a cos + b start; custom_text,
+ * cast_dtype and output_dict choose among open_clip's classes and casts and change no number;
+ * text_unc_source is the older word for Penumbra's own text_uncertainty_source. */
 static const char *const top_keys[] = {"embed_dim",
                                        "vision_cfg",
                                        "text_cfg",
@@ -25,6 +28,10 @@ static const char *const top_keys[] = {"embed_dim",
                                        "text_unc_source",
                                        "model_type"};
 
+/* CLIPVisionCfg. Sizes; ls_init_value is LayerScale (Touvron et al. 2021), patch_dropout (FLIP, Li
+ * et al. 2023) is of training alone; attentional pooling is CoCa's; pos_embed_type and
+ * final_ln_after_pool are open_clip's variants; block_type to scale_fc build other blocks and are
+ * refused below; embed_unc and init_unc_* are ProLIP's; timm_* hand the tower over to timm. */
 static const char *const vision_keys[] = {"layers",
                                           "width",
                                           "head_width",
@@ -63,6 +70,10 @@ static const char *const vision_keys[] = {"layers",
                                           "timm_drop",
                                           "timm_drop_path"};
 
+/* CLIPTextCfg. vocab_size counts the rows of the token table, which may be more than the
+ * tokenizer's ids; tokenizer_* and pad_id, bos_id are the tokenizer's business, eos_id is read
+ * where texts are pooled at it; embed_cls and embed_unc append ProLIP's two tokens; hf_model_name
+ * would be another transformer altogether. */
 static const char *const text_keys[] = {"text_arch",
                                         "context_length",
                                         "variable_text",
@@ -105,7 +116,9 @@ static const char *const text_keys[] = {"text_arch",
                                         "text_uncertainty_source",
                                         "text_unc_source"};
 
-/* Options of both towers that build another block than nn/block.c. */
+/* Options of both towers that build another block than nn/block.c: extra norms of queries and keys,
+ * scaled cosine attention (Liu et al. 2022), gains on heads (NormFormer, Shleifer et al. 2021),
+ * attention over texts of varying length. A value that switches one off is fine. */
 static const char *const must_be_false[] = {"output_tokens",      "qk_norm",     "attentional_pool",
                                             "scaled_cosine_attn", "scale_heads", "scale_attn_inner",
                                             "scale_attn",         "scale_fc",    "variable_text"};
@@ -135,18 +148,18 @@ const char *pnb__pool_name(pnb__pool pool)
     return (size_t)pool < PNB_COUNT(names) ? names[pool] : "unknown";
 }
 
+/* gelu is x Phi(x); gelu_tanh its approximation by tanh, off by at most 5e-4; quick_gelu OpenAI's
+ * x s(1.702 x), off by up to 0.02. Through a dozen blocks that is enough to spoil a cosine, so
+ * reports tell the source of the choice too. */
 const char *pnb__act_name(pnb__unary act)
 {
     return act == PNB__QUICK_GELU ? "quick_gelu" : act == PNB__GELU_TANH ? "gelu_tanh" : "gelu";
 }
 
-const char *pnb__family_name(pnb__model_family family)
-{
-    static const char *const names[] = {"prolip", "clip", "siglip"};
-    return names[family];
-}
-
-/* ---- both towers ---- */
+/* ---- both towers ----
+ *
+ * Everything that decides what a tower computes ends in a pnb__tower_config; where a value comes
+ * from is kept for those that no shape of a weight could contradict: activation and eps. */
 
 /* norm_kwargs {"eps": x}; absent or null means torch's 1e-5. */
 static void read_eps(pnb__tower_config *t, pnb__jobj *o, pnb_error *err)
@@ -204,6 +217,9 @@ static void read_refused(pnb__jobj *o, pnb_error *err)
             pnb__config_unsupported(o, must_be_null[i], "null", err);
 }
 
+/* What both towers have. The MLP is int(width * mlp_ratio) wide, rounded down as the reference
+ * does: 1152 * 3.7362 is 4304. init_unc_std is Penumbra's: the spread of the log-variance head's
+ * matrix, C^-1/2 where the file does not say, as in the reference. */
 static void read_common(pnb__tower_config *t, pnb__jobj *o, size_t width, pnb_error *err)
 {
     t->present = true;
@@ -236,6 +252,8 @@ void pnb__config_check_heads(const pnb__tower_config *t, pnb__jobj *o, const cha
 
 /* ---- image tower ---- */
 
+/* A number is a square. Pixels that fill no whole patch at the right and lower edge are not seen: a
+ * stride-p convolution without padding leaves them out. */
 void pnb__config_image_size(pnb__config *c, pnb__jobj *o, size_t fallback, pnb_error *err)
 {
     json_t *size = json_object_get(o->obj, "image_size");
@@ -253,6 +271,10 @@ void pnb__config_image_size(pnb__config *c, pnb__jobj *o, size_t fallback, pnb_e
                               o->where, c->image_height, c->image_width, c->patch);
 }
 
+/* "tok" reads the class token, "avg" the mean of the patches behind it. With embed_unc the
+ * reference reads [CLS] and [UNC] by their places, so nothing else can be asked for. "sin_cos_2d"
+ * positions are computed and fixed (He et al. 2022, as MAE's code lays them out), "learnable" ones
+ * are weights. */
 static void read_vision_pool(pnb__config *c, pnb__jobj *o, pnb_error *err)
 {
     const char *pool = pnb__json_get_string(o, "pool_type", "tok", err);
@@ -269,6 +291,9 @@ static void read_vision_pool(pnb__config *c, pnb__jobj *o, pnb_error *err)
         pnb__config_unsupported(o, "pos_embed_type", "\"learnable\" or \"sin_cos_2d\"", err);
 }
 
+/* Heads follow from head_width, 64 where the file is silent: the one number of a tower that stands
+ * in no shape of its weights, so a wrong one gives other embeddings without any error. A list of
+ * layers is CLIP's ResNet. */
 static void read_vision(pnb__config *c, pnb__jobj *o, bool quick_gelu, pnb_error *err)
 {
     pnb__json_check_keys(o, vision_keys, PNB_COUNT(vision_keys), err);
@@ -296,13 +321,17 @@ static void read_vision(pnb__config *c, pnb__jobj *o, bool quick_gelu, pnb_error
     read_vision_pool(c, o, err);
 }
 
-/* ---- text tower ---- */
+/* ---- text tower ----
+ *
+ * One transformer for all: what differs between ProLIP, CLIP and SigLIP is the mask, the place a
+ * text is read at, the projection, and the tokens appended. */
 
 const char *pnb_text_unc_source_name(pnb_text_unc_source source)
 {
     return source == PNB_TEXT_UNC_TOKEN ? "unc_token" : "projected_mean";
 }
 
+/* Released checkpoints lack the key and mean projected_mean, which their code computes. */
 static void read_unc_source(pnb__config *c, pnb__jobj *o, pnb_error *err)
 {
     const char *key =
@@ -333,6 +362,8 @@ static void check_appended_pool(pnb__jobj *o, pnb_error *err)
         pnb__config_unsupported(o, "pool_type", "first, last, argmax, eos or none", err);
 }
 
+/* Where a text without [CLS] is read. open_clip's default, argmax, finds the end token as the
+ * largest id: right for CLIP's vocabulary, whose last id it is. */
 static void read_text_pool(pnb__config *c, pnb__jobj *o, pnb_error *err)
 {
     static const struct {
@@ -359,6 +390,8 @@ static void read_text_pool(pnb__config *c, pnb__jobj *o, pnb_error *err)
                       o->where, c->vocab_size);
 }
 
+/* proj_bias makes the projection a Linear, x W^T + b, else it is CLIP's matrix, x P. The default is
+ * the dialect's: ProLIP has the bias, open_clip has not. */
 static void read_text_projection(pnb__config *c, pnb__jobj *o, bool is_prolip, pnb_error *err)
 {
     bool bias = pnb__json_get_bool(o, "proj_bias", is_prolip, err);
@@ -373,6 +406,9 @@ static void read_text_projection(pnb__config *c, pnb__jobj *o, bool is_prolip, p
         pnb__config_unsupported(o, "proj_type", is_prolip ? "linear" : "linear or none", err);
 }
 
+/* The dialects' defaults differ: ProLIP is 768 wide with 12 heads, 64 tokens of a T5 vocabulary of
+ * 32,100, no mask and both tokens appended; open_clip 512 wide with 8 heads, 77 tokens of CLIP's
+ * 49,408, under a causal mask. */
 static void read_text(pnb__config *c, pnb__jobj *o, bool quick_gelu, pnb_error *err)
 {
     bool is_prolip = c->family == PNB__FAMILY_PROLIP;
@@ -413,6 +449,9 @@ static void read_text(pnb__config *c, pnb__jobj *o, bool quick_gelu, pnb_error *
 
 /* ---- the whole ---- */
 
+/* What no section shows alone: both towers with [UNC] or none; W of a log-variance that is read
+ * from the projected mean is (D, C) and takes D numbers, so C = D; a tower without projection ends
+ * in its own width; the fixed positions are those of a square grid. */
 static pnb_status check_whole(const pnb__config *c, const char *where, pnb_error *err)
 {
     if (c->text.has_unc != c->vision.has_unc)
@@ -455,6 +494,8 @@ static bool is_true(const json_t *section, const char *key)
     return json_is_true(json_object_get(section, key));
 }
 
+/* The family is told by what only ProLIP has, before the sections are read, since their defaults
+ * depend on it; read_vision makes it SigLIP where timm builds the image tower. */
 static pnb_status read_model_cfg(pnb__config *out, json_t *root, const char *where, pnb_error *err)
 {
     pnb__config c = {.text_unc_source = PNB_TEXT_UNC_PROJECTED_MEAN, .eos_id = -1};
@@ -509,6 +550,8 @@ static pnb_status read_open_clip(pnb__config *out, json_t *root, const char *whe
     return o.status == PNB_OK ? read_model_cfg(out, model, inner, err) : o.status;
 }
 
+/* model_type is Hugging Face's sign, but open_clip writes it into some files too, beside
+ * vision_cfg. */
 pnb_status pnb__config_read(pnb__config *out, json_t *root, const char *where, pnb_error *err)
 {
     if (json_is_object(json_object_get(root, "model_cfg")))

@@ -1,10 +1,16 @@
-/* One description of a two-tower model, whatever wrote its folder: ProLIP, open_clip, Hugging Face
- * CLIP and SigLIP, or OpenAI's bare state dict. The readers fill it, the towers follow it. */
+/* One description of a two-tower model, whatever wrote its folder. The readers here are those of
+ * dialects that several families share: ProLIP's and open_clip's, Hugging Face's of CLIP and
+ * SigLIP, OpenAI's bare state dict; a family with a configuration of its own brings its reader
+ * (tower.h). The readers fill it, the towers follow it. */
 #ifndef PNB_MODELS_CONFIG_CONFIG_H
 #define PNB_MODELS_CONFIG_CONFIG_H
 
+#include <assert.h>
+#include <string.h>
+
 #include "io/json/json.h"
 #include "kernels/kernels.h"
+#include "models/model_families.def"
 #include "penumbra/model.h"
 
 /* Limits of every reader: larger claims are damaged or hostile files. */
@@ -15,11 +21,11 @@ enum {
     PNB__MAX_VOCAB = 1 << 24
 };
 
+#define PNB__MODEL_FAMILY_ENUM(NAME, word) PNB__FAMILY_##NAME,
 typedef enum pnb__model_family {
-    PNB__FAMILY_PROLIP,
-    PNB__FAMILY_CLIP,
-    PNB__FAMILY_SIGLIP
+    PNB__MODEL_FAMILY_LIST(PNB__MODEL_FAMILY_ENUM) PNB__N_MODEL_FAMILIES
 } pnb__model_family;
+#undef PNB__MODEL_FAMILY_ENUM
 
 /* Which vector of a tower is projected. */
 typedef enum pnb__pool {
@@ -39,6 +45,7 @@ typedef enum pnb__projection {
     PNB__PROJECT_LINEAR  /* x W^T + b, W (embed, width) */
 } pnb__projection;
 
+/* One tower. `present` is every family's; the rest describes a transformer. */
 typedef struct pnb__tower_config {
     bool present;
     size_t width, n_layers, n_heads, mlp_width;
@@ -54,24 +61,46 @@ typedef struct pnb__tower_config {
     const char *act_source, *eps_source; /* where the value comes from, for `check` */
 } pnb__tower_config;
 
+/* Bytes that a family's own configuration may have. */
+enum { PNB__MAX_OWN_CONFIG = 256 };
+
 typedef struct pnb__config {
+    /* every family's */
     pnb__model_family family;
     size_t embed_dim;
     bool has_logit_scale, has_logit_bias;
     double init_logit_scale, init_logit_bias; /* scale as a logarithm */
-    pnb_text_unc_source text_unc_source;
+    size_t image_height, image_width;         /* pictures the image tower takes */
+    size_t context_length, vocab_size;        /* tokens and ids the text tower takes */
     pnb__tower_config vision, text;
-    /* image tower */
-    size_t image_height, image_width, patch;
+    /* transformers: image tower */
+    size_t patch;
     bool no_ln_pre, conv_bias, sincos_positions;
     bool norm_after_pool; /* ln_post on the pooled vector instead of on every token */
-    /* text tower */
-    size_t context_length, vocab_size;
+    /* transformers: text tower */
+    pnb_text_unc_source text_unc_source;
     bool causal;
     int64_t eos_id; /* PNB__POOL_EOS */
     /* A tower stored alone may or may not carry its projection; the weight file tells. */
     bool projection_from_file;
+    /* other families: a struct of theirs, by the two functions below */
+    unsigned char own[PNB__MAX_OWN_CONFIG];
 } pnb__config;
+
+/* What a family beside the transformers keeps of its configuration, bytes in and out, so that a
+ * configuration stays a value that is copied. A struct that is too large is found by the first test
+ * that reads such a model. */
+static inline void pnb__config_set_own(pnb__config *c, const void *own, size_t n_bytes)
+{
+    assert(n_bytes <= sizeof c->own);
+    memcpy(c->own, own, n_bytes);
+}
+
+static inline void pnb__config_get_own(const pnb__config *c, void *own, size_t n_bytes)
+{
+    assert(n_bytes <= sizeof c->own);
+    memcpy(own, c->own, n_bytes);
+}
 
 /* Is a class token in front of the patches? */
 static inline bool pnb__config_has_class(const pnb__config *c)
@@ -117,6 +146,5 @@ pnb_status pnb__config_from_shapes(pnb__config *out, const struct pnb__weight_fi
 /* Names for messages and reports. */
 const char *pnb__pool_name(pnb__pool pool);
 const char *pnb__act_name(pnb__unary act); /* "gelu", "gelu_tanh", "quick_gelu" */
-const char *pnb__family_name(pnb__model_family family);
 
 #endif

@@ -83,6 +83,9 @@ static const char *const passive_keys[] = {
     "use_cache",
 };
 
+/* What decides a tower; absent ones have the defaults below. projection_dim and projection_size
+ * stand among the passive keys because each section repeats them: the one that counts is read by
+ * hand. */
 static const char *const tower_keys[] = {
     "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
     "hidden_act",  "layer_norm_eps",    "vocab_size",        "max_position_embeddings",
@@ -99,7 +102,7 @@ typedef struct hf_defaults {
     double eps;
 } hf_defaults;
 
-/* By siglip, then text. */
+/* By siglip, then text. CLIP's are those of ViT-B/32, SigLIP's those of base-patch16-224. */
 static const hf_defaults defaults[2][2] = {
     {{768, 3072, 12, "quick_gelu", 1e-5}, {512, 2048, 8, "quick_gelu", 1e-5}},
     {{768, 3072, 12, "gelu_pytorch_tanh", 1e-6}, {768, 3072, 12, "gelu_pytorch_tanh", 1e-6}},
@@ -110,6 +113,7 @@ enum { CLIP_PROJECTION = 512, CLIP_EOS = 49407, LEGACY_EOS = 2 };
 static const char *const model_types[] = {"clip",   "clip_vision_model",   "clip_text_model",
                                           "siglip", "siglip_vision_model", "siglip_text_model"};
 
+/* The lists are short and read once a model: no table. */
 static bool is_listed(const char *key, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -140,6 +144,9 @@ static void check_keys(pnb__jobj *o, bool is_tower, bool is_top, pnb_error *err)
     }
 }
 
+/* transformers' word for an activation. CLIP's default is quick_gelu, as OpenAI trained; a model
+ * that was trained by open_clip and converted must say "gelu" here, and `check` tells where a file
+ * is silent. */
 static void read_act(pnb__tower_config *t, pnb__jobj *o, const char *fallback, pnb_error *err)
 {
     static const struct {
@@ -148,7 +155,7 @@ static void read_act(pnb__tower_config *t, pnb__jobj *o, const char *fallback, p
     } acts[] = {{"quick_gelu", PNB__QUICK_GELU},
                 {"gelu", PNB__GELU},
                 {"gelu_pytorch_tanh", PNB__GELU_TANH},
-                {"gelu_new", PNB__GELU_TANH}};
+                {"gelu_new", PNB__GELU_TANH}}; /* the same formula, written out in Python */
     const char *name = pnb__json_get_string(o, "hidden_act", fallback, err);
     t->act_source = pnb__json_has(o, "hidden_act") ? "hidden_act" : "default of transformers";
     for (size_t i = 0; o->status == PNB_OK && i < PNB_COUNT(acts); i++)
@@ -159,6 +166,8 @@ static void read_act(pnb__tower_config *t, pnb__jobj *o, const char *fallback, p
     pnb__config_unsupported(o, "hidden_act", "quick_gelu, gelu or gelu_pytorch_tanh", err);
 }
 
+/* Unlike open_clip's dialect, this one names the width of the MLP and the number of heads outright.
+ */
 static void read_common(pnb__tower_config *t, pnb__jobj *o, const hf_defaults *d, pnb_error *err)
 {
     t->present = true;
@@ -179,6 +188,9 @@ static void read_common(pnb__tower_config *t, pnb__jobj *o, const hf_defaults *d
     read_act(t, o, d->act, err);
 }
 
+/* CLIP: class token, LayerNorm before the blocks, no bias of the patch embedding, projection.
+ * SigLIP: none of the first two, a bias, and an attention head in place of the projection; without
+ * its head (vision_use_head false) it has no embedding. */
 static void read_vision(pnb__config *c, pnb__jobj *o, bool siglip, pnb_error *err)
 {
     read_common(&c->vision, o, &defaults[siglip][0], err);
@@ -189,6 +201,8 @@ static void read_vision(pnb__config *c, pnb__jobj *o, bool siglip, pnb_error *er
         pnb__config_unsupported(o, "num_channels", "3", err);
     if (!pnb__json_get_bool(o, "vision_use_head", true, err))
         pnb__config_unsupported(o, "vision_use_head", "true", err);
+    /* the towers of the two differ in these four, which no key names: the model type is all there
+     * is */
     c->vision.pool = siglip ? PNB__POOL_MAP : PNB__POOL_CLASS;
     c->vision.projection = siglip ? PNB__PROJECT_NONE : PNB__PROJECT_MATRIX;
     c->no_ln_pre = c->conv_bias = siglip;
@@ -209,6 +223,8 @@ static void read_clip_pool(pnb__config *c, pnb__jobj *o, pnb_error *err)
                       pnb__json_has(o, "eos_token_id") ? "" : " (the default)", c->vocab_size);
 }
 
+/* SigLIP's texts are read at the last position without a mask and projected by a Linear with bias
+ * (text_model.head); CLIP's at the end token under a causal mask, by a matrix. */
 static void read_text(pnb__config *c, pnb__jobj *o, bool siglip, pnb_error *err)
 {
     read_common(&c->text, o, &defaults[siglip][1], err);
@@ -242,7 +258,8 @@ static void check_doubled(pnb__jobj *top, const char *section, const char *doubl
     }
 }
 
-/* One section of a two-tower file. */
+/* One section of a two-tower file. Keys that are missing have their defaults, but a section that is
+ * missing makes it a file of something else. */
 static pnb_status read_section(pnb__config *c, pnb__jobj *top, bool is_text, bool siglip,
                                pnb_error *err)
 {
@@ -264,6 +281,10 @@ static pnb_status read_section(pnb__config *c, pnb__jobj *top, bool is_text, boo
     return o.status != PNB_OK ? o.status : top->status;
 }
 
+/* Both sections, then what is the pair's: CLIP's shared width projection_dim, which both towers are
+ * projected to; SigLIP has none for pictures, so its texts must be projected to the image tower's
+ * own width. SigLIP adds the bias b, which starts at -10 (Zhai et al. 2023, section 3.2): with one
+ * pair right among B, logits near 0 would begin with a large loss of the wrong ones. */
 static pnb_status read_pair(pnb__config *c, pnb__jobj *top, bool siglip, pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -274,7 +295,7 @@ static pnb_status read_pair(pnb__config *c, pnb__jobj *top, bool siglip, pnb_err
     c->has_logit_scale = true;
     c->has_logit_bias = siglip;
     c->init_logit_scale = pnb__json_get_double(top, "logit_scale_init_value", log(1 / 0.07), err);
-    c->init_logit_bias = siglip ? -10 : 0;
+    c->init_logit_bias = siglip ? -10 : 0; /* no key has it */
     if (!siglip)
         c->embed_dim = (size_t)pnb__json_get_int_in(top, "projection_dim", CLIP_PROJECTION, 1,
                                                     PNB__MAX_WIDTH, err);
@@ -288,7 +309,9 @@ done:
     return status;
 }
 
-/* Is the tower stored with its projection? "architectures" may say; else the weights do. */
+/* A tower alone: the whole file is its section. Is it stored with its projection? CLIPVisionModel
+ * is without, CLIPVisionModelWithProjection with it; "architectures" may say or not, so the weights
+ * are asked (pnb__config_fit). SigLIP's towers alone carry theirs always. */
 static void read_alone(pnb__config *c, pnb__jobj *o, bool is_text, bool siglip, pnb_error *err)
 {
     check_keys(o, true, false, err);
@@ -306,6 +329,7 @@ static void read_alone(pnb__config *c, pnb__jobj *o, bool is_text, bool siglip, 
         (size_t)pnb__json_get_int_in(o, "projection_dim", CLIP_PROJECTION, 1, PNB__MAX_WIDTH, err);
 }
 
+/* Places in model_types: the pair, its image tower, its text tower, of CLIP and then of SigLIP. */
 pnb_status pnb__config_read_hf(pnb__config *out, json_t *root, const char *where, pnb_error *err)
 {
     pnb__config c = {.text_unc_source = PNB_TEXT_UNC_PROJECTED_MEAN, .eos_id = -1};

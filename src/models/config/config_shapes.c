@@ -19,6 +19,8 @@ static size_t dim_of(const pnb__weight_file *f, const char *name, int axis)
     return a != NULL && axis < a->n_dims ? (size_t)a->shape[axis] : 0;
 }
 
+/* Blocks are numbered from 0 without a gap; the first number that is missing is how many there are.
+ */
 static size_t count_layers(const pnb__weight_file *f, const char *stem)
 {
     char key[128];
@@ -31,6 +33,8 @@ static size_t count_layers(const pnb__weight_file *f, const char *stem)
     return n;
 }
 
+/* Width C from a LayerNorm or the patch embedding (C,3,p,p), the MLP's from c_fc (4C,C). What no
+ * shape tells is OpenAI's constant: heads of 64, eps, QuickGELU. */
 static pnb__tower_config tower(const pnb__weight_file *f, const char *stem, size_t width)
 {
     char key[128];
@@ -47,6 +51,8 @@ static pnb__tower_config tower(const pnb__weight_file *f, const char *stem, size
                                .projection = PNB__PROJECT_MATRIX};
 }
 
+/* Numbers among the weights: OpenAI's state dicts carry them, and its build_model deletes them
+ * before loading. */
 static bool is_openai(const pnb__weight_file *f)
 {
     return pnb__weight_file_lookup(f, "input_resolution") != NULL &&
@@ -54,6 +60,8 @@ static bool is_openai(const pnb__weight_file *f)
            pnb__weight_file_lookup(f, "vocab_size") != NULL;
 }
 
+/* The positions of a square picture: one row of [CLS] and grid^2 of patches; and sizes that a
+ * reader of a damaged file would take gigabytes for. */
 static pnb_status check(const pnb__config *c, const pnb__weight_file *f, size_t grid,
                         pnb_error *err)
 {
@@ -92,6 +100,7 @@ pnb_status pnb__config_from_shapes(pnb__config *out, const pnb__weight_file *f, 
                          "model's configuration beside them",
                          f->path);
     size_t width = dim_of(f, "visual.conv1.weight", 0);
+    /* side of the grid: the root of the positions but one */
     size_t n_positions = dim_of(f, "visual.positional_embedding", 0), grid = 0;
     while (n_positions > 0 && (grid + 1) * (grid + 1) <= n_positions - 1 && grid < PNB__MAX_PIXELS)
         grid++;

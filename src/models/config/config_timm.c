@@ -15,6 +15,8 @@ typedef struct timm_size {
     bool tanh; /* at every patch size and resolution */
 } timm_size;
 
+/* so400m is the shape that Alabdulmohsin et al. 2023 found best for its 400 million weights, whence
+ * 27 layers and an MLP of 3.7362 widths. */
 static const timm_size sizes[] = {
     {"base", 768, 12, 12, 4.0, false},
     {"large", 1024, 24, 16, 4.0, false},
@@ -26,6 +28,8 @@ static const timm_size sizes[] = {
 static const char *const tanh_names[] = {
     "vit_base_patch32_siglip_256", "vit_large_patch16_siglip_512", "vit_so400m_patch16_siglip_"};
 
+/* "vit_base_patch16_siglip_224" -> base, 16, 224; NULL for another form or another size. A tag of
+ * pretrained weights behind the name (".webli") is another form: open_clip's files have none. */
 static const timm_size *parse_name(const char *name, size_t *patch, size_t *image)
 {
     char size[16];
@@ -42,6 +46,7 @@ static const timm_size *parse_name(const char *name, size_t *patch, size_t *imag
     return NULL;
 }
 
+/* Beginnings, so that one line covers every resolution of the so400m models of patch 16. */
 static bool is_tanh(const timm_size *s, const char *name)
 {
     bool found = s->tanh;
@@ -50,6 +55,7 @@ static bool is_tanh(const timm_size *s, const char *name)
     return found;
 }
 
+/* timm's own words for activations, which are not transformers'. */
 static void read_act_layer(pnb__tower_config *t, pnb__jobj *k, pnb_error *err)
 {
     static const struct {
@@ -69,6 +75,9 @@ static void read_act_layer(pnb__tower_config *t, pnb__jobj *k, pnb_error *err)
     pnb__config_unsupported(k, "act_layer", "gelu, gelu_tanh or quick_gelu", err);
 }
 
+/* What timm's constructor is called with beyond the name. The size of the picture stands twice,
+ * here for timm and in image_size for open_clip's preprocessing: they must agree, or pictures would
+ * be prepared for another grid. */
 static void read_kwargs(pnb__config *c, pnb__jobj *o, double ratio, pnb_error *err)
 {
     static const char *const keys[] = {"img_size",  "patch_size", "embed_dim", "depth",
@@ -118,6 +127,8 @@ void pnb__config_read_timm(pnb__config *c, pnb__jobj *o, pnb_error *err)
                               o->where, name);
         return;
     }
+    /* "map" is the attention head; average pooling and a linear projection are other models of timm
+     */
     if (strcmp(pool, "map") != 0)
         pnb__config_unsupported(o, "timm_pool", "\"map\"", err);
     if (strcmp(proj, "none") != 0 && proj[0] != '\0')

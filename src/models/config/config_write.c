@@ -36,7 +36,8 @@ static json_t *image_size(const pnb__config *c)
                : json_pack("[I,I]", (json_int_t)c->image_height, (json_int_t)c->image_width);
 }
 
-/* The number r for which int(width * r) is the MLP's width. */
+/* The number r for which int(width * r) is the MLP's width: the quotient, unless rounding down
+ * makes it one less; then half a unit more, which no rounding reaches. */
 static double mlp_ratio(const pnb__tower_config *t)
 {
     double ratio = (double)t->mlp_width / (double)t->width;
@@ -47,6 +48,8 @@ static double mlp_ratio(const pnb__tower_config *t)
 
 /* ---- open_clip and ProLIP ---- */
 
+/* What both towers share, without what open_clip's defaults say: mlp_ratio 4, eps 1e-5, plain GELU
+ * (quick_gelu is a key of the whole model). */
 static void put_tower(json_t *o, const pnb__tower_config *t)
 {
     put_int(o, "width", t->width);
@@ -95,6 +98,9 @@ static const char *timm_act(pnb__unary act)
     return act == PNB__GELU_TANH ? "gelu_tanh" : act == PNB__QUICK_GELU ? "quick_gelu" : "gelu";
 }
 
+/* SigLIP's image tower, which open_clip has by name from timm: the registered model of that shape,
+ * or the first one with every number changed. What is written names no pretrained weights to fetch.
+ */
 static void put_timm(json_t *o, const pnb__config *c)
 {
     const pnb__tower_config *t = &c->vision;
@@ -105,7 +111,7 @@ static void put_timm(json_t *o, const pnb__config *c)
              timm_towers[i].patch == c->patch && timm_towers[i].image == c->image_height &&
              c->image_height == c->image_width))
         i++;
-    size_t named = i < n ? i : 0;
+    size_t named = i < n ? i : 0; /* any registered name will do where all numbers are given */
     put_text(o, "timm_model_name", timm_towers[named].name);
     put_flag(o, "timm_model_pretrained", false);
     put_text(o, "timm_pool", "map");
@@ -127,6 +133,7 @@ static void put_timm(json_t *o, const pnb__config *c)
     json_decref(kwargs);
 }
 
+/* head_width is written even where it is 64: it stands in no shape of the weights. */
 static json_t *vision_cfg(const pnb__config *c)
 {
     json_t *o = json_object();
@@ -149,6 +156,7 @@ static json_t *vision_cfg(const pnb__config *c)
     return o;
 }
 
+/* argmax is the default and is left out; an end token that is the last id is found by it too. */
 static void put_text_pool(json_t *o, const pnb__config *c)
 {
     switch (c->text.pool) {
@@ -173,6 +181,7 @@ static void put_text_pool(json_t *o, const pnb__config *c)
     }
 }
 
+/* ProLIP's own configurations always say proj_bias, whose default is another one in open_clip. */
 static json_t *text_cfg(const pnb__config *c)
 {
     json_t *o = json_object();
@@ -190,6 +199,10 @@ static json_t *text_cfg(const pnb__config *c)
     return o;
 }
 
+/* open_clip's whole-model quick_gelu reaches both towers, but not one of timm, which says its
+ * activation by name. init_logit_bias says by its presence that there is such a weight; its value
+ * is where training began, -10 where the source does not say. custom_text keeps the text tower
+ * under "text.", where SigLIP's weights have it. */
 static json_t *model_cfg(const pnb__config *c)
 {
     json_t *o = json_object();
@@ -208,8 +221,24 @@ static json_t *model_cfg(const pnb__config *c)
     return o;
 }
 
-/* ---- Hugging Face ---- */
+/* ---- Hugging Face ----
+ *
+ *     open_clip                         transformers
+ *     width, layers                     hidden_size, num_hidden_layers
+ *     width / head_width, heads         num_attention_heads
+ *     int(width * mlp_ratio)            intermediate_size
+ *     quick_gelu, act_kwargs            hidden_act
+ *     norm_kwargs.eps                   layer_norm_eps
+ *     context_length                    max_position_embeddings
+ *     embed_dim                         projection_dim (CLIP), projection_size (SigLIP's texts)
+ *     pool_type, eos_id                 eos_token_id (CLIP); SigLIP reads the last position
+ *     no_causal_mask                    model_type: CLIP has the mask, SigLIP none
+ *
+ * What one side has no word for (LayerScale, average pooling, [UNC]) is noticed when the result is
+ * read back. */
 
+/* Everything is written out, defaults too: transformers' differ between CLIP and SigLIP, and
+ * changed between its versions. */
 static void put_hf_tower(json_t *o, const pnb__tower_config *t)
 {
     static const struct {
@@ -244,13 +273,14 @@ static void put_hf_text(json_t *o, const pnb__config *c, bool siglip)
         put_int(o, "projection_size", c->embed_dim);
     } else if (c->text.pool == PNB__POOL_EOS) {
         put_int(o, "eos_token_id", (size_t)c->eos_id);
-    } else { /* as OpenAI's own files: 2 stands for "position of the largest id" */
+    } else { /* as OpenAI's own files: 2 stands for "position of the largest id", not for id 2 */
         put_int(o, "bos_token_id", 0);
         put_int(o, "pad_token_id", 1);
         put_int(o, "eos_token_id", 2);
     }
 }
 
+/* One tower as transformers' class for it: WithProjection where the projection is stored. */
 static json_t *hf_alone(const pnb__config *c, bool siglip)
 {
     bool is_text = c->text.present;
@@ -268,6 +298,8 @@ static json_t *hf_alone(const pnb__config *c, bool siglip)
     return o;
 }
 
+/* Both towers, each in its section, with the width they share at the top; SigLIP's is the image
+ * tower's own and stands nowhere. */
 static json_t *hf_config(const pnb__config *c)
 {
     bool siglip = c->vision.present ? c->vision.pool == PNB__POOL_MAP : !c->causal;
@@ -297,6 +329,8 @@ typedef struct difference {
     const char *what;
 } difference;
 
+/* The first setting that came back another one, in words; NULL for none. The initial values of new
+ * weights are not compared: they do not change a trained model. */
 static const char *compare_towers(const pnb__tower_config *a, const pnb__tower_config *b,
                                   bool any_projection)
 {
@@ -317,7 +351,8 @@ static const char *compare_towers(const pnb__tower_config *a, const pnb__tower_c
     return NULL;
 }
 
-/* First position of the largest id and first position of an id that is the largest: the same. */
+/* First position of the largest id and first position of an id that is the largest: the same. One
+ * dialect has the first, the other the second, for the same models. */
 static bool same_text_pool(const pnb__config *a, const pnb__config *b)
 {
     int64_t last = (int64_t)a->vocab_size - 1;
@@ -328,6 +363,7 @@ static bool same_text_pool(const pnb__config *a, const pnb__config *b)
     return ends_a || ends_b ? ends_a && ends_b && id_a == id_b : a->text.pool == b->text.pool;
 }
 
+/* `any`: a tower alone, whose projection the weights tell and the configuration cannot. */
 static const char *compare(const pnb__config *a, const pnb__config *b)
 {
     const char *what = NULL;
@@ -365,20 +401,33 @@ static const char *compare(const pnb__config *a, const pnb__config *b)
     return what;
 }
 
+/* Families with a configuration of their own leave the fields of transformers 0. */
+static bool is_transformer(const pnb__config *c)
+{
+    return (!c->vision.present || c->vision.n_heads > 0) &&
+           (!c->text.present || c->text.n_heads > 0);
+}
+
 pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__key_mapping_kind kind,
                              pnb_error *err)
 {
     static const char *const names[] = {"ProLIP's", "open_clip's", "Hugging Face's"};
     pnb__config again;
     pnb_error why = PNB_ERROR_INIT;
+    *out = NULL;
+    if (!is_transformer(c))
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%s layout cannot describe this model (towers that are no transformers); "
+                         "nothing was written",
+                         names[kind]);
     json_t *root = kind == PNB__KEY_MAPPING_HF ? hf_config(c) : model_cfg(c);
     if (kind == PNB__KEY_MAPPING_OPEN_CLIP)
         root = json_pack("{s:o}", "model_cfg", root);
-    *out = NULL;
     if (!json_is_complete(root)) {
         json_decref(root);
         return pnb__fail_nomem(err, 0);
     }
+    /* transformers has classes for towers alone; open_clip's constructor makes two always */
     if (kind != PNB__KEY_MAPPING_HF && (!c->vision.present || !c->text.present)) {
         json_decref(root);
         return pnb__fail(err, PNB_UNSUPPORTED,
@@ -386,6 +435,7 @@ pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__key_mappin
     }
     pnb_status status = pnb__config_read(&again, root, "written configuration", &why);
     const char *what = status == PNB_OK ? compare(c, &again) : why.text;
+    /* our reader knows ProLIP's words inside model_cfg, but open_clip itself does not */
     if (what == NULL && kind == PNB__KEY_MAPPING_OPEN_CLIP && c->family == PNB__FAMILY_PROLIP)
         what = c->text.has_unc ? "[UNC] token" : "appended [CLS] token"; /* ProLIP's own words */
     if (what != NULL) {

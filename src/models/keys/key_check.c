@@ -1,10 +1,11 @@
 /* The comparison that opening a model makes, told key by key instead of ending at the first error:
  * every weight the configuration needs, every array the file has. The same tables and the same
- * checks as in opening (layout.c, weights.c), so the two cannot disagree. */
+ * checks as in opening (key_mapping.c, weights.c), so the two cannot disagree. */
 #include "models/keys/key_check.h"
 
 #include <string.h>
 
+/* What opening would read: the folder's configuration, else the shapes of OpenAI's weights. */
 static pnb_status read_settings(pnb__key_check *e, const char *config, pnb_error *err)
 {
     json_t *root = NULL;
@@ -12,11 +13,12 @@ static pnb_status read_settings(pnb__key_check *e, const char *config, pnb_error
         return pnb__config_from_shapes(&e->settings, &e->file, err);
     pnb_status status = pnb__json_load_file(&root, config, 0, err);
     if (status == PNB_OK)
-        status = pnb__config_read(&e->settings, root, config, err);
+        status = pnb__family_read_config(&e->settings, root, config, err);
     json_decref(root);
     return status;
 }
 
+/* Every weight that the configuration needs: its arrays, each of the shape it must have. */
 static void compare_weights(pnb__key_check *e, const pnb__weights *w, pnb__key_fn fn, void *user)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -36,6 +38,8 @@ static void compare_weights(pnb__key_check *e, const pnb__weights *w, pnb__key_f
     }
 }
 
+/* Every array that the file has and nothing needs: a sign of another model, since weights that are
+ * left out are as wrong as weights that are missing. */
 static void compare_keys(const pnb__key_check *e, const pnb__weights *w, pnb__key_fn fn, void *user)
 {
     char text[320];
@@ -69,8 +73,11 @@ pnb_status pnb__model_check_keys(pnb__key_check *out, const pnb_ctx *ctx, const 
     snprintf(out->format, sizeof out->format, "%s", pnb_checkpoint_format(out->file.arrays));
     out->warning = pnb__weight_file_warning(&out->file);
     PNB_TRY(read_settings(out, config, err));
-    PNB_TRY(pnb__key_mapping_detect(&out->layout, &out->file, err));
+    PNB_TRY(pnb__family_detect_keys(&out->layout, &out->settings, &out->file, err));
     PNB_TRY(pnb__config_fit(&out->settings, &out->layout, &out->file, err));
+    pnb__describe_towers(&out->info, &out->settings, &out->layout);
+    /* names and shapes alone: no value is read, so a folder of gigabytes is looked at in an instant
+     */
     PNB_TRY(pnb__weights_declare(&w, &out->settings, ctx, PNB__F32, err));
     w.layout = out->layout;
     compare_weights(out, &w, fn, user);

@@ -19,6 +19,7 @@ typedef struct pnb__key_check {
     const char *warning;                        /* of the reader; lives until reset */
     pnb__config settings;
     pnb__key_mapping layout;
+    pnb_model_info info; /* what the configuration says of the towers; no numbers of the weights */
     pnb__weight_file file;
     size_t n_expected, n_found;
 } pnb__key_check;

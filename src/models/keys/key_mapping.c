@@ -7,20 +7,13 @@
 
 #include <string.h>
 
-/* In both patterns '#' stands for one layer number and a final '*' for the rest of the name. */
-typedef struct rule {
-    const char *name, *key;
-    unsigned char first_third, n_thirds, n_lead;
-    bool transpose;
-} rule;
+#define WHOLE PNB__KEY_WHOLE
 
-struct pnb__key_mapping_table {
-    const char *name;
-    const rule *rules;
-    size_t n;
-};
-
-#define WHOLE 0, 3, 0, false
+/* The blocks of a tower here and in transformers. Ours, open_clip's and timm's keep the projections
+ * of q, k and v in one matrix, rows [q; k; v] of (3C,C) with biases (3C), as torch's
+ * MultiheadAttention has it: one product instead of three. transformers keeps three (C,C) matrices,
+ * the thirds of that one. LayerNorms, output projection and MLP are the same numbers under other
+ * names. */
 #define VB "visual.transformer.resblocks.#."
 #define TB "text.transformer.resblocks.#."
 #define HF_BLOCK(OURS, THEIRS)                                                                     \
@@ -38,9 +31,15 @@ struct pnb__key_mapping_table {
         OURS "mlp.c_proj.*", THEIRS "mlp.fc2.*", WHOLE                                             \
     }
 
-static const rule open_clip_vision_rules[] = {{"visual.*", "visual.*", WHOLE}};
+/* ---- image towers ---- */
 
-static const rule timm_vision_rules[] = {
+/* Penumbra's own names are open_clip's. */
+static const pnb__key_rule open_clip_vision_rules[] = {{"visual.*", "visual.*", WHOLE}};
+
+/* SigLIP as open_clip wraps it: timm's VisionTransformer under "visual.trunk." with pos_embed
+ * (1,N,C) and, in AttentionPoolLatent, a latent (1,1,C) where ours has (N,C) and (C). There q has a
+ * matrix of its own (C,C) and k,v share one (2C,C): the first third of ours, and the other two. */
+static const pnb__key_rule timm_vision_rules[] = {
     {"visual.conv1.*", "visual.trunk.patch_embed.proj.*", WHOLE},
     {"visual.positional_embedding", "visual.trunk.pos_embed", 0, 3, 1, false},
     {VB "ln_1.*", "visual.trunk.blocks.#.norm1.*", WHOLE},
@@ -62,8 +61,11 @@ static const rule timm_vision_rules[] = {
     {"visual.attn_pool.mlp.c_proj.*", "visual.trunk.attn_pool.mlp.fc2.*", WHOLE},
 };
 
-/* "pre_layrnorm" is the real name. */
-static const rule hf_vision_rules[] = {
+/* transformers' CLIPVisionModel and SiglipVisionModel, told apart by which arrays are there.
+ * "pre_layrnorm" is the real name. visual_projection is the weight of a Linear, (D,C), where ours
+ * is the matrix P (C,D) of x P: transposed. The head's packed projection is torch's own and stays.
+ */
+static const pnb__key_rule hf_vision_rules[] = {
     {"visual.class_embedding", "vision_model.embeddings.class_embedding", WHOLE},
     {"visual.conv1.*", "vision_model.embeddings.patch_embedding.*", WHOLE},
     {"visual.positional_embedding", "vision_model.embeddings.position_embedding.weight", WHOLE},
@@ -80,9 +82,14 @@ static const rule hf_vision_rules[] = {
     {"visual.attn_pool.mlp.c_proj.*", "vision_model.head.mlp.fc2.*", WHOLE},
 };
 
-static const rule inner_text_rules[] = {{"text.*", "text.*", WHOLE}};
+/* ---- text towers ---- */
 
-static const rule top_text_rules[] = {
+/* ProLIP, and open_clip's custom_text: a tower of its own under "text.". */
+static const pnb__key_rule inner_text_rules[] = {{"text.*", "text.*", WHOLE}};
+
+/* OpenAI's and open_clip's CLIP: the text tower's arrays lie at the top, beside "visual.". The
+ * projection has no ".weight": it is a matrix (C,D), not a Linear. */
+static const pnb__key_rule top_text_rules[] = {
     {"text.token_embedding.weight", "token_embedding.weight", WHOLE},
     {"text.positional_embedding", "positional_embedding", WHOLE},
     {"text.transformer.resblocks.*", "transformer.resblocks.*", WHOLE},
@@ -91,7 +98,8 @@ static const rule top_text_rules[] = {
     {"text.text_projection.*", "text_projection.*", WHOLE},
 };
 
-static const rule hf_text_rules[] = {
+/* CLIP's projection is a Linear without bias (transposed); SigLIP's, with one, is its head. */
+static const pnb__key_rule hf_text_rules[] = {
     {"text.token_embedding.weight", "text_model.embeddings.token_embedding.weight", WHOLE},
     {"text.positional_embedding", "text_model.embeddings.position_embedding.weight", WHOLE},
     HF_BLOCK(TB, "text_model.encoder.layers.#."),
@@ -104,6 +112,7 @@ static const rule hf_text_rules[] = {
     {                                                                                              \
         NAME, RULES, PNB_COUNT(RULES)                                                              \
     }
+/* The names are what `info` and `check` print. */
 static const pnb__key_mapping_table open_clip_vision = TABLE("open_clip", open_clip_vision_rules);
 static const pnb__key_mapping_table timm_vision = TABLE("open_clip, timm tower", timm_vision_rules);
 static const pnb__key_mapping_table hf_vision = TABLE("Hugging Face", hf_vision_rules);
@@ -129,7 +138,10 @@ bool pnb__key_mapping_has_text_at_top(const pnb__key_mapping *l)
 
 /* ---- finding the tables ---- */
 
-/* The first pattern that a key starts with decides; `refused` patterns say why instead. */
+/* The first pattern that a key starts with decides; `refused` patterns say why instead. Longer
+ * beginnings stand before shorter ones: "visual.trunk." is timm's, what else begins with "visual."
+ * open_clip's. The towers are told apart separately, since SigLIP in open_clip has timm's image
+ * tower beside open_clip's text tower. */
 static const struct {
     const char *start;
     bool is_text;
@@ -151,15 +163,38 @@ static const struct {
     {"token_embedding.", true, &top_text, NULL},
 };
 
-static const char module_prefix[] = "module.";
+/* DataParallel saves every key behind "module.". */
+static const char *prefix_of(const pnb__weight_file *file)
+{
+    static const char module_prefix[] = "module.";
+    bool has = pnb__weight_file_count(file) > 0 &&
+               pnb__starts_with(pnb__weight_file_at(file, 0)->name, module_prefix);
+    return has ? module_prefix : "";
+}
+
+/* logit_scale is () in open_clip and CLIP, (1) in transformers' SigLIP: written as it was found. */
+static size_t scale_dims(const pnb__weight_file *file, const char *prefix)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%slogit_scale", prefix);
+    const pnb_array_view *scale = pnb__weight_file_lookup(file, key);
+    return scale != NULL && scale->n_dims == 1 ? 1 : 0;
+}
+
+static pnb_status no_tower(const pnb__weight_file *file, const char *what, pnb_error *err)
+{
+    size_t n = pnb__weight_file_count(file);
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "%s: no image or text tower of %s is recognised among %zu arrays%s%s",
+                     file->path, what, n, n > 0 ? "; the first is " : "",
+                     n > 0 ? pnb__weight_file_at(file, 0)->name : "");
+}
 
 pnb_status pnb__key_mapping_detect(pnb__key_mapping *out, const pnb__weight_file *file,
                                    pnb_error *err)
 {
-    pnb__key_mapping l = {.prefix = ""};
+    pnb__key_mapping l = {.prefix = prefix_of(file)};
     size_t n = pnb__weight_file_count(file);
-    if (n > 0 && pnb__starts_with(pnb__weight_file_at(file, 0)->name, module_prefix))
-        l.prefix = module_prefix;
     for (size_t s = 0; s < PNB_COUNT(signs); s++) {
         const pnb__key_mapping_table **slot = signs[s].is_text ? &l.text : &l.vision;
         for (size_t i = 0; *slot == NULL && i < n; i++) {
@@ -174,19 +209,14 @@ pnb_status pnb__key_mapping_detect(pnb__key_mapping *out, const pnb__weight_file
         }
     }
     if (l.vision == NULL && l.text == NULL)
-        return pnb__fail(err, PNB_UNSUPPORTED,
-                         "%s: no image or text tower of CLIP, SigLIP or ProLIP is recognised among "
-                         "%zu arrays%s%s",
-                         file->path, n, n > 0 ? "; the first is " : "",
-                         n > 0 ? pnb__weight_file_at(file, 0)->name : "");
-    char key[32];
-    snprintf(key, sizeof key, "%slogit_scale", l.prefix);
-    const pnb_array_view *scale = pnb__weight_file_lookup(file, key);
-    l.n_scale_dims = scale != NULL && scale->n_dims == 1 ? 1 : 0;
+        return no_tower(file, "CLIP, SigLIP or ProLIP", err);
+    l.n_scale_dims = scale_dims(file, l.prefix);
     *out = l;
     return PNB_OK;
 }
 
+/* Of the three kinds: ProLIP's own is open_clip's with the text under "text."; open_clip's CLIP has
+ * the text at the top, its SigLIP a timm tower and the text under "text.". */
 pnb__key_mapping pnb__key_mapping_of(pnb__key_mapping_kind kind, const pnb__config *c)
 {
     bool siglip =
@@ -207,6 +237,8 @@ pnb__key_mapping pnb__key_mapping_of(pnb__key_mapping_kind kind, const pnb__conf
     return l;
 }
 
+/* Position numbers 0, 1, 2 .., the causal mask, and OpenAI's three numbers: all follow from the
+ * configuration. Older versions of the libraries stored them. */
 bool pnb__key_mapping_ignores(const pnb__key_mapping *l, const char *key)
 {
     static const char *const buffers[] = {"vision_model.embeddings.position_ids",
@@ -232,6 +264,8 @@ typedef struct match {
     int n_layer;
 } match;
 
+/* "a.#.b.*" against "a.12.b.weight": layer "12", rest "weight". '*' wants at least one character,
+ * so "text.text_projection.*" is not met by "text.text_projection". */
 static bool pattern_matches(const char *pattern, const char *name, match *m)
 {
     *m = (match){"", "", 0};
@@ -254,6 +288,36 @@ static bool pattern_matches(const char *pattern, const char *name, match *m)
     return *name == '\0';
 }
 
+/* Has the file an array that a rule of the table names? */
+static bool is_in_file(const pnb__key_mapping_table *table, const pnb__weight_file *file,
+                       const char *prefix)
+{
+    match m;
+    for (size_t i = 0; i < pnb__weight_file_count(file); i++) {
+        const char *key = pnb__weight_file_at(file, i)->name;
+        for (size_t r = 0; r < table->n && pnb__starts_with(key, prefix); r++)
+            if (pattern_matches(table->rules[r].key, key + strlen(prefix), &m))
+                return true;
+    }
+    return false;
+}
+
+pnb_status pnb__key_mapping_choose(pnb__key_mapping *out, const pnb__weight_file *file,
+                                   const pnb__key_mapping_table *vision,
+                                   const pnb__key_mapping_table *text, pnb_error *err)
+{
+    const char *prefix = prefix_of(file);
+    pnb__key_mapping l = {.prefix = prefix, .n_scale_dims = scale_dims(file, prefix)};
+    l.vision = is_in_file(vision, file, prefix) ? vision : NULL;
+    l.text = is_in_file(text, file, prefix) ? text : NULL;
+    if (l.vision == NULL && l.text == NULL)
+        return no_tower(file, vision->name, err);
+    *out = l;
+    return PNB_OK;
+}
+
+/* The other pattern with what was matched; too long for the buffer is cut and then found nowhere.
+ */
 static void expand(char *out, size_t size, const char *prefix, const char *pattern, const match *m)
 {
     size_t n = (size_t)snprintf(out, size, "%s", prefix);
@@ -269,6 +333,8 @@ static void expand(char *out, size_t size, const char *prefix, const char *patte
     }
 }
 
+/* Parts come in the order of the table, q before k before v; a rule for the whole weight ends the
+ * search. The pair's two numbers have their names in every layout, as () or (1). */
 size_t pnb__key_mapping_parts(const pnb__key_mapping *l, const char *name,
                               pnb__key_mapping_part parts[3])
 {
@@ -281,7 +347,7 @@ size_t pnb__key_mapping_parts(const pnb__key_mapping *l, const char *name,
     }
     const pnb__key_mapping_table *table = pnb__starts_with(name, "text.") ? l->text : l->vision;
     for (size_t i = 0; table != NULL && i < table->n && n < 3; i++) {
-        const rule *r = &table->rules[i];
+        const pnb__key_rule *r = &table->rules[i];
         if (!pattern_matches(r->name, name, &m))
             continue;
         parts[n] = (pnb__key_mapping_part){.first_third = r->first_third,
@@ -296,14 +362,28 @@ size_t pnb__key_mapping_parts(const pnb__key_mapping *l, const char *name,
     return n;
 }
 
-/* ---- moving values ---- */
+/* ---- moving values ----
+ *
+ * The moves, C the width, D the embedding, N the patches:
+ *
+ *     ours                              a file's
+ *     attn.in_proj_weight (3C,C)        q, k, v (C,C) each, or q (C,C) and kv (2C,C): rows joined
+ *     attn.in_proj_bias (3C)            the same of (C)
+ *     proj, text_projection (C,D)       the weight (D,C) of a Linear: transposed, x P = x W^T
+ *     positional_embedding (N,C)        (1,N,C)
+ *     attn_pool.probe (C)               (1,1,C)
+ *     logit_scale ()                    (1)
+ *
+ * Gathering makes ours of a file's, scattering the opposite; both move bytes and change no value,
+ * so that a model that goes there and back has the same bits. */
 
 typedef struct shape {
     int n;
     size_t dims[PNB__DIMS];
 } shape;
 
-/* Shape of one part without leading ones. */
+/* Shape of one part without leading ones: rows / 3 * n_thirds of a packed weight, (columns, rows)
+ * of a transposed one. */
 static shape part_shape(const pnb__param *p, const pnb__key_mapping_part *part)
 {
     shape s = {.n = p->n_dims};
@@ -319,12 +399,15 @@ static shape part_shape(const pnb__param *p, const pnb__key_mapping_part *part)
     return s;
 }
 
+/* "768,2304", as messages about shapes have it. */
 static void print_shape(pnb__buf *b, int n, const size_t *dims)
 {
     for (int i = 0; i < n; i++)
         pnb__buf_printf(b, i ? ",%zu" : "%zu", dims[i]);
 }
 
+/* Leading ones of the file's shape are passed over, wherever they come from: (1,N,C) is (N,C).
+ * `any_rows`: the first dimension may be another, for position tables that will be resized. */
 static pnb_status check_shape(const shape *want, const pnb_array_view *a, bool any_rows,
                               pnb_error *err)
 {
@@ -347,6 +430,8 @@ static pnb_status check_shape(const shape *want, const pnb_array_view *a, bool a
     return status;
 }
 
+/* The array of one part, of a type that numbers can be: real ones, or 8-bit with scales beside
+ * (quantized_weights.h). */
 static pnb_status find_part(const pnb__weight_file *file, const pnb__param *p,
                             const pnb__key_mapping_part *part, bool any_rows,
                             const pnb_array_view **out, pnb_error *err)
@@ -367,7 +452,8 @@ static pnb_status find_part(const pnb__weight_file *file, const pnb__param *p,
     return status;
 }
 
-/* out (cols, rows) = in (rows, cols) transposed, elements of `size` bytes. */
+/* out (cols, rows) = in (rows, cols) transposed, elements of `size` bytes: bits are moved, whatever
+ * the type. Only projections (C,D) are, once a model, so no blocking is worth its lines. */
 static void transpose(unsigned char *out, const unsigned char *in, size_t rows, size_t cols,
                       size_t size)
 {
@@ -376,6 +462,8 @@ static void transpose(unsigned char *out, const unsigned char *in, size_t rows, 
             memcpy(out + (c * rows + r) * size, in + (r * cols + c) * size, size);
 }
 
+/* Joins parts into one weight in the file's type, so that converting happens once and half types
+ * stay half. Part k begins at its third of the bytes; a transposed one is a whole weight. */
 static pnb_status gather_copy(const pnb__param *p, const pnb__key_mapping_part *parts,
                               const pnb_array_view *const *arrays, size_t n, pnb__gathered *out,
                               pnb_error *err)
@@ -429,13 +517,16 @@ pnb_status pnb__key_mapping_gather(const pnb__key_mapping *l, const pnb__weight_
     out->view.n_dims = p->n_dims;
     for (int i = 0; i < p->n_dims; i++)
         out->view.shape[i] = (int64_t)p->shape[i];
-    if (any_rows) /* a file's own number of rows; never packed or transposed */
+    if (any_rows) /* the file's own number of rows; position tables are never packed or transposed
+                   */
         out->view.shape[0] = arrays[0]->shape[arrays[0]->n_dims - p->n_dims];
     if (n == 1 && !parts[0].transpose)
-        return PNB_OK;
+        return PNB_OK; /* a view into the map */
     return gather_copy(p, parts, arrays, n, out, err);
 }
 
+/* The inverse of gathering one part: a view into the packed rows, a transposed copy, leading ones
+ * put in front. */
 static pnb_status scatter_one(const pnb__key_mapping_part *part, const pnb_array_view *in,
                               pnb__arena *arena, pnb_array_view *out)
 {

@@ -7,7 +7,24 @@
 #include "models/weight_file.h"
 #include "tensor/graph.h"
 
-typedef struct pnb__key_mapping_table pnb__key_mapping_table;
+/* One weight of Penumbra's and one array of a file. In both patterns '#' stands for one layer
+ * number and a final '*' for the rest of the name. A packed q,k,v projection that a file keeps
+ * apart has a rule for each part: thirds [first_third, first_third + n_thirds) of its rows; 0 and 3
+ * is the whole weight. */
+typedef struct pnb__key_rule {
+    const char *name, *key;
+    unsigned char first_third, n_thirds;
+    unsigned char n_lead; /* dimensions of size 1 in front of the file's shape */
+    bool transpose;       /* the file has x P where Penumbra has x W^T */
+} pnb__key_rule;
+#define PNB__KEY_WHOLE 0, 3, 0, false
+
+/* The names that one tower has in one layout of files. */
+typedef struct pnb__key_mapping_table {
+    const char *name; /* of the layout, for reports */
+    const pnb__key_rule *rules;
+    size_t n;
+} pnb__key_mapping_table;
 
 /* Which table names the arrays of each tower; NULL for a tower that is not there. */
 typedef struct pnb__key_mapping {
@@ -36,6 +53,11 @@ typedef enum pnb__key_mapping_kind {
  * inside open_clip, a file in which no tower is recognised; the text names a key) */
 pnb_status pnb__key_mapping_detect(pnb__key_mapping *out, const pnb__weight_file *file,
                                    pnb_error *err);
+/* The same for a family with tables of its own: a tower is there when the file has an array of it.
+ * Errors  UNSUPPORTED (no tower) */
+pnb_status pnb__key_mapping_choose(pnb__key_mapping *out, const pnb__weight_file *file,
+                                   const pnb__key_mapping_table *vision,
+                                   const pnb__key_mapping_table *text, pnb_error *err);
 /* The tables for writing a model of this configuration. */
 pnb__key_mapping pnb__key_mapping_of(pnb__key_mapping_kind kind, const pnb__config *config);
 const char *pnb__key_mapping_name(const pnb__key_mapping_table *table);

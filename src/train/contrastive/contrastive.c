@@ -171,7 +171,7 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
 {
     const pnb__contrastive *c = self;
     pnb_status status = PNB_OK;
-    if (c->info->is_probabilistic)
+    if (c->info->text.has_unc)
         status = pnb__record_info(t, err, "Log-variance of captions from: %s",
                                   pnb_text_unc_source_name(c->info->text_unc_source));
     if (status == PNB_OK && c->context.n_captions > 0)

@@ -4,7 +4,7 @@
 #define PNB_TRAIN_CONTRASTIVE_CONTRASTIVE_H
 
 #include "io/json/json.h"
-#include "models/prolip/prolip.h"
+#include "models/model.h"
 #include "penumbra/train.h"
 #include "train/contrastive/mask.h"
 #include "train/loss.h"

@@ -28,6 +28,13 @@ static void free_set(val_set *v)
     }
 }
 
+/* Does the tower of a side end in Gaussians? The other family that is trained is points. */
+static bool is_gaussian(const pnb__contrastive *c, int side)
+{
+    bool is_text = side == TEXT || side == MASKED_TEXT;
+    return (is_text ? c->info->text.family : c->info->vision.family) == PNB_GAUSSIAN_DIAG;
+}
+
 static bool has_term(const pnb__contrastive *c, pnb_loss_term term)
 {
     return c->opts->loss.weight[term] > 0;
@@ -110,7 +117,8 @@ static void free_padded(padded_batch *p)
 /* Rows [at, at + batch) of a side, (batch, D) each of means and log-variances. */
 static pnb_encode_out rows_of(const val_set *v, int side, size_t at)
 {
-    return (pnb_encode_out){v->mean[side] + at * v->dim, v->log_var[side] + at * v->dim, false};
+    return (pnb_encode_out){.mean = v->mean[side] + at * v->dim,
+                            .log_var = v->log_var[side] + at * v->dim};
 }
 
 /* Both towers on one batch, without gradients. */
@@ -226,7 +234,7 @@ static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t 
         if (!uses_side(&opts, s))
             continue;
         l->side[s].mean = pnb__input(l->graph, PNB__REAL, 2, shape);
-        if (c->info->is_probabilistic)
+        if (is_gaussian(c, s))
             l->side[s].log_var = pnb__input(l->graph, PNB__REAL, 2, shape);
     }
     l->scale = pnb__input(l->graph, PNB__REAL, 0, NULL);
@@ -304,11 +312,10 @@ static pnb_status recall_at_1(const pnb__contrastive *c, const val_set *v, const
     pnb_gaussians side[2];
     for (int s = 0; s < 2; s++) {
         size_t offset = range[0] * v->dim;
-        side[s] =
-            (pnb_gaussians){.n = range[1],
-                            .dim = v->dim,
-                            .mean = v->mean[s] + offset,
-                            .log_var = c->info->is_probabilistic ? v->log_var[s] + offset : NULL};
+        side[s] = (pnb_gaussians){.n = range[1],
+                                  .dim = v->dim,
+                                  .mean = v->mean[s] + offset,
+                                  .log_var = is_gaussian(c, s) ? v->log_var[s] + offset : NULL};
     }
     pnb_search_opts opts = pnb_search_opts_default();
     opts.k = 1;
@@ -334,7 +341,7 @@ static pnb_status recall_of_all(const pnb__contrastive *c, const val_set *v, int
 {
     const size_t all[2] = {0, v->n};
     *unc_r = NAN;
-    if (!c->info->is_probabilistic)
+    if (!is_gaussian(c, query))
         return recall_at_1(c, v, all, query, r1, NULL, err);
     pnb__answer *answers = pnb__alloc_array(v->n, sizeof *answers);
     if (answers == NULL)
@@ -393,8 +400,8 @@ pnb_status pnb__evaluate(pnb__contrastive *c, pnb_train_eval *out, pnb_error *er
     PNB_TRY(retrieve(c, &v, batch, out, err));
     out->done = true;
     out->n = n;
-    out->image_unc = c->info->is_probabilistic ? mean_trace(&v, 0) : 0;
-    out->text_unc = c->info->is_probabilistic ? mean_trace(&v, 1) : 0;
+    out->image_unc = is_gaussian(c, IMAGE) ? mean_trace(&v, IMAGE) : 0;
+    out->text_unc = is_gaussian(c, TEXT) ? mean_trace(&v, TEXT) : 0;
 done:
     if (status != PNB_OK)
         pnb__error_prefix(err, "validation");

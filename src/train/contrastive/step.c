@@ -76,12 +76,14 @@ static void add_masked(pnb__step_graphs *s, pnb_model *m, towers *tw)
         tw->kept = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->n_masked, s->n_kept});
         tw->kept_positions = pnb__input(tw->graph, PNB__INT32, 1, &s->n_kept);
         pnb__tensor *first = pnb__slice(tw->pixels, 0, 0, s->n_masked);
-        const pnb__image_in in = {first, tw->kept, tw->kept_positions};
-        tw->side[MASKED_IMAGE] = pnb__prolip_image(m, tw->graph, &in, true);
+        const pnb__tower_in in = {
+            .pixels = first, .kept = tw->kept, .kept_positions = tw->kept_positions};
+        tw->side[MASKED_IMAGE] = pnb__model_build(m, PNB__IMAGE_SIDE, tw->graph, &in, true);
     }
     if (loss->weight[PNB_LOSS_TXT_INCLUSION] > 0 && s->n_masked > 0) {
         tw->masked_ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->n_masked, s->length});
-        tw->side[MASKED_TEXT] = pnb__prolip_text(m, tw->graph, tw->masked_ids, true);
+        const pnb__tower_in in = {.ids = tw->masked_ids};
+        tw->side[MASKED_TEXT] = pnb__model_build(m, PNB__TEXT_SIDE, tw->graph, &in, true);
     }
 }
 
@@ -101,9 +103,9 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
      * the place of its activations as they die. A masked pass built last would give every weight
      * its gradient before any activation is gone. */
     add_masked(s, c->model, tw);
-    tw->side[TEXT] = pnb__prolip_text(c->model, tw->graph, tw->ids, true);
-    const pnb__image_in in = {tw->pixels, NULL, NULL};
-    tw->side[IMAGE] = pnb__prolip_image(c->model, tw->graph, &in, true);
+    const pnb__tower_in text = {.ids = tw->ids}, image = {.pixels = tw->pixels};
+    tw->side[TEXT] = pnb__model_build(c->model, PNB__TEXT_SIDE, tw->graph, &text, true);
+    tw->side[IMAGE] = pnb__model_build(c->model, PNB__IMAGE_SIDE, tw->graph, &image, true);
     return PNB_OK;
 }
 

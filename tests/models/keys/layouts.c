@@ -107,9 +107,12 @@ static void embed(const char *dir, float *out)
     int32_t *ids = calloc(info->text.context_length, sizeof *ids);
     for (size_t i = 0; i < info->text.context_length; i++)
         ids[i] = (int32_t)((i * 7 + 5) % info->text.vocab_size);
-    if (pnb_model_encode_image(m, pixels, 1, &(pnb_encode_out){out, NULL, true}, &err) != PNB_OK ||
-        pnb_model_encode_text(m, ids, 1, info->text.context_length,
-                              &(pnb_encode_out){out + info->embed_dim, NULL, true}, &err) != PNB_OK)
+    if (pnb_model_encode_image(m, pixels, 1, &(pnb_encode_out){.mean = out, .skip_normalize = true},
+                               &err) != PNB_OK ||
+        pnb_model_encode_text(
+            m, ids, 1, info->text.context_length,
+            &(pnb_encode_out){.mean = out + info->embed_dim, .skip_normalize = true},
+            &err) != PNB_OK)
         fail_msg("%s: %s", dir, err.text);
     free(pixels);
     free(ids);
@@ -360,11 +363,12 @@ static void test_towers_alone(void **state)
     make_folder(temp(dir[2], "t"), "hf_first_eos/model.safetensors", text_only, "config.json",
                 TEXT_ALONE);
     pnb_model *m = open_or_fail(CASES "hf_first_eos");
-    pnb_encode_out out[2] = {{whole[0], NULL, true}, {whole[1], NULL, true}};
+    pnb_encode_out out[2] = {{.mean = whole[0], .skip_normalize = true},
+                             {.mean = whole[1], .skip_normalize = true}};
     assert_int_equal(pnb_model_encode_image(m, pixels, 1, &out[0], NULL), PNB_OK);
     assert_int_equal(pnb_model_encode_text(m, ids, 1, 9, &out[1], NULL), PNB_OK);
     pnb_model_free(m);
-    pnb_encode_out one = {alone, NULL, true};
+    pnb_encode_out one = {.mean = alone, .skip_normalize = true};
     pnb_error err = PNB_ERROR_INIT;
     m = open_or_fail(dir[0]);
     assert_int_equal(pnb_model_encode_image(m, pixels, 1, &one, NULL), PNB_OK);
@@ -581,8 +585,8 @@ static void test_texts_without_their_end_token(void **state)
     int32_t ids[18] = {4, 30, 36, 5, 5, 5, 5, 5, 5, 4, 9, 8, 36, 6, 12, 1, 2, 3};
     float mean[40];
     pnb_error err = PNB_ERROR_INIT;
-    assert_int_equal(
-        pnb_model_encode_text(m, ids, 2, 9, &(pnb_encode_out){mean, NULL, false}, &err), PNB_ARG);
+    assert_int_equal(pnb_model_encode_text(m, ids, 2, 9, &(pnb_encode_out){.mean = mean}, &err),
+                     PNB_ARG);
     assert_non_null(strstr(err.text, "text 1 has no end token (id 5)"));
     pnb_model_free(m);
 }
