@@ -24,6 +24,8 @@ typedef struct pnb__forecasts {
     const double *confidence, *correct;
     size_t n;
 } pnb__forecasts;
+/* k with k/n_bins < c <= (k+1)/n_bins, 0 for c = 0. */
+size_t pnb__ece_bin(double c, size_t n_bins);
 /* ECE over bins of equal mass. */
 double pnb__ece_mass(const pnb__forecasts *f, size_t n_bins);
 #define PNB__CONFIDENCE_FLOOR 1e-7 /* log of a probability is taken after clipping to this */

@@ -13,8 +13,8 @@ typedef struct sums {
     double n, confidence, label;
 } sums;
 
-/* k with k/n_bins < c <= (k+1)/n_bins; the product may round across an edge, so edges decide. */
-static size_t bin_of(double c, size_t n_bins)
+/* The product may round across an edge, so edges decide. */
+size_t pnb__ece_bin(double c, size_t n_bins)
 {
     double guess = ceil(c * (double)n_bins) - 1.0;
     size_t k = guess > 0.0 ? (size_t)guess : 0;
@@ -53,7 +53,7 @@ pnb_status pnb_ece_compute(const double *confidence, const int *label, size_t n,
     for (size_t i = 0; i < n; i++) {
         double c = confidence[i], y = label[i];
         double p = fmin(fmax(c, PNB__CONFIDENCE_FLOOR), 1.0 - PNB__CONFIDENCE_FLOOR);
-        sums *b = &bin[bin_of(c, n_bins)];
+        sums *b = &bin[pnb__ece_bin(c, n_bins)];
         b->n += 1.0;
         b->confidence += c;
         b->label += y;

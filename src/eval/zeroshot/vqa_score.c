@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "eval/sorted.h"
+#include "eval/weighted.h"
 #include "penumbra/uncertainty_calibration.h"
 #include "penumbra/vqa.h"
 
@@ -137,10 +138,7 @@ static pnb_status check_calibration(const double *confidence, const double *accu
 /* Bin of the `rank`-th confidence from below. */
 static size_t bin_of(double confidence, size_t rank, size_t n, size_t n_bins, bool equal_count)
 {
-    if (equal_count)
-        return PNB_MIN(rank * n_bins / n, n_bins - 1);
-    double place = ceil(confidence * (double)n_bins) - 1;
-    return place > 0 ? PNB_MIN((size_t)place, n_bins - 1) : 0;
+    return equal_count ? PNB_MIN(rank * n_bins / n, n_bins - 1) : pnb__ece_bin(confidence, n_bins);
 }
 
 typedef struct bin_sums {

@@ -295,6 +295,8 @@ pnb_status pnb_classification_compute(const pnb_predictions *p, const int32_t *l
 {
     pnb_classification c = {.n_classes = p->n_classes};
     *out = (pnb_classification){0};
+    if (labels == NULL)
+        return pnb__fail(err, PNB_ARG, "none of %zu pictures has a label", p->n);
     pnb_status status = check_labels(labels, p->n, p->n_classes, err);
     if (status != PNB_OK)
         return status;

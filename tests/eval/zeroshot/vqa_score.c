@@ -152,6 +152,12 @@ static void measures_calibration(void **state)
     const double one[1] = {0.5}, right[1] = {1};
     assert_ok(pnb_answer_calibration_compute(one, right, 1, BINS, false, &s, err));
     assert_true(isnan(c[0]) && n_in_bin[1] == 1);
+    /* an edge belongs to the bin below it, also where 100 * 0.07 rounds to above 7 */
+    size_t of_hundred[100];
+    const double edge[1] = {0.07};
+    pnb_answer_calibration fine = {.n_in_bin = of_hundred};
+    assert_ok(pnb_answer_calibration_compute(edge, right, 1, 100, false, &fine, err));
+    assert_true(of_hundred[6] == 1 && of_hundred[7] == 0);
     pnb_answer_calibration bare = {0};
     assert_ok(pnb_answer_calibration_compute(one, right, 1, 1, true, &bare, err));
     assert_near(bare.ece, 0.5, 0, 0);

@@ -302,6 +302,7 @@ static void test_bad(void **state)
     job.k = 5;
     assert_ok(pnb_classify(NULL, &job, &p, err));
     assert_fails(pnb_classification_compute(&p, unknown, 10, &c, err), PNB_ARG, "none of 3");
+    assert_fails(pnb_classification_compute(&p, NULL, 10, &c, err), PNB_ARG, "none of 3");
     pnb_predictions_reset(&p);
     images.mean[DIM] = NAN;
     assert_fails(pnb_classify(NULL, &job, &p, err), PNB_NUMERIC, "1");
