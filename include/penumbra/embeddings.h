@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "penumbra/error.h"
+#include "penumbra/provenance.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,12 +35,15 @@ typedef enum pnb_family {
 const char *pnb_family_name(pnb_family family); /* "UNKNOWN" outside the list, never NULL */
 bool pnb_family_from_name(pnb_family *out, const char *name);
 
-/* Where a set comes from. Empty strings mean unknown. */
+/* Where a set comes from. Empty strings mean unknown. Weights and adapters are its chain
+ * (provenance.h): a set of a model alone has no adapters. */
 typedef struct pnb_embeddings_info {
-    char modality[16]; /* "image", "text" */
-    char model[128];
-    char weights_sha256[65];
+    char modality[16];          /* "image", "text" */
+    char model[128];            /* name of the model whose weights embedded */
+    char weights_sha256[65];    /* the chain's first link */
+    pnb_adapter_links adapters; /* the links behind it */
     char preprocess[256];
+    char measure[24]; /* what an adapter made the rows to be compared by; else their family says */
     uint64_t seed;
     double logit_scale, logit_bias; /* exp'ed scale a and bias b of the model; NaN when unknown */
 } pnb_embeddings_info;
@@ -59,6 +63,9 @@ typedef struct pnb_embeddings {
     char **texts;     /* caption the row was made from */
     char **extras;    /* JSON object text with further fields of the row */
     pnb_embeddings_info info;
+    /* The library's own: the file that arrays of a mapped set lie in, and which arrays those are */
+    struct pnb_safetensors *map;
+    unsigned mapped_arrays;
 } pnb_embeddings;
 
 /* Allocates a set whose arrays are zero, whose names are NULL and whose info is unknown.
@@ -80,6 +87,8 @@ pnb_status pnb_embeddings_set_extra(pnb_embeddings *e, size_t row, const char *e
 typedef struct pnb_embeddings_load_opts {
     bool allow_non_finite;  /* accept NaN and infinity, and parameters outside their range */
     bool allow_missing_ids; /* accept a set without its .ids.jsonl; ids is NULL then */
+    bool map; /* F32 arrays stay in the file, which must not change, and are for reading only: a set
+               * larger than memory can be gone through in blocks of rows */
 } pnb_embeddings_load_opts;
 pnb_embeddings_load_opts pnb_embeddings_load_opts_default(void); /* all false */
 
@@ -124,14 +133,16 @@ pnb_status pnb_embeddings_select(pnb_embeddings **out, const pnb_embeddings *e, 
                                  size_t n_rows, pnb_error *err);
 
 /* A new set of all rows of the given ones, info from the first. Refuses sets of different family,
- * width, weights, modality or preprocessing.
+ * width, weights, adapters, modality or preprocessing.
  * Errors  ARG, SHAPE, NOMEM */
 pnb_status pnb_embeddings_concat(pnb_embeddings **out, const pnb_embeddings *const *sets,
                                  size_t n_sets, pnb_error *err);
 
-/* PNB_OK when rows of `a` may be compared with rows of `b`: same width, and not known to come from
- * different weights. Say yes only through this, so that sets are never mixed silently.
- * Errors  SHAPE (width), ARG (weights) */
+/* PNB_OK when rows of `a` may be compared with rows of `b`: same width, and chains that agree:
+ * equal ones; one that is unknown altogether; or one that goes on from the other by adapters each
+ * of which leaves the other's modality alone. Say yes only through this, so that sets are never
+ * mixed silently.
+ * Errors  SHAPE (width), ARG (chains: the text names both and says what to do) */
 pnb_status pnb_embeddings_check_mix(const pnb_embeddings *a, const pnb_embeddings *b,
                                     pnb_error *err);
 

@@ -85,10 +85,11 @@ pnb_status pnb_temperature_apply(double t, const double *logits, size_t n, size_
 
 /* One of the two sets whose scores a fit was made from, or is applied to. Empty: unknown. */
 typedef struct pnb_fit_side {
-    char modality[16];       /* "image", "text" */
-    char family[24];         /* "gaussian_diag", ... */
-    char weights_sha256[65]; /* of the model that made the set, 64 hexadecimal digits */
-    char preprocess[256];    /* text of the preprocessing, as the set has it */
+    char modality[16];          /* "image", "text" */
+    char family[24];            /* "gaussian_diag", ... */
+    char weights_sha256[65];    /* of the model that made the set, 64 hexadecimal digits */
+    pnb_adapter_links adapters; /* what its rows went through behind the weights: provenance.h */
+    char preprocess[256];       /* text of the preprocessing, as the set has it */
 } pnb_fit_side;
 
 /* The side that a set would be. */
@@ -114,10 +115,9 @@ typedef struct pnb_fit_words {
 } pnb_fit_words;
 
 /* Whether a fit speaks of the scores it is to be applied to: same measure and constants, and on
- * both sides same modality, family, weights and preprocessing (which alone may be unknown).
- *   used  its measure is known
- *   why   [size] receives the second half of a sentence ("was fitted on text queries, these are
- *         image") unless it agrees, cut where it is longer */
+ * both sides same modality, family, weights, adapters and preprocessing (which alone may be
+ * unknown). used  its measure is known why   [size] receives the second half of a sentence ("was
+ * fitted on text queries, these are image") unless it agrees, cut where it is longer */
 pnb_fit_agreement pnb_fit_origin_check(const pnb_fit_origin *made, const pnb_fit_origin *used,
                                        const pnb_fit_words *words, char *why, size_t size);
 

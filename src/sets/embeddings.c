@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "io/byte_names.h"
 #include "io/json/json.h"
+#include "sets/provenance.h"
 
 #define FAMILY_BIT(name) (1u << PNB_##name)
 #define ALL_FAMILIES ((1u << PNB_N_FAMILIES) - 1u)
@@ -38,6 +39,11 @@ const char *pnb_family_name(pnb_family family)
 bool pnb_family_from_name(pnb_family *out, const char *name)
 {
     return pnb__name_choose(out, "family", PNB_NAMES(PNB_FAMILY_LIST), name, NULL) == PNB_OK;
+}
+
+int pnb__embeddings_version(const pnb_embeddings_info *info)
+{
+    return info->adapters.n > 0 ? 2 : 1;
 }
 
 const pnb__embedding_array *pnb__embedding_array_at(int which)
@@ -88,11 +94,11 @@ pnb_array_view pnb__embedding_view(const pnb_embeddings *e, int which, size_t n)
 
 /* ---- life ---- */
 
-pnb_status pnb_embeddings_create(pnb_embeddings **out, pnb_family family, size_t n, size_t dim,
-                                 pnb_error *err)
+pnb_status pnb__embeddings_create_bare(pnb_embeddings **out, pnb_family family, size_t n,
+                                       size_t dim, pnb_error *err)
 {
     size_t n_values = 0, bytes = 0;
-    if (out == NULL || n == 0 || dim == 0 || !is_family(family))
+    if (n == 0 || dim == 0 || !is_family(family))
         return pnb__fail(err, PNB_ARG,
                          "embedding set of %zu rows and width %zu, family %d: wanted "
                          "at least one of each and a family of the list",
@@ -107,20 +113,37 @@ pnb_status pnb_embeddings_create(pnb_embeddings **out, pnb_family family, size_t
     e->n = n;
     e->dim = dim;
     e->info.logit_scale = e->info.logit_bias = NAN;
-    for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
-        if (!pnb__embedding_has_array(family, i))
-            continue;
-        bytes = pnb__embedding_count(e, i) * sizeof(float);
-        float *values = pnb__alloc_aligned(bytes);
-        if (values == NULL) {
-            pnb_embeddings_free(e);
-            return pnb__fail_nomem(err, bytes);
-        }
-        memset(values, 0, bytes);
-        *pnb__embedding_field(e, i) = values;
-    }
     *out = e;
     return PNB_OK;
+}
+
+pnb_status pnb__embedding_alloc(pnb_embeddings *e, int which, pnb_error *err)
+{
+    size_t bytes = pnb__embedding_count(e, which) * sizeof(float);
+    float *values = pnb__alloc_aligned(bytes);
+    if (values == NULL)
+        return pnb__fail_nomem(err, bytes);
+    memset(values, 0, bytes);
+    *pnb__embedding_field(e, which) = values;
+    return PNB_OK;
+}
+
+pnb_status pnb_embeddings_create(pnb_embeddings **out, pnb_family family, size_t n, size_t dim,
+                                 pnb_error *err)
+{
+    pnb_embeddings *e = NULL;
+    pnb_status status;
+    if (out == NULL)
+        return pnb__fail(err, PNB_ARG, "embeddings: out is NULL");
+    PNB_TRY(pnb__embeddings_create_bare(&e, family, n, dim, err));
+    for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
+        if (pnb__embedding_has_array(family, i))
+            PNB_TRY(pnb__embedding_alloc(e, i, err));
+    *out = e;
+    e = NULL;
+done:
+    pnb_embeddings_free(e);
+    return status;
 }
 
 static void free_names(char **names, size_t n)
@@ -135,7 +158,9 @@ void pnb_embeddings_free(pnb_embeddings *e)
     if (e == NULL)
         return;
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
-        pnb__free_aligned(*pnb__embedding_field(e, i));
+        if ((e->mapped_arrays >> i & 1u) == 0)
+            pnb__free_aligned(*pnb__embedding_field(e, i));
+    pnb_safetensors_free(e->map);
     free_names(e->ids, e->n);
     free_names(e->paths, e->n);
     free_names(e->texts, e->n);
@@ -271,14 +296,7 @@ pnb_status pnb_embeddings_check_mix(const pnb_embeddings *a, const pnb_embedding
     if (a->dim != b->dim)
         return pnb__fail(err, PNB_SHAPE, "embeddings of width %zu and %zu cannot be compared",
                          a->dim, b->dim);
-    if (is_known_different(a->info.weights_sha256, b->info.weights_sha256))
-        return pnb__fail(err, PNB_ARG,
-                         "embeddings of different weights (%s%s%.12s..., %s%s%.12s...) cannot be "
-                         "compared; embed both with one model",
-                         a->info.model, a->info.model[0] != '\0' ? " " : "", a->info.weights_sha256,
-                         b->info.model, b->info.model[0] != '\0' ? " " : "",
-                         b->info.weights_sha256);
-    return PNB_OK;
+    return pnb__provenance_check_mix(&a->info, &b->info, err);
 }
 
 pnb_status pnb__embeddings_check_same(const pnb_embeddings *a, const pnb_embeddings *b,
@@ -294,7 +312,8 @@ pnb_status pnb__embeddings_check_same(const pnb_embeddings *a, const pnb_embeddi
         return pnb__fail(err, PNB_ARG,
                          "differently preprocessed embeddings cannot be in one set: %.120s, %.120s",
                          a->info.preprocess, b->info.preprocess);
-    return pnb_embeddings_check_mix(a, b, err);
+    pnb_status status = pnb_embeddings_check_mix(a, b, err);
+    return status == PNB_OK ? pnb__provenance_check_same(&a->info, &b->info, err) : status;
 }
 
 /* ---- selecting and joining ---- */

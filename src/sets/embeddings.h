@@ -3,10 +3,16 @@
 #define PNB_SETS_EMBEDDINGS_H
 
 #include "base/base.h"
+#include "io/weights/safetensors.h"
 #include "penumbra/embeddings.h"
-#include "penumbra/safetensors.h"
 
-enum { PNB__N_EMBEDDING_ARRAYS = 5 };
+enum {
+    PNB__N_EMBEDDING_ARRAYS = 5,
+    PNB__EMBEDDINGS_VERSION = 2 /* of files: 1 is a set that went through no adapter */
+};
+/* The version a set is written as: the lowest that says all of it, so that programs that know no
+ * adapters go on reading sets without one and refuse the others. */
+int pnb__embeddings_version(const pnb_embeddings_info *info);
 
 typedef struct pnb__embedding_array {
     const char *name;                  /* in safetensors and jsonl */
@@ -22,6 +28,12 @@ bool pnb__embedding_has_array(pnb_family family, int which);
 float **pnb__embedding_field(pnb_embeddings *e, int which);
 const float *pnb__embedding_values(const pnb_embeddings *e, int which);
 size_t pnb__embedding_count(const pnb_embeddings *e, int which);
+
+/* A set whose arrays are NULL yet, and one of its arrays, zeroed.
+ * Errors  as pnb_embeddings_create */
+pnb_status pnb__embeddings_create_bare(pnb_embeddings **out, pnb_family family, size_t n,
+                                       size_t dim, pnb_error *err);
+pnb_status pnb__embedding_alloc(pnb_embeddings *e, int which, pnb_error *err);
 
 /* A view of an array of `n` rows (data of e, which may have other rows; it may be ignored). */
 pnb_array_view pnb__embedding_view(const pnb_embeddings *e, int which, size_t n);
@@ -48,6 +60,20 @@ typedef struct pnb__ids_writer {
 pnb_status pnb__ids_writer_open(pnb__ids_writer *w, const char *path, pnb_error *err);
 pnb_status pnb__ids_writer_append(pnb__ids_writer *w, const pnb_embeddings *e, pnb_error *err);
 void pnb__ids_writer_abort(pnb__ids_writer *w); /* fine after the file was committed */
+
+/* Where arrays go: a file by its name, or one that is open. */
+typedef struct pnb__array_target {
+    const char *path;
+    pnb__out_file *file;
+} pnb__array_target;
+
+/* Opens the array file for `n` rows of the kind `e` has, whose arrays are not looked at. `which[i]`
+ * is the array of view i. An empty `ids_hash`: the set has no ids file. */
+pnb_status pnb__embeddings_open_arrays(pnb__st_writer *w, const pnb__array_target *to,
+                                       const pnb_embeddings *e, size_t n, const char *ids_hash,
+                                       int which[PNB__N_EMBEDDING_ARRAYS], pnb_error *err);
+/* Both files of a set at once, arrays last. */
+pnb_status pnb__embeddings_commit(pnb__ids_writer *ids, pnb__st_writer *arrays, pnb_error *err);
 
 /* To an open output, which is closed in every case: no ids file beside, no names but in JSON lines.
  * pnb__embeddings_stream: as safetensors, its metadata says "ids": "none". .npy: the means, then

@@ -1,10 +1,10 @@
 /* Embedding sets on disk: `x.safetensors` with `x.ids.jsonl`, and joining the parts of a long job.
  *
- * Metadata keys: format, version, family, modality, model, weights_sha256, preprocess, seed,
- * logit_scale, logit_bias, ids_sha256. Both files are complete on the disk before either replaces
- * its target; an old array file is taken away before the new ids appear, so that it never stands
- * beside names of other rows. Ids that came there otherwise do not fit ids_sha256, and loading says
- * so. */
+ * Metadata keys: format, version, family, modality, model, weights_sha256, adapters, preprocess,
+ * measure, seed, logit_scale, logit_bias, ids_sha256. Both files are complete on the disk before
+ * either replaces its target; an old array file is taken away before the new ids appear, so that it
+ * never stands beside names of other rows. Ids that came there otherwise do not fit ids_sha256, and
+ * loading says so. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +12,19 @@
 #include "io/json/json.h"
 #include "io/weights/safetensors.h"
 #include "sets/embeddings.h"
+#include "sets/provenance.h"
 
 #define FORMAT_NAME "penumbra-embeddings"
-#define FORMAT_VERSION "1"
 
 /* ---- metadata ---- */
 
-enum { N_METADATA = 12 };
+enum { N_METADATA = 14 };
 
 /* Key, value, ..., NULL over text that lives in `values`. */
 typedef struct metadata_text {
     const char *pairs[2 * N_METADATA + 1];
-    char seed[24], ids_hash[65];
-    pnb__buf scale, bias;
+    char version[8], seed[24], ids_hash[65];
+    pnb__buf scale, bias, adapters;
 } metadata_text;
 
 static void add_pair(metadata_text *m, size_t *n, const char *key, const char *value)
@@ -33,6 +33,19 @@ static void add_pair(metadata_text *m, size_t *n, const char *key, const char *v
         return;
     m->pairs[(*n)++] = key;
     m->pairs[(*n)++] = value;
+}
+
+/* The links behind the weights as JSON text; nothing where there are none. */
+static pnb_status write_adapters(pnb__buf *out, const pnb_adapter_links *links, pnb_error *err)
+{
+    if (links->n == 0)
+        return PNB_OK;
+    json_t *array = pnb__adapter_links_json(links);
+    if (array != NULL)
+        pnb__json_append_value(out, array);
+    bool is_whole = array != NULL && !out->failed;
+    json_decref(array);
+    return is_whole ? PNB_OK : pnb__fail_nomem(err, out->size);
 }
 
 static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_error *err)
@@ -46,13 +59,17 @@ static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_e
         pnb__json_append_double(&m->bias, info->logit_bias);
     if (m->scale.failed || m->bias.failed)
         return pnb__fail_nomem(err, sizeof(m->seed));
+    pnb_status status = write_adapters(&m->adapters, &info->adapters, err);
+    snprintf(m->version, sizeof(m->version), "%d", pnb__embeddings_version(info));
     add_pair(m, &n, "format", FORMAT_NAME);
-    add_pair(m, &n, "version", FORMAT_VERSION);
+    add_pair(m, &n, "version", m->version);
     add_pair(m, &n, "family", pnb_family_name(e->family));
     add_pair(m, &n, "modality", info->modality);
     add_pair(m, &n, "model", info->model);
     add_pair(m, &n, "weights_sha256", info->weights_sha256);
+    add_pair(m, &n, PNB__ADAPTERS_KEY, m->adapters.data);
     add_pair(m, &n, "preprocess", info->preprocess);
+    add_pair(m, &n, "measure", info->measure);
     add_pair(m, &n, "seed", m->seed);
     add_pair(m, &n, "logit_scale", m->scale.data);
     add_pair(m, &n, "logit_bias", m->bias.data);
@@ -60,28 +77,21 @@ static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_e
     if (m->ids_hash[0] == '\0')
         add_pair(m, &n, "ids", "none");
     m->pairs[n] = NULL;
-    return PNB_OK;
+    return status;
 }
 
 static void metadata_reset(metadata_text *m)
 {
     pnb__buf_reset(&m->scale);
     pnb__buf_reset(&m->bias);
+    pnb__buf_reset(&m->adapters);
 }
 
 /* ---- saving ---- */
 
-/* Where arrays go: a file by its name, or one that is open. */
-typedef struct array_target {
-    const char *path;
-    pnb__out_file *file;
-} array_target;
-
-/* Opens the array file for `n` rows of the kind `e` has. `which[i]` is the array of view i. An
- * empty `ids_hash`: the set has no ids file. */
-static pnb_status open_arrays(pnb__st_writer *w, const array_target *to, const pnb_embeddings *e,
-                              size_t n, const char *ids_hash, int which[PNB__N_EMBEDDING_ARRAYS],
-                              pnb_error *err)
+pnb_status pnb__embeddings_open_arrays(pnb__st_writer *w, const pnb__array_target *to,
+                                       const pnb_embeddings *e, size_t n, const char *ids_hash,
+                                       int which[PNB__N_EMBEDDING_ARRAYS], pnb_error *err)
 {
     pnb_array_view views[PNB__N_EMBEDDING_ARRAYS];
     metadata_text metadata = {0};
@@ -103,7 +113,7 @@ done:
     return status;
 }
 
-static pnb_status commit_both(pnb__ids_writer *ids, pnb__st_writer *arrays, pnb_error *err)
+pnb_status pnb__embeddings_commit(pnb__ids_writer *ids, pnb__st_writer *arrays, pnb_error *err)
 {
     pnb__out_file *const files[] = {&ids->out, &arrays->out};
     pnb_status status = pnb__st_writer_sync(arrays, err);
@@ -133,7 +143,8 @@ pnb_status pnb__embeddings_stream(const pnb_embeddings *e, pnb__out_file *f, pnb
     pnb__st_writer arrays = {0};
     pnb_status status;
     PNB_TRY(pnb_embeddings_check_values(e, err));
-    PNB_TRY(open_arrays(&arrays, &(array_target){NULL, f}, e, e->n, "", which, err));
+    PNB_TRY(pnb__embeddings_open_arrays(&arrays, &(pnb__array_target){NULL, f}, e, e->n, "", which,
+                                        err));
     PNB_TRY(append_arrays(&arrays, e, which, err));
     status = pnb__st_writer_commit(&arrays, err);
 done:
@@ -154,9 +165,10 @@ pnb_status pnb_embeddings_save(const pnb_embeddings *e, const char *path, pnb_er
     pnb__ids_hash(e, hash);
     PNB_TRY(pnb__ids_writer_open(&ids, ids_path, err));
     PNB_TRY(pnb__ids_writer_append(&ids, e, err));
-    PNB_TRY(open_arrays(&arrays, &(array_target){path, NULL}, e, e->n, hash, which, err));
+    PNB_TRY(pnb__embeddings_open_arrays(&arrays, &(pnb__array_target){path, NULL}, e, e->n, hash,
+                                        which, err));
     PNB_TRY(append_arrays(&arrays, e, which, err));
-    status = commit_both(&ids, &arrays, err);
+    status = pnb__embeddings_commit(&ids, &arrays, err);
 done:
     pnb__st_writer_abort(&arrays);
     pnb__ids_writer_abort(&ids);
@@ -203,6 +215,13 @@ static pnb_status copy_number(double *out, const pnb_safetensors *st, const char
     return status;
 }
 
+static pnb_status load_adapters(pnb_adapter_links *out, const pnb_safetensors *st, const char *path,
+                                pnb_error *err)
+{
+    const char *text = pnb_safetensors_metadata(st, PNB__ADAPTERS_KEY);
+    return text != NULL ? pnb__adapter_links_parse(out, text, path, err) : PNB_OK;
+}
+
 static pnb_status load_info(pnb_embeddings_info *info, const pnb_safetensors *st, const char *path,
                             pnb_error *err)
 {
@@ -212,7 +231,9 @@ static pnb_status load_info(pnb_embeddings_info *info, const pnb_safetensors *st
     PNB_TRY(copy_text(info->model, sizeof(info->model), st, "model", path, err));
     PNB_TRY(copy_text(info->weights_sha256, sizeof(info->weights_sha256), st, "weights_sha256",
                       path, err));
+    PNB_TRY(load_adapters(&info->adapters, st, path, err));
     PNB_TRY(copy_text(info->preprocess, sizeof(info->preprocess), st, "preprocess", path, err));
+    PNB_TRY(copy_text(info->measure, sizeof(info->measure), st, "measure", path, err));
     PNB_TRY(copy_number(&info->logit_scale, st, "logit_scale", path, err));
     PNB_TRY(copy_number(&info->logit_bias, st, "logit_bias", path, err));
     if (seed != NULL) {
@@ -225,6 +246,14 @@ done:
     return status;
 }
 
+static bool is_version_read(const char *version)
+{
+    for (int known = 1; version != NULL && known <= PNB__EMBEDDINGS_VERSION; known++)
+        if (version[0] == (char)('0' + known) && version[1] == '\0')
+            return true;
+    return false;
+}
+
 /* By its metadata, or by its arrays when another program wrote the file. */
 static pnb_status find_family(pnb_family *family, const pnb_safetensors *st, const char *path,
                               pnb_error *err)
@@ -232,11 +261,10 @@ static pnb_status find_family(pnb_family *family, const pnb_safetensors *st, con
     const char *name = pnb_safetensors_metadata(st, "family");
     const char *format = pnb_safetensors_metadata(st, "format");
     const char *version = pnb_safetensors_metadata(st, "version");
-    if (format != NULL && strcmp(format, FORMAT_NAME) == 0 &&
-        (version == NULL || strcmp(version, FORMAT_VERSION) != 0))
+    if (format != NULL && strcmp(format, FORMAT_NAME) == 0 && !is_version_read(version))
         return pnb__fail(err, PNB_UNSUPPORTED,
-                         "%s: embedding set of version %.20s, this program reads " FORMAT_VERSION,
-                         path, version != NULL ? version : "(none)");
+                         "%s: embedding set of version %.20s, this program reads 1 to %d", path,
+                         version != NULL ? version : "(none)", PNB__EMBEDDINGS_VERSION);
     if (name != NULL)
         return pnb_family_from_name(family, name)
                    ? PNB_OK
@@ -271,8 +299,21 @@ static pnb_status find_array(const pnb_array_view **out, const pnb_safetensors *
     return PNB_OK;
 }
 
-static pnb_status load_arrays(pnb_embeddings **out, const pnb_safetensors *st, const char *path,
-                              pnb_error *err)
+/* As it lies in the file where it can be used so and that is wanted, else a copy. */
+static pnb_status take_array(pnb_embeddings *e, int which, const pnb_array_view *a, bool is_mapped,
+                             pnb_error *err)
+{
+    if (is_mapped && a->dtype == PNB_F32 && pnb_array_is_aligned(a)) {
+        *pnb__embedding_field(e, which) = (float *)(uintptr_t)a->data;
+        e->mapped_arrays |= 1u << which;
+        return PNB_OK;
+    }
+    pnb_status status = pnb__embedding_alloc(e, which, err);
+    return status == PNB_OK ? pnb_array_to_f32(a, *pnb__embedding_field(e, which), err) : status;
+}
+
+static pnb_status load_arrays(pnb_embeddings **out, pnb_safetensors *st, bool is_mapped,
+                              const char *path, pnb_error *err)
 {
     const pnb_array_view *mean = pnb_safetensors_find(st, "mean"), *a = NULL;
     pnb_embeddings *e = NULL;
@@ -283,12 +324,17 @@ static pnb_status load_arrays(pnb_embeddings **out, const pnb_safetensors *st, c
                          "%s: not an embedding set, it has no array \"mean\" of rows and columns",
                          path);
     PNB_TRY(find_family(&family, st, path, err));
-    PNB_TRY(pnb_embeddings_create(&e, family, (size_t)mean->shape[0], (size_t)mean->shape[1], err));
+    PNB_TRY(pnb__embeddings_create_bare(&e, family, (size_t)mean->shape[0], (size_t)mean->shape[1],
+                                        err));
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
         if (!pnb__embedding_has_array(family, i))
             continue;
         PNB_TRY(find_array(&a, st, i, mean->shape[0], mean->shape[1], path, err));
-        PNB_TRY(pnb_array_to_f32(a, *pnb__embedding_field(e, i), err));
+        PNB_TRY(take_array(e, i, a, is_mapped, err));
+    }
+    if (e->mapped_arrays != 0) {
+        pnb_safetensors_retain(st);
+        e->map = st;
     }
     PNB_TRY(load_info(&e->info, st, path, err));
     *out = e;
@@ -347,7 +393,7 @@ done:
 
 pnb_embeddings_load_opts pnb_embeddings_load_opts_default(void)
 {
-    return (pnb_embeddings_load_opts){.allow_non_finite = false, .allow_missing_ids = false};
+    return (pnb_embeddings_load_opts){.allow_non_finite = false};
 }
 
 pnb_status pnb_embeddings_load(pnb_embeddings **out, const char *path, pnb_error *err)
@@ -367,7 +413,7 @@ pnb_status pnb_embeddings_load_with(pnb_embeddings **out, const char *path,
     if (opts == NULL)
         opts = &defaults;
     PNB_TRY(pnb_safetensors_open(&st, path, err));
-    PNB_TRY(load_arrays(&e, st, path, err));
+    PNB_TRY(load_arrays(&e, st, opts->map, path, err));
     PNB_TRY(load_names(e, st, path, opts, err));
     if (!opts->allow_non_finite) {
         status = pnb_embeddings_check_values(e, err);
@@ -426,7 +472,7 @@ static pnb_status append_part(pnb__st_writer *w, const char *path, int which, pn
     pnb_embeddings *part = NULL;
     pnb_status status;
     PNB_TRY(pnb_safetensors_open(&st, path, err));
-    PNB_TRY(load_arrays(&part, st, path, err));
+    PNB_TRY(load_arrays(&part, st, false, path, err));
     status = pnb__st_writer_append(w, pnb__embedding_values(part, which),
                                    pnb__embedding_count(part, which) * sizeof(float), err);
 done:
@@ -449,13 +495,13 @@ pnb_status pnb_embeddings_merge(const char *path, const char *const *part_paths,
     PNB_TRY(pnb__ids_writer_open(&plan.ids, ids_path, err));
     PNB_TRY(plan_merge(&plan, part_paths, n_parts, err));
     pnb__sha256_hex(&plan.ids.hash, hash);
-    PNB_TRY(
-        open_arrays(&arrays, &(array_target){path, NULL}, plan.first, plan.n, hash, which, err));
+    PNB_TRY(pnb__embeddings_open_arrays(&arrays, &(pnb__array_target){path, NULL}, plan.first,
+                                        plan.n, hash, which, err));
     for (size_t i = 0; i < arrays.n; i++) {
         for (size_t j = 0; j < n_parts; j++)
             PNB_TRY(append_part(&arrays, part_paths[j], which[arrays.order[i]], err));
     }
-    status = commit_both(&plan.ids, &arrays, err);
+    status = pnb__embeddings_commit(&plan.ids, &arrays, err);
 done:
     pnb__st_writer_abort(&arrays);
     pnb__ids_writer_abort(&plan.ids);

@@ -11,9 +11,10 @@
 
 #include "io/json/json.h"
 #include "sets/embeddings.h"
+#include "sets/provenance.h"
 
 #define FORMAT_NAME "penumbra-embeddings"
-enum { VERSION = 1, MAX_BYTES = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
 static pnb_status origin_path(char **out, const char *path, pnb_error *err)
 {
@@ -86,14 +87,16 @@ static json_t *make(const pnb_embeddings *e)
     bool ok = root != NULL;
     pnb__ids_hash(e, ids);
     put(root, &ok, "format", json_string(FORMAT_NAME));
-    put(root, &ok, "version", json_integer(VERSION));
+    put(root, &ok, "version", json_integer(pnb__embeddings_version(info)));
     put(root, &ok, "family", json_string(pnb_family_name(e->family)));
     put(root, &ok, "n", json_integer((json_int_t)e->n));
     put(root, &ok, "dim", json_integer((json_int_t)e->dim));
     put_text(root, &ok, "modality", info->modality);
     put_text(root, &ok, "model", info->model);
     put_text(root, &ok, "weights_sha256", info->weights_sha256);
+    pnb__adapter_links_put(root, &info->adapters, &ok);
     put_text(root, &ok, "preprocess", info->preprocess);
+    put_text(root, &ok, "measure", info->measure);
     put(root, &ok, "seed", json_integer((json_int_t)info->seed));
     put_number(root, &ok, "logit_scale", info->logit_scale);
     put_number(root, &ok, "logit_bias", info->logit_bias);
@@ -146,10 +149,10 @@ static void read_family(pnb__jobj *o, pnb_family *out, pnb_error *err)
 {
     const char *family = pnb__json_get_string(o, "family", "", err);
     int64_t version = pnb__json_get_int(o, "version", 0, err);
-    if (o->status == PNB_OK && version != VERSION)
+    if (o->status == PNB_OK && (version < 1 || version > PNB__EMBEDDINGS_VERSION))
         o->status = pnb__fail(err, PNB_UNSUPPORTED,
-                              "%s: embedding set of version %lld, this program reads %d", o->where,
-                              (long long)version, VERSION);
+                              "%s: embedding set of version %lld, this program reads 1 to %d",
+                              o->where, (long long)version, PNB__EMBEDDINGS_VERSION);
     if (o->status == PNB_OK && !pnb_family_from_name(out, family))
         o->status =
             pnb__fail(err, PNB_UNSUPPORTED, "%s: family \"%.40s\" is not known", o->where, family);
@@ -165,7 +168,9 @@ static void read_origin(pnb__jobj *o, pnb__origin *out, pnb_error *err)
     get_text(o, "modality", info->modality, sizeof info->modality, err);
     get_text(o, "model", info->model, sizeof info->model, err);
     get_text(o, "weights_sha256", info->weights_sha256, sizeof info->weights_sha256, err);
+    pnb__adapter_links_get(o, &info->adapters, err);
     get_text(o, "preprocess", info->preprocess, sizeof info->preprocess, err);
+    get_text(o, "measure", info->measure, sizeof info->measure, err);
     get_text(o, "ids_sha256", out->ids_sha256, sizeof out->ids_sha256, err);
     info->seed = (uint64_t)pnb__json_get_int_in(o, "seed", 0, 0, INT64_MAX, err);
     info->logit_scale = pnb__json_get_double(o, "logit_scale", (double)NAN, err);

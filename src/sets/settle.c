@@ -1,6 +1,7 @@
 /* Settles the measure between two sets and the scalar uncertainty of their rows by their families:
- * Gaussians are compared by csd, directions by the likelihood of their family; a row of points has
- * no uncertainty of its own. Which measure fits which family is prob's (pnb_measure_check_fit). */
+ * Gaussians are compared by csd, directions by the likelihood of their family, what went through an
+ * adapter by what that says; a row of points has no uncertainty of its own. Which measure fits
+ * which family is prob's (pnb_measure_check_fit). */
 #include "sets/settle.h"
 
 #include <string.h>
@@ -13,6 +14,17 @@ pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err
         return pnb_measure_parse(out, name, err);
     *out = PNB__MEASURE_AUTO;
     return PNB_OK;
+}
+
+pnb_status pnb__measure_of_sets(pnb_measure *asked, const pnb_embeddings *a,
+                                const pnb_embeddings *b, pnb_error *err)
+{
+    const char *of_a = a->info.measure, *of_b = b->info.measure;
+    const char *word = of_a[0] != '\0' ? of_a : of_b;
+    bool is_torn = of_a[0] != '\0' && of_b[0] != '\0' && strcmp(of_a, of_b) != 0;
+    if (*asked != PNB__MEASURE_AUTO || word[0] == '\0' || is_torn)
+        return PNB_OK;
+    return pnb_measure_parse(asked, word, err);
 }
 
 pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,

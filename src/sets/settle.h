@@ -11,6 +11,11 @@
 
 /* A measure by name, or PNB__MEASURE_AUTO for "auto". Errors  as pnb_measure_parse */
 pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err);
+/* What "auto" is where an adapter made one side and says by what its rows are compared; `asked` is
+ * left as it is where it is a measure, or where no adapter or two of them say something.
+ * Errors  NOT_FOUND (a measure of a later version) */
+pnb_status pnb__measure_of_sets(pnb_measure *asked, const pnb_embeddings *a,
+                                const pnb_embeddings *b, pnb_error *err);
 /* What `asked` is between these sets: auto is csd, and on the sphere the likelihood of the family
  * (vmf, power_spherical). Errors  ARG (not between these families: the text names what would do) */
 pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,

@@ -247,7 +247,8 @@ static const foreign foreign_files[] = {
     {{MEAN, {"inv_alpha", PNB_F32, 2, {2, 3}, ones, 24}}, 2, {NULL}, PNB_FORMAT, "\"beta\""},
     {{MEAN}, 1, {"family", "gaussian_diag"}, PNB_FORMAT, "\"log_var\""},
     {{MEAN}, 1, {"family", "cauchy"}, PNB_UNSUPPORTED, "cauchy"},
-    {{MEAN}, 1, {"format", "penumbra-embeddings", "version", "2"}, PNB_UNSUPPORTED, "version 2"},
+    {{MEAN}, 1, {"format", "penumbra-embeddings", "version", "3"}, PNB_UNSUPPORTED, "version 3"},
+    {{MEAN}, 1, {"adapters", "[{}]"}, PNB_FORMAT, "is called"},
     {{MEAN}, 1, {"format", "penumbra-embeddings"}, PNB_UNSUPPORTED, "(none)"},
     {{MEAN}, 1, {"modality", "a-very-long-modality"}, PNB_FORMAT, "modality of 20 bytes"},
     {{MEAN}, 1, {"seed", "-1"}, PNB_FORMAT, "seed"},
@@ -292,6 +293,39 @@ static void half_precision_sets_load(void **state)
     assert_ok(pnb_safetensors_write(scratch_path(s, "h.safetensors"), &a, 1, NULL, &err), &err);
     assert_ok(pnb_embeddings_load(&e, s->path, &err), &err);
     assert_true(e->mean[0] == 1.0f && e->mean[1] == -2.0f && e->ids == NULL);
+    pnb_embeddings_free(e);
+}
+
+/* Arrays of a mapped set lie in the file; what must be converted is a copy all the same. */
+static void mapped_sets(void **state)
+{
+    scratch *s = *state;
+    const uint16_t half[2] = {0x3c00, 0xc000};
+    const pnb_array_view mixed[] = {{"mean", PNB_F16, 2, {1, 2}, half, 4},
+                                    {"log_var", PNB_F32, 2, {1, 2}, (float[]){-3, -4}, 8}};
+    pnb_embeddings_load_opts opts = pnb_embeddings_load_opts_default();
+    pnb_error err = PNB_ERROR_INIT;
+    opts.map = true;
+    for (int family = 0; family < PNB_N_FAMILIES; family++) {
+        pnb_embeddings *e = make_set((pnb_family)family, 4, 3, 0), *back = NULL, *some = NULL;
+        name_rows(e, "row");
+        assert_ok(pnb_embeddings_save(e, scratch_path(s, "m.safetensors"), &err), &err);
+        assert_ok(pnb_embeddings_load_with(&back, s->path, &opts, &err), &err);
+        assert_same_values(e, back);
+        for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
+            assert_int_equal(back->mapped_arrays >> i & 1u,
+                             pnb__embedding_has_array((pnb_family)family, i));
+        assert_ok(pnb_embeddings_select(&some, back, (size_t[]){2}, 1, &err), &err);
+        pnb_embeddings_free(back); /* what was selected is a copy */
+        assert_true(some->mean[0] == e->mean[2 * 3] && some->mapped_arrays == 0);
+        pnb_embeddings_free(some);
+        pnb_embeddings_free(e);
+    }
+    pnb_embeddings *e = NULL;
+    scratch_file(s, "h.ids.jsonl", "{}\n", 3);
+    assert_ok(pnb_safetensors_write(scratch_path(s, "h.safetensors"), mixed, 2, NULL, &err), &err);
+    assert_ok(pnb_embeddings_load_with(&e, s->path, &opts, &err), &err);
+    assert_true(e->mapped_arrays == 2u && e->mean[1] == -2.0f && e->log_var[1] == -4.0f);
     pnb_embeddings_free(e);
 }
 
@@ -634,7 +668,8 @@ static void npy_origin_from_strangers(void **state)
         const char *says;
     } faults[] = {
 #define OURS "{\"format\": \"penumbra-embeddings\", \"version\": "
-        {OURS "2, \"family\": \"point\"}", PNB_UNSUPPORTED, "version 2"},
+        {OURS "3, \"family\": \"point\"}", PNB_UNSUPPORTED, "version 3"},
+        {OURS "2, \"family\": \"point\", \"adapters\": [{}]}", PNB_FORMAT, "is called"},
         {OURS "1, \"family\": \"round\"}", PNB_UNSUPPORTED, "\"round\" is not known"},
         {OURS "1, \"family\": \"gaussian_diag\"}", PNB_FORMAT, "says gaussian_diag"},
         {OURS "1, \"family\": \"point\", \"n\": 4}", PNB_SHAPE, "of 4 of width"},
@@ -777,6 +812,7 @@ int main(void)
         cmocka_unit_test(loading_non_finite_values),
         cmocka_unit_test(files_of_other_programs),
         cmocka_unit_test(half_precision_sets_load),
+        cmocka_unit_test(mapped_sets),
         cmocka_unit_test(ids_files_that_do_not_fit),
         cmocka_unit_test(mixing_is_refused),
         cmocka_unit_test(rows_are_selected),

@@ -55,6 +55,37 @@ static void auto_is_by_family(void **state)
     assert_int_equal(m, PNB_MEASURE_W2); /* untouched */
 }
 
+/* What an adapter says goes before the family, and what was asked before both. */
+static void auto_is_by_adapter(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        pnb_measure asked, wanted;
+    } cases[] = {
+        {"", "", PNB__MEASURE_AUTO, PNB__MEASURE_AUTO},
+        {"mean", "mean", PNB__MEASURE_AUTO, PNB_MEASURE_MEAN},
+        {"", "w2", PNB__MEASURE_AUTO, PNB_MEASURE_W2},
+        {"w2", "", PNB__MEASURE_AUTO, PNB_MEASURE_W2},
+        {"w2", "mean", PNB__MEASURE_AUTO, PNB__MEASURE_AUTO},
+        {"mean", "mean", PNB_MEASURE_CSD, PNB_MEASURE_CSD},
+    };
+    pnb_embeddings *a = make_set(PNB_GAUSSIAN_DIAG), *b = make_set(PNB_GAUSSIAN_DIAG);
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb_measure m = cases[i].asked;
+        strcpy(a->info.measure, cases[i].a);
+        strcpy(b->info.measure, cases[i].b);
+        assert_ok(pnb__measure_of_sets(&m, a, b, err));
+        assert_int_equal(m, cases[i].wanted);
+    }
+    pnb_measure m = PNB__MEASURE_AUTO;
+    strcpy(a->info.measure, "probit");
+    strcpy(b->info.measure, "");
+    assert_fails(pnb__measure_of_sets(&m, a, b, err), PNB_NOT_FOUND, "probit");
+    pnb_embeddings_free(a);
+    pnb_embeddings_free(b);
+}
+
 static void words(void **state)
 {
     (void)state;
@@ -104,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_is_by_family),
+        cmocka_unit_test(auto_is_by_adapter),
         cmocka_unit_test(words),
         cmocka_unit_test(uncertainty_of_rows),
     };

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "commands/common/match_probability_use.h"
+#include "commands/common/set_use.h"
 #include "commands/eval/eval_retrieval.h"
 #include "penumbra/embeddings.h"
 #include "prob/measure.h"
@@ -103,6 +104,7 @@ static void put_side(const pnb_fit_side *side, const char *key, const char *labe
     pnb__result_text(r, "family", NULL, side->family);
     pnb__result_text(r, "weights_sha256", NULL,
                      side->weights_sha256[0] != '\0' ? side->weights_sha256 : NULL);
+    pnb__put_adapters(&side->adapters, r);
     pnb__result_text(r, "preprocess", NULL, side->preprocess[0] != '\0' ? side->preprocess : NULL);
     pnb__result_end(r);
     pnb__result_text(r, NULL, label,

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "commands/classify/classify.h"
 #include "io/json/json.h"
+#include "sets/provenance.h"
 
 #define FORMAT "penumbra-prompt-weights"
 
@@ -38,16 +39,29 @@ static void put_class(const pnb__classify *run, size_t c, pnb__buf *b)
     pnb__buf_puts(b, "]}");
 }
 
+/* ,"adapters":[...] where the prompts went through any. */
+static void put_adapters(const pnb_adapter_links *links, pnb__buf *b)
+{
+    if (links->n == 0)
+        return;
+    json_t *array = pnb__adapter_links_json(links);
+    pnb__buf_puts(b, "\"" PNB__ADAPTERS_KEY "\":");
+    pnb__json_append_value(b, array);
+    pnb__buf_puts(b, ",\n");
+    json_decref(array);
+}
+
 pnb_status pnb__classify_save_weights(const pnb__classify *run, const char *path, pnb_error *err)
 {
     bool squared = run->making.variance == PNB_CLASS_VARIANCE_SQUARED;
     pnb__buf b = {0};
     pnb__buf_printf(&b,
                     "{\"format\":\"" FORMAT "\",\"version\":1,\"method\":\"%s\",\n"
-                    "\"variance\":\"%s\",\"normalised\":%s,\"weights_sha256\":\"%s\",\n"
-                    "\"classes\":[",
+                    "\"variance\":\"%s\",\"normalised\":%s,\"weights_sha256\":\"%s\",\n",
                     run->method, squared ? "squared" : "mean",
                     run->making.normalise ? "true" : "false", run->prompts->info.weights_sha256);
+    put_adapters(&run->prompts->info.adapters, &b);
+    pnb__buf_puts(&b, "\"classes\":[");
     for (size_t c = 0; c < run->classes.n; c++)
         put_class(run, c, &b);
     pnb__buf_puts(&b, "]}\n");
@@ -167,7 +181,9 @@ static pnb_status read_head(pnb__classify *run, pnb__jobj *o, const char *path, 
 
 pnb_status pnb__classify_load_weights(pnb__app *app, pnb__classify *run)
 {
-    const char *path = run->opts->load_weights, *made, *here = run->prompts->info.weights_sha256;
+    const char *path = run->opts->load_weights;
+    pnb_adapter_links adapters = {0};
+    pnb__chain made = {"", &adapters}, here = pnb__chain_of(&run->prompts->info);
     json_t *root = NULL;
     pnb__jobj o;
     pnb_status status;
@@ -175,10 +191,14 @@ pnb_status pnb__classify_load_weights(pnb__app *app, pnb__classify *run)
     o = pnb__json_object(root, path, &app->err);
     PNB_TRY(o.status);
     PNB_TRY(read_head(run, &o, path, &app->err));
-    made = pnb__json_get_string(&o, "weights_sha256", "", &app->err);
+    made.weights_sha256 = pnb__json_get_string(&o, "weights_sha256", "", &app->err);
+    pnb__adapter_links_get(&o, &adapters, &app->err);
     PNB_TRY(o.status);
-    if (made[0] != '\0' && here[0] != '\0' && strcmp(made, here) != 0)
-        pnb__warn(app, "%s: the weights were learned with another model (%.12s...)", path, made);
+    if (pnb__chains_differ(made, here)) {
+        char text[200];
+        pnb__chain_text(made, text, sizeof text);
+        pnb__warn(app, "%s: the weights were learned with another model (%s...)", path, text);
+    }
     status = read_classes(run, json_object_get(root, "classes"), path, &app->err);
 done:
     json_decref(root);

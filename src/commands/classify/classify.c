@@ -99,10 +99,13 @@ static pnb_status name_output(pnb__app *app, pnb__classify *run, const pnb_encod
 {
     const pnb__classify_opts *o = run->opts;
     const pnb_embeddings *set = run->images.source.set; /* NULL: pictures for the encoder */
-    const pnb__output_words words = {
-        o->dataset != NULL ? o->dataset : o->images,
-        set != NULL ? set->info.weights_sha256 : encoder->weights_sha256,
-        set != NULL ? set->info.model : encoder->name, o->language, PNB__CLASSIFY_TASK};
+    char pretrained[PNB__PRETRAINED_BYTES] = "";
+    if (set != NULL)
+        pnb__set_pretrained(&set->info, pretrained);
+    const pnb__output_words words = {o->dataset != NULL ? o->dataset : o->images,
+                                     set != NULL ? pretrained : encoder->weights_sha256,
+                                     set != NULL ? set->info.model : encoder->name, o->language,
+                                     PNB__CLASSIFY_TASK};
     return o->output != NULL ? pnb__output_name(&run->output, o->output, &words, &app->err)
                              : PNB_OK;
 }
@@ -202,8 +205,10 @@ static pnb_status settle_measure(pnb__app *app, pnb__classify *run)
     pnb_status status;
     PNB_TRY(pnb_view_init(&images, run->images.source.set, &app->err));
     PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
-    PNB_TRY(pnb__measure_settle(&run->measure, run->opts->measure, &images.rows, &classes.rows,
-                                &app->err));
+    run->measure = run->opts->measure;
+    PNB_TRY(pnb__measure_of_sets(&run->measure, run->images.source.set, run->clf, &app->err));
+    PNB_TRY(
+        pnb__measure_settle(&run->measure, run->measure, &images.rows, &classes.rows, &app->err));
     pnb__check_means(app, run->measure, run->images.source.what, &images.rows);
 done:
     pnb_view_reset(&images);

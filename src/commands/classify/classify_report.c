@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "commands/classify/classify.h"
+#include "commands/common/set_use.h"
 #include "program/source_commit.h"
 
 /* Classes shown in the text's table of the weakest ones. */
@@ -323,6 +324,7 @@ static void put_provenance(const pnb__classify *run, pnb__result *r)
     pnb__result_text(r, "version", NULL, pnb_version());
     pnb__result_text(r, "git", NULL, pnb__source_commit());
     pnb__result_text(r, "weights_sha256", NULL, pictures->weights_sha256);
+    pnb__put_adapters(&pnb__set_origin(run->images.source.set, run->clf)->adapters, r);
     pnb__result_int(r, "seed", NULL, (int64_t)pictures->seed);
     pnb__result_text(r, "preprocess", NULL, pictures->preprocess);
     pnb__result_text(r, "text_preprocess", NULL, run->clf->info.preprocess);
@@ -334,9 +336,11 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
 {
     const pnb__classify_opts *o = run->opts;
     const pnb_embeddings_info *info = &run->images.source.set->info;
+    char pretrained[PNB__PRETRAINED_BYTES];
+    pnb__set_pretrained(pnb__set_origin(run->images.source.set, run->clf), pretrained);
     pnb__result_text(r, "dataset", NULL, o->dataset != NULL ? o->dataset : o->images);
     pnb__result_text(r, "model", NULL, info->model);
-    pnb__result_text(r, "pretrained", NULL, info->weights_sha256);
+    pnb__result_text(r, "pretrained", NULL, pretrained);
     pnb__result_text(r, "task", NULL, PNB__CLASSIFY_TASK);
     pnb__result_text(r, "language", NULL, o->language);
     pnb__result_int(r, "n_images", "pictures", (int64_t)run->images.source.set->n);

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "commands/classify/classify.h"
+#include "commands/common/set_use.h"
 #include "io/tables/csv.h"
 
 /* ---- values ---- */
@@ -68,11 +69,13 @@ pnb_status pnb__classify_save_csv(const pnb__classify *run, const char *path, pn
     const pnb_embeddings_info *info = &run->images.source.set->info;
     pnb__buf b = {0}, full_name = {0};
     double value[N_FIGURES];
+    char pretrained[PNB__PRETRAINED_BYTES];
     fill(run, value);
-    pnb__buf_printf(&full_name, "%s %s", info->model, info->weights_sha256);
+    pnb__set_pretrained(pnb__set_origin(run->images.source.set, run->clf), pretrained);
+    pnb__buf_printf(&full_name, "%s %s", info->model, pretrained);
     const char *const words[][2] = {{"dataset", o->dataset != NULL ? o->dataset : o->images},
                                     {"model", info->model},
-                                    {"pretrained", info->weights_sha256},
+                                    {"pretrained", pretrained},
                                     {"model_fullname", full_name.failed ? "" : full_name.data},
                                     {"task", PNB__CLASSIFY_TASK},
                                     {"language", o->language},

@@ -105,6 +105,9 @@ bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, char
                  "the model's a and b speak of a picture and a caption, here both are %s", kind_a);
     else if (strcmp(a->info.weights_sha256, b->info.weights_sha256) != 0)
         snprintf(why, size, "the two sides come from different weights");
+    else if (a->info.adapters.n + b->info.adapters.n > 0)
+        snprintf(why, size,
+                 "the model's a and b do not speak of rows that went through an adapter");
     else
         return true;
     return false;

@@ -116,8 +116,9 @@
 /* Where both sides are sets: the measure may follow from their families. */
 #define PNB__SETS_MEASURE_ROW(at_measure)                                                          \
     PNB__ROW_CHOICE("measure", (at_measure), "NAME", "auto" PNB__MEASURE_CHOICES,                  \
-                    "Measure between two embeddings; auto is csd, and for sets on the sphere the " \
-                    "likelihood of their family (vmf, power_spherical)",                           \
+                    "Measure between two embeddings; auto is csd, for sets on the sphere the "     \
+                    "likelihood of their family (vmf, power_spherical), and for adapted sets "     \
+                    "what the adapter names",                                                      \
                     .fallback = "auto")
 
 /* Fields of a pnb__uncertainty_report_sets: what the figures of learned uncertainty are measured

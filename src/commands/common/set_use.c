@@ -5,6 +5,7 @@
 #include "commands/common/set_use.h"
 #include "base/grow.h"
 #include "prob/measure.h"
+#include "sets/provenance.h"
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 
@@ -42,11 +43,14 @@ pnb_status pnb__set_note(pnb__app *app, const char *path, const pnb_embeddings *
     return status;
 }
 
-pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb__app *app)
+static pnb_status load(pnb_embeddings **out, const char *path, bool is_mapped, pnb__app *app)
 {
     pnb_error *err = &app->err;
-    pnb_status status = pnb__ends_with(path, ".npy") ? pnb_embeddings_load_npy(out, path, err)
-                                                     : pnb_embeddings_load(out, path, err);
+    pnb_embeddings_load_opts opts = pnb_embeddings_load_opts_default();
+    opts.map = is_mapped;
+    pnb_status status = pnb__ends_with(path, ".npy")
+                            ? pnb_embeddings_load_npy(out, path, err)
+                            : pnb_embeddings_load_with(out, path, &opts, err);
     if (status == PNB_OK)
         status = number_rows(*out, err);
     if (status == PNB_OK)
@@ -56,6 +60,16 @@ pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb__app *app)
         *out = NULL;
     }
     return status;
+}
+
+pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb__app *app)
+{
+    return load(out, path, false, app);
+}
+
+pnb_status pnb__set_map(pnb_embeddings **out, const char *path, pnb__app *app)
+{
+    return load(out, path, true, app);
 }
 
 void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows)
@@ -80,4 +94,23 @@ void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, cons
                   "%s: the means of %zu of %zu rows are not of unit length (row %zu: %.4g); they "
                   "are compared as they are, --measure mean normalises",
                   path, n_off, rows->n, first, first_norm);
+}
+
+const pnb_embeddings_info *pnb__set_origin(const pnb_embeddings *a, const pnb_embeddings *b)
+{
+    return b->info.adapters.n > a->info.adapters.n ? &b->info : &a->info;
+}
+
+void pnb__set_pretrained(const pnb_embeddings_info *info, char text[PNB__PRETRAINED_BYTES])
+{
+    size_t used = (size_t)snprintf(text, PNB__PRETRAINED_BYTES, "%s", info->weights_sha256);
+    for (size_t i = 0; i < info->adapters.n; i++)
+        used += (size_t)snprintf(text + used, PNB__PRETRAINED_BYTES - used, "+%s-%.12s",
+                                 info->adapters.items[i].name, info->adapters.items[i].sha256);
+}
+
+void pnb__put_adapters(const pnb_adapter_links *links, pnb__result *r)
+{
+    if (links->n > 0)
+        pnb__result_value(r, PNB__ADAPTERS_KEY, pnb__adapter_links_json(links));
 }

@@ -206,7 +206,7 @@ pnb_status pnb__comparison_show(pnb__app *app, const pnb__comparison *c, pnb__re
     put_table(c, &t, r);
     put_uncertainty(c, r);
     pnb_status status =
-        pnb__retrieval_save_table(app, &t, &o->files, names, c->member[0].weights, r);
+        pnb__retrieval_save_table(app, &t, &o->files, names, c->member[0].pretrained, r);
     pnb__free(names);
     return status;
 }

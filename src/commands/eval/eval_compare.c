@@ -54,7 +54,7 @@ static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i
         m->uncertainty = run.uncertainty;
         m->bins[0] = run.i2t.bins;
         m->bins[1] = run.t2i.bins;
-        memcpy(m->weights, run.images->info.weights_sha256, sizeof m->weights);
+        pnb__set_pretrained(pnb__set_origin(run.images, run.texts), m->pretrained);
         memcpy(m->n_clusters, run.n_clusters, sizeof m->n_clusters);
         memcpy(m->cluster_unit, run.cluster_unit, sizeof m->cluster_unit);
         m->side[0] = run.i2t.values;

@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_EVAL_EVAL_COMPARE_INTERNAL_H
 #define PNB_COMMANDS_EVAL_EVAL_COMPARE_INTERNAL_H
 
+#include "commands/common/set_use.h"
 #include "commands/eval/eval_compare.h"
 #include "penumbra/figures.h"
 #include "penumbra/uncertainty_calibration.h"
@@ -14,7 +15,7 @@ typedef struct pnb__compare_member {
     pnb_measure measure;
     pnb_uncertainty uncertainty;
     pnb_uncertainty_calibration bins[2];
-    char weights[65];
+    char pretrained[PNB__PRETRAINED_BYTES];
     size_t n_clusters[2];
     char cluster_unit[96];
     pnb__coco_row coco[PNB__MAX_COCO_ROWS];

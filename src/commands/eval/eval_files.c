@@ -5,6 +5,7 @@
 #include "commands/eval/eval_files.h"
 
 #include "base/base.h"
+#include "commands/common/set_use.h"
 #include "program/output_name.h"
 
 pnb_status pnb__retrieval_save_table(pnb__app *app, const pnb__table *table,
@@ -33,9 +34,11 @@ pnb_status pnb__retrieval_save(pnb__app *app, const pnb__retrieval *run,
                                const pnb__retrieval_opts *opts, const pnb__retrieval_files *files,
                                pnb__result *r)
 {
-    const pnb_embeddings_info *info = &run->images->info;
+    const pnb_embeddings_info *info = pnb__set_origin(run->images, run->texts);
+    char pretrained[PNB__PRETRAINED_BYTES];
     const pnb__table_row row =
         pnb__table_row_of(run, info->model[0] != '\0' ? info->model : "model");
     const pnb__table table = {files->dataset, opts->k, opts->n_k, &row, 1, opts->n_resamples > 0};
-    return pnb__retrieval_save_table(app, &table, files, info->model, info->weights_sha256, r);
+    pnb__set_pretrained(info, pretrained);
+    return pnb__retrieval_save_table(app, &table, files, info->model, pretrained, r);
 }

@@ -266,8 +266,10 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
     PNB_TRY(pnb_view_init(&run->text_view, run->texts, err));
     run->image_rows = run->image_view.rows;
     run->text_rows = run->text_view.rows;
+    run->measure = opts->measure;
+    PNB_TRY(pnb__measure_of_sets(&run->measure, run->images, run->texts, err));
     PNB_TRY(
-        pnb__measure_settle(&run->measure, opts->measure, &run->image_rows, &run->text_rows, err));
+        pnb__measure_settle(&run->measure, run->measure, &run->image_rows, &run->text_rows, err));
     pnb__check_means(app, run->measure, opts->images, &run->image_rows);
     pnb__check_means(app, run->measure, opts->texts, &run->text_rows);
     run->uncertainty = pnb__uncertainty_settle(opts->uncertainty, run->images, run->texts);

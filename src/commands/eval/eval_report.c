@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "commands/common/set_use.h"
 #include "commands/eval/eval_files.h"
 #include "program/source_commit.h"
 
@@ -260,9 +261,12 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
                            const char *dataset, pnb__result *r)
 {
     const pnb_embeddings_info *info = &run->images->info;
+    const pnb_embeddings_info *origin = pnb__set_origin(run->images, run->texts);
+    char pretrained[PNB__PRETRAINED_BYTES];
+    pnb__set_pretrained(origin, pretrained);
     pnb__result_text(r, "dataset", NULL, dataset);
     pnb__result_text(r, "model", NULL, info->model);
-    pnb__result_text(r, "pretrained", NULL, info->weights_sha256);
+    pnb__result_text(r, "pretrained", NULL, pretrained);
     pnb__result_text(r, "task", NULL, PNB__RETRIEVAL_TASK);
     pnb__result_text(r, "language", NULL, PNB__RETRIEVAL_LANGUAGE);
     pnb__result_int(r, "n_images", "images", (int64_t)run->images->n);
@@ -286,6 +290,7 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
     pnb__result_text(r, "version", NULL, pnb_version());
     pnb__result_text(r, "git", NULL, pnb__source_commit());
     pnb__result_text(r, "weights_sha256", NULL, info->weights_sha256);
+    pnb__put_adapters(&origin->adapters, r);
     pnb__result_int(r, "seed", NULL, (int64_t)info->seed);
     pnb__result_text(r, "preprocess", NULL, info->preprocess);
     pnb__result_text(r, "images", NULL, opts->images);

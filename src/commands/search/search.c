@@ -261,6 +261,7 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
     }
     PNB_TRY(pnb_view_init(&run.index_view, run.index, err));
     PNB_TRY(pnb_view_init(&run.query_view, run.queries, err));
+    PNB_TRY(pnb__measure_of_sets(&run.search.measure, run.queries, run.index, err));
     PNB_TRY(pnb__measure_settle(&run.search.measure, run.search.measure, &run.query_view.rows,
                                 &run.index_view.rows, err));
     pnb__check_means(app, run.search.measure, opts->index, &run.index_view.rows);

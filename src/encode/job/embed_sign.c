@@ -108,6 +108,8 @@ pnb_status pnb__embed_sign(const pnb__embed_signed *job, char text[PNB__EMBED_SI
     add_text(&hash, pnb_version());
     add_text(&hash, job->maker);
     add_text(&hash, job->info->weights_sha256);
+    for (size_t i = 0; i < job->info->adapters.n; i++)
+        add_text(&hash, job->info->adapters.items[i].sha256);
     add_text(&hash, job->info->preprocess);
     pnb_status status = add_parts(&hash, job, err);
     if (status != PNB_OK)

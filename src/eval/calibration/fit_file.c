@@ -7,10 +7,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "sets/provenance.h"
+
 #define MATCH_FORMAT "penumbra-match-calibration"
 #define SCALING_FORMAT "penumbra-scaling"
 #define MAX_FILE_BYTES ((size_t)64 << 20)
-enum { VERSION = 2 }; /* 1 told measure and weights only */
+enum { VERSION = 3 }; /* 1 told measure and weights only, 2 no adapters */
 
 /* ---- writing; a value that could not be made leaves a NULL, which `is_complete` finds ---- */
 
@@ -62,19 +64,23 @@ static json_t *conformal_object(const pnb_conformal *c)
     return o;
 }
 
-static json_t *new_file(const char *format, bool *ok)
+/* Version 2 where no side went through an adapter: programs that know none go on reading it. */
+static json_t *new_file(const char *format, const pnb_fit_origin *o, bool *ok)
 {
+    bool is_adapted = o->queries.adapters.n + o->gallery.adapters.n > 0;
     json_t *root = json_object();
     put(root, ok, "format", json_string(format));
-    put(root, ok, "version", json_integer(VERSION));
+    put(root, ok, "version", json_integer(is_adapted ? VERSION : 2));
     return root;
 }
 
-static json_t *side_object(const pnb_fit_side *s)
+static json_t *side_object(const pnb_fit_side *s, bool *ok)
 {
-    return json_pack("{s:o,s:o,s:o,s:o}", "modality", text_of(s->modality), "family",
-                     text_of(s->family), "weights_sha256", text_of(s->weights_sha256), "preprocess",
-                     text_of(s->preprocess));
+    json_t *side = json_pack("{s:o,s:o,s:o,s:o}", "modality", text_of(s->modality), "family",
+                             text_of(s->family), "weights_sha256", text_of(s->weights_sha256),
+                             "preprocess", text_of(s->preprocess));
+    pnb__adapter_links_put(side, &s->adapters, ok);
+    return side;
 }
 
 /* Keys of the two sides differ between the files. */
@@ -93,8 +99,8 @@ static void put_origin(json_t *root, bool *ok, const pnb_fit_origin *o, const si
         json_pack("{s:f,s:f,s:f,s:f,s:I}", "inclusion_eps", m->inclusion_eps, "match_a", m->match_a,
                   "match_b", m->match_b, "match_factor", m->match_factor, "n_samples",
                   (json_int_t)m->n_samples));
-    put(root, ok, keys->queries, side_object(&o->queries));
-    put(root, ok, keys->gallery, side_object(&o->gallery));
+    put(root, ok, keys->queries, side_object(&o->queries, ok));
+    put(root, ok, keys->gallery, side_object(&o->gallery, ok));
 }
 
 /* Takes ownership of `root`. */
@@ -111,7 +117,7 @@ pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_er
     if (!(fit->has_platt || fit->has_isotonic) || fit->conformal.n == 0 ||
         !(fit->method == PNB_MATCH_ISOTONIC ? fit->has_isotonic : fit->has_platt))
         return pnb__fail(err, PNB_ARG, "%s: the calibration to save holds no fit", path);
-    json_t *root = new_file(MATCH_FORMAT, &ok);
+    json_t *root = new_file(MATCH_FORMAT, &fit->origin, &ok);
     put_origin(root, &ok, &fit->origin, &match_sides);
     put(root, &ok, "gallery", text_of(fit->gallery));
     put(root, &ok, "gallery_ids_sha256", text_of(fit->gallery_ids_sha256));
@@ -147,7 +153,7 @@ pnb_status pnb_scaling_save(const pnb_scaling *scaling, const char *path, pnb_er
             err, PNB_ARG,
             "%s: temperature %g, a %g, b %g; finite values are needed, t and a above 0", path, t->t,
             scaling->platt.a, scaling->platt.b);
-    json_t *root = new_file(SCALING_FORMAT, &ok);
+    json_t *root = new_file(SCALING_FORMAT, &scaling->origin, &ok);
     put_origin(root, &ok, &scaling->origin, &scaling_sides);
     if (scaling->has_temperature)
         put(root, &ok, "temperature",
@@ -287,6 +293,7 @@ static void read_side(pnb__jobj *root, const char *key, pnb_fit_side *out, pnb_e
     get_text(&o, "modality", out->modality, sizeof out->modality, err);
     get_text(&o, "family", out->family, sizeof out->family, err);
     get_text(&o, "weights_sha256", out->weights_sha256, sizeof out->weights_sha256, err);
+    pnb__adapter_links_get(&o, &out->adapters, err);
     get_text(&o, "preprocess", out->preprocess, sizeof out->preprocess, err);
     root->status = o.status;
 }

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "penumbra/scaling.h"
 #include "prob/measure.h"
+#include "sets/provenance.h"
 
 pnb_fit_side pnb_fit_side_of(const pnb_embeddings *set)
 {
@@ -16,6 +17,7 @@ pnb_fit_side pnb_fit_side_of(const pnb_embeddings *set)
     snprintf(side.modality, sizeof side.modality, "%s", set->info.modality);
     snprintf(side.family, sizeof side.family, "%s", pnb_family_name(set->family));
     snprintf(side.weights_sha256, sizeof side.weights_sha256, "%s", set->info.weights_sha256);
+    side.adapters = set->info.adapters;
     snprintf(side.preprocess, sizeof side.preprocess, "%s", set->info.preprocess);
     return side;
 }
@@ -37,14 +39,22 @@ static bool same_constants(pnb_measure m, const pnb_measure_opts *a, const pnb_m
     return !pnb__measure_is_sampled(m) || a->n_samples == b->n_samples;
 }
 
+static pnb__chain chain_of(const pnb_fit_side *side)
+{
+    return (pnb__chain){side->weights_sha256, &side->adapters};
+}
+
 /* The first thing that is known of both sides and differs. */
 static bool sides_differ(const pnb_fit_side *made, const pnb_fit_side *used, const char *what,
                          char *why, size_t size)
 {
-    if (differ(made->weights_sha256, used->weights_sha256))
-        snprintf(why, size, "was fitted for the weights %.12s, the %s come from %.12s",
-                 made->weights_sha256, what, used->weights_sha256);
-    else if (differ(made->modality, used->modality))
+    if (pnb__chains_differ(chain_of(made), chain_of(used))) {
+        char of_made[128], of_used[128];
+        pnb__chain_text(chain_of(made), of_made, sizeof of_made);
+        pnb__chain_text(chain_of(used), of_used, sizeof of_used);
+        snprintf(why, size, "was fitted for the weights %s, the %s come from %s", of_made, what,
+                 of_used);
+    } else if (differ(made->modality, used->modality))
         snprintf(why, size, "was fitted on %s %s, these are %s", made->modality, what,
                  used->modality);
     else if (differ(made->family, used->family))

@@ -4,6 +4,8 @@
 
 #include "tests/eval/calibration/match_world.h"
 
+#define HASH "abababababababababababababababababababababababababababababababab"
+
 static char dir[] = "/tmp/penumbra-fit-XXXXXX", path[256];
 
 static int make_dir(void **state)
@@ -38,6 +40,12 @@ static void same_side(const pnb_fit_side *a, const pnb_fit_side *b)
     assert_string_equal(a->family, b->family);
     assert_string_equal(a->weights_sha256, b->weights_sha256);
     assert_string_equal(a->preprocess, b->preprocess);
+    assert_int_equal(a->adapters.n, b->adapters.n);
+    for (size_t i = 0; i < a->adapters.n; i++) {
+        assert_string_equal(a->adapters.items[i].name, b->adapters.items[i].name);
+        assert_string_equal(a->adapters.items[i].sha256, b->adapters.items[i].sha256);
+        assert_true(b->adapters.items[i].leaves_images);
+    }
 }
 
 static void same_origin(const pnb_fit_origin *a, const pnb_fit_origin *b)
@@ -59,8 +67,14 @@ static void match_round_trip(void **state)
     make_world(&w, 300, 60, 0.9, 1);
     w.opts.seed = 5;
     assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, NULL, err));
-    fit.origin.queries = (pnb_fit_side){"text", "vmf", "w1", "context 9"};
-    fit.origin.gallery = (pnb_fit_side){"image", "point", "w2", ""};
+    fit.origin.queries =
+        (pnb_fit_side){.modality = "text",
+                       .family = "vmf",
+                       .weights_sha256 = "w1",
+                       .adapters = {.n = 1, .items = {{"heads", HASH, true, false}}},
+                       .preprocess = "context 9"};
+    fit.origin.gallery =
+        (pnb_fit_side){.modality = "image", .family = "point", .weights_sha256 = "w2"};
     fit.origin.measure_opts.match_a = 4.25;
     fit.origin.measure_opts.n_samples = 11;
     memset(fit.gallery_ids_sha256, 'b', 64);
@@ -120,7 +134,8 @@ static void match_from_strangers(void **state)
         const char *from, *to, *says;
     } faults[] = {
         {"penumbra-match-calibration", "penumbra-scaling", "format is 'penumbra-scaling'"},
-        {"\"version\": 1", "\"version\": 3", "version 3"},
+        {"\"version\": 1", "\"version\": 4", "version 4"},
+        {"\"version\": 1", "\"version\": 3, \"query_origin\": {\"adapters\": [{}]}", "is called"},
         {"\"version\": 1", "\"version\": 0", "version 0"},
         {"\"n_gallery\": 9", "\"measure_options\": {\"n_samples\": 0}, \"n_gallery\": 9",
          "n_samples"},
@@ -189,8 +204,14 @@ static void scaling_round_trip(void **state)
                      .origin = {.has_measure = true,
                                 .measure = PNB_MEASURE_W2,
                                 .measure_opts = pnb_measure_opts_default(),
-                                .queries = {"image", "point", "abc", "224"},
-                                .gallery = {"text", "vmf", "abc", "context 9"}}},
+                                .queries = {.modality = "image",
+                                            .family = "point",
+                                            .weights_sha256 = "abc",
+                                            .preprocess = "224"},
+                                .gallery = {.modality = "text",
+                                            .family = "vmf",
+                                            .weights_sha256 = "abc",
+                                            .preprocess = "context 9"}}},
                 back;
     assert_ok(pnb_scaling_save(&s, path, err));
     assert_ok(pnb_scaling_load(&back, path, err));

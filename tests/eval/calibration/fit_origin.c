@@ -81,6 +81,28 @@ static void what_differs(void **state)
     assert_int_equal(check(&made, &used, why), PNB_FIT_DIFFERS);
 }
 
+/* A fit on frozen rows does not speak of adapted ones, nor the other way round. */
+static void adapters_differ(void **state)
+{
+    (void)state;
+    const pnb_adapter_link link = {.name = "whitened", .sha256 = "0123456789abcdef"};
+    char why[320];
+    for (int gallery = 0; gallery < 2; gallery++) {
+        pnb_fit_origin made = captions_to_pictures(), used = made;
+        pnb_fit_side *side_made = gallery ? &made.gallery : &made.queries;
+        pnb_fit_side *side_used = gallery ? &used.gallery : &used.queries;
+        side_used->adapters = (pnb_adapter_links){.n = 1, .items = {link}};
+        assert_int_equal(check(&made, &used, why), PNB_FIT_DIFFERS);
+        assert_non_null(strstr(why, "was fitted for the weights w1, the "));
+        assert_non_null(strstr(why, "come from w1 > whitened 0123456789ab"));
+        assert_int_equal(check(&used, &made, why), PNB_FIT_DIFFERS);
+        side_made->adapters = side_used->adapters;
+        assert_int_equal(check(&made, &used, why), PNB_FIT_AGREES);
+        side_used->adapters.items[0].sha256[0] = 'f';
+        assert_int_equal(check(&made, &used, why), PNB_FIT_DIFFERS);
+    }
+}
+
 static void measures_and_constants(void **state)
 {
     (void)state;
@@ -125,11 +147,13 @@ static void side_of_a_set(void **state)
     strcpy(set->info.modality, "text");
     strcpy(set->info.weights_sha256, "abc");
     strcpy(set->info.preprocess, "context 9");
+    set->info.adapters = (pnb_adapter_links){.n = 1, .items = {{"heads", "ab", true, false}}};
     pnb_fit_side s = pnb_fit_side_of(set);
     assert_string_equal(s.modality, "text");
     assert_string_equal(s.family, "power_spherical");
     assert_string_equal(s.weights_sha256, "abc");
     assert_string_equal(s.preprocess, "context 9");
+    assert_true(s.adapters.n == 1 && s.adapters.items[0].leaves_images);
     pnb_embeddings_free(set);
 }
 
@@ -137,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_differs),
+        cmocka_unit_test(adapters_differ),
         cmocka_unit_test(measures_and_constants),
         cmocka_unit_test(side_of_a_set),
     };
