@@ -7,6 +7,7 @@
 #ifndef PENUMBRA_PENUMBRA_H
 #define PENUMBRA_PENUMBRA_H
 
+#include "penumbra/adapt.h"      /* distributions from the embeddings of a frozen model */
 #include "penumbra/bootstrap.h"  /* intervals by resampling */
 #include "penumbra/calibrate.h"  /* the probability that a pair matches; conformal lists */
 #include "penumbra/checkpoint.h" /* arrays of PyTorch and safetensors files, one file or shards */
@@ -36,6 +37,7 @@
 #include "penumbra/pca.h"              /* a flat view of Gaussians */
 #include "penumbra/pmrp.h"             /* R-Precision of plausible matches */
 #include "penumbra/prob.h"             /* measures and uncertainties */
+#include "penumbra/provenance.h"       /* the chain of weights and adapters behind a set */
 #include "penumbra/retrieval.h"        /* ranks, recalls, R-Precision, mAP@R */
 #include "penumbra/rsum.h"             /* the sum of all recalls, with its interval */
 #include "penumbra/safetensors.h"      /* arrays by name in safetensors files */

@@ -115,9 +115,11 @@ typedef struct pnb_fit_words {
 } pnb_fit_words;
 
 /* Whether a fit speaks of the scores it is to be applied to: same measure and constants, and on
- * both sides same modality, family, weights, adapters and preprocessing (which alone may be
- * unknown). used  its measure is known why   [size] receives the second half of a sentence ("was
- * fitted on text queries, these are image") unless it agrees, cut where it is longer */
+ * both sides same modality, family, weights, adapters and preprocessing, the last of which alone
+ * may be unknown.
+ *   used  its measure is known
+ *   why   [size] receives the second half of a sentence ("was fitted on text queries, these are
+ *         image") unless it agrees, cut where it is longer */
 pnb_fit_agreement pnb_fit_origin_check(const pnb_fit_origin *made, const pnb_fit_origin *used,
                                        const pnb_fit_words *words, char *why, size_t size);
 

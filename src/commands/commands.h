@@ -15,6 +15,7 @@
     X(check)                                                                                       \
     X(train)                                                                                       \
     X(embed)                                                                                       \
+    X(adapt)                                                                                       \
     X(search)                                                                                      \
     X(classify)                                                                                    \
     X(filter)                                                                                      \

@@ -1,7 +1,8 @@
 /* `penumbra info`: opens a path with the reader that fits and lists what it says.
  *
- * A model is recognised by config.json in a directory, an embedding set by an array "mean", a
- * tokenizer by its file name; every other directory or file is tried as a data set. */
+ * An adapter is recognised by its config.json in a directory, a model by any other, an embedding
+ * set by an array "mean", a tokenizer by its file name; every other directory or file is tried as a
+ * data set. */
 #include "commands/info/info.h"
 #include "commands/common/encode_use.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "commands/adapt/adapt.h"
 #include "commands/common/model_path.h"
 #include "commands/common/set_use.h"
 #include "encode/weights_hash.h"
@@ -145,6 +147,31 @@ static void describe_uncertainty(const pnb_embeddings *set, pnb__result *r)
     pnb__free(u);
 }
 
+static void describe_link(pnb__result *r, const char *kind, const char *name, const char *sha256,
+                          const char *leaves)
+{
+    const char *const cells[] = {kind, name, sha256, leaves};
+    for (size_t i = 0; i < PNB_COUNT(cells); i++)
+        pnb__result_cell_text(r, cells[i][0] != '\0' ? cells[i] : NULL);
+}
+
+/* The chain: weights first, then the adapters in the order in which the rows went through them. */
+static void describe_chain(const pnb_embeddings_info *info, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"kind", "link"}, {"name", "name"}, {"sha256", "SHA-256"}, {"leaves", "leaves alone"}};
+    pnb__result_table(r, "provenance", "where the rows come from", columns, PNB_COUNT(columns));
+    describe_link(r, "weights", info->model, info->weights_sha256, "");
+    for (size_t i = 0; i < info->adapters.n; i++) {
+        const pnb_adapter_link *link = &info->adapters.items[i];
+        describe_link(r, "adapter", link->name, link->sha256,
+                      link->leaves_images && link->leaves_texts ? "image, text"
+                      : link->leaves_images                     ? "image"
+                      : link->leaves_texts                      ? "text"
+                                                                : "");
+    }
+}
+
 static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
 {
     pnb_embeddings_load_opts opts = pnb_embeddings_load_opts_default();
@@ -163,10 +190,13 @@ static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
     pnb__result_text(r, "model", "model", set->info.model);
     pnb__result_text(r, "weights_sha256", "SHA-256 of its weights", set->info.weights_sha256);
     pnb__result_text(r, "preprocess", "preprocessing", set->info.preprocess);
+    if (set->info.measure[0] != '\0')
+        pnb__result_text(r, "measure", "compared by", set->info.measure);
     pnb__result_int(r, "seed", "seed", (int64_t)set->info.seed);
     pnb__result_real(r, "logit_scale", "logit scale a", set->info.logit_scale, 4);
     pnb__result_real(r, "logit_bias", "logit bias b", set->info.logit_bias, 4);
     describe_uncertainty(set, r);
+    describe_chain(&set->info, r);
     status = pnb__set_note(app, path, set);
     pnb_embeddings_free(set);
     return status;
@@ -254,10 +284,24 @@ static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result 
     return PNB_OK;
 }
 
+static pnb_status describe_adapter(pnb__app *app, const char *path, pnb__result *r)
+{
+    pnb_adapter *adapter = NULL;
+    pnb_status status = pnb_adapter_load(&adapter, app->ctx, path, &app->err);
+    if (status != PNB_OK)
+        return status;
+    pnb__result_text(r, "kind", "kind", "adapter");
+    pnb__adapt_put(adapter, r);
+    pnb_adapter_free(adapter);
+    return PNB_OK;
+}
+
 static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result *r)
 {
     bool is_dir = pnb__path_is_dir(path);
     pnb__result_text(r, "path", "path", path);
+    if (is_dir && pnb_adapter_is_dir(path))
+        return describe_adapter(app, path, r);
     if (pnb_model_is_dir(path))
         return describe_model(app, path, r);
     if (!is_dir &&

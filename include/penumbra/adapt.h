@@ -1,0 +1,147 @@
+/* Adapters: frozen embeddings in, distributions out.
+ *
+ * An adapter is learned once from cached embeddings of a model that stays as it is, and turns sets
+ * of that model into sets of another family. What a method learns and from what is in the list
+ * below; `penumbra adapt methods` prints it. On disk an adapter is a folder: config.json and
+ * model.safetensors (docs/formats.md#adapters). What it makes says so: the chain of a set
+ * (provenance.h) names the adapter, and only sets of one chain are compared. */
+#ifndef PENUMBRA_ADAPT_H
+#define PENUMBRA_ADAPT_H
+
+#include "penumbra/ctx.h"
+#include "penumbra/embeddings.h"
+#include "penumbra/truth.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the methods ---- */
+
+/* A method as it is told to people, and what a program must have at hand to learn it. The texts are
+ * those of `penumbra adapt methods`; they live as long as the program. */
+typedef struct pnb_adapter_about {
+    const char *name;      /* "whitened": what pnb_adapter_fit and --method take */
+    const char *learns;    /* one sentence: what is learned, and what a row's uncertainty is */
+    const char *paper;     /* where it comes from */
+    const char *cost;      /* of learning N rows of width D a side, and of applying */
+    const char *measure;   /* what its sets are meant to be compared by */
+    pnb_family family;     /* of the sets it makes */
+    bool needs_both_sides; /* false: each side is learned by itself, and one is enough */
+    bool needs_pairs;      /* false: truth only chooses the rows that are learned from */
+} pnb_adapter_about;
+
+/* The methods in the order of the list; NULL behind the last one. */
+const pnb_adapter_about *pnb_adapter_method_at(size_t i);
+/* Name of option number i that the method reads, a field of pnb_adapter_opts; NULL behind the last.
+ */
+const char *pnb_adapter_option_at(const pnb_adapter_about *about, size_t i);
+
+/* ---- learning ---- */
+
+/* Which rows count as uncertain where a method measures how usual a row is. X(name, text, sentence)
+ * rare is the wording of who looks for what a model does not know; common is that of the papers on
+ * CLIP's geometry, where what many captions share (a photo) is the uncertain thing. */
+#define PNB_ADAPT_UNCERTAIN_LIST(X)                                                                \
+    X(RARE, "rare", "rows unlike the others are uncertain")                                        \
+    X(COMMON, "common", "rows like all the others are uncertain")
+typedef enum pnb_adapt_uncertain {
+#define PNB_ADAPT_UNCERTAIN_ENUM(name, text, sentence) PNB_ADAPT_##name,
+    PNB_ADAPT_UNCERTAIN_LIST(PNB_ADAPT_UNCERTAIN_ENUM)
+#undef PNB_ADAPT_UNCERTAIN_ENUM
+        PNB_N_ADAPT_UNCERTAIN
+} pnb_adapt_uncertain;
+
+/* The constant of a word.
+ * Errors  NOT_FOUND: the text lists the known words */
+pnb_status pnb_adapt_uncertain_parse(pnb_adapt_uncertain *out, const char *name, pnb_error *err);
+
+/* Options of all methods; one that a method does not read must be left at its default. */
+typedef struct pnb_adapter_opts {
+    pnb_adapt_uncertain uncertain; /* conformity, whitened: PNB_ADAPT_RARE */
+    double shrinkage; /* whitened: share of the mean variance in the covariance, 0 to 1; NaN: that
+                       * of Ledoit and Wolf, docs/numerics.md#whitened */
+} pnb_adapter_opts;
+pnb_adapter_opts pnb_adapter_opts_default(void);
+
+/* What is learned from. The sets may be mapped (pnb_embeddings_load_opts.map) and are gone through
+ * in blocks: memory does not grow with their rows, but for 8 bytes a row with `truth`. */
+typedef struct pnb_adapter_data {
+    const pnb_embeddings *images, *texts; /* one may be NULL where the method does not need it: the
+                                           * adapter leaves that side alone then */
+    const pnb_truth *truth; /* images ask, texts are found. NULL: all rows; where given, only rows
+                             * that have a match are learned from */
+} pnb_adapter_data;
+
+/* A method with what it learned. Opaque. Applying one from several threads is safe; nothing changes
+ * it. */
+typedef struct pnb_adapter pnb_adapter;
+
+/* Learns an adapter. `ctx` gives threads and must outlive it; `opts` may be NULL. Free with
+ * pnb_adapter_free.
+ * Errors  NOT_FOUND (no such method: the text lists them), ARG (a side or the truth is missing, an
+ *         option the method does not read or outside its range, sets of chains that do not agree or
+ *         of the other modality), SHAPE (widths differ between the sides, truth of other rows),
+ *         NUMERIC (a value that is not finite, a row of length 0, rows that are all the same: the
+ *         text says what cannot be computed), NOMEM */
+pnb_status pnb_adapter_fit(pnb_adapter **out, const pnb_ctx *ctx, const char *method,
+                           const pnb_adapter_data *data, const pnb_adapter_opts *opts,
+                           pnb_error *err);
+void pnb_adapter_free(pnb_adapter *adapter); /* NULL is fine */
+
+/* ---- files ---- */
+
+/* Writes the folder, which is made when it is not there: both files appear or none. An adapter that
+ * lies there is replaced, the config.json of anything else is not.
+ * Errors  EXISTS (something else lies there), IO, NOMEM */
+pnb_status pnb_adapter_save(const pnb_adapter *adapter, const char *dir, pnb_error *err);
+/* Errors  NOT_FOUND, IO, FORMAT (broken, not an adapter, arrays of another writing), UNSUPPORTED (a
+ *         version or method that this program does not know), NUMERIC (an array that cannot be
+ *         applied), LIMIT, NOMEM */
+pnb_status pnb_adapter_load(pnb_adapter **out, const pnb_ctx *ctx, const char *dir, pnb_error *err);
+/* Whether the folder's config.json says that it is an adapter's; a broken one, or none, does not.
+ * A model's folder has files of the same names: programs that take either ask this first. */
+bool pnb_adapter_is_dir(const char *dir);
+
+/* ---- applying ---- */
+
+/* Which of the two kinds of rows are meant: those of modality "image" or those of "text". Sets
+ * whose modality is unknown are taken at the caller's word. */
+typedef enum pnb_adapter_side {
+    PNB_ADAPTER_IMAGES,
+    PNB_ADAPTER_TEXTS,
+    PNB_N_ADAPTER_SIDES
+} pnb_adapter_side;
+
+/* What an adapter is and what it was learned from. Everything pointed to belongs to the adapter and
+ * lives as long as it does. */
+typedef struct pnb_adapter_facts {
+    const pnb_adapter_about *about;
+    const pnb_adapter_opts *opts;
+    pnb_family family;            /* of the sets it makes */
+    const pnb_adapter_link *link; /* what chains get: sha256 is that of config.json, in which stands
+                                   * one of the arrays */
+    struct {
+        bool is_adapted;                   /* false: rows of this side are left alone */
+        size_t dim, n_rows;                /* width, and the rows it was learned from */
+        const pnb_embeddings_info *origin; /* the chain and preprocessing of those rows */
+    } side[PNB_N_ADAPTER_SIDES];
+} pnb_adapter_facts;
+void pnb_adapter_describe(const pnb_adapter *adapter, pnb_adapter_facts *out);
+
+/* A set of the adapter's family with the rows, names and info of `set`, and the adapter at the end
+ * of its chain. conformity and whitened keep the means as they are: ranking by mean does not
+ * change.
+ * Errors  ARG (this side is left alone, the other modality, embeddings of another chain than it was
+ *         learned from: the text has both), SHAPE (width), NUMERIC, LIMIT, NOMEM */
+pnb_status pnb_adapter_apply(pnb_embeddings **out, const pnb_adapter *adapter,
+                             pnb_adapter_side side, const pnb_embeddings *set, pnb_error *err);
+/* The same into a file, `path` ending in ".safetensors", with a block of rows in memory at a time.
+ * Errors  also those of pnb_embeddings_save */
+pnb_status pnb_adapter_apply_to(const char *path, const pnb_adapter *adapter, pnb_adapter_side side,
+                                const pnb_embeddings *set, pnb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* Adapters from the command line: learning one, applying one, and what the methods are. */
+#ifndef PNB_COMMANDS_ADAPT_ADAPT_H
+#define PNB_COMMANDS_ADAPT_ADAPT_H
+
+#include "penumbra/adapt.h"
+#include "program/app.h"
+#include "program/result.h"
+
+typedef struct pnb__adapt_train_opts {
+    const char *method;
+    const char *images, *texts; /* sets; one may be NULL */
+    const char *truth;          /* NULL: all rows */
+    pnb_truth_read_opts read;
+    pnb_adapter_opts options;
+    const char *out; /* folder of the adapter */
+} pnb__adapt_train_opts;
+pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *opts, pnb__result *r);
+
+typedef struct pnb__adapt_apply_opts {
+    const char *adapter; /* folder */
+    const char *set;
+    pnb_adapter_side side;
+    const char *out; /* .safetensors or .npy */
+} pnb__adapt_apply_opts;
+pnb_status pnb__adapt_apply(pnb__app *app, const pnb__adapt_apply_opts *opts, pnb__result *r);
+
+/* ---- adapt_show.c ---- */
+
+/* The list of methods. */
+void pnb__adapt_put_methods(pnb__result *r);
+/* What an adapter is: of `info`, and at the end of train. */
+void pnb__adapt_put(const pnb_adapter *adapter, pnb__result *r);
+
+#endif

@@ -1,0 +1,206 @@
+#!/bin/bash
+# adapt train, apply and methods; and that every command refuses sets of chains that do not agree.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+want 0 embed -m model --images shapes/test -o i.safetensors -q
+want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
+truth=shapes/truth/test.pairs
+
+want 0 adapt methods
+prints "conformity"
+prints "Whitened CLIP"
+prints "--uncertain --shrinkage"
+want 0 adapt methods --json
+check "every method tells all of itself" python3 - <<'PY'
+import json
+methods = json.load(open("out"))["methods"]
+assert [m["name"] for m in methods] == ["conformity", "whitened"]
+assert methods[1]["options"] == ["uncertain", "shrinkage"] and methods[1]["measure"] == "mean"
+assert all(m["learns"] and m["paper"] and m["cost"] and not m["needs_pairs"] for m in methods)
+PY
+
+for method in conformity whitened; do
+    want 0 adapt train --method $method --images i.safetensors --texts t.safetensors --out $method
+    check "both sides were learned" test "$(grep -c 'learned from' out)" -eq 2
+    want 0 adapt apply --adapter $method --images i.safetensors -o i.$method.safetensors
+    prints "compared by"
+    want 0 adapt apply --adapter $method --texts t.safetensors -o t.$method.safetensors
+done
+
+# the uncertainty of a row is the figure, by python from the frozen means
+check "conformity is the cosine to the mean" python3 - <<'PY'
+import json, math, struct
+def load(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    def array(name):
+        a = head[name]
+        rows, width = a["shape"]
+        at = 8 + n + a["data_offsets"][0]
+        flat = struct.unpack("<%df" % (rows * width), data[at:at + 4 * rows * width])
+        return [flat[i * width:(i + 1) * width] for i in range(rows)]
+    return head["__metadata__"], array
+meta, frozen = load("i.safetensors")
+x = frozen("mean")
+length = lambda v: math.sqrt(sum(c * c for c in v))
+unit = [[c / length(row) for c in row] for row in x]
+mean = [sum(col) / len(unit) for col in zip(*unit)]
+adapted, arrays = load("i.conformity.safetensors")
+assert arrays("mean") == x
+for row, log_var in zip(unit, arrays("log_var")):
+    wanted = 1 - sum(a * b for a, b in zip(row, mean)) / length(mean)
+    assert abs(sum(math.exp(v) for v in log_var) - max(wanted, 1e-6)) < 1e-5
+assert meta["version"] == "1" and "adapters" not in meta and adapted["version"] == "2"
+assert adapted["weights_sha256"] == meta["weights_sha256"]
+PY
+check "the link is the hash of config.json" test "$(sha256sum <conformity/config.json | cut -d' ' -f1)" = \
+    "$(python3 -c 'import json
+data = open("i.conformity.safetensors", "rb").read()
+head = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+print(json.loads(head["__metadata__"]["adapters"])[0]["sha256"])')"
+
+# info prints the chain
+want 0 info i.safetensors --json
+check "a chain of one link" python3 -c '
+import json
+r = json.load(open("out"))
+assert [l["kind"] for l in r["provenance"]] == ["weights"]
+assert r["provenance"][0]["sha256"] == r["weights_sha256"]'
+want 0 info i.whitened.safetensors
+prints "adapter"
+want 0 info i.whitened.safetensors --json
+check "a chain of two" python3 -c '
+import json
+r = json.load(open("out"))
+assert [(l["kind"], l["name"]) for l in r["provenance"]] == [("weights", "model"), ("adapter", "whitened")]'
+want 0 info whitened
+prints "learned from"
+want 0 info whitened --json
+prints '"kind": "adapter"'
+
+# ranking by mean does not change and is what these sets ask for; results say what rows went through
+want 0 eval retrieval --images i.safetensors --texts t.safetensors --truth $truth --measure mean \
+    --bootstrap 0 --json
+cp out frozen.json
+want 0 eval retrieval --images i.whitened.safetensors --texts t.whitened.safetensors \
+    --truth $truth --bootstrap 0 --json
+check "the same ranking" python3 -c '
+import json
+a, b = json.load(open("frozen.json")), json.load(open("out"))
+assert a["metrics"] == b["metrics"]
+assert "adapters" not in a["provenance"] and b["provenance"]["adapters"][0]["name"] == "whitened"
+assert b["pretrained"].startswith(a["pretrained"] + "+whitened-")'
+
+# chains that do not agree: both are named, by every command that compares
+refused() {
+    want 1 "$@"
+    says "> whitened"
+    says "does not leave"
+}
+refused eval retrieval --images i.safetensors --texts t.whitened.safetensors --truth $truth
+refused eval retrieval --images i.whitened.safetensors --texts t.safetensors --truth $truth
+refused eval compare --images i.safetensors --texts t.whitened.safetensors --truth $truth
+refused search --index i.whitened.safetensors --queries t.safetensors
+refused search --index i.whitened.safetensors -m model --query-text 'a red star'
+refused search --inclusion contains --index i.whitened.safetensors --queries t.safetensors
+refused calibrate --images i.whitened.safetensors --texts t.safetensors --truth $truth
+refused report --images i.whitened.safetensors --texts t.safetensors --truth $truth --out page.html
+refused classify -m model --images i.whitened.safetensors --classnames star,ring
+want 1 eval retrieval --images i.conformity.safetensors --texts t.whitened.safetensors --truth $truth
+says "> conformity"
+says "> whitened"
+says "adapt both with one adapter"
+
+# a calibration of frozen rows does not speak of adapted ones; the model is untrained, so that what
+# belongs together here is what it takes for near
+want 0 search --index i.safetensors --queries t.safetensors --measure mean -k 1 --json
+python3 - <<'PY'
+import json
+hits = json.load(open("out"))["hits"]
+ids = [json.loads(line)["id"] for line in open("t.ids.jsonl")]
+assert len(hits) == len(ids)
+open("near.pairs", "w").writelines("%s\t%s\n" % (h["id"], t) for h, t in zip(hits, ids))
+PY
+want 0 calibrate --images i.safetensors --texts t.safetensors --truth near.pairs --measure mean \
+    --out frozen.calibration.json
+want 1 search --index i.whitened.safetensors --queries t.whitened.safetensors --measure mean \
+    --calibration frozen.calibration.json
+says "> whitened"
+want 0 calibrate --images i.whitened.safetensors --texts t.whitened.safetensors \
+    --truth near.pairs --measure mean --json
+prints '"adapters"'
+want 0 search --index i.whitened.safetensors --queries t.whitened.safetensors --measure mean --json
+prints '"p_match_by": "calibration"'
+want 0 search --index i.safetensors --queries t.safetensors --measure mean --json \
+    --calibration none
+want 1 search --index i.safetensors --queries t.safetensors --measure mean \
+    --calibration i.whitened.calibration.json
+says "> whitened"
+
+# an adapter of captions alone leaves pictures alone
+want 0 adapt train --method conformity --texts t.safetensors --out captions
+prints "left alone"
+want 0 adapt apply --adapter captions --texts t.safetensors -o t.captions.safetensors -q
+want 0 eval retrieval --images i.safetensors --texts t.captions.safetensors --truth $truth \
+    --measure mean --bootstrap 0
+want 1 eval retrieval --images i.whitened.safetensors --texts t.captions.safetensors --truth $truth
+says "adapt both"
+want 1 adapt apply --adapter captions --images i.safetensors -o x.safetensors
+says "leaves image embeddings alone"
+check "nothing was written" test ! -e x.safetensors
+
+# .npy in and out keeps the chain
+want 0 adapt apply --adapter whitened --images i.safetensors -o ni.npy -q
+want 0 eval retrieval --images ni.npy --texts t.whitened.safetensors --truth $truth --bootstrap 0
+want 1 eval retrieval --images ni.npy --texts t.safetensors --truth $truth
+says "> whitened"
+want 0 embed -m model --images shapes/test -o bare.npy -q
+want 0 adapt train --method whitened --images bare.npy --out npy
+want 0 adapt apply --adapter npy --images bare.npy -o fromnpy.safetensors
+
+# truth chooses rows; another adapter comes of it
+want 0 adapt train --method whitened --images i.safetensors --texts t.safetensors --truth $truth \
+    --out chosen --json
+prints '"method": "whitened"'
+head -3 $truth >few.pairs
+want 0 adapt train --method whitened --images i.safetensors --texts t.safetensors --truth few.pairs \
+    --out few --json
+check "other rows, another hash" test "$(sha256sum <few/config.json)" != "$(sha256sum <chosen/config.json)"
+want 0 adapt train --method whitened --images i.safetensors --shrinkage 1 --uncertain common \
+    --out other --json
+prints '"uncertain": "common"'
+
+# wrong use
+want 2 adapt train --method whitened --out x
+says "--images or --texts"
+want 2 adapt train --method dream --images i.safetensors --out x
+want 2 adapt train --method whitened --images i.safetensors --truth $truth --out x
+says "give --images and --texts"
+want 2 adapt train --method whitened --images i.safetensors --split train --out x
+want 2 adapt train --method whitened --images i.safetensors --shrinkage 2 --out x
+want 2 adapt apply --adapter whitened --images i.safetensors --texts t.safetensors -o x.safetensors
+want 2 adapt apply --adapter whitened -o x.safetensors
+want 1 adapt apply --adapter whitened --images i.safetensors -o x.txt
+says ".safetensors|.npy"
+want 1 adapt train --method conformity --images i.safetensors --shrinkage 0.5 --out x
+says "does not read the option shrinkage"
+want 1 adapt train --method whitened --images t.safetensors --out x
+says "given as the images"
+want 1 adapt train --method whitened --images i.safetensors --out model
+says "no adapter's"
+check "the model is still there" test -s model/config.json
+want 1 adapt apply --adapter model --images i.safetensors -o x.safetensors
+says "penumbra-adapter"
+want 1 adapt apply --adapter missing --images i.safetensors -o x.safetensors
+want 1 adapt apply --adapter whitened --images i.whitened.safetensors -o x.safetensors
+says "> whitened"
+want 0 init --config tiny --override "$small_config" --tokenizer tok.json --out model2 --seed 9 -q
+want 0 embed -m model2 --images shapes/test -o i2.safetensors -q
+want 1 adapt apply --adapter whitened --images i2.safetensors -o x.safetensors
+says "embeddings of model2"
+says "learned from embeddings of model "
+head -c 200 i.safetensors >torn.safetensors
+want 1 adapt train --method whitened --images torn.safetensors --out x
+check "no folder of a failure" test ! -e x
+finish
