@@ -49,48 +49,10 @@ head -c 100 /dev/zero >broken/a.png
 want 1 probe -m model --images broken
 says "none of"
 
-# chains of pictures from a small file in COCO's format
-cat >make.sh <<'SH'
-printf '{"categories":[{"id":1,"name":"shape"},{"id":2,"name":"ground"}],"images":['
-for i in 1 2 3; do
-    printf '%s{"id":%d,"file_name":"p%d.png","width":64,"height":64}' "${comma:-}" $i $i
-    comma=,
-done
-printf '],"annotations":['
-comma=
-for i in 1 2 3; do
-    printf '%s{"id":%d,"image_id":%d,"category_id":1,"iscrowd":0,"segmentation":[[8,8,40,8,40,40,8,40]]}' \
-        "$comma" $((2 * i)) $i
-    comma=,
-    printf ',{"id":%d,"image_id":%d,"category_id":2,"iscrowd":0,"segmentation":{"size":[64,64],"counts":[2048,1024,1024]}}' \
-        $((2 * i + 1)) $i
-done
-printf ']}\n'
-SH
-bash make.sh >instances.json
-mkdir pictures
-tar xf shapes/test/00000.tar
-n=0
-for file in *.png; do
-    n=$((n + 1))
-    [ $n -le 2 ] && mv "$file" pictures/p$n.png
-done
-head -c 50 pictures/p1.png >pictures/p3.png # cut short
-want 3 data chains --instances instances.json --pictures pictures --out chains --segments 2 \
-    --min-pixels 100
-says "p3.png"
-prints "chains"
+# chains of pictures
+make_coco
 want 0 data chains --instances instances.json --pictures pictures --out chains --segments 2 \
-    --min-pixels 100 --json
-prints '"reused": true'
-want 1 data chains --instances instances.json --pictures pictures --out chains --segments 1
-says "chains"
-want 2 data chains --instances instances.json --pictures pictures --out other --show crop --fill 0
-says "--fill does nothing"
-want 1 data chains --instances instances.json --pictures nowhere --out other
-says "no such folder of pictures"
-want 1 data chains --instances tok.json --pictures pictures --out other
-says "a COCO annotation file is wanted"
+    --min-pixels 100 --max-pictures 2 -q
 want 0 probe -m model --control control --chains chains/test
 prints "picture inside"
 want 0 probe -m model --chains chains/test --json --html image_hierarchy.html

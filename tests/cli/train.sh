@@ -47,8 +47,6 @@ want 0 train --dataset-type synthetic --train-num-samples 16 --batch-size 8 --lo
 check "said in out.log" grep -q "Log-variance of captions from: projected_mean" logs/plain/out.log
 want 0 info logs/plain/checkpoints/latest
 prints "projected_mean"
-want 0 init --config tiny --tokenizer tok.json --out plain -q
-prints "projected_mean"
 
 # flags of open_clip and ProLIP beyond the loop
 want 0 train --dataset-type synthetic --train-num-samples 16 "${common[@]}" --name flags \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# traverse and search --inclusion: sets, words, HierarCaps files, and what does not go together.
+# traverse: sets, words, HierarCaps files, and what does not go together.
 source "$(dirname "$0")/common/lib.sh"
 make_small
 want 0 embed -m model --images shapes/test -o i.safetensors -q
@@ -83,53 +83,7 @@ says "has no such field"
 want 2 traverse --images once.safetensors --texts t.safetensors --cluster scene
 says "--cluster is of the intervals against --truth"
 
-want 0 search --inclusion contains --index t.safetensors --queries i.safetensors -k 2
-prints "members"
-cp out now
-want 0 include --index t.safetensors --queries i.safetensors -k 2
-check "include is search --inclusion contains" cmp -s out now
-says 'warning: `penumbra include` is now `penumbra search --inclusion contains|inside`'
-want 0 search --index i.safetensors --inclusion inside -m model --query-text 'a star' --order nearness \
-    --near 0 --published --json
-prints '"direction": "inside"'
-prints '"n_members"'
-# --order, --near and --published each change what is found, and the result says so
-members() { # OPTIONS...: H and nearness of the rows inside each caption, in the order they are listed
-    want 0 search --inclusion inside --index i.safetensors --queries t.safetensors -k 5 --json "$@"
-    tr -d '\n' <out | grep -o '"h": [^,]*, *"nearness": [^,]*' | sed 's/"h": //; s/, *"nearness": / /'
-}
-members >by_h
-check "captions of general meaning hold pictures" test "$(wc -l <by_h)" -gt 5
-members --order nearness >by_nearness
-prints '"order": "nearness"'
-first_five() { awk -v c="$1" 'NR <= 5 { if (NR > 1 && $c > before) bad = 1; before = $c } END { exit bad }' "$2"; }
-check "by H" first_five 1 by_h
-check "by nearness" first_five 2 by_nearness
-check "which is another order" test "$(cat by_h)" != "$(cat by_nearness)"
-members --published >published
-prints '"measure": "inclusion_published"'
-check "the published test has values of its own" test "$(cat by_h)" != "$(cat published)"
-members --near 1.5 >near
-check "nothing is nearer than itself" test ! -s near
-want 2 search --inclusion contains --index t.safetensors
-says "one of --query-text"
-want 2 include --index t.safetensors --queries i.safetensors -m model
-says "encoded already"
-want 2 search --inclusion contains --index t.safetensors --query-text a
-says "--model is missing"
-want 1 search --inclusion contains --index i.ids.jsonl --queries i.safetensors
-for option in "--measure csd" "--conformal 0.1" "--min-probability 0.5" "--calibration none" "--html x.html"; do
-    want 2 search --inclusion contains --index t.safetensors --queries i.safetensors $option
-    says "--inclusion"
-done
-for option in "--near 0" "--order nearness" --published; do
-    want 2 search --index t.safetensors --queries i.safetensors $option
-    says "need --inclusion"
-done
-
 want 0 init --config tiny --override "$small_config" --tokenizer tok.json --seed 1 --out other -q
 want 1 traverse --images i.safetensors --texts t.safetensors -m other
-says "weights"
-want 1 search --inclusion contains --index i.safetensors -m other --query-text a
 says "weights"
 finish
