@@ -30,7 +30,7 @@ static uint64_t with_record(const pnb_dataset *ds, size_t i, uint64_t stamp)
 
 uint64_t pnb__dataset_stamp(const pnb_dataset *ds, size_t i)
 {
-    if (i >= ds->n_entries) /* a synthetic set has no entries */
+    if (ds->entries == NULL || i >= ds->n_entries) /* a synthetic set has no entries */
         return i;
     const pnb__entry *e = &ds->entries[i];
     const pnb__source *source = &ds->sources[e->source];

@@ -27,9 +27,13 @@ pnb_status pnb__chain_captions_add(pnb__chain_captions *c, const char *text, int
             return status;
         }
         status = pnb__key_map_add(&c->places, hash, i, err);
+        if (status != PNB_OK) { /* what no one finds again is not there */
+            pnb__free(c->items[--c->n].text);
+            return status;
+        }
     }
     *out = i;
-    return status;
+    return PNB_OK;
 }
 
 void pnb__chain_captions_reset(pnb__chain_captions *c)

@@ -1,5 +1,5 @@
 /* Augmentation: identity, the meaning of each draw on pictures where it can be computed by hand,
- * the key of the draws, and refused settings. */
+ * the key of the draws, erasing, and refused settings. */
 #include "tests/data/fixture.h"
 
 #include <math.h>
@@ -261,12 +261,55 @@ static void test_refused(void **state)
     pnb_image_free(&image);
 }
 
+/* Share of the erased pixels, mean and variance of what is there. */
+static void erasing_is_normal_noise(void **state)
+{
+    (void)state;
+    enum { WIDE = 64, PLANE = WIDE * WIDE, ROUNDS = 300 };
+    pnb_image image;
+    pnb_preprocess pp = pnb_preprocess_default();
+    pnb_augment a = pnb_augment_none();
+    static float out[3 * PLANE], plain[3 * PLANE];
+    double n_erased = 0, sum = 0, squares = 0, n_values = 0;
+    int n_hit = 0;
+    ASSERT_OK(pnb_image_create(&image, WIDE, WIDE, 3, &err));
+    memset(image.pixels, 200, 3 * PLANE);
+    pp.width = pp.height = WIDE;
+    a.enabled = true;
+    a.erase_p = 0.5;
+    a.erase_count = 3;
+    ASSERT_OK(pnb_preprocess_apply(&pp, &image, plain, &err));
+    for (uint64_t s = 0; s < ROUNDS; s++) {
+        const uint64_t key[3] = {1, 2, s};
+        size_t n = 0;
+        ASSERT_OK(pnb_augment_apply(&a, &pp, &image, NULL, key, out, &err));
+        for (size_t i = 0; i < PLANE; i++) {
+            bool is_changed = out[i] != plain[i];
+            /* all three channels of a box, each with its own noise */
+            assert_true(is_changed == (out[PLANE + i] != plain[PLANE + i]));
+            n += is_changed;
+            for (size_t c = 0; c < 3 && is_changed; c++, n_values++) {
+                sum += (double)out[c * PLANE + i];
+                squares += (double)out[c * PLANE + i] * (double)out[c * PLANE + i];
+            }
+        }
+        n_hit += n > 0;
+        n_erased += (double)n / PLANE;
+    }
+    assert_in_range(n_hit, 120, 180);
+    /* boxes share the area of one: 2% to a third, 17.7% on average, less where they overlap */
+    assert_true(n_erased / n_hit > 0.14 && n_erased / n_hit < 0.19);
+    assert_true(fabs(sum / n_values) < 0.01);
+    assert_true(fabs(squares / n_values - 1) < 0.01);
+    pnb_image_free(&image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_identity), cmocka_unit_test(test_geometry),
         cmocka_unit_test(test_flip),     cmocka_unit_test(test_crop_and_shrink),
         cmocka_unit_test(test_colour),   cmocka_unit_test(test_key),
-        cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_refused),  cmocka_unit_test(erasing_is_normal_noise)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

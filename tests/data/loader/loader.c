@@ -1,84 +1,6 @@
 /* The loader: the same batches for any number of workers, with and without cache, interrupted at
- * any batch; choice of captions; samples that cannot be read; clean stops. */
-#include "tests/data/fixture.h"
-
-#include "io/tables/tar.h"
-
-enum { N_SAMPLES = 53, SIDE = 16, BATCH = 8 };
-
-static const char *const BAD_KEY = "s017";
-static char *scratch;
-static pnb_dataset *ds;     /* all good */
-static pnb_dataset *ds_bad; /* s017 is a corrupt picture */
-static pnb_tokenizer *tokenizer;
-
-static void write_tar(const char *name, bool with_bad)
-{
-    pnb__tar_writer w;
-    char *path = pnb__path_join(scratch, name);
-    ASSERT_OK(pnb__tar_writer_open(&w, path, &err));
-    pnb__free(path);
-    for (int i = 0; i < N_SAMPLES; i++) {
-        char member[32], json[256];
-        size_t n;
-        unsigned char *png = make_png(20 + i % 5, 18, i * 3, &n);
-        snprintf(member, sizeof member, "s%03d.png", i);
-        if (with_bad && pnb__starts_with(member, BAD_KEY))
-            memset(png + n / 2, 0x55, n - n / 2);
-        ASSERT_OK(pnb__tar_writer_add(&w, member, png, n, &err));
-        pnb_image_bytes_free(png);
-        snprintf(member, sizeof member, "s%03d.json", i);
-        snprintf(json, sizeof json,
-                 "{\"captions\": [\"thing\", \"colour %d\", \"blue thing\", \"thing number %d of "
-                 "many\"], \"levels\": [0, 1, 1, 3], \"group\": \"g\"}",
-                 i % 4, i);
-        ASSERT_OK(pnb__tar_writer_add(&w, member, json, strlen(json), &err));
-    }
-    ASSERT_OK(pnb__tar_writer_commit(&w, &err));
-}
-
-static int setup(void **state)
-{
-    static const char *const TEXTS[] = {"thing", "colour number of many blue",
-                                        "0 1 2 3 4 5 6 7 8 9", "a picture of"};
-    pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
-    (void)state;
-    scratch = scratch_create();
-    write_tar("good.tar", false);
-    write_tar("bad.tar", true);
-    char *path = pnb__path_join(scratch, "good.tar");
-    ASSERT_OK(pnb_dataset_open(&ds, path, NULL, &err));
-    pnb__free(path);
-    path = pnb__path_join(scratch, "bad.tar");
-    ASSERT_OK(pnb_dataset_open(&ds_bad, path, NULL, &err));
-    pnb__free(path);
-    ASSERT_OK(pnb_tokenizer_train(&tokenizer, TEXTS, PNB_COUNT(TEXTS), &opts, &err));
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    pnb_tokenizer_free(tokenizer);
-    pnb_dataset_free(ds);
-    pnb_dataset_free(ds_bad);
-    scratch_remove(scratch);
-    return 0;
-}
-
-static pnb_loader_opts opts_of(int n_workers)
-{
-    pnb_loader_opts o = pnb_loader_opts_default();
-    o.batch_size = BATCH;
-    o.n_workers = n_workers;
-    o.n_prefetch = 3;
-    o.seed = 11;
-    o.preprocess.width = o.preprocess.height = SIDE;
-    o.augment = pnb_augment_small();
-    o.tokenizer = tokenizer;
-    o.context_length = 6;
-    return o;
-}
+ * any batch; orders and epochs; nothing readable; clean stops. */
+#include "tests/data/loader/batches.h"
 
 /* Everything a consumer can see of a batch. */
 static void hash_batch(pnb__sha256 *h, const pnb_batch *b)
@@ -91,13 +13,6 @@ static void hash_batch(pnb__sha256 *h, const pnb_batch *b)
     pnb__sha256_update(h, b->samples, b->n * sizeof *b->samples);
     for (size_t i = 0; i < b->n_texts; i++)
         pnb__sha256_update(h, b->texts[i], strlen(b->texts[i]) + 1);
-}
-
-static const pnb_batch *next_of(pnb_loader *l)
-{
-    const pnb_batch *b = NULL;
-    ASSERT_OK(pnb_loader_next(l, &b, &err));
-    return b;
 }
 
 static void hash_run(const pnb_dataset *data, const pnb_loader_opts *o, int n_batches, int stop_at,
@@ -119,58 +34,6 @@ static void hash_run(const pnb_dataset *data, const pnb_loader_opts *o, int n_ba
     }
     pnb_loader_free(l);
     pnb__sha256_hex(&h, hex);
-}
-
-/* Pixels of the only picture of `data`, prepared by the loader. */
-static void load_only(const char *data, const pnb_loader_opts *o, float *out)
-{
-    pnb_dataset *one = NULL;
-    pnb_loader *l = NULL;
-    ASSERT_OK(pnb_dataset_open(&one, data, NULL, &err));
-    ASSERT_OK(pnb_loader_create(&l, one, o, &err));
-    memcpy(out, next_of(l)->pixels, (size_t)3 * SIDE * SIDE * sizeof *out);
-    pnb_loader_free(l);
-    pnb_dataset_free(one);
-}
-
-/* Resizing before converting: a palette picture on disk keeps its mode, one in a tar does not. */
-static void test_own_mode(void **state)
-{
-    float want[2][3 * SIDE * SIDE], got[2][3 * SIDE * SIDE];
-    pnb_loader_opts o = opts_of(0);
-    char *png = NULL;
-    size_t n = 0;
-    pnb__tar_writer w;
-    (void)state;
-    o.batch_size = 1;
-    o.tokenizer = NULL;
-    o.augment = pnb_augment_none();
-    o.preprocess.resize_first = true;
-    ASSERT_OK(pnb__read_file(PNB_SOURCE_DIR "/tests/golden/preprocess/png_palette/image.png",
-                             1 << 20, &png, &n, &err));
-    char *dir = pnb__path_join(scratch, "own"), *tar = pnb__path_join(scratch, "own.tar");
-    put_file(dir, "a.png", png, n);
-    put_text(dir, "a.txt", "thing");
-    ASSERT_OK(pnb__tar_writer_open(&w, tar, &err));
-    ASSERT_OK(pnb__tar_writer_add(&w, "a.png", png, n, &err));
-    ASSERT_OK(pnb__tar_writer_add(&w, "a.txt", "thing", 5, &err));
-    ASSERT_OK(pnb__tar_writer_commit(&w, &err));
-    for (int native = 0; native < 2; native++) {
-        pnb_image image = {0};
-        pnb_image_opts as = pnb_image_opts_default();
-        as.native = native;
-        ASSERT_OK(pnb_image_decode(&image, png, n, &as, &err));
-        ASSERT_OK(pnb_preprocess_apply(&o.preprocess, &image, want[native], &err));
-        pnb_image_free(&image);
-        load_only(native ? dir : tar, &o, got[native]);
-        assert_memory_equal(got[native], want[native], sizeof want[native]);
-    }
-    assert_memory_not_equal(want[0], want[1], sizeof want[0]);
-    o.augment = pnb_augment_small();
-    load_only(dir, &o, got[0]); /* drawn on RGB */
-    pnb__free(png);
-    pnb__free(dir);
-    pnb__free(tar);
 }
 
 static void test_same_batches(void **state)
@@ -376,141 +239,6 @@ static void test_resampled(void **state)
     pnb_loader_free(l);
 }
 
-static void count_levels(const pnb_loader_opts *o, int n_batches, int counts[4])
-{
-    pnb_loader *l = NULL;
-    ASSERT_OK(pnb_loader_create(&l, ds, o, &err));
-    memset(counts, 0, 4 * sizeof *counts);
-    for (int i = 0; i < n_batches; i++) {
-        const pnb_batch *b = next_of(l);
-        for (size_t k = 0; k < b->n_texts; k++)
-            counts[b->levels[k]]++;
-    }
-    pnb_loader_free(l);
-}
-
-static void test_captions(void **state)
-{
-    static const char *const TEMPLATES[] = {"a picture of {}", "{c} again"};
-    pnb_loader_opts o = opts_of(1);
-    pnb_loader *l = NULL;
-    int counts[4], n_templated = 0;
-    (void)state;
-    count_levels(&o, 60, counts); /* 480 draws over three levels */
-    assert_in_range(counts[0], 120, 200);
-    assert_in_range(counts[1], 120, 200);
-    assert_int_equal(counts[2], 0);
-    o.captions = PNB_CAPTION_ANY;
-    count_levels(&o, 60, counts); /* four captions, two of level 1 */
-    assert_in_range(counts[1], 200, 280);
-    o.captions = PNB_CAPTION_FIRST;
-    count_levels(&o, 5, counts);
-    assert_int_equal(counts[0], 5 * BATCH);
-    o.captions = PNB_CAPTION_LEVEL;
-    o.level = 3;
-    count_levels(&o, 5, counts);
-    assert_int_equal(counts[3], 5 * BATCH);
-    o.captions = PNB_CAPTION_ALL_LEVELS;
-    ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
-    const pnb_batch *b = next_of(l);
-    assert_int_equal(b->n_texts, 4 * b->n);
-    for (size_t k = 0; k < b->n_texts; k++) {
-        static const int NEAREST[4] = {0, 1, 1, 3}; /* the samples have no level 2 */
-        assert_int_equal(b->levels[k], NEAREST[k % 4]);
-    }
-    pnb_loader_free(l);
-    o = opts_of(1);
-    o.template_share = 0.3;
-    o.templates = TEMPLATES;
-    o.n_templates = 2;
-    ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
-    for (int i = 0; i < 60; i++) {
-        b = next_of(l);
-        for (size_t k = 0; k < b->n_texts; k++)
-            n_templated += pnb__starts_with(b->texts[k], "a picture of ") ||
-                           pnb__ends_with(b->texts[k], " again");
-    }
-    assert_in_range(n_templated, 110, 180);
-    pnb_loader_free(l);
-}
-
-/* Every caption of a level and every template is as likely as any other. */
-static void test_captions_and_templates_are_drawn_evenly(void **state)
-{
-    static const char *const TEMPLATES[] = {"a picture of {}", "{c} again", "only {}"};
-    enum { N_BATCHES = 60 };
-    pnb_loader_opts o = opts_of(1);
-    pnb_loader *l = NULL;
-    int n_blue = 0, n_in[3] = {0};
-    (void)state;
-    o.level = 1;
-    o.template_share = 0.5;
-    o.templates = TEMPLATES;
-    o.n_templates = 3;
-    ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
-    for (int i = 0; i < N_BATCHES; i++) {
-        const pnb_batch *b = next_of(l);
-        for (size_t k = 0; k < b->n_texts; k++) {
-            n_blue += strstr(b->texts[k], "blue thing") != NULL;
-            n_in[0] += pnb__starts_with(b->texts[k], "a picture of ");
-            n_in[1] += pnb__ends_with(b->texts[k], " again");
-            n_in[2] += pnb__starts_with(b->texts[k], "only ");
-        }
-    }
-    pnb_loader_free(l);
-    assert_in_range(n_blue, 240 - 55, 240 + 55); /* of 480, five standard deviations */
-    for (int t = 0; t < 3; t++)
-        assert_in_range(n_in[t], 80 - 41, 80 + 41);
-}
-
-/* Tokens are those of the text shown; long captions are cut and counted. */
-static void test_tokens(void **state)
-{
-    pnb_loader_opts o = opts_of(2);
-    pnb_loader *l = NULL;
-    size_t n_truncated = 0, n_counted = 0;
-    (void)state;
-    o.context_length = 4;
-    ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
-    for (int i = 0; i < 10; i++) {
-        const pnb_batch *b = next_of(l);
-        for (size_t k = 0; k < b->n_texts; k++) {
-            int32_t ids[4];
-            pnb_token_count count;
-            ASSERT_OK(pnb_tokenizer_encode(tokenizer, b->texts[k], strlen(b->texts[k]), 4, ids,
-                                           &count, &err));
-            assert_memory_equal(ids, b->tokens + 4 * k, sizeof ids);
-            n_truncated += count.truncated;
-        }
-        n_counted += b->n_truncated;
-    }
-    assert_true(n_truncated > 0);
-    assert_int_equal(n_counted, n_truncated);
-    pnb_loader_free(l);
-}
-
-static void test_corrupt_sample(void **state)
-{
-    pnb_loader_opts o = opts_of(3);
-    pnb_loader *l = NULL;
-    const char *why = NULL;
-    size_t n_replaced = 0;
-    (void)state;
-    o.drop_last = false;
-    o.n_epochs = 2;
-    ASSERT_OK(pnb_loader_create(&l, ds_bad, &o, &err));
-    for (const pnb_batch *b = next_of(l); b; b = next_of(l)) {
-        n_replaced += b->n_replaced;
-        for (size_t k = 0; k < b->n; k++)
-            assert_int_not_equal(b->samples[k], 17);
-    }
-    assert_int_equal(n_replaced, 2); /* once an epoch */
-    assert_int_equal(pnb_loader_n_skipped(l), 1);
-    assert_int_equal(pnb_loader_skipped(l, 0, &why), 17);
-    assert_non_null(strstr(why, BAD_KEY));
-    pnb_loader_free(l);
-}
-
 static void test_nothing_readable(void **state)
 {
     pnb_loader_opts o = opts_of(1);
@@ -579,19 +307,10 @@ static void test_shutdown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_batches),
-        cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_own_mode),
-        cmocka_unit_test(test_set_position),
-        cmocka_unit_test(test_draws_follow_seed_and_epoch),
-        cmocka_unit_test(test_epochs),
-        cmocka_unit_test(test_resampled),
-        cmocka_unit_test(test_captions),
-        cmocka_unit_test(test_captions_and_templates_are_drawn_evenly),
-        cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_corrupt_sample),
-        cmocka_unit_test(test_nothing_readable),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_same_batches),     cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_set_position),     cmocka_unit_test(test_draws_follow_seed_and_epoch),
+        cmocka_unit_test(test_epochs),           cmocka_unit_test(test_resampled),
+        cmocka_unit_test(test_nothing_readable), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_shutdown)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

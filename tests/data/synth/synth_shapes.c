@@ -1,5 +1,5 @@
 /* The `shapes` set: its statistics, its truth against a second reading of the captions' text, the
- * same bytes for any number of threads, ambiguity, and what happens to the folder. */
+ * same bytes for any number of threads, ambiguous sets, and what happens to the folder. */
 #include "tests/data/fixture.h"
 
 #include <math.h>
@@ -444,104 +444,6 @@ static void test_bad_options(void **state)
     }
 }
 
-/* ---- ambiguity ------------------------------------------------------------------------------ */
-
-/* A scene of the wanted kind with every degradation removed. */
-static pnb__scene clear_scene(const pnb_shapes_opts *o, int n_shapes)
-{
-    pnb__scene scene;
-    for (uint64_t i = 0;; i++) {
-        pnb__scene_draw(&scene, o, i);
-        if (scene.n_shapes == n_shapes)
-            return scene;
-    }
-}
-
-static void test_ambiguity(void **state)
-{
-    pnb_shapes_opts o = pnb_shapes_opts_default();
-    pnb__scene scene = clear_scene(&o, 2);
-    (void)state;
-    ASSERT_OK(pnb__scene_ambiguity(&scene, &o, &err));
-    assert_true(scene.ambiguity.entropy_bits < 1e-6);
-    assert_true(scene.ambiguity.n_consistent == 1.0);
-
-    pnb__scene grey = scene; /* one grey shape leaves its seven colours open and nothing else */
-    grey.shapes[1].is_grey = true;
-    for (int c = 0; c < 3; c++)
-        grey.shapes[1].rgb[c] = 0.55f;
-    ASSERT_OK(pnb__scene_ambiguity(&grey, &o, &err));
-    assert_true(fabs(grey.ambiguity.entropy_bits - log2(7.0)) < 1e-3);
-    assert_true(fabs(grey.ambiguity.colour_bits - log2(7.0)) < 1e-3);
-    assert_true(grey.ambiguity.n_consistent == 7.0);
-
-    double previous = 0;
-    for (double blur = 2; blur < 30; blur *= 2) {
-        pnb__scene blurred = scene;
-        blurred.ambiguity.blur = blur;
-        ASSERT_OK(pnb__scene_ambiguity(&blurred, &o, &err));
-        assert_true(blurred.ambiguity.entropy_bits >= previous - 1e-9);
-        previous = blurred.ambiguity.entropy_bits;
-    }
-    print_message("heaviest blur: %.2f bits\n", previous);
-    assert_true(previous > 0.3);
-
-    pnb__scene covered = scene; /* everything hidden: all 84 candidates remain for each shape */
-    covered.ambiguity.has_occluder = true;
-    covered.ambiguity.box[2] = o.width;
-    covered.ambiguity.box[3] = o.height;
-    ASSERT_OK(pnb__scene_ambiguity(&covered, &o, &err));
-    assert_true(fabs(covered.ambiguity.entropy_bits - 2 * log2(84.0)) < 1e-9);
-    assert_true(covered.ambiguity.n_consistent == 84.0 * 84.0);
-    assert_true(covered.ambiguity.occluded_share == 1.0);
-}
-
-/* Blurred picture of one shape of attributes (form, colour, size) in the place of `s`. */
-static void draw_candidate(const pnb__scene *scene, int form, int colour, int size, float *planes)
-{
-    enum { N = 64 * 64 };
-    float *fill = planes + 3 * N, *line = planes + 4 * N, rgb[3];
-    pnb__shape s = scene->shapes[0];
-    s.form = form;
-    s.radius = pnb__size_radius(size, 64, 64);
-    pnb__colour_rgb(colour, rgb);
-    pnb__shape_coverage(&s, 64, 64, fill, line);
-    for (int c = 0; c < 3; c++) {
-        for (int i = 0; i < N; i++)
-            planes[c * N + i] =
-                (1 - fill[i] - line[i]) * scene->ground[c] + fill[i] * rgb[c] + line[i] * PNB__INK;
-        pnb__blur_plane(planes + (size_t)c * N, 64, 64, scene->ambiguity.blur, planes + 5 * N);
-    }
-}
-
-/* The entropy under blur, from all 84 pictures themselves. */
-static void test_ambiguity_of_pictures(void **state)
-{
-    enum { N = 64 * 64 };
-    pnb_shapes_opts o = pnb_shapes_opts_default();
-    pnb__scene scene = clear_scene(&o, 1);
-    pnb__shape *s = &scene.shapes[0];
-    float *truth = calloc(2 * 6 * N, sizeof *truth), *other = truth + 6 * N;
-    double p[PNB__N_COMBOS], total = 0, bits = 0;
-    (void)state;
-    s->x = s->y = 32;
-    scene.ambiguity.blur = 40;
-    draw_candidate(&scene, s->form, s->colour, s->size, truth);
-    for (int k = 0; k < PNB__N_COMBOS; k++) {
-        double distance2 = 0;
-        draw_candidate(&scene, k % 6, k / 6 % 7, k / 42, other);
-        for (int i = 0; i < 3 * N; i++)
-            distance2 += pow((double)other[i] - (double)truth[i], 2);
-        total += p[k] = exp(-distance2 / (2 * 0.25 * 0.25));
-    }
-    for (int k = 0; k < PNB__N_COMBOS; k++)
-        bits -= p[k] > 0 ? p[k] / total * log2(p[k] / total) : 0;
-    ASSERT_OK(pnb__scene_ambiguity(&scene, &o, &err));
-    print_message("by pictures %.4f bits, by products %.4f\n", bits, scene.ambiguity.entropy_bits);
-    assert_true(bits > 0.1 && fabs(bits - scene.ambiguity.entropy_bits) < 1e-3);
-    free(truth);
-}
-
 static void test_ambiguous_set(void **state)
 {
     pnb_shapes_opts o = small_opts(60);
@@ -570,131 +472,12 @@ static void test_ambiguous_set(void **state)
     scratch_remove(dir);
 }
 
-/* Forms have the areas they should and lie inside their boxes. */
-static void test_forms(void **state)
-{
-    double area[PNB__N_FORMS];
-    (void)state;
-    for (int f = 0; f < PNB__N_FORMS; f++) {
-        pnb__shape s = {.form = f, .radius = 1.0};
-        double half[2];
-        int n = 0;
-        pnb__shape_extent(&s, half);
-        for (int i = -160; i <= 160; i++)
-            for (int j = -160; j <= 160; j++) {
-                bool is_in = pnb__shape_depth(f, i / 100.0, j / 100.0) > 0;
-                assert_false(is_in && (abs(i) > 100 * half[0] + 1 || abs(j) > 100 * half[1] + 1));
-                n += is_in;
-            }
-        area[f] = n / 10000.0;
-        print_message("%s: area %.3f\n", pnb__form_name(f), area[f]);
-    }
-    assert_true(fabs(area[PNB__CIRCLE] - 3.14159 * 0.97 * 0.97) < 0.03);
-    assert_true(fabs(area[PNB__SQUARE] - 4 * 0.66 * 0.66) < 0.05);
-    /* ten triangles from the centre to a tip and a notch */
-    assert_true(fabs(area[PNB__STAR] - 5 * 0.42 * 1.28 * 1.28 * sin(3.14159 / 5)) < 0.03);
-    assert_true(fabs(area[PNB__RING] - 3.14159 * (1.0 - 0.53 * 0.53) * 1.04 * 1.04) < 0.03);
-    assert_true(fabs(area[PNB__BAR] - 4 * 1.45 * 0.30) < 0.06);
-    assert_true(fabs(area[PNB__POLE] - area[PNB__BAR]) < 0.01);
-}
-
-/* Depth is the distance to the edge: known at single points, and never changes faster than the
- * point moves. */
-static void test_depth(void **state)
-{
-    (void)state;
-    assert_true(fabs(pnb__shape_depth(PNB__CIRCLE, 0.3, 0.4) - (0.97 - 0.5)) < 1e-9);
-    assert_true(fabs(pnb__shape_depth(PNB__SQUARE, -0.5, 0.1) - 0.16) < 1e-9);
-    assert_true(fabs(pnb__shape_depth(PNB__RING, 0.0, 1.0) - 0.04) < 1e-9);
-    assert_true(fabs(pnb__shape_depth(PNB__RING, 0.6, 0.0) - (0.6 - 0.53 * 1.04)) < 1e-9);
-    assert_true(fabs(pnb__shape_depth(PNB__BAR, 1.0, 0.1) - 0.2) < 1e-9);
-    assert_true(fabs(pnb__shape_depth(PNB__POLE, 0.1, 1.0) - 0.2) < 1e-9);
-    assert_true(fabs(pnb__shape_depth(PNB__STAR, 0.0, 1.28)) < 1e-9); /* the upper tip */
-    assert_true(pnb__shape_depth(PNB__STAR, 0.0, -1.0) < 0);          /* between two tips */
-    for (int f = 0; f < PNB__N_FORMS; f++)
-        for (int i = -80; i < 80; i++)
-            for (int j = -80; j < 80; j++) {
-                double here = pnb__shape_depth(f, i / 50.0, j / 50.0);
-                double right = pnb__shape_depth(f, (i + 1) / 50.0, j / 50.0);
-                double above = pnb__shape_depth(f, i / 50.0, (j + 1) / 50.0);
-                assert_true(fabs(right - here) < 0.02 + 1e-9 && fabs(above - here) < 0.02 + 1e-9);
-            }
-}
-
-/* Every colour has the same dark outline around its own fill, also a grey one; together they cover
- * what the form covers. */
-static void test_outline(void **state)
-{
-    enum { N = 64 * 64 };
-    pnb_shapes_opts o = pnb_shapes_opts_default();
-    float *fill = calloc(2 * N, sizeof *fill), *line = fill + N;
-    (void)state;
-    for (int k = 0; k < PNB__N_FORMS * PNB__N_SIZES * (PNB__N_COLOURS + 1); k++) {
-        int colour = k / (PNB__N_FORMS * PNB__N_SIZES);
-        bool is_grey = colour == PNB__N_COLOURS;
-        pnb__shape s = {.form = k % PNB__N_FORMS,
-                        .size = k / PNB__N_FORMS % PNB__N_SIZES,
-                        .x = 32,
-                        .y = 32,
-                        .angle = 0.05,
-                        .is_grey = is_grey};
-        s.radius = pnb__size_radius(s.size, 64, 64);
-        for (int c = 0; c < 3; c++)
-            s.rgb[c] = 0.55f;
-        if (!is_grey)
-            pnb__colour_rgb(colour, s.rgb);
-        pnb__shape_coverage(&s, 64, 64, fill, line);
-        pnb__scene scene = {.n_shapes = 1, .shapes = {s}, .ground = {0.95f, 0.95f, 0.95f}};
-        pnb_image image;
-        ASSERT_OK(pnb__scene_render(&scene, &o, 0, &image, &err));
-        int n_fill = 0, n_line = 0;
-        for (int i = 0; i < N; i++) {
-            assert_true(fill[i] >= 0 && line[i] >= 0 && fill[i] + line[i] <= 1);
-            n_fill += fill[i] >= 1;
-            n_line += line[i] >= 1;
-            for (int c = 0; c < 3 && fill[i] + line[i] >= 1; c++) {
-                float want = fill[i] * s.rgb[c] + line[i] * PNB__INK;
-                assert_true(fabsf((float)image.pixels[i * 3 + c] / 255 - want) < 0.05f);
-            }
-        }
-        assert_true(n_fill > 10 && n_line > 10);
-        pnb_image_free(&image);
-    }
-    free(fill);
-}
-
-static void test_pack(void **state)
-{
-    pnb_shapes_opts o = pnb_shapes_opts_default();
-    (void)state;
-    for (uint64_t i = 0; i < 200; i++) {
-        pnb__scene scene;
-        pnb__shape_query queries[PNB__MAX_SCENE_QUERIES], back;
-        pnb__scene_draw(&scene, &o, i);
-        int n = pnb__scene_queries(&scene, &o, i, queries);
-        assert_in_range(n, 4, PNB__MAX_SCENE_QUERIES);
-        for (int k = 0; k < n; k++) {
-            pnb__query_unpack(pnb__query_pack(&queries[k]), &back);
-            assert_memory_equal(&back, &queries[k], sizeof back);
-            assert_true(pnb__query_matches(&queries[k], &scene, &o));
-        }
-    }
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_statistics),
-                                       cmocka_unit_test(test_truth),
-                                       cmocka_unit_test(test_records),
-                                       cmocka_unit_test(test_same_bytes),
-                                       cmocka_unit_test(test_reuse_and_refusal),
-                                       cmocka_unit_test(test_bad_options),
-                                       cmocka_unit_test(test_ambiguity),
-                                       cmocka_unit_test(test_ambiguity_of_pictures),
-                                       cmocka_unit_test(test_ambiguous_set),
-                                       cmocka_unit_test(test_forms),
-                                       cmocka_unit_test(test_depth),
-                                       cmocka_unit_test(test_outline),
-                                       cmocka_unit_test(test_pack)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_statistics),        cmocka_unit_test(test_truth),
+        cmocka_unit_test(test_records),           cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_reuse_and_refusal), cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_ambiguous_set)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,78 +1,7 @@
-/* Classification sets in their true formats, written here byte by byte: CLIP_benchmark shards,
- * class folders, tables, CIFAR-10/100, STL-10 and MNIST, with their names and splits; and files
- * that lie about their size. */
-#include "tests/data/fixture.h"
+/* CIFAR-10/100, STL-10 and MNIST written here byte by byte, and files that lie about their size. */
+#include "tests/data/sources/opened.h"
 
 #include <zlib.h>
-
-/* Fails with a text that holds `part`. */
-#define ASSERT_FAILS(call, want, part)                                                             \
-    do {                                                                                           \
-        pnb_error err = PNB_ERROR_INIT;                                                            \
-        assert_int_equal((call), want);                                                            \
-        if (strstr(err.text, part) == NULL)                                                        \
-            fail_msg("'%s' does not say '%s'", err.text, part);                                    \
-    } while (0)
-
-static char *at(const char *dir, const char *name)
-{
-    char *path = pnb__path_join(dir, name);
-    assert_non_null(path);
-    return path;
-}
-
-static pnb_dataset *open_set(const char *dir, const char *name)
-{
-    pnb_dataset_opts opts = pnb_dataset_opts_default();
-    pnb_dataset *ds = NULL;
-    char *path = at(dir, name);
-    opts.allow_no_caption = true;
-    ASSERT_OK(pnb_dataset_open(&ds, path, &opts, &err));
-    pnb__free(path);
-    return ds;
-}
-
-static void expect_refused(const char *dir, const char *name, pnb_status want, const char *part)
-{
-    pnb_dataset_opts opts = pnb_dataset_opts_default();
-    pnb_dataset *ds = NULL;
-    char *path = at(dir, name);
-    opts.allow_no_caption = true;
-    ASSERT_FAILS(pnb_dataset_open(&ds, path, &opts, &err), want, part);
-    assert_null(ds);
-    pnb__free(path);
-}
-
-static void expect_sample(const pnb_dataset *ds, size_t i, int64_t label, const char *name)
-{
-    pnb_sample s = {0};
-    ASSERT_OK(pnb_dataset_get(ds, i, &s, &err));
-    assert_int_equal(s.label, label);
-    if (name == NULL)
-        assert_null(s.class_name);
-    else
-        assert_string_equal(s.class_name, name);
-    pnb_sample_reset(&s);
-}
-
-static void expect_pixel(const pnb_dataset *ds, size_t i, int x, int y, const int rgb[3])
-{
-    pnb_image image;
-    ASSERT_OK(pnb_dataset_image(ds, i, &image, &err));
-    assert_int_equal(image.channels, 3);
-    for (int c = 0; c < 3; c++)
-        assert_int_equal(image.pixels[(y * image.width + x) * 3 + c], rgb[c]);
-    pnb_image_free(&image);
-}
-
-static void expect_split(const char *dir, const char *split, const char *want)
-{
-    char *path, *full = want[0] != 0 ? at(dir, want) : pnb__strdup(dir);
-    ASSERT_OK(pnb_dataset_split(&path, dir, split, &err));
-    assert_string_equal(path, full);
-    pnb_dataset_path_free(path);
-    pnb__free(full);
-}
 
 /* ---- CIFAR ---- Plane c of picture i, row y, column x: (50 i + 20 c + 3 y + x) mod 256. */
 
@@ -317,139 +246,27 @@ static void test_hostile_idx(void **state)
     scratch_remove(dir);
 }
 
-/* ---- shards, folders, tables ---- */
-
-/* ustar header and the padded data of one file. */
-static void tar_add(pnb__buf *b, const char *name, const void *data, size_t n)
-{
-    unsigned char header[512] = {0}, zeros[512] = {0};
-    unsigned sum = 0;
-    snprintf((char *)header, 100, "%s", name);
-    snprintf((char *)header + 100, 8, "%07o", 0644u);
-    snprintf((char *)header + 124, 12, "%011o", (unsigned)n);
-    memcpy(header + 257, "ustar\00000", 8);
-    header[156] = '0';
-    memset(header + 148, ' ', 8);
-    for (size_t i = 0; i < 512; i++)
-        sum += header[i];
-    snprintf((char *)header + 148, 8, "%06o", sum);
-    pnb__buf_append(b, header, 512);
-    pnb__buf_append(b, data, n);
-    pnb__buf_append(b, zeros, (512 - n % 512) % 512);
-}
-
-static void test_clip_benchmark(void **state)
+/* Another name does not say which set it is; more pixels than wanted are refused. */
+static void test_limits(void **state)
 {
     (void)state;
-    char *dir = scratch_create();
-    size_t n;
-    unsigned char *png = make_png(8, 8, 40, &n);
-    pnb__buf b = {0};
-    tar_add(&b, "s0.png", png, n);
-    tar_add(&b, "s0.cls", "1", 1);
-    tar_add(&b, "s1.png", png, n);
-    tar_add(&b, "s1.cls", "0\n", 2);
-    tar_add(&b, "s2.png", png, n);
-    tar_add(&b, "s2.cls", "cat", 3);
-    tar_add(&b, "s3.png", png, n);
-    tar_add(&b, "s3.cls", "-4", 2);
-    tar_add(&b, "s4.png", png, n);
-    tar_add(&b, "s4.cls", "99999999999999", 14);
-    pnb__buf_append(&b, (unsigned char[1024]){0}, 1024);
-    put_file(dir, "test/0.tar", b.data, b.size);
-    put_text(dir, "classnames.txt", "cat\ndog\n");
-    expect_split(dir, "test", "test");
-    pnb_dataset *ds = open_set(dir, "test");
-    assert_int_equal(pnb_dataset_size(ds), 5);
-    assert_int_equal(pnb_dataset_n_classes(ds), 2);
-    assert_string_equal(pnb_dataset_class_name(ds, 1), "dog");
-    assert_string_equal(pnb_dataset_class_name(ds, 2), "");
-    expect_sample(ds, 0, 1, "dog");
-    expect_sample(ds, 1, 0, "cat");
-    for (size_t i = 2; i < 5; i++)
-        expect_sample(ds, i, -1, NULL);
-    assert_non_null(strstr(pnb_dataset_warning(ds, 0), "3 .cls members"));
-    pnb_dataset_free(ds);
-    put_file(dir, "classnames.txt", "c\xFFt\n", 4);
-    expect_refused(dir, "test", PNB_FORMAT, "UTF-8");
-    put_text(dir, "classnames.txt", "cat\r\n\r\ndog\r\n"); /* .cls counts lines */
-    expect_refused(dir, "test", PNB_FORMAT, "classnames.txt line 2: empty");
-    put_text(dir, "classnames.txt",
-             "\xEF\xBB\xBF"
-             "cat\r\ndog\r\n\r\n");
-    ds = open_set(dir, "test");
-    assert_int_equal(pnb_dataset_n_classes(ds), 2);
-    assert_string_equal(pnb_dataset_class_name(ds, 0), "cat");
-    pnb_dataset_free(ds);
-    pnb__buf_reset(&b);
-    pnb_image_bytes_free(png);
-    scratch_remove(dir);
-}
-
-static void test_folders(void **state)
-{
-    (void)state;
-    char *dir = scratch_create();
-    put_png(dir, "val/zebra/1.png", 1);
-    put_png(dir, "val/ant_eater/deep/2.png", 2);
-    put_png(dir, "val/zebra/3.png", 3);
-    put_png(dir, "val/loose.png", 4);
-    expect_split(dir, "val", "val");
-    char *path;
-    ASSERT_FAILS(pnb_dataset_split(&path, dir, "test", &err), PNB_NOT_FOUND,
-                 "no split \"test\"; it has val");
-    assert_null(path);
-    put_png(dir, "train/zebra/5.png", 5);
-    ASSERT_FAILS(pnb_dataset_split(&path, dir, "test", &err), PNB_NOT_FOUND, "it has train, val");
-    put_png(dir, "plane/6.png", 6); /* so "train" and "val" may be classes */
-    expect_split(dir, "test", "");
-    pnb_dataset *ds = open_set(dir, "val");
-    assert_int_equal(pnb_dataset_n_classes(ds), 2);
-    expect_sample(ds, 0, 0, "ant_eater");
-    expect_sample(ds, 1, -1, NULL); /* loose.png */
-    expect_sample(ds, 2, 1, "zebra");
-    pnb_dataset_free(ds);
-    scratch_remove(dir);
-}
-
-static void test_tables(void **state)
-{
-    (void)state;
-    char *dir = scratch_create();
-    put_text(dir, "names.csv", "filepath,label\na.png,dog\nb.png,cat\nc.png,\n");
-    put_text(dir, "numbers.csv", "filepath,class\na.png,10\nb.png,2\n");
-    put_text(dir, "both.tsv", "filepath\ttitle\tkind\na.png\ta dog\tdog\n");
-    put_text(dir, "lines.jsonl",
-             "{\"image\":\"a.png\",\"label\":3}\n"
-             "{\"image\":\"b.png\",\"class\":\"dog\"}\n");
-    pnb_dataset *ds = open_set(dir, "names.csv");
-    assert_int_equal(pnb_dataset_n_classes(ds), 2);
-    expect_sample(ds, 0, 1, "dog");
-    expect_sample(ds, 1, 0, "cat");
-    expect_sample(ds, 2, -1, NULL);
-    pnb_dataset_free(ds);
-    ds = open_set(dir, "numbers.csv");
-    assert_int_equal(pnb_dataset_n_classes(ds), 0);
-    expect_sample(ds, 0, 10, NULL);
-    expect_sample(ds, 1, 2, NULL);
-    pnb_dataset_free(ds);
-    ds = open_set(dir, "lines.jsonl");
-    expect_sample(ds, 0, 3, NULL);
-    expect_sample(ds, 1, -1, "dog");
-    pnb_dataset_free(ds);
-
+    char *dir = scratch_create(), *path = at(dir, "pixels.bin");
     pnb_dataset_opts opts = pnb_dataset_opts_default();
-    char *path = at(dir, "both.tsv"), *names = at(dir, "names.csv");
-    opts.csv_label_key = "kind";
-    ASSERT_OK(pnb_dataset_open(&ds, path, &opts, &err));
-    expect_sample(ds, 0, 0, "dog");
+    pnb_image_opts few = pnb_image_opts_default();
+    pnb_dataset *ds = NULL;
+    pnb_image image;
+    opts.kind = PNB_DATASET_BINARY;
+    put_cifar(dir, "pixels.bin", 1, 1);
+    ASSERT_FAILS(pnb_dataset_open(&ds, path, &opts, &err), PNB_ARG, "wanted *_batch*.bin");
+    put_cifar(dir, "test_batch.bin", 1, 1);
+    ds = open_set(dir, "test_batch.bin");
+    few.max_pixels = 1023;
+    ASSERT_FAILS(pnb_dataset_image_as(ds, 0, &few, &image, &err), PNB_LIMIT, "32 x 32");
+    few.max_pixels = 1024;
+    ASSERT_OK(pnb_dataset_image_as(ds, 0, &few, &image, &err));
+    pnb_image_free(&image);
     pnb_dataset_free(ds);
-    opts.csv_label_key = "sort";
-    ASSERT_FAILS(pnb_dataset_open(&ds, path, &opts, &err), PNB_NOT_FOUND, "kind");
-    opts.csv_label_key = NULL; /* training wants captions */
-    ASSERT_FAILS(pnb_dataset_open(&ds, names, &opts, &err), PNB_NOT_FOUND, "title");
     pnb__free(path);
-    pnb__free(names);
     scratch_remove(dir);
 }
 
@@ -458,8 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cifar10),      cmocka_unit_test(test_cifar100),
         cmocka_unit_test(test_stl10),        cmocka_unit_test(test_mnist),
-        cmocka_unit_test(test_hostile_idx),  cmocka_unit_test(test_clip_benchmark),
-        cmocka_unit_test(test_mnist_points), cmocka_unit_test(test_folders),
-        cmocka_unit_test(test_tables)};
+        cmocka_unit_test(test_mnist_points), cmocka_unit_test(test_hostile_idx),
+        cmocka_unit_test(test_limits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
