@@ -1,4 +1,5 @@
-/* Bins and calibration figures: golden cases of the released code, hand cases, bad input. */
+/* Calibration of uncertainties: golden cases of the released code, hand cases, bad input. Bins are
+ * bins.c's. */
 #include "penumbra/uncertainty_calibration.h"
 #include "tests/eval/expected.h"
 
@@ -29,24 +30,6 @@ static void expect_case(const char *name, size_t n_bins)
         assert_near(c.r2, element(form, "S_R2_mSR2", 1), 1e-10, 1e-10);
         assert_near(c.minus_s_r2, element(form, "S_R2_mSR2", 2), 1e-10, 1e-10);
     }
-    for (size_t f = 2; f < 4; f++) {
-        char key[64];
-        size_t n_want, offset[PNB_MAX_BINS + 1], *item = malloc(n * n_bins * sizeof *item);
-        assert_non_null(item);
-        snprintf(key, sizeof key, "%s.items", forms[f].key);
-        double *items = case_values(file, key, &n_want);
-        snprintf(key, sizeof key, "%s.offsets", forms[f].key);
-        double *offsets = case_values(file, key, NULL);
-        assert_ok(pnb_bins_assign(forms[f].binning, u, n, n_bins, item, offset, err));
-        assert_int_equal(offset[n_bins], n_want);
-        for (size_t b = 0; b <= n_bins; b++)
-            assert_int_equal(offset[b], (size_t)offsets[b]);
-        for (size_t i = 0; i < n_want; i++)
-            assert_int_equal(item[i], (size_t)items[i]);
-        free(item);
-        free(items);
-        free(offsets);
-    }
     free(u);
     free(y);
     json_decref(want);
@@ -64,15 +47,10 @@ static void remainders(void **state)
 {
     (void)state;
     double u[11], y[11];
-    size_t item[11], offset[5];
     for (size_t i = 0; i < 11; i++) {
         u[i] = (double)(10 - i);
         y[i] = 1.0;
     }
-    assert_ok(pnb_bins_assign(PNB_BINS_EQUAL_COUNT, u, 11, 4, item, offset, err));
-    assert_true(offset[4] == 8 && item[0] == 10 && item[7] == 3); /* 0, 1, 2 are most uncertain */
-    assert_ok(pnb_bins_assign(PNB_BINS_EQUAL_COUNT_ALL, u, 11, 4, item, offset, err));
-    assert_true(offset[1] == 2 && offset[2] == 5 && offset[3] == 8 && offset[4] == 11);
     pnb_uncertainty_calibration c;
     assert_ok(pnb_uncertainty_calibration_compute(u, y, 11, PNB_BINS_EQUAL_COUNT, 4, &c, err));
     assert_true(c.is_degenerate && c.s == 0.0 && c.r2 == 0.0 && c.n_left_out == 3);
@@ -103,16 +81,12 @@ static void equal_uncertainties(void **state)
 {
     (void)state;
     const double u[6] = {2, 2, 2, 2, 2, 2}, y[6] = {1, 0, 1, 0, 1, 1};
-    size_t item[6], offset[4];
     pnb_uncertainty_calibration c;
     assert_ok(pnb_uncertainty_calibration_compute(u, y, 6, PNB_BINS_EQUAL_WIDTH, 3, &c, err));
     assert_true(c.is_degenerate && c.n_bins == 1 && c.bin[0].n == 6);
     /* Bins by the order of the rows, which says nothing: accuracy 1/2, 1/2, 1 is no S of 0.87. */
     assert_ok(pnb_uncertainty_calibration_compute(u, y, 6, PNB_BINS_EQUAL_COUNT, 3, &c, err));
     assert_true(c.is_degenerate && c.n_bins == 3 && c.s == 0.0 && c.r2 == 0.0);
-    assert_ok(pnb_bins_assign(PNB_BINS_EQUAL_COUNT, u, 6, 3, item, offset, err));
-    for (size_t i = 0; i < 6; i++) /* ties: lower index first */
-        assert_int_equal(item[i], i);
 }
 
 static void bad_input(void **state)
@@ -120,7 +94,6 @@ static void bad_input(void **state)
     (void)state;
     double u[3] = {1, 2, 3}, y[3] = {1, 0, 1};
     pnb_uncertainty_calibration c;
-    pnb_binning binning;
     assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 4, &c, err),
                  PNB_ARG, "3 items for 4 bins");
     assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 0, &c, err),
@@ -136,11 +109,6 @@ static void bad_input(void **state)
     y[2] = 1.5;
     assert_fails(pnb_uncertainty_calibration_compute(u, y, 3, PNB_BINS_EQUAL_COUNT, 2, &c, err),
                  PNB_NUMERIC, "correct 2");
-    assert_fails(pnb_binning_parse(&binning, "quantile", err), PNB_NOT_FOUND, "equal_width");
-    for (int b = 0; b < PNB_N_BINNINGS; b++) {
-        assert_ok(pnb_binning_parse(&binning, pnb_binning_name((pnb_binning)b), err));
-        assert_int_equal(binning, b);
-    }
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* Rules on captions: words and characters of several scripts, shares, expressions, blocked words,
- * what is refused, and memory that runs out. */
+/* Rules on captions: limits, shares, scripts, expressions, blocked words, what is refused, and
+ * memory that runs out. How a caption is taken apart is caption_words.c's. */
 #include "eval/curation/caption_words.h"
 #include "tests/prob/support.h"
 
@@ -25,43 +25,6 @@ static uint32_t failed_by(pnb_caption_rules_opts opts, const char *caption)
     {                                                                                              \
         .max_repeated = 1, __VA_ARGS__                                                             \
     }
-
-static void counts_words_and_characters(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *caption;
-        size_t n_words, n_distinct, n_chars, n_visible, n_ascii, n_letters;
-        const char *words;
-    } cases[] = {
-        {"", 0, 0, 0, 0, 0, 0, ""},
-        {" \t\n", 0, 0, 0, 0, 0, 0, ""},
-        {"  A red-blue star!  ", 4, 4, 16, 14, 14, 12, "a red blue star"},
-        {"a cat and a dog", 5, 4, 15, 11, 11, 11, "a cat and a dog"},
-        {"IMG_2041.JPG", 3, 3, 12, 12, 12, 6, "img 2041 jpg"},
-        {"Caf\xC3\xA9 \xC3\x89t\xC3\xA9", 2, 2, 8, 7, 4, 7, "caf\xC3\xA9 \xC3\xA9t\xC3\xA9"},
-        {"\xE7\x8C\xAB\xE3\x81\xA8\xE7\x8A\xAC", 3, 3, 3, 3, 0, 3,
-         "\xE7\x8C\xAB \xE3\x81\xA8 \xE7\x8A\xAC"},
-        {"cat\xE7\x8C\xAB"
-         "dog",
-         3, 3, 7, 7, 6, 7, "cat \xE7\x8C\xAB dog"},
-        {"--- !!! ---", 0, 0, 11, 9, 9, 0, ""},
-    };
-    pnb__caption_words w = {0};
-    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        assert_ok(pnb__caption_words_read(&w, cases[i].caption, err));
-        assert_int_equal(w.n_words, cases[i].n_words);
-        assert_int_equal(w.n_chars, cases[i].n_chars);
-        assert_int_equal(w.n_visible, cases[i].n_visible);
-        assert_int_equal(w.n_ascii, cases[i].n_ascii);
-        assert_int_equal(w.n_letters, cases[i].n_letters);
-        assert_int_equal(w.text.size, strlen(cases[i].words));
-        assert_memory_equal(w.text.size > 0 ? w.text.data : "", cases[i].words, w.text.size);
-        assert_int_equal(pnb__caption_words_distinct(&w), cases[i].n_distinct);
-    }
-    assert_fails(pnb__caption_words_read(&w, "bad \xFF", err), PNB_FORMAT, "UTF-8");
-    pnb__caption_words_reset(&w);
-}
 
 static void knows_scripts(void **state)
 {
@@ -280,7 +243,6 @@ static void runs_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_words_and_characters),
         cmocka_unit_test(knows_scripts),
         cmocka_unit_test(applies_every_limit),
         cmocka_unit_test(searches_expressions),

@@ -229,49 +229,6 @@ static void refuses(void **state)
     free_world(&w);
 }
 
-/* The sums over blocks of dimensions against one dimension after the other. */
-static void including_at_every_width(void **state)
-{
-    (void)state;
-    static const size_t widths[] = {1, 31, 32, 33, 64, 70, 512};
-    static const double spreads[] = {2, 30, 169};
-    double mean1[512], log1[512], mean2[512], log2_[512];
-    for (size_t k = 0; k < PNB_COUNT(widths) * PNB_COUNT(spreads); k++) {
-        size_t dim = widths[k / PNB_COUNT(spreads)], best = SIZE_MAX;
-        double spread = spreads[k % PNB_COUNT(spreads)], most = 0;
-        gaussians p = random_gaussians(1, dim, -spread, spread, 50 + k);
-        gaussians c = random_gaussians(5, dim, -spread, spread, 90 + k);
-        pnb_traverse_opts o = {PNB_ROOT_INCLUDING, 2, PNB_MEASURE_MEAN, 1, 0, false, false};
-        pnb_traversal t;
-        for (size_t j = 0; j < c.view.n; j++) {
-            for (size_t d = 0; d < dim; d++) {
-                mean1[d] = (double)p.mean[d];
-                log1[d] = (double)p.log_var[d];
-                mean2[d] = (double)c.mean[j * dim + d];
-                log2_[d] = (double)c.log_var[j * dim + d];
-            }
-            double value = pnb_inclusion_exact(mean1, log1, mean2, log2_, dim);
-            if (best == SIZE_MAX || value > most) {
-                best = j;
-                most = value;
-            }
-        }
-        assert_ok(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err));
-        assert_int_equal(t.including[0], best);
-        assert_near(t.score[0], most, 1e-9, 1e-11);
-        pnb_traversal_reset(&t);
-        c.log_var[4 * dim] = 171;
-        assert_fails(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err), PNB_NUMERIC,
-                     "in caption 4");
-        c.log_var[4 * dim] = 0;
-        p.log_var[dim - 1] = -171;
-        assert_fails(pnb_traverse(NULL, &p.view, &c.view, NULL, &o, &t, err), PNB_NUMERIC,
-                     "picture 0");
-        free_gaussians(&p);
-        free_gaussians(&c);
-    }
-}
-
 static void opposite_ends(void **state)
 {
     (void)state;
@@ -286,66 +243,6 @@ static void opposite_ends(void **state)
     assert_fails(pnb_traverse(NULL, &p, &c, &z, &o, &t, err), PNB_NUMERIC, "point 1");
 }
 
-/* ---- score ---- */
-
-static void score_by_hand(void **state)
-{
-    (void)state;
-    /* captions 0..5; 3 has the text of 1 */
-    const int64_t label[] = {0, 1, 2, 1, 4, 5};
-    const int64_t truth[] = {5, 1, 2, /* of picture 0 */ 0, 1, 4 /* of picture 1 */};
-    int64_t step[] = {2, 3, 1, 0, /* picture 0 */ 5, 5, 2, 2 /* picture 1 */};
-    int64_t start[] = {2, 5}, root[] = {0, 0};
-    const pnb_traversal t = {.n = 2, .n_steps = 4, .step = step, .start = start, .root = root};
-    pnb_traversal_truth known = {6, 2, 3, label, truth};
-    pnb_traversal_row row[2];
-    pnb_traversal_figures f;
-    assert_ok(pnb_traversal_score(&t, &known, row, &f, err));
-    assert_int_equal(row[0].n_distinct, 3); /* 2, 1, 0 */
-    assert_near(row[0].precision, 2.0 / 3.0, 1e-15, 0);
-    assert_near(row[0].recall, 2.0 / 3.0, 1e-15, 0);
-    assert_true(row[0].any && row[0].start_true && !row[0].root_true && !row[0].root_top);
-    assert_int_equal(row[1].n_distinct, 2); /* 5, 2: none true */
-    assert_true(row[1].precision == 0 && row[1].recall == 0 && !row[1].any);
-    assert_true(!row[1].start_true && row[1].root_true && row[1].root_top);
-    assert_near(f.precision, 1.0 / 3.0, 1e-15, 0);
-    assert_near(f.recall, 1.0 / 3.0, 1e-15, 0);
-    assert_near(f.any_recall, 0.5, 0, 0);
-    assert_near(f.recall_at_1, 0.5, 0, 0);
-    assert_near(f.root_recall_at_1, 0.5, 0, 0);
-    assert_near(f.root_is_level_0, 0.5, 0, 0);
-    assert_near(f.n_distinct, 2.5, 0, 0);
-
-    known.n_pictures = 3;
-    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "truth 3");
-    known.n_pictures = 2;
-    known.n_levels = 0;
-    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_ARG, "0 levels");
-    known.n_levels = 3;
-    known.n_captions = 5;
-    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption 5");
-    known.n_captions = 6;
-    root[1] = 7; /* a traversal of other captions, whose steps happen to fit */
-    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption 7");
-    root[1] = 0;
-    start[0] = -1;
-    assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption -1");
-}
-
-/* One text twice among the levels: recall counts the level twice, precision the text once. */
-static void repeated_truth(void **state)
-{
-    (void)state;
-    const int64_t label[] = {0, 1}, truth[] = {0, 0, 1};
-    int64_t step[] = {0, 0}, start[] = {0}, root[] = {1};
-    const pnb_traversal t = {.n = 1, .n_steps = 2, .step = step, .start = start, .root = root};
-    const pnb_traversal_truth known = {2, 1, 3, label, truth};
-    pnb_traversal_figures f;
-    assert_ok(pnb_traversal_score(&t, &known, NULL, &f, err));
-    assert_near(f.recall, 2.0 / 3.0, 1e-15, 0);
-    assert_near(f.precision, 1.0, 0, 0);
-}
-
 static void names(void **state)
 {
     (void)state;
@@ -355,11 +252,6 @@ static void names(void **state)
     assert_string_equal(pnb_root_name(PNB_ROOT_NULL_TEXT), "null");
     assert_string_equal(pnb_root_name(PNB_N_ROOTS), "unknown");
     assert_fails(pnb_root_parse(&root, "top", err), PNB_NOT_FOUND, "average, null, including");
-    pnb_including by;
-    assert_ok(pnb_including_parse(&by, "h", err));
-    assert_int_equal(by, PNB_INCLUDING_BY_H);
-    assert_string_equal(pnb_including_name(PNB_INCLUDING_BY_PUBLISHED), "published");
-    assert_fails(pnb_including_parse(&by, "H", err), PNB_NOT_FOUND, "integral, published, h");
 }
 
 #ifdef PNB_FAULTS
@@ -415,13 +307,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_root_as_by_hand),
-        cmocka_unit_test(including_at_every_width),
         cmocka_unit_test(long_ways_and_threads),
         cmocka_unit_test(variance_counts_with_csd),
         cmocka_unit_test(refuses),
         cmocka_unit_test(opposite_ends),
-        cmocka_unit_test(score_by_hand),
-        cmocka_unit_test(repeated_truth),
         cmocka_unit_test(names),
 #ifdef PNB_FAULTS
         cmocka_unit_test(out_of_memory),

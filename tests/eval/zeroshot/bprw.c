@@ -1,134 +1,6 @@
-/* EM and prompt re-weighting: against a slow log-space EM, known mixtures, labels, bad input. */
+/* Prompt re-weighting: known mixtures, labels, points drawn as its EM gets them, bad input. */
 #include "eval/zeroshot/prompts.h"
-#include "tests/prob/support.h"
-
-/* ---- an independent EM: everything by long double logarithms, every step from scratch ---- */
-
-static void slow_em(const pnb_em_data *x, const pnb_em_opts *o, size_t n_steps, double *pi)
-{
-    size_t n = x->n_components;
-    for (size_t s = 0; s < n_steps; s++) {
-        long double count[16] = {0}, total = 0;
-        for (size_t p = 0; p < x->n_points; p++) {
-            long double l[16], sum = 0, largest = -INFINITY;
-            for (size_t i = 0; i < n; i++) {
-                l[i] = logl(pi[i]);
-                for (size_t d = 0; d < x->dim; d++) {
-                    long double v = (long double)x->var[i * x->dim + d] + o->eps;
-                    long double e =
-                        x->points[p * x->dim + d] - (long double)x->mean[i * x->dim + d];
-                    l[i] -= (e * e / v + logl(v)) / 2;
-                }
-                largest = fmaxl(largest, l[i]);
-            }
-            for (size_t i = 0; i < n; i++)
-                sum += expl(l[i] - largest);
-            for (size_t i = 0; i < n; i++)
-                count[i] += expl(l[i] - largest) / sum;
-        }
-        for (size_t i = 0; i < n; i++)
-            total += count[i] = fmaxl(0, count[i] + o->alpha - 1);
-        for (size_t i = 0; i < n; i++)
-            pi[i] = (double)(count[i] / total);
-    }
-}
-
-enum { POINTS = 30, COMPONENTS = 7, DIM = 5 };
-
-static void expect_slow(double alpha, double spread, size_t n_steps)
-{
-    double points[POINTS * DIM], mean[COMPONENTS * DIM], var[COMPONENTS * DIM];
-    double got[COMPONENTS], want[COMPONENTS];
-    pnb__rng rng;
-    pnb__rng_init(&rng, 5, 6);
-    for (size_t i = 0; i < PNB_COUNT(mean); i++) {
-        mean[i] = spread * pnb__rng_normal(&rng);
-        var[i] = 0.01 + pnb__rng_uniform(&rng);
-    }
-    for (size_t i = 0; i < PNB_COUNT(points); i++)
-        points[i] = spread * pnb__rng_normal(&rng);
-    pnb_em_opts o = pnb_em_opts_default();
-    o.alpha = alpha;
-    o.max_steps = 0;
-    const pnb_em_data x = {POINTS, COMPONENTS, DIM, points, mean, var};
-    assert_ok(pnb_em_mixing_weights(&x, &o, want, NULL, err));
-    slow_em(&x, &o, n_steps, want);
-    o.max_steps = n_steps;
-    o.tolerance = 0;
-    assert_ok(pnb_em_mixing_weights(&x, &o, got, NULL, err));
-    for (size_t i = 0; i < COMPONENTS; i++)
-        assert_near(got[i], want[i], 1e-12, 1e-9);
-}
-
-static void test_against_slow(void **state)
-{
-    (void)state;
-    expect_slow(5, 1, 100);
-    expect_slow(1, 1, 200);
-    expect_slow(0.5, 1, 50);    /* components die */
-    expect_slow(0.05, 30, 100); /* likelihoods far below the smallest double */
-}
-
-static void test_em_known(void **state)
-{
-    (void)state;
-    /* Two components far apart, three points at the one and one at the other: (3, 1) / 4. */
-    const double points[] = {10, 10, 10, -10}, mean[] = {10, -10}, var[] = {1, 4};
-    const pnb_em_data x = {4, 2, 1, points, mean, var};
-    pnb_em_opts o = pnb_em_opts_default();
-    double pi[2];
-    size_t n_steps;
-    o.alpha = 1;
-    assert_ok(pnb_em_mixing_weights(&x, &o, pi, &n_steps, err));
-    assert_near(pi[0], .75, 1e-12, 0);
-    assert_true(n_steps < 10);
-    o.alpha = 3; /* (3 + 2, 1 + 2) / 8 */
-    assert_ok(pnb_em_mixing_weights(&x, &o, pi, NULL, err));
-    assert_near(pi[0], .625, 1e-12, 0);
-    o.max_steps = 0;
-    assert_ok(pnb_em_mixing_weights(&x, &o, pi, NULL, err));
-    assert_near(pi[0], .8, 1e-12, 0); /* 1/1 against 1/4 */
-    o.prior = PNB_EM_UNIFORM;
-    assert_ok(pnb_em_mixing_weights(&x, &o, pi, NULL, err));
-    assert_near(pi[0], .5, 1e-15, 0);
-}
-
-static void test_em_ends(void **state)
-{
-    (void)state;
-    const double points[] = {1}, mean[] = {1, 1}, var[] = {0, 0};
-    pnb_em_opts o = pnb_em_opts_default();
-    double pi[2];
-    pnb_em_data x = {1, 2, 1, points, mean, var};
-    assert_ok(pnb_em_mixing_weights(&x, &o, pi, NULL, err)); /* points as prompts: equal weights */
-    assert_near(pi[0], .5, 1e-15, 0);
-    o.alpha = 0.1; /* 1/2 - 0.9 < 0 for both: nothing would be left, the weights stay */
-    assert_ok(pnb_em_mixing_weights(&x, &o, pi, NULL, err));
-    assert_near(pi[0] + pi[1], 1, 1e-15, 0);
-    x.n_points = 0;
-    assert_ok(pnb_em_mixing_weights(&x, &o, pi, NULL, err));
-    assert_near(pi[1], .5, 1e-15, 0);
-}
-
-static void test_em_bad(void **state)
-{
-    (void)state;
-    const double bad[] = {NAN}, points[] = {1}, mean[] = {1}, var[] = {0};
-    pnb_em_opts o = pnb_em_opts_default();
-    double pi[1];
-    pnb_em_data x = {1, 1, 1, bad, mean, var};
-    assert_fails(pnb_em_mixing_weights(&x, &o, pi, NULL, err), PNB_NUMERIC, "point 0");
-    x.points = points;
-    o.alpha = 0;
-    assert_fails(pnb_em_mixing_weights(&x, &o, pi, NULL, err), PNB_ARG, "alpha");
-    o.alpha = 1;
-    o.eps = -1;
-    assert_fails(pnb_em_mixing_weights(&x, &o, pi, NULL, err), PNB_ARG, "eps");
-    o.eps = 0;
-    assert_fails(pnb_em_mixing_weights(&x, &o, pi, NULL, err), PNB_NUMERIC, "variance 0");
-    x.n_components = 0;
-    assert_fails(pnb_em_mixing_weights(&x, &o, pi, NULL, err), PNB_SHAPE, "0 components");
-}
+#include "tests/eval/zeroshot/slow_em.h"
 
 /* ---- prompts and pictures ---- */
 
@@ -273,10 +145,8 @@ static void test_bad_bprw(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_slow), cmocka_unit_test(test_em_known),
-        cmocka_unit_test(test_em_ends),      cmocka_unit_test(test_em_bad),
-        cmocka_unit_test(test_bprw),         cmocka_unit_test(test_points),
-        cmocka_unit_test(test_few_shot),     cmocka_unit_test(test_bad_bprw)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bprw), cmocka_unit_test(test_points),
+                                       cmocka_unit_test(test_few_shot),
+                                       cmocka_unit_test(test_bad_bprw)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
