@@ -254,6 +254,9 @@ static void test_room(void **state)
     /* draws follow the sample, not its place: the same sample twice is the same picture */
     assert_memory_equal(room.pixels, room.pixels + n_pixels / 2, n_pixels / 4 * sizeof(float));
     assert_string_equal(room.batch.texts[0], room.batch.texts[2]);
+    const size_t n_bytes = room.texts.size; /* of these texts only, however often it is used */
+    pnb__batch_prepare(ds, &o, &cache, &job, &room);
+    assert_int_equal(room.texts.size, n_bytes);
     pnb__batch_prepare(ds, &o, &cache, &other, &fresh);
     assert_int_equal(fresh.batch.n, 3);
     assert_memory_not_equal(room.pixels, fresh.pixels, n_pixels / 4 * sizeof(float));

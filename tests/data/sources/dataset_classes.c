@@ -113,17 +113,23 @@ static void test_file_of_names(void **state)
     pnb_dataset *ds = NULL;
     pnb_dataset_opts opts = pnb_dataset_opts_default();
     pnb__tar_writer w;
-    char *shard = at(dir, "s/0.tar"), *folder = at(dir, "s"), *spec;
+    char *shard = at(dir, "s/0.tar"), *folder = at(dir, "s"), *later = at(dir, "later/0.tar"),
+         *spec;
     put_text(dir, "classnames.txt", "of the folder above\n");
     put_text(dir, "s/classnames.txt", "zebra\nant\n");
     ASSERT_OK(pnb__tar_writer_open(&w, shard, &err));
     add_png(&w, "a.png", 1);
     add(&w, "a.cls", "1");
     ASSERT_OK(pnb__tar_writer_commit(&w, &err));
+    put_text(dir, "later/classnames.txt", "not read\n");
+    ASSERT_OK(pnb__tar_writer_open(&w, later, &err));
+    add_png(&w, "b.png", 1);
+    add(&w, "b.cls", "0");
+    ASSERT_OK(pnb__tar_writer_commit(&w, &err));
     put_png(dir, "f/ant/1.png", 1);
     put_png(dir, "f/newt/2.png", 1);
     put_png(dir, "f/zebra/3.png", 1);
-    spec = pnb__format("%s::%s/f", folder, dir);
+    spec = pnb__format("%s::%s/f::%s", folder, dir, later);
     opts.allow_no_caption = true;
     ASSERT_OK(pnb_dataset_open(&ds, spec, &opts, &err));
     assert_int_equal(pnb_dataset_n_classes(ds), 2);
@@ -132,11 +138,13 @@ static void test_file_of_names(void **state)
     expect_sample(ds, 1, 1, "ant");
     expect_sample(ds, 2, -1, "newt");
     expect_sample(ds, 3, 0, "zebra");
+    expect_sample(ds, 4, 0, "zebra"); /* by the names of the first shard */
     pnb_dataset_free(ds);
     put_text(dir, "s/classnames.txt", "\r\n\n");
     expect_refused(dir, "s", PNB_FORMAT, "holds no class name");
     pnb__free(spec);
     pnb__free(folder);
+    pnb__free(later);
     pnb__free(shard);
     scratch_remove(dir);
 }

@@ -2,6 +2,7 @@
  * the table that lists it change. */
 #include "data/sources/stamp.h"
 
+#include "data/sources/dataset_internal.h"
 #include "tests/data/sources/opened.h"
 
 static uint64_t stamp_of(const char *set, size_t i)
@@ -69,6 +70,20 @@ static void test_stamps_of_lines(void **state)
     assert_true(stamp_of("l.jsonl", 1) == none);
 }
 
+/* Records of one container may share a name: their place tells them apart. */
+static void test_place_in_container(void **state)
+{
+    pnb__source source = {.stamp = 9};
+    pnb__entry entries[2] = {pnb__entry_empty(), pnb__entry_empty()};
+    pnb_dataset ds = {.sources = &source, .entries = entries, .n_entries = 2};
+    (void)state;
+    entries[0].key = entries[1].key = pnb__dataset_add_text(&ds, "name");
+    assert_true(pnb__dataset_stamp(&ds, 0) == pnb__dataset_stamp(&ds, 1));
+    entries[1].image.offset = 512;
+    assert_true(pnb__dataset_stamp(&ds, 0) != pnb__dataset_stamp(&ds, 1));
+    pnb__buf_reset(&ds.texts);
+}
+
 static void test_synthetic_stamps(void **state)
 {
     (void)state;
@@ -87,6 +102,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_folder_stamps, setup, teardown),
         cmocka_unit_test_setup_teardown(test_containers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stamps_of_lines, setup, teardown),
+        cmocka_unit_test(test_place_in_container),
         cmocka_unit_test_setup_teardown(test_synthetic_stamps, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
