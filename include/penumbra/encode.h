@@ -95,7 +95,8 @@ typedef struct pnb_encode_result {
 } pnb_encode_result;
 
 /* Texts in UTF-8 to a new set of n rows with their text and their number as id.
- * Shape   texts (N) -> mean (N,D) unit rows, log_var (N,D) where the model has uncertainty
+ * Shape   texts (N) -> the arrays of the family that the text tower ends in (pnb_tower_info): mean
+ *         (N,D), unit rows but for gen_gaussian, with log_var (N,D), kappa (N), ... beside it
  * Errors  NOT_FOUND (n is 0), ARG (a NULL text, options out of range), FORMAT (not UTF-8), LIMIT,
  * UNSUPPORTED (opened without this side), INTERRUPTED, NOMEM, and those of pnb_model_encode_text */
 pnb_status pnb_encode_texts(pnb_encoder *encoder, const char *const *texts, size_t n,
