@@ -100,8 +100,9 @@ pnb_status pnb_adapter_save(const pnb_adapter *adapter, const char *dir, pnb_err
  *         applied), LIMIT, NOMEM */
 pnb_status pnb_adapter_load(pnb_adapter **out, const pnb_ctx *ctx, const char *dir, pnb_error *err);
 /* Whether the folder's config.json says that it is an adapter's; a broken one, or none, does not.
- * A model's folder has files of the same names: programs that take either ask this first. */
-bool pnb_adapter_is_dir(const char *dir);
+ * A model's folder has files of the same names: programs that take either ask this first.
+ * Errors  NOMEM alone */
+pnb_status pnb_adapter_is_dir(bool *is_adapter, const char *dir, pnb_error *err);
 
 /* ---- applying ---- */
 
@@ -112,6 +113,13 @@ typedef enum pnb_adapter_side {
     PNB_ADAPTER_TEXTS,
     PNB_N_ADAPTER_SIDES
 } pnb_adapter_side;
+
+/* A number that learning came to, for people: a share that was chosen, the length of a mean. A
+ * later method may tell any; none is needed to apply the adapter. */
+typedef struct pnb_adapter_figure {
+    char name[32];
+    double value; /* finite */
+} pnb_adapter_figure;
 
 /* What an adapter is and what it was learned from. Everything pointed to belongs to the adapter and
  * lives as long as it does. */
@@ -126,6 +134,8 @@ typedef struct pnb_adapter_facts {
         size_t dim, n_rows;                /* width, and the rows it was learned from */
         const pnb_embeddings_info *origin; /* the chain and preprocessing of those rows */
     } side[PNB_N_ADAPTER_SIDES];
+    const pnb_adapter_figure *figures; /* [n_figures] in the order in which they were found */
+    size_t n_figures;
 } pnb_adapter_facts;
 void pnb_adapter_describe(const pnb_adapter *adapter, pnb_adapter_facts *out);
 

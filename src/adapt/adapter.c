@@ -4,6 +4,7 @@
  * that the truth speaks of. What the figures mean is the matter of the methods' own files. */
 #include "adapt/adapter.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -127,6 +128,16 @@ void pnb_adapter_describe(const pnb_adapter *a, pnb_adapter_facts *out)
         out->side[s].n_rows = a->part[s].n_rows;
         out->side[s].origin = &a->part[s].origin;
     }
+    out->figures = a->figures;
+    out->n_figures = a->n_figures;
+}
+
+void pnb__adapter_tell(pnb_adapter *a, pnb_adapter_side side, const char *name, double value)
+{
+    assert(a->n_figures < PNB__MAX_ADAPTER_FIGURES && isfinite(value));
+    pnb_adapter_figure *f = &a->figures[a->n_figures++];
+    snprintf(f->name, sizeof f->name, "%s.%s", pnb__adapter_side_word(side), name);
+    f->value = value;
 }
 
 /* ---- checks before learning ---- */

@@ -23,6 +23,8 @@
 
 typedef struct pnb__adapter_calls pnb__adapter_calls;
 
+enum { PNB__MAX_ADAPTER_FIGURES = 16 };
+
 /* One side. fit finds it filled from the sets and may change what its comment allows. */
 typedef struct pnb__adapter_part {
     bool is_adapted; /* fit may say false: rows of this side are left alone */
@@ -41,6 +43,8 @@ struct pnb_adapter {
     pnb_family family; /* of the sets made; fit may change it */
     pnb__adapter_part part[PNB_N_ADAPTER_SIDES];
     pnb_adapter_link link; /* what chains get */
+    pnb_adapter_figure figures[PNB__MAX_ADAPTER_FIGURES];
+    size_t n_figures;
 };
 
 /* Rows of one side that are learned from. */
@@ -100,6 +104,11 @@ const char *pnb__adapter_side_word(pnb_adapter_side side);
 /* An adapter without a struct's contents. Free with pnb_adapter_free. NOT_FOUND lists the names. */
 pnb_status pnb__adapter_create(pnb_adapter **out, const pnb_ctx *ctx, const char *method,
                                pnb_error *err);
+
+/* For fit: a number that people should know of what was learned ("image.shrinkage"). It stands in
+ * config.json and is shown by train and info. At most PNB__MAX_ADAPTER_FIGURES, finite: more is a
+ * method's mistake. */
+void pnb__adapter_tell(pnb_adapter *a, pnb_adapter_side side, const char *name, double value);
 
 /* ---- adapter_file.c ---- */
 

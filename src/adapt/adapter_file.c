@@ -197,6 +197,14 @@ json_t *pnb__adapter_options(const pnb_adapter *a)
     return o;
 }
 
+static json_t *figures_json(const pnb_adapter *a)
+{
+    json_t *o = json_object();
+    for (size_t i = 0; i < a->n_figures; i++)
+        json_object_set_new(o, a->figures[i].name, json_real(a->figures[i].value));
+    return o;
+}
+
 /* The bytes of config.json. */
 static pnb_status write_config(const pnb_adapter *a, const char arrays_sha256[65], pnb__buf *out,
                                pnb_error *err)
@@ -207,6 +215,7 @@ static pnb_status write_config(const pnb_adapter *a, const char arrays_sha256[65
     put(root, &ok, "version", json_integer(VERSION));
     put(root, &ok, "method", json_string(a->about->name));
     put(root, &ok, "options", pnb__adapter_options(a));
+    put(root, &ok, "figures", figures_json(a));
     put(root, &ok, "family", json_string(pnb_family_name(a->family)));
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         put(root, &ok, side_keys[s], part_json(&a->part[s], &ok));
@@ -262,26 +271,32 @@ static pnb_status find_paths(const char *dir, char **config, char **arrays, pnb_
     return *config != NULL && *arrays != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(dir) + 32);
 }
 
-bool pnb_adapter_is_dir(const char *dir)
+pnb_status pnb_adapter_is_dir(bool *is_adapter, const char *dir, pnb_error *err)
 {
     char *path = pnb__path_join(dir, CONFIG);
     json_t *root = NULL;
-    bool is_ours = false;
-    if (path != NULL && pnb__path_is_file(path) &&
-        pnb__json_load_file(&root, path, MAX_BYTES, NULL) == PNB_OK) {
-        const char *format = json_string_value(json_object_get(root, "format"));
-        is_ours = format != NULL && strcmp(format, FORMAT_NAME) == 0;
-    }
+    pnb_status status = PNB_FORMAT;
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(dir) + 32);
+    if (pnb__path_is_file(path))
+        status = pnb__json_load_file(&root, path, MAX_BYTES, NULL);
+    const char *format = json_string_value(json_object_get(root, "format"));
+    if (status == PNB_NOMEM)
+        status = pnb__fail_nomem(err, MAX_BYTES);
+    else
+        *is_adapter = status == PNB_OK && format != NULL && strcmp(format, FORMAT_NAME) == 0;
     json_decref(root);
     pnb__free(path);
-    return is_ours;
+    return status == PNB_NOMEM ? status : PNB_OK;
 }
 
 static pnb_status check_free(const char *dir, pnb_error *err)
 {
     bool is_taken = pnb__path_has_file(dir, CONFIG) || pnb__path_has_file(dir, ARRAYS);
-    if (!is_taken || pnb_adapter_is_dir(dir))
-        return PNB_OK;
+    bool is_adapter = false;
+    pnb_status status = is_taken ? pnb_adapter_is_dir(&is_adapter, dir, err) : PNB_OK;
+    if (!is_taken || is_adapter || status != PNB_OK)
+        return status;
     return pnb__fail(err, PNB_EXISTS,
                      "%s holds a " CONFIG " or " ARRAYS " that is no adapter's; choose another "
                      "folder",
@@ -401,6 +416,30 @@ static void read_options(pnb__jobj *root, pnb_adapter *a, pnb_error *err)
     root->status = o.status;
 }
 
+static void read_figures(pnb__jobj *root, pnb_adapter *a, pnb_error *err)
+{
+    json_t *o = pnb__json_get_object(root, "figures", err), *value;
+    const char *name;
+    if (root->status != PNB_OK || o == NULL)
+        return;
+    json_object_foreach(o, name, value)
+    {
+        pnb_adapter_figure *f = &a->figures[a->n_figures];
+        if (a->n_figures == PNB__MAX_ADAPTER_FIGURES || strlen(name) >= sizeof f->name ||
+            !json_is_number(value)) {
+            root->status =
+                pnb__fail(err, PNB_FORMAT,
+                          "%s: figures hold \"%.40s\", wanted at most %d numbers with "
+                          "names of at most %zu bytes",
+                          root->where, name, (int)PNB__MAX_ADAPTER_FIGURES, sizeof f->name - 1);
+            return;
+        }
+        memcpy(f->name, name, strlen(name) + 1);
+        f->value = json_number_value(value);
+        a->n_figures++;
+    }
+}
+
 static pnb_status open_config(pnb_adapter **out, const pnb_ctx *ctx, pnb__jobj *o, pnb_error *err)
 {
     const char *format = pnb__json_get_string(o, "format", "", err);
@@ -433,6 +472,7 @@ static pnb_status read_config(pnb_adapter **out, const pnb_ctx *ctx, json_t *roo
         return status;
     const char *family = pnb__json_get_string(&o, "family", "", err);
     read_options(&o, a, err);
+    read_figures(&o, a, err);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         read_part(&o, s, &a->part[s], err);
     get_text(&o, "arrays_sha256", arrays_sha256, 65, err);

@@ -54,6 +54,7 @@ static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *er
         PNB_TRY(make_room(c, a, s, err));
         PNB_TRY(pnb__adapter_mean(&job->side[s], true, c->mean[s], err));
         PNB_TRY(measure_length(c, a, s, "", err));
+        pnb__adapter_tell(a, (pnb_adapter_side)s, "mean_length", c->length[s]);
     }
 done:
     return status;

@@ -192,6 +192,7 @@ static pnb_status fit_side(pnb_adapter *a, int side, const pnb__adapter_rows *ro
     double shrinkage =
         isnan(a->opts.shrinkage) ? shrinkage_of(&m, rows->n, rows->set->dim) : a->opts.shrinkage;
     PNB_TRY(decompose(w, side, &m, rows, shrinkage, err));
+    pnb__adapter_tell(a, (pnb_adapter_side)side, "shrinkage", shrinkage);
     status = make_map(w, side, rows->set->dim, "whitened", err);
 done:
     pnb__free(m.s);

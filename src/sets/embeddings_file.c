@@ -391,6 +391,14 @@ done:
     return status;
 }
 
+static void drop_mapped(const pnb_embeddings *e)
+{
+    for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
+        if ((e->mapped_arrays >> i & 1u) != 0)
+            pnb__drop_pages(pnb__embedding_values(e, i),
+                            pnb__embedding_count(e, i) * sizeof(float));
+}
+
 pnb_embeddings_load_opts pnb_embeddings_load_opts_default(void)
 {
     return (pnb_embeddings_load_opts){.allow_non_finite = false};
@@ -422,6 +430,7 @@ pnb_status pnb_embeddings_load_with(pnb_embeddings **out, const char *path,
             goto done;
         }
     }
+    drop_mapped(e); /* what was checked is read again when it is used */
     *out = e;
     e = NULL;
 done:

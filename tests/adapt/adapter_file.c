@@ -36,6 +36,13 @@ static void remove_folder(scratch *s, const char *name)
     rmdir(path);
 }
 
+static bool is_adapter_dir(const char *dir)
+{
+    bool is_adapter = false;
+    assert_int_equal(pnb_adapter_is_dir(&is_adapter, dir, NULL), PNB_OK);
+    return is_adapter;
+}
+
 static void folders_come_back(void **state)
 {
     scratch *s = *state;
@@ -49,7 +56,7 @@ static void folders_come_back(void **state)
         char hex[65], path[600], *config = NULL;
         size_t size = 0;
         assert_ok(pnb_adapter_save(a, scratch_path(s, "a"), &err), &err);
-        assert_true(pnb_adapter_is_dir(s->path));
+        assert_true(is_adapter_dir(s->path));
         assert_ok(pnb_adapter_load(&back, ctx, s->path, &err), &err);
         pnb_adapter_describe(a, &was);
         pnb_adapter_describe(back, &is);
@@ -58,6 +65,12 @@ static void folders_come_back(void **state)
         assert_int_equal(is.side[0].n_rows, 12);
         assert_string_equal(is.side[0].origin->preprocess, "bicubic 224");
         assert_int_equal(is.side[1].origin->adapters.n, 1);
+        assert_int_equal(is.n_figures, 2);
+        for (size_t i = 0; i < 2; i++) {
+            assert_int_equal(strncmp(is.figures[i].name, i == 0 ? "image." : "text.", 5), 0);
+            assert_string_equal(is.figures[i].name, was.figures[i].name);
+            assert_true(is.figures[i].value == was.figures[i].value && is.figures[i].value > 0);
+        }
         assert_string_equal(is.link->sha256, was.link->sha256);
         snprintf(path, sizeof path, "%s/config.json", s->path);
         assert_ok(pnb__read_file(path, 1 << 20, &config, &size, &err), &err);
@@ -95,7 +108,7 @@ static void what_is_not_ours_stays(void **state)
         assert_int_equal(pnb__make_dirs(scratch_path(s, "m"), NULL), PNB_OK);
         snprintf(path, sizeof path, "%s/%s", s->path, names[i]);
         assert_int_equal(pnb__write_file(path, "{}", 2, NULL), PNB_OK);
-        assert_false(pnb_adapter_is_dir(s->path));
+        assert_false(is_adapter_dir(s->path));
         assert_failed(pnb_adapter_save(a, s->path, &err), &err, PNB_EXISTS, "no adapter's");
         pnb_error_reset(&err);
         assert_true(pnb_adapter_load(&back, ctx, s->path, &err) != PNB_OK);
@@ -148,6 +161,13 @@ static void configs_from_strangers(void **state)
         {"gaussian_diag", "cauchy", PNB_UNSUPPORTED, "\"cauchy\" is not known"},
         {"\"common\"", "\"odd\"", PNB_UNSUPPORTED, "uncertain is \"odd\""},
         {"\"shrinkage\": null", "\"shrinkage\": \"x\"", PNB_FORMAT, "shrinkage"},
+        {"\"figures\": {", "\"figures\": {\"x\": \"y\", ", PNB_FORMAT, "figures hold \"x\""},
+        {"\"figures\": {", "\"figures\": {\"a-name-of-more-than-thirty-one-bytes\": 1, ",
+         PNB_FORMAT, "at most 31 bytes"},
+        {"\"figures\": {",
+         "\"figures\": {\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,"
+         "\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,\"o\":1, ",
+         PNB_FORMAT, "at most 16 numbers"},
         {"\"dim\": 3", "\"dim\": 4", PNB_SHAPE, "image.basis"},
         {"\"dim\": 3", "\"dim\": 0", PNB_FORMAT, "dim"},
         {"\"dim_out\": 3", "\"dimout\": 3", PNB_FORMAT, "missing"},

@@ -233,6 +233,29 @@ static void what_has_no_covariance(void **state)
     }
 }
 
+/* What was chosen is told: the share by the formula, and the one that was asked for. */
+static void shrinkage_is_told(void **state)
+{
+    pnb_ctx *ctx = *state;
+    pnb_embeddings *e = unit_set("image", 60, 12, 3);
+    const pnb_adapter_data data = {e, NULL, NULL};
+    pnb_adapter_opts opts = pnb_adapter_opts_default();
+    naive w;
+    find_moments(&w, e);
+    for (int given = 0; given < 2; given++) {
+        pnb_adapter *a = NULL;
+        pnb_adapter_facts facts;
+        opts.shrinkage = given ? 0.25 : NAN;
+        assert_int_equal(pnb_adapter_fit(&a, ctx, "whitened", &data, &opts, NULL), PNB_OK);
+        pnb_adapter_describe(a, &facts);
+        assert_int_equal(facts.n_figures, 1);
+        assert_string_equal(facts.figures[0].name, "image.shrinkage");
+        require_near(facts.figures[0].value, given ? 0.25 : shrinkage(&w, e), 1e-9, "shrinkage");
+        pnb_adapter_free(a);
+    }
+    pnb_embeddings_free(e);
+}
+
 /* Fewer rows than dimensions have a documented answer, and a row far off the rows learned from is
  * more uncertain than these are. */
 static void fewer_rows_than_dimensions(void **state)
@@ -270,7 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_elimination),          cmocka_unit_test(a_known_gaussian),
         cmocka_unit_test(a_linear_map_changes_nothing), cmocka_unit_test(what_has_no_covariance),
-        cmocka_unit_test(fewer_rows_than_dimensions),
+        cmocka_unit_test(fewer_rows_than_dimensions),   cmocka_unit_test(shrinkage_is_told),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -106,4 +106,10 @@ void pnb__adapt_put(const pnb_adapter *adapter, pnb__result *r)
     put_side(&facts, PNB_ADAPTER_IMAGES, r);
     put_side(&facts, PNB_ADAPTER_TEXTS, r);
     put_options(adapter, r);
+    pnb__result_begin(r, "figures", NULL);
+    for (size_t i = 0; i < facts.n_figures; i++)
+        pnb__result_real(r, facts.figures[i].name, NULL, facts.figures[i].value, 6);
+    pnb__result_end(r);
+    for (size_t i = 0; i < facts.n_figures; i++)
+        pnb__result_real(r, NULL, facts.figures[i].name, facts.figures[i].value, 6);
 }

@@ -300,7 +300,11 @@ static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result
 {
     bool is_dir = pnb__path_is_dir(path);
     pnb__result_text(r, "path", "path", path);
-    if (is_dir && pnb_adapter_is_dir(path))
+    bool is_adapter = false;
+    pnb_status status = is_dir ? pnb_adapter_is_dir(&is_adapter, path, &app->err) : PNB_OK;
+    if (status != PNB_OK)
+        return status;
+    if (is_adapter)
         return describe_adapter(app, path, r);
     if (pnb_model_is_dir(path))
         return describe_model(app, path, r);
