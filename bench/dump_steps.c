@@ -108,7 +108,7 @@ static pnb_status run_step(dump *d, pnb_error *err)
         return pnb__fail_nomem(err, 0);
     PNB_TRY(pnb_loader_set_position(loader, position, err));
     PNB_TRY(pnb__trainer_step(t, &values, err));
-    pnb__trainer_update(t, &values);
+    PNB_TRY(pnb__trainer_update(t, &values, err));
     if (!add_results(d, step, &values))
         return pnb__fail_nomem(err, 0);
     printf("step %2lld  loss %.6f  gradient norm %.4f\n", (long long)step, values.total,

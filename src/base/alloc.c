@@ -5,10 +5,12 @@
  * so NULL always means "out of memory". The counters below exist in PNB_FAULTS builds only. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/base.h"
 
 #define ALIGNMENT 64 /* a cache line, and the widest SIMD register */
+#define HUGE_PAGE ((size_t)2 << 20)
 
 #ifdef PNB_FAULTS
 #include <stdatomic.h>
@@ -94,6 +96,21 @@ void *pnb__alloc_aligned(size_t bytes)
     void *p = NULL;
     if (is_fault() || posix_memalign(&p, ALIGNMENT, bytes > 0 ? bytes : 1) != 0)
         return NULL;
+    return p;
+}
+
+/* A matrix of some MB walked by panels otherwise misses the TLB at every row. The advice may be
+ * refused; nothing depends on it. */
+void *pnb__alloc_large(size_t bytes)
+{
+    void *p = pnb__alloc_aligned(bytes);
+#ifdef MADV_HUGEPAGE
+    if (p != NULL && bytes >= 2 * HUGE_PAGE) {
+        uintptr_t begin = ((uintptr_t)p + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+        uintptr_t end = ((uintptr_t)p + bytes) & ~(HUGE_PAGE - 1);
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    }
+#endif
     return p;
 }
 

@@ -52,6 +52,7 @@ void *pnb__alloc_array(size_t n, size_t size); /* not zeroed; NULL also when n*s
 void *pnb__realloc(void *p, size_t bytes);     /* p unchanged and valid when NULL comes back */
 void pnb__free(void *p);
 void *pnb__alloc_aligned(size_t bytes); /* 64-byte aligned; free with pnb__free_aligned */
+void *pnb__alloc_large(size_t bytes);   /* the same, on huge pages where they help */
 void pnb__free_aligned(void *p);
 char *pnb__strdup(const char *s);
 char *pnb__strndup(const char *s, size_t n);
@@ -211,6 +212,7 @@ struct pnb_ctx {
     void *log_user;
     /* A device's column of kernels, which overwrites slots after the CPU's; NULL: none */
     void (*column)(struct pnb__kernels *k);
+    void *device_handle; /* of that column alone: its device, stream, library handles */
 };
 void pnb__log(const pnb_ctx *ctx, pnb_log_level level, const char *fmt, ...) PNB_PRINTF(3, 4);
 double pnb__now_s(void); /* monotonic seconds */

@@ -1,43 +1,57 @@
-/* Host memory for the tables that compute on the host.
- * Big blocks ask for huge pages: a weight matrix of some MB walked by panels otherwise misses the
- * TLB at every row. The advice may be refused; nothing depends on it. */
+/* Host memory for the tables that compute on the host: only an allocation can fail. */
 #include "kernels/host.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t)2 << 20)
 #define ZERO_MIN_CHUNK ((size_t)1 << 20) /* below this one thread zeroes as fast as two */
 
-void *pnb__host_mem_alloc(size_t bytes)
+pnb_status pnb__host_mem_alloc(const pnb_ctx *ctx, void **out, size_t bytes, pnb_error *err)
 {
-    void *p = pnb__alloc_aligned(bytes ? bytes : 64);
-#ifdef MADV_HUGEPAGE
-    if (p && bytes >= 2 * HUGE_PAGE) {
-        uintptr_t begin = ((uintptr_t)p + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-        uintptr_t end = ((uintptr_t)p + bytes) & ~(HUGE_PAGE - 1);
-        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-    }
-#endif
-    return p;
+    (void)ctx;
+    void *p = pnb__alloc_large(PNB_MAX(bytes, (size_t)1));
+    if (p == NULL)
+        return pnb__fail_nomem(err, bytes);
+    *out = p;
+    return PNB_OK;
 }
 
-void pnb__host_mem_free(void *p, size_t bytes)
+void pnb__host_mem_free(const pnb_ctx *ctx, void *p, size_t bytes)
 {
+    (void)ctx;
     (void)bytes;
     pnb__free_aligned(p);
 }
 
-void pnb__host_mem_write(void *device, const void *host, size_t bytes)
+/* What is device memory elsewhere is memory like any other here: three directions, one copy. */
+static pnb_status copy(void *to, const void *from, size_t bytes)
 {
     if (bytes > 0)
-        memcpy(device, host, bytes);
+        memcpy(to, from, bytes);
+    return PNB_OK;
 }
 
-void pnb__host_mem_read(void *host, const void *device, size_t bytes)
+pnb_status pnb__host_mem_write(const pnb_ctx *ctx, void *device, const void *host, size_t bytes,
+                               pnb_error *err)
 {
-    if (bytes > 0)
-        memcpy(host, device, bytes);
+    (void)ctx;
+    (void)err;
+    return copy(device, host, bytes);
+}
+
+pnb_status pnb__host_mem_read(const pnb_ctx *ctx, void *host, const void *device, size_t bytes,
+                              pnb_error *err)
+{
+    (void)ctx;
+    (void)err;
+    return copy(host, device, bytes);
+}
+
+pnb_status pnb__host_mem_copy(const pnb_ctx *ctx, void *to, const void *from, size_t bytes,
+                              pnb_error *err)
+{
+    (void)ctx;
+    (void)err;
+    return copy(to, from, bytes);
 }
 
 static void zero_range(void *user, size_t begin, size_t end, int thread)
@@ -46,8 +60,10 @@ static void zero_range(void *user, size_t begin, size_t end, int thread)
     memset((char *)user + begin, 0, end - begin);
 }
 
-void pnb__host_mem_zero(const pnb_ctx *ctx, void *p, size_t bytes)
+pnb_status pnb__host_mem_zero(const pnb_ctx *ctx, void *device, size_t bytes, pnb_error *err)
 {
-    if (bytes)
-        pnb__parallel_for(ctx, bytes, ZERO_MIN_CHUNK, zero_range, p);
+    (void)err;
+    if (bytes > 0)
+        pnb__parallel_for(ctx, bytes, ZERO_MIN_CHUNK, zero_range, device);
+    return PNB_OK;
 }

@@ -6,10 +6,14 @@
 
 #include "base/base.h"
 
-void *pnb__host_mem_alloc(size_t bytes);
-void pnb__host_mem_free(void *p, size_t bytes);
-void pnb__host_mem_write(void *device, const void *host, size_t bytes);
-void pnb__host_mem_read(void *host, const void *device, size_t bytes);
-void pnb__host_mem_zero(const pnb_ctx *ctx, void *p, size_t bytes);
+pnb_status pnb__host_mem_alloc(const pnb_ctx *ctx, void **out, size_t bytes, pnb_error *err);
+void pnb__host_mem_free(const pnb_ctx *ctx, void *p, size_t bytes);
+pnb_status pnb__host_mem_write(const pnb_ctx *ctx, void *device, const void *host, size_t bytes,
+                               pnb_error *err);
+pnb_status pnb__host_mem_read(const pnb_ctx *ctx, void *host, const void *device, size_t bytes,
+                              pnb_error *err);
+pnb_status pnb__host_mem_copy(const pnb_ctx *ctx, void *to, const void *from, size_t bytes,
+                              pnb_error *err);
+pnb_status pnb__host_mem_zero(const pnb_ctx *ctx, void *device, size_t bytes, pnb_error *err);
 
 #endif

@@ -1,11 +1,11 @@
 /* Row 1: the loops, behind one table per real type.
  *
  * A kernel gets pointers, sizes, strides (in elements) and a workspace; it allocates nothing and
- * cannot fail on checked sizes. `ref` fills the whole table in plain C, then `cpu` overwrites slots
- * with BLAS and SIMD, then `cuda` may; the slots are listed once, in kernels.def. Above this folder
- * pointers are opaque: only the mem_ slots move bytes between host and device. All matrices are
- * row-major. Pointers are float* in the f32 table and double* in the f64 one, hence void*. Outputs
- * never overlap inputs unless a slot says so.
+ * cannot fail on checked sizes; only the mem_ slots may. `ref` fills the whole table in plain C,
+ * then `cpu` overwrites slots with BLAS and SIMD, then `cuda` may; the slots are listed once, in
+ * kernels.def. Above this folder pointers are opaque: only the mem_ slots move bytes between host
+ * and device. All matrices are row-major. Pointers are float* in the f32 table and double* in the
+ * f64 one, hence void*. Outputs never overlap inputs unless a slot says so.
  *
  * Everywhere: `accumulate` false means "write", true means "add to what is there".
  * Same inputs, same table and same thread count give the same bits (no atomics, fixed splits). */
@@ -245,7 +245,8 @@ typedef struct pnb__host_kernels {
 
 /* One slot per loop: kernels.def. */
 typedef struct pnb__kernels {
-    const char *name; /* "ref", "cpu-avx2", ... */
+    const char *name;   /* "ref", "cpu-avx2", ... */
+    const pnb_ctx *ctx; /* whom it was filled for; what the mem_ slots take */
     pnb__real real;
     bool host_memory;     /* device memory is host memory: a file map can be used as it lies */
     size_t gemm_group;    /* packed_first of gemm is a multiple of it; 0: packing gains nothing */

@@ -9,6 +9,7 @@ void pnb__kernels_fill_host(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real)
         pnb__kernels_ref_f64(k);
     else
         pnb__kernels_ref_f32(k);
+    k->ctx = ctx;
     if (ctx->device == PNB_DEVICE_REF)
         return;
     if (real == PNB__F64)

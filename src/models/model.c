@@ -28,23 +28,22 @@ void pnb_model_free(pnb_model *m)
     pnb__free(m);
 }
 
-/* A pair without this number, or one that is declared but not loaded yet. */
-static double read_scalar(const pnb_model *m, const pnb__param *p, double fallback)
-{
-    if (p == NULL || p->data == NULL)
-        return fallback;
-    return pnb__param_read_scalar(p, &m->weights.kernels);
-}
-
 /* logit = a cos + b with a = exp(logit_scale): what is stored is the logarithm, so that training
- * keeps a positive. */
-static void read_logit(pnb_model *m)
+ * keeps a positive. 1 and 0 in a pair without these numbers. */
+static pnb_status read_logit(pnb_model *m, pnb_error *err)
 {
-    m->info.logit_scale = exp(read_scalar(m, m->weights.logit_scale, 0));
-    m->info.logit_bias = read_scalar(m, m->weights.logit_bias, 0);
+    const pnb__param *const params[] = {m->weights.logit_scale, m->weights.logit_bias};
+    double values[PNB_COUNT(params)] = {0};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < PNB_COUNT(params) && status == PNB_OK; i++)
+        if (params[i] != NULL)
+            status = pnb__param_read(params[i], &m->weights.kernels, 0, 1, &values[i], err);
+    m->info.logit_scale = exp(values[0]);
+    m->info.logit_bias = values[1];
+    return status;
 }
 
-void pnb__model_fill_info(pnb_model *m)
+pnb_status pnb__model_fill_info(pnb_model *m, pnb_error *err)
 {
     pnb_model_info *info = &m->info;
     *info = (pnb_model_info){.has_logit_bias = m->weights.logit_bias != NULL};
@@ -53,7 +52,7 @@ void pnb__model_fill_info(pnb_model *m)
         info->n_params += m->weights.items[i].param.n;
     info->weight_bytes = pnb__quantized_total_bytes(&m->weights);
     info->weights_stored = pnb__quantized_describe(&m->weights);
-    read_logit(m);
+    return read_logit(m, err);
 }
 
 /* Under the names and in the types the model came in. Each file appears whole or not at all; a
@@ -148,11 +147,11 @@ pnb_status pnb__model_make_trainable(pnb_model *m, pnb_error *err)
 }
 
 /* The hash is of a file that this model is not any more; values may have become infinite. */
-void pnb__model_weights_changed(pnb_model *m)
+pnb_status pnb__model_weights_changed(pnb_model *m, pnb_error *err)
 {
     m->sha256[0] = '\0';
     m->checked[PNB__IMAGE_SIDE] = m->checked[PNB__TEXT_SIDE] = false;
-    read_logit(m);
+    return read_logit(m, err);
 }
 
 pnb__dist pnb__model_build(pnb_model *m, pnb__side side, pnb__graph *g, const pnb__tower_in *in,

@@ -58,8 +58,8 @@ pnb_status pnb__config_fit(pnb__config *c, const pnb__key_mapping *layout,
 
 /* An empty model. NOMEM */
 pnb_status pnb__model_create(pnb_model **out, const pnb_ctx *ctx, pnb_error *err);
-/* Fills m->info from configuration and weights. */
-void pnb__model_fill_info(pnb_model *m);
+/* Fills m->info from configuration and weights. Errors  IO (reading the scalars of the logits) */
+pnb_status pnb__model_fill_info(pnb_model *m, pnb_error *err);
 
 /* Adds a tower to a graph of somebody else's, for training. `unit`: mean after L2. NULL mean after
  * a building error. */
@@ -74,8 +74,9 @@ pnb__param *pnb__model_find_param(pnb_model *m, const char *name); /* NULL if ab
 /* Copies mapped weights into memory that can be written; call once before training. UNSUPPORTED for
  * models that contrastive training does not build: it wants ProLIP's text tower. */
 pnb_status pnb__model_make_trainable(pnb_model *m, pnb_error *err);
-/* After weights changed under it: drops the SHA-256 and planned encoders' derived state. */
-void pnb__model_weights_changed(pnb_model *m);
+/* After weights changed under it: drops the SHA-256 and planned encoders' derived state, reads the
+ * scalars anew. Errors  IO */
+pnb_status pnb__model_weights_changed(pnb_model *m, pnb_error *err);
 const pnb_ctx *pnb__model_ctx(const pnb_model *m);
 pnb__real pnb__model_real(const pnb_model *m);
 

@@ -39,7 +39,7 @@ static pnb_status check_weights(pnb_model *m, pnb__side side, pnb_error *err)
 {
     if (atomic_load(&m->checked[side]))
         return PNB_OK;
-    pnb_status status = pnb__weights_check_finite(&m->weights, m->ctx, side == PNB__TEXT_SIDE, err);
+    pnb_status status = pnb__weights_check_finite(&m->weights, side == PNB__TEXT_SIDE, err);
     if (status == PNB_OK)
         atomic_store(&m->checked[side], true);
     return status;
@@ -251,7 +251,9 @@ static pnb_status run_plan(const pnb_model *m, const pnb__plan *e, pnb__side sid
             continue;
         }
         pnb__read_f32(list[i].from, list[i].to);
-        status = check_finite(list[i].what, list[i].to, n, list[i].width, err);
+        status = pnb__graph_check(e->graph, err);
+        if (status == PNB_OK)
+            status = check_finite(list[i].what, list[i].to, n, list[i].width, err);
     }
     return status;
 }

@@ -145,7 +145,7 @@ pnb_status pnb__model_open(pnb_model **out, const pnb_ctx *ctx, const pnb__model
     m->weights.layout = layout;
     weights = (pnb__weight_file){0};
     PNB_TRY(pnb__weights_load(&m->weights, &m->config, &resize, err));
-    pnb__model_fill_info(m);
+    PNB_TRY(pnb__model_fill_info(m, err));
 done:
     pnb__weight_file_close(&weights);
     if (status != PNB_OK) {
@@ -240,7 +240,7 @@ pnb_status pnb_model_init(pnb_model **out, const pnb_ctx *ctx, const char *confi
     PNB_TRY(pnb__weights_declare(&m->weights, &m->config, ctx, PNB__F32, err));
     PNB_TRY(pnb__weights_init(&m->weights, seed, err));
     m->checked[PNB__IMAGE_SIDE] = m->checked[PNB__TEXT_SIDE] = true;
-    pnb__model_fill_info(m);
+    PNB_TRY(pnb__model_fill_info(m, err));
 done:
     json_decref(root);
     if (status != PNB_OK) {

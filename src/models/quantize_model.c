@@ -30,7 +30,7 @@ static pnb_status make_small(pnb__weights *w, pnb_model_store to, int activation
         if (to == PNB_STORE_INT8)
             status = pnb__quantized_make(w, item, levels, err);
         else
-            pnb__quantized_round(w, &item->param, w->half);
+            status = pnb__quantized_round(w, &item->param, w->half, err);
     }
     return status;
 }
@@ -65,9 +65,9 @@ pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_b
     if (status == PNB_OK)
         status = set_record(m, record, err);
     json_decref(record);
-    pnb__model_weights_changed(m);
-    pnb__model_fill_info(m);
-    return status;
+    if (status == PNB_OK)
+        status = pnb__model_weights_changed(m, err);
+    return status == PNB_OK ? pnb__model_fill_info(m, err) : status;
 }
 
 /* Figures of a comparison stay with the weights they were measured on, under "calibration". */

@@ -100,12 +100,12 @@ static pnb_status take_bytes(pnb__weights *w, pnb__weight *item, const pnb__gath
         p->mapped = true;
         return PNB_OK;
     }
-    p->data = w->kernels.mem_alloc(PNB_MAX(g->view.n_bytes, (size_t)1));
-    if (p->data == NULL)
-        return pnb__fail_nomem(err, g->view.n_bytes);
+    pnb_status status =
+        w->kernels.mem_alloc(w->kernels.ctx, &p->data, PNB_MAX(g->view.n_bytes, (size_t)1), err);
+    if (status != PNB_OK)
+        return status;
     item->owned = true;
-    w->kernels.mem_write(p->data, g->view.data, g->view.n_bytes);
-    return PNB_OK;
+    return w->kernels.mem_write(w->kernels.ctx, p->data, g->view.data, g->view.n_bytes, err);
 }
 
 /* t (N) in device memory, in the real type of the products that will multiply by it. */
@@ -113,18 +113,19 @@ static pnb_status allocate_scales(const pnb__weights *w, pnb__param *p, const do
                                   pnb_error *err)
 {
     size_t n = p->shape[0], bytes = n * PNB__REAL_SIZE(w->kernels.real);
-    void *scales = w->kernels.mem_alloc(bytes);
-    if (scales == NULL)
-        return pnb__fail_nomem(err, bytes);
+    const pnb_ctx *ctx = w->kernels.ctx;
+    void *scales = NULL;
+    pnb_status status = w->kernels.mem_alloc(ctx, &scales, bytes, err);
     p->scales = scales;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
         float f32 = (float)values[i];
         if (w->kernels.real == PNB__F64)
-            w->kernels.mem_write((double *)scales + i, &values[i], sizeof values[i]);
+            status =
+                w->kernels.mem_write(ctx, (double *)scales + i, &values[i], sizeof values[i], err);
         else
-            w->kernels.mem_write((float *)scales + i, &f32, sizeof f32);
+            status = w->kernels.mem_write(ctx, (float *)scales + i, &f32, sizeof f32, err);
     }
-    return PNB_OK;
+    return status;
 }
 
 /* Scales of all parts of the weight, in its order of rows: a scale belongs to an output channel, so
@@ -219,7 +220,8 @@ static double quantize_row(const double *row, size_t k, signed char *bytes)
 static void free_values(const pnb__weights *w, pnb__weight *item)
 {
     if (item->owned)
-        w->kernels.mem_free(item->param.data, pnb__quantized_bytes(w, &item->param));
+        w->kernels.mem_free(w->kernels.ctx, item->param.data,
+                            pnb__quantized_bytes(w, &item->param));
     item->owned = false;
 }
 
@@ -230,14 +232,17 @@ pnb_status pnb__quantized_make(pnb__weights *w, pnb__weight *item, int levels, p
     pnb__param *p = &item->param;
     size_t n = p->shape[0], k = p->shape[1];
     double *row = pnb__alloc_array(k, sizeof *row), *scales = pnb__alloc_array(n, sizeof *scales);
-    signed char *line = pnb__alloc(k), *bytes = w->kernels.mem_alloc(n * k);
-    pnb_status status = PNB_OK;
-    if (row == NULL || scales == NULL || line == NULL || bytes == NULL)
+    signed char *line = pnb__alloc(k);
+    void *bytes = NULL;
+    pnb_status status = w->kernels.mem_alloc(w->kernels.ctx, &bytes, n * k, err);
+    if (status == PNB_OK && (row == NULL || scales == NULL || line == NULL))
         status = pnb__fail_nomem(err, n * k);
     for (size_t i = 0; status == PNB_OK && i < n; i++) {
-        pnb__param_read(p, &w->kernels, i * k, k, row);
+        status = pnb__param_read(p, &w->kernels, i * k, k, row, err);
+        if (status != PNB_OK)
+            break;
         scales[i] = quantize_row(row, k, line);
-        w->kernels.mem_write(bytes + i * k, line, k);
+        status = w->kernels.mem_write(w->kernels.ctx, (signed char *)bytes + i * k, line, k, err);
     }
     if (status == PNB_OK)
         status = allocate_scales(w, p, scales, err);
@@ -250,7 +255,7 @@ pnb_status pnb__quantized_make(pnb__weights *w, pnb__weight *item, int levels, p
         p->mapped = false;
         item->owned = true;
     } else if (bytes != NULL) {
-        w->kernels.mem_free(bytes, n * k);
+        w->kernels.mem_free(w->kernels.ctx, bytes, n * k);
     }
     pnb__free(row);
     pnb__free(scales);
@@ -260,14 +265,19 @@ pnb_status pnb__quantized_make(pnb__weights *w, pnb__weight *item, int levels, p
 
 /* Narrowed to nearest even and widened again, in place: widening is exact, so the process computes
  * with the very numbers that a reader of the saved file will have. */
-void pnb__quantized_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype)
+pnb_status pnb__quantized_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype,
+                                pnb_error *err)
 {
     float values[256];
     uint16_t halves[PNB_COUNT(values)];
     unsigned char *data = p->data;
-    for (size_t at = 0; at < p->n; at += PNB_COUNT(values)) {
+    pnb_status status = PNB_OK;
+    for (size_t at = 0; at < p->n && status == PNB_OK; at += PNB_COUNT(values)) {
         size_t n = PNB_MIN(PNB_COUNT(values), p->n - at), bytes = n * sizeof *values;
-        w->kernels.mem_read(values, data + at * sizeof *values, bytes);
+        status =
+            w->kernels.mem_read(w->kernels.ctx, values, data + at * sizeof *values, bytes, err);
+        if (status != PNB_OK)
+            break;
         if (dtype == PNB_BF16) {
             pnb_f32_to_bf16(values, halves, n);
             pnb_bf16_to_f32(halves, values, n);
@@ -275,8 +285,10 @@ void pnb__quantized_round(const pnb__weights *w, pnb__param *p, pnb_dtype dtype)
             pnb_f32_to_f16(values, halves, n);
             pnb_f16_to_f32(halves, values, n);
         }
-        w->kernels.mem_write(data + at * sizeof *values, values, bytes);
+        status =
+            w->kernels.mem_write(w->kernels.ctx, data + at * sizeof *values, values, bytes, err);
     }
+    return status;
 }
 
 /* ---- back, and out ---- */
@@ -325,6 +337,29 @@ pnb_status pnb__quantized_read_record(pnb__weights *w, pnb_error *err)
     return status;
 }
 
+/* The halves of p as floats, in pieces. */
+static pnb_status widen_into(const pnb__weights *w, const pnb__param *p, float *wide,
+                             pnb_error *err)
+{
+    uint16_t halves[256];
+    float values[PNB_COUNT(halves)];
+    for (size_t at = 0; at < p->n; at += PNB_COUNT(halves)) {
+        size_t n = PNB_MIN(PNB_COUNT(halves), p->n - at);
+        pnb_status status = w->kernels.mem_read(
+            w->kernels.ctx, halves, (const uint16_t *)p->data + at, n * sizeof *halves, err);
+        if (status != PNB_OK)
+            return status;
+        if (p->store == PNB__STORE_BF16)
+            pnb_bf16_to_f32(halves, values, n);
+        else
+            pnb_f16_to_f32(halves, values, n);
+        status = w->kernels.mem_write(w->kernels.ctx, wide + at, values, n * sizeof *values, err);
+        if (status != PNB_OK)
+            return status;
+    }
+    return PNB_OK;
+}
+
 /* Training moves weights by less than a step of 8 bits, so those are refused rather than widened;
  * 16 bits become f32 of the same values. */
 pnb_status pnb__quantized_widen(pnb__weights *w, pnb__weight *item, pnb_error *err)
@@ -337,19 +372,13 @@ pnb_status pnb__quantized_widen(pnb__weights *w, pnb__weight *item, pnb_error *e
             "from",
             p->name);
     size_t bytes = p->n * sizeof(float); /* halves are taken as they are in f32 models only */
-    float *wide = w->kernels.mem_alloc(PNB_MAX(bytes, (size_t)1));
-    if (wide == NULL)
-        return pnb__fail_nomem(err, bytes);
-    uint16_t halves[256];
-    float values[PNB_COUNT(halves)];
-    for (size_t at = 0; at < p->n; at += PNB_COUNT(halves)) {
-        size_t n = PNB_MIN(PNB_COUNT(halves), p->n - at);
-        w->kernels.mem_read(halves, (const uint16_t *)p->data + at, n * sizeof *halves);
-        if (p->store == PNB__STORE_BF16)
-            pnb_bf16_to_f32(halves, values, n);
-        else
-            pnb_f16_to_f32(halves, values, n);
-        w->kernels.mem_write(wide + at, values, n * sizeof *values);
+    void *wide = NULL;
+    pnb_status status = w->kernels.mem_alloc(w->kernels.ctx, &wide, PNB_MAX(bytes, (size_t)1), err);
+    if (status == PNB_OK)
+        status = widen_into(w, p, wide, err);
+    if (status != PNB_OK) {
+        w->kernels.mem_free(w->kernels.ctx, wide, PNB_MAX(bytes, (size_t)1));
+        return status;
     }
     free_values(w, item);
     p->data = wide;
@@ -363,49 +392,57 @@ void pnb__quantized_reset(const pnb__weights *w, pnb__weight *item)
 {
     pnb__param *p = &item->param;
     if (p->scales != NULL)
-        w->kernels.mem_free((void *)(uintptr_t)p->scales,
+        w->kernels.mem_free(w->kernels.ctx, (void *)(uintptr_t)p->scales,
                             p->shape[0] * PNB__REAL_SIZE(w->kernels.real));
     p->scales = NULL;
 }
 
 /* Halves with all bits of the exponent set are infinite or no number: eight bits from 7 on in bf16,
  * five from 10 on in f16. */
-static bool halves_are_finite(const pnb__weights *w, const pnb__param *p)
+static pnb_status look_at_halves(const pnb__weights *w, const pnb__param *p, bool *finite,
+                                 pnb_error *err)
 {
     const unsigned exponent = p->store == PNB__STORE_BF16 ? 0x7F80 : 0x7C00;
     uint16_t halves[256];
-    for (size_t at = 0; at < p->n; at += PNB_COUNT(halves)) {
+    *finite = true;
+    for (size_t at = 0; at < p->n && *finite; at += PNB_COUNT(halves)) {
         size_t n = PNB_MIN(PNB_COUNT(halves), p->n - at);
-        w->kernels.mem_read(halves, (const uint16_t *)p->data + at, n * sizeof *halves);
+        pnb_status status = w->kernels.mem_read(
+            w->kernels.ctx, halves, (const uint16_t *)p->data + at, n * sizeof *halves, err);
+        if (status != PNB_OK)
+            return status;
         for (size_t i = 0; i < n; i++)
-            if ((halves[i] & exponent) == exponent)
-                return false;
+            *finite = *finite && (halves[i] & exponent) != exponent;
     }
-    return true;
+    return PNB_OK;
 }
 
 /* Bytes are always numbers; their scales need not be. */
-bool pnb__quantized_is_finite(const pnb__weights *w, const pnb__param *p)
+pnb_status pnb__quantized_look(const pnb__weights *w, const pnb__param *p, bool *finite,
+                               pnb_error *err)
 {
-    if (p->store == PNB__STORE_I8)
-        return w->kernels.all_finite(NULL, p->shape[0], p->scales);
-    return halves_are_finite(w, p);
+    if (p->store != PNB__STORE_I8)
+        return look_at_halves(w, p, finite, err);
+    *finite = w->kernels.all_finite(w->kernels.ctx, p->shape[0], p->scales);
+    return PNB_OK;
 }
 
 /* Scales at .. at+n of the table's real type, as files have them: f32, whatever they are in memory.
  */
-static void read_scales_f32(const pnb__kernels *k, const void *scales, size_t at, size_t n,
-                            float *out)
+static pnb_status read_scales_f32(const pnb__kernels *k, const void *scales, size_t at, size_t n,
+                                  float *out, pnb_error *err)
 {
-    if (k->real == PNB__F32) {
-        k->mem_read(out, (const float *)scales + at, n * sizeof *out);
-        return;
-    }
+    if (k->real == PNB__F32)
+        return k->mem_read(k->ctx, out, (const float *)scales + at, n * sizeof *out, err);
     for (size_t i = 0; i < n; i++) {
-        double f64;
-        k->mem_read(&f64, (const double *)scales + at + i, sizeof f64);
+        double f64 = 0;
+        pnb_status status =
+            k->mem_read(k->ctx, &f64, (const double *)scales + at + i, sizeof f64, err);
+        if (status != PNB_OK)
+            return status;
         out[i] = (float)f64;
     }
+    return PNB_OK;
 }
 
 /* Written beside the parts that the layout splits the weight into, each with its third of the rows.
@@ -431,8 +468,10 @@ pnb_status pnb__quantized_scatter_scales(const pnb__weights *w, const pnb__key_m
                             .n_bytes = rows * sizeof *scales};
         if (v.name == NULL || scales == NULL)
             return pnb__fail_nomem(err, sizeof key + rows * sizeof *scales);
-        read_scales_f32(&w->kernels, p->scales, whole ? 0 : third * parts[i].first_third, rows,
-                        scales);
+        size_t first = whole ? 0 : third * parts[i].first_third;
+        pnb_status status = read_scales_f32(&w->kernels, p->scales, first, rows, scales, err);
+        if (status != PNB_OK)
+            return status;
         views[(*n)++] = v;
     }
     return PNB_OK;

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "models/model.h"
 #include "models/position_resize.h"
 
 /* (n_old,C) -> (n_new,C). Texts: all rows, the extra ones last. Pictures: the extra rows come first
@@ -50,9 +51,9 @@ static pnb_status resize_param(pnb_model *from, const pnb__param *old, pnb_model
         status = pnb__fail_nomem(err, (old->n + p->n) * sizeof *in);
         goto done;
     }
-    pnb__param_read(old, &k_from, 0, old->n, in);
+    PNB_TRY(pnb__param_read(old, &k_from, 0, old->n, in, err));
     PNB_TRY(resize_rows(old, pnb_model_get_info(from), in, p, pnb_model_get_info(to), out, err));
-    pnb__param_write(p, &k_to, 0, p->n, out);
+    status = pnb__param_write(p, &k_to, 0, p->n, out, err);
 done:
     pnb__free(in);
     pnb__free(out);
@@ -60,18 +61,22 @@ done:
 }
 
 /* Through doubles, which both models' real types fit into; exact where those are the same. */
-static void copy_param(pnb_model *from, const pnb__param *old, pnb_model *to, pnb__param *p)
+static pnb_status copy_param(pnb_model *from, const pnb__param *old, pnb_model *to, pnb__param *p,
+                             pnb_error *err)
 {
     enum { PIECE = 4096 };
     double piece[PIECE];
     pnb__kernels k_from, k_to;
     pnb__kernels_fill(&k_from, pnb__model_ctx(from), pnb__model_real(from));
     pnb__kernels_fill(&k_to, pnb__model_ctx(to), pnb__model_real(to));
-    for (size_t at = 0; at < p->n; at += PIECE) {
+    pnb_status status = PNB_OK;
+    for (size_t at = 0; at < p->n && status == PNB_OK; at += PIECE) {
         size_t n = PNB_MIN((size_t)PIECE, p->n - at);
-        pnb__param_read(old, &k_from, at, n, piece);
-        pnb__param_write(p, &k_to, at, n, piece);
+        status = pnb__param_read(old, &k_from, at, n, piece, err);
+        if (status == PNB_OK)
+            status = pnb__param_write(p, &k_to, at, n, piece, err);
     }
+    return status;
 }
 
 /* The uncertainty token and head of a tower. */
@@ -93,6 +98,8 @@ pnb_status pnb__model_retarget(pnb_model *from, pnb_model *to, bool keep_uncerta
                                pnb_error *err)
 {
     pnb_status status = pnb__model_make_trainable(to, err);
+    if (status == PNB_OK)
+        status = pnb__weights_widen(&from->weights, err);
     for (size_t i = 0; i < pnb__model_n_params(to) && status == PNB_OK; i++) {
         pnb__param *p = pnb__model_param(to, i);
         const pnb__param *old = pnb__model_find_param(from, p->name);
@@ -101,7 +108,7 @@ pnb_status pnb__model_retarget(pnb_model *from, pnb_model *to, bool keep_uncerta
         bool fits = old != NULL && old->n_dims == p->n_dims;
         bool same = fits && memcmp(old->shape, p->shape, (size_t)p->n_dims * sizeof *p->shape) == 0;
         if (same)
-            copy_param(from, old, to, p);
+            status = copy_param(from, old, to, p, err);
         else if (fits && is_positions(p->name))
             status = resize_param(from, old, to, p, err);
         else

@@ -15,8 +15,8 @@ void pnb__weights_reset(pnb__weights *w)
     for (size_t i = 0; i < w->n; i++) {
         pnb__param_unpack(&w->items[i].param, &w->kernels);
         if (w->items[i].owned)
-            w->kernels.mem_free(w->items[i].param.data,
-                                pnb__quantized_bytes(w, &w->items[i].param));
+            pnb__param_free(&w->items[i].param, &w->kernels,
+                            pnb__quantized_bytes(w, &w->items[i].param));
         pnb__quantized_reset(w, &w->items[i]);
     }
     pnb__free(w->items);
@@ -40,9 +40,9 @@ void pnb__weights_reset(pnb__weights *w)
 static pnb_status allocate(pnb__weights *w, pnb__weight *item, pnb_error *err)
 {
     size_t bytes = pnb__quantized_bytes(w, &item->param);
-    item->param.data = w->kernels.mem_alloc(PNB_MAX(bytes, (size_t)1));
-    if (item->param.data == NULL)
-        return pnb__fail_nomem(err, bytes);
+    pnb_status status = pnb__param_alloc(&item->param, &w->kernels, bytes, err);
+    if (status != PNB_OK)
+        return status;
     item->owned = true;
     item->param.fixed = true; /* until training asks for memory of its own */
     return PNB_OK;
@@ -103,7 +103,9 @@ pnb_status pnb__weights_init(pnb__weights *w, uint64_t seed, pnb_error *err)
             size_t n = PNB_MIN(PNB_COUNT(block), item->param.n - at);
             for (size_t j = 0; j < n; j++)
                 block[j] = draw(item, &rng, at + j);
-            pnb__param_write(&item->param, &w->kernels, at, n, block);
+            status = pnb__param_write(&item->param, &w->kernels, at, n, block, err);
+            if (status != PNB_OK)
+                return status;
         }
     }
     return PNB_OK;
@@ -117,14 +119,15 @@ static pnb_status load_converted(pnb__weights *w, pnb__weight *item, const pnb_a
     pnb_status status = allocate(w, item, err);
     if (status != PNB_OK)
         return status;
-    if (w->kernels.real == PNB__F32 && w->kernels.host_memory)
-        return pnb_array_to_f32(a, item->param.data, err);
+    float *on_host = pnb__param_on_host(&item->param, &w->kernels);
+    if (w->kernels.real == PNB__F32 && on_host != NULL)
+        return pnb_array_to_f32(a, on_host, err);
     double *values = pnb__alloc_array(PNB_MAX(item->param.n, (size_t)1), sizeof *values);
     if (values == NULL)
         return pnb__fail_nomem(err, item->param.n * sizeof *values);
     status = pnb_array_to_f64(a, values, err);
     if (status == PNB_OK)
-        pnb__param_write(&item->param, &w->kernels, 0, item->param.n, values);
+        status = pnb__param_write(&item->param, &w->kernels, 0, item->param.n, values, err);
     pnb__free(values);
     return status;
 }
@@ -146,12 +149,10 @@ static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
     }
     bool maps = w->kernels.host_memory && w->kernels.real == PNB__F32 && g.view.dtype == PNB_F32 &&
                 g.owned == NULL && pnb_array_is_aligned(&g.view);
-    if (maps) {
-        item->param.data = (void *)(uintptr_t)g.view.data; /* read-only until make_owned */
-        item->param.fixed = item->param.mapped = true;
-    } else {
+    if (maps)
+        pnb__param_map(&item->param, g.view.data);
+    else
         status = load_converted(w, item, &g.view, err);
-    }
     pnb__free(g.owned);
     return status;
 }
@@ -183,7 +184,7 @@ static pnb_status load_resized(pnb__weights *w, pnb__weight *item, const pnb__co
     if (status == PNB_OK)
         status = allocate(w, item, err);
     if (status == PNB_OK)
-        pnb__param_write(&item->param, &w->kernels, 0, n, fresh);
+        status = pnb__param_write(&item->param, &w->kernels, 0, n, fresh, err);
     pnb__free(old);
     pnb__free(fresh);
     pnb__free(g.owned);
@@ -259,30 +260,32 @@ pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__r
 
 /* For training: what is mapped is copied, what is kept in 16 bits widened, what inference packed
  * given back, since packed copies would not follow the weights. Then the map may go. */
+pnb_status pnb__weights_widen(pnb__weights *w, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < w->n && status == PNB_OK; i++) {
+        if (w->items[i].param.store == PNB__STORE_REAL)
+            continue;
+        pnb__param_unpack(&w->items[i].param, &w->kernels);
+        status = pnb__quantized_widen(w, &w->items[i], err);
+    }
+    return status;
+}
+
 pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err)
 {
-    for (size_t i = 0; i < w->n; i++) {
+    pnb_status status = pnb__weights_widen(w, err);
+    for (size_t i = 0; i < w->n && status == PNB_OK; i++) {
         pnb__weight *item = &w->items[i];
         pnb__param_unpack(&item->param, &w->kernels);
-        if (item->param.store != PNB__STORE_REAL) {
-            pnb_status status = pnb__quantized_widen(w, item, err);
-            if (status != PNB_OK)
-                return status;
-            continue;
-        }
-        if (item->owned) {
-            item->param.fixed = false;
-            continue;
-        }
-        const void *mapped = item->param.data;
-        pnb_status status = allocate(w, item, err);
-        if (status != PNB_OK) {
-            item->param.data = (void *)(uintptr_t)mapped;
-            return status;
-        }
-        w->kernels.mem_write(item->param.data, mapped, pnb__quantized_bytes(w, &item->param));
-        item->param.fixed = item->param.mapped = false;
+        if (!item->owned)
+            status = pnb__param_own(&item->param, &w->kernels,
+                                    pnb__quantized_bytes(w, &item->param), err);
+        item->owned = item->owned || status == PNB_OK;
+        item->param.fixed = !item->owned;
     }
+    if (status != PNB_OK)
+        return status;
     pnb__weight_file_close(&w->file);
     return PNB_OK;
 }
@@ -296,7 +299,7 @@ static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_
     *v = (pnb_array_view){.name = p->name,
                           .dtype = pnb__quantized_dtype(w, p),
                           .n_dims = p->n_dims,
-                          .data = p->data,
+                          .data = pnb__param_on_host(p, &w->kernels),
                           .n_bytes = pnb__quantized_bytes(w, p)};
     for (int d = 0; d < p->n_dims; d++)
         v->shape[d] = (int64_t)p->shape[d];
@@ -305,9 +308,8 @@ static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_
     *staged = pnb__alloc(PNB_MAX(v->n_bytes, (size_t)1));
     if (*staged == NULL)
         return pnb__fail_nomem(err, v->n_bytes);
-    w->kernels.mem_read(*staged, p->data, v->n_bytes);
     v->data = *staged;
-    return PNB_OK;
+    return pnb__param_read_bytes(p, &w->kernels, v->n_bytes, *staged, err);
 }
 
 /* A weight for writing: `raw` takes the file's own bits (converting between layouts changes no
@@ -369,15 +371,20 @@ pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__key_mapping *
 
 /* One pass over every value of a tower, at its first encoding: a NaN would spread over all rows of
  * all embeddings, and its origin could not be told from them. */
-pnb_status pnb__weights_check_finite(const pnb__weights *w, const pnb_ctx *ctx, bool text,
-                                     pnb_error *err)
+pnb_status pnb__weights_check_finite(const pnb__weights *w, bool text, pnb_error *err)
 {
     for (size_t i = 0; i < w->n; i++) {
         const pnb__param *p = &w->items[i].param;
         if (w->items[i].is_text != text)
             continue;
-        bool finite = p->store != PNB__STORE_REAL ? pnb__quantized_is_finite(w, p)
-                                                  : w->kernels.all_finite(ctx, p->n, p->data);
+        bool finite = true;
+        pnb_status status = PNB_OK;
+        if (p->store != PNB__STORE_REAL)
+            status = pnb__quantized_look(w, p, &finite, err);
+        else
+            finite = pnb__param_is_finite(p, &w->kernels);
+        if (status != PNB_OK)
+            return status;
         if (!finite)
             return pnb__fail(err, PNB_NUMERIC,
                              "%s holds NaN or infinity; the file is damaged or the training that "

@@ -27,11 +27,13 @@ pnb_status pnb__weights_write_as(const pnb__weights *w, const pnb__key_mapping *
 /* Is `key` of the file read or known to be passed over? */
 bool pnb__weights_expects(const pnb__weights *w, const char *key);
 
-/* Copies mapped weights into memory of their own. */
+/* Weights kept in 16 bits become real ones, in memory of their own: what reads values one by one
+ * (pnb__param_read) needs that. Errors  UNSUPPORTED (weights in 8 bits), NOMEM, IO */
+pnb_status pnb__weights_widen(pnb__weights *w, pnb_error *err);
+/* That, and mapped weights are copied into memory of their own: all can be written. */
 pnb_status pnb__weights_make_owned(pnb__weights *w, pnb_error *err);
 
 /* NUMERIC naming the first weight of one tower (or of neither) that is not finite. */
-pnb_status pnb__weights_check_finite(const pnb__weights *w, const pnb_ctx *ctx, bool text,
-                                     pnb_error *err);
+pnb_status pnb__weights_check_finite(const pnb__weights *w, bool text, pnb_error *err);
 
 #endif

@@ -38,7 +38,7 @@ void pnb__graph_free(pnb__graph *g)
     if (g == NULL)
         return;
     if (g->memory != NULL)
-        g->kernels.mem_free(g->memory, g->memory_bytes);
+        g->kernels.mem_free(g->ctx, g->memory, g->memory_bytes);
     pnb__arena_free(&g->arena);
     pnb__free(g->nodes);
     pnb__free(g->steps);

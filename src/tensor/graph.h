@@ -40,12 +40,27 @@ typedef struct pnb__param {
 /* Gives back what inference graphs packed; before data changes or goes. */
 void pnb__param_unpack(pnb__param *p, const pnb__kernels *k);
 
+/* Memory of `bytes` for its data, and back. Errors  NOMEM */
+pnb_status pnb__param_alloc(pnb__param *p, const pnb__kernels *k, size_t bytes, pnb_error *err);
+void pnb__param_free(pnb__param *p, const pnb__kernels *k, size_t bytes);
+/* Its data is a place in a file map; only where device memory is the host's. */
+void pnb__param_map(pnb__param *p, const void *mapped);
+/* Mapped data becomes memory of its own; it stays mapped when that fails. Errors  NOMEM, IO */
+pnb_status pnb__param_own(pnb__param *p, const pnb__kernels *k, size_t bytes, pnb_error *err);
+/* The data where device memory is the host's, NULL elsewhere: to fill or save it without a copy. */
+void *pnb__param_on_host(const pnb__param *p, const pnb__kernels *k);
+pnb_status pnb__param_read_bytes(const pnb__param *p, const pnb__kernels *k, size_t bytes,
+                                 void *out, pnb_error *err);
+/* The numbers of another weight of as many; both are REAL and of table k. Errors  IO */
+pnb_status pnb__param_copy(pnb__param *p, const pnb__param *from, const pnb__kernels *k,
+                           pnb_error *err);
+bool pnb__param_is_finite(const pnb__param *p, const pnb__kernels *k); /* `store` is REAL */
 /* n numbers of a weight from element `at` on; `store` is REAL. Exact in both directions for numbers
- * of the table's real type. */
-void pnb__param_read(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n, double *out);
-void pnb__param_write(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n,
-                      const double *values);
-double pnb__param_read_scalar(const pnb__param *p, const pnb__kernels *k); /* the first one */
+ * of the table's real type. Errors  IO: those of mem_read and mem_write */
+pnb_status pnb__param_read(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n,
+                           double *out, pnb_error *err);
+pnb_status pnb__param_write(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n,
+                            const double *values, pnb_error *err);
 
 typedef enum pnb__kind { PNB__REAL, PNB__INT32 } pnb__kind; /* element kind of a tensor */
 
@@ -61,8 +76,8 @@ void pnb__keep_grad(pnb__tensor *t);
 /* Ends building. `loss` (one element) may be NULL without gradients. First building error, if any.
  */
 pnb_status pnb__graph_plan(pnb__graph *g, pnb__tensor *loss, pnb_error *err);
-/* Runs forward, then backward if planned with a loss. NUMERIC when an op found its input invalid.
- */
+/* Runs forward, then backward if planned with a loss. NUMERIC when an op found its input invalid,
+ * IO when inputs did not reach the device. */
 pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err);
 size_t pnb__graph_arena_bytes(const pnb__graph *g); /* after plan */
 double pnb__graph_flops(const pnb__graph *g); /* multiply-adds*2 of GEMM and attention, one run */
@@ -85,7 +100,9 @@ pnb__tensor *pnb__input_with_grad(pnb__graph *g, int n_dims, const size_t *shape
 pnb__tensor *pnb__param_tensor(pnb__graph *g, pnb__param *p); /* same tensor for the same p */
 pnb__tensor *pnb__constant(pnb__graph *g, double value);      /* shape () */
 
-/* Host <-> device, after plan. Elements are converted from/to the graph's real type. */
+/* Host <-> device, after plan. Elements are converted from/to the graph's real type. Sticky as
+ * building is: a graph whose inputs could not be written fails when it runs, and after reading one
+ * asks once whether all of it came; until then what was read may be anything. */
 void pnb__write_f32(pnb__tensor *t, const float *host);
 void pnb__write_f64(pnb__tensor *t, const double *host);
 void pnb__write_i32(pnb__tensor *t, const int32_t *host);
@@ -94,6 +111,7 @@ void pnb__read_f64(const pnb__tensor *t, double *host);
 void pnb__read_i32(const pnb__tensor *t, int32_t *host);
 bool pnb__read_grad_f64(const pnb__tensor *t, double *host); /* false: it has no gradient */
 double pnb__read_scalar(const pnb__tensor *t);
+pnb_status pnb__graph_check(pnb__graph *g, pnb_error *err); /* and forgets it */
 
 size_t pnb__dim(const pnb__tensor *t, int axis); /* 0 for NULL; negative axes count from the end */
 int pnb__n_dims(const pnb__tensor *t);

@@ -98,7 +98,7 @@ struct pnb__graph {
     const pnb_ctx *ctx;
     pnb__kernels kernels;
     bool with_grad, planned, checkpointing;
-    pnb_error error; /* first building error */
+    pnb_error error; /* the first one: of building, then of moving values since the last check */
     pnb__arena arena;
     pnb__tensor **nodes;
     size_t n_nodes, nodes_capacity;
@@ -136,6 +136,8 @@ bool pnb__unary_bwd_reads_output(pnb__unary op);
 
 /* ---- running (run.c) ---- */
 void *pnb__data(const pnb__tensor *t); /* device pointer of the value, views resolved */
+/* Bytes of t's graph become 0; a failure is recorded there, and its run ends with it. */
+void pnb__zero(const pnb__tensor *t, void *device, size_t bytes);
 
 /* ---- packed weights (pack.c) ---- */
 /* Is the weight of this linear node fixed and does it begin where packed columns can begin? */

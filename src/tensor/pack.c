@@ -22,12 +22,12 @@ static size_t value_bytes(const pnb__graph *g, pnb__store store)
 static void free_packed(const pnb__packed *packed, const pnb__kernels *k)
 {
     if (packed != NULL && packed->data != NULL)
-        k->mem_free(packed->data, packed->bytes);
+        k->mem_free(k->ctx, packed->data, packed->bytes);
     pnb__free((void *)(uintptr_t)packed);
 }
 
-/* False when memory is short; to->bytes says how much was wanted. */
-static bool pack(const pnb__graph *g, const pnb__tensor *t, const pnb__param *p, pnb__packed *to)
+static pnb_status pack(const pnb__graph *g, const pnb__tensor *t, const pnb__param *p,
+                       pnb__packed *to, pnb_error *err)
 {
     const pnb__kernels *k = &g->kernels;
     pnb__gemm_args args = {.n_batch = 1, .alpha = 1, .act = PNB__IDENTITY};
@@ -35,14 +35,14 @@ static bool pack(const pnb__graph *g, const pnb__tensor *t, const pnb__param *p,
     *to = (pnb__packed){args.k, args.n, 0, NULL, p->store, p->i8_levels};
     to->bytes = p->store == PNB__STORE_I8 ? k->gemm_i8_pack_bytes(to->k, to->n)
                                           : k->gemm_pack_bytes(to->k, to->n, to->store);
-    to->data = k->mem_alloc(to->bytes);
-    if (to->data == NULL)
-        return false;
+    pnb_status status = k->mem_alloc(g->ctx, &to->data, to->bytes, err);
+    if (status != PNB_OK)
+        return status;
     if (p->store == PNB__STORE_I8)
         k->gemm_i8_pack(g->ctx, p->data, p->scales, to);
     else
         k->gemm_pack(g->ctx, &args, to);
-    return true;
+    return PNB_OK;
 }
 
 static bool is_wanted(const pnb__tensor *t, bool small)
@@ -62,11 +62,13 @@ pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err)
         const pnb__packed *none = NULL;
         if (atomic_load(&p->packed) != NULL)
             continue;
+        pnb_error why = PNB_ERROR_INIT;
         pnb__packed *to = pnb__alloc_zero(1, sizeof *to);
-        if (to == NULL || !pack(g, t, p, to)) {
-            size_t bytes = to != NULL ? to->bytes : sizeof *to;
+        pnb_status status =
+            to == NULL ? pnb__fail_nomem(&why, sizeof *to) : pack(g, t, p, to, &why);
+        if (status != PNB_OK) {
             pnb__free(to);
-            return small ? pnb__fail_nomem(err, bytes) : PNB_OK;
+            return small || status != PNB_NOMEM ? pnb__fail(err, status, "%s", why.text) : PNB_OK;
         }
         if (!atomic_compare_exchange_strong(&p->packed, &none, to))
             free_packed(to, &g->kernels);

@@ -1,52 +1,108 @@
-/* Numbers of a weight to and from the host, converted from and to the table's real type.
+/* Memory of a weight, and its numbers to and from the host, converted from and to the table's real
+ * type.
  *
  * Above this room nothing dereferences a weight's data: it may lie on a device. Conversions go
  * through a small block, so no memory is taken. Weights in fewer bits (store other than REAL) are
- * read and written by src/models/quantized_weights.c. */
+ * made, read and written by src/models/quantized_weights.c. */
 #include <assert.h>
 
 #include "tensor/graph.h"
 
 enum { BLOCK = 512 };
 
-void pnb__param_read(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n, double *out)
+pnb_status pnb__param_alloc(pnb__param *p, const pnb__kernels *k, size_t bytes, pnb_error *err)
+{
+    return k->mem_alloc(k->ctx, &p->data, PNB_MAX(bytes, (size_t)1), err);
+}
+
+void pnb__param_free(pnb__param *p, const pnb__kernels *k, size_t bytes)
+{
+    k->mem_free(k->ctx, p->data, PNB_MAX(bytes, (size_t)1));
+    p->data = NULL;
+}
+
+void pnb__param_map(pnb__param *p, const void *mapped)
+{
+    p->data = (void *)(uintptr_t)mapped; /* read-only until pnb__param_own */
+    p->fixed = p->mapped = true;
+}
+
+pnb_status pnb__param_own(pnb__param *p, const pnb__kernels *k, size_t bytes, pnb_error *err)
+{
+    void *mapped = p->data;
+    pnb_status status = pnb__param_alloc(p, k, bytes, err);
+    if (status == PNB_OK)
+        status = k->mem_write(k->ctx, p->data, mapped, bytes, err);
+    if (status == PNB_OK) {
+        p->mapped = false;
+        return PNB_OK;
+    }
+    if (p->data != mapped)
+        pnb__param_free(p, k, bytes);
+    p->data = mapped;
+    return status;
+}
+
+void *pnb__param_on_host(const pnb__param *p, const pnb__kernels *k)
+{
+    return k->host_memory ? p->data : NULL;
+}
+
+pnb_status pnb__param_read_bytes(const pnb__param *p, const pnb__kernels *k, size_t bytes,
+                                 void *out, pnb_error *err)
+{
+    return k->mem_read(k->ctx, out, p->data, bytes, err);
+}
+
+pnb_status pnb__param_copy(pnb__param *p, const pnb__param *from, const pnb__kernels *k,
+                           pnb_error *err)
+{
+    assert(p->store == PNB__STORE_REAL && from->store == PNB__STORE_REAL && from->n == p->n);
+    return k->mem_copy(k->ctx, p->data, from->data, p->n * PNB__REAL_SIZE(k->real), err);
+}
+
+bool pnb__param_is_finite(const pnb__param *p, const pnb__kernels *k)
+{
+    assert(p->store == PNB__STORE_REAL);
+    return k->all_finite(k->ctx, p->n, p->data);
+}
+
+pnb_status pnb__param_read(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n,
+                           double *out, pnb_error *err)
 {
     const unsigned char *device = p->data;
     assert(p->store == PNB__STORE_REAL && at + n <= p->n);
-    if (k->real == PNB__F64) {
-        k->mem_read(out, device + at * sizeof(double), n * sizeof(double));
-        return;
-    }
+    if (k->real == PNB__F64)
+        return k->mem_read(k->ctx, out, device + at * sizeof(double), n * sizeof(double), err);
     for (size_t i = 0; i < n; i += BLOCK) {
         size_t m = PNB_MIN((size_t)BLOCK, n - i);
         float f32[BLOCK];
-        k->mem_read(f32, device + (at + i) * sizeof(float), m * sizeof(float));
+        pnb_status status =
+            k->mem_read(k->ctx, f32, device + (at + i) * sizeof(float), m * sizeof(float), err);
+        if (status != PNB_OK)
+            return status;
         for (size_t j = 0; j < m; j++)
             out[i + j] = (double)f32[j];
     }
+    return PNB_OK;
 }
 
-void pnb__param_write(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n,
-                      const double *values)
+pnb_status pnb__param_write(const pnb__param *p, const pnb__kernels *k, size_t at, size_t n,
+                            const double *values, pnb_error *err)
 {
     unsigned char *device = p->data;
     assert(p->store == PNB__STORE_REAL && at + n <= p->n);
-    if (k->real == PNB__F64) {
-        k->mem_write(device + at * sizeof(double), values, n * sizeof(double));
-        return;
-    }
+    if (k->real == PNB__F64)
+        return k->mem_write(k->ctx, device + at * sizeof(double), values, n * sizeof(double), err);
     for (size_t i = 0; i < n; i += BLOCK) {
         size_t m = PNB_MIN((size_t)BLOCK, n - i);
         float f32[BLOCK];
         for (size_t j = 0; j < m; j++)
             f32[j] = (float)values[i + j];
-        k->mem_write(device + (at + i) * sizeof(float), f32, m * sizeof(float));
+        pnb_status status =
+            k->mem_write(k->ctx, device + (at + i) * sizeof(float), f32, m * sizeof(float), err);
+        if (status != PNB_OK)
+            return status;
     }
-}
-
-double pnb__param_read_scalar(const pnb__param *p, const pnb__kernels *k)
-{
-    double value;
-    pnb__param_read(p, k, 0, 1, &value);
-    return value;
+    return PNB_OK;
 }

@@ -422,6 +422,17 @@ static void write_constants(pnb__graph *g)
             pnb__write_f64(g->nodes[i], &g->nodes[i]->constant);
 }
 
+static void take_memory(pnb__graph *g)
+{
+    void *memory = NULL;
+    g->memory_bytes = PNB_MAX(g->memory_bytes, (size_t)ALIGNMENT);
+    if (g->kernels.mem_alloc(g->ctx, &memory, g->memory_bytes, &g->error) != PNB_OK)
+        return;
+    g->memory = memory;
+    set_pointers(g);
+    write_constants(g);
+}
+
 static bool check_loss(pnb__graph *g, const pnb__tensor *loss)
 {
     if (loss == NULL || loss->n == 1)
@@ -448,16 +459,10 @@ pnb_status pnb__graph_plan(pnb__graph *g, pnb__tensor *loss, pnb_error *err)
             place_buffers(g);
         }
     }
-    if (g->error.status == PNB_OK) {
-        g->memory = g->kernels.mem_alloc(PNB_MAX(g->memory_bytes, (size_t)ALIGNMENT));
-        g->memory_bytes = PNB_MAX(g->memory_bytes, (size_t)ALIGNMENT);
-        if (g->memory == NULL)
-            pnb__fail_nomem(&g->error, g->memory_bytes);
-    }
+    if (g->error.status == PNB_OK)
+        take_memory(g);
     if (g->error.status != PNB_OK)
         return pnb__fail(err, g->error.status, "%s", g->error.text);
-    set_pointers(g);
-    write_constants(g);
     g->planned = true;
     return PNB_OK;
 }

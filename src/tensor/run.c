@@ -61,7 +61,7 @@ static bool run_step(pnb__graph *g, const pnb__step *s)
         g->kernels.fill(g->ctx, 1, 1.0, t->grad);
         return true;
     case PNB__STEP_ZERO:
-        g->kernels.mem_zero(g->ctx, t->grad, t->n * pnb__elem_bytes(t));
+        pnb__zero(t, t->grad, t->n * pnb__elem_bytes(t));
         return true;
     case PNB__STEP_BACKWARD:
         t->op->backward(t);
@@ -74,6 +74,8 @@ pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err)
 {
     if (!g->planned)
         return pnb__fail(err, PNB_ARG, "the graph has not been planned");
+    if (g->error.status != PNB_OK)
+        return pnb__graph_check(g, err); /* its inputs are not there */
     for (size_t i = 0; i < g->n_nodes; i++) {
         pnb__tensor *t = g->nodes[i];
         t->data = t->first_data;
@@ -91,24 +93,57 @@ pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err)
     }
     for (size_t i = 0; i < g->n_steps; i++) {
         const pnb__step *s = &g->steps[i];
-        if (!run_step(g, s))
+        bool ok = run_step(g, s);
+        if (g->error.status != PNB_OK)
+            return pnb__graph_check(g, err);
+        if (!ok)
             return pnb__fail(err, PNB_NUMERIC, "%s (node %d): the input has no finite result",
                              s->t->op->name, s->t->index);
     }
     return PNB_OK;
 }
 
-/* Host conversions go through a small block so that no allocation is needed. */
+/* ---- host and device ----
+ * Conversions go through a small block so that no allocation is needed. What fails is recorded in
+ * the graph, which moves nothing from then on. */
 enum { BLOCK = 512 };
+
+void pnb__zero(const pnb__tensor *t, void *device, size_t bytes)
+{
+    pnb__graph *g = t->graph;
+    (void)g->kernels.mem_zero(g->ctx, device, bytes, &g->error);
+}
+
+static void write_bytes(pnb__graph *g, void *device, const void *host, size_t bytes)
+{
+    if (g->error.status == PNB_OK)
+        (void)g->kernels.mem_write(g->ctx, device, host, bytes, &g->error);
+}
+
+static bool read_bytes(pnb__graph *g, void *host, const void *device, size_t bytes)
+{
+    return g->error.status == PNB_OK &&
+           g->kernels.mem_read(g->ctx, host, device, bytes, &g->error) == PNB_OK;
+}
+
+pnb_status pnb__graph_check(pnb__graph *g, pnb_error *err)
+{
+    pnb_status status = g->error.status;
+    if (status != PNB_OK) {
+        pnb__fail(err, status, "%s", g->error.text);
+        pnb_error_reset(&g->error);
+    }
+    return status;
+}
 
 #define PNB__DEFINE_WRITE(NAME, HOST)                                                              \
     void NAME(pnb__tensor *t, const HOST *host)                                                    \
     {                                                                                              \
-        const pnb__kernels *k = &t->graph->kernels;                                                \
+        pnb__graph *g = t->graph;                                                                  \
         assert(t->kind == PNB__REAL);                                                              \
         unsigned char *device = pnb__data(t);                                                      \
-        if (sizeof(HOST) == PNB__REAL_SIZE(k->real)) {                                             \
-            k->mem_write(device, host, t->n * sizeof(HOST));                                       \
+        if (sizeof(HOST) == PNB__REAL_SIZE(g->kernels.real)) {                                     \
+            write_bytes(g, device, host, t->n * sizeof(HOST));                                     \
             return;                                                                                \
         }                                                                                          \
         for (size_t i = 0; i < t->n; i += BLOCK) {                                                 \
@@ -119,10 +154,10 @@ enum { BLOCK = 512 };
                 f32[j] = (float)host[i + j];                                                       \
                 f64[j] = (double)host[i + j];                                                      \
             }                                                                                      \
-            if (k->real == PNB__F32)                                                               \
-                k->mem_write(device + i * sizeof(float), f32, n * sizeof(float));                  \
+            if (g->kernels.real == PNB__F32)                                                       \
+                write_bytes(g, device + i * sizeof(float), f32, n * sizeof(float));                \
             else                                                                                   \
-                k->mem_write(device + i * sizeof(double), f64, n * sizeof(double));                \
+                write_bytes(g, device + i * sizeof(double), f64, n * sizeof(double));              \
         }                                                                                          \
     }
 PNB__DEFINE_WRITE(pnb__write_f32, float)
@@ -131,19 +166,20 @@ PNB__DEFINE_WRITE(pnb__write_f64, double)
 void pnb__write_i32(pnb__tensor *t, const int32_t *host)
 {
     assert(t->kind == PNB__INT32);
-    t->graph->kernels.mem_write(pnb__data(t), host, t->n * sizeof *host);
+    write_bytes(t->graph, pnb__data(t), host, t->n * sizeof *host);
 }
 
-static void read_f64(const pnb__graph *g, const unsigned char *device, size_t n, double *host)
+static void read_f64(pnb__graph *g, const unsigned char *device, size_t n, double *host)
 {
     if (g->kernels.real == PNB__F64) {
-        g->kernels.mem_read(host, device, n * sizeof(double));
+        read_bytes(g, host, device, n * sizeof(double));
         return;
     }
     for (size_t i = 0; i < n; i += BLOCK) {
         size_t m = PNB_MIN((size_t)BLOCK, n - i);
         float f32[BLOCK];
-        g->kernels.mem_read(f32, device + i * sizeof(float), m * sizeof(float));
+        if (!read_bytes(g, f32, device + i * sizeof(float), m * sizeof(float)))
+            return;
         for (size_t j = 0; j < m; j++)
             host[i + j] = (double)f32[j];
     }
@@ -156,16 +192,17 @@ void pnb__read_f64(const pnb__tensor *t, double *host)
 
 void pnb__read_f32(const pnb__tensor *t, float *host)
 {
-    const pnb__kernels *k = &t->graph->kernels;
+    pnb__graph *g = t->graph;
     const unsigned char *device = pnb__data(t);
-    if (k->real == PNB__F32) {
-        k->mem_read(host, device, t->n * sizeof(float));
+    if (g->kernels.real == PNB__F32) {
+        read_bytes(g, host, device, t->n * sizeof(float));
         return;
     }
     for (size_t i = 0; i < t->n; i += BLOCK) {
         size_t n = PNB_MIN((size_t)BLOCK, t->n - i);
         double f64[BLOCK];
-        read_f64(t->graph, device + i * sizeof(double), n, f64);
+        if (!read_bytes(g, f64, device + i * sizeof(double), n * sizeof(double)))
+            return;
         for (size_t j = 0; j < n; j++)
             host[i + j] = (float)f64[j];
     }
@@ -174,7 +211,7 @@ void pnb__read_f32(const pnb__tensor *t, float *host)
 void pnb__read_i32(const pnb__tensor *t, int32_t *host)
 {
     assert(t->kind == PNB__INT32);
-    t->graph->kernels.mem_read(host, pnb__data(t), t->n * sizeof *host);
+    read_bytes(t->graph, host, pnb__data(t), t->n * sizeof *host);
 }
 
 bool pnb__read_grad_f64(const pnb__tensor *t, double *host)
@@ -192,7 +229,7 @@ bool pnb__read_grad_f64(const pnb__tensor *t, double *host)
 
 double pnb__read_scalar(const pnb__tensor *t)
 {
-    double value;
+    double value = 0;
     read_f64(t->graph, pnb__data(t), 1, &value);
     return value;
 }

@@ -99,15 +99,17 @@ pnb_status pnb__trainer_step(pnb__trainer *t, pnb__step_values *out, pnb_error *
     return status;
 }
 
-void pnb__trainer_update(pnb__trainer *t, pnb__step_values *v)
+pnb_status pnb__trainer_update(pnb__trainer *t, pnb__step_values *v, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
+    pnb_status status = PNB_OK;
     v->lr = pnb_schedule_lr(&t->schedule, t->state.step);
     pnb__optim_step(t->optim, v->lr, pnb__optim_clip_factor(t->optim, v->grad_norm));
     if (o->calls->updated != NULL)
-        o->calls->updated(o->self, v);
+        status = o->calls->updated(o->self, v, err);
     t->state.step++;
     t->state.position = o->calls->position(o->self);
+    return status;
 }
 
 static pnb_status train_step(pnb__trainer *t, pnb__step_values *v, pnb_error *err)
@@ -116,9 +118,9 @@ static pnb_status train_step(pnb__trainer *t, pnb__step_values *v, pnb_error *er
     pnb_status status = pnb__trainer_step(t, v, err);
     if (status != PNB_OK)
         return status;
-    pnb__trainer_update(t, v);
+    status = pnb__trainer_update(t, v, err);
     v->batch_s = pnb__now_s() - start;
-    return PNB_OK;
+    return status;
 }
 
 /* ---- between the steps ---- */

@@ -140,6 +140,7 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
     PNB_TRY(pnb__graph_run(g, err));
     PNB_TRY(read_terms(&loss, out, err));
     read_grads(&l, in, out);
+    status = pnb__graph_check(g, err);
 done:
     pnb__graph_free(g);
     return status;

@@ -67,7 +67,7 @@ typedef struct pnb__objective_calls {
      * random is a function of seed and step. */
     pnb_status (*step)(void *self, int64_t step, pnb__step_values *out, pnb_error *err);
     /* After the update, or NULL: bounds that parameters must keep, and out->state. */
-    void (*updated)(void *self, pnb__step_values *out);
+    pnb_status (*updated)(void *self, pnb__step_values *out, pnb_error *err);
     /* Of the next step's first sample. */
     pnb_loader_position (*position)(const void *self);
     /* After `step` steps; never called unless `validates`. Parameters stay as they are. */

@@ -69,13 +69,11 @@ pnb_status pnb__optim_check_opts(const pnb_optim_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
-static void *zeroed(const pnb__optim *o, size_t n)
+static pnb_status make_zeroed(const pnb__optim *o, size_t n, void **out, pnb_error *err)
 {
     size_t bytes = n * PNB__REAL_SIZE(o->kernels.real);
-    void *p = o->kernels.mem_alloc(bytes);
-    if (p != NULL)
-        o->kernels.mem_zero(o->ctx, p, bytes);
-    return p;
+    pnb_status status = o->kernels.mem_alloc(o->ctx, out, bytes, err);
+    return status == PNB_OK ? o->kernels.mem_zero(o->ctx, *out, bytes, err) : status;
 }
 
 static pnb_status add_slot(pnb__optim *o, pnb__param *param, pnb_error *err)
@@ -83,12 +81,10 @@ static pnb_status add_slot(pnb__optim *o, pnb__param *param, pnb_error *err)
     pnb__optim_slot *s = &o->slots[o->n_slots++];
     bool excluded = pnb_optim_is_excluded(param->name, param->n_dims);
     *s = (pnb__optim_slot){.param = param, .weight_decay = excluded ? 0 : o->opts.weight_decay};
-    s->m = zeroed(o, param->n);
-    if (!is_momentum_kind(o->opts.kind))
-        s->v = zeroed(o, param->n);
-    if (s->m == NULL || (s->v == NULL && !is_momentum_kind(o->opts.kind)))
-        return pnb__fail_nomem(err, param->n * PNB__REAL_SIZE(o->kernels.real));
-    return PNB_OK;
+    pnb_status status = make_zeroed(o, param->n, &s->m, err);
+    if (status == PNB_OK && !is_momentum_kind(o->opts.kind))
+        status = make_zeroed(o, param->n, &s->v, err);
+    return status;
 }
 
 pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real real,
@@ -129,10 +125,8 @@ void pnb__optim_free(pnb__optim *o)
         return;
     for (size_t i = 0; i < o->n_slots; i++) {
         size_t bytes = o->slots[i].param->n * PNB__REAL_SIZE(o->kernels.real);
-        if (o->slots[i].m != NULL)
-            o->kernels.mem_free(o->slots[i].m, bytes);
-        if (o->slots[i].v != NULL)
-            o->kernels.mem_free(o->slots[i].v, bytes);
+        o->kernels.mem_free(o->ctx, o->slots[i].m, bytes);
+        o->kernels.mem_free(o->ctx, o->slots[i].v, bytes);
     }
     pnb__free(o->slots);
     pnb__free(o->grads);

@@ -43,7 +43,7 @@ double pnb__optim_clip_factor(const pnb__optim *o, double norm);
 void pnb__optim_step(pnb__optim *o, double lr, double grad_scale);
 
 /* State to and from a safetensors file: "exp_avg.<name>", "exp_avg_sq.<name>" and the step.
- * Loading checks names and shapes and changes nothing on failure. */
+ * Loading checks names and shapes first: a file that does not fit changes nothing. */
 pnb_status pnb__optim_save(const pnb__optim *o, const char *path, pnb_error *err);
 pnb_status pnb__optim_load(pnb__optim *o, const char *path, pnb_error *err);
 

@@ -17,7 +17,8 @@ typedef struct snapshot {
     pnb__arena arena;
 } snapshot;
 
-static bool add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *slot, bool second)
+static pnb_status add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *slot,
+                           bool second, pnb_error *err)
 {
     const pnb__param *p = slot->param;
     const char *prefix = second ? "exp_avg_sq." : "exp_avg.";
@@ -26,9 +27,8 @@ static bool add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *sl
     char *name = pnb__arena_alloc(&s->arena, n_name);
     void *data = pnb__arena_alloc(&s->arena, PNB_MAX(bytes, (size_t)1));
     if (name == NULL || data == NULL)
-        return false;
+        return pnb__fail(err, PNB_NOMEM, "out of memory copying the optimiser's state");
     snprintf(name, n_name, "%s%s", prefix, p->name);
-    o->kernels.mem_read(data, second ? slot->v : slot->m, bytes);
     pnb_array_view *view = &s->views[s->n++];
     *view = (pnb_array_view){.name = name,
                              .dtype = o->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64,
@@ -37,18 +37,21 @@ static bool add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *sl
                              .n_bytes = bytes};
     for (int d = 0; d < p->n_dims; d++)
         view->shape[d] = (int64_t)p->shape[d];
-    return true;
+    return o->kernels.mem_read(o->ctx, data, second ? slot->v : slot->m, bytes, err);
 }
 
 static pnb_status take_snapshot(snapshot *s, const pnb__optim *o, pnb_error *err)
 {
     pnb__arena_init(&s->arena, (size_t)1 << 20);
     s->views = pnb__alloc_zero(2 * o->n_slots + 1, sizeof *s->views);
-    bool ok = s->views != NULL;
-    for (size_t i = 0; ok && i < o->n_slots; i++)
-        ok = add_view(s, o, &o->slots[i], false) &&
-             (o->slots[i].v == NULL || add_view(s, o, &o->slots[i], true));
-    return ok ? PNB_OK : pnb__fail(err, PNB_NOMEM, "out of memory copying the optimiser's state");
+    pnb_status status =
+        s->views != NULL ? PNB_OK : pnb__fail_nomem(err, 2 * o->n_slots * sizeof *s->views);
+    for (size_t i = 0; i < o->n_slots && status == PNB_OK; i++) {
+        status = add_view(s, o, &o->slots[i], false, err);
+        if (status == PNB_OK && o->slots[i].v != NULL)
+            status = add_view(s, o, &o->slots[i], true, err);
+    }
+    return status;
 }
 
 pnb_status pnb__optim_save(const pnb__optim *o, const char *path, pnb_error *err)
@@ -99,8 +102,12 @@ static pnb_status copy_state(pnb__optim *o, const pnb_safetensors *file, bool ch
             const pnb_array_view *view = find_view(file, o, slot, second != 0, err);
             if (view == NULL)
                 return err != NULL ? err->status : PNB_SHAPE;
-            if (!check_only)
-                o->kernels.mem_write(second ? slot->v : slot->m, view->data, view->n_bytes);
+            pnb_status status = check_only
+                                    ? PNB_OK
+                                    : o->kernels.mem_write(o->ctx, second ? slot->v : slot->m,
+                                                           view->data, view->n_bytes, err);
+            if (status != PNB_OK)
+                return status;
         }
     }
     return PNB_OK;

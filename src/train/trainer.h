@@ -89,8 +89,8 @@ double pnb__trainer_samples_per_step(const pnb__trainer *t);
 /* The objective's step, gradients summed over processes, numbers checked; no update.
  * Errors  NUMERIC (a term or the gradient is not finite: step and term named), the objective's */
 pnb_status pnb__trainer_step(pnb__trainer *t, pnb__step_values *out, pnb_error *err);
-/* The update of that step at the schedule's rate; counts the step. */
-void pnb__trainer_update(pnb__trainer *t, pnb__step_values *v);
+/* The update of that step at the schedule's rate; counts the step. Errors  the objective's */
+pnb_status pnb__trainer_update(pnb__trainer *t, pnb__step_values *v, pnb_error *err);
 
 /* ---- train_checkpoint.c ---- */
 /* Writes checkpoints/<name> whole or not at all, moves `latest` and `best`, removes what it

@@ -212,7 +212,8 @@ static pnb_status run_step(problem *p, size_t step, pnb_error *err)
     double factor = pnb__optim_clip_factor(p->optim, pnb__optim_grad_norm(p->optim));
     for (int i = 0; i < N_PARAMS; i++) {
         size_t n = p->params[i].n;
-        p->optim->kernels.mem_read(p->grads[i] + step * n, p->params[i].grad, n * sizeof(double));
+        p->optim->kernels.mem_read(NULL, p->grads[i] + step * n, p->params[i].grad,
+                                   n * sizeof(double), NULL);
         for (size_t j = 0; j < n; j++)
             p->grads[i][step * n + j] *= factor;
     }
@@ -221,7 +222,7 @@ static pnb_status run_step(problem *p, size_t step, pnb_error *err)
     pnb__optim_step(p->optim, p->rates[step], factor);
     for (int i = 0; i < N_PARAMS; i++) {
         size_t n = p->params[i].n;
-        p->optim->kernels.mem_read(p->values[i] + step * n, p->params[i].data, n * sizeof(double));
+        pnb__param_read(&p->params[i], &p->optim->kernels, 0, n, p->values[i] + step * n, NULL);
     }
     return PNB_OK;
 }

@@ -328,23 +328,38 @@ static void test_memory(void **state)
     pnb__kernels k;
     pnb__kernels_fill(&k, ctx, PNB__F32);
     for (size_t i = 0; i < PNB_COUNT(bytes); i++) {
-        char *p = k.mem_alloc(bytes[i]), *back = malloc(bytes[i] + 1);
+        void *p = NULL, *q = NULL;
+        char *back = malloc(bytes[i] + 1);
+        assert_int_equal(k.mem_alloc(ctx, &p, bytes[i], NULL), PNB_OK);
+        assert_int_equal(k.mem_alloc(ctx, &q, bytes[i], NULL), PNB_OK);
         assert_non_null(p);
         assert_non_null(back);
         assert_int_equal((uintptr_t)p % 64, 0);
         memset(back, 0x5A, bytes[i] + 1);
-        k.mem_write(p, back, bytes[i]);
+        assert_int_equal(k.mem_write(ctx, p, back, bytes[i], NULL), PNB_OK);
         memset(back, 0, bytes[i] + 1);
-        k.mem_read(back, p, bytes[i]);
+        assert_int_equal(k.mem_copy(ctx, q, p, bytes[i], NULL), PNB_OK);
+        assert_int_equal(k.mem_zero(ctx, p, bytes[i], NULL), PNB_OK);
+        assert_int_equal(k.mem_read(ctx, back, q, bytes[i], NULL), PNB_OK);
         for (size_t j = 0; j < bytes[i]; j += 997)
             assert_int_equal(back[j], 0x5A);
-        k.mem_zero(ctx, p, bytes[i]);
+        assert_int_equal(k.mem_read(ctx, back, p, bytes[i], NULL), PNB_OK);
         for (size_t j = 0; j < bytes[i]; j += 997)
-            assert_int_equal(p[j], 0);
-        k.mem_free(p, bytes[i]);
+            assert_int_equal(back[j], 0);
+        k.mem_free(ctx, p, bytes[i]);
+        k.mem_free(ctx, q, bytes[i]);
         free(back);
     }
-    k.mem_free(NULL, 0);
+    k.mem_free(ctx, NULL, 0);
+    assert_ptr_equal(k.ctx, ctx);
+#ifdef PNB_FAULTS
+    pnb_error err = PNB_ERROR_INIT;
+    void *none = NULL;
+    pnb__alloc_fail_after(0);
+    assert_int_equal(k.mem_alloc(ctx, &none, 1000, &err), PNB_NOMEM);
+    assert_null(none);
+    assert_non_null(strstr(err.text, "out of memory"));
+#endif
     pnb_ctx_free(ctx);
 }
 

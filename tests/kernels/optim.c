@@ -23,8 +23,8 @@ static void optim_body(run *r, fixture *x)
     a.param = P(r, x, c->param);
     a.m = P(r, x, c->m);
     a.v = P(r, x, c->v);
-    r->k.mem_zero(r->ctx, a.m, a.n * (r->is_double ? 8 : 4));
-    r->k.mem_zero(r->ctx, a.v, a.n * (r->is_double ? 8 : 4));
+    r->k.mem_zero(r->ctx, a.m, a.n * (r->is_double ? 8 : 4), NULL);
+    r->k.mem_zero(r->ctx, a.v, a.n * (r->is_double ? 8 : 4), NULL);
     for (int step = 1; step <= c->steps; step++) {
         char *grad = P(r, x, c->grad);
         a.grad = grad + (size_t)(step - 1) * a.n * (r->is_double ? 8 : 4);

@@ -67,7 +67,7 @@ static void values(const pnb_model *m, const char *name, double *out)
     for (size_t i = 0; i < m->weights.n; i++)
         if (strcmp(m->weights.items[i].param.name, name) == 0) {
             const pnb__param *p = &m->weights.items[i].param;
-            pnb__param_read(p, &m->weights.kernels, 0, p->n, out);
+            assert_int_equal(pnb__param_read(p, &m->weights.kernels, 0, p->n, out, NULL), PNB_OK);
             return;
         }
     fail_msg("there is no %s", name);
@@ -286,7 +286,7 @@ static void one_tower_alone_opens(void **state)
         for (size_t k = 0; k < 4; k++) {
             if (strcmp(p->name, names[k]) != 0)
                 continue;
-            pnb__param_read(p, &m->weights.kernels, 0, p->n, read);
+            assert_int_equal(pnb__param_read(p, &m->weights.kernels, 0, p->n, read, NULL), PNB_OK);
             for (size_t j = 0; j < p->n; j++)
                 data[k][j] = (float)read[j];
             views[n] = (pnb_array_view){.name = stored[k],

@@ -74,13 +74,14 @@ static pnb_status sum_buffers(void *self, const pnb__kernels *k, const pnb__flat
         float *mine = malloc(bytes + 1);
         if (mine == NULL)
             return pnb__fail_nomem(err, bytes);
-        k->mem_read(mine, buffers[i].data, bytes);
+        if (k->mem_read(k->ctx, mine, buffers[i].data, bytes, err) != PNB_OK)
+            return PNB_IO;
         show(s, mine);
         float *sum = sum_of_slots(s, 0, buffers[i].n);
         free(mine);
         if (sum == NULL)
             return pnb__fail_nomem(err, bytes);
-        k->mem_write(buffers[i].data, sum, bytes);
+        k->mem_write(k->ctx, buffers[i].data, sum, bytes, err);
         free(sum);
     }
     s->n_summed++;
@@ -212,9 +213,9 @@ static void compare(const fixture *f, int per_rank)
         assert_true(ranks[0].values.grad_norm == ranks[1].values.grad_norm);
         assert_same_gradients(&whole, &ranks[0], step == 0 ? 1e-5 : 1e-2);
         assert_same_gradients(&ranks[0], &ranks[1], 0);
-        pnb__trainer_update(&whole.trainer, &whole.values);
+        ASSERT_OK(pnb__trainer_update(&whole.trainer, &whole.values, &err));
         for (size_t r = 0; r < RANKS; r++)
-            pnb__trainer_update(&ranks[r].trainer, &ranks[r].values);
+            ASSERT_OK(pnb__trainer_update(&ranks[r].trainer, &ranks[r].values, &err));
         assert_same_weights(&ranks[0], &ranks[1]);
     }
     assert_true(ranks[0].seat.n_gathered > 0 && ranks[0].seat.n_back > 0);

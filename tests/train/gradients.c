@@ -39,7 +39,7 @@ static void run_step(run *t, pnb__step_values *v)
 
 static void update(run *t, pnb__step_values *v)
 {
-    pnb__trainer_update(&t->trainer, v);
+    ASSERT_OK(pnb__trainer_update(&t->trainer, v, &err));
 }
 
 static size_t n_weights(const run *t)

@@ -52,12 +52,11 @@ static void make_features(head *h)
 static pnb_status make_param(head *h, pnb__param *p, const char *name, size_t n, pnb_error *err)
 {
     *p = (pnb__param){.name = name, .n_dims = 2, .shape = {1, n}, .n = n, .trainable = true};
-    p->data = h->kernels.mem_alloc(n * sizeof(float));
-    if (p->data == NULL)
-        return pnb__fail_nomem(err, n * sizeof(float));
+    if (pnb__param_alloc(p, &h->kernels, n * sizeof(float), err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++) {
         double start = 0.01 * (double)i;
-        pnb__param_write(p, &h->kernels, i, 1, &start);
+        pnb__param_write(p, &h->kernels, i, 1, &start, NULL);
     }
     return PNB_OK;
 }
@@ -73,7 +72,7 @@ static pnb_status load_head(head *h, const char *dir, pnb_error *err)
         assert_true(v != NULL && v->n_bytes == h->params[i]->n * sizeof(float));
         for (size_t j = 0; j < h->params[i]->n; j++)
             values[j] = (double)((const float *)v->data)[j];
-        pnb__param_write(h->params[i], &h->kernels, 0, h->params[i]->n, values);
+        pnb__param_write(h->params[i], &h->kernels, 0, h->params[i]->n, values, NULL);
     }
     pnb_safetensors_free(file);
     pnb__free(path);
@@ -132,8 +131,8 @@ static void close_head(void *self)
     head *h = self;
     pnb__graph_free(h->graph);
     for (int i = 0; i < 2; i++)
-        if (h->params[i] != NULL && h->params[i]->data != NULL)
-            h->kernels.mem_free(h->params[i]->data, h->params[i]->n * sizeof(float));
+        if (h->params[i] != NULL)
+            pnb__param_free(h->params[i], &h->kernels, h->params[i]->n * sizeof(float));
     h->n_closed++;
 }
 
@@ -170,10 +169,13 @@ static pnb_status step_head(void *self, int64_t step, pnb__step_values *out, pnb
     return PNB_OK;
 }
 
-static void updated_head(void *self, pnb__step_values *out)
+static pnb_status updated_head(void *self, pnb__step_values *out, pnb_error *err)
 {
     const head *h = self;
-    pnb__figures_add(&out->state, "bias", "Bias", pnb__param_read_scalar(&h->b, &h->kernels));
+    double bias = 0;
+    pnb_status status = pnb__param_read(&h->b, &h->kernels, 0, 1, &bias, err);
+    pnb__figures_add(&out->state, "bias", "Bias", bias);
+    return status;
 }
 
 static pnb_loader_position position_head(const void *self)
@@ -184,10 +186,14 @@ static pnb_loader_position position_head(const void *self)
 static pnb_status validate_head(void *self, int64_t step, pnb__eval_values *out, pnb_error *err)
 {
     const head *h = self;
-    double w[WIDTH], bias = pnb__param_read_scalar(&h->b, &h->kernels);
+    double w[WIDTH], bias = 0;
     size_t n_right = 0;
-    (void)step, (void)err;
-    pnb__param_read(&h->w, &h->kernels, 0, WIDTH, w);
+    (void)step;
+    pnb_status status = pnb__param_read(&h->w, &h->kernels, 0, WIDTH, w, err);
+    if (status == PNB_OK)
+        status = pnb__param_read(&h->b, &h->kernels, 0, 1, &bias, err);
+    if (status != PNB_OK)
+        return status;
     for (size_t i = N_ROWS; i < N_ROWS + N_VAL; i++) {
         double z = bias;
         for (size_t d = 0; d < WIDTH; d++)
@@ -209,7 +215,7 @@ static pnb_status save_head(void *self, const char *dir, pnb_error *err)
     pnb_array_view views[2];
     for (int i = 0; i < 2; i++) {
         const pnb__param *p = h->params[i];
-        pnb__param_read(p, &h->kernels, 0, p->n, values);
+        pnb__param_read(p, &h->kernels, 0, p->n, values, NULL);
         for (size_t j = 0; j < p->n; j++)
             host[i][j] = (float)values[j];
         views[i] = (pnb_array_view){.name = p->name,

@@ -61,9 +61,11 @@ double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa, double seconds)
     pnb__kernels k;
     with.isa = isa;
     pnb__kernels_fill_host(&k, &with, PNB__F32);
-    void *a = k.mem_alloc(bytes), *b = k.mem_alloc(bytes), *c = k.mem_alloc(bytes);
+    void *a = NULL, *b = NULL, *c = NULL;
     double best = NAN;
-    if (a != NULL && b != NULL && c != NULL) {
+    if (k.mem_alloc(ctx, &a, bytes, NULL) == PNB_OK &&
+        k.mem_alloc(ctx, &b, bytes, NULL) == PNB_OK &&
+        k.mem_alloc(ctx, &c, bytes, NULL) == PNB_OK) {
         k.fill(ctx, n * n, 0.5, a);
         k.fill(ctx, n * n, 0.25, b);
         const pnb__gemm_args args = {.m = n,
@@ -84,9 +86,9 @@ double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa, double seconds)
             best = fmax(best, 2e-9 * (double)(n * n * n) / (pnb__now_s() - start));
         }
     }
-    k.mem_free(a, bytes);
-    k.mem_free(b, bytes);
-    k.mem_free(c, bytes);
+    k.mem_free(ctx, a, bytes);
+    k.mem_free(ctx, b, bytes);
+    k.mem_free(ctx, c, bytes);
     return best;
 }
 

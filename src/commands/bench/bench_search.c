@@ -65,13 +65,13 @@ static void fill_range(void *user, size_t begin, size_t end, int thread)
                             s->log_var != NULL ? s->log_var + i * dim : NULL);
 }
 
-static pnb_status make_set(set *s, pnb__app *app, const pnb__kernels *k, size_t n, size_t dim)
+static pnb_status make_set(set *s, pnb__app *app, size_t n, size_t dim)
 {
     size_t values;
     if (pnb__mul_overflows(n, dim, &values) || pnb__mul_overflows(values, sizeof(float), &s->bytes))
         return pnb__fail(&app->err, PNB_NOMEM, "%zu rows of width %zu are beyond memory", n, dim);
-    s->mean = k->mem_alloc(s->bytes);
-    s->log_var = k->mem_alloc(s->bytes);
+    s->mean = pnb__alloc_large(s->bytes);
+    s->log_var = pnb__alloc_large(s->bytes);
     if (s->mean == NULL || s->log_var == NULL)
         return pnb__fail_nomem(&app->err, 2 * s->bytes);
     s->rows = (pnb_gaussians){.n = n, .dim = dim, .mean = s->mean, .log_var = s->log_var};
@@ -92,10 +92,10 @@ static void choose_family(set *s, pnb_measure measure, bool has_kappa)
     s->rows.is_power = pnb__measure_traits_of(measure)->takes == PNB__TAKES_POWER;
 }
 
-static void free_set(set *s, const pnb__kernels *k)
+static void free_set(set *s)
 {
-    k->mem_free(s->mean, s->bytes);
-    k->mem_free(s->log_var, s->bytes);
+    pnb__free_aligned(s->mean);
+    pnb__free_aligned(s->log_var);
 }
 
 /* ---- the machine's limits ---- */
@@ -117,7 +117,7 @@ static pnb_status init_machine(machine *m, const pnb_ctx *ctx, const pnb__kernel
     m->n_read = gallery->bytes / sizeof(float);
     if (gallery->bytes >= READ_BYTES)
         return PNB_OK;
-    m->own = k->mem_alloc(READ_BYTES);
+    m->own = pnb__alloc_large(READ_BYTES);
     if (m->own == NULL)
         return pnb__fail_nomem(err, READ_BYTES);
     m->read = m->own;
@@ -267,7 +267,7 @@ static pnb_status run_search(const pnb__bench_search_opts *o, const pnb_search_o
     report_rates(2.0 * queries * n * dim, n * dim * sizeof(float), times.median_s, &w->limits, r);
     pnb__result_real(r, "recall", "recall against all pairs in f64", recall, 6);
 done:
-    w->kernels->mem_free(w->limits.own, READ_BYTES);
+    pnb__free_aligned(w->limits.own);
     pnb_index_free(w->index);
     return status;
 }
@@ -283,8 +283,8 @@ pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb
     w.queries.seed = w.gallery.seed + QUERY_SEED;
     opts.measure_opts.seed = w.gallery.seed;
     PNB_TRY(pnb_measure_parse(&opts.measure, o->measure, &app->err));
-    PNB_TRY(make_set(&w.gallery, app, &k, o->n, o->dim));
-    PNB_TRY(make_set(&w.queries, app, &k, o->n_queries, o->dim));
+    PNB_TRY(make_set(&w.gallery, app, o->n, o->dim));
+    PNB_TRY(make_set(&w.queries, app, o->n_queries, o->dim));
     choose_family(&w.gallery, opts.measure, true);
     choose_family(&w.queries, opts.measure, false);
     pnb__result_text(r, "what", "what", "exact search");
@@ -295,8 +295,8 @@ pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb
     pnb__result_int(r, "k", "hits of a query", (int64_t)w.k);
     status = run_search(o, &opts, &w, r);
 done:
-    free_set(&w.gallery, &k);
-    free_set(&w.queries, &k);
+    free_set(&w.gallery);
+    free_set(&w.queries);
     return status;
 }
 
@@ -354,17 +354,15 @@ pnb_status pnb__bench_eval(pnb__app *app, const pnb__bench_search_opts *o, pnb__
 {
     eval_work w = {.app = app, .opts = pnb_search_opts_default()};
     pnb__bench_times times;
-    pnb__kernels k;
     pnb_status status;
-    pnb__kernels_fill_host(&k, app->ctx, PNB__F32);
     w.images.seed = (uint64_t)app->common.seed;
     w.texts.seed = w.images.seed + QUERY_SEED;
     if (o->n < o->n_queries)
         return pnb__usage(app, "%zu captions for %zu pictures; each picture needs at least one",
                           o->n, o->n_queries);
     PNB_TRY(pnb_measure_parse(&w.opts.measure, o->measure, &app->err));
-    PNB_TRY(make_set(&w.images, app, &k, o->n_queries, o->dim));
-    PNB_TRY(make_set(&w.texts, app, &k, o->n, o->dim));
+    PNB_TRY(make_set(&w.images, app, o->n_queries, o->dim));
+    PNB_TRY(make_set(&w.texts, app, o->n, o->dim));
     pull_captions(&w.images, &w.texts);
     choose_family(&w.images, w.opts.measure, false);
     choose_family(&w.texts, w.opts.measure, true);
@@ -383,7 +381,7 @@ pnb_status pnb__bench_eval(pnb__app *app, const pnb__bench_search_opts *o, pnb__
     pnb__result_real(r, "peak_rss_mb", "peak memory in MB", pnb__bench_peak_bytes() / 1e6, 1);
 done:
     pnb_truth_free(w.truth);
-    free_set(&w.images, &k);
-    free_set(&w.texts, &k);
+    free_set(&w.images);
+    free_set(&w.texts);
     return status;
 }

@@ -87,7 +87,7 @@ static pnb_status step(void *user, pnb_error *err)
     pnb__step_values values = {0};
     pnb_status status = pnb__trainer_step(&t->trainer, &values, err);
     if (status == PNB_OK)
-        pnb__trainer_update(&t->trainer, &values);
+        status = pnb__trainer_update(&t->trainer, &values, err);
     return status;
 }
 

@@ -75,80 +75,160 @@ static pnb__config prolip_of(const pnb__config *c)
     return p;
 }
 
-static float *values(pnb_model *m, const char *name)
+/* All values of a weight, to be freed; *out is NULL where the model has no such weight. */
+static pnb_status read_all(pnb_model *m, const char *name, double **out, pnb_error *err)
 {
-    pnb__param *p = pnb__model_find_param(m, name);
-    return p == NULL ? NULL : p->data;
+    const pnb__param *p = pnb__model_find_param(m, name);
+    *out = NULL;
+    if (p == NULL)
+        return PNB_OK;
+    double *values = pnb__alloc_array(p->n + 1, sizeof *values);
+    if (values == NULL)
+        return pnb__fail_nomem(err, p->n * sizeof *values);
+    pnb_status status = pnb__param_read(p, &m->weights.kernels, 0, p->n, values, err);
+    if (status == PNB_OK)
+        *out = values;
+    else
+        pnb__free(values);
+    return status;
 }
 
-static void copy_same(pnb_model *from, pnb_model *to)
+/* n values of a weight, from `first` on. */
+static pnb_status write_part(pnb_model *m, const char *name, size_t first, size_t n,
+                             const double *values, pnb_error *err)
 {
-    for (size_t i = 0; i < to->weights.n; i++) {
+    pnb__param *p = pnb__model_find_param(m, name);
+    return pnb__param_write(p, &m->weights.kernels, first, n, values, err);
+}
+
+static pnb_status copy_same(pnb_model *from, pnb_model *to, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < to->weights.n && status == PNB_OK; i++) {
         pnb__param *p = &to->weights.items[i].param;
         const pnb__param *q = pnb__model_find_param(from, p->name);
         bool same = q != NULL && q->n_dims == p->n_dims;
         for (int d = 0; same && d < p->n_dims; d++)
             same = p->shape[d] == q->shape[d];
         if (same)
-            memcpy(p->data, q->data, p->n * sizeof(float));
+            status = pnb__param_copy(p, q, &to->weights.kernels, err);
     }
+    return status;
 }
 
-static void draw_normal(pnb_model *m, const char *name, size_t first, size_t n, double std,
-                        uint64_t seed)
+/* N(0, std^2) into n values from `first` on; nothing where there is no such weight. */
+static pnb_status draw_normal(pnb_model *m, const char *name, size_t first, size_t n, double std,
+                              uint64_t seed, pnb_error *err)
 {
-    float *x = values(m, name);
+    double block[256];
+    pnb_status status = PNB_OK;
     pnb__rng rng;
     pnb__rng_init(&rng, seed, pnb__hash_bytes(name, strlen(name), 1));
-    for (size_t i = 0; x != NULL && i < n; i++)
-        x[first + i] = (float)(std * pnb__rng_normal(&rng));
+    if (pnb__model_find_param(m, name) == NULL)
+        return PNB_OK;
+    for (size_t at = 0; at < n && status == PNB_OK; at += PNB_COUNT(block)) {
+        size_t piece = PNB_MIN(PNB_COUNT(block), n - at);
+        for (size_t i = 0; i < piece; i++)
+            block[i] = std * pnb__rng_normal(&rng);
+        status = write_part(m, name, first + at, piece, block, err);
+    }
+    return status;
 }
 
-static void copy_image_positions(pnb_model *from, pnb_model *to, uint64_t seed)
+/* Rows of ProLIP: [CLS], [UNC], patches. */
+static pnb_status copy_image_positions(pnb_model *from, pnb_model *to, uint64_t seed,
+                                       pnb_error *err)
 {
     static const char name[] = "visual.positional_embedding";
-    const pnb__config *c = &from->config;
-    size_t width = c->vision.width, n_patches = from->info.vision.n_patches;
-    size_t old_extra = pnb__config_n_extra(c);
-    const float *old = values(from, name), *bias = values(from, "visual.conv1.bias");
-    float *fresh = values(to, name);
-    if (old_extra > 0)
-        memcpy(fresh, old, width * sizeof *fresh);
-    else
-        draw_normal(to, name, 0, width, 0.01, seed + 1);
-    draw_normal(to, name, width, width, 0.01, seed);
-    for (size_t i = 0; i < n_patches * width; i++)
-        fresh[2 * width + i] = old[old_extra * width + i] + (bias != NULL ? bias[i % width] : 0);
+    size_t width = from->config.vision.width, n = from->info.vision.n_patches * width;
+    size_t extra = pnb__config_n_extra(&from->config) * width;
+    double *old = NULL, *bias = NULL;
+    pnb_status status;
+    PNB_TRY(read_all(from, name, &old, err));
+    PNB_TRY(read_all(from, "visual.conv1.bias", &bias, err));
+    PNB_TRY(extra > 0 ? write_part(to, name, 0, width, old, err)
+                      : draw_normal(to, name, 0, width, 0.01, seed + 1, err));
+    PNB_TRY(draw_normal(to, name, width, width, 0.01, seed, err));
+    for (size_t i = 0; bias != NULL && i < n; i++)
+        old[extra + i] += bias[i % width];
+    PNB_TRY(write_part(to, name, 2 * width, n, old + extra, err));
+done:
+    pnb__free(old);
+    pnb__free(bias);
+    return status;
 }
 
-static void copy_text_ends(pnb_model *from, pnb_model *to)
+/* [CLS] of the text is what CLIP reads a text at: the embedding of its end token. */
+static pnb_status copy_text_cls(pnb_model *from, pnb_model *to, pnb_error *err)
 {
     const pnb__config *c = &from->config;
-    size_t width = c->text.width, embed = c->embed_dim;
-    memcpy(values(to, "text.positional_embedding"), values(from, "text.positional_embedding"),
-           c->context_length * width * sizeof(float));
-    if (c->text.pool == PNB__POOL_ARGMAX || c->text.pool == PNB__POOL_EOS) {
-        size_t end = c->text.pool == PNB__POOL_EOS ? (size_t)c->eos_id : c->vocab_size - 1;
-        memcpy(values(to, "text.cls_emb"),
-               values(from, "text.token_embedding.weight") + end * width, width * sizeof(float));
-    }
-    const float *matrix = values(from, "text.text_projection");
-    float *linear = values(to, "text.text_projection.weight");
-    bool stored = pnb__model_find_param(from, "text.text_projection.weight") != NULL;
-    for (size_t i = 0; i < embed * width && !stored; i++) {
+    size_t width = c->text.width;
+    if (c->text.pool != PNB__POOL_ARGMAX && c->text.pool != PNB__POOL_EOS)
+        return PNB_OK;
+    size_t end = c->text.pool == PNB__POOL_EOS ? (size_t)c->eos_id : c->vocab_size - 1;
+    const pnb__param *tokens = pnb__model_find_param(from, "text.token_embedding.weight");
+    double *row = pnb__alloc_array(width, sizeof *row);
+    pnb_status status =
+        row == NULL ? pnb__fail_nomem(err, width * sizeof *row)
+                    : pnb__param_read(tokens, &from->weights.kernels, end * width, width, row, err);
+    if (status == PNB_OK)
+        status = write_part(to, "text.cls_emb", 0, width, row, err);
+    pnb__free(row);
+    return status;
+}
+
+/* CLIP's matrix (C,D), transposed into a linear (D,C); the unit matrix where there is none. */
+static pnb_status copy_text_projection(pnb_model *from, pnb_model *to, pnb_error *err)
+{
+    static const char name[] = "text.text_projection.weight";
+    size_t width = from->config.text.width, embed = from->config.embed_dim;
+    double *matrix = NULL, *linear = NULL;
+    pnb_status status = PNB_OK;
+    if (pnb__model_find_param(from, name) != NULL)
+        return PNB_OK;
+    PNB_TRY(read_all(from, "text.text_projection", &matrix, err));
+    linear = pnb__alloc_array(embed * width, sizeof *linear);
+    if (linear == NULL)
+        PNB_TRY(pnb__fail_nomem(err, embed * width * sizeof *linear));
+    for (size_t i = 0; i < embed * width; i++) {
         size_t row = i / width, col = i % width;
-        linear[i] = matrix != NULL ? matrix[col * embed + row] : (row == col ? 1.0F : 0.0F);
+        linear[i] = matrix != NULL ? matrix[col * embed + row] : (row == col ? 1.0 : 0.0);
     }
+    PNB_TRY(write_part(to, name, 0, embed * width, linear, err));
+done:
+    pnb__free(matrix);
+    pnb__free(linear);
+    return status;
 }
 
-static void fill_prolip(pnb_model *from, pnb_model *to, uint64_t seed)
+/* The rows of the two tokens that ProLIP appends stay as they were drawn. */
+static pnb_status copy_text_positions(pnb_model *from, pnb_model *to, pnb_error *err)
 {
-    copy_same(from, to);
-    copy_image_positions(from, to, seed);
-    copy_text_ends(from, to);
-    draw_normal(to, "visual.unc_embedding", 0, to->config.vision.width, 0.01, seed);
+    static const char name[] = "text.positional_embedding";
+    double *old = NULL;
+    pnb_status status = read_all(from, name, &old, err);
+    if (status == PNB_OK)
+        status = write_part(to, name, 0, from->config.context_length * from->config.text.width, old,
+                            err);
+    pnb__free(old);
+    return status;
+}
+
+static pnb_status fill_prolip(pnb_model *from, pnb_model *to, uint64_t seed, pnb_error *err)
+{
+    pnb_status status;
+    size_t width = to->config.vision.width;
+    PNB_TRY(pnb__weights_widen(&from->weights, err));
+    PNB_TRY(copy_same(from, to, err));
+    PNB_TRY(copy_image_positions(from, to, seed, err));
+    PNB_TRY(copy_text_positions(from, to, err));
+    PNB_TRY(copy_text_cls(from, to, err));
+    PNB_TRY(copy_text_projection(from, to, err));
+    PNB_TRY(draw_normal(to, "visual.unc_embedding", 0, width, 0.01, seed, err));
     if (!pnb__config_has_class(&from->config))
-        draw_normal(to, "visual.class_embedding", 0, to->config.vision.width, 0.01, seed);
+        PNB_TRY(draw_normal(to, "visual.class_embedding", 0, width, 0.01, seed, err));
+done:
+    return status;
 }
 
 static void note_prolip(const pnb__config *c, char *notes, size_t size)
@@ -184,7 +264,7 @@ static pnb_status to_prolip(pnb_model *from, const char *out, const pnb_model_co
     if ((text = pnb__config_json_dump(root)) == NULL)
         PNB_TRY(pnb__fail_nomem(err, 0));
     PNB_TRY(pnb_model_init_json(&to, from->ctx, text, o->seed, err));
-    fill_prolip(from, to, o->seed);
+    PNB_TRY(fill_prolip(from, to, o->seed, err));
     PNB_TRY(pnb_model_save(to, out, err));
     note_prolip(&from->config, notes, size);
 done:
@@ -283,12 +363,10 @@ pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *ou
                              const pnb_model_convert_opts *o, char notes[1024], pnb_error *err)
 {
     pnb_model *m = NULL;
-    pnb_ctx host = *ctx;
     pnb_status status = PNB_OK;
-    host.device = PNB_DEVICE_CPU; /* values are copied in host memory */
     notes[0] = '\0';
     PNB_TRY(check_free(out, err));
-    PNB_TRY(pnb_model_load_with(&m, &host, dir, &o->sizes, err));
+    PNB_TRY(pnb_model_load_with(&m, ctx, dir, &o->sizes, err));
     bool is_prolip = m->config.family == PNB__FAMILY_PROLIP;
     if (o->to == PNB_LAYOUT_PROLIP && is_prolip)
         status = copy_prolip(m, out, err);

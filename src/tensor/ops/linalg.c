@@ -35,7 +35,7 @@ static void lower_triangle(const pnb__tensor *t, size_t n, const void *in, void 
 {
     const pnb__graph *g = t->graph;
     size_t bytes = pnb__elem_bytes(t);
-    g->kernels.mem_zero(g->ctx, out, n * n * bytes);
+    pnb__zero(t, out, n * n * bytes);
     for (size_t i = 0; i < n; i++) {
         size_t at = i * n * bytes;
         pnb__copy_args row = {.dims = {1, 1, 1, 1, i + 1},
@@ -96,7 +96,7 @@ void pnb__op_cholesky_backward(pnb__tensor *t)
     transpose_square(t, n, w0, w1, false);
     g->kernels.tri_solve(g->ctx, n, n, true, l, w1, w2); /* S^T = L^-T (L^-T phi)^T */
     if (!t->acc_in[0])
-        g->kernels.mem_zero(g->ctx, t->d_in[0], block);
+        pnb__zero(t, t->d_in[0], block);
     transpose_square(t, n, w2, w0, false);
     g->kernels.axpy(g->ctx, t->n, 0.5, w0, t->d_in[0]);
     g->kernels.axpy(g->ctx, t->n, 0.5, w2, t->d_in[0]);
@@ -150,12 +150,12 @@ void pnb__op_tri_solve_backward(pnb__tensor *t)
                  transpose ? (void *)db : t->data, -1.0, outer);
         lower_triangle(t, n, outer, lower, false);
         if (!t->acc_in[0])
-            g->kernels.mem_zero(g->ctx, t->d_in[0], n * n * bytes);
+            pnb__zero(t, t->d_in[0], n * n * bytes);
         g->kernels.axpy(g->ctx, n * n, 1.0, lower, t->d_in[0]);
     }
     if (t->d_in[1] != NULL) {
         if (!t->acc_in[1])
-            g->kernels.mem_zero(g->ctx, t->d_in[1], t->n * bytes);
+            pnb__zero(t, t->d_in[1], t->n * bytes);
         g->kernels.axpy(g->ctx, t->n, 1.0, db, t->d_in[1]);
     }
 }

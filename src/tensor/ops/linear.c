@@ -302,7 +302,7 @@ void pnb__op_linear_backward(pnb__tensor *t)
     if (t->d_in[RESIDUAL] == NULL || t->d_in[RESIDUAL] == t->grad)
         return;
     if (!t->acc_in[RESIDUAL])
-        g->kernels.mem_zero(g->ctx, t->d_in[RESIDUAL], t->n * pnb__elem_bytes(t));
+        pnb__zero(t, t->d_in[RESIDUAL], t->n * pnb__elem_bytes(t));
     g->kernels.axpy(g->ctx, t->n, 1.0, t->grad, t->d_in[RESIDUAL]);
 }
 

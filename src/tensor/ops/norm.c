@@ -77,8 +77,7 @@ void pnb__op_layernorm_backward(pnb__tensor *t)
     if (a.accumulate_w) /* the kernel has one flag: a fresh gradient starts from zero */
         for (int i = 1; i < 3; i++)
             if (t->d_in[i] != NULL && !t->acc_in[i])
-                t->graph->kernels.mem_zero(t->graph->ctx, t->d_in[i],
-                                           t->in[i]->n * pnb__elem_bytes(t));
+                pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));
     a.work = t->work_bwd;
     t->graph->kernels.layernorm_bwd(t->graph->ctx, &a);
 }

@@ -217,16 +217,20 @@ pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c)
                               .seed = o->seed};
 }
 
-/* a = exp(logit_scale), the parameter being its logarithm; b = logit_bias. */
-double pnb__contrastive_scale(const pnb__contrastive *c)
+/* The parameter is a's logarithm, so that a stays positive. */
+pnb_status pnb__contrastive_scale(const pnb__contrastive *c, double *a, double *b, pnb_error *err)
 {
-    return c->logit_scale != NULL ? exp(pnb__param_read_scalar(c->logit_scale, &c->kernels))
-                                  : c->info->logit_scale;
-}
-
-double pnb__contrastive_bias(const pnb__contrastive *c)
-{
-    return c->logit_bias != NULL ? pnb__param_read_scalar(c->logit_bias, &c->kernels) : 0;
+    pnb_status status = PNB_OK;
+    double log_a = 0;
+    *a = c->info->logit_scale;
+    *b = 0;
+    if (c->logit_scale != NULL) {
+        status = pnb__param_read(c->logit_scale, &c->kernels, 0, 1, &log_a, err);
+        *a = exp(log_a);
+    }
+    if (status == PNB_OK && c->logit_bias != NULL)
+        status = pnb__param_read(c->logit_bias, &c->kernels, 0, 1, b, err);
+    return status;
 }
 
 /* The terms that have a weight. */
@@ -249,24 +253,31 @@ static pnb_status step_contrastive(void *self, int64_t step, pnb__step_values *o
 
 /* a in [1, 100]: beyond it the logits of a batch saturate and the gradient dies (CLIP section 2.5).
  */
-static void clamp_scale(const pnb__contrastive *c)
+static pnb_status clamp_scale(const pnb__contrastive *c, pnb_error *err)
 {
+    double v = 0;
     if (c->logit_scale == NULL || !c->logit_scale->trainable)
-        return;
-    double v = pnb__param_read_scalar(c->logit_scale, &c->kernels);
+        return PNB_OK;
+    pnb_status status = pnb__param_read(c->logit_scale, &c->kernels, 0, 1, &v, err);
     v = PNB_MIN(PNB_MAX(v, 0.0), MAX_LOGIT_SCALE);
-    pnb__param_write(c->logit_scale, &c->kernels, 0, 1, &v);
+    return status == PNB_OK ? pnb__param_write(c->logit_scale, &c->kernels, 0, 1, &v, err) : status;
 }
 
 /* What is reported of a and b is what the next step will use: after the clamp. */
-static void updated(void *self, pnb__step_values *out)
+static pnb_status updated(void *self, pnb__step_values *out, pnb_error *err)
 {
     pnb__contrastive *c = self;
-    clamp_scale(c);
-    pnb__figures_add(&out->state, "logit_scale", "Logit Scale", pnb__contrastive_scale(c));
-    pnb__figures_add(&out->state, "logit_bias", NULL, pnb__contrastive_bias(c));
+    double a, b;
+    pnb_status status = clamp_scale(c, err);
+    if (status == PNB_OK)
+        status = pnb__contrastive_scale(c, &a, &b, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__figures_add(&out->state, "logit_scale", "Logit Scale", a);
+    pnb__figures_add(&out->state, "logit_bias", NULL, b);
     memcpy(c->result->loss, c->term, sizeof c->result->loss);
     c->result->n_skipped = pnb_loader_n_skipped(c->loader);
+    return PNB_OK;
 }
 
 static pnb_loader_position position(const void *self)
@@ -315,7 +326,7 @@ static pnb_status save(void *self, const char *dir, pnb_error *err)
         status = pnb__fail_nomem(err, strlen(dir));
         goto done;
     }
-    pnb__model_weights_changed(c->model);
+    PNB_TRY(pnb__model_weights_changed(c->model, err));
     PNB_TRY(pnb_model_save(c->model, dir, err));
     PNB_TRY(pnb_tokenizer_save(c->tokenizer, tokenizer, err));
     PNB_TRY(pnb_preprocess_save(&c->preprocess, preprocess, err));

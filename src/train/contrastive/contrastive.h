@@ -54,9 +54,8 @@ typedef struct pnb__contrastive {
 /* The objective of pnb_train; `opts` and `result` must outlive it. */
 pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ctx,
                                           const pnb_train_opts *opts, pnb_train_result *result);
-/* exp(logit_scale) and logit_bias of the weights as they are. */
-double pnb__contrastive_scale(const pnb__contrastive *c);
-double pnb__contrastive_bias(const pnb__contrastive *c);
+/* a = exp(logit_scale) and b = logit_bias of the weights as they are. Errors  IO */
+pnb_status pnb__contrastive_scale(const pnb__contrastive *c, double *a, double *b, pnb_error *err);
 pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c);
 
 /* ---- contrastive_options.c ---- */

@@ -255,7 +255,10 @@ static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t 
 static pnb_status add_losses(loss_graph *l, const pnb__contrastive *c, const val_set *v, size_t at,
                              double share, pnb_train_eval *out, pnb_error *err)
 {
-    double scale = pnb__contrastive_scale(c), bias = pnb__contrastive_bias(c);
+    double scale, bias;
+    pnb_status status = pnb__contrastive_scale(c, &scale, &bias, err);
+    if (status != PNB_OK)
+        return status;
     for (int s = 0; s < N_SIDES; s++) {
         if (l->side[s].mean != NULL)
             pnb__write_f32(l->side[s].mean, v->mean[s] + at * v->dim);
@@ -264,7 +267,7 @@ static pnb_status add_losses(loss_graph *l, const pnb__contrastive *c, const val
     }
     pnb__write_f64(l->scale, &scale);
     pnb__write_f64(l->bias, &bias);
-    pnb_status status = pnb__graph_run(l->graph, err);
+    status = pnb__graph_run(l->graph, err);
     if (status != PNB_OK)
         return status;
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
@@ -272,7 +275,7 @@ static pnb_status add_losses(loss_graph *l, const pnb__contrastive *c, const val
             out->loss[i] += share * pnb__read_scalar(l->loss.term[i]);
     if (!l->masked)
         out->total += share * pnb__read_scalar(l->loss.total);
-    return PNB_OK;
+    return pnb__graph_check(l->graph, err);
 }
 
 /* The mean over `n` pairs; the last batch may be a short one and gets a graph of its own. */
@@ -389,11 +392,10 @@ pnb_status pnb__evaluate(pnb__contrastive *c, pnb_train_eval *out, pnb_error *er
     if (c->val == NULL)
         return PNB_OK;
     size_t n = pnb_dataset_size(c->val), batch = PNB_MIN(c->opts->batch_size, n);
-    val_set v;
-    pnb__model_weights_changed(c->model);
-    pnb_status status = make_set(&v, c, batch, err);
-    if (status != PNB_OK)
-        goto done;
+    val_set v = {0};
+    pnb_status status;
+    PNB_TRY(pnb__model_weights_changed(c->model, err));
+    PNB_TRY(make_set(&v, c, batch, err));
     PNB_TRY(encode_all(c, batch, &v, err));
     PNB_TRY(run_losses(c, &v, batch, false, out, err));
     PNB_TRY(run_losses(c, &v, batch, true, out, err));

@@ -160,9 +160,9 @@ static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
         pnb__param *p = pnb__model_param(c->model, i);
         if (!p->trainable)
             continue;
-        p->grad_store = s->kernels.mem_alloc(p->n * real_bytes);
-        if (p->grad_store == NULL)
-            return pnb__fail_nomem(err, p->n * real_bytes);
+        pnb_status status = s->kernels.mem_alloc(c->ctx, &p->grad_store, p->n * real_bytes, err);
+        if (status != PNB_OK)
+            return status;
     }
     return PNB_OK;
 }
@@ -313,8 +313,7 @@ static void free_grad_stores(pnb__step_graphs *s)
     pnb__contrastive *c = s->owner;
     for (size_t i = 0; !is_one_graph(s) && i < pnb__model_n_params(c->model); i++) {
         pnb__param *p = pnb__model_param(c->model, i);
-        if (p->grad_store != NULL)
-            s->kernels.mem_free(p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
+        s->kernels.mem_free(c->ctx, p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
         p->grad_store = p->grad = NULL;
     }
 }
@@ -459,7 +458,7 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t 
         pnb__read_f32(s->encode.side[i].log_var, s->row_scratch);
         move_rows(s, i, micro, s->arrays[i].log_var, true);
     }
-    return status;
+    return status == PNB_OK ? pnb__graph_check(s->encode.graph, err) : status;
 }
 
 /* Gradient of an input of part 2, 0 where the loss does not depend on it. */
@@ -486,7 +485,7 @@ static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
         read_input_grad(s, s->loss_side[i].mean, s->arrays[i].d_mean);
         read_input_grad(s, s->loss_side[i].log_var, s->arrays[i].d_log_var);
     }
-    return status;
+    return status == PNB_OK ? pnb__graph_check(s->loss_graph, err) : status;
 }
 
 /* Part 3: the same forward pass again, now with gradients: one micro-batch's activations at a time.
@@ -554,10 +553,11 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, dou
                                    pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    for (size_t i = 0; i < pnb__model_n_params(c->model); i++) {
+    for (size_t i = 0; i < pnb__model_n_params(c->model) && status == PNB_OK; i++) {
         pnb__param *p = pnb__model_param(c->model, i);
+        size_t bytes = p->n * PNB__REAL_SIZE(s->kernels.real);
         if (p->grad_store != NULL)
-            s->kernels.mem_zero(c->ctx, p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
+            status = s->kernels.mem_zero(c->ctx, p->grad_store, bytes, err);
     }
     for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
         status = encode_micro(s, c, micro, data_s, err);
@@ -573,7 +573,8 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, dou
 }
 
 /* Values stay on the device until here. */
-static void read_values(const pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out)
+static pnb_status read_values(const pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out,
+                              pnb_error *err)
 {
     const pnb__loss *loss = &s->loss;
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
@@ -583,6 +584,7 @@ static void read_values(const pnb__step_graphs *s, pnb__contrastive *c, pnb__ste
                      s->image_unc == NULL ? 0 : pnb__read_scalar(s->image_unc));
     pnb__figures_add(&out->batch, "text_uncertainty", NULL,
                      s->text_unc == NULL ? 0 : pnb__read_scalar(s->text_unc));
+    return pnb__graph_check(is_one_graph(s) ? s->whole.graph : s->loss_graph, err);
 }
 
 pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out,
@@ -590,7 +592,5 @@ pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_val
 {
     pnb_status status = is_one_graph(s) ? run_whole(s, c, &out->data_s, err)
                                         : run_accumulation(s, c, &out->data_s, err);
-    if (status == PNB_OK)
-        read_values(s, c, out);
-    return status;
+    return status == PNB_OK ? read_values(s, c, out, err) : status;
 }

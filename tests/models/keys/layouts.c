@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "models/keys/key_check.h"
 #include "models/position_resize.h"
+#include "models/retarget.h"
 #include "penumbra/safetensors.h"
 
 #define CASES PNB_SOURCE_DIR "/tests/golden/prolip_model/"
@@ -248,6 +249,47 @@ static void test_prolip_from_clip(void **state)
     assert_same_file(a, b); /* the seed decides */
     float mean[256];
     embed(out, mean);
+    pnb_model_free(from);
+    pnb_model_free(to);
+}
+
+/* Weights in 16 bits stay so while they are only encoded with; here they must be widened. */
+static void test_prolip_from_halves(void **state)
+{
+    (void)state;
+    static const char key[] = "visual.transformer.resblocks.0.mlp.c_fc.weight";
+    char out[128];
+    float wanted[256 * 64];
+    pnb_safetensors *file = NULL;
+    convert_or_fail(CASES "openai_state_dict", PNB_LAYOUT_PROLIP, temp(out, "prolip-halves"));
+    assert_int_equal(pnb_safetensors_open(&file, CASES "openai_state_dict/model.safetensors", NULL),
+                     PNB_OK);
+    const pnb_array_view *view = pnb_safetensors_find(file, key);
+    assert_int_equal(view->dtype, PNB_F16);
+    assert_int_equal(pnb_array_to_f32(view, wanted, NULL), PNB_OK);
+    pnb_model *to = open_or_fail(out);
+    assert_memory_equal(weight(to, key), wanted, sizeof wanted);
+    pnb_model_free(to);
+    pnb_safetensors_free(file);
+}
+
+/* The same for a model of other sizes that starts from one in 16 bits. */
+static void test_other_sizes_from_halves(void **state)
+{
+    (void)state;
+    static const char key[] = "text.transformer.resblocks.0.mlp.c_fc.weight";
+    char small[128];
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_model *whole = open_or_fail(CASES "base"), *to = NULL;
+    assert_int_equal(pnb_model_quantize(whole, PNB_STORE_BF16, 7, NULL), PNB_OK);
+    assert_int_equal(pnb_model_save(whole, temp(small, "base-halves"), NULL), PNB_OK);
+    pnb_model *from = open_or_fail(small);
+    assert_int_equal(pnb_model_init_json(&to, ctx, pnb_model_config_text(from), 1, NULL), PNB_OK);
+    if (pnb__model_retarget(from, to, true, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+    assert_memory_equal(weight(to, key), weight(whole, key),
+                        pnb__model_find_param(to, key)->n * sizeof(float));
+    pnb_model_free(whole);
     pnb_model_free(from);
     pnb_model_free(to);
 }
@@ -672,6 +714,8 @@ int main(void)
         cmocka_unit_test(test_conversions_that_would_lose_something_are_refused),
         cmocka_unit_test(test_saved_models_open_again),
         cmocka_unit_test(test_prolip_from_clip),
+        cmocka_unit_test(test_prolip_from_halves),
+        cmocka_unit_test(test_other_sizes_from_halves),
         cmocka_unit_test(test_prolip_from_siglip),
         cmocka_unit_test(test_prolip_reads_uncertainty_from_the_mean),
         cmocka_unit_test(test_towers_alone),
