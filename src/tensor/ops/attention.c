@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+/* packed: q, k and v are the thirds of one projection, (B,T,3C). causal: query i sees the keys up
+ * to its own place. */
 typedef struct attention_attrs {
     size_t n_heads;
     bool causal, packed;
@@ -15,6 +17,7 @@ typedef struct attention_attrs {
 
 enum { KV, Q, KV_LEN, N_ATTENTION_INPUTS };
 
+/* q NULL: packed. kv_len (B) cuts keys off: padding of a text, what a causal reader may see. */
 pnb__tensor *pnb__attention(pnb__tensor *q, pnb__tensor *kv, size_t n_heads, bool causal,
                             pnb__tensor *kv_len)
 {
@@ -25,6 +28,9 @@ pnb__tensor *pnb__attention(pnb__tensor *q, pnb__tensor *kv, size_t n_heads, boo
     return pnb__node(kv->graph, PNB__OP_ATTENTION, in, N_ATTENTION_INPUTS, &attrs, sizeof attrs);
 }
 
+/* Where the heads lie: head h of token t is head_dim numbers at h head_dim of the token's row, as
+ * torch's multi_head_attention splits it, so no head is ever moved. Keys are the last but one and
+ * values the last C numbers of a row of kv, with or without queries before them. */
 static void fill_args(const pnb__tensor *t, pnb__attention_args *out)
 {
     const attention_attrs *a = t->attrs;
@@ -56,6 +62,8 @@ static void fill_args(const pnb__tensor *t, pnb__attention_args *out)
     };
 }
 
+/* kv (B,T,3C) or q (B,Tq,C) and kv (B,T,2C), kv_len (B) -> (B,Tq,C). The two products of B H
+ * matrices (Tq,Dh)(Dh,T) cost 4 B Tq T C operations; the projections are a linear's. */
 bool pnb__op_attention_shape(pnb__tensor *t)
 {
     const attention_attrs *a = t->attrs;
@@ -90,6 +98,8 @@ bool pnb__op_attention_shape(pnb__tensor *t)
     return true;
 }
 
+/* S = s Q K^T, s = Dh^-1/2;  P = softmax(S) by rows;  O = P V;  lse_i = log sum_j exp(S_ij), kept
+ * as (B,H,Tq). */
 bool pnb__op_attention_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -99,6 +109,11 @@ bool pnb__op_attention_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* O = P V:                dV = P^T dO,   dP = dO V^T
+ * P = softmax(S) by rows: dS_ij = P_ij (dP_ij - sum_k P_ik dP_ik) = P_ij (dP_ij - dO_i . O_i)
+ * S = s Q K^T:            dQ = s dS K,   dK = s dS^T Q
+ * with P_ij = exp(S_ij - lse_i) made again from Q and K. That is why O is saved and P is not: the
+ * row sum is a product of two rows (Dao et al. 2022, section 3.1 and appendix B.2). */
 void pnb__op_attention_backward(pnb__tensor *t)
 {
     const attention_attrs *a = t->attrs;

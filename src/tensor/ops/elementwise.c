@@ -3,6 +3,7 @@
  * derivative needs (input, output or neither) decides what the planner keeps for backward. */
 #include "tensor/graph_internal.h"
 
+/* alpha and beta: those of AFFINE, alpha x + beta. */
 typedef struct unary_attrs {
     pnb__unary op;
     double alpha, beta;
@@ -12,6 +13,7 @@ typedef struct binary_attrs {
     pnb__binary op;
 } binary_attrs;
 
+/* p: the share that is dropped; stream tells the dropouts of one graph apart. */
 typedef struct dropout_attrs {
     double p;
     uint64_t seed, stream;
@@ -35,12 +37,16 @@ pnb__tensor *pnb__affine(pnb__tensor *x, double alpha, double beta)
     return unary_node(PNB__AFFINE, x, alpha, beta);
 }
 
+/* exp' = y, sqrt' = 1/(2y), (1/x)' = -y^2, tanh' = 1 - y^2, s' = y (1 - y): the result is enough,
+ * and it is nearly always there for the next op anyway. Of the others f'(x) wants x. */
 bool pnb__unary_bwd_reads_output(pnb__unary op)
 {
     return op == PNB__EXP || op == PNB__SQRT || op == PNB__RECIP || op == PNB__TANH ||
            op == PNB__SIGMOID;
 }
 
+/* y = f(x), any shape. What backward reads is kept: y or x, and neither where f' is a constant. A y
+ * that it does not read is cheaper made again than stored, for whoever else wants it. */
 bool pnb__op_unary_shape(pnb__tensor *t)
 {
     const unary_attrs *a = t->attrs;
@@ -64,6 +70,7 @@ bool pnb__op_unary_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y = f(x):  dx = f'(x) dy, with f' from whichever of x and y was kept. */
 void pnb__op_unary_backward(pnb__tensor *t)
 {
     const unary_attrs *a = t->attrs;
@@ -80,11 +87,14 @@ pnb__tensor *pnb__combine(pnb__binary op, pnb__tensor *a, pnb__tensor *b)
     return pnb__node(a->graph, PNB__OP_BINARY, (pnb__tensor *[]){a, b}, 2, &attrs, sizeof attrs);
 }
 
+/* Shapes are aligned at their ends; missing outer dimensions count as 1 (numpy's broadcasting). */
 static size_t dim_from_end(const pnb__tensor *t, int from_end)
 {
     return from_end < t->n_dims ? t->shape[t->n_dims - 1 - from_end] : 1;
 }
 
+/* y = a o b over the broadcast shape. Sums need no values for backward. The gradient of a + b with
+ * respect to an input of y's shape is dy itself: that input takes dy's buffer over (steals). */
 bool pnb__op_binary_shape(pnb__tensor *t)
 {
     const pnb__tensor *a = t->in[0], *b = t->in[1];
@@ -113,7 +123,7 @@ bool pnb__op_binary_shape(pnb__tensor *t)
 /* Strides of an input seen with the output's dims, 0 where it repeats. */
 static void broadcast_strides(const pnb__tensor *in, size_t strides[PNB__DIMS])
 {
-    size_t step = 1;
+    size_t step = 1; /* of the input itself, which is packed */
     for (int i = 0; i < PNB__DIMS; i++) {
         size_t d = dim_from_end(in, i);
         strides[PNB__DIMS - 1 - i] = d == 1 ? 0 : step;
@@ -121,6 +131,7 @@ static void broadcast_strides(const pnb__tensor *in, size_t strides[PNB__DIMS])
     }
 }
 
+/* Up to PNB__DIMS dimensions, padded with 1 on the outside; y is contiguous. */
 static void binary_args(const pnb__tensor *t, pnb__binary_args *args)
 {
     *args = (pnb__binary_args){.op = ((const binary_attrs *)t->attrs)->op,
@@ -133,6 +144,7 @@ static void binary_args(const pnb__tensor *t, pnb__binary_args *args)
     broadcast_strides(t->in[1], args->stride_b);
 }
 
+/* y[i] = a[i, 0 along repeated axes] o b[the same] */
 bool pnb__op_binary_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -142,6 +154,11 @@ bool pnb__op_binary_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y = a + b:  da = dy,        db = dy
+ * y = a - b:  da = dy,        db = -dy
+ * y = a b:    da = b dy,      db = a dy
+ * y = a / b:  da = dy / b,    db = -a dy / b^2
+ * summed over every axis along which the input was repeated. */
 void pnb__op_binary_backward(pnb__tensor *t)
 {
     pnb__binary_args args;
@@ -161,6 +178,7 @@ void pnb__op_binary_backward(pnb__tensor *t)
             : t->graph->kernels.fill(t->graph->ctx, t->n, 0, t->grad);
 }
 
+/* ---- dropout (Srivastava et al. 2014), scaled while training as torch does ---- */
 pnb__tensor *pnb__dropout(pnb__tensor *x, double p, uint64_t seed, uint64_t stream)
 {
     if (x == NULL || p == 0)
@@ -169,6 +187,7 @@ pnb__tensor *pnb__dropout(pnb__tensor *x, double p, uint64_t seed, uint64_t stre
     return pnb__node(x->graph, PNB__OP_DROPOUT, &x, 1, &attrs, sizeof attrs);
 }
 
+/* Any shape; p = 0 makes no node at all, p = 1 would leave nothing. */
 bool pnb__op_dropout_shape(pnb__tensor *t)
 {
     const dropout_attrs *a = t->attrs;
@@ -178,6 +197,8 @@ bool pnb__op_dropout_shape(pnb__tensor *t)
     return true;
 }
 
+/* y_i = k_i x_i / (1 - p), k_i in {0, 1} from Philox(seed, stream, i). The step's number is mixed
+ * into the stream, so that a mask is a function of (seed, step, place) and no mask is kept. */
 bool pnb__op_dropout_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -188,6 +209,7 @@ bool pnb__op_dropout_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y_i = k_i x_i / (1 - p):  dx_i = k_i dy_i / (1 - p): the same call on dy draws the same k. */
 void pnb__op_dropout_backward(pnb__tensor *t)
 {
     const dropout_attrs *a = t->attrs;
@@ -196,6 +218,7 @@ void pnb__op_dropout_backward(pnb__tensor *t)
                        t->d_in[0], t->acc_in[0]);
 }
 
+/* ---- inclusion (ProLIP Eq. 3) ---- */
 pnb__tensor *pnb__inclusion(pnb__tensor *mean1, pnb__tensor *log_var1, pnb__tensor *mean2,
                             pnb__tensor *log_var2, const pnb__search_inclusion_opts *opts)
 {
@@ -205,6 +228,8 @@ pnb__tensor *pnb__inclusion(pnb__tensor *mean1, pnb__tensor *log_var1, pnb__tens
     return pnb__node(mean1->graph, PNB__OP_INCLUSION, in, 4, opts, sizeof *opts);
 }
 
+/* Four inputs of one shape (..., D) -> h of that shape; the caller sums over D. Fused because the
+ * parts overflow on their own: see kernels/ref/inclusion.inc. */
 bool pnb__op_inclusion_shape(pnb__tensor *t)
 {
     char ta[96], tb[96];
@@ -230,6 +255,10 @@ static void inclusion_args(const pnb__tensor *t, pnb__inclusion_args *a)
                                .h = t->data};
 }
 
+/* With S12 = v1 + 2 v2, S21 = v2 + 2 v1, d = m1 - m2, v = exp(lv):
+ *   h = c (lv2 - lv1) - 1/2 log(S12 / S21) - e d^2 (1 / S12 - 1 / S21)
+ * c = 1/2, e = 1 is the integral of Eq. 3; ProLIP's published code counts the log-variances twice
+ * (c = 1) and has e = exp(eps): `published`, which docs/numerics.md tells apart. */
 bool pnb__op_inclusion_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -239,6 +268,10 @@ bool pnb__op_inclusion_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* h = c (lv2 - lv1) - 1/2 log(S12 / S21) - e d^2 (1 / S12 - 1 / S21):
+ *   dh/dm1 = -dh/dm2 = -2 e d (1 / S12 - 1 / S21)
+ *   dh/dlv1 = -c - 1/2 (v1 / S12 - 2 v1 / S21) + e d^2 (v1 / S12^2 - 2 v1 / S21^2)
+ *   dh/dlv2 =  c - 1/2 (2 v2 / S12 - v2 / S21) + e d^2 (2 v2 / S12^2 - v2 / S21^2) */
 void pnb__op_inclusion_backward(pnb__tensor *t)
 {
     pnb__inclusion_args a;

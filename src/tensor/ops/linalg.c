@@ -1,9 +1,9 @@
 /* cholesky and triangular solves, and one GRU step.
  *
- *   A = L L^T:       dA = 1/2 (S + S^T), S = L^-T phi(L^T dL) L^-1, phi = lower triangle, half
- * diagonal op(L) x = b:     db = op(L)^-T dx;  dL = -tril(db x^T), or -tril(x db^T) for op =
- * transpose (Murray 2016, "Differentiation of the Cholesky decomposition", section 3.) Triangles
- * are cut with row copies, so that the only kernels used are those every device has. */
+ * Gradients in the matrix form of Murray 2016, "Differentiation of the Cholesky decomposition",
+ * section 3: products and solves, where the loop form of the same paper would be a kernel of its
+ * own. Triangles are cut with row copies, so that the only kernels used are those every device
+ * has. */
 #include "tensor/graph_internal.h"
 
 pnb__tensor *pnb__cholesky(pnb__tensor *a)
@@ -11,6 +11,7 @@ pnb__tensor *pnb__cholesky(pnb__tensor *a)
     return a == NULL ? NULL : pnb__node(a->graph, PNB__OP_CHOLESKY, &a, 1, NULL, 0);
 }
 
+/* a (n,n), its lower triangle read -> L (n,n), zeros above. Backward wants three such squares. */
 bool pnb__op_cholesky_shape(pnb__tensor *t)
 {
     const pnb__tensor *a = t->in[0];
@@ -24,13 +25,15 @@ bool pnb__op_cholesky_shape(pnb__tensor *t)
     return true;
 }
 
+/* A = L L^T; false when A is not positive definite, which the run reports as NUMERIC. */
 bool pnb__op_cholesky_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
     return t->graph->kernels.cholesky(t->graph->ctx, t->shape[0], pnb__data(t->in[0]), t->data);
 }
 
-/* out = lower triangle of in (n,n), zeros above; scaled diagonal when half is asked. */
+/* tril(in), (n,n), zeros above the diagonal; phi(in), whose diagonal is halved, when half is
+ * asked. */
 static void lower_triangle(const pnb__tensor *t, size_t n, const void *in, void *out, bool half)
 {
     const pnb__graph *g = t->graph;
@@ -50,7 +53,7 @@ static void lower_triangle(const pnb__tensor *t, size_t n, const void *in, void 
     }
 }
 
-/* c (+)= alpha op(a) op(b), all square. */
+/* c = alpha op(a) op(b): (m,k)(k,n) -> (m,n) */
 static void multiply(const pnb__tensor *t, const size_t mnk[3], bool trans_a, const void *a,
                      bool trans_b, const void *b, double alpha, void *c)
 {
@@ -71,6 +74,7 @@ static void multiply(const pnb__tensor *t, const size_t mnk[3], bool trans_a, co
     t->graph->kernels.gemm(t->graph->ctx, &m);
 }
 
+/* out (+)= in^T, (n,n) */
 static void transpose_square(const pnb__tensor *t, size_t n, const void *in, void *out,
                              bool accumulate)
 {
@@ -83,6 +87,9 @@ static void transpose_square(const pnb__tensor *t, size_t n, const void *in, voi
     t->graph->kernels.copy(t->graph->ctx, &c);
 }
 
+/* A = L L^T:  dA = 1/2 (S + S^T),  S = L^-T phi(L^T dL) L^-1
+ * phi takes the lower triangle and halves the diagonal. dA is symmetric: the gradient with respect
+ * to an A whose halves move together, which is how a covariance does. */
 void pnb__op_cholesky_backward(pnb__tensor *t)
 {
     const pnb__graph *g = t->graph;
@@ -114,6 +121,7 @@ pnb__tensor *pnb__tri_solve(pnb__tensor *l, pnb__tensor *b, bool transpose)
     return pnb__node(l->graph, PNB__OP_TRI_SOLVE, (pnb__tensor *[]){l, b}, 2, &attrs, sizeof attrs);
 }
 
+/* L (n,n) lower, b (n,m) -> x (n,m) with op(L) x = b. */
 bool pnb__op_tri_solve_shape(pnb__tensor *t)
 {
     const pnb__tensor *l = t->in[0], *b = t->in[1];
@@ -129,6 +137,7 @@ bool pnb__op_tri_solve_shape(pnb__tensor *t)
     return true;
 }
 
+/* op(L) x = b by substitution, column by column of b; L is never inverted. */
 bool pnb__op_tri_solve_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -138,11 +147,16 @@ bool pnb__op_tri_solve_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* op(L) x = b:  db = op(L)^-T dx
+ *   x = L^-1 b:   dL = -tril(db x^T)
+ *   x = L^-T b:   dL = -tril(x db^T)
+ * tril because nothing above the diagonal of L is read. */
 void pnb__op_tri_solve_backward(pnb__tensor *t)
 {
     const pnb__graph *g = t->graph;
     bool transpose = ((const solve_attrs *)t->attrs)->transpose;
     size_t n = t->shape[0], m = t->shape[1], bytes = pnb__elem_bytes(t);
+    /* db (n,m), then db x^T or its transpose (n,n), then the lower triangle of that */
     unsigned char *db = t->work_bwd, *outer = db + t->n * bytes, *lower = outer + n * n * bytes;
     g->kernels.tri_solve(g->ctx, n, m, !transpose, pnb__data(t->in[0]), t->grad, db);
     if (t->d_in[0] != NULL) {
@@ -160,7 +174,7 @@ void pnb__op_tri_solve_backward(pnb__tensor *t)
     }
 }
 
-/* ---- one GRU step (torch.nn.GRU gate order r, z, n) ---- */
+/* ---- one GRU step (torch.nn.GRU, gates in the order r, z, n) ---- */
 
 pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h)
 {
@@ -169,6 +183,8 @@ pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h)
     return pnb__node(gx->graph, PNB__OP_GRU_STEP, (pnb__tensor *[]){gx, gh, h}, 3, NULL, 0);
 }
 
+/* gx (R,3C), gh (R,3C), h (R,C) -> h' (R,C). The products W_ih x + b_ih and W_hh h + b_hh are
+ * linears before it: those of x are made for all steps at once. */
 bool pnb__op_gru_step_shape(pnb__tensor *t)
 {
     const pnb__tensor *gx = t->in[0], *gh = t->in[1], *h = t->in[2];
@@ -192,6 +208,8 @@ static void gru_args(const pnb__tensor *t, pnb__gru_args *a)
                          .h_new = t->data};
 }
 
+/* r = s(gx_r + gh_r),  z = s(gx_z + gh_z),  n = tanh(gx_n + r gh_n),  h' = (1 - z) n + z h
+ * (Cho et al. 2014; r is applied after W_hh h as cuDNN and torch do, the paper does it before) */
 bool pnb__op_gru_step_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -201,6 +219,10 @@ bool pnb__op_gru_step_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* h' = (1 - z) n + z h:      dh = z dh',  dn = (1 - z) dh',  dz = (h - n) dh'
+ * n = tanh(gx_n + r gh_n):   da = (1 - n^2) dn,  dgx_n = da,  dgh_n = r da,  dr = gh_n da
+ * z = s(.), r = s(.):        dgx_z = dgh_z = z (1 - z) dz,  dgx_r = dgh_r = r (1 - r) dr
+ * Gates are made again from gx, gh, h: keeping them would cost as much as the inputs do. */
 void pnb__op_gru_step_backward(pnb__tensor *t)
 {
     pnb__gru_args a;

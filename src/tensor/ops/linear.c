@@ -1,14 +1,15 @@
 /* linear and matmul: everything that is a GEMM.
  *
- *   y = act(x W^T + b) * col_scale + residual         (torch Linear; W is (N, K), or (K, N)
- * transposed) dz = (dy * col_scale) * act'(pre);  dx = dz W;  dW = dz^T x;  db = sum dz d col_scale
- * = sum_rows dy * act(pre);  d residual = dy The activation's input `pre` is kept for backward, its
- * output is recomputed from it: one of the two has to be stored, and `pre` is the one that gives
+ *   pre = x W^T + b,  y = act(pre) * col_scale + residual
+ * torch's Linear with what follows it in a block: W is (N,K), or (K,N) when transposed; col_scale
+ * is LayerScale (Touvron et al. 2021). The activation's input `pre` is kept for backward, its
+ * output is made from it again: one of the two has to be stored, and `pre` is the one that gives
  * both. */
 #include "tensor/graph_internal.h"
 
 enum { X, W, BIAS, COL_SCALE, RESIDUAL, N_LINEAR_INPUTS };
 
+/* transpose_w: W is (K,N), as CLIP's projections are stored. */
 typedef struct linear_attrs {
     pnb__unary act;
     bool transpose_w;
@@ -29,6 +30,7 @@ pnb__tensor *pnb__linear(pnb__tensor *x, pnb__tensor *w, const pnb__linear_opts 
     return pnb__node(x->graph, PNB__OP_LINEAR, in, N_LINEAR_INPUTS, &attrs, sizeof attrs);
 }
 
+/* b and col_scale may be absent, and are never broadcast. */
 static bool is_vector_of(const pnb__tensor *v, size_t n)
 {
     return v == NULL || (v->n_dims == 1 && v->n == n);
@@ -44,6 +46,7 @@ static size_t first_column(const pnb__tensor *t)
     return a->transpose_w ? offset : offset / pnb__width(t->in[X]);
 }
 
+/* NULL where the factor is a value of the graph. */
 static const pnb__param *weight_of(const pnb__tensor *t)
 {
     return pnb__root_const(t->in[W])->param;
@@ -54,11 +57,13 @@ pnb__store pnb__linear_store(const pnb__tensor *t)
     return weight_of(t) != NULL ? weight_of(t)->store : PNB__STORE_REAL;
 }
 
+/* Packed columns can be entered at multiples of this; 0: not at all. */
 static size_t group_of(const pnb__kernels *k, pnb__store store)
 {
     return store == PNB__STORE_I8 ? k->gemm_i8_group : k->gemm_group;
 }
 
+/* What a block asks before it slices q off a stored q|k|v. */
 bool pnb__linear_can_begin(const pnb__graph *g, const pnb__param *w, size_t row)
 {
     size_t group = group_of(&g->kernels, w->store);
@@ -74,7 +79,7 @@ static bool check_stored(pnb__tensor *t)
     size_t width = pnb__width(t->in[X]);
     bool is_i8 = pnb__linear_store(t) == PNB__STORE_I8;
     size_t group = group_of(k, pnb__linear_store(t));
-    if (t->graph->with_grad)
+    if (t->graph->with_grad) /* a rounded weight has no place for a small update */
         return pnb__node_fail(t->graph, PNB_UNSUPPORTED,
                               "%s is stored in %d bits and cannot be trained; train the model it "
                               "was made from",
@@ -89,6 +94,9 @@ static bool check_stored(pnb__tensor *t)
     return true;
 }
 
+/* x (..., K), W (N,K) or (K,N), b (N), col_scale (N), residual (..., N) -> (..., N).
+ * y may take residual's place and residual's gradient dy's: a block's stream x + f(x) stays in one
+ * buffer. Kept is `pre` where act or col_scale needs it. */
 bool pnb__op_linear_shape(pnb__tensor *t)
 {
     const linear_attrs *a = t->attrs;
@@ -120,13 +128,15 @@ bool pnb__op_linear_shape(pnb__tensor *t)
         return true;
     if (bends || scales)
         t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
-    t->recompute = bends && !scales && res == NULL;
+    t->recompute = bends && !scales && res == NULL; /* y is act(pre) and nothing else */
+    /* dz, and dy * act(pre) beside it where col_scale is there; none where dz may replace dy. */
     t->work_bwd_bytes = (bends || scales) && (res != NULL || scales)
                             ? (1U + (unsigned)scales) * t->aux_bytes[0]
                             : 0;
     return true;
 }
 
+/* Packing pays for a weight that stays as it is: not while it is trained. */
 bool pnb__linear_can_pack(const pnb__tensor *t)
 {
     const linear_attrs *a = t->attrs;
@@ -141,6 +151,7 @@ bool pnb__linear_can_pack(const pnb__tensor *t)
     return first_column(t) % group == 0 && root->n % k == 0 && (p == NULL || p->k == k);
 }
 
+/* The whole weight even where t reads a slice of it: packed once, it serves every slice. */
 void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m)
 {
     const linear_attrs *a = t->attrs;
@@ -152,6 +163,7 @@ void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m)
     m->b = root->param->data;
 }
 
+/* y = act(x W^T + b) * col_scale + residual in one product with its epilogue; again: act(pre). */
 bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
 {
     const linear_attrs *a = t->attrs;
@@ -162,6 +174,7 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
     }
     size_t n = pnb__width(t), k = pnb__width(t->in[X]);
     pnb__store store = pnb__linear_store(t);
+    /* With gradients the weight changes under its packed copy: products read W itself. */
     const pnb__packed *packed =
         store != PNB__STORE_REAL || (!g->with_grad && pnb__linear_can_pack(t))
             ? weight_of(t)->packed
@@ -193,8 +206,8 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
-/* dz from dy, in place in dy when nobody else needs dy, else in the workspace; also d col_scale,
- * which needs act(pre). */
+/* y = act(pre) * s + residual:  dz = d pre = (dy * s) * act'(pre),  ds = sum_rows dy * act(pre)
+ * dz is made in place in dy when nobody else needs dy, else in the workspace. */
 static const void *pre_activation_grad(pnb__tensor *t)
 {
     const linear_attrs *a = t->attrs;
@@ -241,7 +254,7 @@ static const void *pre_activation_grad(pnb__tensor *t)
     return dz;
 }
 
-/* dW of either orientation: (N,K) = dz^T x, or (K,N) = x^T dz. */
+/* pre = x W^T, x (R,K), W (N,K):  dW = dz^T x;  pre = x W, W (K,N):  dW = x^T dz. */
 static void weight_grad(const pnb__tensor *t, const void *dz)
 {
     const linear_attrs *a = t->attrs;
@@ -264,6 +277,7 @@ static void weight_grad(const pnb__tensor *t, const void *dz)
     g->kernels.gemm(g->ctx, &m);
 }
 
+/* pre = x W^T:  dx = dz W;  with W (K,N), pre = x W:  dx = dz W^T. */
 static void input_grad(const pnb__tensor *t, const void *dz)
 {
     const linear_attrs *a = t->attrs;
@@ -286,7 +300,8 @@ static void input_grad(const pnb__tensor *t, const void *dz)
     g->kernels.gemm(g->ctx, &m);
 }
 
-/* dz is made in place of dy only where there is no residual, so dy is whole when it comes last;
+/* y = act(x W^T + b) * s + residual:  dx = dz W,  db = sum_rows dz,  d residual = dy
+ * dz is made in place of dy only where there is no residual, so dy is whole when it comes last;
  * input order matters too: x and residual may be one tensor, then the later one adds. */
 void pnb__op_linear_backward(pnb__tensor *t)
 {
@@ -306,7 +321,7 @@ void pnb__op_linear_backward(pnb__tensor *t)
     g->kernels.axpy(g->ctx, t->n, 1.0, t->grad, t->d_in[RESIDUAL]);
 }
 
-/* ---- matmul: c = op(a) op(b) over the last two dims ---- */
+/* ---- matmul: c = op(a) op(b) over the last two dims, for factors that both are values ---- */
 
 pnb__tensor *pnb__matmul(pnb__tensor *a, bool trans_a, pnb__tensor *b, bool trans_b)
 {
@@ -316,6 +331,7 @@ pnb__tensor *pnb__matmul(pnb__tensor *a, bool trans_a, pnb__tensor *b, bool tran
     return pnb__node(a->graph, PNB__OP_MATMUL, (pnb__tensor *[]){a, b}, 2, &attrs, sizeof attrs);
 }
 
+/* Matrices in a tensor (..., rows, cols). */
 static size_t leading(const pnb__tensor *t)
 {
     size_t n = 1;
@@ -324,6 +340,7 @@ static size_t leading(const pnb__tensor *t)
     return n;
 }
 
+/* a (..., m, k) or transposed, b (..., k, n) or transposed, equal leading dims -> (..., m, n) */
 bool pnb__op_matmul_shape(pnb__tensor *t)
 {
     const matmul_attrs *m = t->attrs;
@@ -348,7 +365,7 @@ bool pnb__op_matmul_shape(pnb__tensor *t)
     return true;
 }
 
-/* c (+)= op(a) op(b) for plain row-major matrices, `batch` of them. */
+/* c (+)= op(a) op(b) for plain row-major matrices, (m,k)(k,n) -> (m,n), `batch` of them. */
 typedef struct product {
     const void *a, *b;
     void *c;
@@ -380,6 +397,7 @@ static void multiply(const pnb__graph *g, const product *p)
     g->kernels.gemm(g->ctx, &m);
 }
 
+/* c[i] = op(a[i]) op(b[i]) for every leading index i */
 bool pnb__op_matmul_forward(pnb__tensor *t, bool recompute)
 {
     const matmul_attrs *m = t->attrs;

@@ -7,10 +7,12 @@ typedef struct eps_attrs {
     double eps;
 } eps_attrs;
 
+/* log: log_softmax. */
 typedef struct softmax_attrs {
     bool log;
 } softmax_attrs;
 
+/* ---- layernorm ---- */
 pnb__tensor *pnb__layernorm(pnb__tensor *x, pnb__tensor *w, pnb__tensor *b, double eps)
 {
     if (x == NULL)
@@ -20,6 +22,8 @@ pnb__tensor *pnb__layernorm(pnb__tensor *x, pnb__tensor *w, pnb__tensor *b, doub
                      sizeof attrs);
 }
 
+/* x (R..., C), w (C) and b (C) or none -> (R..., C). Mean and 1/std of every row are kept for
+ * backward, 2 numbers for C; y is not, since x, w and b give it again. */
 bool pnb__op_layernorm_shape(pnb__tensor *t)
 {
     const pnb__tensor *x = t->in[0];
@@ -54,6 +58,7 @@ static void layernorm_args(const pnb__tensor *t, pnb__layernorm_args *a)
                                .rstd = t->aux[1]};
 }
 
+/* n = (x - mean(x)) r,  r = (mean((x - mean(x))^2) + eps)^-1/2,  y = w n + b; means over a row */
 bool pnb__op_layernorm_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -63,6 +68,9 @@ bool pnb__op_layernorm_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y = w n + b:          dw = sum_rows dy n,   db = sum_rows dy,   dn = w dy
+ * n = (x - mean(x)) r:  dx = r (dn - mean(dn) - n mean(dn n))
+ * The two means are what moving x does to mean(x) and to r. */
 void pnb__op_layernorm_backward(pnb__tensor *t)
 {
     pnb__layernorm_args a;
@@ -82,6 +90,7 @@ void pnb__op_layernorm_backward(pnb__tensor *t)
     t->graph->kernels.layernorm_bwd(t->graph->ctx, &a);
 }
 
+/* ---- l2_normalize: unit rows ---- */
 pnb__tensor *pnb__l2_normalize(pnb__tensor *x, double eps)
 {
     if (x == NULL)
@@ -90,6 +99,7 @@ pnb__tensor *pnb__l2_normalize(pnb__tensor *x, double eps)
     return pnb__node(x->graph, PNB__OP_L2_NORMALIZE, &x, 1, &attrs, sizeof attrs);
 }
 
+/* x (R..., D) -> the same shape; y and 1/norm (R) are kept, x is not. */
 bool pnb__op_l2_normalize_shape(pnb__tensor *t)
 {
     pnb__same_shape(t, t->in[0]);
@@ -99,6 +109,7 @@ bool pnb__op_l2_normalize_shape(pnb__tensor *t)
     return true;
 }
 
+/* y = x / max(||x||, eps), torch's F.normalize: a row of zeros stays one. */
 bool pnb__op_l2_normalize_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -108,6 +119,8 @@ bool pnb__op_l2_normalize_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y = x / ||x||:  dx = (dy - y (y . dy)) / ||x||, what of dy lies along the sphere. Below eps the
+ * divisor is a constant and dx = dy / eps. */
 void pnb__op_l2_normalize_backward(pnb__tensor *t)
 {
     t->graph->kernels.l2_normalize_bwd(t->graph->ctx, pnb__rows(t), pnb__width(t),
@@ -115,6 +128,7 @@ void pnb__op_l2_normalize_backward(pnb__tensor *t)
                                        t->grad, t->d_in[0], t->acc_in[0]);
 }
 
+/* ---- softmax and log_softmax ---- */
 static pnb__tensor *softmax_node(pnb__tensor *x, bool log)
 {
     if (x == NULL)
@@ -141,6 +155,8 @@ bool pnb__op_softmax_shape(pnb__tensor *t)
     return true;
 }
 
+/* y_i = exp(x_i - m) / sum_j exp(x_j - m), m the largest of the row; log: x_i - m - log of that
+ * sum. */
 bool pnb__op_softmax_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -150,6 +166,9 @@ bool pnb__op_softmax_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y = softmax(x):      dx_i = y_i (dy_i - sum_j y_j dy_j)
+ * y = log softmax(x):  dx_i = dy_i - exp(y_i) sum_j dy_j
+ * Both read y alone, so x may be overwritten. */
 void pnb__op_softmax_backward(pnb__tensor *t)
 {
     const softmax_attrs *a = t->attrs;
@@ -157,6 +176,7 @@ void pnb__op_softmax_backward(pnb__tensor *t)
                                   t->grad, t->d_in[0], t->acc_in[0]);
 }
 
+/* ---- cross_entropy: log_softmax and the target's element in one, without a matrix ---- */
 pnb__tensor *pnb__cross_entropy(pnb__tensor *x, pnb__tensor *targets)
 {
     if (x == NULL || targets == NULL)
@@ -164,6 +184,7 @@ pnb__tensor *pnb__cross_entropy(pnb__tensor *x, pnb__tensor *targets)
     return pnb__node(x->graph, PNB__OP_CROSS_ENTROPY, (pnb__tensor *[]){x, targets}, 2, NULL, 0);
 }
 
+/* x (R,K), targets (R) -> losses (R); lse (R) is kept. */
 bool pnb__op_cross_entropy_shape(pnb__tensor *t)
 {
     const pnb__tensor *x = t->in[0], *target = t->in[1];
@@ -177,6 +198,7 @@ bool pnb__op_cross_entropy_shape(pnb__tensor *t)
     return true;
 }
 
+/* loss_r = lse(x_r) - x_r[t_r],  lse(x) = log sum_k exp(x_k) */
 bool pnb__op_cross_entropy_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -185,6 +207,7 @@ bool pnb__op_cross_entropy_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* loss_r = lse(x_r) - x_r[t_r]:  dx_rk = (exp(x_rk - lse_r) - [k = t_r]) dloss_r */
 void pnb__op_cross_entropy_backward(pnb__tensor *t)
 {
     t->graph->kernels.cross_entropy_bwd(t->graph->ctx, t->n, pnb__width(t->in[0]),

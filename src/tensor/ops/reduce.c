@@ -3,11 +3,14 @@
  * is the adjoint of summing and shares its kernel. */
 #include "tensor/graph_internal.h"
 
+/* x seen as (outer, n, inner) with the summed axis in the middle. */
 typedef struct sum_attrs {
     size_t outer, n, inner;
     int axis; /* PNB__ALL_AXES or a resolved axis */
     bool mean;
 } sum_attrs;
+
+/* ---- sum and mean ---- */
 
 static pnb__tensor *sum_node(pnb__tensor *x, int axis, bool mean)
 {
@@ -28,6 +31,7 @@ pnb__tensor *pnb__mean(pnb__tensor *x, int axis)
     return sum_node(x, axis, true);
 }
 
+/* x (..., n, ...) -> the same without that axis; all axes -> (). */
 bool pnb__op_sum_shape(pnb__tensor *t)
 {
     sum_attrs *a = t->attrs;
@@ -51,16 +55,18 @@ bool pnb__op_sum_shape(pnb__tensor *t)
         if (i != a->axis)
             shape[n_dims++] = x->shape[i];
     }
-    a->n = x->shape[a->axis];
+    a->n = x->shape[a->axis]; /* an axis of length 0 sums to 0 */
     pnb__set_shape(t, n_dims, shape);
     return true;
 }
 
+/* A mean is a scaled sum: one kernel for both. */
 static double sum_scale(const sum_attrs *a)
 {
     return a->mean && a->n > 0 ? 1.0 / (double)a->n : 1.0;
 }
 
+/* y[o][i] = s sum_k x[o][k][i], s = 1 or 1/n; added in a fixed order. */
 bool pnb__op_sum_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -70,6 +76,7 @@ bool pnb__op_sum_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y[o][i] = s sum_k x[o][k][i]:  dx[o][k][i] = s dy[o][i] */
 void pnb__op_sum_backward(pnb__tensor *t)
 {
     const sum_attrs *a = t->attrs;
@@ -77,6 +84,7 @@ void pnb__op_sum_backward(pnb__tensor *t)
                               t->d_in[0], t->acc_in[0]);
 }
 
+/* ---- broadcast_to ---- the target shape travels as {n_dims, dims...} */
 pnb__tensor *pnb__broadcast_to(pnb__tensor *x, int n_dims, const size_t *shape)
 {
     if (x == NULL)
@@ -92,6 +100,7 @@ pnb__tensor *pnb__broadcast_to(pnb__tensor *x, int n_dims, const size_t *shape)
     return pnb__node(x->graph, PNB__OP_BROADCAST, &x, 1, wanted, sizeof wanted);
 }
 
+/* x aligned at the end of `wanted`, each of its dims the wanted one or 1 (numpy's rule). */
 bool pnb__op_broadcast_shape(pnb__tensor *t)
 {
     const size_t *wanted = t->attrs;
@@ -114,6 +123,7 @@ static void broadcast_strides_of(const pnb__tensor *t, pnb__binary_args *args)
     const pnb__tensor *x = t->in[0];
     size_t step = 1, out_step = 1;
     for (int i = 0; i < PNB__DIMS; i++) {
+        /* a stride of 0 stays where it is: that is what repeats */
         size_t d = i < x->n_dims ? x->shape[x->n_dims - 1 - i] : 1;
         size_t out = i < t->n_dims ? t->shape[t->n_dims - 1 - i] : 1;
         args->dims[PNB__DIMS - 1 - i] = out;
@@ -124,6 +134,7 @@ static void broadcast_strides_of(const pnb__tensor *t, pnb__binary_args *args)
     }
 }
 
+/* y[i] = x[i with 0 along every repeated axis]. */
 bool pnb__op_broadcast_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -139,6 +150,7 @@ bool pnb__op_broadcast_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y[i] = x[i with 0 along every repeated axis]:  dx[j] = sum of dy over all i that read x[j]. */
 void pnb__op_broadcast_backward(pnb__tensor *t)
 {
     pnb__binary_args b = {.op = PNB__ADD,
@@ -152,6 +164,7 @@ void pnb__op_broadcast_backward(pnb__tensor *t)
     t->graph->kernels.binary_bwd(t->graph->ctx, &b);
 }
 
+/* ---- pairwise_sqdist ---- */
 pnb__tensor *pnb__pairwise_sqdist(pnb__tensor *x, pnb__tensor *y)
 {
     if (x == NULL || y == NULL)
@@ -159,6 +172,7 @@ pnb__tensor *pnb__pairwise_sqdist(pnb__tensor *x, pnb__tensor *y)
     return pnb__node(x->graph, PNB__OP_PAIRWISE_SQDIST, (pnb__tensor *[]){x, y}, 2, NULL, 0);
 }
 
+/* x (M,D), y (N,D) -> (M,N) */
 bool pnb__op_pairwise_sqdist_shape(pnb__tensor *t)
 {
     const pnb__tensor *x = t->in[0], *y = t->in[1];
@@ -171,6 +185,8 @@ bool pnb__op_pairwise_sqdist_shape(pnb__tensor *t)
     return true;
 }
 
+/* d2_ij = sum_d (x_id - y_jd)^2. As differences and not as ||x||^2 + ||y||^2 - 2 x.y: that loses
+ * all digits for near rows, and those are the ones a distance is asked for. */
 bool pnb__op_pairwise_sqdist_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -179,6 +195,8 @@ bool pnb__op_pairwise_sqdist_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* d2_ij = ||x_i - y_j||^2:
+ *   dx_i = 2 sum_j dd2_ij (x_i - y_j),  dy_j = 2 sum_i dd2_ij (y_j - x_i) */
 void pnb__op_pairwise_sqdist_backward(pnb__tensor *t)
 {
     const size_t mnw[3] = {t->shape[0], t->shape[1], pnb__width(t->in[0])};
@@ -187,6 +205,8 @@ void pnb__op_pairwise_sqdist_backward(pnb__tensor *t)
                                           t->acc_in);
 }
 
+/* ---- top_k ---- no gradient: what it chooses is gathered, and gather has one */
+/* indices: this node gives places, else values. */
 typedef struct top_k_attrs {
     size_t k;
     bool indices;
@@ -207,6 +227,8 @@ pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices)
     return pnb__node(x->graph, PNB__OP_TOP_K, &x, 1, &attrs, sizeof attrs);
 }
 
+/* x (R,K) -> (R,k) values or (R,k) int32 places, largest first, ties to the lower place. The kernel
+ * writes both, what this node does not give goes into its workspace. */
 bool pnb__op_top_k_shape(pnb__tensor *t)
 {
     const top_k_attrs *a = t->attrs;
@@ -222,6 +244,7 @@ bool pnb__op_top_k_shape(pnb__tensor *t)
     return true;
 }
 
+/* values[r][j] = x[r][indices[r][j]], values[r][0] >= values[r][1] >= ... */
 bool pnb__op_top_k_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;

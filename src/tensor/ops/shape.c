@@ -12,6 +12,8 @@ pnb__tensor *pnb__gather(pnb__tensor *table, pnb__tensor *ids)
     return pnb__node(table->graph, PNB__OP_GATHER, (pnb__tensor *[]){table, ids}, 2, NULL, 0);
 }
 
+/* table (R, ...), ids (any shape) -> shape(ids) + (...). Backward adds into a few rows of a table
+ * that may be large, so its gradient is zeroed once and not written row by row. */
 bool pnb__op_gather_shape(pnb__tensor *t)
 {
     const pnb__tensor *table = t->in[0], *ids = t->in[1];
@@ -26,11 +28,12 @@ bool pnb__op_gather_shape(pnb__tensor *t)
     for (int i = 1; i < table->n_dims; i++)
         shape[n_dims++] = table->shape[i];
     pnb__set_shape(t, n_dims, shape);
-    t->saves_in = 2;
-    t->zeroed_in = 1;
+    t->saves_in = 2;  /* the ids */
+    t->zeroed_in = 1; /* of the table */
     return true;
 }
 
+/* Elements of one row of the table. */
 static size_t row_size(const pnb__tensor *table)
 {
     size_t n = 1;
@@ -39,6 +42,7 @@ static size_t row_size(const pnb__tensor *table)
     return n;
 }
 
+/* y[i] = table[ids[i]] */
 bool pnb__op_gather_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -47,6 +51,8 @@ bool pnb__op_gather_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y[i] = table[ids[i]]:  dtable[r] = sum of dy[i] over all i with ids[i] = r, in order of i, so
+ * that a word that stands in many captions gets the same bits whatever the threads do. */
 void pnb__op_gather_backward(pnb__tensor *t)
 {
     t->graph->kernels.scatter_add_rows(t->graph->ctx, t->in[1]->n, t->in[0]->shape[0],
@@ -63,6 +69,7 @@ pnb__tensor *pnb__patchify(pnb__tensor *pixels, size_t patch)
     return pnb__node(pixels->graph, PNB__OP_PATCHIFY, &pixels, 1, &patch, sizeof patch);
 }
 
+/* N = (H / p)(W / p), rounded down as a convolution of stride p without padding does. */
 bool pnb__op_patchify_shape(pnb__tensor *t)
 {
     size_t p = *(const size_t *)t->attrs;
@@ -77,6 +84,9 @@ bool pnb__op_patchify_shape(pnb__tensor *t)
     return true;
 }
 
+/* y[b][i W/p + j][(c p + u) p + v] = x[b][c][i p + u][j p + v]: the order of a flattened
+ * convolution weight (C_out, C, p, p), so that conv1.weight of a checkpoint is the linear's W as
+ * it lies. */
 bool pnb__op_patchify_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -85,6 +95,7 @@ bool pnb__op_patchify_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* Each pixel is read at most once: dx is dy moved back, 0 where no patch reads. */
 void pnb__op_patchify_backward(pnb__tensor *t)
 {
     t->graph->kernels.patchify_bwd(t->graph->ctx, t->in[0]->shape, *(const size_t *)t->attrs,
@@ -106,6 +117,7 @@ typedef struct axis_split {
     size_t outer, inner;
 } axis_split;
 
+/* t seen as (outer, length, inner) around an axis. */
 static axis_split split_at(const pnb__tensor *t, int axis)
 {
     axis_split s = {1, 1};
@@ -118,6 +130,7 @@ static axis_split split_at(const pnb__tensor *t, int axis)
     return s;
 }
 
+/* The same block shape between other places. */
 static void copy_block(const pnb__graph *g, const pnb__copy_args *shape, const void *src, void *dst,
                        bool accumulate)
 {
@@ -128,6 +141,7 @@ static void copy_block(const pnb__graph *g, const pnb__copy_args *shape, const v
     g->kernels.copy(g->ctx, &c);
 }
 
+/* ---- concat: y = [x_1; x_2; ...] along an axis ---- */
 pnb__tensor *pnb__concat(pnb__tensor *const *parts, size_t n, int axis)
 {
     if (n == 0 || parts[0] == NULL)
@@ -154,6 +168,7 @@ pnb__tensor *pnb__concat(pnb__tensor *const *parts, size_t n, int axis)
     return pnb__node(g, PNB__OP_CONCAT, parts, (int)n, &resolved, sizeof resolved);
 }
 
+/* x_i (..., n_i, ...) -> (..., sum n_i, ...); all other dims alike. */
 bool pnb__op_concat_shape(pnb__tensor *t)
 {
     int axis = *(const int *)t->attrs;
@@ -178,7 +193,8 @@ bool pnb__op_concat_shape(pnb__tensor *t)
     return true;
 }
 
-/* forward: part -> its block; backward: block of dy -> dpart. */
+/* Forward:  y[o][b_i + k][j] = x_i[o][k][j], b_i = n_1 + ... + n_(i-1)
+ * Backward: dx_i[o][k][j] = dy[o][b_i + k][j], the same copies turned round. */
 static void concat_move(pnb__tensor *t, bool backward)
 {
     int axis = *(const int *)t->attrs;
@@ -210,11 +226,13 @@ void pnb__op_concat_backward(pnb__tensor *t)
     concat_move(t, true);
 }
 
+/* ---- slice: y = x[begin .. begin + n) of an axis ---- */
 typedef struct slice_attrs {
     int axis;
     size_t begin, n;
 } slice_attrs;
 
+/* Another shape of x's memory from element `offset` on. */
 typedef struct view_attrs {
     size_t offset;
     int n_dims;
@@ -226,6 +244,8 @@ static pnb__tensor *view_node(pnb__tensor *x, const view_attrs *attrs)
     return pnb__node(x->graph, PNB__OP_VIEW, &x, 1, attrs, sizeof *attrs);
 }
 
+/* Where nothing is outside the axis the slice lies in one piece: a view of x, for nothing. Any
+ * other is copied. */
 pnb__tensor *pnb__slice(pnb__tensor *x, int axis, size_t begin, size_t n)
 {
     if (x == NULL)
@@ -249,6 +269,8 @@ pnb__tensor *pnb__slice(pnb__tensor *x, int axis, size_t begin, size_t n)
     return pnb__node(x->graph, PNB__OP_SLICE, &x, 1, &attrs, sizeof attrs);
 }
 
+/* x (..., length, ...) -> (..., n, ...). Backward touches a part of x's gradient: the rest must be
+ * zero before. */
 bool pnb__op_slice_shape(pnb__tensor *t)
 {
     const slice_attrs *a = t->attrs;
@@ -260,6 +282,7 @@ bool pnb__op_slice_shape(pnb__tensor *t)
     return true;
 }
 
+/* The copy of forward, and how far into x it begins. */
 static void slice_args(const pnb__tensor *t, pnb__copy_args *c, size_t *offset_bytes)
 {
     const slice_attrs *a = t->attrs;
@@ -270,6 +293,7 @@ static void slice_args(const pnb__tensor *t, pnb__copy_args *c, size_t *offset_b
     *offset_bytes = a->begin * s.inner * pnb__elem_bytes(t);
 }
 
+/* y[o][k][i] = x[o][begin + k][i] */
 bool pnb__op_slice_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -280,6 +304,7 @@ bool pnb__op_slice_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* y[o][k][i] = x[o][begin + k][i]:  dx[o][begin + k][i] += dy[o][k][i], the copy turned round. */
 void pnb__op_slice_backward(pnb__tensor *t)
 {
     pnb__copy_args c;
@@ -295,6 +320,7 @@ void pnb__op_slice_backward(pnb__tensor *t)
 
 /* ---- views: same memory, other shape. The planner resolves them; nothing runs. ---- */
 
+/* Elements stay in row-major order: only the counts along the axes change. */
 pnb__tensor *pnb__reshape(pnb__tensor *x, int n_dims, const size_t *shape)
 {
     if (x == NULL)
@@ -329,6 +355,7 @@ bool pnb__op_view_shape(pnb__tensor *t)
     return true;
 }
 
+/* The memory is x's: when x is there, so is y. */
 bool pnb__op_view_forward(pnb__tensor *t, bool recompute)
 {
     (void)t;
@@ -342,6 +369,7 @@ void pnb__op_view_backward(pnb__tensor *t)
     (void)t;
 }
 
+/* ---- permute: y[i_0, i_1, ...] has x's axis axes[d] as its axis d ---- */
 pnb__tensor *pnb__permute(pnb__tensor *x, const int *axes)
 {
     if (x == NULL)
@@ -352,6 +380,7 @@ pnb__tensor *pnb__permute(pnb__tensor *x, const int *axes)
     return pnb__node(x->graph, PNB__OP_PERMUTE, &x, 1, order, sizeof order);
 }
 
+/* shape[d] = x.shape[axes[d]] */
 bool pnb__op_permute_shape(pnb__tensor *t)
 {
     const int *order = t->attrs;
@@ -368,7 +397,8 @@ bool pnb__op_permute_shape(pnb__tensor *t)
     return true;
 }
 
-/* dims of the output; source strides follow the permutation. */
+/* Dims of the output, padded with 1 on the outside; source strides follow the permutation:
+ *   stride_src[d] = stride of x along axes[d],  stride_dst[d] that of a packed tensor */
 static void permute_args(const pnb__tensor *t, pnb__copy_args *c)
 {
     const int *order = t->attrs;
@@ -388,6 +418,7 @@ static void permute_args(const pnb__tensor *t, pnb__copy_args *c)
     }
 }
 
+/* y[i] = x[i_(axes^-1)]: the strides of x are read in the order of the new axes. */
 bool pnb__op_permute_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -397,6 +428,7 @@ bool pnb__op_permute_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* The inverse permutation is the same copy with source and destination exchanged. */
 void pnb__op_permute_backward(pnb__tensor *t)
 {
     pnb__copy_args c;
@@ -409,7 +441,7 @@ void pnb__op_permute_backward(pnb__tensor *t)
     copy_block(t->graph, &c, t->grad, t->d_in[0], t->acc_in[0]);
 }
 
-/* ---- im2col ---- */
+/* ---- im2col (Chellapilla et al. 2006) ---- */
 
 pnb__tensor *pnb__im2col(pnb__tensor *x, const pnb__conv_opts *opts)
 {
@@ -418,6 +450,8 @@ pnb__tensor *pnb__im2col(pnb__tensor *x, const pnb__conv_opts *opts)
     return pnb__node(x->graph, PNB__OP_IM2COL, &x, 1, opts, sizeof *opts);
 }
 
+/* out = (in + 2 pad - span) / stride + 1, rounded down, span = dilation (kernel - 1) + 1: torch's
+ * Conv2d. */
 static void conv_args(const pnb__tensor *t, pnb__conv_args *c)
 {
     const pnb__conv_opts *o = t->attrs;
@@ -439,11 +473,14 @@ static void conv_args(const pnb__tensor *t, pnb__conv_args *c)
                           .col = t->data};
 }
 
+/* x (B,C,H,W) -> (B, OH OW, C KH KW): a convolution is a linear on these rows with its weight
+ * (C_out, C, KH, KW) flattened. Memory grows by up to KH KW: the price of one GEMM. */
 bool pnb__op_im2col_shape(pnb__tensor *t)
 {
     const pnb__conv_opts *o = t->attrs;
     const pnb__tensor *x = t->in[0];
     char tx[96];
+    /* the kernel's span fits into the padded picture at least once */
     bool fits = x->n_dims == 4 && o->kernel_h > 0 && o->kernel_w > 0 && o->stride > 0 &&
                 o->dilation > 0 && x->shape[2] + 2 * o->pad > o->dilation * (o->kernel_h - 1) &&
                 x->shape[3] + 2 * o->pad > o->dilation * (o->kernel_w - 1);
@@ -457,6 +494,8 @@ bool pnb__op_im2col_shape(pnb__tensor *t)
     return true;
 }
 
+/* col[b][i OW + j][(c KH + u) KW + v] = x[b][c][i stride + u dilation - pad][j stride + ...], 0
+ * outside the picture */
 bool pnb__op_im2col_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -466,6 +505,8 @@ bool pnb__op_im2col_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* A pixel lies under several kernels: dx is the sum of the dcol that read it (col2im), in a fixed
+ * order. */
 void pnb__op_im2col_backward(pnb__tensor *t)
 {
     pnb__conv_args c;
