@@ -1,6 +1,6 @@
 /* The exchange of a training that runs in one process: its rows are all rows, its gradient is the
- * whole gradient. Several processes bring a table of their own (exchange.h says what it must do).
- */
+ * whole gradient. Several processes bring a table of their own (exchange.h says what it must
+ * do). */
 #include "train/exchange.h"
 
 static pnb_status keep_rows(void *self, float *rows, size_t n, pnb_error *err)

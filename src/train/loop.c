@@ -9,39 +9,45 @@
 
 #include "train/trainer.h"
 
+/* Names are string constants: they outlive every line they are written into. */
 void pnb__figures_add(pnb__figures *f, const char *name, const char *title, double value)
 {
     assert(f->n < PNB__MAX_FIGURES);
     f->items[f->n++] = (pnb__figure){.name = name, .title = title, .value = value};
 }
 
+/* B A R: all that the loss of one update saw. */
 double pnb__trainer_samples_per_step(const pnb__trainer *t)
 {
     return (double)t->opts->batch_size * t->opts->accum_freq * (double)t->exchange->n_ranks;
 }
 
+/* state.step counts updates done, so an epoch ends after its last one. */
 static bool is_epoch_end(const pnb__trainer *t)
 {
     return t->state.step % t->steps_per_epoch == 0;
 }
 
+/* Also for a run resumed after its end: it validates and saves nothing twice. */
 static bool is_last(const pnb__trainer *t)
 {
     return t->state.step >= t->n_steps;
 }
 
+/* Set by a signal handler: looked at between steps, where a checkpoint is whole. */
 static bool is_stopped(const pnb__trainer *t)
 {
     return t->opts->stop != NULL && *t->opts->stop != 0;
 }
 
+/* The rate is that of this process: a resumed run was not there for the steps before. */
 static void report(const pnb__trainer *t, const char *phase, double loss, double lr)
 {
     if (t->opts->progress == NULL)
         return;
     double elapsed = pnb__now_s() - t->started_s;
     double done = (double)(t->state.step - t->first_step);
-    double step_s = done > 0 ? elapsed / done : 0;
+    double step_s = done > 0 ? elapsed / done : 0; /* validations and saves are in it */
     pnb_train_progress p = {.step = t->state.step,
                             .n_steps = t->n_steps,
                             .epoch = t->state.step / t->steps_per_epoch,
@@ -57,12 +63,14 @@ static void report(const pnb__trainer *t, const char *phase, double loss, double
 
 /* ---- one step ---- */
 
+/* For the message of a run that fails: what the user still has. */
 static const char *what_is_kept(const pnb__trainer *t)
 {
     return t->result->checkpoint_dir[0] != '\0' ? "the last checkpoint is kept"
                                                 : "before a checkpoint was written";
 }
 
+/* Before the update: a NaN that reached the weights would be in the next checkpoint too. */
 static pnb_status check_values(const pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
 {
     for (size_t i = 0; i < v->terms.n; i++)
@@ -81,13 +89,15 @@ static pnb_status check_values(const pnb__trainer *t, const pnb__step_values *v,
     return PNB_OK;
 }
 
+/* Gradients of all processes before their norm, and the norm before the check: what is clipped is
+ * the gradient of the whole batch. */
 pnb_status pnb__trainer_step(pnb__trainer *t, pnb__step_values *out, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
     *out = (pnb__step_values){0};
     double start = pnb__now_s();
     pnb_status status = o->calls->step(o->self, t->state.step, out, err);
-    if (status == PNB_NUMERIC)
+    if (status == PNB_NUMERIC) /* the op is named already, the step is not */
         pnb__error_prefix(err, "step %lld", (long long)t->state.step);
     if (status == PNB_OK)
         status = pnb__optim_sum_grads(t->optim, t->exchange, err);
@@ -99,6 +109,8 @@ pnb_status pnb__trainer_step(pnb__trainer *t, pnb__step_values *out, pnb_error *
     return status;
 }
 
+/* Step t (from 0) takes the rate of t, as open_clip's scheduler(step) before optimizer.step()
+ * does. */
 pnb_status pnb__trainer_update(pnb__trainer *t, pnb__step_values *v, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
@@ -107,11 +119,13 @@ pnb_status pnb__trainer_update(pnb__trainer *t, pnb__step_values *v, pnb_error *
     pnb__optim_step(t->optim, v->lr, pnb__optim_clip_factor(t->optim, v->grad_norm));
     if (o->calls->updated != NULL)
         status = o->calls->updated(o->self, v, err);
+    /* together: a checkpoint written now goes on with the next step on the next sample */
     t->state.step++;
     t->state.position = o->calls->position(o->self);
     return status;
 }
 
+/* batch_s has the update in it, data_s is a part of it. */
 static pnb_status train_step(pnb__trainer *t, pnb__step_values *v, pnb_error *err)
 {
     double start = pnb__now_s();
@@ -125,6 +139,8 @@ static pnb_status train_step(pnb__trainer *t, pnb__step_values *v, pnb_error *er
 
 /* ---- between the steps ---- */
 
+/* By steps where they were asked for, else by epochs, and always at the end: a run without a last
+ * validation has no best checkpoint. */
 static bool is_eval_due(const pnb__trainer *t)
 {
     const pnb__run_opts *o = t->opts;
@@ -163,11 +179,12 @@ static pnb_status evaluate_if_due(pnb__trainer *t, pnb_error *err)
         t->objective.calls->validate(t->objective.self, t->state.step, &t->eval, err);
     if (status != PNB_OK)
         return status;
-    t->last_eval_step = t->state.step;
+    t->last_eval_step = t->state.step; /* of these weights there is nothing more to learn */
     status = pnb__record_eval(t, &t->eval, err);
     return status == PNB_OK ? save_if_best(t, err) : status;
 }
 
+/* Those that stay. */
 static bool is_epoch_save_due(const pnb__trainer *t)
 {
     const pnb__run_opts *o = t->opts;
@@ -180,6 +197,7 @@ static bool is_epoch_save_due(const pnb__trainer *t)
 static void consider_best(pnb__trainer *t, const char *name)
 {
     double loss = t->eval.total;
+    /* a loss of another step says nothing of these weights */
     bool is_measured = t->last_eval_step == t->state.step && isfinite(loss);
     if (!is_measured || loss >= t->state.best_loss)
         return;
@@ -187,12 +205,12 @@ static void consider_best(pnb__trainer *t, const char *name)
     snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
 }
 
-/* Checkpoints that stay are named by their epoch, those that the next one replaces by their step.
- */
+/* Checkpoints that stay are named by their epoch, those that the next one replaces by their
+ * step. */
 static pnb_status save(pnb__trainer *t, pnb_error *err)
 {
     char name[64];
-    bool stays = is_epoch_save_due(t) || is_last(t);
+    bool stays = is_epoch_save_due(t) || is_last(t); /* the run's end is always kept */
     if (is_epoch_end(t) && t->state.step > 0 && stays)
         snprintf(name, sizeof name, "epoch_%lld", (long long)(t->state.step / t->steps_per_epoch));
     else
@@ -203,6 +221,7 @@ static pnb_status save(pnb__trainer *t, pnb_error *err)
     return status == PNB_OK ? pnb__record_info(t, err, "Saved checkpoint %s", name) : status;
 }
 
+/* The last one always; save_most_recent's are replaced by the next. */
 static bool is_save_due(const pnb__trainer *t)
 {
     const pnb__run_opts *o = t->opts;
@@ -225,6 +244,8 @@ static void fill_result(const pnb__trainer *t, const pnb__step_values *v)
     r->samples_per_s = samples * (double)(t->state.step - t->first_step) / PNB_MAX(seconds, 1e-9);
 }
 
+/* Update, record, validate, save, in that order: a checkpoint holds the validation of its own step.
+ * A stop between two steps saves too, so that nothing of a stopped run is lost. */
 static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
 {
     pnb__step_values v = {0};
@@ -255,6 +276,7 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
                      (long long)t->state.step, (long long)t->n_steps);
 }
 
+/* results.jsonl is cut back to the step resumed from: what comes after it happens again. */
 static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
@@ -283,6 +305,7 @@ static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
 
 /* ---- a whole run ---- */
 
+/* Nothing can fail here, so that reset is right whatever comes after. */
 void pnb__trainer_init(pnb__trainer *t, const pnb_ctx *ctx, const pnb__run_opts *opts,
                        const pnb__objective *objective, pnb__run_result *result)
 {
@@ -296,10 +319,11 @@ void pnb__trainer_init(pnb__trainer *t, const pnb_ctx *ctx, const pnb__run_opts 
                         .result = result};
     if (t->exchange == NULL)
         t->exchange = t->objective.exchange = &pnb__exchange_alone;
-    t->run.lock = -1;
+    t->run.lock = -1; /* 0 would be standard input's */
     t->state.best_unc_r = t->state.best_loss = NAN;
 }
 
+/* The schedule is as long as the run: max_steps, where given, shortens both. */
 static void plan_steps(pnb__trainer *t)
 {
     const pnb__run_opts *o = t->opts;
@@ -315,6 +339,8 @@ static void plan_steps(pnb__trainer *t)
                                  .cooldown_end = o->lr_cooldown_end};
 }
 
+/* Parameters, then the optimiser that names them, then its state, then the data at the position of
+ * the checkpoint. */
 pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error *err)
 {
     pnb__objective *o = &t->objective;
@@ -337,6 +363,7 @@ void pnb__trainer_reset(pnb__trainer *t)
     pnb__rundir_close(&t->run);
 }
 
+/* Both tables of options go into its params.txt. */
 static pnb_status open_rundir(pnb__trainer *t, pnb_error *err)
 {
     return pnb__rundir_open(&t->run, t->opts, t->settings, PNB__N_SETTINGS, err);
@@ -368,6 +395,7 @@ done:
     return status;
 }
 
+/* The clock starts behind opening: rates are those of training. */
 pnb_status pnb__trainer_run(const pnb_ctx *ctx, const pnb__run_opts *opts,
                             const pnb__objective *objective, pnb__run_result *out, pnb_error *err)
 {

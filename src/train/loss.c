@@ -26,6 +26,8 @@ pnb_loss_opts pnb_loss_opts_default(void)
 {
     pnb_loss_opts o = {
         .inclusion_scale = 1000, .inclusion_eps = -10, .inclusion_limit = 1e5, .vib_limit = 1e4};
+    /* docs/numerics-training.md says what was tried: with a scale of 1000 the inclusion term is
+     * nearly a hinge on the order of variances, and its weight is all that matters */
     o.weight[PNB_LOSS_PPCL] = 1;
     o.weight[PNB_LOSS_INCLUSION] = 1e-4;
     o.weight[PNB_LOSS_IMG_INCLUSION] = 1e-3;
@@ -34,6 +36,7 @@ pnb_loss_opts pnb_loss_opts_default(void)
     return o;
 }
 
+/* Table of hyperparameters of the ProLIP paper's main runs. */
 pnb_loss_opts pnb_loss_opts_published(void)
 {
     pnb_loss_opts o = pnb_loss_opts_default();
@@ -42,6 +45,7 @@ pnb_loss_opts pnb_loss_opts_published(void)
     return o;
 }
 
+/* What every term is built from: the graph, its inputs clipped, where it puts results. */
 typedef struct build {
     pnb__graph *g;
     const pnb__loss_in *in;
@@ -71,8 +75,8 @@ static pnb__tensor *clipped(pnb__graph *g, pnb__tensor *x)
     return pnb__add(pnb__sub(x, over), under);
 }
 
-/* Shapes: image, text (B,D); masked ones (M,D) with M <= B. Means are not clipped: they are unit.
- */
+/* Shapes: image, text (B,D); masked ones (M,D) with M <= B. Means are not clipped: they are
+ * unit. */
 static pnb__loss_in clip_all(pnb__graph *g, const pnb__loss_in *in)
 {
     pnb__loss_in out = *in;
@@ -137,7 +141,7 @@ static pnb__tensor *bias_row(pnb__tensor *bias, size_t n)
     return bias == NULL ? NULL : pnb__broadcast_to(bias, 1, &n);
 }
 
-/* ProLIP Eq. 4: csd = 2 - 2 mu_i.mu_j + u_i + u_j for unit means, l_ij = -a/2 csd + a + b, that is
+/* ProLIP Eq. 2: csd = 2 - 2 mu_i.mu_j + u_i + u_j for unit means, l_ij = -a/2 csd + a + b, that is
  *   l_ij = a mu_i.mu_j + (b - a/2 u_i) - a/2 u_j
  * a goes into the left rows, so that no (B,B) matrix is scaled. */
 static pairs ppcl_pairs(const pnb__loss_in *in)
@@ -156,6 +160,7 @@ pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in)
     return ppcl_pairs(&safe).all;
 }
 
+/* B, the rows of a side. */
 static double n_pairs(const build *b)
 {
     return (double)pnb__dim(b->in->image.mean, 0);
@@ -167,8 +172,8 @@ static pnb__tensor *build_ppcl(const build *b)
     return pair_loss(b, ppcl_pairs(b->in), 1 / n_pairs(b));
 }
 
-/* SigLIP: l_ij = a mu_i.mu_j + b on the means alone, with scalars of its own where there are any.
- */
+/* SigLIP: l_ij = a mu_i.mu_j + b on the means alone, with scalars of its own where there are
+ * any. */
 static pnb__tensor *build_siglip(const build *b)
 {
     const pnb__loss_in *in = b->in;
@@ -180,8 +185,8 @@ static pnb__tensor *build_siglip(const build *b)
 }
 
 /* CLIP: (1/2B) sum_i (CE(row i of L, i) + CE(column i of L, i)), L = a V T^T without a bias.
- * Columns are the rows of the product taken the other way round: cheaper than a transposed (B,B).
- */
+ * Columns are the rows of the product taken the other way round: cheaper than a transposed
+ * (B,B). */
 static pnb__tensor *build_clip(const build *b)
 {
     const pnb__loss_in *in = b->in;
@@ -215,7 +220,7 @@ static pnb__tensor *build_pcmepp(const build *b)
     return pair_loss(b, make_pairs(image, in->text.mean, side[0], side[1]), 1 / (n * n));
 }
 
-/* ProLIP Eq. 6: mean over rows and d of -log s(c H_d(1 in 2)) = softplus(-c H_d). H (B,D) is the
+/* ProLIP Eq. 4: mean over rows and d of -log s(c H_d(1 in 2)) = softplus(-c H_d). H (B,D) is the
  * test of one dimension at a time; c is large because H of near-equal Gaussians is small. */
 static pnb__tensor *inclusion_of(const build *b, const pnb__dist *one, const pnb__dist *two)
 {
@@ -225,6 +230,7 @@ static pnb__tensor *inclusion_of(const build *b, const pnb__dist *one, const pnb
     return gate(mean_all(pnb__apply(PNB__SOFTPLUS, minus)), b->opts->inclusion_limit);
 }
 
+/* An image says more than its caption: image inside text. */
 static pnb__tensor *build_inclusion(const build *b)
 {
     return inclusion_of(b, &b->in->image, &b->in->text);
@@ -240,11 +246,13 @@ static pnb__tensor *masked_inclusion(const build *b, const pnb__dist *all, const
     return inclusion_of(b, &first, masked);
 }
 
+/* The whole picture lies inside the one that lost patches, */
 static pnb__tensor *build_img_inclusion(const build *b)
 {
     return masked_inclusion(b, &b->in->image, &b->in->masked_image);
 }
 
+/* and the whole caption inside the one that lost words (ProLIP section 3.3). */
 static pnb__tensor *build_txt_inclusion(const build *b)
 {
     return masked_inclusion(b, &b->in->text, &b->in->masked_text);
@@ -260,6 +268,7 @@ static pnb__tensor *divergence(const build *b, const pnb__dist *d)
     return gate(pnb__affine(all, 0.5, -0.5), b->opts->vib_limit);
 }
 
+/* Both towers, each gated by itself: one that runs away does not switch the other's term off. */
 static pnb__tensor *build_vib(const build *b)
 {
     return pnb__add(divergence(b, &b->in->image), divergence(b, &b->in->text));
@@ -282,6 +291,8 @@ static const term_row terms[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_VIB] = {build_vib, true, false, false},
 };
 
+/* Weights of 0 and more: a negative one would push variances to infinity. Limits of 1 and more: see
+ * `gate`. */
 pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
 {
     double sum = 0;
@@ -328,6 +339,8 @@ static pnb_status check_term(const build *b, pnb_loss_term term, pnb_error *err)
     return PNB_OK;
 }
 
+/* L = sum_k w_k L_k over the terms with w_k > 0. The weighted terms are kept readable:
+ * results.jsonl has each of them, and their sum is the total to the last bit. */
 pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in,
                            const pnb_loss_opts *opts, pnb_error *err)
 {
@@ -353,6 +366,7 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
     return status;
 }
 
+/* CLIP's targets: pair i belongs to row i. */
 pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err)
 {
     if (loss->targets == NULL)

@@ -12,11 +12,13 @@
 enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
 enum { SCALE, BIAS, POINT_SCALE, POINT_BIAS, N_SCALARS };
 
+/* Every array of the caller as an input whose gradient is wanted. */
 typedef struct leaves {
     pnb__dist side[N_SIDES];
     pnb__tensor *scalar[N_SCALARS];
 } leaves;
 
+/* Sides by number, so that one loop serves all four. */
 static const pnb_loss_side *side_of(const pnb_loss_in *in, int s)
 {
     const pnb_loss_side *sides[N_SIDES] = {&in->image, &in->text, &in->masked_image,
@@ -55,6 +57,7 @@ static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
             l.side[s].log_var = pnb__input_with_grad(g, 2, shape);
     }
     for (int i = 0; i < N_SCALARS; i++)
+        /* a and b of the point losses only where the caller has them apart */
         if (i < POINT_SCALE || (in->point_scale != NULL && in->point_bias != NULL))
             l.scalar[i] = pnb__input_with_grad(g, 0, NULL);
     return l;
@@ -99,6 +102,7 @@ static void read_grad(const pnb__tensor *t, double *out, size_t n)
         out[i] = 0;
 }
 
+/* dL/d mean and dL/d lv of every side, and of the scalars a, b (of a, not of its logarithm). */
 static void read_grads(const leaves *l, const pnb_loss_in *in, pnb_loss_out *out)
 {
     for (int s = 0; s < N_SIDES; s++) {
@@ -112,6 +116,7 @@ static void read_grads(const leaves *l, const pnb_loss_in *in, pnb_loss_out *out
         read_grad(l->scalar[i], scalars[i], 1);
 }
 
+/* In double: a caller's gradient check by central differences needs about half of the digits. */
 pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const pnb_loss_in *in,
                             pnb_loss_out *out, pnb_error *err)
 {
@@ -120,6 +125,7 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
     pnb_status status = check_in(in, err);
     if (status != PNB_OK)
         return status;
+    /* the trainer's graph, in f64 and with every array a leaf */
     PNB_TRY(pnb__graph_create(&g, ctx, PNB__F64, true, err));
     leaves l = make_leaves(g, in);
     const pnb__loss_in graph_in = {

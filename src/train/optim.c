@@ -27,16 +27,19 @@ bool pnb_optim_from_name(const char *name, pnb_optim_kind *out)
 pnb_optim_opts pnb_optim_opts_default(void)
 {
     return (pnb_optim_opts){.kind = PNB_OPTIM_ADAMW,
-                            .lr = 5e-4,
-                            .beta1 = 0.9,
+                            .lr = 5e-4,   /* these four as ProLIP trains ViT-B/16; */
+                            .beta1 = 0.9, /* open_clip's beta2 for ViT is 0.98 */
                             .beta2 = 0.95,
                             .eps = 1e-6,
                             .momentum = 0.9,
                             .weight_decay = 0.2,
-                            .delta = 0.1,
+                            .delta = 0.1, /* AdamP's own two */
                             .wd_ratio = 0.1};
 }
 
+/* open_clip's rule by name and shape: what scales or shifts (norms, biases, a) must be free to be
+ * far from 0. Class and uncertainty tokens are vectors and so are left alone, position tables
+ * decay. */
 bool pnb_optim_is_excluded(const char *name, int n_dims)
 {
     static const char *const parts[] = {"bn", "ln", "bias", "logit_scale"};
@@ -53,6 +56,7 @@ static bool is_momentum_kind(pnb_optim_kind kind)
     return kind == PNB_OPTIM_SGD || kind == PNB_OPTIM_SGDP;
 }
 
+/* Ranges in which the updates are defined: 1 - beta^t > 0, and nothing grows by decaying. */
 pnb_status pnb__optim_check_opts(const pnb_optim_opts *o, pnb_error *err)
 {
     if ((unsigned)o->kind >= PNB_N_OPTIM_KINDS)
@@ -69,6 +73,7 @@ pnb_status pnb__optim_check_opts(const pnb_optim_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* m_0 = v_0 = 0; the factors 1 / (1 - beta^t) make up for it. */
 static pnb_status make_zeroed(const pnb__optim *o, size_t n, void **out, pnb_error *err)
 {
     size_t bytes = n * PNB__REAL_SIZE(o->kernels.real);
@@ -76,6 +81,8 @@ static pnb_status make_zeroed(const pnb__optim *o, size_t n, void **out, pnb_err
     return status == PNB_OK ? o->kernels.mem_zero(o->ctx, *out, bytes, err) : status;
 }
 
+/* Adam keeps two moments a number, SGD one: that is what a run costs beside weights and
+ * gradients. */
 static pnb_status add_slot(pnb__optim *o, pnb__param *param, pnb_error *err)
 {
     pnb__optim_slot *s = &o->slots[o->n_slots++];
@@ -109,7 +116,7 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
         return pnb__fail_nomem(err, n * sizeof(pnb__optim_slot));
     }
     for (size_t i = 0; i < n && status == PNB_OK; i++)
-        if (params[i]->trainable)
+        if (params[i]->trainable) /* a frozen one has no moments */
             status = add_slot(o, params[i], err);
     if (status != PNB_OK) {
         pnb__optim_free(o);
@@ -134,7 +141,8 @@ void pnb__optim_free(pnb__optim *o)
     pnb__free(o);
 }
 
-/* Gradients of this step as a flat list; the length is returned. */
+/* Gradients of this step as a flat list, in the order of the parameters, which fixes the order of
+ * every sum over them; the length is returned. */
 static size_t list_grads(const pnb__optim *o)
 {
     size_t n = 0;
@@ -146,6 +154,7 @@ static size_t list_grads(const pnb__optim *o)
     return n;
 }
 
+/* Between backward and clipping, so that the norm is that of the whole batch on every process. */
 pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, pnb_error *err)
 {
     return exchange->sum(exchange->self, &o->kernels, o->grads, list_grads(o), err);
@@ -157,6 +166,8 @@ double pnb__optim_grad_norm(const pnb__optim *o)
     return sqrt(o->kernels.sum_squares(o->ctx, o->grads, list_grads(o)));
 }
 
+/* torch's clip_grad_norm_: the factor goes to the update and not over the gradients, a pass
+ * saved. */
 double pnb__optim_clip_factor(const pnb__optim *o, double norm)
 {
     if (!(o->opts.grad_clip_norm > 0))
@@ -170,6 +181,7 @@ static pnb__optim_args args_of(const pnb__optim *o, const pnb__optim_slot *s)
 {
     const pnb_optim_opts *p = &o->opts;
     const pnb__param *param = s->param;
+    /* a channel of AdamP is a row of the first dimension; a vector is one row */
     size_t rows = param->n_dims > 1 && param->shape[0] > 0 ? param->shape[0] : 1;
     return (pnb__optim_args){.n = param->n,
                              .rows = rows,
@@ -191,6 +203,8 @@ static pnb__optim_args args_of(const pnb__optim *o, const pnb__optim_slot *s)
                              .step = o->step};
 }
 
+/* p_t from p_(t-1) and g factor; t counts updates, not the steps a parameter took part in, as torch
+ * does for parameters that always have a gradient. */
 void pnb__optim_step(pnb__optim *o, double lr, double grad_scale)
 {
     const pnb__kernels *k = &o->kernels;
@@ -199,7 +213,7 @@ void pnb__optim_step(pnb__optim *o, double lr, double grad_scale)
         [PNB_OPTIM_ADAMP] = k->adamp, [PNB_OPTIM_SGDP] = k->sgdp,
     };
     size_t n = 0;
-    o->step++;
+    o->step++; /* t counts from 1: 1 - beta^0 would be 0 */
     for (size_t i = 0; i < o->n_slots; i++) {
         if (o->slots[i].param->grad == NULL)
             continue;

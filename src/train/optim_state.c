@@ -17,6 +17,7 @@ typedef struct snapshot {
     pnb__arena arena;
 } snapshot;
 
+/* The view of one moment under torch's name for it, with the weight's shape. */
 static pnb_status add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *slot,
                            bool second, pnb_error *err)
 {
@@ -40,9 +41,11 @@ static pnb_status add_view(snapshot *s, const pnb__optim *o, const pnb__optim_sl
     return o->kernels.mem_read(o->ctx, data, second ? slot->v : slot->m, bytes, err);
 }
 
+/* All of it at once: the file is written front to back, and the device must not change
+ * meanwhile. */
 static pnb_status take_snapshot(snapshot *s, const pnb__optim *o, pnb_error *err)
 {
-    pnb__arena_init(&s->arena, (size_t)1 << 20);
+    pnb__arena_init(&s->arena, (size_t)1 << 20); /* freed in one piece with the snapshot */
     s->views = pnb__alloc_zero(2 * o->n_slots + 1, sizeof *s->views);
     pnb_status status =
         s->views != NULL ? PNB_OK : pnb__fail_nomem(err, 2 * o->n_slots * sizeof *s->views);
@@ -54,6 +57,7 @@ static pnb_status take_snapshot(snapshot *s, const pnb__optim *o, pnb_error *err
     return status;
 }
 
+/* The step stands in the file too: moments without their t would be corrected wrongly. */
 pnb_status pnb__optim_save(const pnb__optim *o, const char *path, pnb_error *err)
 {
     snapshot s = {0};
@@ -68,6 +72,7 @@ pnb_status pnb__optim_save(const pnb__optim *o, const char *path, pnb_error *err
     return status;
 }
 
+/* Of the weight's shape and the precision of training: a rounded moment would end in other bits. */
 static const pnb_array_view *find_view(const pnb_safetensors *file, const pnb__optim *o,
                                        const pnb__optim_slot *slot, bool second, pnb_error *err)
 {
@@ -92,6 +97,7 @@ static const pnb_array_view *find_view(const pnb_safetensors *file, const pnb__o
     return fits ? view : NULL;
 }
 
+/* Called twice. What can still fail in the second call is the device, and then the run fails. */
 /* First all checks, then all copies: a bad file changes nothing. */
 static pnb_status copy_state(pnb__optim *o, const pnb_safetensors *file, bool check_only,
                              pnb_error *err)
@@ -113,6 +119,8 @@ static pnb_status copy_state(pnb__optim *o, const pnb_safetensors *file, bool ch
     return PNB_OK;
 }
 
+/* Another kind's moments mean something else under the same names, so the kind is compared
+ * first. */
 pnb_status pnb__optim_load(pnb__optim *o, const char *path, pnb_error *err)
 {
     pnb_error local = PNB_ERROR_INIT;
@@ -131,7 +139,7 @@ pnb_status pnb__optim_load(pnb__optim *o, const char *path, pnb_error *err)
     if (status == PNB_OK)
         status = copy_state(o, file, false, e);
     if (status == PNB_OK && step != NULL)
-        o->step = strtoll(step, NULL, 10);
+        o->step = strtoll(step, NULL, 10); /* compared with state.json's by whoever resumes */
     pnb_safetensors_free(file);
     return status;
 }

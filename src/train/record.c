@@ -29,6 +29,7 @@ static pnb_status end_line(FILE *file, pnb__buf *line, const char *what, pnb_err
     return status;
 }
 
+/* open_clip's logger: "%(asctime)s | %(levelname)s | %(message)s". */
 static void put_time(pnb__buf *line)
 {
     char text[40] = "";
@@ -41,7 +42,7 @@ static void put_time(pnb__buf *line)
 
 pnb_status pnb__record_info(pnb__trainer *t, pnb_error *err, const char *fmt, ...)
 {
-    char text[1024];
+    char text[1024]; /* longer ones are cut: a line of a log */
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
@@ -60,6 +61,7 @@ static void put_term(pnb__buf *line, const char *name, double value, double sum,
                     sum / (double)n);
 }
 
+/* Over the steps since the last line, those of all processes together. */
 static double samples_per_s(const pnb__trainer *t)
 {
     return t->sum_batch_s > 0
@@ -67,8 +69,11 @@ static double samples_per_s(const pnb__trainer *t)
                : 0;
 }
 
+/* "Train Epoch: 0 [1024/9600 (11%)] Data (t): ..." as open_clip's train_one_epoch writes it; "(t)"
+ * are means since the last line, a term's brackets the mean of the epoch. */
 static pnb_status write_train_log(pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
 {
+    /* the step is counted already: the last one of an epoch is steps_per_epoch, not 0 */
     int64_t in_epoch = (t->state.step - 1) % t->steps_per_epoch + 1;
     double all = pnb__trainer_samples_per_step(t) * (double)t->steps_per_epoch;
     double done = pnb__trainer_samples_per_step(t) * (double)in_epoch, rate = samples_per_s(t);
@@ -99,12 +104,14 @@ typedef struct values {
     size_t n;
 } values;
 
+/* The lists of an objective are bounded (PNB__MAX_FIGURES), so a line is. */
 static void put(values *v, const char *key, double value)
 {
     assert(v->n < MAX_VALUES);
     v->items[v->n++] = (pnb__scalar){key, value};
 }
 
+/* In the objective's order and under its names. */
 static void put_figures(values *v, const pnb__figures *f)
 {
     for (size_t i = 0; i < f->n; i++)
@@ -128,6 +135,7 @@ static pnb_status write_event(pnb__trainer *t, const char *prefix, const values 
     return pnb__tfevents_scalars(t->run.events, t->state.step, scalars, n, err);
 }
 
+/* Every line can be read alone: kind, step, epoch and samples stand in each. */
 static pnb_status write_values(pnb__trainer *t, const char *kind, int64_t epoch, const values *v,
                                pnb_error *err)
 {
@@ -141,11 +149,13 @@ static pnb_status write_values(pnb__trainer *t, const char *kind, int64_t epoch,
     }
     pnb__buf_putc(&line, '}');
     pnb_status status = end_line(t->run.results, &line, "results.jsonl", err);
+    /* open_clip's TensorBoard tags say "val" where its log says "Eval" */
     if (status == PNB_OK && t->run.events != NULL)
         status = write_event(t, strcmp(kind, "eval") == 0 ? "val" : kind, v, err);
     return status;
 }
 
+/* In the order in which a reader asks: loss, its terms, rate, parameters, speed, batch. */
 static pnb_status write_train_result(pnb__trainer *t, const pnb__step_values *s, pnb_error *err)
 {
     values v = {.n = 0};
@@ -161,6 +171,7 @@ static pnb_status write_train_result(pnb__trainer *t, const pnb__step_values *s,
     return write_values(t, "train", (t->state.step - 1) / t->steps_per_epoch, &v, err);
 }
 
+/* Means of the epoch begin anew with its first step, those of a line with the line before. */
 static void add_step(pnb__trainer *t, const pnb__step_values *v)
 {
     if ((t->state.step - 1) % t->steps_per_epoch == 0) {
@@ -177,6 +188,7 @@ static void add_step(pnb__trainer *t, const pnb__step_values *v)
     t->n_sums++;
 }
 
+/* The first and the last step have a line whatever the interval: where it began, where it ended. */
 pnb_status pnb__record_step(pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
 {
     int64_t every = PNB_MAX(t->opts->log_every_n_steps, (int64_t)1);
@@ -191,11 +203,13 @@ pnb_status pnb__record_step(pnb__trainer *t, const pnb__step_values *v, pnb_erro
     return status;
 }
 
+/* Epochs finished: a validation within epoch 3 (from 0) says 3. */
 static int64_t epoch_of(const pnb__trainer *t)
 {
     return t->state.step / t->steps_per_epoch;
 }
 
+/* open_clip's evaluate(): names and four digits, with tabs between. */
 static pnb_status write_eval_log(pnb__trainer *t, const pnb__eval_values *e, pnb_error *err)
 {
     pnb__buf line = {0};
@@ -211,6 +225,7 @@ static pnb_status write_eval_log(pnb__trainer *t, const pnb__eval_values *e, pnb
     return end_line(t->run.log, &line, "out.log", err);
 }
 
+/* Under the step of the weights that were validated. */
 pnb_status pnb__record_eval(pnb__trainer *t, const pnb__eval_values *e, pnb_error *err)
 {
     pnb_status status = write_eval_log(t, e, err);

@@ -8,6 +8,7 @@
 
 #include "train/optim.h"
 
+/* Names by number for the table, which knows no types. */
 static const char *optim_name(int v)
 {
     return pnb_optim_name((pnb_optim_kind)v);
@@ -20,7 +21,10 @@ static const char *schedule_name(int v)
 
 #define AT(member) offsetof(pnb__run_opts, member)
 
+/* true: a resumed run must have it unchanged. Memory and what is written are free to change:
+ * grad_checkpointing gives the same bits, and logs, frequencies and names shape no weight. */
 static const pnb__field fields[] = {
+    /* the update */
     {"optimizer", AT(optim.kind), optim_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"lr", AT(optim.lr), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"beta1", AT(optim.beta1), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
@@ -33,18 +37,22 @@ static const pnb__field fields[] = {
     {"delta", AT(optim.delta), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"wd_ratio", AT(optim.wd_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"grad_clip_norm", AT(optim.grad_clip_norm), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_INFINITE},
+    /* the rate of each step; max_steps and epochs below set how long the cosine is */
     {"lr_scheduler", AT(lr_scheduler), schedule_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"warmup", AT(warmup), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"lr_min_ratio", AT(lr_min_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"epochs_cooldown", AT(epochs_cooldown), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"lr_cooldown_power", AT(lr_cooldown_power), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"lr_cooldown_end", AT(lr_cooldown_end), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    /* the step: the loss sees batch_size * accum_freq pairs */
     {"batch_size", AT(batch_size), NULL, PNB__FIELD_SIZE, true, PNB__ALSO_NONE},
     {"accum_freq", AT(accum_freq), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
     {"grad_checkpointing", AT(grad_checkpointing), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
+    /* the end, and every random draw */
     {"epochs", AT(epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"max_steps", AT(max_steps), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"seed", AT(seed), NULL, PNB__FIELD_U64, true, PNB__ALSO_NONE},
+    /* where it writes, how often it looks, what it keeps */
     {"logs", AT(logs), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     {"name", AT(name), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     {"resume", AT(resume), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
@@ -65,6 +73,7 @@ pnb__settings pnb__run_settings(const pnb__run_opts *o)
     return (pnb__settings){fields, PNB_COUNT(fields), o};
 }
 
+/* Sizes that index in 32 bits, and at least one update. */
 static pnb_status check_counts(const pnb__run_opts *o, pnb_error *err)
 {
     if (o->batch_size < 1 || o->batch_size > INT32_MAX)
@@ -82,6 +91,7 @@ static pnb_status check_counts(const pnb__run_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* A rate may end at 0 but not below, and a cosine not above where it began. */
 static pnb_status check_schedule(const pnb__run_opts *o, pnb_error *err)
 {
     if ((unsigned)o->lr_scheduler >= PNB_N_SCHEDULE_KINDS)
@@ -94,6 +104,7 @@ static pnb_status check_schedule(const pnb__run_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* 0 is "never" or "by epochs"; see include/penumbra/train.h. */
 static pnb_status check_frequencies(const pnb__run_opts *o, pnb_error *err)
 {
     if (o->val_frequency < 0 || o->val_every_n_steps < 0 || o->save_frequency < 0 ||
@@ -106,6 +117,7 @@ static pnb_status check_frequencies(const pnb__run_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* All that is wrong with options is said before data is opened. */
 pnb_status pnb__run_check_opts(const pnb__run_opts *o, pnb_error *err)
 {
     const pnb__settings table = pnb__run_settings(o);

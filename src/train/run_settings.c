@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+/* 17 digits bring a double back to the bit. */
 static void append_value(pnb__buf *b, const void *values, const pnb__field *f)
 {
     const void *p = (const unsigned char *)values + f->offset;
@@ -40,6 +41,7 @@ static void append_value(pnb__buf *b, const void *values, const pnb__field *f)
     }
 }
 
+/* open_clip's params.txt, one "name: value" a line. */
 void pnb__settings_text(const pnb__settings *tables, size_t n_tables, pnb__buf *out)
 {
     for (size_t t = 0; t < n_tables; t++)
@@ -50,6 +52,7 @@ void pnb__settings_text(const pnb__settings *tables, size_t n_tables, pnb__buf *
         }
 }
 
+/* As text: a JSON number would lose the last bits of a 64-bit seed. */
 static bool add_fixed(json_t *object, const pnb__settings *table)
 {
     bool ok = true;
@@ -66,6 +69,7 @@ static bool add_fixed(json_t *object, const pnb__settings *table)
     return ok;
 }
 
+/* One object for all tables: names of options are unique over them. */
 json_t *pnb__settings_fixed(const pnb__settings *tables, size_t n_tables)
 {
     json_t *object = json_object();
@@ -78,6 +82,8 @@ json_t *pnb__settings_fixed(const pnb__settings *tables, size_t n_tables)
     return NULL;
 }
 
+/* By the names of now: an option that is new since the checkpoint was not recorded, which is
+ * said. */
 pnb_status pnb__settings_compare(const json_t *saved, const json_t *now, pnb_error *err)
 {
     const char *name;
@@ -86,6 +92,7 @@ pnb_status pnb__settings_compare(const json_t *saved, const json_t *now, pnb_err
     {
         const char *was = json_string_value(json_object_get(saved, name));
         const char *is = json_string_value(value);
+        /* equal numbers have equal texts, so texts are enough */
         if (was == NULL || is == NULL || strcmp(was, is) != 0)
             return pnb__fail(
                 err, PNB_ARG,
@@ -96,12 +103,14 @@ pnb_status pnb__settings_compare(const json_t *saved, const json_t *now, pnb_err
     return PNB_OK;
 }
 
+/* NaN means "not given", infinity "no limit", where the option's row says so. */
 static bool may_be(const pnb__field *f, double value)
 {
     return isfinite(value) || (isnan(value) && f->also == PNB__ALSO_NAN) ||
            (value > 0 && f->also == PNB__ALSO_INFINITE);
 }
 
+/* In the order of the table, named as it is typed: "lr-min-ratio". */
 pnb_status pnb__settings_check_finite(const pnb__settings *table, pnb_error *err)
 {
     for (size_t i = 0; i < table->n; i++) {

@@ -18,7 +18,7 @@ static char *default_name(const pnb__run_opts *o)
     char date[32] = "";
     time_t now = time(NULL);
     struct tm local;
-    if (localtime_r(&now, &local) != NULL)
+    if (localtime_r(&now, &local) != NULL) /* without a clock the rest still names the run */
         strftime(date, sizeof date, "%Y_%m_%d-%H_%M_%S", &local);
     return pnb__format("%s-model_%s-lr_%g-b_%zu-j_%d", date, pnb__path_base(o->label), o->optim.lr,
                        o->batch_size, o->workers);
@@ -47,6 +47,7 @@ static pnb_status write_params(const pnb__rundir *r, const pnb__settings *settin
     return status;
 }
 
+/* Two processes in one run would take turns in replacing each other's checkpoints. */
 static pnb_status take_lock(pnb__rundir *r, pnb_error *err)
 {
     char *path = pnb__path_join(r->dir, ".lock");
@@ -63,9 +64,10 @@ static pnb_status take_lock(pnb__rundir *r, pnb_error *err)
     return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", lock_error.text);
 }
 
+/* Paths only: nothing is made yet. */
 static pnb_status set_paths(pnb__rundir *r, const pnb__run_opts *o, pnb_error *err)
 {
-    *r = (pnb__rundir){.lock = -1};
+    *r = (pnb__rundir){.lock = -1}; /* 0 is a descriptor too */
     char *name = o->name != NULL ? pnb__strdup(o->name) : default_name(o);
     if (name != NULL)
         r->dir = pnb__path_join(o->logs, name);
@@ -78,6 +80,7 @@ static pnb_status set_paths(pnb__rundir *r, const pnb__run_opts *o, pnb_error *e
     return pnb__fail(err, PNB_NOMEM, "out of memory opening the run directory");
 }
 
+/* Said before and after opening: between the two another process may have been quicker. */
 static pnb_status fail_exists(const pnb__rundir *r, pnb_error *err)
 {
     return pnb__fail(err, PNB_EXISTS,
@@ -86,6 +89,7 @@ static pnb_status fail_exists(const pnb__rundir *r, pnb_error *err)
                      r->dir);
 }
 
+/* Asked before data and model are opened, which may take minutes. */
 pnb_status pnb__rundir_check_new(const pnb__run_opts *o, pnb_error *err)
 {
     pnb__rundir r;
@@ -96,6 +100,8 @@ pnb_status pnb__rundir_check_new(const pnb__run_opts *o, pnb_error *err)
     return status;
 }
 
+/* "latest" names a run of its own folder, so that folder must be there; any other checkpoint starts
+ * a new run beside it. */
 pnb_status pnb__rundir_open(pnb__rundir *r, const pnb__run_opts *o, const pnb__settings *settings,
                             size_t n, pnb_error *err)
 {
@@ -109,7 +115,7 @@ pnb_status pnb__rundir_open(pnb__rundir *r, const pnb__run_opts *o, const pnb__s
     }
     PNB_TRY(pnb__make_dirs(r->dir, err));
     PNB_TRY(take_lock(r, err));
-    bool exists = has_checkpoint(r);
+    bool exists = has_checkpoint(r); /* asked with the lock held: nobody makes one meanwhile */
     if (exists && o->resume == NULL) {
         status = fail_exists(r, err);
         goto done;
@@ -132,6 +138,7 @@ static pnb_status keep_lines(const char *text, size_t size, int64_t step, pnb__b
         const char *end = memchr(text + at, '\n', size - at);
         size_t n = end == NULL ? size - at : (size_t)(end - (text + at));
         json_t *line = NULL;
+        /* a line without its end was cut off by a kill */
         if (end != NULL && pnb__json_try_bytes(&line, text + at, n, err) != PNB_OK)
             return PNB_NOMEM;
         const json_t *number = json_object_get(line, "step");
@@ -143,6 +150,7 @@ static pnb_status keep_lines(const char *text, size_t size, int64_t step, pnb__b
     return out->failed ? pnb__fail_nomem(err, size) : PNB_OK;
 }
 
+/* Written anew and renamed: a crash here leaves the old file. */
 static pnb_status cut_results(const char *path, int64_t step, pnb_error *err)
 {
     char *text = NULL;
@@ -161,12 +169,14 @@ static pnb_status cut_results(const char *path, int64_t step, pnb_error *err)
     return status;
 }
 
+/* A resumed run goes on in the files that are there. */
 static pnb_status open_append(FILE **file, const char *path, pnb_error *err)
 {
     *file = fopen(path, "a");
     return *file != NULL ? PNB_OK : pnb__fail_errno(err, "opening", path);
 }
 
+/* out.log is for people and keeps what happened twice; results.jsonl is for machines and is cut. */
 pnb_status pnb__rundir_open_logs(pnb__rundir *r, int64_t step, pnb_error *err)
 {
     char *log = pnb__path_join(r->dir, "out.log");
@@ -185,6 +195,7 @@ pnb_status pnb__rundir_open_logs(pnb__rundir *r, int64_t step, pnb_error *err)
     return status;
 }
 
+/* A new event file each time: their readers follow SessionLog.START, not the file (tfevents.c). */
 pnb_status pnb__rundir_open_events(pnb__rundir *r, int64_t step, pnb_error *err)
 {
     char *dir = pnb__path_join(r->dir, "tensorboard");
@@ -194,6 +205,7 @@ pnb_status pnb__rundir_open_events(pnb__rundir *r, int64_t step, pnb_error *err)
     return status;
 }
 
+/* Also for a directory that was opened in part. */
 void pnb__rundir_close(pnb__rundir *r)
 {
     if (r->events != NULL)
@@ -202,12 +214,13 @@ void pnb__rundir_close(pnb__rundir *r)
         fclose(r->log);
     if (r->results != NULL)
         fclose(r->results);
-    pnb__lock_close(r->lock);
+    pnb__lock_close(r->lock); /* last: until here the files are this process's alone */
     pnb__free(r->dir);
     pnb__free(r->checkpoints);
     *r = (pnb__rundir){.lock = -1};
 }
 
+/* A path as it is given, or what the link `latest` of this run names. */
 pnb_status pnb__rundir_find_checkpoint(const pnb__rundir *r, const char *resume, char **out,
                                        pnb_error *err)
 {

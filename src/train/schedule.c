@@ -19,13 +19,16 @@ bool pnb_schedule_from_name(const char *name, pnb_schedule_kind *out)
     return pnb__name_choose(out, "schedule", PNB_NAMES(PNB_SCHEDULE_LIST), name, NULL) == PNB_OK;
 }
 
-/* From base at share 0 to min at share 1. */
+/* min + (base - min) (1 + cos(pi share)) / 2: base at share 0, min at share 1. open_clip's min is
+ * 0, which leaves the last steps of a short run without effect. */
 static double cosine(const pnb_schedule *s, double share)
 {
     double min = s->min_ratio * s->base;
     return min + (s->base - min) * 0.5 * (1 + cos(PI * share));
 }
 
+/* const-cooldown: base, then (1 - (t - start) / cooldown)^power (base - end) + end over the last
+ * `cooldown` steps. */
 static double cooldown(const pnb_schedule *s, int64_t step)
 {
     int64_t start = s->total - s->cooldown;
@@ -36,6 +39,9 @@ static double cooldown(const pnb_schedule *s, int64_t step)
            s->cooldown_end;
 }
 
+/* Rate of step t = 0, 1, ...: warm-up base (t + 1) / warmup, so that even the first step learns;
+ * then the schedule over what is left. torch's cosine knows no warm-up and no end: past T it
+ * rises. */
 double pnb_schedule_lr(const pnb_schedule *s, int64_t step)
 {
     if (s->kind == PNB_SCHEDULE_TORCH_COSINE)
@@ -47,6 +53,7 @@ double pnb_schedule_lr(const pnb_schedule *s, int64_t step)
         return cooldown(s, step);
     case PNB_SCHEDULE_COSINE: {
         int64_t span = s->total - s->warmup;
+        /* a run that is all warm-up ends at the least rate */
         double share = span > 0 ? (double)(step - s->warmup) / (double)span : 1;
         return cosine(s, share < 1 ? share : 1);
     }

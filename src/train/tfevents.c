@@ -33,6 +33,7 @@ static void put_fixed(pnb__buf *b, uint64_t value, size_t n_bytes)
         pnb__buf_putc(b, (char)(value >> 8 * i & 0xff));
 }
 
+/* Protocol buffers' base-128 varint: 7 bits a byte, the lowest first, the top bit says "more". */
 static void put_varint(pnb__buf *b, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
@@ -42,11 +43,13 @@ static void put_varint(pnb__buf *b, uint64_t value)
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
+/* A field's key is its number and its wire type: (field << 3) | type. */
 static void put_key(pnb__buf *b, unsigned field, enum wire wire)
 {
     put_varint(b, field << 3 | (unsigned)wire);
 }
 
+/* Strings and messages inside messages alike: key, length, bytes. */
 static void put_bytes(pnb__buf *b, unsigned field, const void *data, size_t n)
 {
     put_key(b, field, WIRE_BYTES);
@@ -54,6 +57,7 @@ static void put_bytes(pnb__buf *b, unsigned field, const void *data, size_t n)
     pnb__buf_append(b, data, n);
 }
 
+/* Rotated and moved away from itself, since a CRC of bytes that hold CRCs is weak (TFRecord). */
 static uint32_t masked(const void *data, size_t n)
 {
     uint32_t crc = pnb__crc32c(data, n);
@@ -69,7 +73,7 @@ static pnb_status write_event(FILE *file, int64_t step, const pnb__buf *rest, pn
     gettimeofday(&now, NULL);
     double wall = (double)now.tv_sec + 1e-6 * (double)now.tv_usec;
     memcpy(&bits, &wall, sizeof bits);
-    put_key(&event, 1, WIRE_64);
+    put_key(&event, 1, WIRE_64); /* a double is 8 bytes as they lie */
     put_fixed(&event, bits, 8);
     put_key(&event, 2, WIRE_VARINT);
     put_varint(&event, (uint64_t)step);
@@ -91,6 +95,7 @@ static pnb_status write_event(FILE *file, int64_t step, const pnb__buf *rest, pn
     return status;
 }
 
+/* The first record of a file names its version; without it TensorBoard reads nothing. */
 static pnb_status write_start(FILE *file, int64_t first_step, pnb_error *err)
 {
     static const char version[] = "brain.Event:2";
@@ -106,6 +111,8 @@ static pnb_status write_start(FILE *file, int64_t first_step, pnb_error *err)
     return status;
 }
 
+/* The name TensorBoard looks for: "tfevents" in it; seconds, host, process and microseconds keep
+ * two runs of one folder apart. */
 pnb_status pnb__tfevents_open(FILE **out, const char *dir, int64_t first_step, pnb_error *err)
 {
     char host[128] = "localhost";
@@ -127,6 +134,8 @@ pnb_status pnb__tfevents_open(FILE **out, const char *dir, int64_t first_step, p
     return status;
 }
 
+/* Event{wall_time, step, summary: [{tag, simple_value}, ...]}: all numbers of a step in one
+ * record. */
 pnb_status pnb__tfevents_scalars(FILE *file, int64_t step, const pnb__scalar *scalars, size_t n,
                                  pnb_error *err)
 {

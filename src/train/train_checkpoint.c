@@ -18,7 +18,7 @@
 #include "io/json/json.h"
 #include "train/trainer.h"
 
-#define STATE_FORMAT 1
+#define STATE_FORMAT 1 /* another one means that older programs must not read it */
 
 /* Removes a folder of plain files; what is not there is fine. */
 static void remove_dir(const char *dir)
@@ -35,6 +35,7 @@ static void remove_dir(const char *dir)
     rmdir(dir);
 }
 
+/* A rename is on the disk when its folder is. */
 static pnb_status sync_dir(const char *dir, pnb_error *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -45,6 +46,8 @@ static pnb_status sync_dir(const char *dir, pnb_error *err)
     return failed == 0 ? PNB_OK : pnb__fail_errno(err, "syncing", dir);
 }
 
+/* What going on needs beside weights and moments: where in the data, how far, which is the best,
+ * and the fixed options, to be compared. Threads are kept for the warning alone. */
 static json_t *state_json(const pnb__trainer *t)
 {
     json_t *settings = pnb__settings_fixed(t->settings, PNB__N_SETTINGS);
@@ -67,6 +70,7 @@ static json_t *state_json(const pnb__trainer *t)
                      loss, "best", t->state.best_name, "settings", settings);
 }
 
+/* state.json, last of the three: a folder that has it has all. */
 static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error *err)
 {
     char *path = pnb__path_join(dir, "state.json");
@@ -81,6 +85,7 @@ static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error 
     return status;
 }
 
+/* The model first: it is the largest, and a full disk shows soonest there. */
 static pnb_status write_parts(const pnb__trainer *t, const char *dir, pnb_error *err)
 {
     char *optim = pnb__path_join(dir, "optimizer.safetensors");
@@ -109,7 +114,7 @@ static pnb_status move_link(const pnb__trainer *t, const char *link_name, const 
     if (link == NULL || temp == NULL) {
         status = pnb__fail_nomem(err, strlen(t->run.checkpoints));
     } else {
-        unlink(temp);
+        unlink(temp); /* of a killed process */
         if (symlink(name, temp) != 0 || rename(temp, link) != 0)
             status = pnb__fail_errno(err, "linking", link);
         else
@@ -150,12 +155,14 @@ static void remove_checkpoint(const pnb__trainer *t, const char *name)
     pnb__free(aside);
 }
 
+/* After the link moved: until then the old one is the newest complete checkpoint. */
 static void remove_replaced(const pnb__trainer *t, const char *name)
 {
     DIR *d = opendir(t->run.checkpoints);
     if (d == NULL)
         return;
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        /* what is removed while the folder is read may or may not be seen again: both are fine */
         if (is_replaced(t, e->d_name, name))
             remove_checkpoint(t, e->d_name);
     }
@@ -171,7 +178,7 @@ static int put_in_place(const char *temp, const char *final)
         remove_dir(temp);
         return 0;
     }
-    if (errno != ENOENT)
+    if (errno != ENOENT) /* not "nothing to exchange with": the file system cannot exchange */
         remove_dir(final);
     return rename(temp, final);
 }
@@ -215,6 +222,7 @@ done:
     return status;
 }
 
+/* Folder, link, best, removal: each step leaves a state that can be resumed from. */
 static pnb_status write_linked(pnb__trainer *t, const char *name, const char *link, pnb_error *err)
 {
     pnb_status status = write_dir(t, name, err);
@@ -229,6 +237,7 @@ static pnb_status write_linked(pnb__trainer *t, const char *name, const char *li
     return status;
 }
 
+/* A run that was resumed and stopped at once has written this one before. */
 pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err)
 {
     char *final = pnb__path_join(t->run.checkpoints, name);
@@ -245,6 +254,7 @@ pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *e
     return status;
 }
 
+/* Under a name of its own, as ProLIP's --save-best-unc keeps it: the other links do not move. */
 pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err)
 {
     char name[64];
@@ -279,6 +289,8 @@ static void read_best(pnb__trainer *t, const json_t *root)
     snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
 }
 
+/* Data of the same size and options of the same values, or the run would not end in the bits of an
+ * uninterrupted one. Another number of threads only changes the order of sums: a warning. */
 static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *path, pnb_error *err)
 {
     const json_t *settings = json_object_get(root, "settings");
@@ -293,13 +305,14 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
                          "the checkpoint was trained on %lld samples, --train-data now has %zu: "
                          "resume with the same data",
                          (long long)samples, t->objective.n_samples);
-    const json_t *best = json_object_get(root, "best_unc_r");
+    const json_t *best = json_object_get(root, "best_unc_r"); /* null: none was measured yet */
     json_int_t threads = json_integer_value(json_object_get(root, "threads"));
     if (threads != pnb_ctx_n_threads(t->ctx))
         pnb__log(t->ctx, PNB_LOG_WARN,
                  "the checkpoint was trained with %lld threads, this run has %d: the weights will "
                  "differ in their last bits from an uninterrupted run",
                  (long long)threads, pnb_ctx_n_threads(t->ctx));
+    /* first what is cheap to say, then every option that shapes the weights */
     json_t *now = pnb__settings_fixed(t->settings, PNB__N_SETTINGS);
     if (now == NULL)
         return pnb__fail(err, PNB_NOMEM, "out of memory comparing options");
@@ -315,6 +328,7 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
     return PNB_OK;
 }
 
+/* Options before moments: what is refused is refused before the optimiser changed. */
 pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err)
 {
     char *path = pnb__path_join(dir, "state.json");
@@ -328,6 +342,7 @@ pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err
     PNB_TRY(pnb__json_load_file(&root, path, 0, err));
     PNB_TRY(read_state(t, root, path, err));
     PNB_TRY(pnb__optim_load(t->optim, optim, err));
+    /* files of two checkpoints, put together by hand */
     if (t->optim->step != t->state.step)
         status = pnb__fail(err, PNB_FORMAT, "%s: optimiser at step %lld, state at step %lld", dir,
                            (long long)t->optim->step, (long long)t->state.step);

@@ -15,6 +15,8 @@ _Static_assert((int)PNB_N_LOSS_TERMS <= (int)PNB__MAX_FIGURES, "every loss term 
 
 /* ---- opening ---- */
 
+/* A synthetic set is as large as it is asked to be. Warnings of a source are said before hours of
+ * training and not after them. */
 static pnb_status open_dataset(pnb__contrastive *c, const char *spec, pnb_dataset **out,
                                pnb_error *err)
 {
@@ -46,7 +48,7 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
     l.seed = o->seed;
     l.n_workers = o->workers;
     l.resample = o->dataset_resampled;
-    l.max_image_pixels = o->max_image_pixels;
+    l.max_image_pixels = o->max_image_pixels; /* a bomb is skipped, and named at the end */
     l.preprocess = c->preprocess;
     l.augment = o->augment;
     l.tokenizer = c->tokenizer;
@@ -62,11 +64,11 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
 static pnb_status make_val_loader(pnb__contrastive *c, pnb_error *err)
 {
     pnb_loader_opts l = loader_opts(c);
-    l.batch_size = PNB_MIN(l.batch_size, pnb_dataset_size(c->val));
+    l.batch_size = PNB_MIN(l.batch_size, pnb_dataset_size(c->val)); /* all in one where it fits */
     l.shuffle = l.resample = false;
     l.drop_last = false;
     l.n_workers = 0;
-    l.augment = pnb_augment_none();
+    l.augment = pnb_augment_none(); /* what is validated are the pictures as they are encoded */
     l.captions = PNB_CAPTION_LEVEL;
     l.level = c->opts->val_level;
     l.template_share = 0;
@@ -121,14 +123,14 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
 {
     pnb__contrastive *c = self;
     pnb_status status;
-    c->exchange = o->exchange;
+    c->exchange = o->exchange; /* the loop has put in the one of a single process by now */
     PNB_TRY(open_dataset(c, c->opts->train_data, &c->train, err));
     if (c->opts->val_data != NULL)
         PNB_TRY(open_dataset(c, c->opts->val_data, &c->val, err));
     PNB_TRY(pnb__contrastive_open_model(c, checkpoint, err));
     PNB_TRY(check_mask_token(c, err));
     PNB_TRY(list_params(c, o, err));
-    o->n_samples = pnb_dataset_size(c->train);
+    o->n_samples = pnb_dataset_size(c->train); /* of the data; an epoch may have fewer or more */
     o->validates = c->val != NULL;
     o->steps_per_epoch = c->steps_per_epoch = steps_of_epoch(c, samples_of_epoch(c));
 done:
@@ -167,6 +169,7 @@ static void close_contrastive(void *self)
 
 /* ---- what out.log says of the data ---- */
 
+/* What was settled for the user and shapes the run. */
 static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
 {
     const pnb__contrastive *c = self;
@@ -184,6 +187,7 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
 }
 
 /* What the data did not give. */
+/* Cut captions and unreadable samples: at the end, where their numbers are whole. */
 static pnb_status conclude(void *self, pnb__trainer *t, pnb_error *err)
 {
     enum { MAX_NAMED = 20 };
@@ -205,6 +209,7 @@ static pnb_status conclude(void *self, pnb__trainer *t, pnb_error *err)
 
 /* ---- a step ---- */
 
+/* ProLIP's --replace-token where it is given, else the token that the tokenizer calls its mask. */
 pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c)
 {
     const pnb_train_opts *o = c->opts;
@@ -245,7 +250,7 @@ static void add_terms(const pnb__contrastive *c, const double *term, pnb__figure
 static pnb_status step_contrastive(void *self, int64_t step, pnb__step_values *out, pnb_error *err)
 {
     pnb__contrastive *c = self;
-    c->step = step;
+    c->step = step; /* masks are drawn for it */
     pnb_status status = pnb__step_run(c->step_graphs, c, out, err);
     add_terms(c, c->term, &out->terms);
     return status;
@@ -280,6 +285,7 @@ static pnb_status updated(void *self, pnb__step_values *out, pnb_error *err)
     return PNB_OK;
 }
 
+/* Of the batch that comes next: those handed out are in the weights. */
 static pnb_loader_position position(const void *self)
 {
     const pnb__contrastive *c = self;
@@ -338,6 +344,7 @@ done:
 
 /* ---- pnb_train ---- */
 
+/* Nothing is opened here: the loop does it, and closes what it opened. */
 pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ctx,
                                           const pnb_train_opts *opts, pnb_train_result *result)
 {
@@ -371,6 +378,7 @@ static void fill_result(pnb_train_result *out, const pnb__run_result *r)
     out->graph_bytes = r->graph_bytes;
 }
 
+/* Options first: a wrong one costs a second, not the time to open the data. */
 pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_result *out,
                      pnb_error *err)
 {

@@ -8,11 +8,15 @@
 #include "base/names.h"
 #include "train/contrastive/contrastive.h"
 
+/* A word alone, as the names of classes are, is put into one of these now and then: a tower that
+ * never saw a sentence around a word cannot answer the prompts of zero-shot classification. */
 static const char *const templates[] = {
     "a picture of {}", "an image of {}",  "an icon of {}",
     "this shows {}",   "{} in a picture", "a small picture of {}",
 };
 
+/* Small training: a model of a few million weights on thousands of pairs, in minutes on a CPU. What
+ * differs from the published recipe is measured in docs/numerics-training.md and bench/results. */
 pnb_train_opts pnb_train_opts_default(void)
 {
     pnb_train_opts o = {
@@ -20,27 +24,27 @@ pnb_train_opts pnb_train_opts_default(void)
         .workers = 1,
         .max_image_pixels = PNB_IMAGE_DEFAULT_PIXELS,
         .augment = pnb_augment_small(),
-        .captions = PNB_CAPTION_LEVEL,
+        .captions = PNB_CAPTION_LEVEL, /* a level, then a caption of it */
         .template_share = 0.3,
         .templates = templates,
         .n_templates = PNB_COUNT(templates),
-        .val_level = 3,
+        .val_level = 3, /* the most specific of HierarCaps' four */
         .model = "tiny",
         .tokenizer_vocab_size = 1500,
         .tokenizer_kind = PNB_TOKENIZER_BYTE_BPE,
-        .init_logit_scale = NAN,
+        .init_logit_scale = NAN, /* NaN: by batch and width, see model_setup.c */
         .init_logit_bias = NAN,
         .init_unc_bias = NAN,
         .loss = pnb_loss_opts_default(),
-        .drop_ratio = 0.125,
-        .drop_prob = 0.75,
-        .mask_keep = 0.25,
-        .text_mask = PNB_TEXT_MASK_DELETE,
+        .drop_ratio = 0.125, /* ProLIP: an eighth of the batch is masked, */
+        .drop_prob = 0.75,   /* three quarters of its tokens */
+        .mask_keep = 0.25,   /* and of its patches; the released code keeps 0.75 of these */
+        .text_mask = PNB_TEXT_MASK_DELETE, /* a shorter caption is one that people write */
         .replace_token = -1,
         .optim = pnb_optim_opts_default(),
         .lr_scheduler = PNB_SCHEDULE_COSINE,
         .warmup = 40,
-        .lr_min_ratio = 0.02,
+        .lr_min_ratio = 0.02, /* open_clip ends at 0, where the last steps do nothing */
         .lr_cooldown_power = 1,
         .batch_size = 128,
         .accum_freq = 1,
@@ -50,21 +54,23 @@ pnb_train_opts pnb_train_opts_default(void)
         .val_frequency = 1,
         .save_most_recent = true,
     };
+    /* a small model takes, and needs, larger steps than ViT-B/16 */
     o.optim.lr = 1e-3;
     o.optim.weight_decay = 0.1;
     o.optim.grad_clip_norm = 1;
     return o;
 }
 
+/* ProLIP's released training: what is not said here is pnb_train_opts_default's. */
 pnb_train_opts pnb_train_opts_published(void)
 {
     pnb_train_opts o = pnb_train_opts_default();
-    o.augment = pnb_augment_published();
+    o.augment = pnb_augment_published(); /* crop 0.8 to 1, colour jitter, grey: no turns or zoom */
     o.template_share = 0;
     o.model = "ViT-B-16";
-    o.config_init = true;
+    o.config_init = true; /* b = -10 fits a batch of tens of thousands */
     o.loss = pnb_loss_opts_published();
-    o.text_mask = PNB_TEXT_MASK_REPLACE;
+    o.text_mask = PNB_TEXT_MASK_REPLACE; /* token 32000 in released models: --replace-token */
     o.optim = pnb_optim_opts_default();
     o.warmup = 10000;
     o.lr_min_ratio = 0;
@@ -88,17 +94,23 @@ static const char *captions_name(int v)
 
 #define AT(member) offsetof(pnb_train_opts, member)
 
+/* Name, place, names of an enum, kind, fixed, which other numbers. Fixed is what shapes the weights
+ * of the steps to come. Not fixed: paths, which may move; validation; and what only a fresh model
+ * reads, since a resumed one comes with its sizes and values. */
 static const pnb__field fields[] = {
     {"train_data", AT(train_data), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     {"val_data", AT(val_data), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     {"dataset_type", AT(dataset.kind), dataset_name, PNB__FIELD_ENUM, false, PNB__ALSO_NONE},
+    /* which samples a step sees, and in which order */
     {"dataset_resampled", AT(dataset_resampled), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"train_num_samples", AT(train_num_samples), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"workers", AT(workers), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
+    /* what of a sample's captions it sees */
     {"captions", AT(captions), captions_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"template_share", AT(template_share), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"n_templates", AT(n_templates), NULL, PNB__FIELD_SIZE, true, PNB__ALSO_NONE},
     {"val_level", AT(val_level), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
+    /* pnb_augment, field by field: every draw of every picture depends on them */
     {"aug_enabled", AT(augment.enabled), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"aug_crop", AT(augment.crop), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"aug_crop_scale_min", AT(augment.crop_scale[0]), NULL, PNB__FIELD_DOUBLE, true,
@@ -126,6 +138,7 @@ static const pnb__field fields[] = {
     {"aug_re_count", AT(augment.erase_count), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
     {"aug_n_no_flip_groups", AT(augment.n_no_flip_groups), NULL, PNB__FIELD_SIZE, true,
      PNB__ALSO_NONE},
+    /* a resumed run opens its checkpoint instead */
     {"model", AT(model), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     {"tokenizer", AT(tokenizer), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     {"tokenizer_vocab_size", AT(tokenizer_vocab_size), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
@@ -135,12 +148,15 @@ static const pnb__field fields[] = {
     {"force_resize_pos_emb", AT(force_resize_pos_emb), NULL, PNB__FIELD_BOOL, false,
      PNB__ALSO_NONE},
     {"reinit_unc", AT(reinit_unc), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
+    /* of a fresh model only: a checkpoint holds what has become of them */
     {"init_logit_scale", AT(init_logit_scale), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
     {"init_logit_bias", AT(init_logit_bias), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
     {"init_unc_bias", AT(init_unc_bias), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
     {"config_init", AT(config_init), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
+    /* frozen towers stay frozen: the moments of the others go on */
     {"lock_image", AT(lock_image), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"lock_text", AT(lock_text), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    /* L = sum of weight * term: ProLIP's names for the weights, its greek letters included */
     {"ppcl_lambda", AT(loss.weight[PNB_LOSS_PPCL]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"siglip_lambda", AT(loss.weight[PNB_LOSS_SIGLIP]), NULL, PNB__FIELD_DOUBLE, true,
      PNB__ALSO_NONE},
@@ -154,6 +170,7 @@ static const pnb__field fields[] = {
     {"inclusion_alpha_occ_text", AT(loss.weight[PNB_LOSS_TXT_INCLUSION]), NULL, PNB__FIELD_DOUBLE,
      true, PNB__ALSO_NONE},
     {"vib_beta", AT(loss.weight[PNB_LOSS_VIB]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    /* c, eps, the form and the limits of the terms */
     {"inclusion_scale", AT(loss.inclusion_scale), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"inclusion_eps", AT(loss.inclusion_eps), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"inclusion_exact", AT(loss.inclusion_exact), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
@@ -161,6 +178,7 @@ static const pnb__field fields[] = {
     {"inclusion_limit", AT(loss.inclusion_limit), NULL, PNB__FIELD_DOUBLE, true,
      PNB__ALSO_INFINITE},
     {"vib_limit", AT(loss.vib_limit), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_INFINITE},
+    /* the masked pass */
     {"drop_ratio", AT(drop_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"drop_prob", AT(drop_prob), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"mask_keep", AT(mask_keep), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
@@ -173,6 +191,8 @@ pnb__settings pnb__contrastive_settings(const pnb_train_opts *o)
     return (pnb__settings){fields, PNB_COUNT(fields), o};
 }
 
+/* The loop's part, by value: it outlives what it was made of. `label` names the run as open_clip
+ * does. */
 pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o)
 {
     return (pnb__run_opts){
@@ -209,6 +229,7 @@ pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o)
     };
 }
 
+/* NaN lies in no range. */
 static pnb_status check_share(const char *name, double value, pnb_error *err)
 {
     if (value >= 0 && value <= 1)
@@ -233,6 +254,7 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* What the terms and masks are defined for: a > 0, shares in [0, 1], at least one patch kept. */
 static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
 {
     const pnb__settings table = pnb__contrastive_settings(o);
@@ -254,6 +276,7 @@ static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
     return status;
 }
 
+/* Errors name the option as it is typed: this is where a typing error should be found. */
 pnb_status pnb__contrastive_check_opts(const pnb_train_opts *o, pnb_error *err)
 {
     const pnb__run_opts run = pnb__contrastive_run_opts(o);

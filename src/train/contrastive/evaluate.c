@@ -20,6 +20,7 @@ typedef struct val_set {
     float *mean[N_SIDES], *log_var[N_SIDES];
 } val_set;
 
+/* Sides that were never made are NULL. */
 static void free_set(val_set *v)
 {
     for (int s = 0; s < N_SIDES; s++) {
@@ -43,6 +44,7 @@ static bool has_term(const pnb__contrastive *c, pnb_loss_term term)
 /* As many pairs as a step of this size would mask. */
 static size_t masked_pairs(const pnb__contrastive *c, size_t n)
 {
+    /* as a step does: int(n ratio), one at least */
     bool wanted = has_term(c, PNB_LOSS_IMG_INCLUSION) || has_term(c, PNB_LOSS_TXT_INCLUSION);
     if (!wanted || !(c->opts->drop_ratio > 0))
         return 0;
@@ -55,6 +57,7 @@ static pnb_status make_set(val_set *v, const pnb__contrastive *c, size_t batch, 
     size_t n = pnb_dataset_size(c->val);
     *v = (val_set){.n = n, .n_masked = masked_pairs(c, n), .dim = c->info->embed_dim};
     for (int s = 0; s < N_SIDES; s++) {
+        /* the last batch writes past the last row */
         size_t rows = s < MASKED_IMAGE ? v->n + batch : v->n_masked + batch;
         if (s >= MASKED_IMAGE && v->n_masked == 0)
             continue;
@@ -75,6 +78,7 @@ typedef struct padded_batch {
     unsigned char *scratch; /* of drawing tokens */
 } padded_batch;
 
+/* (B,3,H,W) and (B,T), and what drawing masks needs. */
 static pnb_status make_padded(padded_batch *p, const pnb__contrastive *c, size_t size,
                               pnb_error *err)
 {
@@ -153,6 +157,7 @@ static pnb_status encode_masked(pnb__contrastive *c, const padded_batch *p, val_
 }
 
 /* The first `n` pairs through `encode`, batch by batch. */
+/* From the first pair on, whatever was read before: validations are alike. */
 static pnb_status encode_pairs(pnb__contrastive *c, padded_batch *p, val_set *v, size_t n,
                                pnb_status (*encode)(pnb__contrastive *, const padded_batch *,
                                                     val_set *, size_t, pnb_error *),
@@ -321,7 +326,7 @@ static pnb_status recall_at_1(const pnb__contrastive *c, const val_set *v, const
                                   .log_var = is_gaussian(c, s) ? v->log_var[s] + offset : NULL};
     }
     pnb_search_opts opts = pnb_search_opts_default();
-    opts.k = 1;
+    opts.k = 1; /* who is nearest; csd is the default measure */
     pnb_hits hits;
     pnb_status status = pnb_search(c->ctx, &side[query], &side[1 - query], &opts, &hits, err);
     if (status != PNB_OK)
@@ -361,7 +366,7 @@ static pnb_status recall_of_all(const pnb__contrastive *c, const val_set *v, int
 static pnb_status retrieve(const pnb__contrastive *c, const val_set *v, size_t batch,
                            pnb_train_eval *out, pnb_error *err)
 {
-    size_t n_batches = v->n / batch;
+    size_t n_batches = v->n / batch; /* whole ones: R@1 among fewer rows is another figure */
     pnb_status status = recall_of_all(c, v, 0, &out->i2t_r1, &out->i2t_unc_r, err);
     if (status == PNB_OK)
         status = recall_of_all(c, v, 1, &out->t2i_r1, &out->t2i_unc_r, err);
@@ -386,6 +391,8 @@ static double mean_trace(const val_set *v, int side)
     return sum / (double)v->n;
 }
 
+/* The towers of pnb_model_encode_... are planned once and see the trained weights in place; only
+ * what was derived from the old ones is dropped. */
 pnb_status pnb__evaluate(pnb__contrastive *c, pnb_train_eval *out, pnb_error *err)
 {
     *out = (pnb_train_eval){0};

@@ -11,12 +11,15 @@
 static const uint64_t patch_stream = (uint64_t)0x7061 << 48;
 static const uint64_t text_stream = (uint64_t)0x7465 << 48;
 
+/* int(n keep) as the reference, and one at least: a picture without a patch has no distribution. */
 size_t pnb__mask_n_kept(size_t n_patches, double keep)
 {
     size_t n = (size_t)((double)n_patches * keep);
     return PNB_MAX(n, (size_t)1);
 }
 
+/* Patches in the order of the picture: positions rise as in an unmasked one. By insertion, as there
+ * are a few dozen. */
 static void sort_ascending(int32_t *items, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -58,10 +61,11 @@ static void mask_row(const pnb__text_masker *m, pnb__rng *rng, const int32_t *id
             continue;
         out[n++] = drawn ? m->mask_id : ids[i];
     }
-    while (n < length)
+    while (n < length) /* a caption that lost tokens closes up and ends in padding */
         out[n++] = m->pad_id;
 }
 
+/* One stream a draw, rows one after the other: a row's mask depends on the batch it stands in. */
 void pnb__mask_texts(const pnb__text_masker *m, uint64_t draw, const int32_t *ids, size_t n_rows,
                      size_t length, unsigned char *scratch, int32_t *out)
 {

@@ -36,6 +36,7 @@ typedef struct caption_list {
     pnb__arena arena;
 } caption_list;
 
+/* Copies: a sample's texts go with the sample. */
 static pnb_status add_captions(caption_list *l, const char *const *captions, size_t n,
                                pnb_error *err)
 {
@@ -51,6 +52,7 @@ static pnb_status add_captions(caption_list *l, const char *const *captions, siz
 /* Every caption of the training set and the words of the templates. */
 static pnb_status collect_captions(const pnb__contrastive *c, caption_list *l, pnb_error *err)
 {
+    /* every sample of a synthetic set has the same caption */
     bool alike = pnb_dataset_get_kind(c->train) == PNB_DATASET_SYNTHETIC;
     size_t n = alike ? 1 : pnb_dataset_size(c->train);
     pnb_status status = add_captions(l, c->opts->templates, c->opts->n_templates, err);
@@ -64,6 +66,7 @@ static pnb_status collect_captions(const pnb__contrastive *c, caption_list *l, p
     return status;
 }
 
+/* On all levels of all captions: what is masked or shortened later is made of the same words. */
 static pnb_status train_tokenizer(pnb__contrastive *c, pnb_error *err)
 {
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
@@ -83,7 +86,9 @@ static pnb_status train_tokenizer(pnb__contrastive *c, pnb_error *err)
 static pnb_status open_tokenizer(pnb__contrastive *c, const char *dir, bool has_weights,
                                  bool is_resume, pnb_error *err)
 {
+    /* --tokenizer beats the folder's own, but ids of a checkpoint are its own for ever */
     const char *path = is_resume ? dir : c->opts->tokenizer;
+    /* a configuration's folder may bring one too */
     if (path == NULL && dir != NULL && pnb__path_has_file(dir, "tokenizer.json"))
         path = dir;
     if (path != NULL)
@@ -120,6 +125,10 @@ static pnb_status set_unc_head(json_t *tower, double bias, bool set_spread, pnb_
 }
 
 /* Initial values of a fresh model that depend on batch and width. */
+/* b = -log(pairs): where cosines are random s(b) = 1 / pairs is the share of true pairs, so
+ * the loss begins at its entropy and not with pushing every pair apart (SigLIP section 3.2 has b =
+ * -10 for its batch). The log-variance bias -10 + log(768 / D) gives every width the trace of ViT-B
+ * at the start: u = D exp(bias) = 768 e^-10. `config_init` keeps what the configuration says. */
 static pnb_status set_initial_values(const pnb__contrastive *c, json_t *config, pnb_error *err)
 {
     const pnb_train_opts *o = c->opts;
@@ -131,6 +140,7 @@ static pnb_status set_initial_values(const pnb__contrastive *c, json_t *config, 
     double unc = isnan(o->init_unc_bias) ? -10 + log(768 / PNB_MAX(dim, 1)) : o->init_unc_bias;
     bool given = !o->config_init;
     pnb_status status = PNB_OK;
+    /* a stays the configuration's unless it is given: released ones agree on 10 */
     if (given || !isnan(o->init_logit_bias))
         status = set_number(config, "init_logit_bias", json_real(bias), err);
     if (status == PNB_OK && !isnan(o->init_logit_scale))
@@ -144,6 +154,7 @@ static pnb_status set_initial_values(const pnb__contrastive *c, json_t *config, 
     return status;
 }
 
+/* Before the weights exist: a fresh model has these sizes, a loaded one is rebuilt in them. */
 static pnb_status force_sizes(const pnb__contrastive *c, json_t *config, pnb_error *err)
 {
     const pnb_train_opts *o = c->opts;
@@ -157,6 +168,7 @@ static pnb_status force_sizes(const pnb__contrastive *c, json_t *config, pnb_err
     return status;
 }
 
+/* What a configuration leaves to the run: ids of the tokenizer, forced sizes, first values. */
 static pnb_status complete_config(const pnb__contrastive *c, json_t *config, pnb_error *err)
 {
     json_t *text = json_object_get(config, "text_cfg");
@@ -167,6 +179,8 @@ static pnb_status complete_config(const pnb__contrastive *c, json_t *config, pnb
     return status == PNB_OK ? set_initial_values(c, config, err) : status;
 }
 
+/* Configuration, overrides, tokenizer, sizes, in that order: each may change what the next one
+ * reads. */
 static pnb_status init_model(pnb__contrastive *c, const char *name, pnb_error *err)
 {
     const char *overrides = c->opts->config_overrides != NULL ? c->opts->config_overrides : "{}";
@@ -206,7 +220,7 @@ static bool wants_other_sizes(const pnb__contrastive *c)
 /* Puts the loaded weights into a model of the forced sizes, or with fresh uncertainty heads. */
 static pnb_status rebuild_model(pnb__contrastive *c, json_t *config, pnb_error *err)
 {
-    pnb_model *from = c->model;
+    pnb_model *from = c->model; /* mapped: what is copied out of it is read once */
     pnb__buf text = {0};
     pnb_status status;
     c->model = NULL;
@@ -224,6 +238,8 @@ done:
     return status;
 }
 
+/* --pretrained and --resume alike. Other sizes must be asked for: interpolated positions make
+ * another model of it, which nobody should get by a typing error. */
 static pnb_status load_model(pnb__contrastive *c, const char *dir, bool is_resume, pnb_error *err)
 {
     json_t *config = NULL;
@@ -235,11 +251,13 @@ static pnb_status load_model(pnb__contrastive *c, const char *dir, bool is_resum
     PNB_TRY(pnb__tokenizer_configure(c->tokenizer, config, dir, &clean_assumed, err));
     size_t vocab = (size_t)pnb_tokenizer_vocab_size(c->tokenizer);
     size_t rows = pnb_model_get_info(c->model)->text.vocab_size;
+    /* fewer ids than rows are fine: released models are padded to round numbers */
     if (vocab > rows)
         status = pnb__fail(err, PNB_SHAPE,
                            "the tokenizer has ids up to %zu, the model in %s knows %zu: it belongs "
                            "to another model",
                            vocab - 1, dir, rows);
+    /* a resumed run's heads are trained already: reinit_unc has done its work */
     bool resizes = wants_other_sizes(c);
     if (status == PNB_OK && resizes && !c->opts->force_resize_pos_emb)
         status =
@@ -255,6 +273,8 @@ done:
     return status;
 }
 
+/* The model's own preprocessing where the folder has it; what pictures become must be what the
+ * tower takes, down to the pixel. */
 static pnb_status open_preprocess(pnb__contrastive *c, const char *dir, pnb_error *err)
 {
     const pnb_tower_info *v = &c->info->vision;
@@ -271,6 +291,7 @@ static pnb_status open_preprocess(pnb__contrastive *c, const char *dir, pnb_erro
             return pnb__fail(err, status, "%s", why.text);
     }
     if (!known || c->opts->force_resize_pos_emb) {
+        /* other sizes: the shorter side is resized to what is cut out of it */
         bool same = (size_t)c->preprocess.width == v->image_width;
         c->preprocess.resize_to = same ? c->preprocess.resize_to : 0;
         c->preprocess.width = (int)v->image_width;
@@ -285,6 +306,8 @@ static pnb_status open_preprocess(pnb__contrastive *c, const char *dir, pnb_erro
     return PNB_OK;
 }
 
+/* Locked image tuning (Zhai et al. 2022) and its mirror image. A frozen weight has no gradient, no
+ * moments and no share in the norm. */
 static void freeze(pnb__contrastive *c, const char *prefix)
 {
     for (size_t i = 0; i < pnb__model_n_params(c->model); i++) {
@@ -294,11 +317,13 @@ static void freeze(pnb__contrastive *c, const char *prefix)
     }
 }
 
+/* Tokenizer before model: a fresh model's vocabulary is the tokenizer's. */
 pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoint, pnb_error *err)
 {
     const char *source = checkpoint != NULL ? checkpoint : c->opts->model;
-    if (pnb__starts_with(source, "local-dir:"))
+    if (pnb__starts_with(source, "local-dir:")) /* open_clip's word for a folder */
         source += strlen("local-dir:");
+    /* a folder with weights, a folder with a configuration alone, or a configuration's name */
     bool is_dir = pnb__path_is_dir(source), has_weights;
     char *config_path = NULL;
     pnb_status status;
@@ -317,6 +342,7 @@ pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoi
     c->info = pnb_model_get_info(c->model);
     PNB_TRY(open_preprocess(c, is_dir ? source : NULL, err));
     PNB_TRY(pnb__model_make_trainable(c->model, err));
+    /* the scalars a = exp(logit_scale) and b; SigLIP's b is missing in models of CLIP */
     c->logit_scale = pnb__model_find_param(c->model, "logit_scale");
     c->logit_bias = pnb__model_find_param(c->model, "logit_bias");
     if (c->opts->lock_image)

@@ -87,6 +87,7 @@ static void add_masked(pnb__step_graphs *s, pnb_model *m, towers *tw)
     }
 }
 
+/* Shapes: pixels (B,3,H,W), ids (B,T) -> means and log-variances (B,D); masked ones (M,D). */
 static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, pnb_error *err)
 {
     pnb__contrastive *c = s->owner;
@@ -230,6 +231,7 @@ static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
               : pnb__fail(err, PNB_NOMEM, "out of memory for %zu micro-batches", s->n_micro);
 }
 
+/* Three graphs, planned for one micro-batch but for the loss, which has all rows as inputs. */
 static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
 {
     pnb__contrastive *c = s->owner;
@@ -256,6 +258,7 @@ done:
     return status;
 }
 
+/* Host memory of one step's masks; part 3 needs those of part 1 again. */
 static pnb_status make_masks(pnb__step_graphs *s, pnb_error *err)
 {
     s->ids = pnb__alloc_array(s->n_micro * s->batch * s->length, sizeof *s->ids);
@@ -535,6 +538,7 @@ static pnb_status gather_rows(const pnb__step_graphs *s, pnb_error *err)
     return status;
 }
 
+/* Its adjoint: dL/d row of a process is the sum of what all of them say of that row. */
 static pnb_status gather_gradients(const pnb__step_graphs *s, pnb_error *err)
 {
     const pnb__exchange *x = s->owner->exchange;

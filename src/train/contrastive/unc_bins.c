@@ -10,6 +10,7 @@
 
 enum { N_BINS = 10 };
 
+/* Ascending; rows of one trace in their own order, so that sorting is a function of the data. */
 static int by_trace(const void *a, const void *b)
 {
     const pnb__answer *x = a, *y = b;
@@ -18,6 +19,7 @@ static int by_trace(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
+/* r = cov(b, share_b) / (sd(b) sd(share_b)) over the bins b = 0..9; NaN where no share differs. */
 double pnb__unc_correlation(pnb__answer *answers, size_t n)
 {
     double share[N_BINS] = {0}, mean = 0, cov = 0, var_bin = 0, var_share = 0;
