@@ -205,6 +205,11 @@ typedef struct pnb_loader_opts {
     double template_share;        /* probability that a caption goes into one of `templates` */
     const char *const *templates; /* "a picture of {}" or "{c}"; must outlive the loader */
     size_t n_templates;
+    /* Several processes read one order: of every n_ranks * turn batches rank r takes those numbered
+     * r * turn to (r + 1) * turn - 1. Together they are the batches of one process that reads
+     * alone, bit by bit and each exactly once, whatever the number of ranks. */
+    size_t rank, n_ranks; /* n_ranks 0 or 1: alone */
+    size_t turn;          /* batches of one rank in a row, those of one of its steps; 0: 1 */
 } pnb_loader_opts;
 
 /* Batch 128, seed 0, shuffled, drop_last, endless, 1 worker, 4 ahead, 512 MiB of cache, no
@@ -226,7 +231,9 @@ typedef struct pnb_batch {
     size_t n_replaced;        /* samples that could not be read; see pnb_loader_skipped */
 } pnb_batch;
 
-/* The next batch to come: all that is needed to continue. */
+/* The next batch to come: all that is needed to continue. Batches of all ranks are counted, and a
+ * position is the beginning of a round of turns: the same on every rank, and right for any number
+ * of them. */
 typedef struct pnb_loader_position {
     uint64_t epoch, batch;
 } pnb_loader_position;
@@ -234,7 +241,8 @@ typedef struct pnb_loader_position {
 typedef struct pnb_loader pnb_loader;
 
 /* Starts the workers. `ds` must outlive the loader.
- * Errors  ARG, SHAPE (fewer samples than a batch with drop_last), NOT_FOUND (empty), NOMEM */
+ * Errors  ARG (also a rank beyond n_ranks), SHAPE (fewer samples than a batch with drop_last),
+ *         NOT_FOUND (empty), NOMEM */
 pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_loader_opts *opts,
                              pnb_error *err);
 void pnb_loader_free(pnb_loader *loader); /* stops and joins the workers; NULL is fine */
@@ -247,6 +255,7 @@ size_t pnb_loader_batches_per_epoch(const pnb_loader *loader);
  * Errors  those of reading a sample (after 64 replacements that failed too), NOMEM */
 pnb_status pnb_loader_next(pnb_loader *loader, const pnb_batch **out, pnb_error *err);
 
+/* Of several ranks: of the round that is not handed out whole. */
 pnb_loader_position pnb_loader_get_position(const pnb_loader *loader);
 /* Continues as if `position.batch` batches of `position.epoch` had been handed out.
  * Errors  ARG (batch beyond the end of an epoch) */

@@ -10,7 +10,8 @@
  * With the factor 1/R everything that all ranks compute alike, such as the gradient of the logit
  * scale, counts once in the sum of step 4: what comes out is the gradient of the one big batch.
  * Ranks add in the same order, so all have the same bits after it. Which samples a rank reads is
- * its loader's position. */
+ * dealt by the loader (rank, n_ranks and turn of pnb_loader_opts): what all ranks read in a step is
+ * what one process with as many micro-batches reads, in its order. */
 #ifndef PNB_TRAIN_EXCHANGE_H
 #define PNB_TRAIN_EXCHANGE_H
 

@@ -1,7 +1,9 @@
 /* The loader's threads and its position. Batches are numbered by a ticket since the last change of
  * position; ticket t lives in room t % n_rooms. Workers take tickets in order while the room is
  * free, the consumer takes them in order when they are ready, and handing out a batch frees the
- * room of the one before: a bounded queue that keeps the order whatever the number of workers.
+ * room of the one before: a bounded queue that keeps the order whatever the number of workers. Of
+ * several processes each has its own tickets; position_of says which batches of the one order they
+ * stand for.
  *
  * The order of an epoch is a permutation, or with `resample` a list of independent draws, made from
  * (seed, epoch); the one array that holds it is made again when the epoch of the tickets changes.
@@ -58,10 +60,24 @@ pnb_loader_opts pnb_loader_opts_default(void)
 
 /* ---- tickets ------------------------------------------------------------------------------- */
 
+/* Of the batch that is `number` batches behind the start, those of all ranks counted. */
+static pnb_loader_position position_at(const pnb_loader *l, uint64_t number)
+{
+    uint64_t batch = l->start.batch + number;
+    return (pnb_loader_position){l->start.epoch + batch / l->n_batches, batch % l->n_batches};
+}
+
+/* Batches of all ranks before the round that this rank's ticket belongs to. */
+static uint64_t rounds_before(const pnb_loader *l, uint64_t ticket)
+{
+    return ticket / l->opts.turn * l->opts.turn * l->opts.n_ranks;
+}
+
+/* Where the batch of a ticket stands in the order that all ranks share. */
 static pnb_loader_position position_of(const pnb_loader *l, uint64_t ticket)
 {
-    uint64_t batch = l->start.batch + ticket;
-    return (pnb_loader_position){l->start.epoch + batch / l->n_batches, batch % l->n_batches};
+    uint64_t in_round = l->opts.rank * l->opts.turn + ticket % l->opts.turn;
+    return position_at(l, rounds_before(l, ticket) + in_round);
 }
 
 static bool is_past_end(const pnb_loader *l, uint64_t ticket)
@@ -159,6 +175,9 @@ static pnb_status check_opts(const pnb_dataset *ds, const pnb_loader_opts *o, pn
                          o->preprocess.height);
     if (o->tokenizer && (o->context_length < 1 || o->context_length > 1 << 16))
         return pnb__fail(err, PNB_ARG, "loader: context of %d tokens", o->context_length);
+    if (o->rank >= o->n_ranks)
+        return pnb__fail(err, PNB_ARG, "loader: rank %zu of %zu, they count from 0", o->rank,
+                         o->n_ranks);
     if ((unsigned)o->captions >= PNB_N_CAPTION_CHOICES)
         return pnb__fail(err, PNB_ARG, "loader: unknown choice of captions %d", (int)o->captions);
     return check_templates(o, err);
@@ -210,6 +229,8 @@ pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_
 {
     pnb_loader_opts given = opts ? *opts : pnb_loader_opts_default();
     *out = NULL;
+    given.n_ranks = PNB_MAX(given.n_ranks, (size_t)1);
+    given.turn = given.n_ranks == 1 ? 1 : PNB_MAX(given.turn, (size_t)1);
     pnb_status status = check_opts(ds, &given, err);
     if (status != PNB_OK)
         return status;
@@ -328,7 +349,8 @@ pnb_status pnb_loader_next(pnb_loader *l, const pnb_batch **out, pnb_error *err)
 
 pnb_loader_position pnb_loader_get_position(const pnb_loader *l)
 {
-    return position_of(l, l->next_out); /* only the consumer's own thread changes these two */
+    /* only the consumer's own thread changes these two */
+    return position_at(l, rounds_before(l, l->next_out));
 }
 
 pnb_status pnb_loader_set_position(pnb_loader *l, pnb_loader_position position, pnb_error *err)

@@ -57,6 +57,9 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
     l.template_share = o->n_templates > 0 ? o->template_share : 0;
     l.templates = o->templates;
     l.n_templates = o->n_templates;
+    l.rank = c->exchange->rank; /* micro-batch m of rank r is number r A + m of the step */
+    l.n_ranks = c->exchange->n_ranks;
+    l.turn = (size_t)o->accum_freq;
     return l;
 }
 
@@ -68,6 +71,7 @@ static pnb_status make_val_loader(pnb__contrastive *c, pnb_error *err)
     l.shuffle = l.resample = false;
     l.drop_last = false;
     l.n_workers = 0;
+    l.rank = 0, l.n_ranks = 1; /* every process validates the whole set, and all find the same */
     l.augment = pnb_augment_none(); /* what is validated are the pictures as they are encoded */
     l.captions = PNB_CAPTION_LEVEL;
     l.level = c->opts->val_level;

@@ -1,5 +1,6 @@
 /* The loader: the same batches for any number of workers, with and without cache, interrupted at
- * any batch; orders and epochs; nothing readable; clean stops. */
+ * any batch, read by one process or dealt to several; orders and epochs; nothing readable; clean
+ * stops. */
 #include "tests/data/loader/batches.h"
 
 /* Everything a consumer can see of a batch. */
@@ -71,6 +72,105 @@ static void test_resume(void **state)
             hash_run(bad ? ds_bad : ds, &o, 17, stop, got);
             assert_string_equal(got, wanted);
         }
+    }
+}
+
+/* ---- several ranks ---- */
+
+enum { MOST_RANKS = 7, ROUNDS = 3 };
+
+static void hash_one(const pnb_batch *b, char hex[65])
+{
+    pnb__sha256 h;
+    pnb__sha256_init(&h);
+    hash_batch(&h, b);
+    pnb__sha256_hex(&h, hex);
+}
+
+/* What one process reads alone, from `at` on. */
+static void read_alone(const pnb_dataset *data, pnb_loader_position at, size_t n, char (*hex)[65])
+{
+    const pnb_loader_opts o = opts_of(0);
+    pnb_loader *l = NULL;
+    ASSERT_OK(pnb_loader_create(&l, data, &o, &err));
+    ASSERT_OK(pnb_loader_set_position(l, at, &err));
+    for (size_t i = 0; i < n; i++)
+        hash_one(next_of(l), hex[i]);
+    pnb_loader_free(l);
+}
+
+/* The same read by R ranks, round after round, each `turn` batches at a time. Returns where they
+ * stand, all at the same place. */
+static pnb_loader_position deal(const pnb_dataset *data, pnb_loader_position at, size_t n_ranks,
+                                size_t turn, char (*wanted)[65])
+{
+    pnb_loader_position end = at;
+    for (size_t r = 0; r < n_ranks; r++) {
+        pnb_loader_opts o = opts_of((int)(r % 3));
+        pnb_loader *l = NULL;
+        o.rank = r;
+        o.n_ranks = n_ranks;
+        o.turn = turn;
+        ASSERT_OK(pnb_loader_create(&l, data, &o, &err));
+        ASSERT_OK(pnb_loader_set_position(l, at, &err));
+        for (size_t round = 0; round < ROUNDS; round++)
+            for (size_t i = 0; i < turn; i++) {
+                char got[65];
+                hash_one(next_of(l), got);
+                assert_string_equal(got, wanted[(round * n_ranks + r) * turn + i]);
+            }
+        pnb_loader_position here = pnb_loader_get_position(l);
+        if (r > 0)
+            assert_memory_equal(&here, &end, sizeof here);
+        end = here;
+        pnb_loader_free(l);
+    }
+    return end;
+}
+
+/* The batches of all ranks, rank after rank in every round, are those of one process, to the bit
+ * and over the ends of epochs; and where one number of ranks stopped another goes on. */
+static void test_ranks_share_one_order(void **state)
+{
+    static const size_t ranks[] = {1, 2, 3, 4, MOST_RANKS};
+    (void)state;
+    for (size_t i = 0; i < PNB_COUNT(ranks); i++)
+        for (size_t turn = 1; turn <= 2; turn++) {
+            char wanted[ROUNDS * MOST_RANKS * 2][65];
+            size_t n = ROUNDS * ranks[i] * turn, next = ranks[(i + 1) % PNB_COUNT(ranks)];
+            const pnb_dataset *data = turn == 2 ? ds_bad : ds;
+            const pnb_loader_position start = {2, 5};
+            read_alone(data, start, n, wanted);
+            pnb_loader_position at = deal(data, start, ranks[i], turn, wanted);
+            assert_int_equal(at.epoch * (N_SAMPLES / BATCH) + at.batch,
+                             2 * (N_SAMPLES / BATCH) + 5 + n);
+            read_alone(data, at, ROUNDS * next * turn, wanted);
+            deal(data, at, next, turn, wanted);
+        }
+}
+
+/* An epoch that ends in a short batch ends for every rank, and nothing of it is read twice or left
+ * out. */
+static void test_ranks_share_the_end(void **state)
+{
+    (void)state;
+    for (size_t n_ranks = 1; n_ranks <= MOST_RANKS; n_ranks++) {
+        int n_read[N_SAMPLES] = {0};
+        for (size_t r = 0; r < n_ranks; r++) {
+            pnb_loader_opts o = opts_of(1);
+            pnb_loader *l = NULL;
+            o.rank = r;
+            o.n_ranks = n_ranks;
+            o.drop_last = false;
+            o.n_epochs = 1;
+            ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
+            for (const pnb_batch *b = next_of(l); b != NULL; b = next_of(l))
+                for (size_t i = 0; i < b->n; i++)
+                    n_read[b->samples[i]]++;
+            pnb_loader_free(l);
+        }
+        for (int i = 0; i < N_SAMPLES; i++)
+            assert_int_equal(n_read[i], 1);
     }
 }
 
@@ -284,6 +384,11 @@ static void test_refused(void **state)
     assert_int_equal(pnb_loader_create(&l, ds, &o, &error), PNB_ARG);
     assert_non_null(strstr(error.text, "a picture"));
     o = opts_of(1);
+    o.rank = o.n_ranks = 3;
+    pnb_error_reset(&error);
+    assert_int_equal(pnb_loader_create(&l, ds, &o, &error), PNB_ARG);
+    assert_non_null(strstr(error.text, "rank 3 of 3"));
+    o = opts_of(1);
     o.batch_size = 0;
     assert_int_equal(pnb_loader_create(&l, ds, &o, NULL), PNB_ARG);
     assert_int_equal(pnb_loader_create(&l, NULL, &o, NULL), PNB_NOT_FOUND);
@@ -306,11 +411,16 @@ static void test_shutdown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_batches),     cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_set_position),     cmocka_unit_test(test_draws_follow_seed_and_epoch),
-        cmocka_unit_test(test_epochs),           cmocka_unit_test(test_resampled),
-        cmocka_unit_test(test_nothing_readable), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_shutdown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_batches),
+                                       cmocka_unit_test(test_resume),
+                                       cmocka_unit_test(test_ranks_share_one_order),
+                                       cmocka_unit_test(test_ranks_share_the_end),
+                                       cmocka_unit_test(test_set_position),
+                                       cmocka_unit_test(test_draws_follow_seed_and_epoch),
+                                       cmocka_unit_test(test_epochs),
+                                       cmocka_unit_test(test_resampled),
+                                       cmocka_unit_test(test_nothing_readable),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_shutdown)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
