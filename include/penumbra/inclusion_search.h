@@ -21,7 +21,7 @@
 
 #include "penumbra/ctx.h"
 #include "penumbra/error.h"
-#include "penumbra/prob.h"
+#include "penumbra/search.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +57,7 @@ typedef struct pnb_inclusion_search_opts {
     double min_nearness;           /* members have at least this csd similarity; -INFINITY */
     size_t k;                      /* members that are listed, at most. 10 */
     pnb_measure_opts measure_opts; /* inclusion_eps of the published form; 0 */
+    pnb_index_kind kind;           /* of index: EXACT */
 } pnb_inclusion_search_opts;
 
 /* The values that stand beside the fields, and false. */

@@ -26,12 +26,23 @@
 extern "C" {
 #endif
 
-/* What "near" means; shared by everything that ranks. */
+/* Kinds of index, X(NAME, name). EXACT looks at every row and misses nothing. */
+#define PNB_INDEX_LIST(X) X(EXACT, exact)
+
+typedef enum pnb_index_kind {
+#define PNB_INDEX_ENUM(NAME, name) PNB_INDEX_##NAME,
+    PNB_INDEX_LIST(PNB_INDEX_ENUM)
+#undef PNB_INDEX_ENUM
+        PNB_N_INDEX_KINDS /* how many there are */
+} pnb_index_kind;
+
+/* What "near" means and what looks for it; shared by everything that ranks. */
 typedef struct pnb_search_opts {
     pnb_measure measure;           /* csd */
     pnb_measure_opts measure_opts; /* pnb_measure_opts_default() */
     bool reverse; /* asymmetric measures: false kl(query||item), H(query in item); true swapped */
     size_t k;     /* hits of a query, 1 or more. 10 */
+    pnb_index_kind kind; /* EXACT */
 } pnb_search_opts;
 
 /* The values that stand beside the fields. */
@@ -53,7 +64,7 @@ void pnb_hits_reset(pnb_hits *hits); /* frees the arrays, all zero afterwards; N
  * Memory  O(Q*k + N + block): the gallery is read in place, never copied
  * Errors  SHAPE (width differs, empty set), ARG (k = 0, a measure that does not fit the families:
  *         the text names others), NOMEM, NUMERIC (a score is not a number: the text names query and
- *         item) */
+ *         item), UNSUPPORTED (a measure that the kind of index does not serve; EXACT serves all) */
 pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
                       const pnb_gaussians *gallery, const pnb_search_opts *opts, pnb_hits *hits,
                       pnb_error *err);

@@ -1,4 +1,7 @@
-/* Host memory for the tables that compute on the host: only an allocation can fail. */
+/* Host memory for the tables that compute on the host.
+ *
+ * Device memory is memory like any other here: of all slots only an allocation can fail, and no
+ * context is asked for its device. */
 #include "kernels/host.h"
 
 #include <string.h>

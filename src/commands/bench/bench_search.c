@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "index/exact/hits.h"
+#include "index/hits.h"
 #include "kernels/kernels.h"
 #include "penumbra/retrieval.h"
 #include "penumbra/search.h"

@@ -11,7 +11,7 @@
 
 #include "eval/resample/means_bootstrap.h"
 #include "eval/retrieval/scores.h"
-#include "index/exact/hits.h"
+#include "index/hits.h"
 
 /* Label vectors as bits, `words` 64-bit words each. */
 typedef struct bits {

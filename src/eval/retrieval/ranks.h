@@ -3,7 +3,7 @@
 #define PNB_EVAL_RETRIEVAL_RANKS_H
 
 #include "base/base.h"
-#include "index/exact/hits.h"
+#include "index/hits.h"
 #include "penumbra/retrieval.h"
 
 pnb_status pnb__ranks_check_truth(const pnb_truth *truth, pnb_error *err);

@@ -2,7 +2,7 @@
 #ifndef PNB_EVAL_RETRIEVAL_SCORES_H
 #define PNB_EVAL_RETRIEVAL_SCORES_H
 
-#include "base/base.h"
+#include "index/index.h"
 #include "penumbra/retrieval.h"
 
 /* One of: a matrix, a function that fills a row, or two sets of Gaussians. */
@@ -20,12 +20,10 @@ pnb__scores pnb__scores_rows(pnb_score_row_fn fn, void *user, size_t n_queries, 
 pnb__scores pnb__scores_sets(const pnb_gaussians *queries, const pnb_gaussians *gallery,
                              const pnb_search_opts *opts);
 
-/* score[n_items] is valid during the call and holds no NaN; `thread` is below n_threads, and no two
- * calls that run at once share it. */
-typedef void (*pnb__visit_fn)(void *user, int thread, size_t query, const double *score);
 size_t pnb__scores_threads(const pnb_ctx *ctx);
 
-/* Visits every query once.  Errors  SHAPE, ARG, NUMERIC (names query and item), NOMEM */
+/* Visits every query once; score[n_items] is valid during the call and holds no NaN.  Errors SHAPE,
+ * ARG, NUMERIC (names query and item), NOMEM */
 pnb_status pnb__scores_visit(const pnb_ctx *ctx, const pnb__scores *scores, pnb__visit_fn visit,
                              void *user, pnb_error *err);
 

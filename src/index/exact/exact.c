@@ -76,19 +76,23 @@ static pnb_status init_side(pnb__exact_side *side, const pnb_ctx *ctx, const pnb
     return PNB_OK;
 }
 
+pnb_status pnb__exact_check(const pnb_gaussians *gallery, const pnb_search_opts *opts,
+                            pnb_error *err)
+{
+    if (gallery->n == 0)
+        return pnb__fail(err, PNB_SHAPE, "the gallery is empty; it needs at least one embedding");
+    /* Only what the gallery alone decides; the pair is checked with the queries. */
+    return pnb__measure_check(opts->measure, gallery, NULL, &opts->measure_opts, err);
+}
+
 pnb_status pnb__exact_init(pnb__exact *scan, const pnb_ctx *ctx, const pnb_gaussians *gallery,
                            const pnb_search_opts *opts, pnb_error *err)
 {
     *scan = (pnb__exact){.measure = opts->measure, .opts = opts->measure_opts};
     scan->form = pnb__scan_form_of(opts->measure);
     scan->reverse = opts->reverse && !pnb_measure_is_symmetric(opts->measure);
-    if (gallery->n == 0)
-        return pnb__fail(err, PNB_SHAPE, "the gallery is empty; it needs at least one embedding");
-    /* Only what the gallery alone decides; the pair is checked with the queries. */
-    pnb_status status = pnb__measure_check(opts->measure, gallery, NULL, &opts->measure_opts, err);
-    if (status != PNB_OK)
-        return status;
-    return init_side(&scan->gallery, ctx, gallery, opts->measure, err);
+    pnb_status status = pnb__exact_check(gallery, opts, err);
+    return status == PNB_OK ? init_side(&scan->gallery, ctx, gallery, opts->measure, err) : status;
 }
 
 void pnb__exact_reset(pnb__exact *scan)

@@ -49,6 +49,9 @@ typedef struct pnb__exact {
     pnb__exact_side gallery;
 } pnb__exact;
 
+/* Any measure that fits the family of the rows.  Errors  SHAPE (no rows), ARG */
+pnb_status pnb__exact_check(const pnb_gaussians *gallery, const pnb_search_opts *opts,
+                            pnb_error *err);
 /* Checks the gallery and fills its row terms. Free with pnb__exact_reset. */
 pnb_status pnb__exact_init(pnb__exact *scan, const pnb_ctx *ctx, const pnb_gaussians *gallery,
                            const pnb_search_opts *opts, pnb_error *err);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "index/exact/bound.h"
-#include "index/exact/hits.h"
+#include "index/hits.h"
 
 #define CHUNK_ITEMS 1024 /* least items of a part of the gallery */
 #define LIST_BYTES ((size_t)128 << 20)
@@ -48,46 +48,6 @@ typedef struct part {
     double *low; /* [capacity] */
     pnb__hit *hit;
 } part;
-
-pnb_search_opts pnb_search_opts_default(void)
-{
-    return (pnb_search_opts){
-        .measure = PNB_MEASURE_CSD, .measure_opts = pnb_measure_opts_default(), .k = 10};
-}
-
-void pnb_hits_reset(pnb_hits *hits)
-{
-    if (hits == NULL)
-        return;
-    pnb__free(hits->index);
-    pnb__free(hits->score);
-    *hits = (pnb_hits){0};
-}
-
-pnb_status pnb_index_create(pnb_index **out, const pnb_ctx *ctx, const pnb_gaussians *gallery,
-                            const pnb_search_opts *opts, pnb_error *err)
-{
-    pnb_search_opts o = opts == NULL ? pnb_search_opts_default() : *opts;
-    *out = NULL;
-    pnb_index *index = pnb__alloc_zero(1, sizeof *index);
-    if (index == NULL)
-        return pnb__fail_nomem(err, sizeof *index);
-    pnb_status status = pnb__exact_init(&index->scan, ctx, gallery, &o, err);
-    if (status != PNB_OK) {
-        pnb_index_free(index);
-        return status;
-    }
-    *out = index;
-    return PNB_OK;
-}
-
-void pnb_index_free(pnb_index *index)
-{
-    if (index == NULL)
-        return;
-    pnb__exact_reset(&index->scan);
-    pnb__free(index);
-}
 
 /* ---- lists ---- */
 
@@ -342,16 +302,14 @@ static pnb_status alloc_job(search_job *job, pnb_error *err)
     return PNB_OK;
 }
 
-pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
-                            const pnb_gaussians *queries, size_t k, pnb_hits *hits, pnb_error *err)
+pnb_status pnb__exact_nearest(const void *scan, const pnb_ctx *ctx, const pnb_gaussians *queries,
+                              size_t k, pnb_hits *hits, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     search_job job = {.ctx = ctx, .out = hits};
     job.n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
     *hits = (pnb_hits){.n_queries = queries->n, .k = k};
-    if (k == 0)
-        PNB_TRY(pnb__fail(err, PNB_ARG, "k is 0; ask for at least one hit a query"));
-    PNB_TRY(pnb__exact_run_init(&job.run, &index->scan, ctx, queries, err));
+    PNB_TRY(pnb__exact_run_init(&job.run, scan, ctx, queries, err));
     plan(&job);
     PNB_TRY(alloc_job(&job, err));
     for (size_t first = 0; first < queries->n; first += job.most)
@@ -364,22 +322,5 @@ done:
     pnb__free(job.error);
     pnb__free(job.failed_at);
     pnb__free(job.taken);
-    if (status != PNB_OK)
-        pnb_hits_reset(hits);
-    return status;
-}
-
-pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
-                      const pnb_gaussians *gallery, const pnb_search_opts *opts, pnb_hits *hits,
-                      pnb_error *err)
-{
-    pnb_index *index = NULL;
-    *hits = (pnb_hits){0};
-    pnb_status status = pnb_index_create(&index, ctx, gallery, opts, err);
-    if (status == PNB_OK) {
-        size_t k = opts == NULL ? pnb_search_opts_default().k : opts->k;
-        status = pnb_index_search(index, ctx, queries, k, hits, err);
-    }
-    pnb_index_free(index);
     return status;
 }

@@ -4,13 +4,12 @@
  * are scored in f64 at once and kept or dropped by that score. Blocks of items are dealt to the
  * parts in turn, so that the triangle of a self-join is shared evenly. Only results are kept, and
  * not more than the caller allows; they are sorted at the end, so the cut leaves no trace. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
 #include "index/exact/bound.h"
 #include "index/exact/exact_search.h"
-#include "index/exact/hits.h"
+#include "index/hits.h"
 
 typedef struct pair {
     size_t query;
@@ -36,26 +35,6 @@ typedef struct part {
     size_t n;
     pnb_error *err;
 } part;
-
-pnb_range_opts pnb_range_opts_default(void)
-{
-    return (pnb_range_opts){.min_score = 0.0, .max_pairs = 10000000};
-}
-
-void pnb_pairs_reset(pnb_pairs *pairs)
-{
-    if (pairs == NULL)
-        return;
-    pnb__free(pairs->query);
-    pnb__free(pairs->item);
-    pnb__free(pairs->score);
-    *pairs = (pnb_pairs){0};
-}
-
-double pnb_score_of_probability(double probability, double a, double b)
-{
-    return (log(probability) - log1p(-probability) - b) / a;
-}
 
 static pnb_status fail_too_many(const range_job *job, pnb_error *err)
 {
@@ -181,9 +160,6 @@ static pnb_status run_job(range_job *job, const pnb__exact *scan, const pnb_gaus
                           pnb_pairs *out, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    *out = (pnb_pairs){0};
-    if (isnan(job->opts->min_score))
-        return pnb__fail(err, PNB_ARG, "the limit on the score is not a number");
     PNB_TRY(pnb__exact_run_init(&job->run, scan, job->ctx, queries, err));
     job->n_parts = job->ctx == NULL ? 1 : (size_t)job->ctx->n_threads;
     size_t most = PNB_MIN(pnb__bound_most_queries(&job->run), queries->n);
@@ -202,29 +178,20 @@ done:
     pnb__free(job->limit);
     pnb__free(job->part);
     pnb__free(job->error);
-    if (status != PNB_OK)
-        pnb_pairs_reset(out);
     return status;
 }
 
-pnb_status pnb_index_range(const pnb_index *index, const pnb_ctx *ctx, const pnb_gaussians *queries,
-                           const pnb_range_opts *opts, pnb_pairs *out, pnb_error *err)
+pnb_status pnb__exact_range(const void *scan, const pnb_ctx *ctx, const pnb_gaussians *queries,
+                            const pnb_range_opts *opts, pnb_pairs *out, pnb_error *err)
 {
-    const pnb_range_opts o = opts == NULL ? pnb_range_opts_default() : *opts;
-    range_job job = {.ctx = ctx, .opts = &o};
-    return run_job(&job, &index->scan, queries, out, err);
+    range_job job = {.ctx = ctx, .opts = opts};
+    return run_job(&job, scan, queries, out, err);
 }
 
-pnb_status pnb_index_self_join(const pnb_index *index, const pnb_ctx *ctx,
-                               const pnb_range_opts *opts, pnb_pairs *out, pnb_error *err)
+pnb_status pnb__exact_self_join(const void *scan, const pnb_ctx *ctx, const pnb_range_opts *opts,
+                                pnb_pairs *out, pnb_error *err)
 {
-    const pnb_range_opts o = opts == NULL ? pnb_range_opts_default() : *opts;
-    range_job job = {.ctx = ctx, .opts = &o, .self = true};
-    *out = (pnb_pairs){0};
-    if (!pnb_measure_is_symmetric(index->scan.measure))
-        return pnb__fail(err, PNB_ARG,
-                         "measure %s is not the same both ways; near pairs of one set need a "
-                         "symmetric measure such as mean or csd",
-                         pnb_measure_name(index->scan.measure));
-    return run_job(&job, &index->scan, &index->scan.gallery.rows, out, err);
+    const pnb__exact *gallery = scan;
+    range_job job = {.ctx = ctx, .opts = opts, .self = true};
+    return run_job(&job, gallery, &gallery->gallery.rows, out, err);
 }

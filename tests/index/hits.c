@@ -1,5 +1,5 @@
 /* Selection of a rank beside a sort. */
-#include "index/exact/hits.h"
+#include "index/hits.h"
 #include "tests/prob/support.h"
 
 static int compare(const void *a, const void *b)

@@ -2,7 +2,7 @@
  *
  * Selection is Hoare's with the middle value as pivot: no random numbers, so the same input takes
  * the same time, and equal values split evenly. */
-#include "index/exact/hits.h"
+#include "index/hits.h"
 
 #include <stdlib.h>
 

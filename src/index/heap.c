@@ -3,7 +3,7 @@
  * The worst hit kept is on top, so one comparison refuses most candidates. Scores are never NaN
  * here: the scan refuses them, so comparisons form a total order and the kept set does not depend
  * on the order of arrival. */
-#include "index/exact/heap.h"
+#include "index/heap.h"
 
 static void sift_up(pnb__hit *hit, size_t i)
 {

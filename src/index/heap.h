@@ -1,8 +1,8 @@
 /* The k best hits seen so far, the worst of them on top: for lists too short to be worth a pass. */
-#ifndef PNB_INDEX_EXACT_HEAP_H
-#define PNB_INDEX_EXACT_HEAP_H
+#ifndef PNB_INDEX_HEAP_H
+#define PNB_INDEX_HEAP_H
 
-#include "index/exact/hits.h"
+#include "index/hits.h"
 
 typedef struct pnb__heap {
     pnb__hit *hit; /* the caller's, capacity entries */

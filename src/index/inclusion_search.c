@@ -3,16 +3,15 @@
  * Membership is H > 0 (inclusion.c in prob), so unlike in a top-k search the answer may be empty or
  * be all items. H alone does not say that two rows have anything to do with each other: with
  * different variances it grows with the distance of the means, hence the csd similarity beside it.
- * Rows of H come from scores.c, in blocks that may round as f32 does: what stands near 0 and what
+ * Rows of H come from the index, in blocks that may round as f32 does: what stands near 0 and what
  * is kept is computed again, pair by pair, so the sign and the values do not depend on that. */
 #include <math.h>
-#include <string.h>
 
-#include "base/base.h"
-#include "base/names.h"
-#include "eval/retrieval/scores.h"
-#include "index/exact/heap.h"
 #include "penumbra/inclusion_search.h"
+
+#include "base/names.h"
+#include "index/heap.h"
+#include "index/index.h"
 
 #define ROUNDING 1e-4 /* of a block's H, a dimension: nearer to 0 than this, H is taken again */
 #define MARGIN 16     /* candidates beyond k, taken again before they are sorted */
@@ -185,6 +184,8 @@ pnb_status pnb_inclusion_search(const pnb_ctx *ctx, const pnb_gaussians *queries
     pnb_inclusion_search_opts o = opts == NULL ? pnb_inclusion_search_opts_default() : *opts;
     members_job job = {.queries = queries, .gallery = gallery, .opts = &o, .out = out};
     pnb_search_opts search = pnb_search_opts_default();
+    size_t n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
+    pnb_index *index = NULL;
     *out = (pnb_inclusion_hits){0};
     pnb_status status = check(queries, gallery, &o, err);
     if (status != PNB_OK)
@@ -192,13 +193,15 @@ pnb_status pnb_inclusion_search(const pnb_ctx *ctx, const pnb_gaussians *queries
     search.measure = o.published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
     search.measure_opts = o.measure_opts;
     search.reverse = o.inside;
-    const pnb__scores scores = pnb__scores_sets(queries, gallery, &search);
+    search.kind = o.kind;
+    PNB_TRY(pnb_index_create(&index, ctx, gallery, &search, err));
     PNB_TRY(alloc_members(out, queries->n, PNB_MIN(o.k, gallery->n), err));
-    PNB_TRY(alloc_job(&job, pnb__scores_threads(ctx), err));
+    PNB_TRY(alloc_job(&job, n_threads, err));
     PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, queries, job.query_trace, err));
     PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, gallery, job.item_trace, err));
-    status = pnb__scores_visit(ctx, &scores, keep_members, &job, err);
+    status = pnb__index_rows(index, ctx, queries, keep_members, &job, err);
 done:
+    pnb_index_free(index);
     pnb__free(job.query_trace);
     pnb__free(job.item_trace);
     pnb__free(job.nearness);

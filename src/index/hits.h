@@ -1,6 +1,6 @@
 /* The one order of results. */
-#ifndef PNB_INDEX_EXACT_HITS_H
-#define PNB_INDEX_EXACT_HITS_H
+#ifndef PNB_INDEX_HITS_H
+#define PNB_INDEX_HITS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,42 @@
+/* What a kind of index is: the calls behind pnb_index. exact/ is one; another is a folder beside
+ * it, a table of these calls and its row in PNB_INDEX_LIST (penumbra/search.h).
+ *
+ * An index is made of a set's rows (a view) for one measure and one direction, and answers any
+ * number of times, from several threads at once, each with a context of its own. Arguments come
+ * checked as far as they are the same for every kind (index.c); results come zeroed, and are reset
+ * by the caller when a call fails. */
+#ifndef PNB_INDEX_INDEX_KIND_H
+#define PNB_INDEX_INDEX_KIND_H
+
+#include "base/base.h"
+#include "penumbra/search.h"
+
+/* score[N] of one query, by the measure's f64 loops; `thread` is below the context's threads, and
+ * no two calls that run at once share it. */
+typedef void (*pnb__visit_fn)(void *user, int thread, size_t query, const double *score);
+
+/* `self` is the index's own struct. */
+typedef struct pnb__index_calls {
+    const char *name;
+    /* Is there an answer for these rows, this measure, this direction?  Errors  SHAPE (no rows),
+     * ARG (a measure that does not fit them), UNSUPPORTED: the text says which there are */
+    pnb_status (*check)(const pnb_gaussians *gallery, const pnb_search_opts *opts, pnb_error *err);
+    /* The rows stay the caller's. */
+    pnb_status (*create)(void **self, const pnb_ctx *ctx, const pnb_gaussians *gallery,
+                         const pnb_search_opts *opts, pnb_error *err);
+    void (*free)(void *self);
+    /* The k >= 1 best of every query. */
+    pnb_status (*nearest)(const void *self, const pnb_ctx *ctx, const pnb_gaussians *queries,
+                          size_t k, pnb_hits *hits, pnb_error *err);
+    /* All pairs of at least min_score, or those of the gallery with itself, query < item. NULL:
+     * this kind cannot promise to find all of them. */
+    pnb_status (*range)(const void *self, const pnb_ctx *ctx, const pnb_gaussians *queries,
+                        const pnb_range_opts *opts, pnb_pairs *out, pnb_error *err);
+    pnb_status (*self_join)(const void *self, const pnb_ctx *ctx, const pnb_range_opts *opts,
+                            pnb_pairs *out, pnb_error *err);
+    /* Every query's scores of all rows: what inclusion and evaluation need. NULL: likewise. */
+    pnb_status (*rows)(const void *self, const pnb_ctx *ctx, const pnb_gaussians *queries,
+                       pnb__visit_fn visit, void *user, pnb_error *err);
+} pnb__index_calls;
+
+#endif
