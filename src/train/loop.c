@@ -9,6 +9,8 @@
 
 #include "train/trainer.h"
 
+#define MOST_STEPS ((int64_t)1 << 62) /* sums of two such counts are no overflow */
+
 /* Names are string constants: they outlive every line they are written into. */
 void pnb__figures_add(pnb__figures *f, const char *name, const char *title, double value)
 {
@@ -323,11 +325,16 @@ void pnb__trainer_init(pnb__trainer *t, const pnb_ctx *ctx, const pnb__run_opts 
     t->state.best_unc_r = t->state.best_loss = NAN;
 }
 
-/* The schedule is as long as the run: max_steps, where given, shortens both. */
-static void plan_steps(pnb__trainer *t)
+/* The schedule is as long as the run: max_steps, where given, is the length of both. */
+static pnb_status plan_steps(pnb__trainer *t, pnb_error *err)
 {
     const pnb__run_opts *o = t->opts;
     t->steps_per_epoch = t->objective.steps_per_epoch;
+    int64_t epochs = o->max_steps > 0 ? 0 : o->epochs;
+    if (PNB_MAX(epochs, o->epochs_cooldown) > MOST_STEPS / t->steps_per_epoch)
+        return pnb__fail(err, PNB_LIMIT, "%lld epochs, %lld of cooling down, of %lld steps each",
+                         (long long)o->epochs, (long long)o->epochs_cooldown,
+                         (long long)t->steps_per_epoch);
     t->n_steps = o->max_steps > 0 ? o->max_steps : o->epochs * t->steps_per_epoch;
     t->schedule = (pnb_schedule){.kind = o->lr_scheduler,
                                  .base = o->optim.lr,
@@ -337,6 +344,7 @@ static void plan_steps(pnb__trainer *t)
                                  .cooldown = o->epochs_cooldown * t->steps_per_epoch,
                                  .cooldown_power = o->lr_cooldown_power,
                                  .cooldown_end = o->lr_cooldown_end};
+    return PNB_OK;
 }
 
 /* Parameters, then the optimiser that names them, then its state, then the data at the position of
@@ -346,7 +354,7 @@ pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error
     pnb__objective *o = &t->objective;
     pnb_status status;
     PNB_TRY(o->calls->open(o->self, checkpoint, o, err));
-    plan_steps(t);
+    PNB_TRY(plan_steps(t, err));
     PNB_TRY(pnb__optim_create(&t->optim, t->ctx, o->real, o->params, o->n_params, &t->opts->optim,
                               err));
     if (checkpoint != NULL)

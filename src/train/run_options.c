@@ -19,6 +19,8 @@ static const char *schedule_name(int v)
     return pnb_schedule_name((pnb_schedule_kind)v);
 }
 
+#define MOST_STEPS ((int64_t)1000000000000000)
+
 #define AT(member) offsetof(pnb__run_opts, member)
 
 /* true: a resumed run must have it unchanged. Memory and what is written are free to change:
@@ -79,11 +81,17 @@ static pnb_status check_counts(const pnb__run_opts *o, pnb_error *err)
     if (o->batch_size < 1 || o->batch_size > INT32_MAX)
         return pnb__fail(err, PNB_ARG, "batch size is %zu, it must be 1 to 2^31 - 1",
                          o->batch_size);
-    if (o->accum_freq < 1)
-        return pnb__fail(err, PNB_ARG, "accum-freq is %d, it must be at least 1", o->accum_freq);
+    if (o->accum_freq < 1 || (size_t)o->accum_freq > INT32_MAX / o->batch_size)
+        return pnb__fail(err, PNB_ARG,
+                         "accum-freq is %d, it must be at least 1, and %zu times it at most "
+                         "2^31 - 1",
+                         o->accum_freq, o->batch_size);
     if (o->max_steps < 0 || (o->max_steps == 0 && o->epochs < 1))
         return pnb__fail(err, PNB_ARG, "%lld epochs and at most %lld steps: nothing to train",
                          (long long)o->epochs, (long long)o->max_steps);
+    if (o->max_steps > MOST_STEPS)
+        return pnb__fail(err, PNB_ARG, "max-steps is %lld, it must be at most 10^15",
+                         (long long)o->max_steps);
     if (o->warmup < 0 || o->epochs_cooldown < 0)
         return pnb__fail(err, PNB_ARG,
                          "warm-up steps %lld and cool-down epochs %lld must be 0 or more",

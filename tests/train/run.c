@@ -605,12 +605,41 @@ static void test_bad_options(void **state)
     memset(o.loss.weight, 0, sizeof o.loss.weight);
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "every loss has weight 0");
     o = fixture_opts(f, "bad");
+    o.templates = NULL;
+    o.n_templates = 2;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "2 templates, but none");
+    o = fixture_opts(f, "bad");
     o.model = "no-such-model";
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "no-such-model");
     o = fixture_opts(f, "bad");
     o.resume = f->dir;
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "tokenizer.json");
     assert_false(exists(f, "bad", "")); /* what cannot start leaves nothing behind */
+}
+
+/* Counts whose sums and products would not fit their type. */
+static void test_absurd_counts(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_result r;
+    pnb_train_opts o = fixture_opts(f, "absurd");
+    o.max_steps = 0;
+    o.epochs = INT64_MAX;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_LIMIT, "9223372036854775807 epochs");
+    o = fixture_opts(f, "absurd");
+    o.epochs_cooldown = INT64_MAX;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_LIMIT, "9223372036854775807 of cooling");
+    o = fixture_opts(f, "absurd");
+    o.max_steps = INT64_MAX;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "max-steps is 9223372036854775807");
+    o = fixture_opts(f, "absurd");
+    o.train_num_samples = INT64_MAX;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "samples an epoch");
+    o = fixture_opts(f, "absurd");
+    o.batch_size = 1 << 20;
+    o.accum_freq = 1 << 20;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "accum-freq is 1048576");
+    assert_false(exists(f, "absurd", ""));
 }
 
 /* A damaged picture is replaced and named; captions over the context are cut and counted. */
@@ -817,6 +846,7 @@ int main(void)
         cmocka_unit_test(test_what_an_error_says_is_kept),
         cmocka_unit_test(test_bad_numbers_leave_no_folder),
         cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_absurd_counts),
         cmocka_unit_test(test_damaged_and_long_samples),
         cmocka_unit_test(test_variants_finish),
         cmocka_unit_test(test_accumulation_equals_a_big_batch),

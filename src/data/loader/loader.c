@@ -144,6 +144,8 @@ static pnb_status check_templates(const pnb_loader_opts *o, pnb_error *err)
 {
     if (!(o->template_share >= 0 && o->template_share <= 1))
         return pnb__fail(err, PNB_ARG, "loader: template share %g, wanted 0..1", o->template_share);
+    if (o->n_templates > 0 && o->templates == NULL)
+        return pnb__fail(err, PNB_ARG, "loader: %zu templates, but none is given", o->n_templates);
     for (size_t i = 0; i < o->n_templates; i++)
         if (!strstr(o->templates[i], "{}") && !strstr(o->templates[i], "{c}"))
             return pnb__fail(err, PNB_ARG, "loader: template \"%s\" has no {} or {c}",

@@ -52,7 +52,7 @@ pnb_status pnb__image_check_size(int64_t width, int64_t height, const pnb_image_
     if (width < 1 || height < 1)
         return pnb__fail(err, PNB_FORMAT, "the file claims %lldx%lld pixels: want at least 1x1",
                          (long long)width, (long long)height);
-    int64_t limit = PNB_MIN(opts->max_pixels, (int64_t)1 << 29);
+    int64_t limit = PNB_MIN(opts->max_pixels, PNB_IMAGE_MAX_PIXELS);
     if (width > INT32_MAX || height > INT32_MAX || width > limit / height)
         return pnb__fail(err, PNB_LIMIT,
                          "the file claims %lldx%lld pixels, the limit is %lld in all; raise "
@@ -140,6 +140,7 @@ pnb_status pnb_image_load(pnb_image *out, const char *path, const pnb_image_opts
                           pnb_error *err)
 {
     char *bytes = NULL;
+    *out = (pnb_image){0};
     if (is_url(path))
         return pnb__fail(err, PNB_NOT_FOUND,
                          "%s: this is a URL, and nothing is downloaded here: fetch the file first "
@@ -147,7 +148,6 @@ pnb_status pnb_image_load(pnb_image *out, const char *path, const pnb_image_opts
                          path);
     size_t n_bytes = 0;
     const char *special = pnb__path_special(path); /* a pipe in a folder may never have a writer */
-    *out = (pnb_image){0};
     if (special != NULL)
         return pnb__fail(err, PNB_FORMAT, "%s is %s, a picture file is wanted", path, special);
     pnb_status status = pnb__read_file(path, MAX_FILE_BYTES, &bytes, &n_bytes, err);
@@ -238,19 +238,31 @@ static pnb_status copy_palette(pnb_image *out, const pnb_image *in, pnb_error *e
     return PNB_OK;
 }
 
+static void fill_pixels(pnb_image *image, pnb_image_mode mode, int fill)
+{
+    size_t n = (size_t)image->width * (size_t)image->height;
+    uint16_t grey = (uint16_t)fill;
+    if (mode == PNB_IMAGE_GREY16)
+        for (size_t i = 0; i < n; i++)
+            memcpy(image->pixels + 2 * i, &grey, sizeof grey);
+    else
+        memset(image->pixels, fill, n * (size_t)image->channels);
+}
+
 pnb_status pnb_image_crop(pnb_image *out, const pnb_image *in, int left, int top, int width,
                           int height, int fill, pnb_error *err)
 {
     *out = (pnb_image){0};
-    if (in->pixels == NULL || fill < 0 || fill > 255)
+    bool is_whole = in->pixels != NULL && (in->mode != PNB_IMAGE_GREY16 || in->channels == 2);
+    if (!is_whole || fill < 0 || fill > 255)
         return pnb__fail(err, PNB_ARG, "crop: picture is %s, fill is %d: want a picture and 0..255",
-                         in->pixels == NULL ? "empty" : "there", fill);
+                         is_whole ? "there" : "empty", fill);
     pnb_status status = pnb_image_create(out, width, height, in->channels, err);
     if (status != PNB_OK)
         return status;
     size_t pixel = (size_t)in->channels;
     if (fill != 0)
-        memset(out->pixels, fill, (size_t)width * (size_t)height * pixel);
+        fill_pixels(out, in->mode, fill);
     int64_t x0 = PNB_MAX(left, 0), x1 = PNB_MIN((int64_t)left + width, in->width);
     int64_t y0 = PNB_MAX(top, 0), y1 = PNB_MIN((int64_t)top + height, in->height);
     for (int64_t y = y0; y < y1 && x1 > x0; y++)

@@ -25,8 +25,8 @@ pnb_status pnb_image_encode_png(const pnb_image *image, unsigned char **bytes, s
 {
     *bytes = NULL;
     *n_bytes = 0;
-    if (image->pixels == NULL || image->mode != PNB_IMAGE_PLAIN || image->channels < 1 ||
-        image->channels > 4)
+    if (image->pixels == NULL || image->width < 1 || image->height < 1 ||
+        image->mode != PNB_IMAGE_PLAIN || image->channels < 1 || image->channels > 4)
         return pnb__fail(err, PNB_ARG, "PNG: the picture is empty or not grey or RGB: convert it");
     spng_ctx *ctx = open_encoder();
     if (ctx == NULL)

@@ -1,7 +1,7 @@
 /* From any picture to the input of an image tower: resize, centre crop or pad, RGB, normalise.
  *
- *   SHORTEST  short = n, long = int(n * long / short)              torchvision.Resize,
- * CLIPProcessor not square: both sides / min(w / width, h / height)   open_clip ResizeKeepRatio
+ *   SHORTEST  short = n, long = int(n * long / short): torchvision.Resize, CLIPProcessor;
+ *             not square: both sides / min(w / width, h / height): open_clip's ResizeKeepRatio
  *   LONGEST   both sides / max(w / width, h / height), rounded half to even, then padded
  *   SQUASH    straight to width x height
  *

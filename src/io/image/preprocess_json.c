@@ -418,13 +418,31 @@ static void write_floats(pnb__buf *b, const char *key, const float v[3])
                     (double)v[2]);
 }
 
+/* What is written must be read again. */
+static pnb_status check_fields(const pnb_preprocess *pp, pnb_error *err)
+{
+    pnb_error why = PNB_ERROR_INIT;
+    if ((unsigned)pp->mode >= PNB_N_FITS || pnb_filter_name(pp->filter) == NULL)
+        return pnb__fail(err, PNB_ARG, "preprocess: mode %d or filter %d out of range",
+                         (int)pp->mode, (int)pp->filter);
+    if (pp->width < 1 || pp->width > MAX_SIDE || pp->height < 1 || pp->height > MAX_SIDE ||
+        pp->resize_to < 0 || pp->resize_to > MAX_SIDE || pp->fill < 0 || pp->fill > 255)
+        return pnb__fail(err, PNB_ARG,
+                         "preprocess: %dx%d, resize_to %d, fill %d: want sides of 1 to %d, 0 to "
+                         "255",
+                         pp->width, pp->height, pp->resize_to, pp->fill, MAX_SIDE);
+    if (check_std(pp, "preprocess", &why) != PNB_OK)
+        return pnb__fail(err, PNB_ARG, "%s", why.text);
+    return PNB_OK;
+}
+
 pnb_status pnb_preprocess_save(const pnb_preprocess *pp, const char *path, pnb_error *err)
 {
     pnb__buf b = {0};
     const char *key = pp->mode == PNB_FIT_LONGEST ? "longest_edge" : "shortest_edge";
-    if ((unsigned)pp->mode >= PNB_N_FITS || pnb_filter_name(pp->filter) == NULL)
-        return pnb__fail(err, PNB_ARG, "preprocess: mode %d or filter %d out of range",
-                         (int)pp->mode, (int)pp->filter);
+    pnb_status status = check_fields(pp, err);
+    if (status != PNB_OK)
+        return status;
     pnb__buf_printf(&b, "{\n  \"crop_size\": {\"height\": %d, \"width\": %d},\n", pp->height,
                     pp->width);
     pnb__buf_printf(&b, "  \"do_center_crop\": %s,\n",
@@ -447,7 +465,7 @@ pnb_status pnb_preprocess_save(const pnb_preprocess *pp, const char *path, pnb_e
     else
         pnb__buf_printf(&b, "  \"size\": {\"%s\": %d}\n}\n", key,
                         pp->resize_to > 0 ? pp->resize_to : PNB_MIN(pp->width, pp->height));
-    pnb_status status = pnb__buf_write(&b, path, err);
+    status = pnb__buf_write(&b, path, err);
     pnb__buf_reset(&b);
     return status;
 }

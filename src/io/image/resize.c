@@ -125,12 +125,12 @@ static void fill_tap(pnb__taps *t, int i, const double *w, double sum)
 
 static pnb_status taps_alloc(pnb__taps *t, int n, int widest, bool is_exact, pnb_error *err)
 {
-    size_t total;
+    size_t stride = ((size_t)widest + 3) / 4 * 4, total;
+    if (pnb__mul_overflows((size_t)n, stride, &total) || total > MAX_WEIGHTS)
+        return pnb__fail(err, PNB_LIMIT, "resize: a side needs %d x %zu filter weights, limit %d",
+                         n, stride, MAX_WEIGHTS);
     t->n = n;
-    t->stride = (widest + 3) / 4 * 4;
-    if (pnb__mul_overflows((size_t)n, (size_t)t->stride, &total) || total > MAX_WEIGHTS)
-        return pnb__fail(err, PNB_LIMIT, "resize: a side needs %d x %d filter weights, limit %d", n,
-                         t->stride, MAX_WEIGHTS);
+    t->stride = (int)stride;
     t->first = pnb__alloc_array((size_t)n, sizeof *t->first);
     t->count = pnb__alloc_array((size_t)n, sizeof *t->count);
     t->weight = pnb__alloc_zero(total, sizeof *t->weight);
@@ -151,7 +151,8 @@ static pnb_status taps_create(pnb__taps *t, const axis *a, const filter_rule *ru
     double scale = (double)(a->to - a->from) / a->n_out;
     double filter_scale = scale < 1.0 ? 1.0 : scale;
     double support = rule->support * filter_scale;
-    int widest = PNB_MIN((int)ceil(support) * 2 + 1, a->n_in);
+    double taps = ceil(support) * 2 + 1; /* no int for sides of hundreds of millions */
+    int widest = taps < a->n_in ? (int)taps : a->n_in;
     pnb_status status = taps_alloc(t, a->n, widest, is_exact, err);
     if (status != PNB_OK)
         return status;
@@ -163,7 +164,8 @@ static pnb_status taps_create(pnb__taps *t, const axis *a, const filter_rule *ru
     for (int i = 0; i < a->n; i++) {
         double centre = a->from + (a->start + i + 0.5) * scale, sum = 0.0, ss = 1.0 / filter_scale;
         int first = PNB_MAX((int)(centre - support + 0.5), 0);
-        int last = PNB_MIN((int)(centre + support + 0.5), a->n_in);
+        double end = centre + support + 0.5;
+        int last = end < a->n_in ? (int)end : a->n_in;
         t->first[i] = first;
         t->count[i] = PNB_MAX(last - first, 0);
         for (int j = 0; j < t->count[i]; j++) {

@@ -92,6 +92,8 @@ static const char *captions_name(int v)
     return pnb__name_at(PNB_NAMES(PNB_CAPTION_LIST), (unsigned)v, NULL);
 }
 
+#define MOST_SAMPLES ((int64_t)1000000000000000)
+
 #define AT(member) offsetof(pnb_train_opts, member)
 
 /* Name, place, names of an enum, kind, fixed, which other numbers. Fixed is what shapes the weights
@@ -248,6 +250,11 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_ARG,
                          "warm-up %lld, samples an epoch %lld and workers %d must be 0 or more",
                          (long long)o->warmup, (long long)o->train_num_samples, o->workers);
+    if (o->train_num_samples > MOST_SAMPLES)
+        return pnb__fail(err, PNB_ARG, "samples an epoch are %lld, they must be at most 10^15",
+                         (long long)o->train_num_samples);
+    if (o->n_templates > 0 && o->templates == NULL)
+        return pnb__fail(err, PNB_ARG, "%zu templates, but none is given", o->n_templates);
     if (o->epochs_cooldown < 0)
         return pnb__fail(err, PNB_ARG, "cool-down epochs are %lld, they must be 0 or more",
                          (long long)o->epochs_cooldown);

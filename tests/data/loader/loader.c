@@ -383,6 +383,8 @@ static void test_refused(void **state)
     pnb_error_reset(&error);
     assert_int_equal(pnb_loader_create(&l, ds, &o, &error), PNB_ARG);
     assert_non_null(strstr(error.text, "a picture"));
+    o.templates = NULL;
+    assert_int_equal(pnb_loader_create(&l, ds, &o, NULL), PNB_ARG);
     o = opts_of(1);
     o.rank = o.n_ranks = 3;
     pnb_error_reset(&error);

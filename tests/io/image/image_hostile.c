@@ -187,6 +187,8 @@ static void lying_sizes_are_refused(void **state)
     expect_refusal(png, n, PNB_IMAGE_MAX_PIXELS, PNB_LIMIT, "100000x100000");
     set_png_size(png, 0x7FFFFFFF, 0x7FFFFFFF);
     expect_refusal(png, n, INT64_MAX, PNB_LIMIT, "size");
+    set_png_size(png, 20000, 20000); /* no option allows more than 2^28 */
+    expect_refusal(png, n, INT64_MAX, PNB_LIMIT, "268435456");
     set_png_size(png, 16000, 16000); /* within the limit, but not in these few bytes */
     expect_refusal(png, n, PNB_IMAGE_MAX_PIXELS, PNB_FORMAT, "only");
     set_png_size(png, 37, 30); /* one row more than there is */
@@ -266,6 +268,24 @@ static void strange_files_are_named(void **state)
     pnb_error_reset(&err);
     assert_int_equal(pnb_image_load(&image, DATA "expected.txt", NULL, &err), PNB_FORMAT);
     assert_non_null(strstr(err.text, "expected.txt"));
+    pnb_error_reset(&err);
+    memset(&image, 0xFF, sizeof image);
+    assert_int_equal(pnb_image_load(&image, "https://host/cat.jpg", NULL, &err), PNB_NOT_FOUND);
+    assert_null(image.pixels);
+}
+
+/* A row so long that the number of a filter's weights is no int. */
+static void a_row_of_billions_is_refused(void **state)
+{
+    (void)state;
+    unsigned char pixel = 7; /* no other is looked at */
+    static const pnb_filter filters[] = {PNB_FILTER_BILINEAR, PNB_FILTER_BICUBIC,
+                                         PNB_FILTER_LANCZOS};
+    for (size_t i = 0; i < PNB_COUNT(filters); i++) {
+        pnb_image out, row = {.width = INT32_MAX, .height = 1, .channels = 1, .pixels = &pixel};
+        assert_int_equal(pnb_image_resize(&out, &row, 1, 1, filters[i], NULL, NULL), PNB_LIMIT);
+        assert_null(out.pixels);
+    }
 }
 
 static void wrong_arguments_are_refused(void **state)
@@ -290,6 +310,13 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(pnb_image_to_rgb(&out, &none, NULL), PNB_ARG);
     assert_int_equal(pnb_image_crop(&out, &in, 0, 0, 2, 2, 256, NULL), PNB_ARG);
     assert_int_equal(pnb_image_to_chw(&in, mean, std, chw, NULL), PNB_ARG);
+    pnb_image flat = in;
+    unsigned char *bytes;
+    size_t n;
+    flat.height = 0;
+    assert_int_equal(pnb_image_encode_png(&flat, &bytes, &n, NULL), PNB_ARG);
+    in.mode = PNB_IMAGE_GREY16; /* but three channels */
+    assert_int_equal(pnb_image_crop(&out, &in, 0, 0, 2, 2, 1, NULL), PNB_ARG);
     in.mode = PNB_IMAGE_PALETTE; /* but no palette */
     assert_int_equal(pnb_image_to_rgb(&out, &in, NULL), PNB_ARG);
     pnb_image_free(&in);
@@ -416,10 +443,10 @@ static void memory_may_run_out_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncated_everywhere),        cmocka_unit_test(damaged_bytes_do_no_harm),
-        cmocka_unit_test(lying_sizes_are_refused),     cmocka_unit_test(strange_files_are_named),
-        cmocka_unit_test(wrong_arguments_are_refused), cmocka_unit_test(long_strips_stay_cheap),
-        cmocka_unit_test(a_budget_is_shared),
+        cmocka_unit_test(truncated_everywhere),         cmocka_unit_test(damaged_bytes_do_no_harm),
+        cmocka_unit_test(lying_sizes_are_refused),      cmocka_unit_test(strange_files_are_named),
+        cmocka_unit_test(wrong_arguments_are_refused),  cmocka_unit_test(long_strips_stay_cheap),
+        cmocka_unit_test(a_row_of_billions_is_refused), cmocka_unit_test(a_budget_is_shared),
 #ifdef PNB_FAULTS
         cmocka_unit_test(memory_may_run_out_anywhere),
 #endif

@@ -56,6 +56,22 @@ static void crop_pads_with_fill(void **state)
     pnb_image_free(&in);
 }
 
+/* The fill is the grey, not both of its bytes: at 16 bits 0x8080 would show as white. */
+static void crop_pads_grey16_with_fill(void **state)
+{
+    (void)state;
+    pnb_image in, out, rgb;
+    assert_int_equal(pnb_image_create(&in, 1, 1, 2, NULL), PNB_OK);
+    in.mode = PNB_IMAGE_GREY16;
+    assert_int_equal(pnb_image_crop(&out, &in, 0, 0, 2, 1, 128, NULL), PNB_OK);
+    assert_int_equal(pnb_image_to_rgb(&rgb, &out, NULL), PNB_OK);
+    static const unsigned char want[] = {0, 0, 0, 128, 128, 128};
+    assert_memory_equal(rgb.pixels, want, sizeof want);
+    pnb_image_free(&rgb);
+    pnb_image_free(&out);
+    pnb_image_free(&in);
+}
+
 static void png_round_trip_is_exact(void **state)
 {
     (void)state;
@@ -315,6 +331,31 @@ static void every_field_survives_saving(void **state)
     }
 }
 
+/* What could not be read again is not written. */
+static void bad_fields_are_not_saved(void **state)
+{
+    (void)state;
+    char path[256];
+    snprintf(path, sizeof path, "%s/bad.json", folder);
+    pnb_preprocess cases[8];
+    for (size_t i = 0; i < PNB_COUNT(cases); i++)
+        cases[i] = pnb_preprocess_default();
+    cases[0].mode = (pnb_fit)9;
+    cases[1].filter = (pnb_filter)9;
+    cases[2].width = 0;
+    cases[3].height = 16385;
+    cases[4].resize_to = -1;
+    cases[5].fill = 256;
+    cases[6].mean[1] = 0.0F / 0.0F;
+    cases[7].std[2] = 0;
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb_error err = PNB_ERROR_INIT;
+        assert_int_equal(pnb_preprocess_save(&cases[i], path, &err), PNB_ARG);
+        assert_non_null(strstr(err.text, "preprocess"));
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+}
+
 static void bad_configurations_are_refused(void **state)
 {
     (void)state;
@@ -362,6 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crop_pads_with_fill),
+        cmocka_unit_test(crop_pads_grey16_with_fill),
         cmocka_unit_test(png_round_trip_is_exact),
         cmocka_unit_test(png_file_appears_or_not),
         cmocka_unit_test(alpha_is_kept_when_asked),
@@ -370,6 +412,7 @@ int main(void)
         cmocka_unit_test(grey16_is_resized_before_it_saturates),
         cmocka_unit_test(open_clip_form_is_read),
         cmocka_unit_test(every_field_survives_saving),
+        cmocka_unit_test(bad_fields_are_not_saved),
         cmocka_unit_test(bad_configurations_are_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
