@@ -61,9 +61,9 @@ typedef struct pnb_ctx pnb_ctx;
 pnb_ctx_opts pnb_ctx_opts_default(void);
 
 /* Creates a context. `opts` may be NULL for the defaults. Free with pnb_ctx_free. Threads start
- * with the first call that uses them, and end with the process. Errors  ARG (a negative number of
- * threads, a device or isa that does not exist), UNSUPPORTED (an isa that the machine lacks:
- * nothing slower is taken in its place), NOMEM */
+ * with the first call that uses them, and end with the process.
+ * Errors  ARG (a negative number of threads, a device or isa that does not exist), UNSUPPORTED
+ *         (an isa that the machine lacks: nothing slower is taken in its place), NOMEM */
 pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *err);
 void pnb_ctx_free(pnb_ctx *ctx); /* NULL is fine */
 

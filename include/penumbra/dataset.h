@@ -3,7 +3,14 @@
  * A data set is opened from the string a user gives to --train-data; samples are then reached by
  * index. Tar shards are scanned once for byte positions and read through a file map. The loader
  * decodes, augments and tokenises on its own threads and can be stopped and continued at any batch
- * with the same bits, whatever the number of its workers. */
+ * with the same bits, whatever the number of its workers. Forms of data sets: docs/data.md.
+ *
+ *     pnb_dataset_open(&ds, "shards/{00000..00009}.tar", NULL, &err);
+ *     pnb_loader_create(&loader, ds, &opts, &err);
+ *     while (pnb_loader_next(loader, &batch, &err) == PNB_OK && batch != NULL)
+ *         ... train on batch->pixels and batch->tokens
+ *     pnb_loader_free(loader);
+ *     pnb_dataset_free(ds); */
 #ifndef PENUMBRA_DATASET_H
 #define PENUMBRA_DATASET_H
 
@@ -38,11 +45,12 @@ typedef enum pnb_dataset_kind {
 #define PNB_DATASET_ENUM(name, text) PNB_DATASET_##name,
     PNB_DATASET_LIST(PNB_DATASET_ENUM)
 #undef PNB_DATASET_ENUM
-        PNB_N_DATASET_KINDS
+        PNB_N_DATASET_KINDS /* how many there are */
 } pnb_dataset_kind;
 
+/* How a source is read; fields that open_clip has as options are named as there. */
 typedef struct pnb_dataset_opts {
-    pnb_dataset_kind kind;
+    pnb_dataset_kind kind;       /* AUTO */
     char csv_separator;          /* 0: TAB if the header line has one, else a comma */
     const char *csv_img_key;     /* NULL: "filepath" */
     const char *csv_caption_key; /* NULL: "title" */
@@ -59,26 +67,31 @@ typedef struct pnb_dataset_opts {
 /* AUTO, the defaults above, samples without a caption are dropped. */
 pnb_dataset_opts pnb_dataset_opts_default(void);
 
-typedef struct pnb_dataset pnb_dataset; /* read-only after opening: any threads may share it */
+/* Read-only after opening: any number of threads may share it. */
+typedef struct pnb_dataset pnb_dataset;
 
 /* Opens a data set.
  *   spec = SOURCE [ "::" SOURCE ]...
  * A source is a path with brace globs "{00000..00012}" or "{a,b}" and the wildcards * ? [ ]. A
- * folder that holds *.tar files is read as those shards in name order. A tar that ends early keeps
- * the samples before the damage and is reported by pnb_dataset_n_warnings. For SYNTHETIC the spec
- * is not read and may be NULL.
+ * folder that holds *.tar files is read as those shards in name order, unless the kind is DIR. A
+ * tar that ends early keeps the samples before the damage and is reported by
+ * pnb_dataset_n_warnings. For SYNTHETIC the spec is not read and may be NULL. opts NULL: the
+ * defaults. On failure *out is NULL.
+ * Memory  O(samples) for names and positions; pictures and records stay on disk
  * Errors  NOT_FOUND (a source, or no sample at all), FORMAT (a table without its columns, a tar
- *         whose first header is none), UNSUPPORTED ("pipe:"), IO, ARG, LIMIT, NOMEM */
+ *         whose first header is none), UNSUPPORTED ("pipe:"), ARG (a file whose kind cannot be
+ *         told, braces), IO, LIMIT, NOMEM */
 pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_dataset_opts *opts,
                             pnb_error *err);
 void pnb_dataset_free(pnb_dataset *ds); /* NULL is fine */
 
-size_t pnb_dataset_size(const pnb_dataset *ds);
+size_t pnb_dataset_size(const pnb_dataset *ds); /* samples, 1 or more */
+/* Of its first source; AUTO no more. */
 pnb_dataset_kind pnb_dataset_get_kind(const pnb_dataset *ds);
 
 /* What opening left out or found damaged, one sentence each. */
 size_t pnb_dataset_n_warnings(const pnb_dataset *ds);
-const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i);
+const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i); /* "" past the end */
 
 /* One sample. Everything is owned by the sample (or by the data set's file map) and valid until
  * pnb_sample_reset; start from `pnb_sample s = {0};`. */
@@ -87,7 +100,7 @@ typedef struct pnb_sample {
     const char *image_path; /* file of the picture; NULL when it lies in a tar */
     const unsigned char *image_bytes; /* encoded bytes in the map; NULL when image_path is set */
     size_t n_image_bytes;
-    size_t n_captions;
+    size_t n_captions;                   /* 0 only with allow_no_caption */
     const char *const *captions;         /* UTF-8, checked */
     const int *levels;                   /* per caption, -1 unknown */
     const char *name, *group, *subgroup; /* NULL when the sample has none */
@@ -98,9 +111,10 @@ typedef struct pnb_sample {
 } pnb_sample;
 
 /* Reads the record of sample i (no picture is decoded).
- * Errors  ARG (i out of range), FORMAT (bad JSON, invalid UTF-8, no caption), IO, NOMEM */
+ * Errors  ARG (i out of range), FORMAT (bad JSON, invalid UTF-8, no caption: names source and
+ *         sample), NOT_FOUND (a file has vanished), IO, LIMIT, NOMEM */
 pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err);
-void pnb_sample_reset(pnb_sample *s);
+void pnb_sample_reset(pnb_sample *s); /* an all-zero one is fine */
 
 /* Classes of the set, by number: from classnames.txt beside shards or one folder up, from the files
  * that come with a binary, else the sorted names of class folders or of a table's label column. 0
@@ -112,43 +126,49 @@ const char *pnb_dataset_class_name(const pnb_dataset *ds, size_t i); /* "" past 
  * into to a source for pnb_dataset_open. Knows CLIP_benchmark's and class folders
  * (root/test/...), CIFAR-10/100, STL-10 and MNIST binaries; anything else comes back as it is.
  * Free *out with pnb_dataset_path_free.
- * Errors  NOT_FOUND (a set with other splits only: the text lists them), NOMEM */
+ * Errors  NOT_FOUND (a set with other splits only: the text lists them), IO, NOMEM */
 pnb_status pnb_dataset_split(char **out, const char *root, const char *split, pnb_error *err);
 void pnb_dataset_path_free(char *path); /* NULL is fine */
 
-/* Decodes the picture of sample i to RGB. Free with pnb_image_free.
- * Errors  ARG, FORMAT (corrupt), NOT_FOUND (the file has vanished), LIMIT, IO, NOMEM */
+/* Decodes the picture of sample i to RGB. Free with pnb_image_free. Safe from several threads.
+ * Errors  ARG (i out of range), FORMAT (corrupt), NOT_FOUND (the file has vanished), LIMIT, IO,
+ *         NOMEM */
 pnb_status pnb_dataset_image(const pnb_dataset *ds, size_t i, pnb_image *out, pnb_error *err);
 
-/* The same with the options of pnb_image_decode (NULL: its defaults). */
+/* The same with the options of pnb_image_decode (NULL: its defaults), which pictures of SYNTHETIC
+ * do not look at. */
 pnb_status pnb_dataset_image_as(const pnb_dataset *ds, size_t i, const pnb_image_opts *opts,
                                 pnb_image *out, pnb_error *err);
 
 /* ---- augmentation ------------------------------------------------------------------------- */
 
-/* Every number is drawn from (seed, epoch, sample index), so it does not depend on workers.
- * The picture is read once, by one bilinear warp into the training size (with several taps a pixel
- * where it shrinks), then the colour changes follow in the order of the fields. */
+/* What is done to training pictures. Every number is drawn from (seed, epoch, sample index), so it
+ * does not depend on workers. On 8 bits, as open_clip's pipeline of PIL: the crop is cut out and
+ * resized by the antialiased filter, zoom, shift and rotation are one map about the centre, then
+ * flip, gain, jitter in a random order, grey. Then the normalisation of preprocessing, then
+ * erasing. docs/numerics-training.md#augmentation
+ * Source  torchvision and timm as open_clip calls them; ProLIP's recipe in pnb_augment_published */
 typedef struct pnb_augment {
     bool enabled;         /* false: preprocess only, as in evaluation */
     bool crop;            /* random resized crop: area share and aspect ratio below */
-    double crop_scale[2]; /* (0.8, 1) */
-    double crop_ratio[2]; /* (3/4, 4/3) */
-    double zoom[2];       /* size factor of the content, uniform in log; (1, 1) is none */
-    double shift;         /* +- share of the width and of the height */
-    double rotate;        /* +- radians */
-    double flip;          /* probability of a left-right flip */
-    double gain;          /* +- share per colour channel */
-    double jitter[4];     /* brightness, contrast, saturation, hue; +- */
-    double jitter_p;      /* probability of the four above */
-    double grey_p;        /* probability of losing all colour */
-    int interpolation;    /* filter of crop and scaling: pnb_filter + 1; 0: the preprocess's */
-    double erase_p;       /* probability that boxes become normal noise, after normalisation */
-    int erase_count;      /* at most so many boxes */
+    double crop_scale[2]; /* 0 < low <= high <= 1; published (0.8, 1) */
+    double crop_ratio[2]; /* width to height; published (3/4, 4/3) */
+    double zoom[2];    /* size factor of the content, uniform in log, 0.05 .. 20; (1, 1) is none */
+    double shift;      /* +- share of the width and of the height, 0 .. 1 */
+    double rotate;     /* +- radians, 0 .. 7 */
+    double flip;       /* probability of a left-right flip */
+    double gain;       /* +- share per colour channel, 0 .. 1 */
+    double jitter[4];  /* brightness, contrast, saturation, hue; +- 0 .. 1, hue 0 .. 0.5 */
+    double jitter_p;   /* probability of the four above */
+    double grey_p;     /* probability of losing all colour */
+    int interpolation; /* filter of crop and scaling: pnb_filter + 1; 0: the preprocess's */
+    double erase_p;    /* probability that boxes become normal noise, after normalisation */
+    int erase_count;   /* at most so many boxes */
     const char *const *no_flip_groups; /* samples of these groups are never flipped; may be NULL */
-    size_t n_no_flip_groups;
+    size_t n_no_flip_groups;           /* how many they are; the names are borrowed */
 } pnb_augment;
 
+/* Not enabled, and all ranges such that nothing would change. */
 pnb_augment pnb_augment_none(void);
 /* Published recipe: crop (0.8, 1), jitter (0.32, 0.32, 0.32, 0.08) with 0.8, grey with 0.2. */
 pnb_augment pnb_augment_published(void);
@@ -160,7 +180,9 @@ void pnb_augment_no_flip(pnb_augment *a);
 
 /* Augments one picture: out[c][y][x] = (value/255 - mean[c]) / std[c] at pp's size. With `enabled`
  * false this is pnb_preprocess_apply. `group` may be NULL.
- * Errors  ARG (a range upside down, a probability outside 0..1), and those of preprocess */
+ * Shape   out (3, pp->height, pp->width)
+ * Errors  ARG (a range upside down, a probability outside 0..1, an empty picture), and those of
+ *         preprocess */
 pnb_status pnb_augment_apply(const pnb_augment *a, const pnb_preprocess *pp, const pnb_image *image,
                              const char *group, const uint64_t seed_epoch_sample[3], float *out,
                              pnb_error *err);
@@ -180,31 +202,32 @@ typedef enum pnb_caption_choice {
 #define PNB_CAPTION_ENUM(name, text) PNB_CAPTION_##name,
     PNB_CAPTION_LIST(PNB_CAPTION_ENUM)
 #undef PNB_CAPTION_ENUM
-        PNB_N_CAPTION_CHOICES
+        PNB_N_CAPTION_CHOICES /* how many there are */
 } pnb_caption_choice;
 
+/* What batches are made of. Pointers are borrowed as long as the loader lives. */
 typedef struct pnb_loader_opts {
-    size_t batch_size;
-    uint64_t seed;
-    bool shuffle;
-    bool drop_last;  /* leave out the short batch at the end of an epoch */
-    bool resample;   /* draw the samples of an epoch with replacement, instead of a permutation;
-                      * an epoch has at least one batch then, however small the data set */
-    size_t n_epochs; /* 0: without end */
-    int n_workers;   /* threads that prepare batches; 0: prepare in pnb_loader_next itself */
-    int n_prefetch;  /* batches prepared ahead, at least 1 */
+    size_t batch_size; /* pictures, 1 to 2^24 */
+    uint64_t seed;     /* of order, captions and augmentation */
+    bool shuffle;      /* false: every epoch in the order of the data set */
+    bool drop_last;    /* leave out the short batch at the end of an epoch */
+    bool resample;     /* draw the samples of an epoch with replacement, instead of a permutation;
+                        * an epoch has at least one batch then, however small the data set */
+    size_t n_epochs;   /* 0: without end */
+    int n_workers;  /* threads that prepare batches, to 256; 0: prepare in pnb_loader_next itself */
+    int n_prefetch; /* batches prepared ahead, 1 to 1024 */
     int64_t
         max_image_pixels; /* of one picture; all that is decoded at once: 4 bytes times as many */
     size_t cache_bytes;   /* decoded pictures are kept while they fit; 0: no cache */
-    pnb_preprocess preprocess;
+    pnb_preprocess preprocess; /* size and normalisation of the pictures */
     pnb_augment augment;
     const pnb_tokenizer *tokenizer; /* NULL: no tokens; must outlive the loader */
-    int context_length;
-    pnb_caption_choice captions;
-    int level;                    /* with LEVEL: only this level where a sample has it; -1: all */
-    double template_share;        /* probability that a caption goes into one of `templates` */
-    const char *const *templates; /* "a picture of {}" or "{c}"; must outlive the loader */
-    size_t n_templates;
+    int context_length;             /* tokens of a text, 1 to 65,536 */
+    pnb_caption_choice captions;    /* LEVEL */
+    int level;                      /* with LEVEL: only this level where a sample has it; -1: all */
+    double template_share;          /* probability that a caption goes into one of `templates` */
+    const char *const *templates;   /* "a picture of {}" or "{c}"; must outlive the loader */
+    size_t n_templates;             /* 0: captions stay as they are */
     /* Several processes read one order: of every n_ranks * turn batches rank r takes those numbered
      * r * turn to (r + 1) * turn - 1. Together they are the batches of one process that reads
      * alone, bit by bit and each exactly once, whatever the number of ranks. */
@@ -221,14 +244,14 @@ typedef struct pnb_batch {
     uint64_t epoch, index; /* index of the batch within its epoch */
     size_t n;              /* pictures */
     size_t n_texts;        /* n, or 4 n with ALL_LEVELS: text row t belongs to picture t / 4 */
-    int width, height, context_length;
-    const float *pixels;      /* (n, 3, height, width) */
-    const int32_t *tokens;    /* (n_texts, context_length); NULL without a tokenizer */
-    const int32_t *levels;    /* (n_texts), -1 unknown */
-    const int64_t *samples;   /* (n) index in the data set */
-    const char *const *texts; /* (n_texts) the captions as they were tokenised */
-    size_t n_truncated;       /* captions longer than the context */
-    size_t n_replaced;        /* samples that could not be read; see pnb_loader_skipped */
+    int width, height, context_length; /* of the arrays below */
+    const float *pixels;               /* (n, 3, height, width), normalised */
+    const int32_t *tokens;             /* (n_texts, context_length); NULL without a tokenizer */
+    const int32_t *levels;             /* (n_texts), -1 unknown */
+    const int64_t *samples;            /* (n) index in the data set */
+    const char *const *texts;          /* (n_texts) the captions as they were tokenised */
+    size_t n_truncated;                /* captions longer than the context */
+    size_t n_replaced;                 /* samples that could not be read; see pnb_loader_skipped */
 } pnb_batch;
 
 /* The next batch to come: all that is needed to continue. Batches of all ranks are counted, and a
@@ -240,13 +263,17 @@ typedef struct pnb_loader_position {
 
 typedef struct pnb_loader pnb_loader;
 
-/* Starts the workers. `ds` must outlive the loader.
- * Errors  ARG (also a rank beyond n_ranks), SHAPE (fewer samples than a batch with drop_last),
- *         NOT_FOUND (empty), NOMEM */
+/* Starts the workers, which block all signals. `ds` must outlive the loader. opts NULL: the
+ * defaults. Free with pnb_loader_free; on failure *out is NULL.
+ * Memory  n_prefetch + 1 batches and the cache
+ * Errors  ARG (an option outside its range, a rank beyond n_ranks, a template without a place
+ *         for the caption), SHAPE (fewer samples than a batch with drop_last), NOT_FOUND (empty),
+ *         LIMIT (2^32 samples), NOMEM */
 pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_loader_opts *opts,
                              pnb_error *err);
 void pnb_loader_free(pnb_loader *loader); /* stops and joins the workers; NULL is fine */
 
+/* Batches of an epoch, a short one at its end included where drop_last is false. */
 size_t pnb_loader_batches_per_epoch(const pnb_loader *loader);
 
 /* Hands out the next batch; *out is NULL with status OK once n_epochs are done. One consumer
@@ -255,7 +282,8 @@ size_t pnb_loader_batches_per_epoch(const pnb_loader *loader);
  * Errors  those of reading a sample (after 64 replacements that failed too), NOMEM */
 pnb_status pnb_loader_next(pnb_loader *loader, const pnb_batch **out, pnb_error *err);
 
-/* Of several ranks: of the round that is not handed out whole. */
+/* Of the batch that pnb_loader_next would hand out; of several ranks that of the round that is not
+ * handed out whole. */
 pnb_loader_position pnb_loader_get_position(const pnb_loader *loader);
 /* Continues as if `position.batch` batches of `position.epoch` had been handed out.
  * Errors  ARG (batch beyond the end of an epoch) */
@@ -264,7 +292,8 @@ pnb_status pnb_loader_set_position(pnb_loader *loader, pnb_loader_position posit
 
 /* Samples that could not be read in the batches handed out so far, each once, in order. */
 size_t pnb_loader_n_skipped(const pnb_loader *loader);
-/* Index of the i-th one and why; the text lives as long as the loader. */
+/* Index of the i-th one and why, -1 past the end; the text lives as long as the loader. `why` may
+ * be NULL. */
 int64_t pnb_loader_skipped(const pnb_loader *loader, size_t i, const char **why);
 
 #ifdef __cplusplus

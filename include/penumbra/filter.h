@@ -151,8 +151,8 @@ void pnb_caption_rules_free(pnb_caption_rules *rules); /* NULL is fine */
  * read at all. */
 bool pnb_caption_rules_is_empty(const pnb_caption_rules *rules);
 /* Bits of the rules the caption fails, all of them; NULL fails NO_CAPTION only, and nothing where
- * the rules are empty. Time does not grow with the number of blocked entries. Errors  FORMAT (not
- * UTF-8), LIMIT (a caption too long for an expression), NOMEM */
+ * the rules are empty. Time does not grow with the number of blocked entries.
+ * Errors  FORMAT (not UTF-8), LIMIT (a caption too long for an expression), NOMEM */
 pnb_status pnb_caption_rules_check(pnb_caption_rules *rules, const char *caption, uint32_t *failed,
                                    pnb_error *err);
 

@@ -30,8 +30,8 @@ double pnb_softplus(double x);    /* log(1 + e^x) = -log s(-x) */
 
 /* Probability that a pair matches: s(a * similarity + b), a = exp(logit_scale) > 0 and b the
  * model's own. `similarity` is what search returns for mean or csd. It speaks of a batch of
- * training; what a score is worth in a gallery: calibrate.h. Source  ProLIP eq. 2, where the sign
- * of b is a misprint. docs/numerics.md#match-probability */
+ * training; what a score is worth in a gallery: calibrate.h.
+ * Source  ProLIP eq. 2, where the sign of b is a misprint. docs/numerics.md#match-probability */
 double pnb_match_probability(double similarity, double a, double b);
 
 /* ---- rows of distributions ---- */

@@ -71,7 +71,8 @@ typedef struct pnb_temperature {
  * Shape   logits (N,K), label (N)      Range  label in 0..K-1, K >= 2
  * Errors  ARG (no rows, K < 2, a label outside, logits equal within every row, or labels do not
  *         have more than the average logit: then no t > 0 fits), NUMERIC (a logit is not finite:
- * names it; no t in the range of a double fits) Source  Guo et al. 2017 */
+ *         names it; no t in the range of a double fits)
+ * Source  Guo et al. 2017 */
 pnb_status pnb_temperature_fit(const double *logits, const int *label, size_t n, size_t n_classes,
                                pnb_temperature *out, pnb_error *err);
 

@@ -1,15 +1,25 @@
 /* Training of a ProLIP model: one call runs, logs, validates, checkpoints and resumes.
  *
  * A run is the directory <logs>/<name>:
- *   params.txt      every option as "name: value"
+ *   params.txt      the options of its first start as "name: value"
  *   out.log         open_clip's lines ("Train Epoch: ...", "Eval Epoch: ...")
  *   results.jsonl   one object a log step and one an evaluation (docs/commands/train.md)
  *   checkpoints/epoch_K/, step_N/    a model directory each, plus optimizer.safetensors and
  *                   state.json; written whole or not at all
  *   checkpoints/latest               link to the newest of them
  *   checkpoints/best                 link to the one of the lowest validation loss
- *   checkpoints/epoch_best_unc       link to the one of save_best_unc
- * Same options, data, build and thread count give the same bits, interrupted or not. */
+ *   checkpoints/best_unc_step_N/     the one of save_best_unc, a directory like the others, and
+ *   checkpoints/epoch_best_unc       the link to it
+ *   tensorboard/                     event files of report_tensorboard
+ * Same options, data, build and thread count give the same bits, interrupted or not. What a step
+ * computes: docs/numerics-training.md.
+ *
+ *     pnb_train_opts opts = pnb_train_opts_default();
+ *     pnb_train_result result;
+ *     opts.train_data = "shards/{00000..00009}.tar";
+ *     opts.name = "first";
+ *     if (pnb_train(ctx, &opts, &result, &err) == PNB_OK)
+ *         ... result.checkpoint_dir is a model directory for pnb_encoder_open */
 #ifndef PENUMBRA_TRAIN_H
 #define PENUMBRA_TRAIN_H
 
@@ -28,44 +38,49 @@
 extern "C" {
 #endif
 
-/* What masking does to a caption's tokens; padding and special tokens are never touched. */
+/* What masking does to a caption's tokens, each drawn by itself with probability drop_prob; padding
+ * and special tokens are never touched. */
 typedef enum pnb_text_mask {
     PNB_TEXT_MASK_DELETE, /* drawn tokens go, the rest moves up: a shorter caption */
     PNB_TEXT_MASK_REPLACE /* drawn tokens become the mask token: the published form */
 } pnb_text_mask;
 
+/* Where a run stands. */
 typedef struct pnb_train_progress {
-    int64_t step, n_steps; /* steps done of all steps */
-    int64_t epoch, n_epochs;
-    double loss; /* total of the last step */
-    double lr, samples_per_s;
-    double left_s;     /* estimate of the time left */
-    const char *phase; /* "train", "validate", "save" */
+    int64_t step, n_steps;   /* steps done of all steps, those before a resume included */
+    int64_t epoch, n_epochs; /* epochs done of all, a begun one counts among all */
+    double loss;             /* total of the last step */
+    double lr;               /* of the last step; 0 where the phase is not "train" */
+    double samples_per_s;    /* mean since this process began; 0 before its first step */
+    double left_s;           /* seconds left at that pace */
+    const char *phase;       /* "train": a step is done; "validate", "save": such a one begins */
 } pnb_train_progress;
 
-/* Called from the thread that called pnb_train, after every step. */
+/* Called from the thread that called pnb_train, after every step and before every validation and
+ * checkpoint; training waits for it. */
 typedef void (*pnb_train_progress_fn)(void *user, const pnb_train_progress *p);
 
 /* Option names follow open_clip and ProLIP; the flag is given where it differs from the field. */
 typedef struct pnb_train_opts {
     /* data */
-    const char *train_data, *val_data; /* val_data NULL: no validation */
-    pnb_dataset_opts dataset;
-    int64_t train_num_samples; /* samples of one epoch; 0: the size of the data set; also the size
-                                * of a synthetic one */
+    const char *train_data, *val_data; /* specs of pnb_dataset_open; val_data NULL: no validation */
+    pnb_dataset_opts dataset;          /* of both */
+    int64_t train_num_samples; /* samples of one epoch, to 10^15; 0: the size of the data set; also
+                                * the size of a synthetic one. An epoch of shards is rounded up to
+                                * whole steps, any other down, and has one at least */
     bool dataset_resampled;    /* draw training samples with replacement */
-    int workers;
-    int64_t max_image_pixels; /* of a training picture, see pnb_loader_opts */
-    pnb_augment augment;
-    pnb_caption_choice captions;
-    double template_share;        /* share of captions put into a template */
-    const char *const *templates; /* NULL: six built-in ones */
-    size_t n_templates;
-    int val_level; /* caption level of validation where samples have levels: 3 */
+    int workers;               /* threads that prepare batches, 0 to 256: 1 */
+    int64_t max_image_pixels;  /* of a picture, see pnb_loader_opts */
+    pnb_augment augment;       /* of training pictures; validation has none */
+    pnb_caption_choice captions;  /* any but ALL_LEVELS: LEVEL */
+    double template_share;        /* probability that a caption goes into a template, 0 to 1: 0.3 */
+    const char *const *templates; /* with "{}" or "{c}" for the caption: six built-in ones */
+    size_t n_templates;           /* 0: captions stay as they are */
+    int val_level;                /* caption level of validation where samples have levels: 3 */
 
     /* model: a model directory, a built-in configuration name or a config.json. A directory with
      * weights is continued from (--pretrained); a configuration is initialised from `seed`. */
-    const char *model;
+    const char *model;        /* "tiny" */
     const char *tokenizer;    /* tokenizer.json or folder; NULL: the model directory's, or one
                                * is trained on the training captions */
     int tokenizer_vocab_size; /* of the one trained: 1500 */
@@ -74,8 +89,9 @@ typedef struct pnb_train_opts {
     int force_image_size;         /* 0: the configuration's */
     int force_context_length;     /* 0: the configuration's; of the built-in `tiny`, which 99% of
                                    * the training captions fit into, at most 77 */
-    double init_logit_scale;      /* a of a fresh model; NaN: the configuration's */
-    double init_logit_bias;       /* b of a fresh model; NaN: -log(batch of a step) */
+    double init_logit_scale;      /* a of a fresh model, above 0; NaN: the configuration's. Every
+                                   * update holds it in 1..100 */
+    double init_logit_bias;       /* b of a fresh model; NaN: -log(pairs of a step) */
     double init_unc_bias;         /* log-variance bias; NaN: -10 + log(768/D) */
     bool config_init;             /* keep the configuration's init values (published) instead */
     bool lock_image, lock_text;   /* freeze a tower */
@@ -85,45 +101,50 @@ typedef struct pnb_train_opts {
 
     /* objective */
     pnb_loss_opts loss;
-    double drop_ratio;       /* share of the batch in the masked pass: 0.125 */
-    double drop_prob;        /* probability that a text token is masked: 0.75 */
-    double mask_keep;        /* share of patches a masked image keeps: 0.25 */
+    double drop_ratio;       /* share of the batch in the masked pass, 0 to 1, above 0 at least one
+                              * pair: 0.125 */
+    double drop_prob;        /* probability that a text token is masked, 0 to 1: 0.75 */
+    double mask_keep;        /* share of patches a masked image keeps, above 0 to 1, at least one
+                              * patch; the same patches in all pictures of a step: 0.25 */
     pnb_text_mask text_mask; /* --text-mask delete|replace */
     int replace_token;       /* --replace-token; -1: the tokenizer's mask token */
 
     /* optimisation */
     pnb_optim_opts optim;
     pnb_schedule_kind lr_scheduler;
-    int64_t warmup;          /* steps */
-    double lr_min_ratio;     /* the cosine ends at this share of lr */
-    int64_t epochs_cooldown; /* const-cooldown */
-    double lr_cooldown_power, lr_cooldown_end;
-    size_t batch_size;       /* pairs of one forward pass */
-    int accum_freq;          /* forward passes of one step; the loss sees all their pairs */
+    int64_t warmup;          /* steps of a rate that rises in a line, 0 or more */
+    double lr_min_ratio;     /* the cosine ends at this share of lr, 0 to 1 */
+    int64_t epochs_cooldown; /* const-cooldown: the last epochs, in which the rate falls */
+    double lr_cooldown_power, lr_cooldown_end; /* as this power of what is left, to this rate */
+    size_t batch_size;                         /* pairs of one forward pass, 1 to 2^24 */
+    int accum_freq;          /* forward passes of one step; the loss sees all their pairs, at most
+                              * 2^31 - 1 */
     bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
                               * again: the same bits, less memory, more time */
-    int64_t epochs;
-    int64_t max_steps; /* 0: no other end than `epochs`; else the schedule's length too */
-    uint64_t seed;
+    int64_t epochs;          /* passes over the data, not looked at beside max_steps: 32 */
+    int64_t max_steps; /* 0: no other end than `epochs`; else the schedule's length too; to 10^15 */
+    uint64_t seed;     /* of initial weights, order, captions, augmentation and masks */
 
     /* run */
-    const char *logs, *name; /* name NULL: date, model, lr and batch, as open_clip names runs */
-    const char *resume;      /* NULL, "latest", or a checkpoint directory */
-    int64_t log_every_n_steps;
-    int64_t val_frequency;      /* epochs between validations; 0: only at the end */
-    int64_t val_every_n_steps;  /* steps between validations; 0: by epochs */
-    int64_t save_frequency;     /* epochs between checkpoints that stay; 0: none but the last and
-                                 * the best one by validation loss, which always stay */
-    int64_t save_every_n_steps; /* 0: by epochs only; earlier step_N are removed */
+    const char *logs, *name;   /* name NULL: date, model, lr and batch, as open_clip names runs */
+    const char *resume;        /* NULL, "latest", or a checkpoint directory, of another run too */
+    int64_t log_every_n_steps; /* steps between lines; below 2: every step. First and last always */
+    int64_t val_frequency;     /* epochs between validations; 0: only at the end */
+    int64_t val_every_n_steps; /* steps between validations, in place of val_frequency; 0: by
+                                * epochs. The last step is always followed by one */
+    int64_t save_frequency;    /* epochs between checkpoints that stay; 0: none but the last and
+                                * the best one by validation loss, which always stay */
+    int64_t save_every_n_steps;      /* 0: by epochs only; earlier step_N are removed */
     bool delete_previous_checkpoint; /* also those that save_frequency asked for */
     bool save_most_recent;   /* a checkpoint after every epoch; one that save_frequency does not ask
                               * for is replaced by the next: true */
     bool save_best_unc;      /* keep checkpoints/epoch_best_unc, see pnb_train_eval.i2t_unc_r */
     bool report_tensorboard; /* write <run>/tensorboard/events.out.tfevents.* too */
 
-    const volatile sig_atomic_t *stop; /* set by a signal handler; NULL: none */
-    pnb_train_progress_fn progress;
-    void *progress_user;
+    const volatile sig_atomic_t *stop; /* set by a signal handler, looked at after every step: a
+                                        * checkpoint, then INTERRUPTED; NULL: none */
+    pnb_train_progress_fn progress;    /* NULL: none */
+    void *progress_user;               /* its first argument */
 } pnb_train_opts;
 
 /* Small training (docs/commands/train.md): batch 128, AdamW lr 1e-3 wd 0.1 clip 1, warm-up 40,
@@ -135,39 +156,47 @@ pnb_train_opts pnb_train_opts_published(void);
 
 /* One evaluation on the validation set; recalls in [0, 1] by the csd similarity. */
 typedef struct pnb_train_eval {
-    bool done; /* false: there was none */
-    int64_t step, epoch;
-    size_t n;
+    bool done;                         /* false: there was none, and all else is 0 */
+    int64_t step, epoch;               /* both done when it was made */
+    size_t n;                          /* pairs: the whole validation set */
     double loss[PNB_N_LOSS_TERMS];     /* means over all pairs */
     double total;                      /* of all but the masked terms */
     double i2t_r1, t2i_r1;             /* against the whole validation set */
-    double batch_i2t_r1, batch_t2i_r1; /* against a batch */
-    double image_unc, text_unc;        /* mean trace */
+    double batch_i2t_r1, batch_t2i_r1; /* against a batch: mean over the whole batches */
+    double image_unc, text_unc;        /* mean trace; 0 without uncertainty */
     /* Pearson's r between the number of a bin and its R@1 (whole set), queries in 10 bins of equal
      * count by ascending trace, the remainder left out: -1 where uncertainty foretells failure.
      * NaN below 10 pairs, without uncertainty, or when every bin has the same R@1. */
     double i2t_unc_r, t2i_unc_r;
 } pnb_train_eval;
 
+/* What a run came to; all zero where it could not start. */
 typedef struct pnb_train_result {
-    char run_dir[1024];
+    char run_dir[1024];        /* <logs>/<name> */
     char checkpoint_dir[1024]; /* the newest, at first the one resumed from; "" if there is none */
     char best_dir[1024];       /* of the lowest validation loss; "" without validation */
-    int64_t step, n_steps, epoch;
-    double loss[PNB_N_LOSS_TERMS], total; /* of the last step */
-    double seconds, samples_per_s;
-    size_t graph_bytes;  /* planned memory of a step: activations and gradients */
-    size_t n_skipped;    /* samples that could not be read */
-    size_t n_truncated;  /* captions seen that were longer than the context */
-    pnb_train_eval eval; /* the last one */
+    int64_t step, n_steps, epoch;         /* steps done, planned; epochs done */
+    double loss[PNB_N_LOSS_TERMS], total; /* of the last step: the terms, weighted, and their sum */
+    double seconds, samples_per_s;        /* of this process, opening not included */
+    size_t graph_bytes;                   /* planned memory of a step: activations and gradients */
+    size_t n_skipped;                     /* samples that could not be read */
+    size_t n_truncated;                   /* captions seen that were longer than the context */
+    pnb_train_eval eval;                  /* the last one */
 } pnb_train_result;
 
-/* Runs until the end or until *stop is set; `out` is filled in both cases.
+/* Runs until the end or until *stop is set; `out` is filled in both cases, and as far as the run
+ * came where it fails. Nothing is written before data, model and options have been found good. A
+ * run directory without a finished checkpoint may be used again.
+ * Memory  out->graph_bytes for a step, the weights, two moments of each with AdamW, a few batches
+ * Threads  those of ctx and `workers`; one process at a time trains in a directory
  * Errors  INTERRUPTED (after a checkpoint), BUSY (another process trains in this run directory),
- *         EXISTS (the run exists and resume is NULL), NOT_FOUND, ARG (also: resumed with other
- *         options, named), NUMERIC (a loss term is not finite: step and term are named, the last
- *         checkpoint stays), IO (full disk: the last checkpoint stays), and those of data and model
- */
+ *         EXISTS (the run has a checkpoint and resume is NULL), NOT_FOUND (data, model, tokenizer,
+ *         checkpoint), ARG (an option out of range; resumed with other options or another number
+ *         of samples, named), SHAPE (fewer samples than a batch; a tokenizer or preprocessing that
+ *         does not fit the model), NUMERIC (a loss term or the gradient is not finite: step and
+ *         term are named, the last checkpoint stays), FORMAT (a damaged checkpoint), IO (full
+ *         disk: the last checkpoint stays), LIMIT (more than 2^62 steps), NOMEM, and those of data
+ *         and model */
 pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_result *out,
                      pnb_error *err);
 

@@ -46,7 +46,8 @@ typedef struct pnb_truth {
  * Errors  ARG (n = 0), NOMEM */
 pnb_status pnb_truth_create_aligned(pnb_truth **out, size_t n, pnb_error *err);
 /* From index pairs [n_pairs][2] = (query, item), in any order; a pair that stands twice counts
- * once. Errors  ARG (no pairs, index out of range: the text names the pair), NOMEM */
+ * once.
+ * Errors  ARG (no pairs, index out of range: the text names the pair), NOMEM */
 pnb_status pnb_truth_create_pairs(pnb_truth **out, size_t n_queries, size_t n_items,
                                   const int64_t *pairs, size_t n_pairs, pnb_error *err);
 /* Rows with equal labels match, as pictures and captions of one class. Memory O(pairs): a class of
