@@ -82,7 +82,9 @@ struct pnb__adapter_calls {
     size_t n_fields;
     /* Learns. Sets, chains, widths of the sides and the method's need of them are checked. */
     pnb_status (*fit)(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *err);
-    /* Reads what `arrays` named; a->opts, family and parts are filled. `where` starts messages. */
+    /* Reads what `arrays` named; a->opts, family and parts are filled as a stranger wrote them:
+     * a family or a width that the method does not make must be refused. `where` starts messages.
+     */
     pnb_status (*open)(pnb_adapter *a, const pnb_safetensors *file, const char *where,
                        pnb_error *err);
     pnb_status (*arrays)(const pnb_adapter *a, pnb__adapter_arrays *to, pnb_error *err);
@@ -144,6 +146,9 @@ pnb_status pnb__adapter_square(const float *x, size_t dim, size_t row, const cha
  * has length 0). f64, in the order of the rows. */
 pnb_status pnb__adapter_mean(const pnb__adapter_rows *rows, bool is_unit, double *mean,
                              pnb_error *err);
+/* For `open` of a method that keeps the means: FORMAT unless it makes Gaussians as wide as the rows
+ * that it reads. */
+pnb_status pnb__adapter_check_kept(const pnb_adapter *a, const char *where, pnb_error *err);
 /* Lets go of the pages of rows that were read, where the set is a map. */
 void pnb__adapter_rows_done(const pnb__adapter_rows *rows, size_t begin, size_t end);
 /* Writes a block's rows as they are with the variance u / D in every dimension, so that their trace

@@ -65,7 +65,9 @@ static pnb_status open_file(pnb_adapter *a, const pnb_safetensors *file, const c
 {
     conformity *c = a->self;
     char prefix[300];
-    pnb_status status = PNB_OK;
+    pnb_status status = pnb__adapter_check_kept(a, where, err);
+    if (status != PNB_OK)
+        return status;
     snprintf(prefix, sizeof prefix, "%.290s: ", where);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         if (!a->part[s].is_adapted)

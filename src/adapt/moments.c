@@ -68,6 +68,18 @@ pnb_status pnb__adapter_mean(const pnb__adapter_rows *rows, bool is_unit, double
     return PNB_OK;
 }
 
+pnb_status pnb__adapter_check_kept(const pnb_adapter *a, const char *where, pnb_error *err)
+{
+    if (a->family != PNB_GAUSSIAN_DIAG)
+        return pnb__fail(err, PNB_FORMAT, "%s: family %s, %s makes gaussian_diag", where,
+                         pnb_family_name(a->family), a->about->name);
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
+        if (a->part[s].is_adapted && a->part[s].dim_out != a->part[s].dim)
+            return pnb__fail(err, PNB_FORMAT, "%s: dim %zu and dim_out %zu, %s keeps the width",
+                             where, a->part[s].dim, a->part[s].dim_out, a->about->name);
+    return PNB_OK;
+}
+
 void pnb__adapter_rows_done(const pnb__adapter_rows *rows, size_t begin, size_t end)
 {
     if (end <= begin || (rows->set->mapped_arrays & 1u) == 0) /* bit 0: mean */

@@ -218,7 +218,9 @@ static pnb_status open_file(pnb_adapter *a, const pnb_safetensors *file, const c
                             pnb_error *err)
 {
     whitened *w = a->self;
-    pnb_status status = PNB_OK;
+    pnb_status status = pnb__adapter_check_kept(a, where, err);
+    if (status != PNB_OK)
+        return status;
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         size_t dim = a->part[s].dim;
         if (!a->part[s].is_adapted)

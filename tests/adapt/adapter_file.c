@@ -159,6 +159,9 @@ static void configs_from_strangers(void **state)
          "'dream' is unknown"},
         {"\"method\": \"whitened\"", "\"method\": 3", PNB_FORMAT, "method"},
         {"gaussian_diag", "cauchy", PNB_UNSUPPORTED, "\"cauchy\" is not known"},
+        {"gaussian_diag", "vmf", PNB_FORMAT, "family vmf, whitened makes gaussian_diag"},
+        {"\"dim_out\": 3", "\"dim_out\": 1", PNB_FORMAT, "keeps the width"},
+        {"\"dim_out\": 3", "\"dim_out\": 4", PNB_FORMAT, "keeps the width"},
         {"\"common\"", "\"odd\"", PNB_UNSUPPORTED, "uncertain is \"odd\""},
         {"\"shrinkage\": null", "\"shrinkage\": \"x\"", PNB_FORMAT, "shrinkage"},
         {"\"figures\": {", "\"figures\": {\"x\": \"y\", ", PNB_FORMAT, "figures hold \"x\""},
@@ -168,7 +171,7 @@ static void configs_from_strangers(void **state)
          "\"figures\": {\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,"
          "\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,\"o\":1, ",
          PNB_FORMAT, "at most 16 numbers"},
-        {"\"dim\": 3", "\"dim\": 4", PNB_SHAPE, "image.basis"},
+        {"\"dim\": 3,\n    \"dim_out\": 3", "\"dim\": 4, \"dim_out\": 4", PNB_SHAPE, "image.basis"},
         {"\"dim\": 3", "\"dim\": 0", PNB_FORMAT, "dim"},
         {"\"dim_out\": 3", "\"dimout\": 3", PNB_FORMAT, "missing"},
         {"\"rows\": 12", "\"rows\": -1", PNB_FORMAT, "rows"},
