@@ -363,10 +363,10 @@ static void check_f32(const pnb_ctx *ctx, const inputs *in, const pnb_loss_opts 
     }
     pnb__tensor *scale = pnb__input(g, PNB__REAL, 0, NULL),
                 *bias = pnb__input(g, PNB__REAL, 0, NULL);
-    const pnb__loss_in graph_in = {.image = {leaf[0], leaf[1]},
-                                   .text = {leaf[2], leaf[3]},
-                                   .masked_image = {leaf[4], leaf[5]},
-                                   .masked_text = {leaf[6], leaf[7]},
+    const pnb__loss_in graph_in = {.image = {.mean = leaf[0], .log_var = leaf[1]},
+                                   .text = {.mean = leaf[2], .log_var = leaf[3]},
+                                   .masked_image = {.mean = leaf[4], .log_var = leaf[5]},
+                                   .masked_text = {.mean = leaf[6], .log_var = leaf[7]},
                                    .scale = scale,
                                    .bias = bias};
     ASSERT_OK(pnb__loss_build(&loss, g, &graph_in, o, &err));
