@@ -8,7 +8,7 @@
  *   ProLIP pad (tokenizer_config.json of timm/ViT-B-16-SigLIP); T5 itself, with <pad>, says so in
  *   its files;
  * - CLIP's byte pairs: the end token, as transformers' CLIPTokenizer; 0 under a configuration of
- *   open_clip or ProLIP (models/beside.c);
+ *   open_clip or ProLIP (models/model_defaults.c);
  * - any other: [PAD], <pad>, else the end token.
  *
  * Padding is attended to in ProLIP and SigLIP, so that a wrong id is another embedding. */

@@ -2,7 +2,7 @@
  *
  *   vmf, vmf_exact    g c           g = w (kappa_q + kappa_n), c the cosine of the means
  *   power_spherical   g log(1 + c)  monotone in c
- * The cosine of f32 rows is known to e = 1.01 (K + 36) u (pass.c), so g c to g e. The logarithm of
+ * The cosine of f32 rows is known to e = 1.01 (K + 36) u (bound.c), so g c to g e. The logarithm of
  * x = 1 + c moves by at most e/(x - e) <= 4e/(3x) where x > 4e; nearer to the antipode it lies
  * between log 2^-53, where the exact score stops (prob/sphere.c), and log 5e. Some units of
  * rounding of what is stored come on top. Log normalisers are row terms and not here. */
