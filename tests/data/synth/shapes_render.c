@@ -126,6 +126,13 @@ static void test_blur(void **state)
     pnb__blur_plane(plane, W, H, 40, scratch); /* wider than the plane: its border goes on */
     for (int i = 0; i < W * H; i++)
         assert_true(fabsf(plane[i] - 0.3f) < 1e-5f);
+    for (int i = 0; i < W * H; i++)
+        plane[i] = i % W < X ? 0.0f : 1.0f;
+    pnb__blur_plane(plane, W, H, std, scratch);
+    for (int i = 0; i < W * H; i++) { /* both borders are far from the edge: they go on, too */
+        assert_true(i % W > X - 9 || plane[i] < 1e-6f);
+        assert_true(i % W < X + 8 || plane[i] > 1 - 1e-5f);
+    }
 }
 
 /* Noise belongs to the scene: the same for the same seed and index, of the width it should have. */

@@ -138,6 +138,11 @@ static void test_places(void **state)
     assert_true(pnb__shape_relation(&a, &b, PNB__LEFT_OF, 100));
     assert_true(pnb__shape_relation(&b, &a, PNB__RIGHT_OF, 100));
     assert_false(pnb__shape_relation(&a, &b, PNB__RIGHT_OF, 100));
+    b.y = 32;
+    assert_false(pnb__shape_relation(&a, &b, PNB__ABOVE, 100));
+    assert_false(pnb__shape_relation(&b, &a, PNB__BELOW, 100));
+    b.x = 32;
+    assert_false(pnb__shape_relation(&b, &a, PNB__RIGHT_OF, 100));
     assert_string_equal(pnb__form_name(PNB__POLE), "pole");
     assert_string_equal(pnb__colour_name(0), "red");
     assert_string_equal(pnb__size_name(1), "large");
