@@ -2,7 +2,7 @@
  *
  * Nothing is wider than the screen: figures shrink, rows wrap, a table stands in a box ("scroll")
  * that scrolls by itself, and "wordy" tables put their sentences below the numbers. Colours are the
- * palette of page/drawing.c, light and dark. */
+ * palette of report/drawing.c, light and dark. */
 #include "report/html.h"
 
 #include <math.h>

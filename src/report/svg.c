@@ -1,6 +1,7 @@
 /* Writes SVG elements. Coordinates have one decimal: a tenth of a pixel is not visible.
  *
- * Charts are built on top in chart.c; colours and fonts come from the classes of page/drawing.c. */
+ * Charts are built on top in chart.c; colours and fonts come from the classes of report/drawing.c.
+ */
 #include "report/svg.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@ void pnb__html_escape(pnb__buf *out, const char *text)
     for (size_t n = strlen(text); n > 0;) {
         uint32_t code = 0;
         size_t length = pnb__utf8_decode(text, n, &code);
-        if (length == 0 || (code < 0x20 && code != '\n' && code != '\t'))
+        bool is_no_character = code == 0xFFFE || code == 0xFFFF; /* not in XML */
+        if (length == 0 || is_no_character || (code < 0x20 && code != '\n' && code != '\t'))
             pnb__buf_puts(out, "\xEF\xBF\xBD");
         else if (code == '&')
             pnb__buf_puts(out, "&amp;");

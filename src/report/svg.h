@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 /* Styles are CSS classes of the page, so that one sheet serves light and dark; rules in
- * page/drawing.c. */
+ * report/drawing.c. */
 void pnb__svg_begin(pnb__buf *out, double width, double height, const char *title);
 void pnb__svg_end(pnb__buf *out);
 void pnb__svg_line(pnb__buf *out, const char *css, double x1, double y1, double x2, double y2);

@@ -1,18 +1,10 @@
-/* Ticks, ranges and escaping of the pages' plots, what can be saved of them, and the frame around;
- * a page must never break on odd data. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+/* Ticks, ranges and labels of the pages' plots, and what can be saved of them; a page must never
+ * break on odd data. */
 #include "report/chart.h"
-#include "report/html.h"
-#include "report/svg.h"
+
+#include <math.h>
+
+#include "tests/report/page.h"
 
 static void check_ticks(pnb__axis axis, const char *const *wanted, size_t n_wanted)
 {
@@ -81,15 +73,6 @@ static void test_odd_data(void **state)
         }
 }
 
-static void test_escape(void **state)
-{
-    (void)state;
-    pnb__buf out = {0};
-    pnb__html_escape(&out, "<b>\"a&b\"</b>\x01\xFF");
-    assert_string_equal(out.data, "&lt;b&gt;&quot;a&amp;b&quot;&lt;/b&gt;\xEF\xBF\xBD\xEF\xBF\xBD");
-    pnb__buf_reset(&out);
-}
-
 static void test_base64(void **state)
 {
     (void)state;
@@ -105,31 +88,6 @@ static void test_base64(void **state)
 }
 
 /* ---- what can be saved ---- */
-
-/* The bytes behind `href="data:<type>;base64,` in the page. */
-static void decode_link(const pnb__buf *page, const char *type, char *out, size_t size)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char start[80];
-    uint32_t bits = 0;
-    int n_bits = 0;
-    size_t n = 0;
-    snprintf(start, sizeof start, "href=\"data:%s;base64,", type);
-    const char *at = strstr(page->data, start);
-    assert_non_null(at);
-    for (at += strlen(start); *at != '"' && *at != '='; at++) {
-        const char *letter = strchr(letters, *at);
-        assert_non_null(letter);
-        bits = bits << 6 | (uint32_t)(letter - letters);
-        n_bits += 6;
-        if (n_bits >= 8 && n + 1 < size) {
-            n_bits -= 8;
-            out[n++] = (char)(bits >> n_bits & 255);
-        }
-    }
-    out[n] = '\0';
-}
 
 static void draw_example(pnb__buf *out)
 {
@@ -222,44 +180,14 @@ static void test_log_axes_say_so(void **state)
     pnb__buf_reset(&out);
 }
 
-/* ---- the page ---- */
-
-static void test_page_opens_with_the_answer(void **state)
-{
-    (void)state;
-    pnb__buf out = {0};
-    pnb__html_begin(&out, "T", "made");
-    pnb__html_headline(&out, "Asked: what?", "This <much>.");
-    pnb__html_contents(&out);
-    pnb__html_section(&out, "First & last", "About it.");
-    pnb__html_section_end(&out);
-    pnb__html_section(&out, "Second", NULL);
-    pnb__html_section_end(&out);
-    pnb__html_end(&out);
-    assert_false(out.failed);
-    const char *answer = strstr(out.data, "This &lt;much&gt;.");
-    const char *contents = strstr(out.data, "<li><a href=\"#s1\">First &amp; last</a></li>");
-    const char *second = strstr(out.data, "<li><a href=\"#s2\">Second</a></li>");
-    const char *section = strstr(out.data, "<section id=\"s2\"><h2>Second</h2>");
-    assert_true(answer != NULL && contents > answer && second > contents && section > second);
-    assert_null(strstr(out.data, "<!--contents-->"));
-    pnb__buf_reset(&out);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_log_ticks),
-        cmocka_unit_test(test_cover),
-        cmocka_unit_test(test_odd_data),
-        cmocka_unit_test(test_escape),
-        cmocka_unit_test(test_base64),
-        cmocka_unit_test(test_saved_data),
-        cmocka_unit_test(test_saved_figure),
-        cmocka_unit_test(test_labels_keep_apart),
+        cmocka_unit_test(test_ticks),           cmocka_unit_test(test_log_ticks),
+        cmocka_unit_test(test_cover),           cmocka_unit_test(test_odd_data),
+        cmocka_unit_test(test_base64),          cmocka_unit_test(test_saved_data),
+        cmocka_unit_test(test_saved_figure),    cmocka_unit_test(test_labels_keep_apart),
         cmocka_unit_test(test_log_axes_say_so),
-        cmocka_unit_test(test_page_opens_with_the_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
