@@ -149,11 +149,92 @@ static void test_runs_start_afresh(void **state)
     end_graph();
 }
 
+/* ---- a device that fails ---- */
+
+static pnb_status no_write(const pnb_ctx *c, void *device, const void *host, size_t bytes,
+                           pnb_error *err)
+{
+    (void)c;
+    (void)device;
+    (void)host;
+    (void)bytes;
+    return pnb__fail(err, PNB_IO, "nothing can be written");
+}
+
+static pnb_status no_read(const pnb_ctx *c, void *host, const void *device, size_t bytes,
+                          pnb_error *err)
+{
+    (void)c;
+    (void)host;
+    (void)device;
+    (void)bytes;
+    return pnb__fail(err, PNB_IO, "nothing can be read");
+}
+
+static pnb_status no_zero(const pnb_ctx *c, void *device, size_t bytes, pnb_error *err)
+{
+    (void)c;
+    (void)device;
+    (void)bytes;
+    return pnb__fail(err, PNB_IO, "nothing can be zeroed");
+}
+
+/* The first failure is kept until somebody asks: a run whose inputs are not there, a run that fails
+ * inside, what was read. Then it is forgotten. */
+static void test_failures_stay_until_asked_for(void **state)
+{
+    double values[3] = {0};
+    pnb_error err = PNB_ERROR_INIT;
+    (void)state;
+    begin_graph(PNB__F32, true);
+    pnb__tensor *x = IN(3), *part = pnb__slice(x, 0, 1, 1); /* its gradient begins at zeros */
+    assert_int_equal(pnb__graph_plan(g, pnb__sum(part, PNB__ALL_AXES), NULL), PNB_OK);
+    const pnb__kernels good = g->kernels;
+    g->kernels.mem_write = no_write;
+    g->kernels.mem_read = no_read;
+    pnb__write_f64(x, values);
+    pnb__read_f64(x, values);
+    assert_int_equal(pnb__graph_run(g, &err), PNB_IO);
+    assert_string_equal(err.text, "nothing can be written"); /* the first */
+    assert_int_equal(pnb__graph_check(g, &err), PNB_OK);
+    pnb_error_reset(&err);
+    g->kernels = good;
+    pnb__write_f64(x, values);
+    assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+    g->kernels.mem_zero = no_zero;
+    assert_int_equal(pnb__graph_run(g, &err), PNB_IO);
+    assert_string_equal(err.text, "nothing can be zeroed");
+    pnb_error_reset(&err);
+    g->kernels = good;
+    assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+    for (int way = 0; way < 4; way++) {
+        float f32[3];
+        g->kernels.mem_read = no_read;
+        if (way == 0)
+            pnb__read_f64(x, values);
+        else if (way == 1)
+            pnb__read_f32(x, f32);
+        else if (way == 2)
+            assert_true(pnb__read_scalar(x) == 0);
+        else
+            pnb__read_grad_f64(x, values);
+        g->kernels = good;
+        assert_int_equal(pnb__graph_check(g, &err), PNB_IO);
+        assert_string_equal(err.text, "nothing can be read");
+        assert_int_equal(pnb__graph_check(g, NULL), PNB_OK);
+        pnb_error_reset(&err);
+    }
+    end_graph();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conversions),    cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_views),          cmocka_unit_test(test_no_gradient),
-        cmocka_unit_test(test_runs_that_fail), cmocka_unit_test(test_runs_start_afresh)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conversions),
+                                       cmocka_unit_test(test_integers),
+                                       cmocka_unit_test(test_views),
+                                       cmocka_unit_test(test_no_gradient),
+                                       cmocka_unit_test(test_runs_that_fail),
+                                       cmocka_unit_test(test_runs_start_afresh),
+                                       cmocka_unit_test(test_failures_stay_until_asked_for)};
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }

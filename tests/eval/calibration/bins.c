@@ -89,9 +89,9 @@ static void equal_widths(void **state)
                     assert_true(x <= high && (b == 0 || x > low));
             }
     }
-    const double far[] = {-1e308, 0, 1e308}; /* the width overflows, the halves do not */
-    assert_ok(pnb_bins_assign(PNB_BINS_EQUAL_WIDTH, far, 3, 2, item, offset, err));
-    assert_true(offset[1] == 2 && offset[2] == 3);
+    const double far[] = {-1e308, 0, 5e307, 1e308}; /* the width overflows, the halves do not */
+    assert_ok(pnb_bins_assign(PNB_BINS_EQUAL_WIDTH, far, 4, 2, item, offset, err));
+    assert_true(offset[1] == 2 && offset[2] == 4);
 }
 
 /* One bin holds all of every form but the one that loses its remainder, which has none here. */

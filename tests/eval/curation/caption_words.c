@@ -50,6 +50,7 @@ static void letters_by_script(void **state)
         pnb_script script;
         size_t n_letters, n_of_script;
     } cases[] = {{"ab \xC3\x9F 12 -", PNB_SCRIPT_LATIN, 3, 3},
+                 {"[a]{\xC3\x97}", PNB_SCRIPT_LATIN, 1, 1}, /* signs among the letters */
                  {"ab \xD0\xB6\xD0\x96", PNB_SCRIPT_CYRILLIC, 4, 2},
                  {"\xCE\xB1\xCC\x81", PNB_SCRIPT_GREEK, 1, 1}, /* an accent is a mark */
                  {"\xE2\x98\x85 \xF0\x9F\x90\x88", PNB_SCRIPT_LATIN, 0, 0}};

@@ -79,6 +79,22 @@ static void test_em_ends(void **state)
     assert_near(pi[1], .5, 1e-15, 0);
 }
 
+/* Two components share a point and both die of it; those that are left are so far that their
+ * likelihoods are 0 as doubles, and the nearer one takes the point still. */
+static void test_em_far(void **state)
+{
+    (void)state;
+    const double points[] = {0, 100, 100, 200, 200}, mean[] = {0, 0, 100, 200};
+    const double var[] = {1, 1, 1, 1};
+    const pnb_em_data x = {5, 4, 1, points, mean, var};
+    pnb_em_opts o = pnb_em_opts_default();
+    double pi[4];
+    o.alpha = 0.4; /* 1/2 + 0.4 - 1 < 0 */
+    assert_ok(pnb_em_mixing_weights(&x, &o, pi, NULL, err));
+    assert_true(pi[0] == 0 && pi[1] == 0);
+    assert_near(pi[2], (3 + 0.4 - 1) / (3 + 2 + 2 * (0.4 - 1)), 0, 1e-12);
+}
+
 static void test_em_bad(void **state)
 {
     (void)state;
@@ -130,7 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_slow), cmocka_unit_test(test_em_known),
         cmocka_unit_test(test_em_ends),      cmocka_unit_test(test_em_bad),
-        cmocka_unit_test(test_priors),
+        cmocka_unit_test(test_priors),       cmocka_unit_test(test_em_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
