@@ -5,7 +5,7 @@
  * an option that does not exist or miss one that does. */
 #include "program/manual.h"
 
-#include <math.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -170,7 +170,7 @@ void pnb__manual_help(FILE *out, const char *full_name, const pnb__command *comm
 
 /* ---- markdown ---- */
 
-/* A table cell: the bar would end it, so it is escaped. */
+/* A table cell: the bar would end it, inside of backticks too, so it is escaped. */
 static void print_cell(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -189,7 +189,9 @@ static void page_rows(FILE *out, const pnb__option *rows, size_t n)
                     rows[i].group != NULL ? rows[i].group : "Options");
         head_of(&rows[i], head, sizeof head);
         describe(&rows[i], text, sizeof text);
-        fprintf(out, "| `%s` | ", head);
+        fprintf(out, "| `");
+        print_cell(out, head);
+        fprintf(out, "` | ");
         print_cell(out, text);
         fprintf(out, " |\n");
     }
@@ -197,8 +199,8 @@ static void page_rows(FILE *out, const pnb__option *rows, size_t n)
 
 static void page_section(FILE *out, const char *full_name, const pnb__command *command, int level)
 {
-    fprintf(out, "%.*s %s\n\n%c%s.\n\n", level, "####", full_name, command->summary[0] & ~0x20,
-            command->summary + 1);
+    fprintf(out, "%.*s %s\n\n%c%s.\n\n", level, "####", full_name,
+            toupper((unsigned char)command->summary[0]), command->summary + 1);
     fprintf(out, "    ");
     print_usage(out, full_name, command);
     fputc('\n', out);

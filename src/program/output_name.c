@@ -34,6 +34,7 @@ pnb_status pnb__output_name(char **out, const char *pattern, const pnb__output_w
     pnb__buf name = {0};
     pnb_status status = PNB_OK;
     *out = NULL;
+    pnb__buf_puts(&name, ""); /* a name of nothing is a name, too */
     while (*pattern != '\0') {
         const char *end = *pattern == '{' ? strchr(pattern, '}') : NULL;
         if (end == NULL) {

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "io/json/json.h"
-#include "program/progress.h"
 #include "program/result.h"
 
 static char *printed(const pnb__result *r, bool json)
@@ -94,26 +93,11 @@ static void test_json(void **state)
     pnb__result_free(r);
 }
 
-static void test_durations(void **state)
-{
-    (void)state;
-    char text[16];
-    pnb__format_duration(65, text);
-    assert_string_equal(text, "01:05");
-    pnb__format_duration(3723, text);
-    assert_string_equal(text, "1:02:03");
-    pnb__format_duration(NAN, text);
-    assert_string_equal(text, "--:--");
-    pnb__format_duration(1e12, text);
-    assert_string_equal(text, "--:--");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_json),
-        cmocka_unit_test(test_durations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
