@@ -49,28 +49,6 @@ static void fast_loops_are_in_the_tables(void **state)
     }
 }
 
-/* The reference table is whole but for what packs, and in double only the product, the
- * Cholesky factor and its solves are another's. */
-static void reference_is_whole(void **state)
-{
-    (void)state;
-    pnb__kernels f32, f64, cpu;
-    pnb__kernel_slot slot[PNB__N_SLOTS], fast[PNB__N_SLOTS];
-    pnb__kernels_ref_f32(&f32);
-    pnb__kernels_slots(&f32, slot);
-    for (size_t i = 0; i < PNB__N_SLOTS; i++)
-        assert_int_equal(slot[i].function == NULL, slot[i].column == PNB__KERNEL_FAST_ONLY);
-    pnb__kernels_ref_f64(&f64);
-    pnb__kernels_ref_f64(&cpu);
-    pnb__kernels_cpu_f64(&cpu, PNB_ISA_GENERIC);
-    pnb__kernels_slots(&f64, slot);
-    pnb__kernels_slots(&cpu, fast);
-    for (size_t i = 0; i < PNB__N_SLOTS; i++)
-        assert_int_equal(slot[i].function != fast[i].function, i == PNB__SLOT_gemm ||
-                                                                   i == PNB__SLOT_cholesky ||
-                                                                   i == PNB__SLOT_tri_solve);
-}
-
 /* A slot that a table forgot is seen and named. */
 static void forgotten_slots_are_seen(void **state)
 {
@@ -90,7 +68,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_loops_are_in_the_tables),
-        cmocka_unit_test(reference_is_whole),
         cmocka_unit_test(forgotten_slots_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
