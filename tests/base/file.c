@@ -1,5 +1,5 @@
-/* Paths and files: names, directories, whole reads, maps, outputs that appear whole or not at all
- * (full disk, file size limit, missing directory), and locks between two processes. */
+/* Files: whole reads, maps, outputs that appear whole or not at all (full disk, file size limit,
+ * missing directory), and locks between two processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,60 +73,6 @@ static void assert_content(const char *path, const char *want)
     assert_int_equal(size, strlen(want));
     assert_string_equal(data, want); /* also: terminated */
     pnb__free(data);
-}
-
-static void paths_are_joined(void **state)
-{
-    (void)state;
-    static const char *const cases[][3] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"},
-                                           {"", "b", "b"},    {"a", "/b", "/b"},
-                                           {"/", "b", "/b"},  {"a/b", "c/d", "a/b/c/d"}};
-    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        char *joined = pnb__path_join(cases[i][0], cases[i][1]);
-        assert_string_equal(joined, cases[i][2]);
-        pnb__free(joined);
-    }
-}
-
-static void paths_are_split(void **state)
-{
-    (void)state;
-    static const char *const cases[][3] = {
-        {"a/b.c", "a", "b.c"},   {"b.c", ".", "b.c"}, {"/b", "/", "b"},  {"a/b/", "a/b", ""},
-        {"/a/b/c", "/a/b", "c"}, {"a//b", "a", "b"},  {"//b", "/", "b"}, {"", ".", ""}};
-    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        char *dir = pnb__path_dir(cases[i][0]);
-        assert_string_equal(dir, cases[i][1]);
-        assert_string_equal(pnb__path_base(cases[i][0]), cases[i][2]);
-        pnb__free(dir);
-    }
-}
-
-static void directories_are_made(void **state)
-{
-    char *deep = pnb__path_join(*state, "a/b//c/");
-    char *file = pnb__path_join(*state, "a/f");
-    char *below_file = pnb__path_join(*state, "a/f/g");
-    pnb_error err = PNB_ERROR_INIT;
-    assert_int_equal(pnb__make_dirs(deep, &err), PNB_OK);
-    assert_int_equal(pnb__make_dirs(deep, &err), PNB_OK);
-    assert_true(pnb__path_is_dir(deep));
-    assert_false(pnb__path_is_file(deep));
-    assert_int_equal(pnb__write_file(file, "x", 1, &err), PNB_OK);
-    assert_true(pnb__path_is_file(file));
-    assert_false(pnb__path_is_dir(file));
-    assert_false(pnb__path_is_dir(below_file));
-    assert_true(pnb__path_has_dir(*state, "a/b") && !pnb__path_has_file(*state, "a/b"));
-    assert_true(pnb__path_has_file(*state, "a/f") && !pnb__path_has_dir(*state, "a/f"));
-    assert_true(pnb__path_has_file("", file) && pnb__path_has_file("elsewhere", file));
-    assert_false(pnb__path_has_file(*state, "a/g"));
-    assert_int_equal(pnb__make_dirs(file, &err), PNB_EXISTS);
-    assert_non_null(strstr(err.text, "not a directory"));
-    assert_int_not_equal(pnb__make_dirs(below_file, NULL), PNB_OK);
-    assert_int_equal(pnb__make_dirs("", NULL), PNB_ARG);
-    pnb__free(deep);
-    pnb__free(file);
-    pnb__free(below_file);
 }
 
 static void reading_keeps_its_limits(void **state)
@@ -352,7 +298,7 @@ static void reasons_survive_unchecked_writes(void **state)
 }
 
 /* Opening a pipe without a writer would wait for ever, so that this test would not end. */
-static void special_files_are_named(void **state)
+static void pipes_are_not_opened(void **state)
 {
     char *path = pnb__path_join(*state, "pipe");
     pnb__map map;
@@ -360,9 +306,6 @@ static void special_files_are_named(void **state)
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(pnb__map_open(&map, path, &err), PNB_IO);
     assert_non_null(strstr(err.text, "is a pipe"));
-    assert_string_equal(pnb__path_special("/dev/null"), "a device");
-    assert_null(pnb__path_special(*state));
-    assert_null(pnb__path_special("/nowhere"));
     pnb__free(path);
 }
 
@@ -481,9 +424,6 @@ static void out_of_memory_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_are_joined),
-        cmocka_unit_test(paths_are_split),
-        IN_SCRATCH(directories_are_made),
         IN_SCRATCH(reading_keeps_its_limits),
         cmocka_unit_test(reading_without_a_known_size),
         IN_SCRATCH(large_files_survive),
@@ -496,7 +436,7 @@ int main(void)
         IN_SCRATCH(output_to_impossible_places),
         IN_SCRATCH(old_file_survives_a_full_disk),
         IN_SCRATCH(reasons_survive_unchecked_writes),
-        IN_SCRATCH(special_files_are_named),
+        IN_SCRATCH(pipes_are_not_opened),
         IN_SCRATCH(files_are_committed_together),
         IN_SCRATCH(a_lock_excludes_other_processes),
 #ifdef PNB_FAULTS

@@ -1,5 +1,5 @@
 /* Log-likelihoods on the sphere: densities integrate to one, values over the whole range, blocks
- * against pairs, both sides, opposite vectors, families that do not fit. */
+ * against pairs, both sides, opposite vectors. */
 #include "tests/prob/sphere.h"
 
 #include "penumbra/distributions.h"
@@ -141,52 +141,6 @@ static void sets(void **state)
     free_gaussians(&b);
 }
 
-static void what_fits(void **state)
-{
-    (void)state;
-    const float mean[2] = {1, 0}, log_var[2] = {0, 0}, kappa[1] = {5}, bad[1] = {-1};
-    pnb_rows point = {.n = 1, .dim = 2, .mean = mean}, vmf = point, power = point, gaussian = point;
-    pnb_rows generalised = point, broken = point;
-    double out;
-    vmf.kappa = power.kappa = kappa;
-    power.is_power = true;
-    gaussian.log_var = log_var;
-    generalised.inv_alpha = generalised.beta = mean;
-    broken.kappa = bad;
-    pnb_measure_opts opts = pnb_measure_opts_default();
-    const pnb_rows *all[] = {&point, &vmf, &power, &gaussian};
-    for (size_t i = 0; i < 4; i++)
-        for (size_t j = 0; j < 4; j++) { /* what takes every family */
-            assert_ok(pnb_measure_rows(PNB_MEASURE_MEAN, all[i], all[j], &opts, &out, err));
-            assert_ok(pnb_measure_rows(PNB_MEASURE_AVG_L2, all[i], all[j], &opts, &out, err));
-            assert_ok(pnb_measure_block(PNB_MEASURE_MATCH_PROB, all[i], all[j], &opts, &out, err));
-        }
-#define REFUSED(measure, a, b, part)                                                               \
-    assert_fails(pnb_measure_rows(measure, a, b, NULL, &out, err), PNB_ARG, part);                 \
-    assert_fails(pnb_measure_block(measure, a, b, NULL, &out, err), PNB_ARG, part)
-    REFUSED(PNB_MEASURE_CSD, &vmf, &vmf, "family vmf; use mean, avg_l2, match_prob, or vmf");
-    REFUSED(PNB_MEASURE_KL, &gaussian, &power, "or power_spherical");
-    REFUSED(PNB_MEASURE_VMF, &point, &point, "both sets are points");
-    REFUSED(PNB_MEASURE_VMF, &vmf, &power, "family power_spherical");
-    REFUSED(PNB_MEASURE_POWER_SPHERICAL, &vmf, &point, "family vmf");
-    REFUSED(PNB_MEASURE_VMF_EXACT, &vmf, &gaussian, "family gaussian_diag");
-    REFUSED(PNB_MEASURE_CSD, &generalised, &point, "pnb_view_init");
-    REFUSED((pnb_measure)PNB_N_MEASURES, &point, &point, "does not exist");
-    assert_ok(pnb_measure_check_fit(PNB_MEASURE_VMF, &point, NULL, err));
-    assert_ok(pnb_measure_check_fit(PNB_MEASURE_ELK, &point, NULL, err));
-    assert_fails(pnb_measure_check_fit(PNB_MEASURE_KL, &point, NULL, err), PNB_ARG, "both sides");
-    assert_fails(pnb_measure_check_fit(PNB_MEASURE_VMF, &gaussian, NULL, err), PNB_ARG, "points");
-    assert_fails(pnb_measure_rows(PNB_MEASURE_VMF, &broken, &point, NULL, &out, err), PNB_NUMERIC,
-                 "kappa below 0");
-    assert_fails(pnb_measure_block(PNB_MEASURE_VMF, &broken, &point, NULL, &out, err), PNB_NUMERIC,
-                 "kappa below 0");
-    pnb_rows narrow = {.n = 1, .dim = 1, .mean = mean, .kappa = kappa};
-    assert_fails(pnb_measure_rows(PNB_MEASURE_VMF, &narrow, &narrow, NULL, &out, err), PNB_SHAPE,
-                 "width 1");
-    assert_string_equal(pnb_rows_family(&point), "point");
-    assert_string_equal(pnb_rows_family(&generalised), "gen_gaussian");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,7 +148,6 @@ int main(void)
         cmocka_unit_test(whole_range),
         cmocka_unit_test(opposite_and_zero_rows),
         cmocka_unit_test(sets),
-        cmocka_unit_test(what_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
