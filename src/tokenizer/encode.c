@@ -17,13 +17,19 @@ typedef struct match {
     size_t begin, end; /* with the whitespace it swallows */
 } match;
 
+/* Where the character in front of `at` begins; at > 0. */
+static size_t char_before(const char *s, size_t at)
+{
+    while (--at > 0 && ((unsigned char)s[at] & 0xC0) == 0x80) {
+    }
+    return at;
+}
+
 static bool is_alone(const char *s, size_t n, size_t begin, size_t end)
 {
     uint32_t c;
-    size_t before = begin;
-    while (before > 0 && ((unsigned char)s[--before] & 0xC0) == 0x80)
-        ;
     if (begin > 0) {
+        size_t before = char_before(s, begin);
         pnb__next_char(s + before, begin - before, &c);
         if (pnb__is_word(c))
             return false;
@@ -63,9 +69,13 @@ static bool find_added(const pnb_tokenizer *tok, bool normalized, const char *s,
             continue;
         *found = (match){a, at, at + a->n};
         uint32_t c;
-        while (a->strip_left && found->begin > from &&
-               pnb__is_space((unsigned char)s[found->begin - 1]))
-            found->begin--;
+        while (a->strip_left && found->begin > from) {
+            size_t last = char_before(s, found->begin);
+            pnb__next_char(s + last, found->begin - last, &c);
+            if (last < from || !pnb__is_space(c))
+                break;
+            found->begin = last;
+        }
         while (a->strip_right && found->end < n) {
             size_t used = pnb__next_char(s + found->end, n - found->end, &c);
             if (!pnb__is_space(c))
@@ -156,6 +166,17 @@ static int32_t find_word_token(const pnb_tokenizer *tok, const char *word, size_
     return -1;
 }
 
+/* The id of a whole word. Added tokens that the model lacks are cut out of the text or not found: a
+ * word that normalising made the same as one is unknown, as in Hugging Face's WordLevel. */
+static int32_t word_id(const pnb_tokenizer *tok, const char *word, size_t n)
+{
+    int32_t id = pnb__vocab_find(&tok->vocab, word, n);
+    for (size_t i = 0; i < tok->n_added && id >= 0; i++)
+        if (tok->added[i].id == id && !tok->added[i].in_model)
+            return tok->unk_id;
+    return id >= 0 ? id : tok->unk_id;
+}
+
 static pnb_status collect_word(void *user, const char *word, size_t n, pnb_error *err)
 {
     collect *c = user;
@@ -166,8 +187,7 @@ static pnb_status collect_word(void *user, const char *word, size_t n, pnb_error
         return pnb__bpe_encode(&c->tok->bpe, &c->tok->vocab, word, n, &c->ids, err);
     if (c->tok->model == PNB__MODEL_UNIGRAM)
         return pnb__unigram_encode(&c->tok->unigram, word, n, &c->ids, err);
-    int32_t id = pnb__vocab_find(&c->tok->vocab, word, n);
-    return pnb__ids_push(&c->ids, id >= 0 ? id : c->tok->unk_id, err);
+    return pnb__ids_push(&c->ids, word_id(c->tok, word, n), err);
 }
 
 static pnb_status collect_added(void *user, const pnb__added *token, pnb_error *err)

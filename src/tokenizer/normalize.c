@@ -45,12 +45,16 @@ static int read_atom(const char **at)
     return c;
 }
 
-/* After '['. False for negation and whatever read_atom does not know. */
+/* After '['. False for negation, classes inside, intersections, and whatever read_atom does not
+ * know.
+ */
 static bool read_class(pnb__pattern *p, const char **at)
 {
-    if (**at == '^')
+    if (**at == '^' || **at == ']')
         return false;
     while (**at != ']') {
+        if (**at == '[' || pnb__starts_with(*at, "&&"))
+            return false;
         int first = read_atom(at), last = first;
         if (first < 0)
             return false;

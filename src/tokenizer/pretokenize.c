@@ -42,6 +42,12 @@ static size_t run_end(const char *s, size_t n, size_t at, char_class wanted)
     return at;
 }
 
+/* `lower` is a lower-case letter or no letter at all. */
+static bool is_same_letter(char c, char lower, bool ignore_case)
+{
+    return c == lower || (ignore_case && c >= 'A' && c <= 'Z' && (c | 32) == lower);
+}
+
 /* Length of 's 't 're 've 'm 'll 'd at s, 0 for none. open_clip's expression ignores case, so that
  * the long s (U+017F) matches too; Hugging Face's does not. */
 static size_t contraction(const char *s, size_t n, bool ignore_case)
@@ -53,9 +59,7 @@ static size_t contraction(const char *s, size_t n, bool ignore_case)
         return 3;
     for (size_t i = 0; i < PNB_COUNT(tails); i++) {
         size_t k = strlen(tails[i]), same = 0;
-        while (same < k && same + 1 < n &&
-               (s[1 + same] == tails[i][same] ||
-                (ignore_case && (s[1 + same] | 32) == tails[i][same])))
+        while (same < k && same + 1 < n && is_same_letter(s[1 + same], tails[i][same], ignore_case))
             same++;
         if (same == k)
             return 1 + k;
@@ -105,8 +109,7 @@ static size_t word_at(const pnb__split_step *rule, const char *s, size_t n)
     for (size_t i = 0; i < rule->n_words; i++) {
         const pnb__added *word = &rule->words[i];
         size_t same = 0;
-        while (same < word->n && same < n &&
-               (s[same] == word->content[same] || (s[same] | 32) == word->content[same]))
+        while (same < word->n && same < n && is_same_letter(s[same], word->content[same], true))
             same++;
         if (same == word->n)
             return same;

@@ -243,7 +243,8 @@ typedef struct pnb__added {
     char *content; /* as matched: normalised when `normalized` */
     size_t n;
     bool single_word, strip_left, strip_right, normalized, special;
-    bool is_word; /* found by the splitter, not cut out */
+    bool is_word;  /* found by the splitter, not cut out */
+    bool in_model; /* a piece of the model as well */
 } pnb__added;
 
 /* U+2581 in front of decoded text, for spiece.model. */
@@ -280,7 +281,7 @@ struct pnb_tokenizer {
     bool pad_in_text;    /* `json` does, so that saving need not add it */
 };
 
-/* ---- special.c ---- */
+/* ---- special_tokens.c ---- */
 #define PNB__PAD_AS_SIGLIP "the end token, as released SigLIP and ProLIP models pad"
 #define PNB__PAD_AS_CLIP "the end token, as Hugging Face's CLIP pads"
 #define PNB__PAD_AS_OPEN_CLIP "0, as open_clip's own tokenizer pads"

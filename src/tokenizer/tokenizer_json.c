@@ -135,7 +135,8 @@ static pnb_status read_added(pnb_tokenizer *tok, const json_t *added, pnb_error 
         int64_t id = json_integer_value(json_object_get(entry, "id"));
         pnb__added *a = &tok->added[i];
         pnb_status status = PNB_OK;
-        if (pnb__vocab_find(&tok->vocab, content, strlen(content)) != id)
+        a->in_model = pnb__vocab_find(&tok->vocab, content, strlen(content)) == id;
+        if (!a->in_model)
             status = pnb__vocab_add(&tok->vocab, id, content, strlen(content), err);
         if (status != PNB_OK)
             return status;

@@ -11,8 +11,8 @@ pnb_status pnb__tok_read(pnb_tokenizer *tok, const json_t *root, int *declared_p
 /* tokenizer_steps.c */
 pnb_status pnb__tok_read_normalizer(pnb_tokenizer *tok, const json_t *section, pnb_error *err);
 pnb_status pnb__tok_read_splits(pnb_tokenizer *tok, const json_t *section, pnb_error *err);
-/* special.c: fills pad_id ... mask_id and clears is_special of the unknown token. `dir` may be
- * NULL. */
+/* special_tokens.c: fills pad_id ... mask_id and clears is_special of the unknown token. `dir` may
+ * be NULL. */
 pnb_status pnb__tok_find_special(pnb_tokenizer *tok, const char *dir, int declared_pad,
                                  pnb_error *err);
 

@@ -194,9 +194,10 @@ void pnb__put_joined_surrogates(pnb__buf *out, const char *s, size_t n)
 {
     const unsigned char *b = (const unsigned char *)s;
     for (size_t i = 0; i < n;) {
-        bool is_half = i + 3 <= n && b[i] == 0xED && b[i + 1] >= 0xA0 && (b[i + 2] & 0xC0) == 0x80;
+        bool is_half =
+            i + 3 <= n && b[i] == 0xED && (b[i + 1] & 0xE0) == 0xA0 && (b[i + 2] & 0xC0) == 0x80;
         bool is_pair = is_half && b[i + 1] < 0xB0 && i + 6 <= n && b[i + 3] == 0xED &&
-                       b[i + 4] >= 0xB0 && b[i + 4] <= 0xBF && (b[i + 5] & 0xC0) == 0x80;
+                       (b[i + 4] & 0xF0) == 0xB0 && (b[i + 5] & 0xC0) == 0x80;
         if (is_pair)
             pnb__put_char(out, 0x10000 + ((b[i + 1] & 0xFu) << 16 | (b[i + 2] & 0x3Fu) << 10 |
                                           (b[i + 4] & 0xFu) << 6 | (b[i + 5] & 0x3Fu)));
