@@ -201,10 +201,11 @@ pnb_status pnb_image_to_rgb(pnb_image *out, const pnb_image *in, pnb_error *err)
 {
     *out = (pnb_image){0};
     bool has_parts = in->pixels != NULL && (in->mode != PNB_IMAGE_PALETTE || in->palette != NULL);
-    bool fits = (in->mode == PNB_IMAGE_PLAIN && in->channels >= 1 && in->channels <= 4) ||
-                (in->mode == PNB_IMAGE_CMYK && in->channels == 4) ||
-                (in->mode == PNB_IMAGE_GREY16 && in->channels == 2) ||
-                (in->mode != PNB_IMAGE_GREY16 && in->channels == 1);
+    bool fits =
+        (in->mode == PNB_IMAGE_PLAIN && in->channels >= 1 && in->channels <= 4) ||
+        (in->mode == PNB_IMAGE_CMYK && in->channels == 4) ||
+        (in->mode == PNB_IMAGE_GREY16 && in->channels == 2) ||
+        ((in->mode == PNB_IMAGE_PALETTE || in->mode == PNB_IMAGE_BILEVEL) && in->channels == 1);
     if (!has_parts || !fits)
         return pnb__fail(err, PNB_ARG,
                          "picture record is empty or its mode does not fit %d channels",

@@ -4,6 +4,7 @@
  * Strings point into the pickle's bytes where they stand there as they are; only escaped lines are
  * written anew, into the arena. Numbers beyond 64 bits stay bytes: no checkpoint counts with them.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,13 +68,11 @@ pnb_status pnb__pk_op_int_line(pnb__unpickler *u, unsigned char op)
         return status;
     if (op == 'I' && (strcmp(text, "00") == 0 || strcmp(text, "01") == 0))
         return push_bool(u, text[1] == '1');
-    size_t n = strlen(text);
-    if (n > 20)
-        return push_text(u, PNB__PK_BIG, line, n);
+    errno = 0;
     long long value = strtoll(text, &end, 10);
     if (end == text || (*end != '\0' && strcmp(end, "L") != 0))
         return pnb__pk_bad(u, "a number that is none");
-    return push_int(u, value);
+    return errno == ERANGE ? push_text(u, PNB__PK_BIG, line, strlen(text)) : push_int(u, value);
 }
 
 /* LONG1, LONG4: two's complement of any length. */

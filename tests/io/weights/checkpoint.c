@@ -1,14 +1,6 @@
-/* Checkpoints of PyTorch against safetensors files of the same tensors, bit for bit, and archives
- * that are damaged, lie or want to grow. The files in data/checkpoint were written by make.py
- * there, with PyTorch 1.13; hostile archives are built here. */
-#include "tests/io/scratch.h"
-
-#include <zlib.h>
-
-#include "io/weights/zip.h"
-#include "penumbra/checkpoint.h"
-
-#define DATA PNB_SOURCE_DIR "/tests/io/data/checkpoint/"
+/* Checkpoints of PyTorch against safetensors files of the same tensors, bit for bit, and files that
+ * are damaged. The files in data/checkpoint were written by make.py there, with PyTorch 1.13. */
+#include "tests/io/weights/archives.h"
 
 static pnb_checkpoint *open_data(const char *name)
 {
@@ -78,36 +70,6 @@ static void every_layout_equals_its_twin(void **state)
     }
 }
 
-/* Contiguous tensors are not copied, and tensors of one storage lie in the same bytes. */
-static void tensors_are_mapped_and_shared(void **state)
-{
-    (void)state;
-    char *bytes = NULL;
-    size_t n = 0;
-    pnb_checkpoint *c = NULL;
-    assert_int_equal(pnb__read_file(DATA "strided_zip.pt", 1 << 20, &bytes, &n, NULL), PNB_OK);
-    assert_int_equal(pnb_checkpoint_open_bytes(&c, bytes, n, NULL), PNB_OK);
-    const char *whole = pnb_checkpoint_find(c, "whole")->data;
-    assert_true(whole > bytes && whole < bytes + n);
-    assert_ptr_equal(pnb_checkpoint_find(c, "again")->data, whole);
-    assert_ptr_equal(pnb_checkpoint_find(c, "offset")->data, whole + 7 * sizeof(float));
-    assert_true(pnb_array_is_aligned(pnb_checkpoint_find(c, "whole")));
-    const char *t = pnb_checkpoint_find(c, "t")->data;
-    assert_false(t >= bytes && t < bytes + n);
-    assert_true(((const float *)(const void *)t)[1] == 10.0f);
-    assert_null(pnb_checkpoint_find(c, "absent"));
-    assert_null(pnb_checkpoint_find(c, NULL));
-    assert_null(pnb_checkpoint_at(c, pnb_checkpoint_count(c)));
-    assert_string_equal(pnb_checkpoint_at(c, 0)->name, "t"); /* the order of the dict */
-    assert_null(pnb_checkpoint_metadata(c, "format"));
-    pnb_checkpoint_retain(c);
-    pnb_checkpoint_free(c);
-    assert_ptr_equal(pnb_checkpoint_find(c, "whole")->data, whole);
-    pnb_checkpoint_free(c);
-    pnb_checkpoint_free(NULL);
-    pnb__free(bytes);
-}
-
 static void sha256_is_of_the_file(void **state)
 {
     scratch *s = *state;
@@ -133,32 +95,6 @@ static void sha256_is_of_the_file(void **state)
     (void)s;
 }
 
-/* ---- damage ---- */
-
-/* Opens exactly n bytes, so that ASan sees any read behind them, and reads every array. */
-static pnb_status open_exact(const void *bytes, size_t n, pnb_error *err)
-{
-    pnb_checkpoint *c = NULL;
-    unsigned char *copy = malloc(n > 0 ? n : 1);
-    assert_non_null(copy);
-    memcpy(copy, bytes, n);
-    pnb_status status = pnb_checkpoint_open_bytes(&c, copy, n, err);
-    if (status != PNB_OK) {
-        assert_null(c);
-        assert_true(err->text[0] != '\0');
-    }
-    unsigned sum = 0;
-    for (size_t i = 0; c != NULL && i < pnb_checkpoint_count(c); i++) {
-        const pnb_array_view *a = pnb_checkpoint_at(c, i);
-        for (size_t j = 0; j < a->n_bytes; j++)
-            sum += ((const unsigned char *)a->data)[j];
-    }
-    assert_true(sum < UINT32_MAX);
-    pnb_checkpoint_free(c);
-    free(copy);
-    return status;
-}
-
 static const char *const damaged[] = {"strided_zip.pt", "nested_legacy.pt", "dtypes_deflated.pt",
                                       "dtypes_zip64.pt", "unsigned_zip.pt"};
 
@@ -180,6 +116,27 @@ static void truncated_at_every_byte(void **state)
     }
 }
 
+/* Bytes behind the last storage are no error, but said. */
+static void trailing_bytes_are_said(void **state)
+{
+    (void)state;
+    char *bytes = NULL;
+    size_t n = 0;
+    pnb_checkpoint *c = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_ok(pnb__read_file(DATA "training_legacy.pt", 1 << 20, &bytes, &n, &err), &err);
+    pnb__buf b = {0};
+    pnb__buf_append(&b, bytes, n);
+    pnb__buf_append(&b, "extra", 5);
+    assert_ok(pnb_checkpoint_open_bytes(&c, b.data, b.size, &err), &err);
+    assert_non_null(
+        strstr(pnb_checkpoint_warning(c),
+               "ignored 5 bytes after the last storage, 0 tensors without a name and 0 arrays"));
+    pnb_checkpoint_free(c);
+    pnb__buf_reset(&b);
+    pnb__free(bytes);
+}
+
 static void changed_bytes_never_crash(void **state)
 {
     (void)state;
@@ -199,305 +156,6 @@ static void changed_bytes_never_crash(void **state)
         pnb__free(bytes);
     }
 }
-
-/* A changed weight in a zip is caught by its checksum. */
-static void checksums_are_verified(void **state)
-{
-    (void)state;
-    char *bytes = NULL;
-    size_t n = 0;
-    pnb_checkpoint *c = NULL;
-    pnb_error err = PNB_ERROR_INIT;
-    assert_int_equal(pnb__read_file(DATA "strided_zip.pt", 1 << 20, &bytes, &n, NULL), PNB_OK);
-    assert_int_equal(pnb_checkpoint_open_bytes(&c, bytes, n, NULL), PNB_OK);
-    size_t at = (size_t)((const char *)pnb_checkpoint_find(c, "whole")->data - bytes);
-    pnb_checkpoint_free(c);
-    bytes[at + 3] = (char)(bytes[at + 3] ^ 4);
-    assert_failed(open_exact(bytes, n, &err), &err, PNB_FORMAT, "checksum");
-    pnb__free(bytes);
-}
-
-static void shells_are_refused_by_name(void **state)
-{
-    (void)state;
-    static const char *const files[] = {DATA "shell_zip.pt", DATA "shell_legacy.pt"};
-    for (size_t i = 0; i < 2; i++) {
-        pnb_checkpoint *c = NULL;
-        pnb_error err = PNB_ERROR_INIT;
-        assert_failed(pnb_checkpoint_open(&c, files[i], &err), &err, PNB_UNSUPPORTED,
-                      "posix.system");
-        assert_null(c);
-    }
-    assert_int_not_equal(access("/tmp/penumbra-was-here", F_OK), 0);
-}
-
-/* ---- archives made here ---- */
-
-typedef struct archive {
-    pnb__buf bytes, directory;
-    size_t n;
-} archive;
-
-static void put(pnb__buf *b, uint64_t value, int n)
-{
-    for (int i = 0; i < n; i++)
-        pnb__buf_putc(b, (char)(unsigned char)(i < 8 ? value >> (8 * i) : 0));
-}
-
-typedef struct member {
-    const char *name;
-    const void *data;
-    size_t n, n_unpacked;
-    int method, flags;
-    long place; /* -1: where it is written; else another local header's */
-    uint32_t crc;
-} member;
-
-static void add_entry(archive *a, const member *m, size_t at)
-{
-    put(&a->directory, 0x02014b50, 4);
-    put(&a->directory, 0, 4);
-    put(&a->directory, (uint64_t)m->flags, 2);
-    put(&a->directory, (uint64_t)m->method, 2);
-    put(&a->directory, 0, 4);
-    put(&a->directory, m->crc, 4);
-    put(&a->directory, m->n, 4);
-    put(&a->directory, m->n_unpacked, 4);
-    put(&a->directory, strlen(m->name), 2);
-    put(&a->directory, 0, 12);
-    put(&a->directory, at, 4);
-    pnb__buf_puts(&a->directory, m->name);
-    a->n++;
-}
-
-static void add_raw(archive *a, const member *m)
-{
-    size_t at = m->place >= 0 ? (size_t)m->place : a->bytes.size;
-    add_entry(a, m, at);
-    if (m->place >= 0)
-        return;
-    put(&a->bytes, 0x04034b50, 4);
-    put(&a->bytes, 0, 2);
-    put(&a->bytes, (uint64_t)m->flags, 2);
-    put(&a->bytes, (uint64_t)m->method, 2);
-    put(&a->bytes, 0, 4);
-    put(&a->bytes, m->crc, 4);
-    put(&a->bytes, m->n, 4);
-    put(&a->bytes, m->n_unpacked, 4);
-    put(&a->bytes, strlen(m->name), 2);
-    put(&a->bytes, 0, 2);
-    pnb__buf_puts(&a->bytes, m->name);
-    pnb__buf_append(&a->bytes, m->data, m->n);
-}
-
-static member stored(const char *name, const void *data, size_t n)
-{
-    return (member){name, data, n, n, 0, 0, -1, (uint32_t)crc32(0, data, (uInt)n)};
-}
-
-static void add_stored(archive *a, const char *name, const void *data, size_t n)
-{
-    member m = stored(name, data, n);
-    add_raw(a, &m);
-}
-
-static pnb_status close_and_open(archive *a, pnb_error *err)
-{
-    size_t at = a->bytes.size;
-    pnb__buf_append(&a->bytes, a->directory.data, a->directory.size);
-    put(&a->bytes, 0x06054b50, 4);
-    put(&a->bytes, 0, 4);
-    put(&a->bytes, a->n, 2);
-    put(&a->bytes, a->n, 2);
-    put(&a->bytes, a->directory.size, 4);
-    put(&a->bytes, at, 4);
-    put(&a->bytes, 0, 2);
-    pnb_status status = open_exact(a->bytes.data, a->bytes.size, err);
-    pnb__buf_reset(&a->bytes);
-    pnb__buf_reset(&a->directory);
-    a->n = 0;
-    return status;
-}
-
-/* {"w": tensor of storage "0"}; the texts are pickled numbers and tuples. */
-static size_t tensor_pickle(char *out, size_t size, const char *n_elements, const char *offset,
-                            const char *shape, const char *stride)
-{
-    int n = snprintf(out, size,
-                     "}(U\001wctorch._utils\n_rebuild_tensor_v2\n((U\007storagectorch\n"
-                     "FloatStorage\nU\0010U\003cpuI%s\ntQI%s\n(%st(%st\x89}tRu.",
-                     n_elements, offset, shape, stride);
-    assert_true(n > 0 && (size_t)n < size);
-    return (size_t)n;
-}
-
-static pnb_status open_tensor(const char *n_elements, const char *offset, const char *shape,
-                              const char *stride, pnb_error *err)
-{
-    char pickle[512];
-    static const float values[12] = {1, 2, 3};
-    archive a = {0};
-    size_t n = tensor_pickle(pickle, sizeof pickle, n_elements, offset, shape, stride);
-    add_stored(&a, "a/data.pkl", pickle, n);
-    add_stored(&a, "a/data/0", values, sizeof values);
-    return close_and_open(&a, err);
-}
-
-static void tensors_must_fit_their_storage(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *n, *offset, *shape, *stride;
-        pnb_status want;
-        const char *words;
-    } cases[] = {
-        {"12", "0", "I3\nI4\n", "I4\nI1\n", PNB_OK, ""},
-        {"12", "0", "I4\nI3\n", "I1\nI4\n", PNB_OK, ""},
-        {"12", "12", "I0\n", "I1\n", PNB_OK, ""},
-        {"12", "11", "", "", PNB_OK, ""},
-        {"12", "12", "", "", PNB_FORMAT, "beyond its storage"},
-        {"12", "1", "I3\nI4\n", "I4\nI1\n", PNB_FORMAT, "beyond its storage"},
-        {"12", "0", "I13\n", "I1\n", PNB_FORMAT, "beyond its storage"},
-        {"13", "0", "I3\n", "I1\n", PNB_FORMAT, "48 bytes"},
-        {"11", "0", "I3\n", "I1\n", PNB_FORMAT, "48 bytes"},
-        {"12", "-1", "I3\n", "I1\n", PNB_FORMAT, "offset"},
-        {"12", "4", "I3\n", "I-1\n", PNB_FORMAT, "from 0"},
-        {"12", "0", "I-3\n", "I1\n", PNB_FORMAT, "from 0"},
-        {"12", "0", "I3\n", "I1\nI1\n", PNB_FORMAT, "strides"},
-        {"12", "0", "I4611686018427387904\nI4\n", "I0\nI0\n", PNB_FORMAT, "\"w\""},
-        {"12", "0", "I2\n", "I9223372036854775807\n", PNB_FORMAT, "beyond its storage"},
-        {"12", "0", "I3\nI2\n", "I9223372036854775807\nI1\n", PNB_FORMAT, "beyond its storage"},
-        {"12", "9223372036854775807", "I3\n", "I1\n", PNB_FORMAT, "beyond its storage"},
-        {"12", "0", "I1000000000\n", "I0\n", PNB_LIMIT, "unfold"},
-        {"9223372036854775807", "0", "I3\n", "I1\n", PNB_FORMAT, "promised"},
-        {"12", "0", "I1\nI1\nI1\nI1\nI1\nI1\nI1\nI1\nI1\n", "I1\n", PNB_UNSUPPORTED, "dimensions"},
-    };
-    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        pnb_error err = PNB_ERROR_INIT;
-        pnb_status found =
-            open_tensor(cases[i].n, cases[i].offset, cases[i].shape, cases[i].stride, &err);
-        if (found != cases[i].want || (found != PNB_OK && !strstr(err.text, cases[i].words)))
-            fail_msg("case %zu: %s \"%s\"", i, pnb_status_name(found), err.text);
-    }
-}
-
-static void lying_archives_are_refused(void **state)
-{
-    (void)state;
-    char pickle[512];
-    static const float values[12] = {1, 2, 3};
-    static const char *const names[] = {"../a/data/0", "/a/data/0",  "a/../data/0", "a\\data\\0",
-                                        "a/data/..",   "c:a/data/0", "a/da\x01ta",  "\xFF/data/0"};
-    size_t n = tensor_pickle(pickle, sizeof pickle, "12", "0", "I12\n", "I1\n");
-    archive a = {0};
-    for (size_t i = 0; i < PNB_COUNT(names); i++) {
-        pnb_error err = PNB_ERROR_INIT;
-        add_stored(&a, "a/data.pkl", pickle, n);
-        add_stored(&a, names[i], values, sizeof values);
-        assert_failed(close_and_open(&a, &err), &err, PNB_FORMAT, "name");
-    }
-    static const struct {
-        const char *name;
-        int method, flags;
-        long place;
-        size_t n_unpacked;
-        pnb_status want;
-        const char *words;
-    } cases[] = {
-        {"a/data/0", 0, 0, -1, 48, PNB_FORMAT, "twice"},
-        {"a/data.pkl", 0, 0, 0, 48, PNB_FORMAT, "contradicts"},
-        {"a/data/1", 0, 0, 0, 48, PNB_FORMAT, "another name"},
-        {"a/data/1", 0, 0, 7, 48, PNB_FORMAT, "no local header"},
-        {"a/data/1", 0, 0, 100000, 48, PNB_FORMAT, "no local header"},
-        {"a/data/1", 0, 1, -1, 48, PNB_UNSUPPORTED, "encrypted"},
-        {"a/data/1", 12, 0, -1, 48, PNB_UNSUPPORTED, "compression 12"},
-        {"a/data/1", 0, 0, -1, 49, PNB_FORMAT, "two sizes"},
-        {"b/data.pkl", 0, 0, -1, 48, PNB_FORMAT, "two checkpoints"},
-    };
-    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        pnb_error err = PNB_ERROR_INIT;
-        member m = stored(cases[i].name, values, sizeof values);
-        m.method = cases[i].method;
-        m.flags = cases[i].flags;
-        m.place = cases[i].place;
-        m.n_unpacked = cases[i].n_unpacked;
-        add_stored(&a, "a/data.pkl", pickle, n);
-        add_stored(&a, "a/data/0", values, sizeof values);
-        add_raw(&a, &m);
-        pnb_status found = close_and_open(&a, &err);
-        if (found != cases[i].want || !strstr(err.text, cases[i].words))
-            fail_msg("case %zu: %s \"%s\"", i, pnb_status_name(found), err.text);
-    }
-}
-
-/* Two members over the same bytes: the second local header lies inside the first member's data. */
-static void overlapping_members_are_refused(void **state)
-{
-    (void)state;
-    archive inner = {0}, a = {0};
-    pnb_error err = PNB_ERROR_INIT;
-    add_stored(&inner, "a/data/1", "0123456789abcdef", 16);
-    add_stored(&a, "a/data/0", inner.bytes.data, inner.bytes.size);
-    member m = stored("a/data/1", "0123456789abcdef", 16);
-    m.place = (long)(a.bytes.size - inner.bytes.size);
-    add_raw(&a, &m);
-    assert_failed(close_and_open(&a, &err), &err, PNB_FORMAT, "overlaps");
-    pnb__buf_reset(&inner.bytes);
-    pnb__buf_reset(&inner.directory);
-}
-
-static void bombs_are_refused(void **state)
-{
-    (void)state;
-    enum { N_ZEROS = 1 << 22 };
-    unsigned char *zeros = calloc(N_ZEROS, 1), *packed = malloc(N_ZEROS);
-    pnb_error err = PNB_ERROR_INIT;
-    archive a = {0};
-    z_stream z = {0};
-    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY), Z_OK);
-    z.next_in = zeros, z.avail_in = N_ZEROS;
-    z.next_out = packed, z.avail_out = N_ZEROS;
-    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-    member m = {
-        "a/data.pkl", packed, z.total_out, N_ZEROS, 8, 0, -1, (uint32_t)crc32(0, zeros, N_ZEROS)};
-    add_raw(&a, &m);
-    assert_failed(close_and_open(&a, &err), &err, PNB_LIMIT, "unpacks");
-    m.n_unpacked = 100; /* the stream holds more than it says */
-    pnb_error_reset(&err);
-    add_raw(&a, &m);
-    assert_failed(close_and_open(&a, &err), &err, PNB_FORMAT, "deflated bytes are damaged");
-    deflateEnd(&z);
-    free(zeros);
-    free(packed);
-}
-
-static void other_files_are_named(void **state)
-{
-    scratch *s = *state;
-    pnb_checkpoint *c = NULL;
-    pnb_error err = PNB_ERROR_INIT;
-    archive a = {0};
-    add_stored(&a, "readme.txt", "hello", 5);
-    assert_failed(close_and_open(&a, &err), &err, PNB_FORMAT, "data.pkl");
-    pnb_error_reset(&err);
-    assert_failed(open_exact("hello, world", 12, &err), &err, PNB_FORMAT, "neither");
-    pnb_error_reset(&err);
-    assert_failed(open_exact("\x80\x02K\x01.", 5, &err), &err, PNB_FORMAT, "magic");
-    pnb_error_reset(&err);
-    assert_failed(pnb_checkpoint_open(&c, scratch_path(s, "none.pt"), &err), &err, PNB_NOT_FOUND,
-                  "none.pt");
-    pnb_error_reset(&err);
-    scratch_file(s, "empty.pt", "", 0);
-    assert_failed(pnb_checkpoint_open(&c, s->path, &err), &err, PNB_FORMAT, "empty.pt");
-    pnb_error_reset(&err);
-    scratch_file(s, "short.safetensors", "abc", 3);
-    assert_failed(pnb_checkpoint_open(&c, s->path, &err), &err, PNB_FORMAT, "safetensors");
-    assert_int_equal(pnb_checkpoint_open(NULL, "x", NULL), PNB_ARG);
-    assert_int_equal(pnb_checkpoint_open(&c, NULL, NULL), PNB_ARG);
-    assert_null(c);
-}
-
-/* ---- folders and indices ---- */
 
 static void copy_data(scratch *s, const char *from, const char *to)
 {
@@ -538,7 +196,9 @@ static void index_tricks_are_refused(void **state)
     scratch_file(s, "m.bin.index.json", some, sizeof some - 1);
     assert_int_equal(pnb_checkpoint_open(&c, s->path, NULL), PNB_OK);
     assert_int_equal(pnb_checkpoint_count(c), 1);
-    assert_non_null(strstr(pnb_checkpoint_warning(c), "1 arrays the index does not name"));
+    assert_non_null(strstr(pnb_checkpoint_warning(c),
+                           "ignored 0 bytes after the last storage, 0 tensors "
+                           "without a name and 1 arrays the index does not name"));
     pnb_checkpoint_free(c);
     scratch_clear(s);
 }
@@ -607,17 +267,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layout_equals_its_twin),
-        cmocka_unit_test(tensors_are_mapped_and_shared),
         cmocka_unit_test(sha256_is_of_the_file),
         cmocka_unit_test(truncated_at_every_byte),
+        cmocka_unit_test(trailing_bytes_are_said),
         cmocka_unit_test(changed_bytes_never_crash),
-        cmocka_unit_test(checksums_are_verified),
-        cmocka_unit_test(shells_are_refused_by_name),
-        cmocka_unit_test(tensors_must_fit_their_storage),
-        cmocka_unit_test(lying_archives_are_refused),
-        cmocka_unit_test(overlapping_members_are_refused),
-        cmocka_unit_test(bombs_are_refused),
-        cmocka_unit_test(other_files_are_named),
         cmocka_unit_test(index_tricks_are_refused),
         cmocka_unit_test(folders_are_searched_in_order),
 #ifdef PNB_FAULTS
