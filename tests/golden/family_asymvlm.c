@@ -1,6 +1,7 @@
 /* Golden family asymvlm: the log normalisers of the von Mises-Fisher and the power spherical
  * density (`lognorm`), and retrieval by their likelihoods with a fixed adapter (`eval_...`). Which
- * of them a case is shows in its tensors; training the adapter (`adapter_...`) is refused. */
+ * of them a case is shows in its tensors; training the adapter (`adapter_...`) is in
+ * case_asymvlm.c. */
 #include "tests/golden/golden.h"
 
 #include <math.h>
@@ -235,7 +236,5 @@ pnb_status golden_family_asymvlm(golden_case *c, pnb_error *err)
         return run_lognorm(c, err);
     if (golden_find(c, "cap_to_img") != NULL)
         return run_eval(c, err);
-    return pnb__fail(err, PNB_UNSUPPORTED,
-                     "this case trains AsymVLM's adapter, which is not built in; supported are log "
-                     "normalisers (tensors d and kappa) and retrieval (tensor cap_to_img)");
+    return golden_case_asymvlm(c, err);
 }

@@ -30,6 +30,7 @@ static const struct {
     {"metrics", golden_family_metrics},
     {"bprw", golden_family_bprw},
     {"gp", golden_family_gp},
+    {"adapters", golden_family_adapters},
 };
 
 /* ---- reading ---- */

@@ -223,6 +223,28 @@ static pnb__tensor *case_permute(fixture *f, int v)
     return v < 2 ? pnb__permute(IN(2, 3, 4), orders[v]) : NULL;
 }
 
+static double cube(double linear, double x)
+{
+    return x * x * x + linear * x;
+}
+
+static double cube_slope(double linear, double x)
+{
+    return 3 * x * x + linear;
+}
+
+static pnb__tensor *case_function(fixture *f, int v)
+{
+    const pnb__function fn = {cube, cube_slope, 0.5};
+    if (v == 0)
+        return pnb__apply_function(IN(3, 100), &fn); /* more than a block */
+    if (v == 1) { /* its input has another reader */
+        pnb__tensor *x = IN(2, 3);
+        return pnb__mul(pnb__apply_function(x, &fn), x);
+    }
+    return NULL;
+}
+
 static pnb__tensor *case_dropout(fixture *f, int v)
 {
     return v == 0 ? pnb__dropout(IN(4, 8), 0.4, 7, 3) : NULL;

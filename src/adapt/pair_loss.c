@@ -1,0 +1,99 @@
+/* Losses of Gaussian heads.
+ *
+ *   PFE      sum_d delta^2 / (v_i + v_t) + log(v_i + v_t), over true pairs
+ *   PCME++   z = -a d + b,  BCE(z, y) = log(1 + e^z) - y z, mean over all B^2 pairs, twice
+ *            pseudo labels: y' = 1 where z_ij >= z of row i's first match, else y
+ *            VIB: -1/2 mean(1 + l - m^2 - e^l), l = log variance. PCME reads its log sigma there as
+ *            a log variance and ProLIP halves it; here it is the divergence from N(0, I) */
+#include "adapt/pair_loss.h"
+
+static pnb__tensor *square(pnb__tensor *x)
+{
+    return pnb__apply(PNB__SQUARE, x);
+}
+
+pnb__tensor *pnb__mutual_likelihood(pnb__side_rows images, pnb__side_rows texts)
+{
+    pnb__tensor *var = pnb__add(images.var, texts.var);
+    pnb__tensor *apart = square(pnb__sub(images.mean, texts.mean));
+    pnb__tensor *each = pnb__add(pnb__div(apart, var), pnb__apply(PNB__LOG, var));
+    return pnb__mean(pnb__sum(each, 1), 0);
+}
+
+/* exp(l/2), exp(l): spread in the distance's own measure */
+static pnb__tensor *spread(pnb__tensor *log_var, double factor)
+{
+    return pnb__apply(PNB__EXP, pnb__affine(log_var, factor, 0));
+}
+
+static pnb__tensor *distances(const pnb__pcmepp_in *in)
+{
+    pnb__tensor *means = pnb__pairwise_sqdist(in->images.mean, in->texts.mean);
+    if (in->distance == PNB__PCMEPP_W2)
+        return pnb__add(means, pnb__pairwise_sqdist(spread(in->images.log_var, 0.5),
+                                                    spread(in->texts.log_var, 0.5)));
+    pnb__tensor *by_image = pnb__sum(spread(in->images.log_var, 1), 1);
+    pnb__tensor *by_text = pnb__sum(spread(in->texts.log_var, 1), 1);
+    pnb__tensor *column = pnb__reshape(by_image, 2, (size_t[]){pnb__dim(by_image, 0), 1});
+    return pnb__add(pnb__add(means, column), by_text);
+}
+
+/* mean of log(1 + e^z) - y z */
+static pnb__tensor *cross_entropy(pnb__tensor *logits, pnb__tensor *labels)
+{
+    pnb__tensor *each = pnb__sub(pnb__apply(PNB__SOFTPLUS, logits), pnb__mul(labels, logits));
+    return pnb__mean(pnb__reshape(each, 1, (size_t[]){pnb__n(each)}), 0);
+}
+
+static double is_not_below(double bar, double x)
+{
+    return x >= bar;
+}
+
+static double no_slope(double bar, double x)
+{
+    (void)bar;
+    (void)x;
+    return 0;
+}
+
+/* Labels of a square of logits whose first matches stand at `first` of the square laid flat. */
+static pnb__tensor *pseudo_labels(pnb__tensor *logits, pnb__tensor *labels, pnb__tensor *first,
+                                  pnb__tensor *ones)
+{
+    static const pnb__function step = {is_not_below, no_slope, 0};
+    size_t n = pnb__dim(logits, 0);
+    pnb__tensor *flat = pnb__reshape(logits, 2, (size_t[]){n * n, 1});
+    pnb__tensor *over = pnb__sub(logits, pnb__gather(flat, first));
+    pnb__tensor *reaches = pnb__apply_function(over, &step);
+    return pnb__add(labels, pnb__mul(reaches, pnb__sub(ones, labels)));
+}
+
+/* -1/2 mean(1 + l - m^2 - e^l) */
+static pnb__tensor *information(pnb__side_rows side)
+{
+    pnb__tensor *spreads = pnb__sub(pnb__apply(PNB__EXP, side.log_var), side.log_var);
+    pnb__tensor *each = pnb__add(spreads, square(side.mean));
+    pnb__tensor *mean = pnb__mean(pnb__reshape(each, 1, (size_t[]){pnb__n(each)}), 0);
+    return pnb__affine(mean, 0.5, -0.5);
+}
+
+pnb__pcmepp_out pnb__pcmepp_build(const pnb__pcmepp_in *in)
+{
+    pnb__pcmepp_out out = {0};
+    pnb__tensor *far = pnb__mul(distances(in), in->scale);
+    pnb__tensor *logits = pnb__add(pnb__affine(far, -1, 0), in->shift);
+    out.loss = pnb__affine(cross_entropy(logits, in->matched), 2, 0);
+    if (in->vib_beta != 0) {
+        out.vib = pnb__add(information(in->images), information(in->texts));
+        out.loss = pnb__add(out.loss, pnb__affine(out.vib, in->vib_beta, 0));
+    }
+    for (int way = 0; in->smoothness != 0 && way < 2; way++) {
+        pnb__tensor *z = way == 0 ? logits : pnb__permute(logits, (int[]){1, 0});
+        pnb__tensor *y = way == 0 ? in->matched : pnb__permute(in->matched, (int[]){1, 0});
+        out.pseudo[way] = pseudo_labels(z, y, in->first[way], in->ones);
+        out.loss =
+            pnb__add(out.loss, pnb__affine(cross_entropy(z, out.pseudo[way]), in->smoothness, 0));
+    }
+    return out;
+}
