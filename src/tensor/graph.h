@@ -146,8 +146,8 @@ pnb__tensor *pnb__combine(pnb__binary op, pnb__tensor *a, pnb__tensor *b); /* nu
 #define pnb__sub(a, b) pnb__combine(PNB__SUB, a, b)
 #define pnb__mul(a, b) pnb__combine(PNB__MUL, a, b)
 #define pnb__div(a, b) pnb__combine(PNB__DIV, a, b)
-/* y = f(x) element by element on the host, in doubles; slope gives f'. For few numbers. Both get the
- * parameter beside x. A value that is not finite ends the run as NUMERIC. */
+/* y = f(x) element by element on the host, in doubles; slope gives f'. For few numbers. Both get
+ * the parameter beside x. A value that is not finite ends the run as NUMERIC. */
 typedef struct pnb__function {
     double (*value)(double parameter, double x);
     double (*slope)(double parameter, double x);

@@ -238,7 +238,7 @@ static pnb__tensor *case_function(fixture *f, int v)
     const pnb__function fn = {cube, cube_slope, 0.5};
     if (v == 0)
         return pnb__apply_function(IN(3, 100), &fn); /* more than a block */
-    if (v == 1) { /* its input has another reader */
+    if (v == 1) {                                    /* its input has another reader */
         pnb__tensor *x = IN(2, 3);
         return pnb__mul(pnb__apply_function(x, &fn), x);
     }
