@@ -81,6 +81,32 @@ void *pnb__alloc_array(size_t n, size_t size)
     return pnb__mul_overflows(n, size, &bytes) ? NULL : pnb__alloc(bytes);
 }
 
+/* The caller's pointer is written as bytes: it points to whatever the items are. */
+static pnb_status hand_over(void *memory, void *array, size_t n, size_t bytes, pnb_error *err)
+{
+    size_t wanted;
+    memcpy(array, &memory, sizeof memory);
+    if (memory != NULL)
+        return PNB_OK;
+    return pnb__fail_nomem(err, pnb__mul_overflows(n, bytes, &wanted) ? SIZE_MAX : wanted);
+}
+
+pnb_status pnb__alloc_to(void *array, size_t n, size_t bytes, pnb_error *err)
+{
+    return hand_over(pnb__alloc_array(n, bytes), array, n, bytes, err);
+}
+
+pnb_status pnb__alloc_zero_to(void *array, size_t n, size_t bytes, pnb_error *err)
+{
+    return hand_over(pnb__alloc_zero(n, bytes), array, n, bytes, err);
+}
+
+pnb_status pnb__copy_text(char **out, const char *text, pnb_error *err)
+{
+    *out = pnb__strdup(text);
+    return *out != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(text) + 1);
+}
+
 void *pnb__realloc(void *p, size_t bytes)
 {
     return is_fault() ? NULL : realloc(p, bytes > 0 ? bytes : 1);

@@ -57,6 +57,28 @@ void pnb__free_aligned(void *p);
 char *pnb__strdup(const char *s);
 char *pnb__strndup(const char *s, size_t n);
 char *pnb__format(const char *fmt, ...) PNB_PRINTF(1, 2); /* allocated, NULL when out of memory */
+/* The same with a status, for PNB_TRY: NOMEM says how much was wanted and leaves NULL. Items of
+ * what `array` points to, or rows of so many; as text. */
+#define PNB_ALLOC(array, n, err) PNB_ALLOC_ROWS(array, n, 1, err)
+#define PNB_ALLOC_ZERO(array, n, err) PNB_ALLOC_ZERO_ROWS(array, n, 1, err)
+#ifndef __clang_analyzer__
+#define PNB_ALLOC_ROWS(array, n, width, err)                                                       \
+    pnb__alloc_to(&(array), (n), (width) * sizeof *(array), (err))
+#define PNB_ALLOC_ZERO_ROWS(array, n, width, err)                                                  \
+    pnb__alloc_zero_to(&(array), (n), (width) * sizeof *(array), (err))
+#else /* it has to see that PNB_OK comes with memory */
+#define PNB_ALLOC_ROWS(array, n, width, err)                                                       \
+    (((array) = pnb__alloc_array((n), (width) * sizeof *(array))) != NULL                          \
+         ? PNB_OK                                                                                  \
+         : pnb__fail_nomem(err, 0))
+#define PNB_ALLOC_ZERO_ROWS(array, n, width, err)                                                  \
+    (((array) = pnb__alloc_zero((n), (width) * sizeof *(array))) != NULL                           \
+         ? PNB_OK                                                                                  \
+         : pnb__fail_nomem(err, 0))
+#endif
+pnb_status pnb__alloc_to(void *array, size_t n, size_t bytes, pnb_error *err);
+pnb_status pnb__alloc_zero_to(void *array, size_t n, size_t bytes, pnb_error *err);
+pnb_status pnb__copy_text(char **out, const char *text, pnb_error *err);
 bool pnb__mul_overflows(size_t a, size_t b, size_t *out);
 bool pnb__add_overflows(size_t a, size_t b, size_t *out);
 #ifdef PNB_FAULTS
@@ -110,11 +132,6 @@ const char *pnb__trimmed(const char *text, size_t n, size_t *n_out);
 size_t pnb__utf8_decode(const char *s, size_t n, uint32_t *code_point);
 size_t pnb__utf8_encode(uint32_t code_point, char out[4]); /* bytes written; U+FFFD for invalid */
 bool pnb__utf8_valid(const char *s, size_t n);
-
-/* Place of `name` in a table of n names; untouched on failure.
- * Errors  NOT_FOUND: "<what> 'x' is unknown; known are a, b, c" */
-pnb_status pnb__name_parse(int *place, const char *what, const char *const *names, size_t n,
-                           const char *name, pnb_error *err);
 
 /* ---- lines.c ---- Lines of a file in memory (pnb__read_file), terminated in place, '\r' and a
  * byte-order mark removed. Begin with .at and .end around the data and number 0. */

@@ -1,4 +1,4 @@
-/* Growing byte buffer, prefix tests, ends trimmed, UTF-8, and names of a table.
+/* Growing byte buffer, prefix tests, ends trimmed, UTF-8.
  *
  * The buffer is sticky: after a failed allocation it keeps what it had and ignores further appends,
  * so a writer of many small pieces checks `failed` once at its end. UTF-8 follows RFC 3629: no
@@ -187,20 +187,6 @@ bool pnb__utf8_valid(const char *s, size_t n)
         n -= length;
     }
     return true;
-}
-
-pnb_status pnb__name_parse(int *place, const char *what, const char *const *names, size_t n,
-                           const char *name, pnb_error *err)
-{
-    char known[sizeof(err->text)] = "";
-    for (size_t i = 0, used = 0; i < n; i++, used = strlen(known)) {
-        if (strcmp(name, names[i]) == 0) {
-            *place = (int)i;
-            return PNB_OK;
-        }
-        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", names[i]);
-    }
-    return pnb__fail(err, PNB_NOT_FOUND, "%s '%.100s' is unknown; known are %s", what, name, known);
 }
 
 void pnb__base64(pnb__buf *out, const void *bytes, size_t n)

@@ -201,16 +201,14 @@ static pnb_status check_sets(fit *f, pnb_error *err)
 
 static pnb_status alloc_fit(fit *f, pnb_pca *out, pnb_error *err)
 {
-    f->x = pnb__alloc_array(f->n_rows, f->dim * sizeof(double));
-    f->spread = pnb__alloc_zero(f->dim, sizeof(double));
-    f->v = pnb__alloc_array(f->n_trial, f->dim * sizeof(double));
-    f->next = pnb__alloc_array(f->n_trial, f->dim * sizeof(double));
-    f->xv = pnb__alloc_array(f->n_rows, f->n_trial * sizeof(double));
-    out->centre = pnb__alloc_zero(f->dim, sizeof(double));
-    out->axis = pnb__alloc_array(2 * f->dim, sizeof(double));
-    if (f->x == NULL || f->spread == NULL || f->v == NULL || f->next == NULL || f->xv == NULL ||
-        out->centre == NULL || out->axis == NULL)
-        return pnb__fail_nomem(err, f->n_rows * f->dim * sizeof(double));
+    if (PNB_ALLOC_ROWS(f->x, f->n_rows, f->dim, err) != PNB_OK ||
+        PNB_ALLOC_ZERO(f->spread, f->dim, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(f->v, f->n_trial, f->dim, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(f->next, f->n_trial, f->dim, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(f->xv, f->n_rows, f->n_trial, err) != PNB_OK ||
+        PNB_ALLOC_ZERO(out->centre, f->dim, err) != PNB_OK ||
+        PNB_ALLOC(out->axis, 2 * f->dim, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 

@@ -9,16 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "eval/sorted.h"
 #include "penumbra/statistics.h"
-
-static int compare_valued(const void *a, const void *b)
-{
-    const pnb__valued *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
-}
 
 pnb_status pnb__sorted(pnb__valued **out, const double *values, size_t n, const char *what,
                        pnb_error *err)
@@ -33,7 +26,7 @@ pnb_status pnb__sorted(pnb__valued **out, const double *values, size_t n, const 
         return pnb__fail_nomem(err, n * sizeof *sorted);
     for (size_t i = 0; i < n; i++)
         sorted[i] = (pnb__valued){values[i], i};
-    qsort(sorted, n, sizeof *sorted, compare_valued);
+    qsort(sorted, n, sizeof *sorted, pnb__by_value);
     *out = sorted;
     return PNB_OK;
 }
@@ -108,9 +101,8 @@ pnb_status pnb_pearson(const double *x, const double *y, size_t n, double *out, 
 pnb_status pnb_spearman(const double *x, const double *y, size_t n, double *out, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    double *ranks = pnb__alloc_array(PNB_MAX(n, 1), 2 * sizeof *ranks);
-    if (ranks == NULL)
-        return pnb__fail_nomem(err, n * 2 * sizeof *ranks);
+    double *ranks = NULL;
+    PNB_TRY(PNB_ALLOC_ROWS(ranks, PNB_MAX(n, 1), 2, err));
     PNB_TRY(pnb_average_ranks(x, n, ranks, err));
     PNB_TRY(pnb_average_ranks(y, n, ranks + n, err));
     status = pnb_pearson(ranks, ranks + n, n, out, err);
@@ -245,9 +237,8 @@ pnb_status pnb_auroc(const double *score, const int *label, size_t n, double *ou
 {
     pnb_status status = PNB_OK;
     size_t n_positive;
-    double *rank = pnb__alloc_array(PNB_MAX(n, 1), sizeof *rank), sum = 0.0;
-    if (rank == NULL)
-        return pnb__fail_nomem(err, n * sizeof *rank);
+    double *rank = NULL, sum = 0.0;
+    PNB_TRY(PNB_ALLOC(rank, PNB_MAX(n, 1), err));
     PNB_TRY(count_classes(label, n, &n_positive, err));
     PNB_TRY(pnb_average_ranks(score, n, rank, err));
     for (size_t i = 0; i < n; i++)

@@ -16,15 +16,10 @@
 #define ROUNDING 1e-4 /* of a block's H, a dimension: nearer to 0 than this, H is taken again */
 #define MARGIN 16     /* candidates beyond k, taken again before they are sorted */
 
-const char *pnb_inclusion_order_name(pnb_inclusion_order order)
-{
-    return pnb__name_at(PNB_NAMES(PNB_INCLUSION_ORDER_LIST), order, "unknown");
-}
-
-pnb_status pnb_inclusion_order_parse(pnb_inclusion_order *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "order", PNB_NAMES(PNB_INCLUSION_ORDER_LIST), name, err);
-}
+PNB_DEFINE_NAME(pnb_inclusion_order_name, pnb_inclusion_order, PNB_NAMES(PNB_INCLUSION_ORDER_LIST),
+                "unknown")
+PNB_DEFINE_PARSE(pnb_inclusion_order_parse, pnb_inclusion_order, "order",
+                 PNB_NAMES(PNB_INCLUSION_ORDER_LIST))
 
 pnb_inclusion_search_opts pnb_inclusion_search_opts_default(void)
 {
@@ -166,14 +161,12 @@ static pnb_status check(const pnb_gaussians *queries, const pnb_gaussians *galle
 static pnb_status alloc_job(members_job *job, size_t n_threads, pnb_error *err)
 {
     size_t n = job->gallery->n;
-    job->query_trace = pnb__alloc_array(job->queries->n, sizeof(double));
-    job->item_trace = pnb__alloc_array(n, sizeof(double));
-    job->nearness = pnb__alloc_array(n_threads, n * sizeof(double));
     job->n_kept = PNB_MIN(job->out->k + MARGIN, n);
-    job->hit = pnb__alloc_array(n_threads, job->n_kept * sizeof *job->hit);
-    if (job->query_trace == NULL || job->item_trace == NULL || job->nearness == NULL ||
-        job->hit == NULL)
-        return pnb__fail_nomem(err, (n_threads + 1) * n * sizeof(double));
+    if (PNB_ALLOC(job->query_trace, job->queries->n, err) != PNB_OK ||
+        PNB_ALLOC(job->item_trace, n, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(job->nearness, n_threads, n, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(job->hit, n_threads, job->n_kept, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 

@@ -4,6 +4,7 @@
 #ifndef PNB_PROB_CHOICES_H
 #define PNB_PROB_CHOICES_H
 
+#include "base/names.h"
 #include "penumbra/prob.h"
 #include "prob/measures.def"
 
@@ -12,6 +13,9 @@
 #define PNB__CHOICE_OF(name, text, ...) "|" text
 #define PNB__CHOICE_WORD(name, text) "|" text /* of a list of two columns */
 #define PNB__MEASURE_CHOICES PNB__MEASURES(PNB__CHOICE_OF)
+/* For a row that fills the enum: pnb__option.names. */
+#define PNB__MEASURE_NAMES PNB_NAMES(PNB__MEASURES)
+#define PNB__UNCERTAINTY_NAMES PNB_NAMES(PNB_UNCERTAINTY_LIST)
 #define PNB__UNCERTAINTY_CHOICES PNB_UNCERTAINTY_LIST(PNB__CHOICE_OF)
 
 /* Closed forms between Gaussians in which the two sides are exchangeable: what rows of one set can

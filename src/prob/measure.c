@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "penumbra/distributions.h"
 
 /* Words of the list's column `symmetry`. */
@@ -101,17 +102,7 @@ bool pnb__measure_reads_lengths(pnb_measure measure)
            !pnb__measure_is_spherical(measure);
 }
 
-pnb_status pnb_measure_parse(pnb_measure *out, const char *name, pnb_error *err)
-{
-    const char *names[PNB_N_MEASURES];
-    for (size_t i = 0; i < PNB_N_MEASURES; i++)
-        names[i] = TRAITS[i].name;
-    int place = 0;
-    pnb_status status = pnb__name_parse(&place, "measure", names, PNB_N_MEASURES, name, err);
-    if (status == PNB_OK)
-        *out = (pnb_measure)place;
-    return status;
-}
+PNB_DEFINE_PARSE(pnb_measure_parse, pnb_measure, "measure", PNB_NAMES(PNB__MEASURES))
 
 /* 1 - csd/2 = mean1.mean2 - (tr1 + tr2)/2 for unit means, ProLIP's similarity. */
 double pnb_measure_score(pnb_measure measure, double value)

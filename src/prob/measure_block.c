@@ -25,9 +25,8 @@ pnb_status pnb__tile_alloc(pnb__tile *tile, pnb_measure measure, size_t capacity
     *tile = (pnb__tile){.dim = dim, .capacity = capacity};
     size_t aux_dim = pnb__measure_is_sampled(measure) ? dim * opts->n_samples : dim;
     size_t per_row = 2 * dim + aux_dim + 2;
-    tile->memory = pnb__alloc_array(capacity, per_row * sizeof(double));
-    if (tile->memory == NULL)
-        return pnb__fail_nomem(err, capacity * per_row * sizeof(double));
+    if (pnb__alloc_to(&tile->memory, capacity, per_row * sizeof(double), err) != PNB_OK)
+        return PNB_NOMEM;
     tile->mean = tile->memory;
     tile->var = tile->mean + capacity * dim;
     tile->aux = tile->var + capacity * dim;

@@ -13,13 +13,8 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "penumbra/distributions.h"
-
-static const char *const NAMES[] = {
-#define X(name, text, of, sentence) text,
-    PNB_UNCERTAINTY_LIST(X)
-#undef X
-};
 
 /* What each is a function of. */
 enum { VARIANCES, KAPPA, SHAPE, PARTNER };
@@ -29,19 +24,9 @@ static const int READS[] = {
 #undef X
 };
 
-const char *pnb_uncertainty_name(pnb_uncertainty kind)
-{
-    return (unsigned)kind < PNB_N_UNCERTAINTIES ? NAMES[kind] : "unknown";
-}
-
-pnb_status pnb_uncertainty_parse(pnb_uncertainty *out, const char *name, pnb_error *err)
-{
-    int place = 0;
-    pnb_status status = pnb__name_parse(&place, "uncertainty", NAMES, PNB_COUNT(NAMES), name, err);
-    if (status == PNB_OK)
-        *out = (pnb_uncertainty)place;
-    return status;
-}
+PNB_DEFINE_NAME(pnb_uncertainty_name, pnb_uncertainty, PNB_NAMES(PNB_UNCERTAINTY_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_uncertainty_parse, pnb_uncertainty, "uncertainty",
+                 PNB_NAMES(PNB_UNCERTAINTY_LIST))
 
 /* trace = sum v, mean_var = trace/D, geo_std = exp(sum l / 2D) of one row, l = log v. The geometric
  * mean never leaves the logarithm, so that D = 1024 small variances do not underflow. */
@@ -72,7 +57,7 @@ static pnb_status of_variances(pnb_uncertainty kind, const pnb_rows *x, double *
             return pnb__fail(err, PNB_NUMERIC,
                              "row %zu: uncertainty %s is %g; the log-variances of this row are not "
                              "finite or beyond 700",
-                             i, NAMES[kind], out[i]);
+                             i, pnb_uncertainty_name(kind), out[i]);
     }
     return PNB_OK;
 }

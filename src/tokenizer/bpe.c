@@ -29,9 +29,8 @@ pnb_status pnb__bpe_init(pnb__bpe *bpe, size_t n_merges, pnb_error *err)
     bpe->n_slots = 16;
     while (bpe->n_slots < 2 * n_merges)
         bpe->n_slots *= 2;
-    bpe->slots = pnb__alloc_array(bpe->n_slots, sizeof *bpe->slots);
-    if (bpe->slots == NULL)
-        return pnb__fail_nomem(err, bpe->n_slots * sizeof *bpe->slots);
+    if (PNB_ALLOC(bpe->slots, bpe->n_slots, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < bpe->n_slots; i++)
         bpe->slots[i].left = -1;
     for (int i = 0; i < 256; i++)

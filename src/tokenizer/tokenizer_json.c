@@ -59,9 +59,8 @@ static pnb_status read_scores(pnb_tokenizer *tok, const json_t *vocab, pnb_error
 {
     size_t n = json_array_size(vocab);
     tok->unigram.n = (int)n;
-    tok->unigram.scores = pnb__alloc_zero(n + 1, sizeof *tok->unigram.scores);
-    if (tok->unigram.scores == NULL)
-        return pnb__fail_nomem(err, n * sizeof *tok->unigram.scores);
+    if (PNB_ALLOC_ZERO(tok->unigram.scores, n + 1, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++) {
         const json_t *entry = json_array_get(vocab, i);
         const char *piece = json_string_value(json_array_get(entry, 0));
@@ -85,9 +84,7 @@ static pnb_status read_vocab(pnb_tokenizer *tok, const json_t *vocab, const json
     size_t n_pieces = json_array_size(added);
     n_pieces += json_is_array(vocab) ? json_array_size(vocab) : json_object_size(vocab);
     PNB_TRY(pnb__vocab_init(&tok->vocab, n_ids, n_pieces, err));
-    tok->is_special = pnb__alloc_zero((size_t)n_ids + 1, sizeof *tok->is_special);
-    if (tok->is_special == NULL)
-        return pnb__fail_nomem(err, (size_t)n_ids);
+    PNB_TRY(PNB_ALLOC_ZERO(tok->is_special, (size_t)n_ids + 1, err));
     if (json_is_array(vocab)) {
         PNB_TRY(read_scores(tok, vocab, err));
     } else {
@@ -126,9 +123,8 @@ static pnb_status set_content(pnb_tokenizer *tok, pnb__added *a, const char *con
 static pnb_status read_added(pnb_tokenizer *tok, const json_t *added, pnb_error *err)
 {
     size_t n = json_array_size(added);
-    tok->added = pnb__alloc_zero(n + 1, sizeof *tok->added);
-    if (tok->added == NULL)
-        return pnb__fail_nomem(err, n * sizeof *tok->added);
+    if (PNB_ALLOC_ZERO(tok->added, n + 1, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++) {
         const json_t *entry = json_array_get(added, i);
         const char *content = content_of(entry);
@@ -275,9 +271,7 @@ static pnb_status read_bpe(pnb_tokenizer *tok, pnb__jobj *o, pnb_error *err)
     PNB_TRY(pnb__bpe_init(&tok->bpe, json_array_size(merges), err));
     tok->bpe.unk_id = tok->unk_id;
     if (suffix != NULL && *suffix != '\0') {
-        tok->bpe.end_suffix = pnb__strdup(suffix);
-        if (tok->bpe.end_suffix == NULL)
-            return pnb__fail_nomem(err, strlen(suffix));
+        PNB_TRY(pnb__copy_text(&tok->bpe.end_suffix, suffix, err));
     }
     for (size_t i = 0; i < json_array_size(merges); i++)
         PNB_TRY(read_merge(tok, json_array_get(merges, i), i, &joined, err));

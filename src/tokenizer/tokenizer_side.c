@@ -29,8 +29,7 @@ static pnb_status take_name(char **name, const json_t *root, const char *key, pn
         value = json_object_get(value, "content");
     if (*name != NULL || !json_is_string(value))
         return PNB_OK;
-    *name = pnb__strdup(json_string_value(value));
-    return *name != NULL ? PNB_OK : pnb__fail_nomem(err, json_string_length(value));
+    return pnb__copy_text(name, json_string_value(value), err);
 }
 
 static int flag_at(const json_t *root, const char *key)

@@ -316,9 +316,8 @@ static pnb_status set_ranks(pnb_tokenizer *tok, const pnb__spiece_file *f, pnb_e
 
 static pnb_status set_types(pnb_tokenizer *tok, const pnb__spiece_file *f, pnb_error *err)
 {
-    tok->unigram.types = pnb__alloc_zero((size_t)f->n + 1, 1);
-    if (tok->unigram.types == NULL)
-        return pnb__fail_nomem(err, (size_t)f->n);
+    if (PNB_ALLOC_ZERO(tok->unigram.types, (size_t)f->n + 1, err) != PNB_OK)
+        return PNB_NOMEM;
     for (int id = 0; id < f->n; id++)
         tok->unigram.types[id] = (unsigned char)f->pieces[id].type;
     return pnb__unigram_build(&tok->unigram, &tok->vocab, err);

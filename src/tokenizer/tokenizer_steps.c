@@ -28,8 +28,7 @@ static pnb_status copy_string(char **out, const char *from, const char *what, pn
 {
     if (from == NULL)
         return pnb__fail(err, PNB_FORMAT, "normalizer: %s is missing", what);
-    *out = pnb__strdup(from);
-    return *out != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(from));
+    return pnb__copy_text(out, from, err);
 }
 
 /* {"String": s} or {"Regex": r}. */

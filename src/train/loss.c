@@ -12,15 +12,8 @@
 
 #include "base/names.h"
 
-const char *pnb_loss_name(pnb_loss_term term)
-{
-    return pnb__name_at(PNB_NAMES_OF_IDENTS(PNB_LOSS_LIST), term, NULL);
-}
-
-const char *pnb_loss_meaning(pnb_loss_term term)
-{
-    return pnb__name_at(PNB_SENTENCES(PNB_LOSS_LIST), term, NULL);
-}
+PNB_DEFINE_NAME(pnb_loss_name, pnb_loss_term, PNB_NAMES_OF_IDENTS(PNB_LOSS_LIST), NULL)
+PNB_DEFINE_NAME(pnb_loss_meaning, pnb_loss_term, PNB_SENTENCES(PNB_LOSS_LIST), NULL)
 
 pnb_loss_opts pnb_loss_opts_default(void)
 {

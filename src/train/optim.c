@@ -13,16 +13,8 @@
 
 #include "base/names.h"
 
-const char *pnb_optim_name(pnb_optim_kind kind)
-{
-    return pnb__name_at(PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), kind, NULL);
-}
-
-bool pnb_optim_from_name(const char *name, pnb_optim_kind *out)
-{
-    return pnb__name_choose(out, "optimizer", PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), name, NULL) ==
-           PNB_OK;
-}
+PNB_DEFINE_NAME(pnb_optim_name, pnb_optim_kind, PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), NULL)
+PNB_DEFINE_FROM_NAME(pnb_optim_from_name, pnb_optim_kind, PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST))
 
 pnb_optim_opts pnb_optim_opts_default(void)
 {

@@ -238,10 +238,9 @@ static bool is_unnamed(const pnb_truth_rows *rows)
 static pnb_status index_texts(pnb__id_resolver *names, pnb_error *err)
 {
     const pnb_truth_rows *rows = names->rows;
-    names->by_text = pnb__alloc_array(PNB_MAX(rows->n, 1), sizeof *names->by_text);
-    names->taken = pnb__alloc_zero(PNB_MAX(rows->n, 1), 1);
-    if (names->by_text == NULL || names->taken == NULL)
-        return pnb__fail_nomem(err, rows->n * sizeof *names->by_text);
+    if (PNB_ALLOC(names->by_text, PNB_MAX(rows->n, 1), err) != PNB_OK ||
+        PNB_ALLOC_ZERO(names->taken, PNB_MAX(rows->n, 1), err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; rows->texts != NULL && i < rows->n; i++) {
         if (rows->texts[i] == NULL)
             continue;

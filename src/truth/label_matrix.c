@@ -165,11 +165,9 @@ static pnb_status load_instances(pnb_label_matrix *m, const char *path, const pn
                           path));
     PNB_TRY(pnb__id_resolver_init(&names, PNB__NAMES_IMAGES, rows, err));
     PNB_TRY(alloc_matrix(m, rows->n, n_labels, path, err));
-    images = pnb__alloc_array(n_images, sizeof *images);
-    categories = pnb__alloc_array(n_labels, sizeof *categories);
-    known = pnb__alloc_zero(rows->n, 1);
-    if (images == NULL || categories == NULL || known == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_images * sizeof *images));
+    PNB_TRY(PNB_ALLOC(images, n_images, err));
+    PNB_TRY(PNB_ALLOC(categories, n_labels, err));
+    PNB_TRY(PNB_ALLOC_ZERO(known, rows->n, err));
     PNB_TRY(number_images(image_list, &names, images, known, path, err));
     PNB_TRY(check_all_known(known, rows, path, err));
     PNB_TRY(number_categories(category_list, categories, path, err));
@@ -196,9 +194,7 @@ static pnb_status load_npy(pnb_label_matrix *m, const char *path, const pnb_trut
         PNB_TRY(pnb__fail(err, PNB_SHAPE, "%s: a matrix of %zu rows is wanted, one a picture", path,
                           rows->n));
     PNB_TRY(alloc_matrix(m, rows->n, (size_t)file.view.shape[1], path, err));
-    values = pnb__alloc_array(m->n * m->n_labels, sizeof *values);
-    if (values == NULL)
-        PNB_TRY(pnb__fail_nomem(err, m->n * m->n_labels * sizeof *values));
+    PNB_TRY(PNB_ALLOC(values, m->n * m->n_labels, err));
     PNB_TRY(pnb_array_to_f64(&file.view, values, err));
     for (size_t i = 0; i < m->n * m->n_labels; i++) {
         if (values[i] != 0.0 && values[i] != 1.0) /* NaN is neither */
@@ -233,10 +229,9 @@ static pnb_status load_table(pnb_label_matrix *m, const char *path, const pnb_tr
 {
     pnb__csv csv = {0};
     pnb__id_resolver names = {0};
-    uint8_t *known = pnb__alloc_zero(PNB_MAX(rows->n, 1), 1);
+    uint8_t *known = NULL;
     pnb_status status = PNB_OK;
-    if (known == NULL)
-        PNB_TRY(pnb__fail_nomem(err, rows->n));
+    PNB_TRY(PNB_ALLOC_ZERO(known, PNB_MAX(rows->n, 1), err));
     PNB_TRY(pnb__id_resolver_init(&names, PNB__NAMES_IMAGES, rows, err));
     PNB_TRY(pnb__csv_open(&csv, path, pnb__ends_with(path, ".tsv") ? '\t' : ',', err));
     PNB_TRY(alloc_matrix(m, rows->n, csv.n_columns - 1, path, err));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/order.h"
 #include "penumbra/truth.h"
 
 static pnb_status alloc_truth(pnb_truth **out, size_t n_queries, size_t n_items, size_t n_pairs,
@@ -40,12 +41,6 @@ void pnb_truth_free(pnb_truth *truth)
     pnb__free(truth);
 }
 
-static int compare_sizes(const void *a, const void *b)
-{
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts the items of each query and closes the gaps that duplicates leave. */
 static void sort_and_collapse(pnb_truth *t)
 {
@@ -53,7 +48,7 @@ static void sort_and_collapse(pnb_truth *t)
     for (size_t q = 0; q < t->n_queries; q++) {
         size_t begin = t->offset[q], end = t->offset[q + 1], first = written;
         if (end - begin > 1)
-            qsort(t->item + begin, end - begin, sizeof(size_t), compare_sizes);
+            qsort(t->item + begin, end - begin, sizeof(size_t), pnb__compare_sizes);
         for (size_t i = begin; i < end; i++)
             if (written == first || t->item[written - 1] != t->item[i])
                 t->item[written++] = t->item[i];
@@ -117,39 +112,12 @@ pnb_status pnb_truth_create_aligned(pnb_truth **out, size_t n, pnb_error *err)
     return status;
 }
 
-typedef struct labelled {
-    int64_t label;
-    size_t row;
-} labelled;
-
-static int compare_labelled(const void *a, const void *b)
-{
-    const labelled *x = a, *y = b;
-    if (x->label != y->label)
-        return x->label < y->label ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-/* First of the sorted items whose label is not below `label`. */
-static size_t lower_bound(const labelled *items, size_t n, int64_t label)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (items[middle].label < label)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static pnb_status fill_from_labels(pnb_truth **out, const int64_t *query_label, size_t n_queries,
-                                   const labelled *items, size_t n_items, pnb_error *err)
+                                   const pnb__labelled *items, size_t n_items, pnb_error *err)
 {
     size_t n_pairs = 0;
     for (size_t q = 0; q < n_queries; q++)
-        for (size_t i = lower_bound(items, n_items, query_label[q]);
+        for (size_t i = pnb__labels_find(items, n_items, query_label[q]);
              i < n_items && items[i].label == query_label[q]; i++)
             n_pairs++;
     if (n_pairs == 0)
@@ -160,9 +128,9 @@ static pnb_status fill_from_labels(pnb_truth **out, const int64_t *query_label, 
     pnb_truth *t = *out;
     size_t n = 0;
     for (size_t q = 0; q < n_queries; q++) {
-        for (size_t i = lower_bound(items, n_items, query_label[q]);
+        for (size_t i = pnb__labels_find(items, n_items, query_label[q]);
              i < n_items && items[i].label == query_label[q]; i++)
-            t->item[n++] = items[i].row;
+            t->item[n++] = items[i].place;
         t->offset[q + 1] = n;
     }
     return PNB_OK;
@@ -172,12 +140,9 @@ pnb_status pnb_truth_create_labels(pnb_truth **out, const int64_t *query_label, 
                                    const int64_t *item_label, size_t n_items, pnb_error *err)
 {
     *out = NULL;
-    labelled *items = pnb__alloc_array(PNB_MAX(n_items, 1), sizeof *items);
-    if (items == NULL)
-        return pnb__fail_nomem(err, n_items * sizeof *items);
-    for (size_t i = 0; i < n_items; i++)
-        items[i] = (labelled){item_label[i], i};
-    qsort(items, n_items, sizeof *items, compare_labelled);
+    pnb__labelled *items = NULL;
+    if (pnb__labels_sort(&items, item_label, n_items, err) != PNB_OK)
+        return PNB_NOMEM;
     pnb_status status = fill_from_labels(out, query_label, n_queries, items, n_items, err);
     pnb__free(items);
     return status;
@@ -187,9 +152,8 @@ static pnb_status copy_counts(size_t **out, const size_t *counts, size_t n, pnb_
 {
     if (counts == NULL)
         return PNB_OK;
-    *out = pnb__alloc_array(PNB_MAX(n, 1), sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, n * sizeof **out);
+    if (PNB_ALLOC(*out, PNB_MAX(n, 1), err) != PNB_OK)
+        return PNB_NOMEM;
     memcpy(*out, counts, n * sizeof **out);
     return PNB_OK;
 }

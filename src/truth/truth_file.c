@@ -9,18 +9,14 @@
 
 #include "base/base.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "penumbra/truth.h"
 
 #define MAX_TRUTH_BYTES ((size_t)1 << 30)
 
-typedef struct named_row {
-    const char *id;
-    size_t row;
-} named_row;
-
 typedef struct side {
     const char *what; /* "query", "item" */
-    named_row *sorted;
+    pnb__named *sorted;
     size_t n;
 } side;
 
@@ -33,53 +29,37 @@ typedef struct reader {
     size_t n_pairs;
 } reader;
 
-static int compare_names(const void *a, const void *b)
-{
-    const named_row *x = a, *y = b;
-    int order = strcmp(x->id, y->id);
-    return order != 0 ? order : (x->row > y->row) - (x->row < y->row);
-}
-
 static pnb_status init_side(side *s, const char *what, const char *const *ids, size_t n,
                             pnb_error *err)
 {
     *s = (side){.what = what, .n = n};
     if (ids == NULL)
         return PNB_OK;
-    s->sorted = pnb__alloc_array(PNB_MAX(n, 1), sizeof *s->sorted);
-    if (s->sorted == NULL)
-        return pnb__fail_nomem(err, n * sizeof *s->sorted);
+    if (PNB_ALLOC(s->sorted, PNB_MAX(n, 1), err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++)
-        s->sorted[i] = (named_row){ids[i] == NULL ? "" : ids[i], i};
-    qsort(s->sorted, n, sizeof *s->sorted, compare_names);
+        s->sorted[i] = (pnb__named){ids[i] == NULL ? "" : ids[i], i};
+    qsort(s->sorted, n, sizeof *s->sorted, pnb__by_name);
     return PNB_OK;
 }
 
 static pnb_status check_unique(const side *s, pnb_error *err)
 {
     for (size_t i = 1; s->sorted != NULL && i < s->n; i++)
-        if (s->sorted[i].id[0] != '\0' && strcmp(s->sorted[i - 1].id, s->sorted[i].id) == 0)
+        if (s->sorted[i].name[0] != '\0' && strcmp(s->sorted[i - 1].name, s->sorted[i].name) == 0)
             return pnb__fail(err, PNB_ARG,
                              "%s id '%s' names rows %zu and %zu; ids must be unique to be used in "
                              "a truth file",
-                             s->what, s->sorted[i].id, s->sorted[i - 1].row, s->sorted[i].row);
+                             s->what, s->sorted[i].name, s->sorted[i - 1].place,
+                             s->sorted[i].place);
     return PNB_OK;
 }
 
 static int64_t find_id(const side *s, const char *id)
 {
-    size_t low = 0, high = s->sorted == NULL || id[0] == 0 ? 0 : s->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(s->sorted[middle].id, id);
-        if (order == 0)
-            return (int64_t)s->sorted[middle].row;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return -1;
+    size_t place =
+        s->sorted != NULL && id[0] != '\0' ? pnb__names_find(s->sorted, s->n, id) : SIZE_MAX;
+    return place != SIZE_MAX ? (int64_t)place : -1;
 }
 
 /* A row number, or -1 for anything but up to 18 digits. */
@@ -186,8 +166,8 @@ done:
 static const char *example_of(const side *s)
 {
     for (size_t i = 0; s->sorted != NULL && i < s->n; i++)
-        if (s->sorted[i].id[0] != '\0')
-            return s->sorted[i].id;
+        if (s->sorted[i].name[0] != '\0')
+            return s->sorted[i].name;
     return "0";
 }
 

@@ -14,15 +14,10 @@
 #include "truth/ground_truth.h"
 #include "truth/id_resolver.h"
 
-const char *pnb_truth_format_name(pnb_truth_format format)
-{
-    return pnb__name_at(PNB_NAMES(PNB_TRUTH_FORMAT_LIST), format, "unknown");
-}
-
-pnb_status pnb_truth_format_parse(pnb_truth_format *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "truth format", PNB_NAMES(PNB_TRUTH_FORMAT_LIST), name, err);
-}
+PNB_DEFINE_NAME(pnb_truth_format_name, pnb_truth_format, PNB_NAMES(PNB_TRUTH_FORMAT_LIST),
+                "unknown")
+PNB_DEFINE_PARSE(pnb_truth_format_parse, pnb_truth_format, "truth format",
+                 PNB_NAMES(PNB_TRUTH_FORMAT_LIST))
 
 pnb_truth_read_opts pnb_truth_read_opts_default(void)
 {
@@ -367,11 +362,10 @@ static pnb_status fill_report(join *j, pnb_error *err)
     size_t n_images = j->images.rows->n, n_texts = j->texts.rows->n;
     r->n_images = j->c->n_pictures;
     r->n_texts = j->c->n_captions;
-    r->image_named = pnb__alloc_zero(PNB_MAX(n_images, 1), 1);
-    r->text_named = pnb__alloc_zero(PNB_MAX(n_texts, 1), 1);
-    r->text_level = pnb__alloc_array(PNB_MAX(n_texts, 1), sizeof *r->text_level);
-    if (r->image_named == NULL || r->text_named == NULL || r->text_level == NULL)
-        return pnb__fail_nomem(err, n_images + 5 * n_texts);
+    if (PNB_ALLOC_ZERO(r->image_named, PNB_MAX(n_images, 1), err) != PNB_OK ||
+        PNB_ALLOC_ZERO(r->text_named, PNB_MAX(n_texts, 1), err) != PNB_OK ||
+        PNB_ALLOC(r->text_level, PNB_MAX(n_texts, 1), err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n_texts; i++)
         r->text_level[i] = -1;
     for (size_t i = 0; i < r->n_images; i++)
@@ -415,10 +409,8 @@ static pnb_status join_rows(join *j, const pnb_truth_rows *images, const pnb_tru
     pnb_status status;
     PNB_TRY(pnb__id_resolver_init(&j->images, PNB__NAMES_IMAGES, images, err));
     PNB_TRY(pnb__id_resolver_init(&j->texts, PNB__NAMES_TEXTS, texts, err));
-    j->image_row = pnb__alloc_array(PNB_MAX(j->c->n_pictures, 1), sizeof *j->image_row);
-    j->text_row = pnb__alloc_array(PNB_MAX(j->c->n_captions, 1), sizeof *j->text_row);
-    if (j->image_row == NULL || j->text_row == NULL)
-        PNB_TRY(pnb__fail_nomem(err, (j->c->n_pictures + j->c->n_captions) * sizeof(int64_t)));
+    PNB_TRY(PNB_ALLOC(j->image_row, PNB_MAX(j->c->n_pictures, 1), err));
+    PNB_TRY(PNB_ALLOC(j->text_row, PNB_MAX(j->c->n_captions, 1), err));
     PNB_TRY(find_rows(j, err));
     PNB_TRY(make_pairs(j, by_class, err));
     if (j->n_pairs == 0)

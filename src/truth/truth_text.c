@@ -312,10 +312,8 @@ static pnb_status split_lines(labelled_rows *r, pnb__line_reader *lines, size_t 
                               pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    r->line = pnb__alloc_array(most, sizeof *r->line);
-    r->id = pnb__alloc_array(most, sizeof *r->id);
-    if (r->line == NULL || r->id == NULL)
-        return pnb__fail_nomem(err, most * sizeof *r->line);
+    PNB_TRY(PNB_ALLOC(r->line, most, err));
+    PNB_TRY(PNB_ALLOC(r->id, most, err));
     for (char *line;;) {
         PNB_TRY(pnb__line_next(lines, &line, err));
         if (line == NULL)
@@ -368,8 +366,8 @@ static pnb_status label_line(labelled_rows *r, size_t i, const class_name *class
 
 static pnb_status label_rows(labelled_rows *r, pnb_error *err)
 {
-    class_name *classes = pnb__alloc_array(PNB_MAX(r->n_lines, 1), sizeof *classes);
-    pnb_status status = classes == NULL ? pnb__fail_nomem(err, r->n_lines) : PNB_OK;
+    class_name *classes = NULL;
+    pnb_status status = PNB_ALLOC(classes, PNB_MAX(r->n_lines, 1), err);
     if (status != PNB_OK)
         return status;
     if (r->n_lines > 0)
@@ -403,10 +401,8 @@ pnb_status pnb__read_truth_labels(pnb_truth **out, const char *path, const pnb_t
     for (const char *at = data; at < lines.end; at++)
         most += *at == '\n';
     PNB_TRY(split_lines(&r, &lines, most, err));
-    r.image_label = pnb__alloc_array(PNB_MAX(images->n, 1), sizeof *r.image_label);
-    r.text_label = pnb__alloc_array(PNB_MAX(texts->n, 1), sizeof *r.text_label);
-    if (r.image_label == NULL || r.text_label == NULL)
-        PNB_TRY(pnb__fail_nomem(err, (images->n + texts->n) * sizeof *r.text_label));
+    PNB_TRY(PNB_ALLOC(r.image_label, PNB_MAX(images->n, 1), err));
+    PNB_TRY(PNB_ALLOC(r.text_label, PNB_MAX(texts->n, 1), err));
     PNB_TRY(label_rows(&r, err));
     status = pnb_truth_create_labels(out, r.image_label, images->n, r.text_label, texts->n, err);
 done:

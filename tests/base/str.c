@@ -162,20 +162,6 @@ static void utf8_whole_texts(void **state)
     assert_memory_equal(replaced, "\xEF\xBF\xBD", 3);
 }
 
-static void names_of_a_table(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"rank", "score", "margin"};
-    pnb_error err = PNB_ERROR_INIT;
-    int place = 7;
-    assert_int_equal(pnb__name_parse(&place, "kind", names, 3, "margin", &err), PNB_OK);
-    assert_int_equal(place, 2);
-    assert_int_equal(pnb__name_parse(&place, "kind", names, 3, "scor", &err), PNB_NOT_FOUND);
-    assert_int_equal(place, 2);
-    assert_string_equal(err.text, "kind 'scor' is unknown; known are rank, score, margin");
-    assert_int_equal(pnb__name_parse(&place, "kind", names, 2, "margin", NULL), PNB_NOT_FOUND);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,7 +171,7 @@ int main(void)
 #endif
         cmocka_unit_test(prefixes_and_suffixes), cmocka_unit_test(utf8_round_trip),
         cmocka_unit_test(utf8_known_sequences),  cmocka_unit_test(utf8_invalid_sequences),
-        cmocka_unit_test(utf8_whole_texts),      cmocka_unit_test(names_of_a_table),
+        cmocka_unit_test(utf8_whole_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -316,9 +316,8 @@ static pnb_status turn_scaled(const pnb_preprocess *pp, const pnb__view *v, cons
     t.scaled = scaled;
     t.row_length = (size_t)scaled->width + 2 * PAD;
     size_t n = t.row_length * ((size_t)scaled->height + 2 * PAD);
-    t.room = pnb__alloc_array(n, sizeof *t.room);
-    if (t.room == NULL)
-        return pnb__fail_nomem(err, n * sizeof *t.room);
+    if (PNB_ALLOC(t.room, n, err) != PNB_OK)
+        return PNB_NOMEM;
     pnb_status status = pnb_image_create(out, pp->width, pp->height, 3, err);
     if (status == PNB_OK)
         read_turned(&t, out);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "io/json/json.h"
 
 enum { MAX_PIXELS = 1 << 26 }; /* three masks of a picture are in memory at once */
@@ -86,9 +87,7 @@ static pnb_status read_categories(reader *r, pnb_error *err)
     const json_t *list;
     pnb_status status;
     PNB_TRY(get_list(r->c->root, r->path, "categories", &list, &r->n_categories, err));
-    r->categories = pnb__alloc_array(r->n_categories + 1, sizeof *r->categories);
-    if (r->categories == NULL)
-        return pnb__fail_nomem(err, r->n_categories * sizeof *r->categories);
+    PNB_TRY(PNB_ALLOC(r->categories, r->n_categories + 1, err));
     for (size_t i = 0; i < r->n_categories; i++) {
         const json_t *entry = json_array_get(list, i);
         category *own = &r->categories[i];
@@ -143,9 +142,7 @@ static pnb_status read_pictures(reader *r, pnb_error *err)
     const json_t *list;
     pnb_status status;
     PNB_TRY(get_list(c->root, r->path, "images", &list, &c->n_pictures, err));
-    c->picture = pnb__alloc_zero(c->n_pictures + 1, sizeof *c->picture);
-    if (c->picture == NULL)
-        return pnb__fail_nomem(err, c->n_pictures * sizeof *c->picture);
+    PNB_TRY(PNB_ALLOC_ZERO(c->picture, c->n_pictures + 1, err));
     for (size_t i = 0; i < c->n_pictures; i++)
         PNB_TRY(read_picture(r, json_array_get(list, i), i, err));
     qsort(c->picture, c->n_pictures, sizeof *c->picture, by_picture_id);
@@ -190,11 +187,6 @@ done:
     return status;
 }
 
-static int by_int64(const void *a, const void *b)
-{
-    return compare_int64(*(const int64_t *)a, *(const int64_t *)b);
-}
-
 /* An annotation that stands twice would count as two segments. */
 static pnb_status check_annotation_ids(const reader *r, pnb_error *err)
 {
@@ -205,7 +197,7 @@ static pnb_status check_annotation_ids(const reader *r, pnb_error *err)
         return pnb__fail_nomem(err, n * sizeof *id);
     for (size_t i = 0; i < n; i++)
         id[i] = r->c->annotation[i].id;
-    qsort(id, n, sizeof *id, by_int64);
+    qsort(id, n, sizeof *id, pnb__compare_int64);
     for (size_t i = 1; i < n && status == PNB_OK; i++)
         if (id[i] == id[i - 1])
             status = pnb__fail(err, PNB_FORMAT, "%s: two annotations have the id %lld", r->path,
@@ -220,9 +212,7 @@ static pnb_status read_annotations(reader *r, pnb_error *err)
     const json_t *list;
     pnb_status status;
     PNB_TRY(get_list(c->root, r->path, "annotations", &list, &c->n_annotations, err));
-    c->annotation = pnb__alloc_array(c->n_annotations + 1, sizeof *c->annotation);
-    if (c->annotation == NULL)
-        return pnb__fail_nomem(err, c->n_annotations * sizeof *c->annotation);
+    PNB_TRY(PNB_ALLOC(c->annotation, c->n_annotations + 1, err));
     for (size_t i = 0; i < c->n_annotations; i++)
         PNB_TRY(read_annotation(r, json_array_get(list, i), i, err));
     PNB_TRY(check_annotation_ids(r, err));
@@ -243,9 +233,8 @@ static pnb_status read_captions(reader *r, const char *path, pnb_error *err)
     size_t n = 0;
     reader named = {.c = r->c, .path = path};
     pnb_status status;
-    int64_t *lowest = pnb__alloc_array(r->c->n_pictures + 1, sizeof *lowest);
-    if (lowest == NULL)
-        return pnb__fail_nomem(err, r->c->n_pictures * sizeof *lowest);
+    int64_t *lowest = NULL;
+    PNB_TRY(PNB_ALLOC(lowest, r->c->n_pictures + 1, err));
     PNB_TRY(pnb__json_load_file(&r->c->captions, path, MAX_BYTES, err));
     PNB_TRY(get_list(r->c->captions, path, "annotations", &list, &n, err));
     for (size_t i = 0; i < n; i++) {

@@ -196,9 +196,7 @@ static pnb_status read_rle(const json_t *rle, int width, int height, unsigned ch
                          (long long)json_integer_value(json_array_get(size, 0)), width, height);
     if (text != NULL)
         PNB_TRY(pnb__coco_runs(text, NULL, &n_runs, err));
-    runs = pnb__alloc_array(n_runs + 1, sizeof *runs);
-    if (runs == NULL)
-        return pnb__fail_nomem(err, n_runs * sizeof *runs);
+    PNB_TRY(PNB_ALLOC(runs, n_runs + 1, err));
     PNB_TRY(text != NULL ? pnb__coco_runs(text, runs, &n_runs, err) : list_runs(counts, runs, err));
     status = draw_runs(runs, n_runs, width, height, mask, err);
 done:

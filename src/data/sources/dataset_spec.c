@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "data/sources/dataset_internal.h"
 
 enum { MAX_PATHS = 1000000, MAX_BRACES = 8 };
@@ -32,15 +33,10 @@ pnb_status pnb__paths_add(pnb__paths *p, const char *path, size_t n, pnb_error *
     return status;
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 void pnb__paths_sort(pnb__paths *p, size_t first)
 {
     if (p->n > first)
-        qsort(p->items + first, p->n - first, sizeof *p->items, compare_paths);
+        qsort(p->items + first, p->n - first, sizeof *p->items, pnb__compare_texts);
 }
 
 pnb_status pnb__list_dir(pnb__paths *out, const char *dir, pnb_error *err)

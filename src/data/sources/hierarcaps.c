@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "io/tables/csv.h"
 #include "penumbra/hierarcaps.h"
 
@@ -119,11 +120,6 @@ done:
     return status;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static pnb_status check_unique(const reader *r, pnb_error *err)
 {
     size_t n = r->h->n;
@@ -132,7 +128,7 @@ static pnb_status check_unique(const reader *r, pnb_error *err)
     if (sorted == NULL)
         return pnb__fail_nomem(err, n * sizeof *sorted);
     memcpy(sorted, r->h->id, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_ids);
+    qsort(sorted, n, sizeof *sorted, pnb__compare_texts);
     for (size_t i = 1; i < n && status == PNB_OK; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
             status = pnb__fail(err, PNB_ARG, "%s: the id '%s' occurs twice; ids must be unique",

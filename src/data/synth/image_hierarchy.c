@@ -275,11 +275,9 @@ static pnb_status prepare(builder *b, chain *c, bool *wanted, pnb_error *err)
     size_t smallest = 0;
     pnb_status status;
     *wanted = false;
-    c->segments = pnb__alloc_array(c->picture->n + 1, sizeof *c->segments);
-    c->mask = pnb__alloc_zero(chain_pixels(c), 1);
-    c->shown = pnb__alloc_zero(chain_pixels(c), 1);
-    if (c->segments == NULL || c->mask == NULL || c->shown == NULL)
-        return pnb__fail_nomem(err, 2 * chain_pixels(c));
+    PNB_TRY(PNB_ALLOC(c->segments, c->picture->n + 1, err));
+    PNB_TRY(PNB_ALLOC_ZERO(c->mask, chain_pixels(c), err));
+    PNB_TRY(PNB_ALLOC_ZERO(c->shown, chain_pixels(c), err));
     PNB_TRY(collect_segments(b, c, &smallest, err));
     if (smallest <= b->opts->min_pixels && !b->opts->drop_small) {
         b->stats.n_small++;
@@ -366,11 +364,11 @@ done:
 static pnb_status write_captions(builder *b, pnb_synth_stats *stats, pnb_error *err)
 {
     size_t n = b->captions.n;
-    pnb__synth_caption *list = pnb__alloc_array(n + 1, sizeof *list);
-    const char **texts = pnb__alloc_array(n + 1, sizeof *texts);
+    pnb__synth_caption *list = NULL;
+    const char **texts = NULL;
     pnb_status status = PNB_OK;
-    if (list == NULL || texts == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *list));
+    PNB_TRY(PNB_ALLOC(list, n + 1, err));
+    PNB_TRY(PNB_ALLOC(texts, n + 1, err));
     for (size_t i = 0; i < n; i++) {
         const pnb__chain_caption *own = &b->captions.items[i];
         list[i] = (pnb__synth_caption){own->id, own->text, own->level};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "data/synth/shapes_set.h"
 #include "data/synth/synth_write.h"
 #include "io/json/json.h"
@@ -91,12 +92,6 @@ static void draw_range(void *user, size_t begin, size_t end, int thread)
     }
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The distinct captions of scenes [begin, end), ascending, into `out` (room for all of them). */
 static size_t distinct_captions(const pnb__shapes_set *s, size_t begin, size_t end, uint64_t *out)
 {
@@ -105,7 +100,7 @@ static size_t distinct_captions(const pnb__shapes_set *s, size_t begin, size_t e
         memcpy(out + n, s->queries + i * PNB__MAX_SCENE_QUERIES, s->n_queries[i] * sizeof *out);
         n += s->n_queries[i];
     }
-    qsort(out, n, sizeof *out, compare_u64);
+    qsort(out, n, sizeof *out, pnb__compare_sizes);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || out[i] != out[i - 1])
             out[n_distinct++] = out[i];

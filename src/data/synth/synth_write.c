@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/order.h"
 #include "io/json/json.h"
 
 /* ---- folders ------------------------------------------------------------------------------ */
@@ -385,12 +386,6 @@ pnb_status pnb__truth_open(pnb__out_file *file, const pnb__synth_out *out, const
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-static int compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Calls for each word; hashes may be NULL to count only. */
 static size_t hash_words(const char *const *texts, size_t n, uint64_t *hashes)
 {
@@ -414,7 +409,7 @@ size_t pnb__count_words(const char *const *texts, size_t n)
     if (!hashes)
         return SIZE_MAX;
     hash_words(texts, n, hashes);
-    qsort(hashes, n_words, sizeof *hashes, compare_u64);
+    qsort(hashes, n_words, sizeof *hashes, pnb__compare_sizes);
     for (size_t i = 0; i < n_words; i++)
         n_distinct += i == 0 || hashes[i] != hashes[i - 1];
     pnb__free(hashes);

@@ -12,15 +12,8 @@
 #include "eval/sorted.h"
 #include "penumbra/uncertainty_calibration.h"
 
-const char *pnb_binning_name(pnb_binning binning)
-{
-    return pnb__name_at(PNB_NAMES(PNB_BINNING_LIST), binning, "unknown");
-}
-
-pnb_status pnb_binning_parse(pnb_binning *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "binning", PNB_NAMES(PNB_BINNING_LIST), name, err);
-}
+PNB_DEFINE_NAME(pnb_binning_name, pnb_binning, PNB_NAMES(PNB_BINNING_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_binning_parse, pnb_binning, "binning", PNB_NAMES(PNB_BINNING_LIST))
 
 static void assign_equal_count(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
                                size_t *offset)

@@ -7,33 +7,22 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/order.h"
 #include "penumbra/hierarchy.h"
 #include "penumbra/statistics.h"
 
-typedef struct sized {
-    size_t length, row;
-} sized;
-
-static int compare_sized(const void *a, const void *b)
-{
-    const sized *x = a, *y = b;
-    if (x->length != y->length)
-        return x->length < y->length ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-static size_t cut_bins(const sized *sorted, const double *values, size_t n, pnb_length_bin *bins,
-                       size_t n_bins)
+static size_t cut_bins(const pnb__labelled *sorted, const double *values, size_t n,
+                       pnb_length_bin *bins, size_t n_bins)
 {
     size_t b = 0, done = 0;
     for (size_t i = 0; i < n;) {
         pnb_length_bin *bin = &bins[b];
         if (bin->n == 0)
-            bin->low = sorted[i].length;
-        size_t length = sorted[i].length;
-        for (; i < n && sorted[i].length == length; i++, bin->n++)
-            bin->mean += values[sorted[i].row];
-        bin->high = length;
+            bin->low = (size_t)sorted[i].label;
+        int64_t length = sorted[i].label;
+        for (; i < n && sorted[i].label == length; i++, bin->n++)
+            bin->mean += values[sorted[i].place];
+        bin->high = (size_t)length;
         /* what is left is shared by the bins that are left */
         double share = (double)(n - done) / (double)(n_bins - b);
         if (i == n || (b + 1 < n_bins && (double)bin->n >= share)) {
@@ -45,7 +34,7 @@ static size_t cut_bins(const sized *sorted, const double *values, size_t n, pnb_
     return b;
 }
 
-static pnb_status correlate(const double *values, const sized *rows, size_t n, double *out,
+static pnb_status correlate(const double *values, const pnb__labelled *rows, size_t n, double *out,
                             pnb_error *err)
 {
     double *length = pnb__alloc_array(n, sizeof *length);
@@ -53,7 +42,7 @@ static pnb_status correlate(const double *values, const sized *rows, size_t n, d
     if (length == NULL)
         return pnb__fail_nomem(err, n * sizeof *length);
     for (size_t i = 0; i < n; i++)
-        length[rows[i].row] = (double)rows[i].length;
+        length[rows[i].place] = (double)rows[i].label;
     pnb_status status = pnb_spearman(length, values, n, out, &why);
     if (status == PNB_ARG) { /* constant or too few: no correlation rather than no table */
         *out = (double)NAN;
@@ -76,16 +65,15 @@ pnb_status pnb_length_bins(const double *values, const size_t *length, size_t n,
         if (!isfinite(values[i]))
             return pnb__fail(err, PNB_NUMERIC, "row %zu is %g, finite values are needed", i,
                              values[i]);
-    sized *sorted = pnb__alloc_array(n, sizeof *sorted);
-    if (sorted == NULL)
-        return pnb__fail_nomem(err, n * sizeof *sorted);
+    pnb__labelled *sorted = NULL;
+    PNB_TRY(PNB_ALLOC(sorted, n, err));
     for (size_t i = 0; i < n; i++)
-        sorted[i] = (sized){length[i], i};
+        sorted[i] = (pnb__labelled){(int64_t)length[i], i};
     for (size_t b = 0; b < n_bins; b++)
         bins[b] = (pnb_length_bin){0};
     if (spearman != NULL)
         PNB_TRY(correlate(values, sorted, n, spearman, err));
-    qsort(sorted, n, sizeof *sorted, compare_sized);
+    qsort(sorted, n, sizeof *sorted, pnb__by_label);
     *n_out = cut_bins(sorted, values, n, bins, n_bins);
 done:
     pnb__free(sorted);

@@ -72,9 +72,8 @@ pnb_status pnb_uncertainty_calibration_compute(const double *uncertainty, const 
                              correct[i]);
     if (pnb__mul_overflows(n, copies, &n_entries))
         return pnb__fail(err, PNB_NOMEM, "%zu items in %zu bins are beyond memory", n, n_bins);
-    size_t *item = pnb__alloc_array(PNB_MAX(n_entries, 1), sizeof *item);
-    if (item == NULL)
-        return pnb__fail_nomem(err, n_entries * sizeof *item);
+    size_t *item = NULL;
+    PNB_TRY(PNB_ALLOC(item, PNB_MAX(n_entries, 1), err));
     PNB_TRY(pnb_bins_assign(binning, uncertainty, n, n_bins, item, offset, err));
     for (size_t b = 0; b < n_bins; b++)
         if (offset[b + 1] > offset[b])

@@ -245,9 +245,8 @@ static pnb_status find_interval(ece_job *job, const pnb_bootstrap_opts *o,
         return status;
     job->n_noise = PNB_MIN(o->n_resamples, (size_t)MAX_NOISE);
     total = job->n_noise * job->n_bins;
-    job->noise = pnb__alloc_array(total, sizeof *job->noise);
-    if (job->noise == NULL)
-        return pnb__fail_nomem(err, total * sizeof *job->noise);
+    if (PNB_ALLOC(job->noise, total, err) != PNB_OK)
+        return PNB_NOMEM;
     draw_noise(job, o);
     out->low = fmin(cross(job, m, tail), out->value);
     out->high = fmax(cross(job, job->mass, 1.0 - tail), out->value);
@@ -277,10 +276,8 @@ pnb_status pnb_ece_debiased(const double *confidence, const double *correct, siz
     pnb_status status;
     PNB_TRY(check(confidence, correct, n, err));
     PNB_TRY(pnb__clusters_init(&job.clusters, o.cluster, n, err));
-    job.bin = pnb__alloc_array(n, sizeof *job.bin);
-    job.gap = pnb__alloc_array(n, sizeof *job.gap);
-    if (job.bin == NULL || job.gap == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *job.gap));
+    PNB_TRY(PNB_ALLOC(job.bin, n, err));
+    PNB_TRY(PNB_ALLOC(job.gap, n, err));
     PNB_TRY(assign_bins(&job, err));
     find_gaps(&job);
     observed_pattern(&job, m);

@@ -14,16 +14,9 @@
 #include "eval/sorted.h"
 #include "penumbra/calibrate.h"
 
-const char *pnb_conformal_name(pnb_conformal_kind kind)
-{
-    return pnb__name_at(PNB_NAMES(PNB_CONFORMAL_LIST), kind, "unknown");
-}
-
-pnb_status pnb_conformal_parse(pnb_conformal_kind *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "kind of conformal list", PNB_NAMES(PNB_CONFORMAL_LIST), name,
-                            err);
-}
+PNB_DEFINE_NAME(pnb_conformal_name, pnb_conformal_kind, PNB_NAMES(PNB_CONFORMAL_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_conformal_parse, pnb_conformal_kind, "kind of conformal list",
+                 PNB_NAMES(PNB_CONFORMAL_LIST))
 
 pnb_status pnb_conformal_create(pnb_conformal *out, const double *score, const double *margin,
                                 const double *rank, size_t n, pnb_error *err)

@@ -171,24 +171,20 @@ static pnb_status alloc_pairs(collect_job *c, pnb_error *err)
 {
     pnb__match_pairs *out = c->out;
     size_t n_queries = out->n_queries;
-    out->offset = pnb__alloc_zero(n_queries + 1, sizeof(size_t));
-    out->first = pnb__alloc_array(n_queries, sizeof(double));
-    out->best = pnb__alloc_array(n_queries, sizeof(double));
-    out->rank = pnb__alloc_array(n_queries, sizeof(double));
-    out->first_label = pnb__alloc_zero(n_queries, sizeof(int));
-    if (out->offset == NULL || out->first == NULL || out->best == NULL || out->rank == NULL ||
-        out->first_label == NULL)
-        return pnb__fail_nomem(err, n_queries * 40);
+    if (PNB_ALLOC_ZERO(out->offset, n_queries + 1, err) != PNB_OK ||
+        PNB_ALLOC(out->first, n_queries, err) != PNB_OK ||
+        PNB_ALLOC(out->best, n_queries, err) != PNB_OK ||
+        PNB_ALLOC(out->rank, n_queries, err) != PNB_OK ||
+        PNB_ALLOC_ZERO(out->first_label, n_queries, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t q = 0; q < n_queries; q++) {
         out->offset[q + 1] = out->offset[q] + n_kept_of(c, q);
         out->first[q] = out->best[q] = out->rank[q] = (double)NAN;
     }
     size_t n = out->offset[n_queries];
-    out->score = pnb__alloc_array(n, sizeof(double));
-    out->label = pnb__alloc_array(n, sizeof(int));
-    out->weight = pnb__alloc_array(n, sizeof(double));
-    if (out->score == NULL || out->label == NULL || out->weight == NULL)
-        return pnb__fail_nomem(err, n * 20);
+    if (PNB_ALLOC(out->score, n, err) != PNB_OK || PNB_ALLOC(out->label, n, err) != PNB_OK ||
+        PNB_ALLOC(out->weight, n, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 

@@ -16,10 +16,7 @@
 
 enum { MIN_QUERIES = 10, MAX_CONFORMAL = 10000 };
 
-const char *pnb_forecaster_name(pnb_forecaster forecaster)
-{
-    return pnb__name_at(PNB_NAMES(PNB_FORECASTER_LIST), forecaster, "unknown");
-}
+PNB_DEFINE_NAME(pnb_forecaster_name, pnb_forecaster, PNB_NAMES(PNB_FORECASTER_LIST), "unknown")
 
 pnb_match_opts pnb_match_opts_default(void)
 {
@@ -79,14 +76,12 @@ static void reset_part(part *p)
 
 static pnb_status alloc_part(part *p, size_t n_pairs, pnb_error *err)
 {
-    p->score = pnb__alloc_array(n_pairs, sizeof(double));
-    p->weight = pnb__alloc_array(n_pairs, sizeof(double));
-    p->label = pnb__alloc_array(n_pairs, sizeof(int));
-    p->first_score = pnb__alloc_array(p->n, sizeof(double));
-    p->first_label = pnb__alloc_array(p->n, sizeof(int));
-    if (p->score == NULL || p->weight == NULL || p->label == NULL || p->first_score == NULL ||
-        p->first_label == NULL)
-        return pnb__fail_nomem(err, n_pairs * 20 + p->n * 12);
+    if (PNB_ALLOC(p->score, n_pairs, err) != PNB_OK ||
+        PNB_ALLOC(p->weight, n_pairs, err) != PNB_OK ||
+        PNB_ALLOC(p->label, n_pairs, err) != PNB_OK ||
+        PNB_ALLOC(p->first_score, p->n, err) != PNB_OK ||
+        PNB_ALLOC(p->first_label, p->n, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 
@@ -166,9 +161,7 @@ static pnb_status make_split(split *s, const pnb__match_pairs *pairs, const pnb_
     pnb__rng rng;
     if (pairs->n_queries > UINT32_MAX)
         return pnb__fail(err, PNB_LIMIT, "%zu queries are more than 2^32", pairs->n_queries);
-    s->order = pnb__alloc_array(pairs->n_queries, sizeof *s->order);
-    if (s->order == NULL)
-        return pnb__fail_nomem(err, pairs->n_queries * sizeof *s->order);
+    PNB_TRY(PNB_ALLOC(s->order, pairs->n_queries, err));
     for (size_t q = 0; q < pairs->n_queries; q++)
         if (pairs->offset[q + 1] > pairs->offset[q])
             s->order[s->n++] = (uint32_t)q;
@@ -479,10 +472,10 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_matc
 {
     const pnb__match_sample sample = {job->opts->max_pairs, job->opts->depth, job->opts->seed};
     pnb__match_pairs pairs = {0};
-    split *s = pnb__alloc_zero(1, sizeof *s);
+    split *s = NULL;
     pnb_status status;
-    if (s == NULL)
-        return pnb__fail_nomem(err, sizeof *s);
+    if (PNB_ALLOC_ZERO(s, 1, err) != PNB_OK)
+        return PNB_NOMEM;
     PNB_TRY(check_opts(job->opts, err));
     PNB_TRY(pnb__match_pairs_collect(ctx, job, &sample, &pairs, err));
     PNB_TRY(make_split(s, &pairs, job->opts, err));

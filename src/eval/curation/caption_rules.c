@@ -246,9 +246,8 @@ pnb_status pnb_caption_rules_create(pnb_caption_rules **out, const pnb_caption_r
 {
     pnb_status status;
     *out = NULL;
-    pnb_caption_rules *r = pnb__alloc_zero(1, sizeof *r);
-    if (r == NULL)
-        return pnb__fail_nomem(err, sizeof *r);
+    pnb_caption_rules *r = NULL;
+    PNB_TRY(PNB_ALLOC_ZERO(r, 1, err));
     r->opts = *opts;
     r->is_empty = no_rule(opts);
     PNB_TRY(check_opts(opts, err));

@@ -191,11 +191,9 @@ static pnb_status list_all(find_job *job, pnb_error *err)
     pnb__gathered gallery = {0};
     pnb_status status = PNB_OK;
     job->found.n_pairs = 0;
-    job->is_cut = pnb__alloc_array(n, 1);
-    job->at = pnb__alloc_array(n, sizeof *job->at);
-    job->row_of = pnb__alloc_array(job->rows.n, sizeof *job->row_of);
-    if (job->is_cut == NULL || job->at == NULL || job->row_of == NULL)
-        return pnb__fail_nomem(err, job->rows.n * sizeof *job->row_of);
+    PNB_TRY(PNB_ALLOC(job->is_cut, n, err));
+    PNB_TRY(PNB_ALLOC(job->at, n, err));
+    PNB_TRY(PNB_ALLOC(job->row_of, job->rows.n, err));
     memset(job->is_cut, 1, n);
     PNB_TRY(choose_gallery(job, &gallery, err));
     for (size_t begin = 0; begin < n; begin += PNB__NEIGHBOUR_BLOCK) {

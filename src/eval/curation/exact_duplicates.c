@@ -76,12 +76,10 @@ pnb_status pnb__exact_duplicates_find(pnb__exact_duplicates *c, const pnb_rows *
     size_t n = rows->n;
     pnb_status status = PNB_OK;
     *c = (pnb__exact_duplicates){.n = n};
-    c->kind = pnb__alloc_array(n, sizeof *c->kind);
-    c->first = pnb__alloc_array(n, sizeof *c->first);
-    c->offset = pnb__alloc_array(n + 1, sizeof *c->offset);
-    c->row = pnb__alloc_array(n, sizeof *c->row);
-    if (c->kind == NULL || c->first == NULL || c->offset == NULL || c->row == NULL)
-        PNB_TRY(pnb__fail_nomem(err, 4 * n * sizeof *c->row));
+    PNB_TRY(PNB_ALLOC(c->kind, n, err));
+    PNB_TRY(PNB_ALLOC(c->first, n, err));
+    PNB_TRY(PNB_ALLOC(c->offset, n + 1, err));
+    PNB_TRY(PNB_ALLOC(c->row, n, err));
     if (!apart)
         PNB_TRY(find_kinds(c, rows, err));
     for (size_t i = 0; apart && i < n; i++)

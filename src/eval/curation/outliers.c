@@ -10,18 +10,12 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "base/order.h"
 #include "eval/curation/neighbours.h"
 #include "penumbra/outliers.h"
 
-const char *pnb_outlier_name(pnb_outlier kind)
-{
-    return pnb__name_at(PNB_NAMES(PNB_OUTLIER_LIST), kind, "unknown");
-}
-
-pnb_status pnb_outlier_parse(pnb_outlier *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "kind of outlier", PNB_NAMES(PNB_OUTLIER_LIST), name, err);
-}
+PNB_DEFINE_NAME(pnb_outlier_name, pnb_outlier, PNB_NAMES(PNB_OUTLIER_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_outlier_parse, pnb_outlier, "kind of outlier", PNB_NAMES(PNB_OUTLIER_LIST))
 
 pnb_outliers_opts pnb_outliers_opts_default(void)
 {
@@ -92,29 +86,16 @@ static pnb_status find_neighbours(const pnb_ctx *ctx, const pnb_gaussians *rows,
     return status;
 }
 
-typedef struct ranked {
-    double value;
-    size_t row;
-} ranked;
-
-static int lowest_first(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
 static pnb_status rank(pnb_outliers *out, bool is_high_far, pnb_error *err)
 {
-    ranked *sorted = pnb__alloc_array(out->n, sizeof *sorted);
+    pnb__valued *sorted = pnb__alloc_array(out->n, sizeof *sorted);
     if (sorted == NULL)
         return pnb__fail_nomem(err, out->n * sizeof *sorted);
     for (size_t i = 0; i < out->n; i++)
-        sorted[i] = (ranked){is_high_far ? -out->value[i] : out->value[i], i};
-    qsort(sorted, out->n, sizeof *sorted, lowest_first);
+        sorted[i] = (pnb__valued){is_high_far ? -out->value[i] : out->value[i], i};
+    qsort(sorted, out->n, sizeof *sorted, pnb__by_value);
     for (size_t i = 0; i < out->n; i++)
-        out->order[i] = sorted[i].row;
+        out->order[i] = sorted[i].place;
     pnb__free(sorted);
     return PNB_OK;
 }

@@ -8,20 +8,14 @@
 #include <stdlib.h>
 
 #include "base/names.h"
+#include "base/order.h"
 #include "eval/sorted.h"
 #include "penumbra/filter.h"
 
 _Static_assert(PNB_N_RULES <= 32, "a pair's rules are bits of a uint32_t");
 
-const char *pnb_rule_name(pnb_rule rule)
-{
-    return pnb__name_at(PNB_NAMES(PNB_RULE_LIST), rule, "unknown");
-}
-
-const char *pnb_rule_sentence(pnb_rule rule)
-{
-    return pnb__name_at(PNB_SENTENCES(PNB_RULE_LIST), rule, "unknown");
-}
+PNB_DEFINE_NAME(pnb_rule_name, pnb_rule, PNB_NAMES(PNB_RULE_LIST), "unknown")
+PNB_DEFINE_NAME(pnb_rule_sentence, pnb_rule, PNB_SENTENCES(PNB_RULE_LIST), "unknown")
 
 pnb_pair_filter_opts pnb_pair_filter_opts_default(void)
 {
@@ -146,34 +140,21 @@ static pnb_status apply_limit(limit *l, pnb_pair_filter *f, pnb_error *err)
 
 /* ---- the best share ---- */
 
-typedef struct scored {
-    double score;
-    size_t pair;
-} scored;
-
-static int best_first(const void *a, const void *b)
-{
-    const scored *x = a, *y = b;
-    if (x->score != y->score)
-        return x->score > y->score ? -1 : 1;
-    return (x->pair > y->pair) - (x->pair < y->pair);
-}
-
 static pnb_status apply_top(const pnb_pair_figures *p, double top, pnb_pair_filter *f,
                             pnb_error *err)
 {
     if (isnan(top))
         return PNB_OK;
     size_t wanted = PNB_MAX((size_t)(top * (double)p->n + 0.5), (size_t)1), n_left = 0;
-    scored *left = pnb__alloc_array(p->n, sizeof *left);
+    pnb__valued *left = pnb__alloc_array(p->n, sizeof *left);
     if (left == NULL)
         return pnb__fail_nomem(err, p->n * sizeof *left);
     for (size_t i = 0; i < p->n; i++)
         if (f->failed[i] == 0)
-            left[n_left++] = (scored){p->score[i], i};
-    qsort(left, n_left, sizeof *left, best_first);
+            left[n_left++] = (pnb__valued){p->score[i], i};
+    qsort(left, n_left, sizeof *left, pnb__by_value_down);
     for (size_t i = wanted; i < n_left; i++)
-        f->failed[left[i].pair] |= (uint32_t)1 << PNB_RULE_TOP;
+        f->failed[left[i].place] |= (uint32_t)1 << PNB_RULE_TOP;
     pnb__free(left);
     return PNB_OK;
 }
@@ -228,9 +209,7 @@ pnb_status pnb_pair_filter_apply(const pnb_pair_figures *pairs, const pnb_pair_f
     *out = (pnb_pair_filter){0};
     list_limits(pairs, opts, limits);
     PNB_TRY(check(pairs, limits, opts->top, err));
-    f.failed = pnb__alloc_zero(f.n, sizeof *f.failed);
-    if (f.failed == NULL)
-        PNB_TRY(pnb__fail_nomem(err, f.n * sizeof *f.failed));
+    PNB_TRY(PNB_ALLOC_ZERO(f.failed, f.n, err));
     PNB_TRY(apply_captions(pairs, opts, &f, err));
     for (size_t i = 0; pairs->within != NULL && i < f.n; i++)
         f.failed[i] |= pairs->within[i] == 0 ? (uint32_t)1 << PNB_RULE_WITHIN : 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/order.h"
 #include "penumbra/selection.h"
 
 static bool is_taken(const unsigned char *taken, size_t i)
@@ -32,19 +33,6 @@ static pnb_status check_count(size_t n, const unsigned char *taken, size_t count
 
 /* ---- most uncertain ---- */
 
-typedef struct ranked {
-    double u;
-    size_t row;
-} ranked;
-
-static int highest_first(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->u != y->u)
-        return x->u > y->u ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
 pnb_status pnb_select_uncertain(const double *u, size_t n, const unsigned char *taken, size_t count,
                                 size_t *row, pnb_error *err)
 {
@@ -55,15 +43,15 @@ pnb_status pnb_select_uncertain(const double *u, size_t n, const unsigned char *
     for (size_t i = 0; i < n; i++)
         if (!isfinite(u[i]))
             return pnb__fail(err, PNB_NUMERIC, "the uncertainty of row %zu is %g", i, u[i]);
-    ranked *left = pnb__alloc_array(n, sizeof *left);
+    pnb__valued *left = pnb__alloc_array(n, sizeof *left);
     if (left == NULL)
         return pnb__fail_nomem(err, n * sizeof *left);
     for (size_t i = 0; i < n; i++)
         if (!is_taken(taken, i))
-            left[n_left++] = (ranked){u[i], i};
-    qsort(left, n_left, sizeof *left, highest_first);
+            left[n_left++] = (pnb__valued){u[i], i};
+    qsort(left, n_left, sizeof *left, pnb__by_value_down);
     for (size_t i = 0; i < count; i++)
-        row[i] = left[i].row;
+        row[i] = left[i].place;
     pnb__free(left);
     return PNB_OK;
 }
@@ -217,9 +205,7 @@ pnb_status pnb_select_k_centre(const pnb_ctx *ctx, const pnb_gaussians *rows,
     if (o.with_spread)
         PNB_TRY(make_std(rows, &std, err));
     job.std = std;
-    job.square = pnb__alloc_array(rows->n, sizeof *job.square);
-    if (job.square == NULL)
-        PNB_TRY(pnb__fail_nomem(err, rows->n * sizeof *job.square));
+    PNB_TRY(PNB_ALLOC(job.square, rows->n, err));
     for (size_t i = begin_cover(ctx, &job, taken, o.seed, row, distance); i < count; i++) {
         row[i] = furthest(&job);
         if (distance != NULL)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/order.h"
 #include "penumbra/hierarchy.h"
 #include "penumbra/statistics.h"
 
@@ -34,10 +35,10 @@ pnb_status pnb_share_group_above(const double *u, const int *group, size_t n, in
 {
     pnb_status status = PNB_OK;
     size_t n_kept = 0, n_a = 0;
-    double *kept = pnb__alloc_array(PNB_MAX(n, 1), sizeof *kept);
-    int *label = pnb__alloc_array(PNB_MAX(n, 1), sizeof *label);
-    if (kept == NULL || label == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * (sizeof *kept + sizeof *label)));
+    double *kept = NULL;
+    int *label = NULL;
+    PNB_TRY(PNB_ALLOC(kept, PNB_MAX(n, 1), err));
+    PNB_TRY(PNB_ALLOC(label, PNB_MAX(n, 1), err));
     for (size_t i = 0; i < n; i++) {
         if (group[i] != a && group[i] != b)
             continue;
@@ -79,9 +80,8 @@ pnb_status pnb_share_included(const pnb_gaussians *a, const pnb_gaussians *b, bo
     pnb_status status = PNB_OK;
     pnb_measure measure = published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
     size_t included = 0;
-    double *h = pnb__alloc_array(PNB_MAX(a->n, 1), sizeof *h);
-    if (h == NULL)
-        return pnb__fail_nomem(err, a->n * sizeof *h);
+    double *h = NULL;
+    PNB_TRY(PNB_ALLOC(h, PNB_MAX(a->n, 1), err));
     if (a->n == 0)
         PNB_TRY(pnb__fail(err, PNB_ARG, "no rows to compare; at least one is needed"));
     PNB_TRY(pnb_measure_rows(measure, a, b, opts, h, err));
@@ -94,19 +94,6 @@ done:
 }
 
 /* ---- order of levels within one owner ---- */
-
-typedef struct owned {
-    int64_t owner;
-    size_t row;
-} owned;
-
-static int compare_owned(const void *a, const void *b)
-{
-    const owned *x = a, *y = b;
-    if (x->owner != y->owner)
-        return x->owner < y->owner ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
 
 static void judge_owner(const double *sum, const size_t *count, size_t n_levels,
                         pnb_level_order *out)
@@ -148,21 +135,19 @@ pnb_status pnb_level_order_compute(const double *u, const int *level, const int6
     if (status != PNB_OK)
         return status;
     size_t levels = (size_t)n_levels;
-    owned *rows = pnb__alloc_array(PNB_MAX(n, 1), sizeof *rows);
-    double *sum = pnb__alloc_zero(levels, sizeof *sum);
-    size_t *count = pnb__alloc_zero(levels, sizeof *count);
-    if (rows == NULL || sum == NULL || count == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *rows));
-    for (size_t i = 0; i < n; i++)
-        rows[i] = (owned){owner[i], i};
-    qsort(rows, n, sizeof *rows, compare_owned);
+    pnb__labelled *rows = NULL;
+    double *sum = NULL;
+    size_t *count = NULL;
+    PNB_TRY(pnb__labels_sort(&rows, owner, n, err));
+    PNB_TRY(PNB_ALLOC_ZERO(sum, levels, err));
+    PNB_TRY(PNB_ALLOC_ZERO(count, levels, err));
     for (size_t i = 0; i < n; i++) {
-        size_t row = rows[i].row;
+        size_t row = rows[i].place;
         if (level[row] >= 0) {
             sum[level[row]] += u[row];
             count[level[row]]++;
         }
-        if (i + 1 < n && rows[i + 1].owner == rows[i].owner)
+        if (i + 1 < n && rows[i + 1].label == rows[i].label)
             continue;
         judge_owner(sum, count, levels, &result);
         for (size_t l = 0; l < levels; l++) {

@@ -26,15 +26,8 @@
 
 enum { LANES = 8, RUN = 4 };
 
-const char *pnb_including_name(pnb_including by)
-{
-    return pnb__name_at(PNB_NAMES(PNB_INCLUDING_LIST), by, "unknown");
-}
-
-pnb_status pnb_including_parse(pnb_including *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "including by", PNB_NAMES(PNB_INCLUDING_LIST), name, err);
-}
+PNB_DEFINE_NAME(pnb_including_name, pnb_including, PNB_NAMES(PNB_INCLUDING_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_including_parse, pnb_including, "including by", PNB_NAMES(PNB_INCLUDING_LIST))
 
 typedef struct including_job {
     const pnb_gaussians *pictures, *captions;

@@ -28,9 +28,7 @@ pnb_status pnb_mixed_included(const pnb_gaussians *mixed, const pnb_gaussians *a
     double *h = NULL;
     pnb_status status = PNB_OK;
     PNB_TRY(check(mixed, a, b, err));
-    h = pnb__alloc_array(n, 2 * sizeof *h);
-    if (h == NULL)
-        return pnb__fail_nomem(err, n * 2 * sizeof *h);
+    PNB_TRY(PNB_ALLOC_ROWS(h, n, 2, err));
     PNB_TRY(pnb_measure_rows(measure, mixed, a, NULL, h, err));
     PNB_TRY(pnb_measure_rows(measure, mixed, b, NULL, h + n, err));
     for (size_t i = 0; i < n; i++) {

@@ -16,15 +16,8 @@
 
 #define BLOCK_POINTS 4096 /* points searched at once: bounds the memory */
 
-const char *pnb_root_name(pnb_root root)
-{
-    return pnb__name_at(PNB_NAMES(PNB_ROOT_LIST), root, "unknown");
-}
-
-pnb_status pnb_root_parse(pnb_root *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "root", PNB_NAMES(PNB_ROOT_LIST), name, err);
-}
+PNB_DEFINE_NAME(pnb_root_name, pnb_root, PNB_NAMES(PNB_ROOT_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_root_parse, pnb_root, "root", PNB_NAMES(PNB_ROOT_LIST))
 
 pnb_traverse_opts pnb_traverse_opts_default(void)
 {

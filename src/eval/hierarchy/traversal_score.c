@@ -8,19 +8,14 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/order.h"
 #include "penumbra/traversal.h"
-
-static int compare_labels(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* Sorts and removes repeats; returns how many are left. */
 static size_t distinct(int64_t *labels, size_t n)
 {
     size_t kept = 0;
-    qsort(labels, n, sizeof *labels, compare_labels);
+    qsort(labels, n, sizeof *labels, pnb__compare_int64);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || labels[kept - 1] != labels[i])
             labels[kept++] = labels[i];
@@ -106,9 +101,7 @@ pnb_status pnb_traversal_score(const pnb_traversal *t, const pnb_traversal_truth
     int64_t *labels = NULL;
     pnb_status status = PNB_OK;
     PNB_TRY(check(t, truth, err));
-    labels = pnb__alloc_array(t->n_steps + truth->n_levels, sizeof *labels);
-    if (labels == NULL)
-        return pnb__fail_nomem(err, (t->n_steps + truth->n_levels) * sizeof *labels);
+    PNB_TRY(PNB_ALLOC(labels, t->n_steps + truth->n_levels, err));
     for (size_t i = 0; i < t->n; i++) {
         pnb_traversal_row row = score_row(t, truth, i, labels, labels + t->n_steps);
         if (rows != NULL)

@@ -17,12 +17,6 @@ pnb_bootstrap_opts pnb_bootstrap_opts_default(void)
     return (pnb_bootstrap_opts){.n_resamples = 1000, .level = 0.95, .seed = 0};
 }
 
-int pnb__compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double pnb__quantile(const double *sorted, size_t n, double p)
 {
     double at = p * (double)(n - 1);
@@ -78,10 +72,9 @@ static pnb_status run_rows(rows_job *job, const pnb_bootstrap_opts *o, pnb__agre
                            pnb_interval *out, pnb_error *err)
 {
     size_t n_groups = pnb__clusters_groups(&job->clusters);
-    double *value = pnb__alloc_array(o->n_resamples + n_groups, sizeof *value), point;
+    double *value = NULL, point;
     pnb_status status = PNB_OK;
-    if (value == NULL)
-        return pnb__fail_nomem(err, (o->n_resamples + n_groups) * sizeof *value);
+    PNB_TRY(PNB_ALLOC(value, o->n_resamples + n_groups, err));
     double *jackknife = value + o->n_resamples;
     for (size_t i = 0; i < job->clusters.n_rows; i++)
         job->weight[i] = 1;
@@ -115,9 +108,7 @@ static pnb_status bootstrap(rows_job *job, size_t n, const pnb_bootstrap_opts *o
     if (status != PNB_OK)
         return status;
     PNB_TRY(pnb__clusters_init(&job->clusters, o.cluster, n, err));
-    job->weight = pnb__alloc_array(n, sizeof *job->weight);
-    if (job->weight == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *job->weight));
+    PNB_TRY(PNB_ALLOC(job->weight, n, err));
     status = run_rows(job, &o, agreement, out, err);
 done:
     pnb__clusters_reset(&job->clusters);

@@ -8,59 +8,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct labelled {
-    int64_t label;
-    size_t row, first; /* first row of the label */
-} labelled;
+#include "base/order.h"
 
-static int by_label(const void *a, const void *b)
+/* Rows by the first row of their label, those of one label together. */
+static pnb_status sort_rows(pnb__labelled **out, const int64_t *label, size_t n, pnb_error *err)
 {
-    const labelled *x = a, *y = b;
-    if (x->label != y->label)
-        return x->label < y->label ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-static int by_first(const void *a, const void *b)
-{
-    const labelled *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-static pnb_status sort_rows(labelled **out, const int64_t *label, size_t n, pnb_error *err)
-{
-    labelled *rows = pnb__alloc_array(PNB_MAX(n, 1), sizeof *rows);
-    if (rows == NULL)
-        return pnb__fail_nomem(err, n * sizeof *rows);
-    for (size_t i = 0; i < n; i++)
-        rows[i] = (labelled){label[i], i, i};
-    qsort(rows, n, sizeof *rows, by_label);
-    for (size_t i = 1; i < n; i++)
-        if (rows[i].label == rows[i - 1].label)
-            rows[i].first = rows[i - 1].first;
-    qsort(rows, n, sizeof *rows, by_first);
-    *out = rows;
+    int64_t first = 0, last = 0;
+    if (pnb__labels_sort(out, label, n, err) != PNB_OK)
+        return PNB_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        pnb__labelled *row = &(*out)[i];
+        if (i == 0 || row->label != last)
+            first = (int64_t)row->place;
+        last = row->label;
+        row->label = first;
+    }
+    qsort(*out, n, sizeof **out, pnb__by_label);
     return PNB_OK;
 }
 
 pnb_status pnb__clusters_init(pnb__clusters *c, const int64_t *label, size_t n_rows, pnb_error *err)
 {
-    labelled *rows = NULL;
+    pnb__labelled *rows = NULL;
     pnb_status status = PNB_OK;
     *c = (pnb__clusters){.n_rows = n_rows};
-    c->offset = pnb__alloc_array(n_rows + 1, sizeof *c->offset);
-    c->row = pnb__alloc_array(PNB_MAX(n_rows, 1), sizeof *c->row);
-    if (c->offset == NULL || c->row == NULL)
-        return pnb__fail_nomem(err, 2 * n_rows * sizeof *c->row);
+    if (PNB_ALLOC(c->offset, n_rows + 1, err) != PNB_OK ||
+        PNB_ALLOC(c->row, PNB_MAX(n_rows, 1), err) != PNB_OK)
+        return PNB_NOMEM;
     if (label != NULL)
         status = sort_rows(&rows, label, n_rows, err);
     if (status != PNB_OK)
         return status;
     for (size_t i = 0; i < n_rows; i++) {
-        c->row[i] = rows == NULL ? i : rows[i].row;
-        if (rows == NULL || i == 0 || rows[i].first != rows[i - 1].first)
+        c->row[i] = rows == NULL ? i : rows[i].place;
+        if (rows == NULL || i == 0 || rows[i].label != rows[i - 1].label)
             c->offset[c->n++] = i;
     }
     c->offset[c->n] = n_rows;

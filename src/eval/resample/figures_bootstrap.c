@@ -24,15 +24,8 @@
 enum { DEFAULT_MASS_BINS = 15, DEFAULT_BINS = 10 };
 static const size_t DEFAULT_K[] = {1, 5, 10};
 
-const char *pnb_figure_name(pnb_figure figure)
-{
-    return pnb__name_at(PNB_NAMES(PNB_FIGURE_LIST), figure, "unknown");
-}
-
-const char *pnb_figure_sentence(pnb_figure figure)
-{
-    return pnb__name_at(PNB_SENTENCES(PNB_FIGURE_LIST), figure, "unknown");
-}
+PNB_DEFINE_NAME(pnb_figure_name, pnb_figure, PNB_NAMES(PNB_FIGURE_LIST), "unknown")
+PNB_DEFINE_NAME(pnb_figure_sentence, pnb_figure, PNB_SENTENCES(PNB_FIGURE_LIST), "unknown")
 
 bool pnb_figure_is_sorted(pnb_figure figure)
 {
@@ -109,9 +102,8 @@ static pnb_status check_values(const pnb_query_values *v, pnb_error *err)
 static pnb_status add_loss(sample *s, pnb_error *err)
 {
     size_t n = s->v->n;
-    s->loss = pnb__alloc_array(n, sizeof *s->loss);
-    if (s->loss == NULL)
-        return pnb__fail_nomem(err, n * sizeof *s->loss);
+    if (PNB_ALLOC(s->loss, n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++) {
         double p = s->v->confidence[i];
         p = fmin(fmax(p, PNB__CONFIDENCE_FLOOR), 1.0 - PNB__CONFIDENCE_FLOOR);
@@ -126,10 +118,8 @@ static pnb_status sample_init(sample *s, const pnb_query_values *v, pnb_error *e
     double *rank = NULL;
     *s = (sample){.v = v};
     PNB_TRY(check_values(v, err));
-    rank = pnb__alloc_array(v->n, sizeof *rank);
-    s->correct = pnb__alloc_array(v->n, sizeof *s->correct);
-    if (rank == NULL || s->correct == NULL)
-        PNB_TRY(pnb__fail_nomem(err, v->n * 2 * sizeof *rank));
+    PNB_TRY(PNB_ALLOC(rank, v->n, err));
+    PNB_TRY(PNB_ALLOC(s->correct, v->n, err));
     for (size_t i = 0; i < v->n; i++) {
         rank[i] = (double)v->best_rank[i];
         s->correct[i] = v->best_rank[i] == 1 ? 1.0 : 0.0;
@@ -407,11 +397,9 @@ static pnb_status boot_init(boot_job *job, const pnb_figure_pair *pair, size_t n
     PNB_TRY(pnb__clusters_init(&job->clusters, pair->a[0].cluster, job->n, err));
     job->n_groups = job->boot.n_resamples > 0 ? pnb__clusters_groups(&job->clusters) : 0;
     size_t n_runs = job->boot.n_resamples + job->n_groups;
-    job->sample = pnb__alloc_zero(n_samples, sizeof *job->sample);
-    job->resample = pnb__alloc_array(PNB_MAX(n_runs, 1), sizeof *job->resample);
-    job->weight = pnb__alloc_zero(n_threads, sizeof *job->weight);
-    if (job->sample == NULL || job->resample == NULL || job->weight == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_runs * sizeof *job->resample));
+    PNB_TRY(PNB_ALLOC_ZERO(job->sample, n_samples, err));
+    PNB_TRY(PNB_ALLOC(job->resample, PNB_MAX(n_runs, 1), err));
+    PNB_TRY(PNB_ALLOC_ZERO(job->weight, n_threads, err));
     for (size_t i = 0; i < n_samples && status == PNB_OK; i++) {
         const pnb_query_values *v = i < job->n_a ? &pair->a[i] : &pair->b[i - job->n_a];
         if (v->n != job->n)

@@ -216,15 +216,13 @@ static pnb_status prepare(means_job *job, size_t n_threads, pnb_error *err)
     job->n_groups = pnb__clusters_groups(&job->clusters);
     size_t n_cells = job->clusters.n * m->n_columns;
     size_t n_figures = (job->boot.n_resamples + job->n_groups + 1) * (m->n_columns + 1);
-    job->begin = pnb__alloc_array(m->n_strata + 1, sizeof *job->begin);
-    job->member = pnb__alloc_array(job->clusters.n, sizeof *job->member);
-    job->sum = pnb__alloc_zero(n_cells, sizeof *job->sum);
-    job->count = pnb__alloc_zero(n_cells, sizeof *job->count);
-    job->figure = pnb__alloc_array(n_figures, sizeof *job->figure);
-    job->scratch = pnb__alloc_array(n_threads, 3 * m->n_columns * sizeof *job->scratch);
-    if (job->begin == NULL || job->member == NULL || job->sum == NULL || job->count == NULL ||
-        job->figure == NULL || job->scratch == NULL)
-        return pnb__fail_nomem(err, (2 * n_cells + n_figures) * sizeof *job->figure);
+    if (PNB_ALLOC(job->begin, m->n_strata + 1, err) != PNB_OK ||
+        PNB_ALLOC(job->member, job->clusters.n, err) != PNB_OK ||
+        PNB_ALLOC_ZERO(job->sum, n_cells, err) != PNB_OK ||
+        PNB_ALLOC_ZERO(job->count, n_cells, err) != PNB_OK ||
+        PNB_ALLOC(job->figure, n_figures, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(job->scratch, n_threads, 3 * m->n_columns, err) != PNB_OK)
+        return PNB_NOMEM;
     sum_rows(job);
     sort_clusters(job);
     return PNB_OK;

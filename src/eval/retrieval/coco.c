@@ -159,9 +159,8 @@ static pnb_status rank_side(const pnb_ctx *ctx, const source *s, const pnb_coco_
         out->ranks[d.kind[t]] = ranks[t];
     if (fold == NULL)
         return PNB_OK;
-    out->fold = pnb__alloc_array(n, sizeof *out->fold);
-    if (out->fold == NULL)
-        return pnb__fail_nomem(err, n * sizeof *out->fold);
+    if (PNB_ALLOC(out->fold, n, err) != PNB_OK)
+        return PNB_NOMEM;
     memcpy(out->fold, fold, n * sizeof *fold);
     return PNB_OK;
 }

@@ -36,9 +36,8 @@ typedef struct pmrp_job {
 static pnb_status pack(const uint8_t *labels, size_t n, size_t n_labels, size_t words,
                        uint64_t **out, pnb_error *err)
 {
-    *out = pnb__alloc_zero(n, words * sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, n * words * sizeof **out);
+    if (PNB_ALLOC_ZERO_ROWS(*out, n, words, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++)
         for (size_t l = 0; l < n_labels; l++) {
             uint8_t value = labels[i * n_labels + l];
@@ -186,16 +185,12 @@ static pnb_status prepare(pmrp_job *job, const pnb_label_vectors *labels, size_t
                  &job->labels.query, err));
     PNB_TRY(pack(labels->item, labels->n_items, labels->n_labels, job->labels.words,
                  &job->labels.item, err));
-    job->precision = pnb__alloc_array(labels->n_queries, n_zeta * sizeof(double));
-    job->recall_1 = pnb__alloc_array(labels->n_queries, n_zeta * sizeof(double));
-    job->scratch = pnb__alloc_zero(n_threads, sizeof *job->scratch);
-    if (job->precision == NULL || job->recall_1 == NULL || job->scratch == NULL)
-        return pnb__fail_nomem(err, 2 * labels->n_queries * n_zeta * sizeof(double));
+    PNB_TRY(PNB_ALLOC_ROWS(job->precision, labels->n_queries, n_zeta, err));
+    PNB_TRY(PNB_ALLOC_ROWS(job->recall_1, labels->n_queries, n_zeta, err));
+    PNB_TRY(PNB_ALLOC_ZERO(job->scratch, n_threads, err));
     for (size_t i = 0; i < n_threads; i++) {
-        job->scratch[i].hit = pnb__alloc_array(labels->n_items, sizeof(pnb__hit));
-        job->scratch[i].distance = pnb__alloc_array(labels->n_items, sizeof(uint16_t));
-        if (job->scratch[i].hit == NULL || job->scratch[i].distance == NULL)
-            return pnb__fail_nomem(err, labels->n_items * sizeof(pnb__hit));
+        PNB_TRY(PNB_ALLOC(job->scratch[i].hit, labels->n_items, err));
+        PNB_TRY(PNB_ALLOC(job->scratch[i].distance, labels->n_items, err));
     }
 done:
     return status;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "eval/retrieval/ranks.h"
 #include "eval/retrieval/scores.h"
 
@@ -164,10 +165,8 @@ static void rank_query(pnb_ranks *out, const pnb_rank_task *t, size_t q, const d
 
 static pnb_status alloc_scratch(scratch *s, size_t most, pnb_error *err)
 {
-    s->positive = pnb__alloc_array(most, sizeof *s->positive);
-    s->rank = pnb__alloc_array(most, sizeof *s->rank);
-    if (s->positive == NULL || s->rank == NULL)
-        return pnb__fail_nomem(err, most * (sizeof *s->positive + sizeof *s->rank));
+    if (PNB_ALLOC(s->positive, most, err) != PNB_OK || PNB_ALLOC(s->rank, most, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 
@@ -234,9 +233,7 @@ static pnb_status rank_tasks(const pnb_ctx *ctx, const pnb__scores *scores, rank
     PNB_TRY(pnb__ranks_check_tasks(job->task, job->n_tasks, err));
     for (size_t t = 0; t < job->n_tasks; t++)
         most = PNB_MAX(most, most_positives(job->task[t].truth));
-    job->scratch = pnb__alloc_zero(n_threads, sizeof *job->scratch);
-    if (job->scratch == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_threads * sizeof *job->scratch));
+    PNB_TRY(PNB_ALLOC_ZERO(job->scratch, n_threads, err));
     for (size_t i = 0; i < n_threads; i++)
         PNB_TRY(alloc_scratch(&job->scratch[i], most, err));
     for (size_t t = 0; t < job->n_tasks; t++)
@@ -282,12 +279,6 @@ pnb_status pnb__ranks_score_all(const pnb_ctx *ctx, const pnb__both *sets,
 
 /* ---- from rankings ---- */
 
-static int compare_sizes(const void *a, const void *b)
-{
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* position[item] = rank from 1; false when the row is not a permutation. */
 static bool invert(const int64_t *row, size_t n, size_t *position)
 {
@@ -310,9 +301,7 @@ pnb_status pnb_ranks_from_ranking(const int64_t *ranking, const pnb_truth *truth
     *out = (pnb_ranks){0};
     PNB_TRY(pnb__ranks_check_truth(truth, err));
     PNB_TRY(alloc_scratch(&s, most_positives(truth), err));
-    position = pnb__alloc_array(n_items, sizeof *position);
-    if (position == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_items * sizeof *position));
+    PNB_TRY(PNB_ALLOC(position, n_items, err));
     PNB_TRY(pnb__ranks_alloc(out, truth, err));
     for (size_t q = 0; q < truth->n_queries; q++) {
         const int64_t *row = ranking + q * n_items;
@@ -323,7 +312,7 @@ pnb_status pnb_ranks_from_ranking(const int64_t *ranking, const pnb_truth *truth
         for (size_t i = 0; i < n; i++)
             s.rank[i] = position[truth->item[begin + i]];
         if (n > 1)
-            qsort(s.rank, n, sizeof *s.rank, compare_sizes);
+            qsort(s.rank, n, sizeof *s.rank, pnb__compare_sizes);
         out->top1[q] = row[0];
         out->top1_score[q] = (double)NAN;
         pnb__ranks_store(out, q, s.rank, n, pnb__ranks_outside(truth, q));

@@ -87,19 +87,16 @@ static pnb_status alloc_back(pnb__back *back, size_t n_threads, pnb_error *err)
 {
     size_t n = back->truth->n_queries, n_queries = back->truth->n_items;
     size_t n_limits = back->n_levels * n, n_tops = back->n_groups * n;
-    back->positive = pnb__alloc_array(back->truth->n_pairs, sizeof *back->positive);
-    back->sure = pnb__alloc_array(n_limits, sizeof *back->sure);
-    back->maybe = pnb__alloc_array(n_limits, sizeof *back->maybe);
-    back->term_low = pnb__alloc_array(n_queries, sizeof *back->term_low);
-    back->term_high = pnb__alloc_array(n_queries, sizeof *back->term_high);
-    back->count = pnb__alloc_zero(back->n_groups * n_limits, sizeof *back->count);
-    back->top = pnb__alloc_array(n_tops, sizeof *back->top);
-    back->top_limit = pnb__alloc_array(n_tops, sizeof *back->top_limit);
-    back->error = pnb__alloc_zero(n_threads, sizeof *back->error);
-    if (back->positive == NULL || back->sure == NULL || back->maybe == NULL ||
-        back->term_low == NULL || back->term_high == NULL || back->count == NULL ||
-        back->top == NULL || back->top_limit == NULL || back->error == NULL)
-        return pnb__fail_nomem(err, back->truth->n_pairs * sizeof *back->positive);
+    if (PNB_ALLOC(back->positive, back->truth->n_pairs, err) != PNB_OK ||
+        PNB_ALLOC(back->sure, n_limits, err) != PNB_OK ||
+        PNB_ALLOC(back->maybe, n_limits, err) != PNB_OK ||
+        PNB_ALLOC(back->term_low, n_queries, err) != PNB_OK ||
+        PNB_ALLOC(back->term_high, n_queries, err) != PNB_OK ||
+        PNB_ALLOC_ZERO(back->count, back->n_groups * n_limits, err) != PNB_OK ||
+        PNB_ALLOC(back->top, n_tops, err) != PNB_OK ||
+        PNB_ALLOC(back->top_limit, n_tops, err) != PNB_OK ||
+        PNB_ALLOC_ZERO(back->error, n_threads, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 

@@ -319,20 +319,17 @@ static void plan(rank_job *job)
 static pnb_status alloc_job(rank_job *job, pnb_error *err)
 {
     size_t n = job->most, n_limits = job->n_levels * n, n_lists = job->n_chunks * n;
-    job->positive = pnb__alloc_array(job->truth->n_pairs, sizeof *job->positive);
-    job->levels = pnb__alloc_array(n, sizeof *job->levels);
-    job->group_levels = pnb__alloc_array(2 * n, sizeof *job->group_levels);
-    job->sure = pnb__alloc_array(n_limits, sizeof *job->sure);
-    job->maybe = pnb__alloc_array(n_limits, sizeof *job->maybe);
-    job->count = pnb__alloc_array(job->n_chunks * n_limits, sizeof *job->count);
-    job->before = pnb__alloc_array(job->n_chunks * job->n_before + 1, sizeof *job->before);
-    job->top = pnb__alloc_array(n_lists, sizeof *job->top);
-    job->top_limit = pnb__alloc_array(n_lists, sizeof *job->top_limit);
-    job->error = pnb__alloc_zero(job->n_threads, sizeof *job->error);
-    if (job->positive == NULL || job->levels == NULL || job->group_levels == NULL ||
-        job->sure == NULL || job->maybe == NULL || job->count == NULL || job->before == NULL ||
-        job->top == NULL || job->top_limit == NULL || job->error == NULL)
-        return pnb__fail_nomem(err, job->truth->n_pairs * sizeof *job->positive);
+    if (PNB_ALLOC(job->positive, job->truth->n_pairs, err) != PNB_OK ||
+        PNB_ALLOC(job->levels, n, err) != PNB_OK ||
+        PNB_ALLOC(job->group_levels, 2 * n, err) != PNB_OK ||
+        PNB_ALLOC(job->sure, n_limits, err) != PNB_OK ||
+        PNB_ALLOC(job->maybe, n_limits, err) != PNB_OK ||
+        PNB_ALLOC(job->count, job->n_chunks * n_limits, err) != PNB_OK ||
+        PNB_ALLOC(job->before, job->n_chunks * job->n_before + 1, err) != PNB_OK ||
+        PNB_ALLOC(job->top, n_lists, err) != PNB_OK ||
+        PNB_ALLOC(job->top_limit, n_lists, err) != PNB_OK ||
+        PNB_ALLOC_ZERO(job->error, job->n_threads, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 
@@ -382,9 +379,8 @@ static pnb_status run_passes(rank_job *job, pnb_error *err)
     size_t most_positives = 1, n = job->truth->n_queries;
     for (size_t q = 0; q < n; q++)
         most_positives = PNB_MAX(most_positives, n_positives(job, q));
-    size_t *rank = pnb__alloc_array(most_positives, sizeof *rank);
-    if (rank == NULL)
-        return pnb__fail_nomem(err, most_positives * sizeof *rank);
+    size_t *rank = NULL;
+    PNB_TRY(PNB_ALLOC(rank, most_positives, err));
     pnb__parallel_for(job->ctx, n, 16, score_positives, job);
     PNB_TRY(first_error(job, err));
     for (size_t first = 0; first < n; first += job->most)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "eval/retrieval/ranks.h"
 #include "prob/measure.h"
 
@@ -22,16 +23,10 @@ typedef struct judge {
     size_t *rank;               /* [n_items of a search] */
 } judge;
 
-static int compare_sizes(const void *a, const void *b)
-{
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
 static bool is_positive(const pnb_truth *t, size_t query, size_t item)
 {
     size_t first = t->offset[query], n = t->offset[query + 1] - first;
-    return n > 0 && bsearch(&item, t->item + first, n, sizeof item, compare_sizes) != NULL;
+    return n > 0 && bsearch(&item, t->item + first, n, sizeof item, pnb__compare_sizes) != NULL;
 }
 
 static void pick_ranks(void *user, size_t query, const pnb__hit *positive, const size_t *rank,
@@ -55,9 +50,8 @@ static pnb_status rank_all(const pnb_ctx *ctx, const pnb__both *both, judge *j, 
 {
     const pnb__ranked ranked = {pick_ranks, j};
     pnb_ranks first;
-    j->rank = pnb__alloc_array(both->b->n, sizeof *j->rank);
-    if (j->rank == NULL)
-        return pnb__fail_nomem(err, both->b->n * sizeof *j->rank);
+    if (PNB_ALLOC(j->rank, both->b->n, err) != PNB_OK)
+        return PNB_NOMEM;
     pnb_status status = pnb__ranks_tell(ctx, both, &ranked, &first, err);
     for (size_t t = 0; status == PNB_OK && t < j->n_tasks; t++)
         for (size_t query = 0; query < both->a->n; query++) {
@@ -114,27 +108,13 @@ static pnb_status rank_whole(const pnb_ctx *ctx, const pnb__both *sets, judge *j
 /* ---- one fold ---- */
 
 /* Rows of one side in the order of their folds, those of one fold together. */
-typedef struct folded {
-    int32_t fold;
-    size_t row;
-} folded;
-
-static int compare_folded(const void *a, const void *b)
+static pnb_status sort_folds(const int32_t *fold, size_t n, pnb__labelled **out, pnb_error *err)
 {
-    const folded *x = a, *y = b;
-    if (x->fold != y->fold)
-        return x->fold < y->fold ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-static pnb_status sort_folds(const int32_t *fold, size_t n, folded **out, pnb_error *err)
-{
-    *out = pnb__alloc_array(n, sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, n * sizeof **out);
+    if (PNB_ALLOC(*out, n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++)
-        (*out)[i] = (folded){fold[i], i};
-    qsort(*out, n, sizeof **out, compare_folded);
+        (*out)[i] = (pnb__labelled){fold[i], i};
+    qsort(*out, n, sizeof **out, pnb__by_label);
     return PNB_OK;
 }
 
@@ -156,7 +136,7 @@ static const float *gather(float **at, const float *from, const gathered *g, siz
     return to;
 }
 
-static pnb_status gather_rows(gathered *g, const pnb_rows *set, const folded *of, size_t n,
+static pnb_status gather_rows(gathered *g, const pnb_rows *set, const pnb__labelled *of, size_t n,
                               pnb_error *err)
 {
     const float *const wide[] = {set->mean, set->log_var, set->inv_alpha, set->beta};
@@ -165,12 +145,11 @@ static pnb_status gather_rows(gathered *g, const pnb_rows *set, const folded *of
         width += wide[i] != NULL ? set->dim : 0;
     *g = (gathered){.rows = *set};
     g->rows.n = n;
-    g->row = pnb__alloc_array(n, sizeof *g->row);
-    g->memory = pnb__alloc_array(n, PNB_MAX(width, (size_t)1) * sizeof *g->memory);
-    if (g->row == NULL || g->memory == NULL)
-        return pnb__fail_nomem(err, n * width * sizeof *g->memory);
+    if (PNB_ALLOC(g->row, n, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(g->memory, n, PNB_MAX(width, (size_t)1), err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++)
-        g->row[i] = of[i].row;
+        g->row[i] = of[i].place;
     float *at = g->memory;
     g->rows.mean = gather(&at, set->mean, g, set->dim);
     g->rows.log_var = gather(&at, set->log_var, g, set->dim);
@@ -201,7 +180,7 @@ static pnb_status fold_truth(const pnb_truth *truth, const gathered *queries, co
         size_t q = queries->row[i];
         for (size_t p = truth->offset[q]; p < truth->offset[q + 1]; p++) {
             const size_t *found = bsearch(&truth->item[p], items->row, items->rows.n,
-                                          sizeof *items->row, compare_sizes);
+                                          sizeof *items->row, pnb__compare_sizes);
             if (found == NULL)
                 continue;
             pairs[2 * n] = (int64_t)i;
@@ -218,14 +197,14 @@ static pnb_status fold_truth(const pnb_truth *truth, const gathered *queries, co
 
 /* Part of one side: rows begin .. end of the sorted ones. */
 typedef struct span {
-    const folded *row;
+    const pnb__labelled *row;
     size_t n;
 } span;
 
 static void store_nothing(const pnb_rank_task *task, const span *queries, pnb_ranks *out)
 {
     for (size_t i = 0; i < queries->n; i++) {
-        size_t q = queries->row[i].row;
+        size_t q = queries->row[i].place;
         out->top1[q] = -1;
         out->top1_score[q] = (double)NAN;
         pnb__ranks_store_task(out, task, q, NULL, 0);
@@ -254,10 +233,10 @@ done:
 }
 
 /* The rows of the fold that stands at `at`. */
-static span span_at(const folded *rows, size_t n, size_t at, int32_t fold)
+static span span_at(const pnb__labelled *rows, size_t n, size_t at, int64_t fold)
 {
     span s = {rows + at, 0};
-    while (at + s.n < n && rows[at + s.n].fold == fold)
+    while (at + s.n < n && rows[at + s.n].label == fold)
         s.n++;
     return s;
 }
@@ -265,7 +244,7 @@ static span span_at(const folded *rows, size_t n, size_t at, int32_t fold)
 static pnb_status rank_folds(const pnb_ctx *ctx, const pnb__both *sets, const pnb_rank_task *task,
                              pnb_ranks *out, pnb_error *err)
 {
-    folded *queries = NULL, *items = NULL;
+    pnb__labelled *queries = NULL, *items = NULL;
     size_t n = sets->a->n, n_items = sets->b->n, at = 0;
     pnb_measure measure =
         sets->opts == NULL ? pnb_search_opts_default().measure : sets->opts->measure;
@@ -277,8 +256,8 @@ static pnb_status rank_folds(const pnb_ctx *ctx, const pnb__both *sets, const pn
     PNB_TRY(sort_folds(task->query_fold, n, &queries, err));
     PNB_TRY(sort_folds(task->item_fold, n_items, &items, err));
     for (size_t q = 0; q < n;) {
-        int32_t fold = queries[q].fold;
-        while (at < n_items && items[at].fold < fold)
+        int64_t fold = queries[q].label;
+        while (at < n_items && items[at].label < fold)
             at++;
         const span side[] = {span_at(queries, n, q, fold), span_at(items, n_items, at, fold)};
         judge j = {.task = task, .out = &out, .n_tasks = 1};

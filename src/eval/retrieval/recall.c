@@ -7,15 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "eval/retrieval/ranks.h"
 
 static const size_t DEFAULT_K[] = {1, 5, 10};
-
-static int compare_ranks(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 static pnb_status median_rank(const pnb_ranks *ranks, size_t n_ranked, double *out, pnb_error *err)
 {
@@ -26,7 +21,7 @@ static pnb_status median_rank(const pnb_ranks *ranks, size_t n_ranked, double *o
     for (size_t q = 0; q < ranks->n_queries; q++)
         if (ranks->best_rank[q] > 0)
             sorted[n++] = ranks->best_rank[q] - 1;
-    qsort(sorted, n, sizeof *sorted, compare_ranks);
+    qsort(sorted, n, sizeof *sorted, pnb__compare_int64);
     int64_t two_middles = sorted[(n - 1) / 2] + sorted[n / 2];
     *out = floor(0.5 * (double)two_middles) + 1.0;
     pnb__free(sorted);

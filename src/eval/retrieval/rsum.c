@@ -97,9 +97,8 @@ static pnb_status fill_sums(const pnb_rsum_job *job, sums *out, pnb_error *err)
 {
     for (size_t d = 0; d < 2; d++) {
         size_t n = out->n[d] = job->a[d][0].n;
-        out->value[d] = pnb__alloc_zero(n, sizeof(double));
-        if (out->value[d] == NULL)
-            return pnb__fail_nomem(err, n * sizeof(double));
+        if (PNB_ALLOC_ZERO(out->value[d], n, err) != PNB_OK)
+            return PNB_NOMEM;
         double sign = job->n_b > 0 ? -1.0 : 1.0;
         for (size_t s = 0; s < job->n_a; s++)
             for (size_t q = 0; q < n; q++)
@@ -128,9 +127,8 @@ static pnb_status make_clusters(const pnb_rsum_job *job, const sums *s, drawn *d
     int64_t *label = NULL;
     pnb_status status = PNB_OK;
     if (job->a[0][0].cluster != NULL) {
-        label = pnb__alloc_array(n, sizeof *label);
-        if (label == NULL)
-            return pnb__fail_nomem(err, n * sizeof *label);
+        if (PNB_ALLOC(label, n, err) != PNB_OK)
+            return PNB_NOMEM;
         memcpy(label, job->a[0][0].cluster, s->n[0] * sizeof *label);
         memcpy(label + s->n[0], job->a[1][0].cluster, s->n[1] * sizeof *label);
     }
@@ -148,10 +146,9 @@ static pnb_status drawn_init(const pnb_rsum_job *job, const sums *s, drawn *d, p
     if (status != PNB_OK)
         return status;
     for (size_t side = 0; side < 2; side++) {
-        d->sum[side] = pnb__alloc_zero(d->clusters.n, sizeof(double));
-        d->count[side] = pnb__alloc_zero(d->clusters.n, sizeof(double));
-        if (d->sum[side] == NULL || d->count[side] == NULL)
-            return pnb__fail_nomem(err, d->clusters.n * 2 * sizeof(double));
+        if (PNB_ALLOC_ZERO(d->sum[side], d->clusters.n, err) != PNB_OK ||
+            PNB_ALLOC_ZERO(d->count[side], d->clusters.n, err) != PNB_OK)
+            return PNB_NOMEM;
     }
     for (size_t k = 0; k < d->clusters.n; k++)
         for (size_t p = d->clusters.offset[k]; p < d->clusters.offset[k + 1]; p++) {
@@ -240,9 +237,7 @@ static pnb_status resample_all(const pnb_rsum_job *job, const sums *s,
     pnb_status status;
     PNB_TRY(drawn_init(job, s, &d, err));
     size_t n_groups = pnb__clusters_groups(&d.clusters);
-    value = pnb__alloc_array(boot->n_resamples + n_groups, sizeof *value);
-    if (value == NULL)
-        PNB_TRY(pnb__fail_nomem(err, (boot->n_resamples + n_groups) * sizeof *value));
+    PNB_TRY(PNB_ALLOC(value, boot->n_resamples + n_groups, err));
     for (size_t r = 0; r < boot->n_resamples; r++)
         value[r] = resample(&d, boot->seed, r);
     for (size_t g = 0; g < n_groups; g++)

@@ -84,9 +84,8 @@ static pnb_status first_error(const pnb_error *errors, size_t n, pnb_error *err)
 static pnb_status visit_all(const pnb_ctx *ctx, visit_job *job, pnb_error *err)
 {
     size_t n_threads = pnb__scores_threads(ctx);
-    job->error = pnb__alloc_zero(n_threads, sizeof *job->error);
-    if (job->error == NULL)
-        return pnb__fail_nomem(err, n_threads * sizeof *job->error);
+    if (PNB_ALLOC_ZERO(job->error, n_threads, err) != PNB_OK)
+        return PNB_NOMEM;
     pnb__parallel_for(ctx, job->scores->n_queries, 1, visit_rows, job);
     pnb_status status = first_error(job->error, n_threads, err);
     pnb__free(job->error);

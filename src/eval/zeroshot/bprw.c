@@ -56,9 +56,7 @@ pnb_status pnb__bprw_nearest(const pnb_ctx *ctx, const pnb_prompts *prompts,
     search.measure = PNB_MEASURE_MEAN;
     search.k = k;
     PNB_TRY(pnb_classifier_build(&ensemble, prompts, NULL, NULL, err));
-    mean = pnb__alloc_array(n, sizeof *mean);
-    if (mean == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *mean));
+    PNB_TRY(PNB_ALLOC(mean, n, err));
     for (size_t i = 0; i < n; i++)
         mean[i] = (float)ensemble.mean[i];
     const pnb_gaussians classes = {.n = prompts->n_classes, .dim = prompts->dim, .mean = mean};
@@ -219,12 +217,10 @@ pnb_status pnb_bprw(const pnb_ctx *ctx, const pnb_prompts *prompts, const pnb_ga
     if (status != PNB_OK)
         return status;
     n_pictures = labels != NULL ? images->n : n_classes * PNB_MIN(o->n_pictures, images->n);
-    offset = pnb__alloc_zero(n_classes + 1, sizeof *offset);
-    n_steps = pnb__alloc_zero(n_classes, sizeof *n_steps);
-    errors = pnb__alloc_zero(n_classes, sizeof *errors);
-    picture = pnb__alloc_array(n_pictures, sizeof *picture);
-    if (offset == NULL || n_steps == NULL || errors == NULL || picture == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_classes * sizeof *errors + n_pictures * sizeof *picture));
+    PNB_TRY(PNB_ALLOC_ZERO(offset, n_classes + 1, err));
+    PNB_TRY(PNB_ALLOC_ZERO(n_steps, n_classes, err));
+    PNB_TRY(PNB_ALLOC_ZERO(errors, n_classes, err));
+    PNB_TRY(PNB_ALLOC(picture, n_pictures, err));
     bprw_job job = {prompts, images, o, offset, picture, weight, n_steps, errors};
     PNB_TRY(choose_pictures(ctx, &job, labels, offset, picture, err));
     pnb__parallel_for(ctx, n_classes, 1, weigh_classes, &job);

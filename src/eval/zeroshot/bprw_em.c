@@ -196,11 +196,10 @@ pnb_status pnb_em_mixing_weights(const pnb_em_data *x, const pnb_em_opts *opts, 
     pnb_status status = check(x, &o, err);
     if (status != PNB_OK)
         return status;
-    var = pnb__alloc_array(n, (x->dim + 2) * sizeof *var); /* then log_sum, then the next weights */
-    log_l = pnb__alloc_array(PNB_MAX(x->n_points, 1), n * sizeof *log_l);
-    l = pnb__alloc_array(PNB_MAX(x->n_points, 1), n * sizeof *l);
-    if (var == NULL || log_l == NULL || l == NULL)
-        PNB_TRY(pnb__fail_nomem(err, (x->n_points + x->dim) * n * sizeof *l));
+    /* then log_sum, then the next weights */
+    PNB_TRY(PNB_ALLOC_ROWS(var, n, (x->dim + 2), err));
+    PNB_TRY(PNB_ALLOC_ROWS(log_l, PNB_MAX(x->n_points, 1), n, err));
+    PNB_TRY(PNB_ALLOC_ROWS(l, PNB_MAX(x->n_points, 1), n, err));
     double *log_sum = var + n * x->dim, *next = log_sum + n;
     PNB_TRY(prepare(x, &o, var, log_sum, err));
     likelihoods(x, var, log_sum, log_l);

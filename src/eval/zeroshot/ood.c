@@ -12,15 +12,8 @@
 #include "penumbra/classify.h"
 #include "penumbra/statistics.h"
 
-const char *pnb_none_rule_name(pnb_none_rule rule)
-{
-    return pnb__name_at(PNB_NAMES(PNB_NONE_RULE_LIST), rule, "unknown");
-}
-
-pnb_status pnb_none_rule_parse(pnb_none_rule *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "rule", PNB_NAMES(PNB_NONE_RULE_LIST), name, err);
-}
+PNB_DEFINE_NAME(pnb_none_rule_name, pnb_none_rule, PNB_NAMES(PNB_NONE_RULE_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_none_rule_parse, pnb_none_rule, "rule", PNB_NAMES(PNB_NONE_RULE_LIST))
 
 pnb_status pnb_ood_score(pnb_none_rule rule, const pnb_predictions *p, const double *uncertainty,
                          double *out, pnb_error *err)
@@ -125,11 +118,11 @@ static pnb_status area(const double *positive, size_t n_positive, const double *
                        size_t n_negative, double *out, pnb_error *err)
 {
     size_t n = n_positive + n_negative;
-    double *value = pnb__alloc_array(n, sizeof *value);
-    int *label = pnb__alloc_array(n, sizeof *label);
+    double *value = NULL;
+    int *label = NULL;
     pnb_status status = PNB_OK;
-    if (value == NULL || label == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *value));
+    PNB_TRY(PNB_ALLOC(value, n, err));
+    PNB_TRY(PNB_ALLOC(label, n, err));
     for (size_t i = 0; i < n; i++) {
         label[i] = i >= n_positive;
         value[i] = label[i] ? negative[i - n_positive] : positive[i];

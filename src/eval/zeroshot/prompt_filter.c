@@ -11,15 +11,10 @@
 #include "eval/sorted.h"
 #include "penumbra/classify.h"
 
-const char *pnb_prompt_filter_name(pnb_prompt_filter filter)
-{
-    return pnb__name_at(PNB_NAMES(PNB_PROMPT_FILTER_LIST), filter, "unknown");
-}
-
-pnb_status pnb_prompt_filter_parse(pnb_prompt_filter *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "prompt filter", PNB_NAMES(PNB_PROMPT_FILTER_LIST), name, err);
-}
+PNB_DEFINE_NAME(pnb_prompt_filter_name, pnb_prompt_filter, PNB_NAMES(PNB_PROMPT_FILTER_LIST),
+                "unknown")
+PNB_DEFINE_PARSE(pnb_prompt_filter_parse, pnb_prompt_filter, "prompt filter",
+                 PNB_NAMES(PNB_PROMPT_FILTER_LIST))
 
 /* Keeps u <= limit, or the smallest where that leaves nothing. */
 static void keep_below(const double *u, size_t n, double limit, double *weight)

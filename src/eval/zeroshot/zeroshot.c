@@ -174,14 +174,12 @@ void pnb_predictions_reset(pnb_predictions *p)
 static pnb_status alloc_predictions(pnb_predictions *p, const pnb_classify_job *job, pnb_error *err)
 {
     *p = (pnb_predictions){.n = job->images->n, .n_classes = job->classes->n, .k = job->k};
-    p->top = pnb__alloc_array(p->n, p->k * sizeof *p->top);
-    p->score = pnb__alloc_array(p->n, p->k * sizeof *p->score);
-    p->probability = pnb__alloc_array(p->n, p->k * sizeof *p->probability);
-    p->log_p_label = pnb__alloc_array(p->n, sizeof *p->log_p_label);
-    p->log_odds_dummy = pnb__alloc_array(p->n, sizeof *p->log_odds_dummy);
-    if (p->top == NULL || p->score == NULL || p->probability == NULL || p->log_p_label == NULL ||
-        p->log_odds_dummy == NULL)
-        return pnb__fail_nomem(err, p->n * p->k * sizeof *p->score);
+    if (PNB_ALLOC_ROWS(p->top, p->n, p->k, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(p->score, p->n, p->k, err) != PNB_OK ||
+        PNB_ALLOC_ROWS(p->probability, p->n, p->k, err) != PNB_OK ||
+        PNB_ALLOC(p->log_p_label, p->n, err) != PNB_OK ||
+        PNB_ALLOC(p->log_odds_dummy, p->n, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 
@@ -203,9 +201,7 @@ pnb_status pnb_classify(const pnb_ctx *ctx, const pnb_classify_job *job, pnb_pre
         return status;
     size_t block = block_rows(job), n_blocks = (job->images->n + block - 1) / block;
     PNB_TRY(alloc_predictions(&made, job, err));
-    errors = pnb__alloc_zero(n_blocks, sizeof *errors);
-    if (errors == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_blocks * sizeof *errors));
+    PNB_TRY(PNB_ALLOC_ZERO(errors, n_blocks, err));
     classify_run run = {job, block, &made, errors};
     pnb__parallel_for(ctx, n_blocks, 1, classify_blocks, &run);
     for (size_t b = 0; b < n_blocks; b++)

@@ -78,10 +78,7 @@ static const filter_rule filter_rules[] = {
     [PNB_FILTER_BOX] = {box, 0.5},         [PNB_FILTER_HAMMING] = {hamming, 1.0},
 };
 
-const char *pnb_filter_name(pnb_filter filter)
-{
-    return pnb__name_at(PNB_NAMES(PNB_FILTER_LIST), filter, NULL);
-}
+PNB_DEFINE_NAME(pnb_filter_name, pnb_filter, PNB_NAMES(PNB_FILTER_LIST), NULL)
 
 /* One axis of a job: inputs [from, to) of n_in become n_out, of which [start, start + n) is asked.
  */
@@ -279,14 +276,13 @@ static pnb_status resample_grey16(pnb_image *out, const pnb_image *in, const axi
 {
     pnb_status status = PNB_OK;
     pnb__taps columns = {0}, rows = {0};
-    int32_t *narrow = NULL, *line = pnb__alloc_array((size_t)in->width, sizeof *line);
+    int32_t *narrow = NULL, *line = NULL;
     PNB_TRY(taps_create(&columns, x, &filter_rules[filter], true, err));
     PNB_TRY(taps_create(&rows, y, &filter_rules[filter], true, err));
     int first = rows.first[0], last = rows.first[y->n - 1] + rows.count[y->n - 1];
     size_t n = (size_t)(last - first) * (size_t)x->n;
-    narrow = pnb__alloc_array(n, sizeof *narrow);
-    if (narrow == NULL || line == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *narrow));
+    PNB_TRY(PNB_ALLOC(narrow, n, err));
+    PNB_TRY(PNB_ALLOC(line, (size_t)in->width, err));
     PNB_TRY(pnb_image_create(out, x->n, y->n, 2, err));
     narrow_grey16(narrow, in, &columns, first, last - first, line);
     unsigned char *p = out->pixels;

@@ -173,8 +173,8 @@ static pnb_status read_rgba(pnb_image *image, TIFF *tiff, const pnb__tiff *t, pn
     if (!TIFFRGBAImageBegin(&rgba, tiff, 1, message))
         return pnb__fail(err, PNB_FORMAT, "TIFF: %s", message);
     rgba.orientation = rgba.req_orientation = ORIENTATION_TOPLEFT;
-    uint32_t *raster = pnb__alloc_array(n, sizeof *raster);
-    pnb_status status = raster != NULL ? PNB_OK : pnb__fail_nomem(err, n * sizeof *raster);
+    uint32_t *raster = NULL;
+    pnb_status status = PNB_ALLOC(raster, n, err);
     if (status == PNB_OK && !TIFFRGBAImageGet(&rgba, raster, t->width, t->height))
         status = PNB_FORMAT;
     for (size_t i = 0; status == PNB_OK && i < n; i++) {

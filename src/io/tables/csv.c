@@ -149,16 +149,13 @@ static pnb_status read_header(pnb__csv *c, pnb_error *err)
         return status;
     if (n == 0)
         return pnb__fail(err, PNB_FORMAT, "%s: empty, wanted a header row", c->where);
-    c->header = pnb__alloc_zero(n, sizeof(*c->header));
-    c->fields = pnb__alloc_zero(n, sizeof(*c->fields));
-    if (c->header == NULL || c->fields == NULL)
-        return pnb__fail_nomem(err, n * sizeof(*c->fields));
+    if (PNB_ALLOC_ZERO(c->header, n, err) != PNB_OK || PNB_ALLOC_ZERO(c->fields, n, err) != PNB_OK)
+        return PNB_NOMEM;
     c->n_columns = n;
     place_fields(c, c->fields);
     for (size_t i = 0; i < n; i++) {
-        c->header[i] = pnb__strdup(c->fields[i]);
-        if (c->header[i] == NULL)
-            return pnb__fail_nomem(err, strlen(c->fields[i]) + 1);
+        if (pnb__copy_text(&c->header[i], c->fields[i], err) != PNB_OK)
+            return PNB_NOMEM;
     }
     return PNB_OK;
 }

@@ -283,9 +283,7 @@ pnb_status pnb__parquet_write(pnb__out_file *f, const pnb__parquet_column *colum
     pnb_status status = PNB_OK;
     if (n_columns == 0)
         return pnb__fail(err, PNB_ARG, "%s: a table without columns", f->path);
-    w.chunks = pnb__alloc_zero(n_columns, sizeof *w.chunks);
-    if (w.chunks == NULL)
-        return pnb__fail_nomem(err, n_columns * sizeof *w.chunks);
+    PNB_TRY(PNB_ALLOC_ZERO(w.chunks, n_columns, err));
     pnb__buf_puts(&edge, MAGIC);
     PNB_TRY(put_out(&w, &edge, err));
     for (size_t i = 0; i < n_columns; i++)

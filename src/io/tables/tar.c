@@ -46,8 +46,7 @@ pnb_status pnb__tar_open_bytes(pnb__tar *t, const void *bytes, size_t n, const c
         (n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0))
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "%s is compressed; decompress it first (gunzip, bunzip2, unzstd)", where);
-    t->where = pnb__strdup(where);
-    return t->where != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(where) + 1);
+    return pnb__copy_text(&t->where, where, err);
 }
 
 pnb_status pnb__tar_open(pnb__tar *t, const char *path, pnb_error *err)

@@ -24,9 +24,7 @@ pnb_status pnb__lines_load(pnb__lines *out, const char *path, pnb_error *err)
     if (!pnb__utf8_valid(out->text, size))
         PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: not UTF-8 text", path));
     size_t n = count_lines(out->text, size);
-    out->line = pnb__alloc_array(n, sizeof *out->line);
-    if (out->line == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *out->line));
+    PNB_TRY(PNB_ALLOC(out->line, n, err));
     pnb__line_reader lines = {.at = out->text, .end = out->text + size, .path = path};
     for (char *line;;) {
         PNB_TRY(pnb__line_next(&lines, &line, err));

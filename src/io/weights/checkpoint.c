@@ -221,9 +221,8 @@ static pnb_status open_torch_index(pnb_checkpoint **out, json_t *weight_map, con
     size_t n = json_object_size(weight_map), n_names = 0;
     pnb_checkpoint *c = NULL;
     pnb_status status;
-    const char **names = pnb__alloc_array(n, sizeof *names);
-    if (names == NULL)
-        return pnb__fail_nomem(err, n * sizeof *names);
+    const char **names = NULL;
+    PNB_TRY(PNB_ALLOC(names, n, err));
     PNB_TRY(pnb__shard_names(weight_map, ending_of(weight_map), names, &n_names, path, err));
     PNB_TRY(create(&c, n_names, err));
     PNB_TRY(pnb__shards_open(names, n_names, path, &c->arena, open_one, c, err));

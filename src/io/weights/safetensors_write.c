@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/order.h"
 #include "io/array.h"
 #include "io/json/json.h"
 #include "io/weights/safetensors.h"
@@ -25,11 +26,6 @@ static int compare_layout(const void *left, const void *right)
     if (first != second)
         return first > second ? -1 : 1;
     return strcmp(a->name, b->name);
-}
-
-static int compare_names(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
 /* Text that may be a JSON string. */
@@ -60,7 +56,7 @@ static pnb_status check_unique(const char **names, size_t n, const char *what, c
                                pnb_error *err)
 {
     if (n > 0)
-        qsort(names, n, sizeof(*names), compare_names);
+        qsort(names, n, sizeof(*names), pnb__compare_texts);
     for (size_t i = 1; i < n; i++) {
         if (strcmp(names[i], names[i - 1]) == 0)
             return pnb__fail(err, PNB_ARG, "%s: %s \"%.100s\" is given twice", path, what,
@@ -73,9 +69,8 @@ static pnb_status check_arrays(const pnb_array_view *arrays, size_t n, const cha
                                pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    const char **names = pnb__alloc_array(PNB_MAX(n, (size_t)1), sizeof(*names));
-    if (names == NULL)
-        return pnb__fail_nomem(err, n * sizeof(*names));
+    const char **names = NULL;
+    PNB_TRY(PNB_ALLOC(names, PNB_MAX(n, (size_t)1), err));
     for (size_t i = 0; i < n; i++) {
         PNB_TRY(check_view(&arrays[i], i, path, err));
         names[i] = arrays[i].name;

@@ -8,17 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #define MAX_SHARDS ((size_t)10000)
 
 static bool is_shard_name(const char *name, const char *ending)
 {
     return name[0] != '.' && strchr(name, '/') == NULL && strchr(name, '\\') == NULL &&
            pnb__ends_with(name, ending);
-}
-
-static int compare_strings(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
 pnb_status pnb__shard_names(json_t *weight_map, const char *ending, const char **names,
@@ -37,7 +34,7 @@ pnb_status pnb__shard_names(json_t *weight_map, const char *ending, const char *
         names[n++] = name;
     }
     if (n > 0)
-        qsort(names, n, sizeof(*names), compare_strings);
+        qsort(names, n, sizeof(*names), pnb__compare_texts);
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
             names[n_distinct++] = names[i];
@@ -81,10 +78,9 @@ pnb_status pnb__archive_join(pnb__archive *a, pnb__shard_content_fn at, const vo
     size_t n_views = 0;
     for (size_t i = 0; i < n; i++)
         n_views += at(user, i).n;
-    a->views = pnb__alloc_array(PNB_MAX(n_views, (size_t)1), sizeof *a->views);
-    a->by_name = pnb__alloc_array(PNB_MAX(n_views, (size_t)1), sizeof *a->by_name);
-    if (a->views == NULL || a->by_name == NULL)
-        return pnb__fail_nomem(err, n_views * sizeof *a->views);
+    if (PNB_ALLOC(a->views, PNB_MAX(n_views, (size_t)1), err) != PNB_OK ||
+        PNB_ALLOC(a->by_name, PNB_MAX(n_views, (size_t)1), err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++) {
         const pnb__shard_content shard = at(user, i);
         for (size_t j = 0; j < shard.n; j++) {

@@ -10,15 +10,8 @@
 #include "base/names.h"
 #include "tokenizer/clean/html_unescape.h"
 
-const char *pnb_clean_name(pnb_clean clean)
-{
-    return pnb__name_at(PNB_NAMES(PNB_CLEAN_LIST), clean, NULL);
-}
-
-bool pnb_clean_from_name(const char *name, pnb_clean *out)
-{
-    return pnb__name_choose(out, "clean", PNB_NAMES(PNB_CLEAN_LIST), name, NULL) == PNB_OK;
-}
+PNB_DEFINE_NAME(pnb_clean_name, pnb_clean, PNB_NAMES(PNB_CLEAN_LIST), NULL)
+PNB_DEFINE_FROM_NAME(pnb_clean_from_name, pnb_clean, PNB_NAMES(PNB_CLEAN_LIST))
 
 static void collapse(pnb__buf *b, const char *s, size_t n, bool (*is_space)(uint32_t))
 {

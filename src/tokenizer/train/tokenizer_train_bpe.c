@@ -246,11 +246,9 @@ static pnb_status start(trainer *t, const pnb__query *words, int max_tokens, pnb
     pnb_status status;
     size_t n_bytes = words->text.size;
     t->words = words;
-    t->symbols = pnb__alloc_array(n_bytes + 1, sizeof *t->symbols);
-    t->n_symbols = pnb__alloc_array(words->n + 1, sizeof *t->n_symbols);
-    t->start = pnb__alloc_zero((size_t)max_tokens + 1, sizeof *t->start);
-    if (t->symbols == NULL || t->n_symbols == NULL || t->start == NULL)
-        return pnb__fail_nomem(err, n_bytes * sizeof *t->symbols);
+    PNB_TRY(PNB_ALLOC(t->symbols, n_bytes + 1, err));
+    PNB_TRY(PNB_ALLOC(t->n_symbols, words->n + 1, err));
+    PNB_TRY(PNB_ALLOC_ZERO(t->start, (size_t)max_tokens + 1, err));
     PNB_TRY(pnb__vocab_init(&t->known, max_tokens, (size_t)max_tokens, err));
     for (int b = 0; b < 256; b++) {
         char byte = (char)b;

@@ -101,9 +101,8 @@ static pnb_status check_mask_token(const pnb__contrastive *c, pnb_error *err)
 static pnb_status list_params(pnb__contrastive *c, pnb__objective *o, pnb_error *err)
 {
     size_t n = pnb__model_n_params(c->model);
-    c->params = pnb__alloc_array(n, sizeof *c->params);
-    if (c->params == NULL)
-        return pnb__fail_nomem(err, n * sizeof *c->params);
+    if (PNB_ALLOC(c->params, n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++)
         c->params[i] = pnb__model_param(c->model, i);
     o->params = c->params;

@@ -61,10 +61,9 @@ static pnb_status make_set(val_set *v, const pnb__contrastive *c, size_t batch, 
         size_t rows = s < MASKED_IMAGE ? v->n + batch : v->n_masked + batch;
         if (s >= MASKED_IMAGE && v->n_masked == 0)
             continue;
-        v->mean[s] = pnb__alloc_array(rows * v->dim, sizeof(float));
-        v->log_var[s] = pnb__alloc_array(rows * v->dim, sizeof(float));
-        if (v->mean[s] == NULL || v->log_var[s] == NULL)
-            return pnb__fail_nomem(err, rows * v->dim * sizeof(float));
+        if (PNB_ALLOC(v->mean[s], rows * v->dim, err) != PNB_OK ||
+            PNB_ALLOC(v->log_var[s], rows * v->dim, err) != PNB_OK)
+            return PNB_NOMEM;
     }
     return PNB_OK;
 }
