@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-#define AT(field) offsetof(pnb__common, field)
+#define AT(field) PNB__FIELD(pnb__common, field)
 
 const pnb__option pnb__common_options[] = {
     PNB__ROW_FLAG("help", AT(help), "Show this text and exit", .group = "Common options",

@@ -12,7 +12,10 @@
 #include "penumbra/image.h"
 #include "program/manual.h"
 #include "program/outputs.h"
+#include "program/result.h"
 #include "program/settings.h"
+
+enum { N_SETS = 2 }; /* of options: the command's, and those of every command */
 
 static void on_log(void *user, pnb_log_level level, const char *text)
 {
@@ -65,6 +68,34 @@ static bool asks_for_help(int n, char *const *words)
     return false;
 }
 
+/* Reads the words; twice where the command has defaults, which the first reading may choose. */
+static pnb_status read_words(pnb__app *app, const pnb__command *command,
+                             const pnb__opt_set sets[N_SETS], const pnb__settings *before, int n,
+                             char *const *words)
+{
+    pnb_status status = PNB_OK;
+    for (int times = command->defaults != NULL ? 2 : 1; times > 0 && status == PNB_OK; times--) {
+        pnb__options_free(sets, N_SETS);
+        if (command->defaults != NULL)
+            command->defaults(sets[0].args);
+        status =
+            pnb__options_parse_over(sets, N_SETS, before->items, before->n, n, words, &app->err);
+    }
+    if (status == PNB_ARG)
+        app->usage = true;
+    return status;
+}
+
+static pnb_status run_with(pnb__app *app, const pnb__command *command, void *args)
+{
+    pnb_status status = make_ctx(app);
+    if (status != PNB_OK)
+        return status;
+    pnb__result *r = pnb__result_create();
+    status = command->run(app, args, r);
+    return pnb__result_finish(r, app, status);
+}
+
 static int run_command(const pnb__program *program, const pnb__command *command, pnb__app *app,
                        const char *full_name, int n, char *const *words)
 {
@@ -72,28 +103,26 @@ static int run_command(const pnb__program *program, const pnb__command *command,
     void *args = pnb__alloc_zero(1, PNB_MAX(command->args_bytes, (size_t)1));
     if (args == NULL)
         return finish(app, full_name, pnb__fail_nomem(&app->err, command->args_bytes));
-    const pnb__opt_set sets[] = {{command->options, command->n_options, args},
-                                 {pnb__common_options, pnb__n_common_options, &app->common}};
+    const pnb__opt_set sets[N_SETS] = {
+        {command->options, command->n_options, args, command->defaults != NULL},
+        {pnb__common_options, pnb__n_common_options, &app->common, false}};
     pnb__settings before;
     pnb_status status =
         pnb__settings_read(program, full_name + strlen(program->name) + 1, &before, &app->err);
-    if (status == PNB_OK)
-        status = pnb__options_parse_over(sets, PNB_COUNT(sets), before.items, before.n, n, words,
-                                         &app->err);
     if (status == PNB_ARG)
         app->usage = true;
     if (status == PNB_OK)
-        status = pnb__outputs_check(app, sets, PNB_COUNT(sets));
+        status = read_words(app, command, sets, &before, n, words);
     if (status == PNB_OK)
-        status = make_ctx(app);
+        status = pnb__outputs_check(app, sets, N_SETS);
     if (status == PNB_OK)
-        status = command->run(app, args);
+        status = run_with(app, command, args);
     int exit_status = finish(app, full_name, status);
     for (size_t i = 0; i < app->n_unknown_sets; i++)
         pnb__free(app->unknown_sets[i]);
     pnb__free(app->unknown_sets);
     pnb_ctx_free(app->ctx);
-    pnb__options_free(sets, PNB_COUNT(sets));
+    pnb__options_free(sets, N_SETS);
     pnb__settings_free(&before);
     pnb__free(args);
     return exit_status;

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,18 +148,34 @@ bool pnb__looks_like_file(const char *text)
     return false;
 }
 
-static bool is_choice(const char *choices, const char *word)
+/* The place of a word among the choices, -1 when it is none. */
+static int place_of(const char *choices, const char *word)
 {
     size_t n = strlen(word);
-    for (const char *c = choices; n > 0; c++) {
+    int place = 0;
+    for (const char *c = choices; n > 0; c++, place++) {
         size_t length = strcspn(c, "|");
         if (length == n && memcmp(c, word, n) == 0)
-            return true;
+            return place;
         c += length;
         if (*c == '\0')
-            return false;
+            break;
     }
-    return false;
+    return -1;
+}
+
+/* The same among PNB_NAMES; behind the last for a word that is none of them. */
+static int place_among(const char *names, const char *word)
+{
+    int place = 0;
+    for (; *names != '\0' && strcmp(names, word) != 0; names += strlen(names) + 1)
+        place++;
+    return place;
+}
+
+static size_t width_of(const pnb__option *row)
+{
+    return row->at >> 32;
 }
 
 static pnb_status check_range(const pnb__option *row, double value, const char *word,
@@ -180,7 +197,10 @@ static pnb_status set_number(const pnb__option *row, void *field, const char *wo
         int64_t value = 0;
         if (!pnb__read_int(word, &value))
             return pnb__fail(err, PNB_ARG, "--%s %s: a whole number is wanted", row->name, word);
-        *(int64_t *)field = value;
+        if (width_of(row) == sizeof(int))
+            *(int *)field = (int)PNB_MIN(PNB_MAX(value, INT_MIN), INT_MAX);
+        else
+            *(int64_t *)field = value;
         return check_range(row, (double)value, word, err);
     }
     double value = 0;
@@ -190,9 +210,25 @@ static pnb_status set_number(const pnb__option *row, void *field, const char *wo
     return check_range(row, value, word, err);
 }
 
+static pnb_status set_choice(const pnb__option *row, void *field, const char *word, pnb_error *err)
+{
+    int place = place_of(row->choices, word);
+    if (place < 0)
+        return pnb__fail(err, PNB_ARG, "--%s %s: must be one of %s", row->name, word, row->choices);
+    if (row->names != NULL)
+        place = place_among(row->names, word);
+    if (width_of(row) == sizeof(const char *))
+        *(const char **)field = word;
+    else if (width_of(row) == sizeof(bool))
+        *(bool *)field = place != 0;
+    else
+        *(int *)field = place;
+    return PNB_OK;
+}
+
 static pnb_status set_value(const pnb__option *row, void *args, const char *word, pnb_error *err)
 {
-    void *field = (char *)args + row->at;
+    void *field = pnb__option_field(row, args);
     /* What a script hands over when its variable is unset: no path, and none was meant. */
     if ((row->kind == PNB__OPT_FILE || row->kind == PNB__OPT_FILES) && word[0] == '\0')
         return pnb__fail(err, PNB_ARG, "--%s: the path is empty", row->name);
@@ -208,11 +244,7 @@ static pnb_status set_value(const pnb__option *row, void *args, const char *word
     case PNB__OPT_REAL:
         return set_number(row, field, word, err);
     case PNB__OPT_CHOICE:
-        if (!is_choice(row->choices, word))
-            return pnb__fail(err, PNB_ARG, "--%s %s: must be one of %s", row->name, word,
-                             row->choices);
-        *(const char **)field = word;
-        return PNB_OK;
+        return set_choice(row, field, word, err);
     case PNB__OPT_TEXT:
     case PNB__OPT_FILE:
         *(const char **)field = word;
@@ -221,6 +253,12 @@ static pnb_status set_value(const pnb__option *row, void *args, const char *word
     case PNB__OPT_FILES:
     case PNB__OPT_REST:
         break;
+    }
+    if (width_of(row) == sizeof(const char *) && *(const char **)field != NULL)
+        return pnb__fail(err, PNB_ARG, "one %s at a time, found '%s' too", row->value, word);
+    if (width_of(row) == sizeof(const char *)) {
+        *(const char **)field = word;
+        return PNB_OK;
     }
     pnb__text_list *list = field;
     return PNB_PUSH(list->items, list->n, err, word);
@@ -232,34 +270,18 @@ static bool set_flag(const pnb__option *row, void *args, const char *word)
     bool value = strcmp(word, "true") == 0;
     if (!value && strcmp(word, "false") != 0)
         return false;
-    *(bool *)(void *)((char *)args + row->at) = value;
+    *(bool *)pnb__option_field(row, args) = value;
     return true;
 }
 
 static void set_unset(const pnb__option *row, void *args)
 {
-    void *field = (char *)args + row->at;
-    switch (row->kind) {
-    case PNB__OPT_FLAG:
-        *(bool *)field = false;
-        break;
-    case PNB__OPT_INT:
+    void *field = pnb__option_field(row, args);
+    memset(field, 0, width_of(row)); /* false, NULL, an empty list */
+    if (row->kind == PNB__OPT_INT && width_of(row) == sizeof(int64_t))
         *(int64_t *)field = PNB__INT_UNSET;
-        break;
-    case PNB__OPT_REAL:
+    else if (row->kind == PNB__OPT_REAL)
         *(double *)field = NAN;
-        break;
-    case PNB__OPT_TEXT:
-    case PNB__OPT_FILE:
-    case PNB__OPT_CHOICE:
-        *(const char **)field = NULL;
-        break;
-    case PNB__OPT_LIST:
-    case PNB__OPT_FILES:
-    case PNB__OPT_REST:
-        *(pnb__text_list *)field = (pnb__text_list){NULL, 0};
-        break;
-    }
 }
 
 static bool is_list(const pnb__option *row)
@@ -267,26 +289,21 @@ static bool is_list(const pnb__option *row)
     return row->kind == PNB__OPT_LIST || row->kind == PNB__OPT_FILES;
 }
 
+static bool fills_list(const pnb__option *row)
+{
+    return is_list(row) || (row->kind == PNB__OPT_REST && width_of(row) > sizeof(const char *));
+}
+
 static bool is_missing(const pnb__option *row, const void *args)
 {
-    const void *field = (const char *)args + row->at;
-    switch (row->kind) {
-    case PNB__OPT_FLAG:
-        return false;
-    case PNB__OPT_INT:
-        return *(const int64_t *)field == PNB__INT_UNSET;
-    case PNB__OPT_REAL:
+    const void *field = pnb__option_field(row, args);
+    if (row->kind == PNB__OPT_INT)
+        return width_of(row) == sizeof(int64_t) && *(const int64_t *)field == PNB__INT_UNSET;
+    if (row->kind == PNB__OPT_REAL)
         return isnan(*(const double *)field);
-    case PNB__OPT_TEXT:
-    case PNB__OPT_FILE:
-    case PNB__OPT_CHOICE:
-        return *(const char *const *)field == NULL;
-    case PNB__OPT_LIST:
-    case PNB__OPT_FILES:
-    case PNB__OPT_REST:
-        break;
-    }
-    return ((const pnb__text_list *)field)->n == 0;
+    if (fills_list(row))
+        return ((const pnb__text_list *)field)->n == 0;
+    return width_of(row) == sizeof(const char *) && *(const char *const *)field == NULL;
 }
 
 /* ---- the walk over the words ---- */
@@ -337,7 +354,8 @@ static pnb_status fill_fallbacks(const pnb__opt_set *sets, size_t n_sets, pnb_er
 {
     for (size_t s = 0; s < n_sets; s++)
         for (size_t i = 0; i < sets[s].n; i++)
-            set_unset(&sets[s].rows[i], sets[s].args);
+            if (!sets[s].has_defaults)
+                set_unset(&sets[s].rows[i], sets[s].args);
     for (size_t s = 0; s < n_sets; s++)
         for (size_t i = 0; i < sets[s].n; i++) {
             const pnb__option *row = &sets[s].rows[i];
@@ -415,8 +433,7 @@ pnb_status pnb__options_parse_over(const pnb__opt_set *sets, size_t n_sets,
         } else if (rest == NULL) {
             status = pnb__fail(err, PNB_ARG, "'%s' belongs to no option", word);
         } else {
-            pnb__text_list *list = (pnb__text_list *)(void *)((char *)rest_args + rest->at);
-            status = PNB_PUSH(list->items, list->n, err, word);
+            status = set_value(rest, rest_args, word, err);
             c.next++;
         }
     }
@@ -428,9 +445,9 @@ void pnb__options_free(const pnb__opt_set *sets, size_t n_sets)
     for (size_t s = 0; s < n_sets; s++)
         for (size_t i = 0; i < sets[s].n; i++) {
             const pnb__option *row = &sets[s].rows[i];
-            if (!is_list(row) && row->kind != PNB__OPT_REST)
+            if (!fills_list(row))
                 continue;
-            pnb__text_list *list = (pnb__text_list *)(void *)((char *)sets[s].args + row->at);
+            pnb__text_list *list = pnb__option_field(row, sets[s].args);
             pnb__free(list->items);
             *list = (pnb__text_list){NULL, 0};
         }

@@ -11,15 +11,21 @@
 /* How the words after an option are read, and the C type of the field they fill. */
 typedef enum pnb__opt_kind {
     PNB__OPT_FLAG,   /* no value                                  bool            */
-    PNB__OPT_INT,    /* whole number                              int64_t         */
+    PNB__OPT_INT,    /* whole number                              int64_t, int, size_t, uint64_t */
     PNB__OPT_REAL,   /* number, also 1e-4, inf                    double          */
     PNB__OPT_TEXT,   /* one word                                  const char *    */
     PNB__OPT_FILE,   /* one word that completes as a path         const char *    */
-    PNB__OPT_CHOICE, /* one of `choices`                          const char *    */
+    PNB__OPT_CHOICE, /* one of `choices`                          const char *, or its place: an
+                      *                                           enum, a bool of two choices */
     PNB__OPT_LIST,   /* one or more words; repeats append         pnb__text_list  */
     PNB__OPT_FILES,  /* the same, completing as paths             pnb__text_list  */
-    PNB__OPT_REST    /* the words that belong to no option        pnb__text_list  */
+    PNB__OPT_REST    /* the words that belong to no option        pnb__text_list, const char * for
+                      *                                           one word and no more */
 } pnb__opt_kind;
+
+/* Where a value goes: the place of the field in the struct that the table fills, and how wide it
+ * is, in one number, for it is one argument of a row's macro. */
+#define PNB__FIELD(type, field) (offsetof(type, field) | sizeof(((type *)0)->field) << 32)
 
 typedef struct pnb__text_list {
     const char **items; /* the words themselves belong to argv or to the table */
@@ -33,11 +39,13 @@ typedef struct pnb__text_list {
 typedef struct pnb__option {
     const char *name; /* kebab-case; for PNB__OPT_REST only a label for messages */
     pnb__opt_kind kind;
-    size_t at;            /* offsetof the field in the command's argument struct */
+    size_t at;            /* PNB__FIELD of what it fills */
     const char *value;    /* placeholder in help: "N", "DIR", "PATH..." */
     const char *fallback; /* default as it would be typed; NULL: none */
     const char *help;     /* one sentence without the default */
     const char *choices;  /* "a|b|c" for PNB__OPT_CHOICE */
+    const char *names;    /* PNB_NAMES of the enum filled, where the choices are not its words in
+                           * order; a choice that is none of them stands behind the last */
     double min, max;      /* closed range of a number; both 0: no range */
     const char *group;    /* starts a new heading in help from this row on */
     char letter;          /* one-letter form, 0: none */
@@ -48,7 +56,7 @@ typedef struct pnb__option {
                          * "/": a folder; NULL: no output. Checked before the command runs */
 } pnb__option;
 
-/* Rows of a table: the option's name, the offset of its field, what stands for its value in help,
+/* Rows of a table: the option's name, its PNB__FIELD, what stands for its value in help,
  * the sentence of help, and then any further fields by name. */
 #define PNB__ROW_FLAG(word, field, ...)                                                            \
     {                                                                                              \
@@ -79,6 +87,7 @@ typedef struct pnb__preset {
 } pnb__preset;
 
 struct pnb__app;
+struct pnb__result;
 
 /* One command, or a family with subcommands (then `subs` is set and the rest below it is not). */
 typedef struct pnb__command {
@@ -89,16 +98,33 @@ typedef struct pnb__command {
     const struct pnb__command *const *subs; /* NULL-terminated; NULL for a plain command */
     const pnb__option *options;
     size_t n_options;
-    size_t args_bytes; /* size of the argument struct the table fills */
-    pnb_status (*run)(struct pnb__app *app, const void *args);
+    size_t args_bytes; /* size of the struct that the table fills: the job's own, mostly */
+    /* Fills all of it with what holds where nothing is given, once before the words are read and
+     * once more, with what they said in it, before they are read for good: one option may choose
+     * the defaults of others. NULL: what is not given is unset. */
+    void (*defaults)(void *args);
+    /* What it finds goes into `r`, which is printed behind it; nothing is, where it stays empty. */
+    pnb_status (*run)(struct pnb__app *app, void *args, struct pnb__result *r);
 } pnb__command;
+
+/* The last fields of a command: its table, the struct that it fills, and what it does. */
+#define PNB__RUNS(table, type, function)                                                           \
+    .options = (table), .n_options = sizeof(table) / sizeof *(table), .args_bytes = sizeof(type),  \
+    .run = (function)
 
 /* A table and the struct it fills. */
 typedef struct pnb__opt_set {
     const pnb__option *rows;
     size_t n;
     void *args;
+    bool has_defaults; /* fields hold what they are without their option */
 } pnb__opt_set;
+
+/* The field of a row. */
+static inline void *pnb__option_field(const pnb__option *row, const void *args)
+{
+    return (char *)(uintptr_t)args + (row->at & UINT32_MAX);
+}
 
 /* Fills every field of the sets from the fallbacks, then from the words.
  *   --name value | --name=value | -x value | words...     `_` counts as `-` in names

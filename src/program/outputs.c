@@ -174,14 +174,15 @@ static pnb_status check_inputs(pnb__app *app, const output *o, const pnb__opt_se
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < set->n && status == PNB_OK; i++) {
         const pnb__option *row = &set->rows[i];
-        const char *field = (const char *)set->args + row->at;
+        const void *field = pnb__option_field(row, set->args);
         if (row->writes != NULL)
             continue;
-        if (row->kind == PNB__OPT_FILE)
-            status = check_input(app, o, row, *(const char *const *)(const void *)field);
-        if (row->kind != PNB__OPT_FILES && row->kind != PNB__OPT_REST)
+        bool is_one = row->kind == PNB__OPT_REST && row->at >> 32 == sizeof(const char *);
+        if (row->kind == PNB__OPT_FILE || is_one)
+            status = check_input(app, o, row, *(const char *const *)field);
+        if (row->kind != PNB__OPT_FILES && (row->kind != PNB__OPT_REST || is_one))
             continue;
-        const pnb__text_list *list = (const pnb__text_list *)(const void *)field;
+        const pnb__text_list *list = field;
         for (size_t k = 0; k < list->n && status == PNB_OK; k++)
             status = check_input(app, o, row, list->items[k]);
     }
@@ -206,7 +207,7 @@ static size_t collect(output out[MAX_OUTPUTS], const pnb__opt_set *sets, size_t 
             const pnb__option *row = &sets[s].rows[i];
             const char *path = NULL;
             if (row->writes != NULL)
-                path = *(const char *const *)(const void *)((const char *)sets[s].args + row->at);
+                path = *(const char *const *)pnb__option_field(row, sets[s].args);
             if (path != NULL)
                 out[n++] = (output){row, path};
         }

@@ -281,6 +281,25 @@ void pnb__result_cell_real(pnb__result *r, double value, int digits)
     add_cell(r, json_number(value), text, true);
 }
 
+void pnb__result_row(pnb__result *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    for (const char *p = format; (p = strchr(p, '%')) != NULL; p++) {
+        if (p[1] == 's') {
+            pnb__result_cell_text(r, va_arg(args, const char *));
+        } else if (p[1] == 'd') {
+            pnb__result_cell_int(r, va_arg(args, int));
+        } else if (p[1] == 'z') {
+            pnb__result_cell_int(r, (int64_t)va_arg(args, size_t));
+        } else { /* %.4f, %.*f */
+            int digits = p[2] == '*' ? va_arg(args, int) : p[2] - '0';
+            pnb__result_cell_real(r, va_arg(args, double), digits);
+        }
+    }
+    va_end(args);
+}
+
 /* ---- printing ---- */
 
 /* Characters, not bytes: continuation bytes of UTF-8 take no column. */
@@ -397,7 +416,8 @@ static void put_unknown(pnb__result *r, const pnb__app *app)
 pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status)
 {
     put_unknown(r, app);
-    if (status == PNB_OK)
+    bool is_empty = r != NULL && !r->failed && r->n_lines == 0 && json_object_size(r->root) == 0;
+    if (status == PNB_OK && !is_empty)
         status = pnb__result_print(r, app->out, app->common.json, &app->err);
     pnb__result_free(r);
     return status;

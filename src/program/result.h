@@ -46,6 +46,9 @@ typedef struct pnb__column {
 } pnb__column;
 void pnb__result_table(pnb__result *r, const char *key, const char *heading,
                        const pnb__column *columns, size_t n_columns);
+/* Several cells at once, in printf's words: %s a text (NULL: nothing), %d and %zu a whole number,
+ * %.4f a real with that many digits. */
+void pnb__result_row(pnb__result *r, const char *format, ...) PNB_PRINTF(2, 3);
 void pnb__result_cell_text(pnb__result *r, const char *value);
 void pnb__result_cell_int(pnb__result *r, int64_t value);
 void pnb__result_cell_real(pnb__result *r, double value, int digits);
@@ -57,8 +60,8 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
 struct pnb__app;
 /* The JSON object into a file, whole or not at all. */
 pnb_status pnb__result_save(pnb__result *r, struct pnb__app *app, const char *path);
-/* The end of a command: prints r as --json asks when `status` is OK, frees it in any case. Returns
- * status, or what kept it from being printed. */
+/* The end of a command: prints r as --json asks when `status` is OK and something is in it, frees
+ * it in any case. Returns status, or what kept it from being printed. */
 pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status);
 
 #endif

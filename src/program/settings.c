@@ -271,9 +271,7 @@ pnb_status pnb__settings_read(const pnb__program *program, const char *command, 
     PNB_TRY(reserve(program, text, path != NULL ? strlen(path) : 0, out, err));
     config c = {.program = program, .command = command, .path = path};
     for (int pass = 0; text != NULL && pass < 2; pass++) {
-        copy = pnb__strdup(text);
-        if (copy == NULL)
-            PNB_TRY(pnb__fail_nomem(err, size));
+        PNB_TRY(pnb__copy_text(&copy, text, err));
         c.wants_section = pass == 1;
         PNB_TRY(take_file(&c, copy, out, &at, err));
         pnb__free(copy);

@@ -19,7 +19,7 @@ struct args {
     pnb__text_list images, rest;
 };
 
-#define AT(field) offsetof(struct args, field)
+#define AT(field) PNB__FIELD(struct args, field)
 static const pnb__option rows[] = {
     {.name = "verbose", .letter = 'v', .kind = PNB__OPT_FLAG, .at = AT(verbose), .help = "Talk"},
     {.name = "batch-size",
@@ -64,7 +64,7 @@ static pnb_status parse(const char *first, ...)
 {
     char *words[32];
     int n = 0;
-    const pnb__opt_set set = {rows, PNB_COUNT(rows), &parsed};
+    const pnb__opt_set set = {rows, PNB_COUNT(rows), &parsed, false};
     va_list list;
     va_start(list, first);
     for (const char *w = first; w != NULL; w = va_arg(list, const char *))
@@ -84,7 +84,7 @@ static void refused(const char *text)
 
 static int release(void **state)
 {
-    const pnb__opt_set set = {rows, PNB_COUNT(rows), &parsed};
+    const pnb__opt_set set = {rows, PNB_COUNT(rows), &parsed, false};
     (void)state;
     pnb__options_free(&set, 1);
     return 0;
@@ -169,6 +169,84 @@ static void test_wrong_values(void **state)
     assert_int_equal(parse("--name", "x", "--mode", "", NULL), PNB_ARG);
 }
 
+/* ---- fields of a job: numbers of other widths, choices as places, defaults that stay ---- */
+
+enum colour { RED, GREEN, BLUE, NO_COLOUR };
+
+struct job {
+    int level;
+    size_t n;
+    enum colour colour;
+    bool is_exact;
+    double share;
+    const char *name, *word;
+};
+
+#define AT_JOB(field) PNB__FIELD(struct job, field)
+static const pnb__option job_rows[] = {
+    PNB__ROW_INT("level", AT_JOB(level), "N", "Level", PNB__RANGE(-1, 7)),
+    PNB__ROW_INT("n", AT_JOB(n), "N", "Number", PNB__RANGE(0, 1e12)),
+    /* the choices are in another order than the enum, and one is none of it */
+    PNB__ROW_CHOICE("colour", AT_JOB(colour), "C", "auto|blue|red", "Colour",
+                    .names = "red\0green\0blue\0"),
+    PNB__ROW_CHOICE("form", AT_JOB(is_exact), "F", "published|exact", "Form"),
+    PNB__ROW_REAL("share", AT_JOB(share), "S", "Share"),
+    PNB__ROW_TEXT("name", AT_JOB(name), "STR", "Name", .fallback = "usual"),
+    PNB__ROW_REST("word", AT_JOB(word), "WORD", "One word"),
+};
+
+static struct job parse_job(bool has_defaults, const char *first, ...)
+{
+    struct job job = {.level = -1, .n = 9, .colour = GREEN, .share = 0.5, .word = NULL};
+    const pnb__opt_set set = {job_rows, PNB_COUNT(job_rows), &job, has_defaults};
+    char *words[16];
+    int n = 0;
+    va_list list;
+    va_start(list, first);
+    for (const char *w = first; w != NULL; w = va_arg(list, const char *))
+        words[n++] = (char *)(uintptr_t)w;
+    va_end(list);
+    pnb_error_reset(&err);
+    (void)pnb__options_parse(&set, 1, n, words, &err);
+    pnb__options_free(&set, 1);
+    return job;
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct job job = parse_job(true, "--n", "3000000000", NULL);
+    assert_int_equal(job.level, -1);
+    assert_true(job.n == 3000000000U);
+    assert_int_equal(job.colour, GREEN);
+    assert_true(job.share > 0.4);
+    assert_string_equal(job.name, "usual"); /* a fallback is stronger than the struct's own */
+    job = parse_job(false, NULL);
+    assert_true(isnan(job.share));
+    assert_int_equal(job.colour, RED);
+}
+
+static void test_fields(void **state)
+{
+    (void)state;
+    struct job job =
+        parse_job(true, "--level", "7", "--colour", "blue", "--form", "exact", "w", NULL);
+    assert_int_equal(err.status, PNB_OK);
+    assert_int_equal(job.level, 7);
+    assert_int_equal(job.colour, BLUE);
+    assert_true(job.is_exact);
+    assert_string_equal(job.word, "w");
+    assert_int_equal(parse_job(true, "--colour", "auto", NULL).colour, NO_COLOUR);
+    assert_int_equal(parse_job(true, "--colour", "red", NULL).colour, RED);
+    assert_false(parse_job(true, "--form", "published", NULL).is_exact);
+    (void)parse_job(true, "--level", "4294967296", NULL);
+    refused("must be between -1 and 7");
+    (void)parse_job(true, "one", "two", NULL);
+    refused("one WORD at a time, found 'two' too");
+    (void)parse_job(true, "--colour", "green", NULL);
+    refused("must be one of auto|blue|red");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +255,8 @@ int main(void)
         cmocka_unit_test_teardown(test_lists, release),
         cmocka_unit_test_teardown(test_wrong_words, release),
         cmocka_unit_test_teardown(test_wrong_values, release),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

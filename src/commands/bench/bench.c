@@ -159,10 +159,9 @@ static pnb_status make_inputs(encode_work *w, uint64_t seed, pnb_error *err)
     pnb_family family = w->is_text ? w->info->text.family : v->family;
     pnb__rng rng;
     pnb__rng_init(&rng, seed, 0);
-    w->pixels = pnb__alloc_array(n_pixels + 1, sizeof *w->pixels);
-    w->ids = pnb__alloc_array(n_ids + 1, sizeof *w->ids);
-    if (w->pixels == NULL || w->ids == NULL)
-        return pnb__fail_nomem(err, n_pixels * sizeof *w->pixels);
+    if (PNB_ALLOC(w->pixels, n_pixels + 1, err) != PNB_OK ||
+        PNB_ALLOC(w->ids, n_ids + 1, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n_pixels; i++)
         w->pixels[i] = (float)pnb__rng_normal(&rng);
     for (size_t i = 0; i < n_ids; i++)
@@ -182,8 +181,9 @@ static pnb_status open_model(pnb__app *app, const char *name, pnb_model **out)
     return status;
 }
 
-pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *o, pnb__result *r)
+pnb_status pnb__bench_encode(pnb__app *app, void *args, pnb__result *r)
 {
+    const pnb__bench_opts *o = args;
     encode_work w = {.is_text = o->is_text, .batch = o->batch_size};
     pnb_status status;
     PNB_TRY(open_model(app, o->model, &w.model));

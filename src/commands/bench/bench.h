@@ -17,7 +17,7 @@ typedef struct pnb__bench_opts {
 
 /* Fills the result with median_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.
  * Errors  those of the model; ARG */
-pnb_status pnb__bench_encode(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
+pnb_status pnb__bench_encode(pnb__app *app, void *args, pnb__result *r);
 
 /* Sorts and reports seconds of one repeat; for tests too. n >= 1. */
 typedef struct pnb__bench_times {

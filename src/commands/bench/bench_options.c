@@ -14,13 +14,7 @@
 #include "prob/choices.h"
 #include "program/result.h"
 
-struct bench_args {
-    const char *model, *tower;
-    int64_t batch, repeats;
-    double seconds;
-};
-
-#define AT(field) offsetof(struct bench_args, field)
+#define AT(field) PNB__FIELD(pnb__bench_opts, field)
 #define MODEL                                                                                      \
     {                                                                                              \
         .name = "model", .letter = 'm', .kind = PNB__OPT_FILE, .at = AT(model),                    \
@@ -29,64 +23,38 @@ struct bench_args {
     }
 #define BATCH(help_, fallback_)                                                                    \
     {                                                                                              \
-        .name = "batch", .letter = 'b', .kind = PNB__OPT_INT, .at = AT(batch), .value = "N",       \
+        .name = "batch", .letter = 'b', .kind = PNB__OPT_INT, .at = AT(batch_size), .value = "N",  \
         .fallback = fallback_, .min = 1, .max = 1e6, .help = help_                                 \
     }
-#define TIMES                                                                                      \
+#define TIMES(TIMES_AT)                                                                            \
     {.name = "seconds",                                                                            \
      .kind = PNB__OPT_REAL,                                                                        \
-     .at = AT(seconds),                                                                            \
+     .at = TIMES_AT(seconds),                                                                      \
      .value = "S",                                                                                 \
      .fallback = "3",                                                                              \
      .max = 1e6,                                                                                   \
      .help = "Measure at least this long"},                                                        \
     {                                                                                              \
-        .name = "repeats", .kind = PNB__OPT_INT, .at = AT(repeats), .value = "N", .fallback = "5", \
-        .min = 1, .max = 10000, .help = "and at least this often"                                  \
+        .name = "repeats", .kind = PNB__OPT_INT, .at = TIMES_AT(min_repeats), .value = "N",        \
+        .fallback = "5", .min = 1, .max = 10000, .help = "and at least this often"                 \
     }
 
 static const pnb__option encode_options[] = {
     MODEL,
-    PNB__ROW_CHOICE("tower", AT(tower), "NAME", "image|text", "Which half of the model",
+    PNB__ROW_CHOICE("tower", AT(is_text), "NAME", "image|text", "Which half of the model",
                     .fallback = "image"),
-    BATCH("Inputs of one call", "1"), TIMES};
+    BATCH("Inputs of one call", "1"), TIMES(AT)};
 
-static const pnb__option train_options[] = {MODEL, BATCH("Pairs of a step", "8"), TIMES};
+static const pnb__option train_options[] = {MODEL, BATCH("Pairs of a step", "8"), TIMES(AT)};
 #undef MODEL
 #undef BATCH
 #undef AT
-
-static pnb_status run(pnb__app *app, const struct bench_args *a,
-                      pnb_status (*bench)(pnb__app *, const pnb__bench_opts *, pnb__result *))
-{
-    const pnb__bench_opts opts = {.model = a->model,
-                                  .is_text = a->tower != NULL && strcmp(a->tower, "text") == 0,
-                                  .batch_size = (size_t)a->batch,
-                                  .seconds = a->seconds,
-                                  .min_repeats = (size_t)a->repeats};
-    pnb__result *r = pnb__result_create();
-    pnb_status status = bench(app, &opts, r);
-    return pnb__result_finish(r, app, status);
-}
-
-static pnb_status run_encode(pnb__app *app, const void *args)
-{
-    return run(app, args, pnb__bench_encode);
-}
-
-static pnb_status run_train(pnb__app *app, const void *args)
-{
-    return run(app, args, pnb__bench_train);
-}
 
 static const pnb__command encode = {
     .name = "encode",
     .summary = "time one tower of a model",
     .examples = "penumbra bench encode --model ViT-B-16 --tower text --batch 64 --threads 2 --json",
-    .options = encode_options,
-    .n_options = sizeof encode_options / sizeof *encode_options,
-    .args_bytes = sizeof(struct bench_args),
-    .run = run_encode};
+    PNB__RUNS(encode_options, pnb__bench_opts, pnb__bench_encode)};
 
 static const pnb__command train = {
     .name = "train",
@@ -94,20 +62,12 @@ static const pnb__command train = {
     .about = "Batch, both towers, all losses with the masked pass, backward, AdamW, on rendered "
              "shapes. Arithmetic is counted as three forward passes.",
     .examples = "penumbra bench train --model tiny --batch 128 --threads 2",
-    .options = train_options,
-    .n_options = sizeof train_options / sizeof *train_options,
-    .args_bytes = sizeof(struct bench_args),
-    .run = run_train};
+    PNB__RUNS(train_options, pnb__bench_opts, pnb__bench_train)};
 
 /* ---- search and eval ---- */
 
-struct bench_search_args {
-    const char *measure;
-    int64_t n, dim, queries, k, repeats;
-    double seconds;
-};
-
-#define AT(field) offsetof(struct bench_search_args, field)
+#define AT(field) PNB__FIELD(pnb__bench_search_opts, field)
+#define AT_TIMES(field) AT(times.field)
 #define SIZE_ROW(name_, letter_, at_, fallback_, max_, help_)                                      \
     {                                                                                              \
         .name = name_, .letter = letter_, .kind = PNB__OPT_INT, .at = at_, .value = "N",           \
@@ -117,45 +77,20 @@ struct bench_search_args {
 static const pnb__option search_options[] = {
     SIZE_ROW("n", 'n', AT(n), "100000", 1e9, "Rows of the index"),
     SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
-    SIZE_ROW("queries", 'Q', AT(queries), "100", 1e8, "Queries of one call"),
+    SIZE_ROW("queries", 'Q', AT(n_queries), "100", 1e8, "Queries of one call"),
     SIZE_ROW("k", 'k', AT(k), "10", 1e6, "Hits of a query"),
     PNB__MEASURE_ROW(AT(measure)),
-    TIMES};
+    TIMES(AT_TIMES)};
 
 static const pnb__option eval_options[] = {
     SIZE_ROW("captions", 'n', AT(n), "25000", 1e9, "Captions, shared out evenly"),
-    SIZE_ROW("images", 'Q', AT(queries), "5000", 1e8, "Pictures"),
+    SIZE_ROW("images", 'Q', AT(n_queries), "5000", 1e8, "Pictures"),
     SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
-    PNB__MEASURE_ROW(AT(measure)), TIMES};
+    PNB__MEASURE_ROW(AT(measure)), TIMES(AT_TIMES)};
 #undef TIMES
 #undef SIZE_ROW
+#undef AT_TIMES
 #undef AT
-
-static pnb_status run_sets(pnb__app *app, const struct bench_search_args *a,
-                           pnb_status (*bench)(pnb__app *, const pnb__bench_search_opts *,
-                                               pnb__result *))
-{
-    const pnb__bench_search_opts opts = {
-        .times = {.seconds = a->seconds, .min_repeats = (size_t)a->repeats},
-        .n = (size_t)a->n,
-        .dim = (size_t)a->dim,
-        .n_queries = (size_t)a->queries,
-        .k = (size_t)a->k,
-        .measure = a->measure};
-    pnb__result *r = pnb__result_create();
-    pnb_status status = bench(app, &opts, r);
-    return pnb__result_finish(r, app, status);
-}
-
-static pnb_status run_search(pnb__app *app, const void *args)
-{
-    return run_sets(app, args, pnb__bench_search);
-}
-
-static pnb_status run_eval(pnb__app *app, const void *args)
-{
-    return run_sets(app, args, pnb__bench_eval);
-}
 
 static const pnb__command search = {
     .name = "search",
@@ -166,10 +101,7 @@ static const pnb__command search = {
              "bandwidth of its memory, both measured in the same run, and the recall of the hits "
              "against all pairs scored in double precision.",
     .examples = "penumbra bench search --n 1000000 --dim 512 --queries 1000 --measure csd --json",
-    .options = search_options,
-    .n_options = sizeof search_options / sizeof *search_options,
-    .args_bytes = sizeof(struct bench_search_args),
-    .run = run_search};
+    PNB__RUNS(search_options, pnb__bench_search_opts, pnb__bench_search)};
 
 static const pnb__command eval = {
     .name = "eval",
@@ -177,56 +109,44 @@ static const pnb__command eval = {
     .about = "Ranks of every true pair among all captions and among all pictures, and the figures "
              "that follow from them.",
     .examples = "penumbra bench eval --captions 25000 --images 5000 --dim 512 --threads 2",
-    .options = eval_options,
-    .n_options = sizeof eval_options / sizeof *eval_options,
-    .args_bytes = sizeof(struct bench_search_args),
-    .run = run_eval};
+    PNB__RUNS(eval_options, pnb__bench_search_opts, pnb__bench_eval)};
 
 /* ---- tokenize ---- */
 
-struct tokenize_args {
-    const char *tokenizer, *clean;
+struct tokenize_job {
+    pnb__bench_tokenize_opts bench;
     pnb__text_list texts;
-    int64_t repeats;
-    double seconds;
 };
 
-#define AT(field) offsetof(struct tokenize_args, field)
+#define AT(field) PNB__FIELD(struct tokenize_job, field)
 static const pnb__option tokenize_options[] = {
-    PNB__ROW_FILE("tokenizer", AT(tokenizer), "PATH",
+    PNB__ROW_FILE("tokenizer", AT(bench.tokenize.tokenizer), "PATH",
                   "Anything that `penumbra tokenizer encode` opens, or a model directory",
                   .required = true),
     PNB__ROW_FILES(
         "texts", AT(texts), "FILE...",
         "Captions: text files (one a line, an empty one too), .jsonl, tar shards, folders, or -",
         .required = true),
-    PNB__ROW_CHOICE("clean", AT(clean), "MODE", PNB__CHOICES(PNB_CLEAN_LIST(PNB__CHOICE_WORD)),
+    PNB__ROW_CHOICE("clean", AT(bench.tokenize.clean), "MODE",
+                    PNB__CHOICES(PNB_CLEAN_LIST(PNB__CHOICE_WORD)),
                     "What happens to a caption first; by default what the model says"),
-    PNB__ROW_REAL("seconds", AT(seconds), "S", "Measure at least this long", PNB__RANGE(0, 1e6),
-                  .fallback = "3"),
-    PNB__ROW_INT("repeats", AT(repeats), "N", "and at least this often", PNB__RANGE(1, 10000),
-                 .fallback = "5"),
+    PNB__ROW_REAL("seconds", AT(bench.seconds), "S", "Measure at least this long",
+                  PNB__RANGE(0, 1e6), .fallback = "3"),
+    PNB__ROW_INT("repeats", AT(bench.min_repeats), "N", "and at least this often",
+                 PNB__RANGE(1, 10000), .fallback = "5"),
 };
 #undef AT
 
-static pnb_status run_tokenize(pnb__app *app, const void *args)
+static pnb_status run_tokenize(pnb__app *app, void *args, pnb__result *r)
 {
-    const struct tokenize_args *a = args;
-    const pnb__bench_tokenize_opts opts = {.tokenize = {.tokenizer = a->tokenizer,
-                                                        .clean = a->clean,
-                                                        .context_length = PNB__INT_UNSET},
-                                           .seconds = a->seconds,
-                                           .min_repeats = (size_t)a->repeats};
+    struct tokenize_job *job = args;
     pnb__text_inputs captions = {0};
-    pnb__result *r = pnb__result_create();
     pnb_status status = PNB_OK;
-    for (size_t i = 0; i < a->texts.n && status == PNB_OK; i++)
-        status = pnb__text_inputs_add(&captions, a->texts.items[i], "title", app->in, &app->err);
+    job->bench.tokenize.context_length = PNB__INT_UNSET;
+    for (size_t i = 0; i < job->texts.n && status == PNB_OK; i++)
+        status = pnb__text_inputs_add(&captions, job->texts.items[i], "title", app->in, &app->err);
     if (status == PNB_OK)
-        status = pnb__bench_tokenize(app, &opts, &captions, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
+        status = pnb__bench_tokenize(app, &job->bench, &captions, r);
     pnb__text_inputs_reset(&captions);
     return status;
 }
@@ -235,10 +155,7 @@ static const pnb__command tokenize = {
     .name = "tokenize",
     .summary = "time one thread turning captions into token ids",
     .examples = "penumbra bench tokenize --tokenizer model --texts captions.txt",
-    .options = tokenize_options,
-    .n_options = sizeof tokenize_options / sizeof *tokenize_options,
-    .args_bytes = sizeof(struct tokenize_args),
-    .run = run_tokenize};
+    PNB__RUNS(tokenize_options, struct tokenize_job, run_tokenize)};
 
 static const pnb__command *const subs[] = {&encode, &train, &search, &eval, &tokenize, NULL};
 const pnb__command pnb__cmd_bench = {

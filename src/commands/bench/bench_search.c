@@ -201,9 +201,8 @@ static pnb_status check_recall(const search_work *w, const pnb_search_opts *opts
     size_t n_right = 0;
     pnb_hits hits = {0};
     pnb_status status = PNB_OK;
-    double *score = pnb__alloc_array(n, 2 * sizeof *score);
-    if (score == NULL)
-        return pnb__fail_nomem(err, 2 * n * sizeof *score);
+    double *score = NULL;
+    PNB_TRY(PNB_ALLOC_ROWS(score, n, 2, err));
     double *sorted = score + n;
     PNB_TRY(pnb_index_search(w->index, w->app->ctx, &w->queries.rows, w->k, &hits, err));
     for (size_t q = 0; q < n_queries; q++) {
@@ -272,8 +271,9 @@ done:
     return status;
 }
 
-pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb__result *r)
+pnb_status pnb__bench_search(pnb__app *app, void *args, pnb__result *r)
 {
+    const pnb__bench_search_opts *o = args;
     pnb_search_opts opts = pnb_search_opts_default();
     pnb__kernels k;
     search_work w = {.app = app, .k = PNB_MIN(o->k, o->n), .kernels = &k};
@@ -282,7 +282,7 @@ pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *o, pnb
     w.gallery.seed = (uint64_t)app->common.seed;
     w.queries.seed = w.gallery.seed + QUERY_SEED;
     opts.measure_opts.seed = w.gallery.seed;
-    PNB_TRY(pnb_measure_parse(&opts.measure, o->measure, &app->err));
+    opts.measure = o->measure;
     PNB_TRY(make_set(&w.gallery, app, o->n, o->dim));
     PNB_TRY(make_set(&w.queries, app, o->n_queries, o->dim));
     choose_family(&w.gallery, opts.measure, true);
@@ -350,8 +350,9 @@ static pnb_status make_truth(eval_work *w, pnb_error *err)
     return status;
 }
 
-pnb_status pnb__bench_eval(pnb__app *app, const pnb__bench_search_opts *o, pnb__result *r)
+pnb_status pnb__bench_eval(pnb__app *app, void *args, pnb__result *r)
 {
+    const pnb__bench_search_opts *o = args;
     eval_work w = {.app = app, .opts = pnb_search_opts_default()};
     pnb__bench_times times;
     pnb_status status;
@@ -360,7 +361,7 @@ pnb_status pnb__bench_eval(pnb__app *app, const pnb__bench_search_opts *o, pnb__
     if (o->n < o->n_queries)
         return pnb__usage(app, "%zu captions for %zu pictures; each picture needs at least one",
                           o->n, o->n_queries);
-    PNB_TRY(pnb_measure_parse(&w.opts.measure, o->measure, &app->err));
+    w.opts.measure = o->measure;
     PNB_TRY(make_set(&w.images, app, o->n_queries, o->dim));
     PNB_TRY(make_set(&w.texts, app, o->n, o->dim));
     pull_captions(&w.images, &w.texts);

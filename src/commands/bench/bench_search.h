@@ -8,17 +8,17 @@
 typedef struct pnb__bench_search_opts {
     pnb__bench_opts times;
     size_t n, dim, n_queries, k;
-    const char *measure;
+    pnb_measure measure;
 } pnb__bench_search_opts;
 
 /* One call of a prepared index. Fills median_s, min_s, max_s, prepare_s, gflops beside sgemm_gflops
  * (the faster of our kernels and OpenBLAS), read_gb_s beside bandwidth_gb_s, both shares, and
  * recall of the hits against all pairs in f64.  Errors  NOT_FOUND (measure), NOMEM, those of search
  */
-pnb_status pnb__bench_search(pnb__app *app, const pnb__bench_search_opts *opts, pnb__result *r);
+pnb_status pnb__bench_search(pnb__app *app, void *args, pnb__result *r);
 
 /* Retrieval both ways, n captions of n_queries pictures, n / n_queries each. */
-pnb_status pnb__bench_eval(pnb__app *app, const pnb__bench_search_opts *opts, pnb__result *r);
+pnb_status pnb__bench_eval(pnb__app *app, void *args, pnb__result *r);
 
 /* Row i of a synthetic set: a unit mean in a random direction and log-variances around -8,
  * functions of (seed, i) alone. log_var may be NULL. */

@@ -112,8 +112,9 @@ static void free_trainer(bench_trainer *t)
     pnb__free(t);
 }
 
-pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *o, pnb__result *r)
+pnb_status pnb__bench_train(pnb__app *app, void *args, pnb__result *r)
 {
+    const pnb__bench_opts *o = args;
     bench_trainer *t = pnb__alloc_zero(1, sizeof *t);
     if (t == NULL)
         return pnb__fail_nomem(&app->err, sizeof *t);

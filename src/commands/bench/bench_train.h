@@ -7,6 +7,6 @@
 /* One whole step: batch, all losses with the masked pass, backward, update, on a small data set
  * made in a temporary folder. Fills the result as pnb__bench_encode does.
  * Errors  those of the model and of training; IO (the folder) */
-pnb_status pnb__bench_train(pnb__app *app, const pnb__bench_opts *opts, pnb__result *r);
+pnb_status pnb__bench_train(pnb__app *app, void *args, pnb__result *r);
 
 #endif

@@ -27,23 +27,17 @@ typedef struct calibrate_run {
 static pnb_status load(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
 {
     pnb__retrieval *sets = &run->sets;
-    pnb__retrieval_opts opts = pnb__retrieval_opts_default();
     pnb_error *err = &app->err;
     pnb_status status;
-    opts.images = o->images;
-    opts.texts = o->texts;
-    opts.truth = o->truth;
-    opts.read = o->read;
-    opts.level = o->level;
-    opts.measure = o->match.search.measure;
-    PNB_TRY(pnb__retrieval_load(app, &opts, sets));
+    PNB_TRY(pnb__retrieval_load(app, &o->sets, sets));
     run->gallery = o->gallery_is_texts ? sets->texts : sets->images;
     run->queries = o->gallery_is_texts ? sets->images : sets->texts;
     run->job = o->gallery_is_texts
                    ? (pnb_match_job){&sets->image_rows, &sets->text_rows, sets->truth, NULL}
                    : (pnb_match_job){&sets->text_rows, &sets->image_rows, sets->backward, NULL};
     if (o->out == NULL)
-        return pnb__calibration_path(&run->path, o->gallery_is_texts ? o->texts : o->images, err);
+        return pnb__calibration_path(&run->path,
+                                     o->gallery_is_texts ? o->sets.texts : o->sets.images, err);
     run->path = pnb__strdup(o->out);
     if (run->path == NULL)
         status = pnb__fail_nomem(err, strlen(o->out));
@@ -57,9 +51,11 @@ static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
     pnb_match_fit *fit = &run->fit;
     fit->origin.queries = pnb_fit_side_of(run->queries);
     fit->origin.gallery = pnb_fit_side_of(run->gallery);
-    snprintf(fit->gallery, sizeof fit->gallery, "%s", o->gallery_is_texts ? o->texts : o->images);
-    snprintf(fit->queries, sizeof fit->queries, "%s", o->gallery_is_texts ? o->images : o->texts);
-    snprintf(fit->truth, sizeof fit->truth, "%s", o->truth != NULL ? o->truth : "");
+    snprintf(fit->gallery, sizeof fit->gallery, "%s",
+             o->gallery_is_texts ? o->sets.texts : o->sets.images);
+    snprintf(fit->queries, sizeof fit->queries, "%s",
+             o->gallery_is_texts ? o->sets.images : o->sets.texts);
+    snprintf(fit->truth, sizeof fit->truth, "%s", o->sets.truth != NULL ? o->sets.truth : "");
     pnb__ids_hash(run->gallery, fit->gallery_ids_sha256);
 }
 
@@ -72,9 +68,8 @@ static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrat
                      pnb__model_speaks_of(run->gallery, run->queries, why, sizeof why);
     match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
     match.model_b = has_model ? run->gallery->info.logit_bias : (double)NAN;
-    run->assessment = pnb__alloc_zero(1, sizeof *run->assessment);
-    if (run->assessment == NULL)
-        return pnb__fail_nomem(&app->err, sizeof *run->assessment);
+    if (PNB_ALLOC_ZERO(run->assessment, 1, &app->err) != PNB_OK)
+        return PNB_NOMEM;
     run->job.opts = &match;
     pnb_status status =
         pnb_match_fit_compute(app->ctx, &run->job, &run->fit, run->assessment, &app->err);
@@ -167,17 +162,12 @@ static void put_forecasts(const pnb_match_assessment *a, pnb__result *r)
         bool has_pairs = f != PNB_FORECASTER_FIRST;
         if (!c->is_known)
             continue;
-        pnb__result_cell_text(r, pnb_forecaster_name((pnb_forecaster)f));
-        pnb__result_cell_real(r, has_pairs ? c->fit.nll : NAN, 5);
-        pnb__result_cell_real(r, has_pairs ? c->held.nll : NAN, 5);
-        pnb__result_cell_real(r, has_pairs ? c->held.brier : NAN, 5);
-        pnb__result_cell_real(r, has_pairs ? c->held.ece : NAN, 5);
-        pnb__result_cell_real(r, has_pairs ? c->held.p_mean : NAN, 5);
-        pnb__result_cell_real(r, has_pairs ? c->held.base_rate : NAN, 5);
-        pnb__result_cell_real(r, c->first.ece, 4);
-        pnb__result_cell_real(r, c->first.brier, 4);
-        pnb__result_cell_real(r, c->first.p_mean, 4);
-        pnb__result_cell_real(r, c->first.base_rate, 4);
+        pnb__result_row(r, "%s %.5f %.5f %.5f %.5f %.5f %.5f %.4f %.4f %.4f %.4f",
+                        pnb_forecaster_name((pnb_forecaster)f), has_pairs ? c->fit.nll : NAN,
+                        has_pairs ? c->held.nll : NAN, has_pairs ? c->held.brier : NAN,
+                        has_pairs ? c->held.ece : NAN, has_pairs ? c->held.p_mean : NAN,
+                        has_pairs ? c->held.base_rate : NAN, c->first.ece, c->first.brier,
+                        c->first.p_mean, c->first.base_rate);
     }
 }
 
@@ -191,11 +181,8 @@ static void put_bins(const pnb_weighted_ece *c, const char *key, const char *hea
                                           {"rate", "matching"}};
     pnb__result_table(r, key, heading, columns, PNB_COUNT(columns));
     for (size_t b = 0; b < c->n_bins; b++) {
-        pnb__result_cell_real(r, c->bin[b].p_low, 4);
-        pnb__result_cell_real(r, c->bin[b].p_high, 4);
-        pnb__result_cell_real(r, c->bin[b].weight, 4);
-        pnb__result_cell_real(r, c->bin[b].p_mean, 4);
-        pnb__result_cell_real(r, c->bin[b].rate, 4);
+        pnb__result_row(r, "%.4f %.4f %.4f %.4f %.4f", c->bin[b].p_low, c->bin[b].p_high,
+                        c->bin[b].weight, c->bin[b].p_mean, c->bin[b].rate);
     }
 }
 
@@ -211,11 +198,9 @@ static void put_coverage(const calibrate_run *run, pnb__result *r)
     pnb__result_table(r, "conformal", "lists with a match, held out", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < a->n_alphas; i++)
         for (int k = 0; k < PNB_N_CONFORMALS; k++) {
-            pnb__result_cell_real(r, a->at[i].alpha, 3);
-            pnb__result_cell_text(r, pnb_conformal_name((pnb_conformal_kind)k));
-            pnb__result_cell_real(r, a->at[i].cutoff[k], 4);
-            pnb__result_cell_real(r, a->at[i].coverage[k], 4);
-            pnb__result_cell_real(r, a->at[i].mean_size[k], 1);
+            pnb__result_row(r, "%.3f %s %.4f %.4f %.1f", a->at[i].alpha,
+                            pnb_conformal_name((pnb_conformal_kind)k), a->at[i].cutoff[k],
+                            a->at[i].coverage[k], a->at[i].mean_size[k]);
         }
     if (a->n_alphas > 0)
         pnb__result_text(r, NULL, "search cuts lists by",

@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_CALIBRATE_CALIBRATE_H
 #define PNB_COMMANDS_CALIBRATE_CALIBRATE_H
 
+#include "commands/eval/eval_retrieval.h"
 #include "penumbra/calibrate.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/truth.h"
@@ -10,13 +11,10 @@
 #include "program/result.h"
 
 typedef struct pnb__calibrate_opts {
-    const char *images, *texts; /* embedding sets */
-    const char *truth;          /* truth file; NULL: row i belongs to row i */
-    pnb_truth_read_opts read;   /* its format and split */
-    int level;                  /* only captions of this level; -1: all */
-    bool gallery_is_texts;      /* which of them is searched in */
-    const char *out;            /* NULL: beside the gallery */
-    const char *plot;           /* HTML page of diagrams; NULL: none */
+    pnb__retrieval_opts sets; /* which, their truth and their measure */
+    bool gallery_is_texts;    /* which of them is searched in */
+    const char *out;          /* NULL: beside the gallery */
+    const char *plot;         /* HTML page of diagrams; NULL: none */
     pnb_match_opts match;
 } pnb__calibrate_opts;
 

@@ -257,9 +257,8 @@ static void report_findings(const pnb__visit *v, pnb__result *r)
     pnb__result_int(r, "n_warnings", "warnings", (int64_t)v->verdict.n_warnings);
     pnb__result_table(r, "findings", "findings", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < v->n; i++) {
-        pnb__result_cell_text(r, level_names[v->items[i].level]);
-        pnb__result_cell_text(r, v->items[i].part);
-        pnb__result_cell_text(r, v->items[i].text != NULL ? v->items[i].text : "");
+        pnb__result_row(r, "%s %s %s", level_names[v->items[i].level], v->items[i].part,
+                        v->items[i].text != NULL ? v->items[i].text : "");
     }
 }
 

@@ -6,13 +6,12 @@
 #include "commands/commands.h"
 
 struct check_args {
-    pnb__text_list dirs;
-    const char *photo;
+    const char *dir, *photo;
 };
 
-#define AT(field) offsetof(struct check_args, field)
+#define AT(field) PNB__FIELD(struct check_args, field)
 static const pnb__option options[] = {
-    PNB__ROW_REST("dir", AT(dirs), "DIR", "Model folder, or hf-hub:ORG/NAME from the local cache",
+    PNB__ROW_REST("dir", AT(dir), "DIR", "Model folder, or hf-hub:ORG/NAME from the local cache",
                   .required = true),
     PNB__ROW_FILE(
         "photo", AT(photo), "FILE",
@@ -21,22 +20,18 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb_status run(pnb__app *app, const void *args)
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
     const struct check_args *a = args;
-    if (a->dirs.n > 1)
-        return pnb__usage(app, "one DIR at a time, found '%s' too", a->dirs.items[1]);
-    pnb__result *r = pnb__result_create();
     pnb__verdict verdict = {0};
-    pnb_status status = pnb__check_model(app, a->dirs.items[0], a->photo, &verdict, r);
-    if (status == PNB_OK)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    if (status == PNB_OK && verdict.n_errors > 0)
-        status = pnb__fail(&app->err, PNB_FORMAT, "%s: %zu error%s, %zu warning%s",
-                           a->dirs.items[0], verdict.n_errors, verdict.n_errors == 1 ? "" : "s",
-                           verdict.n_warnings, verdict.n_warnings == 1 ? "" : "s");
-    pnb__result_free(r);
-    return status;
+    pnb_status status = pnb__check_model(app, a->dir, a->photo, &verdict, r);
+    if (status != PNB_OK || verdict.n_errors == 0)
+        return status;
+    status = pnb__result_print(r, app->out, app->common.json, &app->err);
+    return status != PNB_OK ? status
+                            : pnb__fail(&app->err, PNB_FORMAT, "%s: %zu error%s, %zu warning%s",
+                                        a->dir, verdict.n_errors, verdict.n_errors == 1 ? "" : "s",
+                                        verdict.n_warnings, verdict.n_warnings == 1 ? "" : "s");
 }
 
 const pnb__command pnb__cmd_check = {
@@ -52,7 +47,4 @@ const pnb__command pnb__cmd_check = {
     .examples = "penumbra check clip-vit-base-patch32\n"
                 "penumbra check hf-hub:SanghyukChun/ProLIP-ViT-B-16-DC-1B-12_8B --photo "
                 "000000039769.jpg",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct check_args),
-    .run = run};
+    PNB__RUNS(options, struct check_args, run)};

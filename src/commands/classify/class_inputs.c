@@ -164,9 +164,8 @@ pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const cha
         return open_loose(s, app, what, opts->words);
     if (!is_set(what))
         return open_pictures(s, app, what, opts);
-    s->what = pnb__strdup(what);
-    if (s->what == NULL)
-        return pnb__fail_nomem(&app->err, strlen(what));
+    if (pnb__copy_text(&s->what, what, &app->err) != PNB_OK)
+        return PNB_NOMEM;
     status = pnb__set_load(&s->set, what, app);
     return status == PNB_OK ? collect_classes(s, &app->err) : status;
 }
@@ -270,8 +269,7 @@ static pnb_status take_line(const label_file *f, char *line, size_t number, pnb_
     if (read_number(tab + 1, &row->number))
         return PNB_OK;
     row->number = -1;
-    row->name = pnb__strdup(tab + 1);
-    return row->name != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(tab + 1));
+    return pnb__copy_text(&row->name, tab + 1, err);
 }
 
 static pnb_status read_labels(const pnb_embeddings *set, const char *path,
@@ -279,8 +277,8 @@ static pnb_status read_labels(const pnb_embeddings *set, const char *path,
 {
     char *text = NULL;
     size_t size = 0;
-    id_row *ids = pnb__alloc_array(set->n, sizeof *ids);
-    pnb_status status = ids != NULL ? PNB_OK : pnb__fail_nomem(err, set->n * sizeof *ids);
+    id_row *ids = NULL;
+    pnb_status status = PNB_ALLOC(ids, set->n, err);
     if (status != PNB_OK)
         return status;
     for (size_t i = 0; i < set->n; i++)

@@ -444,9 +444,7 @@ pnb_status pnb__class_prompts_make(pnb__class_prompts *out, const pnb__texts *na
 {
     pnb__class_prompts p = {.n_classes = names->n};
     pnb_status status;
-    p.offset = pnb__alloc_zero(names->n + 1, sizeof *p.offset);
-    if (p.offset == NULL)
-        return pnb__fail_nomem(err, (names->n + 1) * sizeof *p.offset);
+    PNB_TRY(PNB_ALLOC_ZERO(p.offset, names->n + 1, err));
     PNB_TRY(read_templates(&p, names, spec, dataset, err));
     if (p.prompts.n == 0) {
         PNB_TRY(check_templates(&p.templates, spec, err));

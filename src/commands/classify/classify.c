@@ -77,7 +77,7 @@ static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb_encode
     if (parts.sides == 0)
         return PNB_OK;
     const char *what = pictures ? "pictures"
-                       : o->prompts == NULL && o->load_clfs == NULL
+                       : o->prompts == NULL && o->load_clfs.n == 0
                            ? "prompts"
                            : "dummy prompts (or give --none-set)";
     if (o->model == NULL)
@@ -180,15 +180,17 @@ done:
 
 static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
-    const pnb__text_list *texts = run->opts->none_prompts;
+    static const char *const one_dummy[] = {"a photo"};
+    const pnb__text_list *given = &run->opts->none_prompts;
+    const char *const *texts = given->n > 0 ? given->items : one_dummy;
     pnb__text_inputs captions = {0};
     pnb_status status = PNB_OK;
     if (!run->opts->has_none || run->opts->none != PNB_NONE_DUMMY)
         return PNB_OK;
     if (run->opts->none_set != NULL)
         return pnb__set_load(&run->dummies, run->opts->none_set, app);
-    for (size_t i = 0; i < texts->n; i++)
-        PNB_TRY(pnb__text_inputs_add_text(&captions, texts->items[i], &app->err));
+    for (size_t i = 0; i < PNB_MAX(given->n, (size_t)1); i++)
+        PNB_TRY(pnb__text_inputs_add_text(&captions, texts[i], &app->err));
     if (captions.n_bad > 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
     const pnb__embed_source source = pnb__text_inputs_source(&captions);
@@ -262,10 +264,9 @@ static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_erro
     const pnb__classified *c = &run->images;
     pnb_bootstrap_opts bootstrap = pnb_bootstrap_opts_default();
     size_t n = 0;
-    double *u = pnb__alloc_array(c->p.n, 3 * sizeof *u), *right, *doubt;
+    double *u = NULL, *right, *doubt;
     pnb_status status;
-    if (u == NULL)
-        return pnb__fail_nomem(err, c->p.n * 3 * sizeof *u);
+    PNB_TRY(PNB_ALLOC_ROWS(u, c->p.n, 3, err));
     right = u + c->p.n;
     doubt = right + c->p.n;
     for (size_t i = 0; i < c->p.n; i++) {
@@ -338,9 +339,8 @@ static pnb_status estrange(const pnb__classify *run, pnb__classified *c, pnb_err
 {
     if (c->source.set == NULL)
         return PNB_OK;
-    c->strange = pnb__alloc_array(c->p.n, sizeof *c->strange);
-    if (c->strange == NULL)
-        return pnb__fail_nomem(err, c->p.n * sizeof *c->strange);
+    if (PNB_ALLOC(c->strange, c->p.n, err) != PNB_OK)
+        return PNB_NOMEM;
     return pnb_ood_score(run->opts->none, &c->p, c->u, c->strange, err);
 }
 
@@ -399,10 +399,8 @@ static pnb_status measure_none(pnb__classify *run, pnb_error *err)
     pnb_status status = PNB_OK;
     if (out->source.set == NULL)
         return PNB_OK;
-    strange = pnb__alloc_array(in->p.n, sizeof *strange);
-    is_right = pnb__alloc_array(in->p.n, sizeof *is_right);
-    if (strange == NULL || is_right == NULL)
-        PNB_TRY(pnb__fail_nomem(err, in->p.n * sizeof *strange));
+    PNB_TRY(PNB_ALLOC(strange, in->p.n, err));
+    PNB_TRY(PNB_ALLOC(is_right, in->p.n, err));
     for (size_t i = 0; i < in->p.n; i++) {
         if (run->has_figures && in->source.label[i] < 0)
             continue;

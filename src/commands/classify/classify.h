@@ -17,11 +17,12 @@
 
 typedef struct pnb__classify_opts {
     const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */
-    const char *images, *labels; /* images: the first of the words when there are several */
+    pnb__text_list pictures;                    /* what was named, one word or several */
+    const char *images, *labels;                /* images: the first of the words */
     pnb__class_source_opts source;
     const char *classnames, *templates, *prompts; /* how classes are known; all may be NULL: the
                                                    * pictures' own names */
-    const pnb__text_list *load_clfs;              /* saved classifiers, averaged; or NULL */
+    pnb__text_list load_clfs;                     /* saved classifiers, averaged; none: n 0 */
     const char *dataset, *language;
     pnb_measure measure; /* or PNB__MEASURE_AUTO */
     double scale;        /* NaN: the fitted or the model's, else 100 */
@@ -41,7 +42,7 @@ typedef struct pnb__classify_opts {
 
     bool has_none;
     pnb_none_rule none;
-    const pnb__text_list *none_prompts;
+    pnb__text_list none_prompts; /* none: "a photo" */
     const char *none_set; /* embedding set of dummy prompts in place of none_prompts, or NULL */
     const char *negatives, *val_images, *val_labels, *val_negatives, *val_split;
     double none_threshold, none_reject, none_fpr; /* NaN: not given */

@@ -87,8 +87,8 @@ pnb_status pnb__classify_check(const pnb__classify_opts *o, pnb_error *err)
                                   {"--html", o->html},
                                   {"--save-scaling", o->save_scaling}};
     pnb_status status = check_filter(o, err);
-    for (size_t i = 0; o->load_clfs != NULL && i < o->load_clfs->n && status == PNB_OK; i++)
-        status = check_read(&(named_file){"--load-clfs", o->load_clfs->items[i]}, 1, err);
+    for (size_t i = 0; i < o->load_clfs.n && status == PNB_OK; i++)
+        status = check_read(&(named_file){"--load-clfs", o->load_clfs.items[i]}, 1, err);
     if (status != PNB_OK)
         return status;
     status = check_read(read, PNB_COUNT(read), err);

@@ -11,26 +11,10 @@
 #include "program/result.h"
 #include "sets/settle.h"
 
-struct classify_args {
-    const char *model, *tokenizer, *preprocess, *split, *labels, *img_key, *label_key;
-    const char *classnames, *templates, *prompts, *measure, *dataset, *language;
-    const char *filter, *bprw_images, *none, *none_set, *negatives;
-    const char *val_images, *val_labels, *val_negatives, *val_split, *save_scaling, *load_scaling;
-    const char *output, *predictions, *confusion, *per_class, *save_clf, *save_prompts;
-    const char *weights, *weights_html, *html, *load_weights, *bprw_labels, *bprw_split, *csv,
-        *markdown, *cluster;
-    const char *variance;
-    pnb__text_list images, none_prompts, load_clfs;
-    int64_t bins, shots, neighbours, samples, listed;
-    double scale, filter_value, alpha, eps, none_threshold, none_reject, none_fpr;
-    bool trust_scaling, exif, bprw, bprw_released, fit_temperature, fit_platt, skip_existing,
-        dump_classnames, dump_templates;
-};
-
-#define AT(field) offsetof(struct classify_args, field)
+#define AT(field) PNB__FIELD(pnb__classify_opts, field)
 static const pnb__option options[] = {
     PNB__ROW_FILES(
-        "images", AT(images), "WHAT...",
+        "images", AT(pictures), "WHAT...",
         "Pictures: files, globs, folders, or - (one path a line); an embedding set, a folder "
         "of class folders, CLIP_benchmark shards or the folder above train/ and test/, a csv "
         "with a label column, or CIFAR-10/100, STL-10 or MNIST binaries (the file, or their "
@@ -40,17 +24,17 @@ static const pnb__option options[] = {
                   "Model directory; not needed where pictures and prompts are embedding sets",
                   .letter = 'm'),
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    PNB__EXIF_ROW(AT(exif)),
-    PNB__ROW_TEXT("split", AT(split), "NAME", "Split of a data set that has several",
+    PNB__EXIF_ROW(AT(source.exif)),
+    PNB__ROW_TEXT("split", AT(source.split), "NAME", "Split of a data set that has several",
                   .fallback = "test"),
     PNB__ROW_FILE(
         "labels", AT(labels), "FILE",
         "Classes of the pictures: id, tab, name or number on each line; by default what the "
         "pictures carry"),
     PNB__PICTURE_CLUSTER_ROW(AT(cluster)),
-    PNB__ROW_TEXT("csv-img-key", AT(img_key), "COLUMN",
+    PNB__ROW_TEXT("csv-img-key", AT(source.csv_img_key), "COLUMN",
                   "Column of picture paths in a csv or tsv file", .fallback = "filepath"),
-    PNB__ROW_TEXT("csv-label-key", AT(label_key), "COLUMN",
+    PNB__ROW_TEXT("csv-label-key", AT(source.csv_label_key), "COLUMN",
                   "Column of classes in a csv or tsv file; label or class by default"),
     PNB__ROW_FILE(
         "classnames", AT(classnames), "FILE|A,B,C",
@@ -75,7 +59,7 @@ static const pnb__option options[] = {
                   "Probabilities are softmax(A score); by default the fitted scaling's, else the "
                   "model's, else 100",
                   PNB__RANGE(1e-6, 1e9)),
-    PNB__ROW_INT("bins", AT(bins), "N", "Bins of the calibration error", PNB__RANGE(1, 256),
+    PNB__ROW_INT("bins", AT(n_bins), "N", "Bins of the calibration error", PNB__RANGE(1, 256),
                  .fallback = "15"),
     PNB__ROW_CHOICE(
         "prompt-filter", AT(filter), "NAME", PNB__CHOICES(PNB_PROMPT_FILTER_LIST(PNB__CHOICE_OF)),
@@ -94,15 +78,15 @@ static const pnb__option options[] = {
     PNB__ROW_INT("shots", AT(shots), "K",
                  "Pictures of each class taken from --bprw-images, the first ones; 0: all",
                  PNB__RANGE(0, 1e6), .fallback = "0"),
-    PNB__ROW_REAL("bprw-alpha", AT(alpha), "A",
+    PNB__ROW_REAL("bprw-alpha", AT(bprw_alpha), "A",
                   "Dirichlet prior, larger is more even; 5, and 2 in few-shot",
                   PNB__RANGE(1e-6, 1e6)),
-    PNB__ROW_REAL("bprw-eps", AT(eps), "E", "Added to the prompts' variances; 0.02",
+    PNB__ROW_REAL("bprw-eps", AT(bprw_eps), "E", "Added to the prompts' variances; 0.02",
                   PNB__RANGE(0, 1e6)),
-    PNB__ROW_INT("bprw-neighbours", AT(neighbours), "N",
+    PNB__ROW_INT("bprw-neighbours", AT(bprw_pictures), "N",
                  "Nearest pictures a class is weighed by; 0: 10", PNB__RANGE(0, 1e6),
                  .fallback = "0"),
-    PNB__ROW_INT("bprw-samples", AT(samples), "J",
+    PNB__ROW_INT("bprw-samples", AT(bprw_samples), "J",
                  "Points drawn from each picture; 0: 10, and 100/K in few-shot", PNB__RANGE(0, 1e5),
                  .fallback = "0"),
     PNB__ROW_FLAG("bprw-released", AT(bprw_released),
@@ -116,7 +100,7 @@ static const pnb__option options[] = {
         "Variance of a class from weights w and variances v of its prompts: sum of w v, or of "
         "w^2 v; by default squared for re-weighting, else mean"),
     PNB__ROW_INT(
-        "list-prompts", AT(listed), "N",
+        "list-prompts", AT(n_listed), "N",
         "List the N most and least certain prompts, and the templates by their uncertainty",
         PNB__RANGE(0, 1e5), .fallback = "0"),
     PNB__ROW_CHOICE(
@@ -197,201 +181,147 @@ static const pnb__option options[] = {
 };
 #undef AT
 
+/* An enum that was not given stands behind its last. */
+#define NO_RULE PNB_N_NONE_RULES
+#define NO_VARIANCE ((pnb_class_variance)(PNB_CLASS_VARIANCE_SQUARED + 1))
+
 /* ---- combinations ---- Each check is one question; what is used by nothing is refused, since it
  * would look as if it had been heard. */
 
-static pnb_status check_classes(pnb__app *app, const struct classify_args *a)
+static pnb_status check_classes(pnb__app *app, const pnb__classify_opts *o)
 {
-    bool weighs = strcmp(a->filter, "none") != 0 || a->bprw || a->bprw_images != NULL ||
-                  a->load_weights != NULL;
-    bool writes = a->weights != NULL || a->weights_html != NULL || a->save_prompts != NULL;
-    if (a->load_clfs.n > 0 && (a->prompts != NULL || a->classnames != NULL || a->templates != NULL))
+    bool weighs = o->filter != PNB_FILTER_PROMPTS_NONE || o->bprw || o->bprw_images != NULL ||
+                  o->load_weights != NULL;
+    bool writes = o->weights != NULL || o->weights_html != NULL || o->save_prompts != NULL;
+    if (o->load_clfs.n > 0 && (o->prompts != NULL || o->classnames != NULL || o->templates != NULL))
         return pnb__usage(app, "--load-clfs brings its classes; --prompts, --classnames and "
                                "--templates have no place beside it");
-    if (a->prompts != NULL && (a->classnames != NULL || a->templates != NULL))
+    if (o->prompts != NULL && (o->classnames != NULL || o->templates != NULL))
         return pnb__usage(app, "--prompts brings its classes; --classnames and --templates have no "
                                "place beside it");
-    if (a->load_clfs.n > 0 && (weighs || writes || a->listed > 0 || a->variance != NULL))
+    if (o->load_clfs.n > 0 && (weighs || writes || o->n_listed > 0 || o->variance != NO_VARIANCE))
         return pnb__usage(app, "a loaded classifier has no prompts to weigh, list or save");
     return PNB_OK;
 }
 
-static pnb_status check_weights(pnb__app *app, const struct classify_args *a)
+static pnb_status check_weights(pnb__app *app, const pnb__classify_opts *o)
 {
-    bool filtered = strcmp(a->filter, "none") != 0, few = a->bprw_images != NULL;
-    bool reweighed = a->bprw || few;
-    bool tuned = !isnan(a->alpha) || !isnan(a->eps) || a->samples > 0 || a->bprw_released;
-    if (filtered && isnan(a->filter_value))
-        return pnb__usage(app, "--prompt-filter %s needs --prompt-filter-value", a->filter);
-    if (!filtered && !isnan(a->filter_value))
+    bool filtered = o->filter != PNB_FILTER_PROMPTS_NONE, few = o->bprw_images != NULL;
+    bool reweighed = o->bprw || few;
+    bool tuned =
+        !isnan(o->bprw_alpha) || !isnan(o->bprw_eps) || o->bprw_samples > 0 || o->bprw_released;
+    if (filtered && isnan(o->filter_value))
+        return pnb__usage(app, "--prompt-filter %s needs --prompt-filter-value",
+                          pnb_prompt_filter_name(o->filter));
+    if (!filtered && !isnan(o->filter_value))
         return pnb__usage(app, "--prompt-filter-value needs --prompt-filter");
-    if (filtered + reweighed + (a->load_weights != NULL) > 1)
+    if (filtered + reweighed + (o->load_weights != NULL) > 1)
         return pnb__usage(app, "--prompt-filter, --bprw and --load-weights all give the prompts' "
                                "weights; one of them is wanted");
-    if (!reweighed && (tuned || a->neighbours > 0))
+    if (!reweighed && (tuned || o->bprw_pictures > 0))
         return pnb__usage(app, "--bprw-... needs --bprw or --bprw-images");
-    if (few && a->neighbours > 0)
+    if (few && o->bprw_pictures > 0)
         return pnb__usage(app, "--bprw-neighbours is for pictures without labels; how many of "
                                "--bprw-images count is said by --shots");
-    if (!few && (a->shots > 0 || a->bprw_labels != NULL))
+    if (!few && (o->shots > 0 || o->bprw_labels != NULL))
         return pnb__usage(app, "--shots and --bprw-labels need --bprw-images");
     return PNB_OK;
 }
 
-static pnb_status check_none(pnb__app *app, const struct classify_args *a)
+static pnb_status check_none(pnb__app *app, const pnb__classify_opts *o)
 {
-    int n_thresholds = !isnan(a->none_threshold) + !isnan(a->none_reject) + !isnan(a->none_fpr);
-    bool dummies = a->none_prompts.n > 0 || a->none_set != NULL;
-    if (a->none == NULL &&
-        (n_thresholds > 0 || dummies || a->negatives != NULL || a->val_negatives != NULL))
+    int n_thresholds = !isnan(o->none_threshold) + !isnan(o->none_reject) + !isnan(o->none_fpr);
+    bool dummies = o->none_prompts.n > 0 || o->none_set != NULL;
+    if (o->none == NO_RULE &&
+        (n_thresholds > 0 || dummies || o->negatives != NULL || o->val_negatives != NULL))
         return pnb__usage(app, "--none RULE is missing");
-    if (dummies && strcmp(a->none, "dummy") != 0)
-        return pnb__usage(app, "dummy prompts belong to --none dummy, not to --none %s", a->none);
-    if (a->none_prompts.n > 0 && a->none_set != NULL)
+    if (dummies && o->none != PNB_NONE_DUMMY)
+        return pnb__usage(app, "dummy prompts belong to --none dummy, not to --none %s",
+                          pnb_none_rule_name(o->none));
+    if (o->none_prompts.n > 0 && o->none_set != NULL)
         return pnb__usage(app, "one of --none-prompts and --none-set is wanted");
     if (n_thresholds > 1)
         return pnb__usage(app, "one of --none-threshold, --none-reject, --none-fpr is wanted");
-    if (a->none != NULL && n_thresholds == 0 && strcmp(a->none, "dummy") != 0)
+    if (o->none != NO_RULE && n_thresholds == 0 && o->none != PNB_NONE_DUMMY)
         return pnb__usage(app,
                           "rule %s has no threshold of its own: give --none-threshold, "
                           "--none-reject or --none-fpr",
-                          a->none);
-    if (!isnan(a->none_fpr) && a->negatives == NULL && a->val_negatives == NULL)
+                          pnb_none_rule_name(o->none));
+    if (!isnan(o->none_fpr) && o->negatives == NULL && o->val_negatives == NULL)
         return pnb__usage(app, "--none-fpr needs --val-negatives (or --negatives): pictures of "
                                "none of the classes");
-    if (a->val_negatives != NULL && isnan(a->none_fpr))
+    if (o->val_negatives != NULL && isnan(o->none_fpr))
         return pnb__usage(app, "--val-negatives is what --none-fpr fits its threshold on");
     return PNB_OK;
 }
 
-static pnb_status check_scaling(pnb__app *app, const struct classify_args *a)
+static pnb_status check_scaling(pnb__app *app, const pnb__classify_opts *o)
 {
-    bool fits = a->fit_temperature || a->fit_platt;
-    if (a->load_scaling != NULL && fits)
+    bool fits = o->fit_temperature || o->fit_platt;
+    if (o->load_scaling != NULL && fits)
         return pnb__usage(app, "--load-scaling and --fit-... are two sources of one thing");
-    if (a->trust_scaling && a->load_scaling == NULL)
+    if (o->trust_scaling && o->load_scaling == NULL)
         return pnb__usage(app, "--trust-scaling is about the file of --load-scaling");
-    if (a->save_scaling != NULL && !fits)
+    if (o->save_scaling != NULL && !fits)
         return pnb__usage(app, "--save-scaling needs --fit-temperature or --fit-platt");
-    if (a->fit_temperature && !isnan(a->scale))
+    if (o->fit_temperature && !isnan(o->scale))
         return pnb__usage(app, "--scale and --fit-temperature are two sources of one thing");
-    if (fits && a->val_images == NULL)
+    if (fits && o->val_images == NULL)
         return pnb__usage(app, "--fit-temperature and --fit-platt need --val-images: fitting on "
                                "the pictures that are judged would flatter the figures");
-    if (a->val_images != NULL && !fits && isnan(a->none_reject))
+    if (o->val_images != NULL && !fits && isnan(o->none_reject))
         return pnb__usage(app, "--val-images is what --fit-temperature, --fit-platt and "
                                "--none-reject fit on; none of them is asked for");
-    if (a->val_labels != NULL && a->val_images == NULL)
+    if (o->val_labels != NULL && o->val_images == NULL)
         return pnb__usage(app, "--val-labels needs --val-images");
     return PNB_OK;
 }
 
-static pnb_status check(pnb__app *app, const struct classify_args *a)
+static pnb_status check(pnb__app *app, const pnb__classify_opts *o)
 {
-    pnb_status status = check_classes(app, a);
+    pnb_status status = check_classes(app, o);
     if (status == PNB_OK)
-        status = check_weights(app, a);
+        status = check_weights(app, o);
     if (status == PNB_OK)
-        status = check_none(app, a);
+        status = check_none(app, o);
     if (status == PNB_OK)
-        status = check_scaling(app, a);
-    if (status == PNB_OK && a->skip_existing && a->output == NULL)
+        status = check_scaling(app, o);
+    if (status == PNB_OK && o->skip_existing && o->output == NULL)
         status = pnb__usage(app, "--skip-existing needs --output");
     return status;
 }
 
-/* Parts of the options that are the same words in both structs. */
-static pnb__classify_opts copy_opts(const struct classify_args *a)
+static void defaults(void *args)
 {
-    return (pnb__classify_opts){.model = a->model,
-                                .tokenizer = a->tokenizer,
-                                .preprocess = a->preprocess,
-                                .images = a->images.items[0],
-                                .labels = a->labels,
-                                .source = {a->split, a->img_key, a->label_key, &a->images, a->exif},
-                                .classnames = a->classnames,
-                                .templates = a->templates,
-                                .prompts = a->prompts,
-                                .load_clfs = a->load_clfs.n > 0 ? &a->load_clfs : NULL,
-                                .dataset = a->dataset,
-                                .language = a->language,
-                                .scale = a->scale,
-                                .n_bins = (size_t)a->bins,
-                                .filter_value = a->filter_value,
-                                .bprw = a->bprw || a->bprw_images != NULL,
-                                .bprw_released = a->bprw_released,
-                                .bprw_images = a->bprw_images,
-                                .bprw_labels = a->bprw_labels,
-                                .bprw_split = a->bprw_split,
-                                .load_weights = a->load_weights,
-                                .shots = (size_t)a->shots,
-                                .bprw_alpha = a->alpha,
-                                .bprw_eps = a->eps,
-                                .bprw_pictures = (size_t)a->neighbours,
-                                .bprw_samples = (size_t)a->samples,
-                                .has_none = a->none != NULL,
-                                .none_set = a->none_set,
-                                .negatives = a->negatives,
-                                .val_images = a->val_images,
-                                .val_labels = a->val_labels,
-                                .val_negatives = a->val_negatives,
-                                .val_split = a->val_split,
-                                .none_threshold = a->none_threshold,
-                                .none_reject = a->none_reject,
-                                .none_fpr = a->none_fpr,
-                                .fit_temperature = a->fit_temperature,
-                                .fit_platt = a->fit_platt,
-                                .save_scaling = a->save_scaling,
-                                .trust_scaling = a->trust_scaling,
-                                .load_scaling = a->load_scaling,
-                                .save_clf = a->save_clf,
-                                .save_prompts = a->save_prompts,
-                                .predictions = a->predictions,
-                                .confusion = a->confusion,
-                                .per_class = a->per_class,
-                                .weights = a->weights,
-                                .weights_html = a->weights_html,
-                                .html = a->html,
-                                .csv = a->csv,
-                                .cluster = a->cluster,
-                                .markdown = a->markdown,
-                                .output = a->output,
-                                .skip_existing = a->skip_existing,
-                                .dump_classnames = a->dump_classnames,
-                                .dump_templates = a->dump_templates,
-                                .n_listed = (size_t)a->listed};
+    *(pnb__classify_opts *)args = (pnb__classify_opts){.scale = NAN,
+                                                       .filter_value = NAN,
+                                                       .bprw_alpha = NAN,
+                                                       .bprw_eps = NAN,
+                                                       .variance = NO_VARIANCE,
+                                                       .none = NO_RULE,
+                                                       .none_threshold = NAN,
+                                                       .none_reject = NAN,
+                                                       .none_fpr = NAN};
 }
 
-static pnb_status run(pnb__app *app, const void *args)
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
-    static const char *const one_dummy[] = {"a photo"};
-    const struct classify_args *a = args;
-    const pnb__text_list photo = {(const char **)(uintptr_t)one_dummy, 1};
-    pnb__classify_opts opts = copy_opts(a);
+    pnb__classify_opts *o = args;
     pnb__classify found = {0};
-    pnb_status status = check(app, a);
-    opts.none_prompts = a->none_prompts.n > 0 ? &a->none_prompts : &photo;
-    opts.has_variance = a->variance != NULL;
-    if (opts.has_variance && strcmp(a->variance, "squared") == 0)
-        opts.variance = PNB_CLASS_VARIANCE_SQUARED;
-    if (status == PNB_OK)
-        status = pnb__measure_parse(&opts.measure, a->measure, &app->err);
-    if (status == PNB_OK)
-        status = pnb_prompt_filter_parse(&opts.filter, a->filter, &app->err);
-    if (status == PNB_OK && a->none != NULL)
-        status = pnb_none_rule_parse(&opts.none, a->none, &app->err);
+    pnb_status status = check(app, o);
     if (status != PNB_OK)
         return status;
-    pnb__result *r = pnb__result_create();
-    status = pnb__classify_run(app, &opts, &found);
+    o->images = o->pictures.items[0];
+    o->source.words = &o->pictures;
+    o->bprw = o->bprw || o->bprw_images != NULL;
+    o->has_none = o->none != NO_RULE;
+    o->has_variance = o->variance != NO_VARIANCE;
+    status = pnb__classify_run(app, o, &found);
     if (status == PNB_OK && !found.is_skipped) {
         pnb__classify_report(&found, r);
         if (found.output != NULL)
             status = pnb__result_save(r, app, found.output);
-        status = pnb__result_finish(r, app, status);
-        r = NULL;
     }
-    pnb__result_free(r);
     pnb__classify_reset(&found);
     return status;
 }
@@ -419,7 +349,5 @@ const pnb__command pnb__cmd_classify = {
         "--save-scaling s.json\n"
         "penumbra classify -m model --images wds_set --negatives other --none threshold --none-fpr "
         "0.05 --csv t.csv",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct classify_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, pnb__classify_opts, run)};

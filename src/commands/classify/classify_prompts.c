@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "commands/classify/classify.h"
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
@@ -19,7 +20,7 @@
 bool pnb__classify_wants_texts(const pnb__classify *run)
 {
     const pnb__classify_opts *o = run->opts;
-    return (o->load_clfs == NULL && o->prompts == NULL) ||
+    return (o->load_clfs.n == 0 && o->prompts == NULL) ||
            (o->has_none && o->none == PNB_NONE_DUMMY && o->none_set == NULL);
 }
 
@@ -78,7 +79,7 @@ static pnb_status templates_beside(const char *images, char **out, pnb_error *er
 pnb_status pnb__classify_names(pnb__app *app, pnb__classify *run)
 {
     const pnb__classify_opts *o = run->opts;
-    if (o->load_clfs != NULL || o->prompts != NULL)
+    if (o->load_clfs.n > 0 || o->prompts != NULL)
         return PNB_OK;
     char *beside = NULL;
     pnb_status status = find_names(app, run);
@@ -123,9 +124,7 @@ static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb_encoder *en
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "a prompt is not valid UTF-8"));
     const pnb__embed_source source = pnb__text_inputs_source(&captions);
     PNB_TRY(pnb__embed_all(app, encoder, &source, "prompts", false, &run->prompts));
-    run->offset = pnb__alloc_array(t->n_classes + 1, sizeof *run->offset);
-    if (run->offset == NULL)
-        PNB_TRY(pnb__fail_nomem(&app->err, (t->n_classes + 1) * sizeof *run->offset));
+    PNB_TRY(PNB_ALLOC(run->offset, t->n_classes + 1, &app->err));
     memcpy(run->offset, t->offset, (t->n_classes + 1) * sizeof *run->offset);
     for (size_t c = 0; c < t->n_classes; c++)
         for (size_t i = t->offset[c]; i < t->offset[c + 1]; i++)
@@ -139,27 +138,14 @@ done:
 
 /* ---- a set of prompts ---- */
 
-typedef struct prompt_row {
-    int64_t label;
-    size_t row;
-} prompt_row;
-
-static int compare_rows(const void *a, const void *b)
-{
-    const prompt_row *x = a, *y = b;
-    if (x->label != y->label)
-        return x->label < y->label ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
 /* Class of every row, its names into run->classes by number. */
-static pnb_status read_prompt_rows(pnb__classify *run, const pnb_embeddings *set, prompt_row *rows,
-                                   pnb_error *err)
+static pnb_status read_pnb__labelleds(pnb__classify *run, const pnb_embeddings *set,
+                                      pnb__labelled *rows, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     char *name = NULL;
     for (size_t i = 0; i < set->n; i++) {
-        rows[i].row = i;
+        rows[i].place = i;
         PNB_TRY(pnb__row_class(set, i, &rows[i].label, &name, err));
         if (name == NULL || rows[i].label < 0)
             PNB_TRY(pnb__fail(err, PNB_FORMAT,
@@ -169,7 +155,7 @@ static pnb_status read_prompt_rows(pnb__classify *run, const pnb_embeddings *set
         pnb__free(name);
         name = NULL;
     }
-    qsort(rows, set->n, sizeof *rows, compare_rows);
+    qsort(rows, set->n, sizeof *rows, pnb__by_label);
     for (size_t i = 0; i < set->n; i++) {
         size_t c = run->classes.n;
         if (i > 0 && rows[i].label == rows[i - 1].label)
@@ -177,7 +163,7 @@ static pnb_status read_prompt_rows(pnb__classify *run, const pnb_embeddings *set
         if (rows[i].label != (int64_t)c)
             PNB_TRY(
                 pnb__fail(err, PNB_FORMAT, "%s: class %zu has no prompt", run->opts->prompts, c));
-        PNB_TRY(pnb__row_class(set, rows[i].row, &rows[i].label, &name, err));
+        PNB_TRY(pnb__row_class(set, rows[i].place, &rows[i].label, &name, err));
         PNB_TRY(pnb__texts_add(&run->classes, name, strlen(name), err));
         pnb__free(name);
         name = NULL;
@@ -235,18 +221,16 @@ static pnb_status load_prompts(pnb__app *app, pnb__classify *run)
 {
     pnb_error *err = &app->err;
     pnb_embeddings *set = NULL;
-    prompt_row *rows = NULL;
+    pnb__labelled *rows = NULL;
     size_t *order = NULL;
     pnb_status status;
     PNB_TRY(pnb__set_load(&set, run->opts->prompts, app));
-    rows = pnb__alloc_array(set->n, sizeof *rows);
-    order = pnb__alloc_array(set->n, sizeof *order);
-    run->offset = pnb__alloc_array(set->n + 1, sizeof *run->offset);
-    if (rows == NULL || order == NULL || run->offset == NULL)
-        PNB_TRY(pnb__fail_nomem(err, set->n * sizeof *rows));
-    PNB_TRY(read_prompt_rows(run, set, rows, err));
+    PNB_TRY(PNB_ALLOC(rows, set->n, err));
+    PNB_TRY(PNB_ALLOC(order, set->n, err));
+    PNB_TRY(PNB_ALLOC(run->offset, set->n + 1, err));
+    PNB_TRY(read_pnb__labelleds(run, set, rows, err));
     for (size_t i = 0; i < set->n; i++)
-        order[i] = rows[i].row;
+        order[i] = rows[i].place;
     PNB_TRY(pnb_embeddings_select(&run->prompts, set, order, set->n, err));
     status = recall_templates(run, err);
 done:
@@ -319,10 +303,8 @@ static pnb_status average(pnb__classify *run, pnb_embeddings *const *clf, size_t
     pnb_view view = {0};
     pnb_status status;
     PNB_TRY(pnb_embeddings_concat(&all, (const pnb_embeddings *const *)clf, n, err));
-    order = pnb__alloc_array(all->n, sizeof *order);
-    offset = pnb__alloc_array(n_classes + 1, sizeof *offset);
-    if (order == NULL || offset == NULL)
-        PNB_TRY(pnb__fail_nomem(err, all->n * sizeof *order));
+    PNB_TRY(PNB_ALLOC(order, all->n, err));
+    PNB_TRY(PNB_ALLOC(offset, n_classes + 1, err));
     for (size_t i = 0; i < all->n; i++)
         order[i] = i % n * n_classes + i / n;
     for (size_t c = 0; c <= n_classes; c++)
@@ -367,11 +349,10 @@ static pnb_status check_same(const pnb__classify *run, const pnb_embeddings *fir
 static pnb_status load_classifiers(pnb__app *app, pnb__classify *run)
 {
     pnb_error *err = &app->err;
-    const pnb__text_list *paths = run->opts->load_clfs;
-    pnb_embeddings **clf = pnb__alloc_zero(paths->n, sizeof(*clf));
+    const pnb__text_list *paths = &run->opts->load_clfs;
+    pnb_embeddings **clf = NULL;
     pnb_status status = PNB_OK;
-    if (clf == NULL)
-        return pnb__fail_nomem(err, paths->n * sizeof(*clf));
+    PNB_TRY(PNB_ALLOC_ZERO(clf, paths->n, err));
     for (size_t i = 0; i < paths->n; i++) {
         PNB_TRY(pnb__set_load(&clf[i], paths->items[i], app));
         if (i == 0)
@@ -386,7 +367,7 @@ static pnb_status load_classifiers(pnb__app *app, pnb__classify *run)
         clf[0] = NULL;
     }
 done:
-    for (size_t i = 0; i < paths->n; i++)
+    for (size_t i = 0; clf != NULL && i < paths->n; i++)
         pnb_embeddings_free(clf[i]);
     pnb__free(clf);
     return status;
@@ -395,7 +376,7 @@ done:
 pnb_status pnb__classify_prompts(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     pnb_status status;
-    if (run->opts->load_clfs != NULL)
+    if (run->opts->load_clfs.n > 0)
         return load_classifiers(app, run);
     PNB_TRY(run->opts->prompts != NULL ? load_prompts(app, run) : embed_texts(app, run, encoder));
     PNB_TRY(pnb__row_uncertainty(run->prompts, PNB_UNCERTAINTY_TRACE, &run->prompt_u, &app->err));
@@ -485,9 +466,7 @@ pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb_encoder *e
                                  .mean = view.rows.mean,
                                  .log_var = view.rows.log_var,
                                  .kappa = view.rows.kappa};
-    run->weight = pnb__alloc_array(run->prompts->n, sizeof *run->weight);
-    if (run->weight == NULL)
-        PNB_TRY(pnb__fail_nomem(&app->err, run->prompts->n * sizeof *run->weight));
+    PNB_TRY(PNB_ALLOC(run->weight, run->prompts->n, &app->err));
     PNB_TRY(weigh(app, run, &prompts, encoder));
     if (o->has_variance)
         run->making.variance = o->variance;

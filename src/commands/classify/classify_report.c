@@ -54,8 +54,8 @@ static void show_predictions(const pnb__classify *run, pnb__result *r)
     for (size_t i = 0; i < n; i++) {
         pnb__result_cell_text(r, pnb__row_name(c->source.set, i));
         for (size_t j = 0; j < (has_second ? 2 : 1); j++) {
-            pnb__result_cell_text(r, run->classes.items[c->p.top[i * k + j]]);
-            pnb__result_cell_real(r, c->p.probability[i * k + j], 4);
+            pnb__result_row(r, "%s %.4f", run->classes.items[c->p.top[i * k + j]],
+                            c->p.probability[i * k + j]);
         }
         pnb__result_cell_real(r, c->u[i], 5);
         if (c->strange != NULL)
@@ -114,10 +114,8 @@ static void put_own(const pnb__classify *run, pnb__result *r)
     pnb__result_real(r, "augrc", NULL, run->by_uncertainty.augrc, 6);
     pnb__result_table(r, "bins", NULL, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < c->n_bins; i++) {
-        pnb__result_cell_int(r, (int64_t)c->bin[i].index);
-        pnb__result_cell_int(r, (int64_t)c->bin[i].n);
-        pnb__result_cell_real(r, c->bin[i].u_mean, 5);
-        pnb__result_cell_real(r, c->bin[i].accuracy, 4);
+        pnb__result_row(r, "%zu %zu %.5f %.4f", c->bin[i].index, c->bin[i].n, c->bin[i].u_mean,
+                        c->bin[i].accuracy);
     }
 }
 
@@ -208,11 +206,8 @@ static void put_weakest(const pnb__classify *run, pnb__result *r)
     }
     pnb__result_table(r, "weakest_classes", "", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
-        pnb__result_cell_text(r, run->classes.items[shown[i]]);
-        pnb__result_cell_int(r, (int64_t)f[shown[i]].n);
-        pnb__result_cell_real(r, f[shown[i]].recall, 3);
-        pnb__result_cell_real(r, f[shown[i]].precision, 3);
-        pnb__result_cell_real(r, f[shown[i]].p_label, 3);
+        pnb__result_row(r, "%s %zu %.3f %.3f %.3f", run->classes.items[shown[i]], f[shown[i]].n,
+                        f[shown[i]].recall, f[shown[i]].precision, f[shown[i]].p_label);
     }
 }
 
@@ -220,9 +215,7 @@ static void put_weakest(const pnb__classify *run, pnb__result *r)
 
 static void put_prompt(const pnb__classify *run, size_t i, pnb__result *r)
 {
-    pnb__result_cell_text(r, pnb__prompt_text(run, i));
-    pnb__result_cell_real(r, run->prompt_u[i], 5);
-    pnb__result_cell_real(r, run->weight[i], 4);
+    pnb__result_row(r, "%s %.5f %.4f", pnb__prompt_text(run, i), run->prompt_u[i], run->weight[i]);
 }
 
 /* Most or least certain prompts of all. */
@@ -256,9 +249,8 @@ static void put_templates(const pnb__classify *run, pnb__result *r)
         double weight = 0.0;
         for (size_t c = 0; c < n_classes; c++)
             weight += run->weight[run->offset[c] + order[i].place] / (double)n_classes;
-        pnb__result_cell_text(r, run->texts.templates.items[order[i].place]);
-        pnb__result_cell_real(r, order[i].value, 5);
-        pnb__result_cell_real(r, weight, 4);
+        pnb__result_row(r, "%s %.5f %.4f", run->texts.templates.items[order[i].place],
+                        order[i].value, weight);
     }
     pnb__free(order);
     pnb__free(u);

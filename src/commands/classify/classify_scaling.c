@@ -89,10 +89,8 @@ static pnb_status fit(pnb__app *app, pnb__classify *run)
     int *label = NULL;
     pnb_scaling *s = &run->scaling;
     pnb_status status = PNB_OK;
-    scores = pnb__alloc_array(val->set->n, n_classes * sizeof *scores);
-    label = pnb__alloc_array(val->set->n, sizeof *label);
-    if (scores == NULL || label == NULL)
-        PNB_TRY(pnb__fail_nomem(&app->err, val->set->n * n_classes * sizeof *scores));
+    PNB_TRY(PNB_ALLOC_ROWS(scores, val->set->n, n_classes, &app->err));
+    PNB_TRY(PNB_ALLOC(label, val->set->n, &app->err));
     PNB_TRY(validation_scores(app, run, scores, label, &n));
     if (run->opts->fit_temperature)
         PNB_TRY(pnb_temperature_fit(scores, label, n, n_classes, &s->temperature, &app->err));

@@ -169,11 +169,11 @@ pnb_status pnb__classify_draw(const pnb__classify *run, const char *path, pnb_er
 {
     pnb__buf out = {0};
     char subtitle[160];
-    bar *bars = pnb__alloc_array(run->prompts->n, sizeof *bars);
-    bar *classes = pnb__alloc_array(run->classes.n, sizeof *classes);
+    bar *bars = NULL;
+    bar *classes = NULL;
     pnb_status status = PNB_OK;
-    if (bars == NULL || classes == NULL)
-        PNB_TRY(pnb__fail_nomem(err, run->prompts->n * sizeof *bars));
+    PNB_TRY(PNB_ALLOC(bars, run->prompts->n, err));
+    PNB_TRY(PNB_ALLOC(classes, run->classes.n, err));
     snprintf(subtitle, sizeof subtitle, "%zu classes, %zu prompts, weights by %s", run->classes.n,
              run->prompts->n, run->method);
     pnb__html_begin(&out, "Weights of prompts", subtitle);

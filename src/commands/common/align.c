@@ -15,11 +15,9 @@
 
 static pnb_status allocate(pnb__aligned *p, size_t capacity, pnb_error *err)
 {
-    p->image = pnb__alloc_array(PNB_MAX(capacity, (size_t)1), sizeof *p->image);
-    p->text = pnb__alloc_array(PNB_MAX(capacity, (size_t)1), sizeof *p->text);
-    return p->image != NULL && p->text != NULL
-               ? PNB_OK
-               : pnb__fail_nomem(err, 2 * capacity * sizeof *p->image);
+    if (PNB_ALLOC(p->image, PNB_MAX(capacity, (size_t)1), err) != PNB_OK)
+        return PNB_NOMEM;
+    return PNB_ALLOC(p->text, PNB_MAX(capacity, (size_t)1), err);
 }
 
 void pnb__aligned_reset(pnb__aligned *p)
@@ -75,8 +73,8 @@ static pnb_status pair_ids(pnb__aligned *p, const pnb_embeddings *images,
                            const pnb_embeddings *texts, pnb_error *err)
 {
     pnb__id_map map = {0};
-    unsigned char *used = pnb__alloc_zero(images->n, 1);
-    pnb_status status = used != NULL ? PNB_OK : pnb__fail_nomem(err, images->n);
+    unsigned char *used = NULL;
+    pnb_status status = PNB_ALLOC_ZERO(used, images->n, err);
     if (status == PNB_OK && images->ids == NULL)
         status = pnb__fail(err, PNB_ARG, "the pictures have no ids to pair by");
     if (status == PNB_OK)
@@ -279,9 +277,7 @@ pnb_status pnb__pair_data_open(pnb__pair_data *out, const char *spec, const pnb_
     pnb_status status;
     *out = (pnb__pair_data){0};
     PNB_TRY(pnb_dataset_open(&out->set, spec, opts, err));
-    out->sample = pnb__alloc_array(images->n, sizeof *out->sample);
-    if (out->sample == NULL)
-        PNB_TRY(pnb__fail_nomem(err, images->n * sizeof *out->sample));
+    PNB_TRY(PNB_ALLOC(out->sample, images->n, err));
     PNB_TRY(find_samples(out, images, spec, err));
     PNB_TRY(count_unembedded(out, images, err));
 done:

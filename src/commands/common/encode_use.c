@@ -92,11 +92,16 @@ static bool is_wanted(void *user, size_t done, size_t total)
     return !pnb__is_interrupted(user);
 }
 
+void pnb__encode_opts_init(pnb_encode_opts *opts, pnb__app *app)
+{
+    opts->seed = (uint64_t)app->common.seed;
+    opts->watch = (pnb_watch){is_wanted, app};
+}
+
 pnb_encode_opts pnb__encode_opts(pnb__app *app)
 {
     pnb_encode_opts opts = pnb_encode_opts_default();
-    opts.seed = (uint64_t)app->common.seed;
-    opts.watch = (pnb_watch){is_wanted, app};
+    pnb__encode_opts_init(&opts, app);
     return opts;
 }
 

@@ -29,6 +29,7 @@ void pnb__encode_skipped(void *user, const char *what, const char *why);
 /* The usual options with the command's seed, which Ctrl-C stops: nothing is shown, and the first
  * input that cannot be read is an error. */
 pnb_encode_opts pnb__encode_opts(pnb__app *app);
+void pnb__encode_opts_init(pnb_encode_opts *opts, pnb__app *app);
 
 /* Makes `opts` show progress, say where a job continues, and name what is skipped. The watch must
  * live as long. */

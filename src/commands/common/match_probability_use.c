@@ -73,8 +73,7 @@ static pnb_status find_file(const char *set_path, pnb__match_probability *odds, 
     if (asked != NULL && strcmp(asked, "none") == 0)
         return PNB_OK;
     if (asked != NULL) {
-        odds->path = pnb__strdup(asked);
-        return odds->path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(asked));
+        return pnb__copy_text(&odds->path, asked, err);
     }
     if (!pnb__ends_with(set_path, ".safetensors") && !pnb__ends_with(set_path, ".npy"))
         return PNB_OK;

@@ -112,6 +112,5 @@ pnb_status pnb__model_path(const pnb__app *app, const char *name, char **path, p
                          name);
     if (pnb__starts_with(name, hub))
         return hub_path(app, name + strlen(hub), path, err);
-    *path = pnb__strdup(pnb__starts_with(name, local) ? name + strlen(local) : name);
-    return *path != NULL ? PNB_OK : pnb__fail_nomem(err, 0);
+    return pnb__copy_text(path, pnb__starts_with(name, local) ? name + strlen(local) : name, err);
 }

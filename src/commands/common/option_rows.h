@@ -100,12 +100,14 @@
 
 #define PNB__MEASURE_ROW(at_measure)                                                               \
     PNB__ROW_CHOICE("measure", (at_measure), "NAME", PNB__CHOICES(PNB__MEASURE_CHOICES),           \
-                    "Measure between two embeddings", .fallback = "csd")
+                    "Measure between two embeddings", .names = PNB__MEASURE_NAMES,                 \
+                    .fallback = "csd")
 
 #define PNB__UNCERTAINTY_ROW(at_uncertainty)                                                       \
     PNB__ROW_CHOICE("uncertainty", (at_uncertainty), "NAME",                                       \
                     PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),                               \
-                    "Scalar uncertainty of a Gaussian row", .fallback = "trace")
+                    "Scalar uncertainty of a Gaussian row", .names = PNB__UNCERTAINTY_NAMES,       \
+                    .fallback = "trace")
 
 #define PNB__SET_ROW(at_set)                                                                       \
     PNB__ROW_FILE("set", (at_set), "SET", "Embedding set", .required = true)
@@ -119,7 +121,7 @@
                     "Measure between two embeddings; auto is csd, for sets on the sphere the "     \
                     "likelihood of their family (vmf, power_spherical), and for adapted sets "     \
                     "what the adapter names",                                                      \
-                    .fallback = "auto")
+                    .names = PNB__MEASURE_NAMES, .fallback = "auto")
 
 /* Fields of a pnb__uncertainty_report_sets: what the figures of learned uncertainty are measured
  * on. */

@@ -6,25 +6,20 @@
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
 
-static bool has_words(const pnb__text_list *list)
-{
-    return list != NULL && list->n > 0;
-}
-
 bool pnb__query_given(const pnb__query *w)
 {
-    return w->set != NULL || has_words(w->texts) || has_words(w->images);
+    return w->set != NULL || w->texts.n > 0 || w->images.n > 0;
 }
 
 pnb_status pnb__query_check(pnb__app *app, const pnb__query *w, const char *model)
 {
-    int kinds = has_words(w->texts) + has_words(w->images) + (w->set != NULL);
+    int kinds = (w->texts.n > 0) + (w->images.n > 0) + (w->set != NULL);
     if (kinds != 1)
         return pnb__usage(app, "%s of --query-text, --query-image, --queries is wanted",
                           kinds == 0 ? "one" : "only one");
     if (w->set == NULL && model == NULL)
         return pnb__usage(app, "--model is missing: it encodes the query");
-    if (w->exif && !has_words(w->images))
+    if (w->exif && w->images.n == 0)
         return pnb__usage(app, "--exif needs --query-image");
     return PNB_OK;
 }
@@ -33,8 +28,7 @@ int pnb__query_use(const pnb__query *w)
 {
     if (w->set != NULL)
         return 0;
-    return (has_words(w->texts) ? PNB_ENCODE_TEXTS : 0) |
-           (has_words(w->images) ? PNB_ENCODE_IMAGES : 0);
+    return (w->texts.n > 0 ? PNB_ENCODE_TEXTS : 0) | (w->images.n > 0 ? PNB_ENCODE_IMAGES : 0);
 }
 
 static pnb_status embed_texts(pnb__app *app, pnb_encoder *encoder, const char *const *texts,
@@ -57,7 +51,7 @@ static pnb_status embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__q
 {
     pnb__image_inputs *pictures = NULL;
     pnb_status status =
-        pnb__image_inputs_open(&pictures, w->images->items, w->images->n, app->in, &app->err);
+        pnb__image_inputs_open(&pictures, w->images.items, w->images.n, app->in, &app->err);
     if (status == PNB_OK)
         status = pnb__embed_pictures(app, encoder, pictures, w->exif, out);
     pnb__image_inputs_free(pictures);
@@ -69,9 +63,9 @@ pnb_status pnb__query_embed(pnb__app *app, pnb_encoder *encoder, const pnb__quer
 {
     if (words->set != NULL)
         return pnb__set_load(out, words->set, app);
-    if (has_words(words->images))
+    if (words->images.n > 0)
         return embed_images(app, encoder, words, out);
-    return embed_texts(app, encoder, words->texts->items, words->texts->n, out);
+    return embed_texts(app, encoder, words->texts.items, words->texts.n, out);
 }
 
 pnb_status pnb__embed_null_text(pnb__app *app, pnb_encoder *encoder, pnb_embeddings **out)

@@ -8,10 +8,10 @@
 
 /* Where a set comes from: a file, or words to be encoded. At most one of the three is given. */
 typedef struct pnb__query {
-    const char *set;              /* embedding set */
-    const pnb__text_list *texts;  /* captions; NULL or empty: none */
-    const pnb__text_list *images; /* pictures, folders, data sets */
-    bool exif;                    /* turn pictures as their EXIF orientation says */
+    const char *set;       /* embedding set */
+    pnb__text_list texts;  /* captions */
+    pnb__text_list images; /* pictures, folders, data sets */
+    bool exif;             /* turn pictures as their EXIF orientation says */
 } pnb__query;
 
 bool pnb__query_given(const pnb__query *w);

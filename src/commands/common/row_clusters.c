@@ -9,35 +9,24 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/order.h"
 #include "sets/set_rows.h"
 
 /* ---- labels ---- */
 
-typedef struct named_row {
-    const char *name;
-    size_t place;
-} named_row;
-
-static int by_name(const void *a, const void *b)
-{
-    const named_row *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
-    return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
-}
-
 pnb_status pnb__label_names(char *const *names, size_t n, int64_t *label, size_t *n_labels,
                             pnb_error *err)
 {
-    named_row *rows = pnb__alloc_array(PNB_MAX(n, 1), sizeof *rows);
+    pnb__named *rows = pnb__alloc_array(PNB_MAX(n, 1), sizeof *rows);
     size_t n_named = 0;
     if (rows == NULL)
         return pnb__fail_nomem(err, n * sizeof *rows);
     for (size_t i = 0; i < n; i++) {
         label[i] = -1;
         if (names[i] != NULL)
-            rows[n_named++] = (named_row){names[i], i};
+            rows[n_named++] = (pnb__named){names[i], i};
     }
-    qsort(rows, n_named, sizeof *rows, by_name);
+    qsort(rows, n_named, sizeof *rows, pnb__by_name);
     *n_labels = 0;
     for (size_t i = 0; i < n_named; i++) {
         *n_labels += i == 0 || strcmp(rows[i].name, rows[i - 1].name) != 0;
@@ -100,10 +89,9 @@ pnb_status pnb__row_fields(const pnb_embeddings *set, const char *path, const ch
 static pnb_status label_rows(pnb__picture_clusters *c, const pnb_embeddings *set, const size_t *row,
                              pnb_error *err)
 {
-    char **names = pnb__alloc_zero(PNB_MAX(c->n, 1), sizeof *names);
+    char **names = NULL;
     pnb_status status = PNB_OK;
-    if (names == NULL)
-        return pnb__fail_nomem(err, c->n * sizeof *names);
+    PNB_TRY(PNB_ALLOC_ZERO(names, PNB_MAX(c->n, 1), err));
     for (size_t i = 0; i < c->n; i++) {
         PNB_TRY(field_of(set, row[i], c->key, &names[i], err));
         if (names[i] == NULL)
@@ -114,7 +102,7 @@ static pnb_status label_rows(pnb__picture_clusters *c, const pnb_embeddings *set
     }
     status = pnb__label_names(names, c->n, c->label, &c->n_clusters, err);
 done:
-    for (size_t i = 0; i < c->n; i++)
+    for (size_t i = 0; names != NULL && i < c->n; i++)
         pnb__free(names[i]);
     pnb__free(names);
     return status;
@@ -126,9 +114,8 @@ pnb_status pnb__picture_clusters_init(pnb__picture_clusters *c, pnb__app *app,
 {
     pnb_status status = PNB_OK;
     *c = (pnb__picture_clusters){.n = n, .n_clusters = n, .key = key};
-    c->label = pnb__alloc_array(PNB_MAX(n, 1), sizeof *c->label);
-    if (c->label == NULL)
-        return pnb__fail_nomem(&app->err, n * sizeof *c->label);
+    if (PNB_ALLOC(c->label, PNB_MAX(n, 1), &app->err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++)
         c->label[i] = (int64_t)i;
     snprintf(c->unit, sizeof c->unit, "%s", alone);

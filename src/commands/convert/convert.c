@@ -99,8 +99,9 @@ done:
     return status;
 }
 
-pnb_status pnb__convert_model(pnb__app *app, const pnb__convert_opts *opts, pnb__result *r)
+pnb_status pnb__convert_model(pnb__app *app, void *args, pnb__result *r)
 {
+    const pnb__convert_opts *opts = args;
     char *dir = NULL;
     pnb_status status = pnb__model_path(app, opts->dir, &dir, &app->err);
     if (status == PNB_OK) {

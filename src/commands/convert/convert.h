@@ -14,6 +14,6 @@ typedef struct pnb__convert_opts {
 /* Weights and configuration by pnb_model_convert; tokenizer and preprocessor files are carried
  * over, and the preprocessing is told in the target's own words too.
  * Errors  those of pnb_model_convert, IO */
-pnb_status pnb__convert_model(pnb__app *app, const pnb__convert_opts *opts, pnb__result *r);
+pnb_status pnb__convert_model(pnb__app *app, void *args, pnb__result *r);
 
 #endif

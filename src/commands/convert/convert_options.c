@@ -4,15 +4,9 @@
 #include "commands/commands.h"
 #include "commands/convert/convert.h"
 
-struct convert_args {
-    pnb__text_list dirs;
-    const char *to, *out;
-    int64_t image_size, context_length;
-};
-
-#define AT(field) offsetof(struct convert_args, field)
+#define AT(field) PNB__FIELD(pnb__convert_opts, field)
 static const pnb__option options[] = {
-    PNB__ROW_REST("dir", AT(dirs), "DIR", "Model folder, or hf-hub:ORG/NAME from the local cache",
+    PNB__ROW_REST("dir", AT(dir), "DIR", "Model folder, or hf-hub:ORG/NAME from the local cache",
                   .required = true),
     PNB__ROW_CHOICE("to", AT(to), "LAYOUT", "open_clip|hf|prolip", "Layout to write",
                     .required = true),
@@ -29,17 +23,6 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb_status run(pnb__app *app, const void *args)
-{
-    const struct convert_args *a = args;
-    if (a->dirs.n > 1)
-        return pnb__usage(app, "one DIR at a time, found '%s' too", a->dirs.items[1]);
-    pnb__convert_opts opts = {a->dirs.items[0], a->out, a->to, a->image_size, a->context_length};
-    pnb__result *r = pnb__result_create();
-    pnb_status status = pnb__convert_model(app, &opts, r);
-    return pnb__result_finish(r, app, status);
-}
-
 const pnb__command pnb__cmd_convert = {
     .name = "convert",
     .summary = "write a model in another layout",
@@ -53,7 +36,4 @@ const pnb__command pnb__cmd_convert = {
         "preprocessor files are carried over.",
     .examples = "penumbra convert clip-vit-base-patch32 --to open_clip --out clip-b32\n"
                 "penumbra convert hf-hub:openai/clip-vit-base-patch16 --to prolip --out start",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct convert_args),
-    .run = run};
+    PNB__RUNS(options, pnb__convert_opts, pnb__convert_model)};

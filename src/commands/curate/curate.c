@@ -79,11 +79,8 @@ static void print_rows(const pnb__app *app, const row_list *l, pnb__result *r)
     pnb__result_table(r, "rows", "", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
         size_t row = l->row[i];
-        pnb__result_cell_int(r, (int64_t)i + 1);
-        pnb__result_cell_int(r, (int64_t)row);
-        pnb__result_cell_text(r, pnb__set_id(l->set, row));
-        pnb__result_cell_real(r, l->value != NULL ? l->value[i] : l->u[row], 5);
-        pnb__result_cell_text(r, pnb__set_label(l->set, row));
+        pnb__result_row(r, "%zu %zu %s %.5f %s", i + 1, row, pnb__set_id(l->set, row),
+                        l->value != NULL ? l->value[i] : l->u[row], pnb__set_label(l->set, row));
     }
     if (n < l->n)
         pnb__result_note(r, "the first 20 are shown; --out writes all of them, --json prints them");
@@ -172,12 +169,8 @@ static void print_groups(const pnb_embeddings *set, const double *u, const pnb_d
             size_t row = d->row[i];
             if (!whole && i - d->offset[g] >= N_OF_GROUP && row != d->keep[g])
                 continue;
-            pnb__result_cell_int(r, (int64_t)g + 1);
-            pnb__result_cell_text(r, row == d->keep[g] ? "yes" : "");
-            pnb__result_cell_int(r, (int64_t)row);
-            pnb__result_cell_text(r, pnb__set_id(set, row));
-            pnb__result_cell_real(r, u[row], 5);
-            pnb__result_cell_text(r, pnb__set_label(set, row));
+            pnb__result_row(r, "%zu %s %zu %s %.5f %s", g + 1, row == d->keep[g] ? "yes" : "", row,
+                            pnb__set_id(set, row), u[row], pnb__set_label(set, row));
         }
     if (n_shown < d->n_groups || (!whole && d->n_groups > 0 && d->offset[1] > N_OF_GROUP))
         pnb__result_note(r,
@@ -209,8 +202,9 @@ static pnb_status check_names(const pnb_embeddings *set, pnb_error *err)
     return status;
 }
 
-pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb__result *r)
+pnb_status pnb__duplicates_run(pnb__app *app, void *args, pnb__result *r)
 {
+    const pnb__duplicates_opts *o = args;
     pnb_embeddings *set = NULL;
     pnb_view view = {0};
     pnb_duplicates_opts find = o->find;
@@ -229,9 +223,7 @@ pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *o, pnb
     pnb__watch_end(&watching);
     if (status != PNB_OK)
         goto done;
-    is_dropped = pnb__alloc_zero(set->n, 1);
-    if (is_dropped == NULL)
-        PNB_TRY(pnb__fail_nomem(err, set->n));
+    PNB_TRY(PNB_ALLOC_ZERO(is_dropped, set->n, err));
     for (size_t g = 0; g < found.n_groups; g++)
         for (size_t i = found.offset[g]; i < found.offset[g + 1]; i++)
             is_dropped[found.row[i]] = found.row[i] != found.keep[g];
@@ -277,9 +269,7 @@ pnb_status pnb__outliers_run(pnb__app *app, const pnb__outliers_opts *o, pnb__re
     pnb__watch_end(&watching);
     if (status != PNB_OK)
         goto done;
-    value = pnb__alloc_array(set->n, sizeof *value);
-    if (value == NULL)
-        PNB_TRY(pnb__fail_nomem(err, set->n * sizeof *value));
+    PNB_TRY(PNB_ALLOC(value, set->n, err));
     for (size_t i = 0; i < set->n; i++)
         value[i] = found.value[found.order[i]];
     const row_list list = {.set = set,
@@ -364,11 +354,9 @@ pnb_status pnb__select_run(pnb__app *app, const pnb__select_opts *o, pnb__result
     bool covers = strcmp(o->by, "k_centre") == 0;
     pnb_status status;
     PNB_TRY(load_set(app, o->set, o->uncertainty, &set, &u));
-    taken = pnb__alloc_zero(set->n, 1);
-    row = pnb__alloc_array(PNB_MIN(o->count, set->n), sizeof *row);
-    distance = pnb__alloc_array(PNB_MIN(o->count, set->n), sizeof *distance);
-    if (taken == NULL || row == NULL || distance == NULL)
-        PNB_TRY(pnb__fail_nomem(err, set->n * sizeof *row));
+    PNB_TRY(PNB_ALLOC_ZERO(taken, set->n, err));
+    PNB_TRY(PNB_ALLOC(row, PNB_MIN(o->count, set->n), err));
+    PNB_TRY(PNB_ALLOC(distance, PNB_MIN(o->count, set->n), err));
     if (o->labelled != NULL)
         PNB_TRY(read_labelled(set, o->labelled, taken, &n_taken, err));
     PNB_TRY(choose(app, o, set, u, taken, row, distance));

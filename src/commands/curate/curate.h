@@ -15,7 +15,7 @@ typedef struct pnb__duplicates_opts {
     size_t n_shown;                /* groups printed */
     const char *out, *keep, *drop; /* groups; ids of all rows but the dropped; of the dropped */
 } pnb__duplicates_opts;
-pnb_status pnb__duplicates_run(pnb__app *app, const pnb__duplicates_opts *opts, pnb__result *r);
+pnb_status pnb__duplicates_run(pnb__app *app, void *args, pnb__result *r);
 
 typedef struct pnb__outliers_opts {
     const char *set;

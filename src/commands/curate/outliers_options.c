@@ -8,24 +8,20 @@
 #include "prob/choices.h"
 #include "program/result.h"
 
-struct outliers_args {
-    const char *set, *by, *measure, *uncertainty, *out;
-    int64_t k, count;
-};
-
-#define AT(field) offsetof(struct outliers_args, field)
+#define AT(field) PNB__FIELD(pnb__outliers_opts, field)
 static const pnb__option options[] = {
     PNB__SET_ROW(AT(set)),
     PNB__ROW_CHOICE(
-        "by", AT(by), "KIND", PNB__CHOICES(PNB_OUTLIER_LIST(PNB__CHOICE_OF)),
+        "by", AT(rank.kind), "KIND", PNB__CHOICES(PNB_OUTLIER_LIST(PNB__CHOICE_OF)),
         "Lowest mean score to the k nearest rows, lowest score to the nearest or to the k-th, "
         "or highest uncertainty",
         .fallback = "knn"),
-    PNB__ROW_INT("k", AT(k), "N",
+    PNB__ROW_INT("k", AT(rank.k), "N",
                  "Neighbours of a row, itself not counted, for knn and kth; 10 by default",
                  PNB__RANGE(1, 1e6), .letter = 'k'),
-    PNB__ROW_CHOICE("measure", AT(measure), "NAME", "mean" PNB__SYMMETRIC_MEASURE_CHOICES,
-                    "Measure between two rows; mean, the default, is the cosine"),
+    PNB__ROW_CHOICE("measure", AT(rank.measure), "NAME", "mean" PNB__SYMMETRIC_MEASURE_CHOICES,
+                    "Measure between two rows; mean, the default, is the cosine",
+                    .names = PNB__MEASURE_NAMES),
     PNB__UNCERTAINTY_ROW(AT(uncertainty)),
     PNB__ROW_INT("count", AT(count), "N", "Rows to list", PNB__RANGE(1, 1e12), .fallback = "100",
                  .group = "Result", .letter = 'n'),
@@ -35,29 +31,26 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb_status run(pnb__app *app, const void *args)
+static void defaults(void *args)
 {
-    const struct outliers_args *a = args;
-    pnb__outliers_opts o = {.set = a->set,
-                            .rank = pnb_outliers_opts_default(),
-                            .count = (size_t)a->count,
-                            .out = a->out};
-    pnb_status status = pnb_outlier_parse(&o.rank.kind, a->by, &app->err);
-    if (status == PNB_OK && a->k != PNB__INT_UNSET && o.rank.kind != PNB_OUTLIER_KNN &&
-        o.rank.kind != PNB_OUTLIER_KTH)
+    pnb__outliers_opts *o = args;
+    *o = (pnb__outliers_opts){.rank = pnb_outliers_opts_default()};
+    o->rank.k = 0; /* both are told from what is given, for not every ranking takes them */
+    o->rank.measure = PNB_N_MEASURES;
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
+{
+    const pnb_outliers_opts usual = pnb_outliers_opts_default();
+    pnb__outliers_opts *o = args;
+    pnb_outliers_opts *rank = &o->rank;
+    if (rank->k > 0 && rank->kind != PNB_OUTLIER_KNN && rank->kind != PNB_OUTLIER_KTH)
         return pnb__usage(app, "-k belongs to --by knn and --by kth");
-    if (status == PNB_OK && a->measure != NULL && o.rank.kind == PNB_OUTLIER_UNCERTAINTY)
+    if (rank->measure != PNB_N_MEASURES && rank->kind == PNB_OUTLIER_UNCERTAINTY)
         return pnb__usage(app, "--by uncertainty compares no rows: --measure does nothing there");
-    if (a->k != PNB__INT_UNSET)
-        o.rank.k = (size_t)a->k;
-    pnb__result *r = pnb__result_create();
-    if (status == PNB_OK && a->measure != NULL)
-        status = pnb_measure_parse(&o.rank.measure, a->measure, &app->err);
-    if (status == PNB_OK)
-        status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
-    if (status == PNB_OK)
-        status = pnb__outliers_run(app, &o, r);
-    return pnb__result_finish(r, app, status);
+    rank->k = rank->k > 0 ? rank->k : usual.k;
+    rank->measure = rank->measure != PNB_N_MEASURES ? rank->measure : usual.measure;
+    return pnb__outliers_run(app, o, r);
 }
 
 const pnb__command pnb__cmd_outliers = {
@@ -67,7 +60,5 @@ const pnb__command pnb__cmd_outliers = {
              "one of its neighbours: list near-duplicates first.",
     .examples =
         "penumbra curate outliers --set images.safetensors --by kth -k 5 -n 50 --out far.jsonl",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct outliers_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, pnb__outliers_opts, run)};

@@ -9,13 +9,7 @@
 #include "commands/curate/curate.h"
 #include "program/result.h"
 
-struct select_args {
-    const char *set, *by, *uncertainty, *labelled, *out;
-    int64_t count;
-    bool with_spread;
-};
-
-#define AT(field) offsetof(struct select_args, field)
+#define AT(field) PNB__FIELD(pnb__select_opts, field)
 static const pnb__option options[] = {
     PNB__SET_ROW(AT(set)),
     PNB__ROW_INT("count", AT(count), "N", "Rows to choose", PNB__RANGE(1, 1e12), .letter = 'n',
@@ -39,22 +33,12 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb_status run(pnb__app *app, const void *args)
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
-    const struct select_args *a = args;
-    pnb__select_opts o = {.set = a->set,
-                          .by = a->by,
-                          .count = (size_t)a->count,
-                          .with_spread = a->with_spread,
-                          .labelled = a->labelled,
-                          .out = a->out};
-    if (a->with_spread && strcmp(a->by, "k_centre") != 0)
+    const pnb__select_opts *o = args;
+    if (o->with_spread && strcmp(o->by, "k_centre") != 0)
         return pnb__usage(app, "--with-spread belongs to --by k_centre");
-    pnb__result *r = pnb__result_create();
-    pnb_status status = pnb_uncertainty_parse(&o.uncertainty, a->uncertainty, &app->err);
-    if (status == PNB_OK)
-        status = pnb__select_run(app, &o, r);
-    return pnb__result_finish(r, app, status);
+    return pnb__select_run(app, o, r);
 }
 
 const pnb__command pnb__cmd_select = {
@@ -66,7 +50,4 @@ const pnb__command pnb__cmd_select = {
                 "penumbra curate select --set images.safetensors -n 500 --by k_centre --labelled "
                 "round1.txt "
                 "--out round2.txt",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct select_args),
-    .run = run};
+    PNB__RUNS(options, pnb__select_opts, run)};

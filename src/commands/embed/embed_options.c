@@ -17,19 +17,19 @@
 #include "program/source_commit.h"
 
 struct embed_args {
-    const char *export_format, *image_key, *separator, *split;
-    const char *model, *out, *format, *caption_key, *pixels, *tokens, *tokenizer, *preprocess;
+    const char *model, *format, *export_format, *separator, *split, *pixels, *tokens;
     pnb__text_list images, texts, text;
-    int64_t batch_size, save_every;
-    bool masked, exif;
-    double mask_keep, mask_drop;
+    pnb_dataset_opts dataset;
+    pnb_encoder_opts parts;
+    pnb_encode_opts how;
+    pnb_encode_file file;
 };
 
-#define AT(field) offsetof(struct embed_args, field)
+#define AT(field) PNB__FIELD(struct embed_args, field)
 static const pnb__option options[] = {
     PNB__MODEL_ROW(AT(model)),
     PNB__ROW_FILE(
-        "out", AT(out), "FILE",
+        "out", AT(file.out), "FILE",
         "Embedding set to write, .safetensors, .npy or .jsonl; NAME.ids.jsonl beside NAME.npy or "
         "NAME.safetensors names its rows. - or /dev/stdout: the set alone to standard output, "
         "where only --format jsonl carries the names",
@@ -53,8 +53,8 @@ static const pnb__option options[] = {
                   "Ready pictures: a safetensors file with \"pixels\" (B,3,H,W), normalised"),
     PNB__ROW_FILE("tokens", AT(tokens), "FILE",
                   "Ready captions: a safetensors file with \"tokens\" (B,T)"),
-    PNB__CAPTION_KEY_ROW(AT(caption_key)),
-    PNB__ROW_TEXT("csv-img-key", AT(image_key), "COLUMN",
+    PNB__CAPTION_KEY_ROW(AT(dataset.csv_caption_key)),
+    PNB__ROW_TEXT("csv-img-key", AT(dataset.csv_img_key), "COLUMN",
                   "Column of picture paths in a csv or tsv file", .fallback = "filepath"),
     PNB__ROW_TEXT("csv-separator", AT(separator), "CHAR",
                   "Separator of a table; told by the header by default"),
@@ -62,25 +62,25 @@ static const pnb__option options[] = {
         "split", AT(split), "NAME",
         "Split of a data set in CLIP_benchmark's layout, ROOT/NAME/0.tar ... with nshards.txt",
         .fallback = "test"),
-    PNB__ROW_INT("batch-size", AT(batch_size), "N", "Inputs encoded together", PNB__RANGE(1, 65536),
-                 .fallback = "8", .group = "How", .letter = 'b'),
-    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
+    PNB__ROW_INT("batch-size", AT(how.batch_size), "N", "Inputs encoded together",
+                 PNB__RANGE(1, 65536), .fallback = "8", .group = "How", .letter = 'b'),
+    PNB__MODEL_PARTS_ROWS(AT(parts.tokenizer), AT(parts.preprocess)),
     PNB__ROW_INT(
-        "save-every", AT(save_every), "N",
+        "save-every", AT(file.save_every), "N",
         "Rows between two parts of the journal that a killed run continues from; a part is "
         "also saved every 20 seconds",
         PNB__RANGE(1, 1e9), .fallback = "4096"),
     PNB__ROW_FLAG(
-        "exif", AT(exif),
+        "exif", AT(how.exif),
         "Turn pictures as their EXIF orientation says; the pipelines that models were trained "
         "with ignore it"),
-    PNB__ROW_FLAG("masked", AT(masked),
+    PNB__ROW_FLAG("masked", AT(how.masked),
                   "Embed what is left of each input after masking, to compare with the whole",
                   .group = "Masked copies"),
-    PNB__ROW_REAL("mask-keep", AT(mask_keep), "SHARE",
+    PNB__ROW_REAL("mask-keep", AT(how.mask_keep), "SHARE",
                   "Share of its patches a masked picture keeps", PNB__RANGE(1e-6, 1),
                   .fallback = "0.25"),
-    PNB__ROW_REAL("mask-drop", AT(mask_drop), "P",
+    PNB__ROW_REAL("mask-drop", AT(how.mask_drop), "P",
                   "Probability that a token of a masked caption is deleted", PNB__RANGE(0, 1),
                   .fallback = "0.75"),
 };
@@ -92,11 +92,11 @@ static const char *const formats[] = {"safetensors", "npy", "jsonl"};
 /* The one asked for, else what the name ends in, else -1. */
 static int format_of(const struct embed_args *a)
 {
-    const char *dot = strrchr(a->out, '.');
+    const char *dot = strrchr(a->file.out, '.');
     if (a->export_format != NULL)
         return PNB_ENCODE_CLIP_RETRIEVAL;
     const char *name = a->format != NULL ? a->format : dot != NULL ? dot + 1 : "";
-    if (a->format == NULL && pnb__is_stdout(a->out))
+    if (a->format == NULL && pnb__is_stdout(a->file.out))
         return PNB_ENCODE_SAFETENSORS;
     for (int i = 0; i < 3; i++)
         if (strcmp(name, formats[i]) == 0)
@@ -109,30 +109,33 @@ static pnb_status check_out(pnb__app *app, const struct embed_args *a, int forma
 {
     char ending[16];
     if (format == PNB_ENCODE_CLIP_RETRIEVAL)
-        return pnb__path_is_file(a->out) || pnb__is_stdout(a->out)
+        return pnb__path_is_file(a->file.out) || pnb__is_stdout(a->file.out)
                    ? pnb__fail(&app->err, PNB_ARG, "--out %s: --export-format %s wants a folder",
-                               a->out, a->export_format)
+                               a->file.out, a->export_format)
                    : PNB_OK;
-    if (pnb__path_is_dir(a->out))
-        return pnb__fail(&app->err, PNB_ARG, "--out %s: is a folder; a file is wanted", a->out);
+    if (pnb__path_is_dir(a->file.out))
+        return pnb__fail(&app->err, PNB_ARG, "--out %s: is a folder; a file is wanted",
+                         a->file.out);
     if (format < 0)
         return pnb__fail(&app->err, PNB_ARG,
-                         "--out %s: the name must end in .safetensors, .npy or .jsonl", a->out);
+                         "--out %s: the name must end in .safetensors, .npy or .jsonl",
+                         a->file.out);
     snprintf(ending, sizeof ending, ".%s", formats[format]);
-    if (pnb__is_stdout(a->out) || format == PNB_ENCODE_JSONL || pnb__ends_with(a->out, ending))
+    if (pnb__is_stdout(a->file.out) || format == PNB_ENCODE_JSONL ||
+        pnb__ends_with(a->file.out, ending))
         return PNB_OK;
     return pnb__fail(&app->err, PNB_ARG, "--out %s: the name must end in %s, as --format %s says",
-                     a->out, ending, formats[format]);
+                     a->file.out, ending, formats[format]);
 }
 
 /* Captions read from what will be the file of the rows' names would be lost. */
 static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, int format)
 {
     pnb_status status = PNB_OK;
-    if (format >= PNB_ENCODE_JSONL || pnb__is_stdout(a->out))
+    if (format >= PNB_ENCODE_JSONL || pnb__is_stdout(a->file.out))
         return PNB_OK;
-    size_t stem = strlen(a->out) - strlen(formats[format]) - 1;
-    char *names = pnb__format("%.*s.ids.jsonl", (int)stem, a->out);
+    size_t stem = strlen(a->file.out) - strlen(formats[format]) - 1;
+    char *names = pnb__format("%.*s.ids.jsonl", (int)stem, a->file.out);
     if (names == NULL)
         return pnb__fail_nomem(&app->err, stem);
     const pnb__text_list *const lists[] = {&a->texts, &a->images};
@@ -141,7 +144,7 @@ static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, in
             if (pnb__path_is_file(names) && pnb__is_same_file(names, lists[k]->items[i]))
                 status = pnb__fail(&app->err, PNB_ARG,
                                    "--out %s: %s, which names its rows, is an input; name another",
-                                   a->out, names);
+                                   a->file.out, names);
     pnb__free(names);
     return status;
 }
@@ -150,13 +153,11 @@ static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, in
 static pnb_status open_inputs(pnb__app *app, const struct embed_args *a,
                               pnb__image_inputs **pictures, pnb__text_inputs *captions)
 {
-    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    pnb_dataset_opts opts = a->dataset;
     pnb__text_list words = {0};
     pnb_status status;
     if (a->separator != NULL && !pnb__separator(a->separator, &opts.csv_separator))
         return pnb__usage(app, "--csv-separator %s: one character is wanted", a->separator);
-    opts.csv_img_key = a->image_key;
-    opts.csv_caption_key = a->caption_key;
     captions->csv_separator = opts.csv_separator;
     PNB_TRY(pnb__roots_resolve(app, &words, a->images.n > 0 ? &a->images : &a->texts, a->split));
     if (a->images.n > 0) {
@@ -164,7 +165,7 @@ static pnb_status open_inputs(pnb__app *app, const struct embed_args *a,
             pnb__image_inputs_open_with(pictures, words.items, words.n, app->in, &opts, &app->err));
         pnb__image_inputs_report(*pictures, pnb__encode_skipped, app);
     } else {
-        status = pnb__text_inputs_read(app, captions, &words, &a->text, a->caption_key);
+        status = pnb__text_inputs_read(app, captions, &words, &a->text, opts.csv_caption_key);
     }
 done:
     pnb__roots_free(&words);
@@ -178,7 +179,7 @@ static pnb_status check_export(pnb__app *app, const struct embed_args *a,
     if (a->export_format == NULL)
         return PNB_OK;
     size_t n = pictures != NULL ? pnb__image_inputs_count(pictures) : captions->n;
-    return pnb__clip_retrieval_check(a->out, pictures == NULL, n, &app->err);
+    return pnb__clip_retrieval_check(a->file.out, pictures == NULL, n, &app->err);
 }
 
 /* Everything but the standard output is a job with a journal, unless the input is a ready tensor.
@@ -186,26 +187,22 @@ static pnb_status check_export(pnb__app *app, const struct embed_args *a,
 static pnb_status embed_source(pnb__app *app, const struct embed_args *a, pnb_encoder *encoder,
                                const pnb__embed_source *source, pnb_encode_result *result)
 {
-    const pnb_encode_file file = {.out = a->out,
-                                  .format = (pnb_encode_format)format_of(a),
-                                  .save_every = (size_t)a->save_every,
-                                  .maker = pnb__source_commit()};
-    pnb_encode_opts opts = pnb__encode_opts(app);
+    pnb_encode_opts opts = a->how;
+    pnb_encode_file file = a->file;
     pnb__encode_watch watch;
     pnb_embeddings *set = NULL;
-    opts.batch_size = (size_t)a->batch_size;
-    opts.masked = a->masked;
-    opts.exif = a->exif;
-    opts.mask_keep = a->mask_keep;
-    opts.mask_drop = a->mask_drop;
+    file.format = (pnb_encode_format)format_of(a);
+    file.maker = pnb__source_commit();
+    pnb__encode_opts_init(&opts, app);
     if (source->row == NULL)
         pnb__encode_watch_init(&watch, app, source->is_text ? "captions" : "pictures", &opts);
-    if (source->row == NULL && !pnb__is_stdout(a->out))
+    if (source->row == NULL && !pnb__is_stdout(a->file.out))
         return pnb__embed_file(encoder, source, &opts, &file, result, &app->err);
     pnb_status status = pnb__embed_set(encoder, source, &opts, &set, result, &app->err);
     if (status == PNB_OK)
-        status = pnb__is_stdout(a->out) ? pnb__embed_stream(set, file.format, app->out, &app->err)
-                                        : pnb__embed_save(set, file.format, file.out, &app->err);
+        status = pnb__is_stdout(a->file.out)
+                     ? pnb__embed_stream(set, file.format, app->out, &app->err)
+                     : pnb__embed_save(set, file.format, file.out, &app->err);
     pnb_embeddings_free(set);
     return status;
 }
@@ -215,13 +212,13 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb_encode_re
     int use = a->images.n > 0              ? PNB_ENCODE_IMAGES
               : a->texts.n + a->text.n > 0 ? PNB_ENCODE_TEXTS
                                            : 0;
-    const pnb_encoder_opts parts = {
-        .sides = use, .tokenizer = a->tokenizer, .preprocess = a->preprocess};
+    pnb_encoder_opts parts = a->parts;
     pnb_encoder encoder = {0};
     pnb__image_inputs *pictures = NULL;
     pnb__text_inputs captions = {0};
     pnb__embed_tensor tensor = {0};
     pnb_status status;
+    parts.sides = use;
     if (use != 0) {
         PNB_TRY(open_inputs(app, a, &pictures, &captions));
         PNB_TRY(check_export(app, a, pictures, &captions));
@@ -242,7 +239,13 @@ done:
     return status;
 }
 
-static pnb_status run(pnb__app *app, const void *args)
+static void defaults(void *args)
+{
+    *(struct embed_args *)args = (struct embed_args){.dataset = pnb_dataset_opts_default(),
+                                                     .how = pnb_encode_opts_default()};
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
     const struct embed_args *a = args;
     int kinds = (a->images.n > 0) + (a->texts.n + a->text.n > 0) + (a->pixels != NULL) +
@@ -250,11 +253,11 @@ static pnb_status run(pnb__app *app, const void *args)
     if (kinds != 1)
         return pnb__usage(app, "%s of --images, --texts or --text, --pixels, --tokens is wanted",
                           kinds == 0 ? "one" : "only one");
-    if (a->exif && a->images.n == 0)
+    if (a->how.exif && a->images.n == 0)
         return pnb__usage(app, "--exif needs --images");
     if (a->export_format != NULL && a->format != NULL)
         return pnb__usage(app, "--format or --export-format, not both");
-    if (a->masked && (a->pixels != NULL || a->tokens != NULL))
+    if (a->how.masked && (a->pixels != NULL || a->tokens != NULL))
         return pnb__usage(app, "--masked needs --images or --texts");
     pnb_encode_result result = {0};
     int format = format_of(a);
@@ -265,20 +268,19 @@ static pnb_status run(pnb__app *app, const void *args)
         status = embed(app, a, &result);
     if (status != PNB_OK)
         return status;
-    if (pnb__is_stdout(a->out))
+    if (pnb__is_stdout(a->file.out))
         app->out = app->log; /* the set alone is there */
     if (result.n_truncated > 0)
         pnb__warn(app, "%zu caption%s longer than the model's context and cut", result.n_truncated,
                   result.n_truncated == 1 ? " was" : "s were");
-    pnb__result *r = pnb__result_create();
-    pnb__result_text(r, "out", "written", a->out);
+    pnb__result_text(r, "out", "written", a->file.out);
     pnb__result_int(r, "n_rows", "rows", (int64_t)result.n_rows);
     pnb__result_int(r, "n_skipped", "skipped", (int64_t)app->n_skipped);
     pnb__result_int(r, "n_truncated", "captions cut", (int64_t)result.n_truncated);
     pnb__result_int(r, "n_continued", NULL, (int64_t)result.n_continued);
     pnb__result_real(r, "seconds", "seconds", result.seconds, 2);
     pnb__result_real(r, "waited_seconds", NULL, result.waited_s, 3);
-    return pnb__result_finish(r, app, PNB_OK);
+    return PNB_OK;
 }
 
 const pnb__command pnb__cmd_embed = {
@@ -294,7 +296,5 @@ const pnb__command pnb__cmd_embed = {
                 "penumbra embed --model model --texts captions.txt --out texts.safetensors\n"
                 "find . -name '*.jpg' | penumbra embed -m model --images - -o images.npy\n"
                 "penumbra embed --model model --text 'a red star' --out query.safetensors",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct embed_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, struct embed_args, run)};

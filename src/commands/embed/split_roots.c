@@ -37,8 +37,7 @@ static pnb_status shards_of(pnb__app *app, char **out, const char *dir)
 {
     size_t n = 0;
     if (!pnb__path_has_file(dir, "nshards.txt") || strpbrk(dir, "{}*?[:") != NULL) {
-        *out = pnb__strdup(dir);
-        return *out != NULL ? PNB_OK : pnb__fail_nomem(&app->err, strlen(dir));
+        return pnb__copy_text(out, dir, &app->err);
     }
     pnb_status status = read_count(&n, dir, &app->err);
     if (status != PNB_OK)
@@ -78,9 +77,8 @@ pnb_status pnb__roots_resolve(pnb__app *app, pnb__text_list *out, const pnb__tex
 {
     pnb_status status = PNB_OK;
     *out = (pnb__text_list){0};
-    out->items = pnb__alloc_zero(PNB_MAX(words->n, (size_t)1), sizeof *out->items);
-    if (out->items == NULL)
-        return pnb__fail_nomem(&app->err, words->n * sizeof *out->items);
+    if (PNB_ALLOC_ZERO(out->items, PNB_MAX(words->n, (size_t)1), &app->err) != PNB_OK)
+        return PNB_NOMEM;
     for (; out->n < words->n && status == PNB_OK; out->n++) {
         char *word = NULL;
         status = resolve(app, &word, words->items[out->n], split);

@@ -15,33 +15,24 @@ static void put_row(const pnb__table *t, const pnb__table_row *row, size_t d, si
     char name[32];
     bool is_sorted;
     pnb__table_name(t, i, name, &is_sorted);
-    pnb__result_cell_text(r, d == 0 ? "image_to_text" : "text_to_image");
-    pnb__result_cell_text(r, name);
-    pnb__result_cell_text(r, !is_sorted ? "" : by_hit ? "hit" : "query");
-    pnb__result_cell_text(r, row->name);
-    pnb__result_cell_int(r, (int64_t)row->n_seeds);
-    pnb__result_cell_real(r, pnb__table_value(&v->value, i), 4);
-    pnb__result_cell_real(r, pnb__table_value(by_hit ? &row->std_hit[d] : &row->std_query[d], i),
-                          4);
-    pnb__result_cell_real(r, pnb__table_value(&v->low, i), 4);
-    pnb__result_cell_real(r, pnb__table_value(&v->high, i), 4);
-    pnb__result_cell_real(r, row->has_test ? pnb__table_value(&test->difference, i) : NAN, 4);
-    pnb__result_cell_real(r, row->has_test ? pnb__table_value(&test->p, i) : NAN, 4);
+    pnb__result_row(r, "%s %s %s %s %zu %.4f %.4f %.4f %.4f %.4f %.4f",
+                    d == 0 ? "image_to_text" : "text_to_image", name,
+                    !is_sorted ? ""
+                    : by_hit   ? "hit"
+                               : "query",
+                    row->name, row->n_seeds, pnb__table_value(&v->value, i),
+                    pnb__table_value(by_hit ? &row->std_hit[d] : &row->std_query[d], i),
+                    pnb__table_value(&v->low, i), pnb__table_value(&v->high, i),
+                    row->has_test ? pnb__table_value(&test->difference, i) : NAN,
+                    row->has_test ? pnb__table_value(&test->p, i) : NAN);
 }
 
 static void put_rsum(const pnb__table_row *row, pnb__result *r)
 {
-    pnb__result_cell_text(r, "both");
-    pnb__result_cell_text(r, "rsum");
-    pnb__result_cell_text(r, "");
-    pnb__result_cell_text(r, row->name);
-    pnb__result_cell_int(r, (int64_t)row->n_seeds);
-    pnb__result_cell_real(r, row->rsum.value, 4);
-    pnb__result_cell_real(r, row->rsum.std, 4);
-    pnb__result_cell_real(r, row->rsum.low, 4);
-    pnb__result_cell_real(r, row->rsum.high, 4);
-    pnb__result_cell_real(r, row->has_test ? row->rsum_test.value : NAN, 4);
-    pnb__result_cell_real(r, row->has_test ? row->rsum_test.p : NAN, 4);
+    pnb__result_row(r, "%s %s %s %s %zu %.4f %.4f %.4f %.4f %.4f %.4f", "both", "rsum", "",
+                    row->name, row->n_seeds, row->rsum.value, row->rsum.std, row->rsum.low,
+                    row->rsum.high, row->has_test ? row->rsum_test.value : NAN,
+                    row->has_test ? row->rsum_test.p : NAN);
 }
 
 static void put_coco(const pnb__comparison *c, size_t i, size_t d, pnb__result *r)
@@ -50,17 +41,11 @@ static void put_coco(const pnb__comparison *c, size_t i, size_t d, pnb__result *
         const pnb__compare_group *own = &c->group[g];
         const pnb_interval *value = &own->coco[i].side[d];
         const pnb__coco_test *test = &own->coco_test[i][d];
-        pnb__result_cell_text(r, d == 0 ? "image_to_text" : "text_to_image");
-        pnb__result_cell_text(r, own->coco[i].key);
-        pnb__result_cell_text(r, "");
-        pnb__result_cell_text(r, own->name);
-        pnb__result_cell_int(r, (int64_t)own->n);
-        pnb__result_cell_real(r, value->value, 4);
-        pnb__result_cell_real(r, own->coco_std[i][d], 4);
-        pnb__result_cell_real(r, value->low, 4);
-        pnb__result_cell_real(r, value->high, 4);
-        pnb__result_cell_real(r, g > 0 ? test->difference.value : (double)NAN, 4);
-        pnb__result_cell_real(r, g > 0 ? test->p : (double)NAN, 4);
+        pnb__result_row(r, "%s %s %s %s %zu %.4f %.4f %.4f %.4f %.4f %.4f",
+                        d == 0 ? "image_to_text" : "text_to_image", own->coco[i].key, "", own->name,
+                        own->n, value->value, own->coco_std[i][d], value->low, value->high,
+                        g > 0 ? test->difference.value : (double)NAN,
+                        g > 0 ? test->p : (double)NAN);
     }
 }
 
@@ -119,12 +104,9 @@ static void put_orders(const pnb__comparison *c, pnb__result *r)
             r2 += bins->r2 / n;
             minus_s_r2 += bins->minus_s_r2 / n;
         }
-        pnb__result_cell_text(r, i % 2 == 0 ? "image_to_text" : "text_to_image");
-        pnb__result_cell_text(r, g->name);
-        pnb__result_cell_int(r, (int64_t)g->n);
-        pnb__result_cell_real(r, s, 3);
-        pnb__result_cell_real(r, r2, 3);
-        pnb__result_cell_real(r, minus_s_r2, 3);
+        pnb__result_row(r, "%s %s %zu %.3f %.3f %.3f",
+                        i % 2 == 0 ? "image_to_text" : "text_to_image", g->name, g->n, s, r2,
+                        minus_s_r2);
     }
 }
 
@@ -137,19 +119,15 @@ static void put_bins(const pnb__comparison *c, pnb__result *r)
     pnb__result_table(r, "bins", NULL, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < 2 * c->opts->n; i++) {
         const pnb__compare_member *m = &c->member[i / 2];
-        int64_t seed = 0;
+        size_t seed = 0;
         for (size_t k = 0; k < i / 2; k++)
             seed += strcmp(c->member[k].name, m->name) == 0;
         for (size_t b = 0; b < m->bins[i % 2].n_bins; b++) {
             const pnb_bin *bin = &m->bins[i % 2].bin[b];
-            pnb__result_cell_text(r, i % 2 == 0 ? "image_to_text" : "text_to_image");
-            pnb__result_cell_text(r, m->name);
-            pnb__result_cell_int(r, seed);
-            pnb__result_cell_text(r, pnb_uncertainty_name(m->uncertainty));
-            pnb__result_cell_int(r, (int64_t)bin->index);
-            pnb__result_cell_int(r, (int64_t)bin->n);
-            pnb__result_cell_real(r, bin->u_mean, 5);
-            pnb__result_cell_real(r, bin->accuracy, 4);
+            pnb__result_row(r, "%s %s %zu %s %zu %zu %.5f %.4f",
+                            i % 2 == 0 ? "image_to_text" : "text_to_image", m->name, seed,
+                            pnb_uncertainty_name(m->uncertainty), bin->index, bin->n, bin->u_mean,
+                            bin->accuracy);
         }
     }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/order.h"
 #include "commands/common/row_clusters.h"
 #include "commands/eval/eval_retrieval.h"
 
@@ -36,11 +37,11 @@ static pnb_status check_labels(const pnb__retrieval_opts *opts, const char *path
 static pnb_status by_field(const pnb__retrieval_opts *opts, pnb__retrieval *run, pnb_error *err)
 {
     size_t n_images = run->images->n, n_texts = run->texts->n, n_labels;
-    char **names = pnb__alloc_zero(n_images + n_texts, sizeof *names);
-    int64_t *label = pnb__alloc_array(n_images + n_texts, sizeof *label);
+    char **names = NULL;
+    int64_t *label = NULL;
     pnb_status status;
-    if (names == NULL || label == NULL)
-        PNB_TRY(pnb__fail_nomem(err, (n_images + n_texts) * sizeof *label));
+    PNB_TRY(PNB_ALLOC_ZERO(names, n_images + n_texts, err));
+    PNB_TRY(PNB_ALLOC(label, n_images + n_texts, err));
     PNB_TRY(pnb__row_fields(run->images, opts->images, opts->cluster, names, err));
     PNB_TRY(pnb__row_fields(run->texts, opts->texts, opts->cluster, names + n_images, err));
     PNB_TRY(pnb__label_names(names, n_images + n_texts, label, &n_labels, err));
@@ -125,12 +126,6 @@ static pnb_status by_truth(pnb__retrieval *run, pnb_error *err)
     return PNB_OK;
 }
 
-static int compare_labels(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Different labels among rows with a pair. */
 static pnb_status count_labels(const pnb_truth *truth, const int64_t *label, size_t *out,
                                pnb_error *err)
@@ -142,7 +137,7 @@ static pnb_status count_labels(const pnb_truth *truth, const int64_t *label, siz
     for (size_t i = 0; i < truth->n_queries; i++)
         if (truth->offset[i] < truth->offset[i + 1])
             used[n++] = label[i];
-    qsort(used, n, sizeof *used, compare_labels);
+    qsort(used, n, sizeof *used, pnb__compare_int64);
     *out = n > 0;
     for (size_t i = 1; i < n; i++)
         *out += used[i] != used[i - 1];
@@ -167,10 +162,8 @@ pnb_status pnb__retrieval_clusters(pnb__app *app, const pnb__retrieval_opts *opt
 {
     pnb_error *err = &app->err;
     pnb_status status;
-    run->image_cluster = pnb__alloc_array(run->images->n, sizeof *run->image_cluster);
-    run->text_cluster = pnb__alloc_array(run->texts->n, sizeof *run->text_cluster);
-    if (run->image_cluster == NULL || run->text_cluster == NULL)
-        return pnb__fail_nomem(err, (run->images->n + run->texts->n) * sizeof *run->text_cluster);
+    PNB_TRY(PNB_ALLOC(run->image_cluster, run->images->n, err));
+    PNB_TRY(PNB_ALLOC(run->text_cluster, run->texts->n, err));
     if (opts->cluster != NULL) {
         PNB_TRY(by_field(opts, run, err));
         snprintf(run->cluster_unit, sizeof run->cluster_unit, "rows of one \"%s\"", opts->cluster);

@@ -346,11 +346,9 @@ pnb_status pnb__retrieval_compare(pnb__app *app, const pnb__compare_opts *opts, 
 {
     pnb__comparison c = {.opts = opts};
     pnb_status status = PNB_OK;
-    c.member = pnb__alloc_zero(opts->n, sizeof *c.member);
-    c.group = pnb__alloc_zero(opts->n, sizeof *c.group);
-    c.row = pnb__alloc_zero(opts->n, sizeof *c.row);
-    if (c.member == NULL || c.group == NULL || c.row == NULL)
-        PNB_TRY(pnb__fail_nomem(&app->err, opts->n * sizeof *c.row));
+    PNB_TRY(PNB_ALLOC_ZERO(c.member, opts->n, &app->err));
+    PNB_TRY(PNB_ALLOC_ZERO(c.group, opts->n, &app->err));
+    PNB_TRY(PNB_ALLOC_ZERO(c.row, opts->n, &app->err));
     PNB_TRY(run_members(app, &c));
     PNB_TRY(make_groups(&c, &app->err));
     for (size_t g = 0; g < c.n_groups; g++)

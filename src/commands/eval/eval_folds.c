@@ -14,11 +14,9 @@
 
 static pnb_status alloc_folds(pnb__retrieval *run, pnb_error *err)
 {
-    run->image_fold = pnb__alloc_array(run->images->n, sizeof *run->image_fold);
-    run->text_fold = pnb__alloc_array(run->texts->n, sizeof *run->text_fold);
-    return run->image_fold == NULL || run->text_fold == NULL
-               ? pnb__fail_nomem(err, (run->images->n + run->texts->n) * sizeof(int32_t))
-               : PNB_OK;
+    if (PNB_ALLOC(run->image_fold, run->images->n, err) != PNB_OK)
+        return PNB_NOMEM;
+    return PNB_ALLOC(run->text_fold, run->texts->n, err);
 }
 
 /* ---- ECCV Caption ---- */
@@ -70,9 +68,7 @@ static pnb_status eccv_folds(pnb__app *app, const pnb__retrieval_opts *opts,
     }
     PNB_TRY(pnb_npy_load(&file, path, err));
     n_ids = pnb_array_size(&file.view);
-    order = pnb__alloc_array(PNB_MAX(n_ids, 1), sizeof *order);
-    if (order == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n_ids * sizeof *order));
+    PNB_TRY(PNB_ALLOC(order, PNB_MAX(n_ids, 1), err));
     PNB_TRY(order_rows(run, &file, order, &n, err));
     if (n < n_ids) {
         pnb__warn(app, "%s: caption %zu of its order is in no row%s", path, n, else_what);
@@ -133,9 +129,7 @@ static pnb_status karpathy_folds(pnb__app *app, const pnb__retrieval_opts *opts,
     size_t *order = NULL;
     if (!is_whole_split(app, opts, run))
         return PNB_OK;
-    order = pnb__alloc_array(run->n_karpathy, sizeof *order);
-    if (order == NULL)
-        return pnb__fail_nomem(&app->err, run->n_karpathy * sizeof *order);
+    PNB_TRY(PNB_ALLOC(order, run->n_karpathy, &app->err));
     for (size_t i = 0; i < run->n_karpathy; i++)
         order[i] = (size_t)run->karpathy_row[i];
     PNB_TRY(alloc_folds(run, &app->err));

@@ -23,10 +23,9 @@ typedef struct choice {
 static pnb_status choice_init(choice *c, size_t n, pnb_error *err)
 {
     *c = (choice){.n = n};
-    c->kept = pnb__alloc_array(PNB_MAX(n, 1), sizeof *c->kept);
-    c->row_of = pnb__alloc_array(PNB_MAX(n, 1), sizeof *c->row_of);
-    return c->kept == NULL || c->row_of == NULL ? pnb__fail_nomem(err, 2 * n * sizeof *c->kept)
-                                                : PNB_OK;
+    if (PNB_ALLOC(c->kept, PNB_MAX(n, 1), err) != PNB_OK)
+        return PNB_NOMEM;
+    return PNB_ALLOC(c->row_of, PNB_MAX(n, 1), err);
 }
 
 static void choice_reset(choice *c)
@@ -46,9 +45,8 @@ static pnb_status select_counts(size_t **out, const size_t *counts, const choice
 {
     if (counts == NULL)
         return PNB_OK;
-    *out = pnb__alloc_array(c->n_kept, sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, c->n_kept * sizeof **out);
+    if (PNB_ALLOC(*out, c->n_kept, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < c->n_kept; i++)
         (*out)[i] = counts[c->kept[i]];
     return PNB_OK;
@@ -226,9 +224,8 @@ static pnb_status load_truth(pnb__app *app, const pnb__retrieval_opts *opts, pnb
 
 static pnb_status load_levels(pnb__retrieval *run, const pnb_truth_report *report, pnb_error *err)
 {
-    run->text_level = pnb__alloc_array(run->texts->n, sizeof *run->text_level);
-    if (run->text_level == NULL)
-        return pnb__fail_nomem(err, run->texts->n * sizeof *run->text_level);
+    if (PNB_ALLOC(run->text_level, run->texts->n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < run->texts->n; i++) {
         pnb_status status = pnb__row_level(&run->text_level[i], run->texts, i, err);
         if (status != PNB_OK)

@@ -13,7 +13,7 @@ struct uncertainty_args {
     pnb__uncertainty_report_sets model, control;
 };
 
-#define AT(field) offsetof(struct uncertainty_args, field)
+#define AT(field) PNB__FIELD(struct uncertainty_args, field)
 static const pnb__option uncertainty_options[] = {
     PNB__ROW_FILE("texts", AT(model.texts), "SET", "Embedding set of the captions, with levels",
                   .required = true),
@@ -25,7 +25,7 @@ static const pnb__option uncertainty_options[] = {
 };
 #undef AT
 
-static pnb_status run_uncertainty(pnb__app *app, const void *args)
+static pnb_status run_uncertainty(pnb__app *app, void *args, pnb__result *r)
 {
     const struct uncertainty_args *a = args;
     pnb__uncertainty_report_sets control_sets = a->control;
@@ -38,11 +38,9 @@ static pnb_status run_uncertainty(pnb__app *app, const void *args)
     pnb_status status = pnb__uncertainty_report_measure(app, &a->model, &claims);
     if (status == PNB_OK && has_control)
         status = pnb__uncertainty_report_measure(app, &control_sets, &control);
-    if (status != PNB_OK)
-        return status;
-    pnb__result *r = pnb__result_create();
-    pnb__uncertainty_report_show(&claims, has_control ? &control : NULL, r);
-    return pnb__result_finish(r, app, status);
+    if (status == PNB_OK)
+        pnb__uncertainty_report_show(&claims, has_control ? &control : NULL, r);
+    return status;
 }
 
 static const pnb__command uncertainty = {
@@ -54,10 +52,7 @@ static const pnb__command uncertainty = {
              "never trained: the difference is what training taught.",
     .examples = "penumbra eval uncertainty --texts texts.safetensors --images images.safetensors "
                 "--truth shapes/truth/test.pairs --masked-texts masked.safetensors",
-    .options = uncertainty_options,
-    .n_options = sizeof uncertainty_options / sizeof *uncertainty_options,
-    .args_bytes = sizeof(struct uncertainty_args),
-    .run = run_uncertainty};
+    PNB__RUNS(uncertainty_options, struct uncertainty_args, run_uncertainty)};
 
 static const pnb__command *const subs[] = {&pnb__cmd_eval_retrieval, &pnb__cmd_eval_compare,
                                            &uncertainty, &pnb__cmd_eval_vqa, NULL};

@@ -86,8 +86,7 @@ static void put_coco_table(const pnb__retrieval *run, pnb__result *r)
             pnb__result_cell_real(r, v->value, 4);
             if (!run->has_intervals)
                 continue;
-            pnb__result_cell_real(r, v->low, 4);
-            pnb__result_cell_real(r, v->high, 4);
+            pnb__result_row(r, "%.4f %.4f", v->low, v->high);
         }
     }
 }
@@ -100,8 +99,7 @@ static void put_row(pnb__result *r, const char *name, const double *recall, size
     pnb__result_cell_text(r, name);
     for (size_t i = 0; i < n_k; i++)
         pnb__result_cell_real(r, recall[i], 4);
-    pnb__result_cell_real(r, r_precision, 4);
-    pnb__result_cell_real(r, median_rank, 0);
+    pnb__result_row(r, "%.4f %.0f", r_precision, median_rank);
 }
 
 static void put_table(const pnb__retrieval *run, pnb__result *r)
@@ -128,8 +126,7 @@ static void put_table(const pnb__retrieval *run, pnb__result *r)
 static void put_figure_row(pnb__result *r, const char *name, const char *by,
                            const pnb_figure_intervals *const side[2], size_t figure, bool is_recall)
 {
-    pnb__result_cell_text(r, name);
-    pnb__result_cell_text(r, by);
+    pnb__result_row(r, "%s %s", name, by);
     for (size_t s = 0; s < 2; s++) {
         const pnb_figures *const parts[] = {&side[s]->value, &side[s]->low, &side[s]->high};
         for (size_t p = 0; p < 3; p++)
@@ -167,12 +164,10 @@ static void put_figures(const pnb__retrieval *run, const pnb__retrieval_opts *op
             put_figure_row(r, pnb_figure_name((pnb_figure)f), "hit", hit, f, false);
     }
     for (size_t i = 0; i < run->n_coco; i++) {
-        pnb__result_cell_text(r, run->coco[i].key);
-        pnb__result_cell_text(r, "");
+        pnb__result_row(r, "%s %s", run->coco[i].key, "");
         for (size_t way = 0; way < 2; way++) {
-            pnb__result_cell_real(r, run->coco[i].side[way].value, 4);
-            pnb__result_cell_real(r, run->coco[i].side[way].low, 4);
-            pnb__result_cell_real(r, run->coco[i].side[way].high, 4);
+            pnb__result_row(r, "%.4f %.4f %.4f", run->coco[i].side[way].value,
+                            run->coco[i].side[way].low, run->coco[i].side[way].high);
         }
     }
 }
@@ -185,10 +180,8 @@ static void put_bin_rows(const pnb_uncertainty_calibration *c, pnb__result *r)
         {"bin", "bin"}, {"n", "queries"}, {"u_mean", "mean uncertainty"}, {"accuracy", "R@1"}};
     pnb__result_table(r, "bins", NULL, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < c->n_bins; i++) {
-        pnb__result_cell_int(r, (int64_t)c->bin[i].index);
-        pnb__result_cell_int(r, (int64_t)c->bin[i].n);
-        pnb__result_cell_real(r, c->bin[i].u_mean, 5);
-        pnb__result_cell_real(r, c->bin[i].accuracy, 4);
+        pnb__result_row(r, "%zu %zu %.5f %.4f", c->bin[i].index, c->bin[i].n, c->bin[i].u_mean,
+                        c->bin[i].accuracy);
     }
 }
 

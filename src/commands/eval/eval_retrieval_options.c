@@ -8,40 +8,31 @@
 
 /* ---- retrieval ---- */
 
-struct retrieval_args {
-    pnb__retrieval_args shared;
-    const char *images, *texts;
-};
-
-#define AT(field) offsetof(struct retrieval_args, field)
-#define AT_SHARED(field) offsetof(struct retrieval_args, shared.field)
+#define AT(field) PNB__FIELD(pnb__retrieval_args, field)
 static const pnb__option retrieval_options[] = {
-    PNB__IMAGES_TEXTS_ROWS(AT(images), AT(texts)),
-    PNB__RETRIEVAL_ROWS(AT_SHARED),
-    PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_SHARED),
-    PNB__RETRIEVAL_RESULT_ROWS(AT_SHARED),
+    PNB__IMAGES_TEXTS_ROWS(AT(job.images), AT(job.texts)),
+    PNB__RETRIEVAL_ROWS(AT),
+    PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT),
+    PNB__RETRIEVAL_RESULT_ROWS(AT),
 };
 #undef AT
-#undef AT_SHARED
 
-static pnb_status run_retrieval(pnb__app *app, const void *args)
+static void retrieval_defaults(void *args)
 {
-    const struct retrieval_args *a = args;
-    pnb__retrieval_opts opts = pnb__retrieval_opts_default();
+    *(pnb__retrieval_args *)args = pnb__retrieval_args_default();
+}
+
+static pnb_status run_retrieval(pnb__app *app, void *args, pnb__result *r)
+{
+    pnb__retrieval_args *a = args;
     pnb__retrieval run = {0};
-    pnb__result *r = NULL;
-    const pnb__retrieval_files files = pnb__retrieval_args_files(&a->shared, a->images);
-    pnb_status status = pnb__retrieval_args_read(app, &a->shared, &opts);
+    pnb_status status = pnb__retrieval_args_read(app, a, a->job.images);
     if (status != PNB_OK)
         return status;
-    opts.images = a->images;
-    opts.texts = a->texts;
-    PNB_TRY(pnb__retrieval_run(app, &opts, &run));
-    r = pnb__result_create();
-    pnb__retrieval_report(&run, &opts, files.dataset, r);
-    status = pnb__retrieval_save(app, &run, &opts, &files, r);
+    PNB_TRY(pnb__retrieval_run(app, &a->job, &run));
+    pnb__retrieval_report(&run, &a->job, a->files.dataset, r);
+    status = pnb__retrieval_save(app, &run, &a->job, &a->files, r);
 done:
-    status = pnb__result_finish(r, app, status);
     pnb__retrieval_reset(&run);
     return status;
 }
@@ -63,10 +54,8 @@ const pnb__command pnb__cmd_eval_retrieval = {
                 "--truth shapes/truth/test.pairs --level 3\n"
                 "penumbra eval retrieval --images images.safetensors --texts texts.safetensors "
                 "--truth dataset_coco.json --split test --markdown table.md",
-    .options = retrieval_options,
-    .n_options = sizeof retrieval_options / sizeof *retrieval_options,
-    .args_bytes = sizeof(struct retrieval_args),
-    .run = run_retrieval};
+    .defaults = retrieval_defaults,
+    PNB__RUNS(retrieval_options, pnb__retrieval_args, run_retrieval)};
 
 /* ---- compare ---- */
 
@@ -75,8 +64,8 @@ struct compare_args {
     pnb__text_list images, texts, names;
 };
 
-#define AT(field) offsetof(struct compare_args, field)
-#define AT_SHARED(field) offsetof(struct compare_args, shared.field)
+#define AT(field) PNB__FIELD(struct compare_args, field)
+#define AT_SHARED(field) AT(shared.field)
 static const pnb__option compare_options[] = {
     PNB__ROW_FILES("images", AT(images), "SET...",
                    "Embedding sets of the pictures, one a model or seed", .required = true),
@@ -90,19 +79,18 @@ static const pnb__option compare_options[] = {
     PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_SHARED),
     PNB__RETRIEVAL_RESULT_ROWS(AT_SHARED),
 };
-#undef AT
 #undef AT_SHARED
+#undef AT
 
-static pnb_status run_compare(pnb__app *app, const void *args)
+static void compare_defaults(void *args)
 {
-    const struct compare_args *a = args;
-    pnb__compare_opts opts = {.run = pnb__retrieval_opts_default(),
-                              .images = a->images.items,
-                              .texts = a->texts.items,
-                              .names = a->names.n > 0 ? a->names.items : NULL,
-                              .n = a->images.n,
-                              .files = pnb__retrieval_args_files(&a->shared, "")};
-    pnb_status status = pnb__retrieval_args_read(app, &a->shared, &opts.run);
+    *(struct compare_args *)args = (struct compare_args){.shared = pnb__retrieval_args_default()};
+}
+
+static pnb_status run_compare(pnb__app *app, void *args, pnb__result *r)
+{
+    struct compare_args *a = args;
+    pnb_status status = pnb__retrieval_args_read(app, &a->shared, "");
     if (status != PNB_OK)
         return status;
     if (a->texts.n != a->images.n || (a->names.n > 0 && a->names.n != a->images.n))
@@ -110,9 +98,13 @@ static pnb_status run_compare(pnb__app *app, const void *args)
                           "%zu sets of pictures, %zu of captions and %zu names; as many of each "
                           "are wanted",
                           a->images.n, a->texts.n, a->names.n);
-    pnb__result *r = pnb__result_create();
-    status = pnb__retrieval_compare(app, &opts, r);
-    return pnb__result_finish(r, app, status);
+    const pnb__compare_opts opts = {.run = a->shared.job,
+                                    .images = a->images.items,
+                                    .texts = a->texts.items,
+                                    .names = a->names.n > 0 ? a->names.items : NULL,
+                                    .n = a->images.n,
+                                    .files = a->shared.files};
+    return pnb__retrieval_compare(app, &opts, r);
 }
 
 const pnb__command pnb__cmd_eval_compare = {
@@ -129,7 +121,5 @@ const pnb__command pnb__cmd_eval_compare = {
     .examples = "penumbra eval compare --images a0.safetensors a1.safetensors b.safetensors "
                 "--texts at0.safetensors at1.safetensors bt.safetensors --names base base ours "
                 "--truth captions_val2014.json --markdown table.md",
-    .options = compare_options,
-    .n_options = sizeof compare_options / sizeof *compare_options,
-    .args_bytes = sizeof(struct compare_args),
-    .run = run_compare};
+    .defaults = compare_defaults,
+    PNB__RUNS(compare_options, struct compare_args, run_compare)};

@@ -305,10 +305,9 @@ static pnb_status put_estimates(const vqa *v, const sums *s, pnb__result *r)
     pnb_interval accuracy, ece;
     pnb_error *err = &v->app->err;
     size_t n_units = 0;
-    int64_t *label = pnb__alloc_array(v->n, sizeof *label);
+    int64_t *label = NULL;
     pnb_status status = PNB_OK;
-    if (label == NULL)
-        return pnb__fail_nomem(err, v->n * sizeof *label);
+    PNB_TRY(PNB_ALLOC(label, v->n, err));
     boot.n_resamples = v->opts->n_resamples;
     boot.seed = (uint64_t)v->app->common.seed;
     boot.cluster = label;
@@ -360,11 +359,8 @@ static pnb_status put_types(const vqa *v, const sums *s, pnb__result *r)
                                                            s->equal_count, &c, &v->app->err);
         if (status != PNB_OK)
             return status;
-        pnb__result_cell_text(r, v->types[type]);
-        pnb__result_cell_int(r, (int64_t)n);
-        pnb__result_cell_real(r, mean_of(s->accuracy, n), 4);
-        pnb__result_cell_real(r, mean_of(s->confidence, n), 4);
-        pnb__result_cell_real(r, c.ece, 4);
+        pnb__result_row(r, "%s %zu %.4f %.4f %.4f", v->types[type], n, mean_of(s->accuracy, n),
+                        mean_of(s->confidence, n), c.ece);
     }
     return PNB_OK;
 }
@@ -375,10 +371,8 @@ static void put_bins(const pnb_answer_calibration *c, size_t n_bins, pnb__result
         {"bin", "bin"}, {"n", "questions"}, {"confidence", "confidence"}, {"accuracy", "accuracy"}};
     pnb__result_table(r, "bins", "", columns, PNB_COUNT(columns));
     for (size_t k = 0; k < n_bins; k++) {
-        pnb__result_cell_int(r, (int64_t)k + 1);
-        pnb__result_cell_int(r, (int64_t)c->n_in_bin[k]);
-        pnb__result_cell_real(r, c->confidence[k], 4);
-        pnb__result_cell_real(r, c->accuracy[k], 4);
+        pnb__result_row(r, "%zu %zu %.4f %.4f", k + 1, c->n_in_bin[k], c->confidence[k],
+                        c->accuracy[k]);
     }
 }
 

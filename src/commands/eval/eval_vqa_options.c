@@ -10,15 +10,7 @@
 #include "prob/choices.h"
 #include "program/result.h"
 
-struct vqa_args {
-    const char *questions, *images, *texts, *measure, *uncertainty, *confidence_of, *votes,
-        *bins_by;
-    const char *out, *cluster;
-    int64_t bins, resamples;
-    bool exact;
-};
-
-#define AT(field) offsetof(struct vqa_args, field)
+#define AT(field) PNB__FIELD(pnb__vqa_opts, field)
 static const pnb__option options[] = {
     PNB__ROW_FILE("questions", AT(questions), "FILE.jsonl",
                   "One question a line: candidates, answers of people, and scores or uncertainties",
@@ -30,25 +22,27 @@ static const pnb__option options[] = {
         "texts", AT(texts), "SET",
         "Embedding set of the candidates; candidate k (from 0) of question q is row \"q#k\""),
     PNB__ROW_CHOICE("measure", AT(measure), "NAME", PNB__CHOICES(PNB__MEASURE_CHOICES),
-                    "Measure between picture and candidate; csd by default"),
+                    "Measure between picture and candidate; csd by default",
+                    .names = PNB__MEASURE_NAMES),
     PNB__ROW_CHOICE(
         "confidence-of", AT(confidence_of), "WHAT", "candidate|pair",
         "u(a): the uncertainty of the candidate's embedding (the default), or minus the score "
         "of the pair"),
-    PNB__ROW_CHOICE("uncertainty", AT(uncertainty), "NAME",
-                    PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),
-                    "Scalar uncertainty of a Gaussian row; trace by default"),
     PNB__ROW_CHOICE(
-        "votes", AT(votes), "HOW", "subsets|simple",
+        "uncertainty", AT(uncertainty), "NAME", PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),
+        "Scalar uncertainty of a Gaussian row; trace by default", .names = PNB__UNCERTAINTY_NAMES),
+    PNB__ROW_CHOICE(
+        "votes", AT(votes.simple), "HOW", "subsets|simple",
         "Share of right for m equal answers: min(m/3, 1) averaged over leaving each person "
         "out, as VQA's evaluation does, or of all people at once",
         .fallback = "subsets", .group = "How"),
-    PNB__ROW_FLAG("exact", AT(exact),
+    PNB__ROW_FLAG("exact", AT(votes.exact),
                   "Compare answers letter by letter, without bringing them into one form"),
-    PNB__ROW_INT("bins", AT(bins), "N", "Bins of confidence", PNB__RANGE(1, 256), .fallback = "10"),
-    PNB__ROW_CHOICE("bins-by", AT(bins_by), "HOW", "width|count",
+    PNB__ROW_INT("bins", AT(n_bins), "N", "Bins of confidence", PNB__RANGE(1, 256),
+                 .fallback = "10"),
+    PNB__ROW_CHOICE("bins-by", AT(equal_count), "HOW", "width|count",
                     "Bins of equal width, or of equal numbers of questions", .fallback = "width"),
-    PNB__ROW_INT("resamples", AT(resamples), "N",
+    PNB__ROW_INT("resamples", AT(n_resamples), "N",
                  "Bootstrap resamples of the 95% intervals; 0 leaves them out", PNB__RANGE(0, 1e6),
                  .fallback = "1000"),
     PNB__ROW_TEXT("cluster", AT(cluster), "KEY",
@@ -60,36 +54,30 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb_status run(pnb__app *app, const void *args)
+/* What belongs to the sets, and is not given, holds a number behind the last. */
+static void defaults(void *args)
 {
-    const struct vqa_args *a = args;
-    pnb__vqa_opts o = {
-        .questions = a->questions,
-        .images = a->images,
-        .texts = a->texts,
-        .confidence_of = a->confidence_of != NULL ? a->confidence_of : "candidate",
-        .votes = {.exact = a->exact, .simple = strcmp(a->votes, "simple") == 0},
-        .n_bins = (size_t)a->bins,
-        .equal_count = strcmp(a->bins_by, "count") == 0,
-        .n_resamples = (size_t)a->resamples,
-        .cluster = a->cluster,
-        .out = a->out,
-    };
-    if ((a->images == NULL) != (a->texts == NULL))
+    *(pnb__vqa_opts *)args =
+        (pnb__vqa_opts){.measure = PNB_N_MEASURES, .uncertainty = PNB_N_UNCERTAINTIES};
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
+{
+    pnb__vqa_opts *o = args;
+    bool is_told = o->measure != PNB_N_MEASURES || o->confidence_of != NULL ||
+                   o->uncertainty != PNB_N_UNCERTAINTIES;
+    if ((o->images == NULL) != (o->texts == NULL))
         return pnb__usage(app, "--images and --texts belong together");
-    if (a->images == NULL &&
-        (a->measure != NULL || a->confidence_of != NULL || a->uncertainty != NULL))
+    if (o->images == NULL && is_told)
         return pnb__usage(app, "--measure, --confidence-of and --uncertainty need --images and "
                                "--texts: without them the figures are the file's");
-    pnb__result *r = pnb__result_create();
-    pnb_status status =
-        pnb_measure_parse(&o.measure, a->measure != NULL ? a->measure : "csd", &app->err);
-    if (status == PNB_OK)
-        status = pnb_uncertainty_parse(
-            &o.uncertainty, a->uncertainty != NULL ? a->uncertainty : "trace", &app->err);
-    if (status == PNB_OK)
-        status = pnb__vqa_run(app, &o, r);
-    return pnb__result_finish(r, app, status);
+    if (o->confidence_of == NULL)
+        o->confidence_of = "candidate";
+    if (o->measure == PNB_N_MEASURES)
+        o->measure = PNB_MEASURE_CSD;
+    if (o->uncertainty == PNB_N_UNCERTAINTIES)
+        o->uncertainty = PNB_UNCERTAINTY_TRACE;
+    return pnb__vqa_run(app, o, r);
 }
 
 const pnb__command pnb__cmd_eval_vqa = {
@@ -106,7 +94,5 @@ const pnb__command pnb__cmd_eval_vqa = {
                 "penumbra embed -m model --texts val.jsonl -o candidates.safetensors\n"
                 "penumbra eval vqa --questions val.jsonl --images i.safetensors --texts "
                 "candidates.safetensors --measure w2 --json",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct vqa_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, pnb__vqa_opts, run)};

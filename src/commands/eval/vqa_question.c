@@ -65,9 +65,8 @@ static pnb_status read_texts(const json_t *root, const char *key, const char ***
     *n = json_array_size(list);
     if (*n == 0)
         return pnb__fail(err, PNB_FORMAT, "\"%s\" is not a list with at least one text", key);
-    *out = pnb__alloc_array(*n, sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, *n * sizeof **out);
+    if (PNB_ALLOC(*out, *n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < *n; i++) {
         const json_t *item = json_array_get(list, i);
         (*out)[i] =
@@ -88,9 +87,8 @@ static pnb_status read_numbers(const json_t *root, const char *key, size_t n, do
     if (json_array_size(list) != n)
         return pnb__fail(err, PNB_FORMAT, "\"%s\" is not a list of %zu numbers, one a candidate",
                          key, n);
-    *out = pnb__alloc_array(n, sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, n * sizeof **out);
+    if (PNB_ALLOC(*out, n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_array_get(list, i);
         if (!json_is_number(item))

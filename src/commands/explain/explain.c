@@ -32,11 +32,9 @@ void pnb__explained_reset(pnb__explained *e)
 static pnb_status alloc_parts(pnb__explained *e, size_t n, pnb_error *err)
 {
     e->n = n;
-    e->without = pnb__alloc_array(n, sizeof *e->without);
-    e->removed = pnb__alloc_array(n, sizeof *e->removed);
-    e->h = pnb__alloc_array(n, sizeof *e->h);
-    if (e->without == NULL || e->removed == NULL || e->h == NULL)
-        return pnb__fail_nomem(err, n * 3 * sizeof(double));
+    if (PNB_ALLOC(e->without, n, err) != PNB_OK || PNB_ALLOC(e->removed, n, err) != PNB_OK ||
+        PNB_ALLOC(e->h, n, err) != PNB_OK)
+        return PNB_NOMEM;
     return PNB_OK;
 }
 
@@ -74,10 +72,9 @@ static pnb_status add_text(pnb__text_inputs *captions, char *text, pnb_error *er
 static pnb_status leave_words_out(const char *caption, const pnb__word_list *words,
                                   pnb__text_inputs *out, pnb_error *err)
 {
-    bool *keep = pnb__alloc_array(words->n, sizeof *keep);
+    bool *keep = NULL;
     pnb_status status = PNB_OK;
-    if (keep == NULL)
-        return pnb__fail_nomem(err, words->n);
+    PNB_TRY(PNB_ALLOC(keep, words->n, err));
     for (size_t i = 0; i < words->n; i++)
         keep[i] = true;
     PNB_TRY(pnb__text_inputs_add_text(out, caption, err));
@@ -119,9 +116,7 @@ pnb_status pnb__explain_caption(pnb__app *app, pnb_encoder *encoder, const char 
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "the caption \"%.40s\" has no words", caption));
     PNB_TRY(alloc_parts(out, words.n, &app->err));
     PNB_TRY(copy_words(&words, out, &app->err));
-    out->what = pnb__strdup(caption);
-    if (out->what == NULL)
-        PNB_TRY(pnb__fail_nomem(&app->err, strlen(caption)));
+    PNB_TRY(pnb__copy_text(&out->what, caption, &app->err));
     PNB_TRY(leave_words_out(caption, &words, &captions, &app->err));
     PNB_TRY(pnb__embed_captions(app, encoder, &captions, &set));
     PNB_TRY(pnb_view_init(&view, set, &app->err));
@@ -178,11 +173,11 @@ static pnb_status encode_dropped(pnb__app *app, pnb_encoder *encoder, const pnb_
 {
     const pnb_preprocess *pp = &encoder->preprocess;
     pnb_embeddings *set = NULL;
-    float *chw = pnb__alloc_array(3 * (size_t)pp->width * (size_t)pp->height, sizeof *chw);
-    int32_t *kept = pnb__alloc_array((size_t)g->columns * (size_t)g->rows, sizeof *kept);
+    float *chw = NULL;
+    int32_t *kept = NULL;
     pnb_status status = PNB_OK;
-    if (chw == NULL || kept == NULL)
-        PNB_TRY(pnb__fail_nomem(&app->err, 12 * (size_t)pp->width * (size_t)pp->height));
+    PNB_TRY(PNB_ALLOC(chw, 3 * (size_t)pp->width * (size_t)pp->height, &app->err));
+    PNB_TRY(PNB_ALLOC(kept, (size_t)g->columns * (size_t)g->rows, &app->err));
     PNB_TRY(pnb_image_to_chw(pixels, pp->mean, pp->std, chw, &app->err));
     PNB_TRY(pnb__encoder_make_set(encoder, PNB_ENCODE_IMAGES, n_cells + 1, &set, &app->err));
     for (size_t i = 0; i <= n_cells; i++) {
@@ -268,24 +263,24 @@ typedef struct explain_run {
 
 static pnb_status open_inputs(pnb__app *app, const pnb__explain_cmd *cmd, explain_run *run)
 {
-    const pnb_encoder_opts parts = {.sides = (cmd->texts->n > 0 ? PNB_ENCODE_TEXTS : 0) |
-                                             (cmd->images->n > 0 ? PNB_ENCODE_IMAGES : 0),
+    const pnb_encoder_opts parts = {.sides = (cmd->texts.n > 0 ? PNB_ENCODE_TEXTS : 0) |
+                                             (cmd->images.n > 0 ? PNB_ENCODE_IMAGES : 0),
                                     .tokenizer = cmd->tokenizer,
                                     .preprocess = cmd->preprocess};
     pnb_status status;
     PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
     PNB_TRY(pnb__need_variances(&run->encoder, parts.sides, &app->err));
-    if (cmd->images->n > 0) {
-        PNB_TRY(pnb__image_inputs_open(&run->pictures, cmd->images->items, cmd->images->n, app->in,
+    if (cmd->images.n > 0) {
+        PNB_TRY(pnb__image_inputs_open(&run->pictures, cmd->images.items, cmd->images.n, app->in,
                                        &app->err));
         const pnb_encode_opts opts = {
             .exif = cmd->exif, .skipped = pnb__encode_skipped, .skipped_user = app};
         PNB_TRY(pnb__pixels_load(&run->encoder, run->pictures, SIZE_MAX, &opts, &run->pixels,
                                  &app->err));
     }
-    run->items = pnb__alloc_zero(cmd->texts->n + run->pixels.n, sizeof *run->items);
+    run->items = pnb__alloc_zero(cmd->texts.n + run->pixels.n, sizeof *run->items);
     if (run->items == NULL)
-        status = pnb__fail_nomem(&app->err, (cmd->texts->n + run->pixels.n) * sizeof *run->items);
+        status = pnb__fail_nomem(&app->err, (cmd->texts.n + run->pixels.n) * sizeof *run->items);
 done:
     return status;
 }
@@ -293,15 +288,13 @@ done:
 static pnb_status explain_all(pnb__app *app, const pnb__explain_cmd *cmd, explain_run *run)
 {
     pnb_status status = PNB_OK;
-    for (size_t i = 0; i < cmd->texts->n; i++)
+    for (size_t i = 0; i < cmd->texts.n; i++)
         PNB_TRY(
-            pnb__explain_caption(app, &run->encoder, cmd->texts->items[i], &run->items[run->n++]));
+            pnb__explain_caption(app, &run->encoder, cmd->texts.items[i], &run->items[run->n++]));
     for (size_t i = 0; i < run->pixels.n; i++) {
         pnb__explained *e = &run->items[run->n++];
         PNB_TRY(pnb__explain_picture(app, &run->encoder, &run->pixels.items[i], cmd, e));
-        e->what = pnb__strdup(run->pixels.names[i]);
-        if (e->what == NULL)
-            PNB_TRY(pnb__fail_nomem(&app->err, 64));
+        PNB_TRY(pnb__copy_text(&e->what, run->pixels.names[i], &app->err));
     }
 done:
     return status;
@@ -325,14 +318,11 @@ static void put_item(const pnb__explained *e, size_t number, pnb__result *r)
     pnb__result_table(r, "parts", NULL, e->is_picture ? cells : words, e->is_picture ? 5 : 4);
     for (size_t i = 0; i < e->n; i++) {
         if (e->is_picture) {
-            pnb__result_cell_int(r, (int64_t)i / e->columns);
-            pnb__result_cell_int(r, (int64_t)i % e->columns);
+            pnb__result_row(r, "%zu %zu", i / (size_t)e->columns, i % (size_t)e->columns);
         } else {
             pnb__result_cell_text(r, e->word[i]);
         }
-        pnb__result_cell_real(r, e->removed[i], 7);
-        pnb__result_cell_real(r, e->without[i], 7);
-        pnb__result_cell_real(r, e->h[i], 4);
+        pnb__result_row(r, "%.7f %.7f %.4f", e->removed[i], e->without[i], e->h[i]);
     }
     pnb__result_end(r);
 }

@@ -8,12 +8,13 @@
 
 typedef enum pnb__patch_removal {
     PNB__PATCH_DROP, /* the encoder does not see the patch, as in the masked pictures of training */
-    PNB__PATCH_GREY  /* the patch is filled with the mean colour */
+    PNB__PATCH_GREY, /* the patch is filled with the mean colour */
+    PNB__PATCH_USUAL /* as the option was not given: DROP */
 } pnb__patch_removal;
 
 typedef struct pnb__explain_cmd {
     const char *model, *tokenizer, *preprocess;
-    const pnb__text_list *texts, *images; /* captions; pictures, folders, data sets */
+    pnb__text_list texts, images; /* captions; pictures, folders, data sets */
     bool exif;
     pnb__patch_removal removal;
     int cell;         /* patches along the side of a cell */

@@ -8,21 +8,14 @@
 #include "commands/common/option_rows.h"
 #include "commands/explain/explain.h"
 
-struct explain_args {
-    const char *model, *tokenizer, *preprocess, *html, *remove;
-    pnb__text_list texts, images;
-    int64_t cell;
-    bool exif;
-};
-
-#define AT(field) offsetof(struct explain_args, field)
+#define AT(field) PNB__FIELD(pnb__explain_cmd, field)
 static const pnb__option options[] = {
     PNB__MODEL_ROW(AT(model)),
     PNB__ROW_LIST("text", AT(texts), "STR...", "Captions",
                   .instead_of_file = "write the captions themselves"),
     PNB__ROW_FILES("images", AT(images), "PATH...", "Pictures, folders or data sets"),
     PNB__ROW_CHOICE(
-        "remove", AT(remove), "HOW", "drop|grey",
+        "remove", AT(removal), "HOW", "drop|grey",
         "Patches are hidden from the encoder (the default), or filled with the mean colour, "
         "which is faster",
         .group = "How"),
@@ -35,29 +28,26 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb_status run(pnb__app *app, const void *args)
+static void defaults(void *args)
 {
-    const struct explain_args *a = args;
-    if (a->texts.n + a->images.n == 0)
+    *(pnb__explain_cmd *)args =
+        (pnb__explain_cmd){.removal = PNB__PATCH_USUAL}; /* and 0 cells: nothing was given */
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
+{
+    pnb__explain_cmd *cmd = args;
+    bool says_how = cmd->removal != PNB__PATCH_USUAL || cmd->cell > 0;
+    if (cmd->texts.n + cmd->images.n == 0)
         return pnb__usage(app, "--text or --images is wanted");
-    if (a->exif && a->images.n == 0)
+    if (cmd->exif && cmd->images.n == 0)
         return pnb__usage(app, "--exif needs --images");
-    if ((a->remove != NULL || a->cell != PNB__INT_UNSET) && a->images.n == 0)
+    if (says_how && cmd->images.n == 0)
         return pnb__usage(app, "--remove and --cell are about patches: they need --images");
-    const pnb__explain_cmd cmd = {.model = a->model,
-                                  .tokenizer = a->tokenizer,
-                                  .preprocess = a->preprocess,
-                                  .texts = &a->texts,
-                                  .images = &a->images,
-                                  .exif = a->exif,
-                                  .removal = a->remove != NULL && strcmp(a->remove, "grey") == 0
-                                                 ? PNB__PATCH_GREY
-                                                 : PNB__PATCH_DROP,
-                                  .cell = a->cell != PNB__INT_UNSET ? (int)a->cell : 1,
-                                  .html = a->html};
-    pnb__result *r = pnb__result_create();
-    pnb_status status = pnb__explain_run(app, &cmd, r);
-    return pnb__result_finish(r, app, status);
+    if (cmd->removal == PNB__PATCH_USUAL)
+        cmd->removal = PNB__PATCH_DROP;
+    cmd->cell = PNB_MAX(cmd->cell, 1);
+    return pnb__explain_run(app, cmd, r);
 }
 
 const pnb__command pnb__cmd_explain = {
@@ -69,7 +59,5 @@ const pnb__command pnb__cmd_explain = {
              "sampling or gradients: the same input gives the same numbers.",
     .examples = "penumbra explain -m model --text 'a red star above a blue ring'\n"
                 "penumbra explain -m model --images cat.jpg --cell 2 --html cat.html",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct explain_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, pnb__explain_cmd, run)};

@@ -47,9 +47,7 @@ static pnb_status compute_scores(pnb__app *app, pnb__filter_run *run)
     PNB_TRY(pnb__set_view(&job.images, run->images, run->opts->measure, err));
     PNB_TRY(pnb__set_view(&job.texts, run->texts, run->opts->measure, err));
     PNB_TRY(pnb_measure_check_fit(run->opts->measure, &job.images.rows, &job.texts.rows, err));
-    run->score = pnb__alloc_array(run->pairs.n, sizeof *run->score);
-    if (run->score == NULL)
-        PNB_TRY(pnb__fail_nomem(err, run->pairs.n * sizeof *run->score));
+    PNB_TRY(PNB_ALLOC(run->score, run->pairs.n, err));
     pnb__parallel_for(app->ctx, run->pairs.n, 256, score_pairs, &job);
     for (size_t i = 0; status == PNB_OK && i < run->pairs.n; i++)
         if (!isfinite(run->score[i]))
@@ -156,9 +154,8 @@ static pnb_status compute_p_match(pnb__app *app, pnb__filter_run *run)
     pnb_status status = find_p_match(app, run, &is_known);
     if (status != PNB_OK || !is_known)
         return status;
-    run->p_match = pnb__alloc_array(run->pairs.n, sizeof *run->p_match);
-    if (run->p_match == NULL)
-        return pnb__fail_nomem(err, run->pairs.n * sizeof *run->p_match);
+    if (PNB_ALLOC(run->p_match, run->pairs.n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < run->pairs.n; i++)
         run->p_match[i] = pnb__filter_p_match(run, run->score[i]);
     return PNB_OK;
@@ -188,9 +185,8 @@ static pnb_status read_captions(pnb__filter_run *run, pnb_error *err)
 {
     size_t n = run->images->n;
     pnb_status status = PNB_OK;
-    run->kept_captions = pnb__alloc_zero(n, sizeof *run->kept_captions);
-    if (run->kept_captions == NULL)
-        return pnb__fail_nomem(err, n * sizeof *run->kept_captions);
+    if (PNB_ALLOC_ZERO(run->kept_captions, n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; status == PNB_OK && i < n; i++) {
         pnb_sample s = {0};
         if (pnb_dataset_get(run->data.set, run->data.sample[i], &s, NULL) == PNB_OK &&
@@ -212,9 +208,8 @@ static pnb_status gather_captions(pnb__filter_run *run, pnb_error *err)
         return PNB_OK; /* none: rules on captions will say so */
     if (!in_set)
         status = read_captions(run, err);
-    run->captions = pnb__alloc_array(run->pairs.n, sizeof *run->captions);
-    if (run->captions == NULL)
-        return pnb__fail_nomem(err, run->pairs.n * sizeof *run->captions);
+    if (PNB_ALLOC(run->captions, run->pairs.n, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; status == PNB_OK && i < run->pairs.n; i++)
         run->captions[i] = in_set ? run->texts->texts[run->pairs.text[i]]
                                   : run->kept_captions[run->pairs.image[i]];
@@ -227,13 +222,13 @@ static pnb_status gather_captions(pnb__filter_run *run, pnb_error *err)
 static pnb_status find_within(pnb__filter_run *run, pnb_error *err)
 {
     size_t n = run->images->n, n_subset = 0, n_uids = 0;
-    pnb_uid *subset = NULL, *uids = pnb__alloc_array(n, sizeof *uids);
-    unsigned char *all = pnb__alloc_array(n, 1);
+    pnb_uid *subset = NULL, *uids = NULL;
+    unsigned char *all = NULL;
     const char *field;
     pnb_status status = PNB_OK;
-    run->within = pnb__alloc_array(run->pairs.n, 1);
-    if (uids == NULL || all == NULL || run->within == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * sizeof *uids));
+    PNB_TRY(PNB_ALLOC(uids, n, err));
+    PNB_TRY(PNB_ALLOC(all, n, err));
+    PNB_TRY(PNB_ALLOC(run->within, run->pairs.n, err));
     memset(all, 1, n);
     PNB_TRY(pnb_uids_load(&subset, &n_subset, run->opts->within, err));
     pnb_uids_sort(subset, n_subset);
@@ -337,10 +332,8 @@ static void put_rules(const pnb_pair_filter *f, pnb__result *r)
     for (int rule = 0; rule < PNB_N_RULES; rule++) {
         if (f->n_failed[rule] == 0)
             continue;
-        pnb__result_cell_text(r, pnb_rule_name((pnb_rule)rule));
-        pnb__result_cell_int(r, (int64_t)f->n_first[rule]);
-        pnb__result_cell_int(r, (int64_t)f->n_failed[rule]);
-        pnb__result_cell_text(r, pnb_rule_sentence((pnb_rule)rule));
+        pnb__result_row(r, "%s %zu %zu %s", pnb_rule_name((pnb_rule)rule), f->n_first[rule],
+                        f->n_failed[rule], pnb_rule_sentence((pnb_rule)rule));
     }
 }
 
@@ -380,10 +373,8 @@ static void put_figures(const pnb__filter_run *run, pnb__result *r)
     for (size_t i = 0; i < PNB_COUNT(rows); i++) {
         if (rows[i].value == NULL)
             continue;
-        pnb__result_cell_text(r, rows[i].name);
-        pnb__result_cell_real(r, median(f, rows[i].value, false), 5);
-        pnb__result_cell_real(r, median(f, rows[i].value, true), 5);
-        pnb__result_cell_real(r, rows[i].cut, 5);
+        pnb__result_row(r, "%s %.5f %.5f %.5f", rows[i].name, median(f, rows[i].value, false),
+                        median(f, rows[i].value, true), rows[i].cut);
     }
 }
 

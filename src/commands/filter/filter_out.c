@@ -77,9 +77,7 @@ static pnb_status write_list(const pnb__filter_run *run, const unsigned char *ke
     list l = {run, keep, NULL, pnb__ends_with(path, ".jsonl"), kept};
     pnb_status status;
     PNB_TRY(pnb__out_open(&out, path, err));
-    l.is_listed = pnb__alloc_zero(run->images->n, 1);
-    if (l.is_listed == NULL)
-        PNB_TRY(pnb__fail_nomem(err, run->images->n));
+    PNB_TRY(PNB_ALLOC_ZERO(l.is_listed, run->images->n, err));
     for (size_t i = 0; i < run->pairs.n; i++) {
         put_line(&l, i, &line);
         if (line.failed)

@@ -209,10 +209,8 @@ static void describe_array(const pnb_array_view *a, pnb__result *r)
     for (int d = 0; d < a->n_dims && n < sizeof shape; d++)
         n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%lld", d > 0 ? "x" : "",
                               (long long)a->shape[d]);
-    pnb__result_cell_text(r, a->name);
-    pnb__result_cell_text(r, pnb_dtype_name(a->dtype));
-    pnb__result_cell_text(r, a->n_dims == 0 ? "scalar" : shape);
-    pnb__result_cell_int(r, (int64_t)a->n_bytes);
+    pnb__result_row(r, "%s %s %s %zu", a->name, pnb_dtype_name(a->dtype),
+                    a->n_dims == 0 ? "scalar" : shape, a->n_bytes);
 }
 
 static pnb_status describe_tensors(pnb__app *app, const char *path, pnb__result *r)
@@ -318,10 +316,11 @@ static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result
     return describe_dataset(app, path, r);
 }
 
-pnb_status pnb__info_run(pnb__app *app, const char *path, pnb__result *r)
+pnb_status pnb__info_run(pnb__app *app, void *args, pnb__result *r)
 {
+    const pnb__info_opts *opts = args;
     char *resolved = NULL;
-    pnb_status status = pnb__model_path(app, path, &resolved, &app->err);
+    pnb_status status = pnb__model_path(app, opts->path, &resolved, &app->err);
     if (status == PNB_OK)
         status = describe_resolved(app, resolved, r);
     pnb__free(resolved);

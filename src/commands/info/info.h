@@ -5,8 +5,12 @@
 #include "program/app.h"
 #include "program/result.h"
 
+typedef struct pnb__info_opts {
+    const char *path;
+} pnb__info_opts;
+
 /* A model directory, an embedding set, a tensor file, a tokenizer, or else a data set.
  * Errors  those of the reader that fits */
-pnb_status pnb__info_run(pnb__app *app, const char *path, pnb__result *r);
+pnb_status pnb__info_run(pnb__app *app, void *args, pnb__result *r);
 
 #endif

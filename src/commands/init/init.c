@@ -70,7 +70,8 @@ static pnb_status check_free(const char *dir, pnb_error *err)
                  : PNB_OK;
 }
 
-static void report(const pnb__model_dir_opts *o, const pnb_model_info *info, pnb__result *r)
+static void report(const pnb__model_dir_opts *o, const pnb_model_info *info, uint64_t seed,
+                   pnb__result *r)
 {
     pnb__result_text(r, "dir", "written", o->dir);
     pnb__result_text(r, "config", "configuration", o->config);
@@ -82,11 +83,13 @@ static void report(const pnb__model_dir_opts *o, const pnb_model_info *info, pnb
     if (info->vision.has_unc || info->text.has_unc)
         pnb__result_text(r, "text_uncertainty_source", "text log-variance from",
                          pnb_text_unc_source_name(info->text_unc_source));
-    pnb__result_int(r, "seed", "seed", (int64_t)o->seed);
+    pnb__result_int(r, "seed", "seed", (int64_t)seed);
 }
 
-pnb_status pnb__model_dir_create(pnb__app *app, const pnb__model_dir_opts *opts, pnb__result *r)
+pnb_status pnb__model_dir_create(pnb__app *app, void *args, pnb__result *r)
 {
+    const pnb__model_dir_opts *opts = args;
+    uint64_t seed = (uint64_t)app->common.seed;
     pnb_tokenizer *tokenizer = NULL;
     pnb_model *model = NULL;
     char *overrides = NULL, *config = NULL;
@@ -97,7 +100,7 @@ pnb_status pnb__model_dir_create(pnb__app *app, const pnb__model_dir_opts *opts,
         PNB_TRY(pnb_tokenizer_load(&tokenizer, opts->tokenizer, err));
     PNB_TRY(make_overrides(opts, tokenizer, &overrides, err));
     PNB_TRY(pnb_model_config_merge(opts->config, overrides, &config, err));
-    PNB_TRY(pnb_model_init_json(&model, app->ctx, config, opts->seed, err));
+    PNB_TRY(pnb_model_init_json(&model, app->ctx, config, seed, err));
     PNB_TRY(pnb_model_save(model, opts->dir, err));
     PNB_TRY(save_preprocess(pnb_model_get_info(model), opts->dir, err));
     if (tokenizer != NULL)
@@ -105,7 +108,7 @@ pnb_status pnb__model_dir_create(pnb__app *app, const pnb__model_dir_opts *opts,
     else
         pnb__say(app, "no tokenizer was given: put a tokenizer.json into %s before embedding text",
                  opts->dir);
-    report(opts, pnb_model_get_info(model), r);
+    report(opts, pnb_model_get_info(model), seed, r);
 done:
     pnb__free(overrides);
     pnb_text_free(config);

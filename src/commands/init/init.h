@@ -11,12 +11,11 @@ typedef struct pnb__model_dir_opts {
     const char *tokenizer;              /* NULL: none is put in */
     const char *overrides;              /* JSON object or NULL */
     int64_t image_size, context_length; /* PNB__INT_UNSET: the configuration's */
-    uint64_t seed;
 } pnb__model_dir_opts;
 
 /* Initialises a model from a configuration and writes all its files.
  * Errors  EXISTS (dir holds a model already), NOT_FOUND (the text lists the built-in names), and
  *         those of the model and tokenizer */
-pnb_status pnb__model_dir_create(pnb__app *app, const pnb__model_dir_opts *opts, pnb__result *r);
+pnb_status pnb__model_dir_create(pnb__app *app, void *args, pnb__result *r);
 
 #endif

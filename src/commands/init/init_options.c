@@ -7,19 +7,14 @@
 #include "commands/init/init.h"
 #include "program/result.h"
 
-struct init_args {
-    const char *config, *out, *tokenizer, *overrides;
-    int64_t image_size, context_length;
-};
-
-#define AT(field) offsetof(struct init_args, field)
+#define AT(field) PNB__FIELD(pnb__model_dir_opts, field)
 static const pnb__option options[] = {
     PNB__ROW_FILE(
         "config", AT(config), "NAME|FILE",
         "Built-in configuration (tiny, ViT-B-16, ViT-B-16-long, ViT-L-16, SO400M-14, ViT-H-14) "
         "or a config.json",
         .required = true),
-    PNB__ROW_FILE("out", AT(out), "DIR", "Model directory to write", .required = true,
+    PNB__ROW_FILE("out", AT(dir), "DIR", "Model directory to write", .required = true,
                   .writes = "/"),
     PNB__ROW_FILE("tokenizer", AT(tokenizer), "PATH",
                   "tokenizer.json, or a folder with one, to put into the model; its size sets the "
@@ -33,21 +28,6 @@ static const pnb__option options[] = {
 };
 #undef AT
 
-static pnb_status run(pnb__app *app, const void *args)
-{
-    const struct init_args *a = args;
-    pnb__model_dir_opts opts = {.config = a->config,
-                                .dir = a->out,
-                                .tokenizer = a->tokenizer,
-                                .overrides = a->overrides,
-                                .image_size = a->image_size,
-                                .context_length = a->context_length,
-                                .seed = (uint64_t)app->common.seed};
-    pnb__result *r = pnb__result_create();
-    pnb_status status = pnb__model_dir_create(app, &opts, r);
-    return pnb__result_finish(r, app, status);
-}
-
 const pnb__command pnb__cmd_init = {
     .name = "init",
     .summary = "make a randomly initialised model",
@@ -60,7 +40,4 @@ const pnb__command pnb__cmd_init = {
         "describes it, which learned less in short trainings.",
     .examples = "penumbra init --config tiny --tokenizer tokenizer.json --seed 1 --out model\n"
                 "penumbra init --config ViT-B-16 --out random-b16",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct init_args),
-    .run = run};
+    PNB__RUNS(options, pnb__model_dir_opts, pnb__model_dir_create)};

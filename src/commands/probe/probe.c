@@ -52,9 +52,8 @@ static pnb_status make_rows(probe_run *run, size_t n, pnb__make_fn make, const v
 
 static pnb_status traces_of(const pnb_gaussians *view, double **out, pnb_error *err)
 {
-    *out = pnb__alloc_array(view->n, sizeof **out);
-    if (*out == NULL)
-        return pnb__fail_nomem(err, view->n * sizeof **out);
+    if (PNB_ALLOC(*out, view->n, err) != PNB_OK)
+        return PNB_NOMEM;
     return pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, view, *out, err);
 }
 
@@ -122,10 +121,9 @@ static pnb_status add_point(const probe_run *run, const pnb_gaussians *original,
     pnb_measure measure =
         run->cmd->published ? PNB_MEASURE_INCLUSION_PUBLISHED : PNB_MEASURE_INCLUSION;
     size_t n = original->n, included = 0;
-    double *h = pnb__alloc_array(n, sizeof *h), sum = 0.0;
+    double *h = NULL, sum = 0.0;
     pnb_status status = PNB_OK;
-    if (h == NULL)
-        return pnb__fail_nomem(err, n * sizeof *h);
+    PNB_TRY(PNB_ALLOC(h, n, err));
     PNB_TRY(pnb_measure_rows(measure, original, changed, NULL, h, err));
     PNB_TRY(mean_trace(changed, &curve->trace[at], &curve->trace_half[at], err));
     for (size_t i = 0; i < n; i++) {
@@ -332,10 +330,9 @@ static pnb_status probe_levels(probe_run *run, const double *u)
 {
     pnb__probe *out = run->out;
     size_t n = run->captions.n;
-    int *level = pnb__alloc_array(n, sizeof *level), last = -1;
+    int *level = NULL, last = -1;
     pnb_status status = PNB_OK;
-    if (level == NULL)
-        return pnb__fail_nomem(&run->app->err, n * sizeof *level);
+    PNB_TRY(PNB_ALLOC(level, n, &run->app->err));
     for (size_t i = 0; i < n; i++) {
         level[i] = run->captions.items[i].level;
         level[i] = level[i] < PNB__PROBE_LEVELS ? level[i] : -1;
@@ -357,10 +354,9 @@ done:
 static pnb_status count_lengths(const probe_run *run, size_t *words, size_t *tokens)
 {
     int context = (int)run->encoder.info->text.context_length;
-    int32_t *ids = pnb__alloc_array((size_t)context, sizeof *ids);
+    int32_t *ids = NULL;
     pnb_status status = PNB_OK;
-    if (ids == NULL)
-        return pnb__fail_nomem(&run->app->err, (size_t)context * sizeof *ids);
+    PNB_TRY(PNB_ALLOC(ids, (size_t)context, &run->app->err));
     for (size_t i = 0; i < run->captions.n; i++) {
         const char *text = run->captions.items[i].text;
         pnb__word_list list;
@@ -382,11 +378,11 @@ static pnb_status probe_lengths(probe_run *run, const double *u)
     pnb__probe *out = run->out;
     pnb_error *err = &run->app->err;
     size_t n = run->captions.n, n_bins = run->cmd->n_bins;
-    size_t *words = pnb__alloc_array(n, sizeof *words);
-    size_t *tokens = pnb__alloc_array(n, sizeof *tokens);
+    size_t *words = NULL;
+    size_t *tokens = NULL;
     pnb_status status = PNB_OK;
-    if (words == NULL || tokens == NULL)
-        PNB_TRY(pnb__fail_nomem(err, 2 * n * sizeof *words));
+    PNB_TRY(PNB_ALLOC(words, n, err));
+    PNB_TRY(PNB_ALLOC(tokens, n, err));
     PNB_TRY(count_lengths(run, words, tokens));
     PNB_TRY(pnb_length_bins(u, words, n, out->words, n_bins, &out->n_words, &out->words_rho, err));
     PNB_TRY(
@@ -461,7 +457,7 @@ static pnb_status probe_dropped(probe_run *run)
         else
             PNB_TRY(pnb_share_included(&from.rows, &to.rows, run->cmd->published, NULL,
                                        &run->out->rates.half, &run->app->err));
-        if (s == n && run->cmd->html != NULL && run->cmd->images->n == 0)
+        if (s == n && run->cmd->html != NULL && run->cmd->images.n == 0)
             PNB_TRY(keep_captions(run, original, changed, &from.rows, &to.rows));
         pnb_view_reset(&to);
         pnb_embeddings_free(changed);
@@ -500,8 +496,8 @@ static pnb_status open_model(probe_run *run, const char *model)
 {
     const pnb__probe_cmd *cmd = run->cmd;
     const pnb_encoder_opts parts = {
-        .sides = (cmd->images->n > 0 || cmd->chains != NULL ? PNB_ENCODE_IMAGES : 0) |
-                 (cmd->captions->n > 0 ? PNB_ENCODE_TEXTS : 0),
+        .sides = (cmd->images.n > 0 || cmd->chains != NULL ? PNB_ENCODE_IMAGES : 0) |
+                 (cmd->captions.n > 0 ? PNB_ENCODE_TEXTS : 0),
         .tokenizer = cmd->tokenizer,
         .preprocess = cmd->preprocess};
     pnb_status status = pnb__encoder_open_named(&run->encoder, run->app, model, &parts);
@@ -525,12 +521,12 @@ pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char
     clear_figures(out);
     PNB_TRY(open_model(&run, model));
     snprintf(out->name, sizeof out->name, "%s", run.encoder.name);
-    if (cmd->captions->n > 0) {
-        PNB_TRY(pnb__text_inputs_read(app, &run.captions, cmd->captions, NULL, cmd->caption_key));
+    if (cmd->captions.n > 0) {
+        PNB_TRY(pnb__text_inputs_read(app, &run.captions, &cmd->captions, NULL, cmd->caption_key));
         PNB_TRY(probe_captions(&run));
     }
-    if (cmd->images->n > 0) {
-        PNB_TRY(pnb__image_inputs_open(&run.sources, cmd->images->items, cmd->images->n, app->in,
+    if (cmd->images.n > 0) {
+        PNB_TRY(pnb__image_inputs_open(&run.sources, cmd->images.items, cmd->images.n, app->in,
                                        &app->err));
         PNB_TRY(probe_pictures(&run));
     }

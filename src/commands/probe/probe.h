@@ -13,12 +13,12 @@ enum { PNB__MAX_SHARES = 24, PNB__MAX_LENGTH_BINS = 16, PNB__PROBE_LEVELS = 8 };
 typedef struct pnb__probe_cmd {
     const char *model, *control; /* control may be NULL */
     const char *tokenizer, *preprocess;
-    const pnb__text_list *images;   /* pictures, folders, data sets; may be empty */
-    const pnb__text_list *captions; /* files of captions; may be empty */
-    const char *chains;             /* data set of `penumbra data chains` or NULL */
-    const char *caption_key;        /* column of a csv */
-    size_t limit;                   /* pictures and captions of the curves */
-    double share[PNB__MAX_SHARES];  /* erased shares of the curves, ascending, in [0, 1] */
+    pnb__text_list images;         /* pictures, folders, data sets; may be empty */
+    pnb__text_list captions;       /* files of captions; may be empty */
+    const char *chains;            /* data set of `penumbra data chains` or NULL */
+    const char *caption_key;       /* column of a csv */
+    size_t limit;                  /* pictures and captions of the curves */
+    double share[PNB__MAX_SHARES]; /* erased shares of the curves, ascending, in [0, 1] */
     size_t n_shares;
     double erased;     /* share of the inclusion test's erased pictures */
     size_t n_bins;     /* of length */

@@ -9,42 +9,39 @@
 #include "commands/probe/probe.h"
 
 struct probe_args {
-    const char *model, *control, *chains, *caption_key, *tokenizer, *preprocess, *html;
-    pnb__text_list images, captions, shares;
-    int64_t limit, bins;
-    double erased;
-    bool exif, random_place, published;
+    pnb__probe_cmd job;
+    pnb__text_list shares;
 };
 
-#define AT(field) offsetof(struct probe_args, field)
+#define AT(field) PNB__FIELD(struct probe_args, field)
 static const pnb__option options[] = {
-    PNB__MODEL_ROW(AT(model)),
-    PNB__ROW_FILE("control", AT(control), "DIR",
+    PNB__MODEL_ROW(AT(job.model)),
+    PNB__ROW_FILE("control", AT(job.control), "DIR",
                   "Model whose log-variance head is untrained: every figure again, beside"),
-    PNB__ROW_FILES("images", AT(images), "PATH...",
+    PNB__ROW_FILES("images", AT(job.images), "PATH...",
                    "Pictures, folders or data sets: occlusion, mixed and erased pictures"),
-    PNB__ROW_FILES("texts", AT(captions), "FILE...",
+    PNB__ROW_FILES("texts", AT(job.captions), "FILE...",
                    "Captions, as for embed: levels, lengths, dropped words"),
-    PNB__CAPTION_KEY_ROW(AT(caption_key)),
-    PNB__ROW_FILE("chains", AT(chains), "PATH",
+    PNB__CAPTION_KEY_ROW(AT(job.caption_key)),
+    PNB__ROW_FILE("chains", AT(job.chains), "PATH",
                   "Data set made by `penumbra data chains`: uncertainty by level of a picture, and "
                   "whether its parts contain it"),
-    PNB__ROW_INT("limit", AT(limit), "N",
+    PNB__ROW_INT("limit", AT(job.limit), "N",
                  "Pictures and captions of the curves, evenly spaced over what is given",
                  PNB__RANGE(1, 1e6), .fallback = "256", .group = "How"),
     PNB__ROW_LIST("shares", AT(shares), "SHARE...",
                   "Points of the curves, ascending; 0 0.025 0.05 0.075 0.1 0.2 ... 0.9 by default"),
-    PNB__ROW_REAL("erased", AT(erased), "SHARE",
+    PNB__ROW_REAL("erased", AT(job.erased), "SHARE",
                   "Erased share of the inclusion test; 0.2 by default", PNB__RANGE(0.001, 1)),
-    PNB__ROW_FLAG("random-place", AT(random_place),
+    PNB__ROW_FLAG("random-place", AT(job.random_place),
                   "Erase at a random place of each picture instead of in its middle"),
-    PNB__ROW_INT("bins", AT(bins), "N", "Bins of caption length; 10 by default",
+    PNB__ROW_INT("bins", AT(job.n_bins), "N", "Bins of caption length; 10 by default",
                  PNB__RANGE(1, PNB__MAX_LENGTH_BINS)),
-    PNB__ROW_FLAG("published", AT(published),
+    PNB__ROW_FLAG("published", AT(job.published),
                   "Take the inclusion as ProLIP's code has it instead of the exact one"),
-    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    PNB__EXIF_ROW(AT(exif)),
-    PNB__ROW_FILE("html", AT(html), "FILE", "Write a page with charts of everything measured",
+    PNB__MODEL_PARTS_ROWS(AT(job.tokenizer), AT(job.preprocess)),
+    PNB__EXIF_ROW(AT(job.exif)),
+    PNB__ROW_FILE("html", AT(job.html), "FILE", "Write a page with charts of everything measured",
                   .group = "Result", .writes = "*"),
 };
 #undef AT
@@ -74,50 +71,42 @@ static pnb_status read_shares(pnb__app *app, const pnb__text_list *list, pnb__pr
 }
 
 /* What is asked for can be measured on what is given. */
-static pnb_status check(pnb__app *app, const struct probe_args *a)
+static pnb_status check(pnb__app *app, const pnb__probe_cmd *cmd, bool has_shares)
 {
-    bool no_images = a->images.n == 0, no_texts = a->captions.n == 0;
-    if (no_images && no_texts && a->chains == NULL)
+    bool no_images = cmd->images.n == 0, no_texts = cmd->captions.n == 0;
+    if (no_images && no_texts && cmd->chains == NULL)
         return pnb__usage(app, "--images, --texts or --chains is wanted");
-    if (a->exif && no_images)
+    if (cmd->exif && no_images)
         return pnb__usage(app, "--exif needs --images");
-    if (no_images && (a->random_place || !isnan(a->erased)))
+    if (no_images && (cmd->random_place || !isnan(cmd->erased)))
         return pnb__usage(app,
                           "--erased and --random-place are about pictures: they need --images");
-    if (no_texts && a->bins != PNB__INT_UNSET)
+    if (no_texts && cmd->n_bins > 0)
         return pnb__usage(app, "--bins is about the length of captions: it needs --texts");
-    if (no_images && no_texts && a->shares.n > 0)
+    if (no_images && no_texts && has_shares)
         return pnb__usage(app, "--shares belongs to the curves: it needs --images or --texts");
     return PNB_OK;
 }
 
-static pnb_status run(pnb__app *app, const void *args)
+static void defaults(void *args)
 {
-    const struct probe_args *a = args;
-    pnb_status status = check(app, a);
+    *(struct probe_args *)args = (struct probe_args){.job = {.erased = NAN}};
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
+{
+    struct probe_args *a = args;
+    pnb__probe_cmd *cmd = &a->job;
+    pnb_status status = check(app, cmd, a->shares.n > 0);
+    if (status == PNB_OK)
+        status = read_shares(app, &a->shares, cmd);
     if (status != PNB_OK)
         return status;
-    pnb__probe_cmd cmd = {.model = a->model,
-                          .control = a->control,
-                          .tokenizer = a->tokenizer,
-                          .preprocess = a->preprocess,
-                          .images = &a->images,
-                          .captions = &a->captions,
-                          .chains = a->chains,
-                          .caption_key = a->caption_key,
-                          .limit = (size_t)a->limit,
-                          .erased = isnan(a->erased) ? 0.2 : a->erased,
-                          .n_bins = a->bins == PNB__INT_UNSET ? 10 : (size_t)a->bins,
-                          .random_place = a->random_place,
-                          .published = a->published,
-                          .exif = a->exif,
-                          .html = a->html};
-    status = read_shares(app, &a->shares, &cmd);
-    if (status != PNB_OK)
-        return status;
-    pnb__result *r = pnb__result_create();
-    status = pnb__probe_run(app, &cmd, r);
-    return pnb__result_finish(r, app, status);
+    if (isnan(cmd->erased))
+        cmd->erased = 0.2;
+    if (cmd->n_bins == 0)
+        cmd->n_bins = 10;
+    return pnb__probe_run(app, cmd, r);
 }
 
 const pnb__command pnb__cmd_probe = {
@@ -131,7 +120,5 @@ const pnb__command pnb__cmd_probe = {
         "learned. The default shares begin with the 0 to 10% of the published occlusion test.",
     .examples = "penumbra probe -m model --control control --images shapes/test --texts "
                 "shapes/test/captions.jsonl --html probe.html",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct probe_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, struct probe_args, run)};

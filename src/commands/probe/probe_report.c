@@ -72,8 +72,7 @@ static void put_rates(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
     for (size_t i = 0; i < PNB__PROBE_TESTS; i++) {
         if (isnan(own[i].share))
             continue;
-        pnb__result_cell_text(r, own[i].key);
-        pnb__result_cell_text(r, own[i].words);
+        pnb__result_row(r, "%s %s", own[i].key, own[i].words);
         cell_pair(r, own[i].share, c != NULL ? &other[i].share : NULL, 4);
     }
 }
@@ -105,8 +104,7 @@ static void put_levels(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
     pnb__result_table(r, "levels", "uncertainty by caption level (0 most general)", columns,
                       c != NULL ? 4 : 3);
     for (size_t l = 0; l < m->n_levels; l++) {
-        pnb__result_cell_int(r, (int64_t)l);
-        pnb__result_cell_int(r, (int64_t)m->level_n[l]);
+        pnb__result_row(r, "%zu %zu", l, m->level_n[l]);
         cell_pair(r, m->level_mean[l], c != NULL ? &c->level_mean[l] : NULL, 6);
     }
     pnb__result_real(r, "first_above_last", "pairs with level 0 above the last",
@@ -132,9 +130,7 @@ static void put_lengths(const pnb_length_bin *bins, size_t n, const pnb_length_b
         bool same = control != NULL && b < n_control && control[b].low == bins[b].low &&
                     control[b].high == bins[b].high;
         double other = same ? control[b].mean : (double)NAN;
-        pnb__result_cell_int(r, (int64_t)bins[b].low);
-        pnb__result_cell_int(r, (int64_t)bins[b].high);
-        pnb__result_cell_int(r, (int64_t)bins[b].n);
+        pnb__result_row(r, "%zu %zu %zu", bins[b].low, bins[b].high, bins[b].n);
         cell_pair(r, bins[b].mean, control != NULL ? &other : NULL, 6);
     }
 }

@@ -9,23 +9,22 @@
 #include "commands/quantize/quantize.h"
 
 struct quantize_args {
-    const char *model, *out, *to, *caption_key, *tokenizer, *preprocess;
+    pnb__quantize_opts job;
+    const char *caption_key;
     pnb__text_list images, texts;
-    int64_t activation_bits;
-    double min_cosine, min_rank, min_top1;
 };
 
-#define AT(field) offsetof(struct quantize_args, field)
+#define AT(field) PNB__FIELD(struct quantize_args, field)
 static const pnb__option options[] = {
-    PNB__MODEL_ROW(AT(model)),
-    PNB__ROW_FILE("out", AT(out), "DIR", "Model directory to write", .letter = 'o',
+    PNB__MODEL_ROW(AT(job.model)),
+    PNB__ROW_FILE("out", AT(job.out), "DIR", "Model directory to write", .letter = 'o',
                   .required = true, .writes = "/"),
     PNB__ROW_CHOICE(
-        "to", AT(to), "TYPE", "int8|bf16|f16",
+        "to", AT(job.to), "TYPE", "int8|bf16|f16",
         "Type of the matrices of the blocks: int8 (a quarter of the memory, fastest), bf16 or "
         "f16 (half the memory)",
         .fallback = "int8"),
-    PNB__ROW_INT("activation-bits", AT(activation_bits), "N",
+    PNB__ROW_INT("activation-bits", AT(job.activation_bits), "N",
                  "Bits that int8 products round their inputs to: 7 is fast on every CPU, 8 is more "
                  "exact, as fast with AVX-512 VNNI and slower than f32 without",
                  PNB__RANGE(7, 8), .fallback = "7"),
@@ -37,61 +36,39 @@ static const pnb__option options[] = {
         "Captions to compare on: text files (one a line, an empty one too), jsonl, csv, data "
         "sets"),
     PNB__CAPTION_KEY_ROW(AT(caption_key)),
-    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    PNB__ROW_REAL("min-cosine", AT(min_cosine), "C",
+    PNB__MODEL_PARTS_ROWS(AT(job.parts.tokenizer), AT(job.parts.preprocess)),
+    PNB__ROW_REAL("min-cosine", AT(job.min_cosine), "C",
                   "Least mean cosine between the embeddings of both models", PNB__RANGE(-1, 1),
                   .fallback = "0.999", .group = "Limits under which nothing is written"),
-    PNB__ROW_REAL("min-rank", AT(min_rank), "R",
+    PNB__ROW_REAL("min-rank", AT(job.min_rank), "R",
                   "Least rank correlation of the uncertainties of both models", PNB__RANGE(-1, 1),
                   .fallback = "0.99"),
-    PNB__ROW_REAL("min-top1", AT(min_top1), "SHARE",
+    PNB__ROW_REAL("min-top1", AT(job.min_top1), "SHARE",
                   "Least share of inputs whose nearest item is the same under both models",
                   PNB__RANGE(0, 1), .fallback = "0.99"),
 };
 #undef AT
 
-static pnb_model_store store_of(const char *name)
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
-    return strcmp(name, "bf16") == 0  ? PNB_STORE_BF16
-           : strcmp(name, "f16") == 0 ? PNB_STORE_F16
-                                      : PNB_STORE_INT8;
-}
-
-static pnb_status quantize(pnb__app *app, const struct quantize_args *a, pnb__result *r)
-{
+    struct quantize_args *a = args;
     pnb__image_inputs *pictures = NULL;
     pnb__text_inputs captions = {0};
     pnb_status status;
+    if (a->images.n + a->texts.n == 0)
+        return pnb__usage(app, "a calibration set is wanted: --images, --texts or both");
     if (a->images.n > 0)
         PNB_TRY(
             pnb__image_inputs_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
     if (a->texts.n > 0)
         PNB_TRY(pnb__text_inputs_read(app, &captions, &a->texts, NULL, a->caption_key));
-    pnb__quantize_opts opts = {.model = a->model,
-                               .out = a->out,
-                               .parts = {.tokenizer = a->tokenizer, .preprocess = a->preprocess},
-                               .pictures = pictures,
-                               .captions = captions.n > 0 ? &captions : NULL,
-                               .to = store_of(a->to),
-                               .activation_bits = (int)a->activation_bits,
-                               .min_cosine = a->min_cosine,
-                               .min_rank = a->min_rank,
-                               .min_top1 = a->min_top1};
-    status = pnb__quantize_run(app, &opts, r);
+    a->job.pictures = pictures;
+    a->job.captions = captions.n > 0 ? &captions : NULL;
+    status = pnb__quantize_run(app, &a->job, r);
 done:
     pnb__image_inputs_free(pictures);
     pnb__text_inputs_reset(&captions);
     return status;
-}
-
-static pnb_status run(pnb__app *app, const void *args)
-{
-    const struct quantize_args *a = args;
-    if (a->images.n + a->texts.n == 0)
-        return pnb__usage(app, "a calibration set is wanted: --images, --texts or both");
-    pnb__result *r = pnb__result_create();
-    pnb_status status = quantize(app, a, r);
-    return pnb__result_finish(r, app, status);
 }
 
 const pnb__command pnb__cmd_quantize = {
@@ -106,7 +83,4 @@ const pnb__command pnb__cmd_quantize = {
     .examples =
         "penumbra quantize --model model --images photos/ --texts captions.txt --out small\n"
         "penumbra quantize -m model --to bf16 --texts captions.txt --out half",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct quantize_args),
-    .run = run};
+    PNB__RUNS(options, struct quantize_args, run)};

@@ -7,14 +7,12 @@
 #include "program/result.h"
 
 struct report_args {
-    const char *out, *title, *run, *null_texts;
-    pnb__uncertainty_report_sets sets, control;
-    pnb__retrieval_args retrieval;
-    int64_t examples;
+    pnb__report_opts job;
+    pnb__retrieval_args retrieval; /* into the job behind the words */
 };
 
-#define AT(field) offsetof(struct report_args, field)
-#define AT_RETRIEVAL(field) offsetof(struct report_args, retrieval.field)
+#define AT(field) PNB__FIELD(struct report_args, job.field)
+#define AT_RETRIEVAL(field) PNB__FIELD(struct report_args, retrieval.field)
 static const pnb__option options[] = {
     PNB__ROW_FILE("out", AT(out), "FILE", "HTML page to write", .letter = 'o', .required = true,
                   .writes = "*"),
@@ -34,40 +32,37 @@ static const pnb__option options[] = {
                              AT(control.masked_texts)),
     PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_RETRIEVAL),
     PNB__RETRIEVAL_RESULT_ROWS(AT_RETRIEVAL),
-    PNB__ROW_INT("examples", AT(examples), "N", "Pictures, captions and queries in each gallery",
+    PNB__ROW_INT("examples", AT(n_examples), "N", "Pictures, captions and queries in each gallery",
                  PNB__RANGE(1, 200), .fallback = "8", .group = "What is shown"),
 };
 #undef AT
 #undef AT_RETRIEVAL
 
-static pnb_status run(pnb__app *app, const void *args)
+static void defaults(void *args)
 {
-    const struct report_args *a = args;
-    if (a->run == NULL && a->sets.texts == NULL)
+    *(struct report_args *)args = (struct report_args){.retrieval = pnb__retrieval_args_default()};
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
+{
+    struct report_args *a = args;
+    pnb__report_opts *o = &a->job;
+    if (o->run == NULL && o->sets.texts == NULL)
         return pnb__usage(app, "--run, or --texts with --images, is wanted");
-    if (a->sets.images != NULL && a->sets.texts == NULL)
+    if (o->sets.images != NULL && o->sets.texts == NULL)
         return pnb__usage(app, "--images needs --texts");
-    pnb__report_opts opts = {.out = a->out,
-                             .title = a->title,
-                             .run = a->run,
-                             .sets = a->sets,
-                             .control = a->control,
-                             .null_texts = a->null_texts,
-                             .retrieval = pnb__retrieval_opts_default(),
-                             .files = pnb__retrieval_args_files(&a->retrieval, NULL),
-                             .n_examples = (size_t)a->examples};
-    pnb_status status = pnb__retrieval_args_read(app, &a->retrieval, &opts.retrieval);
+    pnb_status status = pnb__retrieval_args_read(app, &a->retrieval, NULL);
     if (status != PNB_OK)
         return status;
-    opts.sets.truth = opts.retrieval.truth;
-    opts.sets.read = opts.retrieval.read;
-    if (a->sets.images == NULL &&
-        (opts.files.csv != NULL || opts.files.markdown != NULL || opts.files.output != NULL))
+    o->retrieval = a->retrieval.job;
+    o->files = a->retrieval.files;
+    o->sets.truth = o->retrieval.truth;
+    o->sets.read = o->retrieval.read;
+    if (o->sets.images == NULL &&
+        (o->files.csv != NULL || o->files.markdown != NULL || o->files.output != NULL))
         return pnb__usage(app, "--csv, --markdown and --output are of the figures of --images and "
                                "--texts");
-    pnb__result *r = pnb__result_create();
-    status = pnb__report_write(app, &opts, r);
-    return pnb__result_finish(r, app, status);
+    return pnb__report_write(app, o, r);
 }
 
 const pnb__command pnb__cmd_report = {
@@ -85,7 +80,5 @@ const pnb__command pnb__cmd_report = {
              "SVG and its data as CSV.",
     .examples = "penumbra report --run logs/first --images images.safetensors "
                 "--texts texts.safetensors --truth shapes/truth/test.pairs --out report.html",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct report_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, struct report_args, run)};

@@ -316,9 +316,7 @@ void pnb__uncertainty_report_show(const pnb__uncertainty_report *claims,
         put_values(control, "control", r);
     pnb__result_table(r, "table", NULL, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
-        pnb__result_cell_text(r, lines[i].label);
-        pnb__result_cell_real(r, lines[i].value, lines[i].digits);
-        pnb__result_cell_real(r, lines[i].control, lines[i].digits);
-        pnb__result_cell_text(r, lines[i].meaning);
+        pnb__result_row(r, "%s %.*f %.*f %s", lines[i].label, lines[i].digits, lines[i].value,
+                        lines[i].digits, lines[i].control, lines[i].meaning);
     }
 }

@@ -8,59 +8,42 @@
 #include "commands/common/option_rows.h"
 #include "commands/search/search_inclusion.h"
 
-struct include_args {
-    const char *index, *model, *queries, *find, *order, *tokenizer, *preprocess;
-    pnb__text_list texts, images;
-    int64_t k;
-    double near;
-    bool exif, published;
-};
-
-#define AT(field) offsetof(struct include_args, field)
+#define AT(field) PNB__FIELD(pnb__search_inclusion_opts, field)
 static const pnb__option options[] = {
-    PNB__ROW_FILE("index", AT(index), "SET", "Embedding set to search in", .required = true),
-    PNB__ROW_CHOICE("find", AT(find), "WHAT", "containing|inside",
+    PNB__ROW_FILE("index", AT(in.index), "SET", "Embedding set to search in", .required = true),
+    PNB__ROW_CHOICE("find", AT(opts.inside), "WHAT", "containing|inside",
                     "Rows that contain the query, or rows inside it", .fallback = "containing"),
-    PNB__QUERY_ROWS(AT(texts), AT(images), AT(queries), AT(model)),
-    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    PNB__QUERY_EXIF_ROW(AT(exif)),
-    PNB__ROW_INT("k", AT(k), "N", "Members shown of a query", PNB__RANGE(1, 1e6), .fallback = "10",
-                 .letter = 'k'),
-    PNB__ROW_CHOICE("order", AT(order), "NAME", "inclusion|nearness",
+    PNB__QUERY_ROWS(AT(in.queries.texts), AT(in.queries.images), AT(in.queries.set), AT(in.model)),
+    PNB__MODEL_PARTS_ROWS(AT(in.parts.tokenizer), AT(in.parts.preprocess)),
+    PNB__QUERY_EXIF_ROW(AT(in.queries.exif)),
+    PNB__ROW_INT("k", AT(opts.k), "N", "Members shown of a query", PNB__RANGE(1, 1e6),
+                 .fallback = "10", .letter = 'k'),
+    PNB__ROW_CHOICE("order", AT(opts.order), "NAME", "inclusion|nearness",
                     "Sort members by H, or by their csd similarity to the query",
                     .fallback = "inclusion"),
-    PNB__ROW_REAL("near", AT(near), "SCORE",
+    PNB__ROW_REAL("near", AT(opts.min_nearness), "SCORE",
                   "Leave out rows whose csd similarity to the query is smaller"),
-    PNB__ROW_FLAG("published", AT(published),
+    PNB__ROW_FLAG("published", AT(opts.published),
                   "Take the inclusion as ProLIP's code has it instead of the exact one"),
 };
 #undef AT
 
-static pnb_status run(pnb__app *app, const void *args)
+static void defaults(void *args)
 {
-    const struct include_args *a = args;
-    const pnb__query queries = {a->queries, &a->texts, &a->images, a->exif};
-    if (pnb__query_check(app, &queries, a->model) != PNB_OK)
+    *(pnb__search_inclusion_opts *)args =
+        (pnb__search_inclusion_opts){.opts = pnb_inclusion_search_opts_default()};
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
+{
+    const pnb__search_inclusion_opts *job = args;
+    const pnb__search_input *in = &job->in;
+    if (pnb__query_check(app, &in->queries, in->model) != PNB_OK)
         return app->err.status;
-    if (a->queries != NULL && (a->model != NULL || a->tokenizer != NULL || a->preprocess != NULL))
+    if (in->queries.set != NULL &&
+        (in->model != NULL || in->parts.tokenizer != NULL || in->parts.preprocess != NULL))
         return pnb__usage(app, "--queries is encoded already: --model and its parts do nothing");
-    pnb__search_inclusion_opts cmd = {.index = a->index,
-                                      .model = a->model,
-                                      .tokenizer = a->tokenizer,
-                                      .preprocess = a->preprocess,
-                                      .queries = queries,
-                                      .opts = pnb_inclusion_search_opts_default()};
-    cmd.opts.inside = strcmp(a->find, "inside") == 0;
-    cmd.opts.published = a->published;
-    cmd.opts.k = (size_t)a->k;
-    if (!isnan(a->near))
-        cmd.opts.min_nearness = a->near;
-    pnb_status status = pnb_inclusion_order_parse(&cmd.opts.order, a->order, &app->err);
-    if (status != PNB_OK)
-        return status;
-    pnb__result *r = pnb__result_create();
-    status = pnb__search_inclusion_run(app, &cmd, r);
-    return pnb__result_finish(r, app, status);
+    return pnb__search_inclusion_run(app, job, r);
 }
 
 const pnb__command pnb__cmd_include = {
@@ -71,7 +54,5 @@ const pnb__command pnb__cmd_include = {
         "penumbra include --index texts.safetensors -m model --query-image cat.jpg\n"
         "penumbra include --index images.safetensors --find inside -m model --query-text 'an "
         "animal' --order nearness",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct include_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, pnb__search_inclusion_opts, run)};

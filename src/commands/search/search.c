@@ -17,33 +17,18 @@
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 
-static pnb_status encode_queries(pnb__app *app, const pnb__search_opts *o, pnb_embeddings **out)
+pnb_status pnb__search_input_load(pnb__app *app, const pnb__search_input *in,
+                                  pnb_embeddings **index, pnb_embeddings **queries)
 {
-    bool is_text = o->texts->n > 0;
-    const pnb_encoder_opts parts = {.sides = is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES,
-                                    .tokenizer = o->tokenizer,
-                                    .preprocess = o->preprocess};
+    pnb_encoder_opts parts = in->parts;
     pnb_encoder encoder = {0};
-    pnb__image_inputs *pictures = NULL;
-    pnb__text_inputs captions = {0};
     pnb_status status;
-    if (o->queries != NULL)
-        return pnb__set_load(out, o->queries, app);
-    PNB_TRY(pnb__encoder_open_named(&encoder, app, o->model, &parts));
-    for (size_t i = 0; i < o->texts->n; i++)
-        PNB_TRY(pnb__text_inputs_add_text(&captions, o->texts->items[i], &app->err));
-    if (captions.n_bad > 0) {
-        status = pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]);
-        goto done;
-    }
-    if (!is_text)
-        PNB_TRY(
-            pnb__image_inputs_open(&pictures, o->images->items, o->images->n, app->in, &app->err));
-    status = is_text ? pnb__embed_captions(app, &encoder, &captions, out)
-                     : pnb__embed_pictures(app, &encoder, pictures, o->exif, out);
+    parts.sides = pnb__query_use(&in->queries);
+    PNB_TRY(pnb__set_load(index, in->index, app));
+    if (parts.sides != 0)
+        PNB_TRY(pnb__encoder_open_named(&encoder, app, in->model, &parts));
+    status = pnb__query_embed(app, &encoder, &in->queries, queries);
 done:
-    pnb__image_inputs_free(pictures);
-    pnb__text_inputs_reset(&captions);
     pnb__encoder_reset(&encoder);
     return status;
 }
@@ -84,9 +69,8 @@ static pnb_status find_lists(query_run *run)
     bool is_conformal = !isnan(run->opts->limits.conformal_alpha);
     bool is_open = is_conformal && run->opts->k == 0;
     size_t wanted = run->opts->k > 0 ? run->opts->k : 10, n_rows = run->index_view.rows.n;
-    run->n_listed = pnb__alloc_zero(run->query_view.rows.n, sizeof *run->n_listed);
-    if (run->n_listed == NULL)
-        return pnb__fail_nomem(err, run->query_view.rows.n * sizeof *run->n_listed);
+    if (PNB_ALLOC_ZERO(run->n_listed, run->query_view.rows.n, err) != PNB_OK)
+        return PNB_NOMEM;
     run->search.k = PNB_MIN(n_rows, is_open ? 64 : is_conformal ? wanted + 1 : wanted);
     for (;;) {
         pnb_status status = pnb_search(run->app->ctx, &run->query_view.rows, &run->index_view.rows,
@@ -143,11 +127,9 @@ static bool put_lists(const query_run *run, pnb__result *r)
     for (size_t q = 0; q < run->hits.n_queries; q++) {
         double best = run->hits.score[q * run->hits.k];
         n_shown += run->n_listed[q];
-        pnb__result_cell_text(r, pnb__set_label(run->queries, q));
-        pnb__result_cell_int(r, (int64_t)run->n_listed[q]);
-        pnb__result_cell_real(r, best, 4);
-        pnb__result_cell_real(r, pnb__match_probability_of(&run->odds, best), 4);
-        pnb__result_cell_real(r, pnb__match_probability_first(&run->odds, best), 4);
+        pnb__result_row(r, "%s %zu %.4f %.4f %.4f", pnb__set_label(run->queries, q),
+                        run->n_listed[q], best, pnb__match_probability_of(&run->odds, best),
+                        pnb__match_probability_first(&run->odds, best));
     }
     pnb__result_flag(r, "no_good_result", NULL, n_shown == 0);
     pnb__result_note(r, "");
@@ -200,14 +182,10 @@ static void put_hits(const query_run *run, pnb__result *r)
         for (size_t j = 0; j < run->n_listed[q]; j++) {
             size_t row = (size_t)hits->index[q * hits->k + j];
             double score = hits->score[q * hits->k + j];
-            pnb__result_cell_text(r, pnb__set_label(run->queries, q));
-            pnb__result_cell_int(r, (int64_t)j + 1);
-            pnb__result_cell_int(r, (int64_t)row);
-            pnb__result_cell_real(r, score, 4);
-            pnb__result_cell_real(r, pnb__match_probability_of(&run->odds, score), 4);
-            pnb__result_cell_real(r, run->u[row], 5);
-            pnb__result_cell_text(r, index->ids != NULL ? index->ids[row] : NULL);
-            pnb__result_cell_text(r, pnb__set_label(index, row));
+            pnb__result_row(r, "%s %zu %zu %.4f %.4f %.5f %s %s", pnb__set_label(run->queries, q),
+                            j + 1, row, score, pnb__match_probability_of(&run->odds, score),
+                            run->u[row], index->ids != NULL ? index->ids[row] : NULL,
+                            pnb__set_label(index, row));
             if (carries)
                 put_carried(index, row, r);
         }
@@ -216,7 +194,7 @@ static void put_hits(const query_run *run, pnb__result *r)
 static void report(const query_run *run, pnb__result *r)
 {
     const pnb__match_probability *odds = &run->odds;
-    pnb__result_text(r, "index", NULL, run->opts->index);
+    pnb__result_text(r, "index", NULL, run->opts->in.index);
     pnb__result_text(r, "measure", NULL, pnb_measure_name(run->search.measure));
     pnb__result_text(r, "calibration", NULL, odds->has_fit ? odds->path : NULL);
     pnb__result_text(r, "p_match_by", NULL, pnb__match_probability_source(odds));
@@ -228,7 +206,7 @@ static void report(const query_run *run, pnb__result *r)
 
 static pnb_status write_page(const query_run *run, pnb__result *r)
 {
-    const pnb__query_page page = {.index_name = run->opts->index,
+    const pnb__query_page page = {.index_name = run->opts->in.index,
                                   .index = run->index,
                                   .queries = run->queries,
                                   .hits = &run->hits,
@@ -248,27 +226,26 @@ static pnb_status write_page(const query_run *run, pnb__result *r)
 pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__result *r)
 {
     query_run run = {.app = app, .opts = opts, .search = pnb_search_opts_default()};
+    const char *index = opts->in.index, *queries = opts->in.queries.set;
     pnb_error *err = &app->err;
     pnb_status status;
-    PNB_TRY(pnb__measure_parse(&run.search.measure, opts->measure, err));
-    PNB_TRY(pnb__set_load(&run.index, opts->index, app));
-    PNB_TRY(encode_queries(app, opts, &run.queries));
+    PNB_TRY(pnb__search_input_load(app, &opts->in, &run.index, &run.queries));
     status = pnb_embeddings_check_mix(run.index, run.queries, err);
     if (status != PNB_OK) {
-        pnb__error_prefix(err, "%s and %s", opts->index,
-                          opts->queries != NULL ? opts->queries : "the query");
+        pnb__error_prefix(err, "%s and %s", index, queries != NULL ? queries : "the query");
         goto done;
     }
     PNB_TRY(pnb_view_init(&run.index_view, run.index, err));
     PNB_TRY(pnb_view_init(&run.query_view, run.queries, err));
+    run.search.measure = opts->measure;
     PNB_TRY(pnb__measure_of_sets(&run.search.measure, run.queries, run.index, err));
     PNB_TRY(pnb__measure_settle(&run.search.measure, run.search.measure, &run.query_view.rows,
                                 &run.index_view.rows, err));
-    pnb__check_means(app, run.search.measure, opts->index, &run.index_view.rows);
-    if (opts->queries != NULL)
-        pnb__check_means(app, run.search.measure, opts->queries, &run.query_view.rows);
+    pnb__check_means(app, run.search.measure, index, &run.index_view.rows);
+    if (queries != NULL)
+        pnb__check_means(app, run.search.measure, queries, &run.query_view.rows);
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
-    const pnb__match_probability_use use = {opts->index, run.index, run.queries, run.search.measure,
+    const pnb__match_probability_use use = {index, run.index, run.queries, run.search.measure,
                                             &run.search.measure_opts};
     PNB_TRY(pnb__match_probability_load(app, &use, &opts->limits, &run.odds));
     PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));

@@ -3,18 +3,27 @@
 #define PNB_COMMANDS_SEARCH_SEARCH_H
 
 #include "commands/common/match_probability_use.h"
+#include "commands/common/query.h"
 #include "program/app.h"
 #include "program/result.h"
+#include "sets/settle.h"
+
+/* A set, and what is looked for in it. */
+typedef struct pnb__search_input {
+    const char *index, *model; /* the model may be NULL where the queries are a set */
+    pnb__query queries;
+    pnb_encoder_opts parts; /* of the model; `sides` follow from the queries */
+} pnb__search_input;
+/* Both as sets: what is words is encoded. */
+pnb_status pnb__search_input_load(pnb__app *app, const pnb__search_input *in,
+                                  pnb_embeddings **index, pnb_embeddings **queries);
 
 typedef struct pnb__search_opts {
-    const char *index, *model, *queries; /* model or queries may be NULL */
-    const char *tokenizer, *preprocess;  /* NULL: the model's own */
-    const pnb__text_list *texts, *images;
-    const char *measure;
-    const char *html; /* page of the hits to write, or NULL */
-    size_t k;         /* 0: 10, or with limits.conformal_alpha the whole list */
+    pnb__search_input in;
+    pnb_measure measure; /* or PNB__MEASURE_AUTO */
+    const char *html;    /* page of the hits to write, or NULL */
+    size_t k;            /* 0: 10, or with limits.conformal_alpha the whole list */
     pnb__list_limits limits;
-    bool exif; /* turn pictures as their EXIF orientation says */
 } pnb__search_opts;
 
 /* Errors  ARG (queries and index come from different weights, a limit that the calibration cannot

@@ -20,19 +20,11 @@ typedef struct inclusion_run {
 static pnb_status load_sides(pnb__app *app, const pnb__search_inclusion_opts *cmd,
                              inclusion_run *run)
 {
-    const pnb_encoder_opts parts = {.sides = pnb__query_use(&cmd->queries),
-                                    .tokenizer = cmd->tokenizer,
-                                    .preprocess = cmd->preprocess};
-    pnb_encoder encoder = {0};
     pnb_status status;
-    PNB_TRY(pnb__set_load(&run->index, cmd->index, app));
-    if (parts.sides != 0)
-        PNB_TRY(pnb__encoder_open_named(&encoder, app, cmd->model, &parts));
-    PNB_TRY(pnb__query_embed(app, &encoder, &cmd->queries, &run->queries));
+    PNB_TRY(pnb__search_input_load(app, &cmd->in, &run->index, &run->queries));
     PNB_TRY(pnb_embeddings_check_mix(run->index, run->queries, &app->err));
     status = pnb__row_uncertainty(run->index, PNB_UNCERTAINTY_TRACE, &run->u, &app->err);
 done:
-    pnb__encoder_reset(&encoder);
     return status;
 }
 
@@ -41,8 +33,7 @@ static void put_counts(const inclusion_run *run, pnb__result *r)
     static const pnb__column columns[] = {{"query", "query"}, {"n_members", "members"}};
     pnb__result_table(r, "queries", NULL, columns, PNB_COUNT(columns));
     for (size_t q = 0; q < run->found.n_queries; q++) {
-        pnb__result_cell_text(r, pnb__set_label(run->queries, q));
-        pnb__result_cell_int(r, (int64_t)run->found.n_all[q]);
+        pnb__result_row(r, "%s %zu", pnb__set_label(run->queries, q), run->found.n_all[q]);
     }
 }
 
@@ -58,14 +49,10 @@ static void put_members(const inclusion_run *run, pnb__result *r)
     for (size_t q = 0; q < found->n_queries; q++)
         for (size_t j = 0; j < found->k && found->index[q * found->k + j] >= 0; j++) {
             size_t at = q * found->k + j, row = (size_t)found->index[at];
-            pnb__result_cell_text(r, pnb__set_label(run->queries, q));
-            pnb__result_cell_int(r, (int64_t)j + 1);
-            pnb__result_cell_int(r, (int64_t)row);
-            pnb__result_cell_real(r, found->h[at], 3);
-            pnb__result_cell_real(r, found->nearness[at], 4);
-            pnb__result_cell_real(r, run->u[row], 5);
-            pnb__result_cell_text(r, run->index->ids != NULL ? run->index->ids[row] : NULL);
-            pnb__result_cell_text(r, pnb__set_label(run->index, row));
+            pnb__result_row(r, "%s %zu %zu %.3f %.4f %.5f %s %s", pnb__set_label(run->queries, q),
+                            j + 1, row, found->h[at], found->nearness[at], run->u[row],
+                            run->index->ids != NULL ? run->index->ids[row] : NULL,
+                            pnb__set_label(run->index, row));
         }
 }
 
@@ -80,7 +67,7 @@ pnb_status pnb__search_inclusion_run(pnb__app *app, const pnb__search_inclusion_
     PNB_TRY(pnb_view_init(&query_rows, run.queries, &app->err));
     PNB_TRY(pnb_inclusion_search(app->ctx, &query_rows.rows, &index_rows.rows, &cmd->opts,
                                  &run.found, &app->err));
-    pnb__result_text(r, "index", NULL, cmd->index);
+    pnb__result_text(r, "index", NULL, cmd->in.index);
     pnb__result_text(r, "direction", NULL, cmd->opts.inside ? "inside" : "containing");
     pnb__result_text(r, "measure", NULL, cmd->opts.published ? "inclusion_published" : "inclusion");
     pnb__result_text(r, "order", NULL, pnb_inclusion_order_name(cmd->opts.order));

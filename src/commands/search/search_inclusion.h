@@ -3,12 +3,12 @@
 #define PNB_COMMANDS_SEARCH_SEARCH_INCLUSION_H
 
 #include "commands/common/query.h"
+#include "commands/search/search.h"
 #include "penumbra/inclusion_search.h"
 #include "program/result.h"
 
 typedef struct pnb__search_inclusion_opts {
-    const char *index, *model, *tokenizer, *preprocess; /* all but index may be NULL */
-    pnb__query queries;
+    pnb__search_input in;
     pnb_inclusion_search_opts opts;
 } pnb__search_inclusion_opts;
 

@@ -15,50 +15,51 @@
 #include "program/result.h"
 
 struct search_args {
-    const char *index, *model, *queries, *measure, *tokenizer, *preprocess;
-    const char *conformal_by, *calibration, *html, *inclusion, *order;
-    pnb__text_list texts, images;
-    double min_probability, conformal, near;
-    int64_t k;
-    bool exif, trust, published;
+    pnb__search_opts job;
+    const char *inclusion;         /* contains, inside; NULL: the nearest rows */
+    pnb_inclusion_search_opts how; /* of that */
 };
 
-#define AT(field) offsetof(struct search_args, field)
+#define NO_ORDER PNB_N_INCLUSION_ORDERS /* --order was not given */
+
+#define AT(field) PNB__FIELD(struct search_args, field)
 static const pnb__option options[] = {
-    PNB__ROW_FILE("index", AT(index), "SET", "Embedding set to search in", .required = true),
-    PNB__QUERY_ROWS(AT(texts), AT(images), AT(queries), AT(model)),
-    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    PNB__QUERY_EXIF_ROW(AT(exif)),
-    PNB__ROW_INT("k", AT(k), "N", "Hits of a query at most: 10, with --conformal the whole list",
-                 PNB__RANGE(1, 1e6), .letter = 'k'),
-    PNB__SETS_MEASURE_ROW(AT(measure)),
+    PNB__ROW_FILE("index", AT(job.in.index), "SET", "Embedding set to search in", .required = true),
+    PNB__QUERY_ROWS(AT(job.in.queries.texts), AT(job.in.queries.images), AT(job.in.queries.set),
+                    AT(job.in.model)),
+    PNB__MODEL_PARTS_ROWS(AT(job.in.parts.tokenizer), AT(job.in.parts.preprocess)),
+    PNB__QUERY_EXIF_ROW(AT(job.in.queries.exif)),
+    PNB__ROW_INT("k", AT(job.k), "N",
+                 "Hits of a query at most: 10, with --conformal the whole list", PNB__RANGE(1, 1e6),
+                 .letter = 'k'),
+    PNB__SETS_MEASURE_ROW(AT(job.measure)),
     PNB__ROW_REAL(
-        "min-probability", AT(min_probability), "P",
+        "min-probability", AT(job.limits.min_probability), "P",
         "End a list where p(match) falls below P; an empty list is an answer: no good result",
         PNB__RANGE(0, 1), .group = "Where lists end"),
     PNB__ROW_REAL(
-        "conformal", AT(conformal), "RATE",
+        "conformal", AT(job.limits.conformal_alpha), "RATE",
         "The smallest list that holds a true match but for this share of queries, by the set's "
         "calibration",
         PNB__RANGE(1e-6, 0.999999)),
     PNB__ROW_CHOICE(
-        "conformal-by", AT(conformal_by), "KIND", "score|margin|rank",
+        "conformal-by", AT(job.limits.conformal_by), "KIND", "score|margin|rank",
         "End such a list by score, by distance from the first hit, or by length; by default "
         "what made the smallest lists in calibration"),
-    PNB__ROW_FILE("calibration", AT(calibration), "FILE",
+    PNB__ROW_FILE("calibration", AT(job.limits.calibration), "FILE",
                   "Calibration to use in place of SET.calibration.json beside the index; none: the "
                   "model's own a and b"),
-    PNB__TRUST_ROW(AT(trust)),
+    PNB__TRUST_ROW(AT(job.limits.trust)),
     PNB__ROW_CHOICE("inclusion", AT(inclusion), "WHICH", "contains|inside",
                     "Rows that contain the query, or rows inside it, in place of the nearest",
                     .group = "Inclusion search"),
-    PNB__ROW_CHOICE("order", AT(order), "NAME", "inclusion|nearness",
+    PNB__ROW_CHOICE("order", AT(how.order), "NAME", "inclusion|nearness",
                     "Sort such rows by H, the default, or by their csd similarity to the query"),
-    PNB__ROW_REAL("near", AT(near), "SCORE",
+    PNB__ROW_REAL("near", AT(how.min_nearness), "SCORE",
                   "Leave out such rows whose csd similarity to the query is smaller"),
-    PNB__ROW_FLAG("published", AT(published),
+    PNB__ROW_FLAG("published", AT(how.published),
                   "Take the inclusion as ProLIP's code has it instead of the exact one"),
-    PNB__ROW_FILE("html", AT(html), "FILE",
+    PNB__ROW_FILE("html", AT(job.html), "FILE",
                   "Write a page with every query and its hits, pictures as pictures",
                   .group = "Result", .writes = "*"),
 };
@@ -67,77 +68,60 @@ static const pnb__option options[] = {
 /* What belongs to the other kind of search is refused, since it would do nothing. */
 static pnb_status check_kind(pnb__app *app, const struct search_args *a)
 {
-    bool has_limits = !isnan(a->min_probability) || !isnan(a->conformal) ||
-                      a->conformal_by != NULL || a->calibration != NULL || a->trust;
-    if (a->inclusion == NULL && (a->order != NULL || !isnan(a->near) || a->published))
+    const pnb__list_limits *l = &a->job.limits;
+    bool has_limits = !isnan(l->min_probability) || !isnan(l->conformal_alpha) ||
+                      l->conformal_by != NULL || l->calibration != NULL || l->trust;
+    bool says_how = a->how.order != NO_ORDER || !isnan(a->how.min_nearness) || a->how.published;
+    if (a->inclusion == NULL && says_how)
         return pnb__usage(app, "--order, --near and --published need --inclusion");
-    if (a->inclusion != NULL && strcmp(a->measure, "auto") != 0)
+    if (a->inclusion != NULL && a->job.measure != PNB__MEASURE_AUTO)
         return pnb__usage(app, "--inclusion has a measure of its own: leave --measure out");
     if (a->inclusion != NULL && has_limits)
         return pnb__usage(app, "--inclusion ends lists where H is not positive: probabilities and "
                                "calibrations are of nearest rows");
-    if (a->inclusion != NULL && a->html != NULL)
+    if (a->inclusion != NULL && a->job.html != NULL)
         return pnb__usage(app, "--inclusion has no page: leave --html out");
     return PNB_OK;
 }
 
-static pnb_status run_inclusion(pnb__app *app, const struct search_args *a,
-                                const pnb__query *queries)
+static pnb_status run_inclusion(pnb__app *app, const struct search_args *a, pnb__result *r)
 {
-    pnb__search_inclusion_opts opts = {.index = a->index,
-                                       .model = a->model,
-                                       .tokenizer = a->tokenizer,
-                                       .preprocess = a->preprocess,
-                                       .queries = *queries,
-                                       .opts = pnb_inclusion_search_opts_default()};
-    opts.opts.inside = strcmp(a->inclusion, "inside") == 0;
-    opts.opts.published = a->published;
-    if (a->k != PNB__INT_UNSET)
-        opts.opts.k = (size_t)a->k;
-    if (!isnan(a->near))
-        opts.opts.min_nearness = a->near;
-    pnb_status status = PNB_OK;
-    if (a->order != NULL)
-        status = pnb_inclusion_order_parse(&opts.opts.order, a->order, &app->err);
-    if (status != PNB_OK)
-        return status;
-    pnb__result *r = pnb__result_create();
-    status = pnb__search_inclusion_run(app, &opts, r);
-    return pnb__result_finish(r, app, status);
+    const pnb_inclusion_search_opts usual = pnb_inclusion_search_opts_default();
+    pnb__search_inclusion_opts job = {.in = a->job.in, .opts = a->how};
+    job.opts.inside = strcmp(a->inclusion, "inside") == 0;
+    if (a->job.k > 0)
+        job.opts.k = a->job.k;
+    if (job.opts.order == NO_ORDER)
+        job.opts.order = usual.order;
+    if (isnan(job.opts.min_nearness))
+        job.opts.min_nearness = usual.min_nearness;
+    return pnb__search_inclusion_run(app, &job, r);
 }
 
-static pnb_status run(pnb__app *app, const void *args)
+static void defaults(void *args)
+{
+    struct search_args *a = args;
+    *a = (struct search_args){.job.limits = {.min_probability = NAN, .conformal_alpha = NAN},
+                              .how = pnb_inclusion_search_opts_default()};
+    a->how.order = NO_ORDER;
+    a->how.min_nearness = NAN;
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
     const struct search_args *a = args;
-    const pnb__query queries = {a->queries, &a->texts, &a->images, a->exif};
-    if (pnb__query_check(app, &queries, a->model) != PNB_OK || check_kind(app, a) != PNB_OK)
+    const pnb__list_limits *l = &a->job.limits;
+    if (pnb__query_check(app, &a->job.in.queries, a->job.in.model) != PNB_OK ||
+        check_kind(app, a) != PNB_OK)
         return app->err.status;
     if (a->inclusion != NULL)
-        return run_inclusion(app, a, &queries);
-    if (!isnan(a->conformal) && !isnan(a->min_probability))
+        return run_inclusion(app, a, r);
+    if (!isnan(l->conformal_alpha) && !isnan(l->min_probability))
         return pnb__usage(app, "only one of --conformal and --min-probability: the second would "
                                "break what the first promises");
-    if (a->conformal_by != NULL && isnan(a->conformal))
+    if (l->conformal_by != NULL && isnan(l->conformal_alpha))
         return pnb__usage(app, "--conformal-by needs --conformal");
-    const pnb__search_opts opts = {.index = a->index,
-                                   .model = a->model,
-                                   .queries = a->queries,
-                                   .texts = &a->texts,
-                                   .images = &a->images,
-                                   .tokenizer = a->tokenizer,
-                                   .preprocess = a->preprocess,
-                                   .measure = a->measure,
-                                   .html = a->html,
-                                   .exif = a->exif,
-                                   .limits = {.min_probability = a->min_probability,
-                                              .conformal_alpha = a->conformal,
-                                              .conformal_by = a->conformal_by,
-                                              .calibration = a->calibration,
-                                              .trust = a->trust},
-                                   .k = a->k != PNB__INT_UNSET ? (size_t)a->k : 0};
-    pnb__result *r = pnb__result_create();
-    pnb_status status = pnb__search_run(app, &opts, r);
-    return pnb__result_finish(r, app, status);
+    return pnb__search_run(app, &a->job, r);
 }
 
 const pnb__command pnb__cmd_search = {
@@ -167,7 +151,5 @@ const pnb__command pnb__cmd_search = {
         "0.1\n"
         "penumbra search --index images.safetensors -m model --query-text 'a red star' --html "
         "found.html",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct search_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, struct search_args, run)};

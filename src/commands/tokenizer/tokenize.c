@@ -109,9 +109,8 @@ static pnb_status encode(const setting *s, const char *text, row *r, pnb_error *
         return status;
     }
     r->n = (size_t)s->context_length;
-    r->ids = pnb__alloc_array(r->n, sizeof *r->ids);
-    if (r->ids == NULL)
-        return pnb__fail_nomem(err, r->n * sizeof *r->ids);
+    if (PNB_ALLOC(r->ids, r->n, err) != PNB_OK)
+        return PNB_NOMEM;
     return pnb_tokenizer_encode(s->tokenizer, text, strlen(text), s->context_length, r->ids,
                                 &r->count, err);
 }
@@ -172,9 +171,8 @@ static pnb_status write_ids(pnb__app *app, const setting *s, const char *text, t
 static pnb_status read_ids(const char *text, row *r, pnb_error *err)
 {
     r->n = 0;
-    r->ids = pnb__alloc_array(strlen(text) / 2 + 1, sizeof *r->ids);
-    if (r->ids == NULL)
-        return pnb__fail_nomem(err, strlen(text) * 2);
+    if (PNB_ALLOC(r->ids, strlen(text) / 2 + 1, err) != PNB_OK)
+        return PNB_NOMEM;
     for (const char *at = text + strspn(text, " ,\t\r"); *at != '\0';) {
         char *end;
         long long id = strtoll(at, &end, 10);

@@ -9,18 +9,17 @@
 #include "prob/choices.h"
 
 struct tokenize_args {
-    const char *model, *tokenizer, *clean, *caption_key;
+    pnb__tokenize_opts job;
+    const char *caption_key;
     pnb__text_list text, texts;
-    int64_t context_length;
-    bool decode;
 };
 
-#define AT(field) offsetof(struct tokenize_args, field)
+#define AT(field) PNB__FIELD(struct tokenize_args, field)
 #define TOKENIZER_ROWS                                                                             \
-    PNB__ROW_FILE("model", AT(model), "DIR",                                                       \
+    PNB__ROW_FILE("model", AT(job.model), "DIR",                                                   \
                   "Model directory: its vocabulary, cleaning and context length", .letter = 'm'),  \
         PNB__ROW_FILE(                                                                             \
-            "tokenizer", AT(tokenizer), "PATH",                                                    \
+            "tokenizer", AT(job.tokenizer), "PATH",                                                \
             "tokenizer.json, spiece.model, bpe_simple_vocab_16e6.txt.gz, vocab.json beside "       \
             "merges.txt, or a folder with one of them")
 #define ENCODE_ROWS                                                                                \
@@ -34,11 +33,11 @@ struct tokenize_args {
             "folders, or -"),                                                                      \
         PNB__CAPTION_KEY_ROW(AT(caption_key)),                                                     \
         PNB__ROW_INT(                                                                              \
-            "context-length", AT(context_length), "N",                                             \
+            "context-length", AT(job.context_length), "N",                                         \
             "Tokens of a row, padded and cut; by default the model's, and without a model no row " \
             "is cut",                                                                              \
             PNB__RANGE(1, 1048576)),                                                               \
-        PNB__ROW_CHOICE("clean", AT(clean), "MODE",                                                \
+        PNB__ROW_CHOICE("clean", AT(job.clean), "MODE",                                            \
                         PNB__CHOICES(PNB_CLEAN_LIST(PNB__CHOICE_WORD)),                            \
                         "What happens to a caption first; by default what the model says")
 
@@ -52,7 +51,7 @@ static const pnb__option decode_options[] = {
                    "Text files, a row of ids a line, or - for standard input")};
 static const pnb__option tokenize_options[] = {
     ENCODE_ROWS,
-    PNB__ROW_FLAG("decode", AT(decode),
+    PNB__ROW_FLAG("decode", AT(job.decode),
                   "The captions are ids with spaces or commas between: print their text"),
 };
 #undef AT
@@ -72,42 +71,29 @@ static pnb_status collect(pnb__app *app, const struct tokenize_args *a, pnb__tex
     return status;
 }
 
-static pnb_status run_as(pnb__app *app, const struct tokenize_args *a, bool decode)
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
-    const pnb__tokenize_opts opts = {.model = a->model,
-                                     .tokenizer = a->tokenizer,
-                                     .clean = a->clean,
-                                     .context_length = a->context_length,
-                                     .decode = decode};
-    if ((a->model == NULL) == (a->tokenizer == NULL))
-        return pnb__usage(app, a->model == NULL ? "one of --model and --tokenizer is wanted"
-                                                : "only one of --model and --tokenizer");
+    const struct tokenize_args *a = args;
     pnb__text_inputs captions = {0};
+    (void)r; /* rows are written as they come */
+    if ((a->job.model == NULL) == (a->job.tokenizer == NULL))
+        return pnb__usage(app, a->job.model == NULL ? "one of --model and --tokenizer is wanted"
+                                                    : "only one of --model and --tokenizer");
     pnb_status status = collect(app, a, &captions);
     if (status == PNB_OK)
-        status = pnb__tokenize(app, &opts, &captions);
+        status = pnb__tokenize(app, &a->job, &captions);
     pnb__text_inputs_reset(&captions);
     return status;
 }
 
-static pnb_status run_encode(pnb__app *app, const void *args)
-{
-    return run_as(app, args, false);
-}
-
 /* Ids are as long as they are, and nothing is cleaned. */
-static pnb_status run_decode(pnb__app *app, const void *args)
+static pnb_status run_decode(pnb__app *app, void *args, pnb__result *r)
 {
-    struct tokenize_args a = *(const struct tokenize_args *)args;
-    a.context_length = PNB__INT_UNSET;
-    a.caption_key = "title";
-    return run_as(app, &a, true);
-}
-
-static pnb_status run_tokenize(pnb__app *app, const void *args)
-{
-    const struct tokenize_args *a = args;
-    return run_as(app, a, a->decode);
+    struct tokenize_args *a = args;
+    a->job.context_length = PNB__INT_UNSET;
+    a->job.decode = true;
+    a->caption_key = "title";
+    return run(app, a, r);
 }
 
 const pnb__command pnb__cmd_tokenizer_encode = {
@@ -125,26 +111,17 @@ const pnb__command pnb__cmd_tokenizer_encode = {
     .examples = "penumbra tokenizer encode --model model --text 'a red star' 'two dogs'\n"
                 "penumbra tokenizer encode --tokenizer spiece.model --texts captions.txt "
                 "--context-length 64 --json",
-    .options = encode_options,
-    .n_options = sizeof encode_options / sizeof *encode_options,
-    .args_bytes = sizeof(struct tokenize_args),
-    .run = run_encode};
+    PNB__RUNS(encode_options, struct tokenize_args, run)};
 
 const pnb__command pnb__cmd_tokenizer_decode = {
     .name = "decode",
     .summary = "show rows of ids as text",
     .about = "A row is ids with spaces or commas between. Special tokens are left out of the text.",
     .examples = "penumbra tokenizer decode --tokenizer tokenizer.json --text '320 1125 539'",
-    .options = decode_options,
-    .n_options = sizeof decode_options / sizeof *decode_options,
-    .args_bytes = sizeof(struct tokenize_args),
-    .run = run_decode};
+    PNB__RUNS(decode_options, struct tokenize_args, run_decode)};
 
 const pnb__command pnb__cmd_tokenize = {
     .name = "tokenize",
     .summary = "show captions as token ids and pieces, or ids as text",
     .about = "The older word for `penumbra tokenizer encode` and `penumbra tokenizer decode`.",
-    .options = tokenize_options,
-    .n_options = sizeof tokenize_options / sizeof *tokenize_options,
-    .args_bytes = sizeof(struct tokenize_args),
-    .run = run_tokenize};
+    PNB__RUNS(tokenize_options, struct tokenize_args, run)};

@@ -16,11 +16,11 @@
 
 struct train_args {
     pnb__text_list captions;
-    const char *caption_key, *out, *kind, *clean;
-    int64_t vocab_size, min_count;
+    const char *caption_key, *out;
+    pnb_tokenizer_opts job;
 };
 
-#define AT(field) offsetof(struct train_args, field)
+#define AT(field) PNB__FIELD(struct train_args, field)
 static const pnb__option train_options[] = {
     PNB__ROW_FILES("captions", AT(captions), "SOURCE...",
                    "Text files (one caption a line), .jsonl, .csv, folders, tar shards, or -",
@@ -28,13 +28,14 @@ static const pnb__option train_options[] = {
     PNB__CAPTION_KEY_ROW(AT(caption_key)),
     PNB__ROW_FILE("out", AT(out), "FILE", "tokenizer.json to write, or an existing folder",
                   .required = true, .writes = "*|/"),
-    PNB__ROW_CHOICE("kind", AT(kind), "KIND", "bpe|word",
-                    "Byte-level byte pair encoding, or whole words", .fallback = "bpe"),
-    PNB__ROW_INT("vocab-size", AT(vocab_size), "N", "Entries, special tokens included",
+    PNB__ROW_CHOICE("kind", AT(job.kind), "KIND", "bpe|word",
+                    "Byte-level byte pair encoding, or whole words", .names = "word\0bpe\0",
+                    .fallback = "bpe"),
+    PNB__ROW_INT("vocab-size", AT(job.vocab_size), "N", "Entries, special tokens included",
                  PNB__RANGE(4, 1e7), .fallback = "1500"),
-    PNB__ROW_INT("min-count", AT(min_count), "N", "Words or pairs seen less often are left out",
+    PNB__ROW_INT("min-count", AT(job.min_count), "N", "Words or pairs seen less often are left out",
                  PNB__RANGE(1, 1e9), .fallback = "1"),
-    PNB__ROW_CHOICE("clean", AT(clean), "MODE", PNB__CHOICES(PNB_CLEAN_LIST(PNB__CHOICE_WORD)),
+    PNB__ROW_CHOICE("clean", AT(job.clean), "MODE", PNB__CHOICES(PNB_CLEAN_LIST(PNB__CHOICE_WORD)),
                     "What happens to a caption first", .fallback = "canonicalize"),
 };
 #undef AT
@@ -42,27 +43,21 @@ static const pnb__option train_options[] = {
 static pnb_status learn(pnb__app *app, const struct train_args *a, const pnb__text_inputs *captions,
                         pnb_tokenizer **out)
 {
-    pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
-    opts.kind = strcmp(a->kind, "word") == 0 ? PNB_TOKENIZER_WORD : PNB_TOKENIZER_BYTE_BPE;
-    opts.vocab_size = (int)a->vocab_size;
-    opts.min_count = (int)a->min_count;
-    pnb_clean_from_name(a->clean, &opts.clean);
     const char **texts = calloc(captions->n + 1, sizeof *texts);
     if (texts == NULL)
         return pnb__fail_nomem(&app->err, captions->n * sizeof *texts);
     for (size_t i = 0; i < captions->n; i++)
         texts[i] = captions->items[i].text;
-    pnb_status status = pnb_tokenizer_train(out, texts, captions->n, &opts, &app->err);
+    pnb_status status = pnb_tokenizer_train(out, texts, captions->n, &a->job, &app->err);
     free(texts);
     return status;
 }
 
-static pnb_status run_train(pnb__app *app, const void *args)
+static pnb_status run_train(pnb__app *app, void *args, pnb__result *r)
 {
     const struct train_args *a = args;
     pnb__text_inputs captions = {0};
     pnb_tokenizer *tokenizer = NULL;
-    pnb__result *r = pnb__result_create();
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < a->captions.n; i++)
         PNB_TRY(pnb__text_inputs_add(&captions, a->captions.items[i], a->caption_key, app->in,
@@ -74,9 +69,7 @@ static pnb_status run_train(pnb__app *app, const void *args)
     pnb__result_text(r, "out", "written", a->out);
     pnb__result_int(r, "n_captions", "captions read", (int64_t)captions.n);
     pnb__result_int(r, "vocab_size", "vocabulary", pnb_tokenizer_vocab_size(tokenizer));
-    status = pnb__result_print(r, app->out, app->common.json, &app->err);
 done:
-    pnb__result_free(r);
     pnb_tokenizer_free(tokenizer);
     pnb__text_inputs_reset(&captions);
     return status;
@@ -86,11 +79,11 @@ done:
 
 struct show_args {
     const char *tokenizer;
-    int64_t context_length;
+    int context_length;
     pnb__text_list texts;
 };
 
-#define AT(field) offsetof(struct show_args, field)
+#define AT(field) PNB__FIELD(struct show_args, field)
 static const pnb__option show_options[] = {
     PNB__ROW_FILE("tokenizer", AT(tokenizer), "PATH", "tokenizer.json or a model directory",
                   .required = true),
@@ -111,10 +104,7 @@ static pnb_status show_one(pnb__app *app, const pnb_tokenizer *tokenizer, const 
         pnb_tokenizer_encode(tokenizer, text, strlen(text), n, ids, &count, &app->err);
     for (int t = 0; status == PNB_OK && t < count.n_tokens; t++) {
         const char *piece = pnb_tokenizer_piece(tokenizer, ids[t]);
-        pnb__result_cell_text(r, text);
-        pnb__result_cell_int(r, t);
-        pnb__result_cell_int(r, ids[t]);
-        pnb__result_cell_text(r, piece != NULL ? piece : "");
+        pnb__result_row(r, "%s %d %d %s", text, t, ids[t], piece != NULL ? piece : "");
     }
     if (count.truncated)
         pnb__warn(app, "'%s': %d tokens were cut to %d", text, count.n_total, n);
@@ -122,13 +112,12 @@ static pnb_status show_one(pnb__app *app, const pnb_tokenizer *tokenizer, const 
     return status;
 }
 
-static pnb_status run_show(pnb__app *app, const void *args)
+static pnb_status run_show(pnb__app *app, void *args, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"text", "text"}, {"position", "position"}, {"id", "id"}, {"piece", "piece"}};
     const struct show_args *a = args;
     pnb_tokenizer *tokenizer = NULL;
-    pnb__result *r = pnb__result_create();
     pnb_status status;
     PNB_TRY(pnb_tokenizer_load(&tokenizer, a->tokenizer, &app->err));
     pnb__result_int(r, "vocab_size", "vocabulary", pnb_tokenizer_vocab_size(tokenizer));
@@ -139,10 +128,8 @@ static pnb_status run_show(pnb__app *app, const void *args)
     if (a->texts.n > 0)
         pnb__result_table(r, "tokens", "", columns, 4);
     for (size_t i = 0; i < a->texts.n; i++)
-        PNB_TRY(show_one(app, tokenizer, a->texts.items[i], (int)a->context_length, r));
-    status = pnb__result_print(r, app->out, app->common.json, &app->err);
+        PNB_TRY(show_one(app, tokenizer, a->texts.items[i], a->context_length, r));
 done:
-    pnb__result_free(r);
     pnb_tokenizer_free(tokenizer);
     return status;
 }
@@ -153,19 +140,13 @@ static const pnb__command train = {
     .about = "The same captions give the same file, whatever their order.",
     .examples = "penumbra tokenizer train --captions shapes/train/captions.jsonl --vocab-size 400 "
                 "--out tokenizer.json",
-    .options = train_options,
-    .n_options = sizeof train_options / sizeof *train_options,
-    .args_bytes = sizeof(struct train_args),
-    .run = run_train};
+    PNB__RUNS(train_options, struct train_args, run_train)};
 
 static const pnb__command show = {
     .name = "show",
     .summary = "show how captions become token ids",
     .examples = "penumbra tokenizer show --tokenizer tokenizer.json 'a red star'",
-    .options = show_options,
-    .n_options = sizeof show_options / sizeof *show_options,
-    .args_bytes = sizeof(struct show_args),
-    .run = run_show};
+    PNB__RUNS(show_options, struct show_args, run_show)};
 
 static const pnb__command *const subs[] = {&train, &show, &pnb__cmd_tokenizer_encode,
                                            &pnb__cmd_tokenizer_decode, NULL};

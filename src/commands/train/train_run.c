@@ -66,7 +66,7 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
     pnb__result_end(r);
 }
 
-pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts)
+pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts, pnb__result *r)
 {
     watch w = {.app = app};
     pnb_train_result outcome = {0};
@@ -80,9 +80,8 @@ pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts)
     if (status != PNB_OK && status != PNB_INTERRUPTED)
         return status;
     app->n_skipped += outcome.n_skipped;
-    pnb__result *r = pnb__result_create();
     put_result(&outcome, r);
-    pnb_status printed = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status != PNB_OK ? status : printed;
+    if (status == PNB_INTERRUPTED) /* the frame prints what went well only */
+        (void)pnb__result_print(r, app->out, app->common.json, &app->err);
+    return status;
 }

@@ -4,8 +4,10 @@
 
 #include "penumbra/train.h"
 #include "program/app.h"
+#include "program/result.h"
 
-/* Fills the callbacks of `opts`, trains and prints the result, after an interruption too. */
-pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts);
+/* Fills the callbacks of `opts` and trains. The result is in `r`; after an interruption it is
+ * printed already. */
+pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts, pnb__result *r);
 
 #endif

@@ -13,20 +13,6 @@
 #include "base/names.h"
 #include "program/options.h"
 
-pnb_dataset_kind pnb__dataset_kind(const char *word)
-{
-    pnb_dataset_kind kind = PNB_DATASET_AUTO;
-    pnb__name_choose(&kind, "dataset", PNB_NAMES(PNB_DATASET_LIST), word, NULL);
-    return kind;
-}
-
-pnb_caption_choice pnb__caption_choice(const char *word)
-{
-    pnb_caption_choice choice = PNB_CAPTION_LEVEL;
-    pnb__name_choose(&choice, "captions", PNB_NAMES(PNB_CAPTION_LIST), word, NULL);
-    return choice;
-}
-
 pnb_augment pnb__augment_recipe(const char *word)
 {
     if (strcmp(word, "none") == 0)

@@ -7,9 +7,7 @@
 #include "penumbra/dataset.h"
 
 /* The words are those of the option table and known to be valid. */
-pnb_dataset_kind pnb__dataset_kind(const char *word);     /* auto webdataset csv ... */
-pnb_caption_choice pnb__caption_choice(const char *word); /* level any first */
-pnb_augment pnb__augment_recipe(const char *word);        /* none small published */
+pnb_augment pnb__augment_recipe(const char *word); /* none small published */
 
 /* "," or "tab" or "\t" -> the character. */
 bool pnb__separator(const char *word, char *out);

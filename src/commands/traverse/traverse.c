@@ -51,20 +51,17 @@ static pnb_status load_captions(pnb__app *app, const pnb__traverse_cmd *cmd, tra
 {
     if (pnb__query_given(&cmd->captions))
         return pnb__query_embed(app, &run->encoder, &cmd->captions, &run->captions);
-    const pnb__text_list all = {(const char **)run->file->caption,
-                                run->file->n * run->file->n_levels};
-    const pnb__query words = {.texts = &all};
+    const pnb__query words = {
+        .texts = {(const char **)run->file->caption, run->file->n * run->file->n_levels}};
     return pnb__query_embed(app, &run->encoder, &words, &run->captions);
 }
 
 static pnb_status load_inputs(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
 {
     pnb_error *err = &app->err;
-    pnb_encoder_opts parts = {.sides =
-                                  pnb__query_use(&cmd->pictures) | pnb__query_use(&cmd->captions),
-                              .tokenizer = cmd->tokenizer,
-                              .preprocess = cmd->preprocess};
+    pnb_encoder_opts parts = cmd->parts;
     pnb_status status;
+    parts.sides = pnb__query_use(&cmd->pictures) | pnb__query_use(&cmd->captions);
     if (cmd->truth != NULL)
         PNB_TRY(pnb_hierarcaps_load(&run->file, cmd->truth, err));
     if (cmd->model != NULL) {
@@ -85,9 +82,7 @@ static pnb_status choose_root(pnb__app *app, const pnb__traverse_cmd *cmd, trave
     bool has_variance =
         run->picture_rows.rows.log_var != NULL && run->caption_rows.rows.log_var != NULL;
     pnb_status status = PNB_OK;
-    if (cmd->root != NULL) {
-        PNB_TRY(pnb_root_parse(&run->opts.root, cmd->root, &app->err));
-    } else {
+    if (run->opts.root == PNB_N_ROOTS) {
         run->opts.root = !has_variance        ? PNB_ROOT_NULL_TEXT
                          : cmd->model == NULL ? PNB_ROOT_INCLUDING
                                               : PNB_ROOT_AVERAGE;
@@ -162,10 +157,9 @@ static pnb_status put_intervals(pnb__app *app, const pnb_traversal_row *rows,
         "precision", "recall", "any_recall", "recall_at_1", "root_recall_at_1", "root_is_level_0"};
     pnb_bootstrap_opts opts = pnb_bootstrap_opts_default();
     size_t n = clusters->n;
-    double *values = pnb__alloc_array(n, sizeof *values), of_row[N_FIGURES];
+    double *values = NULL, of_row[N_FIGURES];
     pnb_status status = PNB_OK;
-    if (values == NULL)
-        return pnb__fail_nomem(&app->err, n * sizeof *values);
+    PNB_TRY(PNB_ALLOC(values, n, &app->err));
     opts.seed = (uint64_t)app->common.seed;
     opts.cluster = clusters->label;
     pnb__result_table(r, "figures", "against the true captions (shares of 1)", columns,
@@ -177,10 +171,8 @@ static pnb_status put_intervals(pnb__app *app, const pnb_traversal_row *rows,
             values[i] = of_row[f];
         }
         PNB_TRY(pnb_bootstrap_mean(values, n, &opts, &interval, &app->err));
-        pnb__result_cell_text(r, names[f]);
-        pnb__result_cell_real(r, interval.value, 4);
-        pnb__result_cell_real(r, interval.low, 4);
-        pnb__result_cell_real(r, interval.high, 4);
+        pnb__result_row(r, "%s %.4f %.4f %.4f", names[f], interval.value, interval.low,
+                        interval.high);
     }
 done:
     pnb__free(values);
@@ -214,9 +206,7 @@ static pnb_status put_figures(pnb__app *app, const pnb__traverse_cmd *cmd, const
         return PNB_OK;
     const pnb_traversal_truth truth = {run->captions->n, run->truth.n_kept, run->file->n_levels,
                                        run->truth.label, run->truth.truth};
-    rows = pnb__alloc_array(run->truth.n_kept, sizeof *rows);
-    if (rows == NULL)
-        return pnb__fail_nomem(&app->err, run->truth.n_kept * sizeof *rows);
+    PNB_TRY(PNB_ALLOC(rows, run->truth.n_kept, &app->err));
     PNB_TRY(pnb_traversal_score(&run->ways, &truth, rows, &figures, &app->err));
     pnb__result_int(r, "n_levels", "levels", (int64_t)run->file->n_levels);
     pnb__result_real(r, "captions_per_way", "different captions on a way", figures.n_distinct, 1);
@@ -232,17 +222,13 @@ done:
 static void put_way(const traverse_run *run, size_t i, pnb__result *r)
 {
     const int64_t *step = run->ways.step + i * run->ways.n_steps;
-    int64_t place = 0;
+    int place = 0;
     for (size_t s = 0; s < run->ways.n_steps;) {
         size_t n = 1, row = (size_t)step[s];
         while (s + n < run->ways.n_steps && step[s + n] == step[s])
             n++;
-        pnb__result_cell_text(r, pnb__set_label(run->pictures, i));
-        pnb__result_cell_int(r, ++place);
-        pnb__result_cell_int(r, (int64_t)n);
-        pnb__result_cell_real(r, run->u[row], 5);
-        pnb__result_cell_int(r, (int64_t)row);
-        pnb__result_cell_text(r, pnb__set_label(run->captions, row));
+        pnb__result_row(r, "%s %d %zu %.5f %zu %s", pnb__set_label(run->pictures, i), ++place, n,
+                        run->u[row], row, pnb__set_label(run->captions, row));
         s += n;
     }
 }
@@ -256,10 +242,9 @@ static void put_roots(const traverse_run *run, size_t n, pnb__result *r)
     pnb__result_table(r, "roots", "roots", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
         int64_t including = run->ways.including[i];
-        pnb__result_cell_text(r, pnb__set_label(run->pictures, i));
-        pnb__result_cell_real(r, run->ways.score[i], 3);
-        pnb__result_cell_text(r, including >= 0 ? pnb__set_label(run->captions, (size_t)including)
-                                                : NULL);
+        pnb__result_row(r, "%s %.3f", pnb__set_label(run->pictures, i), run->ways.score[i]);
+        pnb__result_cell_text(
+            r, including >= 0 ? pnb__set_label(run->captions, (size_t)including) : NULL);
         pnb__result_cell_text(r, pnb__set_label(run->captions, (size_t)run->ways.root[i]));
     }
 }

@@ -8,13 +8,13 @@
 #include "program/result.h"
 
 typedef struct pnb__traverse_cmd {
-    pnb__query pictures, captions;              /* without captions those of `truth` are taken */
-    const char *model, *tokenizer, *preprocess; /* may be NULL when nothing is to be encoded */
-    const char *truth;                          /* HierarCaps csv or NULL */
-    const char *root;                           /* name, NULL: what the sets allow */
+    pnb__query pictures, captions; /* without captions those of `truth` are taken */
+    const char *model;             /* may be NULL when nothing is to be encoded */
+    pnb_encoder_opts parts;
+    const char *truth;   /* HierarCaps csv or NULL */
     const char *cluster; /* field of the pictures' ids file whose values are drawn together; NULL:
                           * each picture by itself */
-    pnb_traverse_opts opts; /* root aside */
+    pnb_traverse_opts opts; /* root PNB_N_ROOTS: what the sets allow */
     size_t n_shown;         /* pictures whose way is printed */
 } pnb__traverse_cmd;
 

@@ -9,109 +9,100 @@
 #include "commands/traverse/traverse.h"
 
 struct traverse_args {
-    const char *images, *texts, *truth, *model, *root, *measure, *including, *tokenizer,
-        *preprocess, *cluster;
-    pnb__text_list pictures, captions;
-    int64_t steps, show;
-    bool exif, released, from_picture;
+    pnb__traverse_cmd job;
+    bool released;
 };
 
-#define AT(field) offsetof(struct traverse_args, field)
+#define AT(field) PNB__FIELD(struct traverse_args, field)
 static const pnb__option options[] = {
-    PNB__ROW_FILE("images", AT(images), "SET", "Embedding set of pictures",
+    PNB__ROW_FILE("images", AT(job.pictures.set), "SET", "Embedding set of pictures",
                   .group = "Pictures (one kind)"),
-    PNB__ROW_FILES("query-image", AT(pictures), "PATH...",
+    PNB__ROW_FILES("query-image", AT(job.pictures.images), "PATH...",
                    "Pictures, folders or data sets; needs --model"),
-    PNB__ROW_FILE("texts", AT(texts), "SET", "Embedding set of captions",
+    PNB__ROW_FILE("texts", AT(job.captions.set), "SET", "Embedding set of captions",
                   .group = "Captions (one kind; without them those of --truth)"),
-    PNB__ROW_LIST("text", AT(captions), "STR...", "Captions; needs --model",
+    PNB__ROW_LIST("text", AT(job.captions.texts), "STR...", "Captions; needs --model",
                   .instead_of_file = "--texts takes an embedding set"),
     PNB__ROW_FILE(
-        "truth", AT(truth), "CSV",
+        "truth", AT(job.truth), "CSV",
         "HierarCaps csv: id, captions joined by =>, image_url; gives precision, recall, R@1 "
         "and R@1[ROOT] of the pictures it names"),
-    PNB__PICTURE_CLUSTER_ROW(AT(cluster)),
-    PNB__ROW_FILE("model", AT(model), "DIR",
+    PNB__PICTURE_CLUSTER_ROW(AT(job.cluster)),
+    PNB__ROW_FILE("model", AT(job.model), "DIR",
                   "Model directory that made the sets: encodes the empty text and what is no set",
                   .group = "How", .letter = 'm'),
-    PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
-    PNB__EXIF_ROW(AT(exif)),
+    PNB__MODEL_PARTS_ROWS(AT(job.parts.tokenizer), AT(job.parts.preprocess)),
+    PNB__EXIF_ROW(AT(job.pictures.exif)),
     PNB__ROW_CHOICE(
-        "root", AT(root), "NAME", "average|null|including",
+        "root", AT(job.opts.root), "NAME", "average|null|including",
         "The empty text (deterministic), the caption that includes the picture most, or their "
         "average; by default average, without --model including, for points null"),
     PNB__ROW_CHOICE(
-        "including", AT(including), "HOW", "integral|published|h",
+        "including", AT(job.opts.including), "HOW", "integral|published|h",
         "How captions are ranked for including a picture: by log int p1^2 p2 (integral, the "
         "default), by the same as ProLIP's code has it, or by the test H"),
-    PNB__ROW_INT("steps", AT(steps), "N", "Points between picture and root", PNB__RANGE(2, 100000),
-                 .fallback = "50"),
-    PNB__ROW_CHOICE("measure", AT(measure), "NAME", "mean|csd|w2",
-                    "What the nearest caption of a point is nearest by", .fallback = "mean"),
-    PNB__ROW_FLAG("from-picture", AT(from_picture),
+    PNB__ROW_INT("steps", AT(job.opts.n_steps), "N", "Points between picture and root",
+                 PNB__RANGE(2, 100000), .fallback = "50"),
+    PNB__ROW_CHOICE("measure", AT(job.opts.measure), "NAME", "mean|csd|w2",
+                    "What the nearest caption of a point is nearest by",
+                    .names = PNB__MEASURE_NAMES, .fallback = "mean"),
+    PNB__ROW_FLAG("from-picture", AT(job.opts.from_picture),
                   "Start at the picture itself instead of at its nearest caption"),
     PNB__ROW_FLAG(
         "released", AT(released),
         "As ProLIP's released evaluation: stop one step before the root, and the published "
         "form of the inclusion"),
-    PNB__ROW_INT("show", AT(show), "N", "Pictures whose way is printed", PNB__RANGE(0, 1e9),
+    PNB__ROW_INT("show", AT(job.n_shown), "N", "Pictures whose way is printed", PNB__RANGE(0, 1e9),
                  .fallback = "10", .group = "Result"),
 };
 #undef AT
 
 /* What is asked for fits together. */
-static pnb_status check(pnb__app *app, const struct traverse_args *a)
+static pnb_status check(pnb__app *app, const pnb__traverse_cmd *c)
 {
-    if ((a->images != NULL) == (a->pictures.n > 0))
+    if ((c->pictures.set != NULL) == (c->pictures.images.n > 0))
         return pnb__usage(app, "%s of --images and --query-image is wanted",
-                          a->images == NULL ? "one" : "only one");
-    if (a->texts != NULL && a->captions.n > 0)
+                          c->pictures.set == NULL ? "one" : "only one");
+    if (c->captions.set != NULL && c->captions.texts.n > 0)
         return pnb__usage(app, "only one of --texts and --text is wanted");
-    if (a->texts == NULL && a->captions.n == 0 && a->truth == NULL)
+    if (c->captions.set == NULL && c->captions.texts.n == 0 && c->truth == NULL)
         return pnb__usage(app, "captions are missing: give --texts, --text or --truth");
-    if (a->model == NULL && a->pictures.n > 0)
+    if (c->model == NULL && c->pictures.images.n > 0)
         return pnb__usage(app, "--model is missing: it encodes the pictures");
-    if (a->model == NULL && a->texts == NULL)
+    if (c->model == NULL && c->captions.set == NULL)
         return pnb__usage(app, "--model is missing: it encodes the captions");
-    if (a->cluster != NULL && a->truth == NULL)
+    if (c->cluster != NULL && c->truth == NULL)
         return pnb__usage(app, "--cluster is of the intervals against --truth, and none is given");
-    if (a->exif && a->pictures.n == 0)
+    if (c->pictures.exif && c->pictures.images.n == 0)
         return pnb__usage(app, "--exif needs --query-image");
-    if (a->model == NULL && (a->tokenizer != NULL || a->preprocess != NULL))
+    if (c->model == NULL && (c->parts.tokenizer != NULL || c->parts.preprocess != NULL))
         return pnb__usage(app,
                           "--tokenizer and --preprocess are parts of --model, which is missing");
-    if (a->including != NULL && a->root != NULL && strcmp(a->root, "null") == 0)
+    if (c->opts.including != PNB_N_INCLUDINGS && c->opts.root == PNB_ROOT_NULL_TEXT)
         return pnb__usage(app, "--root null asks for no caption that includes the picture: "
                                "--including does nothing there");
     return PNB_OK;
 }
 
-static pnb_status run(pnb__app *app, const void *args)
+/* What the sets choose, and what --released does, holds a number behind the last. */
+static void defaults(void *args)
 {
-    const struct traverse_args *a = args;
-    pnb_status status = check(app, a);
-    pnb__traverse_cmd cmd = {.pictures = {a->images, NULL, &a->pictures, a->exif},
-                             .captions = {a->texts, &a->captions, NULL, false},
-                             .model = a->model,
-                             .tokenizer = a->tokenizer,
-                             .preprocess = a->preprocess,
-                             .truth = a->truth,
-                             .root = a->root,
-                             .cluster = a->cluster,
-                             .opts = a->released ? pnb_traverse_opts_released()
-                                                 : pnb_traverse_opts_default(),
-                             .n_shown = (size_t)a->show};
-    cmd.opts.n_steps = (size_t)a->steps;
-    cmd.opts.from_picture = a->from_picture;
-    if (status == PNB_OK && a->including != NULL)
-        status = pnb_including_parse(&cmd.opts.including, a->including, &app->err);
-    if (status == PNB_OK)
-        status = pnb_measure_parse(&cmd.opts.measure, a->measure, &app->err);
-    if (status != PNB_OK)
-        return status;
-    pnb__result *r = pnb__result_create();
-    status = pnb__traverse_run(app, &cmd, r);
-    return pnb__result_finish(r, app, status);
+    struct traverse_args *a = args;
+    bool released = a->released;
+    *a = (struct traverse_args){.job.opts = released ? pnb_traverse_opts_released()
+                                                     : pnb_traverse_opts_default()};
+    a->job.opts.root = PNB_N_ROOTS;
+    a->job.opts.including = PNB_N_INCLUDINGS;
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
+{
+    struct traverse_args *a = args;
+    pnb_status status = check(app, &a->job);
+    if (a->job.opts.including == PNB_N_INCLUDINGS)
+        a->job.opts.including =
+            a->released ? PNB_INCLUDING_BY_PUBLISHED : pnb_traverse_opts_default().including;
+    return status == PNB_OK ? pnb__traverse_run(app, &a->job, r) : status;
 }
 
 const pnb__command pnb__cmd_traverse = {
@@ -124,7 +115,5 @@ const pnb__command pnb__cmd_traverse = {
     .examples = "penumbra traverse --images images.safetensors --texts texts.safetensors -m model\n"
                 "penumbra traverse --images images.safetensors --truth HierarCaps.csv -m model "
                 "--released --json",
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .args_bytes = sizeof(struct traverse_args),
-    .run = run};
+    .defaults = defaults,
+    PNB__RUNS(options, struct traverse_args, run)};

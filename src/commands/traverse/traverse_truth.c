@@ -85,9 +85,7 @@ static char *trimmed(const char *text)
 static pnb_status name_captions(name_list *list, const pnb_embeddings *captions, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    list->items = pnb__alloc_array(captions->n, sizeof *list->items);
-    if (list->items == NULL)
-        return pnb__fail_nomem(err, captions->n * sizeof *list->items);
+    PNB_TRY(PNB_ALLOC(list->items, captions->n, err));
     for (size_t i = 0; i < captions->n; i++) {
         const char *text = captions->texts != NULL ? captions->texts[i] : NULL;
         if (text == NULL)
@@ -107,10 +105,8 @@ static pnb_status name_pictures(name_list *ids, name_list *stems, const pnb_embe
 {
     pnb_status status = PNB_OK;
     size_t n = pictures->n;
-    ids->items = pnb__alloc_array(n, sizeof *ids->items);
-    stems->items = pnb__alloc_array(n, sizeof *stems->items);
-    if (ids->items == NULL || stems->items == NULL)
-        return pnb__fail_nomem(err, n * 2 * sizeof *ids->items);
+    PNB_TRY(PNB_ALLOC(ids->items, n, err));
+    PNB_TRY(PNB_ALLOC(stems->items, n, err));
     for (size_t i = 0; i < n; i++) {
         const char *id = pictures->ids != NULL ? pictures->ids[i] : NULL;
         const char *path = pictures->paths != NULL ? pictures->paths[i] : NULL;
@@ -182,11 +178,9 @@ pnb_status pnb__hierarchy_truth_match(pnb__hierarchy_truth *out, const pnb_hiera
     pnb_status status = PNB_OK;
     *out = (pnb__hierarchy_truth){0};
     PNB_TRY(name_captions(&texts, captions, err));
-    out->label = pnb__alloc_array(captions->n, sizeof *out->label);
-    out->truth = pnb__alloc_array(file->n * file->n_levels, sizeof *out->truth);
-    out->row = pnb__alloc_array(file->n, sizeof *out->row);
-    if (out->label == NULL || out->truth == NULL || out->row == NULL)
-        PNB_TRY(pnb__fail_nomem(err, captions->n * sizeof *out->label));
+    PNB_TRY(PNB_ALLOC(out->label, captions->n, err));
+    PNB_TRY(PNB_ALLOC(out->truth, file->n * file->n_levels, err));
+    PNB_TRY(PNB_ALLOC(out->row, file->n, err));
     for (size_t i = 0; i < texts.n; i++) /* the label of a text is its lowest row */
         out->label[texts.items[i].row] =
             i > 0 && strcmp(texts.items[i - 1].name, texts.items[i].name) == 0

@@ -148,8 +148,8 @@ static void run_probe(fixture *f, bool published, pnb__probe *out)
         pictures[i] = f->picture[i];
     const pnb__text_list images = {pictures, N}, texts = {captions, 1};
     pnb__probe_cmd cmd = {.model = f->model,
-                          .images = &images,
-                          .captions = &texts,
+                          .images = images,
+                          .captions = texts,
                           .caption_key = "title",
                           .limit = 100,
                           .share = {0, 0.25, 1},

@@ -65,9 +65,6 @@ static void test_words(void **state)
     assert_true(pnb__separator(";", &separator) && separator == ';');
     assert_false(pnb__separator(";;", &separator));
     assert_false(pnb__separator("", &separator));
-    assert_int_equal(pnb__dataset_kind("webdataset"), PNB_DATASET_TAR);
-    assert_int_equal(pnb__dataset_kind("jsonl"), PNB_DATASET_JSONL);
-    assert_int_equal(pnb__caption_choice("first"), PNB_CAPTION_FIRST);
 }
 
 static void test_summary(void **state)
