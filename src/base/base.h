@@ -123,7 +123,8 @@ void pnb__buf_putc(pnb__buf *b, char c);
 void pnb__buf_printf(pnb__buf *b, const char *fmt, ...) PNB_PRINTF(2, 3);
 /* RFC 4648 with padding, no line ends. */
 void pnb__base64(pnb__buf *out, const void *bytes, size_t n);
-void pnb__buf_reset(pnb__buf *b); /* frees; usable again */
+pnb_status pnb__buf_check(const pnb__buf *b, pnb_error *err); /* NOMEM when it failed to grow */
+void pnb__buf_reset(pnb__buf *b);                             /* frees; usable again */
 bool pnb__starts_with(const char *s, const char *prefix);
 bool pnb__ends_with(const char *s, const char *suffix);
 /* The n bytes of a text without white space at their ends. */
@@ -177,8 +178,8 @@ enum { PNB__MAX_COMMIT = 16 };
 pnb_status pnb__out_commit_all(pnb__out_file *const *files, size_t n, pnb_error *err);
 void pnb__out_abort(pnb__out_file *f); /* removes; fine after commit */
 pnb_status pnb__write_file(const char *path, const void *data, size_t size, pnb_error *err);
-/* Its bytes; NOMEM when it failed to grow. */
-pnb_status pnb__buf_write(const pnb__buf *b, const char *path, pnb_error *err);
+/* A buffer's bytes; it is freed in any case. */
+pnb_status pnb__buf_write(pnb__buf *b, const char *path, pnb_error *err);
 
 /* Read-only map of a whole file. An empty file maps to data = NULL, size = 0. */
 typedef struct pnb__map {

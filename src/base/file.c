@@ -373,9 +373,13 @@ pnb_status pnb__write_file(const char *path, const void *data, size_t size, pnb_
     return pnb__out_commit(&f, err);
 }
 
-pnb_status pnb__buf_write(const pnb__buf *b, const char *path, pnb_error *err)
+pnb_status pnb__buf_write(pnb__buf *b, const char *path, pnb_error *err)
 {
-    return b->failed ? pnb__fail_nomem(err, b->size) : pnb__write_file(path, b->data, b->size, err);
+    pnb_status status = pnb__buf_check(b, err);
+    if (status == PNB_OK)
+        status = pnb__write_file(path, b->data, b->size, err);
+    pnb__buf_reset(b);
+    return status;
 }
 
 /* ---- locks ---- */

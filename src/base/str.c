@@ -69,6 +69,11 @@ void pnb__buf_printf(pnb__buf *b, const char *fmt, ...)
     va_end(again);
 }
 
+pnb_status pnb__buf_check(const pnb__buf *b, pnb_error *err)
+{
+    return b->failed ? pnb__fail_nomem(err, b->size) : PNB_OK;
+}
+
 void pnb__buf_reset(pnb__buf *b)
 {
     pnb__free(b->data);

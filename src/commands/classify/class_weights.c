@@ -24,17 +24,12 @@ const char *pnb__prompt_text(const pnb__classify *run, size_t i)
 
 static void put_class(const pnb__classify *run, size_t c, pnb__buf *b)
 {
-    pnb__buf_printf(b, "%s\n{\"class\":", c > 0 ? "," : "");
-    pnb__json_append_string(b, run->classes.items[c]);
-    pnb__buf_puts(b, ",\"prompts\":[");
+    pnb__buf_puts(b, c > 0 ? "," : "");
+    pnb__json_put(b, "\n{\"class\":%s,\"prompts\":[", run->classes.items[c]);
     for (size_t i = run->offset[c]; i < run->offset[c + 1]; i++) {
-        pnb__buf_printf(b, "%s\n {\"prompt\":", i > run->offset[c] ? "," : "");
-        pnb__json_append_string(b, pnb__prompt_text(run, i));
-        pnb__buf_puts(b, ",\"weight\":");
-        pnb__json_append_double(b, run->weight[i]);
-        pnb__buf_puts(b, ",\"uncertainty\":");
-        pnb__json_append_double(b, run->prompt_u[i]);
-        pnb__buf_putc(b, '}');
+        pnb__buf_puts(b, i > run->offset[c] ? "," : "");
+        pnb__json_put(b, "\n {\"prompt\":%s,\"weight\":%f,\"uncertainty\":%f}",
+                      pnb__prompt_text(run, i), run->weight[i], run->prompt_u[i]);
     }
     pnb__buf_puts(b, "]}");
 }
@@ -65,10 +60,7 @@ pnb_status pnb__classify_save_weights(const pnb__classify *run, const char *path
     for (size_t c = 0; c < run->classes.n; c++)
         put_class(run, c, &b);
     pnb__buf_puts(&b, "]}\n");
-    pnb_status status =
-        b.failed ? pnb__fail_nomem(err, b.size) : pnb__write_file(path, b.data, b.size, err);
-    pnb__buf_reset(&b);
-    return status;
+    return pnb__buf_write(&b, path, err);
 }
 
 /* ---- reading ---- */

@@ -17,16 +17,13 @@ static void put_best(const pnb__classify *run, const pnb__classified *c, size_t 
     pnb__buf_puts(b, ",\"best\":[");
     for (size_t j = 0; j < c->p.k; j++) {
         size_t at = i * c->p.k + j;
-        pnb__buf_printf(b, "%s{\"class\":", j > 0 ? "," : "");
-        pnb__json_append_string(b, run->classes.items[c->p.top[at]]);
-        pnb__buf_printf(b, ",\"index\":%d,\"score\":", (int)c->p.top[at]);
-        pnb__json_append_double(b, c->p.score[at]);
-        pnb__buf_puts(b, ",\"probability\":");
-        pnb__json_append_double(b, c->p.probability[at]);
-        if (run->scaling.has_platt) {
-            pnb__buf_puts(b, ",\"p_class\":");
-            pnb__json_append_double(b, pnb_platt_apply(&run->scaling.platt, c->p.score[at]));
-        }
+        pnb__buf_puts(b, j > 0 ? "," : "");
+        pnb__json_put(b, "{\"class\":%s,\"index\":%d,\"score\":%f,\"probability\":%f",
+                      run->classes.items[c->p.top[at]], (int)c->p.top[at], c->p.score[at],
+                      c->p.probability[at]);
+        if (run->scaling.has_platt)
+            pnb__json_put(b, ",\"p_class\":%f",
+                          pnb_platt_apply(&run->scaling.platt, c->p.score[at]));
         pnb__buf_putc(b, '}');
     }
     pnb__buf_putc(b, ']');
@@ -38,28 +35,19 @@ void pnb__classify_prediction(const pnb__classify *run, const pnb__classified *c
     int32_t label = c->source.label != NULL ? c->source.label[i] : -1;
     const pnb_embeddings *set = c->source.set;
     bool is_negative = c == &run->negatives;
-    pnb__buf_puts(b, "{\"id\":");
-    pnb__json_append_string(b, pnb__row_name(set, i));
-    if (set->paths != NULL && set->paths[i] != NULL) {
-        pnb__buf_puts(b, ",\"path\":");
-        pnb__json_append_string(b, set->paths[i]);
-    }
+    pnb__json_put(b, "{\"id\":%s", pnb__row_name(set, i));
+    if (set->paths != NULL && set->paths[i] != NULL)
+        pnb__json_put(b, ",\"path\":%s", set->paths[i]);
     put_best(run, c, i, b);
-    pnb__buf_puts(b, ",\"uncertainty\":");
-    pnb__json_append_double(b, c->u[i]);
-    if (c->strange != NULL) {
-        pnb__buf_puts(b, ",\"strangeness\":");
-        pnb__json_append_double(b, c->strange[i]);
-        pnb__buf_printf(b, ",\"none\":%s", c->strange[i] > run->none_threshold ? "true" : "false");
-    }
+    pnb__json_put(b, ",\"uncertainty\":%f", c->u[i]);
+    if (c->strange != NULL)
+        pnb__json_put(b, ",\"strangeness\":%f,\"none\":%i", c->strange[i],
+                      c->strange[i] > run->none_threshold);
     if (is_negative)
         pnb__buf_puts(b, ",\"negative\":true");
-    if (label >= 0) {
-        pnb__buf_puts(b, ",\"label\":");
-        pnb__json_append_string(b, run->classes.items[label]);
-        pnb__buf_printf(b, ",\"label_index\":%d,\"correct\":%s", (int)label,
-                        c->p.top[i * c->p.k] == label ? "true" : "false");
-    }
+    if (label >= 0)
+        pnb__json_put(b, ",\"label\":%s,\"label_index\":%d,\"correct\":%i",
+                      run->classes.items[label], (int)label, c->p.top[i * c->p.k] == label);
     pnb__buf_putc(b, '}');
 }
 
@@ -89,13 +77,6 @@ static pnb_status write_predictions(const pnb__classify *run, const char *path, 
 }
 
 /* ---- tables ---- */
-
-static pnb_status write_buf(pnb__buf *b, const char *path, pnb_error *err)
-{
-    pnb_status status = pnb__buf_write(b, path, err);
-    pnb__buf_reset(b);
-    return status;
-}
 
 static void put_names(const pnb__classify *run, pnb__buf *b)
 {
@@ -138,7 +119,7 @@ static pnb_status write_confusion(const pnb__classify *run, const char *path, pn
                             f->confusion[i * f->n_classes + c]);
         pnb__buf_puts(&b, !is_json ? "\n" : i + 1 < f->n_classes ? "],\n" : "]\n]}\n");
     }
-    return write_buf(&b, path, err);
+    return pnb__buf_write(&b, path, err);
 }
 
 static void put_number(pnb__buf *b, double x)
@@ -175,7 +156,7 @@ static pnb_status write_classes(const pnb__classify *run, const char *path, pnb_
         put_number(&b, class_trace(run, c));
         pnb__buf_putc(&b, '\n');
     }
-    return write_buf(&b, path, err);
+    return pnb__buf_write(&b, path, err);
 }
 
 /* ---- all of them ---- */

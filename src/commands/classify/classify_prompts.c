@@ -99,13 +99,9 @@ static pnb_status label_row(pnb_embeddings *set, size_t row, const char *name, s
                             const char *template, pnb_error *err)
 {
     pnb__buf extra = {0};
-    pnb__buf_puts(&extra, "{\"class\":");
-    pnb__json_append_string(&extra, name);
-    pnb__buf_printf(&extra, ",\"label\":%zu", c);
-    if (template != NULL) {
-        pnb__buf_puts(&extra, ",\"template\":");
-        pnb__json_append_string(&extra, template);
-    }
+    pnb__json_put(&extra, "{\"class\":%s,\"label\":%zu", name, c);
+    if (template != NULL)
+        pnb__json_put(&extra, ",\"template\":%s", template);
     pnb__buf_putc(&extra, '}');
     pnb_status status = extra.failed ? pnb__fail_nomem(err, extra.size)
                                      : pnb_embeddings_set_extra(set, row, extra.data, err);

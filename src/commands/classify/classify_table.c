@@ -100,11 +100,8 @@ pnb_status pnb__classify_save_csv(const pnb__classify *run, const char *path, pn
     pnb__csv_put_field(&b, run->clusters.unit);
     pnb__buf_putc(&b, '\n');
     b.failed = b.failed || full_name.failed;
-    pnb_status status =
-        b.failed ? pnb__fail_nomem(err, b.size) : pnb__write_file(path, b.data, b.size, err);
-    pnb__buf_reset(&b);
     pnb__buf_reset(&full_name);
-    return status;
+    return pnb__buf_write(&b, path, err);
 }
 
 /* ---- Markdown ---- */
@@ -155,8 +152,5 @@ pnb_status pnb__classify_save_markdown(const pnb__classify *run, const char *pat
         pnb__buf_printf(&b, " Brackets: 95%% bootstrap interval over %zu clusters (unit: %s).",
                         run->clusters.n_clusters, run->clusters.unit);
     pnb__buf_putc(&b, '\n');
-    pnb_status status =
-        b.failed ? pnb__fail_nomem(err, b.size) : pnb__write_file(path, b.data, b.size, err);
-    pnb__buf_reset(&b);
-    return status;
+    return pnb__buf_write(&b, path, err);
 }

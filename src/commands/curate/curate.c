@@ -33,22 +33,15 @@ typedef struct row_list {
 static void put_row(const row_list *l, size_t rank, pnb__buf *b)
 {
     size_t row = l->row[rank];
-    pnb__buf_printf(b, "{\"rank\":%zu,\"row\":%zu,\"id\":", rank + 1, row);
-    pnb__json_append_string(b, pnb__set_id(l->set, row));
-    if (l->value != NULL) {
-        pnb__buf_printf(b, ",\"%s\":", l->value_name);
-        pnb__json_append_double(b, l->value[rank]);
-    }
-    pnb__buf_puts(b, ",\"uncertainty\":");
-    pnb__json_append_double(b, l->u[row]);
-    if (l->nearest != NULL && l->nearest[row] >= 0) {
-        pnb__buf_puts(b, ",\"nearest\":");
-        pnb__json_append_string(b, pnb__set_id(l->set, (size_t)l->nearest[row]));
-    }
-    if (l->set->texts != NULL && l->set->texts[row] != NULL) {
-        pnb__buf_puts(b, ",\"text\":");
-        pnb__json_append_string(b, l->set->texts[row]);
-    }
+    pnb__json_put(b, "{\"rank\":%zu,\"row\":%zu,\"id\":%s", rank + 1, row,
+                  pnb__set_id(l->set, row));
+    if (l->value != NULL)
+        pnb__json_put(b, ",%s:%f", l->value_name, l->value[rank]);
+    pnb__json_put(b, ",\"uncertainty\":%f", l->u[row]);
+    if (l->nearest != NULL && l->nearest[row] >= 0)
+        pnb__json_put(b, ",\"nearest\":%s", pnb__set_id(l->set, (size_t)l->nearest[row]));
+    if (l->set->texts != NULL && l->set->texts[row] != NULL)
+        pnb__json_put(b, ",\"text\":%s", l->set->texts[row]);
     pnb__buf_puts(b, "}\n");
 }
 
@@ -61,9 +54,7 @@ static pnb_status write_rows(const row_list *l, const char *path, pnb_error *err
             put_row(l, i, &text);
         else
             pnb__buf_printf(&text, "%s\n", pnb__set_id(l->set, l->row[i]));
-    pnb_status status = pnb__buf_write(&text, path, err);
-    pnb__buf_reset(&text);
-    return status;
+    return pnb__buf_write(&text, path, err);
 }
 
 /* The first rows as a table; all of them in JSON. */
@@ -108,16 +99,12 @@ static pnb_status load_set(pnb__app *app, const char *path, pnb_uncertainty kind
 static void put_group(const pnb_embeddings *set, const double *u, const pnb_duplicates *d, size_t g,
                       pnb__buf *b)
 {
-    pnb__buf_puts(b, "{\"keep\":");
-    pnb__json_append_string(b, pnb__set_id(set, d->keep[g]));
-    pnb__buf_puts(b, ",\"rows\":[");
+    pnb__json_put(b, "{\"keep\":%s,\"rows\":[", pnb__set_id(set, d->keep[g]));
     for (size_t i = d->offset[g]; i < d->offset[g + 1]; i++) {
         size_t row = d->row[i];
-        pnb__buf_printf(b, "%s{\"row\":%zu,\"id\":", i > d->offset[g] ? "," : "", row);
-        pnb__json_append_string(b, pnb__set_id(set, row));
-        pnb__buf_puts(b, ",\"uncertainty\":");
-        pnb__json_append_double(b, u[row]);
-        pnb__buf_putc(b, '}');
+        pnb__buf_puts(b, i > d->offset[g] ? "," : "");
+        pnb__json_put(b, "{\"row\":%zu,\"id\":%s,\"uncertainty\":%f}", row, pnb__set_id(set, row),
+                      u[row]);
     }
     pnb__buf_puts(b, "]}\n");
 }
@@ -133,9 +120,7 @@ static pnb_status write_groups(const pnb_embeddings *set, const double *u, const
     for (size_t i = 0; !is_jsonl && i < d->n_pairs; i++)
         pnb__buf_printf(&text, "%s\t%s\t%.6f\n", pnb__set_id(set, d->pair[i].a),
                         pnb__set_id(set, d->pair[i].b), d->pair[i].score);
-    pnb_status status = pnb__buf_write(&text, path, err);
-    pnb__buf_reset(&text);
-    return status;
+    return pnb__buf_write(&text, path, err);
 }
 
 /* Ids of the rows that go, or of all that stay. */
@@ -146,9 +131,7 @@ static pnb_status write_side(const pnb_embeddings *set, const unsigned char *is_
     for (size_t i = 0; i < set->n; i++)
         if ((is_dropped[i] == 0) == kept)
             pnb__buf_printf(&text, "%s\n", pnb__set_id(set, i));
-    pnb_status status = pnb__buf_write(&text, path, err);
-    pnb__buf_reset(&text);
-    return status;
+    return pnb__buf_write(&text, path, err);
 }
 
 /* Large groups are cut in text: some of the rows, and always the one to keep. */

@@ -176,9 +176,7 @@ pnb_status pnb__table_save_csv(const pnb__table *t, const char *path, pnb_error 
             for (size_t i = 0; i < t->row[r].n_coco; i++)
                 put_coco_line(&out, t, &t->row[r], d, i);
     }
-    pnb_status status = pnb__buf_write(&out, path, err);
-    pnb__buf_reset(&out);
-    return status;
+    return pnb__buf_write(&out, path, err);
 }
 
 /* ---- Markdown ---- */
@@ -352,7 +350,5 @@ pnb_status pnb__table_save_markdown(const pnb__table *t, const char *path, pnb_e
     for (size_t r = 0; r < t->n_rows; r++)
         put_coco(&out, &t->row[r]);
     put_caption(&out, t);
-    pnb_status status = pnb__buf_write(&out, path, err);
-    pnb__buf_reset(&out);
-    return status;
+    return pnb__buf_write(&out, path, err);
 }

@@ -130,15 +130,9 @@ static pnb_status write_answer(vqa *v, const pnb__question *q, const pnb_vqa_ans
     pnb_status status = PNB_OK;
     if (v->out.file == NULL)
         return PNB_OK;
-    pnb__buf_puts(&b, "{\"question_id\":");
-    pnb__json_append_string(&b, q->id);
-    pnb__buf_printf(&b, ",\"choice\":%zu,\"answer\":", a->choice);
-    pnb__json_append_string(&b, q->candidates[a->choice]);
-    pnb__buf_puts(&b, ",\"confidence\":");
-    pnb__json_append_double(&b, a->confidence);
-    pnb__buf_puts(&b, ",\"accuracy\":");
-    pnb__json_append_double(&b, a->accuracy);
-    pnb__buf_puts(&b, "}\n");
+    pnb__json_put(
+        &b, "{\"question_id\":%s,\"choice\":%zu,\"answer\":%s,\"confidence\":%f,\"accuracy\":%f}\n",
+        q->id, a->choice, q->candidates[a->choice], a->confidence, a->accuracy);
     if (b.failed)
         status = pnb__fail_nomem(err, b.size);
     else if (fwrite(b.data, 1, b.size, v->out.file) != b.size)

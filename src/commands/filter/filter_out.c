@@ -11,31 +11,20 @@
 
 /* ---- lists ---- */
 
-static void put_field(pnb__buf *b, const char *key, double value)
-{
-    pnb__buf_printf(b, ",\"%s\":", key);
-    pnb__json_append_double(b, value);
-}
-
 /* One pair with all that is known of it. */
 static void put_pair(const pnb__filter_run *run, size_t i, pnb__buf *b)
 {
     size_t image = run->pairs.image[i], text = run->pairs.text[i];
     uint32_t failed = run->filter.failed[i];
-    pnb__buf_puts(b, "{\"id\":");
-    pnb__json_append_string(b, pnb__set_id(run->images, image));
-    pnb__buf_puts(b, ",\"text_id\":");
-    pnb__json_append_string(b, pnb__set_id(run->texts, text));
-    pnb__buf_printf(b, ",\"image_row\":%zu,\"text_row\":%zu", image, text);
-    put_field(b, "score", run->score[i]);
+    pnb__json_put(b, "{\"id\":%s,\"text_id\":%s,\"image_row\":%zu,\"text_row\":%zu,\"score\":%f",
+                  pnb__set_id(run->images, image), pnb__set_id(run->texts, text), image, text,
+                  run->score[i]);
     if (run->p_match != NULL)
-        put_field(b, "p_match", run->p_match[i]);
-    put_field(b, "image_uncertainty", run->image_u[i]);
-    put_field(b, "text_uncertainty", run->text_u[i]);
-    if (run->captions != NULL && run->captions[i] != NULL) {
-        pnb__buf_puts(b, ",\"text\":");
-        pnb__json_append_string(b, run->captions[i]);
-    }
+        pnb__json_put(b, ",\"p_match\":%f", run->p_match[i]);
+    pnb__json_put(b, ",\"image_uncertainty\":%f,\"text_uncertainty\":%f", run->image_u[i],
+                  run->text_u[i]);
+    if (run->captions != NULL && run->captions[i] != NULL)
+        pnb__json_put(b, ",\"text\":%s", run->captions[i]);
     if (failed != 0) {
         pnb__buf_puts(b, ",\"failed\":[");
         for (int rule = 0, n = 0; rule < PNB_N_RULES; rule++)

@@ -123,10 +123,9 @@ static const char *piece_of(const setting *s, int32_t id)
 
 static void put_json(pnb__buf *b, const setting *s, const char *text, const row *r)
 {
-    pnb__buf_puts(b, "{\"text\": ");
-    pnb__json_append_string(b, text);
-    pnb__buf_printf(b, ", \"n_tokens\": %d, \"n_total\": %d, \"truncated\": %s, \"ids\": [",
-                    r->count.n_tokens, r->count.n_total, r->count.truncated ? "true" : "false");
+    pnb__json_put(b,
+                  "{\"text\": %s, \"n_tokens\": %d, \"n_total\": %d, \"truncated\": %i, \"ids\": [",
+                  text, r->count.n_tokens, r->count.n_total, r->count.truncated);
     for (size_t i = 0; i < r->n; i++)
         pnb__buf_printf(b, "%s%d", i > 0 ? ", " : "", (int)r->ids[i]);
     pnb__buf_puts(b, "], \"pieces\": [");
@@ -192,13 +191,10 @@ static pnb_status write_text(pnb__app *app, const setting *s, const char *text, 
     pnb_status status;
     PNB_TRY(read_ids(text, &r, &app->err));
     PNB_TRY(pnb_tokenizer_decode(s->tokenizer, r.ids, r.n, &back, &app->err));
-    if (app->common.json) {
-        pnb__buf_puts(b, "{\"text\": ");
-        pnb__json_append_string(b, back);
-        pnb__buf_printf(b, ", \"n_tokens\": %zu}", r.n);
-    } else {
+    if (app->common.json)
+        pnb__json_put(b, "{\"text\": %s, \"n_tokens\": %zu}", back, r.n);
+    else
         pnb__buf_printf(b, "%s\n", back);
-    }
     t->n_tokens += (int64_t)r.n;
 done:
     pnb_text_free(back);
@@ -236,14 +232,14 @@ static pnb_status write_all(pnb__app *app, const setting *s, bool decode,
             status = flush(app, &b);
     }
     if (status == PNB_OK && json)
-        pnb__buf_printf(&b,
-                        "],\n\"clean\": \"%s\", \"pad_id\": %d, \"vocab_size\": %d, "
-                        "\"pad_source\": \"%s\", \"pad_assumed\": %s, "
-                        "\"n_captions\": %lld, \"n_tokens\": %lld, \"n_truncated\": %lld}\n",
-                        pnb_clean_name(pnb_tokenizer_clean(s->tokenizer)),
-                        pnb_tokenizer_pad_id(s->tokenizer), pnb_tokenizer_vocab_size(s->tokenizer),
-                        pad.source, pad.assumed ? "true" : "false", (long long)t->n_captions,
-                        (long long)t->n_tokens, (long long)t->n_truncated);
+        pnb__json_put(&b,
+                      "],\n\"clean\": %s, \"pad_id\": %d, \"vocab_size\": %d, \"pad_source\": %s, "
+                      "\"pad_assumed\": %i, \"n_captions\": %lld, \"n_tokens\": %lld, "
+                      "\"n_truncated\": %lld}\n",
+                      pnb_clean_name(pnb_tokenizer_clean(s->tokenizer)),
+                      pnb_tokenizer_pad_id(s->tokenizer), pnb_tokenizer_vocab_size(s->tokenizer),
+                      pad.source, pad.assumed, (long long)t->n_captions, (long long)t->n_tokens,
+                      (long long)t->n_truncated);
     if (status == PNB_OK)
         status = flush(app, &b);
     pnb__buf_reset(&b);

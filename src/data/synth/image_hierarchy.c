@@ -228,17 +228,13 @@ static pnb_status add_level(builder *b, chain *c, size_t level, pnb_error *err)
     snprintf(key, sizeof key, "%012lld_%zu", (long long)c->picture->id, level);
     snprintf(subgroup, sizeof subgroup, "level %zu", level);
     PNB_TRY(draw_level(b, c, level, &png, &n_png, err));
-    pnb__buf_puts(&json, "{\"caption\": ");
-    pnb__json_append_string(&json, b->captions.items[c->caption[level]].text);
+    pnb__json_put(&json, "{\"caption\": %s", b->captions.items[c->caption[level]].text);
     append_captions(b, c, level, &json);
-    pnb__buf_puts(&json, ", \"name\": ");
-    pnb__json_append_string(&json, c->picture->file_name);
-    pnb__buf_puts(&json, ", \"group\": ");
-    pnb__json_append_string(&json, group);
-    pnb__buf_printf(&json, ", \"subgroup\": \"%s\", \"level\": %zu, \"image_id\": %lld}", subgroup,
-                    level, (long long)c->picture->id);
-    if (json.failed)
-        PNB_TRY(pnb__fail_nomem(err, json.size));
+    pnb__json_put(
+        &json,
+        ", \"name\": %s, \"group\": %s, \"subgroup\": %s, \"level\": %zu, \"image_id\": %lld}",
+        c->picture->file_name, group, subgroup, level, (long long)c->picture->id);
+    PNB_TRY(pnb__buf_check(&json, err));
     const pnb__synth_item item = {.key = key,
                                   .name = c->picture->file_name,
                                   .group = group,
@@ -344,19 +340,15 @@ static pnb_status describe(const pnb_image_hierarchy_opts *o, const char *instan
     PNB_TRY(hash_file(instances, hex, err));
     if (o->captions != NULL)
         PNB_TRY(hash_file(o->captions, captions, err));
-    pnb__buf_printf(out, "{\"kind\": \"chains\", \"instances_sha256\": \"%s\", ", hex);
-    pnb__buf_printf(out, "\"captions_sha256\": \"%s\", \"pictures\": ", captions);
-    pnb__json_append_string(out, pictures);
-    pnb__buf_printf(out,
-                    ", \"n_segments\": %zu, \"min_pixels\": %zu, \"drop_small\": %s, \"crowds\": "
-                    "%s, \"show\": \"%s\", \"fill\": %d, \"max_pictures\": %zu, \"shard_size\": "
-                    "%zu}",
-                    o->n_segments, o->min_pixels, o->drop_small ? "true" : "false",
-                    o->crowds ? "true" : "false",
-                    o->show == PNB_IMAGE_HIERARCHY_CROP ? "crop" : "mask", o->fill, o->max_pictures,
-                    o->shard_size);
-    if (out->failed)
-        status = pnb__fail_nomem(err, out->size);
+    pnb__json_put(out,
+                  "{\"kind\": \"chains\", \"instances_sha256\": %s, \"captions_sha256\": %s, "
+                  "\"pictures\": %s, \"n_segments\": %zu, \"min_pixels\": %zu, \"drop_small\": %i, "
+                  "\"crowds\": %i, \"show\": %s, \"fill\": %d, \"max_pictures\": %zu, "
+                  "\"shard_size\": %zu}",
+                  hex, captions, pictures, o->n_segments, o->min_pixels, o->drop_small, o->crowds,
+                  o->show == PNB_IMAGE_HIERARCHY_CROP ? "crop" : "mask", o->fill, o->max_pictures,
+                  o->shard_size);
+    status = pnb__buf_check(out, err);
 done:
     return status;
 }

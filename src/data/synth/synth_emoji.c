@@ -258,17 +258,11 @@ static void append_texts(pnb__buf *b, const emoji_set *s, const pnb__emoji *e, i
 
 static void write_record(pnb__buf *b, const emoji_set *s, const pnb__emoji *e)
 {
-    pnb__buf_puts(b, "{\"caption\": ");
-    pnb__json_append_string(b, e->name);
+    pnb__json_put(b, "{\"caption\": %s", e->name);
     for (int what = 0; what < 4; what++)
         append_texts(b, s, e, what);
-    const char *const keys[] = {"name", "group", "subgroup", "sequence"};
-    const char *const values[] = {e->name, e->group, e->subgroup, e->key};
-    for (size_t k = 0; k < PNB_COUNT(keys); k++) {
-        pnb__buf_printf(b, ", \"%s\": ", keys[k]);
-        pnb__json_append_string(b, values[k]);
-    }
-    pnb__buf_puts(b, "}\n");
+    pnb__json_put(b, ", \"name\": %s, \"group\": %s, \"subgroup\": %s, \"sequence\": %s}\n",
+                  e->name, e->group, e->subgroup, e->key);
 }
 
 /* The picture on a white square, resized and encoded. */
@@ -419,17 +413,12 @@ static char *options_json(const pnb_emoji_opts *o, const char *font, const char 
                           const char *cldr)
 {
     pnb__buf b = {0};
-    pnb__buf_printf(&b,
-                    "{\"kind\": \"emoji\", \"version\": 2, \"seed\": \"%llu\", \"size\": %d, "
-                    "\"skin_tones\": %s, \"sensitive\": %s, \"shard_size\": %zu, \"font\": ",
-                    (unsigned long long)o->seed, o->size, o->skin_tones ? "true" : "false",
-                    o->sensitive ? "true" : "false", o->shard_size);
-    pnb__json_append_string(&b, font);
-    pnb__buf_puts(&b, ", \"emoji_test\": ");
-    pnb__json_append_string(&b, list);
-    pnb__buf_puts(&b, ", \"cldr_common\": ");
-    pnb__json_append_string(&b, cldr);
-    pnb__buf_putc(&b, '}');
+    pnb__json_put(&b,
+                  "{\"kind\": \"emoji\", \"version\": 2, \"seed\": \"%llu\", \"size\": %d, "
+                  "\"skin_tones\": %i, \"sensitive\": %i, \"shard_size\": %zu, \"font\": %s, "
+                  "\"emoji_test\": %s, \"cldr_common\": %s}",
+                  (unsigned long long)o->seed, o->size, o->skin_tones, o->sensitive, o->shard_size,
+                  font, list, cldr);
     if (!b.failed)
         return b.data;
     pnb__buf_reset(&b);

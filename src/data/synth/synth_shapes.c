@@ -65,10 +65,8 @@ static char *options_json(const pnb_shapes_opts *o)
                                 "occlude_p", "grey_p",     "max_blur"};
     const double values[] = {o->val_share, o->test_share, o->blur_p,
                              o->occlude_p, o->grey_p,     o->max_blur};
-    for (size_t i = 0; i < PNB_COUNT(keys); i++) {
-        pnb__buf_printf(&b, ", \"%s\": ", keys[i]);
-        pnb__json_append_double(&b, values[i]);
-    }
+    for (size_t i = 0; i < PNB_COUNT(keys); i++)
+        pnb__json_put(&b, ", %s: %f", keys[i], values[i]);
     pnb__buf_putc(&b, '}');
     if (!b.failed)
         return b.data;

@@ -291,12 +291,6 @@ static pnb_status add_member(pnb__synth_split *s, const char *key, const char *s
     return status;
 }
 
-static void append_field(pnb__buf *b, const char *key, const char *value)
-{
-    pnb__buf_printf(b, ", \"%s\": ", key);
-    pnb__json_append_string(b, value);
-}
-
 pnb_status pnb__split_add(pnb__synth_split *s, const pnb__synth_item *item, pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -306,13 +300,10 @@ pnb_status pnb__split_add(pnb__synth_split *s, const pnb__synth_item *item, pnb_
     if (item->png2)
         PNB_TRY(add_member(s, item->key, item->png2_suffix, item->png2, item->n_png2, err));
     PNB_TRY(add_member(s, item->key, "json", item->json, strlen(item->json), err));
-    pnb__buf_puts(&s->images, "{\"id\": ");
-    pnb__json_append_string(&s->images, item->key);
+    pnb__json_put(&s->images, "{\"id\": %s", item->key);
     pnb__buf_printf(&s->images, ", \"shard\": \"%05zu.tar\"", s->n_shards);
-    append_field(&s->images, "name", item->name);
-    append_field(&s->images, "group", item->group);
-    append_field(&s->images, "subgroup", item->subgroup);
-    pnb__buf_puts(&s->images, "}\n");
+    pnb__json_put(&s->images, ", \"name\": %s, \"group\": %s, \"subgroup\": %s}\n", item->name,
+                  item->group, item->subgroup);
     s->n_items++;
     if (++s->n_in_shard == s->shard_size)
         PNB_TRY(end_shard(s, err));
@@ -359,13 +350,9 @@ pnb_status pnb__split_captions(const pnb__synth_split *s, const pnb__synth_capti
                                size_t n, pnb_error *err)
 {
     pnb__buf b = {0};
-    for (size_t i = 0; i < n; i++) {
-        pnb__buf_puts(&b, "{\"id\": ");
-        pnb__json_append_string(&b, captions[i].id);
-        pnb__buf_printf(&b, ", \"level\": %d", captions[i].level);
-        append_field(&b, "text", captions[i].text);
-        pnb__buf_puts(&b, "}\n");
-    }
+    for (size_t i = 0; i < n; i++)
+        pnb__json_put(&b, "{\"id\": %s, \"level\": %d, \"text\": %s}\n", captions[i].id,
+                      captions[i].level, captions[i].text);
     pnb_status status = write_into(s->dir, "captions.jsonl", &b, err);
     pnb__buf_reset(&b);
     return status;

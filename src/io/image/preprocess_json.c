@@ -465,7 +465,5 @@ pnb_status pnb_preprocess_save(const pnb_preprocess *pp, const char *path, pnb_e
     else
         pnb__buf_printf(&b, "  \"size\": {\"%s\": %d}\n}\n", key,
                         pp->resize_to > 0 ? pp->resize_to : PNB_MIN(pp->width, pp->height));
-    status = pnb__buf_write(&b, path, err);
-    pnb__buf_reset(&b);
-    return status;
+    return pnb__buf_write(&b, path, err);
 }

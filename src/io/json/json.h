@@ -29,6 +29,10 @@ pnb_status pnb__json_save_file(const json_t *value, const char *path, pnb_error 
 void pnb__json_append_string(pnb__buf *b, const char *s);
 /* Appends a number that reads back as the same double; null for NaN and infinity. */
 void pnb__json_append_double(pnb__buf *b, double x);
+/* Appends JSON as it is written in `format`, with its values in printf's words: %s a text quoted
+ * and escaped, %f a real as above, %i true or false, %d %zu %lld %llu as they are. A text of fixed
+ * width in quotes is put there by pnb__buf_printf. */
+void pnb__json_put(pnb__buf *b, const char *format, ...) PNB_PRINTF(2, 3);
 /* Appends a value as one line. */
 void pnb__json_append_value(pnb__buf *b, const json_t *value);
 /* Appends a value as pnb__json_save_file writes it. */

@@ -61,6 +61,45 @@ void pnb__json_append_double(pnb__buf *b, double x)
     append_real(b, x, 0);
 }
 
+/* One value at `conversion`, behind its '%'; returns what follows it. */
+static const char *put_value(pnb__buf *b, const char *conversion, va_list *args)
+{
+    switch (*conversion) {
+    case 's':
+        pnb__json_append_string(b, va_arg(*args, const char *));
+        return conversion + 1;
+    case 'f':
+        pnb__json_append_double(b, va_arg(*args, double));
+        return conversion + 1;
+    case 'i':
+        pnb__buf_puts(b, va_arg(*args, int) ? "true" : "false");
+        return conversion + 1;
+    case 'd':
+        pnb__buf_printf(b, "%d", va_arg(*args, int));
+        return conversion + 1;
+    case 'z':
+        pnb__buf_printf(b, "%zu", va_arg(*args, size_t));
+        return conversion + 2;
+    default: /* lld, llu */
+        pnb__buf_printf(b, conversion[2] == 'd' ? "%lld" : "%llu", va_arg(*args, long long));
+        return conversion + 3;
+    }
+}
+
+void pnb__json_put(pnb__buf *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    while (*format != '\0') {
+        size_t n = strcspn(format, "%");
+        pnb__buf_append(b, format, n);
+        format += n;
+        if (*format == '%')
+            format = put_value(b, format + 1, &args);
+    }
+    va_end(args);
+}
+
 /* ---- trees ---- */
 
 typedef struct json_style {
@@ -205,7 +244,5 @@ pnb_status pnb__json_save_file(const json_t *value, const char *path, pnb_error 
 {
     pnb__buf text = {0};
     pnb__json_append_pretty(&text, value);
-    pnb_status status = pnb__buf_write(&text, path, err);
-    pnb__buf_reset(&text);
-    return status;
+    return pnb__buf_write(&text, path, err);
 }

@@ -128,8 +128,7 @@ done:
 
 static void append_entry(pnb__buf *b, const pnb_array_view *a, uint64_t begin)
 {
-    pnb__json_append_string(b, a->name);
-    pnb__buf_printf(b, ":{\"dtype\":\"%s\",\"shape\":[", pnb_dtype_name(a->dtype));
+    pnb__json_put(b, "%s:{\"dtype\":%s,\"shape\":[", a->name, pnb_dtype_name(a->dtype));
     for (int i = 0; i < a->n_dims; i++)
         pnb__buf_printf(b, "%s%lld", i > 0 ? "," : "", (long long)a->shape[i]);
     pnb__buf_printf(b, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin,
@@ -148,9 +147,7 @@ static pnb_status make_header(pnb__buf *b, const pnb__st_writer *w, const pnb_ar
         for (size_t i = 0; metadata[i] != NULL; i += 2) {
             if (i > 0)
                 pnb__buf_putc(b, ',');
-            pnb__json_append_string(b, metadata[i]);
-            pnb__buf_putc(b, ':');
-            pnb__json_append_string(b, metadata[i + 1]);
+            pnb__json_put(b, "%s:%s", metadata[i], metadata[i + 1]);
         }
         pnb__buf_puts(b, w->n > 0 ? "}," : "}");
     }

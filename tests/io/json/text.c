@@ -33,6 +33,20 @@ static void doubles_survive_writing(void **state)
     pnb__buf_reset(&b);
 }
 
+static void text_with_values_is_json(void **state)
+{
+    (void)state;
+    pnb__buf b = {0};
+    pnb__json_put(&b, "{%s:%f,\"n\":[%d,%zu,%lld,%llu],\"is\":%i}\n", "a \"b\"", 0.1, -7, SIZE_MAX,
+                  (long long)INT64_MIN, (unsigned long long)UINT64_MAX, true);
+    assert_string_equal(b.data, "{\"a \\\"b\\\"\":0.1,\"n\":[-7,18446744073709551615,"
+                                "-9223372036854775808,18446744073709551615],\"is\":true}\n");
+    pnb__buf_reset(&b);
+    pnb__json_put(&b, "%i%f", false, (double)NAN);
+    assert_string_equal(b.data, "falsenull");
+    pnb__buf_reset(&b);
+}
+
 static void strings_survive_writing(void **state)
 {
     (void)state;
@@ -132,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doubles_survive_writing),
+        cmocka_unit_test(text_with_values_is_json),
         cmocka_unit_test(strings_survive_writing),
         cmocka_unit_test(saved_files_are_sorted_and_read_back),
         cmocka_unit_test(styles),
