@@ -52,10 +52,6 @@ typedef enum pnb_adapt_uncertain {
         PNB_N_ADAPT_UNCERTAIN
 } pnb_adapt_uncertain;
 
-/* The constant of a word.
- * Errors  NOT_FOUND: the text lists the known words */
-pnb_status pnb_adapt_uncertain_parse(pnb_adapt_uncertain *out, const char *name, pnb_error *err);
-
 /* Options of all methods; one that a method does not read must be left at its default. */
 typedef struct pnb_adapter_opts {
     pnb_adapt_uncertain uncertain; /* conformity, whitened: PNB_ADAPT_RARE */

@@ -285,8 +285,6 @@ typedef enum pnb_none_rule {
 } pnb_none_rule;
 
 const char *pnb_none_rule_name(pnb_none_rule rule); /* "unknown" outside the list */
-/* Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_none_rule_parse(pnb_none_rule *out, const char *name, pnb_error *err);
 
 /* Strangeness of every picture; a picture is called none when it is above the threshold, ties are
  * accepted.

@@ -106,16 +106,13 @@ const char *pnb_rule_sentence(pnb_rule rule);
     X(KANA, "kana")                                                                                \
     X(HAN, "han")
 
+/* One of them. As words of an option (--script latin) they are read by the list's order. */
 typedef enum pnb_script {
 #define PNB_SCRIPT_ENUM(name, text) PNB_SCRIPT_##name,
     PNB_SCRIPT_LIST(PNB_SCRIPT_ENUM)
 #undef PNB_SCRIPT_ENUM
         PNB_N_SCRIPTS /* how many there are */
 } pnb_script;
-
-/* "latin" and so on, as options write it.
- * Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_script_parse(pnb_script *out, const char *name, pnb_error *err);
 
 /* A word is a run of letters, marks and digits; a Han or kana letter is a word of its own. A
  * character is a code point; white space at both ends does not count. */

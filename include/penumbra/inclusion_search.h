@@ -45,8 +45,6 @@ typedef enum pnb_inclusion_order {
 
 /* "inclusion"; "unknown" outside the list. */
 const char *pnb_inclusion_order_name(pnb_inclusion_order order);
-/* Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_inclusion_order_parse(pnb_inclusion_order *out, const char *name, pnb_error *err);
 
 /* A general caption includes many pictures: with captions as queries `inside` finds what a caption
  * covers, without it what says the same more generally. */

@@ -38,8 +38,6 @@ typedef enum pnb_optim_kind {
 
 /* As options and state.json spell it ("adamw"); NULL outside the list. */
 const char *pnb_optim_name(pnb_optim_kind kind);
-/* False for a name outside the list, which leaves *out untouched. */
-bool pnb_optim_from_name(const char *name, pnb_optim_kind *out);
 
 /* One set of numbers for all kinds; each reads those that its formula has. */
 typedef struct pnb_optim_opts {
@@ -83,8 +81,6 @@ typedef enum pnb_schedule_kind {
 
 /* As options spell it ("const-cooldown"); NULL outside the list. */
 const char *pnb_schedule_name(pnb_schedule_kind kind);
-/* False for a name outside the list, which leaves *out untouched. */
-bool pnb_schedule_from_name(const char *name, pnb_schedule_kind *out);
 
 /* The rate of step t = 0, 1, ...; all but TORCH_COSINE open with base (t+1)/warmup for t < warmup.
  *   COSINE        min + (base - min) (1 + cos(pi (t-warmup)/(total-warmup))) / 2; min after total

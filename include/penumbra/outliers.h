@@ -47,8 +47,6 @@ typedef enum pnb_outlier {
 } pnb_outlier;
 
 const char *pnb_outlier_name(pnb_outlier kind); /* "knn"; "unknown" outside the list */
-/* Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_outlier_parse(pnb_outlier *out, const char *name, pnb_error *err);
 
 /* How far out a row is, and by what. */
 typedef struct pnb_outliers_opts {

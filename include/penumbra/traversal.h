@@ -49,8 +49,6 @@ typedef enum pnb_root {
 } pnb_root;
 
 const char *pnb_root_name(pnb_root root); /* "average"; "unknown" outside the list */
-/* Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_root_parse(pnb_root *out, const char *name, pnb_error *err);
 
 /* X(name, text, sentence): how captions are ranked for "includes the picture most"; 1 is the
  * picture, 2 the caption.
@@ -71,8 +69,6 @@ typedef enum pnb_including {
 } pnb_including;
 
 const char *pnb_including_name(pnb_including by); /* "integral"; "unknown" outside the list */
-/* Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_including_parse(pnb_including *out, const char *name, pnb_error *err);
 
 typedef struct pnb_traverse_opts {
     pnb_root root;           /* AVERAGE */

@@ -107,8 +107,6 @@ typedef enum pnb_truth_format {
 } pnb_truth_format;
 
 const char *pnb_truth_format_name(pnb_truth_format format); /* "unknown" outside the list */
-/* Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_truth_format_parse(pnb_truth_format *out, const char *name, pnb_error *err);
 
 /* The rows of one side, by all that they are called; [n] each. Arrays and entries may be NULL: a
  * row is found by its id, by the file it was made of or, a caption, by its text. */

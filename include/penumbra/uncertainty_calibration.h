@@ -40,8 +40,6 @@ typedef enum pnb_binning {
 } pnb_binning;
 
 const char *pnb_binning_name(pnb_binning binning); /* "equal_count"; "unknown" outside the list */
-/* Errors  NOT_FOUND: the text lists the known names */
-pnb_status pnb_binning_parse(pnb_binning *out, const char *name, pnb_error *err);
 
 /* Of every figure that is taken over bins. */
 #define PNB_MAX_BINS 256

@@ -53,22 +53,15 @@ const char *pnb_adapter_option_at(const pnb_adapter_about *about, size_t i)
 
 static pnb_status find_method(size_t *out, const char *name, pnb_error *err)
 {
-    const char *names[PNB_COUNT(methods)];
     int place = 0;
-    for (size_t i = 0; i < PNB_COUNT(methods); i++)
-        names[i] = methods[i].about.name;
-    pnb_status status = pnb__name_parse(&place, "method", names, PNB_COUNT(names), name, err);
-    if (status == PNB_OK)
-        *out = (size_t)place;
+#define X(word, ...) #word "\0"
+    pnb_status status = pnb__name_choose(&place, "method", PNB__ADAPTERS(X), name, err);
+#undef X
+    *out = (size_t)place;
     return status;
 }
 
 /* ---- life ---- */
-
-pnb_status pnb_adapt_uncertain_parse(pnb_adapt_uncertain *out, const char *name, pnb_error *err)
-{
-    return pnb__name_choose(out, "uncertain", PNB_NAMES(PNB_ADAPT_UNCERTAIN_LIST), name, err);
-}
 
 const char *pnb__adapt_uncertain_word(int value)
 {

@@ -18,8 +18,6 @@
 
 PNB_DEFINE_NAME(pnb_inclusion_order_name, pnb_inclusion_order, PNB_NAMES(PNB_INCLUSION_ORDER_LIST),
                 "unknown")
-PNB_DEFINE_PARSE(pnb_inclusion_order_parse, pnb_inclusion_order, "order",
-                 PNB_NAMES(PNB_INCLUSION_ORDER_LIST))
 
 pnb_inclusion_search_opts pnb_inclusion_search_opts_default(void)
 {

@@ -14,7 +14,6 @@
 #include "base/names.h"
 
 PNB_DEFINE_NAME(pnb_optim_name, pnb_optim_kind, PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), NULL)
-PNB_DEFINE_FROM_NAME(pnb_optim_from_name, pnb_optim_kind, PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST))
 
 pnb_optim_opts pnb_optim_opts_default(void)
 {

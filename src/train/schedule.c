@@ -10,7 +10,6 @@
 #define PI 3.14159265358979323846
 
 PNB_DEFINE_NAME(pnb_schedule_name, pnb_schedule_kind, PNB_NAMES(PNB_SCHEDULE_LIST), NULL)
-PNB_DEFINE_FROM_NAME(pnb_schedule_from_name, pnb_schedule_kind, PNB_NAMES(PNB_SCHEDULE_LIST))
 
 /* min + (base - min) (1 + cos(pi share)) / 2: base at share 0, min at share 1. open_clip's min is
  * 0, which leaves the last steps of a short run without effect. */

@@ -16,8 +16,6 @@
 
 PNB_DEFINE_NAME(pnb_truth_format_name, pnb_truth_format, PNB_NAMES(PNB_TRUTH_FORMAT_LIST),
                 "unknown")
-PNB_DEFINE_PARSE(pnb_truth_format_parse, pnb_truth_format, "truth format",
-                 PNB_NAMES(PNB_TRUTH_FORMAT_LIST))
 
 pnb_truth_read_opts pnb_truth_read_opts_default(void)
 {

@@ -59,13 +59,13 @@ done:
 
 /* ---- apply ---- */
 
-static pnb_status write_npy(const pnb_adapter *adapter, const pnb__adapt_apply_opts *o,
+static pnb_status write_npy(const char *out, const pnb_adapter *adapter, pnb_adapter_side side,
                             const pnb_embeddings *set, pnb_error *err)
 {
     pnb_embeddings *made = NULL;
-    pnb_status status = pnb_adapter_apply(&made, adapter, o->side, set, err);
+    pnb_status status = pnb_adapter_apply(&made, adapter, side, set, err);
     if (status == PNB_OK)
-        status = pnb_embeddings_save_npy(made, o->out, err);
+        status = pnb_embeddings_save_npy(made, out, err);
     pnb_embeddings_free(made);
     return status;
 }
@@ -91,16 +91,18 @@ pnb_status pnb__adapt_apply(pnb__app *app, const pnb__adapt_apply_opts *o, pnb__
 {
     pnb_adapter *adapter = NULL;
     pnb_embeddings *set = NULL;
+    const char *path = o->images != NULL ? o->images : o->texts;
+    const pnb_adapter_side side = o->images != NULL ? PNB_ADAPTER_IMAGES : PNB_ADAPTER_TEXTS;
     pnb_status status;
     PNB_TRY(pnb_adapter_load(&adapter, app->ctx, o->adapter, &app->err));
-    PNB_TRY(pnb__set_map(&set, o->set, app));
+    PNB_TRY(pnb__set_map(&set, path, app));
     status = pnb__ends_with(o->out, ".npy")
-                 ? write_npy(adapter, o, set, &app->err)
-                 : pnb_adapter_apply_to(o->out, adapter, o->side, set, &app->err);
+                 ? write_npy(o->out, adapter, side, set, &app->err)
+                 : pnb_adapter_apply_to(o->out, adapter, side, set, &app->err);
     if (status == PNB_OK)
         put_made(adapter, o, set, r);
     else
-        pnb__error_prefix(&app->err, "%s", o->set);
+        pnb__error_prefix(&app->err, "%s", path);
 done:
     pnb_embeddings_free(set);
     pnb_adapter_free(adapter);

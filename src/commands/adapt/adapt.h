@@ -17,10 +17,9 @@ typedef struct pnb__adapt_train_opts {
 pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *opts, pnb__result *r);
 
 typedef struct pnb__adapt_apply_opts {
-    const char *adapter; /* folder */
-    const char *set;
-    pnb_adapter_side side;
-    const char *out; /* .safetensors or .npy */
+    const char *adapter;        /* folder */
+    const char *images, *texts; /* the set: one of them */
+    const char *out;            /* .safetensors or .npy */
 } pnb__adapt_apply_opts;
 pnb_status pnb__adapt_apply(pnb__app *app, const pnb__adapt_apply_opts *opts, pnb__result *r);
 

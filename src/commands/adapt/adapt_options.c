@@ -12,12 +12,7 @@
 
 /* ---- train ---- */
 
-struct train_args {
-    const char *method, *images, *texts, *truth, *truth_format, *split, *out, *uncertain;
-    double shrinkage;
-};
-
-#define AT(field) offsetof(struct train_args, field)
+#define AT(field) PNB__FIELD(pnb__adapt_train_opts, field)
 static const pnb__option train_options[] = {
     PNB__ROW_CHOICE("method", AT(method), "NAME", PNB__CHOICES(PNB__ADAPTERS(METHOD_WORD)),
                     "What is learned: `penumbra adapt methods` tells", .required = true),
@@ -27,56 +22,41 @@ static const pnb__option train_options[] = {
     PNB__ROW_FILE("truth", AT(truth), "FILE",
                   "What belongs together, in any format of docs/formats.md: only rows of its pairs "
                   "are learned from; without it all rows"),
-    PNB__ROW_CHOICE("truth-format", AT(truth_format), "NAME",
+    PNB__ROW_CHOICE("truth-format", AT(read.format), "NAME",
                     PNB__CHOICES(PNB_TRUTH_FORMAT_LIST(PNB__CHOICE_OF)), "Format of the truth",
                     .fallback = "auto"),
-    PNB__ROW_TEXT("split", AT(split), "NAME",
+    PNB__ROW_TEXT("split", AT(read.split), "NAME",
                   "Split of a karpathy file (train, val, test, restval, all) or of class folders"),
     PNB__ROW_FILE("out", AT(out), "DIR", "Folder of the adapter", .letter = 'o', .required = true,
                   .writes = "/"),
-    PNB__ROW_CHOICE("uncertain", AT(uncertain), "WHICH", UNCERTAIN_WORDS,
+    PNB__ROW_CHOICE("uncertain", AT(options.uncertain), "WHICH", UNCERTAIN_WORDS,
                     "conformity, whitened: rows unlike the others are the uncertain ones, or, as "
                     "the papers on CLIP's geometry have it, those like all the others",
                     .fallback = "rare", .group = "Options of methods"),
-    PNB__ROW_REAL("shrinkage", AT(shrinkage), "SHARE",
+    PNB__ROW_REAL("shrinkage", AT(options.shrinkage), "SHARE",
                   "whitened: share of the mean variance in the covariance; that of Ledoit and Wolf "
                   "by default",
                   PNB__RANGE(0, 1)),
 };
 #undef AT
 
-static pnb_status read_truth_args(pnb__app *app, const struct train_args *a,
-                                  pnb__adapt_train_opts *o)
+static void train_defaults(void *args)
 {
-    o->read = pnb_truth_read_opts_default();
-    o->read.split = a->split;
-    if (a->truth == NULL && a->split != NULL)
-        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
-    if (a->truth != NULL && (a->images == NULL || a->texts == NULL))
-        return pnb__usage(app,
-                          "--truth speaks of pictures and captions: give --images and --texts");
-    return pnb_truth_format_parse(&o->read.format, a->truth_format, &app->err);
+    *(pnb__adapt_train_opts *)args = (pnb__adapt_train_opts){.read = pnb_truth_read_opts_default(),
+                                                             .options = pnb_adapter_opts_default()};
 }
 
-static pnb_status run_train(pnb__app *app, const void *args)
+static pnb_status run_train(pnb__app *app, void *args, pnb__result *r)
 {
-    const struct train_args *a = args;
-    pnb__adapt_train_opts o = {.method = a->method,
-                               .images = a->images,
-                               .texts = a->texts,
-                               .truth = a->truth,
-                               .options = pnb_adapter_opts_default(),
-                               .out = a->out};
-    if (a->images == NULL && a->texts == NULL)
+    const pnb__adapt_train_opts *o = args;
+    if (o->images == NULL && o->texts == NULL)
         return pnb__usage(app, "--images or --texts is needed, or both");
-    pnb_status status;
-    PNB_TRY(read_truth_args(app, a, &o));
-    PNB_TRY(pnb_adapt_uncertain_parse(&o.options.uncertain, a->uncertain, &app->err));
-    o.options.shrinkage = a->shrinkage;
-    pnb__result *r = pnb__result_create();
-    return pnb__result_finish(r, app, pnb__adapt_train(app, &o, r));
-done:
-    return status;
+    if (o->truth == NULL && o->read.split != NULL)
+        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
+    if (o->truth != NULL && (o->images == NULL || o->texts == NULL))
+        return pnb__usage(app,
+                          "--truth speaks of pictures and captions: give --images and --texts");
+    return pnb__adapt_train(app, o, r);
 }
 
 static const pnb__command cmd_train = {
@@ -90,18 +70,12 @@ static const pnb__command cmd_train = {
                 "texts.safetensors --out whitened\n"
                 "penumbra adapt train --method conformity --images images.safetensors --texts "
                 "texts.safetensors --truth dataset_coco.json --split train --out conformity",
-    .options = train_options,
-    .n_options = sizeof train_options / sizeof *train_options,
-    .args_bytes = sizeof(struct train_args),
-    .run = run_train};
+    .defaults = train_defaults,
+    PNB__RUNS(train_options, pnb__adapt_train_opts, run_train)};
 
 /* ---- apply ---- */
 
-struct apply_args {
-    const char *adapter, *images, *texts, *out;
-};
-
-#define AT(field) offsetof(struct apply_args, field)
+#define AT(field) PNB__FIELD(pnb__adapt_apply_opts, field)
 static const pnb__option apply_options[] = {
     PNB__ROW_FILE("adapter", AT(adapter), "DIR", "Folder that adapt train wrote", .required = true),
     PNB__ROW_FILE("images", AT(images), "SET", "Embedding set of pictures"),
@@ -111,18 +85,12 @@ static const pnb__option apply_options[] = {
 };
 #undef AT
 
-static pnb_status run_apply(pnb__app *app, const void *args)
+static pnb_status run_apply(pnb__app *app, void *args, pnb__result *r)
 {
-    const struct apply_args *a = args;
-    const pnb__adapt_apply_opts o = {.adapter = a->adapter,
-                                     .set = a->images != NULL ? a->images : a->texts,
-                                     .side =
-                                         a->images != NULL ? PNB_ADAPTER_IMAGES : PNB_ADAPTER_TEXTS,
-                                     .out = a->out};
-    if ((a->images == NULL) == (a->texts == NULL))
+    const pnb__adapt_apply_opts *o = args;
+    if ((o->images == NULL) == (o->texts == NULL))
         return pnb__usage(app, "one of --images and --texts is needed");
-    pnb__result *r = pnb__result_create();
-    return pnb__result_finish(r, app, pnb__adapt_apply(app, &o, r));
+    return pnb__adapt_apply(app, o, r);
 }
 
 static const pnb__command cmd_apply = {
@@ -133,19 +101,15 @@ static const pnb__command cmd_apply = {
              "learned from are refused.",
     .examples = "penumbra adapt apply --adapter whitened --images images.safetensors --out "
                 "images.whitened.safetensors",
-    .options = apply_options,
-    .n_options = sizeof apply_options / sizeof *apply_options,
-    .args_bytes = sizeof(struct apply_args),
-    .run = run_apply};
+    PNB__RUNS(apply_options, pnb__adapt_apply_opts, run_apply)};
 
 /* ---- methods ---- */
 
-static pnb_status run_methods(pnb__app *app, const void *args)
+static pnb_status run_methods(pnb__app *app, void *args, pnb__result *r)
 {
-    pnb__result *r = pnb__result_create();
-    (void)args;
+    (void)app, (void)args;
     pnb__adapt_put_methods(r);
-    return pnb__result_finish(r, app, PNB_OK);
+    return PNB_OK;
 }
 
 static const pnb__command cmd_methods = {

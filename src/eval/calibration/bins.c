@@ -13,7 +13,6 @@
 #include "penumbra/uncertainty_calibration.h"
 
 PNB_DEFINE_NAME(pnb_binning_name, pnb_binning, PNB_NAMES(PNB_BINNING_LIST), "unknown")
-PNB_DEFINE_PARSE(pnb_binning_parse, pnb_binning, "binning", PNB_NAMES(PNB_BINNING_LIST))
 
 static void assign_equal_count(const pnb__valued *sorted, size_t n, size_t n_bins, size_t *item,
                                size_t *offset)

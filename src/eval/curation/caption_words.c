@@ -47,8 +47,6 @@ static const block blocks[] = {
     {0x20000, 0x323AF, PNB_SCRIPT_HAN},
 };
 
-PNB_DEFINE_PARSE(pnb_script_parse, pnb_script, "script", PNB_NAMES(PNB_SCRIPT_LIST))
-
 /* PNB_N_SCRIPTS: none of the list. */
 static pnb_script script_of(uint32_t c)
 {

@@ -15,7 +15,6 @@
 #include "penumbra/outliers.h"
 
 PNB_DEFINE_NAME(pnb_outlier_name, pnb_outlier, PNB_NAMES(PNB_OUTLIER_LIST), "unknown")
-PNB_DEFINE_PARSE(pnb_outlier_parse, pnb_outlier, "kind of outlier", PNB_NAMES(PNB_OUTLIER_LIST))
 
 pnb_outliers_opts pnb_outliers_opts_default(void)
 {

@@ -27,7 +27,6 @@
 enum { LANES = 8, RUN = 4 };
 
 PNB_DEFINE_NAME(pnb_including_name, pnb_including, PNB_NAMES(PNB_INCLUDING_LIST), "unknown")
-PNB_DEFINE_PARSE(pnb_including_parse, pnb_including, "including by", PNB_NAMES(PNB_INCLUDING_LIST))
 
 typedef struct including_job {
     const pnb_gaussians *pictures, *captions;

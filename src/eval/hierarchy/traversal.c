@@ -17,7 +17,6 @@
 #define BLOCK_POINTS 4096 /* points searched at once: bounds the memory */
 
 PNB_DEFINE_NAME(pnb_root_name, pnb_root, PNB_NAMES(PNB_ROOT_LIST), "unknown")
-PNB_DEFINE_PARSE(pnb_root_parse, pnb_root, "root", PNB_NAMES(PNB_ROOT_LIST))
 
 pnb_traverse_opts pnb_traverse_opts_default(void)
 {

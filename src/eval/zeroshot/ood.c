@@ -13,7 +13,6 @@
 #include "penumbra/statistics.h"
 
 PNB_DEFINE_NAME(pnb_none_rule_name, pnb_none_rule, PNB_NAMES(PNB_NONE_RULE_LIST), "unknown")
-PNB_DEFINE_PARSE(pnb_none_rule_parse, pnb_none_rule, "rule", PNB_NAMES(PNB_NONE_RULE_LIST))
 
 pnb_status pnb_ood_score(pnb_none_rule rule, const pnb_predictions *p, const double *uncertainty,
                          double *out, pnb_error *err)
