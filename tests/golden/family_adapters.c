@@ -166,8 +166,8 @@ static pnb_status run_prolip_head(golden_case *c, pnb_error *err)
     opts.weight[PNB_LOSS_PPCL] = 1;
     opts.weight[PNB_LOSS_VIB] = 1e-5;
     opts.vib_official = true;
-    pnb__loss_in in = {.image = {images.mean, images.log_var},
-                       .text = {texts.mean, texts.log_var},
+    pnb__loss_in in = {.image = {.mean = images.mean, .log_var = images.log_var},
+                       .text = {.mean = texts.mean, .log_var = texts.log_var},
                        .scale = pnb__constant(net.g, 1),
                        .bias = pnb__constant(net.g, 0)};
     pnb__loss made = {0};

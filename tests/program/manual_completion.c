@@ -82,8 +82,8 @@ static void test_fish(void **state)
         "complete -c penumbra -n 'not __penumbra_at' -l help -s h -d 'Show this text and exit'",
         "complete -c penumbra -n '__penumbra_in paint' -l name -x -d 'What it\\'s called'",
         "complete -c penumbra -n '__penumbra_in paint' -l mode -x -a 'slow fast' -d 'How it goes'",
-        "complete -c penumbra -n '__penumbra_in paint' -l size -s s -x -d 'Its size [in metres]: "
-        "round'",
+        ("complete -c penumbra -n '__penumbra_in paint' -l size -s s -x "
+         "-d 'Its size [in metres]: round'"),
         "complete -c penumbra -n '__penumbra_in paint' -l wet -d 'Whether it is wet'",
         "complete -c penumbra -n '__penumbra_in paint' -l from -r -F -d 'What is read'",
         "complete -c penumbra -f -n '__penumbra_at measure' -a rough -d 'by eye'"};

@@ -30,13 +30,15 @@ static const pnb__option paint_rows[] = {
 /* What the command does; its test says. */
 static pnb_status (*paint)(pnb__app *app, const paint_args *args);
 
-static pnb_status run_paint(pnb__app *app, const void *args)
+static pnb_status run_paint(pnb__app *app, void *args, struct pnb__result *r)
 {
+    (void)r;
     return paint != NULL ? paint(app, args) : PNB_OK;
 }
 
-static pnb_status run_nothing(pnb__app *app, const void *args)
+static pnb_status run_nothing(pnb__app *app, void *args, struct pnb__result *r)
 {
+    (void)r;
     (void)app;
     (void)args;
     return PNB_OK;
@@ -108,15 +110,27 @@ __attribute__((unused)) static void free_outcome(outcome *o)
     *o = (outcome){0};
 }
 
-/* What `call` prints to the stream `out` that it is given; free it. */
+/* All that was written to `out`, as a text of its own; closes it. */
+__attribute__((unused)) static char *read_back(FILE *out)
+{
+    long n = ftell(out);
+    assert_true(n >= 0);
+    char *text = calloc(1, (size_t)n + 1);
+    assert_non_null(text);
+    rewind(out);
+    assert_int_equal(fread(text, 1, (size_t)n, out), n);
+    fclose(out);
+    return text;
+}
+
+/* What `CALL` prints to the stream `out` that it is given; free it. */
 #define PRINTED(TEXT, CALL)                                                                        \
     char *TEXT = NULL;                                                                             \
     do {                                                                                           \
-        size_t n_printed = 0;                                                                      \
-        FILE *out = open_memstream(&TEXT, &n_printed);                                             \
+        FILE *out = tmpfile();                                                                     \
         assert_non_null(out);                                                                      \
         CALL;                                                                                      \
-        fclose(out);                                                                               \
+        TEXT = read_back(out);                                                                     \
     } while (0)
 
 /* Both texts stand in `text`, the first before the second. */

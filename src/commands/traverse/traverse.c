@@ -243,8 +243,8 @@ static void put_roots(const traverse_run *run, size_t n, pnb__result *r)
     for (size_t i = 0; i < n; i++) {
         int64_t including = run->ways.including[i];
         pnb__result_row(r, "%s %.3f", pnb__set_label(run->pictures, i), run->ways.score[i]);
-        pnb__result_cell_text(
-            r, including >= 0 ? pnb__set_label(run->captions, (size_t)including) : NULL);
+        pnb__result_cell_text(r, including >= 0 ? pnb__set_label(run->captions, (size_t)including)
+                                                : NULL);
         pnb__result_cell_text(r, pnb__set_label(run->captions, (size_t)run->ways.root[i]));
     }
 }
