@@ -1,5 +1,7 @@
-/* Orders for qsort. A sort that is asked for again gives the same list on every machine, although
- * qsort is not stable: equal keys are told apart by the place they came from. */
+/* Orders for qsort, one a type of key.
+ *
+ * A sort that is asked for again gives the same list on every machine, although qsort is not
+ * stable: equal keys are told apart by the place they came from. */
 #include "base/order.h"
 
 #include <stdlib.h>

@@ -92,6 +92,8 @@ static pnb_status run_with(pnb__app *app, const pnb__command *command, void *arg
     if (status != PNB_OK)
         return status;
     pnb__result *r = pnb__result_create();
+    if (r == NULL)
+        return pnb__fail_nomem(&app->err, 1);
     status = command->run(app, args, r);
     return pnb__result_finish(r, app, status);
 }

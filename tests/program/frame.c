@@ -133,8 +133,8 @@ static void test_unknown_commands(void **state)
     expect(WORDS("sing"), 2, "", "toy: error: unknown command 'sing'\nTry 'toy --help'.\n");
     expect(WORDS("measure"), 2, "",
            "toy measure: error: a command is missing\nTry 'toy measure --help'.\n");
-    expect(WORDS("measure", "ruff"), 2, "",
-           "toy measure: error: unknown command 'ruff'; did you mean 'rough'?\n"
+    expect(WORDS("measure", "rouhg"), 2, "",
+           "toy measure: error: unknown command 'rouhg'; did you mean 'rough'?\n"
            "Try 'toy measure --help'.\n");
     expect(WORDS("measure", "paint"), 2, "",
            "toy measure: error: unknown command 'paint'\nTry 'toy measure --help'.\n");
@@ -210,7 +210,7 @@ static void test_help(void **state)
     expect_printed(WORDS("paint", "--name", "x", "--wrong", "-h"), one);
     expect_printed(WORDS("help", "paint"), one);
     expect_printed(WORDS("measure", "--help"), "toy measure: tell lengths\n");
-    expect_printed(WORDS("measure", "ruff", "--help"), "toy measure: tell lengths\n");
+    expect_printed(WORDS("measure", "rouhg", "--help"), "toy measure: tell lengths\n");
     expect_printed(WORDS("help", "measure", "exact"), "toy measure exact: by rule\n");
     outcome o = run_toy(&toy, WORDS("help", "sing"));
     assert_int_equal(o.status, 2);
@@ -251,7 +251,7 @@ static void test_no_memory(void **state)
         pnb__alloc_fail_after(-1);
         bool is_done = o.status == 0;
         assert_true(is_done || (o.status == 1 && strstr(o.log, "memory") != NULL));
-        assert_int_equal(n_runs, is_done);
+        assert_true(n_runs <= 1 && (n_runs == 1 || !is_done));
         free_outcome(&o);
         if (is_done) {
             assert_true(n > 2);

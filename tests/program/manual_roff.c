@@ -26,7 +26,7 @@ static void test_command(void **state)
                    ".TP\n.B \\-\\-wet\nWhether it is wet.\n");
     expect_in_order(text,
                     "\n.TP\n.I WORD...\nWhat is said.\n.SH EXAMPLES\n.EX\n"
-                    "toy paint \\-\\-name a\ntoy paint \\-\\-name b \\-\\-wet\n.EE\n",
+                    "toy paint \\-\\-name a\ntoy paint \\-\\-name b \\-\\-wet\n.EE",
                     "\n.SS Common options\n.TP\n.B \\-h, \\-\\-help\nShow this text and exit.\n");
     expect_in_order(text, "\n.SH EXIT STATUS\n",
                     "\n.SH SEE ALSO\n.BR toy (1),\n"

@@ -12,7 +12,7 @@ typedef struct made_args {
     pnb__text_list inputs, words;
 } made_args;
 
-#define AT(field) offsetof(made_args, field)
+#define AT(field) PNB__FIELD(made_args, field)
 static const pnb__option rows[] = {
     PNB__ROW_FILE("table", AT(table), "PATH", "", .writes = ".csv|.JSON"),
     PNB__ROW_FILE("any", AT(any), "PATH", "", .writes = "*"),

@@ -14,7 +14,7 @@ typedef struct paint_args {
     pnb__text_list colours, words;
 } paint_args;
 
-#define AT(field) offsetof(paint_args, field)
+#define AT(field) PNB__FIELD(paint_args, field)
 static const pnb__option paint_rows[] = {
     PNB__ROW_TEXT("name", AT(name), "WORD", "What it's called", .required = true),
     PNB__ROW_CHOICE("mode", AT(mode), "M", "slow|fast", "How it goes", .fallback = "slow"),

@@ -198,11 +198,12 @@ pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__resu
     if (o->run != NULL)
         PNB_TRY(pnb__report_training(&out, o->run, &app->err));
     pnb__html_end(&out);
+    size_t n_bytes = out.size;
     PNB_TRY(pnb__buf_write(&out, o->out, &app->err));
     if (n_missing > 0)
         pnb__warn(app, "%zu pictures could not be found again and are shown by name", n_missing);
     pnb__result_text(r, "out", "written", o->out);
-    pnb__result_int(r, "bytes", "bytes", (int64_t)out.size);
+    pnb__result_int(r, "bytes", "bytes", (int64_t)n_bytes);
     pnb__result_int(r, "n_missing_pictures", NULL, (int64_t)n_missing);
 done:
     pnb__buf_reset(&out);
