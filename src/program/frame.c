@@ -12,7 +12,7 @@
 #include "penumbra/image.h"
 #include "program/manual.h"
 #include "program/outputs.h"
-#include "program/result.h"
+#include "program/result_end.h"
 #include "program/settings.h"
 
 enum { N_SETS = 2 }; /* of options: the command's, and those of every command */

@@ -4,7 +4,7 @@
 
 #include "penumbra/adapt.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__adapt_train_opts {
     const char *method;

@@ -4,7 +4,7 @@
 #define PNB_COMMANDS_BENCH_BENCH_H
 
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__bench_opts {
     const char *model; /* directory, built-in configuration or config.json */

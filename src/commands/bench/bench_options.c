@@ -12,7 +12,7 @@
 #include "commands/tokenizer/tokenize.h"
 #include "penumbra/tokenizer.h"
 #include "prob/choices.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 #define AT(field) PNB__FIELD(pnb__bench_opts, field)
 #define MODEL                                                                                      \

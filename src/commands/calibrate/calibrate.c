@@ -13,6 +13,7 @@
 #include "commands/eval/eval_retrieval.h"
 #include "penumbra/embeddings.h"
 #include "prob/measure.h"
+#include "report/figure_interval.h"
 #include "sets/embeddings.h"
 
 typedef struct calibrate_run {
@@ -186,41 +187,66 @@ static void put_bins(const pnb_weighted_ece *c, const char *key, const char *hea
     }
 }
 
-static void put_coverage(const calibrate_run *run, pnb__result *r)
+/* Bins of every forecast that tells pairs apart, for pages. Intervals are of `exact`, whose bins
+ * are plain counts: of first hits, not of pairs, which are weighted. */
+static void put_reliability(const pnb_match_assessment *a, bool is_first, int exact, pnb__result *r)
 {
-    static const pnb__column columns[] = {{"alpha", "error rate"},
-                                          {"kind", "cut by"},
-                                          {"cutoff", "cut-off"},
-                                          {"coverage", "with a match"},
-                                          {"mean_size", "mean list"}};
-    const pnb_match_assessment *a = run->assessment;
-    pnb__result_text(r, "conformal_kind", NULL, pnb_conformal_name(run->fit.conformal.kind));
+    static const pnb__column columns[] = {{"forecast", NULL},
+                                          {"p_mean", NULL},
+                                          {"rate", NULL},
+                                          {"rate_low", NULL},
+                                          {"rate_high", NULL}};
+    pnb__result_table(r, is_first ? "reliability_of_first_hits" : "reliability_of_pairs", NULL,
+                      columns, PNB_COUNT(columns));
+    for (int f = 0; f < PNB_N_FORECASTERS; f++) {
+        const pnb_weighted_ece *c = is_first ? &a->forecast[f].first : &a->forecast[f].held;
+        bool is_drawn = a->forecast[f].is_known && f != PNB_FORECASTER_BASE_RATE &&
+                        (is_first || f != PNB_FORECASTER_FIRST);
+        for (size_t b = 0; is_drawn && b < c->n_bins; b++) {
+            double low = NAN, high = NAN;
+            if (f == exact)
+                pnb__share_interval(c->bin[b].rate, c->bin[b].weight * (double)c->n, &low, &high);
+            pnb__result_cell_text(r, pnb_forecaster_name((pnb_forecaster)f));
+            pnb__result_cell_real(r, c->bin[b].p_mean, 4);
+            pnb__result_cell_real(r, c->bin[b].rate, 4);
+            pnb__result_cell_real(r, low, 4);
+            pnb__result_cell_real(r, high, 4);
+        }
+    }
+}
+
+static void put_coverage(const pnb_match_fit *fit, const pnb_match_assessment *a, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"alpha", "error rate"},    {"kind", "cut by"},
+                                          {"cutoff", "cut-off"},      {"coverage", "with a match"},
+                                          {"mean_size", "mean list"}, {"error", NULL}};
+    pnb__result_text(r, "conformal_kind", NULL, pnb_conformal_name(fit->conformal.kind));
     pnb__result_table(r, "conformal", "lists with a match, held out", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < a->n_alphas; i++)
         for (int k = 0; k < PNB_N_CONFORMALS; k++) {
-            pnb__result_row(r, "%.3f %s %.4f %.4f %.1f", a->at[i].alpha,
+            pnb__result_row(r, "%.3f %s %.4f %.4f %.1f %.4f", a->at[i].alpha,
                             pnb_conformal_name((pnb_conformal_kind)k), a->at[i].cutoff[k],
-                            a->at[i].coverage[k], a->at[i].mean_size[k]);
+                            a->at[i].coverage[k], a->at[i].mean_size[k],
+                            1.0 - a->at[i].coverage[k]);
         }
     if (a->n_alphas > 0)
-        pnb__result_text(r, NULL, "search cuts lists by",
-                         pnb_conformal_name(run->fit.conformal.kind));
+        pnb__result_text(r, NULL, "search cuts lists by", pnb_conformal_name(fit->conformal.kind));
 }
 
-static void report(const calibrate_run *run, pnb__result *r)
+void pnb__assessment_report(const pnb_match_fit *fit, const pnb_match_assessment *a, pnb__result *r)
 {
-    const pnb_match_assessment *a = run->assessment;
-    const pnb_match_forecast *used =
-        &a->forecast[run->fit.method == PNB_MATCH_ISOTONIC ? PNB_FORECASTER_ISOTONIC
-                                                           : PNB_FORECASTER_PLATT];
-    put_fit(run, r);
+    pnb_forecaster used =
+        fit->method == PNB_MATCH_ISOTONIC ? PNB_FORECASTER_ISOTONIC : PNB_FORECASTER_PLATT;
     put_forecasts(a, r);
-    put_bins(&used->held, "reliability_pairs", "p(match) of pairs, held out", r);
-    put_bins(&used->first, "reliability_first", "p(match) of first hits, held out", r);
-    put_coverage(run, r);
+    put_bins(&a->forecast[used].held, "reliability_pairs", "p(match) of pairs, held out", r);
+    put_bins(&a->forecast[used].first, "reliability_first", "p(match) of first hits, held out", r);
+    put_reliability(a, true, (int)used, r);
+    put_reliability(a, false, -1, r);
+    put_coverage(fit, a, r);
 }
 
-static pnb_status write_page(pnb__app *app, const calibrate_run *run, const char *path)
+static pnb_status write_page(pnb__app *app, const calibrate_run *run, const pnb__result *r,
+                             const char *path)
 {
     const pnb__match_calibrated c = {.queries = run->queries,
                                      .gallery = run->gallery,
@@ -228,7 +254,7 @@ static pnb_status write_page(pnb__app *app, const calibrate_run *run, const char
                                      .gallery_rows = run->job.gallery,
                                      .truth = run->job.truth,
                                      .fit = &run->fit,
-                                     .assessment = run->assessment};
+                                     .figures = r};
     return pnb__calibration_page(app, path, &c);
 }
 
@@ -238,9 +264,10 @@ pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pn
     pnb_status status;
     PNB_TRY(load(app, &run, opts));
     PNB_TRY(compute(app, &run, opts));
+    put_fit(&run, r);
+    pnb__assessment_report(&run.fit, run.assessment, r);
     if (opts->plot != NULL)
-        PNB_TRY(write_page(app, &run, opts->plot));
-    report(&run, r);
+        PNB_TRY(write_page(app, &run, r, opts->plot));
 done:
     pnb__retrieval_reset(&run.sets);
     pnb_match_fit_reset(&run.fit);

@@ -8,7 +8,8 @@
 #include "penumbra/truth.h"
 #include "penumbra/view.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
+#include "report/page.h"
 
 typedef struct pnb__calibrate_opts {
     pnb__retrieval_opts sets; /* which, their truth and their measure */
@@ -21,18 +22,22 @@ typedef struct pnb__calibrate_opts {
 /* Fits, assesses, writes the file and fills the result. */
 pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pnb__result *r);
 
-/* Reliability diagrams of the held-out part, over first hits or all pairs; error rates found, or
- * lengths of conformal lists, against the error rates asked for. For pages with html.h's style. */
-void pnb__draw_reliability(const pnb_match_fit *fit, const pnb_match_assessment *a, bool is_first,
-                           pnb__buf *out);
-void pnb__draw_list_sizes(const pnb_match_assessment *a, bool is_coverage, pnb__buf *out);
+/* How well the fit does on what it was not fitted to. */
+void pnb__assessment_report(const pnb_match_fit *fit, const pnb_match_assessment *a,
+                            pnb__result *r);
+
+/* Drawn from that: reliability over first hits and over all pairs; error rates found, and lengths
+ * of conformal lists, against the error rates asked for. */
+void pnb__draw_reliability(pnb__page *page);
+void pnb__draw_lists(pnb__page *page);
+
 /* What was fitted to, and what came of it. */
 typedef struct pnb__match_calibrated {
     const pnb_embeddings *queries, *gallery;
     const pnb_rows *query_rows, *gallery_rows;
     const pnb_truth *truth; /* queries to rows of the gallery */
     const pnb_match_fit *fit;
-    const pnb_match_assessment *assessment;
+    const pnb__result *figures; /* what calibrate found */
 } pnb__match_calibrated;
 
 /* All four as one page, which opens with the surest right and the surest wrong first hit. */

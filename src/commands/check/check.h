@@ -4,7 +4,7 @@
 
 #include "encode/encoder.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__verdict {
     size_t n_errors, n_warnings;

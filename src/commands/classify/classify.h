@@ -12,7 +12,7 @@
 #include "penumbra/selective.h"
 #include "penumbra/uncertainty_calibration.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 #include "sets/settle.h"
 
 typedef struct pnb__classify_opts {

@@ -8,7 +8,7 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "prob/choices.h"
-#include "program/result.h"
+#include "program/result_end.h"
 #include "sets/settle.h"
 
 #define AT(field) PNB__FIELD(pnb__classify_opts, field)

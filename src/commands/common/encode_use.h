@@ -5,7 +5,7 @@
 #include "encode/inputs/inputs.h"
 #include "encode/job/embed_job.h"
 #include "program/progress.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 /* Opens what --model names, with a warning where something is assumed. The error is app->err. */
 pnb_status pnb__encoder_open_named(pnb_encoder *e, pnb__app *app, const char *name,

@@ -4,7 +4,7 @@
 
 #include "penumbra/embeddings.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 enum { PNB__FEW_CLUSTERS = 20 }; /* an interval from fewer is rough */
 

@@ -5,7 +5,7 @@
 #include "penumbra/embeddings.h"
 #include "penumbra/view.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 #include "sets/set_rows.h"
 
 /* Loads x.safetensors, or x.npy with its sidecars; every row has an id afterwards. A set that does

@@ -3,7 +3,7 @@
 #define PNB_COMMANDS_CONVERT_CONVERT_H
 
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__convert_opts {
     const char *dir, *out;

@@ -5,7 +5,7 @@
 #include "penumbra/duplicates.h"
 #include "penumbra/outliers.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 /* Files are .jsonl with all figures; any other name holds ids, one a line. NULL: not written. */
 typedef struct pnb__duplicates_opts {

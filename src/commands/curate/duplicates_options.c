@@ -6,7 +6,7 @@
 #include "commands/common/option_rows.h"
 #include "commands/curate/curate.h"
 #include "prob/choices.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 #define AT(field) PNB__FIELD(pnb__duplicates_opts, field)
 static const pnb__option options[] = {

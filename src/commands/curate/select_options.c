@@ -7,7 +7,7 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/curate/curate.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 #define AT(field) PNB__FIELD(pnb__select_opts, field)
 static const pnb__option options[] = {

@@ -5,7 +5,7 @@
 
 #include "commands/commands.h"
 #include "penumbra/image_hierarchy.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 struct chains_args {
     const char *instances, *pictures, *out;

@@ -3,7 +3,7 @@
  * Options and the table of what was made; drawing, captions and files are src/data's. */
 #include "commands/commands.h"
 #include "penumbra/synth.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 /* ---- shapes ---- */
 

@@ -13,7 +13,7 @@
 #include "encode/job/clip_retrieval.h"
 #include "encode/job/embed_tensor.h"
 #include "program/outputs.h"
-#include "program/result.h"
+#include "program/result_end.h"
 #include "program/source_commit.h"
 
 struct embed_args {

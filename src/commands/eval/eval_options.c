@@ -5,7 +5,7 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/report/uncertainty_report.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 /* ---- uncertainty ---- */
 

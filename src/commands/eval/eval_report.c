@@ -123,7 +123,7 @@ static void put_table(const pnb__retrieval *run, pnb__result *r)
     put_row(r, "  by chance", run->t2i.chance, f->n_k, run->t2i.chance_r_precision, NAN);
 }
 
-static void put_figure_row(pnb__result *r, const char *name, const char *by,
+static void put_figure_row(pnb__result *r, const char *name, const char *by, const char *meaning,
                            const pnb_figure_intervals *const side[2], size_t figure, bool is_recall)
 {
     pnb__result_row(r, "%s %s", name, by);
@@ -133,15 +133,16 @@ static void put_figure_row(pnb__result *r, const char *name, const char *by,
             pnb__result_cell_real(r, is_recall ? parts[p]->recall[figure] : parts[p]->value[figure],
                                   4);
     }
+    pnb__result_cell_text(r, meaning);
 }
 
 /* Figures of ranks stand once, those of uncertainty for the query's and for what it found. */
 static void put_figures(const pnb__retrieval *run, const pnb__retrieval_opts *opts, pnb__result *r)
 {
-    static const pnb__column columns[] = {{"figure", "figure"},     {"sorted_by", "sorted by"},
-                                          {"i2t", "image to text"}, {"i2t_low", "from"},
-                                          {"i2t_high", "to"},       {"t2i", "text to image"},
-                                          {"t2i_low", "from"},      {"t2i_high", "to"}};
+    static const pnb__column columns[] = {
+        {"figure", "figure"}, {"sorted_by", "sorted by"}, {"i2t", "image to text"},
+        {"i2t_low", "from"},  {"i2t_high", "to"},         {"t2i", "text to image"},
+        {"t2i_low", "from"},  {"t2i_high", "to"},         {"meaning", NULL}};
     const pnb_figure_intervals *const query[] = {&run->i2t.by_query, &run->t2i.by_query};
     const pnb_figure_intervals *const hit[] = {&run->i2t.by_hit, &run->t2i.by_hit};
     char name[32], heading[256] = "without intervals";
@@ -152,16 +153,18 @@ static void put_figures(const pnb__retrieval *run, const pnb__retrieval_opts *op
     pnb__result_table(r, "figures", heading, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < opts->n_k; i++) {
         snprintf(name, sizeof name, "recall@%zu", opts->k[i]);
-        put_figure_row(r, name, "", query, i, true);
+        put_figure_row(r, name, "", "share of queries with a match among the first k", query, i,
+                       true);
     }
     for (size_t f = 0; f < PNB_N_FIGURES; f++) {
+        const char *word = pnb_figure_name((pnb_figure)f);
+        const char *meaning = pnb_figure_sentence((pnb_figure)f);
         bool is_sorted = pnb_figure_is_sorted((pnb_figure)f);
         if (isnan(query[0]->value.value[f]) && isnan(query[1]->value.value[f]))
             continue;
-        put_figure_row(r, pnb_figure_name((pnb_figure)f), is_sorted ? "query" : "", query, f,
-                       false);
+        put_figure_row(r, word, is_sorted ? "query" : "", meaning, query, f, false);
         if (is_sorted)
-            put_figure_row(r, pnb_figure_name((pnb_figure)f), "hit", hit, f, false);
+            put_figure_row(r, word, "hit", meaning, hit, f, false);
     }
     for (size_t i = 0; i < run->n_coco; i++) {
         pnb__result_row(r, "%s %s", run->coco[i].key, "");
@@ -169,6 +172,7 @@ static void put_figures(const pnb__retrieval *run, const pnb__retrieval_opts *op
             pnb__result_row(r, "%.4f %.4f %.4f", run->coco[i].side[way].value,
                             run->coco[i].side[way].low, run->coco[i].side[way].high);
         }
+        pnb__result_cell_text(r, run->coco[i].label);
     }
 }
 

@@ -15,7 +15,7 @@
 #include "penumbra/uncertainty_calibration.h"
 #include "penumbra/view.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 #include "sets/settle.h"
 
 typedef struct pnb__retrieval_opts {

@@ -5,7 +5,7 @@
 #include "penumbra/prob.h"
 #include "penumbra/vqa.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__vqa_opts {
     const char *questions;      /* .jsonl */

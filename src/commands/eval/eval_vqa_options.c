@@ -8,7 +8,7 @@
 #include "commands/common/option_rows.h"
 #include "commands/eval/eval_vqa.h"
 #include "prob/choices.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 #define AT(field) PNB__FIELD(pnb__vqa_opts, field)
 static const pnb__option options[] = {

@@ -4,7 +4,7 @@
 
 #include "encode/perturb.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef enum pnb__patch_removal {
     PNB__PATCH_DROP, /* the encoder does not see the patch, as in the masked pictures of training */

@@ -14,6 +14,7 @@
 #include "commands/common/set_use.h"
 #include "eval/sorted.h"
 #include "prob/measure.h"
+#include "report/histogram.h"
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 
@@ -326,14 +327,16 @@ static void put_rules(const pnb_pair_filter *f, pnb__result *r)
     static const pnb__column columns[] = {{"rule", "rule"},
                                           {"n_dropped", "dropped"},
                                           {"n_failed", "would drop alone"},
-                                          {"meaning", "what a dropped pair has"}};
+                                          {"meaning", "what a dropped pair has"},
+                                          {"share", NULL}};
     pnb__result_table(r, "rules", "dropped by the first rule that fails", columns,
                       PNB_COUNT(columns));
     for (int rule = 0; rule < PNB_N_RULES; rule++) {
         if (f->n_failed[rule] == 0)
             continue;
-        pnb__result_row(r, "%s %zu %zu %s", pnb_rule_name((pnb_rule)rule), f->n_first[rule],
-                        f->n_failed[rule], pnb_rule_sentence((pnb_rule)rule));
+        pnb__result_row(r, "%s %zu %zu %s %.4f", pnb_rule_name((pnb_rule)rule), f->n_first[rule],
+                        f->n_failed[rule], pnb_rule_sentence((pnb_rule)rule),
+                        (double)f->n_first[rule] / (double)f->n);
     }
 }
 
@@ -354,33 +357,61 @@ static double median(const pnb_pair_filter *f, const double *value, bool kept_on
     return result;
 }
 
-static void put_figures(const pnb__filter_run *run, pnb__result *r)
+/* A figure of every pair, with the value that the line was drawn at. */
+typedef struct pair_figure {
+    const char *name;
+    const double *value; /* NULL: unknown */
+    double cut;          /* NaN: none */
+    bool log;
+} pair_figure;
+enum { N_FIGURES = 4, N_BINS = 48 };
+
+static void put_figures(const pair_figure *figures, const pnb_pair_filter *f, pnb__result *r)
 {
     static const pnb__column columns[] = {{"figure", "figure"},
                                           {"median_all", "median of all"},
                                           {"median_kept", "median of kept"},
                                           {"cut", "cut"}};
-    const pnb_pair_filter *f = &run->filter;
-    const struct {
-        const char *name;
-        const double *value;
-        double cut;
-    } rows[] = {{"score", run->score, f->lowest_kept},
-                {"p_match", run->p_match, pnb__filter_p_match(run, f->lowest_kept)},
-                {"image_uncertainty", run->image_u, f->image_u_cut},
-                {"text_uncertainty", run->text_u, f->text_u_cut}};
     pnb__result_table(r, "figures", "", columns, PNB_COUNT(columns));
-    for (size_t i = 0; i < PNB_COUNT(rows); i++) {
-        if (rows[i].value == NULL)
+    for (size_t i = 0; i < N_FIGURES; i++) {
+        if (figures[i].value == NULL)
             continue;
-        pnb__result_row(r, "%s %.5f %.5f %.5f", rows[i].name, median(f, rows[i].value, false),
-                        median(f, rows[i].value, true), rows[i].cut);
+        pnb__result_row(r, "%s %.5f %.5f %.5f", figures[i].name, median(f, figures[i].value, false),
+                        median(f, figures[i].value, true), figures[i].cut);
+    }
+}
+
+/* Counts of a figure's values, for the page. */
+static void put_histograms(const pair_figure *figures, const pnb_pair_filter *f, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"figure", NULL}, {"from", NULL}, {"to", NULL}, {"n", NULL}, {"n_kept", NULL}};
+    pnb__result_table(r, "histograms", NULL, columns, PNB_COUNT(columns));
+    for (size_t k = 0; k < N_FIGURES; k++) {
+        size_t all[N_BINS] = {0}, kept[N_BINS] = {0};
+        pnb__bins bins = {0};
+        if (figures[k].value != NULL)
+            bins = pnb__bins_over(figures[k].value, f->n, figures[k].log, N_BINS);
+        for (size_t i = 0; bins.n > 0 && i < f->n; i++) {
+            size_t bin = pnb__bin_of(&bins, figures[k].value[i]);
+            all[bin]++;
+            kept[bin] += f->failed[i] == 0;
+        }
+        for (size_t b = 0; b < bins.n; b++) {
+            pnb__result_row(r, "%s %.5f %.5f %zu %zu", figures[k].name, pnb__bin_border(&bins, b),
+                            pnb__bin_border(&bins, b + 1), all[b], kept[b]);
+        }
     }
 }
 
 static void report(const pnb__filter_run *run, pnb__result *r)
 {
     const pnb_pair_filter *f = &run->filter;
+    const pair_figure figures[N_FIGURES] = {
+        {"score", run->score, f->lowest_kept, false},
+        {"p_match", run->p_match, pnb__filter_p_match(run, f->lowest_kept), false},
+        {"image_uncertainty", run->image_u, f->image_u_cut, true},
+        {"text_uncertainty", run->text_u, f->text_u_cut, true}};
     pnb__result_text(r, "images", NULL, run->opts->images);
     pnb__result_text(r, "texts", NULL, run->opts->texts);
     pnb__result_text(r, "measure", "measure", pnb_measure_name(run->opts->measure));
@@ -389,7 +420,9 @@ static void report(const pnb__filter_run *run, pnb__result *r)
     pnb__result_int(r, "n_kept", "kept", (int64_t)f->n_kept);
     pnb__result_real(r, "share_kept", "share kept", (double)f->n_kept / (double)f->n, 4);
     put_rules(f, r);
-    put_figures(run, r);
+    put_figures(figures, f, r);
+    if (run->opts->preview != NULL)
+        put_histograms(figures, f, r);
 }
 
 static void reset(pnb__filter_run *run)

@@ -7,7 +7,7 @@
 #include "penumbra/embeddings.h"
 #include "penumbra/filter.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__filter_opts {
     const char *images, *texts;  /* embedding sets */

@@ -11,7 +11,7 @@
 #include "commands/filter/filter.h"
 #include "io/tables/text_lines.h"
 #include "prob/choices.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 struct filter_args {
     pnb__filter_opts job;

@@ -10,111 +10,49 @@
 
 #include "commands/filter/filter.h"
 #include "encode/inputs/inputs.h"
-#include "report/chart.h"
 #include "report/html.h"
+#include "report/page.h"
 #include "report/svg.h"
 #include "sets/set_rows.h"
 
-enum { N_BINS = 48, COLOUR_ALL = 5, COLOUR_KEPT = 2, COLOUR_CUT = 4 };
-
 typedef struct page {
     const pnb__filter_run *run;
-    pnb__buf out;
+    pnb__page page;
+    pnb__buf *out; /* of the page */
     pnb__row_source source;
     size_t *order; /* pairs by score, best first */
     bool by_score; /* some pair was dropped for its score alone */
     size_t n_missing;
 } page;
 
-/* ---- tables ---- */
-
-static void rules_table(page *p)
-{
-    const pnb_pair_filter *f = &p->run->filter;
-    pnb__html_section(
-        &p->out, "Rules",
-        "A pair is dropped by the first rule that it fails; the last number tells how "
-        "many pairs the rule would drop if it stood alone.");
-    pnb__buf_puts(&p->out, "<div class=\"scroll\"><table class=\"wordy\"><tr><th>rule</th><th>what "
-                           "a dropped pair has</th>"
-                           "<th class=\"n\">dropped</th><th class=\"n\">share</th>"
-                           "<th class=\"n\">alone</th></tr>\n");
-    for (int rule = 0; rule < PNB_N_RULES; rule++)
-        if (f->n_failed[rule] > 0)
-            pnb__buf_printf(&p->out,
-                            "<tr><td>%s</td><td class=\"soft\">%s</td><td class=\"n\">%zu</td>"
-                            "<td class=\"n\">%.1f%%</td><td class=\"n\">%zu</td></tr>\n",
-                            pnb_rule_name((pnb_rule)rule), pnb_rule_sentence((pnb_rule)rule),
-                            f->n_first[rule], 100.0 * (double)f->n_first[rule] / (double)f->n,
-                            f->n_failed[rule]);
-    pnb__buf_puts(&p->out, "</table></div>\n");
-    pnb__html_section_end(&p->out);
-}
-
 /* ---- histograms ---- */
 
-typedef struct figure_view {
-    const char *title, *label;
-    const double *value;
-    double cut; /* NaN: none */
-    bool log;
-} figure_view;
-
-static double bin_border(const pnb__axis *x, double i)
+static void histogram(page *p, const char *title, const char *figure, pnb__axis x)
 {
-    double share = i / N_BINS;
-    return x->log ? x->low * pow(x->high / x->low, share) : x->low + share * (x->high - x->low);
-}
-
-static size_t bin_of(const pnb__axis *x, double value)
-{
-    double share = x->log ? log(value / x->low) / log(x->high / x->low)
-                          : (value - x->low) / (x->high - x->low);
-    return (size_t)PNB_MIN(PNB_MAX(share * N_BINS, 0.0), (double)(N_BINS - 1));
-}
-
-/* The axis of a figure; false when there is nothing to tell apart. */
-static bool make_axis(const page *p, const figure_view *v, pnb__axis *x)
-{
-    *x = (pnb__axis){.log = v->log, .exact = true, .label = v->label};
-    pnb__axis_cover(x, v->value, p->run->filter.n);
-    return x->high > x->low && (!v->log || x->low > 0);
-}
-
-static void histogram(page *p, const figure_view *v)
-{
-    const pnb_pair_filter *f = &p->run->filter;
-    double all[N_BINS] = {0}, kept[N_BINS] = {0}, peak = 1;
-    pnb__axis x;
-    if (v->value == NULL || !make_axis(p, v, &x))
-        return;
-    for (size_t i = 0; i < f->n; i++) {
-        size_t bin = bin_of(&x, v->value[i]);
-        all[bin]++;
-        kept[bin] += f->failed[i] == 0;
-        peak = fmax(peak, all[bin]);
-    }
-    pnb__chart chart = {.title = v->title,
-                        .width = PNB__CHART_WIDTH,
-                        .height = 240,
-                        .x = x,
-                        .y = {.low = 0, .high = peak, .label = "pairs"},
-                        .legend = {{"all pairs", COLOUR_ALL, PNB__MARK_BAR},
-                                   {"kept", COLOUR_KEPT, PNB__MARK_BAR},
-                                   {"cut", COLOUR_CUT, PNB__MARK_LINE}},
-                        .n_legend = isnan(v->cut) ? 2 : 3};
-    pnb__chart_begin(&chart, &p->out);
-    for (size_t i = 0; i < N_BINS; i++) {
-        double low = bin_border(&x, (double)i), high = bin_border(&x, (double)i + 1);
-        if (all[i] > 0)
-            pnb__chart_bar(&chart, COLOUR_ALL, low, high, all[i]);
-        if (kept[i] > 0)
-            pnb__chart_bar(&chart, COLOUR_KEPT, low, high, kept[i]);
-    }
-    if (!isnan(v->cut))
-        pnb__chart_line(&chart, COLOUR_CUT, (double[]){v->cut, v->cut}, (double[]){0, chart.y.high},
-                        2);
-    pnb__chart_end(&chart);
+    const pnb__series bars = {
+        .x = "from", .x_to = "to", .where = "figure", .is = figure, .shape = PNB__SHAPE_BARS};
+    pnb__plot plot = {.title = title,
+                      .table = "histograms",
+                      .height = 240,
+                      .x = x,
+                      .y = {PNB__FROM_0, .label = "pairs"},
+                      .series = {bars,
+                                 bars,
+                                 {.name = "cut",
+                                  .table = "figures",
+                                  .x = "cut",
+                                  .where = "figure",
+                                  .is = figure,
+                                  .shape = PNB__SHAPE_CUT,
+                                  .colour = 4}},
+                      .n_series = 3};
+    plot.series[0].name = "all pairs";
+    plot.series[0].y = "n";
+    plot.series[0].colour = 5;
+    plot.series[1].name = "kept";
+    plot.series[1].y = "n_kept";
+    plot.series[1].colour = 2;
+    pnb__page_plot(&p->page, &plot);
 }
 
 static void histograms(page *p)
@@ -124,19 +62,14 @@ static void histograms(page *p)
     snprintf(score, sizeof score, "score (%s, larger is nearer)",
              pnb_measure_name(run->opts->measure));
     snprintf(u, sizeof u, "uncertainty (%s)", pnb_uncertainty_name(run->opts->uncertainty));
-    const figure_view views[] = {
-        {"Score of the pairs", score, run->score, run->filter.lowest_kept, false},
-        {"Probability of a match", "p(match)", run->p_match,
-         pnb__filter_p_match(run, run->filter.lowest_kept), false},
-        {"Uncertainty of the pictures", u, run->image_u, run->filter.image_u_cut, true},
-        {"Uncertainty of the captions", u, run->text_u, run->filter.text_u_cut, true}};
-    pnb__html_section(&p->out, "Figures",
+    const pnb__axis of_u = {.log = true, .exact = true, .label = u};
+    pnb__page_section(&p->page, "Figures",
                       "The cut of the score is the lowest one kept, whichever rule drew the line.");
-    pnb__buf_puts(&p->out, "<div class=\"row\">\n");
-    for (size_t i = 0; i < PNB_COUNT(views); i++)
-        histogram(p, &views[i]);
-    pnb__buf_puts(&p->out, "</div>\n");
-    pnb__html_section_end(&p->out);
+    histogram(p, "Score of the pairs", "score", (pnb__axis){.exact = true, .label = score});
+    histogram(p, "Probability of a match", "p_match",
+              (pnb__axis){.exact = true, .label = "p(match)"});
+    histogram(p, "Uncertainty of the pictures", "image_uncertainty", of_u);
+    histogram(p, "Uncertainty of the captions", "text_uncertainty", of_u);
 }
 
 /* ---- pairs ---- */
@@ -164,21 +97,21 @@ static pnb_status put_pair(page *p, size_t i, pnb_error *err)
     bool is_found = image.pixels != NULL;
     p->n_missing += !is_found;
     const char *name = pnb__path_base(pnb__set_id(run->images, row));
-    pnb__buf_puts(&p->out, "<tr><td>");
-    status = pnb__html_shot(&p->out, is_found ? &image : NULL, "",
+    pnb__buf_puts(p->out, "<tr><td>");
+    status = pnb__html_shot(p->out, is_found ? &image : NULL, "",
                             is_found && caption != NULL ? "" : name, "", err);
-    pnb__buf_puts(&p->out, "</td><td class=\"free\">");
-    pnb__html_escape(&p->out, caption != NULL ? caption : name);
-    pnb__buf_printf(&p->out, "<br><span class=\"soft\">score %.4f", run->score[i]);
+    pnb__buf_puts(p->out, "</td><td class=\"free\">");
+    pnb__html_escape(p->out, caption != NULL ? caption : name);
+    pnb__buf_printf(p->out, "<br><span class=\"soft\">score %.4f", run->score[i]);
     if (run->p_match != NULL)
-        pnb__buf_printf(&p->out, ", p(match) %.3f", run->p_match[i]);
-    pnb__buf_printf(&p->out, "<br>uncertainty %.4g picture, %.4g caption", run->image_u[i],
+        pnb__buf_printf(p->out, ", p(match) %.3f", run->p_match[i]);
+    pnb__buf_printf(p->out, "<br>uncertainty %.4g picture, %.4g caption", run->image_u[i],
                     run->text_u[i]);
     if (run->filter.failed[i] != 0) {
-        pnb__buf_puts(&p->out, "<br>fails ");
-        pnb__filter_reasons(run->filter.failed[i], &p->out);
+        pnb__buf_puts(p->out, "<br>fails ");
+        pnb__filter_reasons(run->filter.failed[i], p->out);
     }
-    pnb__buf_puts(&p->out, "</span></td></tr>\n");
+    pnb__buf_puts(p->out, "</span></td></tr>\n");
     pnb_image_free(&image);
     return status;
 }
@@ -208,7 +141,7 @@ static pnb_status put_column(page *p, const char *heading, const choice *c, pnb_
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++)
         n_side += is_chosen(p, c, i);
-    pnb__buf_printf(&p->out,
+    pnb__buf_printf(p->out,
                     "<div style=\"flex:1 1 300px\"><h3>%s (%zu of %zu)</h3>"
                     "<div class=\"scroll\"><table>\n",
                     heading, PNB_MIN(wanted, n_side), n_side);
@@ -224,7 +157,7 @@ static pnb_status put_column(page *p, const char *heading, const choice *c, pnb_
         shown++;
         status = put_pair(p, i, err);
     }
-    pnb__buf_puts(&p->out, "</table></div></div>\n");
+    pnb__buf_puts(p->out, "</table></div></div>\n");
     return status;
 }
 
@@ -232,13 +165,12 @@ static pnb_status put_sides(page *p, const char *heading, const char *text, bool
                             pnb_error *err)
 {
     const choice kept = {true, at_cut, 0}, dropped = {false, at_cut, 0};
-    pnb__html_section(&p->out, heading, text);
-    pnb__buf_puts(&p->out, "<div class=\"row\">\n");
+    pnb__page_section(&p->page, heading, text);
+    pnb__buf_puts(pnb__page_block(&p->page), "<div class=\"row\">\n");
     pnb_status status = put_column(p, "Kept", &kept, err);
     if (status == PNB_OK)
         status = put_column(p, "Dropped", &dropped, err);
-    pnb__buf_puts(&p->out, "</div>\n");
-    pnb__html_section_end(&p->out);
+    pnb__buf_puts(p->out, "</div>\n");
     return status;
 }
 
@@ -248,15 +180,14 @@ static pnb_status put_by_rule(page *p, pnb_error *err)
     pnb_status status = PNB_OK;
     if (f->n_kept == f->n)
         return PNB_OK;
-    pnb__html_section(&p->out, "Dropped, by rule", "From the best score to the worst, evenly.");
-    pnb__buf_puts(&p->out, "<div class=\"row\">\n");
+    pnb__page_section(&p->page, "Dropped, by rule", "From the best score to the worst, evenly.");
+    pnb__buf_puts(pnb__page_block(&p->page), "<div class=\"row\">\n");
     for (int rule = 0; status == PNB_OK && rule < PNB_N_RULES; rule++) {
         const choice c = {false, false, (uint32_t)1 << rule};
         if (f->n_first[rule] > 0)
             status = put_column(p, pnb_rule_name((pnb_rule)rule), &c, err);
     }
-    pnb__buf_puts(&p->out, "</div>\n");
-    pnb__html_section_end(&p->out);
+    pnb__buf_puts(p->out, "</div>\n");
     return status;
 }
 
@@ -309,17 +240,17 @@ static pnb_status put_extremes(page *p, pnb_error *err)
         else if (best == f->n)
             best = i;
     }
-    pnb__html_cards_begin(&p->out);
+    pnb__html_cards_begin(p->out);
     for (int dropped = 0; status == PNB_OK && dropped < 2; dropped++) {
         size_t i = dropped ? worst : best;
         if (i == f->n)
             continue;
-        pnb__html_card(&p->out, dropped ? "Worst of the dropped" : "Best of the kept");
-        pnb__buf_puts(&p->out, "<div class=\"scroll\"><table>\n");
+        pnb__html_card(p->out, dropped ? "Worst of the dropped" : "Best of the kept");
+        pnb__buf_puts(p->out, "<div class=\"scroll\"><table>\n");
         status = put_pair(p, i, err);
-        pnb__buf_puts(&p->out, "</table></div>\n");
+        pnb__buf_puts(p->out, "</table></div>\n");
     }
-    pnb__html_cards_end(&p->out);
+    pnb__html_cards_end(p->out);
     return status;
 }
 
@@ -330,30 +261,35 @@ static void put_headline(page *p)
     size_t most = 0;
     for (size_t rule = 1; rule < PNB_N_RULES; rule++)
         most = f->n_first[rule] > f->n_first[most] ? rule : most;
-    int n = snprintf(answer, sizeof answer, "%zu of %zu pairs are kept (%.1f%%)", f->n_kept, f->n,
-                     100.0 * (double)f->n_kept / (double)f->n);
+    int n = snprintf(answer, sizeof answer, "%.0f of %.0f pairs are kept (%.1f%%)",
+                     pnb__page_number(&p->page, "n_kept"), pnb__page_number(&p->page, "n_pairs"),
+                     100 * pnb__page_number(&p->page, "share_kept"));
     if (n > 0 && f->n_kept < f->n)
         snprintf(answer + n, sizeof answer - (size_t)n, "; %s drops most of the others, %zu.",
                  pnb_rule_name((pnb_rule)most), f->n_first[most]);
     else if (n > 0)
         snprintf(answer + n, sizeof answer - (size_t)n, ".");
-    pnb__html_headline(&p->out, "Asked: which pairs of picture and caption are worth training on?",
+    pnb__html_headline(p->out, "Asked: which pairs of picture and caption are worth training on?",
                        answer);
 }
 
 pnb_status pnb__filter_page(const pnb__filter_run *run, pnb__result *r, pnb_error *err)
 {
-    page p = {.run = run};
+    static const char *const rules[] = {"rule", "n_dropped", "share", "n_failed", "meaning", NULL};
+    page p = {.run = run, .out = &p.page.out};
     char subtitle[200];
     pnb_status status = sort_pairs(&p, err);
     if (status != PNB_OK)
         goto done;
     snprintf(subtitle, sizeof subtitle, "Made by penumbra %s", pnb_version());
-    pnb__html_begin(&p.out, run->opts->title, subtitle);
+    pnb__page_begin(&p.page, r, run->opts->title, subtitle);
     put_headline(&p);
     PNB_TRY(put_extremes(&p, err));
-    pnb__html_contents(&p.out);
-    rules_table(&p);
+    pnb__html_contents(p.out);
+    pnb__page_section(&p.page, "Rules",
+                      "A pair is dropped by the first rule that it fails; the number before its "
+                      "meaning tells how many pairs the rule would drop if it stood alone.");
+    pnb__page_percents(&p.page, "rules", rules);
     histograms(&p);
     PNB_TRY(put_sides(&p, "At the cut",
                       "The kept pairs of lowest score beside the dropped ones of highest: where a "
@@ -361,13 +297,12 @@ pnb_status pnb__filter_page(const pnb__filter_run *run, pnb__result *r, pnb_erro
                       true, err));
     PNB_TRY(put_sides(&p, "All over", "From the best score to the worst, evenly.", false, err));
     PNB_TRY(put_by_rule(&p, err));
-    pnb__html_end(&p.out);
-    PNB_TRY(pnb__buf_write(&p.out, run->opts->preview, err));
+    PNB_TRY(pnb__page_write(&p.page, run->opts->preview, err));
     pnb__result_text(r, "preview", "preview", run->opts->preview);
     pnb__result_int(r, "n_missing_pictures", NULL, (int64_t)p.n_missing);
 done:
     pnb__row_source_reset(&p.source);
-    pnb__buf_reset(&p.out);
+    pnb__page_reset(&p.page);
     pnb__free(p.order);
     return status;
 }

@@ -3,7 +3,7 @@
 #define PNB_COMMANDS_INFO_INFO_H
 
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__info_opts {
     const char *path;

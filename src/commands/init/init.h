@@ -3,7 +3,7 @@
 #define PNB_COMMANDS_INIT_INIT_H
 
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__model_dir_opts {
     const char *config; /* built-in name or path of a config.json */

@@ -5,7 +5,7 @@
 
 #include "commands/commands.h"
 #include "commands/init/init.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 #define AT(field) PNB__FIELD(pnb__model_dir_opts, field)
 static const pnb__option options[] = {

@@ -6,7 +6,7 @@
 #include "commands/probe/probe_hierarchies.h"
 #include "encode/perturb.h"
 #include "penumbra/hierarchy.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 enum { PNB__MAX_SHARES = 24, PNB__MAX_LENGTH_BINS = 16, PNB__PROBE_LEVELS = 8 };
 
@@ -52,13 +52,6 @@ typedef struct pnb__probe_rates {
     double trace, blend_trace, halves_trace;
 } pnb__probe_rates;
 
-/* One of the inclusion tests that were made, for tables. */
-enum { PNB__PROBE_TESTS = 7 };
-typedef struct pnb__probe_test {
-    const char *key, *words; /* "picture in its erased copy" */
-    double share;            /* with H > 0 */
-} pnb__probe_test;
-
 /* Everything about one model. */
 typedef struct pnb__probe {
     char name[128];
@@ -84,10 +77,8 @@ void pnb__probe_reset(pnb__probe *probe); /* frees the examples */
 pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char *model,
                             pnb__probe *out);
 pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result *r);
-/* The tests with their shares, NaN for those that were not made. */
-void pnb__probe_tests(const pnb__probe_rates *rates, pnb__probe_test out[PNB__PROBE_TESTS]);
-/* Charts of all that was measured; control may be NULL. */
-pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model,
-                           const pnb__probe *control, const char *path, pnb_error *err);
+/* The page of cmd->html: the figures of `r` drawn, and the examples of a model. */
+pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model, const pnb__result *r,
+                           pnb_error *err);
 
 #endif

@@ -4,11 +4,25 @@
  * A figure that was not measured is "-" in a table and null in JSON; a control that was not given
  * leaves its columns out altogether. */
 #include <math.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "commands/probe/probe.h"
+#include "report/figure_interval.h"
 
 /* ---- tables ---- */
+
+/* Opens a table; without a control its columns are left out. */
+static void begin_table(pnb__result *r, const char *key, const char *heading,
+                        const pnb__column *all, size_t n_all, bool has_control)
+{
+    pnb__column columns[PNB__MAX_COLUMNS];
+    size_t n = 0;
+    for (size_t c = 0; c < n_all; c++)
+        if (has_control || strncmp(all[c].key, "control", 7) != 0)
+            columns[n++] = all[c];
+    pnb__result_table(r, key, heading, columns, n);
+}
 
 /* A figure, then the control's if there is one. */
 static void cell_pair(pnb__result *r, double value, const double *control, int digits)
@@ -18,36 +32,61 @@ static void cell_pair(pnb__result *r, double value, const double *control, int d
         pnb__result_cell_real(r, *control, digits);
 }
 
+/* The 95% interval of a mean. */
+static void cells_around(pnb__result *r, double mean, double half)
+{
+    pnb__result_cell_real(r, mean - half, 6);
+    pnb__result_cell_real(r, mean + half, 6);
+}
+
+/* The 95% interval of a share of n inputs. */
+static void cells_of_share(pnb__result *r, double share, size_t n)
+{
+    double low = NAN, high = NAN;
+    if (!isnan(share))
+        pnb__share_interval(share, (double)n, &low, &high);
+    pnb__result_cell_real(r, low, 4);
+    pnb__result_cell_real(r, high, 4);
+}
+
 static void put_curve(const pnb__probe_cmd *cmd, const pnb__probe_curve *c,
                       const pnb__probe_curve *control, const char *key, const char *heading,
                       pnb__result *r)
 {
-    static const pnb__column columns[] = {
-        {"share", "share gone"},         {"trace", "uncertainty"},
-        {"control_trace", "control"},    {"included", "original inside"},
-        {"control_included", "control"}, {"h", "mean H"},
-        {"control_h", "control"}};
-    static const pnb__column alone[] = {{"share", "share gone"},
-                                        {"trace", "uncertainty"},
-                                        {"included", "original inside"},
-                                        {"h", "mean H"}};
+    static const pnb__column columns[] = {{"share", "share gone"},
+                                          {"trace", "uncertainty"},
+                                          {"control_trace", "control"},
+                                          {"included", "original inside"},
+                                          {"control_included", "control"},
+                                          {"h", "mean H"},
+                                          {"control_h", "control"},
+                                          {"trace_low", NULL},
+                                          {"trace_high", NULL},
+                                          {"included_low", NULL},
+                                          {"included_high", NULL}};
     if (c->n == 0)
         return;
-    if (control != NULL)
-        pnb__result_table(r, key, heading, columns, PNB_COUNT(columns));
-    else
-        pnb__result_table(r, key, heading, alone, PNB_COUNT(alone));
+    begin_table(r, key, heading, columns, PNB_COUNT(columns), control != NULL);
     for (size_t s = 0; s < cmd->n_shares; s++) {
         pnb__result_cell_real(r, cmd->share[s], 3);
         cell_pair(r, c->trace[s], control != NULL ? &control->trace[s] : NULL, 6);
         cell_pair(r, c->included[s], control != NULL ? &control->included[s] : NULL, 4);
         cell_pair(r, c->h[s], control != NULL ? &control->h[s] : NULL, 4);
+        cells_around(r, c->trace[s], c->trace_half[s]);
+        cells_of_share(r, c->included[s], c->n);
     }
 }
 
-void pnb__probe_tests(const pnb__probe_rates *v, pnb__probe_test out[PNB__PROBE_TESTS])
+/* One of the inclusion tests. */
+typedef struct test {
+    const char *key, *words;
+    double share; /* with H > 0; NaN: it was not made */
+} test;
+enum { N_TESTS = 7 };
+
+static void tests_of(const pnb__probe_rates *v, test out[N_TESTS])
 {
-    const pnb__probe_test all[PNB__PROBE_TESTS] = {
+    const test all[N_TESTS] = {
         {"erased", "picture in its erased copy", v->erased},
         {"half_caption", "caption in itself without half of its words", v->half},
         {"blend_in_both", "mean of two pictures in both", v->blend.in_both},
@@ -55,25 +94,34 @@ void pnb__probe_tests(const pnb__probe_rates *v, pnb__probe_test out[PNB__PROBE_
         {"halves_in_both", "half of two pictures in both", v->halves.in_both},
         {"halves_hold_both", "both pictures in their halves", v->halves.holds_both},
         {"other", "picture in another picture (chance)", v->other}};
-    for (size_t i = 0; i < PNB__PROBE_TESTS; i++)
-        out[i] = all[i];
+    memcpy(out, all, sizeof all);
+}
+
+static size_t n_of_test(const pnb__probe *p, size_t i)
+{
+    return i == 1 ? p->captions.n : p->pictures.n; /* the second test is the one of captions */
 }
 
 static void put_rates(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
 {
-    static const pnb__column columns[] = {
-        {"test", "test"}, {"meaning", "H > 0 for"}, {"share", "share"}, {"control", "control"}};
-    pnb__probe_test own[PNB__PROBE_TESTS], other[PNB__PROBE_TESTS];
-    pnb__probe_tests(&m->rates, own);
+    static const pnb__column columns[] = {{"test", "test"},      {"meaning", "H > 0 for"},
+                                          {"share", "share"},    {"control", "control"},
+                                          {"share_low", NULL},   {"share_high", NULL},
+                                          {"control_low", NULL}, {"control_high", NULL}};
+    test own[N_TESTS], other[N_TESTS];
+    tests_of(&m->rates, own);
     if (c != NULL)
-        pnb__probe_tests(&c->rates, other);
-    pnb__result_table(r, "inclusion_tests", "inclusion tests (shares of 1)", columns,
-                      c != NULL ? 4 : 3);
-    for (size_t i = 0; i < PNB__PROBE_TESTS; i++) {
+        tests_of(&c->rates, other);
+    begin_table(r, "inclusion_tests", "inclusion tests (shares of 1)", columns, PNB_COUNT(columns),
+                c != NULL);
+    for (size_t i = 0; i < N_TESTS; i++) {
         if (isnan(own[i].share))
             continue;
         pnb__result_row(r, "%s %s", own[i].key, own[i].words);
         cell_pair(r, own[i].share, c != NULL ? &other[i].share : NULL, 4);
+        cells_of_share(r, own[i].share, n_of_test(m, i));
+        if (c != NULL)
+            cells_of_share(r, other[i].share, n_of_test(c, i));
     }
 }
 
@@ -88,7 +136,7 @@ static void put_traces(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
     const double controls[] = {c != NULL ? c->rates.trace : NAN,
                                c != NULL ? c->rates.blend_trace : NAN,
                                c != NULL ? c->rates.halves_trace : NAN};
-    pnb__result_table(r, "mixed", "mixed pictures", columns, c != NULL ? 3 : 2);
+    begin_table(r, "mixed", "mixed pictures", columns, PNB_COUNT(columns), c != NULL);
     for (size_t i = 0; i < PNB_COUNT(names); i++) {
         pnb__result_cell_text(r, names[i]);
         cell_pair(r, values[i], c != NULL ? &controls[i] : NULL, 6);
@@ -97,15 +145,17 @@ static void put_traces(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
 
 static void put_levels(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
 {
-    static const pnb__column columns[] = {
-        {"level", "level"}, {"n", "captions"}, {"trace", "uncertainty"}, {"control", "control"}};
+    static const pnb__column columns[] = {{"level", "level"},       {"n", "captions"},
+                                          {"trace", "uncertainty"}, {"control", "control"},
+                                          {"trace_low", NULL},      {"trace_high", NULL}};
     if (m->n_levels == 0)
         return;
-    pnb__result_table(r, "levels", "uncertainty by caption level (0 most general)", columns,
-                      c != NULL ? 4 : 3);
+    begin_table(r, "levels", "uncertainty by caption level (0 most general)", columns,
+                PNB_COUNT(columns), c != NULL);
     for (size_t l = 0; l < m->n_levels; l++) {
         pnb__result_row(r, "%zu %zu", l, m->level_n[l]);
         cell_pair(r, m->level_mean[l], c != NULL ? &c->level_mean[l] : NULL, 6);
+        cells_around(r, m->level_mean[l], m->level_half[l]);
     }
     pnb__result_real(r, "first_above_last", "pairs with level 0 above the last",
                      m->first_above_last, 4);
@@ -114,24 +164,25 @@ static void put_levels(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
                          c->first_above_last, 4);
 }
 
-/* Bins of the two models differ where they cut captions into other tokens: matched by place. */
-static void put_lengths(const pnb_length_bin *bins, size_t n, const pnb_length_bin *control,
-                        size_t n_control, const char *key, const char *heading, pnb__result *r)
+/* Bins of the two models differ where they cut captions into other tokens: matched by place. `half`
+ * of the means' intervals. */
+static void put_lengths(const pnb_length_bin *bins, const double *half, size_t n,
+                        const pnb_length_bin *control, size_t n_control, const char *key,
+                        const char *heading, pnb__result *r)
 {
-    static const pnb__column columns[] = {{"from", "from"},
-                                          {"to", "to"},
-                                          {"n", "captions"},
-                                          {"trace", "uncertainty"},
-                                          {"control", "control"}};
+    static const pnb__column columns[] = {
+        {"from", "from"},       {"to", "to"},        {"n", "captions"},   {"trace", "uncertainty"},
+        {"control", "control"}, {"trace_low", NULL}, {"trace_high", NULL}};
     if (n == 0)
         return;
-    pnb__result_table(r, key, heading, columns, control != NULL ? 5 : 4);
+    begin_table(r, key, heading, columns, PNB_COUNT(columns), control != NULL);
     for (size_t b = 0; b < n; b++) {
         bool same = control != NULL && b < n_control && control[b].low == bins[b].low &&
                     control[b].high == bins[b].high;
         double other = same ? control[b].mean : (double)NAN;
         pnb__result_row(r, "%zu %zu %zu", bins[b].low, bins[b].high, bins[b].n);
         cell_pair(r, bins[b].mean, control != NULL ? &other : NULL, 6);
+        cells_around(r, bins[b].mean, half[b]);
     }
 }
 
@@ -158,20 +209,22 @@ static void put_chains(const pnb__hierarchy_figures *f, const pnb__hierarchy_fig
                                           {"uncertain", "above the picture"},
                                           {"control_uncertain", "control"},
                                           {"included", "picture inside"},
-                                          {"control_included", "control"}};
-    static const pnb__column alone[] = {{"level", "level"},
-                                        {"trace", "uncertainty"},
-                                        {"uncertain", "above the picture"},
-                                        {"included", "picture inside"}};
+                                          {"control_included", "control"},
+                                          {"included_low", NULL},
+                                          {"included_high", NULL}};
     if (f->n == 0)
         return;
-    pnb__result_table(r, "chains", "chains of pictures (the last level is the picture)",
-                      c != NULL ? columns : alone, c != NULL ? 7 : 4);
+    begin_table(r, "chains", "chains of pictures (the last level is the picture)", columns,
+                PNB_COUNT(columns), c != NULL);
     for (size_t l = 0; l < f->n_levels; l++) {
+        bool is_whole = l + 1 == f->n_levels; /* which is not inside itself */
+        double included = is_whole ? (double)NAN : f->included[l];
+        double other = is_whole || c == NULL ? (double)NAN : c->included[l];
         pnb__result_cell_int(r, (int64_t)l);
         cell_pair(r, f->trace[l], c != NULL ? &c->trace[l] : NULL, 6);
         cell_pair(r, f->uncertain[l], c != NULL ? &c->uncertain[l] : NULL, 4);
-        cell_pair(r, f->included[l], c != NULL ? &c->included[l] : NULL, 4);
+        cell_pair(r, included, c != NULL ? &other : NULL, 4);
+        cells_of_share(r, included, f->n);
     }
     pnb__result_int(r, "n_chains", "chains", (int64_t)f->n);
 }
@@ -186,10 +239,10 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
                     (int64_t)m->captions.n);
     pnb__result_text(r, "inclusion", NULL, cmd->published ? "published" : "exact");
     put_levels(m, c, r);
-    put_lengths(m->words, m->n_words, c != NULL ? c->words : NULL, c != NULL ? c->n_words : 0,
-                "words", "uncertainty by number of words", r);
-    put_lengths(m->tokens, m->n_tokens, c != NULL ? c->tokens : NULL, c != NULL ? c->n_tokens : 0,
-                "tokens", "uncertainty by number of tokens", r);
+    put_lengths(m->words, m->words_half, m->n_words, c != NULL ? c->words : NULL,
+                c != NULL ? c->n_words : 0, "words", "uncertainty by number of words", r);
+    put_lengths(m->tokens, m->tokens_half, m->n_tokens, c != NULL ? c->tokens : NULL,
+                c != NULL ? c->n_tokens : 0, "tokens", "uncertainty by number of tokens", r);
     put_correlations(m, c, r);
     put_curve(cmd, &m->pictures, c != NULL ? &c->pictures : NULL, "occlusion", "erased pixels", r);
     put_curve(cmd, &m->captions, c != NULL ? &c->captions : NULL, "word_dropping", "dropped words",
@@ -211,7 +264,7 @@ pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result 
         PNB_TRY(pnb__probe_model(app, cmd, cmd->control, &control));
     put_probe(cmd, &model, beside, r);
     if (cmd->html != NULL) {
-        PNB_TRY(pnb__probe_page(cmd, &model, beside, cmd->html, &app->err));
+        PNB_TRY(pnb__probe_page(cmd, &model, r, &app->err));
         pnb__say(app, "wrote %s", cmd->html);
     }
 done:

@@ -6,7 +6,7 @@
 #include "encode/inputs/inputs.h"
 #include "penumbra/model.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__quantize_opts {
     const char *model, *out;

@@ -43,170 +43,185 @@ done:
 }
 
 /* What can be acted on: classes, rejection, probabilities, the way to the root. */
-static pnb_status add_uses(pnb__app *app, const pnb__report_opts *o, const pnb__retrieval *all,
-                           pnb__buf *out, size_t *n_missing)
+static pnb_status add_uses(pnb__report *r)
 {
     null_texts nothing;
     pnb_status status;
-    PNB_TRY(load_null_texts(app, o->null_texts, all, &nothing));
-    PNB_TRY(pnb__report_selective(out, all, &app->err));
-    PNB_TRY(pnb__report_reliability(app, out, all));
-    PNB_TRY(pnb__report_lengths(out, all, &app->err));
-    PNB_TRY(pnb__report_classes(app, out, all, nothing.set != NULL ? &nothing.dummies : NULL));
-    PNB_TRY(pnb__report_paths(app, out, all, nothing.set != NULL ? &nothing.root : NULL,
-                              o->n_examples, n_missing));
+    PNB_TRY(load_null_texts(r->app, r->opts->null_texts, &r->all, &nothing));
+    pnb__report_selective(r);
+    PNB_TRY(pnb__report_reliability(r));
+    PNB_TRY(pnb__report_lengths(r));
+    PNB_TRY(pnb__report_classes(r, nothing.set != NULL ? &nothing.dummies : NULL));
+    PNB_TRY(pnb__report_paths(r, nothing.set != NULL ? &nothing.root : NULL));
 done:
     pnb_view_reset(&nothing.view);
     pnb_embeddings_free(nothing.set);
     return status;
 }
 
-/* Everything that was measured before the first word is written. */
-typedef struct measured {
-    pnb__uncertainty_report claims, control;
-    bool has_claims, has_control;
-    pnb__retrieval all, level; /* all caption levels, and the one that was asked for */
-    pnb__found found;          /* of the level, or of all */
-    bool has_sets;
-} measured;
-
-static void reset(measured *m)
+static void reset(pnb__report *r)
 {
-    pnb_hits_reset(&m->found.hits);
-    pnb__retrieval_reset(&m->all);
-    pnb__retrieval_reset(&m->level);
+    pnb_hits_reset(&r->found.hits);
+    pnb__retrieval_reset(&r->all);
+    pnb__retrieval_reset(&r->level);
+    if (r->every != r->figures)
+        pnb__result_free(r->every);
+    pnb__result_free(r->figures);
+    pnb__result_free(r->more);
+    pnb__page_reset(&r->page);
 }
 
-static pnb_status measure_claims(pnb__app *app, const pnb__report_opts *o, measured *m)
+static pnb_status measure_claims(pnb__report *r)
 {
+    const pnb__report_opts *o = r->opts;
     pnb__uncertainty_report_sets control_sets = o->control;
-    m->has_control = control_sets.texts != NULL;
+    pnb__uncertainty_report control;
+    bool has_control = control_sets.texts != NULL;
     control_sets.truth = control_sets.images != NULL ? o->sets.truth : NULL;
     control_sets.read = o->sets.read;
-    pnb_status status = pnb__uncertainty_report_measure(app, &o->sets, &m->claims);
-    if (status == PNB_OK && m->has_control)
-        status = pnb__uncertainty_report_measure(app, &control_sets, &m->control);
-    m->has_claims = status == PNB_OK;
+    pnb_status status = pnb__uncertainty_report_measure(r->app, &o->sets, &r->claims);
+    if (status == PNB_OK && has_control)
+        status = pnb__uncertainty_report_measure(r->app, &control_sets, &control);
+    if (status == PNB_OK)
+        pnb__uncertainty_report_show(&r->claims, has_control ? &control : NULL, r->more);
     return status;
 }
 
-static pnb__retrieval_opts retrieval_opts(const pnb__report_opts *o)
+/* A retrieval at a level, and its figures as `eval retrieval` prints them. */
+static pnb_status measure_level(pnb__report *r, int level, pnb__retrieval *run, pnb__result **out)
 {
+    const pnb__report_opts *o = r->opts;
     pnb__retrieval_opts opts = o->retrieval;
     opts.images = o->sets.images;
     opts.texts = o->sets.texts;
     opts.truth = o->sets.truth;
     opts.read = o->sets.read;
-    return opts;
+    opts.level = level;
+    pnb_status status = pnb__retrieval_run(r->app, &opts, run);
+    if (status != PNB_OK)
+        return status;
+    *out = pnb__result_create();
+    pnb__retrieval_report(run, &opts, o->files.dataset != NULL ? o->files.dataset : opts.images,
+                          *out);
+    return PNB_OK;
 }
 
 /* Retrieval at one level beside a view of all levels; they are the same when no level is asked. */
-static pnb_status measure_sets(pnb__app *app, const pnb__report_opts *o, measured *m)
+static pnb_status measure_sets(pnb__report *r)
 {
-    pnb__retrieval_opts opts = retrieval_opts(o);
+    int level = r->opts->retrieval.level;
     pnb_status status;
-    opts.level = -1;
-    PNB_TRY(pnb__retrieval_run(app, &opts, &m->all));
-    opts.level = o->retrieval.level;
-    if (opts.level >= 0)
-        PNB_TRY(pnb__retrieval_run(app, &opts, &m->level));
-    PNB_TRY(pnb__found_compute(app, opts.level >= 0 ? &m->level : &m->all, &m->found));
-    m->has_sets = true;
+    PNB_TRY(measure_level(r, -1, &r->all, &r->every));
+    r->figures = r->every;
+    if (level >= 0)
+        PNB_TRY(measure_level(r, level, &r->level, &r->figures));
+    PNB_TRY(pnb__found_compute(r->app, level >= 0 ? &r->level : &r->all, &r->found));
+    r->has_sets = true;
 done:
     return status;
 }
 
-/* The figures of the page as `eval retrieval` writes them. */
-static pnb_status save_figures(pnb__app *app, const pnb__report_opts *o, const measured *m)
+static pnb_status save_figures(pnb__report *r)
 {
-    const pnb__retrieval_opts opts = retrieval_opts(o);
-    pnb__retrieval_files files = o->files;
+    pnb__retrieval_files files = r->opts->files;
     if (files.csv == NULL && files.markdown == NULL && files.output == NULL)
         return PNB_OK;
-    if (!m->has_sets)
-        return pnb__fail(&app->err, PNB_ARG,
+    if (!r->has_sets)
+        return pnb__fail(&r->app->err, PNB_ARG,
                          "no figures to write: they are of --images and --texts");
     if (files.dataset == NULL)
-        files.dataset = opts.images;
-    pnb__result *r = pnb__result_create();
-    pnb__retrieval_report(m->found.run, &opts, files.dataset, r);
-    pnb_status status = pnb__retrieval_save(app, m->found.run, &opts, &files, r);
-    pnb__result_free(r);
-    return status;
+        files.dataset = r->opts->sets.images;
+    return pnb__retrieval_save(r->app, r->found.run, &r->opts->retrieval, &files, r->figures);
+}
+
+static void add_claims(pnb__report *r)
+{
+    static const char *const columns[] = {"figure", "value", "control", "meaning", NULL};
+    r->page.shown = r->more;
+    pnb__page_section(&r->page, "What the uncertainty shows",
+                      "That masked inputs and general captions are more uncertain is mostly taught "
+                      "by the inclusion loss, not found by the contrastive one. The control is the "
+                      "same model family with a log-variance head that was never trained.");
+    pnb__page_table(&r->page, "table", columns);
 }
 
 /* From what it does to how it was judged. */
-static pnb_status add_sets(pnb__app *app, const pnb__report_opts *o, const measured *m,
-                           pnb__buf *out, size_t *n_missing)
+static pnb_status add_sets(pnb__report *r)
 {
-    const pnb__retrieval *all = &m->all, *figures = m->found.run;
     pnb_status status;
-    PNB_TRY(pnb__report_examples(out, &m->found, o->n_examples, n_missing, &app->err));
-    PNB_TRY(pnb__report_retrieval(out, figures));
-    pnb__report_claims(out, &m->claims, m->has_control ? &m->control : NULL);
-    PNB_TRY(pnb__report_histograms(out, all, &app->err));
-    PNB_TRY(pnb__report_certainty(out, all, o->n_examples, n_missing, &app->err));
-    PNB_TRY(pnb__report_bins(out, all, &o->retrieval));
-    PNB_TRY(add_uses(app, o, all, out, n_missing));
-    PNB_TRY(pnb__report_pca(out, all, &app->err));
-    pnb__report_figures(out, figures);
+    PNB_TRY(pnb__report_examples(r));
+    pnb__report_retrieval(r);
+    add_claims(r);
+    pnb__report_histograms(r);
+    PNB_TRY(pnb__report_certainty(r));
+    pnb__report_bins(r);
+    PNB_TRY(add_uses(r));
+    PNB_TRY(pnb__report_pca(r));
+    pnb__report_figures(r);
 done:
     return status;
 }
 
-/* Headline, best and worst, and where the contents go. */
-static pnb_status open_page(const pnb__report_opts *o, const measured *m, pnb__buf *out,
-                            size_t *n_missing, pnb_error *err)
+static pnb_status measure(pnb__report *r)
 {
+    const pnb__report_opts *o = r->opts;
     pnb_status status = PNB_OK;
-    if (m->has_sets) {
-        pnb__report_headline(out, &m->found);
-        status = pnb__report_best_and_worst(out, &m->found, n_missing, err);
-    } else if (m->has_claims) {
-        pnb__report_claims_headline(out, &m->claims);
-    } else {
-        status = pnb__report_training_headline(out, o->run, err);
-    }
-    pnb__html_contents(out);
+    r->more = pnb__result_create();
+    if (o->sets.texts != NULL)
+        PNB_TRY(measure_claims(r));
+    if (o->sets.texts != NULL && o->sets.images != NULL)
+        PNB_TRY(measure_sets(r));
+    PNB_TRY(save_figures(r));
+    if (o->run != NULL)
+        PNB_TRY(pnb__report_read_training(r));
+done:
     return status;
 }
 
-pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__result *r)
+static pnb_status write_page(pnb__report *r)
 {
-    pnb__buf out = {0};
+    const pnb__report_opts *o = r->opts;
     char subtitle[256];
-    measured m = {0};
-    size_t n_missing = 0;
     pnb_status status = PNB_OK;
-    if (o->run == NULL && o->sets.texts == NULL)
-        return pnb__fail(&app->err, PNB_ARG, "nothing to report: neither a run nor sets");
     snprintf(subtitle, sizeof subtitle, "Made by penumbra %s%s%s%s%s", pnb_version(),
              o->run != NULL ? " from the run " : "", o->run != NULL ? o->run : "",
              o->files.dataset != NULL ? " on " : "",
              o->files.dataset != NULL ? o->files.dataset : "");
-    if (o->sets.texts != NULL)
-        PNB_TRY(measure_claims(app, o, &m));
-    if (o->sets.texts != NULL && o->sets.images != NULL)
-        PNB_TRY(measure_sets(app, o, &m));
-    PNB_TRY(save_figures(app, o, &m));
-    pnb__html_begin(&out, o->title, subtitle);
-    PNB_TRY(open_page(o, &m, &out, &n_missing, &app->err));
-    if (m.has_sets)
-        PNB_TRY(add_sets(app, o, &m, &out, &n_missing));
-    else if (m.has_claims)
-        pnb__report_claims(&out, &m.claims, m.has_control ? &m.control : NULL);
+    pnb__page_begin(&r->page, r->more, o->title, subtitle);
+    if (r->has_sets) {
+        pnb__report_headline(r);
+        PNB_TRY(pnb__report_best_and_worst(r));
+    } else if (o->sets.texts != NULL) {
+        pnb__report_claims_headline(r);
+    } else {
+        pnb__report_training_headline(r);
+    }
+    pnb__html_contents(&r->page.out);
+    if (r->has_sets)
+        PNB_TRY(add_sets(r));
+    else if (o->sets.texts != NULL)
+        add_claims(r);
     if (o->run != NULL)
-        PNB_TRY(pnb__report_training(&out, o->run, &app->err));
-    pnb__html_end(&out);
-    size_t n_bytes = out.size;
-    PNB_TRY(pnb__buf_write(&out, o->out, &app->err));
-    if (n_missing > 0)
-        pnb__warn(app, "%zu pictures could not be found again and are shown by name", n_missing);
-    pnb__result_text(r, "out", "written", o->out);
-    pnb__result_int(r, "bytes", "bytes", (int64_t)n_bytes);
-    pnb__result_int(r, "n_missing_pictures", NULL, (int64_t)n_missing);
+        pnb__report_training(r);
+    status = pnb__page_write(&r->page, o->out, &r->app->err);
 done:
-    pnb__buf_reset(&out);
-    reset(&m);
+    return status;
+}
+
+pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__result *result)
+{
+    pnb__report r = {.app = app, .opts = o};
+    pnb_status status;
+    if (o->run == NULL && o->sets.texts == NULL)
+        return pnb__fail(&app->err, PNB_ARG, "nothing to report: neither a run nor sets");
+    PNB_TRY(measure(&r));
+    PNB_TRY(write_page(&r));
+    if (r.n_missing > 0)
+        pnb__warn(app, "%zu pictures could not be found again and are shown by name", r.n_missing);
+    pnb__result_text(result, "out", "written", o->out);
+    pnb__result_int(result, "bytes", "bytes", (int64_t)r.page.n_bytes);
+    pnb__result_int(result, "n_missing_pictures", NULL, (int64_t)r.n_missing);
+done:
+    reset(&r);
     return status;
 }

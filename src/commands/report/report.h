@@ -5,7 +5,7 @@
 #include "commands/eval/eval_files.h"
 #include "commands/report/uncertainty_report.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__report_opts {
     const char *out, *title;

@@ -10,7 +10,6 @@
 #include "commands/report/report_internal.h"
 #include "penumbra/classify.h"
 #include "prob/measure.h"
-#include "report/html.h"
 
 #define REJECTED 0.05 /* share of known pictures that a fitted threshold may turn away */
 enum { MIN_PICTURES_A_CLASS = 2, TOP = 5 };
@@ -134,25 +133,22 @@ static double share_of_largest(const pnb_classification *f)
     return (double)most / (double)f->n;
 }
 
-static pnb_status zero_shot_row(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                                const classes *c, int level)
+static pnb_status zero_shot_row(pnb__report *r, const classes *c, int level)
 {
-    const pnb_classify_job job = job_of(all, c);
+    const pnb_classify_job job = job_of(&r->all, c);
+    pnb_error *err = &r->app->err;
     pnb_predictions p = {0};
     pnb_classification f = {0};
+    char name[40];
     pnb_status status;
-    PNB_TRY(pnb_classify(app->ctx, &job, &p, &app->err));
-    PNB_TRY(pnb_classification_compute(&p, c->label, 15, &f, &app->err));
-    pnb__buf_printf(out,
-                    "<tr><td>captions of level %d</td><td class=\"n\">%zu</td><td class=\"n\">%.3f"
-                    "</td><td class=\"n\">%.3f</td>",
-                    level, c->n, share_of_largest(&f), f.acc1);
-    if (isnan(f.acc5))
-        pnb__buf_puts(out, "<td class=\"n\">\xE2\x80\x93</td>");
-    else
-        pnb__buf_printf(out, "<td class=\"n\">%.3f</td>", f.acc5);
-    pnb__buf_printf(out, "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td></tr>\n",
-                    f.mean_per_class_recall, f.ece);
+    PNB_TRY(pnb_classify(r->app->ctx, &job, &p, err));
+    PNB_TRY(pnb_classification_compute(&p, c->label, 15, &f, err));
+    snprintf(name, sizeof name, "captions of level %d", level);
+    const double shares[] = {share_of_largest(&f), f.acc1, f.acc5, f.mean_per_class_recall, f.ece};
+    pnb__result_cell_text(r->more, name);
+    pnb__result_cell_int(r->more, (int64_t)c->n);
+    for (size_t i = 0; i < PNB_COUNT(shares); i++)
+        pnb__result_cell_real(r->more, shares[i], 3);
 done:
     pnb_predictions_reset(&p);
     pnb_classification_reset(&f);
@@ -220,56 +216,60 @@ static void divide(strange *s, const pnb_predictions *p, const int32_t *label)
     }
 }
 
-static pnb_status none_row(pnb__buf *out, pnb_none_rule rule, const pnb_predictions *p,
-                           const classes *half, const double *image_u, pnb_error *err)
+static pnb_status none_row(pnb__report *r, pnb_none_rule rule, const pnb_predictions *p,
+                           const classes *half)
 {
+    pnb_error *err = &r->app->err;
     strange s = {0};
     pnb_none_figures f;
     double threshold = 0; /* of dummies: they are one more class */
     pnb_status status;
     PNB_TRY(strange_create(&s, p->n, err));
-    PNB_TRY(pnb_ood_score(rule, p, image_u, s.all, err));
+    PNB_TRY(pnb_ood_score(rule, p, r->all.image_u, s.all, err));
     divide(&s, p, half->label);
     if (rule != PNB_NONE_DUMMY)
         PNB_TRY(pnb_none_fit_rejected(s.fit, s.n_fit, REJECTED, &threshold, err));
     PNB_TRY(pnb_none_compute(s.known, s.is_right, s.n_known, s.unknown, s.n_unknown, threshold, &f,
                              err));
-    pnb__buf_printf(out,
-                    "<tr><td>%s</td><td class=\"soft\">%s</td><td class=\"n\">%.3f</td>"
-                    "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td><td class=\"n\">%.3f</td>"
-                    "</tr>\n",
-                    pnb_none_rule_name(rule),
-                    rule == PNB_NONE_DUMMY ? "0" : "5% of known pictures turned away", f.auroc,
-                    f.fpr95, f.positive_accuracy, f.negative_accuracy);
+    pnb__result_cell_text(r->more, pnb_none_rule_name(rule));
+    pnb__result_cell_text(r->more,
+                          rule == PNB_NONE_DUMMY ? "0" : "5% of known pictures turned away");
+    pnb__result_cell_real(r->more, f.auroc, 3);
+    pnb__result_cell_real(r->more, f.fpr95, 3);
+    pnb__result_cell_real(r->more, f.positive_accuracy, 3);
+    pnb__result_cell_real(r->more, f.negative_accuracy, 3);
 done:
     strange_reset(&s);
     return status;
 }
 
-static pnb_status none_table(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                             const classes *half, const pnb_rows *dummies)
+static pnb_status none_table(pnb__report *r, const classes *half, const pnb_rows *dummies)
 {
-    pnb_classify_job job = job_of(all, half);
+    static const pnb__column columns[] = {{"told_by", "told by"},
+                                          {"threshold", "threshold"},
+                                          {"auroc", "AUROC"},
+                                          {"fpr95", "FPR@95"},
+                                          {"positive_accuracy", "positive accuracy"},
+                                          {"negative_accuracy", "negative accuracy"}};
+    pnb_classify_job job = job_of(&r->all, half);
     pnb_predictions p = {0};
     pnb_status status;
     job.dummies = dummies != NULL && dummies->n > 0 ? dummies : NULL;
-    PNB_TRY(pnb_classify(app->ctx, &job, &p, &app->err));
-    pnb__buf_printf(out,
-                    "<h3>None of the above: %zu classes known, %zu taken away</h3>\n"
-                    "<div class=\"scroll\"><table><tr><th>told by</th><th>threshold</th><th "
-                    "class=\"n\">AUROC</th>"
-                    "<th class=\"n\">FPR@95</th><th class=\"n\">positive accuracy</th>"
-                    "<th class=\"n\">negative accuracy</th></tr>\n",
-                    half->n, half->n_whole - half->n);
+    PNB_TRY(pnb_classify(r->app->ctx, &job, &p, &r->app->err));
+    pnb__result_table(r->more, "none_of_the_above", NULL, columns, PNB_COUNT(columns));
     for (int rule = 0; status == PNB_OK && rule < PNB_N_NONE_RULES; rule++) {
         bool is_known =
             (rule != PNB_NONE_DUMMY || job.dummies != NULL) &&
-            (rule != PNB_NONE_UNCERTAINTY || pnb__report_is_uncertain(&all->image_rows));
+            (rule != PNB_NONE_UNCERTAINTY || pnb__report_is_uncertain(&r->all.image_rows));
         if (is_known)
-            status = none_row(out, (pnb_none_rule)rule, &p, half, all->image_u, &app->err);
+            status = none_row(r, (pnb_none_rule)rule, &p, half);
     }
-    pnb__buf_puts(out,
-                  "</table></div>\n<p class=\"soft\">Positive accuracy: pictures of known classes "
+    pnb__buf_printf(pnb__page_block(&r->page),
+                    "<h3>None of the above: %zu classes known, %zu taken away</h3>\n", half->n,
+                    half->n_whole - half->n);
+    pnb__page_table(&r->page, "none_of_the_above", NULL);
+    pnb__buf_puts(&r->page.out,
+                  "<p class=\"soft\">Positive accuracy: pictures of known classes "
                   "kept and named right. Negative accuracy: pictures of the classes taken "
                   "away that were turned away. FPR@95: share of those kept where 95% of the "
                   "known pictures are.</p>\n");
@@ -278,17 +278,16 @@ done:
     return status;
 }
 
-static pnb_status none_of_the_above(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                                    const classes *whole, const pnb_rows *dummies)
+static pnb_status none_of_the_above(pnb__report *r, const classes *whole, const pnb_rows *dummies)
 {
     classes half = {0};
-    size_t n_known = 0;
+    size_t n_known = 0, n_images = r->all.images->n;
     pnb_status status;
-    PNB_TRY(known_half(all, whole, &half, &app->err));
-    for (size_t i = 0; i < all->images->n; i++)
+    PNB_TRY(known_half(&r->all, whole, &half, &r->app->err));
+    for (size_t i = 0; i < n_images; i++)
         n_known += half.label[i] >= 0;
-    if (half.n >= 2 && n_known >= 4 && n_known < all->images->n)
-        PNB_TRY(none_table(app, out, all, &half, dummies));
+    if (half.n >= 2 && n_known >= 4 && n_known < n_images)
+        PNB_TRY(none_table(r, &half, dummies));
 done:
     classes_reset(&half);
     return status;
@@ -296,39 +295,41 @@ done:
 
 /* ---- the section ---- */
 
-static void begin(pnb__buf *out)
+static pnb_status add_section(pnb__report *r, const classes levels[PNB__MAX_LEVELS], int first,
+                              const pnb_rows *dummies)
 {
-    pnb__html_section(out, "Zero-shot classes",
+    static const pnb__column columns[] = {{"classes", "classes"},
+                                          {"n", "number"},
+                                          {"largest", "largest class"},
+                                          {"acc1", "top 1"},
+                                          {"acc5", "top 5"},
+                                          {"mean_per_class_recall", "mean recall of a class"},
+                                          {"ece", "ECE"}};
+    pnb_status status = PNB_OK;
+    pnb__result_table(r->more, "zero_shot", NULL, columns, PNB_COUNT(columns));
+    for (int level = first; status == PNB_OK && level < PNB__MAX_LEVELS; level++)
+        if (levels[level].n > 0)
+            status = zero_shot_row(r, &levels[level], level);
+    r->page.shown = r->more;
+    pnb__page_section(&r->page, "Zero-shot classes",
                       "Each caption of a level is a class and nothing was trained for them. "
                       "Largest class is what always naming it would reach.");
-    pnb__buf_puts(out, "<div class=\"scroll\"><table><tr><th>classes</th><th "
-                       "class=\"n\">number</th><th class=\"n\">"
-                       "largest class %</th><th class=\"n\">top 1 %</th><th class=\"n\">top 5 %"
-                       "</th><th class=\"n\">mean recall of a class %</th><th class=\"n\">ECE %"
-                       "</th></tr>\n");
+    pnb__page_percents(&r->page, "zero_shot", NULL);
+    return status == PNB_OK ? none_of_the_above(r, &levels[first], dummies) : status;
 }
 
-pnb_status pnb__report_classes(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                               const pnb_rows *dummies)
+pnb_status pnb__report_classes(pnb__report *r, const pnb_rows *dummies)
 {
     classes levels[PNB__MAX_LEVELS];
     pnb_status status = PNB_OK;
     int first = -1;
     memset(levels, 0, sizeof levels);
     for (int level = 0; status == PNB_OK && level < PNB__MAX_LEVELS; level++) {
-        status = level_classes(all, level, &levels[level], &app->err);
+        status = level_classes(&r->all, level, &levels[level], &r->app->err);
         first = first < 0 && levels[level].n > 0 ? level : first;
     }
-    if (status == PNB_OK && first >= 0) {
-        begin(out);
-        for (int level = first; status == PNB_OK && level < PNB__MAX_LEVELS; level++)
-            if (levels[level].n > 0)
-                status = zero_shot_row(app, out, all, &levels[level], level);
-        pnb__buf_puts(out, "</table></div>\n");
-        if (status == PNB_OK)
-            status = none_of_the_above(app, out, all, &levels[first], dummies);
-        pnb__html_section_end(out);
-    }
+    if (status == PNB_OK && first >= 0)
+        status = add_section(r, levels, first, dummies);
     for (int level = 0; level < PNB__MAX_LEVELS; level++)
         classes_reset(&levels[level]);
     return status;

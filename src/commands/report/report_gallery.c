@@ -68,38 +68,37 @@ const char *pnb__report_picture_name(const pnb__retrieval *run, size_t row)
     return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "";
 }
 
-pnb_status pnb__report_shot(pnb__buf *out, pnb__row_source *source, const pnb__retrieval *run,
-                            size_t row, const char *css, const char *note, size_t *n_missing,
-                            pnb_error *err)
+/* That picture, small, with a note. */
+static pnb_status put_shot(pnb__report *r, pnb__row_source *source, const pnb__retrieval *run,
+                           size_t row, const char *css, const char *note)
 {
     pnb_image image = {0};
-    pnb_status status = pnb__row_picture(source, run->images, row, &image, err);
+    pnb_status status = pnb__row_picture(source, run->images, row, &image, &r->app->err);
     bool is_found = image.pixels != NULL;
-    *n_missing += !is_found;
+    r->n_missing += !is_found;
     if (status == PNB_OK)
-        status = pnb__html_shot(out, is_found ? &image : NULL, css,
-                                pnb__report_picture_name(run, row), note, err);
+        status = pnb__html_shot(&r->page.out, is_found ? &image : NULL, css,
+                                pnb__report_picture_name(run, row), note, &r->app->err);
     pnb_image_free(&image);
     return status;
 }
 
 /* ---- most and least certain ---- */
 
-static pnb_status picture_row(pnb__buf *out, const pnb__retrieval *all, const ranked *order,
-                              size_t n, bool most_certain, size_t *n_missing, pnb_error *err)
+static pnb_status picture_row(pnb__report *r, const ranked *order, bool most_certain)
 {
-    const pnb_embeddings *set = all->images;
+    const pnb_embeddings *set = r->all.images;
     pnb__row_source source = {0};
     pnb_status status = PNB_OK;
-    pnb__buf_printf(out, "<h3>%s certain pictures</h3><div class=\"row\">\n",
+    pnb__buf_printf(&r->page.out, "<h3>%s certain pictures</h3><div class=\"row\">\n",
                     most_certain ? "Most" : "Least");
-    for (size_t i = 0; status == PNB_OK && i < PNB_MIN(n, set->n); i++) {
-        const ranked *r = &order[most_certain ? i : set->n - 1 - i];
+    for (size_t i = 0; status == PNB_OK && i < PNB_MIN(r->opts->n_examples, set->n); i++) {
+        const ranked *one = &order[most_certain ? i : set->n - 1 - i];
         char caption[32];
-        snprintf(caption, sizeof caption, "%.4g", r->u);
-        status = pnb__report_shot(out, &source, all, r->row, "", caption, n_missing, err);
+        snprintf(caption, sizeof caption, "%.4g", one->u);
+        status = put_shot(r, &source, &r->all, one->row, "", caption);
     }
-    pnb__buf_puts(out, "</div>\n");
+    pnb__buf_puts(&r->page.out, "</div>\n");
     pnb__row_source_reset(&source);
     return status;
 }
@@ -133,11 +132,11 @@ static void caption_list(pnb__buf *out, const pnb__retrieval *all, const ranked 
     pnb__buf_puts(out, "</table></div></div>\n");
 }
 
-pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_t n,
-                                 size_t *n_missing, pnb_error *err)
+pnb_status pnb__report_certainty(pnb__report *r)
 {
-    ranked *images = sort_rows(all->image_u, all->images->n, err);
-    ranked *texts = images != NULL ? sort_rows(all->text_u, all->texts->n, err) : NULL;
+    const pnb__retrieval *all = &r->all;
+    ranked *images = sort_rows(all->image_u, all->images->n, &r->app->err);
+    ranked *texts = images != NULL ? sort_rows(all->text_u, all->texts->n, &r->app->err) : NULL;
     pnb_status status = texts != NULL ? PNB_OK : PNB_NOMEM;
     char about[128];
     bool of_images = pnb__report_is_uncertain(&all->image_rows);
@@ -146,18 +145,18 @@ pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_
         goto done;
     snprintf(about, sizeof about, "The number is the uncertainty, the %s.",
              pnb__report_uncertainty(all));
-    pnb__html_section(out, "Most and least certain", about);
+    pnb__page_section(&r->page, "Most and least certain", about);
+    pnb__buf *out = pnb__page_block(&r->page);
     if (of_images)
-        status = picture_row(out, all, images, n, true, n_missing, err);
+        status = picture_row(r, images, true);
     if (of_images && status == PNB_OK)
-        status = picture_row(out, all, images, n, false, n_missing, err);
+        status = picture_row(r, images, false);
     if (of_texts && status == PNB_OK) {
         pnb__buf_puts(out, "<div class=\"row\">\n");
-        caption_list(out, all, texts, n, true);
-        caption_list(out, all, texts, n, false);
+        caption_list(out, all, texts, r->opts->n_examples, true);
+        caption_list(out, all, texts, r->opts->n_examples, false);
         pnb__buf_puts(out, "</div>\n");
     }
-    pnb__html_section_end(out);
 done:
     pnb__free(images);
     pnb__free(texts);
@@ -189,12 +188,12 @@ static void note_of_hit(const pnb__retrieval *run, double score, bool right, cha
         snprintf(text, 48, "%s%.3f", right ? "true, " : "", score);
 }
 
-pnb_status pnb__report_query(pnb__buf *out, pnb__row_source *source, const pnb__retrieval *run,
-                             const pnb__shown_query *shown, size_t *n_missing, pnb_error *err)
+pnb_status pnb__report_query(pnb__report *r, pnb__row_source *source, const pnb__shown_query *shown)
 {
+    const pnb__retrieval *run = r->found.run;
     size_t query = shown->query;
-    const pnb_embeddings *texts = run->texts;
-    const char *text = texts->texts != NULL ? texts->texts[query] : NULL;
+    const char *text = run->texts->texts != NULL ? run->texts->texts[query] : NULL;
+    pnb__buf *out = &r->page.out;
     pnb_status status = PNB_OK;
     size_t n_true = run->backward->offset[query + 1] - run->backward->offset[query];
     pnb__buf_puts(out, "<div class=\"query\"><q>");
@@ -208,78 +207,34 @@ pnb_status pnb__report_query(pnb__buf *out, pnb__row_source *source, const pnb__
         bool right = pnb__report_is_true(run->backward, query, row);
         char note[48];
         note_of_hit(run, shown->score[j], right, note);
-        status = pnb__report_shot(out, source, run, row, right ? "hit" : "", note, n_missing, err);
+        status = put_shot(r, source, run, row, right ? "hit" : "", note);
     }
     pnb__buf_puts(out, "</div>\n");
     return status;
 }
 
-pnb_status pnb__report_examples(pnb__buf *out, const pnb__found *found, size_t n, size_t *n_missing,
-                                pnb_error *err)
+pnb_status pnb__report_examples(pnb__report *r)
 {
-    const pnb__retrieval *run = found->run;
+    const pnb__found *found = &r->found;
+    size_t n_texts = found->run->texts->n, n = PNB_MIN(r->opts->n_examples, n_texts);
     pnb__row_source source = {0};
     pnb_status status = PNB_OK;
-    n = PNB_MIN(n, run->texts->n);
-    pnb__html_section(out, "Retrieval, shown",
+    pnb__page_section(&r->page, "Retrieval, shown",
                       "Captions drawn evenly from the set and the pictures found for them; those "
                       "that find a right one first come first. A frame and the word true mark "
                       "pictures the caption is true of; p is the model's own probability of a "
                       "match, any other number the score.");
+    pnb__page_block(&r->page);
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; status == PNB_OK && i < n; i++) {
-            size_t query = i * run->texts->n / n;
+            size_t query = i * n_texts / n;
             if (pnb__found_is_right(found, query) == (pass == 0))
                 status = pnb__report_query(
-                    out, &source, run,
+                    r, &source,
                     &(pnb__shown_query){query, found->hits.index + query * found->hits.k,
                                         found->hits.score + query * found->hits.k,
-                                        PNB_MIN((size_t)N_SHOWN, found->hits.k)},
-                    n_missing, err);
+                                        PNB_MIN((size_t)N_SHOWN, found->hits.k)});
         }
-    pnb__html_section_end(out);
     pnb__row_source_reset(&source);
     return status;
-}
-
-/* ---- claims ---- */
-
-static void claim_value(pnb__buf *out, const pnb__claim_line *line, double value)
-{
-    pnb__buf_puts(out, "<td class=\"n\">");
-    if (isnan(value))
-        pnb__buf_puts(out, "\xE2\x80\x93");
-    else
-        pnb__buf_printf(out, "%.*f", line->digits, value);
-    pnb__buf_puts(out, "</td>");
-}
-
-void pnb__report_claims(pnb__buf *out, const pnb__uncertainty_report *claims,
-                        const pnb__uncertainty_report *control)
-{
-    pnb__claim_line lines[PNB__MAX_CLAIM_LINES];
-    char labels[PNB__MAX_LEVELS][48];
-    size_t n = pnb__uncertainty_report_lines(claims, control, lines, labels);
-    pnb__html_section(out, "What the uncertainty shows",
-                      "That masked inputs and general captions are more uncertain is mostly taught "
-                      "by the inclusion loss, not found by the contrastive one. The control is the "
-                      "same model family with a log-variance head that was never trained.");
-    pnb__buf_puts(out, "<div class=\"scroll\"><table class=\"wordy\"><tr><th>figure</th><th "
-                       "class=\"n\">model</th>");
-    if (control != NULL)
-        pnb__buf_puts(out, "<th class=\"n\">control</th>");
-    pnb__buf_puts(out, "<th>meaning</th></tr>\n");
-    for (size_t i = 0; i < n; i++) {
-        pnb__buf_puts(out, "<tr><td>");
-        pnb__html_escape(out, lines[i].label);
-        pnb__buf_puts(out, "</td>");
-        claim_value(out, &lines[i], lines[i].value);
-        if (control != NULL)
-            claim_value(out, &lines[i], lines[i].control);
-        pnb__buf_puts(out, "<td class=\"soft\">");
-        pnb__html_escape(out, lines[i].meaning);
-        pnb__buf_puts(out, "</td></tr>\n");
-    }
-    pnb__buf_puts(out, "</table></div>\n");
-    pnb__html_section_end(out);
 }

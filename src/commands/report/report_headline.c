@@ -8,7 +8,6 @@
 
 #include "commands/report/report_internal.h"
 #include "penumbra/retrieval.h"
-#include "penumbra/selective.h"
 #include "report/html.h"
 
 enum { N_SEARCHED = 6, N_IN_CARD = 4 };
@@ -31,23 +30,6 @@ bool pnb__found_is_right(const pnb__found *found, size_t query)
 
 /* ---- the sentence ---- */
 
-/* How well the captions' uncertainty tells right first hits from wrong ones; NaN where it cannot.
- */
-static double order_auroc(const pnb__found *found)
-{
-    const pnb__retrieval *run = found->run;
-    size_t n = run->texts->n;
-    double auroc = NAN, *correct = pnb__alloc_array(n, sizeof *correct);
-    pnb_selective s;
-    for (size_t q = 0; correct != NULL && q < n; q++)
-        correct[q] = pnb__found_is_right(found, q);
-    if (correct != NULL && pnb__report_is_uncertain(&run->text_rows) &&
-        pnb_selective_compute(run->text_u, correct, n, &s, NULL) == PNB_OK)
-        auroc = s.auroc;
-    pnb__free(correct);
-    return auroc;
-}
-
 /* The first cut-off with its chance, and the last; length of the text. */
 static int put_recalls(const pnb__retrieval *run, char *answer, size_t n_bytes)
 {
@@ -63,10 +45,13 @@ static int put_recalls(const pnb__retrieval *run, char *answer, size_t n_bytes)
                     100 * f->backward.recall[0], first, last, 100 * run->t2i.chance[0]);
 }
 
-void pnb__report_headline(pnb__buf *out, const pnb__found *found)
+void pnb__report_headline(pnb__report *r)
 {
-    const pnb__retrieval *run = found->run;
-    double auroc = order_auroc(found);
+    const pnb__retrieval *run = r->found.run;
+    double auroc = NAN; /* points have no order */
+    r->page.shown = r->figures;
+    if (pnb__report_is_uncertain(&run->text_rows))
+        auroc = pnb__page_number(&r->page, "uncertainty.text_to_image.by_query.auroc");
     char asked[200], answer[400];
     snprintf(asked, sizeof asked,
              "Asked: do %zu captions find their pictures among %zu, and does the model know when "
@@ -78,11 +63,12 @@ void pnb__report_headline(pnb__buf *out, const pnb__found *found)
                  " A caption that fails is the more uncertain one in %.0f%% of all comparisons "
                  "with one that succeeds (50%% is chance).",
                  100 * auroc);
-    pnb__html_headline(out, asked, answer);
+    pnb__html_headline(&r->page.out, asked, answer);
 }
 
-void pnb__report_claims_headline(pnb__buf *out, const pnb__uncertainty_report *claims)
+void pnb__report_claims_headline(pnb__report *r)
 {
+    const pnb__uncertainty_report *claims = &r->claims;
     char answer[300];
     if (isnan(claims->first_above_last))
         snprintf(answer, sizeof answer,
@@ -92,7 +78,8 @@ void pnb__report_claims_headline(pnb__buf *out, const pnb__uncertainty_report *c
                  "A most general caption (level 0) is more uncertain than a most exact one (level "
                  "%d) in %.1f%% of all pairs; 50%% is chance.",
                  claims->n_levels - 1, 100 * claims->first_above_last);
-    pnb__html_headline(out, "Asked: are general captions more uncertain than exact ones?", answer);
+    pnb__html_headline(&r->page.out, "Asked: are general captions more uncertain than exact ones?",
+                       answer);
 }
 
 /* ---- best and worst ---- */
@@ -111,22 +98,21 @@ static double lead(const pnb__found *found, size_t query)
     return 0;
 }
 
-static pnb_status card(pnb__buf *out, const pnb__found *found, const char *heading, size_t query,
-                       size_t *n_missing, pnb_error *err)
+static pnb_status card(pnb__report *r, const char *heading, size_t query)
 {
-    const pnb_hits *h = &found->hits;
+    const pnb_hits *h = &r->found.hits;
     pnb__row_source source = {0};
     const pnb__shown_query shown = {query, h->index + query * h->k, h->score + query * h->k,
                                     PNB_MIN((size_t)N_IN_CARD, h->k)};
-    pnb__html_card(out, heading);
-    pnb_status status = pnb__report_query(out, &source, found->run, &shown, n_missing, err);
+    pnb__html_card(&r->page.out, heading);
+    pnb_status status = pnb__report_query(r, &source, &shown);
     pnb__row_source_reset(&source);
     return status;
 }
 
-pnb_status pnb__report_best_and_worst(pnb__buf *out, const pnb__found *found, size_t *n_missing,
-                                      pnb_error *err)
+pnb_status pnb__report_best_and_worst(pnb__report *r)
 {
+    const pnb__found *found = &r->found;
     size_t n = found->run->texts->n, best = n, worst = n;
     pnb_status status = PNB_OK;
     for (size_t q = 0; q < n; q++) {
@@ -138,11 +124,11 @@ pnb_status pnb__report_best_and_worst(pnb__buf *out, const pnb__found *found, si
                         ? q
                         : worst;
     }
-    pnb__html_cards_begin(out);
+    pnb__html_cards_begin(&r->page.out);
     if (best < n)
-        status = card(out, found, "Works best", best, n_missing, err);
+        status = card(r, "Works best", best);
     if (status == PNB_OK && worst < n)
-        status = card(out, found, "Fails worst: the surest wrong answer", worst, n_missing, err);
-    pnb__html_cards_end(out);
+        status = card(r, "Fails worst: the surest wrong answer", worst);
+    pnb__html_cards_end(&r->page.out);
     return status;
 }

@@ -7,48 +7,59 @@
 #include "encode/inputs/inputs.h"
 #include "penumbra/search.h"
 #include "program/app.h"
+#include "report/page.h"
 
 /* A retrieval and the first pictures of every caption. */
 typedef struct pnb__found {
     const pnb__retrieval *run;
     pnb_hits hits;
 } pnb__found;
+
+/* A report at work: everything is measured before the first word is written. */
+typedef struct pnb__report {
+    pnb__app *app;
+    const pnb__report_opts *opts;
+    pnb__uncertainty_report claims; /* of opts->sets where they have texts */
+    bool has_sets;                  /* of what follows */
+    pnb__retrieval all, level;      /* all caption levels, and the one that was asked for */
+    pnb__found found;               /* of the level, or of all */
+    pnb__result *figures;           /* of found.run, as `eval retrieval` prints them */
+    pnb__result *every;             /* of all levels; may be the same */
+    pnb__result *more;              /* what nothing else prints: claims, classes, a run */
+    pnb__page page;
+    size_t n_missing; /* pictures that could not be found again and are shown by name */
+} pnb__report;
+
 /* ---- report_headline.c ---- Free the hits with pnb_hits_reset, after a failure too. */
 pnb_status pnb__found_compute(pnb__app *app, const pnb__retrieval *run, pnb__found *out);
 bool pnb__found_is_right(const pnb__found *found, size_t query); /* its first picture is true */
-
-/* Loss, recall and uncertainty over the steps of a run. */
-pnb_status pnb__report_training(pnb__buf *out, const char *run_dir, pnb_error *err);
+/* What the report answers, with the best and the worst caption; where there are no pictures the
+ * order of levels, or what a training reached. */
+void pnb__report_headline(pnb__report *r);
+pnb_status pnb__report_best_and_worst(pnb__report *r);
+void pnb__report_claims_headline(pnb__report *r);
+void pnb__report_training_headline(pnb__report *r);
 
 /* What the uncertainty of a report's rows is, in words: "trace of the covariance", "1/kappa". */
 const char *pnb__report_uncertainty(const pnb__retrieval *run);
 /* Whether rows of a side have an uncertainty of their own; points have none. */
 bool pnb__report_is_uncertain(const pnb_rows *rows);
 
-/* The retrieval figures and the bins of uncertainty. */
-pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run);
-/* Every figure of `eval retrieval` with its interval; nothing without resamples. */
-void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run);
-pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run,
-                            const pnb__retrieval_opts *opts);
+/* ---- report_sets.c ---- Recalls; every figure of `eval retrieval` with its interval; bins of
+ * uncertainty; risk and coverage of both directions. */
+void pnb__report_retrieval(pnb__report *r);
+void pnb__report_figures(pnb__report *r);
+void pnb__report_bins(pnb__report *r);
+void pnb__report_selective(pnb__report *r);
+/* Histograms of uncertainty: pictures, and captions by level. A 2-D view of all embeddings. */
+void pnb__report_histograms(pnb__report *r);
+pnb_status pnb__report_pca(pnb__report *r);
 
-/* Histograms of uncertainty: pictures, and captions by level. `all` holds every level. */
-pnb_status pnb__report_histograms(pnb__buf *out, const pnb__retrieval *all, pnb_error *err);
-pnb_status pnb__report_pca(pnb__buf *out, const pnb__retrieval *all, pnb_error *err);
-
-/* Most and least certain pictures and captions; retrieval shown. Pictures that cannot be found
- * again are shown by name and counted in *n_missing. */
-pnb_status pnb__report_certainty(pnb__buf *out, const pnb__retrieval *all, size_t n,
-                                 size_t *n_missing, pnb_error *err);
-pnb_status pnb__report_examples(pnb__buf *out, const pnb__found *found, size_t n, size_t *n_missing,
-                                pnb_error *err);
-
+/* ---- report_gallery.c ---- Most and least certain pictures and captions; retrieval shown. */
+pnb_status pnb__report_certainty(pnb__report *r);
+pnb_status pnb__report_examples(pnb__report *r);
 /* What people would call a picture: a true caption of it, else its file or id. */
 const char *pnb__report_picture_name(const pnb__retrieval *run, size_t row);
-/* That picture, small, with a note. */
-pnb_status pnb__report_shot(pnb__buf *out, pnb__row_source *source, const pnb__retrieval *run,
-                            size_t row, const char *css, const char *note, size_t *n_missing,
-                            pnb_error *err);
 /* A caption with the pictures found for it; true ones are framed. */
 typedef struct pnb__shown_query {
     size_t query;
@@ -56,35 +67,25 @@ typedef struct pnb__shown_query {
     const double *score;
     size_t n;
 } pnb__shown_query;
-pnb_status pnb__report_query(pnb__buf *out, pnb__row_source *source, const pnb__retrieval *run,
-                             const pnb__shown_query *shown, size_t *n_missing, pnb_error *err);
+pnb_status pnb__report_query(pnb__report *r, pnb__row_source *source,
+                             const pnb__shown_query *shown);
 bool pnb__report_is_true(const pnb_truth *truth, size_t query, size_t item);
 
-/* ---- report_headline.c ---- What the report answers, with the best and the worst caption. */
-void pnb__report_headline(pnb__buf *out, const pnb__found *found);
-pnb_status pnb__report_best_and_worst(pnb__buf *out, const pnb__found *found, size_t *n_missing,
-                                      pnb_error *err);
-/* Headline where there are no pictures: the order of levels, or what a training reached. */
-void pnb__report_claims_headline(pnb__buf *out, const pnb__uncertainty_report *claims);
-pnb_status pnb__report_training_headline(pnb__buf *out, const char *run_dir, pnb_error *err);
-
-/* Risk and coverage of both directions; reliability of the match probability, fitted on one part of
- * the captions and drawn on the rest; uncertainty by the number of words. */
-pnb_status pnb__report_selective(pnb__buf *out, const pnb__retrieval *run, pnb_error *err);
-pnb_status pnb__report_reliability(pnb__app *app, pnb__buf *out, const pnb__retrieval *run);
-pnb_status pnb__report_lengths(pnb__buf *out, const pnb__retrieval *all, pnb_error *err);
+/* ---- report_trust.c ---- Reliability of the match probability, fitted on one part of the captions
+ * and drawn on the rest; uncertainty by the number of words. */
+pnb_status pnb__report_reliability(pnb__report *r);
+pnb_status pnb__report_lengths(pnb__report *r);
 
 /* Caption levels that divide the pictures into classes, and pictures of none; `dummies` are texts
  * that name nothing, or NULL. Nothing is written where no level does. */
-pnb_status pnb__report_classes(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                               const pnb_rows *dummies);
-/* Captions on the way from n pictures to the root; `null_text` is the empty text's row, or NULL:
+pnb_status pnb__report_classes(pnb__report *r, const pnb_rows *dummies);
+/* Captions on the way from some pictures to the root; `null_text` is the empty text's row, or NULL:
  * nothing is written. */
-pnb_status pnb__report_paths(pnb__app *app, pnb__buf *out, const pnb__retrieval *all,
-                             const pnb_gaussians *null_text, size_t n, size_t *n_missing);
+pnb_status pnb__report_paths(pnb__report *r, const pnb_gaussians *null_text);
 
-/* The claims table, each figure with its control and meaning. */
-void pnb__report_claims(pnb__buf *out, const pnb__uncertainty_report *claims,
-                        const pnb__uncertainty_report *control);
+/* ---- report_training.c ---- The records of opts->run into r->more, and their curves: loss, recall
+ * and uncertainty over the steps. */
+pnb_status pnb__report_read_training(pnb__report *r);
+void pnb__report_training(pnb__report *r);
 
 #endif

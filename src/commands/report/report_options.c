@@ -4,7 +4,7 @@
 #include "commands/commands.h"
 #include "commands/eval/retrieval_args.h"
 #include "commands/report/report.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 struct report_args {
     pnb__report_opts job;

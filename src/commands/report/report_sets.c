@@ -1,15 +1,14 @@
-/* Figures of two embedding sets: recall table, bins, histograms, and the 2-D view.
+/* Figures of two embedding sets: recall table, bins, risk and coverage, histograms, the 2-D view.
  *
  * Everything shown was computed by eval; the histograms share one logarithmic axis so that levels
- * can be compared by eye. How axes and marks are drawn is chart.c's business. */
+ * can be compared by eye. */
 #include <math.h>
 #include <string.h>
 
 #include "commands/report/report_internal.h"
 #include "penumbra/pca.h"
 #include "report/chart.h"
-#include "report/html.h"
-#include "report/svg.h"
+#include "report/histogram.h"
 
 enum { N_HISTOGRAM = 32, MAX_ELLIPSES = 90, COLOUR_IMAGES = 5 };
 
@@ -49,170 +48,79 @@ bool pnb__report_is_uncertain(const pnb_rows *rows)
     return rows->log_var != NULL || rows->kappa != NULL || rows->beta != NULL;
 }
 
-/* ---- recall ---- */
+/* ---- retrieval ---- */
 
-static void recall_row(pnb__buf *out, const char *name, const double *recall, size_t n_k,
-                       double r_precision)
+void pnb__report_retrieval(pnb__report *r)
 {
-    pnb__buf_printf(out, "<tr><td>%s</td>", name);
-    for (size_t i = 0; i < n_k; i++)
-        pnb__buf_printf(out, "<td class=\"n\">%.4f</td>", recall[i]);
-    pnb__buf_printf(out, "<td class=\"n\">%.4f</td></tr>\n", r_precision);
-}
-
-pnb_status pnb__report_retrieval(pnb__buf *out, const pnb__retrieval *run)
-{
-    const pnb_retrieval *f = &run->figures;
-    pnb__html_section(out, "Retrieval",
+    const pnb__retrieval *run = r->found.run;
+    const json_t *interval = pnb__result_get(r->figures, "rsum_interval");
+    pnb__page *page = &r->page;
+    page->shown = r->figures;
+    pnb__page_section(page, "Retrieval",
                       "Share of queries with a right answer among the first k. "
                       "Chance is what a random order would reach on the same data.");
-    pnb__buf_puts(out, "<div class=\"scroll\"><table><tr><th>direction</th>");
-    for (size_t i = 0; i < f->n_k; i++)
-        pnb__buf_printf(out, "<th class=\"n\">R@%zu</th>", f->k[i]);
-    pnb__buf_puts(out, "<th class=\"n\">R-Precision</th></tr>\n");
-    recall_row(out, "picture to caption", f->forward.recall, f->n_k, f->forward.r_precision);
-    recall_row(out, "by chance", run->i2t.chance, f->n_k, run->i2t.chance_r_precision);
-    recall_row(out, "caption to picture", f->backward.recall, f->n_k, f->backward.r_precision);
-    recall_row(out, "by chance", run->t2i.chance, f->n_k, run->t2i.chance_r_precision);
-    pnb__buf_printf(
-        out,
-        "</table></div>\n<p class=\"soft\">%zu pictures, %zu captions, %zu true pairs; ranked "
-        "by %s, %s. Uncertainty: %s.</p>\n",
-        run->images->n, run->texts->n, run->truth->n_pairs, pnb_measure_name(run->measure),
-        pnb_measure_sentence(run->measure), pnb__report_uncertainty(run));
-    pnb__html_section_end(out);
-    return PNB_OK;
+    pnb__page_table(page, "table", NULL);
+    pnb__buf *out = pnb__page_block(page);
+    pnb__buf_printf(out, "<p class=\"soft\">RSUM, all recalls both ways: %.4f",
+                    pnb__page_number(page, "metrics.rsum"));
+    if (interval != NULL)
+        pnb__buf_printf(out, " [%.4f, %.4f]", json_number_value(json_array_get(interval, 0)),
+                        json_number_value(json_array_get(interval, 1)));
+    pnb__buf_printf(out,
+                    ". %zu pictures, %zu captions, %zu true pairs; ranked by %s, %s. Uncertainty: "
+                    "%s.</p>\n",
+                    run->images->n, run->texts->n, run->truth->n_pairs,
+                    pnb_measure_name(run->measure), pnb_measure_sentence(run->measure),
+                    pnb__report_uncertainty(run));
 }
 
-/* ---- all figures ---- */
-
-/* Shares and correlations to a thousandth, which is finer than any interval here; ranks to a tenth.
- */
-static void interval_cell(pnb__buf *out, double value, double low, double high)
+void pnb__report_figures(pnb__report *r)
 {
-    int digits = fabs(value) < 10 ? 3 : 1;
-    pnb__buf_puts(out, "<td class=\"n whole\">");
-    if (isnan(value))
-        pnb__buf_puts(out, "\xE2\x80\x93");
-    else
-        pnb__buf_printf(out, "%.*f", digits, value);
-    if (!isnan(value) && !isnan(low))
-        pnb__buf_printf(out, " <span class=\"soft\">[%.*f, %.*f]</span>", digits, low, digits,
-                        high);
-    pnb__buf_puts(out, "</td>");
-}
-
-static void figure_row(pnb__buf *out, const pnb__retrieval *run, size_t figure, bool by_hit)
-{
-    const pnb__retrieval_side *const sides[] = {&run->i2t, &run->t2i};
-    const char *name = pnb_figure_name((pnb_figure)figure);
-    bool is_sorted = pnb_figure_is_sorted((pnb_figure)figure);
-    if (isnan(run->i2t.by_query.value.value[figure]) &&
-        isnan(run->t2i.by_query.value.value[figure]))
-        return;
-    pnb__buf_printf(out, "<tr><td>%s%s</td>", name,
-                    !is_sorted ? ""
-                    : by_hit   ? ", by what was found"
-                               : ", by the query");
-    for (size_t d = 0; d < 2; d++) {
-        const pnb_figure_intervals *v = by_hit ? &sides[d]->by_hit : &sides[d]->by_query;
-        interval_cell(out, v->value.value[figure], v->low.value[figure], v->high.value[figure]);
-    }
-    pnb__buf_puts(out, "<td class=\"soft\">");
-    pnb__html_escape(out, pnb_figure_sentence((pnb_figure)figure));
-    pnb__buf_puts(out, "</td></tr>\n");
-    if (is_sorted && !by_hit)
-        figure_row(out, run, figure, true);
-}
-
-void pnb__report_figures(pnb__buf *out, const pnb__retrieval *run)
-{
+    const pnb__retrieval *run = r->found.run;
+    static const char *const columns[] = {"figure", "sorted_by", "i2t", "t2i", "meaning", NULL};
     char about[512];
     snprintf(
         about, sizeof about,
         "With 95%% bootstrap intervals over %zu clusters (a cluster is a %s), as `penumbra "
-        "eval retrieval` prints them; shares are fractions. Uncertainty is the query's own, or "
-        "that of what was found. Figures of bins have no interval: they depend on the number "
-        "of queries; Spearman and AUROC over single queries do not.",
+        "eval retrieval` prints them; shares are fractions. Sorted by the query's own uncertainty, "
+        "or by that of what was found (hit). Figures of bins have no interval: they depend on the "
+        "number of queries; Spearman and AUROC over single queries do not.",
         run->n_clusters[0], run->cluster_unit);
-    pnb__html_section(out, "All figures",
+    r->page.shown = r->figures;
+    pnb__page_section(&r->page, "All figures",
                       run->has_intervals ? about : "As `penumbra eval retrieval` prints them.");
-    pnb__buf_puts(out, "<div class=\"scroll\"><table class=\"wordy\"><tr><th>figure</th><th "
-                       "class=\"n\">picture to caption</th>"
-                       "<th class=\"n\">caption to picture</th><th>meaning</th></tr>\n");
-    for (size_t i = 0; i < run->figures.n_k; i++) {
-        const pnb_figure_intervals *const v[] = {&run->i2t.by_query, &run->t2i.by_query};
-        pnb__buf_printf(out, "<tr><td>recall@%zu</td>", run->figures.k[i]);
-        for (size_t d = 0; d < 2; d++)
-            interval_cell(out, v[d]->value.recall[i], v[d]->low.recall[i], v[d]->high.recall[i]);
-        pnb__buf_puts(out, "<td></td></tr>\n");
-    }
-    pnb__buf_puts(out, "<tr><td>RSUM</td><td></td>");
-    interval_cell(out, run->rsum.value, run->rsum.low, run->rsum.high);
-    pnb__buf_puts(out, "<td class=\"soft\">all recalls both ways</td></tr>\n");
-    for (size_t f = 0; f < PNB_N_FIGURES; f++)
-        figure_row(out, run, f, false);
-    for (size_t i = 0; i < run->n_coco; i++) {
-        pnb__buf_printf(out, "<tr><td>%s</td>", run->coco[i].label);
-        for (size_t d = 0; d < 2; d++)
-            interval_cell(out, run->coco[i].side[d].value, run->coco[i].side[d].low,
-                          run->coco[i].side[d].high);
-        pnb__buf_puts(out, "<td></td></tr>\n");
-    }
-    pnb__buf_puts(out, "</table></div>\n");
-    pnb__html_section_end(out);
+    pnb__page_table(&r->page, "figures", columns);
 }
 
-/* ---- bins ---- */
+/* ---- uncertainty by direction ---- */
 
-/* Least-squares line through (bin, accuracy). */
-static void fit_line(const pnb_uncertainty_calibration *c, double *slope, double *offset)
+/* A figure of a direction, "text_to_image" or the other, in the tree. */
+static double of_way(const pnb__page *page, const char *way, const char *key)
 {
-    double n = (double)c->n_bins, sx = 0, sy = 0, sxx = 0, sxy = 0;
-    for (size_t i = 0; i < c->n_bins; i++) {
-        double x = (double)c->bin[i].index + 1, y = c->bin[i].accuracy;
-        sx += x;
-        sy += y;
-        sxx += x * x;
-        sxy += x * y;
-    }
-    double spread = n * sxx - sx * sx;
-    *slope = spread > 0 ? (n * sxy - sx * sy) / spread : 0;
-    *offset = (sy - *slope * sx) / n;
+    char path[96];
+    snprintf(path, sizeof path, "uncertainty.%s.%s", way, key);
+    return pnb__page_number(page, path);
 }
 
-static void bins_chart(pnb__buf *out, const pnb_uncertainty_calibration *c, const char *name,
-                       int colour)
+static void draw_bins(pnb__page *page, const char *way, const char *name, int colour)
 {
-    char title[120], line[64];
-    double slope, offset;
-    if (c->n_bins == 0)
-        return;
-    fit_line(c, &slope, &offset);
-    snprintf(title, sizeof title, "%s: S = %.2f, R\xC2\xB2 = %.2f", name, c->s, c->r2);
-    snprintf(line, sizeof line, "least-squares line");
-    pnb__chart chart = {
-        .title = title,
-        .width = PNB__CHART_WIDTH,
-        .height = PNB__CHART_HEIGHT,
-        .x = {.low = 0.5,
-              .high = (double)c->bin[c->n_bins - 1].index + 1.5,
-              .exact = true,
-              .label = "bin of queries, 1 = most certain"},
-        .y = {.low = 0, .high = 0.05, .label = "recall at 1 (share)"},
-        .legend = {{"recall at 1", colour, PNB__MARK_BAR}, {line, COLOUR_IMAGES, PNB__MARK_DASHES}},
-        .n_legend = 2};
-    for (size_t i = 0; i < c->n_bins; i++)
-        chart.y.high = fmax(chart.y.high, c->bin[i].accuracy);
-    pnb__chart_begin(&chart, out);
-    for (size_t i = 0; i < c->n_bins; i++) {
-        double x = (double)c->bin[i].index + 1;
-        pnb__chart_bar(&chart, colour, x - 0.38, x + 0.38, c->bin[i].accuracy);
-    }
-    const double xs[2] = {chart.x.low, chart.x.high};
-    const double ys[2] = {offset + slope * xs[0], offset + slope * xs[1]};
-    pnb__chart_dashes(&chart, COLOUR_IMAGES, xs, ys, 2);
-    pnb__chart_end(&chart);
+    char title[120], table[64];
+    snprintf(table, sizeof table, "uncertainty.%s.bins", way);
+    snprintf(title, sizeof title, "%s: S = %.2f, R\xC2\xB2 = %.2f", name,
+             of_way(page, way, "spearman_s"), of_way(page, way, "r2"));
+    const pnb__plot plot = {.title = title,
+                            .table = table,
+                            .x = {.exact = true, .label = "bin of queries, 0 = most certain"},
+                            .y = {PNB__FROM_0, .label = "recall at 1 (share)"},
+                            .reference = PNB__REFERENCE_TREND,
+                            .reference_name = "least-squares line",
+                            .series = {{.name = "recall at 1",
+                                        .x = "bin",
+                                        .y = "accuracy",
+                                        .shape = PNB__SHAPE_BARS,
+                                        .colour = colour}},
+                            .n_series = 1};
+    pnb__page_plot(page, &plot);
 }
 
 static const char *binning_words(pnb_binning binning)
@@ -229,77 +137,107 @@ static const char *binning_words(pnb_binning binning)
     }
 }
 
-pnb_status pnb__report_bins(pnb__buf *out, const pnb__retrieval *run,
-                            const pnb__retrieval_opts *opts)
+void pnb__report_bins(pnb__report *r)
 {
+    const pnb__retrieval_opts *opts = &r->opts->retrieval;
+    pnb__page *page = &r->page;
     char about[512];
+    page->shown = r->every;
     snprintf(about, sizeof about,
              "Queries sorted by %s into %s. If the uncertainty means something, recall falls from "
              "left to right: S is the rank correlation of bin and recall (\xE2\x88\x92"
              "1 is best), R\xC2\xB2 how well a line fits.",
              opts->bin_by_hit ? "the uncertainty of what they found" : "their own uncertainty",
              binning_words(opts->binning));
-    pnb__html_section(out, "Does uncertainty tell when retrieval fails?", about);
-    pnb__buf_puts(out, "<div class=\"row\">\n");
-    bins_chart(out, &run->t2i.bins, "Caption to picture", 0);
-    bins_chart(out, &run->i2t.bins, "Picture to caption", 1);
-    pnb__buf_puts(out, "</div>\n");
-    pnb__html_section_end(out);
-    return PNB_OK;
+    pnb__page_section(page, "Does uncertainty tell when retrieval fails?", about);
+    draw_bins(page, "text_to_image", "Caption to picture", 0);
+    draw_bins(page, "image_to_text", "Picture to caption", 1);
+}
+
+static void draw_risk(pnb__page *page, const char *way, const char *name, int colour)
+{
+    char title[160], table[64];
+    snprintf(table, sizeof table, "uncertainty.%s.risk_coverage", way);
+    snprintf(title, sizeof title, "%s: area %.3f, order AUROC %.2f", name,
+             of_way(page, way, "by_query.aurc"), of_way(page, way, "by_query.auroc"));
+    const pnb__plot plot = {
+        .title = title,
+        .table = table,
+        .x = {.high = 1, .exact = true, .label = "coverage (share of queries answered)"},
+        .y = {.label = "risk (share of those wrong)"}, /* no further: the lines are often close */
+        .reference = PNB__REFERENCE_LAST,
+        .reference_name = "any order",
+        .series = {{.name = "most certain first", .x = "coverage", .y = "risk", .colour = colour}},
+        .n_series = 1};
+    pnb__page_plot(page, &plot);
+}
+
+void pnb__report_selective(pnb__report *r)
+{
+    pnb__page *page = &r->page;
+    page->shown = r->every;
+    pnb__page_section(
+        page, "Answering only when certain",
+        "Queries answered in the order of their uncertainty. The line falls to the "
+        "left where wrong answers are the uncertain ones; in any other order it "
+        "stays on the dashes. The area under it is AURC (smaller is better). The risk axis "
+        "covers what occurs and need not begin at 0.");
+    draw_risk(page, "text_to_image", "Caption to picture", 0);
+    draw_risk(page, "image_to_text", "Picture to caption", 1);
 }
 
 /* ---- histograms ---- */
 
-/* Values of one group and how to show it. */
+/* Rows of one kind, and how they are shown. */
 typedef struct group {
     const char *title;
     int colour;
     const double *u;
-    const int *level; /* NULL: all rows */
+    const int *level; /* NULL: all rows, else those of the wanted one */
     int wanted;
     size_t n_rows;
 } group;
 
-static void histogram(pnb__buf *out, const group *g, const pnb__axis *range)
+/* Shares of the group's rows in bins as a table, drawn. */
+static void histogram(pnb__report *r, const group *g, const pnb__bins *bins, const char *label)
 {
-    double count[N_HISTOGRAM] = {0}, step, peak = 0, sum = 0;
+    static const pnb__column columns[] = {{"from", NULL}, {"to", NULL}, {"share", NULL}};
+    double count[N_HISTOGRAM] = {0}, sum = 0;
     size_t n = 0;
     char title[120];
-    step = log(range->high / range->low) / N_HISTOGRAM;
     for (size_t i = 0; i < g->n_rows; i++) {
         if ((g->level != NULL && g->level[i] != g->wanted) || !(g->u[i] > 0))
             continue;
-        double place = log(g->u[i] / range->low) / step;
-        size_t bin = (size_t)PNB_MIN(PNB_MAX(place, 0.0), (double)N_HISTOGRAM - 1);
-        count[bin]++;
+        count[pnb__bin_of(bins, g->u[i])]++;
         sum += g->u[i];
         n++;
     }
-    if (n == 0)
-        return;
-    for (int i = 0; i < N_HISTOGRAM; i++) {
-        count[i] /= (double)n;
-        peak = fmax(peak, count[i]);
-    }
     snprintf(title, sizeof title, "%s (%zu, mean %.3g)", g->title, n, sum / (double)n);
-    pnb__chart chart = {.title = title,
-                        .width = PNB__CHART_WIDTH,
-                        .height = 220,
-                        .x = *range,
-                        .y = {.low = 0, .high = peak, .label = "share"}};
-    pnb__chart_begin(&chart, out);
-    for (int i = 0; i < N_HISTOGRAM; i++)
-        if (count[i] > 0)
-            pnb__chart_bar(&chart, g->colour, range->low * exp(step * i),
-                           range->low * exp(step * (i + 1)), count[i]);
-    pnb__chart_end(&chart);
+    pnb__result_table(r->more, g->title, NULL, columns, PNB_COUNT(columns));
+    for (size_t b = 0; n > 0 && b < bins->n; b++) {
+        pnb__result_cell_real(r->more, pnb__bin_border(bins, b), 5);
+        pnb__result_cell_real(r->more, pnb__bin_border(bins, b + 1), 5);
+        pnb__result_cell_real(r->more, count[b] / (double)n, 5);
+    }
+    const pnb__plot plot = {.title = title,
+                            .table = g->title,
+                            .height = 220,
+                            .x = {.log = true, .exact = true, .label = label},
+                            .y = {PNB__FROM_0, .label = "share"},
+                            .series = {{.x = "from",
+                                        .x_to = "to",
+                                        .y = "share",
+                                        .shape = PNB__SHAPE_BARS,
+                                        .colour = g->colour}},
+                            .n_series = 1};
+    pnb__page_plot(&r->page, &plot);
 }
 
-pnb_status pnb__report_histograms(pnb__buf *out, const pnb__retrieval *all, pnb_error *err)
+void pnb__report_histograms(pnb__report *r)
 {
+    const pnb__retrieval *all = &r->all;
     char label[80], about[256];
-    pnb__axis range = {.log = true, .exact = true, .label = label};
-    (void)err;
+    pnb__axis range = {.log = true};
     snprintf(label, sizeof label, "uncertainty (%s)", pnb__report_uncertainty(all));
     snprintf(about, sizeof about,
              "Uncertainty of an embedding is the %s. Level 0 holds the most general captions. All "
@@ -308,23 +246,19 @@ pnb_status pnb__report_histograms(pnb__buf *out, const pnb__retrieval *all, pnb_
     pnb__axis_cover(&range, all->image_u, all->images->n);
     pnb__axis_cover(&range, all->text_u, all->texts->n);
     if (!(range.low > 0))
-        return PNB_OK; /* points: nothing to show */
-    range.low /= 1.05;
-    range.high *= 1.05;
-    pnb__html_section(out, "How uncertain is the model?", about);
-    pnb__buf_puts(out, "<div class=\"row\">\n");
+        return; /* points: nothing to show */
+    const pnb__bins bins = {range.low / 1.05, range.high * 1.05, true, N_HISTOGRAM};
+    r->page.shown = r->more;
+    pnb__page_section(&r->page, "How uncertain is the model?", about);
     group g = {"Pictures", COLOUR_IMAGES, all->image_u, NULL, 0, all->images->n};
-    histogram(out, &g, &range);
+    histogram(r, &g, &bins, label);
     int last = last_level(all);
     for (int level = last < 0 ? -1 : 0; level <= last; level++) {
         char title[40];
         snprintf(title, sizeof title, level < 0 ? "Captions" : "Captions of level %d", level);
         g = (group){title, level_colour(level), all->text_u, all->text_level, level, all->texts->n};
-        histogram(out, &g, &range);
+        histogram(r, &g, &bins, label);
     }
-    pnb__buf_puts(out, "</div>\n");
-    pnb__html_section_end(out);
-    return PNB_OK;
 }
 
 /* ---- 2-D view ---- */
@@ -377,8 +311,10 @@ static void pca_legend(pnb__chart *chart, const pnb__retrieval *all, char names[
     }
 }
 
-pnb_status pnb__report_pca(pnb__buf *out, const pnb__retrieval *all, pnb_error *err)
+pnb_status pnb__report_pca(pnb__report *r)
 {
+    const pnb__retrieval *all = &r->all;
+    pnb_error *err = &r->app->err;
     const pnb_gaussians *const sets[] = {&all->image_rows, &all->text_rows};
     pnb_pca pca = {0};
     cloud images = {0}, texts = {0};
@@ -401,17 +337,17 @@ pnb_status pnb__report_pca(pnb__buf *out, const pnb__retrieval *all, pnb_error *
     cover(&chart, &images);
     cover(&chart, &texts);
     pca_legend(&chart, all, names);
-    pnb__html_section(out, "Two dimensions of the embedding space",
+    pnb__page_section(&r->page, "Two dimensions of the embedding space",
                       "A linear view, so each Gaussian stays one. An evenly spaced sample of "
                       "pictures and captions; the ellipse holds 95% of an embedding. One unit is "
                       "the same length on both axes; means have length 1 in all dimensions.");
+    pnb__buf *out = pnb__page_block(&r->page);
     pnb__buf_puts(out, "<div class=\"row\">\n");
     pnb__chart_begin(&chart, out);
     draw_cloud(&chart, &images, NULL);
     draw_cloud(&chart, &texts, all->text_level);
     pnb__chart_end(&chart);
     pnb__buf_puts(out, "</div>\n");
-    pnb__html_section_end(out);
 done:
     pnb_pca_reset(&pca);
     pnb__free(images.xy);

@@ -227,71 +227,78 @@ done:
 
 /* ---- the table ---- */
 
-static void add_line(pnb__claim_line *lines, size_t *n, pnb__claim_line line)
+/* A row: figure, this model, control, meaning. */
+typedef struct claim_line {
+    const char *key, *label, *meaning;
+    double value, control;
+    int digits;
+} claim_line;
+enum { MAX_LINES = 24 };
+
+static void add_line(claim_line *lines, size_t *n, claim_line line)
 {
     if (!isnan(line.value) || !isnan(line.control))
         lines[(*n)++] = line;
 }
 
-size_t pnb__uncertainty_report_lines(const pnb__uncertainty_report *c,
-                                     const pnb__uncertainty_report *control,
-                                     pnb__claim_line lines[PNB__MAX_CLAIM_LINES], char labels[][48])
+static size_t lines_of(const pnb__uncertainty_report *c, const pnb__uncertainty_report *control,
+                       claim_line lines[MAX_LINES], char labels[][48])
 {
     size_t n = 0;
 #define CONTROL(field) (control != NULL ? control->field : NAN)
     for (int level = 0; level < c->n_levels; level++) {
         snprintf(labels[level], 48, "captions of level %d", level);
         add_line(lines, &n,
-                 (pnb__claim_line){NULL, labels[level],
-                                   level == 0 ? "mean uncertainty; level 0 is the most general "
-                                                "and should be the most uncertain"
-                                              : "mean uncertainty",
-                                   c->level_mean[level], CONTROL(level_mean[level]), 4});
+                 (claim_line){NULL, labels[level],
+                              level == 0 ? "mean uncertainty; level 0 is the most general "
+                                           "and should be the most uncertain"
+                                         : "mean uncertainty",
+                              c->level_mean[level], CONTROL(level_mean[level]), 4});
     }
     add_line(lines, &n,
-             (pnb__claim_line){"image_mean", "pictures", "mean uncertainty", c->image_mean,
-                               CONTROL(image_mean), 4});
+             (claim_line){"image_mean", "pictures", "mean uncertainty", c->image_mean,
+                          CONTROL(image_mean), 4});
     add_line(lines, &n,
-             (pnb__claim_line){"first_above_last", "level 0 above the last level",
-                               "share of all caption pairs; 0.5 is chance", c->first_above_last,
-                               CONTROL(first_above_last), 3});
+             (claim_line){"first_above_last", "level 0 above the last level",
+                          "share of all caption pairs; 0.5 is chance", c->first_above_last,
+                          CONTROL(first_above_last), 3});
     add_line(lines, &n,
-             (pnb__claim_line){"picture_above", "the same for one picture's captions",
-                               "share of pictures; the published claim", c->picture_above,
-                               CONTROL(picture_above), 3});
+             (claim_line){"picture_above", "the same for one picture's captions",
+                          "share of pictures; the published claim", c->picture_above,
+                          CONTROL(picture_above), 3});
     add_line(lines, &n,
-             (pnb__claim_line){"picture_in_order", "all levels in order",
-                               "share of pictures whose levels fall one by one",
-                               c->picture_in_order, CONTROL(picture_in_order), 3});
+             (claim_line){"picture_in_order", "all levels in order",
+                          "share of pictures whose levels fall one by one", c->picture_in_order,
+                          CONTROL(picture_in_order), 3});
     add_line(lines, &n,
-             (pnb__claim_line){"masked_image_above", "masked picture more uncertain",
-                               "share of pictures; taught by the inclusion loss",
-                               c->masked_image_above, CONTROL(masked_image_above), 3});
+             (claim_line){"masked_image_above", "masked picture more uncertain",
+                          "share of pictures; taught by the inclusion loss", c->masked_image_above,
+                          CONTROL(masked_image_above), 3});
     add_line(lines, &n,
-             (pnb__claim_line){"image_included", "H(picture in masked) > 0",
-                               "share; the whole lies inside what is left of it", c->image_included,
-                               CONTROL(image_included), 3});
+             (claim_line){"image_included", "H(picture in masked) > 0",
+                          "share; the whole lies inside what is left of it", c->image_included,
+                          CONTROL(image_included), 3});
     add_line(lines, &n,
-             (pnb__claim_line){"masked_text_above", "masked caption more uncertain",
-                               "share of captions; taught by the inclusion loss",
-                               c->masked_text_above, CONTROL(masked_text_above), 3});
+             (claim_line){"masked_text_above", "masked caption more uncertain",
+                          "share of captions; taught by the inclusion loss", c->masked_text_above,
+                          CONTROL(masked_text_above), 3});
     add_line(lines, &n,
-             (pnb__claim_line){"text_included", "H(caption in masked) > 0",
-                               "share; the whole lies inside what is left of it", c->text_included,
-                               CONTROL(text_included), 3});
+             (claim_line){"text_included", "H(caption in masked) > 0",
+                          "share; the whole lies inside what is left of it", c->text_included,
+                          CONTROL(text_included), 3});
     add_line(lines, &n,
-             (pnb__claim_line){"image_in_text", "H(picture in its caption) > 0",
-                               "share of true pairs; a caption says less than its picture",
-                               c->image_in_text, CONTROL(image_in_text), 3});
+             (claim_line){"image_in_text", "H(picture in its caption) > 0",
+                          "share of true pairs; a caption says less than its picture",
+                          c->image_in_text, CONTROL(image_in_text), 3});
 #undef CONTROL
     return n;
 }
 
 static void put_values(const pnb__uncertainty_report *c, const char *key, pnb__result *r)
 {
-    pnb__claim_line lines[PNB__MAX_CLAIM_LINES];
+    claim_line lines[MAX_LINES];
     char labels[PNB__MAX_LEVELS][48], level[24];
-    size_t n = pnb__uncertainty_report_lines(c, NULL, lines, labels);
+    size_t n = lines_of(c, NULL, lines, labels);
     pnb__result_begin(r, key, NULL);
     for (int k = 0; k < c->n_levels; k++) {
         snprintf(level, sizeof level, "level_%d_mean", k);
@@ -308,9 +315,9 @@ void pnb__uncertainty_report_show(const pnb__uncertainty_report *claims,
 {
     static const pnb__column columns[] = {
         {"figure", "figure"}, {"value", "value"}, {"control", "control"}, {"meaning", "meaning"}};
-    pnb__claim_line lines[PNB__MAX_CLAIM_LINES];
+    claim_line lines[MAX_LINES];
     char labels[PNB__MAX_LEVELS][48];
-    size_t n = pnb__uncertainty_report_lines(claims, control, lines, labels);
+    size_t n = lines_of(claims, control, lines, labels);
     put_values(claims, "claims", r);
     if (control != NULL)
         put_values(control, "control", r);

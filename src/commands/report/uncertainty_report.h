@@ -4,7 +4,7 @@
 
 #include "penumbra/truth.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 enum { PNB__MAX_LEVELS = 8 };
 
@@ -33,17 +33,7 @@ typedef struct pnb__uncertainty_report {
 pnb_status pnb__uncertainty_report_measure(pnb__app *app, const pnb__uncertainty_report_sets *sets,
                                            pnb__uncertainty_report *out);
 
-/* Rows of the claims table: figure, this model, control (NULL: no column), meaning. */
-typedef struct pnb__claim_line {
-    const char *key, *label, *meaning;
-    double value, control;
-    int digits;
-} pnb__claim_line;
-enum { PNB__MAX_CLAIM_LINES = 24 };
-size_t pnb__uncertainty_report_lines(const pnb__uncertainty_report *claims,
-                                     const pnb__uncertainty_report *control /* or NULL */,
-                                     pnb__claim_line lines[PNB__MAX_CLAIM_LINES],
-                                     char labels[][48]);
+/* The claims as values and as a table; control may be NULL. */
 void pnb__uncertainty_report_show(const pnb__uncertainty_report *claims,
                                   const pnb__uncertainty_report *control, pnb__result *r);
 

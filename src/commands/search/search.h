@@ -5,7 +5,7 @@
 #include "commands/common/match_probability_use.h"
 #include "commands/common/query.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 #include "sets/settle.h"
 
 /* A set, and what is looked for in it. */

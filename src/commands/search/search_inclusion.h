@@ -5,7 +5,7 @@
 #include "commands/common/query.h"
 #include "commands/search/search.h"
 #include "penumbra/inclusion_search.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__search_inclusion_opts {
     pnb__search_input in;

@@ -12,7 +12,7 @@
 #include "commands/common/option_rows.h"
 #include "commands/common/query.h"
 #include "commands/search/search_inclusion.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 struct search_args {
     pnb__search_opts job;

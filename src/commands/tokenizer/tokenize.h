@@ -5,7 +5,7 @@
 #include "encode/inputs/inputs.h"
 #include "penumbra/tokenizer.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__tokenize_opts {
     const char *model, *tokenizer; /* a model directory or a tokenizer; one of them */

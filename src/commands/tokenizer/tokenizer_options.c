@@ -10,7 +10,7 @@
 #include "encode/inputs/inputs.h"
 #include "penumbra/tokenizer.h"
 #include "prob/choices.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 /* ---- train ---- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "program/progress.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct watch {
     pnb__app *app;

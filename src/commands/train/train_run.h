@@ -4,7 +4,7 @@
 
 #include "penumbra/train.h"
 #include "program/app.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 /* Fills the callbacks of `opts` and trains. The result is in `r`; after an interruption it is
  * printed already. */

@@ -5,7 +5,7 @@
 
 #include "commands/common/query.h"
 #include "penumbra/traversal.h"
-#include "program/result.h"
+#include "program/result_end.h"
 
 typedef struct pnb__traverse_cmd {
     pnb__query pictures, captions; /* without captions those of `truth` are taken */

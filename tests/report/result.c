@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "io/json/json.h"
-#include "program/result.h"
+#include "report/result.h"
 
 static char *printed(const pnb__result *r, bool json)
 {

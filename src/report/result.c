@@ -3,31 +3,22 @@
  * The JSON tree and the lines of text grow together, so the two can not tell different
  * things. Text: `label  value` lines with labels padded to one column inside a section; tables with
  * numbers to the right and words to the left. */
-#include "program/result.h"
+#include "report/result.h"
 
-#include "base/grow.h"
-#include "io/json/json.h"
 #include <math.h>
 #include <string.h>
 
-#include "program/app.h"
+#include "base/base.h"
+#include "base/grow.h"
 
-enum { MAX_DEPTH = 4, MAX_COLUMNS = 16, CELL = 400 };
-
-typedef struct table {
-    char keys[MAX_COLUMNS][40], headings[MAX_COLUMNS][CELL]; /* copies: callers may format them */
-    size_t n_columns, n_cells;
-    char (*cells)[CELL];
-    bool is_number[MAX_COLUMNS], is_hidden[MAX_COLUMNS]; /* hidden: in JSON only */
-    json_t *rows; /* NULL: text only; else borrowed from the tree */
-} table;
+enum { MAX_DEPTH = 4 };
 
 typedef enum line_kind { LINE_VALUE, LINE_HEADING, LINE_NOTE, LINE_TABLE } line_kind;
 
 typedef struct line {
     line_kind kind;
     char *label, *value;
-    table *table;
+    pnb__grid *table;
 } line;
 
 struct pnb__result {
@@ -35,9 +26,8 @@ struct pnb__result {
     size_t depth;
     line *lines;
     size_t n_lines;
-    table *open_table; /* the last one added */
+    pnb__grid *open_table; /* the last one added */
     bool failed;
-    bool told_unknown; /* unknown_provenance is in */
 };
 
 pnb__result *pnb__result_create(void)
@@ -148,8 +138,16 @@ void pnb__result_flag(pnb__result *r, const char *key, const char *label, bool v
 
 void pnb__result_note(pnb__result *r, const char *text)
 {
+    if (r != NULL && text == NULL)
+        r->failed = true;
     if (r != NULL && !r->failed)
         add_line(r, LINE_NOTE, "", text);
+}
+
+void pnb__result_heading(pnb__result *r, const char *text)
+{
+    if (r != NULL && !r->failed)
+        add_line(r, LINE_HEADING, "", text);
 }
 
 void pnb__result_begin(pnb__result *r, const char *key, const char *heading)
@@ -164,7 +162,7 @@ void pnb__result_begin(pnb__result *r, const char *key, const char *heading)
     }
     r->stack[++r->depth] = object;
     if (heading != NULL)
-        add_line(r, LINE_HEADING, "", heading);
+        pnb__result_heading(r, heading);
 }
 
 void pnb__result_end(pnb__result *r)
@@ -206,8 +204,8 @@ void pnb__result_table(pnb__result *r, const char *key, const char *heading,
 {
     if (r == NULL || r->failed)
         return;
-    table *t = pnb__alloc_zero(1, sizeof *t);
-    bool fits = t != NULL && n_columns <= MAX_COLUMNS;
+    pnb__grid *t = pnb__alloc_zero(1, sizeof *t);
+    bool fits = t != NULL && n_columns <= PNB__MAX_COLUMNS;
     json_t *rows = fits && key != NULL ? json_array() : NULL;
     if (!fits || (key != NULL && json_object_set_new(r->stack[r->depth], key, rows) != 0)) {
         pnb__free(t);
@@ -223,7 +221,7 @@ void pnb__result_table(pnb__result *r, const char *key, const char *heading,
                  t->is_hidden[c] ? "" : columns[c].heading);
     }
     if (heading != NULL)
-        add_line(r, LINE_HEADING, "", heading);
+        pnb__result_heading(r, heading);
     line *l = add_line(r, LINE_TABLE, "", "");
     if (l == NULL) {
         pnb__free(t);
@@ -241,14 +239,14 @@ static void add_cell(pnb__result *r, json_t *json, const char *text, bool is_num
             r->failed = true;
         return;
     }
-    table *t = r->open_table;
+    pnb__grid *t = r->open_table;
     size_t column = t->n_cells % t->n_columns;
-    if (pnb__grow_one(&t->cells, t->n_cells, CELL, NULL) != PNB_OK) {
+    if (pnb__grow_one(&t->cells, t->n_cells, PNB__CELL_BYTES, NULL) != PNB_OK) {
         json_decref(json);
         r->failed = true;
         return;
     }
-    snprintf(t->cells[t->n_cells++], CELL, "%s", text);
+    snprintf(t->cells[t->n_cells++], PNB__CELL_BYTES, "%s", text);
     t->is_number[column] = t->is_number[column] || is_number;
     if (t->rows == NULL) {
         json_decref(json);
@@ -279,6 +277,38 @@ void pnb__result_cell_real(pnb__result *r, double value, int digits)
     char text[64];
     format_real(value, digits, text, sizeof text);
     add_cell(r, json_number(value), text, true);
+}
+
+/* ---- reading ---- */
+
+bool pnb__result_is_empty(const pnb__result *r)
+{
+    return r != NULL && !r->failed && r->n_lines == 0 && json_object_size(r->root) == 0;
+}
+
+bool pnb__result_is_complete(const pnb__result *r)
+{
+    return r != NULL && !r->failed;
+}
+
+const json_t *pnb__result_get(const pnb__result *r, const char *path)
+{
+    const json_t *at = r != NULL ? r->root : NULL;
+    while (at != NULL && *path != '\0') {
+        size_t n = strcspn(path, ".");
+        at = json_object_getn(at, path, n);
+        path += n + (path[n] == '.');
+    }
+    return at;
+}
+
+const pnb__grid *pnb__result_grid(const pnb__result *r, const char *path)
+{
+    const json_t *rows = pnb__result_get(r, path);
+    for (size_t i = 0; rows != NULL && i < r->n_lines; i++)
+        if (r->lines[i].table != NULL && r->lines[i].table->rows == rows)
+            return r->lines[i].table;
+    return NULL;
 }
 
 void pnb__result_row(pnb__result *r, const char *format, ...)
@@ -321,9 +351,9 @@ static void print_padded(FILE *out, const char *text, size_t width, bool right)
         fprintf(out, "%s%*s", text, (int)pad, "");
 }
 
-static void print_table(const table *t, FILE *out)
+static void print_table(const pnb__grid *t, FILE *out)
 {
-    size_t width[MAX_COLUMNS];
+    size_t width[PNB__MAX_COLUMNS];
     if (t->n_columns == 0)
         return;
     size_t last_shown = 0;
@@ -382,7 +412,7 @@ static void print_text(const pnb__result *r, FILE *out)
 
 pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_error *err)
 {
-    if (r == NULL || r->failed)
+    if (!pnb__result_is_complete(r))
         return pnb__fail(err, PNB_NOMEM, "out of memory while collecting the result");
     if (!json) {
         print_text(r, out);
@@ -394,46 +424,4 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
     bool failed = fputs(text, out) < 0 || fputc('\n', out) < 0;
     pnb__free(text);
     return failed ? pnb__fail_errno(err, "cannot write", "the JSON result") : PNB_OK;
-}
-
-static void put_unknown(pnb__result *r, const pnb__app *app)
-{
-    pnb__buf names = {0};
-    if (r == NULL || r->told_unknown || app->n_unknown_sets == 0)
-        return;
-    r->told_unknown = true;
-    r->depth = 0;
-    for (size_t i = 0; i < app->n_unknown_sets; i++)
-        pnb__buf_printf(&names, "%s%s", i > 0 ? ", " : "", app->unknown_sets[i]);
-    pnb__result_words(r, "unknown_provenance", app->unknown_sets, app->n_unknown_sets);
-    add_line(r, LINE_HEADING, "",
-             "unknown model or modality; that they may be compared is your word");
-    add_line(r, LINE_NOTE, "", names.failed ? "" : names.data);
-    r->failed = r->failed || names.failed;
-    pnb__buf_reset(&names);
-}
-
-pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status)
-{
-    put_unknown(r, app);
-    bool is_empty = r != NULL && !r->failed && r->n_lines == 0 && json_object_size(r->root) == 0;
-    if (status == PNB_OK && !is_empty)
-        status = pnb__result_print(r, app->out, app->common.json, &app->err);
-    pnb__result_free(r);
-    return status;
-}
-
-pnb_status pnb__result_save(pnb__result *r, struct pnb__app *app, const char *path)
-{
-    pnb_error *err = &app->err;
-    pnb__out_file out;
-    put_unknown(r, app);
-    pnb_status status = pnb__out_open(&out, path, err);
-    if (status != PNB_OK)
-        return status;
-    status = pnb__result_print(r, out.file, true, err);
-    if (status == PNB_OK)
-        return pnb__out_commit(&out, err);
-    pnb__out_abort(&out);
-    return status;
 }

@@ -1,6 +1,7 @@
-/* What a command found: named values and tables, printed as text or as one JSON object. */
-#ifndef PNB_PROGRAM_RESULT_H
-#define PNB_PROGRAM_RESULT_H
+/* What a command found: named values and tables, printed as text or as one JSON object, and shown
+ * on a page (page.h). */
+#ifndef PNB_REPORT_RESULT_H
+#define PNB_REPORT_RESULT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +26,10 @@ void pnb__result_real(pnb__result *r, const char *key, const char *label, double
 /* A list of words: JSON only. */
 void pnb__result_words(pnb__result *r, const char *key, char *const *words, size_t n);
 void pnb__result_flag(pnb__result *r, const char *key, const char *label, bool value);
-/* A remark in words: text only. An empty one is an empty line. */
+/* A remark in words: text only. An empty one is an empty line, NULL a failed allocation. */
 void pnb__result_note(pnb__result *r, const char *text);
+/* A heading above what follows: text only. */
+void pnb__result_heading(pnb__result *r, const char *text);
 
 /* The next values go into the object `key` until _end; in text a heading stands above them. */
 void pnb__result_begin(pnb__result *r, const char *key, const char *heading);
@@ -55,13 +58,25 @@ void pnb__result_cell_real(pnb__result *r, double value, int digits);
 
 pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_error *err);
 
-/* What follows adds the key `unknown_provenance`, once: the embedding sets in use that do not tell
- * their model or modality (pnb__set_load), if there are any. */
-struct pnb__app;
-/* The JSON object into a file, whole or not at all. */
-pnb_status pnb__result_save(pnb__result *r, struct pnb__app *app, const char *path);
-/* The end of a command: prints r as --json asks when `status` is OK and something is in it, frees
- * it in any case. Returns status, or what kept it from being printed. */
-pnb_status pnb__result_finish(pnb__result *r, struct pnb__app *app, pnb_status status);
+/* ---- what is in it, for pages and ends of commands ---- */
+
+enum { PNB__MAX_COLUMNS = 16, PNB__CELL_BYTES = 400 };
+
+/* A table as it is read: cells as text prints them. */
+typedef struct pnb__grid {
+    char keys[PNB__MAX_COLUMNS][40], headings[PNB__MAX_COLUMNS][PNB__CELL_BYTES]; /* copies */
+    size_t n_columns, n_cells;
+    char (*cells)[PNB__CELL_BYTES];
+    bool is_number[PNB__MAX_COLUMNS], is_hidden[PNB__MAX_COLUMNS]; /* hidden: in JSON only */
+    json_t *rows; /* NULL: text only; else borrowed from the tree */
+} pnb__grid;
+
+/* Whether nothing was added, and nothing failed. */
+bool pnb__result_is_empty(const pnb__result *r);
+/* False for NULL and once adding failed. */
+bool pnb__result_is_complete(const pnb__result *r);
+/* Values by "key.key"; NULL: not there. The table of a key, NULL where that is none. */
+const json_t *pnb__result_get(const pnb__result *r, const char *path);
+const pnb__grid *pnb__result_grid(const pnb__result *r, const char *path);
 
 #endif
