@@ -41,7 +41,7 @@ static pnb_status try_world(const world_opts *o, size_t n_worlds, const pnb_boot
         status = world_try(o, r, with_clusters, boot, truth, &c, err);
     if (status != PNB_OK)
         return status;
-    printf("%5zu %4zu %4.1f %5.2f %5s |", o->pictures, o->captions, o->rho, truth[0],
+    printf("%5zu %4zu %4.1f %5.2f %5s |", o->images, o->texts, o->rho, truth[0],
            with_clusters ? "yes" : "no");
     for (size_t i = 0; i < PNB_COUNT(COLUMNS); i++)
         printf(" %8.1f", 100.0 * c.covered[COLUMNS[i].at] / (double)c.n);
@@ -55,20 +55,20 @@ static pnb_status try_world(const world_opts *o, size_t n_worlds, const pnb_boot
 
 static pnb_status try_forecasters(size_t n_worlds, const pnb_bootstrap_opts *boot, pnb_error *err)
 {
-    static const size_t N[] = {200, 1000, 5000}, CAPTIONS[] = {1, 5};
+    static const size_t N[] = {200, 1000, 5000}, TEXTS[] = {1, 5};
     pnb_status status = PNB_OK;
     printf("\ncalibration error: forecaster, queries, captions a picture | truth, mean plug-in, "
            "mean debiased, share of exact 0, coverage\n");
     for (size_t f = 0; f < N_FORECASTERS; f++)
         for (size_t i = 0; i < PNB_COUNT(N); i++)
-            for (size_t k = 0; k < PNB_COUNT(CAPTIONS) && status == PNB_OK; k++) {
-                const forecaster_case c = {(forecaster)f, N[i], CAPTIONS[k]};
+            for (size_t k = 0; k < PNB_COUNT(TEXTS) && status == PNB_OK; k++) {
+                const forecaster_case c = {(forecaster)f, N[i], TEXTS[k]};
                 forecaster_counts counts = {0};
                 size_t n = N[i] == 5000 ? n_worlds / 4 : n_worlds;
                 for (size_t r = 0; r < n && status == PNB_OK; r++)
                     status = forecaster_try(&c, r, boot, &counts, err);
                 printf("%-14s %5zu %2zu | %.4f %.4f %.4f %5.2f %6.1f\n", FORECASTER_NAMES[f], N[i],
-                       CAPTIONS[k], forecaster_error((forecaster)f), counts.plug_in / counts.n,
+                       TEXTS[k], forecaster_error((forecaster)f), counts.plug_in / counts.n,
                        counts.estimate / counts.n, counts.zero / counts.n,
                        100.0 * counts.covered / counts.n);
                 fflush(stdout);

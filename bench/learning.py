@@ -214,7 +214,7 @@ def figures_of_pairs(r):
 def figures_of_claims(c):
     out = {"u_level%d" % i: c["level_%d_mean" % i] for i in range(4)}
     out["u_image"] = c["image_mean"]
-    for ours, theirs in (("above", "picture_above"), ("in_order", "picture_in_order"),
+    for ours, theirs in (("above", "image_above"), ("in_order", "image_in_order"),
                          ("masked_image", "masked_image_above"), ("included", "image_included"),
                          ("masked_text", "masked_text_above")):
         out[ours] = 100 * c[theirs] if c.get(theirs) is not None else float("nan")

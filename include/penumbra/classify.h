@@ -168,8 +168,7 @@ pnb_status pnb_em_mixing_weights(const pnb_em_data *data, const pnb_em_opts *opt
 
 typedef struct pnb_bprw_opts {
     pnb_em_opts em;
-    size_t
-        n_pictures;   /* of a class: the nearest ones, or with labels the first ones (0: all). 10 */
+    size_t n_images;  /* of a class: the nearest ones, or with labels the first ones (0: all). 10 */
     size_t n_samples; /* points drawn from each picture, at least one; 0: floor(100 / its class's
                        * pictures). 10 */
     uint64_t seed;    /* samples are f(seed, row of the picture) */

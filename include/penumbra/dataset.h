@@ -61,7 +61,7 @@ typedef struct pnb_dataset_opts {
                                   * "json;txt" */
     size_t n_synthetic;          /* samples of SYNTHETIC; 0: 1024 */
     bool allow_no_caption;       /* keep pictures that have no caption (embedding, not training) */
-    bool class_captions;         /* folder without sidecars: the folder's name is the caption */
+    bool class_texts;            /* folder without sidecars: the folder's name is the caption */
 } pnb_dataset_opts;
 
 /* AUTO, the defaults above, samples without a caption are dropped. */
@@ -100,8 +100,8 @@ typedef struct pnb_sample {
     const char *image_path; /* file of the picture; NULL when it lies in a tar */
     const unsigned char *image_bytes; /* encoded bytes in the map; NULL when image_path is set */
     size_t n_image_bytes;
-    size_t n_captions;                   /* 0 only with allow_no_caption */
-    const char *const *captions;         /* UTF-8, checked */
+    size_t n_texts;                      /* 0 only with allow_no_caption */
+    const char *const *texts;            /* UTF-8, checked */
     const int *levels;                   /* per caption, -1 unknown */
     const char *name, *group, *subgroup; /* NULL when the sample has none */
     int64_t label;                       /* number of its class, -1 unknown */
@@ -192,18 +192,18 @@ pnb_status pnb_augment_apply(const pnb_augment *a, const pnb_preprocess *pp, con
 /* X(name, text): the one list behind the enum and the words of --captions. Where a picture has a
  * single caption all of them choose it; where none of its captions has a level, LEVEL is ANY, and
  * where a level is absent ALL_LEVELS takes the nearest that is there. */
-#define PNB_CAPTION_LIST(X)                                                                        \
+#define PNB_TEXT_LIST(X)                                                                           \
     X(LEVEL, "level")           /* a level uniformly among those present, then a caption of it */  \
     X(ANY, "any")               /* any caption uniformly */                                        \
     X(FIRST, "first")           /* the first one, always */                                        \
     X(ALL_LEVELS, "all_levels") /* one caption of each level 0..3: four texts a picture */
 
-typedef enum pnb_caption_choice {
-#define PNB_CAPTION_ENUM(name, text) PNB_CAPTION_##name,
-    PNB_CAPTION_LIST(PNB_CAPTION_ENUM)
-#undef PNB_CAPTION_ENUM
-        PNB_N_CAPTION_CHOICES /* how many there are */
-} pnb_caption_choice;
+typedef enum pnb_text_choice {
+#define PNB_TEXT_ENUM(name, text) PNB_TEXT_##name,
+    PNB_TEXT_LIST(PNB_TEXT_ENUM)
+#undef PNB_TEXT_ENUM
+        PNB_N_TEXT_CHOICES /* how many there are */
+} pnb_text_choice;
 
 /* What batches are made of. Pointers are borrowed as long as the loader lives. */
 typedef struct pnb_loader_opts {
@@ -223,7 +223,7 @@ typedef struct pnb_loader_opts {
     pnb_augment augment;
     const pnb_tokenizer *tokenizer; /* NULL: no tokens; must outlive the loader */
     int context_length;             /* tokens of a text, 1 to 65,536 */
-    pnb_caption_choice captions;    /* LEVEL */
+    pnb_text_choice texts;          /* LEVEL */
     int level;                      /* with LEVEL: only this level where a sample has it; -1: all */
     double template_share;          /* probability that a caption goes into one of `templates` */
     const char *const *templates;   /* "a picture of {}" or "{c}"; must outlive the loader */

@@ -35,7 +35,7 @@ extern "C" {
  * are tried; a pair is counted at the first one it fails. Bit number = position. A pair is kept by
  *
  * - WITHIN: where within[i] is not 0.
- * - NO_CAPTION: where there is a caption; only asked where another rule is about captions.
+ * - NO_TEXT: where there is a caption; only asked where another rule is about captions.
  * - MIN_WORDS to MAX_CHARS: at a length from the one to the other, both included.
  * - ASCII, SCRIPT: at a share of min_ascii, min_script or more; 0 without any such character.
  * - REPEATED: where 1 - distinct words / words is max_repeated or less.
@@ -51,7 +51,7 @@ extern "C" {
  *   1/2) of them but at least one; n counts all pairs, equal scores go to the lower row. */
 #define PNB_RULE_LIST(X)                                                                           \
     X(WITHIN, "within", "a sample outside the subset")                                             \
-    X(NO_CAPTION, "no_caption", "there is no caption")                                             \
+    X(NO_TEXT, "no_caption", "there is no caption")                                                \
     X(MIN_WORDS, "min_words", "fewer words")                                                       \
     X(MAX_WORDS, "max_words", "more words")                                                        \
     X(MIN_CHARS, "min_chars", "fewer characters")                                                  \
@@ -116,7 +116,7 @@ typedef enum pnb_script {
 
 /* A word is a run of letters, marks and digits; a Han or kana letter is a word of its own. A
  * character is a code point; white space at both ends does not count. */
-typedef struct pnb_caption_rules_opts {
+typedef struct pnb_text_rules_opts {
     size_t min_words, max_words;  /* 0: no limit */
     size_t min_chars, max_chars;  /* 0: no limit */
     double min_ascii;             /* share of ASCII among characters that are not space; 0: off */
@@ -128,30 +128,30 @@ typedef struct pnb_caption_rules_opts {
     bool ignore_case;             /* of the expressions; blocked words always do */
     const char *const *blocked;   /* words or phrases, compared word by word in lower case */
     size_t n_blocked;             /* any number of them */
-} pnb_caption_rules_opts;
+} pnb_text_rules_opts;
 
-pnb_caption_rules_opts pnb_caption_rules_opts_default(void); /* nothing is dropped */
+pnb_text_rules_opts pnb_text_rules_opts_default(void); /* nothing is dropped */
 
 /* Rules made ready; one thread at a time may use one. */
-typedef struct pnb_caption_rules pnb_caption_rules;
+typedef struct pnb_text_rules pnb_text_rules;
 
 /* Compiles expressions and takes blocked entries apart; nothing of opts is needed afterwards. Free
- * with pnb_caption_rules_free; on failure *out is NULL.
+ * with pnb_text_rules_free; on failure *out is NULL.
  * Errors  ARG (limits upside down, a share outside 0..1, an expression that does not compile: its
  *         own message is quoted; a blocked entry without a word), FORMAT (a blocked entry that is
  *         not UTF-8), LIMIT (an expression of more than 20,000 places with its repetitions written
  *         out), UNSUPPORTED (an expression that refers back to a group), NOMEM */
-pnb_status pnb_caption_rules_create(pnb_caption_rules **out, const pnb_caption_rules_opts *opts,
-                                    pnb_error *err);
-void pnb_caption_rules_free(pnb_caption_rules *rules); /* NULL is fine */
+pnb_status pnb_text_rules_create(pnb_text_rules **out, const pnb_text_rules_opts *opts,
+                                 pnb_error *err);
+void pnb_text_rules_free(pnb_text_rules *rules); /* NULL is fine */
 /* True when no rule is set: nothing can fail, not even a missing caption, and captions need not be
  * read at all. */
-bool pnb_caption_rules_is_empty(const pnb_caption_rules *rules);
-/* Bits of the rules the caption fails, all of them; NULL fails NO_CAPTION only, and nothing where
+bool pnb_text_rules_is_empty(const pnb_text_rules *rules);
+/* Bits of the rules the caption fails, all of them; NULL fails NO_TEXT only, and nothing where
  * the rules are empty. Time does not grow with the number of blocked entries.
  * Errors  FORMAT (not UTF-8), LIMIT (a caption too long for an expression), NOMEM */
-pnb_status pnb_caption_rules_check(pnb_caption_rules *rules, const char *caption, uint32_t *failed,
-                                   pnb_error *err);
+pnb_status pnb_text_rules_check(pnb_text_rules *rules, const char *text, uint32_t *failed,
+                                pnb_error *err);
 
 /* ---- pairs ---- */
 
@@ -162,7 +162,7 @@ typedef struct pnb_pair_figures {
     const double *p_match;       /* [n] or NULL: not known */
     const double *image_u;       /* [n] uncertainty of each pair's picture, or NULL */
     const double *text_u;        /* [n] of its caption, or NULL */
-    const char *const *captions; /* [n] or NULL; single ones may be NULL */
+    const char *const *texts;    /* [n] or NULL; single ones may be NULL */
     const unsigned char *within; /* [n] 0: the pair lies outside a subset; NULL: there is none */
 } pnb_pair_figures;
 
@@ -171,7 +171,7 @@ typedef struct pnb_pair_filter_opts {
     double min_score, min_p_match, max_image_u, max_text_u; /* limits */
     double certain_images, certain_texts;                   /* shares by uncertainty */
     double top;                                             /* share by score, taken last */
-    pnb_caption_rules_opts captions;
+    pnb_text_rules_opts texts;
 } pnb_pair_filter_opts;
 
 /* Everything off. */

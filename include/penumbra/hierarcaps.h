@@ -23,7 +23,7 @@ extern "C" {
 typedef struct pnb_hierarcaps {
     size_t n, n_levels;
     char **id, **url; /* [n] */
-    char **caption;   /* [n][n_levels], white space at the ends removed */
+    char **text;      /* [n][n_levels], white space at the ends removed */
 } pnb_hierarcaps;
 
 /* The three columns are taken in order, whatever the header calls them; more are ignored.

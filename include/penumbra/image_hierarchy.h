@@ -37,12 +37,12 @@ typedef struct pnb_image_hierarchy_opts {
     bool crowds;       /* crowd annotations count as segments; otherwise they are not seen */
     pnb_image_hierarchy_show show; /* MASK */
     int fill;                      /* 255: value of the blank canvas, 0..255 */
-    size_t max_pictures;           /* 0: all; else the first ones by image id that make a chain */
+    size_t max_images;             /* 0: all; else the first ones by image id that make a chain */
     size_t shard_size;             /* samples a shard, 1 or more; 1000 */
-    const char *captions;          /* COCO captions_*.json for the last level; NULL: category names
+    const char *texts;             /* COCO captions_*.json for the last level; NULL: category names
                                     * there too */
     /* Called for every picture that had to be left out although it was wanted. May be NULL. */
-    void (*skipped)(void *user, const char *picture, const char *why);
+    void (*skipped)(void *user, const char *image, const char *why);
     void *user; /* given to skipped as it is */
 } pnb_image_hierarchy_opts;
 
@@ -51,14 +51,14 @@ pnb_image_hierarchy_opts pnb_image_hierarchy_opts_default(void);
 
 /* What was made and what was left out, and why. Counts of pictures, but for n_chains. */
 typedef struct pnb_image_hierarchy_stats {
-    size_t n_listed;   /* pictures in the annotations */
-    size_t n_chains;   /* made */
-    size_t n_pictures; /* written: n_chains * (n_segments + 1) */
-    size_t n_few;      /* left out: fewer segments than a chain needs */
-    size_t n_small;    /* left out: a segment that is not larger than min_pixels */
-    size_t n_skipped;  /* could not be read or do not fit their annotations */
-    bool reused;       /* the folder already held this very set; all counts but n_chains and
-                        * n_pictures are 0 */
+    size_t n_listed;  /* pictures in the annotations */
+    size_t n_chains;  /* made */
+    size_t n_images;  /* written: n_chains * (n_segments + 1) */
+    size_t n_few;     /* left out: fewer segments than a chain needs */
+    size_t n_small;   /* left out: a segment that is not larger than min_pixels */
+    size_t n_skipped; /* could not be read or do not fit their annotations */
+    bool reused;      /* the folder already held this very set; all counts but n_chains and
+                       * n_images are 0 */
 } pnb_image_hierarchy_stats;
 
 /* Writes `dir` from COCO's instances_*.json and the folder of its pictures, in the layout of
@@ -73,9 +73,8 @@ typedef struct pnb_image_hierarchy_stats {
  * Errors  NOT_FOUND (a file or the folder of pictures), FORMAT (json that is not COCO's: names the
  *         annotation), ARG (options outside their range, not one chain: tells why pictures were
  *         left out), EXISTS (the folder holds something else), LIMIT, IO, NOMEM */
-pnb_status pnb_image_hierarchy_build(const pnb_ctx *ctx, const char *instances,
-                                     const char *pictures, const char *dir,
-                                     const pnb_image_hierarchy_opts *opts,
+pnb_status pnb_image_hierarchy_build(const pnb_ctx *ctx, const char *instances, const char *images,
+                                     const char *dir, const pnb_image_hierarchy_opts *opts,
                                      pnb_image_hierarchy_stats *stats, pnb_error *err);
 
 #ifdef __cplusplus

@@ -28,12 +28,12 @@ extern "C" {
 
 /* What a set holds; also in OUT/stats.json. */
 typedef struct pnb_synth_stats {
-    size_t n_train, n_val, n_test;                 /* pictures of each split */
-    size_t n_captions[PNB_SYNTH_N_LEVELS];         /* distinct captions of a level */
-    double captions_per_image[PNB_SYNTH_N_LEVELS]; /* those in the pictures' records */
-    double images_per_caption[PNB_SYNTH_N_LEVELS]; /* true pairs over distinct captions */
-    size_t n_words;                                /* distinct words in the captions */
-    size_t n_ambiguous;                            /* shapes: scenes with an ambiguity */
+    size_t n_train, n_val, n_test;              /* pictures of each split */
+    size_t n_texts[PNB_SYNTH_N_LEVELS];         /* distinct captions of a level */
+    double texts_per_image[PNB_SYNTH_N_LEVELS]; /* those in the pictures' records */
+    double images_per_text[PNB_SYNTH_N_LEVELS]; /* true pairs over distinct captions */
+    size_t n_words;                             /* distinct words in the captions */
+    size_t n_ambiguous;                         /* shapes: scenes with an ambiguity */
     bool reused; /* the folder already held this very set; nothing was written */
 } pnb_synth_stats;
 

@@ -181,7 +181,7 @@ pnb_tokenizer_opts pnb_tokenizer_opts_default(void);
  * `opts` may be NULL.
  * Errors  ARG (vocab_size too small for the fixed tokens, no captions), NOMEM
  */
-pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *captions, size_t n_captions,
+pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *texts, size_t n_texts,
                                const pnb_tokenizer_opts *opts, pnb_error *err);
 
 #ifdef __cplusplus

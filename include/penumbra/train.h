@@ -72,8 +72,8 @@ typedef struct pnb_train_opts {
     int workers;               /* threads that prepare batches, 0 to 256: 1 */
     int64_t max_image_pixels;  /* of a picture, see pnb_loader_opts */
     pnb_augment augment;       /* of training pictures; validation has none */
-    pnb_caption_choice captions;  /* any but ALL_LEVELS: LEVEL */
-    double template_share;        /* probability that a caption goes into a template, 0 to 1: 0.3 */
+    pnb_text_choice texts;     /* any but ALL_LEVELS: LEVEL */
+    double template_share;     /* probability that a caption goes into a template, 0 to 1: 0.3 */
     const char *const *templates; /* with "{}" or "{c}" for the caption: six built-in ones */
     size_t n_templates;           /* 0: captions stay as they are */
     int val_level;                /* caption level of validation where samples have levels: 3 */

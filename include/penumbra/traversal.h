@@ -76,7 +76,7 @@ typedef struct pnb_traverse_opts {
     pnb_measure measure;     /* MEAN: nearest caption of a point; CSD also weighs its variance */
     double including_weight; /* 1: weight of the including caption against 1 for the null text */
     pnb_including including; /* INTEGRAL */
-    bool from_picture;       /* start at the picture itself instead of at its nearest caption */
+    bool from_image;         /* start at the picture itself instead of at its nearest caption */
     bool stop_before_root;   /* f_i = i/n: the last point is one step short of the root, as in
                               * ProLIP's code; false: the last point is the root */
 } pnb_traverse_opts;
@@ -107,20 +107,20 @@ void pnb_traversal_reset(pnb_traversal *t); /* frees the arrays; NULL is fine */
  *         a measure other than mean, csd and w2, a weight that is not positive, null_text missing,
  *         variances missing where inclusion decides), NUMERIC (a point of length 0, a value that is
  *         not finite, variances beyond e^170 where inclusion decides), NOMEM */
-pnb_status pnb_traverse(const pnb_ctx *ctx, const pnb_gaussians *pictures,
-                        const pnb_gaussians *captions, const pnb_gaussians *null_text,
-                        const pnb_traverse_opts *opts, pnb_traversal *out, pnb_error *err);
+pnb_status pnb_traverse(const pnb_ctx *ctx, const pnb_gaussians *images, const pnb_gaussians *texts,
+                        const pnb_gaussians *null_text, const pnb_traverse_opts *opts,
+                        pnb_traversal *out, pnb_error *err);
 
 /* ---- what it comes to ---- */
 
 /* Which captions are true of each picture. Captions with equal labels are the same text. A picture
  * has one true caption a level; two levels may have the same. Borrowed during the call. */
 typedef struct pnb_traversal_truth {
-    size_t n_captions;    /* rows of the captions that were traversed */
-    size_t n_pictures;    /* ways */
+    size_t n_texts;       /* rows of the captions that were traversed */
+    size_t n_images;      /* ways */
     size_t n_levels;      /* HierarCaps: 4 */
-    const int64_t *label; /* [n_captions] */
-    const int64_t *truth; /* [n_pictures][n_levels] label, level 0 the most general */
+    const int64_t *label; /* [n_texts] */
+    const int64_t *truth; /* [n_images][n_levels] label, level 0 the most general */
 } pnb_traversal_truth;
 
 /* Of one picture: P = distinct labels along its path, G = its true labels. */
@@ -147,9 +147,9 @@ typedef struct pnb_traversal_figures {
 } pnb_traversal_figures;
 
 /* Counts as the released code does: texts, not rows.
- *   rows  n_pictures entries, the caller's; may be NULL
+ *   rows  n_images entries, the caller's; may be NULL
  * Errors  SHAPE (truth and traversal differ in pictures, or the traversal names a caption beyond
- *         n_captions), ARG (no picture, no level), NOMEM */
+ *         n_texts), ARG (no picture, no level), NOMEM */
 pnb_status pnb_traversal_score(const pnb_traversal *t, const pnb_traversal_truth *truth,
                                pnb_traversal_row *rows, pnb_traversal_figures *out, pnb_error *err);
 

@@ -46,21 +46,21 @@ static pnb_status encode(pnb_encoder *e, const pnb__embed_source *source,
 pnb_status pnb_encode_texts(pnb_encoder *e, const char *const *texts, size_t n,
                             const pnb_encode_opts *opts, pnb_embeddings **out, pnb_error *err)
 {
-    pnb__text_inputs captions = {0};
+    pnb__text_inputs inputs = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++) {
         if (texts[i] == NULL)
             PNB_TRY(pnb__fail(err, PNB_ARG, "text %zu is NULL", i));
-        PNB_TRY(pnb__text_inputs_add_text(&captions, texts[i], err));
-        if (captions.n_bad > 0)
+        PNB_TRY(pnb__text_inputs_add_text(&inputs, texts[i], err));
+        if (inputs.n_bad > 0)
             PNB_TRY(pnb__fail(err, PNB_FORMAT,
                               "text %zu is not valid UTF-8, or longer than %d bytes", i,
                               PNB_TOKENIZER_MAX_BYTES));
     }
-    const pnb__embed_source source = pnb__text_inputs_source(&captions);
+    const pnb__embed_source source = pnb__text_inputs_source(&inputs);
     status = encode(e, &source, opts, out, err);
 done:
-    pnb__text_inputs_reset(&captions);
+    pnb__text_inputs_reset(&inputs);
     return status;
 }
 
@@ -112,15 +112,15 @@ pnb_status pnb_encode_images(pnb_encoder *e, const pnb_image *images, size_t n,
 /* ---- files ---- */
 
 typedef struct files {
-    pnb__image_inputs *pictures;
-    pnb__text_inputs captions;
+    pnb__image_inputs *images;
+    pnb__text_inputs inputs;
     pnb__embed_source source;
 } files;
 
 static void files_reset(files *f)
 {
-    pnb__image_inputs_free(f->pictures);
-    pnb__text_inputs_reset(&f->captions);
+    pnb__image_inputs_free(f->images);
+    pnb__text_inputs_reset(&f->inputs);
 }
 
 static pnb_status files_open(files *f, pnb_encode_side side, const char *const *paths, size_t n,
@@ -128,19 +128,19 @@ static pnb_status files_open(files *f, pnb_encode_side side, const char *const *
 {
     pnb_status status = PNB_OK;
     if (side == PNB_ENCODE_IMAGES) {
-        PNB_TRY(pnb__image_inputs_open(&f->pictures, paths, n, NULL, err));
+        PNB_TRY(pnb__image_inputs_open(&f->images, paths, n, NULL, err));
         if (o->skipped != NULL)
-            pnb__image_inputs_report(f->pictures, o->skipped, o->skipped_user);
-        f->source = pnb__image_inputs_source(f->pictures);
+            pnb__image_inputs_report(f->images, o->skipped, o->skipped_user);
+        f->source = pnb__image_inputs_source(f->images);
         return PNB_OK;
     }
     for (size_t i = 0; i < n; i++)
-        PNB_TRY(pnb__text_inputs_add(&f->captions, paths[i], "title", NULL, err));
-    if (f->captions.n_bad > 0 && o->skipped == NULL)
-        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s", f->captions.bad[0]));
-    for (size_t i = 0; i < f->captions.n_bad; i++)
-        o->skipped(o->skipped_user, "caption", f->captions.bad[i]);
-    f->source = pnb__text_inputs_source(&f->captions);
+        PNB_TRY(pnb__text_inputs_add(&f->inputs, paths[i], "title", NULL, err));
+    if (f->inputs.n_bad > 0 && o->skipped == NULL)
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s", f->inputs.bad[0]));
+    for (size_t i = 0; i < f->inputs.n_bad; i++)
+        o->skipped(o->skipped_user, "caption", f->inputs.bad[i]);
+    f->source = pnb__text_inputs_source(&f->inputs);
 done:
     return status;
 }

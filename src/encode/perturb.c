@@ -15,7 +15,7 @@ enum { STREAM_WORDS = 0x3d0b };
 
 /* ---- pictures ---- */
 
-static pnb_status load_one(const pnb_encoder *encoder, const pnb__image_inputs *pictures, size_t i,
+static pnb_status load_one(const pnb_encoder *encoder, const pnb__image_inputs *images, size_t i,
                            bool exif, pnb_image *out, pnb_error *err)
 {
     pnb_image image = {0};
@@ -24,18 +24,18 @@ static pnb_status load_one(const pnb_encoder *encoder, const pnb__image_inputs *
     opts.exif = exif;
     if (encoder->max_image_pixels > 0)
         opts.max_pixels = encoder->max_image_pixels;
-    pnb_status status = pnb__image_inputs_load(pictures, i, &opts, &image, err);
+    pnb_status status = pnb__image_inputs_load(images, i, &opts, &image, err);
     if (status == PNB_OK)
         status = pnb_preprocess_pixels(&encoder->preprocess, &image, out, err);
     pnb_image_free(&image);
     return status;
 }
 
-pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *pictures,
+pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *images,
                             size_t limit, const pnb_encode_opts *opts, pnb__pixel_set *out,
                             pnb_error *err)
 {
-    size_t total = pnb__image_inputs_count(pictures), n = PNB_MIN(total, limit);
+    size_t total = pnb__image_inputs_count(images), n = PNB_MIN(total, limit);
     char name[512];
     *out = (pnb__pixel_set){0};
     out->items = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->items);
@@ -45,9 +45,9 @@ pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs 
     for (size_t i = 0; i < n; i++) {
         size_t source = (size_t)((double)i * (double)total / (double)n);
         pnb_error why = PNB_ERROR_INIT;
-        pnb_status status = pnb__image_inputs_name(pictures, source, name, sizeof name, &why);
+        pnb_status status = pnb__image_inputs_name(images, source, name, sizeof name, &why);
         if (status == PNB_OK)
-            status = load_one(encoder, pictures, source, opts->exif, &out->items[out->n], &why);
+            status = load_one(encoder, images, source, opts->exif, &out->items[out->n], &why);
         if (status == PNB_NOMEM)
             return pnb__fail(err, status, "%s", why.text);
         if (status != PNB_OK) {
@@ -159,19 +159,19 @@ pnb_status pnb__encode_made(pnb_encoder *encoder, size_t n_rows, pnb__make_fn ma
 
 static const char blanks[] = " \t\r\n\f\v";
 
-static size_t count_words(const char *caption)
+static size_t count_words(const char *text)
 {
     size_t n = 0;
-    for (const char *at = caption + strspn(caption, blanks); *at != '\0'; n++) {
+    for (const char *at = text + strspn(text, blanks); *at != '\0'; n++) {
         at += strcspn(at, blanks);
         at += strspn(at, blanks);
     }
     return n;
 }
 
-pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_error *err)
+pnb_status pnb__word_list_split(const char *text, pnb__word_list *out, pnb_error *err)
 {
-    size_t n = count_words(caption);
+    size_t n = count_words(text);
     *out = (pnb__word_list){.n = n};
     out->start = pnb__alloc_array(n + 1, sizeof *out->start);
     out->length = pnb__alloc_array(n + 1, sizeof *out->length);
@@ -179,7 +179,7 @@ pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_er
         pnb__word_list_reset(out);
         return pnb__fail_nomem(err, n * (sizeof *out->start + sizeof *out->length));
     }
-    const char *at = caption + strspn(caption, blanks);
+    const char *at = text + strspn(text, blanks);
     for (size_t i = 0; i < n; i++) {
         out->start[i] = at;
         out->length[i] = strcspn(at, blanks);
@@ -212,12 +212,12 @@ char *pnb__word_list_join(const pnb__word_list *words, const bool *keep)
     return out;
 }
 
-char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size_t number)
+char *pnb__word_list_drop(const char *text, double share, uint64_t seed, size_t number)
 {
     pnb__word_list words = {0};
     pnb_error err = PNB_ERROR_INIT;
     char *out = NULL;
-    if (pnb__word_list_split(caption, &words, &err) != PNB_OK)
+    if (pnb__word_list_split(text, &words, &err) != PNB_OK)
         return NULL;
     bool *keep = pnb__alloc_array(words.n + 1, sizeof *keep);
     uint32_t *order = pnb__alloc_array(words.n + 1, sizeof *order);

@@ -17,7 +17,7 @@ typedef struct pnb__pixel_set {
 
 /* Up to `limit` pictures of a source, evenly spaced; those that cannot be read are skipped by name.
  * Of `opts` exif and skipped count. Errors  NOT_FOUND (none could be read), NOMEM */
-pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *pictures,
+pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *images,
                             size_t limit, const pnb_encode_opts *opts, pnb__pixel_set *out,
                             pnb_error *err);
 void pnb__pixels_reset(pnb__pixel_set *set);
@@ -54,12 +54,12 @@ typedef struct pnb__word_list {
 } pnb__word_list;
 
 /* Words between white space. Errors  NOMEM */
-pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_error *err);
+pnb_status pnb__word_list_split(const char *text, pnb__word_list *out, pnb_error *err);
 void pnb__word_list_reset(pnb__word_list *words);
 /* The words with keep[i], joined by single spaces. */
 char *pnb__word_list_join(const pnb__word_list *words, const bool *keep);
 /* Removes `share` of the words of caption `number`, rounded, in an order of its own: what is gone
  * at a smaller share is gone at a larger. One word always stays. NULL: out of memory. */
-char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size_t number);
+char *pnb__word_list_drop(const char *text, double share, uint64_t seed, size_t number);
 
 #endif

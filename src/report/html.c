@@ -196,7 +196,7 @@ void pnb__html_cards_end(pnb__buf *out)
 
 /* ---- pictures ---- */
 
-pnb_status pnb__html_picture_data(pnb__buf *out, const pnb_image *image, int size, pnb_error *err)
+pnb_status pnb__html_image_data(pnb__buf *out, const pnb_image *image, int size, pnb_error *err)
 {
     pnb_image small = {0};
     unsigned char *png = NULL;
@@ -225,7 +225,7 @@ pnb_status pnb__html_thumbnail(pnb__buf *out, const pnb_image *image, int size, 
     pnb__buf_puts(out, "<img alt=\"");
     pnb__html_escape(out, alt);
     pnb__buf_puts(out, "\" src=\"");
-    pnb_status status = pnb__html_picture_data(out, image, size, err);
+    pnb_status status = pnb__html_image_data(out, image, size, err);
     pnb__buf_puts(out, "\">");
     return status;
 }

@@ -25,7 +25,7 @@ void pnb__html_cards_end(pnb__buf *out);
 pnb_status pnb__html_thumbnail(pnb__buf *out, const pnb_image *image, int size, const char *alt,
                                pnb_error *err);
 /* "data:image/png;base64,..." alone. */
-pnb_status pnb__html_picture_data(pnb__buf *out, const pnb_image *image, int size, pnb_error *err);
+pnb_status pnb__html_image_data(pnb__buf *out, const pnb_image *image, int size, pnb_error *err);
 /* A picture with its name and a note under it; `image` NULL: the name alone. "big", "hit" or both
  * in `css`. */
 pnb_status pnb__html_shot(pnb__buf *out, const pnb_image *image, const char *css, const char *name,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 enum { MANY_DOTS = 40 };
 #define RADIUS 2.2
 #define HALF_BAR 0.38 /* of a bar that stands at a place instead of on a range */
@@ -99,12 +101,6 @@ static void make_changes(drawing *d)
     d->chart.y.label = d->label;
 }
 
-static int compare_values(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* The axis of probabilities; false without memory. */
 static bool share_axis(drawing *d)
 {
@@ -126,7 +122,7 @@ static bool share_axis(drawing *d)
             n_zero += !(d->of[s].v[Y][i] > 0);
             p[n++] = d->of[s].v[X][i];
         }
-    qsort(p, n, sizeof *p, compare_values);
+    qsort(p, n, sizeof *p, pnb__compare_doubles);
     pnb__axis axis = {.low = 0, .high = 1, .exact = true};
     axis.log = largest > 0 && p[n / 2] < 0.15 * largest && n_zero <= n / 10;
     if (axis.log)

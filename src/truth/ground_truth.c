@@ -11,8 +11,8 @@
 void pnb__ground_truth_reset(pnb__ground_truth *c)
 {
     pnb__buf_reset(&c->pool);
-    pnb__free(c->picture);
-    pnb__free(c->caption);
+    pnb__free(c->image);
+    pnb__free(c->text);
     pnb__free(c->pair);
     *c = (pnb__ground_truth){0};
 }
@@ -32,28 +32,27 @@ const char *pnb__ground_truth_get(const pnb__ground_truth *c, size_t text)
     return text == 0 ? "" : c->pool.data + text;
 }
 
-pnb_status pnb__ground_truth_picture(pnb__ground_truth *c, pnb__picture picture, pnb_error *err)
+pnb_status pnb__ground_truth_image(pnb__ground_truth *c, pnb__image image, pnb_error *err)
 {
     if (c->pool.failed)
         return pnb__fail_nomem(err, c->pool.size);
-    return PNB_PUSH(c->picture, c->n_pictures, err, picture);
+    return PNB_PUSH(c->image, c->n_images, err, image);
 }
 
-pnb_status pnb__ground_truth_caption(pnb__ground_truth *c, pnb__caption_ref caption, pnb_error *err)
+pnb_status pnb__ground_truth_caption(pnb__ground_truth *c, pnb__text_ref text, pnb_error *err)
 {
     if (c->pool.failed)
         return pnb__fail_nomem(err, c->pool.size);
-    return PNB_PUSH(c->caption, c->n_captions, err, caption);
+    return PNB_PUSH(c->text, c->n_texts, err, text);
 }
 
-pnb_status pnb__ground_truth_pair(pnb__ground_truth *c, size_t picture, size_t caption,
-                                  pnb_error *err)
+pnb_status pnb__ground_truth_pair(pnb__ground_truth *c, size_t image, size_t text, pnb_error *err)
 {
     pnb_status status = pnb__grow_one(&c->pair, c->n_pairs, 2 * sizeof *c->pair, err);
     if (status != PNB_OK)
         return status;
-    c->pair[2 * c->n_pairs] = (int64_t)picture;
-    c->pair[2 * c->n_pairs + 1] = (int64_t)caption;
+    c->pair[2 * c->n_pairs] = (int64_t)image;
+    c->pair[2 * c->n_pairs + 1] = (int64_t)text;
     c->n_pairs++;
     return PNB_OK;
 }

@@ -9,24 +9,24 @@
 #define PNB__MAX_TRUTH_BYTES ((size_t)1 << 30)
 
 /* Texts are offsets into the pool, 0: none. */
-typedef struct pnb__picture {
+typedef struct pnb__image {
     size_t name[3]; /* strongest first */
     int64_t group;  /* class, -1 none */
-} pnb__picture;
+} pnb__image;
 
-typedef struct pnb__caption_ref {
+typedef struct pnb__text_ref {
     size_t owner; /* picture it was written for, or PNB__NO_OWNER */
     size_t place; /* 0, 1, ... among the owner's captions */
     size_t id, text;
     int level; /* -1 unknown */
-} pnb__caption_ref;
+} pnb__text_ref;
 
 typedef struct pnb__ground_truth {
     pnb__buf pool;
-    pnb__picture *picture;
-    size_t n_pictures;
-    pnb__caption_ref *caption;
-    size_t n_captions;
+    pnb__image *image;
+    size_t n_images;
+    pnb__text_ref *text;
+    size_t n_texts;
     int64_t *pair; /* [n_pairs][2] picture, caption: matches beside those of owners */
     size_t n_pairs;
 } pnb__ground_truth;
@@ -36,11 +36,9 @@ void pnb__ground_truth_reset(pnb__ground_truth *c);
 size_t pnb__ground_truth_text(pnb__ground_truth *c, const char *text, size_t n);
 const char *pnb__ground_truth_get(const pnb__ground_truth *c, size_t text); /* "" for 0 */
 /* The new one's index is n - 1. Errors  NOMEM */
-pnb_status pnb__ground_truth_picture(pnb__ground_truth *c, pnb__picture picture, pnb_error *err);
-pnb_status pnb__ground_truth_caption(pnb__ground_truth *c, pnb__caption_ref caption,
-                                     pnb_error *err);
-pnb_status pnb__ground_truth_pair(pnb__ground_truth *c, size_t picture, size_t caption,
-                                  pnb_error *err);
+pnb_status pnb__ground_truth_image(pnb__ground_truth *c, pnb__image image, pnb_error *err);
+pnb_status pnb__ground_truth_caption(pnb__ground_truth *c, pnb__text_ref text, pnb_error *err);
+pnb_status pnb__ground_truth_pair(pnb__ground_truth *c, size_t image, size_t text, pnb_error *err);
 
 /* ---- readers, one a format ---- */
 typedef struct pnb__truth_source {

@@ -64,7 +64,7 @@ done:
 }
 
 /* One file: the captions of one picture. */
-static pnb_status read_captions(pnb__ground_truth *c, const char *path, pnb_error *err)
+static pnb_status read_texts(pnb__ground_truth *c, const char *path, pnb_error *err)
 {
     char *data = NULL;
     size_t size = 0, place = 0;
@@ -80,9 +80,8 @@ static pnb_status read_captions(pnb__ground_truth *c, const char *path, pnb_erro
         const char *text = pnb__trimmed(line, strlen(line), &n);
         if (n == 0)
             continue;
-        pnb__caption_ref caption = {c->n_pictures - 1, place++, 0,
-                                    pnb__ground_truth_text(c, text, n), -1};
-        PNB_TRY(pnb__ground_truth_caption(c, caption, err));
+        pnb__text_ref ref = {c->n_images - 1, place++, 0, pnb__ground_truth_text(c, text, n), -1};
+        PNB_TRY(pnb__ground_truth_caption(c, ref, err));
     }
 done:
     pnb__free(data);
@@ -104,13 +103,13 @@ static pnb_status read_class(pnb__ground_truth *c, const char *dir, const char *
         if (path == NULL || full == NULL)
             status = pnb__fail_nomem(err, n);
         if (status == PNB_OK) {
-            pnb__picture p = {{pnb__ground_truth_text(c, full, strlen(full)),
-                               pnb__ground_truth_text(c, name, n - 4), 0},
-                              group};
-            status = pnb__ground_truth_picture(c, p, err);
+            pnb__image p = {{pnb__ground_truth_text(c, full, strlen(full)),
+                             pnb__ground_truth_text(c, name, n - 4), 0},
+                            group};
+            status = pnb__ground_truth_image(c, p, err);
         }
         if (status == PNB_OK)
-            status = read_captions(c, path, err);
+            status = read_texts(c, path, err);
         pnb__free(path);
         pnb__free(full);
     }
@@ -151,7 +150,7 @@ pnb_status pnb__read_truth_folders(pnb__ground_truth *c, const pnb__truth_source
         PNB_TRY(load_split(&split, split_path, err));
     }
     PNB_TRY(read_classes(c, root, &split, err));
-    if (c->n_captions == 0)
+    if (c->n_texts == 0)
         status = pnb__fail(err, PNB_ARG,
                            "%s: no captions; folders of classes with a text file for each picture "
                            "are wanted%s",

@@ -25,7 +25,7 @@ static size_t text_of(pnb__ground_truth *c, const json_t *value)
 }
 
 /* A caption; white space at its ends is no part of it. */
-static size_t caption_of(pnb__ground_truth *c, const json_t *value)
+static size_t raw_text_of(pnb__ground_truth *c, const json_t *value)
 {
     size_t n = 0;
     const char *text = json_string_value(value);
@@ -56,7 +56,7 @@ static pnb_status wrong(const char *path, const char *list, size_t i, const char
 /* Pictures by id, to find the owners of annotations. */
 typedef struct owner {
     json_int_t id;
-    size_t picture, n_captions;
+    size_t image, n_texts;
 } owner;
 
 static int compare_owners(const void *a, const void *b)
@@ -76,8 +76,8 @@ static pnb_status read_coco_images(pnb__ground_truth *c, const char *path, const
             status = check_text(image, "file_name", path, "images", i, err);
         if (status != PNB_OK)
             return status;
-        pnb__picture p = {{text_of(c, json_object_get(image, "file_name")), text_of(c, id), 0}, -1};
-        status = pnb__ground_truth_picture(c, p, err);
+        pnb__image p = {{text_of(c, json_object_get(image, "file_name")), text_of(c, id), 0}, -1};
+        status = pnb__ground_truth_image(c, p, err);
         if (status != PNB_OK)
             return status;
         owners[i] = (owner){json_integer_value(id), i, 0};
@@ -104,12 +104,12 @@ static pnb_status read_coco(pnb__ground_truth *c, const char *path, const json_t
 {
     const json_t *images = json_object_get(root, "images");
     const json_t *annotations = json_object_get(root, "annotations");
-    size_t n = json_array_size(images), n_captions = json_array_size(annotations);
+    size_t n = json_array_size(images), n_texts = json_array_size(annotations);
     owner *owners = pnb__alloc_array(PNB_MAX(n, 1), sizeof *owners);
     if (owners == NULL)
         return pnb__fail_nomem(err, n * sizeof *owners);
     pnb_status status = read_coco_images(c, path, images, owners, err);
-    for (size_t i = 0; status == PNB_OK && i < n_captions; i++) {
+    for (size_t i = 0; status == PNB_OK && i < n_texts; i++) {
         const json_t *a = json_array_get(annotations, i);
         const json_t *image = json_object_get(a, "image_id");
         const owner key = {.id = json_integer_value(image)};
@@ -122,9 +122,9 @@ static pnb_status read_coco(pnb__ground_truth *c, const char *path, const json_t
         else if (status == PNB_OK)
             status = pnb__ground_truth_caption(
                 c,
-                (pnb__caption_ref){found->picture, found->n_captions++,
-                                   text_of(c, json_object_get(a, "id")),
-                                   caption_of(c, json_object_get(a, "caption")), -1},
+                (pnb__text_ref){found->image, found->n_texts++,
+                                text_of(c, json_object_get(a, "id")),
+                                raw_text_of(c, json_object_get(a, "caption")), -1},
                 err);
     }
     pnb__free(owners);
@@ -166,8 +166,8 @@ static pnb_status add_sentences(pnb__ground_truth *c, const char *path, size_t i
             return wrong(path, "images", i, "\"sentid\" or \"raw\" in each of its sentences", err);
         status = pnb__ground_truth_caption(
             c,
-            (pnb__caption_ref){c->n_pictures - 1, k, text_of(c, json_object_get(s, "sentid")),
-                               caption_of(c, json_object_get(s, "raw")), -1},
+            (pnb__text_ref){c->n_images - 1, k, text_of(c, json_object_get(s, "sentid")),
+                            raw_text_of(c, json_object_get(s, "raw")), -1},
             err);
     }
 done:
@@ -175,7 +175,7 @@ done:
 }
 
 /* Splits, files and numbers are what they are taken for. */
-static pnb_status check_picture(const json_t *image, const char *path, size_t i, pnb_error *err)
+static pnb_status check_image(const json_t *image, const char *path, size_t i, pnb_error *err)
 {
     pnb_status status = check_text(image, "split", path, "images", i, err);
     if (status == PNB_OK)
@@ -196,23 +196,23 @@ static pnb_status read_karpathy(pnb__ground_truth *c, const char *path, const js
         split = has_test ? "test" : "all";
     for (size_t i = 0; i < n; i++) {
         const json_t *image = json_array_get(images, i);
-        pnb_status status = check_picture(image, path, i, err);
+        pnb_status status = check_image(image, path, i, err);
         if (status != PNB_OK)
             return status;
         if (strcmp(split, "all") != 0 && !split_holds(split, split_of(image)))
             continue;
-        pnb__picture p = {{text_of(c, json_object_get(image, "filename")),
-                           text_of(c, json_object_get(image, "cocoid")), 0},
-                          -1};
+        pnb__image p = {{text_of(c, json_object_get(image, "filename")),
+                         text_of(c, json_object_get(image, "cocoid")), 0},
+                        -1};
         if (p.name[0] == 0)
             return wrong(path, "images", i, "a \"filename\"", err);
-        status = pnb__ground_truth_picture(c, p, err);
+        status = pnb__ground_truth_image(c, p, err);
         if (status == PNB_OK)
             status = add_sentences(c, path, i, json_object_get(image, "sentences"), err);
         if (status != PNB_OK)
             return status;
     }
-    if (c->n_pictures == 0)
+    if (c->n_images == 0)
         return pnb__fail(
             err, PNB_ARG,
             "%s: none of its %zu pictures is in the split '%s'; splits are named as in "
@@ -225,43 +225,43 @@ static pnb_status read_karpathy(pnb__ground_truth *c, const char *path, const js
 
 /* Items of the lists, each a catalogue entry once. */
 static size_t find_item(const pnb__ground_truth *c, const pnb__key_map *items, uint64_t hash,
-                        const char *name, bool is_caption)
+                        const char *name, bool is_text)
 {
     size_t i, step = 0;
     while ((i = pnb__key_map_next(items, hash, &step)) != PNB__NO_KEY &&
-           strcmp(pnb__ground_truth_get(c, is_caption ? c->caption[i].id : c->picture[i].name[0]),
-                  name) != 0) {
+           strcmp(pnb__ground_truth_get(c, is_text ? c->text[i].id : c->image[i].name[0]), name) !=
+               0) {
     }
     return i;
 }
 
 /* Index of the item of that id, a new one if need be. */
 static pnb_status item_index(pnb__ground_truth *c, pnb__key_map *items, const json_t *id,
-                             bool is_caption, size_t *index, pnb_error *err)
+                             bool is_text, size_t *index, pnb_error *err)
 {
     size_t text = text_of(c, id);
     if (text == 0)
         return pnb__fail(err, PNB_NOMEM, "out of memory while reading ids");
     const char *name = pnb__ground_truth_get(c, text);
     uint64_t hash = pnb__hash_bytes(name, strlen(name), 0);
-    *index = find_item(c, items, hash, name, is_caption);
+    *index = find_item(c, items, hash, name, is_text);
     if (*index != PNB__NO_KEY)
         return PNB_OK;
-    *index = is_caption ? c->n_captions : c->n_pictures;
+    *index = is_text ? c->n_texts : c->n_images;
     pnb_status status = pnb__key_map_add(items, hash, *index, err);
     if (status != PNB_OK)
         return status;
-    if (is_caption)
-        return pnb__ground_truth_caption(c, (pnb__caption_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
-    return pnb__ground_truth_picture(c, (pnb__picture){{text, 0, 0}, -1}, err);
+    if (is_text)
+        return pnb__ground_truth_caption(c, (pnb__text_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
+    return pnb__ground_truth_image(c, (pnb__image){{text, 0, 0}, -1}, err);
 }
 
-static pnb_status add_query(pnb__ground_truth *c, const char *key, bool is_caption, pnb_error *err)
+static pnb_status add_query(pnb__ground_truth *c, const char *key, bool is_text, pnb_error *err)
 {
     size_t text = pnb__ground_truth_text(c, key, strlen(key));
-    if (is_caption)
-        return pnb__ground_truth_caption(c, (pnb__caption_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
-    return pnb__ground_truth_picture(c, (pnb__picture){{text, 0, 0}, -1}, err);
+    if (is_text)
+        return pnb__ground_truth_caption(c, (pnb__text_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
+    return pnb__ground_truth_image(c, (pnb__image){{text, 0, 0}, -1}, err);
 }
 
 static pnb_status read_id_lists(pnb__ground_truth *c, const char *path, json_t *root,
@@ -273,7 +273,7 @@ static pnb_status read_id_lists(pnb__ground_truth *c, const char *path, json_t *
     json_t *list;
     json_object_foreach(root, key, list)
     {
-        size_t query = captions_ask ? c->n_captions : c->n_pictures;
+        size_t query = captions_ask ? c->n_texts : c->n_images;
         if (!json_is_array(list))
             PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: \"%s\" is not a list of ids", path, key));
         PNB_TRY(add_query(c, key, captions_ask, err));

@@ -69,11 +69,11 @@ static pnb_status holds(const char *dir, bool (*is_kind)(const char *), int dept
 
 static pnb_status detect_folder(const char *path, pnb_truth_format *format, pnb_error *err)
 {
-    bool has_texts = pnb__path_has_dir(path, "text_c10"), has_pictures = false;
+    bool has_texts = pnb__path_has_dir(path, "text_c10"), has_images = false;
     pnb_status status = PNB_OK;
     if (!has_texts) {
-        PNB_TRY(holds(path, pnb__image_is_named, 1, &has_pictures, err));
-        if (!has_pictures)
+        PNB_TRY(holds(path, pnb__image_is_named, 1, &has_images, err));
+        if (!has_images)
             PNB_TRY(holds(path, is_text, 1, &has_texts, err));
     }
     *format = has_texts ? PNB_TRUTH_FOLDERS : PNB_TRUTH_DATASET;
@@ -188,7 +188,7 @@ static void add_form(name_forms *f, const char *name, size_t n, const char *tail
     }
 }
 
-static void make_forms(const join *j, const pnb__picture *p, const char *tail, name_forms *f)
+static void make_forms(const join *j, const pnb__image *p, const char *tail, name_forms *f)
 {
     f->n = 0;
     for (int form = 0; form < 3; form++)
@@ -201,41 +201,40 @@ static void make_forms(const join *j, const pnb__picture *p, const char *tail, n
         }
 }
 
-static pnb_status find_picture(const join *j, const pnb__picture *p, int64_t *row, pnb_error *err)
+static pnb_status find_image(const join *j, const pnb__image *p, int64_t *row, pnb_error *err)
 {
     name_forms forms;
     make_forms(j, p, "", &forms);
     return find_first(&j->images, forms.tried + 1, forms.n, row, err);
 }
 
-static pnb_status find_caption(join *j, const pnb__caption_ref *caption, int64_t *row,
-                               pnb_error *err)
+static pnb_status find_text(join *j, const pnb__text_ref *text, int64_t *row, pnb_error *err)
 {
     name_forms forms = {.n = 0};
     char tail[32];
     pnb_error ambiguous = PNB_ERROR_INIT;
-    snprintf(tail, sizeof tail, "#%zu", caption->place);
-    if (caption->owner != PNB__NO_OWNER)
-        make_forms(j, &j->c->picture[caption->owner], tail, &forms);
-    bool has_id = caption->id != 0;
-    forms.tried[0] = pnb__ground_truth_get(j->c, caption->id);
+    snprintf(tail, sizeof tail, "#%zu", text->place);
+    if (text->owner != PNB__NO_OWNER)
+        make_forms(j, &j->c->image[text->owner], tail, &forms);
+    bool has_id = text->id != 0;
+    forms.tried[0] = pnb__ground_truth_get(j->c, text->id);
     pnb_status status =
         find_first(&j->texts, forms.tried + !has_id, forms.n + has_id, row, &ambiguous);
-    if (*row < 0 && caption->text != 0)
-        *row = pnb__id_resolver_take_text(&j->texts, pnb__ground_truth_get(j->c, caption->text));
+    if (*row < 0 && text->text != 0)
+        *row = pnb__id_resolver_take_text(&j->texts, pnb__ground_truth_get(j->c, text->text));
     return *row >= 0 || status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", ambiguous.text);
 }
 
 /* Unnamed captions may stand in the file's order unless one of them says otherwise. */
-static bool captions_agree(const join *j)
+static bool texts_agree(const join *j)
 {
     const pnb_truth_rows *rows = j->texts.rows;
     for (size_t i = 0; rows->texts != NULL && i < rows->n; i++) {
         size_t n = 0;
-        if (rows->texts[i] == NULL || j->c->caption[i].text == 0)
+        if (rows->texts[i] == NULL || j->c->text[i].text == 0)
             continue;
         const char *text = pnb__trimmed(rows->texts[i], strlen(rows->texts[i]), &n);
-        const char *wanted = pnb__ground_truth_get(j->c, j->c->caption[i].text);
+        const char *wanted = pnb__ground_truth_get(j->c, j->c->text[i].text);
         if (strlen(wanted) != n || memcmp(wanted, text, n) != 0)
             return false;
     }
@@ -248,23 +247,23 @@ static pnb_status find_rows(join *j, pnb_error *err)
     const pnb__ground_truth *c = j->c;
     /* lists of ids have no order to go by */
     bool ordered = r->format != PNB_TRUTH_ID_LISTS;
-    r->images_by_order = ordered && j->images.unnamed && j->images.rows->n == c->n_pictures;
+    r->images_by_order = ordered && j->images.unnamed && j->images.rows->n == c->n_images;
     r->texts_by_order =
-        ordered && j->texts.unnamed && j->texts.rows->n == c->n_captions && captions_agree(j);
-    for (size_t i = 0; i < c->n_pictures; i++) {
+        ordered && j->texts.unnamed && j->texts.rows->n == c->n_texts && texts_agree(j);
+    for (size_t i = 0; i < c->n_images; i++) {
         pnb_status status = PNB_OK;
         j->image_row[i] = (int64_t)i;
         if (!r->images_by_order)
-            status = find_picture(j, &c->picture[i], &j->image_row[i], err);
+            status = find_image(j, &c->image[i], &j->image_row[i], err);
         if (status != PNB_OK)
             return status;
         r->n_absent_images += j->image_row[i] < 0;
     }
-    for (size_t i = 0; i < c->n_captions; i++) {
+    for (size_t i = 0; i < c->n_texts; i++) {
         pnb_status status = PNB_OK;
         j->text_row[i] = (int64_t)i;
         if (!r->texts_by_order)
-            status = find_caption(j, &c->caption[i], &j->text_row[i], err);
+            status = find_text(j, &c->text[i], &j->text_row[i], err);
         if (status != PNB_OK)
             return status;
         r->n_absent_texts += j->text_row[i] < 0;
@@ -272,9 +271,9 @@ static pnb_status find_rows(join *j, pnb_error *err)
     return PNB_OK;
 }
 
-static pnb_status add_pair(join *j, size_t picture, size_t caption, pnb_error *err)
+static pnb_status add_pair(join *j, size_t image_place, size_t text_place, pnb_error *err)
 {
-    int64_t image = j->image_row[picture], text = j->text_row[caption];
+    int64_t image = j->image_row[image_place], text = j->text_row[text_place];
     if (image < 0 || text < 0)
         return PNB_OK;
     pnb_status status = pnb__grow_one(&j->pairs, j->n_pairs, 2 * sizeof *j->pairs, err);
@@ -286,18 +285,18 @@ static pnb_status add_pair(join *j, size_t picture, size_t caption, pnb_error *e
 }
 
 /* Pictures of a class stand together in the catalogue. */
-static pnb_status add_class_pairs(join *j, size_t caption, pnb_error *err)
+static pnb_status add_class_pairs(join *j, size_t text, pnb_error *err)
 {
     const pnb__ground_truth *c = j->c;
-    size_t first = c->caption[caption].owner, last = first;
-    int64_t group = c->picture[first].group;
-    while (first > 0 && c->picture[first - 1].group == group)
+    size_t first = c->text[text].owner, last = first;
+    int64_t group = c->image[first].group;
+    while (first > 0 && c->image[first - 1].group == group)
         first--;
-    while (last + 1 < c->n_pictures && c->picture[last + 1].group == group)
+    while (last + 1 < c->n_images && c->image[last + 1].group == group)
         last++;
     pnb_status status = PNB_OK;
     for (size_t p = first; status == PNB_OK && p <= last; p++)
-        status = add_pair(j, p, caption, err);
+        status = add_pair(j, p, text, err);
     return status;
 }
 
@@ -305,11 +304,11 @@ static pnb_status make_pairs(join *j, bool by_class, pnb_error *err)
 {
     const pnb__ground_truth *c = j->c;
     pnb_status status = PNB_OK;
-    for (size_t i = 0; status == PNB_OK && i < c->n_captions; i++) {
-        size_t owner = c->caption[i].owner;
+    for (size_t i = 0; status == PNB_OK && i < c->n_texts; i++) {
+        size_t owner = c->text[i].owner;
         if (owner == PNB__NO_OWNER)
             continue;
-        if (by_class && c->picture[owner].group >= 0)
+        if (by_class && c->image[owner].group >= 0)
             status = add_class_pairs(j, i, err);
         else
             status = add_pair(j, owner, i, err);
@@ -330,26 +329,25 @@ static pnb_status fail_without_pairs(const join *j, pnb_error *err)
 {
     const pnb__ground_truth *c = j->c;
     const pnb_truth_report *r = &j->report;
-    bool by_caption = c->n_captions > 0 && r->n_absent_texts == c->n_captions &&
-                      r->n_absent_images < c->n_pictures;
+    bool by_text =
+        c->n_texts > 0 && r->n_absent_texts == c->n_texts && r->n_absent_images < c->n_images;
     const char *example = "";
-    if (c->n_pictures == 0 && c->n_captions == 0)
+    if (c->n_images == 0 && c->n_texts == 0)
         return pnb__fail(err, PNB_ARG,
                          "%s (%s): no pair fits the sets: it names no picture and no caption",
                          j->path, pnb_truth_format_name(r->format));
-    if (by_caption)
-        example =
-            pnb__ground_truth_get(c, c->caption[0].id != 0 ? c->caption[0].id : c->caption[0].text);
-    else if (c->n_pictures > 0)
-        example = pnb__ground_truth_get(c, c->picture[0].name[0]);
+    if (by_text)
+        example = pnb__ground_truth_get(c, c->text[0].id != 0 ? c->text[0].id : c->text[0].text);
+    else if (c->n_images > 0)
+        example = pnb__ground_truth_get(c, c->image[0].name[0]);
     return pnb__fail(
         err, PNB_ARG,
         "%s (%s): no pair fits the sets: %zu of its %zu pictures and %zu of its %zu "
         "captions are in no row. A %s of the file is called '%.80s', one of the "
         "set '%.80s'; it looks like the truth of another split or data set%s",
-        j->path, pnb_truth_format_name(r->format), r->n_absent_images, c->n_pictures,
-        r->n_absent_texts, c->n_captions, by_caption ? "caption" : "picture", example,
-        name_of_row(by_caption ? j->texts.rows : j->images.rows),
+        j->path, pnb_truth_format_name(r->format), r->n_absent_images, c->n_images,
+        r->n_absent_texts, c->n_texts, by_text ? "caption" : "picture", example,
+        name_of_row(by_text ? j->texts.rows : j->images.rows),
         r->format == PNB_TRUTH_KARPATHY ? " (ask for the split that the sets were made of)" : "");
 }
 
@@ -358,8 +356,8 @@ static pnb_status fill_report(join *j, pnb_error *err)
 {
     pnb_truth_report *r = &j->report;
     size_t n_images = j->images.rows->n, n_texts = j->texts.rows->n;
-    r->n_images = j->c->n_pictures;
-    r->n_texts = j->c->n_captions;
+    r->n_images = j->c->n_images;
+    r->n_texts = j->c->n_texts;
     if (PNB_ALLOC_ZERO(r->image_named, PNB_MAX(n_images, 1), err) != PNB_OK ||
         PNB_ALLOC_ZERO(r->text_named, PNB_MAX(n_texts, 1), err) != PNB_OK ||
         PNB_ALLOC(r->text_level, PNB_MAX(n_texts, 1), err) != PNB_OK)
@@ -372,9 +370,9 @@ static pnb_status fill_report(join *j, pnb_error *err)
     for (size_t i = 0; i < r->n_texts; i++)
         if (j->text_row[i] >= 0) {
             r->text_named[j->text_row[i]] = 1;
-            r->text_level[j->text_row[i]] = j->c->caption[i].level;
+            r->text_level[j->text_row[i]] = j->c->text[i].level;
         }
-    r->has_coco_ids = r->format == PNB_TRUTH_KARPATHY && j->c->picture[0].name[1] != 0;
+    r->has_coco_ids = r->format == PNB_TRUTH_KARPATHY && j->c->image[0].name[1] != 0;
     r->image_row = j->image_row;
     j->image_row = NULL;
     return PNB_OK;
@@ -407,8 +405,8 @@ static pnb_status join_rows(join *j, const pnb_truth_rows *images, const pnb_tru
     pnb_status status;
     PNB_TRY(pnb__id_resolver_init(&j->images, PNB__NAMES_IMAGES, images, err));
     PNB_TRY(pnb__id_resolver_init(&j->texts, PNB__NAMES_TEXTS, texts, err));
-    PNB_TRY(PNB_ALLOC(j->image_row, PNB_MAX(j->c->n_pictures, 1), err));
-    PNB_TRY(PNB_ALLOC(j->text_row, PNB_MAX(j->c->n_captions, 1), err));
+    PNB_TRY(PNB_ALLOC(j->image_row, PNB_MAX(j->c->n_images, 1), err));
+    PNB_TRY(PNB_ALLOC(j->text_row, PNB_MAX(j->c->n_texts, 1), err));
     PNB_TRY(find_rows(j, err));
     PNB_TRY(make_pairs(j, by_class, err));
     if (j->n_pairs == 0)

@@ -38,19 +38,18 @@ static pnb_status add_token(pnb__ground_truth *c, char *token, const char *text,
         hash[1 + strspn(hash + 1, "0123456789")] != '\0' || strlen(hash + 1) > 9)
         return pnb__fail(err, PNB_FORMAT, "'%.80s' is no picture#number", token);
     place = (size_t)strtoul(hash + 1, NULL, 10);
-    pnb__caption_ref caption = {
-        .place = place, .id = pnb__ground_truth_text(c, token, n_id), .level = -1};
+    pnb__text_ref ref = {.place = place, .id = pnb__ground_truth_text(c, token, n_id), .level = -1};
     text = pnb__trimmed(text, strlen(text), &n);
-    caption.text = pnb__ground_truth_text(c, text, n);
+    ref.text = pnb__ground_truth_text(c, text, n);
     *hash = '\0';
     pnb_status status = PNB_OK;
     if (*last == NULL || strcmp(*last, token) != 0) {
-        pnb__picture p = {{pnb__ground_truth_text(c, token, strlen(token)), 0, 0}, -1};
-        status = pnb__ground_truth_picture(c, p, err);
+        pnb__image p = {{pnb__ground_truth_text(c, token, strlen(token)), 0, 0}, -1};
+        status = pnb__ground_truth_image(c, p, err);
     }
     *last = token;
-    caption.owner = c->n_pictures - 1;
-    return status == PNB_OK ? pnb__ground_truth_caption(c, caption, err) : status;
+    ref.owner = c->n_images - 1;
+    return status == PNB_OK ? pnb__ground_truth_caption(c, ref, err) : status;
 }
 
 pnb_status pnb__read_truth_tokens(pnb__ground_truth *c, const pnb__truth_source *s, pnb_error *err)
@@ -127,10 +126,10 @@ static pnb_status read_ids(pnb__ground_truth *c, pnb__line_reader *lines, const 
         last = line;
         const char *file = json_string_value(json_object_get(mapping, line));
         size_t file_text = file == NULL ? 0 : pnb__ground_truth_text(c, file, strlen(file));
-        pnb__picture p = {{file_text, pnb__ground_truth_text(c, line, n), 0}, -1};
+        pnb__image p = {{file_text, pnb__ground_truth_text(c, line, n), 0}, -1};
         if (file_text == 0)
             p.name[0] = p.name[1];
-        PNB_TRY(pnb__ground_truth_picture(c, p, err));
+        PNB_TRY(pnb__ground_truth_image(c, p, err));
     }
 done:
     return status;
@@ -148,7 +147,7 @@ static pnb_status read_caps(pnb__ground_truth *c, pnb__line_reader *lines, pnb_e
         if (n == 0 && lines->at >= lines->end)
             break; /* an empty last line; others are captions too and keep their place */
         PNB_TRY(pnb__ground_truth_caption(
-            c, (pnb__caption_ref){0, 0, 0, pnb__ground_truth_text(c, text, n), -1}, err));
+            c, (pnb__text_ref){0, 0, 0, pnb__ground_truth_text(c, text, n), -1}, err));
     }
 done:
     return status;
@@ -171,15 +170,15 @@ pnb_status pnb__read_truth_precomp(pnb__ground_truth *c, const pnb__truth_source
     PNB_TRY(read_ids(c, &lines, mapping, &n_ids, err));
     PNB_TRY(open_lines(&lines, &caps, caps_path, err));
     PNB_TRY(read_caps(c, &lines, err));
-    if (c->n_pictures == 0 || c->n_captions % c->n_pictures != 0 ||
-        (n_ids != c->n_pictures && n_ids != c->n_captions))
+    if (c->n_images == 0 || c->n_texts % c->n_images != 0 ||
+        (n_ids != c->n_images && n_ids != c->n_texts))
         PNB_TRY(pnb__fail(err, PNB_FORMAT,
                           "%s has %zu ids of %zu pictures and %s %zu captions; each picture needs "
                           "the same number",
-                          s->path, n_ids, c->n_pictures, caps_path, c->n_captions));
-    for (size_t i = 0, per = c->n_captions / c->n_pictures; i < c->n_captions; i++) {
-        c->caption[i].owner = i / per;
-        c->caption[i].place = i % per;
+                          s->path, n_ids, c->n_images, caps_path, c->n_texts));
+    for (size_t i = 0, per = c->n_texts / c->n_images; i < c->n_texts; i++) {
+        c->text[i].owner = i / per;
+        c->text[i].place = i % per;
     }
 done:
     json_decref(mapping);
@@ -192,20 +191,20 @@ done:
 /* ---- HierarCaps ---- */
 
 /* Splits at "=>" and adds each level's caption. */
-static pnb_status add_levels(pnb__ground_truth *c, const char *captions, pnb_error *err)
+static pnb_status add_levels(pnb__ground_truth *c, const char *texts, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     size_t level = 0;
-    for (const char *at = captions; status == PNB_OK && at != NULL; level++) {
+    for (const char *at = texts; status == PNB_OK && at != NULL; level++) {
         const char *stop = strstr(at, "=>");
         size_t n = 0;
         const char *text = pnb__trimmed(at, stop != NULL ? (size_t)(stop - at) : strlen(at), &n);
         if (n == 0)
             return pnb__fail(err, PNB_FORMAT, "the caption of level %zu is empty", level);
         status = pnb__ground_truth_caption(c,
-                                           (pnb__caption_ref){c->n_pictures - 1, level, 0,
-                                                              pnb__ground_truth_text(c, text, n),
-                                                              (int)level},
+                                           (pnb__text_ref){c->n_images - 1, level, 0,
+                                                           pnb__ground_truth_text(c, text, n),
+                                                           (int)level},
                                            err);
         at = stop != NULL ? stop + 2 : NULL;
     }
@@ -233,10 +232,10 @@ pnb_status pnb__read_truth_hierarcaps(pnb__ground_truth *c, const pnb__truth_sou
             PNB_TRY(pnb__fail(err, PNB_FORMAT,
                               "%s line %zu: the second column has no levels joined with =>",
                               s->path, line));
-        pnb__picture p = {{pnb__ground_truth_text(c, id, strlen(id)),
-                           url[0] != '\0' ? pnb__ground_truth_text(c, url, strlen(url)) : 0, 0},
-                          -1};
-        PNB_TRY(pnb__ground_truth_picture(c, p, err));
+        pnb__image p = {{pnb__ground_truth_text(c, id, strlen(id)),
+                         url[0] != '\0' ? pnb__ground_truth_text(c, url, strlen(url)) : 0, 0},
+                        -1};
+        PNB_TRY(pnb__ground_truth_image(c, p, err));
         status = add_levels(c, csv.fields[1], err);
         if (status == PNB_FORMAT)
             pnb__error_prefix(err, "%s line %zu", s->path, line);
@@ -255,18 +254,18 @@ static pnb_status add_sample(pnb__ground_truth *c, const pnb_sample *sample, pnb
     const char *key = sample->key != NULL ? sample->key : "";
     const char *base = pnb__path_base(key);
     const char *path = sample->image_path != NULL ? sample->image_path : "";
-    pnb__picture p = {{pnb__ground_truth_text(c, key, strlen(key)),
-                       pnb__ground_truth_text(c, base, strlen(base)),
-                       path[0] != '\0' ? pnb__ground_truth_text(c, path, strlen(path)) : 0},
-                      -1};
-    pnb_status status = pnb__ground_truth_picture(c, p, err);
-    for (size_t k = 0; status == PNB_OK && k < sample->n_captions; k++) {
+    pnb__image p = {{pnb__ground_truth_text(c, key, strlen(key)),
+                     pnb__ground_truth_text(c, base, strlen(base)),
+                     path[0] != '\0' ? pnb__ground_truth_text(c, path, strlen(path)) : 0},
+                    -1};
+    pnb_status status = pnb__ground_truth_image(c, p, err);
+    for (size_t k = 0; status == PNB_OK && k < sample->n_texts; k++) {
         size_t n = 0;
-        const char *text = pnb__trimmed(sample->captions[k], strlen(sample->captions[k]), &n);
+        const char *text = pnb__trimmed(sample->texts[k], strlen(sample->texts[k]), &n);
         status = pnb__ground_truth_caption(
             c,
-            (pnb__caption_ref){c->n_pictures - 1, k, 0, pnb__ground_truth_text(c, text, n),
-                               sample->levels != NULL ? sample->levels[k] : -1},
+            (pnb__text_ref){c->n_images - 1, k, 0, pnb__ground_truth_text(c, text, n),
+                            sample->levels != NULL ? sample->levels[k] : -1},
             err);
     }
     return status;

@@ -5,8 +5,8 @@ make_small
 
 # shapes
 want 0 data shapes --out s --n 30 --size 32 --val-share 0.2 --test-share 0.3 --shard-size 4 --json
-has_keys dir reused n_train n_val n_test n_words n_ambiguous levels.level levels.captions \
-    levels.captions_per_image levels.images_per_caption
+has_keys dir reused n_train n_val n_test n_words n_ambiguous levels.level levels.texts \
+    levels.texts_per_image levels.images_per_text
 check "all scenes, none ambiguous" python3 -c 'import json; r = json.load(open("out"))
 assert r["n_train"] + r["n_val"] + r["n_test"] == 30 and r["n_ambiguous"] == 0 and not r["reused"]
 assert [l["level"] for l in r["levels"]] == [0, 1, 2, 3]'
@@ -80,9 +80,9 @@ made() { # OUT OPTIONS...: chains of the two whole pictures
         --max-pictures 2 --json "$@"
 }
 made grey --segments 2 --fill 128
-has_keys dir reused n_chains n_levels n_pictures n_listed n_few n_small n_skipped
+has_keys dir reused n_chains n_levels n_images n_listed n_few n_small n_skipped
 check "two chains of three levels" python3 -c 'import json; r = json.load(open("out"))
-assert (r["n_chains"], r["n_levels"], r["n_pictures"], r["n_skipped"]) == (2, 3, 6, 0), r'
+assert (r["n_chains"], r["n_levels"], r["n_images"], r["n_skipped"]) == (2, 3, 6, 0), r'
 made white --segments 2
 made cropped --segments 2 --show crop
 for other in grey cropped; do
@@ -149,7 +149,7 @@ run data emoji --out probe_font --emoji-test emoji.txt --cldr cldr
 total() { python3 -c 'import json; r = json.load(open("out")); print(r["n_train"] + r["n_val"] + r["n_test"])'; }
 if [ -f $font ] && ! grep -q "cannot be drawn" err; then
     emoji 0 fruit --font $font --shard-size 3
-    has_keys dir reused n_train n_val n_test n_words levels.captions
+    has_keys dir reused n_train n_val n_test n_words levels.texts
     check "without tones and insults" test "$(total)" -eq 11
     check "a keyword of CLDR" grep -q fruit fruit/train/captions.jsonl
     emoji 0 tones --skin-tones

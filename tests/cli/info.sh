@@ -61,14 +61,14 @@ prints '"vocab_size": 300'
 want 0 info shapes/test
 prints "tar shards"
 want 0 info shapes/test --json
-has_keys kind form n_samples n_captions n_unreadable
+has_keys kind form n_samples n_texts n_unreadable
 prints '"n_samples": 8'
 mkdir folder
 tar -xf shapes/test/00000.tar -C folder
 rm folder/*.json
 want 0 info folder --json
 prints '"form": "folder"'
-prints '"n_captions": 0'
+prints '"n_texts": 0'
 printf 'filepath\ttitle\nfolder/a.png\ta star\nfolder/b.png\ta ring\n' >table.csv
 want 0 info table.csv
 prints "table"

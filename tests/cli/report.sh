@@ -14,7 +14,7 @@ truth=shapes/truth/test.pairs
 
 want 0 report --images i.safetensors --texts t.safetensors --truth $truth \
     --masked-images im.safetensors --out r.html --title 'a <b> & "c"' --json
-has_keys out bytes n_missing_pictures
+has_keys out bytes n_missing_images
 check "as many bytes as were told" test "$(sed -n 's/.*"bytes": \([0-9]*\).*/\1/p' out)" -eq "$(stat -c %s r.html)"
 check "the title is escaped" grep -qF 'a &lt;b&gt; &amp; &quot;c&quot;' r.html
 check "no outside resource" test "$(grep -cE '(src|href)="?(https?:)?//' r.html)" -eq 0

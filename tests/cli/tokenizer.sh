@@ -16,7 +16,7 @@ prints "cut from"
 says "1 captions were cut"
 
 want 0 tokenizer encode --tokenizer "$unigram" --text 'two dogs' 'zwei hunde' --context-length 8 --json -q
-prints '"n_captions": 2'
+prints '"n_texts": 2'
 prints '"pad_id": 1, "vocab_size": 400'
 prints '"text": "two dogs", "n_tokens": 4, "n_total": 4, "truncated": false, "ids": [16, 28, 80, 1, 1, 1, 1, 1]'
 prints '"pieces": ["▁t", "wo", "▁dogs", "</s>", "</s>"'

@@ -21,7 +21,7 @@ want 0 traverse --images i.safetensors --texts t.safetensors --json
 prints '"root": "including"'
 want 0 traverse --images i.safetensors --truth h.csv -m model --released --steps 7 --json
 prints '"root_recall_at_1"'
-prints '"n_pictures": 2'
+prints '"n_images": 2'
 prints '"stops_before_root": true'
 prints '"including": "published"'
 want 0 traverse --query-image shapes/test --text 'a star' 'a red star' 'a ring' -m model \

@@ -8,7 +8,7 @@
 #include "program/frame.h"
 #include "tests/models/toy_folder.h"
 
-enum { MAX_ARGS = 40, N_PICTURES = 3 };
+enum { MAX_ARGS = 40, N_IMAGES = 3 };
 
 static pnb_ctx *ctx;
 static char folder[64], log_text[1 << 14];
@@ -20,18 +20,18 @@ static int set_up(void **state)
     if (mkdtemp(folder) == NULL || chdir(folder) != 0 || mkdir("pictures", 0700) != 0 ||
         pnb_ctx_create(&ctx, NULL, NULL) != PNB_OK)
         return -1;
-    for (size_t i = 0; i < N_PICTURES; i++) {
+    for (size_t i = 0; i < N_IMAGES; i++) {
         pnb_image image = {0};
         char path[64];
-        draw_toy_picture(&image, i);
+        draw_toy_image(&image, i);
         snprintf(path, sizeof path, "pictures/%zu.png", i);
         assert_ok(pnb_image_save_png(&image, path, err));
         pnb_image_free(&image);
     }
     FILE *f = fopen("captions.txt", "w");
     assert_non_null(f);
-    for (size_t i = 0; i < PNB_COUNT(toy_captions); i++)
-        fprintf(f, "%s\n", toy_captions[i]);
+    for (size_t i = 0; i < PNB_COUNT(toy_texts); i++)
+        fprintf(f, "%s\n", toy_texts[i]);
     return fclose(f);
 }
 

@@ -48,27 +48,26 @@ static int teardown(void **state)
     return rmdir(folder);
 }
 
-/* Embeds the case's pictures (`captions_file` NULL) or captions into a file and reads that. */
-static pnb_embeddings *embed_file(pnb_encoder *encoder, const char *captions_file, size_t n)
+/* Embeds the case's pictures (`texts_file` NULL) or captions into a file and reads that. */
+static pnb_embeddings *embed_file(pnb_encoder *encoder, const char *texts_file, size_t n)
 {
-    bool is_text = captions_file != NULL;
+    bool is_text = texts_file != NULL;
     char out[96], ids[112];
     snprintf(out, sizeof out, "%s/out.safetensors", folder);
     snprintf(ids, sizeof ids, "%s/out.ids.jsonl", folder);
     static const char *const names = DATA "pictures/*";
-    pnb__image_inputs *pictures = NULL;
-    pnb__text_inputs captions = {0};
+    pnb__image_inputs *images = NULL;
+    pnb__text_inputs texts = {0};
     pnb_encode_result result = {0};
     pnb_embeddings *set = NULL;
     pnb_encode_opts opts = pnb_encode_opts_default();
     const pnb_encode_file to = {.out = out, .save_every = 100};
     opts.batch_size = 4;
-    pnb_status status =
-        is_text ? pnb__text_inputs_add(&captions, captions_file, "title", stdin, &app.err)
-                : pnb__image_inputs_open(&pictures, &names, 1, stdin, &app.err);
+    pnb_status status = is_text ? pnb__text_inputs_add(&texts, texts_file, "title", stdin, &app.err)
+                                : pnb__image_inputs_open(&images, &names, 1, stdin, &app.err);
     if (status == PNB_OK) {
         const pnb__embed_source source =
-            is_text ? pnb__text_inputs_source(&captions) : pnb__image_inputs_source(pictures);
+            is_text ? pnb__text_inputs_source(&texts) : pnb__image_inputs_source(images);
         status = pnb__embed_file(encoder, &source, &opts, &to, &result, &app.err);
     }
     if (status == PNB_OK)
@@ -79,8 +78,8 @@ static pnb_embeddings *embed_file(pnb_encoder *encoder, const char *captions_fil
     assert_int_equal(set->dim, WIDTH);
     unlink(out);
     unlink(ids);
-    pnb__text_inputs_reset(&captions);
-    pnb__image_inputs_free(pictures);
+    pnb__text_inputs_reset(&texts);
+    pnb__image_inputs_free(images);
     return set;
 }
 
@@ -152,7 +151,7 @@ static void assert_within(worst w)
         fail_msg("cosine distance %g, variance off by %g", w.cosine_distance, w.variance_error);
 }
 
-static void pictures_agree(void **state)
+static void images_agree(void **state)
 {
     (void)state;
     pnb_encoder encoder;
@@ -190,7 +189,7 @@ static void wrong_preparation_is_far_off(void **state)
     pnb__encoder_reset(&encoder);
 }
 
-static void captions_agree(void **state)
+static void texts_agree(void **state)
 {
     (void)state;
     pnb_encoder encoder;
@@ -212,21 +211,21 @@ static void unsaid_padding_is_the_end_token(void **state)
     (void)state;
     static const char *const dirs[] = {PADDING "prolip", PADDING "siglip"};
     for (size_t i = 0; i < 2; i++) {
-        char captions[512], expected[512];
+        char texts[512], expected[512];
         pnb_encoder encoder;
-        snprintf(captions, sizeof captions, "%s/captions.jsonl", dirs[i]);
+        snprintf(texts, sizeof texts, "%s/captions.jsonl", dirs[i]);
         snprintf(expected, sizeof expected, "%s/expected.safetensors", dirs[i]);
         open_model(&encoder, dirs[i], PNB_ENCODE_TEXTS);
         pnb_padding pad = pnb_tokenizer_padding(encoder.tokenizer);
         assert_int_equal(pad.id, 1);
         assert_true(pad.assumed);
         assert_non_null(strstr(encoder.assumed_texts, "no file says what pads captions"));
-        pnb_embeddings *set = embed_file(&encoder, captions, N_PADDING);
+        pnb_embeddings *set = embed_file(&encoder, texts, N_PADDING);
         assert_non_null(strstr(set->info.preprocess, "pad 1"));
         assert_within(compare(set, expected));
         pnb_embeddings_free(set);
         assert_int_equal(pnb_tokenizer_set_pad_id(encoder.tokenizer, 0, NULL), PNB_OK);
-        set = embed_file(&encoder, captions, N_PADDING);
+        set = embed_file(&encoder, texts, N_PADDING);
         assert_true(compare(set, expected).cosine_distance > 0.1);
         pnb_embeddings_free(set);
         pnb__encoder_reset(&encoder);
@@ -236,9 +235,9 @@ static void unsaid_padding_is_the_end_token(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_agree),
+        cmocka_unit_test(images_agree),
         cmocka_unit_test(wrong_preparation_is_far_off),
-        cmocka_unit_test(captions_agree),
+        cmocka_unit_test(texts_agree),
         cmocka_unit_test(unsaid_padding_is_the_end_token),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

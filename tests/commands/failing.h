@@ -219,7 +219,7 @@ static long fail_each(const failing_case *c, long every, long spread)
 static int failing_setup(void **state)
 {
     static char dir[] = "/dev/shm/pnb-test-XXXXXX"; /* outputs are synced thousands of times */
-    static const char captions[] = "a red star\na blue ring\n";
+    static const char texts[] = "a red star\na blue ring\n";
     static const char *const lines[] = {
         "data shapes --out shapes --n 6 --size 16 --shard-size 20 --val-share 0.3 --test-share 0.2 "
         "-q -t 1",
@@ -228,7 +228,7 @@ static int failing_setup(void **state)
     };
     *state = dir;
     if (mkdtemp(dir) == NULL || chdir(dir) != 0 ||
-        pnb__write_file("captions.txt", captions, sizeof captions - 1, NULL) != PNB_OK)
+        pnb__write_file("captions.txt", texts, sizeof texts - 1, NULL) != PNB_OK)
         return -1;
     for (size_t i = 0; i < PNB_COUNT(lines); i++)
         if (run(lines[i], -1) != 0) {

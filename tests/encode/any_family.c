@@ -12,7 +12,7 @@
 #include "sets/settle.h"
 #include "tests/models/toy_folder.h"
 
-enum { N_TEXTS = PNB_COUNT(toy_captions), N_IMAGES = 3 };
+enum { N_TEXTS = PNB_COUNT(toy_texts), N_IMAGES = 3 };
 
 typedef struct fixture {
     char dir[64];
@@ -29,7 +29,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(f->dir));
     assert_int_equal(pnb_ctx_create(&f->ctx, NULL, NULL), PNB_OK);
     for (size_t i = 0; i < N_IMAGES; i++)
-        draw_toy_picture(&f->images[i], i);
+        draw_toy_image(&f->images[i], i);
     *state = f;
     return 0;
 }
@@ -58,7 +58,7 @@ static void open_towers(fixture *f, pnb_family image, pnb_family text)
 static pnb_embeddings *encode_texts(const fixture *f)
 {
     pnb_embeddings *set = NULL;
-    assert_ok(pnb_encode_texts(f->encoder, toy_captions, N_TEXTS, NULL, &set, err));
+    assert_ok(pnb_encode_texts(f->encoder, toy_texts, N_TEXTS, NULL, &set, err));
     return set;
 }
 
@@ -95,8 +95,8 @@ static void check_texts(const fixture *f, const pnb_embeddings *set)
     assert_ok(pnb_model_load(&model, f->ctx, f->dir, err));
     assert_ok(pnb_tokenizer_load(&tokenizer, f->dir, err));
     for (size_t i = 0; i < N_TEXTS; i++)
-        assert_ok(pnb_tokenizer_encode(tokenizer, toy_captions[i], strlen(toy_captions[i]),
-                                       TOY_CONTEXT, ids[i], NULL, err));
+        assert_ok(pnb_tokenizer_encode(tokenizer, toy_texts[i], strlen(toy_texts[i]), TOY_CONTEXT,
+                                       ids[i], NULL, err));
     assert_ok(pnb_embeddings_create(&want, set->family, N_TEXTS, TOY_DIM, err));
     const pnb_encode_out out = {.mean = want->mean,
                                 .log_var = want->log_var,
@@ -118,20 +118,20 @@ static void check_texts(const fixture *f, const pnb_embeddings *set)
  * what a batch of two gives. */
 static void check_file(const fixture *f, pnb_family family)
 {
-    char captions[96], out[96];
+    char texts[96], out[96];
     pnb_embeddings *memory = NULL, *disk = NULL;
     pnb_encode_opts opts = pnb_encode_opts_default();
     const pnb_encode_file file = {.out = out, .save_every = 2};
-    const char *const paths[] = {captions};
-    snprintf(captions, sizeof captions, "%s/captions.txt", f->dir);
+    const char *const paths[] = {texts};
+    snprintf(texts, sizeof texts, "%s/captions.txt", f->dir);
     snprintf(out, sizeof out, "%s/set.safetensors", f->dir);
-    FILE *list = fopen(captions, "w");
+    FILE *list = fopen(texts, "w");
     assert_non_null(list);
     for (size_t i = 0; i < N_TEXTS; i++)
-        fprintf(list, "%s\n", toy_captions[i]);
+        fprintf(list, "%s\n", toy_texts[i]);
     fclose(list);
     opts.batch_size = 2;
-    assert_ok(pnb_encode_texts(f->encoder, toy_captions, N_TEXTS, &opts, &memory, err));
+    assert_ok(pnb_encode_texts(f->encoder, toy_texts, N_TEXTS, &opts, &memory, err));
     assert_ok(pnb_encode_to_file(f->encoder, PNB_ENCODE_TEXTS, paths, 1, &opts, &file, NULL, err));
     assert_ok(pnb_embeddings_load(&disk, out, err));
     check_set(disk, family, N_TEXTS);
@@ -253,7 +253,7 @@ static void a_convolution_has_no_patches_to_mask(void **state)
     opts.masked = true;
     assert_fails(pnb_encode_images(f->encoder, f->images, N_IMAGES, &opts, &set, err),
                  PNB_UNSUPPORTED, "no patches");
-    assert_ok(pnb_encode_texts(f->encoder, toy_captions, N_TEXTS, &opts, &set, err));
+    assert_ok(pnb_encode_texts(f->encoder, toy_texts, N_TEXTS, &opts, &set, err));
     pnb_embeddings_free(set);
 }
 

@@ -72,24 +72,24 @@ static void test_outliers(void **state)
 static void test_traversal(void **state)
 {
     (void)state;
-    gaussians pictures = random_gaussians(8, DIM, -6, -4, 5),
-              captions = random_gaussians(N, DIM, -5, -2, 6),
+    gaussians images = random_gaussians(8, DIM, -6, -4, 5),
+              texts = random_gaussians(N, DIM, -5, -2, 6),
               null_text = random_gaussians(1, DIM, -2, -1, 7);
     pnb_traverse_opts o = pnb_traverse_opts_default();
     pnb_traversal t[2];
     int before = brute.n_nearest;
     o.n_steps = 12;
     for (int i = 0; i < 2; i++)
-        assert_ok(pnb_traverse(contexts[i], &pictures.view, &captions.view, &null_text.view, &o,
-                               &t[i], err));
+        assert_ok(
+            pnb_traverse(contexts[i], &images.view, &texts.view, &null_text.view, &o, &t[i], err));
     assert_true(brute.n_nearest > before);
     assert_int_equal(t[0].n, t[1].n);
     assert_memory_equal(t[0].step, t[1].step, t[0].n * o.n_steps * sizeof *t[0].step);
     assert_memory_equal(t[0].root, t[1].root, t[0].n * sizeof *t[0].root);
     for (int i = 0; i < 2; i++)
         pnb_traversal_reset(&t[i]);
-    free_gaussians(&pictures);
-    free_gaussians(&captions);
+    free_gaussians(&images);
+    free_gaussians(&texts);
     free_gaussians(&null_text);
 }
 

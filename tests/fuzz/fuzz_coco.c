@@ -57,8 +57,8 @@ static void try_instances(const uint8_t *data, size_t size)
     close(file);
     if (scratch_write(path, data, size) &&
         pnb__coco_instances_load(&c, path, path, NULL) == PNB_OK) {
-        for (size_t i = 0; i < c.n_pictures; i++) {
-            const pnb__coco_picture *p = &c.picture[i];
+        for (size_t i = 0; i < c.n_images; i++) {
+            const pnb__coco_image *p = &c.image[i];
             if (p->first + p->n > c.n_annotations || p->width < 1 || p->height < 1)
                 abort();
             for (size_t k = p->first; k < p->first + p->n; k++)

@@ -71,7 +71,7 @@ static void read_ids(const char *path)
     pnb__lines_reset(&lines);
 }
 
-static void read_captions(const char *path)
+static void read_texts(const char *path)
 {
     pnb__text_inputs c = {0};
     (void)pnb__text_inputs_add(&c, path, "title", NULL, NULL);
@@ -122,9 +122,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct {
         const char *ending;
         void (*read)(const char *path);
-    } kinds[] = {{"txt", read_names},       {"json", read_names},     {"txt", read_templates},
-                 {"json", read_templates},  {"tsv", read_labels},     {"txt", read_ids},
-                 {"txt", read_captions},    {"jsonl", read_captions}, {"csv", read_captions},
+    } kinds[] = {{"txt", read_names},       {"json", read_names},  {"txt", read_templates},
+                 {"json", read_templates},  {"tsv", read_labels},  {"txt", read_ids},
+                 {"txt", read_texts},       {"jsonl", read_texts}, {"csv", read_texts},
                  {"jsonl", read_questions}, {"json", read_weights}};
     char dir[] = "/tmp/penumbra_fuzz_XXXXXX", path[64];
     if (size == 0 || mkdtemp(dir) == NULL)

@@ -32,8 +32,8 @@ static void read_all(const char *path)
         pnb_error why = PNB_ERROR_INIT;
         pnb_status got = pnb_dataset_get(ds, i, &s, &why);
         REQUIRE_TOLD(got, why);
-        for (size_t j = 0; got == PNB_OK && j < s.n_captions; j++)
-            if (!pnb__utf8_valid(s.captions[j], strlen(s.captions[j])))
+        for (size_t j = 0; got == PNB_OK && j < s.n_texts; j++)
+            if (!pnb__utf8_valid(s.texts[j], strlen(s.texts[j])))
                 abort();
         pnb_sample_reset(&s);
     }

@@ -38,7 +38,7 @@ static void check_hierarchies(const pnb_hierarcaps *h)
     if (h->n == 0 || h->n_levels < 2)
         abort();
     for (size_t i = 0; i < h->n * h->n_levels; i++)
-        if (h->caption[i][0] == '\0' || strstr(h->caption[i], "=>") != NULL)
+        if (h->text[i][0] == '\0' || strstr(h->text[i], "=>") != NULL)
             abort();
 }
 
@@ -46,10 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const IMAGES[] = {"a.jpg", "COCO_val2014_000000000042.jpg", "7"};
     static const char *const TEXTS[] = {"1", "a#0", "7#1", "t"};
-    static const char *const CAPTIONS[] = {"a cat", "a dog", "a cat", NULL};
+    static const char *const SENTENCES[] = {"a cat", "a dog", "a cat", NULL};
     const pnb_truth_rows images = {.n = 3, .ids = IMAGES};
-    const pnb_truth_rows texts = {.n = 4, .ids = TEXTS, .texts = CAPTIONS};
-    char dir[] = "/tmp/penumbra_fuzz_XXXXXX", path[64], captions[64];
+    const pnb_truth_rows texts = {.n = 4, .ids = TEXTS, .texts = SENTENCES};
+    char dir[] = "/tmp/penumbra_fuzz_XXXXXX", path[64], beside[64];
     pnb_truth *truth = NULL;
     pnb_label_matrix labels = {0};
     pnb_hierarcaps *hierarchies = NULL;
@@ -58,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t kind = (data[0] & 127) % (sizeof FORMATS / sizeof *FORMATS);
     pnb_truth_read_opts opts = {.format = FORMATS[kind].format, .captions_ask = data[0] > 127};
     snprintf(path, sizeof path, "%s/x%s", dir, FORMATS[kind].ending);
-    snprintf(captions, sizeof captions, "%s/x_caps.txt", dir); /* beside x_ids.txt */
-    if (scratch_write(path, data + 1, size - 1) && scratch_write(captions, data + 1, size - 1) &&
+    snprintf(beside, sizeof beside, "%s/x_caps.txt", dir); /* beside x_ids.txt */
+    if (scratch_write(path, data + 1, size - 1) && scratch_write(beside, data + 1, size - 1) &&
         pnb_truth_read(&truth, path, &images, &texts, &opts, NULL, NULL) == PNB_OK)
         check(truth, images.n, texts.n);
     if (pnb_label_matrix_load(&labels, path, &images, NULL) == PNB_OK && labels.n != images.n)
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pnb_label_matrix_reset(&labels);
     pnb_truth_free(truth);
     unlink(path);
-    unlink(captions);
+    unlink(beside);
     rmdir(dir);
     return 0;
 }

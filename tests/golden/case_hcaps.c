@@ -7,7 +7,7 @@
 #include "tests/golden/golden.h"
 
 typedef struct hcaps {
-    pnb_gaussians pictures, captions, null_text;
+    pnb_gaussians images, texts, null_text;
     float *image_mean, *image_log_var, *text_mean, *text_log_var, *root;
     int64_t *label; /* of every caption; the truth of picture i are its own captions' */
     size_t n_levels;
@@ -36,9 +36,9 @@ static pnb_status read_tensors(hcaps *h, const golden_case *c, pnb_error *err)
         return err->status;
     size_t n = (size_t)text->shape[0], dim = (size_t)text->shape[2];
     h->n_levels = (size_t)text->shape[1];
-    h->pictures =
+    h->images =
         (pnb_gaussians){.n = n, .dim = dim, .mean = h->image_mean, .log_var = h->image_log_var};
-    h->captions = (pnb_gaussians){
+    h->texts = (pnb_gaussians){
         .n = n * h->n_levels, .dim = dim, .mean = h->text_mean, .log_var = h->text_log_var};
     h->null_text = (pnb_gaussians){.n = 1, .dim = dim, .mean = h->root};
     return PNB_OK;
@@ -47,7 +47,7 @@ static pnb_status read_tensors(hcaps *h, const golden_case *c, pnb_error *err)
 /* Equal texts get the number of their first caption. */
 static pnb_status read_labels(hcaps *h, const golden_case *c, pnb_error *err)
 {
-    size_t n = h->captions.n;
+    size_t n = h->texts.n;
     char *path = pnb__path_join(c->dir, "captions.json");
     json_t *rows = NULL;
     const char **text = pnb__alloc_zero(n, sizeof *text);
@@ -78,8 +78,7 @@ done:
 static pnb_status give_score(golden_case *c, const hcaps *h, const pnb_traversal *t,
                              const char *name, pnb_error *err)
 {
-    const pnb_traversal_truth truth = {h->captions.n, h->pictures.n, h->n_levels, h->label,
-                                       h->label};
+    const pnb_traversal_truth truth = {h->texts.n, h->images.n, h->n_levels, h->label, h->label};
     pnb_traversal_figures f;
     char path[64];
     pnb_status status = pnb_traversal_score(t, &truth, NULL, &f, err);
@@ -103,7 +102,7 @@ static pnb_status walk(golden_case *c, const hcaps *h, pnb_root root, const char
     opts.root = root;
     opts.n_steps = (size_t)golden_number(c, "n_steps", 50);
     opts.including_weight = golden_number(c, "n_root", 1);
-    PNB_TRY(pnb_traverse(c->ctx, &h->pictures, &h->captions, &h->null_text, &opts, &t, err));
+    PNB_TRY(pnb_traverse(c->ctx, &h->images, &h->texts, &h->null_text, &opts, &t, err));
     PNB_TRY(give_score(c, h, &t, name, err));
     if (root_only != NULL) { /* the way is the root alone */
         const pnb_traversal alone = {

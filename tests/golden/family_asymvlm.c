@@ -58,9 +58,9 @@ done:
 typedef struct eval_case {
     size_t n_images, n_texts, dim, n_levels;
     pnb_measure measure;
-    float *image, *mean, *kappa;  /* images; texts after the adapter */
-    double *uncertainty;          /* [texts] 1/kappa */
-    pnb_truth *captions, *images; /* queries are texts; queries are images */
+    float *image, *mean, *kappa; /* images; texts after the adapter */
+    double *uncertainty;         /* [texts] 1/kappa */
+    pnb_truth *texts, *images;   /* queries are texts; queries are images */
 } eval_case;
 
 /* y = W x + b, with ReLU but for the last layer. Returns y in place of x. */
@@ -127,8 +127,8 @@ static pnb_status read_truth(eval_case *e, const golden_case *c, pnb_error *err)
         pairs[2 * i] = (int64_t)i;
         pairs[2 * i + 1] = image_of[i];
     }
-    PNB_TRY(pnb_truth_create_pairs(&e->captions, e->n_texts, e->n_images, pairs, n, err));
-    status = pnb_truth_transpose(&e->images, e->captions, err);
+    PNB_TRY(pnb_truth_create_pairs(&e->texts, e->n_texts, e->n_images, pairs, n, err));
+    status = pnb_truth_transpose(&e->images, e->texts, err);
 done:
     pnb__free(image_of);
     pnb__free(pairs);
@@ -176,7 +176,7 @@ static pnb_status give_direction(golden_case *c, const eval_case *e, bool from_t
     pnb_status status;
     opts.measure = e->measure;
     PNB_TRY(pnb_ranks_compute(c->ctx, &rows[from_text], &rows[!from_text],
-                              from_text ? e->captions : e->images, &opts, &ranks, err));
+                              from_text ? e->texts : e->images, &opts, &ranks, err));
     u = pnb__alloc_array(ranks.n_queries, sizeof *u);
     correct = pnb__alloc_array(ranks.n_queries, sizeof *correct);
     if (u == NULL || correct == NULL)
@@ -220,7 +220,7 @@ static pnb_status run_eval(golden_case *c, pnb_error *err)
     PNB_TRY(give_direction(c, &e, true, rows, err));
     status = give_direction(c, &e, false, rows, err);
 done:
-    pnb_truth_free(e.captions);
+    pnb_truth_free(e.texts);
     pnb_truth_free(e.images);
     pnb__free(e.image);
     pnb__free(e.mean);

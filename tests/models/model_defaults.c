@@ -65,10 +65,10 @@ static void preprocessing_is_assumed_by_family(void **state)
 
 static pnb_tokenizer *tokenizer(void)
 {
-    static const char *const captions[] = {"a red star", "a blue ring"};
+    static const char *const texts[] = {"a red star", "a blue ring"};
     pnb_tokenizer *t = NULL;
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
-    assert_int_equal(pnb_tokenizer_train(&t, captions, 2, &opts, NULL), PNB_OK);
+    assert_int_equal(pnb_tokenizer_train(&t, texts, 2, &opts, NULL), PNB_OK);
     pnb_tokenizer_set_clean(t, PNB_CLEAN_LOWER);
     return t;
 }

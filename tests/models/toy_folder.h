@@ -10,8 +10,8 @@
 
 enum { TOY_DIM = 6, TOY_SIDE = 8, TOY_CONTEXT = 12 };
 
-static const char *const toy_captions[] = {"a red star", "two green bars", "a blue ring",
-                                           "a red star above a blue ring"};
+static const char *const toy_texts[] = {"a red star", "two green bars", "a blue ring",
+                                        "a red star above a blue ring"};
 
 /* Makes `dir` if it is missing; a folder of before is written over. */
 static inline void make_toy_folder(const pnb_ctx *ctx, const char *dir, const char *image_ends_in,
@@ -23,7 +23,7 @@ static inline void make_toy_folder(const pnb_ctx *ctx, const char *dir, const ch
     pnb_preprocess pp = pnb_preprocess_default();
     pnb_tokenizer_opts words = pnb_tokenizer_opts_default();
     words.vocab_size = 40;
-    assert_ok(pnb_tokenizer_train(&tokenizer, toy_captions, PNB_COUNT(toy_captions), &words, err));
+    assert_ok(pnb_tokenizer_train(&tokenizer, toy_texts, PNB_COUNT(toy_texts), &words, err));
     assert_int_equal(pnb_tokenizer_pad_id(tokenizer), 0);
     snprintf(
         json, sizeof json,
@@ -43,7 +43,7 @@ static inline void make_toy_folder(const pnb_ctx *ctx, const char *dir, const ch
 }
 
 /* Pictures that differ: ramps of another slope each. */
-static inline void draw_toy_picture(pnb_image *image, size_t number)
+static inline void draw_toy_image(pnb_image *image, size_t number)
 {
     assert_ok(pnb_image_create(image, 14, 10, 3, err));
     for (size_t k = 0; k < 14 * 10 * 3; k++)

@@ -93,7 +93,7 @@ static void test_cards(void **state)
 
 /* ---- pictures ---- */
 
-static pnb_image make_picture(int width, int height)
+static pnb_image make_image(int width, int height)
 {
     pnb_image image = {0};
     assert_int_equal(pnb_image_create(&image, width, height, 3, NULL), PNB_OK);
@@ -113,7 +113,7 @@ static pnb_image shown(const char *page)
 }
 
 /* Shrunk to fit, never enlarged, at least one pixel; the colours stay. */
-static void test_picture_data(void **state)
+static void test_image_data(void **state)
 {
     static const int sizes[][5] = {/* width, height, room, shown */
                                    {40, 20, 10, 10, 5},
@@ -124,8 +124,8 @@ static void test_picture_data(void **state)
     (void)state;
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         pnb__buf out = {0};
-        pnb_image image = make_picture(sizes[i][0], sizes[i][1]);
-        assert_int_equal(pnb__html_picture_data(&out, &image, sizes[i][2], NULL), PNB_OK);
+        pnb_image image = make_image(sizes[i][0], sizes[i][1]);
+        assert_int_equal(pnb__html_image_data(&out, &image, sizes[i][2], NULL), PNB_OK);
         assert_int_equal(strncmp(out.data, "data:image/png;base64,", 22), 0);
         pnb_image small = shown(out.data);
         assert_int_equal(small.width, sizes[i][3]);
@@ -145,7 +145,7 @@ static void test_shots(void **state)
         const char *css;
         int side;
     } cases[] = {{"", 96}, {"hit", 96}, {"big hit", 160}};
-    pnb_image image = make_picture(300, 300);
+    pnb_image image = make_image(300, 300);
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         pnb__buf out = {0};
         char start[64];
@@ -174,7 +174,7 @@ static void test_shots(void **state)
 static void test_no_memory(void **state)
 {
     (void)state;
-    pnb_image image = make_picture(300, 200);
+    pnb_image image = make_image(300, 200);
     long n = 0;
     for (pnb_status status = PNB_NOMEM; status != PNB_OK; n++) {
         pnb__buf out = {0};
@@ -219,7 +219,7 @@ int main(void)
         cmocka_unit_test(test_texts_are_no_markup),
         cmocka_unit_test(test_page_stands_alone),
         cmocka_unit_test(test_cards),
-        cmocka_unit_test(test_picture_data),
+        cmocka_unit_test(test_image_data),
         cmocka_unit_test(test_shots),
 #ifdef PNB_FAULTS
         cmocka_unit_test(test_no_memory),

@@ -91,10 +91,10 @@ static void all_ids(void **state)
 
 static pnb_tokenizer *trained(pnb_tokenizer_kind kind)
 {
-    static const char *const captions[] = {"a red star", "a blue star and a red ring"};
+    static const char *const texts[] = {"a red star", "a blue star and a red ring"};
     pnb_tokenizer_opts opts = {kind, 300, 1, PNB_CLEAN_LOWER};
     pnb_tokenizer *tok;
-    assert_int_equal(pnb_tokenizer_train(&tok, captions, 2, &opts, NULL), PNB_OK);
+    assert_int_equal(pnb_tokenizer_train(&tok, texts, 2, &opts, NULL), PNB_OK);
     return tok;
 }
 

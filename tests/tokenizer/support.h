@@ -244,7 +244,7 @@ static inline void expect_words(const char *normalizer, const char *splitter, co
 
 /* ---- training ---- */
 
-static const char *const CAPTIONS[] = {
+static const char *const TEXTS[] = {
     "a small red star left of a large blue ring",
     "A small blue star above a red ring.",
     "Stars and rings, and stars",
@@ -252,7 +252,7 @@ static const char *const CAPTIONS[] = {
     "it's a dog's ball; it's red",
     "snake_case and jack-o'-lantern",
 };
-enum { N_CAPTIONS = sizeof CAPTIONS / sizeof CAPTIONS[0] };
+enum { N_TEXTS = sizeof TEXTS / sizeof TEXTS[0] };
 
 static inline pnb_tokenizer *train(pnb_tokenizer_kind kind, int vocab_size, int min_count,
                                    pnb_clean clean)
@@ -260,7 +260,7 @@ static inline pnb_tokenizer *train(pnb_tokenizer_kind kind, int vocab_size, int 
     pnb_tokenizer_opts opts = {kind, vocab_size, min_count, clean};
     pnb_tokenizer *tok;
     pnb_error err = PNB_ERROR_INIT;
-    if (pnb_tokenizer_train(&tok, CAPTIONS, N_CAPTIONS, &opts, &err) != PNB_OK)
+    if (pnb_tokenizer_train(&tok, TEXTS, N_TEXTS, &opts, &err) != PNB_OK)
         fail_msg("%s", err.text);
     return tok;
 }

@@ -52,7 +52,7 @@ static pnb_train_opts still_opts(const fixture *f, const char *name, const char 
     o.model = model;
     o.optim.lr = 0;
     o.augment = pnb_augment_none();
-    o.captions = PNB_CAPTION_FIRST;
+    o.texts = PNB_TEXT_FIRST;
     o.template_share = 0;
     o.loss.weight[PNB_LOSS_IMG_INCLUSION] = o.loss.weight[PNB_LOSS_TXT_INCLUSION] = 0;
     o.train_num_samples = 0;
@@ -87,7 +87,7 @@ static void test_order_of_samples_is_drawn_from_the_seed(void **state)
 }
 
 /* A batch of the whole set holds the same pictures in every epoch: only captions can differ. */
-static void test_captions_are_drawn_anew_in_every_epoch(void **state)
+static void test_texts_are_drawn_anew_in_every_epoch(void **state)
 {
     const fixture *f = *state;
     char *model = start_model(f);
@@ -99,7 +99,7 @@ static void test_captions_are_drawn_anew_in_every_epoch(void **state)
     pnb_dataset_free(train);
     losses fixed = losses_of(f, &o, "ppcl");
     o.name = "level";
-    o.captions = PNB_CAPTION_LEVEL;
+    o.texts = PNB_TEXT_LEVEL;
     losses drawn = losses_of(f, &o, "ppcl");
     for (size_t i = 1; i < 3; i++) {
         if (!(fabs(fixed.of[i] - fixed.of[0]) <= 2e-5 * fixed.of[0]))
@@ -203,7 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_samples_is_drawn_from_the_seed),
-        cmocka_unit_test(test_captions_are_drawn_anew_in_every_epoch),
+        cmocka_unit_test(test_texts_are_drawn_anew_in_every_epoch),
         cmocka_unit_test(test_every_micro_batch_has_its_own_text_mask),
         cmocka_unit_test(test_masks_take_the_shares_asked_for),
         cmocka_unit_test(test_masks_take_the_rows_and_token_asked_for),

@@ -650,7 +650,7 @@ static void test_damaged_and_long_samples(void **state)
     ASSERT_OK(pnb__make_dirs(dir, &err));
     pnb_image image = {0};
     ASSERT_OK(pnb_image_create(&image, 16, 16, 3, &err));
-    static const char caption[] = "one two three four five six seven eight nine ten eleven twelve";
+    static const char text[] = "one two three four five six seven eight nine ten eleven twelve";
     for (int i = 0; i < 12; i++) {
         memset(image.pixels, 20 * i, 16 * 16 * 3);
         snprintf(path, sizeof path, "%s/p%02d.png", dir, i);
@@ -659,7 +659,7 @@ static void test_damaged_and_long_samples(void **state)
         else
             ASSERT_OK(pnb_image_save_png(&image, path, &err));
         snprintf(path, sizeof path, "%s/p%02d.txt", dir, i);
-        ASSERT_OK(pnb__write_file(path, caption, strlen(caption), &err));
+        ASSERT_OK(pnb__write_file(path, text, strlen(text), &err));
     }
     pnb_image_free(&image);
     pnb_train_opts o = fixture_opts(f, "damaged_data");

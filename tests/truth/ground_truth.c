@@ -31,22 +31,22 @@ static void entries_keep_their_order(void **state)
     pnb__ground_truth c = {0};
     for (size_t i = 0; i < N; i++) {
         assert_ok(
-            pnb__ground_truth_picture(&c, (pnb__picture){{i, i + 1, i + 2}, (int64_t)i % 7}, err));
+            pnb__ground_truth_image(&c, (pnb__image){{i, i + 1, i + 2}, (int64_t)i % 7}, err));
         assert_ok(pnb__ground_truth_caption(
-            &c, (pnb__caption_ref){i / 2, i % 2, 3 * i, 5 * i, (int)i % 4}, err));
+            &c, (pnb__text_ref){i / 2, i % 2, 3 * i, 5 * i, (int)i % 4}, err));
         assert_ok(pnb__ground_truth_pair(&c, N - i, 2 * i, err));
-        assert_true(c.n_pictures == i + 1 && c.n_captions == i + 1 && c.n_pairs == i + 1);
+        assert_true(c.n_images == i + 1 && c.n_texts == i + 1 && c.n_pairs == i + 1);
     }
     for (size_t i = 0; i < N; i++) {
-        assert_true(c.picture[i].name[0] == i && c.picture[i].name[2] == i + 2);
-        assert_int_equal(c.picture[i].group, i % 7);
-        assert_true(c.caption[i].owner == i / 2 && c.caption[i].place == i % 2);
-        assert_true(c.caption[i].id == 3 * i && c.caption[i].text == 5 * i);
-        assert_int_equal(c.caption[i].level, i % 4);
+        assert_true(c.image[i].name[0] == i && c.image[i].name[2] == i + 2);
+        assert_int_equal(c.image[i].group, i % 7);
+        assert_true(c.text[i].owner == i / 2 && c.text[i].place == i % 2);
+        assert_true(c.text[i].id == 3 * i && c.text[i].text == 5 * i);
+        assert_int_equal(c.text[i].level, i % 4);
         assert_true(c.pair[2 * i] == (int64_t)(N - i) && c.pair[2 * i + 1] == (int64_t)(2 * i));
     }
     pnb__ground_truth_reset(&c);
-    assert_true(c.n_pictures == 0 && c.picture == NULL && c.caption == NULL && c.pair == NULL);
+    assert_true(c.n_images == 0 && c.image == NULL && c.text == NULL && c.pair == NULL);
     pnb__ground_truth_reset(&c);
 }
 
@@ -58,17 +58,17 @@ static void a_lost_text_is_told(void **state)
     pnb__ground_truth c = {0};
     pnb__alloc_fail_after(0);
     assert_int_equal(pnb__ground_truth_text(&c, "x", 1), 0);
-    assert_fails(pnb__ground_truth_picture(&c, (pnb__picture){{0}, -1}, err), PNB_NOMEM, "memory");
-    assert_fails(pnb__ground_truth_caption(&c, (pnb__caption_ref){.level = -1}, err), PNB_NOMEM,
+    assert_fails(pnb__ground_truth_image(&c, (pnb__image){{0}, -1}, err), PNB_NOMEM, "memory");
+    assert_fails(pnb__ground_truth_caption(&c, (pnb__text_ref){.level = -1}, err), PNB_NOMEM,
                  "memory");
-    assert_true(c.n_pictures == 0 && c.n_captions == 0);
+    assert_true(c.n_images == 0 && c.n_texts == 0);
     pnb__ground_truth_reset(&c);
     pnb__alloc_fail_after(0);
     assert_fails(pnb__ground_truth_pair(&c, 0, 0, err), PNB_NOMEM, "memory");
     pnb__alloc_fail_after(0);
-    assert_fails(pnb__ground_truth_picture(&c, (pnb__picture){{0}, -1}, err), PNB_NOMEM, "memory");
+    assert_fails(pnb__ground_truth_image(&c, (pnb__image){{0}, -1}, err), PNB_NOMEM, "memory");
     pnb__alloc_fail_after(-1);
-    assert_true(c.n_pictures == 0 && c.n_pairs == 0);
+    assert_true(c.n_images == 0 && c.n_pairs == 0);
     pnb__ground_truth_reset(&c);
 }
 #endif

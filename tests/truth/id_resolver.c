@@ -28,7 +28,7 @@ static void expect_forms(pnb__name_kind kind, const char *id, const char *const 
     pnb__id_resolver_reset(&names);
 }
 
-static void forms_of_a_picture(void **state)
+static void forms_of_a_image(void **state)
 {
     (void)state;
     expect_forms(PNB__NAMES_IMAGES, "val2014/COCO_val2014_000000391895.jpg",
@@ -46,7 +46,7 @@ static void forms_of_a_picture(void **state)
                  (const char *const[]){"a.jpg", "a#1", NULL});
 }
 
-static void forms_of_a_caption(void **state)
+static void forms_of_a_text(void **state)
 {
     (void)state;
     expect_forms(PNB__NAMES_TEXTS, "dir/x_007.jpg#2",
@@ -97,7 +97,7 @@ static void nearer_names_win(void **state)
     assert_null(names.alias);
 }
 
-static void captions_are_given_away_once(void **state)
+static void texts_are_given_away_once(void **state)
 {
     (void)state;
     const char *const texts[] = {"a cat", " a dog\n", "a cat ", NULL, ""};
@@ -150,11 +150,11 @@ static void rows_of_a_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_of_a_picture),
-        cmocka_unit_test(forms_of_a_caption),
+        cmocka_unit_test(forms_of_a_image),
+        cmocka_unit_test(forms_of_a_text),
         cmocka_unit_test(endings),
         cmocka_unit_test(nearer_names_win),
-        cmocka_unit_test(captions_are_given_away_once),
+        cmocka_unit_test(texts_are_given_away_once),
         cmocka_unit_test(row_numbers_are_no_names),
         cmocka_unit_test(rows_of_a_set),
     };

@@ -66,20 +66,20 @@ static void folder_entries(void **state)
     const pnb__truth_source source = {in_dir("flowers"), &o};
     pnb__ground_truth c = {0};
     assert_ok(pnb__read_truth_folders(&c, &source, err));
-    assert_true(c.n_pictures == 2 && c.n_captions == 3);
-    assert_string_equal(pnb__ground_truth_get(&c, c.picture[0].name[0]), "class_00001/image_06734");
-    assert_string_equal(pnb__ground_truth_get(&c, c.picture[0].name[1]), "image_06734");
-    assert_true(c.picture[0].group >= 0 && c.picture[0].group != c.picture[1].group);
-    assert_string_equal(pnb__ground_truth_get(&c, c.caption[0].text), "red petals");
-    assert_string_equal(pnb__ground_truth_get(&c, c.caption[1].text), "yellow middle");
-    assert_true(c.caption[1].owner == 0 && c.caption[1].place == 1 && c.caption[2].owner == 1 &&
-                c.caption[2].place == 0);
+    assert_true(c.n_images == 2 && c.n_texts == 3);
+    assert_string_equal(pnb__ground_truth_get(&c, c.image[0].name[0]), "class_00001/image_06734");
+    assert_string_equal(pnb__ground_truth_get(&c, c.image[0].name[1]), "image_06734");
+    assert_true(c.image[0].group >= 0 && c.image[0].group != c.image[1].group);
+    assert_string_equal(pnb__ground_truth_get(&c, c.text[0].text), "red petals");
+    assert_string_equal(pnb__ground_truth_get(&c, c.text[1].text), "yellow middle");
+    assert_true(c.text[1].owner == 0 && c.text[1].place == 1 && c.text[2].owner == 1 &&
+                c.text[2].place == 0);
     pnb__ground_truth_reset(&c);
     write_file("flowers/valclasses.txt", "\n class_00009\n"); /* names no folder */
     o.split = "val";
     assert_fails(pnb__read_truth_folders(&c, &source, err), PNB_ARG,
                  "named as in the file of the split");
-    assert_int_equal(c.n_pictures, 0);
+    assert_int_equal(c.n_images, 0);
     pnb__ground_truth_reset(&c);
 }
 

@@ -48,10 +48,10 @@ static void coco_entries(void **state)
     bool captions_ask = true;
     assert_ok(pnb__read_truth_json(&c, &source, &format, &captions_ask, err));
     assert_true(format == PNB_TRUTH_COCO && !captions_ask && c.n_pairs == 0);
-    assert_true(c.n_pictures == 2 && c.n_captions == 3);
-    assert_string_equal(pnb__ground_truth_get(&c, c.picture[1].name[0]),
+    assert_true(c.n_images == 2 && c.n_texts == 3);
+    assert_string_equal(pnb__ground_truth_get(&c, c.image[1].name[0]),
                         "COCO_val2014_000000000042.jpg");
-    assert_string_equal(pnb__ground_truth_get(&c, c.picture[1].name[1]), "42");
+    assert_string_equal(pnb__ground_truth_get(&c, c.image[1].name[1]), "42");
     static const struct {
         const char *id, *text;
         size_t owner, place;
@@ -59,11 +59,11 @@ static void coco_entries(void **state)
                 {"771687", "A man with a red helmet", 0, 0},
                 {"772707", "A dog sleeping on shoes", 1, 1}};
     for (size_t i = 0; i < 3; i++) {
-        assert_string_equal(pnb__ground_truth_get(&c, c.caption[i].id), want[i].id);
-        assert_string_equal(pnb__ground_truth_get(&c, c.caption[i].text), want[i].text);
-        assert_int_equal(c.caption[i].owner, want[i].owner);
-        assert_int_equal(c.caption[i].place, want[i].place);
-        assert_int_equal(c.caption[i].level, -1);
+        assert_string_equal(pnb__ground_truth_get(&c, c.text[i].id), want[i].id);
+        assert_string_equal(pnb__ground_truth_get(&c, c.text[i].text), want[i].text);
+        assert_int_equal(c.text[i].owner, want[i].owner);
+        assert_int_equal(c.text[i].place, want[i].place);
+        assert_int_equal(c.text[i].level, -1);
     }
     pnb__ground_truth_reset(&c);
 }

@@ -58,7 +58,7 @@ static void precomp_lists(void **state)
 }
 
 /* An empty line between others is a caption and keeps its place; the last one is none. */
-static void precomp_keeps_empty_captions(void **state)
+static void precomp_keeps_empty_texts(void **state)
 {
     (void)state;
     const char *path = write_file("gap_ids.txt", "42\n391895\n");
@@ -214,7 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flickr_tokens),
         cmocka_unit_test(precomp_lists),
-        cmocka_unit_test(precomp_keeps_empty_captions),
+        cmocka_unit_test(precomp_keeps_empty_texts),
         cmocka_unit_test(precomp_mappings_are_checked),
         cmocka_unit_test(hierarcaps_levels),
         cmocka_unit_test(clip_benchmark_tars),

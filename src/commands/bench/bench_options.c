@@ -140,14 +140,14 @@ static const pnb__option tokenize_options[] = {
 static pnb_status run_tokenize(pnb__app *app, void *args, pnb__result *r)
 {
     struct tokenize_job *job = args;
-    pnb__text_inputs captions = {0};
+    pnb__text_inputs texts = {0};
     pnb_status status = PNB_OK;
     job->bench.tokenize.context_length = PNB__INT_UNSET;
     for (size_t i = 0; i < job->texts.n && status == PNB_OK; i++)
-        status = pnb__text_inputs_add(&captions, job->texts.items[i], "title", app->in, &app->err);
+        status = pnb__text_inputs_add(&texts, job->texts.items[i], "title", app->in, &app->err);
     if (status == PNB_OK)
-        status = pnb__bench_tokenize(app, &job->bench, &captions, r);
-    pnb__text_inputs_reset(&captions);
+        status = pnb__bench_tokenize(app, &job->bench, &texts, r);
+    pnb__text_inputs_reset(&texts);
     return status;
 }
 

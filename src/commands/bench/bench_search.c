@@ -319,7 +319,7 @@ static pnb_status eval_once(void *user, pnb_error *err)
 }
 
 /* Captions lie around their picture, so that ranks are those of a model that has learned. */
-static void pull_captions(const set *images, const set *texts)
+static void pull_texts(const set *images, const set *texts)
 {
     size_t dim = images->rows.dim, each = texts->rows.n / images->rows.n;
     for (size_t i = 0; i < texts->rows.n; i++) {
@@ -364,7 +364,7 @@ pnb_status pnb__bench_eval(pnb__app *app, void *args, pnb__result *r)
     w.opts.measure = o->measure;
     PNB_TRY(make_set(&w.images, app, o->n_queries, o->dim));
     PNB_TRY(make_set(&w.texts, app, o->n, o->dim));
-    pull_captions(&w.images, &w.texts);
+    pull_texts(&w.images, &w.texts);
     choose_family(&w.images, w.opts.measure, false);
     choose_family(&w.texts, w.opts.measure, true);
     PNB_TRY(make_truth(&w, &app->err));
@@ -372,7 +372,7 @@ pnb_status pnb__bench_eval(pnb__app *app, void *args, pnb__result *r)
     pnb__result_text(r, "what", "what", "evaluation of retrieval both ways");
     pnb__result_text(r, "measure", "measure", pnb_measure_name(w.opts.measure));
     pnb__result_int(r, "images", "pictures", (int64_t)o->n_queries);
-    pnb__result_int(r, "captions", "captions", (int64_t)o->n);
+    pnb__result_int(r, "texts", "captions", (int64_t)o->n);
     pnb__result_int(r, "dim", "width", (int64_t)o->dim);
     report_times(app, &times, r);
     pnb__result_real(r, "recall_at_1_i2t", "R@1 picture to caption", w.found.forward.recall[0], 6);

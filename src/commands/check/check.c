@@ -154,14 +154,14 @@ static void check_vocabulary(pnb__visit *v)
 /* Decoded text without blanks at its ends equals the caption, capitals aside. */
 static void check_round_trip(pnb__visit *v)
 {
-    static const char caption[] = "two cats on a pink blanket";
+    static const char sentence[] = "two cats on a pink blanket";
     const pnb_tokenizer *t = v->model.tokenizer;
     pnb_error err = PNB_ERROR_INIT;
     char *text = NULL;
     int32_t *ids = NULL;
     size_t n_ids = 0;
     pnb_status status =
-        pnb_tokenizer_encode_all(t, caption, strlen(caption), true, &ids, &n_ids, &err);
+        pnb_tokenizer_encode_all(t, sentence, strlen(sentence), true, &ids, &n_ids, &err);
     if (status == PNB_OK)
         status = pnb_tokenizer_decode(t, ids, n_ids, &text, &err);
     if (status != PNB_OK) {
@@ -171,13 +171,13 @@ static void check_round_trip(pnb__visit *v)
         size_t n = strlen(begin);
         while (n > 0 && begin[n - 1] == ' ')
             n--;
-        bool same = n == strlen(caption) && strncmp(begin, caption, n) == 0;
+        bool same = n == strlen(sentence) && strncmp(begin, sentence, n) == 0;
         if (same)
             pnb__finding_add(v, PNB__FINDING_OK, "tokenizer", "\"%s\" is %zu ids and back the same",
-                             caption, n_ids);
+                             sentence, n_ids);
         else
             pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer", "\"%s\" comes back as \"%.*s\"",
-                             caption, (int)n, begin);
+                             sentence, (int)n, begin);
     }
     pnb_text_free(text);
     pnb_tokenizer_ids_free(ids);

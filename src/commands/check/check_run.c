@@ -50,14 +50,14 @@ static pnb_status encode_pixels(pnb__visit *v, const pnb_image *image, pnb_embed
     return status;
 }
 
-static pnb_status encode_caption(pnb__visit *v, const char *caption, pnb_embeddings *out,
-                                 size_t row, pnb_error *err)
+static pnb_status encode_text(pnb__visit *v, const char *sentence, pnb_embeddings *out, size_t row,
+                              pnb_error *err)
 {
     size_t context = v->model.info->text.context_length;
     int32_t *ids = pnb__alloc_array(context, sizeof *ids);
     if (ids == NULL)
         return pnb__fail_nomem(err, context * sizeof *ids);
-    pnb_status status = pnb_tokenizer_encode(v->model.tokenizer, caption, strlen(caption),
+    pnb_status status = pnb_tokenizer_encode(v->model.tokenizer, sentence, strlen(sentence),
                                              (int)context, ids, NULL, err);
     const pnb_encode_out to = pnb__encode_rows(out, row);
     if (status == PNB_OK)
@@ -69,7 +69,7 @@ static pnb_status encode_caption(pnb__visit *v, const char *caption, pnb_embeddi
 /* ---- a built-in picture and caption ---- */
 
 /* Colour ramps with a bright disc: every channel and both directions vary. */
-static bool draw_picture(pnb_image *image)
+static bool draw_image(pnb_image *image)
 {
     enum { WIDTH = 320, HEIGHT = 240, RADIUS = 60 };
     if (pnb_image_create(image, WIDTH, HEIGHT, 3, NULL) != PNB_OK)
@@ -122,20 +122,19 @@ static void judge_row(pnb__visit *v, const char *what, const pnb_embeddings *e)
 
 void pnb__check_forward(pnb__visit *v)
 {
-    static const char caption[] = "a bright disc on a colourful background";
-    pnb_image picture = {0};
+    static const char sentence[] = "a bright disc on a colourful background";
+    pnb_image drawn = {0};
     pnb_error err = PNB_ERROR_INIT;
     pnb_embeddings *image = NULL, *text = NULL;
     bool sees = v->model.info->vision.present && v->model.preprocess.width > 0;
     bool reads = v->model.tokenizer != NULL;
     if (pnb__encoder_make_set(&v->model, PNB_ENCODE_IMAGES, 1, &image, NULL) != PNB_OK ||
         pnb__encoder_make_set(&v->model, PNB_ENCODE_TEXTS, 1, &text, NULL) != PNB_OK ||
-        !draw_picture(&picture)) {
+        !draw_image(&drawn)) {
         v->no_memory = true;
     } else {
-        sees = sees && encode_pixels(v, &picture, image, &err) == PNB_OK;
-        reads =
-            err.status == PNB_OK && reads && encode_caption(v, caption, text, 0, &err) == PNB_OK;
+        sees = sees && encode_pixels(v, &drawn, image, &err) == PNB_OK;
+        reads = err.status == PNB_OK && reads && encode_text(v, sentence, text, 0, &err) == PNB_OK;
         if (err.status != PNB_OK)
             pnb__finding_fault(v, "run", &err);
         if (sees)
@@ -146,7 +145,7 @@ void pnb__check_forward(pnb__visit *v)
             pnb__finding_add(v, PNB__FINDING_OK, "run", "their cosine is %.4f",
                              dot(image->mean, text->mean, image->dim));
     }
-    pnb_image_free(&picture);
+    pnb_image_free(&drawn);
     pnb_embeddings_free(image);
     pnb_embeddings_free(text);
 }
@@ -290,7 +289,7 @@ static const char published_sha256[] =
 static const char photo_name[] = "000000039769.jpg";
 
 static const struct {
-    const char *caption;
+    const char *sentence;
     double cosine, image_to_text, text_to_image, uncertainty;
 } published[] = {
     {"A couple of cats laying on top of a pink blanket.", 0.2314, 0.2105, 0.2242, 0.0419},
@@ -312,17 +311,17 @@ static pnb_status compare_published(pnb__visit *v, const char *photo, pnb_error 
 {
     enum { N = PNB_COUNT(published) };
     size_t width = v->model.info->embed_dim, n_bad = 0;
-    pnb_image picture = {0};
+    pnb_image drawn = {0};
     pnb_embeddings *image = NULL, *text = NULL;
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__encoder_make_set(&v->model, PNB_ENCODE_IMAGES, 1, &image, err));
     PNB_TRY(pnb__encoder_make_set(&v->model, PNB_ENCODE_TEXTS, N, &text, err));
-    PNB_TRY(pnb_image_load(&picture, photo, NULL, err));
-    PNB_TRY(encode_pixels(v, &picture, image, err));
+    PNB_TRY(pnb_image_load(&drawn, photo, NULL, err));
+    PNB_TRY(encode_pixels(v, &drawn, image, err));
     double u_image = trace(image, 0);
     compare_number(v, "the photo's uncertainty", u_image, published_image_uncertainty, &n_bad);
     for (size_t i = 0; i < N; i++) {
-        PNB_TRY(encode_caption(v, published[i].caption, text, i, err));
+        PNB_TRY(encode_text(v, published[i].sentence, text, i, err));
         double cosine = dot(image->mean, text->mean + i * width, width), u = trace(text, i);
         compare_number(v, "a cosine", cosine, published[i].cosine, &n_bad);
         compare_number(v, "an image-to-text score", cosine - u / 2, published[i].image_to_text,
@@ -335,7 +334,7 @@ static pnb_status compare_published(pnb__visit *v, const char *photo, pnb_error 
         pnb__finding_add(v, PNB__FINDING_OK, "published",
                          "all 13 published numbers of ProLIP ViT-B/16 are met");
 done:
-    pnb_image_free(&picture);
+    pnb_image_free(&drawn);
     pnb_embeddings_free(image);
     pnb_embeddings_free(text);
     return status;

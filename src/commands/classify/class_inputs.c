@@ -22,8 +22,8 @@ static bool is_set(const char *what)
     return pnb__ends_with(what, ".safetensors") || pnb__ends_with(what, ".npy");
 }
 
-static pnb_status open_pictures(pnb__class_source *s, pnb__app *app, const char *what,
-                                const pnb__class_source_opts *o)
+static pnb_status open_images(pnb__class_source *s, pnb__app *app, const char *what,
+                              const pnb__class_source_opts *o)
 {
     pnb_dataset_opts opts = pnb_dataset_opts_default();
     char *where = NULL;
@@ -33,8 +33,8 @@ static pnb_status open_pictures(pnb__class_source *s, pnb__app *app, const char 
     opts.csv_label_key = o->csv_label_key;
     PNB_TRY(pnb_dataset_split(&where, what, o->split != NULL ? o->split : "test", &app->err));
     s->what = where;
-    PNB_TRY(pnb__image_inputs_open_set(&s->pictures, where, &opts, &app->err));
-    const pnb_dataset *set = pnb__image_inputs_set(s->pictures);
+    PNB_TRY(pnb__image_inputs_open_set(&s->images, where, &opts, &app->err));
+    const pnb_dataset *set = pnb__image_inputs_set(s->images);
     for (size_t i = 0; i < pnb_dataset_n_warnings(set); i++)
         pnb__warn(app, "%s", pnb_dataset_warning(set, i));
     for (size_t i = 0; i < pnb_dataset_n_classes(set); i++) {
@@ -150,7 +150,7 @@ static pnb_status open_loose(pnb__class_source *s, pnb__app *app, const char *wh
     s->what = words->n > 1 ? pnb__format("%s and %zu more", what, words->n - 1) : pnb__strdup(what);
     if (s->what == NULL)
         PNB_TRY(pnb__fail_nomem(&app->err, strlen(what)));
-    status = pnb__image_inputs_open(&s->pictures, words->items, words->n, app->in, &app->err);
+    status = pnb__image_inputs_open(&s->images, words->items, words->n, app->in, &app->err);
 done:
     return status;
 }
@@ -163,7 +163,7 @@ pnb_status pnb__class_source_open(pnb__class_source *s, pnb__app *app, const cha
     if (is_loose(what, opts->words))
         return open_loose(s, app, what, opts->words);
     if (!is_set(what))
-        return open_pictures(s, app, what, opts);
+        return open_images(s, app, what, opts);
     if (pnb__copy_text(&s->what, what, &app->err) != PNB_OK)
         return PNB_NOMEM;
     status = pnb__set_load(&s->set, what, app);
@@ -174,14 +174,14 @@ pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb_enco
 {
     if (s->set != NULL)
         return PNB_OK;
-    const pnb__embed_source source = pnb__image_inputs_source(s->pictures);
+    const pnb__embed_source source = pnb__image_inputs_source(s->images);
     return pnb__embed_all(app, encoder, &source, "pictures", s->exif, &s->set);
 }
 
 void pnb__class_source_reset(pnb__class_source *s)
 {
     pnb__free(s->what);
-    pnb__image_inputs_free(s->pictures);
+    pnb__image_inputs_free(s->images);
     pnb_embeddings_free(s->set);
     pnb__texts_reset(&s->classes);
     pnb__free(s->label);

@@ -18,11 +18,11 @@ typedef struct pnb__class_source_opts {
 
 /* An embedding set, or pictures that have yet to be embedded. */
 typedef struct pnb__class_source {
-    char *what;                  /* as named; for a data set the split's files */
-    pnb__image_inputs *pictures; /* NULL for an embedding set */
-    pnb_embeddings *set;         /* after pnb__class_source_embed */
-    pnb__texts classes;          /* names that the source gives, by number; may be empty */
-    int32_t *label;              /* (set->n) after pnb__class_source_label, -1 unknown */
+    char *what;                /* as named; for a data set the split's files */
+    pnb__image_inputs *images; /* NULL for an embedding set */
+    pnb_embeddings *set;       /* after pnb__class_source_embed */
+    pnb__texts classes;        /* names that the source gives, by number; may be empty */
+    int32_t *label;            /* (set->n) after pnb__class_source_label, -1 unknown */
     bool exif;
 } pnb__class_source;
 

@@ -55,13 +55,13 @@ done:
     return status;
 }
 
-static bool needs_pictures(const pnb__classify *run)
+static bool needs_images(const pnb__classify *run)
 {
     const pnb__class_source *all[] = {&run->images.source, &run->negatives.source,
                                       &run->val_images.source, &run->val_negatives.source,
                                       &run->shots};
     for (size_t i = 0; i < PNB_COUNT(all); i++)
-        if (all[i]->pictures != NULL)
+        if (all[i]->images != NULL)
             return true;
     return false;
 }
@@ -69,14 +69,14 @@ static bool needs_pictures(const pnb__classify *run)
 static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
-    bool pictures = needs_pictures(run), texts = pnb__classify_wants_texts(run);
-    const pnb_encoder_opts parts = {.sides = (pictures ? PNB_ENCODE_IMAGES : 0) |
+    bool images = needs_images(run), texts = pnb__classify_wants_texts(run);
+    const pnb_encoder_opts parts = {.sides = (images ? PNB_ENCODE_IMAGES : 0) |
                                              (texts ? PNB_ENCODE_TEXTS : 0),
                                     .tokenizer = o->tokenizer,
                                     .preprocess = o->preprocess};
     if (parts.sides == 0)
         return PNB_OK;
-    const char *what = pictures ? "pictures"
+    const char *what = images ? "pictures"
                        : o->prompts == NULL && o->load_clfs.n == 0
                            ? "prompts"
                            : "dummy prompts (or give --none-set)";
@@ -183,20 +183,20 @@ static pnb_status find_dummies(pnb__app *app, pnb__classify *run, pnb_encoder *e
     static const char *const one_dummy[] = {"a photo"};
     const pnb__text_list *given = &run->opts->none_prompts;
     const char *const *texts = given->n > 0 ? given->items : one_dummy;
-    pnb__text_inputs captions = {0};
+    pnb__text_inputs inputs = {0};
     pnb_status status = PNB_OK;
     if (!run->opts->has_none || run->opts->none != PNB_NONE_DUMMY)
         return PNB_OK;
     if (run->opts->none_set != NULL)
         return pnb__set_load(&run->dummies, run->opts->none_set, app);
     for (size_t i = 0; i < PNB_MAX(given->n, (size_t)1); i++)
-        PNB_TRY(pnb__text_inputs_add_text(&captions, texts[i], &app->err));
-    if (captions.n_bad > 0)
-        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
-    const pnb__embed_source source = pnb__text_inputs_source(&captions);
+        PNB_TRY(pnb__text_inputs_add_text(&inputs, texts[i], &app->err));
+    if (inputs.n_bad > 0)
+        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", inputs.bad[0]));
+    const pnb__embed_source source = pnb__text_inputs_source(&inputs);
     PNB_TRY(pnb__embed_all(app, encoder, &source, "prompts", false, &run->dummies));
 done:
-    pnb__text_inputs_reset(&captions);
+    pnb__text_inputs_reset(&inputs);
     return status;
 }
 
@@ -243,7 +243,7 @@ static bool has_labels(const pnb__classified *c)
     return false;
 }
 
-static pnb_status cluster_pictures(pnb__app *app, pnb__classify *run)
+static pnb_status cluster_images(pnb__app *app, pnb__classify *run)
 {
     const pnb__classified *c = &run->images;
     size_t n = 0, *row = pnb__alloc_array(c->p.n, sizeof *row);
@@ -252,8 +252,8 @@ static pnb_status cluster_pictures(pnb__app *app, pnb__classify *run)
     for (size_t i = 0; i < c->p.n; i++)
         if (c->source.label[i] >= 0)
             row[n++] = i;
-    pnb_status status = pnb__picture_clusters_init(&run->clusters, app, c->source.set, row, n,
-                                                   run->opts->cluster, "picture");
+    pnb_status status = pnb__image_clusters_init(&run->clusters, app, c->source.set, row, n,
+                                                 run->opts->cluster, "picture");
     pnb__free(row);
     return status;
 }
@@ -323,7 +323,7 @@ static pnb_status measure_accuracy(pnb__app *app, pnb__classify *run)
                   "no picture has a label, so there is no interval and --cluster does nothing");
     if (!run->has_figures)
         return PNB_OK;
-    PNB_TRY(cluster_pictures(app, run));
+    PNB_TRY(cluster_images(app, run));
     PNB_TRY(pnb_classification_compute(&run->images.p, run->images.source.label, run->opts->n_bins,
                                        &run->figures, err));
     if (run->scaling.has_platt)
@@ -497,7 +497,7 @@ static void classified_reset(pnb__classified *c)
 void pnb__classify_reset(pnb__classify *run)
 {
     pnb__free(run->output);
-    pnb__picture_clusters_reset(&run->clusters);
+    pnb__image_clusters_reset(&run->clusters);
     pnb__texts_reset(&run->classes);
     pnb__class_prompts_reset(&run->texts);
     pnb_embeddings_free(run->prompts);

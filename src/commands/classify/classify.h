@@ -17,7 +17,7 @@
 
 typedef struct pnb__classify_opts {
     const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */
-    pnb__text_list pictures;                    /* what was named, one word or several */
+    pnb__text_list image_words;                 /* what was named, one word or several */
     const char *images, *labels;                /* images: the first of the words */
     pnb__class_source_opts source;
     const char *classnames, *templates, *prompts; /* how classes are known; all may be NULL: the
@@ -35,7 +35,7 @@ typedef struct pnb__classify_opts {
     const char *bprw_labels, *bprw_split;
     size_t shots;                /* pictures of a class of bprw_images; 0: all */
     double bprw_alpha, bprw_eps; /* NaN: the defaults of the case */
-    size_t bprw_pictures, bprw_samples;
+    size_t n_bprw_images, bprw_samples;
     const char *load_weights; /* file of weights in place of filter and bprw, or NULL */
     bool has_variance;        /* false: squared for bprw, mean otherwise, or as the file says */
     pnb_class_variance variance;
@@ -93,9 +93,9 @@ typedef struct pnb__classify {
     pnb_scaling scaling; /* has_temperature or has_platt: fitted or loaded */
     bool has_figures, is_scaling_fitted;
     pnb_classification figures;
-    double platt_ece;               /* of the first class's own probability; with a Platt scaling */
-    pnb_interval acc1;              /* bootstrap 95% */
-    pnb__picture_clusters clusters; /* of the pictures with a label, that it is drawn in */
+    double platt_ece;             /* of the first class's own probability; with a Platt scaling */
+    pnb_interval acc1;            /* bootstrap 95% */
+    pnb__image_clusters clusters; /* of the pictures with a label, that it is drawn in */
     pnb_uncertainty_calibration bins;       /* accuracy against the pictures' uncertainty */
     pnb_selective by_uncertainty, by_doubt; /* the pictures' own; 1 - largest probability */
     double none_threshold;

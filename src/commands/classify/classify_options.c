@@ -14,7 +14,7 @@
 #define AT(field) PNB__FIELD(pnb__classify_opts, field)
 static const pnb__option options[] = {
     PNB__ROW_FILES(
-        "images", AT(pictures), "WHAT...",
+        "images", AT(image_words), "WHAT...",
         "Pictures: files, globs, folders, or - (one path a line); an embedding set, a folder "
         "of class folders, CLIP_benchmark shards or the folder above train/ and test/, a csv "
         "with a label column, or CIFAR-10/100, STL-10 or MNIST binaries (the file, or their "
@@ -31,7 +31,7 @@ static const pnb__option options[] = {
         "labels", AT(labels), "FILE",
         "Classes of the pictures: id, tab, name or number on each line; by default what the "
         "pictures carry"),
-    PNB__PICTURE_CLUSTER_ROW(AT(cluster)),
+    PNB__IMAGE_CLUSTER_ROW(AT(cluster)),
     PNB__ROW_TEXT("csv-img-key", AT(source.csv_img_key), "COLUMN",
                   "Column of picture paths in a csv or tsv file", .fallback = "filepath"),
     PNB__ROW_TEXT("csv-label-key", AT(source.csv_label_key), "COLUMN",
@@ -83,7 +83,7 @@ static const pnb__option options[] = {
                   PNB__RANGE(1e-6, 1e6)),
     PNB__ROW_REAL("bprw-eps", AT(bprw_eps), "E", "Added to the prompts' variances; 0.02",
                   PNB__RANGE(0, 1e6)),
-    PNB__ROW_INT("bprw-neighbours", AT(bprw_pictures), "N",
+    PNB__ROW_INT("bprw-neighbours", AT(n_bprw_images), "N",
                  "Nearest pictures a class is weighed by; 0: 10", PNB__RANGE(0, 1e6),
                  .fallback = "0"),
     PNB__ROW_INT("bprw-samples", AT(bprw_samples), "J",
@@ -218,9 +218,9 @@ static pnb_status check_weights(pnb__app *app, const pnb__classify_opts *o)
     if (filtered + reweighed + (o->load_weights != NULL) > 1)
         return pnb__usage(app, "--prompt-filter, --bprw and --load-weights all give the prompts' "
                                "weights; one of them is wanted");
-    if (!reweighed && (tuned || o->bprw_pictures > 0))
+    if (!reweighed && (tuned || o->n_bprw_images > 0))
         return pnb__usage(app, "--bprw-... needs --bprw or --bprw-images");
-    if (few && o->bprw_pictures > 0)
+    if (few && o->n_bprw_images > 0)
         return pnb__usage(app, "--bprw-neighbours is for pictures without labels; how many of "
                                "--bprw-images count is said by --shots");
     if (!few && (o->shots > 0 || o->bprw_labels != NULL))
@@ -311,8 +311,8 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     pnb_status status = check(app, o);
     if (status != PNB_OK)
         return status;
-    o->images = o->pictures.items[0];
-    o->source.words = &o->pictures;
+    o->images = o->image_words.items[0];
+    o->source.words = &o->image_words;
     o->bprw = o->bprw || o->bprw_images != NULL;
     o->has_none = o->none != NO_RULE;
     o->has_variance = o->variance != NO_VARIANCE;

@@ -30,7 +30,7 @@ static const char *class_of(const page *p, size_t i, size_t place)
 }
 
 /* "cat 0.93, dog 0.05": the best classes of a picture. */
-static pnb_status put_picture(page *p, size_t i, const char *css, pnb_error *err)
+static pnb_status put_image(page *p, size_t i, const char *css, pnb_error *err)
 {
     const pnb_predictions *made = &p->run->images.p;
     char note[300];
@@ -46,9 +46,9 @@ static pnb_status put_cards(page *p, size_t surest, size_t least, pnb_error *err
     pnb_status status;
     pnb__html_cards_begin(&p->out);
     pnb__html_card(&p->out, "Surest");
-    PNB_TRY(put_picture(p, surest, "big", err));
+    PNB_TRY(put_image(p, surest, "big", err));
     pnb__html_card(&p->out, "Least sure");
-    PNB_TRY(put_picture(p, least, "big", err));
+    PNB_TRY(put_image(p, least, "big", err));
     pnb__html_cards_end(&p->out);
 done:
     return status;
@@ -90,7 +90,7 @@ static pnb_status put_class(page *p, size_t c, size_t *n_shown, pnb_error *err)
         }
         is_open = true;
         ++*n_shown;
-        status = put_picture(p, i, "", err);
+        status = put_image(p, i, "", err);
     }
     if (is_open) {
         pnb__buf_puts(&p->out, "</div>\n");

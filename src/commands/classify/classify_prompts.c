@@ -112,13 +112,13 @@ static pnb_status label_row(pnb_embeddings *set, size_t row, const char *name, s
 static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__class_prompts *t = &run->texts;
-    pnb__text_inputs captions = {0};
+    pnb__text_inputs texts = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < t->prompts.n; i++)
-        PNB_TRY(pnb__text_inputs_add_text(&captions, t->prompts.items[i], &app->err));
-    if (captions.n_bad > 0)
+        PNB_TRY(pnb__text_inputs_add_text(&texts, t->prompts.items[i], &app->err));
+    if (texts.n_bad > 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "a prompt is not valid UTF-8"));
-    const pnb__embed_source source = pnb__text_inputs_source(&captions);
+    const pnb__embed_source source = pnb__text_inputs_source(&texts);
     PNB_TRY(pnb__embed_all(app, encoder, &source, "prompts", false, &run->prompts));
     PNB_TRY(PNB_ALLOC(run->offset, t->n_classes + 1, &app->err));
     memcpy(run->offset, t->offset, (t->n_classes + 1) * sizeof *run->offset);
@@ -128,7 +128,7 @@ static pnb_status embed_texts(pnb__app *app, pnb__classify *run, pnb_encoder *en
                               t->templates.n > 0 ? t->templates.items[i - t->offset[c]] : NULL,
                               &app->err));
 done:
-    pnb__text_inputs_reset(&captions);
+    pnb__text_inputs_reset(&texts);
     return status;
 }
 
@@ -391,9 +391,9 @@ static pnb_bprw_opts bprw_opts(const pnb__app *app, const pnb__classify_opts *o)
     b.em.eps = isnan(o->bprw_eps) ? b.em.eps : o->bprw_eps;
     b.seed = (uint64_t)app->common.seed;
     if (few)
-        b.n_pictures = o->shots;
-    else if (o->bprw_pictures > 0)
-        b.n_pictures = o->bprw_pictures;
+        b.n_images = o->shots;
+    else if (o->n_bprw_images > 0)
+        b.n_images = o->n_bprw_images;
     if (o->bprw_samples > 0)
         b.n_samples = o->bprw_samples;
     return b;

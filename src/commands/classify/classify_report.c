@@ -39,7 +39,7 @@ static void list_predictions(const pnb__classify *run, pnb__result *r)
 static void show_predictions(const pnb__classify *run, pnb__result *r)
 {
     static const pnb__column columns[] = {
-        {"picture", "picture"},       {"class", "class"},     {"p", "probability"},
+        {"image", "picture"},         {"class", "class"},     {"p", "probability"},
         {"class_2", "then"},          {"p_2", "probability"}, {"uncertainty", "uncertainty"},
         {"none", "none of the above"}};
     const pnb__classified *c = &run->images;
@@ -83,7 +83,7 @@ static void put_metrics(const pnb__classify *run, pnb__result *r)
     pnb__result_real(r, "acc1", "top-1 accuracy", f->acc1, 4);
     pnb__result_real(r, "acc1_low", "  95% from", run->acc1.low, 4);
     pnb__result_real(r, "acc1_high", "  to", run->acc1.high, 4);
-    pnb__picture_clusters_put(&run->clusters, r);
+    pnb__image_clusters_put(&run->clusters, r);
     pnb__result_real(r, "acc5", "top-5 accuracy", f->acc5, 4);
     pnb__result_real(r, "mean_per_class_recall", "mean recall of a class", f->mean_per_class_recall,
                      4);
@@ -92,7 +92,7 @@ static void put_metrics(const pnb__classify *run, pnb__result *r)
     pnb__result_real(r, "ece", "expected calibration error", f->ece, 4);
     pnb__result_int(r, "n", NULL, (int64_t)f->n);
     pnb__result_int(r, "n_without_label", NULL, (int64_t)f->n_unknown);
-    pnb__result_int(r, "n_classes_without_pictures",
+    pnb__result_int(r, "n_classes_without_images",
                     f->n_present < f->n_classes ? "classes without a picture" : NULL,
                     (int64_t)(f->n_classes - f->n_present));
     pnb__result_end(r);
@@ -273,7 +273,7 @@ static void put_weights(const pnb__classify *run, pnb__result *r)
     pnb__result_int(r, "n_kept", n_kept < run->prompts->n ? "with a weight" : NULL,
                     (int64_t)n_kept);
     if (o->bprw) {
-        pnb__result_int(r, "n_classes_without_pictures", NULL, (int64_t)run->bprw.n_without);
+        pnb__result_int(r, "n_classes_without_images", NULL, (int64_t)run->bprw.n_without);
         pnb__result_int(r, "n_unconverged", NULL, (int64_t)run->bprw.n_unconverged);
     }
     if (run->by_certainty != NULL) {
@@ -311,14 +311,14 @@ static void put_scaling(const pnb__classify *run, pnb__result *r)
 
 static void put_provenance(const pnb__classify *run, pnb__result *r)
 {
-    const pnb_embeddings_info *pictures = &run->images.source.set->info;
+    const pnb_embeddings_info *images = &run->images.source.set->info;
     pnb__result_begin(r, "provenance", NULL);
     pnb__result_text(r, "version", NULL, pnb_version());
     pnb__result_text(r, "git", NULL, pnb__source_commit());
-    pnb__result_text(r, "weights_sha256", NULL, pictures->weights_sha256);
+    pnb__result_text(r, "weights_sha256", NULL, images->weights_sha256);
     pnb__put_adapters(&pnb__set_origin(run->images.source.set, run->clf)->adapters, r);
-    pnb__result_int(r, "seed", NULL, (int64_t)pictures->seed);
-    pnb__result_text(r, "preprocess", NULL, pictures->preprocess);
+    pnb__result_int(r, "seed", NULL, (int64_t)images->seed);
+    pnb__result_text(r, "preprocess", NULL, images->preprocess);
     pnb__result_text(r, "text_preprocess", NULL, run->clf->info.preprocess);
     pnb__result_text(r, "images", NULL, run->opts->images);
     pnb__result_end(r);

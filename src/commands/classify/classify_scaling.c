@@ -11,12 +11,12 @@
 #include "penumbra/view.h"
 
 /* What the scores of these pictures with these classes are. */
-static pnb_fit_origin origin_of(const pnb__classify *run, const pnb_embeddings *pictures)
+static pnb_fit_origin origin_of(const pnb__classify *run, const pnb_embeddings *images)
 {
     return (pnb_fit_origin){.has_measure = true,
                             .measure = run->measure,
                             .measure_opts = pnb_measure_opts_default(),
-                            .queries = pnb_fit_side_of(pictures),
+                            .queries = pnb_fit_side_of(images),
                             .gallery = pnb_fit_side_of(run->clf)};
 }
 

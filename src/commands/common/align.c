@@ -48,8 +48,8 @@ static pnb_status pair_rows(pnb__aligned *p, const pnb_embeddings *images,
 /* ---- by name ---- */
 
 /* The id of a caption's picture; *root keeps it alive. False when only its own id is left. */
-static bool named_picture(const pnb_embeddings *texts, size_t row, json_t **root, const char **id,
-                          size_t *n)
+static bool named_image(const pnb_embeddings *texts, size_t row, json_t **root, const char **id,
+                        size_t *n)
 {
     const char *extra = texts->extras != NULL ? texts->extras[row] : NULL;
     const char *own = texts->ids != NULL && texts->ids[row] != NULL ? texts->ids[row] : "";
@@ -86,7 +86,7 @@ static pnb_status pair_ids(pnb__aligned *p, const pnb_embeddings *images,
         json_t *root;
         const char *id;
         size_t n;
-        named_picture(texts, row, &root, &id, &n);
+        named_image(texts, row, &root, &id, &n);
         size_t image = pnb__id_map_find(&map, id, n);
         json_decref(root);
         if (image == SIZE_MAX) {
@@ -138,7 +138,7 @@ pnb_status pnb__align(pnb__aligned *out, const pnb_embeddings *images, const pnb
         json_t *root;
         const char *id;
         size_t n;
-        out->by = named_picture(texts, 0, &root, &id, &n) ? "ids" : "rows";
+        out->by = named_image(texts, 0, &root, &id, &n) ? "ids" : "rows";
         json_decref(root);
     }
     pnb_status status = file != NULL                  ? pair_file(out, images, texts, file, err)

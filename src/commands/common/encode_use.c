@@ -132,19 +132,19 @@ void pnb__encode_watch_init(pnb__encode_watch *w, pnb__app *app, const char *uni
 
 /* ---- sets in memory ---- */
 
-pnb_status pnb__embed_captions(pnb__app *app, pnb_encoder *encoder,
-                               const pnb__text_inputs *captions, pnb_embeddings **out)
+pnb_status pnb__embed_texts(pnb__app *app, pnb_encoder *encoder, const pnb__text_inputs *texts,
+                            pnb_embeddings **out)
 {
     const pnb_encode_opts opts = pnb__encode_opts(app);
-    const pnb__embed_source source = pnb__text_inputs_source(captions);
+    const pnb__embed_source source = pnb__text_inputs_source(texts);
     return pnb__embed_set(encoder, &source, &opts, out, NULL, &app->err);
 }
 
-pnb_status pnb__embed_pictures(pnb__app *app, pnb_encoder *encoder,
-                               const pnb__image_inputs *pictures, bool exif, pnb_embeddings **out)
+pnb_status pnb__embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__image_inputs *images,
+                             bool exif, pnb_embeddings **out)
 {
     pnb_encode_opts opts = pnb__encode_opts(app);
-    const pnb__embed_source source = pnb__image_inputs_source(pictures);
+    const pnb__embed_source source = pnb__image_inputs_source(images);
     opts.exif = exif;
     return pnb__embed_set(encoder, &source, &opts, out, NULL, &app->err);
 }

@@ -43,10 +43,10 @@ void pnb__encode_watch_init(pnb__encode_watch *w, pnb__app *app, const char *uni
                             pnb_encode_opts *opts);
 
 /* A short list in memory, for queries: *out is a new set of all rows. */
-pnb_status pnb__embed_captions(pnb__app *app, pnb_encoder *encoder,
-                               const pnb__text_inputs *captions, pnb_embeddings **out);
-pnb_status pnb__embed_pictures(pnb__app *app, pnb_encoder *encoder,
-                               const pnb__image_inputs *pictures, bool exif, pnb_embeddings **out);
+pnb_status pnb__embed_texts(pnb__app *app, pnb_encoder *encoder, const pnb__text_inputs *texts,
+                            pnb_embeddings **out);
+pnb_status pnb__embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__image_inputs *images,
+                             bool exif, pnb_embeddings **out);
 
 /* A long list in memory, with progress; what cannot be read is named as skipped and has no row. */
 pnb_status pnb__embed_all(pnb__app *app, pnb_encoder *encoder, const pnb__embed_source *source,

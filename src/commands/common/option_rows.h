@@ -49,7 +49,7 @@
     PNB__ROW_FLAG("exif", (at_exif),                                                               \
                   "Turn pictures as their EXIF orientation says; as given to embed for the index")
 
-#define PNB__CAPTION_KEY_ROW(at_key)                                                               \
+#define PNB__TEXT_KEY_ROW(at_key)                                                                  \
     PNB__ROW_TEXT("csv-caption-key", (at_key), "COLUMN",                                           \
                   "Column of captions in a csv or tsv file", .fallback = "title")
 
@@ -92,7 +92,7 @@
         "class. Captions drawn one by one made intervals far too narrow")
 
 /* The same where pictures alone are judged: nothing but a field says which belong together. */
-#define PNB__PICTURE_CLUSTER_ROW(at_cluster)                                                       \
+#define PNB__IMAGE_CLUSTER_ROW(at_cluster)                                                         \
     PNB__ROW_TEXT("cluster", (at_cluster), "KEY",                                                  \
                   "Field of the pictures' ids file: pictures of one value (a scene, a video, a "   \
                   "patient) were taken together and are resampled together in the 95% intervals; " \

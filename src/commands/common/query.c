@@ -34,27 +34,27 @@ int pnb__query_use(const pnb__query *w)
 static pnb_status embed_texts(pnb__app *app, pnb_encoder *encoder, const char *const *texts,
                               size_t n, pnb_embeddings **out)
 {
-    pnb__text_inputs captions = {0};
+    pnb__text_inputs inputs = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++)
-        PNB_TRY(pnb__text_inputs_add_text(&captions, texts[i], &app->err));
-    if (captions.n_bad > 0)
-        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", captions.bad[0]));
-    status = pnb__embed_captions(app, encoder, &captions, out);
+        PNB_TRY(pnb__text_inputs_add_text(&inputs, texts[i], &app->err));
+    if (inputs.n_bad > 0)
+        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "%s", inputs.bad[0]));
+    status = pnb__embed_texts(app, encoder, &inputs, out);
 done:
-    pnb__text_inputs_reset(&captions);
+    pnb__text_inputs_reset(&inputs);
     return status;
 }
 
 static pnb_status embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__query *w,
                                pnb_embeddings **out)
 {
-    pnb__image_inputs *pictures = NULL;
+    pnb__image_inputs *images = NULL;
     pnb_status status =
-        pnb__image_inputs_open(&pictures, w->images.items, w->images.n, app->in, &app->err);
+        pnb__image_inputs_open(&images, w->images.items, w->images.n, app->in, &app->err);
     if (status == PNB_OK)
-        status = pnb__embed_pictures(app, encoder, pictures, w->exif, out);
-    pnb__image_inputs_free(pictures);
+        status = pnb__embed_images(app, encoder, images, w->exif, out);
+    pnb__image_inputs_free(images);
     return status;
 }
 

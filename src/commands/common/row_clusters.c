@@ -86,7 +86,7 @@ pnb_status pnb__row_fields(const pnb_embeddings *set, const char *path, const ch
 
 /* ---- pictures ---- */
 
-static pnb_status label_rows(pnb__picture_clusters *c, const pnb_embeddings *set, const size_t *row,
+static pnb_status label_rows(pnb__image_clusters *c, const pnb_embeddings *set, const size_t *row,
                              pnb_error *err)
 {
     char **names = NULL;
@@ -108,12 +108,12 @@ done:
     return status;
 }
 
-pnb_status pnb__picture_clusters_init(pnb__picture_clusters *c, pnb__app *app,
-                                      const pnb_embeddings *set, const size_t *row, size_t n,
-                                      const char *key, const char *alone)
+pnb_status pnb__image_clusters_init(pnb__image_clusters *c, pnb__app *app,
+                                    const pnb_embeddings *set, const size_t *row, size_t n,
+                                    const char *key, const char *alone)
 {
     pnb_status status = PNB_OK;
-    *c = (pnb__picture_clusters){.n = n, .n_clusters = n, .key = key};
+    *c = (pnb__image_clusters){.n = n, .n_clusters = n, .key = key};
     if (PNB_ALLOC(c->label, PNB_MAX(n, 1), &app->err) != PNB_OK)
         return PNB_NOMEM;
     for (size_t i = 0; i < n; i++)
@@ -131,13 +131,13 @@ pnb_status pnb__picture_clusters_init(pnb__picture_clusters *c, pnb__app *app,
     return status;
 }
 
-void pnb__picture_clusters_reset(pnb__picture_clusters *c)
+void pnb__image_clusters_reset(pnb__image_clusters *c)
 {
     pnb__free(c->label);
-    *c = (pnb__picture_clusters){0};
+    *c = (pnb__image_clusters){0};
 }
 
-void pnb__picture_clusters_put(const pnb__picture_clusters *c, pnb__result *r)
+void pnb__image_clusters_put(const pnb__image_clusters *c, pnb__result *r)
 {
     pnb__result_begin(r, "resampling", NULL);
     pnb__result_text(r, "unit", "resampled unit", c->unit);

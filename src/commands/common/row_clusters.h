@@ -20,21 +20,21 @@ pnb_status pnb__row_fields(const pnb_embeddings *set, const char *path, const ch
                            char **names, pnb_error *err);
 
 /* Pictures that figures are averaged over, in what they are drawn. */
-typedef struct pnb__picture_clusters {
+typedef struct pnb__image_clusters {
     int64_t *label; /* [n] */
     size_t n, n_clusters;
     const char *key;
     char unit[96]; /* "picture", "pictures of one \"scene\"" */
-} pnb__picture_clusters;
+} pnb__image_clusters;
 
 /* Of the rows row[n] of a set: by the field `key`, or with NULL each by itself, which is then
- * called `alone`. Few clusters are warned of. Free with pnb__picture_clusters_reset, after a
+ * called `alone`. Few clusters are warned of. Free with pnb__image_clusters_reset, after a
  * failure too. Errors  NOT_FOUND (a row without the field), FORMAT, NOMEM */
-pnb_status pnb__picture_clusters_init(pnb__picture_clusters *c, pnb__app *app,
-                                      const pnb_embeddings *set, const size_t *row, size_t n,
-                                      const char *key, const char *alone);
-void pnb__picture_clusters_reset(pnb__picture_clusters *c);
+pnb_status pnb__image_clusters_init(pnb__image_clusters *c, pnb__app *app,
+                                    const pnb_embeddings *set, const size_t *row, size_t n,
+                                    const char *key, const char *alone);
+void pnb__image_clusters_reset(pnb__image_clusters *c);
 /* The object "resampling": unit, key and number of clusters. */
-void pnb__picture_clusters_put(const pnb__picture_clusters *c, pnb__result *r);
+void pnb__image_clusters_put(const pnb__image_clusters *c, pnb__result *r);
 
 #endif

@@ -18,7 +18,7 @@ void pnb__page_rows_reset(pnb__page_rows *rows)
     *rows = (pnb__page_rows){0};
 }
 
-static bool take_caption(const pnb_embeddings *set, size_t row, char text[256])
+static bool take_text(const pnb_embeddings *set, size_t row, char text[256])
 {
     static const char *const keys[] = {"caption", "text", "title"};
     json_t *extra = NULL;
@@ -37,7 +37,7 @@ const char *pnb__page_row_name(pnb__page_rows *rows, const pnb_embeddings *set, 
 {
     if (set->texts != NULL && set->texts[row] != NULL)
         return set->texts[row];
-    if (take_caption(set, row, text) || pnb__row_title(&rows->source, set, row, text, 256))
+    if (take_text(set, row, text) || pnb__row_title(&rows->source, set, row, text, 256))
         return text;
     if (set->paths != NULL && set->paths[row] != NULL)
         return pnb__path_base(set->paths[row]);
@@ -47,10 +47,10 @@ const char *pnb__page_row_name(pnb__page_rows *rows, const pnb_embeddings *set, 
     return text;
 }
 
-static void put_caption(pnb__buf *out, const char *caption, const char *css, const char *note)
+static void put_text(pnb__buf *out, const char *text, const char *css, const char *note)
 {
     pnb__buf_printf(out, "<div class=\"query %s\"><q>", css);
-    pnb__html_escape(out, caption);
+    pnb__html_escape(out, text);
     pnb__buf_puts(out, "</q> <span class=\"soft\">");
     pnb__html_escape(out, note);
     pnb__buf_puts(out, "</span></div>\n");
@@ -63,10 +63,10 @@ pnb_status pnb__page_row(pnb__buf *out, pnb__page_rows *rows, const pnb_embeddin
     char text[256];
     const char *name = pnb__page_row_name(rows, set, row, text);
     if (set->texts != NULL && set->texts[row] != NULL) {
-        put_caption(out, name, css, note);
+        put_text(out, name, css, note);
         return PNB_OK;
     }
-    pnb_status status = pnb__row_picture(&rows->source, set, row, &image, err);
+    pnb_status status = pnb__row_image(&rows->source, set, row, &image, err);
     bool is_found = image.pixels != NULL;
     rows->n_missing += !is_found;
     if (status == PNB_OK)

@@ -8,7 +8,7 @@
 #include "program/result_end.h"
 
 struct chains_args {
-    const char *instances, *pictures, *out;
+    const char *instances, *images, *out;
     pnb_image_hierarchy_opts job;
 };
 
@@ -17,13 +17,13 @@ enum { NO_FILL = -1 }; /* --fill was not given: what it is follows from --show *
 #define AT(field) PNB__FIELD(struct chains_args, field)
 static const pnb__option options[] = {
     PNB__ROW_FILE("instances", AT(instances), "JSON", "COCO's instances_*.json", .required = true),
-    PNB__ROW_FILE("pictures", AT(pictures), "DIR", "Folder of the pictures it names",
+    PNB__ROW_FILE("pictures", AT(images), "DIR", "Folder of the pictures it names",
                   .required = true),
     PNB__ROW_FILE("out", AT(out), "DIR",
                   "Folder to write; one that already holds this very set is left alone",
                   .required = true, .writes = "/"),
     PNB__ROW_FILE(
-        "captions", AT(job.captions), "JSON",
+        "captions", AT(job.texts), "JSON",
         "COCO's captions_*.json: captions of the whole pictures, in place of category names"),
     PNB__ROW_INT("segments", AT(job.n_segments), "N",
                  "Segments of a chain, the largest ones; it has one level more",
@@ -39,16 +39,16 @@ static const pnb__option options[] = {
                     "Segments on a blank canvas, or the rectangle around them", .fallback = "mask"),
     PNB__ROW_INT("fill", AT(job.fill), "VALUE", "Grey value of the canvas; 255, white, by default",
                  PNB__RANGE(0, 255)),
-    PNB__ROW_INT("max-pictures", AT(job.max_pictures), "N", "Stop after that many chains; 0 is all",
+    PNB__ROW_INT("max-pictures", AT(job.max_images), "N", "Stop after that many chains; 0 is all",
                  PNB__RANGE(0, 1e9), .fallback = "0"),
     PNB__ROW_INT("shard-size", AT(job.shard_size), "N", "Samples in one tar file",
                  PNB__RANGE(1, 1e7), .fallback = "1000"),
 };
 #undef AT
 
-static void report_skipped(void *user, const char *picture, const char *why)
+static void report_skipped(void *user, const char *image, const char *why)
 {
-    pnb__skipped(user, picture, why);
+    pnb__skipped(user, image, why);
 }
 
 static void put_stats(const struct chains_args *a, const pnb_image_hierarchy_stats *s,
@@ -58,7 +58,7 @@ static void put_stats(const struct chains_args *a, const pnb_image_hierarchy_sta
     pnb__result_flag(r, "reused", "was there already", s->reused);
     pnb__result_int(r, "n_chains", "chains", (int64_t)s->n_chains);
     pnb__result_int(r, "n_levels", "levels", (int64_t)a->job.n_segments + 1);
-    pnb__result_int(r, "n_pictures", "pictures written", (int64_t)s->n_pictures);
+    pnb__result_int(r, "n_images", "pictures written", (int64_t)s->n_images);
     if (s->reused)
         return;
     pnb__result_int(r, "n_listed", "pictures listed", (int64_t)s->n_listed);
@@ -84,7 +84,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
         a->job.fill = pnb_image_hierarchy_opts_default().fill;
     a->job.skipped = report_skipped;
     a->job.user = app;
-    pnb_status status = pnb_image_hierarchy_build(app->ctx, a->instances, a->pictures, a->out,
+    pnb_status status = pnb_image_hierarchy_build(app->ctx, a->instances, a->images, a->out,
                                                   &a->job, &stats, &app->err);
     if (status == PNB_OK)
         put_stats(a, &stats, r);

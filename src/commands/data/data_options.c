@@ -45,9 +45,9 @@ static const pnb__option shapes_options[] = {
 static void put_stats(const char *dir, const pnb_synth_stats *stats, pnb__result *r)
 {
     static const pnb__column columns[] = {{"level", "level"},
-                                          {"captions", "captions"},
-                                          {"captions_per_image", "a picture"},
-                                          {"images_per_caption", "pictures a caption fits"}};
+                                          {"texts", "captions"},
+                                          {"texts_per_image", "a picture"},
+                                          {"images_per_text", "pictures a caption fits"}};
     pnb__result_text(r, "dir", "folder", dir);
     pnb__result_flag(r, "reused", "was there already", stats->reused);
     pnb__result_int(r, "n_train", "train pictures", (int64_t)stats->n_train);
@@ -58,8 +58,8 @@ static void put_stats(const char *dir, const pnb_synth_stats *stats, pnb__result
                     (int64_t)stats->n_ambiguous);
     pnb__result_table(r, "levels", "captions by level (0 most general)", columns, 4);
     for (int level = 0; level < PNB_SYNTH_N_LEVELS; level++) {
-        pnb__result_row(r, "%d %zu %.2f %.1f", level, stats->n_captions[level],
-                        stats->captions_per_image[level], stats->images_per_caption[level]);
+        pnb__result_row(r, "%d %zu %.2f %.1f", level, stats->n_texts[level],
+                        stats->texts_per_image[level], stats->images_per_text[level]);
     }
 }
 

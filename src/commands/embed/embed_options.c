@@ -53,7 +53,7 @@ static const pnb__option options[] = {
                   "Ready pictures: a safetensors file with \"pixels\" (B,3,H,W), normalised"),
     PNB__ROW_FILE("tokens", AT(tokens), "FILE",
                   "Ready captions: a safetensors file with \"tokens\" (B,T)"),
-    PNB__CAPTION_KEY_ROW(AT(dataset.csv_caption_key)),
+    PNB__TEXT_KEY_ROW(AT(dataset.csv_caption_key)),
     PNB__ROW_TEXT("csv-img-key", AT(dataset.csv_img_key), "COLUMN",
                   "Column of picture paths in a csv or tsv file", .fallback = "filepath"),
     PNB__ROW_TEXT("csv-separator", AT(separator), "CHAR",
@@ -150,22 +150,22 @@ static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, in
 }
 
 /* Opens the pictures or reads the captions. */
-static pnb_status open_inputs(pnb__app *app, const struct embed_args *a,
-                              pnb__image_inputs **pictures, pnb__text_inputs *captions)
+static pnb_status open_inputs(pnb__app *app, const struct embed_args *a, pnb__image_inputs **images,
+                              pnb__text_inputs *texts)
 {
     pnb_dataset_opts opts = a->dataset;
     pnb__text_list words = {0};
     pnb_status status;
     if (a->separator != NULL && !pnb__separator(a->separator, &opts.csv_separator))
         return pnb__usage(app, "--csv-separator %s: one character is wanted", a->separator);
-    captions->csv_separator = opts.csv_separator;
+    texts->csv_separator = opts.csv_separator;
     PNB_TRY(pnb__roots_resolve(app, &words, a->images.n > 0 ? &a->images : &a->texts, a->split));
     if (a->images.n > 0) {
         PNB_TRY(
-            pnb__image_inputs_open_with(pictures, words.items, words.n, app->in, &opts, &app->err));
-        pnb__image_inputs_report(*pictures, pnb__encode_skipped, app);
+            pnb__image_inputs_open_with(images, words.items, words.n, app->in, &opts, &app->err));
+        pnb__image_inputs_report(*images, pnb__encode_skipped, app);
     } else {
-        status = pnb__text_inputs_read(app, captions, &words, &a->text, opts.csv_caption_key);
+        status = pnb__text_inputs_read(app, texts, &words, &a->text, opts.csv_caption_key);
     }
 done:
     pnb__roots_free(&words);
@@ -174,12 +174,12 @@ done:
 
 /* Rows that clip-retrieval would take for others' are refused before they are made. */
 static pnb_status check_export(pnb__app *app, const struct embed_args *a,
-                               const pnb__image_inputs *pictures, const pnb__text_inputs *captions)
+                               const pnb__image_inputs *images, const pnb__text_inputs *texts)
 {
     if (a->export_format == NULL)
         return PNB_OK;
-    size_t n = pictures != NULL ? pnb__image_inputs_count(pictures) : captions->n;
-    return pnb__clip_retrieval_check(a->file.out, pictures == NULL, n, &app->err);
+    size_t n = images != NULL ? pnb__image_inputs_count(images) : texts->n;
+    return pnb__clip_retrieval_check(a->file.out, images == NULL, n, &app->err);
 }
 
 /* Everything but the standard output is a job with a journal, unless the input is a ready tensor.
@@ -214,27 +214,27 @@ static pnb_status embed(pnb__app *app, const struct embed_args *a, pnb_encode_re
                                            : 0;
     pnb_encoder_opts parts = a->parts;
     pnb_encoder encoder = {0};
-    pnb__image_inputs *pictures = NULL;
-    pnb__text_inputs captions = {0};
+    pnb__image_inputs *images = NULL;
+    pnb__text_inputs texts = {0};
     pnb__embed_tensor tensor = {0};
     pnb_status status;
     parts.sides = use;
     if (use != 0) {
-        PNB_TRY(open_inputs(app, a, &pictures, &captions));
-        PNB_TRY(check_export(app, a, pictures, &captions));
+        PNB_TRY(open_inputs(app, a, &images, &texts));
+        PNB_TRY(check_export(app, a, images, &texts));
     }
     PNB_TRY(pnb__encoder_open_named(&encoder, app, a->model, &parts));
     if (use == 0)
         PNB_TRY(pnb__embed_tensor_load(&tensor, &encoder, a->tokens != NULL ? a->tokens : a->pixels,
                                        a->tokens != NULL, &app->err));
-    const pnb__embed_source source = use == PNB_ENCODE_IMAGES  ? pnb__image_inputs_source(pictures)
-                                     : use == PNB_ENCODE_TEXTS ? pnb__text_inputs_source(&captions)
+    const pnb__embed_source source = use == PNB_ENCODE_IMAGES  ? pnb__image_inputs_source(images)
+                                     : use == PNB_ENCODE_TEXTS ? pnb__text_inputs_source(&texts)
                                                                : tensor.source;
     status = embed_source(app, a, &encoder, &source, result);
 done:
     pnb__embed_tensor_reset(&tensor);
-    pnb__text_inputs_reset(&captions);
-    pnb__image_inputs_free(pictures);
+    pnb__text_inputs_reset(&texts);
+    pnb__image_inputs_free(images);
     pnb__encoder_reset(&encoder);
     return status;
 }

@@ -93,7 +93,7 @@ static pnb_status is_of_blocks(const pnb__retrieval *run, bool *out, pnb_error *
 
 /* Where pictures share some captions and not others, what the truth connects may be everything. A
  * caption of one picture alone was sampled with it; one of several pictures is its own. */
-static void by_picture(pnb__retrieval *run)
+static void by_image(pnb__retrieval *run)
 {
     for (size_t i = 0; i < run->images->n; i++)
         run->image_cluster[i] = (int64_t)i;
@@ -121,7 +121,7 @@ static pnb_status by_truth(pnb__retrieval *run, pnb_error *err)
            : blocks              ? "class of pictures and captions"
                                  : "picture with the captions of it alone";
     if (!blocks)
-        by_picture(run);
+        by_image(run);
     snprintf(run->cluster_unit, sizeof run->cluster_unit, "%s", unit);
     return PNB_OK;
 }

@@ -85,7 +85,7 @@ done:
 
 /* ---- a Karpathy file ---- */
 
-static size_t n_without_picture(const pnb_truth *text_to_image)
+static size_t n_without_image(const pnb_truth *text_to_image)
 {
     size_t n = 0;
     for (size_t t = 0; t < text_to_image->n_queries; t++)
@@ -98,7 +98,7 @@ static bool is_whole_split(pnb__app *app, const pnb__retrieval_opts *opts,
                            const pnb__retrieval *run)
 {
     size_t n_wanted = opts->fold_images * PNB_COCO_FOLDS, n_there = 0;
-    size_t n_strangers = n_without_picture(run->backward);
+    size_t n_strangers = n_without_image(run->backward);
     const char *split = opts->read.split != NULL ? opts->read.split : "test";
     for (size_t i = 0; i < run->n_karpathy; i++)
         n_there += run->karpathy_row[i] >= 0;

@@ -316,7 +316,7 @@ static void put_coco(pnb__buf *out, const pnb__table_row *row)
     }
 }
 
-static void put_caption(pnb__buf *out, const pnb__table *t)
+static void put_text(pnb__buf *out, const pnb__table *t)
 {
     bool has_test = false, has_seeds = false, has_one = false, has_intervals = false;
     for (size_t r = 0; r < t->n_rows; r++) {
@@ -349,6 +349,6 @@ pnb_status pnb__table_save_markdown(const pnb__table *t, const char *path, pnb_e
             put_wide_row(&out, t, &t->row[r], d);
     for (size_t r = 0; r < t->n_rows; r++)
         put_coco(&out, &t->row[r]);
-    put_caption(&out, t);
+    put_text(&out, t);
     return pnb__buf_write(&out, path, err);
 }

@@ -261,15 +261,15 @@ static pnb_status label_units(const vqa *v, int64_t *label, size_t *n_units, pnb
 
 static void put_unit(const vqa *v, size_t n_units, pnb__result *r)
 {
-    bool has_picture = false;
+    bool has_image = false;
     char unit[PNB__MAX_QUESTION_ID];
     for (size_t i = 0; i < v->n; i++)
-        has_picture = has_picture || v->done[i].unit != NULL;
+        has_image = has_image || v->done[i].unit != NULL;
     if (v->opts->cluster != NULL)
         snprintf(unit, sizeof unit, "questions of one \"%.200s\"", v->opts->cluster);
     else
         snprintf(unit, sizeof unit, "%s",
-                 has_picture ? "picture with its questions" : "question (none names its picture)");
+                 has_image ? "picture with its questions" : "question (none names its picture)");
     pnb__result_begin(r, "resampling", NULL);
     pnb__result_text(r, "unit", "resampled unit", unit);
     pnb__result_text(r, "key", NULL, v->opts->cluster);

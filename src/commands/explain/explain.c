@@ -25,7 +25,7 @@ void pnb__explained_reset(pnb__explained *e)
     pnb__free(e->without);
     pnb__free(e->removed);
     pnb__free(e->h);
-    pnb_image_free(&e->picture);
+    pnb_image_free(&e->image);
     *e = (pnb__explained){0};
 }
 
@@ -59,17 +59,17 @@ done:
 
 /* ---- captions ---- */
 
-static pnb_status add_text(pnb__text_inputs *captions, char *text, pnb_error *err)
+static pnb_status add_text(pnb__text_inputs *texts, char *text, pnb_error *err)
 {
     if (text == NULL)
         return pnb__fail_nomem(err, 64);
-    pnb_status status = pnb__text_inputs_add_text(captions, text, err);
+    pnb_status status = pnb__text_inputs_add_text(texts, text, err);
     pnb__free(text);
     return status;
 }
 
 /* The whole caption as it was typed, then one copy without each word. */
-static pnb_status leave_words_out(const char *caption, const pnb__word_list *words,
+static pnb_status leave_words_out(const char *text, const pnb__word_list *words,
                                   pnb__text_inputs *out, pnb_error *err)
 {
     bool *keep = NULL;
@@ -77,7 +77,7 @@ static pnb_status leave_words_out(const char *caption, const pnb__word_list *wor
     PNB_TRY(PNB_ALLOC(keep, words->n, err));
     for (size_t i = 0; i < words->n; i++)
         keep[i] = true;
-    PNB_TRY(pnb__text_inputs_add_text(out, caption, err));
+    PNB_TRY(pnb__text_inputs_add_text(out, text, err));
     for (size_t i = 0; i < words->n; i++) {
         keep[i] = false;
         PNB_TRY(add_text(out, pnb__word_list_join(words, keep), err));
@@ -101,30 +101,30 @@ static pnb_status copy_words(const pnb__word_list *words, pnb__explained *out, p
     return out->word != NULL ? PNB_OK : pnb__fail_nomem(err, words->n * sizeof *out->word);
 }
 
-pnb_status pnb__explain_caption(pnb__app *app, pnb_encoder *encoder, const char *caption,
-                                pnb__explained *out)
+pnb_status pnb__explain_text(pnb__app *app, pnb_encoder *encoder, const char *text,
+                             pnb__explained *out)
 {
     pnb__word_list words = {0};
-    pnb__text_inputs captions = {0};
+    pnb__text_inputs texts = {0};
     pnb_embeddings *set = NULL;
     pnb_view view = {0};
     pnb_status status;
     *out = (pnb__explained){0};
     PNB_TRY(pnb__need_variances(encoder, PNB_ENCODE_TEXTS, &app->err));
-    PNB_TRY(pnb__word_list_split(caption, &words, &app->err));
+    PNB_TRY(pnb__word_list_split(text, &words, &app->err));
     if (words.n == 0)
-        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "the caption \"%.40s\" has no words", caption));
+        PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "the caption \"%.40s\" has no words", text));
     PNB_TRY(alloc_parts(out, words.n, &app->err));
     PNB_TRY(copy_words(&words, out, &app->err));
-    PNB_TRY(pnb__copy_text(&out->what, caption, &app->err));
-    PNB_TRY(leave_words_out(caption, &words, &captions, &app->err));
-    PNB_TRY(pnb__embed_captions(app, encoder, &captions, &set));
+    PNB_TRY(pnb__copy_text(&out->what, text, &app->err));
+    PNB_TRY(leave_words_out(text, &words, &texts, &app->err));
+    PNB_TRY(pnb__embed_texts(app, encoder, &texts, &set));
     PNB_TRY(pnb_view_init(&view, set, &app->err));
     status = compare_rows(&view.rows, out, &app->err);
 done:
     pnb_view_reset(&view);
     pnb__word_list_reset(&words);
-    pnb__text_inputs_reset(&captions);
+    pnb__text_inputs_reset(&texts);
     pnb_embeddings_free(set);
     return status;
 }
@@ -221,8 +221,8 @@ static void make_grey(const void *user, size_t row, pnb_image *out)
     pnb__erase_rect(out, box, job->rgb);
 }
 
-pnb_status pnb__explain_picture(pnb__app *app, pnb_encoder *encoder, const pnb_image *pixels,
-                                const pnb__explain_cmd *cmd, pnb__explained *out)
+pnb_status pnb__explain_image(pnb__app *app, pnb_encoder *encoder, const pnb_image *pixels,
+                              const pnb__explain_cmd *cmd, pnb__explained *out)
 {
     grid g;
     grey_job job = {.pixels = pixels, .g = &g};
@@ -231,14 +231,14 @@ pnb_status pnb__explain_picture(pnb__app *app, pnb_encoder *encoder, const pnb_i
     pnb_view view = {0};
     size_t n = 0;
     pnb_status status;
-    *out = (pnb__explained){.is_picture = true};
+    *out = (pnb__explained){.is_image = true};
     PNB_TRY(pnb__need_variances(encoder, PNB_ENCODE_IMAGES, &app->err));
     PNB_TRY(make_grid(&g, encoder, cmd->cell, &app->err));
     n = (size_t)g.cell_columns * (size_t)g.cell_rows;
     out->columns = g.cell_columns;
     out->rows = g.cell_rows;
     PNB_TRY(alloc_parts(out, n, &app->err));
-    PNB_TRY(pnb__copy_pixels(pixels, &out->picture, &app->err));
+    PNB_TRY(pnb__copy_pixels(pixels, &out->image, &app->err));
     pnb__fill_colour(&encoder->preprocess, job.rgb);
     PNB_TRY(cmd->removal == PNB__PATCH_DROP
                 ? encode_dropped(app, encoder, pixels, &g, n, &set)
@@ -255,7 +255,7 @@ done:
 
 typedef struct explain_run {
     pnb_encoder encoder;
-    pnb__image_inputs *pictures;
+    pnb__image_inputs *images;
     pnb__pixel_set pixels;
     pnb__explained *items;
     size_t n;
@@ -271,12 +271,12 @@ static pnb_status open_inputs(pnb__app *app, const pnb__explain_cmd *cmd, explai
     PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
     PNB_TRY(pnb__need_variances(&run->encoder, parts.sides, &app->err));
     if (cmd->images.n > 0) {
-        PNB_TRY(pnb__image_inputs_open(&run->pictures, cmd->images.items, cmd->images.n, app->in,
+        PNB_TRY(pnb__image_inputs_open(&run->images, cmd->images.items, cmd->images.n, app->in,
                                        &app->err));
         const pnb_encode_opts opts = {
             .exif = cmd->exif, .skipped = pnb__encode_skipped, .skipped_user = app};
-        PNB_TRY(pnb__pixels_load(&run->encoder, run->pictures, SIZE_MAX, &opts, &run->pixels,
-                                 &app->err));
+        PNB_TRY(
+            pnb__pixels_load(&run->encoder, run->images, SIZE_MAX, &opts, &run->pixels, &app->err));
     }
     run->items = pnb__alloc_zero(cmd->texts.n + run->pixels.n, sizeof *run->items);
     if (run->items == NULL)
@@ -289,11 +289,10 @@ static pnb_status explain_all(pnb__app *app, const pnb__explain_cmd *cmd, explai
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < cmd->texts.n; i++)
-        PNB_TRY(
-            pnb__explain_caption(app, &run->encoder, cmd->texts.items[i], &run->items[run->n++]));
+        PNB_TRY(pnb__explain_text(app, &run->encoder, cmd->texts.items[i], &run->items[run->n++]));
     for (size_t i = 0; i < run->pixels.n; i++) {
         pnb__explained *e = &run->items[run->n++];
-        PNB_TRY(pnb__explain_picture(app, &run->encoder, &run->pixels.items[i], cmd, e));
+        PNB_TRY(pnb__explain_image(app, &run->encoder, &run->pixels.items[i], cmd, e));
         PNB_TRY(pnb__copy_text(&e->what, run->pixels.names[i], &app->err));
     }
 done:
@@ -313,11 +312,11 @@ static void put_item(const pnb__explained *e, size_t number, pnb__result *r)
     snprintf(key, sizeof key, "item_%zu", number);
     pnb__result_begin(r, key, e->what);
     pnb__result_text(r, "what", NULL, e->what);
-    pnb__result_text(r, "kind", NULL, e->is_picture ? "picture" : "caption");
+    pnb__result_text(r, "kind", NULL, e->is_image ? "image" : "text");
     pnb__result_real(r, "trace", "uncertainty (trace)", e->trace, 6);
-    pnb__result_table(r, "parts", NULL, e->is_picture ? cells : words, e->is_picture ? 5 : 4);
+    pnb__result_table(r, "parts", NULL, e->is_image ? cells : words, e->is_image ? 5 : 4);
     for (size_t i = 0; i < e->n; i++) {
-        if (e->is_picture) {
+        if (e->is_image) {
             pnb__result_row(r, "%zu %zu", i / (size_t)e->columns, i % (size_t)e->columns);
         } else {
             pnb__result_cell_text(r, e->word[i]);
@@ -347,7 +346,7 @@ done:
         pnb__explained_reset(&run.items[i]);
     pnb__free(run.items);
     pnb__pixels_reset(&run.pixels);
-    pnb__image_inputs_free(run.pictures);
+    pnb__image_inputs_free(run.images);
     pnb__encoder_reset(&run.encoder);
     return status;
 }

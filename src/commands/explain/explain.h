@@ -24,7 +24,7 @@ typedef struct pnb__explain_cmd {
 /* One caption or picture taken apart. */
 typedef struct pnb__explained {
     char *what; /* the caption, or the picture's name */
-    bool is_picture;
+    bool is_image;
     double trace;      /* with everything */
     size_t n;          /* words, or cells in reading order */
     char **word;       /* [n], captions */
@@ -32,7 +32,7 @@ typedef struct pnb__explained {
     double *without;   /* [n] trace when it is left out */
     double *removed;   /* [n] without - trace: what it removes; below 0: it adds */
     double *h;         /* [n] H(whole in what is left) */
-    pnb_image picture; /* as the encoder sees it */
+    pnb_image image;   /* as the encoder sees it */
 } pnb__explained;
 
 /* Errors  UNSUPPORTED (a model without uncertainty), ARG (cells that leave nothing), FORMAT (a
@@ -40,10 +40,10 @@ typedef struct pnb__explained {
 pnb_status pnb__explain_run(pnb__app *app, const pnb__explain_cmd *cmd, pnb__result *r);
 
 /* For tests: the attribution alone. Free with pnb__explained_reset. */
-pnb_status pnb__explain_caption(pnb__app *app, pnb_encoder *encoder, const char *caption,
-                                pnb__explained *out);
-pnb_status pnb__explain_picture(pnb__app *app, pnb_encoder *encoder, const pnb_image *pixels,
-                                const pnb__explain_cmd *cmd, pnb__explained *out);
+pnb_status pnb__explain_text(pnb__app *app, pnb_encoder *encoder, const char *text,
+                             pnb__explained *out);
+pnb_status pnb__explain_image(pnb__app *app, pnb_encoder *encoder, const pnb_image *pixels,
+                              const pnb__explain_cmd *cmd, pnb__explained *out);
 void pnb__explained_reset(pnb__explained *e);
 
 /* The page: every caption with its words coloured, every picture under its map. */

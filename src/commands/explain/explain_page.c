@@ -12,7 +12,7 @@
 #include "report/html.h"
 #include "report/svg.h"
 
-enum { PICTURE_SIDE = 400, MARGIN = 10, BAR_HEIGHT = 12, N_STEPS = 40 };
+enum { IMAGE_SIDE = 400, MARGIN = 10, BAR_HEIGHT = 12, N_STEPS = 40 };
 
 static double largest(const pnb__explained *e)
 {
@@ -75,7 +75,7 @@ static void put_word_bars(pnb__buf *out, const pnb__explained *e)
     pnb__drawing_end(&d);
 }
 
-static void put_caption(pnb__buf *out, const pnb__explained *e)
+static void put_text(pnb__buf *out, const pnb__explained *e)
 {
     put_words(out, e);
     pnb__buf_puts(out, "<div class=\"row\">\n");
@@ -96,7 +96,7 @@ static void put_cell(pnb__buf *out, const double box[4], const char *fill, doubl
 /* From what adds most to what removes most, with its ends and 0 named. */
 static void put_colour_bar(pnb__buf *out, double top, double most)
 {
-    double step = (double)PICTURE_SIDE / N_STEPS, y = top + BAR_HEIGHT + 16;
+    double step = (double)IMAGE_SIDE / N_STEPS, y = top + BAR_HEIGHT + 16;
     char fill[48], text[48];
     for (int i = 0; i < N_STEPS; i++) {
         double value = most * ((2.0 * i + 1) / N_STEPS - 1.0);
@@ -106,14 +106,14 @@ static void put_colour_bar(pnb__buf *out, double top, double most)
     }
     snprintf(text, sizeof text, "adds %.2e", most);
     pnb__svg_text(out, "note", MARGIN, y, "start", text);
-    pnb__svg_text(out, "note", MARGIN + PICTURE_SIDE / 2.0, y, "middle", "0");
+    pnb__svg_text(out, "note", MARGIN + IMAGE_SIDE / 2.0, y, "middle", "0");
     snprintf(text, sizeof text, "removes %.2e", most);
-    pnb__svg_text(out, "note", MARGIN + PICTURE_SIDE, y, "end", text);
+    pnb__svg_text(out, "note", MARGIN + IMAGE_SIDE, y, "end", text);
 }
 
 static void put_cells(const pnb__explained *e, pnb__drawing *d, double top, double height)
 {
-    double w = (double)PICTURE_SIDE / e->columns, h = height / e->rows, most = largest(e);
+    double w = (double)IMAGE_SIDE / e->columns, h = height / e->rows, most = largest(e);
     pnb__buf_puts(&d->csv, "row,column,removed,trace without it,H(whole in the rest)\n");
     for (size_t i = 0; i < e->n; i++) {
         size_t row = i / (size_t)e->columns, column = i % (size_t)e->columns;
@@ -129,16 +129,16 @@ static void put_cells(const pnb__explained *e, pnb__drawing *d, double top, doub
 static pnb_status put_map(pnb__buf *out, const pnb__explained *e, pnb_error *err)
 {
     double top = 28;
-    double height = PICTURE_SIDE * (double)e->picture.height / (double)e->picture.width;
+    double height = IMAGE_SIDE * (double)e->image.height / (double)e->image.width;
     pnb__drawing d;
     pnb__drawing_begin(&d, out, "Uncertainty that each cell removes", "");
-    pnb__svg_begin(out, PICTURE_SIDE + 2 * MARGIN, top + height + 48, d.title);
+    pnb__svg_begin(out, IMAGE_SIDE + 2 * MARGIN, top + height + 48, d.title);
     pnb__svg_text(out, "title", MARGIN, 18, "start", d.title);
     pnb__buf_printf(out,
                     "<image x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" "
                     "preserveAspectRatio=\"none\" href=\"",
-                    MARGIN, top, PICTURE_SIDE, height);
-    pnb_status status = pnb__html_picture_data(out, &e->picture, PICTURE_SIDE, err);
+                    MARGIN, top, IMAGE_SIDE, height);
+    pnb_status status = pnb__html_image_data(out, &e->image, IMAGE_SIDE, err);
     pnb__buf_puts(out, "\"/>\n");
     put_cells(e, &d, top, height);
     put_colour_bar(out, top + height + 10, largest(e));
@@ -147,12 +147,12 @@ static pnb_status put_map(pnb__buf *out, const pnb__explained *e, pnb_error *err
     return status;
 }
 
-static pnb_status put_picture(pnb__buf *out, const pnb__explained *e, pnb_error *err)
+static pnb_status put_image(pnb__buf *out, const pnb__explained *e, pnb_error *err)
 {
     pnb_status status;
     pnb__buf_puts(out, "<div class=\"row\">\n");
     PNB_TRY(put_map(out, e, err));
-    status = pnb__html_shot(out, &e->picture, "big", "without the map", "", err);
+    status = pnb__html_shot(out, &e->image, "big", "without the map", "", err);
     pnb__buf_puts(out, "</div>\n");
 done:
     return status;
@@ -178,7 +178,7 @@ static bool find_extreme(const pnb__explained *items, size_t n, bool adds, size_
 
 static void name_part(const pnb__explained *e, size_t k, char *text, size_t size)
 {
-    if (e->is_picture)
+    if (e->is_image)
         snprintf(text, size, "the cell in row %zu, column %zu", k / (size_t)e->columns + 1,
                  k % (size_t)e->columns + 1);
     else
@@ -194,11 +194,11 @@ static pnb_status put_part(pnb__buf *out, const pnb__explained *e, size_t k, pnb
     name_part(e, k, part, sizeof part);
     snprintf(note, sizeof note, "%+.3g of %.4g", e->removed[k], e->trace);
     pnb__buf_puts(out, "<div class=\"row\">\n");
-    if (e->is_picture) {
-        int w = e->picture.width / e->columns, h = e->picture.height / e->rows;
+    if (e->is_image) {
+        int w = e->image.width / e->columns, h = e->image.height / e->rows;
         int column = (int)(k % (size_t)e->columns), row = (int)(k / (size_t)e->columns);
-        PNB_TRY(pnb_image_crop(&cut, &e->picture, column * w, row * h, w, h, 0, err));
-        PNB_TRY(pnb__html_shot(out, &e->picture, "big", e->what, "", err));
+        PNB_TRY(pnb_image_crop(&cut, &e->image, column * w, row * h, w, h, 0, err));
+        PNB_TRY(pnb__html_shot(out, &e->image, "big", e->what, "", err));
         PNB_TRY(pnb__html_shot(out, &cut, "big", part, note, err));
     } else {
         pnb__buf_puts(out, "<p>");
@@ -261,10 +261,10 @@ pnb_status pnb__explain_page(const pnb__explained *items, size_t n, const char *
                  "%.2e.",
                  items[i].trace, largest(&items[i]));
         pnb__html_section(&out, items[i].what, note);
-        if (items[i].is_picture)
-            PNB_TRY(put_picture(&out, &items[i], err));
+        if (items[i].is_image)
+            PNB_TRY(put_image(&out, &items[i], err));
         else
-            put_caption(&out, &items[i]);
+            put_text(&out, &items[i]);
         pnb__html_section_end(&out);
     }
     pnb__html_end(&out);

@@ -182,38 +182,38 @@ static pnb_status gather_u(const pnb_embeddings *set, const size_t *row, size_t 
 /* ---- captions ---- */
 
 /* First captions of the samples, for sets that do not carry them. */
-static pnb_status read_captions(pnb__filter_run *run, pnb_error *err)
+static pnb_status read_texts(pnb__filter_run *run, pnb_error *err)
 {
     size_t n = run->images->n;
     pnb_status status = PNB_OK;
-    if (PNB_ALLOC_ZERO(run->kept_captions, n, err) != PNB_OK)
+    if (PNB_ALLOC_ZERO(run->kept_texts, n, err) != PNB_OK)
         return PNB_NOMEM;
     for (size_t i = 0; status == PNB_OK && i < n; i++) {
         pnb_sample s = {0};
         if (pnb_dataset_get(run->data.set, run->data.sample[i], &s, NULL) == PNB_OK &&
-            s.n_captions > 0) {
-            run->kept_captions[i] = pnb__strdup(s.captions[0]);
-            if (run->kept_captions[i] == NULL)
-                status = pnb__fail_nomem(err, strlen(s.captions[0]));
+            s.n_texts > 0) {
+            run->kept_texts[i] = pnb__strdup(s.texts[0]);
+            if (run->kept_texts[i] == NULL)
+                status = pnb__fail_nomem(err, strlen(s.texts[0]));
         }
         pnb_sample_reset(&s);
     }
     return status;
 }
 
-static pnb_status gather_captions(pnb__filter_run *run, pnb_error *err)
+static pnb_status gather_texts(pnb__filter_run *run, pnb_error *err)
 {
     bool in_set = run->texts->texts != NULL;
     pnb_status status = PNB_OK;
     if (!in_set && (run->data.set == NULL || strcmp(run->pairs.by, "rows") != 0))
         return PNB_OK; /* none: rules on captions will say so */
     if (!in_set)
-        status = read_captions(run, err);
-    if (PNB_ALLOC(run->captions, run->pairs.n, err) != PNB_OK)
+        status = read_texts(run, err);
+    if (PNB_ALLOC(run->pair_texts, run->pairs.n, err) != PNB_OK)
         return PNB_NOMEM;
     for (size_t i = 0; status == PNB_OK && i < run->pairs.n; i++)
-        run->captions[i] = in_set ? run->texts->texts[run->pairs.text[i]]
-                                  : run->kept_captions[run->pairs.image[i]];
+        run->pair_texts[i] =
+            in_set ? run->texts->texts[run->pairs.text[i]] : run->kept_texts[run->pairs.image[i]];
     return status;
 }
 
@@ -298,7 +298,7 @@ static pnb_status decide(pnb__app *app, pnb__filter_run *run)
                                     .p_match = run->p_match,
                                     .image_u = run->image_u,
                                     .text_u = run->text_u,
-                                    .captions = run->captions,
+                                    .texts = run->pair_texts,
                                     .within = run->within};
     pnb_status status = pnb_pair_filter_apply(&pairs, &run->opts->limits, &run->filter, &app->err);
     if (status != PNB_OK || run->filter.n_kept > 0)
@@ -427,10 +427,10 @@ static void report(const pnb__filter_run *run, pnb__result *r)
 
 static void reset(pnb__filter_run *run)
 {
-    for (size_t i = 0; run->kept_captions != NULL && i < run->images->n; i++)
-        pnb__free(run->kept_captions[i]);
-    pnb__free(run->kept_captions);
-    pnb__free(run->captions);
+    for (size_t i = 0; run->kept_texts != NULL && i < run->images->n; i++)
+        pnb__free(run->kept_texts[i]);
+    pnb__free(run->kept_texts);
+    pnb__free(run->pair_texts);
     pnb__free(run->within);
     pnb__free(run->score);
     pnb__free(run->p_match);
@@ -456,7 +456,7 @@ pnb_status pnb__filter_run_all(pnb__app *app, const pnb__filter_opts *opts, pnb_
     PNB_TRY(
         gather_u(run.images, run.pairs.image, run.pairs.n, opts->uncertainty, &run.image_u, err));
     PNB_TRY(gather_u(run.texts, run.pairs.text, run.pairs.n, opts->uncertainty, &run.text_u, err));
-    PNB_TRY(gather_captions(&run, err));
+    PNB_TRY(gather_texts(&run, err));
     if (opts->within != NULL)
         PNB_TRY(find_within(&run, err));
     PNB_TRY(decide(app, &run));

@@ -37,8 +37,8 @@ typedef struct pnb__filter_run {
     pnb__pair_data data;      /* empty without --data */
     double *score, *p_match;  /* [pairs]; p_match NULL: unknown */
     double *image_u, *text_u; /* [pairs] */
-    const char **captions;    /* [pairs] or NULL; borrowed from texts or from kept_captions */
-    char **kept_captions;     /* [images] captions read from the data set, or NULL */
+    const char **pair_texts;  /* [pairs] or NULL; borrowed from texts or from kept_texts */
+    char **kept_texts;        /* [images] captions read from the data set, or NULL */
     unsigned char *within;    /* [pairs] or NULL */
     bool has_fit;
     pnb_match_fit fit; /* of the calibration */

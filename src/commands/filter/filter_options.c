@@ -35,7 +35,7 @@ static const pnb__option options[] = {
                   "DataComp subset file: only samples whose uid (see --uid) it holds"),
     PNB__ROW_TEXT("csv-img-key", AT(job.dataset.csv_img_key), "COLUMN",
                   "Column of picture paths in a csv or tsv file", .fallback = "filepath"),
-    PNB__CAPTION_KEY_ROW(AT(job.dataset.csv_caption_key)),
+    PNB__TEXT_KEY_ROW(AT(job.dataset.csv_caption_key)),
 
     PNB__MEASURE_ROW(AT(job.measure)),
     PNB__ROW_REAL(
@@ -69,32 +69,32 @@ static const pnb__option options[] = {
     PNB__ROW_REAL("certain-texts", AT(job.limits.certain_texts), "SHARE",
                   "Keep the pairs whose caption is among this share of the most certain"),
 
-    PNB__ROW_INT("min-words", AT(job.limits.captions.min_words), "N",
+    PNB__ROW_INT("min-words", AT(job.limits.texts.min_words), "N",
                  "Fewest words: runs of letters and digits, a Han or kana letter by itself",
                  PNB__RANGE(0, 1e6), .group = "By caption"),
-    PNB__ROW_INT("max-words", AT(job.limits.captions.max_words), "N", "Most words",
+    PNB__ROW_INT("max-words", AT(job.limits.texts.max_words), "N", "Most words",
                  PNB__RANGE(0, 1e6)),
-    PNB__ROW_INT("min-chars", AT(job.limits.captions.min_chars), "N", "Fewest characters",
+    PNB__ROW_INT("min-chars", AT(job.limits.texts.min_chars), "N", "Fewest characters",
                  PNB__RANGE(0, 1e7)),
-    PNB__ROW_INT("max-chars", AT(job.limits.captions.max_chars), "N", "Most characters",
+    PNB__ROW_INT("max-chars", AT(job.limits.texts.max_chars), "N", "Most characters",
                  PNB__RANGE(0, 1e7)),
-    PNB__ROW_REAL("min-ascii", AT(job.limits.captions.min_ascii), "SHARE",
+    PNB__ROW_REAL("min-ascii", AT(job.limits.texts.min_ascii), "SHARE",
                   "Lowest share of ASCII among the characters that are not space"),
-    PNB__ROW_CHOICE("script", AT(job.limits.captions.script), "NAME",
+    PNB__ROW_CHOICE("script", AT(job.limits.texts.script), "NAME",
                     PNB__CHOICES(PNB_SCRIPT_LIST(PNB__CHOICE_WORD)),
                     "Alphabet of the language wanted"),
-    PNB__ROW_REAL("min-script", AT(job.limits.captions.min_script), "SHARE",
+    PNB__ROW_REAL("min-script", AT(job.limits.texts.min_script), "SHARE",
                   "Lowest share of --script among the letters; 0.5 with --script"),
-    PNB__ROW_REAL("max-repeated", AT(job.limits.captions.max_repeated), "SHARE",
+    PNB__ROW_REAL("max-repeated", AT(job.limits.texts.max_repeated), "SHARE",
                   "Highest share of words that stood in the caption before"),
-    PNB__ROW_FLAG("needs-letter", AT(job.limits.captions.needs_letter),
+    PNB__ROW_FLAG("needs-letter", AT(job.limits.texts.needs_letter),
                   "Drop captions of numbers and signs only"),
-    PNB__ROW_TEXT("match", AT(job.limits.captions.match), "REGEX",
+    PNB__ROW_TEXT("match", AT(job.limits.texts.match), "REGEX",
                   "Keep captions in which this POSIX extended expression is found; at most 20000 "
                   "places with its repetitions written out"),
-    PNB__ROW_TEXT("no-match", AT(job.limits.captions.no_match), "REGEX",
+    PNB__ROW_TEXT("no-match", AT(job.limits.texts.no_match), "REGEX",
                   "Drop captions in which this one is found"),
-    PNB__ROW_FLAG("ignore-case", AT(job.limits.captions.ignore_case),
+    PNB__ROW_FLAG("ignore-case", AT(job.limits.texts.ignore_case),
                   "Expressions do not tell capitals apart"),
     PNB__ROW_FILE(
         "blocked", AT(blocked), "FILE",
@@ -139,7 +139,7 @@ static const pnb__option options[] = {
 /* Options that would do nothing, and files that would be written twice. */
 static pnb_status check_use(pnb__app *app, const pnb__filter_opts *o)
 {
-    const pnb_caption_rules_opts *captions = &o->limits.captions;
+    const pnb_text_rules_opts *texts = &o->limits.texts;
     const struct {
         bool is_idle;
         const char *text;
@@ -150,9 +150,8 @@ static pnb_status check_use(pnb__app *app, const pnb__filter_opts *o)
          "--uid needs --uids or --within"},
         {o->n_examples != NO_EXAMPLES && o->preview == NULL, "--examples needs --preview"},
         {o->title != NULL && o->preview == NULL, "--title needs --preview"},
-        {captions->script == NO_SCRIPT && !isnan(captions->min_script),
-         "--min-script needs --script"},
-        {captions->ignore_case && captions->match == NULL && captions->no_match == NULL,
+        {texts->script == NO_SCRIPT && !isnan(texts->min_script), "--min-script needs --script"},
+        {texts->ignore_case && texts->match == NULL && texts->no_match == NULL,
          "--ignore-case needs --match or --no-match"},
         {o->data == NULL && o->out_dir != NULL, "--out needs --data: the samples to copy"},
         {o->calibration != NULL && !(isnan(o->match_scale) && isnan(o->match_bias)),
@@ -167,7 +166,7 @@ static pnb_status check_use(pnb__app *app, const pnb__filter_opts *o)
 /* What is given nowhere, after check_use. */
 static void fill_rest(pnb__app *app, pnb__filter_opts *o)
 {
-    pnb_caption_rules_opts *captions = &o->limits.captions;
+    pnb_text_rules_opts *texts = &o->limits.texts;
     if (o->pair_by == NULL)
         o->pair_by = "auto";
     if (o->uid_field == NULL)
@@ -178,10 +177,10 @@ static void fill_rest(pnb__app *app, pnb__filter_opts *o)
         o->shard_size = pnb_copy_opts_default().shard_size;
     if (o->n_examples == NO_EXAMPLES)
         o->n_examples = 8;
-    if (isnan(captions->min_script))
-        captions->min_script = captions->script != NO_SCRIPT ? 0.5 : 0;
-    if (captions->script == NO_SCRIPT)
-        captions->script = pnb_caption_rules_opts_default().script;
+    if (isnan(texts->min_script))
+        texts->min_script = texts->script != NO_SCRIPT ? 0.5 : 0;
+    if (texts->script == NO_SCRIPT)
+        texts->script = pnb_text_rules_opts_default().script;
     if (o->within == NULL && pnb_pair_filter_opts_is_off(&o->limits)) {
         o->limits.top = 0.2;
         pnb__say(app, "no rule was given: the best 20%% by %s are kept",
@@ -191,7 +190,7 @@ static void fill_rest(pnb__app *app, pnb__filter_opts *o)
 
 /* Blocked words of the file and of the command line in one list; the words stay where they are. */
 static pnb_status join_blocked(pnb__app *app, const struct filter_args *a, pnb__lines *lines,
-                               const char ***out, pnb_caption_rules_opts *o)
+                               const char ***out, pnb_text_rules_opts *o)
 {
     pnb_status status = a->blocked != NULL ? pnb__lines_load(lines, a->blocked, &app->err) : PNB_OK;
     size_t n = lines->n + a->blocked_words.n;
@@ -215,8 +214,8 @@ static void defaults(void *args)
                                       .match_bias = NAN,
                                       .n_examples = NO_EXAMPLES}};
     a->job.dataset.allow_no_caption = true; /* every picture that has a row is to be found */
-    a->job.limits.captions.script = NO_SCRIPT;
-    a->job.limits.captions.min_script = NAN;
+    a->job.limits.texts.script = NO_SCRIPT;
+    a->job.limits.texts.min_script = NAN;
 }
 
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
@@ -226,7 +225,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     const char **blocked = NULL;
     pnb_status status;
     PNB_TRY(check_use(app, &a->job));
-    PNB_TRY(join_blocked(app, a, &lines, &blocked, &a->job.limits.captions));
+    PNB_TRY(join_blocked(app, a, &lines, &blocked, &a->job.limits.texts));
     fill_rest(app, &a->job);
     status = pnb__filter_run_all(app, &a->job, r);
 done:

@@ -23,8 +23,8 @@ static void put_pair(const pnb__filter_run *run, size_t i, pnb__buf *b)
         pnb__json_put(b, ",\"p_match\":%f", run->p_match[i]);
     pnb__json_put(b, ",\"image_uncertainty\":%f,\"text_uncertainty\":%f", run->image_u[i],
                   run->text_u[i]);
-    if (run->captions != NULL && run->captions[i] != NULL)
-        pnb__json_put(b, ",\"text\":%s", run->captions[i]);
+    if (run->pair_texts != NULL && run->pair_texts[i] != NULL)
+        pnb__json_put(b, ",\"text\":%s", run->pair_texts[i]);
     if (failed != 0) {
         pnb__buf_puts(b, ",\"failed\":[");
         for (int rule = 0, n = 0; rule < PNB_N_RULES; rule++)
@@ -85,7 +85,7 @@ done:
 /* ---- which pictures ---- */
 
 /* keep[row] for the rows of the pictures. */
-static unsigned char *kept_pictures(const pnb__filter_run *run, pnb_error *err)
+static unsigned char *kept_images(const pnb__filter_run *run, pnb_error *err)
 {
     unsigned char *keep = pnb__alloc_zero(run->images->n, 1);
     if (keep == NULL)
@@ -162,7 +162,7 @@ pnb_status pnb__filter_write(pnb__app *app, const pnb__filter_run *run, pnb__res
     const pnb__filter_opts *o = run->opts;
     pnb_error *err = &app->err;
     pnb_status status = PNB_OK;
-    unsigned char *keep = kept_pictures(run, err);
+    unsigned char *keep = kept_images(run, err);
     if (keep == NULL)
         return PNB_NOMEM;
     if (o->uids != NULL)

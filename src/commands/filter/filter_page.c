@@ -75,11 +75,11 @@ static void histograms(page *p)
 /* ---- pairs ---- */
 
 /* An empty one where it cannot be had any more. */
-static pnb_status picture_of(page *p, size_t row, pnb_image *out, pnb_error *err)
+static pnb_status image_of(page *p, size_t row, pnb_image *out, pnb_error *err)
 {
     const pnb__pair_data *data = &p->run->data;
     if (data->set == NULL)
-        return pnb__row_picture(&p->source, p->run->images, row, out, err);
+        return pnb__row_image(&p->source, p->run->images, row, out, err);
     *out = (pnb_image){0};
     pnb_status status = pnb_dataset_image(data->set, data->sample[row], out, NULL);
     return status == PNB_NOMEM ? pnb__fail_nomem(err, 0) : PNB_OK;
@@ -89,9 +89,9 @@ static pnb_status put_pair(page *p, size_t i, pnb_error *err)
 {
     const pnb__filter_run *run = p->run;
     size_t row = run->pairs.image[i];
-    const char *caption = run->captions != NULL ? run->captions[i] : NULL;
+    const char *text = run->pair_texts != NULL ? run->pair_texts[i] : NULL;
     pnb_image image = {0};
-    pnb_status status = picture_of(p, row, &image, err);
+    pnb_status status = image_of(p, row, &image, err);
     if (status != PNB_OK)
         return status;
     bool is_found = image.pixels != NULL;
@@ -99,9 +99,9 @@ static pnb_status put_pair(page *p, size_t i, pnb_error *err)
     const char *name = pnb__path_base(pnb__set_id(run->images, row));
     pnb__buf_puts(p->out, "<tr><td>");
     status = pnb__html_shot(p->out, is_found ? &image : NULL, "",
-                            is_found && caption != NULL ? "" : name, "", err);
+                            is_found && text != NULL ? "" : name, "", err);
     pnb__buf_puts(p->out, "</td><td class=\"free\">");
-    pnb__html_escape(p->out, caption != NULL ? caption : name);
+    pnb__html_escape(p->out, text != NULL ? text : name);
     pnb__buf_printf(p->out, "<br><span class=\"soft\">score %.4f", run->score[i]);
     if (run->p_match != NULL)
         pnb__buf_printf(p->out, ", p(match) %.3f", run->p_match[i]);
@@ -299,7 +299,7 @@ pnb_status pnb__filter_page(const pnb__filter_run *run, pnb__result *r, pnb_erro
     PNB_TRY(put_by_rule(&p, err));
     PNB_TRY(pnb__page_write(&p.page, run->opts->preview, err));
     pnb__result_text(r, "preview", "preview", run->opts->preview);
-    pnb__result_int(r, "n_missing_pictures", NULL, (int64_t)p.n_missing);
+    pnb__result_int(r, "n_missing_images", NULL, (int64_t)p.n_missing);
 done:
     pnb__row_source_reset(&p.source);
     pnb__page_reset(&p.page);

@@ -10,14 +10,14 @@
 #include "io/json/json.h"
 #include "sets/set_rows.h"
 
-#define MAX_PICTURE_BYTES ((size_t)1 << 30)
+#define MAX_IMAGE_BYTES ((size_t)1 << 30)
 
 static const char *const uid_fields[] = {"uid", "md5", "sha256", "picture"};
 
-enum { FIELD_PICTURE = 3, N_FIELDS = 4 };
+enum { FIELD_IMAGE = 3, N_FIELDS = 4 };
 
 /* The encoded bytes of a picture, hashed. */
-static pnb_status hash_picture(const pnb__filter_run *run, size_t row, char hex[65], pnb_error *err)
+static pnb_status hash_image(const pnb__filter_run *run, size_t row, char hex[65], pnb_error *err)
 {
     pnb_sample s = {0};
     pnb__sha256 hash;
@@ -27,7 +27,7 @@ static pnb_status hash_picture(const pnb__filter_run *run, size_t row, char hex[
     pnb__sha256_init(&hash);
     PNB_TRY(pnb_dataset_get(run->data.set, run->data.sample[row], &s, err));
     if (s.image_path != NULL)
-        PNB_TRY(pnb__read_file(s.image_path, MAX_PICTURE_BYTES, &bytes, &n, err));
+        PNB_TRY(pnb__read_file(s.image_path, MAX_IMAGE_BYTES, &bytes, &n, err));
     pnb__sha256_update(&hash, bytes != NULL ? (void *)bytes : (const void *)s.image_bytes,
                        bytes != NULL ? n : s.n_image_bytes);
     pnb__sha256_hex(&hash, hex);
@@ -59,10 +59,10 @@ static pnb_status find_uid(const pnb__filter_run *run, size_t row, int field, pn
     char hex[65];
     pnb_status status = PNB_OK;
     *found = false;
-    if (field == FIELD_PICTURE) {
+    if (field == FIELD_IMAGE) {
         if (run->data.set == NULL)
             return PNB_OK;
-        status = hash_picture(run, row, hex, err);
+        status = hash_image(run, row, hex, err);
         *found = status == PNB_OK && pnb_uid_parse(out, hex);
         return status;
     }

@@ -258,7 +258,7 @@ static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result 
         "unknown", "tar shards", "table", "folder", "jsonl", "synthetic", "binary"};
     pnb_dataset_opts opts = pnb_dataset_opts_default();
     pnb_dataset *set = NULL;
-    size_t n_captions = 0, n_unreadable = 0;
+    size_t n_texts = 0, n_unreadable = 0;
     opts.allow_no_caption = true;
     pnb_status status = pnb_dataset_open(&set, path, &opts, &app->err);
     if (status != PNB_OK)
@@ -266,7 +266,7 @@ static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result 
     for (size_t i = 0; i < pnb_dataset_size(set); i++) {
         pnb_sample sample = {0};
         if (pnb_dataset_get(set, i, &sample, NULL) == PNB_OK)
-            n_captions += sample.n_captions;
+            n_texts += sample.n_texts;
         else
             n_unreadable++;
         pnb_sample_reset(&sample);
@@ -276,7 +276,7 @@ static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result 
     pnb__result_text(r, "kind", "kind", "data set");
     pnb__result_text(r, "form", "form", kinds[pnb_dataset_get_kind(set)]);
     pnb__result_int(r, "n_samples", "pictures", (int64_t)pnb_dataset_size(set));
-    pnb__result_int(r, "n_captions", "captions", (int64_t)n_captions);
+    pnb__result_int(r, "n_texts", "captions", (int64_t)n_texts);
     pnb__result_int(r, "n_unreadable", "unreadable records", (int64_t)n_unreadable);
     pnb_dataset_free(set);
     return PNB_OK;

@@ -23,7 +23,7 @@ typedef struct probe_run {
     pnb_encoder encoder;
     pnb__image_inputs *sources;
     pnb__pixel_set pixels;
-    pnb__text_inputs captions; /* all of them */
+    pnb__text_inputs texts; /* all of them */
     pnb__probe *out;
 } probe_run;
 
@@ -75,8 +75,8 @@ static pnb_status mean_trace(const pnb_gaussians *view, double *out, double *hal
 
 static void free_example(pnb__probe_example *e)
 {
-    pnb_image_free(&e->picture);
-    pnb_image_free(&e->changed_picture);
+    pnb_image_free(&e->image);
+    pnb_image_free(&e->changed_image);
     pnb__free(e->text);
     pnb__free(e->changed_text);
     *e = (pnb__probe_example){0};
@@ -141,16 +141,16 @@ done:
 
 typedef enum mixing { ORIGINAL, ERASED, BLENDED, HALVED } mixing;
 
-typedef struct picture_job {
+typedef struct image_job {
     const pnb__pixel_set *pixels;
     mixing how;
     double share;
     unsigned char rgb[3];
     bool random_place;
     uint64_t seed;
-} picture_job;
+} image_job;
 
-static void random_place(const picture_job *job, size_t row, double at[2])
+static void random_place(const image_job *job, size_t row, double at[2])
 {
     pnb__rng rng;
     at[0] = at[1] = 0.5;
@@ -162,9 +162,9 @@ static void random_place(const picture_job *job, size_t row, double at[2])
 }
 
 /* pnb__make_fn; pictures are mixed with the next one, the last with the first */
-static void make_picture(const void *user, size_t row, pnb_image *out)
+static void make_image(const void *user, size_t row, pnb_image *out)
 {
-    const picture_job *job = user;
+    const image_job *job = user;
     const pnb_image *own = &job->pixels->items[row];
     const pnb_image *next = &job->pixels->items[(row + 1) % job->pixels->n];
     double at[2];
@@ -195,7 +195,7 @@ static pnb_status shift_rows(const rows *from, rows *out, pnb_error *err)
     return status == PNB_OK ? pnb_view_init(&out->view, out->set, err) : status;
 }
 
-static pnb_status probe_mixed(probe_run *run, picture_job *job, const rows *originals)
+static pnb_status probe_mixed(probe_run *run, image_job *job, const rows *originals)
 {
     const pnb_rows *original = &originals->view.rows;
     pnb__probe_rates *rates = &run->out->rates;
@@ -207,13 +207,13 @@ static pnb_status probe_mixed(probe_run *run, picture_job *job, const rows *orig
     PNB_TRY(pnb_share_included(original, &next.view.rows, run->cmd->published, NULL, &rates->other,
                                err));
     job->how = BLENDED;
-    PNB_TRY(make_rows(run, n, make_picture, job, &mixed));
+    PNB_TRY(make_rows(run, n, make_image, job, &mixed));
     PNB_TRY(mean_trace(&mixed.view.rows, &rates->blend_trace, NULL, err));
     PNB_TRY(pnb_mixed_included(&mixed.view.rows, original, &next.view.rows, run->cmd->published,
                                &rates->blend, err));
     free_rows(&mixed);
     job->how = HALVED;
-    PNB_TRY(make_rows(run, n, make_picture, job, &mixed));
+    PNB_TRY(make_rows(run, n, make_image, job, &mixed));
     PNB_TRY(mean_trace(&mixed.view.rows, &rates->halves_trace, NULL, err));
     status = pnb_mixed_included(&mixed.view.rows, original, &next.view.rows, run->cmd->published,
                                 &rates->halves, err);
@@ -224,8 +224,8 @@ done:
 }
 
 /* `job` erases the share of the inclusion test. */
-static pnb_status keep_pictures(probe_run *run, const picture_job *job,
-                                const pnb_gaussians *original, const pnb_gaussians *erased)
+static pnb_status keep_images(probe_run *run, const image_job *job, const pnb_gaussians *original,
+                              const pnb_gaussians *erased)
 {
     pnb__probe_example *const examples[] = {&run->out->most, &run->out->least};
     pnb_error *err = &run->app->err;
@@ -234,17 +234,17 @@ static pnb_status keep_pictures(probe_run *run, const picture_job *job,
     PNB_TRY(find_examples(run, original, erased, row));
     for (size_t k = 0; k < 2; k++) {
         const pnb_image *from = &job->pixels->items[row[k]];
-        PNB_TRY(pnb_image_to_rgb(&examples[k]->picture, from, err));
-        PNB_TRY(pnb_image_to_rgb(&examples[k]->changed_picture, from, err));
-        make_picture(job, row[k], &examples[k]->changed_picture);
+        PNB_TRY(pnb_image_to_rgb(&examples[k]->image, from, err));
+        PNB_TRY(pnb_image_to_rgb(&examples[k]->changed_image, from, err));
+        make_image(job, row[k], &examples[k]->changed_image);
     }
 done:
     return status;
 }
 
-static pnb_status probe_erased(probe_run *run, picture_job *job, const pnb_gaussians *original)
+static pnb_status probe_erased(probe_run *run, image_job *job, const pnb_gaussians *original)
 {
-    pnb__probe_curve *curve = &run->out->pictures;
+    pnb__probe_curve *curve = &run->out->images;
     rows erased = {0};
     size_t n = run->cmd->n_shares;
     pnb_status status = PNB_OK;
@@ -252,14 +252,14 @@ static pnb_status probe_erased(probe_run *run, picture_job *job, const pnb_gauss
     job->how = ERASED;
     for (size_t s = 0; s <= n; s++) { /* the last one for the table of rates */
         job->share = s < n ? run->cmd->share[s] : run->cmd->erased;
-        PNB_TRY(make_rows(run, original->n, make_picture, job, &erased));
+        PNB_TRY(make_rows(run, original->n, make_image, job, &erased));
         if (s < n)
             PNB_TRY(add_point(run, original, &erased.view.rows, s, curve));
         else
             PNB_TRY(pnb_share_included(original, &erased.view.rows, run->cmd->published, NULL,
                                        &run->out->rates.erased, &run->app->err));
         if (s == n && run->cmd->html != NULL)
-            PNB_TRY(keep_pictures(run, job, original, &erased.view.rows));
+            PNB_TRY(keep_images(run, job, original, &erased.view.rows));
         free_rows(&erased);
     }
 done:
@@ -267,11 +267,11 @@ done:
     return status;
 }
 
-static pnb_status probe_pictures(probe_run *run)
+static pnb_status probe_images(probe_run *run)
 {
-    picture_job job = {.pixels = &run->pixels,
-                       .random_place = run->cmd->random_place,
-                       .seed = (uint64_t)run->app->common.seed};
+    image_job job = {.pixels = &run->pixels,
+                     .random_place = run->cmd->random_place,
+                     .seed = (uint64_t)run->app->common.seed};
     rows original = {0};
     const pnb_encode_opts opts = {
         .exif = run->cmd->exif, .skipped = pnb__encode_skipped, .skipped_user = run->app};
@@ -279,7 +279,7 @@ static pnb_status probe_pictures(probe_run *run)
     PNB_TRY(pnb__pixels_load(&run->encoder, run->sources, run->cmd->limit, &opts, &run->pixels,
                              &run->app->err));
     pnb__fill_colour(&run->encoder.preprocess, job.rgb);
-    PNB_TRY(make_rows(run, run->pixels.n, make_picture, &job, &original));
+    PNB_TRY(make_rows(run, run->pixels.n, make_image, &job, &original));
     PNB_TRY(mean_trace(&original.view.rows, &run->out->rates.trace, NULL, &run->app->err));
     PNB_TRY(probe_erased(run, &job, &original.view.rows));
     if (run->pixels.n > 1)
@@ -329,12 +329,12 @@ static pnb_status halves_of_bins(const double *u, const size_t *length, size_t n
 static pnb_status probe_levels(probe_run *run, const double *u)
 {
     pnb__probe *out = run->out;
-    size_t n = run->captions.n;
+    size_t n = run->texts.n;
     int *level = NULL, last = -1;
     pnb_status status = PNB_OK;
     PNB_TRY(PNB_ALLOC(level, n, &run->app->err));
     for (size_t i = 0; i < n; i++) {
-        level[i] = run->captions.items[i].level;
+        level[i] = run->texts.items[i].level;
         level[i] = level[i] < PNB__PROBE_LEVELS ? level[i] : -1;
         last = PNB_MAX(last, level[i]);
     }
@@ -357,8 +357,8 @@ static pnb_status count_lengths(const probe_run *run, size_t *words, size_t *tok
     int32_t *ids = NULL;
     pnb_status status = PNB_OK;
     PNB_TRY(PNB_ALLOC(ids, (size_t)context, &run->app->err));
-    for (size_t i = 0; i < run->captions.n; i++) {
-        const char *text = run->captions.items[i].text;
+    for (size_t i = 0; i < run->texts.n; i++) {
+        const char *text = run->texts.items[i].text;
         pnb__word_list list;
         pnb_token_count count = {0};
         PNB_TRY(pnb__word_list_split(text, &list, &run->app->err));
@@ -377,7 +377,7 @@ static pnb_status probe_lengths(probe_run *run, const double *u)
 {
     pnb__probe *out = run->out;
     pnb_error *err = &run->app->err;
-    size_t n = run->captions.n, n_bins = run->cmd->n_bins;
+    size_t n = run->texts.n, n_bins = run->cmd->n_bins;
     size_t *words = NULL;
     size_t *tokens = NULL;
     pnb_status status = PNB_OK;
@@ -399,13 +399,13 @@ done:
  */
 static pnb_status embed_dropped(probe_run *run, double share, pnb_embeddings **out)
 {
-    size_t total = run->captions.n, n = PNB_MIN(total, run->cmd->limit);
+    size_t total = run->texts.n, n = PNB_MIN(total, run->cmd->limit);
     uint64_t seed = (uint64_t)run->app->common.seed;
     pnb__text_inputs dropped = {0};
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++) {
         size_t source = (size_t)((double)i * (double)total / (double)n);
-        const char *text = run->captions.items[source].text;
+        const char *text = run->texts.items[source].text;
         char *left =
             share < 0.0 ? pnb__strdup(text) : pnb__word_list_drop(text, share, seed, source);
         if (left == NULL)
@@ -417,15 +417,15 @@ static pnb_status embed_dropped(probe_run *run, double share, pnb_embeddings **o
     }
     if (pnb__is_interrupted(run->app))
         PNB_TRY(pnb__fail(&run->app->err, PNB_INTERRUPTED, "stopped on request"));
-    status = pnb__embed_captions(run->app, &run->encoder, &dropped, out);
+    status = pnb__embed_texts(run->app, &run->encoder, &dropped, out);
 done:
     pnb__text_inputs_reset(&dropped);
     return status;
 }
 
-static pnb_status keep_captions(probe_run *run, const pnb_embeddings *original,
-                                const pnb_embeddings *changed, const pnb_gaussians *from,
-                                const pnb_gaussians *to)
+static pnb_status keep_texts(probe_run *run, const pnb_embeddings *original,
+                             const pnb_embeddings *changed, const pnb_gaussians *from,
+                             const pnb_gaussians *to)
 {
     pnb__probe_example *const examples[] = {&run->out->most, &run->out->least};
     size_t row[2];
@@ -441,7 +441,7 @@ static pnb_status keep_captions(probe_run *run, const pnb_embeddings *original,
 
 static pnb_status probe_dropped(probe_run *run)
 {
-    pnb__probe_curve *curve = &run->out->captions;
+    pnb__probe_curve *curve = &run->out->texts;
     size_t n = run->cmd->n_shares;
     pnb_embeddings *original = NULL, *changed = NULL;
     pnb_view from = {0}, to = {0};
@@ -458,7 +458,7 @@ static pnb_status probe_dropped(probe_run *run)
             PNB_TRY(pnb_share_included(&from.rows, &to.rows, run->cmd->published, NULL,
                                        &run->out->rates.half, &run->app->err));
         if (s == n && run->cmd->html != NULL && run->cmd->images.n == 0)
-            PNB_TRY(keep_captions(run, original, changed, &from.rows, &to.rows));
+            PNB_TRY(keep_texts(run, original, changed, &from.rows, &to.rows));
         pnb_view_reset(&to);
         pnb_embeddings_free(changed);
         changed = NULL;
@@ -471,13 +471,13 @@ done:
     return status;
 }
 
-static pnb_status probe_captions(probe_run *run)
+static pnb_status probe_texts(probe_run *run)
 {
     pnb_embeddings *set = NULL;
     pnb_view view = {0};
     double *u = NULL;
     pnb_status status;
-    PNB_TRY(pnb__embed_captions(run->app, &run->encoder, &run->captions, &set));
+    PNB_TRY(pnb__embed_texts(run->app, &run->encoder, &run->texts, &set));
     PNB_TRY(pnb_view_init(&view, set, &run->app->err));
     PNB_TRY(traces_of(&view.rows, &u, &run->app->err));
     PNB_TRY(probe_levels(run, u));
@@ -497,7 +497,7 @@ static pnb_status open_model(probe_run *run, const char *model)
     const pnb__probe_cmd *cmd = run->cmd;
     const pnb_encoder_opts parts = {
         .sides = (cmd->images.n > 0 || cmd->chains != NULL ? PNB_ENCODE_IMAGES : 0) |
-                 (cmd->captions.n > 0 ? PNB_ENCODE_TEXTS : 0),
+                 (cmd->texts.n > 0 ? PNB_ENCODE_TEXTS : 0),
         .tokenizer = cmd->tokenizer,
         .preprocess = cmd->preprocess};
     pnb_status status = pnb__encoder_open_named(&run->encoder, run->app, model, &parts);
@@ -521,14 +521,14 @@ pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char
     clear_figures(out);
     PNB_TRY(open_model(&run, model));
     snprintf(out->name, sizeof out->name, "%s", run.encoder.name);
-    if (cmd->captions.n > 0) {
-        PNB_TRY(pnb__text_inputs_read(app, &run.captions, &cmd->captions, NULL, cmd->caption_key));
-        PNB_TRY(probe_captions(&run));
+    if (cmd->texts.n > 0) {
+        PNB_TRY(pnb__text_inputs_read(app, &run.texts, &cmd->texts, NULL, cmd->caption_key));
+        PNB_TRY(probe_texts(&run));
     }
     if (cmd->images.n > 0) {
         PNB_TRY(pnb__image_inputs_open(&run.sources, cmd->images.items, cmd->images.n, app->in,
                                        &app->err));
-        PNB_TRY(probe_pictures(&run));
+        PNB_TRY(probe_images(&run));
     }
     if (cmd->chains != NULL)
         status =
@@ -536,7 +536,7 @@ pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char
 done:
     pnb__pixels_reset(&run.pixels);
     pnb__image_inputs_free(run.sources);
-    pnb__text_inputs_reset(&run.captions);
+    pnb__text_inputs_reset(&run.texts);
     pnb__encoder_reset(&run.encoder);
     return status;
 }

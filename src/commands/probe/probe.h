@@ -14,7 +14,7 @@ typedef struct pnb__probe_cmd {
     const char *model, *control; /* control may be NULL */
     const char *tokenizer, *preprocess;
     pnb__text_list images;         /* pictures, folders, data sets; may be empty */
-    pnb__text_list captions;       /* files of captions; may be empty */
+    pnb__text_list texts;          /* files of captions; may be empty */
     const char *chains;            /* data set of `penumbra data chains` or NULL */
     const char *caption_key;       /* column of a csv */
     size_t limit;                  /* pictures and captions of the curves */
@@ -38,7 +38,7 @@ typedef struct pnb__probe_curve {
 /* The input whose uncertainty a change raised most, or least: a picture with its erased copy, a
  * caption with half of its words. Only for a page. */
 typedef struct pnb__probe_example {
-    pnb_image picture, changed_picture; /* empty: it is a caption */
+    pnb_image image, changed_image; /* empty: it is a caption */
     char *text, *changed_text;
     double before, after;
 } pnb__probe_example;
@@ -64,7 +64,7 @@ typedef struct pnb__probe {
     double words_half[PNB__MAX_LENGTH_BINS], tokens_half[PNB__MAX_LENGTH_BINS]; /* as level_half */
     size_t n_words, n_tokens; /* bins; 0: no captions */
     double words_rho, tokens_rho;
-    pnb__probe_curve pictures, captions; /* n = 0: not measured */
+    pnb__probe_curve images, texts; /* n = 0: not measured */
     pnb__probe_rates rates;
     pnb__hierarchy_figures chains;
     bool has_examples;

@@ -118,14 +118,14 @@ done:
 pnb_status pnb__probe_hierarchies(pnb__app *app, pnb_encoder *encoder, const char *spec,
                                   bool published, pnb__hierarchy_figures *out)
 {
-    pnb__image_inputs *pictures = NULL;
+    pnb__image_inputs *images = NULL;
     pnb_embeddings *set = NULL;
     pnb_status status;
-    PNB_TRY(pnb__image_inputs_open(&pictures, &spec, 1, app->in, &app->err));
-    PNB_TRY(pnb__embed_pictures(app, encoder, pictures, false, &set));
+    PNB_TRY(pnb__image_inputs_open(&images, &spec, 1, app->in, &app->err));
+    PNB_TRY(pnb__embed_images(app, encoder, images, false, &set));
     status = pnb__hierarchy_figures_measure(set, published, out, &app->err);
 done:
     pnb_embeddings_free(set);
-    pnb__image_inputs_free(pictures);
+    pnb__image_inputs_free(images);
     return status;
 }

@@ -20,9 +20,9 @@ static const pnb__option options[] = {
                   "Model whose log-variance head is untrained: every figure again, beside"),
     PNB__ROW_FILES("images", AT(job.images), "PATH...",
                    "Pictures, folders or data sets: occlusion, mixed and erased pictures"),
-    PNB__ROW_FILES("texts", AT(job.captions), "FILE...",
+    PNB__ROW_FILES("texts", AT(job.texts), "FILE...",
                    "Captions, as for embed: levels, lengths, dropped words"),
-    PNB__CAPTION_KEY_ROW(AT(job.caption_key)),
+    PNB__TEXT_KEY_ROW(AT(job.caption_key)),
     PNB__ROW_FILE("chains", AT(job.chains), "PATH",
                   "Data set made by `penumbra data chains`: uncertainty by level of a picture, and "
                   "whether its parts contain it"),
@@ -73,7 +73,7 @@ static pnb_status read_shares(pnb__app *app, const pnb__text_list *list, pnb__pr
 /* What is asked for can be measured on what is given. */
 static pnb_status check(pnb__app *app, const pnb__probe_cmd *cmd, bool has_shares)
 {
-    bool no_images = cmd->images.n == 0, no_texts = cmd->captions.n == 0;
+    bool no_images = cmd->images.n == 0, no_texts = cmd->texts.n == 0;
     if (no_images && no_texts && cmd->chains == NULL)
         return pnb__usage(app, "--images, --texts or --chains is wanted");
     if (cmd->exif && no_images)

@@ -42,7 +42,7 @@ static const pnb__series trace = {
 static const pnb__series included = {
     .name = "model", .y = "included", .low = "included_low", .high = "included_high"};
 
-static void draw_captions(pnb__page *page)
+static void draw_texts(pnb__page *page)
 {
     const place levels = {"levels", "level", NULL, "level (0 most general)"};
     const place words = {"words", "from", "to", "words of the caption"};
@@ -92,21 +92,20 @@ static void put_inclusion(pnb__page *page)
 }
 
 /* A figure of the test that the headline tells. */
-static double of_test(const pnb__page *page, bool of_pictures, const char *key)
+static double of_test(const pnb__page *page, bool of_images, const char *key)
 {
-    return pnb__page_cell(page, "inclusion_tests", "test", of_pictures ? "erased" : "half_caption",
-                          key);
+    return pnb__page_cell(page, "inclusion_tests", "test", of_images ? "erased" : "half_text", key);
 }
 
 static void headline(pnb__page *page, const pnb__probe_cmd *cmd)
 {
-    bool of_pictures = pnb__page_number(page, "n_pictures") > 0;
-    double share = of_test(page, of_pictures, "share"), low, high, control;
+    bool of_images = pnb__page_number(page, "n_images") > 0;
+    double share = of_test(page, of_images, "share"), low, high, control;
     char answer[400];
     int n;
-    low = 100 * of_test(page, of_pictures, "share_low");
-    high = 100 * of_test(page, of_pictures, "share_high");
-    control = 100 * of_test(page, of_pictures, "control");
+    low = 100 * of_test(page, of_images, "share_low");
+    high = 100 * of_test(page, of_images, "share_high");
+    control = 100 * of_test(page, of_images, "control");
     if (isnan(share))
         n = snprintf(answer, sizeof answer, "%.0f chains of pictures were measured.",
                      pnb__page_number(page, "n_chains"));
@@ -115,9 +114,9 @@ static void headline(pnb__page *page, const pnb__probe_cmd *cmd)
                      "%.0f%% [%.0f, %.0f] of %.0f %s lie inside their copies with %.0f%% of %s "
                      "gone%s",
                      100 * share, low, high,
-                     pnb__page_number(page, of_pictures ? "n_pictures" : "n_captions"),
-                     of_pictures ? "pictures" : "captions", of_pictures ? 100 * cmd->erased : 50.0,
-                     of_pictures ? "the pixels" : "the words", isnan(control) ? "." : "");
+                     pnb__page_number(page, of_images ? "n_images" : "n_texts"),
+                     of_images ? "pictures" : "captions", of_images ? 100 * cmd->erased : 50.0,
+                     of_images ? "the pixels" : "the words", isnan(control) ? "." : "");
     if (!isnan(control) && n > 0)
         snprintf(answer + n, sizeof answer - (size_t)n, "; in the control %.0f%%.", control);
     pnb__html_headline(&page->out,
@@ -141,8 +140,8 @@ static pnb_status put_example(pnb__buf *out, const pnb__probe_example *e, const 
         pnb__html_escape(out, e->changed_text);
         pnb__buf_printf(out, "</q> <span class=\"soft\">%s</span></p>\n", after);
     } else {
-        PNB_TRY(pnb__html_shot(out, &e->picture, "big", "whole", before, err));
-        PNB_TRY(pnb__html_shot(out, &e->changed_picture, "big", "changed", after, err));
+        PNB_TRY(pnb__html_shot(out, &e->image, "big", "whole", before, err));
+        PNB_TRY(pnb__html_shot(out, &e->changed_image, "big", "changed", after, err));
     }
     pnb__buf_puts(out, "</div>\n");
 done:
@@ -173,13 +172,13 @@ pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model, c
     PNB_TRY(put_examples(&page.out, model, err));
     pnb__html_contents(&page.out);
     put_inclusion(&page);
-    draw_captions(&page);
+    draw_texts(&page);
     draw_curve(&page, "Erased pixels",
                &(place){"occlusion", "share", NULL, "share of the picture that is erased"},
-               "n_pictures");
+               "n_images");
     draw_curve(&page, "Dropped words",
                &(place){"word_dropping", "share", NULL, "share of the words that are dropped"},
-               "n_captions");
+               "n_texts");
     draw_chains(&page);
     pnb__page_section(&page, "Inclusion tests", "Share with H > 0, with its 95% interval.");
     pnb__page_percents(&page, "inclusion_tests", tests);

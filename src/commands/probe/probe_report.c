@@ -88,7 +88,7 @@ static void tests_of(const pnb__probe_rates *v, test out[N_TESTS])
 {
     const test all[N_TESTS] = {
         {"erased", "picture in its erased copy", v->erased},
-        {"half_caption", "caption in itself without half of its words", v->half},
+        {"half_text", "caption in itself without half of its words", v->half},
         {"blend_in_both", "mean of two pictures in both", v->blend.in_both},
         {"blend_holds_both", "both pictures in their mean", v->blend.holds_both},
         {"halves_in_both", "half of two pictures in both", v->halves.in_both},
@@ -99,7 +99,7 @@ static void tests_of(const pnb__probe_rates *v, test out[N_TESTS])
 
 static size_t n_of_test(const pnb__probe *p, size_t i)
 {
-    return i == 1 ? p->captions.n : p->pictures.n; /* the second test is the one of captions */
+    return i == 1 ? p->texts.n : p->images.n; /* the second test is the one of captions */
 }
 
 static void put_rates(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
@@ -128,9 +128,9 @@ static void put_rates(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
 static void put_traces(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
 {
     static const pnb__column columns[] = {
-        {"picture", "picture"}, {"trace", "uncertainty"}, {"control", "control"}};
+        {"image", "picture"}, {"trace", "uncertainty"}, {"control", "control"}};
     static const char *const names[] = {"original", "mean of two", "halves of two"};
-    if (m->pictures.n == 0)
+    if (m->images.n == 0)
         return;
     const double values[] = {m->rates.trace, m->rates.blend_trace, m->rates.halves_trace};
     const double controls[] = {c != NULL ? c->rates.trace : NAN,
@@ -234,9 +234,9 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
 {
     pnb__result_text(r, "model", "model", m->name);
     pnb__result_text(r, "control", c != NULL ? "control" : NULL, c != NULL ? c->name : NULL);
-    pnb__result_int(r, "n_pictures", m->pictures.n > 0 ? "pictures" : NULL, (int64_t)m->pictures.n);
-    pnb__result_int(r, "n_captions", m->captions.n > 0 ? "captions of the curve" : NULL,
-                    (int64_t)m->captions.n);
+    pnb__result_int(r, "n_images", m->images.n > 0 ? "pictures" : NULL, (int64_t)m->images.n);
+    pnb__result_int(r, "n_texts", m->texts.n > 0 ? "captions of the curve" : NULL,
+                    (int64_t)m->texts.n);
     pnb__result_text(r, "inclusion", NULL, cmd->published ? "published" : "exact");
     put_levels(m, c, r);
     put_lengths(m->words, m->words_half, m->n_words, c != NULL ? c->words : NULL,
@@ -244,11 +244,10 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
     put_lengths(m->tokens, m->tokens_half, m->n_tokens, c != NULL ? c->tokens : NULL,
                 c != NULL ? c->n_tokens : 0, "tokens", "uncertainty by number of tokens", r);
     put_correlations(m, c, r);
-    put_curve(cmd, &m->pictures, c != NULL ? &c->pictures : NULL, "occlusion", "erased pixels", r);
-    put_curve(cmd, &m->captions, c != NULL ? &c->captions : NULL, "word_dropping", "dropped words",
-              r);
+    put_curve(cmd, &m->images, c != NULL ? &c->images : NULL, "occlusion", "erased pixels", r);
+    put_curve(cmd, &m->texts, c != NULL ? &c->texts : NULL, "word_dropping", "dropped words", r);
     put_chains(&m->chains, c != NULL ? &c->chains : NULL, r);
-    if (m->pictures.n == 0 && m->captions.n == 0)
+    if (m->images.n == 0 && m->texts.n == 0)
         return;
     put_traces(m, c, r);
     put_rates(m, c, r);

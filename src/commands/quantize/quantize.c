@@ -22,8 +22,8 @@
 #include "penumbra/view.h"
 #include "sets/settle.h"
 
-enum { PICTURES, CAPTIONS, N_KINDS };
-static const char *const kind_keys[N_KINDS] = {"pictures", "captions"};
+enum { IMAGES, TEXTS, N_KINDS };
+static const char *const kind_keys[N_KINDS] = {"images", "texts"};
 
 typedef struct figures {
     size_t n;
@@ -39,10 +39,10 @@ static pnb_status embed_both(pnb__app *app, pnb_encoder *e, const pnb__quantize_
                              pnb_embeddings *sets[N_KINDS])
 {
     pnb_status status = PNB_OK;
-    if (o->pictures != NULL)
-        status = pnb__embed_pictures(app, e, o->pictures, false, &sets[PICTURES]);
-    if (status == PNB_OK && o->captions != NULL)
-        status = pnb__embed_captions(app, e, o->captions, &sets[CAPTIONS]);
+    if (o->images != NULL)
+        status = pnb__embed_images(app, e, o->images, false, &sets[IMAGES]);
+    if (status == PNB_OK && o->texts != NULL)
+        status = pnb__embed_texts(app, e, o->texts, &sets[TEXTS]);
     return status;
 }
 
@@ -239,8 +239,8 @@ pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__re
     pnb_encoder_opts parts = o->parts;
     pnb_error *err = &app->err;
     pnb_status status = PNB_OK;
-    parts.sides = (o->pictures != NULL ? PNB_ENCODE_IMAGES : 0) |
-                  (o->captions != NULL ? PNB_ENCODE_TEXTS : 0);
+    parts.sides =
+        (o->images != NULL ? PNB_ENCODE_IMAGES : 0) | (o->texts != NULL ? PNB_ENCODE_TEXTS : 0);
     if (pnb_model_is_dir(o->out))
         return pnb__fail(err, PNB_EXISTS, "%s holds a model already; give another --out", o->out);
     PNB_TRY(pnb__encoder_open_named(&e, app, o->model, &parts));

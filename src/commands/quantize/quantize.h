@@ -10,10 +10,9 @@
 
 typedef struct pnb__quantize_opts {
     const char *model, *out;
-    pnb_encoder_opts parts; /* `use` follows from the set below */
-    const pnb__image_inputs
-        *pictures; /* what the two models are compared on; at least one of both */
-    const pnb__text_inputs *captions;
+    pnb_encoder_opts parts;          /* `use` follows from the set below */
+    const pnb__image_inputs *images; /* what the two models are compared on; at least one of both */
+    const pnb__text_inputs *texts;
     pnb_model_store to;
     int activation_bits;
     double min_cosine, min_rank, min_top1; /* limits of the figures below */

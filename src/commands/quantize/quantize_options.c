@@ -35,7 +35,7 @@ static const pnb__option options[] = {
         "texts", AT(texts), "FILE...",
         "Captions to compare on: text files (one a line, an empty one too), jsonl, csv, data "
         "sets"),
-    PNB__CAPTION_KEY_ROW(AT(caption_key)),
+    PNB__TEXT_KEY_ROW(AT(caption_key)),
     PNB__MODEL_PARTS_ROWS(AT(job.parts.tokenizer), AT(job.parts.preprocess)),
     PNB__ROW_REAL("min-cosine", AT(job.min_cosine), "C",
                   "Least mean cosine between the embeddings of both models", PNB__RANGE(-1, 1),
@@ -52,22 +52,21 @@ static const pnb__option options[] = {
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
     struct quantize_args *a = args;
-    pnb__image_inputs *pictures = NULL;
-    pnb__text_inputs captions = {0};
+    pnb__image_inputs *images = NULL;
+    pnb__text_inputs texts = {0};
     pnb_status status;
     if (a->images.n + a->texts.n == 0)
         return pnb__usage(app, "a calibration set is wanted: --images, --texts or both");
     if (a->images.n > 0)
-        PNB_TRY(
-            pnb__image_inputs_open(&pictures, a->images.items, a->images.n, app->in, &app->err));
+        PNB_TRY(pnb__image_inputs_open(&images, a->images.items, a->images.n, app->in, &app->err));
     if (a->texts.n > 0)
-        PNB_TRY(pnb__text_inputs_read(app, &captions, &a->texts, NULL, a->caption_key));
-    a->job.pictures = pictures;
-    a->job.captions = captions.n > 0 ? &captions : NULL;
+        PNB_TRY(pnb__text_inputs_read(app, &texts, &a->texts, NULL, a->caption_key));
+    a->job.images = images;
+    a->job.texts = texts.n > 0 ? &texts : NULL;
     status = pnb__quantize_run(app, &a->job, r);
 done:
-    pnb__image_inputs_free(pictures);
-    pnb__text_inputs_reset(&captions);
+    pnb__image_inputs_free(images);
+    pnb__text_inputs_reset(&texts);
     return status;
 }
 

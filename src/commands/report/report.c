@@ -220,7 +220,7 @@ pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__resu
         pnb__warn(app, "%zu pictures could not be found again and are shown by name", r.n_missing);
     pnb__result_text(result, "out", "written", o->out);
     pnb__result_int(result, "bytes", "bytes", (int64_t)r.page.n_bytes);
-    pnb__result_int(result, "n_missing_pictures", NULL, (int64_t)r.n_missing);
+    pnb__result_int(result, "n_missing_images", NULL, (int64_t)r.n_missing);
 done:
     reset(&r);
     return status;

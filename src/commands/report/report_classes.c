@@ -12,7 +12,7 @@
 #include "prob/measure.h"
 
 #define REJECTED 0.05 /* share of known pictures that a fitted threshold may turn away */
-enum { MIN_PICTURES_A_CLASS = 2, TOP = 5 };
+enum { MIN_IMAGES_A_CLASS = 2, TOP = 5 };
 
 /* ---- classes of a level ---- */
 
@@ -87,7 +87,7 @@ static pnb_status level_classes(const pnb__retrieval *all, int level, classes *o
         return pnb__fail_nomem(err, n_texts * sizeof *index);
     for (size_t i = 0; i < n_texts; i++)
         index[i] = all->text_level[i] == level ? (int32_t)n++ : -1;
-    if (n < 2 || n * MIN_PICTURES_A_CLASS > n_images)
+    if (n < 2 || n * MIN_IMAGES_A_CLASS > n_images)
         goto done;
     PNB_TRY(reserve(out, n, all->text_rows.dim, n_images, err));
     for (size_t i = 0; i < n_texts; i++)

@@ -47,7 +47,7 @@ static ranked *sort_rows(const double *u, size_t n, pnb_error *err)
 
 /* What people would call a picture: its most exact true caption, the first of them; a file's name
  * only where no caption is known. */
-const char *pnb__report_picture_name(const pnb__retrieval *run, size_t row)
+const char *pnb__report_image_name(const pnb__retrieval *run, size_t row)
 {
     const pnb_embeddings *set = run->images;
     const pnb_truth *truth = run->truth;
@@ -55,9 +55,9 @@ const char *pnb__report_picture_name(const pnb__retrieval *run, size_t row)
     int best = -2;
     for (size_t p = truth->offset[row]; p < truth->offset[row + 1]; p++) {
         size_t text = truth->item[p];
-        const char *caption = run->texts->texts != NULL ? run->texts->texts[text] : NULL;
-        if (caption != NULL && caption[0] != '\0' && run->text_level[text] > best) {
-            name = caption;
+        const char *label = run->texts->texts != NULL ? run->texts->texts[text] : NULL;
+        if (label != NULL && label[0] != '\0' && run->text_level[text] > best) {
+            name = label;
             best = run->text_level[text];
         }
     }
@@ -73,19 +73,19 @@ static pnb_status put_shot(pnb__report *r, pnb__row_source *source, const pnb__r
                            size_t row, const char *css, const char *note)
 {
     pnb_image image = {0};
-    pnb_status status = pnb__row_picture(source, run->images, row, &image, &r->app->err);
+    pnb_status status = pnb__row_image(source, run->images, row, &image, &r->app->err);
     bool is_found = image.pixels != NULL;
     r->n_missing += !is_found;
     if (status == PNB_OK)
         status = pnb__html_shot(&r->page.out, is_found ? &image : NULL, css,
-                                pnb__report_picture_name(run, row), note, &r->app->err);
+                                pnb__report_image_name(run, row), note, &r->app->err);
     pnb_image_free(&image);
     return status;
 }
 
 /* ---- most and least certain ---- */
 
-static pnb_status picture_row(pnb__report *r, const ranked *order, bool most_certain)
+static pnb_status image_row(pnb__report *r, const ranked *order, bool most_certain)
 {
     const pnb_embeddings *set = r->all.images;
     pnb__row_source source = {0};
@@ -94,9 +94,9 @@ static pnb_status picture_row(pnb__report *r, const ranked *order, bool most_cer
                     most_certain ? "Most" : "Least");
     for (size_t i = 0; status == PNB_OK && i < PNB_MIN(r->opts->n_examples, set->n); i++) {
         const ranked *one = &order[most_certain ? i : set->n - 1 - i];
-        char caption[32];
-        snprintf(caption, sizeof caption, "%.4g", one->u);
-        status = put_shot(r, &source, &r->all, one->row, "", caption);
+        char label[32];
+        snprintf(label, sizeof label, "%.4g", one->u);
+        status = put_shot(r, &source, &r->all, one->row, "", label);
     }
     pnb__buf_puts(&r->page.out, "</div>\n");
     pnb__row_source_reset(&source);
@@ -104,8 +104,8 @@ static pnb_status picture_row(pnb__report *r, const ranked *order, bool most_cer
 }
 
 /* Skips a caption that reads the same as the one before it, so that a list shows different ones. */
-static void caption_list(pnb__buf *out, const pnb__retrieval *all, const ranked *order, size_t n,
-                         bool most_certain)
+static void text_list(pnb__buf *out, const pnb__retrieval *all, const ranked *order, size_t n,
+                      bool most_certain)
 {
     const pnb_embeddings *set = all->texts;
     const char *before = "";
@@ -148,13 +148,13 @@ pnb_status pnb__report_certainty(pnb__report *r)
     pnb__page_section(&r->page, "Most and least certain", about);
     pnb__buf *out = pnb__page_block(&r->page);
     if (of_images)
-        status = picture_row(r, images, true);
+        status = image_row(r, images, true);
     if (of_images && status == PNB_OK)
-        status = picture_row(r, images, false);
+        status = image_row(r, images, false);
     if (of_texts && status == PNB_OK) {
         pnb__buf_puts(out, "<div class=\"row\">\n");
-        caption_list(out, all, texts, r->opts->n_examples, true);
-        caption_list(out, all, texts, r->opts->n_examples, false);
+        text_list(out, all, texts, r->opts->n_examples, true);
+        text_list(out, all, texts, r->opts->n_examples, false);
         pnb__buf_puts(out, "</div>\n");
     }
 done:

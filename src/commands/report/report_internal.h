@@ -59,7 +59,7 @@ pnb_status pnb__report_pca(pnb__report *r);
 pnb_status pnb__report_certainty(pnb__report *r);
 pnb_status pnb__report_examples(pnb__report *r);
 /* What people would call a picture: a true caption of it, else its file or id. */
-const char *pnb__report_picture_name(const pnb__retrieval *run, size_t row);
+const char *pnb__report_image_name(const pnb__retrieval *run, size_t row);
 /* A caption with the pictures found for it; true ones are framed. */
 typedef struct pnb__shown_query {
     size_t query;

@@ -9,7 +9,7 @@
 
 enum { PATH_THUMBNAIL = 72 };
 
-static void put_caption(pnb__buf *out, const pnb__retrieval *all, size_t row)
+static void put_text(pnb__buf *out, const pnb__retrieval *all, size_t row)
 {
     const char *text = all->texts->texts != NULL ? all->texts->texts[row] : NULL;
     pnb__html_escape(out, text != NULL ? text : "");
@@ -25,17 +25,17 @@ static void put_path(pnb__buf *out, const pnb__retrieval *all, const int64_t *st
             continue;
         if (last >= 0)
             pnb__buf_puts(out, " \xE2\x86\x92 ");
-        put_caption(out, all, (size_t)step[i]);
+        put_text(out, all, (size_t)step[i]);
         last = step[i];
     }
 }
 
-static pnb_status put_picture(pnb__report *r, size_t row, pnb__row_source *source)
+static pnb_status put_image(pnb__report *r, size_t row, pnb__row_source *source)
 {
     pnb_image image = {0};
     pnb__buf *out = &r->page.out;
-    const char *name = pnb__report_picture_name(&r->all, row);
-    pnb_status status = pnb__row_picture(source, r->all.images, row, &image, &r->app->err);
+    const char *name = pnb__report_image_name(&r->all, row);
+    pnb_status status = pnb__row_image(source, r->all.images, row, &image, &r->app->err);
     if (status != PNB_OK)
         return status;
     if (image.pixels != NULL) {
@@ -52,7 +52,7 @@ static pnb_status put_row(pnb__report *r, const pnb_traversal *t, size_t row,
                           pnb__row_source *source)
 {
     pnb__buf_puts(&r->page.out, "<tr><td>");
-    pnb_status status = put_picture(r, row, source);
+    pnb_status status = put_image(r, row, source);
     pnb__buf_puts(&r->page.out, "</td><td>");
     put_path(&r->page.out, &r->all, t->step, t->n_steps);
     pnb__buf_puts(&r->page.out, "</td></tr>\n");

@@ -102,8 +102,8 @@ static pnb_status measure_order(const inputs *in, pnb__uncertainty_report *out, 
     if (status == PNB_OK && n > 0)
         status = pnb_level_order_compute(u, level, owner, n, out->n_levels, &order, err);
     if (status == PNB_OK && n > 0) {
-        out->picture_above = order.share_first_above_last;
-        out->picture_in_order = order.n_complete > 0 ? order.share_in_order : NAN;
+        out->image_above = order.share_first_above_last;
+        out->image_in_order = order.n_complete > 0 ? order.share_in_order : NAN;
     }
     pnb__free(u);
     pnb__free(level);
@@ -198,8 +198,8 @@ pnb_status pnb__uncertainty_report_measure(pnb__app *app, const pnb__uncertainty
     pnb_status status;
     *out = (pnb__uncertainty_report){.image_mean = NAN,
                                      .first_above_last = NAN,
-                                     .picture_above = NAN,
-                                     .picture_in_order = NAN,
+                                     .image_above = NAN,
+                                     .image_in_order = NAN,
                                      .masked_image_above = NAN,
                                      .masked_text_above = NAN,
                                      .image_included = NAN,
@@ -263,13 +263,13 @@ static size_t lines_of(const pnb__uncertainty_report *c, const pnb__uncertainty_
                           "share of all caption pairs; 0.5 is chance", c->first_above_last,
                           CONTROL(first_above_last), 3});
     add_line(lines, &n,
-             (claim_line){"picture_above", "the same for one picture's captions",
-                          "share of pictures; the published claim", c->picture_above,
-                          CONTROL(picture_above), 3});
+             (claim_line){"image_above", "the same for one picture's captions",
+                          "share of pictures; the published claim", c->image_above,
+                          CONTROL(image_above), 3});
     add_line(lines, &n,
-             (claim_line){"picture_in_order", "all levels in order",
-                          "share of pictures whose levels fall one by one", c->picture_in_order,
-                          CONTROL(picture_in_order), 3});
+             (claim_line){"image_in_order", "all levels in order",
+                          "share of pictures whose levels fall one by one", c->image_in_order,
+                          CONTROL(image_in_order), 3});
     add_line(lines, &n,
              (claim_line){"masked_image_above", "masked picture more uncertain",
                           "share of pictures; taught by the inclusion loss", c->masked_image_above,

@@ -22,8 +22,8 @@ typedef struct pnb__uncertainty_report {
     size_t level_n[PNB__MAX_LEVELS];
     double image_mean;
     double first_above_last; /* share of (level 0, last level) caption pairs, all of them */
-    double picture_above;    /* the same between the true captions of one picture, averaged */
-    double picture_in_order; /* share of pictures whose levels all fall */
+    double image_above;      /* the same between the true captions of one picture, averaged */
+    double image_in_order;   /* share of pictures whose levels all fall */
     double masked_image_above, masked_text_above; /* masked copy more uncertain */
     double image_included, text_included;         /* H(original in masked) > 0 */
     double image_in_text;                         /* true pairs with H(image in caption) > 0 */

@@ -90,7 +90,7 @@ static pnb_status open_setting(setting *s, pnb__app *app, const pnb__tokenize_op
 /* ---- writing ---- */
 
 typedef struct totals {
-    int64_t n_captions, n_tokens, n_truncated;
+    int64_t n_texts, n_tokens, n_truncated;
 } totals;
 
 typedef struct row {
@@ -214,31 +214,31 @@ static pnb_status flush(pnb__app *app, pnb__buf *b)
 }
 
 static pnb_status write_all(pnb__app *app, const setting *s, bool decode,
-                            const pnb__text_inputs *captions, totals *t)
+                            const pnb__text_inputs *texts, totals *t)
 {
     pnb_status status = PNB_OK;
     pnb__buf b = {0};
     bool json = app->common.json;
     pnb_padding pad = pnb_tokenizer_padding(s->tokenizer);
     pnb__buf_puts(&b, json ? "{\"captions\": [" : "");
-    for (size_t i = 0; i < captions->n && status == PNB_OK; i++, t->n_captions++) {
+    for (size_t i = 0; i < texts->n && status == PNB_OK; i++, t->n_texts++) {
         if (pnb__is_interrupted(app))
             status = pnb__fail(&app->err, PNB_INTERRUPTED, "after %zu captions", i);
         pnb__buf_puts(&b, !json ? "" : i > 0 ? ",\n" : "\n");
         if (status == PNB_OK)
-            status = decode ? write_text(app, s, captions->items[i].text, t, &b)
-                            : write_ids(app, s, captions->items[i].text, t, &b);
+            status = decode ? write_text(app, s, texts->items[i].text, t, &b)
+                            : write_ids(app, s, texts->items[i].text, t, &b);
         if (status == PNB_OK && b.size > 1 << 16)
             status = flush(app, &b);
     }
     if (status == PNB_OK && json)
         pnb__json_put(&b,
                       "],\n\"clean\": %s, \"pad_id\": %d, \"vocab_size\": %d, \"pad_source\": %s, "
-                      "\"pad_assumed\": %i, \"n_captions\": %lld, \"n_tokens\": %lld, "
+                      "\"pad_assumed\": %i, \"n_texts\": %lld, \"n_tokens\": %lld, "
                       "\"n_truncated\": %lld}\n",
                       pnb_clean_name(pnb_tokenizer_clean(s->tokenizer)),
                       pnb_tokenizer_pad_id(s->tokenizer), pnb_tokenizer_vocab_size(s->tokenizer),
-                      pad.source, pad.assumed, (long long)t->n_captions, (long long)t->n_tokens,
+                      pad.source, pad.assumed, (long long)t->n_texts, (long long)t->n_tokens,
                       (long long)t->n_truncated);
     if (status == PNB_OK)
         status = flush(app, &b);
@@ -247,15 +247,15 @@ static pnb_status write_all(pnb__app *app, const setting *s, bool decode,
 }
 
 pnb_status pnb__tokenize(pnb__app *app, const pnb__tokenize_opts *opts,
-                         const pnb__text_inputs *captions)
+                         const pnb__text_inputs *texts)
 {
     setting s = {0};
     totals t = {0};
     pnb_status status = open_setting(&s, app, opts);
     if (status == PNB_OK)
-        status = write_all(app, &s, opts->decode, captions, &t);
+        status = write_all(app, &s, opts->decode, texts, &t);
     if (status == PNB_OK && !opts->decode)
-        pnb__say(app, "%lld captions, %lld tokens, %lld captions were cut", (long long)t.n_captions,
+        pnb__say(app, "%lld captions, %lld tokens, %lld captions were cut", (long long)t.n_texts,
                  (long long)t.n_tokens, (long long)t.n_truncated);
     pnb_tokenizer_free(s.tokenizer);
     return status;
@@ -263,15 +263,15 @@ pnb_status pnb__tokenize(pnb__app *app, const pnb__tokenize_opts *opts,
 
 /* ---- how fast ---- */
 
-static pnb_status encode_all(const setting *s, const pnb__text_inputs *captions, int64_t *n_tokens,
+static pnb_status encode_all(const setting *s, const pnb__text_inputs *texts, int64_t *n_tokens,
                              pnb_error *err)
 {
     pnb_status status = PNB_OK;
     *n_tokens = 0;
-    for (size_t i = 0; i < captions->n && status == PNB_OK; i++) {
+    for (size_t i = 0; i < texts->n && status == PNB_OK; i++) {
         int32_t *ids;
         size_t n;
-        const char *text = captions->items[i].text;
+        const char *text = texts->items[i].text;
         status = pnb_tokenizer_encode_all(s->tokenizer, text, strlen(text), false, &ids, &n, err);
         *n_tokens += (int64_t)n;
         pnb_tokenizer_ids_free(ids);
@@ -280,7 +280,7 @@ static pnb_status encode_all(const setting *s, const pnb__text_inputs *captions,
 }
 
 static pnb_status time_all(pnb__app *app, const setting *s, const pnb__bench_tokenize_opts *o,
-                           const pnb__text_inputs *captions, pnb__result *r)
+                           const pnb__text_inputs *texts, pnb__result *r)
 {
     enum { MAX_REPEATS = 10000 };
     double bytes = 0, *seconds = pnb__alloc_array(MAX_REPEATS, sizeof *seconds);
@@ -288,19 +288,19 @@ static pnb_status time_all(pnb__app *app, const setting *s, const pnb__bench_tok
     int64_t n_tokens = 0;
     if (seconds == NULL)
         return pnb__fail_nomem(&app->err, MAX_REPEATS * sizeof *seconds);
-    for (size_t i = 0; i < captions->n; i++)
-        bytes += (double)strlen(captions->items[i].text);
-    pnb_status status = encode_all(s, captions, &n_tokens, &app->err);
+    for (size_t i = 0; i < texts->n; i++)
+        bytes += (double)strlen(texts->items[i].text);
+    pnb_status status = encode_all(s, texts, &n_tokens, &app->err);
     double start = pnb__now_s();
     while (status == PNB_OK && n < MAX_REPEATS &&
            (n < o->min_repeats || pnb__now_s() - start < o->seconds)) {
         double before = pnb__now_s();
-        status = encode_all(s, captions, &n_tokens, &app->err);
+        status = encode_all(s, texts, &n_tokens, &app->err);
         seconds[n++] = pnb__now_s() - before;
     }
     if (status == PNB_OK && n > 0) {
         pnb__bench_times times = pnb__bench_summarise(seconds, n);
-        pnb__result_int(r, "n_captions", "captions", (int64_t)captions->n);
+        pnb__result_int(r, "n_texts", "captions", (int64_t)texts->n);
         pnb__result_int(r, "n_tokens", "tokens", n_tokens);
         pnb__result_text(r, "clean", "cleaning", pnb_clean_name(pnb_tokenizer_clean(s->tokenizer)));
         pnb__result_real(r, "bytes", "bytes of text", bytes, 0);
@@ -315,12 +315,12 @@ static pnb_status time_all(pnb__app *app, const setting *s, const pnb__bench_tok
 }
 
 pnb_status pnb__bench_tokenize(pnb__app *app, const pnb__bench_tokenize_opts *opts,
-                               const pnb__text_inputs *captions, pnb__result *r)
+                               const pnb__text_inputs *texts, pnb__result *r)
 {
     setting s = {0};
     pnb_status status = open_setting(&s, app, &opts->tokenize);
     if (status == PNB_OK)
-        status = time_all(app, &s, opts, captions, r);
+        status = time_all(app, &s, opts, texts, r);
     pnb_tokenizer_free(s.tokenizer);
     return status;
 }

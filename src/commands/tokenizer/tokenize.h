@@ -16,7 +16,7 @@ typedef struct pnb__tokenize_opts {
 
 /* Writes ids and pieces of every caption to app->out as they come. */
 pnb_status pnb__tokenize(pnb__app *app, const pnb__tokenize_opts *opts,
-                         const pnb__text_inputs *captions);
+                         const pnb__text_inputs *texts);
 
 typedef struct pnb__bench_tokenize_opts {
     pnb__tokenize_opts tokenize;
@@ -25,6 +25,6 @@ typedef struct pnb__bench_tokenize_opts {
 } pnb__bench_tokenize_opts;
 /* One thread over all captions, cleaning included: bytes, tokens, bytes_per_s and times. */
 pnb_status pnb__bench_tokenize(pnb__app *app, const pnb__bench_tokenize_opts *opts,
-                               const pnb__text_inputs *captions, pnb__result *r);
+                               const pnb__text_inputs *texts, pnb__result *r);
 
 #endif

@@ -31,7 +31,7 @@ struct tokenize_args {
             "texts", AT(texts), "FILE...",                                                         \
             "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "      \
             "folders, or -"),                                                                      \
-        PNB__CAPTION_KEY_ROW(AT(caption_key)),                                                     \
+        PNB__TEXT_KEY_ROW(AT(caption_key)),                                                        \
         PNB__ROW_INT(                                                                              \
             "context-length", AT(job.context_length), "N",                                         \
             "Tokens of a row, padded and cut; by default the model's, and without a model no row " \
@@ -56,33 +56,32 @@ static const pnb__option tokenize_options[] = {
 };
 #undef AT
 
-static pnb_status collect(pnb__app *app, const struct tokenize_args *a, pnb__text_inputs *captions)
+static pnb_status collect(pnb__app *app, const struct tokenize_args *a, pnb__text_inputs *texts)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < a->text.n && status == PNB_OK; i++)
-        status = pnb__text_inputs_add_text(captions, a->text.items[i], &app->err);
+        status = pnb__text_inputs_add_text(texts, a->text.items[i], &app->err);
     for (size_t i = 0; i < a->texts.n && status == PNB_OK; i++)
-        status =
-            pnb__text_inputs_add(captions, a->texts.items[i], a->caption_key, app->in, &app->err);
+        status = pnb__text_inputs_add(texts, a->texts.items[i], a->caption_key, app->in, &app->err);
     if (a->text.n == 0 && a->texts.n == 0)
-        status = pnb__text_inputs_add(captions, "-", a->caption_key, app->in, &app->err);
-    for (size_t i = 0; i < captions->n_bad && status == PNB_OK; i++)
-        pnb__skipped(app, "caption", captions->bad[i]);
+        status = pnb__text_inputs_add(texts, "-", a->caption_key, app->in, &app->err);
+    for (size_t i = 0; i < texts->n_bad && status == PNB_OK; i++)
+        pnb__skipped(app, "caption", texts->bad[i]);
     return status;
 }
 
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
     const struct tokenize_args *a = args;
-    pnb__text_inputs captions = {0};
+    pnb__text_inputs texts = {0};
     (void)r; /* rows are written as they come */
     if ((a->job.model == NULL) == (a->job.tokenizer == NULL))
         return pnb__usage(app, a->job.model == NULL ? "one of --model and --tokenizer is wanted"
                                                     : "only one of --model and --tokenizer");
-    pnb_status status = collect(app, a, &captions);
+    pnb_status status = collect(app, a, &texts);
     if (status == PNB_OK)
-        status = pnb__tokenize(app, &a->job, &captions);
-    pnb__text_inputs_reset(&captions);
+        status = pnb__tokenize(app, &a->job, &texts);
+    pnb__text_inputs_reset(&texts);
     return status;
 }
 

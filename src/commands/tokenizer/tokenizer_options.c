@@ -15,17 +15,17 @@
 /* ---- train ---- */
 
 struct train_args {
-    pnb__text_list captions;
+    pnb__text_list texts;
     const char *caption_key, *out;
     pnb_tokenizer_opts job;
 };
 
 #define AT(field) PNB__FIELD(struct train_args, field)
 static const pnb__option train_options[] = {
-    PNB__ROW_FILES("captions", AT(captions), "SOURCE...",
+    PNB__ROW_FILES("captions", AT(texts), "SOURCE...",
                    "Text files (one caption a line), .jsonl, .csv, folders, tar shards, or -",
                    .required = true),
-    PNB__CAPTION_KEY_ROW(AT(caption_key)),
+    PNB__TEXT_KEY_ROW(AT(caption_key)),
     PNB__ROW_FILE("out", AT(out), "FILE", "tokenizer.json to write, or an existing folder",
                   .required = true, .writes = "*|/"),
     PNB__ROW_CHOICE("kind", AT(job.kind), "KIND", "bpe|word",
@@ -40,38 +40,38 @@ static const pnb__option train_options[] = {
 };
 #undef AT
 
-static pnb_status learn(pnb__app *app, const struct train_args *a, const pnb__text_inputs *captions,
+static pnb_status learn(pnb__app *app, const struct train_args *a, const pnb__text_inputs *texts,
                         pnb_tokenizer **out)
 {
-    const char **texts = calloc(captions->n + 1, sizeof *texts);
-    if (texts == NULL)
-        return pnb__fail_nomem(&app->err, captions->n * sizeof *texts);
-    for (size_t i = 0; i < captions->n; i++)
-        texts[i] = captions->items[i].text;
-    pnb_status status = pnb_tokenizer_train(out, texts, captions->n, &a->job, &app->err);
-    free(texts);
+    const char **list = calloc(texts->n + 1, sizeof *list);
+    if (list == NULL)
+        return pnb__fail_nomem(&app->err, texts->n * sizeof *list);
+    for (size_t i = 0; i < texts->n; i++)
+        list[i] = texts->items[i].text;
+    pnb_status status = pnb_tokenizer_train(out, list, texts->n, &a->job, &app->err);
+    free(list);
     return status;
 }
 
 static pnb_status run_train(pnb__app *app, void *args, pnb__result *r)
 {
     const struct train_args *a = args;
-    pnb__text_inputs captions = {0};
+    pnb__text_inputs texts = {0};
     pnb_tokenizer *tokenizer = NULL;
     pnb_status status = PNB_OK;
-    for (size_t i = 0; i < a->captions.n; i++)
-        PNB_TRY(pnb__text_inputs_add(&captions, a->captions.items[i], a->caption_key, app->in,
-                                     &app->err));
-    for (size_t i = 0; i < captions.n_bad; i++)
-        pnb__skipped(app, "caption", captions.bad[i]);
-    PNB_TRY(learn(app, a, &captions, &tokenizer));
+    for (size_t i = 0; i < a->texts.n; i++)
+        PNB_TRY(
+            pnb__text_inputs_add(&texts, a->texts.items[i], a->caption_key, app->in, &app->err));
+    for (size_t i = 0; i < texts.n_bad; i++)
+        pnb__skipped(app, "caption", texts.bad[i]);
+    PNB_TRY(learn(app, a, &texts, &tokenizer));
     PNB_TRY(pnb_tokenizer_save(tokenizer, a->out, &app->err));
     pnb__result_text(r, "out", "written", a->out);
-    pnb__result_int(r, "n_captions", "captions read", (int64_t)captions.n);
+    pnb__result_int(r, "n_texts", "captions read", (int64_t)texts.n);
     pnb__result_int(r, "vocab_size", "vocabulary", pnb_tokenizer_vocab_size(tokenizer));
 done:
     pnb_tokenizer_free(tokenizer);
-    pnb__text_inputs_reset(&captions);
+    pnb__text_inputs_reset(&texts);
     return status;
 }
 

@@ -22,8 +22,8 @@
 typedef struct traverse_run {
     pnb_encoder encoder;
     pnb_hierarcaps *file;
-    pnb_embeddings *pictures, *captions, *null_text;
-    pnb_view picture_rows, caption_rows, null_row;
+    pnb_embeddings *images, *texts, *null_text;
+    pnb_view image_rows, text_rows, null_row;
     pnb__hierarchy_truth truth;
     pnb_traverse_opts opts;
     pnb_traversal ways;
@@ -32,13 +32,13 @@ typedef struct traverse_run {
 
 static void reset_run(traverse_run *run)
 {
-    pnb_view_reset(&run->picture_rows);
-    pnb_view_reset(&run->caption_rows);
+    pnb_view_reset(&run->image_rows);
+    pnb_view_reset(&run->text_rows);
     pnb_view_reset(&run->null_row);
     pnb__encoder_reset(&run->encoder);
     pnb_hierarcaps_free(run->file);
-    pnb_embeddings_free(run->pictures);
-    pnb_embeddings_free(run->captions);
+    pnb_embeddings_free(run->images);
+    pnb_embeddings_free(run->texts);
     pnb_embeddings_free(run->null_text);
     pnb__hierarchy_truth_reset(&run->truth);
     pnb_traversal_reset(&run->ways);
@@ -47,13 +47,13 @@ static void reset_run(traverse_run *run)
 
 /* ---- inputs ---- */
 
-static pnb_status load_captions(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
+static pnb_status load_texts(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
 {
-    if (pnb__query_given(&cmd->captions))
-        return pnb__query_embed(app, &run->encoder, &cmd->captions, &run->captions);
+    if (pnb__query_given(&cmd->texts))
+        return pnb__query_embed(app, &run->encoder, &cmd->texts, &run->texts);
     const pnb__query words = {
-        .texts = {(const char **)run->file->caption, run->file->n * run->file->n_levels}};
-    return pnb__query_embed(app, &run->encoder, &words, &run->captions);
+        .texts = {(const char **)run->file->text, run->file->n * run->file->n_levels}};
+    return pnb__query_embed(app, &run->encoder, &words, &run->texts);
 }
 
 static pnb_status load_inputs(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
@@ -61,17 +61,17 @@ static pnb_status load_inputs(pnb__app *app, const pnb__traverse_cmd *cmd, trave
     pnb_error *err = &app->err;
     pnb_encoder_opts parts = cmd->parts;
     pnb_status status;
-    parts.sides = pnb__query_use(&cmd->pictures) | pnb__query_use(&cmd->captions);
+    parts.sides = pnb__query_use(&cmd->images) | pnb__query_use(&cmd->texts);
     if (cmd->truth != NULL)
         PNB_TRY(pnb_hierarcaps_load(&run->file, cmd->truth, err));
     if (cmd->model != NULL) {
         parts.sides |= PNB_ENCODE_TEXTS; /* the null text, if nothing else */
         PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
     }
-    PNB_TRY(pnb__query_embed(app, &run->encoder, &cmd->pictures, &run->pictures));
-    PNB_TRY(load_captions(app, cmd, run));
-    PNB_TRY(pnb_embeddings_check_mix(run->pictures, run->captions, err));
-    status = pnb__row_uncertainty(run->captions, PNB_UNCERTAINTY_TRACE, &run->u, err);
+    PNB_TRY(pnb__query_embed(app, &run->encoder, &cmd->images, &run->images));
+    PNB_TRY(load_texts(app, cmd, run));
+    PNB_TRY(pnb_embeddings_check_mix(run->images, run->texts, err));
+    status = pnb__row_uncertainty(run->texts, PNB_UNCERTAINTY_TRACE, &run->u, err);
 done:
     return status;
 }
@@ -79,8 +79,7 @@ done:
 /* Without --root: the average where inclusion and a model are there, else what is possible. */
 static pnb_status choose_root(pnb__app *app, const pnb__traverse_cmd *cmd, traverse_run *run)
 {
-    bool has_variance =
-        run->picture_rows.rows.log_var != NULL && run->caption_rows.rows.log_var != NULL;
+    bool has_variance = run->image_rows.rows.log_var != NULL && run->text_rows.rows.log_var != NULL;
     pnb_status status = PNB_OK;
     if (run->opts.root == PNB_N_ROOTS) {
         run->opts.root = !has_variance        ? PNB_ROOT_NULL_TEXT
@@ -95,7 +94,7 @@ static pnb_status choose_root(pnb__app *app, const pnb__traverse_cmd *cmd, trave
                           pnb_root_name(run->opts.root),
                           has_variance ? "; --root including does without" : "");
     PNB_TRY(pnb__embed_null_text(app, &run->encoder, &run->null_text));
-    status = pnb_embeddings_check_mix(run->captions, run->null_text, &app->err);
+    status = pnb_embeddings_check_mix(run->texts, run->null_text, &app->err);
 done:
     return status;
 }
@@ -107,17 +106,16 @@ static pnb_status apply_truth(pnb__app *app, traverse_run *run)
     pnb_status status;
     if (run->file == NULL)
         return PNB_OK;
-    PNB_TRY(pnb__hierarchy_truth_match(&run->truth, run->file, run->pictures, run->captions,
-                                       &app->err));
+    PNB_TRY(pnb__hierarchy_truth_match(&run->truth, run->file, run->images, run->texts, &app->err));
     if (run->truth.n_kept < run->file->n)
         pnb__warn(app,
                   "%zu of %zu pictures of the truth are in the picture set; the figures are of "
                   "those",
                   run->truth.n_kept, run->file->n);
     PNB_TRY(
-        pnb_embeddings_select(&kept, run->pictures, run->truth.row, run->truth.n_kept, &app->err));
-    pnb_embeddings_free(run->pictures);
-    run->pictures = kept;
+        pnb_embeddings_select(&kept, run->images, run->truth.row, run->truth.n_kept, &app->err));
+    pnb_embeddings_free(run->images);
+    run->images = kept;
 done:
     return status;
 }
@@ -129,7 +127,7 @@ static pnb_status walk(pnb__app *app, traverse_run *run)
     if (null_row != NULL)
         status = pnb_view_init(&run->null_row, run->null_text, &app->err);
     if (status == PNB_OK)
-        status = pnb_traverse(app->ctx, &run->picture_rows.rows, &run->caption_rows.rows, null_row,
+        status = pnb_traverse(app->ctx, &run->image_rows.rows, &run->text_rows.rows, null_row,
                               &run->opts, &run->ways, &app->err);
     return status;
 }
@@ -149,7 +147,7 @@ static void row_values(const pnb_traversal_row *row, double values[N_FIGURES])
 }
 
 static pnb_status put_intervals(pnb__app *app, const pnb_traversal_row *rows,
-                                const pnb__picture_clusters *clusters, pnb__result *r)
+                                const pnb__image_clusters *clusters, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"figure", "figure"}, {"value", "value"}, {"low", "95% from"}, {"high", "to"}};
@@ -180,17 +178,17 @@ done:
 }
 
 /* Those that the truth names, which are all that is left of the set. */
-static pnb_status cluster_pictures(pnb__app *app, const char *key, const traverse_run *run,
-                                   pnb__picture_clusters *out)
+static pnb_status cluster_images(pnb__app *app, const char *key, const traverse_run *run,
+                                 pnb__image_clusters *out)
 {
-    size_t n = run->pictures->n;
+    size_t n = run->images->n;
     size_t *row = pnb__alloc_array(n, sizeof *row);
     if (row == NULL)
         return pnb__fail_nomem(&app->err, n * sizeof *row);
     for (size_t i = 0; i < n; i++)
         row[i] = i;
-    pnb_status status = pnb__picture_clusters_init(out, app, run->pictures, row, n, key,
-                                                   "picture with its captions");
+    pnb_status status =
+        pnb__image_clusters_init(out, app, run->images, row, n, key, "picture with its captions");
     pnb__free(row);
     return status;
 }
@@ -198,23 +196,23 @@ static pnb_status cluster_pictures(pnb__app *app, const char *key, const travers
 static pnb_status put_figures(pnb__app *app, const pnb__traverse_cmd *cmd, const traverse_run *run,
                               pnb__result *r)
 {
-    pnb__picture_clusters clusters = {0};
+    pnb__image_clusters clusters = {0};
     pnb_traversal_figures figures;
     pnb_traversal_row *rows = NULL;
     pnb_status status = PNB_OK;
     if (run->file == NULL)
         return PNB_OK;
-    const pnb_traversal_truth truth = {run->captions->n, run->truth.n_kept, run->file->n_levels,
+    const pnb_traversal_truth truth = {run->texts->n, run->truth.n_kept, run->file->n_levels,
                                        run->truth.label, run->truth.truth};
     PNB_TRY(PNB_ALLOC(rows, run->truth.n_kept, &app->err));
     PNB_TRY(pnb_traversal_score(&run->ways, &truth, rows, &figures, &app->err));
     pnb__result_int(r, "n_levels", "levels", (int64_t)run->file->n_levels);
-    pnb__result_real(r, "captions_per_way", "different captions on a way", figures.n_distinct, 1);
-    PNB_TRY(cluster_pictures(app, cmd->cluster, run, &clusters));
-    pnb__picture_clusters_put(&clusters, r);
+    pnb__result_real(r, "texts_per_way", "different captions on a way", figures.n_distinct, 1);
+    PNB_TRY(cluster_images(app, cmd->cluster, run, &clusters));
+    pnb__image_clusters_put(&clusters, r);
     status = put_intervals(app, rows, &clusters, r);
 done:
-    pnb__picture_clusters_reset(&clusters);
+    pnb__image_clusters_reset(&clusters);
     pnb__free(rows);
     return status;
 }
@@ -227,37 +225,37 @@ static void put_way(const traverse_run *run, size_t i, pnb__result *r)
         size_t n = 1, row = (size_t)step[s];
         while (s + n < run->ways.n_steps && step[s + n] == step[s])
             n++;
-        pnb__result_row(r, "%s %d %zu %.5f %zu %s", pnb__set_label(run->pictures, i), ++place, n,
-                        run->u[row], row, pnb__set_label(run->captions, row));
+        pnb__result_row(r, "%s %d %zu %.5f %zu %s", pnb__set_label(run->images, i), ++place, n,
+                        run->u[row], row, pnb__set_label(run->texts, row));
         s += n;
     }
 }
 
 static void put_roots(const traverse_run *run, size_t n, pnb__result *r)
 {
-    static const pnb__column columns[] = {{"picture", "picture"},
+    static const pnb__column columns[] = {{"image", "picture"},
                                           {"score", "score"},
                                           {"including", "caption that includes it most"},
                                           {"root_nearest", "nearest to the root"}};
     pnb__result_table(r, "roots", "roots", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
         int64_t including = run->ways.including[i];
-        pnb__result_row(r, "%s %.3f", pnb__set_label(run->pictures, i), run->ways.score[i]);
-        pnb__result_cell_text(r, including >= 0 ? pnb__set_label(run->captions, (size_t)including)
+        pnb__result_row(r, "%s %.3f", pnb__set_label(run->images, i), run->ways.score[i]);
+        pnb__result_cell_text(r, including >= 0 ? pnb__set_label(run->texts, (size_t)including)
                                                 : NULL);
-        pnb__result_cell_text(r, pnb__set_label(run->captions, (size_t)run->ways.root[i]));
+        pnb__result_cell_text(r, pnb__set_label(run->texts, (size_t)run->ways.root[i]));
     }
 }
 
 static pnb_status put_result(pnb__app *app, const pnb__traverse_cmd *cmd, const traverse_run *run,
                              pnb__result *r)
 {
-    static const pnb__column columns[] = {{"picture", "picture"}, {"place", "place"},
-                                          {"points", "points"},   {"uncertainty", "uncertainty"},
-                                          {"row", "row"},         {"caption", "caption"}};
+    static const pnb__column columns[] = {{"image", "picture"}, {"place", "place"},
+                                          {"points", "points"}, {"uncertainty", "uncertainty"},
+                                          {"row", "row"},       {"text", "caption"}};
     size_t n = PNB_MIN(cmd->n_shown, run->ways.n);
-    pnb__result_int(r, "n_pictures", "pictures", (int64_t)run->pictures->n);
-    pnb__result_int(r, "n_captions", "captions", (int64_t)run->captions->n);
+    pnb__result_int(r, "n_images", "pictures", (int64_t)run->images->n);
+    pnb__result_int(r, "n_texts", "captions", (int64_t)run->texts->n);
     pnb__result_text(r, "root", "root", pnb_root_name(run->opts.root));
     pnb__result_int(r, "n_steps", "points of a way", (int64_t)run->opts.n_steps);
     pnb__result_text(r, "measure", "nearest by", pnb_measure_name(run->opts.measure));
@@ -279,8 +277,8 @@ pnb_status pnb__traverse_run(pnb__app *app, const pnb__traverse_cmd *cmd, pnb__r
     pnb_status status;
     PNB_TRY(load_inputs(app, cmd, &run));
     PNB_TRY(apply_truth(app, &run));
-    PNB_TRY(pnb_view_init(&run.picture_rows, run.pictures, &app->err));
-    PNB_TRY(pnb_view_init(&run.caption_rows, run.captions, &app->err));
+    PNB_TRY(pnb_view_init(&run.image_rows, run.images, &app->err));
+    PNB_TRY(pnb_view_init(&run.text_rows, run.texts, &app->err));
     PNB_TRY(choose_root(app, cmd, &run));
     PNB_TRY(walk(app, &run));
     status = put_result(app, cmd, &run, r);

@@ -8,8 +8,8 @@
 #include "program/result_end.h"
 
 typedef struct pnb__traverse_cmd {
-    pnb__query pictures, captions; /* without captions those of `truth` are taken */
-    const char *model;             /* may be NULL when nothing is to be encoded */
+    pnb__query images, texts; /* without captions those of `truth` are taken */
+    const char *model;        /* may be NULL when nothing is to be encoded */
     pnb_encoder_opts parts;
     const char *truth;   /* HierarCaps csv or NULL */
     const char *cluster; /* field of the pictures' ids file whose values are drawn together; NULL:

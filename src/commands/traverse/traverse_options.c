@@ -15,24 +15,24 @@ struct traverse_args {
 
 #define AT(field) PNB__FIELD(struct traverse_args, field)
 static const pnb__option options[] = {
-    PNB__ROW_FILE("images", AT(job.pictures.set), "SET", "Embedding set of pictures",
+    PNB__ROW_FILE("images", AT(job.images.set), "SET", "Embedding set of pictures",
                   .group = "Pictures (one kind)"),
-    PNB__ROW_FILES("query-image", AT(job.pictures.images), "PATH...",
+    PNB__ROW_FILES("query-image", AT(job.images.images), "PATH...",
                    "Pictures, folders or data sets; needs --model"),
-    PNB__ROW_FILE("texts", AT(job.captions.set), "SET", "Embedding set of captions",
+    PNB__ROW_FILE("texts", AT(job.texts.set), "SET", "Embedding set of captions",
                   .group = "Captions (one kind; without them those of --truth)"),
-    PNB__ROW_LIST("text", AT(job.captions.texts), "STR...", "Captions; needs --model",
+    PNB__ROW_LIST("text", AT(job.texts.texts), "STR...", "Captions; needs --model",
                   .instead_of_file = "--texts takes an embedding set"),
     PNB__ROW_FILE(
         "truth", AT(job.truth), "CSV",
         "HierarCaps csv: id, captions joined by =>, image_url; gives precision, recall, R@1 "
         "and R@1[ROOT] of the pictures it names"),
-    PNB__PICTURE_CLUSTER_ROW(AT(job.cluster)),
+    PNB__IMAGE_CLUSTER_ROW(AT(job.cluster)),
     PNB__ROW_FILE("model", AT(job.model), "DIR",
                   "Model directory that made the sets: encodes the empty text and what is no set",
                   .group = "How", .letter = 'm'),
     PNB__MODEL_PARTS_ROWS(AT(job.parts.tokenizer), AT(job.parts.preprocess)),
-    PNB__EXIF_ROW(AT(job.pictures.exif)),
+    PNB__EXIF_ROW(AT(job.images.exif)),
     PNB__ROW_CHOICE(
         "root", AT(job.opts.root), "NAME", "average|null|including",
         "The empty text (deterministic), the caption that includes the picture most, or their "
@@ -46,7 +46,7 @@ static const pnb__option options[] = {
     PNB__ROW_CHOICE("measure", AT(job.opts.measure), "NAME", "mean|csd|w2",
                     "What the nearest caption of a point is nearest by",
                     .names = PNB__MEASURE_NAMES, .fallback = "mean"),
-    PNB__ROW_FLAG("from-picture", AT(job.opts.from_picture),
+    PNB__ROW_FLAG("from-picture", AT(job.opts.from_image),
                   "Start at the picture itself instead of at its nearest caption"),
     PNB__ROW_FLAG(
         "released", AT(released),
@@ -60,20 +60,20 @@ static const pnb__option options[] = {
 /* What is asked for fits together. */
 static pnb_status check(pnb__app *app, const pnb__traverse_cmd *c)
 {
-    if ((c->pictures.set != NULL) == (c->pictures.images.n > 0))
+    if ((c->images.set != NULL) == (c->images.images.n > 0))
         return pnb__usage(app, "%s of --images and --query-image is wanted",
-                          c->pictures.set == NULL ? "one" : "only one");
-    if (c->captions.set != NULL && c->captions.texts.n > 0)
+                          c->images.set == NULL ? "one" : "only one");
+    if (c->texts.set != NULL && c->texts.texts.n > 0)
         return pnb__usage(app, "only one of --texts and --text is wanted");
-    if (c->captions.set == NULL && c->captions.texts.n == 0 && c->truth == NULL)
+    if (c->texts.set == NULL && c->texts.texts.n == 0 && c->truth == NULL)
         return pnb__usage(app, "captions are missing: give --texts, --text or --truth");
-    if (c->model == NULL && c->pictures.images.n > 0)
+    if (c->model == NULL && c->images.images.n > 0)
         return pnb__usage(app, "--model is missing: it encodes the pictures");
-    if (c->model == NULL && c->captions.set == NULL)
+    if (c->model == NULL && c->texts.set == NULL)
         return pnb__usage(app, "--model is missing: it encodes the captions");
     if (c->cluster != NULL && c->truth == NULL)
         return pnb__usage(app, "--cluster is of the intervals against --truth, and none is given");
-    if (c->pictures.exif && c->pictures.images.n == 0)
+    if (c->images.exif && c->images.images.n == 0)
         return pnb__usage(app, "--exif needs --query-image");
     if (c->model == NULL && (c->parts.tokenizer != NULL || c->parts.preprocess != NULL))
         return pnb__usage(app,

@@ -82,12 +82,12 @@ static char *trimmed(const char *text)
     return pnb__strndup(text, n);
 }
 
-static pnb_status name_captions(name_list *list, const pnb_embeddings *captions, pnb_error *err)
+static pnb_status name_texts(name_list *list, const pnb_embeddings *texts, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    PNB_TRY(PNB_ALLOC(list->items, captions->n, err));
-    for (size_t i = 0; i < captions->n; i++) {
-        const char *text = captions->texts != NULL ? captions->texts[i] : NULL;
+    PNB_TRY(PNB_ALLOC(list->items, texts->n, err));
+    for (size_t i = 0; i < texts->n; i++) {
+        const char *text = texts->texts != NULL ? texts->texts[i] : NULL;
         if (text == NULL)
             PNB_TRY(pnb__fail(err, PNB_NOT_FOUND,
                               "caption row %zu has no text; embed the captions with this program",
@@ -100,16 +100,16 @@ done:
 }
 
 /* Each picture by its id, and by the stem of its path or id. */
-static pnb_status name_pictures(name_list *ids, name_list *stems, const pnb_embeddings *pictures,
-                                pnb_error *err)
+static pnb_status name_images(name_list *ids, name_list *stems, const pnb_embeddings *images,
+                              pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    size_t n = pictures->n;
+    size_t n = images->n;
     PNB_TRY(PNB_ALLOC(ids->items, n, err));
     PNB_TRY(PNB_ALLOC(stems->items, n, err));
     for (size_t i = 0; i < n; i++) {
-        const char *id = pictures->ids != NULL ? pictures->ids[i] : NULL;
-        const char *path = pictures->paths != NULL ? pictures->paths[i] : NULL;
+        const char *id = images->ids != NULL ? images->ids[i] : NULL;
+        const char *path = images->paths != NULL ? images->paths[i] : NULL;
         if (id != NULL)
             PNB_TRY(add_name(ids, pnb__strdup(id), i, err));
         if (path != NULL || id != NULL)
@@ -121,8 +121,8 @@ done:
     return status;
 }
 
-static pnb_status find_picture(const name_list *ids, const name_list *stems,
-                               const pnb_hierarcaps *file, size_t i, size_t *row, pnb_error *err)
+static pnb_status find_image(const name_list *ids, const name_list *stems,
+                             const pnb_hierarcaps *file, size_t i, size_t *row, pnb_error *err)
 {
     *row = find_name(ids, file->id[i]);
     if (*row == SIZE_MAX && file->url[i][0] != '\0') {
@@ -135,21 +135,20 @@ static pnb_status find_picture(const name_list *ids, const name_list *stems,
     return PNB_OK;
 }
 
-static pnb_status match_pictures(pnb__hierarchy_truth *out, const pnb_hierarcaps *file,
-                                 const pnb_embeddings *pictures, const name_list *captions,
-                                 pnb_error *err)
+static pnb_status match_images(pnb__hierarchy_truth *out, const pnb_hierarcaps *file,
+                               const pnb_embeddings *images, const name_list *texts, pnb_error *err)
 {
     name_list ids = {0}, stems = {0};
     pnb_status status;
-    PNB_TRY(name_pictures(&ids, &stems, pictures, err));
+    PNB_TRY(name_images(&ids, &stems, images, err));
     for (size_t i = 0; i < file->n; i++) {
         size_t row = SIZE_MAX;
-        PNB_TRY(find_picture(&ids, &stems, file, i, &row, err));
+        PNB_TRY(find_image(&ids, &stems, file, i, &row, err));
         if (row == SIZE_MAX)
             continue;
         for (size_t l = 0; l < file->n_levels; l++) {
-            const char *text = file->caption[i * file->n_levels + l];
-            size_t found = find_name(captions, text);
+            const char *text = file->text[i * file->n_levels + l];
+            size_t found = find_name(texts, text);
             if (found == SIZE_MAX)
                 PNB_TRY(pnb__fail(err, PNB_NOT_FOUND,
                                   "the caption \"%.80s\" of picture '%s' is not in the caption "
@@ -171,24 +170,24 @@ done:
 }
 
 pnb_status pnb__hierarchy_truth_match(pnb__hierarchy_truth *out, const pnb_hierarcaps *file,
-                                      const pnb_embeddings *pictures,
-                                      const pnb_embeddings *captions, pnb_error *err)
+                                      const pnb_embeddings *images, const pnb_embeddings *texts,
+                                      pnb_error *err)
 {
-    name_list texts = {0};
+    name_list names = {0};
     pnb_status status = PNB_OK;
     *out = (pnb__hierarchy_truth){0};
-    PNB_TRY(name_captions(&texts, captions, err));
-    PNB_TRY(PNB_ALLOC(out->label, captions->n, err));
+    PNB_TRY(name_texts(&names, texts, err));
+    PNB_TRY(PNB_ALLOC(out->label, texts->n, err));
     PNB_TRY(PNB_ALLOC(out->truth, file->n * file->n_levels, err));
     PNB_TRY(PNB_ALLOC(out->row, file->n, err));
-    for (size_t i = 0; i < texts.n; i++) /* the label of a text is its lowest row */
-        out->label[texts.items[i].row] =
-            i > 0 && strcmp(texts.items[i - 1].name, texts.items[i].name) == 0
-                ? out->label[texts.items[i - 1].row]
-                : (int64_t)texts.items[i].row;
-    status = match_pictures(out, file, pictures, &texts, err);
+    for (size_t i = 0; i < names.n; i++) /* the label of a text is its lowest row */
+        out->label[names.items[i].row] =
+            i > 0 && strcmp(names.items[i - 1].name, names.items[i].name) == 0
+                ? out->label[names.items[i - 1].row]
+                : (int64_t)names.items[i].row;
+    status = match_images(out, file, images, &names, err);
 done:
-    free_names(&texts);
+    free_names(&names);
     if (status != PNB_OK)
         pnb__hierarchy_truth_reset(out);
     return status;

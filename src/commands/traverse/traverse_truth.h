@@ -17,8 +17,8 @@ typedef struct pnb__hierarchy_truth {
 /* A picture of the set is the file's by its id, or by the file name of the url without its ending.
  * Errors  NOT_FOUND (no picture in common; a true caption is missing: named), NOMEM */
 pnb_status pnb__hierarchy_truth_match(pnb__hierarchy_truth *out, const pnb_hierarcaps *file,
-                                      const pnb_embeddings *pictures,
-                                      const pnb_embeddings *captions, pnb_error *err);
+                                      const pnb_embeddings *images, const pnb_embeddings *texts,
+                                      pnb_error *err);
 void pnb__hierarchy_truth_reset(pnb__hierarchy_truth *t);
 
 #endif

@@ -95,7 +95,7 @@ static double between(pnb__rng *r, double low, double high)
     return low + (high - low) * pnb__rng_uniform(r);
 }
 
-static pnb_status check_picture(const pnb_preprocess *pp, const pnb_image *image, pnb_error *err)
+static pnb_status check_image(const pnb_preprocess *pp, const pnb_image *image, pnb_error *err)
 {
     if (image->pixels == NULL || image->width < 1 || image->height < 1)
         return pnb__fail(err, PNB_ARG, "augmentation: the picture is empty");
@@ -211,7 +211,7 @@ pnb_status pnb_augment_apply(const pnb_augment *a, const pnb_preprocess *pp, con
         return status;
     if (!a->enabled)
         return pnb_preprocess_apply(pp, image, out, err);
-    PNB_TRY(check_picture(pp, image, err));
+    PNB_TRY(check_image(pp, image, err));
     if (a->interpolation > 0)
         used.filter = (pnb_filter)(a->interpolation - 1);
     pnb__rng rng;

@@ -54,7 +54,7 @@ pnb_loader_opts pnb_loader_opts_default(void)
                              .preprocess = pnb_preprocess_default(),
                              .augment = pnb_augment_none(),
                              .context_length = 64,
-                             .captions = PNB_CAPTION_LEVEL,
+                             .texts = PNB_TEXT_LEVEL,
                              .level = -1};
 }
 
@@ -180,8 +180,8 @@ static pnb_status check_opts(const pnb_dataset *ds, const pnb_loader_opts *o, pn
     if (o->rank >= o->n_ranks)
         return pnb__fail(err, PNB_ARG, "loader: rank %zu of %zu, they count from 0", o->rank,
                          o->n_ranks);
-    if ((unsigned)o->captions >= PNB_N_CAPTION_CHOICES)
-        return pnb__fail(err, PNB_ARG, "loader: unknown choice of captions %d", (int)o->captions);
+    if ((unsigned)o->texts >= PNB_N_TEXT_CHOICES)
+        return pnb__fail(err, PNB_ARG, "loader: unknown choice of captions %d", (int)o->texts);
     return check_templates(o, err);
 }
 

@@ -10,11 +10,11 @@
 enum { MAX_ATTEMPTS = 64, N_LEVELS = 4 };
 
 /* Purposes of draws: part of the key, so that they are independent. */
-enum { DRAW_CAPTION = 0x63617074, DRAW_REPLACEMENT = 0x7265706c };
+enum { DRAW_TEXT = 0x63617074, DRAW_REPLACEMENT = 0x7265706c };
 
 size_t pnb__texts_per_image(const pnb_loader_opts *opts)
 {
-    return opts->captions == PNB_CAPTION_ALL_LEVELS ? N_LEVELS : 1;
+    return opts->texts == PNB_TEXT_ALL_LEVELS ? N_LEVELS : 1;
 }
 
 static void draw_init(pnb__rng *rng, const pnb_loader_opts *opts, uint64_t epoch, uint64_t purpose,
@@ -87,7 +87,7 @@ pnb_status pnb__skips_add(pnb__skips *skips, int64_t sample, char *why_take, pnb
 static size_t count_level(const pnb_sample *s, int level)
 {
     size_t n = 0;
-    for (size_t i = 0; i < s->n_captions; i++)
+    for (size_t i = 0; i < s->n_texts; i++)
         n += s->levels[i] == level;
     return n;
 }
@@ -95,7 +95,7 @@ static size_t count_level(const pnb_sample *s, int level)
 static size_t pick_of_level(const pnb_sample *s, int level, size_t n, pnb__rng *rng)
 {
     size_t pick = (size_t)pnb__rng_below(rng, n);
-    for (size_t i = 0; i < s->n_captions; i++)
+    for (size_t i = 0; i < s->n_texts; i++)
         if (s->levels[i] == level && pick-- == 0)
             return i;
     return 0;
@@ -107,14 +107,14 @@ static size_t pick_by_level(const pnb_sample *s, int level, pnb__rng *rng)
     size_t n_of_level = level >= 0 ? count_level(s, level) : 0, n_levels = 0;
     if (n_of_level > 0)
         return pick_of_level(s, level, n_of_level, rng);
-    for (size_t i = 0; i < s->n_captions; i++) { /* count each level at its first caption */
+    for (size_t i = 0; i < s->n_texts; i++) { /* count each level at its first caption */
         bool is_first = true;
         for (size_t j = 0; j < i && is_first; j++)
             is_first = s->levels[j] != s->levels[i];
         n_levels += is_first;
     }
     size_t wanted = (size_t)pnb__rng_below(rng, n_levels);
-    for (size_t i = 0; i < s->n_captions; i++) {
+    for (size_t i = 0; i < s->n_texts; i++) {
         bool is_first = true;
         for (size_t j = 0; j < i && is_first; j++)
             is_first = s->levels[j] != s->levels[i];
@@ -128,7 +128,7 @@ static size_t pick_by_level(const pnb_sample *s, int level, pnb__rng *rng)
 static size_t pick_near_level(const pnb_sample *s, int level, pnb__rng *rng)
 {
     int best = s->levels[0];
-    for (size_t i = 0; i < s->n_captions; i++) {
+    for (size_t i = 0; i < s->n_texts; i++) {
         int distance = PNB_MAX(s->levels[i], level) - PNB_MIN(s->levels[i], level);
         int best_distance = PNB_MAX(best, level) - PNB_MIN(best, level);
         if (distance < best_distance || (distance == best_distance && s->levels[i] < best))
@@ -137,47 +137,45 @@ static size_t pick_near_level(const pnb_sample *s, int level, pnb__rng *rng)
     return pick_of_level(s, best, count_level(s, best), rng);
 }
 
-static size_t pick_caption(const pnb_sample *s, const pnb_loader_opts *opts, int text,
-                           pnb__rng *rng)
+static size_t pick_text(const pnb_sample *s, const pnb_loader_opts *opts, int text, pnb__rng *rng)
 {
-    switch (opts->captions) {
-    case PNB_CAPTION_LEVEL:
+    switch (opts->texts) {
+    case PNB_TEXT_LEVEL:
         return pick_by_level(s, opts->level, rng);
-    case PNB_CAPTION_ANY:
-        return (size_t)pnb__rng_below(rng, s->n_captions);
-    case PNB_CAPTION_ALL_LEVELS:
+    case PNB_TEXT_ANY:
+        return (size_t)pnb__rng_below(rng, s->n_texts);
+    case PNB_TEXT_ALL_LEVELS:
         return pick_near_level(s, text, rng);
     default:
         return 0;
     }
 }
 
-void pnb__template_fill(pnb__buf *b, const char *text, const char *caption)
+void pnb__template_fill(pnb__buf *b, const char *form, const char *text)
 {
-    const char *hole = strstr(text, "{c}");
+    const char *hole = strstr(form, "{c}");
     size_t n_hole = 3;
     if (!hole) {
-        hole = strstr(text, "{}");
+        hole = strstr(form, "{}");
         n_hole = 2;
     }
     if (!hole) { /* checked when the loader was created */
-        pnb__buf_puts(b, caption);
+        pnb__buf_puts(b, text);
         return;
     }
-    pnb__buf_append(b, text, (size_t)(hole - text));
-    pnb__buf_puts(b, caption);
+    pnb__buf_append(b, form, (size_t)(hole - form));
+    pnb__buf_puts(b, text);
     pnb__buf_puts(b, hole + n_hole);
 }
 
 /* Appends the caption, in a template when the draw says so. */
-static void append_caption(pnb__buf *b, const char *caption, const pnb_loader_opts *opts,
-                           pnb__rng *rng)
+static void append_text(pnb__buf *b, const char *text, const pnb_loader_opts *opts, pnb__rng *rng)
 {
     bool in_template = pnb__rng_uniform(rng) < opts->template_share && opts->n_templates > 0;
     if (in_template)
-        pnb__template_fill(b, opts->templates[pnb__rng_below(rng, opts->n_templates)], caption);
+        pnb__template_fill(b, opts->templates[pnb__rng_below(rng, opts->n_templates)], text);
     else
-        pnb__buf_puts(b, caption);
+        pnb__buf_puts(b, text);
 }
 
 static pnb_status fill_texts(const pnb_loader_opts *opts, const pnb_sample *s, uint64_t epoch,
@@ -185,11 +183,11 @@ static pnb_status fill_texts(const pnb_loader_opts *opts, const pnb_sample *s, u
 {
     size_t n_texts = pnb__texts_per_image(opts);
     pnb__rng rng;
-    draw_init(&rng, opts, epoch, DRAW_CAPTION, (uint64_t)sample);
+    draw_init(&rng, opts, epoch, DRAW_TEXT, (uint64_t)sample);
     for (size_t t = 0; t < n_texts; t++) {
-        size_t row = place * n_texts + t, pick = pick_caption(s, opts, (int)t, &rng);
+        size_t row = place * n_texts + t, pick = pick_text(s, opts, (int)t, &rng);
         size_t offset = room->texts.size;
-        append_caption(&room->texts, s->captions[pick], opts, &rng);
+        append_text(&room->texts, s->texts[pick], opts, &rng);
         if (room->texts.failed)
             return pnb__fail_nomem(&room->error, room->texts.size);
         room->rows[row] = (pnb__text_row){offset, room->texts.size - offset};
@@ -258,9 +256,9 @@ static bool wants_own_mode(const pnb_loader_opts *opts, const pnb_sample *s)
     return opts->preprocess.resize_first && s->image_bytes == NULL;
 }
 
-static pnb_status fill_picture(const pnb_dataset *ds, const pnb_loader_opts *opts,
-                               pnb__image_cache *cache, const pnb_sample *s, const uint64_t key[3],
-                               float *out, pnb_error *err)
+static pnb_status fill_image(const pnb_dataset *ds, const pnb_loader_opts *opts,
+                             pnb__image_cache *cache, const pnb_sample *s, const uint64_t key[3],
+                             float *out, pnb_error *err)
 {
     pnb_image image = {0};
     pnb_status status = PNB_OK;
@@ -300,11 +298,11 @@ static pnb_status fill_place(const pnb_dataset *ds, const pnb_loader_opts *opts,
     pnb_sample s = {0};
     pnb_status status = PNB_OK;
     PNB_TRY(pnb_dataset_get(ds, (size_t)key[2], &s, why));
-    if (s.n_captions == 0) {
+    if (s.n_texts == 0) {
         status = pnb__fail(why, PNB_FORMAT, "sample %s has no caption", s.key);
         goto done;
     }
-    PNB_TRY(fill_picture(ds, opts, cache, &s, key, room->pixels + place * 3 * plane, why));
+    PNB_TRY(fill_image(ds, opts, cache, &s, key, room->pixels + place * 3 * plane, why));
     PNB_TRY(fill_texts(opts, &s, key[1], (int64_t)key[2], place, room));
     room->samples[place] = (int64_t)key[2];
 done:

@@ -59,7 +59,7 @@ pnb_status pnb__batch_room_create(pnb__batch_room *room, const pnb_loader_opts *
 void pnb__batch_room_free(pnb__batch_room *room);
 
 /* Appends the template with the caption in place of its first "{c}" or, without one, "{}". */
-void pnb__template_fill(pnb__buf *b, const char *text, const char *caption);
+void pnb__template_fill(pnb__buf *b, const char *form, const char *text);
 size_t pnb__texts_per_image(const pnb_loader_opts *opts);
 /* Takes the text over; a sample that is already listed is not listed again. */
 pnb_status pnb__skips_add(pnb__skips *skips, int64_t sample, char *why_take, pnb_error *err);

@@ -30,10 +30,10 @@ typedef struct reader {
 
 void pnb__coco_instances_free(pnb__coco_instances *c)
 {
-    pnb__free(c->picture);
+    pnb__free(c->image);
     pnb__free(c->annotation);
     json_decref(c->root);
-    json_decref(c->captions);
+    json_decref(c->texts);
     *c = (pnb__coco_instances){0};
 }
 
@@ -42,9 +42,9 @@ static int compare_int64(int64_t x, int64_t y)
     return (x > y) - (x < y);
 }
 
-static int by_picture_id(const void *a, const void *b)
+static int by_image_id(const void *a, const void *b)
 {
-    return compare_int64(((const pnb__coco_picture *)a)->id, ((const pnb__coco_picture *)b)->id);
+    return compare_int64(((const pnb__coco_image *)a)->id, ((const pnb__coco_image *)b)->id);
 }
 
 static int by_category_id(const void *a, const void *b)
@@ -52,7 +52,7 @@ static int by_category_id(const void *a, const void *b)
     return compare_int64(((const category *)a)->id, ((const category *)b)->id);
 }
 
-static int by_picture_and_id(const void *a, const void *b)
+static int by_image_and_id(const void *a, const void *b)
 {
     const pnb__coco_annotation *x = a, *y = b;
     int order = compare_int64(x->image_id, y->image_id);
@@ -113,12 +113,12 @@ static bool is_inside(const char *name)
            !pnb__ends_with(name, "/..");
 }
 
-static pnb_status read_picture(reader *r, const json_t *entry, size_t i, pnb_error *err)
+static pnb_status read_image(reader *r, const json_t *entry, size_t i, pnb_error *err)
 {
-    pnb__coco_picture *own = &r->c->picture[i];
+    pnb__coco_image *own = &r->c->image[i];
     int64_t width = 0, height = 0;
     pnb_status status;
-    *own = (pnb__coco_picture){.file_name = json_string_value(json_object_get(entry, "file_name"))};
+    *own = (pnb__coco_image){.file_name = json_string_value(json_object_get(entry, "file_name"))};
     PNB_TRY(get_id(entry, "id", &own->id, r, "images", i, err));
     PNB_TRY(get_id(entry, "width", &width, r, "images", i, err));
     PNB_TRY(get_id(entry, "height", &height, r, "images", i, err));
@@ -136,28 +136,28 @@ done:
     return status;
 }
 
-static pnb_status read_pictures(reader *r, pnb_error *err)
+static pnb_status read_images(reader *r, pnb_error *err)
 {
     pnb__coco_instances *c = r->c;
     const json_t *list;
     pnb_status status;
-    PNB_TRY(get_list(c->root, r->path, "images", &list, &c->n_pictures, err));
-    PNB_TRY(PNB_ALLOC_ZERO(c->picture, c->n_pictures + 1, err));
-    for (size_t i = 0; i < c->n_pictures; i++)
-        PNB_TRY(read_picture(r, json_array_get(list, i), i, err));
-    qsort(c->picture, c->n_pictures, sizeof *c->picture, by_picture_id);
-    for (size_t i = 1; i < c->n_pictures; i++)
-        if (c->picture[i].id == c->picture[i - 1].id)
+    PNB_TRY(get_list(c->root, r->path, "images", &list, &c->n_images, err));
+    PNB_TRY(PNB_ALLOC_ZERO(c->image, c->n_images + 1, err));
+    for (size_t i = 0; i < c->n_images; i++)
+        PNB_TRY(read_image(r, json_array_get(list, i), i, err));
+    qsort(c->image, c->n_images, sizeof *c->image, by_image_id);
+    for (size_t i = 1; i < c->n_images; i++)
+        if (c->image[i].id == c->image[i - 1].id)
             PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: two pictures have the id %lld", r->path,
-                              (long long)c->picture[i].id));
+                              (long long)c->image[i].id));
 done:
     return status;
 }
 
-static pnb__coco_picture *find_picture(const pnb__coco_instances *c, int64_t id)
+static pnb__coco_image *find_image(const pnb__coco_instances *c, int64_t id)
 {
-    const pnb__coco_picture key = {.id = id};
-    return bsearch(&key, c->picture, c->n_pictures, sizeof *c->picture, by_picture_id);
+    const pnb__coco_image key = {.id = id};
+    return bsearch(&key, c->image, c->n_images, sizeof *c->image, by_image_id);
 }
 
 static pnb_status read_annotation(reader *r, const json_t *entry, size_t i, pnb_error *err)
@@ -173,7 +173,7 @@ static pnb_status read_annotation(reader *r, const json_t *entry, size_t i, pnb_
     PNB_TRY(get_id(entry, "category_id", &key.id, r, "annotations", i, err));
     const category *found =
         bsearch(&key, r->categories, r->n_categories, sizeof key, by_category_id);
-    if (found == NULL || find_picture(r->c, own->image_id) == NULL)
+    if (found == NULL || find_image(r->c, own->image_id) == NULL)
         PNB_TRY(pnb__fail(err, PNB_FORMAT,
                           "%s: annotation %lld names %s %lld, which is not in the file", r->path,
                           (long long)own->id, found == NULL ? "category" : "picture",
@@ -216,9 +216,9 @@ static pnb_status read_annotations(reader *r, pnb_error *err)
     for (size_t i = 0; i < c->n_annotations; i++)
         PNB_TRY(read_annotation(r, json_array_get(list, i), i, err));
     PNB_TRY(check_annotation_ids(r, err));
-    qsort(c->annotation, c->n_annotations, sizeof *c->annotation, by_picture_and_id);
+    qsort(c->annotation, c->n_annotations, sizeof *c->annotation, by_image_and_id);
     for (size_t i = 0; i < c->n_annotations; i++) {
-        pnb__coco_picture *own = find_picture(c, c->annotation[i].image_id);
+        pnb__coco_image *own = find_image(c, c->annotation[i].image_id);
         if (own->n++ == 0)
             own->first = i;
     }
@@ -227,37 +227,37 @@ done:
 }
 
 /* The caption with the lowest id of each picture; captions of other pictures are ignored. */
-static pnb_status read_captions(reader *r, const char *path, pnb_error *err)
+static pnb_status read_texts(reader *r, const char *path, pnb_error *err)
 {
     const json_t *list;
     size_t n = 0;
     reader named = {.c = r->c, .path = path};
     pnb_status status;
     int64_t *lowest = NULL;
-    PNB_TRY(PNB_ALLOC(lowest, r->c->n_pictures + 1, err));
-    PNB_TRY(pnb__json_load_file(&r->c->captions, path, MAX_BYTES, err));
-    PNB_TRY(get_list(r->c->captions, path, "annotations", &list, &n, err));
+    PNB_TRY(PNB_ALLOC(lowest, r->c->n_images + 1, err));
+    PNB_TRY(pnb__json_load_file(&r->c->texts, path, MAX_BYTES, err));
+    PNB_TRY(get_list(r->c->texts, path, "annotations", &list, &n, err));
     for (size_t i = 0; i < n; i++) {
         const json_t *entry = json_array_get(list, i);
         const char *text = json_string_value(json_object_get(entry, "caption"));
         int64_t id = 0, image_id = 0;
         PNB_TRY(get_id(entry, "id", &id, &named, "annotations", i, err));
         PNB_TRY(get_id(entry, "image_id", &image_id, &named, "annotations", i, err));
-        pnb__coco_picture *own = find_picture(r->c, image_id);
+        pnb__coco_image *own = find_image(r->c, image_id);
         if (text == NULL)
             PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: annotation %lld has no \"caption\"", path,
                               (long long)id));
-        if (own == NULL || (own->caption != NULL && lowest[own - r->c->picture] <= id))
+        if (own == NULL || (own->text != NULL && lowest[own - r->c->image] <= id))
             continue;
-        own->caption = text;
-        lowest[own - r->c->picture] = id;
+        own->text = text;
+        lowest[own - r->c->image] = id;
     }
 done:
     pnb__free(lowest);
     return status;
 }
 
-pnb_status pnb__coco_instances_load(pnb__coco_instances *c, const char *path, const char *captions,
+pnb_status pnb__coco_instances_load(pnb__coco_instances *c, const char *path, const char *texts,
                                     pnb_error *err)
 {
     reader r = {.c = c, .path = path};
@@ -265,10 +265,10 @@ pnb_status pnb__coco_instances_load(pnb__coco_instances *c, const char *path, co
     *c = (pnb__coco_instances){0};
     PNB_TRY(pnb__json_load_file(&c->root, path, MAX_BYTES, err));
     PNB_TRY(read_categories(&r, err));
-    PNB_TRY(read_pictures(&r, err));
+    PNB_TRY(read_images(&r, err));
     PNB_TRY(read_annotations(&r, err));
-    if (captions != NULL)
-        status = read_captions(&r, captions, err);
+    if (texts != NULL)
+        status = read_texts(&r, texts, err);
 done:
     pnb__free(r.categories);
     return status;

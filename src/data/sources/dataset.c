@@ -24,7 +24,7 @@ pnb__entry pnb__entry_empty(void)
                         .image_path = PNB__NO_TEXT,
                         .json_path = PNB__NO_TEXT,
                         .txt_path = PNB__NO_TEXT,
-                        .caption = PNB__NO_TEXT,
+                        .text = PNB__NO_TEXT,
                         .label = -1,
                         .class_name = PNB__NO_TEXT};
 }

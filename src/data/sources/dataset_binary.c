@@ -179,7 +179,7 @@ static pnb_status add_record(pnb_dataset *ds, const layout *l, size_t offset, in
                     (size_t)l->raw.width * (size_t)l->raw.height * (size_t)l->raw.channels, true};
     entry.label = label;
     if (label >= 0 && (size_t)label < ds->n_classes)
-        entry.caption = pnb__dataset_add_text(ds, ds->classes[label]);
+        entry.text = pnb__dataset_add_text(ds, ds->classes[label]);
     return pnb__dataset_add_entry(ds, &entry, err);
 }
 

@@ -1,5 +1,5 @@
 /* Samples of a folder of pictures, searched below in name order. The caption comes from x.json or
- * x.txt beside x.png, or, with class_captions, from the name of the folder the picture lies in
+ * x.txt beside x.png, or, with class_texts, from the name of the folder the picture lies in
  * ('_' and '-' read as spaces). The first folder below the root is its class.
  *
  * Every file whose name says that it is a picture is a sample, also in a format that is not read
@@ -29,7 +29,7 @@ static size_t find_beside(pnb_dataset *ds, const char *path, const char *ending)
     return text;
 }
 
-static size_t class_caption(pnb_dataset *ds, const char *path)
+static size_t class_text(pnb_dataset *ds, const char *path)
 {
     char *dir = pnb__path_dir(path);
     char *name = dir ? pnb__strdup(pnb__path_base(dir)) : NULL;
@@ -95,14 +95,14 @@ static bool is_link_inside(const walk *w, const char *path)
     return is_inside;
 }
 
-static pnb_status add_picture(walk *w, const char *path, pnb_error *err)
+static pnb_status add_image(walk *w, const char *path, pnb_error *err)
 {
     pnb__entry entry = pnb__entry_empty();
     entry.json_path = find_beside(w->ds, path, ".json");
     entry.txt_path = find_beside(w->ds, path, ".txt");
     if (entry.json_path == PNB__NO_TEXT && entry.txt_path == PNB__NO_TEXT) {
-        if (w->ds->opts.class_captions)
-            entry.caption = class_caption(w->ds, path);
+        if (w->ds->opts.class_texts)
+            entry.text = class_text(w->ds, path);
         else if (!w->ds->opts.allow_no_caption) {
             w->n_left_out++;
             return w->ds->texts.failed ? pnb__fail_nomem(err, strlen(path)) : PNB_OK;
@@ -140,7 +140,7 @@ static pnb_status walk_dir(walk *w, const char *dir, int depth, pnb_error *err)
             if (!is_link_inside(w, path))
                 PNB_TRY(walk_dir(w, path, depth + 1, err));
         } else if (pnb__image_is_named(names.items[i])) {
-            PNB_TRY(add_picture(w, path, err));
+            PNB_TRY(add_image(w, path, err));
         }
         pnb__free(path);
         path = NULL;

@@ -36,7 +36,7 @@ typedef struct pnb__entry {
     pnb__span image, json, txt; /* tar; jsonl uses json for its line */
     size_t image_path;          /* folder, table */
     size_t json_path, txt_path; /* folder: files beside the picture */
-    size_t caption;             /* table, class folder */
+    size_t text;                /* table, class folder */
     int32_t label;              /* number of the class, -1 unknown */
     size_t class_name;          /* as the source names it; numbered when all are known */
 } pnb__entry;

@@ -9,12 +9,12 @@
 #include "data/sources/dataset_internal.h"
 #include "io/json/json.h"
 
-enum { MAX_TEXT_BYTES = 16 << 20, MAX_CAPTIONS = 100000 };
+enum { MAX_TEXT_BYTES = 16 << 20, MAX_TEXTS = 100000 };
 
 struct pnb__sample_memory {
     json_t *root;
     char *json, *text, *path;
-    const char **captions;
+    const char **texts;
     int *levels;
 };
 
@@ -26,7 +26,7 @@ void pnb_sample_reset(pnb_sample *s)
         pnb__free(m->json);
         pnb__free(m->text);
         pnb__free(m->path);
-        pnb__free(m->captions);
+        pnb__free(m->texts);
         pnb__free(m->levels);
         pnb__free(m);
     }
@@ -35,14 +35,14 @@ void pnb_sample_reset(pnb_sample *s)
 
 static pnb_status reserve(pnb__sample_memory *m, size_t n, pnb_error *err)
 {
-    if (n > MAX_CAPTIONS)
-        return pnb__fail(err, PNB_LIMIT, "%zu captions, at most %d are read", n, (int)MAX_CAPTIONS);
-    pnb__free(m->captions);
+    if (n > MAX_TEXTS)
+        return pnb__fail(err, PNB_LIMIT, "%zu captions, at most %d are read", n, (int)MAX_TEXTS);
+    pnb__free(m->texts);
     pnb__free(m->levels);
-    m->captions = pnb__alloc_array(PNB_MAX(n, 1), sizeof *m->captions);
+    m->texts = pnb__alloc_array(PNB_MAX(n, 1), sizeof *m->texts);
     m->levels = pnb__alloc_array(PNB_MAX(n, 1), sizeof *m->levels);
-    if (!m->captions || !m->levels)
-        return pnb__fail_nomem(err, n * sizeof *m->captions);
+    if (!m->texts || !m->levels)
+        return pnb__fail_nomem(err, n * sizeof *m->texts);
     return PNB_OK;
 }
 
@@ -80,14 +80,14 @@ static pnb_status read_list(pnb__sample_memory *m, json_t *list, const char *key
             json_string_value(json_is_object(item) ? json_object_get(item, "raw") : item);
         if (!text)
             return pnb__fail(err, PNB_FORMAT, "\"%s\"[%zu] is not a text", key, i);
-        m->captions[i] = text;
+        m->texts[i] = text;
         m->levels[i] = -1;
     }
     *n = size;
     return PNB_OK;
 }
 
-static pnb_status read_captions(pnb__sample_memory *m, size_t *n, pnb_error *err)
+static pnb_status list_texts(pnb__sample_memory *m, size_t *n, pnb_error *err)
 {
     static const char *const KEYS[] = {"captions", "sentences", "caption", "text"};
     *n = 0;
@@ -99,7 +99,7 @@ static pnb_status read_captions(pnb__sample_memory *m, size_t *n, pnb_error *err
         } else if (json_is_string(value)) {
             status = reserve(m, 1, err);
             if (status == PNB_OK) {
-                m->captions[0] = json_string_value(value);
+                m->texts[0] = json_string_value(value);
                 m->levels[0] = -1;
                 *n = 1;
             }
@@ -142,7 +142,7 @@ static pnb_status read_json(pnb_sample *out, const char *bytes, size_t n_bytes, 
     out->group = json_string_value(json_object_get(m->root, "group"));
     out->subgroup = json_string_value(json_object_get(m->root, "subgroup"));
     read_class(out, m->root);
-    return read_captions(m, &out->n_captions, err);
+    return list_texts(m, &out->n_texts, err);
 }
 
 /* ---- plain text ---------------------------------------------------------------------------- */
@@ -169,12 +169,12 @@ static pnb_status read_lines(pnb_sample *out, const char *bytes, size_t n_bytes,
         char *next = p + length + (p[length] != 0);
         p[length] = 0;
         if (p[strspn(p, " \t")]) {
-            m->captions[n] = p;
+            m->texts[n] = p;
             m->levels[n++] = -1;
         }
         p = next;
     }
-    out->n_captions = n;
+    out->n_texts = n;
     return PNB_OK;
 }
 
@@ -233,13 +233,13 @@ static pnb_status read_texts(const pnb_dataset *ds, const pnb__entry *e, pnb_sam
         PNB_TRY(find_bytes(ds, source, &e->json, e->json_path, &json, err));
         PNB_TRY(read_json(out, json.data, json.n, err));
     }
-    if (out->n_captions == 0 && (e->txt.is_set || e->txt_path != PNB__NO_TEXT)) {
+    if (out->n_texts == 0 && (e->txt.is_set || e->txt_path != PNB__NO_TEXT)) {
         PNB_TRY(find_bytes(ds, source, &e->txt, e->txt_path, &txt, err));
         PNB_TRY(read_lines(out, txt.data, txt.n, err));
     }
-    if (out->n_captions == 0 && e->caption != PNB__NO_TEXT) {
-        const char *caption = ds->texts.data + e->caption;
-        PNB_TRY(read_lines(out, caption, strlen(caption), err));
+    if (out->n_texts == 0 && e->text != PNB__NO_TEXT) {
+        const char *text = ds->texts.data + e->text;
+        PNB_TRY(read_lines(out, text, strlen(text), err));
     }
 done:
     pnb__free(json.file);
@@ -266,13 +266,13 @@ pnb_status pnb__record_read(const pnb_dataset *ds, const pnb__entry *e, pnb_samp
     PNB_TRY(read_texts(ds, e, out, err));
     if (ds->sources[e->source].kind == PNB_DATASET_JSONL)
         PNB_TRY(find_line_image(ds, e, out, err));
-    if (out->n_captions == 0 && !ds->opts.allow_no_caption) {
+    if (out->n_texts == 0 && !ds->opts.allow_no_caption) {
         status = pnb__fail(err, PNB_FORMAT,
                            "no caption: wanted \"captions\", \"caption\", \"text\" or "
                            "\"sentences\" in the record, or a text file");
         goto done;
     }
-    out->captions = m->captions;
+    out->texts = m->texts;
     out->levels = m->levels;
 done:
     if (status != PNB_OK)

@@ -7,7 +7,7 @@
 
 enum { SIDE = 224, N_DEFAULT = 1024, PIXEL_SEED = 0x73796e74 };
 
-static const char *const captions[] = {"a picture of random pixels"};
+static const char *const texts[] = {"a picture of random pixels"};
 static const int levels[] = {-1};
 
 pnb_status pnb__synthetic_open(pnb_dataset *ds, pnb_error *err)
@@ -19,9 +19,9 @@ pnb_status pnb__synthetic_open(pnb_dataset *ds, pnb_error *err)
 void pnb__synthetic_get(pnb_sample *out)
 {
     out->key = "synthetic";
-    out->captions = captions;
+    out->texts = texts;
     out->levels = levels;
-    out->n_captions = PNB_COUNT(captions);
+    out->n_texts = PNB_COUNT(texts);
 }
 
 pnb_status pnb__synthetic_image(size_t i, pnb_image *out, pnb_error *err)

@@ -49,8 +49,8 @@ static pnb_status find_label(const pnb_dataset *ds, const pnb__csv *csv, size_t 
 }
 
 /* A table of labels needs no captions where samples without one are kept. */
-static pnb_status find_caption(const pnb_dataset *ds, const pnb__csv *csv, size_t label,
-                               size_t *column, pnb_error *err)
+static pnb_status find_text(const pnb_dataset *ds, const pnb__csv *csv, size_t label,
+                            size_t *column, pnb_error *err)
 {
     pnb_error why = PNB_ERROR_INIT;
     pnb_status status = pnb__csv_column(csv, ds->opts.csv_caption_key, column, &why);
@@ -64,18 +64,18 @@ static pnb_status find_caption(const pnb_dataset *ds, const pnb__csv *csv, size_
 static pnb_status add_rows(pnb_dataset *ds, pnb__csv *csv, const char *dir, const char *path,
                            pnb_error *err)
 {
-    size_t image, caption, label, n_left_out = 0;
+    size_t image, text, label, n_left_out = 0;
     bool more = true;
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__csv_column(csv, ds->opts.csv_img_key, &image, err));
     PNB_TRY(find_label(ds, csv, &label, err));
-    PNB_TRY(find_caption(ds, csv, label, &caption, err));
+    PNB_TRY(find_text(ds, csv, label, &text, err));
     for (;;) {
         PNB_TRY(pnb__csv_next(csv, &more, err));
         if (!more)
             break;
         pnb__entry entry = pnb__entry_empty();
-        const char *words = caption != NO_COLUMN ? csv->fields[caption] : "";
+        const char *words = text != NO_COLUMN ? csv->fields[text] : "";
         if (!csv->fields[image][0] || (!words[0] && !ds->opts.allow_no_caption)) {
             n_left_out++;
             continue;
@@ -83,7 +83,7 @@ static pnb_status add_rows(pnb_dataset *ds, pnb__csv *csv, const char *dir, cons
         entry.key = pnb__dataset_add_text(ds, csv->fields[image]);
         entry.image_path = add_path(ds, dir, csv->fields[image]);
         if (words[0])
-            entry.caption = pnb__dataset_add_text(ds, words);
+            entry.text = pnb__dataset_add_text(ds, words);
         if (label != NO_COLUMN && csv->fields[label][0])
             entry.class_name = pnb__dataset_add_text(ds, csv->fields[label]);
         PNB_TRY(pnb__dataset_add_entry(ds, &entry, err));

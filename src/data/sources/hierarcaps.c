@@ -26,11 +26,11 @@ void pnb_hierarcaps_free(pnb_hierarcaps *h)
         pnb__free(h->id[i]);
         pnb__free(h->url[i]);
         for (size_t l = 0; l < h->n_levels; l++)
-            pnb__free(h->caption[i * h->n_levels + l]);
+            pnb__free(h->text[i * h->n_levels + l]);
     }
     pnb__free(h->id);
     pnb__free(h->url);
-    pnb__free(h->caption);
+    pnb__free(h->text);
     pnb__free(h);
 }
 
@@ -41,10 +41,10 @@ static pnb_status add_row(reader *r, pnb_error *err)
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__grow_one(&h->id, h->n, sizeof *h->id, err));
     PNB_TRY(pnb__grow_one(&h->url, h->n, sizeof *h->url, err));
-    PNB_TRY(pnb__grow_one(&h->caption, h->n, h->n_levels * sizeof *h->caption, err));
+    PNB_TRY(pnb__grow_one(&h->text, h->n, h->n_levels * sizeof *h->text, err));
     h->id[h->n] = h->url[h->n] = NULL;
     for (size_t l = 0; l < h->n_levels; l++)
-        h->caption[h->n * h->n_levels + l] = NULL;
+        h->text[h->n * h->n_levels + l] = NULL;
     h->n++;
 done:
     return status;
@@ -85,17 +85,17 @@ static pnb_status check_levels(const reader *r, const char *joined, size_t line,
     return PNB_OK;
 }
 
-static pnb_status split_captions(const reader *r, const char *joined, size_t line, pnb_error *err)
+static pnb_status split_texts(const reader *r, const char *joined, size_t line, pnb_error *err)
 {
     pnb_hierarcaps *h = r->h;
-    char **caption = h->caption + (h->n - 1) * h->n_levels;
+    char **text = h->text + (h->n - 1) * h->n_levels;
     for (size_t l = 0; l < h->n_levels; l++) {
         const char *end = strstr(joined, "=>");
         size_t n = end != NULL ? (size_t)(end - joined) : strlen(joined);
-        caption[l] = trimmed(joined, n);
-        if (caption[l] == NULL)
+        text[l] = trimmed(joined, n);
+        if (text[l] == NULL)
             return pnb__fail_nomem(err, n);
-        if (caption[l][0] == '\0')
+        if (text[l][0] == '\0')
             return pnb__fail(err, PNB_FORMAT, "%s line %zu: the caption of level %zu is empty",
                              r->path, line, l);
         joined += n + 2;
@@ -115,7 +115,7 @@ static pnb_status read_row(reader *r, const pnb__csv *csv, size_t line, pnb_erro
     r->h->url[row] = trimmed(csv->fields[2], strlen(csv->fields[2]));
     if (r->h->id[row] == NULL || r->h->url[row] == NULL)
         return pnb__fail_nomem(err, strlen(csv->fields[0]));
-    status = split_captions(r, joined, line, err);
+    status = split_texts(r, joined, line, err);
 done:
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct pnb__emoji {
     const char *words[PNB__EMOJI_MAX_WORDS]; /* CLDR keywords but for the name; at least one */
     int n_words;
     bool has_skin_tone;
-    pnb_image picture;  /* as in the font, on white */
+    pnb_image image;    /* as in the font, on white */
     size_t first_equal; /* index of the first emoji with the same picture; its own if none */
     int split;
 } pnb__emoji;

@@ -93,13 +93,13 @@ static pnb_status draw_glyph(renderer *r, unsigned glyph, pnb__emoji *e, pnb_err
     if (b->pixel_mode != FT_PIXEL_MODE_BGRA || b->width < 1 || b->rows < 1 || b->pitch < 0)
         return pnb__fail(err, PNB_FORMAT, "the picture of %s (%s) is not a colour bitmap", e->key,
                          e->name);
-    pnb_status status = pnb_image_create(&e->picture, (int)b->width, (int)b->rows, 3, err);
+    pnb_status status = pnb_image_create(&e->image, (int)b->width, (int)b->rows, 3, err);
     if (status != PNB_OK)
         return status;
     for (unsigned y = 0; y < b->rows; y++)
         for (unsigned x = 0; x < b->width; x++) {
             const unsigned char *in = b->buffer + (size_t)y * (size_t)b->pitch + 4 * (size_t)x;
-            unsigned char *out = e->picture.pixels + 3 * ((size_t)y * b->width + x);
+            unsigned char *out = e->image.pixels + 3 * ((size_t)y * b->width + x);
             for (int c = 0; c < 3; c++) {
                 int value = in[2 - c] + 255 - in[3];
                 out[c] = (unsigned char)PNB_MIN(value, 255);
@@ -108,7 +108,7 @@ static pnb_status draw_glyph(renderer *r, unsigned glyph, pnb__emoji *e, pnb_err
     return PNB_OK;
 }
 
-static bool same_picture(const pnb_image *a, const pnb_image *b)
+static bool same_image(const pnb_image *a, const pnb_image *b)
 {
     return a->width == b->width && a->height == b->height &&
            !memcmp(a->pixels, b->pixels, (size_t)a->width * (size_t)a->height * 3);
@@ -121,10 +121,9 @@ static pnb_status find_equal(pnb__emoji_list *list, pnb_error *err)
         return pnb__fail_nomem(err, list->n * sizeof *hashes);
     for (size_t i = 0; i < list->n; i++) {
         pnb__emoji *e = &list->items[i];
-        size_t n = (size_t)e->picture.width * (size_t)e->picture.height * 3, j = 0;
-        hashes[i] = pnb__hash_bytes(e->picture.pixels, n, 0);
-        while (j < i &&
-               !(hashes[j] == hashes[i] && same_picture(&list->items[j].picture, &e->picture)))
+        size_t n = (size_t)e->image.width * (size_t)e->image.height * 3, j = 0;
+        hashes[i] = pnb__hash_bytes(e->image.pixels, n, 0);
+        while (j < i && !(hashes[j] == hashes[i] && same_image(&list->items[j].image, &e->image)))
             j++;
         e->first_equal = j < i ? list->items[j].first_equal : i;
     }

@@ -16,7 +16,7 @@ enum { MAX_FILE_BYTES = 64 << 20 };
 void pnb__emoji_free(pnb__emoji_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
-        pnb_image_free(&list->items[i].picture);
+        pnb_image_free(&list->items[i].image);
     pnb__free(list->items);
     pnb__arena_free(&list->arena);
     *list = (pnb__emoji_list){0};

@@ -5,7 +5,7 @@
  * last level the whole picture. Ties in size go to the lower annotation id. It does not say whether
  * crowds count; here they do not, as their mask is many objects. One picture is in memory at a
  * time; folders and shards are synth_write.c's, masks coco_mask.c's, captions
- * image_hierarchy_captions.c's. */
+ * image_hierarchy_texts.c's. */
 #include "penumbra/image_hierarchy.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #include "data/sources/coco_instances.h"
 #include "data/sources/coco_mask.h"
-#include "data/synth/image_hierarchy_captions.h"
+#include "data/synth/image_hierarchy_texts.h"
 #include "data/synth/synth_write.h"
 #include "io/json/json.h"
 #include "penumbra/image.h"
@@ -27,23 +27,23 @@ typedef struct segment {
 
 typedef struct builder {
     const pnb_image_hierarchy_opts *opts;
-    const char *pictures;
+    const char *images;
     pnb__coco_instances coco;
     pnb__synth_out out;
     pnb__synth_split split;
     pnb__out_file truth;
-    pnb__chain_captions captions;
+    pnb__chain_texts texts;
     pnb_image_hierarchy_stats stats;
 } builder;
 
 /* The picture at work. */
 typedef struct chain {
-    const pnb__coco_picture *picture;
+    const pnb__coco_image *annotated;
     segment *segments; /* largest first */
     size_t n_segments;
     unsigned char *mask, *shown; /* [height][width] of one segment; of all shown so far */
     pnb_image image;
-    size_t caption[MAX_LEVELS]; /* numbers in builder.captions */
+    size_t text[MAX_LEVELS]; /* numbers in builder.captions */
 } chain;
 
 pnb_image_hierarchy_opts pnb_image_hierarchy_opts_default(void)
@@ -76,13 +76,13 @@ static int larger_first(const void *a, const void *b)
 
 static size_t chain_pixels(const chain *c)
 {
-    return (size_t)c->picture->width * (size_t)c->picture->height;
+    return (size_t)c->annotated->width * (size_t)c->annotated->height;
 }
 
 static pnb_status draw_segment(chain *c, const pnb__coco_annotation *a, pnb_error *err)
 {
     pnb_status status =
-        pnb__coco_mask(a->segmentation, c->picture->width, c->picture->height, c->mask, err);
+        pnb__coco_mask(a->segmentation, c->annotated->width, c->annotated->height, c->mask, err);
     if (status != PNB_OK)
         pnb__error_prefix(err, "annotation %lld", (long long)a->id);
     return status;
@@ -91,9 +91,9 @@ static pnb_status draw_segment(chain *c, const pnb__coco_annotation *a, pnb_erro
 /* All segments that count, largest first, and the size of the smallest that was seen. */
 static pnb_status collect_segments(const builder *b, chain *c, size_t *smallest, pnb_error *err)
 {
-    const pnb__coco_annotation *all = b->coco.annotation + c->picture->first;
+    const pnb__coco_annotation *all = b->coco.annotation + c->annotated->first;
     *smallest = SIZE_MAX;
-    for (size_t i = 0; i < c->picture->n; i++) {
+    for (size_t i = 0; i < c->annotated->n; i++) {
         size_t n_pixels = 0;
         if (all[i].is_crowd && !b->opts->crowds)
             continue;
@@ -113,16 +113,17 @@ static pnb_status collect_segments(const builder *b, chain *c, size_t *smallest,
 
 /* ---- pictures ---- */
 
-static pnb_status load_picture(const builder *b, chain *c, pnb_error *err)
+static pnb_status load_image(const builder *b, chain *c, pnb_error *err)
 {
-    char *path = pnb__path_join(b->pictures, c->picture->file_name);
+    char *path = pnb__path_join(b->images, c->annotated->file_name);
     if (path == NULL)
-        return pnb__fail_nomem(err, strlen(b->pictures));
+        return pnb__fail_nomem(err, strlen(b->images));
     pnb_status status = pnb_image_load(&c->image, path, NULL, err);
     if (status == PNB_OK &&
-        (c->image.width != c->picture->width || c->image.height != c->picture->height))
-        status = pnb__fail(err, PNB_SHAPE, "the picture is %dx%d, its annotations are of %dx%d",
-                           c->image.width, c->image.height, c->picture->width, c->picture->height);
+        (c->image.width != c->annotated->width || c->image.height != c->annotated->height))
+        status =
+            pnb__fail(err, PNB_SHAPE, "the picture is %dx%d, its annotations are of %dx%d",
+                      c->image.width, c->image.height, c->annotated->width, c->annotated->height);
     pnb__free(path);
     return status;
 }
@@ -188,32 +189,32 @@ static pnb_status name_levels(builder *b, chain *c, pnb_error *err)
     for (size_t level = 0; level <= b->opts->n_segments && status == PNB_OK; level++) {
         bool is_last = level == b->opts->n_segments;
         pnb__buf text = {0};
-        if (is_last && c->picture->caption != NULL)
-            pnb__buf_puts(&text, c->picture->caption);
+        if (is_last && c->annotated->text != NULL)
+            pnb__buf_puts(&text, c->annotated->text);
         else
             pnb__join_names(&text, names, is_last ? c->n_segments : level + 1);
-        status = text.failed ? pnb__fail_nomem(err, 256)
-                             : pnb__chain_captions_add(&b->captions, text.data, (int)level,
-                                                       &c->caption[level], err);
+        status = text.failed
+                     ? pnb__fail_nomem(err, 256)
+                     : pnb__chain_texts_add(&b->texts, text.data, (int)level, &c->text[level], err);
         pnb__buf_reset(&text);
     }
     pnb__free(names);
     return status;
 }
 
-static void append_captions(const builder *b, const chain *c, size_t level, pnb__buf *json)
+static void append_texts(const builder *b, const chain *c, size_t level, pnb__buf *json)
 {
     pnb__buf_puts(json, ", \"captions\": [");
     for (size_t l = 0; l <= level; l++) {
         pnb__buf_puts(json, l > 0 ? ", " : "");
-        pnb__json_append_string(json, b->captions.items[c->caption[l]].text);
+        pnb__json_append_string(json, b->texts.items[c->text[l]].text);
     }
     pnb__buf_puts(json, "], \"levels\": [");
     for (size_t l = 0; l <= level; l++)
         pnb__buf_printf(json, "%s%zu", l > 0 ? ", " : "", l);
     pnb__buf_puts(json, "], \"caption_ids\": [");
     for (size_t l = 0; l <= level; l++)
-        pnb__buf_printf(json, "%s\"%s\"", l > 0 ? ", " : "", b->captions.items[c->caption[l]].id);
+        pnb__buf_printf(json, "%s\"%s\"", l > 0 ? ", " : "", b->texts.items[c->text[l]].id);
     pnb__buf_puts(json, "]");
 }
 
@@ -225,18 +226,18 @@ static pnb_status add_level(builder *b, chain *c, size_t level, pnb_error *err)
     unsigned char *png = NULL;
     size_t n_png = 0;
     pnb_status status;
-    snprintf(key, sizeof key, "%012lld_%zu", (long long)c->picture->id, level);
+    snprintf(key, sizeof key, "%012lld_%zu", (long long)c->annotated->id, level);
     snprintf(subgroup, sizeof subgroup, "level %zu", level);
     PNB_TRY(draw_level(b, c, level, &png, &n_png, err));
-    pnb__json_put(&json, "{\"caption\": %s", b->captions.items[c->caption[level]].text);
-    append_captions(b, c, level, &json);
+    pnb__json_put(&json, "{\"caption\": %s", b->texts.items[c->text[level]].text);
+    append_texts(b, c, level, &json);
     pnb__json_put(
         &json,
         ", \"name\": %s, \"group\": %s, \"subgroup\": %s, \"level\": %zu, \"image_id\": %lld}",
-        c->picture->file_name, group, subgroup, level, (long long)c->picture->id);
+        c->annotated->file_name, group, subgroup, level, (long long)c->annotated->id);
     PNB_TRY(pnb__buf_check(&json, err));
     const pnb__synth_item item = {.key = key,
-                                  .name = c->picture->file_name,
+                                  .name = c->annotated->file_name,
                                   .group = group,
                                   .subgroup = subgroup,
                                   .json = json.data,
@@ -244,7 +245,7 @@ static pnb_status add_level(builder *b, chain *c, size_t level, pnb_error *err)
                                   .n_png = n_png};
     PNB_TRY(pnb__split_add(&b->split, &item, err));
     for (size_t l = 0; l <= level; l++) {
-        pnb__chain_caption *own = &b->captions.items[c->caption[l]];
+        pnb__chain_text *own = &b->texts.items[c->text[l]];
         own->n_true++;
         fprintf(b->truth.file, "%s\t%s\n", key, own->id);
     }
@@ -271,7 +272,7 @@ static pnb_status prepare(builder *b, chain *c, bool *wanted, pnb_error *err)
     size_t smallest = 0;
     pnb_status status;
     *wanted = false;
-    PNB_TRY(PNB_ALLOC(c->segments, c->picture->n + 1, err));
+    PNB_TRY(PNB_ALLOC(c->segments, c->annotated->n + 1, err));
     PNB_TRY(PNB_ALLOC_ZERO(c->mask, chain_pixels(c), err));
     PNB_TRY(PNB_ALLOC_ZERO(c->shown, chain_pixels(c), err));
     PNB_TRY(collect_segments(b, c, &smallest, err));
@@ -284,21 +285,21 @@ static pnb_status prepare(builder *b, chain *c, bool *wanted, pnb_error *err)
         return PNB_OK;
     }
     *wanted = true;
-    status = load_picture(b, c, err);
+    status = load_image(b, c, err);
 done:
     return status;
 }
 
-static pnb_status add_picture(builder *b, const pnb__coco_picture *picture, pnb_error *err)
+static pnb_status add_image(builder *b, const pnb__coco_image *image, pnb_error *err)
 {
-    chain c = {.picture = picture};
+    chain c = {.annotated = image};
     pnb_error why = PNB_ERROR_INIT;
     bool wanted = false;
     pnb_status status = prepare(b, &c, &wanted, &why);
     if (status != PNB_OK && status != PNB_NOMEM) { /* this picture's fault: the set goes on */
         b->stats.n_skipped++;
         if (b->opts->skipped != NULL)
-            b->opts->skipped(b->opts->user, picture->file_name, why.text);
+            b->opts->skipped(b->opts->user, image->file_name, why.text);
         reset_chain(&c);
         return PNB_OK;
     }
@@ -333,51 +334,51 @@ static pnb_status hash_file(const char *path, char hex[65], pnb_error *err)
 
 /* What identifies the set. */
 static pnb_status describe(const pnb_image_hierarchy_opts *o, const char *instances,
-                           const char *pictures, pnb__buf *out, pnb_error *err)
+                           const char *images, pnb__buf *out, pnb_error *err)
 {
-    char hex[65], captions[65] = "";
+    char hex[65], texts[65] = "";
     pnb_status status;
     PNB_TRY(hash_file(instances, hex, err));
-    if (o->captions != NULL)
-        PNB_TRY(hash_file(o->captions, captions, err));
+    if (o->texts != NULL)
+        PNB_TRY(hash_file(o->texts, texts, err));
     pnb__json_put(out,
                   "{\"kind\": \"chains\", \"instances_sha256\": %s, \"captions_sha256\": %s, "
                   "\"pictures\": %s, \"n_segments\": %zu, \"min_pixels\": %zu, \"drop_small\": %i, "
                   "\"crowds\": %i, \"show\": %s, \"fill\": %d, \"max_pictures\": %zu, "
                   "\"shard_size\": %zu}",
-                  hex, captions, pictures, o->n_segments, o->min_pixels, o->drop_small, o->crowds,
-                  o->show == PNB_IMAGE_HIERARCHY_CROP ? "crop" : "mask", o->fill, o->max_pictures,
+                  hex, texts, images, o->n_segments, o->min_pixels, o->drop_small, o->crowds,
+                  o->show == PNB_IMAGE_HIERARCHY_CROP ? "crop" : "mask", o->fill, o->max_images,
                   o->shard_size);
     status = pnb__buf_check(out, err);
 done:
     return status;
 }
 
-static pnb_status write_captions(builder *b, pnb_synth_stats *stats, pnb_error *err)
+static pnb_status write_texts(builder *b, pnb_synth_stats *stats, pnb_error *err)
 {
-    size_t n = b->captions.n;
-    pnb__synth_caption *list = NULL;
+    size_t n = b->texts.n;
+    pnb__synth_text *list = NULL;
     const char **texts = NULL;
     pnb_status status = PNB_OK;
     PNB_TRY(PNB_ALLOC(list, n + 1, err));
     PNB_TRY(PNB_ALLOC(texts, n + 1, err));
     for (size_t i = 0; i < n; i++) {
-        const pnb__chain_caption *own = &b->captions.items[i];
-        list[i] = (pnb__synth_caption){own->id, own->text, own->level};
+        const pnb__chain_text *own = &b->texts.items[i];
+        list[i] = (pnb__synth_text){own->id, own->text, own->level};
         texts[i] = own->text;
-        stats->n_captions[own->level]++;
-        stats->images_per_caption[own->level] += (double)own->n_true;
+        stats->n_texts[own->level]++;
+        stats->images_per_text[own->level] += (double)own->n_true;
     }
     for (int level = 0; level < PNB_SYNTH_N_LEVELS; level++) {
-        double n_true = stats->images_per_caption[level];
-        stats->captions_per_image[level] = n_true / (double)b->split.n_items;
-        if (stats->n_captions[level] > 0)
-            stats->images_per_caption[level] = n_true / (double)stats->n_captions[level];
+        double n_true = stats->images_per_text[level];
+        stats->texts_per_image[level] = n_true / (double)b->split.n_items;
+        if (stats->n_texts[level] > 0)
+            stats->images_per_text[level] = n_true / (double)stats->n_texts[level];
     }
     stats->n_words = pnb__count_words(texts, n);
     if (stats->n_words == SIZE_MAX)
         PNB_TRY(pnb__fail_nomem(err, n * sizeof *texts));
-    status = pnb__split_captions(&b->split, list, n, err);
+    status = pnb__split_texts(&b->split, list, n, err);
 done:
     pnb__free(list);
     pnb__free(texts);
@@ -388,14 +389,14 @@ static pnb_status make_set(builder *b, const char *instances, pnb_synth_stats *s
                            pnb_error *err)
 {
     pnb_status status;
-    PNB_TRY(pnb__coco_instances_load(&b->coco, instances, b->opts->captions, err));
+    PNB_TRY(pnb__coco_instances_load(&b->coco, instances, b->opts->texts, err));
     PNB_TRY(pnb__split_open(&b->split, &b->out, "test", b->opts->shard_size, err));
     PNB_TRY(pnb__truth_open(&b->truth, &b->out, "test", err));
-    b->stats.n_listed = b->coco.n_pictures;
-    for (size_t i = 0; i < b->coco.n_pictures; i++) {
-        if (b->opts->max_pictures != 0 && b->stats.n_chains == b->opts->max_pictures)
+    b->stats.n_listed = b->coco.n_images;
+    for (size_t i = 0; i < b->coco.n_images; i++) {
+        if (b->opts->max_images != 0 && b->stats.n_chains == b->opts->max_images)
             break;
-        PNB_TRY(add_picture(b, &b->coco.picture[i], err));
+        PNB_TRY(add_image(b, &b->coco.image[i], err));
     }
     if (b->stats.n_chains == 0)
         PNB_TRY(pnb__fail(err, PNB_ARG,
@@ -403,7 +404,7 @@ static pnb_status make_set(builder *b, const char *instances, pnb_synth_stats *s
                           "%zu a segment of %zu pixels or less, %zu could not be read",
                           b->stats.n_listed, b->opts->n_segments, b->stats.n_few, b->stats.n_small,
                           b->opts->min_pixels, b->stats.n_skipped));
-    PNB_TRY(write_captions(b, stats, err));
+    PNB_TRY(write_texts(b, stats, err));
     PNB_TRY(pnb__split_close(&b->split, err));
     status = pnb__out_commit(&b->truth, err);
     stats->n_test = b->split.n_items;
@@ -417,31 +418,30 @@ static void reset_builder(builder *b)
     pnb__split_abort(&b->split);
     pnb__synth_abort(&b->out);
     pnb__coco_instances_free(&b->coco);
-    pnb__chain_captions_reset(&b->captions);
+    pnb__chain_texts_reset(&b->texts);
 }
 
-pnb_status pnb_image_hierarchy_build(const pnb_ctx *ctx, const char *instances,
-                                     const char *pictures, const char *dir,
-                                     const pnb_image_hierarchy_opts *opts,
+pnb_status pnb_image_hierarchy_build(const pnb_ctx *ctx, const char *instances, const char *images,
+                                     const char *dir, const pnb_image_hierarchy_opts *opts,
                                      pnb_image_hierarchy_stats *stats, pnb_error *err)
 {
     pnb_image_hierarchy_opts o = opts == NULL ? pnb_image_hierarchy_opts_default() : *opts;
-    builder b = {.opts = &o, .pictures = pictures};
+    builder b = {.opts = &o, .images = images};
     pnb_synth_stats counts = {0};
     pnb__buf options = {0};
     pnb_status status;
     (void)ctx;
     PNB_TRY(check_opts(&o, err));
-    if (!pnb__path_is_dir(pictures))
-        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "%s: no such folder of pictures", pictures));
-    PNB_TRY(describe(&o, instances, pictures, &options, err));
+    if (!pnb__path_is_dir(images))
+        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "%s: no such folder of pictures", images));
+    PNB_TRY(describe(&o, instances, images, &options, err));
     PNB_TRY(pnb__synth_begin(&b.out, dir, options.data, &counts, err));
     if (!counts.reused) {
         PNB_TRY(make_set(&b, instances, &counts, err));
         PNB_TRY(pnb__synth_commit(&b.out, &counts, err));
     }
     b.stats.reused = counts.reused;
-    b.stats.n_pictures = counts.n_test;
+    b.stats.n_images = counts.n_test;
     b.stats.n_chains = counts.n_test / (o.n_segments + 1);
     if (stats != NULL)
         *stats = b.stats;

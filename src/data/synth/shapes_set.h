@@ -14,9 +14,9 @@ typedef struct pnb__shapes_set {
     pnb__scene *scenes;
     uint32_t *n_queries; /* per scene */
     uint64_t *queries;   /* PNB__MAX_SCENE_QUERIES a scene, packed */
-    size_t n_captions;
-    uint64_t *captions;  /* distinct, ascending: by level first */
-    size_t *match_start; /* n_captions + 1 */
+    size_t n_texts;
+    uint64_t *texts;     /* distinct, ascending: by level first */
+    size_t *match_start; /* n_texts + 1 */
     uint32_t *matches;   /* scene indices, ascending within a caption */
     size_t split_start[PNB__N_SPLITS + 1];
 } pnb__shapes_set;

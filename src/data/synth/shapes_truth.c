@@ -84,12 +84,12 @@ static const uint32_t *candidates(const truth_job *job, const pnb__shape_query *
 }
 
 /* Counts the scenes of caption c, and stores them when `out` is given. */
-static size_t match_caption(const truth_job *job, size_t c, uint32_t *out)
+static size_t match_text(const truth_job *job, size_t c, uint32_t *out)
 {
     const pnb__shapes_set *s = job->set;
     pnb__shape_query q;
     size_t n_tries, n_matches = 0;
-    pnb__query_unpack(s->captions[c], &q);
+    pnb__query_unpack(s->texts[c], &q);
     const uint32_t *tries = candidates(job, &q, &n_tries);
     for (size_t i = 0; i < n_tries; i++) {
         uint32_t scene = tries ? tries[i] : (uint32_t)i;
@@ -107,7 +107,7 @@ static void count_range(void *user, size_t begin, size_t end, int thread)
     const truth_job *job = user;
     (void)thread;
     for (size_t c = begin; c < end; c++)
-        job->set->match_start[c + 1] = match_caption(job, c, NULL);
+        job->set->match_start[c + 1] = match_text(job, c, NULL);
 }
 
 static void match_range(void *user, size_t begin, size_t end, int thread)
@@ -116,23 +116,23 @@ static void match_range(void *user, size_t begin, size_t end, int thread)
     const pnb__shapes_set *s = job->set;
     (void)thread;
     for (size_t c = begin; c < end; c++)
-        match_caption(job, c, s->matches + s->match_start[c]);
+        match_text(job, c, s->matches + s->match_start[c]);
 }
 
 /* Two passes, so that all matches lie in one array: the first counts, the second stores. */
 static pnb_status match_all(truth_job *job, pnb_error *err)
 {
     pnb__shapes_set *s = job->set;
-    s->match_start = pnb__alloc_zero(s->n_captions + 1, sizeof *s->match_start);
+    s->match_start = pnb__alloc_zero(s->n_texts + 1, sizeof *s->match_start);
     if (!s->match_start)
-        return pnb__fail_nomem(err, s->n_captions * sizeof *s->match_start);
-    pnb__parallel_for(s->ctx, s->n_captions, 16, count_range, job);
-    for (size_t c = 0; c < s->n_captions; c++)
+        return pnb__fail_nomem(err, s->n_texts * sizeof *s->match_start);
+    pnb__parallel_for(s->ctx, s->n_texts, 16, count_range, job);
+    for (size_t c = 0; c < s->n_texts; c++)
         s->match_start[c + 1] += s->match_start[c];
-    s->matches = pnb__alloc_array(s->match_start[s->n_captions], sizeof *s->matches);
+    s->matches = pnb__alloc_array(s->match_start[s->n_texts], sizeof *s->matches);
     if (!s->matches)
-        return pnb__fail_nomem(err, s->match_start[s->n_captions] * sizeof *s->matches);
-    pnb__parallel_for(s->ctx, s->n_captions, 16, match_range, job);
+        return pnb__fail_nomem(err, s->match_start[s->n_texts] * sizeof *s->matches);
+    pnb__parallel_for(s->ctx, s->n_texts, 16, match_range, job);
     return PNB_OK;
 }
 

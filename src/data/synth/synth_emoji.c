@@ -28,18 +28,18 @@ static const char DEFAULT_LIST[] = "/usr/share/unicode/emoji/emoji-test.txt";
 static const char DEFAULT_CLDR[] = "/usr/share/unicode/cldr/common";
 
 /* A caption of one picture; sorted, equal ones stand together and form one caption of the set. */
-typedef struct caption_ref {
+typedef struct text_ref {
     const char *text;
     int level;
     uint32_t emoji;
-    uint32_t caption; /* index among the distinct captions */
-} caption_ref;
+    uint32_t text_index; /* index among the distinct captions */
+} text_ref;
 
 typedef struct emoji_set {
     const pnb_emoji_opts *opts;
     pnb__emoji_list list;
-    caption_ref *refs; /* sorted by level, text, emoji */
-    size_t n_refs, n_captions;
+    text_ref *refs; /* sorted by level, text, emoji */
+    size_t n_refs, n_texts;
     char (*ids)[16]; /* of the distinct captions */
 } emoji_set;
 
@@ -128,7 +128,7 @@ static void deal_subgroup(emoji_set *s, const subgroup *g, size_t which, uint32_
     }
 }
 
-static pnb_status split_pictures(emoji_set *s, pnb_error *err)
+static pnb_status split_images(emoji_set *s, pnb_error *err)
 {
     subgroup *groups = pnb__alloc_zero(s->list.n, sizeof *groups);
     uint32_t *order = pnb__alloc_array(s->list.n, sizeof *order);
@@ -149,19 +149,19 @@ static pnb_status split_pictures(emoji_set *s, pnb_error *err)
 
 static int compare_refs(const void *a, const void *b)
 {
-    const caption_ref *x = a, *y = b;
+    const text_ref *x = a, *y = b;
     if (x->level != y->level)
         return x->level < y->level ? -1 : 1;
     int order = strcmp(x->text, y->text);
     return order ? order : (x->emoji > y->emoji) - (x->emoji < y->emoji);
 }
 
-static bool same_caption(const caption_ref *a, const caption_ref *b)
+static bool same_text(const text_ref *a, const text_ref *b)
 {
     return a->level == b->level && !strcmp(a->text, b->text);
 }
 
-static pnb_status collect_captions(emoji_set *s, pnb_error *err)
+static pnb_status collect_texts(emoji_set *s, pnb_error *err)
 {
     size_t n = 0, first_of_level = 0;
     for (size_t i = 0; i < s->list.n; i++)
@@ -172,29 +172,29 @@ static pnb_status collect_captions(emoji_set *s, pnb_error *err)
         return pnb__fail_nomem(err, n * sizeof *s->refs);
     for (size_t i = 0; i < s->list.n; i++) {
         const pnb__emoji *e = &s->list.items[i];
-        s->refs[s->n_refs++] = (caption_ref){e->group, 0, (uint32_t)i, 0};
-        s->refs[s->n_refs++] = (caption_ref){e->subgroup, 1, (uint32_t)i, 0};
+        s->refs[s->n_refs++] = (text_ref){e->group, 0, (uint32_t)i, 0};
+        s->refs[s->n_refs++] = (text_ref){e->subgroup, 1, (uint32_t)i, 0};
         for (int w = 0; w < e->n_words; w++)
-            s->refs[s->n_refs++] = (caption_ref){e->words[w], 2, (uint32_t)i, 0};
-        s->refs[s->n_refs++] = (caption_ref){e->name, 3, (uint32_t)i, 0};
+            s->refs[s->n_refs++] = (text_ref){e->words[w], 2, (uint32_t)i, 0};
+        s->refs[s->n_refs++] = (text_ref){e->name, 3, (uint32_t)i, 0};
     }
     qsort(s->refs, s->n_refs, sizeof *s->refs, compare_refs);
     for (size_t r = 0; r < s->n_refs; r++) {
-        bool is_new = r == 0 || !same_caption(&s->refs[r], &s->refs[r - 1]);
+        bool is_new = r == 0 || !same_text(&s->refs[r], &s->refs[r - 1]);
         if (r == 0 || s->refs[r].level != s->refs[r - 1].level)
-            first_of_level = s->n_captions;
-        s->n_captions += is_new;
-        s->refs[r].caption = (uint32_t)(s->n_captions - 1);
+            first_of_level = s->n_texts;
+        s->n_texts += is_new;
+        s->refs[r].text_index = (uint32_t)(s->n_texts - 1);
         if (is_new)
-            snprintf(s->ids[s->n_captions - 1], sizeof s->ids[0], "e%d-%04u", s->refs[r].level,
-                     (unsigned)(s->n_captions - 1 - first_of_level));
+            snprintf(s->ids[s->n_texts - 1], sizeof s->ids[0], "e%d-%04u", s->refs[r].level,
+                     (unsigned)(s->n_texts - 1 - first_of_level));
     }
     return PNB_OK;
 }
 
-static const caption_ref *find_ref(const emoji_set *s, const char *text, int level, size_t emoji)
+static const text_ref *find_ref(const emoji_set *s, const char *text, int level, size_t emoji)
 {
-    caption_ref key = {text, level, (uint32_t)emoji, 0};
+    text_ref key = {text, level, (uint32_t)emoji, 0};
     return bsearch(&key, s->refs, s->n_refs, sizeof *s->refs, compare_refs);
 }
 
@@ -212,10 +212,10 @@ static size_t mark_true(const emoji_set *s, size_t begin, size_t end, unsigned c
     return n;
 }
 
-static size_t end_of_caption(const emoji_set *s, size_t begin)
+static size_t end_of_text(const emoji_set *s, size_t begin)
 {
     size_t end = begin + 1;
-    while (end < s->n_refs && s->refs[end].caption == s->refs[begin].caption)
+    while (end < s->n_refs && s->refs[end].text_index == s->refs[begin].text_index)
         end++;
     return end;
 }
@@ -241,8 +241,8 @@ static void append_texts(pnb__buf *b, const emoji_set *s, const pnb__emoji *e, i
         } else if (what == 1) {
             pnb__buf_printf(b, "%d", level);
         } else if (what == 2) {
-            const caption_ref *ref = find_ref(s, text, level, emoji);
-            pnb__json_append_string(b, ref ? s->ids[ref->caption] : "");
+            const text_ref *ref = find_ref(s, text, level, emoji);
+            pnb__json_append_string(b, ref ? s->ids[ref->text_index] : "");
         } else {
             const char *form = TEMPLATES[pnb__rng_below(&rng, PNB_COUNT(TEMPLATES))];
             const char *hole = strstr(form, "{c}");
@@ -266,14 +266,14 @@ static void write_record(pnb__buf *b, const emoji_set *s, const pnb__emoji *e)
 }
 
 /* The picture on a white square, resized and encoded. */
-static pnb_status encode(const pnb_image *picture, int size, unsigned char **png, size_t *n,
+static pnb_status encode(const pnb_image *image, int size, unsigned char **png, size_t *n,
                          pnb_error *err)
 {
     pnb_image square = {0}, resized = {0};
-    int side = PNB_MAX(picture->width, picture->height);
+    int side = PNB_MAX(image->width, image->height);
     pnb_status status = PNB_OK;
-    PNB_TRY(pnb_image_crop(&square, picture, (picture->width - side) / 2,
-                           (picture->height - side) / 2, side, side, 255, err));
+    PNB_TRY(pnb_image_crop(&square, image, (image->width - side) / 2, (image->height - side) / 2,
+                           side, side, 255, err));
     PNB_TRY(pnb_image_resize(&resized, &square, size, size, PNB_FILTER_BICUBIC, NULL, err));
     PNB_TRY(pnb_image_encode_png(&resized, png, n, err));
 done:
@@ -282,16 +282,16 @@ done:
     return status;
 }
 
-static pnb_status add_picture(const emoji_set *s, const pnb__emoji *e, pnb__synth_split *split,
-                              pnb_error *err)
+static pnb_status add_image(const emoji_set *s, const pnb__emoji *e, pnb__synth_split *split,
+                            pnb_error *err)
 {
     unsigned char *png = NULL, *png2 = NULL;
     size_t n_png = 0, n_png2 = 0;
     int other = s->opts->size == 64 ? 128 : 64;
     pnb__buf json = {0};
     pnb_status status = PNB_OK;
-    PNB_TRY(encode(&e->picture, s->opts->size, &png, &n_png, err));
-    PNB_TRY(encode(&e->picture, other, &png2, &n_png2, err));
+    PNB_TRY(encode(&e->image, s->opts->size, &png, &n_png, err));
+    PNB_TRY(encode(&e->image, other, &png2, &n_png2, err));
     write_record(&json, s, e);
     if (json.failed) {
         status = pnb__fail_nomem(err, json.size);
@@ -321,31 +321,31 @@ static pnb_status write_lists(const emoji_set *s, int which, const pnb__synth_ou
 {
     pnb__out_file file = {0};
     size_t n = 0;
-    pnb__synth_caption *captions = pnb__alloc_array(s->n_captions, sizeof *captions);
+    pnb__synth_text *texts = pnb__alloc_array(s->n_texts, sizeof *texts);
     unsigned char *is_true = pnb__alloc_array(s->list.n, 1);
-    pnb_status status = captions && is_true ? PNB_OK : pnb__fail_nomem(err, s->n_captions);
+    pnb_status status = texts && is_true ? PNB_OK : pnb__fail_nomem(err, s->n_texts);
     if (status == PNB_OK)
         status = pnb__truth_open(&file, out, SPLIT_NAMES[which], err);
     if (status != PNB_OK)
         goto done;
     for (size_t begin = 0, end; begin < s->n_refs; begin = end) {
-        const caption_ref *ref = &s->refs[begin];
+        const text_ref *ref = &s->refs[begin];
         bool is_here = false;
-        end = end_of_caption(s, begin);
+        end = end_of_text(s, begin);
         for (size_t r = begin; r < end; r++)
             is_here |= s->list.items[s->refs[r].emoji].split == which;
         if (!is_here)
             continue;
-        captions[n++] = (pnb__synth_caption){s->ids[ref->caption], ref->text, ref->level};
+        texts[n++] = (pnb__synth_text){s->ids[ref->text_index], ref->text, ref->level};
         mark_true(s, begin, end, is_true);
         for (size_t i = 0; i < s->list.n; i++)
             if (is_true[i] && s->list.items[i].split == which)
-                fprintf(file.file, "%s\t%s\n", s->list.items[i].key, s->ids[ref->caption]);
+                fprintf(file.file, "%s\t%s\n", s->list.items[i].key, s->ids[ref->text_index]);
     }
     PNB_TRY(pnb__out_commit(&file, err));
-    status = pnb__split_captions(split, captions, n, err);
+    status = pnb__split_texts(split, texts, n, err);
 done:
-    pnb__free(captions);
+    pnb__free(texts);
     pnb__free(is_true);
     return status;
 }
@@ -369,7 +369,7 @@ static pnb_status write_split(const emoji_set *s, int which, const pnb__synth_ou
     pnb__rng_shuffle(&rng, order, n);
     PNB_TRY(pnb__split_open(&split, out, SPLIT_NAMES[which], s->opts->shard_size, err));
     for (size_t k = 0; k < n; k++)
-        PNB_TRY(add_picture(s, &s->list.items[order[k]], &split, err));
+        PNB_TRY(add_image(s, &s->list.items[order[k]], &split, err));
     PNB_TRY(write_lists(s, which, out, &split, err));
     PNB_TRY(pnb__split_close(&split, err));
 done:
@@ -385,28 +385,28 @@ static pnb_status gather_stats(const emoji_set *s, pnb_synth_stats *stats, pnb_e
     size_t n_given[PNB_SYNTH_N_LEVELS] = {0}, n_true[PNB_SYNTH_N_LEVELS] = {0};
     size_t *const n_of_split[N_SPLITS] = {&stats->n_train, &stats->n_val, &stats->n_test};
     unsigned char *is_true = pnb__alloc_array(s->list.n, 1);
-    const char **texts = pnb__alloc_array(s->n_captions, sizeof *texts);
+    const char **texts = pnb__alloc_array(s->n_texts, sizeof *texts);
     if (is_true && texts) {
         for (size_t i = 0; i < s->list.n; i++)
             ++*n_of_split[s->list.items[i].split];
         for (size_t begin = 0, end, c = 0; begin < s->n_refs; begin = end, c++) {
             int level = s->refs[begin].level;
-            end = end_of_caption(s, begin);
+            end = end_of_text(s, begin);
             texts[c] = s->refs[begin].text;
-            stats->n_captions[level]++;
+            stats->n_texts[level]++;
             n_given[level] += end - begin;
             n_true[level] += mark_true(s, begin, end, is_true);
         }
         for (int l = 0; l < PNB_SYNTH_N_LEVELS; l++) {
-            stats->captions_per_image[l] = (double)n_given[l] / (double)s->list.n;
-            stats->images_per_caption[l] = (double)n_true[l] / (double)stats->n_captions[l];
+            stats->texts_per_image[l] = (double)n_given[l] / (double)s->list.n;
+            stats->images_per_text[l] = (double)n_true[l] / (double)stats->n_texts[l];
         }
-        stats->n_words = pnb__count_words(texts, s->n_captions);
+        stats->n_words = pnb__count_words(texts, s->n_texts);
     }
     bool failed = !is_true || !texts || stats->n_words == SIZE_MAX;
     pnb__free(texts);
     pnb__free(is_true);
-    return failed ? pnb__fail_nomem(err, s->n_captions * sizeof *texts) : PNB_OK;
+    return failed ? pnb__fail_nomem(err, s->n_texts * sizeof *texts) : PNB_OK;
 }
 
 static char *options_json(const pnb_emoji_opts *o, const char *font, const char *list,
@@ -434,8 +434,8 @@ static pnb_status make_set(emoji_set *s, const pnb__synth_out *out, pnb_synth_st
     PNB_TRY(pnb__emoji_read(&s->list, o->emoji_test, o->skin_tones, err));
     PNB_TRY(pnb__emoji_add_words(&s->list, o->cldr_common, err));
     PNB_TRY(pnb__emoji_render(&s->list, o->font, err));
-    PNB_TRY(split_pictures(s, err));
-    PNB_TRY(collect_captions(s, err));
+    PNB_TRY(split_images(s, err));
+    PNB_TRY(collect_texts(s, err));
     PNB_TRY(gather_stats(s, stats, err));
     for (int split = 0; split < N_SPLITS; split++)
         PNB_TRY(write_split(s, split, out, err));

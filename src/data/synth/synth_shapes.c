@@ -91,7 +91,7 @@ static void draw_range(void *user, size_t begin, size_t end, int thread)
 }
 
 /* The distinct captions of scenes [begin, end), ascending, into `out` (room for all of them). */
-static size_t distinct_captions(const pnb__shapes_set *s, size_t begin, size_t end, uint64_t *out)
+static size_t distinct_texts(const pnb__shapes_set *s, size_t begin, size_t end, uint64_t *out)
 {
     size_t n = 0, n_distinct = 0;
     for (size_t i = begin; i < end; i++) {
@@ -111,11 +111,11 @@ static pnb_status draw_scenes(pnb__shapes_set *s, pnb_error *err)
     s->scenes = pnb__alloc_array(s->n, sizeof *s->scenes);
     s->n_queries = pnb__alloc_array(s->n, sizeof *s->n_queries);
     s->queries = pnb__alloc_array(n_slots, sizeof *s->queries);
-    s->captions = pnb__alloc_array(n_slots, sizeof *s->captions);
-    if (!s->scenes || !s->n_queries || !s->queries || !s->captions)
+    s->texts = pnb__alloc_array(n_slots, sizeof *s->texts);
+    if (!s->scenes || !s->n_queries || !s->queries || !s->texts)
         return pnb__fail_nomem(err, n_slots * sizeof *s->queries);
     pnb__parallel_for(s->ctx, s->n, 16, draw_range, s);
-    s->n_captions = distinct_captions(s, 0, s->n, s->captions);
+    s->n_texts = distinct_texts(s, 0, s->n, s->texts);
     return PNB_OK;
 }
 
@@ -317,25 +317,25 @@ static pnb_status write_scenes(pnb__shapes_set *s, size_t begin, size_t end,
 
 /* ---- lists and truth of a split ------------------------------------------------------------ */
 
-static pnb_status write_captions(const uint64_t *packed, size_t n, const pnb__synth_split *split,
-                                 pnb_error *err)
+static pnb_status write_texts(const uint64_t *packed, size_t n, const pnb__synth_split *split,
+                              pnb_error *err)
 {
-    typedef struct caption_room {
+    typedef struct text_room {
         char id[PNB__QUERY_ID], text[PNB__QUERY_TEXT];
-    } caption_room;
-    pnb__synth_caption *captions = pnb__alloc_array(PNB_MAX(n, 1), sizeof *captions);
-    caption_room *room = pnb__alloc_array(PNB_MAX(n, 1), sizeof *room);
-    pnb_status status = captions && room ? PNB_OK : pnb__fail_nomem(err, n * sizeof *room);
+    } text_room;
+    pnb__synth_text *texts = pnb__alloc_array(PNB_MAX(n, 1), sizeof *texts);
+    text_room *room = pnb__alloc_array(PNB_MAX(n, 1), sizeof *room);
+    pnb_status status = texts && room ? PNB_OK : pnb__fail_nomem(err, n * sizeof *room);
     for (size_t c = 0; status == PNB_OK && c < n; c++) {
         pnb__shape_query q;
         pnb__query_unpack(packed[c], &q);
         pnb__query_text(&q, room[c].text);
         pnb__query_id(packed[c], room[c].id);
-        captions[c] = (pnb__synth_caption){room[c].id, room[c].text, q.level};
+        texts[c] = (pnb__synth_text){room[c].id, room[c].text, q.level};
     }
     if (status == PNB_OK)
-        status = pnb__split_captions(split, captions, n, err);
-    pnb__free(captions);
+        status = pnb__split_texts(split, texts, n, err);
+    pnb__free(texts);
     pnb__free(room);
     return status;
 }
@@ -350,7 +350,7 @@ static pnb_status write_truth(const pnb__shapes_set *s, const uint64_t *packed, 
     for (size_t k = 0, c = 0; k < n; k++) {
         char id[PNB__QUERY_ID];
         pnb__query_id(packed[k], id);
-        while (s->captions[c] != packed[k])
+        while (s->texts[c] != packed[k])
             c++;
         for (size_t m = s->match_start[c]; m < s->match_start[c + 1]; m++)
             if (s->matches[m] >= s->split_start[split] && s->matches[m] < s->split_start[split + 1])
@@ -368,10 +368,10 @@ static pnb_status write_split(pnb__shapes_set *s, int which, const pnb__synth_ou
     uint64_t *packed = pnb__alloc_array((end - begin) * PNB__MAX_SCENE_QUERIES + 1, sizeof *packed);
     if (!packed)
         return pnb__fail_nomem(err, (end - begin) * PNB__MAX_SCENE_QUERIES * sizeof *packed);
-    size_t n = distinct_captions(s, begin, end, packed);
+    size_t n = distinct_texts(s, begin, end, packed);
     PNB_TRY(pnb__split_open(&split, out, SPLIT_NAMES[which], s->opts->shard_size, err));
     PNB_TRY(write_scenes(s, begin, end, &split, err));
-    PNB_TRY(write_captions(packed, n, &split, err));
+    PNB_TRY(write_texts(packed, n, &split, err));
     PNB_TRY(write_truth(s, packed, n, which, out, err));
     PNB_TRY(pnb__split_close(&split, err));
 done:
@@ -384,30 +384,30 @@ done:
 
 static pnb_status count_words(const pnb__shapes_set *s, size_t *n_words, pnb_error *err)
 {
-    char(*texts)[PNB__QUERY_TEXT] = pnb__alloc_array(s->n_captions, sizeof *texts);
-    const char **pointers = pnb__alloc_array(s->n_captions, sizeof *pointers);
+    char(*texts)[PNB__QUERY_TEXT] = pnb__alloc_array(s->n_texts, sizeof *texts);
+    const char **pointers = pnb__alloc_array(s->n_texts, sizeof *pointers);
     size_t n = SIZE_MAX;
-    for (size_t c = 0; texts && pointers && c < s->n_captions; c++) {
+    for (size_t c = 0; texts && pointers && c < s->n_texts; c++) {
         pnb__shape_query q;
-        pnb__query_unpack(s->captions[c], &q);
+        pnb__query_unpack(s->texts[c], &q);
         pnb__query_text(&q, texts[c]);
         pointers[c] = texts[c];
     }
     if (texts && pointers)
-        n = pnb__count_words(pointers, s->n_captions);
+        n = pnb__count_words(pointers, s->n_texts);
     pnb__free(pointers);
     pnb__free(texts);
     *n_words = n;
-    return n == SIZE_MAX ? pnb__fail_nomem(err, s->n_captions * PNB__QUERY_TEXT) : PNB_OK;
+    return n == SIZE_MAX ? pnb__fail_nomem(err, s->n_texts * PNB__QUERY_TEXT) : PNB_OK;
 }
 
 static pnb_status gather_stats(const pnb__shapes_set *s, pnb_synth_stats *stats, pnb_error *err)
 {
     size_t n_matches[PNB_SYNTH_N_LEVELS] = {0}, n_given[PNB_SYNTH_N_LEVELS] = {0};
     pnb__shape_query q;
-    for (size_t c = 0; c < s->n_captions; c++) {
-        pnb__query_unpack(s->captions[c], &q);
-        stats->n_captions[q.level]++;
+    for (size_t c = 0; c < s->n_texts; c++) {
+        pnb__query_unpack(s->texts[c], &q);
+        stats->n_texts[q.level]++;
         n_matches[q.level] += s->match_start[c + 1] - s->match_start[c];
     }
     for (size_t i = 0; i < s->n; i++) {
@@ -418,9 +418,9 @@ static pnb_status gather_stats(const pnb__shapes_set *s, pnb_synth_stats *stats,
         }
     }
     for (int l = 0; l < PNB_SYNTH_N_LEVELS; l++) {
-        stats->captions_per_image[l] = (double)n_given[l] / (double)s->n;
-        if (stats->n_captions[l])
-            stats->images_per_caption[l] = (double)n_matches[l] / (double)stats->n_captions[l];
+        stats->texts_per_image[l] = (double)n_given[l] / (double)s->n;
+        if (stats->n_texts[l])
+            stats->images_per_text[l] = (double)n_matches[l] / (double)stats->n_texts[l];
     }
     stats->n_train = s->split_start[1];
     stats->n_val = s->split_start[2] - s->split_start[1];
@@ -433,7 +433,7 @@ static void release(pnb__shapes_set *s)
     pnb__free(s->scenes);
     pnb__free(s->n_queries);
     pnb__free(s->queries);
-    pnb__free(s->captions);
+    pnb__free(s->texts);
     pnb__free(s->match_start);
     pnb__free(s->matches);
 }

@@ -81,9 +81,9 @@ static pnb_status write_stats(const pnb__synth_out *out, const pnb_synth_stats *
     pnb__buf_printf(&b, "{\n  \"options\": %s,\n", out->options);
     pnb__buf_printf(&b, "  \"n_train\": %zu,\n  \"n_val\": %zu,\n  \"n_test\": %zu,\n",
                     stats->n_train, stats->n_val, stats->n_test);
-    append_level_sizes(&b, "n_captions", stats->n_captions);
-    append_level_means(&b, "captions_per_image", stats->captions_per_image);
-    append_level_means(&b, "images_per_caption", stats->images_per_caption);
+    append_level_sizes(&b, "n_texts", stats->n_texts);
+    append_level_means(&b, "captions_per_image", stats->texts_per_image);
+    append_level_means(&b, "images_per_caption", stats->images_per_text);
     pnb__buf_printf(&b, "  \"n_words\": %zu,\n  \"n_ambiguous\": %zu\n}\n", stats->n_words,
                     stats->n_ambiguous);
     pnb_status status = path && !b.failed ? pnb__write_file(path, b.data, b.size, err)
@@ -126,9 +126,9 @@ static pnb_status read_stats(const char *path, const char *options, pnb_synth_st
         stats->n_test = get_size(&o, "n_test", err);
         stats->n_words = get_size(&o, "n_words", err);
         stats->n_ambiguous = get_size(&o, "n_ambiguous", err);
-        get_levels(&o, "n_captions", stats->n_captions, NULL);
-        get_levels(&o, "captions_per_image", NULL, stats->captions_per_image);
-        get_levels(&o, "images_per_caption", NULL, stats->images_per_caption);
+        get_levels(&o, "n_texts", stats->n_texts, NULL);
+        get_levels(&o, "captions_per_image", NULL, stats->texts_per_image);
+        get_levels(&o, "images_per_caption", NULL, stats->images_per_text);
         stats->reused = true;
         status = o.status;
     }
@@ -346,13 +346,13 @@ void pnb__split_abort(pnb__synth_split *s)
     *s = (pnb__synth_split){0};
 }
 
-pnb_status pnb__split_captions(const pnb__synth_split *s, const pnb__synth_caption *captions,
-                               size_t n, pnb_error *err)
+pnb_status pnb__split_texts(const pnb__synth_split *s, const pnb__synth_text *texts, size_t n,
+                            pnb_error *err)
 {
     pnb__buf b = {0};
     for (size_t i = 0; i < n; i++)
-        pnb__json_put(&b, "{\"id\": %s, \"level\": %d, \"text\": %s}\n", captions[i].id,
-                      captions[i].level, captions[i].text);
+        pnb__json_put(&b, "{\"id\": %s, \"level\": %d, \"text\": %s}\n", texts[i].id,
+                      texts[i].level, texts[i].text);
     pnb_status status = write_into(s->dir, "captions.jsonl", &b, err);
     pnb__buf_reset(&b);
     return status;

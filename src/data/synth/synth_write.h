@@ -48,12 +48,12 @@ pnb_status pnb__split_close(pnb__synth_split *s, pnb_error *err);
 void pnb__split_abort(pnb__synth_split *s); /* fine after close and on an all-zero one */
 
 /* A caption of a split and the pictures it is true of. */
-typedef struct pnb__synth_caption {
+typedef struct pnb__synth_text {
     const char *id, *text;
     int level;
-} pnb__synth_caption;
-pnb_status pnb__split_captions(const pnb__synth_split *s, const pnb__synth_caption *captions,
-                               size_t n, pnb_error *err);
+} pnb__synth_text;
+pnb_status pnb__split_texts(const pnb__synth_split *s, const pnb__synth_text *texts, size_t n,
+                            pnb_error *err);
 /* Opens OUT/truth/<split>.pairs for writing lines "image id TAB caption id". */
 pnb_status pnb__truth_open(pnb__out_file *file, const pnb__synth_out *out, const char *split,
                            pnb_error *err);

@@ -49,19 +49,19 @@ enum { PNB__N_CARRIED = 4 };
 extern const char *const pnb__carried_fields[PNB__N_CARRIED]; /* url caption uid key */
 /* Appends them to an open JSON object, each behind a comma; a caption's row has its text already.
  * Errors  NOMEM */
-pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_caption,
+pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_text,
                              pnb_error *err);
 
 /* ---- captions ---- in memory */
-typedef struct pnb__caption {
+typedef struct pnb__text {
     char *id;    /* NULL: the row number */
     char *text;  /* UTF-8 */
     char *extra; /* JSON object text or NULL */
     int level;   /* -1 unknown */
-} pnb__caption;
+} pnb__text;
 
 typedef struct pnb__text_inputs {
-    pnb__caption *items;
+    pnb__text *items;
     size_t n;
     char csv_separator; /* of tables; 0: TAB in a .tsv, else a comma. Set it before adding */
     char **bad;         /* one sentence per caption that could not be read */
@@ -90,8 +90,8 @@ typedef struct pnb__row_source {
     pnb_dataset *dataset;
     char *spec;
 } pnb__row_source;
-pnb_status pnb__row_picture(pnb__row_source *source, const pnb_embeddings *set, size_t row,
-                            pnb_image *out, pnb_error *err);
+pnb_status pnb__row_image(pnb__row_source *source, const pnb_embeddings *set, size_t row,
+                          pnb_image *out, pnb_error *err);
 /* Its name or most exact caption in the data set it came from, cut to `size`; false: none. */
 bool pnb__row_title(pnb__row_source *source, const pnb_embeddings *set, size_t row, char *text,
                     size_t size);

@@ -9,7 +9,7 @@
 
 const char *const pnb__carried_fields[PNB__N_CARRIED] = {"url", "caption", "uid", "key"};
 
-pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_caption,
+pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_text,
                              pnb_error *err)
 {
     json_t *root = NULL;
@@ -18,7 +18,7 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
     pnb_status status = pnb__json_try_bytes(&root, sample->json, strlen(sample->json), err);
     for (size_t i = 0; i < PNB__N_CARRIED; i++) {
         const json_t *value = json_object_get(root, pnb__carried_fields[i]);
-        bool is_own_text = is_caption && strcmp(pnb__carried_fields[i], "caption") == 0;
+        bool is_own_text = is_text && strcmp(pnb__carried_fields[i], "caption") == 0;
         if (is_own_text || (!json_is_string(value) && !json_is_integer(value)))
             continue;
         pnb__buf_printf(extra, ",\"%s\":", pnb__carried_fields[i]);

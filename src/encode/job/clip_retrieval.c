@@ -10,7 +10,7 @@
 #include "io/tables/npy.h"
 #include "io/tables/parquet.h"
 
-enum { N_COLUMNS = 2 + PNB__N_CARRIED, ID = 0, IMAGE_PATH = 1, FIRST_CARRIED = 2, CAPTION = 3 };
+enum { N_COLUMNS = 2 + PNB__N_CARRIED, ID = 0, IMAGE_PATH = 1, FIRST_CARRIED = 2, TEXT = 3 };
 
 /* DIR/SIDE_emb/SIDE_emb_0.npy. */
 static char *array_path(const char *dir, bool is_text)
@@ -105,7 +105,7 @@ static pnb_status fill_table(table *t, const pnb_embeddings *set, pnb_error *err
     for (size_t i = 0; i < set->n && status == PNB_OK; i++) {
         PNB_TRY(put_cell(t, ID, i, set->ids != NULL ? set->ids[i] : NULL, err));
         PNB_TRY(put_cell(t, IMAGE_PATH, i, set->paths != NULL ? set->paths[i] : NULL, err));
-        PNB_TRY(put_cell(t, CAPTION, i, set->texts != NULL ? set->texts[i] : NULL, err));
+        PNB_TRY(put_cell(t, TEXT, i, set->texts != NULL ? set->texts[i] : NULL, err));
         if (set->extras != NULL && set->extras[i] != NULL)
             status = put_extras(t, i, set->extras[i], err);
     }
@@ -170,26 +170,25 @@ static pnb_status write_rows(pnb__out_file *f, const pnb_embeddings *set, const 
 pnb_status pnb__clip_retrieval_save(const pnb_embeddings *set, const char *dir, pnb_error *err)
 {
     bool is_text = strcmp(set->info.modality, "text") == 0;
-    char *path = array_path(dir, is_text), *pictures = array_path(dir, false);
+    char *path = array_path(dir, is_text), *images = array_path(dir, false);
     pnb__out_file rows = {0}, metadata = {0};
-    pnb_status status =
-        path == NULL || pictures == NULL ? pnb__fail_nomem(err, strlen(dir)) : PNB_OK;
+    pnb_status status = path == NULL || images == NULL ? pnb__fail_nomem(err, strlen(dir)) : PNB_OK;
     if (status == PNB_OK)
         status = pnb_embeddings_check_values(set, err);
     if (status == PNB_OK)
         status = pnb__clip_retrieval_check(dir, is_text, set->n, err);
-    bool has_pictures = is_text && status == PNB_OK && pnb__path_is_file(pictures);
-    if (status == PNB_OK && !has_pictures)
+    bool has_images = is_text && status == PNB_OK && pnb__path_is_file(images);
+    if (status == PNB_OK && !has_images)
         status = write_metadata(&metadata, set, dir, err);
     if (status == PNB_OK)
         status = write_rows(&rows, set, path, err);
     if (status == PNB_OK) {
-        pnb__out_file *const files[] = {has_pictures ? NULL : &metadata, &rows};
+        pnb__out_file *const files[] = {has_images ? NULL : &metadata, &rows};
         status = pnb__out_commit_all(files, PNB_COUNT(files), err);
     }
     pnb__out_abort(&metadata);
     pnb__out_abort(&rows);
     pnb__free(path);
-    pnb__free(pictures);
+    pnb__free(images);
     return status;
 }

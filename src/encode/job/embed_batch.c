@@ -84,7 +84,7 @@ void pnb__embed_batch_free(pnb__embed_batch *b)
 /* ---- one input ---- */
 
 /* pnb__embed_read_fn. Pipelines that resize before they convert to RGB need the file's own mode. */
-static pnb_status read_picture(void *user, size_t input, float *pixels, pnb_error *err)
+static pnb_status read_image(void *user, size_t input, float *pixels, pnb_error *err)
 {
     const pnb__embed_batch *b = user;
     pnb_image image = {0};
@@ -240,12 +240,12 @@ static pnb_status fill_now(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next
     return PNB_OK;
 }
 
-static pnb_status fill_pictures(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next,
-                                pnb__embed_skip_fn skip, void *user, pnb_error *err)
+static pnb_status fill_images(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next,
+                              pnb__embed_skip_fn skip, void *user, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     if (b->ahead == NULL) {
-        const pnb__embed_ahead_opts opts = {.read = read_picture,
+        const pnb__embed_ahead_opts opts = {.read = read_image,
                                             .user = b,
                                             .first = *next,
                                             .end = b->source->n,
@@ -275,7 +275,7 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_s
     b->n = 0;
     if (*next >= b->source->n)
         return PNB_OK;
-    pnb_status status = b->source->image != NULL ? fill_pictures(b, ctx, next, skip, user, err)
+    pnb_status status = b->source->image != NULL ? fill_images(b, ctx, next, skip, user, err)
                                                  : fill_now(b, ctx, next, skip, user, err);
     if (status == PNB_OK && b->kept != NULL && b->n > 0)
         draw_patches(b);

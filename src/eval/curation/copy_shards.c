@@ -18,7 +18,7 @@
 #include "io/tables/tar.h"
 #include "penumbra/filter.h"
 
-#define MAX_PICTURE_BYTES ((size_t)1 << 30)
+#define MAX_IMAGE_BYTES ((size_t)1 << 30)
 
 enum { BLOCK = 512, MAX_SUFFIXES = 32 };
 
@@ -241,8 +241,8 @@ static pnb_status put_texts(copy_job *job, const pnb_sample *s, const char *stem
         snprintf(name, sizeof name, "%s.json", stem);
         return pnb__tar_writer_add(&job->writer, name, s->json, strlen(s->json), err);
     }
-    for (size_t i = 0; i < s->n_captions; i++)
-        pnb__buf_printf(&lines, "%s%s", i > 0 ? "\n" : "", s->captions[i]);
+    for (size_t i = 0; i < s->n_texts; i++)
+        pnb__buf_printf(&lines, "%s%s", i > 0 ? "\n" : "", s->texts[i]);
     snprintf(name, sizeof name, "%s.txt", stem);
     if (lines.failed)
         status = pnb__fail_nomem(err, lines.size);
@@ -256,12 +256,12 @@ static pnb_status copy_files(copy_job *job, size_t i, pnb_error *err)
 {
     pnb_sample s = {0};
     pnb_error why = PNB_ERROR_INIT;
-    char *picture = NULL, stem[24], name[48], suffix[16];
+    char *image = NULL, stem[24], name[48], suffix[16];
     size_t n = 0;
     pnb_status status = pnb_dataset_get(job->ds, i, &s, &why);
     job->n_seen++;
     if (status == PNB_OK)
-        status = pnb__read_file(s.image_path, MAX_PICTURE_BYTES, &picture, &n, &why);
+        status = pnb__read_file(s.image_path, MAX_IMAGE_BYTES, &image, &n, &why);
     if (status == PNB_NOMEM) {
         status = pnb__fail_nomem(err, n);
         goto done;
@@ -277,11 +277,11 @@ static pnb_status copy_files(copy_job *job, size_t i, pnb_error *err)
     snprintf(stem, sizeof stem, "%09zu", job->done.n_samples);
     lower_suffix(s.image_path, suffix);
     snprintf(name, sizeof name, "%s.%s", stem, suffix);
-    PNB_TRY(pnb__tar_writer_add(&job->writer, name, picture, n, err));
+    PNB_TRY(pnb__tar_writer_add(&job->writer, name, image, n, err));
     PNB_TRY(put_texts(job, &s, stem, err));
     PNB_TRY(end_sample(job, err));
 done:
-    pnb__free(picture);
+    pnb__free(image);
     pnb_sample_reset(&s);
     return status;
 }

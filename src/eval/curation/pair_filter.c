@@ -26,7 +26,7 @@ pnb_pair_filter_opts pnb_pair_filter_opts_default(void)
                                   .certain_images = NAN,
                                   .certain_texts = NAN,
                                   .top = NAN,
-                                  .captions = pnb_caption_rules_opts_default()};
+                                  .texts = pnb_text_rules_opts_default()};
 }
 
 /* ---- limits on one figure ---- */
@@ -58,17 +58,17 @@ static void list_limits(const pnb_pair_figures *p, const pnb_pair_filter_opts *o
 
 bool pnb_pair_filter_opts_is_off(const pnb_pair_filter_opts *o)
 {
-    pnb_caption_rules *rules = NULL;
+    pnb_text_rules *rules = NULL;
     limit limits[N_LIMITS];
     bool is_off = isnan(o->top);
     list_limits(&(pnb_pair_figures){0}, o, limits);
     for (int i = 0; i < N_LIMITS; i++)
         is_off = is_off && isnan(limits[i].border);
-    if (pnb_caption_rules_create(&rules, &o->captions, NULL) == PNB_OK)
-        is_off = is_off && pnb_caption_rules_is_empty(rules);
+    if (pnb_text_rules_create(&rules, &o->texts, NULL) == PNB_OK)
+        is_off = is_off && pnb_text_rules_is_empty(rules);
     else
         is_off = false; /* a rule that is wrong is a rule */
-    pnb_caption_rules_free(rules);
+    pnb_text_rules_free(rules);
     return is_off;
 }
 
@@ -161,18 +161,18 @@ static pnb_status apply_top(const pnb_pair_figures *p, double top, pnb_pair_filt
 
 /* ---- all ---- */
 
-static pnb_status apply_captions(const pnb_pair_figures *p, const pnb_pair_filter_opts *o,
-                                 pnb_pair_filter *f, pnb_error *err)
+static pnb_status apply_texts(const pnb_pair_figures *p, const pnb_pair_filter_opts *o,
+                              pnb_pair_filter *f, pnb_error *err)
 {
-    pnb_caption_rules *rules = NULL;
-    pnb_status status = pnb_caption_rules_create(&rules, &o->captions, err);
-    for (size_t i = 0; status == PNB_OK && i < p->n && !pnb_caption_rules_is_empty(rules); i++) {
-        const char *caption = p->captions != NULL ? p->captions[i] : NULL;
-        status = pnb_caption_rules_check(rules, caption, &f->failed[i], err);
+    pnb_text_rules *rules = NULL;
+    pnb_status status = pnb_text_rules_create(&rules, &o->texts, err);
+    for (size_t i = 0; status == PNB_OK && i < p->n && !pnb_text_rules_is_empty(rules); i++) {
+        const char *text = p->texts != NULL ? p->texts[i] : NULL;
+        status = pnb_text_rules_check(rules, text, &f->failed[i], err);
         if (status != PNB_OK)
             pnb__error_prefix(err, "pair %zu", i);
     }
-    pnb_caption_rules_free(rules);
+    pnb_text_rules_free(rules);
     return status;
 }
 
@@ -210,7 +210,7 @@ pnb_status pnb_pair_filter_apply(const pnb_pair_figures *pairs, const pnb_pair_f
     list_limits(pairs, opts, limits);
     PNB_TRY(check(pairs, limits, opts->top, err));
     PNB_TRY(PNB_ALLOC_ZERO(f.failed, f.n, err));
-    PNB_TRY(apply_captions(pairs, opts, &f, err));
+    PNB_TRY(apply_texts(pairs, opts, &f, err));
     for (size_t i = 0; pairs->within != NULL && i < f.n; i++)
         f.failed[i] |= pairs->within[i] == 0 ? (uint32_t)1 << PNB_RULE_WITHIN : 0;
     for (int i = 0; i < N_LIMITS; i++)

@@ -29,7 +29,7 @@ enum { LANES = 8, RUN = 4 };
 PNB_DEFINE_NAME(pnb_including_name, pnb_including, PNB_NAMES(PNB_INCLUDING_LIST), "unknown")
 
 typedef struct including_job {
-    const pnb_gaussians *pictures, *captions;
+    const pnb_gaussians *images, *texts;
     bool published;
     size_t first, n; /* captions of the tile */
     double *mean2;   /* [TILE][dim] */
@@ -42,12 +42,12 @@ typedef struct including_job {
 
 static void fill_tile(including_job *job, size_t first)
 {
-    size_t dim = job->captions->dim;
+    size_t dim = job->texts->dim;
     job->first = first;
-    job->n = PNB_MIN((size_t)TILE, job->captions->n - first);
+    job->n = PNB_MIN((size_t)TILE, job->texts->n - first);
     for (size_t j = 0; j < job->n; j++) {
-        const float *mean = job->captions->mean + (first + j) * dim;
-        const float *log_var = job->captions->log_var + (first + j) * dim;
+        const float *mean = job->texts->mean + (first + j) * dim;
+        const float *log_var = job->texts->log_var + (first + j) * dim;
         double sum = 0.0;
         for (size_t d = 0; d < dim; d++) {
             job->mean2[j * dim + d] = (double)mean[d];
@@ -113,15 +113,15 @@ static double pair_terms(const double *mean1, const double *var1, const double *
 static void rank_range(void *user, size_t begin, size_t end, int thread)
 {
     including_job *job = user;
-    size_t dim = job->pictures->dim;
+    size_t dim = job->images->dim;
     double *mean = job->scratch + (size_t)thread * 2 * dim, *var = mean + dim;
     for (size_t i = begin; i < end; i++) {
         double own = 0.0;
         for (size_t d = 0; d < dim; d++) {
-            double log_var = (double)job->pictures->log_var[i * dim + d];
+            double log_var = (double)job->images->log_var[i * dim + d];
             if (!(fabs(log_var) <= MOST_LOG_VAR))
                 log_var = (double)NAN;
-            mean[d] = (double)job->pictures->mean[i * dim + d];
+            mean[d] = (double)job->images->mean[i * dim + d];
             var[d] = exp(log_var);
             own += job->published ? -1.5 * log_var + 0.5 * LOG_2 : -0.5 * log_var - LOG_2PI;
         }
@@ -139,10 +139,10 @@ static void rank_range(void *user, size_t begin, size_t end, int thread)
 
 static pnb_status rank_by_integral(including_job *job, const pnb_ctx *ctx, pnb_error *err)
 {
-    size_t n = job->pictures->n;
+    size_t n = job->images->n;
     for (size_t i = 0; i < n; i++)
         job->index[i] = -1;
-    for (size_t first = 0; first < job->captions->n; first += TILE) {
+    for (size_t first = 0; first < job->texts->n; first += TILE) {
         fill_tile(job, first);
         pnb__parallel_for(ctx, n, 1, rank_range, job);
     }
@@ -155,36 +155,36 @@ static pnb_status rank_by_integral(including_job *job, const pnb_ctx *ctx, pnb_e
     return PNB_OK;
 }
 
-static pnb_status rank_by_h(const pnb_ctx *ctx, const pnb_gaussians *pictures,
-                            const pnb_gaussians *captions, int64_t *index, double *value,
+static pnb_status rank_by_h(const pnb_ctx *ctx, const pnb_gaussians *images,
+                            const pnb_gaussians *texts, int64_t *index, double *value,
                             pnb_error *err)
 {
     pnb_search_opts opts = pnb_search_opts_default();
     pnb_hits hits = {0};
     opts.measure = PNB_MEASURE_INCLUSION;
     opts.k = 1;
-    pnb_status status = pnb_search(ctx, pictures, captions, &opts, &hits, err);
+    pnb_status status = pnb_search(ctx, images, texts, &opts, &hits, err);
     if (status == PNB_OK) {
-        memcpy(index, hits.index, pictures->n * sizeof *index);
-        memcpy(value, hits.score, pictures->n * sizeof *value);
+        memcpy(index, hits.index, images->n * sizeof *index);
+        memcpy(value, hits.score, images->n * sizeof *value);
     }
     pnb_hits_reset(&hits);
     return status;
 }
 
-pnb_status pnb__most_including(const pnb_ctx *ctx, const pnb_gaussians *pictures,
-                               const pnb_gaussians *captions, pnb_including by, int64_t *index,
+pnb_status pnb__most_including(const pnb_ctx *ctx, const pnb_gaussians *images,
+                               const pnb_gaussians *texts, pnb_including by, int64_t *index,
                                double *value, pnb_error *err)
 {
-    size_t dim = captions->dim, n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
-    including_job job = {.pictures = pictures,
-                         .captions = captions,
+    size_t dim = texts->dim, n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
+    including_job job = {.images = images,
+                         .texts = texts,
                          .published = by == PNB_INCLUDING_BY_PUBLISHED,
                          .index = index,
                          .value = value};
     pnb_status status = PNB_OK;
     if (by == PNB_INCLUDING_BY_H)
-        return rank_by_h(ctx, pictures, captions, index, value, err);
+        return rank_by_h(ctx, images, texts, index, value, err);
     job.mean2 = pnb__alloc_array(dim, TILE * sizeof(double));
     job.twice = pnb__alloc_array(dim, TILE * sizeof(double));
     job.own = pnb__alloc_array(TILE, sizeof(double));

@@ -81,32 +81,31 @@ static pnb_status check_opts(const pnb_traverse_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
-static pnb_status check_sets(const pnb_gaussians *pictures, const pnb_gaussians *captions,
+static pnb_status check_sets(const pnb_gaussians *images, const pnb_gaussians *texts,
                              const pnb_gaussians *null_text, const pnb_traverse_opts *o,
                              pnb_error *err)
 {
     bool by_null = o->root != PNB_ROOT_INCLUDING, by_inclusion = o->root != PNB_ROOT_NULL_TEXT;
-    if (pictures->n == 0 || captions->n == 0)
+    if (images->n == 0 || texts->n == 0)
         return pnb__fail(err, PNB_SHAPE, "%zu pictures and %zu captions; none may be empty",
-                         pictures->n, captions->n);
-    if (pictures->dim != captions->dim)
-        return pnb__fail(err, PNB_SHAPE, "pictures have width %zu, captions %zu", pictures->dim,
-                         captions->dim);
+                         images->n, texts->n);
+    if (images->dim != texts->dim)
+        return pnb__fail(err, PNB_SHAPE, "pictures have width %zu, captions %zu", images->dim,
+                         texts->dim);
     if (by_null && null_text == NULL)
         return pnb__fail(err, PNB_ARG,
                          "root '%s' needs the embedding of the empty text; give it, or take root "
                          "'including'",
                          pnb_root_name(o->root));
-    if (by_null && (null_text->n != 1 || null_text->dim != captions->dim))
+    if (by_null && (null_text->n != 1 || null_text->dim != texts->dim))
         return pnb__fail(err, PNB_SHAPE,
                          "the null text is %zu rows of width %zu; one row of width %zu is wanted",
-                         null_text->n, null_text->dim, captions->dim);
-    if (by_inclusion && (pictures->log_var == NULL || captions->log_var == NULL))
+                         null_text->n, null_text->dim, texts->dim);
+    if (by_inclusion && (images->log_var == NULL || texts->log_var == NULL))
         return pnb__fail(err, PNB_ARG,
                          "root '%s' needs Gaussians, and the %s are of family %s; take root 'null'",
-                         pnb_root_name(o->root),
-                         pictures->log_var == NULL ? "pictures" : "captions",
-                         pnb_rows_family(pictures->log_var == NULL ? pictures : captions));
+                         pnb_root_name(o->root), images->log_var == NULL ? "pictures" : "captions",
+                         pnb_rows_family(images->log_var == NULL ? images : texts));
     return PNB_OK;
 }
 
@@ -114,7 +113,7 @@ static pnb_status check_sets(const pnb_gaussians *pictures, const pnb_gaussians 
 
 typedef struct traverse_job {
     const pnb_ctx *ctx;
-    const pnb_gaussians *pictures, *captions, *null_text;
+    const pnb_gaussians *images, *texts, *null_text;
     const pnb_traverse_opts *opts;
     pnb_index *index; /* of the captions, by opts->measure */
     float *point;     /* [BLOCK_POINTS or one picture's][dim] */
@@ -136,12 +135,12 @@ static double normalise(double *v, size_t dim)
 /* Where picture i ends. */
 static void root_point(const traverse_job *job, size_t i, double *root)
 {
-    size_t dim = job->captions->dim;
+    size_t dim = job->texts->dim;
     const pnb_traverse_opts *o = job->opts;
     double weight = o->root == PNB_ROOT_NULL_TEXT ? 0.0 : o->including_weight;
     double null_weight = o->root == PNB_ROOT_INCLUDING ? 0.0 : 1.0;
     const float *including =
-        weight > 0.0 ? job->captions->mean + (size_t)job->out->including[i] * dim : NULL;
+        weight > 0.0 ? job->texts->mean + (size_t)job->out->including[i] * dim : NULL;
     for (size_t d = 0; d < dim; d++) {
         double sum = null_weight > 0.0 ? null_weight * (double)job->null_text->mean[d] : 0.0;
         if (including != NULL)
@@ -154,10 +153,10 @@ static void root_point(const traverse_job *job, size_t i, double *root)
 static pnb_status fill_points(const traverse_job *job, size_t i, double *scratch, float *out,
                               pnb_error *err)
 {
-    size_t dim = job->captions->dim, n = job->opts->n_steps;
-    const float *start = job->opts->from_picture
-                             ? job->pictures->mean + i * dim
-                             : job->captions->mean + (size_t)job->out->start[i] * dim;
+    size_t dim = job->texts->dim, n = job->opts->n_steps;
+    const float *start = job->opts->from_image
+                             ? job->images->mean + i * dim
+                             : job->texts->mean + (size_t)job->out->start[i] * dim;
     double *root = scratch, *at = scratch + dim;
     double spacing = 1.0 / (double)(job->opts->stop_before_root ? n : n - 1);
     root_point(job, i, root);
@@ -187,10 +186,10 @@ static pnb_status find_starts(const traverse_job *job, pnb_error *err)
 {
     pnb_hits hits;
     const pnb_gaussians points = {
-        .n = job->pictures->n, .dim = job->pictures->dim, .mean = job->pictures->mean};
+        .n = job->images->n, .dim = job->images->dim, .mean = job->images->mean};
     pnb_status status = find_nearest(job, &points, &hits, err);
     if (status == PNB_OK)
-        memcpy(job->out->start, hits.index, job->pictures->n * sizeof *hits.index);
+        memcpy(job->out->start, hits.index, job->images->n * sizeof *hits.index);
     pnb_hits_reset(&hits);
     return status;
 }
@@ -199,7 +198,7 @@ static pnb_status find_including(const traverse_job *job, pnb_error *err)
 {
     pnb_traversal *out = job->out;
     if (job->opts->root != PNB_ROOT_NULL_TEXT)
-        return pnb__most_including(job->ctx, job->pictures, job->captions, job->opts->including,
+        return pnb__most_including(job->ctx, job->images, job->texts, job->opts->including,
                                    out->including, out->score, err);
     for (size_t i = 0; i < out->n; i++) {
         out->including[i] = -1;
@@ -212,7 +211,7 @@ static pnb_status find_including(const traverse_job *job, pnb_error *err)
 static pnb_status walk_block(const traverse_job *job, size_t first, size_t n, double *scratch,
                              pnb_error *err)
 {
-    size_t dim = job->captions->dim, n_steps = job->opts->n_steps, n_rows = n_steps + 1;
+    size_t dim = job->texts->dim, n_steps = job->opts->n_steps, n_rows = n_steps + 1;
     const pnb_gaussians points = {.n = n * n_rows, .dim = dim, .mean = job->point};
     pnb_hits hits = {0};
     pnb_status status = PNB_OK;
@@ -231,7 +230,7 @@ done:
 
 static pnb_status walk_all(traverse_job *job, pnb_error *err)
 {
-    size_t dim = job->captions->dim, n_rows = job->opts->n_steps + 1, n = job->pictures->n;
+    size_t dim = job->texts->dim, n_rows = job->opts->n_steps + 1, n = job->images->n;
     size_t block = PNB_MIN(PNB_MAX(BLOCK_POINTS / n_rows, (size_t)1), n), n_values = 0;
     double *scratch = NULL;
     pnb_status status = PNB_OK;
@@ -248,14 +247,14 @@ static pnb_status walk_all(traverse_job *job, pnb_error *err)
     return status;
 }
 
-pnb_status pnb_traverse(const pnb_ctx *ctx, const pnb_gaussians *pictures,
-                        const pnb_gaussians *captions, const pnb_gaussians *null_text,
-                        const pnb_traverse_opts *opts, pnb_traversal *out, pnb_error *err)
+pnb_status pnb_traverse(const pnb_ctx *ctx, const pnb_gaussians *images, const pnb_gaussians *texts,
+                        const pnb_gaussians *null_text, const pnb_traverse_opts *opts,
+                        pnb_traversal *out, pnb_error *err)
 {
     pnb_traverse_opts o = opts == NULL ? pnb_traverse_opts_default() : *opts;
     traverse_job job = {.ctx = ctx,
-                        .pictures = pictures,
-                        .captions = captions,
+                        .images = images,
+                        .texts = texts,
                         .null_text = null_text,
                         .opts = &o,
                         .out = out};
@@ -264,9 +263,9 @@ pnb_status pnb_traverse(const pnb_ctx *ctx, const pnb_gaussians *pictures,
     *out = (pnb_traversal){0};
     search.measure = o.measure;
     PNB_TRY(check_opts(&o, err));
-    PNB_TRY(check_sets(pictures, captions, null_text, &o, err));
-    PNB_TRY(alloc_traversal(out, pictures->n, o.n_steps, err));
-    PNB_TRY(pnb_index_create(&job.index, ctx, captions, &search, err));
+    PNB_TRY(check_sets(images, texts, null_text, &o, err));
+    PNB_TRY(alloc_traversal(out, images->n, o.n_steps, err));
+    PNB_TRY(pnb_index_create(&job.index, ctx, texts, &search, err));
     PNB_TRY(find_starts(&job, err));
     PNB_TRY(find_including(&job, err));
     status = walk_all(&job, err);

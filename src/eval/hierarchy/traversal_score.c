@@ -30,14 +30,13 @@ static bool is_among(const int64_t *labels, size_t n, int64_t label)
     return false;
 }
 
-static pnb_status check_captions(const int64_t *caption, size_t n, size_t n_captions,
-                                 pnb_error *err)
+static pnb_status check_texts(const int64_t *text, size_t n, size_t n_texts, pnb_error *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (caption[i] < 0 || (size_t)caption[i] >= n_captions)
+        if (text[i] < 0 || (size_t)text[i] >= n_texts)
             return pnb__fail(err, PNB_SHAPE,
                              "the traversal meets caption %lld, the truth names %zu captions",
-                             (long long)caption[i], n_captions);
+                             (long long)text[i], n_texts);
     return PNB_OK;
 }
 
@@ -46,14 +45,14 @@ static pnb_status check(const pnb_traversal *t, const pnb_traversal_truth *truth
     if (t->n == 0 || truth->n_levels == 0)
         return pnb__fail(err, PNB_ARG, "%zu pictures and %zu levels; none may be 0", t->n,
                          truth->n_levels);
-    if (t->n != truth->n_pictures)
+    if (t->n != truth->n_images)
         return pnb__fail(err, PNB_SHAPE, "the traversal has %zu pictures, the truth %zu", t->n,
-                         truth->n_pictures);
-    pnb_status status = check_captions(t->step, t->n * t->n_steps, truth->n_captions, err);
+                         truth->n_images);
+    pnb_status status = check_texts(t->step, t->n * t->n_steps, truth->n_texts, err);
     if (status == PNB_OK)
-        status = check_captions(t->start, t->n, truth->n_captions, err);
+        status = check_texts(t->start, t->n, truth->n_texts, err);
     if (status == PNB_OK)
-        status = check_captions(t->root, t->n, truth->n_captions, err);
+        status = check_texts(t->root, t->n, truth->n_texts, err);
     return status;
 }
 

@@ -13,7 +13,7 @@
 
 pnb_bprw_opts pnb_bprw_opts_default(void)
 {
-    return (pnb_bprw_opts){.em = pnb_em_opts_default(), .n_pictures = 10, .n_samples = 10};
+    return (pnb_bprw_opts){.em = pnb_em_opts_default(), .n_images = 10, .n_samples = 10};
 }
 
 pnb_bprw_opts pnb_bprw_opts_few_shot(void)
@@ -76,7 +76,7 @@ typedef struct bprw_job {
     const pnb_gaussians *images;
     const pnb_bprw_opts *opts;
     const size_t *offset; /* [K + 1] into picture */
-    const int64_t *picture;
+    const int64_t *image;
     double *weight;
     size_t *n_steps;   /* [K] */
     pnb_error *errors; /* [K] */
@@ -114,7 +114,7 @@ static pnb_status weigh_class(const bprw_job *job, size_t c, pnb_error *err)
         return pnb__fail_nomem(err, n * n_samples * dim * sizeof *points);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n_samples; j++)
-            draw(job, (size_t)job->picture[job->offset[c] + i], j,
+            draw(job, (size_t)job->image[job->offset[c] + i], j,
                  points + (i * n_samples + j) * dim);
     pnb_status status = pnb__bprw_class(job->prompts, c, points, n * n_samples, &job->opts->em,
                                         job->weight + first, &job->n_steps[c], err);
@@ -132,7 +132,7 @@ static void weigh_classes(void *user, size_t begin, size_t end, int thread)
 
 /* Pictures of each class by label, at most `limit` (0: all) in their order. */
 static pnb_status by_label(const bprw_job *job, const int32_t *labels, size_t limit, size_t *offset,
-                           int64_t *picture, pnb_error *err)
+                           int64_t *image, pnb_error *err)
 {
     size_t n_classes = job->prompts->n_classes;
     for (size_t i = 0; i < job->images->n; i++) {
@@ -153,20 +153,20 @@ static pnb_status by_label(const bprw_job *job, const int32_t *labels, size_t li
     memcpy(next, offset, n_classes * sizeof *next);
     for (size_t i = 0; i < job->images->n; i++)
         if (labels[i] >= 0 && next[labels[i]] < offset[labels[i] + 1])
-            picture[next[labels[i]]++] = (int64_t)i;
+            image[next[labels[i]]++] = (int64_t)i;
     pnb__free(next);
     return PNB_OK;
 }
 
-static pnb_status choose_pictures(const pnb_ctx *ctx, const bprw_job *job, const int32_t *labels,
-                                  size_t *offset, int64_t *picture, pnb_error *err)
+static pnb_status choose_images(const pnb_ctx *ctx, const bprw_job *job, const int32_t *labels,
+                                size_t *offset, int64_t *image, pnb_error *err)
 {
-    size_t k = PNB_MIN(job->opts->n_pictures, job->images->n);
+    size_t k = PNB_MIN(job->opts->n_images, job->images->n);
     if (labels != NULL)
-        return by_label(job, labels, job->opts->n_pictures, offset, picture, err);
+        return by_label(job, labels, job->opts->n_images, offset, image, err);
     for (size_t c = 0; c <= job->prompts->n_classes; c++)
         offset[c] = c * k;
-    return pnb__bprw_nearest(ctx, job->prompts, job->images, k, picture, err);
+    return pnb__bprw_nearest(ctx, job->prompts, job->images, k, image, err);
 }
 
 static pnb_status check(const pnb_prompts *prompts, const pnb_gaussians *images,
@@ -184,7 +184,7 @@ static pnb_status check(const pnb_prompts *prompts, const pnb_gaussians *images,
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "re-weighting draws points from Gaussians; %s lie on the sphere",
                          prompts->kappa != NULL ? "the prompts" : "the pictures");
-    if (labels == NULL && o->n_pictures == 0)
+    if (labels == NULL && o->n_images == 0)
         return pnb__fail(err, PNB_ARG, "0 pictures a class without labels; at least 1 is needed");
     return PNB_OK;
 }
@@ -210,25 +210,25 @@ pnb_status pnb_bprw(const pnb_ctx *ctx, const pnb_prompts *prompts, const pnb_ga
 {
     pnb_bprw_opts fallback = labels != NULL ? pnb_bprw_opts_few_shot() : pnb_bprw_opts_default();
     const pnb_bprw_opts *o = opts != NULL ? opts : &fallback;
-    size_t n_classes = prompts->n_classes, *offset = NULL, *n_steps = NULL, n_pictures;
-    int64_t *picture = NULL;
+    size_t n_classes = prompts->n_classes, *offset = NULL, *n_steps = NULL, n_images;
+    int64_t *image = NULL;
     pnb_error *errors = NULL;
     pnb_status status = check(prompts, images, labels, o, err);
     if (status != PNB_OK)
         return status;
-    n_pictures = labels != NULL ? images->n : n_classes * PNB_MIN(o->n_pictures, images->n);
+    n_images = labels != NULL ? images->n : n_classes * PNB_MIN(o->n_images, images->n);
     PNB_TRY(PNB_ALLOC_ZERO(offset, n_classes + 1, err));
     PNB_TRY(PNB_ALLOC_ZERO(n_steps, n_classes, err));
     PNB_TRY(PNB_ALLOC_ZERO(errors, n_classes, err));
-    PNB_TRY(PNB_ALLOC(picture, n_pictures, err));
-    bprw_job job = {prompts, images, o, offset, picture, weight, n_steps, errors};
-    PNB_TRY(choose_pictures(ctx, &job, labels, offset, picture, err));
+    PNB_TRY(PNB_ALLOC(image, n_images, err));
+    bprw_job job = {prompts, images, o, offset, image, weight, n_steps, errors};
+    PNB_TRY(choose_images(ctx, &job, labels, offset, image, err));
     pnb__parallel_for(ctx, n_classes, 1, weigh_classes, &job);
     PNB_TRY(collect(&job, n_classes, summary, err));
 done:
     pnb__free(offset);
     pnb__free(n_steps);
     pnb__free(errors);
-    pnb__free(picture);
+    pnb__free(image);
     return status;
 }

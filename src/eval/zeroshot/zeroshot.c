@@ -227,7 +227,7 @@ void pnb_classification_reset(pnb_classification *c)
     *c = (pnb_classification){0};
 }
 
-static void count_picture(const pnb_predictions *p, size_t i, int32_t label, pnb_classification *c)
+static void count_image(const pnb_predictions *p, size_t i, int32_t label, pnb_classification *c)
 {
     const int32_t *top = p->top + i * p->k;
     pnb_class_figures *of_label = &c->classes[label];
@@ -306,7 +306,7 @@ pnb_status pnb_classification_compute(const pnb_predictions *p, const int32_t *l
         PNB_TRY(pnb__fail_nomem(err, p->n_classes * p->n_classes * sizeof *c.confusion));
     for (size_t i = 0; i < p->n; i++) {
         if (labels[i] >= 0)
-            count_picture(p, i, labels[i], &c);
+            count_image(p, i, labels[i], &c);
         else
             c.n_unknown++;
     }

@@ -46,7 +46,7 @@ static void read_transparent(int *index, const GifByteType *block)
 }
 
 /* Moves on to the first picture and reads its header. */
-static pnb_status find_picture(GifFileType *gif, const reader *r, int *transparent, pnb_error *err)
+static pnb_status find_image(GifFileType *gif, const reader *r, int *transparent, pnb_error *err)
 {
     for (;;) {
         GifRecordType type;
@@ -154,7 +154,7 @@ pnb_status pnb__gif_decode(pnb_image *out, const unsigned char *bytes, size_t n_
     GifFileType *gif = DGifOpen(&r, read_bytes, &code);
     if (gif == NULL)
         return fail_gif(err, code, &r);
-    PNB_TRY(find_picture(gif, &r, &transparent, err));
+    PNB_TRY(find_image(gif, &r, &transparent, err));
     int width = PNB_MAX(gif->SWidth, gif->Image.Left + gif->Image.Width);
     int height = PNB_MAX(gif->SHeight, gif->Image.Top + gif->Image.Height);
     PNB_TRY(check_claim(gif, width, height, n_bytes, opts, err));

@@ -193,7 +193,7 @@ static pnb_status list_words(const pnb__query *words, const pnb_tokenizer_opts *
 
 /* ---- the whole ---- */
 
-static pnb_status check_opts(const pnb_tokenizer_opts *opts, size_t n_captions, pnb_error *err)
+static pnb_status check_opts(const pnb_tokenizer_opts *opts, size_t n_texts, pnb_error *err)
 {
     bool is_word = opts->kind == PNB_TOKENIZER_WORD;
     int least = is_word ? n_special(opts) + 1 : n_special(opts) + 256;
@@ -205,12 +205,12 @@ static pnb_status check_opts(const pnb_tokenizer_opts *opts, size_t n_captions, 
         return pnb__fail(err, PNB_ARG, "vocabulary of %d: want %d (special tokens and %s) to %d",
                          opts->vocab_size, least, is_word ? "one word" : "256 bytes",
                          PNB__MAX_VOCAB);
-    if (n_captions == 0)
+    if (n_texts == 0)
         return pnb__fail(err, PNB_ARG, "no captions to learn a tokenizer from");
     return PNB_OK;
 }
 
-pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *captions, size_t n_captions,
+pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *texts, size_t n_texts,
                                const pnb_tokenizer_opts *opts, pnb_error *err)
 {
     pnb_tokenizer_opts used = opts != NULL ? *opts : pnb_tokenizer_opts_default();
@@ -219,12 +219,12 @@ pnb_status pnb_tokenizer_train(pnb_tokenizer **out, const char *const *captions,
     pnb__buf vocab = {0}, merges = {0};
     pnb__sink sink = {count_word, NULL, &words};
     *out = NULL;
-    pnb_status status = check_opts(&used, n_captions, err);
+    pnb_status status = check_opts(&used, n_texts, err);
     if (status != PNB_OK)
         return status;
     PNB_TRY(make(&bare, &used, &vocab, &merges, err));
-    for (size_t i = 0; i < n_captions; i++)
-        PNB_TRY(pnb__tok_words(bare, captions[i], strlen(captions[i]), &sink, err));
+    for (size_t i = 0; i < n_texts; i++)
+        PNB_TRY(pnb__tok_words(bare, texts[i], strlen(texts[i]), &sink, err));
     if (used.kind == PNB_TOKENIZER_WORD) {
         PNB_TRY(list_words(&words, &used, &vocab, err));
     } else {

@@ -34,12 +34,12 @@ static pnb_status count_text(tally *t, const char *text, size_t n, double weight
 }
 
 /* Caption k stands in template k mod n: over many captions each template gets its n-th part. */
-static pnb_status count_in_template(tally *t, const char *caption, const pnb__templates *in,
+static pnb_status count_in_template(tally *t, const char *text, const pnb__templates *in,
                                     pnb_error *err)
 {
     pnb__buf b = {0};
-    pnb__template_fill(&b, in->texts[t->context.n_captions % in->n], caption);
-    pnb_status status = b.failed ? pnb__fail_nomem(err, strlen(caption))
+    pnb__template_fill(&b, in->texts[t->context.n_texts % in->n], text);
+    pnb_status status = b.failed ? pnb__fail_nomem(err, strlen(text))
                                  : count_text(t, b.data, b.size, in->share, err);
     pnb__buf_reset(&b);
     return status;
@@ -51,13 +51,13 @@ static pnb_status count_sample(tally *t, const pnb_sample *s, const pnb__templat
 {
     double share = in->n > 0 ? in->share : 0;
     pnb_status status = PNB_OK;
-    for (size_t k = 0; k < s->n_captions && status == PNB_OK; k++) {
-        const char *text = s->captions[k];
+    for (size_t k = 0; k < s->n_texts && status == PNB_OK; k++) {
+        const char *text = s->texts[k];
         if (share < 1)
             status = count_text(t, text, strlen(text), 1 - share, err);
         if (status == PNB_OK && share > 0)
             status = count_in_template(t, text, in, err);
-        t->context.n_captions++;
+        t->context.n_texts++;
     }
     return status;
 }
@@ -83,7 +83,7 @@ pnb_status pnb__context_measure(const pnb_dataset *set, const pnb_tokenizer *tok
     for (int length = 0; length <= MOST_TOKENS; length++) {
         within += t.share_of[length];
         t.context.length = length;
-        t.context.share_within = within / (double)PNB_MAX(t.context.n_captions, 1);
+        t.context.share_within = within / (double)PNB_MAX(t.context.n_texts, 1);
         if (length >= LEAST_TOKENS && t.context.share_within >= 0.99 - 1e-9)
             break;
     }
@@ -114,7 +114,7 @@ pnb_status pnb__context_choose(pnb__contrastive *c, const char *name, json_t *co
         return PNB_OK;
     pnb__templates in = {c->opts->templates, c->opts->n_templates, c->opts->template_share};
     pnb_status status = pnb__context_measure(c->train, c->tokenizer, &in, &c->context, err);
-    if (status != PNB_OK || c->context.n_captions == 0)
+    if (status != PNB_OK || c->context.n_texts == 0)
         return status;
     json_t *text = json_object_get(config, "text_cfg");
     if (json_object_set_new(text, "context_length", json_integer(c->context.length)) != 0)

@@ -53,7 +53,7 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
     l.augment = o->augment;
     l.tokenizer = c->tokenizer;
     l.context_length = (int)c->info->text.context_length;
-    l.captions = o->captions;
+    l.texts = o->texts;
     l.template_share = o->n_templates > 0 ? o->template_share : 0;
     l.templates = o->templates;
     l.n_templates = o->n_templates;
@@ -73,7 +73,7 @@ static pnb_status make_val_loader(pnb__contrastive *c, pnb_error *err)
     l.n_workers = 0;
     l.rank = 0, l.n_ranks = 1; /* every process validates the whole set, and all find the same */
     l.augment = pnb_augment_none(); /* what is validated are the pictures as they are encoded */
-    l.captions = PNB_CAPTION_LEVEL;
+    l.texts = PNB_TEXT_LEVEL;
     l.level = c->opts->val_level;
     l.template_share = 0;
     return pnb_loader_create(&c->val_loader, c->val, &l, err);
@@ -180,7 +180,7 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
     if (c->info->text.has_unc)
         status = pnb__record_info(t, err, "Log-variance of captions from: %s",
                                   pnb_text_unc_source_name(c->info->text_unc_source));
-    if (status == PNB_OK && c->context.n_captions > 0)
+    if (status == PNB_OK && c->context.n_texts > 0)
         status = pnb__record_info(
             t, err,
             "Context: %d tokens, which %.2f%% of the training captions fit into as they are drawn "

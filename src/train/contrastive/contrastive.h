@@ -19,7 +19,7 @@ typedef struct pnb__step_graphs pnb__step_graphs;
 typedef struct pnb__context {
     int length;          /* 99 of 100 draws have no more, at most 77 */
     double share_within; /* of the draws, no longer than that */
-    size_t n_captions;   /* measured; 0: none were */
+    size_t n_texts;      /* measured; 0: none were */
     int longest;
 } pnb__context;
 

@@ -24,7 +24,7 @@ pnb_train_opts pnb_train_opts_default(void)
         .workers = 1,
         .max_image_pixels = PNB_IMAGE_DEFAULT_PIXELS,
         .augment = pnb_augment_small(),
-        .captions = PNB_CAPTION_LEVEL, /* a level, then a caption of it */
+        .texts = PNB_TEXT_LEVEL, /* a level, then a caption of it */
         .template_share = 0.3,
         .templates = templates,
         .n_templates = PNB_COUNT(templates),
@@ -87,9 +87,9 @@ static const char *dataset_name(int v)
     return pnb__name_at(PNB_NAMES(PNB_DATASET_LIST), (unsigned)v, NULL);
 }
 
-static const char *captions_name(int v)
+static const char *texts_name(int v)
 {
-    return pnb__name_at(PNB_NAMES(PNB_CAPTION_LIST), (unsigned)v, NULL);
+    return pnb__name_at(PNB_NAMES(PNB_TEXT_LIST), (unsigned)v, NULL);
 }
 
 #define MOST_SAMPLES ((int64_t)1000000000000000)
@@ -108,7 +108,7 @@ static const pnb__field fields[] = {
     {"train_num_samples", AT(train_num_samples), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"workers", AT(workers), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
     /* what of a sample's captions it sees */
-    {"captions", AT(captions), captions_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
+    {"captions", AT(texts), texts_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"template_share", AT(template_share), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"n_templates", AT(n_templates), NULL, PNB__FIELD_SIZE, true, PNB__ALSO_NONE},
     {"val_level", AT(val_level), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
@@ -292,7 +292,7 @@ pnb_status pnb__contrastive_check_opts(const pnb_train_opts *o, pnb_error *err)
         status = pnb__run_check_opts(&run, err);
     if (status == PNB_OK)
         status = check_objective(o, err);
-    if (status == PNB_OK && o->captions == PNB_CAPTION_ALL_LEVELS)
+    if (status == PNB_OK && o->texts == PNB_TEXT_ALL_LEVELS)
         status = pnb__fail(err, PNB_ARG, "training takes one caption a picture, not all levels");
     if (status == PNB_OK && o->save_best_unc && o->val_data == NULL)
         status = pnb__fail(err, PNB_ARG,

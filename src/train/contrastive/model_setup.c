@@ -30,37 +30,36 @@ static pnb_status find_weights(const char *dir, bool *found, pnb_error *err)
 }
 
 /* Captions gathered for a tokenizer; the texts live in the arena. */
-typedef struct caption_list {
+typedef struct text_list {
     const char **items;
     size_t n;
     pnb__arena arena;
-} caption_list;
+} text_list;
 
 /* Copies: a sample's texts go with the sample. */
-static pnb_status add_captions(caption_list *l, const char *const *captions, size_t n,
-                               pnb_error *err)
+static pnb_status add_texts(text_list *l, const char *const *texts, size_t n, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n && status == PNB_OK; i++) {
-        const char *copy = pnb__arena_strdup(&l->arena, captions[i]);
+        const char *copy = pnb__arena_strdup(&l->arena, texts[i]);
         status = copy != NULL ? PNB_PUSH(l->items, l->n, err, copy)
-                              : pnb__fail_nomem(err, strlen(captions[i]));
+                              : pnb__fail_nomem(err, strlen(texts[i]));
     }
     return status;
 }
 
 /* Every caption of the training set and the words of the templates. */
-static pnb_status collect_captions(const pnb__contrastive *c, caption_list *l, pnb_error *err)
+static pnb_status collect_texts(const pnb__contrastive *c, text_list *l, pnb_error *err)
 {
     /* every sample of a synthetic set has the same caption */
     bool alike = pnb_dataset_get_kind(c->train) == PNB_DATASET_SYNTHETIC;
     size_t n = alike ? 1 : pnb_dataset_size(c->train);
-    pnb_status status = add_captions(l, c->opts->templates, c->opts->n_templates, err);
+    pnb_status status = add_texts(l, c->opts->templates, c->opts->n_templates, err);
     for (size_t i = 0; i < n && status == PNB_OK; i++) {
         pnb_sample s = {0};
         status = pnb_dataset_get(c->train, i, &s, err);
         if (status == PNB_OK)
-            status = add_captions(l, s.captions, s.n_captions, err);
+            status = add_texts(l, s.texts, s.n_texts, err);
         pnb_sample_reset(&s);
     }
     return status;
@@ -72,9 +71,9 @@ static pnb_status train_tokenizer(pnb__contrastive *c, pnb_error *err)
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
     opts.kind = c->opts->tokenizer_kind;
     opts.vocab_size = c->opts->tokenizer_vocab_size;
-    caption_list list = {0};
+    text_list list = {0};
     pnb__arena_init(&list.arena, (size_t)1 << 20);
-    pnb_status status = collect_captions(c, &list, err);
+    pnb_status status = collect_texts(c, &list, err);
     if (status == PNB_OK)
         status = pnb_tokenizer_train(&c->tokenizer, list.items, list.n, &opts, err);
     pnb__free(list.items);

@@ -161,18 +161,18 @@ static pnb__retrieval_opts opts_of(const world *w)
 /* One side of a search: values and the picture behind each entry, fold -1: not of the split. */
 typedef struct side {
     const float *value;
-    size_t n, picture[MAX_TEXTS];
+    size_t n, image[MAX_TEXTS];
     int fold[MAX_TEXTS];
 } side;
 
-static side side_of(const world *w, bool pictures)
+static side side_of(const world *w, bool images)
 {
-    side s = {pictures ? w->image[0] : w->text[0], pictures ? N : w->n_texts, {0}, {0}};
+    side s = {images ? w->image[0] : w->text[0], images ? N : w->n_texts, {0}, {0}};
     for (size_t i = 0; i < s.n; i++) {
-        size_t place = pictures ? i : w->owner[i], before = 0;
+        size_t place = images ? i : w->owner[i], before = 0;
         for (size_t p = 0; p < place; p++)
             before += is_test(p);
-        s.picture[i] = place;
+        s.image[i] = place;
         s.fold[i] = is_test(place) ? (int)(before / FOLD) : -1;
     }
     return s;
@@ -219,7 +219,7 @@ static double plausible(const world *w, const side *queries, const side *items, 
     for (size_t i = 0; i < n; i++) {
         int differ = 0;
         for (size_t l = 0; l < L; l++)
-            differ += w->label[queries->picture[q]][l] != w->label[items->picture[order[i]]][l];
+            differ += w->label[queries->image[q]][l] != w->label[items->image[order[i]]][l];
         fits[i] = differ <= zeta;
         r += fits[i];
     }
@@ -243,7 +243,7 @@ static void by_hand(const world *w, int way, int n_folds, double out[N_BY_HAND])
             if (queries.fold[q] < 0 || (n_folds > 1 && queries.fold[q] != f))
                 continue;
             n = search(&queries, &items, q, n_folds > 1 ? f : -1, order);
-            while (items.picture[order[rank]] != queries.picture[q])
+            while (items.image[order[rank]] != queries.image[q])
                 rank++;
             for (size_t i = 0; i < 3; i++)
                 sum[i] += rank < k[i];

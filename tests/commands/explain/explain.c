@@ -20,7 +20,7 @@ static const char overrides[] =
 
 static int set_up(void **state)
 {
-    static const char *const captions[] = {"a red star above a blue ring", "two green bars"};
+    static const char *const texts[] = {"a red star above a blue ring", "two green bars"};
     fixture *f = calloc(1, sizeof *f);
     pnb_ctx_opts opts = pnb_ctx_opts_default();
     pnb_tokenizer_opts words = pnb_tokenizer_opts_default();
@@ -34,7 +34,7 @@ static int set_up(void **state)
     assert_ok(pnb_model_init_json(&f->encoder.model, f->app.ctx, json, 5, err));
     pnb_text_free(json);
     words.vocab_size = 40;
-    assert_ok(pnb_tokenizer_train(&f->encoder.tokenizer, captions, 2, &words, err));
+    assert_ok(pnb_tokenizer_train(&f->encoder.tokenizer, texts, 2, &words, err));
     f->encoder.info = pnb_model_get_info(f->encoder.model);
     f->encoder.preprocess = pnb_preprocess_default();
     f->encoder.preprocess.width = f->encoder.preprocess.height = 64;
@@ -51,14 +51,14 @@ static int tear_down(void **state)
     return 0;
 }
 
-static double trace_of(fixture *f, const char *caption)
+static double trace_of(fixture *f, const char *sentence)
 {
     pnb__text_inputs one = {0};
     pnb_embeddings *set = NULL;
     pnb_view view;
     double trace = 0;
-    assert_ok(pnb__text_inputs_add_text(&one, caption, err));
-    assert_int_equal(pnb__embed_captions(&f->app, &f->encoder, &one, &set), PNB_OK);
+    assert_ok(pnb__text_inputs_add_text(&one, sentence, err));
+    assert_int_equal(pnb__embed_texts(&f->app, &f->encoder, &one, &set), PNB_OK);
     assert_ok(pnb_view_init(&view, set, err));
     assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &view.rows, &trace, err));
     pnb_view_reset(&view);
@@ -73,7 +73,7 @@ static void words_left_out(void **state)
     static const char *const left[] = {"red star above ring", "a star above ring",
                                        "a red above ring", "a red star ring", "a red star above"};
     pnb__explained e;
-    assert_int_equal(pnb__explain_caption(&f->app, &f->encoder, "  a red\tstar above  ring ", &e),
+    assert_int_equal(pnb__explain_text(&f->app, &f->encoder, "  a red\tstar above  ring ", &e),
                      PNB_OK);
     assert_int_equal(e.n, 5);
     assert_string_equal(e.word[2], "star");
@@ -84,13 +84,13 @@ static void words_left_out(void **state)
         assert_true(isfinite(e.h[i]));
     }
     pnb__explained_reset(&e);
-    assert_int_equal(pnb__explain_caption(&f->app, &f->encoder, " \t", &e), PNB_FORMAT);
+    assert_int_equal(pnb__explain_text(&f->app, &f->encoder, " \t", &e), PNB_FORMAT);
     assert_non_null(strstr(f->app.err.text, "has no words"));
     pnb_error_reset(&f->app.err);
     pnb__explained_reset(&e);
 }
 
-static pnb_image random_picture(int side)
+static pnb_image random_image(int side)
 {
     pnb_image image = {0};
     pnb__rng rng;
@@ -126,12 +126,12 @@ static double trace_without(fixture *f, const pnb_image *image, int cell, int co
 static void patches_left_out(void **state)
 {
     fixture *f = *state;
-    pnb_image image = random_picture(64);
+    pnb_image image = random_image(64);
     for (int cell = 1; cell <= 3; cell++) {
         pnb__explain_cmd cmd = {.cell = cell};
         pnb__explained e;
         int side = (4 + cell - 1) / cell;
-        assert_int_equal(pnb__explain_picture(&f->app, &f->encoder, &image, &cmd, &e), PNB_OK);
+        assert_int_equal(pnb__explain_image(&f->app, &f->encoder, &image, &cmd, &e), PNB_OK);
         assert_true(e.columns == side && e.rows == side && e.n == (size_t)(side * side));
         for (int i = 0; i < side * side; i++)
             assert_near(e.without[i], trace_without(f, &image, cell, i % side, i / side), 0, 1e-5);
@@ -139,7 +139,7 @@ static void patches_left_out(void **state)
     }
     pnb__explain_cmd all = {.cell = 4};
     pnb__explained e;
-    assert_int_equal(pnb__explain_picture(&f->app, &f->encoder, &image, &all, &e), PNB_ARG);
+    assert_int_equal(pnb__explain_image(&f->app, &f->encoder, &image, &all, &e), PNB_ARG);
     pnb_error_reset(&f->app.err);
     pnb__explained_reset(&e);
     pnb_image_free(&image);
@@ -149,14 +149,14 @@ static void patches_left_out(void **state)
 static void patches_filled(void **state)
 {
     fixture *f = *state;
-    pnb_image image = random_picture(64);
+    pnb_image image = random_image(64);
     pnb__explain_cmd cmd = {.cell = 2, .removal = PNB__PATCH_GREY};
     unsigned char rgb[3];
     const int box[4] = {32, 0, 64, 32};
     pnb__explained e;
     pnb__fill_colour(&f->encoder.preprocess, rgb);
     pnb__erase_rect(&image, box, rgb);
-    assert_int_equal(pnb__explain_picture(&f->app, &f->encoder, &image, &cmd, &e), PNB_OK);
+    assert_int_equal(pnb__explain_image(&f->app, &f->encoder, &image, &cmd, &e), PNB_OK);
     assert_int_equal(e.n, 4);
     assert_near(e.removed[1], 0, 1e-6 * e.trace, 0);
     assert_true(fabs(e.removed[0]) > 1e-6 * e.trace && fabs(e.removed[3]) > 1e-6 * e.trace);
@@ -216,11 +216,11 @@ static void mixed_copies(void **state)
 static void dropped_words(void **state)
 {
     (void)state;
-    static const char caption[] = "one two  three four five six seven eight nine ten";
+    static const char sentence[] = "one two  three four five six seven eight nine ten";
     size_t last = 11;
     char *before = NULL;
     for (int tenth = 0; tenth <= 10; tenth++) {
-        char *text = pnb__word_list_drop(caption, tenth / 10.0, 7, 3);
+        char *text = pnb__word_list_drop(sentence, tenth / 10.0, 7, 3);
         pnb__word_list words, old;
         assert_non_null(text);
         assert_ok(pnb__word_list_split(text, &words, err));

@@ -15,24 +15,24 @@ static const char overrides[] =
 
 typedef struct fixture {
     pnb__app app;
-    char dir[64], model[128], captions[128];
-    char picture[N][128];
+    char dir[64], model[128], texts[128];
+    char image[N][128];
     unsigned char pixels[N][SIDE * SIDE * 3];
     pnb_preprocess pp;
 } fixture;
 
-static void write_pictures(fixture *f)
+static void write_images(fixture *f)
 {
     pnb_image image = {0};
     pnb__rng rng;
     pnb__rng_init(&rng, 11, 12);
     for (int i = 0; i < N; i++) {
-        snprintf(f->picture[i], sizeof f->picture[i], "%s/%d.png", f->dir, i);
+        snprintf(f->image[i], sizeof f->image[i], "%s/%d.png", f->dir, i);
         assert_ok(pnb_image_create(&image, SIDE, SIDE, 3, err));
         for (int k = 0; k < SIDE * SIDE * 3; k++)
             image.pixels[k] = (unsigned char)pnb__rng_below(&rng, 256);
         memcpy(f->pixels[i], image.pixels, sizeof f->pixels[i]);
-        assert_ok(pnb_image_save_png(&image, f->picture[i], err));
+        assert_ok(pnb_image_save_png(&image, f->image[i], err));
         pnb_image_free(&image);
     }
 }
@@ -67,17 +67,17 @@ static int set_up(void **state)
     strcpy(f->dir, "/tmp/pnb-probe-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     snprintf(f->model, sizeof f->model, "%s/model", f->dir);
-    snprintf(f->captions, sizeof f->captions, "%s/c.jsonl", f->dir);
+    snprintf(f->texts, sizeof f->texts, "%s/c.jsonl", f->dir);
     opts.n_threads = 1;
     f->app.log = stderr;
     f->app.common.quiet = true;
     assert_ok(pnb_ctx_create(&f->app.ctx, &opts, err));
-    write_pictures(f);
+    write_images(f);
     write_model(f);
     static const char lines[] = "{\"text\":\"one\",\"level\":0}\n"
                                 "{\"text\":\"one two\",\"level\":1}\n"
                                 "{\"text\":\"three four five\",\"level\":1}\n";
-    assert_ok(pnb__write_file(f->captions, lines, sizeof lines - 1, err));
+    assert_ok(pnb__write_file(f->texts, lines, sizeof lines - 1, err));
     *state = f;
     return 0;
 }
@@ -143,13 +143,13 @@ static double share_in(const encoded *a, const encoded *b, int shift)
 
 static void run_probe(fixture *f, bool published, pnb__probe *out)
 {
-    const char *pictures[N], *captions[1] = {f->captions};
+    const char *paths[N], *files[1] = {f->texts};
     for (int i = 0; i < N; i++)
-        pictures[i] = f->picture[i];
-    const pnb__text_list images = {pictures, N}, texts = {captions, 1};
+        paths[i] = f->image[i];
+    const pnb__text_list images = {paths, N}, texts = {files, 1};
     pnb__probe_cmd cmd = {.model = f->model,
                           .images = images,
-                          .captions = texts,
+                          .texts = texts,
                           .caption_key = "title",
                           .limit = 100,
                           .share = {0, 0.25, 1},
@@ -173,7 +173,7 @@ static void erase_middle(const fixture *f, unsigned char changed[N][SIDE * SIDE 
         }
 }
 
-static void pictures_as_by_hand(void **state)
+static void images_as_by_hand(void **state)
 {
     fixture *f = *state;
     static unsigned char changed[N][SIDE * SIDE * 3];
@@ -192,14 +192,14 @@ static void pictures_as_by_hand(void **state)
             changed[i][k] = (unsigned char)((f->pixels[i][k] + f->pixels[(i + 1) % N][k] + 1) / 2);
     encode(f, changed, &mixed);
 
-    assert_int_equal(p.pictures.n, N);
+    assert_int_equal(p.images.n, N);
     assert_near(p.rates.trace, trace_of(&whole), 0, 1e-6);
-    assert_near(p.pictures.trace[0], trace_of(&whole), 0, 1e-6);
-    assert_near(p.pictures.trace[1], trace_of(&erased), 0, 1e-6);
-    assert_near(p.pictures.trace[2], trace_of(&grey), 0, 1e-6);
-    assert_true(p.pictures.included[0] == 0 && p.pictures.h[0] == 0);
-    assert_near(p.pictures.included[1], share_in(&whole, &erased, 0), 1e-12, 0);
-    assert_near(p.pictures.included[2], share_in(&whole, &grey, 0), 1e-12, 0);
+    assert_near(p.images.trace[0], trace_of(&whole), 0, 1e-6);
+    assert_near(p.images.trace[1], trace_of(&erased), 0, 1e-6);
+    assert_near(p.images.trace[2], trace_of(&grey), 0, 1e-6);
+    assert_true(p.images.included[0] == 0 && p.images.h[0] == 0);
+    assert_near(p.images.included[1], share_in(&whole, &erased, 0), 1e-12, 0);
+    assert_near(p.images.included[2], share_in(&whole, &grey, 0), 1e-12, 0);
     assert_near(p.rates.erased, share_in(&whole, &erased, 0), 1e-12, 0);
     assert_near(p.rates.other, share_in(&whole, &whole, 1), 1e-12, 0);
     assert_near(p.rates.blend.in_first, share_in(&mixed, &whole, 0), 1e-12, 0);
@@ -220,12 +220,12 @@ static void inclusion_exact_or_published(void **state)
     encode(f, changed, &erased);
     double one = mean_h(PNB_MEASURE_INCLUSION, &whole, &erased);
     double other = mean_h(PNB_MEASURE_INCLUSION_PUBLISHED, &whole, &erased);
-    assert_near(exact.pictures.h[1], one, 0, 1e-5);
-    assert_near(published.pictures.h[1], other, 0, 1e-5);
+    assert_near(exact.images.h[1], one, 0, 1e-5);
+    assert_near(published.images.h[1], other, 0, 1e-5);
     assert_true(fabs(one - other) > 1e-3 * fabs(one));
 }
 
-static void captions_by_level_and_length(void **state)
+static void texts_by_level_and_length(void **state)
 {
     fixture *f = *state;
     pnb__probe p;
@@ -236,15 +236,15 @@ static void captions_by_level_and_length(void **state)
     assert_true(p.words[0].low == 1 && p.words[2].high == 3 && p.words[2].n == 1);
     assert_near(p.words[0].mean, p.level_mean[0], 1e-12, 0); /* the one word is all of level 0 */
     assert_near(p.words[1].mean + p.words[2].mean, 2 * p.level_mean[1], 1e-12, 0);
-    assert_int_equal(p.captions.n, 3);
-    assert_true(p.captions.included[0] == 0 && p.captions.h[0] == 0);
-    assert_true(isfinite(p.captions.trace[2]) && isfinite(p.words_rho));
+    assert_int_equal(p.texts.n, 3);
+    assert_true(p.texts.included[0] == 0 && p.texts.h[0] == 0);
+    assert_true(isfinite(p.texts.trace[2]) && isfinite(p.words_rho));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pictures_as_by_hand),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images_as_by_hand),
                                        cmocka_unit_test(inclusion_exact_or_published),
-                                       cmocka_unit_test(captions_by_level_and_length)};
+                                       cmocka_unit_test(texts_by_level_and_length)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

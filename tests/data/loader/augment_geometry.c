@@ -46,7 +46,7 @@ static void crops_equal_torchvision(void **state)
 static void the_filter_is_the_configured_one(void **state)
 {
     (void)state;
-    pnb_image image = load_picture("rgb8.png");
+    pnb_image image = load_image("rgb8.png");
     pnb_preprocess pp = pnb_preprocess_default();
     pnb_augment a = pnb_augment_none();
     float got[3 * 16 * 16], want[3 * 16 * 16];
@@ -79,7 +79,7 @@ static void own_modes_are_cropped_first(void **state)
     float got[3 * 16 * 16], chw[3 * 16 * 16];
     const uint64_t key[3] = {1, 2, 3};
     opts.native = true;
-    ASSERT_OK(pnb_image_load(&native, PICTURES "pal8.png", &opts, &err));
+    ASSERT_OK(pnb_image_load(&native, IMAGES "pal8.png", &opts, &err));
     assert_int_equal(native.mode, PNB_IMAGE_PALETTE);
     pp.width = pp.height = 16;
     pp.resize_first = a.enabled = a.crop = true;

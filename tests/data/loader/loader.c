@@ -245,7 +245,7 @@ static void test_epochs(void **state)
 /* Samples of the first batches and what was drawn as their captions, by sample. */
 typedef struct draws {
     int64_t order[N_SAMPLES];
-    char caption[N_SAMPLES][64];
+    char text[N_SAMPLES][64];
 } draws;
 
 static void read_epoch(const pnb_loader_opts *o, uint64_t epoch, draws *d)
@@ -258,7 +258,7 @@ static void read_epoch(const pnb_loader_opts *o, uint64_t epoch, draws *d)
         const pnb_batch *b = next_of(l);
         for (size_t k = 0; k < b->n; k++) {
             d->order[n++] = b->samples[k];
-            snprintf(d->caption[b->samples[k]], sizeof d->caption[0], "%s", b->texts[k]);
+            snprintf(d->text[b->samples[k]], sizeof d->text[0], "%s", b->texts[k]);
         }
     }
     pnb_loader_free(l);
@@ -272,11 +272,11 @@ static int n_other_places(const draws *a, const draws *b)
     return n;
 }
 
-static int n_other_captions(const draws *a, const draws *b)
+static int n_other_texts(const draws *a, const draws *b)
 {
     int n = 0;
     for (int i = 0; i < N_SAMPLES; i++)
-        n += strcmp(a->caption[i], b->caption[i]) != 0;
+        n += strcmp(a->text[i], b->text[i]) != 0;
     return n;
 }
 
@@ -291,14 +291,14 @@ static void test_draws_follow_seed_and_epoch(void **state)
     o.drop_last = false;
     read_epoch(&o, 0, &first);
     read_epoch(&o, 0, &again);
-    assert_int_equal(n_other_places(&first, &again) + n_other_captions(&first, &again), 0);
+    assert_int_equal(n_other_places(&first, &again) + n_other_texts(&first, &again), 0);
     read_epoch(&o, 1, &epoch);
     assert_true(n_other_places(&first, &epoch) > FEWEST);
-    assert_true(n_other_captions(&first, &epoch) > FEWEST);
+    assert_true(n_other_texts(&first, &epoch) > FEWEST);
     o.seed++;
     read_epoch(&o, 0, &seed);
     assert_true(n_other_places(&first, &seed) > FEWEST);
-    assert_true(n_other_captions(&first, &seed) > FEWEST);
+    assert_true(n_other_texts(&first, &seed) > FEWEST);
 }
 
 /* Draws with replacement: independent of workers, continued at any batch, each sample as likely as

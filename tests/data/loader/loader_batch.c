@@ -68,7 +68,7 @@ static void count_levels(const pnb_loader_opts *o, int n_batches, int counts[4])
     pnb_loader_free(l);
 }
 
-static void test_captions(void **state)
+static void test_texts(void **state)
 {
     static const char *const TEMPLATES[] = {"a picture of {}", "{c} again"};
     pnb_loader_opts o = opts_of(1);
@@ -79,17 +79,17 @@ static void test_captions(void **state)
     assert_in_range(counts[0], 120, 200);
     assert_in_range(counts[1], 120, 200);
     assert_int_equal(counts[2], 0);
-    o.captions = PNB_CAPTION_ANY;
+    o.texts = PNB_TEXT_ANY;
     count_levels(&o, 60, counts); /* four captions, two of level 1 */
     assert_in_range(counts[1], 200, 280);
-    o.captions = PNB_CAPTION_FIRST;
+    o.texts = PNB_TEXT_FIRST;
     count_levels(&o, 5, counts);
     assert_int_equal(counts[0], 5 * BATCH);
-    o.captions = PNB_CAPTION_LEVEL;
+    o.texts = PNB_TEXT_LEVEL;
     o.level = 3;
     count_levels(&o, 5, counts);
     assert_int_equal(counts[3], 5 * BATCH);
-    o.captions = PNB_CAPTION_ALL_LEVELS;
+    o.texts = PNB_TEXT_ALL_LEVELS;
     ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
     const pnb_batch *b = next_of(l);
     assert_int_equal(b->n_texts, 4 * b->n);
@@ -114,7 +114,7 @@ static void test_captions(void **state)
 }
 
 /* Every caption of a level and every template is as likely as any other. */
-static void test_captions_and_templates_are_drawn_evenly(void **state)
+static void test_texts_and_templates_are_drawn_evenly(void **state)
 {
     static const char *const TEMPLATES[] = {"a picture of {}", "{c} again", "only {}"};
     enum { N_BATCHES = 60 };
@@ -263,20 +263,19 @@ static void test_room(void **state)
     pnb__batch_room_free(&room);
     pnb__batch_room_free(&fresh);
     assert_null(fresh.pixels);
-    o.captions = PNB_CAPTION_ALL_LEVELS;
+    o.texts = PNB_TEXT_ALL_LEVELS;
     assert_int_equal(pnb__texts_per_image(&o), 4);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_mode),
-        cmocka_unit_test(test_captions),
-        cmocka_unit_test(test_captions_and_templates_are_drawn_evenly),
-        cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_corrupt_sample),
-        cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_skips),
-        cmocka_unit_test(test_room)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_own_mode),
+                                       cmocka_unit_test(test_texts),
+                                       cmocka_unit_test(test_texts_and_templates_are_drawn_evenly),
+                                       cmocka_unit_test(test_tokens),
+                                       cmocka_unit_test(test_corrupt_sample),
+                                       cmocka_unit_test(test_templates),
+                                       cmocka_unit_test(test_skips),
+                                       cmocka_unit_test(test_room)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

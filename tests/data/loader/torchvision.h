@@ -6,7 +6,7 @@
 #include "data/loader/augment_internal.h"
 #include "tests/data/fixture.h"
 
-#define PICTURES PNB_SOURCE_DIR "/tests/io/data/image/"
+#define IMAGES PNB_SOURCE_DIR "/tests/io/data/image/"
 #define EXPECTED PNB_SOURCE_DIR "/tests/data/torchvision.txt"
 
 static inline uint64_t fnv1a(const pnb_image *image)
@@ -18,11 +18,11 @@ static inline uint64_t fnv1a(const pnb_image *image)
     return h;
 }
 
-static inline pnb_image load_picture(const char *name)
+static inline pnb_image load_image(const char *name)
 {
     char path[512];
     pnb_image image;
-    snprintf(path, sizeof path, PICTURES "%s", name);
+    snprintf(path, sizeof path, IMAGES "%s", name);
     ASSERT_OK(pnb_image_load(&image, path, NULL, &err));
     return image;
 }
@@ -41,7 +41,7 @@ static inline void expect_torchvision(do_operation *run, int n_wanted)
         if (text[0] == '#' || sscanf(text, "%63s %31s %n", file, operation, &at) != 2)
             continue;
         unsigned long long hash = strtoull(strrchr(text, ' '), NULL, 16);
-        pnb_image image = load_picture(file);
+        pnb_image image = load_image(file);
         if (run(&image, operation, text + at)) {
             n_lines++;
             if (fnv1a(&image) != hash) {

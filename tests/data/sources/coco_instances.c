@@ -21,20 +21,20 @@ static int tear_down(void **state)
 }
 
 /* Loads the two texts from files; `captions` may be NULL. */
-static pnb_status load(pnb__coco_instances *c, const char *instances, const char *captions,
+static pnb_status load(pnb__coco_instances *c, const char *instances, const char *texts,
                        pnb_error *err)
 {
     put_text(scratch, "i.json", instances);
-    if (captions != NULL)
-        put_text(scratch, "c.json", captions);
+    if (texts != NULL)
+        put_text(scratch, "c.json", texts);
     char *first = pnb__path_join(scratch, "i.json"), *second = pnb__path_join(scratch, "c.json");
-    pnb_status status = pnb__coco_instances_load(c, first, captions != NULL ? second : NULL, err);
+    pnb_status status = pnb__coco_instances_load(c, first, texts != NULL ? second : NULL, err);
     pnb__free(first);
     pnb__free(second);
     return status;
 }
 
-static const char three_pictures[] =
+static const char three_images[] =
     "{\"categories\":[{\"id\":5,\"name\":\"cat\"},{\"id\":1,\"name\":\"dog\"}],\"images\":["
     "{\"id\":7,\"file_name\":\"b.png\",\"width\":8,\"height\":6},"
     "{\"id\":-3,\"file_name\":\"a/..png\",\"width\":1,\"height\":2},"
@@ -49,7 +49,7 @@ static void lists(void **state)
 {
     (void)state;
     pnb__coco_instances c;
-    char *file = pnb__format(three_pictures, four_annotations);
+    char *file = pnb__format(three_images, four_annotations);
     assert_ok(load(&c, file,
                    "{\"annotations\":[{\"id\":2,\"image_id\":7,\"caption\":\"second\"},"
                    "{\"id\":1,\"image_id\":7,\"caption\":\"first\"},"
@@ -59,25 +59,25 @@ static void lists(void **state)
     pnb__free(file);
     static const int64_t ids[] = {-3, 5, 7}, annotations[] = {10, 40, 20, 30};
     static const size_t n_of[] = {2, 0, 2};
-    assert_true(c.n_pictures == 3 && c.n_annotations == 4);
+    assert_true(c.n_images == 3 && c.n_annotations == 4);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(c.picture[i].id, ids[i]);
-        assert_int_equal(c.picture[i].n, n_of[i]);
+        assert_int_equal(c.image[i].id, ids[i]);
+        assert_int_equal(c.image[i].n, n_of[i]);
     }
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(c.annotation[i].id, annotations[i]);
-    assert_true(c.picture[0].first == 0 && c.picture[2].first == 2);
-    assert_true(c.picture[0].width == 1 && c.picture[0].height == 2);
-    assert_string_equal(c.picture[0].file_name, "a/..png");
-    assert_string_equal(c.picture[2].caption, "first"); /* the lowest id, not the first line */
-    assert_null(c.picture[0].caption);
+    assert_true(c.image[0].first == 0 && c.image[2].first == 2);
+    assert_true(c.image[0].width == 1 && c.image[0].height == 2);
+    assert_string_equal(c.image[0].file_name, "a/..png");
+    assert_string_equal(c.image[2].text, "first"); /* the lowest id, not the first line */
+    assert_null(c.image[0].text);
     assert_string_equal(c.annotation[0].category, "dog");
     assert_string_equal(c.annotation[3].category, "cat");
     assert_true(c.annotation[0].is_crowd && c.annotation[2].is_crowd);
     assert_false(c.annotation[1].is_crowd || c.annotation[3].is_crowd);
     assert_int_equal(json_integer_value(c.annotation[2].segmentation), 7);
     pnb__coco_instances_free(&c);
-    assert_true(c.picture == NULL && c.n_annotations == 0);
+    assert_true(c.image == NULL && c.n_annotations == 0);
     pnb__coco_instances_free(&c);
 }
 
@@ -125,7 +125,7 @@ static void bad_files(void **state)
 }
 
 /* Names that lead out of the folder of pictures, and sizes beyond the limit. */
-static void bad_pictures(void **state)
+static void bad_images(void **state)
 {
     (void)state;
     static const char *const names[] = {"", "/a.png", "..", "../a.png", "a/../../b.png", "a/.."};
@@ -147,20 +147,20 @@ static void bad_pictures(void **state)
     }
 }
 
-static void bad_captions(void **state)
+static void bad_texts(void **state)
 {
     (void)state;
     static const struct {
-        const char *captions, *part;
+        const char *texts, *part;
     } cases[] = {{"{}", "c.json: no list \"annotations\""},
                  {"{\"annotations\":[{\"id\":4,\"image_id\":7}]}",
                   "c.json: annotation 4 has no \"caption\""},
                  {"{\"annotations\":[{\"image_id\":7}]}",
                   "c.json: annotations[0] has no whole number \"id\""}};
-    char *instances = pnb__format(three_pictures, "");
+    char *instances = pnb__format(three_images, "");
     pnb__coco_instances c;
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        assert_fails(load(&c, instances, cases[i].captions, err), PNB_FORMAT, cases[i].part);
+        assert_fails(load(&c, instances, cases[i].texts, err), PNB_FORMAT, cases[i].part);
         pnb__coco_instances_free(&c);
     }
     assert_fails(pnb__coco_instances_load(&c, "/nonexistent.json", NULL, err), PNB_NOT_FOUND,
@@ -172,7 +172,6 @@ static void bad_captions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(bad_files),
-                                       cmocka_unit_test(bad_pictures),
-                                       cmocka_unit_test(bad_captions)};
+                                       cmocka_unit_test(bad_images), cmocka_unit_test(bad_texts)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -17,12 +17,12 @@ static void test_shards(void **state)
     }
     ds = open_ok("t/{00000..00002}.tar", NULL);
     assert_int_equal(pnb_dataset_size(ds), 12);
-    expect_captions(ds, 11, "s023", "s023.txt");
+    expect_texts(ds, 11, "s023", "s023.txt");
     expect_image(ds, 4, 10);
     pnb_dataset_free(ds);
     ds = open_ok("t/0000{2,0}.tar", NULL);
     assert_int_equal(pnb_dataset_size(ds), 8);
-    expect_captions(ds, 0, "s020", "s020.txt");
+    expect_texts(ds, 0, "s020", "s020.txt");
     pnb_dataset_free(ds);
     ds = open_ok("t/*[12].tar", NULL);
     assert_int_equal(pnb_dataset_size(ds), 8);
@@ -33,7 +33,7 @@ static void test_shards(void **state)
     spec = pnb__format("%s/t/00002.tar::%s/t/00000.tar", scratch, scratch);
     ASSERT_OK(pnb_dataset_open(&ds, spec, NULL, &err));
     assert_int_equal(pnb_dataset_size(ds), 8);
-    expect_captions(ds, 4, "s000", "s000.txt");
+    expect_texts(ds, 4, "s000", "s000.txt");
     pnb_dataset_free(ds);
     pnb__free(spec);
     open_fails("t/{00000..00003}.tar", NULL, PNB_NOT_FOUND, "00003.tar");
@@ -95,7 +95,7 @@ static void test_ownership(void **state)
     opts.csv_img_key = key;
     ds = open_ok("a.csv", &opts);
     memset(key, 'x', sizeof key - 1);
-    expect_captions(ds, 0, "none.png", "a");
+    expect_texts(ds, 0, "none.png", "a");
     assert_string_equal(pnb_dataset_warning(ds, 0), "");
     ASSERT_FAILS(pnb_dataset_get(ds, 1, &sample, &err), PNB_ARG, "sample 1 of a data set of 1");
     ASSERT_FAILS(pnb_dataset_image(ds, 1, &image, &err), PNB_ARG, "picture 1 of a data set of 1");

@@ -51,8 +51,8 @@ static void test_cifar10(void **state)
     expect_cifar_pixels(ds);
     pnb_sample s = {0};
     ASSERT_OK(pnb_dataset_get(ds, 1, &s, &err));
-    assert_int_equal(s.n_captions, 1);
-    assert_string_equal(s.captions[0], "automobile");
+    assert_int_equal(s.n_texts, 1);
+    assert_string_equal(s.texts[0], "automobile");
     assert_null(s.image_bytes);
     pnb_sample_reset(&s);
     pnb_dataset_free(ds);

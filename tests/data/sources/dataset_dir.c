@@ -14,14 +14,14 @@ static void test_folder(void **state)
     pnb_dataset *ds = open_ok("f/", NULL);
     assert_int_equal(pnb_dataset_size(ds), 2);
     assert_int_equal(pnb_dataset_get_kind(ds), PNB_DATASET_DIR);
-    expect_captions(ds, 0, "a/1.PNG", "one");
-    expect_captions(ds, 1, "b_class/2.png", "two|zwei");
+    expect_texts(ds, 0, "a/1.PNG", "one");
+    expect_texts(ds, 1, "b_class/2.png", "two|zwei");
     expect_image(ds, 1, 2);
     assert_int_equal(pnb_dataset_n_warnings(ds), 1);
     pnb_dataset_free(ds);
-    opts.class_captions = true;
+    opts.class_texts = true;
     ds = open_ok("f", &opts);
-    expect_captions(ds, 2, "b_class/3.png", "b class");
+    expect_texts(ds, 2, "b_class/3.png", "b class");
     pnb_dataset_free(ds);
     char *empty = in_scratch("nothing");
     ASSERT_OK(pnb__make_dirs(empty, &err));
@@ -73,7 +73,7 @@ static void test_links(void **state)
 }
 
 /* What is named as a picture is a sample, in any case, read or not. */
-static void test_picture_endings(void **state)
+static void test_image_endings(void **state)
 {
     static const char *const names[] = {"a.gif",  "b.BMP",  "c.Tiff", "d.tif", "e.avif", "f.heic",
                                         "g.jfif", "h.JPEG", "i.jp2",  "j.psd", "k.CR2"};
@@ -124,7 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_picture_endings, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_image_endings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_depth, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void test_records(void **state)
     ASSERT_OK(pnb__tar_writer_commit(&w, &err));
     pnb_dataset *ds = open_ok("r.tar", NULL);
     assert_int_equal(pnb_dataset_size(ds), PNB_COUNT(JSON) + 1);
-    expect_captions(ds, 0, "00", "a|b");
+    expect_texts(ds, 0, "00", "a|b");
     ASSERT_OK(pnb_dataset_get(ds, 0, &s, &err));
     assert_int_equal(s.levels[0], 0);
     assert_int_equal(s.levels[1], 3);
@@ -45,9 +45,9 @@ static void test_records(void **state)
     assert_null(s.image_path);
     assert_true(s.n_image_bytes > 50);
     pnb_sample_reset(&s);
-    expect_captions(ds, 1, "01", "one|two");
-    expect_captions(ds, 2, "02", "only text");
-    expect_captions(ds, 3, "03", "x|y");
+    expect_texts(ds, 1, "01", "one|two");
+    expect_texts(ds, 2, "02", "only text");
+    expect_texts(ds, 3, "03", "x|y");
     get_fails(ds, 4, PNB_FORMAT, "no caption");
     get_fails(ds, 5, PNB_FORMAT, "levels");
     get_fails(ds, 6, PNB_FORMAT, "captions");
@@ -75,9 +75,9 @@ static void test_lines(void **state)
     add(&w, "c.txt", "beside");
     ASSERT_OK(pnb__tar_writer_commit(&w, &err));
     pnb_dataset *ds = open_ok("l.tar", NULL);
-    expect_captions(ds, 0, "a", "one|two|three");
+    expect_texts(ds, 0, "a", "one|two|three");
     get_fails(ds, 1, PNB_FORMAT, "no caption: wanted \"captions\"");
-    expect_captions(ds, 2, "c", "beside");
+    expect_texts(ds, 2, "c", "beside");
     pnb_dataset_free(ds);
 }
 
@@ -105,7 +105,7 @@ static void test_levels(void **state)
     }
     get_fails(ds, 3, PNB_FORMAT, "\"levels\"[1] must be an integer from -1 to 1000");
     get_fails(ds, 4, PNB_FORMAT, "\"levels\"[0]");
-    expect_captions(ds, 5, "a.png", "a"); /* levels belong to "captions" */
+    expect_texts(ds, 5, "a.png", "a"); /* levels belong to "captions" */
     pnb_dataset_free(ds);
     pnb__buf_reset(&lines);
 }

@@ -14,7 +14,7 @@ static void test_synthetic(void **state)
     assert_int_equal(pnb_dataset_size(ds), 10000000);
     assert_int_equal(pnb_dataset_get_kind(ds), PNB_DATASET_SYNTHETIC);
     ASSERT_OK(pnb_dataset_get(ds, 9999999, &sample, &err));
-    assert_int_equal(sample.n_captions, 1);
+    assert_int_equal(sample.n_texts, 1);
     pnb_sample_reset(&sample);
     ASSERT_OK(pnb_dataset_image(ds, 1, &a, &err));
     ASSERT_OK(pnb_dataset_image(ds, 2, &b, &err));
@@ -45,7 +45,7 @@ static void test_default(void **state)
     ASSERT_OK(pnb_dataset_open(&ds, "any text", &opts, &err));
     assert_int_equal(pnb_dataset_size(ds), 1024);
     ASSERT_OK(pnb_dataset_get(ds, 0, &sample, &err));
-    assert_string_equal(sample.captions[0], "a picture of random pixels");
+    assert_string_equal(sample.texts[0], "a picture of random pixels");
     assert_int_equal(sample.levels[0], -1);
     assert_int_equal(sample.label, -1);
     assert_null(sample.image_path);

@@ -12,7 +12,7 @@ static void test_csv(void **state)
              "pics/2.png\t\n");
     pnb_dataset *ds = open_ok("a.csv", NULL);
     assert_int_equal(pnb_dataset_size(ds), 2);
-    expect_captions(ds, 0, "pics/1.png", "one, \"quoted\"");
+    expect_texts(ds, 0, "pics/1.png", "one, \"quoted\"");
     expect_image(ds, 1, 80);
     assert_int_equal(pnb_dataset_n_warnings(ds), 1);
     pnb_dataset_free(ds);
@@ -22,7 +22,7 @@ static void test_csv(void **state)
     opts.csv_img_key = "file";
     opts.csv_caption_key = "text";
     ds = open_ok("b.csv", &opts);
-    expect_captions(ds, 0, "pics/1.png", "a, b");
+    expect_texts(ds, 0, "pics/1.png", "a, b");
     pnb_image image;
     pnb_error error = PNB_ERROR_INIT;
     assert_int_equal(pnb_dataset_image(ds, 1, &image, &error), PNB_NOT_FOUND);
@@ -46,8 +46,8 @@ static void test_jsonl(void **state)
              "{\"caption\": \"no picture\"}\n{broken}");
     pnb_dataset *ds = open_ok("l.jsonl", NULL);
     assert_int_equal(pnb_dataset_size(ds), 4);
-    expect_captions(ds, 0, "first", "p|q");
-    expect_captions(ds, 1, "pics/1.png", "r");
+    expect_texts(ds, 0, "first", "p|q");
+    expect_texts(ds, 1, "pics/1.png", "r");
     expect_image(ds, 1, 70);
     get_fails(ds, 2, PNB_FORMAT, "no picture");
     get_fails(ds, 3, PNB_FORMAT, "line 5");
@@ -127,7 +127,7 @@ static void test_separator(void **state)
     open_fails("s.csv", NULL, PNB_NOT_FOUND, "filepath");
     opts.csv_separator = ';';
     pnb_dataset *ds = open_ok("s.csv", &opts);
-    expect_captions(ds, 0, "a.png", "one, two");
+    expect_texts(ds, 0, "a.png", "one, two");
     pnb_dataset_free(ds);
     put_text(scratch, "t.csv", "filepath,more\ttitle\n"); /* a tab: one column is "filepath,more" */
     open_fails("t.csv", NULL, PNB_NOT_FOUND, "filepath,more");

@@ -24,10 +24,10 @@ static void test_tar_grouping(void **state)
     pnb_dataset *ds = open_ok("g.tar", NULL);
     assert_int_equal(pnb_dataset_size(ds), 5);
     assert_int_equal(pnb_dataset_get_kind(ds), PNB_DATASET_TAR);
-    expect_captions(ds, 0, "dir/a", "alpha");
-    expect_captions(ds, 1, "b", "beta| second line ");
-    expect_captions(ds, 2, "d", "delta one");
-    expect_captions(ds, 3, "d", "delta two");
+    expect_texts(ds, 0, "dir/a", "alpha");
+    expect_texts(ds, 1, "b", "beta| second line ");
+    expect_texts(ds, 2, "d", "delta one");
+    expect_texts(ds, 3, "d", "delta two");
     expect_image(ds, 2, 40);
     expect_image(ds, 3, 41);
     expect_image(ds, 4, 61);
@@ -40,7 +40,7 @@ static void test_tar_grouping(void **state)
     opts.image_key = "0.png;png";
     ds = open_ok("g.tar", &opts);
     assert_int_equal(pnb_dataset_size(ds), 6);
-    expect_captions(ds, 5, "e", "");
+    expect_texts(ds, 5, "e", "");
     pnb_dataset_free(ds);
 }
 
@@ -57,12 +57,12 @@ static void test_tar_text_key(void **state)
     add(&w, "b.caption", "of another name");
     ASSERT_OK(pnb__tar_writer_commit(&w, &err));
     static const char *const keys[] = {"json", "txt", "caption"};
-    static const char *const captions[] = {"of the record", "of the text", "of another name"};
+    static const char *const texts[] = {"of the record", "of the text", "of another name"};
     for (int i = 0; i < 3; i++) {
         opts.text_key = keys[i];
         pnb_dataset *ds = open_ok("k.tar", &opts);
         assert_int_equal(pnb_dataset_size(ds), 1);
-        expect_captions(ds, 0, i < 2 ? "a" : "b", captions[i]);
+        expect_texts(ds, 0, i < 2 ? "a" : "b", texts[i]);
         pnb_dataset_free(ds);
     }
 }
@@ -92,7 +92,7 @@ static void test_damaged_tar(void **state)
     ds = open_ok("d.tar", NULL); /* the map outlives the name */
     assert_int_equal(remove(path), 0);
     expect_image(ds, 4, 4);
-    expect_captions(ds, 4, "s004", "s004.txt");
+    expect_texts(ds, 4, "s004", "s004.txt");
     pnb_dataset_free(ds);
     open_fails("d.tar", NULL, PNB_NOT_FOUND, "d.tar");
     pnb__free(path);
@@ -143,8 +143,8 @@ static void test_other_members(void **state)
     ASSERT_OK(pnb__tar_writer_commit(&w, &err));
     pnb_dataset *ds = open_ok("o.tar", NULL);
     assert_int_equal(pnb_dataset_size(ds), 2);
-    expect_captions(ds, 0, "a", "of a, though others stand between");
-    expect_captions(ds, 1, "x/a", "of x/a");
+    expect_texts(ds, 0, "a", "of a, though others stand between");
+    expect_texts(ds, 1, "x/a", "of x/a");
     assert_int_equal(pnb_dataset_n_warnings(ds), 0);
     pnb_dataset_free(ds);
 }

@@ -44,9 +44,9 @@ static void as_distributed(void **state)
     assert_string_equal(h->id[0], "285");
     assert_string_equal(h->url[0], "http://x/285.jpg");
     assert_string_equal(h->url[1], "");
-    assert_string_equal(h->caption[1], "bear");
-    assert_string_equal(h->caption[3], "a \"big\" bear, sitting");
-    assert_string_equal(h->caption[7], "a bed, a shelf\nand light");
+    assert_string_equal(h->text[1], "bear");
+    assert_string_equal(h->text[3], "a \"big\" bear, sitting");
+    assert_string_equal(h->text[7], "a bed, a shelf\nand light");
     pnb_hierarcaps_free(h);
 }
 
@@ -57,7 +57,7 @@ static void any_names_and_more_columns(void **state)
     write_text("\xEF\xBB\xBF,text,url,split\n7,a=>b,u,val\n8,c=>d,u,val\n");
     assert_ok(pnb_hierarcaps_load(&h, path, err));
     assert_int_equal(h->n_levels, 2);
-    assert_string_equal(h->caption[3], "d");
+    assert_string_equal(h->text[3], "d");
     pnb_hierarcaps_free(h);
 }
 

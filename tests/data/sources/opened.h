@@ -61,14 +61,14 @@ static inline void open_fails(const char *spec, const pnb_dataset_opts *opts, pn
     pnb__free(path);
 }
 
-static inline void expect_captions(const pnb_dataset *ds, size_t i, const char *key,
-                                   const char *joined)
+static inline void expect_texts(const pnb_dataset *ds, size_t i, const char *key,
+                                const char *joined)
 {
     pnb_sample s = {0};
     pnb__buf b = {0};
     ASSERT_OK(pnb_dataset_get(ds, i, &s, &err));
-    for (size_t k = 0; k < s.n_captions; k++)
-        pnb__buf_printf(&b, "%s%s", k ? "|" : "", s.captions[k]);
+    for (size_t k = 0; k < s.n_texts; k++)
+        pnb__buf_printf(&b, "%s%s", k ? "|" : "", s.texts[k]);
     assert_string_equal(s.key, key);
     assert_string_equal(b.data ? b.data : "", joined);
     pnb__buf_reset(&b);

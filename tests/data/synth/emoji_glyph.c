@@ -32,8 +32,8 @@ static void test_glyphs(void **state)
     assert_int_equal(list.n, 3655);
     ASSERT_OK(pnb__emoji_render(&list, FONT, &err));
     for (size_t i = 0; i < list.n; i++) {
-        assert_int_equal(list.items[i].picture.width, 136);
-        assert_int_equal(list.items[i].picture.height, 128);
+        assert_int_equal(list.items[i].image.width, 136);
+        assert_int_equal(list.items[i].image.height, 128);
     }
     pnb__emoji_free(&list);
     list.sensitive = true;
@@ -71,7 +71,7 @@ static void test_sequences(void **state)
     assert_int_equal(list.items[0].first_equal, 0);
     assert_int_equal(list.items[1].first_equal, 1);
     assert_int_equal(list.items[2].first_equal, 0);
-    const pnb_image *apple = &list.items[0].picture;
+    const pnb_image *apple = &list.items[0].image;
     for (int c = 0; c < 3; c++)
         assert_int_equal(apple->pixels[c], 255); /* on white */
     const unsigned char *middle = apple->pixels + 3 * (64 * apple->width + 50);

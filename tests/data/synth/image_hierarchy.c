@@ -18,7 +18,7 @@
 enum { W = 8, H = 6 };
 
 typedef struct world {
-    char dir[48], instances[96], captions[96], pictures[96], out[96];
+    char dir[48], instances[96], texts[96], images[96], out[96];
     unsigned char pixels[W * H * 3];
 } world;
 
@@ -45,7 +45,7 @@ static const char coco[] =
     "[[0,0,4,0,4,4,0,4]]},"
     "{\"id\":61,\"image_id\":11,\"category_id\":1,\"iscrowd\":0,\"segmentation\":"
     "[[0,0,4,0,4,4,0,4]]}]}";
-static const char coco_captions[] =
+static const char coco_texts[] =
     "{\"annotations\":[{\"id\":2,\"image_id\":7,\"caption\":\"a later one\"},"
     "{\"id\":1,\"image_id\":7,\"caption\":\"a dog and a cat by a bench\"},"
     "{\"id\":3,\"image_id\":999,\"caption\":\"of another file\"}]}";
@@ -59,21 +59,21 @@ static int set_up(void **state)
     strcpy(w->dir, "/tmp/pnb-chains-XXXXXX");
     assert_non_null(mkdtemp(w->dir));
     snprintf(w->instances, sizeof w->instances, "%s/instances.json", w->dir);
-    snprintf(w->captions, sizeof w->captions, "%s/captions.json", w->dir);
-    snprintf(w->pictures, sizeof w->pictures, "%s/pictures", w->dir);
+    snprintf(w->texts, sizeof w->texts, "%s/captions.json", w->dir);
+    snprintf(w->images, sizeof w->images, "%s/pictures", w->dir);
     snprintf(w->out, sizeof w->out, "%s/out", w->dir);
-    assert_ok(pnb__make_dirs(w->pictures, err));
+    assert_ok(pnb__make_dirs(w->images, err));
     assert_ok(pnb__write_file(w->instances, coco, sizeof coco - 1, err));
-    assert_ok(pnb__write_file(w->captions, coco_captions, sizeof coco_captions - 1, err));
+    assert_ok(pnb__write_file(w->texts, coco_texts, sizeof coco_texts - 1, err));
     for (int i = 0; i < W * H * 3; i++)
         w->pixels[i] = (unsigned char)(i + 1);
     image = (pnb_image){.width = W, .height = H, .channels = 3, .pixels = w->pixels};
-    snprintf(path, sizeof path, "%s/a.png", w->pictures);
+    snprintf(path, sizeof path, "%s/a.png", w->images);
     assert_ok(pnb_image_save_png(&image, path, err));
-    snprintf(path, sizeof path, "%s/b.png", w->pictures);
+    snprintf(path, sizeof path, "%s/b.png", w->images);
     assert_ok(pnb_image_save_png(&image, path, err));
     image.height = H - 1;
-    snprintf(path, sizeof path, "%s/small.png", w->pictures);
+    snprintf(path, sizeof path, "%s/small.png", w->images);
     assert_ok(pnb_image_save_png(&image, path, err));
     *state = w;
     return 0;
@@ -88,10 +88,10 @@ static int tear_down(void **state)
     return system(command);
 }
 
-static void count_skipped(void *user, const char *picture, const char *why)
+static void count_skipped(void *user, const char *image, const char *why)
 {
     int *n = user;
-    assert_non_null(strstr("gone.png small.png", picture));
+    assert_non_null(strstr("gone.png small.png", image));
     assert_true(strlen(why) > 0);
     (*n)++;
 }
@@ -105,17 +105,17 @@ static bool shown(size_t level, int x, int y)
 
 static void check_level(const world *w, const pnb_dataset *set, size_t level)
 {
-    static const char *const captions[] = {"dog", "dog and cat", "dog, cat and bench",
-                                           "a dog and a cat by a bench"};
+    static const char *const texts[] = {"dog", "dog and cat", "dog, cat and bench",
+                                        "a dog and a cat by a bench"};
     pnb_sample sample = {0};
     pnb_image image = {0};
     char key[32];
     snprintf(key, sizeof key, "000000000007_%zu", level);
     assert_ok(pnb_dataset_get(set, level, &sample, err));
     assert_non_null(strstr(sample.key, key));
-    assert_int_equal(sample.n_captions, level + 1);
+    assert_int_equal(sample.n_texts, level + 1);
     for (size_t l = 0; l <= level; l++) {
-        assert_string_equal(sample.captions[l], captions[l]);
+        assert_string_equal(sample.texts[l], texts[l]);
         assert_int_equal(sample.levels[l], (int)l);
     }
     assert_string_equal(sample.name, "a.png");
@@ -136,7 +136,7 @@ static pnb_image_hierarchy_opts small_opts(const world *w)
 {
     pnb_image_hierarchy_opts o = pnb_image_hierarchy_opts_default();
     o.min_pixels = 5;
-    o.captions = w->captions;
+    o.texts = w->texts;
     return o;
 }
 
@@ -152,8 +152,8 @@ static void a_chain(void **state)
     o.skipped = count_skipped;
     o.user = &n_skipped;
     o.n_segments = 3;
-    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err));
-    assert_true(stats.n_listed == 4 && stats.n_chains == 1 && stats.n_pictures == 4);
+    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->images, w->out, &o, &stats, err));
+    assert_true(stats.n_listed == 4 && stats.n_chains == 1 && stats.n_images == 4);
     assert_true(stats.n_small == 1 && stats.n_few == 2 && stats.n_skipped == 0 && !stats.reused);
     snprintf(path, sizeof path, "%s/test", w->out);
     assert_ok(pnb_dataset_open(&set, path, NULL, err));
@@ -168,12 +168,11 @@ static void a_chain(void **state)
     assert_null(strstr(pairs, "000000000007_2\t3-"));
     pnb__free(pairs);
 
-    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err));
-    assert_true(stats.reused && stats.n_chains == 1 && stats.n_pictures == 4);
+    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->images, w->out, &o, &stats, err));
+    assert_true(stats.reused && stats.n_chains == 1 && stats.n_images == 4);
     o.fill = 0;
-    assert_fails(
-        pnb_image_hierarchy_build(NULL, w->instances, w->pictures, w->out, &o, &stats, err),
-        PNB_EXISTS, "out");
+    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->images, w->out, &o, &stats, err),
+                 PNB_EXISTS, "out");
 }
 
 static void crops_and_skips(void **state)
@@ -189,9 +188,9 @@ static void crops_and_skips(void **state)
     o.skipped = count_skipped;
     o.user = &n_skipped;
     o.n_segments = 1;
-    o.captions = NULL;
+    o.texts = NULL;
     o.show = PNB_IMAGE_HIERARCHY_CROP;
-    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err));
+    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->images, out, &o, &stats, err));
     assert_true(stats.n_chains == 1 && stats.n_skipped == 2 && n_skipped == 2);
     snprintf(path, sizeof path, "%s/test", out);
     assert_ok(pnb_dataset_open(&set, path, NULL, err));
@@ -201,7 +200,7 @@ static void crops_and_skips(void **state)
     pnb_image_free(&image);
     pnb_sample sample = {0};
     assert_ok(pnb_dataset_get(set, 1, &sample, err));
-    assert_string_equal(sample.captions[1], "dog, cat and bench");
+    assert_string_equal(sample.texts[1], "dog, cat and bench");
     pnb_sample_reset(&sample);
     pnb_dataset_free(set);
 }
@@ -215,17 +214,17 @@ static void what_counts(void **state)
     char out[160];
     snprintf(out, sizeof out, "%s/counts", w->dir);
     o.min_pixels = 6; /* the strip of 6 is not larger */
-    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err),
+    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->images, out, &o, &stats, err),
                  PNB_ARG, "2 a segment of 6 pixels or less");
     assert_false(pnb__path_is_dir(out));
     o.drop_small = true;
-    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err),
+    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->images, out, &o, &stats, err),
                  PNB_ARG, "4 have fewer");
     o.crowds = true; /* the crowd is the third */
-    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err));
+    assert_ok(pnb_image_hierarchy_build(NULL, w->instances, w->images, out, &o, &stats, err));
     assert_int_equal(stats.n_chains, 1);
     o.n_segments = 4;
-    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, err),
+    assert_fails(pnb_image_hierarchy_build(NULL, w->instances, w->images, out, &o, &stats, err),
                  PNB_ARG, "4 segments");
 }
 
@@ -236,7 +235,7 @@ static void file_refused(const world *w, const char *json, pnb_status status, co
     snprintf(path, sizeof path, "%s/bad.json", w->dir);
     snprintf(out, sizeof out, "%s/bad", w->dir);
     assert_ok(pnb__write_file(path, json, strlen(json), err));
-    assert_fails(pnb_image_hierarchy_build(NULL, path, w->pictures, out, &o, NULL, err), status,
+    assert_fails(pnb_image_hierarchy_build(NULL, path, w->images, out, &o, NULL, err), status,
                  part);
     assert_false(pnb__path_is_dir(out));
 }
@@ -266,7 +265,7 @@ static void out_of_memory(void **state)
         pnb_image_hierarchy_stats stats;
         pnb__alloc_fail_after(n);
         pnb_status status =
-            pnb_image_hierarchy_build(NULL, w->instances, w->pictures, out, &o, &stats, &error);
+            pnb_image_hierarchy_build(NULL, w->instances, w->images, out, &o, &stats, &error);
         pnb__alloc_fail_after(-1);
         if (status == PNB_OK)
             break;

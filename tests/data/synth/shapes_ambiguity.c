@@ -75,7 +75,7 @@ static void draw_candidate(const pnb__scene *scene, int form, int colour, int si
 }
 
 /* The entropy under blur, from all 84 pictures themselves. */
-static void test_ambiguity_of_pictures(void **state)
+static void test_ambiguity_of_images(void **state)
 {
     enum { N = 64 * 64 };
     pnb_shapes_opts o = pnb_shapes_opts_default();
@@ -126,7 +126,7 @@ static void test_share(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ambiguity),
-                                       cmocka_unit_test(test_ambiguity_of_pictures),
+                                       cmocka_unit_test(test_ambiguity_of_images),
                                        cmocka_unit_test(test_share)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,27 +16,27 @@ static pnb__shapes_set make_set(const pnb_shapes_opts *o, size_t n)
 {
     pnb__shapes_set s = {.opts = o, .n = n};
     s.scenes = calloc(n + 1, sizeof *s.scenes);
-    s.captions = calloc(n * PNB__MAX_SCENE_QUERIES + 1, sizeof *s.captions);
-    assert_true(s.scenes != NULL && s.captions != NULL);
+    s.texts = calloc(n * PNB__MAX_SCENE_QUERIES + 1, sizeof *s.texts);
+    assert_true(s.scenes != NULL && s.texts != NULL);
     size_t n_all = 0;
     for (size_t i = 0; i < n; i++) {
         pnb__shape_query queries[PNB__MAX_SCENE_QUERIES];
         pnb__scene_draw(&s.scenes[i], o, i);
         int n_queries = pnb__scene_queries(&s.scenes[i], o, i, queries);
         for (int k = 0; k < n_queries; k++)
-            s.captions[n_all++] = pnb__query_pack(&queries[k]);
+            s.texts[n_all++] = pnb__query_pack(&queries[k]);
     }
-    qsort(s.captions, n_all, sizeof *s.captions, compare);
+    qsort(s.texts, n_all, sizeof *s.texts, compare);
     for (size_t i = 0; i < n_all; i++)
-        if (i == 0 || s.captions[i] != s.captions[i - 1])
-            s.captions[s.n_captions++] = s.captions[i];
+        if (i == 0 || s.texts[i] != s.texts[i - 1])
+            s.texts[s.n_texts++] = s.texts[i];
     return s;
 }
 
 static void free_set(pnb__shapes_set *s)
 {
     free(s->scenes);
-    free(s->captions);
+    free(s->texts);
     pnb__free(s->match_start);
     pnb__free(s->matches);
 }
@@ -56,9 +56,9 @@ static void test_all_pairs(void **state)
         s.ctx = ctx;
         ASSERT_OK(pnb__shapes_find_truth(&s, &err));
         n = 0;
-        for (size_t c = 0; c < s.n_captions; c++) {
+        for (size_t c = 0; c < s.n_texts; c++) {
             pnb__shape_query q;
-            pnb__query_unpack(s.captions[c], &q);
+            pnb__query_unpack(s.texts[c], &q);
             assert_int_equal(s.match_start[c], n);
             for (size_t i = 0; i < s.n; i++) {
                 if (!pnb__query_matches(&q, &s.scenes[i], &o))
@@ -69,7 +69,7 @@ static void test_all_pairs(void **state)
             assert_true(s.match_start[c + 1] > s.match_start[c]); /* of the scene it is made for */
             of_level[q.level] += n_threads == 0;
         }
-        assert_int_equal(s.match_start[s.n_captions], n);
+        assert_int_equal(s.match_start[s.n_texts], n);
         pnb__free(s.match_start);
         pnb__free(s.matches);
         s.match_start = NULL;
@@ -90,15 +90,15 @@ static void test_nothing(void **state)
     absent.objects[0] = (pnb__object){
         (unsigned char)((s.scenes[0].shapes[0].form + 1) % PNB__N_FORMS), 0, PNB__ANY};
     s.scenes[0].n_shapes = 1;
-    s.captions[0] = pnb__query_pack(&absent);
-    s.n_captions = 1;
+    s.texts[0] = pnb__query_pack(&absent);
+    s.n_texts = 1;
     ASSERT_OK(pnb__shapes_find_truth(&s, &err));
     assert_true(s.match_start[0] == 0 && s.match_start[1] == 0);
     pnb__free(s.match_start);
     pnb__free(s.matches);
     s.match_start = NULL;
     s.matches = NULL;
-    s.n_captions = s.n = 0;
+    s.n_texts = s.n = 0;
     ASSERT_OK(pnb__shapes_find_truth(&s, &err));
     assert_int_equal(s.match_start[0], 0);
     free_set(&s);

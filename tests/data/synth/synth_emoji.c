@@ -55,11 +55,11 @@ static void check_split(const char *dir, const char *split, size_t n)
         pnb_sample s = {0};
         bool has[4] = {0};
         ASSERT_OK(pnb_dataset_get(ds, i, &s, &err));
-        for (size_t k = 0; k < s.n_captions; k++)
+        for (size_t k = 0; k < s.n_texts; k++)
             has[s.levels[k]] = true;
         assert_true(has[0] && has[1] && has[2] && has[3]);
-        assert_string_equal(s.captions[0], s.group);
-        assert_string_equal(s.captions[s.n_captions - 1], s.name);
+        assert_string_equal(s.texts[0], s.group);
+        assert_string_equal(s.texts[s.n_texts - 1], s.name);
         assert_non_null(strstr(s.json, "\"template_captions\""));
         pnb_sample_reset(&s);
     }
@@ -89,10 +89,9 @@ static void test_set(void **state)
     assert_int_equal(stats.n_test, 284);
     for (int l = 0; l < PNB_SYNTH_N_LEVELS; l++) {
         print_message("level %d: %zu distinct, %.2f a picture, each true of %.2f\n", l,
-                      stats.n_captions[l], stats.captions_per_image[l],
-                      stats.images_per_caption[l]);
-        assert_true(fabs((double)stats.n_captions[l] / DISTINCT[l] - 1) < (l == 2 ? 0.04 : 1e-9));
-        assert_true(fabs(stats.images_per_caption[l] / FITS[l] - 1) < 0.03);
+                      stats.n_texts[l], stats.texts_per_image[l], stats.images_per_text[l]);
+        assert_true(fabs((double)stats.n_texts[l] / DISTINCT[l] - 1) < (l == 2 ? 0.04 : 1e-9));
+        assert_true(fabs(stats.images_per_text[l] / FITS[l] - 1) < 0.03);
     }
     check_split(out, "train", stats.n_train);
     check_split(out, "val", stats.n_val);
@@ -111,7 +110,7 @@ static void test_set(void **state)
     pnb_dataset_free(ds);
     ASSERT_OK(pnb_synth_emoji(NULL, &all, out, &again, &err));
     assert_true(again.reused);
-    assert_int_equal(again.n_captions[2], stats.n_captions[2]);
+    assert_int_equal(again.n_texts[2], stats.n_texts[2]);
     pnb__free(path);
     pnb__free(out);
     scratch_remove(dir);
@@ -131,7 +130,7 @@ static void test_sensitive_ones_are_left_out(void **state)
     ASSERT_OK(pnb_synth_emoji(NULL, NULL, out, &stats, &err));
     size_t n = stats.n_train + stats.n_val + stats.n_test;
     assert_int_equal(n, 1843);
-    assert_int_equal(stats.n_captions[0], 9);
+    assert_int_equal(stats.n_texts[0], 9);
     for (size_t s = 0; s < PNB_COUNT(splits); s++) {
         char *path = pnb__format("%s/%s/captions.jsonl", out, splits[s]), *text = NULL;
         size_t size = 0;

@@ -142,10 +142,10 @@ static bool text_is_true(const char *text, const seen_shape *shapes, int n)
 /* ---- reading a set back --------------------------------------------------------------------- */
 
 typedef struct split_data {
-    size_t n_images, n_captions;
+    size_t n_images, n_texts;
     json_t *images[2000];
     char *keys[2000];
-    json_t *captions[8000];
+    json_t *texts[8000];
 } split_data;
 
 static void read_shard(split_data *d, const char *path)
@@ -180,8 +180,7 @@ static void read_split(split_data *d, const char *dir, const char *split, size_t
     ASSERT_OK(pnb__read_file(path, 1 << 26, &text, &n, &err));
     pnb__free(path);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        ASSERT_OK(
-            pnb__json_load_bytes(&d->captions[d->n_captions++], line, strlen(line), "line", &err));
+        ASSERT_OK(pnb__json_load_bytes(&d->texts[d->n_texts++], line, strlen(line), "line", &err));
     pnb__free(text);
     for (size_t i = 0; i < n_shards; i++) {
         path = pnb__format("%s/%s/%05zu.tar", dir, split, i);
@@ -196,8 +195,8 @@ static void free_split(split_data *d)
         json_decref(d->images[i]);
         pnb__free(d->keys[i]);
     }
-    for (size_t i = 0; i < d->n_captions; i++)
-        json_decref(d->captions[i]);
+    for (size_t i = 0; i < d->n_texts; i++)
+        json_decref(d->texts[i]);
     free(d);
 }
 
@@ -240,11 +239,10 @@ static void test_statistics(void **state)
     assert_int_equal(stats.n_ambiguous, 0);
     for (int l = 0; l < PNB_SYNTH_N_LEVELS; l++) {
         print_message("level %d: %zu distinct, %.2f a scene, each true of %.2f\n", l,
-                      stats.n_captions[l], stats.captions_per_image[l],
-                      stats.images_per_caption[l]);
-        assert_true(fabs((double)stats.n_captions[l] / DISTINCT[l] - 1) < 0.1);
-        assert_true(fabs(stats.captions_per_image[l] / GIVEN[l] - 1) < 0.1);
-        assert_true(fabs(stats.images_per_caption[l] / TRUE_OF[l] - 1) < 0.2);
+                      stats.n_texts[l], stats.texts_per_image[l], stats.images_per_text[l]);
+        assert_true(fabs((double)stats.n_texts[l] / DISTINCT[l] - 1) < 0.1);
+        assert_true(fabs(stats.texts_per_image[l] / GIVEN[l] - 1) < 0.1);
+        assert_true(fabs(stats.images_per_text[l] / TRUE_OF[l] - 1) < 0.2);
     }
     pnb__free(out);
     scratch_remove(dir);
@@ -270,15 +268,15 @@ static void test_truth(void **state)
     ASSERT_OK(pnb__read_file(path, 1 << 26, &text, &n_text, &err));
     for (size_t i = 0; i < n_text; i++)
         n_pairs += text[i] == '\n';
-    for (size_t c = 0; c < d->n_captions; c++)
+    for (size_t c = 0; c < d->n_texts; c++)
         for (size_t i = 0; i < d->n_images; i++) {
             seen_shape shapes[3];
             int n = shapes_of(d->images[i], shapes);
-            if (!text_is_true(field(d->captions[c], "text"), shapes, n))
+            if (!text_is_true(field(d->texts[c], "text"), shapes, n))
                 continue;
-            char *line = pnb__format("%s\t%s\n", d->keys[i], field(d->captions[c], "id"));
+            char *line = pnb__format("%s\t%s\n", d->keys[i], field(d->texts[c], "id"));
             if (!strstr(text, line))
-                fail_msg("missing: %s %s", d->keys[i], field(d->captions[c], "text"));
+                fail_msg("missing: %s %s", d->keys[i], field(d->texts[c], "text"));
             pnb__free(line);
             n_true++;
         }
@@ -389,8 +387,8 @@ static void test_reuse_and_refusal(void **state)
     ASSERT_OK(pnb_synth_shapes(NULL, &o, out, &second, &err));
     assert_true(second.reused);
     assert_int_equal(second.n_train, first.n_train);
-    assert_int_equal(second.n_captions[3], first.n_captions[3]);
-    assert_true(second.images_per_caption[2] == first.images_per_caption[2]);
+    assert_int_equal(second.n_texts[3], first.n_texts[3]);
+    assert_true(second.images_per_text[2] == first.images_per_text[2]);
     o.seed = 9;
     assert_int_equal(pnb_synth_shapes(NULL, &o, out, NULL, &error), PNB_EXISTS);
     assert_non_null(strstr(error.text, out));

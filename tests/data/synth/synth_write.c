@@ -53,9 +53,9 @@ static pnb_status begin(pnb__synth_out *out, const char *name, const char *optio
 static const pnb_synth_stats counts = {.n_train = 3,
                                        .n_val = 2,
                                        .n_test = 1,
-                                       .n_captions = {4, 5, 6, 7},
-                                       .captions_per_image = {0.5, 1, 1.5, 2},
-                                       .images_per_caption = {8, 4, 2, 1},
+                                       .n_texts = {4, 5, 6, 7},
+                                       .texts_per_image = {0.5, 1, 1.5, 2},
+                                       .images_per_text = {8, 4, 2, 1},
                                        .n_words = 9,
                                        .n_ambiguous = 1};
 
@@ -144,8 +144,8 @@ static void test_split(void **state)
         }
         ASSERT_OK(pnb__split_add(&split, &item, &err));
     }
-    const pnb__synth_caption captions[] = {{"0-1", "a \"word\"", 0}, {"1-2", "", 3}};
-    ASSERT_OK(pnb__split_captions(&split, captions, 2, &err));
+    const pnb__synth_text texts[] = {{"0-1", "a \"word\"", 0}, {"1-2", "", 3}};
+    ASSERT_OK(pnb__split_texts(&split, texts, 2, &err));
     ASSERT_OK(pnb__split_close(&split, &err));
     assert_true(split.n_items == 3 && split.n_shards == 2);
     pnb__split_abort(&split); /* fine after close */
@@ -192,7 +192,7 @@ static void test_empty_split(void **state)
     pnb__split_abort(&split);
     ASSERT_OK(begin(&out, "s", "{}", &stats, &err));
     ASSERT_OK(pnb__split_open(&split, &out, "test", 5, &err));
-    ASSERT_OK(pnb__split_captions(&split, NULL, 0, &err));
+    ASSERT_OK(pnb__split_texts(&split, NULL, 0, &err));
     ASSERT_OK(pnb__split_close(&split, &err));
     pnb__split_abort(&split);
     ASSERT_OK(pnb__synth_commit(&out, &counts, &err));

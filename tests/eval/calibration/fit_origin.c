@@ -22,7 +22,7 @@ static pnb_fit_side side(const char *modality)
     return s;
 }
 
-static pnb_fit_origin captions_to_pictures(void)
+static pnb_fit_origin texts_to_images(void)
 {
     return (pnb_fit_origin){.has_measure = true,
                             .measure = PNB_MEASURE_CSD,
@@ -59,7 +59,7 @@ static void what_differs(void **state)
          {"queries prepared as \"as usual\"", "these are \"masked\""}},
     };
     char why[320];
-    pnb_fit_origin made = captions_to_pictures(), used = made;
+    pnb_fit_origin made = texts_to_images(), used = made;
     assert_int_equal(check(&made, &used, why), PNB_FIT_AGREES);
     for (size_t i = 0; i < PNB_COUNT(fields); i++)
         for (int gallery = 0; gallery < 2; gallery++) {
@@ -88,7 +88,7 @@ static void adapters_differ(void **state)
     const pnb_adapter_link link = {.name = "whitened", .sha256 = "0123456789abcdef"};
     char why[320];
     for (int gallery = 0; gallery < 2; gallery++) {
-        pnb_fit_origin made = captions_to_pictures(), used = made;
+        pnb_fit_origin made = texts_to_images(), used = made;
         pnb_fit_side *side_made = gallery ? &made.gallery : &made.queries;
         pnb_fit_side *side_used = gallery ? &used.gallery : &used.queries;
         side_used->adapters = (pnb_adapter_links){.n = 1, .items = {link}};
@@ -108,7 +108,7 @@ static void measures_and_constants(void **state)
     (void)state;
     char why[320];
     for (int m = 0; m < PNB_N_MEASURES; m++) {
-        pnb_fit_origin made = captions_to_pictures(), used;
+        pnb_fit_origin made = texts_to_images(), used;
         made.measure = (pnb_measure)m;
         used = made;
         used.measure = (pnb_measure)((m + 1) % PNB_N_MEASURES);

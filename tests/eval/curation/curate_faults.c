@@ -34,20 +34,20 @@ static void fill(rows *r)
 
 static pnb_status filter(scratch *s, pnb_error *err)
 {
-    static const char *const captions[3] = {"a cat and a cat", "dog", NULL}, *const words[1] = {
-                                                                                 "bird"};
+    static const char *const texts[3] = {"a cat and a cat", "dog", NULL}, *const words[1] = {
+                                                                              "bird"};
     const double score[3] = {1, 2, 3};
     const pnb_pair_figures pairs = {
-        .n = 3, .score = score, .image_u = score, .text_u = score, .captions = captions};
+        .n = 3, .score = score, .image_u = score, .text_u = score, .texts = texts};
     pnb_pair_filter_opts opts = pnb_pair_filter_opts_default();
     pnb_pair_filter f;
     (void)s;
     opts.certain_images = 0.9;
     opts.top = 0.5;
-    opts.captions.max_repeated = 0.9;
-    opts.captions.match = "a";
-    opts.captions.blocked = words;
-    opts.captions.n_blocked = 1;
+    opts.texts.max_repeated = 0.9;
+    opts.texts.match = "a";
+    opts.texts.blocked = words;
+    opts.texts.n_blocked = 1;
     pnb_status status = pnb_pair_filter_apply(&pairs, &opts, &f, err);
     pnb_pair_filter_reset(&f);
     return status;

@@ -9,13 +9,13 @@ enum { N = 8 };
 static const double score[N] = {0.9, 0.1, 0.5, 0.7, 0.5, 0.3, 0.5, 0.8};
 static const double image_u[N] = {1, 2, 3, 4, 5, 6, 7, 8};
 static const double text_u[N] = {8, 8, 1, 1, 2, 2, 3, 3};
-static const char *const captions[N] = {"a cat",       "a dog", "12", "a big dog",
-                                        "dog dog dog", NULL,    "a",  "the end"};
+static const char *const texts[N] = {"a cat",       "a dog", "12", "a big dog",
+                                     "dog dog dog", NULL,    "a",  "the end"};
 
 static pnb_pair_figures figures(void)
 {
     return (pnb_pair_figures){
-        .n = N, .score = score, .image_u = image_u, .text_u = text_u, .captions = captions};
+        .n = N, .score = score, .image_u = image_u, .text_u = text_u, .texts = texts};
 }
 
 static pnb_pair_filter apply(const pnb_pair_filter_opts *opts)
@@ -49,7 +49,7 @@ static void keeps_all_without_rules(void **state)
     assert_true(isnan(f.image_u_cut) && isnan(f.text_u_cut));
     pnb_pair_filter_reset(&f);
     pnb_pair_filter_reset(NULL);
-    opts.captions.needs_letter = true;
+    opts.texts.needs_letter = true;
     assert_false(pnb_pair_filter_opts_is_off(&opts));
     opts = pnb_pair_filter_opts_default();
     opts.certain_texts = 1;
@@ -149,14 +149,14 @@ static void chooses_the_best_last(void **state)
 {
     (void)state;
     pnb_pair_filter_opts opts = pnb_pair_filter_opts_default();
-    opts.captions.min_words = 2;
-    opts.captions.max_repeated = 0.5;
+    opts.texts.min_words = 2;
+    opts.texts.max_repeated = 0.5;
     opts.top = 0.25;
     pnb_pair_filter f = apply(&opts);
     assert_kept(&f, "x......x");
     assert_int_equal(f.failed[2], BIT(MIN_WORDS));
     assert_int_equal(f.failed[4], BIT(REPEATED));
-    assert_int_equal(f.failed[5], BIT(NO_CAPTION));
+    assert_int_equal(f.failed[5], BIT(NO_TEXT));
     assert_int_equal(f.failed[3], BIT(TOP)); /* good, but third */
     assert_int_equal(f.n_first[PNB_RULE_TOP], 2);
     size_t n_dropped = 0;
@@ -206,11 +206,11 @@ static void refuses_bad_input(void **state)
     opts.certain_images = 20;
     assert_fails(pnb_pair_filter_apply(&p, &opts, &f, err), PNB_ARG, "certain_images is 20");
     opts = pnb_pair_filter_opts_default();
-    opts.captions.match = "[";
+    opts.texts.match = "[";
     assert_fails(pnb_pair_filter_apply(&p, &opts, &f, err), PNB_ARG, "'['");
     static const char *const broken[N] = {"a", "\xFF", "c", "d", "e", "f", "g", "h"};
-    opts.captions.match = "a";
-    p.captions = broken;
+    opts.texts.match = "a";
+    p.texts = broken;
     assert_fails(pnb_pair_filter_apply(&p, &opts, &f, err), PNB_FORMAT, "pair 1");
     assert_null(f.failed);
 }

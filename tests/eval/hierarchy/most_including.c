@@ -5,18 +5,17 @@
 #include "penumbra/ctx.h"
 #include "tests/prob/support.h"
 
-static double including_score(const gaussians *pictures, size_t i, const gaussians *captions,
-                              size_t j, pnb_including by, size_t dim)
+static double including_score(const gaussians *images, size_t i, const gaussians *texts, size_t j,
+                              pnb_including by, size_t dim)
 {
     double mean1[512], log1[512], mean2[512], log2_[512];
     if (by == PNB_INCLUDING_BY_H)
-        return pnb_measure_pair(PNB_MEASURE_INCLUSION, &pictures->view, i, &captions->view, j,
-                                NULL);
+        return pnb_measure_pair(PNB_MEASURE_INCLUSION, &images->view, i, &texts->view, j, NULL);
     for (size_t d = 0; d < dim; d++) {
-        mean1[d] = (double)pictures->mean[i * dim + d];
-        log1[d] = (double)pictures->log_var[i * dim + d];
-        mean2[d] = (double)captions->mean[j * dim + d];
-        log2_[d] = (double)captions->log_var[j * dim + d];
+        mean1[d] = (double)images->mean[i * dim + d];
+        log1[d] = (double)images->log_var[i * dim + d];
+        mean2[d] = (double)texts->mean[j * dim + d];
+        log2_[d] = (double)texts->log_var[j * dim + d];
     }
     return by == PNB_INCLUDING_BY_INTEGRAL
                ? pnb_inclusion_exact(mean1, log1, mean2, log2_, dim)
@@ -70,9 +69,8 @@ static void including_at_every_width(void **state)
 static void every_way(void **state)
 {
     (void)state;
-    enum { N = 5, CAPTIONS = 300, DIM = 9 };
-    gaussians p = random_gaussians(N, DIM, -6, -4, 1),
-              c = random_gaussians(CAPTIONS, DIM, -5, -1, 2);
+    enum { N = 5, TEXTS = 300, DIM = 9 };
+    gaussians p = random_gaussians(N, DIM, -6, -4, 1), c = random_gaussians(TEXTS, DIM, -5, -1, 2);
     pnb_ctx_opts opts = pnb_ctx_opts_default();
     pnb_ctx *ctx = NULL;
     opts.n_threads = 3;
@@ -87,7 +85,7 @@ static void every_way(void **state)
         assert_memory_equal(value[0], value[1], sizeof value[0]);
         for (size_t i = 0; i < N; i++) {
             size_t best = 0;
-            for (size_t j = 1; j < CAPTIONS; j++)
+            for (size_t j = 1; j < TEXTS; j++)
                 if (including_score(&p, i, &c, j, (pnb_including)by, DIM) >
                     including_score(&p, i, &c, best, (pnb_including)by, DIM))
                     best = j;
@@ -105,10 +103,9 @@ static void every_way(void **state)
 static void ties(void **state)
 {
     (void)state;
-    enum { CAPTIONS = 260, DIM = 4 };
-    gaussians p = random_gaussians(1, DIM, -6, -4, 1),
-              c = random_gaussians(CAPTIONS, DIM, -5, -1, 2);
-    for (size_t j = 1; j < CAPTIONS; j++) {
+    enum { TEXTS = 260, DIM = 4 };
+    gaussians p = random_gaussians(1, DIM, -6, -4, 1), c = random_gaussians(TEXTS, DIM, -5, -1, 2);
+    for (size_t j = 1; j < TEXTS; j++) {
         memcpy(c.mean + j * DIM, c.mean, DIM * sizeof(float));
         memcpy(c.log_var + j * DIM, c.log_var, DIM * sizeof(float));
     }

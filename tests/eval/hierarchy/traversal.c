@@ -5,59 +5,58 @@
 #include "penumbra/inclusion_search.h"
 #include "tests/prob/support.h"
 
-enum { DIM = 9, N_PICTURES = 7, N_CAPTIONS = 300, N_STEPS = 12 };
+enum { DIM = 9, N_IMAGES = 7, N_TEXTS = 300, N_STEPS = 12 };
 
-static double dot(const gaussians *captions, size_t j, const double *point)
+static double dot(const gaussians *texts, size_t j, const double *point)
 {
     double sum = 0;
     for (size_t d = 0; d < DIM; d++)
-        sum += point[d] * (double)captions->mean[j * DIM + d];
+        sum += point[d] * (double)texts->mean[j * DIM + d];
     return sum;
 }
 
 /* Caption with the largest cosine to a point; captions have unit means. */
-static size_t nearest(const gaussians *captions, const double *point)
+static size_t nearest(const gaussians *texts, const double *point)
 {
     size_t best = 0;
-    for (size_t j = 1; j < captions->view.n; j++)
-        if (dot(captions, j, point) > dot(captions, best, point))
+    for (size_t j = 1; j < texts->view.n; j++)
+        if (dot(texts, j, point) > dot(texts, best, point))
             best = j;
     return best;
 }
 
 /* Half way between two captions both are nearest: either will do. */
-static void check_nearest(const gaussians *captions, const double *point, int64_t got)
+static void check_nearest(const gaussians *texts, const double *point, int64_t got)
 {
-    double best = dot(captions, nearest(captions, point), point);
-    assert_true(got >= 0 && (size_t)got < captions->view.n);
-    assert_near(dot(captions, (size_t)got, point), best, 1e-7, 0);
+    double best = dot(texts, nearest(texts, point), point);
+    assert_true(got >= 0 && (size_t)got < texts->view.n);
+    assert_near(dot(texts, (size_t)got, point), best, 1e-7, 0);
 }
 
-static double including_score(const gaussians *pictures, size_t i, const gaussians *captions,
-                              size_t j, pnb_including by)
+static double including_score(const gaussians *images, size_t i, const gaussians *texts, size_t j,
+                              pnb_including by)
 {
     double mean1[DIM], log1[DIM], mean2[DIM], log2_[DIM];
     if (by == PNB_INCLUDING_BY_H)
-        return pnb_measure_pair(PNB_MEASURE_INCLUSION, &pictures->view, i, &captions->view, j,
-                                NULL);
+        return pnb_measure_pair(PNB_MEASURE_INCLUSION, &images->view, i, &texts->view, j, NULL);
     for (size_t d = 0; d < DIM; d++) {
-        mean1[d] = (double)pictures->mean[i * DIM + d];
-        log1[d] = (double)pictures->log_var[i * DIM + d];
-        mean2[d] = (double)captions->mean[j * DIM + d];
-        log2_[d] = (double)captions->log_var[j * DIM + d];
+        mean1[d] = (double)images->mean[i * DIM + d];
+        log1[d] = (double)images->log_var[i * DIM + d];
+        mean2[d] = (double)texts->mean[j * DIM + d];
+        log2_[d] = (double)texts->log_var[j * DIM + d];
     }
     return by == PNB_INCLUDING_BY_INTEGRAL
                ? pnb_inclusion_exact(mean1, log1, mean2, log2_, DIM)
                : pnb_inclusion_published(mean1, log1, mean2, log2_, DIM, 0.0);
 }
 
-static size_t most_including(const gaussians *pictures, size_t i, const gaussians *captions,
+static size_t most_including(const gaussians *images, size_t i, const gaussians *texts,
                              pnb_including by)
 {
     size_t best = 0;
     double best_score = -1e300;
-    for (size_t j = 0; j < captions->view.n; j++) {
-        double score = including_score(pictures, i, captions, j, by);
+    for (size_t j = 0; j < texts->view.n; j++) {
+        double score = including_score(images, i, texts, j, by);
         if (score > best_score) {
             best_score = score;
             best = j;
@@ -67,55 +66,53 @@ static size_t most_including(const gaussians *pictures, size_t i, const gaussian
 }
 
 typedef struct world {
-    gaussians pictures, captions, null_text;
+    gaussians images, texts, null_text;
 } world;
 
 static world make_world(void)
 {
-    return (world){random_gaussians(N_PICTURES, DIM, -6, -4, 1),
-                   random_gaussians(N_CAPTIONS, DIM, -5, -1, 2),
-                   random_gaussians(1, DIM, -1, 0, 3)};
+    return (world){random_gaussians(N_IMAGES, DIM, -6, -4, 1),
+                   random_gaussians(N_TEXTS, DIM, -5, -1, 2), random_gaussians(1, DIM, -1, 0, 3)};
 }
 
 static void free_world(world *w)
 {
-    free_gaussians(&w->pictures);
-    free_gaussians(&w->captions);
+    free_gaussians(&w->images);
+    free_gaussians(&w->texts);
     free_gaussians(&w->null_text);
 }
 
 static void check_way(const world *w, size_t i, const pnb_traverse_opts *o, const pnb_traversal *t)
 {
-    double point[DIM], root[DIM], picture[DIM];
-    size_t including = most_including(&w->pictures, i, &w->captions, o->including);
+    double point[DIM], root[DIM], image[DIM];
+    size_t including = most_including(&w->images, i, &w->texts, o->including);
     double wi = o->root == PNB_ROOT_NULL_TEXT ? 0 : o->including_weight;
     double wn = o->root == PNB_ROOT_INCLUDING ? 0 : 1;
     for (size_t d = 0; d < DIM; d++)
-        picture[d] = (double)w->pictures.mean[i * DIM + d];
-    size_t start = nearest(&w->captions, picture);
+        image[d] = (double)w->images.mean[i * DIM + d];
+    size_t start = nearest(&w->texts, image);
     assert_int_equal(t->start[i], (int64_t)start);
     if (o->root != PNB_ROOT_NULL_TEXT) {
         assert_int_equal(t->including[i], (int64_t)including);
-        assert_near(t->score[i],
-                    including_score(&w->pictures, i, &w->captions, including, o->including), 1e-9,
-                    1e-9);
+        assert_near(t->score[i], including_score(&w->images, i, &w->texts, including, o->including),
+                    1e-9, 1e-9);
     } else {
         assert_int_equal(t->including[i], -1);
         assert_true(isnan(t->score[i]));
     }
     for (size_t d = 0; d < DIM; d++)
-        root[d] = (wi * (double)w->captions.mean[including * DIM + d] +
-                   wn * (double)w->null_text.mean[d]) /
-                  (wi + wn);
+        root[d] =
+            (wi * (double)w->texts.mean[including * DIM + d] + wn * (double)w->null_text.mean[d]) /
+            (wi + wn);
     for (size_t s = 0; s < o->n_steps; s++) {
         double f = (double)s / (double)(o->stop_before_root ? o->n_steps : o->n_steps - 1);
         for (size_t d = 0; d < DIM; d++) {
-            double from = o->from_picture ? picture[d] : (double)w->captions.mean[start * DIM + d];
+            double from = o->from_image ? image[d] : (double)w->texts.mean[start * DIM + d];
             point[d] = from + f * (root[d] - from); /* the cosine does not see its length */
         }
-        check_nearest(&w->captions, point, t->step[i * o->n_steps + s]);
+        check_nearest(&w->texts, point, t->step[i * o->n_steps + s]);
     }
-    check_nearest(&w->captions, root, t->root[i]);
+    check_nearest(&w->texts, root, t->root[i]);
 }
 
 static void every_root_as_by_hand(void **state)
@@ -129,13 +126,13 @@ static void every_root_as_by_hand(void **state)
             o.root = (pnb_root)root;
             o.n_steps = N_STEPS;
             o.stop_before_root = variant & 1;
-            o.from_picture = variant & 2;
+            o.from_image = variant & 2;
             o.including_weight = 1 + variant;
             o.including = (pnb_including)(variant % PNB_N_INCLUDINGS);
-            assert_ok(pnb_traverse(NULL, &w.pictures.view, &w.captions.view, &w.null_text.view, &o,
-                                   &t, err));
-            assert_int_equal(t.n, N_PICTURES);
-            for (size_t i = 0; i < N_PICTURES; i++)
+            assert_ok(
+                pnb_traverse(NULL, &w.images.view, &w.texts.view, &w.null_text.view, &o, &t, err));
+            assert_int_equal(t.n, N_IMAGES);
+            for (size_t i = 0; i < N_IMAGES; i++)
                 check_way(&w, i, &o, &t);
             pnb_traversal_reset(&t);
         }
@@ -154,12 +151,10 @@ static void long_ways_and_threads(void **state)
     ctx_opts.n_threads = 2;
     assert_ok(pnb_ctx_create(&ctx, &ctx_opts, err));
     o.n_steps = 1500; /* two pictures a block */
-    assert_ok(
-        pnb_traverse(NULL, &w.pictures.view, &w.captions.view, &w.null_text.view, &o, &one, err));
-    assert_ok(
-        pnb_traverse(ctx, &w.pictures.view, &w.captions.view, &w.null_text.view, &o, &two, err));
-    assert_memory_equal(one.step, two.step, N_PICTURES * o.n_steps * sizeof *one.step);
-    for (size_t i = 0; i < N_PICTURES; i++) { /* ends: nearest caption itself, and the root's */
+    assert_ok(pnb_traverse(NULL, &w.images.view, &w.texts.view, &w.null_text.view, &o, &one, err));
+    assert_ok(pnb_traverse(ctx, &w.images.view, &w.texts.view, &w.null_text.view, &o, &two, err));
+    assert_memory_equal(one.step, two.step, N_IMAGES * o.n_steps * sizeof *one.step);
+    for (size_t i = 0; i < N_IMAGES; i++) { /* ends: nearest caption itself, and the root's */
         assert_int_equal(one.step[i * o.n_steps], one.start[i]);
         assert_int_equal(one.step[(i + 1) * o.n_steps - 1], one.root[i]);
     }
@@ -173,11 +168,11 @@ static void variance_counts_with_csd(void **state)
 {
     (void)state;
     /* two captions at the same angle from the picture, the first much wider */
-    const float picture[] = {1, 0, 0}, caption[] = {0.8F, 0.6F, 0, 0.8F, -0.6F, 0};
+    const float image[] = {1, 0, 0}, text[] = {0.8F, 0.6F, 0, 0.8F, -0.6F, 0};
     const float wide[] = {1, 1, 1, -9, -9, -9}, narrow[] = {-9, -9, -9};
-    const pnb_gaussians p = {.n = 1, .dim = 3, .mean = picture, .log_var = narrow},
-                        c = {.n = 2, .dim = 3, .mean = caption, .log_var = wide};
-    const pnb_gaussians null_text = {.n = 1, .dim = 3, .mean = picture, .log_var = narrow};
+    const pnb_gaussians p = {.n = 1, .dim = 3, .mean = image, .log_var = narrow},
+                        c = {.n = 2, .dim = 3, .mean = text, .log_var = wide};
+    const pnb_gaussians null_text = {.n = 1, .dim = 3, .mean = image, .log_var = narrow};
     pnb_traverse_opts o = pnb_traverse_opts_default();
     pnb_traversal t;
     o.root = PNB_ROOT_NULL_TEXT;
@@ -194,7 +189,7 @@ static void refuses(void **state)
 {
     (void)state;
     world w = make_world();
-    pnb_gaussians p = w.pictures.view, c = w.captions.view, z = w.null_text.view;
+    pnb_gaussians p = w.images.view, c = w.texts.view, z = w.null_text.view;
     pnb_traverse_opts o = pnb_traverse_opts_default();
     pnb_traversal t;
     o.n_steps = 1;
@@ -211,19 +206,19 @@ static void refuses(void **state)
     z = w.null_text.view;
     p.n = 0;
     assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_SHAPE, "0 pictures");
-    p = w.pictures.view;
+    p = w.images.view;
     p.dim = 8;
     assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_SHAPE, "width 8");
-    p = w.pictures.view;
+    p = w.images.view;
     p.log_var = NULL;
     assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_ARG,
                  "pictures are of family point");
-    p = w.pictures.view;
-    w.captions.log_var[200 * DIM] = NAN;
+    p = w.images.view;
+    w.texts.log_var[200 * DIM] = NAN;
     assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_NUMERIC,
                  "picture 0 in caption 200");
-    w.captions.log_var[200 * DIM] = -2;
-    w.pictures.mean[DIM] = NAN;
+    w.texts.log_var[200 * DIM] = -2;
+    w.images.mean[DIM] = NAN;
     assert_fails(pnb_traverse(NULL, &p, &c, &z, NULL, &t, err), PNB_NUMERIC, "query 1");
     assert_null(t.step);
     free_world(&w);
@@ -232,9 +227,8 @@ static void refuses(void **state)
 static void opposite_ends(void **state)
 {
     (void)state;
-    const float picture[] = {1, 0}, caption[] = {1, 0}, opposite[] = {-1, 0};
-    const pnb_gaussians p = {.n = 1, .dim = 2, .mean = picture},
-                        c = {.n = 1, .dim = 2, .mean = caption};
+    const float image[] = {1, 0}, text[] = {1, 0}, opposite[] = {-1, 0};
+    const pnb_gaussians p = {.n = 1, .dim = 2, .mean = image}, c = {.n = 1, .dim = 2, .mean = text};
     const pnb_gaussians z = {.n = 1, .dim = 2, .mean = opposite};
     pnb_traverse_opts o = pnb_traverse_opts_default();
     pnb_traversal t;
@@ -267,12 +261,11 @@ static pnb_status use_all(const world *w, pnb_error *err)
     pnb_mixed_share share;
     pnb_status status;
     o.n_steps = 3;
-    PNB_TRY(
-        pnb_traverse(NULL, &w->pictures.view, &w->captions.view, &w->null_text.view, &o, &t, err));
-    PNB_TRY(pnb_inclusion_search(NULL, &w->pictures.view, &w->captions.view, NULL, &m, err));
+    PNB_TRY(pnb_traverse(NULL, &w->images.view, &w->texts.view, &w->null_text.view, &o, &t, err));
+    PNB_TRY(pnb_inclusion_search(NULL, &w->images.view, &w->texts.view, NULL, &m, err));
     PNB_TRY(pnb_length_bins(value, length, 3, bins, 4, &n, &rho, err));
-    status = pnb_mixed_included(&w->pictures.view, &w->pictures.view, &w->pictures.view, false,
-                                &share, err);
+    status =
+        pnb_mixed_included(&w->images.view, &w->images.view, &w->images.view, false, &share, err);
 done:
     pnb_traversal_reset(&t);
     pnb_inclusion_hits_reset(&m);

@@ -30,15 +30,15 @@ static void score_by_hand(void **state)
     assert_near(f.root_is_level_0, 0.5, 0, 0);
     assert_near(f.n_distinct, 2.5, 0, 0);
 
-    known.n_pictures = 3;
+    known.n_images = 3;
     assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "truth 3");
-    known.n_pictures = 2;
+    known.n_images = 2;
     known.n_levels = 0;
     assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_ARG, "0 levels");
     known.n_levels = 3;
-    known.n_captions = 5;
+    known.n_texts = 5;
     assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption 5");
-    known.n_captions = 6;
+    known.n_texts = 6;
     root[1] = 7; /* a traversal of other captions, whose steps happen to fit */
     assert_fails(pnb_traversal_score(&t, &known, row, &f, err), PNB_SHAPE, "caption 7");
     root[1] = 0;

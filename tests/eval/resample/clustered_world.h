@@ -14,7 +14,7 @@
 #include "penumbra/figures.h"
 #include "penumbra/rsum.h"
 
-enum { WORLD_MODELS = 2, WORLD_MAX_CAPTIONS = 10 };
+enum { WORLD_MODELS = 2, WORLD_MAX_TEXTS = 10 };
 
 typedef struct world_side {
     size_t n;
@@ -24,7 +24,7 @@ typedef struct world_side {
 
 /* captions 0: 1 to 10 a picture, at random. */
 typedef struct world_opts {
-    size_t pictures, captions;
+    size_t images, texts;
     double rho, threshold;
 } world_opts;
 
@@ -76,11 +76,11 @@ static inline bool clustered_world_init(clustered_world *w, const world_opts *o,
 {
     pnb__rng rng;
     pnb__rng_init(&rng, seed, 77);
-    bool fine = world_side_init(&w->side[0], o->pictures);
-    fine = world_side_init(&w->side[1], o->pictures * WORLD_MAX_CAPTIONS) && fine;
-    for (size_t p = 0; fine && p < o->pictures; p++) {
+    bool fine = world_side_init(&w->side[0], o->images);
+    fine = world_side_init(&w->side[1], o->images * WORLD_MAX_TEXTS) && fine;
+    for (size_t p = 0; fine && p < o->images; p++) {
         double e = pnb__rng_normal(&rng);
-        size_t n = o->captions > 0 ? o->captions : 1 + (size_t)pnb__rng_below(&rng, 10);
+        size_t n = o->texts > 0 ? o->texts : 1 + (size_t)pnb__rng_below(&rng, 10);
         world_add(&w->side[0], p, e, o->threshold, &rng);
         for (size_t i = 0; i < n; i++)
             world_add(&w->side[1], p, sqrt(o->rho) * e + sqrt(1.0 - o->rho) * pnb__rng_normal(&rng),
@@ -141,7 +141,7 @@ static inline pnb_status world_truth(const world_opts *o, size_t n_worlds, doubl
     world_opts large = *o;
     const pnb_bootstrap_opts none = {.n_resamples = 0, .level = 0.95};
     pnb_status status = PNB_OK;
-    large.pictures = 2000;
+    large.images = 2000;
     for (size_t i = 0; i < WORLD_N; i++)
         truth[i] = 0.0;
     for (size_t r = 0; r < n_worlds && status == PNB_OK; r++) {
@@ -149,7 +149,7 @@ static inline pnb_status world_truth(const world_opts *o, size_t n_worlds, doubl
         pnb_figure_intervals f;
         pnb_rsum rsum;
         if (!clustered_world_init(&w, &large, 1000000 + r))
-            return pnb__fail_nomem(err, large.pictures * 100);
+            return pnb__fail_nomem(err, large.images * 100);
         const pnb_query_values v = world_values(&w, 1, 0, true);
         status = pnb_figures_bootstrap(NULL, &v, 1, NULL, &none, &f, err);
         if (status == PNB_OK)
@@ -189,7 +189,7 @@ static inline pnb_status world_try(const world_opts *o, uint64_t seed, bool with
     pnb_rsum rsum, rsum_test;
     pnb_status status = PNB_OK;
     if (!clustered_world_init(&w, o, seed))
-        return pnb__fail_nomem(err, o->pictures * 100);
+        return pnb__fail_nomem(err, o->images * 100);
     const pnb_query_values a = world_values(&w, 1, 0, with_clusters);
     const pnb_query_values b = world_values(&w, 1, 1, with_clusters);
     const pnb_figure_pair pair = {&a, &b, 1, 1};

@@ -59,7 +59,7 @@ static inline double forecaster_error(forecaster f)
 
 typedef struct forecaster_case {
     forecaster forecaster;
-    size_t n, captions; /* queries; captions of one picture share half of what they are */
+    size_t n, texts; /* queries; captions of one picture share half of what they are */
 } forecaster_case;
 
 typedef struct forecaster_counts {
@@ -82,16 +82,16 @@ static inline pnb_status forecaster_try(const forecaster_case *c, uint64_t seed,
     if (p == NULL || cluster == NULL || rank == NULL)
         PNB_TRY(pnb__fail_nomem(err, c->n * 4 * sizeof *p));
     for (size_t i = 0; i < c->n; i++) {
-        if (i % c->captions == 0) {
+        if (i % c->texts == 0) {
             z = pnb__rng_normal(&rng);
             e = pnb__rng_normal(&rng);
         }
-        double own = c->captions == 1 ? z : sqrt(0.5) * (z + pnb__rng_normal(&rng));
-        double luck = c->captions == 1 ? e : sqrt(0.5) * (e + pnb__rng_normal(&rng));
+        double own = c->texts == 1 ? z : sqrt(0.5) * (z + pnb__rng_normal(&rng));
+        double luck = c->texts == 1 ? e : sqrt(0.5) * (e + pnb__rng_normal(&rng));
         p[i] = forecaster_forecast(own);
         right[i] = 0.5 * erfc(-luck / sqrt(2.0)) < forecaster_rate(c->forecaster, p[i]);
         rank[i] = right[i] > 0.5 ? 1 : 2;
-        cluster[i] = (int64_t)(i / c->captions);
+        cluster[i] = (int64_t)(i / c->texts);
     }
     o.cluster = cluster;
     o.seed = seed;

@@ -38,23 +38,23 @@ static void expect_honest(const world_opts *o)
         double covered = c.covered[LOOKED_AT[i]] / (double)c.n;
         double rejected = c.rejected[LOOKED_AT[i]] / (double)c.n;
         if (covered < 0.87 || rejected > 0.13)
-            fail_msg("%zu captions, figure %zu: covers %.3f, rejects %.3f", o->captions,
-                     LOOKED_AT[i], covered, rejected);
+            fail_msg("%zu captions, figure %zu: covers %.3f, rejects %.3f", o->texts, LOOKED_AT[i],
+                     covered, rejected);
     }
 }
 
-static void one_to_ten_captions(void **state)
+static void one_to_ten_texts(void **state)
 {
     (void)state;
-    static const size_t captions[] = {5, 0};
-    for (size_t i = 0; i < PNB_COUNT(captions); i++) {
-        const world_opts o = {30, captions[i], 0.6, 0.0};
+    static const size_t texts[] = {5, 0};
+    for (size_t i = 0; i < PNB_COUNT(texts); i++) {
+        const world_opts o = {30, texts[i], 0.6, 0.0};
         expect_honest(&o);
     }
 }
 
 /* What this is all for: captions drawn one by one are told apart by the same bounds. */
-static void independent_captions_are_rejected(void **state)
+static void independent_texts_are_rejected(void **state)
 {
     (void)state;
     const world_opts o = {30, 5, 0.9, 0.0};
@@ -86,8 +86,8 @@ static void what_pairs_connect(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_to_ten_captions),
-        cmocka_unit_test(independent_captions_are_rejected),
+        cmocka_unit_test(one_to_ten_texts),
+        cmocka_unit_test(independent_texts_are_rejected),
         cmocka_unit_test(what_pairs_connect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

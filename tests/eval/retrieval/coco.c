@@ -148,10 +148,10 @@ typedef struct tally {
 } tally;
 
 /* Queries of picture `picture` that have a match, in fold `fold` if it is not negative. */
-static void add_picture(const world *w, int way, size_t kind, size_t picture, tally *t)
+static void add_image(const world *w, int way, size_t kind, size_t image, tally *t)
 {
     const pnb_truth *truth = w->truth[way][kind];
-    size_t begin = way == 0 ? picture : 5 * picture, end = way == 0 ? begin + 1 : begin + 5;
+    size_t begin = way == 0 ? image : 5 * image, end = way == 0 ? begin + 1 : begin + 5;
     for (size_t q = begin; q < end; q++) {
         double one[N_KINDS_OF_FIGURE];
         if (truth->offset[q + 1] == truth->offset[q])
@@ -163,10 +163,10 @@ static void add_picture(const world *w, int way, size_t kind, size_t picture, ta
     }
 }
 
-static bool has_queries(const world *w, int way, size_t kind, size_t picture)
+static bool has_queries(const world *w, int way, size_t kind, size_t image)
 {
     tally t = {.n = 0};
-    add_picture(w, way, kind, picture, &t);
+    add_image(w, way, kind, image, &t);
     return t.n > 0;
 }
 
@@ -181,16 +181,16 @@ static size_t resample(const world *w, int way, size_t kind, uint64_t r, double 
     for (size_t f = 0; f < N_KINDS_OF_FIGURE; f++)
         out[f] = 0.0;
     for (size_t s = 0; s < n_folds; s++) {
-        size_t picture[IMAGES], n = 0;
+        size_t image[IMAGES], n = 0;
         tally t = {.n = 0};
         for (size_t i = 0; i < IMAGES; i++)
             if (has_queries(w, way, kind, i) && (n_folds == 1 || w->image_fold[i] == (int)s))
-                picture[n++] = i;
+                image[n++] = i;
         for (size_t i = 0; i < n; i++)
             if (r < RESAMPLES)
-                add_picture(w, way, kind, picture[pnb__rng_below(&rng, n)], &t);
+                add_image(w, way, kind, image[pnb__rng_below(&rng, n)], &t);
             else if (seen + i != r - RESAMPLES)
-                add_picture(w, way, kind, picture[i], &t);
+                add_image(w, way, kind, image[i], &t);
         seen += n;
         n_filled += t.n > 0;
         for (size_t f = 0; f < N_KINDS_OF_FIGURE; f++)
@@ -451,24 +451,24 @@ static void no_memory(void **state)
 #endif
 
 /* Folds of pictures are blocks of the order that is given; what is left over is in none. */
-static void folds_of_pictures(void **state)
+static void folds_of_images(void **state)
 {
     (void)state;
-    enum { PICTURES = 11, EACH = 2 };
-    size_t order[PICTURES];
-    int32_t image_fold[PICTURES], text_fold[PICTURES * EACH];
-    int64_t pairs[2 * PICTURES * EACH];
+    enum { N_IMAGES = 11, EACH = 2 };
+    size_t order[N_IMAGES];
+    int32_t image_fold[N_IMAGES], text_fold[N_IMAGES * EACH];
+    int64_t pairs[2 * N_IMAGES * EACH];
     pnb_truth *truth = NULL, *shared = NULL;
-    for (size_t i = 0; i < PICTURES; i++)
-        order[i] = 7 * i % PICTURES;
-    for (size_t t = 0; t < PICTURES * EACH; t++) {
+    for (size_t i = 0; i < N_IMAGES; i++)
+        order[i] = 7 * i % N_IMAGES;
+    for (size_t t = 0; t < N_IMAGES * EACH; t++) {
         pairs[2 * t] = (int64_t)(t / EACH);
         pairs[2 * t + 1] = (int64_t)t;
     }
     assert_ok(
-        pnb_truth_create_pairs(&truth, PICTURES, PICTURES * EACH, pairs, PICTURES * EACH, err));
-    assert_ok(pnb_coco_folds_by_image(truth, order, PICTURES, image_fold, text_fold, err));
-    for (size_t i = 0; i < PICTURES; i++) {
+        pnb_truth_create_pairs(&truth, N_IMAGES, N_IMAGES * EACH, pairs, N_IMAGES * EACH, err));
+    assert_ok(pnb_coco_folds_by_image(truth, order, N_IMAGES, image_fold, text_fold, err));
+    for (size_t i = 0; i < N_IMAGES; i++) {
         int32_t fold = i < 10 ? (int32_t)(i / 2) : -1;
         assert_int_equal(image_fold[order[i]], fold);
         for (size_t t = 0; t < EACH; t++)
@@ -476,13 +476,13 @@ static void folds_of_pictures(void **state)
     }
     assert_fails(pnb_coco_folds_by_image(truth, order, 4, image_fold, text_fold, err), PNB_ARG,
                  "4 pictures");
-    pairs[1] = PICTURES * EACH - 1; /* a caption of the first picture and of the last */
+    pairs[1] = N_IMAGES * EACH - 1; /* a caption of the first picture and of the last */
     assert_ok(
-        pnb_truth_create_pairs(&shared, PICTURES, PICTURES * EACH, pairs, PICTURES * EACH, err));
-    assert_fails(pnb_coco_folds_by_image(shared, order, PICTURES, image_fold, text_fold, err),
+        pnb_truth_create_pairs(&shared, N_IMAGES, N_IMAGES * EACH, pairs, N_IMAGES * EACH, err));
+    assert_fails(pnb_coco_folds_by_image(shared, order, N_IMAGES, image_fold, text_fold, err),
                  PNB_ARG, "belongs to pictures in folds");
-    order[3] = PICTURES;
-    assert_fails(pnb_coco_folds_by_image(truth, order, PICTURES, image_fold, text_fold, err),
+    order[3] = N_IMAGES;
+    assert_fails(pnb_coco_folds_by_image(truth, order, N_IMAGES, image_fold, text_fold, err),
                  PNB_ARG, "order[3] is picture 11 of 11");
     pnb_truth_free(truth);
     pnb_truth_free(shared);
@@ -495,7 +495,7 @@ int main(void)
         cmocka_unit_test(folds_are_drawn_apart),
         cmocka_unit_test(one_query_and_all_hits),
         cmocka_unit_test(seed_and_threads),
-        cmocka_unit_test(folds_of_pictures),
+        cmocka_unit_test(folds_of_images),
         cmocka_unit_test(pmrp_intervals),
         cmocka_unit_test(no_memory),
     };

@@ -14,7 +14,7 @@ static const float prompt_var[6 * 6] = {.1f, .1f, .1f, .1f, .1f, .1f, .1f, .1f, 
 static const pnb_prompts prompts = {
     .n_classes = 2, .dim = 6, .offset = offset, .mean = prompt_mean, .var = prompt_var};
 
-static void make_pictures(float mean[8 * 6], float log_var[8 * 6])
+static void make_images(float mean[8 * 6], float log_var[8 * 6])
 {
     memset(mean, 0, 8 * 6 * sizeof *mean);
     for (size_t i = 0; i < 8; i++) {
@@ -40,9 +40,9 @@ static void test_bprw(void **state)
     pnb_bprw_summary summary;
     pnb_bprw_opts o = pnb_bprw_opts_default();
     pnb_ctx *ctx;
-    make_pictures(mean, log_var);
+    make_images(mean, log_var);
     const pnb_gaussians images = {.n = 8, .dim = 6, .mean = mean, .log_var = log_var};
-    o.n_pictures = 4;
+    o.n_images = 4;
     o.em.alpha = 2;
     assert_ok(pnb_bprw(NULL, &prompts, &images, NULL, &o, weight, &summary, err));
     expect_second(weight);
@@ -65,7 +65,7 @@ static void test_points(void **state)
     double points[2 * 5 * 6], want[3], got[6], prompt_f64[2][18];
     const int32_t label[8] = {-1, -1, 1, 0, 0, -1, -1, -1};
     pnb_bprw_opts o = pnb_bprw_opts_few_shot();
-    make_pictures(mean, log_var);
+    make_images(mean, log_var);
     for (size_t i = 0; i < 8 * 6; i++)
         log_var[i] = 0.5f - (float)(i % 5);
     o.n_samples = 5;
@@ -105,7 +105,7 @@ static void test_few_shot(void **state)
     const int32_t bad[] = {0, 0, 2, 0, 0, 0, 0, 0};
     double weight[6];
     pnb_bprw_summary summary;
-    make_pictures(mean, log_var);
+    make_images(mean, log_var);
     const pnb_gaussians images = {.n = 8, .dim = 6, .mean = mean, .log_var = log_var};
     assert_ok(pnb_bprw(NULL, &prompts, &images, right, NULL, weight, &summary, err));
     expect_second(weight);
@@ -124,15 +124,15 @@ static void test_bad_bprw(void **state)
     float mean[8 * 6], log_var[8 * 6];
     double weight[6];
     pnb_bprw_opts o = pnb_bprw_opts_default();
-    make_pictures(mean, log_var);
+    make_images(mean, log_var);
     const pnb_gaussians narrow = {.n = 8, .dim = 5, .mean = mean, .log_var = log_var},
                         images = {.n = 8, .dim = 6, .mean = mean, .log_var = log_var};
     assert_fails(pnb_bprw(NULL, &prompts, &narrow, NULL, &o, weight, NULL, err), PNB_SHAPE,
                  "width 5");
-    o.n_pictures = 0;
+    o.n_images = 0;
     assert_fails(pnb_bprw(NULL, &prompts, &images, NULL, &o, weight, NULL, err), PNB_ARG,
                  "at least 1");
-    o.n_pictures = 100; /* more than there are: all of them */
+    o.n_images = 100; /* more than there are: all of them */
     assert_ok(pnb_bprw(NULL, &prompts, &images, NULL, &o, weight, NULL, err));
     const float kappa[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     const pnb_gaussians sphere = {.n = 8, .dim = 6, .mean = mean, .kappa = kappa};

@@ -2,7 +2,7 @@
 #include "penumbra/classify.h"
 #include "tests/prob/support.h"
 
-enum { PICTURES = 150, CLASSES = 7, DIM = 12 };
+enum { IMAGES = 150, CLASSES = 7, DIM = 12 };
 
 static int32_t nearest(const gaussians *images, const gaussians *classes, size_t i,
                        pnb_measure measure, double *score)
@@ -20,11 +20,11 @@ static int32_t nearest(const gaussians *images, const gaussians *classes, size_t
 
 static void expect_measure(pnb_measure measure, double scale)
 {
-    gaussians images = random_gaussians(PICTURES, DIM, -4, -1, 1);
+    gaussians images = random_gaussians(IMAGES, DIM, -4, -1, 1);
     gaussians classes = random_gaussians(CLASSES, DIM, -4, -1, 2);
-    int32_t label[PICTURES];
-    double *all = malloc(PICTURES * CLASSES * sizeof *all);
-    for (size_t i = 0; i < PICTURES; i++)
+    int32_t label[IMAGES];
+    double *all = malloc(IMAGES * CLASSES * sizeof *all);
+    for (size_t i = 0; i < IMAGES; i++)
         label[i] = (int32_t)(i % CLASSES);
     const pnb_classify_job job = {.images = &images.view,
                                   .classes = &classes.view,
@@ -35,7 +35,7 @@ static void expect_measure(pnb_measure measure, double scale)
                                   .all_scores = all};
     pnb_predictions p;
     assert_ok(pnb_classify(NULL, &job, &p, err));
-    for (size_t i = 0; i < PICTURES; i++) {
+    for (size_t i = 0; i < IMAGES; i++) {
         double score[CLASSES], sum = 0;
         int32_t best = nearest(&images, &classes, i, measure, score);
         assert_int_equal(p.top[i * 5], best);
@@ -86,12 +86,12 @@ static void expect_best(const pnb_rows *images, const pnb_rows *classes)
 static void test_sphere(void **state)
 {
     (void)state;
-    gaussians images = random_gaussians(PICTURES, DIM, -4, -1, 1);
+    gaussians images = random_gaussians(IMAGES, DIM, -4, -1, 1);
     gaussians classes = random_gaussians(CLASSES, DIM, -4, -1, 2);
-    float kappa[PICTURES];
-    for (size_t i = 0; i < PICTURES; i++)
+    float kappa[IMAGES];
+    for (size_t i = 0; i < IMAGES; i++)
         kappa[i] = 5 + 10 * (float)(i % 17);
-    pnb_rows a = {.n = PICTURES, .dim = DIM, .mean = images.mean};
+    pnb_rows a = {.n = IMAGES, .dim = DIM, .mean = images.mean};
     pnb_rows b = {.n = CLASSES, .dim = DIM, .mean = classes.mean, .kappa = kappa};
     expect_best(&a, &b);
     a.kappa = kappa;
@@ -104,7 +104,7 @@ static void test_sphere(void **state)
 static void test_threads(void **state)
 {
     (void)state;
-    gaussians images = random_gaussians(PICTURES, DIM, -4, -1, 1);
+    gaussians images = random_gaussians(IMAGES, DIM, -4, -1, 1);
     gaussians classes = random_gaussians(CLASSES, DIM, -4, -1, 2);
     pnb_predictions one, three;
     pnb_ctx *ctx;
@@ -117,8 +117,8 @@ static void test_threads(void **state)
                                   .k = 2};
     assert_ok(pnb_classify(NULL, &job, &one, err));
     assert_ok(pnb_classify(ctx, &job, &three, err));
-    assert_memory_equal(one.score, three.score, PICTURES * 2 * sizeof *one.score);
-    for (size_t i = 0; i < PICTURES; i++) /* the dummies are the classes */
+    assert_memory_equal(one.score, three.score, IMAGES * 2 * sizeof *one.score);
+    for (size_t i = 0; i < IMAGES; i++) /* the dummies are the classes */
         assert_near(one.log_odds_dummy[i], 0, 1e-12, 0);
     pnb_predictions_reset(&one);
     pnb_predictions_reset(&three);

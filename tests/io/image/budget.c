@@ -203,7 +203,7 @@ static void what_is_refused(void **state)
 }
 
 /* A picture released stays and is not counted any more. */
-static void released_pictures_stay(void **state)
+static void released_images_stay(void **state)
 {
     (void)state;
     pnb_image_budget *b = NULL;
@@ -231,7 +231,7 @@ int main(void)
         cmocka_unit_test(a_budget_is_shared),
         cmocka_unit_test(first_come_first_served),
         cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(released_pictures_stay),
+        cmocka_unit_test(released_images_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

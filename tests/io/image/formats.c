@@ -95,13 +95,13 @@ static void unread_formats_are_named(void **state)
 static void names_are_told(void **state)
 {
     (void)state;
-    static const char *const pictures[] = {"a.jpg",    "A.JPEG",  "d/e.f/b.PnG",
-                                           "x.y.webp", "raw.NEF", "a.0.jpg"};
+    static const char *const images[] = {"a.jpg",    "A.JPEG",  "d/e.f/b.PnG",
+                                         "x.y.webp", "raw.NEF", "a.0.jpg"};
     static const char *const others[] = {
         "a.txt", "jpg", ".jpg", "d/.hidden.png", "a.jpg.txt", "a.", "a.jp", "a.jpgx", ""};
-    for (size_t i = 0; i < PNB_COUNT(pictures); i++)
-        if (!pnb__image_is_named(pictures[i]))
-            fail_msg("%s is a picture", pictures[i]);
+    for (size_t i = 0; i < PNB_COUNT(images); i++)
+        if (!pnb__image_is_named(images[i]))
+            fail_msg("%s is a picture", images[i]);
     for (size_t i = 0; i < PNB_COUNT(others); i++)
         if (pnb__image_is_named(others[i]))
             fail_msg("'%s' is no picture", others[i]);

@@ -31,7 +31,7 @@ static void lying_sizes_are_refused(void **state)
     pnb__free(gif);
 }
 
-static void files_without_a_picture(void **state)
+static void files_without_a_image(void **state)
 {
     (void)state;
     static const unsigned char ended[] = "GIF89a\2\0\2\0\0\0\0;";
@@ -46,7 +46,7 @@ static void decode_pixel(pnb_image *image, const unsigned char *global, const un
                          unsigned index)
 {
     const unsigned char screen[] = {1, 0, 1, 0, global != NULL ? 0x81 : 0, 0, 0};
-    const unsigned char picture[] = {',', 0, 0, 0, 0, 1, 0, 1, 0, local != NULL ? 0x81 : 0};
+    const unsigned char block[] = {',', 0, 0, 0, 0, 1, 0, 1, 0, local != NULL ? 0x81 : 0};
     /* codes of three bits: clear, the index, end */
     const unsigned codes = 4u | index << 3 | 5u << 6;
     const unsigned char data[] = {2, 2, codes & 0xFF, (unsigned char)(codes >> 8), 0, ';'};
@@ -57,7 +57,7 @@ static void decode_pixel(pnb_image *image, const unsigned char *global, const un
     pnb__buf_append(&b, "GIF89a", 6);
     pnb__buf_append(&b, screen, sizeof screen);
     pnb__buf_append(&b, global, global != NULL ? 12 : 0);
-    pnb__buf_append(&b, picture, sizeof picture);
+    pnb__buf_append(&b, block, sizeof block);
     pnb__buf_append(&b, local, local != NULL ? 12 : 0);
     pnb__buf_append(&b, data, sizeof data);
     assert_ok(pnb__gif_decode(image, (unsigned char *)b.data, b.size, &opts, &orientation, &err),
@@ -101,7 +101,7 @@ int main(void)
         cmocka_unit_test(palettes),
         cmocka_unit_test(pixels_equal_pillow),
         cmocka_unit_test(lying_sizes_are_refused),
-        cmocka_unit_test(files_without_a_picture),
+        cmocka_unit_test(files_without_a_image),
         cmocka_unit_test(truncated_everywhere),
         cmocka_unit_test(damaged_bytes_do_no_harm),
         cmocka_unit_test(memory_may_run_out_anywhere),

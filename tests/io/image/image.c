@@ -79,7 +79,7 @@ static void alpha_is_kept_when_asked(void **state)
     pnb_image_free(&image);
 }
 
-static void a_url_is_no_picture(void **state)
+static void a_url_is_no_image(void **state)
 {
     (void)state;
     pnb_image image;
@@ -250,7 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_arguments_are_refused), cmocka_unit_test(crop_pads_with_fill),
         cmocka_unit_test(crop_pads_grey16_with_fill),  cmocka_unit_test(alpha_is_kept_when_asked),
-        cmocka_unit_test(a_url_is_no_picture),         cmocka_unit_test(files_are_named),
+        cmocka_unit_test(a_url_is_no_image),           cmocka_unit_test(files_are_named),
         cmocka_unit_test(every_mode_to_rgb),           cmocka_unit_test(freeing),
         cmocka_unit_test(modes_fit_their_channels),    cmocka_unit_test(floats_by_planes),
         cmocka_unit_test(pipes_are_not_opened),        cmocka_unit_test(sizes_are_limited),

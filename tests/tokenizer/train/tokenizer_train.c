@@ -47,20 +47,20 @@ static void file_text(const pnb_tokenizer *tok, char **text)
     rmdir(path);
 }
 
-static void order_of_captions_does_not_matter(void **state)
+static void order_of_texts_does_not_matter(void **state)
 {
     (void)state;
     for (int kind = PNB_TOKENIZER_WORD; kind <= PNB_TOKENIZER_BYTE_BPE; kind++) {
         pnb_tokenizer_opts opts = {(pnb_tokenizer_kind)kind, 320, 1, PNB_CLEAN_LOWER};
-        const char *turned[N_CAPTIONS];
+        const char *turned[N_TEXTS];
         char *a, *b;
         pnb_tokenizer *tok;
-        for (size_t i = 0; i < N_CAPTIONS; i++)
-            turned[i] = CAPTIONS[N_CAPTIONS - 1 - i];
-        assert_int_equal(pnb_tokenizer_train(&tok, CAPTIONS, N_CAPTIONS, &opts, NULL), PNB_OK);
+        for (size_t i = 0; i < N_TEXTS; i++)
+            turned[i] = TEXTS[N_TEXTS - 1 - i];
+        assert_int_equal(pnb_tokenizer_train(&tok, TEXTS, N_TEXTS, &opts, NULL), PNB_OK);
         file_text(tok, &a);
         pnb_tokenizer_free(tok);
-        assert_int_equal(pnb_tokenizer_train(&tok, turned, N_CAPTIONS, &opts, NULL), PNB_OK);
+        assert_int_equal(pnb_tokenizer_train(&tok, turned, N_TEXTS, &opts, NULL), PNB_OK);
         file_text(tok, &b);
         pnb_tokenizer_free(tok);
         assert_string_equal(a, b);
@@ -85,11 +85,11 @@ static void bad_options_are_refused(void **state)
     pnb_tokenizer *tok;
     for (size_t i = 0; i < PNB_COUNT(bad); i++) {
         pnb_error err = PNB_ERROR_INIT;
-        assert_int_equal(pnb_tokenizer_train(&tok, CAPTIONS, N_CAPTIONS, &bad[i], &err), PNB_ARG);
+        assert_int_equal(pnb_tokenizer_train(&tok, TEXTS, N_TEXTS, &bad[i], &err), PNB_ARG);
         assert_null(tok);
         assert_true(err.text[0] != '\0');
     }
-    assert_int_equal(pnb_tokenizer_train(&tok, CAPTIONS, 0, NULL, NULL), PNB_ARG);
+    assert_int_equal(pnb_tokenizer_train(&tok, TEXTS, 0, NULL, NULL), PNB_ARG);
     static const char *const empty[] = {""};
     assert_int_equal(pnb_tokenizer_train(&tok, empty, 1, NULL, NULL), PNB_OK);
     assert_int_equal(pnb_tokenizer_vocab_size(tok), 4);
@@ -107,7 +107,7 @@ static void memory_may_run_out_anywhere(void **state)
             pnb_tokenizer *tok;
             int32_t row[8];
             pnb__alloc_fail_after(k);
-            status = pnb_tokenizer_train(&tok, CAPTIONS, N_CAPTIONS, &opts, NULL);
+            status = pnb_tokenizer_train(&tok, TEXTS, N_TEXTS, &opts, NULL);
             if (status == PNB_OK)
                 status = pnb_tokenizer_encode(tok, "a red", 5, 8, row, NULL, NULL);
             pnb__alloc_fail_after(-1);
@@ -123,7 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_ranked_by_count),
-        cmocka_unit_test(order_of_captions_does_not_matter),
+        cmocka_unit_test(order_of_texts_does_not_matter),
         cmocka_unit_test(bad_options_are_refused),
 #ifdef PNB_FAULTS
         cmocka_unit_test(memory_may_run_out_anywhere),

@@ -13,18 +13,18 @@ static char *path_of(const fixture *f, const char *name, const char *file)
 static void write_table(const char *dir, char *path, size_t size, size_t n_short, size_t n_long,
                         int long_words)
 {
-    char picture[512];
+    char image_path[512];
     pnb_image image = {0};
     pnb__buf b = {0};
-    snprintf(picture, sizeof picture, "%s/one.png", dir);
+    snprintf(image_path, sizeof image_path, "%s/one.png", dir);
     snprintf(path, size, "%s/table.csv", dir);
     ASSERT_OK(pnb_image_create(&image, 16, 16, 3, &err));
     memset(image.pixels, 90, 16 * 16 * 3);
-    ASSERT_OK(pnb_image_save_png(&image, picture, &err));
+    ASSERT_OK(pnb_image_save_png(&image, image_path, &err));
     pnb_image_free(&image);
     pnb__buf_puts(&b, "filepath\ttitle\n");
     for (size_t i = 0; i < n_short + n_long; i++) {
-        pnb__buf_printf(&b, "%s\t", picture);
+        pnb__buf_printf(&b, "%s\t", image_path);
         for (int k = 0; k < (i < n_short ? 10 : long_words); k++)
             pnb__buf_puts(&b, k > 0 ? " word" : "word");
         pnb__buf_puts(&b, "\n");
@@ -51,7 +51,7 @@ static pnb__context measured(const fixture *f, size_t n_short, size_t n_long, in
     ASSERT_OK(pnb_tokenizer_train(&tokenizer, words, 1, &kind, &err));
     ASSERT_OK(pnb_dataset_open(&set, path, &opts, &err));
     ASSERT_OK(pnb__context_measure(set, tokenizer, &in, &c, &err));
-    assert_int_equal(c.n_captions, n_short + n_long);
+    assert_int_equal(c.n_texts, n_short + n_long);
     pnb_dataset_free(set);
     pnb_tokenizer_free(tokenizer);
     return c;

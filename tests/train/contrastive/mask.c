@@ -10,13 +10,13 @@ enum { LENGTH = 12, VOCAB = 40 };
 
 static int setup(void **state)
 {
-    static const char *const captions[] = {"a red star left of a blue circle",
-                                           "three small green squares"};
+    static const char *const texts[] = {"a red star left of a blue circle",
+                                        "three small green squares"};
     pnb_tokenizer_opts opts = pnb_tokenizer_opts_default();
     opts.kind = PNB_TOKENIZER_WORD;
     opts.vocab_size = VOCAB;
     pnb_tokenizer *tok = NULL;
-    ASSERT_OK(pnb_tokenizer_train(&tok, captions, 2, &opts, &err));
+    ASSERT_OK(pnb_tokenizer_train(&tok, texts, 2, &opts, &err));
     *state = tok;
     return 0;
 }

@@ -85,7 +85,7 @@ static void rows_are_lines(void **state)
     ROWS(" \n\tx \n", " ", "\tx ");
 }
 
-static void empty_fields_are_captions(void **state)
+static void empty_fields_are_texts(void **state)
 {
     (void)state;
     pnb__text_inputs c;
@@ -171,7 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_lines),
-        cmocka_unit_test(empty_fields_are_captions),
+        cmocka_unit_test(empty_fields_are_texts),
         cmocka_unit_test(what_is_no_text_is_refused),
         cmocka_unit_test(single_bad_lines_are_left_out),
     };

@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/curation/caption_words.h"
+#include "eval/curation/text_words.h"
 #include "penumbra/filter.h"
 #include "penumbra/vqa.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_words(const char *caption)
+static void check_words(const char *text)
 {
-    pnb__caption_words w = {0};
-    if (pnb__caption_words_read(&w, caption, NULL) == PNB_OK) {
-        size_t n = strlen(caption), in_scripts = 0;
+    pnb__text_words w = {0};
+    if (pnb__text_words_read(&w, text, NULL) == PNB_OK) {
+        size_t n = strlen(text), in_scripts = 0;
         for (int i = 0; i < PNB_N_SCRIPTS; i++)
             in_scripts += w.of_script[i];
         if (w.n_words > w.n_chars || w.n_chars > n || w.n_visible > w.n_chars ||
@@ -24,30 +24,30 @@ static void check_words(const char *caption)
             if (w.word[i].begin >= w.word[i].end || w.word[i].end > w.text.size ||
                 (i > 0 && w.word[i].begin != w.word[i - 1].end + 1))
                 abort();
-        if (pnb__caption_words_distinct(&w) > w.n_words)
+        if (pnb__text_words_distinct(&w) > w.n_words)
             abort();
     }
-    pnb__caption_words_reset(&w);
+    pnb__text_words_reset(&w);
 }
 
-static void check_rules(const char *caption)
+static void check_rules(const char *text)
 {
     static const char *const blocked[] = {"stock photo", "a b c"};
-    const pnb_caption_rules_opts opts = {.min_words = 2,
-                                         .max_chars = 200,
-                                         .min_ascii = 0.5,
-                                         .min_script = 0.5,
-                                         .max_repeated = 0.5,
-                                         .needs_letter = true,
-                                         .match = "[a-z]",
-                                         .blocked = blocked,
-                                         .n_blocked = 2};
-    pnb_caption_rules *rules = NULL;
+    const pnb_text_rules_opts opts = {.min_words = 2,
+                                      .max_chars = 200,
+                                      .min_ascii = 0.5,
+                                      .min_script = 0.5,
+                                      .max_repeated = 0.5,
+                                      .needs_letter = true,
+                                      .match = "[a-z]",
+                                      .blocked = blocked,
+                                      .n_blocked = 2};
+    pnb_text_rules *rules = NULL;
     uint32_t failed = 0;
-    if (pnb_caption_rules_create(&rules, &opts, NULL) == PNB_OK &&
-        pnb_caption_rules_check(rules, caption, &failed, NULL) != PNB_OK && failed != 0)
+    if (pnb_text_rules_create(&rules, &opts, NULL) == PNB_OK &&
+        pnb_text_rules_check(rules, text, &failed, NULL) != PNB_OK && failed != 0)
         abort();
-    pnb_caption_rules_free(rules);
+    pnb_text_rules_free(rules);
 }
 
 static void check_answer(const char *answer)

@@ -1,19 +1,19 @@
 /* Captions of a chained set: one number for each text of a level, in the order of first use. */
-#include "data/synth/image_hierarchy_captions.h"
+#include "data/synth/image_hierarchy_texts.h"
 
 #include "tests/prob/support.h"
 
-static size_t add(pnb__chain_captions *c, const char *text, int level)
+static size_t add(pnb__chain_texts *c, const char *text, int level)
 {
     size_t i = SIZE_MAX;
-    assert_ok(pnb__chain_captions_add(c, text, level, &i, err));
+    assert_ok(pnb__chain_texts_add(c, text, level, &i, err));
     return i;
 }
 
 static void each_once(void **state)
 {
     (void)state;
-    pnb__chain_captions c = {0};
+    pnb__chain_texts c = {0};
     char text[] = "dog";
     assert_int_equal(add(&c, text, 0), 0);
     text[0] = 'f';                          /* the text was copied */
@@ -27,9 +27,9 @@ static void each_once(void **state)
     assert_string_equal(c.items[1].id, "1-000001");
     assert_int_equal(c.items[1].level, 1);
     assert_int_equal(c.items[2].n_true, 0);
-    pnb__chain_captions_reset(&c);
+    pnb__chain_texts_reset(&c);
     assert_true(c.items == NULL && c.n == 0);
-    pnb__chain_captions_reset(&c);
+    pnb__chain_texts_reset(&c);
 }
 
 /* More texts than the table begins with: all keep their numbers. */
@@ -37,7 +37,7 @@ static void many(void **state)
 {
     (void)state;
     enum { N = 5000 };
-    pnb__chain_captions c = {0};
+    pnb__chain_texts c = {0};
     char text[40];
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < N; i++) {
@@ -46,7 +46,7 @@ static void many(void **state)
         }
     assert_int_equal(c.n, N);
     assert_string_equal(c.items[N - 1].id, "1-004999");
-    pnb__chain_captions_reset(&c);
+    pnb__chain_texts_reset(&c);
 }
 
 static void sentences(void **state)
@@ -70,14 +70,14 @@ static void no_memory(void **state)
     (void)state;
     long n = 0;
     for (;; n++) {
-        pnb__chain_captions c = {0};
+        pnb__chain_texts c = {0};
         pnb_error error = PNB_ERROR_INIT;
         size_t i = 7;
         pnb__alloc_fail_after(n);
-        pnb_status status = pnb__chain_captions_add(&c, "dog", 0, &i, &error);
+        pnb_status status = pnb__chain_texts_add(&c, "dog", 0, &i, &error);
         pnb__alloc_fail_after(-1);
         size_t n_items = c.n;
-        pnb__chain_captions_reset(&c);
+        pnb__chain_texts_reset(&c);
         assert_int_equal(n_items, status == PNB_OK);
         if (status == PNB_OK) {
             assert_int_equal(i, 0);

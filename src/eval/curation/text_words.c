@@ -4,8 +4,8 @@
  * and kana are written without spaces, so each of their letters is a word. Scripts go by Unicode
  * block, which is coarser than Unicode's Script property (a few signs shared by two scripts count
  * for the block they stand in) and enough to tell languages' alphabets apart. What is too short or
- * too foreign is decided in caption_rules.c. */
-#include "eval/curation/caption_words.h"
+ * too foreign is decided in text_rules.c. */
+#include "eval/curation/text_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static pnb_script script_of(uint32_t c)
     return PNB_N_SCRIPTS;
 }
 
-static void begin_word(pnb__caption_words *w)
+static void begin_word(pnb__text_words *w)
 {
     if (PNB_GROW(w->word, w->capacity, w->n_words + 1, NULL) != PNB_OK) {
         w->text.failed = true;
@@ -67,7 +67,7 @@ static void begin_word(pnb__caption_words *w)
     w->word[w->n_words++] = (pnb__word){w->text.size, w->text.size};
 }
 
-static void add_to_word(pnb__caption_words *w, uint32_t c)
+static void add_to_word(pnb__text_words *w, uint32_t c)
 {
     pnb__put_char(&w->text, c < 0x80 ? (c >= 'A' && c <= 'Z' ? c + 32 : c)
                                      : (uint32_t)utf8proc_tolower((utf8proc_int32_t)c));
@@ -78,7 +78,7 @@ static void add_to_word(pnb__caption_words *w, uint32_t c)
 /* Where a character stands to the one before it. */
 typedef enum place { PLACE_OUTSIDE, PLACE_IN_WORD } place;
 
-static place add_char(pnb__caption_words *w, uint32_t c, place before)
+static place add_char(pnb__text_words *w, uint32_t c, place before)
 {
     pnb_script script = script_of(c);
     bool is_letter = pnb__is_letter(c);
@@ -97,18 +97,18 @@ static place add_char(pnb__caption_words *w, uint32_t c, place before)
     return stands_alone ? PLACE_OUTSIDE : PLACE_IN_WORD;
 }
 
-pnb_status pnb__caption_words_read(pnb__caption_words *w, const char *caption, pnb_error *err)
+pnb_status pnb__text_words_read(pnb__text_words *w, const char *text, pnb_error *err)
 {
-    size_t n = strlen(caption), n_seen = 0;
+    size_t n = strlen(text), n_seen = 0;
     place at = PLACE_OUTSIDE;
-    pnb__caption_words kept = {.text = w->text, .word = w->word, .capacity = w->capacity};
+    pnb__text_words kept = {.text = w->text, .word = w->word, .capacity = w->capacity};
     *w = kept;
     w->text.size = 0;
-    if (!pnb__utf8_valid(caption, n))
+    if (!pnb__utf8_valid(text, n))
         return pnb__fail(err, PNB_FORMAT, "the caption is not valid UTF-8");
     for (size_t i = 0; i < n && !w->text.failed;) {
         uint32_t c;
-        i += pnb__next_char(caption + i, n - i, &c);
+        i += pnb__next_char(text + i, n - i, &c);
         bool is_space = pnb__is_space(c);
         n_seen += !is_space || w->n_visible > 0;
         at = is_space ? PLACE_OUTSIDE : add_char(w, c, at);
@@ -116,7 +116,7 @@ pnb_status pnb__caption_words_read(pnb__caption_words *w, const char *caption, p
             w->n_chars = n_seen;
     }
     if (w->text.failed) {
-        pnb__caption_words_reset(w);
+        pnb__text_words_reset(w);
         return pnb__fail_nomem(err, n);
     }
     return PNB_OK;
@@ -135,7 +135,7 @@ static int compare_spelled(const void *a, const void *b)
     return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-size_t pnb__caption_words_distinct(pnb__caption_words *w)
+size_t pnb__text_words_distinct(pnb__text_words *w)
 {
     size_t n_distinct = 0;
     spelled *words = pnb__alloc_array(PNB_MAX(w->n_words, (size_t)1), sizeof *words);
@@ -152,9 +152,9 @@ size_t pnb__caption_words_distinct(pnb__caption_words *w)
     return n_distinct;
 }
 
-void pnb__caption_words_reset(pnb__caption_words *w)
+void pnb__text_words_reset(pnb__text_words *w)
 {
     pnb__buf_reset(&w->text);
     pnb__free(w->word);
-    *w = (pnb__caption_words){0};
+    *w = (pnb__text_words){0};
 }

@@ -231,7 +231,7 @@ static const source *find_source(const pnb__image_inputs *p, size_t i)
     return &p->sources[low];
 }
 
-static uint64_t stamp_picture(const void *user, size_t i)
+static uint64_t stamp_image(const void *user, size_t i)
 {
     const pnb__image_inputs *p = user;
     const source *s = find_source(p, i);
@@ -309,8 +309,8 @@ done:
     return status;
 }
 
-static pnb_status label_picture(const void *user, size_t i, pnb_embeddings *set, size_t row,
-                                pnb_error *err)
+static pnb_status label_image(const void *user, size_t i, pnb_embeddings *set, size_t row,
+                              pnb_error *err)
 {
     const pnb__image_inputs *p = user;
     const source *s = find_source(p, i);
@@ -320,13 +320,13 @@ static pnb_status label_picture(const void *user, size_t i, pnb_embeddings *set,
     return status == PNB_OK ? pnb_embeddings_set_path(set, row, s->path, err) : status;
 }
 
-static pnb_status load_picture(const void *user, size_t i, const pnb_image_opts *opts,
-                               pnb_image *out, pnb_error *err)
+static pnb_status load_image(const void *user, size_t i, const pnb_image_opts *opts, pnb_image *out,
+                             pnb_error *err)
 {
     return pnb__image_inputs_load(user, i, opts, out, err);
 }
 
-static pnb_status name_picture(const void *user, size_t i, char *text, size_t size, pnb_error *err)
+static pnb_status name_image(const void *user, size_t i, char *text, size_t size, pnb_error *err)
 {
     return pnb__image_inputs_name(user, i, text, size, err);
 }
@@ -335,11 +335,11 @@ pnb__embed_source pnb__image_inputs_source(const pnb__image_inputs *p)
 {
     return (pnb__embed_source){.n = p->n,
                                .user = p,
-                               .image = load_picture,
-                               .label = label_picture,
-                               .name = name_picture,
+                               .image = load_image,
+                               .label = label_image,
+                               .name = name_image,
                                .hash = hash_sources,
-                               .stamp = stamp_picture};
+                               .stamp = stamp_image};
 }
 
 /* ---- a row's picture again ---- */
@@ -388,10 +388,10 @@ bool pnb__row_title(pnb__row_source *r, const pnb_embeddings *set, size_t row, c
     if (find_sample(r, set, row, &index, NULL) != PNB_OK ||
         pnb_dataset_get(r->dataset, index, &sample, NULL) != PNB_OK)
         return false;
-    for (size_t i = 1; i < sample.n_captions; i++)
+    for (size_t i = 1; i < sample.n_texts; i++)
         best = sample.levels[i] > sample.levels[best] ? i : best;
     const char *name = sample.name != NULL         ? sample.name
-                       : sample.n_captions > 0     ? sample.captions[best]
+                       : sample.n_texts > 0        ? sample.texts[best]
                        : sample.class_name != NULL ? sample.class_name
                                                    : "";
     snprintf(text, size, "%s", name);
@@ -399,8 +399,8 @@ bool pnb__row_title(pnb__row_source *r, const pnb_embeddings *set, size_t row, c
     return text[0] != '\0';
 }
 
-pnb_status pnb__row_picture(pnb__row_source *r, const pnb_embeddings *set, size_t row,
-                            pnb_image *out, pnb_error *err)
+pnb_status pnb__row_image(pnb__row_source *r, const pnb_embeddings *set, size_t row, pnb_image *out,
+                          pnb_error *err)
 {
     const char *path = set->paths != NULL ? set->paths[row] : NULL;
     size_t index = 0;

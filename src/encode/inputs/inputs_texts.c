@@ -30,9 +30,9 @@ static pnb_status add(pnb__text_inputs *c, const char *id, const char *text, con
     pnb_status status = pnb__grow_one(&c->items, c->n, sizeof *c->items, err);
     if (status != PNB_OK)
         return status;
-    pnb__caption *item = &c->items[c->n++];
-    *item = (pnb__caption){id != NULL ? pnb__strdup(id) : NULL, pnb__strdup(text),
-                           extra != NULL ? pnb__strdup(extra) : NULL, level};
+    pnb__text *item = &c->items[c->n++];
+    *item = (pnb__text){id != NULL ? pnb__strdup(id) : NULL, pnb__strdup(text),
+                        extra != NULL ? pnb__strdup(extra) : NULL, level};
     if (item->text == NULL || (id != NULL && item->id == NULL) ||
         (extra != NULL && item->extra == NULL))
         return pnb__fail_nomem(err, strlen(text) + 1);
@@ -252,7 +252,7 @@ static pnb_status add_record(pnb__text_inputs *c, json_t *record, const char *wh
         return pnb__fail(err, PNB_FORMAT, "%s: needs \"text\", \"caption\" or \"captions\"", where);
     for (size_t k = 0; status == PNB_OK && k < json_array_size(many); k++) {
         const json_t *levels = json_object_get(record, "levels");
-        const char *caption = json_string_value(json_array_get(many, k));
+        const char *each = json_string_value(json_array_get(many, k));
         const json_t *its = json_array_get(levels, k);
         char *its_id = pnb__format("%s#%zu", id != NULL ? id : where, k);
         int its_level = known;
@@ -261,10 +261,10 @@ static pnb_status add_record(pnb__text_inputs *c, json_t *record, const char *wh
             pnb__free(its_id);
             return status;
         }
-        if (caption == NULL || its_id == NULL)
+        if (each == NULL || its_id == NULL)
             status = pnb__fail(err, PNB_FORMAT, "%s: captions[%zu] is not text", where, k);
         else
-            status = add(c, its_id, caption, NULL, its_level, err);
+            status = add(c, its_id, each, NULL, its_level, err);
         pnb__free(its_id);
     }
     return status;
@@ -371,7 +371,7 @@ static pnb_status add_hierarcaps(pnb__text_inputs *c, const char *path, pnb_erro
             char *id = pnb__format("%s#%zu", h->id[i], l);
             status = id == NULL || extra.failed
                          ? pnb__fail_nomem(err, 64)
-                         : add(c, id, h->caption[i * h->n_levels + l], extra.data, (int)l, err);
+                         : add(c, id, h->text[i * h->n_levels + l], extra.data, (int)l, err);
             pnb__free(id);
         }
         pnb__buf_reset(&extra);
@@ -392,13 +392,13 @@ static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const cha
     pnb__byte_name_append(&extra, key);
     status = pnb__carry_fields(&extra, s, true, err);
     pnb__buf_putc(&extra, '}');
-    for (size_t k = 0; status == PNB_OK && k < s->n_captions; k++) {
+    for (size_t k = 0; status == PNB_OK && k < s->n_texts; k++) {
         char *id = pnb__format("%s#%zu", key, k);
         if (id == NULL || extra.failed)
             status = pnb__fail_nomem(err, 64);
         else
             status =
-                add(c, id, s->captions[k], extra.data, s->levels != NULL ? s->levels[k] : -1, err);
+                add(c, id, s->texts[k], extra.data, s->levels != NULL ? s->levels[k] : -1, err);
         pnb__free(id);
     }
     pnb__buf_reset(&extra);
@@ -455,7 +455,7 @@ pnb_status pnb__text_inputs_add(pnb__text_inputs *c, const char *source, const c
     return add_text_file(c, source, err);
 }
 
-static void hash_captions(const void *user, pnb__sha256 *hash)
+static void hash_texts(const void *user, pnb__sha256 *hash)
 {
     const pnb__text_inputs *c = user;
     for (size_t i = 0; i < c->n; i++) {
@@ -483,7 +483,7 @@ void pnb__text_inputs_reset(pnb__text_inputs *c)
 }
 
 /* The level joins whatever else the caption carries: {"level":2,...}. */
-static char *extra_with_level(const pnb__caption *item)
+static char *extra_with_level(const pnb__text *item)
 {
     if (item->level < 0)
         return pnb__strdup(item->extra != NULL ? item->extra : "{}");
@@ -492,11 +492,11 @@ static char *extra_with_level(const pnb__caption *item)
     return pnb__format("{\"level\":%d,%s", item->level, item->extra + 1);
 }
 
-static pnb_status label_caption(const void *user, size_t i, pnb_embeddings *set, size_t row,
-                                pnb_error *err)
+static pnb_status label_text(const void *user, size_t i, pnb_embeddings *set, size_t row,
+                             pnb_error *err)
 {
     const pnb__text_inputs *c = user;
-    const pnb__caption *item = &c->items[i];
+    const pnb__text *item = &c->items[i];
     char number[32];
     snprintf(number, sizeof number, "%zu", i);
     char *extra = extra_with_level(item);
@@ -511,7 +511,7 @@ static pnb_status label_caption(const void *user, size_t i, pnb_embeddings *set,
     return status;
 }
 
-static const char *caption_text(const void *user, size_t i)
+static const char *text_text(const void *user, size_t i)
 {
     const pnb__text_inputs *c = user;
     return c->items[i].text;
@@ -522,7 +522,7 @@ pnb__embed_source pnb__text_inputs_source(const pnb__text_inputs *c)
     return (pnb__embed_source){.n = c->n,
                                .is_text = true,
                                .user = c,
-                               .text = caption_text,
-                               .label = label_caption,
-                               .hash = hash_captions};
+                               .text = text_text,
+                               .label = label_text,
+                               .hash = hash_texts};
 }

@@ -1,14 +1,14 @@
 /* Texts of a chained set: a table that finds a caption by its level and words, and the sentence of
  * a list of category names. Ids are the order of first use, so they do not depend on the hash; the
  * table itself is base/map.h's. */
-#include "data/synth/image_hierarchy_captions.h"
+#include "data/synth/image_hierarchy_texts.h"
 
 #include <string.h>
 
 #include "base/grow.h"
 
-pnb_status pnb__chain_captions_add(pnb__chain_captions *c, const char *text, int level, size_t *out,
-                                   pnb_error *err)
+pnb_status pnb__chain_texts_add(pnb__chain_texts *c, const char *text, int level, size_t *out,
+                                pnb_error *err)
 {
     uint64_t hash = pnb__hash_bytes(text, strlen(text), (uint64_t)level);
     size_t i, step = 0;
@@ -17,7 +17,7 @@ pnb_status pnb__chain_captions_add(pnb__chain_captions *c, const char *text, int
     }
     pnb_status status = PNB_OK;
     if (i == PNB__NO_KEY) {
-        pnb__chain_caption added = {.text = pnb__strdup(text), .level = level};
+        pnb__chain_text added = {.text = pnb__strdup(text), .level = level};
         i = c->n;
         snprintf(added.id, sizeof added.id, "%d-%06zu", level, i);
         status = added.text == NULL ? pnb__fail_nomem(err, strlen(text))
@@ -36,13 +36,13 @@ pnb_status pnb__chain_captions_add(pnb__chain_captions *c, const char *text, int
     return PNB_OK;
 }
 
-void pnb__chain_captions_reset(pnb__chain_captions *c)
+void pnb__chain_texts_reset(pnb__chain_texts *c)
 {
     for (size_t i = 0; i < c->n; i++)
         pnb__free(c->items[i].text);
     pnb__free(c->items);
     pnb__key_map_reset(&c->places);
-    *c = (pnb__chain_captions){0};
+    *c = (pnb__chain_texts){0};
 }
 
 void pnb__join_names(pnb__buf *out, const char *const *names, size_t n)

@@ -11,32 +11,32 @@
 
 #include "base/grow.h"
 #include "base/map.h"
-#include "eval/curation/caption_words.h"
+#include "eval/curation/text_words.h"
 
-struct pnb_caption_rules {
-    pnb_caption_rules_opts opts; /* without the pointers */
+struct pnb_text_rules {
+    pnb_text_rules_opts opts; /* without the pointers */
     bool is_empty;
     double match_places, no_match_places; /* 0: no such expression */
     regex_t match, no_match;
     char **blocked;
     size_t n_blocked, longest; /* words of the longest entry */
     pnb__key_map places;       /* in blocked, by text */
-    pnb__caption_words words;
+    pnb__text_words words;
 };
 
-pnb_caption_rules_opts pnb_caption_rules_opts_default(void)
+pnb_text_rules_opts pnb_text_rules_opts_default(void)
 {
-    return (pnb_caption_rules_opts){.max_repeated = 1.0};
+    return (pnb_text_rules_opts){.max_repeated = 1.0};
 }
 
-static bool no_rule(const pnb_caption_rules_opts *o)
+static bool no_rule(const pnb_text_rules_opts *o)
 {
     return o->min_words == 0 && o->max_words == 0 && o->min_chars == 0 && o->max_chars == 0 &&
            !(o->min_ascii > 0) && !(o->min_script > 0) && !(o->max_repeated < 1) &&
            !o->needs_letter && o->match == NULL && o->no_match == NULL && o->n_blocked == 0;
 }
 
-static pnb_status check_opts(const pnb_caption_rules_opts *o, pnb_error *err)
+static pnb_status check_opts(const pnb_text_rules_opts *o, pnb_error *err)
 {
     const double share[] = {o->min_ascii, o->min_script, o->max_repeated};
     static const char *const names[] = {"min_ascii", "min_script", "max_repeated"};
@@ -176,14 +176,14 @@ static pnb_status compile(regex_t *out, double *places, const char *text, bool i
     return PNB_OK;
 }
 
-static pnb_status is_found(const regex_t *expression, double places, const char *caption,
-                           bool *found, pnb_error *err)
+static pnb_status is_found(const regex_t *expression, double places, const char *text, bool *found,
+                           pnb_error *err)
 {
-    if (places * (double)strlen(caption) > (double)most_search)
+    if (places * (double)strlen(text) > (double)most_search)
         return pnb__fail(err, PNB_LIMIT,
                          "a caption of %zu bytes is too long for an expression of %.0f places",
-                         strlen(caption), places);
-    int code = regexec(expression, caption, 0, NULL, 0);
+                         strlen(text), places);
+    int code = regexec(expression, text, 0, NULL, 0);
     if (code == REG_ESPACE)
         return pnb__fail(err, PNB_LIMIT, "an expression takes too much memory on a caption");
     *found = code == 0;
@@ -192,7 +192,7 @@ static pnb_status is_found(const regex_t *expression, double places, const char 
 
 /* ---- blocked words ---- */
 
-static bool is_blocked_text(const pnb_caption_rules *r, const char *text, size_t n)
+static bool is_blocked_text(const pnb_text_rules *r, const char *text, size_t n)
 {
     size_t i, step = 0;
     uint64_t hash = pnb__hash_bytes(text, n, 0);
@@ -202,9 +202,9 @@ static bool is_blocked_text(const pnb_caption_rules *r, const char *text, size_t
     return i != PNB__NO_KEY;
 }
 
-static pnb_status add_blocked(pnb_caption_rules *r, const char *entry, pnb_error *err)
+static pnb_status add_blocked(pnb_text_rules *r, const char *entry, pnb_error *err)
 {
-    pnb_status status = pnb__caption_words_read(&r->words, entry, err);
+    pnb_status status = pnb__text_words_read(&r->words, entry, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "blocked entry");
         return status;
@@ -227,9 +227,9 @@ static pnb_status add_blocked(pnb_caption_rules *r, const char *entry, pnb_error
                             err);
 }
 
-static bool is_blocked(const pnb_caption_rules *r)
+static bool is_blocked(const pnb_text_rules *r)
 {
-    const pnb__caption_words *w = &r->words;
+    const pnb__text_words *w = &r->words;
     for (size_t i = 0; i < w->n_words; i++)
         for (size_t n = 1; n <= r->longest && i + n <= w->n_words; n++) {
             size_t begin = w->word[i].begin, end = w->word[i + n - 1].end;
@@ -241,12 +241,12 @@ static bool is_blocked(const pnb_caption_rules *r)
 
 /* ---- rules ---- */
 
-pnb_status pnb_caption_rules_create(pnb_caption_rules **out, const pnb_caption_rules_opts *opts,
-                                    pnb_error *err)
+pnb_status pnb_text_rules_create(pnb_text_rules **out, const pnb_text_rules_opts *opts,
+                                 pnb_error *err)
 {
     pnb_status status;
     *out = NULL;
-    pnb_caption_rules *r = NULL;
+    pnb_text_rules *r = NULL;
     PNB_TRY(PNB_ALLOC_ZERO(r, 1, err));
     r->opts = *opts;
     r->is_empty = no_rule(opts);
@@ -260,11 +260,11 @@ pnb_status pnb_caption_rules_create(pnb_caption_rules **out, const pnb_caption_r
     *out = r;
     r = NULL;
 done:
-    pnb_caption_rules_free(r);
+    pnb_text_rules_free(r);
     return status;
 }
 
-void pnb_caption_rules_free(pnb_caption_rules *r)
+void pnb_text_rules_free(pnb_text_rules *r)
 {
     if (r == NULL)
         return;
@@ -276,11 +276,11 @@ void pnb_caption_rules_free(pnb_caption_rules *r)
         pnb__free(r->blocked[i]);
     pnb__free(r->blocked);
     pnb__key_map_reset(&r->places);
-    pnb__caption_words_reset(&r->words);
+    pnb__text_words_reset(&r->words);
     pnb__free(r);
 }
 
-bool pnb_caption_rules_is_empty(const pnb_caption_rules *r)
+bool pnb_text_rules_is_empty(const pnb_text_rules *r)
 {
     return r->is_empty;
 }
@@ -296,10 +296,10 @@ static uint32_t bit(pnb_rule rule, bool fails)
     return fails ? (uint32_t)1 << rule : 0;
 }
 
-static uint32_t check_lengths(const pnb_caption_rules *r)
+static uint32_t check_lengths(const pnb_text_rules *r)
 {
-    const pnb_caption_rules_opts *o = &r->opts;
-    const pnb__caption_words *w = &r->words;
+    const pnb_text_rules_opts *o = &r->opts;
+    const pnb__text_words *w = &r->words;
     return bit(PNB_RULE_MIN_WORDS, w->n_words < o->min_words) |
            bit(PNB_RULE_MAX_WORDS, o->max_words > 0 && w->n_words > o->max_words) |
            bit(PNB_RULE_MIN_CHARS, w->n_chars < o->min_chars) |
@@ -309,19 +309,19 @@ static uint32_t check_lengths(const pnb_caption_rules *r)
            bit(PNB_RULE_LETTERS, o->needs_letter && w->n_letters == 0);
 }
 
-static pnb_status check_repeats(pnb_caption_rules *r, uint32_t *failed, pnb_error *err)
+static pnb_status check_repeats(pnb_text_rules *r, uint32_t *failed, pnb_error *err)
 {
     if (!(r->opts.max_repeated < 1) || r->words.n_words == 0)
         return PNB_OK;
-    size_t n = r->words.n_words, n_distinct = pnb__caption_words_distinct(&r->words);
+    size_t n = r->words.n_words, n_distinct = pnb__text_words_distinct(&r->words);
     if (r->words.text.failed)
         return pnb__fail_nomem(err, n * sizeof(char *));
     *failed |= bit(PNB_RULE_REPEATED, (double)(n - n_distinct) > r->opts.max_repeated * (double)n);
     return PNB_OK;
 }
 
-pnb_status pnb_caption_rules_check(pnb_caption_rules *r, const char *caption, uint32_t *failed,
-                                   pnb_error *err)
+pnb_status pnb_text_rules_check(pnb_text_rules *r, const char *text, uint32_t *failed,
+                                pnb_error *err)
 {
     bool found = true, bad = false;
     uint32_t all = 0;
@@ -329,17 +329,17 @@ pnb_status pnb_caption_rules_check(pnb_caption_rules *r, const char *caption, ui
     *failed = 0;
     if (r->is_empty)
         return PNB_OK;
-    if (caption == NULL) {
-        *failed = bit(PNB_RULE_NO_CAPTION, true);
+    if (text == NULL) {
+        *failed = bit(PNB_RULE_NO_TEXT, true);
         return PNB_OK;
     }
-    PNB_TRY(pnb__caption_words_read(&r->words, caption, err));
+    PNB_TRY(pnb__text_words_read(&r->words, text, err));
     all = check_lengths(r) | bit(PNB_RULE_BLOCKED, is_blocked(r));
     PNB_TRY(check_repeats(r, &all, err));
     if (r->match_places > 0)
-        PNB_TRY(is_found(&r->match, r->match_places, caption, &found, err));
+        PNB_TRY(is_found(&r->match, r->match_places, text, &found, err));
     if (r->no_match_places > 0)
-        PNB_TRY(is_found(&r->no_match, r->no_match_places, caption, &bad, err));
+        PNB_TRY(is_found(&r->no_match, r->no_match_places, text, &bad, err));
     *failed = all | bit(PNB_RULE_MATCH, !found) | bit(PNB_RULE_NO_MATCH, bad);
 done:
     return status;

@@ -1,28 +1,28 @@
 /* Rules on captions: limits, shares, scripts, expressions, blocked words, what is refused, and
- * memory that runs out. How a caption is taken apart is caption_words.c's. */
+ * memory that runs out. How a caption is taken apart is text_words.c's. */
 #include "base/names.h"
-#include "eval/curation/caption_words.h"
+#include "eval/curation/text_words.h"
 #include "tests/prob/support.h"
 
-static pnb_caption_rules *made(pnb_caption_rules_opts opts)
+static pnb_text_rules *made(pnb_text_rules_opts opts)
 {
-    pnb_caption_rules *rules = NULL;
-    assert_ok(pnb_caption_rules_create(&rules, &opts, err));
+    pnb_text_rules *rules = NULL;
+    assert_ok(pnb_text_rules_create(&rules, &opts, err));
     return rules;
 }
 
-static uint32_t failed_by(pnb_caption_rules_opts opts, const char *caption)
+static uint32_t failed_by(pnb_text_rules_opts opts, const char *sentence)
 {
-    pnb_caption_rules *rules = made(opts);
+    pnb_text_rules *rules = made(opts);
     uint32_t failed = 0;
-    assert_ok(pnb_caption_rules_check(rules, caption, &failed, err));
-    pnb_caption_rules_free(rules);
+    assert_ok(pnb_text_rules_check(rules, sentence, &failed, err));
+    pnb_text_rules_free(rules);
     return failed;
 }
 
 #define BIT(rule) ((uint32_t)1 << PNB_RULE_##rule)
 #define OPTS(...)                                                                                  \
-    (pnb_caption_rules_opts)                                                                       \
+    (pnb_text_rules_opts)                                                                          \
     {                                                                                              \
         .max_repeated = 1, __VA_ARGS__                                                             \
     }
@@ -49,7 +49,7 @@ static void knows_scripts(void **state)
     assert_int_equal(PNB_COUNT(cases), PNB_N_SCRIPTS);
     for (size_t i = 0; i < PNB_COUNT(cases); i++)
         for (size_t j = 0; j < PNB_COUNT(cases); j++) {
-            pnb_caption_rules_opts opts = OPTS(.min_script = 1, .script = (pnb_script)j);
+            pnb_text_rules_opts opts = OPTS(.min_script = 1, .script = (pnb_script)j);
             assert_string_equal(pnb__name_at(PNB_NAMES(PNB_SCRIPT_LIST), (unsigned)j, ""),
                                 cases[j].name);
             assert_int_equal(failed_by(opts, cases[i].letters), i == j ? 0 : BIT(SCRIPT));
@@ -71,13 +71,13 @@ static void applies_every_limit(void **state)
     assert_int_equal(failed_by(OPTS(.min_ascii = 0.1), ""), BIT(ASCII));
     assert_int_equal(failed_by(OPTS(.min_script = 0.6), "ab \xD0\xB6\xD0\xB6 12"), BIT(SCRIPT));
     assert_int_equal(failed_by(OPTS(.min_script = 0.5), "ab \xD0\xB6\xD0\xB6 12"), 0);
-    pnb_caption_rules_opts repeated = {.max_repeated = 0.5};
+    pnb_text_rules_opts repeated = {.max_repeated = 0.5};
     assert_int_equal(failed_by(repeated, "nike Nike NIKE shoe"), 0); /* 4 words, 2 distinct */
     assert_int_equal(failed_by(repeated, "nike Nike NIKE"), BIT(REPEATED));
     assert_int_equal(failed_by(repeated, ""), 0);
     assert_int_equal(failed_by(OPTS(.needs_letter = true), "2041 - 33%"), BIT(LETTERS));
     assert_int_equal(failed_by(OPTS(.needs_letter = true), "4x4"), 0);
-    assert_int_equal(failed_by(OPTS(.min_words = 1), NULL), BIT(NO_CAPTION));
+    assert_int_equal(failed_by(OPTS(.min_words = 1), NULL), BIT(NO_TEXT));
     /* everything that fails is told */
     assert_int_equal(failed_by(OPTS(.min_words = 2, .needs_letter = true, .min_chars = 9), "7"),
                      BIT(MIN_WORDS) | BIT(MIN_CHARS) | BIT(LETTERS));
@@ -95,9 +95,9 @@ static void searches_expressions(void **state)
         failed_by(OPTS(.match = "^a (photo|picture) of", .ignore_case = true), "A Photo of it"), 0);
     assert_int_equal(failed_by(OPTS(.no_match = "https?://"), "see http://x"), BIT(NO_MATCH));
     assert_int_equal(failed_by(OPTS(.no_match = "https?://"), "see"), 0);
-    pnb_caption_rules *rules = NULL;
-    pnb_caption_rules_opts bad = OPTS(.match = "(open");
-    assert_fails(pnb_caption_rules_create(&rules, &bad, err), PNB_ARG, "'(open'");
+    pnb_text_rules *rules = NULL;
+    pnb_text_rules_opts bad = OPTS(.match = "(open");
+    assert_fails(pnb_text_rules_create(&rules, &bad, err), PNB_ARG, "'(open'");
     assert_null(rules);
 }
 
@@ -105,7 +105,7 @@ static void finds_blocked_words(void **state)
 {
     (void)state;
     static const char *const blocked[] = {"stock photo", "LOREM", "\xC3\x89t\xC3\xA9", "x-ray"};
-    const pnb_caption_rules_opts opts = OPTS(.blocked = blocked, .n_blocked = 4);
+    const pnb_text_rules_opts opts = OPTS(.blocked = blocked, .n_blocked = 4);
     assert_int_equal(failed_by(opts, "A Stock-Photo of a cat"), BIT(BLOCKED));
     assert_int_equal(failed_by(opts, "stock of a photo"), 0);
     assert_int_equal(failed_by(opts, "stock photos"), 0); /* whole words only */
@@ -120,18 +120,18 @@ static void finds_blocked_words(void **state)
         snprintf(text[i], sizeof text[i], "w%d v%d", i, i);
         many[i] = text[i];
     }
-    pnb_caption_rules *rules = made(OPTS(.blocked = many, .n_blocked = N));
+    pnb_text_rules *rules = made(OPTS(.blocked = many, .n_blocked = N));
     for (int i = 0; i < N; i++) {
-        char caption[48];
+        char sentence[48];
         uint32_t failed;
-        snprintf(caption, sizeof caption, "a w%d v%d b", i, i);
-        assert_ok(pnb_caption_rules_check(rules, caption, &failed, err));
+        snprintf(sentence, sizeof sentence, "a w%d v%d b", i, i);
+        assert_ok(pnb_text_rules_check(rules, sentence, &failed, err));
         assert_int_equal(failed, BIT(BLOCKED));
-        snprintf(caption, sizeof caption, "a w%d v%d b", i, i + 1);
-        assert_ok(pnb_caption_rules_check(rules, caption, &failed, err));
+        snprintf(sentence, sizeof sentence, "a w%d v%d b", i, i + 1);
+        assert_ok(pnb_text_rules_check(rules, sentence, &failed, err));
         assert_int_equal(failed, 0);
     }
-    pnb_caption_rules_free(rules);
+    pnb_text_rules_free(rules);
 }
 
 /* regcomp would copy what is repeated: gigabytes for a few bytes of expression. */
@@ -146,34 +146,34 @@ static void expressions_are_measured_before(void **state)
     static const char *const fine[] = {"(a{255}){70}", "[^]{1,}]+x{3,5}(photo|picture){2}",
                                        "a{3}",         "a\\{999",
                                        "[{]255}",      "(a*)*b"};
-    pnb_caption_rules *rules = NULL;
+    pnb_text_rules *rules = NULL;
     for (size_t i = 0; i < PNB_COUNT(large); i++) {
-        pnb_caption_rules_opts bad = OPTS(.match = large[i]);
-        assert_fails(pnb_caption_rules_create(&rules, &bad, err), PNB_LIMIT, "places");
+        pnb_text_rules_opts bad = OPTS(.match = large[i]);
+        assert_fails(pnb_text_rules_create(&rules, &bad, err), PNB_LIMIT, "places");
         bad = OPTS(.no_match = large[i]);
-        assert_fails(pnb_caption_rules_create(&rules, &bad, err), PNB_LIMIT, "places");
+        assert_fails(pnb_text_rules_create(&rules, &bad, err), PNB_LIMIT, "places");
     }
     for (size_t i = 0; i < PNB_COUNT(fine); i++)
-        pnb_caption_rules_free(made(OPTS(.match = fine[i])));
-    pnb_caption_rules_opts back = OPTS(.match = "(a+)\\1");
-    assert_fails(pnb_caption_rules_create(&rules, &back, err), PNB_UNSUPPORTED, "refers back");
-    char *caption = malloc(1000001);
-    memset(caption, 'a', 1000000);
-    caption[1000000] = '\0';
+        pnb_text_rules_free(made(OPTS(.match = fine[i])));
+    pnb_text_rules_opts back = OPTS(.match = "(a+)\\1");
+    assert_fails(pnb_text_rules_create(&rules, &back, err), PNB_UNSUPPORTED, "refers back");
+    char *sentence = malloc(1000001);
+    memset(sentence, 'a', 1000000);
+    sentence[1000000] = '\0';
     uint32_t failed;
     rules = made(OPTS(.match = "(a{255}){20}b"));
-    assert_fails(pnb_caption_rules_check(rules, caption, &failed, err), PNB_LIMIT, "too long");
-    pnb_caption_rules_free(rules);
-    free(caption);
+    assert_fails(pnb_text_rules_check(rules, sentence, &failed, err), PNB_LIMIT, "too long");
+    pnb_text_rules_free(rules);
+    free(sentence);
 }
 
 static void refuses_bad_rules(void **state)
 {
     (void)state;
-    pnb_caption_rules *rules = NULL;
+    pnb_text_rules *rules = NULL;
     static const char *const empty[] = {"?!"}, *const broken[] = {"\xFF"};
     const struct {
-        pnb_caption_rules_opts opts;
+        pnb_text_rules_opts opts;
         pnb_status status;
         const char *words;
     } cases[] = {{OPTS(.min_words = 5, .max_words = 4), PNB_ARG, "at most 4 words"},
@@ -184,33 +184,33 @@ static void refuses_bad_rules(void **state)
                  {OPTS(.blocked = empty, .n_blocked = 1), PNB_ARG, "holds no word"},
                  {OPTS(.blocked = broken, .n_blocked = 1), PNB_FORMAT, "blocked entry"}};
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        assert_fails(pnb_caption_rules_create(&rules, &cases[i].opts, err), cases[i].status,
+        assert_fails(pnb_text_rules_create(&rules, &cases[i].opts, err), cases[i].status,
                      cases[i].words);
         assert_null(rules);
     }
     rules = made(OPTS(.min_words = 1));
     uint32_t failed;
-    assert_fails(pnb_caption_rules_check(rules, "\xC3", &failed, err), PNB_FORMAT, "UTF-8");
-    pnb_caption_rules_free(rules);
-    pnb_caption_rules_free(NULL);
+    assert_fails(pnb_text_rules_check(rules, "\xC3", &failed, err), PNB_FORMAT, "UTF-8");
+    pnb_text_rules_free(rules);
+    pnb_text_rules_free(NULL);
 }
 
 /* A hostile caption: long, one word, all the same word. Bounded time and memory. */
-static void stands_long_captions(void **state)
+static void stands_long_texts(void **state)
 {
     (void)state;
     enum { N = 1 << 20 };
-    char *caption = malloc(N + 1);
-    assert_non_null(caption);
+    char *sentence = malloc(N + 1);
+    assert_non_null(sentence);
     static const char *const blocked[] = {"a b c d e f g h"};
-    pnb_caption_rules_opts opts = {.max_repeated = 0.5, .blocked = blocked, .n_blocked = 1};
-    memset(caption, 'a', N);
-    caption[N] = '\0';
-    assert_int_equal(failed_by(opts, caption), 0);
+    pnb_text_rules_opts opts = {.max_repeated = 0.5, .blocked = blocked, .n_blocked = 1};
+    memset(sentence, 'a', N);
+    sentence[N] = '\0';
+    assert_int_equal(failed_by(opts, sentence), 0);
     for (size_t i = 1; i < N; i += 2)
-        caption[i] = ' ';
-    assert_int_equal(failed_by(opts, caption), BIT(REPEATED));
-    free(caption);
+        sentence[i] = ' ';
+    assert_int_equal(failed_by(opts, sentence), BIT(REPEATED));
+    free(sentence);
 }
 
 #ifdef PNB_FAULTS
@@ -218,20 +218,20 @@ static void runs_out_of_memory(void **state)
 {
     (void)state;
     static const char *const blocked[] = {"one two", "three"};
-    const pnb_caption_rules_opts opts = {
+    const pnb_text_rules_opts opts = {
         .max_repeated = 0.5, .match = "a", .blocked = blocked, .n_blocked = 2};
     long n = 0;
     for (;; n++) {
-        pnb_caption_rules *rules = NULL;
+        pnb_text_rules *rules = NULL;
         uint32_t failed;
         long before = pnb__alloc_count();
         pnb__alloc_fail_after(n);
-        pnb_status status = pnb_caption_rules_create(&rules, &opts, NULL);
+        pnb_status status = pnb_text_rules_create(&rules, &opts, NULL);
         if (status == PNB_OK)
-            status = pnb_caption_rules_check(rules, "a longer caption of words", &failed, NULL);
+            status = pnb_text_rules_check(rules, "a longer caption of words", &failed, NULL);
         pnb__alloc_fail_after(-1);
         bool through = pnb__alloc_count() - before <= n;
-        pnb_caption_rules_free(rules);
+        pnb_text_rules_free(rules);
         assert_true(through ? status == PNB_OK : status == PNB_NOMEM);
         if (through)
             break;
@@ -248,7 +248,7 @@ int main(void)
         cmocka_unit_test(searches_expressions),
         cmocka_unit_test(finds_blocked_words),
         cmocka_unit_test(refuses_bad_rules),
-        cmocka_unit_test(stands_long_captions),
+        cmocka_unit_test(stands_long_texts),
         cmocka_unit_test(expressions_are_measured_before),
 #ifdef PNB_FAULTS
         cmocka_unit_test(runs_out_of_memory),
