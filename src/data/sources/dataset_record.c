@@ -147,7 +147,7 @@ static pnb_status read_json(pnb_sample *out, const char *bytes, size_t n_bytes, 
 
 /* ---- plain text ---------------------------------------------------------------------------- */
 
-/* One caption a line, in a copy; blank lines are passed over. */
+/* One caption a line, in a copy; blank lines are passed over. A line ends at \n, \r or both. */
 static pnb_status read_lines(pnb_sample *out, const char *bytes, size_t n_bytes, pnb_error *err)
 {
     pnb__sample_memory *m = out->memory;
@@ -157,7 +157,7 @@ static pnb_status read_lines(pnb_sample *out, const char *bytes, size_t n_bytes,
     if (!pnb__utf8_valid(bytes, n_bytes) || (n_bytes && memchr(bytes, 0, n_bytes)))
         return pnb__fail(err, PNB_FORMAT, "the caption is not valid UTF-8 text");
     for (size_t i = 0; i < n_bytes; i++)
-        n_lines += bytes[i] == '\n';
+        n_lines += bytes[i] == '\n' || bytes[i] == '\r';
     m->text = pnb__strndup(bytes ? bytes : "", n_bytes);
     if (!m->text)
         return pnb__fail_nomem(err, n_bytes);

@@ -73,11 +73,14 @@ static void test_lines(void **state)
     add_png(&w, "c.png", 3); /* a record without a caption: the text beside it */
     add(&w, "c.json", "{\"name\": \"n\", \"captions\": []}");
     add(&w, "c.txt", "beside");
+    add_png(&w, "d.png", 4); /* lines of an old Mac: room for each is taken */
+    add(&w, "d.txt", "1\r2\r3\r4\r5\r6\r7\r8");
     ASSERT_OK(pnb__tar_writer_commit(&w, &err));
     pnb_dataset *ds = open_ok("l.tar", NULL);
     expect_texts(ds, 0, "a", "one|two|three");
     get_fails(ds, 1, PNB_FORMAT, "no caption: wanted \"captions\"");
     expect_texts(ds, 2, "c", "beside");
+    expect_texts(ds, 3, "d", "1|2|3|4|5|6|7|8");
     pnb_dataset_free(ds);
 }
 
