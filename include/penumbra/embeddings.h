@@ -2,7 +2,16 @@
  *
  * Encoders and adapters make sets; search, evaluation, filtering and plots read them. On disk a set
  * is `x.safetensors` (arrays below, f32, with metadata) beside `x.ids.jsonl`, one JSON object a
- * row. */
+ * row; docs/formats.md has both in full.
+ *
+ * A set knows where it comes from (pnb_embeddings_info), because numbers of two models look alike:
+ * whatever compares, joins or mixes rows of two sets asks pnb_embeddings_check_mix first.
+ *
+ * Means are as their maker left them: of unit length from an encoder that normalises, of any length
+ * from other programs. Nothing here normalises them.
+ *
+ * Memory  a set and all in it belong to whoever created or loaded it, until pnb_embeddings_free.
+ * Threads  any number may read one set; changing it needs it alone. */
 #ifndef PENUMBRA_EMBEDDINGS_H
 #define PENUMBRA_EMBEDDINGS_H
 
@@ -17,7 +26,13 @@
 extern "C" {
 #endif
 
-/* X(enum name, name on disk, per-row parameters beside the mean) */
+/* What a row's parameters mean; docs/numerics.md#families has the densities.
+ * - POINT            a vector, no distribution: what CLIP and SigLIP make
+ * - GAUSSIAN_DIAG    N(mean, diag exp(log_var)): ProLIP, PCME, PFE
+ * - VMF              von Mises-Fisher on the unit sphere, p(x) ~ exp(kappa mean.x): AsymVLM
+ * - POWER_SPHERICAL  p(x) ~ (1 + mean.x)^kappa there: AsymVLM
+ * - GEN_GAUSSIAN     per dimension p(x) ~ exp(-(inv_alpha |x - mean|)^beta): ProbVLM
+ * X(enum name, name on disk, per-row parameters beside the mean) */
 #define PNB_FAMILY_LIST(X)                                                                         \
     X(POINT, "point", "no parameter")                                                              \
     X(GAUSSIAN_DIAG, "gaussian_diag", "log_var (N,D), natural log of the variance")                \
@@ -32,7 +47,9 @@ typedef enum pnb_family {
         PNB_N_FAMILIES
 } pnb_family;
 
-const char *pnb_family_name(pnb_family family); /* "UNKNOWN" outside the list, never NULL */
+/* The name on disk, a constant; "UNKNOWN" outside the list, never NULL. */
+const char *pnb_family_name(pnb_family family);
+/* The family of a name on disk; false, and *out as it was, when none has it. */
 bool pnb_family_from_name(pnb_family *out, const char *name);
 
 /* Where a set comes from. Empty strings mean unknown. Weights and adapters are its chain
@@ -40,12 +57,13 @@ bool pnb_family_from_name(pnb_family *out, const char *name);
 typedef struct pnb_embeddings_info {
     char modality[16];          /* "image", "text" */
     char model[128];            /* name of the model whose weights embedded */
-    char weights_sha256[65];    /* the chain's first link */
-    pnb_adapter_links adapters; /* the links behind it */
-    char preprocess[256];
+    char weights_sha256[65];    /* the chain's first link: 64 lower-case hexadecimal digits */
+    pnb_adapter_links adapters; /* the links behind it, in the order in which they were applied */
+    char preprocess[256];       /* how pixels or captions were made ready, in words */
     char measure[24]; /* what an adapter made the rows to be compared by; else their family says */
-    uint64_t seed;
-    double logit_scale, logit_bias; /* exp'ed scale a and bias b of the model; NaN when unknown */
+    uint64_t seed;    /* of the job that made the rows: what was drawn for them follows it */
+    double logit_scale, logit_bias; /* exp'ed scale a and bias b of the model, whose probability of
+                                     * a match is s(a score + b); NaN when unknown */
 } pnb_embeddings_info;
 
 /* Fields may be read and written; pointers come from and go back to this library (create, free and
@@ -59,9 +77,9 @@ typedef struct pnb_embeddings {
     float *inv_alpha; /* (n, dim), gen_gaussian */
     float *beta;      /* (n, dim), gen_gaussian */
     char **ids;       /* per row; the array or an entry may be NULL */
-    char **paths;     /* file the row was made from */
-    char **texts;     /* caption the row was made from */
-    char **extras;    /* JSON object text with further fields of the row */
+    char **paths;     /* file the row was made from; NULL as ids may be */
+    char **texts;     /* caption the row was made from; the same */
+    char **extras;    /* JSON object text with further fields of the row; the same */
     pnb_embeddings_info info;
     /* The library's own: the file that arrays of a mapped set lie in, and which arrays those are */
     struct pnb_safetensors *map;
@@ -69,10 +87,13 @@ typedef struct pnb_embeddings {
 } pnb_embeddings;
 
 /* Allocates a set whose arrays are zero, whose names are NULL and whose info is unknown.
- * Errors  ARG (n or dim 0, unknown family), NOMEM (also when the size overflows) */
+ * Shape   (n, dim) of what the family has, beside a mean; nothing for other families
+ * Errors  ARG (n or dim 0, unknown family), NOMEM (also when the size overflows)
+ * Memory  4 n dim bytes for each array; free with pnb_embeddings_free */
 pnb_status pnb_embeddings_create(pnb_embeddings **out, pnb_family family, size_t n, size_t dim,
                                  pnb_error *err);
-void pnb_embeddings_free(pnb_embeddings *e); /* NULL is fine */
+/* Frees the set, its arrays and names, and lets go of the file it is mapped from. NULL is fine. */
+void pnb_embeddings_free(pnb_embeddings *e);
 
 /* Names row `row`; copies the strings, replacing what was there. NULL leaves that name unset.
  * `extra` is a JSON object (`{"url":"..."}`) whose fields the row carries along. An id and a path
@@ -84,6 +105,8 @@ pnb_status pnb_embeddings_set_text(pnb_embeddings *e, size_t row, const char *te
 pnb_status pnb_embeddings_set_extra(pnb_embeddings *e, size_t row, const char *extra,
                                     pnb_error *err);
 
+/* What loading lets pass. By default nothing: a number that is no number, a row that nobody can
+ * name are found here and not in a figure later on. */
 typedef struct pnb_embeddings_load_opts {
     bool allow_non_finite;  /* accept NaN and infinity, and parameters outside their range */
     bool allow_missing_ids; /* accept a set without its .ids.jsonl; ids is NULL then */
@@ -94,17 +117,19 @@ pnb_embeddings_load_opts pnb_embeddings_load_opts_default(void); /* all false */
 
 /* Reads a set; `path` names the safetensors file. Arrays may be F32, F64, F16 or BF16. A file
  * without metadata is read by the arrays it has: mean alone is a point set, mean with log_var a
- * gaussian_diag. Free with pnb_embeddings_free.
- * Errors  as pnb_safetensors_open; SHAPE (arrays,
- * width or number of ids disagree), NUMERIC (first bad value named), FORMAT (ids file broken or of
- * another set) */
+ * gaussian_diag. Means stay as they are in the file, of unit length or not.
+ * Errors  as pnb_safetensors_open; SHAPE (arrays, width or number of ids disagree), NUMERIC (first
+ * bad value named), FORMAT (ids file broken or of another set)
+ * Memory  the arrays as f32 with all names, or with opts->map the names alone; free with
+ * pnb_embeddings_free */
 pnb_status pnb_embeddings_load(pnb_embeddings **out, const char *path, pnb_error *err);
 pnb_status pnb_embeddings_load_with(pnb_embeddings **out, const char *path,
                                     const pnb_embeddings_load_opts *opts, pnb_error *err);
 
 /* Writes both files; each appears whole or not at all, and a set torn by a crash between the two is
  * refused when loaded. Rows without an id get their row number. `path` must end in ".safetensors".
- * Errors  ARG, NUMERIC (not finite or out of range), IO, NOMEM */
+ * The same set gives the same bytes on every machine.
+ * Errors  ARG (the path's end), NUMERIC (not finite or out of range), IO, NOMEM */
 pnb_status pnb_embeddings_save(const pnb_embeddings *e, const char *path, pnb_error *err);
 
 /* Writes one set from the files of its parts, in order, holding one part in memory at a time; how a
@@ -127,14 +152,16 @@ pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, 
  * Errors  as pnb_embeddings_load; FORMAT (`x.json` and the arrays disagree) */
 pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_error *err);
 
-/* A new set of the given rows, in that order, repeats allowed.
+/* A new set of the given rows, in that order, repeats allowed; names and info go along.
+ * Shape   rows [n_rows], each below e->n -> (n_rows, dim)
  * Errors  ARG (n_rows 0, row past the end), NOMEM */
 pnb_status pnb_embeddings_select(pnb_embeddings **out, const pnb_embeddings *e, const size_t *rows,
                                  size_t n_rows, pnb_error *err);
 
 /* A new set of all rows of the given ones, info from the first. Refuses sets of different family,
- * width, weights, adapters, modality or preprocessing.
- * Errors  ARG, SHAPE, NOMEM */
+ * width, weights, adapters, modality or preprocessing: rows of one set have one origin.
+ * Shape   (n_1, dim), (n_2, dim), ... -> (n_1 + n_2 + ..., dim)
+ * Errors  ARG (no set, or two that disagree: both are named), SHAPE (width), NOMEM */
 pnb_status pnb_embeddings_concat(pnb_embeddings **out, const pnb_embeddings *const *sets,
                                  size_t n_sets, pnb_error *err);
 
