@@ -347,16 +347,6 @@ done:
 
 /* ---- reading config.json ---- */
 
-static void get_text(pnb__jobj *o, const char *key, char *out, size_t size, pnb_error *err)
-{
-    const char *text = pnb__json_get_string(o, key, "", err);
-    if (o->status == PNB_OK && strlen(text) >= size)
-        o->status = pnb__fail(err, PNB_FORMAT, "%s: %s of %zu bytes, at most %zu", o->where, key,
-                              strlen(text), size - 1);
-    if (o->status == PNB_OK)
-        memcpy(out, text, strlen(text) + 1);
-}
-
 static void read_part(pnb__jobj *root, int side, pnb__adapter_part *p, pnb_error *err)
 {
     char where[300];
@@ -371,10 +361,11 @@ static void read_part(pnb__jobj *root, int side, pnb__adapter_part *p, pnb_error
     p->n_rows = (size_t)pnb__json_get_int_in(&o, "rows", 0, 0, (int64_t)1 << 53, err);
     snprintf(p->origin.modality, sizeof p->origin.modality, "%s",
              pnb__adapter_side_word((pnb_adapter_side)side));
-    get_text(&o, "model", p->origin.model, sizeof p->origin.model, err);
-    get_text(&o, "weights_sha256", p->origin.weights_sha256, sizeof p->origin.weights_sha256, err);
+    pnb__json_get_text(&o, "model", p->origin.model, sizeof p->origin.model, err);
+    pnb__json_get_text(&o, "weights_sha256", p->origin.weights_sha256,
+                       sizeof p->origin.weights_sha256, err);
     pnb__adapter_links_get(&o, &p->origin.adapters, err);
-    get_text(&o, "preprocess", p->origin.preprocess, sizeof p->origin.preprocess, err);
+    pnb__json_get_text(&o, "preprocess", p->origin.preprocess, sizeof p->origin.preprocess, err);
     if (o.status == PNB_OK && (p->dim == 0 || p->dim_out == 0))
         o.status = pnb__fail(err, PNB_FORMAT, "%s: dim or dim_out is missing", where);
     root->status = o.status;
@@ -475,7 +466,7 @@ static pnb_status read_config(pnb_adapter **out, const pnb_ctx *ctx, json_t *roo
     read_figures(&o, a, err);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         read_part(&o, s, &a->part[s], err);
-    get_text(&o, "arrays_sha256", arrays_sha256, 65, err);
+    pnb__json_get_text(&o, "arrays_sha256", arrays_sha256, 65, err);
     if (o.status == PNB_OK && !pnb_family_from_name(&a->family, family))
         o.status =
             pnb__fail(err, PNB_UNSUPPORTED, "%s: family \"%.40s\" is not known", where, family);

@@ -158,16 +158,21 @@ static const conversion conversions[PNB_N_DTYPES] = {
     [PNB_U64] = {u64_to_f32, u64_to_f64},
 };
 
-pnb_status pnb_array_to_f32(const pnb_array_view *a, float *out, pnb_error *err)
+/* Only an array without numbers may go nowhere. */
+static pnb_status check_conversion(const pnb_array_view *a, const void *out, pnb_error *err)
 {
     pnb_status status = pnb__array_check(a, err);
-    if (status != PNB_OK)
-        return status;
-    size_t n = pnb_array_size(a);
-    if (n == 0)
-        return PNB_OK;
-    if (out == NULL)
+    if (status == PNB_OK && out == NULL && pnb_array_size(a) > 0)
         return pnb__fail(err, PNB_ARG, "out is NULL");
+    return status;
+}
+
+pnb_status pnb_array_to_f32(const pnb_array_view *a, float *out, pnb_error *err)
+{
+    pnb_status status = check_conversion(a, out, err);
+    size_t n = status == PNB_OK ? pnb_array_size(a) : 0;
+    if (n == 0)
+        return status;
     if (conversions[a->dtype].f32 != NULL)
         conversions[a->dtype].f32(a->data, out, n);
     else
@@ -177,14 +182,10 @@ pnb_status pnb_array_to_f32(const pnb_array_view *a, float *out, pnb_error *err)
 
 pnb_status pnb_array_to_f64(const pnb_array_view *a, double *out, pnb_error *err)
 {
-    pnb_status status = pnb__array_check(a, err);
-    if (status != PNB_OK)
-        return status;
-    size_t n = pnb_array_size(a);
+    pnb_status status = check_conversion(a, out, err);
+    size_t n = status == PNB_OK ? pnb_array_size(a) : 0;
     if (n == 0)
-        return PNB_OK;
-    if (out == NULL)
-        return pnb__fail(err, PNB_ARG, "out is NULL");
+        return status;
     if (conversions[a->dtype].f64 != NULL)
         conversions[a->dtype].f64(a->data, out, n);
     else

@@ -135,16 +135,6 @@ done:
 
 /* ---- reading ---- */
 
-static void get_text(pnb__jobj *o, const char *key, char *out, size_t size, pnb_error *err)
-{
-    const char *text = pnb__json_get_string(o, key, "", err);
-    if (o->status == PNB_OK && strlen(text) >= size)
-        o->status = pnb__fail(err, PNB_FORMAT, "%s: %s of %zu bytes, at most %zu", o->where, key,
-                              strlen(text), size - 1);
-    if (o->status == PNB_OK)
-        memcpy(out, text, strlen(text) + 1);
-}
-
 static void read_family(pnb__jobj *o, pnb_family *out, pnb_error *err)
 {
     const char *family = pnb__json_get_string(o, "family", "", err);
@@ -165,13 +155,13 @@ static void read_origin(pnb__jobj *o, pnb__origin *out, pnb_error *err)
     read_family(o, &out->family, err);
     out->n = (size_t)pnb__json_get_int_in(o, "n", 0, 1, most, err);
     out->dim = (size_t)pnb__json_get_int_in(o, "dim", 0, 1, most, err);
-    get_text(o, "modality", info->modality, sizeof info->modality, err);
-    get_text(o, "model", info->model, sizeof info->model, err);
-    get_text(o, "weights_sha256", info->weights_sha256, sizeof info->weights_sha256, err);
+    pnb__json_get_text(o, "modality", info->modality, sizeof info->modality, err);
+    pnb__json_get_text(o, "model", info->model, sizeof info->model, err);
+    pnb__json_get_text(o, "weights_sha256", info->weights_sha256, sizeof info->weights_sha256, err);
     pnb__adapter_links_get(o, &info->adapters, err);
-    get_text(o, "preprocess", info->preprocess, sizeof info->preprocess, err);
-    get_text(o, "measure", info->measure, sizeof info->measure, err);
-    get_text(o, "ids_sha256", out->ids_sha256, sizeof out->ids_sha256, err);
+    pnb__json_get_text(o, "preprocess", info->preprocess, sizeof info->preprocess, err);
+    pnb__json_get_text(o, "measure", info->measure, sizeof info->measure, err);
+    pnb__json_get_text(o, "ids_sha256", out->ids_sha256, sizeof out->ids_sha256, err);
     info->seed = (uint64_t)pnb__json_get_int_in(o, "seed", 0, 0, INT64_MAX, err);
     info->logit_scale = pnb__json_get_double(o, "logit_scale", (double)NAN, err);
     info->logit_bias = pnb__json_get_double(o, "logit_bias", (double)NAN, err);

@@ -174,14 +174,6 @@ static void want(pnb__jobj *o, bool holds, const char *what, pnb_error *err)
         o->status = pnb__fail(err, PNB_FORMAT, "%s: %s", o->where, what);
 }
 
-static void get_text(pnb__jobj *o, const char *key, char *out, size_t size, pnb_error *err)
-{
-    const char *text = pnb__json_get_string(o, key, "", err);
-    want(o, text == NULL || strlen(text) < size, "a text is too long", err);
-    if (o->status == PNB_OK)
-        snprintf(out, size, "%s", text);
-}
-
 /* The object under `key`; `where` receives what starts its messages. */
 static bool open_part(pnb__jobj *root, const char *key, pnb__jobj *part, char where[600],
                       pnb_error *err)
@@ -290,11 +282,11 @@ static void read_side(pnb__jobj *root, const char *key, pnb_fit_side *out, pnb_e
     pnb__jobj o;
     if (!open_part(root, key, &o, where, err))
         return;
-    get_text(&o, "modality", out->modality, sizeof out->modality, err);
-    get_text(&o, "family", out->family, sizeof out->family, err);
-    get_text(&o, "weights_sha256", out->weights_sha256, sizeof out->weights_sha256, err);
+    pnb__json_get_text(&o, "modality", out->modality, sizeof out->modality, err);
+    pnb__json_get_text(&o, "family", out->family, sizeof out->family, err);
+    pnb__json_get_text(&o, "weights_sha256", out->weights_sha256, sizeof out->weights_sha256, err);
     pnb__adapter_links_get(&o, &out->adapters, err);
-    get_text(&o, "preprocess", out->preprocess, sizeof out->preprocess, err);
+    pnb__json_get_text(&o, "preprocess", out->preprocess, sizeof out->preprocess, err);
     root->status = o.status;
 }
 
@@ -324,8 +316,8 @@ static void read_origin(pnb__jobj *o, pnb_fit_origin *out, const side_keys *keys
     want(o, out->has_measure || measure[0] == '\0', "the measure is unknown", err);
     read_measure_options(o, &out->measure_opts, err);
     if (pnb__json_get_int(o, "version", 0, err) == 1) {
-        get_text(o, "weights_sha256", out->queries.weights_sha256,
-                 sizeof out->queries.weights_sha256, err);
+        pnb__json_get_text(o, "weights_sha256", out->queries.weights_sha256,
+                           sizeof out->queries.weights_sha256, err);
         memcpy(out->gallery.weights_sha256, out->queries.weights_sha256,
                sizeof out->gallery.weights_sha256);
         return;
@@ -353,10 +345,11 @@ static void read_match(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
 {
     read_origin(o, &fit->origin, &match_sides, err);
     want(o, fit->origin.has_measure, "the measure is unknown", err);
-    get_text(o, "gallery", fit->gallery, sizeof fit->gallery, err);
-    get_text(o, "gallery_ids_sha256", fit->gallery_ids_sha256, sizeof fit->gallery_ids_sha256, err);
-    get_text(o, "queries", fit->queries, sizeof fit->queries, err);
-    get_text(o, "truth", fit->truth, sizeof fit->truth, err);
+    pnb__json_get_text(o, "gallery", fit->gallery, sizeof fit->gallery, err);
+    pnb__json_get_text(o, "gallery_ids_sha256", fit->gallery_ids_sha256,
+                       sizeof fit->gallery_ids_sha256, err);
+    pnb__json_get_text(o, "queries", fit->queries, sizeof fit->queries, err);
+    pnb__json_get_text(o, "truth", fit->truth, sizeof fit->truth, err);
     read_counts(o, fit, err);
     const char *method = pnb__json_get_string(o, "method", "", err);
     if (o->status != PNB_OK)

@@ -194,6 +194,16 @@ void pnb__json_get_floats(pnb__jobj *o, const char *key, float *out, size_t n, p
         out[i] = (float)json_number_value(json_array_get(value, i));
 }
 
+void pnb__json_get_text(pnb__jobj *o, const char *key, char *out, size_t size, pnb_error *err)
+{
+    const char *text = pnb__json_get_string(o, key, "", err);
+    if (o->status == PNB_OK && strlen(text) >= size)
+        o->status = pnb__fail(err, PNB_FORMAT, "%s: %s of %zu bytes, at most %zu", o->where, key,
+                              strlen(text), size - 1);
+    if (o->status == PNB_OK)
+        memcpy(out, text, strlen(text) + 1);
+}
+
 pnb_status pnb__json_check_keys(pnb__jobj *o, const char *const *allowed, size_t n, pnb_error *err)
 {
     if (o->status != PNB_OK)

@@ -67,6 +67,8 @@ bool pnb__json_get_bool(pnb__jobj *o, const char *key, bool fallback, pnb_error 
 /* Borrowed from the object. */
 const char *pnb__json_get_string(pnb__jobj *o, const char *key, const char *fallback,
                                  pnb_error *err);
+/* A copy in `size` bytes, "" where the key is absent. FORMAT where it is longer than that. */
+void pnb__json_get_text(pnb__jobj *o, const char *key, char *out, size_t size, pnb_error *err);
 json_t *pnb__json_get_array(pnb__jobj *o, const char *key, pnb_error *err);  /* NULL if absent */
 json_t *pnb__json_get_object(pnb__jobj *o, const char *key, pnb_error *err); /* NULL if absent */
 /* Exactly n numbers into out; out untouched when absent. */

@@ -143,7 +143,7 @@ static void match_from_strangers(void **state)
         {"\"version\": 1",
          "\"version\": 2, \"gallery_origin\": {\"modality\": "
          "\"a word of many letters\"}",
-         "too long"},
+         "of 22 bytes, at most 15"},
         {"csd", "cosine-ish", "measure is unknown"},
         {"\"n_gallery\": 9", "\"n_gallery\": 0", "n_gallery is 0"},
         {"\"n_queries\": 2", "\"n\": 2", "is missing"},

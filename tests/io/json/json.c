@@ -37,6 +37,11 @@ static void getters_return_values_and_fallbacks(void **state)
     assert_true(pnb__json_get_bool(&o, "absent", true, &err));
     assert_string_equal(pnb__json_get_string(&o, "s", "y", &err), "x");
     assert_string_equal(pnb__json_get_string(&o, "n", "y", &err), "y");
+    char text[2] = "?";
+    pnb__json_get_text(&o, "absent", text, sizeof text, &err);
+    assert_string_equal(text, "");
+    pnb__json_get_text(&o, "s", text, sizeof text, &err);
+    assert_string_equal(text, "x");
     assert_non_null(pnb__json_get_object(&o, "o", &err));
     assert_null(pnb__json_get_object(&o, "absent", &err));
     assert_null(pnb__json_get_array(&o, "n", &err));
@@ -55,11 +60,17 @@ static void the_first_wrong_type_sticks(void **state)
     json_t *value = NULL;
     pnb_error err = PNB_ERROR_INIT;
     float mean[2] = {9, 9};
-    assert_ok(load(&value, "{\"i\":2.5,\"s\":7,\"v\":[1,\"x\"],\"w\":[1]}", &err), &err);
+    assert_ok(load(&value, "{\"i\":2.5,\"s\":7,\"t\":\"x\",\"v\":[1,\"x\"],\"w\":[1]}", &err),
+              &err);
     pnb__jobj o = pnb__json_object(value, "conf.json", &err);
     assert_int_equal(pnb__json_get_int(&o, "i", 7, &err), 7);
     assert_string_equal(pnb__json_get_string(&o, "s", "fallback", &err), "fallback");
     assert_failed(o.status, &err, PNB_FORMAT, "i is a fraction, wanted an integer");
+    char text[1] = "";
+    pnb_error_reset(&err);
+    o = pnb__json_object(value, "conf.json", &err);
+    pnb__json_get_text(&o, "t", text, sizeof text, &err);
+    assert_failed(o.status, &err, PNB_FORMAT, "t of 1 bytes, at most 0");
     static const struct {
         const char *key, *words;
     } arrays[] = {{"v", "numbers only"}, {"w", "1 numbers, wanted 2"}, {"s", "an array"}};
