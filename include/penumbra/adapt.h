@@ -11,6 +11,7 @@
 #include "penumbra/ctx.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/truth.h"
+#include "penumbra/watch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,10 +26,11 @@ typedef struct pnb_adapter_about {
     const char *learns;    /* one sentence: what is learned, and what a row's uncertainty is */
     const char *paper;     /* where it comes from */
     const char *cost;      /* of learning N rows of width D a side, and of applying */
-    const char *measure;   /* what its sets are meant to be compared by */
-    pnb_family family;     /* of the sets it makes */
+    const char *measure;   /* what its sets are meant to be compared by; an option may change it */
+    pnb_family family;     /* of the sets it makes; an option may change it */
     bool needs_both_sides; /* false: each side is learned by itself, and one is enough */
     bool needs_pairs;      /* false: truth only chooses the rows that are learned from */
+    bool trains;           /* by steps over batches: it reads held-out rows and keeps a run */
 } pnb_adapter_about;
 
 /* The methods in the order of the list; NULL behind the last one. */
@@ -52,21 +54,130 @@ typedef enum pnb_adapt_uncertain {
         PNB_N_ADAPT_UNCERTAIN
 } pnb_adapt_uncertain;
 
-/* Options of all methods; one that a method does not read must be left at its default. */
+/* How long, how fast and in what batches a method trains. X(name, text, sentence)
+ * The papers' values are for hundreds of thousands of pairs: with few, their steps are far too few.
+ */
+#define PNB_ADAPT_RECIPE_LIST(X)                                                                   \
+    X(AUTO, "auto", "small below 100,000 pairs, published from there on")                          \
+    X(SMALL, "small", "AdamW, small batches, narrow heads: a minute of two cores")                 \
+    X(PUBLISHED, "published", "optimiser, rate, batch, epochs and widths of the method's paper")
+typedef enum pnb_adapt_recipe {
+#define PNB_ADAPT_RECIPE_ENUM(name, text, sentence) PNB_ADAPT_RECIPE_##name,
+    PNB_ADAPT_RECIPE_LIST(PNB_ADAPT_RECIPE_ENUM)
+#undef PNB_ADAPT_RECIPE_ENUM
+        PNB_N_ADAPT_RECIPES
+} pnb_adapt_recipe;
+#define PNB_ADAPT_SMALL_PAIRS 100000 /* fewer are few */
+
+/* What an epoch goes through. X(name, text, sentence) */
+#define PNB_ADAPT_CAPTIONS_LIST(X)                                                                 \
+    X(ALL, "all", "every pair of the truth once an epoch")                                         \
+    X(ONE, "one", "every picture once an epoch, with one of its captions, drawn anew")
+typedef enum pnb_adapt_captions {
+#define PNB_ADAPT_CAPTIONS_ENUM(name, text, sentence) PNB_ADAPT_CAPTIONS_##name,
+    PNB_ADAPT_CAPTIONS_LIST(PNB_ADAPT_CAPTIONS_ENUM)
+#undef PNB_ADAPT_CAPTIONS_ENUM
+        PNB_N_ADAPT_CAPTIONS
+} pnb_adapt_captions;
+
+/* What is made of the matrix of scores. X(name, text, sentence) */
+#define PNB_ADAPT_LOSS_LIST(X)                                                                     \
+    X(INFONCE, "infonce", "cross entropy of rows and of columns")                                  \
+    X(SIGLIP, "siglip", "a sigmoid for every pair")
+typedef enum pnb_adapt_loss {
+#define PNB_ADAPT_LOSS_ENUM(name, text, sentence) PNB_ADAPT_LOSS_##name,
+    PNB_ADAPT_LOSS_LIST(PNB_ADAPT_LOSS_ENUM)
+#undef PNB_ADAPT_LOSS_ENUM
+        PNB_N_ADAPT_LOSSES
+} pnb_adapt_loss;
+
+/* log C_D(kappa) of a von Mises-Fisher density. X(name, text, sentence) */
+#define PNB_ADAPT_NORMALISER_LIST(X)                                                               \
+    X(APPROXIMATE, "approximate", "the closed form of AsymVLM's section 4.2")                      \
+    X(EXACT, "exact", "by the Bessel function")
+typedef enum pnb_adapt_normaliser {
+#define PNB_ADAPT_NORMALISER_ENUM(name, text, sentence) PNB_ADAPT_NORMALISER_##name,
+    PNB_ADAPT_NORMALISER_LIST(PNB_ADAPT_NORMALISER_ENUM)
+#undef PNB_ADAPT_NORMALISER_ENUM
+        PNB_N_ADAPT_NORMALISERS
+} pnb_adapt_normaliser;
+
+/* AsymVLM's section 5.2. X(name, text, sentence) */
+#define PNB_ADAPT_ABLATION_LIST(X)                                                                 \
+    X(NONE, "none", "captions are densities on the sphere, pictures points")                       \
+    X(IMAGE_SIDE, "image-side", "pictures are the densities, captions points")                     \
+    X(SYMMETRIC, "symmetric", "both are densities; the mean of both likelihoods")                  \
+    X(GAUSSIAN, "gaussian", "captions are Gaussians of variance 1/kappa around a unit mean")       \
+    X(DETERMINISTIC_FT, "deterministic-ft", "captions are points too: the cosine is tuned")
+typedef enum pnb_adapt_ablation {
+#define PNB_ADAPT_ABLATION_ENUM(name, text, sentence) PNB_ADAPT_ABLATION_##name,
+    PNB_ADAPT_ABLATION_LIST(PNB_ADAPT_ABLATION_ENUM)
+#undef PNB_ADAPT_ABLATION_ENUM
+        PNB_N_ADAPT_ABLATIONS
+} pnb_adapt_ablation;
+
+/* ProbVLM's likelihood of generalised Gaussians. X(name, text, sentence) */
+#define PNB_ADAPT_LIKELIHOOD_LIST(X)                                                               \
+    X(RELEASED, "released", "residual |m - z| / alpha * beta, as the code has it")                 \
+    X(TRUE, "true", "residual (|m - z| / alpha)^beta: the density's")
+typedef enum pnb_adapt_likelihood {
+#define PNB_ADAPT_LIKELIHOOD_ENUM(name, text, sentence) PNB_ADAPT_LIKELIHOOD_##name,
+    PNB_ADAPT_LIKELIHOOD_LIST(PNB_ADAPT_LIKELIHOOD_ENUM)
+#undef PNB_ADAPT_LIKELIHOOD_ENUM
+        PNB_N_ADAPT_LIKELIHOODS
+} pnb_adapt_likelihood;
+
+/* Options of all methods; one that a method does not read must be left at its default. "chosen"
+ * stands for 0, or NaN in a double: the recipe or the method chooses, and the adapter's own opts
+ * (pnb_adapter_describe) have what it chose. docs/numerics.md#adapters has the recipes. */
 typedef struct pnb_adapter_opts {
     pnb_adapt_uncertain uncertain; /* conformity, whitened: PNB_ADAPT_RARE */
     double shrinkage; /* whitened: share of the mean variance in the covariance, 0 to 1; NaN: that
                        * of Ledoit and Wolf, docs/numerics.md#whitened */
+
+    /* methods that train */
+    pnb_adapt_recipe recipe;     /* PNB_ADAPT_RECIPE_AUTO */
+    pnb_adapt_captions captions; /* PNB_ADAPT_CAPTIONS_ALL */
+    double lr;                   /* largest rate of the cosine; chosen */
+    int64_t batch_size;          /* pairs of a step, 2 or more; chosen */
+    int64_t epochs;              /* chosen where `steps` is 0 too */
+    int64_t steps;               /* in place of epochs */
+    int64_t hidden;              /* width of the hidden layers; chosen */
+    int64_t layers;              /* hidden layers of a head, 1 to 7; chosen: 3 */
+    int64_t patience; /* validations without a lower loss that end a training; 0: none does. 10 */
+    uint64_t seed;    /* of everything that is drawn: 0 */
+
+    /* single methods */
+    pnb_adapt_loss loss;             /* asymvlm-vmf, asymvlm-ps, deterministic: infonce */
+    pnb_adapt_normaliser normaliser; /* asymvlm-vmf: approximate */
+    pnb_adapt_ablation ablation;     /* asymvlm-vmf, asymvlm-ps: none */
+    pnb_adapt_likelihood likelihood; /* probvlm: released */
+    double cross_modal;              /* probvlm: weight of the other side's target; chosen: 1e-4 */
+    double dropout;                  /* probvlm: share dropped, 0 to below 1; chosen: 0.3 */
+    int64_t mc_samples; /* probvlm: passes with dropout when applied, for the epistemic part: 15.
+                         * 0: one pass without, no epistemic part */
+    int64_t samples;    /* pcme: drawn of each row in a step, 1 to 64: 7 */
+    double vib;         /* pcme, pcmepp, prolip: weight of the divergence from N(0, I); chosen */
+    double pseudo;      /* pcmepp: weight of the pseudo positives; chosen: 0.1 */
 } pnb_adapter_opts;
 pnb_adapter_opts pnb_adapter_opts_default(void);
 
 /* What is learned from. The sets may be mapped (pnb_embeddings_load_opts.map) and are gone through
- * in blocks: memory does not grow with their rows, but for 8 bytes a row with `truth`. */
+ * in blocks: memory does not grow with their rows, but for 8 bytes a row with `truth`, and where a
+ * method trains 16 bytes a pair. */
 typedef struct pnb_adapter_data {
     const pnb_embeddings *images, *texts; /* one may be NULL where the method does not need it: the
                                            * adapter leaves that side alone then */
     const pnb_truth *truth; /* images ask, texts are found. NULL: all rows; where given, only rows
                              * that have a match are learned from */
+
+    /* The rest is read by methods that train, and passed over by the others. */
+    const pnb_embeddings *val_images, *val_texts; /* held out; all three or none */
+    const pnb_truth *val_truth; /* the weights of the lowest loss on its pairs are kept */
+    const char *logs, *name;    /* the run is the folder <logs>/<name>, as in pnb_train_opts, with
+                                 * out.log, results.jsonl and checkpoints; logs NULL: none is kept */
+    const char *resume;         /* "latest", or a checkpoint's folder: goes on to the same bits */
+    pnb_watch watch;            /* steps; one that stops leaves a checkpoint where a run is kept */
 } pnb_adapter_data;
 
 /* A method with what it learned. Opaque. Applying one from several threads is safe; nothing changes
@@ -79,7 +190,8 @@ typedef struct pnb_adapter pnb_adapter;
  *         option the method does not read or outside its range, sets of chains that do not agree or
  *         of the other modality), SHAPE (widths differ between the sides, truth of other rows),
  *         NUMERIC (a value that is not finite, a row of length 0, rows that are all the same: the
- *         text says what cannot be computed), NOMEM */
+ *         text says what cannot be computed), NOMEM. Methods that train also: those of pnb_train
+ *         for the run, INTERRUPTED, ARG (fewer than two pairs, a batch larger than the set) */
 pnb_status pnb_adapter_fit(pnb_adapter **out, const pnb_ctx *ctx, const char *method,
                            const pnb_adapter_data *data, const pnb_adapter_opts *opts,
                            pnb_error *err);
@@ -123,6 +235,7 @@ typedef struct pnb_adapter_facts {
     const pnb_adapter_about *about;
     const pnb_adapter_opts *opts;
     pnb_family family;            /* of the sets it makes */
+    const char *measure;          /* what its sets are compared by */
     const pnb_adapter_link *link; /* what chains get: sha256 is that of config.json, in which stands
                                    * one of the arrays */
     struct {
@@ -137,7 +250,7 @@ void pnb_adapter_describe(const pnb_adapter *adapter, pnb_adapter_facts *out);
 
 /* A set of the adapter's family with the rows, names and info of `set`, and the adapter at the end
  * of its chain. conformity and whitened keep the means as they are: ranking by mean does not
- * change.
+ * change; pfe, pcme, pcmepp and prolip keep their directions.
  * Errors  ARG (this side is left alone, the other modality, embeddings of another chain than it was
  *         learned from: the text has both), SHAPE (width), NUMERIC, LIMIT, NOMEM */
 pnb_status pnb_adapter_apply(pnb_embeddings **out, const pnb_adapter *adapter,

@@ -18,22 +18,25 @@
 #define NEEDS_BOTH_BOTH true
 #define NEEDS_PAIRS_NO false
 #define NEEDS_PAIRS_YES true
+#define TRAINS_NO false
+#define TRAINS_STEPS true
 
 /* Options are filled in from the method's table when it is asked for. */
 static const struct {
     pnb_adapter_about about;
     const pnb__adapter_calls *calls;
 } methods[] = {
-#define X(word, family_name, sides, pairs, by, what, source, price)                                \
-    {{.name = #word,                                                                               \
+#define X(c_name, word, family_name, sides, pairs, steps, by, what, source, price)                 \
+    {{.name = (word),                                                                              \
       .learns = (what),                                                                            \
       .paper = (source),                                                                           \
       .cost = (price),                                                                             \
       .measure = (by),                                                                             \
       .family = PNB_##family_name,                                                                 \
       .needs_both_sides = NEEDS_BOTH_##sides,                                                      \
-      .needs_pairs = NEEDS_PAIRS_##pairs},                                                         \
-     &pnb__adapter_##word},
+      .needs_pairs = NEEDS_PAIRS_##pairs,                                                          \
+      .trains = TRAINS_##steps},                                                                   \
+     &pnb__adapter_##c_name},
     PNB__ADAPTERS(X)
 #undef X
 };
@@ -54,7 +57,7 @@ const char *pnb_adapter_option_at(const pnb_adapter_about *about, size_t i)
 static pnb_status find_method(size_t *out, const char *name, pnb_error *err)
 {
     int place = 0;
-#define X(word, ...) #word "\0"
+#define X(name, word, ...) word "\0"
     pnb_status status = pnb__name_choose(&place, "method", PNB__ADAPTERS(X), name, err);
 #undef X
     *out = (size_t)place;
@@ -63,19 +66,9 @@ static pnb_status find_method(size_t *out, const char *name, pnb_error *err)
 
 /* ---- life ---- */
 
-const char *pnb__adapt_uncertain_word(int value)
-{
-    return pnb__name_at(PNB_NAMES(PNB_ADAPT_UNCERTAIN_LIST), (unsigned)value, NULL);
-}
-
 const char *pnb__adapter_side_word(pnb_adapter_side side)
 {
     return side == PNB_ADAPTER_IMAGES ? "image" : "text";
-}
-
-pnb_adapter_opts pnb_adapter_opts_default(void)
-{
-    return (pnb_adapter_opts){.uncertain = PNB_ADAPT_RARE, .shrinkage = NAN};
 }
 
 pnb_status pnb__adapter_create(pnb_adapter **out, const pnb_ctx *ctx, const char *method,
@@ -92,7 +85,8 @@ pnb_status pnb__adapter_create(pnb_adapter **out, const pnb_ctx *ctx, const char
                        .calls = methods[m].calls,
                        .ctx = ctx,
                        .opts = pnb_adapter_opts_default(),
-                       .family = methods[m].about.family};
+                       .family = methods[m].about.family,
+                       .measure = methods[m].about.measure};
     a->self = pnb__alloc_zero(1, a->calls->self_bytes);
     if (a->self == NULL) {
         pnb__free(a);
@@ -113,8 +107,11 @@ void pnb_adapter_free(pnb_adapter *a)
 
 void pnb_adapter_describe(const pnb_adapter *a, pnb_adapter_facts *out)
 {
-    *out = (pnb_adapter_facts){
-        .about = a->about, .opts = &a->opts, .family = a->family, .link = &a->link};
+    *out = (pnb_adapter_facts){.about = a->about,
+                               .opts = &a->opts,
+                               .family = a->family,
+                               .measure = a->measure,
+                               .link = &a->link};
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         out->side[s].is_adapted = a->part[s].is_adapted;
         out->side[s].dim = a->part[s].dim;
@@ -129,7 +126,9 @@ void pnb__adapter_tell(pnb_adapter *a, pnb_adapter_side side, const char *name, 
 {
     assert(a->n_figures < PNB__MAX_ADAPTER_FIGURES && isfinite(value));
     pnb_adapter_figure *f = &a->figures[a->n_figures++];
-    snprintf(f->name, sizeof f->name, "%s.%s", pnb__adapter_side_word(side), name);
+    bool is_of_side = side != PNB_N_ADAPTER_SIDES;
+    snprintf(f->name, sizeof f->name, "%s%s%s", is_of_side ? pnb__adapter_side_word(side) : "",
+             is_of_side ? "_" : "", name);
     f->value = value;
 }
 
@@ -144,32 +143,16 @@ static bool reads(const pnb__adapter_calls *calls, size_t offset)
     return false;
 }
 
-static bool is_default(const pnb_adapter_opts *opts, const pnb__field *f)
-{
-    const pnb_adapter_opts defaults = pnb_adapter_opts_default();
-    const unsigned char *a = (const unsigned char *)opts + f->offset;
-    const unsigned char *b = (const unsigned char *)&defaults + f->offset;
-    double x, y;
-    if (f->kind != PNB__FIELD_DOUBLE)
-        return memcmp(a, b, sizeof(int)) == 0; /* enums have the size of an int */
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return x == y || (isnan(x) && isnan(y));
-}
-
 static pnb_status check_opts(const pnb_adapter *a, pnb_error *err)
 {
     for (size_t m = 0; m < PNB_COUNT(methods); m++)
         for (size_t i = 0; i < methods[m].calls->n_fields; i++) {
             const pnb__field *f = &methods[m].calls->fields[i];
-            if (!reads(a->calls, f->offset) && !is_default(&a->opts, f))
+            if (!reads(a->calls, f->offset) && !pnb__adapter_is_default(&a->opts, f))
                 return pnb__fail(err, PNB_ARG, "%s does not read the option %s; %s does",
                                  a->about->name, f->name, methods[m].about.name);
         }
-    if (pnb__adapt_uncertain_word((int)a->opts.uncertain) == NULL)
-        return pnb__fail(err, PNB_ARG, "uncertain is number %d, which is none of its words",
-                         (int)a->opts.uncertain);
-    return PNB_OK;
+    return pnb__adapter_check_words(a, err);
 }
 
 static pnb_status check_modality(const pnb_embeddings *set, pnb_adapter_side side, pnb_error *err)
@@ -200,21 +183,61 @@ static pnb_status check_need(const pnb_adapter *a, const pnb_adapter_data *data,
     return PNB_OK;
 }
 
-static pnb_status check_sets(const pnb_adapter *a, const pnb_adapter_data *data, pnb_error *err)
+/* Two sides and a truth of them. */
+static pnb_status check_pairs(const pnb_embeddings *images, const pnb_embeddings *texts,
+                              const pnb_truth *truth, pnb_error *err)
 {
-    const pnb_embeddings *sides[] = {data->images, data->texts};
-    pnb_status status = check_need(a, data, err);
+    const pnb_embeddings *sides[] = {images, texts};
+    pnb_status status = PNB_OK;
     for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++)
         if (sides[s] != NULL)
             status = check_modality(sides[s], (pnb_adapter_side)s, err);
-    if (status == PNB_OK && data->images != NULL && data->texts != NULL)
-        status = pnb_embeddings_check_mix(data->images, data->texts, err);
-    if (status == PNB_OK && data->truth != NULL &&
-        (data->truth->n_queries != data->images->n || data->truth->n_items != data->texts->n))
-        status = pnb__fail(
-            err, PNB_SHAPE, "the truth is of %zu images and %zu texts, the sets have %zu and %zu",
-            data->truth->n_queries, data->truth->n_items, data->images->n, data->texts->n);
+    if (status == PNB_OK && images != NULL && texts != NULL)
+        status = pnb_embeddings_check_mix(images, texts, err);
+    if (status == PNB_OK && truth != NULL &&
+        (truth->n_queries != images->n || truth->n_items != texts->n))
+        status = pnb__fail(err, PNB_SHAPE,
+                           "the truth is of %zu images and %zu texts, the sets have %zu and %zu",
+                           truth->n_queries, truth->n_items, images->n, texts->n);
     return status;
+}
+
+/* Held-out rows are of the model whose rows are learned from. */
+static pnb_status check_held_out(const pnb_adapter_data *data, pnb_error *err)
+{
+    const pnb_embeddings *learn[] = {data->images, data->texts};
+    const pnb_embeddings *held[] = {data->val_images, data->val_texts};
+    int n_given = (held[0] != NULL) + (held[1] != NULL) + (data->val_truth != NULL);
+    pnb_status status = PNB_OK;
+    if (n_given == 0)
+        return PNB_OK;
+    if (n_given < 3)
+        return pnb__fail(err, PNB_ARG,
+                         "held-out images, texts and truth come together; the %s missing",
+                         held[0] == NULL   ? "images are"
+                         : held[1] == NULL ? "texts are"
+                                           : "truth is");
+    status = check_pairs(held[0], held[1], data->val_truth, err);
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++) {
+        if (learn[s] == NULL)
+            continue;
+        if (learn[s]->dim != held[s]->dim)
+            status = pnb__fail(err, PNB_SHAPE, "width %zu, what is learned from has %zu",
+                               held[s]->dim, learn[s]->dim);
+        else
+            status = pnb_embeddings_check_mix(learn[s], held[s], err);
+    }
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "held-out rows");
+    return status;
+}
+
+static pnb_status check_sets(const pnb_adapter *a, const pnb_adapter_data *data, pnb_error *err)
+{
+    pnb_status status = check_need(a, data, err);
+    if (status == PNB_OK)
+        status = check_pairs(data->images, data->texts, data->truth, err);
+    return status == PNB_OK && a->about->trains ? check_held_out(data, err) : status;
 }
 
 /* ---- the rows that are learned from ---- */
@@ -268,7 +291,7 @@ static pnb_status make_job(pnb__adapter_job *job, pnb_adapter *a, const pnb_adap
 {
     const pnb_embeddings *sides[] = {data->images, data->texts};
     pnb_status status = PNB_OK;
-    *job = (pnb__adapter_job){.truth = data->truth};
+    *job = (pnb__adapter_job){.truth = data->truth, .data = data};
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         if (sides[s] != NULL)
             job->side[s] = (pnb__adapter_rows){.set = sides[s],

@@ -40,7 +40,8 @@ struct pnb_adapter {
     void *self; /* the method's own struct */
     const pnb_ctx *ctx;
     pnb_adapter_opts opts;
-    pnb_family family; /* of the sets made; fit may change it */
+    pnb_family family;   /* of the sets made; fit may change it */
+    const char *measure; /* that sets are compared by; fit and open may change it */
     pnb__adapter_part part[PNB_N_ADAPTER_SIDES];
     pnb_adapter_link link; /* what chains get */
     pnb_adapter_figure figures[PNB__MAX_ADAPTER_FIGURES];
@@ -57,7 +58,9 @@ typedef struct pnb__adapter_rows {
 
 typedef struct pnb__adapter_job {
     pnb__adapter_rows side[PNB_N_ADAPTER_SIDES];
-    const pnb_truth *truth; /* over all rows of both sets; NULL: none */
+    const pnb_truth *truth;       /* over all rows of both sets; NULL: none */
+    const pnb_adapter_data *data; /* all that the caller gave: held-out rows, checked like the
+                                   * others, and the run */
 } pnb__adapter_job;
 
 /* Arrays on their way to a file; names and data are borrowed. */
@@ -76,9 +79,12 @@ typedef struct pnb__adapter_block {
     pnb_embeddings *out; /* n rows of the adapter's family and the side's dim_out: to be filled */
 } pnb__adapter_block;
 
+struct pnb__learned_calls;
+
 struct pnb__adapter_calls {
     size_t self_bytes;
-    const pnb__field *fields; /* the options it reads, in pnb_adapter_opts */
+    const struct pnb__learned_calls *learned; /* heads/learned.h; NULL: no head is trained */
+    const pnb__field *fields;                 /* the options it reads, in pnb_adapter_opts */
     size_t n_fields;
     /* Learns. Sets, chains, widths of the sides and the method's need of them are checked. */
     pnb_status (*fit)(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *err);
@@ -99,18 +105,36 @@ PNB__ADAPTERS(PNB__ADAPTER_DECLARE)
 
 /* ---- adapter.c ---- */
 
-/* "rare" or "common", NULL outside: as a pnb__field wants it. */
-const char *pnb__adapt_uncertain_word(int value);
 /* "image" or "text": the word of modalities. */
 const char *pnb__adapter_side_word(pnb_adapter_side side);
 /* An adapter without a struct's contents. Free with pnb_adapter_free. NOT_FOUND lists the names. */
 pnb_status pnb__adapter_create(pnb_adapter **out, const pnb_ctx *ctx, const char *method,
                                pnb_error *err);
 
-/* For fit: a number that people should know of what was learned ("image.shrinkage"). It stands in
- * config.json and is shown by train and info. At most PNB__MAX_ADAPTER_FIGURES, finite: more is a
- * method's mistake. */
+/* For fit: a number that people should know of what was learned ("image_shrinkage"), of a side or,
+ * with PNB_N_ADAPTER_SIDES, of all ("loss"). It stands in config.json and is shown by train and
+ * info. At most PNB__MAX_ADAPTER_FIGURES, finite: more is a method's mistake. */
 void pnb__adapter_tell(pnb_adapter *a, pnb_adapter_side side, const char *name, double value);
+
+/* ---- adapter_options.c ---- */
+
+/* The words of the enums in pnb_adapter_opts, NULL outside: as a pnb__field wants them. */
+const char *pnb__adapt_uncertain_word(int value);
+const char *pnb__adapt_recipe_word(int value);
+const char *pnb__adapt_captions_word(int value);
+const char *pnb__adapt_loss_word(int value);
+const char *pnb__adapt_normaliser_word(int value);
+const char *pnb__adapt_ablation_word(int value);
+const char *pnb__adapt_likelihood_word(int value);
+/* Whether an option has its default's value. */
+bool pnb__adapter_is_default(const pnb_adapter_opts *opts, const pnb__field *f);
+/* ARG where an enum of the method's options is none of its words. */
+pnb_status pnb__adapter_check_words(const pnb_adapter *a, pnb_error *err);
+/* The options it was learned with, as config.json has them; null: chosen by the method. NULL when
+ * out of memory. */
+json_t *pnb__adapter_options(const pnb_adapter *a);
+/* Reads them back; what is not there keeps its value. */
+void pnb__adapter_read_options(pnb__jobj *root, pnb_adapter *a, pnb_error *err);
 
 /* ---- adapter_file.c ---- */
 
@@ -119,9 +143,6 @@ pnb_status pnb__adapter_identify(pnb_adapter *a, pnb_error *err);
 /* arrays_sha256 of config.json: of each array in the order of their names the name, a 0, the type,
  * a 0, the sizes in decimal each with a comma behind, a 0, and the bytes. NOMEM */
 pnb_status pnb__adapter_hash(const pnb_safetensors *file, char hex[65], pnb_error *err);
-/* The options it was learned with, as config.json has them; null: chosen by the method. NULL when
- * out of memory. */
-json_t *pnb__adapter_options(const pnb_adapter *a);
 /* Reads an adapter from its two files in memory and opened. */
 pnb_status pnb__adapter_read(pnb_adapter **out, const pnb_ctx *ctx, const char *config, size_t size,
                              const pnb_safetensors *file, const char *where, pnb_error *err);

@@ -61,7 +61,7 @@ static pnb_status describe_out(pnb_embeddings *out, const pnb_adapter *a, pnb_ad
                             .texts = set->texts,
                             .extras = set->extras,
                             .info = set->info};
-    snprintf(out->info.measure, sizeof out->info.measure, "%s", a->about->measure);
+    snprintf(out->info.measure, sizeof out->info.measure, "%s", a->measure);
     return pnb__adapter_links_add(&out->info.adapters, &a->link, err);
 }
 

@@ -174,29 +174,6 @@ static json_t *part_json(const pnb__adapter_part *p, bool *ok)
     return o;
 }
 
-/* The kinds of options that methods have; null stands for a number that is chosen by the method. */
-static json_t *option_json(const pnb_adapter_opts *opts, const pnb__field *f)
-{
-    const unsigned char *at = (const unsigned char *)opts + f->offset;
-    double number;
-    int code;
-    if (f->kind == PNB__FIELD_DOUBLE) {
-        memcpy(&number, at, sizeof number);
-        return isnan(number) ? json_null() : json_real(number);
-    }
-    memcpy(&code, at, sizeof code);
-    return json_string(f->enum_name(code));
-}
-
-json_t *pnb__adapter_options(const pnb_adapter *a)
-{
-    json_t *o = json_object();
-    for (size_t i = 0; i < a->calls->n_fields; i++)
-        json_object_set_new(o, a->calls->fields[i].name,
-                            option_json(&a->opts, &a->calls->fields[i]));
-    return o;
-}
-
 static json_t *figures_json(const pnb_adapter *a)
 {
     json_t *o = json_object();
@@ -371,42 +348,6 @@ static void read_part(pnb__jobj *root, int side, pnb__adapter_part *p, pnb_error
     root->status = o.status;
 }
 
-static void read_choice(pnb__jobj *o, const pnb__field *f, unsigned char *at, pnb_error *err)
-{
-    const char *word = pnb__json_get_string(o, f->name, NULL, err);
-    if (o->status != PNB_OK || word == NULL)
-        return;
-    for (int code = 0; f->enum_name(code) != NULL; code++)
-        if (strcmp(f->enum_name(code), word) == 0) {
-            memcpy(at, &code, sizeof code);
-            return;
-        }
-    o->status = pnb__fail(err, PNB_UNSUPPORTED, "%s: %s is \"%.40s\", which is unknown", o->where,
-                          f->name, word);
-}
-
-static void read_options(pnb__jobj *root, pnb_adapter *a, pnb_error *err)
-{
-    char where[300];
-    json_t *value = pnb__json_get_object(root, "options", err);
-    if (root->status != PNB_OK || value == NULL)
-        return;
-    snprintf(where, sizeof where, "%.280s: options", root->where);
-    pnb__jobj o = pnb__json_object(value, where, err);
-    for (size_t i = 0; i < a->calls->n_fields; i++) {
-        const pnb__field *f = &a->calls->fields[i];
-        unsigned char *at = (unsigned char *)&a->opts + f->offset;
-        double number = f->kind == PNB__FIELD_DOUBLE
-                            ? pnb__json_get_double(&o, f->name, (double)NAN, err)
-                            : 0.0;
-        if (f->kind == PNB__FIELD_DOUBLE)
-            memcpy(at, &number, sizeof number);
-        else
-            read_choice(&o, f, at, err);
-    }
-    root->status = o.status;
-}
-
 static void read_figures(pnb__jobj *root, pnb_adapter *a, pnb_error *err)
 {
     json_t *o = pnb__json_get_object(root, "figures", err), *value;
@@ -462,7 +403,7 @@ static pnb_status read_config(pnb_adapter **out, const pnb_ctx *ctx, json_t *roo
     if (status != PNB_OK)
         return status;
     const char *family = pnb__json_get_string(&o, "family", "", err);
-    read_options(&o, a, err);
+    pnb__adapter_read_options(&o, a, err);
     read_figures(&o, a, err);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         read_part(&o, s, &a->part[s], err);

@@ -40,26 +40,27 @@ static void sets_that_do_not_fit(void **state)
     pnb_truth *truth = NULL;
     pnb_adapter_opts opts = pnb_adapter_opts_default();
     assert_int_equal(pnb_truth_create_aligned(&truth, 5, NULL), PNB_OK);
-    assert_refused(ctx, "whitend", &(pnb_adapter_data){images, texts, NULL}, NULL, PNB_NOT_FOUND,
-                   "method 'whitend' is unknown; known are conformity, whitened");
+    assert_refused(ctx, "whitend", &(pnb_adapter_data){.images = images, .texts = texts}, NULL,
+                   PNB_NOT_FOUND, "method 'whitend' is unknown; known are conformity, whitened");
     assert_refused(ctx, "whitened", &(pnb_adapter_data){0}, NULL, PNB_ARG, "no embeddings");
-    assert_refused(ctx, "whitened", &(pnb_adapter_data){texts, images, NULL}, NULL, PNB_ARG,
-                   "text embeddings were given as the images");
-    assert_refused(ctx, "whitened", &(pnb_adapter_data){images, wide, NULL}, NULL, PNB_SHAPE,
-                   "width 4 and 5");
-    assert_refused(ctx, "whitened", &(pnb_adapter_data){images, NULL, truth}, NULL, PNB_ARG,
-                   "the texts are missing");
-    assert_refused(ctx, "whitened", &(pnb_adapter_data){images, texts, truth}, NULL, PNB_SHAPE,
-                   "truth is of 5 images and 5 texts, the sets have 6 and 6");
+    assert_refused(ctx, "whitened", &(pnb_adapter_data){.images = texts, .texts = images}, NULL,
+                   PNB_ARG, "text embeddings were given as the images");
+    assert_refused(ctx, "whitened", &(pnb_adapter_data){.images = images, .texts = wide}, NULL,
+                   PNB_SHAPE, "width 4 and 5");
+    assert_refused(ctx, "whitened", &(pnb_adapter_data){.images = images, .truth = truth}, NULL,
+                   PNB_ARG, "the texts are missing");
+    assert_refused(ctx, "whitened",
+                   &(pnb_adapter_data){.images = images, .texts = texts, .truth = truth}, NULL,
+                   PNB_SHAPE, "truth is of 5 images and 5 texts, the sets have 6 and 6");
     snprintf(texts->info.weights_sha256, sizeof texts->info.weights_sha256, TWOS);
-    assert_refused(ctx, "conformity", &(pnb_adapter_data){images, texts, NULL}, NULL, PNB_ARG,
-                   "different weights (tiny 111111111111..., tiny 222222222222...)");
+    assert_refused(ctx, "conformity", &(pnb_adapter_data){.images = images, .texts = texts}, NULL,
+                   PNB_ARG, "different weights (tiny 111111111111..., tiny 222222222222...)");
     opts.shrinkage = 0.5;
-    assert_refused(ctx, "conformity", &(pnb_adapter_data){images, NULL, NULL}, &opts, PNB_ARG,
+    assert_refused(ctx, "conformity", &(pnb_adapter_data){.images = images}, &opts, PNB_ARG,
                    "conformity does not read the option shrinkage; whitened does");
     opts = pnb_adapter_opts_default();
     opts.uncertain = PNB_N_ADAPT_UNCERTAIN;
-    assert_refused(ctx, "conformity", &(pnb_adapter_data){images, NULL, NULL}, &opts, PNB_ARG,
+    assert_refused(ctx, "conformity", &(pnb_adapter_data){.images = images}, &opts, PNB_ARG,
                    "none of its words");
     pnb_truth_free(truth);
     pnb_embeddings_free(images);
@@ -84,11 +85,14 @@ static void truth_chooses_rows(void **state)
     for (size_t m = 0; m < PNB_COUNT(names); m++) {
         pnb_adapter *chosen = NULL, *alone = NULL;
         pnb_adapter_facts x, y;
-        assert_ok(pnb_adapter_fit(&chosen, ctx, names[m], &(pnb_adapter_data){images, texts, truth},
-                                  NULL, &err),
-                  &err);
+        assert_ok(
+            pnb_adapter_fit(&chosen, ctx, names[m],
+                            &(pnb_adapter_data){.images = images, .texts = texts, .truth = truth},
+                            NULL, &err),
+            &err);
         assert_ok(pnb_adapter_fit(&alone, ctx, names[m],
-                                  &(pnb_adapter_data){some[0], some[1], NULL}, NULL, &err),
+                                  &(pnb_adapter_data){.images = some[0], .texts = some[1]}, NULL,
+                                  &err),
                   &err);
         pnb_adapter_describe(chosen, &x);
         pnb_adapter_describe(alone, &y);
@@ -113,7 +117,7 @@ static void one_side_is_enough(void **state)
     pnb_adapter_facts facts;
     pnb_error err = PNB_ERROR_INIT;
     assert_ok(
-        pnb_adapter_fit(&a, ctx, "conformity", &(pnb_adapter_data){NULL, texts, NULL}, NULL, &err),
+        pnb_adapter_fit(&a, ctx, "conformity", &(pnb_adapter_data){.texts = texts}, NULL, &err),
         &err);
     pnb_adapter_describe(a, &facts);
     assert_true(facts.link->leaves_images && !facts.link->leaves_texts);

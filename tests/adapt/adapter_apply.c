@@ -7,9 +7,9 @@ static pnb_adapter *learn(pnb_ctx *ctx, const char *method, const pnb_embeddings
 {
     pnb_adapter *a = NULL;
     pnb_error err = PNB_ERROR_INIT;
-    assert_ok(
-        pnb_adapter_fit(&a, ctx, method, &(pnb_adapter_data){images, texts, NULL}, NULL, &err),
-        &err);
+    assert_ok(pnb_adapter_fit(&a, ctx, method,
+                              &(pnb_adapter_data){.images = images, .texts = texts}, NULL, &err),
+              &err);
     return a;
 }
 

@@ -16,9 +16,9 @@ static pnb_adapter *learn(pnb_ctx *ctx, const char *method)
     images->info.adapters = texts->info.adapters =
         (pnb_adapter_links){.n = 1, .items = {{"heads", TWOS, false, false}}};
     snprintf(images->info.preprocess, sizeof images->info.preprocess, "bicubic 224");
-    assert_ok(
-        pnb_adapter_fit(&a, ctx, method, &(pnb_adapter_data){images, texts, NULL}, &opts, &err),
-        &err);
+    assert_ok(pnb_adapter_fit(&a, ctx, method,
+                              &(pnb_adapter_data){.images = images, .texts = texts}, &opts, &err),
+              &err);
     pnb_embeddings_free(images);
     pnb_embeddings_free(texts);
     return a;
@@ -67,7 +67,7 @@ static void folders_come_back(void **state)
         assert_int_equal(is.side[1].origin->adapters.n, 1);
         assert_int_equal(is.n_figures, 2);
         for (size_t i = 0; i < 2; i++) {
-            assert_int_equal(strncmp(is.figures[i].name, i == 0 ? "image." : "text.", 5), 0);
+            assert_int_equal(strncmp(is.figures[i].name, i == 0 ? "image_" : "text_", 5), 0);
             assert_string_equal(is.figures[i].name, was.figures[i].name);
             assert_true(is.figures[i].value == was.figures[i].value && is.figures[i].value > 0);
         }
@@ -228,7 +228,7 @@ static pnb_status whole_life(scratch *s, pnb_error *err)
 {
     float mean[] = {1, 0, 0, 1, 0.6f, 0.8f};
     pnb_embeddings set = {.family = PNB_POINT, .n = 3, .dim = 2, .mean = mean}, *out = NULL;
-    const pnb_adapter_data data = {&set, NULL, NULL};
+    const pnb_adapter_data data = {.images = &set};
     pnb_adapter *a = NULL, *back = NULL;
     pnb_status status;
     PNB_TRY(pnb_adapter_fit(&a, fault_ctx, "whitened", &data, NULL, err));

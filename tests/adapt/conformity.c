@@ -101,7 +101,7 @@ static void numbers_that_cannot_be(void **state)
     };
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         pnb_embeddings *e = empty_set("image", 2, 2);
-        const pnb_adapter_data data = {e, NULL, NULL};
+        const pnb_adapter_data data = {.images = e};
         pnb_adapter *a = NULL;
         pnb_error err = PNB_ERROR_INIT;
         memcpy(e->mean, cases[i].rows, sizeof cases[i].rows);
@@ -116,7 +116,7 @@ static void rows_that_cannot_be_applied(void **state)
 {
     pnb_ctx *ctx = *state;
     pnb_embeddings *e = unit_set("image", 5, 4, 1), *out = NULL;
-    const pnb_adapter_data data = {e, NULL, NULL};
+    const pnb_adapter_data data = {.images = e};
     pnb_adapter *a = NULL;
     pnb_error err = PNB_ERROR_INIT;
     assert_ok(pnb_adapter_fit(&a, ctx, "conformity", &data, NULL, &err), &err);

@@ -220,7 +220,7 @@ static void what_has_no_covariance(void **state)
     };
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         pnb_embeddings *e = empty_set("image", cases[i].n, 3);
-        const pnb_adapter_data data = {e, NULL, NULL};
+        const pnb_adapter_data data = {.images = e};
         pnb_adapter_opts opts = pnb_adapter_opts_default();
         pnb_adapter *a = NULL;
         pnb_error err = PNB_ERROR_INIT;
@@ -238,7 +238,7 @@ static void shrinkage_is_told(void **state)
 {
     pnb_ctx *ctx = *state;
     pnb_embeddings *e = unit_set("image", 60, 12, 3);
-    const pnb_adapter_data data = {e, NULL, NULL};
+    const pnb_adapter_data data = {.images = e};
     pnb_adapter_opts opts = pnb_adapter_opts_default();
     naive w;
     find_moments(&w, e);
@@ -249,7 +249,7 @@ static void shrinkage_is_told(void **state)
         assert_int_equal(pnb_adapter_fit(&a, ctx, "whitened", &data, &opts, NULL), PNB_OK);
         pnb_adapter_describe(a, &facts);
         assert_int_equal(facts.n_figures, 1);
-        assert_string_equal(facts.figures[0].name, "image.shrinkage");
+        assert_string_equal(facts.figures[0].name, "image_shrinkage");
         require_near(facts.figures[0].value, given ? 0.25 : shrinkage(&w, e), 1e-9, "shrinkage");
         pnb_adapter_free(a);
     }

@@ -74,7 +74,8 @@ static inline pnb_embeddings *adapt(pnb_ctx *ctx, const char *method, const pnb_
                                     const pnb_adapter_opts *opts, const pnb_embeddings *apply)
 {
     bool is_image = strcmp(learn->info.modality, "image") == 0;
-    const pnb_adapter_data data = {is_image ? learn : NULL, is_image ? NULL : learn, NULL};
+    const pnb_adapter_data data = {.images = is_image ? learn : NULL,
+                                   .texts = is_image ? NULL : learn};
     pnb_adapter *a = NULL;
     pnb_embeddings *out = NULL;
     pnb_error err = PNB_ERROR_INIT;

@@ -76,7 +76,7 @@ r = json.load(open("out"))
 assert [(l["kind"], l["name"]) for l in r["provenance"]] == [("weights", "model"), ("adapter", "whitened")]'
 want 0 info whitened
 prints "learned from"
-prints "text.shrinkage"
+prints "text_shrinkage"
 want 0 info whitened --json
 prints '"kind": "adapter"'
 

@@ -49,7 +49,8 @@ walk info model
 walk info model/tokenizer.json
 walk check model
 walk curate duplicates --set i.safetensors
-want 0 adapt train --method conformity --images i.safetensors --out conform
+walk adapt train --method conformity --images i.safetensors --out conform
+walk adapt methods
 walk adapt apply --adapter conform --images i.safetensors --out ci.safetensors
 walk curate outliers --set i.safetensors
 walk curate select --set i.safetensors -n 3

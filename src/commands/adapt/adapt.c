@@ -40,7 +40,7 @@ pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *o, pnb__
         PNB_TRY(pnb__set_map(&run.texts, o->texts, app));
     if (o->truth != NULL)
         PNB_TRY(load_truth(app, o, &run));
-    const pnb_adapter_data data = {run.images, run.texts, run.truth};
+    const pnb_adapter_data data = {.images = run.images, .texts = run.texts, .truth = run.truth};
     status = pnb_adapter_fit(&run.adapter, app->ctx, o->method, &data, &o->options, &app->err);
     if (status != PNB_OK) {
         name_sides(app, o);
@@ -84,7 +84,7 @@ static void put_made(const pnb_adapter *adapter, const pnb__adapt_apply_opts *o,
     pnb__result_int(r, "n", "rows", (int64_t)set->n);
     pnb__result_text(r, "method", "method", facts.about->name);
     pnb__result_text(r, "provenance", "comes from", chain);
-    pnb__result_text(r, "measure", "compared by", facts.about->measure);
+    pnb__result_text(r, "measure", "compared by", facts.measure);
 }
 
 pnb_status pnb__adapt_apply(pnb__app *app, const pnb__adapt_apply_opts *o, pnb__result *r)

@@ -7,7 +7,7 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 
-#define METHOD_WORD(name, ...) "|" #name
+#define METHOD_WORD(name, word, ...) "|" word
 #define UNCERTAIN_WORDS PNB__CHOICES(PNB_ADAPT_UNCERTAIN_LIST(PNB__CHOICE_OF))
 
 /* ---- train ---- */

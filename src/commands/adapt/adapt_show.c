@@ -102,7 +102,7 @@ void pnb__adapt_put(const pnb_adapter *adapter, pnb__result *r)
     pnb__result_text(r, "method", "method", facts.about->name);
     pnb__result_text(r, "sha256", "SHA-256", facts.link->sha256);
     pnb__result_text(r, "family", "makes sets of", pnb_family_name(facts.family));
-    pnb__result_text(r, "measure", "compared by", facts.about->measure);
+    pnb__result_text(r, "measure", "compared by", facts.measure);
     put_side(&facts, PNB_ADAPTER_IMAGES, r);
     put_side(&facts, PNB_ADAPTER_TEXTS, r);
     put_options(adapter, r);
