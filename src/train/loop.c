@@ -33,7 +33,15 @@ static bool is_epoch_end(const pnb__trainer *t)
 /* Also for a run resumed after its end: it validates and saves nothing twice. */
 static bool is_last(const pnb__trainer *t)
 {
-    return t->state.step >= t->n_steps;
+    const pnb__objective *o = &t->objective;
+    return t->state.step >= t->n_steps ||
+           (o->calls->is_done != NULL && o->calls->is_done(o->self));
+}
+
+/* Whether there is a folder to write into. */
+static bool is_kept(const pnb__trainer *t)
+{
+    return t->opts->logs != NULL;
 }
 
 /* Set by a signal handler: looked at between steps, where a checkpoint is whole. */
@@ -161,7 +169,7 @@ static pnb_status save_if_best(pnb__trainer *t, pnb_error *err)
 {
     double r = t->eval.unc_r;
     bool is_best = isnan(t->state.best_unc_r) || r < t->state.best_unc_r;
-    if (!t->opts->save_best_unc || isnan(r) || !is_best)
+    if (!t->opts->save_best_unc || isnan(r) || !is_best || !is_kept(t))
         return PNB_OK;
     t->state.best_unc_r = r;
     pnb_status status = pnb__checkpoint_write_best(t, err);
@@ -212,6 +220,8 @@ static void consider_best(pnb__trainer *t, const char *name)
 static pnb_status save(pnb__trainer *t, pnb_error *err)
 {
     char name[64];
+    if (!is_kept(t))
+        return PNB_OK;
     bool stays = is_epoch_save_due(t) || is_last(t); /* the run's end is always kept */
     if (is_epoch_end(t) && t->state.step > 0 && stays)
         snprintf(name, sizeof name, "epoch_%lld", (long long)(t->state.step / t->steps_per_epoch));
@@ -273,19 +283,22 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
     status = save(t, err);
     if (status != PNB_OK)
         return status;
-    return pnb__fail(err, PNB_INTERRUPTED,
-                     "stopped after step %lld of %lld; continue with --resume latest",
-                     (long long)t->state.step, (long long)t->n_steps);
+    return pnb__fail(err, PNB_INTERRUPTED, "stopped after step %lld of %lld; %s",
+                     (long long)t->state.step, (long long)t->n_steps,
+                     is_kept(t) ? "continue with --resume latest"
+                                : "without --logs nothing of it was kept");
 }
 
 /* results.jsonl is cut back to the step resumed from: what comes after it happens again. */
 static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
-    pnb_status status = pnb__rundir_open_logs(&t->run, resumed ? t->state.step : -1, err);
+    pnb_status status =
+        is_kept(t) ? pnb__rundir_open_logs(&t->run, resumed ? t->state.step : -1, err) : PNB_OK;
     if (status != PNB_OK)
         return status;
-    snprintf(t->result->run_dir, sizeof t->result->run_dir, "%s", t->run.dir);
+    if (is_kept(t))
+        snprintf(t->result->run_dir, sizeof t->result->run_dir, "%s", t->run.dir);
     if (t->opts->report_tensorboard)
         status = pnb__rundir_open_events(&t->run, t->state.step + 1, err);
     if (status != PNB_OK)
@@ -374,6 +387,8 @@ void pnb__trainer_reset(pnb__trainer *t)
 /* Both tables of options go into its params.txt. */
 static pnb_status open_rundir(pnb__trainer *t, pnb_error *err)
 {
+    if (!is_kept(t))
+        return PNB_OK;
     return pnb__rundir_open(&t->run, t->opts, t->settings, PNB__N_SETTINGS, err);
 }
 
@@ -388,7 +403,7 @@ static pnb_status open_run(pnb__trainer *t, pnb_error *err)
     PNB_TRY(pnb__run_check_opts(t->opts, err));
     if (goes_on)
         PNB_TRY(open_rundir(t, err));
-    else if (resume == NULL)
+    else if (resume == NULL && is_kept(t))
         PNB_TRY(pnb__rundir_check_new(t->opts, err));
     if (resume != NULL)
         PNB_TRY(pnb__rundir_find_checkpoint(&t->run, resume, &checkpoint, err));

@@ -72,6 +72,9 @@ typedef struct pnb__objective_calls {
     pnb_loader_position (*position)(const void *self);
     /* After `step` steps; never called unless `validates`. Parameters stay as they are. */
     pnb_status (*validate)(void *self, int64_t step, pnb__eval_values *out, pnb_error *err);
+    /* Whether training ends before its last step, or NULL: asked after each one. What it goes by
+     * must come back from a checkpoint. */
+    bool (*is_done)(const void *self);
     /* Writes the parameters and all that opening them needs into the folder `dir`. */
     pnb_status (*save)(void *self, const char *dir, pnb_error *err);
     /* Gives back what open and start took, whether they succeeded or not. */

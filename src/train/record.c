@@ -16,11 +16,15 @@
 #include "train/tfevents.h"
 #include "train/trainer.h"
 
-/* Ends a line; a full disk shows here. */
+/* Ends a line; a full disk shows here. A run that is not kept has no file. */
 static pnb_status end_line(FILE *file, pnb__buf *line, const char *what, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     pnb__buf_putc(line, '\n');
+    if (file == NULL) {
+        pnb__buf_reset(line);
+        return PNB_OK;
+    }
     if (line->failed)
         status = pnb__fail(err, PNB_NOMEM, "out of memory writing %s", what);
     else if (fwrite(line->data, 1, line->size, file) != line->size || fflush(file) != 0)

@@ -129,8 +129,9 @@ static pnb_status check_frequencies(const pnb__run_opts *o, pnb_error *err)
 pnb_status pnb__run_check_opts(const pnb__run_opts *o, pnb_error *err)
 {
     const pnb__settings table = pnb__run_settings(o);
-    if (o->logs == NULL)
-        return pnb__fail(err, PNB_ARG, "logs is not set");
+    if (o->logs == NULL && (o->resume != NULL || o->report_tensorboard))
+        return pnb__fail(err, PNB_ARG, "logs is not set: a run that is not kept has no %s",
+                         o->resume != NULL ? "checkpoint to resume from" : "event file");
     pnb_status status = check_counts(o, err);
     if (status == PNB_OK)
         status = pnb__settings_check_finite(&table, err);

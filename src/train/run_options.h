@@ -19,7 +19,7 @@ typedef struct pnb__run_opts {
     int64_t epochs, max_steps;
     uint64_t seed;
 
-    const char *logs, *name, *resume;
+    const char *logs, *name, *resume; /* logs NULL: nothing is written, nothing can be resumed */
     const char *label; /* what a run without a name is called after: the model */
     int workers;       /* stands in such a name too */
     int64_t log_every_n_steps;

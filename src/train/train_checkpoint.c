@@ -302,7 +302,7 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
         return pnb__fail(err, PNB_FORMAT, "%s is damaged, or of another version", path);
     if ((size_t)samples != t->objective.n_samples)
         return pnb__fail(err, PNB_ARG,
-                         "the checkpoint was trained on %lld samples, --train-data now has %zu: "
+                         "the checkpoint was trained on %lld samples, the data now has %zu: "
                          "resume with the same data",
                          (long long)samples, t->objective.n_samples);
     const json_t *best = json_object_get(root, "best_unc_r"); /* null: none was measured yet */

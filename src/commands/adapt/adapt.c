@@ -6,20 +6,46 @@
 #include <string.h>
 
 #include "commands/common/set_use.h"
+#include "program/progress.h"
 
 /* ---- train ---- */
 
 typedef struct train_run {
-    pnb_embeddings *images, *texts;
-    pnb_truth *truth;
+    pnb_embeddings *images, *texts, *val_images, *val_texts;
+    pnb_truth *truth, *val_truth;
     pnb_adapter *adapter;
 } train_run;
 
-static pnb_status load_truth(pnb__app *app, const pnb__adapt_train_opts *o, train_run *run)
+static pnb_status map_if(pnb_embeddings **out, const char *path, pnb__app *app)
 {
-    const pnb_truth_rows images = pnb_truth_rows_of(run->images);
-    const pnb_truth_rows texts = pnb_truth_rows_of(run->texts);
-    return pnb_truth_read(&run->truth, o->truth, &images, &texts, &o->read, NULL, &app->err);
+    return path != NULL ? pnb__set_map(out, path, app) : PNB_OK;
+}
+
+static pnb_status load_truth(pnb__app *app, pnb_truth **out, const char *path,
+                             const pnb_embeddings *images, const pnb_embeddings *texts,
+                             const pnb_truth_read_opts *opts)
+{
+    const pnb_truth_rows image_rows = pnb_truth_rows_of(images);
+    const pnb_truth_rows text_rows = pnb_truth_rows_of(texts);
+    return pnb_truth_read(out, path, &image_rows, &text_rows, opts, NULL, &app->err);
+}
+
+static pnb_status load_sets(pnb__app *app, const pnb__adapt_train_opts *o, train_run *run)
+{
+    pnb_truth_read_opts val_read = o->read;
+    pnb_status status;
+    val_read.split = o->val_split;
+    PNB_TRY(map_if(&run->images, o->images, app));
+    PNB_TRY(map_if(&run->texts, o->texts, app));
+    PNB_TRY(map_if(&run->val_images, o->val_images, app));
+    PNB_TRY(map_if(&run->val_texts, o->val_texts, app));
+    if (o->truth != NULL)
+        PNB_TRY(load_truth(app, &run->truth, o->truth, run->images, run->texts, &o->read));
+    if (o->val_truth != NULL)
+        status = load_truth(app, &run->val_truth, o->val_truth, run->val_images, run->val_texts,
+                            &val_read);
+done:
+    return status;
 }
 
 static void name_sides(pnb__app *app, const pnb__adapt_train_opts *o)
@@ -30,30 +56,55 @@ static void name_sides(pnb__app *app, const pnb__adapt_train_opts *o)
         pnb__error_prefix(&app->err, "%s", o->images != NULL ? o->images : o->texts);
 }
 
+static pnb_status fit(pnb__app *app, const pnb__adapt_train_opts *o, train_run *run)
+{
+    pnb_adapter_opts options = o->options;
+    pnb__watching watching;
+    pnb_adapter_data data = {.images = run->images,
+                             .texts = run->texts,
+                             .truth = run->truth,
+                             .val_images = run->val_images,
+                             .val_texts = run->val_texts,
+                             .val_truth = run->val_truth,
+                             .logs = o->logs,
+                             .name = o->name,
+                             .resume = o->resume};
+    if (pnb__adapt_trains(o->method))
+        options.seed = (uint64_t)app->common.seed;
+    data.watch = pnb__watch_begin(&watching, app, "learning", "steps");
+    pnb_status status =
+        pnb_adapter_fit(&run->adapter, app->ctx, o->method, &data, &options, &app->err);
+    pnb__watch_end(&watching);
+    if (status != PNB_OK && status != PNB_INTERRUPTED)
+        name_sides(app, o);
+    return status;
+}
+
+bool pnb__adapt_trains(const char *method)
+{
+    for (size_t i = 0; pnb_adapter_method_at(i) != NULL; i++)
+        if (strcmp(pnb_adapter_method_at(i)->name, method) == 0)
+            return pnb_adapter_method_at(i)->trains;
+    return false;
+}
+
 pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *o, pnb__result *r)
 {
     train_run run = {0};
-    pnb_status status = PNB_OK;
-    if (o->images != NULL)
-        PNB_TRY(pnb__set_map(&run.images, o->images, app));
-    if (o->texts != NULL)
-        PNB_TRY(pnb__set_map(&run.texts, o->texts, app));
-    if (o->truth != NULL)
-        PNB_TRY(load_truth(app, o, &run));
-    const pnb_adapter_data data = {.images = run.images, .texts = run.texts, .truth = run.truth};
-    status = pnb_adapter_fit(&run.adapter, app->ctx, o->method, &data, &o->options, &app->err);
-    if (status != PNB_OK) {
-        name_sides(app, o);
-        goto done;
-    }
+    pnb_status status;
+    PNB_TRY(load_sets(app, o, &run));
+    PNB_TRY(fit(app, o, &run));
     PNB_TRY(pnb_adapter_save(run.adapter, o->out, &app->err));
     pnb__result_text(r, "out", "written", o->out);
     pnb__adapt_put(run.adapter, r);
 done:
     pnb_adapter_free(run.adapter);
     pnb_truth_free(run.truth);
+    pnb_truth_free(run.val_truth);
     pnb_embeddings_free(run.images);
     pnb_embeddings_free(run.texts);
+    pnb_embeddings_free(run.val_images);
+    pnb_embeddings_free(run.val_texts);
     return status;
 }
 

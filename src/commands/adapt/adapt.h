@@ -11,9 +11,13 @@ typedef struct pnb__adapt_train_opts {
     const char *images, *texts; /* sets; one may be NULL */
     const char *truth;          /* NULL: all rows */
     pnb_truth_read_opts read;
+    const char *val_images, *val_texts, *val_truth, *val_split; /* held out: all or none */
+    const char *logs, *name, *resume;                           /* of a run that is kept */
     pnb_adapter_opts options;
     const char *out; /* folder of the adapter */
 } pnb__adapt_train_opts;
+/* Whether a method is trained by steps; false for one that is unknown. */
+bool pnb__adapt_trains(const char *method);
 pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *opts, pnb__result *r);
 
 typedef struct pnb__adapt_apply_opts {

@@ -8,7 +8,7 @@
 #include "commands/common/option_rows.h"
 
 #define METHOD_WORD(name, word, ...) "|" word
-#define UNCERTAIN_WORDS PNB__CHOICES(PNB_ADAPT_UNCERTAIN_LIST(PNB__CHOICE_OF))
+#define WORDS(LIST) PNB__CHOICES(LIST(PNB__CHOICE_OF))
 
 /* ---- train ---- */
 
@@ -29,7 +29,7 @@ static const pnb__option train_options[] = {
                   "Split of a karpathy file (train, val, test, restval, all) or of class folders"),
     PNB__ROW_FILE("out", AT(out), "DIR", "Folder of the adapter", .letter = 'o', .required = true,
                   .writes = "/"),
-    PNB__ROW_CHOICE("uncertain", AT(options.uncertain), "WHICH", UNCERTAIN_WORDS,
+    PNB__ROW_CHOICE("uncertain", AT(options.uncertain), "WHICH", WORDS(PNB_ADAPT_UNCERTAIN_LIST),
                     "conformity, whitened: rows unlike the others are the uncertain ones, or, as "
                     "the papers on CLIP's geometry have it, those like all the others",
                     .fallback = "rare", .group = "Options of methods"),
@@ -37,6 +37,70 @@ static const pnb__option train_options[] = {
                   "whitened: share of the mean variance in the covariance; that of Ledoit and Wolf "
                   "by default",
                   PNB__RANGE(0, 1)),
+    PNB__ROW_FILE("val-images", AT(val_images), "SET",
+                  "Held-out pictures: with the two below, the weights of the lowest loss on their "
+                  "pairs are kept",
+                  .group = "Methods that train"),
+    PNB__ROW_FILE("val-texts", AT(val_texts), "SET", "Held-out captions"),
+    PNB__ROW_FILE("val-truth", AT(val_truth), "FILE", "What of them belongs together"),
+    PNB__ROW_TEXT("val-split", AT(val_split), "NAME", "Split of --val-truth, as --split"),
+    PNB__ROW_CHOICE("recipe", AT(options.recipe), "WHICH", WORDS(PNB_ADAPT_RECIPE_LIST),
+                    "Optimiser, rate, batch and length: small (AdamW at 1e-3, batches of 256, 600 "
+                    "steps, heads of 512) below 100,000 pairs, from there on those of the paper",
+                    .fallback = "auto"),
+    PNB__ROW_CHOICE("captions", AT(options.captions), "WHICH", WORDS(PNB_ADAPT_CAPTIONS_LIST),
+                    "An epoch is every pair, or every picture with one of its captions",
+                    .fallback = "all"),
+    PNB__ROW_REAL("lr", AT(options.lr), "RATE", "Largest rate of the cosine; the recipe's",
+                  PNB__RANGE(0, 1000)),
+    PNB__ROW_INT("batch-size", AT(options.batch_size), "N", "Pairs of a step; the recipe's",
+                 PNB__RANGE(2, 32768)),
+    PNB__ROW_INT("epochs", AT(options.epochs), "N", "Epochs; the recipe's", PNB__RANGE(1, 1e6)),
+    PNB__ROW_INT("steps", AT(options.steps), "N", "Steps, in place of epochs", PNB__RANGE(1, 1e9)),
+    PNB__ROW_INT("hidden", AT(options.hidden), "N", "Width of hidden layers; the recipe's",
+                 PNB__RANGE(1, 65536)),
+    PNB__ROW_INT("layers", AT(options.layers), "N", "Hidden layers of a head: 3 by default",
+                 PNB__RANGE(1, 7)),
+    PNB__ROW_INT("patience", AT(options.patience), "N",
+                 "Validations without a lower loss that end a training, of about 30; 0: none does",
+                 PNB__RANGE(0, 1e9), .fallback = "10"),
+    PNB__ROW_FILE("logs", AT(logs), "DIR",
+                  "Keep the run in DIR/NAME: out.log, results.jsonl and checkpoints"),
+    PNB__ROW_TEXT("name", AT(name), "NAME", "Name of the run; date, method, rate and batch"),
+    PNB__ROW_TEXT("resume", AT(resume), "WHICH",
+                  "Continue the run from its checkpoint \"latest\", or from a checkpoint's folder: "
+                  "the same bytes come of it"),
+    PNB__ROW_CHOICE("loss", AT(options.loss), "WHICH", WORDS(PNB_ADAPT_LOSS_LIST),
+                    "asymvlm-vmf, asymvlm-ps, deterministic: cross entropy, or SigLIP's sigmoids",
+                    .fallback = "infonce", .group = "Single methods that train"),
+    PNB__ROW_CHOICE("normaliser", AT(options.normaliser), "WHICH", WORDS(PNB_ADAPT_NORMALISER_LIST),
+                    "asymvlm-vmf: of the density, the paper's closed form or the Bessel function",
+                    .fallback = "approximate"),
+    PNB__ROW_CHOICE("ablation", AT(options.ablation), "WHICH", WORDS(PNB_ADAPT_ABLATION_LIST),
+                    "asymvlm-vmf, asymvlm-ps: densities on the other side, on both, Gaussians, or "
+                    "none",
+                    .fallback = "none"),
+    PNB__ROW_CHOICE("likelihood", AT(options.likelihood), "WHICH", WORDS(PNB_ADAPT_LIKELIHOOD_LIST),
+                    "probvlm: as the released code has it, or the generalised Gaussian's",
+                    .fallback = "released"),
+    PNB__ROW_REAL("cross-modal", AT(options.cross_modal), "WEIGHT",
+                  "probvlm: weight of the other side's rows as targets; 1e-4 by default",
+                  PNB__RANGE(0, 1e6)),
+    PNB__ROW_REAL("dropout", AT(options.dropout), "SHARE", "probvlm: 0.3 by default",
+                  PNB__RANGE(0, 0.99)),
+    PNB__ROW_INT("mc-samples", AT(options.mc_samples), "N",
+                 "probvlm: passes with dropout when applied; 0: one without", PNB__RANGE(0, 4096),
+                 .fallback = "15"),
+    PNB__ROW_INT("samples", AT(options.samples), "N", "pcme: drawn of each row in a step",
+                 PNB__RANGE(1, 64), .fallback = "7"),
+    PNB__ROW_REAL(
+        "vib", AT(options.vib), "WEIGHT",
+        "pcme, pcmepp, prolip: weight of the divergence from N(0, I); 1e-5, 1e-4 and 1e-4 "
+        "by default",
+        PNB__RANGE(0, 1e6)),
+    PNB__ROW_REAL("pseudo", AT(options.pseudo), "WEIGHT",
+                  "pcmepp: weight of pairs that score as high as a true one; 0.1 by default",
+                  PNB__RANGE(0, 1e6)),
 };
 #undef AT
 
@@ -44,6 +108,26 @@ static void train_defaults(void *args)
 {
     *(pnb__adapt_train_opts *)args = (pnb__adapt_train_opts){.read = pnb_truth_read_opts_default(),
                                                              .options = pnb_adapter_opts_default()};
+}
+
+/* What only a method that trains has a use for. */
+static bool check_training(pnb__app *app, const pnb__adapt_train_opts *o)
+{
+    int n_held_out = (o->val_images != NULL) + (o->val_texts != NULL) + (o->val_truth != NULL);
+    bool is_run = o->logs != NULL || o->name != NULL || o->resume != NULL;
+    if (n_held_out != 0 && n_held_out != 3)
+        pnb__usage(app, "--val-images, --val-texts and --val-truth come together");
+    else if ((n_held_out > 0 || is_run) && !pnb__adapt_trains(o->method))
+        pnb__usage(app, "%s learns in one pass: it has no use for %s", o->method,
+                   n_held_out > 0 ? "--val-images, --val-texts and --val-truth"
+                                  : "--logs, --name and --resume");
+    else if (o->val_split != NULL && o->val_truth == NULL)
+        pnb__usage(app, "--val-split is a part of a --val-truth file, and none is given");
+    else if (o->logs == NULL && is_run)
+        pnb__usage(app, "--name and --resume speak of a run: give --logs");
+    else
+        return true;
+    return false;
 }
 
 static pnb_status run_train(pnb__app *app, void *args, pnb__result *r)
@@ -56,7 +140,7 @@ static pnb_status run_train(pnb__app *app, void *args, pnb__result *r)
     if (o->truth != NULL && (o->images == NULL || o->texts == NULL))
         return pnb__usage(app,
                           "--truth speaks of pictures and captions: give --images and --texts");
-    return pnb__adapt_train(app, o, r);
+    return check_training(app, o) ? pnb__adapt_train(app, o, r) : PNB_ARG;
 }
 
 static const pnb__command cmd_train = {
@@ -69,7 +153,10 @@ static const pnb__command cmd_train = {
     .examples = "penumbra adapt train --method whitened --images images.safetensors --texts "
                 "texts.safetensors --out whitened\n"
                 "penumbra adapt train --method conformity --images images.safetensors --texts "
-                "texts.safetensors --truth dataset_coco.json --split train --out conformity",
+                "texts.safetensors --truth dataset_coco.json --split train --out conformity\n"
+                "penumbra adapt train --method asymvlm-vmf --images images.safetensors --texts "
+                "raw.safetensors --truth train.pairs --val-images vi.safetensors --val-texts "
+                "vt.safetensors --val-truth val.pairs --out asymvlm",
     .defaults = train_defaults,
     PNB__RUNS(train_options, pnb__adapt_train_opts, run_train)};
 

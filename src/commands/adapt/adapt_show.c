@@ -13,18 +13,21 @@ static json_t *method_json(const pnb_adapter_about *about)
     json_t *options = json_array();
     for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++)
         json_array_append_new(options, json_string(pnb_adapter_option_at(about, i)));
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b,s:o}", "name", about->name, "learns",
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b,s:b,s:o}", "name", about->name, "learns",
                      about->learns, "paper", about->paper, "cost", about->cost, "family",
                      pnb_family_name(about->family), "measure", about->measure, "needs_both_sides",
-                     (int)about->needs_both_sides, "needs_pairs", (int)about->needs_pairs,
-                     "options", options);
+                     (int)about->needs_both_sides, "needs_pairs", (int)about->needs_pairs, "trains",
+                     (int)about->trains, "options", options);
 }
 
 static void put_method(const pnb_adapter_about *about, pnb__result *r)
 {
     pnb__buf options = {0};
-    for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++)
-        pnb__buf_printf(&options, "%s--%s", i > 0 ? " " : "", pnb_adapter_option_at(about, i));
+    for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++) {
+        pnb__buf_puts(&options, i > 0 ? " --" : "--");
+        for (const char *c = pnb_adapter_option_at(about, i); *c != '\0'; c++)
+            pnb__buf_putc(&options, *c == '_' ? '-' : *c);
+    }
     pnb__result_text(r, NULL, "method", about->name);
     pnb__result_text(r, NULL, "  learns", about->learns);
     pnb__result_text(r, NULL, "  paper", about->paper);

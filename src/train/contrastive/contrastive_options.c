@@ -288,6 +288,8 @@ pnb_status pnb__contrastive_check_opts(const pnb_train_opts *o, pnb_error *err)
 {
     const pnb__run_opts run = pnb__contrastive_run_opts(o);
     pnb_status status = check_data(o, err);
+    if (status == PNB_OK && o->logs == NULL)
+        status = pnb__fail(err, PNB_ARG, "logs is not set");
     if (status == PNB_OK)
         status = pnb__run_check_opts(&run, err);
     if (status == PNB_OK)

@@ -1,0 +1,229 @@
+/* What methods that train a head on frozen rows share: parameters, the graph of a batch, the
+ * training and the five calls of an adapter.
+ *
+ * A method says by its options which sides have heads and what family they end in (`declare`), what
+ * a side makes of its rows (`side`), and what is made small (`loss`). Training, validation,
+ * resuming and applying build their graphs from these three, so that what is applied is what was
+ * trained. */
+#ifndef PNB_ADAPT_HEADS_LEARNED_H
+#define PNB_ADAPT_HEADS_LEARNED_H
+
+#include "adapt/adapter.h"
+#include "adapt/gen_gauss_loss.h"
+#include "adapt/head.h"
+#include "adapt/pair_loss.h"
+#include "penumbra/optim.h"
+#include "tensor/graph.h"
+
+enum {
+    PNB__LEARNED_MAX_PARAMS = 48,
+    PNB__LEARNED_MAX_TERMS = 6,
+    PNB__LEARNED_MAX_HEADS = 5, /* of a side */
+    PNB__LEARNED_MAX_WIDTH = 65536
+};
+
+/* What is drawn has a stream of its own, plus a number of its kind. */
+#define PNB__STREAM_EPOCH ((uint64_t)1 << 40)   /* the order of an epoch */
+#define PNB__STREAM_WEIGHTS ((uint64_t)2 << 40) /* fresh weights of a parameter */
+#define PNB__STREAM_NOISE ((uint64_t)3 << 40)   /* samples of a step: 2 step + side */
+#define PNB__STREAM_PASSES ((uint64_t)4 << 40)  /* passes with dropout of a row */
+
+/* ---- parameters: learned_params.c ---- */
+
+typedef struct pnb__learned_head {
+    size_t n_layers;
+    pnb__param *w[PNB__HEAD_MAX_LAYERS], *b[PNB__HEAD_MAX_LAYERS];
+} pnb__learned_head;
+
+/* A method's own struct. */
+typedef struct pnb__learned {
+    pnb__kernels kernels;
+    pnb__param params[PNB__LEARNED_MAX_PARAMS], *list[PNB__LEARNED_MAX_PARAMS];
+    char names[PNB__LEARNED_MAX_PARAMS][40];
+    double start[PNB__LEARNED_MAX_PARAMS]; /* of scalars and of a last layer's biases; NaN: drawn */
+    size_t n_params, n_weights;
+    pnb__learned_head head[PNB_N_ADAPTER_SIDES][PNB__LEARNED_MAX_HEADS];
+    pnb__param *scale, *shift;         /* of the loss; NULL without */
+    bool is_unit[PNB_N_ADAPTER_SIDES]; /* rows of this side are read with unit length */
+    /* mean length of the rows learned from where lengths are read: 1 exactly when all are unit */
+    pnb__param *length[PNB_N_ADAPTER_SIDES];
+    double mean_length[PNB_N_ADAPTER_SIDES]; /* its value */
+    float *host; /* (n_weights) all parameters, once nothing changes them any more */
+} pnb__learned;
+
+/* For `declare`: a head of layers from `in` over n_hidden times `hidden` to `out`, named
+ * <side>_<what>. `last_bias` is where the biases of the last layer begin, NaN: drawn. */
+typedef struct pnb__head_shape {
+    const char *what;
+    size_t in, hidden, n_hidden, out;
+    double last_bias;
+} pnb__head_shape;
+void pnb__learned_add_head(pnb__learned *l, int side, int place, const pnb__head_shape *shape);
+/* A trained number that begins at `start`. */
+pnb__param *pnb__learned_add_scalar(pnb__learned *l, const char *name, double start);
+/* That a side reads rows with their lengths. */
+void pnb__learned_add_length(pnb__learned *l, int side);
+/* Memory, and fresh values as torch's Linear has them, drawn from `seed`. Errors  NOMEM */
+pnb_status pnb__learned_fresh(pnb__learned *l, uint64_t seed, pnb_error *err);
+/* Memory, and the values of a file. Errors  FORMAT, SHAPE, DTYPE, NUMERIC, NOMEM */
+pnb_status pnb__learned_load(pnb__learned *l, const pnb_safetensors *file, const char *where,
+                             pnb_error *err);
+/* All numbers, in the order of the parameters: to or from x (n_weights). */
+pnb_status pnb__learned_get(const pnb__learned *l, float *x, pnb_error *err);
+pnb_status pnb__learned_set(pnb__learned *l, const float *x, pnb_error *err);
+/* Views of x (n_weights) by the parameters' names, each with `prefix` before it, which must be a
+ * constant text: names are made in `names`. */
+typedef char pnb__learned_names[PNB__LEARNED_MAX_PARAMS][48];
+void pnb__learned_views(const pnb__learned *l, const float *x, const char *prefix,
+                        pnb__learned_names names, pnb_array_view *views);
+void pnb__learned_reset(void *self);
+
+/* ---- a batch in a graph: learned_graph.c ---- */
+
+/* What a side makes of its rows, (B,D) but kappa (B). What the family does not have is NULL. */
+typedef struct pnb__learned_side {
+    pnb__tensor *mean, *log_var, *var, *kappa, *inv_alpha, *beta;
+} pnb__learned_side;
+
+typedef struct pnb__learned_graph {
+    const pnb_adapter *a;
+    const pnb__learned *l;
+    pnb__graph *g;
+    size_t n; /* B */
+    bool is_training;
+    pnb__tensor *x[PNB_N_ADAPTER_SIDES]; /* rows as they are read */
+    pnb__learned_side side[PNB_N_ADAPTER_SIDES];
+    struct {
+        const char *name;
+        pnb__tensor *value;
+    } term[PNB__LEARNED_MAX_TERMS];
+    size_t n_terms;
+    pnb__tensor *total;
+    /* Made on demand below and filled once, but noise, which is drawn each step. */
+    pnb__tensor *matches, *signs, *identity, *ones, *first;
+    pnb__tensor *noise[PNB_N_ADAPTER_SIDES]; /* (B,J,D) */
+    pnb__tensor *keep[PNB_N_ADAPTER_SIDES];  /* (B,hidden): filled by whoever draws passes */
+    bool wants_keep;                         /* before `side`: that `keep` is made */
+} pnb__learned_graph;
+
+/* How the papers train; the small recipe is one for all. */
+typedef struct pnb__learned_recipe {
+    pnb_optim_kind kind;
+    double lr, weight_decay, clip;
+    int64_t batch_size, epochs, hidden, layers;
+} pnb__learned_recipe;
+
+typedef struct pnb__learned_calls {
+    pnb__learned_recipe published;
+    int64_t small_batch; /* 0: the small recipe's */
+    /* By a->opts and the widths of a->part: which sides are adapted, family and measure of the
+     * sets, and the parameters. Errors  ARG (an option out of range) */
+    pnb_status (*declare)(pnb_adapter *a, pnb__learned *l, pnb_error *err);
+    /* x (B,dim) of a side that is adapted. */
+    void (*side)(pnb__learned_graph *lg, int side, pnb__tensor *x, pnb__learned_side *out);
+    /* Both sides are there; one that is not adapted has x as its mean. Tells terms. */
+    void (*loss)(pnb__learned_graph *lg);
+    /* In place of one pass through `side`, or NULL. */
+    pnb_status (*apply)(const pnb_adapter *a, const pnb__adapter_block *block, pnb_error *err);
+} pnb__learned_calls;
+
+/* The graph of a batch of n pairs; `lg` need not be initialised. Free with
+ * pnb__learned_graph_reset. */
+pnb_status pnb__learned_graph_init(pnb__learned_graph *lg, const pnb_adapter *a, size_t n,
+                                   bool is_training, pnb_error *err);
+/* The graph of one side alone, of n rows. `wants_keep` as above. */
+pnb_status pnb__learned_graph_side(pnb__learned_graph *lg, const pnb_adapter *a, int side, size_t n,
+                                   bool wants_keep, pnb_error *err);
+void pnb__learned_graph_reset(pnb__learned_graph *lg);
+/* x[s] (n, dim) of both sides; everything random is drawn from a->opts.seed and `step`. */
+pnb_status pnb__learned_graph_run(pnb__learned_graph *lg, float *const x[PNB_N_ADAPTER_SIDES],
+                                  uint64_t step, pnb_error *err);
+
+/* ---- for `side` and `loss` ---- */
+pnb__tensor *pnb__learned_apply(const pnb__learned_graph *lg, int side, int place, pnb__tensor *x);
+pnb__tensor *pnb__learned_scale(const pnb__learned_graph *lg); /* () */
+pnb__tensor *pnb__learned_shift(const pnb__learned_graph *lg);
+pnb__tensor *pnb__learned_matches(pnb__learned_graph *lg);  /* int32 (B): 0, 1, 2, ... */
+pnb__tensor *pnb__learned_signs(pnb__learned_graph *lg);    /* (B,B): 1 on the diagonal, else -1 */
+pnb__tensor *pnb__learned_identity(pnb__learned_graph *lg); /* (B,B) */
+pnb__tensor *pnb__learned_ones(pnb__learned_graph *lg);     /* (B,B) */
+pnb__tensor *pnb__learned_first(pnb__learned_graph *lg);    /* int32 (B): b B + b */
+pnb__tensor *pnb__learned_noise(pnb__learned_graph *lg, int side, size_t n_samples);
+/* A term of the loss, weighted already: the total is the sum of all. */
+void pnb__learned_tell(pnb__learned_graph *lg, const char *name, pnb__tensor *value);
+/* The mean is the row as it is read, log-variances are the side's first head. */
+void pnb__learned_gaussian_side(pnb__learned_graph *lg, int side, pnb__tensor *x,
+                                pnb__learned_side *out);
+/* For `declare`: both sides have such a head, the means are unit rows, ranked by their cosine. */
+pnb_status pnb__learned_declare_gaussians(pnb_adapter *a, pnb__learned *l);
+
+/* ---- rows and pairs: learned_rows.c ---- */
+
+/* Pairs of rows in an order of their own. */
+typedef struct pnb__learned_pairs {
+    const pnb_embeddings *set[PNB_N_ADAPTER_SIDES];
+    uint32_t *row[PNB_N_ADAPTER_SIDES]; /* [n] */
+    uint32_t *group;                    /* [n_groups + 1]: pairs of one picture stand together */
+    uint32_t *order;                    /* [n_order] of pairs */
+    size_t n, n_groups, n_order;
+    size_t n_read_bytes; /* since pages were let go of */
+} pnb__learned_pairs;
+
+/* Errors  ARG (fewer than two pairs), LIMIT, NOMEM */
+pnb_status pnb__learned_pairs_init(pnb__learned_pairs *p, const pnb_embeddings *images,
+                                   const pnb_embeddings *texts, const pnb_truth *truth,
+                                   pnb_adapt_captions captions, pnb_error *err);
+void pnb__learned_pairs_reset(pnb__learned_pairs *p);
+/* Draws the order of an epoch: a function of seed and epoch. */
+void pnb__learned_pairs_shuffle(pnb__learned_pairs *p, uint64_t seed, uint64_t epoch);
+/* Pairs first .. first+n of the order, which goes on from its beginning behind its end. */
+void pnb__learned_pairs_read(pnb__learned_pairs *p, const pnb__learned *l, size_t first, size_t n,
+                             float *const x[PNB_N_ADAPTER_SIDES]);
+/* Rows as they are, or with unit length. */
+void pnb__learned_copy_row(const float *row, size_t dim, bool is_unit, float *out);
+/* All rows that pairs are made of: finite, of some length, not all the same. *length: the mean
+ * length, 1 exactly where all are unit. Errors  NUMERIC */
+pnb_status pnb__learned_check_rows(const pnb__adapter_rows *rows, double *length, pnb_error *err);
+
+/* ---- recipes: learned_recipe.c ---- */
+
+/* Puts what the recipe chooses into a->opts. Errors  ARG (out of range, a batch larger than an
+ * epoch) */
+pnb_status pnb__learned_choose(pnb_adapter *a, const pnb__learned_pairs *pairs, pnb_error *err);
+/* The optimiser of a recipe that was chosen. */
+pnb_optim_opts pnb__learned_optim(const pnb_adapter *a);
+/* ARG unless low <= x <= high. */
+pnb_status pnb__learned_check_range(const pnb_adapter *a, const char *name, double x, double low,
+                                    double high, pnb_error *err);
+
+/* ---- training: learned_train.c ---- */
+
+pnb_status pnb__learned_train(pnb_adapter *a, const pnb__adapter_job *job,
+                              pnb__learned_pairs *pairs, pnb_error *err);
+
+/* ---- the calls of an adapter: learned.c ---- */
+pnb_status pnb__learned_fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *err);
+pnb_status pnb__learned_open(pnb_adapter *a, const pnb_safetensors *file, const char *where,
+                             pnb_error *err);
+pnb_status pnb__learned_arrays(const pnb_adapter *a, pnb__adapter_arrays *to, pnb_error *err);
+pnb_status pnb__learned_apply_block(const pnb_adapter *a, const pnb__adapter_block *block,
+                                    pnb_error *err);
+/* Rows of a block as they are read; NUMERIC for one that cannot be. */
+pnb_status pnb__learned_read_block(const pnb_adapter *a, const pnb__adapter_block *block, float *x,
+                                   pnb_error *err);
+
+/* The options of all these methods: rows of their tables. */
+#define PNB__LEARNED_FIELDS(X)                                                                     \
+    X("recipe", recipe, pnb__adapt_recipe_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)                   \
+    X("captions", captions, pnb__adapt_captions_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)             \
+    X("lr", lr, NULL, PNB__FIELD_DOUBLE, PNB__ALSO_NAN)                                            \
+    X("batch_size", batch_size, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)                              \
+    X("epochs", epochs, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)                                      \
+    X("steps", steps, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)                                        \
+    X("hidden", hidden, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)                                      \
+    X("patience", patience, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)                                  \
+    X("seed", seed, NULL, PNB__FIELD_U64, PNB__ALSO_NONE)
+#define PNB__LEARNED_FIELD(word, member, names, kind, also)                                        \
+    {word, offsetof(pnb_adapter_opts, member), names, kind, true, also},
+
+#endif
