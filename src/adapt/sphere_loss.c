@@ -7,8 +7,6 @@
  * and the bias are there for it. */
 #include "adapt/sphere_loss.h"
 
-#include <math.h>
-
 #include "penumbra/distributions.h"
 
 /* pnb__function has one parameter, a double: the width. */
@@ -32,41 +30,44 @@ static const pnb__function norms[PNB__N_SPHERE_DENSITIES] = {
     [PNB__SPHERE_POWER_SPHERICAL] = {power_value, power_slope, 0},
 };
 
-/* log(1 + c): there is no density at an image opposite to the text, and a rounding below -1 is
- * one. */
-static double log1p_value(double unused, double c)
-{
-    (void)unused;
-    return log1p(c);
-}
-
-static double log1p_slope(double unused, double c)
-{
-    (void)unused;
-    return 1 / (1 + c);
-}
-
 pnb__directions pnb__directions_of(pnb__tensor *eta)
 {
     pnb__tensor *square = pnb__sum(pnb__apply(PNB__SQUARE, eta), 1);
     return (pnb__directions){pnb__l2_normalize(eta, 1e-12), pnb__apply(PNB__SQRT, square)};
 }
 
-pnb__tensor *pnb__sphere_log_lik(pnb__sphere_density density, pnb__tensor *images,
-                                 pnb__directions texts)
+static pnb__tensor *times(pnb__tensor *x, pnb__tensor *scale)
 {
-    static const pnb__function log_of_one_and = {log1p_value, log1p_slope, 0};
-    pnb__function norm = norms[density];
-    norm.parameter = (double)pnb__dim(images, 1);
+    return scale == NULL ? x : pnb__mul(x, scale);
+}
+
+/* Factors of a text go into its row before the product, and its normaliser is the product's bias:
+ * no pass over the matrix but the product. */
+static pnb__tensor *vmf_log_lik(pnb__tensor *images, pnb__directions texts, pnb__tensor *norm,
+                                pnb__tensor *scale)
+{
+    size_t n = pnb__dim(texts.mu, 0);
+    pnb__tensor *kappa = pnb__reshape(times(texts.kappa, scale), 2, (size_t[]){n, 1});
+    return pnb__linear(images, pnb__mul(texts.mu, kappa),
+                       &(pnb__linear_opts){.bias = times(norm, scale), .act = PNB__IDENTITY});
+}
+
+pnb__tensor *pnb__sphere_log_lik(pnb__sphere_density density, pnb__tensor *images,
+                                 pnb__directions texts, pnb__tensor *scale)
+{
+    pnb__function of_kappa = norms[density];
+    of_kappa.parameter = (double)pnb__dim(images, 1);
+    pnb__tensor *norm = pnb__apply_function(texts.kappa, &of_kappa);
+    if (density != PNB__SPHERE_POWER_SPHERICAL)
+        return vmf_log_lik(images, texts, norm, scale);
     pnb__tensor *cosine = pnb__matmul(images, false, texts.mu, true);
-    if (density == PNB__SPHERE_POWER_SPHERICAL)
-        cosine = pnb__apply_function(cosine, &log_of_one_and);
-    return pnb__add(pnb__mul(cosine, texts.kappa), pnb__apply_function(texts.kappa, &norm));
+    pnb__tensor *log_cosine = pnb__apply(PNB__LOG, pnb__affine(cosine, 1, 1));
+    return pnb__add(pnb__mul(log_cosine, times(texts.kappa, scale)), times(norm, scale));
 }
 
 pnb__tensor *pnb__symmetric_info_nce(pnb__tensor *log_lik, pnb__tensor *scale, pnb__tensor *matches)
 {
-    pnb__tensor *logits = pnb__mul(log_lik, scale);
+    pnb__tensor *logits = times(log_lik, scale);
     pnb__tensor *back = pnb__permute(logits, (int[]){1, 0});
     pnb__tensor *by_image = pnb__mean(pnb__cross_entropy(logits, matches), 0);
     pnb__tensor *by_text = pnb__mean(pnb__cross_entropy(back, matches), 0);

@@ -23,17 +23,19 @@ typedef struct pnb__directions {
 } pnb__directions;
 pnb__directions pnb__directions_of(pnb__tensor *eta);
 
-/* L[i][t] = log p(image i | text t): rows images, columns texts.
+/* L[i][t] = log p(image i | text t): rows images, columns texts. Times `scale` (), or NULL: 1.
  *   vmf   kappa_t mu_t.x_i + F_D(kappa_t)
  *   ps    kappa_t log(1 + mu_t.x_i) + G_D(kappa_t)
  * Shape   images (A,D) unit rows, texts of (B,D) -> (A,B)
- * Errors  running: NUMERIC where the normaliser has no value for a kappa, or an image is opposite
- * to a text (ps) Source  AsymVLM section 4.2; docs/numerics.md#families */
+ * An image opposite to a text has no likelihood under ps: a number that is not finite.
+ * Errors  running: NUMERIC where the normaliser has no value for a kappa
+ * Source  AsymVLM section 4.2; docs/numerics.md#families */
 pnb__tensor *pnb__sphere_log_lik(pnb__sphere_density density, pnb__tensor *images,
-                                 pnb__directions texts);
+                                 pnb__directions texts, pnb__tensor *scale);
 
 /* Mean of both cross entropies of scale * L, matches on the diagonal: ().  L (B,B); scale () is
- * raw, not exponentiated; `matches` int32 (B) holds 0, 1, 2, ... Source  AsymVLM section 4.3 */
+ * raw, not exponentiated, or NULL: 1; `matches` int32 (B) holds 0, 1, 2, ... Source  AsymVLM
+ * section 4.3 */
 pnb__tensor *pnb__symmetric_info_nce(pnb__tensor *log_lik, pnb__tensor *scale,
                                      pnb__tensor *matches);
 /* SigLIP's loss over the same matrix: sum over all pairs of -log s(sign * (scale * (L - centre) +

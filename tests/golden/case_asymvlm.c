@@ -16,7 +16,7 @@ static parts build(golden_net *net, pnb__sphere_density density, pnb__tensor *et
 {
     parts p = {.eta = eta, .texts = pnb__directions_of(eta)};
     pnb__tensor *images = pnb__l2_normalize(net_leaf(net, "z_image"), 1e-12);
-    p.log_lik = pnb__sphere_log_lik(density, images, p.texts);
+    p.log_lik = pnb__sphere_log_lik(density, images, p.texts, NULL);
     return p;
 }
 

@@ -169,6 +169,15 @@ static void test_copy(void **state)
         {.dims = {1, 1, 110, 2, 80},
          .stride_src = {0, 0, 170, 85, 1},
          .stride_dst = {0, 0, 160, 80, 1}},
+        {.dims = {1, 1, 1, 70, 90}, /* transpositions, in tiles, both ways round */
+         .stride_src = {0, 0, 0, 1, 70},
+         .stride_dst = {0, 0, 0, 90, 1}},
+        {.dims = {1, 1, 3, 33, 64},
+         .stride_src = {0, 0, 2200, 64, 1},
+         .stride_dst = {0, 0, 2112, 1, 33}},
+        {.dims = {1, 2, 2, 32, 40},
+         .stride_src = {0, 2560, 32, 1, 64},
+         .stride_dst = {0, 2560, 1280, 40, 1}},
         {.dims = {1, 1, 0, 2, 3}, .stride_src = {0, 0, 6, 3, 1}, .stride_dst = {0, 0, 6, 3, 1}}};
     for (size_t i = 0; i < PNB_COUNT(copies); i++) {
         for (int accumulate = 0; accumulate < 2; accumulate++) {

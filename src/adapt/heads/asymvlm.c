@@ -101,28 +101,33 @@ static pnb__tensor *gaussian_log_lik(pnb__tensor *images, pnb__directions texts)
 }
 
 /* Rows images, columns texts. */
-static pnb__tensor *scores_of(const pnb__learned_graph *lg)
+static pnb__tensor *ablated_scores(const pnb__learned_graph *lg)
 {
     const pnb__learned_side *i = &lg->side[PNB_ADAPTER_IMAGES], *t = &lg->side[PNB_ADAPTER_TEXTS];
     pnb__sphere_density density = density_of(lg->a);
     if (lg->a->opts.ablation == PNB_ADAPT_ABLATION_GAUSSIAN)
         return gaussian_log_lik(i->mean, directions(t));
-    if (lg->a->opts.ablation == PNB_ADAPT_ABLATION_NONE)
-        return pnb__sphere_log_lik(density, i->mean, directions(t));
     pnb__tensor *under_images =
-        pnb__permute(pnb__sphere_log_lik(density, t->mean, directions(i)), (int[]){1, 0});
+        pnb__permute(pnb__sphere_log_lik(density, t->mean, directions(i), NULL), (int[]){1, 0});
     if (lg->a->opts.ablation == PNB_ADAPT_ABLATION_IMAGE_SIDE)
         return under_images;
-    pnb__tensor *under_texts = pnb__sphere_log_lik(density, i->mean, directions(t));
+    pnb__tensor *under_texts = pnb__sphere_log_lik(density, i->mean, directions(t), NULL);
     return pnb__affine(pnb__add(under_images, under_texts), 0.5, 0);
 }
 
+/* Without ablation the temperature goes into the product that makes the scores. */
 static void loss(pnb__learned_graph *lg)
 {
-    if (lg->a->opts.ablation == PNB_ADAPT_ABLATION_DETERMINISTIC_FT)
+    pnb__tensor *scale = pnb__learned_scale(lg), *scores;
+    bool is_plain = lg->a->opts.ablation == PNB_ADAPT_ABLATION_NONE;
+    if (lg->a->opts.ablation == PNB_ADAPT_ABLATION_DETERMINISTIC_FT) {
         pnb__deterministic_loss(lg);
-    else
-        pnb__learned_tell(lg, "contrast", pnb__contrast(lg, scores_of(lg), pnb__learned_scale(lg)));
+        return;
+    }
+    scores = is_plain ? pnb__sphere_log_lik(density_of(lg->a), lg->side[PNB_ADAPTER_IMAGES].mean,
+                                            directions(&lg->side[PNB_ADAPTER_TEXTS]), scale)
+                      : pnb__mul(ablated_scores(lg), scale);
+    pnb__learned_tell(lg, "contrast", pnb__contrast(lg, scores));
 }
 
 /* Table A.1; section B.4. */

@@ -33,18 +33,18 @@ static double no_slope(double unused, double x)
 }
 
 /* The mean of all scores as a constant: likelihoods are known up to one, and far from 0. */
-static pnb__tensor *centre_of(pnb__tensor *scores)
+static pnb__tensor *centred(pnb__tensor *scores)
 {
     static const pnb__function detached = {same, no_slope, 0};
-    return pnb__apply_function(pnb__mean(scores, PNB__ALL_AXES), &detached);
+    return pnb__sub(scores, pnb__apply_function(pnb__mean(scores, PNB__ALL_AXES), &detached));
 }
 
-pnb__tensor *pnb__contrast(pnb__learned_graph *lg, pnb__tensor *scores, pnb__tensor *scale)
+pnb__tensor *pnb__contrast(pnb__learned_graph *lg, pnb__tensor *scores)
 {
     if (lg->a->opts.loss == PNB_ADAPT_LOSS_INFONCE)
-        return pnb__symmetric_info_nce(scores, scale, pnb__learned_matches(lg));
-    return pnb__pairwise_sigmoid(scores, scale, pnb__learned_shift(lg), centre_of(scores),
-                                 pnb__learned_signs(lg));
+        return pnb__symmetric_info_nce(scores, NULL, pnb__learned_matches(lg));
+    return pnb__pairwise_sigmoid(centred(scores), pnb__constant(lg->g, 1), pnb__learned_shift(lg),
+                                 pnb__constant(lg->g, 0), pnb__learned_signs(lg));
 }
 
 /* ---- the method ---- */
@@ -72,10 +72,10 @@ void pnb__deterministic_side(pnb__learned_graph *lg, int side, pnb__tensor *x,
 
 void pnb__deterministic_loss(pnb__learned_graph *lg)
 {
-    pnb__tensor *cosines = pnb__matmul(lg->side[PNB_ADAPTER_IMAGES].mean, false,
-                                       lg->side[PNB_ADAPTER_TEXTS].mean, true);
     pnb__tensor *scale = pnb__apply(PNB__EXP, pnb__learned_scale(lg));
-    pnb__learned_tell(lg, "contrast", pnb__contrast(lg, cosines, scale));
+    pnb__tensor *texts = pnb__mul(lg->side[PNB_ADAPTER_TEXTS].mean, scale);
+    pnb__tensor *scores = pnb__matmul(lg->side[PNB_ADAPTER_IMAGES].mean, false, texts, true);
+    pnb__learned_tell(lg, "contrast", pnb__contrast(lg, scores));
 }
 
 static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
