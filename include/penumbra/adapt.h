@@ -4,7 +4,22 @@
  * of that model into sets of another family. What a method learns and from what is in the list
  * below; `penumbra adapt methods` prints it. On disk an adapter is a folder: config.json and
  * model.safetensors (docs/formats.md#adapters). What it makes says so: the chain of a set
- * (provenance.h) names the adapter, and only sets of one chain are compared. */
+ * (provenance.h) names the adapter, and only sets of one chain are compared.
+ *
+ *     pnb_adapter_opts opts = pnb_adapter_opts_default();
+ *     pnb_adapter_data data = {.images = images, .texts = texts, .truth = truth};
+ *     opts.seed = 1;
+ *     if (pnb_adapter_fit(&adapter, ctx, "asymvlm-vmf", &data, &opts, &err) == PNB_OK &&
+ *         pnb_adapter_save(adapter, "asymvlm", &err) == PNB_OK)
+ *         ... pnb_adapter_apply_to("texts.vmf.safetensors", adapter, PNB_ADAPTER_TEXTS, texts,
+ * &err) pnb_adapter_free(adapter);
+ *
+ * Methods come in two kinds. Those that learn in a pass or two over the rows of a side (conformity,
+ * whitened) need no pairs. Those that train (`trains` below) put a network on frozen rows and learn
+ * from which pictures and captions belong together, in batches: they draw from a seed, may validate
+ * on held-out pairs and stop early, and may keep a run in a folder that an interrupted training
+ * goes on from. One build with one number of threads gives the same bytes for the same seed, in one
+ * piece or resumed. */
 #ifndef PENUMBRA_ADAPT_H
 #define PENUMBRA_ADAPT_H
 
@@ -33,7 +48,8 @@ typedef struct pnb_adapter_about {
     bool trains;           /* by steps over batches: it reads held-out rows and keeps a run */
 } pnb_adapter_about;
 
-/* The methods in the order of the list; NULL behind the last one. */
+/* The methods in the order of the list, which is that of `penumbra adapt methods`; NULL behind the
+ * last one. Names are lower case with '-' between words. */
 const pnb_adapter_about *pnb_adapter_method_at(size_t i);
 /* Name of option number i that the method reads, a field of pnb_adapter_opts; NULL behind the last.
  */
@@ -56,7 +72,8 @@ typedef enum pnb_adapt_uncertain {
 
 /* How long, how fast and in what batches a method trains. X(name, text, sentence)
  * The papers' values are for hundreds of thousands of pairs: with few, their steps are far too few.
- */
+ * Which one was used stands in the adapter and is said when training begins. What a recipe chooses
+ * may be given in its place, one by one (lr, batch_size, epochs or steps, hidden, layers). */
 #define PNB_ADAPT_RECIPE_LIST(X)                                                                   \
     X(AUTO, "auto", "small below 100,000 pairs, published from there on")                          \
     X(SMALL, "small", "AdamW, small batches, narrow heads: a minute of two cores")                 \
@@ -69,7 +86,10 @@ typedef enum pnb_adapt_recipe {
 } pnb_adapt_recipe;
 #define PNB_ADAPT_SMALL_PAIRS 100000 /* fewer are few */
 
-/* What an epoch goes through. X(name, text, sentence) */
+/* What an epoch goes through. X(name, text, sentence)
+ * A pair that the truth names twice is one pair. The order of an epoch is drawn from seed and
+ * epoch; an incomplete batch at its end is left out. In a batch every other pair counts as no
+ * match, also where the truth knows better: as the released codes have it. */
 #define PNB_ADAPT_CAPTIONS_LIST(X)                                                                 \
     X(ALL, "all", "every pair of the truth once an epoch")                                         \
     X(ONE, "one", "every picture once an epoch, with one of its captions, drawn anew")
@@ -80,7 +100,9 @@ typedef enum pnb_adapt_captions {
         PNB_N_ADAPT_CAPTIONS
 } pnb_adapt_captions;
 
-/* What is made of the matrix of scores. X(name, text, sentence) */
+/* What is made of the matrix of scores of a batch. X(name, text, sentence)
+ * Both learn a scale of the scores; siglip also a bias, which begins at -log of the batch, and
+ * takes the mean score of the batch from all: likelihoods are known up to a constant. */
 #define PNB_ADAPT_LOSS_LIST(X)                                                                     \
     X(INFONCE, "infonce", "cross entropy of rows and of columns")                                  \
     X(SIGLIP, "siglip", "a sigmoid for every pair")
@@ -91,7 +113,9 @@ typedef enum pnb_adapt_loss {
         PNB_N_ADAPT_LOSSES
 } pnb_adapt_loss;
 
-/* log C_D(kappa) of a von Mises-Fisher density. X(name, text, sentence) */
+/* log C_D(kappa) of a von Mises-Fisher density. X(name, text, sentence)
+ * The approximation leaves out a constant of the width, which no ranking sees. Sets made with
+ * either name the measure that belongs to it, "vmf" or "vmf_exact". */
 #define PNB_ADAPT_NORMALISER_LIST(X)                                                               \
     X(APPROXIMATE, "approximate", "the closed form of AsymVLM's section 4.2")                      \
     X(EXACT, "exact", "by the Bessel function")
@@ -102,7 +126,9 @@ typedef enum pnb_adapt_normaliser {
         PNB_N_ADAPT_NORMALISERS
 } pnb_adapt_normaliser;
 
-/* AsymVLM's section 5.2. X(name, text, sentence) */
+/* AsymVLM's section 5.2. X(name, text, sentence)
+ * Which sides are changed, the family of the sets and their measure follow: a set of points that is
+ * left alone on one side, gaussian_diag by elk, or points by mean. */
 #define PNB_ADAPT_ABLATION_LIST(X)                                                                 \
     X(NONE, "none", "captions are densities on the sphere, pictures points")                       \
     X(IMAGE_SIDE, "image-side", "pictures are the densities, captions points")                     \
@@ -116,7 +142,9 @@ typedef enum pnb_adapt_ablation {
         PNB_N_ADAPT_ABLATIONS
 } pnb_adapt_ablation;
 
-/* ProbVLM's likelihood of generalised Gaussians. X(name, text, sentence) */
+/* ProbVLM's likelihood of generalised Gaussians. X(name, text, sentence)
+ * The released residual grows with |m - z| whatever beta is, so beta is learned by the normaliser
+ * alone; the density's is what the paper prints. */
 #define PNB_ADAPT_LIKELIHOOD_LIST(X)                                                               \
     X(RELEASED, "released", "residual |m - z| / alpha * beta, as the code has it")                 \
     X(TRUE, "true", "residual (|m - z| / alpha)^beta: the density's")
@@ -127,9 +155,11 @@ typedef enum pnb_adapt_likelihood {
         PNB_N_ADAPT_LIKELIHOODS
 } pnb_adapt_likelihood;
 
-/* Options of all methods; one that a method does not read must be left at its default. "chosen"
- * stands for 0, or NaN in a double: the recipe or the method chooses, and the adapter's own opts
- * (pnb_adapter_describe) have what it chose. docs/numerics.md#adapters has the recipes. */
+/* Options of all methods, as one struct for whoever tries several of them. A method lists those
+ * that it reads (pnb_adapter_option_at). One that a method does not read must be left at its
+ * default. "chosen" stands for 0, or NaN in a double: the recipe or the method chooses, and the
+ * adapter's own opts (pnb_adapter_describe) have what it chose. docs/numerics.md#adapters has the
+ * recipes. */
 typedef struct pnb_adapter_opts {
     pnb_adapt_uncertain uncertain; /* conformity, whitened: PNB_ADAPT_RARE */
     double shrinkage; /* whitened: share of the mean variance in the covariance, 0 to 1; NaN: that
@@ -138,16 +168,24 @@ typedef struct pnb_adapter_opts {
     /* methods that train */
     pnb_adapt_recipe recipe;     /* PNB_ADAPT_RECIPE_AUTO */
     pnb_adapt_captions captions; /* PNB_ADAPT_CAPTIONS_ALL */
-    double lr;                   /* largest rate of the cosine; chosen */
-    int64_t batch_size;          /* pairs of a step, 2 or more; chosen */
-    int64_t epochs;              /* chosen where `steps` is 0 too */
-    int64_t steps;               /* in place of epochs */
-    int64_t hidden;              /* width of the hidden layers; chosen */
-    int64_t layers;              /* hidden layers of a head, 1 to 7; chosen: 3 */
-    int64_t patience; /* validations without a lower loss that end a training; 0: none does. 10 */
-    uint64_t seed;    /* of everything that is drawn: 0 */
+    /* Largest rate of the schedule, a cosine down to 2% (small) or to 1e-6 (published); chosen */
+    double lr; /* 0 to 1000 */
+    /* Pairs of a step, 2 to 32,768. Chosen: the recipe's, or all pairs where there are fewer; one
+     * that was given and is larger than an epoch is refused */
+    int64_t batch_size;
+    /* Length: one of the two, at most 10^6 epochs or 10^9 steps; chosen where both are 0 */
+    int64_t epochs, steps;
+    /* Width of the hidden layers, 1 to 65,536; chosen: 512 small, 1,024 published */
+    int64_t hidden;
+    int64_t layers; /* hidden layers of a head, 1 to 7; chosen: 3. probvlm has its own */
+    /* Validations without a lower loss that end a training, of about thirty that a whole one has;
+     * 0: none does. 10. Read with held-out pairs only */
+    int64_t patience;
+    /* Of everything that is drawn: fresh weights, the order of pairs, noise, dropout. 0 */
+    uint64_t seed;
 
-    /* single methods */
+    /* Single methods. The words in front name those that read the option; any other one refuses a
+     * value that is not the default, and says who reads it. */
     pnb_adapt_loss loss;             /* asymvlm-vmf, asymvlm-ps, deterministic: infonce */
     pnb_adapt_normaliser normaliser; /* asymvlm-vmf: approximate */
     pnb_adapt_ablation ablation;     /* asymvlm-vmf, asymvlm-ps: none */
@@ -171,13 +209,19 @@ typedef struct pnb_adapter_data {
     const pnb_truth *truth; /* images ask, texts are found. NULL: all rows; where given, only rows
                              * that have a match are learned from */
 
-    /* The rest is read by methods that train, and passed over by the others. */
+    /* The rest is read by methods that train, and passed over by the others.
+     *
+     * Held-out rows are of the same model and width as those that are learned from, of other
+     * pictures: a caption that stands in both tells nothing of what was learned by heart. Every
+     * pair of theirs counts once in a validation, the first ones twice where the last batch is not
+     * full; weights of the lowest loss are those of the adapter. */
     const pnb_embeddings *val_images, *val_texts; /* held out; all three or none */
     const pnb_truth *val_truth; /* the weights of the lowest loss on its pairs are kept */
     const char *logs, *name;    /* the run is the folder <logs>/<name>, as in pnb_train_opts, with
                                  * out.log, results.jsonl and checkpoints; logs NULL: none is kept */
-    const char *resume;         /* "latest", or a checkpoint's folder: goes on to the same bits */
-    pnb_watch watch;            /* steps; one that stops leaves a checkpoint where a run is kept */
+    const char *resume; /* "latest", or a checkpoint's folder: goes on to the same bits. Options and
+                         * data must be those of the run */
+    pnb_watch watch;    /* steps; one that stops leaves a checkpoint where a run is kept */
 } pnb_adapter_data;
 
 /* A method with what it learned. Opaque. Applying one from several threads is safe; nothing changes
@@ -222,8 +266,10 @@ typedef enum pnb_adapter_side {
     PNB_N_ADAPTER_SIDES
 } pnb_adapter_side;
 
-/* A number that learning came to, for people: a share that was chosen, the length of a mean. A
- * later method may tell any; none is needed to apply the adapter. */
+/* A number that learning came to, for people, under an identifier as its name: a share that was
+ * chosen, the length of a mean. Of a side it begins with "image_" or "text_". Methods that train
+ * tell steps, loss (of the last batch) and, with held-out pairs, val_loss and best_step, the step
+ * whose weights were kept. A later method may tell any; none is needed to apply the adapter. */
 typedef struct pnb_adapter_figure {
     char name[32];
     double value; /* finite */

@@ -71,6 +71,7 @@ typedef struct pnb_encode_opts {
     size_t batch_size; /* inputs encoded together */
     uint64_t seed;     /* of masked copies; kept in the set's record */
     bool exif;         /* turn pictures as their EXIF orientation says */
+    bool raw;          /* means with the lengths that the projection gave them; else unit rows */
     bool masked;       /* encode masked copies: the "less informative" side of inclusion */
     double mask_keep;  /* share of its patches a masked picture keeps, in (0, 1] */
     double mask_drop;  /* probability that a token of a masked text is deleted */

@@ -74,6 +74,9 @@ static const pnb__option options[] = {
         "exif", AT(how.exif),
         "Turn pictures as their EXIF orientation says; the pipelines that models were trained "
         "with ignore it"),
+    PNB__ROW_FLAG("raw", AT(how.raw),
+                  "Keep the lengths of means as the projection gives them: what AsymVLM's adapter "
+                  "reads of captions"),
     PNB__ROW_FLAG("masked", AT(how.masked),
                   "Embed what is left of each input after masking, to compare with the whole",
                   .group = "Masked copies"),

@@ -285,7 +285,8 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_s
 pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, pnb_embeddings *set, size_t first,
                                    pnb_error *err)
 {
-    const pnb_encode_out out = pnb__encode_rows(set, first);
+    pnb_encode_out out = pnb__encode_rows(set, first);
+    out.skip_normalize = b->opts->raw;
     pnb__towers *towers = pnb__worker_towers(b->worker);
     pnb_model *model = b->encoder->model;
     if (b->tokens != NULL)

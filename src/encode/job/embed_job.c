@@ -51,6 +51,9 @@ static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
                  j->opts->mask_drop);
     else if (j->opts->masked)
         snprintf(info->preprocess + length, size - length, ", patches kept %g", j->opts->mask_keep);
+    length = strlen(info->preprocess);
+    if (j->opts->raw)
+        snprintf(info->preprocess + length, size - length, ", lengths kept");
     return PNB_OK;
 }
 
