@@ -34,8 +34,7 @@ static bool is_epoch_end(const pnb__trainer *t)
 static bool is_last(const pnb__trainer *t)
 {
     const pnb__objective *o = &t->objective;
-    return t->state.step >= t->n_steps ||
-           (o->calls->is_done != NULL && o->calls->is_done(o->self));
+    return t->state.step >= t->n_steps || (o->calls->is_done != NULL && o->calls->is_done(o->self));
 }
 
 /* Whether there is a folder to write into. */

@@ -20,8 +20,8 @@ typedef struct pnb__run_opts {
     uint64_t seed;
 
     const char *logs, *name, *resume; /* logs NULL: nothing is written, nothing can be resumed */
-    const char *label; /* what a run without a name is called after: the model */
-    int workers;       /* stands in such a name too */
+    const char *label;                /* what a run without a name is called after: the model */
+    int workers;                      /* stands in such a name too */
     int64_t log_every_n_steps;
     int64_t val_frequency, val_every_n_steps;
     int64_t save_frequency, save_every_n_steps;

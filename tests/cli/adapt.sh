@@ -14,9 +14,14 @@ want 0 adapt methods --json
 check "every method tells all of itself" python3 - <<'PY'
 import json
 methods = json.load(open("out"))["methods"]
-assert [m["name"] for m in methods] == ["conformity", "whitened"]
+names = [m["name"] for m in methods]
+assert names[:2] == ["conformity", "whitened"] and len(set(names)) == len(names)
 assert methods[1]["options"] == ["uncertain", "shrinkage"] and methods[1]["measure"] == "mean"
-assert all(m["learns"] and m["paper"] and m["cost"] and not m["needs_pairs"] for m in methods)
+assert all(m["learns"] and m["paper"] and m["cost"] for m in methods)
+assert not any(m["needs_pairs"] or m["trains"] for m in methods[:2])
+trained = {m["name"]: m for m in methods if m["trains"]}
+assert {"asymvlm-vmf", "asymvlm-ps", "pfe", "pcme", "pcmepp", "prolip", "probvlm", "deterministic"} <= set(trained)
+assert "ablation" in trained["asymvlm-ps"]["options"] and "normaliser" not in trained["asymvlm-ps"]["options"]
 PY
 
 for method in conformity whitened; do
@@ -171,6 +176,87 @@ check "other rows, another hash" test "$(sha256sum <few/config.json)" != "$(sha2
 want 0 adapt train --method whitened --images i.safetensors --shrinkage 1 --uncertain common \
     --out other --json
 prints '"uncertain": "common"'
+
+# methods that train: on captions with their lengths, pictures left alone
+want 0 embed -m model --texts shapes/test/captions.jsonl --raw -o raw.safetensors -q
+check "raw rows have lengths, and say so" python3 -c '
+import json, struct
+def load(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    a = head["mean"]
+    at = 8 + n + a["data_offsets"][0]
+    rows, dim = a["shape"]
+    x = struct.unpack("<%df" % (rows * dim), data[at:at + 4 * rows * dim])
+    return head["__metadata__"], [x[i * dim:(i + 1) * dim] for i in range(rows)]
+meta, raw = load("raw.safetensors")
+plain, unit = load("t.safetensors")
+assert meta["preprocess"].endswith(", lengths kept") and meta["weights_sha256"] == plain["weights_sha256"]
+for r, u in zip(raw, unit):
+    length = sum(v * v for v in r) ** 0.5
+    assert abs(length - 1) > 1e-3 and all(abs(a / length - b) < 1e-5 for a, b in zip(r, u))'
+pairs=(--images i.safetensors --texts raw.safetensors --truth $truth)
+held=(--val-images i.safetensors --val-texts raw.safetensors --val-truth $truth)
+tiny=(--hidden 16 --batch-size 8 --steps 12 --threads 1)
+for method in asymvlm-vmf asymvlm-ps pfe pcme pcmepp prolip probvlm deterministic; do
+    want 0 adapt train --method $method "${pairs[@]}" "${held[@]}" "${tiny[@]}" --out $method
+    prints "recipe small"
+    prints "val_loss"
+    want 0 adapt apply --adapter $method --texts raw.safetensors -o r.$method.safetensors
+    left=i.safetensors
+    if ! grep -q '"adapted": false' $method/config.json; then
+        want 0 adapt apply --adapter $method --images i.safetensors -o i.$method.safetensors
+        left=i.$method.safetensors
+    fi
+    want 0 eval retrieval --images $left --texts r.$method.safetensors --truth $truth --bootstrap 0 \
+        --measure mean
+done
+want 1 eval retrieval --images i.safetensors --texts r.asymvlm-ps.safetensors --truth $truth
+says "takes power_spherical sets and points" # what --measure auto asks for; these are Gaussians
+want 0 adapt train --method asymvlm-ps "${pairs[@]}" "${tiny[@]}" --out g
+says "rank them by --measure mean"
+want 1 adapt apply --adapter asymvlm-vmf --images i.safetensors -o x.safetensors
+says "leaves image embeddings alone"
+want 1 adapt apply --adapter asymvlm-vmf --texts t.safetensors -o x.safetensors
+says "embed with --raw"
+
+# the seed decides, and a run goes on to the same bytes
+want 0 adapt train --method asymvlm-ps "${pairs[@]}" "${held[@]}" "${tiny[@]}" --out again
+check "the same bytes" cmp asymvlm-ps/config.json again/config.json
+want 0 adapt train --method asymvlm-ps "${pairs[@]}" "${held[@]}" "${tiny[@]}" --seed 1 --out seed
+check "another seed, other bytes" test "$(sha256sum <seed/model.safetensors)" != "$(sha256sum <again/model.safetensors)"
+run=("${pairs[@]}" "${held[@]}" "${tiny[@]}" --logs logs --name ps)
+want 0 adapt train --method asymvlm-ps "${run[@]}" --out kept
+check "a run changes nothing" cmp again/model.safetensors kept/model.safetensors
+check "a run is kept" test -s logs/ps/results.jsonl -a -e logs/ps/checkpoints/latest/head.safetensors
+want 1 adapt train --method asymvlm-ps "${run[@]}" --out kept
+says "already holds a run"
+want 0 adapt train --method asymvlm-ps "${run[@]}" --resume latest --out resumed
+check "the same bytes at its end" cmp kept/config.json resumed/config.json
+want 1 adapt train --method pfe "${run[@]}" --resume latest --out x
+
+# options of single methods
+want 0 adapt train --method asymvlm-vmf "${pairs[@]}" "${tiny[@]}" --ablation gaussian --out g --json
+prints '"measure": "elk"'
+want 0 adapt train --method asymvlm-vmf "${pairs[@]}" "${tiny[@]}" --normaliser exact --out g --json
+prints '"measure": "vmf_exact"'
+want 0 adapt train --method probvlm "${pairs[@]}" "${tiny[@]}" --likelihood true --mc-samples 0 --out g
+want 1 adapt train --method pfe "${pairs[@]}" "${tiny[@]}" --ablation gaussian --out x
+says "pfe does not read the option ablation"
+want 1 adapt train --method pfe "${pairs[@]}" --batch-size 32768 --out x
+says "batches of 32768, but an epoch has"
+want 1 adapt train --method pfe --images i.safetensors --texts raw.safetensors --out x
+says "the truth is missing"
+head -1 $truth >one.pairs
+want 1 adapt train --method pfe --images i.safetensors --texts raw.safetensors --truth one.pairs --out x
+says "the truth has 1 pair"
+want 2 adapt train --method pfe "${pairs[@]}" --val-images i.safetensors --out x
+says "come together"
+want 2 adapt train --method whitened "${pairs[@]}" "${held[@]}" --out x
+says "learns in one pass"
+want 2 adapt train --method pfe "${pairs[@]}" --resume latest --out x
+says "give --logs"
 
 # wrong use
 want 2 adapt train --method whitened --out x

@@ -64,6 +64,20 @@ static pnb_status declare(pnb_adapter *a, pnb_error *err)
     return a->calls->learned->declare(a, l, err);
 }
 
+/* Likelihoods on the sphere are of points: sets of another family have no place beside them. */
+static void warn_left(const pnb_adapter *a, const pnb__adapter_job *job)
+{
+    bool is_sphere = a->family == PNB_VMF || a->family == PNB_POWER_SPHERICAL;
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
+        pnb_family family = job->side[s].set->family;
+        if (is_sphere && !a->part[s].is_adapted && family != PNB_POINT)
+            pnb__log(a->ctx, PNB_LOG_WARN,
+                     "the %s embeddings are left alone and are %s; %s compares points with what "
+                     "the adapter makes: rank them by --measure mean",
+                     job->side[s].what, pnb_family_name(family), a->measure);
+    }
+}
+
 pnb_status pnb__learned_fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *err)
 {
     pnb__learned_pairs pairs = {0};
@@ -75,6 +89,7 @@ pnb_status pnb__learned_fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_err
     PNB_TRY(pnb__learned_fresh(a->self, a->opts.seed, err));
     PNB_TRY(check_rows(a, job, err));
     PNB_TRY(check_held_out(job, err));
+    warn_left(a, job);
     PNB_TRY(pnb__learned_train(a, job, &pairs, err));
     status = settle(a->self, err);
 done:

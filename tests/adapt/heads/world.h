@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { HEADS_DIM = 12, N_TOPICS = 4, N_LEAVES = 4, N_LEVELS = 2 };
+enum { HEADS_DIM = 16, N_TOPICS = 4, N_LEAVES = 8, N_LEVELS = 2 };
 
 typedef struct heads_world {
     pnb_embeddings *images, *texts; /* text k n + i is of level k and of image i */
@@ -48,14 +48,14 @@ static inline heads_world make_heads_world(size_t n, uint64_t seed, double text_
         uint64_t topic = i % N_TOPICS, leaf = N_TOPICS + topic * N_LEAVES + i / N_TOPICS % N_LEAVES;
         float *image = w.images->mean + i * HEADS_DIM;
         add_direction(image, topic, 1);
-        add_direction(image, leaf, 1);
+        add_direction(image, leaf, 1.5);
         add_direction(image, 1000 + 10 * i + seed * 100000, 0.3);
         scale_to(image, 1);
         for (size_t k = 0; k < N_LEVELS; k++) {
             float *text = w.texts->mean + (k * n + i) * HEADS_DIM;
             add_direction(text, topic, 1);
             if (k > 0)
-                add_direction(text, leaf, 1);
+                add_direction(text, leaf, 1.5);
             add_direction(text, 1001 + k + 10 * i + seed * 100000, 0.1);
             scale_to(text, text_length);
             pairs[2 * (k * n + i)] = (int64_t)i;

@@ -1,0 +1,96 @@
+/* Pairs in their order: each once an epoch, another order every epoch, one caption a picture where
+ * that is asked for; rows with unit length or as they are. */
+#include "tests/adapt/heads/world.h"
+
+#include "adapt/heads/learned.h"
+
+static void every_pair_once(void **state)
+{
+    (void)state;
+    heads_world w = make_heads_world(20, 1, 3);
+    pnb__learned_pairs p;
+    pnb_error err = PNB_ERROR_INIT;
+    uint32_t first[40];
+    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_CAPTIONS_ALL, &err),
+              &err);
+    assert_int_equal(p.n_order, 40);
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        bool seen[40] = {false};
+        pnb__learned_pairs_shuffle(&p, 5, epoch);
+        for (size_t i = 0; i < 40; i++) {
+            uint32_t pair = p.order[i];
+            assert_false(seen[p.row[1][pair]]);
+            seen[p.row[1][pair]] = true;
+            assert_int_equal(p.row[0][pair], p.row[1][pair] % 20);
+        }
+        if (epoch > 0)
+            assert_memory_not_equal(first, p.order, sizeof first);
+        else
+            memcpy(first, p.order, sizeof first);
+    }
+    pnb__learned_pairs_shuffle(&p, 5, 0);
+    assert_memory_equal(first, p.order, sizeof first);
+    pnb__learned_pairs_reset(&p);
+    free_heads_world(&w);
+}
+
+static void one_caption_a_picture(void **state)
+{
+    (void)state;
+    heads_world w = make_heads_world(20, 1, 3);
+    pnb__learned_pairs p;
+    pnb_error err = PNB_ERROR_INIT;
+    size_t n_second = 0;
+    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_CAPTIONS_ONE, &err),
+              &err);
+    assert_int_equal(p.n_order, 20);
+    for (uint64_t epoch = 0; epoch < 50; epoch++) {
+        bool seen[20] = {false};
+        pnb__learned_pairs_shuffle(&p, 5, epoch);
+        for (size_t i = 0; i < 20; i++) {
+            uint32_t image = p.row[0][p.order[i]];
+            assert_false(seen[image]);
+            seen[image] = true;
+            n_second += p.row[1][p.order[i]] >= 20;
+        }
+    }
+    assert_true(n_second > 400 && n_second < 600); /* of 1000 */
+    pnb__learned_pairs_reset(&p);
+    free_heads_world(&w);
+}
+
+/* Behind its end the order begins again. */
+static void rows_of_a_batch(void **state)
+{
+    (void)state;
+    heads_world w = make_heads_world(4, 1, 3);
+    pnb__learned_pairs p;
+    pnb__learned l = {.is_unit = {false, true}};
+    pnb_error err = PNB_ERROR_INIT;
+    float image[6 * HEADS_DIM], text[6 * HEADS_DIM];
+    float *const x[] = {image, text};
+    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_CAPTIONS_ALL, &err),
+              &err);
+    pnb__learned_pairs_shuffle(&p, 1, 0);
+    pnb__learned_pairs_read(&p, &l, 5, 6, x);
+    for (size_t i = 0; i < 6; i++) {
+        uint32_t pair = p.order[(5 + i) % 8];
+        const float *wanted = w.texts->mean + p.row[1][pair] * HEADS_DIM;
+        assert_memory_equal(image + i * HEADS_DIM, w.images->mean + p.row[0][pair] * HEADS_DIM,
+                            HEADS_DIM * sizeof *image);
+        for (size_t d = 0; d < HEADS_DIM; d++)
+            assert_true(fabs((double)text[i * HEADS_DIM + d] - (double)wanted[d] / 3) < 1e-6);
+    }
+    pnb__learned_pairs_reset(&p);
+    free_heads_world(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pair_once),
+        cmocka_unit_test(one_caption_a_picture),
+        cmocka_unit_test(rows_of_a_batch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
