@@ -134,10 +134,11 @@ static double clip(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
-/* Gamma(3/b)/Gamma(1/b) */
+/* Gamma(3/b)/Gamma(1/b); lgamma itself writes a variable of the process */
 static double variance_of_shape(double beta)
 {
-    return exp(lgamma(3 / beta) - lgamma(1 / beta));
+    int sign;
+    return exp(lgamma_r(3 / beta, &sign) - lgamma_r(1 / beta, &sign));
 }
 
 static void add_pass(sums *s, bool is_first)

@@ -107,13 +107,54 @@ static inline pnb_safetensors *still(pnb_ctx *ctx, const char *method, const hea
     o.lr = 0;
     o.steps = 1;
     o.hidden = 16;
-    o.batch_size = (int64_t)(N_LEVELS * w->n);
+    o.batch_size = (int64_t)w->truth->n_pairs;
     *adapter = fit_ok(ctx, method, &data, &o);
     assert_ok(pnb_adapter_save(*adapter, dir, &err), &err);
     char *path = pnb__path_join(dir, "model.safetensors");
     assert_ok(pnb_safetensors_open(&file, path, &err), &err);
     pnb__free(path);
     return file;
+}
+
+/* One caption a picture, that of its leaf: no row of a batch is there twice. */
+static inline heads_world make_single_world(size_t n, double text_length)
+{
+    heads_world w = make_heads_world(n, 1, text_length);
+    int64_t *pairs = pnb__alloc_array(2 * n, sizeof *pairs);
+    pnb_error err = PNB_ERROR_INIT;
+    for (size_t i = 0; i < n; i++) {
+        pairs[2 * i] = (int64_t)i;
+        pairs[2 * i + 1] = (int64_t)(n + i);
+    }
+    pnb_truth_free(w.truth);
+    assert_ok(pnb_truth_create_pairs(&w.truth, n, N_LEVELS * n, pairs, n, &err), &err);
+    pnb__free(pairs);
+    return w;
+}
+
+/* A side of pair i of such a world: its row, and what a head of four layers makes of it. */
+static inline void head_row(const pnb_safetensors *file, const heads_world *w, int side, size_t i,
+                            bool is_unit, const char *head, double *row, double *out)
+{
+    char name[64];
+    load_row(side == 0 ? w->images : w->texts, side == 0 ? i : w->n + i, is_unit, row);
+    memcpy(out, row, HEADS_DIM * sizeof *out);
+    snprintf(name, sizeof name, "%s_%s", side == 0 ? "image" : "text", head);
+    assert_int_equal(run_head(file, name, 4, out), HEADS_DIM);
+}
+
+static inline double softplus(double x)
+{
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+/* -1/2 mean(1 + l - m^2 - e^l) */
+static inline double divergence(const double *mean, const double *log_var, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum -= 0.5 * (1 + log_var[i] - mean[i] * mean[i] - exp(log_var[i]));
+    return sum / (double)n;
 }
 
 static inline void require_loss(const pnb_adapter *a, double wanted, const char *what)
