@@ -107,7 +107,7 @@ static double value_pcmepp(const double *x)
             pseudo += cross_entropy(z[i][t], z[i][t] >= z[i][i] ? 1 : y) / (B * B);
             pseudo += cross_entropy(z[i][t], z[i][t] >= z[t][t] ? 1 : y) / (B * B);
         }
-    for (int side = 0; side < 2; side++)
+    for (size_t side = 0; side < 2; side++)
         for (size_t k = 0; k < N; k++) {
             double m = x[2 * side * N + k], l = x[(2 * side + 1) * N + k];
             vib -= 0.5 * (1 + l - m * m - exp(l)) / N;
