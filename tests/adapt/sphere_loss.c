@@ -54,7 +54,7 @@ static double log_norm(double kappa)
     double ra = sqrt(a * a + kappa * kappa), rb = sqrt(b * b + kappa * kappa);
     switch (density) {
     case PNB__SPHERE_VMF:
-        return (D - 1) / 4.0 * (log(a + ra) + log(b + rb)) - 0.5 * (ra + rb);
+        return a / 2 * (log(a + ra) + log(a + rb)) - 0.5 * (ra + rb);
     case PNB__SPHERE_VMF_EXACT:
         return (D / 2.0 - 1) * log(kappa) - D / 2.0 * log(2 * PI) - log_bessel(D / 2.0 - 1, kappa);
     default:
