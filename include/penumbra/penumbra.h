@@ -8,6 +8,7 @@
 #define PENUMBRA_PENUMBRA_H
 
 #include "penumbra/adapt.h"      /* distributions from the embeddings of a frozen model */
+#include "penumbra/ambiguous.h"  /* embeddings of known ambiguity */
 #include "penumbra/bootstrap.h"  /* intervals by resampling */
 #include "penumbra/calibrate.h"  /* the probability that a pair matches; conformal lists */
 #include "penumbra/checkpoint.h" /* arrays of PyTorch and safetensors files, one file or shards */

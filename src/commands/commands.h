@@ -40,6 +40,6 @@ extern const pnb__command pnb__cmd_tokenize, pnb__cmd_include;
 extern const pnb__command pnb__cmd_duplicates, pnb__cmd_outliers, pnb__cmd_select;
 extern const pnb__command pnb__cmd_eval_retrieval, pnb__cmd_eval_compare, pnb__cmd_eval_vqa;
 extern const pnb__command pnb__cmd_tokenizer_encode, pnb__cmd_tokenizer_decode;
-extern const pnb__command pnb__cmd_data_chains;
+extern const pnb__command pnb__cmd_data_chains, pnb__cmd_data_ambiguous;
 
 #endif

@@ -113,6 +113,47 @@ check "captions of whole pictures" grep -q "all of the first" told/test/captions
 want 1 data chains --instances instances.json --pictures pictures --out other --captions none.json
 says "none.json"
 
+# ambiguous: sets of a tree of concepts, which eval reads with their truth
+ambiguous() { # STATUS OUT OPTIONS...
+    local wanted=$1 out=$2
+    shift 2
+    want "$wanted" data ambiguous --out "$out" --n 90 --dim 8 --roots 2 --branches 2 --levels 3 \
+        --texts 2 --val-share 0.2 --test-share 0.2 --json "$@"
+}
+ambiguous 0 amb --seed 4
+has_keys dir reused n_train n_val n_test levels.level levels.captions levels.images_per_caption
+check "counts" python3 -c 'import json; r = json.load(open("out"))
+assert (r["n_train"], r["n_val"], r["n_test"]) == (54, 18, 18), r
+assert [l["captions"] for l in r["levels"]] == [12, 24, 48], r'
+ambiguous 0 amb2 --seed 4 --threads 1
+check "the same seed, the same bytes" diff -r amb amb2
+ambiguous 0 amb3 --seed 5
+check "another seed, other rows" test "$(cmp -s amb/test/images.safetensors amb3/test/images.safetensors; echo $?)" -eq 1
+ambiguous 0 amb --seed 4
+prints '"reused": true'
+ambiguous 0 other --family gaussian_diag --text-dim 5 --cosine-general 0.2 --cosine-specific 0.8 --spread 0 \
+    --wording 0.9 --hint 0 --length 10 --length-spread 0
+check "captions of length 10" python3 -c 'import json, struct
+b = open("other/test/texts.safetensors", "rb").read(); n = struct.unpack("<Q", b[:8])[0]
+h = json.loads(b[8:8 + n]); begin, end = h["mean"]["data_offsets"]; assert h["mean"]["shape"][1] == 5
+x = struct.unpack("<%df" % ((end - begin) // 4), b[8 + n + begin:8 + n + end])
+assert all(abs(sum(v * v for v in x[i:i + 5]) - 100) < 1e-3 for i in range(0, len(x), 5))'
+for truth in test test.written; do
+    want 0 eval retrieval --images amb/test/images.safetensors --texts amb/test/texts.safetensors \
+        --truth amb/truth/$truth.pairs --measure mean
+done
+want 0 eval retrieval --images amb/test/images.safetensors --texts amb/test/known.safetensors \
+    --truth amb/truth/test.pairs
+prints "vmf"
+want 1 data ambiguous --out none --dim 4 --branches 4
+says "4 children a concept; they stand around it in its 4 dimensions: 2 to 3"
+want 2 data ambiguous --out none --cosine-general 0.9
+says "--cosine-general must be below --cosine-specific"
+want 2 data ambiguous --out none --val-share 0.6 --test-share 0.6
+says "leave nothing to train on"
+want 2 data ambiguous --out none --family point
+says "must be one of"
+
 # emoji: a list of six, the font where it is installed
 mkdir -p cldr/annotations cldr/annotationsDerived
 echo '<ldml></ldml>' >cldr/annotationsDerived/en.xml
@@ -168,5 +209,6 @@ fi
 
 every_option data shapes
 every_option data chains
+every_option data ambiguous
 every_option data emoji
 finish

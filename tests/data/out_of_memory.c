@@ -4,6 +4,7 @@
 #include "tests/data/fixture.h"
 
 #include "data/synth/emoji.h"
+#include "penumbra/ambiguous.h"
 
 #ifdef PNB_FAULTS
 
@@ -158,10 +159,34 @@ static void test_emoji(void **state)
     run_with_failures(read_emoji, scratch, PNB_NOMEM);
 }
 
+static pnb_status make_ambiguous(const char *path, pnb_error *err)
+{
+    pnb_ambiguous_opts o = pnb_ambiguous_opts_default();
+    o.n_images = 6;
+    o.dim = 4;
+    o.text_dim = 3;
+    o.n_roots = o.n_levels = o.n_branches = 2;
+    o.n_texts = 1;
+    o.family = PNB_GEN_GAUSSIAN;
+    pnb_status status = pnb_synth_ambiguous(NULL, &o, path, NULL, err);
+    if (status != PNB_OK && access(path, F_OK) == 0)
+        return PNB_EXISTS;
+    return status;
+}
+
+static void test_ambiguous(void **state)
+{
+    char *path = pnb__path_join(scratch, "ambiguous");
+    (void)state;
+    run_with_failures(make_ambiguous, path, PNB_IO);
+    pnb__free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sources),
-                                       cmocka_unit_test(test_shapes), cmocka_unit_test(test_emoji)};
+                                       cmocka_unit_test(test_shapes), cmocka_unit_test(test_emoji),
+                                       cmocka_unit_test(test_ambiguous)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
 

@@ -2,8 +2,8 @@
  *
  * Options and the table of what was made; drawing, captions and files are src/data's. */
 #include "commands/commands.h"
+#include "commands/data/data_stats.h"
 #include "penumbra/synth.h"
-#include "program/result_end.h"
 
 /* ---- shapes ---- */
 
@@ -42,27 +42,6 @@ static const pnb__option shapes_options[] = {
 };
 #undef AT
 
-static void put_stats(const char *dir, const pnb_synth_stats *stats, pnb__result *r)
-{
-    static const pnb__column columns[] = {{"level", "level"},
-                                          {"texts", "captions"},
-                                          {"texts_per_image", "a picture"},
-                                          {"images_per_text", "pictures a caption fits"}};
-    pnb__result_text(r, "dir", "folder", dir);
-    pnb__result_flag(r, "reused", "was there already", stats->reused);
-    pnb__result_int(r, "n_train", "train pictures", (int64_t)stats->n_train);
-    pnb__result_int(r, "n_val", "val pictures", (int64_t)stats->n_val);
-    pnb__result_int(r, "n_test", "test pictures", (int64_t)stats->n_test);
-    pnb__result_int(r, "n_words", "distinct words", (int64_t)stats->n_words);
-    pnb__result_int(r, "n_ambiguous", stats->n_ambiguous > 0 ? "ambiguous pictures" : NULL,
-                    (int64_t)stats->n_ambiguous);
-    pnb__result_table(r, "levels", "captions by level (0 most general)", columns, 4);
-    for (int level = 0; level < PNB_SYNTH_N_LEVELS; level++) {
-        pnb__result_row(r, "%d %zu %.2f %.1f", level, stats->n_texts[level],
-                        stats->texts_per_image[level], stats->images_per_text[level]);
-    }
-}
-
 static void shapes_defaults(void *args)
 {
     *(struct shapes_args *)args = (struct shapes_args){.job = pnb_shapes_opts_default()};
@@ -78,7 +57,7 @@ static pnb_status run_shapes(pnb__app *app, void *args, pnb__result *r)
     a->job.seed = (uint64_t)app->common.seed;
     pnb_status status = pnb_synth_shapes(app->ctx, &a->job, a->out, &stats, &app->err);
     if (status == PNB_OK)
-        put_stats(a->out, &stats, r);
+        pnb__data_put_stats(a->out, &stats, PNB_SYNTH_N_LEVELS, r);
     return status;
 }
 
@@ -124,7 +103,7 @@ static pnb_status run_emoji(pnb__app *app, void *args, pnb__result *r)
     a->job.size = a->size[0] == '6' ? 64 : 128;
     pnb_status status = pnb_synth_emoji(app->ctx, &a->job, a->out, &stats, &app->err);
     if (status == PNB_OK)
-        put_stats(a->out, &stats, r);
+        pnb__data_put_stats(a->out, &stats, PNB_SYNTH_N_LEVELS, r);
     return status;
 }
 
@@ -149,11 +128,12 @@ static const pnb__command emoji = {
     .defaults = emoji_defaults,
     PNB__RUNS(emoji_options, struct emoji_args, run_emoji)};
 
-static const pnb__command *const subs[] = {&shapes, &emoji, &pnb__cmd_data_chains, NULL};
+static const pnb__command *const subs[] = {&shapes, &emoji, &pnb__cmd_data_chains,
+                                           &pnb__cmd_data_ambiguous, NULL};
 const pnb__command pnb__cmd_data = {
     .name = "data",
     .summary = "make an image-caption data set without a download",
-    .about = "Writes {train,val,test}/NNNNN.tar with KEY.png and KEY.json, "
+    .about = "Shapes and emoji write {train,val,test}/NNNNN.tar with KEY.png and KEY.json, "
              "captions.jsonl and images.jsonl beside them, and truth/SPLIT.pairs with every "
-             "picture-caption pair that is true.",
+             "picture-caption pair that is true. ambiguous writes embedding sets.",
     .subs = subs};

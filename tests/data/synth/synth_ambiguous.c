@@ -1,0 +1,249 @@
+/* The whole set: match sets by brute force over the names of concepts, counts, the same bytes on
+ * any number of threads, widths, families, and what is there already. */
+#include "penumbra/ambiguous.h"
+
+#include "tests/data/fixture.h"
+
+#include "sets/set_rows.h"
+
+static char *scratch;
+
+static int set_up(void **state)
+{
+    (void)state;
+    scratch = scratch_create();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    scratch_remove(scratch);
+    return 0;
+}
+
+static pnb_ambiguous_opts small(void)
+{
+    pnb_ambiguous_opts o = pnb_ambiguous_opts_default();
+    o.n_images = 200;
+    o.dim = 10;
+    o.n_levels = 3;
+    o.n_roots = 2;
+    o.n_branches = 3;
+    o.n_texts = 2;
+    o.val_share = 0.06; /* 12 pictures for 18 leaves: concepts without one */
+    o.test_share = 0.3;
+    o.seed = 9;
+    return o;
+}
+
+static pnb_embeddings *load(const char *dir, const char *name)
+{
+    pnb_embeddings *set = NULL;
+    char *path = pnb__format("%s/%s/%s.safetensors", scratch, dir, name);
+    ASSERT_OK(pnb_embeddings_load(&set, path, &err));
+    pnb__free(path);
+    return set;
+}
+
+static size_t row_of(const pnb_embeddings *set, const char *id)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (strcmp(set->ids[i], id) == 0)
+            return i;
+    fail_msg("no row is called %s", id);
+    return 0;
+}
+
+/* [images][texts] how often a file of pairs says so. */
+static int *load_pairs(const char *dir, const char *name, const pnb_embeddings *images,
+                       const pnb_embeddings *texts)
+{
+    char *path = pnb__format("%s/%s/truth/%s.pairs", scratch, dir, name), *line, *data;
+    int *pairs = calloc(images->n * texts->n, sizeof *pairs);
+    size_t n;
+    ASSERT_OK(pnb__read_file(path, 1 << 24, &data, &n, &err));
+    pnb__line_reader lines = {.at = data, .end = data + n, .path = path};
+    for (;;) {
+        ASSERT_OK(pnb__line_next(&lines, &line, &err));
+        if (line == NULL)
+            break;
+        char *tab = strchr(line, '\t');
+        *tab = 0;
+        pairs[row_of(images, line) * texts->n + row_of(texts, tab + 1)]++;
+    }
+    pnb__free(data);
+    pnb__free(path);
+    return pairs;
+}
+
+static void make(const char *name, const pnb_ctx *ctx, const pnb_ambiguous_opts *o,
+                 pnb_synth_stats *stats)
+{
+    char *path = pnb__path_join(scratch, name);
+    ASSERT_OK(pnb_synth_ambiguous(ctx, o, path, stats, &err));
+    pnb__free(path);
+}
+
+static const char *concept_of(const pnb_embeddings *set, size_t row, json_t **extra, int64_t *n)
+{
+    ASSERT_OK(pnb__set_extra(extra, set, row, &err));
+    *n = json_integer_value(json_object_get(*extra, "n_images"));
+    return json_string_value(json_object_get(*extra, "concept"));
+}
+
+/* A caption fits a picture when its concept is a beginning of the picture's: no other pair is true,
+ * and of each caption one is the one it was written for. */
+static void check_truth(const char *split, size_t n_images)
+{
+    char name[32], written_name[32];
+    snprintf(name, sizeof name, "a/%s", split);
+    snprintf(written_name, sizeof written_name, "%s.written", split);
+    pnb_embeddings *images = load(name, "images"), *texts = load(name, "texts");
+    int *truth = load_pairs("a", split, images, texts);
+    int *written = load_pairs("a", written_name, images, texts);
+    assert_int_equal(images->n, n_images);
+    for (size_t t = 0; t < texts->n; t++) {
+        json_t *of_text = NULL, *of_image = NULL;
+        int64_t n, n_fits = 0, n_written = 0, unused;
+        const char *concept = concept_of(texts, t, &of_text, &n);
+        size_t length = strlen(concept);
+        for (size_t i = 0; i < images->n; i++) {
+            const char *leaf = concept_of(images, i, &of_image, &unused);
+            int fits =
+                strncmp(leaf, concept, length) == 0 && (leaf[length] == 0 || leaf[length] == '.');
+            assert_int_equal(truth[i * texts->n + t], fits);
+            assert_true(written[i * texts->n + t] <= fits);
+            n_written += written[i * texts->n + t];
+            n_fits += fits;
+            json_decref(of_image);
+        }
+        assert_int_equal(n_fits, n);
+        assert_int_equal(n_written, 1);
+        json_decref(of_text);
+    }
+    free(truth);
+    free(written);
+    pnb_embeddings_free(images);
+    pnb_embeddings_free(texts);
+}
+
+static void test_truth(void **state)
+{
+    pnb_ambiguous_opts o = small();
+    pnb_synth_stats stats;
+    (void)state;
+    make("a", NULL, &o, &stats);
+    assert_false(stats.reused);
+    assert_int_equal(stats.n_train, 128);
+    assert_int_equal(stats.n_val, 12);
+    assert_int_equal(stats.n_test, 60);
+    assert_int_equal(stats.n_captions[0], 3 * 2 * 2);
+    assert_int_equal(stats.n_captions[2], 2 * (18 + 12 + 18));
+    check_truth("train", 128);
+    check_truth("val", 12);
+    check_truth("test", 60);
+    make("a", NULL, &o, &stats);
+    assert_true(stats.reused && stats.n_test == 60);
+}
+
+/* Captions as they are known: the same rows in the same order, narrower at every level. */
+static void test_known(void **state)
+{
+    pnb_embeddings *texts = load("a/test", "texts"), *known = load("a/test", "known");
+    double kappa[3][2] = {{1e9, 0}, {1e9, 0}, {1e9, 0}};
+    (void)state;
+    assert_int_equal(known->family, PNB_VMF);
+    assert_int_equal(texts->family, PNB_POINT);
+    assert_int_equal(known->n, texts->n);
+    for (size_t t = 0; t < known->n; t++) {
+        int level = -1;
+        ASSERT_OK(pnb__row_level(&level, known, t, &err));
+        assert_string_equal(known->ids[t], texts->ids[t]);
+        assert_true(level >= 0 && level < 3);
+        kappa[level][0] = PNB_MIN(kappa[level][0], (double)known->kappa[t]);
+        kappa[level][1] = PNB_MAX(kappa[level][1], (double)known->kappa[t]);
+    }
+    for (int l = 0; l < 2; l++)
+        assert_true(kappa[l][1] < kappa[l + 1][0]);
+    assert_true(kappa[1][0] < kappa[1][1]);
+    ASSERT_OK(pnb_embeddings_check_mix(texts, known, &err));
+    pnb_embeddings_free(texts);
+    pnb_embeddings_free(known);
+}
+
+static void compare_bytes(const char *a, const char *b, bool are_equal)
+{
+    static const char *const files[] = {
+        "train/images.safetensors", "train/texts.safetensors",  "test/known.safetensors",
+        "test/images.safetensors",  "train/texts.ids.jsonl",    "truth/train.pairs",
+        "val/texts.safetensors",    "truth/test.written.pairs", "stats.json"};
+    for (size_t i = 0; i < PNB_COUNT(files); i++) {
+        char *path_a = pnb__format("%s/%s/%s", scratch, a, files[i]), *data_a = NULL;
+        char *path_b = pnb__format("%s/%s/%s", scratch, b, files[i]), *data_b = NULL;
+        size_t n_a, n_b;
+        ASSERT_OK(pnb__read_file(path_a, 1 << 24, &data_a, &n_a, &err));
+        ASSERT_OK(pnb__read_file(path_b, 1 << 24, &data_b, &n_b, &err));
+        assert_int_equal(n_a == n_b && memcmp(data_a, data_b, n_a) == 0, are_equal);
+        pnb__free(data_a);
+        pnb__free(data_b);
+        pnb__free(path_a);
+        pnb__free(path_b);
+    }
+}
+
+static void test_bytes(void **state)
+{
+    pnb_ambiguous_opts o = small();
+    pnb_ctx *ctx = NULL;
+    (void)state;
+    ASSERT_OK(pnb_ctx_create(&ctx, NULL, &err));
+    make("b", ctx, &o, NULL);
+    compare_bytes("a", "b", true);
+    o.seed = 10;
+    make("c", ctx, &o, NULL);
+    compare_bytes("a", "c", false);
+    pnb_ctx_free(ctx);
+}
+
+static void test_families(void **state)
+{
+    static const pnb_family families[] = {PNB_POWER_SPHERICAL, PNB_GAUSSIAN_DIAG, PNB_GEN_GAUSSIAN};
+    (void)state;
+    for (size_t f = 0; f < PNB_COUNT(families); f++) {
+        pnb_ambiguous_opts o = small();
+        o.family = families[f];
+        o.text_dim = 7;
+        o.val_share = 0.0;
+        make(pnb_family_name(o.family), NULL, &o, NULL);
+        char *split = pnb__format("%s/test", pnb_family_name(o.family));
+        pnb_embeddings *texts = load(split, "texts"), *known = load(split, "known");
+        assert_int_equal(known->family, o.family);
+        assert_int_equal(texts->dim, 7);
+        assert_int_equal(known->dim, 10);
+        pnb_embeddings_free(texts);
+        pnb_embeddings_free(known);
+        pnb__free(split);
+    }
+}
+
+static void test_refused(void **state)
+{
+    pnb_ambiguous_opts o = small();
+    pnb_error err = PNB_ERROR_INIT;
+    char *path = pnb__path_join(scratch, "a");
+    (void)state;
+    o.n_texts = 3;
+    assert_int_equal(pnb_synth_ambiguous(NULL, &o, path, NULL, &err), PNB_EXISTS);
+    pnb__free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_truth),   cmocka_unit_test(test_known),
+        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_families),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
