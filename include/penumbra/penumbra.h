@@ -30,6 +30,7 @@
 #include "penumbra/image.h"            /* decoding, resizing, preprocessing */
 #include "penumbra/image_hierarchy.h"  /* hierarchies of pictures from segmentations */
 #include "penumbra/inclusion_search.h" /* what includes a query, or lies inside it */
+#include "penumbra/known_truth.h"      /* recovered against known concentrations */
 #include "penumbra/loss.h"             /* the losses of training */
 #include "penumbra/model.h"            /* models: loading, encoding, converting */
 #include "penumbra/npy.h"              /* NumPy's files */

@@ -41,5 +41,6 @@ extern const pnb__command pnb__cmd_duplicates, pnb__cmd_outliers, pnb__cmd_selec
 extern const pnb__command pnb__cmd_eval_retrieval, pnb__cmd_eval_compare, pnb__cmd_eval_vqa;
 extern const pnb__command pnb__cmd_tokenizer_encode, pnb__cmd_tokenizer_decode;
 extern const pnb__command pnb__cmd_data_chains, pnb__cmd_data_ambiguous;
+extern const pnb__command pnb__cmd_adapt_compare;
 
 #endif

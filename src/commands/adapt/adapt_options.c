@@ -205,7 +205,8 @@ static const pnb__command cmd_methods = {
     .examples = "penumbra adapt methods",
     .run = run_methods};
 
-static const pnb__command *const subs[] = {&cmd_train, &cmd_apply, &cmd_methods, NULL};
+static const pnb__command *const subs[] = {&cmd_train, &cmd_apply, &pnb__cmd_adapt_compare,
+                                           &cmd_methods, NULL};
 const pnb__command pnb__cmd_adapt = {.name = "adapt",
                                      .summary = "turn embeddings of a frozen model into "
                                                 "distributions",

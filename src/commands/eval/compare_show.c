@@ -96,7 +96,7 @@ static void put_orders(const pnb__comparison *c, pnb__result *r)
     for (size_t i = 0; i < 2 * c->n_groups; i++) {
         const pnb__compare_group *g = &c->group[i / 2];
         double s = 0, r2 = 0, minus_s_r2 = 0, n = (double)g->n;
-        for (size_t k = 0; k < c->opts->n; k++) {
+        for (size_t k = 0; k < c->n; k++) {
             const pnb_uncertainty_calibration *bins = &c->member[k].bins[i % 2];
             if (strcmp(c->member[k].name, g->name) != 0)
                 continue;
@@ -117,7 +117,7 @@ static void put_bins(const pnb__comparison *c, pnb__result *r)
                                           {"kind", NULL},      {"bin", NULL},     {"n", NULL},
                                           {"u_mean", NULL},    {"accuracy", NULL}};
     pnb__result_table(r, "bins", NULL, columns, PNB_COUNT(columns));
-    for (size_t i = 0; i < 2 * c->opts->n; i++) {
+    for (size_t i = 0; i < 2 * c->n; i++) {
         const pnb__compare_member *m = &c->member[i / 2];
         size_t seed = 0;
         for (size_t k = 0; k < i / 2; k++)
@@ -146,7 +146,7 @@ static void put_uncertainty(const pnb__comparison *c, pnb__result *r)
 /* Of all members, or that each has its own. */
 static const char *measure_name(const pnb__comparison *c)
 {
-    for (size_t i = 1; i < c->opts->n; i++)
+    for (size_t i = 1; i < c->n; i++)
         if (c->member[i].measure != c->member[0].measure)
             return "of each family";
     return pnb_measure_name(c->member[0].measure);

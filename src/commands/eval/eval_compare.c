@@ -28,6 +28,16 @@ static char *name_of(const pnb__compare_opts *o, size_t i)
     return o->names != NULL ? pnb__strdup(o->names[i]) : pnb__strndup(base, n);
 }
 
+static void member_reset(pnb__compare_member *m)
+{
+    pnb__free(m->name);
+    pnb__free(m->side[0].memory);
+    pnb__free(m->side[1].memory);
+    for (size_t k = 0; k < 2 * PNB__N_COCO_BLOCKS; k++)
+        pnb__means_reset(&m->coco_means[k / 2][k % 2]);
+    *m = (pnb__compare_member){0};
+}
+
 static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i,
                              pnb__compare_member *m)
 {
@@ -37,6 +47,8 @@ static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i
     opts.images = o->images[i];
     opts.texts = o->texts[i];
     opts.n_resamples = 0;
+    if (o->measures != NULL)
+        opts.measure = o->measures[i];
     m->name = name_of(o, i);
     if (m->name == NULL)
         return pnb__fail_nomem(&app->err, strlen(o->images[i]));
@@ -65,21 +77,43 @@ static pnb_status run_member(pnb__app *app, const pnb__compare_opts *o, size_t i
     return status;
 }
 
+/* The next member, of pair i; on failure it is as it was. */
+static pnb_status add_member(pnb__app *app, pnb__comparison *c, size_t i)
+{
+    const pnb__compare_opts *o = c->opts;
+    pnb__compare_member *m = &c->member[c->n];
+    m->images = o->images[i];
+    m->texts = o->texts[i];
+    pnb_status status = run_member(app, o, i, m);
+    if (status == PNB_OK && strcmp(m->rows, c->member[0].rows) != 0)
+        status = pnb__fail(&app->err, PNB_ARG,
+                           "%s and %s do not hold the same rows in the same order as %s and "
+                           "%s; only models on the same queries can be compared",
+                           m->images, m->texts, c->member[0].images, c->member[0].texts);
+    if (status == PNB_OK) {
+        c->n++;
+        pnb__say(app, "%s: %s", m->name, m->images);
+        return PNB_OK;
+    }
+    member_reset(m);
+    return status;
+}
+
 static pnb_status run_members(pnb__app *app, pnb__comparison *c)
 {
     const pnb__compare_opts *o = c->opts;
-    for (size_t i = 0; i < o->n; i++) {
-        pnb_status status = run_member(app, o, i, &c->member[i]);
-        if (status == PNB_OK && strcmp(c->member[i].rows, c->member[0].rows) != 0)
-            status = pnb__fail(&app->err, PNB_ARG,
-                               "%s and %s do not hold the same rows in the same order as %s and "
-                               "%s; only models on the same queries can be compared",
-                               o->images[i], o->texts[i], o->images[0], o->texts[0]);
-        if (status != PNB_OK)
-            return status;
-        pnb__say(app, "%s: %s", c->member[i].name, o->images[i]);
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < o->n && status == PNB_OK; i++) {
+        status = add_member(app, c, i);
+        if (status == PNB_OK || status == PNB_NOMEM || status == PNB_INTERRUPTED ||
+            o->failed == NULL)
+            continue;
+        status = pnb__copy_text(&o->failed[i], app->err.text, NULL);
+        app->err = (pnb_error)PNB_ERROR_INIT;
     }
-    return PNB_OK;
+    if (status == PNB_OK && c->n == 0)
+        status = pnb__fail(&app->err, PNB_ARG, "no pair of sets could be ranked: %s", o->failed[0]);
+    return status;
 }
 
 /* ---- groups ---- */
@@ -97,7 +131,7 @@ static pnb__compare_group *find_group(pnb__comparison *c, const char *name)
 static void average_coco(pnb__comparison *c, pnb__compare_group *g)
 {
     size_t n = 0;
-    for (size_t i = 0; i < c->opts->n; i++) {
+    for (size_t i = 0; i < c->n; i++) {
         const pnb__compare_member *m = &c->member[i];
         if (strcmp(m->name, g->name) != 0)
             continue;
@@ -119,7 +153,7 @@ static void average_coco(pnb__comparison *c, pnb__compare_group *g)
 
 static pnb_status make_groups(pnb__comparison *c, pnb_error *err)
 {
-    size_t n = c->opts->n;
+    size_t n = c->n;
     for (size_t i = 0; i < n; i++) {
         pnb__compare_group *g = find_group(c, c->member[i].name);
         for (size_t d = 0; d < 2; d++) {
@@ -236,13 +270,13 @@ static pnb_status average_means(const pnb__comparison *c, const pnb__compare_gro
     memcpy(out->cluster, first->cluster, first->n * sizeof *first->cluster);
     for (size_t v = 0; v < n_values; v++)
         out->value[v] = 0;
-    for (size_t i = 0; i < c->opts->n; i++) {
+    for (size_t i = 0; i < c->n; i++) {
         const pnb__means *m = &c->member[i].coco_means[block][way];
         if (strcmp(c->member[i].name, g->name) != 0)
             continue;
         if (m->n != first->n)
             return pnb__fail(err, PNB_ARG, "%zu queries of %s beside %zu of %s", m->n,
-                             c->opts->images[i], first->n, c->opts->images[0]);
+                             c->member[i].images, first->n, c->member[0].images);
         for (size_t v = 0; v < n_values; v++)
             out->value[v] += m->value[v] / (double)g->n;
     }
@@ -323,13 +357,8 @@ static pnb_status compute_row(pnb__app *app, pnb__comparison *c, size_t g)
 
 static void comparison_reset(pnb__comparison *c)
 {
-    for (size_t i = 0; c->member != NULL && i < c->opts->n; i++) {
-        pnb__free(c->member[i].name);
-        pnb__free(c->member[i].side[0].memory);
-        pnb__free(c->member[i].side[1].memory);
-        for (size_t k = 0; k < 2 * PNB__N_COCO_BLOCKS; k++)
-            pnb__means_reset(&c->member[i].coco_means[k / 2][k % 2]);
-    }
+    for (size_t i = 0; c->member != NULL && i < c->n; i++)
+        member_reset(&c->member[i]);
     for (size_t g = 0; g < c->n_groups; g++)
         for (size_t d = 0; d < 2; d++) {
             pnb__free(c->group[g].query[d]);

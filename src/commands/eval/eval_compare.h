@@ -9,7 +9,10 @@ typedef struct pnb__compare_opts {
     const char *const *images; /* [n] */
     const char *const *texts;  /* [n] */
     const char *const *names;  /* [n]; equal names are seeds of one model. NULL: the files' names */
+    const pnb_measure *measures; /* [n] in place of that of `run`; NULL: it is that of all */
     size_t n;
+    char **failed; /* [n] comes as NULLs: a pair that cannot be ranked is left out, and here is why;
+                    * to be freed. NULL: it ends the comparison */
     pnb__retrieval_files files; /* dataset "": without a name */
 } pnb__compare_opts;
 

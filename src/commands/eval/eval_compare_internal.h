@@ -10,6 +10,7 @@
 /* One pair of sets after ranking. */
 typedef struct pnb__compare_member {
     char *name;
+    const char *images, *texts; /* paths */
     pnb__side_values side[2];
     char rows[65]; /* hash of the ids of both sides */
     pnb_measure measure;
@@ -37,7 +38,8 @@ typedef struct pnb__compare_group {
 
 typedef struct pnb__comparison {
     const pnb__compare_opts *opts;
-    pnb__compare_member *member;
+    pnb__compare_member *member; /* [n] of those that could be ranked */
+    size_t n;
     pnb__compare_group *group;
     pnb__table_row *row;
     size_t n_groups;

@@ -97,27 +97,12 @@ pnb_status pnb__ambiguous_check(const pnb_ambiguous_opts *o, pnb_error *err)
 
 /* ---- concentrations ---- */
 
-/* Bisection of A(kappa) = -d/dkappa log C_d in log kappa; A grows. */
-static double vmf_kappa(size_t dim, double cosine)
-{
-    double low = log(1e-9), high = log(1e12);
-    for (int i = 0; i < 100; i++) {
-        double middle = 0.5 * (low + high);
-        if (-pnb_vmf_log_norm_slope(dim, exp(middle)) < cosine)
-            low = middle;
-        else
-            high = middle;
-    }
-    return exp(0.5 * (low + high));
-}
-
 double pnb__ambiguous_kappa(pnb_family family, size_t dim, double cosine)
 {
     if (family == PNB_VMF)
-        return vmf_kappa(dim, cosine);
-    if (family ==
-        PNB_POWER_SPHERICAL) /* (1+t)/2 ~ Beta(m + kappa, m): E t = kappa / (2m + kappa) */
-        return ((double)dim - 1.0) * cosine / (1.0 - cosine);
+        return pnb_vmf_kappa_at(dim, cosine);
+    if (family == PNB_POWER_SPHERICAL)
+        return pnb_power_spherical_kappa_at(dim, cosine);
     return (double)dim / (1.0 / (cosine * cosine) - 1.0);
 }
 

@@ -1,0 +1,73 @@
+/* All methods on the same sets: a table of what each found, beside controls and the frozen rows. */
+#ifndef PNB_COMMANDS_ADAPT_COMPARE_H
+#define PNB_COMMANDS_ADAPT_COMPARE_H
+
+#include "penumbra/adapt.h"
+#include "penumbra/known_truth.h"
+#include "program/app.h"
+#include "program/options.h"
+#include "report/result.h"
+
+/* Paths of two sets and their truth. */
+typedef struct pnb__pair_paths {
+    const char *images, *texts, *truth;
+} pnb__pair_paths;
+
+typedef struct pnb__adapt_compare_opts {
+    pnb__text_list methods;           /* names; none or "all": every method */
+    pnb__pair_paths train, val, test; /* val may be NULLs, test without truth: row i to row i */
+    pnb_truth_read_opts read;         /* of all three; its split is not read */
+    const char *split, *val_split, *test_split;
+    const char *known;         /* set: what the captions of test stand for; NULL: nobody knows */
+    const char *label_vectors; /* of the pictures of test, for PMRP; NULL: none */
+    size_t n_seeds, n_bins, n_resamples;
+    pnb_adapt_recipe recipe; /* of methods that train, and how many steps; 0: the recipe's */
+    int64_t steps;
+    const char *out; /* folder */
+} pnb__adapt_compare_opts;
+pnb_status pnb__adapt_compare(pnb__app *app, const pnb__adapt_compare_opts *opts, pnb__result *r);
+
+typedef enum pnb__entry_kind {
+    PNB__ENTRY_FROZEN,
+    PNB__ENTRY_CONTROL,
+    PNB__ENTRY_METHOD
+} pnb__entry_kind;
+
+/* One line of sets: a method or a control with one seed. */
+typedef struct pnb__compare_entry {
+    const char *name;
+    pnb__entry_kind kind;
+    uint64_t seed;
+    char *images, *texts;    /* paths of the sets to be measured, owned */
+    char *failed;            /* why there are none, or they cannot be measured; owned */
+    double learn_s, apply_s; /* NaN: nothing was learned */
+    bool has_known;
+    pnb_known_scores known;
+} pnb__compare_entry;
+
+/* Two sets with the truth between them, mapped. */
+typedef struct pnb__pair_sets {
+    pnb_embeddings *images, *texts;
+    pnb_truth *truth;
+} pnb__pair_sets;
+
+typedef struct pnb__adapt_comparison {
+    const pnb__adapt_compare_opts *opts;
+    pnb__pair_sets train, val, test;
+    pnb_embeddings *known;
+    pnb__compare_entry *entry;
+    size_t n, capacity;
+    pnb__result *figures; /* of pnb__retrieval_compare */
+} pnb__adapt_comparison;
+
+/* ---- compare_entries.c ---- which entries there are, and the sets of each. A failure of one is
+ * its own; NOMEM and INTERRUPTED are the job's. */
+pnb_status pnb__compare_plan(pnb__app *app, pnb__adapt_comparison *c);
+pnb_status pnb__compare_make(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e);
+void pnb__compare_entries_reset(pnb__adapt_comparison *c);
+
+/* ---- compare_tables.c ---- tables of what was found, and the files in the folder. */
+void pnb__compare_put(const pnb__adapt_comparison *c, pnb__result *r);
+pnb_status pnb__compare_save(pnb__app *app, const pnb__adapt_comparison *c, pnb__result *r);
+
+#endif

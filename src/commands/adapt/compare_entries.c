@@ -1,0 +1,236 @@
+/* The entries of a comparison: frozen rows, controls, then every method with every seed; and the
+ * sets of each, learned on train, chosen on val, applied to test.
+ *
+ * What a method cannot do (sets of two widths, a truth it needs, rows that are all the same) is a
+ * line of the table with the reason, and the others go on. */
+#include <math.h>
+#include <string.h>
+
+#include "adapt/controls.h"
+#include "base/base.h"
+#include "commands/adapt/compare.h"
+#include "commands/common/set_use.h"
+#include "program/progress.h"
+
+/* ---- the list ---- */
+
+static pnb_status add(pnb__adapt_comparison *c, const char *name, pnb__entry_kind kind,
+                      uint64_t seed)
+{
+    c->entry[c->n++] = (pnb__compare_entry){
+        .name = name, .kind = kind, .seed = seed, .learn_s = NAN, .apply_s = NAN};
+    return PNB_OK;
+}
+
+static bool reads(const pnb_adapter_about *about, const char *option)
+{
+    for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++)
+        if (strcmp(pnb_adapter_option_at(about, i), option) == 0)
+            return true;
+    return false;
+}
+
+static const pnb_adapter_about *find_method(const char *name)
+{
+    for (size_t i = 0; pnb_adapter_method_at(i) != NULL; i++)
+        if (strcmp(pnb_adapter_method_at(i)->name, name) == 0)
+            return pnb_adapter_method_at(i);
+    return NULL;
+}
+
+static bool is_wanted(const pnb__adapt_compare_opts *o, const char *name)
+{
+    bool is_wanted = o->methods.n == 0;
+    for (size_t i = 0; i < o->methods.n; i++)
+        is_wanted = is_wanted || strcmp(o->methods.items[i], "all") == 0 ||
+                    strcmp(o->methods.items[i], name) == 0;
+    return is_wanted;
+}
+
+static pnb_status check_names(const pnb__adapt_compare_opts *o, pnb_error *err)
+{
+    for (size_t i = 0; i < o->methods.n; i++)
+        if (strcmp(o->methods.items[i], "all") != 0 && find_method(o->methods.items[i]) == NULL)
+            return pnb__fail(err, PNB_NOT_FOUND,
+                             "no method is called '%.60s': `penumbra adapt methods` lists them",
+                             o->methods.items[i]);
+    return PNB_OK;
+}
+
+/* A method without anything to draw has one seed. */
+pnb_status pnb__compare_plan(pnb__app *app, pnb__adapt_comparison *c)
+{
+    const pnb__adapt_compare_opts *o = c->opts;
+    uint64_t first = (uint64_t)app->common.seed;
+    pnb_status status = check_names(o, &app->err);
+    size_t n_methods = 0;
+    while (pnb_adapter_method_at(n_methods) != NULL)
+        n_methods++;
+    c->capacity = (n_methods + 1) * o->n_seeds + 2;
+    if (status == PNB_OK)
+        status = PNB_ALLOC_ZERO(c->entry, c->capacity, &app->err);
+    if (status != PNB_OK)
+        return status;
+    add(c, "frozen", PNB__ENTRY_FROZEN, 0);
+    for (size_t s = 0; s < o->n_seeds; s++)
+        add(c, "untrained", PNB__ENTRY_CONTROL, first + s);
+    add(c, "length", PNB__ENTRY_CONTROL, 0);
+    for (size_t m = 0; m < n_methods; m++) {
+        const pnb_adapter_about *about = pnb_adapter_method_at(m);
+        size_t n = reads(about, "seed") ? o->n_seeds : 1;
+        for (size_t s = 0; is_wanted(o, about->name) && s < n; s++)
+            add(c, about->name, PNB__ENTRY_METHOD, first + s);
+    }
+    return PNB_OK;
+}
+
+void pnb__compare_entries_reset(pnb__adapt_comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        pnb__free(c->entry[i].images);
+        pnb__free(c->entry[i].texts);
+        pnb__free(c->entry[i].failed);
+    }
+    pnb__free(c->entry);
+}
+
+/* ---- the sets of an entry ---- */
+
+static pnb_status in_folder(char **path, const pnb__adapt_comparison *c,
+                            const pnb__compare_entry *e, const char *folder, const char *ending,
+                            pnb_error *err)
+{
+    char *dir = pnb__path_join(c->opts->out, folder);
+    *path = pnb__format("%s/%s/%s-%llu%s", c->opts->out, folder, e->name,
+                        (unsigned long long)e->seed, ending);
+    pnb_status status =
+        dir != NULL && *path != NULL ? pnb__make_dirs(dir, err) : pnb__fail_nomem(err, 256);
+    pnb__free(dir);
+    return status;
+}
+
+static pnb_status make_control(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e)
+{
+    pnb_embeddings *made = NULL;
+    pnb_status status;
+    PNB_TRY(in_folder(&e->texts, c, e, "sets", ".texts.safetensors", &app->err));
+    PNB_TRY(pnb__copy_text(&e->images, c->opts->test.images, &app->err));
+    status = strcmp(e->name, "length") == 0
+                 ? pnb__control_length(&made, c->test.texts, &app->err)
+                 : pnb__control_untrained(&made, app->ctx, c->test.texts, e->seed, &app->err);
+    if (status == PNB_OK)
+        status = pnb_embeddings_save(made, e->texts, &app->err);
+done:
+    pnb_embeddings_free(made);
+    return status;
+}
+
+static pnb_adapter_opts options_of(const pnb__adapt_comparison *c, const pnb__compare_entry *e)
+{
+    const pnb_adapter_about *about = find_method(e->name);
+    pnb_adapter_opts o = pnb_adapter_opts_default();
+    if (reads(about, "seed"))
+        o.seed = e->seed;
+    if (reads(about, "recipe"))
+        o.recipe = c->opts->recipe;
+    if (reads(about, "steps"))
+        o.steps = c->opts->steps;
+    return o;
+}
+
+static pnb_status learn(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e,
+                        pnb_adapter **out)
+{
+    const pnb_adapter_opts options = options_of(c, e);
+    const bool has_val = c->val.truth != NULL;
+    pnb__watching watching = {0};
+    const pnb_adapter_data data = {.images = c->train.images,
+                                   .texts = c->train.texts,
+                                   .truth = c->train.truth,
+                                   .val_images = has_val ? c->val.images : NULL,
+                                   .val_texts = has_val ? c->val.texts : NULL,
+                                   .val_truth = c->val.truth,
+                                   .watch = pnb__watch_begin(&watching, app, e->name, "steps")};
+    char *dir = NULL;
+    double before = pnb__now_s();
+    pnb_status status = pnb_adapter_fit(out, app->ctx, e->name, &data, &options, &app->err);
+    pnb__watch_end(&watching);
+    if (status != PNB_OK)
+        return status;
+    e->learn_s = pnb__now_s() - before;
+    PNB_TRY(in_folder(&dir, c, e, "adapters", "", &app->err));
+    status = pnb_adapter_save(*out, dir, &app->err);
+done:
+    pnb__free(dir);
+    return status;
+}
+
+/* A side that the adapter leaves alone is measured as it is. */
+static pnb_status apply_side(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e,
+                             const pnb_adapter *adapter, pnb_adapter_side side)
+{
+    bool is_image = side == PNB_ADAPTER_IMAGES;
+    char **path = is_image ? &e->images : &e->texts;
+    pnb_adapter_facts facts;
+    pnb_adapter_describe(adapter, &facts);
+    if (!facts.side[side].is_adapted)
+        return pnb__copy_text(path, is_image ? c->opts->test.images : c->opts->test.texts,
+                              &app->err);
+    pnb_status status = in_folder(
+        path, c, e, "sets", is_image ? ".images.safetensors" : ".texts.safetensors", &app->err);
+    if (status == PNB_OK)
+        status = pnb_adapter_apply_to(*path, adapter, side,
+                                      is_image ? c->test.images : c->test.texts, &app->err);
+    return status;
+}
+
+static pnb_status make_method(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e)
+{
+    pnb_adapter *adapter = NULL;
+    double before;
+    pnb_status status;
+    PNB_TRY(learn(app, c, e, &adapter));
+    before = pnb__now_s();
+    PNB_TRY(apply_side(app, c, e, adapter, PNB_ADAPTER_IMAGES));
+    PNB_TRY(apply_side(app, c, e, adapter, PNB_ADAPTER_TEXTS));
+    e->apply_s = pnb__now_s() - before;
+done:
+    pnb_adapter_free(adapter);
+    return status;
+}
+
+static pnb_status score_known(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e)
+{
+    pnb_embeddings *texts = NULL;
+    pnb_status status;
+    if (c->known == NULL)
+        return PNB_OK;
+    PNB_TRY(pnb__set_load(&texts, e->texts, app));
+    PNB_TRY(pnb_known_scores_compute(texts, c->known, c->test.images, c->test.truth, &e->known,
+                                     &app->err));
+    e->has_known = true;
+done:
+    pnb_embeddings_free(texts);
+    return status;
+}
+
+pnb_status pnb__compare_make(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e)
+{
+    pnb_status status = PNB_OK;
+    if (e->kind == PNB__ENTRY_METHOD) {
+        status = make_method(app, c, e);
+    } else if (e->kind == PNB__ENTRY_CONTROL) {
+        status = make_control(app, c, e);
+    } else {
+        PNB_TRY(pnb__copy_text(&e->images, c->opts->test.images, &app->err));
+        PNB_TRY(pnb__copy_text(&e->texts, c->opts->test.texts, &app->err));
+    }
+    if (status == PNB_OK)
+        status = score_known(app, c, e);
+    if (status == PNB_OK || status == PNB_NOMEM || status == PNB_INTERRUPTED)
+        return status;
+    status = pnb__copy_text(&e->failed, app->err.text, NULL);
+    app->err = (pnb_error)PNB_ERROR_INIT;
+done:
+    return status;
+}

@@ -1,0 +1,76 @@
+#!/bin/bash
+# adapt compare: the table of all methods, its controls and files, what is known, what fails.
+source "$(dirname "$0")/common/lib.sh"
+want 0 data ambiguous --out a --n 300 --dim 12 --roots 3 --branches 2 --levels 3 --texts 2 \
+    --val-share 0.2 --test-share 0.3 -q
+sets=(--images a/train/images.safetensors --texts a/train/texts.safetensors --truth a/truth/train.pairs)
+test=(--test-images a/test/images.safetensors --test-texts a/test/texts.safetensors
+    --test-truth a/truth/test.written.pairs)
+val=(--val-images a/val/images.safetensors --val-texts a/val/texts.safetensors --val-truth a/truth/val.pairs)
+
+want 0 adapt compare "${sets[@]}" "${test[@]}" "${val[@]}" --known a/test/known.safetensors --methods conformity whitened \
+    --seeds 2 --bootstrap 50 --bins 5 --out c --json
+has_keys out n_images n_texts methods.method methods.kind methods.seeds methods.i2t_r1 methods.t2i_r1 \
+    methods.t2i_r1_low methods.t2i_difference methods.spearman_s methods.minus_s_r2 methods.learn_s \
+    known.method known.spearman known.log_error known.coverage_90 comparison.figure uncertainty.orders
+check "frozen rows, both controls, the methods; nothing is absent" python3 - <<'PY'
+import json
+r = json.load(open("out"))
+rows = {m["method"]: m for m in r["methods"]}
+assert list(rows) == ["frozen", "untrained", "length", "conformity", "whitened"], rows
+assert [m["kind"] for m in r["methods"]] == ["frozen", "control", "control", "method", "method"]
+assert [m["seeds"] for m in r["methods"]] == [1, 2, 1, 1, 1]
+assert r["absent"] == [] and r["baseline"] == "frozen"
+assert all(rows[m]["t2i_r1"] == rows["frozen"]["t2i_r1"] for m in rows)  # means are kept
+assert all(rows[m]["t2i_difference"] == 0 for m in rows if m != "frozen")
+known = {k["method"]: k for k in r["known"]}
+assert known["frozen"]["spearman"] is None and abs(known["frozen"]["direction"]) > 0.5
+assert all(-1 <= known[m]["spearman"] <= 1 for m in rows if m != "frozen")
+assert json.load(open("c/table.json"))["methods"] == r["methods"]
+PY
+for file in table.txt table.json table.csv known.csv table.md figures.csv index.html adapters/whitened-0/config.json \
+    sets/conformity-0.texts.safetensors sets/untrained-1.texts.safetensors sets/length-0.texts.safetensors; do
+    check "$file is there" test -s "c/$file"
+done
+check "a line a method in csv" test "$(grep -c '^whitened,method,1,' c/table.csv)" -eq 1
+check "and in Markdown" grep -qF '| conformity | method | 1 |' c/table.md
+check "the page shows methods and what is known" grep -q 'Against what is known' c/index.html
+
+# the figures are those of eval retrieval on the same sets
+want 0 eval retrieval --images c/sets/whitened-0.images.safetensors --texts c/sets/whitened-0.texts.safetensors \
+    --truth a/truth/test.written.pairs --bins 5 --bootstrap 0 --json
+check "the same R@1" python3 - <<'PY'
+import json
+row = [m for m in json.load(open("c/table.json"))["methods"] if m["method"] == "whitened"][0]
+found = json.load(open("out"))["metrics"]
+assert abs(row["t2i_r1"] - found["image_retrieval_recall@1"]) < 1e-4, (row, found)
+assert abs(row["i2t_r1"] - found["text_retrieval_recall@1"]) < 1e-4, (row, found)
+PY
+
+# the truth itself scores perfectly; a failure is a line
+want 0 data ambiguous --out wide --n 60 --dim 8 --text-dim 5 --levels 2 --roots 2 --branches 2 -q
+want 0 adapt compare --images wide/train/images.safetensors --texts wide/train/texts.safetensors \
+    --truth wide/truth/train.pairs --test-images a/test/images.safetensors --test-texts a/test/texts.safetensors \
+    --test-truth a/truth/test.pairs --methods all --seeds 1 --bootstrap 0 --out d --json
+check "methods that cannot learn from two widths are absent, with their reason" python3 - <<'PY'
+import json
+r = json.load(open("out"))
+assert [m["method"] for m in r["methods"]] == ["frozen", "untrained", "length"], r["methods"]
+absent = {a["method"]: a["reason"] for a in r["absent"]}
+assert "conformity" in absent and "whitened" in absent, absent
+assert "5" in absent["whitened"] and "8" in absent["whitened"], absent
+PY
+
+# wrong usage
+want 2 adapt compare "${sets[@]}" "${test[@]}" --val-images a/val/images.safetensors --out e
+says "go together: 1 of three"
+want 2 adapt compare "${sets[@]}" "${test[@]}" --split test --val-split test --test-split test --out e
+says "a split is a part of"
+want 1 adapt compare "${sets[@]}" "${test[@]}" --methods whiten --out e
+says "no method is called 'whiten'"
+want 1 adapt compare "${sets[@]}" "${test[@]}" --known a/train/known.safetensors --out e --recipe small --steps 3
+says "a/train/known.safetensors beside a/test/texts.safetensors: row 0 is"
+want 1 adapt compare "${sets[@]}" "${test[@]}" --label-vectors nowhere.csv --out e --truth-format pairs
+says "nowhere.csv"
+every_option adapt compare
+finish
