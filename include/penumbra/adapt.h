@@ -287,6 +287,7 @@ typedef struct pnb_adapter_facts {
     struct {
         bool is_adapted;                   /* false: rows of this side are left alone */
         size_t dim, n_rows;                /* width, and the rows it was learned from */
+        size_t dim_out;                    /* width of the rows it makes */
         const pnb_embeddings_info *origin; /* the chain and preprocessing of those rows */
     } side[PNB_N_ADAPTER_SIDES];
     const pnb_adapter_figure *figures; /* [n_figures] in the order in which they were found */

@@ -59,6 +59,15 @@ const pnb_model_info *pnb_encoder_model_info(const pnb_encoder *encoder);
 /* A sentence on what no file says of a side and was assumed, "" for nothing. */
 const char *pnb_encoder_assumed(const pnb_encoder *encoder, pnb_encode_side side);
 
+/* Makes a folder of a model and an adapter (adapt.h) that was learned from its embeddings: the
+ * model's files, and the adapter's in the folder `adapter`. An encoder of it puts every row of a
+ * side that is adapted through the adapter, and its sets are those that pnb_adapter_apply makes of
+ * the model's own. Weight files are hard links where that can be, else copies; `out` appears whole.
+ * Errors  EXISTS (out is there), ARG (learned from another model: the text has both), SHAPE,
+ *         UNSUPPORTED (the model has an adapter already), IO, NOMEM, and those of opening both */
+pnb_status pnb_encoder_attach(const pnb_ctx *ctx, const char *model, const char *adapter,
+                              const char *out, pnb_error *err);
+
 /* The record that sets of one side carry: model, SHA-256 of the weights, preprocessing, scale. */
 void pnb_encoder_describe(const pnb_encoder *encoder, pnb_encode_side side, uint64_t seed,
                           pnb_embeddings_info *info);

@@ -116,6 +116,7 @@ void pnb_adapter_describe(const pnb_adapter *a, pnb_adapter_facts *out)
         out->side[s].is_adapted = a->part[s].is_adapted;
         out->side[s].dim = a->part[s].dim;
         out->side[s].n_rows = a->part[s].n_rows;
+        out->side[s].dim_out = a->part[s].dim_out;
         out->side[s].origin = &a->part[s].origin;
     }
     out->figures = a->figures;

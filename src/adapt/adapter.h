@@ -136,6 +136,15 @@ json_t *pnb__adapter_options(const pnb_adapter *a);
 /* Reads them back; what is not there keeps its value. */
 void pnb__adapter_read_options(pnb__jobj *root, pnb_adapter *a, pnb_error *err);
 
+/* ---- adapter_apply.c ---- */
+
+/* n rows x (n, dim) of a side that is adapted into rows first.. of a set of the adapter's family
+ * and the side's dim_out. `number` is that of the first in its set: what is drawn for a row depends
+ * on it. Widths are the caller's to check.   Errors  those of the method */
+pnb_status pnb__adapter_apply_rows(const pnb_adapter *a, pnb_adapter_side side, const float *x,
+                                   size_t n, size_t number, pnb_embeddings *out, size_t first,
+                                   pnb_error *err);
+
 /* ---- adapter_file.c ---- */
 
 /* Fills a->link from what the adapter is: its name, the hash, which sides it leaves alone. */

@@ -65,21 +65,6 @@ static pnb_status describe_out(pnb_embeddings *out, const pnb_adapter *a, pnb_ad
     return pnb__adapter_links_add(&out->info.adapters, &a->link, err);
 }
 
-/* Rows begin..begin+n of `set` into `out`, which has n rows. */
-static pnb_status apply_block(const pnb_adapter *a, pnb_adapter_side side,
-                              const pnb_embeddings *set, size_t begin, pnb_embeddings *out,
-                              pnb_error *err)
-{
-    const pnb__adapter_block block = {.side = side,
-                                      .what = pnb__adapter_side_word(side),
-                                      .x = set->mean + begin * set->dim,
-                                      .n = out->n,
-                                      .dim = set->dim,
-                                      .first = begin,
-                                      .out = out};
-    return a->calls->apply(a, &block, err);
-}
-
 /* Rows begin..begin+n of `all` as a set of its own, without names; nothing is copied. */
 static pnb_embeddings rows_of(const pnb_embeddings *all, size_t begin, size_t n)
 {
@@ -91,6 +76,21 @@ static pnb_embeddings rows_of(const pnb_embeddings *all, size_t begin, size_t n)
                 (float *)(uintptr_t)pnb__embedding_values(all, i) + begin * width;
         }
     return part;
+}
+
+pnb_status pnb__adapter_apply_rows(const pnb_adapter *a, pnb_adapter_side side, const float *x,
+                                   size_t n, size_t number, pnb_embeddings *out, size_t first,
+                                   pnb_error *err)
+{
+    pnb_embeddings to = rows_of(out, first, n);
+    const pnb__adapter_block block = {.side = side,
+                                      .what = pnb__adapter_side_word(side),
+                                      .x = x,
+                                      .n = n,
+                                      .dim = a->part[side].dim,
+                                      .first = number,
+                                      .out = &to};
+    return a->calls->apply(a, &block, err);
 }
 
 static pnb_status copy_names(pnb_embeddings *out, const pnb_embeddings *set, size_t i,
@@ -120,8 +120,9 @@ pnb_status pnb_adapter_apply(pnb_embeddings **out, const pnb_adapter *a, pnb_ada
     PNB_TRY(pnb_embeddings_create(&made, like.family, like.n, like.dim, err));
     made->info = like.info;
     for (size_t begin = 0; begin < set->n; begin += BLOCK) {
-        pnb_embeddings block = rows_of(made, begin, PNB_MIN(set->n - begin, (size_t)BLOCK));
-        PNB_TRY(apply_block(a, side, set, begin, &block, err));
+        size_t n = PNB_MIN(set->n - begin, (size_t)BLOCK);
+        PNB_TRY(pnb__adapter_apply_rows(a, side, set->mean + begin * set->dim, n, begin, made,
+                                        begin, err));
     }
     for (size_t i = 0; i < set->n; i++)
         PNB_TRY(copy_names(made, set, i, err));
@@ -149,7 +150,8 @@ pnb_status pnb_adapter_apply_to(const char *path, const pnb_adapter *a, pnb_adap
     for (size_t begin = 0; begin < set->n; begin += BLOCK) {
         pnb_embeddings block = rows_of(room, 0, PNB_MIN(set->n - begin, (size_t)BLOCK));
         const pnb__adapter_rows read = {.set = set, .n = set->n};
-        PNB_TRY(apply_block(a, side, set, begin, &block, err));
+        PNB_TRY(pnb__adapter_apply_rows(a, side, set->mean + begin * set->dim, block.n, begin, room,
+                                        0, err));
         PNB_TRY(pnb__set_writer_append(&writer, &block, err));
         pnb__adapter_rows_done(&read, begin, begin + block.n);
     }

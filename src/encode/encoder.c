@@ -191,6 +191,19 @@ static pnb_status name_of(const char *dir, char *name, size_t size, pnb_error *e
     return PNB_OK;
 }
 
+/* Its files have the names of a model's, and would be read as a broken one. */
+static pnb_status refuse_adapter(const char *dir, pnb_error *err)
+{
+    bool is_adapter = false;
+    pnb_status status = pnb_adapter_is_dir(&is_adapter, dir, err);
+    if (status != PNB_OK || !is_adapter)
+        return status;
+    return pnb__fail(err, PNB_FORMAT,
+                     "%s is an adapter, not a model; `penumbra adapt attach MODEL %s --out DIR` "
+                     "makes a model of both",
+                     dir, dir);
+}
+
 pnb_status pnb__encoder_init(pnb_encoder *e, const pnb_ctx *ctx, const char *dir,
                              const pnb_encoder_opts *parts, pnb_error *err)
 {
@@ -200,11 +213,15 @@ pnb_status pnb__encoder_init(pnb_encoder *e, const pnb_ctx *ctx, const char *dir
     if (status == PNB_OK && (e->dir = pnb__strdup(dir)) == NULL)
         status = pnb__fail_nomem(err, strlen(dir));
     if (status == PNB_OK)
+        status = refuse_adapter(dir, err);
+    if (status == PNB_OK)
         status = pnb_model_load(&e->model, ctx, dir, err);
     if (status != PNB_OK)
         return status;
     e->info = pnb_model_get_info(e->model);
     status = pnb__weights_hash(e->model, e->weights_sha256, err);
+    if (status == PNB_OK)
+        status = pnb__encoder_open_adapter(e, ctx, err);
     if (status != PNB_OK)
         return status;
     return pnb__encoder_add(e, dir, parts, err);
@@ -282,6 +299,7 @@ void pnb__encoder_reset(pnb_encoder *e)
 {
     pnb__workers_reset(&e->workers);
     pnb_tokenizer_free(e->tokenizer);
+    pnb_adapter_free(e->adapter);
     pnb_model_free(e->model);
     pnb__free(e->dir);
     for (size_t i = 0; i < PNB_COUNT(e->parts); i++)
@@ -298,6 +316,20 @@ static void describe_text(const pnb_encoder *e, char *text, size_t size)
         snprintf(text + n, size - (size_t)n, ", pad %d", pnb_tokenizer_pad_id(e->tokenizer));
 }
 
+static pnb_adapter_side side_of(pnb_encode_side side)
+{
+    return side == PNB_ENCODE_TEXTS ? PNB_ADAPTER_TEXTS : PNB_ADAPTER_IMAGES;
+}
+
+bool pnb__encoder_adapts(const pnb_encoder *e, pnb_encode_side side)
+{
+    pnb_adapter_facts facts;
+    if (e->adapter == NULL)
+        return false;
+    pnb_adapter_describe(e->adapter, &facts);
+    return facts.side[side_of(side)].is_adapted;
+}
+
 void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t seed,
                           pnb_embeddings_info *info)
 {
@@ -311,15 +343,51 @@ void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t s
         describe_text(e, info->preprocess, sizeof info->preprocess);
     else if (e->preprocess.width > 0)
         pnb_preprocess_describe(&e->preprocess, info->preprocess, sizeof info->preprocess);
+    if (pnb__encoder_adapts(e, side)) {
+        pnb_adapter_facts facts;
+        pnb_adapter_describe(e->adapter, &facts);
+        info->adapters = (pnb_adapter_links){1, {*facts.link}};
+        snprintf(info->measure, sizeof info->measure, "%s", facts.measure);
+    }
+}
+
+static pnb_family tower_family(const pnb_encoder *e, pnb_encode_side side)
+{
+    return side == PNB_ENCODE_TEXTS ? e->info->text.family : e->info->vision.family;
 }
 
 pnb_family pnb__encoder_family(const pnb_encoder *e, pnb_encode_side side)
 {
-    return side == PNB_ENCODE_TEXTS ? e->info->text.family : e->info->vision.family;
+    pnb_adapter_facts facts;
+    if (!pnb__encoder_adapts(e, side))
+        return tower_family(e, side);
+    pnb_adapter_describe(e->adapter, &facts);
+    return facts.family;
+}
+
+size_t pnb__encoder_dim(const pnb_encoder *e, pnb_encode_side side)
+{
+    pnb_adapter_facts facts;
+    if (!pnb__encoder_adapts(e, side))
+        return e->info->embed_dim;
+    pnb_adapter_describe(e->adapter, &facts);
+    return facts.side[side_of(side)].dim_out;
 }
 
 pnb_status pnb__encoder_make_set(const pnb_encoder *e, pnb_encode_side side, size_t n,
                                  pnb_embeddings **out, pnb_error *err)
 {
-    return pnb_embeddings_create(out, pnb__encoder_family(e, side), n, e->info->embed_dim, err);
+    return pnb_embeddings_create(out, tower_family(e, side), n, e->info->embed_dim, err);
+}
+
+pnb_status pnb__encoder_need_plain(const pnb_encoder *e, const char *what, pnb_error *err)
+{
+    pnb_adapter_facts facts;
+    if (e->adapter == NULL)
+        return PNB_OK;
+    pnb_adapter_describe(e->adapter, &facts);
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "%s has the adapter %s beside it, and %s looks at the model alone: name the "
+                     "folder that the adapter was attached to",
+                     e->dir, facts.link->name, what);
 }

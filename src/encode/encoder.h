@@ -3,6 +3,7 @@
 #define PNB_ENCODE_ENCODER_H
 
 #include "encode/worker.h"
+#include "penumbra/adapt.h"
 #include "penumbra/encode.h"
 
 enum { PNB__MAX_ASSUMED = 512 };
@@ -20,6 +21,7 @@ struct pnb_encoder {
     char weights_sha256[65];
     char assumed[PNB__MAX_ASSUMED]; /* a sentence on what no file says of pictures; or empty */
     char assumed_texts[PNB__MAX_ASSUMED]; /* the same of captions */
+    pnb_adapter *adapter; /* beside the model; NULL: rows are what the towers end in */
     pnb__workers workers;
 };
 
@@ -36,10 +38,23 @@ pnb_status pnb__encoder_add(pnb_encoder *e, const char *dir, const pnb_encoder_o
                             pnb_error *err);
 void pnb__encoder_reset(pnb_encoder *e);
 
-/* Family of the sets that one side of this model makes. */
+/* Family and width of the sets that one side of this model makes, through its adapter where it has
+ * one for that side. */
 pnb_family pnb__encoder_family(const pnb_encoder *e, pnb_encode_side side);
-/* Room for n rows of one side. Errors  ARG (n is 0), NOMEM */
+size_t pnb__encoder_dim(const pnb_encoder *e, pnb_encode_side side);
+/* Whether rows of a side go through an adapter. */
+bool pnb__encoder_adapts(const pnb_encoder *e, pnb_encode_side side);
+/* Room for n rows of one side as the tower ends in them. Errors  ARG (n is 0), NOMEM */
 pnb_status pnb__encoder_make_set(const pnb_encoder *e, pnb_encode_side side, size_t n,
                                  pnb_embeddings **out, pnb_error *err);
+/* PNB_OK for a model without an adapter; UNSUPPORTED, `what` needs the towers alone. */
+pnb_status pnb__encoder_need_plain(const pnb_encoder *e, const char *what, pnb_error *err);
+
+/* ---- attached.c ---- */
+
+/* Opens the adapter in DIR/adapter of an encoder whose model is open, where there is one, and takes
+ * the name of the model that it was learned from.
+ * Errors  those of pnb_adapter_load; ARG (learned from another model: the text has both), SHAPE */
+pnb_status pnb__encoder_open_adapter(pnb_encoder *e, const pnb_ctx *ctx, pnb_error *err);
 
 #endif

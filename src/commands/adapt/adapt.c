@@ -5,7 +5,9 @@
 
 #include <string.h>
 
+#include "commands/common/model_path.h"
 #include "commands/common/set_use.h"
+#include "encode/encoder.h"
 #include "program/progress.h"
 
 /* ---- train ---- */
@@ -157,5 +159,36 @@ pnb_status pnb__adapt_apply(pnb__app *app, const pnb__adapt_apply_opts *o, pnb__
 done:
     pnb_embeddings_free(set);
     pnb_adapter_free(adapter);
+    return status;
+}
+
+/* ---- attach ---- */
+
+static void put_chain(const pnb_encoder *e, pnb_encode_side side, pnb__result *r)
+{
+    bool is_text = side == PNB_ENCODE_TEXTS;
+    char chain[PNB_PROVENANCE_BYTES];
+    pnb_embeddings_info info;
+    pnb_encoder_describe(e, side, 0, &info);
+    pnb_provenance_text(&info, chain, sizeof chain);
+    pnb__result_text(r, is_text ? "texts" : "images", is_text ? "captions" : "pictures", chain);
+}
+
+pnb_status pnb__adapt_attach(pnb__app *app, const pnb__adapt_attach_opts *o, pnb__result *r)
+{
+    const pnb_encoder_opts weights_alone = {0};
+    const char *adapter = o->folders.items[1];
+    pnb_encoder e = {.model = NULL};
+    char *dir = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__model_path(app, o->folders.items[0], &dir, &app->err));
+    PNB_TRY(pnb_encoder_attach(app->ctx, dir, adapter, o->out, &app->err));
+    PNB_TRY(pnb__encoder_init(&e, app->ctx, o->out, &weights_alone, &app->err));
+    pnb__result_text(r, "out", "written", o->out);
+    put_chain(&e, PNB_ENCODE_IMAGES, r);
+    put_chain(&e, PNB_ENCODE_TEXTS, r);
+done:
+    pnb__encoder_reset(&e);
+    pnb__free(dir);
     return status;
 }

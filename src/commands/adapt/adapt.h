@@ -4,6 +4,7 @@
 
 #include "penumbra/adapt.h"
 #include "program/app.h"
+#include "program/options.h"
 #include "program/result_end.h"
 
 typedef struct pnb__adapt_train_opts {
@@ -26,6 +27,12 @@ typedef struct pnb__adapt_apply_opts {
     const char *out;            /* .safetensors or .npy */
 } pnb__adapt_apply_opts;
 pnb_status pnb__adapt_apply(pnb__app *app, const pnb__adapt_apply_opts *opts, pnb__result *r);
+
+typedef struct pnb__adapt_attach_opts {
+    pnb__text_list folders; /* the model, as --model takes it, and the adapter */
+    const char *out;
+} pnb__adapt_attach_opts;
+pnb_status pnb__adapt_attach(pnb__app *app, const pnb__adapt_attach_opts *opts, pnb__result *r);
 
 /* ---- adapt_show.c ---- */
 

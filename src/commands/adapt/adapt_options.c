@@ -190,6 +190,37 @@ static const pnb__command cmd_apply = {
                 "images.whitened.safetensors",
     PNB__RUNS(apply_options, pnb__adapt_apply_opts, run_apply)};
 
+/* ---- attach ---- */
+
+#define AT(field) PNB__FIELD(pnb__adapt_attach_opts, field)
+static const pnb__option attach_options[] = {
+    PNB__ROW_REST(
+        "folders", AT(folders), "MODEL ADAPTER",
+        "The model that made the embeddings, and the folder of what was learned from them",
+        .required = true),
+    PNB__ROW_FILE("out", AT(out), "DIR", "Folder of the model that both make", .letter = 'o',
+                  .required = true, .writes = "/"),
+};
+#undef AT
+
+static pnb_status run_attach(pnb__app *app, void *args, pnb__result *r)
+{
+    const pnb__adapt_attach_opts *o = args;
+    if (o->folders.n != 2)
+        return pnb__usage(app, "a model and an adapter are wanted, %zu names are given",
+                          o->folders.n);
+    return pnb__adapt_attach(app, o, r);
+}
+
+static const pnb__command cmd_attach = {
+    .name = "attach",
+    .summary = "lay an adapter beside its model: a model of its own",
+    .about = "Every command that takes a --model takes what comes out: pictures, captions and "
+             "queries go through the adapter, and are compared with what went through it too, or "
+             "was left alone by it. An adapter that was learned from another model is refused.",
+    .examples = "penumbra adapt attach model whitened --out model-whitened",
+    PNB__RUNS(attach_options, pnb__adapt_attach_opts, run_attach)};
+
 /* ---- methods ---- */
 
 static pnb_status run_methods(pnb__app *app, void *args, pnb__result *r)
@@ -205,8 +236,8 @@ static const pnb__command cmd_methods = {
     .examples = "penumbra adapt methods",
     .run = run_methods};
 
-static const pnb__command *const subs[] = {&cmd_train, &cmd_apply, &pnb__cmd_adapt_compare,
-                                           &cmd_methods, NULL};
+static const pnb__command *const subs[] = {
+    &cmd_train, &cmd_apply, &cmd_attach, &pnb__cmd_adapt_compare, &cmd_methods, NULL};
 const pnb__command pnb__cmd_adapt = {.name = "adapt",
                                      .summary = "turn embeddings of a frozen model into "
                                                 "distributions",

@@ -269,6 +269,7 @@ static pnb_status open_inputs(pnb__app *app, const pnb__explain_cmd *cmd, explai
                                     .preprocess = cmd->preprocess};
     pnb_status status;
     PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
+    PNB_TRY(pnb__encoder_need_plain(&run->encoder, "explain", &app->err));
     PNB_TRY(pnb__need_variances(&run->encoder, parts.sides, &app->err));
     if (cmd->images.n > 0) {
         PNB_TRY(pnb__image_inputs_open(&run->images, cmd->images.items, cmd->images.n, app->in,

@@ -88,6 +88,32 @@ static void describe_beside(pnb__app *app, pnb_encoder *e, const char *dir, pnb_
         pnb__describe_tokenizer(e->tokenizer, r);
 }
 
+/* The chain of the sets that a model with an adapter makes: opened as embed opens it. */
+static pnb_status describe_attached(pnb__app *app, const char *dir, pnb__result *r)
+{
+    const pnb_encoder_opts weights_alone = {0};
+    pnb_encoder e = {.model = NULL};
+    pnb_adapter_facts facts;
+    if (!pnb__path_has_dir(dir, "adapter"))
+        return PNB_OK;
+    pnb_status status = pnb__encoder_init(&e, app->ctx, dir, &weights_alone, &app->err);
+    if (status == PNB_OK && e.adapter != NULL) {
+        pnb_adapter_describe(e.adapter, &facts);
+        pnb__result_begin(r, "adapter", "adapter");
+        pnb__result_text(r, "name", "name", facts.link->name);
+        pnb__result_text(r, "sha256", "SHA-256", facts.link->sha256);
+        pnb__result_text(r, "model", "of the model", e.name);
+        pnb__result_text(r, "family", "makes sets of", pnb_family_name(facts.family));
+        pnb__result_flag(r, "images", "pictures go through it",
+                         pnb__encoder_adapts(&e, PNB_ENCODE_IMAGES));
+        pnb__result_flag(r, "texts", "captions go through it",
+                         pnb__encoder_adapts(&e, PNB_ENCODE_TEXTS));
+        pnb__result_end(r);
+    }
+    pnb__encoder_reset(&e);
+    return status;
+}
+
 static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
 {
     pnb_model *model = NULL;
@@ -121,8 +147,9 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     pnb_encoder e = {.model = model, .info = info};
     if (info->text.present && has_tokenizer(dir))
         describe_beside(app, &e, dir, r);
+    status = describe_attached(app, dir, r);
     pnb__encoder_reset(&e);
-    return PNB_OK;
+    return status;
 }
 
 /* ---- embedding set and tensors ---- */

@@ -244,6 +244,7 @@ pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__re
     if (pnb_model_is_dir(o->out))
         return pnb__fail(err, PNB_EXISTS, "%s holds a model already; give another --out", o->out);
     PNB_TRY(pnb__encoder_open_named(&e, app, o->model, &parts));
+    PNB_TRY(pnb__encoder_need_plain(&e, "quantize", err));
     pnb__say(app, "embedding the calibration set with the model as it is");
     PNB_TRY(embed_both(app, &e, o, c.before));
     size_t bytes_before = e.info->weight_bytes;

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "adapt/adapter.h"
 #include "models/model.h"
 
 enum { STREAM_TEXT_MASK = 0x7e47, STREAM_PATCHES = 0x9a7c };
@@ -59,6 +60,10 @@ pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb_encoder *encoder,
         PNB_TRY(pnb_image_budget_create(&b->budget, b->max_pixels, err));
     if (!allocate(b))
         PNB_TRY(pnb__fail_nomem(err, b->capacity * b->width * sizeof(float)));
+    if (pnb__encoder_adapts(encoder, source->is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES))
+        PNB_TRY(pnb__encoder_make_set(encoder,
+                                      source->is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES,
+                                      b->capacity, &b->raw, err));
     status = pnb__worker_take(&b->worker, &encoder->workers, err);
 done:
     if (status != PNB_OK)
@@ -72,6 +77,7 @@ void pnb__embed_batch_free(pnb__embed_batch *b)
     if (b->worker != NULL)
         pnb__worker_give(b->worker, &b->encoder->workers);
     pnb_image_budget_free(b->budget);
+    pnb_embeddings_free(b->raw);
     pnb__free(b->input);
     pnb__free(b->cut);
     pnb__free(b->why);
@@ -282,8 +288,7 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_s
     return status;
 }
 
-pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, pnb_embeddings *set, size_t first,
-                                   pnb_error *err)
+static pnb_status run_tower(pnb__embed_batch *b, pnb_embeddings *set, size_t first, pnb_error *err)
 {
     pnb_encode_out out = pnb__encode_rows(set, first);
     out.skip_normalize = b->opts->raw;
@@ -293,4 +298,17 @@ pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, pnb_embeddings *set, siz
         return pnb__towers_encode_text(towers, model, b->tokens, b->n, b->width, &out, err);
     return pnb__towers_encode_image(towers, model, b->pixels, b->n, b->kept,
                                     b->kept != NULL ? b->n_kept : 0, &out, err);
+}
+
+pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, pnb_embeddings *set, size_t first,
+                                   size_t number, pnb_error *err)
+{
+    if (b->raw == NULL)
+        return run_tower(b, set, first, err);
+    pnb_status status = run_tower(b, b->raw, 0, err);
+    if (status == PNB_OK)
+        status = pnb__adapter_apply_rows(
+            b->encoder->adapter, b->source->is_text ? PNB_ADAPTER_TEXTS : PNB_ADAPTER_IMAGES,
+            b->raw->mean, b->n, number, set, first, err);
+    return status;
 }

@@ -24,6 +24,7 @@ typedef struct pnb__embed_batch {
     int32_t *kept;            /* patches a masked batch sees, ascending */
     uint64_t *stamps; /* per input, the caller's: of each picture before it is read; or NULL */
     size_t n_kept;
+    pnb_embeddings *raw; /* (capacity) rows of the tower on their way through an adapter; or NULL */
 } pnb__embed_batch;
 
 /* The source, the encoder and the options must outlive the batch. */
@@ -39,8 +40,9 @@ typedef pnb_status (*pnb__embed_skip_fn)(void *user, size_t input, const char *w
  * are handed to `skip` and replaced by the following ones. n is 0 when nothing is left. */
 pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_skip_fn skip,
                                  void *user, pnb_error *err);
-/* Into rows first .. first + n of a set of the side's family. */
+/* Into rows first .. first + n of a set of the side's family; `number` counts the rows before them
+ * in the whole output, of which the set may be a part. */
 pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, pnb_embeddings *set, size_t first,
-                                   pnb_error *err);
+                                   size_t number, pnb_error *err);
 
 #endif

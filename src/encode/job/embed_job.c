@@ -37,7 +37,8 @@ static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
 {
     bool is_text = j->source->is_text;
     pnb_encode_side side = is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES;
-    pnb_status status = pnb__encoder_make_set(j->encoder, side, n, out, j->err);
+    pnb_status status = pnb_embeddings_create(out, pnb__encoder_family(j->encoder, side), n,
+                                              pnb__encoder_dim(j->encoder, side), j->err);
     if (status != PNB_OK)
         return status;
     pnb_embeddings_info *info = &(*out)->info;
@@ -64,7 +65,7 @@ static pnb_status append_batch(job *j)
     pnb__embed_batch *b = &j->batch;
     pnb_embeddings *set = j->set;
     size_t first = j->n_rows;
-    pnb_status status = pnb__embed_batch_encode(b, set, first, j->err);
+    pnb_status status = pnb__embed_batch_encode(b, set, first, j->journal.n_rows + first, j->err);
     if (status != PNB_OK)
         pnb__error_prefix(j->err, "inputs %zu to %zu", b->input[0], b->input[b->n - 1]);
     for (size_t i = 0; status == PNB_OK && i < b->n; i++) {

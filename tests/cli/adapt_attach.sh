@@ -1,0 +1,72 @@
+#!/bin/bash
+# adapt attach: a model with an adapter beside it embeds, searches, classifies and reports through it.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+want 0 embed -m model --images shapes/test -o i.safetensors -q
+want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
+truth=shapes/truth/test.pairs
+want 0 adapt train --method whitened --images i.safetensors --texts t.safetensors --out whitened
+want 0 adapt train --method conformity --texts t.safetensors --out texts-only
+want 1 embed -m whitened --images shapes/test -o none.safetensors
+says "whitened is an adapter, not a model; \`penumbra adapt attach MODEL whitened --out DIR\`"
+
+# what it embeds is what apply makes of what the model embeds, byte by byte, in batches of any size
+want 0 adapt attach model whitened --out both
+prints "whitened"
+want 0 adapt attach model texts-only --out half --json
+has_keys out images texts
+check "pictures are left alone, captions are not" python3 -c 'import json; r = json.load(open("out"))
+assert "conformity" in r["texts"] and "conformity" not in r["images"], r'
+check "weights are not copied twice" test both/model.safetensors -ef model/model.safetensors -o -s both/model.safetensors
+check "the adapter is the same bytes" cmp both/adapter/config.json whitened/config.json
+for side in images texts; do
+    input=shapes/test set=i
+    if [ $side = texts ]; then input=shapes/test/captions.jsonl set=t; fi
+    want 0 adapt apply --adapter whitened --$side $set.safetensors -o $set.applied.safetensors
+    want 0 embed -m both --$side $input -o $set.both.safetensors --batch-size 3 -q
+    want 0 embed -m model --$side $input -o $set.threes.safetensors --batch-size 3 -q
+    want 0 adapt apply --adapter whitened --$side $set.threes.safetensors -o $set.applied.safetensors
+    check "the set of apply" cmp $set.both.safetensors $set.applied.safetensors
+done
+want 0 embed -m half --images shapes/test -o i.half.safetensors -q
+check "a side that is left alone is the model's" cmp i.half.safetensors i.safetensors
+want 0 info i.both.safetensors
+prints "whitened"
+want 0 info both --json
+has_keys adapter.name adapter.sha256 adapter.images weights_sha256
+want 0 eval retrieval --images i.both.safetensors --texts t.both.safetensors --truth $truth --bootstrap 0
+want 0 embed -m half --texts shapes/test/captions.jsonl -o t.half.safetensors -q
+want 0 eval retrieval --images i.safetensors --texts t.half.safetensors --truth $truth --bootstrap 0
+
+# queries go through it
+want 0 search --index i.both.safetensors -m both --query-text "a red star" --json
+want 0 search --index i.safetensors -m half --query-text "a red star"
+want 1 search --index i.safetensors -m both --query-text "a red star"
+says "whitened"
+want 1 search --index i.both.safetensors -m model --query-text "a red star"
+says "whitened"
+want 1 search --index i.both.safetensors -m half --query-text "a red star"
+says "conformity"
+want 0 classify -m both --images shapes/test --classnames star,circle --templates simple --json
+want 0 report --images i.both.safetensors --texts t.both.safetensors --truth $truth --out page.html
+
+# what looks at the model alone says so; another model's adapter, a taken folder, wrong usage
+want 1 explain -m both --text "a red star"
+says "has the adapter whitened beside it"
+want 1 adapt attach both texts-only --out three
+says "has the adapter whitened beside it"
+want 1 adapt attach model whitened --out both
+says "both exists"
+want 0 init --config tiny --override "$small_config" --tokenizer tok.json --out other --seed 9 -q
+want 1 adapt attach other whitened --out wrong
+says "was learned from image embeddings of model"
+says "the model is other"
+cp -r other mixed && cp -r whitened mixed/adapter
+want 1 embed -m mixed --images shapes/test -o none.safetensors
+says "was learned from image embeddings of model"
+want 1 adapt attach model nowhere --out wrong
+want 2 adapt attach model --out wrong
+says "1 names are given"
+check "nothing was left behind" test ! -e wrong -a ! -e wrong.partial -a ! -e none.safetensors
+every_option adapt attach
+finish
