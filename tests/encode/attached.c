@@ -116,6 +116,9 @@ static void rows_go_through_it(void **state)
     assert_ok(pnb_encode_to_file(encoder, PNB_ENCODE_TEXTS, paths, 1, &opts, &file, NULL, err));
     assert_ok(pnb_embeddings_load(&loaded, out, err));
     compare_sets(loaded, applied);
+    pnb_embeddings_free(made); /* batches of one set, not parts */
+    assert_ok(pnb_encode_texts(encoder, captions, N, &opts, &made, err));
+    compare_sets(made, applied);
     pnb_encoder_free(base);
     pnb_encoder_free(encoder);
     pnb_adapter_free(adapter);
