@@ -301,8 +301,8 @@ static void count_split(const split *s, pnb_synth_stats *stats)
     *n_pictures[s->which] = s->n;
     for (size_t i = 0; i < s->n_concepts; i++) {
         int level = pnb__ambiguous_level(s->tree, s->concept[i]);
-        stats->n_captions[level] += n_texts;
-        stats->images_per_caption[level] += (double)(n_texts * n_below(s, s->concept[i]));
+        stats->n_texts[level] += n_texts;
+        stats->images_per_text[level] += (double)(n_texts * n_below(s, s->concept[i]));
     }
 }
 
@@ -350,8 +350,8 @@ static pnb_status make_splits(const pnb_ctx *ctx, const pnb__ambiguous_voice *vo
         s.n_before += (one.n + s.tree->n_leaves - 1) / s.tree->n_leaves;
     }
     for (size_t l = 0; l < o->n_levels; l++) {
-        stats->captions_per_image[l] = (double)o->n_texts;
-        stats->images_per_caption[l] /= (double)PNB_MAX(stats->n_captions[l], (size_t)1);
+        stats->texts_per_image[l] = (double)o->n_texts;
+        stats->images_per_text[l] /= (double)PNB_MAX(stats->n_texts[l], (size_t)1);
     }
     return PNB_OK;
 }

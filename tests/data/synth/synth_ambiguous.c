@@ -138,8 +138,8 @@ static void test_truth(void **state)
     assert_int_equal(stats.n_train, 128);
     assert_int_equal(stats.n_val, 12);
     assert_int_equal(stats.n_test, 60);
-    assert_int_equal(stats.n_captions[0], 3 * 2 * 2);
-    assert_int_equal(stats.n_captions[2], 2 * (18 + 12 + 18));
+    assert_int_equal(stats.n_texts[0], 3 * 2 * 2);
+    assert_int_equal(stats.n_texts[2], 2 * (18 + 12 + 18));
     check_truth("train", 128);
     check_truth("val", 12);
     check_truth("test", 60);
