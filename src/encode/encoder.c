@@ -330,6 +330,15 @@ bool pnb__encoder_adapts(const pnb_encoder *e, pnb_encode_side side)
     return facts.side[side_of(side)].is_adapted;
 }
 
+bool pnb__encoder_keeps_lengths(const pnb_encoder *e, pnb_encode_side side)
+{
+    pnb_adapter_facts facts;
+    if (!pnb__encoder_adapts(e, side))
+        return false;
+    pnb_adapter_describe(e->adapter, &facts);
+    return pnb__ends_with(facts.side[side_of(side)].origin->preprocess, PNB__LENGTHS_KEPT);
+}
+
 void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t seed,
                           pnb_embeddings_info *info)
 {

@@ -44,6 +44,10 @@ pnb_family pnb__encoder_family(const pnb_encoder *e, pnb_encode_side side);
 size_t pnb__encoder_dim(const pnb_encoder *e, pnb_encode_side side);
 /* Whether rows of a side go through an adapter. */
 bool pnb__encoder_adapts(const pnb_encoder *e, pnb_encode_side side);
+/* What the preprocessing of rows says that have the lengths the projection gave them. */
+#define PNB__LENGTHS_KEPT ", lengths kept"
+/* Whether the adapter of a side learned from such rows, and is given such. */
+bool pnb__encoder_keeps_lengths(const pnb_encoder *e, pnb_encode_side side);
 /* Room for n rows of one side as the tower ends in them. Errors  ARG (n is 0), NOMEM */
 pnb_status pnb__encoder_make_set(const pnb_encoder *e, pnb_encode_side side, size_t n,
                                  pnb_embeddings **out, pnb_error *err);

@@ -38,6 +38,17 @@ want 0 eval retrieval --images i.both.safetensors --texts t.both.safetensors --t
 want 0 embed -m half --texts shapes/test/captions.jsonl -o t.half.safetensors -q
 want 0 eval retrieval --images i.safetensors --texts t.half.safetensors --truth $truth --bootstrap 0
 
+# an adapter that learned from rows with their lengths is given such
+want 0 embed -m model --texts shapes/test/captions.jsonl --raw -o raw.safetensors --batch-size 3 -q
+want 0 adapt train --method asymvlm-vmf --images i.safetensors --texts raw.safetensors --truth $truth \
+    --hidden 16 --batch-size 8 --steps 4 --threads 1 --out lengths
+want 0 adapt attach model lengths --out long
+want 0 embed -m long --texts shapes/test/captions.jsonl -o long.safetensors --batch-size 3 -q
+want 0 adapt apply --adapter lengths --texts raw.safetensors -o long.applied.safetensors
+check "rows with lengths go through it" cmp long.safetensors long.applied.safetensors
+want 1 search --index i.safetensors -m long --query-text "a red star"
+says "measure vmf takes vmf sets and points"
+
 # queries go through it
 want 0 search --index i.both.safetensors -m both --query-text "a red star" --json
 want 0 search --index i.safetensors -m half --query-text "a red star"

@@ -291,7 +291,9 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_s
 static pnb_status run_tower(pnb__embed_batch *b, pnb_embeddings *set, size_t first, pnb_error *err)
 {
     pnb_encode_out out = pnb__encode_rows(set, first);
-    out.skip_normalize = b->opts->raw;
+    out.skip_normalize =
+        b->opts->raw || pnb__encoder_keeps_lengths(
+                            b->encoder, b->source->is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES);
     pnb__towers *towers = pnb__worker_towers(b->worker);
     pnb_model *model = b->encoder->model;
     if (b->tokens != NULL)

@@ -53,8 +53,8 @@ static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
     else if (j->opts->masked)
         snprintf(info->preprocess + length, size - length, ", patches kept %g", j->opts->mask_keep);
     length = strlen(info->preprocess);
-    if (j->opts->raw)
-        snprintf(info->preprocess + length, size - length, ", lengths kept");
+    if (j->opts->raw || pnb__encoder_keeps_lengths(j->encoder, side))
+        snprintf(info->preprocess + length, size - length, PNB__LENGTHS_KEPT);
     return PNB_OK;
 }
 
