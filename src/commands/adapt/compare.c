@@ -129,6 +129,16 @@ static pnb_status load_known(pnb__app *app, pnb__adapt_comparison *c)
     return status;
 }
 
+/* A file that cannot be read ends the job before anything is learned. */
+static pnb_status check_labels(pnb__app *app, const pnb__adapt_comparison *c)
+{
+    const pnb_truth_rows rows = pnb_truth_rows_of(c->test.images);
+    pnb_label_matrix labels = {0};
+    pnb_status status = pnb_label_matrix_load(&labels, c->opts->label_vectors, &rows, &app->err);
+    pnb_label_matrix_reset(&labels);
+    return status;
+}
+
 static pnb_status load_all(pnb__app *app, pnb__adapt_comparison *c)
 {
     const pnb__adapt_compare_opts *o = c->opts;
@@ -139,7 +149,9 @@ static pnb_status load_all(pnb__app *app, pnb__adapt_comparison *c)
     if (c->test.truth == NULL && c->test.images->n == c->test.texts->n)
         PNB_TRY(pnb_truth_create_aligned(&c->test.truth, c->test.images->n, &app->err));
     if (o->known != NULL)
-        status = load_known(app, c);
+        PNB_TRY(load_known(app, c));
+    if (o->label_vectors != NULL)
+        status = check_labels(app, c);
 done:
     return status;
 }
