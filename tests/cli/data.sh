@@ -121,10 +121,10 @@ ambiguous() { # STATUS OUT OPTIONS...
         --texts 2 --val-share 0.2 --test-share 0.2 --json "$@"
 }
 ambiguous 0 amb --seed 4
-has_keys dir reused n_train n_val n_test levels.level levels.captions levels.images_per_caption
+has_keys dir reused n_train n_val n_test levels.level levels.texts levels.images_per_text
 check "counts" python3 -c 'import json; r = json.load(open("out"))
 assert (r["n_train"], r["n_val"], r["n_test"]) == (54, 18, 18), r
-assert [l["captions"] for l in r["levels"]] == [12, 24, 48], r'
+assert [l["texts"] for l in r["levels"]] == [12, 24, 48], r'
 ambiguous 0 amb2 --seed 4 --threads 1
 check "the same seed, the same bytes" diff -r amb amb2
 ambiguous 0 amb3 --seed 5
