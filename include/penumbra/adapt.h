@@ -155,6 +155,71 @@ typedef enum pnb_adapt_likelihood {
         PNB_N_ADAPT_LIKELIHOODS
 } pnb_adapt_likelihood;
 
+/* grove has a latent point for each pair and, on either side, one sparse Gaussian process with an
+ * output for each dimension. A row that is adapted is given the latent that explains it best; its
+ * mean and variances are then the process's, so that means change too: compare by w2, and expect
+ * R@1 below the frozen model's where Q axes cannot tell rows apart. */
+
+/* How grove is fitted. X(name, text, sentence)
+ * steps is what the paper does and what reads batch_size, align, elbo_weight and align_weight. The
+ * other two take all pairs at once, have one covariance for all outputs, in closed form at every
+ * step, and tie the sides by their latents alone: a step costs N M^2, or N^3 where it is exact. */
+#define PNB_GROVE_FIT_LIST(X)                                                                      \
+    X(STEPS, "steps", "in batches, with images and texts pulled together: the paper's objective")  \
+    X(COLLAPSED, "collapsed", "all pairs at once by the collapsed bound of either side")           \
+    X(EXACT, "exact", "the same with an inducing point at every pair: exact regression")
+/* Kernels of both processes, over latents; r is the distance over one lengthscale, which is learned
+ * as the kernel's scale is, one of each side.
+ * - matern32 is (1 + a) exp(-a) with a = sqrt(3) r
+ * - matern52 is (1 + a + a^2/3) exp(-a) with a = sqrt(5) r
+ * The rougher a kernel is, the less a latent says of the ones around it. cosine needs its jitter:
+ * where Q is below M its matrix has no full rank. */
+#define PNB_GROVE_KERNEL_LIST(X)                                                                   \
+    X(RBF, "rbf", "exp(-r^2/2)")                                                                   \
+    X(MATERN32, "matern32", "once differentiable")                                                 \
+    X(MATERN52, "matern52", "twice differentiable")                                                \
+    X(COSINE, "cosine", "the normalised scalar product; of rank Q")
+/* What pulls a pair's two Gaussians together: of means and variances of the processes, without the
+ * noise, summed over outputs. Where the means cannot meet, variances grow: that is how training
+ * finds which latents are ambiguous. kl and js do not depend on the unit of the
+ * embeddings; w2 is taken of embeddings divided by their standard deviation over both sides. */
+#define PNB_GROVE_ALIGN_LIST(X)                                                                    \
+    X(KL, "kl", "mean of both Kullback-Leibler divergences")                                       \
+    X(JS, "js", "mean divergence from the Gaussian between them")                                  \
+    X(W2, "w2", "squared 2-Wasserstein distance")
+/* How a row that is adapted finds its latent: where its side's process makes it likeliest.
+ * newton goes on until a step would change the negative log likelihood by less than 1e-8, at most
+ * 50 steps from either of its starts. adam stops after 20 steps, wherever that is: it is there to
+ * compare with the release.
+ * newton does not depend on the seed; adam draws where it begins from the seed and the row's
+ * number, not from the rows beside it. */
+#define PNB_GROVE_INFERENCE_LIST(X)                                                                \
+    X(NEWTON, "newton", "damped second-order steps from a recogniser and the best inducing point") \
+    X(ADAM, "adam", "as the released code: 20 steps of Adam, rate 0.1, from a random point")
+/* What a row's variances get for what is not known of its latent: J V J^T, J the slopes of the mean
+ * by the latent and V one of these (docs/numerics.md#grove).
+ * Training knows how far the latents of rows alone lie from those of their pairs: where captions
+ * are vague that is far. none leaves what the process itself does not know, and the noise. */
+#define PNB_GROVE_LATENT_LIST(X)                                                                   \
+    X(LATENT_PAIRS, "pairs", "by how far latents of a side alone were from those of pairs nearby") \
+    X(LATENT_LAPLACE, "laplace", "by the curvature of the row's likelihood")                       \
+    X(LATENT_NONE, "none", "a latent counts as known, as in the released code")
+#define PNB_GROVE_ENUM(name, text, sentence) PNB_GROVE_##name,
+typedef enum pnb_grove_fit { PNB_GROVE_FIT_LIST(PNB_GROVE_ENUM) PNB_N_GROVE_FITS } pnb_grove_fit;
+typedef enum pnb_grove_kernel {
+    PNB_GROVE_KERNEL_LIST(PNB_GROVE_ENUM) PNB_N_GROVE_KERNELS
+} pnb_grove_kernel;
+typedef enum pnb_grove_align {
+    PNB_GROVE_ALIGN_LIST(PNB_GROVE_ENUM) PNB_N_GROVE_ALIGNS
+} pnb_grove_align;
+typedef enum pnb_grove_inference {
+    PNB_GROVE_INFERENCE_LIST(PNB_GROVE_ENUM) PNB_N_GROVE_INFERENCES
+} pnb_grove_inference;
+typedef enum pnb_grove_latent {
+    PNB_GROVE_LATENT_LIST(PNB_GROVE_ENUM) PNB_N_GROVE_LATENTS
+} pnb_grove_latent;
+#undef PNB_GROVE_ENUM
+
 /* Options of all methods, as one struct for whoever tries several of them. A method lists those
  * that it reads (pnb_adapter_option_at). One that a method does not read must be left at its
  * default. "chosen" stands for 0, or NaN in a double: the recipe or the method chooses, and the
@@ -197,6 +262,31 @@ typedef struct pnb_adapter_opts {
     int64_t samples;    /* pcme: drawn of each row in a step, 1 to 64: 7 */
     double vib;         /* pcme, pcmepp, prolip: weight of the divergence from N(0, I); chosen */
     double pseudo;      /* pcmepp: weight of the pseudo positives; chosen: 0.1 */
+    /* grove: Q, axes of the latent space, below the width of either side. More axes explain more of
+     * a row and leave fewer rows near each other to learn variances from. 0: 5 */
+    int64_t latent_dim;
+    /* grove: M, inducing points of a side, at most one a pair. 0: 250, or N where that is less */
+    int64_t inducing;
+    /* grove: PNB_GROVE_STEPS. The last two options say what applying does; an adapter keeps
+     * them as it keeps all others */
+    pnb_grove_fit grove_fit;
+    /* grove: PNB_GROVE_RBF, the form for both sides; each learns its own lengthscale and scale, and
+     * the noise of its likelihood */
+    pnb_grove_kernel kernel;
+    /* grove: PNB_GROVE_KL */
+    pnb_grove_align align;
+    /* grove: factors of the bound on the likelihood and of align, 0 or more; NaN: 1 each. The
+     * paper's are 0.01 and 400, which its rate of 1e-5 never obeys */
+    double elbo_weight, align_weight;
+    /* grove: one covariance of inducing values for all outputs of a side in place of one each.
+     * Without alignment nothing is lost (docs/numerics.md#gaussian-processes), a step costs about a
+     * twelfth (D 512, M 250, 64 pairs), and the adapter has D times fewer numbers of this kind */
+    bool shared_covariance;
+    /* grove: PNB_GROVE_LATENT_PAIRS */
+    pnb_grove_latent latent_uncertainty;
+    /* grove: PNB_GROVE_NEWTON. Applying reads it, and so it stands in the adapter: rows of one
+     * adapter find their latents in one way */
+    pnb_grove_inference inference;
 } pnb_adapter_opts;
 pnb_adapter_opts pnb_adapter_opts_default(void);
 

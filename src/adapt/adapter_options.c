@@ -34,7 +34,9 @@ pnb_adapter_opts pnb_adapter_opts_default(void)
                               .mc_samples = 15,
                               .samples = 7,
                               .vib = NAN,
-                              .pseudo = NAN};
+                              .pseudo = NAN,
+                              .elbo_weight = NAN,
+                              .align_weight = NAN};
 }
 
 /* ---- a value of any kind ---- */
@@ -45,6 +47,11 @@ static int64_t whole_of(const pnb_adapter_opts *opts, const pnb__field *f)
     const unsigned char *at = (const unsigned char *)opts + f->offset;
     int64_t wide;
     int code;
+    bool flag;
+    if (f->kind == PNB__FIELD_BOOL) {
+        memcpy(&flag, at, sizeof flag);
+        return flag;
+    }
     if (f->kind == PNB__FIELD_ENUM) {
         memcpy(&code, at, sizeof code);
         return code;
@@ -86,6 +93,8 @@ static json_t *option_json(const pnb_adapter_opts *opts, const pnb__field *f)
 {
     if (f->kind == PNB__FIELD_ENUM)
         return json_string(f->enum_name((int)whole_of(opts, f)));
+    if (f->kind == PNB__FIELD_BOOL)
+        return json_boolean(whole_of(opts, f));
     if (f->kind != PNB__FIELD_DOUBLE)
         return json_integer((json_int_t)whole_of(opts, f));
     double x = real_of(opts, f);
@@ -122,6 +131,9 @@ static void read_option(pnb__jobj *o, const pnb__field *f, pnb_adapter_opts *opt
         read_choice(o, f, at, err);
     } else if (f->kind == PNB__FIELD_DOUBLE) {
         double x = pnb__json_get_double(o, f->name, (double)NAN, err);
+        memcpy(at, &x, sizeof x);
+    } else if (f->kind == PNB__FIELD_BOOL) {
+        bool x = pnb__json_get_bool(o, f->name, false, err);
         memcpy(at, &x, sizeof x);
     } else {
         int64_t x = pnb__json_get_int(o, f->name, whole_of(opts, f), err);

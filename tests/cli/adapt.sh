@@ -22,6 +22,8 @@ assert not any(m["needs_pairs"] or m["trains"] for m in methods[:2])
 trained = {m["name"]: m for m in methods if m["trains"]}
 assert {"asymvlm-vmf", "asymvlm-ps", "pfe", "pcme", "pcmepp", "prolip", "probvlm", "deterministic"} <= set(trained)
 assert "ablation" in trained["asymvlm-ps"]["options"] and "normaliser" not in trained["asymvlm-ps"]["options"]
+grove = methods[names.index("grove")]
+assert grove["needs_pairs"] and not grove["trains"] and "seed" in grove["options"]
 PY
 
 for method in conformity whitened; do
@@ -254,9 +256,35 @@ says "the truth has 1 pair"
 want 2 adapt train --method pfe "${pairs[@]}" --val-images i.safetensors --out x
 says "come together"
 want 2 adapt train --method whitened "${pairs[@]}" "${held[@]}" --out x
-says "learns in one pass"
+says "whitened reads no held-out rows"
 want 2 adapt train --method pfe "${pairs[@]}" --resume latest --out x
 says "give --logs"
+
+# grove: both sides and pairs; the same seed gives the same adapter
+grove="--method grove --images i.safetensors --texts t.safetensors --truth $truth --latent-dim 3 --inducing 12"
+want 0 adapt train $grove --epochs 2 --batch-size 16 --out grove --seed 3
+prints "text_noise"
+want 0 adapt train $grove --epochs 2 --batch-size 16 --out again --seed 3 -q
+check "the same bytes" cmp grove/model.safetensors again/model.safetensors
+want 0 adapt train $grove --epochs 2 --shared-covariance --kernel matern32 --align js --out shared -q
+want 0 adapt train $grove --epochs 5 --fit collapsed --out collapsed --json
+prints '"fit": "collapsed"'
+for method in grove shared collapsed; do
+    want 0 adapt apply --adapter $method --images i.safetensors -o i.$method.safetensors -q
+    want 0 adapt apply --adapter $method --texts t.safetensors -o t.$method.safetensors -q
+done
+want 0 eval retrieval --images i.grove.safetensors --texts t.grove.safetensors --truth $truth --measure w2 --bootstrap 0
+want 1 eval retrieval --images i.grove.safetensors --texts t.safetensors --truth $truth
+says "grove"
+want 1 adapt train --method grove --images i.safetensors --texts t.safetensors --out x
+says "the truth is missing"
+want 1 adapt train $grove --inducing 60000 --out x
+says "at most one a pair"
+want 1 adapt train $grove --latent-dim 1024 --out x
+says "latent-dim must be below it"
+want 2 adapt train $grove --kernel wave --out x
+want 1 adapt train $grove --shrinkage 0.5 --out x
+says "does not read the option shrinkage"
 
 # wrong use
 want 2 adapt train --method whitened --out x

@@ -34,7 +34,9 @@ static void gather_form(const pnb__inducing *p, const pnb__latent_model *model, 
     pnb__dense_multiply(&p->kernels, p->ctx, &means, form);
     for (size_t i = 0; i < d; i++)
         precision += 1 / model->noise[i];
-    for (size_t i = 0; i < (model->one_factor ? 1 : d); i++) {
+    for (size_t i = 0; model->gram != NULL && i < m * m; i++)
+        form[i] += model->gram[i];
+    for (size_t i = 0; model->gram == NULL && i < (model->one_factor ? 1 : d); i++) {
         model->factor(model->user, i, factor);
         double scale = sqrt(model->one_factor ? precision : 1 / model->noise[i]);
         for (size_t j = 0; j < m * m; j++)
@@ -66,6 +68,10 @@ pnb_status pnb__latent_search_init(pnb__latent_search *s, const pnb__inducing *p
     p->kernels.tri_solve(p->ctx, m, m, true, chol, s->form, s->form);
     pnb__dense_transpose(s->form, m);
     p->kernels.tri_solve(p->ctx, m, m, true, chol, s->form, s->form);
+    for (size_t i = 0; i < m; i++) /* what rounding left apart */
+        for (size_t j = 0; j < i; j++)
+            s->form[i * m + j] = s->form[j * m + i] =
+                0.5 * (s->form[i * m + j] + s->form[j * m + i]);
     for (size_t j = 0; j < m; j++) /* L^-T of the means, a column an output */
         for (size_t i = 0; i < d; i++)
             columns[j * d + i] = model->q_mean[i * m + j] / model->noise[i];
@@ -95,7 +101,7 @@ pnb__latent_opts pnb__latent_opts_default(void)
 /* One thread's room; `at` is the point whose gradient and Hessian are held. */
 typedef struct walker {
     const pnb__latent_search *s;
-    double *k, *gk, *h, *jacobian, *gj; /* (M), (M), (M), (M,Q), (M,Q) */
+    double *k, *gk, *h, *jacobian, *gj; /* (M), (M), (M), (M,Q), (Q,M) */
     double *at, *trial, *gradient, *step, *hessian, *factor;
 } walker;
 
@@ -119,24 +125,34 @@ static walker walker_in(const pnb__latent_search *s, double *room)
     return w;
 }
 
+/* out (n,M) += in^T G for in (M,n), in one pass over the symmetric G: what is added up is a vector,
+ * never the elements of a row. */
+static void add_form(const walker *w, const double *in, size_t n, double *out)
+{
+    size_t m = w->s->m;
+    for (size_t j = 0; j < m; j++)
+        for (size_t a = 0; a < n; a++) {
+            const double *row = w->s->form + j * m, by = in[j * n + a];
+            double *to = out + a * m;
+            for (size_t i = 0; i < m; i++)
+                to[i] += by * row[i];
+        }
+}
+
 /* f without its constant; leaves k and G k. */
 static double value_at(walker *w, const double *x)
 {
     size_t m = w->s->m;
     double value = 0;
     pnb__gp_kernel_matrix(&w->s->kernel, x, 1, w->s->z, m, w->k);
-    for (size_t i = 0; i < m; i++) {
-        const double *row = w->s->form + i * m;
-        double sum = 0;
-        for (size_t j = 0; j < m; j++)
-            sum += row[j] * w->k[j];
-        w->gk[i] = sum;
-        value += w->k[i] * (0.5 * sum - w->h[i]);
-    }
+    memset(w->gk, 0, m * sizeof *w->gk);
+    add_form(w, w->k, 1, w->gk);
+    for (size_t i = 0; i < m; i++)
+        value += w->k[i] * (0.5 * w->gk[i] - w->h[i]);
     return value;
 }
 
-/* After value_at of w->at: gradient and Hessian there. G k is overwritten. */
+/* After value_at of w->at: gradient and Hessian there. G k is overwritten. gj is (Q,M). */
 static void slopes_here(walker *w)
 {
     size_t m = w->s->m, q = w->s->kernel.dim;
@@ -144,17 +160,23 @@ static void slopes_here(walker *w)
         w->gk[i] -= w->h[i];
     pnb__gp_kernel_slopes(&w->s->kernel, w->at, w->s->z, m, w->jacobian);
     pnb__gp_kernel_curvature(&w->s->kernel, w->at, w->s->z, m, w->gk, w->gradient, w->hessian);
-    for (size_t i = 0; i < m; i++)
-        for (size_t a = 0; a < q; a++) {
-            double sum = 0;
-            for (size_t j = 0; j < m; j++)
-                sum += w->s->form[i * m + j] * w->jacobian[j * q + a];
-            w->gj[i * q + a] = sum;
-        }
+    memset(w->gj, 0, m * q * sizeof *w->gj);
+    add_form(w, w->jacobian, q, w->gj);
     for (size_t a = 0; a < q; a++)
         for (size_t b = 0; b < q; b++)
             for (size_t i = 0; i < m; i++)
-                w->hessian[a * q + b] += w->jacobian[i * q + a] * w->gj[i * q + b];
+                w->hessian[a * q + b] += w->jacobian[i * q + a] * w->gj[b * m + i];
+}
+
+/* The gradient alone. */
+static void gradient_here(walker *w)
+{
+    size_t m = w->s->m, q = w->s->kernel.dim;
+    pnb__gp_kernel_slopes(&w->s->kernel, w->at, w->s->z, m, w->jacobian);
+    memset(w->gradient, 0, q * sizeof *w->gradient);
+    for (size_t i = 0; i < m; i++)
+        for (size_t a = 0; a < q; a++)
+            w->gradient[a] += (w->gk[i] - w->h[i]) * w->jacobian[i * q + a];
 }
 
 /* step = (H + lambda I)^-1 gradient; false where that is not positive definite. Q is small. */
@@ -226,6 +248,29 @@ static double descend(walker *w, const pnb__latent_opts *opts, bool *is_converge
     return value;
 }
 
+/* The released code's search: opts->max_steps steps of Adam. */
+static double descend_by_adam(walker *w, const pnb__latent_opts *opts, bool *is_converged)
+{
+    const double beta1 = 0.9, beta2 = 0.999;
+    size_t q = w->s->kernel.dim;
+    double *first = w->trial, *second = w->step;
+    memset(first, 0, q * sizeof *first);
+    memset(second, 0, q * sizeof *second);
+    *is_converged = false;
+    for (size_t step = 1; step <= opts->max_steps; step++) {
+        double by1 = 1 - pow(beta1, (double)step), by2 = 1 - pow(beta2, (double)step);
+        value_at(w, w->at);
+        gradient_here(w);
+        for (size_t i = 0; i < q; i++) {
+            double g = w->gradient[i];
+            first[i] = beta1 * first[i] + (1 - beta1) * g;
+            second[i] = beta2 * second[i] + (1 - beta2) * g * g;
+            w->at[i] -= opts->adam_rate * first[i] / by1 / (sqrt(second[i] / by2) + 1e-8);
+        }
+    }
+    return value_at(w, w->at);
+}
+
 typedef struct job {
     const pnb__latent_search *s;
     const double *y, *start;
@@ -249,7 +294,8 @@ static void find_latent(const job *j, walker *w, size_t row)
     for (size_t start = 0; start < j->n_starts; start++) {
         bool is_converged;
         memcpy(w->at, j->start + (row * j->n_starts + start) * q, q * sizeof *w->at);
-        double value = descend(w, j->opts, &is_converged);
+        double value = j->opts->adam_rate > 0 ? descend_by_adam(w, j->opts, &is_converged)
+                                              : descend(w, j->opts, &is_converged);
         if (!(value < best))
             continue;
         best = value;
@@ -258,6 +304,11 @@ static void find_latent(const job *j, walker *w, size_t row)
             j->out->value[row] = value;
         if (j->out->is_converged != NULL)
             j->out->is_converged[row] = is_converged;
+        if (j->out->hessian != NULL) {
+            value_at(w, w->at);
+            slopes_here(w);
+            memcpy(j->out->hessian + row * q * q, w->hessian, q * q * sizeof *w->hessian);
+        }
     }
 }
 

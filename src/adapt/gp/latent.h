@@ -15,6 +15,7 @@ typedef struct pnb__latent_model {
     void (*factor)(void *user, size_t output, double *out);
     void *user;
     bool one_factor;
+    const double *gram; /* (M,M) sum_d C_d C_d^T / s_d where it is known; NULL: from the factors */
 } pnb__latent_model;
 
 /* What the search reads of a model: a quadratic form in k(Z,x), see latent.c. Fit for several
@@ -37,6 +38,8 @@ void pnb__latent_search_reset(pnb__latent_search *s);
 typedef struct pnb__latent_opts {
     size_t max_steps; /* 50 */
     double tolerance; /* ends where a Newton step would lower the value by less. 1e-8 */
+    double
+        adam_rate; /* above 0: so many steps of Adam at this rate (betas 0.9, 0.999) instead. 0 */
 } pnb__latent_opts;
 pnb__latent_opts pnb__latent_opts_default(void);
 
@@ -45,10 +48,12 @@ pnb__latent_opts pnb__latent_opts_default(void);
  * result does not depend on the batch or the number of threads.
  *   x (N,Q) latents;  value (N) what was minimised, up to a constant of y; may be NULL
  *   is_converged (N), may be NULL: false where max_steps were not enough from the kept start
+ *   hessian (N,Q,Q), may be NULL: second derivatives where it ended
  * Errors  ARG (no start), NUMERIC (an embedding or start that is not finite), NOMEM */
 typedef struct pnb__latent_out {
     double *x, *value;
     bool *is_converged;
+    double *hessian;
 } pnb__latent_out;
 pnb_status pnb__latent_search_run(const pnb__latent_search *s, const double *y, size_t n,
                                   const double *start, size_t n_starts,

@@ -71,7 +71,7 @@ static pnb_status fit(pnb__app *app, const pnb__adapt_train_opts *o, train_run *
                              .logs = o->logs,
                              .name = o->name,
                              .resume = o->resume};
-    if (pnb__adapt_trains(o->method))
+    if (pnb__adapt_reads(o->method, "seed")) /* --seed is every command's; not all draw */
         options.seed = (uint64_t)app->common.seed;
     data.watch = pnb__watch_begin(&watching, app, "learning", "steps");
     pnb_status status =
@@ -80,6 +80,17 @@ static pnb_status fit(pnb__app *app, const pnb__adapt_train_opts *o, train_run *
     if (status != PNB_OK && status != PNB_INTERRUPTED)
         name_sides(app, o);
     return status;
+}
+
+bool pnb__adapt_reads(const char *method, const char *option)
+{
+    const pnb_adapter_about *about;
+    for (size_t m = 0; (about = pnb_adapter_method_at(m)) != NULL; m++)
+        for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++)
+            if (strcmp(about->name, method) == 0 &&
+                strcmp(pnb_adapter_option_at(about, i), option) == 0)
+                return true;
+    return false;
 }
 
 bool pnb__adapt_trains(const char *method)

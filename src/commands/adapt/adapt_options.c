@@ -46,7 +46,8 @@ static const pnb__option train_options[] = {
     PNB__ROW_TEXT("val-split", AT(val_split), "NAME", "Split of --val-truth, as --split"),
     PNB__ROW_CHOICE("recipe", AT(options.recipe), "WHICH", WORDS(PNB_ADAPT_RECIPE_LIST),
                     "Optimiser, rate, batch and length: small (AdamW at 1e-3, batches of 256, 600 "
-                    "steps, heads of 512) below 100,000 pairs, from there on those of the paper",
+                    "steps, heads of 512) below 100,000 pairs, from there on those of the paper; "
+                    "grove takes those of the paper, and its weights, by published alone",
                     .fallback = "auto"),
     PNB__ROW_CHOICE("captions", AT(options.captions), "WHICH", WORDS(PNB_ADAPT_CAPTIONS_LIST),
                     "An epoch is every pair, or every picture with one of its captions",
@@ -101,6 +102,39 @@ static const pnb__option train_options[] = {
     PNB__ROW_REAL("pseudo", AT(options.pseudo), "WEIGHT",
                   "pcmepp: weight of pairs that score as high as a true one; 0.1 by default",
                   PNB__RANGE(0, 1e6)),
+    PNB__ROW_INT("latent-dim", AT(options.latent_dim), "Q", "grove: axes of the latent space; 5",
+                 PNB__RANGE(1, 1024)),
+    PNB__ROW_INT("inducing", AT(options.inducing), "M",
+                 "grove: inducing points a side; 250, or the number of pairs where that is less",
+                 PNB__RANGE(1, 65536)),
+    PNB__ROW_CHOICE("fit", AT(options.grove_fit), "HOW",
+                    PNB__CHOICES(PNB_GROVE_FIT_LIST(PNB__CHOICE_OF)),
+                    "grove: by steps over batches; all pairs at once by the collapsed bound; or by "
+                    "exact regression, for a few hundred pairs",
+                    .fallback = "steps"),
+    PNB__ROW_CHOICE("kernel", AT(options.kernel), "NAME",
+                    PNB__CHOICES(PNB_GROVE_KERNEL_LIST(PNB__CHOICE_OF)),
+                    "grove: kernel of the processes", .fallback = "rbf"),
+    PNB__ROW_CHOICE("align", AT(options.align), "NAME",
+                    PNB__CHOICES(PNB_GROVE_ALIGN_LIST(PNB__CHOICE_OF)),
+                    "grove: what pulls images and texts of a pair together", .fallback = "kl"),
+    PNB__ROW_REAL("elbo-weight", AT(options.elbo_weight), "X",
+                  "grove: factor of the bound on the likelihood; 1, the paper has 0.01"),
+    PNB__ROW_REAL("align-weight", AT(options.align_weight), "X",
+                  "grove: factor of --align; 1, the paper has 400"),
+    PNB__ROW_FLAG("shared-covariance", AT(options.shared_covariance),
+                  "grove: one covariance of inducing values for all outputs"),
+    PNB__ROW_CHOICE("latent-uncertainty", AT(options.latent_uncertainty), "HOW",
+                    PNB__CHOICES(PNB_GROVE_LATENT_LIST(PNB__CHOICE_OF)),
+                    "grove: what a row's variances get for what is not known of its latent: by how "
+                    "far rows alone are placed from their pairs, by the likelihood's curvature, or "
+                    "nothing, as the released code",
+                    .fallback = "pairs"),
+    PNB__ROW_CHOICE("inference", AT(options.inference), "NAME",
+                    PNB__CHOICES(PNB_GROVE_INFERENCE_LIST(PNB__CHOICE_OF)),
+                    "grove: how rows find their latents: second-order steps, or the released "
+                    "code's 20 steps of Adam from a random point",
+                    .fallback = "newton"),
 };
 #undef AT
 
@@ -118,7 +152,8 @@ static bool check_training(pnb__app *app, const pnb__adapt_train_opts *o)
     if (n_held_out != 0 && n_held_out != 3)
         pnb__usage(app, "--val-images, --val-texts and --val-truth come together");
     else if ((n_held_out > 0 || is_run) && !pnb__adapt_trains(o->method))
-        pnb__usage(app, "%s learns in one pass: it has no use for %s", o->method,
+        pnb__usage(app, "%s reads no held-out rows and keeps no run: it has no use for %s",
+                   o->method,
                    n_held_out > 0 ? "--val-images, --val-texts and --val-truth"
                                   : "--logs, --name and --resume");
     else if (o->val_split != NULL && o->val_truth == NULL)

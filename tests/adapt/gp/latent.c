@@ -42,8 +42,15 @@ static void set_up(setting *s, pnb__gp_kind kind, bool one_factor)
     s->set = (pnb__inducing_set){
         .kernel = {kind, Q, 1, &s->lengthscale, 1.2}, .z = s->z, .chol = s->chol, .b = s->b};
     assert_int_equal(pnb__inducing_factorise(&s->inducing, &s->set, &err), PNB_OK);
-    pnb__latent_model model = {&s->set,  M,         D, s->q_mean, s->constant,
-                               s->noise, factor_of, s, one_factor};
+    pnb__latent_model model = {.set = &s->set,
+                               .m = M,
+                               .n_outputs = D,
+                               .q_mean = s->q_mean,
+                               .constant = s->constant,
+                               .noise = s->noise,
+                               .factor = factor_of,
+                               .user = s,
+                               .one_factor = one_factor};
     assert_int_equal(pnb__latent_search_init(&s->search, &s->inducing, &model, &err), PNB_OK);
 }
 
@@ -96,10 +103,11 @@ static void ends_are_minima(void **state)
             setting s;
             double start[N * Q], x[2][N * Q], value[2][N];
             bool is_converged[N];
-            pnb__latent_opts opts = {200, 1e-14};
+            pnb__latent_opts opts = {.max_steps = 200, .tolerance = 1e-14};
             set_up(&s, some[k], one);
             for (uint64_t trial = 0; trial < 2; trial++) {
-                pnb__latent_out out = {x[trial], value[trial], is_converged};
+                pnb__latent_out out = {
+                    .x = x[trial], .value = value[trial], .is_converged = is_converged};
                 fill_normal(start, N * Q, 50 + trial);
                 assert_int_equal(
                     pnb__latent_search_run(&s.search, s.y, N, start, 1, &opts, &out, NULL), PNB_OK);
@@ -128,7 +136,7 @@ static void rows_and_starts_are_apart(void **state)
     setting s;
     enum { STARTS = 4 };
     double start[N * STARTS * Q], x[N * Q], value[N], alone[Q], single;
-    pnb__latent_out out = {x, value, NULL}, one = {alone, &single, NULL};
+    pnb__latent_out out = {.x = x, .value = value}, one = {.x = alone, .value = &single};
     set_up(&s, PNB__GP_RBF, false);
     fill_normal(start, N * STARTS * Q, 9);
     assert_int_equal(pnb__latent_search_run(&s.search, s.y, N, start, STARTS, NULL, &out, NULL),
@@ -157,7 +165,7 @@ static void refuses_what_is_no_number(void **state)
     (void)state;
     setting s;
     double start[Q] = {0, NAN}, x[Q];
-    pnb__latent_out out = {x, NULL, NULL};
+    pnb__latent_out out = {.x = x};
     pnb_error err = {0};
     set_up(&s, PNB__GP_RBF, false);
     assert_int_equal(pnb__latent_search_run(&s.search, s.y, 1, start, 1, NULL, &out, &err),
