@@ -220,6 +220,20 @@ typedef enum pnb_grove_latent {
 } pnb_grove_latent;
 #undef PNB_GROVE_ENUM
 
+/* What the prior precision of a Laplace approximation is chosen by. X(name, text, sentence)
+ * p and q are the widths of activations and embeddings, A and B the factors with the prior in them.
+ * The released form weighs the factors by each other's width and doubles both: with p = q it is
+ * twice the determinant. docs/numerics.md#bayesvlm */
+#define PNB_ADAPT_MARGINAL_LIST(X)                                                                 \
+    X(CORRECTED, "corrected", "the marginal likelihood: (q log det A + p log det B) / 2")          \
+    X(RELEASED, "released", "as BayesVLM's code had it first: p log det A + q log det B")
+typedef enum pnb_adapt_marginal {
+#define PNB_ADAPT_MARGINAL_ENUM(name, text, sentence) PNB_ADAPT_MARGINAL_##name,
+    PNB_ADAPT_MARGINAL_LIST(PNB_ADAPT_MARGINAL_ENUM)
+#undef PNB_ADAPT_MARGINAL_ENUM
+        PNB_N_ADAPT_MARGINALS
+} pnb_adapt_marginal;
+
 /* Options of all methods, as one struct for whoever tries several of them. A method lists those
  * that it reads (pnb_adapter_option_at). One that a method does not read must be left at its
  * default. "chosen" stands for 0, or NaN in a double: the recipe or the method chooses, and the
@@ -287,6 +301,14 @@ typedef struct pnb_adapter_opts {
     /* grove: PNB_GROVE_NEWTON. Applying reads it, and so it stands in the adapter: rows of one
      * adapter find their latents in one way */
     pnb_grove_inference inference;
+    double logit_scale;     /* bayesvlm: of the cosines in the loss, above 0; chosen: the sets' own,
+                             * which are their model's, else 100 for infonce */
+    double logit_bias;      /* bayesvlm, siglip: chosen: the sets' own */
+    double prior_precision; /* bayesvlm: lambda, above 0; chosen: that of the largest marginal
+                             * likelihood, or the file's */
+    int64_t pseudo_count;   /* bayesvlm: how many rows those of the calibration count for; chosen:
+                             * as many as they are, or the file's number */
+    pnb_adapt_marginal marginal; /* bayesvlm: corrected */
 } pnb_adapter_opts;
 pnb_adapter_opts pnb_adapter_opts_default(void);
 
@@ -298,6 +320,11 @@ typedef struct pnb_adapter_data {
                                            * adapter leaves that side alone then */
     const pnb_truth *truth; /* images ask, texts are found. NULL: all rows; where given, only rows
                              * that have a match are learned from */
+    const char *model;      /* bayesvlm: folder of the model before whose last projections the rows
+                             * stood:      they are activations. NULL: they are embeddings, and the
+                             * projection      is the      identity. Other methods refuse it */
+    const char *hessians; /* bayesvlm: a folder of released factors, in place of those of the rows.
+                           * NULL: none; other methods refuse it */
 
     /* The rest is read by methods that train, and passed over by the others.
      *

@@ -81,9 +81,12 @@ typedef struct pnb_encode_opts {
     uint64_t seed;     /* of masked copies; kept in the set's record */
     bool exif;         /* turn pictures as their EXIF orientation says */
     bool raw;          /* means with the lengths that the projection gave them; else unit rows */
-    bool masked;       /* encode masked copies: the "less informative" side of inclusion */
-    double mask_keep;  /* share of its patches a masked picture keeps, in (0, 1] */
-    double mask_drop;  /* probability that a token of a masked text is deleted */
+    /* Rows are what the last projection reads, points of its width, with a link "activations" in
+     * their chain: what bayesvlm (adapt.h) learns from. UNSUPPORTED where a tower ends in none */
+    bool activations;
+    bool masked;      /* encode masked copies: the "less informative" side of inclusion */
+    double mask_keep; /* share of its patches a masked picture keeps, in (0, 1] */
+    double mask_drop; /* probability that a token of a masked text is deleted */
     /* Called before each batch with the inputs behind it, those of an earlier run included, and at
      * the end with `total` twice; false stops with INTERRUPTED. */
     pnb_watch watch;

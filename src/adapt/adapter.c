@@ -168,6 +168,10 @@ static pnb_status check_modality(const pnb_embeddings *set, pnb_adapter_side sid
 static pnb_status check_need(const pnb_adapter *a, const pnb_adapter_data *data, pnb_error *err)
 {
     const char *name = a->about->name;
+    if ((data->hessians != NULL || data->model != NULL) &&
+        !reads(a->calls, offsetof(pnb_adapter_opts, pseudo_count)))
+        return pnb__fail(err, PNB_ARG, "%s has no use for %s; bayesvlm does", name,
+                         data->model != NULL ? "a model's projections" : "Hessians");
     if (data->images == NULL && data->texts == NULL)
         return pnb__fail(err, PNB_ARG, "%s: no embeddings to learn from", name);
     if (a->about->needs_both_sides && (data->images == NULL || data->texts == NULL))

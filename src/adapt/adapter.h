@@ -126,6 +126,7 @@ const char *pnb__adapt_loss_word(int value);
 const char *pnb__adapt_normaliser_word(int value);
 const char *pnb__adapt_ablation_word(int value);
 const char *pnb__adapt_likelihood_word(int value);
+const char *pnb__adapt_marginal_word(int value);
 /* Whether an option has its default's value. */
 bool pnb__adapter_is_default(const pnb_adapter_opts *opts, const pnb__field *f);
 /* ARG where an enum of the method's options is none of its words. */

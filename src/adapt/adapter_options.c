@@ -21,6 +21,7 @@ DEFINE_WORD(pnb__adapt_loss_word, PNB_ADAPT_LOSS_LIST)
 DEFINE_WORD(pnb__adapt_normaliser_word, PNB_ADAPT_NORMALISER_LIST)
 DEFINE_WORD(pnb__adapt_ablation_word, PNB_ADAPT_ABLATION_LIST)
 DEFINE_WORD(pnb__adapt_likelihood_word, PNB_ADAPT_LIKELIHOOD_LIST)
+DEFINE_WORD(pnb__adapt_marginal_word, PNB_ADAPT_MARGINAL_LIST)
 #undef DEFINE_WORD
 
 pnb_adapter_opts pnb_adapter_opts_default(void)
@@ -36,7 +37,10 @@ pnb_adapter_opts pnb_adapter_opts_default(void)
                               .vib = NAN,
                               .pseudo = NAN,
                               .elbo_weight = NAN,
-                              .align_weight = NAN};
+                              .align_weight = NAN,
+                              .logit_scale = NAN,
+                              .logit_bias = NAN,
+                              .prior_precision = NAN};
 }
 
 /* ---- a value of any kind ---- */

@@ -74,8 +74,8 @@ static pnb_status finish_plan(pnb_model *m, pnb__plan *e, pnb__side side, pnb_er
     bool has_lengths = pnb__tower_of(&m->config, side)->family(&m->config) == PNB_GEN_GAUSSIAN;
     e->raw = pnb__model_build(m, side, e->graph, &e->in, false);
     e->unit = pnb__unit_rows(e->raw.mean, !has_lengths);
-    pnb__tensor *const read[] = {e->raw.mean,  e->unit,          e->raw.log_var,
-                                 e->raw.kappa, e->raw.inv_alpha, e->raw.beta};
+    pnb__tensor *const read[] = {e->raw.mean,      e->unit,     e->raw.log_var,    e->raw.kappa,
+                                 e->raw.inv_alpha, e->raw.beta, e->raw.activations};
     for (size_t i = 0; i < PNB_COUNT(read); i++)
         pnb__keep(read[i]);
     pnb_status status = pnb__graph_plan(e->graph, NULL, err);
@@ -193,7 +193,7 @@ typedef struct output {
     size_t width; /* of a row */
 } output;
 
-enum { MEAN, LOG_VAR, KAPPA, INV_ALPHA, BETA, N_OUTPUTS };
+enum { MEAN, LOG_VAR, KAPPA, INV_ALPHA, BETA, ACTIVATIONS, N_OUTPUTS };
 
 /* Shapes are (B,D), but kappa's: one concentration serves all directions. */
 static void list_outputs(output list[N_OUTPUTS], const pnb_encode_out *out, const pnb__plan *e,
@@ -204,7 +204,9 @@ static void list_outputs(output list[N_OUTPUTS], const pnb_encode_out *out, cons
         [LOG_VAR] = {"log-variance", out->log_var, e->raw.log_var, dim},
         [KAPPA] = {"concentration", out->kappa, e->raw.kappa, 1},
         [INV_ALPHA] = {"inverse scale", out->inv_alpha, e->raw.inv_alpha, dim},
-        [BETA] = {"shape", out->beta, e->raw.beta, dim}};
+        [BETA] = {"shape", out->beta, e->raw.beta, dim},
+        [ACTIVATIONS] = {"activation", out->activations, e->raw.activations,
+                         e->raw.activations != NULL ? pnb__dim(e->raw.activations, 1) : 0}};
     memcpy(list, all, sizeof all);
 }
 
@@ -270,6 +272,20 @@ pnb_encode_out pnb__encode_rows(pnb_embeddings *set, size_t first)
                             .kappa = row_of(set->kappa, first, 1),
                             .inv_alpha = row_of(set->inv_alpha, first, set->dim),
                             .beta = row_of(set->beta, first, set->dim)};
+}
+
+size_t pnb__model_activations(pnb_model *m, pnb__side side)
+{
+    static const char *const image[] = {"visual.proj"};
+    static const char *const text[] = {"text.text_projection", "text.text_projection.weight"};
+    const char *const *names = side == PNB__TEXT_SIDE ? text : image;
+    size_t n = side == PNB__TEXT_SIDE ? PNB_COUNT(text) : PNB_COUNT(image);
+    for (size_t i = 0; i < n && m->config.embed_dim > 0; i++) {
+        const pnb__param *p = pnb__model_find_param(m, names[i]);
+        if (p != NULL)
+            return p->n / m->config.embed_dim;
+    }
+    return 0;
 }
 
 /* ---- a batch ---- */

@@ -41,7 +41,8 @@ static void sets_that_do_not_fit(void **state)
     pnb_adapter_opts opts = pnb_adapter_opts_default();
     assert_int_equal(pnb_truth_create_aligned(&truth, 5, NULL), PNB_OK);
     assert_refused(ctx, "whitend", &(pnb_adapter_data){.images = images, .texts = texts}, NULL,
-                   PNB_NOT_FOUND, "method 'whitend' is unknown; known are conformity, whitened");
+                   PNB_NOT_FOUND,
+                   "method 'whitend' is unknown; known are conformity, whitened, ");
     assert_refused(ctx, "whitened", &(pnb_adapter_data){0}, NULL, PNB_ARG, "no embeddings");
     assert_refused(ctx, "whitened", &(pnb_adapter_data){.images = texts, .texts = images}, NULL,
                    PNB_ARG, "text embeddings were given as the images");
@@ -72,7 +73,7 @@ static void sets_that_do_not_fit(void **state)
 static void truth_chooses_rows(void **state)
 {
     pnb_ctx *ctx = *state;
-    static const char *const names[] = {"conformity", "whitened"};
+    static const char *const names[] = {"conformity", "whitened", "bayesvlm"};
     const int64_t pairs[][2] = {{1, 0}, {1, 3}, {4, 5}, {2, 5}};
     const size_t image_rows[] = {1, 2, 4}, text_rows[] = {0, 3, 5};
     pnb_embeddings *images = unit_set("image", 6, 4, 1), *texts = unit_set("text", 7, 4, 2);

@@ -16,6 +16,7 @@ import json
 methods = json.load(open("out"))["methods"]
 names = [m["name"] for m in methods]
 assert names[:2] == ["conformity", "whitened"] and len(set(names)) == len(names)
+assert "bayesvlm" in names
 assert methods[1]["options"] == ["uncertain", "shrinkage"] and methods[1]["measure"] == "mean"
 assert all(m["learns"] and m["paper"] and m["cost"] for m in methods)
 assert not any(m["needs_pairs"] or m["trains"] for m in methods[:2])
@@ -26,7 +27,7 @@ grove = methods[names.index("grove")]
 assert grove["needs_pairs"] and not grove["trains"] and "seed" in grove["options"]
 PY
 
-for method in conformity whitened; do
+for method in conformity whitened bayesvlm; do
     want 0 adapt train --method $method --images i.safetensors --texts t.safetensors --out $method
     check "both sides were learned" test "$(grep -c 'learned from' out)" -eq 2
     want 0 adapt apply --adapter $method --images i.safetensors -o i.$method.safetensors

@@ -23,6 +23,13 @@ static void each_command_survives(void **state)
          false},
         {"adapt apply --adapter adapter --texts t.safetensors -o a.safetensors -q -t 1",
          "a.safetensors", NULL, false},
+        {"embed -m model --texts captions.txt --activations -o p.safetensors -q -t 1",
+         "p.safetensors", NULL, false},
+        {"embed -m model --images shapes/val --activations -o j.safetensors -q -t 1", NULL, NULL,
+         false},
+        {"adapt train --method bayesvlm --images j.safetensors --texts p.safetensors --model model "
+         "--out bayes -q -t 1",
+         NULL, NULL, false},
         {"info adapter --json", NULL, NULL, false},
         {"adapt methods --json", NULL, NULL, false},
         {"curate duplicates --set i.safetensors --json -t 1", NULL, NULL, false},

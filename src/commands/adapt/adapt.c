@@ -65,6 +65,8 @@ static pnb_status fit(pnb__app *app, const pnb__adapt_train_opts *o, train_run *
     pnb_adapter_data data = {.images = run->images,
                              .texts = run->texts,
                              .truth = run->truth,
+                             .model = o->model,
+                             .hessians = o->hessians,
                              .val_images = run->val_images,
                              .val_texts = run->val_texts,
                              .val_truth = run->val_truth,

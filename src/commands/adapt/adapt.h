@@ -15,7 +15,9 @@ typedef struct pnb__adapt_train_opts {
     const char *val_images, *val_texts, *val_truth, *val_split; /* held out: all or none */
     const char *logs, *name, *resume;                           /* of a run that is kept */
     pnb_adapter_opts options;
-    const char *out; /* folder of the adapter */
+    const char *model;    /* whose activations the sets are; NULL: they are embeddings */
+    const char *hessians; /* folder of released factors; NULL: none */
+    const char *out;      /* folder of the adapter */
 } pnb__adapt_train_opts;
 /* Whether a method is trained by steps; false for one that is unknown. */
 bool pnb__adapt_trains(const char *method);

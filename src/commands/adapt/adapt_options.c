@@ -71,9 +71,10 @@ static const pnb__option train_options[] = {
     PNB__ROW_TEXT("resume", AT(resume), "WHICH",
                   "Continue the run from its checkpoint \"latest\", or from a checkpoint's folder: "
                   "the same bytes come of it"),
-    PNB__ROW_CHOICE("loss", AT(options.loss), "WHICH", WORDS(PNB_ADAPT_LOSS_LIST),
-                    "asymvlm-vmf, asymvlm-ps, deterministic: cross entropy, or SigLIP's sigmoids",
-                    .fallback = "infonce", .group = "Single methods that train"),
+    PNB__ROW_CHOICE(
+        "loss", AT(options.loss), "WHICH", WORDS(PNB_ADAPT_LOSS_LIST),
+        "asymvlm-vmf, asymvlm-ps, deterministic, bayesvlm: cross entropy, or SigLIP's sigmoids",
+        .fallback = "infonce", .group = "Single methods that train"),
     PNB__ROW_CHOICE("normaliser", AT(options.normaliser), "WHICH", WORDS(PNB_ADAPT_NORMALISER_LIST),
                     "asymvlm-vmf: of the density, the paper's closed form or the Bessel function",
                     .fallback = "approximate"),
@@ -135,6 +136,28 @@ static const pnb__option train_options[] = {
                     "grove: how rows find their latents: second-order steps, or the released "
                     "code's 20 steps of Adam from a random point",
                     .fallback = "newton"),
+    PNB__ROW_REAL("logit-scale", AT(options.logit_scale), "A",
+                  "bayesvlm: what cosines are multiplied by in the loss; the model's by default",
+                  PNB__RANGE(1e-6, 1e6)),
+    PNB__ROW_REAL("logit-bias", AT(options.logit_bias), "B",
+                  "bayesvlm: what is added then, by sigmoids; the model's by default",
+                  PNB__RANGE(-1e6, 1e6)),
+    PNB__ROW_REAL("prior-precision", AT(options.prior_precision), "LAMBDA",
+                  "bayesvlm: of the weights; that of the largest marginal likelihood by default",
+                  PNB__RANGE(1e-12, 1e18)),
+    PNB__ROW_INT("pseudo-count", AT(options.pseudo_count), "N",
+                 "bayesvlm: how many rows those that are learned from count for; as many as they "
+                 "are by default, 10 in the paper's scripts",
+                 PNB__RANGE(1, 1e12)),
+    PNB__ROW_CHOICE("marginal", AT(options.marginal), "WHICH", WORDS(PNB_ADAPT_MARGINAL_LIST),
+                    "bayesvlm: the marginal likelihood, or what the code computed at first",
+                    .fallback = "corrected"),
+    PNB__ROW_FILE("model", AT(model), "DIR",
+                  "bayesvlm: the sets are what stood before the last projections of this model; "
+                  "without it they are embeddings"),
+    PNB__ROW_FILE("hessians", AT(hessians), "DIR",
+                  "bayesvlm: released factors, A_img_analytic.pt and the others, in place of those "
+                  "of the rows"),
 };
 #undef AT
 

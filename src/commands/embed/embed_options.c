@@ -77,6 +77,10 @@ static const pnb__option options[] = {
     PNB__ROW_FLAG("raw", AT(how.raw),
                   "Keep the lengths of means as the projection gives them: what AsymVLM's adapter "
                   "reads of captions"),
+    PNB__ROW_FLAG(
+        "activations", AT(how.activations),
+        "Embed to what stands before the last projection, in place of the embedding: what "
+        "`adapt train --method bayesvlm --model` learns from"),
     PNB__ROW_FLAG("masked", AT(how.masked),
                   "Embed what is left of each input after masking, to compare with the whole",
                   .group = "Masked copies"),

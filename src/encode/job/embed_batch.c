@@ -290,7 +290,9 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_s
 
 static pnb_status run_tower(pnb__embed_batch *b, pnb_embeddings *set, size_t first, pnb_error *err)
 {
-    pnb_encode_out out = pnb__encode_rows(set, first);
+    pnb_encode_out out = b->opts->activations
+                             ? (pnb_encode_out){.activations = set->mean + first * set->dim}
+                             : pnb__encode_rows(set, first);
     out.skip_normalize =
         b->opts->raw || pnb__encoder_keeps_lengths(
                             b->encoder, b->source->is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES);

@@ -14,6 +14,8 @@
 #include "encode/job/embed_batch.h"
 #include "encode/job/embed_journal.h"
 #include "encode/job/embed_sign.h"
+#include "models/model.h"
+#include "sets/provenance.h"
 
 #define SAVE_PAUSE_S 20.0
 
@@ -33,12 +35,39 @@ typedef struct job {
 
 /* ---- rows ---- */
 
+/* Rows before the last projection are no embeddings: their chain says so, and nothing compares them
+ * with those. The link's hash is that of the weights. */
+static pnb_status describe_activations(const job *j, pnb_embeddings_info *info)
+{
+    pnb_adapter_link link = {.name = "activations"};
+    snprintf(link.sha256, sizeof link.sha256, "%s", info->weights_sha256);
+    return pnb__adapter_links_add(&info->adapters, &link, j->err);
+}
+
+/* Activations are points of a width of their own. */
+static pnb_status create_set(const job *j, pnb_encode_side side, size_t n, pnb_embeddings **out)
+{
+    if (!j->opts->activations)
+        return pnb_embeddings_create(out, pnb__encoder_family(j->encoder, side), n,
+                                     pnb__encoder_dim(j->encoder, side), j->err);
+    bool is_text = side == PNB_ENCODE_TEXTS;
+    size_t width =
+        pnb__model_activations(j->encoder->model, is_text ? PNB__TEXT_SIDE : PNB__IMAGE_SIDE);
+    pnb_status status = pnb__encoder_need_plain(j->encoder, "embed --activations", j->err);
+    if (status != PNB_OK)
+        return status;
+    if (width == 0)
+        return pnb__fail(j->err, PNB_UNSUPPORTED,
+                         "%s: its %s tower ends in no projection, nothing stands before one",
+                         j->encoder->name, is_text ? "text" : "image");
+    return pnb_embeddings_create(out, PNB_POINT, n, width, j->err);
+}
+
 static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
 {
     bool is_text = j->source->is_text;
     pnb_encode_side side = is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES;
-    pnb_status status = pnb_embeddings_create(out, pnb__encoder_family(j->encoder, side), n,
-                                              pnb__encoder_dim(j->encoder, side), j->err);
+    pnb_status status = create_set(j, side, n, out);
     if (status != PNB_OK)
         return status;
     pnb_embeddings_info *info = &(*out)->info;
@@ -55,7 +84,7 @@ static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
     length = strlen(info->preprocess);
     if (j->opts->raw || pnb__encoder_keeps_lengths(j->encoder, side))
         snprintf(info->preprocess + length, size - length, PNB__LENGTHS_KEPT);
-    return PNB_OK;
+    return j->opts->activations ? describe_activations(j, info) : PNB_OK;
 }
 
 /* Encodes the batch behind the rows of the set and names its rows. */

@@ -282,6 +282,10 @@ static void strip_module(pnb__torch_file *file)
 pnb_status pnb__torch_views(pnb__torch_job *job, const pnb__pk_value *root)
 {
     walk w = {.job = job};
+    if (root->kind == PNB__PK_TENSOR) { /* torch.save of a tensor: it has no name of its own */
+        job->file->root = "";
+        return add_view(&w, root->u.tensor, "tensor", strlen("tensor"));
+    }
     const pnb__pk_value *dict = find_root(root, &job->file->root);
     if (dict == NULL)
         return pnb__fail(job->err, PNB_FORMAT,

@@ -47,9 +47,10 @@ pnb__dist pnb__clip_image(const pnb__weights *weights, const pnb__config *c, pnb
     pnb__tensor *pooled = pool(x, c);
     if (c->norm_after_pool)
         pooled = pnb__image_ln_post(w, c, g, pooled);
-    if (w->proj != NULL)
-        pooled = pnb__transformer_project(g, pooled, w->proj);
-    return (pnb__dist){.mean = pnb__unit_rows(pooled, unit)};
+    if (w->proj == NULL)
+        return (pnb__dist){.mean = pnb__unit_rows(pooled, unit)};
+    pnb__tensor *mean = pnb__transformer_project(g, pooled, w->proj);
+    return (pnb__dist){.mean = pnb__unit_rows(mean, unit), .activations = pooled};
 }
 
 static const pnb__tower_calls image = {.family = pnb__clip_family,
@@ -132,8 +133,10 @@ static pnb__dist build_text(const pnb__weights *weights, const pnb__config *c, p
         return (pnb__dist){0};
     x = read_text(w, c, g, x, in);
     x = pnb__text_ln_final(w, c, g, x);
-    pnb__tensor *mean = pnb__text_project(w, c, g, pnb__transformer_token(x, 0));
-    return (pnb__dist){.mean = pnb__unit_rows(mean, unit)};
+    x = pnb__transformer_token(x, 0);
+    pnb__tensor *mean = pnb__text_project(w, c, g, x);
+    return (pnb__dist){.mean = pnb__unit_rows(mean, unit),
+                       .activations = c->text.projection != PNB__PROJECT_NONE ? x : NULL};
 }
 
 const pnb__tower_calls pnb__clip_text = {.family = pnb__clip_family,

@@ -58,6 +58,7 @@ static pnb__dist build_image(const pnb__weights *weights, const pnb__config *c, 
     cls = pnb__image_ln_post(w, c, g, cls); /* for the second time, as released weights want it */
     out.log_var = pnb__linear_apply(g, pnb__transformer_token(x, UNC), w->unc_w, w->unc_b);
     out.mean = pnb__unit_rows(pnb__transformer_project(g, cls, w->proj), unit);
+    out.activations = cls;
     return out;
 }
 
@@ -93,8 +94,11 @@ static pnb__dist build_text(const pnb__weights *weights, const pnb__config *c, p
         return (pnb__dist){0};
     x = pnb__text_blocks(w, c, g, x, n_read);
     x = pnb__text_ln_final(w, c, g, x);
-    pnb__tensor *mean = pnb__text_project(w, c, g, pnb__transformer_token(x, n_read - 1));
+    pnb__tensor *cls = pnb__transformer_token(x, n_read - 1);
+    pnb__tensor *mean = pnb__text_project(w, c, g, cls);
     pnb__dist out = {.mean = pnb__unit_rows(mean, unit)};
+    if (c->text.projection != PNB__PROJECT_NONE)
+        out.activations = cls;
     if (c->text.has_unc)
         out.log_var = pnb__linear_apply(g, from_token ? pnb__transformer_token(x, 0) : mean,
                                         w->unc_w, w->unc_b);

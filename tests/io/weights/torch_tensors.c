@@ -203,6 +203,18 @@ static void strided_tensors_are_gathered(void **state)
     pnb__torch_close(&v.file);
 }
 
+/* torch.save(tensor): the whole file is one. */
+static void a_bare_tensor(void **state)
+{
+    (void)state;
+    viewed v;
+    view(&v, &TENSOR);
+    assert_ok(v.status, &v.err);
+    assert_int_equal(v.file.n, 1);
+    assert_string_equal(v.file.views[0].name, "tensor");
+    unview(&v);
+}
+
 static void trees_that_hold_nothing(void **state)
 {
     (void)state;
@@ -256,6 +268,7 @@ int main(void)
         cmocka_unit_test(nested_names),
         cmocka_unit_test(the_prefix_of_parallel_training_goes),
         cmocka_unit_test(strided_tensors_are_gathered),
+        cmocka_unit_test(a_bare_tensor),
         cmocka_unit_test(trees_that_hold_nothing),
         cmocka_unit_test(storages_are_looked_up),
     };

@@ -1,0 +1,78 @@
+#!/bin/bash
+# embed --activations: what stands before the last projection, and BayesVLM on it.
+source "$(dirname "$0")/common/lib.sh"
+make_small
+for side in images texts; do
+    inputs=shapes/test
+    test $side = images || inputs=shapes/test/captions.jsonl
+    want 0 embed -m model --$side $inputs -o $side.safetensors -q
+    want 0 embed -m model --$side $inputs --activations -o $side.before.safetensors -q
+    want 0 embed -m model --$side $inputs --activations -b 3 -o $side.again.safetensors -q
+done
+check "the projection of activations is the embedding" python3 - <<'PY'
+import glob, json, math, struct
+def load(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    def array(name):
+        a = head[name]
+        count = 1
+        for size in a["shape"]:
+            count *= size
+        at = 8 + n + a["data_offsets"][0]
+        assert a["dtype"] == "F32"
+        return a["shape"], struct.unpack("<%df" % count, data[at:at + 4 * count])
+    return head, array
+weights, w = load(glob.glob("model/*.safetensors")[0])
+for side in ("images", "texts"):
+    head, after = load(side + ".safetensors")
+    meta, before = load(side + ".before.safetensors")
+    assert [l["name"] for l in json.loads(meta["__metadata__"]["adapters"])] == ["activations"]
+    assert meta["__metadata__"]["family"] == "point" and "log_var" not in meta
+    (n, dim), mean = after("mean")
+    (n_before, width), phi = before("mean")
+    assert n == n_before
+    (_, again) = load(side + ".again.safetensors")[1]("mean")
+    assert all(abs(x - y) <= 1e-4 * max(1, abs(x)) for x, y in zip(phi, again))
+    if side == "images":
+        shape, p = w("visual.proj")
+        assert shape == [width, dim]
+        weight, bias = (lambda d, c: p[c * dim + d]), [0.0] * dim
+    else:
+        shape, p = w("text.text_projection.weight")
+        assert shape == [dim, width]
+        weight, bias = (lambda d, c: p[d * width + c]), w("text.text_projection.bias")[1]
+    for i in range(n):
+        g = [bias[d] + sum(weight(d, c) * phi[i * width + c] for c in range(width)) for d in range(dim)]
+        length = math.sqrt(sum(x * x for x in g))
+        for d in range(dim):
+            assert abs(g[d] / length - mean[i * dim + d]) < 1e-4, (side, i, d)
+PY
+want 1 eval retrieval --images images.before.safetensors --texts texts.safetensors --truth shapes/truth/test.pairs
+says "cannot be compared"
+
+# Laplace on the projections: unit means that are the model's, and a spread
+before=(--images images.before.safetensors --texts texts.before.safetensors)
+want 0 adapt train --method bayesvlm "${before[@]}" --model model --out bayes
+prints "image_projection"
+for side in images texts; do
+    want 0 adapt apply --adapter bayes --$side $side.before.safetensors -o $side.bayes.safetensors
+done
+want 0 eval retrieval --images images.bayes.safetensors --texts texts.bayes.safetensors --truth shapes/truth/test.pairs
+check "means are the model's embeddings" python3 - <<'PY'
+import json, struct
+def mean(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    a = json.loads(data[8:8 + n])["mean"]
+    at = 8 + n + a["data_offsets"][0]
+    return struct.unpack("<%df" % (a["shape"][0] * a["shape"][1]), data[at:8 + n + a["data_offsets"][1]])
+for side in ("images", "texts"):
+    x, y = mean(side + ".safetensors"), mean(side + ".bayes.safetensors")
+    assert len(x) == len(y) and max(abs(a - b) for a, b in zip(x, y)) < 1e-4
+PY
+want 1 adapt train --method bayesvlm --images images.safetensors --texts texts.safetensors --model none --out wrong
+want 1 adapt train --method whitened "${before[@]}" --model model --out wrong
+says "whitened has no use for a model's projections"
+finish
