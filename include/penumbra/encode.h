@@ -84,6 +84,9 @@ typedef struct pnb_encode_opts {
     /* Rows are what the last projection reads, points of its width, with a link "activations" in
      * their chain: what bayesvlm (adapt.h) learns from. UNSUPPORTED where a tower ends in none */
     bool activations;
+    /* 0, or 2 and more augmented passes an input: the rows are Gaussians of their mean and variance
+     * (docs/numerics.md#ttda). Not with masked, activations, ready rows or an adapter: ARG */
+    size_t ttda;
     bool masked;      /* encode masked copies: the "less informative" side of inclusion */
     double mask_keep; /* share of its patches a masked picture keeps, in (0, 1] */
     double mask_drop; /* probability that a token of a masked text is deleted */

@@ -1,8 +1,7 @@
-/* Changed copies of pictures and captions.
+/* Changed copies of pictures.
  *
  * Erasing fills with the mean colour of the preprocessing, which the encoder sees as zero. Pictures
- * are changed after resizing and cropping. Words are what stands between white space: a tokenizer's
- * pieces would differ between models that are compared. */
+ * are changed after resizing and cropping. Captions are changed by word_list.c. */
 #include "encode/perturb.h"
 
 #include <math.h>
@@ -10,8 +9,6 @@
 
 #include "base/base.h"
 #include "encode/job/embed_job.h"
-
-enum { STREAM_WORDS = 0x3d0b };
 
 /* ---- pictures ---- */
 
@@ -153,89 +150,4 @@ pnb_status pnb__encode_made(pnb_encoder *encoder, size_t n_rows, pnb__make_fn ma
     const made all = {&encoder->preprocess, make, user};
     const pnb__embed_source source = {.n = n_rows, .user = &all, .row = make_row};
     return pnb__embed_set(encoder, &source, opts, out, NULL, err);
-}
-
-/* ---- captions ---- */
-
-static const char blanks[] = " \t\r\n\f\v";
-
-static size_t count_words(const char *text)
-{
-    size_t n = 0;
-    for (const char *at = text + strspn(text, blanks); *at != '\0'; n++) {
-        at += strcspn(at, blanks);
-        at += strspn(at, blanks);
-    }
-    return n;
-}
-
-pnb_status pnb__word_list_split(const char *text, pnb__word_list *out, pnb_error *err)
-{
-    size_t n = count_words(text);
-    *out = (pnb__word_list){.n = n};
-    out->start = pnb__alloc_array(n + 1, sizeof *out->start);
-    out->length = pnb__alloc_array(n + 1, sizeof *out->length);
-    if (out->start == NULL || out->length == NULL) {
-        pnb__word_list_reset(out);
-        return pnb__fail_nomem(err, n * (sizeof *out->start + sizeof *out->length));
-    }
-    const char *at = text + strspn(text, blanks);
-    for (size_t i = 0; i < n; i++) {
-        out->start[i] = at;
-        out->length[i] = strcspn(at, blanks);
-        at += out->length[i];
-        at += strspn(at, blanks);
-    }
-    return PNB_OK;
-}
-
-void pnb__word_list_reset(pnb__word_list *words)
-{
-    pnb__free(words->start);
-    pnb__free(words->length);
-    *words = (pnb__word_list){0};
-}
-
-char *pnb__word_list_join(const pnb__word_list *words, const bool *keep)
-{
-    pnb__buf text = {0};
-    pnb__buf_puts(&text, ""); /* an empty caption is a caption */
-    for (size_t i = 0; i < words->n; i++) {
-        if (!keep[i])
-            continue;
-        if (text.size > 0)
-            pnb__buf_putc(&text, ' ');
-        pnb__buf_append(&text, words->start[i], words->length[i]);
-    }
-    char *out = text.failed ? NULL : pnb__strdup(text.data != NULL ? text.data : "");
-    pnb__buf_reset(&text);
-    return out;
-}
-
-char *pnb__word_list_drop(const char *text, double share, uint64_t seed, size_t number)
-{
-    pnb__word_list words = {0};
-    pnb_error err = PNB_ERROR_INIT;
-    char *out = NULL;
-    if (pnb__word_list_split(text, &words, &err) != PNB_OK)
-        return NULL;
-    bool *keep = pnb__alloc_array(words.n + 1, sizeof *keep);
-    uint32_t *order = pnb__alloc_array(words.n + 1, sizeof *order);
-    if (keep != NULL && order != NULL) {
-        size_t n_drop = (size_t)llround(share * (double)words.n);
-        pnb__rng rng;
-        pnb__rng_init(&rng, seed, pnb__hash_bytes(&number, sizeof number, STREAM_WORDS));
-        for (size_t i = 0; i < words.n; i++) {
-            keep[i] = true;
-            order[i] = (uint32_t)i;
-        }
-        pnb__rng_shuffle(&rng, order, words.n);
-        for (size_t i = 0; i < n_drop && i + 1 < words.n; i++)
-            keep[order[i]] = false;
-        out = pnb__word_list_join(&words, keep);
-    }
-    pnb__free(keep);
-    pnb__free(order);
-    pnb__word_list_reset(&words);
-    return out;
 }

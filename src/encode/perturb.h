@@ -5,6 +5,7 @@
 
 #include "encode/encoder.h"
 #include "encode/inputs/inputs.h"
+#include "encode/word_list.h"
 #include "penumbra/image.h"
 #include "penumbra/prob.h"
 
@@ -45,21 +46,5 @@ typedef void (*pnb__make_fn)(const void *user, size_t row, pnb_image *out);
 pnb_status pnb__encode_made(pnb_encoder *encoder, size_t n_rows, pnb__make_fn make,
                             const void *user, const pnb_encode_opts *opts, pnb_embeddings **out,
                             pnb_error *err);
-
-/* ---- captions ---- */
-typedef struct pnb__word_list {
-    const char **start; /* into the caption */
-    size_t *length;
-    size_t n;
-} pnb__word_list;
-
-/* Words between white space. Errors  NOMEM */
-pnb_status pnb__word_list_split(const char *text, pnb__word_list *out, pnb_error *err);
-void pnb__word_list_reset(pnb__word_list *words);
-/* The words with keep[i], joined by single spaces. */
-char *pnb__word_list_join(const pnb__word_list *words, const bool *keep);
-/* Removes `share` of the words of caption `number`, rounded, in an order of its own: what is gone
- * at a smaller share is gone at a larger. One word always stays. NULL: out of memory. */
-char *pnb__word_list_drop(const char *text, double share, uint64_t seed, size_t number);
 
 #endif

@@ -9,6 +9,7 @@ truth=shapes/truth/test.pairs
 want 0 adapt methods
 prints "conformity"
 prints "Whitened CLIP"
+prints "embed --ttda N"
 prints "--uncertain --shrinkage"
 want 0 adapt methods --json
 check "every method tells all of itself" python3 - <<'PY'

@@ -27,6 +27,8 @@ static void each_command_survives(void **state)
          "p.safetensors", NULL, false},
         {"embed -m model --images shapes/val --activations -o j.safetensors -q -t 1", NULL, NULL,
          false},
+        {"embed -m model --texts captions.txt --ttda 2 -o s.safetensors -q -t 1", "s.safetensors",
+         NULL, false},
         {"adapt train --method bayesvlm --images j.safetensors --texts p.safetensors --model model "
          "--out bayes -q -t 1",
          NULL, NULL, false},

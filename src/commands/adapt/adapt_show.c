@@ -50,6 +50,7 @@ void pnb__adapt_put_methods(pnb__result *r)
         put_method(pnb_adapter_method_at(i), r);
     }
     pnb__result_value(r, "methods", methods);
+    pnb__result_text(r, "ttda", "\nttda", "test-time augmentation learns nothing: embed --ttda N");
 }
 
 /* ---- one adapter ---- */

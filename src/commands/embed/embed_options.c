@@ -81,6 +81,10 @@ static const pnb__option options[] = {
         "activations", AT(how.activations),
         "Embed to what stands before the last projection, in place of the embedding: what "
         "`adapt train --method bayesvlm --model` learns from"),
+    PNB__ROW_INT("ttda", AT(how.ttda), "N",
+                 "Embed N augmented copies of each input (cropped and flipped pictures, captions "
+                 "without some words) and write their mean and variance",
+                 PNB__RANGE(2, 1000)),
     PNB__ROW_FLAG("masked", AT(how.masked),
                   "Embed what is left of each input after masking, to compare with the whole",
                   .group = "Masked copies"),
@@ -266,6 +270,14 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
         return pnb__usage(app, "--format or --export-format, not both");
     if (a->how.masked && (a->pixels != NULL || a->tokens != NULL))
         return pnb__usage(app, "--masked needs --images or --texts");
+    if (a->how.ttda > 0 && (a->pixels != NULL || a->tokens != NULL))
+        return pnb__usage(app, "--ttda needs --images or --texts");
+    if (a->how.raw && (a->how.ttda > 0 || a->how.activations))
+        return pnb__usage(app, "--raw is about embeddings of one pass: neither --ttda nor "
+                               "--activations");
+    if (a->how.ttda > 0 && (a->how.masked || a->how.activations))
+        return pnb__usage(app,
+                          "--ttda makes copies of its own: neither --masked nor --activations");
     pnb_encode_result result = {0};
     int format = format_of(a);
     pnb_status status = check_out(app, a, format);

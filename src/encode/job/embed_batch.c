@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "adapt/adapter.h"
+#include "encode/job/embed_passes.h"
 #include "models/model.h"
 
 enum { STREAM_TEXT_MASK = 0x7e47, STREAM_PATCHES = 0x9a7c };
@@ -22,6 +23,12 @@ static size_t width_of(const pnb_encoder *e, const pnb__embed_source *source)
     return source->n_tokens > 0 ? source->n_tokens : e->info->text.context_length;
 }
 
+/* Floats or ids of an input: of all its passes, one behind the other. */
+static size_t stride_of(const pnb__embed_batch *b)
+{
+    return b->width * PNB_MAX(b->opts->ttda, (size_t)1);
+}
+
 /* False: out of memory. */
 static bool allocate(pnb__embed_batch *b)
 {
@@ -31,13 +38,33 @@ static bool allocate(pnb__embed_batch *b)
     b->cut = pnb__alloc_zero(n, sizeof *b->cut);
     b->why = pnb__alloc_zero(n, sizeof *b->why);
     if (b->source->is_text)
-        b->tokens = pnb__alloc_array(n, b->width * sizeof *b->tokens);
+        b->tokens = pnb__alloc_array(n, stride_of(b) * sizeof *b->tokens);
     else
-        b->pixels = pnb__alloc_array(n, b->width * sizeof *b->pixels);
+        b->pixels = pnb__alloc_array(n, stride_of(b) * sizeof *b->pixels);
     if (is_masked)
         b->kept = pnb__alloc_array(b->encoder->info->vision.n_patches, sizeof *b->kept);
     return b->input != NULL && b->cut != NULL && b->why != NULL &&
            (b->pixels != NULL || b->tokens != NULL) && (!is_masked || b->kept != NULL);
+}
+
+/* Sums over passes, room for one, and the rows of the tower. */
+static pnb_status init_passes(pnb__embed_batch *b, pnb_error *err)
+{
+    size_t n = b->capacity, dim = b->encoder->info->embed_dim;
+    pnb_status status = pnb__encoder_need_plain(b->encoder, "encoding augmented passes", err);
+    if (status != PNB_OK)
+        return status;
+    if (b->source->row != NULL || b->opts->ttda < 2 || b->opts->masked || b->opts->activations ||
+        b->opts->raw)
+        return pnb__fail(err, PNB_ARG,
+                         "augmented passes are 2 or more of pictures or captions that are read, "
+                         "of unit length, neither masked nor before the projection");
+    b->sums = pnb__alloc_array(n, 2 * dim * sizeof *b->sums);
+    b->pass = pnb__alloc_array(n, b->width * sizeof(float));
+    if (b->sums == NULL || b->pass == NULL)
+        return pnb__fail_nomem(err, n * (2 * dim + b->width) * sizeof(double));
+    return pnb__encoder_make_set(
+        b->encoder, b->source->is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES, n, &b->raw, err);
 }
 
 pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb_encoder *encoder,
@@ -56,6 +83,8 @@ pnb_status pnb__embed_batch_init(pnb__embed_batch *b, pnb_encoder *encoder,
         PNB_TRY(pnb__fail(err, PNB_UNSUPPORTED,
                           "%s: its image tower sees no patches, so none can be masked",
                           encoder->name));
+    if (opts->ttda > 0)
+        PNB_TRY(init_passes(b, err));
     if (source->image != NULL)
         PNB_TRY(pnb_image_budget_create(&b->budget, b->max_pixels, err));
     if (!allocate(b))
@@ -84,6 +113,8 @@ void pnb__embed_batch_free(pnb__embed_batch *b)
     pnb__free(b->pixels);
     pnb__free(b->tokens);
     pnb__free(b->kept);
+    pnb__free(b->sums);
+    pnb__free(b->pass);
     *b = (pnb__embed_batch){0};
 }
 
@@ -102,7 +133,10 @@ static pnb_status read_image(void *user, size_t input, float *pixels, pnb_error 
     if (b->stamps != NULL) /* before reading: one replaced meanwhile is told by the next run */
         b->stamps[input] = b->source->stamp(b->source->user, input);
     pnb_status status = b->source->image(b->source->user, input, &opts, &image, err);
-    if (status == PNB_OK)
+    if (status == PNB_OK && b->opts->ttda > 0)
+        status = pnb__passes_picture(&b->encoder->preprocess, &image, b->opts->seed, input,
+                                     b->opts->ttda, pixels, err);
+    else if (status == PNB_OK)
         status = pnb_preprocess_apply(&b->encoder->preprocess, &image, pixels, err);
     pnb_image_free(&image);
     return status;
@@ -133,8 +167,29 @@ static void delete_tokens(const pnb__embed_batch *b, size_t slot, const unsigned
         ids[to] = pad >= 0 ? pad : 0;
 }
 
+/* The captions of all passes. */
+static pnb_status read_passes(pnb__embed_batch *b, size_t slot, pnb_error *err)
+{
+    const char *text = b->source->text(b->source->user, b->input[slot]);
+    pnb_status status = PNB_OK;
+    b->cut[slot] = false;
+    for (size_t p = 0; p < b->opts->ttda && status == PNB_OK; p++) {
+        pnb_token_count count = {0};
+        char *left = pnb__passes_caption(text, b->opts->seed, b->input[slot], p);
+        if (left == NULL)
+            return pnb__fail_nomem(err, strlen(text));
+        status = pnb_tokenizer_encode(b->encoder->tokenizer, left, strlen(left), (int)b->width,
+                                      b->tokens + slot * stride_of(b) + p * b->width, &count, err);
+        b->cut[slot] |= count.truncated;
+        pnb__free(left);
+    }
+    return status;
+}
+
 static pnb_status read_text(pnb__embed_batch *b, size_t slot, pnb_error *err)
 {
+    if (b->opts->ttda > 0)
+        return read_passes(b, slot, err);
     const char *text = b->source->text(b->source->user, b->input[slot]);
     size_t n = b->width;
     int32_t *ids = b->tokens + slot * n;
@@ -161,8 +216,8 @@ typedef struct read_job {
 
 static void *row_at(const pnb__embed_batch *b, size_t slot)
 {
-    return b->tokens != NULL ? (void *)(b->tokens + slot * b->width)
-                             : (void *)(b->pixels + slot * b->width);
+    return b->tokens != NULL ? (void *)(b->tokens + slot * stride_of(b))
+                             : (void *)(b->pixels + slot * stride_of(b));
 }
 
 static void read_range(void *user, size_t begin, size_t end, int thread)
@@ -191,7 +246,7 @@ static void move_row(pnb__embed_batch *b, size_t to, size_t from)
         return;
     b->input[to] = b->input[from];
     b->cut[to] = b->cut[from];
-    memcpy(row_at(b, to), row_at(b, from), b->width * sizeof(float));
+    memcpy(row_at(b, to), row_at(b, from), stride_of(b) * sizeof(float));
 }
 
 _Static_assert(sizeof(float) == sizeof(int32_t),
@@ -255,7 +310,7 @@ static pnb_status fill_images(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *n
                                             .user = b,
                                             .first = *next,
                                             .end = b->source->n,
-                                            .row_values = b->width,
+                                            .row_values = stride_of(b),
                                             .n_rows =
                                                 PNB_MIN(2 * b->capacity, b->source->n - *next),
                                             .n_threads = ctx->n_threads};
@@ -288,7 +343,9 @@ pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_s
     return status;
 }
 
-static pnb_status run_tower(pnb__embed_batch *b, pnb_embeddings *set, size_t first, pnb_error *err)
+/* Inputs ids or pixels, whichever the side has. */
+static pnb_status run_tower(pnb__embed_batch *b, const int32_t *tokens, const float *pixels,
+                            pnb_embeddings *set, size_t first, pnb_error *err)
 {
     pnb_encode_out out = b->opts->activations
                              ? (pnb_encode_out){.activations = set->mean + first * set->dim}
@@ -298,18 +355,38 @@ static pnb_status run_tower(pnb__embed_batch *b, pnb_embeddings *set, size_t fir
                             b->encoder, b->source->is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES);
     pnb__towers *towers = pnb__worker_towers(b->worker);
     pnb_model *model = b->encoder->model;
-    if (b->tokens != NULL)
-        return pnb__towers_encode_text(towers, model, b->tokens, b->n, b->width, &out, err);
-    return pnb__towers_encode_image(towers, model, b->pixels, b->n, b->kept,
+    if (tokens != NULL)
+        return pnb__towers_encode_text(towers, model, tokens, b->n, b->width, &out, err);
+    return pnb__towers_encode_image(towers, model, pixels, b->n, b->kept,
                                     b->kept != NULL ? b->n_kept : 0, &out, err);
+}
+
+static pnb_status run_passes(pnb__embed_batch *b, pnb_embeddings *set, size_t first, pnb_error *err)
+{
+    size_t n_bytes = b->width * sizeof(float);
+    pnb_status status = PNB_OK;
+    memset(b->sums, 0, 2 * b->n * set->dim * sizeof *b->sums);
+    for (size_t p = 0; p < b->opts->ttda && status == PNB_OK; p++) {
+        for (size_t i = 0; i < b->n; i++)
+            memcpy((char *)b->pass + i * n_bytes, (const char *)row_at(b, i) + p * n_bytes,
+                   n_bytes);
+        status = run_tower(b, b->tokens != NULL ? (const int32_t *)b->pass : NULL, b->pass, b->raw,
+                           0, err);
+        if (status == PNB_OK)
+            pnb__passes_add(b->sums, b->raw->mean, b->n, set->dim);
+    }
+    return status == PNB_OK ? pnb__passes_finish(b->sums, b->n, b->opts->ttda, set, first, err)
+                            : status;
 }
 
 pnb_status pnb__embed_batch_encode(pnb__embed_batch *b, pnb_embeddings *set, size_t first,
                                    size_t number, pnb_error *err)
 {
+    if (b->opts->ttda > 0)
+        return run_passes(b, set, first, err);
     if (b->raw == NULL)
-        return run_tower(b, set, first, err);
-    pnb_status status = run_tower(b, b->raw, 0, err);
+        return run_tower(b, b->tokens, b->pixels, set, first, err);
+    pnb_status status = run_tower(b, b->tokens, b->pixels, b->raw, 0, err);
     if (status == PNB_OK)
         status = pnb__adapter_apply_rows(
             b->encoder->adapter, b->source->is_text ? PNB_ADAPTER_TEXTS : PNB_ADAPTER_IMAGES,

@@ -24,7 +24,10 @@ typedef struct pnb__embed_batch {
     int32_t *kept;            /* patches a masked batch sees, ascending */
     uint64_t *stamps; /* per input, the caller's: of each picture before it is read; or NULL */
     size_t n_kept;
-    pnb_embeddings *raw; /* (capacity) rows of the tower on their way through an adapter; or NULL */
+    pnb_embeddings *raw; /* (capacity) rows of the tower on their way through an adapter, or of one
+                          * augmented pass; or NULL */
+    double *sums;        /* (2,n,D) over passes */
+    void *pass;          /* (capacity) inputs of one pass */
 } pnb__embed_batch;
 
 /* The source, the encoder and the options must outlive the batch. */

@@ -48,12 +48,13 @@ static pnb_status describe_activations(const job *j, pnb_embeddings_info *info)
 static pnb_status create_set(const job *j, pnb_encode_side side, size_t n, pnb_embeddings **out)
 {
     if (!j->opts->activations)
-        return pnb_embeddings_create(out, pnb__encoder_family(j->encoder, side), n,
-                                     pnb__encoder_dim(j->encoder, side), j->err);
+        return pnb_embeddings_create(
+            out, j->opts->ttda > 0 ? PNB_GAUSSIAN_DIAG : pnb__encoder_family(j->encoder, side), n,
+            pnb__encoder_dim(j->encoder, side), j->err);
     bool is_text = side == PNB_ENCODE_TEXTS;
     size_t width =
         pnb__model_activations(j->encoder->model, is_text ? PNB__TEXT_SIDE : PNB__IMAGE_SIDE);
-    pnb_status status = pnb__encoder_need_plain(j->encoder, "embed --activations", j->err);
+    pnb_status status = pnb__encoder_need_plain(j->encoder, "encoding activations", j->err);
     if (status != PNB_OK)
         return status;
     if (width == 0)
@@ -76,6 +77,8 @@ static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
     if (j->opts->exif && !is_text)
         snprintf(info->preprocess + length, size - length, ", EXIF applied");
     length = strlen(info->preprocess);
+    if (j->opts->ttda > 0)
+        snprintf(info->preprocess + length, size - length, ", %zu augmented passes", j->opts->ttda);
     if (j->opts->masked && is_text)
         snprintf(info->preprocess + length, size - length, ", tokens deleted with %g",
                  j->opts->mask_drop);

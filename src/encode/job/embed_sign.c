@@ -91,7 +91,7 @@ static void add_options(pnb__sha256 *hash, const pnb__embed_signed *job)
 {
     const pnb_encode_opts *o = job->opts;
     const pnb_ctx *ctx = pnb__model_ctx(job->encoder->model);
-    const double values[] = {(double)o->batch_size, o->exif, o->raw, o->masked,
+    const double values[] = {(double)o->batch_size, o->exif, o->raw, (double)o->ttda, o->masked,
                              o->masked ? o->mask_keep : 0, o->masked ? o->mask_drop : 0,
                              (double)job->info->seed, ctx->device, ctx->isa, ctx->batch_invariant,
                              /* with wider instructions products are sums in one fixed order */

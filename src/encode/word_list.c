@@ -1,0 +1,93 @@
+/* Captions as lists of words, to leave some out.
+ *
+ * Words are what stands between white space: a tokenizer's pieces would differ between models that
+ * are compared. What goes depends on the seed and the number of the caption, never on the batch. */
+#include "encode/word_list.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STREAM_WORDS = 0x3d0b };
+
+static const char blanks[] = " \t\r\n\f\v";
+
+static size_t count_words(const char *caption)
+{
+    size_t n = 0;
+    for (const char *at = caption + strspn(caption, blanks); *at != '\0'; n++) {
+        at += strcspn(at, blanks);
+        at += strspn(at, blanks);
+    }
+    return n;
+}
+
+pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_error *err)
+{
+    size_t n = count_words(caption);
+    *out = (pnb__word_list){.n = n};
+    out->start = pnb__alloc_array(n + 1, sizeof *out->start);
+    out->length = pnb__alloc_array(n + 1, sizeof *out->length);
+    if (out->start == NULL || out->length == NULL) {
+        pnb__word_list_reset(out);
+        return pnb__fail_nomem(err, n * (sizeof *out->start + sizeof *out->length));
+    }
+    const char *at = caption + strspn(caption, blanks);
+    for (size_t i = 0; i < n; i++) {
+        out->start[i] = at;
+        out->length[i] = strcspn(at, blanks);
+        at += out->length[i];
+        at += strspn(at, blanks);
+    }
+    return PNB_OK;
+}
+
+void pnb__word_list_reset(pnb__word_list *words)
+{
+    pnb__free(words->start);
+    pnb__free(words->length);
+    *words = (pnb__word_list){0};
+}
+
+char *pnb__word_list_join(const pnb__word_list *words, const bool *keep)
+{
+    pnb__buf text = {0};
+    pnb__buf_puts(&text, ""); /* an empty caption is a caption */
+    for (size_t i = 0; i < words->n; i++) {
+        if (!keep[i])
+            continue;
+        if (text.size > 0)
+            pnb__buf_putc(&text, ' ');
+        pnb__buf_append(&text, words->start[i], words->length[i]);
+    }
+    char *out = text.failed ? NULL : pnb__strdup(text.data != NULL ? text.data : "");
+    pnb__buf_reset(&text);
+    return out;
+}
+
+char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size_t number)
+{
+    pnb__word_list words = {0};
+    pnb_error err = PNB_ERROR_INIT;
+    char *out = NULL;
+    if (pnb__word_list_split(caption, &words, &err) != PNB_OK)
+        return NULL;
+    bool *keep = pnb__alloc_array(words.n + 1, sizeof *keep);
+    uint32_t *order = pnb__alloc_array(words.n + 1, sizeof *order);
+    if (keep != NULL && order != NULL) {
+        size_t n_drop = (size_t)llround(share * (double)words.n);
+        pnb__rng rng;
+        pnb__rng_init(&rng, seed, pnb__hash_bytes(&number, sizeof number, STREAM_WORDS));
+        for (size_t i = 0; i < words.n; i++) {
+            keep[i] = true;
+            order[i] = (uint32_t)i;
+        }
+        pnb__rng_shuffle(&rng, order, words.n);
+        for (size_t i = 0; i < n_drop && i + 1 < words.n; i++)
+            keep[order[i]] = false;
+        out = pnb__word_list_join(&words, keep);
+    }
+    pnb__free(keep);
+    pnb__free(order);
+    pnb__word_list_reset(&words);
+    return out;
+}

@@ -1,0 +1,22 @@
+/* Words of a caption. */
+#ifndef PNB_ENCODE_WORD_LIST_H
+#define PNB_ENCODE_WORD_LIST_H
+
+#include "base/base.h"
+
+typedef struct pnb__word_list {
+    const char **start; /* into the caption */
+    size_t *length;
+    size_t n;
+} pnb__word_list;
+
+/* Words between white space. Errors  NOMEM */
+pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_error *err);
+void pnb__word_list_reset(pnb__word_list *words);
+/* The words with keep[i], joined by single spaces. */
+char *pnb__word_list_join(const pnb__word_list *words, const bool *keep);
+/* Removes `share` of the words of caption `number`, rounded, in an order of its own: what is gone
+ * at a smaller share is gone at a larger. One word always stays. NULL: out of memory. */
+char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size_t number);
+
+#endif
