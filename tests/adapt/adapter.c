@@ -41,8 +41,7 @@ static void sets_that_do_not_fit(void **state)
     pnb_adapter_opts opts = pnb_adapter_opts_default();
     assert_int_equal(pnb_truth_create_aligned(&truth, 5, NULL), PNB_OK);
     assert_refused(ctx, "whitend", &(pnb_adapter_data){.images = images, .texts = texts}, NULL,
-                   PNB_NOT_FOUND,
-                   "method 'whitend' is unknown; known are conformity, whitened, ");
+                   PNB_NOT_FOUND, "method 'whitend' is unknown; known are conformity, whitened, ");
     assert_refused(ctx, "whitened", &(pnb_adapter_data){0}, NULL, PNB_ARG, "no embeddings");
     assert_refused(ctx, "whitened", &(pnb_adapter_data){.images = texts, .texts = images}, NULL,
                    PNB_ARG, "text embeddings were given as the images");
