@@ -479,6 +479,18 @@ pnb__objective pnb__grove_fit_objective(pnb__grove_fit *f)
     return (pnb__objective){.calls = &fit_calls, .self = f};
 }
 
+/* Ten epochs, or as many as a thousand steps are where there are more pairs: at least one. */
+static int64_t epochs_of(const pnb__grove_fit *f)
+{
+    enum { MOST_STEPS = 1000 };
+    if (f->opts->epochs > 0)
+        return f->opts->epochs;
+    if (f->is_collapsed)
+        return 200;
+    size_t steps = PNB_MAX(f->pairs->n / f->n, (size_t)1);
+    return PNB_MAX(1, PNB_MIN(10, (int64_t)(MOST_STEPS / steps)));
+}
+
 pnb__run_opts pnb__grove_fit_run(const pnb__grove_fit *f)
 {
     const pnb_adapter_opts *opts = f->opts;
@@ -486,9 +498,7 @@ pnb__run_opts pnb__grove_fit_run(const pnb__grove_fit *f)
                          .lr_scheduler = PNB_SCHEDULE_COSINE,
                          .batch_size = f->n,
                          .accum_freq = 1,
-                         .epochs = opts->epochs > 0  ? opts->epochs
-                                   : f->is_collapsed ? 200
-                                                     : 10,
+                         .epochs = epochs_of(f),
                          .seed = opts->seed};
     run.optim.kind = PNB_OPTIM_ADAM;
     run.optim.lr = isnan(opts->lr) ? 0.01 : opts->lr;
