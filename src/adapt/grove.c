@@ -167,7 +167,7 @@ static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *er
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         g->part[s].d = a->part[s].dim;
     PNB_TRY(pnb__grove_start(g, a->ctx, job, o, &pairs, err));
-    PNB_TRY(pnb__grove_train(g, a->ctx, &pairs, o, &result, err));
+    PNB_TRY(pnb__grove_train(g, a->ctx, &pairs, o, &job->data->watch, &result, err));
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         PNB_TRY(pnb__grove_recognise(g, a->ctx, &pairs, s, err));
         PNB_TRY(pnb__grove_reader_make(g, s, a->ctx, err));

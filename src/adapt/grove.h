@@ -107,9 +107,11 @@ pnb_status pnb__grove_fit_create(pnb__grove_fit **out, pnb__grove *g, const pnb_
 void pnb__grove_fit_free(pnb__grove_fit *fit);
 pnb__objective pnb__grove_fit_objective(pnb__grove_fit *fit);
 pnb__run_opts pnb__grove_fit_run(const pnb__grove_fit *fit); /* optimiser, batch, steps */
-/* Trains g and the pairs' latents.  Errors  ARG, NUMERIC, NOMEM */
+/* Trains g and the pairs' latents; `watch` is asked before every step.
+ * Errors  ARG, NUMERIC, NOMEM, INTERRUPTED */
 pnb_status pnb__grove_train(pnb__grove *g, const pnb_ctx *ctx, pnb__grove_pairs *pairs,
-                            const pnb_adapter_opts *opts, pnb__grove_result *out, pnb_error *err);
+                            const pnb_adapter_opts *opts, const pnb_watch *watch,
+                            pnb__grove_result *out, pnb_error *err);
 
 /* ---- grove_read.c ---- */
 

@@ -426,11 +426,15 @@ done:
     return status;
 }
 
-static pnb_status run_steps(pnb__trainer *t, pnb__grove_result *out, pnb_error *err)
+static pnb_status run_steps(pnb__trainer *t, const pnb_watch *watch, pnb__grove_result *out,
+                            pnb_error *err)
 {
     int64_t tenth = (t->n_steps + 9) / 10;
     for (int64_t i = 0; i < t->n_steps; i++) {
         pnb__step_values v;
+        if (watch->step != NULL && !watch->step(watch->user, (size_t)i, (size_t)t->n_steps))
+            return pnb__fail(err, PNB_INTERRUPTED, "stopped after %lld of %lld steps", (long long)i,
+                             (long long)t->n_steps);
         pnb_status status = pnb__trainer_step(t, &v, err);
         if (status == PNB_OK)
             status = pnb__trainer_update(t, &v, err);
@@ -509,7 +513,8 @@ pnb__run_opts pnb__grove_fit_run(const pnb__grove_fit *f)
 }
 
 pnb_status pnb__grove_train(pnb__grove *g, const pnb_ctx *ctx, pnb__grove_pairs *pairs,
-                            const pnb_adapter_opts *opts, pnb__grove_result *out, pnb_error *err)
+                            const pnb_adapter_opts *opts, const pnb_watch *watch,
+                            pnb__grove_result *out, pnb_error *err)
 {
     fit *f = NULL;
     pnb__run_result result;
@@ -523,7 +528,7 @@ pnb_status pnb__grove_train(pnb__grove *g, const pnb_ctx *ctx, pnb__grove_pairs 
     pnb__trainer_init(&t, &f->host, &run, &objective, &result);
     status = pnb__trainer_setup(&t, NULL, err);
     if (status == PNB_OK)
-        status = run_steps(&t, out, err);
+        status = run_steps(&t, watch, out, err);
     if (status == PNB_OK)
         status = take_result(f, err);
     out->jitter = f->jitter;

@@ -379,6 +379,30 @@ static void a_step_down_the_slope_goes_down(void **state)
     close_probe(&p);
 }
 
+static bool stop_at_third(void *user, size_t done, size_t total)
+{
+    size_t *n_calls = user;
+    assert_true(done < total);
+    return ++*n_calls < 3;
+}
+
+static void a_watch_stops_it(void **state)
+{
+    world w;
+    pnb_adapter *a = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    size_t n_calls = 0;
+    (void)state;
+    make_world(&w, 48);
+    const pnb_adapter_opts o = small_opts();
+    const pnb_adapter_data data = {
+        .images = w.images, .texts = w.texts, .truth = w.truth, .watch = {stop_at_third, &n_calls}};
+    assert_int_equal(pnb_adapter_fit(&a, w.ctx, "grove", &data, &o, &err), PNB_INTERRUPTED);
+    assert_int_equal(n_calls, 3);
+    assert_null(a);
+    free_world(&w);
+}
+
 /* The paper's numbers where none were given; one that was given stands. */
 static void published_recipe(void **state)
 {
@@ -405,6 +429,7 @@ int main(void)
         cmocka_unit_test(general_captions_are_uncertain),
         cmocka_unit_test_setup_teardown(a_seed_is_a_set_of_bytes, scratch_setup, scratch_teardown),
         cmocka_unit_test(published_recipe),
+        cmocka_unit_test(a_watch_stops_it),
         cmocka_unit_test(every_choice_gives_numbers),
         cmocka_unit_test(sizes_that_do_not_fit_are_refused),
         cmocka_unit_test(rows_without_news_are_refused),
