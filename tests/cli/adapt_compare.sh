@@ -66,6 +66,9 @@ want 2 adapt compare "${sets[@]}" "${test[@]}" --val-images a/val/images.safeten
 says "go together: 1 of three"
 want 2 adapt compare "${sets[@]}" "${test[@]}" --split test --val-split test --test-split test --out e
 says "a split is a part of"
+want 1 adapt compare "${sets[@]}" "${test[@]:0:4}" --methods whitened --out unread
+says "without --test-truth"
+check "nothing was learned" test ! -e unread
 want 1 adapt compare "${sets[@]}" "${test[@]}" --methods whiten --out e
 says "no method is called 'whiten'"
 want 1 adapt compare "${sets[@]}" "${test[@]}" --known a/train/known.safetensors --out e --recipe small --steps 3

@@ -148,6 +148,11 @@ static pnb_status load_all(pnb__app *app, pnb__adapt_comparison *c)
     PNB_TRY(load_pair(app, o, &o->test, o->test_split, &c->test));
     if (c->test.truth == NULL && c->test.images->n == c->test.texts->n)
         PNB_TRY(pnb_truth_create_aligned(&c->test.truth, c->test.images->n, &app->err));
+    if (c->test.truth == NULL)
+        PNB_TRY(pnb__fail(&app->err, PNB_ARG,
+                          "%zu images and %zu captions without --test-truth: row i belongs to row "
+                          "i only where there are as many",
+                          c->test.images->n, c->test.texts->n));
     if (o->known != NULL)
         PNB_TRY(load_known(app, c));
     if (o->label_vectors != NULL)
