@@ -107,6 +107,9 @@ pnb_status pnb__grove_fit_create(pnb__grove_fit **out, pnb__grove *g, const pnb_
 void pnb__grove_fit_free(pnb__grove_fit *fit);
 pnb__objective pnb__grove_fit_objective(pnb__grove_fit *fit);
 pnb__run_opts pnb__grove_fit_run(const pnb__grove_fit *fit); /* optimiser, batch, steps */
+/* The pairs of an epoch (n) in batches: a full batch has the order of the pairs, others are drawn
+ * anew for every epoch and seed. */
+void pnb__grove_order(uint32_t *order, size_t n, size_t batch, uint64_t seed, uint64_t epoch);
 /* Trains g and the pairs' latents; `watch` is asked before every step.
  * Errors  ARG, NUMERIC, NOMEM, INTERRUPTED */
 pnb_status pnb__grove_train(pnb__grove *g, const pnb_ctx *ctx, pnb__grove_pairs *pairs,

@@ -169,16 +169,20 @@ static pnb_status open_side_room(fit *f, int s, pnb_error *err)
     return w->collapsed != NULL ? PNB_OK : pnb__fail_nomem(err, m * m * sizeof(double));
 }
 
-/* A full batch has the order of the pairs; batches are drawn anew for every epoch. */
-static void draw_order(fit *f)
+void pnb__grove_order(uint32_t *order, size_t n, size_t batch, uint64_t seed, uint64_t epoch)
 {
     pnb__rng rng;
-    for (size_t i = 0; i < f->pairs->n; i++)
-        f->order[i] = (uint32_t)i;
-    if (f->n == f->pairs->n)
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+    if (batch == n)
         return;
-    pnb__rng_init(&rng, f->opts->seed, STREAM_EPOCH + (uint64_t)f->at.epoch);
-    pnb__rng_shuffle(&rng, f->order, f->pairs->n);
+    pnb__rng_init(&rng, seed, STREAM_EPOCH + epoch);
+    pnb__rng_shuffle(&rng, order, n);
+}
+
+static void draw_order(fit *f)
+{
+    pnb__grove_order(f->order, f->pairs->n, f->n, f->opts->seed, (uint64_t)f->at.epoch);
 }
 
 static pnb_status open_fit(void *self, const char *checkpoint, pnb__objective *o, pnb_error *err)

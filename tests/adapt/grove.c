@@ -379,6 +379,29 @@ static void a_step_down_the_slope_goes_down(void **state)
     close_probe(&p);
 }
 
+/* Every pair once; another order for another seed, and for another epoch. */
+static void pairs_of_an_epoch(void **state)
+{
+    enum { N_PAIRS = 50 };
+    uint32_t first[N_PAIRS], order[N_PAIRS];
+    (void)state;
+    pnb__grove_order(first, N_PAIRS, 8, 3, 0);
+    bool seen[N_PAIRS] = {false};
+    for (size_t i = 0; i < N_PAIRS; i++)
+        seen[first[i]] = true;
+    for (size_t i = 0; i < N_PAIRS; i++)
+        assert_true(seen[i]);
+    pnb__grove_order(order, N_PAIRS, 8, 3, 0);
+    assert_memory_equal(order, first, sizeof order);
+    pnb__grove_order(order, N_PAIRS, 8, 4, 0);
+    assert_memory_not_equal(order, first, sizeof order);
+    pnb__grove_order(order, N_PAIRS, 8, 3, 1);
+    assert_memory_not_equal(order, first, sizeof order);
+    pnb__grove_order(order, N_PAIRS, N_PAIRS, 3, 1);
+    for (size_t i = 0; i < N_PAIRS; i++)
+        assert_int_equal(order[i], i);
+}
+
 static bool stop_at_third(void *user, size_t done, size_t total)
 {
     size_t *n_calls = user;
@@ -430,6 +453,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_seed_is_a_set_of_bytes, scratch_setup, scratch_teardown),
         cmocka_unit_test(published_recipe),
         cmocka_unit_test(a_watch_stops_it),
+        cmocka_unit_test(pairs_of_an_epoch),
         cmocka_unit_test(every_choice_gives_numbers),
         cmocka_unit_test(sizes_that_do_not_fit_are_refused),
         cmocka_unit_test(rows_without_news_are_refused),
