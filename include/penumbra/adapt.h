@@ -87,10 +87,13 @@ typedef enum pnb_adapt_recipe {
 #define PNB_ADAPT_SMALL_PAIRS 100000 /* fewer are few */
 
 /* What an epoch goes through. X(name, text, sentence)
+ * Where a caption has one picture, as in most sets, each and all are the same pairs; where general
+ * captions fit hundreds, all is made of them nearly alone.
  * A pair that the truth names twice is one pair. The order of an epoch is drawn from seed and
  * epoch; an incomplete batch at its end is left out. In a batch every other pair counts as no
  * match, also where the truth knows better: as the released codes have it. */
 #define PNB_ADAPT_CAPTIONS_LIST(X)                                                                 \
+    X(EACH, "each", "every caption once an epoch, with one of its pictures, drawn anew")           \
     X(ALL, "all", "every pair of the truth once an epoch")                                         \
     X(ONE, "one", "every picture once an epoch, with one of its captions, drawn anew")
 typedef enum pnb_adapt_captions {
@@ -99,6 +102,22 @@ typedef enum pnb_adapt_captions {
 #undef PNB_ADAPT_CAPTIONS_ENUM
         PNB_N_ADAPT_CAPTIONS
 } pnb_adapt_captions;
+
+/* Where a network that makes captions anew begins. X(name, text, sentence)
+ * rows keeps what the frozen model knows: pairs of rectified units hand x = max(0,x) - max(0,-x)
+ * on, and the last layer scales it so that the first concentration is that of the mean cosine of
+ * pairs; further units begin without a word in the output. Few pairs cannot teach a network what
+ * the frozen directions say already. */
+#define PNB_ADAPT_START_LIST(X)                                                                    \
+    X(AUTO, "auto", "rows in the small recipe where layers are wide enough, else random")          \
+    X(ROWS, "rows", "as the frozen rows, which needs hidden layers of twice their width")          \
+    X(RANDOM, "random", "as torch's Linear, and so as the papers")
+typedef enum pnb_adapt_start {
+#define PNB_ADAPT_START_ENUM(name, text, sentence) PNB_ADAPT_START_##name,
+    PNB_ADAPT_START_LIST(PNB_ADAPT_START_ENUM)
+#undef PNB_ADAPT_START_ENUM
+        PNB_N_ADAPT_STARTS
+} pnb_adapt_start;
 
 /* What is made of the matrix of scores of a batch. X(name, text, sentence)
  * Both learn a scale of the scores; siglip also a bias, which begins at -log of the batch, and
@@ -246,7 +265,7 @@ typedef struct pnb_adapter_opts {
 
     /* methods that train */
     pnb_adapt_recipe recipe;     /* PNB_ADAPT_RECIPE_AUTO */
-    pnb_adapt_captions captions; /* PNB_ADAPT_CAPTIONS_ALL */
+    pnb_adapt_captions captions; /* PNB_ADAPT_CAPTIONS_EACH */
     /* Largest rate of the schedule, a cosine down to 2% (small) or to 1e-6 (published); chosen */
     double lr; /* 0 to 1000 */
     /* Pairs of a step, 2 to 32,768. Chosen: the recipe's, or all pairs where there are fewer; one
@@ -265,7 +284,11 @@ typedef struct pnb_adapter_opts {
 
     /* Single methods. The words in front name those that read the option; any other one refuses a
      * value that is not the default, and says who reads it. */
-    pnb_adapt_loss loss;             /* asymvlm-vmf, asymvlm-ps, deterministic: infonce */
+    pnb_adapt_loss loss; /* asymvlm-vmf, asymvlm-ps, deterministic: infonce */
+    /* asymvlm-vmf, asymvlm-ps, deterministic: auto, of which the adapter keeps what it came to. The
+     * first concentration is the family's for the mean cosine of at most 4,096 pairs of the first
+     * epoch; pairs of a mean cosine of 0 or less begin at 1 */
+    pnb_adapt_start start;
     pnb_adapt_normaliser normaliser; /* asymvlm-vmf: approximate */
     pnb_adapt_ablation ablation;     /* asymvlm-vmf, asymvlm-ps: none */
     pnb_adapt_likelihood likelihood; /* probvlm: released */

@@ -21,21 +21,25 @@
 extern "C" {
 #endif
 
-/* Each comment begins with the default. Pictures are spread evenly over the leaves of the tree. */
+/* Each comment begins with the default. A concept's mean cosine goes with the share of
+ * pictures it holds. */
 typedef struct pnb_ambiguous_opts {
     size_t n_images;            /* 5000: over all splits */
     size_t dim, text_dim;       /* 64, 0: widths of the two sides; text_dim 0 is dim */
     pnb_family family;          /* VMF: of the pictures below a concept; POINT is none */
     size_t n_levels;            /* 4: 1 to PNB_SYNTH_N_LEVELS */
-    size_t n_roots, n_branches; /* 8, 4: concepts of level 0; children of a concept, below dim */
-    size_t n_texts;             /* 5: captions of a concept in a split */
-    double cosine_general;  /* 0.3: of a picture to a most general concept it fits, on average */
-    double cosine_specific; /* 0.9: to a leaf; above cosine_general, below 1 */
-    double spread;          /* 0.8: how far concepts of a level differ, 0 to 1 */
-    double wording;         /* 0.98: cosine of a caption to its concept, on average */
-    double hint;            /* 0.5: how loud wording tells of generality, 0: not at all */
-    double length;          /* 1: of the frozen rows on average, > 0 */
-    double length_spread;   /* 0.1: standard deviation of its log; no function of the concept */
+    size_t n_roots, n_branches; /* 8, 4: concepts of level 0; children of a concept on average */
+    /* 1280: captions of a level in a split, shared evenly by its concepts, each of which has one */
+    size_t n_texts;
+    double cosine_general;  /* 0.2: of a picture to the widest concept, on average */
+    double cosine_specific; /* 0.6: to the narrowest leaf; above cosine_general, below 1 */
+    /* 0.5, 0 to 1: how far numbers of children are from n_branches, and by what factor
+     * exp(+-spread) roots differ in pictures */
+    double spread;
+    double wording;       /* 0.98: cosine of a caption to its concept, on average */
+    double hint;          /* 0.5: how loud wording tells of generality, 0: not at all */
+    double length;        /* 1: of the frozen rows on average, > 0 */
+    double length_spread; /* 0.1: standard deviation of its log; no function of the concept */
     double val_share, test_share; /* 0.1, 0.1 */
     uint64_t seed;                /* 0 */
 } pnb_ambiguous_opts;

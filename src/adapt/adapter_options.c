@@ -17,6 +17,7 @@
 DEFINE_WORD(pnb__adapt_uncertain_word, PNB_ADAPT_UNCERTAIN_LIST)
 DEFINE_WORD(pnb__adapt_recipe_word, PNB_ADAPT_RECIPE_LIST)
 DEFINE_WORD(pnb__adapt_captions_word, PNB_ADAPT_CAPTIONS_LIST)
+DEFINE_WORD(pnb__adapt_start_word, PNB_ADAPT_START_LIST)
 DEFINE_WORD(pnb__adapt_loss_word, PNB_ADAPT_LOSS_LIST)
 DEFINE_WORD(pnb__adapt_normaliser_word, PNB_ADAPT_NORMALISER_LIST)
 DEFINE_WORD(pnb__adapt_ablation_word, PNB_ADAPT_ABLATION_LIST)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # adapt compare: the table of all methods, its controls and files, what is known, what fails.
 source "$(dirname "$0")/common/lib.sh"
-want 0 data ambiguous --out a --n 300 --dim 12 --roots 3 --branches 2 --levels 3 --texts 2 \
+want 0 data ambiguous --out a --n 300 --dim 12 --roots 3 --branches 2 --levels 3 --texts 24 \
     --val-share 0.2 --test-share 0.3 -q
 sets=(--images a/train/images.safetensors --texts a/train/texts.safetensors --truth a/truth/train.pairs)
 test=(--test-images a/test/images.safetensors --test-texts a/test/texts.safetensors

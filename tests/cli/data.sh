@@ -118,13 +118,13 @@ ambiguous() { # STATUS OUT OPTIONS...
     local wanted=$1 out=$2
     shift 2
     want "$wanted" data ambiguous --out "$out" --n 90 --dim 8 --roots 2 --branches 2 --levels 3 \
-        --texts 2 --val-share 0.2 --test-share 0.2 --json "$@"
+        --texts 12 --val-share 0.2 --test-share 0.2 --json "$@"
 }
 ambiguous 0 amb --seed 4
 has_keys dir reused n_train n_val n_test levels.level levels.texts levels.images_per_text
 check "counts" python3 -c 'import json; r = json.load(open("out"))
 assert (r["n_train"], r["n_val"], r["n_test"]) == (54, 18, 18), r
-assert [l["texts"] for l in r["levels"]] == [12, 24, 48], r'
+assert [l["texts"] for l in r["levels"]] == [36, 36, 36], r'
 ambiguous 0 amb2 --seed 4 --threads 1
 check "the same seed, the same bytes" diff -r amb amb2
 ambiguous 0 amb3 --seed 5
@@ -145,8 +145,8 @@ done
 want 0 eval retrieval --images amb/test/images.safetensors --texts amb/test/known.safetensors \
     --truth amb/truth/test.pairs
 prints "vmf"
-want 1 data ambiguous --out none --dim 4 --branches 4
-says "4 children a concept; they stand around it in its 4 dimensions: 2 to 3"
+want 1 data ambiguous --out none --dim 6 --branches 4
+says "4 children a concept, with this spread up to 6; they stand around it in its 6 dimensions: 2 to 5"
 want 2 data ambiguous --out none --cosine-general 0.9
 says "--cosine-general must be below --cosine-specific"
 want 2 data ambiguous --out none --val-share 0.6 --test-share 0.6

@@ -15,6 +15,7 @@
 
 #include "adapt/heads/deterministic.h"
 #include "adapt/sphere_loss.h"
+#include "penumbra/distributions.h"
 
 static bool has_density(const pnb_adapter *a, int side)
 {
@@ -45,6 +46,7 @@ static void declare_side(pnb_adapter *a, pnb__learned *l, int side)
     if (!a->part[side].is_adapted)
         return;
     pnb__learned_add_head(l, side, 0, &shape);
+    l->head[side][0].may_start_as_rows = true;
     pnb__learned_add_length(l, side);
 }
 
@@ -130,6 +132,20 @@ static void loss(pnb__learned_graph *lg)
     pnb__learned_tell(lg, "contrast", pnb__contrast(lg, scores));
 }
 
+/* Where the likelihood of pairs of this mean cosine is the largest. */
+static double first_kappa(const pnb_adapter *a, size_t dim, double cosine)
+{
+    switch (a->opts.ablation) {
+    case PNB_ADAPT_ABLATION_DETERMINISTIC_FT:
+        return 1;
+    case PNB_ADAPT_ABLATION_GAUSSIAN:
+        return (double)dim / (2 * (1 - cosine));
+    default:
+        return is_power(a) ? pnb_power_spherical_kappa_at(dim, cosine)
+                           : pnb_vmf_kappa_at(dim, cosine);
+    }
+}
+
 /* Table A.1; section B.4. */
 static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
                                                          .lr = 1e-2,
@@ -138,13 +154,16 @@ static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
                                                          .epochs = 200,
                                                          .hidden = 1024,
                                                          .layers = 3},
+                                           .small = {.lr = 3e-3, .steps = 2000},
                                            .declare = declare,
                                            .side = side,
-                                           .loss = loss};
+                                           .loss = loss,
+                                           .first_kappa = first_kappa};
 
 #define ASYMVLM_FIELDS(X)                                                                          \
     PNB__LEARNED_FIELDS(X)                                                                         \
     X("layers", layers, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)                                      \
+    X("start", start, pnb__adapt_start_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)                      \
     X("loss", loss, pnb__adapt_loss_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)                         \
     X("ablation", ablation, pnb__adapt_ablation_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)
 

@@ -60,6 +60,7 @@ void pnb__deterministic_declare(pnb_adapter *a, pnb__learned *l)
     a->part[PNB_ADAPTER_IMAGES].is_adapted = false;
     l->is_unit[PNB_ADAPTER_IMAGES] = true;
     pnb__learned_add_head(l, PNB_ADAPTER_TEXTS, 0, &shape);
+    l->head[PNB_ADAPTER_TEXTS][0].may_start_as_rows = true;
     pnb__learned_add_length(l, PNB_ADAPTER_TEXTS);
     pnb__contrast_declare(a, l, "log_scale", log(1 / 0.07));
 }
@@ -93,6 +94,7 @@ static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
                                                          .epochs = 200,
                                                          .hidden = 1024,
                                                          .layers = 3},
+                                           .small = {.lr = 3e-3, .steps = 2000},
                                            .declare = declare,
                                            .side = pnb__deterministic_side,
                                            .loss = pnb__deterministic_loss};
@@ -100,7 +102,9 @@ static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
 static const pnb__field fields[] = {
     PNB__LEARNED_FIELDS(PNB__LEARNED_FIELD) PNB__LEARNED_FIELD("layers", layers, NULL,
                                                                PNB__FIELD_I64, PNB__ALSO_NONE)
-        PNB__LEARNED_FIELD("loss", loss, pnb__adapt_loss_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)};
+        PNB__LEARNED_FIELD("start", start, pnb__adapt_start_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)
+            PNB__LEARNED_FIELD("loss", loss, pnb__adapt_loss_word, PNB__FIELD_ENUM,
+                               PNB__ALSO_NONE)};
 
 const pnb__adapter_calls pnb__adapter_deterministic = {.self_bytes = sizeof(pnb__learned),
                                                        .learned = &learned,

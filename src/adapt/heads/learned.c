@@ -89,6 +89,7 @@ pnb_status pnb__learned_fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_err
     PNB_TRY(pnb__learned_fresh(a->self, a->opts.seed, err));
     PNB_TRY(check_rows(a, job, err));
     PNB_TRY(check_held_out(job, err));
+    PNB_TRY(pnb__learned_start(a, &pairs, err));
     warn_left(a, job);
     PNB_TRY(pnb__learned_train(a, job, &pairs, err));
     status = settle(a->self, err);

@@ -32,6 +32,7 @@ enum {
 
 typedef struct pnb__learned_head {
     size_t n_layers;
+    bool may_start_as_rows; /* its output stands for its input, of the same width */
     pnb__param *w[PNB__HEAD_MAX_LAYERS], *b[PNB__HEAD_MAX_LAYERS];
 } pnb__learned_head;
 
@@ -115,7 +116,11 @@ typedef struct pnb__learned_recipe {
 
 typedef struct pnb__learned_calls {
     pnb__learned_recipe published;
-    int64_t small_batch; /* 0: the small recipe's */
+    /* In place of the small recipe's where not 0. */
+    struct {
+        double lr;
+        int64_t batch_size, steps;
+    } small;
     /* By a->opts and the widths of a->part: which sides are adapted, family and measure of the
      * sets, and the parameters. Errors  ARG (an option out of range) */
     pnb_status (*declare)(pnb_adapter *a, pnb__learned *l, pnb_error *err);
@@ -123,6 +128,9 @@ typedef struct pnb__learned_calls {
     void (*side)(pnb__learned_graph *lg, int side, pnb__tensor *x, pnb__learned_side *out);
     /* Both sides are there; one that is not adapted has x as its mean. Tells terms. */
     void (*loss)(pnb__learned_graph *lg);
+    /* Concentration of a head's first outputs where rows of pairs have this mean cosine, in
+     * (0, 0.99]; NULL: 1. */
+    double (*first_kappa)(const pnb_adapter *a, size_t dim, double cosine);
     /* In place of one pass through `side`, or NULL. */
     pnb_status (*apply)(const pnb_adapter *a, const pnb__adapter_block *block, pnb_error *err);
 } pnb__learned_calls;
@@ -163,7 +171,7 @@ pnb_status pnb__learned_declare_gaussians(pnb_adapter *a, pnb__learned *l);
 typedef struct pnb__learned_pairs {
     const pnb_embeddings *set[PNB_N_ADAPTER_SIDES];
     uint32_t *row[PNB_N_ADAPTER_SIDES]; /* [n] */
-    uint32_t *group;                    /* [n_groups + 1]: pairs of one picture stand together */
+    uint32_t *group;                    /* [n_groups + 1]: pairs of a picture, or of a caption */
     uint32_t *order;                    /* [n_order] of pairs */
     size_t n, n_groups, n_order;
     size_t n_read_bytes; /* since pages were let go of */
@@ -195,6 +203,13 @@ pnb_optim_opts pnb__learned_optim(const pnb_adapter *a);
 /* ARG unless low <= x <= high. */
 pnb_status pnb__learned_check_range(const pnb_adapter *a, const char *name, double x, double low,
                                     double high, pnb_error *err);
+
+/* ---- where heads begin: learned_start.c ---- */
+
+/* Chooses a->opts.start and puts heads that may to where it says; fresh weights, the sides' lengths
+ * and the recipe are there. Leaves the order of epoch 0 in `pairs`. Errors  ARG (hidden layers are
+ * too narrow), NOMEM */
+pnb_status pnb__learned_start(pnb_adapter *a, pnb__learned_pairs *pairs, pnb_error *err);
 
 /* ---- training: learned_train.c ---- */
 

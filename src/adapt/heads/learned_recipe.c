@@ -57,14 +57,26 @@ done:
     return status;
 }
 
-static void choose_length(pnb_adapter_opts *o, const pnb__learned_recipe *r)
+/* The small recipe with what the method has in its place, or the published one. */
+static pnb__learned_recipe recipe_for(const pnb_adapter *a, int64_t *steps)
+{
+    pnb__learned_recipe r = *recipe_of(a);
+    const pnb__learned_calls *c = a->calls->learned;
+    *steps = 0;
+    if (recipe_of(a) != &small_recipe)
+        return r;
+    *steps = c->small.steps != 0 ? c->small.steps : SMALL_STEPS;
+    r.lr = c->small.lr != 0 ? c->small.lr : r.lr;
+    r.batch_size = c->small.batch_size != 0 ? c->small.batch_size : r.batch_size;
+    return r;
+}
+
+static void choose_length(pnb_adapter_opts *o, const pnb__learned_recipe *r, int64_t steps)
 {
     if (o->epochs != 0 || o->steps != 0)
         return;
-    if (r == &small_recipe)
-        o->steps = SMALL_STEPS;
-    else
-        o->epochs = r->epochs;
+    o->steps = steps;
+    o->epochs = steps == 0 ? r->epochs : 0;
 }
 
 /* A batch that was asked for is not made smaller in silence. */
@@ -82,7 +94,7 @@ static pnb_status choose_batch(pnb_adapter *a, int64_t recipe_batch, size_t n_ep
 pnb_status pnb__learned_choose(pnb_adapter *a, const pnb__learned_pairs *pairs, pnb_error *err)
 {
     pnb_adapter_opts *o = &a->opts;
-    size_t n_pairs = pairs->n;
+    size_t n_pairs = pairs->n_order;
     bool was_asked = o->recipe != PNB_ADAPT_RECIPE_AUTO;
     pnb_status status = check_given(a, err);
     if (status != PNB_OK)
@@ -90,20 +102,20 @@ pnb_status pnb__learned_choose(pnb_adapter *a, const pnb__learned_pairs *pairs, 
     if (!was_asked)
         o->recipe =
             n_pairs < PNB_ADAPT_SMALL_PAIRS ? PNB_ADAPT_RECIPE_SMALL : PNB_ADAPT_RECIPE_PUBLISHED;
-    const pnb__learned_recipe *r = recipe_of(a);
-    bool is_own = r == &small_recipe && a->calls->learned->small_batch != 0;
-    o->lr = isnan(o->lr) ? r->lr : o->lr;
-    o->hidden = o->hidden == 0 ? r->hidden : o->hidden;
-    o->layers = o->layers == 0 ? r->layers : o->layers;
-    choose_length(o, r);
-    status = choose_batch(a, is_own ? a->calls->learned->small_batch : r->batch_size,
-                          pairs->n_order, err);
+    int64_t steps;
+    const pnb__learned_recipe r = recipe_for(a, &steps);
+    o->lr = isnan(o->lr) ? r.lr : o->lr;
+    o->hidden = o->hidden == 0 ? r.hidden : o->hidden;
+    o->layers = o->layers == 0 ? r.layers : o->layers;
+    choose_length(o, &r, steps);
+    status = choose_batch(a, r.batch_size, pairs->n_order, err);
     if (status == PNB_OK)
-        pnb__log(a->ctx, PNB_LOG_INFO,
-                 "%s: %zu pairs, the %s recipe%s: %s at %g in batches of %lld, heads of %lld",
-                 a->about->name, n_pairs, pnb__adapt_recipe_word((int)o->recipe),
-                 was_asked ? "" : " (--recipe chooses)", pnb_optim_name(r->kind), o->lr,
-                 (long long)o->batch_size, (long long)o->hidden);
+        pnb__log(
+            a->ctx, PNB_LOG_INFO,
+            "%s: %zu pairs an epoch, the %s recipe%s: %s at %g in batches of %lld, heads of %lld",
+            a->about->name, n_pairs, pnb__adapt_recipe_word((int)o->recipe),
+            was_asked ? "" : " (--recipe chooses)", pnb_optim_name(r.kind), o->lr,
+            (long long)o->batch_size, (long long)o->hidden);
     return status;
 }
 

@@ -1,9 +1,9 @@
 /* Rows and pairs that heads are trained on: the order of an epoch, and a batch of it in memory.
  *
- * Pairs are those of the truth, a picture with each of its captions. Where an epoch takes one
- * caption a picture, the caption is drawn anew each epoch. The order is a function of seed and
- * epoch alone, so that a run resumes from its position. Sets stay in their files: what was read of
- * a map is let go of from time to time. */
+ * Pairs are those of the truth. They stand in groups, those of a caption or those of a picture, and
+ * where an epoch takes one of each group it is drawn anew each epoch. The order is a function of
+ * seed and epoch alone, so that a run resumes from its position. Sets stay in their files: what was
+ * read of a map is let go of from time to time. */
 #include <math.h>
 #include <string.h>
 
@@ -16,8 +16,6 @@ enum { LET_GO_AFTER = 1 << 28 }; /* bytes of rows */
 static pnb_status count_pairs(pnb__learned_pairs *p, const pnb_truth *t, pnb_error *err)
 {
     p->n = t->n_pairs;
-    for (size_t i = 0; i < t->n_queries; i++)
-        p->n_groups += t->offset[i + 1] > t->offset[i];
     if (t->n_pairs < 2)
         return pnb__fail(err, PNB_ARG,
                          "the truth has %zu pair%s: a method that tells pairs apart needs two at "
@@ -29,18 +27,41 @@ static pnb_status count_pairs(pnb__learned_pairs *p, const pnb_truth *t, pnb_err
     return PNB_OK;
 }
 
-static void list_pairs(pnb__learned_pairs *p, const pnb_truth *t)
+static size_t group_of(const pnb_truth *t, bool is_by_text, size_t image, size_t k)
 {
-    size_t n = 0, group = 0;
-    for (size_t i = 0; i < t->n_queries; i++) {
-        if (t->offset[i + 1] > t->offset[i])
-            p->group[group++] = (uint32_t)n;
+    return is_by_text ? (size_t)t->item[k] : image;
+}
+
+/* Counts into group[g + 1], then their sums: where each group begins, in a list of all texts or
+ * images; those without a pair begin where the next one does. */
+static void begin_groups(pnb__learned_pairs *p, const pnb_truth *t, bool is_by_text, size_t n_all)
+{
+    memset(p->group, 0, (n_all + 1) * sizeof *p->group);
+    for (size_t i = 0; i < t->n_queries; i++)
+        for (size_t k = t->offset[i]; k < t->offset[i + 1]; k++)
+            p->group[group_of(t, is_by_text, i, k) + 1]++;
+    for (size_t g = 0; g < n_all; g++)
+        p->group[g + 1] += p->group[g];
+}
+
+static void list_pairs(pnb__learned_pairs *p, const pnb_truth *t, bool is_by_text, size_t n_all)
+{
+    begin_groups(p, t, is_by_text, n_all);
+    for (size_t i = 0; i < t->n_queries; i++)
         for (size_t k = t->offset[i]; k < t->offset[i + 1]; k++) {
-            p->row[PNB_ADAPTER_IMAGES][n] = (uint32_t)i;
-            p->row[PNB_ADAPTER_TEXTS][n++] = (uint32_t)t->item[k];
+            size_t at = p->group[group_of(t, is_by_text, i, k)]++;
+            p->row[PNB_ADAPTER_IMAGES][at] = (uint32_t)i;
+            p->row[PNB_ADAPTER_TEXTS][at] = (uint32_t)t->item[k];
         }
+    /* each entry is now the end of its group: the beginnings of those that have pairs stay */
+    uint32_t begin = 0;
+    for (size_t g = 0; g < n_all; g++) {
+        uint32_t end = p->group[g];
+        if (end > begin)
+            p->group[p->n_groups++] = begin;
+        begin = end;
     }
-    p->group[group] = (uint32_t)n;
+    p->group[p->n_groups] = begin;
 }
 
 pnb_status pnb__learned_pairs_init(pnb__learned_pairs *p, const pnb_embeddings *images,
@@ -48,17 +69,20 @@ pnb_status pnb__learned_pairs_init(pnb__learned_pairs *p, const pnb_embeddings *
                                    pnb_adapt_captions captions, pnb_error *err)
 {
     pnb_status status;
+    bool is_by_text = captions == PNB_ADAPT_CAPTIONS_EACH;
+    size_t n_all = is_by_text ? truth->n_items : truth->n_queries;
     *p = (pnb__learned_pairs){.set = {images, texts}};
     PNB_TRY(count_pairs(p, truth, err));
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         PNB_TRY(PNB_ALLOC(p->row[s], p->n, err));
-    PNB_TRY(PNB_ALLOC(p->group, p->n_groups + 1, err));
-    p->n_order = captions == PNB_ADAPT_CAPTIONS_ONE ? p->n_groups : p->n;
+    PNB_TRY(PNB_ALLOC(p->group, n_all + 1, err));
+    list_pairs(p, truth, is_by_text, n_all);
+    p->n_order = captions == PNB_ADAPT_CAPTIONS_ALL ? p->n : p->n_groups;
     PNB_TRY(PNB_ALLOC(p->order, p->n_order, err));
-    list_pairs(p, truth);
     if (p->n_order < 2)
-        status = pnb__fail(err, PNB_ARG,
-                           "all pairs are of one picture: one of its captions is no batch");
+        status =
+            pnb__fail(err, PNB_ARG, "all pairs are of one %s: one of its %s is no batch",
+                      is_by_text ? "caption" : "picture", is_by_text ? "pictures" : "captions");
 done:
     if (status != PNB_OK)
         pnb__learned_pairs_reset(p);
@@ -80,7 +104,7 @@ void pnb__learned_pairs_shuffle(pnb__learned_pairs *p, uint64_t seed, uint64_t e
     pnb__rng_init(&rng, seed, PNB__STREAM_EPOCH + epoch);
     for (size_t i = 0; i < p->n_order; i++) {
         p->order[i] = (uint32_t)i;
-        if (p->n_order < p->n) { /* one of the picture's captions */
+        if (p->n_order < p->n) { /* one of the group */
             uint32_t n = p->group[i + 1] - p->group[i];
             p->order[i] = p->group[i] + (uint32_t)pnb__rng_below(&rng, n);
         }

@@ -1,10 +1,10 @@
 /* Training a head on frozen rows, as an objective of the loop (train/objective.h).
  *
  * A step reads a batch of pairs, runs the graph and leaves gradients. Validation is the loss on the
- * held-out pairs, each at least once, in an order of its own that never changes; the weights of the
- * lowest one are kept, and `patience` validations without a lower one end the training. A
- * checkpoint is head.safetensors: the weights, the best ones so far, and what early stopping
- * counts, so that a resumed run stops where an uninterrupted one does. */
+ * held-out pairs, one of each caption or all, each at least once, in an order of its own that never
+ * changes; the weights of the lowest one are kept, and `patience` validations without a lower one
+ * end the training. A checkpoint is head.safetensors: the weights, the best ones so far, and what
+ * early stopping counts, so that a resumed run stops where an uninterrupted one does. */
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -138,8 +138,10 @@ static pnb_status open_held_out(training *t, pnb_error *err)
     t->validates = d->val_truth != NULL;
     if (!t->validates)
         return PNB_OK;
-    pnb_status status = pnb__learned_pairs_init(&t->held_out, d->val_images, d->val_texts,
-                                                d->val_truth, PNB_ADAPT_CAPTIONS_ALL, err);
+    bool is_each = t->a->opts.captions == PNB_ADAPT_CAPTIONS_EACH;
+    pnb_status status =
+        pnb__learned_pairs_init(&t->held_out, d->val_images, d->val_texts, d->val_truth,
+                                is_each ? PNB_ADAPT_CAPTIONS_EACH : PNB_ADAPT_CAPTIONS_ALL, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "held-out rows");
         return status;

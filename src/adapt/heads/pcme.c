@@ -56,7 +56,7 @@ static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_ADAMP
                                                          .epochs = 30,
                                                          .hidden = 1024,
                                                          .layers = 3},
-                                           .small_batch = 64,
+                                           .small = {.batch_size = 64},
                                            .declare = declare,
                                            .side = pnb__learned_gaussian_side,
                                            .loss = loss};

@@ -46,12 +46,14 @@ static const pnb__option train_options[] = {
     PNB__ROW_TEXT("val-split", AT(val_split), "NAME", "Split of --val-truth, as --split"),
     PNB__ROW_CHOICE("recipe", AT(options.recipe), "WHICH", WORDS(PNB_ADAPT_RECIPE_LIST),
                     "Optimiser, rate, batch and length: small (AdamW at 1e-3, batches of 256, 600 "
-                    "steps, heads of 512) below 100,000 pairs, from there on those of the paper; "
+                    "steps, heads of 512; asymvlm and deterministic at 3e-3, 2000 steps) below "
+                    "100,000 pairs, from there on those of the paper; "
                     "grove takes those of the paper, and its weights, by published alone",
                     .fallback = "auto"),
     PNB__ROW_CHOICE("captions", AT(options.captions), "WHICH", WORDS(PNB_ADAPT_CAPTIONS_LIST),
-                    "An epoch is every pair, or every picture with one of its captions",
-                    .fallback = "all"),
+                    "An epoch is every caption with one of its pictures, every pair, or every "
+                    "picture with one of its captions",
+                    .fallback = "each"),
     PNB__ROW_REAL("lr", AT(options.lr), "RATE", "Largest rate of the cosine; the recipe's",
                   PNB__RANGE(0, 1000)),
     PNB__ROW_INT("batch-size", AT(options.batch_size), "N", "Pairs of a step; the recipe's",
@@ -75,6 +77,10 @@ static const pnb__option train_options[] = {
         "loss", AT(options.loss), "WHICH", WORDS(PNB_ADAPT_LOSS_LIST),
         "asymvlm-vmf, asymvlm-ps, deterministic, bayesvlm: cross entropy, or SigLIP's sigmoids",
         .fallback = "infonce", .group = "Single methods that train"),
+    PNB__ROW_CHOICE("start", AT(options.start), "WHICH", WORDS(PNB_ADAPT_START_LIST),
+                    "asymvlm-vmf, asymvlm-ps, deterministic: captions begin as the frozen rows, or "
+                    "anywhere; auto: as the rows in the small recipe",
+                    .fallback = "auto"),
     PNB__ROW_CHOICE("normaliser", AT(options.normaliser), "WHICH", WORDS(PNB_ADAPT_NORMALISER_LIST),
                     "asymvlm-vmf: of the density, the paper's closed form or the Bessel function",
                     .fallback = "approximate"),

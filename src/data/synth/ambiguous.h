@@ -11,8 +11,12 @@ typedef struct pnb__ambiguous_tree {
     const pnb_ambiguous_opts *opts;
     size_t n, n_leaves;
     size_t start[PNB_SYNTH_N_LEVELS + 1]; /* first concept of each level, and n */
-    double *cosine;                       /* [n] mean cosine of its pictures to its direction */
-    pnb_embeddings *set;                  /* n rows: the distribution of each concept's pictures */
+    size_t *parent;                       /* [n] SIZE_MAX of level 0 */
+    size_t
+        *child;   /* [n - n_leaves + 1] first child of each concept that is none of a leaf, and n */
+    double *mass; /* [n] share of all pictures that lie below it */
+    double *cosine;      /* [n] mean cosine of its pictures to its direction */
+    pnb_embeddings *set; /* n rows: the distribution of each concept's pictures */
 } pnb__ambiguous_tree;
 
 /* Checks the options, then makes the tree of them: `opts` must outlive it. Reset in any case. */

@@ -131,19 +131,18 @@ void pnb__ambiguous_caption(const pnb__ambiguous_voice *v, size_t concept, size_
 
 /* ---- names ---- */
 
+/* The way from the root first. */
 void pnb__ambiguous_name(const pnb__ambiguous_tree *tree, size_t concept,
                          char name[PNB__AMBIGUOUS_NAME])
 {
-    size_t level = (size_t)pnb__ambiguous_level(tree, concept), at = concept - tree->start[level];
-    size_t below = 1, used = 0;
-    for (size_t l = 0; l < level; l++)
-        below *= tree->opts->n_branches;
-    for (size_t l = 0; l <= level; l++) {
-        used += (size_t)snprintf(name + used, PNB__AMBIGUOUS_NAME - used, "%s%zu", l > 0 ? "." : "",
-                                 at / below);
-        at %= below;
-        below /= l < level ? tree->opts->n_branches : 1;
+    size_t way[PNB_SYNTH_N_LEVELS], n = 0, used = 0;
+    for (size_t c = concept; c != SIZE_MAX; c = tree->parent[c]) {
+        size_t parent = tree->parent[c];
+        way[n++] = parent == SIZE_MAX ? c : c - tree->child[parent];
     }
+    while (n-- > 0)
+        used += (size_t)snprintf(name + used, PNB__AMBIGUOUS_NAME - used, "%s%zu",
+                                 used > 0 ? "." : "", way[n]);
 }
 
 void pnb__ambiguous_text(const pnb__ambiguous_tree *tree, size_t concept, size_t j,

@@ -8,11 +8,16 @@
  * what maximum likelihood finds. Families with variances do the same with v_parent = v_child +
  * |offset|^2.
  *
- * Concepts of a level differ: A is uniform in a band around the level's, siblings alike. */
+ * How wide a concept is goes with how many pictures it holds: A is linear in the log of their
+ * share, from the largest concept of the tree to its smallest leaf. So it is among real concepts,
+ * and only so can pairs tell: what a contrastive loss finds is log p(x | c)/p(x), whose height is
+ * one over that share and whose fall around c is the concentration. Concepts of a level differ
+ * because roots and numbers of children do; siblings are alike. */
 #include "data/synth/ambiguous.h"
 
 #include <math.h>
 
+#include "base/grow.h"
 #include "penumbra/distributions.h"
 
 #define MAX_CONCEPTS ((size_t)10 * 1000 * 1000)
@@ -28,10 +33,10 @@ pnb_ambiguous_opts pnb_ambiguous_opts_default(void)
                                 .n_levels = 4,
                                 .n_roots = 8,
                                 .n_branches = 4,
-                                .n_texts = 5,
-                                .cosine_general = 0.3,
-                                .cosine_specific = 0.9,
-                                .spread = 0.8,
+                                .n_texts = 1280,
+                                .cosine_general = 0.2,
+                                .cosine_specific = 0.6,
+                                .spread = 0.5,
                                 .wording = 0.98,
                                 .hint = 0.5,
                                 .length = 1.0,
@@ -45,6 +50,23 @@ static bool is_between(double x, double low, double high)
     return x >= low && x <= high;
 }
 
+static size_t fewest_children(const pnb_ambiguous_opts *o)
+{
+    size_t n = (size_t)((double)o->n_branches * (1.0 - o->spread) + 0.5);
+    return PNB_MAX(n, (size_t)2);
+}
+
+static size_t most_children(const pnb_ambiguous_opts *o)
+{
+    size_t n = (size_t)((double)o->n_branches * (1.0 + o->spread) + 0.5);
+    return PNB_MAX(n, (size_t)2);
+}
+
+static pnb_status fail_many(pnb_error *err)
+{
+    return pnb__fail(err, PNB_LIMIT, "more than %zu concepts", MAX_CONCEPTS);
+}
+
 static pnb_status check_shape(const pnb_ambiguous_opts *o, pnb_error *err)
 {
     size_t n = o->n_roots;
@@ -56,23 +78,25 @@ static pnb_status check_shape(const pnb_ambiguous_opts *o, pnb_error *err)
                          PNB_SYNTH_N_LEVELS);
     if (o->n_images == 0 || o->n_texts == 0 || o->n_roots == 0 || o->dim < 2 || o->text_dim == 1)
         return pnb__fail(err, PNB_ARG,
-                         "pictures, captions of a concept and concepts must be at least 1, widths "
+                         "pictures, captions of a level and concepts must be at least 1, widths "
                          "at least 2");
-    if (o->n_levels > 1 && (o->n_branches < 2 || o->n_branches >= o->dim))
+    if (o->n_levels > 1 && (o->n_branches < 2 || most_children(o) >= o->dim))
         return pnb__fail(err, PNB_ARG,
-                         "%zu children a concept; they stand around it in its %zu dimensions: 2 to "
-                         "%zu",
-                         o->n_branches, o->dim, o->dim - 1);
+                         "%zu children a concept, with this spread up to %zu; they stand around it "
+                         "in its %zu dimensions: 2 to %zu",
+                         o->n_branches, most_children(o), o->dim, o->dim - 1);
     for (size_t l = 1; l < o->n_levels; l++)
-        if (pnb__mul_overflows(n, o->n_branches, &n) || n > MAX_CONCEPTS)
+        if (pnb__mul_overflows(n, fewest_children(o), &n) || n > MAX_CONCEPTS)
             break;
-    return n <= MAX_CONCEPTS ? PNB_OK
-                             : pnb__fail(err, PNB_LIMIT, "more than %zu concepts", MAX_CONCEPTS);
+    return n <= MAX_CONCEPTS ? PNB_OK : fail_many(err);
 }
 
 pnb_status pnb__ambiguous_check(const pnb_ambiguous_opts *o, pnb_error *err)
 {
-    pnb_status status = check_shape(o, err);
+    pnb_status status = PNB_OK;
+    if (!is_between(o->spread, 0, 1))
+        return pnb__fail(err, PNB_ARG, "spread %g, it must be from 0 to 1", o->spread);
+    status = check_shape(o, err);
     if (status != PNB_OK)
         return status;
     if (!(o->cosine_general > 0.0 && o->cosine_general < o->cosine_specific &&
@@ -81,13 +105,12 @@ pnb_status pnb__ambiguous_check(const pnb_ambiguous_opts *o, pnb_error *err)
                          "general concepts at cosine %g and specific ones at %g; wanted is 0 < "
                          "general < specific < 1",
                          o->cosine_general, o->cosine_specific);
-    if (!is_between(o->spread, 0, 1) || !(o->wording > 0.0 && o->wording < 1.0) ||
-        !is_between(o->hint, 0, 1e3) || !is_between(o->length, 1e-6, 1e6) ||
-        !is_between(o->length_spread, 0, 3))
+    if (!(o->wording > 0.0 && o->wording < 1.0) || !is_between(o->hint, 0, 1e3) ||
+        !is_between(o->length, 1e-6, 1e6) || !is_between(o->length_spread, 0, 3))
         return pnb__fail(err, PNB_ARG,
-                         "spread %g (0 to 1), wording %g (inside 0 and 1), hint %g (0 to 1000), "
-                         "length %g (1e-6 to 1e6) or its spread %g (0 to 3) is out of range",
-                         o->spread, o->wording, o->hint, o->length, o->length_spread);
+                         "wording %g (inside 0 and 1), hint %g (0 to 1000), length %g (1e-6 to "
+                         "1e6) or its spread %g (0 to 3) is out of range",
+                         o->wording, o->hint, o->length, o->length_spread);
     if (!is_between(o->val_share, 0, 1) || !is_between(o->test_share, 0, 1) ||
         !(o->val_share + o->test_share < 1.0))
         return pnb__fail(err, PNB_ARG, "shares %g and %g leave nothing to train on", o->val_share,
@@ -104,20 +127,6 @@ double pnb__ambiguous_kappa(pnb_family family, size_t dim, double cosine)
     if (family == PNB_POWER_SPHERICAL)
         return pnb_power_spherical_kappa_at(dim, cosine);
     return (double)dim / (1.0 / (cosine * cosine) - 1.0);
-}
-
-/* The band of a level: half of the way to the next one at spread 1, and never past the ends. */
-static double draw_cosine(const pnb_ambiguous_opts *o, size_t level, uint64_t key)
-{
-    double low = o->cosine_general, high = o->cosine_specific;
-    if (o->n_levels == 1)
-        return low;
-    double step = (high - low) / (double)(o->n_levels - 1), half = 0.5 * o->spread * step;
-    double middle = low + step * (double)level;
-    double from = PNB_MAX(low, middle - half), to = PNB_MIN(high, middle + half);
-    pnb__rng rng;
-    pnb__rng_init(&rng, o->seed, TREE_STREAM + 2 * key);
-    return from + (to - from) * pnb__rng_uniform(&rng);
 }
 
 static void set_cosine(pnb__ambiguous_tree *tree, size_t c, double cosine)
@@ -193,25 +202,22 @@ static void mix(pnb_family family, double parent, double child, double share[2])
         is_sphere ? sqrt(1.0 - r * r) : sqrt(1.0 / (parent * parent) - 1.0 / (child * child));
 }
 
-static void add_children(pnb__ambiguous_tree *tree, size_t parent, size_t first, double *scratch)
+static void add_children(pnb__ambiguous_tree *tree, size_t parent, double *scratch)
 {
     const pnb_ambiguous_opts *o = tree->opts;
-    size_t dim = o->dim;
-    double *from = scratch, *corner = scratch + dim, *mean = corner + o->n_branches * dim, share[2];
-    double cosine = draw_cosine(o, (size_t)pnb__ambiguous_level(tree, first), parent + 1);
+    size_t dim = o->dim, first = tree->child[parent], n = tree->child[parent + 1] - first;
+    double *from = scratch, *mean = scratch + dim, *corner = mean + dim, share[2];
     pnb__rng rng;
     for (size_t d = 0; d < dim; d++)
         mean[d] = from[d] = tree->set->mean[parent * dim + d];
     unit(from, dim);
     pnb__rng_init(&rng, o->seed, TREE_STREAM + 2 * (parent + 1) + 1);
-    draw_simplex(&rng, from, o->n_branches, dim, corner);
-    mix(o->family, tree->cosine[parent], cosine, share);
-    for (size_t i = 0; i < o->n_branches; i++) {
+    draw_simplex(&rng, from, n, dim, corner);
+    mix(o->family, tree->cosine[parent], tree->cosine[first], share);
+    for (size_t i = 0; i < n; i++)
         for (size_t d = 0; d < dim; d++)
             tree->set->mean[(first + i) * dim + d] =
                 (float)(share[0] * mean[d] + share[1] * corner[i * dim + d]);
-        set_cosine(tree, first + i, cosine);
-    }
 }
 
 static void add_roots(pnb__ambiguous_tree *tree, double *scratch)
@@ -225,21 +231,94 @@ static void add_roots(pnb__ambiguous_tree *tree, double *scratch)
         unit(scratch, o->dim);
         for (size_t d = 0; d < o->dim; d++)
             tree->set->mean[c * o->dim + d] = (float)scratch[d];
-        set_cosine(tree, c, draw_cosine(o, 0, ((uint64_t)1 << 40) + c));
+    }
+}
+
+/* ---- who is whose child ---- */
+
+/* A number in [0,1) that belongs to the children of `parent`, SIZE_MAX: to root `c`. */
+static double draw_of_family(const pnb__ambiguous_tree *tree, size_t parent, size_t c)
+{
+    pnb__rng rng;
+    uint64_t key = parent == SIZE_MAX ? ((uint64_t)1 << 40) + c : parent + 1;
+    pnb__rng_init(&rng, tree->opts->seed, TREE_STREAM + 2 * key);
+    return pnb__rng_uniform(&rng);
+}
+
+/* Siblings have the same number, so that they hold as many pictures each. */
+static size_t n_children(const pnb__ambiguous_tree *tree, size_t c)
+{
+    size_t low = fewest_children(tree->opts), high = most_children(tree->opts);
+    double x = draw_of_family(tree, tree->parent[c], c);
+    return low + (size_t)(x * (double)(high - low + 1));
+}
+
+static pnb_status add_level(pnb__ambiguous_tree *tree, size_t level, size_t *n_child,
+                            pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    size_t n = tree->n;
+    for (size_t c = tree->start[level - 1]; c < tree->start[level]; c++) {
+        PNB_TRY(PNB_PUSH(tree->child, *n_child, err, tree->n));
+        for (size_t k = n_children(tree, c); k > 0; k--)
+            PNB_TRY(PNB_PUSH(tree->parent, tree->n, err, c));
+        if (tree->n > MAX_CONCEPTS)
+            return fail_many(err);
+    }
+    tree->n_leaves = tree->n - n;
+    tree->start[level + 1] = tree->n;
+done:
+    return status;
+}
+
+static pnb_status number_concepts(pnb__ambiguous_tree *tree, pnb_error *err)
+{
+    const pnb_ambiguous_opts *o = tree->opts;
+    size_t n_child = 0;
+    pnb_status status = PNB_OK;
+    while (tree->n < o->n_roots)
+        PNB_TRY(PNB_PUSH(tree->parent, tree->n, err, SIZE_MAX));
+    tree->start[1] = tree->n_leaves = tree->n;
+    for (size_t l = 1; l < o->n_levels; l++)
+        PNB_TRY(add_level(tree, l, &n_child, err));
+    status = PNB_PUSH(tree->child, n_child, err, tree->n);
+done:
+    return status;
+}
+
+/* ---- how many pictures, and how wide ---- */
+
+static void share_pictures(pnb__ambiguous_tree *tree)
+{
+    const pnb_ambiguous_opts *o = tree->opts;
+    double sum = 0;
+    for (size_t c = 0; c < tree->n; c++) {
+        size_t p = tree->parent[c];
+        double x = p == SIZE_MAX ? 2 * draw_of_family(tree, SIZE_MAX, o->n_roots + c) - 1 : 0;
+        tree->mass[c] = p == SIZE_MAX
+                            ? exp(o->spread * x)
+                            : tree->mass[p] / (double)(tree->child[p + 1] - tree->child[p]);
+        sum += p == SIZE_MAX ? tree->mass[c] : 0;
+    }
+    for (size_t c = 0; c < tree->n; c++)
+        tree->mass[c] /= sum;
+}
+
+static void set_cosines(pnb__ambiguous_tree *tree)
+{
+    const pnb_ambiguous_opts *o = tree->opts;
+    double most = 0, least = 1;
+    for (size_t c = 0; c < tree->n; c++) {
+        most = PNB_MAX(most, tree->mass[c]);
+        least = PNB_MIN(least, tree->mass[c]);
+    }
+    for (size_t c = 0; c < tree->n; c++) {
+        double place = most > least ? log(most / tree->mass[c]) / log(most / least) : 0;
+        set_cosine(tree, c, o->cosine_general + place * (o->cosine_specific - o->cosine_general));
     }
 }
 
 /* ---- the tree ---- */
-
-static void number_concepts(pnb__ambiguous_tree *tree)
-{
-    tree->n_leaves = tree->opts->n_roots;
-    for (size_t l = 0; l < tree->opts->n_levels; l++) {
-        tree->n_leaves *= l > 0 ? tree->opts->n_branches : 1;
-        tree->start[l + 1] = tree->start[l] + tree->n_leaves;
-    }
-    tree->n = tree->start[tree->opts->n_levels];
-}
 
 pnb_status pnb__ambiguous_tree_make(pnb__ambiguous_tree *tree, const pnb_ambiguous_opts *opts,
                                     pnb_error *err)
@@ -247,13 +326,16 @@ pnb_status pnb__ambiguous_tree_make(pnb__ambiguous_tree *tree, const pnb_ambiguo
     pnb_status status = PNB_OK;
     double *scratch = NULL;
     *tree = (pnb__ambiguous_tree){.opts = opts};
-    number_concepts(tree);
+    PNB_TRY(number_concepts(tree, err));
+    PNB_TRY(PNB_ALLOC(tree->mass, tree->n, err));
     PNB_TRY(PNB_ALLOC(tree->cosine, tree->n, err));
     PNB_TRY(pnb_embeddings_create(&tree->set, opts->family, tree->n, opts->dim, err));
-    PNB_TRY(PNB_ALLOC_ROWS(scratch, opts->n_branches + 2, opts->dim, err));
+    PNB_TRY(PNB_ALLOC_ROWS(scratch, most_children(opts) + 2, opts->dim, err));
+    share_pictures(tree);
+    set_cosines(tree);
     add_roots(tree, scratch);
     for (size_t c = 0; c < tree->n - tree->n_leaves; c++)
-        add_children(tree, c, opts->n_roots + c * opts->n_branches, scratch);
+        add_children(tree, c, scratch);
 done:
     pnb__free(scratch);
     return status;
@@ -261,6 +343,9 @@ done:
 
 void pnb__ambiguous_tree_reset(pnb__ambiguous_tree *tree)
 {
+    pnb__free(tree->parent);
+    pnb__free(tree->child);
+    pnb__free(tree->mass);
     pnb__free(tree->cosine);
     pnb_embeddings_free(tree->set);
     *tree = (pnb__ambiguous_tree){0};
@@ -276,9 +361,11 @@ int pnb__ambiguous_level(const pnb__ambiguous_tree *tree, size_t concept)
 
 size_t pnb__ambiguous_leaves(const pnb__ambiguous_tree *tree, size_t concept, size_t *n)
 {
-    size_t level = (size_t)pnb__ambiguous_level(tree, concept);
-    *n = 1;
-    for (size_t l = level + 1; l < tree->opts->n_levels; l++)
-        *n *= tree->opts->n_branches;
-    return (concept - tree->start[level]) * *n;
+    size_t first = concept, end = concept + 1, leaves = tree->n - tree->n_leaves;
+    while (first < leaves) {
+        first = tree->child[first];
+        end = tree->child[end];
+    }
+    *n = end - first;
+    return first - leaves;
 }

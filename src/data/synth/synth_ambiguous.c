@@ -1,13 +1,16 @@
 /* penumbra data ambiguous: embedding sets of a tree of concepts, with everything about them known.
  *
- * A split is a sample of its own of one tree: picture k of it lies below leaf order[k mod leaves],
- * so that leaves have the same number of pictures but for one, and each concept with a picture in
- * the split has its captions. What a caption fits is every picture below its concept. Rows are made
+ * A split is a sample of its own of one tree. Its pictures are shared out by systematic sampling
+ * along the leaves, so that every concept has its share of them but for one, and put into a drawn
+ * order. Each level has the same number of captions, shared evenly by its concepts that have a
+ * picture: general captions are neither rare, as where each concept had the same number, nor all
+ * there is. What a caption fits is every picture below its concept. Rows are made
  * and written in blocks; ambiguous_tree.c has the concepts, ambiguous_rows.c the rows, and
  * synth_write.c makes the folder appear whole. */
 #include <math.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "data/synth/ambiguous.h"
 #include "data/synth/synth_write.h"
 #include "io/json/json.h"
@@ -24,50 +27,108 @@ typedef struct split {
     const pnb__ambiguous_tree *tree;
     const pnb__ambiguous_voice *voice;
     int which;
-    size_t first, n; /* its pictures */
-    size_t n_before; /* samples of a leaf that earlier splits may have taken */
-    uint32_t *order; /* [n_leaves] the leaf of picture k, k mod n_leaves */
-    uint32_t *place; /* [n_leaves] and back */
-    size_t *concept; /* [n_concepts] those with a picture, by level */
-    size_t n_concepts;
+    size_t first, n;    /* its pictures */
+    uint32_t *end;      /* [n_leaves + 1] how many pictures lie below the leaves before each */
+    uint32_t *rank;     /* [n] place of picture k in the order of leaves */
+    uint32_t *at;       /* [n] and back */
+    size_t n_texts;     /* its captions */
+    size_t *concept;    /* [n_texts] of each, by level */
+    uint32_t *number;   /* [n_texts] among those of its concept */
     const char *sha256; /* stands for the weights of the model that there is not */
     const pnb__synth_out *out;
 } split;
 
 /* ---- which picture lies where ---- */
 
-static size_t n_below_leaf(const split *s, size_t leaf)
+/* Ranks of the pictures below a concept: *n of them from the number that comes back. */
+static size_t ranks_below(const split *s, size_t concept, size_t *n)
 {
-    size_t k = s->place[leaf];
-    return k < s->n ? (s->n - 1 - k) / s->tree->n_leaves + 1 : 0;
+    size_t n_leaves, leaf = pnb__ambiguous_leaves(s->tree, concept, &n_leaves);
+    *n = s->end[leaf + n_leaves] - s->end[leaf];
+    return s->end[leaf];
 }
 
 static size_t n_below(const split *s, size_t concept)
 {
-    size_t n_leaves, first = pnb__ambiguous_leaves(s->tree, concept, &n_leaves), n = 0;
-    for (size_t leaf = first; leaf < first + n_leaves; leaf++)
-        n += n_below_leaf(s, leaf);
+    size_t n;
+    (void)ranks_below(s, concept, &n);
     return n;
+}
+
+/* The leaf of a rank: the last that begins at or before it. */
+static size_t leaf_of(const split *s, size_t rank)
+{
+    size_t low = 0, high = s->tree->n_leaves;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (s->end[middle] <= rank)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Points (k + u)/n fall into the leaves' shares, laid one behind the other. */
+static void share_out(split *s, pnb__rng *rng)
+{
+    const pnb__ambiguous_tree *tree = s->tree;
+    const double *mass = tree->mass + (tree->n - tree->n_leaves);
+    double below = 0, u = pnb__rng_uniform(rng);
+    s->end[0] = 0;
+    for (size_t leaf = 0; leaf < tree->n_leaves; leaf++) {
+        below += mass[leaf];
+        double end = PNB_MIN(fmax(ceil((double)s->n * below - u), 0.0), (double)s->n);
+        s->end[leaf + 1] = leaf + 1 < tree->n_leaves ? (uint32_t)end : (uint32_t)s->n;
+    }
+}
+
+static pnb_status place_pictures(split *s, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb__rng rng;
+    PNB_TRY(PNB_ALLOC(s->end, s->tree->n_leaves + 1, err));
+    PNB_TRY(PNB_ALLOC(s->rank, s->n, err));
+    PNB_TRY(PNB_ALLOC(s->at, s->n, err));
+    pnb__rng_init(&rng, s->tree->opts->seed, ORDER_STREAM + (uint64_t)s->which);
+    share_out(s, &rng);
+    for (size_t k = 0; k < s->n; k++)
+        s->rank[k] = (uint32_t)k;
+    pnb__rng_shuffle(&rng, s->rank, s->n);
+    for (size_t k = 0; k < s->n; k++)
+        s->at[s->rank[k]] = (uint32_t)k;
+done:
+    return status;
+}
+
+/* The captions of a level: an equal number of each concept with a picture, one at least, and one
+ * more of the first ones where it does not come out even. */
+static pnb_status add_captions(split *s, size_t level, pnb_error *err)
+{
+    const pnb__ambiguous_tree *tree = s->tree;
+    pnb_status status = PNB_OK;
+    size_t n_concepts = 0, i = 0;
+    for (size_t c = tree->start[level]; c < tree->start[level + 1]; c++)
+        n_concepts += n_below(s, c) > 0;
+    for (size_t c = tree->start[level]; c < tree->start[level + 1]; c++) {
+        if (n_below(s, c) == 0)
+            continue;
+        size_t n = tree->opts->n_texts / n_concepts + (i++ < tree->opts->n_texts % n_concepts);
+        for (uint32_t k = 0; k < PNB_MAX(n, (size_t)1); k++) {
+            size_t row = s->n_texts;
+            PNB_TRY(PNB_PUSH(s->number, row, err, k));
+            PNB_TRY(PNB_PUSH(s->concept, s->n_texts, err, c));
+        }
+    }
+done:
+    return status;
 }
 
 static pnb_status plan_split(split *s, pnb_error *err)
 {
-    const pnb__ambiguous_tree *tree = s->tree;
-    pnb_status status = PNB_OK;
-    pnb__rng rng;
-    PNB_TRY(PNB_ALLOC(s->order, tree->n_leaves, err));
-    PNB_TRY(PNB_ALLOC(s->place, tree->n_leaves, err));
-    PNB_TRY(PNB_ALLOC(s->concept, tree->n, err));
-    for (size_t leaf = 0; leaf < tree->n_leaves; leaf++)
-        s->order[leaf] = (uint32_t)leaf;
-    pnb__rng_init(&rng, tree->opts->seed, ORDER_STREAM + (uint64_t)s->which);
-    pnb__rng_shuffle(&rng, s->order, tree->n_leaves);
-    for (size_t k = 0; k < tree->n_leaves; k++)
-        s->place[s->order[k]] = (uint32_t)k;
-    for (size_t c = 0; c < tree->n; c++)
-        if (n_below(s, c) > 0)
-    s->concept[s->n_concepts++] = c;
-done:
+    pnb_status status = place_pictures(s, err);
+    for (size_t l = 0; l < s->tree->opts->n_levels && status == PNB_OK; l++)
+        status = add_captions(s, l, err);
     return status;
 }
 
@@ -82,24 +143,24 @@ typedef struct block {
     size_t width;
 } block;
 
+/* Samples of a leaf in other splits have other numbers. */
 static void picture_range(void *user, size_t begin, size_t end, int thread)
 {
     const block *b = user;
-    const pnb__ambiguous_tree *tree = b->s->tree;
-    size_t leaves = tree->start[tree->opts->n_levels - 1];
+    const split *s = b->s;
+    size_t leaves = s->tree->n - s->tree->n_leaves;
     for (size_t i = begin; i < end; i++) {
-        size_t k = b->first + i;
-        pnb__ambiguous_picture(
-            tree, leaves + b->s->order[k % tree->n_leaves], b->s->n_before + k / tree->n_leaves,
-            b->scratch + (size_t)thread * b->width, b->to->mean + i * b->to->dim);
+        size_t rank = s->rank[b->first + i], leaf = leaf_of(s, rank);
+        pnb__ambiguous_picture(s->tree, leaves + leaf, s->first + (rank - s->end[leaf]),
+                               b->scratch + (size_t)thread * b->width,
+                               b->to->mean + i * b->to->dim);
     }
 }
 
-/* Number of the caption among those of its concept in all splits. */
+/* Number of the caption among those of its concept in all splits: none has more than a level. */
 static size_t wording(const split *s, size_t row)
 {
-    size_t n = s->tree->opts->n_texts;
-    return (size_t)s->which * n + row % n;
+    return (size_t)s->which * (s->tree->opts->n_texts + 1) + s->number[row];
 }
 
 static void caption_range(void *user, size_t begin, size_t end, int thread)
@@ -107,8 +168,8 @@ static void caption_range(void *user, size_t begin, size_t end, int thread)
     const block *b = user;
     for (size_t i = begin; i < end; i++) {
         size_t row = b->first + i;
-        pnb__ambiguous_caption(b->s->voice, b->s->concept[row / b->s->tree->opts->n_texts],
-                               wording(b->s, row), b -> scratch + (size_t)thread * b -> width,
+        pnb__ambiguous_caption(b->s->voice, b->s->concept[row], wording(b->s, row),
+                               b -> scratch + (size_t)thread * b -> width,
                                b -> to -> mean + i * b -> to -> dim);
     }
 }
@@ -119,7 +180,7 @@ static void known_range(void *user, size_t begin, size_t end, int thread)
     const pnb_embeddings *from = b->s->tree->set;
     (void)thread;
     for (size_t i = begin; i < end; i++) {
-        size_t c = b->s->concept[(b->first + i) / b->s->tree->opts->n_texts];
+        size_t c = b->s->concept[b->first + i];
         for (int a = 0; a < PNB__N_EMBEDDING_ARRAYS; a++) {
             float *to = *pnb__embedding_field(b->to, a);
             size_t n = to == NULL ? 0 : pnb__embedding_count(b->to, a) / b->to->n;
@@ -179,22 +240,22 @@ static void picture_id(const split *s, size_t k, char id[32])
     snprintf(id, 32, "i%07zu", s->first + k);
 }
 
-static void caption_id(const split *s, size_t concept, size_t number, char id[64])
+static void caption_id(const split *s, size_t row, char id[64])
 {
-    snprintf(id, 64, "c%zu-%zu", concept, (size_t)s->which * s->tree->opts->n_texts + number);
+    snprintf(id, 64, "c%zu-%zu", s->concept[row], wording(s, row));
 }
 
 static pnb_status write_pictures(const split *s, pnb_error *err)
 {
     const pnb__ambiguous_tree *tree = s->tree;
     pnb_embeddings *set = NULL;
-    size_t leaves = tree->start[tree->opts->n_levels - 1];
+    size_t leaves = tree->n - tree->n_leaves;
     pnb_status status = PNB_OK;
     PNB_TRY(start_set(&set, s, PNB_POINT, s->n, tree->opts->dim, "image", err));
     for (size_t k = 0; k < s->n; k++) {
         char id[32], name[PNB__AMBIGUOUS_NAME], extra[PNB__AMBIGUOUS_NAME + 24];
         picture_id(s, k, id);
-        pnb__ambiguous_name(tree, leaves + s->order[k % tree->n_leaves], name);
+        pnb__ambiguous_name(tree, leaves + leaf_of(s, s->rank[k]), name);
         snprintf(extra, sizeof extra, "{\"concept\": \"%s\"}", name);
         PNB_TRY(pnb_embeddings_set_id(set, k, id, err));
         PNB_TRY(pnb_embeddings_set_extra(set, k, extra, err));
@@ -207,10 +268,10 @@ done:
 
 static pnb_status name_caption(const split *s, pnb_embeddings *set, size_t row, pnb_error *err)
 {
-    size_t n = s->tree->opts->n_texts, concept = s->concept[row / n];
+    size_t concept = s->concept[row];
     char id[64], text[PNB__AMBIGUOUS_TEXT], name[PNB__AMBIGUOUS_NAME], extra[160];
     pnb_status status = PNB_OK;
-    caption_id(s, concept, row % n, id);
+    caption_id(s, row, id);
     pnb__ambiguous_text(s->tree, concept, wording(s, row), text);
     pnb__ambiguous_name(s->tree, concept, name);
     snprintf(extra, sizeof extra, "{\"level\": %d, \"concept\": \"%s\", \"n_images\": %zu}",
@@ -228,7 +289,7 @@ static pnb_status write_captions(const split *s, bool is_known, pnb_error *err)
     const pnb_ambiguous_opts *o = s->tree->opts;
     pnb_embeddings *set = NULL;
     pnb_status status = PNB_OK;
-    PNB_TRY(start_set(&set, s, is_known ? o->family : PNB_POINT, s->n_concepts * o->n_texts,
+    PNB_TRY(start_set(&set, s, is_known ? o->family : PNB_POINT, s->n_texts,
                       is_known ? o->dim : s->voice->dim, "text", err));
     for (size_t row = 0; row < set->n; row++)
         PNB_TRY(name_caption(s, set, row, err));
@@ -241,42 +302,30 @@ done:
 
 /* ---- truth ---- */
 
-static void write_concept(const split *s, size_t concept, FILE *file)
+static void write_pair(const split *s, size_t rank, size_t row, FILE *file)
 {
-    size_t n_leaves, first = pnb__ambiguous_leaves(s->tree, concept, &n_leaves);
-    for (size_t number = 0; number < s->tree->opts->n_texts; number++) {
-        char text[64], image[32];
-        caption_id(s, concept, number, text);
-        for (size_t leaf = first; leaf < first + n_leaves; leaf++)
-            for (size_t k = s->place[leaf]; k < s->n; k += s->tree->n_leaves) {
-                picture_id(s, k, image);
-                fprintf(file, "%s\t%s\n", image, text);
-            }
-    }
+    char text[64], image[32];
+    caption_id(s, row, text);
+    picture_id(s, s->at[rank], image);
+    fprintf(file, "%s\t%s\n", image, text);
 }
 
-/* Picture `m` of those below a concept. */
-static size_t picture_below(const split *s, size_t concept, size_t m)
+static void write_all(const split *s, size_t row, FILE *file)
 {
-    size_t n_leaves, leaf = pnb__ambiguous_leaves(s->tree, concept, &n_leaves);
-    for (; m >= n_below_leaf(s, leaf); leaf++)
-        m -= n_below_leaf(s, leaf);
-    return s->place[leaf] + m * s->tree->n_leaves;
+    size_t n, first = ranks_below(s, s->concept[row], &n);
+    for (size_t rank = first; rank < first + n; rank++)
+        write_pair(s, rank, row, file);
 }
 
-/* Each caption with the one picture that it was written for, drawn among those it fits: the truth
- * of sets that know one match only, by which a general caption is hard to place. */
-static void write_written(const split *s, size_t concept, FILE *file)
+/* The caption with the one picture that it was written for, drawn among those it fits: the truth of
+ * sets that know one match only, by which a general caption is hard to place. */
+static void write_written(const split *s, size_t row, FILE *file)
 {
+    size_t n, first = ranks_below(s, s->concept[row], &n);
     pnb__rng rng;
-    pnb__rng_init(&rng, s->tree->opts->seed,
-                  WRITTEN_STREAM + 4 * (uint64_t) concept + (uint64_t)s->which);
-    for (size_t number = 0; number < s->tree->opts->n_texts; number++) {
-        char text[64], image[32];
-        caption_id(s, concept, number, text);
-        picture_id(s, picture_below(s, concept, pnb__rng_below(&rng, n_below(s, concept))), image);
-        fprintf(file, "%s\t%s\n", image, text);
-    }
+    pnb__rng_init(&rng, s->tree->opts->seed, WRITTEN_STREAM + s->concept[row]);
+    rng.counter = 4 * (uint64_t)wording(s, row);
+    write_pair(s, first + pnb__rng_below(&rng, n), row, file);
 }
 
 static pnb_status write_truth(const split *s, bool is_written, pnb_error *err)
@@ -287,22 +336,22 @@ static pnb_status write_truth(const split *s, bool is_written, pnb_error *err)
     pnb_status status = pnb__truth_open(&file, s->out, name, err);
     if (status != PNB_OK)
         return status;
-    for (size_t i = 0; i < s->n_concepts; i++)
-        (is_written ? write_written : write_concept)(s, s->concept[i], file.file);
+    for (size_t row = 0; row < s->n_texts; row++)
+        (is_written ? write_written : write_all)(s, row, file.file);
     return pnb__out_commit(&file, err);
 }
 
 /* ---- the whole ---- */
 
+/* Sums; shares of them are taken when all splits are made. */
 static void count_split(const split *s, pnb_synth_stats *stats)
 {
     size_t *const n_pictures[N_SPLITS] = {&stats->n_train, &stats->n_val, &stats->n_test};
-    size_t n_texts = s->tree->opts->n_texts;
     *n_pictures[s->which] = s->n;
-    for (size_t i = 0; i < s->n_concepts; i++) {
-        int level = pnb__ambiguous_level(s->tree, s->concept[i]);
-        stats->n_texts[level] += n_texts;
-        stats->images_per_text[level] += (double)(n_texts * n_below(s, s->concept[i]));
+    for (size_t row = 0; row < s->n_texts; row++) {
+        int level = pnb__ambiguous_level(s->tree, s->concept[row]);
+        stats->n_texts[level]++;
+        stats->images_per_text[level] += (double)n_below(s, s->concept[row]);
     }
 }
 
@@ -322,9 +371,11 @@ static pnb_status make_split(split *s, pnb_synth_stats *stats, pnb_error *err)
     PNB_TRY(write_truth(s, true, err));
 done:
     pnb__free(dir);
-    pnb__free(s->order);
-    pnb__free(s->place);
+    pnb__free(s->end);
+    pnb__free(s->rank);
+    pnb__free(s->at);
     pnb__free(s->concept);
+    pnb__free(s->number);
     return status;
 }
 
@@ -347,10 +398,9 @@ static pnb_status make_splits(const pnb_ctx *ctx, const pnb__ambiguous_voice *vo
         if (status != PNB_OK)
             return status;
         s.first += one.n;
-        s.n_before += (one.n + s.tree->n_leaves - 1) / s.tree->n_leaves;
     }
     for (size_t l = 0; l < o->n_levels; l++) {
-        stats->texts_per_image[l] = (double)o->n_texts;
+        stats->texts_per_image[l] = stats->images_per_text[l] / (double)o->n_images;
         stats->images_per_text[l] /= (double)PNB_MAX(stats->n_texts[l], (size_t)1);
     }
     return PNB_OK;
@@ -359,7 +409,7 @@ static pnb_status make_splits(const pnb_ctx *ctx, const pnb__ambiguous_voice *vo
 static char *options_json(const pnb_ambiguous_opts *o)
 {
     pnb__buf b = {0};
-    pnb__buf_printf(&b, "{\"kind\": \"ambiguous\", \"version\": 1, \"seed\": \"%llu\"",
+    pnb__buf_printf(&b, "{\"kind\": \"ambiguous\", \"version\": 2, \"seed\": \"%llu\"",
                     (unsigned long long)o->seed);
     pnb__json_put(&b, ", \"family\": %s", pnb_family_name(o->family));
     const char *const counts[] = {"n_images", "dim",        "text_dim", "n_levels",

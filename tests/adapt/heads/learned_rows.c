@@ -59,6 +59,41 @@ static void one_caption_a_picture(void **state)
     free_heads_world(&w);
 }
 
+/* Where a caption fits several pictures it comes once an epoch, with another of them each time;
+ * captions and pictures without a pair never come. */
+static void one_picture_a_caption(void **state)
+{
+    (void)state;
+    const int64_t pairs[] = {4, 0, 2, 0, 6, 0, 2, 3, 5, 2, 0, 0};
+    heads_world w = make_heads_world(8, 1, 3);
+    pnb__learned_pairs p;
+    pnb_truth *truth = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    size_t n_of[8] = {0};
+    assert_ok(pnb_truth_create_pairs(&truth, 8, 16, pairs, 6, &err), &err);
+    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, truth, PNB_ADAPT_CAPTIONS_EACH, &err),
+              &err);
+    assert_int_equal(p.n, 6);
+    assert_int_equal(p.n_order, 3);
+    for (uint64_t epoch = 0; epoch < 400; epoch++) {
+        bool seen[16] = {false};
+        pnb__learned_pairs_shuffle(&p, 5, epoch);
+        for (size_t i = 0; i < 3; i++) {
+            uint32_t text = p.row[1][p.order[i]], image = p.row[0][p.order[i]];
+            assert_false(seen[text]);
+            seen[text] = true;
+            n_of[image] += text == 0;
+            assert_true(text == 0 || (text == 3 && image == 2) || (text == 2 && image == 5));
+        }
+        assert_true(seen[0] && seen[2] && seen[3]);
+    }
+    for (size_t i = 0; i < 8; i++) /* a quarter each */
+        assert_true(i % 2 == 1 ? n_of[i] == 0 : n_of[i] > 60 && n_of[i] < 140);
+    pnb__learned_pairs_reset(&p);
+    pnb_truth_free(truth);
+    free_heads_world(&w);
+}
+
 /* Behind its end the order begins again. */
 static void rows_of_a_batch(void **state)
 {
@@ -90,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pair_once),
         cmocka_unit_test(one_caption_a_picture),
+        cmocka_unit_test(one_picture_a_caption),
         cmocka_unit_test(rows_of_a_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static void resumes_to_the_bit(void **state)
         assert_string_equal(hash_of(whole), hash_of(cut));
         pnb_adapter_free(cut);
         o.lr = 0.5;
-        fit_fails(ctx, methods[m], &data, &o, PNB_ARG, "lr = 0.001");
+        fit_fails(ctx, methods[m], &data, &o, PNB_ARG, "lr = 0.00");
         pnb_adapter_free(whole);
     }
     scratch_remove(logs);
@@ -136,12 +136,17 @@ static void recipes(void **state)
     assert_int_equal(facts.opts->recipe, PNB_ADAPT_RECIPE_SMALL);
     assert_int_equal(facts.opts->batch_size, 64); /* all pairs are fewer than a batch */
     assert_int_equal(facts.opts->hidden, 512);
+    assert_true(facts.opts->lr == 3e-3 && facts.opts->start == PNB_ADAPT_START_ROWS);
+    pnb_adapter_free(a);
+    a = fit_ok(ctx, "pfe", &data, &o);
+    pnb_adapter_describe(a, &facts);
     assert_true(facts.opts->lr == 1e-3);
     pnb_adapter_free(a);
     o.recipe = PNB_ADAPT_RECIPE_PUBLISHED;
     a = fit_ok(ctx, "asymvlm-ps", &data, &o);
     pnb_adapter_describe(a, &facts);
-    assert_true(facts.opts->lr == 1e-2 && facts.opts->hidden == 1024 && facts.opts->layers == 3);
+    assert_true(facts.opts->lr == 1e-2 && facts.opts->hidden == 1024 && facts.opts->layers == 3 &&
+                facts.opts->start == PNB_ADAPT_START_RANDOM);
     pnb_adapter_free(a);
     free_heads_world(&w);
 }

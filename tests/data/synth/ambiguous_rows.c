@@ -19,6 +19,7 @@ static pnb_ambiguous_opts small(void)
     o.dim = DIM;
     o.n_roots = 2;
     o.n_levels = 2;
+    o.spread = 0.0;
     o.length = 3.0;
     return o;
 }

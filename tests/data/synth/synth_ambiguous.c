@@ -4,6 +4,8 @@
 
 #include "tests/data/fixture.h"
 
+#include <math.h>
+
 #include "sets/set_rows.h"
 
 static char *scratch;
@@ -30,8 +32,8 @@ static pnb_ambiguous_opts small(void)
     o.n_levels = 3;
     o.n_roots = 2;
     o.n_branches = 3;
-    o.n_texts = 2;
-    o.val_share = 0.06; /* 12 pictures for 18 leaves: concepts without one */
+    o.n_texts = 31;
+    o.val_share = 0.04; /* 8 pictures for many leaves: concepts without one */
     o.test_share = 0.3;
     o.seed = 9;
     return o;
@@ -128,6 +130,37 @@ static void check_truth(const char *split, size_t n_images)
     pnb_embeddings_free(texts);
 }
 
+/* Captions of a level are shared evenly by the concepts with a picture; no two wordings agree. */
+static void check_shares(const char *split)
+{
+    char name[32];
+    snprintf(name, sizeof name, "a/%s", split);
+    pnb_embeddings *texts = load(name, "texts");
+    size_t n_of[3][200] = {{0}}, n_concepts[3] = {0};
+    char last[64] = "";
+    for (size_t t = 0; t < texts->n; t++) {
+        json_t *extra = NULL;
+        int64_t unused;
+        int level = -1;
+        const char *concept = concept_of(texts, t, &extra, &unused);
+        ASSERT_OK(pnb__row_level(&level, texts, t, &err));
+        if (strcmp(last, concept) != 0)
+            n_concepts[level]++;
+        n_of[level][n_concepts[level] - 1]++;
+        snprintf(last, sizeof last, "%s", concept);
+        json_decref(extra);
+        if (t > 0)
+            assert_memory_not_equal(texts->mean + t * texts->dim,
+                                    texts->mean + (t - 1) * texts->dim, texts->dim * sizeof(float));
+    }
+    for (int l = 0; l < 3; l++)
+        for (size_t c = 0; c < n_concepts[l]; c++) {
+            size_t even = 31 / n_concepts[l];
+            assert_true(n_of[l][c] == even || n_of[l][c] == even + 1);
+        }
+    pnb_embeddings_free(texts);
+}
+
 static void test_truth(void **state)
 {
     pnb_ambiguous_opts o = small();
@@ -135,14 +168,17 @@ static void test_truth(void **state)
     (void)state;
     make("a", NULL, &o, &stats);
     assert_false(stats.reused);
-    assert_int_equal(stats.n_train, 128);
-    assert_int_equal(stats.n_val, 12);
+    assert_int_equal(stats.n_train, 132);
+    assert_int_equal(stats.n_val, 8);
     assert_int_equal(stats.n_test, 60);
-    assert_int_equal(stats.n_texts[0], 3 * 2 * 2);
-    assert_int_equal(stats.n_texts[2], 2 * (18 + 12 + 18));
-    check_truth("train", 128);
-    check_truth("val", 12);
+    for (int l = 0; l < 3; l++)
+        assert_int_equal(stats.n_texts[l], 3 * 31);
+    assert_true(fabs(stats.texts_per_image[0] - 31.0 / 2) < 3);
+    check_truth("train", 132);
+    check_truth("val", 8);
     check_truth("test", 60);
+    check_shares("train");
+    check_shares("test");
     make("a", NULL, &o, &stats);
     assert_true(stats.reused && stats.n_test == 60);
 }
