@@ -287,7 +287,8 @@ typedef struct pnb_adapter_opts {
     pnb_adapt_loss loss; /* asymvlm-vmf, asymvlm-ps, deterministic: infonce */
     /* asymvlm-vmf, asymvlm-ps, deterministic: auto, of which the adapter keeps what it came to. The
      * first concentration is the family's for the mean cosine of at most 4,096 pairs of the first
-     * epoch; pairs of a mean cosine of 0 or less begin at 1 */
+     * epoch; pairs of a mean cosine of 0 or less begin at 1. It matters for small sets only: what
+     * is learned from enough pairs forgets where it began */
     pnb_adapt_start start;
     pnb_adapt_normaliser normaliser; /* asymvlm-vmf: approximate */
     pnb_adapt_ablation ablation;     /* asymvlm-vmf, asymvlm-ps: none */
