@@ -110,7 +110,8 @@ pnb_status pnb_uncertainty_cosine(const pnb_gaussians *a, const pnb_gaussians *b
 /* ---- measures between two distributions 1 and 2 ---- */
 /* Values are in nats or squared lengths, summed over d; one line on each: pnb_measure_sentence.
  * mean, avg_l2 and match_prob take every family; vmf, vmf_exact and power_spherical take sets of
- * that family on one side and points on the other, or that family on both (the mean of the two
+ * that family on one side and points on the other (of Gaussians and generalised Gaussians the means
+ * are the points, their variances are not read), or that family on both (the mean of the two
  * likelihoods); all others take Gaussians, points and generalised Gaussians by their moments. The
  * list with all properties is src/prob/measures.def; new measures are appended. */
 typedef enum pnb_measure {

@@ -157,12 +157,6 @@ pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n)
     return s;
 }
 
-/* Every family is a point where its spread vanishes, so points fit beside each of them. */
-static bool is_point(const pnb_rows *rows)
-{
-    return rows->kappa == NULL && rows->beta == NULL && rows->log_var == NULL;
-}
-
 /* Measures that the family has beside those that take every family. */
 static const char *suited(const pnb_rows *rows)
 {
@@ -181,17 +175,19 @@ static pnb_status fail_family(pnb_measure measure, const char *takes, const pnb_
                      pnb_measure_name(measure), takes, pnb_rows_family(rows), suited(rows));
 }
 
-/* One side of a likelihood on the sphere: its family, or a point. */
+/* One side of a likelihood on the sphere: its family, or rows that give their directions alone. A
+ * Gaussian may: the likelihood is of a vector, and reads no variance of the side that it is of. */
 static pnb_status check_spherical(pnb_measure measure, const pnb_rows *rows, pnb_error *err)
 {
     if (rows->dim < 2)
         return pnb__fail(err, PNB_SHAPE, "measure %s on embeddings of width %zu; a sphere needs 2",
                          pnb_measure_name(measure), rows->dim);
     bool wants_power = pnb__measure_traits_of(measure)->takes == PNB__TAKES_POWER;
-    if (is_point(rows) || (rows->kappa != NULL && rows->is_power == wants_power))
+    if (rows->kappa == NULL || rows->is_power == wants_power)
         return PNB_OK;
     return fail_family(measure,
-                       wants_power ? "power_spherical sets and points" : "vmf sets and points",
+                       wants_power ? "power_spherical sets beside points or Gaussians"
+                                   : "vmf sets beside points or Gaussians",
                        rows, err);
 }
 
@@ -228,7 +224,7 @@ pnb_status pnb_measure_check_fit(pnb_measure measure, const pnb_rows *a, const p
     if (spherical && b != NULL && a->kappa == NULL && b->kappa == NULL)
         return pnb__fail(err, PNB_ARG,
                          "measure %s is the likelihood of points under embeddings with a "
-                         "concentration, and both sets are points; use mean or csd",
+                         "concentration, and neither set has one; use mean or csd",
                          pnb_measure_name(measure));
     /* With v = 0 on one side kl and its kin are infinite; elk only needs v1 + v2 > 0. */
     int n_sides = (a->log_var != NULL) + (b == NULL || b->log_var != NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "prob/measure.h"
 
 pnb_status pnb__measure_parse(pnb_measure *out, const char *name, pnb_error *err)
 {
@@ -40,6 +41,13 @@ pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_ro
     if (status == PNB_OK)
         *out = measure;
     return status;
+}
+
+bool pnb__is_taken_as_points(pnb_measure measure, const pnb_embeddings *set,
+                             const pnb_embeddings *other)
+{
+    bool has_spread = set->kappa == NULL && set->family != PNB_POINT;
+    return pnb__measure_is_spherical(measure) && has_spread && other->kappa != NULL;
 }
 
 pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set)

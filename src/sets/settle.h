@@ -21,6 +21,11 @@ pnb_status pnb__measure_of_sets(pnb_measure *asked, const pnb_embeddings *a,
 pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_rows *a,
                                const pnb_rows *b, pnb_error *err);
 
+/* Whether the measure reads the means of the set alone, though it has variances: a likelihood on
+ * the sphere is of vectors. Results say so. */
+bool pnb__is_taken_as_points(pnb_measure measure, const pnb_embeddings *set,
+                             const pnb_embeddings *other);
+
 /* The uncertainty that a family comes with: inv_kappa, gg_var, else trace. */
 pnb_uncertainty pnb__own_uncertainty(const pnb_embeddings *set);
 /* That of the side which has one, texts first; of two sets of points the cosine. */

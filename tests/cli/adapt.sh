@@ -216,10 +216,34 @@ for method in asymvlm-vmf asymvlm-ps pfe pcme pcmepp prolip probvlm deterministi
     want 0 eval retrieval --images $left --texts r.$method.safetensors --truth $truth --bootstrap 0 \
         --measure mean
 done
-want 1 eval retrieval --images i.safetensors --texts r.asymvlm-ps.safetensors --truth $truth
-says "takes power_spherical sets and points" # what --measure auto asks for; these are Gaussians
+# likelihoods of Gaussians are those of their means, and the result says so
+auto=(eval retrieval --images i.safetensors --texts r.asymvlm-ps.safetensors --truth $truth --bootstrap 0 --json)
+want 0 "${auto[@]}"
+prints '"measure": "power_spherical"'
+prints '"taken_as_points": "images"'
+metrics() { python3 -c 'import json; print(json.load(open("out"))["metrics"])'; }
+metrics >gaussians
+python3 - <<'PY'
+import json, shutil, struct
+data = open("i.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+a, b = head["mean"]["data_offsets"]
+meta = dict(head["__metadata__"], family="point")
+mean = dict(head["mean"], data_offsets=[0, b - a])
+text = json.dumps({"__metadata__": meta, "mean": mean}).encode()
+text += b" " * (-len(text) % 8)
+open("means.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n + a:8 + n + b])
+shutil.copy("i.ids.jsonl", "means.ids.jsonl")
+PY
+want 0 "${auto[@]/i.safetensors/means.safetensors}"
+check "of points there is nothing to say" python3 -c 'assert "taken_as" not in open("out").read()'
+metrics >points
+check "Gaussians rank as their means do" cmp gaussians points
+want 0 search --index i.safetensors --queries r.asymvlm-ps.safetensors -k 1 --json
+prints '"taken_as_points": "index"'
 want 0 adapt train --method asymvlm-ps "${pairs[@]}" "${tiny[@]}" --out g
-says "rank them by --measure mean"
+says "power_spherical takes their means as points"
 want 1 adapt apply --adapter asymvlm-vmf --images i.safetensors -o x.safetensors
 says "leaves image embeddings alone"
 want 1 adapt apply --adapter asymvlm-vmf --texts t.safetensors -o x.safetensors

@@ -46,8 +46,11 @@ want 0 adapt attach model lengths --out long
 want 0 embed -m long --texts shapes/test/captions.jsonl -o long.safetensors --batch-size 3 -q
 want 0 adapt apply --adapter lengths --texts raw.safetensors -o long.applied.safetensors
 check "rows with lengths go through it" cmp long.safetensors long.applied.safetensors
-want 1 search --index i.safetensors -m long --query-text "a red star"
-says "measure vmf takes vmf sets and points"
+want 0 search --index i.safetensors -m long --query-text "a red star" --json
+prints '"measure": "vmf"'
+prints '"taken_as_points": "index"'
+want 0 classify -m long --images shapes/test --classnames star,circle --templates simple --json
+prints '"taken_as_points": "images"'
 
 # queries go through it
 want 0 search --index i.both.safetensors -m both --query-text "a red star" --json

@@ -27,5 +27,5 @@ want 1 eval retrieval --images points.safetensors --texts generalised.safetensor
 says "have no uncertainty 'inv_kappa'; use gg_var"
 
 want 1 eval retrieval --images points.safetensors --texts points.safetensors --measure vmf
-says "both sets are points"
+says "neither set has one"
 finish

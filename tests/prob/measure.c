@@ -131,16 +131,18 @@ static void what_fits(void **state)
     assert_fails(pnb_measure_block(measure, a, b, NULL, &out, err), PNB_ARG, part)
     REFUSED(PNB_MEASURE_CSD, &vmf, &vmf, "family vmf; use mean, avg_l2, match_prob, or vmf");
     REFUSED(PNB_MEASURE_KL, &gaussian, &power, "or power_spherical");
-    REFUSED(PNB_MEASURE_VMF, &point, &point, "both sets are points");
+    REFUSED(PNB_MEASURE_VMF, &point, &point, "neither set has one");
     REFUSED(PNB_MEASURE_VMF, &vmf, &power, "family power_spherical");
     REFUSED(PNB_MEASURE_POWER_SPHERICAL, &vmf, &point, "family vmf");
-    REFUSED(PNB_MEASURE_VMF_EXACT, &vmf, &gaussian, "family gaussian_diag");
+    REFUSED(PNB_MEASURE_VMF, &gaussian, &point, "neither set has one");
+    REFUSED(PNB_MEASURE_VMF, &gaussian, &power, "vmf sets beside points or Gaussians");
     REFUSED(PNB_MEASURE_CSD, &generalised, &point, "pnb_view_init");
     REFUSED((pnb_measure)PNB_N_MEASURES, &point, &point, "does not exist");
     assert_ok(pnb_measure_check_fit(PNB_MEASURE_VMF, &point, NULL, err));
     assert_ok(pnb_measure_check_fit(PNB_MEASURE_ELK, &point, NULL, err));
     assert_fails(pnb_measure_check_fit(PNB_MEASURE_KL, &point, NULL, err), PNB_ARG, "both sides");
-    assert_fails(pnb_measure_check_fit(PNB_MEASURE_VMF, &gaussian, NULL, err), PNB_ARG, "points");
+    assert_ok(pnb_measure_check_fit(PNB_MEASURE_VMF, &gaussian, NULL, err));
+    assert_fails(pnb_measure_check_fit(PNB_MEASURE_VMF, &power, NULL, err), PNB_ARG, "points");
     assert_fails(pnb_measure_rows(PNB_MEASURE_VMF, &broken, &point, NULL, &out, err), PNB_NUMERIC,
                  "kappa below 0");
     assert_fails(pnb_measure_block(PNB_MEASURE_VMF, &broken, &point, NULL, &out, err), PNB_NUMERIC,

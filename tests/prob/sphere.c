@@ -133,7 +133,11 @@ static void sets(void **state)
                 assert_near(both[i * B + j], 0.5 * (ab[i * B + j] + ba[j * A + i]), 1e-11, 1e-12);
                 pair = pnb_measure_pair(LIKELIHOODS[m], &ea, i, &eb, j, NULL);
                 assert_near(pair, both[i * B + j], 1e-12, 1e-12);
+                pair = pnb_measure_pair(LIKELIHOODS[m], &ea, i, &b.view, j, NULL);
+                assert_true(pair == pnb_measure_pair(LIKELIHOODS[m], &ea, i, &zb, j, NULL));
             }
+        assert_ok(pnb_measure_block(LIKELIHOODS[m], &ea, &b.view, NULL, ba, err));
+        assert_memory_equal(ab, ba, sizeof ab); /* of Gaussians the means */
         assert_true(pnb_measure_is_similarity(LIKELIHOODS[m]));
         assert_true(pnb_measure_is_symmetric(LIKELIHOODS[m]));
     }

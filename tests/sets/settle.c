@@ -50,9 +50,35 @@ static void auto_is_by_family(void **state)
     assert_int_equal(m, PNB_MEASURE_VMF);
     assert_ok(settle(&m, PNB__MEASURE_AUTO, PNB_POINT, PNB_POWER_SPHERICAL, err));
     assert_int_equal(m, PNB_MEASURE_POWER_SPHERICAL);
+    assert_ok(settle(&m, PNB__MEASURE_AUTO, PNB_GAUSSIAN_DIAG, PNB_VMF, err));
+    assert_int_equal(m, PNB_MEASURE_VMF);
     m = PNB_MEASURE_W2;
     assert_fails(settle(&m, PNB_MEASURE_KL, PNB_VMF, PNB_POINT, err), PNB_ARG, "kl");
     assert_int_equal(m, PNB_MEASURE_W2); /* untouched */
+}
+
+/* Only variances that a likelihood does not read are told of. */
+static void taken_as_points(void **state)
+{
+    (void)state;
+    static const struct {
+        pnb_measure measure;
+        pnb_family set, other;
+        bool wanted;
+    } cases[] = {
+        {PNB_MEASURE_VMF, PNB_GAUSSIAN_DIAG, PNB_VMF, true},
+        {PNB_MEASURE_POWER_SPHERICAL, PNB_GEN_GAUSSIAN, PNB_POWER_SPHERICAL, true},
+        {PNB_MEASURE_VMF, PNB_POINT, PNB_VMF, false},
+        {PNB_MEASURE_VMF, PNB_VMF, PNB_GAUSSIAN_DIAG, false},
+        {PNB_MEASURE_MEAN, PNB_GAUSSIAN_DIAG, PNB_VMF, false},
+        {PNB_MEASURE_VMF, PNB_GAUSSIAN_DIAG, PNB_GAUSSIAN_DIAG, false},
+    };
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb_embeddings *set = make_set(cases[i].set), *other = make_set(cases[i].other);
+        assert_int_equal(pnb__is_taken_as_points(cases[i].measure, set, other), cases[i].wanted);
+        pnb_embeddings_free(set);
+        pnb_embeddings_free(other);
+    }
 }
 
 /* What an adapter says goes before the family, and what was asked before both. */
@@ -134,9 +160,8 @@ static void uncertainty_of_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_is_by_family),
-        cmocka_unit_test(auto_is_by_adapter),
-        cmocka_unit_test(words),
+        cmocka_unit_test(auto_is_by_family),   cmocka_unit_test(auto_is_by_adapter),
+        cmocka_unit_test(taken_as_points),     cmocka_unit_test(words),
         cmocka_unit_test(uncertainty_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

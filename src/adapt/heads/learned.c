@@ -64,17 +64,19 @@ static pnb_status declare(pnb_adapter *a, pnb_error *err)
     return a->calls->learned->declare(a, l, err);
 }
 
-/* Likelihoods on the sphere are of points: sets of another family have no place beside them. */
+/* Likelihoods on the sphere are of points: of a side with variances that is left alone they read
+ * the means, and of a density of the other kind nothing. */
 static void warn_left(const pnb_adapter *a, const pnb__adapter_job *job)
 {
     bool is_sphere = a->family == PNB_VMF || a->family == PNB_POWER_SPHERICAL;
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         pnb_family family = job->side[s].set->family;
-        if (is_sphere && !a->part[s].is_adapted && family != PNB_POINT)
-            pnb__log(a->ctx, PNB_LOG_WARN,
-                     "the %s embeddings are left alone and are %s; %s compares points with what "
-                     "the adapter makes: rank them by --measure mean",
-                     job->side[s].what, pnb_family_name(family), a->measure);
+        bool is_density = family == PNB_VMF || family == PNB_POWER_SPHERICAL;
+        if (is_sphere && !a->part[s].is_adapted && family != PNB_POINT && family != a->family)
+            pnb__log(a->ctx, PNB_LOG_WARN, "the %s embeddings are left alone and are %s; %s %s",
+                     job->side[s].what, pnb_family_name(family), a->measure,
+                     is_density ? "is no measure of both: rank them by --measure mean"
+                                : "takes their means as points");
     }
 }
 

@@ -114,7 +114,9 @@ static void put_fit(const calibrate_run *run, pnb__result *r)
     const pnb_match_assessment *a = run->assessment;
     bool is_isotonic = f->method == PNB_MATCH_ISOTONIC;
     pnb__result_text(r, "file", "written", run->path);
-    pnb__result_text(r, "measure", "measure", pnb_measure_name(f->origin.measure));
+    pnb__put_measure(r, "measure", f->origin.measure,
+                     (const pnb_embeddings *[]){run->sets.images, run->sets.texts},
+                     (const char *[]){"images", "texts"});
     pnb__result_text(r, "method", "method", is_isotonic ? "isotonic" : "platt");
     put_side(&f->origin.queries, "query_origin", "queries", r);
     put_side(&f->origin.gallery, "gallery_origin", "searched in", r);

@@ -337,7 +337,9 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
     pnb__result_text(r, "language", NULL, o->language);
     pnb__result_int(r, "n_images", "pictures", (int64_t)run->images.source.set->n);
     pnb__result_int(r, "n_classes", "classes", (int64_t)run->clf->n);
-    pnb__result_text(r, "measure", "measure", pnb_measure_name(run->measure));
+    pnb__put_measure(r, "measure", run->measure,
+                     (const pnb_embeddings *[]){run->images.source.set, run->clf},
+                     (const char *[]){"images", "classes"});
     pnb__result_real(r, "scale", "scale of the scores", run->scale, 2);
     put_weights(run, r);
     put_scaling(run, r);

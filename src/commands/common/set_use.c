@@ -96,6 +96,15 @@ void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, cons
                   path, n_off, rows->n, first, first_norm);
 }
 
+void pnb__put_measure(pnb__result *r, const char *label, pnb_measure measure,
+                      const pnb_embeddings *const sets[2], const char *const words[2])
+{
+    pnb__result_text(r, "measure", label, pnb_measure_name(measure));
+    for (int s = 0; s < 2; s++)
+        if (pnb__is_taken_as_points(measure, sets[s], sets[1 - s]))
+            pnb__result_text(r, "taken_as_points", "by their means alone", words[s]);
+}
+
 const pnb_embeddings_info *pnb__set_origin(const pnb_embeddings *a, const pnb_embeddings *b)
 {
     return b->info.adapters.n > a->info.adapters.n ? &b->info : &a->info;

@@ -20,6 +20,11 @@ pnb_status pnb__set_note(pnb__app *app, const char *path, const pnb_embeddings *
  * relatives are similarities of unit means only. */
 void pnb__check_means(pnb__app *app, pnb_measure measure, const char *path, const pnb_rows *rows);
 
+/* Adds the measure of two sets and, where it reads the means alone of one that has variances, which
+ * one: `taken_as_points` ("images", "texts", "index", ...). `label`: of the measure, for people. */
+void pnb__put_measure(pnb__result *r, const char *label, pnb_measure measure,
+                      const pnb_embeddings *const sets[2], const char *const words[2]);
+
 /* Where the rows of a comparison come from: the side that went through more adapters, where the
  * other was left alone by them. */
 const pnb_embeddings_info *pnb__set_origin(const pnb_embeddings *a, const pnb_embeddings *b);

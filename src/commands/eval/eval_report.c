@@ -269,7 +269,9 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
     pnb__result_int(r, "n_images", "images", (int64_t)run->images->n);
     pnb__result_int(r, "n_texts", "captions", (int64_t)run->texts->n);
     pnb__result_int(r, "n_pairs", "true pairs", (int64_t)run->truth->n_pairs);
-    pnb__result_text(r, "measure", "measure", pnb_measure_name(run->measure));
+    pnb__put_measure(r, "measure", run->measure,
+                     (const pnb_embeddings *[]){run->images, run->texts},
+                     (const char *[]){"images", "texts"});
     put_metrics(run, r);
     put_table(run, r);
     pnb__result_real(r, NULL, "RSUM", run->figures.rsum, 4);

@@ -414,7 +414,9 @@ static void report(const pnb__filter_run *run, pnb__result *r)
         {"text_uncertainty", run->text_u, f->text_u_cut, true}};
     pnb__result_text(r, "images", NULL, run->opts->images);
     pnb__result_text(r, "texts", NULL, run->opts->texts);
-    pnb__result_text(r, "measure", "measure", pnb_measure_name(run->opts->measure));
+    pnb__put_measure(r, "measure", run->opts->measure,
+                     (const pnb_embeddings *[]){run->images, run->texts},
+                     (const char *[]){"images", "texts"});
     pnb__result_text(r, "paired_by", "paired by", run->pairs.by);
     pnb__result_int(r, "n_pairs", "pairs", (int64_t)f->n);
     pnb__result_int(r, "n_kept", "kept", (int64_t)f->n_kept);

@@ -195,7 +195,9 @@ static void report(const query_run *run, pnb__result *r)
 {
     const pnb__match_probability *odds = &run->odds;
     pnb__result_text(r, "index", NULL, run->opts->in.index);
-    pnb__result_text(r, "measure", NULL, pnb_measure_name(run->search.measure));
+    pnb__put_measure(r, NULL, run->search.measure,
+                     (const pnb_embeddings *[]){run->index, run->queries},
+                     (const char *[]){"index", "queries"});
     pnb__result_text(r, "calibration", NULL, odds->has_fit ? odds->path : NULL);
     pnb__result_text(r, "p_match_by", NULL, pnb__match_probability_source(odds));
     bool has_hits = pnb__has_limits(&odds->limits) ? put_lists(run, r) : true;
