@@ -42,6 +42,8 @@ typedef struct pnb_adapter_about {
     const char *paper;     /* where it comes from */
     const char *cost;      /* of learning N rows of width D a side, and of applying */
     const char *measure;   /* what its sets are meant to be compared by; an option may change it */
+    const char *rows_meet; /* why both sides must have one width, and what option changes that;
+                            * NULL: they may have two */
     pnb_family family;     /* of the sets it makes; an option may change it */
     bool needs_both_sides; /* false: each side is learned by itself, and one is enough */
     bool needs_pairs;      /* false: truth only chooses the rows that are learned from */
@@ -373,7 +375,7 @@ typedef struct pnb_adapter pnb_adapter;
  * pnb_adapter_free.
  * Errors  NOT_FOUND (no such method: the text lists them), ARG (a side or the truth is missing, an
  *         option the method does not read or outside its range, sets of chains that do not agree or
- *         of the other modality), SHAPE (widths differ between the sides, truth of other rows),
+ *         of the other modality), SHAPE (sides of two widths where rows_meet, truth of other rows),
  *         NUMERIC (a value that is not finite, a row of length 0, rows that are all the same: the
  *         text says what cannot be computed), NOMEM. Methods that train also: those of pnb_train
  *         for the run, INTERRUPTED, ARG (fewer than two pairs, a batch larger than the set) */

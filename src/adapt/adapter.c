@@ -26,12 +26,13 @@ static const struct {
     pnb_adapter_about about;
     const pnb__adapter_calls *calls;
 } methods[] = {
-#define X(c_name, word, family_name, sides, pairs, steps, by, what, source, price)                 \
+#define X(c_name, word, family_name, sides, pairs, steps, meets, by, what, source, price)          \
     {{.name = (word),                                                                              \
       .learns = (what),                                                                            \
       .paper = (source),                                                                           \
       .cost = (price),                                                                             \
       .measure = (by),                                                                             \
+      .rows_meet = (meets),                                                                        \
       .family = PNB_##family_name,                                                                 \
       .needs_both_sides = NEEDS_BOTH_##sides,                                                      \
       .needs_pairs = NEEDS_PAIRS_##pairs,                                                          \
@@ -198,13 +199,25 @@ static pnb_status check_pairs(const pnb_embeddings *images, const pnb_embeddings
         if (sides[s] != NULL)
             status = check_modality(sides[s], (pnb_adapter_side)s, err);
     if (status == PNB_OK && images != NULL && texts != NULL)
-        status = pnb_embeddings_check_mix(images, texts, err);
+        status = pnb__provenance_check_mix(&images->info, &texts->info, err);
     if (status == PNB_OK && truth != NULL &&
         (truth->n_queries != images->n || truth->n_items != texts->n))
         status = pnb__fail(err, PNB_SHAPE,
                            "the truth is of %zu images and %zu texts, the sets have %zu and %zu",
                            truth->n_queries, truth->n_items, images->n, texts->n);
     return status;
+}
+
+pnb_status pnb__adapter_check_widths(const pnb_adapter *a, const size_t dim[PNB_N_ADAPTER_SIDES],
+                                     bool has_model, pnb_error *err)
+{
+    const char *meet = a->about->rows_meet;
+    bool is_apart = a->calls->is_apart != NULL && a->calls->is_apart(a, has_model);
+    if (dim[0] == dim[1] || meet == NULL || is_apart)
+        return PNB_OK;
+    return pnb__fail(err, PNB_SHAPE,
+                     "%s does not learn from images of width %zu and texts of width %zu: %s",
+                     a->about->name, dim[0], dim[1], meet);
 }
 
 /* Held-out rows are of the model whose rows are learned from. */
@@ -242,6 +255,9 @@ static pnb_status check_sets(const pnb_adapter *a, const pnb_adapter_data *data,
     pnb_status status = check_need(a, data, err);
     if (status == PNB_OK)
         status = check_pairs(data->images, data->texts, data->truth, err);
+    if (status == PNB_OK && data->images != NULL && data->texts != NULL)
+        status = pnb__adapter_check_widths(a, (size_t[]){data->images->dim, data->texts->dim},
+                                           data->model != NULL, err);
     return status == PNB_OK && a->about->trains ? check_held_out(data, err) : status;
 }
 

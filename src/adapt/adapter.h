@@ -96,6 +96,9 @@ struct pnb__adapter_calls {
     pnb_status (*arrays)(const pnb_adapter *a, pnb__adapter_arrays *to, pnb_error *err);
     /* Called from several threads for one adapter. */
     pnb_status (*apply)(const pnb_adapter *a, const pnb__adapter_block *block, pnb_error *err);
+    /* Whether with these options nothing of what the list's `meet` says is done, so that the sides
+     * may have two widths; has_model: the rows are activations. NULL: it always is. */
+    bool (*is_apart)(const pnb_adapter *a, bool has_model);
     void (*reset)(void *self); /* frees what self points to; after a failed fit or open too */
 };
 
@@ -110,6 +113,10 @@ const char *pnb__adapter_side_word(pnb_adapter_side side);
 /* An adapter without a struct's contents. Free with pnb_adapter_free. NOT_FOUND lists the names. */
 pnb_status pnb__adapter_create(pnb_adapter **out, const pnb_ctx *ctx, const char *method,
                                pnb_error *err);
+
+/* Sides of two widths are for methods in which they do not meet. SHAPE, with the reason. */
+pnb_status pnb__adapter_check_widths(const pnb_adapter *a, const size_t dim[PNB_N_ADAPTER_SIDES],
+                                     bool has_model, pnb_error *err);
 
 /* For fit: a number that people should know of what was learned ("image_shrinkage"), of a side or,
  * with PNB_N_ADAPTER_SIDES, of all ("loss"). It stands in config.json and is shown by train and

@@ -331,6 +331,13 @@ static pnb_status apply(const pnb_adapter *a, const pnb__adapter_block *block, p
     return pnb__grove_read(a->self, a->ctx, &a->opts, block, err);
 }
 
+/* Only the alignment compares outputs; a fit of all pairs at once has none. */
+static bool is_apart(const pnb_adapter *a, bool has_model)
+{
+    (void)has_model;
+    return a->opts.align_weight == 0 || a->opts.grove_fit != PNB_GROVE_STEPS;
+}
+
 static void reset(void *self)
 {
     pnb__grove_reset(self);
@@ -387,4 +394,5 @@ const pnb__adapter_calls pnb__adapter_grove = {.self_bytes = sizeof(pnb__grove),
                                                .open = open_file,
                                                .arrays = arrays,
                                                .apply = apply,
+                                               .is_apart = is_apart,
                                                .reset = reset};

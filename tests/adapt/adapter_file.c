@@ -24,18 +24,6 @@ static pnb_adapter *learn(pnb_ctx *ctx, const char *method)
     return a;
 }
 
-static void remove_folder(scratch *s, const char *name)
-{
-    char path[600];
-    static const char *const files[] = {"config.json", "model.safetensors"};
-    for (size_t i = 0; i < PNB_COUNT(files); i++) {
-        snprintf(path, sizeof path, "%s/%s/%s", s->dir, name, files[i]);
-        unlink(path);
-    }
-    snprintf(path, sizeof path, "%s/%s", s->dir, name);
-    rmdir(path);
-}
-
 static bool is_adapter_dir(const char *dir)
 {
     bool is_adapter = false;
@@ -195,6 +183,36 @@ static void configs_from_strangers(void **state)
     pnb_ctx_free(ctx);
 }
 
+/* A head writes rows as wide as it was declared, whatever the file says of them. */
+static void widths_of_heads_from_strangers(void **state)
+{
+    scratch *s = *state;
+    pnb_ctx *ctx = make_ctx();
+    pnb_embeddings *images = unit_set("image", 6, 3, 1), *texts = unit_set("text", 6, 3, 2);
+    pnb_adapter_opts opts = pnb_adapter_opts_default();
+    pnb_truth *truth = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    opts.hidden = 4;
+    opts.steps = 1;
+    assert_int_equal(pnb_truth_create_aligned(&truth, 6, NULL), PNB_OK);
+    const pnb_adapter_data data = {.images = images, .texts = texts, .truth = truth};
+    static const char *const heads[] = {"pfe", "probvlm", "asymvlm-vmf", "deterministic"};
+    for (size_t m = 0; m < PNB_COUNT(heads); m++) {
+        pnb_adapter *a = NULL;
+        assert_ok(pnb_adapter_fit(&a, ctx, heads[m], &data, &opts, &err), &err);
+        assert_ok(pnb_adapter_save(a, scratch_path(s, "a"), &err), &err);
+        assert_failed(read_changed(s, ctx, "\"dim_out\": 3", "\"dim_out\": 2", &err), &err,
+                      PNB_FORMAT, "to width 2");
+        pnb_error_reset(&err);
+        pnb_adapter_free(a);
+        remove_folder(s, "a");
+    }
+    pnb_truth_free(truth);
+    pnb_embeddings_free(images);
+    pnb_embeddings_free(texts);
+    pnb_ctx_free(ctx);
+}
+
 /* Arrays that were changed after the writing, and arrays that cannot be applied. */
 static void arrays_from_strangers(void **state)
 {
@@ -257,7 +275,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_come_back),      cmocka_unit_test(what_is_not_ours_stays),
-        cmocka_unit_test(configs_from_strangers), cmocka_unit_test(arrays_from_strangers),
+        cmocka_unit_test(configs_from_strangers), cmocka_unit_test(widths_of_heads_from_strangers),
+        cmocka_unit_test(arrays_from_strangers),
 #ifdef PNB_FAULTS
         cmocka_unit_test(out_of_memory),
 #endif

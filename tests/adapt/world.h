@@ -5,6 +5,7 @@
 #include "tests/io/scratch.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "penumbra/adapt.h"
 #include "penumbra/prob.h"
@@ -52,6 +53,19 @@ static inline pnb_ctx *make_ctx(void)
     opts.n_threads = 2;
     assert_int_equal(pnb_ctx_create(&ctx, &opts, NULL), PNB_OK);
     return ctx;
+}
+
+/* An adapter's folder in that of the test. */
+static inline void remove_folder(scratch *s, const char *name)
+{
+    char path[600];
+    static const char *const files[] = {"config.json", "model.safetensors"};
+    for (size_t i = 0; i < PNB_COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s/%s/%s", s->dir, name, files[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/%s", s->dir, name);
+    rmdir(path);
 }
 
 /* sum of exp(log_var) of a row: what pnb_uncertainty's trace is. */

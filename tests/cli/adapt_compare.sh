@@ -50,15 +50,20 @@ PY
 # the truth itself scores perfectly; a failure is a line
 want 0 data ambiguous --out wide --n 60 --dim 8 --text-dim 5 --levels 2 --roots 2 --branches 2 -q
 want 0 adapt compare --images wide/train/images.safetensors --texts wide/train/texts.safetensors \
-    --truth wide/truth/train.pairs --test-images a/test/images.safetensors --test-texts a/test/texts.safetensors \
-    --test-truth a/truth/test.pairs --methods all --seeds 1 --bootstrap 0 --out d --json
-check "methods that cannot learn from two widths are absent, with their reason" python3 - <<'PY'
+    --truth wide/truth/train.pairs --test-images wide/test/images.safetensors \
+    --test-texts wide/test/texts.safetensors --test-truth wide/truth/test.pairs --methods all --seeds 1 \
+    --bootstrap 20 --recipe small --steps 60 --out d --json
+check "two widths: those that bring captions to the pictures; the others with their reason" python3 - <<'PY'
 import json
 r = json.load(open("out"))
-assert [m["method"] for m in r["methods"]] == ["frozen", "untrained", "length"], r["methods"]
+rows = {m["method"]: m for m in r["methods"]}
+assert list(rows) == ["asymvlm-vmf", "asymvlm-ps", "deterministic"], rows
+assert all(m["t2i_difference"] is None and m["p"] is None for m in rows.values()), rows  # no frozen rows
+assert rows["asymvlm-vmf"]["t2i_r1"] > 0.4, rows  # by chance a third
 absent = {a["method"]: a["reason"] for a in r["absent"]}
-assert "conformity" in absent and "whitened" in absent, absent
-assert "5" in absent["whitened"] and "8" in absent["whitened"], absent
+assert "adds the variances" in absent["pfe"], absent
+assert "align_weight 0" in absent["grove"] and "cross_modal 0" in absent["probvlm"], absent
+assert "width 8 and 5 cannot be compared" in absent["whitened"] and "frozen" in absent, absent
 PY
 
 # wrong usage

@@ -443,6 +443,13 @@ done:
     return status;
 }
 
+/* Behind the projections of a model both sides have one width. */
+static bool is_apart(const pnb_adapter *a, bool has_model)
+{
+    (void)a;
+    return has_model;
+}
+
 static void reset(void *self)
 {
     bayesvlm *m = self;
@@ -474,4 +481,5 @@ const pnb__adapter_calls pnb__adapter_bayesvlm = {.self_bytes = sizeof(bayesvlm)
                                                   .open = open_file,
                                                   .arrays = arrays,
                                                   .apply = apply,
+                                                  .is_apart = is_apart,
                                                   .reset = reset};

@@ -3,7 +3,8 @@
  *   eta = g(t), kappa = |eta|, mu = eta/kappa;   L_it = log p(z_i/|z_i| ; mu_t, kappa_t)
  *   symmetric InfoNCE of tau L, tau raw and beginning at 1, or SigLIP's tau (L - c) + b
  *
- * g is four layers with ReLU between, on the caption's vector with its length. Densities and their
+ * g is four layers with ReLU between, on the caption's vector with its length, to the width of the
+ * pictures. Densities and their
  * normalisers: sphere_loss.c. The ablations of section 5.2 exchange the roles of the sides, take
  * densities on both (L the mean of both likelihoods, each of the other's mean), put a Gaussian of
  * variance 1/kappa around mu in place of the density on the sphere,
@@ -29,6 +30,13 @@ static bool has_density(const pnb_adapter *a, int side)
     }
 }
 
+/* A side that is left alone says how wide the densities are. */
+static bool is_apart(const pnb_adapter *a, bool has_model)
+{
+    (void)has_model;
+    return a->opts.ablation != PNB_ADAPT_ABLATION_SYMMETRIC;
+}
+
 static bool is_power(const pnb_adapter *a)
 {
     return a->about->family == PNB_POWER_SPHERICAL;
@@ -38,13 +46,17 @@ static bool is_power(const pnb_adapter *a)
 
 static void declare_side(pnb_adapter *a, pnb__learned *l, int side)
 {
-    size_t dim = a->part[side].dim;
-    const pnb__head_shape shape = {
-        "etta", dim, (size_t)a->opts.hidden, (size_t)a->opts.layers, dim, (double)NAN};
+    const pnb__head_shape shape = {"etta",
+                                   a->part[side].dim,
+                                   (size_t)a->opts.hidden,
+                                   (size_t)a->opts.layers,
+                                   a->part[1 - side].dim,
+                                   (double)NAN};
     a->part[side].is_adapted = has_density(a, side);
     l->is_unit[side] = !a->part[side].is_adapted;
     if (!a->part[side].is_adapted)
         return;
+    a->part[side].dim_out = shape.out;
     pnb__learned_add_head(l, side, 0, &shape);
     l->head[side][0].may_start_as_rows = true;
     pnb__learned_add_length(l, side);
@@ -179,6 +191,7 @@ const pnb__adapter_calls pnb__adapter_asymvlm_vmf = {.self_bytes = sizeof(pnb__l
                                                      .open = pnb__learned_open,
                                                      .arrays = pnb__learned_arrays,
                                                      .apply = pnb__learned_apply_block,
+                                                     .is_apart = is_apart,
                                                      .reset = pnb__learned_reset};
 
 const pnb__adapter_calls pnb__adapter_asymvlm_ps = {.self_bytes = sizeof(pnb__learned),
@@ -189,4 +202,5 @@ const pnb__adapter_calls pnb__adapter_asymvlm_ps = {.self_bytes = sizeof(pnb__le
                                                     .open = pnb__learned_open,
                                                     .arrays = pnb__learned_arrays,
                                                     .apply = pnb__learned_apply_block,
+                                                    .is_apart = is_apart,
                                                     .reset = pnb__learned_reset};

@@ -51,10 +51,14 @@ pnb__tensor *pnb__contrast(pnb__learned_graph *lg, pnb__tensor *scores)
 
 void pnb__deterministic_declare(pnb_adapter *a, pnb__learned *l)
 {
-    const pnb__adapter_part *texts = &a->part[PNB_ADAPTER_TEXTS];
-    const pnb__head_shape shape = {
-        "head",     texts->dim, (size_t)a->opts.hidden, (size_t)a->opts.layers,
-        texts->dim, (double)NAN};
+    pnb__adapter_part *texts = &a->part[PNB_ADAPTER_TEXTS];
+    const pnb__head_shape shape = {"head",
+                                   texts->dim,
+                                   (size_t)a->opts.hidden,
+                                   (size_t)a->opts.layers,
+                                   a->part[PNB_ADAPTER_IMAGES].dim,
+                                   (double)NAN};
+    texts->dim_out = shape.out;
     a->family = PNB_POINT;
     a->measure = "mean";
     a->part[PNB_ADAPTER_IMAGES].is_adapted = false;

@@ -124,11 +124,12 @@ static pnb_status check_made(const pnb_adapter *a, const pnb_adapter *said, cons
 static pnb_status check_shape(const pnb_adapter *a, const char *where, pnb_error *err)
 {
     const pnb_adapter_opts *o = &a->opts;
-    const size_t *image = &a->part[PNB_ADAPTER_IMAGES].dim;
-    const size_t *text = &a->part[PNB_ADAPTER_TEXTS].dim;
-    if (*image != *text || *image == 0 || *image > PNB__LEARNED_MAX_WIDTH)
-        return pnb__fail(err, PNB_FORMAT, "%s: widths %zu and %zu, wanted one of 1 to %d", where,
-                         *image, *text, (int)PNB__LEARNED_MAX_WIDTH);
+    const size_t dim[] = {a->part[PNB_ADAPTER_IMAGES].dim, a->part[PNB_ADAPTER_TEXTS].dim};
+    if (pnb__adapter_check_widths(a, dim, false, NULL) != PNB_OK || dim[0] == 0 || dim[1] == 0 ||
+        PNB_MAX(dim[0], dim[1]) > PNB__LEARNED_MAX_WIDTH)
+        return pnb__fail(err, PNB_FORMAT, "%s: widths %zu and %zu, wanted 1 to %d%s", where, dim[0],
+                         dim[1], (int)PNB__LEARNED_MAX_WIDTH,
+                         dim[0] == dim[1] ? "" : ", the same on both sides");
     if (o->hidden < 1 || o->hidden > PNB__LEARNED_MAX_WIDTH || o->layers < 0 ||
         o->layers >= PNB__HEAD_MAX_LAYERS) /* 0: a method that does not read it */
         return pnb__fail(err, PNB_FORMAT, "%s: %lld hidden layers of %lld", where,
@@ -142,8 +143,10 @@ pnb_status pnb__learned_open(pnb_adapter *a, const pnb_safetensors *file, const 
     const pnb_adapter said = *a;
     pnb_status status;
     PNB_TRY(check_shape(a, where, err));
-    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) { /* what a method does not declare */
         a->part[s].is_adapted = true;
+        a->part[s].dim_out = a->part[s].dim;
+    }
     status = declare(a, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s", where);

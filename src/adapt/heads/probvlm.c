@@ -58,6 +58,12 @@ static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
     return status;
 }
 
+static bool is_apart(const pnb_adapter *a, bool has_model)
+{
+    (void)has_model;
+    return a->opts.cross_modal == 0;
+}
+
 /* ---- graph ---- */
 
 static pnb__tensor *dropped(pnb__learned_graph *lg, int side, pnb__tensor *h)
@@ -259,4 +265,5 @@ const pnb__adapter_calls pnb__adapter_probvlm = {.self_bytes = sizeof(pnb__learn
                                                  .open = pnb__learned_open,
                                                  .arrays = pnb__learned_arrays,
                                                  .apply = pnb__learned_apply_block,
+                                                 .is_apart = is_apart,
                                                  .reset = pnb__learned_reset};

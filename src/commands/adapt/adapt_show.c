@@ -13,11 +13,12 @@ static json_t *method_json(const pnb_adapter_about *about)
     json_t *options = json_array();
     for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++)
         json_array_append_new(options, json_string(pnb_adapter_option_at(about, i)));
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b,s:b,s:o}", "name", about->name, "learns",
-                     about->learns, "paper", about->paper, "cost", about->cost, "family",
-                     pnb_family_name(about->family), "measure", about->measure, "needs_both_sides",
-                     (int)about->needs_both_sides, "needs_pairs", (int)about->needs_pairs, "trains",
-                     (int)about->trains, "options", options);
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s?,s:b,s:b,s:b,s:o}", "name", about->name,
+                     "learns", about->learns, "paper", about->paper, "cost", about->cost, "family",
+                     pnb_family_name(about->family), "measure", about->measure, "rows_meet",
+                     about->rows_meet, "needs_both_sides", (int)about->needs_both_sides,
+                     "needs_pairs", (int)about->needs_pairs, "trains", (int)about->trains,
+                     "options", options);
 }
 
 static void put_method(const pnb_adapter_about *about, pnb__result *r)
@@ -35,6 +36,7 @@ static void put_method(const pnb_adapter_about *about, pnb__result *r)
                      about->needs_pairs        ? "images, texts, and which belong together"
                      : about->needs_both_sides ? "images and texts"
                                                : "images, texts or both");
+    pnb__result_text(r, NULL, "  two widths", about->rows_meet != NULL ? about->rows_meet : "fit");
     pnb__result_text(r, NULL, "  makes", pnb_family_name(about->family));
     pnb__result_text(r, NULL, "  compared by", about->measure);
     pnb__result_text(r, NULL, "  options", options.size > 0 ? options.data : "none");

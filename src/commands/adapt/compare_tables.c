@@ -122,17 +122,24 @@ static bool is_first(const pnb__adapt_comparison *c, size_t i)
     return true;
 }
 
+/* Differences are to the first entry that has figures: frozen rows of two widths have none. */
+static bool has_frozen(const pnb__adapt_comparison *c)
+{
+    return c->n > 0 && c->entry[0].kind == PNB__ENTRY_FROZEN && c->entry[0].failed == NULL;
+}
+
 static void put_line(const pnb__adapt_comparison *c, const pnb__compare_entry *e, pnb__result *r)
 {
     const json_t *i2t = find(c->figures, "comparison", e->name, "image_to_text", "recall@1");
     const json_t *t2i = find(c->figures, "comparison", e->name, "text_to_image", "recall@1");
+    const json_t *frozen = has_frozen(c) ? t2i : NULL;
     const json_t *bins = find(c->figures, "uncertainty.orders", e->name, "text_to_image", NULL);
     const json_t *rows = find(c->figures, "uncertainty.orders", e->name, "image_to_text", NULL);
     pnb__result_row(r, "%s %s %zu", e->name, kind_words[e->kind],
                     over_seeds(c, e->name, learn_seconds).n);
     pnb__result_row(r, "%.4f %.4f %.4f %.4f %.4f %.4f %.4f", number(i2t, "value"),
                     number(t2i, "value"), number(t2i, "low"), number(t2i, "high"),
-                    number(t2i, "std"), number(t2i, "difference"), number(t2i, "p"));
+                    number(t2i, "std"), number(frozen, "difference"), number(frozen, "p"));
     pnb__result_row(r, "%.3f %.3f %.3f %.3f %.2f %.2f", number(bins, "spearman_s"),
                     number(bins, "r2"), number(bins, "minus_s_r2"), number(rows, "minus_s_r2"),
                     over_seeds(c, e->name, learn_seconds).mean,
