@@ -76,10 +76,14 @@ typedef struct pnb_embeddings {
     float *kappa;     /* (n), vmf and power_spherical */
     float *inv_alpha; /* (n, dim), gen_gaussian */
     float *beta;      /* (n, dim), gen_gaussian */
-    char **ids;       /* per row; the array or an entry may be NULL */
-    char **paths;     /* file the row was made from; NULL as ids may be */
-    char **texts;     /* caption the row was made from; the same */
-    char **extras;    /* JSON object text with further fields of the row; the same */
+    float *epistemic; /* (n, dim), gen_gaussian that has_epistemic: how much of the variance
+                       * alpha^2 Gamma(3/beta)/Gamma(1/beta) comes from what was not learned;
+                       * the rest of it is aleatoric */
+    bool has_epistemic;
+    char **ids;    /* per row; the array or an entry may be NULL */
+    char **paths;  /* file the row was made from; NULL as ids may be */
+    char **texts;  /* caption the row was made from; the same */
+    char **extras; /* JSON object text with further fields of the row; the same */
     pnb_embeddings_info info;
     /* The library's own: the file that arrays of a mapped set lie in, and which arrays those are */
     struct pnb_safetensors *map;
@@ -92,6 +96,11 @@ typedef struct pnb_embeddings {
  * Memory  4 n dim bytes for each array; free with pnb_embeddings_free */
 pnb_status pnb_embeddings_create(pnb_embeddings **out, pnb_family family, size_t n, size_t dim,
                                  pnb_error *err);
+/* Gives a gen_gaussian set the array `epistemic`, of zeros. Selecting, joining, files and views
+ * keep it; sets with and without it are not joined.   Errors  ARG (another family, or it is there),
+ * NOMEM
+ */
+pnb_status pnb_embeddings_add_epistemic(pnb_embeddings *e, pnb_error *err);
 /* Frees the set, its arrays and names, and lets go of the file it is mapped from. NULL is fine. */
 void pnb_embeddings_free(pnb_embeddings *e);
 
@@ -139,17 +148,17 @@ pnb_status pnb_embeddings_merge(const char *path, const char *const *part_paths,
                                 pnb_error *err);
 
 /* For other tools: `x.npy` with sidecars `x_logvar.npy`, `x_kappa.npy`, `x_invalpha.npy`,
- * `x_beta.npy`, `x.ids.jsonl`, and `x.json` with family and info; or one JSON object a row with all
- * arrays inside (9 digits: exact for f32).
- * Errors  as pnb_embeddings_save; save_npy also EXISTS (a file of something else in the way) */
+ * `x_beta.npy`, `x_epistemic.npy`, `x.ids.jsonl`, and `x.json` with family and info; or one JSON
+ * object a row with all arrays inside (9 digits: exact for f32). Errors  as pnb_embeddings_save;
+ * save_npy also EXISTS (a file of something else in the way) */
 pnb_status pnb_embeddings_save_npy(const pnb_embeddings *e, const char *path, pnb_error *err);
 pnb_status pnb_embeddings_save_jsonl(const pnb_embeddings *e, const char *path, pnb_error *err);
 
 /* Reads a 2-D .npy as means, with `x_logvar.npy` or `x_var.npy` (its log is taken) beside it as a
  * gaussian_diag, with `x_kappa.npy` as a vmf, with `x_invalpha.npy` and `x_beta.npy` as a
- * gen_gaussian; ids from `x.ids.jsonl` if there. Family and info are those of `x.json`; without it
- * info is unknown.
- * Errors  as pnb_embeddings_load; FORMAT (`x.json` and the arrays disagree) */
+ * gen_gaussian (`x_epistemic.npy` is read where it is there); ids from `x.ids.jsonl` if there.
+ * Family and info are those of `x.json`; without it info is unknown. Errors  as
+ * pnb_embeddings_load; FORMAT (`x.json` and the arrays disagree) */
 pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_error *err);
 
 /* A new set of the given rows, in that order, repeats allowed; names and info go along.
@@ -173,8 +182,8 @@ pnb_status pnb_embeddings_concat(pnb_embeddings **out, const pnb_embeddings *con
 pnb_status pnb_embeddings_check_mix(const pnb_embeddings *a, const pnb_embeddings *b,
                                     pnb_error *err);
 
-/* Checks every number: finite, kappa >= 0, inv_alpha and beta > 0; the text names row and column.
- * Errors  NUMERIC */
+/* Checks every number: finite, kappa and epistemic >= 0, inv_alpha and beta > 0; the text names row
+ * and column. Errors  NUMERIC */
 pnb_status pnb_embeddings_check_values(const pnb_embeddings *e, pnb_error *err);
 
 #ifdef __cplusplus

@@ -47,6 +47,8 @@ typedef struct pnb_rows {
     bool is_power;          /* with kappa: power spherical, otherwise von Mises-Fisher */
     const float *inv_alpha; /* [n][dim] generalised Gaussian: log_var is then that of its moments */
     const float *beta;      /* [n][dim] */
+    const float *epistemic; /* [n][dim] of a generalised Gaussian's variance what is not in the data
+                             * but was not learned; NULL: it is not known apart */
 } pnb_rows;
 
 /* The same under the name for where only Gaussians and points make sense. */
@@ -59,14 +61,16 @@ const char *pnb_rows_family(const pnb_rows *rows);
 pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n);
 
 /* ---- scalar uncertainty of one embedding ---- */
-/* X(name, text, of what: VARIANCES, KAPPA, SHAPE (of a generalised Gaussian) or the row's PARTNER,
- * sentence). Larger always means less certain. docs/numerics.md#uncertainty
+/* X(name, text, of what: VARIANCES, KAPPA, SHAPE (of a generalised Gaussian), its two PARTS or the
+ * row's PARTNER, sentence). Larger always means less certain. docs/numerics.md#uncertainty
  *
  * - TRACE: sum_d var_d (ProLIP); half of it is what csd takes away from a row's similarities.
  * - MEAN_VAR: (1/D) sum_d var_d (GroVE, PFE, PCME++).
  * - GEO_STD: exp(mean_d log_var_d / 2) (PCME).
  * - INV_KAPPA: 1/kappa (AsymVLM).
  * - GG_VAR: mean_d alpha^2 Gamma(3/beta)/Gamma(1/beta) (ProbVLM).
+ * - ALEATORIC, EPISTEMIC: its two parts, where passes with dropout told them apart: the density's
+ *   own variance and that of the passes' means, mean over d. Their sum is GG_VAR.
  * - COSINE: 1 - cos(a, b) of a row and its match, for models without a spread. */
 #define PNB_UNCERTAINTY_LIST(X)                                                                    \
     X(TRACE, "trace", VARIANCES, "sum of the variances")                                           \
@@ -74,6 +78,8 @@ pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n);
     X(GEO_STD, "geo_std", VARIANCES, "geometric mean of the standard deviations")                  \
     X(INV_KAPPA, "inv_kappa", KAPPA, "1/kappa of a von Mises-Fisher or power spherical embedding") \
     X(GG_VAR, "gg_var", SHAPE, "mean variance of a generalised Gaussian")                          \
+    X(ALEATORIC, "aleatoric", PARTS, "mean variance of a generalised Gaussian without epistemic")  \
+    X(EPISTEMIC, "epistemic", PARTS, "mean variance of the means over passes with dropout")        \
     X(COSINE, "cosine", PARTNER, "1 - cosine of an embedding and its partner")
 
 typedef enum pnb_uncertainty {
@@ -88,7 +94,8 @@ const char *pnb_uncertainty_name(pnb_uncertainty kind); /* "trace"; "unknown" ou
 pnb_status pnb_uncertainty_parse(pnb_uncertainty *out, const char *name, pnb_error *err);
 
 /* Of every row, by the row's family: trace, mean_var or geo_std of Gaussians (points give 0; a
- * generalised Gaussian has the variances of its moments), inv_kappa on the sphere, gg_var.
+ * generalised Gaussian has the variances of its moments), inv_kappa on the sphere, gg_var and, of
+ * rows with `epistemic`, its parts.
  * Shape   x (N,D) -> out (N)      Range  log_var up to about 700 (the variance must be a double)
  * Errors  ARG (the family has no such uncertainty: the text names those it has), SHAPE (dim 0),
  *         NUMERIC (a row is not finite: the text names it). COSINE is none of a single row: ARG */

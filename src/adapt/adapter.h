@@ -41,6 +41,7 @@ struct pnb_adapter {
     const pnb_ctx *ctx;
     pnb_adapter_opts opts;
     pnb_family family;   /* of the sets made; fit may change it */
+    bool has_epistemic;  /* of the sets made; fit and open may set it, for a gen_gaussian */
     const char *measure; /* that sets are compared by; fit and open may change it */
     pnb__adapter_part part[PNB_N_ADAPTER_SIDES];
     pnb_adapter_link link; /* what chains get */
@@ -147,6 +148,9 @@ void pnb__adapter_read_options(pnb__jobj *root, pnb_adapter *a, pnb_error *err);
 
 /* ---- adapter_apply.c ---- */
 
+/* Room for what a side is made: n rows of zeros, without names and info. NOMEM */
+pnb_status pnb__adapter_make_set(pnb_embeddings **out, const pnb_adapter *a, pnb_adapter_side side,
+                                 size_t n, pnb_error *err);
 /* n rows x (n, dim) of a side that is adapted into rows first.. of a set of the adapter's family
  * and the side's dim_out. `number` is that of the first in its set: what is drawn for a row depends
  * on it. Widths are the caller's to check.   Errors  those of the method */

@@ -56,6 +56,7 @@ static pnb_status describe_out(pnb_embeddings *out, const pnb_adapter *a, pnb_ad
     *out = (pnb_embeddings){.family = a->family,
                             .n = set->n,
                             .dim = a->part[side].dim_out,
+                            .has_epistemic = a->has_epistemic,
                             .ids = set->ids,
                             .paths = set->paths,
                             .texts = set->texts,
@@ -65,12 +66,28 @@ static pnb_status describe_out(pnb_embeddings *out, const pnb_adapter *a, pnb_ad
     return pnb__adapter_links_add(&out->info.adapters, &a->link, err);
 }
 
+pnb_status pnb__adapter_make_set(pnb_embeddings **out, const pnb_adapter *a, pnb_adapter_side side,
+                                 size_t n, pnb_error *err)
+{
+    pnb_embeddings *made = NULL;
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_create(&made, a->family, n, a->part[side].dim_out, err));
+    if (a->has_epistemic)
+        PNB_TRY(pnb_embeddings_add_epistemic(made, err));
+    *out = made;
+    made = NULL;
+done:
+    pnb_embeddings_free(made);
+    return status;
+}
+
 /* Rows begin..begin+n of `all` as a set of its own, without names; nothing is copied. */
 static pnb_embeddings rows_of(const pnb_embeddings *all, size_t begin, size_t n)
 {
-    pnb_embeddings part = {.family = all->family, .n = n, .dim = all->dim};
+    pnb_embeddings part = {
+        .family = all->family, .n = n, .dim = all->dim, .has_epistemic = all->has_epistemic};
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
-        if (pnb__embedding_has_array(all->family, i)) {
+        if (pnb__embedding_has_array(all, i)) {
             size_t width = pnb__embedding_count(&part, i) / n;
             *pnb__embedding_field(&part, i) =
                 (float *)(uintptr_t)pnb__embedding_values(all, i) + begin * width;
@@ -117,7 +134,7 @@ pnb_status pnb_adapter_apply(pnb_embeddings **out, const pnb_adapter *a, pnb_ada
         return pnb__fail(err, PNB_ARG, "adapter: out, adapter or set is NULL, or no such side");
     PNB_TRY(check_set(a, side, set, err));
     PNB_TRY(describe_out(&like, a, side, set, err));
-    PNB_TRY(pnb_embeddings_create(&made, like.family, like.n, like.dim, err));
+    PNB_TRY(pnb__adapter_make_set(&made, a, side, like.n, err));
     made->info = like.info;
     for (size_t begin = 0; begin < set->n; begin += BLOCK) {
         size_t n = PNB_MIN(set->n - begin, (size_t)BLOCK);
@@ -144,8 +161,7 @@ pnb_status pnb_adapter_apply_to(const char *path, const pnb_adapter *a, pnb_adap
         return pnb__fail(err, PNB_ARG, "adapter: path, adapter or set is NULL, or no such side");
     PNB_TRY(check_set(a, side, set, err));
     PNB_TRY(describe_out(&like, a, side, set, err));
-    PNB_TRY(
-        pnb_embeddings_create(&room, like.family, PNB_MIN(set->n, (size_t)BLOCK), like.dim, err));
+    PNB_TRY(pnb__adapter_make_set(&room, a, side, PNB_MIN(set->n, (size_t)BLOCK), err));
     PNB_TRY(pnb__set_writer_open(&writer, &like, path, err));
     for (size_t begin = 0; begin < set->n; begin += BLOCK) {
         pnb_embeddings block = rows_of(room, 0, PNB_MIN(set->n - begin, (size_t)BLOCK));

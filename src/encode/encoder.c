@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapt/adapter.h"
 #include "base/base.h"
 #include "encode/weights_hash.h"
 #include "io/json/json.h"
@@ -387,6 +388,14 @@ pnb_status pnb__encoder_make_set(const pnb_encoder *e, pnb_encode_side side, siz
                                  pnb_embeddings **out, pnb_error *err)
 {
     return pnb_embeddings_create(out, tower_family(e, side), n, e->info->embed_dim, err);
+}
+
+pnb_status pnb__encoder_make_rows(const pnb_encoder *e, pnb_encode_side side, size_t n,
+                                  pnb_embeddings **out, pnb_error *err)
+{
+    return pnb__encoder_adapts(e, side)
+               ? pnb__adapter_make_set(out, e->adapter, side_of(side), n, err)
+               : pnb__encoder_make_set(e, side, n, out, err);
 }
 
 pnb_status pnb__encoder_need_plain(const pnb_encoder *e, const char *what, pnb_error *err)

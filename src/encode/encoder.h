@@ -42,6 +42,9 @@ void pnb__encoder_reset(pnb_encoder *e);
  * one for that side. */
 pnb_family pnb__encoder_family(const pnb_encoder *e, pnb_encode_side side);
 size_t pnb__encoder_dim(const pnb_encoder *e, pnb_encode_side side);
+/* Room for n such rows, with the arrays that the adapter fills.  Errors  NOMEM */
+pnb_status pnb__encoder_make_rows(const pnb_encoder *e, pnb_encode_side side, size_t n,
+                                  pnb_embeddings **out, pnb_error *err);
 /* Whether rows of a side go through an adapter. */
 bool pnb__encoder_adapts(const pnb_encoder *e, pnb_encode_side side);
 /* What the preprocessing of rows says that have the lengths the projection gave them. */

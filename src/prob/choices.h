@@ -33,8 +33,19 @@
 #define PNB__CHOICE_IF_VARIANCES(text) "|" text
 #define PNB__CHOICE_IF_KAPPA(text)
 #define PNB__CHOICE_IF_SHAPE(text)
+#define PNB__CHOICE_IF_PARTS(text)
 #define PNB__CHOICE_IF_PARTNER(text)
 #define PNB__CHOICE_OF_VARIANCES(name, text, of, ...) PNB__CHOICE_IF_##of(text)
 #define PNB__VARIANCE_UNCERTAINTY_CHOICES PNB_UNCERTAINTY_LIST(PNB__CHOICE_OF_VARIANCES)
+
+/* Uncertainties that a row has by itself and that ask for a word: those of variances, and the two
+ * parts of a generalised Gaussian's. A row of another family has its one. */
+#define PNB__ROW_CHOICE_IF_VARIANCES(text) "|" text
+#define PNB__ROW_CHOICE_IF_KAPPA(text)
+#define PNB__ROW_CHOICE_IF_SHAPE(text)
+#define PNB__ROW_CHOICE_IF_PARTS(text) "|" text
+#define PNB__ROW_CHOICE_IF_PARTNER(text)
+#define PNB__ROW_CHOICE_OF(name, text, of, ...) PNB__ROW_CHOICE_IF_##of(text)
+#define PNB__ROW_UNCERTAINTY_CHOICES PNB_UNCERTAINTY_LIST(PNB__ROW_CHOICE_OF)
 
 #endif

@@ -153,6 +153,7 @@ pnb_rows pnb_rows_slice(const pnb_rows *rows, size_t begin, size_t n)
     s.log_var = s.log_var == NULL ? NULL : s.log_var + skip;
     s.inv_alpha = s.inv_alpha == NULL ? NULL : s.inv_alpha + skip;
     s.beta = s.beta == NULL ? NULL : s.beta + skip;
+    s.epistemic = s.epistemic == NULL ? NULL : s.epistemic + skip;
     s.kappa = s.kappa == NULL ? NULL : s.kappa + begin;
     return s;
 }

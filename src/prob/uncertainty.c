@@ -5,6 +5,7 @@
  *   geo_std   exp(mean_d log_var_d / 2)       PCME
  *   inv_kappa 1/kappa                         AsymVLM
  *   gg_var    mean_d alpha^2 G(3/b)/G(1/b)    ProbVLM
+ *   epistemic mean_d of what was not learned  ProbVLM; aleatoric is gg_var less that
  *   cosine    1 - cos(image, its text)        deterministic baseline
  *
  * All sums in f64; which family has which is decided by the row's parameters. */
@@ -17,7 +18,7 @@
 #include "penumbra/distributions.h"
 
 /* What each is a function of. */
-enum { VARIANCES, KAPPA, SHAPE, PARTNER };
+enum { VARIANCES, KAPPA, SHAPE, PARTS, PARTNER };
 static const int READS[] = {
 #define X(name, text, of, sentence) of,
     PNB_UNCERTAINTY_LIST(X)
@@ -43,9 +44,9 @@ static double gaussian_row(pnb_uncertainty kind, const float *log_var, size_t di
     return kind == PNB_UNCERTAINTY_MEAN_VAR ? sum / (double)dim : sum;
 }
 
-static bool is_of_variances(pnb_uncertainty kind)
+static bool is_function_of(pnb_uncertainty kind, int of)
 {
-    return (unsigned)kind < PNB_N_UNCERTAINTIES && READS[kind] == VARIANCES;
+    return (unsigned)kind < PNB_N_UNCERTAINTIES && READS[kind] == of;
 }
 
 /* Points have variance 0: they are certain, not an error. */
@@ -62,6 +63,36 @@ static pnb_status of_variances(pnb_uncertainty kind, const pnb_rows *x, double *
     return PNB_OK;
 }
 
+/* What is left of the whole is 0 at least: both are rounded to f32. */
+static pnb_status of_parts(pnb_uncertainty kind, const pnb_rows *x, double *out, pnb_error *err)
+{
+    bool is_rest = kind == PNB_UNCERTAINTY_ALEATORIC;
+    pnb_status status =
+        is_rest ? pnb_uncertainty_gg_var(x->inv_alpha, x->beta, x->n, x->dim, out, err) : PNB_OK;
+    for (size_t i = 0; i < x->n && status == PNB_OK; i++) {
+        double sum = 0.0;
+        for (size_t d = 0; d < x->dim; d++)
+            sum += x->epistemic[i * x->dim + d];
+        double part = sum / (double)x->dim;
+        out[i] = is_rest ? fmax(out[i] - part, 0.0) : part;
+        if (!(part >= 0.0) || !isfinite(part))
+            status = pnb__fail(err, PNB_NUMERIC,
+                               "row %zu: its epistemic variance is %g in the mean; values must be "
+                               "finite and 0 or more",
+                               i, part);
+    }
+    return status;
+}
+
+static const char *own_kinds(const pnb_rows *x)
+{
+    if (x->kappa != NULL)
+        return "inv_kappa";
+    if (x->beta == NULL || x->inv_alpha == NULL)
+        return "trace, mean_var or geo_std";
+    return x->epistemic != NULL ? "gg_var, aleatoric or epistemic" : "gg_var";
+}
+
 pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_rows *x, double *out,
                                 pnb_error *err)
 {
@@ -72,15 +103,14 @@ pnb_status pnb_uncertainty_rows(pnb_uncertainty kind, const pnb_rows *x, double 
         return pnb_uncertainty_inv_kappa(x->kappa, x->n, out, err);
     if (kind == PNB_UNCERTAINTY_GG_VAR && is_generalised)
         return pnb_uncertainty_gg_var(x->inv_alpha, x->beta, x->n, x->dim, out, err);
+    if (is_function_of(kind, PARTS) && is_generalised && x->epistemic != NULL)
+        return of_parts(kind, x, out, err);
     /* a generalised Gaussian has log_var where a view made it from its moments */
     bool has_variances = x->kappa == NULL && (x->beta == NULL || x->log_var != NULL);
-    if (is_of_variances(kind) && has_variances)
+    if (is_function_of(kind, VARIANCES) && has_variances)
         return of_variances(kind, x, out, err);
     return pnb__fail(err, PNB_ARG, "embeddings of family %s have no uncertainty '%s'; use %s",
-                     pnb_rows_family(x), pnb_uncertainty_name(kind),
-                     x->kappa != NULL ? "inv_kappa"
-                     : is_generalised ? "gg_var"
-                                      : "trace, mean_var or geo_std");
+                     pnb_rows_family(x), pnb_uncertainty_name(kind), own_kinds(x));
 }
 
 /* FLT_MIN in place of 0: a uniform row is the most uncertain of all, and still a number. */

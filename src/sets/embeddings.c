@@ -17,11 +17,12 @@
 #define ALL_FAMILIES ((1u << PNB_N_FAMILIES) - 1u)
 
 static const pnb__embedding_array arrays[PNB__N_EMBEDDING_ARRAYS] = {
-    {"mean", "", ALL_FAMILIES, false, false, true},
-    {"log_var", "_logvar", FAMILY_BIT(GAUSSIAN_DIAG), false, false, true},
-    {"kappa", "_kappa", FAMILY_BIT(VMF) | FAMILY_BIT(POWER_SPHERICAL), true, true, true},
-    {"inv_alpha", "_invalpha", FAMILY_BIT(GEN_GAUSSIAN), false, true, false},
-    {"beta", "_beta", FAMILY_BIT(GEN_GAUSSIAN), false, true, false},
+    {"mean", "", ALL_FAMILIES, false, false, true, false},
+    {"log_var", "_logvar", FAMILY_BIT(GAUSSIAN_DIAG), false, false, true, false},
+    {"kappa", "_kappa", FAMILY_BIT(VMF) | FAMILY_BIT(POWER_SPHERICAL), true, true, true, false},
+    {"inv_alpha", "_invalpha", FAMILY_BIT(GEN_GAUSSIAN), false, true, false, false},
+    {"beta", "_beta", FAMILY_BIT(GEN_GAUSSIAN), false, true, false, false},
+    {"epistemic", "_epistemic", FAMILY_BIT(GEN_GAUSSIAN), false, true, true, true},
 };
 
 /* ---- families and arrays ---- */
@@ -51,22 +52,23 @@ const pnb__embedding_array *pnb__embedding_array_at(int which)
     return &arrays[which];
 }
 
-bool pnb__embedding_has_array(pnb_family family, int which)
+bool pnb__embedding_has_array(const pnb_embeddings *e, int which)
 {
-    return (arrays[which].families >> family & 1u) != 0;
+    bool is_of_family = (arrays[which].families >> e->family & 1u) != 0;
+    return is_of_family && (!arrays[which].is_optional || e->has_epistemic);
 }
 
 float **pnb__embedding_field(pnb_embeddings *e, int which)
 {
-    float **fields[PNB__N_EMBEDDING_ARRAYS] = {&e->mean, &e->log_var, &e->kappa, &e->inv_alpha,
-                                               &e->beta};
+    float **fields[PNB__N_EMBEDDING_ARRAYS] = {&e->mean,      &e->log_var, &e->kappa,
+                                               &e->inv_alpha, &e->beta,    &e->epistemic};
     return fields[which];
 }
 
 const float *pnb__embedding_values(const pnb_embeddings *e, int which)
 {
-    const float *const fields[PNB__N_EMBEDDING_ARRAYS] = {e->mean, e->log_var, e->kappa,
-                                                          e->inv_alpha, e->beta};
+    const float *const fields[PNB__N_EMBEDDING_ARRAYS] = {e->mean,      e->log_var, e->kappa,
+                                                          e->inv_alpha, e->beta,    e->epistemic};
     return fields[which];
 }
 
@@ -137,12 +139,40 @@ pnb_status pnb_embeddings_create(pnb_embeddings **out, pnb_family family, size_t
         return pnb__fail(err, PNB_ARG, "embeddings: out is NULL");
     PNB_TRY(pnb__embeddings_create_bare(&e, family, n, dim, err));
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
-        if (pnb__embedding_has_array(family, i))
+        if (pnb__embedding_has_array(e, i))
             PNB_TRY(pnb__embedding_alloc(e, i, err));
     *out = e;
     e = NULL;
 done:
     pnb_embeddings_free(e);
+    return status;
+}
+
+pnb_status pnb_embeddings_add_epistemic(pnb_embeddings *e, pnb_error *err)
+{
+    if (e->family != PNB_GEN_GAUSSIAN || e->has_epistemic)
+        return pnb__fail(err, PNB_ARG,
+                         "a %s set%s: epistemic variances are a further array of gen_gaussian sets",
+                         pnb_family_name(e->family), e->has_epistemic ? " that has them" : "");
+    pnb_status status = pnb__embedding_alloc(e, PNB__EPISTEMIC, err);
+    e->has_epistemic = status == PNB_OK;
+    return status;
+}
+
+/* A set of the family, width, further array and info of another one. */
+static pnb_status create_like(pnb_embeddings **out, const pnb_embeddings *e, size_t n,
+                              pnb_error *err)
+{
+    pnb_embeddings *made = NULL;
+    pnb_status status;
+    PNB_TRY(pnb_embeddings_create(&made, e->family, n, e->dim, err));
+    if (e->has_epistemic)
+        PNB_TRY(pnb_embeddings_add_epistemic(made, err));
+    made->info = e->info;
+    *out = made;
+    made = NULL;
+done:
+    pnb_embeddings_free(made);
     return status;
 }
 
@@ -267,7 +297,7 @@ pnb_status pnb_embeddings_check_values(const pnb_embeddings *e, pnb_error *err)
 {
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
         const float *values = pnb__embedding_values(e, i);
-        if (!pnb__embedding_has_array(e->family, i))
+        if (!pnb__embedding_has_array(e, i))
             continue;
         if (values == NULL)
             return pnb__fail(err, PNB_ARG, "a %s set without %s", pnb_family_name(e->family),
@@ -305,6 +335,9 @@ pnb_status pnb__embeddings_check_same(const pnb_embeddings *a, const pnb_embeddi
     if (a->family != b->family)
         return pnb__fail(err, PNB_SHAPE, "families %s and %s cannot be in one set",
                          pnb_family_name(a->family), pnb_family_name(b->family));
+    if (a->has_epistemic != b->has_epistemic)
+        return pnb__fail(err, PNB_SHAPE,
+                         "a set with epistemic variances and one without cannot be in one set");
     if (is_known_different(a->info.modality, b->info.modality))
         return pnb__fail(err, PNB_ARG, "%s and %s embeddings cannot be in one set",
                          a->info.modality, b->info.modality);
@@ -326,7 +359,7 @@ static pnb_status copy_row(pnb_embeddings *out, size_t to, const pnb_embeddings 
     char *const *sources[] = {e->ids, e->paths, e->texts, e->extras};
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
         size_t width = row_width(e, i);
-        if (pnb__embedding_has_array(e->family, i))
+        if (pnb__embedding_has_array(e, i))
             memcpy(*pnb__embedding_field(out, i) + to * width,
                    pnb__embedding_values(e, i) + from * width, width * sizeof(float));
     }
@@ -352,8 +385,7 @@ pnb_status pnb_embeddings_select(pnb_embeddings **out, const pnb_embeddings *e, 
             return pnb__fail(err, PNB_ARG, "row %zu selected of an embedding set of %zu", rows[i],
                              e->n);
     }
-    PNB_TRY(pnb_embeddings_create(&found, e->family, n_rows, e->dim, err));
-    found->info = e->info;
+    PNB_TRY(create_like(&found, e, n_rows, err));
     for (size_t i = 0; i < n_rows; i++)
         PNB_TRY(copy_row(found, i, e, rows[i], err));
     *out = found;
@@ -376,8 +408,7 @@ pnb_status pnb_embeddings_concat(pnb_embeddings **out, const pnb_embeddings *con
         if (pnb__add_overflows(n, sets[i]->n, &n))
             return pnb__fail_nomem(err, SIZE_MAX);
     }
-    PNB_TRY(pnb_embeddings_create(&found, sets[0]->family, n, sets[0]->dim, err));
-    found->info = sets[0]->info;
+    PNB_TRY(create_like(&found, sets[0], n, err));
     for (size_t i = 0; i < n_sets; i++) {
         for (size_t j = 0; j < sets[i]->n; j++)
             PNB_TRY(copy_row(found, row++, sets[i], j, err));

@@ -7,7 +7,8 @@
 #include "penumbra/embeddings.h"
 
 enum {
-    PNB__N_EMBEDDING_ARRAYS = 5,
+    PNB__N_EMBEDDING_ARRAYS = 6,
+    PNB__EPISTEMIC = 5,         /* which of them */
     PNB__EMBEDDINGS_VERSION = 2 /* of files: 1 is a set that went through no adapter */
 };
 /* The version a set is written as: the lowest that says all of it, so that programs that know no
@@ -20,10 +21,12 @@ typedef struct pnb__embedding_array {
     unsigned families;                 /* bit per pnb_family */
     bool is_per_row;                   /* shape (N) instead of (N,D) */
     bool has_minimum, is_zero_allowed; /* range: any, >= 0, or > 0 */
+    bool is_optional;                  /* there where the set says so: has_epistemic */
 } pnb__embedding_array;
 
 const pnb__embedding_array *pnb__embedding_array_at(int which);
-bool pnb__embedding_has_array(pnb_family family, int which);
+/* By family and has_epistemic; the pointers are not looked at. */
+bool pnb__embedding_has_array(const pnb_embeddings *e, int which);
 /* The struct member of that array, and its number of values. */
 float **pnb__embedding_field(pnb_embeddings *e, int which);
 const float *pnb__embedding_values(const pnb_embeddings *e, int which);

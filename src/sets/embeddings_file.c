@@ -99,7 +99,7 @@ pnb_status pnb__embeddings_open_arrays(pnb__st_writer *w, const pnb__array_targe
     pnb_status status;
     snprintf(metadata.ids_hash, sizeof(metadata.ids_hash), "%s", ids_hash);
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
-        if (pnb__embedding_has_array(e->family, i)) {
+        if (pnb__embedding_has_array(e, i)) {
             which[n_views] = i;
             views[n_views++] = pnb__embedding_view(e, i, n);
         }
@@ -326,8 +326,11 @@ static pnb_status load_arrays(pnb_embeddings **out, pnb_safetensors *st, bool is
     PNB_TRY(find_family(&family, st, path, err));
     PNB_TRY(pnb__embeddings_create_bare(&e, family, (size_t)mean->shape[0], (size_t)mean->shape[1],
                                         err));
+    e->has_epistemic =
+        family == PNB_GEN_GAUSSIAN &&
+        pnb_safetensors_find(st, pnb__embedding_array_at(PNB__EPISTEMIC)->name) != NULL;
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
-        if (!pnb__embedding_has_array(family, i))
+        if (!pnb__embedding_has_array(e, i))
             continue;
         PNB_TRY(find_array(&a, st, i, mean->shape[0], mean->shape[1], path, err));
         PNB_TRY(take_array(e, i, a, is_mapped, err));

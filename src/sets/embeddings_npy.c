@@ -37,7 +37,7 @@ static pnb_status refuse_sidecar(const char *path, const char *sidecar, pnb_erro
 static pnb_status refuse_foreign_sidecars(const pnb_embeddings *e, const char *path, pnb_error *err)
 {
     for (int i = 1; i < PNB__N_EMBEDDING_ARRAYS; i++) {
-        if (pnb__embedding_has_array(e->family, i))
+        if (pnb__embedding_has_array(e, i))
             continue;
         pnb_status status = refuse_sidecar(path, pnb__embedding_array_at(i)->sidecar, err);
         if (status != PNB_OK)
@@ -98,7 +98,7 @@ pnb_status pnb_embeddings_save_npy(const pnb_embeddings *e, const char *path, pn
     PNB_TRY(write_ids(&files, e, path, err));
     PNB_TRY(pnb__origin_write(e, path, &files.origin, err));
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
-        if (pnb__embedding_has_array(e->family, i))
+        if (pnb__embedding_has_array(e, i))
             PNB_TRY(write_array(&files, e, i, path, err));
     status = commit_files(&files, err);
 done:
@@ -128,7 +128,7 @@ static pnb_status append_row(pnb__buf *b, const pnb_embeddings *e, size_t row, p
     pnb__buf_printf(b, ", \"family\": \"%s\"", pnb_family_name(e->family));
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
         const pnb__embedding_array *array = pnb__embedding_array_at(i);
-        if (!pnb__embedding_has_array(e->family, i))
+        if (!pnb__embedding_has_array(e, i))
             continue;
         const float *values = pnb__embedding_values(e, i);
         pnb__buf_printf(b, ", \"%s\": %s", array->name, array->is_per_row ? "" : "[");
@@ -145,7 +145,7 @@ pnb_status pnb__embeddings_stream_npy(const pnb_embeddings *e, pnb__out_file *f,
     pnb_status status = pnb_embeddings_check_values(e, err);
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS && status == PNB_OK; i++) {
         pnb_array_view view = pnb__embedding_view(e, i, e->n);
-        if (pnb__embedding_has_array(e->family, i))
+        if (pnb__embedding_has_array(e, i))
             status = pnb__npy_write(f, &view, err);
     }
     if (status == PNB_OK)
@@ -218,7 +218,7 @@ static pnb_status fill(pnb_embeddings *e, int which, const pnb_npy *from, const 
     return pnb_array_to_f32(a, *pnb__embedding_field(e, which), err);
 }
 
-enum { LOG_VAR = 1, KAPPA = 2, INV_ALPHA = 3, BETA = 4, N_SIDECARS = 4 };
+enum { LOG_VAR = 1, KAPPA = 2, INV_ALPHA = 3, BETA = 4, N_SIDECARS = 4 }; /* in the list */
 
 /* Sidecars that decide the family, in order of preference. */
 typedef struct sidecar {
@@ -248,6 +248,22 @@ static pnb_status load_beta(pnb_embeddings *e, const char *path, pnb_error *err)
                                path);
 done:
     pnb_npy_reset(&beta);
+    return status;
+}
+
+static pnb_status load_epistemic(pnb_embeddings *e, const char *path, pnb_error *err)
+{
+    const char *ending = pnb__embedding_array_at(PNB__EPISTEMIC)->sidecar;
+    pnb_npy values = {0};
+    bool found = false;
+    pnb_status status;
+    PNB_TRY(load_sidecar(&values, &found, path, ending, err));
+    if (found)
+        PNB_TRY(pnb_embeddings_add_epistemic(e, err));
+    if (found)
+        status = fill(e, PNB__EPISTEMIC, &values, path, err);
+done:
+    pnb_npy_reset(&values);
     return status;
 }
 
@@ -326,8 +342,10 @@ pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_e
     PNB_TRY(fill(e, 0, &mean, path, err));
     if (with != NULL)
         PNB_TRY(fill(e, with->which, &more, path, err));
-    if (e->family == PNB_GEN_GAUSSIAN)
+    if (e->family == PNB_GEN_GAUSSIAN) {
         PNB_TRY(load_beta(e, path, err));
+        PNB_TRY(load_epistemic(e, path, err));
+    }
     for (size_t i = 0; with != NULL && strcmp(with->ending, "_var") == 0 && i < e->n * e->dim; i++)
         e->log_var[i] = logf(e->log_var[i]);
     PNB_TRY(load_names(e, &origin, path, err));

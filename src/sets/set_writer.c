@@ -48,7 +48,7 @@ static pnb_status check_block(const pnb__set_writer *w, const pnb_embeddings *bl
     const char *path = w->arrays.out.path;
     size_t row_bytes = 0;
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
-        if (pnb__embedding_has_array(block->family, i))
+        if (pnb__embedding_has_array(block, i))
             row_bytes += pnb__embedding_count(block, i) / block->n * sizeof(float);
     if (w->n * row_bytes != w->arrays.n_total)
         return pnb__fail(err, PNB_ARG, "%s: a block of another family or width", path);

@@ -63,7 +63,8 @@ pnb_uncertainty pnb__uncertainty_settle(pnb_uncertainty asked, const pnb_embeddi
     const pnb_embeddings *set = texts->family != PNB_POINT ? texts : images;
     if (asked == PNB__UNCERTAINTY_AUTO)
         return set->family == PNB_POINT ? PNB_UNCERTAINTY_COSINE : pnb__own_uncertainty(set);
-    bool is_of_variances = asked != PNB_UNCERTAINTY_COSINE && asked != PNB_UNCERTAINTY_INV_KAPPA;
+    bool is_of_variances = asked == PNB_UNCERTAINTY_TRACE || asked == PNB_UNCERTAINTY_MEAN_VAR ||
+                           asked == PNB_UNCERTAINTY_GEO_STD || asked == PNB_UNCERTAINTY_GG_VAR;
     return is_of_variances && pnb__own_uncertainty(set) != PNB_UNCERTAINTY_TRACE
                ? pnb__own_uncertainty(set)
                : asked;
@@ -78,7 +79,8 @@ pnb_status pnb__row_uncertainty(const pnb_embeddings *set, pnb_uncertainty kind,
                            .log_var = set->log_var,
                            .kappa = set->kappa,
                            .inv_alpha = set->inv_alpha,
-                           .beta = set->beta};
+                           .beta = set->beta,
+                           .epistemic = set->epistemic};
     double *u = pnb__alloc_zero(set->n, sizeof *u);
     pnb_status status = PNB_OK;
     if (u == NULL)

@@ -31,6 +31,7 @@ static pnb_status match_moments(pnb_view *view, const pnb_embeddings *set, pnb_e
     view->rows.log_var = view->owned;
     view->rows.inv_alpha = set->inv_alpha;
     view->rows.beta = set->beta;
+    view->rows.epistemic = set->epistemic;
     return PNB_OK;
 }
 

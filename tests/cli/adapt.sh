@@ -242,6 +242,32 @@ metrics >points
 check "Gaussians rank as their means do" cmp gaussians points
 want 0 search --index i.safetensors --queries r.asymvlm-ps.safetensors -k 1 --json
 prints '"taken_as_points": "index"'
+# what ProbVLM did not learn stands apart from what is vague in itself; the whole is the default
+sides=(--images i.probvlm.safetensors --texts r.probvlm.safetensors)
+for kind in auto aleatoric epistemic; do
+    want 0 eval retrieval "${sides[@]}" --truth $truth --bootstrap 0 --uncertainty $kind --json
+    cp out by.$kind.json
+    want 0 search --index r.probvlm.safetensors --queries i.probvlm.safetensors -k 3 --uncertainty $kind --json
+    cp out hits.$kind.json
+done
+check "aleatoric and epistemic are the whole" python3 - <<'PY'
+import json
+by = {k: json.load(open("by.%s.json" % k))["uncertainty"]["kind"] for k in ("auto", "aleatoric", "epistemic")}
+assert by == {"auto": "gg_var", "aleatoric": "aleatoric", "epistemic": "epistemic"}, by
+u = {k: [h["uncertainty"] for h in json.load(open("hits.%s.json" % k))["hits"]] for k in by}
+for whole, a, e in zip(u["auto"], u["aleatoric"], u["epistemic"]):
+    assert a > 0 and e > 0 and abs(whole - a - e) <= 2e-5 * whole + 2e-6, (whole, a, e)
+PY
+want 0 curate select --set r.probvlm.safetensors -n 3 --uncertainty epistemic
+want 0 adapt attach model probvlm --out with-parts
+want 0 embed -m with-parts --texts shapes/test/captions.jsonl -o p.safetensors -q
+want 0 curate select --set p.safetensors -n 3 --uncertainty epistemic
+want 1 search --index r.pfe.safetensors --queries i.pfe.safetensors --uncertainty epistemic
+says "no uncertainty 'epistemic'; use trace"
+want 0 adapt train --method probvlm "${pairs[@]}" "${tiny[@]}" --mc-samples 0 --out one-pass
+want 0 adapt apply --adapter one-pass --texts raw.safetensors -o one.safetensors
+want 1 curate select --set one.safetensors -n 3 --uncertainty epistemic
+says "use gg_var"
 want 0 adapt train --method asymvlm-ps "${pairs[@]}" "${tiny[@]}" --out g
 says "power_spherical takes their means as points"
 want 1 adapt apply --adapter asymvlm-vmf --images i.safetensors -o x.safetensors

@@ -72,6 +72,25 @@ for side in ("images", "texts"):
     x, y = mean(side + ".safetensors"), mean(side + ".bayes.safetensors")
     assert len(x) == len(y) and max(abs(a - b) for a, b in zip(x, y)) < 1e-4
 PY
+
+# towers of two widths, as CLIP's are
+want 0 init --config tiny --override "${small_config/\"width\":32,\"heads\"/\"width\":16,\"heads\"}" \
+    --tokenizer tok.json --out narrow -q
+for side in images texts; do
+    inputs=shapes/test
+    test $side = images || inputs=shapes/test/captions.jsonl
+    want 0 embed -m narrow --$side $inputs --activations -o $side.narrow.safetensors -q
+done
+narrow=(--images images.narrow.safetensors --texts texts.narrow.safetensors)
+want 0 info texts.narrow.safetensors --json
+prints '"dim": 16'
+want 1 adapt train --method bayesvlm "${narrow[@]}" --out wrong
+says "images of width 32 and texts of width 16: its contrast takes cosines of both sides"
+want 0 adapt train --method bayesvlm "${narrow[@]}" --model narrow --out meet
+for side in images texts; do
+    want 0 adapt apply --adapter meet --$side $side.narrow.safetensors -o $side.meet.safetensors
+done
+want 0 eval retrieval --images images.meet.safetensors --texts texts.meet.safetensors --truth shapes/truth/test.pairs
 want 1 adapt train --method bayesvlm --images images.safetensors --texts texts.safetensors --model none --out wrong
 want 1 adapt train --method whitened "${before[@]}" --model model --out wrong
 says "whitened has no use for a model's projections"

@@ -100,6 +100,12 @@ says "family power_spherical"
 want 1 search --index generalised.safetensors --queries points.safetensors --measure kl
 says "both sides"
 
+want 0 search --index i.safetensors --queries t.safetensors -k 1 --uncertainty geo_std --json
+check "another uncertainty of the hits" python3 -c 'import json; h = json.load(open("out"))["hits"]
+assert all(0 < x["uncertainty"] < 1 for x in h), h'
+want 2 search --inclusion contains --index t.safetensors --queries i.safetensors --uncertainty trace
+says "leave --uncertainty out"
+
 # inclusion search
 want 0 search --inclusion contains --index t.safetensors --queries i.safetensors -k 2
 prints "members"

@@ -176,8 +176,10 @@ static void words_of_options(void **state)
     assert_measures(PNB__CHOICES(PNB__MEASURE_CHOICES), any);
     assert_measures(PNB__CHOICES(PNB__SYMMETRIC_MEASURE_CHOICES), symmetric_gaussian);
     assert_string_equal("auto" PNB__UNCERTAINTY_CHOICES,
-                        "auto|trace|mean_var|geo_std|inv_kappa|gg_var|cosine");
+                        "auto|trace|mean_var|geo_std|inv_kappa|gg_var|aleatoric|epistemic|cosine");
     assert_string_equal(PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES), "trace|mean_var|geo_std");
+    assert_string_equal(PNB__CHOICES(PNB__ROW_UNCERTAINTY_CHOICES),
+                        "trace|mean_var|geo_std|aleatoric|epistemic");
 }
 
 static void outside_the_list(void **state)

@@ -104,6 +104,37 @@ static void families(void **state)
                  "power_spherical");
 }
 
+/* The parts of a generalised Gaussian's variance, and that they are its whole. */
+static void parts(void **state)
+{
+    (void)state;
+    const float mean[4] = {0}, inv_alpha[4] = {1, 2, 0.5f, 4}, beta[4] = {2, 1, 2, 1.5f};
+    const float epistemic[4] = {0.25f, 0.125f, 3, 1};
+    pnb_rows x = {.n = 2, .dim = 2, .mean = mean, .inv_alpha = inv_alpha, .beta = beta};
+    double whole[2], rest[2], part[2];
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_EPISTEMIC, &x, part, err), PNB_ARG,
+                 "no uncertainty 'epistemic'; use gg_var");
+    x.epistemic = epistemic;
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_GG_VAR, &x, whole, err));
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_ALEATORIC, &x, rest, err));
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_EPISTEMIC, &x, part, err));
+    assert_near(part[0], 0.1875, 0, 0);
+    assert_near(part[1], 2, 0, 0);
+    assert_near(rest[0], whole[0] - 0.1875, 1e-15, 0);
+    assert_near(whole[0], 0.5 * (0.5 + 0.5), 1e-14, 0); /* a normal's 1/2, a Laplacian's 2/4 */
+    assert_true(rest[1] == 0.0 && whole[1] < 2.0);      /* never below 0 */
+    pnb_rows second = pnb_rows_slice(&x, 1, 1);
+    assert_ok(pnb_uncertainty_rows(PNB_UNCERTAINTY_EPISTEMIC, &second, part, err));
+    assert_near(part[0], 2, 0, 0);
+    const float bad[4] = {0, 0, NAN, 0};
+    x.epistemic = bad;
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_EPISTEMIC, &x, part, err), PNB_NUMERIC,
+                 "row 1");
+    pnb_rows vmf = {.n = 1, .dim = 2, .mean = mean, .kappa = inv_alpha};
+    assert_fails(pnb_uncertainty_rows(PNB_UNCERTAINTY_ALEATORIC, &vmf, part, err), PNB_ARG,
+                 "use inv_kappa");
+}
+
 /* Finite and right over log-variances of +-30 and widths up to 4096, against long double. */
 static void grid(void **state)
 {
@@ -172,6 +203,7 @@ static void bad_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts),
         cmocka_unit_test(gaussian_kinds),
         cmocka_unit_test(golden_geo_mean),
         cmocka_unit_test(generalised_gaussian),

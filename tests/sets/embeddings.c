@@ -18,8 +18,7 @@ static pnb_embeddings *make_set(pnb_family family, size_t n, size_t dim, float s
     pnb_error err = PNB_ERROR_INIT;
     assert_ok(pnb_embeddings_create(&e, family, n, dim, &err), &err);
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
-        for (size_t j = 0; pnb__embedding_has_array(family, i) && j < pnb__embedding_count(e, i);
-             j++)
+        for (size_t j = 0; pnb__embedding_has_array(e, i) && j < pnb__embedding_count(e, i); j++)
             (*pnb__embedding_field(e, i))[j] = (float)(i * 1000) + start + (float)j + 0.5f;
     }
     return e;
@@ -313,8 +312,7 @@ static void mapped_sets(void **state)
         assert_ok(pnb_embeddings_load_with(&back, s->path, &opts, &err), &err);
         assert_same_values(e, back);
         for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
-            assert_int_equal(back->mapped_arrays >> i & 1u,
-                             pnb__embedding_has_array((pnb_family)family, i));
+            assert_int_equal(back->mapped_arrays >> i & 1u, pnb__embedding_has_array(e, i));
         assert_ok(pnb_embeddings_select(&some, back, (size_t[]){2}, 1, &err), &err);
         pnb_embeddings_free(back); /* what was selected is a copy */
         assert_true(some->mean[0] == e->mean[2 * 3] && some->mapped_arrays == 0);
@@ -802,10 +800,89 @@ static void every_allocation_may_fail(void **state)
 }
 #endif
 
+/* A further array of generalised Gaussians: files of every kind, maps, choices and joins keep it.
+ */
+static void epistemic_is_kept(void **state)
+{
+    scratch *s = *state;
+    pnb_embeddings *e = make_set(PNB_GEN_GAUSSIAN, 4, 3, 0), *back = NULL;
+    pnb_embeddings_load_opts opts = pnb_embeddings_load_opts_default();
+    pnb_error err = PNB_ERROR_INIT;
+    const size_t last = 3;
+    char *text = NULL, *x = NULL, *y = NULL;
+    size_t n = 0;
+    scratch_clear(s);
+    assert_ok(pnb_embeddings_add_epistemic(e, &err), &err);
+    for (size_t i = 0; i < 12; i++)
+        e->epistemic[i] = (float)i;
+    name_rows(e, "row");
+    x = strdup(scratch_path(s, "x.safetensors"));
+    y = strdup(scratch_path(s, "y.safetensors"));
+    assert_ok(pnb_embeddings_save(e, x, &err), &err);
+    for (int is_mapped = 0; is_mapped < 2; is_mapped++) {
+        opts.map = is_mapped == 1;
+        assert_ok(pnb_embeddings_load_with(&back, x, &opts, &err), &err);
+        assert_true(back->has_epistemic);
+        assert_same_values(e, back);
+        pnb_embeddings_free(back);
+    }
+    assert_ok(pnb_embeddings_select(&back, e, &last, 1, &err), &err);
+    assert_true(back->has_epistemic && back->epistemic[2] == 11.0f);
+    pnb_embeddings_free(back);
+    assert_ok(pnb_embeddings_concat(&back, (const pnb_embeddings *[]){e, e}, 2, &err), &err);
+    assert_memory_equal(back->epistemic + 12, e->epistemic, 12 * sizeof(float));
+    pnb_embeddings_free(back);
+    assert_ok(pnb_embeddings_merge(y, (const char *[]){x, x}, 2, &err), &err);
+    assert_ok(pnb_embeddings_load(&back, y, &err), &err);
+    assert_memory_equal(back->epistemic + 12, e->epistemic, 12 * sizeof(float));
+    pnb_embeddings_free(back);
+    assert_ok(pnb_embeddings_save_npy(e, scratch_path(s, "n.npy"), &err), &err);
+    assert_ok(pnb_embeddings_load_npy(&back, s->path, &err), &err);
+    assert_same_values(e, back);
+    pnb_embeddings_free(back);
+    assert_ok(pnb_embeddings_save_jsonl(e, scratch_path(s, "j.jsonl"), &err), &err);
+    assert_ok(pnb__read_file(s->path, 4096, &text, &n, &err), &err);
+    assert_non_null(strstr(text, "\"epistemic\": [9,10,11]"));
+    pnb__free(text);
+    free(x);
+    free(y);
+    pnb_embeddings_free(e);
+}
+
+static void epistemic_that_does_not_fit(void **state)
+{
+    scratch *s = *state;
+    pnb_embeddings *with = make_set(PNB_GEN_GAUSSIAN, 2, 3, 0), *none = NULL;
+    pnb_embeddings *without = make_set(PNB_GEN_GAUSSIAN, 2, 3, 0);
+    pnb_embeddings *points = make_set(PNB_POINT, 2, 3, 0);
+    pnb_error err = PNB_ERROR_INIT;
+    assert_ok(pnb_embeddings_add_epistemic(with, &err), &err);
+    assert_failed(pnb_embeddings_concat(&none, (const pnb_embeddings *[]){with, without}, 2, &err),
+                  &err, PNB_SHAPE, "one without");
+    assert_int_equal(pnb_embeddings_add_epistemic(with, NULL), PNB_ARG);
+    pnb_error_reset(&err);
+    assert_failed(pnb_embeddings_add_epistemic(points, &err), &err, PNB_ARG, "a point set");
+    with->epistemic[4] = -1.0f;
+    pnb_error_reset(&err);
+    assert_failed(pnb_embeddings_save(with, scratch_path(s, "v.safetensors"), &err), &err,
+                  PNB_NUMERIC, "epistemic of row 1, column 1 is -1, wanted 0 or more");
+    /* what another set left beside the means would be taken for theirs */
+    scratch_clear(s);
+    scratch_file(s, "q_epistemic.npy", "x", 1);
+    pnb_error_reset(&err);
+    assert_failed(pnb_embeddings_save_npy(without, scratch_path(s, "q.npy"), &err), &err,
+                  PNB_EXISTS, "q_epistemic.npy");
+    pnb_embeddings_free(with);
+    pnb_embeddings_free(without);
+    pnb_embeddings_free(points);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_family_round_trips),
+        cmocka_unit_test(epistemic_is_kept),
+        cmocka_unit_test(epistemic_that_does_not_fit),
         cmocka_unit_test(names_round_trip),
         cmocka_unit_test(bad_names_are_refused),
         cmocka_unit_test(bad_values_are_refused),

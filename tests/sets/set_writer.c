@@ -14,8 +14,7 @@ static pnb_embeddings *make_set(pnb_family family)
     pnb_error err = PNB_ERROR_INIT;
     assert_ok(pnb_embeddings_create(&e, family, ROWS, WIDTH, &err), &err);
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
-        for (size_t j = 0; pnb__embedding_has_array(family, i) && j < pnb__embedding_count(e, i);
-             j++)
+        for (size_t j = 0; pnb__embedding_has_array(e, i) && j < pnb__embedding_count(e, i); j++)
             (*pnb__embedding_field(e, i))[j] = (float)(100 * i) + (float)j + 0.25f;
     for (size_t i = 0; i < ROWS; i++) {
         char name[24];
@@ -31,7 +30,7 @@ static pnb_embeddings rows_of(const pnb_embeddings *e, size_t first, size_t n)
 {
     pnb_embeddings part = {.family = e->family, .n = n, .dim = e->dim};
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++)
-        if (pnb__embedding_has_array(e->family, i))
+        if (pnb__embedding_has_array(e, i))
             *pnb__embedding_field(&part, i) = (float *)(uintptr_t)pnb__embedding_values(e, i) +
                                               first * (pnb__embedding_count(e, i) / e->n);
     return part;

@@ -12,8 +12,9 @@
  *   aleatoric = mean over passes of alpha^2 G(3/beta)/G(1/beta),  epistemic = variance of the means
  * and the row is the generalised Gaussian of the mean mean, the mean beta and their sum as its
  * variance: the law of total variance, where the released code multiplies the variance of the
- * uncertainties over the whole batch with that of the means and takes the root. Its clips of alpha
- * and beta are kept. Draws of a row depend on its number, not on its block. */
+ * uncertainties over the whole batch with that of the means and takes the root. The epistemic part
+ * stands in the set beside it. Its clips of alpha and beta are kept. Draws of a row depend on its
+ * number, not on its block. */
 #include <math.h>
 #include <string.h>
 
@@ -42,6 +43,12 @@ static void declare_side(const pnb_adapter *a, pnb__learned *l, int side)
     pnb__learned_add_length(l, side);
 }
 
+/* Without passes to compare nothing is known of what was not learned. */
+static bool draws_passes(const pnb_adapter *a)
+{
+    return a->opts.mc_samples > 0 && a->opts.dropout > 0;
+}
+
 static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
 {
     pnb_adapter_opts *o = &a->opts;
@@ -53,6 +60,7 @@ static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
     if (status == PNB_OK)
         status =
             pnb__learned_check_range(a, "mc_samples", (double)o->mc_samples, 0, MAX_PASSES, err);
+    a->has_epistemic = draws_passes(a);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++)
         declare_side(a, l, s);
     return status;
@@ -172,6 +180,8 @@ static void write_rows(const sums *s, size_t n_passes, pnb_embeddings *out)
         out->mean[i] = (float)(s->first[i] + away);
         out->beta[i] = (float)beta;
         out->inv_alpha[i] = (float)sqrt(variance_of_shape(beta) / variance);
+        if (out->has_epistemic)
+            out->epistemic[i] = (float)epistemic;
     }
 }
 
@@ -207,7 +217,7 @@ static pnb_status run_pass(pnb__learned_graph *lg, int number, sums *s, pnb_erro
 static pnb_status apply(const pnb_adapter *a, const pnb__adapter_block *block, pnb_error *err)
 {
     int number = (int)block->side;
-    bool draws = a->opts.mc_samples > 0 && a->opts.dropout > 0;
+    bool draws = draws_passes(a);
     size_t n_passes = draws ? (size_t)a->opts.mc_samples : 1;
     pnb__learned_graph lg = {0};
     float *x = NULL, *keep = NULL;

@@ -105,9 +105,10 @@
 
 #define PNB__UNCERTAINTY_ROW(at_uncertainty)                                                       \
     PNB__ROW_CHOICE("uncertainty", (at_uncertainty), "NAME",                                       \
-                    PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),                               \
-                    "Scalar uncertainty of a Gaussian row", .names = PNB__UNCERTAINTY_NAMES,       \
-                    .fallback = "trace")
+                    PNB__CHOICES(PNB__ROW_UNCERTAINTY_CHOICES),                                    \
+                    "Scalar uncertainty of a Gaussian row; the last two are parts of a "           \
+                    "generalised Gaussian's, where the set has epistemic variances",               \
+                    .names = PNB__UNCERTAINTY_NAMES, .fallback = "trace")
 
 #define PNB__SET_ROW(at_set)                                                                       \
     PNB__ROW_FILE("set", (at_set), "SET", "Embedding set", .required = true)

@@ -39,7 +39,8 @@ pnb_status pnb__retrieval_args_read(pnb__app *app, pnb__retrieval_args *a, const
         PNB__ROW_CHOICE(                                                                           \
             "uncertainty", AT(job.uncertainty), "NAME", "auto" PNB__UNCERTAINTY_CHOICES,           \
             "Scalar uncertainty; auto is that of the family: trace, inv_kappa on the sphere, "     \
-            "gg_var of generalised Gaussians, and for points cosine, 1 - cosine of a query and "   \
+            "gg_var of generalised Gaussians (aleatoric and epistemic are its parts, where the "   \
+            "set has epistemic variances), and for points cosine, 1 - cosine of a query and "      \
             "its first hit",                                                                       \
             .names = PNB__UNCERTAINTY_NAMES, .fallback = "auto"),                                  \
         PNB__ROW_INT("bootstrap", AT(job.n_resamples), "N",                                        \

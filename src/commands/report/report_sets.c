@@ -36,6 +36,10 @@ const char *pnb__report_uncertainty(const pnb__retrieval *run)
         return "mean of the variances";
     case PNB_UNCERTAINTY_GEO_STD:
         return "geometric mean of the standard deviations";
+    case PNB_UNCERTAINTY_ALEATORIC:
+        return "mean of the variances, aleatoric part";
+    case PNB_UNCERTAINTY_EPISTEMIC:
+        return "mean of the variances, epistemic part";
     case PNB_UNCERTAINTY_COSINE:
         return "1 - cosine of a query and its first hit";
     default:

@@ -250,7 +250,7 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
     const pnb__match_probability_use use = {index, run.index, run.queries, run.search.measure,
                                             &run.search.measure_opts};
     PNB_TRY(pnb__match_probability_load(app, &use, &opts->limits, &run.odds));
-    PNB_TRY(pnb__row_uncertainty(run.index, PNB__UNCERTAINTY_AUTO, &run.u, err));
+    PNB_TRY(pnb__row_uncertainty(run.index, opts->uncertainty, &run.u, err));
     PNB_TRY(find_lists(&run));
     if (opts->html != NULL)
         PNB_TRY(write_page(&run, r));

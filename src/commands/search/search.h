@@ -20,9 +20,10 @@ pnb_status pnb__search_input_load(pnb__app *app, const pnb__search_input *in,
 
 typedef struct pnb__search_opts {
     pnb__search_input in;
-    pnb_measure measure; /* or PNB__MEASURE_AUTO */
-    const char *html;    /* page of the hits to write, or NULL */
-    size_t k;            /* 0: 10, or with limits.conformal_alpha the whole list */
+    pnb_measure measure;         /* or PNB__MEASURE_AUTO */
+    pnb_uncertainty uncertainty; /* of the hits, or PNB__UNCERTAINTY_AUTO */
+    const char *html;            /* page of the hits to write, or NULL */
+    size_t k;                    /* 0: 10, or with limits.conformal_alpha the whole list */
     pnb__list_limits limits;
 } pnb__search_opts;
 

@@ -33,6 +33,11 @@ static const pnb__option options[] = {
                  "Hits of a query at most: 10, with --conformal the whole list", PNB__RANGE(1, 1e6),
                  .letter = 'k'),
     PNB__SETS_MEASURE_ROW(AT(job.measure)),
+    PNB__ROW_CHOICE(
+        "uncertainty", AT(job.uncertainty), "NAME", "auto" PNB__ROW_UNCERTAINTY_CHOICES,
+        "Scalar uncertainty of a hit; auto is that of the family. The last two are parts "
+        "of a generalised Gaussian's, where the index has epistemic variances",
+        .names = PNB__UNCERTAINTY_NAMES, .fallback = "auto"),
     PNB__ROW_REAL(
         "min-probability", AT(job.limits.min_probability), "P",
         "End a list where p(match) falls below P; an empty list is an answer: no good result",
@@ -76,6 +81,8 @@ static pnb_status check_kind(pnb__app *app, const struct search_args *a)
         return pnb__usage(app, "--order, --near and --published need --inclusion");
     if (a->inclusion != NULL && a->job.measure != PNB__MEASURE_AUTO)
         return pnb__usage(app, "--inclusion has a measure of its own: leave --measure out");
+    if (a->inclusion != NULL && a->job.uncertainty != PNB__UNCERTAINTY_AUTO)
+        return pnb__usage(app, "--inclusion shows the trace: leave --uncertainty out");
     if (a->inclusion != NULL && has_limits)
         return pnb__usage(app, "--inclusion ends lists where H is not positive: probabilities and "
                                "calibrations are of nearest rows");

@@ -47,10 +47,11 @@ static pnb_status describe_activations(const job *j, pnb_embeddings_info *info)
 /* Activations are points of a width of their own. */
 static pnb_status create_set(const job *j, pnb_encode_side side, size_t n, pnb_embeddings **out)
 {
+    if (!j->opts->activations && j->opts->ttda > 0)
+        return pnb_embeddings_create(out, PNB_GAUSSIAN_DIAG, n, pnb__encoder_dim(j->encoder, side),
+                                     j->err);
     if (!j->opts->activations)
-        return pnb_embeddings_create(
-            out, j->opts->ttda > 0 ? PNB_GAUSSIAN_DIAG : pnb__encoder_family(j->encoder, side), n,
-            pnb__encoder_dim(j->encoder, side), j->err);
+        return pnb__encoder_make_rows(j->encoder, side, n, out, j->err);
     bool is_text = side == PNB_ENCODE_TEXTS;
     size_t width =
         pnb__model_activations(j->encoder->model, is_text ? PNB__TEXT_SIDE : PNB__IMAGE_SIDE);

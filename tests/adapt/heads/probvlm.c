@@ -81,6 +81,7 @@ static void check(pnb_ctx *ctx, pnb_adapt_likelihood likelihood)
     o.cross_modal = 0.3;
     pnb_safetensors *file = still(ctx, "probvlm", &w, o, dir, &a);
     assert_ok(pnb_adapter_apply(&out, a, PNB_ADAPTER_TEXTS, w.texts, &err), &err);
+    assert_false(out->has_epistemic); /* one pass has nothing to tell apart */
     for (size_t i = 0; i < N; i++) {
         caps c[2];
         for (int s = 0; s < 2; s++)
@@ -153,6 +154,7 @@ static void passes_add_a_part(void **state)
             double epistemic = square - mean * mean;
             assert_true(fabs(out->mean[at] - mean) < 1e-5);
             require_near(variance_in(out, at), aleatoric + epistemic, 2e-5, "variance");
+            assert_true(fabs(out->epistemic[at] - epistemic) <= 1e-6 + 1e-4 * epistemic);
             largest = fmax(largest, epistemic / aleatoric);
         }
     }
