@@ -207,6 +207,12 @@ typedef struct pnb_classify_job {
     double scale;                 /* p = softmax(scale * score): 1/temperature, > 0 */
     size_t k;                     /* best classes kept of each picture, at most K */
     double *all_scores;           /* (N, K) filled where not NULL: what scalings are fitted on */
+    /* PLAIN, or what is made of the variance of the cosine; the measure must be MEAN then and one
+     * side have variances. Scores are such that p = softmax(scale * score) holds for each: with
+     * PROBIT the corrected logit over scale, with SAMPLING the logarithm of p over scale */
+    pnb_prediction prediction;
+    size_t n_draws; /* of SAMPLING: 1 to 100,000 */
+    uint64_t seed;  /* draws are f(seed, row of the picture) */
 } pnb_classify_job;
 
 typedef struct pnb_predictions {
@@ -222,9 +228,10 @@ typedef struct pnb_predictions {
  * failure; free it with pnb_predictions_reset.
  * Memory  O(N k + block * K), never N * K, but for all_scores
  * Errors  SHAPE (no pictures, no classes, widths differ), ARG (scale, k of 0 or above K, a label
- *         outside -1 .. K - 1: names the picture, a measure that does not fit the families),
- * NUMERIC (a score is not a number: names picture and class), LIMIT (2^31 classes), NOMEM Source
- * ProLIP section 4.1; AsymVLM A.2 for the measures on the sphere */
+ *         outside -1 .. K - 1: names the picture, a measure that does not fit the families, a
+ * prediction without variances, by another measure or, sampled, beside dummies), NUMERIC (a score
+ * is not a number: names picture and class), LIMIT (2^31 classes), NOMEM Source ProLIP section 4.1;
+ * AsymVLM A.2 for the measures on the sphere */
 pnb_status pnb_classify(const pnb_ctx *ctx, const pnb_classify_job *job, pnb_predictions *out,
                         pnb_error *err);
 void pnb_predictions_reset(pnb_predictions *p); /* frees the arrays; NULL is fine */

@@ -151,6 +151,21 @@ pnb_status pnb_measure_check_fit(pnb_measure measure, const pnb_rows *a, const p
 /* Errors  NOT_FOUND: the text lists the known names */
 pnb_status pnb_measure_parse(pnb_measure *out, const char *name, pnb_error *err);
 
+/* What is made of logits a cos + b of uncertain embeddings, whose cosine has a mean m and a
+ * variance v (Smith et al.; docs/numerics.md#uncertain-cosine). X(NAME, text, sentence)
+ * - PROBIT is exact for no softmax; of one logit and two classes it is MacKay's approximation.
+ * - SAMPLING takes the cosines as independent Gaussians, as the release does. */
+#define PNB_PREDICTION_LIST(X)                                                                     \
+    X(PLAIN, "plain", "the score's own logit: variances only as the measure reads them")           \
+    X(PROBIT, "probit", "a m / sqrt(1 + pi/8 a^2 v) in its place, by the cosine")                  \
+    X(SAMPLING, "sampling", "mean probability over draws of the cosine")
+typedef enum pnb_prediction {
+#define PNB_PREDICTION_ENUM(name, text, sentence) PNB_PREDICTION_##name,
+    PNB_PREDICTION_LIST(PNB_PREDICTION_ENUM)
+#undef PNB_PREDICTION_ENUM
+        PNB_N_PREDICTIONS
+} pnb_prediction;
+
 /* Value of a measure -> score, larger is nearer: similarities stay, csd becomes 1 - csd/2 (for unit
  * means mean1.mean2 - (trace1+trace2)/2, ProLIP's similarity), other distances change sign. */
 double pnb_measure_score(pnb_measure measure, double value);

@@ -28,12 +28,17 @@ void pnb__cosine_moments(const pnb_gaussians *a, size_t row_a, const pnb_gaussia
     *variance = both > 0.0 ? spread / length_a / length_b : 0.0;
 }
 
-void pnb__softmax_probit(const double *mean, const double *variance, size_t n, double *out)
+double pnb__probit_logit(double mean, double variance)
 {
     const double eighth_pi = 0.392699081698724155;
+    return mean / sqrt(1.0 + eighth_pi * variance);
+}
+
+void pnb__softmax_probit(const double *mean, const double *variance, size_t n, double *out)
+{
     double most = -INFINITY, sum = 0.0;
     for (size_t k = 0; k < n; k++) {
-        out[k] = mean[k] / sqrt(1.0 + eighth_pi * variance[k]);
+        out[k] = pnb__probit_logit(mean[k], variance[k]);
         most = fmax(most, out[k]);
     }
     for (size_t k = 0; k < n; k++)

@@ -13,6 +13,9 @@
  * Source  Smith et al., as BayesVLM has it */
 void pnb__cosine_moments(const pnb_gaussians *a, size_t row_a, const pnb_gaussians *b, size_t row_b,
                          double *mean, double *variance);
+/* The logit whose sigmoid stands for the mean sigmoid of N(mean, variance): mean / sqrt(1 + pi/8
+ * variance). */
+double pnb__probit_logit(double mean, double variance);
 /* Class probabilities of independent Gaussian logits: softmax_k(mean_k / sqrt(1 + pi/8
  * variance_k)). Shape   mean, variance (n) -> out (n), may be mean      Range  n >= 1, variance >=
  * 0, finite Source  MacKay 1992; BayesVLM */

@@ -52,6 +52,9 @@ prints '"taken_as_points": "index"'
 want 0 classify -m long --images shapes/test --classnames star,circle --templates simple --json
 prints '"taken_as_points": "images"'
 
+want 0 search --index i.both.safetensors -m both --query-text "a red star" --json
+prints '"p_match_by": null'
+
 # queries go through it
 want 0 search --index i.both.safetensors -m both --query-text "a red star" --json
 want 0 search --index i.safetensors -m half --query-text "a red star"

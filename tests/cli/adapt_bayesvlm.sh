@@ -10,6 +10,67 @@ train 0 --out own
 prints "image_lambda"
 prints "text_projection"
 want 0 adapt apply --adapter own --texts t.safetensors -o t.own.safetensors
+want 0 adapt apply --adapter own --images i.safetensors -o i.own.safetensors
+
+# predictions by cosines of their own variance: p(match) and classes
+want 0 adapt attach model own --out laplace
+for how in plain probit sampling; do
+    want 0 search --index i.own.safetensors --queries t.own.safetensors -k 4 --predict $how --json
+    cp out hits.$how.json
+    want 0 classify --images shapes/test -m laplace --classnames star,circle --templates simple \
+        --predict $how --predictions p.$how.jsonl --json
+    cp out classes.$how.json
+done
+check "probit and sampling are what the formulas say of the sets" python3 - <<'PY'
+import json, math, struct
+def load(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    def rows(name):
+        (count, dim), (a, b) = head[name]["shape"], head[name]["data_offsets"]
+        x = struct.unpack("<%df" % (count * dim), data[8 + n + a:8 + n + b])
+        return [x[i * dim:(i + 1) * dim] for i in range(count)]
+    return head["__metadata__"], rows("mean"), [[math.exp(l) for l in r] for r in rows("log_var")]
+meta, im, iv = load("i.own.safetensors")
+_, tm, tv = load("t.own.safetensors")
+a, b = float(meta["logit_scale"]), float(meta["logit_bias"])
+def moments(m, u, n, v):
+    x, y = sum(p * p for p in m) + sum(u), sum(p * p for p in n) + sum(v)
+    mean = sum(p * q for p, q in zip(m, n)) / math.sqrt(x * y)
+    return mean, sum((p * p + s) * t + s * q * q for p, s, q, t in zip(m, u, n, v)) / (x * y)
+s = lambda z: 1 / (1 + math.exp(-z))
+hits = {h: json.load(open("hits.%s.json" % h)) for h in ("plain", "probit", "sampling")}
+assert "prediction" not in hits["plain"] and hits["probit"]["prediction"] == "probit"
+place = {}
+for at, (p, q, d) in enumerate(zip(*(hits[h]["hits"] for h in ("plain", "probit", "sampling")))):
+    m, v = moments(tm[at // 4], tv[at // 4], im[q["row"]], iv[q["row"]])
+    assert p["row"] == q["row"] == d["row"] and abs(p["p_match"] - s(a * p["score"] + b)) < 2e-4
+    assert abs(q["p_match"] - s((a * m + b) / math.sqrt(1 + math.pi / 8 * a * a * v))) < 1e-4, (q, m, v)
+    wanted = n = 0.0
+    for k in range(2001):
+        e = -8 + 16 * k / 2000
+        wanted += math.exp(-e * e / 2) * s(a * (m + math.sqrt(v) * e) + b)
+        n += math.exp(-e * e / 2)
+    assert abs(d["p_match"] - wanted / n) < 0.05, (d, wanted / n)
+classes = {h: json.load(open("classes.%s.json" % h)) for h in hits}
+assert classes["probit"]["prediction"] == "probit" and "prediction" not in classes["plain"]
+top = {h: [json.loads(l)["best"][0]["probability"] for l in open("p.%s.jsonl" % h)] for h in hits}
+assert top["probit"] != top["plain"] != top["sampling"], top
+PY
+want 1 search --index i.safetensors --queries t.own.safetensors --predict probit --measure csd
+want 2 search --index i.own.safetensors --queries t.own.safetensors --predict probit --min-probability 0.2
+says "lists end by plain scores"
+want 2 search --index i.own.safetensors --queries t.own.safetensors --draws 5
+says "--draws needs --predict sampling"
+want 0 search --index i.own.safetensors --queries t.own.safetensors --predict sampling --draws 5 --html page.html
+want 2 search --inclusion contains --index i.own.safetensors --queries t.own.safetensors --predict probit
+want 1 search --index i.own.safetensors --queries t.own.safetensors --predict probit --measure w2
+says "--measure mean, not w2"
+zero=(classify --images shapes/test -m laplace --classnames star,circle)
+want 2 "${zero[@]}" --predict plain --draws 5
+want 2 "${zero[@]}" --predict sampling --draws 5 --none dummy
+says "drawn probabilities are among the classes"
 train 0 --marginal released --out other
 train 0 --loss siglip --logit-scale 10 --logit-bias -10 --pseudo-count 10 --out sigmoids
 want 0 info sigmoids

@@ -106,6 +106,10 @@ assert all(0 < x["uncertainty"] < 1 for x in h), h'
 want 2 search --inclusion contains --index t.safetensors --queries i.safetensors --uncertainty trace
 says "leave --uncertainty out"
 
+want 0 search --index i.safetensors --queries t.safetensors -k 1 --predict sampling --draws 20 --json
+prints '"measure": "mean"'
+prints '"prediction": "sampling"'
+
 # inclusion search
 want 0 search --inclusion contains --index t.safetensors --queries i.safetensors -k 2
 prints "members"

@@ -65,8 +65,9 @@ static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrat
     pnb_match_opts match = o->match;
     match.search.measure = run->sets.measure;
     char why[200];
-    bool has_model = pnb__measure_has_logits(match.search.measure) &&
-                     pnb__model_speaks_of(run->gallery, run->queries, why, sizeof why);
+    bool has_model =
+        pnb__measure_has_logits(match.search.measure) &&
+        pnb__model_speaks_of(run->gallery, run->queries, match.search.measure, why, sizeof why);
     match.model_a = has_model ? run->gallery->info.logit_scale : (double)NAN;
     match.model_b = has_model ? run->gallery->info.logit_bias : (double)NAN;
     if (PNB_ALLOC_ZERO(run->assessment, 1, &app->err) != PNB_OK)

@@ -20,6 +20,7 @@
 
 /* CLIP's logit scale, which most models reach. */
 #define DEFAULT_SCALE 100.0
+enum { DRAWS = 400 }; /* of --predict sampling, as BayesVLM draws */
 
 /* ---- opening ---- */
 
@@ -167,6 +168,9 @@ static pnb_status predict(pnb__app *app, const pnb__classify *run, pnb__classifi
                                   .measure = run->measure,
                                   .opts = &measure,
                                   .scale = run->scale,
+                                  .prediction = run->opts->prediction,
+                                  .n_draws = run->opts->n_draws > 0 ? run->opts->n_draws : DRAWS,
+                                  .seed = (uint64_t)app->common.seed,
                                   .k = PNB_MIN((size_t)5, run->clf->n)};
     status = pnb_classify(app->ctx, &job, &c->p, &app->err);
     if (status != PNB_OK)
@@ -208,6 +212,8 @@ static pnb_status settle_measure(pnb__app *app, pnb__classify *run)
     PNB_TRY(pnb_view_init(&images, run->images.source.set, &app->err));
     PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
     run->measure = run->opts->measure;
+    if (run->opts->prediction != PNB_PREDICTION_PLAIN && run->measure == PNB__MEASURE_AUTO)
+        run->measure = PNB_MEASURE_MEAN; /* what has a variance there is the cosine */
     PNB_TRY(pnb__measure_of_sets(&run->measure, run->images.source.set, run->clf, &app->err));
     PNB_TRY(
         pnb__measure_settle(&run->measure, run->measure, &images.rows, &classes.rows, &app->err));

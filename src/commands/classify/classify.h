@@ -25,7 +25,9 @@ typedef struct pnb__classify_opts {
     pnb__text_list load_clfs;                     /* saved classifiers, averaged; none: n 0 */
     const char *dataset, *language;
     pnb_measure measure; /* or PNB__MEASURE_AUTO */
-    double scale;        /* NaN: the fitted or the model's, else 100 */
+    pnb_prediction prediction;
+    size_t n_draws; /* of sampling; 0: 400 */
+    double scale;   /* NaN: the fitted or the model's, else 100 */
     size_t n_bins;
 
     pnb_prompt_filter filter;

@@ -55,6 +55,14 @@ static const pnb__option options[] = {
     PNB__ROW_LIST("load-clfs", AT(load_clfs), "SET...",
                   "Classifiers that --save-clf wrote; several of the same classes are averaged"),
     PNB__SETS_MEASURE_ROW(AT(measure)),
+    PNB__ROW_CHOICE(
+        "predict", AT(prediction), "HOW", PNB__CHOICES(PNB_PREDICTION_LIST(PNB__CHOICE_OF)),
+        "What variances do to probabilities: nothing but what the measure makes of them, or, "
+        "by cosines of their own mean and variance (BayesVLM), logits made smaller where they "
+        "are uncertain, or the mean over draws of them",
+        .names = PNB_NAMES(PNB_PREDICTION_LIST), .fallback = "plain"),
+    PNB__ROW_INT("draws", AT(n_draws), "N", "Draws of --predict sampling; 400 by default",
+                 PNB__RANGE(1, 100000)),
     PNB__ROW_REAL("scale", AT(scale), "A",
                   "Probabilities are softmax(A score); by default the fitted scaling's, else the "
                   "model's, else 100",
@@ -277,6 +285,19 @@ static pnb_status check_scaling(pnb__app *app, const pnb__classify_opts *o)
     return PNB_OK;
 }
 
+static pnb_status check_prediction(pnb__app *app, const pnb__classify_opts *o)
+{
+    bool scales = o->fit_temperature || o->fit_platt || o->load_scaling != NULL;
+    if (o->n_draws > 0 && o->prediction != PNB_PREDICTION_SAMPLING)
+        return pnb__usage(app, "--draws needs --predict sampling");
+    if (o->prediction != PNB_PREDICTION_PLAIN && scales)
+        return pnb__usage(app, "a scaling is fitted to plain scores: leave it or --predict out");
+    if (o->prediction == PNB_PREDICTION_SAMPLING && o->none == PNB_NONE_DUMMY)
+        return pnb__usage(app, "drawn probabilities are among the classes: --none dummy takes "
+                               "--predict plain or probit");
+    return PNB_OK;
+}
+
 static pnb_status check(pnb__app *app, const pnb__classify_opts *o)
 {
     pnb_status status = check_classes(app, o);
@@ -286,6 +307,8 @@ static pnb_status check(pnb__app *app, const pnb__classify_opts *o)
         status = check_none(app, o);
     if (status == PNB_OK)
         status = check_scaling(app, o);
+    if (status == PNB_OK)
+        status = check_prediction(app, o);
     if (status == PNB_OK && o->skip_existing && o->output == NULL)
         status = pnb__usage(app, "--skip-existing needs --output");
     return status;

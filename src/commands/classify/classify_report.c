@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "commands/classify/classify.h"
 #include "commands/common/set_use.h"
 #include "program/source_commit.h"
@@ -340,6 +341,9 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
     pnb__put_measure(r, "measure", run->measure,
                      (const pnb_embeddings *[]){run->images.source.set, run->clf},
                      (const char *[]){"images", "classes"});
+    if (o->prediction != PNB_PREDICTION_PLAIN)
+        pnb__result_text(r, "prediction", "predictions",
+                         pnb__name_at(PNB_NAMES(PNB_PREDICTION_LIST), o->prediction, ""));
     pnb__result_real(r, "scale", "scale of the scores", run->scale, 2);
     put_weights(run, r);
     put_scaling(run, r);

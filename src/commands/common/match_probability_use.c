@@ -94,8 +94,22 @@ pnb_fit_origin pnb__match_probability_origin(const pnb__match_probability_use *u
                             .gallery = pnb_fit_side_of(use->gallery)};
 }
 
-bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, char *why, size_t size)
+/* A Laplace approximation of the last projections leaves the cosines that a and b were trained on.
+ */
+static bool keeps_cosines(const pnb_embeddings *set)
 {
+    static const char *const keeping[] = {"bayesvlm", "activations"};
+    size_t n = 0;
+    for (size_t i = 0; i < set->info.adapters.n; i++)
+        for (size_t k = 0; k < PNB_COUNT(keeping); k++)
+            n += strcmp(set->info.adapters.items[i].name, keeping[k]) == 0;
+    return n == set->info.adapters.n;
+}
+
+bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, pnb_measure measure,
+                          char *why, size_t size)
+{
+    bool is_cosine = measure == PNB_MEASURE_MEAN && keeps_cosines(a) && keeps_cosines(b);
     const char *kind_a = a->info.modality, *kind_b = b->info.modality;
     if (!pnb__set_is_known(a) || !pnb__set_is_known(b))
         snprintf(why, size, "model or modality of one side is unknown");
@@ -104,7 +118,7 @@ bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, char
                  "the model's a and b speak of a picture and a caption, here both are %s", kind_a);
     else if (strcmp(a->info.weights_sha256, b->info.weights_sha256) != 0)
         snprintf(why, size, "the two sides come from different weights");
-    else if (a->info.adapters.n + b->info.adapters.n > 0)
+    else if (a->info.adapters.n + b->info.adapters.n > 0 && !is_cosine)
         snprintf(why, size,
                  "the model's a and b do not speak of rows that went through an adapter");
     else
@@ -197,7 +211,8 @@ static void take_model(pnb__app *app, const pnb__match_probability_use *use,
     odds->b = use->gallery->info.logit_bias;
     if (!is_similarity || !isfinite(odds->a) || !isfinite(odds->b))
         return;
-    odds->has_model = pnb__model_speaks_of(use->gallery, use->queries, why, sizeof why);
+    odds->has_model =
+        pnb__model_speaks_of(use->gallery, use->queries, use->measure, why, sizeof why);
     if (!odds->has_model && odds->path == NULL && !odds->limits.for_figures)
         pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
 }

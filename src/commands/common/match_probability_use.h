@@ -34,8 +34,10 @@ pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *er
 /* As pnb_fit_origin_check wants it. */
 pnb_fit_origin pnb__match_probability_origin(const pnb__match_probability_use *use);
 /* Whether a model's a and b speak of pairs of these rows: of a picture and a caption, both of the
- * same known weights. `why` [size] receives the reason otherwise. */
-bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, char *why, size_t size);
+ * same known weights, that went through no adapter, or by mean through one that leaves cosines as
+ * they are (bayesvlm). `why` [size] receives the reason otherwise. */
+bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, pnb_measure measure,
+                          char *why, size_t size);
 
 typedef struct pnb__match_probability {
     bool has_fit, has_model;

@@ -125,7 +125,8 @@ static pnb_status find_p_match(pnb__app *app, pnb__filter_run *run, bool *is_kno
         return load_calibration(app, run, is_known);
     *is_known = pnb__measure_has_logits(o->measure) && isfinite(run->match_scale) &&
                 isfinite(run->match_bias);
-    if (*is_known && !is_given && !pnb__model_speaks_of(run->images, run->texts, why, sizeof why)) {
+    if (*is_known && !is_given &&
+        !pnb__model_speaks_of(run->images, run->texts, o->measure, why, sizeof why)) {
         *is_known = false;
         run->match_scale = run->match_bias = (double)NAN;
         if (is_wanted)

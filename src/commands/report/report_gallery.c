@@ -178,7 +178,7 @@ static void note_of_hit(const pnb__retrieval *run, double score, bool right, cha
 {
     char why[200];
     bool has_p = pnb__measure_has_logits(run->measure) &&
-                 pnb__model_speaks_of(run->images, run->texts, why, sizeof why);
+                 pnb__model_speaks_of(run->images, run->texts, run->measure, why, sizeof why);
     double p = !has_p ? (double)NAN
                       : pnb_match_probability(score, run->images->info.logit_scale,
                                               run->images->info.logit_bias);

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
 #include "commands/search/search_page.h"
+#include "commands/search/search_predict.h"
 #include "encode/inputs/inputs.h"
 #include "io/json/json.h"
 #include "penumbra/search.h"
@@ -46,6 +48,7 @@ typedef struct query_run {
     size_t *n_listed; /* [query] leading hits that are shown */
     bool is_cut;      /* -k ended a conformal list */
     double *u;        /* [row of the index] */
+    double *p;        /* [query][k] probabilities that are not the score's alone; else NULL */
 } query_run;
 
 /* How many hits of each query stay; true when one list may go on behind the last hit. */
@@ -166,6 +169,12 @@ static bool has_carried(const pnb_embeddings *index)
     return false;
 }
 
+static double p_of_hit(const query_run *run, size_t q, size_t j)
+{
+    size_t at = q * run->hits.k + j;
+    return run->p != NULL ? run->p[at] : pnb__match_probability_of(&run->odds, run->hits.score[at]);
+}
+
 static void put_hits(const query_run *run, pnb__result *r)
 {
     static const pnb__column columns[] = {
@@ -183,8 +192,8 @@ static void put_hits(const query_run *run, pnb__result *r)
             size_t row = (size_t)hits->index[q * hits->k + j];
             double score = hits->score[q * hits->k + j];
             pnb__result_row(r, "%s %zu %zu %.4f %.4f %.5f %s %s", pnb__set_label(run->queries, q),
-                            j + 1, row, score, pnb__match_probability_of(&run->odds, score),
-                            run->u[row], index->ids != NULL ? index->ids[row] : NULL,
+                            j + 1, row, score, p_of_hit(run, q, j), run->u[row],
+                            index->ids != NULL ? index->ids[row] : NULL,
                             pnb__set_label(index, row));
             if (carries)
                 put_carried(index, row, r);
@@ -200,6 +209,9 @@ static void report(const query_run *run, pnb__result *r)
                      (const char *[]){"index", "queries"});
     pnb__result_text(r, "calibration", NULL, odds->has_fit ? odds->path : NULL);
     pnb__result_text(r, "p_match_by", NULL, pnb__match_probability_source(odds));
+    if (run->p != NULL)
+        pnb__result_text(r, "prediction", NULL,
+                         pnb__name_at(PNB_NAMES(PNB_PREDICTION_LIST), run->opts->prediction, ""));
     bool has_hits = pnb__has_limits(&odds->limits) ? put_lists(run, r) : true;
     put_hits(run, r);
     if (!has_hits)
@@ -215,6 +227,7 @@ static pnb_status write_page(const query_run *run, pnb__result *r)
                                   .n_listed = run->n_listed,
                                   .odds = &run->odds,
                                   .u = run->u,
+                                  .p = run->p,
                                   .measure = run->search.measure};
     size_t n_missing = 0;
     pnb_status status = pnb__query_page_write(&page, run->opts->html, &n_missing, &run->app->err);
@@ -223,6 +236,19 @@ static pnb_status write_page(const query_run *run, pnb__result *r)
                   n_missing);
     pnb__result_text(r, "html", NULL, run->opts->html);
     return status;
+}
+
+static pnb_status predict(query_run *run)
+{
+    const pnb__search_prediction job = {.prediction = run->opts->prediction,
+                                        .n_draws = run->opts->n_draws,
+                                        .seed = (uint64_t)run->app->common.seed,
+                                        .queries = &run->query_view.rows,
+                                        .index = &run->index_view.rows,
+                                        .hits = &run->hits,
+                                        .odds = &run->odds,
+                                        .measure = run->search.measure};
+    return pnb__search_predict(&job, &run->p, &run->app->err);
 }
 
 pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__result *r)
@@ -240,6 +266,8 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
     PNB_TRY(pnb_view_init(&run.index_view, run.index, err));
     PNB_TRY(pnb_view_init(&run.query_view, run.queries, err));
     run.search.measure = opts->measure;
+    if (opts->prediction != PNB_PREDICTION_PLAIN && opts->measure == PNB__MEASURE_AUTO)
+        run.search.measure = PNB_MEASURE_MEAN; /* what has a variance there is the cosine */
     PNB_TRY(pnb__measure_of_sets(&run.search.measure, run.queries, run.index, err));
     PNB_TRY(pnb__measure_settle(&run.search.measure, run.search.measure, &run.query_view.rows,
                                 &run.index_view.rows, err));
@@ -252,6 +280,7 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
     PNB_TRY(pnb__match_probability_load(app, &use, &opts->limits, &run.odds));
     PNB_TRY(pnb__row_uncertainty(run.index, opts->uncertainty, &run.u, err));
     PNB_TRY(find_lists(&run));
+    PNB_TRY(predict(&run));
     if (opts->html != NULL)
         PNB_TRY(write_page(&run, r));
     report(&run, r);
@@ -260,6 +289,7 @@ done:
     pnb__match_probability_reset(&run.odds);
     pnb__free(run.n_listed);
     pnb__free(run.u);
+    pnb__free(run.p);
     pnb_view_reset(&run.query_view);
     pnb_view_reset(&run.index_view);
     pnb_embeddings_free(run.queries);

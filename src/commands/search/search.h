@@ -21,6 +21,8 @@ pnb_status pnb__search_input_load(pnb__app *app, const pnb__search_input *in,
 typedef struct pnb__search_opts {
     pnb__search_input in;
     pnb_measure measure;         /* or PNB__MEASURE_AUTO */
+    pnb_prediction prediction;   /* what p(match) makes of variances */
+    size_t n_draws;              /* of sampling; 0: 400 */
     pnb_uncertainty uncertainty; /* of the hits, or PNB__UNCERTAINTY_AUTO */
     const char *html;            /* page of the hits to write, or NULL */
     size_t k;                    /* 0: 10, or with limits.conformal_alpha the whole list */

@@ -34,6 +34,14 @@ static const pnb__option options[] = {
                  .letter = 'k'),
     PNB__SETS_MEASURE_ROW(AT(job.measure)),
     PNB__ROW_CHOICE(
+        "predict", AT(job.prediction), "HOW", PNB__CHOICES(PNB_PREDICTION_LIST(PNB__CHOICE_OF)),
+        "What variances do to p(match): nothing but what the measure makes of them, or, by "
+        "cosines of their own mean and variance (BayesVLM), logits made smaller where they are "
+        "uncertain, or the mean over draws of them",
+        .names = PNB_NAMES(PNB_PREDICTION_LIST), .fallback = "plain"),
+    PNB__ROW_INT("draws", AT(job.n_draws), "N", "Draws of --predict sampling; 400 by default",
+                 PNB__RANGE(1, 100000)),
+    PNB__ROW_CHOICE(
         "uncertainty", AT(job.uncertainty), "NAME", "auto" PNB__ROW_UNCERTAINTY_CHOICES,
         "Scalar uncertainty of a hit; auto is that of the family. The last two are parts "
         "of a generalised Gaussian's, where the index has epistemic variances",
@@ -76,11 +84,18 @@ static pnb_status check_kind(pnb__app *app, const struct search_args *a)
     const pnb__list_limits *l = &a->job.limits;
     bool has_limits = !isnan(l->min_probability) || !isnan(l->conformal_alpha) ||
                       l->conformal_by != NULL || l->calibration != NULL || l->trust;
+    bool predicts = a->job.prediction != PNB_PREDICTION_PLAIN;
     bool says_how = a->how.order != NO_ORDER || !isnan(a->how.min_nearness) || a->how.published;
     if (a->inclusion == NULL && says_how)
         return pnb__usage(app, "--order, --near and --published need --inclusion");
     if (a->inclusion != NULL && a->job.measure != PNB__MEASURE_AUTO)
         return pnb__usage(app, "--inclusion has a measure of its own: leave --measure out");
+    if (a->job.n_draws > 0 && a->job.prediction != PNB_PREDICTION_SAMPLING)
+        return pnb__usage(app, "--draws needs --predict sampling");
+    if (predicts && (!isnan(l->min_probability) || !isnan(l->conformal_alpha)))
+        return pnb__usage(app, "lists end by plain scores: leave --predict or their limits out");
+    if (a->inclusion != NULL && predicts)
+        return pnb__usage(app, "--inclusion gives no probability: leave --predict out");
     if (a->inclusion != NULL && a->job.uncertainty != PNB__UNCERTAINTY_AUTO)
         return pnb__usage(app, "--inclusion shows the trace: leave --uncertainty out");
     if (a->inclusion != NULL && has_limits)

@@ -22,6 +22,13 @@ static double first_score(const page *p, size_t query)
     return p->q->hits->score[query * p->q->hits->k];
 }
 
+static double probability_of(const page *p, size_t query, size_t place)
+{
+    size_t at = query * p->q->hits->k + place;
+    return p->q->p != NULL ? p->q->p[at]
+                           : pnb__match_probability_of(p->q->odds, p->q->hits->score[at]);
+}
+
 static void find_extremes(page *p)
 {
     for (size_t q = 1; q < p->q->hits->n_queries; q++) {
@@ -30,7 +37,7 @@ static void find_extremes(page *p)
         if (first_score(p, q) < first_score(p, p->worst))
             p->worst = q;
     }
-    p->has_p = isfinite(pnb__match_probability_of(p->q->odds, first_score(p, p->best)));
+    p->has_p = isfinite(probability_of(p, p->best, 0));
 }
 
 static void note_of_hit(const page *p, size_t query, size_t place, char text[96])
@@ -38,7 +45,7 @@ static void note_of_hit(const page *p, size_t query, size_t place, char text[96]
     const pnb_hits *hits = p->q->hits;
     size_t row = (size_t)hits->index[query * hits->k + place];
     double score = hits->score[query * hits->k + place];
-    double probability = pnb__match_probability_of(p->q->odds, score);
+    double probability = probability_of(p, query, place);
     int n = isfinite(probability) ? snprintf(text, 96, "%zu. p = %.3g", place + 1, probability)
                                   : snprintf(text, 96, "%zu. score %.4g", place + 1, score);
     if (p->q->u != NULL && p->q->u[row] > 0 && n > 0)
@@ -86,7 +93,7 @@ static void put_headline(page *p)
         snprintf(answer, sizeof answer, "%s \"%.200s\"%s%.200s%s (%s %.3g).",
                  n == 1 ? "The nearest is" : "The surest answer is", found, n == 1 ? "" : " for \"",
                  n == 1 ? "" : name, n == 1 ? "" : "\"", p->has_p ? "p(match)" : "score",
-                 p->has_p ? pnb__match_probability_of(q->odds, score) : score);
+                 p->has_p ? probability_of(p, p->best, 0) : score);
     pnb__html_headline(&p->out, asked, answer);
 }
 

@@ -11,6 +11,7 @@ typedef struct pnb__query_page {
     const pnb_hits *hits;
     const size_t *n_listed; /* [query] hits that are shown */
     const pnb__match_probability *odds;
+    const double *p; /* [query][k] probabilities in place of those of odds; NULL: of odds */
     const double *u; /* [row of the index] or NULL */
     pnb_measure measure;
 } pnb__query_page;

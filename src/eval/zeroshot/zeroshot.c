@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "eval/zeroshot/uncertain_cosine.h"
 #include "penumbra/classify.h"
 #include "penumbra/ece.h"
 #include "prob/measure.h"
@@ -58,29 +59,32 @@ static void predict_row(const pnb_classify_job *job, pnb_predictions *out, size_
         out->log_p_label[i] = job->scale * (score[job->labels[i]] - best[0]) - log(sum);
 }
 
-static const float *shifted(const float *array, size_t by)
+static pnb_status score_uncertain(const pnb_classify_job *job, size_t begin, size_t n,
+                                  const pnb_rows *side, double *score, pnb_error *err)
 {
-    return array != NULL ? array + by : NULL;
-}
-
-static pnb_rows part_of(const pnb_rows *g, size_t begin, size_t n)
-{
-    pnb_rows part = *g;
-    part.n = n;
-    part.mean = g->mean + begin * g->dim;
-    part.log_var = shifted(g->log_var, begin * g->dim);
-    part.kappa = shifted(g->kappa, begin);
-    part.inv_alpha = shifted(g->inv_alpha, begin * g->dim);
-    part.beta = shifted(g->beta, begin * g->dim);
-    return part;
+    double *room = pnb__alloc_array(side->n, 3 * sizeof *room);
+    pnb_status status = PNB_OK;
+    if (room == NULL)
+        return pnb__fail_nomem(err, 3 * side->n * sizeof *room);
+    for (size_t i = 0; i < n; i++)
+        pnb__uncertain_scores(job, begin + i, side, score + i * side->n, room);
+    for (size_t i = 0; status == PNB_OK && i < n * side->n; i++)
+        if (!isfinite(score[i]))
+            status = pnb__fail(err, PNB_NUMERIC,
+                               "picture %zu and class %zu: the score is %g; the embeddings hold "
+                               "values that are not finite or log-variances beyond 700",
+                               begin + i / side->n, i % side->n, score[i]);
+    pnb__free(room);
+    return status;
 }
 
 /* Scores of pictures begin .. begin + n - 1 against all rows of `side`. */
 static pnb_status score_block(const pnb_classify_job *job, size_t begin, size_t n,
                               const pnb_rows *side, double *score, pnb_error *err)
 {
-    const pnb_rows *g = job->images;
-    const pnb_rows rows = part_of(g, begin, n);
+    if (job->prediction != PNB_PREDICTION_PLAIN)
+        return score_uncertain(job, begin, n, side, score, err);
+    const pnb_rows rows = pnb_rows_slice(job->images, begin, n);
     pnb_status status = pnb_measure_block(job->measure, &rows, side, job->opts, score, err);
     if (status != PNB_OK && begin > 0)
         pnb__error_prefix(err, "counting pictures from %zu", begin);
@@ -156,7 +160,9 @@ static pnb_status check_job(const pnb_classify_job *job, pnb_error *err)
     if (!(job->scale > 0.0) || !isfinite(job->scale))
         return pnb__fail(err, PNB_ARG, "the scale of the scores is %g; it must be above 0",
                          job->scale);
-    return check_labels(job->labels, job->images->n, job->classes->n, err);
+    pnb_status status = pnb__uncertain_check(job, err);
+    return status == PNB_OK ? check_labels(job->labels, job->images->n, job->classes->n, err)
+                            : status;
 }
 
 void pnb_predictions_reset(pnb_predictions *p)
