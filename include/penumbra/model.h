@@ -189,8 +189,10 @@ typedef struct pnb_encode_out {
     bool skip_normalize;     /* means as the projection gave them */
     float *kappa;            /* (B) concentrations */
     float *inv_alpha, *beta; /* (B,D) inverse scales and shapes */
-    float *activations;      /* (B,P) what the last projection reads: CLIP's and ProLIP's towers and
-                              * SigLIP's text tower have one, of its own width P */
+    float *activations;      /* (B,P) what the last projection reads, of its own width: CLIP's and
+                              * ProLIP's towers and SigLIP's text tower end in one. SigLIP's image
+                              * tower ends in h + MLP: P is the width of the MLP's hidden layer and,
+                              * behind it, that of h */
 } pnb_encode_out;
 
 /* Encodes a batch on the model's context. The encoder for a batch size is planned at first use and

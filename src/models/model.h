@@ -96,7 +96,8 @@ pnb_status pnb__towers_encode_text(pnb__towers *t, pnb_model *m, const int32_t *
                                    size_t n_tokens, const pnb_encode_out *out, pnb_error *err);
 void pnb__towers_reset(pnb__towers *t);
 
-/* Width of what a tower's last projection reads; 0: it ends in none. */
+/* Width of what a tower's last projection reads, and of what is added behind it; 0: it ends in
+ * none. */
 size_t pnb__model_activations(pnb_model *m, pnb__side side);
 
 /* Where the rows of a set from `first` on take an encoder's output; the set is of the tower's

@@ -285,6 +285,9 @@ size_t pnb__model_activations(pnb_model *m, pnb__side side)
         if (p != NULL)
             return p->n / m->config.embed_dim;
     }
+    const pnb__param *head = pnb__model_find_param(m, "visual.attn_pool.mlp.c_proj.weight");
+    if (side == PNB__IMAGE_SIDE && head != NULL && m->config.embed_dim > 0)
+        return head->n / m->config.embed_dim + m->config.embed_dim;
     return 0;
 }
 

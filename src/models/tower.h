@@ -21,7 +21,8 @@ typedef struct pnb__dist {
     pnb__tensor *log_var;          /* (B,D) gaussian_diag */
     pnb__tensor *kappa;            /* (B) vmf, power_spherical */
     pnb__tensor *inv_alpha, *beta; /* (B,D) gen_gaussian */
-    pnb__tensor *activations; /* (B,P) that a last projection makes the mean of; NULL: none does */
+    pnb__tensor *activations; /* (B,P) that a last projection makes the mean of, and behind them
+                               * what is added to what it makes, if anything is; NULL: none does */
 } pnb__dist;
 
 /* Numbers that a text tower finds in the ids before it is run: where a text ends, how long it is.

@@ -40,12 +40,18 @@ static pnb__tensor *project(pnb__graph *g, pnb__tensor *x, pnb__param *const wbs
 /* x + LS2 * (act(LN2(x) W_fc^T + b_fc) W_proj^T + b_proj), (B,T,C) -> (B,T,4C) -> (B,T,C).
  * Pre-norm: the sum x runs through all blocks unnormalised, so gradients reach the first one
  * undamped (Xiong et al. 2020). */
-static pnb__tensor *mlp(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
-                        const pnb__block_opts *opts)
+static pnb__tensor *hidden(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
+                           const pnb__block_opts *opts)
 {
     pnb__tensor *h = pnb__norm_apply(g, x, b->ln2_w, b->ln2_b, opts->eps);
     pnb__linear_opts fc = {.bias = pnb__param_tensor(g, b->fc_b), .act = opts->act};
-    h = pnb__linear(h, pnb__param_tensor(g, b->fc_w), &fc);
+    return pnb__linear(h, pnb__param_tensor(g, b->fc_w), &fc);
+}
+
+static pnb__tensor *mlp(pnb__graph *g, const pnb__block *b, pnb__tensor *x,
+                        const pnb__block_opts *opts)
+{
+    pnb__tensor *h = hidden(g, b, x, opts);
     return project(g, h, (pnb__param *const[]){b->proj_w, b->proj_b, b->ls2}, x);
 }
 
@@ -122,14 +128,17 @@ pnb__tensor *pnb__block_apply_rows(pnb__graph *g, const pnb__block *b, pnb__tens
 /* h = MHA(probe; x), y = h + MLP(LN2(h)): the query is a weight, the same for all items, and LN1 is
  * the caller's (LN_post). No residual around the attention: a probe is no token to add to. */
 pnb__tensor *pnb__block_pool(pnb__graph *g, const pnb__block *b, pnb__param *probe, pnb__tensor *x,
-                             const pnb__block_opts *opts)
+                             const pnb__block_opts *opts, pnb__tensor **read)
 {
     size_t width = pnb__dim(x, -1);
+    *read = NULL;
     pnb__tensor *kv = partial_linear(g, x, b, width, 2 * width);
     pnb__tensor *q = partial_linear(g, pnb__token_apply(g, probe, pnb__dim(x, 0)), b, 0, width);
     if (q == NULL || kv == NULL)
         return NULL;
     pnb__tensor *h = pnb__attention(q, kv, opts->n_heads, false, NULL);
     h = pnb__linear_apply(g, h, b->out_w, b->out_b);
-    return mlp(g, b, h, opts);
+    pnb__tensor *f = hidden(g, b, h, opts);
+    *read = pnb__concat((pnb__tensor *const[]){f, h}, 2, 2);
+    return project(g, f, (pnb__param *const[]){b->proj_w, b->proj_b, NULL}, h);
 }

@@ -35,9 +35,11 @@ pnb__tensor *pnb__block_apply_rows(pnb__graph *g, const pnb__block *b, pnb__tens
                                    const pnb__block_opts *opts);
 
 /* Attention head of SigLIP (Zhai et al. 2022, section 3.3): q from the learnt `probe` (C), keys and
- * values from x (B, T, C); out projection without residual, then h + MLP(LN2(h)). -> (B, 1, C) */
+ * values from x (B, T, C); out projection without residual, then h + MLP(LN2(h)). -> (B, 1, C)
+ * *read (B, 1, F + C): what the last product reads, act(LN2(h) W_fc^T + b_fc), and h, which is
+ * added to what it makes. */
 pnb__tensor *pnb__block_pool(pnb__graph *g, const pnb__block *b, pnb__param *probe, pnb__tensor *x,
-                             const pnb__block_opts *opts);
+                             const pnb__block_opts *opts, pnb__tensor **read);
 
 /* LayerNorm and Linear with weights that live outside the graph; w, b may be NULL where noted. */
 pnb__tensor *pnb__norm_apply(pnb__graph *g, pnb__tensor *x, pnb__param *w, pnb__param *b,

@@ -73,6 +73,57 @@ for side in ("images", "texts"):
     assert len(x) == len(y) and max(abs(a - b) for a, b in zip(x, y)) < 1e-4
 PY
 
+# SigLIP's image tower adds what its head read to its last product: both stand in a row
+cat >siglip.json <<'JSON'
+{"embed_dim":24,"init_logit_bias":-10,"custom_text":true,
+ "vision_cfg":{"image_size":16,"timm_model_name":"vit_base_patch16_siglip_224","timm_model_pretrained":false,
+  "timm_pool":"map","timm_proj":"none",
+  "timm_model_kwargs":{"img_size":16,"patch_size":8,"embed_dim":24,"depth":2,"num_heads":2,"mlp_ratio":2.5}},
+ "text_cfg":{"context_length":6,"vocab_size":300,"width":32,"heads":4,"layers":2,"mlp_ratio":3,"no_causal_mask":true,
+  "proj_bias":true,"pool_type":"last","norm_kwargs":{"eps":1e-06}}}
+JSON
+want 0 init --config siglip.json --tokenizer tok.json --out siglip -q
+for side in images texts; do
+    inputs=shapes/test
+    test $side = images || inputs=shapes/test/captions.jsonl
+    want 0 embed -m siglip --$side $inputs --raw -o $side.siglip.safetensors -q
+    want 0 embed -m siglip --$side $inputs --activations -o $side.head.safetensors -q
+done
+want 0 adapt train --method bayesvlm --images images.head.safetensors --texts texts.head.safetensors \
+    --model siglip --loss siglip --logit-scale 10 --logit-bias -10 --out head
+for side in images texts; do
+    want 0 adapt apply --adapter head --$side $side.head.safetensors -o $side.laplace.safetensors
+done
+check "W phi + h is SigLIP's embedding, in the set and behind the adapter" python3 - <<'PY'
+import glob, json, math, struct
+def load(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    def array(name):
+        a = head[name]
+        begin, end = a["data_offsets"]
+        return a["shape"], struct.unpack("<%df" % ((end - begin) // 4), data[8 + n + begin:8 + n + end])
+    return array
+w = load(glob.glob("siglip/*.safetensors")[0])
+(dim, inner), p = w("visual.attn_pool.mlp.c_proj.weight")
+_, bias = w("visual.attn_pool.mlp.c_proj.bias")
+(n, width), rows = load("images.head.safetensors")("mean")
+_, mean = load("images.siglip.safetensors")("mean")
+_, unit = load("images.laplace.safetensors")("mean")
+shape, log_var = load("images.laplace.safetensors")("log_var")
+assert (width, dim, inner) == (84, 24, 60) and shape == [n, 24]
+for i in range(n):
+    phi, h = rows[i * width:i * width + inner], rows[i * width + inner:(i + 1) * width]
+    g = [h[d] + bias[d] + sum(p[d * inner + c] * phi[c] for c in range(inner)) for d in range(dim)]
+    length = math.sqrt(sum(x * x for x in g))
+    for d in range(dim):
+        assert abs(g[d] - mean[i * dim + d]) < 1e-4 * (1 + abs(g[d])), (i, d)
+        assert abs(g[d] / length - unit[i * dim + d]) < 1e-5, (i, d)
+# what is uncertain is W: the spread of a row follows phi, and twice h only makes directions surer
+assert len({round(log_var[i * dim] - log_var[i * dim + 1], 3) for i in range(n)}) == 1
+PY
+
 # towers of two widths, as CLIP's are
 want 0 init --config tiny --override "${small_config/\"width\":32,\"heads\"/\"width\":16,\"heads\"}" \
     --tokenizer tok.json --out narrow -q

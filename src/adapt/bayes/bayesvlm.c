@@ -1,13 +1,14 @@
 /* BayesVLM (Baumann et al., Post-hoc Probabilistic Vision-Language Models): the weights of the last
  * projection of either side get a Gaussian, by a Laplace approximation of the contrastive loss.
  *
- *   g = W phi,   g ~ N(W phi, (phi^T A'^-1 phi) diag(B'^-1))
+ *   g = W phi + h,   g ~ N(W phi + h, (phi^T A'^-1 phi) diag(B'^-1))
  *
- * kronecker.h has the factors; here rows are read, factors summed over a calibration set, the prior
- * precision chosen and sets made. Where rows are embeddings and not activations, what stands before
- * the last projection is not to be had: phi is the embedding itself and W the identity, and the
- * figure `projection` of the adapter is 0. A row's uncertainty says then how far it lies from the
- * calibration rows in the model's own space, weighted as the loss bends there. */
+ * h is what SigLIP's head adds to its last product, else 0. kronecker.h has the factors; here rows
+ * are read, factors summed over a calibration set, the prior precision chosen and sets made. Where
+ * rows are embeddings and not activations, what stands before the last projection is not to be had:
+ * phi is the embedding itself and W the identity, and the figure `projection` of the adapter is 0.
+ * A row's uncertainty says then how far it lies from the calibration rows in the model's own space,
+ * weighted as the loss bends there. */
 #include <math.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ static const char *const w_names[] = {"image.projection", "text.projection"};
 typedef struct block {
     size_t n;
     double *phi;    /* (n,p) */
+    double *rest;   /* (n,q) h, where there is one */
     double *unit;   /* (n,q) g/|g| */
     double *length; /* (n) |g| */
 } block;
@@ -43,16 +45,18 @@ static pnb_status make_block(block *b, size_t n, const pnb__last_layer *w, pnb_e
 {
     b->n = n;
     b->phi = pnb__alloc_array(n, w->p * sizeof(double));
+    b->rest = pnb__alloc_array(n, (w->has_rest ? w->q : 1) * sizeof(double));
     b->unit = pnb__alloc_array(n, w->q * sizeof(double));
     b->length = pnb__alloc_array(n, sizeof(double));
-    return b->phi != NULL && b->unit != NULL && b->length != NULL
+    return b->phi != NULL && b->rest != NULL && b->unit != NULL && b->length != NULL
                ? PNB_OK
-               : pnb__fail_nomem(err, n * (w->p + w->q + 1) * sizeof(double));
+               : pnb__fail_nomem(err, n * (w->p + 2 * w->q + 1) * sizeof(double));
 }
 
 static void reset_block(block *b)
 {
     pnb__free(b->phi);
+    pnb__free(b->rest);
     pnb__free(b->unit);
     pnb__free(b->length);
     *b = (block){0};
@@ -62,9 +66,11 @@ static pnb_status copy_row(block *b, size_t i, const float *x, const pnb__last_l
                            const char *what, pnb_error *err)
 {
     double square = 0.0;
-    pnb_status status = pnb__adapter_square(x, w->n_read, row, what, &square, err);
+    pnb_status status = pnb__adapter_square(x, pnb__last_layer_width(w), row, what, &square, err);
     for (size_t d = 0; d < w->p && status == PNB_OK; d++)
         b->phi[i * w->p + d] = d < w->n_read ? (double)x[d] : 1.0;
+    for (size_t d = 0; w->has_rest && d < w->q && status == PNB_OK; d++)
+        b->rest[i * w->q + d] = (double)x[w->n_read + d];
     return status;
 }
 
@@ -91,6 +97,8 @@ static void project(const pnb_ctx *ctx, const pnb__last_layer *w, block *b)
         memcpy(b->unit, b->phi, b->n * w->q * sizeof(double));
     else
         pnb__product_of_rows(ctx, b->phi, w->w, b->n, w->q, w->p, b->unit);
+    for (size_t i = 0; w->has_rest && i < b->n * w->q; i++)
+        b->unit[i] += b->rest[i];
 }
 
 /* Rows begin.. of those that are learned from. */
@@ -285,7 +293,7 @@ static pnb_status make_sides(pnb_adapter *a, const pnb_adapter_data *data, pnb_e
         status = pnb__last_projections_read(w, a, data->model, err);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         size_t dim = a->part[s].dim;
-        m->side[s].w = data->model != NULL ? w[s] : (pnb__last_layer){dim, dim, dim, NULL};
+        m->side[s].w = data->model != NULL ? w[s] : (pnb__last_layer){dim, dim, dim, NULL, false};
         a->part[s].dim_out = m->side[s].w.q; /* reset frees what was read, after a failure too */
     }
     for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++) {
@@ -331,7 +339,8 @@ static pnb_status read_prior(pnb__kronecker *k, const pnb_safetensors *file, int
     return status;
 }
 
-/* Without an array it is the identity; with a column more than the rows have, it has a bias. */
+/* Without an array it is the identity; with a column more than the rows have, it has a bias; with
+ * one more than the rows have without an embedding behind, that is added to what it makes. */
 static pnb_status open_projection(pnb__last_layer *w, const pnb_safetensors *file, int side,
                                   const char *where, pnb_error *err)
 {
@@ -339,8 +348,14 @@ static pnb_status open_projection(pnb__last_layer *w, const pnb_safetensors *fil
     pnb_status status = PNB_OK;
     if (view == NULL && w->p == w->q)
         return PNB_OK;
-    if (view != NULL && view->n_dims == 2 && view->shape[1] == (int64_t)w->n_read + 1)
-        w->p = w->n_read + 1;
+    size_t columns = view != NULL && view->n_dims == 2 ? (size_t)view->shape[1] : 0;
+    if (columns == w->n_read + 1) {
+        w->p = columns;
+    } else if (w->n_read > w->q && columns == w->n_read - w->q + 1 && columns != w->n_read) {
+        w->n_read -= w->q;
+        w->p = columns;
+        w->has_rest = true;
+    }
     PNB_TRY(pnb__adapter_find(file, w_names[side], w->q, w->p, where, err));
     w->w = pnb__alloc_array(w->q, w->p * sizeof(double));
     status = w->w == NULL ? pnb__fail_nomem(err, w->p * w->q * sizeof(double))

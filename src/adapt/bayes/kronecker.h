@@ -6,12 +6,20 @@
 #include "adapt/adapter.h"
 #include "kernels/kernels.h"
 
-/* g = W phi. W NULL: the identity, p = q. Of phi a row has the first n_read; a bias is the weight
- * of a 1 behind them. */
+/* g = W phi + h. W NULL: the identity, p = q. Of phi a row has the first n_read; a bias is the
+ * weight of a 1 behind them. h: the q numbers of a row behind those that are read, where has_rest;
+ * else 0. It is no weight's, and known. */
 typedef struct pnb__last_layer {
     size_t n_read, p, q;
     double *w; /* (q,p) */
+    bool has_rest;
 } pnb__last_layer;
+
+/* Width of a row. */
+static inline size_t pnb__last_layer_width(const pnb__last_layer *w)
+{
+    return w->n_read + (w->has_rest ? w->q : 0);
+}
 
 /* Curvature of the loss per row: of all n rows it is n A x B. */
 typedef struct pnb__kronecker {

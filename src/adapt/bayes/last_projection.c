@@ -2,8 +2,9 @@
  *
  * CLIP's are matrices P (C,D) of phi P; SigLIP's text tower ends in a Linear W (D,C) with a bias,
  * which BayesVLM treats as a weight of a constant activation: a 1 is put behind phi, and A is
- * (C+1,C+1). SigLIP's image tower ends in an attention head whose MLP adds to what it reads, so
- * that no matrix makes its embedding of an activation: it is refused. */
+ * (C+1,C+1). SigLIP's image tower ends in an attention head, e = h + W act(...) + b: W and b are
+ * treated alike, and h, which stands behind the activations in a row, is added to what they make.
+ */
 #include <string.h>
 
 #include "adapt/bayes/kronecker.h"
@@ -69,12 +70,17 @@ static pnb_status read_side(pnb__last_layer *w, pnb_model *m, pnb_adapter_side s
     size_t q = pnb_model_get_info(m)->embed_dim;
     const pnb__param *matrix =
         pnb__model_find_param(m, is_text ? "text.text_projection" : "visual.proj");
-    const pnb__param *weight = pnb__model_find_param(m, "text.text_projection.weight");
-    const pnb__param *bias = pnb__model_find_param(m, "text.text_projection.bias");
+    const pnb__param *weight = pnb__model_find_param(
+        m, is_text ? "text.text_projection.weight" : "visual.attn_pool.mlp.c_proj.weight");
+    const pnb__param *bias = pnb__model_find_param(m, is_text ? "text.text_projection.bias"
+                                                              : "visual.attn_pool.mlp.c_proj.bias");
     if (matrix != NULL)
         return read_matrix(w, m, matrix, q, err);
-    if (is_text && weight != NULL && bias != NULL)
-        return read_linear(w, m, weight, bias, q, err);
+    if (weight != NULL && bias != NULL) {
+        pnb_status status = read_linear(w, m, weight, bias, q, err);
+        w->has_rest = !is_text;
+        return status;
+    }
     return pnb__fail(err, PNB_UNSUPPORTED,
                      "its %s tower does not end in a projection alone: learn from its embeddings, "
                      "without a model",
@@ -109,11 +115,11 @@ pnb_status pnb__last_projections_read(pnb__last_layer out[PNB_N_ADAPTER_SIDES],
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         PNB_TRY(check_weights(m, &a->part[s].origin, err));
         PNB_TRY(read_side(&out[s], m, (pnb_adapter_side)s, err));
-        if (out[s].n_read != a->part[s].dim)
+        if (pnb__last_layer_width(&out[s]) != a->part[s].dim)
             PNB_TRY(pnb__fail(err, PNB_SHAPE,
                               "its last projection reads %zu activations, the %s rows are %zu wide",
-                              out[s].n_read, pnb__adapter_side_word((pnb_adapter_side)s),
-                              a->part[s].dim));
+                              pnb__last_layer_width(&out[s]),
+                              pnb__adapter_side_word((pnb_adapter_side)s), a->part[s].dim));
     }
 done:
     if (status != PNB_OK)

@@ -28,8 +28,10 @@ static pnb__dist build_image(const pnb__weights *weights, const pnb__config *c, 
     pnb__tensor *x = pnb__image_tokens(w, c, g, in);
     x = pnb__image_blocks(w, c, g, x, pnb__dim(x, 1));
     x = pnb__image_ln_post(w, c, g, x);
-    pnb__tensor *mean = pnb__block_pool(g, &w->head, w->probe, x, &opts); /* (B,1,C) */
-    return (pnb__dist){.mean = pnb__unit_rows(pnb__transformer_token(mean, 0), unit)};
+    pnb__tensor *read;
+    pnb__tensor *mean = pnb__block_pool(g, &w->head, w->probe, x, &opts, &read); /* (B,1,C) */
+    return (pnb__dist){.mean = pnb__unit_rows(pnb__transformer_token(mean, 0), unit),
+                       .activations = pnb__transformer_token(read, 0)};
 }
 
 static const pnb__tower_calls image = {.family = pnb__clip_family,
