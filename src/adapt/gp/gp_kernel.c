@@ -11,7 +11,10 @@
 #include "adapt/gp/gp_kernel.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "base/base.h"
 
 /* of s = r^2: k, h and e as above, without scale */
 typedef struct shape {
@@ -91,29 +94,187 @@ static double angle_slope(angle a, const double *x, const double *z, size_t q)
     return a.inv_x * (z[q] * a.inv_z - a.c * x[q] * a.inv_x);
 }
 
-/* ---- both ---- */
-static double value(const pnb__gp_kernel *k, const double *x, const double *z)
+/* ---- stationary kernels, a row of columns at a time ---- */
+
+enum { WIDE = 128, DEEP = 16 }; /* columns at a time, and of their axes */
+
+/* Some axes of some points beside each other, over their lengthscales: u[q][j], and what is added
+ * to their slopes. */
+typedef struct columns {
+    const pnb__gp_kernel *kernel;
+    const double *z;
+    size_t n, first, n_axes; /* points; axes that are loaded: none where n_axes is 0 */
+    double *dz;              /* NULL: not wanted */
+    double u[DEEP][WIDE], du[DEEP][WIDE];
+} columns;
+
+static void flush_columns(columns *c)
 {
-    if (k->kind == PNB__GP_COSINE)
-        return k->scale * angle_of(x, z, k->dim).c;
-    return k->scale * shape_at(k->kind, squared_distance(k, x, z)).k;
+    size_t dim = c->kernel->dim;
+    for (size_t q = 0; c->dz != NULL && q < c->n_axes; q++) {
+        double inverse = 1 / lengthscale(c->kernel, c->first + q);
+        for (size_t j = 0; j < c->n; j++)
+            c->dz[j * dim + c->first + q] += c->du[q][j] * inverse;
+    }
+    c->n_axes = 0;
+}
+
+static void load_columns(columns *c, size_t first)
+{
+    size_t dim = c->kernel->dim;
+    if (c->n_axes != 0 && c->first == first)
+        return;
+    flush_columns(c);
+    c->first = first;
+    c->n_axes = PNB_MIN((size_t)DEEP, dim - first);
+    for (size_t q = 0; q < c->n_axes; q++) {
+        double inverse = 1 / lengthscale(c->kernel, first + q);
+        for (size_t j = 0; j < c->n; j++)
+            c->u[q][j] = c->z[j * dim + first + q] * inverse;
+        memset(c->du[q], 0, c->n * sizeof *c->du[q]);
+    }
+}
+
+/* s[j] = r^2 of x and the first n columns */
+static void row_distances(columns *c, const double *x, size_t n, double *s)
+{
+    size_t dim = c->kernel->dim;
+    memset(s, 0, n * sizeof *s);
+    for (size_t first = 0; first < dim; first += DEEP) {
+        load_columns(c, first);
+        for (size_t q = 0; q < c->n_axes; q++) {
+            double at = x[first + q] / lengthscale(c->kernel, first + q);
+            for (size_t j = 0; j < n; j++)
+                s[j] += (at - c->u[q][j]) * (at - c->u[q][j]);
+        }
+    }
+}
+
+/* e^x for x <= 0 within a unit of the last place or two, and 3e-308 below -708: 2^n e^r with r
+ * within half of log 2. A loop over it becomes vector instructions, which libm's does not. */
+static inline double exp_below(double x)
+{
+    const double to_integer = 0x1.8p52, ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
+    double in = x > -708 ? x : -708, n = in * 1.4426950408889634074 + to_integer, sum = 1, scale;
+    int64_t bits;
+    memcpy(&bits, &n, sizeof bits);
+    n -= to_integer;
+    double r = in - n * ln2_high - n * ln2_low;
+    const double by[] = {1.0 / 6227020800,
+                         1.0 / 479001600,
+                         1.0 / 39916800,
+                         1.0 / 3628800,
+                         1.0 / 362880,
+                         1.0 / 40320,
+                         1.0 / 5040,
+                         1.0 / 720,
+                         1.0 / 120,
+                         1.0 / 24,
+                         1.0 / 6,
+                         0.5,
+                         1};
+    sum = by[0];
+    for (size_t i = 1; i < PNB_COUNT(by); i++)
+        sum = sum * r + by[i];
+    sum = sum * r + 1;
+    bits = (int64_t)((uint64_t)(bits + 1023) << 52);
+    memcpy(&scale, &bits, sizeof scale);
+    return sum * scale;
+}
+
+/* k[j] and h[j] at s[j], without scale. */
+static void row_shape(pnb__gp_kind kind, const double *s, size_t n, double *k, double *h)
+{
+    const double root3 = sqrt(3.0), root5 = sqrt(5.0);
+    switch (kind) {
+    case PNB__GP_RBF:
+        for (size_t j = 0; j < n; j++) {
+            k[j] = exp_below(-0.5 * s[j]);
+            h[j] = -k[j];
+        }
+        return;
+    case PNB__GP_MATERN32:
+        for (size_t j = 0; j < n; j++) {
+            double a = root3 * sqrt(s[j]), decay = exp_below(-a);
+            k[j] = (1 + a) * decay;
+            h[j] = -3 * decay;
+        }
+        return;
+    case PNB__GP_MATERN52:
+        for (size_t j = 0; j < n; j++) {
+            double a = root5 * sqrt(s[j]), decay = exp_below(-a);
+            k[j] = (1 + a + a * a / 3) * decay;
+            h[j] = -5.0 / 3.0 * (1 + a) * decay;
+        }
+        return;
+    case PNB__GP_MATERN12:
+    case PNB__GP_WAVE:
+    case PNB__GP_COSINE:
+    case PNB__N_GP_KINDS:
+        break;
+    }
+    for (size_t j = 0; j < n; j++) {
+        shape at = shape_at(kind, s[j]);
+        k[j] = at.k;
+        h[j] = at.h;
+    }
+}
+
+/* ---- both ---- */
+
+static void angle_matrix(const pnb__gp_kernel *k, const double *x, size_t n, const double *z,
+                         size_t m, double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < m; j++)
+            out[i * m + j] = k->scale * angle_of(x + i * k->dim, z + j * k->dim, k->dim).c;
+}
+
+/* k of rows and columns; where `lower` is set of columns up to the row's number alone. */
+static void matrix(const pnb__gp_kernel *k, const double *x, size_t n, const double *z, size_t m,
+                   bool lower, double *out)
+{
+    columns c = {.kernel = k};
+    double s[WIDE], h[WIDE];
+    for (size_t at = 0; at < m; at += WIDE) {
+        c.z = z + at * k->dim;
+        c.n = PNB_MIN((size_t)WIDE, m - at);
+        c.n_axes = 0;
+        for (size_t i = lower ? at : 0; i < n; i++) {
+            size_t width = lower ? PNB_MIN(c.n, i + 1 - at) : c.n;
+            double *row = out + i * m + at;
+            row_distances(&c, x + i * k->dim, width, s);
+            row_shape(k->kind, s, width, row, h);
+            for (size_t j = 0; j < width; j++)
+                row[j] *= k->scale;
+        }
+    }
 }
 
 void pnb__gp_kernel_matrix(const pnb__gp_kernel *k, const double *x, size_t n, const double *z,
                            size_t m, double *out)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < m; j++)
-            out[i * m + j] = value(k, x + i * k->dim, z + j * k->dim);
+    if (k->kind == PNB__GP_COSINE)
+        angle_matrix(k, x, n, z, m, out);
+    else
+        matrix(k, x, n, z, m, false, out);
+}
+
+void pnb__gp_kernel_lower(const pnb__gp_kernel *k, const double *x, size_t n, double *out)
+{
+    if (k->kind == PNB__GP_COSINE)
+        angle_matrix(k, x, n, x, n, out);
+    else
+        matrix(k, x, n, x, n, true, out);
 }
 
 /* One pair's share; slope = dK[i][j]. */
 static void angle_backward(const pnb__gp_kernel *k, const double *x, const double *z, double slope,
-                           double *dx, double *dz, const pnb__gp_kernel_grad *out)
+                           double *dx, double *dz, double *dscale)
 {
     angle at = angle_of(x, z, k->dim), back = {at.c, at.inv_z, at.inv_x};
-    if (out->dscale != NULL)
-        *out->dscale += slope * at.c;
+    if (dscale != NULL)
+        *dscale += slope * at.c;
     for (size_t q = 0; q < k->dim; q++) {
         if (dx != NULL)
             dx[q] += slope * k->scale * angle_slope(at, x, z, q);
@@ -122,36 +283,105 @@ static void angle_backward(const pnb__gp_kernel *k, const double *x, const doubl
     }
 }
 
-static void pair_backward(const pnb__gp_kernel *k, const double *x, const double *z, double slope,
-                          double *dx, double *dz, const pnb__gp_kernel_grad *out)
+/* What goes back through a block of slopes: those of rows and columns, or, `lower`, of a symmetric
+ * one whose pairs below the diagonal stand for both. */
+typedef struct way_back {
+    const pnb__gp_kernel *kernel;
+    const double *x, *z, *dk;
+    size_t n, m;
+    bool lower;
+    double *dx, *dz, *dlengthscale, *dscale;
+} way_back;
+
+static void angles_backward(const way_back *b)
 {
-    if (k->kind == PNB__GP_COSINE) {
-        angle_backward(k, x, z, slope, dx, dz, out);
-        return;
+    size_t dim = b->kernel->dim;
+    for (size_t i = 0; i < b->n; i++)
+        for (size_t j = 0; j < (b->lower ? i + 1 : b->m); j++)
+            angle_backward(b->kernel, b->x + i * dim, b->z + j * dim,
+                           b->dk[i * b->m + j] * (b->lower && j < i ? 2 : 1),
+                           b->dx != NULL ? b->dx + i * dim : NULL,
+                           b->dz != NULL ? b->dz + j * dim : NULL, b->dscale);
+}
+
+/* sum_j a_j b_j in eight sums */
+static double short_dot(const double *a, const double *b, size_t n)
+{
+    double sum[8] = {0}, total = 0;
+    size_t j = 0;
+    for (; j + 8 <= n; j += 8)
+        for (size_t i = 0; i < 8; i++)
+            sum[i] += a[j + i] * b[j + i];
+    for (; j < n; j++)
+        total += a[j] * b[j];
+    for (size_t i = 0; i < 8; i++)
+        total += sum[i];
+    return total;
+}
+
+/* With w[j] = dK scale h of row i: its share of dx, dz and dlengthscale, by axes
+ *   dx += sum_j w u / l,   dz_j -= w u / l,   dl -= sum_j w u^2 / l,   u = (x - z) / l */
+static void row_backward(const way_back *b, columns *c, size_t i, const double *w, size_t n)
+{
+    const pnb__gp_kernel *k = b->kernel;
+    double u[WIDE], wu[WIDE];
+    for (size_t first = 0; first < k->dim; first += DEEP) {
+        load_columns(c, first);
+        for (size_t q = 0; q < c->n_axes; q++) {
+            double l = lengthscale(k, first + q), at = b->x[i * k->dim + first + q] / l, sum = 0;
+            for (size_t j = 0; j < n; j++) {
+                u[j] = at - c->u[q][j];
+                wu[j] = w[j] * u[j];
+                c->du[q][j] -= wu[j];
+            }
+            for (size_t j = 0; j < n; j++)
+                sum += wu[j];
+            if (b->dx != NULL)
+                b->dx[i * k->dim + first + q] += sum / l;
+            if (b->dlengthscale != NULL)
+                b->dlengthscale[k->n_lengthscales == 1 ? 0 : first + q] -= short_dot(wu, u, n) / l;
+        }
     }
-    shape at = shape_at(k->kind, squared_distance(k, x, z));
-    double by_h = slope * k->scale * at.h;
-    if (out->dscale != NULL)
-        *out->dscale += slope * at.k;
-    for (size_t q = 0; q < k->dim; q++) {
-        double l = lengthscale(k, q), delta = x[q] - z[q], d = by_h * delta / (l * l);
-        if (dx != NULL)
-            dx[q] += d;
-        if (dz != NULL)
-            dz[q] -= d;
-        if (out->dlengthscale != NULL)
-            out->dlengthscale[k->n_lengthscales == 1 ? 0 : q] -= d * delta / l;
+}
+
+static void backward(const way_back *b)
+{
+    const pnb__gp_kernel *k = b->kernel;
+    columns c = {.kernel = k};
+    double s[WIDE], value[WIDE], w[WIDE];
+    for (size_t at = 0; at < b->m; at += WIDE) {
+        c.z = b->z + at * k->dim;
+        c.dz = b->dz != NULL ? b->dz + at * k->dim : NULL;
+        c.n = PNB_MIN((size_t)WIDE, b->m - at);
+        for (size_t i = b->lower ? at : 0; i < b->n; i++) {
+            size_t width = b->lower ? PNB_MIN(c.n, i + 1 - at) : c.n;
+            double slope[WIDE];
+            for (size_t j = 0; j < width; j++)
+                slope[j] = b->dk[i * b->m + at + j] * (b->lower && at + j < i ? 2 : 1);
+            row_distances(&c, b->x + i * k->dim, width, s);
+            row_shape(k->kind, s, width, value, w);
+            if (b->dscale != NULL)
+                *b->dscale += short_dot(slope, value, width);
+            for (size_t j = 0; j < width; j++)
+                w[j] *= k->scale * slope[j];
+            row_backward(b, &c, i, w, width);
+        }
+        flush_columns(&c);
     }
 }
 
 void pnb__gp_kernel_backward(const pnb__gp_kernel *k, const double *x, size_t n, const double *z,
                              size_t m, const double *dk, const pnb__gp_kernel_grad *out)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < m; j++)
-            pair_backward(k, x + i * k->dim, z + j * k->dim, dk[i * m + j],
-                          out->dx != NULL ? out->dx + i * k->dim : NULL,
-                          out->dz != NULL ? out->dz + j * k->dim : NULL, out);
+    const way_back b = {k, x, z, dk, n, m, false, out->dx, out->dz, out->dlengthscale, out->dscale};
+    k->kind == PNB__GP_COSINE ? angles_backward(&b) : backward(&b);
+}
+
+void pnb__gp_kernel_backward_lower(const pnb__gp_kernel *k, const double *x, size_t n,
+                                   const double *dk, const pnb__gp_kernel_grad *out)
+{
+    const way_back b = {k, x, x, dk, n, n, true, out->dx, out->dx, out->dlengthscale, out->dscale};
+    k->kind == PNB__GP_COSINE ? angles_backward(&b) : backward(&b);
 }
 
 static void add_angle_curvature(size_t dim, const double *x, const double *z, double weight,

@@ -34,6 +34,8 @@ typedef struct pnb__gp_kernel {
 /* K[i][j] = k(x_i, z_j).  Shape  x (N,Q), z (M,Q) -> K (N,M) */
 void pnb__gp_kernel_matrix(const pnb__gp_kernel *k, const double *x, size_t n, const double *z,
                            size_t m, double *out);
+/* k(x_i, x_j) for j <= i; what stands above the diagonal of out (N,N) is left alone or as good. */
+void pnb__gp_kernel_lower(const pnb__gp_kernel *k, const double *x, size_t n, double *out);
 
 /* Where the derivatives of a loss are added; NULL: not wanted. */
 typedef struct pnb__gp_kernel_grad {
@@ -47,6 +49,10 @@ typedef struct pnb__gp_kernel_grad {
  * derivative by the distance is 0, as where the reference clamps it. */
 void pnb__gp_kernel_backward(const pnb__gp_kernel *k, const double *x, size_t n, const double *z,
                              size_t m, const double *dk, const pnb__gp_kernel_grad *out);
+/* The same of pnb__gp_kernel_lower from a symmetric dK (N,N), of which the lower triangle is read;
+ * out->dz is not. */
+void pnb__gp_kernel_backward_lower(const pnb__gp_kernel *k, const double *x, size_t n,
+                                   const double *dk, const pnb__gp_kernel_grad *out);
 
 /* Derivatives of sum_j w[j] k(x, z_j) by x, for the second-order search of latents: gradient (Q)
  * and Hessian (Q,Q), both written.  Shape  x (Q), z (M,Q), w (M) */

@@ -3,10 +3,13 @@
  * Backwards, with bars for derivatives:
  *   B = L^-1 k(Z,X):   k(Z,X)bar = L^-T Bbar,   Lbar = -tril(k(Z,X)bar B^T) + Lbar of the outputs
  *   K = L L^T:         Kbar = 1/2 L^-T (P + P^T) L^-1,  P = tril(L^T Lbar) with half its diagonal
- * and then through the kernel by both of its arguments; the jitter is a constant. */
+ * and then through the kernel by both of its arguments; the jitter is a constant. Of L^T Lbar the
+ * part by B is -Bbar B^T in the lower triangle: nothing that stands above L's diagonal reaches
+ * it. */
 #include "adapt/gp/inducing.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "adapt/gp/dense.h"
 
@@ -52,7 +55,7 @@ pnb_status pnb__inducing_factorise(const pnb__inducing *p, pnb__inducing_set *se
         return status;
     size_t m = p->m;
     double *k = p->work, most = 1e-2 * set->kernel.scale, added = 0, jitter = p->jitter;
-    pnb__gp_kernel_matrix(&set->kernel, set->z, m, set->z, m, k);
+    pnb__gp_kernel_lower(&set->kernel, set->z, m, k);
     for (;;) {
         for (size_t i = 0; i < m; i++)
             k[i * m + i] += jitter - added;
@@ -79,22 +82,36 @@ void pnb__inducing_project(const pnb__inducing *p, const pnb__inducing_set *set,
     p->kernels.tri_solve(p->ctx, p->m, n, false, set->chol, p->work, set->b);
 }
 
-/* Kbar (M,M) from Lbar, both in place of each other's room: in `lbar`, with `room` to work in. */
-static void factor_backward(const pnb__inducing *p, const double *chol, double *lbar, double *room)
+/* P + P^T from its lower triangle in `room`; Kbar (M,M) into kbar. */
+static void factor_backward(const pnb__inducing *p, const double *chol, double *room, double *kbar)
 {
     size_t m = p->m;
-    pnb__dense_clear_upper(lbar, m);
-    pnb__dense_product back = {
-        .m = m, .n = m, .k = m, .a = chol, .trans_a = true, .b = lbar, .alpha = 1};
-    pnb__dense_multiply(&p->kernels, p->ctx, &back, room); /* L^T Lbar */
-    for (size_t i = 0; i < m; i++) /* P + P^T: the halves of the diagonal add up again */
+    for (size_t i = 0; i < m; i++) /* the halves of the diagonal add up again */
         for (size_t j = 0; j < i; j++)
             room[j * m + i] = room[i * m + j];
-    p->kernels.tri_solve(p->ctx, m, m, true, chol, room, lbar); /* L^-T (P + P^T) */
-    pnb__dense_transpose(lbar, m);                              /* symmetric: ... L^-1 too */
-    p->kernels.tri_solve(p->ctx, m, m, true, chol, lbar, lbar);
+    p->kernels.tri_solve(p->ctx, m, m, true, chol, room, kbar); /* L^-T (P + P^T) */
+    pnb__dense_transpose(kbar, m);                              /* symmetric: ... L^-1 too */
+    p->kernels.tri_solve(p->ctx, m, m, true, chol, kbar, kbar);
     for (size_t i = 0; i < m * m; i++)
-        lbar[i] *= 0.5;
+        kbar[i] *= 0.5;
+}
+
+/* P before its diagonal is halved, in `room`: L^T Lbar = L^T dL - Bbar B^T where it is read. */
+static void find_p(const pnb__inducing *p, const pnb__inducing_set *set, size_t n,
+                   const pnb__inducing_slopes *slopes, double *room, double *lower)
+{
+    size_t m = p->m;
+    pnb__dense_product by_b = {
+        .m = m, .n = m, .k = n, .a = slopes->db, .b = set->b, .trans_b = true, .alpha = -1};
+    if (slopes->dchol != NULL) {
+        pnb__dense_product by_chol = {
+            .m = m, .n = m, .k = m, .a = set->chol, .trans_a = true, .b = lower, .alpha = 1};
+        memcpy(lower, slopes->dchol, m * m * sizeof *lower);
+        pnb__dense_clear_upper(lower, m);
+        pnb__dense_multiply(&p->kernels, p->ctx, &by_chol, room);
+        by_b.add = true;
+    }
+    pnb__dense_multiply(&p->kernels, p->ctx, &by_b, room);
 }
 
 void pnb__inducing_backward(const pnb__inducing *p, const pnb__inducing_set *set, const double *x,
@@ -102,19 +119,15 @@ void pnb__inducing_backward(const pnb__inducing *p, const pnb__inducing_set *set
                             const pnb__gp_kernel_grad *out)
 {
     size_t m = p->m, wide = PNB_MAX(m, p->n_max);
-    double *db = slopes->db, *lbar = p->work, *room = p->work + m * wide;
+    double *db = slopes->db, *kbar = p->work, *room = p->work + m * wide;
+    find_p(p, set, n, slopes, room, kbar);
+    factor_backward(p, set->chol, room, kbar);
     p->kernels.tri_solve(p->ctx, m, n, true, set->chol, db, db); /* k(Z,X)bar */
-    pnb__dense_product by_chol = {
-        .m = m, .n = m, .k = n, .a = db, .b = set->b, .trans_b = true, .alpha = -1};
-    pnb__dense_multiply(&p->kernels, p->ctx, &by_chol, lbar);
-    for (size_t i = 0; slopes->dchol != NULL && i < m * m; i++)
-        lbar[i] += slopes->dchol[i];
-    factor_backward(p, set->chol, lbar, room);
     /* k(Z,X) has Z first; K has it on both sides */
     pnb__gp_kernel_grad by_x = {out->dz, out->dx, out->dlengthscale, out->dscale};
-    pnb__gp_kernel_grad by_z = {out->dz, out->dz, out->dlengthscale, out->dscale};
+    pnb__gp_kernel_grad by_z = {out->dz, NULL, out->dlengthscale, out->dscale};
     pnb__gp_kernel_backward(&set->kernel, set->z, m, x, n, db, &by_x);
-    pnb__gp_kernel_backward(&set->kernel, set->z, m, set->z, m, lbar, &by_z);
+    pnb__gp_kernel_backward_lower(&set->kernel, set->z, m, kbar, &by_z);
     if (out->dscale != NULL)
         *out->dscale += slopes->dprior;
 }

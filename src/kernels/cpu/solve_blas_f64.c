@@ -3,7 +3,7 @@
  *
  * Cholesky goes by panels of BLOCK columns:   [ A11      ]   [ L11     ] [ L11^T L21^T ]
  *                                             [ A21  A22 ] = [ L21 L22 ] [       L22^T ]
- *   L11 by rows, L21 = A21 L11^-T (dtrsm), A22 - L21 L21^T (dsyrk) is what remains.
+ *   L11 by columns, L21 = A21 L11^-T (dtrsm), A22 - L21 L21^T (dsyrk) is what remains.
  * OpenBLAS runs on one thread in every call, so that results depend on no other thread. */
 #include <cblas.h>
 #include <math.h>
@@ -19,22 +19,24 @@ static int to_int(size_t n)
     return (int)n;
 }
 
-/* The lower triangle of a (n,n) block in place, rows ld apart. */
+/* The lower triangle of a (n,n) block in place, rows ld apart, n at most BLOCK. Column j, copied
+ * beside itself, is taken off all rows to its right at once: sums along a row would be one chain of
+ * additions. */
 static bool factor_block(double *a, size_t n, size_t ld)
 {
+    double column[BLOCK];
     for (size_t j = 0; j < n; j++) {
         double v = a[j * ld + j];
-        for (size_t p = 0; p < j; p++)
-            v -= a[j * ld + p] * a[j * ld + p];
         if (!(v > 0 && isfinite(v)))
             return false;
-        double diagonal = sqrt(v);
+        double diagonal = sqrt(v), inverse = 1 / diagonal;
         a[j * ld + j] = diagonal;
+        for (size_t i = j + 1; i < n; i++)
+            column[i] = a[i * ld + j] *= inverse;
         for (size_t i = j + 1; i < n; i++) {
-            double sum = a[i * ld + j];
-            for (size_t p = 0; p < j; p++)
-                sum -= a[i * ld + p] * a[j * ld + p];
-            a[i * ld + j] = sum / diagonal;
+            double *row = a + i * ld, by = column[i];
+            for (size_t p = j + 1; p <= i; p++)
+                row[p] -= by * column[p];
         }
     }
     return true;

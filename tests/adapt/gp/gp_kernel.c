@@ -117,10 +117,72 @@ static void values_are_the_formulas(void **state)
     }
 }
 
+/* More columns and axes than are gone through at a time: values by the formulas, and the slopes of
+ * a symmetric matrix by its lower triangle are those of the whole one. */
+static void wide_and_deep(void **state)
+{
+    enum { P = 150, A = 18 };
+    static double x[P * A], k[P * P], lower[P * P], slope[P * P];
+    double l[A];
+    (void)state;
+    fill_normal(x, P * A, 1);
+    fill_normal(slope, P * P, 2);
+    for (size_t i = 0; i < P; i++)
+        for (size_t j = 0; j < i; j++)
+            slope[j * P + i] = slope[i * P + j];
+    for (size_t q = 0; q < A; q++)
+        l[q] = 2 + 0.1 * (double)q;
+    for (int kind = 0; kind < PNB__N_GP_KINDS; kind++) {
+        const pnb__gp_kernel kernel = {(pnb__gp_kind)kind, A, A, l, 1.3};
+        double dx[2][P * A] = {{0}}, dl[2][A] = {{0}}, dscale[2] = {0};
+        pnb__gp_kernel_matrix(&kernel, x, P, x, P, k);
+        pnb__gp_kernel_lower(&kernel, x, P, lower);
+        for (size_t i = 0; i < P; i++)
+            for (size_t j = 0; j <= i; j++) {
+                double s = 0, r;
+                for (size_t q = 0; q < A; q++)
+                    s += pow((x[i * A + q] - x[j * A + q]) / l[q], 2);
+                r = sqrt(s);
+                near("lower", i * P + j, lower[i * P + j], k[i * P + j], 0);
+                if (kind == PNB__GP_RBF)
+                    near("rbf", i * P + j, k[i * P + j], 1.3 * exp(-0.5 * s), 1e-15);
+                if (kind == PNB__GP_MATERN32)
+                    near("matern32", i * P + j, k[i * P + j],
+                         1.3 * (1 + sqrt(3) * r) * exp(-sqrt(3) * r), 1e-15);
+            }
+        pnb__gp_kernel_grad whole = {dx[0], dx[0], dl[0], &dscale[0]};
+        pnb__gp_kernel_grad half = {dx[1], NULL, dl[1], &dscale[1]};
+        pnb__gp_kernel_backward(&kernel, x, P, x, P, slope, &whole);
+        pnb__gp_kernel_backward_lower(&kernel, x, P, slope, &half);
+        for (size_t i = 0; i < P * A; i++)
+            near("x", i, dx[1][i], dx[0][i], 1e-11);
+        for (size_t q = 0; q < A; q++)
+            near("lengthscale", q, dl[1][q], dl[0][q], 1e-11);
+        near("scale", 0, dscale[1], dscale[0], 1e-11);
+    }
+}
+
+/* Far points: the value is 0 as far as it counts, never less and never no number. */
+static void far_points(void **state)
+{
+    (void)state;
+    const double l = 1e-3, x[2] = {0, 0}, z[4] = {0.03, 0, 50, 1e3};
+    for (int kind = 0; kind < PNB__GP_COSINE; kind++) {
+        const pnb__gp_kernel kernel = {(pnb__gp_kind)kind, 2, 1, &l, 1};
+        double k[2];
+        pnb__gp_kernel_matrix(&kernel, x, 1, z, 2, k);
+        if (kind == PNB__GP_RBF)
+            near("e^-450", 0, k[0] / exp(-450), 1, 1e-13);
+        assert_true(k[1] >= 0 && k[1] < 1e-290);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slopes_agree_with_differences),
+        cmocka_unit_test(wide_and_deep),
+        cmocka_unit_test(far_points),
         cmocka_unit_test(curvature_agrees_with_differences),
         cmocka_unit_test(values_are_the_formulas),
     };
