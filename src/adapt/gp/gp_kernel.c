@@ -150,73 +150,66 @@ static void row_distances(columns *c, const double *x, size_t n, double *s)
     }
 }
 
-/* e^x for x <= 0 within a unit of the last place or two, and 3e-308 below -708: 2^n e^r with r
- * within half of log 2. A loop over it becomes vector instructions, which libm's does not. */
-static inline double exp_below(double x)
+/* x[j] becomes e^x for x <= 0 within a unit of the last place or two, and 3e-308 below -708: 2^n
+ * e^r with r within half of log 2. Both loops turn into vector instructions, which libm's exp does
+ * not; in one loop the limit would be a branch. */
+static void exp_row(double *restrict x, size_t n_all)
 {
     const double to_integer = 0x1.8p52, ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
-    double in = x > -708 ? x : -708, n = in * 1.4426950408889634074 + to_integer, sum = 1, scale;
-    int64_t bits;
-    memcpy(&bits, &n, sizeof bits);
-    n -= to_integer;
-    double r = in - n * ln2_high - n * ln2_low;
-    const double by[] = {1.0 / 6227020800,
-                         1.0 / 479001600,
-                         1.0 / 39916800,
-                         1.0 / 3628800,
-                         1.0 / 362880,
-                         1.0 / 40320,
-                         1.0 / 5040,
-                         1.0 / 720,
-                         1.0 / 120,
-                         1.0 / 24,
-                         1.0 / 6,
-                         0.5,
-                         1};
-    sum = by[0];
-    for (size_t i = 1; i < PNB_COUNT(by); i++)
-        sum = sum * r + by[i];
-    sum = sum * r + 1;
-    bits = (int64_t)((uint64_t)(bits + 1023) << 52);
-    memcpy(&scale, &bits, sizeof scale);
-    return sum * scale;
+    for (size_t j = 0; j < n_all; j++)
+        x[j] = x[j] > -708 ? x[j] : -708;
+    for (size_t j = 0; j < n_all; j++) {
+        double n = x[j] * 1.4426950408889634074 + to_integer, scale, sum = 1.0 / 6227020800;
+        int64_t bits;
+        memcpy(&bits, &n, sizeof bits);
+        n -= to_integer;
+        double r = x[j] - n * ln2_high - n * ln2_low;
+        sum = sum * r + 1.0 / 479001600;
+        sum = sum * r + 1.0 / 39916800;
+        sum = sum * r + 1.0 / 3628800;
+        sum = sum * r + 1.0 / 362880;
+        sum = sum * r + 1.0 / 40320;
+        sum = sum * r + 1.0 / 5040;
+        sum = sum * r + 1.0 / 720;
+        sum = sum * r + 1.0 / 120;
+        sum = sum * r + 1.0 / 24;
+        sum = sum * r + 1.0 / 6;
+        sum = sum * r + 0.5;
+        sum = sum * r + 1;
+        sum = sum * r + 1;
+        bits = (int64_t)((uint64_t)(bits + 1023) << 52);
+        memcpy(&scale, &bits, sizeof scale);
+        x[j] = sum * scale;
+    }
 }
 
 /* k[j] and h[j] at s[j], without scale. */
-static void row_shape(pnb__gp_kind kind, const double *s, size_t n, double *k, double *h)
+static void row_shape(pnb__gp_kind kind, const double *restrict s, size_t n, double *restrict k,
+                      double *restrict h)
 {
-    const double root3 = sqrt(3.0), root5 = sqrt(5.0);
-    switch (kind) {
-    case PNB__GP_RBF:
+    bool is_rough = kind == PNB__GP_MATERN32, is_smooth = kind == PNB__GP_MATERN52;
+    if (kind != PNB__GP_RBF && !is_rough && !is_smooth) {
         for (size_t j = 0; j < n; j++) {
-            k[j] = exp_below(-0.5 * s[j]);
-            h[j] = -k[j];
+            shape at = shape_at(kind, s[j]);
+            k[j] = at.k;
+            h[j] = at.h;
         }
         return;
-    case PNB__GP_MATERN32:
-        for (size_t j = 0; j < n; j++) {
-            double a = root3 * sqrt(s[j]), decay = exp_below(-a);
-            k[j] = (1 + a) * decay;
-            h[j] = -3 * decay;
-        }
-        return;
-    case PNB__GP_MATERN52:
-        for (size_t j = 0; j < n; j++) {
-            double a = root5 * sqrt(s[j]), decay = exp_below(-a);
-            k[j] = (1 + a + a * a / 3) * decay;
-            h[j] = -5.0 / 3.0 * (1 + a) * decay;
-        }
-        return;
-    case PNB__GP_MATERN12:
-    case PNB__GP_WAVE:
-    case PNB__GP_COSINE:
-    case PNB__N_GP_KINDS:
-        break;
     }
+    for (size_t j = 0; j < n; j++)
+        k[j] = kind == PNB__GP_RBF ? -0.5 * s[j] : -sqrt((is_rough ? 3 : 5) * s[j]);
+    if (kind == PNB__GP_RBF) {
+        exp_row(k, n);
+        for (size_t j = 0; j < n; j++)
+            h[j] = -k[j];
+        return;
+    }
+    memcpy(h, k, n * sizeof *h); /* -a */
+    exp_row(k, n);
     for (size_t j = 0; j < n; j++) {
-        shape at = shape_at(kind, s[j]);
-        k[j] = at.k;
-        h[j] = at.h;
+        double a = -h[j], decay = k[j];
+        k[j] = (is_rough ? 1 + a : 1 + a + a * a / 3) * decay;
+        h[j] = is_rough ? -3 * decay : -5.0 / 3.0 * (1 + a) * decay;
     }
 }
 

@@ -1,11 +1,7 @@
-/* The factor of the inducing points and its derivative.
- *
- * Backwards, with bars for derivatives:
- *   B = L^-1 k(Z,X):   k(Z,X)bar = L^-T Bbar,   Lbar = -tril(k(Z,X)bar B^T) + Lbar of the outputs
- *   K = L L^T:         Kbar = 1/2 L^-T (P + P^T) L^-1,  P = tril(L^T Lbar) with half its diagonal
- * and then through the kernel by both of its arguments; the jitter is a constant. Of L^T Lbar the
- * part by B is -Bbar B^T in the lower triangle: nothing that stands above L's diagonal reaches
- * it. */
+/* The factor of the inducing points and its derivative: K and k(Z,X) go back through their factor
+ * (factor_slopes.c) and then through the kernel by both of its arguments; the jitter is a constant.
+ * Nothing that stands above L's diagonal reaches P, so that of Lbar = -tril(k(Z,X)bar B^T) it takes
+ * -Bbar B^T: a product less of (M,M). */
 #include "adapt/gp/inducing.h"
 
 #include <math.h>
@@ -23,11 +19,20 @@ pnb_status pnb__inducing_init(pnb__inducing *p, const pnb_ctx *ctx, size_t m, si
     size_t wide = PNB_MAX(m, n_max);
     pnb__kernels_fill_host(&p->kernels, ctx, PNB__F64);
     p->work = pnb__alloc_array(2 * m * wide, sizeof(double));
-    return p->work != NULL ? PNB_OK : pnb__fail_nomem(err, 2 * wide * m * sizeof(double));
+    if (p->work == NULL)
+        return pnb__fail_nomem(err, 2 * wide * m * sizeof(double));
+    return pnb__factor_slopes_init(&p->slopes, ctx, PNB__F64, m, n_max, err);
+}
+
+pnb_status pnb__inducing_narrow(pnb__inducing *p, pnb_error *err)
+{
+    pnb__factor_slopes_reset(&p->slopes);
+    return pnb__factor_slopes_init(&p->slopes, p->ctx, PNB__F32, p->m, p->n_max, err);
 }
 
 void pnb__inducing_reset(pnb__inducing *p)
 {
+    pnb__factor_slopes_reset(&p->slopes);
     pnb__free(p->work);
     *p = (pnb__inducing){0};
 }
@@ -82,47 +87,31 @@ void pnb__inducing_project(const pnb__inducing *p, const pnb__inducing_set *set,
     p->kernels.tri_solve(p->ctx, p->m, n, false, set->chol, p->work, set->b);
 }
 
-/* P + P^T from its lower triangle in `room`; Kbar (M,M) into kbar. */
-static void factor_backward(const pnb__inducing *p, const double *chol, double *room, double *kbar)
+/* L^T Lbar of the outputs' share of Lbar. */
+static void find_q(const pnb__inducing *p, const double *chol, const double *dchol, double *room,
+                   double *q)
 {
     size_t m = p->m;
-    for (size_t i = 0; i < m; i++) /* the halves of the diagonal add up again */
-        for (size_t j = 0; j < i; j++)
-            room[j * m + i] = room[i * m + j];
-    p->kernels.tri_solve(p->ctx, m, m, true, chol, room, kbar); /* L^-T (P + P^T) */
-    pnb__dense_transpose(kbar, m);                              /* symmetric: ... L^-1 too */
-    p->kernels.tri_solve(p->ctx, m, m, true, chol, kbar, kbar);
-    for (size_t i = 0; i < m * m; i++)
-        kbar[i] *= 0.5;
+    const pnb__dense_product by_chol = {
+        .m = m, .n = m, .k = m, .a = chol, .trans_a = true, .b = room, .alpha = 1};
+    memcpy(room, dchol, m * m * sizeof *room);
+    pnb__dense_clear_upper(room, m);
+    pnb__dense_multiply(&p->kernels, p->ctx, &by_chol, q);
 }
 
-/* P before its diagonal is halved, in `room`: L^T Lbar = L^T dL - Bbar B^T where it is read. */
-static void find_p(const pnb__inducing *p, const pnb__inducing_set *set, size_t n,
-                   const pnb__inducing_slopes *slopes, double *room, double *lower)
-{
-    size_t m = p->m;
-    pnb__dense_product by_b = {
-        .m = m, .n = m, .k = n, .a = slopes->db, .b = set->b, .trans_b = true, .alpha = -1};
-    if (slopes->dchol != NULL) {
-        pnb__dense_product by_chol = {
-            .m = m, .n = m, .k = m, .a = set->chol, .trans_a = true, .b = lower, .alpha = 1};
-        memcpy(lower, slopes->dchol, m * m * sizeof *lower);
-        pnb__dense_clear_upper(lower, m);
-        pnb__dense_multiply(&p->kernels, p->ctx, &by_chol, room);
-        by_b.add = true;
-    }
-    pnb__dense_multiply(&p->kernels, p->ctx, &by_b, room);
-}
-
-void pnb__inducing_backward(const pnb__inducing *p, const pnb__inducing_set *set, const double *x,
+void pnb__inducing_backward(pnb__inducing *p, const pnb__inducing_set *set, const double *x,
                             size_t n, const pnb__inducing_slopes *slopes,
                             const pnb__gp_kernel_grad *out)
 {
     size_t m = p->m, wide = PNB_MAX(m, p->n_max);
     double *db = slopes->db, *kbar = p->work, *room = p->work + m * wide;
-    find_p(p, set, n, slopes, room, kbar);
-    factor_backward(p, set->chol, room, kbar);
-    p->kernels.tri_solve(p->ctx, m, n, true, set->chol, db, db); /* k(Z,X)bar */
+    if (slopes->dchol != NULL)
+        find_q(p, set->chol, slopes->dchol, room, kbar);
+    if (slopes->inverse != NULL)
+        pnb__factor_slopes_put_back(&p->slopes, slopes->inverse);
+    else
+        pnb__factor_slopes_invert(&p->slopes, set->chol);
+    pnb__factor_slopes_find(&p->slopes, set->b, db, n, slopes->dchol != NULL ? kbar : NULL, kbar);
     /* k(Z,X) has Z first; K has it on both sides */
     pnb__gp_kernel_grad by_x = {out->dz, out->dx, out->dlengthscale, out->dscale};
     pnb__gp_kernel_grad by_z = {out->dz, NULL, out->dlengthscale, out->dscale};

@@ -11,6 +11,7 @@
 #ifndef PNB_ADAPT_GP_INDUCING_H
 #define PNB_ADAPT_GP_INDUCING_H
 
+#include "adapt/gp/factor_slopes.h"
 #include "adapt/gp/gp_kernel.h"
 #include "kernels/kernels.h"
 
@@ -22,6 +23,7 @@ typedef struct pnb__inducing {
     size_t m, n_max;      /* M; most columns of one projection */
     double jitter;        /* asked for */
     double *work;         /* (M, max(M, N)) twice */
+    pnb__factor_slopes slopes;
 } pnb__inducing;
 
 /* One set of inducing points. Kernel and points are the caller's and stay as they are from
@@ -38,6 +40,8 @@ typedef struct pnb__inducing_set {
 pnb_status pnb__inducing_init(pnb__inducing *p, const pnb_ctx *ctx, size_t m, size_t n_max,
                               double jitter, pnb_error *err);
 void pnb__inducing_reset(pnb__inducing *p);
+/* From here on slopes go through the factor in floats, see factor_slopes.h.  Errors  NOMEM */
+pnb_status pnb__inducing_narrow(pnb__inducing *p, pnb_error *err);
 
 /* L of the set's points. Where K is not positive definite the jitter grows tenfold until it is, at
  * most to a hundredth of k(x,x); jitter_used tells.
@@ -51,12 +55,14 @@ void pnb__inducing_project(const pnb__inducing *p, const pnb__inducing_set *set,
 typedef struct pnb__inducing_slopes {
     double *db;          /* (M,N) by B; overwritten */
     const double *dchol; /* (M,M) by L, its lower triangle; NULL: nothing */
+    const void *inverse; /* L^-1 as factor_slopes.h keeps it: then chol is not read without dchol.
+                          * NULL: computed */
     double dprior;       /* by k(x,x) where it stands by itself */
 } pnb__inducing_slopes;
 
 /* Adds to `out` the derivatives by points, kernel and x. After projecting the same x.
  * Source  Murray 2016, section 3 (derivative of the Cholesky factor) */
-void pnb__inducing_backward(const pnb__inducing *p, const pnb__inducing_set *set, const double *x,
+void pnb__inducing_backward(pnb__inducing *p, const pnb__inducing_set *set, const double *x,
                             size_t n, const pnb__inducing_slopes *slopes,
                             const pnb__gp_kernel_grad *out);
 

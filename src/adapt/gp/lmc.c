@@ -27,6 +27,8 @@ static pnb_status open_worker(pnb__lmc *lmc, pnb__lmc_worker *w, pnb_error *err)
 {
     size_t m = lmc->m, n = lmc->n_max;
     pnb_status status = pnb__inducing_init(&w->inducing, &lmc->alone, m, n, lmc->jitter, err);
+    if (status == PNB_OK && lmc->real == PNB__F32)
+        status = pnb__inducing_narrow(&w->inducing, err);
     if (status == PNB_OK)
         status = pnb__factors_init(&w->factors, &lmc->alone, lmc->real, m, 1, n, err);
     if (status != PNB_OK)
@@ -38,6 +40,16 @@ static pnb_status open_worker(pnb__lmc *lmc, pnb__lmc_worker *w, pnb_error *err)
     w->set.b = w->room + m * m;
     w->db = w->set.b + m * n;
     return PNB_OK;
+}
+
+static size_t real_bytes(const pnb__lmc *lmc)
+{
+    return lmc->real == PNB__F32 ? sizeof(float) : sizeof(double);
+}
+
+static size_t kept_bytes(const pnb__lmc *lmc)
+{
+    return (pnb__factor_slopes_kept(lmc->m) + lmc->m * lmc->n_max) * real_bytes(lmc);
 }
 
 pnb_status pnb__lmc_init(pnb__lmc *lmc, const pnb_ctx *ctx, const pnb__lmc_opts *o, pnb_error *err)
@@ -59,7 +71,8 @@ pnb_status pnb__lmc_init(pnb__lmc *lmc, const pnb_ctx *ctx, const pnb__lmc_opts 
     lmc->workers = pnb__alloc_zero(lmc->n_workers, sizeof *lmc->workers);
     lmc->room = pnb__alloc_array(size, sizeof *lmc->room);
     lmc->status = pnb__alloc_zero(d, sizeof *lmc->status);
-    if (lmc->workers == NULL || lmc->room == NULL || lmc->status == NULL)
+    lmc->kept = pnb__alloc_array(d, kept_bytes(lmc));
+    if (lmc->workers == NULL || lmc->room == NULL || lmc->status == NULL || lmc->kept == NULL)
         PNB_TRY(pnb__fail_nomem(err, size * sizeof *lmc->room));
     for (size_t i = 0; i < lmc->n_workers; i++)
         PNB_TRY(open_worker(lmc, &lmc->workers[i], err));
@@ -86,6 +99,7 @@ void pnb__lmc_reset(pnb__lmc *lmc)
     }
     pnb__free(lmc->workers);
     pnb__free(lmc->room);
+    pnb__free(lmc->kept);
     pnb__free(lmc->status);
     *lmc = (pnb__lmc){0};
 }
@@ -104,24 +118,38 @@ typedef struct pass {
 
 static const void *factor_of(const pass *s, size_t l, const void *factors)
 {
-    size_t bytes = s->lmc->real == PNB__F32 ? sizeof(float) : sizeof(double);
-    return (const char *)factors + l * pnb__factors_size(s->lmc->m, 1) * bytes;
+    return (const char *)factors + l * pnb__factors_size(s->lmc->m, 1) * real_bytes(s->lmc);
 }
 
-/* L, B, and |C^T b|^2 into var (N), of process l. */
-static pnb_status find_b(const pass *s, pnb__lmc_worker *w, size_t l, double *var)
+static void set_process(const pass *s, pnb__lmc_worker *w, size_t l)
 {
-    const pnb__lmc *lmc = s->lmc;
     const pnb__lmc_process *p = s->p;
-    w->set.kernel = (pnb__gp_kernel){p->kind, lmc->q, 1, p->lengthscale + l, p->scale[l]};
-    w->set.z = p->z + l * lmc->m * lmc->q;
-    pnb_status status = pnb__inducing_factorise(&w->inducing, &w->set, &w->err);
-    if (status != PNB_OK)
-        return status;
-    lmc->jitter_used[l] = w->set.jitter_used;
-    pnb__inducing_project(&w->inducing, &w->set, s->x, s->n);
-    pnb__factors_forward(&w->factors, factor_of(s, l, p->factors), w->set.b, s->n, var);
-    return PNB_OK;
+    w->set.kernel = (pnb__gp_kernel){p->kind, s->lmc->q, 1, p->lengthscale + l, p->scale[l]};
+    w->set.z = p->z + l * s->lmc->m * s->lmc->q;
+}
+
+/* L^-1 and B of process l into what is kept, or B back from there. */
+static void keep(const pnb__lmc *lmc, pnb__lmc_worker *w, size_t l, size_t n)
+{
+    char *kept = (char *)lmc->kept + l * kept_bytes(lmc);
+    float *b = (float *)(kept + pnb__factor_slopes_kept(lmc->m) * real_bytes(lmc));
+    pnb__factor_slopes_invert(&w->inducing.slopes, w->set.chol);
+    pnb__factor_slopes_keep(&w->inducing.slopes, kept);
+    if (lmc->real == PNB__F64)
+        memcpy(b, w->set.b, lmc->m * n * sizeof(double));
+    for (size_t i = 0; lmc->real == PNB__F32 && i < lmc->m * n; i++)
+        b[i] = (float)w->set.b[i];
+}
+
+static const void *put_back(const pnb__lmc *lmc, pnb__lmc_worker *w, size_t l, size_t n)
+{
+    const char *kept = (const char *)lmc->kept + l * kept_bytes(lmc);
+    const float *b = (const float *)(kept + pnb__factor_slopes_kept(lmc->m) * real_bytes(lmc));
+    if (lmc->real == PNB__F64)
+        memcpy(w->set.b, b, lmc->m * n * sizeof(double));
+    for (size_t i = 0; lmc->real == PNB__F32 && i < lmc->m * n; i++)
+        w->set.b[i] = (double)b[i];
+    return kept;
 }
 
 static pnb_status process_forward(const pass *s, pnb__lmc_worker *w, size_t l)
@@ -130,9 +158,14 @@ static pnb_status process_forward(const pass *s, pnb__lmc_worker *w, size_t l)
     size_t m = lmc->m, n = s->n;
     const double *q_mean = s->p->q_mean + l * m;
     double *mean = lmc->f_mean + l * n, *var = lmc->f_var + l * n;
-    pnb_status status = find_b(s, w, l, var);
+    set_process(s, w, l);
+    pnb_status status = pnb__inducing_factorise(&w->inducing, &w->set, &w->err);
     if (status != PNB_OK)
         return status;
+    lmc->jitter_used[l] = w->set.jitter_used;
+    pnb__inducing_project(&w->inducing, &w->set, s->x, n);
+    keep(lmc, w, l, n);
+    pnb__factors_forward(&w->factors, factor_of(s, l, s->p->factors), w->set.b, n, var);
     for (size_t j = 0; j < n; j++) {
         mean[j] = s->p->constant[l];
         var[j] += s->p->scale[l] + lmc->jitter;
@@ -148,7 +181,7 @@ static pnb_status process_forward(const pass *s, pnb__lmc_worker *w, size_t l)
     return PNB_OK;
 }
 
-static pnb_status process_backward(const pass *s, pnb__lmc_worker *w, size_t l)
+static void process_backward(const pass *s, pnb__lmc_worker *w, size_t l)
 {
     pnb__lmc *lmc = s->lmc;
     size_t m = lmc->m, n = s->n, q = lmc->q;
@@ -156,9 +189,10 @@ static pnb_status process_backward(const pass *s, pnb__lmc_worker *w, size_t l)
     const double *q_mean = s->p->q_mean + l * m, *g = lmc->df_mean + l * n;
     const double *h = lmc->df_var + l * n;
     double *dq_mean = out->q_mean + l * m, prior = 0;
-    pnb_status status = find_b(s, w, l, lmc->f_var + l * n); /* the variances are not wanted now */
-    if (status != PNB_OK)
-        return status;
+    const void *inverse = put_back(lmc, w, l, n);
+    const void *factor = factor_of(s, l, s->p->factors);
+    set_process(s, w, l);
+    pnb__factors_forward(&w->factors, factor, w->set.b, n, lmc->f_var + l * n); /* for C^T B */
     out->constant[l] = out->lengthscale[l] = out->scale[l] = 0;
     for (size_t j = 0; j < n; j++) {
         out->constant[l] += g[j];
@@ -171,14 +205,14 @@ static pnb_status process_backward(const pass *s, pnb__lmc_worker *w, size_t l)
             w->db[i * n + j] = q_mean[i] * g[j] - 2 * b[j] * h[j];
     }
     const pnb__factors_grad by_factor = {(void *)(uintptr_t)factor_of(s, l, out->factors), w->db};
-    pnb__factors_backward(&w->factors, factor_of(s, l, s->p->factors), h, s->weight, n, &by_factor);
+    pnb__factors_backward(&w->factors, factor, h, s->weight, n, &by_factor);
     const pnb__gp_kernel_grad by_kernel = {lmc->dx + l * n * q, out->z + l * m * q,
                                            out->lengthscale + l, out->scale + l};
     memset(by_kernel.dx, 0, n * q * sizeof *by_kernel.dx);
     memset(by_kernel.dz, 0, m * q * sizeof *by_kernel.dz);
-    pnb__inducing_backward(&w->inducing, &w->set, s->x, n,
-                           &(pnb__inducing_slopes){.db = w->db, .dprior = prior}, &by_kernel);
-    return PNB_OK;
+    pnb__inducing_backward(
+        &w->inducing, &w->set, s->x, n,
+        &(pnb__inducing_slopes){.db = w->db, .inverse = inverse, .dprior = prior}, &by_kernel);
 }
 
 static void run_processes(void *user, size_t begin, size_t end, int thread)
@@ -187,12 +221,14 @@ static void run_processes(void *user, size_t begin, size_t end, int thread)
     pnb__lmc_worker *w = &s->lmc->workers[thread];
     pnb_status status = PNB_OK;
     for (size_t l = begin; l < end && status == PNB_OK; l++)
-        status = s->lmc->status[l] =
-            s->out == NULL ? process_forward(s, w, l) : process_backward(s, w, l);
+        if (s->out == NULL)
+            status = s->lmc->status[l] = process_forward(s, w, l);
+        else
+            process_backward(s, w, l);
 }
 
 /* The first process that failed says why: its chunk's worker stopped there. */
-static pnb_status run_pass(pass *s, pnb_error *err)
+static pnb_status run_forward(pass *s, pnb_error *err)
 {
     pnb__lmc *lmc = s->lmc;
     for (size_t l = 0; l < lmc->d; l++)
@@ -240,7 +276,7 @@ pnb_status pnb__lmc_at(pnb__lmc *lmc, const pnb__lmc_process *p, const double *x
                        double *mean, double *var, pnb_error *err)
 {
     pass s = {.lmc = lmc, .p = p, .x = x, .n = n};
-    pnb_status status = run_pass(&s, err);
+    pnb_status status = run_forward(&s, err);
     if (status != PNB_OK)
         return status;
     square_mixing(lmc, p);
@@ -267,9 +303,8 @@ double pnb__lmc_jitter(const pnb__lmc *lmc)
     return most;
 }
 
-pnb_status pnb__lmc_backward(pnb__lmc *lmc, const pnb__lmc_process *p, const double *x, size_t n,
-                             const pnb__lmc_slopes *slopes, const pnb__lmc_grad *out,
-                             pnb_error *err)
+void pnb__lmc_backward(pnb__lmc *lmc, const pnb__lmc_process *p, const double *x, size_t n,
+                       const pnb__lmc_slopes *slopes, const pnb__lmc_grad *out)
 {
     pass s = {.lmc = lmc, .p = p, .x = x, .n = n, .weight = slopes->weight, .out = out};
     size_t d = lmc->d;
@@ -280,11 +315,8 @@ pnb_status pnb__lmc_backward(pnb__lmc *lmc, const pnb__lmc_process *p, const dou
     outer(lmc, lmc->f_var, slopes->var, n, lmc->squares);
     for (size_t i = 0; i < d * d; i++)
         out->mixing[i] += 2 * p->mixing[i] * lmc->squares[i];
-    pnb_status status = run_pass(&s, err);
-    if (status != PNB_OK)
-        return status;
+    pnb__parallel_for(lmc->ctx, d, 1, run_processes, &s);
     for (size_t l = 0; l < d; l++)
         for (size_t i = 0; i < n * lmc->q; i++)
             out->x[i] += lmc->dx[l * n * lmc->q + i];
-    return PNB_OK;
 }

@@ -5,8 +5,8 @@
  *   mean_l = c_l + m_l . b_l,         var_l = k_l(x,x) - |b_l|^2 + |C_l^T b_l|^2
  * with b_l = L_l^-1 k_l(Z_l,x) of inducing.h; the jitter of K_l is that of the variances, as the
  * released code has it.
- * Nothing of a process is kept between the two passes of a step: D factors of (M,M) would be as
- * large as all parameters. They are computed again, a process a thread.
+ * Between the two passes of a step L_l^-1 and B_l are kept, in the factors' type: D M (M / 2 + N)
+ * numbers. All else is computed again, a process a thread.
  * Shape letters: D outputs and processes, M inducing points, N points of a batch, Q latent axes. */
 #ifndef PNB_ADAPT_GP_LMC_H
 #define PNB_ADAPT_GP_LMC_H
@@ -41,7 +41,8 @@ typedef struct pnb__lmc {
     double *divergence, *jitter_used;          /* (D) */
     double *dx;                                /* (D,N,Q), added up in the order of processes */
     double *squares;                           /* (D,D) W^2, then its slopes */
-    pnb_status *status;                        /* (D) */
+    void *kept;         /* of every process, in real: L^-1 by rows, B (M,N) */
+    pnb_status *status; /* (D) */
 } pnb__lmc;
 
 typedef struct pnb__lmc_opts {
@@ -50,7 +51,8 @@ typedef struct pnb__lmc_opts {
     pnb__real real; /* of the factors; all else is in doubles */
 } pnb__lmc_opts;
 
-/* Memory  n_threads (4 M^2 + M N), D (4 N + N Q) and D^2 doubles.  Errors  NOMEM, ARG */
+/* Memory  D M (M / 2 + N) numbers in real; D N (4 + Q), D^2 and, a thread, 8 M (M + N) doubles.
+ * Errors  NOMEM, ARG */
 pnb_status pnb__lmc_init(pnb__lmc *lmc, const pnb_ctx *ctx, const pnb__lmc_opts *opts,
                          pnb_error *err);
 void pnb__lmc_reset(pnb__lmc *lmc);
@@ -65,8 +67,7 @@ double pnb__lmc_divergence(const pnb__lmc *lmc);
 double pnb__lmc_jitter(const pnb__lmc *lmc);
 
 /* Slopes of a loss, after pnb__lmc_at of the same batch: of mean and var (D,N), and the divergence
- * stands in it with the factor `weight`. All but x is written, x (N,Q) is added to.
- * Errors  as pnb__lmc_at */
+ * stands in it with the factor `weight`. All but x is written, x (N,Q) is added to. */
 typedef struct pnb__lmc_grad {
     double *x, *z;               /* (N,Q), (D,M,Q) */
     double *lengthscale, *scale; /* (D) */
@@ -78,8 +79,7 @@ typedef struct pnb__lmc_slopes {
     const double *mean, *var;
     double weight;
 } pnb__lmc_slopes;
-pnb_status pnb__lmc_backward(pnb__lmc *lmc, const pnb__lmc_process *p, const double *x, size_t n,
-                             const pnb__lmc_slopes *slopes, const pnb__lmc_grad *out,
-                             pnb_error *err);
+void pnb__lmc_backward(pnb__lmc *lmc, const pnb__lmc_process *p, const double *x, size_t n,
+                       const pnb__lmc_slopes *slopes, const pnb__lmc_grad *out);
 
 #endif

@@ -86,7 +86,7 @@ static void slopes_agree_with_differences(void **state)
     set_up(&s);
     loss(&s);
     memcpy(db, s.db, sizeof db);
-    pnb__inducing_slopes slopes = {db, s.dchol, s.dprior};
+    pnb__inducing_slopes slopes = {.db = db, .dchol = s.dchol, .dprior = s.dprior};
     pnb__inducing_backward(&s.inducing, &s.set, s.x, N, &slopes, &grad);
     check_slopes("x", loss, &s, s.x, N * Q, dx, 1e-6);
     check_slopes("z", loss, &s, s.z, M * Q, dz, 1e-5);
