@@ -322,6 +322,11 @@ typedef struct pnb_adapter_opts {
      * Without alignment nothing is lost (docs/numerics.md#gaussian-processes), a step costs about a
      * twelfth (D 512, M 250, 64 pairs), and the adapter has D times fewer numbers of this kind */
     bool shared_covariance;
+    /* grove: the form of the released code. Every output has inducing points, a kernel and a noise
+     * of its own, and outputs are mixed of these processes by a matrix that is learned: D times the
+     * factors of k(Z,Z), some twenty times the time of a step and, applied, of a row. Where it
+     * begins every process is the shared one and the matrix the unit: docs/numerics.md#grove */
+    bool per_output;
     /* grove: PNB_GROVE_LATENT_PAIRS */
     pnb_grove_latent latent_uncertainty;
     /* grove: PNB_GROVE_NEWTON. Applying reads it, and so it stands in the adapter: rows of one

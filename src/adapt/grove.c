@@ -14,40 +14,61 @@
 
 enum { LATENT_DIM = 5, INDUCING = 250, MOST_POINTS = 1 << 16, MOST_EXACT = 4096 };
 
-static const char *const names[PNB_N_ADAPTER_SIDES][8] = {
+static const char *const names[PNB_N_ADAPTER_SIDES][9] = {
     {"image.z", "image.kernel", "image.constant", "image.q_mean", "image.factors",
-     "image.recognise", "image.found", "image.missed"},
+     "image.recognise", "image.found", "image.missed", "image.mixing"},
     {"text.z", "text.kernel", "text.constant", "text.q_mean", "text.factors", "text.recognise",
-     "text.found", "text.missed"}};
-enum { Z, KERNEL, CONSTANT, Q_MEAN, FACTORS, RECOGNISE, FOUND, MISSED };
+     "text.found", "text.missed", "text.mixing"}};
+enum { Z, KERNEL, CONSTANT, Q_MEAN, FACTORS, RECOGNISE, FOUND, MISSED, MIXING };
 
 /* ---- memory ---- */
 
+size_t pnb__grove_n_kernels(const pnb__grove *g, int side)
+{
+    return g->is_mixed ? g->part[side].d : 1;
+}
+
 size_t pnb__grove_n_factors(const pnb__grove *g, int side)
 {
-    return g->is_shared ? 1 : g->part[side].d;
+    return g->is_shared || g->is_mixed ? 1 : g->part[side].d;
 }
 
 size_t pnb__grove_factor_bytes(const pnb__grove *g, int side)
 {
-    return pnb__factors_size(g->m, pnb__grove_n_factors(g, side)) *
+    return pnb__grove_n_kernels(g, side) * pnb__factors_size(g->m, pnb__grove_n_factors(g, side)) *
            PNB__REAL_SIZE(g->is_shared ? PNB__F64 : PNB__F32);
+}
+
+double pnb__grove_jitter(const pnb__grove *g)
+{
+    return g->is_mixed ? PNB__GROVE_LMC_JITTER : PNB__GROVE_JITTER;
+}
+
+/* The numbers of the kernels and, behind them, the unit: as the file has them. */
+static size_t n_numbers(const pnb__grove *g, int side)
+{
+    return PNB__GROVE_N_NUMBERS * pnb__grove_n_kernels(g, side) + 1;
 }
 
 pnb_status pnb__grove_alloc(pnb__grove *g, int side, pnb_error *err)
 {
     pnb__grove_part *p = &g->part[side];
-    size_t bytes = pnb__grove_factor_bytes(g, side);
-    p->z = pnb__alloc_array(g->m, g->q * sizeof *p->z);
+    size_t bytes = pnb__grove_factor_bytes(g, side), kernels = pnb__grove_n_kernels(g, side);
+    p->z = pnb__alloc_array(kernels * g->m, g->q * sizeof *p->z);
+    double *numbers = p->number[0] = pnb__alloc_array(n_numbers(g, side), sizeof *numbers);
+    for (size_t i = 1; numbers != NULL && i < PNB__GROVE_N_NUMBERS; i++)
+        p->number[i] = numbers + i * kernels;
+    if (g->is_mixed)
+        p->mixing = pnb__alloc_array(p->d, p->d * sizeof *p->mixing);
     p->constant = pnb__alloc_array(p->d, sizeof *p->constant);
     p->q_mean = pnb__alloc_array(p->d, g->m * sizeof *p->q_mean);
     p->recognise = pnb__alloc_array(g->q, (p->d + 1) * sizeof *p->recognise);
     p->factors = pnb__alloc_array(bytes, 1);
     p->found = pnb__alloc_array(p->n_missed, g->q * sizeof *p->found);
     p->missed = pnb__alloc_array(p->n_missed, g->q * sizeof *p->missed);
-    bool has_room = p->z != NULL && p->constant != NULL && p->q_mean != NULL &&
-                    p->recognise != NULL && p->factors != NULL && p->found != NULL &&
-                    p->missed != NULL;
+    bool has_room = p->z != NULL && numbers != NULL && (p->mixing != NULL || !g->is_mixed) &&
+                    p->constant != NULL && p->q_mean != NULL && p->recognise != NULL &&
+                    p->factors != NULL && p->found != NULL && p->missed != NULL;
     return has_room ? PNB_OK : pnb__fail_nomem(err, bytes);
 }
 
@@ -57,6 +78,8 @@ void pnb__grove_reset(pnb__grove *g)
         pnb__grove_part *p = &g->part[s];
         pnb__grove_reader_free(g->reader[s]);
         pnb__free(p->z);
+        pnb__free(p->number[0]);
+        pnb__free(p->mixing);
         pnb__free(p->constant);
         pnb__free(p->q_mean);
         pnb__free(p->recognise);
@@ -70,12 +93,25 @@ void pnb__grove_reset(pnb__grove *g)
 pnb__process pnb__grove_process(const pnb__grove *g, int side)
 {
     const pnb__grove_part *p = &g->part[side];
-    return (pnb__process){.kernel = {g->kind, g->q, 1, &p->number[PNB__GROVE_LENGTHSCALE],
-                                     p->number[PNB__GROVE_SCALE]},
+    return (pnb__process){.kernel = {g->kind, g->q, 1, p->number[PNB__GROVE_LENGTHSCALE],
+                                     p->number[PNB__GROVE_SCALE][0]},
                           .z = p->z,
                           .constant = p->constant,
                           .q_mean = p->q_mean,
                           .factors = p->factors};
+}
+
+pnb__lmc_process pnb__grove_lmc_process(const pnb__grove *g, int side)
+{
+    const pnb__grove_part *p = &g->part[side];
+    return (pnb__lmc_process){.kind = g->kind,
+                              .z = p->z,
+                              .lengthscale = p->number[PNB__GROVE_LENGTHSCALE],
+                              .scale = p->number[PNB__GROVE_SCALE],
+                              .constant = p->constant,
+                              .q_mean = p->q_mean,
+                              .factors = p->factors,
+                              .mixing = p->mixing};
 }
 
 /* ---- learning ---- */
@@ -111,6 +147,10 @@ static pnb_status check_opts(const pnb_adapter_opts *o, size_t n_pairs, pnb_erro
         return pnb__fail(err, PNB_ARG,
                          "a collapsed or exact fit is of all pairs at once: no "
                          "batch-size");
+    if (o->per_output && (o->shared_covariance || o->grove_fit != PNB_GROVE_STEPS))
+        return pnb__fail(err, PNB_ARG,
+                         "per-output has a covariance and inducing points for each output: no "
+                         "shared-covariance, and no fit but steps");
     if (o->grove_fit == PNB_GROVE_EXACT && n_pairs > MOST_EXACT)
         return pnb__fail(err, PNB_LIMIT,
                          "exact regression of %zu pairs: at most %d (a step takes N^3); use "
@@ -131,24 +171,38 @@ static void choose_published(pnb_adapter_opts *o)
     o->align_weight = isnan(o->align_weight) ? 400 : o->align_weight;
 }
 
+/* Of all kernels of a side the geometric mean. */
+static double middle_of(const pnb__grove *g, int side, int number)
+{
+    size_t n = pnb__grove_n_kernels(g, side);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += log(g->part[side].number[number][i]);
+    return exp(sum / (double)n);
+}
+
 static void tell(pnb_adapter *a, const pnb__grove_result *result)
 {
+    static const char *const words[] = {"lengthscale", "scale", "noise"};
     const pnb__grove *g = a->self;
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        pnb__adapter_tell(a, (pnb_adapter_side)s, "lengthscale",
-                          g->part[s].number[PNB__GROVE_LENGTHSCALE]);
-        pnb__adapter_tell(a, (pnb_adapter_side)s, "scale", g->part[s].number[PNB__GROVE_SCALE]);
-        pnb__adapter_tell(a, (pnb_adapter_side)s, "noise", g->part[s].number[PNB__GROVE_NOISE]);
+        for (int i = 0; i < PNB__GROVE_N_NUMBERS; i++)
+            pnb__adapter_tell(a, (pnb_adapter_side)s, words[i], middle_of(g, s, i));
         pnb__adapter_tell(a, (pnb_adapter_side)s, "jitter", result->jitter);
     }
     pnb__adapter_tell(a, PNB_ADAPTER_IMAGES, "loss_first", result->first);
     pnb__adapter_tell(a, PNB_ADAPTER_IMAGES, "loss_last", result->last);
-    if (result->jitter > PNB__GROVE_JITTER)
+    pnb__adapter_tell(a, PNB_N_ADAPTER_SIDES, "steps", (double)result->steps);
+    if (!isnan(result->best_loss)) {
+        pnb__adapter_tell(a, PNB_N_ADAPTER_SIDES, "val_loss", result->best_loss);
+        pnb__adapter_tell(a, PNB_N_ADAPTER_SIDES, "best_step", result->best_step);
+    }
+    if (result->jitter > pnb__grove_jitter(g))
         pnb__log(
             a->ctx, PNB_LOG_WARN,
             "grove: k(Z,Z) needed a jitter of %g (%g was asked for): inducing points are close "
             "for the lengthscale",
-            result->jitter, PNB__GROVE_JITTER);
+            result->jitter, pnb__grove_jitter(g));
 }
 
 static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *err)
@@ -163,11 +217,13 @@ static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *er
     g->kind = kind_of(o->kernel);
     g->q = o->latent_dim != 0 ? (size_t)o->latent_dim : LATENT_DIM;
     g->m = INDUCING;
+    g->is_mixed = o->per_output;
     g->is_shared = o->shared_covariance || o->grove_fit != PNB_GROVE_STEPS;
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         g->part[s].d = a->part[s].dim;
     PNB_TRY(pnb__grove_start(g, a->ctx, job, o, &pairs, err));
-    PNB_TRY(pnb__grove_train(g, a->ctx, &pairs, o, &job->data->watch, &result, err));
+    const pnb__grove_run run = {o, job->data, {a->calls->fields, a->calls->n_fields, o}};
+    PNB_TRY(pnb__grove_train(g, a->ctx, &pairs, &run, &result, err));
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         PNB_TRY(pnb__grove_recognise(g, a->ctx, &pairs, s, err));
         PNB_TRY(pnb__grove_reader_make(g, s, a->ctx, err));
@@ -200,8 +256,11 @@ static pnb_status arrays(const pnb_adapter *a, pnb__adapter_arrays *to, pnb_erro
     pnb_status status = PNB_OK;
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         const pnb__grove_part *p = &g->part[s];
-        PNB_TRY(pnb__adapter_put(to, names[s][Z], p->z, g->m, g->q, err));
-        PNB_TRY(pnb__adapter_put(to, names[s][KERNEL], p->number, PNB__GROVE_N_NUMBERS, 0, err));
+        PNB_TRY(
+            pnb__adapter_put(to, names[s][Z], p->z, pnb__grove_n_kernels(g, s) * g->m, g->q, err));
+        PNB_TRY(pnb__adapter_put(to, names[s][KERNEL], p->number[0], n_numbers(g, s), 0, err));
+        if (g->is_mixed)
+            PNB_TRY(pnb__adapter_put(to, names[s][MIXING], p->mixing, p->d, p->d, err));
         PNB_TRY(pnb__adapter_put(to, names[s][CONSTANT], p->constant, p->d, 0, err));
         PNB_TRY(pnb__adapter_put(to, names[s][Q_MEAN], p->q_mean, p->d, g->m, err));
         PNB_TRY(pnb__adapter_put(to, names[s][RECOGNISE], p->recognise, g->q, p->d + 1, err));
@@ -218,12 +277,17 @@ static pnb_status find_sizes(pnb__grove *g, const pnb_safetensors *file, int sid
                              const char *where, pnb_error *err)
 {
     const pnb_array_view *z = pnb_safetensors_find(file, names[side][Z]);
-    if (z == NULL || z->n_dims != 2 || z->shape[0] < 1 || z->shape[0] > MOST_POINTS ||
-        z->shape[1] < 1 || (size_t)z->shape[1] >= g->part[side].d)
+    g->is_mixed = pnb_safetensors_find(file, names[side][MIXING]) != NULL;
+    int64_t kernels = (int64_t)pnb__grove_n_kernels(g, side);
+    if (z == NULL || z->n_dims != 2 || z->shape[0] < 1 || z->shape[0] % kernels != 0 ||
+        z->shape[0] / kernels > MOST_POINTS || z->shape[1] < 1 ||
+        (size_t)z->shape[1] >= g->part[side].d)
         return pnb__fail(err, PNB_FORMAT,
-                         "%s: %s is missing or not (M,Q) with M up to %d and Q below the width %zu",
-                         where, names[side][Z], (int)MOST_POINTS, g->part[side].d);
-    g->m = (size_t)z->shape[0];
+                         "%s: %s is missing or not (%lld M,Q) with M up to %d and Q below the "
+                         "width %zu",
+                         where, names[side][Z], (long long)kernels, (int)MOST_POINTS,
+                         g->part[side].d);
+    g->m = (size_t)(z->shape[0] / kernels);
     g->q = (size_t)z->shape[1];
     const pnb_array_view *found = pnb_safetensors_find(file, names[side][FOUND]);
     if (found == NULL || found->n_dims != 2 || found->shape[0] < 1 ||
@@ -254,7 +318,9 @@ static pnb_status find_arrays(pnb__grove *g, int side, const pnb_safetensors *fi
 {
     size_t m = g->m, d = g->part[side].d, s = g->part[side].n_missed;
     pnb_status status;
-    PNB_TRY(pnb__adapter_find(file, names[side][KERNEL], PNB__GROVE_N_NUMBERS, 0, where, err));
+    PNB_TRY(pnb__adapter_find(file, names[side][KERNEL], n_numbers(g, side), 0, where, err));
+    if (g->is_mixed)
+        PNB_TRY(pnb__adapter_find(file, names[side][MIXING], d, d, where, err));
     PNB_TRY(pnb__adapter_find(file, names[side][CONSTANT], d, 0, where, err));
     PNB_TRY(pnb__adapter_find(file, names[side][Q_MEAN], d, m, where, err));
     PNB_TRY(pnb__adapter_find(file, names[side][RECOGNISE], g->q, d + 1, where, err));
@@ -265,10 +331,13 @@ static pnb_status find_arrays(pnb__grove *g, int side, const pnb_safetensors *fi
         return pnb__fail(err, PNB_FORMAT, "%s: %s is missing, or no list of F32 or F64", where,
                          names[side][FACTORS]);
     g->is_shared = a->dtype == PNB_F64;
+    if (g->is_shared && g->is_mixed)
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: %s has processes of their own and one covariance",
+                          where, names[side][MIXING]));
     if (a->n_bytes != pnb__grove_factor_bytes(g, side))
         return pnb__fail(err, PNB_SHAPE, "%s: %s has %lld numbers, wanted %zu", where,
                          names[side][FACTORS], (long long)a->shape[0],
-                         pnb__factors_size(m, pnb__grove_n_factors(g, side)));
+                         pnb__grove_factor_bytes(g, side) / pnb_dtype_size(a->dtype));
 done:
     return status;
 }
@@ -281,9 +350,11 @@ static pnb_status open_side(pnb__grove *g, int side, const pnb_ctx *ctx,
     PNB_TRY(find_sizes(g, file, side, where, err));
     PNB_TRY(find_arrays(g, side, file, where, err));
     PNB_TRY(pnb__grove_alloc(g, side, err));
-    PNB_TRY(pnb__adapter_get(file, names[side][Z], p->z, g->m, g->q, where, err));
-    PNB_TRY(pnb__adapter_get(file, names[side][KERNEL], p->number, PNB__GROVE_N_NUMBERS, 0, where,
-                             err));
+    size_t n_points = pnb__grove_n_kernels(g, side) * g->m, n = n_numbers(g, side);
+    PNB_TRY(pnb__adapter_get(file, names[side][Z], p->z, n_points, g->q, where, err));
+    PNB_TRY(pnb__adapter_get(file, names[side][KERNEL], p->number[0], n, 0, where, err));
+    if (g->is_mixed)
+        PNB_TRY(pnb__adapter_get(file, names[side][MIXING], p->mixing, p->d, p->d, where, err));
     PNB_TRY(pnb__adapter_get(file, names[side][CONSTANT], p->constant, p->d, 0, where, err));
     PNB_TRY(pnb__adapter_get(file, names[side][Q_MEAN], p->q_mean, p->d, g->m, where, err));
     PNB_TRY(
@@ -291,11 +362,11 @@ static pnb_status open_side(pnb__grove *g, int side, const pnb_ctx *ctx,
     PNB_TRY(pnb__adapter_get(file, names[side][FOUND], p->found, p->n_missed, g->q, where, err));
     PNB_TRY(pnb__adapter_get(file, names[side][MISSED], p->missed, p->n_missed, g->q, where, err));
     PNB_TRY(get_factors(g, side, file, where, err));
-    for (int i = 0; i < PNB__GROVE_N_NUMBERS; i++)
-        if (!(p->number[i] > 0))
-            return pnb__fail(err, PNB_NUMERIC, "%s: number %d of %s is %g, it must be above 0",
-                             where, i, names[side][KERNEL], p->number[i]);
-    g->unit = p->number[PNB__GROVE_UNIT];
+    for (size_t i = 0; i < n; i++)
+        if (!(p->number[0][i] > 0))
+            return pnb__fail(err, PNB_NUMERIC, "%s: number %zu of %s is %g, it must be above 0",
+                             where, i, names[side][KERNEL], p->number[0][i]);
+    g->unit = p->number[0][n - 1];
     status = pnb__grove_reader_make(g, side, ctx, err);
 done:
     return status;
@@ -306,6 +377,8 @@ static pnb_status open_file(pnb_adapter *a, const pnb_safetensors *file, const c
 {
     pnb__grove *g = a->self;
     size_t m = 0, q = 0;
+    double unit = 0;
+    bool is_mixed = false;
     pnb_status status;
     PNB_TRY(pnb__adapter_check_kept(a, where, err));
     g->kind = kind_of(a->opts.kernel);
@@ -314,11 +387,14 @@ static pnb_status open_file(pnb_adapter *a, const pnb_safetensors *file, const c
             return pnb__fail(err, PNB_FORMAT, "%s: grove adapts both sides", where);
         g->part[s].d = a->part[s].dim;
         PNB_TRY(open_side(g, s, a->ctx, file, where, err));
-        if (s > 0 && (g->m != m || g->q != q || g->unit != g->part[0].number[PNB__GROVE_UNIT]))
+        if (s > 0 && (g->m != m || g->q != q || g->unit != unit || g->is_mixed != is_mixed))
             return pnb__fail(err, PNB_FORMAT,
-                             "%s: the sides differ in inducing points, latent axes or unit", where);
+                             "%s: the sides differ in inducing points, latent axes, unit or mixing",
+                             where);
         m = g->m;
         q = g->q;
+        unit = g->unit;
+        is_mixed = g->is_mixed;
     }
 done:
     return status;
@@ -372,6 +448,7 @@ static const pnb__field fields[] = {
     {"recipe", AT(recipe), pnb__adapt_recipe_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"epochs", AT(epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"batch-size", AT(batch_size), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"patience", AT(patience), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"lr", AT(lr), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
     {"latent-dim", AT(latent_dim), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"inducing", AT(inducing), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
@@ -381,6 +458,7 @@ static const pnb__field fields[] = {
     {"elbo-weight", AT(elbo_weight), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
     {"align-weight", AT(align_weight), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
     {"shared-covariance", AT(shared_covariance), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"per-output", AT(per_output), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"latent-uncertainty", AT(latent_uncertainty), latent_word, PNB__FIELD_ENUM, true,
      PNB__ALSO_NONE},
     {"inference", AT(inference), inference_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},

@@ -1,37 +1,37 @@
 /* GroVE between its files: what is learned, how it is started, trained, kept and read.
  *
  * grove.c the method's calls and its file; grove_start.c pairs, latents and inducing points before
- * the first step; grove_fit.c the training; grove_read.c distributions of rows.
- * All numbers are of embeddings divided by `unit`, so that outputs vary by about 1.
- * Shape letters: N pairs, D width of a side, Q latent axes, M inducing points. */
+ * the first step; grove_fit.c the training and grove_side.c what a step is to one side;
+ * grove_read.c distributions of rows. All numbers are of embeddings divided by `unit`, so that
+ * outputs vary by about 1. Shape letters: N pairs, D width of a side, Q latent axes, M inducing
+ * points; K kernels: 1, or D where outputs are mixed of processes of their own (lmc.h, "per
+ * output"). */
 #ifndef PNB_ADAPT_GROVE_H
 #define PNB_ADAPT_GROVE_H
 
 #include "adapt/adapter.h"
 #include "adapt/gp/grove_loss.h"
 #include "adapt/gp/latent.h"
+#include "adapt/gp/lmc.h"
 #include "adapt/gp/marginals.h"
 #include "train/trainer.h"
 
-#define PNB__GROVE_JITTER 1e-6 /* on the diagonal of k(Z,Z), where k(x,x) begins as 1 */
+#define PNB__GROVE_JITTER 1e-6     /* on the diagonal of k(Z,Z), where k(x,x) begins as 1 */
+#define PNB__GROVE_LMC_JITTER 1e-4 /* the released code's, with floats: per output */
 
-/* Numbers of a side; noise is the variance of the likelihood. */
-enum {
-    PNB__GROVE_LENGTHSCALE,
-    PNB__GROVE_SCALE,
-    PNB__GROVE_NOISE,
-    PNB__GROVE_UNIT,
-    PNB__GROVE_N_NUMBERS
-};
+/* Rows of numbers of a side, K each; noise is the variance of the likelihood. */
+enum { PNB__GROVE_LENGTHSCALE, PNB__GROVE_SCALE, PNB__GROVE_NOISE, PNB__GROVE_N_NUMBERS };
 
 /* One side: the process of its outputs. */
 typedef struct pnb__grove_part {
     size_t d;
-    double number[PNB__GROVE_N_NUMBERS];
-    double *z;         /* (M,Q) */
-    double *constant;  /* (D) */
-    double *q_mean;    /* (D,M) */
-    void *factors;     /* factors.h: D of them in floats, or one in doubles */
+    double *number[PNB__GROVE_N_NUMBERS]; /* (K) each, one array */
+    double *z;                            /* (K,M,Q) */
+    double *constant;                     /* (D) */
+    double *q_mean;                       /* (D,M) */
+    void *factors;     /* factors.h: D of them in floats, or one in doubles; per output D times one
+                        * in floats */
+    double *mixing;    /* (D,D) [process][output]; NULL: outputs are the processes */
     double *recognise; /* (Q, D + 1): of an embedding less `constant`, and 1: a latent to
                           start from */
     size_t n_missed;   /* S: pairs of a sample, */
@@ -47,18 +47,23 @@ typedef struct pnb__grove {
     pnb__gp_kind kind;
     size_t q, m;
     bool is_shared; /* one covariance for all outputs */
+    bool is_mixed;  /* per output */
     double unit;
     pnb__grove_part part[PNB_N_ADAPTER_SIDES];
     pnb__grove_reader *reader[PNB_N_ADAPTER_SIDES];
 } pnb__grove;
 
+size_t pnb__grove_n_kernels(const pnb__grove *g, int side); /* K */
+/* Factors beside each other: with processes of their own, of each. */
 size_t pnb__grove_n_factors(const pnb__grove *g, int side);
-size_t pnb__grove_factor_bytes(const pnb__grove *g, int side);
+size_t pnb__grove_factor_bytes(const pnb__grove *g, int side); /* of all */
+double pnb__grove_jitter(const pnb__grove *g);
 /* Memory for the arrays of a side, its d and n_missed set.  Errors  NOMEM */
 pnb_status pnb__grove_alloc(pnb__grove *g, int side, pnb_error *err);
 void pnb__grove_reset(pnb__grove *g);
-/* A side as marginals.h reads it. */
+/* A side as marginals.h reads it, or lmc.h. */
 pnb__process pnb__grove_process(const pnb__grove *g, int side);
+pnb__lmc_process pnb__grove_lmc_process(const pnb__grove *g, int side);
 
 /* ---- grove_start.c ---- */
 
@@ -77,6 +82,9 @@ typedef struct pnb__grove_pairs {
  *         finite, rows that are all the same, fewer than M different latents), NOMEM */
 pnb_status pnb__grove_start(pnb__grove *g, const pnb_ctx *ctx, const pnb__adapter_job *job,
                             const pnb_adapter_opts *opts, pnb__grove_pairs *out, pnb_error *err);
+/* The pairs of a job's truth, with room for their latents.  Errors  LIMIT, NOMEM */
+pnb_status pnb__grove_list(pnb__grove_pairs *out, const pnb__adapter_job *job, size_t q,
+                           pnb_error *err);
 void pnb__grove_pairs_reset(pnb__grove_pairs *pairs);
 /* Rows `pair` (n) of a side over `unit`, a column each: y (D,n), or a row each: (n,D). */
 void pnb__grove_columns(const pnb__grove *g, const pnb__grove_pairs *pairs, int side,
@@ -86,6 +94,9 @@ void pnb__grove_rows(const pnb__grove *g, const pnb__grove_pairs *pairs, int sid
 /* `n` different numbers below `n_all`, the same for a seed, first in a list of all; in order where
  * n is n_all. Free with pnb__free.  Errors  NOMEM */
 pnb_status pnb__grove_sample(uint32_t **out, size_t n_all, size_t n, uint64_t seed, pnb_error *err);
+
+/* ---- grove_recognise.c ---- */
+
 /* recognise of a side by ridge regression of the latents on (at most 8,192 of) its embeddings. */
 pnb_status pnb__grove_recognise(pnb__grove *g, const pnb_ctx *ctx, const pnb__grove_pairs *pairs,
                                 int side, pnb_error *err);
@@ -94,36 +105,71 @@ pnb_status pnb__grove_recognise(pnb__grove *g, const pnb_ctx *ctx, const pnb__gr
 
 typedef struct pnb__grove_result {
     double first, last; /* mean loss of the first and the last tenth of the steps */
-    double jitter;      /* the largest that a factor needed */
+    double jitter;      /* the largest that a factor needed in this process */
     int64_t steps;
+    double best_loss, best_step; /* of the held-out pairs; NaN: there were none */
 } pnb__grove_result;
 /* The training as the loop sees it; g, pairs and opts must outlive it. Parameters have the names of
- * the arrays on disk, the logarithms of "kernel" and "latents" (N Q); trainer_reset closes it.
+ * the arrays on disk, the logarithms of "kernel" and "latents" (N Q); trainer_reset closes it. With
+ * data not NULL its held-out pairs validate; `settings` stand in a run's files.
  * Errors  NOMEM */
 typedef struct pnb__grove_fit pnb__grove_fit;
+typedef struct pnb__grove_run {
+    const pnb_adapter_opts *opts;
+    const pnb_adapter_data *data; /* NULL: nothing is held out, watched or kept */
+    pnb__settings settings;
+} pnb__grove_run;
 pnb_status pnb__grove_fit_create(pnb__grove_fit **out, pnb__grove *g, const pnb_ctx *ctx,
-                                 pnb__grove_pairs *pairs, const pnb_adapter_opts *opts,
+                                 pnb__grove_pairs *pairs, const pnb__grove_run *run,
                                  pnb_error *err);
 void pnb__grove_fit_free(pnb__grove_fit *fit);
 pnb__objective pnb__grove_fit_objective(pnb__grove_fit *fit);
-pnb__run_opts pnb__grove_fit_run(const pnb__grove_fit *fit); /* optimiser, batch, steps */
+/* Optimiser, batch, steps, and where a run is kept. */
+pnb__run_opts pnb__grove_fit_run(pnb__grove_fit *fit);
 /* The pairs of an epoch (n) in batches: a full batch has the order of the pairs, others are drawn
  * anew for every epoch and seed. */
 void pnb__grove_order(uint32_t *order, size_t n, size_t batch, uint64_t seed, uint64_t epoch);
-/* Trains g and the pairs' latents; `watch` is asked before every step.
- * Errors  ARG, NUMERIC, NOMEM, INTERRUPTED */
+/* Trains g and the pairs' latents.
+ * Errors  ARG, NUMERIC, NOMEM, INTERRUPTED, those of a run's files */
 pnb_status pnb__grove_train(pnb__grove *g, const pnb_ctx *ctx, pnb__grove_pairs *pairs,
-                            const pnb_adapter_opts *opts, const pnb_watch *watch,
-                            pnb__grove_result *out, pnb_error *err);
+                            const pnb__grove_run *run, pnb__grove_result *out, pnb_error *err);
+
+/* ---- grove_held_out.c ---- */
+
+/* Held-out pairs, at most 1,024 of them, the same ones every time. */
+typedef struct pnb__grove_held_out {
+    pnb__adapter_job job;
+    pnb__grove_pairs pairs;
+    uint32_t *sample;
+    size_t n;
+} pnb__grove_held_out;
+/* Errors  ARG (no pair), LIMIT, NOMEM */
+pnb_status pnb__grove_held_out_open(pnb__grove_held_out *out, const pnb_adapter_data *data,
+                                    size_t q, pnb_error *err);
+void pnb__grove_held_out_reset(pnb__grove_held_out *held);
+/* The loss of a pair without the divergence, which is of the parameters alone, at the latent that
+ * its picture alone is given and at the one of its caption: mean of both, and over the pairs. g's
+ * arrays are those of the moment; its recognisers and readers are made anew.  Errors  NUMERIC,
+ * NOMEM */
+pnb_status pnb__grove_held_out_loss(const pnb__grove_held_out *held, pnb__grove *g,
+                                    const pnb_ctx *ctx, const pnb__grove_pairs *pairs,
+                                    const pnb__grove_loss_opts *loss, double *out, pnb_error *err);
 
 /* ---- grove_read.c ---- */
 
-/* Makes g->reader of a side: what is computed once for all rows.  Errors  NUMERIC, NOMEM */
+/* Makes g->reader of a side anew: what is computed once for all rows.  Errors  NUMERIC, NOMEM */
 pnb_status pnb__grove_reader_make(pnb__grove *g, int side, const pnb_ctx *ctx, pnb_error *err);
 void pnb__grove_reader_free(pnb__grove_reader *r);
 /* found and missed of a side, by its reader.  Errors  NUMERIC, NOMEM */
 pnb_status pnb__grove_find_misses(pnb__grove *g, int side, const pnb__grove_pairs *pairs,
                                   pnb_error *err);
+/* Of at most PNB__GROVE_CHUNK rows, by a side's reader: latents x (n,Q) of the rows of pairs, and
+ * what the side says at latents, mean and var (D,n) without noise.  Errors  NUMERIC, NOMEM */
+enum { PNB__GROVE_CHUNK = 128 };
+pnb_status pnb__grove_place(const pnb__grove *g, int side, const pnb__grove_pairs *pairs,
+                            const uint32_t *pair, size_t n, double *x, pnb_error *err);
+pnb_status pnb__grove_say(const pnb__grove *g, int side, const double *x, size_t n, double *mean,
+                          double *var, pnb_error *err);
 /* Latents of a block's rows, and what the process says of them. */
 pnb_status pnb__grove_read(const pnb__grove *g, const pnb_ctx *ctx, const pnb_adapter_opts *opts,
                            const pnb__adapter_block *block, pnb_error *err);

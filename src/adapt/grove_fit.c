@@ -1,53 +1,58 @@
-/* GroVE's training through the loop that all training goes through.
+/* GroVE's training through the loop that all training goes through (train/objective.h).
  *
- * A step:  marginals.c of either side at the batch's latents; from there on a graph (likelihood and
- * alignment, which are D N numbers); back through the marginals. Scales are trained by their
+ * A step:  marginals of either side at the batch's latents (grove_side.c), likelihood and
+ * alignment, which are D N numbers (pair_terms.c), and back. Scales are trained by their
  * logarithms. Parameters are floats where each output has a factor of its own, doubles otherwise;
- * everything but the products with those factors is computed in doubles either way.
+ * everything but the products with those factors is computed in doubles either way. Fits that are
+ * collapsed tie the sides by their latents alone.
  *
- * "collapsed": q(v) is the bound's optimum at every step and no parameter; the slope of the bound
- * by all that remains is that of the objective with q(v) held fixed (the optimum is flat in it).
- * The sides are tied by their latents alone. "exact" ties an inducing point to every latent. */
+ * A checkpoint is grove.safetensors: the parameters, those of the lowest held-out loss so far, and
+ * what early stopping and the report count. Everything before the first step is computed again. */
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
-#include "adapt/gp/gp_exact.h"
 #include "adapt/gp/pair_terms.h"
-#include "adapt/grove.h"
+#include "adapt/grove_side.h"
+
+#define FILE_NAME "grove.safetensors"
+#define BEST "best."
+#define PROGRESS "progress"
 
 enum { STREAM_EPOCH = 16 };
-enum { KERNEL_LENGTHSCALE, KERNEL_SCALE, KERNEL_NOISE, N_KERNEL };
-enum { P_Z, P_KERNEL, P_CONSTANT, P_Q_MEAN, P_FACTORS, N_SIDE_PARAMS };
-enum { N_PARAMS = PNB_N_ADAPTER_SIDES * N_SIDE_PARAMS + 1 };
+enum { N_PARAMS = PNB_N_ADAPTER_SIDES * PNB__GROVE_N_PARAMS + 1 };
 
-typedef struct side {
-    pnb__marginals marginals;
-    pnb__param params[N_SIDE_PARAMS];
-    double *z, *constant, *q_mean, kernel[N_KERNEL];     /* as doubles, kernel without logarithm */
-    double *dz, *dconstant, *dq_mean, dkernel[N_KERNEL]; /* slopes */
-    double *mean, *var, *dmean, *dvar, *y, *rows;
-    double *q_chol; /* (M,M) and a factor in doubles, where that is no parameter */
-    void *collapsed;
-} side;
+/* In the order of the array in a checkpoint. */
+typedef struct progress {
+    double best_loss; /* NaN: nothing was validated */
+    double best_step, waited;
+    double first, last; /* as in pnb__grove_result */
+} progress;
+enum { N_PROGRESS = sizeof(progress) / sizeof(double) };
 
 typedef struct pnb__grove_fit {
     pnb_ctx host; /* parameters lie in the host's memory, whatever device the context has */
     pnb__grove *g;
     pnb__grove_pairs *pairs;
+    pnb__grove_run run;
     const pnb_adapter_opts *opts;
-    double jitter; /* the largest that was needed */
     pnb__kernels kernels;
     pnb__real real;
     size_t n; /* of a batch */
+    int64_t n_steps;
     bool is_collapsed, is_exact;
-    side side[PNB_N_ADAPTER_SIDES];
+    pnb__fit_side side[PNB_N_ADAPTER_SIDES];
     pnb__param latents, *params[N_PARAMS];
+    size_t n_params;
+    char *best;      /* parameters beside each other; NULL: nothing is held out */
     uint32_t *order; /* (N) pairs of this epoch */
     double *x, *dx;  /* (n,Q) */
     double *room;
     pnb__grove_loss_opts loss;
-    pnb__pair_side terms[PNB_N_ADAPTER_SIDES];
+    pnb__grove_held_out held;
+    progress at_best;
     pnb_loader_position at;
+    volatile sig_atomic_t stop;
 } fit;
 
 static double elbo_weight(const fit *f)
@@ -64,110 +69,105 @@ static double align_weight(const fit *f)
     return isnan(f->opts->align_weight) ? 1 : f->opts->align_weight;
 }
 
-/* ---- parameters ---- */
+/* ---- checkpoints ---- */
 
-static pnb_status add_param(fit *f, pnb__param *p, const char *name, size_t n, bool trainable,
-                            pnb_error *err)
+static size_t bytes_of(const fit *f, size_t i)
 {
-    size_t bytes = n * PNB__REAL_SIZE(f->real);
-    *p = (pnb__param){.name = name, .n_dims = 1, .shape = {n}, .n = n, .trainable = trainable};
-    pnb_status status = pnb__param_alloc(p, &f->kernels, bytes, err);
-    if (status != PNB_OK || !trainable)
-        return status;
-    p->grad = pnb__alloc_zero(n, PNB__REAL_SIZE(f->real));
-    return p->grad != NULL ? PNB_OK : pnb__fail_nomem(err, bytes);
+    return f->params[i]->n * PNB__REAL_SIZE(f->real);
 }
 
-static void free_param(fit *f, pnb__param *p)
+/* Parameters to and from memory where they stand beside each other. */
+static void copy_params(fit *f, char *to, const char *from)
 {
-    if (p->name == NULL)
-        return;
-    pnb__free(p->grad);
-    pnb__param_free(p, &f->kernels, p->n * PNB__REAL_SIZE(f->real));
-}
-
-/* Of other memory than the parameter's: slopes become numbers of its type. */
-static void put_slopes(const fit *f, pnb__param *p, const double *slopes)
-{
-    if (f->real == PNB__F64) {
-        memcpy(p->grad, slopes, p->n * sizeof *slopes);
-        return;
+    size_t at = 0;
+    for (size_t i = 0; i < f->n_params; i++) {
+        void *own = pnb__param_on_host(f->params[i], &f->kernels);
+        memcpy(to != NULL ? to + at : own, to != NULL ? own : from + at, bytes_of(f, i));
+        at += bytes_of(f, i);
     }
-    for (size_t i = 0; i < p->n; i++)
-        ((float *)p->grad)[i] = (float)slopes[i];
 }
 
-static const char *const side_names[PNB_N_ADAPTER_SIDES][N_SIDE_PARAMS] = {
-    {"image.z", "image.kernel", "image.constant", "image.q_mean", "image.factors"},
-    {"text.z", "text.kernel", "text.constant", "text.q_mean", "text.factors"}};
+typedef char param_name[32];
 
-static pnb_status open_side_params(fit *f, int s, pnb_error *err)
+static pnb_array_view view_of(const fit *f, size_t i, const char *prefix, const void *data,
+                              param_name name)
 {
-    const pnb__grove_part *part = &f->g->part[s];
-    size_t m = f->g->m;
-    const size_t sizes[N_SIDE_PARAMS] = {
-        m * f->g->q, N_KERNEL, part->d, f->is_collapsed ? 0 : part->d * m,
-        f->is_collapsed ? 0 : pnb__factors_size(m, pnb__grove_n_factors(f->g, s))};
-    pnb__param *p = f->side[s].params;
-    pnb_status status = PNB_OK;
-    for (int i = 0; i < N_SIDE_PARAMS && status == PNB_OK; i++) {
-        if (sizes[i] == 0 || (i == P_Z && f->is_exact))
-            continue;
-        status = add_param(f, &p[i], side_names[s][i], sizes[i], true, err);
-        f->params[s * N_SIDE_PARAMS + i] = &p[i];
+    snprintf(name, sizeof(param_name), "%s%s", prefix, f->params[i]->name);
+    return (pnb_array_view){.name = name,
+                            .dtype = f->real == PNB__F64 ? PNB_F64 : PNB_F32,
+                            .n_dims = 1,
+                            .shape = {(int64_t)f->params[i]->n},
+                            .data = data,
+                            .n_bytes = bytes_of(f, i)};
+}
+
+static pnb_status save(void *self, const char *dir, pnb_error *err)
+{
+    fit *f = self;
+    param_name names[2 * N_PARAMS];
+    pnb_array_view views[2 * N_PARAMS + 1];
+    size_t n = 0, at = 0;
+    char *path = pnb__path_join(dir, FILE_NAME);
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(dir));
+    for (size_t i = 0; i < f->n_params; i++, n++)
+        views[n] = view_of(f, i, "", pnb__param_on_host(f->params[i], &f->kernels), names[n]);
+    for (size_t i = 0; i < f->n_params && !isnan(f->at_best.best_loss); i++, n++) {
+        views[n] = view_of(f, i, BEST, f->best + at, names[n]);
+        at += bytes_of(f, i);
     }
-    if (status != PNB_OK)
-        return status;
-    const double kernel[N_KERNEL] = {log(part->number[PNB__GROVE_LENGTHSCALE]),
-                                     log(part->number[PNB__GROVE_SCALE]),
-                                     log(part->number[PNB__GROVE_NOISE])};
-    const double *const values[] = {part->z, kernel, part->constant, part->q_mean};
-    for (int i = 0; i < P_FACTORS && status == PNB_OK; i++)
-        if (p[i].name != NULL)
-            status = pnb__param_write(&p[i], &f->kernels, 0, p[i].n, values[i], err);
-    if (p[P_FACTORS].name != NULL)
-        memcpy(pnb__param_on_host(&p[P_FACTORS], &f->kernels), part->factors,
-               pnb__grove_factor_bytes(f->g, s));
+    views[n++] = (pnb_array_view){.name = PROGRESS,
+                                  .dtype = PNB_F64,
+                                  .n_dims = 1,
+                                  .shape = {N_PROGRESS},
+                                  .data = &f->at_best,
+                                  .n_bytes = sizeof f->at_best};
+    pnb_status status = pnb_safetensors_write(path, views, n, NULL, err);
+    pnb__free(path);
+    return status;
+}
+
+static pnb_status read_part(fit *f, const pnb_safetensors *file, const char *prefix,
+                            const char *where, pnb_error *err)
+{
+    for (size_t i = 0; i < f->n_params; i++) {
+        param_name name;
+        pnb_array_view want = view_of(f, i, prefix, NULL, name);
+        const pnb_array_view *v = pnb_safetensors_find(file, name);
+        if (v == NULL || v->dtype != want.dtype || v->n_bytes != want.n_bytes)
+            return pnb__fail(err, PNB_FORMAT, "%s: no array %s of %zu bytes", where, name,
+                             want.n_bytes);
+        memcpy(pnb__param_on_host(f->params[i], &f->kernels), v->data, v->n_bytes);
+    }
+    return PNB_OK;
+}
+
+static pnb_status read_checkpoint(fit *f, const char *dir, pnb_error *err)
+{
+    char *path = pnb__path_join(dir, FILE_NAME);
+    pnb_safetensors *file = NULL;
+    pnb_status status;
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(dir));
+    PNB_TRY(pnb_safetensors_open(&file, path, err));
+    const pnb_array_view *v = pnb_safetensors_find(file, PROGRESS);
+    if (v == NULL || v->dtype != PNB_F64 || v->n_bytes != sizeof f->at_best)
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: no array " PROGRESS, path));
+    memcpy(&f->at_best, v->data, sizeof f->at_best);
+    if (!isnan(f->at_best.best_loss) && f->best == NULL)
+        PNB_TRY(pnb__fail(err, PNB_ARG, "%s: the run had held-out rows, and none are given", path));
+    if (!isnan(f->at_best.best_loss)) {
+        PNB_TRY(read_part(f, file, BEST, path, err));
+        copy_params(f, f->best, NULL);
+    }
+    status = read_part(f, file, "", path, err);
+done:
+    pnb_safetensors_free(file);
+    pnb__free(path);
     return status;
 }
 
 /* ---- opening ---- */
-
-static pnb_status open_side_room(fit *f, int s, pnb_error *err)
-{
-    side *w = &f->side[s];
-    const pnb__grove *g = f->g;
-    size_t n = f->n, d = g->part[s].d, m = g->m, factors = pnb__grove_n_factors(g, s);
-    const pnb__marginals_opts opts = {.n_outputs = d,
-                                      .m = m,
-                                      .n_max = n,
-                                      .jitter = PNB__GROVE_JITTER,
-                                      .is_shared = g->is_shared,
-                                      .real = f->real};
-    pnb_status status = pnb__marginals_init(&w->marginals, &f->host, &opts, err);
-    if (status != PNB_OK)
-        return status;
-    size_t small = 2 * (m * g->q + d + d * m), wide = 4 * d * n + 2 * factors * n;
-    w->z = pnb__alloc_zero(small + wide + (f->is_collapsed ? m * m : 0), sizeof(double));
-    if (w->z == NULL)
-        return pnb__fail_nomem(err, (small + wide) * sizeof(double));
-    w->dz = w->z + m * g->q;
-    w->constant = w->dz + m * g->q;
-    w->dconstant = w->constant + d;
-    w->q_mean = w->dconstant + d;
-    w->dq_mean = w->q_mean + d * m;
-    w->mean = w->dq_mean + d * m;
-    w->dmean = w->mean + d * n;
-    w->y = w->dmean + d * n;
-    w->rows = w->y + d * n;
-    w->var = w->rows + d * n;
-    w->dvar = w->var + factors * n;
-    if (!f->is_collapsed)
-        return PNB_OK;
-    w->q_chol = w->dvar + factors * n;
-    w->collapsed = pnb__alloc_array(pnb__factors_size(m, 1), sizeof(double));
-    return w->collapsed != NULL ? PNB_OK : pnb__fail_nomem(err, m * m * sizeof(double));
-}
 
 void pnb__grove_order(uint32_t *order, size_t n, size_t batch, uint64_t seed, uint64_t epoch)
 {
@@ -185,34 +185,68 @@ static void draw_order(fit *f)
     pnb__grove_order(f->order, f->pairs->n, f->n, f->opts->seed, (uint64_t)f->at.epoch);
 }
 
+static pnb_status open_params(fit *f, pnb_error *err)
+{
+    size_t n_pairs = f->pairs->n, q = f->g->q;
+    pnb_status status;
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
+        pnb__fit_side *w = &f->side[s];
+        *w = (pnb__fit_side){.g = f->g,
+                             .number = s,
+                             .ctx = &f->host,
+                             .real = f->real,
+                             .n = f->n,
+                             .is_collapsed = f->is_collapsed,
+                             .is_exact = f->is_exact};
+        PNB_TRY(pnb__fit_side_open(w, err));
+        for (int i = 0; i < PNB__GROVE_N_PARAMS; i++)
+            if (w->params[i].name != NULL)
+                f->params[f->n_params++] = &w->params[i];
+    }
+    PNB_TRY(pnb__fit_side_param(&f->side[0], &f->latents, "latents", n_pairs * q, err));
+    status = pnb__param_write(&f->latents, &f->kernels, 0, n_pairs * q, f->pairs->x, err);
+    f->params[f->n_params++] = &f->latents;
+done:
+    return status;
+}
+
+static pnb_status open_held_out(fit *f, pnb_error *err)
+{
+    size_t bytes = 0;
+    if (f->run.data == NULL || f->run.data->val_truth == NULL)
+        return PNB_OK;
+    pnb_status status = pnb__grove_held_out_open(&f->held, f->run.data, f->g->q, err);
+    if (status != PNB_OK)
+        return status;
+    for (size_t i = 0; i < f->n_params; i++)
+        bytes += bytes_of(f, i);
+    return PNB_ALLOC(f->best, bytes, err);
+}
+
 static pnb_status open_fit(void *self, const char *checkpoint, pnb__objective *o, pnb_error *err)
 {
     fit *f = self;
     size_t n_pairs = f->pairs->n, q = f->g->q;
-    pnb_status status = PNB_OK;
-    (void)checkpoint; /* nobody writes one: what is learned is an adapter */
+    pnb_status status;
     pnb__kernels_fill_host(&f->kernels, &f->host, f->real);
-    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        PNB_TRY(open_side_params(f, s, err));
-        PNB_TRY(open_side_room(f, s, err));
-    }
-    PNB_TRY(add_param(f, &f->latents, "latents", n_pairs * q, true, err));
-    PNB_TRY(pnb__param_write(&f->latents, &f->kernels, 0, n_pairs * q, f->pairs->x, err));
-    f->params[N_PARAMS - 1] = &f->latents;
+    PNB_TRY(open_params(f, err));
     f->order = pnb__alloc_array(n_pairs, sizeof *f->order);
     f->x = pnb__alloc_array(2 * f->n + n_pairs, q * sizeof *f->x);
     if (f->order == NULL || f->x == NULL)
         PNB_TRY(pnb__fail_nomem(err, n_pairs * (q + 1) * sizeof *f->x));
     f->dx = f->x + f->n * q;
     f->room = f->dx + f->n * q;
+    PNB_TRY(open_held_out(f, err));
+    if (checkpoint != NULL)
+        PNB_TRY(read_checkpoint(f, checkpoint, err));
     o->params = f->params;
-    o->n_params = 0;
-    for (size_t i = 0; i < N_PARAMS; i++) /* without those that this fit does not have */
-        if (f->params[i] != NULL)
-            f->params[o->n_params++] = f->params[i];
+    o->n_params = f->n_params;
+    for (size_t i = 0; i < f->n_params; i++)
+        o->n_weights += f->params[i]->n;
     o->real = f->real;
     o->n_samples = n_pairs;
     o->steps_per_epoch = (int64_t)(n_pairs / f->n);
+    o->validates = f->best != NULL;
 done:
     return status;
 }
@@ -233,45 +267,17 @@ static pnb_status start_fit(void *self, pnb_loader_position at, pnb__objective *
 static void close_fit(void *self)
 {
     fit *f = self;
-    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        for (int i = 0; i < N_SIDE_PARAMS; i++)
-            free_param(f, &f->side[s].params[i]);
-        pnb__marginals_reset(&f->side[s].marginals);
-        pnb__free(f->side[s].z);
-        pnb__free(f->side[s].collapsed);
-    }
-    free_param(f, &f->latents);
+    if (f->latents.name != NULL)
+        pnb__fit_side_free_param(&f->side[0], &f->latents);
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
+        pnb__fit_side_close(&f->side[s]);
+    pnb__grove_held_out_reset(&f->held);
+    pnb__free(f->best);
     pnb__free(f->order);
     pnb__free(f->x);
 }
 
 /* ---- a step ---- */
-
-static pnb__process process_of(const fit *f, int s)
-{
-    const side *w = &f->side[s];
-    return (pnb__process){
-        .kernel = {f->g->kind, f->g->q, 1, &w->kernel[KERNEL_LENGTHSCALE], w->kernel[KERNEL_SCALE]},
-        .z = f->is_exact ? f->x : w->z,
-        .constant = w->constant,
-        .q_mean = w->q_mean,
-        .factors = f->is_collapsed ? w->collapsed
-                                   : pnb__param_on_host(&w->params[P_FACTORS], &f->kernels)};
-}
-
-/* Parameters of a side as doubles. */
-static pnb_status read_side(fit *f, int s, pnb_error *err)
-{
-    side *w = &f->side[s];
-    double *const to[] = {w->z, w->kernel, w->constant, w->q_mean};
-    pnb_status status = PNB_OK;
-    for (int i = 0; i < P_FACTORS && status == PNB_OK; i++)
-        if (w->params[i].name != NULL)
-            status = pnb__param_read(&w->params[i], &f->kernels, 0, w->params[i].n, to[i], err);
-    for (int i = 0; i < N_KERNEL; i++)
-        w->kernel[i] = exp(w->kernel[i]);
-    return status;
-}
 
 static pnb_status read_latents(fit *f, const uint32_t *batch, pnb_error *err)
 {
@@ -282,104 +288,48 @@ static pnb_status read_latents(fit *f, const uint32_t *batch, pnb_error *err)
     return status;
 }
 
-/* The best q(v) for this step's kernel, points and latents. */
-static pnb_status collapse_side(fit *f, int s, const uint32_t *batch, pnb_error *err)
+/* Only the batch's latents have slopes. */
+static void put_latent_slopes(fit *f, const uint32_t *batch)
 {
-    side *w = &f->side[s];
-    pnb__process p = process_of(f, s);
-    pnb__marginals *mg = &w->marginals;
-    pnb_status status = pnb__marginals_factorise(mg, &p, err);
-    if (status != PNB_OK)
-        return status;
-    pnb__grove_rows(f->g, f->pairs, s, batch, f->n, w->rows);
-    pnb__gp_data data = {.n = f->n,
-                         .n_outputs = f->g->part[s].d,
-                         .x = f->x,
-                         .y = w->rows,
-                         .constant = w->constant,
-                         .noise = w->kernel[KERNEL_NOISE]};
-    pnb__gp_collapsed_out out = {.q_mean = w->q_mean, .q_chol = w->q_chol};
-    status = pnb__gp_collapsed(&mg->inducing, &mg->set, &data, &out, err);
-    if (status == PNB_OK)
-        pnb__factors_fill(&mg->factors, w->q_chol, w->collapsed);
-    return status;
+    size_t q = f->g->q;
+    memset(f->room, 0, f->pairs->n * q * sizeof *f->room);
+    for (size_t i = 0; i < f->n; i++)
+        memcpy(f->room + batch[i] * q, f->dx + i * q, q * sizeof *f->dx);
+    pnb__fit_side_put_slopes(&f->side[0], &f->latents, f->room);
 }
 
-static pnb_status forward_side(fit *f, int s, const uint32_t *batch, pnb_error *err)
+/* Means over the first and the last tenth of all steps. */
+static void count_step(fit *f, int64_t step, double total)
 {
-    side *w = &f->side[s];
-    pnb_status status = read_side(f, s, err);
-    pnb__process p = process_of(f, s);
-    if (status == PNB_OK)
-        status = f->is_collapsed ? collapse_side(f, s, batch, err)
-                                 : pnb__marginals_factorise(&w->marginals, &p, err);
-    if (status != PNB_OK)
-        return status;
-    pnb__marginals_at(&w->marginals, &p, f->x, f->n, w->mean, w->var);
-    f->jitter = fmax(f->jitter, w->marginals.set.jitter_used);
-    pnb__grove_columns(f->g, f->pairs, s, batch, f->n, w->y);
-    f->terms[s] = (pnb__pair_side){.n_outputs = f->g->part[s].d,
-                                   .n_factors = w->marginals.factors.n_factors,
-                                   .y = w->y,
-                                   .mean = w->mean,
-                                   .var = w->var,
-                                   .noise = w->kernel[KERNEL_NOISE],
-                                   .dmean = w->dmean,
-                                   .dvar = w->dvar};
-    return PNB_OK;
-}
-
-/* Slopes of a side into its parameters; what the latents get is added to f->dx. */
-static void backward_side(fit *f, int s, double weight)
-{
-    side *w = &f->side[s];
-    pnb__param *p = w->params;
-    pnb__process process = process_of(f, s);
-    w->dkernel[KERNEL_NOISE] = f->terms[s].dnoise;
-    w->dkernel[KERNEL_LENGTHSCALE] = w->dkernel[KERNEL_SCALE] = 0;
-    memset(w->dz, 0, f->g->m * f->g->q * sizeof *w->dz);
-    const pnb__process_grad grad = {.kernel = {f->dx, f->is_exact ? f->dx : w->dz,
-                                               &w->dkernel[KERNEL_LENGTHSCALE],
-                                               &w->dkernel[KERNEL_SCALE]},
-                                    .constant = w->dconstant,
-                                    .q_mean = f->is_collapsed ? NULL : w->dq_mean,
-                                    .factors = f->is_collapsed ? NULL : p[P_FACTORS].grad};
-    const pnb__marginals_slopes slopes = {w->dmean, w->dvar, weight};
-    pnb__marginals_backward(&w->marginals, &process, f->x, f->n, &slopes, &grad);
-    for (int i = 0; i < N_KERNEL; i++) /* by the logarithm */
-        w->dkernel[i] *= w->kernel[i];
-    const double *const from[] = {w->dz, w->dkernel, w->dconstant, w->dq_mean};
-    for (int i = 0; i < P_FACTORS; i++)
-        if (p[i].name != NULL)
-            put_slopes(f, &p[i], from[i]);
+    int64_t tenth = (f->n_steps + 9) / 10;
+    if (step < tenth)
+        f->at_best.first += total / (double)tenth;
+    if (step >= f->n_steps - tenth)
+        f->at_best.last += total / (double)tenth;
 }
 
 static pnb_status step_fit(void *self, int64_t step, pnb__step_values *out, pnb_error *err)
 {
     fit *f = self;
-    size_t q = f->g->q;
     const uint32_t *batch = f->order + (size_t)f->at.batch * f->n;
     double weight = elbo_weight(f) / (double)f->pairs->n, divergence = 0;
+    pnb__pair_side terms[PNB_N_ADAPTER_SIDES];
     pnb_status status;
-    (void)step;
     PNB_TRY(read_latents(f, batch, err));
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
-        PNB_TRY(forward_side(f, s, batch, err));
-    const pnb__pair_loss_terms terms = pnb__pair_terms(f->terms, f->n, &f->loss);
-    memset(f->dx, 0, f->n * q * sizeof *f->dx);
+        PNB_TRY(pnb__fit_side_forward(&f->side[s], f->pairs, batch, f->x, &terms[s], err));
+    const pnb__pair_loss_terms value = pnb__pair_terms(terms, f->n, &f->loss);
+    memset(f->dx, 0, f->n * f->g->q * sizeof *f->dx);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        pnb__process p = process_of(f, s);
-        divergence += pnb__marginals_divergence(&f->side[s].marginals, &p);
-        backward_side(f, s, weight);
+        divergence += pnb__fit_side_divergence(&f->side[s]);
+        pnb__fit_side_backward(&f->side[s], f->x, weight, f->dx);
     }
-    memset(f->room, 0, f->pairs->n * q * sizeof *f->room);
-    for (size_t i = 0; i < f->n; i++)
-        memcpy(f->room + batch[i] * q, f->dx + i * q, q * sizeof *f->dx);
-    put_slopes(f, &f->latents, f->room);
-    pnb__figures_add(&out->terms, "fit", NULL, terms.fit);
-    pnb__figures_add(&out->terms, "align", NULL, terms.align);
+    put_latent_slopes(f, batch);
+    pnb__figures_add(&out->terms, "fit", NULL, value.fit);
+    pnb__figures_add(&out->terms, "align", NULL, value.align);
     pnb__figures_add(&out->terms, "divergence", NULL, weight * divergence);
-    out->total = terms.fit + terms.align + weight * divergence;
+    out->total = value.fit + value.align + weight * divergence;
+    count_step(f, step, out->total);
     if ((size_t)++f->at.batch == f->pairs->n / f->n) {
         f->at = (pnb_loader_position){.epoch = f->at.epoch + 1};
         draw_order(f);
@@ -393,63 +343,72 @@ static pnb_loader_position position_fit(const void *self)
     return ((const fit *)self)->at;
 }
 
-static const pnb__objective_calls fit_calls = {.open = open_fit,
-                                               .start = start_fit,
-                                               .step = step_fit,
-                                               .position = position_fit,
-                                               .close = close_fit};
+/* ---- between the steps ---- */
 
-/* ---- a whole training ---- */
-
-/* What was trained, back into the model and the pairs. */
-static pnb_status take_result(fit *f, pnb_error *err)
+/* The parameters into the model and the pairs. A collapsed fit's order is that of the pairs. */
+static pnb_status take_params(fit *f, pnb_error *err)
 {
-    pnb_status status = PNB_OK;
-    size_t m = f->g->m;
-    for (size_t i = 0; i < f->pairs->n; i++)
-        f->order[i] = (uint32_t)i;
+    pnb_status status;
     PNB_TRY(pnb__param_read(&f->latents, &f->kernels, 0, f->latents.n, f->pairs->x, err));
-    if (f->is_collapsed) /* q(v) belongs to the last step's parameters */
+    if (f->is_collapsed)
         PNB_TRY(read_latents(f, f->order, err));
-    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        side *w = &f->side[s];
-        pnb__grove_part *part = &f->g->part[s];
-        PNB_TRY(read_side(f, s, err));
-        if (f->is_collapsed)
-            PNB_TRY(collapse_side(f, s, f->order, err));
-        pnb__process p = process_of(f, s);
-        memcpy(part->z, p.z, m * f->g->q * sizeof *part->z);
-        memcpy(part->constant, p.constant, part->d * sizeof *part->constant);
-        memcpy(part->q_mean, p.q_mean, part->d * m * sizeof *part->q_mean);
-        memcpy(part->factors, p.factors, pnb__grove_factor_bytes(f->g, s));
-        part->number[PNB__GROVE_LENGTHSCALE] = w->kernel[KERNEL_LENGTHSCALE];
-        part->number[PNB__GROVE_SCALE] = w->kernel[KERNEL_SCALE];
-        part->number[PNB__GROVE_NOISE] = w->kernel[KERNEL_NOISE];
-    }
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
+        PNB_TRY(pnb__fit_side_take(&f->side[s], f->pairs, f->order, f->x, err));
 done:
     return status;
 }
 
-static pnb_status run_steps(pnb__trainer *t, const pnb_watch *watch, pnb__grove_result *out,
-                            pnb_error *err)
+static pnb_status validate_fit(void *self, int64_t step, pnb__eval_values *out, pnb_error *err)
 {
-    int64_t tenth = (t->n_steps + 9) / 10;
-    for (int64_t i = 0; i < t->n_steps; i++) {
-        pnb__step_values v;
-        if (watch->step != NULL && !watch->step(watch->user, (size_t)i, (size_t)t->n_steps))
-            return pnb__fail(err, PNB_INTERRUPTED, "stopped after %lld of %lld steps", (long long)i,
-                             (long long)t->n_steps);
-        pnb_status status = pnb__trainer_step(t, &v, err);
-        if (status == PNB_OK)
-            status = pnb__trainer_update(t, &v, err);
-        if (status != PNB_OK)
-            return status;
-        out->first += i < tenth ? v.total / (double)tenth : 0;
-        out->last += i >= t->n_steps - tenth ? v.total / (double)tenth : 0;
+    fit *f = self;
+    pnb_status status = take_params(f, err);
+    if (status == PNB_OK)
+        status = pnb__grove_held_out_loss(&f->held, f->g, &f->host, f->pairs, &f->loss, &out->total,
+                                          err);
+    if (status != PNB_OK)
+        return status;
+    out->n = f->held.n;
+    if (!isfinite(out->total))
+        return pnb__fail(err, PNB_NUMERIC, "the loss on the held-out pairs is %g", out->total);
+    f->at_best.waited += 1;
+    if (isnan(f->at_best.best_loss) || out->total < f->at_best.best_loss) {
+        f->at_best.best_loss = out->total;
+        f->at_best.best_step = (double)step;
+        f->at_best.waited = 0;
+        copy_params(f, f->best, NULL);
     }
-    out->steps = t->n_steps;
     return PNB_OK;
 }
+
+static bool is_done_fit(const void *self)
+{
+    const fit *f = self;
+    return f->opts->patience > 0 && f->at_best.waited >= (double)f->opts->patience;
+}
+
+/* After the last step and its checkpoint: the model is that of the best parameters. A run that was
+ * stopped before is saved behind this, and keeps its own. */
+static pnb_status conclude_fit(void *self, pnb__trainer *t, pnb_error *err)
+{
+    fit *f = self;
+    if (t->state.step < t->n_steps && !is_done_fit(self))
+        return PNB_OK;
+    if (!isnan(f->at_best.best_loss))
+        copy_params(f, NULL, f->best);
+    return take_params(f, err);
+}
+
+static const pnb__objective_calls fit_calls = {.open = open_fit,
+                                               .start = start_fit,
+                                               .step = step_fit,
+                                               .position = position_fit,
+                                               .validate = validate_fit,
+                                               .is_done = is_done_fit,
+                                               .conclude = conclude_fit,
+                                               .save = save,
+                                               .close = close_fit};
+
+/* ---- a whole training ---- */
 
 static size_t batch_of(const pnb_adapter_opts *opts, size_t n_pairs)
 {
@@ -458,8 +417,7 @@ static size_t batch_of(const pnb_adapter_opts *opts, size_t n_pairs)
 }
 
 pnb_status pnb__grove_fit_create(pnb__grove_fit **out, pnb__grove *g, const pnb_ctx *ctx,
-                                 pnb__grove_pairs *pairs, const pnb_adapter_opts *opts,
-                                 pnb_error *err)
+                                 pnb__grove_pairs *pairs, const pnb__grove_run *run, pnb_error *err)
 {
     fit *f = pnb__alloc_zero(1, sizeof *f);
     if (f == NULL)
@@ -467,11 +425,13 @@ pnb_status pnb__grove_fit_create(pnb__grove_fit **out, pnb__grove *g, const pnb_
     *f = (fit){.host = *ctx,
                .g = g,
                .pairs = pairs,
-               .opts = opts,
+               .run = *run,
+               .opts = run->opts,
                .real = g->is_shared ? PNB__F64 : PNB__F32,
-               .n = batch_of(opts, pairs->n),
-               .is_collapsed = opts->grove_fit != PNB_GROVE_STEPS,
-               .is_exact = opts->grove_fit == PNB_GROVE_EXACT};
+               .n = batch_of(run->opts, pairs->n),
+               .at_best = {.best_loss = NAN},
+               .is_collapsed = run->opts->grove_fit != PNB_GROVE_STEPS,
+               .is_exact = run->opts->grove_fit == PNB_GROVE_EXACT};
     f->host.column = NULL;
     *out = f;
     return PNB_OK;
@@ -484,7 +444,15 @@ void pnb__grove_fit_free(pnb__grove_fit *f)
 
 pnb__objective pnb__grove_fit_objective(pnb__grove_fit *f)
 {
-    return (pnb__objective){.calls = &fit_calls, .self = f};
+    return (pnb__objective){.calls = &fit_calls, .self = f, .settings = f->run.settings};
+}
+
+static void watch_step(void *user, const pnb_train_progress *p)
+{
+    fit *f = user;
+    const pnb_watch *w = &f->run.data->watch;
+    if (w->step != NULL && !w->step(w->user, (size_t)p->step, (size_t)p->n_steps))
+        f->stop = 1;
 }
 
 /* Ten epochs, or as many as a thousand steps are where there are more pairs: at least one. */
@@ -499,7 +467,23 @@ static int64_t epochs_of(const pnb__grove_fit *f)
     return PNB_MAX(1, PNB_MIN(10, (int64_t)(MOST_STEPS / steps)));
 }
 
-pnb__run_opts pnb__grove_fit_run(const pnb__grove_fit *f)
+/* A training is validated, and where a run is kept saved, about thirty times. */
+static void keep_run(pnb__grove_fit *f, pnb__run_opts *run)
+{
+    const pnb_adapter_data *data = f->run.data;
+    int64_t every = PNB_MAX(f->n_steps / 30, (int64_t)1);
+    run->logs = data->logs;
+    run->name = data->name;
+    run->resume = data->resume;
+    run->label = "grove";
+    run->log_every_n_steps = PNB_MAX(every / 3, (int64_t)1);
+    run->val_every_n_steps = run->save_every_n_steps = every;
+    run->stop = &f->stop;
+    run->progress = watch_step;
+    run->progress_user = f;
+}
+
+pnb__run_opts pnb__grove_fit_run(pnb__grove_fit *f)
 {
     const pnb_adapter_opts *opts = f->opts;
     pnb__run_opts run = {.optim = pnb_optim_opts_default(),
@@ -507,36 +491,36 @@ pnb__run_opts pnb__grove_fit_run(const pnb__grove_fit *f)
                          .batch_size = f->n,
                          .accum_freq = 1,
                          .epochs = epochs_of(f),
+                         .lr_cooldown_power = 1,
                          .seed = opts->seed};
+    f->n_steps = run.epochs * (int64_t)(f->pairs->n / f->n);
     run.optim.kind = PNB_OPTIM_ADAM;
     run.optim.lr = isnan(opts->lr) ? 0.01 : opts->lr;
     run.optim.beta2 = 0.999;
     run.optim.eps = 1e-8;
     run.optim.weight_decay = 0;
+    if (f->run.data != NULL)
+        keep_run(f, &run);
     return run;
 }
 
 pnb_status pnb__grove_train(pnb__grove *g, const pnb_ctx *ctx, pnb__grove_pairs *pairs,
-                            const pnb_adapter_opts *opts, const pnb_watch *watch,
-                            pnb__grove_result *out, pnb_error *err)
+                            const pnb__grove_run *run, pnb__grove_result *out, pnb_error *err)
 {
     fit *f = NULL;
     pnb__run_result result;
-    pnb__trainer t;
-    pnb_status status = pnb__grove_fit_create(&f, g, ctx, pairs, opts, err);
+    pnb_status status = pnb__grove_fit_create(&f, g, ctx, pairs, run, err);
     if (status != PNB_OK)
         return status;
     const pnb__objective objective = pnb__grove_fit_objective(f);
-    const pnb__run_opts run = pnb__grove_fit_run(f);
-    *out = (pnb__grove_result){0};
-    pnb__trainer_init(&t, &f->host, &run, &objective, &result);
-    status = pnb__trainer_setup(&t, NULL, err);
-    if (status == PNB_OK)
-        status = run_steps(&t, watch, out, err);
-    if (status == PNB_OK)
-        status = take_result(f, err);
-    out->jitter = f->jitter;
-    pnb__trainer_reset(&t);
+    const pnb__run_opts opts = pnb__grove_fit_run(f);
+    status = pnb__trainer_run(&f->host, &opts, &objective, &result, err);
+    *out = (pnb__grove_result){.first = f->at_best.first,
+                               .last = f->at_best.last,
+                               .jitter = fmax(f->side[0].jitter, f->side[1].jitter),
+                               .steps = result.step,
+                               .best_loss = f->at_best.best_loss,
+                               .best_step = f->at_best.best_step};
     pnb__grove_fit_free(f);
     return status;
 }

@@ -8,15 +8,24 @@
  * to nothing: a row says very well where it lies itself. What an ambiguous row does not say is
  * where its counterpart lies, and training knows that: "pairs" takes for V the mean of e e^T over
  * the NEAREST of a sample of pairs, e from the latent of the row alone to that of the pair.
- * Searches begin at the recogniser's latent and at the inducing point where the row is likeliest.
+ * Searches begin at the recogniser's latent and at the inducing point where the row is likeliest;
+ * per output (lmc_latent.c), where every output has points of its own, at the recogniser's alone.
  */
 #include <math.h>
 #include <string.h>
 
 #include "adapt/gp/dense.h"
+#include "adapt/gp/lmc_latent.h"
 #include "adapt/grove.h"
 
-enum { CHUNK = 128, N_STARTS = 2, ADAM_STEPS = 20, STREAM_ADAM = 64, NEAREST = 48 };
+enum {
+    CHUNK = PNB__GROVE_CHUNK,
+    LMC_STEPS = 50,
+    N_STARTS = 2,
+    ADAM_STEPS = 20,
+    STREAM_ADAM = 64,
+    NEAREST = 48
+};
 #define ADAM_RATE 0.1
 
 struct pnb__grove_reader {
@@ -26,6 +35,7 @@ struct pnb__grove_reader {
     pnb__inducing inducing;
     pnb__inducing_set set;
     pnb__latent_search search;
+    pnb__lmc_search lmc;              /* per output, instead of all below */
     double *chol, *noise, *k, *level; /* (M,M), (D), k(Z,Z) (M,M), value at each point (M) */
 };
 
@@ -36,6 +46,7 @@ void pnb__grove_reader_free(pnb__grove_reader *r)
     if (r == NULL)
         return;
     pnb__latent_search_reset(&r->search);
+    pnb__lmc_search_reset(&r->lmc);
     pnb__inducing_reset(&r->inducing);
     pnb__free(r->chol);
     pnb__free(r);
@@ -53,7 +64,7 @@ static pnb_status make_gram(const pnb__grove *g, int side, const pnb_ctx *ctx, d
     if (status == PNB_OK)
         status = pnb__factors_gram(&f, part->factors, gram, err);
     for (size_t i = 0; status == PNB_OK && i < g->m * g->m; i++)
-        gram[i] *= (double)part->d / ((double)n * part->number[PNB__GROVE_NOISE]);
+        gram[i] *= (double)part->d / ((double)n * part->number[PNB__GROVE_NOISE][0]);
     pnb__factors_reset(&f);
     return status;
 }
@@ -84,7 +95,7 @@ static pnb_status fill_reader(pnb__grove_reader *r, const pnb__grove *g, int sid
     PNB_TRY(pnb__inducing_factorise(&r->inducing, &r->set, err));
     PNB_TRY(make_gram(g, side, r->ctx, gram, err));
     for (size_t i = 0; i < part->d; i++)
-        r->noise[i] = part->number[PNB__GROVE_NOISE];
+        r->noise[i] = part->number[PNB__GROVE_NOISE][0];
     const pnb__latent_model model = {.set = &r->set,
                                      .m = m,
                                      .n_outputs = part->d,
@@ -98,8 +109,33 @@ done:
     return status;
 }
 
+/* Per output. */
+static pnb_status make_lmc_reader(pnb__grove *g, int side, const pnb_ctx *ctx, pnb_error *err)
+{
+    const pnb__grove_part *part = &g->part[side];
+    const pnb__lmc_process process = pnb__grove_lmc_process(g, side);
+    const pnb__lmc_opts opts = {part->d, g->m, g->q, CHUNK, pnb__grove_jitter(g), PNB__F32};
+    pnb__grove_reader *r = pnb__alloc_zero(1, sizeof *r);
+    if (r == NULL)
+        return pnb__fail_nomem(err, sizeof *r);
+    r->ctx = ctx;
+    pnb__kernels_fill_host(&r->kernels, ctx, PNB__F64);
+    pnb_status status =
+        pnb__lmc_search_init(&r->lmc, ctx, &process, &opts, part->number[PNB__GROVE_NOISE], err);
+    if (status != PNB_OK) {
+        pnb__grove_reader_free(r);
+        return status;
+    }
+    g->reader[side] = r;
+    return PNB_OK;
+}
+
 pnb_status pnb__grove_reader_make(pnb__grove *g, int side, const pnb_ctx *ctx, pnb_error *err)
 {
+    pnb__grove_reader_free(g->reader[side]);
+    g->reader[side] = NULL;
+    if (g->is_mixed)
+        return make_lmc_reader(g, side, ctx, err);
     size_t m = g->m, d = g->part[side].d;
     pnb__grove_reader *r = pnb__alloc_zero(1, sizeof *r);
     double *gram = pnb__alloc_array(m, m * sizeof *gram);
@@ -136,24 +172,27 @@ typedef struct reading {
     double *pulled, *scores;                   /* (n,M) twice */
     double *mean, *var;                        /* (D,n), (F,n) */
     double *slopes, *jacobian;                 /* k' of one row (M,Q), (D,Q) */
+    double *jacobians;                         /* per output (D,n,Q): of all rows */
 } reading;
 
 static pnb_status open_reading(reading *w, const pnb_ctx *ctx, pnb_error *err)
 {
     size_t n = CHUNK, d = w->part->d, q = w->g->q, m = w->g->m;
-    size_t factors = w->r->process.factors != NULL && w->g->is_shared ? 1 : d;
+    size_t factors = w->g->is_shared ? 1 : d, all = w->g->is_mixed ? n * d * q : 0;
     const pnb__marginals_opts opts = {.n_outputs = d,
                                       .m = m,
                                       .n_max = n,
                                       .jitter = PNB__GROVE_JITTER,
                                       .is_shared = w->g->is_shared,
                                       .real = PNB__F32};
-    pnb_status status = pnb__marginals_init(&w->marginals, ctx, &opts, err);
-    if (status == PNB_OK)
+    pnb_status status = PNB_OK;
+    if (!w->g->is_mixed)
+        status = pnb__marginals_init(&w->marginals, ctx, &opts, err);
+    if (status == PNB_OK && !w->g->is_mixed)
         status = pnb__marginals_factorise(&w->marginals, &w->r->process, err);
     if (status != PNB_OK)
         return status;
-    size_t size = n * (3 * d + factors + q * (3 + q) + 2 * m) + (m + d) * q;
+    size_t size = n * (3 * d + factors + q * (3 + q) + 2 * m) + (m + d) * q + all;
     w->y = pnb__alloc_array(size, sizeof *w->y);
     if (w->y == NULL)
         return pnb__fail_nomem(err, size * sizeof *w->y);
@@ -167,6 +206,7 @@ static pnb_status open_reading(reading *w, const pnb_ctx *ctx, pnb_error *err)
     w->scores = w->pulled + n * m;
     w->slopes = w->scores + n * m;
     w->jacobian = w->slopes + m * q;
+    w->jacobians = w->jacobian + d * q;
     return PNB_OK;
 }
 
@@ -222,26 +262,54 @@ static void best_points(reading *w, size_t n)
     }
 }
 
+/* Where the released search begins: of the row, not the block. */
+static void draw_starts(reading *w, size_t n, size_t first)
+{
+    size_t q = w->g->q;
+    for (size_t i = 0; i < n; i++) {
+        pnb__rng rng;
+        pnb__rng_init(&rng, w->opts->seed, STREAM_ADAM + first + i);
+        for (size_t k = 0; k < q; k++)
+            w->start[i * q + k] = pnb__rng_normal(&rng);
+    }
+}
+
+static pnb_status find_lmc_latents(reading *w, size_t n, size_t first, pnb_error *err)
+{
+    size_t q = w->g->q;
+    bool is_adam = w->opts->inference == PNB_GROVE_ADAM;
+    const pnb__lmc_search_opts newton = {LMC_STEPS, 1e-6, 0}, adam = {ADAM_STEPS, 0, ADAM_RATE};
+    const pnb__lmc_reading out = {w->x, w->hessian, w->mean, w->var, w->jacobians};
+    if (is_adam)
+        draw_starts(w, n, first);
+    for (size_t i = 0; i < n && !is_adam; i++)
+        recognise(w, i, w->start + i * q);
+    memcpy(w->x, w->start, n * q * sizeof *w->x);
+    return pnb__lmc_search_run(&w->r->lmc, w->y, n, is_adam ? &adam : &newton, &out, err);
+}
+
+/* Latents of n rows, and what the process says of them. */
 static pnb_status find_latents(reading *w, size_t n, size_t first, pnb_error *err)
 {
     size_t q = w->g->q;
     bool is_adam = w->opts->inference == PNB_GROVE_ADAM;
     pnb__latent_opts opts = pnb__latent_opts_default();
     const pnb__latent_out out = {.x = w->x, .hessian = w->hessian};
-    if (is_adam)
+    if (w->g->is_mixed)
+        return find_lmc_latents(w, n, first, err);
+    if (is_adam) {
         opts = (pnb__latent_opts){.max_steps = ADAM_STEPS, .adam_rate = ADAM_RATE};
-    for (size_t i = 0; i < n && is_adam; i++) {
-        pnb__rng rng;
-        pnb__rng_init(&rng, w->opts->seed, STREAM_ADAM + first + i); /* of the row, not the block */
-        for (size_t k = 0; k < q; k++)
-            w->start[i * q + k] = pnb__rng_normal(&rng);
+        draw_starts(w, n, first);
     }
     for (size_t i = 0; i < n && !is_adam; i++)
         recognise(w, i, w->start + i * N_STARTS * q);
     if (!is_adam)
         best_points(w, n);
-    return pnb__latent_search_run(&w->r->search, w->y, n, w->start, is_adam ? 1 : N_STARTS, &opts,
-                                  &out, err);
+    pnb_status status = pnb__latent_search_run(&w->r->search, w->y, n, w->start,
+                                               is_adam ? 1 : N_STARTS, &opts, &out, err);
+    if (status == PNB_OK)
+        pnb__marginals_at(&w->marginals, &w->r->process, w->x, n, w->mean, w->var);
+    return status;
 }
 
 /* Lower factor of a (Q,Q) in place, Q is small; where it is not positive it counts as flat. */
@@ -256,9 +324,14 @@ static void factor_small(double *h, size_t q)
         }
 }
 
-/* J = d mean / dx (D,Q) at the latent of row i. */
-static void mean_slopes(reading *w, size_t i)
+/* J = d mean / dx (D,Q) at the latent of row i of n. */
+static void mean_slopes(reading *w, size_t i, size_t n)
 {
+    size_t q = w->g->q;
+    for (size_t k = 0; w->g->is_mixed && k < w->part->d; k++)
+        memcpy(w->jacobian + k * q, w->jacobians + (k * n + i) * q, q * sizeof *w->jacobian);
+    if (w->g->is_mixed)
+        return;
     pnb__gp_kernel_slopes(&w->r->process.kernel, w->x + i * w->g->q, w->part->z, w->g->m,
                           w->slopes);
     pnb__dense_multiply(&w->r->kernels, w->r->ctx,
@@ -267,7 +340,7 @@ static void mean_slopes(reading *w, size_t i)
                                               .k = w->g->m,
                                               .a = w->r->search.pull,
                                               .b = w->slopes,
-                                              .alpha = w->part->number[PNB__GROVE_NOISE]},
+                                              .alpha = w->part->number[PNB__GROVE_NOISE][0]},
                         w->jacobian);
 }
 
@@ -338,7 +411,7 @@ static void put_row(reading *w, const pnb__adapter_block *block, size_t begin, s
     log_var += (begin + i) * d;
     memset(added, 0, d * sizeof *added);
     if (w->opts->latent_uncertainty != PNB_GROVE_LATENT_NONE)
-        mean_slopes(w, i);
+        mean_slopes(w, i, n);
     if (w->opts->latent_uncertainty == PNB_GROVE_LATENT_LAPLACE)
         by_curvature(w, i, added);
     if (w->opts->latent_uncertainty == PNB_GROVE_LATENT_PAIRS)
@@ -346,20 +419,79 @@ static void put_row(reading *w, const pnb__adapter_block *block, size_t begin, s
     for (size_t k = 0; k < d; k++) {
         double var = w->var[w->g->is_shared ? i : k * n + i];
         mean[k] = (float)(unit * w->mean[k * n + i]);
-        log_var[k] = (float)log(
-            unit * unit * (fmax(var, 0) + fmax(added[k], 0) + w->part->number[PNB__GROVE_NOISE]));
+        double noise = w->part->number[PNB__GROVE_NOISE][w->g->is_mixed ? k : 0];
+        log_var[k] = (float)log(unit * unit * (fmax(var, 0) + fmax(added[k], 0) + noise));
     }
 }
 
-/* Work on the rows of a sample of the pairs, as if they were new. */
+/* Latents of the rows of pairs, as if they were new, into w->x. */
+static pnb_status place(reading *w, const pnb__grove_pairs *pairs, int side, const uint32_t *pair,
+                        size_t n, pnb_error *err)
+{
+    size_t d = w->part->d;
+    pnb__grove_rows(w->g, pairs, side, pair, n, w->y);
+    for (size_t i = 0; i < n * d; i++)
+        w->centred[i] = w->y[i] - w->part->constant[i % d];
+    return find_latents(w, n, 0, err);
+}
+
+static pnb_status open_for(reading *w, const pnb__grove *g, int side, const pnb_adapter_opts *opts,
+                           pnb_error *err)
+{
+    *w = (reading){.g = g, .part = &g->part[side], .r = g->reader[side], .opts = opts};
+    return open_reading(w, w->r->ctx, err);
+}
+
+static void close_reading(reading *w)
+{
+    pnb__marginals_reset(&w->marginals);
+    pnb__free(w->y);
+}
+
+pnb_status pnb__grove_place(const pnb__grove *g, int side, const pnb__grove_pairs *pairs,
+                            const uint32_t *pair, size_t n, double *x, pnb_error *err)
+{
+    const pnb_adapter_opts opts = pnb_adapter_opts_default(); /* by second-order steps */
+    reading w;
+    pnb_status status = open_for(&w, g, side, &opts, err);
+    if (status == PNB_OK)
+        status = place(&w, pairs, side, pair, n, err);
+    if (status == PNB_OK)
+        memcpy(x, w.x, n * g->q * sizeof *x);
+    close_reading(&w);
+    return status;
+}
+
+pnb_status pnb__grove_say(const pnb__grove *g, int side, const double *x, size_t n, double *mean,
+                          double *var, pnb_error *err)
+{
+    const pnb_adapter_opts opts = pnb_adapter_opts_default();
+    const pnb__lmc_search_opts stay = {0, 0, 0};
+    reading w;
+    size_t d = g->part[side].d;
+    pnb_status status = open_for(&w, g, side, &opts, err);
+    if (status == PNB_OK && g->is_mixed) {
+        const pnb__lmc_reading out = {w.x, w.hessian, w.mean, w.var, w.jacobians};
+        memset(w.y, 0, n * d * sizeof *w.y); /* nothing is looked for */
+        memcpy(w.x, x, n * g->q * sizeof *x);
+        status = pnb__lmc_search_run(&w.r->lmc, w.y, n, &stay, &out, err);
+    } else if (status == PNB_OK) {
+        pnb__marginals_at(&w.marginals, &w.r->process, x, n, w.mean, w.var);
+    }
+    for (size_t i = 0; status == PNB_OK && i < d * n; i++) {
+        mean[i] = w.mean[i];
+        var[i] = w.var[g->is_shared ? i % n : i];
+    }
+    close_reading(&w);
+    return status;
+}
+
+/* How far the latents of pairs lie from those of their rows. */
 static pnb_status find_chunk(reading *w, const pnb__grove_pairs *pairs, int side,
                              const uint32_t *sample, size_t begin, size_t n, pnb_error *err)
 {
-    size_t d = w->part->d, q = w->g->q;
-    pnb__grove_rows(w->g, pairs, side, sample + begin, n, w->y);
-    for (size_t i = 0; i < n * d; i++)
-        w->centred[i] = w->y[i] - w->part->constant[i % d];
-    pnb_status status = find_latents(w, n, 0, err);
+    size_t q = w->g->q;
+    pnb_status status = place(w, pairs, side, sample + begin, n, err);
     for (size_t i = 0; status == PNB_OK && i < n * q; i++) {
         w->part->found[begin * q + i] = w->x[i];
         w->part->missed[begin * q + i] = pairs->x[sample[begin + i / q] * q + i % q] - w->x[i];
@@ -371,19 +503,18 @@ pnb_status pnb__grove_find_misses(pnb__grove *g, int side, const pnb__grove_pair
                                   pnb_error *err)
 {
     const pnb_adapter_opts opts = pnb_adapter_opts_default(); /* by second-order steps */
-    reading w = {.g = g, .part = &g->part[side], .r = g->reader[side], .opts = &opts};
-    size_t all = w.part->n_missed;
+    size_t all = g->part[side].n_missed;
     uint32_t *sample = NULL;
+    reading w;
     pnb_status status;
-    PNB_TRY(open_reading(&w, w.r->ctx, err));
+    PNB_TRY(open_for(&w, g, side, &opts, err));
     PNB_TRY(pnb__grove_sample(&sample, pairs->n, all, 0, err));
     for (size_t begin = 0; begin < all; begin += CHUNK)
         PNB_TRY(
             find_chunk(&w, pairs, side, sample, begin, PNB_MIN(all - begin, (size_t)CHUNK), err));
 done:
     pnb__free(sample);
-    pnb__marginals_reset(&w.marginals);
-    pnb__free(w.y);
+    close_reading(&w);
     return status;
 }
 
@@ -397,12 +528,10 @@ pnb_status pnb__grove_read(const pnb__grove *g, const pnb_ctx *ctx, const pnb_ad
         size_t n = PNB_MIN(block->n - begin, (size_t)CHUNK);
         PNB_TRY(take_rows(&w, block, begin, n, err));
         PNB_TRY(find_latents(&w, n, block->first + begin, err));
-        pnb__marginals_at(&w.marginals, &w.r->process, w.x, n, w.mean, w.var);
         for (size_t i = 0; i < n; i++)
             put_row(&w, block, begin, i, n);
     }
 done:
-    pnb__marginals_reset(&w.marginals);
-    pnb__free(w.y);
+    close_reading(&w);
     return status;
 }

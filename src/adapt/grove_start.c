@@ -28,8 +28,8 @@ void pnb__grove_pairs_reset(pnb__grove_pairs *pairs)
     *pairs = (pnb__grove_pairs){0};
 }
 
-static pnb_status list_pairs(pnb__grove_pairs *p, const pnb__adapter_job *job, size_t q,
-                             pnb_error *err)
+pnb_status pnb__grove_list(pnb__grove_pairs *p, const pnb__adapter_job *job, size_t q,
+                           pnb_error *err)
 {
     const pnb_truth *t = job->truth;
     size_t n = t->n_pairs, at = 0;
@@ -120,7 +120,7 @@ static pnb_status find_unit(pnb__grove *g, const pnb__grove_pairs *p, pnb_error 
     if (!isfinite(g->unit) || g->unit <= 0)
         return pnb__fail(err, PNB_NUMERIC, "the embeddings' standard deviation is %g", g->unit);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        g->part[s].number[PNB__GROVE_UNIT] = g->unit;
+        g->part[s].number[0][PNB__GROVE_N_NUMBERS * pnb__grove_n_kernels(g, s)] = g->unit;
         for (size_t k = 0; k < g->part[s].d; k++)
             g->part[s].constant[k] /= g->unit;
     }
@@ -407,7 +407,7 @@ static double best_noise(const bound *w, const pnb__grove_part *part, size_t m)
         apart += r * r;
     }
     known = pnb__dense_dot(w->b, w->b, w->n * m);
-    return fmax(apart / (n * d) + fmax(part->number[PNB__GROVE_SCALE] - known / n, 0), 1e-4);
+    return fmax(apart / (n * d) + fmax(part->number[PNB__GROVE_SCALE][0] - known / n, 0), 1e-4);
 }
 
 /* Room, sample and B of a side. */
@@ -417,7 +417,7 @@ static pnb_status open_bound(bound *w, const pnb__grove *g, int side, const pnb_
     const pnb__grove_part *part = &g->part[side];
     size_t n = w->n, m = g->m;
     pnb_status status;
-    PNB_TRY(pnb__inducing_init(&w->inducing, ctx, m, n, PNB__GROVE_JITTER, err));
+    PNB_TRY(pnb__inducing_init(&w->inducing, ctx, m, n, pnb__grove_jitter(g), err));
     PNB_TRY(pnb__factors_init(&w->factors, ctx, g->is_shared ? PNB__F64 : PNB__F32, m,
                               pnb__grove_n_factors(g, side), 1, err));
     w->x = pnb__alloc_array(n * (g->q + 2 * part->d + m) + 2 * m * m, sizeof(double));
@@ -451,11 +451,12 @@ static pnb_status start_side(pnb__grove *g, int side, const pnb_ctx *ctx, const 
                              .x = w.x,
                              .y = w.y,
                              .constant = part->constant,
-                             .noise = part->number[PNB__GROVE_NOISE] * (double)w.n / (double)p->n};
+                             .noise =
+                                 part->number[PNB__GROVE_NOISE][0] * (double)w.n / (double)p->n};
         pnb__gp_collapsed_out out = {.q_mean = part->q_mean, .q_chol = w.q_chol};
         PNB_TRY(pnb__gp_collapsed(&w.inducing, &w.set, &data, &out, err));
         if (round == 0)
-            part->number[PNB__GROVE_NOISE] = best_noise(&w, part, g->m);
+            part->number[PNB__GROVE_NOISE][0] = best_noise(&w, part, g->m);
     }
     pnb__factors_fill(&w.factors, w.q_chol, part->factors);
 done:
@@ -463,6 +464,23 @@ done:
     pnb__factors_reset(&w.factors);
     pnb__free(w.x);
     return status;
+}
+
+/* Every process begins as the one that all share, and every output as its process: the loss of the
+ * first step is that of the shared form. */
+static void spread_processes(pnb__grove *g, int side)
+{
+    pnb__grove_part *part = &g->part[side];
+    size_t d = part->d, points = g->m * g->q, bytes = pnb__grove_factor_bytes(g, side) / d;
+    for (size_t i = 1; i < d; i++) {
+        memcpy(part->z + i * points, part->z, points * sizeof *part->z);
+        memcpy((char *)part->factors + i * bytes, part->factors, bytes);
+        for (int k = 0; k < PNB__GROVE_N_NUMBERS; k++)
+            part->number[k][i] = part->number[k][0];
+    }
+    memset(part->mixing, 0, d * d * sizeof *part->mixing);
+    for (size_t i = 0; i < d; i++)
+        part->mixing[i * d + i] = 1;
 }
 
 /* ---- all of it ---- */
@@ -495,15 +513,15 @@ pnb_status pnb__grove_start(pnb__grove *g, const pnb_ctx *ctx, const pnb__adapte
     bool is_exact = opts->grove_fit == PNB_GROVE_EXACT;
     uint32_t *sample = NULL;
     pnb_status status;
-    PNB_TRY(list_pairs(out, job, g->q, err));
+    PNB_TRY(pnb__grove_list(out, job, g->q, err));
     PNB_TRY(check_sizes(g, out, opts, err));
     g->m = is_exact ? out->n : opts->inducing != 0 ? (size_t)opts->inducing : PNB_MIN(g->m, out->n);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         g->part[s].n_missed = PNB_MIN(out->n, (size_t)PNB__GROVE_SAMPLE);
         PNB_TRY(pnb__grove_alloc(g, s, err));
-        g->part[s].number[PNB__GROVE_LENGTHSCALE] = sqrt((double)g->q);
-        g->part[s].number[PNB__GROVE_SCALE] = 1;
-        g->part[s].number[PNB__GROVE_NOISE] = 0.5;
+        g->part[s].number[PNB__GROVE_LENGTHSCALE][0] = sqrt((double)g->q);
+        g->part[s].number[PNB__GROVE_SCALE][0] = 1;
+        g->part[s].number[PNB__GROVE_NOISE][0] = 0.5;
     }
     PNB_TRY(find_unit(g, out, err));
     PNB_TRY(find_latents(g, ctx, out, opts->seed, err));
@@ -513,70 +531,9 @@ pnb_status pnb__grove_start(pnb__grove *g, const pnb_ctx *ctx, const pnb__adapte
                               err));
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
         PNB_TRY(start_side(g, s, ctx, out, sample, err));
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES && g->is_mixed; s++)
+        spread_processes(g, s);
 done:
     pnb__free(sample);
-    return status;
-}
-
-/* ---- the recogniser ---- */
-
-typedef struct ridge {
-    size_t n, d, q;
-    double *y, *x, *gram, *right; /* (n,D + 1), (n,Q), (D+1,D+1), (D+1,Q) */
-} ridge;
-
-/* (Y^T Y + r I) W = Y^T X, the last column of Y is 1 */
-static pnb_status solve_ridge(const ridge *w, const pnb_ctx *ctx, pnb_error *err)
-{
-    pnb__kernels kernels;
-    size_t d = w->d + 1;
-    double trace = 0;
-    pnb__kernels_fill_host(&kernels, ctx, PNB__F64);
-    pnb__dense_product gram = {
-        .m = d, .n = d, .k = w->n, .a = w->y, .trans_a = true, .b = w->y, .alpha = 1};
-    pnb__dense_product right = {
-        .m = d, .n = w->q, .k = w->n, .a = w->y, .trans_a = true, .b = w->x, .alpha = 1};
-    pnb__dense_multiply(&kernels, ctx, &gram, w->gram);
-    pnb__dense_multiply(&kernels, ctx, &right, w->right);
-    for (size_t i = 0; i < d; i++)
-        trace += w->gram[i * d + i];
-    for (size_t i = 0; i < d; i++)
-        w->gram[i * d + i] += 1e-3 * trace / (double)d;
-    if (!kernels.cholesky(ctx, d, w->gram, w->gram))
-        return pnb__fail(err, PNB_NUMERIC, "the regression of latents has no solution");
-    kernels.tri_solve(ctx, d, w->q, false, w->gram, w->right, w->right);
-    kernels.tri_solve(ctx, d, w->q, true, w->gram, w->right, w->right);
-    return PNB_OK;
-}
-
-pnb_status pnb__grove_recognise(pnb__grove *g, const pnb_ctx *ctx, const pnb__grove_pairs *pairs,
-                                int side, pnb_error *err)
-{
-    pnb__grove_part *part = &g->part[side];
-    size_t n = PNB_MIN(pairs->n, (size_t)POINT_SAMPLE), d = part->d, q = g->q;
-    ridge w = {.n = n, .d = d, .q = q};
-    uint32_t *sample = NULL;
-    pnb_status status;
-    PNB_TRY(pnb__grove_sample(&sample, pairs->n, n, 0, err));
-    w.y = pnb__alloc_array(n * (2 * d + 1 + q) + (d + 1) * (d + 1 + q), sizeof(double));
-    if (w.y == NULL)
-        PNB_TRY(pnb__fail_nomem(err, n * (2 * d + 1 + q) * sizeof(double)));
-    w.x = w.y + n * (d + 1);
-    w.gram = w.x + n * q;
-    w.right = w.gram + (d + 1) * (d + 1);
-    double *rows = w.right + (d + 1) * q;
-    pnb__grove_rows(g, pairs, side, sample, n, rows);
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < d; k++)
-            w.y[i * (d + 1) + k] = rows[i * d + k] - part->constant[k];
-        w.y[i * (d + 1) + d] = 1;
-        memcpy(w.x + i * q, pairs->x + sample[i] * q, q * sizeof *rows);
-    }
-    PNB_TRY(solve_ridge(&w, ctx, err));
-    for (size_t i = 0; i < (d + 1) * q; i++)
-        part->recognise[i % q * (d + 1) + i / q] = w.right[i];
-done:
-    pnb__free(sample);
-    pnb__free(w.y);
     return status;
 }

@@ -25,7 +25,7 @@ trained = {m["name"]: m for m in methods if m["trains"]}
 assert {"asymvlm-vmf", "asymvlm-ps", "pfe", "pcme", "pcmepp", "prolip", "probvlm", "deterministic"} <= set(trained)
 assert "ablation" in trained["asymvlm-ps"]["options"] and "normaliser" not in trained["asymvlm-ps"]["options"]
 grove = methods[names.index("grove")]
-assert grove["needs_pairs"] and not grove["trains"] and "seed" in grove["options"]
+assert grove["needs_pairs"] and grove["trains"] and "per-output" in grove["options"]
 PY
 
 for method in conformity whitened bayesvlm; do
@@ -321,7 +321,15 @@ check "the same bytes" cmp grove/model.safetensors again/model.safetensors
 want 0 adapt train $grove --epochs 2 --shared-covariance --kernel matern32 --align js --out shared -q
 want 0 adapt train $grove --epochs 5 --fit collapsed --out collapsed --json
 prints '"fit": "collapsed"'
-for method in grove shared collapsed; do
+want 0 adapt train $grove --epochs 1 --per-output --out mixed -q
+want 0 adapt train $grove --epochs 2 --out whole -q --seed 3
+want 0 adapt train $grove --epochs 2 --out kept -q --seed 3 --logs runs --name grove
+check "a run that is kept ends in the same bytes" cmp whole/model.safetensors kept/model.safetensors
+want 0 adapt train $grove --epochs 2 --out resumed -q --seed 3 --logs runs --name grove --resume latest
+check "so does one that is resumed at its end" cmp whole/model.safetensors resumed/model.safetensors
+want 1 adapt train $grove --per-output --fit collapsed --out x
+says "no fit but steps"
+for method in grove shared collapsed mixed; do
     want 0 adapt apply --adapter $method --images i.safetensors -o i.$method.safetensors -q
     want 0 adapt apply --adapter $method --texts t.safetensors -o t.$method.safetensors -q
 done

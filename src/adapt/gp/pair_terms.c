@@ -13,18 +13,21 @@
 /* E -log N(y | f, noise) times `weight`, and slopes. */
 static double fit_side(pnb__pair_side *s, size_t n, double weight)
 {
-    double total = 0, inverse = 1 / s->noise, level = LOG_2PI + log(s->noise);
+    double total = 0;
     memset(s->dvar, 0, s->n_factors * n * sizeof *s->dvar);
-    s->dnoise = 0;
-    for (size_t d = 0; d < s->n_outputs; d++)
+    memset(s->dnoise, 0, s->n_noises * sizeof *s->dnoise);
+    for (size_t d = 0; d < s->n_outputs; d++) {
+        size_t of = s->n_noises == 1 ? 0 : d;
+        double inverse = 1 / s->noise[of], level = LOG_2PI + log(s->noise[of]);
         for (size_t i = 0; i < n; i++) {
             size_t at = d * n + i, var = s->n_factors == 1 ? i : at;
             double r = s->y[at] - s->mean[at], spread = (r * r + s->var[var]) * inverse;
             total += 0.5 * (level + spread);
             s->dmean[at] = -weight * r * inverse;
             s->dvar[var] += 0.5 * weight * inverse;
-            s->dnoise += 0.5 * weight * inverse * (1 - spread);
+            s->dnoise[of] += 0.5 * weight * inverse * (1 - spread);
         }
+    }
     return weight * total;
 }
 

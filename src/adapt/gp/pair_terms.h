@@ -10,10 +10,11 @@
 
 typedef struct pnb__pair_side {
     size_t n_outputs, n_factors;
-    const double *y, *mean; /* (D,N) */
-    const double *var;      /* (F,N), above 0 */
-    double noise;
-    double *dmean, *dvar, dnoise; /* slopes, written */
+    const double *y, *mean;        /* (D,N) */
+    const double *var;             /* (F,N), above 0 */
+    const double *noise;           /* (1) of all outputs, or (D) */
+    size_t n_noises;               /* 1 or D */
+    double *dmean, *dvar, *dnoise; /* slopes, written */
 } pnb__pair_side;
 
 typedef struct pnb__pair_loss_terms {

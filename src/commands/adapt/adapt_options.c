@@ -131,6 +131,9 @@ static const pnb__option train_options[] = {
                   "grove: factor of --align; 1, the paper has 400"),
     PNB__ROW_FLAG("shared-covariance", AT(options.shared_covariance),
                   "grove: one covariance of inducing values for all outputs"),
+    PNB__ROW_FLAG("per-output", AT(options.per_output),
+                  "grove: inducing points and a kernel for each output, and outputs mixed of these "
+                  "processes, as the released code"),
     PNB__ROW_CHOICE("latent-uncertainty", AT(options.latent_uncertainty), "HOW",
                     PNB__CHOICES(PNB_GROVE_LATENT_LIST(PNB__CHOICE_OF)),
                     "grove: what a row's variances get for what is not known of its latent: by how "
