@@ -1,5 +1,6 @@
 #!/bin/bash
 # bench search and eval: every hit is right, and the figures of the machine stand beside ours.
+# bench adapt: steps and fits of every method.
 source "$(dirname "$0")/common/lib.sh"
 
 field() { # FILE KEY: the value of a number in a JSON object of one level
@@ -20,6 +21,48 @@ prints "hits of a query"
 want 0 bench eval --captions 90 --images 20 --dim 16 --seconds 0 --repeats 1 --measure vmf
 want 0 bench eval --captions 100 --images 20 --dim 16 --seconds 0 --repeats 1 --json
 check "R@1" test -n "$(field out recall_at_1_i2t)"
+for method in asymvlm-vmf asymvlm-ps pfe pcme pcmepp prolip probvlm deterministic grove; do
+    want 0 bench adapt --method $method --batch 8 --dim 12 --pairs 40 --seconds 0 --repeats 3 \
+        --threads 2 --json
+    check "steps of $method" test "$(field out repeats)" = 3
+    check "batch of $method" test "$(field out batch)" = 8
+    for key in median_s items_per_s infer_s peak_rss_mb; do
+        check "$key of $method" test -n "$(field out $key)"
+    done
+    check "$method has steps" test -z "$(field out fit_s)"
+done
+check "inducing points" test "$(field out inducing)" = 40
+check "axes" test "$(field out latent)" = 5
+for method in conformity whitened bayesvlm; do
+    want 0 bench adapt --method $method --batch 8 --dim 12 --pairs 40 --seconds 0 --repeats 1 --json
+    check "a fit of $method" test -n "$(field out fit_s)" -a -n "$(field out infer_s)"
+    check "$method has no step" test -z "$(field out median_s)"
+done
+want 0 bench adapt --method pfe --batch 8 --dim 12 --seconds 0 --repeats 1 --json
+check "the paper's network" test "$(field out hidden)" = 1024 -a "$(field out pairs)" = 1024
+want 0 bench adapt --method pfe --recipe small --batch 8 --dim 12 --seconds 0 --repeats 1 --json
+check "the small one" test "$(field out hidden)" = 512
+want 0 bench adapt --method grove --batch 8 --dim 12 --inducing 9 --latent 2 --shared-covariance \
+    --seconds 0 --repeats 1 --json
+check "as given" test "$(field out inducing)" = 9 -a "$(field out latent)" = 2
+want 2 bench adapt
+says "--method NAME is missing"
+want 2 bench adapt --method cosine
+says "--method cosine: must be one of conformity|whitened"
+want 2 bench adapt --method pfe --batch 9 --pairs 8
+says "--batch 9 is more than --pairs 8"
+want 2 bench adapt --method pfe --dim 0
+says "--dim 0: must be between"
+want 2 bench adapt --method pfe --batch 0
+says "--batch 0: must be between"
+want 1 bench adapt --method pfe --inducing 5
+says "pfe does not read the option inducing; grove does"
+want 1 bench adapt --method pfe --shared-covariance
+says "pfe does not read the option shared-covariance; grove does"
+want 1 bench adapt --method grove --batch 8 --dim 12 --pairs 20 --inducing 21
+says "21 inducing points for 20 pairs"
+want 1 bench adapt --method grove --batch 8 --dim 4 --latent 4
+says "latent-dim must be below it"
 want 2 bench eval --captions 3 --images 20
 says "each picture needs at least one"
 want 2 bench search --n 0

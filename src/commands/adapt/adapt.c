@@ -84,13 +84,22 @@ static pnb_status fit(pnb__app *app, const pnb__adapt_train_opts *o, train_run *
     return status;
 }
 
+/* config.json has options of both spellings. */
+static bool is_same_option(const char *a, const char *b)
+{
+    for (; *a != '\0' && *b != '\0'; a++, b++)
+        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
+            return false;
+    return *a == *b;
+}
+
 bool pnb__adapt_reads(const char *method, const char *option)
 {
     const pnb_adapter_about *about;
     for (size_t m = 0; (about = pnb_adapter_method_at(m)) != NULL; m++)
         for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++)
             if (strcmp(about->name, method) == 0 &&
-                strcmp(pnb_adapter_option_at(about, i), option) == 0)
+                is_same_option(pnb_adapter_option_at(about, i), option))
                 return true;
     return false;
 }

@@ -21,7 +21,7 @@ typedef struct pnb__adapt_train_opts {
 } pnb__adapt_train_opts;
 /* Whether a method is trained by steps; false for one that is unknown. */
 bool pnb__adapt_trains(const char *method);
-bool pnb__adapt_reads(const char *method, const char *option); /* as config.json names it */
+bool pnb__adapt_reads(const char *method, const char *option); /* "batch_size" or "batch-size" */
 pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *opts, pnb__result *r);
 
 typedef struct pnb__adapt_apply_opts {

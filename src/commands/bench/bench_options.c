@@ -1,10 +1,13 @@
-/* penumbra bench encode | train | search | eval | tokenize: how fast this machine is at it.
+/* penumbra bench encode | train | adapt | search | eval | tokenize: how fast this machine is at it.
  *
  * encode and train share their options' struct, and so do search and eval; what is timed and how
- * lies in src/commands/bench/bench.c, bench_search.c and tokenize.c. */
+ * lies in src/commands/bench/bench.c, bench_train.c, bench_adapt.c, bench_search.c and tokenize.c.
+ */
 #include <string.h>
 
+#include "adapt/adapters.def"
 #include "commands/bench/bench.h"
+#include "commands/bench/bench_adapt.h"
 #include "commands/bench/bench_search.h"
 #include "commands/bench/bench_train.h"
 #include "commands/commands.h"
@@ -87,10 +90,53 @@ static const pnb__option eval_options[] = {
     SIZE_ROW("images", 'Q', AT(n_queries), "5000", 1e8, "Pictures"),
     SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
     PNB__MEASURE_ROW(AT(measure)), TIMES(AT_TIMES)};
+#undef AT
+
+/* ---- adapt ---- */
+
+#define METHOD_WORD(name, word, ...) "|" word
+#define AT(field) PNB__FIELD(pnb__bench_adapt_opts, field)
+static const pnb__option adapt_options[] = {
+    PNB__ROW_CHOICE("method", AT(method), "NAME", PNB__CHOICES(PNB__ADAPTERS(METHOD_WORD)),
+                    "What is learned: `penumbra adapt methods` tells", .required = true),
+    SIZE_ROW("batch", 'b', AT_TIMES(batch_size), "64", 32768,
+             "Pairs of a step, and captions that the adapter is applied to at once"),
+    SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
+    PNB__ROW_INT("pairs", AT(n_pairs), "N",
+                 "Made pairs that it learns from; four batches by default, at least 1,024",
+                 PNB__RANGE(2, 1e8)),
+    PNB__ROW_CHOICE(
+        "recipe", AT(options.recipe), "WHICH", PNB__CHOICES(PNB_ADAPT_RECIPE_LIST(PNB__CHOICE_OF)),
+        "Optimiser and network: the paper's, or those for few pairs", .fallback = "published"),
+    PNB__ROW_INT("inducing", AT(options.inducing), "M", "grove: inducing points a side; 250",
+                 PNB__RANGE(1, 65536)),
+    PNB__ROW_INT("latent", AT(options.latent_dim), "Q", "grove: axes of the latent space; 5",
+                 PNB__RANGE(1, 1024)),
+    PNB__ROW_FLAG("shared-covariance", AT(options.shared_covariance),
+                  "grove: one covariance of inducing values for all outputs"),
+    TIMES(AT_TIMES)};
+#undef METHOD_WORD
 #undef TIMES
 #undef SIZE_ROW
 #undef AT_TIMES
 #undef AT
+
+static void adapt_defaults(void *args)
+{
+    *(pnb__bench_adapt_opts *)args = (pnb__bench_adapt_opts){.options = pnb_adapter_opts_default()};
+}
+
+static const pnb__command adapt = {
+    .name = "adapt",
+    .summary = "time a training step of an adapter, and a batch put through it",
+    .about = "Steps of `adapt train` as it trains, on made pairs, all but the first one or two. "
+             "Methods without steps learn once from all pairs, and fit_s is what that took. "
+             "infer_s is of --batch captions that were not learned from.",
+    .examples = "penumbra bench adapt --method asymvlm-vmf --batch 2048 --dim 512 --threads 2\n"
+                "penumbra bench adapt --method grove --batch 64 --dim 512 --inducing 250 --latent "
+                "5 --shared-covariance --json",
+    .defaults = adapt_defaults,
+    PNB__RUNS(adapt_options, pnb__bench_adapt_opts, pnb__bench_adapt)};
 
 static const pnb__command search = {
     .name = "search",
@@ -157,10 +203,11 @@ static const pnb__command tokenize = {
     .examples = "penumbra bench tokenize --tokenizer model --texts captions.txt",
     PNB__RUNS(tokenize_options, struct tokenize_job, run_tokenize)};
 
-static const pnb__command *const subs[] = {&encode, &train, &search, &eval, &tokenize, NULL};
+static const pnb__command *const subs[] = {&encode, &train,    &adapt, &search,
+                                           &eval,   &tokenize, NULL};
 const pnb__command pnb__cmd_bench = {
     .name = "bench",
-    .summary = "measure the speed of encoding, training, search and evaluation",
+    .summary = "measure the speed of encoding, training, adapters, search and evaluation",
     .about = "Median, least and most seconds over the repeats, items a second, GFLOP/s, and the "
              "share of the sgemm rate measured in the same run.",
     .subs = subs};
