@@ -360,9 +360,9 @@ typedef struct pnb_adapter_data {
     /* The rest is read by methods that train, and passed over by the others.
      *
      * Held-out rows are of the same model and width as those that are learned from, of other
-     * pictures: a caption that stands in both tells nothing of what was learned by heart. Every
-     * pair of theirs counts once in a validation, the first ones twice where the last batch is not
-     * full; weights of the lowest loss are those of the adapter. */
+     * pictures: a caption that stands in both tells nothing of what was learned by heart. A
+     * validation is of the same batches of their pairs each time, 20 at most, the first pairs twice
+     * where the last batch is not full; weights of the lowest loss are those of the adapter. */
     const pnb_embeddings *val_images, *val_texts; /* held out; all three or none */
     const pnb_truth *val_truth; /* the weights of the lowest loss on its pairs are kept */
     const char *logs, *name;    /* the run is the folder <logs>/<name>, as in pnb_train_opts, with

@@ -137,12 +137,14 @@ static pnb_status check_opts(const pnb_adapter_opts *o, size_t n_pairs, pnb_erro
     if (!is_weight(o->elbo_weight) || !is_weight(o->align_weight))
         return pnb__fail(err, PNB_ARG, "elbo-weight is %g and align-weight %g: 0 or more",
                          o->elbo_weight, o->align_weight);
-    if (o->epochs < 0 || o->batch_size < 0 || o->latent_dim < 0 || o->inducing < 0)
+    if (o->epochs < 0 || o->steps < 0 || o->batch_size < 0 || o->latent_dim < 0 || o->inducing < 0)
         return pnb__fail(err, PNB_ARG,
-                         "%lld epochs, batches of %lld, %lld axes and %lld inducing points: none "
-                         "may be below 0",
-                         (long long)o->epochs, (long long)o->batch_size, (long long)o->latent_dim,
-                         (long long)o->inducing);
+                         "%lld epochs, %lld steps, batches of %lld, %lld axes and %lld inducing "
+                         "points: none may be below 0",
+                         (long long)o->epochs, (long long)o->steps, (long long)o->batch_size,
+                         (long long)o->latent_dim, (long long)o->inducing);
+    if (o->epochs != 0 && o->steps != 0)
+        return pnb__fail(err, PNB_ARG, "grove: epochs and steps were given, one of them is enough");
     if (o->grove_fit != PNB_GROVE_STEPS && o->batch_size != 0)
         return pnb__fail(err, PNB_ARG,
                          "a collapsed or exact fit is of all pairs at once: no "
@@ -166,7 +168,7 @@ static void choose_published(pnb_adapter_opts *o)
     if (o->recipe != PNB_ADAPT_RECIPE_PUBLISHED)
         return;
     o->lr = isnan(o->lr) ? 1e-5 : o->lr;
-    o->epochs = o->epochs == 0 ? 200 : o->epochs;
+    o->epochs = o->epochs == 0 && o->steps == 0 ? 200 : o->epochs;
     o->elbo_weight = isnan(o->elbo_weight) ? 0.01 : o->elbo_weight;
     o->align_weight = isnan(o->align_weight) ? 400 : o->align_weight;
 }
@@ -447,6 +449,7 @@ static const pnb__field fields[] = {
     {"seed", AT(seed), NULL, PNB__FIELD_U64, true, PNB__ALSO_NONE},
     {"recipe", AT(recipe), pnb__adapt_recipe_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"epochs", AT(epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"steps", AT(steps), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"batch-size", AT(batch_size), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"patience", AT(patience), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"lr", AT(lr), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},

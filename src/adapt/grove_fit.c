@@ -492,8 +492,9 @@ pnb__run_opts pnb__grove_fit_run(pnb__grove_fit *f)
                          .accum_freq = 1,
                          .epochs = epochs_of(f),
                          .lr_cooldown_power = 1,
+                         .max_steps = opts->steps,
                          .seed = opts->seed};
-    f->n_steps = run.epochs * (int64_t)(f->pairs->n / f->n);
+    f->n_steps = opts->steps > 0 ? opts->steps : run.epochs * (int64_t)(f->pairs->n / f->n);
     run.optim.kind = PNB_OPTIM_ADAM;
     run.optim.lr = isnan(opts->lr) ? 0.01 : opts->lr;
     run.optim.beta2 = 0.999;

@@ -228,6 +228,38 @@ static void a_watch_stops_it(void **state)
     free_world(&w);
 }
 
+static bool count_to(void *user, size_t done, size_t total)
+{
+    size_t *n_calls = user;
+    assert_true(done < total && total == 5);
+    (*n_calls)++;
+    return true;
+}
+
+/* Five steps are five, more than an epoch or less; of epochs and steps one is given. */
+static void steps_in_place_of_epochs(void **state)
+{
+    world w;
+    pnb_adapter *a = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_adapter_opts o = small_opts();
+    size_t n_calls = 0;
+    (void)state;
+    make_world(&w, 48);
+    const pnb_adapter_data data = {
+        .images = w.images, .texts = w.texts, .truth = w.truth, .watch = {count_to, &n_calls}};
+    o.steps = 5;
+    assert_int_equal(pnb_adapter_fit(&a, w.ctx, "grove", &data, &o, &err), PNB_ARG);
+    assert_non_null(strstr(err.text, "one of them is enough"));
+    assert_int_equal(n_calls, 0);
+    o.epochs = 0;
+    err = (pnb_error)PNB_ERROR_INIT;
+    assert_ok(pnb_adapter_fit(&a, w.ctx, "grove", &data, &o, &err), &err);
+    assert_int_equal(n_calls, 5);
+    pnb_adapter_free(a);
+    free_world(&w);
+}
+
 /* The paper's numbers where none were given; one that was given stands. */
 static void published_recipe(void **state)
 {
@@ -254,6 +286,7 @@ int main(void)
         cmocka_unit_test(general_captions_are_uncertain),
         cmocka_unit_test_setup_teardown(a_seed_is_a_set_of_bytes, scratch_setup, scratch_teardown),
         cmocka_unit_test(published_recipe),
+        cmocka_unit_test(steps_in_place_of_epochs),
         cmocka_unit_test(a_watch_stops_it),
         cmocka_unit_test(every_choice_gives_numbers),
         cmocka_unit_test(sizes_that_do_not_fit_are_refused),

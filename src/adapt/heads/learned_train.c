@@ -1,10 +1,11 @@
 /* Training a head on frozen rows, as an objective of the loop (train/objective.h).
  *
  * A step reads a batch of pairs, runs the graph and leaves gradients. Validation is the loss on the
- * held-out pairs, one of each caption or all, each at least once, in an order of its own that never
- * changes; the weights of the lowest one are kept, and `patience` validations without a lower one
- * end the training. A checkpoint is head.safetensors: the weights, the best ones so far, and what
- * early stopping counts, so that a resumed run stops where an uninterrupted one does. */
+ * held-out pairs, one of each caption or all, in an order of its own that never changes, of more
+ * than MOST_BATCHES batches on the first of them; the weights of the lowest one are kept, and
+ * `patience` validations without a lower one end the training. A checkpoint is head.safetensors:
+ * the weights, the best ones so far, and what early stopping counts, so that a resumed run stops
+ * where an uninterrupted one does. */
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "adapt/heads/learned.h"
 #include "train/trainer.h"
 
+enum { MOST_BATCHES = 20 }; /* of a validation: thirty of them take less than 600 steps */
 #define FILE_NAME "head.safetensors"
 #define BEST "best."
 #define PROGRESS "early_stopping"
@@ -237,12 +239,13 @@ static pnb_status compare(training *t, int64_t number, double loss, pnb_error *e
     return pnb__learned_get(t->l, t->best, err);
 }
 
-/* Batches go on from the beginning behind the end: each pair counts once, the first ones perhaps
- * twice. The same noise in every validation. */
+/* Batches go on from the beginning behind the end: the first pairs count twice where the last batch
+ * is not full. The same pairs and the same noise in every validation. */
 static pnb_status validate(void *self, int64_t number, pnb__eval_values *out, pnb_error *err)
 {
     training *t = self;
-    size_t n = t->val_batch, n_batches = (t->held_out.n_order + n - 1) / n;
+    size_t n = t->val_batch;
+    size_t n_batches = PNB_MIN((t->held_out.n_order + n - 1) / n, (size_t)MOST_BATCHES);
     for (size_t b = 0; b < n_batches; b++) {
         pnb__learned_pairs_read(&t->held_out, t->l, b * n, n, t->x);
         pnb_status status = pnb__learned_graph_run(&t->validation, t->x, b, err);

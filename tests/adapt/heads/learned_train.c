@@ -2,6 +2,8 @@
  * stopping keeps the best weights, and the files of a run say what was done. */
 #include "tests/adapt/heads/world.h"
 
+#include "adapt/heads/learned.h"
+
 /* Stops at a step. */
 typedef struct stopper {
     size_t at;
@@ -103,6 +105,45 @@ static void the_best_is_kept(void **state)
     free_heads_world(&held);
 }
 
+static double val_loss_of(pnb_ctx *ctx, const pnb_adapter_data *data)
+{
+    pnb_adapter_opts o = short_opts();
+    o.steps = 4;
+    o.batch_size = 4;
+    pnb_adapter *a = fit_ok(ctx, "pfe", data, &o);
+    double loss = figure_of(a, "val_loss");
+    pnb_adapter_free(a);
+    return loss;
+}
+
+/* Held-out pairs beyond twenty batches are left out: a large set does not cost more than steps. */
+static void of_many_pairs_the_first_are_validated(void **state)
+{
+    enum { BATCH = 4, VALIDATED = 20 * BATCH };
+    pnb_ctx *ctx = *state;
+    heads_world w = make_heads_world(32, 1, 3), held = make_heads_world(64, 2, 3);
+    pnb_adapter_data data = data_of(&w);
+    pnb__learned_pairs pairs;
+    pnb_error err = PNB_ERROR_INIT;
+    data.val_images = held.images;
+    data.val_texts = held.texts;
+    data.val_truth = held.truth;
+    assert_ok(pnb__learned_pairs_init(&pairs, held.images, held.texts, held.truth,
+                                      PNB_ADAPT_CAPTIONS_ALL, &err),
+              &err);
+    pnb__learned_pairs_shuffle(&pairs, 0, 0);
+    assert_true(pairs.n_order > VALIDATED);
+    double loss = val_loss_of(ctx, &data);
+    const uint32_t *row = pairs.row[PNB_ADAPTER_TEXTS];
+    held.texts->mean[row[pairs.order[VALIDATED]] * HEADS_DIM] += 1;
+    assert_true(val_loss_of(ctx, &data) == loss);
+    held.texts->mean[row[pairs.order[VALIDATED - 1]] * HEADS_DIM] += 1;
+    assert_true(val_loss_of(ctx, &data) != loss);
+    pnb__learned_pairs_reset(&pairs);
+    free_heads_world(&w);
+    free_heads_world(&held);
+}
+
 static void held_out_rows_are_checked(void **state)
 {
     pnb_ctx *ctx = *state;
@@ -169,6 +210,7 @@ int main(void)
         cmocka_unit_test(resumes_to_the_bit),
         cmocka_unit_test(without_a_run_nothing_is_kept),
         cmocka_unit_test(the_best_is_kept),
+        cmocka_unit_test(of_many_pairs_the_first_are_validated),
         cmocka_unit_test(held_out_rows_are_checked),
         cmocka_unit_test(recipes),
     };
