@@ -10,7 +10,7 @@
 # there are. Applying is ended after SECONDS (60), or is whole. --save writes
 # bench/results/adapt_memory.txt. Exit status 1 where a method needs more.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 2
 penumbra=${PENUMBRA:-build/penumbra}
 work=${BENCH_WORK:-build/bench-work}
 threads=${BENCH_THREADS:-2}
@@ -77,10 +77,10 @@ row() { # METHOD
         return
     fi
     learn_mb=$mb learn_s=$s
-    measure apply timeout -s INT "$seconds" "$penumbra" adapt apply --adapter "$out/adapter" \
+    measure apply timeout -s KILL "$seconds" "$penumbra" adapt apply --adapter "$out/adapter" \
         --texts "$set_of/train/texts.safetensors" --out "$out/made.safetensors" \
         --threads "$threads" -q
-    [ "$status" -eq 124 ] && s="$s+"
+    [ "$status" -eq 137 ] && s="$s+"
     [ "$learn_mb" -le $most_mb ] && [ "$mb" -le $most_mb ] || {
         verdict="NOT MET"
         n_over=$((n_over + 1))

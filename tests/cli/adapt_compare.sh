@@ -66,6 +66,30 @@ assert "align_weight 0" in absent["grove"] and "cross_modal 0" in absent["probvl
 assert "width 8 and 5 cannot be compared" in absent["whitened"] and "frozen" in absent, absent
 PY
 
+# rows with variances: under densities on the sphere the side that is left alone is its means
+want 0 adapt train --method conformity --images a/train/images.safetensors --texts a/train/texts.safetensors --out g/adapter
+for split in train test; do
+    for side in images texts; do
+        want 0 adapt apply --adapter g/adapter --$side a/$split/$side.safetensors --out g/$split.$side.safetensors
+    done
+done
+want 0 adapt compare --images g/train.images.safetensors --texts g/train.texts.safetensors \
+    --truth a/truth/train.pairs --test-images g/test.images.safetensors --test-texts g/test.texts.safetensors \
+    --test-truth a/truth/test.written.pairs --methods asymvlm-vmf asymvlm-ps --seeds 1 --steps 5 --bootstrap 0 \
+    --out f --json
+check "both are in the table" python3 - <<'PY'
+import json
+r = json.load(open("out"))
+assert r["absent"] == [], r["absent"]
+assert [m["method"] for m in r["methods"]][3:] == ["asymvlm-vmf", "asymvlm-ps"], r["methods"]
+PY
+want 0 info f/sets/asymvlm-vmf-0.images.points.safetensors
+check "their pictures are points" grep -qE "^family +point" out
+
+# grove takes steps too
+want 0 adapt compare "${sets[@]}" "${test[@]}" --methods grove --seeds 1 --steps 2 --bootstrap 0 --out h
+check "as many as were asked for" grep -qE '"steps": *2' h/adapters/grove-0/config.json
+
 # wrong usage
 want 2 adapt compare "${sets[@]}" "${test[@]}" --val-images a/val/images.safetensors --out e
 says "go together: 1 of three"

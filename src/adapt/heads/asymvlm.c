@@ -58,7 +58,7 @@ static void declare_side(pnb_adapter *a, pnb__learned *l, int side)
         return;
     a->part[side].dim_out = shape.out;
     pnb__learned_add_head(l, side, 0, &shape);
-    l->head[side][0].may_start_as_rows = true;
+    l->head[side][0].may_start_as_rows = shape.in == shape.out;
     pnb__learned_add_length(l, side);
 }
 

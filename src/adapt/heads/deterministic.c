@@ -64,7 +64,7 @@ void pnb__deterministic_declare(pnb_adapter *a, pnb__learned *l)
     a->part[PNB_ADAPTER_IMAGES].is_adapted = false;
     l->is_unit[PNB_ADAPTER_IMAGES] = true;
     pnb__learned_add_head(l, PNB_ADAPTER_TEXTS, 0, &shape);
-    l->head[PNB_ADAPTER_TEXTS][0].may_start_as_rows = true;
+    l->head[PNB_ADAPTER_TEXTS][0].may_start_as_rows = shape.in == shape.out;
     pnb__learned_add_length(l, PNB_ADAPTER_TEXTS);
     pnb__contrast_declare(a, l, "log_scale", log(1 / 0.07));
 }

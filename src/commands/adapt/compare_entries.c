@@ -165,7 +165,30 @@ done:
     return status;
 }
 
-/* A side that the adapter leaves alone is measured as it is. */
+static pnb_status save_points(const char *path, const pnb_embeddings *set, pnb_error *err)
+{
+    pnb_embeddings points = *set;
+    points.family = PNB_POINT;
+    points.log_var = points.kappa = points.inv_alpha = points.beta = NULL;
+    return pnb_embeddings_save(&points, path, err);
+}
+
+/* A side that the adapter leaves alone is measured as it is; under densities on the sphere its rows
+ * are points, whatever else a set has of them. */
+static pnb_status leave_side(const pnb__adapt_comparison *c, pnb__compare_entry *e,
+                             const pnb_adapter_facts *facts, bool is_image, pnb_error *err)
+{
+    const pnb_embeddings *set = is_image ? c->test.images : c->test.texts;
+    char **path = is_image ? &e->images : &e->texts;
+    bool is_sphere = facts->family == PNB_VMF || facts->family == PNB_POWER_SPHERICAL;
+    if (!is_sphere || set->family == PNB_POINT)
+        return pnb__copy_text(path, is_image ? c->opts->test.images : c->opts->test.texts, err);
+    pnb_status status =
+        in_folder(path, c, e, "sets",
+                  is_image ? ".images.points.safetensors" : ".texts.points.safetensors", err);
+    return status == PNB_OK ? save_points(*path, set, err) : status;
+}
+
 static pnb_status apply_side(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e,
                              const pnb_adapter *adapter, pnb_adapter_side side)
 {
@@ -174,8 +197,7 @@ static pnb_status apply_side(pnb__app *app, const pnb__adapt_comparison *c, pnb_
     pnb_adapter_facts facts;
     pnb_adapter_describe(adapter, &facts);
     if (!facts.side[side].is_adapted)
-        return pnb__copy_text(path, is_image ? c->opts->test.images : c->opts->test.texts,
-                              &app->err);
+        return leave_side(c, e, &facts, is_image, &app->err);
     pnb_status status = in_folder(
         path, c, e, "sets", is_image ? ".images.safetensors" : ".texts.safetensors", &app->err);
     if (status == PNB_OK)
