@@ -12,7 +12,7 @@
 #include "base/grow.h"
 #include "base/names.h"
 
-enum { LATENT_DIM = 5, INDUCING = 250, MOST_POINTS = 1 << 16, MOST_EXACT = 4096 };
+enum { LATENT_DIM = 5, INDUCING = 250, MOST_POINTS = 1 << 16 };
 
 static const char *const names[PNB_N_ADAPTER_SIDES][9] = {
     {"image.z", "image.kernel", "image.constant", "image.q_mean", "image.factors",
@@ -130,7 +130,7 @@ static bool is_weight(double x)
     return isnan(x) || (isfinite(x) && x >= 0);
 }
 
-static pnb_status check_opts(const pnb_adapter_opts *o, size_t n_pairs, pnb_error *err)
+static pnb_status check_opts(const pnb_adapter_opts *o, pnb_error *err)
 {
     if (!isnan(o->lr) && !(o->lr > 0 && isfinite(o->lr)))
         return pnb__fail(err, PNB_ARG, "lr is %g, it must be above 0", o->lr);
@@ -153,11 +153,6 @@ static pnb_status check_opts(const pnb_adapter_opts *o, size_t n_pairs, pnb_erro
         return pnb__fail(err, PNB_ARG,
                          "per-output has a covariance and inducing points for each output: no "
                          "shared-covariance, and no fit but steps");
-    if (o->grove_fit == PNB_GROVE_EXACT && n_pairs > MOST_EXACT)
-        return pnb__fail(err, PNB_LIMIT,
-                         "exact regression of %zu pairs: at most %d (a step takes N^3); use "
-                         "inducing points",
-                         n_pairs, (int)MOST_EXACT);
     return PNB_OK;
 }
 
@@ -215,7 +210,7 @@ static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *er
     pnb__grove_result result;
     pnb_status status;
     choose_published(&a->opts);
-    PNB_TRY(check_opts(o, job->truth->n_pairs, err));
+    PNB_TRY(check_opts(o, err));
     g->kind = kind_of(o->kernel);
     g->q = o->latent_dim != 0 ? (size_t)o->latent_dim : LATENT_DIM;
     g->m = INDUCING;
@@ -448,6 +443,7 @@ static const char *inference_word(int value)
 static const pnb__field fields[] = {
     {"seed", AT(seed), NULL, PNB__FIELD_U64, true, PNB__ALSO_NONE},
     {"recipe", AT(recipe), pnb__adapt_recipe_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
+    {"captions", AT(captions), pnb__adapt_captions_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"epochs", AT(epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"steps", AT(steps), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"batch-size", AT(batch_size), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},

@@ -82,9 +82,11 @@ typedef struct pnb__grove_pairs {
  *         finite, rows that are all the same, fewer than M different latents), NOMEM */
 pnb_status pnb__grove_start(pnb__grove *g, const pnb_ctx *ctx, const pnb__adapter_job *job,
                             const pnb_adapter_opts *opts, pnb__grove_pairs *out, pnb_error *err);
-/* The pairs of a job's truth, with room for their latents.  Errors  LIMIT, NOMEM */
+/* The pairs of a job's truth, with room for their latents. A pair has a latent of its own, so where
+ * a caption fits many pictures one is drawn once and for all from opts->seed (opts->captions; one:
+ * of a picture's captions).  Errors  ARG (fewer than two), LIMIT, NOMEM */
 pnb_status pnb__grove_list(pnb__grove_pairs *out, const pnb__adapter_job *job, size_t q,
-                           pnb_error *err);
+                           const pnb_adapter_opts *opts, pnb_error *err);
 void pnb__grove_pairs_reset(pnb__grove_pairs *pairs);
 /* Rows `pair` (n) of a side over `unit`, a column each: y (D,n), or a row each: (n,D). */
 void pnb__grove_columns(const pnb__grove *g, const pnb__grove_pairs *pairs, int side,
@@ -143,9 +145,9 @@ typedef struct pnb__grove_held_out {
     uint32_t *sample;
     size_t n;
 } pnb__grove_held_out;
-/* Errors  ARG (no pair), LIMIT, NOMEM */
+/* Errors  ARG (fewer than two pairs), LIMIT, NOMEM */
 pnb_status pnb__grove_held_out_open(pnb__grove_held_out *out, const pnb_adapter_data *data,
-                                    size_t q, pnb_error *err);
+                                    size_t q, const pnb_adapter_opts *opts, pnb_error *err);
 void pnb__grove_held_out_reset(pnb__grove_held_out *held);
 /* The loss of a pair without the divergence, which is of the parameters alone, at the latent that
  * its picture alone is given and at the one of its caption: mean of both, and over the pairs. g's

@@ -215,7 +215,7 @@ static pnb_status open_held_out(fit *f, pnb_error *err)
     size_t bytes = 0;
     if (f->run.data == NULL || f->run.data->val_truth == NULL)
         return PNB_OK;
-    pnb_status status = pnb__grove_held_out_open(&f->held, f->run.data, f->g->q, err);
+    pnb_status status = pnb__grove_held_out_open(&f->held, f->run.data, f->g->q, f->run.opts, err);
     if (status != PNB_OK)
         return status;
     for (size_t i = 0; i < f->n_params; i++)

@@ -10,21 +10,21 @@
 enum { MOST_PAIRS = 1024 };
 
 pnb_status pnb__grove_held_out_open(pnb__grove_held_out *out, const pnb_adapter_data *data,
-                                    size_t q, pnb_error *err)
+                                    size_t q, const pnb_adapter_opts *opts, pnb_error *err)
 {
     pnb_status status;
     *out = (pnb__grove_held_out){
         .job = {.side = {{.set = data->val_images, .n = data->val_images->n, .what = "image"},
                          {.set = data->val_texts, .n = data->val_texts->n, .what = "text"}},
                 .truth = data->val_truth}};
-    PNB_TRY(pnb__grove_list(&out->pairs, &out->job, q, err));
-    if (out->pairs.n == 0)
-        PNB_TRY(pnb__fail(err, PNB_ARG, "held-out rows: no pair belongs together"));
+    PNB_TRY(pnb__grove_list(&out->pairs, &out->job, q, opts, err));
     out->n = PNB_MIN(out->pairs.n, (size_t)MOST_PAIRS);
     status = pnb__grove_sample(&out->sample, out->pairs.n, out->n, 0, err);
 done:
-    if (status != PNB_OK)
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "held-out rows");
         pnb__grove_held_out_reset(out);
+    }
     return status;
 }
 

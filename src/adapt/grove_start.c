@@ -5,15 +5,17 @@
  *
  * A sample of S of N pairs stands for all of them by a noise of s2 S/N. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "adapt/gp/dense.h"
 #include "adapt/gp/gp_exact.h"
 #include "adapt/grove.h"
+#include "adapt/heads/learned.h"
 #include "prob/eigen.h"
 
 enum { BLOCK = 1024, AXES_SAMPLE = 2048, BOUND_SAMPLE = 2048, POINT_SAMPLE = 8192, MORE_AXES = 8 };
-enum { AXES_ROUNDS = 24 };
+enum { AXES_ROUNDS = 24, MOST_EXACT = 4096 };
 /* streams of the seed */
 enum { STREAM_AXES = 1, STREAM_SAMPLE, STREAM_POINTS };
 
@@ -28,26 +30,43 @@ void pnb__grove_pairs_reset(pnb__grove_pairs *pairs)
     *pairs = (pnb__grove_pairs){0};
 }
 
-pnb_status pnb__grove_list(pnb__grove_pairs *p, const pnb__adapter_job *job, size_t q,
-                           pnb_error *err)
+static int by_number(const void *a, const void *b)
 {
-    const pnb_truth *t = job->truth;
-    size_t n = t->n_pairs, at = 0;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* In the order of the truth's list: what is drawn is which pairs, not where they stand. */
+static pnb_status take_pairs(pnb__grove_pairs *p, pnb__learned_pairs *drawn, uint64_t seed,
+                             pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    pnb__learned_pairs_shuffle(drawn, seed, 0);
+    qsort(drawn->order, drawn->n_order, sizeof *drawn->order, by_number);
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
+        PNB_TRY(PNB_ALLOC(p->row[s], drawn->n_order, err));
+        for (size_t i = 0; i < drawn->n_order; i++)
+            p->row[s][i] = drawn->row[s][drawn->order[i]];
+    }
+    p->n = drawn->n_order;
+done:
+    return status;
+}
+
+pnb_status pnb__grove_list(pnb__grove_pairs *p, const pnb__adapter_job *job, size_t q,
+                           const pnb_adapter_opts *opts, pnb_error *err)
+{
+    const pnb_embeddings *images = job->side[PNB_ADAPTER_IMAGES].set;
+    const pnb_embeddings *texts = job->side[PNB_ADAPTER_TEXTS].set;
+    pnb__learned_pairs drawn = {0};
+    pnb_status status;
     p->job = job;
-    if (n > UINT32_MAX)
-        return pnb__fail(err, PNB_LIMIT, "%zu pairs, at most %u", n, UINT32_MAX);
-    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
-        p->row[s] = pnb__alloc_array(n, sizeof *p->row[s]);
-    p->x = pnb__alloc_array(n, q * sizeof *p->x);
-    if (p->row[0] == NULL || p->row[1] == NULL || p->x == NULL)
-        return pnb__fail_nomem(err, n * (q + 2) * sizeof *p->x);
-    for (size_t i = 0; i < t->n_queries; i++)
-        for (size_t k = t->offset[i]; k < t->offset[i + 1]; k++) {
-            p->row[PNB_ADAPTER_IMAGES][at] = i;
-            p->row[PNB_ADAPTER_TEXTS][at++] = t->item[k];
-        }
-    p->n = n;
-    return PNB_OK;
+    PNB_TRY(pnb__learned_pairs_init(&drawn, images, texts, job->truth, opts->captions, err));
+    PNB_TRY(take_pairs(p, &drawn, opts->seed, err));
+    PNB_TRY(PNB_ALLOC_ROWS(p->x, p->n, q, err));
+done:
+    pnb__learned_pairs_reset(&drawn);
+    return status;
 }
 
 static const float *row_of(const pnb__grove_pairs *p, int side, size_t pair)
@@ -490,8 +509,11 @@ static pnb_status check_sizes(pnb__grove *g, const pnb__grove_pairs *p,
 {
     size_t least = PNB_MIN(g->part[0].d, g->part[1].d);
     size_t inducing = (size_t)opts->inducing;
-    if (p->n < 2)
-        return pnb__fail(err, PNB_ARG, "%zu pair: a latent space needs at least two", p->n);
+    if (opts->grove_fit == PNB_GROVE_EXACT && p->n > MOST_EXACT)
+        return pnb__fail(err, PNB_LIMIT,
+                         "exact regression of %zu pairs: at most %d (a step takes N^3); use "
+                         "inducing points",
+                         p->n, (int)MOST_EXACT);
     if (g->q >= least)
         return pnb__fail(err, PNB_ARG,
                          "a latent space of %zu axes for embeddings of width %zu: latent-dim must "
@@ -513,7 +535,7 @@ pnb_status pnb__grove_start(pnb__grove *g, const pnb_ctx *ctx, const pnb__adapte
     bool is_exact = opts->grove_fit == PNB_GROVE_EXACT;
     uint32_t *sample = NULL;
     pnb_status status;
-    PNB_TRY(pnb__grove_list(out, job, g->q, err));
+    PNB_TRY(pnb__grove_list(out, job, g->q, opts, err));
     PNB_TRY(check_sizes(g, out, opts, err));
     g->m = is_exact ? out->n : opts->inducing != 0 ? (size_t)opts->inducing : PNB_MIN(g->m, out->n);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {

@@ -162,7 +162,8 @@ static void what_does_not_fit(void **state)
     assert_fails(pnb_search(NULL, &v.rows, &p.rows, &o, &hits, err), PNB_ARG, "family vmf");
     assert_fails(pnb_index_create(&index, NULL, &v.rows, &o, err), PNB_ARG, "csd");
     o.measure = PNB_MEASURE_VMF;
-    assert_fails(pnb_search(NULL, &p.rows, &p.rows, &o, &hits, err), PNB_ARG, "both sets");
+    assert_fails(pnb_search(NULL, &p.rows, &p.rows, &o, &hits, err), PNB_ARG,
+                 "neither set has one");
     vmf->kappa[1] = -1;
     assert_fails(pnb_search(NULL, &v.rows, &p.rows, &o, &hits, err), PNB_NUMERIC, "query 1");
     broken->beta[D + 2] = 0;
