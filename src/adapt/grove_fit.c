@@ -395,6 +395,8 @@ static pnb_status conclude_fit(void *self, pnb__trainer *t, pnb_error *err)
         return PNB_OK;
     if (!isnan(f->at_best.best_loss))
         copy_params(f, NULL, f->best);
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
+        pnb__fit_side_finish(&f->side[s]);
     return take_params(f, err);
 }
 

@@ -20,7 +20,7 @@
 
 enum {
     CHUNK = PNB__GROVE_CHUNK,
-    LMC_STEPS = 50,
+    LMC_STEPS = 20,
     N_STARTS = 2,
     ADAM_STEPS = 20,
     STREAM_ADAM = 64,
@@ -278,7 +278,7 @@ static pnb_status find_lmc_latents(reading *w, size_t n, size_t first, pnb_error
 {
     size_t q = w->g->q;
     bool is_adam = w->opts->inference == PNB_GROVE_ADAM;
-    const pnb__lmc_search_opts newton = {LMC_STEPS, 1e-6, 0}, adam = {ADAM_STEPS, 0, ADAM_RATE};
+    const pnb__lmc_search_opts newton = {LMC_STEPS, 1e-3, 0}, adam = {ADAM_STEPS, 0, ADAM_RATE};
     const pnb__lmc_reading out = {w->x, w->hessian, w->mean, w->var, w->jacobians};
     if (is_adam)
         draw_starts(w, n, first);

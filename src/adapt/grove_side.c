@@ -75,7 +75,7 @@ static bool is_trained(const pnb__fit_side *w, int kind)
 
 static pnb_status open_params(pnb__fit_side *w, const size_t sizes[N_SMALL], pnb_error *err)
 {
-    const pnb__grove_part *part = &w->g->part[w->number];
+    pnb__grove_part *part = &w->g->part[w->number];
     const double *const values[] = {part->z, w->numbers, part->constant, part->q_mean,
                                     part->mixing};
     pnb_status status = PNB_OK;
@@ -95,9 +95,13 @@ static pnb_status open_params(pnb__fit_side *w, const size_t sizes[N_SMALL], pnb
     pnb__param *p = &w->params[PNB__GROVE_P_FACTORS];
     status = pnb__fit_side_param(w, p, names[w->number][PNB__GROVE_P_FACTORS],
                                  bytes / PNB__REAL_SIZE(w->real), err);
-    if (status == PNB_OK)
-        memcpy(pnb__param_on_host(p, &w->kernels), part->factors, bytes);
-    return status;
+    if (status != PNB_OK)
+        return status;
+    memcpy(pnb__param_on_host(p, &w->kernels), part->factors, bytes);
+    pnb__free(
+        part->factors); /* as large as all else of the model: pnb__fit_side_take has it again */
+    part->factors = NULL;
+    return PNB_OK;
 }
 
 /* ---- memory ---- */
@@ -151,6 +155,14 @@ pnb_status pnb__fit_side_open(pnb__fit_side *w, pnb_error *err)
             return pnb__fail_nomem(err, m * m * sizeof(double));
     }
     return open_params(w, sizes, err);
+}
+
+void pnb__fit_side_finish(pnb__fit_side *w)
+{
+    if (w->is_collapsed)
+        return;
+    pnb__marginals_reset(&w->marginals);
+    pnb__lmc_reset(&w->lmc);
 }
 
 void pnb__fit_side_close(pnb__fit_side *w)
@@ -336,6 +348,11 @@ pnb_status pnb__fit_side_take(pnb__fit_side *w, const pnb__grove_pairs *pairs,
     pnb_status status = read_params(w, err);
     if (status == PNB_OK && w->is_collapsed) /* q(v) belongs to the last step's parameters */
         status = collapse(w, pairs, batch, x, err);
+    size_t bytes = pnb__grove_factor_bytes(w->g, w->number);
+    if (status == PNB_OK && part->factors == NULL) {
+        part->factors = pnb__alloc_array(bytes, 1);
+        status = part->factors != NULL ? PNB_OK : pnb__fail_nomem(err, bytes);
+    }
     if (status != PNB_OK)
         return status;
     find_sizes(w, sizes);
@@ -345,6 +362,6 @@ pnb_status pnb__fit_side_take(pnb__fit_side *w, const pnb__grove_pairs *pairs,
     memcpy(part->factors,
            w->is_collapsed ? w->collapsed
                            : pnb__param_on_host(&w->params[PNB__GROVE_P_FACTORS], &w->kernels),
-           pnb__grove_factor_bytes(w->g, w->number));
+           bytes);
     return PNB_OK;
 }

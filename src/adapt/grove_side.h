@@ -36,9 +36,11 @@ typedef struct pnb__fit_side {
 } pnb__fit_side;
 
 /* What the caller has filled: g to collapsed and exact. Parameters begin as g's arrays.
- * Errors  NOMEM */
+ * g's factors are given back where they are parameters.  Errors  NOMEM */
 pnb_status pnb__fit_side_open(pnb__fit_side *w, pnb_error *err);
 void pnb__fit_side_close(pnb__fit_side *w);
+/* No step comes any more: gives back the room of steps, which taking has no use for. */
+void pnb__fit_side_finish(pnb__fit_side *w);
 /* A parameter without gradient, or with one; free with pnb__fit_side_free_param. */
 pnb_status pnb__fit_side_param(const pnb__fit_side *w, pnb__param *p, const char *name, size_t n,
                                pnb_error *err);

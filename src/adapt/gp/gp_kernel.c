@@ -223,12 +223,13 @@ static void angle_matrix(const pnb__gp_kernel *k, const double *x, size_t n, con
             out[i * m + j] = k->scale * angle_of(x + i * k->dim, z + j * k->dim, k->dim).c;
 }
 
-/* k of rows and columns; where `lower` is set of columns up to the row's number alone. */
+/* k of rows and columns, and h where `slope` is not NULL; where `lower` is set of columns up to the
+ * row's number alone. */
 static void matrix(const pnb__gp_kernel *k, const double *x, size_t n, const double *z, size_t m,
-                   bool lower, double *out)
+                   bool lower, double *out, double *slope)
 {
     columns c = {.kernel = k};
-    double s[WIDE], h[WIDE];
+    double s[WIDE], room[WIDE];
     for (size_t at = 0; at < m; at += WIDE) {
         c.z = z + at * k->dim;
         c.n = PNB_MIN((size_t)WIDE, m - at);
@@ -237,9 +238,12 @@ static void matrix(const pnb__gp_kernel *k, const double *x, size_t n, const dou
             size_t width = lower ? PNB_MIN(c.n, i + 1 - at) : c.n;
             double *row = out + i * m + at;
             row_distances(&c, x + i * k->dim, width, s);
+            double *h = slope != NULL ? slope + i * m + at : room;
             row_shape(k->kind, s, width, row, h);
             for (size_t j = 0; j < width; j++)
                 row[j] *= k->scale;
+            for (size_t j = 0; slope != NULL && j < width; j++)
+                h[j] *= k->scale;
         }
     }
 }
@@ -250,7 +254,7 @@ void pnb__gp_kernel_matrix(const pnb__gp_kernel *k, const double *x, size_t n, c
     if (k->kind == PNB__GP_COSINE)
         angle_matrix(k, x, n, z, m, out);
     else
-        matrix(k, x, n, z, m, false, out);
+        matrix(k, x, n, z, m, false, out, NULL);
 }
 
 void pnb__gp_kernel_lower(const pnb__gp_kernel *k, const double *x, size_t n, double *out)
@@ -258,7 +262,13 @@ void pnb__gp_kernel_lower(const pnb__gp_kernel *k, const double *x, size_t n, do
     if (k->kind == PNB__GP_COSINE)
         angle_matrix(k, x, n, x, n, out);
     else
-        matrix(k, x, n, x, n, true, out);
+        matrix(k, x, n, x, n, true, out, NULL);
+}
+
+void pnb__gp_kernel_shapes(const pnb__gp_kernel *k, const double *x, size_t n, const double *z,
+                           size_t m, double *value, double *slope)
+{
+    matrix(k, x, n, z, m, false, value, slope);
 }
 
 /* One pair's share; slope = dK[i][j]. */
@@ -325,8 +335,9 @@ static void row_backward(const way_back *b, columns *c, size_t i, const double *
             for (size_t j = 0; j < n; j++) {
                 u[j] = at - c->u[q][j];
                 wu[j] = w[j] * u[j];
-                c->du[q][j] -= wu[j];
             }
+            for (size_t j = 0; c->dz != NULL && j < n; j++)
+                c->du[q][j] -= wu[j];
             for (size_t j = 0; j < n; j++)
                 sum += wu[j];
             if (b->dx != NULL)

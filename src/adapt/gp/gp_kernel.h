@@ -54,6 +54,12 @@ void pnb__gp_kernel_backward(const pnb__gp_kernel *k, const double *x, size_t n,
 void pnb__gp_kernel_backward_lower(const pnb__gp_kernel *k, const double *x, size_t n,
                                    const double *dk, const pnb__gp_kernel_grad *out);
 
+/* K and, of a kernel that is a function of the distance (all but PNB__GP_COSINE), H (N,M): with a
+ * weight w[i][j] for each pair
+ *   d/dx_iq sum_j w[i][j] K[i][j] = sum_j w[i][j] H[i][j] (x_iq - z_jq) / lengthscale_q^2 */
+void pnb__gp_kernel_shapes(const pnb__gp_kernel *k, const double *x, size_t n, const double *z,
+                           size_t m, double *value, double *slope);
+
 /* Derivatives of sum_j w[j] k(x, z_j) by x, for the second-order search of latents: gradient (Q)
  * and Hessian (Q,Q), both written.  Shape  x (Q), z (M,Q), w (M) */
 void pnb__gp_kernel_curvature(const pnb__gp_kernel *k, const double *x, const double *z, size_t m,

@@ -3,8 +3,9 @@
  * so that the outputs are met in A alone. With k = k_l(Z_l,x):
  *   mu_l = c_l + k.pull_l,   pull_l = L^-T m_l,   v_l = scale + jitter + k^T G_l k,
  *   G_l = L^-T (C C^T - I) L^-1
- * A block of rows goes through process after process, a thread each; Gauss and Newton's second
- * derivatives are J^T A J, J = d mu / dx. */
+ * A block of rows goes through process after process, a thread each. Second derivatives begin as
+ * Gauss and Newton's, J^T A J with J = d mu / dx, and learn the rest from the steps (BFGS): what
+ * the variances add would cost Q times a whole look. */
 #include "adapt/gp/lmc_latent.h"
 
 #include <math.h>
@@ -138,48 +139,101 @@ typedef struct look {
     atomic_bool out_of_memory;
 } look;
 
-static void look_at_process(const look *k, size_t l, double *cross, double *weights)
+/* A thread's room for one process: k, h and weights (n,M), Z / l^2 and 1 (M,Q + 1), and products
+ * with those (n,Q + 1). */
+typedef struct glance {
+    double *cross, *shape, *weights, *points, *pulled;
+} glance;
+
+static size_t glance_doubles(const look *k)
+{
+    return 3 * k->n * k->s->m + (k->n + k->s->m) * (k->s->q + 1);
+}
+
+static glance glance_in(const look *k, double *room)
+{
+    size_t nm = k->n * k->s->m;
+    glance g = {.cross = room, .shape = room + nm, .weights = room + 2 * nm};
+    g.points = room + 3 * nm;
+    g.pulled = g.points + k->s->m * (k->s->q + 1);
+    return g;
+}
+
+/* out (n,Q) = by d/dx sum_j w_ij k_ij. */
+static void pull(const look *k, const pnb__gp_kernel *kernel, const double *z, glance *g, double by,
+                 double *out)
+{
+    const pnb__lmc_search *s = k->s;
+    size_t n = k->n, m = s->m, q = s->q;
+    for (size_t i = 0; kernel->kind != PNB__GP_COSINE && i < n * m; i++)
+        g->weights[i] *= by * g->shape[i];
+    if (kernel->kind == PNB__GP_COSINE) {
+        for (size_t i = 0; i < n * m; i++)
+            g->weights[i] *= by;
+        memset(out, 0, n * q * sizeof *out);
+        pnb__gp_kernel_backward(kernel, k->x, n, z, m, g->weights,
+                                &(pnb__gp_kernel_grad){.dx = out});
+        return;
+    }
+    pnb__dense_multiply(
+        &s->kernels, &s->alone,
+        &(pnb__dense_product){
+            .m = n, .n = q + 1, .k = m, .a = g->weights, .b = g->points, .alpha = 1},
+        g->pulled);
+    double inverse = 1 / (kernel->lengthscale[0] * kernel->lengthscale[0]);
+    for (size_t i = 0; i < n; i++)
+        for (size_t a = 0; a < q; a++)
+            out[i * q + a] =
+                k->x[i * q + a] * inverse * g->pulled[i * (q + 1) + q] - g->pulled[i * (q + 1) + a];
+}
+
+static void look_at_process(const look *k, size_t l, glance *g)
 {
     const pnb__lmc_search *s = k->s;
     size_t m = s->m, n = k->n, q = s->q;
     const pnb__gp_kernel kernel = {s->p.kind, q, 1, s->p.lengthscale + l, s->p.scale[l]};
-    const double *z = s->p.z + l * m * q, *pull = s->pull + l * m;
-    double *j = k->jacobian + l * n * q, *by_v = k->by_v + l * n * q;
-    pnb__gp_kernel_matrix(&kernel, k->x, n, z, m, cross);
-    for (size_t i = 0; i < n; i++) {
-        k->mu[l * n + i] = s->p.constant[l] + pnb__dense_dot(cross + i * m, pull, m);
-        memcpy(weights + i * m, pull, m * sizeof *weights);
+    const double *z = s->p.z + l * m * q, inverse = 1 / (s->p.lengthscale[l] * s->p.lengthscale[l]);
+    if (kernel.kind == PNB__GP_COSINE)
+        pnb__gp_kernel_matrix(&kernel, k->x, n, z, m, g->cross);
+    else
+        pnb__gp_kernel_shapes(&kernel, k->x, n, z, m, g->cross, g->shape);
+    for (size_t j = 0; j < m; j++) {
+        for (size_t a = 0; a < q; a++)
+            g->points[j * (q + 1) + a] = z[j * q + a] * inverse;
+        g->points[j * (q + 1) + q] = 1;
     }
-    memset(j, 0, n * q * sizeof *j);
-    pnb__gp_kernel_backward(&kernel, k->x, n, z, m, weights, &(pnb__gp_kernel_grad){.dx = j});
-    memset(by_v, 0, n * q * sizeof *by_v);
-    if (!k->has_variances)
+    for (size_t i = 0; i < n; i++) {
+        k->mu[l * n + i] = s->p.constant[l] + pnb__dense_dot(g->cross + i * m, s->pull + l * m, m);
+        memcpy(g->weights + i * m, s->pull + l * m, m * sizeof *g->weights);
+    }
+    pull(k, &kernel, z, g, 1, k->jacobian + l * n * q);
+    if (!k->has_variances) {
+        memset(k->by_v + l * n * q, 0, n * q * sizeof *k->by_v);
         return;
+    }
     pnb__dense_multiply(
         &s->kernels, &s->alone,
         &(pnb__dense_product){
-            .m = n, .n = m, .k = m, .a = cross, .b = s->form + l * m * m, .alpha = 1},
-        weights);
-    double by = s->precision[l * s->d + l];
+            .m = n, .n = m, .k = m, .a = g->cross, .b = s->form + l * m * m, .alpha = 1},
+        g->weights);
     for (size_t i = 0; i < n; i++)
         k->v[l * n + i] =
-            kernel.scale + s->jitter + pnb__dense_dot(cross + i * m, weights + i * m, m);
-    for (size_t i = 0; i < n * m; i++)
-        weights[i] *= by;
-    pnb__gp_kernel_backward(&kernel, k->x, n, z, m, weights, &(pnb__gp_kernel_grad){.dx = by_v});
+            kernel.scale + s->jitter + pnb__dense_dot(g->cross + i * m, g->weights + i * m, m);
+    pull(k, &kernel, z, g, s->precision[l * s->d + l], k->by_v + l * n * q);
 }
 
 static void look_range(void *user, size_t begin, size_t end, int thread)
 {
     look *k = user;
     (void)thread;
-    double *room = pnb__alloc_array(2 * k->n, k->s->m * sizeof *room);
+    double *room = pnb__alloc_array(glance_doubles(k), sizeof *room);
     if (room == NULL) {
         atomic_store(&k->out_of_memory, true);
         return;
     }
+    glance g = glance_in(k, room);
     for (size_t l = begin; l < end; l++)
-        look_at_process(k, l, room, room + k->n * k->s->m);
+        look_at_process(k, l, &g);
     pnb__free(room);
 }
 
@@ -203,7 +257,7 @@ static pnb_status look_at(look *k, const double *x, size_t n, pnb_error *err)
     k->n = n;
     pnb__parallel_for(s->ctx, d, 1, look_range, k);
     if (atomic_load(&k->out_of_memory))
-        return pnb__fail_nomem(err, 2 * n * s->m * sizeof(double));
+        return pnb__fail_nomem(err, glance_doubles(k) * sizeof(double));
     by_outputs(s, s->precision, false, k->mu, n, k->met);
     by_outputs(s, s->precision, false, k->jacobian, n * q, k->bent);
     memset(k->value, 0, n * sizeof *k->value);
@@ -303,6 +357,43 @@ static void take_row(walk *w, const look *k, size_t from, const double *x, size_
     memcpy(w->curve + i * q * q, k->curve + from * q * q, q * q * sizeof *x);
 }
 
+/* H += d d^T / d.s - H s s^T H / s.H s by the step s and what the slope changed by, d; d is bent
+ * towards H s where it bends down (Powell's damping), so that H stays positive definite. `room`
+ * (2,Q). */
+static void learn_curvature(size_t q, double *h, const double *s, double *d, double *room)
+{
+    double *hs = room, shs = 0, sd = 0;
+    for (size_t a = 0; a < q; a++) {
+        hs[a] = pnb__dense_dot(h + a * q, s, q);
+        shs += s[a] * hs[a];
+        sd += s[a] * d[a];
+    }
+    if (!(shs > 0))
+        return;
+    double keep = sd < 0.2 * shs ? 0.8 * shs / (shs - sd) : 1;
+    for (size_t a = 0; a < q; a++)
+        d[a] = keep * d[a] + (1 - keep) * hs[a];
+    sd = keep * sd + (1 - keep) * shs;
+    for (size_t a = 0; a < q; a++)
+        for (size_t b = 0; b < q; b++)
+            h[a * q + b] += d[a] * d[b] / sd - hs[a] * hs[b] / shs;
+}
+
+/* An accepted step: what Gauss-Newton's derivatives leave out is learned from it. */
+static void step_row(walk *w, const look *k, size_t from, const double *x, size_t i)
+{
+    size_t q = w->q;
+    double *s = w->room, *d = s + q, *h = w->curve + i * q * q;
+    for (size_t a = 0; a < q; a++) {
+        s[a] = x[from * q + a] - w->x[i * q + a];
+        d[a] = k->slope[from * q + a] - w->slope[i * q + a];
+    }
+    learn_curvature(q, h, s, d, d + q);
+    memcpy(w->x + i * q, x + from * q, q * sizeof *x);
+    memcpy(w->slope + i * q, k->slope + from * q, q * sizeof *x);
+    w->value[i] = k->value[from];
+}
+
 /* Columns of the rows that move, in front of each other. */
 static void gather_aim(const walk *w, const double *aim, size_t n_moving, look *k)
 {
@@ -335,7 +426,7 @@ static pnb_status descend(walk *w, look *k, const double *aim, const pnb__lmc_se
         for (size_t i = 0; status == PNB_OK && i < n; i++) {
             size_t row = w->moving[i];
             if (k->value[i] < w->value[row]) {
-                take_row(w, k, i, w->trial, row);
+                step_row(w, k, i, w->trial, row);
                 w->lambda[row] = w->lambda[row] < 1e-8 * scale_of(w, row) ? 0 : w->lambda[row] / 8;
             } else {
                 damp(w, row);
@@ -396,7 +487,7 @@ static pnb_status read_outputs(const walk *w, look *k, const pnb__lmc_reading *o
 static pnb_status open_walk(walk *w, look *k, double **aim, double **room, pnb_error *err)
 {
     size_t n = w->n, q = w->q, d = k->s->d;
-    size_t rows = n * (4 * q + 2 * q * q + 3) + q * q + q, each = d * n * (5 + 3 * q);
+    size_t rows = n * (4 * q + 2 * q * q + 3) + q * q + 4 * q, each = d * n * (5 + 3 * q);
     *room = pnb__alloc_array(rows + each, sizeof **room);
     w->moving = pnb__alloc_array(n, sizeof *w->moving);
     if (*room == NULL || w->moving == NULL)
@@ -458,7 +549,8 @@ pnb_status pnb__lmc_search_run(const pnb__lmc_search *s, const double *y, size_t
         k.has_variances = true;
         PNB_TRY(descend_by_adam(&w, &k, aim, o, err));
     } else {
-        PNB_TRY(descend(&w, &k, aim, o, err));
+        const pnb__lmc_search_opts roughly = {o->max_steps, 10 * o->tolerance, 0};
+        PNB_TRY(descend(&w, &k, aim, &roughly, err));
         k.has_variances = true;
         PNB_TRY(descend(&w, &k, aim, o, err));
     }

@@ -24,7 +24,9 @@ pnb_status pnb__lmc_search_init(pnb__lmc_search *s, const pnb_ctx *ctx, const pn
                                 const pnb__lmc_opts *opts, const double *noise, pnb_error *err);
 void pnb__lmc_search_reset(pnb__lmc_search *s);
 
-/* How it is looked for; adam_rate above 0: max_steps steps of Adam instead. */
+/* How it is looked for: until a step would change the value by less than the tolerance (ten times
+ * that without the variances), at most max_steps either way; adam_rate above 0: max_steps steps of
+ * Adam instead. */
 typedef struct pnb__lmc_search_opts {
     size_t max_steps;
     double tolerance, adam_rate;
