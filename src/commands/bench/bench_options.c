@@ -114,6 +114,8 @@ static const pnb__option adapt_options[] = {
                  PNB__RANGE(1, 1024)),
     PNB__ROW_FLAG("shared-covariance", AT(options.shared_covariance),
                   "grove: one covariance of inducing values for all outputs"),
+    PNB__ROW_FLAG("per-output", AT(options.per_output),
+                  "grove: inducing points and a kernel for each output, mixed"),
     TIMES(AT_TIMES)};
 #undef METHOD_WORD
 #undef TIMES
