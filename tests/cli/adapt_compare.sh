@@ -12,7 +12,7 @@ want 0 adapt compare "${sets[@]}" "${test[@]}" "${val[@]}" --known a/test/known.
     --seeds 2 --bootstrap 50 --bins 5 --out c --json
 has_keys out n_images n_texts methods.method methods.kind methods.seeds methods.i2t_r1 methods.t2i_r1 \
     methods.t2i_r1_low methods.t2i_difference methods.spearman_s methods.minus_s_r2 methods.learn_s \
-    known.method known.spearman known.log_error known.coverage_90 comparison.figure uncertainty.orders
+    words.method words.says known.method known.spearman known.log_error known.coverage_90 comparison.figure uncertainty.orders
 check "frozen rows, both controls, the methods; nothing is absent" python3 - <<'PY'
 import json
 r = json.load(open("out"))
@@ -28,6 +28,22 @@ assert known["frozen"]["spearman"] is None and abs(known["frozen"]["direction"])
 assert all(-1 <= known[m]["spearman"] <= 1 for m in rows if m != "frozen")
 assert json.load(open("c/table.json"))["methods"] == r["methods"]
 PY
+check "a sentence a method, of its own figures" python3 - <<'PY'
+import json, re
+r = json.load(open("out"))
+rows = {m["method"]: m for m in r["methods"]}
+words = {w["method"]: w["says"] for w in r["words"]}
+assert list(words) == ["conformity", "whitened"], words
+bars = [rows[n]["minus_s_r2"] for n in ("untrained", "length")]
+for name, says in words.items():
+    told = [float(x) for x in re.search(r"S R. (\S+); untrained (\S+), length (\S+)\)", says).groups()]
+    score = rows[name]["minus_s_r2"]
+    assert all(abs(a - b) < 0.006 for a, b in zip(told, [score, *bars])), (says, score, bars)
+    assert ("better than both" in says) == (score > max(0, *bars)), (says, score, bars)
+    assert ("does not tell" in says) == (score <= 0), (says, score, bars)
+    assert "R@1 stays at %.1f%%" % (100 * rows["frozen"]["t2i_r1"]) in says, says
+PY
+check "on the page too" grep -q "R@1 stays at" c/index.html
 for file in table.txt table.json table.csv known.csv table.md figures.csv index.html adapters/whitened-0/config.json \
     sets/conformity-0.texts.safetensors sets/untrained-1.texts.safetensors sets/length-0.texts.safetensors; do
     check "$file is there" test -s "c/$file"
@@ -82,6 +98,10 @@ import json
 r = json.load(open("out"))
 assert r["absent"] == [], r["absent"]
 assert [m["method"] for m in r["methods"]][3:] == ["asymvlm-vmf", "asymvlm-ps"], r["methods"]
+for m, w in zip(r["methods"][3:], r["words"]):  # no resamples, no p
+    frozen = 100 * (m["t2i_r1"] - m["t2i_difference"])
+    assert ("R@1 is %.1f%%, that of the frozen rows %.1f%%" % (100 * m["t2i_r1"], frozen) in w["says"]
+            or m["t2i_difference"] == 0 and "R@1 stays" in w["says"]), (m, w)
 PY
 want 0 info f/sets/asymvlm-vmf-0.images.points.safetensors
 check "their pictures are points" grep -qE "^family +point" out

@@ -86,7 +86,8 @@ const pnb__command pnb__cmd_adapt_compare = {
         "Every method learns on the first sets with every seed, is applied to the sets of test and "
         "measured by its own measure. Beside them stand the frozen rows and two controls that "
         "learned nothing: an untrained head, and the length of captions. A method that cannot "
-        "learn is listed with its reason.",
+        "learn is listed with its reason. A sentence a method says what its figures do beside the "
+        "controls'.",
     .examples = "penumbra adapt compare --images ambiguous/train/images.safetensors --texts "
                 "ambiguous/train/texts.safetensors --truth ambiguous/truth/train.pairs "
                 "--test-images ambiguous/test/images.safetensors --test-texts "

@@ -228,6 +228,7 @@ void pnb__compare_put(const pnb__adapt_comparison *c, pnb__result *r)
     pnb__result_int(r, "n_bins", "bins of uncertainty", (int64_t)c->opts->n_bins);
     pnb__result_int(r, "n_resamples", "resamples", (int64_t)c->opts->n_resamples);
     put_methods(c, r);
+    pnb__compare_put_words(r);
     put_known(c, r);
     put_failures(c, r);
     copy_key(c, "baseline", r);
@@ -318,6 +319,7 @@ static pnb_status save_page(const pnb__adapt_comparison *c, const pnb__result *r
                       "whether R@1 falls as uncertainty rises. Frozen rows and controls, which "
                       "learned nothing, stand beside them.");
     pnb__page_table(&page, "methods", methods);
+    pnb__page_table(&page, "words", NULL);
     pnb__page_section(&page, "Against what is known",
                       "Concentration of each caption against the true one: rank, error of its "
                       "logarithm before and after a line was fitted, and the share of the pictures "
@@ -333,7 +335,7 @@ static pnb_status save_page(const pnb__adapt_comparison *c, const pnb__result *r
 
 pnb_status pnb__compare_save(pnb__app *app, const pnb__adapt_comparison *c, pnb__result *r)
 {
-    static const char *const all[] = {"methods", "known", "absent", NULL};
+    static const char *const all[] = {"methods", "words", "known", "absent", NULL};
     static const char *const methods[] = {"methods", NULL}, *const known[] = {"known", NULL};
     char *path = pnb__path_join(c->opts->out, "table.json");
     pnb_status status = PNB_OK;
