@@ -70,7 +70,8 @@ void pnb__compare_entries_reset(pnb__adapt_comparison *c);
 void pnb__compare_put(const pnb__adapt_comparison *c, pnb__result *r);
 pnb_status pnb__compare_save(pnb__app *app, const pnb__adapt_comparison *c, pnb__result *r);
 
-/* ---- compare_words.c ---- a sentence a method, of the rows of "methods". */
+/* ---- compare_words.c ---- a sentence a method, of n_bins and the rows of
+ * "methods". */
 void pnb__compare_put_words(pnb__result *r);
 
 #endif

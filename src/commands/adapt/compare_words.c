@@ -1,6 +1,7 @@
 /* A comparison in words: a sentence a method, made of its figures beside those of the two controls.
  *
- * What is said of uncertainty is the order of -S R^2 alone, which has no interval; what is said of
+ * Uncertainty tells something where S over n bins is told from none: -S sqrt(n - 1) > 1.645, its
+ * normal 5% point; from there the order of -S R^2 decides, which has no interval. What is said of
  * retrieval is a difference where its p is below 0.05. */
 #include <math.h>
 #include <string.h>
@@ -14,7 +15,8 @@ enum { MOST_BYTES = 400 };
 
 /* Of one row of the table. */
 typedef struct figures {
-    double r1, difference, p, score; /* score: -S R^2; NaN: rows without uncertainty */
+    double r1, difference, p;
+    double s, score; /* score: -S R^2; NaN: rows without uncertainty */
 } figures;
 
 static figures read_row(const json_t *row)
@@ -22,8 +24,9 @@ static figures read_row(const json_t *row)
     figures f = {.r1 = pnb__json_real_at(row, "t2i_r1"),
                  .difference = pnb__json_real_at(row, "t2i_difference"),
                  .p = pnb__json_real_at(row, "p"),
+                 .s = pnb__json_real_at(row, "spearman_s"),
                  .score = pnb__json_real_at(row, "minus_s_r2")};
-    if (pnb__json_real_at(row, "spearman_s") == 0.0 && pnb__json_real_at(row, "r2") == 0.0)
+    if (f.s == 0.0 && pnb__json_real_at(row, "r2") == 0.0)
         f.score = NAN; /* every row is as certain as the others */
     return f;
 }
@@ -44,21 +47,24 @@ static double control_score(const json_t *rows, const char *name)
     return row != NULL ? read_row(row).score : (double)NAN;
 }
 
-static const char *verdict(double score, double untrained, double length)
+static const char *verdict(const figures *f, double untrained, double length, double n_bins)
 {
-    bool above_untrained = !(score <= untrained), above_length = !(score <= length);
-    if (!(score > 0))
+    const double normal_5_percent = 1.645;
+    bool above_untrained = !(f->score <= untrained), above_length = !(f->score <= length);
+    if (!(-f->s * sqrt(n_bins - 1) > normal_5_percent))
         return "does not tell which captions fail";
     if (above_untrained && above_length)
         return "tells which captions fail better than both controls";
     if (above_length)
-        return "tells it better than the length of captions, not than an untrained head";
+        return "tells which captions fail better than the length of captions, not than an "
+               "untrained head";
     if (above_untrained)
-        return "tells it better than an untrained head, not than the length of captions";
-    return "tells it no better than controls that learned nothing";
+        return "tells which captions fail better than an untrained head, not than the length of "
+               "captions";
+    return "tells which captions fail no better than controls that learned nothing";
 }
 
-static void say_uncertainty(char *out, const figures *f, const json_t *rows)
+static void say_uncertainty(char *out, const figures *f, const json_t *rows, double n_bins)
 {
     double untrained = control_score(rows, "untrained"), length = control_score(rows, "length");
     if (isnan(f->score)) {
@@ -66,7 +72,7 @@ static void say_uncertainty(char *out, const figures *f, const json_t *rows)
         return;
     }
     snprintf(out, MOST_BYTES, "its uncertainty %s (-S R\xC2\xB2 %.2f; untrained %.2f, length %.2f)",
-             verdict(f->score, untrained, length), f->score, untrained, length);
+             verdict(f, untrained, length, n_bins), f->score, untrained, length);
 }
 
 static void say_retrieval(char *out, const figures *f)
@@ -89,6 +95,7 @@ void pnb__compare_put_words(pnb__result *r)
 {
     static const pnb__column columns[] = {{"method", "method"}, {"says", "in words"}};
     const json_t *rows = pnb__result_get(r, "methods");
+    double n_bins = json_number_value(pnb__result_get(r, "n_bins"));
     pnb__result_table(r, "words", "what it says of captions that look for pictures", columns,
                       PNB_COUNT(columns));
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -98,7 +105,7 @@ void pnb__compare_put_words(pnb__result *r)
         if (kind == NULL || strcmp(kind, "method") != 0)
             continue;
         const figures f = read_row(row);
-        say_uncertainty(uncertainty, &f, rows);
+        say_uncertainty(uncertainty, &f, rows, n_bins);
         say_retrieval(retrieval, &f);
         snprintf(sentence, sizeof sentence, "%s; %s.", uncertainty, retrieval);
         pnb__result_row(r, "%s", json_string_value(json_object_get(row, "method")));
