@@ -4,18 +4,18 @@
 #   bench/adapt_memory.sh [--save] [METHOD...]
 #
 # Sets of `data ambiguous` (500,000 pictures, 497,000 captions, each written for one of them), mapped,
-# on disk 3 GB a side that is made. Peak memory is the kernel's, of one process that learns and of one
-# that applies (/usr/bin/time -v: mapped pages that are in memory count). A method that trains by
-# steps takes STEPS (20) of them with its published recipe: their memory does not depend on how many
-# there are. Applying is ended after SECONDS (60), or is whole. --save writes
-# bench/results/adapt_memory.txt. Exit status 1 where a method needs more.
+# on disk. Peak memory is the kernel's (VmHWM: mapped pages that are in memory count), of one process
+# that learns and of one that applies to the captions. A method that trains by steps takes STEPS (5)
+# of them with its published recipe: their memory does not depend on how many there are. Applying is
+# ended after SECONDS_APPLIED (15), or is whole. --save writes bench/results/adapt_memory.txt.
+# Exit status 1 where a method needs more.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 penumbra=${PENUMBRA:-build/penumbra}
 work=${BENCH_WORK:-build/bench-work}
 threads=${BENCH_THREADS:-2}
-steps=${STEPS:-20}
-seconds=${SECONDS_APPLIED:-60}
+steps=${STEPS:-5}
+seconds=${SECONDS_APPLIED:-15}
 most_mb=4000
 set_of=$work/ambiguous-500k
 save=
@@ -23,7 +23,8 @@ if [ "${1:-}" = --save ]; then
     save=bench/results/adapt_memory.txt
     shift
 fi
-[ $# -eq 0 ] && set -- $("$penumbra" adapt methods --json | sed -n 's/^ *"name": "\(.*\)",$/\1/p')
+mapfile -t all < <("$penumbra" adapt methods --json | sed -n 's/^ *"name": "\(.*\)",$/\1/p')
+[ $# -eq 0 ] && set -- "${all[@]}"
 mkdir -p "$work"
 out=$(mktemp -d "$work/memory.XXXXXX") || exit 2
 trap 'rm -rf "$out"' EXIT
@@ -52,13 +53,26 @@ head_lines() {
 }
 columns='%-14s %12s %8s %12s %8s   %s\n'
 
-# measure NAME COMMAND...: leaves mb, s and status of the command.
+# measure LIMIT_S COMMAND...: leaves mb, s and status (0, 137 where it was ended) of the command.
 measure() {
-    local log=$out/$1.time
+    local limit=$1 pid kb=0 now begin=$EPOCHREALTIME ended=0
     shift
-    /usr/bin/time -f '%M %e' -o "$log" "$@" >"$out/stdout" 2>"$out/stderr"
+    "$@" >"$out/stdout" 2>"$out/stderr" &
+    pid=$!
+    while now=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status" 2>/dev/null) &&
+        [ -n "$now" ]; do
+        kb=$now
+        s=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+        if [ "${s%.*}" -ge "$limit" ]; then
+            kill -KILL "$pid"
+            ended=137
+            break
+        fi
+        sleep 0.1
+    done
+    wait "$pid" 2>/dev/null
     status=$?
-    read -r kb s < <(tail -1 "$log")
+    [ $ended -eq 137 ] && status=137
     mb=$((kb * 1024 / 1000000))
 }
 
@@ -69,7 +83,7 @@ row() { # METHOD
     conformity | whitened | bayesvlm) ;;
     *) options=(--steps "$steps" --recipe published) ;;
     esac
-    measure learn "$penumbra" adapt train --method "$method" "${sets[@]}" "${options[@]}" \
+    measure 3600 "$penumbra" adapt train --method "$method" "${sets[@]}" "${options[@]}" \
         --out "$out/adapter" --threads "$threads" -q
     if [ "$status" -ne 0 ]; then
         say '%s: %s\n' "$method" "$(tail -1 "$out/stderr")"
@@ -77,7 +91,7 @@ row() { # METHOD
         return
     fi
     learn_mb=$mb learn_s=$s
-    measure apply timeout -s KILL "$seconds" "$penumbra" adapt apply --adapter "$out/adapter" \
+    measure "$seconds" "$penumbra" adapt apply --adapter "$out/adapter" \
         --texts "$set_of/train/texts.safetensors" --out "$out/made.safetensors" \
         --threads "$threads" -q
     [ "$status" -eq 137 ] && s="$s+"
