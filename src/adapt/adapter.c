@@ -87,7 +87,8 @@ pnb_status pnb__adapter_create(pnb_adapter **out, const pnb_ctx *ctx, const char
                        .ctx = ctx,
                        .opts = pnb_adapter_opts_default(),
                        .family = methods[m].about.family,
-                       .measure = methods[m].about.measure};
+                       .measure = methods[m].about.measure,
+                       .scale = (double)NAN};
     a->self = pnb__alloc_zero(1, a->calls->self_bytes);
     if (a->self == NULL) {
         pnb__free(a);

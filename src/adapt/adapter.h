@@ -43,6 +43,8 @@ struct pnb_adapter {
     pnb_family family;   /* of the sets made; fit may change it */
     bool has_epistemic;  /* of the sets made; fit and open may set it, for a gen_gaussian */
     const char *measure; /* that sets are compared by; fit and open may change it */
+    double scale;        /* of scores by `measure` in the softmax that was learned with, which sets
+                          * then name in place of their model's; NaN: that is left as it is */
     pnb__adapter_part part[PNB_N_ADAPTER_SIDES];
     pnb_adapter_link link; /* what chains get */
     pnb_adapter_figure figures[PNB__MAX_ADAPTER_FIGURES];
@@ -148,6 +150,9 @@ void pnb__adapter_read_options(pnb__jobj *root, pnb_adapter *a, pnb_error *err);
 
 /* ---- adapter_apply.c ---- */
 
+/* What scores of rows that an adapter made are, in their info: the measure, and the scale of its
+ * own softmax where it learned one. */
+void pnb__adapter_describe_scores(const pnb_adapter *a, pnb_embeddings_info *info);
 /* Room for what a side is made: n rows of zeros, without names and info. NOMEM */
 pnb_status pnb__adapter_make_set(pnb_embeddings **out, const pnb_adapter *a, pnb_adapter_side side,
                                  size_t n, pnb_error *err);

@@ -2,6 +2,7 @@
  *
  * Whether the set is one that the adapter was made for is decided here, and what stands in the
  * chain and the names of what comes out; a method only sees blocks of rows. */
+#include <math.h>
 #include <string.h>
 
 #include "adapt/adapter.h"
@@ -49,6 +50,15 @@ static pnb_status check_set(const pnb_adapter *a, pnb_adapter_side side, const p
 
 /* ---- what comes out ---- */
 
+void pnb__adapter_describe_scores(const pnb_adapter *a, pnb_embeddings_info *info)
+{
+    snprintf(info->measure, sizeof info->measure, "%s", a->measure);
+    if (!isfinite(a->scale))
+        return;
+    info->logit_scale = a->scale;
+    info->logit_bias = (double)NAN;
+}
+
 /* Family, rows, width, info and names of the set that comes out, names borrowed. */
 static pnb_status describe_out(pnb_embeddings *out, const pnb_adapter *a, pnb_adapter_side side,
                                const pnb_embeddings *set, pnb_error *err)
@@ -62,7 +72,7 @@ static pnb_status describe_out(pnb_embeddings *out, const pnb_adapter *a, pnb_ad
                             .texts = set->texts,
                             .extras = set->extras,
                             .info = set->info};
-    snprintf(out->info.measure, sizeof out->info.measure, "%s", a->measure);
+    pnb__adapter_describe_scores(a, &out->info);
     return pnb__adapter_links_add(&out->info.adapters, &a->link, err);
 }
 

@@ -357,7 +357,7 @@ void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t s
         pnb_adapter_facts facts;
         pnb_adapter_describe(e->adapter, &facts);
         info->adapters = (pnb_adapter_links){1, {*facts.link}};
-        snprintf(info->measure, sizeof info->measure, "%s", facts.measure);
+        pnb__adapter_describe_scores(e->adapter, info);
     }
 }
 

@@ -67,8 +67,83 @@ says "conformity"
 want 0 classify -m both --images shapes/test --classnames star,circle --templates simple --json
 want 0 report --images i.both.safetensors --texts t.both.safetensors --truth $truth --out page.html
 
+# what words and patches remove is read behind the adapter
+want 0 explain -m both --text "a red star" --images shapes/test --cell 4 --json
+cp out both.json
+python3 - <<'PY'
+import glob
+open("words.txt", "w").write("a red star\nred star\na star\na red\n")
+PY
+want 0 embed -m both --texts words.txt -o w.safetensors -q
+want 0 search --index w.safetensors --queries i.both.safetensors -k 4 --json
+check "without a word the caption is the one without it" python3 - <<'PY'
+import json
+u = {h["item"]: h["uncertainty"] for h in json.load(open("out"))["hits"]}
+item = json.load(open("both.json"))["item_0"]
+assert abs(item["trace"] - u["a red star"]) < 1e-4 * item["trace"] + 1e-5, (item, u)
+for part, left in zip(item["parts"], ("red star", "a star", "a red")):
+    assert abs(part["without"] - u[left]) < 1e-4 * u[left] + 1e-5, (part, u)
+    assert part["h"] is not None
+PY
+want 0 search --index i.both.safetensors --queries i.both.safetensors -k 8 --measure mean --json
+check "a whole picture is the picture of the set" python3 - <<'PY'
+import json
+u = [h["uncertainty"] for h in json.load(open("out"))["hits"]]
+item = json.load(open("both.json"))["item_1"]
+assert min(abs(item["trace"] - x) for x in u) < 1e-4 * item["trace"] + 1e-5, (item["trace"], u)
+PY
+want 0 explain -m long --text "a red star" --html e.html --json
+check "of densities on the sphere 1/kappa, and no inclusion" python3 - <<'PY'
+import json
+item = json.load(open("out"))["item_0"]
+assert item["inv_kappa"] > 0 and "trace" not in item and all(p["h"] is None for p in item["parts"]), item
+PY
+check "no broken number" test "$(grep -ciE '[,=]"?-?(nan|inf)' e.html)" -eq 0
+want 0 explain -m half --images shapes/test --cell 4 --remove grey
+want 0 probe -m long --texts shapes/test/captions.jsonl --bins 3 --shares 0 0.5 --html p.html --json
+check "levels, words and tokens by 1/kappa; nothing includes anything" python3 - <<'PY'
+import json
+r = json.load(open("out"))
+assert isinstance(r["tokens_spearman"], float) and isinstance(r["words_spearman"], float)
+assert all(p["trace"] > 0 and p["included"] is None for p in r["word_dropping"]), r["word_dropping"]
+PY
+check "no broken number" test "$(grep -ciE '="-?(nan|inf)' p.html)" -eq 0
+# captions of a known density: the more they say the surer they are, and the likelier their pictures
+want 0 data ambiguous --out known --n 120 --dim 12 --roots 3 --branches 2 --levels 3 --texts 2 --test-share 0.3 -q
+want 0 eval uncertainty --texts known/test/known.safetensors --images known/test/images.safetensors \
+    --truth known/truth/test.pairs --json
+check "by level" python3 - <<'PY'
+import json
+c = json.load(open("out"))["claims"]
+assert c["measure"] == "vmf" and c["score_rises"] > 0.9, c
+assert c["level_0_mean"] > c["level_1_mean"] > c["level_2_mean"], c
+assert c["level_0_score"] < c["level_1_score"] < c["level_2_score"], c
+PY
+# none of the above, a robust score, and a hierarchy gone through, behind the adapter
+want 0 classify -m long --images shapes/test --classnames star,circle --templates simple --none dummy \
+    --none-prompts "a photo" "a thing" --negatives shapes/val --json
+has_keys none_of_above
+check "probabilities are of the softmax that was learned with, not of the model's cosines" python3 - <<'PY'
+import json, struct
+def array(path, name):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    begin, end = head[name]["data_offsets"]
+    return struct.unpack("<%df" % ((end - begin) // 4), data[8 + n + begin:8 + n + end])
+r = json.load(open("out"))
+tau = array("lengths/model.safetensors", "temperature")[0]
+assert abs(r["scale"] - tau) < 1e-6 and r["measure"] == "vmf", (r["scale"], tau)
+PY
+want 0 classify -m long --images shapes/test --classnames star,circle --templates simple --none margin \
+    --none-threshold 0.5 --json
+want 0 classify -m long --images shapes/test --classnames star,circle --templates simple --none uncertainty \
+    --none-threshold 0.5 --json
+want 0 traverse --images i.safetensors --texts long.safetensors -m long --json
+prints '"measure"'
+
 # what looks at the model alone says so; another model's adapter, a taken folder, wrong usage
-want 1 explain -m both --text "a red star"
+want 1 quantize -m both --images shapes/test -o small
 says "has the adapter whitened beside it"
 want 1 adapt attach both texts-only --out three
 says "has the adapter whitened beside it"

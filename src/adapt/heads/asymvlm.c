@@ -129,6 +129,12 @@ static pnb__tensor *ablated_scores(const pnb__learned_graph *lg)
     return pnb__affine(pnb__add(under_images, under_texts), 0.5, 0);
 }
 
+/* tau itself, or of the deterministic ablation its logarithm. */
+static double score_scale(const pnb_adapter *a, double learned)
+{
+    return a->opts.ablation == PNB_ADAPT_ABLATION_DETERMINISTIC_FT ? exp(learned) : learned;
+}
+
 /* Without ablation the temperature goes into the product that makes the scores. */
 static void loss(pnb__learned_graph *lg)
 {
@@ -170,7 +176,8 @@ static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
                                            .declare = declare,
                                            .side = side,
                                            .loss = loss,
-                                           .first_kappa = first_kappa};
+                                           .first_kappa = first_kappa,
+                                           .score_scale = score_scale};
 
 #define ASYMVLM_FIELDS(X)                                                                          \
     PNB__LEARNED_FIELDS(X)                                                                         \

@@ -83,6 +83,12 @@ void pnb__deterministic_loss(pnb__learned_graph *lg)
     pnb__learned_tell(lg, "contrast", pnb__contrast(lg, scores));
 }
 
+static double score_scale(const pnb_adapter *a, double learned)
+{
+    (void)a;
+    return exp(learned);
+}
+
 static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
 {
     (void)err;
@@ -101,7 +107,8 @@ static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
                                            .small = {.lr = 3e-3, .steps = 2000},
                                            .declare = declare,
                                            .side = pnb__deterministic_side,
-                                           .loss = pnb__deterministic_loss};
+                                           .loss = pnb__deterministic_loss,
+                                           .score_scale = score_scale};
 
 static const pnb__field fields[] = {
     PNB__LEARNED_FIELDS(PNB__LEARNED_FIELD) PNB__LEARNED_FIELD("layers", layers, NULL,

@@ -13,8 +13,10 @@
 /* ---- learning ---- */
 
 /* From here on the numbers stay: inference may pack them, files read them from one row. */
-static pnb_status settle(pnb__learned *l, pnb_error *err)
+static pnb_status settle(pnb_adapter *a, pnb_error *err)
 {
+    pnb__learned *l = a->self;
+    double scale = 0.0;
     pnb_status status = PNB_ALLOC(l->host, l->n_weights, err);
     if (status == PNB_OK)
         status = pnb__learned_get(l, l->host, err);
@@ -23,6 +25,11 @@ static pnb_status settle(pnb__learned *l, pnb_error *err)
     for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++)
         if (l->length[s] != NULL)
             status = pnb__param_read(l->length[s], &l->kernels, 0, 1, &l->mean_length[s], err);
+    if (status != PNB_OK || a->calls->learned->score_scale == NULL)
+        return status;
+    status = pnb__param_read(l->scale, &l->kernels, 0, 1, &scale, err);
+    scale = a->calls->learned->score_scale(a, scale);
+    a->scale = scale > 0.0 && isfinite(scale) ? scale : (double)NAN;
     return status;
 }
 
@@ -94,7 +101,7 @@ pnb_status pnb__learned_fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_err
     PNB_TRY(pnb__learned_start(a, &pairs, err));
     warn_left(a, job);
     PNB_TRY(pnb__learned_train(a, job, &pairs, err));
-    status = settle(a->self, err);
+    status = settle(a, err);
 done:
     pnb__learned_pairs_reset(&pairs);
     return status;
@@ -154,7 +161,7 @@ pnb_status pnb__learned_open(pnb_adapter *a, const pnb_safetensors *file, const 
     }
     PNB_TRY(check_made(a, &said, where, err));
     PNB_TRY(pnb__learned_load(a->self, file, where, err));
-    status = settle(a->self, err);
+    status = settle(a, err);
 done:
     return status;
 }

@@ -133,6 +133,8 @@ typedef struct pnb__learned_calls {
     double (*first_kappa)(const pnb_adapter *a, size_t dim, double cosine);
     /* In place of one pass through `side`, or NULL. */
     pnb_status (*apply)(const pnb_adapter *a, const pnb__adapter_block *block, pnb_error *err);
+    /* The scale of scores by the sets' measure from the learned one, or NULL: the model's stays. */
+    double (*score_scale)(const pnb_adapter *a, double learned);
 } pnb__learned_calls;
 
 /* The graph of a batch of n pairs; `lg` need not be initialised. Free with

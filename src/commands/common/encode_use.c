@@ -48,6 +48,18 @@ pnb_status pnb__need_variances(const pnb_encoder *e, int sides, pnb_error *err)
     return status;
 }
 
+pnb_status pnb__need_uncertainty(const pnb_encoder *e, int sides, pnb_error *err)
+{
+    static const pnb_encode_side each[] = {PNB_ENCODE_IMAGES, PNB_ENCODE_TEXTS};
+    for (size_t i = 0; i < PNB_COUNT(each); i++)
+        if ((sides & (int)each[i]) != 0 && pnb__encoder_family(e, each[i]) == PNB_POINT)
+            return pnb__fail(err, PNB_UNSUPPORTED,
+                             "%s gives points without uncertainty for %s; a probabilistic model is "
+                             "wanted",
+                             e->name, each[i] == PNB_ENCODE_IMAGES ? "pictures" : "captions");
+    return PNB_OK;
+}
+
 void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r)
 {
     pnb_padding pad = pnb_tokenizer_padding(tokenizer);

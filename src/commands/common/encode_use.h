@@ -15,6 +15,9 @@ pnb_status pnb__encoder_open_named(pnb_encoder *e, pnb__app *app, const char *na
  * inclusion compares; the text says what the model's are. UNSUPPORTED */
 pnb_status pnb__need_variances(const pnb_encoder *e, int sides, pnb_error *err);
 
+/* The same where any uncertainty of a row will do: that of a concentration, too. */
+pnb_status pnb__need_uncertainty(const pnb_encoder *e, int sides, pnb_error *err);
+
 /* The tokenizer's part of a result: ids, what pads and who says so, cleaning. */
 void pnb__describe_tokenizer(const pnb_tokenizer *tokenizer, pnb__result *r);
 

@@ -46,10 +46,13 @@ static pnb_status run_uncertainty(pnb__app *app, void *args, pnb__result *r)
 static const pnb__command uncertainty = {
     .name = "uncertainty",
     .summary = "measure what the learned uncertainty shows, beside a control",
-    .about = "Mean uncertainty by caption level and the order of levels, whether masked copies "
-             "are more uncertain than their originals and include them. What has no set is left "
-             "out. The control is the same measurement on a model whose log-variance head was "
-             "never trained: the difference is what training taught.",
+    .about =
+        "Mean uncertainty by caption level and the order of levels, with --truth how likely the "
+        "captions of a level find their pictures (the score of true pairs by the measure of "
+        "the sets), whether masked copies "
+        "are more uncertain than their originals and include them. What has no set is left "
+        "out. The control is the same measurement on a model whose log-variance head was "
+        "never trained: the difference is what training taught.",
     .examples = "penumbra eval uncertainty --texts texts.safetensors --images images.safetensors "
                 "--truth shapes/truth/test.pairs --masked-texts masked.safetensors",
     PNB__RUNS(uncertainty_options, struct uncertainty_args, run_uncertainty)};

@@ -13,8 +13,10 @@
 #include "commands/common/encode_use.h"
 #include "encode/encoder.h"
 #include "models/model.h"
+#include "penumbra/adapt.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
+#include "sets/settle.h"
 
 void pnb__explained_reset(pnb__explained *e)
 {
@@ -38,22 +40,29 @@ static pnb_status alloc_parts(pnb__explained *e, size_t n, pnb_error *err)
     return PNB_OK;
 }
 
-/* Row 0 of `rows` is the whole, row 1 + i what is left without part i. */
-static pnb_status compare_rows(const pnb_gaussians *rows, pnb__explained *e, pnb_error *err)
+/* Row 0 of the set is the whole, row 1 + i what is left without part i. */
+static pnb_status compare_rows(const pnb_embeddings *set, pnb__explained *e, pnb_error *err)
 {
-    const pnb_gaussians whole = {
-        .n = 1, .dim = rows->dim, .mean = rows->mean, .log_var = rows->log_var};
-    const pnb_gaussians left = {.n = e->n,
-                                .dim = rows->dim,
-                                .mean = rows->mean + rows->dim,
-                                .log_var = rows->log_var + rows->dim};
+    pnb_view view = {0};
+    double *u = NULL;
     pnb_status status;
-    PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &whole, &e->trace, err));
-    PNB_TRY(pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, &left, e->without, err));
-    PNB_TRY(pnb_measure_block(PNB_MEASURE_INCLUSION, &whole, &left, NULL, e->h, err));
-    for (size_t i = 0; i < e->n; i++)
-        e->removed[i] = e->without[i] - e->trace;
+    e->kind = pnb__own_uncertainty(set);
+    PNB_TRY(pnb_view_init(&view, set, err));
+    PNB_TRY(pnb__row_uncertainty(set, PNB__UNCERTAINTY_AUTO, &u, err));
+    e->trace = u[0];
+    for (size_t i = 0; i < e->n; i++) {
+        e->without[i] = u[1 + i];
+        e->removed[i] = u[1 + i] - u[0];
+        e->h[i] = NAN;
+    }
+    if (view.rows.log_var == NULL)
+        goto done;
+    const pnb_rows whole = pnb_rows_slice(&view.rows, 0, 1);
+    const pnb_rows left = pnb_rows_slice(&view.rows, 1, e->n);
+    status = pnb_measure_block(PNB_MEASURE_INCLUSION, &whole, &left, NULL, e->h, err);
 done:
+    pnb_view_reset(&view);
+    pnb__free(u);
     return status;
 }
 
@@ -107,10 +116,9 @@ pnb_status pnb__explain_text(pnb__app *app, pnb_encoder *encoder, const char *te
     pnb__word_list words = {0};
     pnb__text_inputs texts = {0};
     pnb_embeddings *set = NULL;
-    pnb_view view = {0};
     pnb_status status;
     *out = (pnb__explained){0};
-    PNB_TRY(pnb__need_variances(encoder, PNB_ENCODE_TEXTS, &app->err));
+    PNB_TRY(pnb__need_uncertainty(encoder, PNB_ENCODE_TEXTS, &app->err));
     PNB_TRY(pnb__word_list_split(text, &words, &app->err));
     if (words.n == 0)
         PNB_TRY(pnb__fail(&app->err, PNB_FORMAT, "the caption \"%.40s\" has no words", text));
@@ -119,10 +127,8 @@ pnb_status pnb__explain_text(pnb__app *app, pnb_encoder *encoder, const char *te
     PNB_TRY(pnb__copy_text(&out->what, text, &app->err));
     PNB_TRY(leave_words_out(text, &words, &texts, &app->err));
     PNB_TRY(pnb__embed_texts(app, encoder, &texts, &set));
-    PNB_TRY(pnb_view_init(&view, set, &app->err));
-    status = compare_rows(&view.rows, out, &app->err);
+    status = compare_rows(set, out, &app->err);
 done:
-    pnb_view_reset(&view);
     pnb__word_list_reset(&words);
     pnb__text_inputs_reset(&texts);
     pnb_embeddings_free(set);
@@ -181,7 +187,8 @@ static pnb_status encode_dropped(pnb__app *app, pnb_encoder *encoder, const pnb_
     PNB_TRY(pnb_image_to_chw(pixels, pp->mean, pp->std, chw, &app->err));
     PNB_TRY(pnb__encoder_make_set(encoder, PNB_ENCODE_IMAGES, n_cells + 1, &set, &app->err));
     for (size_t i = 0; i <= n_cells; i++) {
-        const pnb_encode_out out = pnb__encode_rows(set, i);
+        pnb_encode_out out = pnb__encode_rows(set, i);
+        out.skip_normalize = pnb__encoder_keeps_lengths(encoder, PNB_ENCODE_IMAGES);
         if (pnb__is_interrupted(app))
             PNB_TRY(pnb__fail(&app->err, PNB_INTERRUPTED, "stopped on request"));
         if (i == 0) {
@@ -190,6 +197,10 @@ static pnb_status encode_dropped(pnb__app *app, pnb_encoder *encoder, const pnb_
         }
         size_t n_kept = kept_patches(g, i - 1, kept);
         PNB_TRY(pnb_model_encode_image_kept(encoder->model, chw, 1, kept, n_kept, &out, &app->err));
+    }
+    if (pnb__encoder_adapts(encoder, PNB_ENCODE_IMAGES)) {
+        status = pnb_adapter_apply(out_set, encoder->adapter, PNB_ADAPTER_IMAGES, set, &app->err);
+        goto done;
     }
     *out_set = set;
     set = NULL;
@@ -228,11 +239,10 @@ pnb_status pnb__explain_image(pnb__app *app, pnb_encoder *encoder, const pnb_ima
     grey_job job = {.pixels = pixels, .g = &g};
     const pnb_encode_opts opts = pnb__encode_opts(app);
     pnb_embeddings *set = NULL;
-    pnb_view view = {0};
     size_t n = 0;
     pnb_status status;
     *out = (pnb__explained){.is_image = true};
-    PNB_TRY(pnb__need_variances(encoder, PNB_ENCODE_IMAGES, &app->err));
+    PNB_TRY(pnb__need_uncertainty(encoder, PNB_ENCODE_IMAGES, &app->err));
     PNB_TRY(make_grid(&g, encoder, cmd->cell, &app->err));
     n = (size_t)g.cell_columns * (size_t)g.cell_rows;
     out->columns = g.cell_columns;
@@ -243,10 +253,8 @@ pnb_status pnb__explain_image(pnb__app *app, pnb_encoder *encoder, const pnb_ima
     PNB_TRY(cmd->removal == PNB__PATCH_DROP
                 ? encode_dropped(app, encoder, pixels, &g, n, &set)
                 : pnb__encode_made(encoder, n + 1, make_grey, &job, &opts, &set, &app->err));
-    PNB_TRY(pnb_view_init(&view, set, &app->err));
-    status = compare_rows(&view.rows, out, &app->err);
+    status = compare_rows(set, out, &app->err);
 done:
-    pnb_view_reset(&view);
     pnb_embeddings_free(set);
     return status;
 }
@@ -269,8 +277,7 @@ static pnb_status open_inputs(pnb__app *app, const pnb__explain_cmd *cmd, explai
                                     .preprocess = cmd->preprocess};
     pnb_status status;
     PNB_TRY(pnb__encoder_open_named(&run->encoder, app, cmd->model, &parts));
-    PNB_TRY(pnb__encoder_need_plain(&run->encoder, "explain", &app->err));
-    PNB_TRY(pnb__need_variances(&run->encoder, parts.sides, &app->err));
+    PNB_TRY(pnb__need_uncertainty(&run->encoder, parts.sides, &app->err));
     if (cmd->images.n > 0) {
         PNB_TRY(pnb__image_inputs_open(&run->images, cmd->images.items, cmd->images.n, app->in,
                                        &app->err));
@@ -303,18 +310,20 @@ done:
 static void put_item(const pnb__explained *e, size_t number, pnb__result *r)
 {
     static const pnb__column words[] = {
-        {"word", "word"}, {"removed", "removes"}, {"without", "trace without"}, {"h", "H"}};
+        {"word", "word"}, {"removed", "removes"}, {"without", "without it"}, {"h", "H"}};
     static const pnb__column cells[] = {{"row", "row"},
                                         {"column", "column"},
                                         {"removed", "removes"},
-                                        {"without", "trace without"},
+                                        {"without", "without it"},
                                         {"h", "H"}};
-    char key[32];
+    char key[32], label[48];
     snprintf(key, sizeof key, "item_%zu", number);
     pnb__result_begin(r, key, e->what);
     pnb__result_text(r, "what", NULL, e->what);
     pnb__result_text(r, "kind", NULL, e->is_image ? "image" : "text");
-    pnb__result_real(r, "trace", "uncertainty (trace)", e->trace, 6);
+    const char *kind = pnb_uncertainty_name(e->kind);
+    snprintf(label, sizeof label, "uncertainty (%s)", kind);
+    pnb__result_real(r, kind, label, e->trace, 6);
     pnb__result_table(r, "parts", NULL, e->is_image ? cells : words, e->is_image ? 5 : 4);
     for (size_t i = 0; i < e->n; i++) {
         if (e->is_image) {

@@ -25,14 +25,15 @@ typedef struct pnb__explain_cmd {
 typedef struct pnb__explained {
     char *what; /* the caption, or the picture's name */
     bool is_image;
-    double trace;      /* with everything */
-    size_t n;          /* words, or cells in reading order */
-    char **word;       /* [n], captions */
-    int columns, rows; /* of cells, pictures */
-    double *without;   /* [n] trace when it is left out */
-    double *removed;   /* [n] without - trace: what it removes; below 0: it adds */
-    double *h;         /* [n] H(whole in what is left) */
-    pnb_image image;   /* as the encoder sees it */
+    pnb_uncertainty kind; /* the family's: trace, inv_kappa, gg_var */
+    double trace;         /* of that kind, with everything */
+    size_t n;             /* words, or cells in reading order */
+    char **word;          /* [n], captions */
+    int columns, rows;    /* of cells, pictures */
+    double *without;      /* [n] the same when it is left out */
+    double *removed;      /* [n] without - trace: what it removes; below 0: it adds */
+    double *h;            /* [n] H(whole in what is left); NaN without variances */
+    pnb_image image;      /* as the encoder sees it */
 } pnb__explained;
 
 /* Errors  UNSUPPORTED (a model without uncertainty), ARG (cells that leave nothing), FORMAT (a

@@ -46,6 +46,14 @@ static void put_words(pnb__buf *out, const pnb__explained *e)
     pnb__buf_puts(out, "</p>\n");
 }
 
+/* The last column of a line: nothing where densities have no variances to include each other by. */
+static void put_h(pnb__buf *csv, double h)
+{
+    if (isfinite(h))
+        pnb__buf_printf(csv, "%.9g", h);
+    pnb__buf_putc(csv, '\n');
+}
+
 /* The same values as bars, to be saved: a word, its bar to the right where it removes. */
 static void put_word_bars(pnb__buf *out, const pnb__explained *e)
 {
@@ -58,7 +66,7 @@ static void put_word_bars(pnb__buf *out, const pnb__explained *e)
     pnb__svg_text(out, "title", 4, 18, "start", d.title);
     pnb__svg_text(out, "note", middle - 6, 36, "end", "adds");
     pnb__svg_text(out, "note", middle + 6, 36, "start", "removes");
-    pnb__buf_puts(&d.csv, "word,removed,trace without it,H(whole in the rest)\n");
+    pnb__buf_puts(&d.csv, "word,removed,uncertainty without it,H(whole in the rest)\n");
     for (size_t i = 0; i < e->n; i++, y += row) {
         double length = e->removed[i] / most * (right - middle);
         colour(fill, e->removed[i], most);
@@ -68,7 +76,8 @@ static void put_word_bars(pnb__buf *out, const pnb__explained *e)
                         "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\" fill=\"%s\"/>\n",
                         length < 0 ? middle + length : middle, y + 2, fabs(length), fill);
         pnb__csv_put_field(&d.csv, e->word[i]);
-        pnb__buf_printf(&d.csv, ",%.9g,%.9g,%.9g\n", e->removed[i], e->without[i], e->h[i]);
+        pnb__buf_printf(&d.csv, ",%.9g,%.9g,", e->removed[i], e->without[i]);
+        put_h(&d.csv, e->h[i]);
     }
     pnb__svg_line(out, "axis", middle, 40, middle, y);
     pnb__svg_end(out);
@@ -114,15 +123,15 @@ static void put_colour_bar(pnb__buf *out, double top, double most)
 static void put_cells(const pnb__explained *e, pnb__drawing *d, double top, double height)
 {
     double w = (double)IMAGE_SIDE / e->columns, h = height / e->rows, most = largest(e);
-    pnb__buf_puts(&d->csv, "row,column,removed,trace without it,H(whole in the rest)\n");
+    pnb__buf_puts(&d->csv, "row,column,removed,uncertainty without it,H(whole in the rest)\n");
     for (size_t i = 0; i < e->n; i++) {
         size_t row = i / (size_t)e->columns, column = i % (size_t)e->columns;
         const double box[4] = {MARGIN + w * (double)column, top + h * (double)row, w, h};
         char fill[48];
         colour(fill, e->removed[i], most);
         put_cell(d->out, box, fill, e->removed[i]);
-        pnb__buf_printf(&d->csv, "%zu,%zu,%.9g,%.9g,%.9g\n", row, column, e->removed[i],
-                        e->without[i], e->h[i]);
+        pnb__buf_printf(&d->csv, "%zu,%zu,%.9g,%.9g,", row, column, e->removed[i], e->without[i]);
+        put_h(&d->csv, e->h[i]);
     }
 }
 
@@ -257,9 +266,9 @@ pnb_status pnb__explain_page(const pnb__explained *items, size_t n, const char *
     for (size_t i = 0; i < n; i++) {
         char note[160];
         snprintf(note, sizeof note,
-                 "Uncertainty (trace) %.6g. Blue removes uncertainty, red adds it; full colour is "
+                 "Uncertainty (%s) %.6g. Blue removes uncertainty, red adds it; full colour is "
                  "%.2e.",
-                 items[i].trace, largest(&items[i]));
+                 pnb_uncertainty_name(items[i].kind), items[i].trace, largest(&items[i]));
         pnb__html_section(&out, items[i].what, note);
         if (items[i].is_image)
             PNB_TRY(put_image(&out, &items[i], err));

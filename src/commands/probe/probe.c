@@ -50,11 +50,13 @@ static pnb_status make_rows(probe_run *run, size_t n, pnb__make_fn make, const v
     return status == PNB_OK ? pnb_view_init(&out->view, out->set, err) : status;
 }
 
+/* The uncertainty of each row: its trace, on the sphere 1/kappa. */
 static pnb_status traces_of(const pnb_gaussians *view, double **out, pnb_error *err)
 {
     if (PNB_ALLOC(*out, view->n, err) != PNB_OK)
         return PNB_NOMEM;
-    return pnb_uncertainty_rows(PNB_UNCERTAINTY_TRACE, view, *out, err);
+    pnb_uncertainty kind = view->kappa != NULL ? PNB_UNCERTAINTY_INV_KAPPA : PNB_UNCERTAINTY_TRACE;
+    return pnb_uncertainty_rows(kind, view, *out, err);
 }
 
 /* `half` is half of the mean's 95% interval; may be NULL. */
@@ -113,7 +115,8 @@ done:
     return status;
 }
 
-/* Point `at` of a curve: how `changed` stands to its originals. */
+/* Point `at` of a curve: how `changed` stands to its originals. Inclusion compares variances, which
+ * densities on the sphere have none of. */
 static pnb_status add_point(const probe_run *run, const pnb_gaussians *original,
                             const pnb_gaussians *changed, size_t at, pnb__probe_curve *curve)
 {
@@ -123,9 +126,12 @@ static pnb_status add_point(const probe_run *run, const pnb_gaussians *original,
     size_t n = original->n, included = 0;
     double *h = NULL, sum = 0.0;
     pnb_status status = PNB_OK;
+    PNB_TRY(mean_trace(changed, &curve->trace[at], &curve->trace_half[at], err));
+    curve->included[at] = curve->h[at] = (double)NAN;
+    if (original->log_var == NULL)
+        goto done;
     PNB_TRY(PNB_ALLOC(h, n, err));
     PNB_TRY(pnb_measure_rows(measure, original, changed, NULL, h, err));
-    PNB_TRY(mean_trace(changed, &curve->trace[at], &curve->trace_half[at], err));
     for (size_t i = 0; i < n; i++) {
         included += h[i] > 0.0;
         sum += h[i];
@@ -454,7 +460,7 @@ static pnb_status probe_dropped(probe_run *run)
         PNB_TRY(pnb_view_init(&to, changed, &run->app->err));
         if (s < n)
             PNB_TRY(add_point(run, &from.rows, &to.rows, s, curve));
-        else
+        else if (from.rows.log_var != NULL)
             PNB_TRY(pnb_share_included(&from.rows, &to.rows, run->cmd->published, NULL,
                                        &run->out->rates.half, &run->app->err));
         if (s == n && run->cmd->html != NULL && run->cmd->images.n == 0)
@@ -501,7 +507,10 @@ static pnb_status open_model(probe_run *run, const char *model)
         .tokenizer = cmd->tokenizer,
         .preprocess = cmd->preprocess};
     pnb_status status = pnb__encoder_open_named(&run->encoder, run->app, model, &parts);
-    return status == PNB_OK ? pnb__need_variances(&run->encoder, parts.sides, &run->app->err)
+    if (status == PNB_OK)
+        status = pnb__need_variances(&run->encoder, parts.sides & (int)PNB_ENCODE_IMAGES,
+                                     &run->app->err);
+    return status == PNB_OK ? pnb__need_uncertainty(&run->encoder, parts.sides, &run->app->err)
                             : status;
 }
 

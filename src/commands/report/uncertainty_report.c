@@ -79,35 +79,78 @@ done:
 
 /* ---- levels ---- */
 
-/* True captions of each picture as flat lists for pnb_level_order_compute. */
-static pnb_status measure_order(const inputs *in, pnb__uncertainty_report *out, pnb_error *err)
+/* True pairs whose caption has a level, as flat lists for pnb_level_order_compute. */
+typedef struct true_pairs {
+    size_t n;
+    double *u, *score; /* of the caption; of the pair */
+    int *level;
+    int64_t *owner;
+} true_pairs;
+
+static void pairs_reset(true_pairs *pairs)
+{
+    pnb__free(pairs->u);
+    pnb__free(pairs->score);
+    pnb__free(pairs->level);
+    pnb__free(pairs->owner);
+}
+
+/* Scores by the measure that the two sets suit; on the sphere a picture's log-likelihood. */
+static pnb_status list_pairs(const inputs *in, true_pairs *pairs, pnb_measure *measure,
+                             pnb_error *err)
 {
     const pnb_truth *t = in->truth;
-    double *u = pnb__alloc_array(t->n_pairs, sizeof *u);
-    int *level = pnb__alloc_array(t->n_pairs, sizeof *level);
-    int64_t *owner = pnb__alloc_array(t->n_pairs, sizeof *owner);
-    pnb_level_order order = {0};
-    size_t n = 0;
-    pnb_status status = PNB_OK;
-    if (u == NULL || level == NULL || owner == NULL)
-        status = pnb__fail_nomem(err, t->n_pairs * sizeof *u);
-    for (size_t q = 0; status == PNB_OK && q < t->n_queries; q++)
+    pnb_view images = {0}, texts = {0};
+    pnb_status status;
+    PNB_TRY(PNB_ALLOC(pairs->u, t->n_pairs, err));
+    PNB_TRY(PNB_ALLOC(pairs->score, t->n_pairs, err));
+    PNB_TRY(PNB_ALLOC(pairs->level, t->n_pairs, err));
+    PNB_TRY(PNB_ALLOC(pairs->owner, t->n_pairs, err));
+    PNB_TRY(pnb_view_init(&images, in->images, err));
+    PNB_TRY(pnb_view_init(&texts, in->texts, err));
+    *measure = PNB__MEASURE_AUTO;
+    PNB_TRY(pnb__measure_of_sets(measure, in->images, in->texts, err));
+    PNB_TRY(pnb__measure_settle(measure, *measure, &images.rows, &texts.rows, err));
+    for (size_t q = 0; q < t->n_queries; q++)
         for (size_t p = t->offset[q]; p < t->offset[q + 1]; p++) {
-            if (in->level[t->item[p]] < 0)
+            size_t text = t->item[p];
+            if (in->level[text] < 0)
                 continue;
-            u[n] = in->text_u[t->item[p]];
-            level[n] = in->level[t->item[p]];
-            owner[n++] = (int64_t)q;
+            double value = pnb_measure_pair(*measure, &images.rows, q, &texts.rows, text, NULL);
+            pairs->u[pairs->n] = in->text_u[text];
+            pairs->score[pairs->n] = pnb_measure_score(*measure, value);
+            pairs->level[pairs->n] = in->level[text];
+            pairs->owner[pairs->n++] = (int64_t)q;
         }
-    if (status == PNB_OK && n > 0)
-        status = pnb_level_order_compute(u, level, owner, n, out->n_levels, &order, err);
-    if (status == PNB_OK && n > 0) {
-        out->image_above = order.share_first_above_last;
-        out->image_in_order = order.n_complete > 0 ? order.share_in_order : NAN;
-    }
-    pnb__free(u);
-    pnb__free(level);
-    pnb__free(owner);
+done:
+    pnb_view_reset(&images);
+    pnb_view_reset(&texts);
+    return status;
+}
+
+/* Level 0 is the most uncertain of a picture's captions, and what likes the picture least. */
+static pnb_status measure_order(const inputs *in, pnb__uncertainty_report *out, pnb_error *err)
+{
+    true_pairs pairs = {0};
+    pnb_level_order order = {0};
+    size_t counts[PNB__MAX_LEVELS];
+    pnb_status status;
+    PNB_TRY(list_pairs(in, &pairs, &out->measure, err));
+    if (pairs.n == 0)
+        goto done;
+    PNB_TRY(pnb_level_order_compute(pairs.u, pairs.level, pairs.owner, pairs.n, out->n_levels,
+                                    &order, err));
+    out->image_above = order.share_first_above_last;
+    out->image_in_order = order.n_complete > 0 ? order.share_in_order : NAN;
+    PNB_TRY(pnb_mean_by_group(pairs.score, pairs.level, pairs.n, (size_t)out->n_levels,
+                              out->level_score, counts, err));
+    for (size_t i = 0; i < pairs.n; i++)
+        pairs.score[i] = -pairs.score[i];
+    PNB_TRY(pnb_level_order_compute(pairs.score, pairs.level, pairs.owner, pairs.n, out->n_levels,
+                                    &order, err));
+    out->score_rises = order.share_first_above_last;
+done:
+    pairs_reset(&pairs);
     return status;
 }
 
@@ -204,7 +247,10 @@ pnb_status pnb__uncertainty_report_measure(pnb__app *app, const pnb__uncertainty
                                      .masked_text_above = NAN,
                                      .image_included = NAN,
                                      .text_included = NAN,
+                                     .score_rises = NAN,
                                      .image_in_text = NAN};
+    for (int k = 0; k < PNB__MAX_LEVELS; k++)
+        out->level_score[k] = NAN;
     PNB_TRY(load_inputs(app, sets, &in));
     PNB_TRY(measure_levels(&in, out, err));
     if (in.images != NULL) {
@@ -233,7 +279,12 @@ typedef struct claim_line {
     double value, control;
     int digits;
 } claim_line;
-enum { MAX_LINES = 24 };
+enum { MAX_LINES = 32 };
+
+/* What lines of a level are called. */
+typedef struct line_texts {
+    char levels[PNB__MAX_LEVELS][48], scores[PNB__MAX_LEVELS][48], by[64];
+} line_texts;
 
 static void add_line(claim_line *lines, size_t *n, claim_line line)
 {
@@ -242,8 +293,9 @@ static void add_line(claim_line *lines, size_t *n, claim_line line)
 }
 
 static size_t lines_of(const pnb__uncertainty_report *c, const pnb__uncertainty_report *control,
-                       claim_line lines[MAX_LINES], char labels[][48])
+                       claim_line lines[MAX_LINES], line_texts *texts)
 {
+    char(*labels)[48] = texts->levels, (*scores)[48] = texts->scores, *by = texts->by;
     size_t n = 0;
 #define CONTROL(field) (control != NULL ? control->field : NAN)
     for (int level = 0; level < c->n_levels; level++) {
@@ -255,6 +307,17 @@ static size_t lines_of(const pnb__uncertainty_report *c, const pnb__uncertainty_
                                          : "mean uncertainty",
                               c->level_mean[level], CONTROL(level_mean[level]), 4});
     }
+    for (int level = 0; level < c->n_levels; level++) {
+        snprintf(scores[level], 48, "true pairs of level %d", level);
+        snprintf(by, 64, "mean score by %s", pnb_measure_name(c->measure));
+        add_line(lines, &n,
+                 (claim_line){NULL, scores[level], by, c->level_score[level],
+                              CONTROL(level_score[level]), 4});
+    }
+    add_line(lines, &n,
+             (claim_line){"score_rises", "the last level scores above level 0",
+                          "share of pictures; the more a caption says the likelier its picture",
+                          c->score_rises, CONTROL(score_rises), 3});
     add_line(lines, &n,
              (claim_line){"image_mean", "pictures", "mean uncertainty", c->image_mean,
                           CONTROL(image_mean), 4});
@@ -297,13 +360,21 @@ static size_t lines_of(const pnb__uncertainty_report *c, const pnb__uncertainty_
 static void put_values(const pnb__uncertainty_report *c, const char *key, pnb__result *r)
 {
     claim_line lines[MAX_LINES];
-    char labels[PNB__MAX_LEVELS][48], level[24];
-    size_t n = lines_of(c, NULL, lines, labels);
+    line_texts texts;
+    char level[24];
+    size_t n = lines_of(c, NULL, lines, &texts);
     pnb__result_begin(r, key, NULL);
     for (int k = 0; k < c->n_levels; k++) {
         snprintf(level, sizeof level, "level_%d_mean", k);
         pnb__result_real(r, level, NULL, c->level_mean[k], 6);
     }
+    bool has_scores = isfinite(c->score_rises);
+    for (int k = 0; has_scores && k < c->n_levels; k++) {
+        snprintf(level, sizeof level, "level_%d_score", k);
+        pnb__result_real(r, level, NULL, c->level_score[k], 6);
+    }
+    if (has_scores)
+        pnb__result_text(r, "measure", NULL, pnb_measure_name(c->measure));
     for (size_t i = 0; i < n; i++)
         if (lines[i].key != NULL)
             pnb__result_real(r, lines[i].key, NULL, lines[i].value, 6);
@@ -316,8 +387,8 @@ void pnb__uncertainty_report_show(const pnb__uncertainty_report *claims,
     static const pnb__column columns[] = {
         {"figure", "figure"}, {"value", "value"}, {"control", "control"}, {"meaning", "meaning"}};
     claim_line lines[MAX_LINES];
-    char labels[PNB__MAX_LEVELS][48];
-    size_t n = lines_of(claims, control, lines, labels);
+    line_texts texts;
+    size_t n = lines_of(claims, control, lines, &texts);
     put_values(claims, "claims", r);
     if (control != NULL)
         put_values(control, "control", r);

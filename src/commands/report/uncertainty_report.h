@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_REPORT_UNCERTAINTY_REPORT_H
 #define PNB_COMMANDS_REPORT_UNCERTAINTY_REPORT_H
 
+#include "penumbra/prob.h"
 #include "penumbra/truth.h"
 #include "program/app.h"
 #include "program/result_end.h"
@@ -20,6 +21,9 @@ typedef struct pnb__uncertainty_report {
     int n_levels;
     double level_mean[PNB__MAX_LEVELS]; /* mean uncertainty of the captions of a level */
     size_t level_n[PNB__MAX_LEVELS];
+    pnb_measure measure; /* of the scores: what the sets' families and adapters suit */
+    double level_score[PNB__MAX_LEVELS]; /* mean score of the true pairs of a level's captions */
+    double score_rises; /* share of pictures whose captions of the last level score above level 0 */
     double image_mean;
     double first_above_last; /* share of (level 0, last level) caption pairs, all of them */
     double image_above;      /* the same between the true captions of one picture, averaged */
