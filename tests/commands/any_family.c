@@ -141,13 +141,17 @@ static void points_and_the_sphere(void **state)
 }
 
 /* What compares variances says what the model has instead. */
-static void variances_are_asked_for(void **state)
+static void uncertainty_is_asked_for(void **state)
 {
     (void)state;
     make_toy_folder(ctx, "sphere", "point", "power_spherical");
-    must_fail("probe -m sphere --texts captions.txt", "sphere gives power_spherical embeddings");
+    must_run("probe -m sphere --texts captions.txt --shares 0.1 0.3 --json");
     must_fail("probe -m sphere --images pictures", "sphere gives points without uncertainty");
-    must_fail("explain -m sphere --text ring", "sphere gives power_spherical embeddings");
+    json_t *r = result_of("explain -m sphere --text ring --json");
+    const json_t *item = json_object_get(r, "item_0");
+    assert_true(json_number_value(json_object_get(item, "inv_kappa")) > 0);
+    json_decref(r);
+    must_fail("explain -m sphere --images pictures", "without uncertainty for pictures");
     must_fail("embed -m sphere --images pictures --masked -o x.safetensors", "no patches");
 }
 
@@ -171,7 +175,7 @@ static void generalised_gaussians(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(points_and_the_sphere),
-                                       cmocka_unit_test(variances_are_asked_for),
+                                       cmocka_unit_test(uncertainty_is_asked_for),
                                        cmocka_unit_test(generalised_gaussians)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
