@@ -133,7 +133,7 @@ assert f["image_count"] == 10 and f["image_lambda"] != prior["lambda_img"]'
 cp hessians/prior_precision_analytic.json prior.json
 sed -i 's/lambda_txt/lambda_text/' hessians/prior_precision_analytic.json
 train 1 --hessians hessians --out broken
-says "lambda_txt is missing or not above 0"
+says "error: hessians/prior_precision_analytic.json: lambda_txt is missing or not above 0"
 cp prior.json hessians/prior_precision_analytic.json
 cp own/model.safetensors hessians/B_txt_analytic.pt
 train 1 --hessians hessians --out broken

@@ -36,58 +36,49 @@ static void multiply(const pnb_ctx *ctx, const pnb__gemm_args *product)
     kernels.gemm(ctx, product);
 }
 
+/* c (m,n) = a (m,k) b (k,n), rows side by side: what the three below turn round. */
+static pnb__gemm_args product_of(const double *a, const double *b, size_t m, size_t n, size_t k,
+                                 double *c)
+{
+    return (pnb__gemm_args){.m = m,
+                            .n = n,
+                            .k = k,
+                            .lda = k,
+                            .ldb = n,
+                            .ldc = n,
+                            .n_batch = 1,
+                            .alpha = 1.0,
+                            .a = a,
+                            .b = b,
+                            .c = c,
+                            .act = PNB__IDENTITY};
+}
+
 void pnb__gram_add(const pnb_ctx *ctx, double alpha, const double *a, const double *b, size_t k,
                    size_t n, size_t m, double *c)
 {
-    multiply(ctx, &(pnb__gemm_args){.trans_a = true,
-                                    .m = n,
-                                    .n = m,
-                                    .k = k,
-                                    .lda = n,
-                                    .ldb = m,
-                                    .ldc = m,
-                                    .n_batch = 1,
-                                    .alpha = alpha,
-                                    .beta = 1,
-                                    .a = a,
-                                    .b = b,
-                                    .c = c,
-                                    .act = PNB__IDENTITY});
+    pnb__gemm_args product = product_of(a, b, n, m, k, c);
+    product.trans_a = true;
+    product.lda = n;
+    product.alpha = alpha;
+    product.beta = 1.0;
+    multiply(ctx, &product);
 }
 
 void pnb__product_of_rows(const pnb_ctx *ctx, const double *a, const double *b, size_t n, size_t m,
                           size_t k, double *c)
 {
-    multiply(ctx, &(pnb__gemm_args){.trans_b = true,
-                                    .m = n,
-                                    .n = m,
-                                    .k = k,
-                                    .lda = k,
-                                    .ldb = k,
-                                    .ldc = m,
-                                    .n_batch = 1,
-                                    .alpha = 1.0,
-                                    .a = a,
-                                    .b = b,
-                                    .c = c,
-                                    .act = PNB__IDENTITY});
+    pnb__gemm_args product = product_of(a, b, n, m, k, c);
+    product.trans_b = true;
+    product.ldb = k;
+    multiply(ctx, &product);
 }
 
 void pnb__product(const pnb_ctx *ctx, const double *a, const double *b, size_t n, size_t m,
                   size_t k, double *c)
 {
-    multiply(ctx, &(pnb__gemm_args){.m = n,
-                                    .n = m,
-                                    .k = k,
-                                    .lda = k,
-                                    .ldb = m,
-                                    .ldc = m,
-                                    .n_batch = 1,
-                                    .alpha = 1.0,
-                                    .a = a,
-                                    .b = b,
-                                    .c = c,
-                                    .act = PNB__IDENTITY});
+    const pnb__gemm_args product = product_of(a, b, n, m, k, c);
+    multiply(ctx, &product);
 }
 
 /* ---- the posterior ---- */

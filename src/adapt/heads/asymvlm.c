@@ -165,13 +165,8 @@ static double first_kappa(const pnb_adapter *a, size_t dim, double cosine)
 }
 
 /* Table A.1; section B.4. */
-static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
-                                                         .lr = 1e-2,
-                                                         .weight_decay = 5e-4,
-                                                         .batch_size = 2048,
-                                                         .epochs = 200,
-                                                         .hidden = 1024,
-                                                         .layers = 3},
+static const pnb__learned_calls learned = {.published =
+                                               PNB__LEARNED_BENCHMARK(PNB_OPTIM_SGD, 1e-2, 5e-4),
                                            .small = {.lr = 3e-3, .steps = 2000},
                                            .declare = declare,
                                            .side = side,
@@ -190,24 +185,8 @@ static const pnb__field ps_fields[] = {ASYMVLM_FIELDS(PNB__LEARNED_FIELD)};
 static const pnb__field vmf_fields[] = {ASYMVLM_FIELDS(PNB__LEARNED_FIELD) PNB__LEARNED_FIELD(
     "normaliser", normaliser, pnb__adapt_normaliser_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)};
 
-const pnb__adapter_calls pnb__adapter_asymvlm_vmf = {.self_bytes = sizeof(pnb__learned),
-                                                     .learned = &learned,
-                                                     .fields = vmf_fields,
-                                                     .n_fields = PNB_COUNT(vmf_fields),
-                                                     .fit = pnb__learned_fit,
-                                                     .open = pnb__learned_open,
-                                                     .arrays = pnb__learned_arrays,
-                                                     .apply = pnb__learned_apply_block,
-                                                     .is_apart = is_apart,
-                                                     .reset = pnb__learned_reset};
+const pnb__adapter_calls pnb__adapter_asymvlm_vmf = {PNB__LEARNED_CALLS(learned, vmf_fields),
+                                                     .is_apart = is_apart};
 
-const pnb__adapter_calls pnb__adapter_asymvlm_ps = {.self_bytes = sizeof(pnb__learned),
-                                                    .learned = &learned,
-                                                    .fields = ps_fields,
-                                                    .n_fields = PNB_COUNT(ps_fields),
-                                                    .fit = pnb__learned_fit,
-                                                    .open = pnb__learned_open,
-                                                    .arrays = pnb__learned_arrays,
-                                                    .apply = pnb__learned_apply_block,
-                                                    .is_apart = is_apart,
-                                                    .reset = pnb__learned_reset};
+const pnb__adapter_calls pnb__adapter_asymvlm_ps = {PNB__LEARNED_CALLS(learned, ps_fields),
+                                                    .is_apart = is_apart};

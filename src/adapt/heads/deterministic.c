@@ -97,13 +97,8 @@ static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
 }
 
 /* The rate and length of AsymVLM's own training, of which it is an ablation. */
-static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
-                                                         .lr = 1e-2,
-                                                         .weight_decay = 5e-4,
-                                                         .batch_size = 2048,
-                                                         .epochs = 200,
-                                                         .hidden = 1024,
-                                                         .layers = 3},
+static const pnb__learned_calls learned = {.published =
+                                               PNB__LEARNED_BENCHMARK(PNB_OPTIM_SGD, 1e-2, 5e-4),
                                            .small = {.lr = 3e-3, .steps = 2000},
                                            .declare = declare,
                                            .side = pnb__deterministic_side,
@@ -117,12 +112,4 @@ static const pnb__field fields[] = {
             PNB__LEARNED_FIELD("loss", loss, pnb__adapt_loss_word, PNB__FIELD_ENUM,
                                PNB__ALSO_NONE)};
 
-const pnb__adapter_calls pnb__adapter_deterministic = {.self_bytes = sizeof(pnb__learned),
-                                                       .learned = &learned,
-                                                       .fields = fields,
-                                                       .n_fields = PNB_COUNT(fields),
-                                                       .fit = pnb__learned_fit,
-                                                       .open = pnb__learned_open,
-                                                       .arrays = pnb__learned_arrays,
-                                                       .apply = pnb__learned_apply_block,
-                                                       .reset = pnb__learned_reset};
+const pnb__adapter_calls pnb__adapter_deterministic = {PNB__LEARNED_CALLS(learned, fields)};

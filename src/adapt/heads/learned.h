@@ -243,4 +243,18 @@ pnb_status pnb__learned_read_block(const pnb_adapter *a, const pnb__adapter_bloc
 #define PNB__LEARNED_FIELD(word, member, names, kind, also)                                        \
     {word, offsetof(pnb_adapter_opts, member), names, kind, true, also},
 
+/* The calls of such a method, for a pnb__adapter_calls: those of learned.c, with its own `of` (a
+ * pnb__learned_calls) and the table of its options. */
+#define PNB__LEARNED_CALLS(of, options)                                                            \
+    .self_bytes = sizeof(pnb__learned), .learned = &(of), .fields = (options),                     \
+    .n_fields = PNB_COUNT(options), .fit = pnb__learned_fit, .open = pnb__learned_open,            \
+    .arrays = pnb__learned_arrays, .apply = pnb__learned_apply_block, .reset = pnb__learned_reset
+
+/* AsymVLM's Table A.1: what its benchmark trains every method with but for optimiser and rate. */
+#define PNB__LEARNED_BENCHMARK(optimiser, rate, decay)                                             \
+    {                                                                                              \
+        .kind = (optimiser), .lr = (rate), .weight_decay = (decay), .batch_size = 2048,            \
+        .epochs = 200, .hidden = 1024, .layers = 3                                                 \
+    }
+
 #endif

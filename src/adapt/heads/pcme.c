@@ -67,12 +67,4 @@ static const pnb__field fields[] = {
             PNB__LEARNED_FIELD("samples", samples, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)
                 PNB__LEARNED_FIELD("vib", vib, NULL, PNB__FIELD_DOUBLE, PNB__ALSO_NAN)};
 
-const pnb__adapter_calls pnb__adapter_pcme = {.self_bytes = sizeof(pnb__learned),
-                                              .learned = &learned,
-                                              .fields = fields,
-                                              .n_fields = PNB_COUNT(fields),
-                                              .fit = pnb__learned_fit,
-                                              .open = pnb__learned_open,
-                                              .arrays = pnb__learned_arrays,
-                                              .apply = pnb__learned_apply_block,
-                                              .reset = pnb__learned_reset};
+const pnb__adapter_calls pnb__adapter_pcme = {PNB__LEARNED_CALLS(learned, fields)};

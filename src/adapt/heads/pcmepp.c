@@ -42,13 +42,8 @@ static void loss(pnb__learned_graph *lg)
 }
 
 /* AsymVLM's Table A.1. */
-static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
-                                                         .lr = 5e-4,
-                                                         .weight_decay = 5e-4,
-                                                         .batch_size = 2048,
-                                                         .epochs = 200,
-                                                         .hidden = 1024,
-                                                         .layers = 3},
+static const pnb__learned_calls learned = {.published =
+                                               PNB__LEARNED_BENCHMARK(PNB_OPTIM_SGD, 5e-4, 5e-4),
                                            .declare = declare,
                                            .side = pnb__learned_gaussian_side,
                                            .loss = loss};
@@ -59,12 +54,4 @@ static const pnb__field fields[] = {
             PNB__LEARNED_FIELD("vib", vib, NULL, PNB__FIELD_DOUBLE, PNB__ALSO_NAN)
                 PNB__LEARNED_FIELD("pseudo", pseudo, NULL, PNB__FIELD_DOUBLE, PNB__ALSO_NAN)};
 
-const pnb__adapter_calls pnb__adapter_pcmepp = {.self_bytes = sizeof(pnb__learned),
-                                                .learned = &learned,
-                                                .fields = fields,
-                                                .n_fields = PNB_COUNT(fields),
-                                                .fit = pnb__learned_fit,
-                                                .open = pnb__learned_open,
-                                                .arrays = pnb__learned_arrays,
-                                                .apply = pnb__learned_apply_block,
-                                                .reset = pnb__learned_reset};
+const pnb__adapter_calls pnb__adapter_pcmepp = {PNB__LEARNED_CALLS(learned, fields)};

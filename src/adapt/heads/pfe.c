@@ -40,13 +40,8 @@ static void loss(pnb__learned_graph *lg)
 }
 
 /* AsymVLM's Table A.1. */
-static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
-                                                         .lr = 1e-3,
-                                                         .weight_decay = 5e-4,
-                                                         .batch_size = 2048,
-                                                         .epochs = 200,
-                                                         .hidden = 1024,
-                                                         .layers = 3},
+static const pnb__learned_calls learned = {.published =
+                                               PNB__LEARNED_BENCHMARK(PNB_OPTIM_SGD, 1e-3, 5e-4),
                                            .declare = declare,
                                            .side = side,
                                            .loss = loss};
@@ -54,12 +49,4 @@ static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_SGD,
 static const pnb__field fields[] = {PNB__LEARNED_FIELDS(PNB__LEARNED_FIELD) PNB__LEARNED_FIELD(
     "layers", layers, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)};
 
-const pnb__adapter_calls pnb__adapter_pfe = {.self_bytes = sizeof(pnb__learned),
-                                             .learned = &learned,
-                                             .fields = fields,
-                                             .n_fields = PNB_COUNT(fields),
-                                             .fit = pnb__learned_fit,
-                                             .open = pnb__learned_open,
-                                             .arrays = pnb__learned_arrays,
-                                             .apply = pnb__learned_apply_block,
-                                             .reset = pnb__learned_reset};
+const pnb__adapter_calls pnb__adapter_pfe = {PNB__LEARNED_CALLS(learned, fields)};

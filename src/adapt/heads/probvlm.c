@@ -267,13 +267,5 @@ static const pnb__field fields[] = {
             PNB__LEARNED_FIELD("dropout", dropout, NULL, PNB__FIELD_DOUBLE, PNB__ALSO_NAN)
                 PNB__LEARNED_FIELD("mc_samples", mc_samples, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)};
 
-const pnb__adapter_calls pnb__adapter_probvlm = {.self_bytes = sizeof(pnb__learned),
-                                                 .learned = &learned,
-                                                 .fields = fields,
-                                                 .n_fields = PNB_COUNT(fields),
-                                                 .fit = pnb__learned_fit,
-                                                 .open = pnb__learned_open,
-                                                 .arrays = pnb__learned_arrays,
-                                                 .apply = pnb__learned_apply_block,
-                                                 .is_apart = is_apart,
-                                                 .reset = pnb__learned_reset};
+const pnb__adapter_calls pnb__adapter_probvlm = {PNB__LEARNED_CALLS(learned, fields),
+                                                 .is_apart = is_apart};

@@ -51,13 +51,8 @@ static void loss(pnb__learned_graph *lg)
 }
 
 /* SPEC of the benchmark: AdamW at 5e-4; the rest as the other heads. */
-static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_ADAMW,
-                                                         .lr = 5e-4,
-                                                         .weight_decay = 0.01,
-                                                         .batch_size = 2048,
-                                                         .epochs = 200,
-                                                         .hidden = 1024,
-                                                         .layers = 3},
+static const pnb__learned_calls learned = {.published =
+                                               PNB__LEARNED_BENCHMARK(PNB_OPTIM_ADAMW, 5e-4, 0.01),
                                            .declare = declare,
                                            .side = pnb__learned_gaussian_side,
                                            .loss = loss};
@@ -67,12 +62,4 @@ static const pnb__field fields[] = {
         PNB__LEARNED_FIELD("layers", layers, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)
             PNB__LEARNED_FIELD("vib", vib, NULL, PNB__FIELD_DOUBLE, PNB__ALSO_NAN)};
 
-const pnb__adapter_calls pnb__adapter_prolip = {.self_bytes = sizeof(pnb__learned),
-                                                .learned = &learned,
-                                                .fields = fields,
-                                                .n_fields = PNB_COUNT(fields),
-                                                .fit = pnb__learned_fit,
-                                                .open = pnb__learned_open,
-                                                .arrays = pnb__learned_arrays,
-                                                .apply = pnb__learned_apply_block,
-                                                .reset = pnb__learned_reset};
+const pnb__adapter_calls pnb__adapter_prolip = {PNB__LEARNED_CALLS(learned, fields)};

@@ -50,8 +50,17 @@ done:
     return status;
 }
 
+/* What a file of another folder is blamed for has its name already. */
+static bool begins_with(const char *text, const char *folder)
+{
+    size_t n = folder != NULL ? strlen(folder) : 0;
+    return n > 0 && strncmp(text, folder, n) == 0 && (text[n] == ':' || text[n] == '/');
+}
+
 static void name_sides(pnb__app *app, const pnb__adapt_train_opts *o)
 {
+    if (begins_with(app->err.text, o->hessians) || begins_with(app->err.text, o->model))
+        return;
     if (o->images != NULL && o->texts != NULL)
         pnb__error_prefix(&app->err, "%s and %s", o->images, o->texts);
     else

@@ -13,9 +13,7 @@ struct ambiguous_args {
 
 #define AT(field) PNB__FIELD(struct ambiguous_args, field)
 static const pnb__option options[] = {
-    PNB__ROW_FILE("out", AT(out), "DIR",
-                  "Folder to write; one that already holds this very set is left alone",
-                  .required = true, .writes = "/"),
+    PNB__MADE_OUT_ROW(AT(out)),
     PNB__ROW_INT("n", AT(job.n_images), "N", "Pictures over all splits", PNB__RANGE(1, 1e8),
                  .fallback = "5000"),
     PNB__ROW_INT("dim", AT(job.dim), "D", "Width of the pictures' embeddings, and of the captions'",
@@ -25,11 +23,7 @@ static const pnb__option options[] = {
                  PNB__RANGE(0, 65536), .fallback = "0"),
     PNB__ROW_CHOICE("family", AT(family), "NAME", "vmf|power_spherical|gaussian_diag|gen_gaussian",
                     "Family of the pictures below a concept", .fallback = "vmf"),
-    PNB__ROW_REAL("val-share", AT(job.val_share), "SHARE",
-                  "Share of the pictures in the validation split", PNB__RANGE(0, 0.9),
-                  .fallback = "0.1"),
-    PNB__ROW_REAL("test-share", AT(job.test_share), "SHARE",
-                  "Share of the pictures in the test split", PNB__RANGE(0, 0.9), .fallback = "0.1"),
+    PNB__MADE_SPLIT_ROWS("pictures", AT(job.val_share), AT(job.test_share)),
     PNB__ROW_INT("levels", AT(job.n_levels), "N", "Levels of generality",
                  PNB__RANGE(1, PNB_SYNTH_N_LEVELS), .fallback = "4", .group = "Concepts"),
     PNB__ROW_INT("roots", AT(job.n_roots), "N", "Concepts of level 0", PNB__RANGE(1, 1e6),
@@ -74,8 +68,8 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
     struct ambiguous_args *a = args;
     pnb_synth_stats stats = {0};
-    if (a->job.val_share + a->job.test_share >= 1.0)
-        return pnb__usage(app, "--val-share and --test-share leave nothing to train on");
+    if (pnb__data_check_shares(app, a->job.val_share, a->job.test_share) != PNB_OK)
+        return app->err.status;
     if (!(a->job.cosine_general < a->job.cosine_specific))
         return pnb__usage(app, "--cosine-general must be below --cosine-specific");
     (void)pnb_family_from_name(&a->job.family, a->family);

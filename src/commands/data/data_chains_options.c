@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "commands/data/data_stats.h"
 #include "penumbra/image_hierarchy.h"
 #include "program/result_end.h"
 
@@ -19,9 +20,7 @@ static const pnb__option options[] = {
     PNB__ROW_FILE("instances", AT(instances), "JSON", "COCO's instances_*.json", .required = true),
     PNB__ROW_FILE("pictures", AT(images), "DIR", "Folder of the pictures it names",
                   .required = true),
-    PNB__ROW_FILE("out", AT(out), "DIR",
-                  "Folder to write; one that already holds this very set is left alone",
-                  .required = true, .writes = "/"),
+    PNB__MADE_OUT_ROW(AT(out)),
     PNB__ROW_FILE(
         "captions", AT(job.texts), "JSON",
         "COCO's captions_*.json: captions of the whole pictures, in place of category names"),
@@ -41,8 +40,7 @@ static const pnb__option options[] = {
                  PNB__RANGE(0, 255)),
     PNB__ROW_INT("max-pictures", AT(job.max_images), "N", "Stop after that many chains; 0 is all",
                  PNB__RANGE(0, 1e9), .fallback = "0"),
-    PNB__ROW_INT("shard-size", AT(job.shard_size), "N", "Samples in one tar file",
-                 PNB__RANGE(1, 1e7), .fallback = "1000"),
+    PNB__MADE_SHARD_ROW(AT(job.shard_size)),
 };
 #undef AT
 

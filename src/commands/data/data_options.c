@@ -14,20 +14,13 @@ struct shapes_args {
 
 #define AT(field) PNB__FIELD(struct shapes_args, field)
 static const pnb__option shapes_options[] = {
-    PNB__ROW_FILE("out", AT(out), "DIR",
-                  "Folder to write; one that already holds this very set is left alone",
-                  .required = true, .writes = "/"),
+    PNB__MADE_OUT_ROW(AT(out)),
     PNB__ROW_INT("n", AT(job.n_scenes), "N", "Scenes over all splits", PNB__RANGE(1, 1e8),
                  .fallback = "5000"),
     PNB__ROW_INT("size", AT(job.width), "PIXELS", "Width and height of a picture",
                  PNB__RANGE(16, 4096), .fallback = "64"),
-    PNB__ROW_REAL("val-share", AT(job.val_share), "SHARE",
-                  "Share of the scenes in the validation split", PNB__RANGE(0, 0.9),
-                  .fallback = "0.1"),
-    PNB__ROW_REAL("test-share", AT(job.test_share), "SHARE",
-                  "Share of the scenes in the test split", PNB__RANGE(0, 0.9), .fallback = "0.1"),
-    PNB__ROW_INT("shard-size", AT(job.shard_size), "N", "Samples in one tar file",
-                 PNB__RANGE(1, 1e7), .fallback = "1000"),
+    PNB__MADE_SPLIT_ROWS("scenes", AT(job.val_share), AT(job.test_share)),
+    PNB__MADE_SHARD_ROW(AT(job.shard_size)),
     PNB__ROW_REAL("blur", AT(job.blur_p), "P", "Probability that a scene is blurred",
                   PNB__RANGE(0, 1), .fallback = "0",
                   .group = "Pictures that are ambiguous, with a known truth"),
@@ -51,8 +44,8 @@ static pnb_status run_shapes(pnb__app *app, void *args, pnb__result *r)
 {
     struct shapes_args *a = args;
     pnb_synth_stats stats = {0};
-    if (a->job.val_share + a->job.test_share >= 1.0)
-        return pnb__usage(app, "--val-share and --test-share leave nothing to train on");
+    if (pnb__data_check_shares(app, a->job.val_share, a->job.test_share) != PNB_OK)
+        return app->err.status;
     a->job.height = a->job.width;
     a->job.seed = (uint64_t)app->common.seed;
     pnb_status status = pnb_synth_shapes(app->ctx, &a->job, a->out, &stats, &app->err);
@@ -70,9 +63,7 @@ struct emoji_args {
 
 #define AT(field) PNB__FIELD(struct emoji_args, field)
 static const pnb__option emoji_options[] = {
-    PNB__ROW_FILE("out", AT(out), "DIR",
-                  "Folder to write; one that already holds this very set is left alone",
-                  .required = true, .writes = "/"),
+    PNB__MADE_OUT_ROW(AT(out)),
     PNB__ROW_CHOICE("size", AT(size), "PIXELS", "64|128",
                     "Which of the two sizes written is KEY.png", .fallback = "64"),
     PNB__ROW_FLAG("skin-tones", AT(job.skin_tones),
@@ -81,8 +72,7 @@ static const pnb__option emoji_options[] = {
         "sensitive", AT(job.sensitive),
         "Keep the emoji and keywords left out by default: insults, and words for faiths and "
         "descents (listed in docs/data.md)"),
-    PNB__ROW_INT("shard-size", AT(job.shard_size), "N", "Samples in one tar file",
-                 PNB__RANGE(1, 1e7), .fallback = "1000"),
+    PNB__MADE_SHARD_ROW(AT(job.shard_size)),
     PNB__ROW_FILE("font", AT(job.font), "FILE", "NotoColorEmoji.ttf of fonts-noto-color-emoji",
                   .group = "Sources (by default where Debian installs them)"),
     PNB__ROW_FILE("emoji-test", AT(job.emoji_test), "FILE", "emoji-test.txt of unicode-data"),

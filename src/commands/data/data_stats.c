@@ -2,6 +2,14 @@
  *
  * data_options.c and data_ambiguous_options.c make the sets; the numbers are the library's. */
 #include "commands/data/data_stats.h"
+#include "program/app.h"
+
+pnb_status pnb__data_check_shares(pnb__app *app, double val_share, double test_share)
+{
+    if (val_share + test_share < 1.0)
+        return PNB_OK;
+    return pnb__usage(app, "--val-share and --test-share leave nothing to train on");
+}
 
 void pnb__data_put_stats(const char *dir, const pnb_synth_stats *stats, int n_levels,
                          pnb__result *r)
