@@ -42,5 +42,6 @@ extern const pnb__command pnb__cmd_eval_retrieval, pnb__cmd_eval_compare, pnb__c
 extern const pnb__command pnb__cmd_tokenizer_encode, pnb__cmd_tokenizer_decode;
 extern const pnb__command pnb__cmd_data_chains, pnb__cmd_data_ambiguous;
 extern const pnb__command pnb__cmd_adapt_compare;
+extern const pnb__command pnb__cmd_adapt_active;
 
 #endif

@@ -304,7 +304,8 @@ static const pnb__command cmd_methods = {
     .run = run_methods};
 
 static const pnb__command *const subs[] = {
-    &cmd_train, &cmd_apply, &cmd_attach, &pnb__cmd_adapt_compare, &cmd_methods, NULL};
+    &cmd_train,   &cmd_apply, &cmd_attach, &pnb__cmd_adapt_compare, &pnb__cmd_adapt_active,
+    &cmd_methods, NULL};
 const pnb__command pnb__cmd_adapt = {.name = "adapt",
                                      .summary = "turn embeddings of a frozen model into "
                                                 "distributions",

@@ -13,10 +13,10 @@
 
 /* ---- sets ---- */
 
-static pnb_status load_pair(pnb__app *app, const pnb__adapt_compare_opts *o,
-                            const pnb__pair_paths *paths, const char *split, pnb__pair_sets *out)
+pnb_status pnb__pair_load(pnb__app *app, const pnb__pair_paths *paths,
+                          const pnb_truth_read_opts *opts, const char *split, pnb__pair_sets *out)
 {
-    pnb_truth_read_opts read = o->read;
+    pnb_truth_read_opts read = *opts;
     pnb_status status;
     if (paths->images == NULL)
         return PNB_OK;
@@ -31,7 +31,19 @@ done:
     return status;
 }
 
-static void pair_reset(pnb__pair_sets *p)
+pnb_status pnb__pair_align(pnb__pair_sets *p, const char *option, pnb_error *err)
+{
+    if (p->truth != NULL)
+        return PNB_OK;
+    if (p->images->n == p->texts->n)
+        return pnb_truth_create_aligned(&p->truth, p->images->n, err);
+    return pnb__fail(err, PNB_ARG,
+                     "%zu images and %zu captions without %s: row i belongs to row i only where "
+                     "there are as many",
+                     p->images->n, p->texts->n, option);
+}
+
+void pnb__pair_reset(pnb__pair_sets *p)
 {
     pnb_embeddings_free(p->images);
     pnb_embeddings_free(p->texts);
@@ -143,16 +155,10 @@ static pnb_status load_all(pnb__app *app, pnb__adapt_comparison *c)
 {
     const pnb__adapt_compare_opts *o = c->opts;
     pnb_status status;
-    PNB_TRY(load_pair(app, o, &o->train, o->split, &c->train));
-    PNB_TRY(load_pair(app, o, &o->val, o->val_split, &c->val));
-    PNB_TRY(load_pair(app, o, &o->test, o->test_split, &c->test));
-    if (c->test.truth == NULL && c->test.images->n == c->test.texts->n)
-        PNB_TRY(pnb_truth_create_aligned(&c->test.truth, c->test.images->n, &app->err));
-    if (c->test.truth == NULL)
-        PNB_TRY(pnb__fail(&app->err, PNB_ARG,
-                          "%zu images and %zu captions without --test-truth: row i belongs to row "
-                          "i only where there are as many",
-                          c->test.images->n, c->test.texts->n));
+    PNB_TRY(pnb__pair_load(app, &o->train, &o->read, o->split, &c->train));
+    PNB_TRY(pnb__pair_load(app, &o->val, &o->read, o->val_split, &c->val));
+    PNB_TRY(pnb__pair_load(app, &o->test, &o->read, o->test_split, &c->test));
+    PNB_TRY(pnb__pair_align(&c->test, "--test-truth", &app->err));
     if (o->known != NULL)
         PNB_TRY(load_known(app, c));
     if (o->label_vectors != NULL)
@@ -179,9 +185,9 @@ pnb_status pnb__adapt_compare(pnb__app *app, const pnb__adapt_compare_opts *opts
 done:
     pnb__result_free(c.figures);
     pnb__compare_entries_reset(&c);
-    pair_reset(&c.train);
-    pair_reset(&c.val);
-    pair_reset(&c.test);
+    pnb__pair_reset(&c.train);
+    pnb__pair_reset(&c.val);
+    pnb__pair_reset(&c.test);
     pnb_embeddings_free(c.known);
     return status;
 }

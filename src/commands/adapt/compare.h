@@ -51,6 +51,14 @@ typedef struct pnb__pair_sets {
     pnb_truth *truth;
 } pnb__pair_sets;
 
+/* Reads them; nothing where `paths` names none. `read` is of the truth, with its split in place of
+ * read's. The error is app->err; reset in any case. */
+pnb_status pnb__pair_load(pnb__app *app, const pnb__pair_paths *paths,
+                          const pnb_truth_read_opts *read, const char *split, pnb__pair_sets *out);
+void pnb__pair_reset(pnb__pair_sets *p);
+/* A truth where none was given: row i to row i.  Errors  ARG (sides of different length), NOMEM */
+pnb_status pnb__pair_align(pnb__pair_sets *p, const char *option, pnb_error *err);
+
 typedef struct pnb__adapt_comparison {
     const pnb__adapt_compare_opts *opts;
     pnb__pair_sets train, val, test;
