@@ -41,7 +41,8 @@ typedef struct pnb__grove_part {
 
 typedef struct pnb__grove_reader pnb__grove_reader;
 
-enum { PNB__GROVE_SAMPLE = 1024 }; /* most pairs that a side's misses are kept of */
+/* Most pairs that a side's misses are kept of; per output, where a row takes D times as long. */
+enum { PNB__GROVE_SAMPLE = 1024, PNB__GROVE_LMC_SAMPLE = 256 };
 
 typedef struct pnb__grove {
     pnb__gp_kind kind;

@@ -539,7 +539,8 @@ pnb_status pnb__grove_start(pnb__grove *g, const pnb_ctx *ctx, const pnb__adapte
     PNB_TRY(check_sizes(g, out, opts, err));
     g->m = is_exact ? out->n : opts->inducing != 0 ? (size_t)opts->inducing : PNB_MIN(g->m, out->n);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        g->part[s].n_missed = PNB_MIN(out->n, (size_t)PNB__GROVE_SAMPLE);
+        g->part[s].n_missed =
+            PNB_MIN(out->n, (size_t)(g->is_mixed ? PNB__GROVE_LMC_SAMPLE : PNB__GROVE_SAMPLE));
         PNB_TRY(pnb__grove_alloc(g, s, err));
         g->part[s].number[PNB__GROVE_LENGTHSCALE][0] = sqrt((double)g->q);
         g->part[s].number[PNB__GROVE_SCALE][0] = 1;
