@@ -324,8 +324,8 @@ typedef struct pnb_adapter_opts {
     bool shared_covariance;
     /* grove: the form of the released code. Every output has inducing points, a kernel and a noise
      * of its own, and outputs are mixed of these processes by a matrix that is learned: D times the
-     * factors of k(Z,Z), some ten times the time of a step and, applied, of a row. Where it
-     * begins every process is the shared one and the matrix the unit: docs/numerics.md#grove */
+     * factors of k(Z,Z), some ten times the time of a step and, applied, twenty of a row's. Where
+     * it begins every process is the shared one and the matrix the unit: docs/numerics.md#grove */
     bool per_output;
     /* grove: PNB_GROVE_LATENT_PAIRS */
     pnb_grove_latent latent_uncertainty;
