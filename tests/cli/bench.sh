@@ -45,6 +45,11 @@ check "the small one" test "$(field out hidden)" = 512
 want 0 bench adapt --method grove --batch 8 --dim 12 --inducing 9 --latent 2 --shared-covariance \
     --seconds 0 --repeats 1 --json
 check "as given" test "$(field out inducing)" = 9 -a "$(field out latent)" = 2
+want 0 bench adapt --method grove --batch 8 --dim 6 --inducing 9 --latent 2 --per-output \
+    --seconds 0 --repeats 2 --json
+check "steps of a process an output" test "$(field out repeats)" = 2 -a -n "$(field out infer_s)"
+want 1 bench adapt --method grove --batch 8 --dim 6 --per-output --shared-covariance
+says "per-output has a covariance and inducing points for each output"
 want 2 bench adapt
 says "--method NAME is missing"
 want 2 bench adapt --method cosine

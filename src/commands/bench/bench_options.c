@@ -115,7 +115,8 @@ static const pnb__option adapt_options[] = {
     PNB__ROW_FLAG("shared-covariance", AT(options.shared_covariance),
                   "grove: one covariance of inducing values for all outputs"),
     PNB__ROW_FLAG("per-output", AT(options.per_output),
-                  "grove: inducing points and a kernel for each output, mixed"),
+                  "grove: inducing points, kernel and covariance for each output, mixed, as the "
+                  "released code"),
     TIMES(AT_TIMES)};
 #undef METHOD_WORD
 #undef TIMES
