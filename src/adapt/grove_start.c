@@ -16,6 +16,7 @@
 
 enum { BLOCK = 1024, AXES_SAMPLE = 2048, BOUND_SAMPLE = 2048, POINT_SAMPLE = 8192, MORE_AXES = 8 };
 enum { AXES_ROUNDS = 24, MOST_EXACT = 4096 };
+enum { LET_GO_ABOVE = 1 << 28, LET_GO_EACH = 4096 }; /* bytes of a set, pairs */
 /* streams of the seed */
 enum { STREAM_AXES = 1, STREAM_SAMPLE, STREAM_POINTS };
 
@@ -75,6 +76,15 @@ static const float *row_of(const pnb__grove_pairs *p, int side, size_t pair)
     return set->mean + p->row[side][pair] * set->dim;
 }
 
+/* Rows of a large map stay in the file: each one read brings pages of its neighbours with it. */
+static void let_go(const pnb__grove_pairs *p, int side)
+{
+    const pnb_embeddings *set = p->job->side[side].set;
+    const pnb__adapter_rows all = {.set = set, .n = set->n};
+    if (set->n * set->dim > LET_GO_ABOVE / sizeof(float))
+        pnb__adapter_rows_done(&all, 0, all.n);
+}
+
 void pnb__grove_rows(const pnb__grove *g, const pnb__grove_pairs *pairs, int side,
                      const uint32_t *pair, size_t n, double *y)
 {
@@ -84,6 +94,7 @@ void pnb__grove_rows(const pnb__grove *g, const pnb__grove_pairs *pairs, int sid
         for (size_t k = 0; k < d; k++)
             y[i * d + k] = (double)x[k] / g->unit;
     }
+    let_go(pairs, side);
 }
 
 void pnb__grove_columns(const pnb__grove *g, const pnb__grove_pairs *pairs, int side,
@@ -95,6 +106,7 @@ void pnb__grove_columns(const pnb__grove *g, const pnb__grove_pairs *pairs, int 
         for (size_t k = 0; k < d; k++)
             y[k * n + i] = (double)x[k] / g->unit;
     }
+    let_go(pairs, side);
 }
 
 /* Mean and summed variance of a side's rows as they are, a pair at a time. */
@@ -113,7 +125,10 @@ static pnb_status find_moments(pnb__grove *g, const pnb__grove_pairs *p, int sid
         squares += square / (double)p->n;
         for (size_t k = 0; k < d; k++)
             mean[k] += (double)x[k] / (double)p->n;
+        if (i % LET_GO_EACH == LET_GO_EACH - 1)
+            let_go(p, side);
     }
+    let_go(p, side);
     for (size_t k = 0; k < d; k++)
         of_mean += mean[k] * mean[k];
     *spread = squares - of_mean;
