@@ -342,6 +342,12 @@ typedef struct pnb_adapter_opts {
     pnb_adapt_marginal marginal; /* bayesvlm: corrected */
 } pnb_adapter_opts;
 pnb_adapter_opts pnb_adapter_opts_default(void);
+/* Sets an option by its name (pnb_adapter_option_at; '-' and '_' are one) from a word of its
+ * choice, a number or true and false. Whether a method takes the value is said when it is learned.
+ * Errors  NOT_FOUND (the method reads none of that name: the text lists those that it reads), ARG
+ *         (the value is no such thing), NOMEM */
+pnb_status pnb_adapter_opts_set(pnb_adapter_opts *opts, const pnb_adapter_about *about,
+                                const char *name, const char *value, pnb_error *err);
 
 /* What is learned from. The sets may be mapped (pnb_embeddings_load_opts.map) and are gone through
  * in blocks: memory does not grow with their rows, but for 8 bytes a row with `truth`, and where a

@@ -47,12 +47,18 @@ const pnb_adapter_about *pnb_adapter_method_at(size_t i)
     return i < PNB_COUNT(methods) ? &methods[i].about : NULL;
 }
 
+const pnb__adapter_calls *pnb__adapter_calls_of(const pnb_adapter_about *about)
+{
+    size_t m = 0;
+    while (m + 1 < PNB_COUNT(methods) && &methods[m].about != about)
+        m++;
+    return methods[m].calls;
+}
+
 const char *pnb_adapter_option_at(const pnb_adapter_about *about, size_t i)
 {
-    for (size_t m = 0; m < PNB_COUNT(methods); m++)
-        if (&methods[m].about == about)
-            return i < methods[m].calls->n_fields ? methods[m].calls->fields[i].name : NULL;
-    return NULL;
+    const pnb__adapter_calls *calls = pnb__adapter_calls_of(about);
+    return i < calls->n_fields ? calls->fields[i].name : NULL;
 }
 
 static pnb_status find_method(size_t *out, const char *name, pnb_error *err)

@@ -121,6 +121,9 @@ pnb_status pnb__adapter_create(pnb_adapter **out, const pnb_ctx *ctx, const char
 pnb_status pnb__adapter_check_widths(const pnb_adapter *a, const size_t dim[PNB_N_ADAPTER_SIDES],
                                      bool has_model, pnb_error *err);
 
+/* The calls of a method of the list. */
+const pnb__adapter_calls *pnb__adapter_calls_of(const pnb_adapter_about *about);
+
 /* For fit: a number that people should know of what was learned ("image_shrinkage"), of a side or,
  * with PNB_N_ADAPTER_SIDES, of all ("loss"). It stands in config.json and is shown by train and
  * info. At most PNB__MAX_ADAPTER_FIGURES, finite: more is a method's mistake. */

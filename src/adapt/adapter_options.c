@@ -92,6 +92,88 @@ pnb_status pnb__adapter_check_words(const pnb_adapter *a, pnb_error *err)
     return PNB_OK;
 }
 
+/* ---- by name ---- */
+
+static bool same_name(const char *a, const char *b)
+{
+    for (; *a != '\0' && *b != '\0'; a++, b++)
+        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
+            return false;
+    return *a == *b;
+}
+
+static const pnb__field *find_field(const pnb_adapter_about *about, const char *name,
+                                    pnb_error *err)
+{
+    const pnb__adapter_calls *calls = pnb__adapter_calls_of(about);
+    char list[300] = "";
+    for (size_t i = 0; i < calls->n_fields; i++) {
+        size_t used = strlen(list);
+        if (same_name(calls->fields[i].name, name))
+            return &calls->fields[i];
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", calls->fields[i].name);
+    }
+    pnb__fail(err, PNB_NOT_FOUND, "%s reads no option '%.40s'; it reads %s", about->name, name,
+              list);
+    return NULL;
+}
+
+static bool set_word(unsigned char *at, const pnb__field *f, const char *value)
+{
+    for (int code = 0; f->enum_name(code) != NULL; code++)
+        if (strcmp(f->enum_name(code), value) == 0) {
+            memcpy(at, &code, sizeof code);
+            return true;
+        }
+    return false;
+}
+
+/* A number or a truth value, as JSON has it in any locale. */
+static bool set_value(unsigned char *at, const pnb__field *f, const json_t *value)
+{
+    if (f->kind == PNB__FIELD_BOOL && json_is_boolean(value)) {
+        bool x = json_is_true(value);
+        memcpy(at, &x, sizeof x);
+        return true;
+    }
+    if (f->kind == PNB__FIELD_DOUBLE && json_is_number(value)) {
+        double x = json_number_value(value);
+        memcpy(at, &x, sizeof x);
+        return true;
+    }
+    int64_t x = json_integer_value(value);
+    bool is_whole = f->kind == PNB__FIELD_I64 || (f->kind == PNB__FIELD_U64 && x >= 0);
+    if (!is_whole || !json_is_integer(value))
+        return false;
+    memcpy(at, &x, sizeof x);
+    return true;
+}
+
+pnb_status pnb_adapter_opts_set(pnb_adapter_opts *opts, const pnb_adapter_about *about,
+                                const char *name, const char *value, pnb_error *err)
+{
+    const pnb__field *f = find_field(about, name, err);
+    if (f == NULL)
+        return PNB_NOT_FOUND;
+    unsigned char *at = (unsigned char *)opts + f->offset;
+    bool is_set = false;
+    if (f->kind == PNB__FIELD_ENUM) {
+        is_set = set_word(at, f, value);
+    } else {
+        json_t *array = NULL;
+        char *text = pnb__format("[%s]", value);
+        if (text == NULL)
+            return pnb__fail_nomem(err, strlen(value) + 3);
+        if (pnb__json_load_bytes(&array, text, strlen(text), name, NULL) == PNB_OK)
+            is_set = json_array_size(array) == 1 && set_value(at, f, json_array_get(array, 0));
+        json_decref(array);
+        pnb__free(text);
+    }
+    return is_set
+               ? PNB_OK
+               : pnb__fail(err, PNB_ARG, "%s of %s cannot be '%.60s'", f->name, about->name, value);
+}
+
 /* ---- config.json ---- */
 
 static json_t *option_json(const pnb_adapter_opts *opts, const pnb__field *f)

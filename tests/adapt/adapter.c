@@ -131,6 +131,57 @@ static void words_of_uncertain(void **state)
     assert_null(pnb__adapt_uncertain_word(PNB_N_ADAPT_UNCERTAIN));
 }
 
+static const pnb_adapter_about *method_called(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(pnb_adapter_method_at(i)->name, name) != 0)
+        i++;
+    return pnb_adapter_method_at(i);
+}
+
+/* Words, numbers and truth values by the names that a method's table has. */
+static void options_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *name, *value, *says;
+        pnb_status status;
+    } cases[] = {
+        {"pfe", "shrinkage", "0.5", "pfe reads no option 'shrinkage'; it reads recipe, ",
+         PNB_NOT_FOUND},
+        {"whitened", "shrinkage", "half", "shrinkage of whitened cannot be 'half'", PNB_ARG},
+        {"whitened", "shrinkage", "1,2", "cannot be '1,2'", PNB_ARG},
+        {"whitened", "uncertain", "seldom", "uncertain of whitened cannot be 'seldom'", PNB_ARG},
+        {"pfe", "steps", "1.5", "steps of pfe cannot be '1.5'", PNB_ARG},
+        {"pfe", "seed", "-1", "seed of pfe cannot be '-1'", PNB_ARG},
+        {"grove", "shared-covariance", "1", "cannot be '1'", PNB_ARG},
+    };
+    pnb_adapter_opts o = pnb_adapter_opts_default();
+    pnb_error err = PNB_ERROR_INIT;
+    const pnb_adapter_about *grove = method_called("grove");
+    assert_ok(pnb_adapter_opts_set(&o, method_called("whitened"), "shrinkage", "0.25", &err), &err);
+    assert_true(o.shrinkage == 0.25);
+    assert_ok(pnb_adapter_opts_set(&o, method_called("whitened"), "uncertain", "common", &err),
+              &err);
+    assert_int_equal(o.uncertain, PNB_ADAPT_COMMON);
+    assert_ok(pnb_adapter_opts_set(&o, grove, "latent_dim", "7", &err), &err);
+    assert_ok(pnb_adapter_opts_set(&o, grove, "shared-covariance", "true", &err), &err);
+    assert_ok(pnb_adapter_opts_set(&o, grove, "kernel", "matern32", &err), &err);
+    assert_ok(pnb_adapter_opts_set(&o, method_called("pfe"), "batch-size", "12", &err), &err);
+    assert_ok(pnb_adapter_opts_set(&o, method_called("pfe"), "seed", "9", &err), &err);
+    assert_true(o.latent_dim == 7 && o.shared_covariance && o.kernel == PNB_GROVE_MATERN32);
+    assert_true(o.batch_size == 12 && o.seed == 9);
+    const pnb_adapter_opts before = o;
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb_error_reset(&err);
+        assert_failed(pnb_adapter_opts_set(&o, method_called(cases[i].method), cases[i].name,
+                                           cases[i].value, &err),
+                      &err, cases[i].status, cases[i].says);
+    }
+    assert_true(o.shrinkage == before.shrinkage && o.uncertain == before.uncertain &&
+                o.steps == before.steps && o.seed == before.seed);
+}
+
 static int setup(void **state)
 {
     *state = make_ctx();
@@ -148,7 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_is_whole),  cmocka_unit_test(sets_that_do_not_fit),
         cmocka_unit_test(truth_chooses_rows), cmocka_unit_test(one_side_is_enough),
-        cmocka_unit_test(words_of_uncertain),
+        cmocka_unit_test(words_of_uncertain), cmocka_unit_test(options_by_name),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -111,6 +111,36 @@ check "their pictures are points" grep -qE "^family +point" out
 want 0 adapt compare "${sets[@]}" "${test[@]}" --methods grove --seeds 1 --steps 2 --bootstrap 0 --out h
 check "as many as were asked for" grep -qE '"steps": *2' h/adapters/grove-0/config.json
 
+# one option of the methods that read it, a value at a time, beside what it is by itself
+want 0 adapt compare "${sets[@]}" "${test[@]}" --methods conformity whitened --sweep shrinkage=0.1,0.9 \
+    uncertain=rare,common --seeds 2 --bootstrap 0 --bins 5 --out s --json
+check "a line a value" python3 - <<'PY'
+import json
+r = json.load(open("out"))
+rows = {m["method"]: m for m in r["methods"] if m["kind"] == "method"}
+assert list(rows) == ["conformity", "whitened", "whitened@shrinkage=0.1", "whitened@shrinkage=0.9",
+                      "conformity@uncertain=rare", "conformity@uncertain=common",
+                      "whitened@uncertain=rare", "whitened@uncertain=common"], list(rows)
+same = lambda a, b: all(rows[a][k] == rows[b][k] for k in ("t2i_r1", "spearman_s", "minus_s_r2"))
+assert same("conformity", "conformity@uncertain=rare")
+o = lambda name: json.load(open("s/adapters/%s-0/config.json" % name))["options"]
+assert o("whitened@shrinkage=0.9")["shrinkage"] == 0.9 and o("whitened")["shrinkage"] is None
+assert rows["conformity@uncertain=rare"]["spearman_s"] != rows["conformity@uncertain=common"]["spearman_s"]
+PY
+want 0 adapt compare "${sets[@]}" "${test[@]}" --methods pfe --sweep batch-size=8,16 --steps 2 --seeds 2 \
+    --bootstrap 0 --bins 5 --out sg --json
+check "seeds are averaged" python3 - <<'PY'
+import json
+rows = {m["method"]: m["seeds"] for m in json.load(open("out"))["methods"] if m["kind"] == "method"}
+assert rows == {"pfe": 2, "pfe@batch_size=8": 2, "pfe@batch_size=16": 2}, rows
+PY
+want 1 adapt compare "${sets[@]}" "${test[@]}" --methods whitened --sweep steps=3 --out e
+says "none of the methods reads it"
+want 1 adapt compare "${sets[@]}" "${test[@]}" --methods whitened --sweep shrinkage --out e
+says "NAME=VALUE,VALUE,... is wanted"
+want 1 adapt compare "${sets[@]}" "${test[@]}" --methods whitened --sweep shrinkage=a --out e
+says "shrinkage of whitened cannot be 'a'"
+
 # wrong usage
 want 2 adapt compare "${sets[@]}" "${test[@]}" --val-images a/val/images.safetensors --out e
 says "go together: 1 of three"

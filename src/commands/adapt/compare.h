@@ -23,7 +23,9 @@ typedef struct pnb__adapt_compare_opts {
     size_t n_seeds, n_bins, n_resamples;
     pnb_adapt_recipe recipe; /* of methods that train, and how many steps; 0: the recipe's */
     int64_t steps;
-    const char *out; /* folder */
+    pnb__text_list sweeps; /* "NAME=V1,V2": the option of every method that reads it, one value at a
+                            * time, all others as they are */
+    const char *out;       /* folder */
 } pnb__adapt_compare_opts;
 pnb_status pnb__adapt_compare(pnb__app *app, const pnb__adapt_compare_opts *opts, pnb__result *r);
 
@@ -35,7 +37,9 @@ typedef enum pnb__entry_kind {
 
 /* One line of sets: a method or a control with one seed. */
 typedef struct pnb__compare_entry {
-    const char *name;
+    const char *name;                /* of the line: the method, and "@NAME=VALUE" of a sweep */
+    const pnb_adapter_about *method; /* NULL: nothing is learned */
+    char *label, *option, *value;    /* of a sweep, owned; else NULL */
     pnb__entry_kind kind;
     uint64_t seed;
     char *images, *texts;    /* paths of the sets to be measured, owned */

@@ -30,6 +30,16 @@ static bool reads(const pnb_adapter_about *about, const char *option)
     return false;
 }
 
+/* grove's table has '-' where others have '_'. */
+static bool reads_hyphened(const pnb_adapter_about *about, const char *option)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s", option);
+    for (char *c = text; *c != '\0'; c++)
+        *c = *c == '_' ? '-' : *c;
+    return reads(about, text);
+}
+
 static const pnb_adapter_about *find_method(const char *name)
 {
     for (size_t i = 0; pnb_adapter_method_at(i) != NULL; i++)
@@ -57,6 +67,100 @@ static pnb_status check_names(const pnb__adapt_compare_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* ---- sweeps ---- */
+
+/* The next value of a sweep and where it ends; NULL behind the last. */
+static const char *value_end(const char *at)
+{
+    return at + strcspn(at, ",");
+}
+
+static size_t count_values(const pnb__text_list *sweeps)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sweeps->n; i++) {
+        n++;
+        for (const char *c = sweeps->items[i]; *c != '\0'; c++)
+            n += *c == ',';
+    }
+    return n;
+}
+
+/* One entry a seed of a method with one value. */
+static pnb_status add_value(pnb__adapt_comparison *c, const pnb_adapter_about *about,
+                            const char *option, const char *value, const uint64_t seeds[2],
+                            pnb_error *err)
+{
+    pnb_adapter_opts unused = pnb_adapter_opts_default();
+    pnb_status status = pnb_adapter_opts_set(&unused, about, option, value, err);
+    for (uint64_t s = seeds[0]; s < seeds[1] && status == PNB_OK; s++) {
+        pnb__compare_entry *e = &c->entry[c->n];
+        add(c, NULL, PNB__ENTRY_METHOD, s);
+        e->method = about;
+        e->label = pnb__format("%s@%s=%s", about->name, option, value);
+        e->option = pnb__strdup(option);
+        e->value = pnb__strdup(value);
+        e->name = e->label != NULL ? e->label : "";
+        if (e->label == NULL || e->option == NULL || e->value == NULL)
+            status = pnb__fail_nomem(err, strlen(value));
+    }
+    return status;
+}
+
+/* The values of one sweep for one method. */
+static pnb_status sweep_method(pnb__adapt_comparison *c, const pnb_adapter_about *about,
+                               const char *sweep, const uint64_t seeds[2], bool *is_read,
+                               pnb_error *err)
+{
+    const char *equals = strchr(sweep, '=');
+    char *option = pnb__strndup(sweep, (size_t)(equals - sweep));
+    pnb_status status = option != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(sweep));
+    for (char *k = option; k != NULL && *k != '\0'; k++)
+        *k = *k == '-' ? '_' : *k;
+    bool has = option != NULL && (reads(about, option) || reads_hyphened(about, option));
+    *is_read = *is_read || has;
+    for (const char *at = equals + 1; status == PNB_OK && has; at = value_end(at) + 1) {
+        char *value = pnb__strndup(at, (size_t)(value_end(at) - at));
+        status = value != NULL ? add_value(c, about, option, value, seeds, err)
+                               : pnb__fail_nomem(err, strlen(at));
+        pnb__free(value);
+        if (*value_end(at) == '\0')
+            break;
+    }
+    pnb__free(option);
+    return status;
+}
+
+static pnb_status check_sweep(const char *sweep, pnb_error *err)
+{
+    const char *equals = strchr(sweep, '=');
+    return equals != NULL && equals > sweep && equals[1] != '\0'
+               ? PNB_OK
+               : pnb__fail(err, PNB_ARG, "--sweep '%.60s': NAME=VALUE,VALUE,... is wanted", sweep);
+}
+
+static pnb_status add_sweeps(pnb__adapt_comparison *c, uint64_t first, pnb_error *err)
+{
+    const pnb__adapt_compare_opts *o = c->opts;
+    for (size_t k = 0; k < o->sweeps.n; k++) {
+        const char *sweep = o->sweeps.items[k];
+        bool is_read = false;
+        pnb_status status = check_sweep(sweep, err);
+        for (size_t m = 0; status == PNB_OK && pnb_adapter_method_at(m) != NULL; m++) {
+            const pnb_adapter_about *about = pnb_adapter_method_at(m);
+            const uint64_t seeds[] = {first, first + (reads(about, "seed") ? o->n_seeds : 1)};
+            if (is_wanted(o, about->name))
+                status = sweep_method(c, about, sweep, seeds, &is_read, err);
+        }
+        if (status == PNB_OK && !is_read)
+            status =
+                pnb__fail(err, PNB_ARG, "--sweep '%.60s': none of the methods reads it", sweep);
+        if (status != PNB_OK)
+            return status;
+    }
+    return PNB_OK;
+}
+
 /* A method without anything to draw has one seed. */
 pnb_status pnb__compare_plan(pnb__app *app, pnb__adapt_comparison *c)
 {
@@ -66,7 +170,7 @@ pnb_status pnb__compare_plan(pnb__app *app, pnb__adapt_comparison *c)
     size_t n_methods = 0;
     while (pnb_adapter_method_at(n_methods) != NULL)
         n_methods++;
-    c->capacity = (n_methods + 1) * o->n_seeds + 2;
+    c->capacity = (n_methods * (1 + count_values(&o->sweeps)) + 1) * o->n_seeds + 2;
     if (status == PNB_OK)
         status = PNB_ALLOC_ZERO(c->entry, c->capacity, &app->err);
     if (status != PNB_OK)
@@ -81,7 +185,9 @@ pnb_status pnb__compare_plan(pnb__app *app, pnb__adapt_comparison *c)
         for (size_t s = 0; is_wanted(o, about->name) && s < n; s++)
             add(c, about->name, PNB__ENTRY_METHOD, first + s);
     }
-    return PNB_OK;
+    for (size_t i = 0; i < c->n; i++)
+        c->entry[i].method = find_method(c->entry[i].name);
+    return add_sweeps(c, first, &app->err);
 }
 
 void pnb__compare_entries_reset(pnb__adapt_comparison *c)
@@ -90,6 +196,9 @@ void pnb__compare_entries_reset(pnb__adapt_comparison *c)
         pnb__free(c->entry[i].images);
         pnb__free(c->entry[i].texts);
         pnb__free(c->entry[i].failed);
+        pnb__free(c->entry[i].label);
+        pnb__free(c->entry[i].option);
+        pnb__free(c->entry[i].value);
     }
     pnb__free(c->entry);
 }
@@ -125,9 +234,10 @@ done:
     return status;
 }
 
-static pnb_adapter_opts options_of(const pnb__adapt_comparison *c, const pnb__compare_entry *e)
+static pnb_status options_of(const pnb__adapt_comparison *c, const pnb__compare_entry *e,
+                             pnb_adapter_opts *out, pnb_error *err)
 {
-    const pnb_adapter_about *about = find_method(e->name);
+    const pnb_adapter_about *about = e->method;
     pnb_adapter_opts o = pnb_adapter_opts_default();
     if (reads(about, "seed"))
         o.seed = e->seed;
@@ -135,13 +245,14 @@ static pnb_adapter_opts options_of(const pnb__adapt_comparison *c, const pnb__co
         o.recipe = c->opts->recipe;
     if (reads(about, "steps"))
         o.steps = c->opts->steps;
-    return o;
+    *out = o;
+    return e->option != NULL ? pnb_adapter_opts_set(out, about, e->option, e->value, err) : PNB_OK;
 }
 
 static pnb_status learn(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e,
                         pnb_adapter **out)
 {
-    const pnb_adapter_opts options = options_of(c, e);
+    pnb_adapter_opts options;
     const bool has_val = c->val.truth != NULL;
     pnb__watching watching = {0};
     const pnb_adapter_data data = {.images = c->train.images,
@@ -153,7 +264,9 @@ static pnb_status learn(pnb__app *app, const pnb__adapt_comparison *c, pnb__comp
                                    .watch = pnb__watch_begin(&watching, app, e->name, "steps")};
     char *dir = NULL;
     double before = pnb__now_s();
-    pnb_status status = pnb_adapter_fit(out, app->ctx, e->name, &data, &options, &app->err);
+    pnb_status status = options_of(c, e, &options, &app->err);
+    if (status == PNB_OK)
+        status = pnb_adapter_fit(out, app->ctx, e->method->name, &data, &options, &app->err);
     pnb__watch_end(&watching);
     if (status != PNB_OK)
         return status;

@@ -11,6 +11,10 @@
 static const pnb__option options[] = {
     PNB__ROW_LIST("methods", AT(methods), "NAME...",
                   "What is compared: names of `penumbra adapt methods`, or all, as without it"),
+    PNB__ROW_LIST("sweep", AT(sweeps), "NAME=VALUES...",
+                  "An option of `adapt train` with values and commas between them: every method "
+                  "that reads it is learned again with each, as METHOD@NAME=VALUE",
+                  .instead_of_file = "write the options themselves"),
     PNB__ROW_FILE("images", AT(train.images), "SET", "Pictures that are learned from",
                   .required = true),
     PNB__ROW_FILE("texts", AT(train.texts), "SET", "Captions that are learned from",
