@@ -41,10 +41,11 @@ static const json_t *find_row(const json_t *rows, const char *method)
     return NULL;
 }
 
+/* 0 where its rows are all as certain as the others: that is what is to be beaten. */
 static double control_score(const json_t *rows, const char *name)
 {
     const json_t *row = find_row(rows, name);
-    return row != NULL ? read_row(row).score : (double)NAN;
+    return row != NULL ? pnb__json_real_at(row, "minus_s_r2") : 0.0;
 }
 
 static const char *verdict(const figures *f, double untrained, double length, double n_bins)
