@@ -17,7 +17,8 @@ from benchlib import median
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", 3))
 ASYMVLM = ["--method", "asymvlm-vmf", "--batch", 2048, "--dim", 512]
-GROVE = ["--method", "grove", "--batch", 64, "--dim", 512, "--inducing", 250, "--latent", 5]
+GROVE = ["--method", "grove", "--batch", 64, "--dim", 512, "--inducing", 250, "--latent", 5,
+         "--seconds", 2, "--repeats", 2]
 SHARED = "one kernel a side (default)"
 
 
