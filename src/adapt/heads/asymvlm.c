@@ -167,7 +167,7 @@ static double first_kappa(const pnb_adapter *a, size_t dim, double cosine)
 /* Table A.1; section B.4. */
 static const pnb__learned_calls learned = {.published =
                                                PNB__LEARNED_BENCHMARK(PNB_OPTIM_SGD, 1e-2, 5e-4),
-                                           .small = {.lr = 3e-3, .steps = 2000},
+                                           .small = {.lr = 2e-3, .steps = 2000},
                                            .declare = declare,
                                            .side = side,
                                            .loss = loss,

@@ -99,7 +99,7 @@ static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
 /* The rate and length of AsymVLM's own training, of which it is an ablation. */
 static const pnb__learned_calls learned = {.published =
                                                PNB__LEARNED_BENCHMARK(PNB_OPTIM_SGD, 1e-2, 5e-4),
-                                           .small = {.lr = 3e-3, .steps = 2000},
+                                           .small = {.lr = 2e-3, .steps = 2000},
                                            .declare = declare,
                                            .side = pnb__deterministic_side,
                                            .loss = pnb__deterministic_loss,

@@ -46,7 +46,7 @@ static const pnb__option train_options[] = {
     PNB__ROW_TEXT("val-split", AT(val_split), "NAME", "Split of --val-truth, as --split"),
     PNB__ROW_CHOICE("recipe", AT(options.recipe), "WHICH", WORDS(PNB_ADAPT_RECIPE_LIST),
                     "Optimiser, rate, batch and length: small (AdamW at 1e-3, batches of 256, 600 "
-                    "steps, heads of 512; asymvlm and deterministic at 3e-3, 2000 steps) below "
+                    "steps, heads of 512; asymvlm and deterministic at 2e-3, 2000 steps) below "
                     "100,000 pairs, from there on those of the paper; "
                     "grove takes those of the paper, and its weights, by published alone",
                     .fallback = "auto"),

@@ -177,7 +177,7 @@ static void recipes(void **state)
     assert_int_equal(facts.opts->recipe, PNB_ADAPT_RECIPE_SMALL);
     assert_int_equal(facts.opts->batch_size, 64); /* all pairs are fewer than a batch */
     assert_int_equal(facts.opts->hidden, 512);
-    assert_true(facts.opts->lr == 3e-3 && facts.opts->start == PNB_ADAPT_START_ROWS);
+    assert_true(facts.opts->lr == 2e-3 && facts.opts->start == PNB_ADAPT_START_ROWS);
     pnb_adapter_free(a);
     a = fit_ok(ctx, "pfe", &data, &o);
     pnb_adapter_describe(a, &facts);
