@@ -1,10 +1,11 @@
 /* The whole set: match sets by brute force over the names of concepts, counts, the same bytes on
  * any number of threads, widths, families, and what is there already. */
-#include "penumbra/ambiguous.h"
+#include "data/synth/ambiguous.h"
 
 #include "tests/data/fixture.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "sets/set_rows.h"
 
@@ -161,6 +162,40 @@ static void check_shares(const char *split)
     pnb_embeddings_free(texts);
 }
 
+/* Roots hold their share of a split's pictures, but for one. */
+static void check_roots(const char *split, const pnb_ambiguous_opts *o, size_t n_images)
+{
+    char name[32];
+    snprintf(name, sizeof name, "a/%s", split);
+    pnb_embeddings *texts = load(name, "texts");
+    pnb__ambiguous_tree tree;
+    ASSERT_OK(pnb__ambiguous_tree_make(&tree, o, &err));
+    for (size_t t = 0; t < texts->n; t++) {
+        json_t *extra = NULL;
+        int64_t n;
+        const char *concept = concept_of(texts, t, &extra, &n);
+        if (strchr(concept, '.') == NULL)
+            assert_true(fabs((double)n - tree.mass[atoi(concept)] * (double)n_images) < 1.0 + 1e-9);
+        json_decref(extra);
+    }
+    pnb__ambiguous_tree_reset(&tree);
+    pnb_embeddings_free(texts);
+}
+
+/* No caption of one split stands in another. */
+static void check_apart(void)
+{
+    pnb_embeddings *train = load("a/train", "texts"), *test = load("a/test", "texts");
+    for (size_t i = 0; i < train->n; i++)
+        for (size_t j = 0; j < test->n; j++) {
+            assert_string_not_equal(train->ids[i], test->ids[j]);
+            assert_memory_not_equal(train->mean + i * train->dim, test->mean + j * test->dim,
+                                    test->dim * sizeof(float));
+        }
+    pnb_embeddings_free(train);
+    pnb_embeddings_free(test);
+}
+
 static void test_truth(void **state)
 {
     pnb_ambiguous_opts o = small();
@@ -179,6 +214,9 @@ static void test_truth(void **state)
     check_truth("test", 60);
     check_shares("train");
     check_shares("test");
+    check_roots("train", &o, 132);
+    check_roots("test", &o, 60);
+    check_apart();
     make("a", NULL, &o, &stats);
     assert_true(stats.reused && stats.n_test == 60);
 }
