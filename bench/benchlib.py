@@ -272,6 +272,16 @@ class Report:
 
 
 def main(run):
+    """Of a bench without options of its own: --save, and --freeze FOLDER where it says so."""
+    doc = sys.modules["__main__"].__doc__ or ""
+    known = ["--save"] + (["--freeze"] if "--freeze" in doc else [])
+    if "-h" in sys.argv[1:] or "--help" in sys.argv[1:]:
+        print(doc.strip() + "\n\noptions: " + " ".join("[%s]" % o for o in known))
+        return 0
+    unknown = [a for a in sys.argv[1:] if a.startswith("-") and a not in known]
+    if unknown:
+        print("%s: no option %s" % (os.path.basename(sys.argv[0]), unknown[0]), file=sys.stderr)
+        return 2
     try:
         return run()
     except CannotMeasure as e:

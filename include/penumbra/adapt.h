@@ -12,7 +12,8 @@
  *     if (pnb_adapter_fit(&adapter, ctx, "asymvlm-vmf", &data, &opts, &err) == PNB_OK &&
  *         pnb_adapter_save(adapter, "asymvlm", &err) == PNB_OK)
  *         ... pnb_adapter_apply_to("texts.vmf.safetensors", adapter, PNB_ADAPTER_TEXTS, texts,
- * &err) pnb_adapter_free(adapter);
+ *                                  NULL, &err)
+ *     pnb_adapter_free(adapter);
  *
  * Methods come in two kinds. Those that learn in a pass or two over the rows of a side (conformity,
  * whitened) need no pairs. Those that train (`trains` below) put a network on frozen rows and learn
@@ -56,6 +57,10 @@ const pnb_adapter_about *pnb_adapter_method_at(size_t i);
 /* Name of option number i that the method reads, a field of pnb_adapter_opts; NULL behind the last.
  */
 const char *pnb_adapter_option_at(const pnb_adapter_about *about, size_t i);
+/* The method of that name; NULL: none is called so. */
+const pnb_adapter_about *pnb_adapter_method_find(const char *name);
+/* Whether the method of that name reads an option; '-' and '_' are one in its name. */
+bool pnb_adapter_method_reads(const char *method, const char *option);
 
 /* ---- learning ---- */
 
@@ -457,9 +462,10 @@ void pnb_adapter_describe(const pnb_adapter *adapter, pnb_adapter_facts *out);
 pnb_status pnb_adapter_apply(pnb_embeddings **out, const pnb_adapter *adapter,
                              pnb_adapter_side side, const pnb_embeddings *set, pnb_error *err);
 /* The same into a file, `path` ending in ".safetensors", with a block of rows in memory at a time.
- * Errors  also those of pnb_embeddings_save */
+ * A step of the watch is a row; watch may be NULL. There is no file unless all rows are in it.
+ * Errors  also those of pnb_embeddings_save, INTERRUPTED */
 pnb_status pnb_adapter_apply_to(const char *path, const pnb_adapter *adapter, pnb_adapter_side side,
-                                const pnb_embeddings *set, pnb_error *err);
+                                const pnb_embeddings *set, const pnb_watch *watch, pnb_error *err);
 
 #ifdef __cplusplus
 }

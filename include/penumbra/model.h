@@ -64,8 +64,9 @@ typedef struct pnb_model_info {
     bool is_probabilistic;               /* a tower ends in more than points */
     bool has_logit_bias;                 /* b is a weight */
     pnb_text_unc_source text_unc_source; /* of ProLIP */
-    double logit_scale;                  /* a, already exponentiated */
-    double logit_bias;                   /* b, 0 when the model has none */
+    pnb_clean trained_clean; /* how captions are cleaned for the released models of its family */
+    double logit_scale;      /* a, already exponentiated */
+    double logit_bias;       /* b, 0 when the model has none */
 } pnb_model_info;
 
 /* Opens a model directory. Weights stay a read-only file map until trained. A model whose file has

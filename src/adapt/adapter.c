@@ -61,6 +61,14 @@ const char *pnb_adapter_option_at(const pnb_adapter_about *about, size_t i)
     return i < calls->n_fields ? calls->fields[i].name : NULL;
 }
 
+const pnb_adapter_about *pnb_adapter_method_find(const char *name)
+{
+    for (size_t m = 0; m < PNB_COUNT(methods); m++)
+        if (strcmp(methods[m].about.name, name) == 0)
+            return &methods[m].about;
+    return NULL;
+}
+
 static pnb_status find_method(size_t *out, const char *name, pnb_error *err)
 {
     int place = 0;

@@ -162,7 +162,7 @@ done:
 }
 
 pnb_status pnb_adapter_apply_to(const char *path, const pnb_adapter *a, pnb_adapter_side side,
-                                const pnb_embeddings *set, pnb_error *err)
+                                const pnb_embeddings *set, const pnb_watch *watch, pnb_error *err)
 {
     pnb_embeddings like, *room = NULL;
     pnb__set_writer writer = {0};
@@ -180,6 +180,9 @@ pnb_status pnb_adapter_apply_to(const char *path, const pnb_adapter *a, pnb_adap
                                         0, err));
         PNB_TRY(pnb__set_writer_append(&writer, &block, err));
         pnb__adapter_rows_done(&read, begin, begin + block.n);
+        if (watch != NULL && watch->step != NULL &&
+            !watch->step(watch->user, begin + block.n, set->n))
+            PNB_TRY(pnb__fail(err, PNB_INTERRUPTED, "interrupted after %zu rows", begin + block.n));
     }
     status = pnb__set_writer_commit(&writer, err);
 done:

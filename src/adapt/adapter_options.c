@@ -102,6 +102,16 @@ static bool same_name(const char *a, const char *b)
     return *a == *b;
 }
 
+bool pnb_adapter_method_reads(const char *method, const char *option)
+{
+    const pnb_adapter_about *about = pnb_adapter_method_find(method);
+    const pnb__adapter_calls *calls = about != NULL ? pnb__adapter_calls_of(about) : NULL;
+    for (size_t i = 0; calls != NULL && i < calls->n_fields; i++)
+        if (same_name(calls->fields[i].name, option))
+            return true;
+    return false;
+}
+
 static const pnb__field *find_field(const pnb_adapter_about *about, const char *name,
                                     pnb_error *err)
 {
@@ -228,6 +238,15 @@ static void read_option(pnb__jobj *o, const pnb__field *f, pnb_adapter_opts *opt
     }
 }
 
+/* The name that a file has for an option: grove's had '-' where all have '_' now. */
+static const char *name_in(const json_t *options, const pnb__field *f, char old[64])
+{
+    snprintf(old, 64, "%s", f->name);
+    for (char *c = old; *c != '\0'; c++)
+        *c = *c == '_' ? '-' : *c;
+    return json_object_get(options, old) != NULL ? old : f->name;
+}
+
 void pnb__adapter_read_options(pnb__jobj *root, pnb_adapter *a, pnb_error *err)
 {
     char where[300];
@@ -236,7 +255,11 @@ void pnb__adapter_read_options(pnb__jobj *root, pnb_adapter *a, pnb_error *err)
         return;
     snprintf(where, sizeof where, "%.280s: options", root->where);
     pnb__jobj o = pnb__json_object(value, where, err);
-    for (size_t i = 0; i < a->calls->n_fields; i++)
-        read_option(&o, &a->calls->fields[i], &a->opts, err);
+    for (size_t i = 0; i < a->calls->n_fields; i++) {
+        char old[64];
+        pnb__field f = a->calls->fields[i];
+        f.name = name_in(value, &f, old);
+        read_option(&o, &f, &a->opts, err);
+    }
     root->status = o.status;
 }

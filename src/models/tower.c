@@ -87,6 +87,7 @@ void pnb__describe_towers(pnb_model_info *info, const pnb__config *c, const pnb_
     info->family = pnb__family_of(c)->name;
     info->embed_dim = c->embed_dim;
     info->text_unc_source = c->text_unc_source;
+    info->trained_clean = pnb__family_of(c)->trained_clean;
     describe(&info->vision, c, PNB__IMAGE_SIDE, keys);
     describe(&info->text, c, PNB__TEXT_SIDE, keys);
     info->is_probabilistic = (info->vision.present && info->vision.family != PNB_POINT) ||

@@ -90,6 +90,8 @@ typedef struct pnb__family_calls {
     /* Pixels of a folder that does not say how they are prepared: changes what differs from
      * pnb_preprocess_default. `config` is its JSON. */
     void (*assume_pixels)(pnb_preprocess *pp, const json_t *config);
+    /* How captions were cleaned for its released models; none: as they come, or not always. */
+    pnb_clean trained_clean;
     /* Where its tokenizer is to be had, in words. NULL: "the model's repository". */
     const char *(*tokenizer_source)(const pnb__config *c);
 

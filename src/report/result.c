@@ -354,7 +354,7 @@ static void print_padded(FILE *out, const char *text, size_t width, bool right)
 static void print_table(const pnb__grid *t, FILE *out)
 {
     size_t width[PNB__MAX_COLUMNS];
-    if (t->n_columns == 0)
+    if (t->n_cells == 0)
         return;
     size_t last_shown = 0;
     for (size_t c = 0; c < t->n_columns; c++) {
@@ -385,6 +385,13 @@ static size_t label_width(const pnb__result *r, size_t first)
     return width;
 }
 
+/* A heading with nothing below but a table without rows. */
+static bool is_of_nothing(const pnb__result *r, size_t heading)
+{
+    const line *next = heading + 1 < r->n_lines ? &r->lines[heading + 1] : NULL;
+    return next != NULL && next->kind == LINE_TABLE && next->table->n_cells == 0;
+}
+
 static void print_text(const pnb__result *r, FILE *out)
 {
     size_t width = 0;
@@ -398,6 +405,8 @@ static void print_text(const pnb__result *r, FILE *out)
             fprintf(out, "%s\n", l->value);
             break;
         case LINE_HEADING:
+            if (is_of_nothing(r, i))
+                break;
             fprintf(out, "%s%s%s", i > 0 ? "\n" : "", l->value, l->value[0] != '\0' ? "\n" : "");
             break;
         case LINE_NOTE:

@@ -60,7 +60,7 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
 
 /* ---- what is in it, for pages and ends of commands ---- */
 
-enum { PNB__MAX_COLUMNS = 16, PNB__CELL_BYTES = 400 };
+enum { PNB__MAX_COLUMNS = 24, PNB__CELL_BYTES = 400 };
 
 /* A table as it is read: cells as text prints them. */
 typedef struct pnb__grid {

@@ -130,7 +130,7 @@ static void memory_and_file_agree(void **state)
         pnb_adapter *a = learn(ctx, methods[m], mapped, NULL);
         pnb_embeddings *out = put_through(a, PNB_ADAPTER_IMAGES, images), *back = NULL;
         assert_ok(pnb_adapter_apply_to(scratch_path(s, "o.safetensors"), a, PNB_ADAPTER_IMAGES,
-                                       mapped, &err),
+                                       mapped, NULL, &err),
                   &err);
         assert_ok(pnb_embeddings_load(&back, s->path, &err), &err);
         assert_int_equal(back->n, out->n);
@@ -148,6 +148,39 @@ static void memory_and_file_agree(void **state)
     pnb_ctx_free(ctx);
 }
 
+/* Stops as soon as any row is done. */
+static bool stop_at_once(void *user, size_t done, size_t total)
+{
+    *(size_t *)user = done;
+    return done == total;
+}
+
+/* Interrupted between blocks of rows there is no file; a watch that goes on sees the last row. */
+static void a_watch_stops_it(void **state)
+{
+    scratch *s = *state;
+    pnb_ctx *ctx = make_ctx();
+    pnb_embeddings *images = unit_set("image", 2500, 3, 1), *few = unit_set("image", 9, 3, 1);
+    pnb_adapter *a = learn(ctx, "conformity", images, NULL);
+    pnb_error err = PNB_ERROR_INIT;
+    size_t done = 0;
+    const pnb_watch watch = {stop_at_once, &done};
+    scratch_clear(s);
+    assert_failed(pnb_adapter_apply_to(scratch_path(s, "o.safetensors"), a, PNB_ADAPTER_IMAGES,
+                                       images, &watch, &err),
+                  &err, PNB_INTERRUPTED, "interrupted after 1024 rows");
+    assert_int_equal(scratch_count(s), 0);
+    assert_ok(pnb_adapter_apply_to(scratch_path(s, "o.safetensors"), a, PNB_ADAPTER_IMAGES, few,
+                                   &watch, &err),
+              &err);
+    assert_int_equal(done, 9);
+    scratch_clear(s);
+    pnb_adapter_free(a);
+    pnb_embeddings_free(images);
+    pnb_embeddings_free(few);
+    pnb_ctx_free(ctx);
+}
+
 /* A row that cannot be applied leaves no half of a file. */
 static void nothing_appears_when_it_fails(void **state)
 {
@@ -158,9 +191,9 @@ static void nothing_appears_when_it_fails(void **state)
     pnb_error err = PNB_ERROR_INIT;
     scratch_clear(s);
     memset(images->mean + 1100 * 3, 0, 3 * sizeof(float));
-    assert_failed(
-        pnb_adapter_apply_to(scratch_path(s, "o.safetensors"), a, PNB_ADAPTER_IMAGES, images, &err),
-        &err, PNB_NUMERIC, "row 1100 of the image embeddings has length 0");
+    assert_failed(pnb_adapter_apply_to(scratch_path(s, "o.safetensors"), a, PNB_ADAPTER_IMAGES,
+                                       images, NULL, &err),
+                  &err, PNB_NUMERIC, "row 1100 of the image embeddings has length 0");
     assert_int_equal(scratch_count(s), 0);
     pnb_adapter_free(a);
     pnb_embeddings_free(images);
@@ -170,9 +203,8 @@ static void nothing_appears_when_it_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_may_be_compared),
-        cmocka_unit_test(sets_of_something_else),
-        cmocka_unit_test(memory_and_file_agree),
+        cmocka_unit_test(who_may_be_compared),           cmocka_unit_test(sets_of_something_else),
+        cmocka_unit_test(memory_and_file_agree),         cmocka_unit_test(a_watch_stops_it),
         cmocka_unit_test(nothing_appears_when_it_fails),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -253,8 +253,8 @@ static pnb_status whole_life(scratch *s, pnb_error *err)
     PNB_TRY(pnb_adapter_save(a, scratch_path(s, "a"), err));
     PNB_TRY(pnb_adapter_load(&back, fault_ctx, s->path, err));
     PNB_TRY(pnb_adapter_apply(&out, back, PNB_ADAPTER_IMAGES, &set, err));
-    status =
-        pnb_adapter_apply_to(scratch_path(s, "o.safetensors"), back, PNB_ADAPTER_IMAGES, &set, err);
+    status = pnb_adapter_apply_to(scratch_path(s, "o.safetensors"), back, PNB_ADAPTER_IMAGES, &set,
+                                  NULL, err);
 done:
     pnb_embeddings_free(out);
     pnb_adapter_free(a);

@@ -132,18 +132,6 @@ static void rows_that_cannot_be_applied(void **state)
     pnb_embeddings_free(e);
 }
 
-static int setup(void **state)
-{
-    *state = make_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,5 +141,5 @@ int main(void)
         cmocka_unit_test(numbers_that_cannot_be),
         cmocka_unit_test(rows_that_cannot_be_applied),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup_ctx, teardown_ctx);
 }

@@ -55,6 +55,19 @@ static inline pnb_ctx *make_ctx(void)
     return ctx;
 }
 
+/* A group's state is a context. */
+static inline int setup_ctx(void **state)
+{
+    *state = make_ctx();
+    return 0;
+}
+
+static inline int teardown_ctx(void **state)
+{
+    pnb_ctx_free(*state);
+    return 0;
+}
+
 /* An adapter's folder in that of the test. */
 static inline void remove_folder(scratch *s, const char *name)
 {

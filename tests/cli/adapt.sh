@@ -25,7 +25,7 @@ trained = {m["name"]: m for m in methods if m["trains"]}
 assert {"asymvlm-vmf", "asymvlm-ps", "pfe", "pcme", "pcmepp", "prolip", "probvlm", "deterministic"} <= set(trained)
 assert "ablation" in trained["asymvlm-ps"]["options"] and "normaliser" not in trained["asymvlm-ps"]["options"]
 grove = methods[names.index("grove")]
-assert grove["needs_pairs"] and grove["trains"] and "per-output" in grove["options"]
+assert grove["needs_pairs"] and grove["trains"] and "per_output" in grove["options"]
 PY
 
 for method in conformity whitened bayesvlm; do

@@ -64,9 +64,14 @@ want 1 adapt active --adapters elsewhere "${pool[@]}" "${test[@]}" -n 50 --round
 says "150 pictures are wanted over 3 rounds"
 want 1 adapt active --adapters nowhere "${pool[@]}" "${test[@]}" -n 3 --rounds 1 --seeds 1 --steps 1
 says "nowhere"
+check "and nothing was learned before" test "$(grep -c labelled err)" -eq 0
 # shellcheck disable=SC2046
 want 0 adapt train --method deterministic $(sets val) --hidden 8 --steps 2 --out sure
 want 1 adapt active --adapters sure "${pool[@]}" "${test[@]}" -n 3 --rounds 1 --seeds 1 --steps 1
 says "sure: it gives no row an uncertainty"
+check "and nothing was learned before" test "$(grep -c labelled err)" -eq 0
+want 1 adapt active --methods deterministic "${pool[@]}" "${test[@]}" --start 4 -n 3 --rounds 1 --seeds 1
+says "deterministic: it gives no row an uncertainty"
+check "and nothing was learned before" test "$(grep -c labelled err)" -eq 0
 every_option adapt active
 finish

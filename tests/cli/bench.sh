@@ -63,7 +63,7 @@ says "--batch 0: must be between"
 want 1 bench adapt --method pfe --inducing 5
 says "pfe does not read the option inducing; grove does"
 want 1 bench adapt --method pfe --shared-covariance
-says "pfe does not read the option shared-covariance; grove does"
+says "pfe does not read the option shared_covariance; grove does"
 want 1 bench adapt --method grove --batch 8 --dim 12 --pairs 20 --inducing 21
 says "21 inducing points for 20 pairs"
 want 1 bench adapt --method grove --batch 8 --dim 4 --latent 4

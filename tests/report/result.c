@@ -48,6 +48,24 @@ static pnb__result *make(void)
     return r;
 }
 
+/* A table without rows is [] for programs and nothing for people, its heading too. */
+static void test_table_without_rows(void **state)
+{
+    static const pnb__column columns[] = {{"name", "name"}, {"n", "count"}};
+    (void)state;
+    pnb__result *r = pnb__result_create();
+    pnb__result_int(r, "n", "rows", 3);
+    pnb__result_table(r, "absent", "without figures", columns, 2);
+    pnb__result_table(r, "there", "with figures", columns, 2);
+    pnb__result_row(r, "%s %zu", "a", (size_t)1);
+    char *text = printed(r, false), *json = printed(r, true);
+    assert_string_equal(text, "rows  3\n\nwith figures\nname  count\na         1\n");
+    assert_non_null(strstr(json, "\"absent\": []"));
+    free(text);
+    free(json);
+    pnb__result_free(r);
+}
+
 static void test_text(void **state)
 {
     (void)state;
@@ -96,6 +114,7 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table_without_rows),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_json),
     };

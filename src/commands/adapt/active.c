@@ -70,6 +70,12 @@ done:
     return status;
 }
 
+static pnb_status fail_certain(pnb_error *err)
+{
+    return pnb__fail(err, PNB_ARG,
+                     "it gives no row an uncertainty, so that nothing can be chosen by it");
+}
+
 static pnb_status rank_pictures(const active_run *run, const pnb_adapter *a, double *u)
 {
     const pnb_truth *t = run->pool.truth;
@@ -80,8 +86,7 @@ static pnb_status rank_pictures(const active_run *run, const pnb_adapter *a, dou
     PNB_TRY(rank_side(run, a, PNB_ADAPTER_IMAGES, u, &has_images));
     PNB_TRY(rank_side(run, a, PNB_ADAPTER_TEXTS, of_texts, &has_texts));
     if (!has_images && !has_texts)
-        PNB_TRY(pnb__fail(&run->app->err, PNB_ARG,
-                          "it gives no row an uncertainty, so that nothing can be chosen by it"));
+        PNB_TRY(fail_certain(&run->app->err));
     for (size_t i = 0; i < t->n_queries; i++) {
         size_t n = t->offset[i + 1] - t->offset[i];
         double captions = 0.0;
@@ -117,26 +122,16 @@ static pnb_status labelled_truth(const active_run *run, const unsigned char *is_
     return status;
 }
 
-static bool reads(const char *method, const char *option)
-{
-    for (size_t m = 0; pnb_adapter_method_at(m) != NULL; m++)
-        for (size_t i = 0; strcmp(pnb_adapter_method_at(m)->name, method) == 0 &&
-                           pnb_adapter_option_at(pnb_adapter_method_at(m), i) != NULL;
-             i++)
-            if (strcmp(pnb_adapter_option_at(pnb_adapter_method_at(m), i), option) == 0)
-                return true;
-    return false;
-}
-
 static pnb_status learn(const active_run *run, const char *method, uint64_t seed,
                         const unsigned char *is_labelled, pnb_adapter **out)
 {
     pnb_adapter_opts opts = pnb_adapter_opts_default();
     pnb_truth *truth = NULL;
     pnb_status status;
-    opts.seed = reads(method, "seed") ? seed : 0;
-    opts.recipe = reads(method, "recipe") ? run->opts->recipe : PNB_ADAPT_RECIPE_AUTO;
-    opts.steps = reads(method, "steps") ? run->opts->steps : 0;
+    opts.seed = pnb_adapter_method_reads(method, "seed") ? seed : 0;
+    opts.recipe =
+        pnb_adapter_method_reads(method, "recipe") ? run->opts->recipe : PNB_ADAPT_RECIPE_AUTO;
+    opts.steps = pnb_adapter_method_reads(method, "steps") ? run->opts->steps : 0;
     PNB_TRY(labelled_truth(run, is_labelled, &truth));
     pnb__watching watching = {0};
     const pnb_adapter_data data = {.images = run->pool.images,
@@ -279,31 +274,55 @@ done:
     return status;
 }
 
-static pnb_status run_strategy(active_run *run, strategy s)
+/* What chooses is read, and asked for an uncertainty, before anything is learned. */
+static pnb_status open_strategy(const active_run *run, strategy *s)
 {
     const pnb__adapt_active_opts *o = run->opts;
     pnb_error *err = &run->app->err;
     size_t n = run->pool.images->n;
     pnb_status status;
-    PNB_TRY(PNB_ALLOC(s.u, n, err));
-    PNB_TRY(PNB_ALLOC(s.taken, n, err));
-    PNB_TRY(PNB_ALLOC(s.is_labelled, n, err));
-    PNB_TRY(PNB_ALLOC(s.row, PNB_MAX(o->count, o->start), err));
-    if (s.by == BY_ADAPTER) {
-        PNB_TRY(pnb_adapter_load(&s.adapter, run->app->ctx, s.name, err));
-        PNB_TRY(rank_pictures(run, s.adapter, s.u));
+    PNB_TRY(PNB_ALLOC(s->u, n, err));
+    PNB_TRY(PNB_ALLOC(s->taken, n, err));
+    PNB_TRY(PNB_ALLOC(s->is_labelled, n, err));
+    PNB_TRY(PNB_ALLOC(s->row, PNB_MAX(o->count, o->start), err));
+    if (s->by == BY_METHOD) {
+        const pnb_adapter_about *about = pnb_adapter_method_find(s->name);
+        if (about == NULL)
+            return pnb__fail(err, PNB_NOT_FOUND,
+                             "no such method: `penumbra adapt methods` lists them");
+        if (about->family == PNB_POINT)
+            return fail_certain(err);
     }
-    for (size_t k = 0; k < o->n_seeds; k++)
-        PNB_TRY(run_seed(run, &s, (uint64_t)run->app->common.seed + k));
+    if (s->by == BY_ADAPTER) {
+        PNB_TRY(pnb_adapter_load(&s->adapter, run->app->ctx, s->name, err));
+        PNB_TRY(rank_pictures(run, s->adapter, s->u));
+    }
 done:
-    if (status != PNB_OK && status != PNB_INTERRUPTED)
-        pnb__error_prefix(err, "%s", s.name);
-    pnb_adapter_free(s.adapter);
-    pnb__free(s.u);
-    pnb__free(s.taken);
-    pnb__free(s.is_labelled);
-    pnb__free(s.row);
     return status;
+}
+
+static void strategy_reset(strategy *s)
+{
+    pnb_adapter_free(s->adapter);
+    pnb__free(s->u);
+    pnb__free(s->taken);
+    pnb__free(s->is_labelled);
+    pnb__free(s->row);
+}
+
+static pnb_status name_strategy(const active_run *run, const strategy *s, pnb_status status)
+{
+    if (status != PNB_OK && status != PNB_INTERRUPTED)
+        pnb__error_prefix(&run->app->err, "%s", s->name);
+    return status;
+}
+
+static pnb_status run_strategy(active_run *run, strategy *s)
+{
+    pnb_status status = PNB_OK;
+    for (size_t k = 0; k < run->opts->n_seeds && status == PNB_OK; k++)
+        status = run_seed(run, s, (uint64_t)run->app->common.seed + k);
+    return name_strategy(run, s, status);
 }
 
 /* ---- showing ---- */
@@ -377,13 +396,22 @@ static pnb_status check_pool(active_run *run)
 static pnb_status run_all(active_run *run)
 {
     const pnb__adapt_active_opts *o = run->opts;
-    pnb_status status;
-    PNB_TRY(run_strategy(run, (strategy){.by = AT_RANDOM, .name = "random"}));
-    for (size_t i = 0; i < o->adapters.n; i++)
-        PNB_TRY(run_strategy(run, (strategy){.by = BY_ADAPTER, .name = o->adapters.items[i]}));
-    for (size_t i = 0; i < o->methods.n; i++)
-        PNB_TRY(run_strategy(run, (strategy){.by = BY_METHOD, .name = o->methods.items[i]}));
-done:
+    size_t n = 1 + o->adapters.n + o->methods.n;
+    strategy *all = NULL;
+    pnb_status status = PNB_ALLOC_ZERO(all, n, &run->app->err);
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
+        bool is_adapter = i > 0 && i <= o->adapters.n;
+        all[i].by = i == 0 ? AT_RANDOM : is_adapter ? BY_ADAPTER : BY_METHOD;
+        all[i].name = i == 0       ? "random"
+                      : is_adapter ? o->adapters.items[i - 1]
+                                   : o->methods.items[i - 1 - o->adapters.n];
+        status = name_strategy(run, &all[i], open_strategy(run, &all[i]));
+    }
+    for (size_t i = 0; i < n && status == PNB_OK; i++)
+        status = run_strategy(run, &all[i]);
+    for (size_t i = 0; all != NULL && i < n; i++)
+        strategy_reset(&all[i]);
+    pnb__free(all);
     return status;
 }
 

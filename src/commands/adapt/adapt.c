@@ -82,7 +82,7 @@ static pnb_status fit(pnb__app *app, const pnb__adapt_train_opts *o, train_run *
                              .logs = o->logs,
                              .name = o->name,
                              .resume = o->resume};
-    if (pnb__adapt_reads(o->method, "seed")) /* --seed is every command's; not all draw */
+    if (pnb_adapter_method_reads(o->method, "seed")) /* --seed is every command's; not all draw */
         options.seed = (uint64_t)app->common.seed;
     data.watch = pnb__watch_begin(&watching, app, "learning", "steps");
     pnb_status status =
@@ -91,34 +91,6 @@ static pnb_status fit(pnb__app *app, const pnb__adapt_train_opts *o, train_run *
     if (status != PNB_OK && status != PNB_INTERRUPTED)
         name_sides(app, o);
     return status;
-}
-
-/* config.json has options of both spellings. */
-static bool is_same_option(const char *a, const char *b)
-{
-    for (; *a != '\0' && *b != '\0'; a++, b++)
-        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
-            return false;
-    return *a == *b;
-}
-
-bool pnb__adapt_reads(const char *method, const char *option)
-{
-    const pnb_adapter_about *about;
-    for (size_t m = 0; (about = pnb_adapter_method_at(m)) != NULL; m++)
-        for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++)
-            if (strcmp(about->name, method) == 0 &&
-                is_same_option(pnb_adapter_option_at(about, i), option))
-                return true;
-    return false;
-}
-
-bool pnb__adapt_trains(const char *method)
-{
-    for (size_t i = 0; pnb_adapter_method_at(i) != NULL; i++)
-        if (strcmp(pnb_adapter_method_at(i)->name, method) == 0)
-            return pnb_adapter_method_at(i)->trains;
-    return false;
 }
 
 pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *o, pnb__result *r)
@@ -177,15 +149,18 @@ pnb_status pnb__adapt_apply(pnb__app *app, const pnb__adapt_apply_opts *o, pnb__
     pnb_embeddings *set = NULL;
     const char *path = o->images != NULL ? o->images : o->texts;
     const pnb_adapter_side side = o->images != NULL ? PNB_ADAPTER_IMAGES : PNB_ADAPTER_TEXTS;
+    pnb__watching watching = {0};
     pnb_status status;
     PNB_TRY(pnb_adapter_load(&adapter, app->ctx, o->adapter, &app->err));
     PNB_TRY(pnb__set_map(&set, path, app));
+    const pnb_watch watch = pnb__watch_begin(&watching, app, "adapting", "rows");
     status = pnb__ends_with(o->out, ".npy")
                  ? write_npy(o->out, adapter, side, set, &app->err)
-                 : pnb_adapter_apply_to(o->out, adapter, side, set, &app->err);
+                 : pnb_adapter_apply_to(o->out, adapter, side, set, &watch, &app->err);
+    pnb__watch_end(&watching);
     if (status == PNB_OK)
         put_made(adapter, o, set, r);
-    else
+    else if (status != PNB_INTERRUPTED)
         pnb__error_prefix(&app->err, "%s", path);
 done:
     pnb_embeddings_free(set);

@@ -19,9 +19,6 @@ typedef struct pnb__adapt_train_opts {
     const char *hessians; /* folder of released factors; NULL: none */
     const char *out;      /* folder of the adapter */
 } pnb__adapt_train_opts;
-/* Whether a method is trained by steps; false for one that is unknown. */
-bool pnb__adapt_trains(const char *method);
-bool pnb__adapt_reads(const char *method, const char *option); /* "batch_size" or "batch-size" */
 pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *opts, pnb__result *r);
 
 typedef struct pnb__adapt_apply_opts {

@@ -183,7 +183,7 @@ static bool check_training(pnb__app *app, const pnb__adapt_train_opts *o)
     bool is_run = o->logs != NULL || o->name != NULL || o->resume != NULL;
     if (n_held_out != 0 && n_held_out != 3)
         pnb__usage(app, "--val-images, --val-texts and --val-truth come together");
-    else if ((n_held_out > 0 || is_run) && !pnb__adapt_trains(o->method))
+    else if ((n_held_out > 0 || is_run) && !pnb_adapter_method_find(o->method)->trains)
         pnb__usage(app, "%s reads no held-out rows and keeps no run: it has no use for %s",
                    o->method,
                    n_held_out > 0 ? "--val-images, --val-texts and --val-truth"

@@ -45,6 +45,7 @@ typedef struct pnb__compare_entry {
     char *images, *texts;    /* paths of the sets to be measured, owned */
     char *failed;            /* why there are none, or they cannot be measured; owned */
     double learn_s, apply_s; /* NaN: nothing was learned */
+    pnb_family family;       /* of its captions */
     bool has_known;
     pnb_known_scores known;
 } pnb__compare_entry;

@@ -22,32 +22,6 @@ static pnb_status add(pnb__adapt_comparison *c, const char *name, pnb__entry_kin
     return PNB_OK;
 }
 
-static bool reads(const pnb_adapter_about *about, const char *option)
-{
-    for (size_t i = 0; pnb_adapter_option_at(about, i) != NULL; i++)
-        if (strcmp(pnb_adapter_option_at(about, i), option) == 0)
-            return true;
-    return false;
-}
-
-/* grove's table has '-' where others have '_'. */
-static bool reads_hyphened(const pnb_adapter_about *about, const char *option)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%s", option);
-    for (char *c = text; *c != '\0'; c++)
-        *c = *c == '_' ? '-' : *c;
-    return reads(about, text);
-}
-
-static const pnb_adapter_about *find_method(const char *name)
-{
-    for (size_t i = 0; pnb_adapter_method_at(i) != NULL; i++)
-        if (strcmp(pnb_adapter_method_at(i)->name, name) == 0)
-            return pnb_adapter_method_at(i);
-    return NULL;
-}
-
 static bool is_wanted(const pnb__adapt_compare_opts *o, const char *name)
 {
     bool is_wanted = o->methods.n == 0;
@@ -60,7 +34,8 @@ static bool is_wanted(const pnb__adapt_compare_opts *o, const char *name)
 static pnb_status check_names(const pnb__adapt_compare_opts *o, pnb_error *err)
 {
     for (size_t i = 0; i < o->methods.n; i++)
-        if (strcmp(o->methods.items[i], "all") != 0 && find_method(o->methods.items[i]) == NULL)
+        if (strcmp(o->methods.items[i], "all") != 0 &&
+            pnb_adapter_method_find(o->methods.items[i]) == NULL)
             return pnb__fail(err, PNB_NOT_FOUND,
                              "no method is called '%.60s': `penumbra adapt methods` lists them",
                              o->methods.items[i]);
@@ -86,6 +61,14 @@ static size_t count_values(const pnb__text_list *sweeps)
     return n;
 }
 
+static bool has_entry(const pnb__adapt_comparison *c, const char *label, uint64_t seed)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->entry[i].seed == seed && strcmp(c->entry[i].name, label) == 0)
+            return true;
+    return false;
+}
+
 /* One entry a seed of a method with one value. */
 static pnb_status add_value(pnb__adapt_comparison *c, const pnb_adapter_about *about,
                             const char *option, const char *value, const uint64_t seeds[2],
@@ -95,9 +78,15 @@ static pnb_status add_value(pnb__adapt_comparison *c, const pnb_adapter_about *a
     pnb_status status = pnb_adapter_opts_set(&unused, about, option, value, err);
     for (uint64_t s = seeds[0]; s < seeds[1] && status == PNB_OK; s++) {
         pnb__compare_entry *e = &c->entry[c->n];
+        char *label = pnb__format("%s@%s=%s", about->name, option, value);
+        if (label != NULL && has_entry(c, label, s)) {
+            status = pnb__fail(err, PNB_ARG, "--sweep: %s=%.60s stands there twice", option, value);
+            pnb__free(label);
+            break;
+        }
         add(c, NULL, PNB__ENTRY_METHOD, s);
         e->method = about;
-        e->label = pnb__format("%s@%s=%s", about->name, option, value);
+        e->label = label;
         e->option = pnb__strdup(option);
         e->value = pnb__strdup(value);
         e->name = e->label != NULL ? e->label : "";
@@ -117,7 +106,7 @@ static pnb_status sweep_method(pnb__adapt_comparison *c, const pnb_adapter_about
     pnb_status status = option != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(sweep));
     for (char *k = option; k != NULL && *k != '\0'; k++)
         *k = *k == '-' ? '_' : *k;
-    bool has = option != NULL && (reads(about, option) || reads_hyphened(about, option));
+    bool has = option != NULL && pnb_adapter_method_reads(about->name, option);
     *is_read = *is_read || has;
     for (const char *at = equals + 1; status == PNB_OK && has; at = value_end(at) + 1) {
         char *value = pnb__strndup(at, (size_t)(value_end(at) - at));
@@ -134,9 +123,16 @@ static pnb_status sweep_method(pnb__adapt_comparison *c, const pnb_adapter_about
 static pnb_status check_sweep(const char *sweep, pnb_error *err)
 {
     const char *equals = strchr(sweep, '=');
-    return equals != NULL && equals > sweep && equals[1] != '\0'
-               ? PNB_OK
-               : pnb__fail(err, PNB_ARG, "--sweep '%.60s': NAME=VALUE,VALUE,... is wanted", sweep);
+    bool is_whole = equals != NULL && equals > sweep;
+    for (const char *at = equals; is_whole && *at != '\0'; at = value_end(at + 1))
+        is_whole = value_end(at + 1) > at + 1;
+    if (!is_whole)
+        return pnb__fail(err, PNB_ARG, "--sweep '%.60s': NAME=VALUE,VALUE,... is wanted", sweep);
+    if (strncmp(sweep, "seed=", 5) == 0)
+        return pnb__fail(err, PNB_ARG,
+                         "--sweep '%.60s': which seeds there are is said by --seed and --seeds",
+                         sweep);
+    return PNB_OK;
 }
 
 static pnb_status add_sweeps(pnb__adapt_comparison *c, uint64_t first, pnb_error *err)
@@ -148,7 +144,8 @@ static pnb_status add_sweeps(pnb__adapt_comparison *c, uint64_t first, pnb_error
         pnb_status status = check_sweep(sweep, err);
         for (size_t m = 0; status == PNB_OK && pnb_adapter_method_at(m) != NULL; m++) {
             const pnb_adapter_about *about = pnb_adapter_method_at(m);
-            const uint64_t seeds[] = {first, first + (reads(about, "seed") ? o->n_seeds : 1)};
+            const uint64_t seeds[] = {
+                first, first + (pnb_adapter_method_reads(about->name, "seed") ? o->n_seeds : 1)};
             if (is_wanted(o, about->name))
                 status = sweep_method(c, about, sweep, seeds, &is_read, err);
         }
@@ -181,12 +178,12 @@ pnb_status pnb__compare_plan(pnb__app *app, pnb__adapt_comparison *c)
     add(c, "length", PNB__ENTRY_CONTROL, 0);
     for (size_t m = 0; m < n_methods; m++) {
         const pnb_adapter_about *about = pnb_adapter_method_at(m);
-        size_t n = reads(about, "seed") ? o->n_seeds : 1;
+        size_t n = pnb_adapter_method_reads(about->name, "seed") ? o->n_seeds : 1;
         for (size_t s = 0; is_wanted(o, about->name) && s < n; s++)
             add(c, about->name, PNB__ENTRY_METHOD, first + s);
     }
     for (size_t i = 0; i < c->n; i++)
-        c->entry[i].method = find_method(c->entry[i].name);
+        c->entry[i].method = pnb_adapter_method_find(c->entry[i].name);
     return add_sweeps(c, first, &app->err);
 }
 
@@ -227,8 +224,10 @@ static pnb_status make_control(pnb__app *app, const pnb__adapt_comparison *c, pn
     status = strcmp(e->name, "length") == 0
                  ? pnb__control_length(&made, c->test.texts, &app->err)
                  : pnb__control_untrained(&made, app->ctx, c->test.texts, e->seed, &app->err);
-    if (status == PNB_OK)
+    if (status == PNB_OK) {
+        e->family = made->family;
         status = pnb_embeddings_save(made, e->texts, &app->err);
+    }
 done:
     pnb_embeddings_free(made);
     return status;
@@ -239,11 +238,11 @@ static pnb_status options_of(const pnb__adapt_comparison *c, const pnb__compare_
 {
     const pnb_adapter_about *about = e->method;
     pnb_adapter_opts o = pnb_adapter_opts_default();
-    if (reads(about, "seed"))
+    if (pnb_adapter_method_reads(about->name, "seed"))
         o.seed = e->seed;
-    if (reads(about, "recipe"))
+    if (pnb_adapter_method_reads(about->name, "recipe"))
         o.recipe = c->opts->recipe;
-    if (reads(about, "steps"))
+    if (pnb_adapter_method_reads(about->name, "steps"))
         o.steps = c->opts->steps;
     *out = o;
     return e->option != NULL ? pnb_adapter_opts_set(out, about, e->option, e->value, err) : PNB_OK;
@@ -278,44 +277,26 @@ done:
     return status;
 }
 
-static pnb_status save_points(const char *path, const pnb_embeddings *set, pnb_error *err)
-{
-    pnb_embeddings points = *set;
-    points.family = PNB_POINT;
-    points.log_var = points.kappa = points.inv_alpha = points.beta = NULL;
-    return pnb_embeddings_save(&points, path, err);
-}
-
-/* A side that the adapter leaves alone is measured as it is; under densities on the sphere its rows
- * are points, whatever else a set has of them. */
-static pnb_status leave_side(const pnb__adapt_comparison *c, pnb__compare_entry *e,
-                             const pnb_adapter_facts *facts, bool is_image, pnb_error *err)
-{
-    const pnb_embeddings *set = is_image ? c->test.images : c->test.texts;
-    char **path = is_image ? &e->images : &e->texts;
-    bool is_sphere = facts->family == PNB_VMF || facts->family == PNB_POWER_SPHERICAL;
-    if (!is_sphere || set->family == PNB_POINT)
-        return pnb__copy_text(path, is_image ? c->opts->test.images : c->opts->test.texts, err);
-    pnb_status status =
-        in_folder(path, c, e, "sets",
-                  is_image ? ".images.points.safetensors" : ".texts.points.safetensors", err);
-    return status == PNB_OK ? save_points(*path, set, err) : status;
-}
-
 static pnb_status apply_side(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e,
                              const pnb_adapter *adapter, pnb_adapter_side side)
 {
     bool is_image = side == PNB_ADAPTER_IMAGES;
     char **path = is_image ? &e->images : &e->texts;
     pnb_adapter_facts facts;
+    pnb__watching watching = {0};
     pnb_adapter_describe(adapter, &facts);
+    if (!is_image)
+        e->family = facts.side[side].is_adapted ? facts.family : c->test.texts->family;
     if (!facts.side[side].is_adapted)
-        return leave_side(c, e, &facts, is_image, &app->err);
+        return pnb__copy_text(path, is_image ? c->opts->test.images : c->opts->test.texts,
+                              &app->err);
     pnb_status status = in_folder(
         path, c, e, "sets", is_image ? ".images.safetensors" : ".texts.safetensors", &app->err);
+    const pnb_watch watch = pnb__watch_begin(&watching, app, e->name, "rows");
     if (status == PNB_OK)
         status = pnb_adapter_apply_to(*path, adapter, side,
-                                      is_image ? c->test.images : c->test.texts, &app->err);
+                                      is_image ? c->test.images : c->test.texts, &watch, &app->err);
+    pnb__watch_end(&watching);
     return status;
 }
 
@@ -357,6 +338,7 @@ pnb_status pnb__compare_make(pnb__app *app, const pnb__adapt_comparison *c, pnb_
     } else if (e->kind == PNB__ENTRY_CONTROL) {
         status = make_control(app, c, e);
     } else {
+        e->family = c->test.texts->family;
         PNB_TRY(pnb__copy_text(&e->images, c->opts->test.images, &app->err));
         PNB_TRY(pnb__copy_text(&e->texts, c->opts->test.texts, &app->err));
     }

@@ -135,7 +135,7 @@ static void put_line(const pnb__adapt_comparison *c, const pnb__compare_entry *e
     const json_t *frozen = has_frozen(c) ? t2i : NULL;
     const json_t *bins = find(c->figures, "uncertainty.orders", e->name, "text_to_image", NULL);
     const json_t *rows = find(c->figures, "uncertainty.orders", e->name, "image_to_text", NULL);
-    pnb__result_row(r, "%s %s %zu", e->name, kind_words[e->kind],
+    pnb__result_row(r, "%s %s %s %zu", e->name, kind_words[e->kind], pnb_family_name(e->family),
                     over_seeds(c, e->name, learn_seconds).n);
     pnb__result_row(r, "%.4f %.4f %.4f %.4f %.4f %.4f %.4f", number(i2t, "value"),
                     number(t2i, "value"), number(t2i, "low"), number(t2i, "high"),
@@ -150,6 +150,7 @@ static void put_methods(const pnb__adapt_comparison *c, pnb__result *r)
 {
     static const pnb__column columns[] = {{"method", "method"},
                                           {"kind", "kind"},
+                                          {"family", "captions"},
                                           {"seeds", "seeds"},
                                           {"i2t_r1", "i2t R@1"},
                                           {"t2i_r1", "t2i R@1"},
@@ -201,10 +202,7 @@ static void put_failures(const pnb__adapt_comparison *c, pnb__result *r)
 {
     static const pnb__column columns[] = {
         {"method", "method"}, {"kind", "kind"}, {"seed", "seed"}, {"reason", "reason"}};
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++)
-        n += c->entry[i].failed != NULL;
-    pnb__result_table(r, "absent", n > 0 ? "without figures" : NULL, columns, PNB_COUNT(columns));
+    pnb__result_table(r, "absent", "without figures", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < c->n; i++) {
         const pnb__compare_entry *e = &c->entry[i];
         if (e->failed != NULL)

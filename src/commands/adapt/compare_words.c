@@ -16,7 +16,8 @@ enum { MOST_BYTES = 400 };
 /* Of one row of the table. */
 typedef struct figures {
     double r1, difference, p;
-    double s, score; /* score: -S R^2; NaN: rows without uncertainty */
+    double s, score; /* score: -S R^2; NaN: nothing was sorted by uncertainty */
+    bool is_point;   /* captions are points: sorted by 1 - cosine to the first hit */
 } figures;
 
 static figures read_row(const json_t *row)
@@ -28,6 +29,8 @@ static figures read_row(const json_t *row)
                  .score = pnb__json_real_at(row, "minus_s_r2")};
     if (f.s == 0.0 && pnb__json_real_at(row, "r2") == 0.0)
         f.score = NAN; /* every row is as certain as the others */
+    const char *family = json_string_value(json_object_get(row, "family"));
+    f.is_point = family != NULL && strcmp(family, pnb_family_name(PNB_POINT)) == 0;
     return f;
 }
 
@@ -72,7 +75,9 @@ static void say_uncertainty(char *out, const figures *f, const json_t *rows, dou
         snprintf(out, MOST_BYTES, "it says nothing of uncertainty");
         return;
     }
-    snprintf(out, MOST_BYTES, "its uncertainty %s (-S R\xC2\xB2 %.2f; untrained %.2f, length %.2f)",
+    snprintf(out, MOST_BYTES, "%s %s (-S R\xC2\xB2 %.2f; untrained %.2f, length %.2f)",
+             f->is_point ? "its captions are points: 1 - cosine to the first hit"
+                         : "its uncertainty",
              verdict(f, untrained, length, n_bins), f->score, untrained, length);
 }
 

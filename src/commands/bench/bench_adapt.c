@@ -107,19 +107,20 @@ static pnb_adapter_opts options_of(const adapt_bench *b, int64_t steps)
     pnb_adapter_opts o = b->o->options;
     const char *method = b->o->method;
     int64_t batch = (int64_t)b->o->times.batch_size;
-    if (pnb__adapt_reads(method, "batch_size"))
+    if (pnb_adapter_method_reads(method, "batch_size"))
         o.batch_size = batch;
-    if (pnb__adapt_reads(method, "seed"))
+    if (pnb_adapter_method_reads(method, "seed"))
         o.seed = (uint64_t)b->app->common.seed;
-    if (pnb__adapt_reads(method, "steps"))
+    if (pnb_adapter_method_reads(method, "steps"))
         o.steps = steps;
-    else if (pnb__adapt_reads(method, "epochs"))
+    else if (pnb_adapter_method_reads(method, "epochs"))
         o.epochs = 1 + steps * batch / (int64_t)b->n_pairs;
-    if (!pnb__adapt_reads(method, "recipe")) /* the only fallback that is no method's default */
+    if (!pnb_adapter_method_reads(method,
+                                  "recipe")) /* the only fallback that is no method's default */
         o.recipe = PNB_ADAPT_RECIPE_AUTO;
-    if (pnb__adapt_reads(method, "inducing") && o.inducing == 0)
+    if (pnb_adapter_method_reads(method, "inducing") && o.inducing == 0)
         o.inducing = PNB_MIN((int64_t)INDUCING, (int64_t)b->n_pairs);
-    if (pnb__adapt_reads(method, "latent_dim") && o.latent_dim == 0)
+    if (pnb_adapter_method_reads(method, "latent_dim") && o.latent_dim == 0)
         o.latent_dim = LATENT_DIM;
     return o;
 }
@@ -167,11 +168,11 @@ static void put_what(const adapt_bench *b, pnb__result *r)
                     b->n_steps > 0 ? facts.opts->batch_size : (int64_t)o->times.batch_size);
     pnb__result_int(r, "dim", "width", (int64_t)o->dim);
     pnb__result_int(r, "pairs", "pairs", (int64_t)b->n_pairs);
-    if (pnb__adapt_reads(o->method, "hidden"))
+    if (pnb_adapter_method_reads(o->method, "hidden"))
         pnb__result_int(r, "hidden", "width of hidden layers", facts.opts->hidden);
-    if (pnb__adapt_reads(o->method, "inducing"))
+    if (pnb_adapter_method_reads(o->method, "inducing"))
         pnb__result_int(r, "inducing", "inducing points", facts.opts->inducing);
-    if (pnb__adapt_reads(o->method, "latent_dim"))
+    if (pnb_adapter_method_reads(o->method, "latent_dim"))
         pnb__result_int(r, "latent", "axes of the latents", facts.opts->latent_dim);
     pnb__result_int(r, "threads", "threads", pnb_ctx_n_threads(b->app->ctx));
 }

@@ -198,13 +198,14 @@ static void check_padding(pnb__visit *v)
 static void check_cleaning(pnb__visit *v)
 {
     pnb_clean clean = pnb_tokenizer_clean(v->model.tokenizer);
-    bool siglip = strcmp(v->model.info->family, "siglip") == 0;
+    pnb_clean trained = v->model.info->trained_clean;
     if (strstr(v->model.assumed_texts, "cleaned") != NULL)
         return; /* told with the rest of what is assumed */
-    if (clean == PNB_CLEAN_NONE && siglip)
+    if (clean == PNB_CLEAN_NONE && trained != PNB_CLEAN_NONE)
         pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer",
-                         "captions are not cleaned: nothing in the folder asks for it, but SigLIP "
-                         "models were trained on canonicalized ones");
+                         "captions are not cleaned: nothing in the folder asks for it, but %s "
+                         "models were trained on captions cleaned by '%s'",
+                         v->model.info->family, pnb_clean_name(trained));
     else
         pnb__finding_add(v, PNB__FINDING_OK, "tokenizer", "cleaning: %s", pnb_clean_name(clean));
 }

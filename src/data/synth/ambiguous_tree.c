@@ -21,6 +21,7 @@
 #include "penumbra/distributions.h"
 
 #define MAX_CONCEPTS ((size_t)10 * 1000 * 1000)
+#define MAX_PAIRS ((size_t)200 * 1000 * 1000)
 #define TREE_STREAM ((uint64_t)1 << 62) /* beyond the streams of samples, 2 row + side */
 
 /* ---- options ---- */
@@ -320,6 +321,26 @@ static void set_cosines(pnb__ambiguous_tree *tree)
 
 /* ---- the tree ---- */
 
+/* Captions are shared evenly by the concepts of a level and fit their shares of the pictures, which
+ * add up to one: a level has about n_images * captions / concepts pairs. Lists of more than this
+ * are gigabytes of text. */
+static pnb_status check_pairs(const pnb__ambiguous_tree *tree, pnb_error *err)
+{
+    const pnb_ambiguous_opts *o = tree->opts;
+    double n = 0;
+    for (size_t l = 0; l < o->n_levels; l++) {
+        size_t n_concepts = PNB_MIN(tree->start[l + 1] - tree->start[l], o->n_images);
+        double n_texts = (double)PNB_MAX(o->n_texts, n_concepts);
+        n += PNB_MAX(n_texts * (double)o->n_images / (double)n_concepts, n_texts);
+    }
+    return n <= (double)MAX_PAIRS
+               ? PNB_OK
+               : pnb__fail(err, PNB_LIMIT,
+                           "%zu pictures and %zu captions a level would be some %.2g captions and "
+                           "pairs, and %.2g is the most",
+                           o->n_images, o->n_texts, n, (double)MAX_PAIRS);
+}
+
 pnb_status pnb__ambiguous_tree_make(pnb__ambiguous_tree *tree, const pnb_ambiguous_opts *opts,
                                     pnb_error *err)
 {
@@ -327,6 +348,7 @@ pnb_status pnb__ambiguous_tree_make(pnb__ambiguous_tree *tree, const pnb_ambiguo
     double *scratch = NULL;
     *tree = (pnb__ambiguous_tree){.opts = opts};
     PNB_TRY(number_concepts(tree, err));
+    PNB_TRY(check_pairs(tree, err));
     PNB_TRY(PNB_ALLOC(tree->mass, tree->n, err));
     PNB_TRY(PNB_ALLOC(tree->cosine, tree->n, err));
     PNB_TRY(pnb_embeddings_create(&tree->set, opts->family, tree->n, opts->dim, err));

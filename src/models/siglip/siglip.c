@@ -68,4 +68,5 @@ const pnb__family_calls pnb__siglip_calls = {.name = "siglip",
                                              .text = &pnb__clip_text,
                                              .set_sizes = pnb__transformer_set_sizes,
                                              .assume_pixels = assume_pixels,
+                                             .trained_clean = PNB_CLEAN_CANONICALIZE,
                                              .tokenizer_source = pnb__siglip_tokenizer_source};

@@ -202,18 +202,6 @@ static void lengths_are_told_apart(void **state)
     free_heads_world(&unit);
 }
 
-static int setup(void **state)
-{
-    *state = make_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,5 +213,5 @@ int main(void)
         cmocka_unit_test(bad_options),
         cmocka_unit_test(lengths_are_told_apart),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup_ctx, teardown_ctx);
 }

@@ -139,18 +139,6 @@ static void where_not(void **state)
     free_heads_world(&w);
 }
 
-static int setup(void **state)
-{
-    *state = make_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,5 +146,5 @@ int main(void)
         cmocka_unit_test(others_learn),
         cmocka_unit_test(where_not),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup_ctx, teardown_ctx);
 }

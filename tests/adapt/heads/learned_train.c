@@ -192,18 +192,6 @@ static void recipes(void **state)
     free_heads_world(&w);
 }
 
-static int setup(void **state)
-{
-    *state = make_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,5 +202,5 @@ int main(void)
         cmocka_unit_test(held_out_rows_are_checked),
         cmocka_unit_test(recipes),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup_ctx, teardown_ctx);
 }

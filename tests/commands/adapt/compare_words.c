@@ -71,6 +71,30 @@ static void retrieval_beside_frozen_rows(void **state)
     expect(0.8, 0.02, (double)NAN, "both", "R@1 is 42.0%, that of the frozen rows 40.0%");
 }
 
+/* A method of points is measured by what points have, and said to be one. */
+static void points_are_said_to_be_points(void **state)
+{
+    static const pnb__column columns[] = {
+        {"method", "method"}, {"kind", "kind"},        {"family", "captions"},
+        {"t2i_r1", "R@1"},    {"t2i_difference", "d"}, {"p", "p"},
+        {"r2", "R2"},         {"spearman_s", "S"},     {"minus_s_r2", "-S R2"}};
+    pnb__result *r = pnb__result_create();
+    (void)state;
+    pnb__result_int(r, "n_bins", NULL, 10);
+    pnb__result_table(r, "methods", "methods", columns, PNB_COUNT(columns));
+    for (int i = 0; i < 2; i++)
+        pnb__result_row(r, "%s %s %s %.3f %.3f %.3f %.3f %.3f %.3f", "m", "method",
+                        i == 0 ? "point" : "vmf", 0.4, 0.0, 1.0, 0.9, -0.9, 0.8);
+    pnb__compare_put_words(r);
+    const json_t *rows = pnb__result_get(r, "words");
+    const char *point = json_string_value(json_object_get(json_array_get(rows, 0), "says"));
+    const char *vmf = json_string_value(json_object_get(json_array_get(rows, 1), "says"));
+    assert_ptr_equal(strstr(point, "its captions are points: 1 - cosine to the first hit tells"),
+                     point);
+    assert_ptr_equal(strstr(vmf, "its uncertainty tells"), vmf);
+    pnb__result_free(r);
+}
+
 static void rows_without_uncertainty(void **state)
 {
     pnb__result *r = NULL;
@@ -86,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(uncertainty_beside_controls),
                                        cmocka_unit_test(an_order_by_chance_tells_nothing),
                                        cmocka_unit_test(retrieval_beside_frozen_rows),
+                                       cmocka_unit_test(points_are_said_to_be_points),
                                        cmocka_unit_test(rows_without_uncertainty)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,6 +223,10 @@ static void test_refused(void **state)
     assert_fails(pnb__ambiguous_tree_make(&t, &o, err), PNB_LIMIT, "concepts");
     pnb__ambiguous_tree_reset(&t);
     o = small(PNB_VMF);
+    o.n_texts = 100000000;
+    assert_fails(pnb__ambiguous_tree_make(&t, &o, err), PNB_LIMIT, "100000000 captions a level");
+    pnb__ambiguous_tree_reset(&t);
+    o = small(PNB_VMF);
     o.wording = (double)NAN;
     assert_fails(pnb__ambiguous_check(&o, err), PNB_ARG, "wording");
     o = small(PNB_VMF);

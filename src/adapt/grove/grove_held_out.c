@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "adapt/gp/pair_terms.h"
-#include "adapt/grove.h"
+#include "adapt/grove/grove.h"
 
 enum { MOST_PAIRS = 1024 };
 

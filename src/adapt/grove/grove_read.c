@@ -16,7 +16,7 @@
 
 #include "adapt/gp/dense.h"
 #include "adapt/gp/lmc_latent.h"
-#include "adapt/grove.h"
+#include "adapt/grove/grove.h"
 
 enum {
     CHUNK = PNB__GROVE_CHUNK,

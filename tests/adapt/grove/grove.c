@@ -4,7 +4,7 @@
  * The truth: pairs have latents of 3 axes and both sides are smooth functions of them; the captions
  * of every second pair are of a latent of which two axes are wiped out, so that they fit many
  * images. */
-#include "tests/adapt/grove_world.h"
+#include "tests/adapt/grove/grove_world.h"
 
 /* Mean uncertainty of general captions over that of exact ones. */
 static double ratio_of(const pnb_embeddings *texts)
@@ -69,6 +69,41 @@ static void general_captions_are_uncertain(void **state)
 }
 
 /* The same bytes for a seed, others for another; a folder gives back what was learned. */
+/* Options of a saved grove as they were written once: '-' where '_' is now. */
+static void respell(const char *dir)
+{
+    static const char *const names[] = {"batch_size",        "latent_dim", "elbo_weight",
+                                        "align_weight",      "per_output", "shared_covariance",
+                                        "latent_uncertainty"};
+    char path[600], *config = NULL;
+    size_t size = 0;
+    pnb_error err = PNB_ERROR_INIT;
+    snprintf(path, sizeof path, "%s/config.json", dir);
+    assert_ok(pnb__read_file(path, 1 << 16, &config, &size, &err), &err);
+    for (size_t i = 0; i < PNB_COUNT(names); i++) {
+        char *at = strstr(config, names[i]);
+        assert_non_null(at);
+        for (char *c = at; c < at + strlen(names[i]); c++)
+            *c = *c == '_' ? '-' : *c;
+    }
+    assert_ok(pnb__write_file(path, config, size, &err), &err);
+    pnb__free(config);
+}
+
+static void options_spelt_as_once(const world *w, const char *dir, bool per_output)
+{
+    pnb_adapter *back = NULL;
+    pnb_adapter_facts facts;
+    pnb_error err = PNB_ERROR_INIT;
+    respell(dir);
+    assert_ok(pnb_adapter_load(&back, w->ctx, dir, &err), &err);
+    pnb_adapter_describe(back, &facts);
+    assert_int_equal(facts.opts->per_output, per_output);
+    assert_int_equal(facts.opts->inducing, per_output ? 8 : 24);
+    assert_int_equal(facts.opts->latent_dim, small_opts().latent_dim);
+    pnb_adapter_free(back);
+}
+
 static void seeds_and_folders(bool per_output, const char *dir)
 {
     world w;
@@ -98,6 +133,7 @@ static void seeds_and_folders(bool per_output, const char *dir)
     pnb_embeddings_free(before);
     pnb_embeddings_free(after);
     pnb_adapter_free(back);
+    options_spelt_as_once(&w, dir, per_output);
     for (int i = 0; i < 3; i++)
         pnb_adapter_free(a[i]);
     free_world(&w);

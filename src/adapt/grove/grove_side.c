@@ -5,7 +5,7 @@
  * "collapsed": q(v) is the bound's optimum at every step and no parameter; the slope of the bound
  * by all that remains is that of the objective with q(v) held fixed (the optimum is flat in it).
  * "exact" ties an inducing point to every latent: there are no points of its own. */
-#include "adapt/grove_side.h"
+#include "adapt/grove/grove_side.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #include "adapt/gp/dense.h"
 #include "adapt/gp/gp_exact.h"
-#include "adapt/grove.h"
+#include "adapt/grove/grove.h"
 #include "adapt/heads/learned.h"
 #include "prob/eigen.h"
 
@@ -139,17 +139,30 @@ static pnb_status find_moments(pnb__grove *g, const pnb__grove_pairs *p, int sid
                      what, p->n);
 }
 
-static pnb_status find_unit(pnb__grove *g, const pnb__grove_pairs *p, pnb_error *err)
+/* One unit is for both sides, and they are compared output by output. */
+static void warn_of_lengths(const pnb_ctx *ctx, const double spread[PNB_N_ADAPTER_SIDES])
 {
-    double sum = 0, width = 0;
+    const double most = 16; /* unit rows stay far below it, raw ones come to hundreds */
+    double ratio = spread[0] > spread[1] ? spread[0] / spread[1] : spread[1] / spread[0];
+    if (ratio > most)
+        pnb__log(ctx, PNB_LOG_WARN,
+                 "grove: rows of the two sides differ in length (variances %.3g and %.3g): it "
+                 "compares them number by number and will retrieve badly; embed without --raw",
+                 spread[0], spread[1]);
+}
+
+static pnb_status find_unit(pnb__grove *g, const pnb_ctx *ctx, const pnb__grove_pairs *p,
+                            pnb_error *err)
+{
+    double sum = 0, width = 0, spread[PNB_N_ADAPTER_SIDES];
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        double spread = 0;
-        pnb_status status = find_moments(g, p, s, &spread, err);
+        pnb_status status = find_moments(g, p, s, &spread[s], err);
         if (status != PNB_OK)
             return status;
-        sum += spread;
+        sum += spread[s];
         width += (double)g->part[s].d;
     }
+    warn_of_lengths(ctx, spread);
     g->unit = sqrt(sum / width);
     if (!isfinite(g->unit) || g->unit <= 0)
         return pnb__fail(err, PNB_NUMERIC, "the embeddings' standard deviation is %g", g->unit);
@@ -561,7 +574,7 @@ pnb_status pnb__grove_start(pnb__grove *g, const pnb_ctx *ctx, const pnb__adapte
         g->part[s].number[PNB__GROVE_SCALE][0] = 1;
         g->part[s].number[PNB__GROVE_NOISE][0] = 0.5;
     }
-    PNB_TRY(find_unit(g, out, err));
+    PNB_TRY(find_unit(g, ctx, out, err));
     PNB_TRY(find_latents(g, ctx, out, opts->seed, err));
     PNB_TRY(find_points(g, out, is_exact, opts->seed, err));
     PNB_TRY(pnb__grove_sample(&sample, out->n,

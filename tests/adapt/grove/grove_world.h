@@ -5,7 +5,7 @@
 #ifndef PNB_TESTS_ADAPT_GROVE_WORLD_H
 #define PNB_TESTS_ADAPT_GROVE_WORLD_H
 
-#include "adapt/grove.h"
+#include "adapt/grove/grove.h"
 #include "tests/adapt/world.h"
 
 enum { N = 300, D = 24, AXES = 3 };

@@ -4,7 +4,7 @@
  * Kernel, inducing points and noise are shared by all outputs of a side, as the paper has it (one
  * factor of k(Z,Z) a step); a covariance of q(v) for each output, or one for all. This file is the
  * method's calls, its options and its arrays on disk; grove.h says where the rest is. */
-#include "adapt/grove.h"
+#include "adapt/grove/grove.h"
 
 #include <math.h>
 #include <string.h>
@@ -446,19 +446,19 @@ static const pnb__field fields[] = {
     {"captions", AT(captions), pnb__adapt_captions_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"epochs", AT(epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"steps", AT(steps), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
-    {"batch-size", AT(batch_size), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"batch_size", AT(batch_size), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"patience", AT(patience), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"lr", AT(lr), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
-    {"latent-dim", AT(latent_dim), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"latent_dim", AT(latent_dim), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"inducing", AT(inducing), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"fit", AT(grove_fit), fit_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"kernel", AT(kernel), kernel_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"align", AT(align), align_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
-    {"elbo-weight", AT(elbo_weight), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
-    {"align-weight", AT(align_weight), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
-    {"shared-covariance", AT(shared_covariance), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
-    {"per-output", AT(per_output), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
-    {"latent-uncertainty", AT(latent_uncertainty), latent_word, PNB__FIELD_ENUM, true,
+    {"elbo_weight", AT(elbo_weight), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
+    {"align_weight", AT(align_weight), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
+    {"shared_covariance", AT(shared_covariance), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"per_output", AT(per_output), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"latent_uncertainty", AT(latent_uncertainty), latent_word, PNB__FIELD_ENUM, true,
      PNB__ALSO_NONE},
     {"inference", AT(inference), inference_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "adapt/gp/dense.h"
-#include "adapt/grove.h"
+#include "adapt/grove/grove.h"
 
 enum { MOST_ROWS = 8192 };
 

@@ -3,7 +3,7 @@
 #define PNB_ADAPT_GROVE_SIDE_H
 
 #include "adapt/gp/pair_terms.h"
-#include "adapt/grove.h"
+#include "adapt/grove/grove.h"
 
 enum {
     PNB__GROVE_P_Z,

@@ -1,6 +1,6 @@
 /* GroVE's training: a step's slopes, the order of pairs, how many steps there are, runs that are
  * resumed and held-out pairs. */
-#include "tests/adapt/grove_world.h"
+#include "tests/adapt/grove/grove_world.h"
 
 /* ---- the step ---- */
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "adapt/gp/pair_terms.h"
-#include "adapt/grove_side.h"
+#include "adapt/grove/grove_side.h"
 
 #define FILE_NAME "grove.safetensors"
 #define BEST "best."
