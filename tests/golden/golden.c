@@ -31,6 +31,7 @@ static const struct {
     {"bprw", golden_family_bprw},
     {"gp", golden_family_gp},
     {"adapters", golden_family_adapters},
+    {"pcme", golden_family_pcme},
 };
 
 /* ---- reading ---- */

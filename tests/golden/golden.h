@@ -49,10 +49,12 @@ pnb_status golden_metrics_eccv(golden_case *c, pnb_error *err); /* family_metric
 pnb_status golden_family_bprw(golden_case *c, pnb_error *err);
 pnb_status golden_family_gp(golden_case *c, pnb_error *err);
 pnb_status golden_family_adapters(golden_case *c, pnb_error *err);
-/* some kinds of case of bprw, gp and asymvlm */
+pnb_status golden_family_pcme(golden_case *c, pnb_error *err);
+/* some kinds of case of bprw, gp, asymvlm and pcme */
 pnb_status golden_case_hcaps(golden_case *c, pnb_error *err);
 pnb_status golden_case_grove(golden_case *c, pnb_error *err);
 pnb_status golden_case_asymvlm(golden_case *c, pnb_error *err);
+pnb_status golden_case_resnet(golden_case *c, pnb_error *err);
 
 /* ---- reading ---- */
 /* Is there such a tensor in the case (any role)? Its shape comes with the view. */
