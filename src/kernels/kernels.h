@@ -206,14 +206,25 @@ typedef struct pnb__conv_args { /* im2col of x (B,C,H,W) into col (B, OH*OW, C*K
     bool accumulate;
 } pnb__conv_args;
 
-/* One GRU step as torch.nn.GRU: gx = W_ih x + b_ih and gh = W_hh h + b_hh, (rows, 3*width) each in
- * the order r, z, n; h_new = (1-z)*n + z*h. Backward needs gx, gh, h again; gives dgx, dgh, dh. */
+/* One step of a GRU as torch.nn.GRU for `rows` sequences that go on: gx = W_ih x + b_ih and
+ * gh = W_hh h + b_hh, 3*width each in the order r, z, n; out = (1-z)*n + z*h.
+ * Row i reads gx at row at[i] and writes out at row out_at[i] (NULL: row i); h, gh, gates and
+ * h_next are in the order of i. Rows of gh are ld_gh apart: 0 where all have the same. h NULL: 0.
+ * gates (rows, 4*width) or NULL: r, z, n and the n part of gh for backward; may be gh where ld_gh
+ * is 4*width. h_next (n_next, width) or NULL: out of the first n_next rows again; may be h.
+ * Backward reads gates and h. A row gets its gradient from d_next (of its state after this step,
+ * for i < n_next) and from d_out, there only if i >= n_next when d_out_ends. dgh may be gates where
+ * ld_dgh is 4*width, dh may be d_next; any of the three gradients may be NULL. */
 typedef struct pnb__gru_args {
-    size_t rows, width;
+    size_t rows, width, n_next;
+    const int32_t *at, *out_at;
     const void *gx, *gh, *h;
-    void *h_new;
-    const void *dh_new;
+    size_t ld_gh;
+    void *gates, *out, *h_next;
+    const void *d_out, *d_next;
+    bool d_out_ends;
     void *dgx, *dgh, *dh;
+    size_t ld_dgh;
     bool accumulate_gx, accumulate_gh, accumulate_h;
 } pnb__gru_args;
 

@@ -178,7 +178,21 @@ typedef struct pnb__conv_opts {
     size_t kernel_h, kernel_w, stride, pad, dilation;
 } pnb__conv_opts;
 pnb__tensor *pnb__im2col(pnb__tensor *x, const pnb__conv_opts *opts);
+/* A GRU over whole sequences from the state 0, gates in torch's order r, z, n. gx (B,T,3C) is
+ * W_ih x + b_ih of every position, w_hh (3C,C), b_hh (3C); lengths (B) int32 in [0,T] or NULL: T.
+ * -> the state after each position (B,T,C), 0 beyond a length; `last`: the state after the last
+ * step alone (B,C), 0 where the length is 0. reverse: from a sequence's last position to its first.
+ * Positions beyond a length cost nothing but their gx, whose gradient is 0. */
+typedef struct pnb__gru_opts {
+    bool reverse, last;
+} pnb__gru_opts;
+pnb__tensor *pnb__gru(pnb__tensor *gx, pnb__tensor *w_hh, pnb__tensor *b_hh, pnb__tensor *lengths,
+                      const pnb__gru_opts *opts);
+/* One step of it, for networks that do more between steps: gx and gh (R,3C), h (R,C) -> (R,C). */
 pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h);
+/* lengths (B) int32 in [0,T] -> (B,T): 0 at positions below the length, -inf beyond: what is added
+ * to scores before a softmax over positions. No gradient. */
+pnb__tensor *pnb__length_mask(pnb__tensor *lengths, size_t n_positions);
 /* values (R, k) and, through *indices when not NULL, int32 (R, k). No gradient. */
 pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices);
 /* Per-dimension hypothesis H of SPEC section 2 (ProLIP Eq. 3): h[i] = inc(1,2) - inc(2,1). */

@@ -99,7 +99,7 @@ static void test_slots(void **state)
     assert_int_equal(slot[PNB__SLOT_gemm].column, PNB__KERNEL_FAST);
     assert_int_equal(slot[PNB__SLOT_gemm_pack].column, PNB__KERNEL_FAST_ONLY);
     assert_int_equal(slot[PNB__SLOT_gemm_i8].column, PNB__KERNEL_I8);
-    assert_int_equal(slot[PNB__SLOT_gru].column, PNB__KERNEL_REF);
+    assert_int_equal(slot[PNB__SLOT_gru].column, PNB__KERNEL_FAST);
     assert_string_equal(slot[PNB__SLOT_host_dots].name, "host.dots");
     assert_true(slot[PNB__SLOT_host_dots].function == (void (*)(void))k.host.dots);
     for (size_t i = 0; i < PNB__N_SLOTS; i++)

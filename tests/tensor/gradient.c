@@ -258,6 +258,19 @@ static pnb__tensor *case_im2col(fixture *f, int v)
     return pnb__im2col(IN(2, 2, 5, 6), &o);
 }
 
+/* All positions or the last, from either end, all of one length or not: 0, 1, the whole. */
+static pnb__tensor *case_gru(fixture *f, int v)
+{
+    static const int32_t lengths[] = {2, 0, 4, 1, 4};
+    pnb__gru_opts o = {.reverse = v & 1, .last = v & 2};
+    if (v >= 9)
+        return NULL;
+    size_t n_steps = v == 8 ? 1 : 4; /* 8: one step, W_hh has no part in it */
+    pnb__tensor *len = v < 4 ? int_in(f, lengths, SHAPE(5)) : NULL;
+    pnb__tensor *gx = IN(5, n_steps, 9);
+    return pnb__gru(gx, IN(9, 3), IN(9), len, &o);
+}
+
 static pnb__tensor *case_gru_step(fixture *f, int v)
 {
     return v == 0 ? pnb__gru_step(IN(2, 9), IN(2, 9), IN(2, 3)) : NULL;

@@ -24,6 +24,7 @@
 #define tiles_i8 pnb__tiles_i8_avx512vnni
 
 #include "kernels/cpu/gemm_i8.inc"
+#include "kernels/cpu/gru.inc"
 #include "kernels/cpu/inclusion.inc"
 #include "kernels/cpu/layernorm.inc"
 #include "kernels/cpu/rearrange.inc"

@@ -25,6 +25,7 @@
 static const pnb__tile_i8_fn tiles_i8[2][I8_ROWS] = TILE_I8_TABLE;
 
 #include "kernels/cpu/gemm_i8.inc"
+#include "kernels/cpu/gru.inc"
 #include "kernels/cpu/inclusion.inc"
 #include "kernels/cpu/layernorm.inc"
 #include "kernels/cpu/rearrange.inc"

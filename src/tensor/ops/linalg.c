@@ -1,4 +1,4 @@
-/* cholesky and triangular solves, and one GRU step.
+/* cholesky and triangular solves.
  *
  * Gradients in the matrix form of Murray 2016, "Differentiation of the Cholesky decomposition",
  * section 3: products and solves, where the loop form of the same paper would be a kernel of its
@@ -172,67 +172,4 @@ void pnb__op_tri_solve_backward(pnb__tensor *t)
             pnb__zero(t, t->d_in[1], t->n * bytes);
         g->kernels.axpy(g->ctx, t->n, 1.0, db, t->d_in[1]);
     }
-}
-
-/* ---- one GRU step (torch.nn.GRU, gates in the order r, z, n) ---- */
-
-pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h)
-{
-    if (gx == NULL || gh == NULL || h == NULL)
-        return NULL;
-    return pnb__node(gx->graph, PNB__OP_GRU_STEP, (pnb__tensor *[]){gx, gh, h}, 3, NULL, 0);
-}
-
-/* gx (R,3C), gh (R,3C), h (R,C) -> h' (R,C). The products W_ih x + b_ih and W_hh h + b_hh are
- * linears before it: those of x are made for all steps at once. */
-bool pnb__op_gru_step_shape(pnb__tensor *t)
-{
-    const pnb__tensor *gx = t->in[0], *gh = t->in[1], *h = t->in[2];
-    char tx[96], th[96];
-    if (h->n_dims != 2 || gx->n_dims != 2 || gx->shape[0] != h->shape[0] ||
-        gx->shape[1] != 3 * h->shape[1] || gh->n != gx->n)
-        return pnb__node_fail(t->graph, PNB_SHAPE, "gru_step: gates %s do not fit state %s",
-                              pnb__shape_text(gx, tx), pnb__shape_text(h, th));
-    pnb__same_shape(t, h);
-    t->saves_in = 7;
-    return true;
-}
-
-static void gru_args(const pnb__tensor *t, pnb__gru_args *a)
-{
-    *a = (pnb__gru_args){.rows = t->shape[0],
-                         .width = t->shape[1],
-                         .gx = pnb__data(t->in[0]),
-                         .gh = pnb__data(t->in[1]),
-                         .h = pnb__data(t->in[2]),
-                         .h_new = t->data};
-}
-
-/* r = s(gx_r + gh_r),  z = s(gx_z + gh_z),  n = tanh(gx_n + r gh_n),  h' = (1 - z) n + z h
- * (Cho et al. 2014; r is applied after W_hh h as cuDNN and torch do, the paper does it before) */
-bool pnb__op_gru_step_forward(pnb__tensor *t, bool recompute)
-{
-    (void)recompute;
-    pnb__gru_args a;
-    gru_args(t, &a);
-    t->graph->kernels.gru(t->graph->ctx, &a);
-    return true;
-}
-
-/* h' = (1 - z) n + z h:      dh = z dh',  dn = (1 - z) dh',  dz = (h - n) dh'
- * n = tanh(gx_n + r gh_n):   da = (1 - n^2) dn,  dgx_n = da,  dgh_n = r da,  dr = gh_n da
- * z = s(.), r = s(.):        dgx_z = dgh_z = z (1 - z) dz,  dgx_r = dgh_r = r (1 - r) dr
- * Gates are made again from gx, gh, h: keeping them would cost as much as the inputs do. */
-void pnb__op_gru_step_backward(pnb__tensor *t)
-{
-    pnb__gru_args a;
-    gru_args(t, &a);
-    a.dh_new = t->grad;
-    a.dgx = t->d_in[0];
-    a.dgh = t->d_in[1];
-    a.dh = t->d_in[2];
-    a.accumulate_gx = t->acc_in[0];
-    a.accumulate_gh = t->acc_in[1];
-    a.accumulate_h = t->acc_in[2];
-    t->graph->kernels.gru_bwd(t->graph->ctx, &a);
 }

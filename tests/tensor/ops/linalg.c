@@ -1,5 +1,4 @@
-/* Cholesky factors, triangular systems and a step of a GRU: what they solve, and what is refused.
- */
+/* Cholesky factors and triangular systems: what they solve, and what is refused. */
 #include "tests/tensor/graphs.h"
 
 enum { N = 4 };
@@ -74,40 +73,12 @@ static void test_tri_solve(void **state)
     REFUSED(pnb__tri_solve(IN(3, 3), IN(3), true), "does not fit b (3)");
 }
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-/* torch.nn.GRU: gates r, z, n side by side; the reset gate acts on the state's part of n. */
-static void test_gru_step(void **state)
-{
-    enum { B = 2, W = 3 };
-    double want[B * W];
-    (void)state;
-    begin_graph(PNB__F64, false);
-    pnb__tensor *gx = IN(B, 3 * W), *gh = IN(B, 3 * W), *h = IN(B, W);
-    for (size_t i = 0; i < B * W; i++) {
-        const double *x = numbers(gx) + i / W * 3 * W + i % W;
-        const double *s = numbers(gh) + i / W * 3 * W + i % W;
-        double r = sigmoid(x[0] + s[0]), z = sigmoid(x[W] + s[W]);
-        double n = tanh(x[2 * W] + r * s[2 * W]);
-        want[i] = (1 - z) * n + z * numbers(h)[i];
-    }
-    expect_values(pnb__gru_step(gx, gh, h), want, B * W);
-    REFUSED(pnb__gru_step(IN(2, 8), IN(2, 8), IN(2, 3)),
-            "gru_step: gates (2, 8) do not fit state (2, 3)");
-    REFUSED(pnb__gru_step(IN(2, 9), IN(2, 6), IN(2, 3)), "gru_step: gates (2, 9)");
-    REFUSED(pnb__gru_step(IN(1, 9), IN(1, 9), IN(2, 3)), "gru_step: gates (1, 9)");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cholesky),
         cmocka_unit_test(test_singular_matrix_is_an_error),
         cmocka_unit_test(test_tri_solve),
-        cmocka_unit_test(test_gru_step),
     };
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }
