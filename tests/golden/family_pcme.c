@@ -7,6 +7,8 @@ static const struct {
     golden_family_fn run;
 } parts[] = {
     {"param.conv1.weight", golden_case_resnet},
+    {"param.rnn.weight_ih_l0", golden_case_pcme_text},
+    {"features", golden_case_pcme_image},
 };
 
 pnb_status golden_family_pcme(golden_case *c, pnb_error *err)
