@@ -66,7 +66,8 @@ typedef struct pnb__packed {
     size_t k, n, bytes;
     void *data;
     pnb__store store;
-    int levels; /* of STORE_I8: what the other factor is rounded to */
+    int levels;     /* of STORE_I8: what the other factor is rounded to */
+    bool is_conv2d; /* by conv2d_pack, which has an order of its own */
 } pnb__packed;
 
 /* c = act(alpha * op(a) * op(b) + bias) * col_scale + residual, or += the product when beta is 1.
@@ -205,6 +206,63 @@ typedef struct pnb__conv_args { /* im2col of x (B,C,H,W) into col (B, OH*OW, C*K
     void *dx;
     bool accumulate;
 } pnb__conv_args;
+
+/* 2-D convolution as torch.nn.Conv2d without bias, dilation or groups, on pictures whose channels
+ * lie innermost: x (B,H,W,C) and w (O,C,KH,KW) give y (B,OH,OW,O),
+ *   y[b][i][j][o] = sum_{u,v,c} x[b][i stride + u - pad][j stride + v - pad][c] w[o][c][u][v],
+ * zero outside x; then y = relu(y * scale[o] + shift[o] + residual). Sums of y over channels and
+ * taps are in a fixed order: no picture depends on another one of the batch. */
+enum { PNB__CONV2D_TAPS = 256 };
+typedef enum pnb__conv2d_pass { PNB__CONV2D, PNB__CONV2D_DX, PNB__CONV2D_DW } pnb__conv2d_pass;
+typedef struct pnb__conv2d_args {
+    size_t n_batch, height, width, channels, out_channels;
+    size_t kernel_h, kernel_w, stride, pad, out_h, out_w; /* at most PNB__CONV2D_TAPS taps */
+    const void *x, *w;
+    const void *packed;        /* conv2d: w packed by conv2d_pack, or NULL */
+    void *y;                   /* conv2d */
+    const void *scale, *shift; /* (O), both or none */
+    const void *residual;      /* like y, or NULL; not y itself */
+    bool relu;
+    const void *dy; /* conv2d_dx, conv2d_dw */
+    void *dx, *dw;
+    bool accumulate; /* of dx or dw */
+    void *work;      /* conv2d_work(...) bytes of the pass */
+} pnb__conv2d_args;
+
+/* Batch normalisation of x (rows, width), each channel over all rows (Ioffe and Szegedy 2015):
+ *   y = relu((x - mean) * rstd * w + b + residual),  rstd = (var + eps)^-1/2
+ * batchnorm_moments  frozen: mean and rstd from the running buffers. Else from x, with the biased
+ *                    variance; running = (1 - momentum) running + momentum new, where the new
+ *                    variance is the unbiased one, as torch; rows >= 2. NULL running: not updated.
+ * batchnorm_fold     scale = w rstd and shift = b - mean w rstd, frozen
+ * batchnorm_bwd      dz = dy where y > 0 (by y when there is a residual, else made again from x),
+ *                    put into dy's place when there is a residual; then d_residual, dw, db and dx
+ *                    of dz: through the moments too unless frozen. Any of these may be NULL. */
+typedef struct pnb__batchnorm_args {
+    size_t rows, width;
+    double eps, momentum;
+    bool frozen, relu;
+    const void *x, *w, *b, *residual;
+    void *running_mean, *running_var;
+    void *mean, *rstd; /* (width): written by batchnorm_moments, read by the others */
+    void *scale, *shift;
+    void *y;
+    void *dy, *dx, *dw, *db, *d_residual; /* d_residual may be dy */
+    bool accumulate_x, accumulate_w, accumulate_b, accumulate_residual;
+    void *work; /* batchnorm_work(...) bytes, of moments and backward */
+} pnb__batchnorm_args;
+
+/* Maximum over windows of x (B,H,W,C) -> y (B,OH,OW,C) as torch.nn.MaxPool2d: what lies outside is
+ * less than everything, NaN is more; of equal ones the first counts, rows before columns. */
+typedef struct pnb__pool_args {
+    size_t n_batch, height, width, channels, kernel, stride, pad, out_h, out_w;
+    const void *x;
+    void *y;
+    unsigned char *which; /* (B,OH,OW,C) tap of the maximum, row * kernel + column; kernel < 16 */
+    const void *dy;
+    void *dx;
+    bool accumulate;
+} pnb__pool_args;
 
 /* One step of a GRU as torch.nn.GRU for `rows` sequences that go on: gx = W_ih x + b_ih and
  * gh = W_hh h + b_hh, 3*width each in the order r, z, n; out = (1-z)*n + z*h.

@@ -30,6 +30,10 @@
 #include "kernels/cpu/rearrange.inc"
 #include "kernels/cpu/rows.inc"
 
+#include "kernels/cpu/batchnorm.inc"
+#include "kernels/cpu/conv2d.inc"
+#include "kernels/cpu/pool.inc"
+
 #include "kernels/cpu/optim.inc"
 
 #include "kernels/cpu/table.inc"

@@ -31,6 +31,10 @@ static const pnb__tile_i8_fn tiles_i8[2][I8_ROWS] = TILE_I8_TABLE;
 #include "kernels/cpu/rearrange.inc"
 #include "kernels/cpu/rows.inc"
 
+#include "kernels/cpu/batchnorm.inc"
+#include "kernels/cpu/conv2d.inc"
+#include "kernels/cpu/pool.inc"
+
 #include "kernels/cpu/optim.inc"
 
 #include "kernels/cpu/table.inc"

@@ -10,7 +10,9 @@ typedef double real;
 #include "kernels/ref/elementwise.inc"
 
 #include "kernels/ref/attention.inc"
+#include "kernels/ref/batchnorm.inc"
 #include "kernels/ref/conv.inc"
+#include "kernels/ref/conv2d.inc"
 #include "kernels/ref/dots.inc"
 #include "kernels/ref/gather.inc"
 #include "kernels/ref/gemm.inc"
@@ -21,6 +23,7 @@ typedef double real;
 #include "kernels/ref/layernorm.inc"
 #include "kernels/ref/linalg.inc"
 #include "kernels/ref/optim.inc"
+#include "kernels/ref/pool.inc"
 #include "kernels/ref/rows.inc"
 
 #include "kernels/ref/fill.inc"
