@@ -46,6 +46,11 @@ void pnb__graph_free(pnb__graph *g)
     pnb__free(g);
 }
 
+bool pnb__graph_has_grad(const pnb__graph *g)
+{
+    return g->with_grad;
+}
+
 void pnb__graph_set_checkpointing(pnb__graph *g, bool on)
 {
     g->checkpointing = on;

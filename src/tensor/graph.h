@@ -69,6 +69,7 @@ typedef enum pnb__kind { PNB__REAL, PNB__INT32 } pnb__kind; /* element kind of a
 pnb_status pnb__graph_create(pnb__graph **out, const pnb_ctx *ctx, pnb__real real, bool with_grad,
                              pnb_error *err);
 void pnb__graph_free(pnb__graph *g);
+bool pnb__graph_has_grad(const pnb__graph *g);
 /* Keeps t's value readable after a run. */
 void pnb__keep(pnb__tensor *t);
 /* Keeps t's gradient readable after a run (tests, gradient of inputs). */
@@ -178,6 +179,30 @@ typedef struct pnb__conv_opts {
     size_t kernel_h, kernel_w, stride, pad, dilation;
 } pnb__conv_opts;
 pnb__tensor *pnb__im2col(pnb__tensor *x, const pnb__conv_opts *opts);
+/* Convolution of pictures with channels innermost: x (B,H,W,C), w (O,C,KH,KW) -> (B,OH,OW,O). In a
+ * graph without gradients it may end in y = relu(y * scale + shift + residual), where `folded`
+ * (2,O) is scale and shift. */
+typedef struct pnb__conv2d_opts {
+    size_t stride, pad;
+    pnb__tensor *folded, *residual; /* or NULL */
+    bool relu;
+} pnb__conv2d_opts;
+pnb__tensor *pnb__conv2d(pnb__tensor *x, pnb__tensor *w, const pnb__conv2d_opts *opts);
+/* Batch normalisation of x (..., C): y = relu((x - mean) (var + eps)^-1/2 * w + b + residual).
+ * training: moments of x, and every run moves the running buffers towards them, which must be
+ * weights that are not trained and not fixed; else by the running buffers, which stay. */
+typedef struct pnb__batchnorm_opts {
+    pnb__tensor *w, *b, *running_mean, *running_var; /* (C) */
+    pnb__tensor *residual;                           /* like x, or NULL */
+    bool relu, training;
+    double eps, momentum;
+} pnb__batchnorm_opts;
+pnb__tensor *pnb__batchnorm(pnb__tensor *x, const pnb__batchnorm_opts *opts);
+/* A convolution and the batch normalisation of it; one op where nothing is trained. */
+pnb__tensor *pnb__conv2d_batchnorm(pnb__tensor *x, pnb__tensor *w, size_t stride, size_t pad,
+                                   const pnb__batchnorm_opts *norm);
+/* Maximum over windows of (B,H,W,C), outside less than everything: torch's MaxPool2d. */
+pnb__tensor *pnb__max_pool(pnb__tensor *x, size_t kernel, size_t stride, size_t pad);
 /* A GRU over whole sequences from the state 0, gates in torch's order r, z, n. gx (B,T,3C) is
  * W_ih x + b_ih of every position, w_hh (3C,C), b_hh (3C); lengths (B) int32 in [0,T] or NULL: T.
  * -> the state after each position (B,T,C), 0 beyond a length; `last`: the state after the last

@@ -66,6 +66,7 @@ struct pnb__tensor {
     /* Set by the planner: buffer numbers, then pointers. */
     bool read_back;   /* a backward step reads the value */
     bool is_in_place; /* forward writes over inplace_in */
+    bool is_again;    /* by the run: forward is called in backward, for a second time */
     bool needed, needs_grad, grad_started, has_partial_views, is_recomputed;
     int buffer, again_buffer, aux_buffer[PNB__MAX_AUX], aux_again_buffer[PNB__MAX_AUX];
     int work_buffer, work_again_buffer, work_bwd_buffer, grad_buffer;
@@ -145,6 +146,9 @@ bool pnb__linear_can_pack(const pnb__tensor *t);
 /* The second factor of a linear node as product arguments: b, ldb, trans_b, n, k. */
 void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m);
 pnb__store pnb__linear_store(const pnb__tensor *t); /* of its weight */
+/* Is the weight of this conv2d node fixed? And its sizes and weight as a kernel wants them. */
+bool pnb__conv2d_can_pack(const pnb__tensor *t);
+void pnb__conv2d_args_of(const pnb__tensor *t, pnb__conv2d_args *a);
 /* Packs the weights in small types, which products read in no other form, or else the fixed ones,
  * which are only faster packed: where memory is short these stay as they are. NOMEM for the former.
  */

@@ -26,13 +26,29 @@ static void free_packed(const pnb__packed *packed, const pnb__kernels *k)
     pnb__free((void *)(uintptr_t)packed);
 }
 
+/* A convolution's weight (O,C,KH,KW), in an order of its kernel's own. */
+static pnb_status pack_conv2d(const pnb__graph *g, const pnb__tensor *t, pnb__packed *to,
+                              pnb_error *err)
+{
+    pnb__conv2d_args args;
+    pnb__conv2d_args_of(t, &args);
+    *to = (pnb__packed){.k = args.channels * args.kernel_h * args.kernel_w,
+                        .n = args.out_channels,
+                        .bytes = g->kernels.conv2d_pack_bytes(&args),
+                        .is_conv2d = true};
+    pnb_status status = g->kernels.mem_alloc(g->ctx, &to->data, to->bytes, err);
+    if (status == PNB_OK)
+        g->kernels.conv2d_pack(g->ctx, &args, to->data);
+    return status;
+}
+
 static pnb_status pack(const pnb__graph *g, const pnb__tensor *t, const pnb__param *p,
                        pnb__packed *to, pnb_error *err)
 {
     const pnb__kernels *k = &g->kernels;
     pnb__gemm_args args = {.n_batch = 1, .alpha = 1, .act = PNB__IDENTITY};
     pnb__linear_factor(t, &args);
-    *to = (pnb__packed){args.k, args.n, 0, NULL, p->store, p->i8_levels};
+    *to = (pnb__packed){.k = args.k, .n = args.n, .store = p->store, .levels = p->i8_levels};
     to->bytes = p->store == PNB__STORE_I8 ? k->gemm_i8_pack_bytes(to->k, to->n)
                                           : k->gemm_pack_bytes(to->k, to->n, to->store);
     pnb_status status = k->mem_alloc(g->ctx, &to->data, to->bytes, err);
@@ -47,6 +63,8 @@ static pnb_status pack(const pnb__graph *g, const pnb__tensor *t, const pnb__par
 
 static bool is_wanted(const pnb__tensor *t, bool small)
 {
+    if (t->op == &pnb__ops[PNB__OP_CONV2D] && t->needed)
+        return !small && pnb__conv2d_can_pack(t);
     if (t->op != &pnb__ops[PNB__OP_LINEAR] || !t->needed)
         return false;
     return small ? pnb__linear_store(t) != PNB__STORE_REAL : pnb__linear_can_pack(t);
@@ -64,8 +82,10 @@ pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err)
             continue;
         pnb_error why = PNB_ERROR_INIT;
         pnb__packed *to = pnb__alloc_zero(1, sizeof *to);
-        pnb_status status =
-            to == NULL ? pnb__fail_nomem(&why, sizeof *to) : pack(g, t, p, to, &why);
+        bool is_conv2d = t->op == &pnb__ops[PNB__OP_CONV2D];
+        pnb_status status = to == NULL  ? pnb__fail_nomem(&why, sizeof *to)
+                            : is_conv2d ? pack_conv2d(g, t, to, &why)
+                                        : pack(g, t, p, to, &why);
         if (status != PNB_OK) {
             pnb__free(to);
             return small || status != PNB_NOMEM ? pnb__fail(err, status, "%s", why.text) : PNB_OK;

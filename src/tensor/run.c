@@ -56,6 +56,7 @@ static bool run_step(pnb__graph *g, const pnb__step *s)
         return t->op->forward(t, false);
     case PNB__STEP_RECOMPUTE:
         t->data = t->again_data;
+        t->is_again = true;
         return t->recompute_all ? recompute_all(t) : t->op->forward(t, true);
     case PNB__STEP_SEED:
         g->kernels.fill(g->ctx, 1, 1.0, t->grad);
@@ -79,6 +80,7 @@ pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err)
     for (size_t i = 0; i < g->n_nodes; i++) {
         pnb__tensor *t = g->nodes[i];
         t->data = t->first_data;
+        t->is_again = false;
         memcpy(t->aux, t->first_aux, sizeof t->aux);
         t->work = t->first_work;
         if (t->param != NULL && t->needs_grad)

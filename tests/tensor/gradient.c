@@ -271,6 +271,55 @@ static pnb__tensor *case_gru(fixture *f, int v)
     return pnb__gru(gx, IN(9, 3), IN(9), len, &o);
 }
 
+static pnb__tensor *case_conv2d(fixture *f, int v)
+{
+    static const struct {
+        size_t w[4];
+        pnb__conv2d_opts o;
+    } variants[] = {
+        {{4, 3, 3, 3}, {.stride = 1, .pad = 1}}, {{2, 3, 3, 3}, {.stride = 2, .pad = 1}},
+        {{4, 3, 1, 1}, {.stride = 2}},           {{3, 3, 7, 7}, {.stride = 2, .pad = 3}},
+        {{1, 3, 2, 3}, {.stride = 3}},           {{5, 3, 1, 1}, {.stride = 1}}};
+    if (v >= (int)PNB_COUNT(variants))
+        return NULL;
+    return pnb__conv2d(IN(2, 5, 6, 3), real_in(f, -1, 1, 4, variants[v].w), &variants[v].o);
+}
+
+/* Running buffers of 3 channels, which are weights; each graph moves them a little further. */
+static pnb__tensor *running(fixture *f, int which)
+{
+    static double values[2][3] = {{0.1, -0.2, 0.3}, {0.5, 1, 2}};
+    static pnb__param params[2];
+    params[which] =
+        (pnb__param){.name = "buffer", .n_dims = 1, .shape = {3}, .n = 3, .data = values[which]};
+    return pnb__param_tensor(f->g, &params[which]);
+}
+
+static pnb__tensor *case_batchnorm(fixture *f, int v)
+{
+    if (v >= 8)
+        return NULL;
+    pnb__tensor *x = IN(2, 2, 2, 3);
+    pnb__batchnorm_opts o = {.w = POSITIVE(3),
+                             .b = IN(3),
+                             .running_mean = running(f, 0),
+                             .running_var = running(f, 1),
+                             .residual = v & 1 ? IN(2, 2, 2, 3) : NULL,
+                             .relu = v & 2,
+                             .training = v & 4,
+                             .eps = 1e-5,
+                             .momentum = 0.1};
+    pnb__tensor *y = pnb__batchnorm(x, &o);
+    return v & 1 ? pnb__mul(y, o.residual) : pnb__mul(y, y); /* others read what it does, too */
+}
+
+static pnb__tensor *case_max_pool(fixture *f, int v)
+{
+    return v == 0   ? pnb__max_pool(IN(2, 5, 6, 3), 3, 2, 1)
+           : v == 1 ? pnb__max_pool(IN(1, 4, 4, 2), 2, 2, 0)
+                    : NULL;
+}
+
 static pnb__tensor *case_gru_step(fixture *f, int v)
 {
     return v == 0 ? pnb__gru_step(IN(2, 9), IN(2, 9), IN(2, 3)) : NULL;

@@ -148,7 +148,8 @@ bool pnb__linear_can_pack(const pnb__tensor *t)
     if (a->transpose_w && root->n != t->in[W]->n)
         return false;
     const pnb__packed *p = root->param->packed;
-    return first_column(t) % group == 0 && root->n % k == 0 && (p == NULL || p->k == k);
+    return first_column(t) % group == 0 && root->n % k == 0 &&
+           (p == NULL || (p->k == k && !p->is_conv2d));
 }
 
 /* The whole weight even where t reads a slice of it: packed once, it serves every slice. */
