@@ -118,7 +118,7 @@ pnb__param *pnb__declare(pnb__weights *w, pnb__side side, const pnb__declared *w
     w->failed |= item->param.name == NULL;
     item->param.n_dims = what->n_dims;
     item->param.n = 1;
-    item->param.trainable = what->init != PNB__INIT_SINCOS;
+    item->param.trainable = what->init != PNB__INIT_SINCOS && !what->is_buffer;
     for (int i = 0; i < what->n_dims; i++) {
         item->param.shape[i] = what->shape[i];
         item->param.n *= what->shape[i];

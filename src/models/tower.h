@@ -129,6 +129,7 @@ typedef struct pnb__declared {
     pnb__init_kind init;
     double value; /* of init: a std, a bound or a constant */
     pnb__resize_rows_fn resize_rows;
+    bool is_buffer; /* state that training moves, but not by gradients: kept, saved, not trained */
 } pnb__declared;
 
 /* The parameter, NULL while they are counted or when memory ran out (w->failed). */

@@ -7,6 +7,11 @@
 /* Names and shapes for a configuration; no values yet. NOMEM. */
 pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb_ctx *ctx,
                                 pnb__real real, pnb_error *err);
+/* The same for what a function declares, called twice: a trunk without a model around it. The
+ * caller sets w->layout before files are read. */
+typedef void (*pnb__declare_fn)(pnb__weights *w, void *user);
+pnb_status pnb__weights_declare_by(pnb__weights *w, const pnb_ctx *ctx, pnb__real real,
+                                   pnb__declare_fn declare, void *user, pnb_error *err);
 void pnb__weights_reset(pnb__weights *w);
 
 /* Values of the reference's initialisation, counter-based on (seed, index of the weight). */

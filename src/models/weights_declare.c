@@ -14,8 +14,9 @@ static pnb__param *declare_scalar(pnb__weights *w, const char *name, double valu
                         &(pnb__declared){.name = name, .init = PNB__INIT_CONSTANT, .value = value});
 }
 
-static void declare_all(pnb__weights *w, const pnb__config *c)
+static void declare_all(pnb__weights *w, void *user)
 {
+    const pnb__config *c = user;
     if (c->has_logit_scale)
         w->logit_scale = declare_scalar(w, "logit_scale", c->init_logit_scale);
     if (c->has_logit_bias)
@@ -25,22 +26,31 @@ static void declare_all(pnb__weights *w, const pnb__config *c)
             pnb__tower_of(c, side)->declare(w, c);
 }
 
-pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb_ctx *ctx,
-                                pnb__real real, pnb_error *err)
+pnb_status pnb__weights_declare_by(pnb__weights *w, const pnb_ctx *ctx, pnb__real real,
+                                   pnb__declare_fn declare, void *user, pnb_error *err)
 {
     memset(w, 0, sizeof *w);
     pnb__arena_init(&w->arena, 16 * 1024);
     pnb__kernels_fill(&w->kernels, ctx, real);
     w->half = PNB_F32;
-    declare_all(w, c); /* counts them */
+    declare(w, user); /* counts them */
     w->items = pnb__alloc_zero(w->capacity + 1, sizeof *w->items);
     if (w->items != NULL && !w->failed)
-        declare_all(w, c);
-    w->layout = pnb__family_own_keys(c);
+        declare(w, user);
     if (w->items == NULL || w->failed) {
         size_t n_bytes = (w->capacity + 1) * sizeof *w->items;
         pnb__weights_reset(w);
         return pnb__fail_nomem(err, n_bytes);
     }
     return PNB_OK;
+}
+
+pnb_status pnb__weights_declare(pnb__weights *w, const pnb__config *c, const pnb_ctx *ctx,
+                                pnb__real real, pnb_error *err)
+{
+    pnb__config config = *c;
+    pnb_status status = pnb__weights_declare_by(w, ctx, real, declare_all, &config, err);
+    if (status == PNB_OK)
+        w->layout = pnb__family_own_keys(c);
+    return status;
 }

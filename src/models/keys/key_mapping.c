@@ -237,25 +237,6 @@ pnb__key_mapping pnb__key_mapping_of(pnb__key_mapping_kind kind, const pnb__conf
     return l;
 }
 
-/* Position numbers 0, 1, 2 .., the causal mask, and OpenAI's three numbers: all follow from the
- * configuration. Older versions of the libraries stored them. */
-bool pnb__key_mapping_ignores(const pnb__key_mapping *l, const char *key)
-{
-    static const char *const buffers[] = {"vision_model.embeddings.position_ids",
-                                          "text_model.embeddings.position_ids",
-                                          "attn_mask",
-                                          "text.attn_mask",
-                                          "input_resolution",
-                                          "context_length",
-                                          "vocab_size"};
-    if (!pnb__starts_with(key, l->prefix))
-        return false;
-    for (size_t i = 0; i < PNB_COUNT(buffers); i++)
-        if (strcmp(key + strlen(l->prefix), buffers[i]) == 0)
-            return true;
-    return false;
-}
-
 /* ---- patterns ---- */
 
 /* Matches `name`; *layer is the number at '#' (with its length), *rest what '*' covers. */
@@ -288,6 +269,44 @@ static bool pattern_matches(const char *pattern, const char *name, match *m)
     return *name == '\0';
 }
 
+/* Does a rule of the table without a weight of ours name the array? */
+static bool is_passed_over(const pnb__key_mapping_table *table, const char *key)
+{
+    match m;
+    for (size_t i = 0; table != NULL && i < table->n; i++)
+        if (table->rules[i].name == NULL && pattern_matches(table->rules[i].key, key, &m))
+            return true;
+    return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+/* Position numbers 0, 1, 2 .., the causal mask, and OpenAI's three numbers: all follow from the
+ * configuration. Older versions of the libraries stored them. torch counts the batches that a batch
+ * norm saw, for an average that these models do not use. */
+bool pnb__key_mapping_ignores(const pnb__key_mapping *l, const char *key)
+{
+    static const char *const buffers[] = {"vision_model.embeddings.position_ids",
+                                          "text_model.embeddings.position_ids",
+                                          "attn_mask",
+                                          "text.attn_mask",
+                                          "input_resolution",
+                                          "context_length",
+                                          "vocab_size"};
+    if (!pnb__starts_with(key, l->prefix))
+        return false;
+    key += strlen(l->prefix);
+    for (size_t i = 0; i < PNB_COUNT(buffers); i++)
+        if (strcmp(key, buffers[i]) == 0)
+            return true;
+    return ends_with(key, ".num_batches_tracked") || is_passed_over(l->vision, key) ||
+           is_passed_over(l->text, key);
+}
+
 /* Has the file an array that a rule of the table names? */
 static bool is_in_file(const pnb__key_mapping_table *table, const pnb__weight_file *file,
                        const char *prefix)
@@ -296,7 +315,8 @@ static bool is_in_file(const pnb__key_mapping_table *table, const pnb__weight_fi
     for (size_t i = 0; i < pnb__weight_file_count(file); i++) {
         const char *key = pnb__weight_file_at(file, i)->name;
         for (size_t r = 0; r < table->n && pnb__starts_with(key, prefix); r++)
-            if (pattern_matches(table->rules[r].key, key + strlen(prefix), &m))
+            if (table->rules[r].name != NULL &&
+                pattern_matches(table->rules[r].key, key + strlen(prefix), &m))
                 return true;
     }
     return false;
@@ -348,7 +368,7 @@ size_t pnb__key_mapping_parts(const pnb__key_mapping *l, const char *name,
     const pnb__key_mapping_table *table = pnb__starts_with(name, "text.") ? l->text : l->vision;
     for (size_t i = 0; table != NULL && i < table->n && n < 3; i++) {
         const pnb__key_rule *r = &table->rules[i];
-        if (!pattern_matches(r->name, name, &m))
+        if (r->name == NULL || !pattern_matches(r->name, name, &m))
             continue;
         parts[n] = (pnb__key_mapping_part){.first_third = r->first_third,
                                            .n_thirds = r->n_thirds,

@@ -8,7 +8,8 @@
 #include "tensor/graph.h"
 
 /* One weight of Penumbra's and one array of a file. In both patterns '#' stands for one layer
- * number and a final '*' for the rest of the name. A packed q,k,v projection that a file keeps
+ * number and a final '*' for the rest of the name. A rule without a name is of arrays that are
+ * passed over, as the classifier behind a trunk is. A packed q,k,v projection that a file keeps
  * apart has a rule for each part: thirds [first_third, first_third + n_thirds) of its rows; 0 and 3
  * is the whole weight. */
 typedef struct pnb__key_rule {
