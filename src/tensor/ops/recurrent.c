@@ -192,8 +192,11 @@ static void factor(const pnb__tensor *t, const gru_layout *l, bool transposed, v
                           .act = PNB__IDENTITY};
     if (l->pack_bytes == 0)
         return;
-    *packed = (pnb__packed){
-        k, n, g->kernels.gemm_pack_bytes(k, n, PNB__STORE_REAL), room, PNB__STORE_REAL, 0};
+    *packed = (pnb__packed){.k = k,
+                            .n = n,
+                            .bytes = g->kernels.gemm_pack_bytes(k, n, PNB__STORE_REAL),
+                            .data = room,
+                            .store = PNB__STORE_REAL};
     g->kernels.gemm_pack(g->ctx, m, packed);
     m->packed = packed;
 }
