@@ -37,6 +37,16 @@ pnb_preprocess pnb__assumed_preprocess(const pnb_model *model)
     return pp;
 }
 
+pnb_preprocess pnb__fresh_preprocess(const pnb_model *model)
+{
+    pnb_preprocess pp = pnb_preprocess_default();
+    if (pnb__family_of(&model->config)->claims != NULL)
+        return pnb__assumed_preprocess(model);
+    pp.width = (int)model->info.vision.image_width;
+    pp.height = (int)model->info.vision.image_height;
+    return pp;
+}
+
 /* transformers' SiglipTokenizer deletes punctuation and lowers in code; its files only name it. */
 static pnb_status find_siglip_class(const char *dir, bool *found, pnb_error *err)
 {

@@ -12,6 +12,9 @@
 /* How pictures are prepared for a model whose folder does not say it: as its family's reference
  * does, at the size of the image tower. */
 pnb_preprocess pnb__assumed_preprocess(const pnb_model *model);
+/* How pictures of a new model are prepared: as open_clip trains the families it knows, else as the
+ * family's own models were. */
+pnb_preprocess pnb__fresh_preprocess(const pnb_model *model);
 
 /* Sets the cleaning that a configuration asks for in text_cfg.tokenizer_kwargs.clean, at its root
  * or under open_clip's model_cfg. Where it is silent, a tokenizer_config.json in `dir` that names

@@ -46,9 +46,16 @@ pnb_status pnb__family_detect_keys(pnb__key_mapping *out, const pnb__config *c,
                                    const pnb__weight_file *file, pnb_error *err)
 {
     const pnb__family_calls *family = pnb__family_of(c);
-    return family->image_keys == NULL
-               ? pnb__key_mapping_detect(out, file, err)
-               : pnb__key_mapping_choose(out, file, family->image_keys, family->text_keys, err);
+    pnb_status status =
+        family->image_keys == NULL
+            ? pnb__key_mapping_detect(out, file, err)
+            : pnb__key_mapping_choose(out, file, family->image_keys, family->text_keys, err);
+    if (status == PNB_OK && family->plain_scale_key != NULL &&
+        pnb__weight_file_lookup(file, family->plain_scale_key) != NULL) {
+        out->plain_scale = family->plain_scale_key;
+        out->plain_bias = family->plain_bias_key;
+    }
+    return status;
 }
 
 pnb__key_mapping pnb__family_own_keys(const pnb__config *c)

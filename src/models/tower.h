@@ -82,6 +82,10 @@ typedef struct pnb__family_calls {
     /* Names of the arrays in weight files. NULL: the known layouts, told by the keys. */
     const pnb__key_mapping_table *image_keys, *text_keys;
 
+    /* Arrays of a released file that hold a and b of the logits themselves, where ours are
+     * "logit_scale", the logarithm of a, and "logit_bias". NULL: no file has them otherwise. */
+    const char *plain_scale_key, *plain_bias_key;
+
     /* Another size than the configuration's: changes c, and tells in `resize` what the file still
      * has. NULL: such models are opened at their own size. Errors  ARG */
     pnb_status (*set_sizes)(pnb__config *c, const pnb_model_load_opts *o, pnb__resize *resize,

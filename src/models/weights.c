@@ -147,8 +147,10 @@ static pnb_status load_one(pnb__weights *w, pnb__weight *item, pnb_error *err)
         pnb__free(g.owned);
         return status;
     }
-    bool maps = w->kernels.host_memory && w->kernels.real == PNB__F32 && g.view.dtype == PNB_F32 &&
-                g.owned == NULL && pnb_array_is_aligned(&g.view);
+    bool is_scalar = &item->param == w->logit_scale || &item->param == w->logit_bias;
+    bool maps = !(is_scalar && w->layout.plain_scale != NULL) && w->kernels.host_memory &&
+                w->kernels.real == PNB__F32 && g.view.dtype == PNB_F32 && g.owned == NULL &&
+                pnb_array_is_aligned(&g.view);
     if (maps)
         pnb__param_map(&item->param, g.view.data);
     else
@@ -240,6 +242,27 @@ static pnb_status check_unexpected(const pnb__weights *w, pnb_error *err)
     return PNB_OK;
 }
 
+/* The file has a itself, and we its logarithm; from here on both numbers are ours, under our names.
+ */
+static pnb_status take_plain_scale(pnb__weights *w, pnb_error *err)
+{
+    double a = 0;
+    if (w->layout.plain_scale == NULL || w->logit_scale == NULL)
+        return PNB_OK;
+    pnb_status status = pnb__param_read(w->logit_scale, &w->kernels, 0, 1, &a, err);
+    if (status == PNB_OK && !(a > 0 && isfinite(a)))
+        status =
+            pnb__fail(err, PNB_NUMERIC, "%s is %g, it must be above 0", w->layout.plain_scale, a);
+    a = log(a);
+    if (status == PNB_OK)
+        status = pnb__param_write(w->logit_scale, &w->kernels, 0, 1, &a, err);
+    for (size_t i = 0; i < w->n; i++) /* converting takes them from memory, not from the file */
+        w->items[i].resized |=
+            &w->items[i].param == w->logit_scale || &w->items[i].param == w->logit_bias;
+    w->layout.plain_taken = true;
+    return status;
+}
+
 /* Errors name the file, then the array: `model.safetensors: visual.proj: file has (..), ..`. */
 pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__resize *resize,
                              pnb_error *err)
@@ -253,6 +276,8 @@ pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__r
     }
     if (status == PNB_OK)
         status = check_unexpected(w, err);
+    if (status == PNB_OK)
+        status = take_plain_scale(w, err);
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s", w->file.path);
     return status;

@@ -248,7 +248,8 @@ pnb_status golden_case_pcme_image(golden_case *c, pnb_error *err)
     pnb_status status = begin(&h, false);
     if (status == PNB_OK) {
         h.features = real_input(&h, "features", true);
-        h.out = pnb__pcme_image_head_apply(h.g, &h.image, h.features, NULL, true);
+        h.out = pnb__pcme_image_head_apply(h.g, &h.image, pnb__pcme_positions_of(h.features), NULL,
+                                           true);
         status = finish(&h, NULL);
     }
     end(&h);

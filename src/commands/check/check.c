@@ -82,6 +82,8 @@ static void report_tower(const pnb_tower_info *t, const char *key_names, bool is
         report_blocks(t, r);
     else if (t->present)
         pnb__result_text(r, "distributions", "ends in", pnb_family_name(t->family));
+    if (t->architecture[0] != '\0')
+        pnb__result_text(r, "architecture", "architecture", t->architecture);
     pnb__result_end(r);
 }
 

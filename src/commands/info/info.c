@@ -67,6 +67,8 @@ static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r
     }
     if (t->n_layers > 0)
         describe_blocks(t, r);
+    if (t->architecture[0] != '\0')
+        pnb__result_text(r, "architecture", "architecture", t->architecture);
     pnb__result_text(r, "key_names", "names of weights", t->key_names);
     if (t->n_layers > 0)
         pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "io/json/json.h"
+#include "models/model_defaults.h"
 #include "penumbra/model.h"
 
 /* The options that change the configuration, as one JSON object on top of the user's own. */
@@ -46,14 +47,12 @@ done:
     return status;
 }
 
-static pnb_status save_preprocess(const pnb_model_info *info, const char *dir, pnb_error *err)
+static pnb_status save_preprocess(const pnb_model *model, const char *dir, pnb_error *err)
 {
-    pnb_preprocess pp = pnb_preprocess_default();
+    const pnb_preprocess pp = pnb__fresh_preprocess(model);
     char *path = pnb__path_join(dir, "preprocessor_config.json");
     if (path == NULL)
         return pnb__fail_nomem(err, strlen(dir));
-    pp.width = (int)info->vision.image_width;
-    pp.height = (int)info->vision.image_height;
     pnb_status status = pnb_preprocess_save(&pp, path, err);
     pnb__free(path);
     return status;
@@ -102,7 +101,7 @@ pnb_status pnb__model_dir_create(pnb__app *app, void *args, pnb__result *r)
     PNB_TRY(pnb_model_config_merge(opts->config, overrides, &config, err));
     PNB_TRY(pnb_model_init_json(&model, app->ctx, config, seed, err));
     PNB_TRY(pnb_model_save(model, opts->dir, err));
-    PNB_TRY(save_preprocess(pnb_model_get_info(model), opts->dir, err));
+    PNB_TRY(save_preprocess(model, opts->dir, err));
     if (tokenizer != NULL)
         PNB_TRY(pnb_tokenizer_save(tokenizer, opts->dir, err));
     else

@@ -279,6 +279,22 @@ static void strip_module(pnb__torch_file *file)
         file->views[i].name += sizeof prefix - 1;
 }
 
+/* A loss with weights of its own lies beside the "model" (PCME): names "criterion.*". */
+static pnb_status walk_criterion(walk *w, const pnb__pk_value *top)
+{
+    static const char name[] = "criterion";
+    const pnb__pk_value *v = pnb__pk_get(top, name);
+    const pnb__pk_value *dict = v != NULL ? dict_of(v) : NULL;
+    if (dict == NULL)
+        return PNB_OK;
+    pnb__buf_append(&w->name, name, sizeof name - 1);
+    pnb__buf_putc(&w->name, '.');
+    pnb_status status =
+        w->name.failed ? pnb__fail_nomem(w->job->err, w->name.size) : walk_dict(w, dict, 1);
+    w->name.size = 0;
+    return status;
+}
+
 pnb_status pnb__torch_views(pnb__torch_job *job, const pnb__pk_value *root)
 {
     walk w = {.job = job};
@@ -293,6 +309,8 @@ pnb_status pnb__torch_views(pnb__torch_job *job, const pnb__pk_value *root)
                          "\"state_dict\", \"model_state_dict\" or \"model\"",
                          job->where);
     pnb_status status = walk_dict(&w, dict, 0);
+    if (status == PNB_OK && strcmp(job->file->root, "model") == 0)
+        status = walk_criterion(&w, root);
     pnb__buf_reset(&w.name);
     if (status != PNB_OK)
         return status;

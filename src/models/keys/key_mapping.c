@@ -297,6 +297,8 @@ bool pnb__key_mapping_ignores(const pnb__key_mapping *l, const char *key)
                                           "input_resolution",
                                           "context_length",
                                           "vocab_size"};
+    if (l->plain_taken && (strcmp(key, l->plain_scale) == 0 || strcmp(key, l->plain_bias) == 0))
+        return true;
     if (!pnb__starts_with(key, l->prefix))
         return false;
     key += strlen(l->prefix);
@@ -361,8 +363,13 @@ size_t pnb__key_mapping_parts(const pnb__key_mapping *l, const char *name,
     size_t n = 0;
     match m;
     if (strcmp(name, "logit_scale") == 0 || strcmp(name, "logit_bias") == 0) {
+        bool is_plain = l->plain_scale != NULL && !l->plain_taken, is_scale = name[6] == 's';
         parts[0] = (pnb__key_mapping_part){.n_thirds = 3, .n_lead = (int)l->n_scale_dims};
-        snprintf(parts[0].key, sizeof parts[0].key, "%s%s", l->prefix, name);
+        if (is_plain)
+            snprintf(parts[0].key, sizeof parts[0].key, "%s",
+                     is_scale ? l->plain_scale : l->plain_bias);
+        else
+            snprintf(parts[0].key, sizeof parts[0].key, "%s%s", l->prefix, name);
         return 1;
     }
     const pnb__key_mapping_table *table = pnb__starts_with(name, "text.") ? l->text : l->vision;

@@ -27,8 +27,7 @@ static pnb__tensor *linear(pnb__graph *g, pnb__tensor *x, pnb__param *const wb[2
     return pnb__linear(x, pnb__param_tensor(g, wb[0]), &opts);
 }
 
-/* (B,C,h,w) -> (B,h w,C): a position's channels side by side, as words are. */
-static pnb__tensor *positions_of(pnb__tensor *features)
+pnb__tensor *pnb__pcme_positions_of(pnb__tensor *features)
 {
     size_t n_batch = pnb__dim(features, 0), channels = pnb__dim(features, 1);
     size_t n = pnb__dim(features, 2) * pnb__dim(features, 3);
@@ -37,11 +36,9 @@ static pnb__tensor *positions_of(pnb__tensor *features)
 }
 
 pnb__pcme_embedding pnb__pcme_image_head_apply(pnb__graph *g, const pnb__pcme_image_head *h,
-                                               pnb__tensor *features, pnb__tensor *pooled,
-                                               bool unit)
+                                               pnb__tensor *x, pnb__tensor *pooled, bool unit)
 {
     pnb__pcme_embedding out = {NULL};
-    pnb__tensor *x = positions_of(features);
     pnb__tensor *v = pooled != NULL ? pooled : pnb__mean(x, 1);
     const pnb__pie_head *pie = h->pie.attention.w1 != NULL ? &h->pie : NULL;
     pnb__pcme_mean(g, pie, linear(g, v, h->fc), x, NULL, unit, &out);

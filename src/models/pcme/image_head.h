@@ -16,10 +16,11 @@ typedef struct pnb__pcme_image_head {
 void pnb__pcme_declare_image_head(pnb__weights *w, const pnb__pcme_config *c,
                                   pnb__pcme_image_head *out);
 
-/* features (B,C,h,w); pooled (B,C) is their mean over positions, NULL: it is taken here. The mean
- * has L2 norm 1 if `unit`. */
+/* x (B,h w,C): a position's channels side by side, as words are; pooled (B,C) is their mean over
+ * positions, NULL: it is taken here. The mean has L2 norm 1 if `unit`. */
 pnb__pcme_embedding pnb__pcme_image_head_apply(pnb__graph *g, const pnb__pcme_image_head *h,
-                                               pnb__tensor *features, pnb__tensor *pooled,
-                                               bool unit);
+                                               pnb__tensor *x, pnb__tensor *pooled, bool unit);
+/* Such positions of a map (B,C,h,w). */
+pnb__tensor *pnb__pcme_positions_of(pnb__tensor *features);
 
 #endif

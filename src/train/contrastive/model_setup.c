@@ -278,7 +278,8 @@ static pnb_status open_preprocess(pnb__contrastive *c, const char *dir, pnb_erro
 {
     const pnb_tower_info *v = &c->info->vision;
     bool known = false;
-    c->preprocess = dir != NULL ? pnb__assumed_preprocess(c->model) : pnb_preprocess_default();
+    c->preprocess =
+        dir != NULL ? pnb__assumed_preprocess(c->model) : pnb__fresh_preprocess(c->model);
     if (dir != NULL) {
         pnb_error why = PNB_ERROR_INIT;
         pnb_preprocess pp;

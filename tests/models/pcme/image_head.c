@@ -49,7 +49,7 @@ static void run_head(const pnb__pcme_image_head *head, const float *features, co
     assert_int_equal(pnb__graph_create(&g, ctx, PNB__F32, false, NULL), PNB_OK);
     pnb__tensor *x = pnb__input(g, PNB__REAL, 4, (size_t[]){B, C, H, W});
     pnb__tensor *v = pooled != NULL ? pnb__input(g, PNB__REAL, 2, (size_t[]){B, C}) : NULL;
-    pnb__pcme_embedding e = pnb__pcme_image_head_apply(g, head, x, v, true);
+    pnb__pcme_embedding e = pnb__pcme_image_head_apply(g, head, pnb__pcme_positions_of(x), v, true);
     pnb__dist out = pnb__pcme_dist(&e);
     pnb__keep(out.mean);
     if (out.log_var != NULL)

@@ -1,0 +1,245 @@
+/* PCME (Chun et al. 2021) and its baselines as a family of models: a ResNet and its heads over
+ * pictures, word vectors and bi-GRUs over captions.
+ *
+ *     config.json  {"model_type": "pcme", "embed_dim": D, "n_embeddings": K,
+ *                   "attention": bool, "uncertainty": bool,
+ *                   "init_logit_scale": log a, "init_logit_bias": b,
+ *                   "vision_cfg": {"trunk": "resnet152", "image_size": 224, "frozen_norm": bool},
+ *                   "text_cfg": {"vocab_size": V, "word_dim": 300, "context_length": T}}
+ * A trunk may be described in place of named: "base", "layers" (four), "bottleneck".
+ *
+ * a and b are those of the match probability s(2 (-a |z_i - z_t| + b)), the reference's
+ * negative_scale and shift. Ours has log a, as all models do; a released file has a itself under
+ * "criterion.", beside the arrays of its "model". */
+#include <math.h>
+#include <string.h>
+
+#include "models/pcme/image_head.h"
+#include "models/pcme/text_tower.h"
+#include "models/resnet/resnet.h"
+
+#define CNN "visual.cnn."
+
+typedef struct settings {
+    pnb__resnet_config trunk;
+    pnb__pcme_config heads;
+} settings;
+
+static settings settings_of(const pnb__config *c)
+{
+    settings s;
+    pnb__config_get_own(c, &s, sizeof s);
+    return s;
+}
+
+/* ---- configuration ---- */
+
+static bool claims(const json_t *root)
+{
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    return type != NULL && strcmp(type, "pcme") == 0;
+}
+
+/* "layers": [3, 4, 6, 3] */
+static void read_layers(pnb__jobj *o, pnb__resnet_config *trunk, pnb_error *err)
+{
+    const json_t *layers = json_object_get(o->obj, "layers");
+    if (o->status != PNB_OK)
+        return;
+    if (json_array_size(layers) != PNB__RESNET_STAGES) {
+        o->status = pnb__fail(err, PNB_FORMAT, "%s: layers must be %d numbers of blocks", o->where,
+                              (int)PNB__RESNET_STAGES);
+        return;
+    }
+    for (size_t i = 0; i < PNB__RESNET_STAGES; i++) {
+        json_int_t n = json_integer_value(json_array_get(layers, i));
+        trunk->layers[i] = n > 0 ? (size_t)n : 0; /* 0 is refused with the rest */
+    }
+}
+
+static void read_trunk(pnb__jobj *o, pnb__resnet_config *trunk, pnb_error *err)
+{
+    const char *name = pnb__json_get_string(o, "trunk", NULL, err);
+    bool is_described = json_object_get(o->obj, "layers") != NULL;
+    if (o->status != PNB_OK)
+        return;
+    if ((name != NULL) == is_described) {
+        o->status = pnb__fail(err, PNB_FORMAT,
+                              "%s: a trunk is named by \"trunk\" or described by \"layers\", "
+                              "\"base\" and \"bottleneck\": one of the two",
+                              o->where);
+    } else if (name != NULL) {
+        o->status = pnb__resnet_config_named(trunk, name, err);
+    } else {
+        trunk->base = (size_t)pnb__json_get_int_in(o, "base", 64, 1, 1024, err);
+        trunk->bottleneck = pnb__json_get_bool(o, "bottleneck", true, err);
+        read_layers(o, trunk, err);
+    }
+    trunk->frozen = pnb__json_get_bool(o, "frozen_norm", false, err);
+}
+
+static pnb_status read_image(pnb__config *out, json_t *section, settings *s, pnb_error *err)
+{
+    static const char *const keys[] = {"trunk",      "base",       "layers",
+                                       "bottleneck", "image_size", "frozen_norm"};
+    pnb__jobj o = pnb__json_object(section, "vision_cfg", err);
+    pnb__json_check_keys(&o, keys, PNB_COUNT(keys), err);
+    pnb__config_image_size(out, &o, 224, err);
+    read_trunk(&o, &s->trunk, err);
+    if (o.status == PNB_OK)
+        o.status = pnb__resnet_config_check(&s->trunk, out->image_height, out->image_width, err);
+    s->heads.image_dim = pnb__resnet_width(&s->trunk);
+    out->vision.present = true;
+    return o.status;
+}
+
+static pnb_status read_text(pnb__config *out, json_t *section, settings *s, pnb_error *err)
+{
+    static const char *const keys[] = {"vocab_size", "word_dim", "context_length",
+                                       "tokenizer_kwargs"};
+    pnb__jobj o = pnb__json_object(section, "text_cfg", err);
+    pnb__json_check_keys(&o, keys, PNB_COUNT(keys), err);
+    out->vocab_size = (size_t)pnb__json_get_int_in(&o, "vocab_size", 2, 2, PNB__MAX_VOCAB, err);
+    out->context_length = (size_t)pnb__json_get_int_in(&o, "context_length", 64, 1, 4096, err);
+    s->heads.word_dim = (size_t)pnb__json_get_int_in(&o, "word_dim", 300, 2, PNB__MAX_WIDTH, err);
+    s->heads.vocab_size = out->vocab_size;
+    out->text.present = true;
+    return o.status;
+}
+
+static pnb_status read_config(pnb__config *out, json_t *root, const char *where, pnb_error *err)
+{
+    static const char *const keys[] = {"model_type",      "embed_dim",   "n_embeddings",
+                                       "attention",       "uncertainty", "init_logit_scale",
+                                       "init_logit_bias", "vision_cfg",  "text_cfg"};
+    settings s = {.trunk = {.base = 0}};
+    pnb__jobj o = pnb__json_object(root, where, err);
+    pnb__json_check_keys(&o, keys, PNB_COUNT(keys), err);
+    out->embed_dim = (size_t)pnb__json_get_int_in(&o, "embed_dim", 1024, 2, PNB__MAX_WIDTH, err);
+    out->init_logit_scale = pnb__json_get_double(&o, "init_logit_scale", log(5), err);
+    out->init_logit_bias = pnb__json_get_double(&o, "init_logit_bias", 5, err);
+    out->has_logit_scale = out->has_logit_bias = true;
+    s.heads.embed_dim = out->embed_dim;
+    s.heads.n_embeddings = (size_t)pnb__json_get_int_in(&o, "n_embeddings", 1, 1, 64, err);
+    s.heads.with_attention = pnb__json_get_bool(&o, "attention", true, err);
+    s.heads.with_uncertainty = pnb__json_get_bool(&o, "uncertainty", true, err);
+    json_t *vision = pnb__json_get_object(&o, "vision_cfg", err);
+    json_t *text = pnb__json_get_object(&o, "text_cfg", err);
+    pnb_status status = o.status;
+    if (status == PNB_OK && vision != NULL)
+        status = read_image(out, vision, &s, err);
+    if (status == PNB_OK && text != NULL)
+        status = read_text(out, text, &s, err);
+    if (status == PNB_OK && (vision == NULL || text == NULL))
+        status = pnb__fail(err, PNB_FORMAT, "%s: vision_cfg and text_cfg are both wanted", where);
+    if (status == PNB_OK)
+        status = pnb__pcme_config_check(&s.heads, where, err);
+    pnb__config_set_own(out, &s, sizeof s);
+    return status;
+}
+
+/* ---- towers ---- */
+
+typedef struct image_tower {
+    pnb__resnet trunk;
+    pnb__pcme_image_head head;
+} image_tower;
+
+static pnb_family ends_in(const pnb__config *c)
+{
+    return settings_of(c).heads.with_uncertainty ? PNB_GAUSSIAN_DIAG : PNB_POINT;
+}
+
+/* The trunk first: the order of the reference's files. */
+static void declare_image(pnb__weights *w, const pnb__config *c)
+{
+    settings s = settings_of(c);
+    image_tower *t = pnb__declare_tower(w, PNB__IMAGE_SIDE, sizeof *t);
+    image_tower counted = {.head = {.fc = {NULL}}};
+    t = t != NULL ? t : &counted;
+    pnb__resnet_declare(w, &t->trunk, CNN, &s.trunk);
+    pnb__pcme_declare_image_head(w, &s.heads, &t->head);
+}
+
+static pnb__dist build_image(const pnb__weights *w, const pnb__config *c, pnb__graph *g,
+                             const pnb__tower_in *in, bool unit)
+{
+    settings s = settings_of(c);
+    const image_tower *t = w->tower[PNB__IMAGE_SIDE];
+    pnb__resnet_out z = pnb__resnet_build(&t->trunk, &s.trunk, g, in->pixels);
+    pnb__tensor *x =
+        pnb__reshape(z.map, 3,
+                     (size_t[]){pnb__dim(z.map, 0), pnb__dim(z.map, 1) * pnb__dim(z.map, 2),
+                                pnb__dim(z.map, 3)});
+    pnb__pcme_embedding e = pnb__pcme_image_head_apply(g, &t->head, x, z.pooled, unit);
+    return pnb__pcme_dist(&e);
+}
+
+static void declare_text(pnb__weights *w, const pnb__config *c)
+{
+    settings s = settings_of(c);
+    pnb__pcme_declare_text(w, &s.heads);
+}
+
+/* "ResNet 3-8-36-3 of 64, 2048 channels; local attention" */
+static void describe_image(pnb_tower_info *out, const pnb__config *c)
+{
+    settings s = settings_of(c);
+    const size_t *n = s.trunk.layers;
+    snprintf(out->architecture, sizeof out->architecture,
+             "ResNet %zu-%zu-%zu-%zu of %zu, %zu channels%s", n[0], n[1], n[2], n[3], s.trunk.base,
+             pnb__resnet_width(&s.trunk), s.heads.with_attention ? "; local attention" : "");
+}
+
+static void describe_text(pnb_tower_info *out, const pnb__config *c)
+{
+    settings s = settings_of(c);
+    snprintf(out->architecture, sizeof out->architecture, "bi-GRU over words of %zu, %zu states%s",
+             s.heads.word_dim, s.heads.embed_dim,
+             s.heads.with_attention ? "; local attention" : "");
+}
+
+static const pnb__tower_calls image = {
+    .family = ends_in, .declare = declare_image, .build = build_image, .describe = describe_image};
+static const pnb__tower_calls text = {.family = ends_in,
+                                      .declare = declare_text,
+                                      .build = pnb__pcme_build_text,
+                                      .describe = describe_text,
+                                      .n_places = pnb__pcme_n_places,
+                                      .find_places = pnb__pcme_find_places};
+
+/* ---- the family ---- */
+
+/* The reference's validation: the shorter side to 256 by Pillow's bilinear, the middle 224, RGB
+ * first, ImageNet's mean and deviation (datasets/_transforms.py). In other sizes alike. */
+static void assume_pixels(pnb_preprocess *pp, const json_t *config)
+{
+    static const float mean[3] = {0.485F, 0.456F, 0.406F}, std[3] = {0.229F, 0.224F, 0.225F};
+    (void)config;
+    pp->filter = PNB_FILTER_BILINEAR;
+    pp->mode = PNB_FIT_SHORTEST;
+    pp->centre = PNB_CENTRE_ROUND;
+    pp->resize_to = pp->width * 8 / 7;
+    memcpy(pp->mean, mean, sizeof mean);
+    memcpy(pp->std, std, sizeof std);
+}
+
+static const char *tokenizer_source(const pnb__config *c)
+{
+    (void)c;
+    return "the vocabulary it was trained with (vocab.pkl as released, vocab.txt, or "
+           "tokenizer.json)";
+}
+
+const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
+                                           .image = &image,
+                                           .text = &text,
+                                           .claims = claims,
+                                           .read_config = read_config,
+                                           .image_keys = &pnb__pcme_image_keys,
+                                           .text_keys = &pnb__pcme_text_keys,
+                                           .plain_scale_key = "criterion.negative_scale",
+                                           .plain_bias_key = "criterion.shift",
+                                           .assume_pixels = assume_pixels,
+                                           .tokenizer_source = tokenizer_source,
+                                           .trains = true};
