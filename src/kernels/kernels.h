@@ -176,6 +176,51 @@ typedef struct pnb__inclusion_args {
     bool accumulate[4];
 } pnb__inclusion_args;
 
+/* A strip of n1 rows of distributions against n2 others, J samples each: squared distances come of
+ * products, |x|^2 + |y|^2 - 2 x.y, and of differences where that would lose more than four bits.
+ * With d = sqrt(|x_j - y_k|^2 + 1e-6), z_jk = factor sign (shift - scale d), s the logistic:
+ *   nll[i][t] = -log mean_jk s(z_jk)
+ * Backward: products (n1 J, n2 J) become d loss / d |x_j - y_k|^2, and the two rows of sums get
+ * each pair's part of the gradients of scale and shift. Everything is computed in double. */
+typedef struct pnb__match_args {
+    size_t n1, n2, n_samples, dim;
+    double factor;
+    const void *x, *y;               /* (n1 J, D), (n2 J, D) */
+    const void *square_x, *square_y; /* their squared lengths */
+    const void *signs;               /* (n1, n2): 1 matches, -1 does not */
+    const void *scale, *shift;       /* () */
+    void *products;                  /* (n1 J, n2 J) */
+    void *nll;                       /* (n1, n2), forward */
+    const void *d_nll;               /* (n1, n2), backward */
+    void *d_scale, *d_shift;         /* (n1, n2), backward */
+} pnb__match_args;
+
+/* Rows first .. first + n1 of x (n, D) against those that follow each:
+ *   sums[i] = log sum_{j > i} exp(-rate |x_i - x_j|^2)
+ * Backward: products (n1, n) become d loss / d |x_i - x_j|^2, 0 for j <= i. */
+typedef struct pnb__spread_args {
+    size_t first, n1, n, dim;
+    double rate;
+    const void *x, *square; /* all n rows */
+    void *products;         /* (n1, n) */
+    void *sums;             /* (n1) of the strip: forward writes, backward reads */
+    const void *d_sums;     /* (n1) */
+} pnb__spread_args;
+
+/* Samples of n1 rows against those of n2 others, from products: row i J + a of them is sample a of
+ * row i, column b ld_sample + q sample b of row q. With d2 = square1 + square2 - 2 product:
+ *   is_match:  value[i][q] = mean_ab s(b - a sqrt(d2 + 1e-6))
+ *   otherwise: value[i][q] = mean_ab sqrt(d2)
+ * spread[i][q] bounds the distance from the true value, for products that are right to
+ * `relative` (square1 + square2) / 2 and samples to 2^-24 of themselves. */
+typedef struct pnb__sample_pairs_args {
+    size_t n1, n2, n_samples, ld_product, ld_sample, ld;
+    bool is_match;
+    double a, b, relative;
+    const void *products, *square1, *square2; /* (n1 J), (J, ld_sample) */
+    void *value, *spread;                     /* (n1, n2) rows ld apart */
+} pnb__sample_pairs_args;
+
 /* Many rows against few: c[i][j] = a_i . b_j, i < m, j < n. Any n is right, up to about 16 is what
  * it is for: a is read once, at the speed of memory. */
 typedef struct pnb__dots_args {

@@ -54,6 +54,9 @@ pnb_status pnb__param_read_bytes(const pnb__param *p, const pnb__kernels *k, siz
 /* The numbers of another weight of as many; both are REAL and of table k. Errors  IO */
 pnb_status pnb__param_copy(pnb__param *p, const pnb__param *from, const pnb__kernels *k,
                            pnb_error *err);
+/* p = keep p + share from, as many numbers, REAL and of table k */
+void pnb__param_mix(pnb__param *p, double keep, const pnb__param *from, double share,
+                    const pnb__kernels *k);
 bool pnb__param_is_finite(const pnb__param *p, const pnb__kernels *k); /* `store` is REAL */
 /* n numbers of a weight from element `at` on; `store` is REAL. Exact in both directions for numbers
  * of the table's real type. Errors  IO: those of mem_read and mem_write */
@@ -220,6 +223,19 @@ pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h);
 pnb__tensor *pnb__length_mask(pnb__tensor *lengths, size_t n_positions);
 /* values (R, k) and, through *indices when not NULL, int32 (R, k). No gradient. */
 pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices);
+/* Largest of each row: x (..., K) -> (...). The gradient goes to the first place that holds it. */
+pnb__tensor *pnb__row_max(pnb__tensor *x);
+/* Soft contrastive loss of every pair over J samples of each side (PCME Eq. 5 to 7).
+ *   nll[i][t] = log J^2 - log sum_jk s(factor sign (shift - scale sqrt(|x_ij - y_tk|^2 + 1e-6)))
+ * x (B1,J,D), y (B2,J,D), scale and shift (), signs (B1,B2) of 1 and -1 -> (B1,B2); s the logistic.
+ * Memory for a strip of pairs' distances, never for B1 B2 J^2; they are made again for backward. */
+typedef struct pnb__match_in {
+    pnb__tensor *x, *y, *scale, *shift, *signs;
+    double factor;
+} pnb__match_in;
+pnb__tensor *pnb__match_nll(const pnb__match_in *in);
+/* x (N,D), N >= 2 -> (N-1): log sum_{j > i} exp(-rate |x_i - x_j|^2), a strip of rows at a time */
+pnb__tensor *pnb__pair_log_sums(pnb__tensor *x, double rate);
 /* Per-dimension hypothesis H of SPEC section 2 (ProLIP Eq. 3): h[i] = inc(1,2) - inc(2,1). */
 typedef struct pnb__search_inclusion_opts {
     bool published;

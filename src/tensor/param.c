@@ -61,6 +61,14 @@ pnb_status pnb__param_copy(pnb__param *p, const pnb__param *from, const pnb__ker
     return k->mem_copy(k->ctx, p->data, from->data, p->n * PNB__REAL_SIZE(k->real), err);
 }
 
+void pnb__param_mix(pnb__param *p, double keep, const pnb__param *from, double share,
+                    const pnb__kernels *k)
+{
+    assert(p->store == PNB__STORE_REAL && from->store == PNB__STORE_REAL && from->n == p->n);
+    k->unary(k->ctx, PNB__AFFINE, p->n, keep, 0, p->data, p->data);
+    k->axpy(k->ctx, p->n, share, from->data, p->data);
+}
+
 bool pnb__param_is_finite(const pnb__param *p, const pnb__kernels *k)
 {
     assert(p->store == PNB__STORE_REAL);

@@ -7,7 +7,7 @@
 
 #include "tensor/graph.h"
 
-enum { LOSS_MAX_LEAVES = 8, LOSS_MAX_NUMBERS = 128 };
+enum { LOSS_MAX_LEAVES = 8, LOSS_MAX_NUMBERS = 256 };
 
 /* Leaves lie one after the other in the numbers that `value` reads. */
 typedef struct loss_case {

@@ -9,6 +9,8 @@ static const struct {
     {"param.conv1.weight", golden_case_resnet},
     {"param.rnn.weight_ih_l0", golden_case_pcme_text},
     {"features", golden_case_pcme_image},
+    {"i2t_pos_loss", golden_case_pcme_loss},
+    {"elk_dist", golden_case_pcme_distances},
 };
 
 pnb_status golden_family_pcme(golden_case *c, pnb_error *err)

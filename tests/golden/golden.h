@@ -57,6 +57,8 @@ pnb_status golden_case_asymvlm(golden_case *c, pnb_error *err);
 pnb_status golden_case_resnet(golden_case *c, pnb_error *err);
 pnb_status golden_case_pcme_text(golden_case *c, pnb_error *err);
 pnb_status golden_case_pcme_image(golden_case *c, pnb_error *err);
+pnb_status golden_case_pcme_loss(golden_case *c, pnb_error *err);
+pnb_status golden_case_pcme_distances(golden_case *c, pnb_error *err);
 
 /* ---- reading ---- */
 /* Is there such a tensor in the case (any role)? Its shape comes with the view. */

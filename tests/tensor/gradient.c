@@ -333,6 +333,34 @@ static pnb__tensor *case_inclusion(fixture *f, int v)
     return pnb__inclusion(IN(2, 3), IN(2, 3), IN(2, 3), IN(2, 3), &o);
 }
 
+static pnb__tensor *case_row_max(fixture *f, int v)
+{
+    return v == 0 ? pnb__row_max(IN(3, 5)) : v == 1 ? pnb__row_max(IN(2, 3, 1)) : NULL;
+}
+
+/* Signs have no gradient: they are of a matrix that is not varied. */
+static pnb__tensor *case_match_nll(fixture *f, int v)
+{
+    static const size_t shapes[][4] = {{2, 2, 3, 4}, {1, 1, 1, 1}, {3, 3, 1, 2}, {2, 4, 2, 3}};
+    if (v >= 8)
+        return NULL;
+    const size_t *s = shapes[v % 4];
+    pnb__tensor *eye = pnb__input(f->g, PNB__REAL, SHAPE(s[0], s[1])); /* 4 where rows match */
+    pnb__match_in in = {.x = IN(s[0], s[2], s[3]), .y = IN(s[1], s[2], s[3])};
+    in.scale = POSITIVE(1);
+    in.shift = POSITIVE(1);
+    in.signs = pnb__affine(eye, 0.5, -1);
+    in.factor = v < 4 ? 2 : 1;
+    return pnb__match_nll(&in);
+}
+
+static pnb__tensor *case_pair_log_sums(fixture *f, int v)
+{
+    return v == 0   ? pnb__pair_log_sums(IN(5, 3), 2)
+           : v == 1 ? pnb__pair_log_sums(IN(2, 1), 0.5)
+                    : NULL;
+}
+
 /* x x^T + n I is positive definite whatever x is. */
 static pnb__tensor *positive_definite(fixture *f)
 {

@@ -11,9 +11,9 @@
 #include "adapt/adapter.h"
 #include "adapt/gen_gauss_loss.h"
 #include "adapt/head.h"
-#include "adapt/pair_loss.h"
 #include "penumbra/optim.h"
 #include "tensor/graph.h"
+#include "train/losses/pair_loss.h"
 
 enum {
     PNB__LEARNED_MAX_PARAMS = 48,

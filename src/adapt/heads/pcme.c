@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "adapt/heads/learned.h"
-#include "adapt/heads/soft_contrastive.h"
+#include "train/losses/soft_contrastive.h"
 
 static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
 {

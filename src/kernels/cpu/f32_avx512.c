@@ -29,6 +29,7 @@
 #include "kernels/cpu/layernorm.inc"
 #include "kernels/cpu/rearrange.inc"
 #include "kernels/cpu/rows.inc"
+#include "kernels/cpu/samples.inc"
 
 #include "kernels/cpu/batchnorm.inc"
 #include "kernels/cpu/conv2d.inc"

@@ -25,6 +25,7 @@ typedef double real;
 #include "kernels/ref/optim.inc"
 #include "kernels/ref/pool.inc"
 #include "kernels/ref/rows.inc"
+#include "kernels/ref/samples.inc"
 
 #include "kernels/ref/fill.inc"
 

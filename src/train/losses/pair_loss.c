@@ -5,7 +5,7 @@
  *            pseudo labels: y' = 1 where z_ij >= z of row i's first match, else y
  *            VIB: -1/2 mean(1 + l - m^2 - e^l), l = log variance. PCME reads its log sigma there as
  *            a log variance and ProLIP halves it; here it is the divergence from N(0, I) */
-#include "adapt/pair_loss.h"
+#include "train/losses/pair_loss.h"
 
 static pnb__tensor *square(pnb__tensor *x)
 {

@@ -1,7 +1,7 @@
 /* Losses of the Gaussian heads on frozen embeddings: PFE and PCME++. ProLIP's is src/train/loss.h.
  */
-#ifndef PNB_ADAPT_PAIR_LOSS_H
-#define PNB_ADAPT_PAIR_LOSS_H
+#ifndef PNB_TRAIN_LOSSES_PAIR_LOSS_H
+#define PNB_TRAIN_LOSSES_PAIR_LOSS_H
 
 #include "tensor/graph.h"
 

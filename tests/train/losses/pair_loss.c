@@ -1,6 +1,6 @@
 /* Losses of Gaussian heads against their formulas in doubles: PFE's mutual likelihood; PCME++'s two
  * distances, its pseudo positives and the weights of its terms. */
-#include "adapt/pair_loss.h"
+#include "train/losses/pair_loss.h"
 
 #include "tests/adapt/loss_case.h"
 

@@ -1,0 +1,44 @@
+/* PCME's losses over samples in a graph: soft contrastive, divergence, uniformity. */
+#ifndef PNB_TRAIN_LOSSES_SOFT_CONTRASTIVE_H
+#define PNB_TRAIN_LOSSES_SOFT_CONTRASTIVE_H
+
+#include "tensor/graph.h"
+
+/* One side: mean, log_var (B,D); noise (B,J,D) of N(0,1). log_var is the log of the VARIANCE: twice
+ * what PCME's heads give, which is log sigma. */
+typedef struct pnb__sampled_side {
+    pnb__tensor *mean, *log_var, *noise;
+} pnb__sampled_side;
+
+/* x_j = mean + exp(log_var/2) noise_j, (B,J,D); the draws of PCME section 3.1 (reparameterised). */
+pnb__tensor *pnb__draw_samples(pnb__sampled_side side);
+
+/* Negative log of the match probability of every pair (B1,B2), in nats:
+ *   log J^2 - logsumexp_jk log s(2 m l_jk),  l_jk = -scale sqrt(|x_j - y_k|^2 + 1e-6) + shift
+ * samples x (B1,J,D), y (B2,J,D), m = 1 for matching rows and -1 else: `signs` (B1,B2).
+ * Its gradient is PCME Eq. (5): with w_jk = s(2 m l_jk) / sum s,
+ *   d nll / d l_jk = -2 m w_jk (1 - s(2 m l_jk)),
+ * so that the pairs of samples that are near count most among matches.
+ * Range   finite for scale * distance up to 1e300 in a graph of doubles, 1e38 in one of floats
+ * Source  PCME Eq. (4) to (7); the 2 under the sigmoid (PNB_MATCH_FACTOR) and 1e-6 are its code's,
+ *         where s(l) is written e^l/(e^l + e^-l) */
+pnb__tensor *pnb__soft_contrastive_pairs(pnb__tensor *x, pnb__tensor *y, pnb__tensor *scale,
+                                         pnb__tensor *shift, pnb__tensor *signs);
+/* Twice the sum over all pairs, (): both directions of the reference are this one sum, and it adds
+ * them up. */
+pnb__tensor *pnb__soft_contrastive(pnb__sampled_side images, pnb__sampled_side texts,
+                                   pnb__tensor *scale, pnb__tensor *shift, pnb__tensor *signs);
+
+/* -1/2 sum_{B,D} (1 + l - m^2 - e^l), l = log_var: the divergence from N(0, I), () in nats.
+ * Source  PCME Eq. (8) */
+pnb__tensor *pnb__sampled_divergence(pnb__sampled_side side);
+/* The same formula as PCME's code has it: m is the mean of the J samples, and log sigma stands
+ * where the log-variance should:  -1/2 sum (1 + l/2 - m_J^2 - e^(l/2)). By name, to compare. */
+pnb__tensor *pnb__sampled_divergence_published(pnb__sampled_side side);
+
+/* log of the mean over i < j of exp(-2 |x_i - x_j|^2), (): how evenly the samples of all rows lie.
+ * Exact over all pairs, in strips; PCME's code draws 16,384 of them at random where there are more.
+ * Shape   x (N,D), N >= 2      Source  Wang and Isola 2020, section 4.1.2, t = 2 */
+pnb__tensor *pnb__uniformity(pnb__tensor *x);
+
+#endif
