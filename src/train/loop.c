@@ -359,6 +359,21 @@ static pnb_status plan_steps(pnb__trainer *t, pnb_error *err)
     return PNB_OK;
 }
 
+/* Before the optimiser's state is read: phases are no part of it. */
+static pnb_status set_groups(pnb__trainer *t, pnb_error *err)
+{
+    const pnb__objective *o = &t->objective;
+    for (size_t i = 0; o->calls->group != NULL && i < o->n_params; i++) {
+        if (!o->params[i]->trainable)
+            continue;
+        const pnb__optim_group group = o->calls->group(o->self, o->params[i]);
+        pnb_status status = pnb__optim_set_group(t->optim, o->params[i], &group, err);
+        if (status != PNB_OK)
+            return status;
+    }
+    return PNB_OK;
+}
+
 /* Parameters, then the optimiser that names them, then its state, then the data at the position of
  * the checkpoint. */
 pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error *err)
@@ -369,6 +384,7 @@ pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error
     PNB_TRY(plan_steps(t, err));
     PNB_TRY(pnb__optim_create(&t->optim, t->ctx, o->real, o->params, o->n_params, &t->opts->optim,
                               err));
+    PNB_TRY(set_groups(t, err));
     if (checkpoint != NULL)
         PNB_TRY(pnb__checkpoint_read(t, checkpoint, err));
     PNB_TRY(o->calls->start(o->self, t->state.position, o, err));

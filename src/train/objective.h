@@ -12,6 +12,7 @@
 #include "penumbra/dataset.h"
 #include "tensor/graph.h"
 #include "train/exchange.h"
+#include "train/optim.h"
 #include "train/run_settings.h"
 
 /* Named numbers in the order in which they are written. `title` is a number's name in out.log;
@@ -68,6 +69,9 @@ typedef struct pnb__objective_calls {
     pnb_status (*step)(void *self, int64_t step, pnb__step_values *out, pnb_error *err);
     /* After the update, or NULL: bounds that parameters must keep, and out->state. */
     pnb_status (*updated)(void *self, pnb__step_values *out, pnb_error *err);
+    /* The phases of a parameter's learning rate, or NULL: {1, 1, 0} for all. Asked once for each
+     * that is trained, after `open`; what it goes by must be a fixed option. */
+    pnb__optim_group (*group)(const void *self, const pnb__param *param);
     /* Of the next step's first sample. */
     pnb_loader_position (*position)(const void *self);
     /* After `step` steps; never called unless `validates`. Parameters stay as they are. */

@@ -4,7 +4,7 @@
  * call for the norm and one for the update, so that a device answers once and not once a parameter.
  * This file makes the lists: the view of a parameter and its weight decay, following open_clip's
  * rule: parameters with fewer than two dimensions and names holding "bn", "ln", "bias" or
- * "logit_scale" have none. */
+ * "logit_scale" have none; and which share of the rate it takes in which phase. */
 #include "train/optim.h"
 
 #include <assert.h>
@@ -78,7 +78,8 @@ static pnb_status add_slot(pnb__optim *o, pnb__param *param, pnb_error *err)
 {
     pnb__optim_slot *s = &o->slots[o->n_slots++];
     bool excluded = pnb_optim_is_excluded(param->name, param->n_dims);
-    *s = (pnb__optim_slot){.param = param, .weight_decay = excluded ? 0 : o->opts.weight_decay};
+    *s = (pnb__optim_slot){
+        .param = param, .weight_decay = excluded ? 0 : o->opts.weight_decay, .group = {1, 1, 0}};
     pnb_status status = make_zeroed(o, param->n, &s->m, err);
     if (status == PNB_OK && !is_momentum_kind(o->opts.kind))
         status = make_zeroed(o, param->n, &s->v, err);
@@ -132,6 +133,42 @@ void pnb__optim_free(pnb__optim *o)
     pnb__free(o);
 }
 
+/* Checked here and not with the options: groups are an objective's. */
+pnb_status pnb__optim_set_group(pnb__optim *o, const pnb__param *param,
+                                const pnb__optim_group *group, pnb_error *err)
+{
+    bool is_bad = !(group->early >= 0) || !(group->rate >= 0) || !isfinite(group->early) ||
+                  !isfinite(group->rate) || group->from_step < 0;
+    if (is_bad)
+        return pnb__fail(err, PNB_ARG,
+                         "%s: shares %g and %g of the learning rate from step %lld; 0 and more are "
+                         "possible",
+                         param->name, group->early, group->rate, (long long)group->from_step);
+    for (size_t i = 0; i < o->n_slots; i++)
+        if (o->slots[i].param == param)
+            o->slots[i].group = *group;
+    return PNB_OK;
+}
+
+/* Of the step after o->step updates. */
+static double share_of(const pnb__optim *o, const pnb__optim_slot *s)
+{
+    return o->step < s->group.from_step ? s->group.early : s->group.rate;
+}
+
+/* A share of 0 that never ends would be a parameter that is not trainable: it is 0 for a phase. */
+bool pnb__optim_is_moving(const pnb__optim *o, const pnb__optim_slot *s)
+{
+    return o->step >= s->group.from_step || s->group.early > 0;
+}
+
+/* Updates that the parameter has behind it after this one: 1 - beta^t makes up for moments that
+ * began at 0 then. */
+static int64_t updates_of(const pnb__optim *o, const pnb__optim_slot *s)
+{
+    return o->step + 1 - (s->group.early > 0 ? 0 : s->group.from_step);
+}
+
 /* Gradients of this step as a flat list, in the order of the parameters, which fixes the order of
  * every sum over them; the length is returned. */
 static size_t list_grads(const pnb__optim *o)
@@ -139,7 +176,7 @@ static size_t list_grads(const pnb__optim *o)
     size_t n = 0;
     for (size_t i = 0; i < o->n_slots; i++) {
         const pnb__param *p = o->slots[i].param;
-        if (p->grad != NULL)
+        if (p->grad != NULL && pnb__optim_is_moving(o, &o->slots[i]))
             o->grads[n++] = (pnb__flat){p->grad, p->n};
     }
     return n;
@@ -191,11 +228,11 @@ static pnb__optim_args args_of(const pnb__optim *o, const pnb__optim_slot *s)
                              .wd_ratio = p->wd_ratio,
                              .nesterov = p->nesterov,
                              .project = param->n_dims > 1,
-                             .step = o->step};
+                             .step = updates_of(o, s)};
 }
 
-/* p_t from p_(t-1) and g factor; t counts updates, not the steps a parameter took part in, as torch
- * does for parameters that always have a gradient. */
+/* p_t from p_(t-1) and g factor; t counts updates from 1, not the steps a parameter had a gradient
+ * in, as torch does for parameters that always have one. */
 void pnb__optim_step(pnb__optim *o, double lr, double grad_scale)
 {
     const pnb__kernels *k = &o->kernels;
@@ -204,14 +241,15 @@ void pnb__optim_step(pnb__optim *o, double lr, double grad_scale)
         [PNB_OPTIM_ADAMP] = k->adamp, [PNB_OPTIM_SGDP] = k->sgdp,
     };
     size_t n = 0;
-    o->step++; /* t counts from 1: 1 - beta^0 would be 0 */
     for (size_t i = 0; i < o->n_slots; i++) {
-        if (o->slots[i].param->grad == NULL)
+        const pnb__optim_slot *s = &o->slots[i];
+        if (s->param->grad == NULL || !pnb__optim_is_moving(o, s))
             continue;
-        o->list[n] = args_of(o, &o->slots[i]);
-        o->list[n].lr = lr;
+        o->list[n] = args_of(o, s);
+        o->list[n].lr = lr * share_of(o, s);
         o->list[n].grad_scale = grad_scale;
         n++;
     }
     updates[o->opts.kind](o->ctx, o->list, n);
+    o->step++;
 }

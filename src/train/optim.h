@@ -6,11 +6,22 @@
 #include "tensor/graph.h"
 #include "train/exchange.h"
 
+/* Which share of the schedule's rate a parameter takes, by the step: `early` before from_step, and
+ * `rate` from then on. A share of 0 before it: the parameter stands still, its gradient is not in
+ * the norm, and its updates count t from from_step, as a new optimiser's would. Two phases of PCME:
+ * heads {1, 0.1, n}, the trunk below them {0, 0.1, n}. A function of the step alone, so a resumed
+ * run goes on in the same phase. */
+typedef struct pnb__optim_group {
+    double early, rate;
+    int64_t from_step; /* counted from 0; 0: `rate` always */
+} pnb__optim_group;
+
 /* State of one parameter. m and v are device memory of its size, NULL where the kind has none. */
 typedef struct pnb__optim_slot {
     pnb__param *param;
     void *m, *v;
     double weight_decay;
+    pnb__optim_group group;
 } pnb__optim_slot;
 
 typedef struct pnb__optim {
@@ -32,10 +43,17 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
                              pnb__param *const *params, size_t n, const pnb_optim_opts *opts,
                              pnb_error *err);
 void pnb__optim_free(pnb__optim *o);
+/* The group of one of its parameters, {1, 1, 0} before; others are left alone.
+ * Errors  ARG (a share that is negative or not finite, a step below 0) */
+pnb_status pnb__optim_set_group(pnb__optim *o, const pnb__param *param,
+                                const pnb__optim_group *group, pnb_error *err);
+/* Whether the parameter of slot s is updated in the next step. */
+bool pnb__optim_is_moving(const pnb__optim *o, const pnb__optim_slot *s);
 
 /* Every gradient becomes its sum over the processes. */
 pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, pnb_error *err);
-/* Global L2 norm of all gradients, in double. Parameters without a gradient count 0. */
+/* Global L2 norm of all gradients, in double. Parameters without a gradient or that stand still
+ * count 0. */
 double pnb__optim_grad_norm(const pnb__optim *o);
 /* min(1, max/(norm + 1e-6)) as torch's clip_grad_norm_; 1 without clipping. */
 double pnb__optim_clip_factor(const pnb__optim *o, double norm);

@@ -191,6 +191,92 @@ static void test_clipping(void **state)
     pnb__optim_free(p.optim);
 }
 
+/* ---- phases ---- */
+
+/* The matrix stands still for two steps, then takes a tenth; the bias goes from all to a half. */
+static void set_phases(pair *p)
+{
+    const pnb__optim_group late = {0, 0.1, 2}, early = {1, 0.5, 2};
+    ASSERT_OK(pnb__optim_set_group(p->optim, &p->matrix, &late, &err));
+    ASSERT_OK(pnb__optim_set_group(p->optim, &p->bias, &early, &err));
+}
+
+static void test_phases_by_hand(void **state)
+{
+    pnb_optim_opts o = pnb_optim_opts_default();
+    pair p;
+    make_pair(&p, *state, &o);
+    set_phases(&p);
+    double matrix[N], bias[N], m[2][N] = {{0}}, v[2][N] = {{0}};
+    memcpy(matrix, start, sizeof matrix);
+    memcpy(bias, start, sizeof bias);
+    double sum = 0;
+    for (int i = 0; i < N; i++)
+        sum += slope[i] * slope[i];
+    for (int step = 0; step < 5; step++) {
+        bool moves = step >= 2;
+        double lr[2] = {moves ? 0.01 : 0, moves ? 0.05 : 0.1};
+        double norm = pnb__optim_grad_norm(p.optim);
+        assert_true(fabs(norm - sqrt((moves ? 2 : 1) * sum)) < 1e-6); /* what stands still: 0 */
+        pnb__optim_step(p.optim, 0.1, 1);
+        for (int which = moves ? 0 : 1; which < 2; which++)
+            for (int i = 0; i < N; i++) {
+                int t = which == 0 ? step - 1 : step + 1; /* counted from its own first update */
+                double *w = which == 0 ? matrix : bias, wd = which == 0 ? o.weight_decay : 0;
+                m[which][i] = o.beta1 * m[which][i] + (1 - o.beta1) * slope[i];
+                v[which][i] = o.beta2 * v[which][i] + (1 - o.beta2) * slope[i] * slope[i];
+                w[i] = w[i] * (1 - lr[which] * wd) -
+                       lr[which] * m[which][i] / (1 - pow(o.beta1, t)) /
+                           (sqrt(v[which][i]) / sqrt(1 - pow(o.beta2, t)) + o.eps);
+            }
+        assert_close(p.matrix_data, matrix);
+        assert_close(p.bias_data, bias);
+    }
+    pnb__optim_free(p.optim);
+}
+
+static void test_phases_resume(void **state)
+{
+    char *dir = scratch_create(), *path = pnb__path_join(dir, "optimizer.safetensors");
+    for (int kind = 0; kind < PNB_N_OPTIM_KINDS; kind++)
+        for (int cut = 1; cut < 5; cut++) { /* before, at and behind the change */
+            pnb_optim_opts o = pnb_optim_opts_default();
+            o.kind = (pnb_optim_kind)kind;
+            pair a, b;
+            make_pair(&a, *state, &o);
+            make_pair(&b, *state, &o);
+            set_phases(&a);
+            set_phases(&b);
+            for (int t = 0; t < cut; t++)
+                pnb__optim_step(a.optim, 0.1, 1);
+            ASSERT_OK(pnb__optim_save(a.optim, path, &err));
+            ASSERT_OK(pnb__optim_load(b.optim, path, &err));
+            memcpy(b.matrix_data, a.matrix_data, sizeof a.matrix_data);
+            memcpy(b.bias_data, a.bias_data, sizeof a.bias_data);
+            for (int t = cut; t < 6; t++) {
+                pnb__optim_step(a.optim, 0.1, 1);
+                pnb__optim_step(b.optim, 0.1, 1);
+            }
+            assert_memory_equal(a.matrix_data, b.matrix_data, sizeof a.matrix_data);
+            assert_memory_equal(a.bias_data, b.bias_data, sizeof a.bias_data);
+            pnb__optim_free(a.optim);
+            pnb__optim_free(b.optim);
+        }
+    pnb__free(path);
+    scratch_remove(dir);
+}
+
+static void test_bad_phases(void **state)
+{
+    const pnb_optim_opts o = pnb_optim_opts_default();
+    const pnb__optim_group bad[] = {{-1, 1, 0}, {1, NAN, 0}, {1, INFINITY, 0}, {1, 1, -1}};
+    pair p;
+    make_pair(&p, *state, &o);
+    for (size_t i = 0; i < PNB_COUNT(bad); i++)
+        ASSERT_FAILS(pnb__optim_set_group(p.optim, &p.matrix, &bad[i], &err), PNB_ARG, "w: shares");
+    pnb__optim_free(p.optim);
+}
+
 static void test_frozen_parameters_are_left_out(void **state)
 {
     float data[1] = {1};
@@ -279,6 +365,9 @@ int main(void)
         cmocka_unit_test(test_adamw_by_hand),
         cmocka_unit_test(test_sgd_by_hand),
         cmocka_unit_test(test_clipping),
+        cmocka_unit_test(test_phases_by_hand),
+        cmocka_unit_test(test_phases_resume),
+        cmocka_unit_test(test_bad_phases),
         cmocka_unit_test(test_frozen_parameters_are_left_out),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_state_round_trip),
