@@ -83,6 +83,8 @@ static const pnb__option search_options[] = {
     SIZE_ROW("queries", 'Q', AT(n_queries), "100", 1e8, "Queries of one call"),
     SIZE_ROW("k", 'k', AT(k), "10", 1e6, "Hits of a query"),
     PNB__MEASURE_ROW(AT(measure)),
+    PNB__ROW_INT("samples", AT(n_samples), "J", "Samples of a row for avg_l2 and match_prob",
+                 PNB__RANGE(1, 10000), .fallback = "7"),
     TIMES(AT_TIMES)};
 
 static const pnb__option eval_options[] = {

@@ -19,7 +19,7 @@
 #include "penumbra/search.h"
 #include "prob/measure.h"
 
-enum { CHECKED_QUERIES = 4, CHECK_ROWS = 4096, MAX_READS = 1000, READS = 5 };
+enum { CHECKED_QUERIES = 4, CHECK_ROWS = 32, MAX_READS = 1000, READS = 5 };
 #define READ_BYTES ((size_t)256 << 20) /* far more than a cache holds */
 #define QUERY_SEED 0x51ed2701ULL       /* added to the seed for the second set */
 
@@ -174,23 +174,29 @@ static void read_between(void *user)
     measure_read(&w->limits, w->app->ctx, w->kernels);
 }
 
-/* Scores of one query with every item, by the fused f64 loops. */
+/* Scores of one query with every item, by the fused f64 loops. Rows keep their numbers, which
+ * samples are a function of. */
 static pnb_status score_all(const search_work *w, const pnb_search_opts *opts, size_t query,
                             double *score, pnb_error *err)
 {
     const pnb_gaussians *g = &w->gallery.rows, *q = &w->queries.rows;
-    const pnb_gaussians one = pnb_rows_slice(q, query, 1);
+    const pnb_measure_opts *o = &opts->measure_opts;
+    pnb__tile one = {0}, part = {0};
+    pnb_status status;
+    PNB_TRY(pnb__tile_alloc(&one, opts->measure, 1, q->dim, o, err));
+    PNB_TRY(pnb__tile_alloc(&part, opts->measure, CHECK_ROWS, g->dim, o, err));
+    pnb__tile_fill(&one, opts->measure, q, query, 1, 0, o);
     for (size_t begin = 0; begin < g->n; begin += CHECK_ROWS) {
-        const pnb_gaussians part =
-            pnb_rows_slice(g, begin, PNB_MIN((size_t)CHECK_ROWS, g->n - begin));
-        pnb_status status =
-            pnb_measure_block(opts->measure, &one, &part, &opts->measure_opts, score + begin, err);
-        if (status != PNB_OK)
-            return status;
+        size_t n = PNB_MIN((size_t)CHECK_ROWS, g->n - begin);
+        pnb__tile_fill(&part, opts->measure, g, begin, n, 1, o);
+        pnb__tile_measure(opts->measure, &one, &part, o, score + begin, (const size_t[2]){n, 1});
     }
     for (size_t i = 0; i < g->n; i++)
         score[i] = pnb_measure_score(opts->measure, score[i]);
-    return PNB_OK;
+done:
+    pnb__tile_free(&one);
+    pnb__tile_free(&part);
+    return status;
 }
 
 /* Share of the hits of the first queries that are among the k best of all pairs. */
@@ -283,12 +289,16 @@ pnb_status pnb__bench_search(pnb__app *app, void *args, pnb__result *r)
     w.queries.seed = w.gallery.seed + QUERY_SEED;
     opts.measure_opts.seed = w.gallery.seed;
     opts.measure = o->measure;
+    if (o->n_samples > 0)
+        opts.measure_opts.n_samples = (size_t)o->n_samples;
     PNB_TRY(make_set(&w.gallery, app, o->n, o->dim));
     PNB_TRY(make_set(&w.queries, app, o->n_queries, o->dim));
     choose_family(&w.gallery, opts.measure, true);
     choose_family(&w.queries, opts.measure, false);
     pnb__result_text(r, "what", "what", "exact search");
     pnb__result_text(r, "measure", "measure", pnb_measure_name(opts.measure));
+    if (pnb__measure_is_sampled(opts.measure))
+        pnb__result_int(r, "samples", "samples of a row", (int64_t)opts.measure_opts.n_samples);
     pnb__result_int(r, "n", "rows of the index", (int64_t)o->n);
     pnb__result_int(r, "dim", "width", (int64_t)o->dim);
     pnb__result_int(r, "queries", "queries of a call", (int64_t)o->n_queries);

@@ -9,6 +9,7 @@ typedef struct pnb__bench_search_opts {
     pnb__bench_opts times;
     size_t n, dim, n_queries, k;
     pnb_measure measure;
+    int64_t n_samples; /* of avg_l2 and match_prob; 0: the measure's own */
 } pnb__bench_search_opts;
 
 /* One call of a prepared index. Fills median_s, min_s, max_s, prepare_s, gflops beside sgemm_gflops

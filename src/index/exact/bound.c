@@ -36,6 +36,8 @@ static size_t width_of(const pnb__exact_run *run)
 size_t pnb__bound_most_queries(const pnb__exact_run *run)
 {
     size_t fitting = PASS_BYTES / (width_of(run) * sizeof(float));
+    if (run->way == PNB__EXACT_SAMPLES)
+        return pnb__sample_most_queries(run);
     return PNB_MAX(STRIP_PRODUCT, PNB_MIN(fitting, PASS_QUERIES));
 }
 
@@ -135,6 +137,11 @@ pnb_status pnb__bound_init(pnb__bound *pass, const pnb__exact_run *run, const pn
         pass->most_norm = norm_of_queries(run);
         PNB_TRY(make_rows(pass, err));
         PNB_TRY(pack_rows(pass, ctx, err));
+    } else if (run->way == PNB__EXACT_SAMPLES) {
+        pass->strip = pnb__sample_strip(run);
+        pass->n_items = pnb__sample_items(run);
+        PNB_TRY(
+            pnb__sample_queries_init(&pass->samples, run, ctx, (const size_t[2]){first, n}, err));
     } else if (run->way == PNB__EXACT_INCLUSION) {
         pass->strip = STRIP_INCLUSION;
         pass->n_items = ITEMS_INCLUSION;
@@ -154,6 +161,7 @@ void pnb__bound_reset(pnb__bound *pass)
     pnb__free_aligned(pass->rows);
     pnb__free(pass->var);
     pnb__free_aligned(pass->packed.data);
+    pnb__sample_queries_reset(&pass->samples);
     *pass = (pnb__bound){0};
 }
 
@@ -163,6 +171,7 @@ pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run
 {
     size_t dim = run->queries.rows.dim, n_exact = 0, n_value = 0, n_spread = 0, n_rows = 0;
     *work = (pnb__bound_work){0};
+    bool is_sampled = run->way == PNB__EXACT_SAMPLES;
     if (run->way == PNB__EXACT_F64) {
         n_exact = (size_t)PNB__EXACT_QUERIES * PNB__EXACT_ITEMS;
     } else if (run->way == PNB__EXACT_PRODUCT) {
@@ -170,6 +179,8 @@ pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run
         n_rows = width_of(run) > dim ? ITEMS_PRODUCT * width_of(run) : 0;
     } else if (run->way == PNB__EXACT_SPHERE) {
         n_value = n_spread = (size_t)STRIP_PRODUCT * ITEMS_PRODUCT;
+    } else if (is_sampled) {
+        pnb__sample_work_sizes(run, &n_exact, &n_rows);
     } else {
         n_value = n_spread = (size_t)STRIP_INCLUSION * ITEMS_INCLUSION;
         n_rows = ITEMS_INCLUSION * dim;
@@ -187,6 +198,8 @@ pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run
     work->item_rows = work->spread + n_spread;
     work->mul = work->item_rows + n_rows;
     work->upper = work->mul + ITEMS_PRODUCT;
+    if (is_sampled)
+        pnb__sample_work_place(&work->samples, run, work->exact, work->item_rows);
     pnb_status status = pnb__exact_work_init(&work->scan, run, err);
     if (status != PNB_OK)
         pnb__bound_work_reset(work);
@@ -391,6 +404,27 @@ static void score_inclusion(const pnb__bound *pass, pnb__bound_work *work, pnb__
     v->spread_bound = 0.5 * (0.25 * dim + 64.0) * UNIT;
 }
 
+/* A similarity, or a distance with its sign changed; nothing is a row's own. */
+static pnb_status score_samples(const pnb__bound *pass, pnb__bound_work *work, pnb__values *v,
+                                pnb_error *err)
+{
+    bool is_distance = !pnb_measure_is_similarity(pass->run->scan->measure);
+    const size_t queries[2] = {v->query, v->query + v->n_queries};
+    const size_t items[2] = {v->item, v->item + v->n_items};
+    for (size_t i = 0; i < v->n_items; i++) {
+        work->mul[i] = is_distance ? -1.0f : 1.0f;
+        work->upper[i] = 0.0f;
+        work->slack[i] = 0.0;
+    }
+    v->value = work->samples.value;
+    v->spread = work->samples.spread;
+    v->mul = work->mul;
+    v->upper = work->upper;
+    v->slack = work->slack;
+    v->spread_bound = 1.0;
+    return pnb__sample_score(&pass->samples, &work->samples, queries, items, err);
+}
+
 pnb_status pnb__bound_score(const pnb__bound *pass, pnb__bound_work *work, size_t strip,
                             const size_t items[2], pnb__values *out, pnb_error *err)
 {
@@ -412,6 +446,8 @@ pnb_status pnb__bound_score(const pnb__bound *pass, pnb__bound_work *work, size_
         score_inclusion(pass, work, out);
         return PNB_OK;
     }
+    if (pass->run->way == PNB__EXACT_SAMPLES)
+        return score_samples(pass, work, out, err);
     out->exact = work->exact;
     out->ld = PNB__EXACT_ITEMS;
     const pnb__exact_block block = {out->query,   out->n_queries, out->item,
@@ -437,6 +473,8 @@ static double most_product(const pnb__exact_run *run)
     const pnb__scan_form *form = run->scan->form;
     if (run->way == PNB__EXACT_SPHERE)
         return run->weight * (q->most_kappa + x->most_kappa) * (form->is_power ? 40.0 : 1.0);
+    if (run->way == PNB__EXACT_SAMPLES) /* a probability, or a length of two samples */
+        return 1.0 + q->most_norm + x->most_norm;
     if (run->way == PNB__EXACT_INCLUSION || form->is_unit)
         return 1.0;
     return norm_of_queries(run) * x->most_norm;
@@ -456,137 +494,4 @@ float pnb__bound_limit(const pnb__exact_run *run, size_t query, double score)
 {
     double limit = score - pnb__bound_term(run, query) - 2.0 * pnb__bound_margin(run, query);
     return nextafterf((float)limit, -INFINITY);
-}
-
-static pnb_status above_exact(const pnb__values *v, const float *limit, pnb__bounds_fn take,
-                              void *user)
-{
-    for (size_t j = 0; j < v->n_queries; j++)
-        for (size_t i = 0; i < v->n_items; i++) {
-            double score = v->exact[j * v->ld + i];
-            if (!(score >= (double)limit[j]))
-                continue;
-            const pnb__bounds pair = {v->query + j, v->item + i, score, score};
-            pnb_status status = take(user, &pair);
-            if (status != PNB_OK)
-                return status;
-        }
-    return PNB_OK;
-}
-
-#define LOOK 32 /* values looked at together: most such groups hold none above the limit */
-
-/* v of one item and query j. */
-static inline float value_at(const pnb__values *v, size_t i, size_t j)
-{
-    float value = v->value[i * v->ld + j] * v->mul[i] + v->upper[i];
-    if (v->spread != NULL)
-        value += (float)v->spread_bound * v->spread[i * v->ld + j];
-    return value;
-}
-
-static bool any_above(const pnb__values *v, size_t i, size_t begin, size_t n, const float *limit)
-{
-    const float *value = v->value + i * v->ld + begin;
-    const float *spread = v->spread != NULL ? v->spread + i * v->ld + begin : NULL;
-    float mul = v->mul[i], upper = v->upper[i], bound = (float)v->spread_bound;
-    int any = 0;
-    if (spread == NULL) {
-#pragma omp simd reduction(| : any)
-        for (size_t j = 0; j < n; j++)
-            any |= value[j] * mul + upper >= limit[begin + j];
-    } else {
-#pragma omp simd reduction(| : any)
-        for (size_t j = 0; j < n; j++)
-            any |= value[j] * mul + upper + bound * spread[j] >= limit[begin + j];
-    }
-    return any != 0;
-}
-
-/* slack[i] is in upper once; twice off gives the lower bound, and once more a unit for rounding. */
-void pnb__values_bounds(const pnb__values *v, size_t i, size_t begin, size_t n, float *low,
-                        float *high)
-{
-    if (v->exact != NULL) {
-        for (size_t j = 0; j < n; j++) {
-            float score = (float)v->exact[(begin + j) * v->ld + i];
-            low[j] = nextafterf(score, -INFINITY);
-            high[j] = nextafterf(score, INFINITY);
-        }
-        return;
-    }
-    const float *value = v->value + i * v->ld + begin;
-    const float *spread = v->spread != NULL ? v->spread + i * v->ld + begin : NULL;
-    float mul = v->mul[i], upper = v->upper[i], bound = (float)v->spread_bound;
-    float lower = nextafterf((float)((double)upper - 2.0 * v->slack[i]), -INFINITY);
-    for (size_t j = 0; j < n; j++) {
-        float product = value[j] * mul;
-        low[j] = product + lower;
-        high[j] = product + upper;
-    }
-    for (size_t j = 0; spread != NULL && j < n; j++) {
-        low[j] -= bound * spread[j];
-        high[j] += bound * spread[j];
-    }
-}
-
-static pnb__bounds bounds_at(const pnb__exact_run *run, const pnb__values *v, size_t i, size_t j,
-                             float value)
-{
-    size_t query = v->query + j;
-    double high = (double)value + pnb__bound_term(run, query), slack = v->slack[i];
-    double margin = pnb__bound_margin(run, query);
-    if (v->spread != NULL)
-        slack += v->spread_bound * (double)v->spread[i * v->ld + j];
-    return (pnb__bounds){query, v->item + i, high - 2.0 * slack - margin, high + margin};
-}
-
-/* One query, values next to each other: groups of items in place of groups of queries. */
-static pnb_status above_one(const pnb__exact_run *run, const pnb__values *v, const float *limit,
-                            pnb__bounds_fn take, void *user)
-{
-    for (size_t begin = 0; begin < v->n_items; begin += LOOK) {
-        size_t n = PNB_MIN((size_t)LOOK, v->n_items - begin);
-        const float *value = v->value + begin, *mul = v->mul + begin, *upper = v->upper + begin;
-        float least = *limit;
-        int any = 0;
-#pragma omp simd reduction(| : any)
-        for (size_t i = 0; i < n; i++)
-            any |= value[i] * mul[i] + upper[i] >= least;
-        for (size_t i = begin; any && i < begin + n; i++) {
-            float at = value_at(v, i, 0);
-            if (!(at >= *limit))
-                continue;
-            const pnb__bounds pair = bounds_at(run, v, i, 0, at);
-            pnb_status status = take(user, &pair);
-            if (status != PNB_OK)
-                return status;
-        }
-    }
-    return PNB_OK;
-}
-
-pnb_status pnb__values_above(const pnb__exact_run *run, const pnb__values *v, const float *limit,
-                             pnb__bounds_fn take, void *user)
-{
-    if (v->exact != NULL)
-        return above_exact(v, limit, take, user);
-    if (v->ld == 1 && v->spread == NULL)
-        return above_one(run, v, limit, take, user);
-    for (size_t i = 0; i < v->n_items; i++)
-        for (size_t begin = 0; begin < v->n_queries; begin += LOOK) {
-            size_t n = PNB_MIN((size_t)LOOK, v->n_queries - begin);
-            if (!any_above(v, i, begin, n, limit))
-                continue;
-            for (size_t j = begin; j < begin + n; j++) {
-                float value = value_at(v, i, j);
-                if (!(value >= limit[j]))
-                    continue;
-                const pnb__bounds pair = bounds_at(run, v, i, j, value);
-                pnb_status status = take(user, &pair);
-                if (status != PNB_OK)
-                    return status;
-            }
-        }
-    return PNB_OK;
 }

@@ -3,6 +3,7 @@
 #define PNB_INDEX_EXACT_BOUND_H
 
 #include "index/exact/exact.h"
+#include "index/exact/sample_bound.h"
 
 /* Queries first .. first+n, made ready for the pass: packed for the product, variances unpacked. */
 typedef struct pnb__bound {
@@ -14,6 +15,7 @@ typedef struct pnb__bound {
     float *var;            /* inclusion: [n][D] */
     pnb__packed packed;    /* of rows; data NULL: the product reads the rows */
     double most_norm;      /* of rows */
+    pnb__sample_queries samples;
 } pnb__bound;
 
 /* NOMEM. Free with pnb__bound_reset. */
@@ -28,6 +30,7 @@ typedef struct pnb__bound_work {
     pnb__exact_work scan;
     double *exact, *slack;
     float *value, *spread, *item_rows, *mul, *upper;
+    pnb__sample_work samples;
     void *memory;
 } pnb__bound_work;
 pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run, pnb_error *err);

@@ -7,12 +7,14 @@
 #include "index/exact/exact.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ITEM_TILE 32     /* items unpacked at once in f64 */
 #define NORM_LEAST 1e-15 /* products of rows between these stay normal floats */
 #define NORM_MOST 1e15
 #define GAIN_MOST 1e3
 #define KAPPA_MOST 1e15
+#define SAMPLE_BYTES ((size_t)512 << 20) /* of a gallery's samples that are drawn once and kept */
 
 /* ---- row terms ---- */
 
@@ -85,6 +87,33 @@ pnb_status pnb__exact_check(const pnb_gaussians *gallery, const pnb_search_opts 
     return pnb__measure_check(opts->measure, gallery, NULL, &opts->measure_opts, err);
 }
 
+static void draw_rows(void *user, size_t begin, size_t end, int thread)
+{
+    (void)thread;
+    const pnb__exact *scan = user;
+    size_t n = scan->opts.n_samples, dim = scan->gallery.rows.dim;
+    for (size_t i = begin; i < end; i++)
+        for (size_t j = 0; j < n; j++)
+            pnb__draw_fill(&scan->gallery.rows, i, j, 1, scan->opts.seed,
+                           scan->samples + (i * n + j) * dim);
+}
+
+/* A sample costs as much to draw as to compare with some others: a gallery's are kept if they may.
+ */
+static pnb_status keep_samples(pnb__exact *scan, const pnb_ctx *ctx, pnb_error *err)
+{
+    const pnb_rows *g = &scan->gallery.rows;
+    size_t n, each = g->dim * scan->opts.n_samples;
+    if (scan->form->way != PNB__EXACT_SAMPLES || pnb__mul_overflows(g->n, each, &n) ||
+        n > SAMPLE_BYTES / sizeof(double))
+        return PNB_OK;
+    scan->samples = pnb__alloc_large(n * sizeof *scan->samples);
+    if (scan->samples == NULL)
+        return pnb__fail_nomem(err, n * sizeof *scan->samples);
+    pnb__parallel_for(ctx, g->n, 1, draw_rows, scan);
+    return PNB_OK;
+}
+
 pnb_status pnb__exact_init(pnb__exact *scan, const pnb_ctx *ctx, const pnb_gaussians *gallery,
                            const pnb_search_opts *opts, pnb_error *err)
 {
@@ -92,12 +121,20 @@ pnb_status pnb__exact_init(pnb__exact *scan, const pnb_ctx *ctx, const pnb_gauss
     scan->form = pnb__scan_form_of(opts->measure);
     scan->reverse = opts->reverse && !pnb_measure_is_symmetric(opts->measure);
     pnb_status status = pnb__exact_check(gallery, opts, err);
-    return status == PNB_OK ? init_side(&scan->gallery, ctx, gallery, opts->measure, err) : status;
+    if (status == PNB_OK)
+        status = init_side(&scan->gallery, ctx, gallery, opts->measure, err);
+    if (status == PNB_OK)
+        status = keep_samples(scan, ctx, err);
+    if (status != PNB_OK)
+        pnb__exact_reset(scan);
+    return status;
 }
 
 void pnb__exact_reset(pnb__exact *scan)
 {
     reset_side(&scan->gallery);
+    pnb__free_aligned(scan->samples);
+    scan->samples = NULL;
 }
 
 /* ---- queries ---- */
@@ -118,7 +155,8 @@ static pnb__exact_way choose_way(const pnb__exact *scan, const pnb__exact_side *
         fits = gallery->most_norm == 0.0 && queries->most_norm == 0.0 &&
                exp(scan->opts.inclusion_eps) <= GAIN_MOST;
     else if (form->way != PNB__EXACT_F64)
-        fits = side_fits(gallery, form) && side_fits(queries, form);
+        fits = (form->fits == NULL || form->fits(&scan->opts)) && side_fits(gallery, form) &&
+               side_fits(queries, form);
     return fits ? form->way : PNB__EXACT_F64;
 }
 
@@ -214,6 +252,18 @@ static double exact_by_dot(const pnb__exact_run *run, size_t query, size_t item)
     return dot + (q->term[query] + x->term[item]);
 }
 
+/* Items begin .. begin + n unpacked; samples that were drawn are not drawn again. */
+static void fill_items(const pnb__exact *scan, pnb__tile *tile, size_t begin, size_t n)
+{
+    size_t each = tile->dim * scan->opts.n_samples;
+    if (scan->samples == NULL) {
+        pnb__tile_fill(tile, scan->measure, &scan->gallery.rows, begin, n, 1, &scan->opts);
+        return;
+    }
+    tile->n = n;
+    memcpy(tile->aux, scan->samples + begin * each, n * each * sizeof *tile->aux);
+}
+
 static void score_tile(const pnb__exact *scan, const pnb__exact_work *work, double *out, size_t ld)
 {
     if (scan->reverse)
@@ -268,8 +318,7 @@ pnb_status pnb__exact_score(const pnb__exact_run *run, pnb__exact_work *work,
     pnb__tile_fill(&work->query, scan->measure, &run->queries.rows, b->query, b->n_queries, 0,
                    &scan->opts);
     for (size_t begin = 0; begin < b->n_items; begin += ITEM_TILE) {
-        pnb__tile_fill(&work->item, scan->measure, &scan->gallery.rows, b->item + begin,
-                       PNB_MIN(ITEM_TILE, b->n_items - begin), 1, &scan->opts);
+        fill_items(scan, &work->item, b->item + begin, PNB_MIN(ITEM_TILE, b->n_items - begin));
         score_tile(scan, work, b->score + begin, b->ld);
     }
     return check_block(run, b, err);
@@ -284,7 +333,7 @@ static double exact_by_tile(const pnb__exact_run *run, pnb__exact_work *work, si
     if (work->at_query != query)
         pnb__tile_fill(&work->query, scan->measure, &run->queries.rows, query, 1, 0, &scan->opts);
     work->at_query = query;
-    pnb__tile_fill(&work->item, scan->measure, &scan->gallery.rows, item, 1, 1, &scan->opts);
+    fill_items(scan, &work->item, item, 1);
     score_tile(scan, work, &score, 1);
     return score;
 }

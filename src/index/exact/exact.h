@@ -20,10 +20,11 @@ typedef struct pnb__exact_side {
 } pnb__exact_side;
 
 typedef enum pnb__exact_way {
-    PNB__EXACT_F64,      /* every pair in f64 */
-    PNB__EXACT_PRODUCT,  /* f32 inner products with an error bound, f64 where that matters */
-    PNB__EXACT_SPHERE,   /* the same with the cosine between concentration and log normaliser */
-    PNB__EXACT_INCLUSION /* the same with the sums of the inclusion test */
+    PNB__EXACT_F64,       /* every pair in f64 */
+    PNB__EXACT_PRODUCT,   /* f32 inner products with an error bound, f64 where that matters */
+    PNB__EXACT_SPHERE,    /* the same with the cosine between concentration and log normaliser */
+    PNB__EXACT_INCLUSION, /* the same with the sums of the inclusion test */
+    PNB__EXACT_SAMPLES    /* the same with the inner products of samples */
 } pnb__exact_way;
 
 /* ---- form.c ---- how a measure's scores are bounded: one per word of the column `bound` of
@@ -32,11 +33,12 @@ typedef struct pnb__scan_form {
     pnb__exact_way way; /* where the rows' size allows; F64 otherwise */
     /* Row i's term and norm; NULL for F64 */
     void (*fill_row)(pnb__exact_side *side, pnb_measure measure, size_t i);
-    double most_term; /* of both sides, so that the way is open */
-    bool is_unit;     /* rows enter the product as unit vectors */
-    bool has_std;     /* rows are followed by their standard deviations, the product counts twice */
-    bool is_power;    /* sphere: log(1 + cosine) in place of the cosine */
-    bool has_gain;    /* inclusion: distances are multiplied by e^eps */
+    bool (*fits)(const pnb_measure_opts *opts); /* whether the way is open; NULL: it is */
+    double most_term;                           /* of both sides, so that the way is open */
+    bool is_unit;                               /* rows enter the product as unit vectors */
+    bool has_std;  /* rows are followed by their standard deviations, the product counts twice */
+    bool is_power; /* sphere: log(1 + cosine) in place of the cosine */
+    bool has_gain; /* inclusion: distances are multiplied by e^eps */
     double log_weight; /* inclusion: of the sums of log-variances */
 } pnb__scan_form;
 const pnb__scan_form *pnb__scan_form_of(pnb_measure measure);
@@ -47,6 +49,7 @@ typedef struct pnb__exact {
     pnb_measure_opts opts;
     bool reverse; /* the item is Gaussian 1; false for symmetric measures */
     pnb__exact_side gallery;
+    double *samples; /* [n][J][D] of the gallery where that is not too much memory, else NULL */
 } pnb__exact;
 
 /* Any measure that fits the family of the rows.  Errors  SHAPE (no rows), ARG */

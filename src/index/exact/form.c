@@ -18,6 +18,8 @@
 #define W2_LIMIT 1e3
 #define TERM_MOST 1e30
 #define LOG_VAR_MOST 30.0f /* inclusion: S12 S21 of two variances stays a normal float */
+#define SAMPLES_MOST 64    /* J whose squares of products stay in a cache */
+#define STEEP_MOST 1e6     /* a and b of match_prob that floats serve */
 #define MEAN_MOST 1e3f     /* inclusion: delta^2 / (S12 S21) stays a float */
 
 static double square_of(const pnb_rows *g, size_t i)
@@ -67,6 +69,20 @@ static void fill_sphere(pnb__exact_side *side, pnb_measure measure, size_t i)
     side->term[i] = pnb__sphere_row_of(measure, &side->rows, i).log_norm;
 }
 
+/* The root mean square length of its samples: no row term. */
+static void fill_samples(pnb__exact_side *side, pnb_measure measure, size_t i)
+{
+    (void)measure;
+    side->norm[i] = sqrt(square_of(&side->rows, i) + trace_of(&side->rows, i));
+    side->term[i] = 0.0;
+}
+
+static bool samples_fit(const pnb_measure_opts *o)
+{
+    return o->n_samples <= SAMPLES_MOST && fabs(o->match_factor * o->match_a) <= STEEP_MOST &&
+           fabs(o->match_factor * o->match_b) <= STEEP_MOST;
+}
+
 /* Sum of the log-variances; the norm is 0, or infinite where the f32 sums would leave a float. */
 static void fill_inclusion(pnb__exact_side *side, pnb_measure measure, size_t i)
 {
@@ -105,6 +121,11 @@ static const pnb__scan_form FORM_INCLUSION_PUBLISHED = {.way = PNB__EXACT_INCLUS
                                                         .fill_row = fill_inclusion,
                                                         .has_gain = true,
                                                         .log_weight = PNB__H_PUBLISHED_LOG_WEIGHT};
+
+static const pnb__scan_form FORM_SAMPLES = {.way = PNB__EXACT_SAMPLES,
+                                            .fill_row = fill_samples,
+                                            .fits = samples_fit,
+                                            .most_term = TERM_MOST};
 
 static const pnb__scan_form *const FORMS[] = {
 #define X(name, text, score, symmetry, takes, variances, reads, scalar, row, block, log_norm,      \

@@ -146,6 +146,71 @@ static void inner_products(void **state)
     }
 }
 
+/* ---- samples ---- */
+
+/* Points, so that every sample is its mean: queries look both ways, their centre is 0, and products
+ * with the items have the rows of inner_products. The last item is a query itself. */
+static void sampled_points(void **state)
+{
+    (void)state;
+    const pnb_measure measures[] = {PNB_MEASURE_AVG_L2, PNB_MEASURE_MATCH_PROB};
+    const size_t dims[] = {64, STRETCH, 4096}, samples[] = {1, 3, 64};
+    for (size_t m = 0; m < PNB_COUNT(measures); m++) {
+        pnb_search_opts o = of_measure(measures[m]);
+        double most = 0.0;
+        for (size_t s = 0; s < ISAS; s++)
+            for (size_t c = 0; c < PNB_COUNT(dims); c++) {
+                gaussians q = random_gaussians(N_QUERIES, dims[c], -3, 0, 1),
+                          x = random_gaussians(9, dims[c], -3, 0, 2);
+                pnb_ctx *ctx = context(ISA[s]);
+                o.measure_opts.n_samples = samples[c];
+                fill_rows(q.mean, N_QUERIES, dims[c], 1, 1.0f, 0x1p-12f);
+                fill_rows(x.mean, 9, dims[c], 1, 1.0f, 0x1p-12f);
+                for (size_t i = 1; i < N_QUERIES; i += 2)
+                    for (size_t d = 0; d < dims[c]; d++)
+                        q.mean[i * dims[c] + d] *= -1.0f;
+                for (size_t d = 0; d < dims[c]; d++) /* one item looks away */
+                    x.mean[7 * dims[c] + d] *= -2.0f;
+                q.view.log_var = x.view.log_var = NULL;
+                if (ctx != NULL)
+                    most = fmax(most, look_at_all(ctx, &o, &q.view, &x.view).share);
+                pnb_ctx_free(ctx);
+                free_gaussians(&q);
+                free_gaussians(&x);
+            }
+        expect_sharp(pnb_measure_name(o.measure), most);
+    }
+}
+
+/* From samples that coincide to sets far from 0, steep and flat: what is true lies within. */
+static void sampled_gaussians(void **state)
+{
+    (void)state;
+    const double as[] = {0.1, 5, 400, -3}, spreads[] = {-40, -12, -3, 2};
+    for (size_t c = 0; c < PNB_COUNT(as) * PNB_COUNT(spreads) * 2; c++) {
+        pnb_search_opts o = of_measure(c % 2 ? PNB_MEASURE_MATCH_PROB : PNB_MEASURE_AVG_L2);
+        double spread = spreads[c / 2 / PNB_COUNT(as)];
+        gaussians q = random_gaussians(N_QUERIES, 33, spread, spread + 1, 1),
+                  x = random_gaussians(40, 33, spread, spread + 1, 2);
+        pnb_ctx *ctx = context(PNB_ISA_AVX512);
+        o.measure_opts.match_a = as[c / 2 % PNB_COUNT(as)];
+        o.measure_opts.n_samples = 1 + c % 5;
+        for (size_t d = 0; d < 33; d++) { /* the same means, and an offset that all share */
+            for (size_t i = 0; i < 8; i++)
+                x.mean[i * 33 + d] = q.mean[i * 33 + d];
+            for (size_t i = 0; i < 40 && c % 3 == 0; i++)
+                x.mean[i * 33 + d] += 10.0f;
+            for (size_t i = 0; i < N_QUERIES && c % 3 == 0; i++)
+                q.mean[i * 33 + d] += 10.0f;
+        }
+        if (ctx != NULL)
+            look_at_all(ctx, &o, &q.view, &x.view);
+        pnb_ctx_free(ctx);
+        free_gaussians(&q);
+        free_gaussians(&x);
+    }
+}
+
 /* ---- inclusion ---- */
 
 /* Sum of distances: each lane's first term is large, the others are half a unit of its last place.
@@ -243,10 +308,9 @@ static void inclusion_extremes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inner_products),
-        cmocka_unit_test(inclusion_distances),
-        cmocka_unit_test(inclusion_logarithms),
-        cmocka_unit_test(inclusion_extremes),
+        cmocka_unit_test(inner_products),       cmocka_unit_test(sampled_points),
+        cmocka_unit_test(sampled_gaussians),    cmocka_unit_test(inclusion_distances),
+        cmocka_unit_test(inclusion_logarithms), cmocka_unit_test(inclusion_extremes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,44 @@
+/* Samples of queries and items as rows of a product, for measures over pairs of samples. */
+#ifndef PNB_INDEX_EXACT_SAMPLE_BOUND_H
+#define PNB_INDEX_EXACT_SAMPLE_BOUND_H
+
+#include "index/exact/exact.h"
+
+/* Queries of a strip, items of a block, and queries of a pass for J samples a row. */
+size_t pnb__sample_strip(const pnb__exact_run *run);
+size_t pnb__sample_items(const pnb__exact_run *run);
+size_t pnb__sample_most_queries(const pnb__exact_run *run);
+
+/* Samples of queries first .. first + n, less `centre`: row [strip][sample][query of the strip]. */
+typedef struct pnb__sample_queries {
+    const pnb__exact_run *run;
+    size_t first, n, strip;
+    float *rows, *square; /* and their squared lengths */
+    double *centre;       /* [D] */
+    pnb__packed packed;
+} pnb__sample_queries;
+
+/* range: first query and how many. Errors  NOMEM, NUMERIC (names a query); free with reset */
+pnb_status pnb__sample_queries_init(pnb__sample_queries *q, const pnb__exact_run *run,
+                                    const pnb_ctx *ctx, const size_t range[2], pnb_error *err);
+void pnb__sample_queries_reset(pnb__sample_queries *q);
+
+/* Samples of a block's items, their products with a strip, and what comes of them. */
+typedef struct pnb__sample_work {
+    double *sample;                   /* [D] one as it is drawn */
+    float *rows, *square;             /* [items][J][D], [items][J] */
+    float *products, *value, *spread; /* [items][J][J][strip], [items][strip] */
+    size_t at_item, at_first;         /* block and pass that `rows` holds */
+} pnb__sample_work;
+
+/* Numbers that a thread's work needs, and the sharing out of them. */
+void pnb__sample_work_sizes(const pnb__exact_run *run, size_t *n_doubles, size_t *n_floats);
+void pnb__sample_work_place(pnb__sample_work *work, const pnb__exact_run *run, double *doubles,
+                            float *floats);
+
+/* Values of the measure and bounds on their error, of items and queries begin .. end of one strip
+ * of the pass: work->value and spread, [item][query], `strip` apart.  Errors  NUMERIC */
+pnb_status pnb__sample_score(const pnb__sample_queries *q, pnb__sample_work *work,
+                             const size_t queries[2], const size_t items[2], pnb_error *err);
+
+#endif
