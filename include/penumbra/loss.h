@@ -8,13 +8,20 @@
  *   inclusion  mean_{B,D} -log s(c H_d(image in text))
  *   img_inclusion, txt_inclusion   the same for (original in masked), first rows of the batch
  *   vib        -1/2 mean_{B,D}(1 + lv - mu^2 - exp(lv)), image + text
+ *   pcme       2 sum_ij -log (1/J^2) sum_jk s(2 y_ij (-a sqrt(|z_ij - z_jk|^2 + 1e-6) + b)) over J
+ *              samples z of each side: the sum that the reference takes, both of its directions
+ *   pcme_kl    -1/2 sum_{B,D}(1 + lv - mu^2 - exp(lv)), image + text
+ *   uniformity log mean_{i<j} exp(-2 |z_i - z_j|^2) over the samples of both sides
+ *   triplet    sum over negatives of [margin + s_ij - s_ii]+, rows and columns, of cosines s; of
+ *              K embeddings a row the best of their K^2 pairs
  * An inclusion term over its limit, and one side's VIB over its own, count 0 for that step, with
  * zero gradient. Log-variances are held within +-600 (+-60 in the trainer's f32), with zero
  * gradient beyond: every value and gradient is finite at any log-variance. A term over a batch is
  * one number, so weights do not depend on B. docs/numerics-training.md says where released code
  * differs.
  *
- * Source  ProLIP sections 3.2 to 3.4 (ppcl, inclusion, vib); SigLIP; CLIP; PCME++ (pcmepp) */
+ * Source  ProLIP sections 3.2 to 3.4 (ppcl, inclusion, vib); SigLIP; CLIP; PCME++ (pcmepp); PCME
+ *         sections 3.1 and 3.2 (pcme, pcme_kl, uniformity); VSE++, PVSE (triplet) */
 #ifndef PENUMBRA_LOSS_H
 #define PENUMBRA_LOSS_H
 
@@ -38,7 +45,14 @@ extern "C" {
     X(INCLUSION, inclusion, "image included in its text")                                          \
     X(IMG_INCLUSION, img_inclusion, "image included in its masked image")                          \
     X(TXT_INCLUSION, txt_inclusion, "text included in its masked text")                            \
-    X(VIB, vib, "divergence from N(0, I)")
+    X(VIB, vib, "divergence from N(0, I)")                                                         \
+    X(PCME, pcme, "soft contrastive loss over samples of PCME")                                    \
+    X(PCME_KL, pcme_kl, "divergence from N(0, I), summed as in PCME")                              \
+    X(UNIFORMITY, uniformity, "how evenly samples of all rows lie")                                \
+    X(TRIPLET, triplet, "margin to the negatives of VSE and PVSE")
+
+/* PCME++'s code takes its matching loss twice, once a direction: they are equal. */
+#define PNB_PCMEPP_FACTOR 2.0
 
 /* In the order of the list, which is that of every array by term. */
 typedef enum pnb_loss_term {
@@ -63,6 +77,11 @@ typedef struct pnb_loss_opts {
     bool vib_official;               /* lv/2 in place of lv, as the released code has it */
     double inclusion_limit;          /* of a term before its weight, 1 or more; 1e5 */
     double vib_limit;                /* of one side's divergence, likewise; 1e4 */
+    size_t n_samples;                /* J of pcme and uniformity, 1 to 64; 7 */
+    bool pcme_kl_published;          /* as the released code: log sigma in place of lv, and the mean
+                                      * of the samples in place of mu */
+    double triplet_margin;           /* above 0; 0.2 */
+    bool triplet_hardest; /* VSE++: the nearest negative of a row alone, else all: VSE0 */
 } pnb_loss_opts;
 
 /* Small training: ppcl 1, inclusion 1e-4, masked inclusions 1e-3, vib 1e-4, c 1000, eps -10, the
@@ -89,6 +108,9 @@ typedef struct pnb_loss_in {
     const double *point_scale, *point_bias;  /* of siglip and pcmepp, both or none; NULL: scale
                                               * and bias */
     bool negative_only;                      /* no pair matches: y = -1 everywhere */
+    const double *image_noise, *text_noise;  /* (B,J,D) of N(0,1): the draws of pcme and uniformity;
+                                              * NULL where neither has a weight */
+    size_t n_embeddings; /* K of triplet: a row of mean is K of width D / K; 0: 1 */
 } pnb_loss_in;
 
 /* Where a gradient goes, in the order image, text, masked image, masked text; NULL: not wanted. */
@@ -108,7 +130,8 @@ typedef struct pnb_loss_out {
  * Shape   image, text (B,D); masked sides (M,D), M = n_masked
  * Memory  O(B D + B^2) f64
  * Errors  ARG (n or dim is 0, means missing, a weight negative, all weights 0, a limit below 1, c
- *         not above 0, one point scalar of two, a term that needs a log-variance without one),
+ *         not above 0, one point scalar of two, a term that needs a log-variance without one, draws
+ *         missing, K that does not divide D),
  *         SHAPE (a masked term without masked rows, n_masked > n), NUMERIC (a term is not finite:
  *         named), NOMEM */
 pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const pnb_loss_in *in,

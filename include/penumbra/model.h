@@ -59,6 +59,7 @@ typedef struct pnb_tower_info {
 typedef struct pnb_model_info {
     const char *family;            /* of models: "prolip", "clip", "siglip" */
     size_t embed_dim;              /* D, the same of both towers */
+    size_t n_embeddings;           /* K that an input gets, beside each other in the D numbers; 1 */
     size_t n_params, weight_bytes; /* numbers, and what they take in memory */
     const char *weights_stored;    /* matrices of the blocks: "f32", "bf16", "int8, ..." */
     pnb_tower_info vision, text;

@@ -97,6 +97,7 @@ typedef struct pnb_schedule {
                             * read it */
     double min_ratio;      /* min = min_ratio * base, in [0, 1] */
     int64_t cooldown;      /* steps at the end, COOLDOWN only; 0: none */
+    int64_t restart;       /* the step at which a second course over what is left begins; 0: none */
     double cooldown_power; /* 1: a straight line */
     double cooldown_end;   /* the rate it ends at */
 } pnb_schedule;

@@ -101,11 +101,14 @@ typedef struct pnb_train_opts {
 
     /* objective */
     pnb_loss_opts loss;
-    double drop_ratio;       /* share of the batch in the masked pass, 0 to 1, above 0 at least one
-                              * pair: 0.125 */
-    double drop_prob;        /* probability that a text token is masked, 0 to 1: 0.75 */
-    double mask_keep;        /* share of patches a masked image keeps, above 0 to 1, at least one
-                              * patch; the same patches in all pictures of a step: 0.25 */
+    int64_t head_epochs;   /* epochs of a first phase in which the pretrained parts of a model (its
+                            * trunk, its word vectors) stand still, 0 or more: 0 */
+    double trunk_lr_ratio; /* of all rates in the second phase, 0 to 1: 0.1. Not read without one */
+    double drop_ratio;     /* share of the batch in the masked pass, 0 to 1, above 0 at least one
+                            * pair: 0.125 */
+    double drop_prob;      /* probability that a text token is masked, 0 to 1: 0.75 */
+    double mask_keep;      /* share of patches a masked image keeps, above 0 to 1, at least one
+                            * patch; the same patches in all pictures of a step: 0.25 */
     pnb_text_mask text_mask; /* --text-mask delete|replace */
     int replace_token;       /* --replace-token; -1: the tokenizer's mask token */
 
@@ -153,6 +156,29 @@ pnb_train_opts pnb_train_opts_default(void);
 /* The published recipe: lr 5e-4 wd 0.2, warm-up 10,000, cosine to 0, text mask REPLACE,
  * pnb_augment_published, pnb_loss_opts_published, the configuration's own initial values. */
 pnb_train_opts pnb_train_opts_published(void);
+
+/* What is trained, by the name of its paper. X(NAME, name, sentence)
+ * PCME and its baselines have towers of their own: a ResNet and a GRU. */
+#define PNB_OBJECTIVE_LIST(X)                                                                      \
+    X(PROLIP, "prolip", "pairwise loss of Gaussians, inclusion, divergence")                       \
+    X(SIGLIP, "siglip", "pairwise sigmoids of points")                                             \
+    X(CLIP, "clip", "InfoNCE of points")                                                           \
+    X(PCME, "pcme", "match probability over samples of Gaussians")                                 \
+    X(PCMEPP, "pcmepp", "match probability by the closed-form sampled distance")                   \
+    X(VSE, "vse", "margins to all negatives of points (VSE0)")                                     \
+    X(VSEPP, "vsepp", "margins to the nearest negative of points (VSE++)")                         \
+    X(PVSE, "pvse", "the same of the best of several embeddings an input")
+typedef enum pnb_objective {
+#define PNB_OBJECTIVE_ENUM(NAME, name, sentence) PNB_OBJECTIVE_##NAME,
+    PNB_OBJECTIVE_LIST(PNB_OBJECTIVE_ENUM)
+#undef PNB_OBJECTIVE_ENUM
+        PNB_N_OBJECTIVES
+} pnb_objective;
+
+/* Options of an objective: losses and their weights, the model they are for, and what the recipe
+ * has for them. PROLIP's are pnb_train_opts_default and pnb_train_opts_published.
+ * Source  PCME: config/coco/pcme_coco.yaml of its code; docs/numerics-training.md has the table */
+pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published);
 
 /* One evaluation on the validation set; recalls in [0, 1] by the csd similarity. */
 typedef struct pnb_train_eval {

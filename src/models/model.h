@@ -66,6 +66,13 @@ pnb_status pnb__model_fill_info(pnb_model *m, pnb_error *err);
 pnb__dist pnb__model_build(pnb_model *m, pnb__side side, pnb__graph *g, const pnb__tower_in *in,
                            bool unit);
 
+/* Inputs of a text tower that must know where texts end: declared in a graph for n_batch texts,
+ * and filled from ids (n_batch, n_tokens). Nothing of towers that need none.
+ * Errors  ARG (a text without what is looked for), NOMEM */
+void pnb__model_add_places(const pnb_model *m, pnb__graph *g, size_t n_batch, pnb__tower_in *in);
+pnb_status pnb__model_write_places(const pnb_model *m, const pnb__tower_in *in, const int32_t *ids,
+                                   const size_t shape[2], pnb_error *err);
+
 /* Weights by order of the file, for optimisers and checkpoints; names as in the safetensors file.
  */
 size_t pnb__model_n_params(const pnb_model *m);

@@ -108,6 +108,12 @@ static size_t n_places(const pnb_model *m)
     return tower->n_places != NULL ? tower->n_places(&m->config) : 0;
 }
 
+void pnb__model_add_places(const pnb_model *m, pnb__graph *g, size_t n_batch, pnb__tower_in *in)
+{
+    for (size_t i = 0; i < n_places(m); i++)
+        in->places[i] = pnb__input(g, PNB__INT32, 1, &n_batch);
+}
+
 static pnb_status plan_text(pnb_model *m, pnb__towers *t, size_t n_batch, size_t n_tokens,
                             pnb_error *err)
 {
@@ -117,33 +123,32 @@ static pnb_status plan_text(pnb_model *m, pnb__towers *t, size_t n_batch, size_t
     if (status != PNB_OK || e->raw.mean != NULL)
         return status;
     e->in.ids = pnb__input(e->graph, PNB__INT32, 2, (size_t[]){n_batch, n_tokens});
-    for (size_t i = 0; i < n_places(m); i++)
-        e->in.places[i] = pnb__input(e->graph, PNB__INT32, 1, &n_batch);
+    pnb__model_add_places(m, e->graph, n_batch, &e->in);
     return finish_plan(m, e, PNB__TEXT_SIDE, err);
 }
 
 /* ---- inputs ---- */
 
 /* What a text tower wants to know of the ids beforehand: one array of B a place. */
-static pnb_status write_places(const pnb_model *m, const pnb__plan *e, const int32_t *ids,
-                               pnb_error *err)
+pnb_status pnb__model_write_places(const pnb_model *m, const pnb__tower_in *in, const int32_t *ids,
+                                   const size_t shape[2], pnb_error *err)
 {
     const pnb__tower_calls *tower = pnb__tower_of(&m->config, PNB__TEXT_SIDE);
-    size_t n = n_places(m);
+    size_t n = n_places(m), n_batch = shape[0], n_tokens = shape[1];
     pnb_status status = PNB_OK;
     if (n == 0)
         return PNB_OK;
-    int32_t *all = pnb__alloc_array(n * e->n_batch, sizeof *all);
+    int32_t *all = pnb__alloc_array(n * n_batch, sizeof *all);
     if (all == NULL)
-        return pnb__fail_nomem(err, n * e->n_batch * sizeof *all);
-    for (size_t b = 0; b < e->n_batch; b++) {
+        return pnb__fail_nomem(err, n * n_batch * sizeof *all);
+    for (size_t b = 0; b < n_batch; b++) {
         int32_t places[PNB__MAX_PLACES] = {0};
-        PNB_TRY(tower->find_places(&m->config, ids + b * e->n_tokens, e->n_tokens, b, places, err));
+        PNB_TRY(tower->find_places(&m->config, ids + b * n_tokens, n_tokens, b, places, err));
         for (size_t i = 0; i < n; i++)
-            all[i * e->n_batch + b] = places[i];
+            all[i * n_batch + b] = places[i];
     }
     for (size_t i = 0; i < n; i++)
-        pnb__write_i32(e->in.places[i], all + i * e->n_batch);
+        pnb__write_i32(in->places[i], all + i * n_batch);
 done:
     pnb__free(all);
     return status;
@@ -368,7 +373,8 @@ pnb_status pnb__towers_encode_text(pnb__towers *t, pnb_model *m, const int32_t *
     if (status == PNB_OK)
         status = plan_text(m, t, n_batch, n_tokens, err);
     if (status == PNB_OK)
-        status = write_places(m, e, ids, err);
+        status =
+            pnb__model_write_places(m, &e->in, ids, (const size_t[]){e->n_batch, e->n_tokens}, err);
     if (status != PNB_OK)
         return status;
     pnb__write_i32(e->in.ids, ids);

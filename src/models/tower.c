@@ -93,6 +93,7 @@ void pnb__describe_towers(pnb_model_info *info, const pnb__config *c, const pnb_
 {
     info->family = pnb__family_of(c)->name;
     info->embed_dim = c->embed_dim;
+    info->n_embeddings = PNB_MAX(c->n_embeddings, (size_t)1);
     info->text_unc_source = c->text_unc_source;
     info->trained_clean = pnb__family_of(c)->trained_clean;
     describe(&info->vision, c, PNB__IMAGE_SIDE, keys);

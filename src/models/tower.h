@@ -17,7 +17,9 @@ typedef enum pnb__side { PNB__IMAGE_SIDE, PNB__TEXT_SIDE, PNB__N_TOWERS } pnb__s
 
 /* What a tower ends in: B distributions of one family. What the family lacks is NULL. */
 typedef struct pnb__dist {
-    pnb__tensor *mean;             /* (B,D); on the sphere the direction */
+    pnb__tensor *mean;             /* (B,D); on the sphere the direction; of a tower that gives K
+                                    * embeddings they lie beside each other */
+    size_t n_embeddings;           /* K; 0: one */
     pnb__tensor *log_var;          /* (B,D) gaussian_diag */
     pnb__tensor *kappa;            /* (B) vmf, power_spherical */
     pnb__tensor *inv_alpha, *beta; /* (B,D) gen_gaussian */
@@ -99,7 +101,10 @@ typedef struct pnb__family_calls {
     /* Where its tokenizer is to be had, in words. NULL: "the model's repository". */
     const char *(*tokenizer_source)(const pnb__config *c);
 
-    bool trains; /* contrastive training has what it needs: masks, and log-variances or points */
+    bool trains; /* contrastive training has what it needs: log-variances or points */
+    /* Which weights are the pretrained parts that a first phase of training leaves alone, by their
+     * name. NULL: such models have none */
+    bool (*is_trunk)(const char *name);
 } pnb__family_calls;
 
 /* The list, made of model_families.def in family_table.c, which holds nothing else: a test program

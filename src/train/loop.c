@@ -343,7 +343,8 @@ static pnb_status plan_steps(pnb__trainer *t, pnb_error *err)
     const pnb__run_opts *o = t->opts;
     t->steps_per_epoch = t->objective.steps_per_epoch;
     int64_t epochs = o->max_steps > 0 ? 0 : o->epochs;
-    if (PNB_MAX(epochs, o->epochs_cooldown) > MOST_STEPS / t->steps_per_epoch)
+    if (PNB_MAX(PNB_MAX(epochs, o->epochs_cooldown), o->head_epochs) >
+        MOST_STEPS / t->steps_per_epoch)
         return pnb__fail(err, PNB_LIMIT, "%lld epochs, %lld of cooling down, of %lld steps each",
                          (long long)o->epochs, (long long)o->epochs_cooldown,
                          (long long)t->steps_per_epoch);
@@ -355,7 +356,14 @@ static pnb_status plan_steps(pnb__trainer *t, pnb_error *err)
                                  .min_ratio = o->lr_min_ratio,
                                  .cooldown = o->epochs_cooldown * t->steps_per_epoch,
                                  .cooldown_power = o->lr_cooldown_power,
-                                 .cooldown_end = o->lr_cooldown_end};
+                                 .cooldown_end = o->lr_cooldown_end,
+                                 .restart = o->head_epochs * t->steps_per_epoch};
+    if (o->head_epochs > 0 && t->schedule.restart >= t->n_steps)
+        return pnb__fail(err, PNB_ARG,
+                         "a first phase of %lld epochs (%lld steps) leaves none of the %lld steps "
+                         "to the second",
+                         (long long)o->head_epochs, (long long)t->schedule.restart,
+                         (long long)t->n_steps);
     return PNB_OK;
 }
 

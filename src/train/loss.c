@@ -11,14 +11,20 @@
 #include <math.h>
 
 #include "base/names.h"
+#include "train/losses/soft_contrastive.h"
+#include "train/losses/triplet.h"
 
 PNB_DEFINE_NAME(pnb_loss_name, pnb_loss_term, PNB_NAMES_OF_IDENTS(PNB_LOSS_LIST), NULL)
 PNB_DEFINE_NAME(pnb_loss_meaning, pnb_loss_term, PNB_SENTENCES(PNB_LOSS_LIST), NULL)
 
 pnb_loss_opts pnb_loss_opts_default(void)
 {
-    pnb_loss_opts o = {
-        .inclusion_scale = 1000, .inclusion_eps = -10, .inclusion_limit = 1e5, .vib_limit = 1e4};
+    pnb_loss_opts o = {.inclusion_scale = 1000,
+                       .inclusion_eps = -10,
+                       .inclusion_limit = 1e5,
+                       .vib_limit = 1e4,
+                       .n_samples = 7,
+                       .triplet_margin = 0.2};
     /* docs/numerics-training.md says what was tried: with a scale of 1000 the inclusion term is
      * nearly a hinge on the order of variances, and its weight is all that matters */
     o.weight[PNB_LOSS_PPCL] = 1;
@@ -37,6 +43,9 @@ pnb_loss_opts pnb_loss_opts_published(void)
     o.weight[PNB_LOSS_INCLUSION] = 1e-7;
     return o;
 }
+
+/* Draws of samples share no stream with whatever else the seed of a run decides. */
+#define NOISE_SEED 0x9e3779b97f4a7c15U
 
 /* What every term is built from: the graph, its inputs clipped, where it puts results. */
 typedef struct build {
@@ -267,6 +276,71 @@ static pnb__tensor *build_vib(const build *b)
     return pnb__add(divergence(b, &b->in->image), divergence(b, &b->in->text));
 }
 
+/* ---- terms over samples, and of points ---- */
+
+/* (B,B) filled by pnb__loss_start, once for all terms that read it. */
+static pnb__tensor *pair_input(const build *b, pnb__tensor **kept)
+{
+    size_t n = pnb__dim(b->in->image.mean, 0);
+    if (*kept == NULL)
+        *kept = pnb__input(b->g, PNB__REAL, 2, (size_t[]){n, n});
+    return *kept;
+}
+
+static pnb__sampled_side sampled(const build *b, int side)
+{
+    const pnb__dist *d = side == 0 ? &b->in->image : &b->in->text;
+    const size_t shape[3] = {pnb__dim(d->mean, 0), b->opts->n_samples, pnb__dim(d->mean, 1)};
+    if (b->out->noise[side] == NULL)
+        b->out->noise[side] = pnb__input(b->g, PNB__REAL, 3, shape);
+    return (pnb__sampled_side){d->mean, d->log_var, b->out->noise[side]};
+}
+
+static pnb__tensor *build_pcme(const build *b)
+{
+    return pnb__soft_contrastive(sampled(b, 0), sampled(b, 1), b->in->scale,
+                                 b->in->bias != NULL ? b->in->bias : pnb__constant(b->g, 0),
+                                 pair_input(b, &b->out->signs));
+}
+
+static pnb__tensor *build_pcme_kl(const build *b)
+{
+    pnb__tensor *kl[2];
+    for (int s = 0; s < 2; s++) {
+        const pnb__dist *d = s == 0 ? &b->in->image : &b->in->text;
+        kl[s] = b->opts->pcme_kl_published
+                    ? pnb__sampled_divergence_published(sampled(b, s))
+                    : pnb__sampled_divergence((pnb__sampled_side){d->mean, d->log_var, NULL});
+    }
+    return pnb__add(kl[0], kl[1]);
+}
+
+/* Samples of both sides together, (2 B J, D). */
+static pnb__tensor *build_uniformity(const build *b)
+{
+    pnb__tensor *rows[2];
+    for (int s = 0; s < 2; s++) {
+        pnb__tensor *z = pnb__draw_samples(sampled(b, s));
+        rows[s] = pnb__reshape(z, 2, (size_t[]){pnb__dim(z, 0) * pnb__dim(z, 1), pnb__dim(z, 2)});
+    }
+    return pnb__uniformity(pnb__concat(rows, 2, 0));
+}
+
+/* (B,K,D/K) of rows of K embeddings beside each other. */
+static pnb__tensor *embeddings_of(const pnb__dist *d)
+{
+    size_t k = PNB_MAX(d->n_embeddings, (size_t)1);
+    return pnb__reshape(d->mean, 3, (size_t[]){pnb__dim(d->mean, 0), k, pnb__dim(d->mean, 1) / k});
+}
+
+static pnb__tensor *build_triplet(const build *b)
+{
+    pnb__tensor *scores =
+        pnb__best_of_pairs(embeddings_of(&b->in->image), embeddings_of(&b->in->text));
+    return pnb__triplet(scores, pair_input(b, &b->out->others), b->opts->triplet_margin,
+                        b->opts->triplet_hardest ? PNB__NEGATIVES_HARDEST : PNB__NEGATIVES_ALL);
+}
+
 /* What a term needs beside means, so that a model without it is refused by name. */
 typedef struct term_row {
     pnb__tensor *(*build)(const build *b);
@@ -282,6 +356,10 @@ static const term_row terms[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_IMG_INCLUSION] = {build_img_inclusion, true, true, false},
     [PNB_LOSS_TXT_INCLUSION] = {build_txt_inclusion, true, false, true},
     [PNB_LOSS_VIB] = {build_vib, true, false, false},
+    [PNB_LOSS_PCME] = {build_pcme, true, false, false},
+    [PNB_LOSS_PCME_KL] = {build_pcme_kl, true, false, false},
+    [PNB_LOSS_UNIFORMITY] = {build_uniformity, true, false, false},
+    [PNB_LOSS_TRIPLET] = {build_triplet, false, false, false},
 };
 
 /* Weights of 0 and more: a negative one would push variances to infinity. Limits of 1 and more: see
@@ -305,6 +383,11 @@ pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
                          "inclusion eps is %g and scale %g; finite numbers and a scale above 0 are "
                          "needed",
                          o->inclusion_eps, o->inclusion_scale);
+    if (o->n_samples < 1 || o->n_samples > 64)
+        return pnb__fail(err, PNB_ARG, "%zu samples of a side; 1 to 64 are possible", o->n_samples);
+    if (!(o->triplet_margin > 0) || !isfinite(o->triplet_margin))
+        return pnb__fail(err, PNB_ARG, "a triplet margin of %g, it must be above 0",
+                         o->triplet_margin);
     return PNB_OK;
 }
 
@@ -313,6 +396,18 @@ static pnb_status check_term(const build *b, pnb_loss_term term, pnb_error *err)
 {
     const pnb__loss_in *in = b->in;
     const term_row *row = &terms[term];
+    size_t k = PNB_MAX(in->image.n_embeddings, (size_t)1);
+    if (in->image.n_embeddings != in->text.n_embeddings || pnb__dim(in->image.mean, 1) % k != 0)
+        return pnb__fail(err, PNB_ARG,
+                         "%zu embeddings of an image and %zu of a text, in %zu numbers: as many of "
+                         "both are wanted, of one width",
+                         in->image.n_embeddings, in->text.n_embeddings,
+                         pnb__dim(in->image.mean, 1));
+    if (k > 1 && term != PNB_LOSS_TRIPLET)
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s compares single embeddings, and this model gives %zu an input: "
+                         "train it with triplet",
+                         pnb_loss_name(term), k);
     bool lacks_masked =
         (row->needs_masked_image && in->masked_image.mean != NULL &&
          in->masked_image.log_var == NULL) ||
@@ -359,11 +454,50 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
     return status;
 }
 
+/* One value on the diagonal of (B,B), another off it. */
+static pnb_status fill_pairs(pnb__tensor *t, double on, double off, pnb_error *err)
+{
+    size_t n = t != NULL ? pnb__dim(t, 0) : 0;
+    float *values = t != NULL ? pnb__alloc_array(n * n, sizeof *values) : NULL;
+    if (t == NULL)
+        return PNB_OK;
+    if (values == NULL)
+        return pnb__fail_nomem(err, n * n * sizeof *values);
+    for (size_t i = 0; i < n * n; i++)
+        values[i] = (float)(i % (n + 1) == 0 ? on : off);
+    pnb__write_f32(t, values);
+    pnb__free(values);
+    return PNB_OK;
+}
+
+/* Streams of a draw: one a side. */
+pnb_status pnb__loss_draw(const pnb__loss *loss, uint64_t seed, uint64_t draw, pnb_error *err)
+{
+    for (int s = 0; s < PNB__LOSS_N_DRAWN; s++) {
+        size_t n = loss->noise[s] != NULL ? pnb__n(loss->noise[s]) : 0;
+        float *values = n > 0 ? pnb__alloc_array(n, sizeof *values) : NULL;
+        pnb__rng rng;
+        if (n == 0)
+            continue;
+        if (values == NULL)
+            return pnb__fail_nomem(err, n * sizeof *values);
+        pnb__rng_init(&rng, seed ^ NOISE_SEED, PNB__LOSS_N_DRAWN * draw + (uint64_t)s);
+        for (size_t i = 0; i < n; i++)
+            values[i] = (float)pnb__rng_normal(&rng);
+        pnb__write_f32(loss->noise[s], values);
+        pnb__free(values);
+    }
+    return PNB_OK;
+}
+
 /* CLIP's targets: pair i belongs to row i. */
 pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err)
 {
-    if (loss->targets == NULL)
-        return PNB_OK;
+    pnb_status status = fill_pairs(loss->signs, 1, -1, err);
+    if (status == PNB_OK)
+        status = fill_pairs(loss->others, 0, 1, err);
+    if (status != PNB_OK || loss->targets == NULL)
+        return status;
     size_t n = pnb__dim(loss->targets, 0);
     int32_t *rows = pnb__alloc_array(n, sizeof *rows);
     if (rows == NULL)

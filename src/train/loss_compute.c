@@ -26,8 +26,15 @@ static const pnb_loss_side *side_of(const pnb_loss_in *in, int s)
     return sides[s];
 }
 
+/* Terms over samples. */
+static bool needs_draws(const pnb_loss_opts *o)
+{
+    return o->weight[PNB_LOSS_PCME] > 0 || o->weight[PNB_LOSS_UNIFORMITY] > 0 ||
+           (o->weight[PNB_LOSS_PCME_KL] > 0 && o->pcme_kl_published);
+}
+
 /* What indexing relies on; the terms' own needs are checked where they are built. */
-static pnb_status check_in(const pnb_loss_in *in, pnb_error *err)
+static pnb_status check_in(const pnb_loss_opts *opts, const pnb_loss_in *in, pnb_error *err)
 {
     if (in->n == 0 || in->dim == 0)
         return pnb__fail(err, PNB_ARG, "%zu pairs of width %zu: both must be at least 1", in->n,
@@ -37,6 +44,12 @@ static pnb_status check_in(const pnb_loss_in *in, pnb_error *err)
     if (in->image.mean == NULL || in->text.mean == NULL)
         return pnb__fail(err, PNB_ARG, "means of the %s are missing",
                          in->image.mean == NULL ? "images" : "texts");
+    if (needs_draws(opts) && (in->image_noise == NULL || in->text_noise == NULL))
+        return pnb__fail(err, PNB_ARG,
+                         "pcme and uniformity look at samples: give image_noise and text_noise");
+    if (in->dim % PNB_MAX(in->n_embeddings, (size_t)1) != 0)
+        return pnb__fail(err, PNB_ARG, "%zu embeddings in %zu numbers: it does not come out even",
+                         in->n_embeddings, in->dim);
     if ((in->point_scale == NULL) != (in->point_bias == NULL))
         return pnb__fail(err, PNB_ARG, "point_%s is given without point_%s; give both or neither",
                          in->point_scale == NULL ? "bias" : "scale",
@@ -53,6 +66,7 @@ static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
         if (shape[0] == 0 || side_of(in, s)->mean == NULL)
             continue;
         l.side[s].mean = pnb__input_with_grad(g, 2, shape);
+        l.side[s].n_embeddings = in->n_embeddings;
         if (side_of(in, s)->log_var != NULL)
             l.side[s].log_var = pnb__input_with_grad(g, 2, shape);
     }
@@ -122,7 +136,7 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
 {
     pnb__graph *g = NULL;
     pnb__loss loss;
-    pnb_status status = check_in(in, err);
+    pnb_status status = check_in(opts, in, err);
     if (status != PNB_OK)
         return status;
     /* the trainer's graph, in f64 and with every array a leaf */
@@ -143,6 +157,10 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
     PNB_TRY(pnb__graph_plan(g, loss.total, err));
     PNB_TRY(pnb__loss_start(&loss, err));
     write_leaves(&l, in);
+    const double *noise[PNB__LOSS_N_DRAWN] = {in->image_noise, in->text_noise};
+    for (int s = 0; s < PNB__LOSS_N_DRAWN; s++)
+        if (loss.noise[s] != NULL)
+            pnb__write_f64(loss.noise[s], noise[s]);
     PNB_TRY(pnb__graph_run(g, err));
     PNB_TRY(read_terms(&loss, out, err));
     read_grads(&l, in, out);

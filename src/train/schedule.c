@@ -34,7 +34,7 @@ static double cooldown(const pnb_schedule *s, int64_t step)
 /* Rate of step t = 0, 1, ...: warm-up base (t + 1) / warmup, so that even the first step learns;
  * then the schedule over what is left. torch's cosine knows no warm-up and no end: past T it
  * rises. */
-double pnb_schedule_lr(const pnb_schedule *s, int64_t step)
+static double course(const pnb_schedule *s, int64_t step)
 {
     if (s->kind == PNB_SCHEDULE_TORCH_COSINE)
         return cosine(s, s->total > 0 ? (double)step / (double)s->total : 0);
@@ -52,4 +52,14 @@ double pnb_schedule_lr(const pnb_schedule *s, int64_t step)
     default:
         return s->base;
     }
+}
+
+/* Two phases are two courses, as two trainings one behind the other would be. */
+double pnb_schedule_lr(const pnb_schedule *s, int64_t step)
+{
+    pnb_schedule part = *s;
+    if (s->restart <= 0)
+        return course(s, step);
+    part.total = step < s->restart ? s->restart : s->total - s->restart;
+    return course(&part, step < s->restart ? step : step - s->restart);
 }

@@ -13,6 +13,7 @@
 /* What the trainer takes, and words of open_clip's command line that it does not. */
 struct train_args {
     pnb_train_opts job;
+    pnb_objective objective;
     const char *recipe, *pretrained, *csv_separator, *augment, *precision, *report_to,
         *imagenet_val, *coco_test;
     double inclusion_alpha_occ; /* one weight for both masked terms */
@@ -102,10 +103,14 @@ static const pnb__option options[] = {
     PNB__ROW_FLAG("lock-image", AT(job.lock_image), "Freeze the image tower"),
     PNB__ROW_FLAG("lock-text", AT(job.lock_text), "Freeze the text tower"),
     PNB__ROW_CHOICE(
+        "objective", AT(objective), "NAME", PNB__CHOICES(PNB_OBJECTIVE_LIST(PNB__CHOICE_OF)),
+        "What is trained: losses, their weights and the model they are for",
+        .names = PNB_NAMES(PNB_OBJECTIVE_LIST), .fallback = "prolip", .group = "Objective"),
+    PNB__ROW_CHOICE(
         "recipe", AT(recipe), "NAME", "small|published",
         "Defaults of everything not given here: small fits minutes on a CPU, published is the "
         "paper's",
-        .fallback = "small", .group = "Objective"),
+        .fallback = "small"),
     PNB__ROW_FLAG("prolip", AT(prolip),
                   "Accepted for compatibility: the ProLIP objective is the default"),
     PNB__ROW_REAL("ppcl-lambda", AT(job.loss.weight[PNB_LOSS_PPCL]), "W",
@@ -116,6 +121,31 @@ static const pnb__option options[] = {
                   "Weight of InfoNCE on the means", PNB__RANGE(0, INFINITY)),
     PNB__ROW_REAL("pcmepp-lambda", AT(job.loss.weight[PNB_LOSS_PCMEPP]), "W",
                   "Weight of the matching loss of PCME++", PNB__RANGE(0, INFINITY)),
+    PNB__ROW_REAL("pcme-lambda", AT(job.loss.weight[PNB_LOSS_PCME]), "W",
+                  "Weight of PCME's soft contrastive loss over samples", PNB__RANGE(0, INFINITY)),
+    PNB__ROW_REAL("pcme-kl-beta", AT(job.loss.weight[PNB_LOSS_PCME_KL]), "W",
+                  "Weight of the divergence from N(0, I), summed as in PCME",
+                  PNB__RANGE(0, INFINITY)),
+    PNB__ROW_CHOICE("pcme-kl-form", AT(job.loss.pcme_kl_published), "FORM", "exact|published",
+                    "The divergence itself, or the form of PCME's code: log sigma where log "
+                    "sigma^2 stands, means of samples",
+                    .fallback = "exact"),
+    PNB__ROW_REAL("uniformity-lambda", AT(job.loss.weight[PNB_LOSS_UNIFORMITY]), "W",
+                  "Weight of the uniformity of samples (PCME on CUB: 10)", PNB__RANGE(0, INFINITY)),
+    PNB__ROW_INT("samples", AT(job.loss.n_samples), "J",
+                 "Samples of an embedding in the losses over samples", PNB__RANGE(1, 64)),
+    PNB__ROW_REAL("triplet-lambda", AT(job.loss.weight[PNB_LOSS_TRIPLET]), "W",
+                  "Weight of the margin to negatives (VSE, PVSE)", PNB__RANGE(0, INFINITY)),
+    PNB__ROW_REAL("triplet-margin", AT(job.loss.triplet_margin), "M", "That margin, of cosines",
+                  PNB__RANGE(1e-9, 4)),
+    PNB__ROW_CHOICE("triplet-negatives", AT(job.loss.triplet_hardest), "WHICH", "all|hardest",
+                    "Negatives of a row that count"),
+    PNB__ROW_INT("head-epochs", AT(job.head_epochs), "N",
+                 "First phase: so many epochs in which a pretrained trunk and word vectors stand "
+                 "still; the schedule begins anew behind it",
+                 PNB__RANGE(0, 1000000000.0)),
+    PNB__ROW_REAL("trunk-lr-ratio", AT(job.trunk_lr_ratio), "SHARE",
+                  "Share of the rate in the second phase", PNB__RANGE(0, 1)),
     PNB__ROW_REAL("vib-beta", AT(job.loss.weight[PNB_LOSS_VIB]), "W",
                   "Weight of the divergence from N(0, I)", PNB__RANGE(0, INFINITY)),
     PNB__ROW_CHOICE(
@@ -237,7 +267,7 @@ static const pnb__option options[] = {
 static pnb_train_opts recipe_of(const struct train_args *a)
 {
     bool published = a->recipe != NULL && strcmp(a->recipe, "published") == 0;
-    return published ? pnb_train_opts_published() : pnb_train_opts_default();
+    return pnb_train_opts_of(a->objective, published);
 }
 
 /* What --opt and --save-frequency are without them is told behind the words: others speak too. */

@@ -80,10 +80,45 @@ static const char tiny[] =
     "    \"embed_cls\": true, \"embed_unc\": true, \"norm_kwargs\": {\"eps\": 1e-06},\n"
     "    \"init_unc_bias\": -8.208240530771945, \"init_unc_std\": 0.00265\n  }\n}\n";
 
+/* PCME as released: ResNet-152 and words of 300 (config/coco/pcme_coco.yaml), a = b = 15; on CUB
+ * ResNet-50, D 512 and 5. The vocabulary's size comes from the tokenizer. */
+#define PNB__PCME(EMBED, LOG_AB, B, HEADS, TRUNK, WORDS)                                           \
+    "{\n  \"model_type\": \"pcme\", \"embed_dim\": " EMBED ", \"init_logit_scale\": " LOG_AB ",\n" \
+    "  \"init_logit_bias\": " B ", " HEADS ",\n  \"vision_cfg\": {" TRUNK "},\n"                   \
+    "  \"text_cfg\": {\"vocab_size\": 11755, " WORDS "}\n}\n"
+#define PNB__GAUSSIAN_HEADS "\"attention\": true, \"uncertainty\": true"
+#define PNB__PVSE_HEADS "\"n_embeddings\": 2, \"attention\": true, \"uncertainty\": false"
+#define PNB__VSE_HEADS "\"attention\": false, \"uncertainty\": false"
+#define PNB__COCO_TRUNK "\"trunk\": \"resnet152\", \"image_size\": 224"
+#define PNB__WORDS "\"word_dim\": 300, \"context_length\": 64"
+/* Maps of 4 x 4 places: attention has something to choose from. */
+#define PNB__NARROW_TRUNK                                                                          \
+    "\"layers\": [1, 1, 1, 1], \"base\": 16, \"bottleneck\": false, \"image_size\": 64"
+#define PNB__NARROW_WORDS "\"word_dim\": 64, \"context_length\": 24"
+
+static const char pcme_coco[] =
+    PNB__PCME("1024", "2.70805020110221", "15", PNB__GAUSSIAN_HEADS, PNB__COCO_TRUNK, PNB__WORDS);
+static const char pcme_cub[] =
+    PNB__PCME("512", "1.6094379124341003", "5", PNB__GAUSSIAN_HEADS,
+              "\"trunk\": \"resnet50\", \"image_size\": 224", PNB__WORDS);
+static const char pcme_tiny[] = PNB__PCME("128", "1.6094379124341003", "5", PNB__GAUSSIAN_HEADS,
+                                          PNB__NARROW_TRUNK, PNB__NARROW_WORDS);
+static const char pvse_coco[] =
+    PNB__PCME("1024", "0", "0", PNB__PVSE_HEADS, PNB__COCO_TRUNK, PNB__WORDS);
+static const char pvse_tiny[] =
+    PNB__PCME("128", "0", "0", PNB__PVSE_HEADS, PNB__NARROW_TRUNK, PNB__NARROW_WORDS);
+static const char vse_coco[] =
+    PNB__PCME("1024", "0", "0", PNB__VSE_HEADS, PNB__COCO_TRUNK, PNB__WORDS);
+static const char vse_tiny[] =
+    PNB__PCME("128", "0", "0", PNB__VSE_HEADS, PNB__NARROW_TRUNK, PNB__NARROW_WORDS);
+
 /* Released ones by size, then the one for long captions, then the one to learn with. */
-static const char *const names[] = {"ViT-B-16",      "ViT-L-16", "SO400M-14", "ViT-H-14",
-                                    "ViT-B-16-long", "tiny",     NULL};
-static const char *const texts[] = {vit_b_16, vit_l_16, so400m_14, vit_h_14, vit_b_16_long, tiny};
+static const char *const names[] = {
+    "ViT-B-16", "ViT-L-16",  "SO400M-14", "ViT-H-14",  "ViT-B-16-long", "tiny",     "pcme-coco",
+    "pcme-cub", "pcme-tiny", "pvse-coco", "pvse-tiny", "vse-coco",      "vse-tiny", NULL};
+static const char *const texts[] = {vit_b_16,  vit_l_16,  so400m_14, vit_h_14,  vit_b_16_long,
+                                    tiny,      pcme_coco, pcme_cub,  pcme_tiny, pvse_coco,
+                                    pvse_tiny, vse_coco,  vse_tiny};
 
 const char *const *pnb_model_config_names(void)
 {
@@ -145,8 +180,10 @@ char *pnb__config_json_dump(const json_t *root)
 static bool settle_source(json_t *root, const json_t *over)
 {
     static const char key[] = "text_uncertainty_source";
-    json_int_t width =
-        json_integer_value(json_object_get(json_object_get(root, "text_cfg"), "width"));
+    const json_t *said = json_object_get(json_object_get(root, "text_cfg"), "width");
+    json_int_t width = json_integer_value(said);
+    if (said == NULL) /* no transformer */
+        return true;
     if (json_object_get(over, key) != NULL || json_object_get(over, "text_unc_source") != NULL ||
         width == json_integer_value(json_object_get(root, "embed_dim")))
         return true;

@@ -67,7 +67,8 @@ enum { PNB__MAX_OWN_CONFIG = 256 };
 typedef struct pnb__config {
     /* every family's */
     pnb__model_family family;
-    size_t embed_dim;
+    size_t embed_dim;    /* of a row: of all its embeddings together */
+    size_t n_embeddings; /* 0: one */
     bool has_logit_scale, has_logit_bias;
     double init_logit_scale, init_logit_bias; /* scale as a logarithm */
     size_t image_height, image_width;         /* pictures the image tower takes */

@@ -121,6 +121,8 @@ static pnb_status read_config(pnb__config *out, json_t *root, const char *where,
     out->has_logit_scale = out->has_logit_bias = true;
     s.heads.embed_dim = out->embed_dim;
     s.heads.n_embeddings = (size_t)pnb__json_get_int_in(&o, "n_embeddings", 1, 1, 64, err);
+    out->n_embeddings = s.heads.n_embeddings;
+    out->embed_dim *= s.heads.n_embeddings;
     s.heads.with_attention = pnb__json_get_bool(&o, "attention", true, err);
     s.heads.with_uncertainty = pnb__json_get_bool(&o, "uncertainty", true, err);
     json_t *vision = pnb__json_get_object(&o, "vision_cfg", err);
@@ -231,6 +233,12 @@ static const char *tokenizer_source(const pnb__config *c)
            "tokenizer.json)";
 }
 
+/* What comes from elsewhere: the ResNet, and the word vectors (img_finetune, txt_finetune). */
+static bool is_trunk(const char *name)
+{
+    return pnb__starts_with(name, CNN) || strcmp(name, "text.embed.weight") == 0;
+}
+
 const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
                                            .image = &image,
                                            .text = &text,
@@ -242,4 +250,5 @@ const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
                                            .plain_bias_key = "criterion.shift",
                                            .assume_pixels = assume_pixels,
                                            .tokenizer_source = tokenizer_source,
-                                           .trains = true};
+                                           .trains = true,
+                                           .is_trunk = is_trunk};

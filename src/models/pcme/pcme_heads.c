@@ -120,9 +120,9 @@ void pnb__pcme_mean(pnb__graph *g, const pnb__pie_head *h, pnb__tensor *base, pn
 /* The boundary: from here on a spread is log sigma^2. */
 pnb__dist pnb__pcme_dist(const pnb__pcme_embedding *e)
 {
-    pnb__dist out = {.mean = e->mean};
-    if (pnb__dim(e->mean, 1) == 1)
-        out.mean = pnb__reshape(e->mean, 2, (size_t[]){pnb__dim(e->mean, 0), pnb__dim(e->mean, 2)});
+    size_t k = pnb__dim(e->mean, 1);
+    pnb__dist out = {.n_embeddings = k};
+    out.mean = pnb__reshape(e->mean, 2, (size_t[]){pnb__dim(e->mean, 0), k * pnb__dim(e->mean, 2)});
     if (e->log_std != NULL)
         out.log_var = pnb__log_var_of_log_std(e->log_std);
     return out;

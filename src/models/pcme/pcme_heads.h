@@ -17,8 +17,8 @@ typedef struct pnb__pcme_embedding {
     pnb__tensor *residual;                  /* (B,K,D), what attention adds to the mean */
 } pnb__pcme_embedding;
 
-/* One embedding an item as embedding sets and losses take it: mean (B,D), log_var (B,D). With K
- * embeddings the mean is (B,K,D), which no set holds: PVSE's loss takes it. */
+/* As embedding sets and losses take it: mean (B, K D), K embeddings beside each other; log_var
+ * (B,D). */
 pnb__dist pnb__pcme_dist(const pnb__pcme_embedding *e);
 
 /* base, or the PIE head over it: fills mean, weights, residual. h NULL: VSE's plain embedding. */

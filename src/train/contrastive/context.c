@@ -96,7 +96,8 @@ static bool is_open(const pnb__contrastive *c, const char *name)
 {
     json_t *given = NULL;
     const char *overrides = c->opts->config_overrides;
-    if (strcmp(name, "tiny") != 0 || c->opts->force_context_length > 0)
+    if ((strcmp(name, "tiny") != 0 && !pnb__ends_with(name, "-tiny")) ||
+        c->opts->force_context_length > 0)
         return false;
     if (overrides != NULL &&
         pnb__json_load_bytes(&given, overrides, strlen(overrides), "overrides", NULL) != PNB_OK)

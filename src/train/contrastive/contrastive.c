@@ -120,6 +120,47 @@ static int64_t samples_of_epoch(const pnb__contrastive *c)
     return asked > 0 ? asked : (int64_t)pnb_dataset_size(c->train);
 }
 
+/* ---- phases ---- */
+
+/* In the first phase the pretrained parts stand still; in the second all take a share of the rate.
+ */
+static pnb__optim_group group_of(const void *self, const pnb__param *param)
+{
+    const pnb__contrastive *c = self;
+    const pnb__family_calls *family = pnb__family_of(&c->model->config);
+    const pnb_train_opts *o = c->opts;
+    bool is_trunk = family->is_trunk != NULL && family->is_trunk(param->name);
+    if (o->head_epochs == 0)
+        return (pnb__optim_group){1, 1, 0};
+    return (pnb__optim_group){is_trunk ? 0 : 1, o->trunk_lr_ratio,
+                              o->head_epochs * c->steps_per_epoch};
+}
+
+static pnb_status check_phases(const pnb__contrastive *c, pnb_error *err)
+{
+    const pnb__family_calls *family = pnb__family_of(&c->model->config);
+    if (c->opts->head_epochs == 0 || family->is_trunk != NULL)
+        return PNB_OK;
+    return pnb__fail(
+        err, PNB_ARG,
+        "--head-epochs: a %s model has no pretrained trunk to stand still; --lock-image "
+        "and --lock-text freeze a tower",
+        family->name);
+}
+
+/* Patches are what a masked picture loses. */
+static pnb_status check_masks(const pnb__contrastive *c, pnb_error *err)
+{
+    if (!(c->opts->loss.weight[PNB_LOSS_IMG_INCLUSION] > 0) || c->info->vision.n_patches > 0)
+        return PNB_OK;
+    return pnb__fail(err, PNB_ARG,
+                     "loss %s masks patches, and the image tower of a %s model sees none: train it "
+                     "with --objective pcme, or set --inclusion-alpha-occ 0",
+                     pnb_loss_name(PNB_LOSS_IMG_INCLUSION), c->info->family);
+}
+
+/* ---- opening, put together ---- */
+
 /* Data before the model: a fresh tokenizer and the context of `tiny` come from the captions. */
 static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__objective *o,
                                    pnb_error *err)
@@ -131,6 +172,8 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     if (c->opts->val_data != NULL)
         PNB_TRY(open_dataset(c, c->opts->val_data, &c->val, err));
     PNB_TRY(pnb__contrastive_open_model(c, checkpoint, err));
+    PNB_TRY(check_phases(c, err));
+    PNB_TRY(check_masks(c, err));
     PNB_TRY(check_mask_token(c, err));
     PNB_TRY(list_params(c, o, err));
     o->n_samples = pnb_dataset_size(c->train); /* of the data; an epoch may have fewer or more */
@@ -357,6 +400,7 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
                                                .conclude = conclude,
                                                .step = step_contrastive,
                                                .updated = updated,
+                                               .group = group_of,
                                                .position = position,
                                                .validate = validate,
                                                .save = save,

@@ -39,6 +39,7 @@ pnb_train_opts pnb_train_opts_default(void)
         .drop_ratio = 0.125, /* ProLIP: an eighth of the batch is masked, */
         .drop_prob = 0.75,   /* three quarters of its tokens */
         .mask_keep = 0.25,   /* and of its patches; the released code keeps 0.75 of these */
+        .trunk_lr_ratio = 0.1,
         .text_mask = PNB_TEXT_MASK_DELETE, /* a shorter caption is one that people write */
         .replace_token = -1,
         .optim = pnb_optim_opts_default(),
@@ -74,6 +75,84 @@ pnb_train_opts pnb_train_opts_published(void)
     o.optim = pnb_optim_opts_default();
     o.warmup = 10000;
     o.lr_min_ratio = 0;
+    return o;
+}
+
+/* ---- other objectives ---- */
+
+static void weigh(pnb_train_opts *o, pnb_loss_term term, double weight)
+{
+    memset(o->loss.weight, 0, sizeof o->loss.weight);
+    o->loss.weight[term] = weight;
+}
+
+/* PCME's towers: weights from zero on, words as tokens, the initial a and b of the configuration.
+ * Published is its training on COCO: heads alone for 30 epochs, then all for 30 at a tenth of the
+ * rate, each under a cosine of its own. */
+static void take_pcme(pnb_train_opts *o, bool is_published, const char *published_model,
+                      const char *tiny_model)
+{
+    o->model = is_published ? published_model : tiny_model;
+    o->tokenizer_kind = PNB_TOKENIZER_WORD;
+    o->config_init = true;
+    o->template_share = 0;
+    if (!is_published)
+        return;
+    o->optim = pnb_optim_opts_default();
+    o->optim.kind = PNB_OPTIM_ADAMP;
+    o->optim.lr = 2e-4;
+    o->optim.beta2 = 0.999;
+    o->optim.beta1 = 0.9;
+    o->optim.eps = 1e-8;
+    o->optim.weight_decay = 0;
+    o->optim.grad_clip_norm = 2;
+    o->warmup = 0;
+    o->lr_min_ratio = 0;
+    o->batch_size = 128;
+    o->head_epochs = 30;
+    o->epochs = 60;
+    o->augment = pnb_augment_none();
+    o->augment.enabled = o->augment.crop = true;
+    o->augment.crop_scale[0] = 0.08; /* RandomResizedCrop(224) */
+    o->augment.crop_ratio[0] = 3.0 / 4;
+    o->augment.crop_ratio[1] = 4.0 / 3;
+    o->augment.flip = 0.5;
+    o->augment.erase_p = 0.2;
+}
+
+pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
+{
+    pnb_train_opts o = is_published ? pnb_train_opts_published() : pnb_train_opts_default();
+    switch (objective) {
+    case PNB_OBJECTIVE_SIGLIP:
+        weigh(&o, PNB_LOSS_SIGLIP, 1);
+        break;
+    case PNB_OBJECTIVE_CLIP:
+        weigh(&o, PNB_LOSS_CLIP, 1);
+        break;
+    case PNB_OBJECTIVE_PCME:
+        weigh(&o, PNB_LOSS_PCME, 1);
+        o.loss.weight[PNB_LOSS_PCME_KL] = 1e-5;
+        take_pcme(&o, is_published, "pcme-coco", "pcme-tiny");
+        break;
+    case PNB_OBJECTIVE_PCMEPP:
+        weigh(&o, PNB_LOSS_PCMEPP, PNB_PCMEPP_FACTOR);
+        o.loss.weight[PNB_LOSS_VIB] = 1e-4;
+        break;
+    case PNB_OBJECTIVE_VSE:
+    case PNB_OBJECTIVE_VSEPP:
+        weigh(&o, PNB_LOSS_TRIPLET, 1);
+        o.loss.triplet_hardest = objective == PNB_OBJECTIVE_VSEPP;
+        take_pcme(&o, is_published, "vse-coco", "vse-tiny");
+        break;
+    case PNB_OBJECTIVE_PVSE:
+        weigh(&o, PNB_LOSS_TRIPLET, 1);
+        o.loss.triplet_hardest = true;
+        take_pcme(&o, is_published, "pvse-coco", "pvse-tiny");
+        break;
+    default:
+        break;
+    }
     return o;
 }
 
@@ -172,6 +251,20 @@ static const pnb__field fields[] = {
     {"inclusion_alpha_occ_text", AT(loss.weight[PNB_LOSS_TXT_INCLUSION]), NULL, PNB__FIELD_DOUBLE,
      true, PNB__ALSO_NONE},
     {"vib_beta", AT(loss.weight[PNB_LOSS_VIB]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"pcme_lambda", AT(loss.weight[PNB_LOSS_PCME]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"pcme_kl_beta", AT(loss.weight[PNB_LOSS_PCME_KL]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"uniformity_lambda", AT(loss.weight[PNB_LOSS_UNIFORMITY]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"triplet_lambda", AT(loss.weight[PNB_LOSS_TRIPLET]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"n_samples", AT(loss.n_samples), NULL, PNB__FIELD_SIZE, true, PNB__ALSO_NONE},
+    {"pcme_kl_published", AT(loss.pcme_kl_published), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"triplet_margin", AT(loss.triplet_margin), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"triplet_hardest", AT(loss.triplet_hardest), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    /* phases */
+    {"head_epochs", AT(head_epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"trunk_lr_ratio", AT(trunk_lr_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     /* c, eps, the form and the limits of the terms */
     {"inclusion_scale", AT(loss.inclusion_scale), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"inclusion_eps", AT(loss.inclusion_eps), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
@@ -210,6 +303,7 @@ pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o)
         .grad_checkpointing = o->grad_checkpointing,
         .epochs = o->epochs,
         .max_steps = o->max_steps,
+        .head_epochs = o->head_epochs,
         .seed = o->seed,
         .logs = o->logs,
         .name = o->name,
@@ -271,6 +365,11 @@ static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
     if (status == PNB_OK && !isnan(o->init_logit_scale) && !(o->init_logit_scale > 0))
         status = pnb__fail(err, PNB_ARG, "the first logit scale is %g, it must be above 0",
                            o->init_logit_scale);
+    if (status == PNB_OK && o->head_epochs < 0)
+        status = pnb__fail(err, PNB_ARG, "head epochs are %lld, they must be 0 or more",
+                           (long long)o->head_epochs);
+    if (status == PNB_OK)
+        status = check_share("trunk-lr-ratio", o->trunk_lr_ratio, err);
     if (status == PNB_OK)
         status = check_share("drop-ratio", o->drop_ratio, err);
     if (status == PNB_OK)

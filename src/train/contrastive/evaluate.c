@@ -238,6 +238,7 @@ static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t 
         if (!uses_side(&opts, s))
             continue;
         l->side[s].mean = pnb__input(l->graph, PNB__REAL, 2, shape);
+        l->side[s].n_embeddings = c->info->n_embeddings;
         if (is_gaussian(c, s))
             l->side[s].log_var = pnb__input(l->graph, PNB__REAL, 2, shape);
     }
@@ -271,7 +272,9 @@ static pnb_status add_losses(loss_graph *l, const pnb__contrastive *c, const val
     }
     pnb__write_f64(l->scale, &scale);
     pnb__write_f64(l->bias, &bias);
-    status = pnb__graph_run(l->graph, err);
+    status = pnb__loss_draw(&l->loss, c->opts->seed, at, err); /* the same in each validation */
+    if (status == PNB_OK)
+        status = pnb__graph_run(l->graph, err);
     if (status != PNB_OK)
         return status;
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++)

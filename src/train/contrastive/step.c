@@ -21,7 +21,8 @@ enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
 /* Both towers and their masked passes on one micro-batch. */
 typedef struct towers {
     pnb__graph *graph;
-    pnb__tensor *pixels, *ids, *masked_ids, *kept, *kept_positions;
+    pnb__tensor *pixels, *masked_ids, *kept, *kept_positions;
+    pnb__tower_in text; /* ids, and where captions end */
     pnb__dist side[N_SIDES];
 } towers;
 
@@ -99,13 +100,14 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
     pnb__graph_set_checkpointing(tw->graph, c->opts->grad_checkpointing);
     tw->pixels = pnb__input(tw->graph, PNB__REAL, 4,
                             (size_t[]){s->batch, 3, v->image_height, v->image_width});
-    tw->ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->batch, s->length});
+    tw->text.ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->batch, s->length});
+    pnb__model_add_places(c->model, tw->graph, s->batch, &tw->text);
     /* Backward runs in reverse: the largest tower last here lets the gradients of its weights take
      * the place of its activations as they die. A masked pass built last would give every weight
      * its gradient before any activation is gone. */
     add_masked(s, c->model, tw);
-    const pnb__tower_in text = {.ids = tw->ids}, image = {.pixels = tw->pixels};
-    tw->side[TEXT] = pnb__model_build(c->model, PNB__TEXT_SIDE, tw->graph, &text, true);
+    const pnb__tower_in image = {.pixels = tw->pixels};
+    tw->side[TEXT] = pnb__model_build(c->model, PNB__TEXT_SIDE, tw->graph, &tw->text, true);
     tw->side[IMAGE] = pnb__model_build(c->model, PNB__IMAGE_SIDE, tw->graph, &image, true);
     return PNB_OK;
 }
@@ -249,6 +251,7 @@ static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
         if (!has_side(&s->encode, i))
             continue;
         const size_t shape[2] = {s->n_all * side_rows(s, i), s->dim};
+        s->loss_side[i].n_embeddings = s->encode.side[i].n_embeddings;
         s->loss_side[i].mean = pnb__input_with_grad(s->loss_graph, 2, shape);
         if (s->encode.side[i].log_var != NULL)
             s->loss_side[i].log_var = pnb__input_with_grad(s->loss_graph, 2, shape);
@@ -379,17 +382,25 @@ static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
                     s->masked_ids + micro * s->n_masked * s->length);
 }
 
-static void write_inputs(pnb__step_graphs *s, const towers *tw, size_t micro, const float *pixels,
-                         const int32_t *ids)
+static pnb_status write_inputs(pnb__step_graphs *s, const towers *tw, size_t micro,
+                               const float *pixels, const int32_t *ids, pnb_error *err)
 {
     pnb__write_f32(tw->pixels, pixels);
-    pnb__write_i32(tw->ids, ids);
+    pnb__write_i32(tw->text.ids, ids);
     if (tw->masked_ids != NULL)
         pnb__write_i32(tw->masked_ids, s->masked_ids + micro * s->n_masked * s->length);
     if (tw->kept != NULL) {
         pnb__write_i32(tw->kept, s->kept);
         pnb__write_i32(tw->kept_positions, s->kept_positions);
     }
+    return pnb__model_write_places(s->owner->model, &tw->text, ids,
+                                   (const size_t[]){s->batch, s->length}, err);
+}
+
+/* Draws of the loss are the step's, and the same in all processes. */
+static pnb_status draw_samples(const pnb__step_graphs *s, pnb_error *err)
+{
+    return pnb__loss_draw(&s->loss, s->owner->opts->seed, (uint64_t)s->owner->step, err);
 }
 
 static pnb_status next_batch(pnb__contrastive *c, const pnb_batch **batch, double *data_s,
@@ -413,8 +424,10 @@ static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *da
     if (status != PNB_OK)
         return status;
     draw_masks(s, 0, batch->tokens);
-    write_inputs(s, &s->whole, 0, batch->pixels, batch->tokens);
-    return pnb__graph_run(s->whole.graph, err);
+    status = write_inputs(s, &s->whole, 0, batch->pixels, batch->tokens, err);
+    if (status == PNB_OK)
+        status = draw_samples(s, err);
+    return status == PNB_OK ? pnb__graph_run(s->whole.graph, err) : status;
 }
 
 /* Place of row `row` of our micro-batch `micro` among the step's rows: masked originals first. */
@@ -449,8 +462,9 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t 
     memcpy(pixels, batch->pixels, s->n_pixels * sizeof *pixels);
     memcpy(ids, batch->tokens, s->batch * s->length * sizeof *ids);
     draw_masks(s, micro, ids);
-    write_inputs(s, &s->encode, micro, pixels, ids);
-    status = pnb__graph_run(s->encode.graph, err);
+    status = write_inputs(s, &s->encode, micro, pixels, ids, err);
+    if (status == PNB_OK)
+        status = pnb__graph_run(s->encode.graph, err);
     for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
         if (!has_side(&s->encode, i))
             continue;
@@ -483,7 +497,9 @@ static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
         if (s->loss_side[i].log_var != NULL)
             pnb__write_f32(s->loss_side[i].log_var, s->arrays[i].log_var);
     }
-    pnb_status status = pnb__graph_run(s->loss_graph, err);
+    pnb_status status = draw_samples(s, err);
+    if (status == PNB_OK)
+        status = pnb__graph_run(s->loss_graph, err);
     for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
         read_input_grad(s, s->loss_side[i].mean, s->arrays[i].d_mean);
         read_input_grad(s, s->loss_side[i].log_var, s->arrays[i].d_log_var);
@@ -495,8 +511,8 @@ static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
  */
 static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
 {
-    write_inputs(s, &s->back, micro, s->pixels + micro * s->n_pixels,
-                 s->ids + micro * s->batch * s->length);
+    pnb_status status = write_inputs(s, &s->back, micro, s->pixels + micro * s->n_pixels,
+                                     s->ids + micro * s->batch * s->length, err);
     for (int i = 0; i < N_SIDES; i++) {
         if (!has_side(&s->back, i))
             continue;
@@ -507,7 +523,7 @@ static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
         move_rows(s, i, micro, s->arrays[i].d_log_var, false);
         pnb__write_f32(s->seed[i].log_var, s->row_scratch);
     }
-    return pnb__graph_run(s->back.graph, err);
+    return status == PNB_OK ? pnb__graph_run(s->back.graph, err) : status;
 }
 
 /* Rows of one array between the processes. Those of a process lie in two blocks, masked originals
