@@ -81,9 +81,11 @@ static void conv2d_body(run *r, fixture *x)
 static void check_conv2d(conv2d_case c)
 {
     pnb__conv2d_args *a = &c.args;
-    size_t depth = a->kernel_h * a->kernel_w * a->channels;
+    size_t depth = a->kernel_h * a->kernel_w * PNB_MAX(a->channels, a->out_channels);
+    bool transforms = a->kernel_h == 3 && a->kernel_w == 3 && a->stride == 1; /* Winograd */
+    double terms = (double)(depth + a->n_batch * a->out_h * a->out_w);
     fixture x;
-    fixture_init(&x, n_x(a), 4e-6 * sqrt((double)(depth + a->n_batch * a->out_h * a->out_w)), 2e-6);
+    fixture_init(&x, n_x(a), (transforms ? 1.5e-5 : 4e-6) * sqrt(terms), 2e-6);
     c.x = input(&x, n_x(a), -1, 1);
     c.w = input(&x, n_w(a), -1, 1);
     c.y = output(&x, n_y(a), false);
@@ -98,11 +100,15 @@ static void check_conv2d(conv2d_case c)
 
 /* batch, height, width, channels, outputs, kernel, stride, pad */
 static const size_t shapes[][9] = {
-    {0, 8, 8, 3, 5, 3, 3, 1, 1},     {1, 1, 1, 1, 1, 1, 1, 1, 0},    {2, 7, 9, 3, 5, 3, 3, 1, 1},
-    {1, 11, 8, 2, 7, 5, 2, 2, 3},    {2, 6, 5, 17, 33, 1, 1, 1, 0},  {2, 7, 6, 5, 40, 1, 1, 2, 0},
-    {1, 3, 3, 3, 4, 7, 7, 2, 3},     {2, 21, 19, 3, 16, 7, 7, 2, 3}, {1, 9, 9, 40, 36, 3, 3, 2, 1},
-    {1, 8, 10, 4, 3, 2, 2, 3, 0},    {3, 5, 5, 6, 4, 1, 3, 3, 2},    {1, 6, 6, 90, 50, 3, 3, 1, 1},
-    {2, 14, 14, 33, 35, 3, 3, 1, 1}, {1, 8, 8, 3, 2, 3, 3, 2, 0},    {1, 13, 6, 8, 16, 3, 3, 1, 0},
+    {0, 8, 8, 3, 5, 3, 3, 1, 1},     {1, 1, 1, 1, 1, 1, 1, 1, 0},
+    {2, 7, 9, 3, 5, 3, 3, 1, 1},     {1, 11, 8, 2, 7, 5, 2, 2, 3},
+    {2, 6, 5, 17, 33, 1, 1, 1, 0},   {2, 7, 6, 5, 40, 1, 1, 2, 0},
+    {1, 3, 3, 3, 4, 7, 7, 2, 3},     {2, 21, 19, 3, 16, 7, 7, 2, 3},
+    {1, 9, 9, 40, 36, 3, 3, 2, 1},   {1, 8, 10, 4, 3, 2, 2, 3, 0},
+    {3, 5, 5, 6, 4, 1, 3, 3, 2},     {1, 6, 6, 90, 50, 3, 3, 1, 1},
+    {2, 14, 14, 33, 35, 3, 3, 1, 1}, {3, 3, 2, 40, 64, 3, 3, 1, 2},
+    {1, 17, 12, 33, 50, 3, 3, 1, 0}, {1, 8, 8, 3, 2, 3, 3, 2, 0},
+    {1, 13, 6, 8, 16, 3, 3, 1, 0},
 };
 
 static void test_shapes(void **state)
@@ -141,18 +147,68 @@ static void test_large(void **state)
         check_conv2d((conv2d_case){.args = shape_of(large[i]), .finishes = true, .packs = true});
 }
 
+/* The error of 3x3 kernels at stride 1 against double, by the largest result: normal numbers, the
+ * most channels that are transformed, pictures that the tiles do not divide. */
+static double worst_error(const pnb__kernels *k, const pnb_ctx *ctx, size_t channels, bool dx)
+{
+    pnb__conv2d_args a = shape_of((const size_t[9]){1, 10, 7, channels, channels, 3, 3, 1, 1});
+    run r = {.k = *k, .ctx = ctx};
+    pnb__rng rng;
+    pnb__rng_init(&rng, channels, 1);
+    float *x = malloc(n_x(&a) * sizeof *x), *w = malloc(n_w(&a) * sizeof *w);
+    float *y = malloc(n_y(&a) * sizeof *y);
+    double *x64 = malloc(n_x(&a) * sizeof *x64), *w64 = malloc(n_w(&a) * sizeof *w64);
+    double *y64 = malloc(n_y(&a) * sizeof *y64), worst = 0, largest = 0;
+    assert_true(x && w && y && x64 && w64 && y64);
+    for (size_t i = 0; i < n_x(&a); i++)
+        x64[i] = (double)(x[i] = (float)pnb__rng_normal(&rng));
+    for (size_t i = 0; i < n_w(&a); i++)
+        w64[i] = (double)(w[i] = (float)pnb__rng_normal(&rng));
+    a.x = a.dy = x, a.w = w, a.y = a.dx = y;
+    run_pass(&r, &a, dx ? PNB__CONV2D_DX : PNB__CONV2D);
+    pnb__kernels_ref_f64(&r.k);
+    a.x = a.dy = x64, a.w = w64, a.y = a.dx = y64;
+    run_pass(&r, &a, dx ? PNB__CONV2D_DX : PNB__CONV2D);
+    for (size_t i = 0; i < n_y(&a); i++) {
+        largest = fmax(largest, fabs(y64[i]));
+        if (!(fabs((double)y[i] - y64[i]) <= worst))
+            worst = fabs((double)y[i] - y64[i]);
+    }
+    free(x), free(w), free(y), free(x64), free(w64), free(y64);
+    return worst / largest;
+}
+
+static void test_error(void **state)
+{
+    (void)state;
+    for (int t = 0; t < N_TABLES; t++)
+        for (size_t channels = 64; channels <= 512; channels *= 2) {
+            pnb__kernels k;
+            pnb_ctx *ctx;
+            if (!table_at(t, &k, 2, &ctx))
+                continue;
+            for (int dx = 0; dx < 2; dx++) {
+                double error = worst_error(&k, ctx, channels, dx);
+                if (!(error < 2e-5))
+                    fail_msg("%s, %zu channels: error %g of the largest", k.name, channels, error);
+            }
+            pnb_ctx_free(ctx);
+        }
+}
+
 /* Pictures of a batch do not change each other's bits. */
 static void test_pictures_alone(void **state)
 {
     (void)state;
-    static const size_t sizes[9] = {3, 9, 11, 5, 18, 3, 3, 1, 1};
-    for (int t = 0; t < N_TABLES; t++) {
+    static const size_t sizes[2][9] = {{3, 9, 11, 5, 18, 3, 3, 1, 1},
+                                       {3, 9, 11, 40, 36, 3, 3, 1, 1}};
+    for (int t = 0; t < 2 * N_TABLES; t++) {
         run r = {0};
         pnb_ctx *ctx;
-        if (!table_at(t, &r.k, 2, &ctx))
+        if (!table_at(t / 2, &r.k, 2, &ctx))
             continue;
         r.ctx = ctx;
-        pnb__conv2d_args all = shape_of(sizes), one = all;
+        pnb__conv2d_args all = shape_of(sizes[t % 2]), one = all;
         one.n_batch = 1;
         float *x = malloc(n_x(&all) * sizeof *x), *w = malloc(n_w(&all) * sizeof *w);
         float *y = malloc(n_y(&all) * sizeof *y), *alone = malloc(n_y(&one) * sizeof *alone);
@@ -205,8 +261,8 @@ static void test_reference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes), cmocka_unit_test(test_epilogue),
-        cmocka_unit_test(test_large), cmocka_unit_test(test_pictures_alone),
-        cmocka_unit_test(test_reference)};
+        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_large),          cmocka_unit_test(test_error),
+        cmocka_unit_test(test_pictures_alone), cmocka_unit_test(test_reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,11 @@ static const pnb__tile_i8_fn tiles_i8[2][I8_ROWS] = TILE_I8_TABLE;
 #include "kernels/cpu/samples.inc"
 
 #include "kernels/cpu/batchnorm.inc"
+
+#include "kernels/cpu/conv_product.inc"
+
+#include "kernels/cpu/winograd.inc"
+
 #include "kernels/cpu/conv2d.inc"
 #include "kernels/cpu/pool.inc"
 

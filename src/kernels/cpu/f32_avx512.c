@@ -32,6 +32,11 @@
 #include "kernels/cpu/samples.inc"
 
 #include "kernels/cpu/batchnorm.inc"
+
+#include "kernels/cpu/conv_product.inc"
+
+#include "kernels/cpu/winograd.inc"
+
 #include "kernels/cpu/conv2d.inc"
 #include "kernels/cpu/pool.inc"
 
