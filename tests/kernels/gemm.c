@@ -166,7 +166,8 @@ static void check_packed(const pnb__kernels *k, const pnb_ctx *ctx,
                          const void *stored)
 {
     pnb__gemm_args g = *plain_args;
-    pnb__packed packed = {g.k, g.n, k->gemm_pack_bytes(g.k, g.n, store), NULL, store, 0};
+    pnb__packed packed = {
+        .k = g.k, .n = g.n, .bytes = k->gemm_pack_bytes(g.k, g.n, store), .store = store};
     packed.data = work_alloc(packed.bytes);
     g.b = stored;
     k->gemm_pack(ctx, &g, &packed);

@@ -72,8 +72,11 @@ static double expected(const product *p, size_t i, size_t j)
 static float *multiply(const pnb__kernels *k, const pnb_ctx *ctx, const product *p)
 {
     size_t n = p->n - p->first, n_work = k->gemm_i8_work(p->m, p->k);
-    pnb__packed packed = {p->k, p->n,          k->gemm_i8_pack_bytes(p->k, p->n),
-                          NULL, PNB__STORE_I8, p->levels};
+    pnb__packed packed = {.k = p->k,
+                          .n = p->n,
+                          .bytes = k->gemm_i8_pack_bytes(p->k, p->n),
+                          .store = PNB__STORE_I8,
+                          .levels = p->levels};
     packed.data = work_alloc(packed.bytes);
     void *work = work_alloc(n_work);
     float *c = malloc((p->m * n + 1) * sizeof *c);

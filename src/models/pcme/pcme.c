@@ -3,7 +3,7 @@
  *
  *     config.json  {"model_type": "pcme", "embed_dim": D, "n_embeddings": K,
  *                   "attention": bool, "uncertainty": bool,
- *                   "init_logit_scale": log a, "init_logit_bias": b,
+ *                   "init_logit_scale": log a, "init_logit_bias": b, "init_log_std": log sigma,
  *                   "vision_cfg": {"trunk": "resnet152", "image_size": 224, "frozen_norm": bool},
  *                   "text_cfg": {"vocab_size": V, "word_dim": 300, "context_length": T}}
  * A trunk may be described in place of named: "base", "layers" (four), "bottleneck".
@@ -109,9 +109,9 @@ static pnb_status read_text(pnb__config *out, json_t *section, settings *s, pnb_
 
 static pnb_status read_config(pnb__config *out, json_t *root, const char *where, pnb_error *err)
 {
-    static const char *const keys[] = {"model_type",      "embed_dim",   "n_embeddings",
-                                       "attention",       "uncertainty", "init_logit_scale",
-                                       "init_logit_bias", "vision_cfg",  "text_cfg"};
+    static const char *const keys[] = {
+        "model_type",       "embed_dim",       "n_embeddings", "attention",  "uncertainty",
+        "init_logit_scale", "init_logit_bias", "init_log_std", "vision_cfg", "text_cfg"};
     settings s = {.trunk = {.base = 0}};
     pnb__jobj o = pnb__json_object(root, where, err);
     pnb__json_check_keys(&o, keys, PNB_COUNT(keys), err);
@@ -123,6 +123,7 @@ static pnb_status read_config(pnb__config *out, json_t *root, const char *where,
     s.heads.n_embeddings = (size_t)pnb__json_get_int_in(&o, "n_embeddings", 1, 1, 64, err);
     out->n_embeddings = s.heads.n_embeddings;
     out->embed_dim *= s.heads.n_embeddings;
+    s.heads.init_log_std = pnb__json_get_double(&o, "init_log_std", 0, err);
     s.heads.with_attention = pnb__json_get_bool(&o, "attention", true, err);
     s.heads.with_uncertainty = pnb__json_get_bool(&o, "uncertainty", true, err);
     json_t *vision = pnb__json_get_object(&o, "vision_cfg", err);

@@ -15,6 +15,7 @@ typedef struct pnb__pcme_config {
     size_t n_embeddings;         /* K; above 1 with attention and without uncertainty only */
     size_t image_dim;            /* channels of the trunk's feature map */
     bool with_attention, with_uncertainty;
+    double init_log_std; /* bias of both log-deviation heads of a new model; 0 released */
 } pnb__pcme_config;
 
 /* Errors  ARG (what cannot be built, and the rule) */

@@ -63,7 +63,7 @@ void pnb__pcme_declare_log_std(pnb__weights *w, pnb__side side, const char *pref
     char name[96];
     declare_attention(w, side, prefix, width, 1, &out->attention);
     out->fc_w = xavier(w, side, joined(name, prefix, "fc.weight"), c->embed_dim, width);
-    out->fc_b = constant(w, side, joined(name, prefix, "fc.bias"), c->embed_dim, 0);
+    out->fc_b = constant(w, side, joined(name, prefix, "fc.bias"), c->embed_dim, c->init_log_std);
 }
 
 void pnb__pcme_declare_linear(pnb__weights *w, pnb__side side, const char *prefix,
