@@ -1,7 +1,8 @@
 /* Text to token ids: the vocabularies of released models, and training of new ones.
  *
  * Read: Hugging Face `tokenizer.json` (WordLevel, BPE, Unigram), SentencePiece `spiece.model`
- * (Unigram, BPE), CLIP's `bpe_simple_vocab_16e6.txt.gz`, and `vocab.json` with `merges.txt`.
+ * (Unigram, BPE), CLIP's `bpe_simple_vocab_16e6.txt.gz`, `vocab.json` with `merges.txt`, and the
+ * lists of words of PCME and its relatives (`coco_vocab.pkl`, or a word a line).
  * Written: `tokenizer.json`.
  * A tokenizer does not change once made, so any number of threads may use one. Any byte string can
  * be encoded: bytes that are not UTF-8 count as U+FFFD. */
@@ -57,7 +58,12 @@ void pnb_text_free(char *text);
 
 /* Opens a file, or the first in a directory of: tokenizer.json; spiece.model, tokenizer.model,
  * sentencepiece.model, sentencepiece.bpe.model; vocab.json with merges.txt;
- * bpe_simple_vocab_16e6.txt.gz or .txt.
+ * bpe_simple_vocab_16e6.txt.gz or .txt; vocab.pkl, coco_vocab.pkl, cub_vocab.pkl, vocab.txt.
+ *
+ * Lists of words (.pkl, .txt with a word a line) hold <pad> 0, <start>, <end>, <unk>: captions are
+ * put in lower case, cut by the rules of NLTK's word_tokenize, unknown words become <unk>. A pickle
+ * is read without running anything: a dict of word2idx, idx2word and idx, or an instance of a class
+ * Vocabulary with them.
  *
  * Pad, eos and mask tokens come from special_tokens_map.json and tokenizer_config.json beside it,
  * then from the file's own padding and template sections, then from the usual names ([PAD], </s>,

@@ -199,6 +199,23 @@ static pnb_status split_metaspace(const walk *w, size_t step, const char *s, siz
     return status;
 }
 
+typedef struct word_step {
+    const walk *w;
+    size_t step;
+} word_step;
+
+static pnb_status next_step(void *user, const char *word, size_t n, pnb_error *err)
+{
+    const word_step *at = user;
+    return run(at->w, at->step + 1, word, n, err);
+}
+
+static pnb_status split_words(const walk *w, size_t step, const char *s, size_t n, pnb_error *err)
+{
+    word_step at = {w, step};
+    return pnb__word_tokenize(s, n, next_step, &at, err);
+}
+
 static pnb_status split(const walk *w, size_t step, const char *s, size_t n, pnb_error *err)
 {
     switch (w->steps[step].kind) {
@@ -212,6 +229,8 @@ static pnb_status split(const walk *w, size_t step, const char *s, size_t n, pnb
         return split_clip(w, step, s, n, err);
     case PNB__SPLIT_METASPACE:
         return split_metaspace(w, step, s, n, err);
+    case PNB__SPLIT_WORD_TOKENIZE:
+        return split_words(w, step, s, n, err);
     case PNB__SPLIT_NONE:
         break;
     }

@@ -21,10 +21,10 @@
 static const char *const pad_names[] = {"[PAD]", "<pad>", "<|pad|>", NULL};
 static const char *const mask_names[] = {"[MASK]", "<mask>", NULL};
 static const char *const unk_names[] = {"[UNK]", "<unk>", NULL};
-static const char *const eos_names[] = {"</s>",  "<|endoftext|>", "<end_of_text>",
-                                        "<eos>", "[SEP]",         NULL};
-static const char *const bos_names[] = {"<s>",   "<|startoftext|>", "<start_of_text>",
-                                        "<bos>", "[CLS]",           NULL};
+static const char *const eos_names[] = {
+    "</s>", "<|endoftext|>", "<end_of_text>", "<eos>", "[SEP]", "<end>", NULL};
+static const char *const bos_names[] = {
+    "<s>", "<|startoftext|>", "<start_of_text>", "<bos>", "[CLS]", "<start>", NULL};
 
 static int find_name(const pnb_tokenizer *tok, const char *name)
 {

@@ -123,6 +123,7 @@ typedef enum pnb__split_kind {
     PNB__SPLIT_GPT2,            /* 's|'t|...| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
     PNB__SPLIT_CLIP,            /* 's|'t|...|\p{L}+|\p{N}|[^\s\p{L}\p{N}]+, the rest dropped */
     PNB__SPLIT_METASPACE,       /* ' ' to U+2581, cut in front of each */
+    PNB__SPLIT_WORD_TOKENIZE,   /* NLTK's word_tokenize: word_tokenize.c */
     PNB__SPLIT_NONE             /* only the prefix */
 } pnb__split_kind;
 
@@ -141,6 +142,13 @@ typedef pnb_status (*pnb__word_fn)(void *user, const char *word, size_t n, pnb_e
 /* Calls fn for each word; is_first: the text begins the caption. */
 pnb_status pnb__pretokenize(const pnb__split_step *steps, size_t n_steps, const char *text,
                             size_t n, bool is_first, pnb__word_fn fn, void *user, pnb_error *err);
+
+/* ---- word_tokenize.c ---- NLTK's word_tokenize of valid text; quotes come as `` and ''. In a
+ * tokenizer.json it is the pre_tokenizer of this type, which is Penumbra's own: no other reader
+ * knows it. Special tokens are not looked for in a text that is cut so, as the released readers of
+ * such vocabularies do not. */
+#define PNB__WORD_TOKENIZE "NltkWordTokenize"
+pnb_status pnb__word_tokenize(const char *s, size_t n, pnb__word_fn fn, void *user, pnb_error *err);
 
 /* ---- bpe.c ---- */
 typedef struct pnb__merge {

@@ -4,6 +4,7 @@
  *   spiece.model, tokenizer.model, ...       SentencePiece
  *   vocab.json + merges.txt                  Hugging Face's BPE before tokenizer.json
  *   bpe_simple_vocab_16e6.txt(.gz)           CLIP's BPE as OpenAI and open_clip ship it
+ *   vocab.pkl, vocab.txt                     words of PCME and its relatives
  *
  * A single file is told by its name and, where that says nothing, by its first bytes. */
 #include <string.h>
@@ -18,6 +19,8 @@ static const char *const sentencepiece_names[] = {
     "spiece.model", "tokenizer.model", "sentencepiece.model", "sentencepiece.bpe.model", NULL};
 static const char *const merge_names[] = {"bpe_simple_vocab_16e6.txt.gz",
                                           "bpe_simple_vocab_16e6.txt", NULL};
+static const char *const word_names[] = {"vocab.pkl", "coco_vocab.pkl", "cub_vocab.pkl",
+                                         "vocab.txt", NULL};
 static const pnb__clip_names open_clip_names = {"<start_of_text>", "<end_of_text>"};
 
 /* Replaces the bytes of a gzip file by what is packed in it. */
@@ -38,7 +41,22 @@ static pnb_status unpack(char **bytes, size_t *n, pnb_error *err)
 
 /* ---- one file ---- */
 
-typedef enum content { CONTENT_JSON, CONTENT_SPIECE, CONTENT_MERGES, CONTENT_UNKNOWN } content;
+typedef enum content {
+    CONTENT_JSON,
+    CONTENT_SPIECE,
+    CONTENT_MERGES,
+    CONTENT_PICKLE,
+    CONTENT_WORDS,
+    CONTENT_UNKNOWN
+} content;
+
+/* A list of words has one in its first line, merges have a header or two pieces. */
+static bool is_word_list(const char *bytes, size_t n)
+{
+    const char *stop = n > 0 ? memchr(bytes, '\n', n) : NULL;
+    size_t length = stop != NULL ? (size_t)(stop - bytes) : n;
+    return length > 0 && memchr(bytes, ' ', length) == NULL && bytes[0] != '#';
+}
 
 static content tell(const char *file, const char *bytes, size_t n)
 {
@@ -46,8 +64,10 @@ static content tell(const char *file, const char *bytes, size_t n)
         return CONTENT_JSON;
     if (pnb__ends_with(file, ".model"))
         return CONTENT_SPIECE;
+    if (pnb__ends_with(file, ".pkl") || pnb__ends_with(file, ".pickle"))
+        return CONTENT_PICKLE;
     if (pnb__ends_with(file, ".txt") || pnb__ends_with(file, ".txt.gz"))
-        return CONTENT_MERGES;
+        return is_word_list(bytes, n) ? CONTENT_WORDS : CONTENT_MERGES;
     size_t begin = 0;
     while (begin < n && strchr(" \t\r\n", bytes[begin]) != NULL && bytes[begin] != '\0')
         begin++;
@@ -102,10 +122,17 @@ static pnb_status open_one(pnb_tokenizer **out, const char *file, const char *di
     case CONTENT_MERGES:
         status = pnb__tok_from_merges(out, bytes, n, &open_clip_names, file, err);
         break;
+    case CONTENT_PICKLE:
+        status = pnb__tok_from_vocabulary_pickle(out, bytes, n, file, err);
+        break;
+    case CONTENT_WORDS:
+        status = pnb__tok_from_vocabulary_lines(out, bytes, n, file, err);
+        break;
     case CONTENT_UNKNOWN:
         status = pnb__fail(err, PNB_FORMAT,
                            "%s: no tokenizer: want tokenizer.json, a SentencePiece .model, "
-                           "bpe_simple_vocab_16e6.txt.gz, or vocab.json with merges.txt",
+                           "bpe_simple_vocab_16e6.txt.gz, vocab.json with merges.txt, or a "
+                           "vocabulary of words (.pkl, .txt)",
                            file);
         break;
     }
@@ -158,9 +185,12 @@ static pnb_status open_dir(pnb_tokenizer **out, const char *dir, pnb_error *err)
     if (name == NULL)
         name = first_held(dir, merge_names);
     if (name == NULL)
+        name = first_held(dir, word_names);
+    if (name == NULL)
         return pnb__fail(err, PNB_NOT_FOUND,
                          "%s/tokenizer.json: not there, nor spiece.model, tokenizer.model, "
-                         "vocab.json with merges.txt, or bpe_simple_vocab_16e6.txt.gz",
+                         "vocab.json with merges.txt, bpe_simple_vocab_16e6.txt.gz, vocab.pkl or "
+                         "vocab.txt",
                          dir);
     char *file = pnb__path_join(dir, name);
     if (file == NULL)

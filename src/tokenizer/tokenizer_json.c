@@ -503,6 +503,9 @@ pnb_status pnb__tok_read(pnb_tokenizer *tok, const json_t *root, int *declared_p
                    : tok->model == PNB__MODEL_UNIGRAM ? PNB__DECODE_METASPACE
                                                       : PNB__DECODE_SPACES;
     read_decoder(tok, json_object_get(root, "decoder"));
+    for (size_t i = 0; i < tok->n_splits; i++)
+        if (tok->splits[i].kind == PNB__SPLIT_WORD_TOKENIZE)
+            memset(tok->added_first, 0, sizeof tok->added_first); /* no text is looked into */
     status = read_padding(tok, json_object_get(root, "padding"), declared_pad, err);
 done:
     return status;

@@ -56,6 +56,14 @@ typedef struct pnb__tok_pair {
 pnb_status pnb__tok_from_pair(pnb_tokenizer **out, const pnb__tok_pair *pair, const char *where,
                               const char *dir, pnb_error *err);
 
+/* ---- vocabulary.c ---- A list of words with <pad>, <start>, <end> and <unk>, as a tokenizer that
+ * cuts captions by NLTK's rules: a pickled vocabulary, or a word a line. `where` starts error
+ * texts. Errors  FORMAT, UNSUPPORTED (a pickle of something else), LIMIT, NOMEM */
+pnb_status pnb__tok_from_vocabulary_pickle(pnb_tokenizer **out, const char *bytes, size_t n,
+                                           const char *where, pnb_error *err);
+pnb_status pnb__tok_from_vocabulary_lines(pnb_tokenizer **out, const char *text, size_t n,
+                                          const char *where, pnb_error *err);
+
 /* ---- normalize.c ---- Takes all steps off again. */
 void pnb__norms_reset(pnb_tokenizer *tok);
 

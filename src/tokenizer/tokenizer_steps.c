@@ -169,6 +169,8 @@ static pnb_status read_split(pnb_tokenizer *tok, pnb__split_step *step, const js
 {
     if (strcmp(type, "Whitespace") == 0) {
         step->kind = PNB__SPLIT_WHITESPACE;
+    } else if (strcmp(type, PNB__WORD_TOKENIZE) == 0) {
+        step->kind = PNB__SPLIT_WORD_TOKENIZE;
     } else if (strcmp(type, "WhitespaceSplit") == 0) {
         step->kind = PNB__SPLIT_WHITESPACE_ONLY;
     } else if (strcmp(type, "ByteLevel") == 0) {

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pnb__torch_file file = {0};
     unsigned char *zeros = calloc(65536, 1);
     pnb__arena_init(&arena, 4096);
-    pnb__pk_source source = {data, size, "fuzz", &arena, &budget};
+    pnb__pk_source source = {data, size, "fuzz", &arena, &budget, NULL};
     pnb_status status = pnb__pickle_load(&source, &result, &err);
     if (status == PNB_OK && zeros != NULL) {
         pnb__torch_job job = {.file = &file,

@@ -6,6 +6,8 @@
 
 #define JSON WORD("{\"u\":0,\"json\":1}")
 #define MERGES "#version\na b\n"
+#define PICKLE                                                                                     \
+    "}(U\x08word2idx}(U\x05<pad>K\0U\x07<start>K\1U\x05<end>K\2U\x05<unk>K\3U\x07pickledK\4uu."
 
 static size_t put_model(char *bytes, size_t n)
 {
@@ -36,6 +38,10 @@ static void the_first_of_a_folder(void **state)
     size_t n = put_model(model, sizeof model);
     static const char other[] = "#version\nc d\n";
     scratch_clear(s);
+    scratch_file(s, "vocab.txt", "line\n", 5);
+    expect_found(s->dir, "line");
+    scratch_file(s, "vocab.pkl", PICKLE, sizeof PICKLE - 1);
+    expect_found(s->dir, "pickled");
     scratch_file(s, "bpe_simple_vocab_16e6.txt", MERGES, strlen(MERGES));
     expect_found(s->dir, "ab");
     scratch_file(s, "bpe_simple_vocab_16e6.txt.gz", other,

@@ -478,7 +478,7 @@ pnb_status pnb__pickle_load(const pnb__pk_source *source, pnb__pk_result *out, p
     pnb__pk_value *result = NULL;
     pnb_status status = run(&u, &result);
     if (status == PNB_OK)
-        *out = (pnb__pk_result){result, u.storages, u.at};
+        *out = (pnb__pk_result){result, u.storages, u.module, u.at};
     pnb__free(u.stack);
     pnb__free(u.marks);
     pnb__free(u.memo);

@@ -72,11 +72,15 @@ typedef struct pnb__pk_source {
     const char *where;
     pnb__arena *arena;
     pnb__pk_budget *budget;
+    /* A class, of whatever module, whose instances may stand in the pickle: they become OBJECTs
+     * with their state, no code of theirs is run. NULL: what weights are made of alone. */
+    const char *class_name;
 } pnb__pk_source;
 
 typedef struct pnb__pk_result {
     const pnb__pk_value *root;
     const pnb__pk_value *storages; /* a LIST of every storage made, NULL when there is none */
+    const pnb__pk_value *module;   /* STR: where the pickle says class_name is from, or NULL */
     size_t used;                   /* bytes of the pickle */
 } pnb__pk_result;
 

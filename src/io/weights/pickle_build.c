@@ -26,7 +26,8 @@ typedef enum meaning {
     NAME_NUMPY_DTYPE,
     NAME_NUMPY_SCALAR,
     NAME_NAMESPACE,
-    NAME_SCRIPT
+    NAME_SCRIPT,
+    NAME_CLASS /* whose instances the reader asked for */
 } meaning;
 
 typedef struct allowed {
@@ -94,6 +95,7 @@ static const allowed table[] = {
     {"numpy._core.multiarray", "scalar", NAME_NUMPY_SCALAR, PNB_F32},
     {"argparse", "Namespace", NAME_NAMESPACE, PNB_F32},
     {"__torch__", NULL, NAME_SCRIPT, PNB_F32}, /* any class of a TorchScript archive */
+    {"", NULL, NAME_CLASS, PNB_F32},           /* the source's class_name, of any module */
 };
 
 /* ---- names ---- */
@@ -110,9 +112,11 @@ static bool is_script_module(const char *module, size_t n)
            (n == length || module[length] == '.');
 }
 
-static bool matches(const allowed *a, const char *module, size_t n_module, const char *name,
-                    size_t n_name)
+static bool matches(const pnb__unpickler *u, const allowed *a, const char *module, size_t n_module,
+                    const char *name, size_t n_name)
 {
+    if (a->means == NAME_CLASS)
+        return u->source.class_name != NULL && same_text(name, n_name, u->source.class_name);
     if (a->name == NULL)
         return is_script_module(module, n_module);
     return same_text(module, n_module, a->module) && same_text(name, n_name, a->name);
@@ -127,12 +131,42 @@ static void printable(char out[84], const char *text, size_t n)
     memcpy(out + shown, n > shown ? "..." : "", n > shown ? 4 : 1);
 }
 
+/* Where the class is from; the first place stands for all. */
+static bool record_module(pnb__unpickler *u, const char *module, size_t n)
+{
+    if (u->module != NULL)
+        return true;
+    u->module = pnb__pk_new(u, PNB__PK_STR);
+    if (u->module == NULL)
+        return false;
+    u->module->u.text.data = module;
+    u->module->u.text.n = n;
+    return true;
+}
+
+/* Says what such a pickle is made of, and what to do. */
+static pnb_status refuse_name(pnb__unpickler *u, const char *module, const char *name)
+{
+    if (u->source.class_name != NULL)
+        return pnb__fail(u->err, PNB_UNSUPPORTED,
+                         "%s: the pickle names %s.%s; plain dicts and instances of a class %s are "
+                         "read here. Nothing was executed",
+                         u->source.where, module, name, u->source.class_name);
+    return pnb__fail(u->err, PNB_UNSUPPORTED,
+                     "%s: the pickle names %s.%s, which is not among what weights are made of; "
+                     "nothing was executed. If you trust the file, load it in Python and save its "
+                     "state_dict() alone, best as safetensors",
+                     u->source.where, module, name);
+}
+
 pnb_status pnb__pk_global(pnb__unpickler *u, const char *module, size_t n_module, const char *name,
                           size_t n_name, pnb__pk_value **out)
 {
     for (size_t i = 0; i < PNB_COUNT(table); i++) {
-        if (!matches(&table[i], module, n_module, name, n_name))
+        if (!matches(u, &table[i], module, n_module, name, n_name))
             continue;
+        if (table[i].means == NAME_CLASS && !record_module(u, module, n_module))
+            return u->status;
         *out = pnb__pk_new(u, PNB__PK_GLOBAL);
         if (*out == NULL)
             return u->status;
@@ -142,11 +176,7 @@ pnb_status pnb__pk_global(pnb__unpickler *u, const char *module, size_t n_module
     char shown_module[84], shown_name[84];
     printable(shown_module, module, n_module);
     printable(shown_name, name, n_name);
-    return pnb__fail(u->err, PNB_UNSUPPORTED,
-                     "%s: the pickle names %s.%s, which is not among what weights are made of; "
-                     "nothing was executed. If you trust the file, load it in Python and save its "
-                     "state_dict() alone, best as safetensors",
-                     u->source.where, shown_module, shown_name);
+    return refuse_name(u, shown_module, shown_name);
 }
 
 static const allowed *allowed_of(const pnb__pk_value *v)
@@ -402,6 +432,7 @@ pnb_status pnb__pk_reduce(pnb__unpickler *u, const pnb__pk_value *callable, pnb_
     case NAME_DTYPE:
     case NAME_NAMESPACE:
     case NAME_SCRIPT:
+    case NAME_CLASS:
         break;
     }
     return refuse(u, "a call of", callable);
@@ -411,7 +442,8 @@ pnb_status pnb__pk_new_object(pnb__unpickler *u, const pnb__pk_value *class,
                               const pnb__pk_value *args, pnb__pk_value **out)
 {
     const allowed *a = allowed_of(class);
-    bool is_known = a != NULL && (a->means == NAME_NAMESPACE || a->means == NAME_SCRIPT);
+    bool is_known = a != NULL && (a->means == NAME_NAMESPACE || a->means == NAME_SCRIPT ||
+                                  a->means == NAME_CLASS);
     if (!is_known || args->kind != PNB__PK_TUPLE || args->u.list.n != 0)
         return refuse(u, "a new object of", class);
     pnb_status status = make_opaque(u, out);

@@ -17,7 +17,7 @@ typedef struct pnb__unpickler {
     size_t memo_capacity, n_memo;
     pnb__pk_value *pool; /* values handed out one by one */
     size_t n_pool;
-    pnb__pk_value *storages;
+    pnb__pk_value *storages, *module;
     pnb_status status; /* why a NULL came back */
     pnb_error *err;
 } pnb__unpickler;

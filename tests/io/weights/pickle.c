@@ -142,7 +142,8 @@ static void budgets_are_kept(void **state)
         pnb_error err = PNB_ERROR_INIT;
         pnb__pk_budget budget = {0, round == 0 ? (size_t)1 << 30 : needed - (round == 2)};
         pnb__arena_init(&arena, 4096);
-        const pnb__pk_source source = {(const unsigned char *)b.data, b.size, "p", &arena, &budget};
+        const pnb__pk_source source = {
+            (const unsigned char *)b.data, b.size, "p", &arena, &budget, NULL};
         pnb_status status = pnb__pickle_load(&source, &result, &err);
         assert_true(budget.used <= budget.most);
         if (round < 2)

@@ -195,6 +195,36 @@ static void scalars_of_numpy(void **state)
     expect_refusals(bad, PNB_COUNT(bad), PNB_FORMAT);
 }
 
+/* Instances of one class, of whatever module, where they are asked for: state and no code. */
+static void instances_of_a_class(void **state)
+{
+    static const char one[] = "cmod.sub\nWords\n)\x81}U\x01wK\x01sb.";
+    static const char called[] = "cmod\nWords\n)R.", other[] = "cmod\nWord\n)\x81.";
+    static const char given[] = "cmod\nWords\nK\x01\x85\x81.";
+    pnb__buf text = {0};
+    (void)state;
+    loaded l = load_class(one, sizeof one - 1, "Words");
+    assert_ok(l.status, &l.err);
+    show(l.result.root, &text);
+    assert_string_equal(text.data, "object{'w': 1}");
+    assert_true(pnb__pk_is_text(l.result.module, "mod.sub"));
+    pnb__buf_reset(&text);
+    unload(&l);
+    l = load(one, sizeof one - 1);
+    assert_failed(l.status, &l.err, PNB_UNSUPPORTED, "names mod.sub.Words, which is not among");
+    unload(&l);
+    l = load_class(called, sizeof called - 1, "Words");
+    assert_failed(l.status, &l.err, PNB_UNSUPPORTED, "a call of");
+    unload(&l);
+    l = load_class(given, sizeof given - 1, "Words");
+    assert_failed(l.status, &l.err, PNB_UNSUPPORTED, "a new object of");
+    unload(&l);
+    l = load_class(other, sizeof other - 1, "Words");
+    assert_failed(l.status, &l.err, PNB_UNSUPPORTED,
+                  "names mod.Word; plain dicts and instances of a class Words");
+    unload(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +234,7 @@ int main(void)
         cmocka_unit_test(storages_and_tensors),
         cmocka_unit_test(untyped_storages),
         cmocka_unit_test(scalars_of_numpy),
+        cmocka_unit_test(instances_of_a_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,15 +12,20 @@ typedef struct loaded {
     pnb_status status;
 } loaded;
 
-/* Exactly n bytes, kept until unload. */
-static inline loaded load(const char *pickle, size_t n)
+/* Exactly n bytes, kept until unload; instances of class_name may stand in it. */
+static inline loaded load_class(const char *pickle, size_t n, const char *class_name)
 {
     loaded l = {.err = PNB_ERROR_INIT};
     pnb__pk_budget budget = pnb__pk_budget_for(n);
     pnb__arena_init(&l.arena, 4096);
-    pnb__pk_source source = {(const unsigned char *)pickle, n, "p", &l.arena, &budget};
+    pnb__pk_source source = {(const unsigned char *)pickle, n, "p", &l.arena, &budget, class_name};
     l.status = pnb__pickle_load(&source, &l.result, &l.err);
     return l;
+}
+
+static inline loaded load(const char *pickle, size_t n)
+{
+    return load_class(pickle, n, NULL);
 }
 
 static inline void unload(loaded *l)
