@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/names.h"
+#include "train/losses/pair_loss.h"
 #include "train/losses/soft_contrastive.h"
 #include "train/losses/triplet.h"
 
@@ -202,24 +203,21 @@ static pnb__tensor *build_clip(const build *b)
     return pnb__affine(pnb__add(i2t, t2i), 0.5, 0);
 }
 
-/* csd = ||mu_i||^2 + ||mu_j||^2 - 2 mu_i.mu_j + u_i + u_j, l = -a csd + b; mean over B^2. */
+/* PCME++'s matching loss once, where its code counts it twice: l = -a csd + b, BCE, mean over B^2.
+ */
 static pnb__tensor *build_pcmepp(const build *b)
 {
     const pnb__loss_in *in = b->in;
     pnb__tensor *scale = in->point_scale != NULL ? in->point_scale : in->scale;
     pnb__tensor *bias = in->point_scale != NULL ? in->point_bias : in->bias;
-    pnb__tensor *minus = pnb__affine(scale, -1, 0);
-    pnb__tensor *side[2];
-    for (int s = 0; s < 2; s++) {
-        const pnb__dist *d = s == 0 ? &in->image : &in->text;
-        pnb__tensor *norm = pnb__sum(pnb__apply(PNB__SQUARE, d->mean), -1);
-        side[s] = pnb__mul(pnb__add(norm, trace(d)), minus);
-    }
-    if (bias != NULL)
-        side[0] = pnb__add(side[0], bias);
-    pnb__tensor *image = pnb__mul(in->image.mean, pnb__affine(scale, 2, 0));
-    double n = n_pairs(b);
-    return pair_loss(b, make_pairs(image, in->text.mean, side[0], side[1]), 1 / (n * n));
+    const pnb__pcmepp_in pairs_of = {
+        .images = {.mean = in->image.mean, .log_var = in->image.log_var},
+        .texts = {.mean = in->text.mean, .log_var = in->text.log_var},
+        .scale = scale,
+        .shift = bias,
+        .negative_only = in->negative_only,
+        .factor = 1};
+    return pnb__pcmepp_build(&pairs_of).loss;
 }
 
 /* ProLIP Eq. 4: mean over rows and d of -log s(c H_d(1 in 2)) = softplus(-c H_d). H (B,D) is the

@@ -45,6 +45,37 @@ static pnb__tensor *cross_entropy(pnb__tensor *logits, pnb__tensor *labels)
     return pnb__mean(pnb__reshape(each, 1, (size_t[]){pnb__n(each)}), 0);
 }
 
+/* -scale d + shift */
+static pnb__tensor *logits_of(const pnb__pcmepp_in *in, pnb__tensor *apart)
+{
+    pnb__tensor *far = pnb__affine(pnb__mul(apart, in->scale), -1, 0);
+    return in->shift == NULL ? far : pnb__add(far, in->shift);
+}
+
+/* z_bb of matching rows (B), from their own differences: no label matrix is needed for them. */
+static pnb__tensor *own_logits(const pnb__pcmepp_in *in)
+{
+    pnb__tensor *apart = pnb__sum(square(pnb__sub(in->images.mean, in->texts.mean)), 1);
+    pnb__tensor *by_image = in->images.log_var, *by_text = in->texts.log_var;
+    if (in->distance == PNB__PCMEPP_W2) {
+        pnb__tensor *stds = pnb__sub(spread(by_image, 0.5), spread(by_text, 0.5));
+        return logits_of(in, pnb__add(apart, pnb__sum(square(stds), 1)));
+    }
+    pnb__tensor *traces = pnb__sum(pnb__add(spread(by_image, 1), spread(by_text, 1)), 1);
+    return logits_of(in, pnb__add(apart, traces));
+}
+
+/* The same mean with the identity for labels: mean log(1 + e^z) - (1/B^2) sum_b z_bb */
+static pnb__tensor *match_own(const pnb__pcmepp_in *in, pnb__tensor *logits)
+{
+    double places = (double)pnb__n(logits);
+    pnb__tensor *all = pnb__mean(pnb__apply(PNB__SOFTPLUS, logits), PNB__ALL_AXES);
+    if (in->negative_only)
+        return all;
+    pnb__tensor *own = pnb__sum(own_logits(in), PNB__ALL_AXES);
+    return pnb__sub(all, pnb__affine(own, 1 / places, 0));
+}
+
 static double is_not_below(double bar, double x)
 {
     return x >= bar;
@@ -81,9 +112,10 @@ static pnb__tensor *information(pnb__side_rows side)
 pnb__pcmepp_out pnb__pcmepp_build(const pnb__pcmepp_in *in)
 {
     pnb__pcmepp_out out = {0};
-    pnb__tensor *far = pnb__mul(distances(in), in->scale);
-    pnb__tensor *logits = pnb__add(pnb__affine(far, -1, 0), in->shift);
-    out.loss = pnb__affine(cross_entropy(logits, in->matched), 2, 0);
+    pnb__tensor *logits = logits_of(in, distances(in));
+    pnb__tensor *match =
+        in->matched == NULL ? match_own(in, logits) : cross_entropy(logits, in->matched);
+    out.loss = pnb__affine(match, in->factor, 0);
     if (in->vib_beta != 0) {
         out.vib = pnb__add(information(in->images), information(in->texts));
         out.loss = pnb__add(out.loss, pnb__affine(out.vib, in->vib_beta, 0));

@@ -1,5 +1,5 @@
-/* Losses of the Gaussian heads on frozen embeddings: PFE and PCME++. ProLIP's is src/train/loss.h.
- */
+/* Losses over pairs of Gaussians: PFE's and PCME++'s, on frozen rows and in training. ProLIP's is
+ * src/train/loss.h. */
 #ifndef PNB_TRAIN_LOSSES_PAIR_LOSS_H
 #define PNB_TRAIN_LOSSES_PAIR_LOSS_H
 
@@ -28,10 +28,15 @@ typedef enum pnb__pcmepp_distance {
         PNB__N_PCMEPP_DISTANCES
 } pnb__pcmepp_distance;
 
+#define PNB__PCMEPP_FACTOR 2.0 /* the released code adds both directions, which are one mean */
+
 typedef struct pnb__pcmepp_in {
     pnb__side_rows images, texts;  /* mean, log_var (B,D) */
-    pnb__tensor *scale, *shift;    /* (): logits = -scale * distance + shift */
-    pnb__tensor *matched;          /* (B,B) labels in [0,1], rows images */
+    pnb__tensor *scale, *shift;    /* (): logits = -scale * distance + shift; shift NULL: 0 */
+    pnb__tensor *matched;          /* (B,B) labels in [0,1], rows images: those of mixed samples lie
+                                    * between; NULL: row b matches row b and no other */
+    bool negative_only;            /* with matched NULL: not even that one */
+    double factor;                 /* of the matching loss: PNB__PCMEPP_FACTOR published */
     pnb__tensor *first[2];         /* int32 (B): where the first match of image b stands in the
                                     * rows, and of text b in the columns, laid out one after the
                                     * other: b * B + column in both (the second of the transpose) */
@@ -41,15 +46,16 @@ typedef struct pnb__pcmepp_in {
 } pnb__pcmepp_in;
 
 typedef struct pnb__pcmepp_out {
-    pnb__tensor *loss;      /* 2 BCE + vib_beta VIB + smoothness (BCE of both pseudo labels) */
+    pnb__tensor *loss;      /* factor BCE + vib_beta VIB + smoothness (BCE of both pseudo labels) */
     pnb__tensor *vib;       /* () sum of both sides' KL, mean over B and D; NULL without weight */
     pnb__tensor *pseudo[2]; /* (B,B) labels with pseudo positives, images' rows and texts' rows;
                              * NULL without weight */
 } pnb__pcmepp_out;
 
 /* Matching loss of PCME++: every pair that scores at least as high as its row's first true match is
- * a pseudo positive. Labels carry no gradient.
- * Source  PCME++ sections 3.2 and 3.3; the factor 2 and the mean over B^2 are its code's */
+ * a pseudo positive, whose BCE weighs `smoothness`. Labels carry no gradient; pseudo positives need
+ * `matched`.
+ * Source  PCME++ sections 3.2 to 3.4; the factor 2 and the mean over B^2 are its code's */
 pnb__pcmepp_out pnb__pcmepp_build(const pnb__pcmepp_in *in);
 
 #endif

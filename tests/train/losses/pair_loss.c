@@ -59,6 +59,7 @@ static pnb__tensor *build_pcmepp(pnb__graph *g, pnb__tensor *const *leaf)
                          .scale = leaf[4],
                          .shift = leaf[5],
                          .distance = distance,
+                         .factor = PNB__PCMEPP_FACTOR,
                          .vib_beta = VIB,
                          .smoothness = SMOOTHNESS};
     in.matched = matched = pnb__input(g, PNB__REAL, 2, (size_t[]){B, B});
@@ -136,8 +137,58 @@ static void test_pcmepp(void **state)
     }
 }
 
+/* ---- without a matrix of labels: training's form ---- */
+
+static bool negative_only;
+
+static pnb__tensor *build_own(pnb__graph *g, pnb__tensor *const *leaf)
+{
+    (void)g;
+    const pnb__pcmepp_in in = {.images = {.mean = leaf[0], .log_var = leaf[1]},
+                               .texts = {.mean = leaf[2], .log_var = leaf[3]},
+                               .scale = leaf[4],
+                               .shift = leaf[5],
+                               .distance = distance,
+                               .negative_only = negative_only,
+                               .factor = 1};
+    return pnb__pcmepp_build(&in).loss;
+}
+
+static double value_own(const double *x)
+{
+    double sum = 0;
+    for (size_t i = 0; i < B; i++)
+        for (size_t t = 0; t < B; t++)
+            sum +=
+                cross_entropy(-x[4 * N] * apart(x, i, t) + x[4 * N + 1], i == t && !negative_only) /
+                (B * B);
+    return sum;
+}
+
+static void test_own(void **state)
+{
+    (void)state;
+    const loss_case c = {.n_leaves = 6,
+                         .rank = {2, 2, 2, 2, 0, 0},
+                         .shape = {{B, D}, {B, D}, {B, D}, {B, D}},
+                         .build = build_own,
+                         .value = value_own,
+                         .step = 1e-6,
+                         .tolerance = 1e-7};
+    for (int v = 0; v < 4; v++) {
+        double x[4 * N + 2];
+        distance = v % 2 ? PNB__PCMEPP_W2 : PNB__PCMEPP_CSD;
+        negative_only = v > 1;
+        draw(x, 4 * N, 0, 0.7, 6);
+        x[4 * N] = 0.8;
+        x[4 * N + 1] = 1.5;
+        require_loss(&c, x);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pfe), cmocka_unit_test(test_pcmepp)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pfe), cmocka_unit_test(test_pcmepp),
+                                       cmocka_unit_test(test_own)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
