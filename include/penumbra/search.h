@@ -3,9 +3,9 @@
  * Scores: larger is always nearer, whatever the measure (pnb_measure_score): mean is the cosine,
  * csd is 1 - csd/2, distances are negated. Ties go to the lower index. Results are those of the f64
  * scores of all pairs and do not depend on the number of threads. Candidates of mean, csd, w2, the
- * inclusion tests and likelihoods on the sphere are chosen in f32 with bounds on its rounding and
- * scored again in f64, so that nothing is missed: docs/numerics.md#search. ctx may be NULL: one
- * thread.
+ * inclusion tests, likelihoods on the sphere and measures over samples are chosen in f32 with
+ * bounds on its rounding and scored again in f64, so that nothing is missed:
+ * docs/numerics.md#search. ctx may be NULL: one thread.
  *
  *     pnb_hits hits;
  *     if (pnb_search(ctx, &captions, &pictures, NULL, &hits, &err) == PNB_OK)
@@ -43,6 +43,8 @@ typedef struct pnb_search_opts {
     bool reverse; /* asymmetric measures: false kl(query||item), H(query in item); true swapped */
     size_t k;     /* hits of a query, 1 or more. 10 */
     pnb_index_kind kind; /* EXACT */
+    size_t shortlist; /* pnb_search: only so many items of a query, those whose means are nearest,
+                       * are scored; as many as there are items, or 0: all, nothing is missed. 0 */
 } pnb_search_opts;
 
 /* The values that stand beside the fields. */
@@ -62,9 +64,10 @@ void pnb_hits_reset(pnb_hits *hits); /* frees the arrays, all zero afterwards; N
  * defaults.
  * Shape   queries (Q,D), gallery (N,D)
  * Memory  O(Q*k + N + block): the gallery is read in place, never copied
- * Errors  SHAPE (width differs, empty set), ARG (k = 0, a measure that does not fit the families:
- *         the text names others), NOMEM, NUMERIC (a score is not a number: the text names query and
- *         item), UNSUPPORTED (a measure that the kind of index does not serve; EXACT serves all) */
+ * Errors  SHAPE (width differs, empty set), ARG (k = 0, a shortlist shorter than k, a measure that
+ *         does not fit the families: the text names others), NOMEM, NUMERIC (a score is not a
+ * number: the text names query and item), UNSUPPORTED (a measure that the kind of index does not
+ * serve; EXACT serves all) */
 pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
                       const pnb_gaussians *gallery, const pnb_search_opts *opts, pnb_hits *hits,
                       pnb_error *err);

@@ -45,6 +45,8 @@ struct pnb_adapter {
     const char *measure; /* that sets are compared by; fit and open may change it */
     double scale;        /* of scores by `measure` in the softmax that was learned with, which sets
                           * then name in place of their model's; NaN: that is left as it is */
+    double match_a,
+        match_b; /* learned for match_prob, which sets then carry; a 0: there are none */
     pnb__adapter_part part[PNB_N_ADAPTER_SIDES];
     pnb_adapter_link link; /* what chains get */
     pnb_adapter_figure figures[PNB__MAX_ADAPTER_FIGURES];

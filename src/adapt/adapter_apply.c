@@ -53,6 +53,10 @@ static pnb_status check_set(const pnb_adapter *a, pnb_adapter_side side, const p
 void pnb__adapter_describe_scores(const pnb_adapter *a, pnb_embeddings_info *info)
 {
     snprintf(info->measure, sizeof info->measure, "%s", a->measure);
+    if (a->match_a > 0 && isfinite(a->match_b)) {
+        info->match_a = a->match_a;
+        info->match_b = a->match_b;
+    }
     if (!isfinite(a->scale))
         return;
     info->logit_scale = a->scale;

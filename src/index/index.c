@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "index/exact/exact_search.h"
+#include "index/shortlist.h"
 
 struct pnb_index {
     const pnb__index_calls *calls;
@@ -115,6 +116,8 @@ pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
 {
     pnb_index *index = NULL;
     *hits = (pnb_hits){0};
+    if (opts != NULL && opts->shortlist > 0 && opts->shortlist < gallery->n)
+        return pnb__shortlist_search(ctx, queries, gallery, opts, hits, err);
     pnb_status status = pnb_index_create(&index, ctx, gallery, opts, err);
     if (status == PNB_OK) {
         size_t k = opts == NULL ? pnb_search_opts_default().k : opts->k;

@@ -102,6 +102,19 @@ bool pnb__measure_reads_lengths(pnb_measure measure)
            !pnb__measure_is_spherical(measure);
 }
 
+size_t pnb__measure_floats(pnb_measure measure, const pnb_rows *rows, const pnb_measure_opts *opts)
+{
+    const pnb__measure_traits *traits = pnb__measure_traits_of(measure);
+    bool has_spread = rows->log_var != NULL || rows->kappa != NULL || rows->beta != NULL;
+    if (traits->score == PNB__SCORE_COSINE || !has_spread)
+        return rows->dim;
+    if (pnb__measure_is_sampled(measure))
+        return rows->dim * opts->n_samples;
+    if (traits->score == PNB__SCORE_HALF || pnb__measure_is_spherical(measure))
+        return rows->dim + 1;
+    return 2 * rows->dim;
+}
+
 PNB_DEFINE_PARSE(pnb_measure_parse, pnb_measure, "measure", PNB_NAMES(PNB__MEASURES))
 
 /* 1 - csd/2 = mean1.mean2 - (tr1 + tr2)/2 for unit means, ProLIP's similarity. */

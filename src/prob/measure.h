@@ -50,6 +50,11 @@ bool pnb__measure_has_logits(pnb_measure measure);
 /* False where only the directions of the means enter. */
 bool pnb__measure_reads_lengths(pnb_measure measure);
 
+/* Numbers that a gallery must hold for each row of width dim, nothing made again at search: D for
+ * means alone, one more where a row's own term is one number, 2 D with spreads, J D for samples.
+ * PCME's Table 1 has J^2 D for the last, which are as many distances as samples make. */
+size_t pnb__measure_floats(pnb_measure measure, const pnb_rows *rows, const pnb_measure_opts *opts);
+
 /* The opts to use when the caller gave NULL. */
 pnb_measure_opts pnb__measure_opts_or_default(const pnb_measure_opts *opts);
 

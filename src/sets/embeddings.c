@@ -115,6 +115,7 @@ pnb_status pnb__embeddings_create_bare(pnb_embeddings **out, pnb_family family, 
     e->n = n;
     e->dim = dim;
     e->info.logit_scale = e->info.logit_bias = NAN;
+    e->info.match_a = e->info.match_b = NAN;
     *out = e;
     return PNB_OK;
 }

@@ -1,10 +1,10 @@
 /* Embedding sets on disk: `x.safetensors` with `x.ids.jsonl`, and joining the parts of a long job.
  *
  * Metadata keys: format, version, family, modality, model, weights_sha256, adapters, preprocess,
- * measure, seed, logit_scale, logit_bias, ids_sha256. Both files are complete on the disk before
- * either replaces its target; an old array file is taken away before the new ids appear, so that it
- * never stands beside names of other rows. Ids that came there otherwise do not fit ids_sha256, and
- * loading says so. */
+ * measure, seed, logit_scale, logit_bias, match_a, match_b, ids_sha256. Both files are complete on
+ * the disk before either replaces its target; an old array file is taken away before the new ids
+ * appear, so that it never stands beside names of other rows. Ids that came there otherwise do not
+ * fit ids_sha256, and loading says so. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@
 
 /* ---- metadata ---- */
 
-enum { N_METADATA = 14 };
+enum { N_METADATA = 16 };
 
 /* Key, value, ..., NULL over text that lives in `values`. */
 typedef struct metadata_text {
     const char *pairs[2 * N_METADATA + 1];
     char version[8], seed[24], ids_hash[65];
-    pnb__buf scale, bias, adapters;
+    pnb__buf scale, bias, match_a, match_b, adapters;
 } metadata_text;
 
 static void add_pair(metadata_text *m, size_t *n, const char *key, const char *value)
@@ -57,7 +57,11 @@ static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_e
         pnb__json_append_double(&m->scale, info->logit_scale);
     if (isfinite(info->logit_bias))
         pnb__json_append_double(&m->bias, info->logit_bias);
-    if (m->scale.failed || m->bias.failed)
+    if (isfinite(info->match_a) && info->match_a > 0 && isfinite(info->match_b)) {
+        pnb__json_append_double(&m->match_a, info->match_a);
+        pnb__json_append_double(&m->match_b, info->match_b);
+    }
+    if (m->scale.failed || m->bias.failed || m->match_a.failed || m->match_b.failed)
         return pnb__fail_nomem(err, sizeof(m->seed));
     pnb_status status = write_adapters(&m->adapters, &info->adapters, err);
     snprintf(m->version, sizeof(m->version), "%d", pnb__embeddings_version(info));
@@ -73,6 +77,8 @@ static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_e
     add_pair(m, &n, "seed", m->seed);
     add_pair(m, &n, "logit_scale", m->scale.data);
     add_pair(m, &n, "logit_bias", m->bias.data);
+    add_pair(m, &n, "match_a", m->match_a.data);
+    add_pair(m, &n, "match_b", m->match_b.data);
     add_pair(m, &n, "ids_sha256", m->ids_hash);
     if (m->ids_hash[0] == '\0')
         add_pair(m, &n, "ids", "none");
@@ -84,6 +90,8 @@ static void metadata_reset(metadata_text *m)
 {
     pnb__buf_reset(&m->scale);
     pnb__buf_reset(&m->bias);
+    pnb__buf_reset(&m->match_a);
+    pnb__buf_reset(&m->match_b);
     pnb__buf_reset(&m->adapters);
 }
 
@@ -236,6 +244,8 @@ static pnb_status load_info(pnb_embeddings_info *info, const pnb_safetensors *st
     PNB_TRY(copy_text(info->measure, sizeof(info->measure), st, "measure", path, err));
     PNB_TRY(copy_number(&info->logit_scale, st, "logit_scale", path, err));
     PNB_TRY(copy_number(&info->logit_bias, st, "logit_bias", path, err));
+    PNB_TRY(copy_number(&info->match_a, st, "match_a", path, err));
+    PNB_TRY(copy_number(&info->match_b, st, "match_b", path, err));
     if (seed != NULL) {
         if (seed[0] == '\0' || strspn(seed, "0123456789") != strlen(seed) || strlen(seed) > 20)
             return pnb__fail(err, PNB_FORMAT, "%s: seed \"%.40s\" is not a whole number", path,

@@ -100,6 +100,10 @@ static json_t *make(const pnb_embeddings *e)
     put(root, &ok, "seed", json_integer((json_int_t)info->seed));
     put_number(root, &ok, "logit_scale", info->logit_scale);
     put_number(root, &ok, "logit_bias", info->logit_bias);
+    if (isfinite(info->match_a) && info->match_a > 0) {
+        put_number(root, &ok, "match_a", info->match_a);
+        put_number(root, &ok, "match_b", info->match_b);
+    }
     put_text(root, &ok, "ids_sha256", ids);
     if (ok)
         return root;
@@ -165,6 +169,8 @@ static void read_origin(pnb__jobj *o, pnb__origin *out, pnb_error *err)
     info->seed = (uint64_t)pnb__json_get_int_in(o, "seed", 0, 0, INT64_MAX, err);
     info->logit_scale = pnb__json_get_double(o, "logit_scale", (double)NAN, err);
     info->logit_bias = pnb__json_get_double(o, "logit_bias", (double)NAN, err);
+    info->match_a = pnb__json_get_double(o, "match_a", (double)NAN, err);
+    info->match_b = pnb__json_get_double(o, "match_b", (double)NAN, err);
 }
 
 pnb_status pnb__origin_load(pnb__origin *out, const char *path, pnb_error *err)

@@ -216,6 +216,14 @@ for method in asymvlm-vmf asymvlm-ps pfe pcme pcmepp prolip probvlm deterministi
     want 0 eval retrieval --images $left --texts r.$method.safetensors --truth $truth --bootstrap 0 \
         --measure mean
 done
+# PCME's sets carry the a and b it learned, and match_prob takes them
+want 0 info r.pcme.safetensors --json
+carried=$(grep -oE '"match_[ab]": [0-9.]+' out | sort)
+check "both are carried, and are no longer 15" test "$(grep -vc ': 15\.0$' <<<"$carried")" -eq 2
+want 0 eval retrieval --images i.pcme.safetensors --texts r.pcme.safetensors --truth $truth \
+    --bootstrap 0 --measure match_prob --json
+check "and are what it is compared by" test "$(grep -oE '"match_[ab]": [0-9.]+' out | sort)" = "$carried"
+
 # likelihoods of Gaussians are those of their means, and the result says so
 auto=(eval retrieval --images i.safetensors --texts r.asymvlm-ps.safetensors --truth $truth --bootstrap 0 --json)
 want 0 "${auto[@]}"

@@ -309,4 +309,36 @@ check "and of every model and seed" test "$(sed -n '/"bins"/,/\]/p' out | grep -
 check "their orders" test "$(sed -n '/"orders"/,/\]/p' out | grep -c minus_s_r2)" -eq 4
 prints '"binning": "equal_width"'
 prints '"bin_by": "hit"'
+
+# every similarity in one table
+measures=(eval measures --images i.safetensors --texts t.safetensors --truth $truth)
+want 0 "${measures[@]}" --json
+has_keys measures.measure measures.floats_per_item measures.i2t_recall_at_1 \
+    measures.t2i_r_precision measures.rsum samples match_a
+check "the figures of eval retrieval, and the numbers a row costs" python3 - <<'END'
+import json, subprocess, os
+rows = {r["measure"]: r for r in json.load(open("out"))["measures"]}
+dim = rows["mean"]["floats_per_item"]
+assert rows["csd"]["floats_per_item"] == dim + 1 and rows["w2"]["floats_per_item"] == 2 * dim, rows
+assert rows["match_prob"]["floats_per_item"] == 7 * dim and "vmf" not in rows, rows
+for name in ("csd", "kl", "match_prob"):
+    one = json.loads(subprocess.run(
+        [os.environ["PENUMBRA"], "eval", "retrieval", "--images", "i.safetensors", "--texts",
+         "t.safetensors", "--truth", "shapes/truth/test.pairs", "--bootstrap", "0", "--json",
+         "--measure", name], check=True, capture_output=True).stdout)
+    assert abs(one["metrics"]["rsum"] - rows[name]["rsum"]) < 1e-12, (name, one["metrics"])
+END
+want 0 "${measures[@]}" --measure mean match_prob --samples 3 --match-a 9
+prints "floats an item"
+check "two measures" test "$(grep -cE '^(csd|w2|mean|match_prob) ' out)" -eq 2
+want 2 "${measures[@]}" --measure mean --samples 3
+says "--samples belongs to avg_l2 and match_prob: neither is compared"
+want 1 "${measures[@]}" --measure nonsense
+says "nonsense"
+want 1 "${measures[@]}" --measure vmf
+says "measure vmf"
+want 0 eval retrieval --images i.safetensors --texts t.safetensors --truth $truth --bootstrap 0 \
+    --measure match_prob --samples 2 --json
+prints '"samples": 2'
+
 finish

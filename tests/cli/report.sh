@@ -172,5 +172,9 @@ want 1 report --texts nowhere.safetensors --out none.html
 says "nowhere.safetensors"
 check "nothing was written" test ! -e none.html
 
+want 0 report --images i.safetensors --texts t.safetensors --truth $truth --bootstrap 0 \
+    --measure match_prob --samples 2 --match-a 4 --match-b 3 --out match.html
+want 2 report --images i.safetensors --texts t.safetensors --truth $truth --samples 2 --out no.html
+says "--samples belongs to the measures avg_l2 and match_prob"
 every_option report
 finish

@@ -55,6 +55,67 @@ done
 check "scores of the same seed" test "$(head -2 scores | sort -u | wc -l)" -eq 1
 check "scores of another" test "$(sort -u scores | wc -l)" -eq 2
 
+# their constants: of the command line, of the set, conflicts, and what no other measure reads
+match=(search --index i.safetensors --queries t.safetensors -k 2 --measure match_prob --json)
+want 0 "${match[@]}"
+has_keys samples match_a match_b
+prints '"samples": 7'
+prints '"match_a": 5.0'
+cp out usual
+want 0 "${match[@]}" --samples 7 --match-a 5 --match-b 5
+check "the defaults by name" cmp -s usual out
+want 0 "${match[@]}" --samples 3 --match-a 15 --match-b 14.5
+prints '"samples": 3'
+prints '"match_b": 14.5'
+check "other scores" test "$(grep '"score"' usual | sha256sum)" != "$(grep '"score"' out | sha256sum)"
+want 2 search --index i.safetensors --queries t.safetensors --samples 3
+says "--samples belongs to the measures avg_l2 and match_prob: csd draws none"
+want 2 search --index i.safetensors --queries t.safetensors --measure avg_l2 --match-a 3
+says "not to avg_l2"
+want 2 "${match[@]}" --samples 0
+carry() { # SET OUT A B: a copy that carries a and b
+    python3 - "$@" <<'END'
+import json, struct, sys
+data = open(sys.argv[1] + ".safetensors", "rb").read()
+n, = struct.unpack("<Q", data[:8])
+head = json.loads(data[8:8 + n])
+head["__metadata__"].update(match_a=sys.argv[3], match_b=sys.argv[4])
+text = json.dumps(head).encode()
+text += b" " * (-len(text) % 8)
+open(sys.argv[2] + ".safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:])
+END
+    cp "$1.ids.jsonl" "$2.ids.jsonl"
+}
+carry i carried 12 11.5
+want 0 info carried.safetensors --json
+prints '"match_a": 12.0'
+match[2]=carried.safetensors
+want 0 "${match[@]}"
+prints '"match_a": 12.0'
+prints '"match_b": 11.5'
+want 0 "${match[@]}" --match-b 3
+prints '"match_a": 12.0'
+prints '"match_b": 3.0'
+carry t other 9 9
+match[4]=other.safetensors
+want 2 "${match[@]}"
+says "say which by --match-a and --match-b"
+want 0 "${match[@]}" --match-a 5 --match-b 5
+prints '"match_a": 5.0'
+
+# a shortlist: all of it is the exact search, part of it is told
+match=(search --index i.safetensors --queries t.safetensors -k 2 --measure match_prob --json)
+want 0 "${match[@]}" --shortlist 8
+prints '"shortlist": 8'
+check "the hits of the exact search" test "$(grep -E '"(score|row)"' usual | sha256sum)" = \
+    "$(grep -E '"(score|row)"' out | sha256sum)"
+want 0 search --index i.safetensors --queries t.safetensors -k 2 --measure match_prob --shortlist 3
+prints "only a shortlist of each query was scored"
+want 2 "${match[@]}" --shortlist 1
+says "--shortlist 1 is shorter than the 2 hits of -k"
+want 2 search --index t.safetensors -m model --query-text a --inclusion contains --shortlist 4
+says "--inclusion looks at every row"
+
 # where lists end
 want 0 search --index t.safetensors --queries i.safetensors --min-probability 0 -k 2 --json
 has_keys min_probability no_good_result lists.query lists.n_hits lists.best_score lists.best_p_match \

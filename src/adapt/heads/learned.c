@@ -25,6 +25,10 @@ static pnb_status settle(pnb_adapter *a, pnb_error *err)
     for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++)
         if (l->length[s] != NULL)
             status = pnb__param_read(l->length[s], &l->kernels, 0, 1, &l->mean_length[s], err);
+    if (status == PNB_OK && a->calls->learned->learns_match)
+        status = pnb__param_read(l->scale, &l->kernels, 0, 1, &a->match_a, err);
+    if (status == PNB_OK && a->calls->learned->learns_match)
+        status = pnb__param_read(l->shift, &l->kernels, 0, 1, &a->match_b, err);
     if (status != PNB_OK || a->calls->learned->score_scale == NULL)
         return status;
     status = pnb__param_read(l->scale, &l->kernels, 0, 1, &scale, err);

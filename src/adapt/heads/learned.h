@@ -135,6 +135,7 @@ typedef struct pnb__learned_calls {
     pnb_status (*apply)(const pnb_adapter *a, const pnb__adapter_block *block, pnb_error *err);
     /* The scale of scores by the sets' measure from the learned one, or NULL: the model's stays. */
     double (*score_scale)(const pnb_adapter *a, double learned);
+    bool learns_match; /* scale and shift are a and b of match_prob */
 } pnb__learned_calls;
 
 /* The graph of a batch of n pairs; `lg` need not be initialised. Free with

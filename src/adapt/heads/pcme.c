@@ -59,7 +59,8 @@ static const pnb__learned_calls learned = {.published = {.kind = PNB_OPTIM_ADAMP
                                            .small = {.batch_size = 64},
                                            .declare = declare,
                                            .side = pnb__learned_gaussian_side,
-                                           .loss = loss};
+                                           .loss = loss,
+                                           .learns_match = true};
 
 static const pnb__field fields[] = {
     PNB__LEARNED_FIELDS(PNB__LEARNED_FIELD)

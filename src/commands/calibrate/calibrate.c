@@ -64,6 +64,7 @@ static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrat
 {
     pnb_match_opts match = o->match;
     match.search.measure = run->sets.measure;
+    match.search.measure_opts = run->sets.measure_opts;
     char why[200];
     bool has_model =
         pnb__measure_has_logits(match.search.measure) &&
@@ -118,6 +119,7 @@ static void put_fit(const calibrate_run *run, pnb__result *r)
     pnb__put_measure(r, "measure", f->origin.measure,
                      (const pnb_embeddings *[]){run->sets.images, run->sets.texts},
                      (const char *[]){"images", "texts"});
+    pnb__put_match(r, f->origin.measure, &run->sets.measure_opts, true);
     pnb__result_text(r, "method", "method", is_isotonic ? "isotonic" : "platt");
     put_side(&f->origin.queries, "query_origin", "queries", r);
     put_side(&f->origin.gallery, "gallery_origin", "searched in", r);

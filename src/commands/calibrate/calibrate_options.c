@@ -27,6 +27,7 @@ static const pnb__option options[] = {
                     "The set that is searched in; rows of the other are the queries",
                     .fallback = "images"),
     PNB__SETS_MEASURE_ROW(AT(job.sets.measure)),
+    PNB__MATCH_ROWS(AT(job.sets.match.n_samples), AT(job.sets.match.a), AT(job.sets.match.b)),
     PNB__ROW_CHOICE(
         "method", AT(job.match.method), "NAME", "platt|isotonic|both",
         "s(a score + b), a step-free isotonic curve, or both, of which search takes the one "

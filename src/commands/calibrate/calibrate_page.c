@@ -117,6 +117,7 @@ static pnb_status put_examples(pnb__app *app, pnb__buf *out, const pnb__match_ca
     pnb_status status;
     search.k = PNB_MIN((size_t)N_IN_CARD, c->gallery_rows->n);
     search.measure = c->fit->origin.measure;
+    search.measure_opts = c->fit->origin.measure_opts;
     PNB_TRY(pnb_search(app->ctx, c->query_rows, c->gallery_rows, &search, &hits, &app->err));
     pnb__html_cards_begin(out);
     for (int wrong = 0; wrong < 2; wrong++) {

@@ -152,9 +152,7 @@ done:
 static pnb_status predict(pnb__app *app, const pnb__classify *run, pnb__classified *c)
 {
     pnb_view images = {0}, classes = {0}, dummies = {0};
-    pnb_measure_opts measure = pnb_measure_opts_default();
     pnb_status status;
-    measure.seed = (uint64_t)app->common.seed;
     if (c->source.set == NULL)
         return PNB_OK;
     PNB_TRY(pnb_view_init(&images, c->source.set, &app->err));
@@ -166,7 +164,7 @@ static pnb_status predict(pnb__app *app, const pnb__classify *run, pnb__classifi
                                   .dummies = run->dummies != NULL ? &dummies.rows : NULL,
                                   .labels = c->source.label,
                                   .measure = run->measure,
-                                  .opts = &measure,
+                                  .opts = &run->measure_opts,
                                   .scale = run->scale,
                                   .prediction = run->opts->prediction,
                                   .n_draws = run->opts->n_draws > 0 ? run->opts->n_draws : DRAWS,
@@ -217,6 +215,10 @@ static pnb_status settle_measure(pnb__app *app, pnb__classify *run)
     PNB_TRY(pnb__measure_of_sets(&run->measure, run->images.source.set, run->clf, &app->err));
     PNB_TRY(
         pnb__measure_settle(&run->measure, run->measure, &images.rows, &classes.rows, &app->err));
+    run->measure_opts = pnb_measure_opts_default();
+    run->measure_opts.seed = (uint64_t)app->common.seed;
+    PNB_TRY(pnb__match_settle(app, &run->opts->match, run->measure, &run->images.source.set->info,
+                              &run->clf->info, &run->measure_opts));
     pnb__check_means(app, run->measure, run->images.source.what, &images.rows);
 done:
     pnb_view_reset(&images);

@@ -4,6 +4,7 @@
 
 #include "commands/classify/class_inputs.h"
 #include "commands/classify/class_names.h"
+#include "commands/common/match_use.h"
 #include "commands/common/row_clusters.h"
 #include "eval/sorted.h"
 #include "penumbra/bootstrap.h"
@@ -24,7 +25,8 @@ typedef struct pnb__classify_opts {
                                                    * pictures' own names */
     pnb__text_list load_clfs;                     /* saved classifiers, averaged; none: n 0 */
     const char *dataset, *language;
-    pnb_measure measure; /* or PNB__MEASURE_AUTO */
+    pnb_measure measure;    /* or PNB__MEASURE_AUTO */
+    pnb__match_words match; /* its constants, where it has any */
     pnb_prediction prediction;
     size_t n_draws; /* of sampling; 0: 400 */
     double scale;   /* NaN: the fitted or the model's, else 100 */
@@ -91,6 +93,7 @@ typedef struct pnb__classify {
     pnb__classified images, negatives, val_images, val_negatives;
     pnb__class_source shots; /* of few-shot re-weighting; what NULL: not asked for */
     pnb_measure measure;
+    pnb_measure_opts measure_opts; /* its constants and the seed of its samples */
     double scale;
     pnb_scaling scaling; /* has_temperature or has_platt: fitted or loaded */
     bool has_figures, is_scaling_fitted;

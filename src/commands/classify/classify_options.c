@@ -55,6 +55,7 @@ static const pnb__option options[] = {
     PNB__ROW_LIST("load-clfs", AT(load_clfs), "SET...",
                   "Classifiers that --save-clf wrote; several of the same classes are averaged"),
     PNB__SETS_MEASURE_ROW(AT(measure)),
+    PNB__MATCH_ROWS(AT(match.n_samples), AT(match.a), AT(match.b)),
     PNB__ROW_CHOICE(
         "predict", AT(prediction), "HOW", PNB__CHOICES(PNB_PREDICTION_LIST(PNB__CHOICE_OF)),
         "What variances do to probabilities: nothing but what the measure makes of them, or, "
@@ -316,7 +317,8 @@ static pnb_status check(pnb__app *app, const pnb__classify_opts *o)
 
 static void defaults(void *args)
 {
-    *(pnb__classify_opts *)args = (pnb__classify_opts){.scale = NAN,
+    *(pnb__classify_opts *)args = (pnb__classify_opts){.match = {.a = NAN, .b = NAN},
+                                                       .scale = NAN,
                                                        .filter_value = NAN,
                                                        .bprw_alpha = NAN,
                                                        .bprw_eps = NAN,

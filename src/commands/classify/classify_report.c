@@ -341,6 +341,7 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
     pnb__put_measure(r, "measure", run->measure,
                      (const pnb_embeddings *[]){run->images.source.set, run->clf},
                      (const char *[]){"images", "classes"});
+    pnb__put_match(r, run->measure, &run->measure_opts, true);
     if (o->prediction != PNB_PREDICTION_PLAIN)
         pnb__result_text(r, "prediction", "predictions",
                          pnb__name_at(PNB_NAMES(PNB_PREDICTION_LIST), o->prediction, ""));

@@ -15,7 +15,7 @@ static pnb_fit_origin origin_of(const pnb__classify *run, const pnb_embeddings *
 {
     return (pnb_fit_origin){.has_measure = true,
                             .measure = run->measure,
-                            .measure_opts = pnb_measure_opts_default(),
+                            .measure_opts = run->measure_opts,
                             .queries = pnb_fit_side_of(images),
                             .gallery = pnb_fit_side_of(run->clf)};
 }
@@ -54,15 +54,13 @@ static pnb_status validation_scores(pnb__app *app, const pnb__classify *run, dou
     pnb_view images = {0}, classes = {0};
     pnb_predictions unused = {0};
     size_t n_classes = run->clf->n;
-    pnb_measure_opts measure = pnb_measure_opts_default();
     pnb_status status;
-    measure.seed = (uint64_t)app->common.seed;
     PNB_TRY(pnb_view_init(&images, val->set, &app->err));
     PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
     const pnb_classify_job job = {.images = &images.rows,
                                   .classes = &classes.rows,
                                   .measure = run->measure,
-                                  .opts = &measure,
+                                  .opts = &run->measure_opts,
                                   .scale = 1.0,
                                   .k = 1,
                                   .all_scores = scores};

@@ -200,6 +200,7 @@ pnb_status pnb__duplicates_run(pnb__app *app, void *args, pnb__result *r)
     PNB_TRY(load_set(app, o->set, o->uncertainty, &set, &u));
     if (o->keep != NULL || o->drop != NULL) /* else an id could stand on both lists */
         PNB_TRY(check_names(set, err));
+    PNB_TRY(pnb__match_settle(app, &o->match, find.measure, &set->info, NULL, &find.measure_opts));
     PNB_TRY(pnb__set_view(&view, set, find.measure, err));
     find.watch = pnb__watch_begin(&watching, app, "comparing", "rows");
     status = pnb_duplicates_find(app->ctx, &view.rows, u, &find, &found, err);
@@ -246,6 +247,7 @@ pnb_status pnb__outliers_run(pnb__app *app, const pnb__outliers_opts *o, pnb__re
     bool by_u = rank.kind == PNB_OUTLIER_UNCERTAINTY;
     pnb_status status;
     PNB_TRY(load_set(app, o->set, o->uncertainty, &set, &u));
+    PNB_TRY(pnb__match_settle(app, &o->match, rank.measure, &set->info, NULL, &rank.measure_opts));
     PNB_TRY(pnb__set_view(&view, set, by_u ? PNB_MEASURE_MEAN : rank.measure, err));
     rank.watch = pnb__watch_begin(&watching, app, "comparing", "rows");
     status = pnb_outliers_rank(app->ctx, &view.rows, u, &rank, &found, err);

@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_CURATE_CURATE_H
 #define PNB_COMMANDS_CURATE_CURATE_H
 
+#include "commands/common/match_use.h"
 #include "penumbra/duplicates.h"
 #include "penumbra/outliers.h"
 #include "program/app.h"
@@ -12,6 +13,7 @@ typedef struct pnb__duplicates_opts {
     const char *set;
     pnb_uncertainty uncertainty; /* decides which row of a group stays */
     pnb_duplicates_opts find;
+    pnb__match_words match;        /* constants of its measure */
     size_t n_shown;                /* groups printed */
     const char *out, *keep, *drop; /* groups; ids of all rows but the dropped; of the dropped */
 } pnb__duplicates_opts;
@@ -21,7 +23,8 @@ typedef struct pnb__outliers_opts {
     const char *set;
     pnb_uncertainty uncertainty;
     pnb_outliers_opts rank;
-    size_t count; /* rows listed, at most the set's */
+    pnb__match_words match; /* constants of its measure */
+    size_t count;           /* rows listed, at most the set's */
     const char *out;
 } pnb__outliers_opts;
 pnb_status pnb__outliers_run(pnb__app *app, const pnb__outliers_opts *opts, pnb__result *r);

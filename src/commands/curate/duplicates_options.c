@@ -2,6 +2,8 @@
  *
  * Options only; what happens is in src/commands/curate/curate.c and src/eval/curation/duplicates.c.
  */
+#include <math.h>
+
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/curate/curate.h"
@@ -18,6 +20,7 @@ static const pnb__option options[] = {
         "Measure between two rows, as a score that is larger for nearer ones; mean is the "
         "cosine",
         .names = PNB__MEASURE_NAMES, .fallback = "mean"),
+    PNB__MATCH_ROWS(AT(match.n_samples), AT(match.a), AT(match.b)),
     PNB__ROW_CHOICE("uncertainty", AT(uncertainty), "NAME",
                     PNB__CHOICES(PNB__VARIANCE_UNCERTAINTY_CHOICES),
                     "Scalar uncertainty that decides which row of a group stays",
@@ -42,7 +45,8 @@ static const pnb__option options[] = {
 
 static void defaults(void *args)
 {
-    *(pnb__duplicates_opts *)args = (pnb__duplicates_opts){.find = pnb_duplicates_opts_default()};
+    *(pnb__duplicates_opts *)args = (pnb__duplicates_opts){.find = pnb_duplicates_opts_default(),
+                                                           .match = {.a = NAN, .b = NAN}};
 }
 
 const pnb__command pnb__cmd_duplicates = {

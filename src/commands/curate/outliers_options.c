@@ -2,6 +2,8 @@
  *
  * Options only; what happens is in src/commands/curate/curate.c and src/eval/curation/outliers.c.
  */
+#include <math.h>
+
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/curate/curate.h"
@@ -22,6 +24,7 @@ static const pnb__option options[] = {
     PNB__ROW_CHOICE("measure", AT(rank.measure), "NAME", "mean" PNB__SYMMETRIC_MEASURE_CHOICES,
                     "Measure between two rows; mean, the default, is the cosine",
                     .names = PNB__MEASURE_NAMES),
+    PNB__MATCH_ROWS(AT(match.n_samples), AT(match.a), AT(match.b)),
     PNB__UNCERTAINTY_ROW(AT(uncertainty)),
     PNB__ROW_INT("count", AT(count), "N", "Rows to list", PNB__RANGE(1, 1e12), .fallback = "100",
                  .group = "Result", .letter = 'n'),
@@ -34,7 +37,7 @@ static const pnb__option options[] = {
 static void defaults(void *args)
 {
     pnb__outliers_opts *o = args;
-    *o = (pnb__outliers_opts){.rank = pnb_outliers_opts_default()};
+    *o = (pnb__outliers_opts){.rank = pnb_outliers_opts_default(), .match = {.a = NAN, .b = NAN}};
     o->rank.k = 0; /* both are told from what is given, for not every ranking takes them */
     o->rank.measure = PNB_N_MEASURES;
 }

@@ -49,11 +49,11 @@ static pnb_status load_list(const pnb__retrieval *run, const char *dir, size_t i
     return status;
 }
 
-static pnb_search_opts search_opts(const pnb__app *app, const pnb__retrieval *run)
+static pnb_search_opts search_opts(const pnb__retrieval *run)
 {
     pnb_search_opts search = pnb_search_opts_default();
     search.measure = run->measure;
-    search.measure_opts.seed = (uint64_t)app->common.seed;
+    search.measure_opts = run->measure_opts;
     return search;
 }
 
@@ -146,7 +146,7 @@ done:
 
 pnb_status pnb__retrieval_coco(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run)
 {
-    const pnb_search_opts search = search_opts(app, run);
+    const pnb_search_opts search = search_opts(run);
     lists l = {{NULL}};
     pnb_coco_ranks ranks = {0};
     pnb_status status = PNB_OK;
@@ -211,7 +211,7 @@ static pnb_status pmrp_one_way(pnb__app *app, const plausible *p, size_t way, bo
                                pnb__retrieval *run)
 {
     const size_t other = 1 - way, n = p->rows[way]->n;
-    pnb_search_opts search = search_opts(app, run);
+    pnb_search_opts search = search_opts(run);
     const pnb_label_vectors labels = {.n_queries = n,
                                       .n_items = p->rows[other]->n,
                                       .n_labels = p->width,

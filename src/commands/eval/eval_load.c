@@ -267,6 +267,10 @@ pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, p
     PNB_TRY(pnb__measure_of_sets(&run->measure, run->images, run->texts, err));
     PNB_TRY(
         pnb__measure_settle(&run->measure, run->measure, &run->image_rows, &run->text_rows, err));
+    run->measure_opts = pnb_measure_opts_default();
+    run->measure_opts.seed = (uint64_t)app->common.seed;
+    PNB_TRY(pnb__match_settle(app, &opts->match, run->measure, &run->images->info,
+                              &run->texts->info, &run->measure_opts));
     pnb__check_means(app, run->measure, opts->images, &run->image_rows);
     pnb__check_means(app, run->measure, opts->texts, &run->text_rows);
     run->uncertainty = pnb__uncertainty_settle(opts->uncertainty, run->images, run->texts);

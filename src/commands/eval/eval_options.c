@@ -58,6 +58,7 @@ static const pnb__command uncertainty = {
     PNB__RUNS(uncertainty_options, struct uncertainty_args, run_uncertainty)};
 
 static const pnb__command *const subs[] = {&pnb__cmd_eval_retrieval, &pnb__cmd_eval_compare,
-                                           &uncertainty, &pnb__cmd_eval_vqa, NULL};
+                                           &pnb__cmd_eval_measures,  &uncertainty,
+                                           &pnb__cmd_eval_vqa,       NULL};
 const pnb__command pnb__cmd_eval = {
     .name = "eval", .summary = "measure retrieval and uncertainty of embedding sets", .subs = subs};

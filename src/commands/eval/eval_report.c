@@ -272,6 +272,7 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
     pnb__put_measure(r, "measure", run->measure,
                      (const pnb_embeddings *[]){run->images, run->texts},
                      (const char *[]){"images", "texts"});
+    pnb__put_match(r, run->measure, &run->measure_opts, true);
     put_metrics(run, r);
     put_table(run, r);
     pnb__result_real(r, NULL, "RSUM", run->figures.rsum, 4);

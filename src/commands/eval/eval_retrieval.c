@@ -19,6 +19,7 @@ pnb__retrieval_opts pnb__retrieval_opts_default(void)
     return (pnb__retrieval_opts){.read = pnb_truth_read_opts_default(),
                                  .level = -1,
                                  .measure = PNB__MEASURE_AUTO,
+                                 .match = {.a = NAN, .b = NAN},
                                  .uncertainty = PNB__UNCERTAINTY_AUTO,
                                  .fold_images = 1000,
                                  .binning = PNB_BINS_EQUAL_COUNT,
@@ -162,10 +163,9 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
 {
     const pnb__list_limits limits = {
         .min_probability = NAN, .conformal_alpha = NAN, .for_figures = true};
-    pnb_measure_opts measure_opts = pnb_measure_opts_default();
     const pnb__match_probability_use use = {
         i2t ? opts->texts : opts->images, i2t ? run->texts : run->images,
-        i2t ? run->images : run->texts, run->measure, &measure_opts};
+        i2t ? run->images : run->texts, run->measure, &run->measure_opts};
     pnb__retrieval_side *side = i2t ? &run->i2t : &run->t2i;
     pnb__match_probability odds = {0};
     pnb_status status;
@@ -213,7 +213,7 @@ pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pn
     PNB_TRY(pnb__retrieval_load(app, opts, run));
     PNB_TRY(pnb__retrieval_clusters(app, opts, run));
     search.measure = run->measure;
-    search.measure_opts.seed = (uint64_t)app->common.seed;
+    search.measure_opts = run->measure_opts;
     const pnb_retrieval_job job = {&run->image_rows, &run->text_rows, run->truth,
                                    &search,          opts->k,         opts->n_k};
     PNB_TRY(pnb_retrieval_compute(app->ctx, &job, &run->figures, &run->i2t.ranks, &run->t2i.ranks,

@@ -4,6 +4,7 @@
 #ifndef PNB_COMMANDS_EVAL_EVAL_RETRIEVAL_H
 #define PNB_COMMANDS_EVAL_EVAL_RETRIEVAL_H
 
+#include "commands/common/match_use.h"
 #include "eval/resample/means_bootstrap.h"
 #include "penumbra/bootstrap.h"
 #include "penumbra/coco.h"
@@ -27,6 +28,7 @@ typedef struct pnb__retrieval_opts {
     size_t fold_images;         /* pictures in a fold of COCO 1K: 1,000 (smaller in tests) */
     int level;                  /* only captions of this level; -1: all */
     pnb_measure measure;
+    pnb__match_words match; /* its constants, where it has any */
     pnb_uncertainty uncertainty;
     pnb_binning binning;
     size_t n_bins;
@@ -80,6 +82,7 @@ typedef struct pnb__retrieval {
     pnb_rows image_rows, text_rows; /* of the views */
     pnb_truth *truth, *backward;    /* image -> texts, text -> images */
     pnb_measure measure;            /* that was used */
+    pnb_measure_opts measure_opts;  /* its constants and the seed of its samples */
     pnb_uncertainty uncertainty;    /* that was used; cosine is of a query and its first hit */
     double *image_u, *text_u;       /* of rows, whatever the family; of points 0 */
     int *text_level;                /* -1 unknown */

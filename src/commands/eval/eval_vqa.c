@@ -36,6 +36,7 @@ typedef struct vqa {
     const pnb__vqa_opts *opts;
     pnb_embeddings *images, *texts;
     pnb_view image_view, text_view;
+    pnb_measure_opts measure_opts;
     pnb__id_map image_map, text_map;
     double *text_u;
     answered *done;
@@ -61,10 +62,8 @@ static pnb_status score_by_sets(const vqa *v, pnb__question *q, pnb_error *err)
     size_t n = q->q.n_candidates, image = 0, row = 0;
     pnb_measure measure = v->opts->measure;
     bool of_pair = strcmp(v->opts->confidence_of, "pair") == 0;
-    pnb_measure_opts opts = pnb_measure_opts_default();
     char id[PNB__MAX_QUESTION_ID + 24];
     pnb_status status;
-    opts.seed = (uint64_t)v->app->common.seed;
     q->scores = pnb__alloc_array(n, sizeof *q->scores);
     q->uncertainty = of_pair ? NULL : pnb__alloc_array(n, sizeof *q->uncertainty);
     if (q->scores == NULL || (!of_pair && q->uncertainty == NULL))
@@ -75,7 +74,7 @@ static pnb_status score_by_sets(const vqa *v, pnb__question *q, pnb_error *err)
         PNB_TRY(find_row(&v->text_map, id, "candidate", &row, err));
         q->scores[k] =
             pnb_measure_score(measure, pnb_measure_pair(measure, &v->image_view.rows, image,
-                                                        &v->text_view.rows, row, &opts));
+                                                        &v->text_view.rows, row, &v->measure_opts));
         if (!of_pair)
             q->uncertainty[k] = v->text_u[row];
     }
@@ -224,6 +223,10 @@ static pnb_status load_sets(vqa *v)
     }
     PNB_TRY(pnb__set_view(&v->image_view, v->images, o->measure, err));
     PNB_TRY(pnb__set_view(&v->text_view, v->texts, o->measure, err));
+    v->measure_opts = pnb_measure_opts_default();
+    v->measure_opts.seed = (uint64_t)v->app->common.seed;
+    PNB_TRY(pnb__match_settle(v->app, &o->match, o->measure, &v->images->info, &v->texts->info,
+                              &v->measure_opts));
     PNB_TRY(pnb_measure_check_fit(o->measure, &v->image_view.rows, &v->text_view.rows, err));
     PNB_TRY(pnb__row_uncertainty(v->texts, o->uncertainty, &v->text_u, err));
     PNB_TRY(map_ids(&v->image_map, v->images, o->images, "picture id", err));

@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_EVAL_EVAL_VQA_H
 #define PNB_COMMANDS_EVAL_EVAL_VQA_H
 
+#include "commands/common/match_use.h"
 #include "penumbra/prob.h"
 #include "penumbra/vqa.h"
 #include "program/app.h"
@@ -12,6 +13,7 @@ typedef struct pnb__vqa_opts {
     const char *images, *texts; /* embedding sets of pictures and candidates, or both NULL */
     const char *confidence_of;  /* "candidate" or "pair": whose uncertainty u(a) is */
     pnb_measure measure;
+    pnb__match_words match; /* its constants, where it has any */
     pnb_uncertainty uncertainty;
     pnb_vqa_opts votes;
     size_t n_bins;

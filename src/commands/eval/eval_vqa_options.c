@@ -2,6 +2,7 @@
  *
  * Options only; reading and printing are in src/commands/eval/eval_vqa.c, the figures in
  * src/eval/zeroshot/vqa_score.c. */
+#include <math.h>
 #include <string.h>
 
 #include "commands/commands.h"
@@ -24,6 +25,7 @@ static const pnb__option options[] = {
     PNB__ROW_CHOICE("measure", AT(measure), "NAME", PNB__CHOICES(PNB__MEASURE_CHOICES),
                     "Measure between picture and candidate; csd by default",
                     .names = PNB__MEASURE_NAMES),
+    PNB__MATCH_ROWS(AT(match.n_samples), AT(match.a), AT(match.b)),
     PNB__ROW_CHOICE(
         "confidence-of", AT(confidence_of), "WHAT", "candidate|pair",
         "u(a): the uncertainty of the candidate's embedding (the default), or minus the score "
@@ -57,20 +59,22 @@ static const pnb__option options[] = {
 /* What belongs to the sets, and is not given, holds a number behind the last. */
 static void defaults(void *args)
 {
-    *(pnb__vqa_opts *)args =
-        (pnb__vqa_opts){.measure = PNB_N_MEASURES, .uncertainty = PNB_N_UNCERTAINTIES};
+    *(pnb__vqa_opts *)args = (pnb__vqa_opts){.measure = PNB_N_MEASURES,
+                                             .match = {.a = NAN, .b = NAN},
+                                             .uncertainty = PNB_N_UNCERTAINTIES};
 }
 
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
     pnb__vqa_opts *o = args;
     bool is_told = o->measure != PNB_N_MEASURES || o->confidence_of != NULL ||
-                   o->uncertainty != PNB_N_UNCERTAINTIES;
+                   o->uncertainty != PNB_N_UNCERTAINTIES || o->match.n_samples > 0 ||
+                   !isnan(o->match.a) || !isnan(o->match.b);
     if ((o->images == NULL) != (o->texts == NULL))
         return pnb__usage(app, "--images and --texts belong together");
     if (o->images == NULL && is_told)
-        return pnb__usage(app, "--measure, --confidence-of and --uncertainty need --images and "
-                               "--texts: without them the figures are the file's");
+        return pnb__usage(app, "--measure, its constants, --confidence-of and --uncertainty need "
+                               "--images and --texts: without them the figures are the file's");
     if (o->confidence_of == NULL)
         o->confidence_of = "candidate";
     if (o->measure == PNB_N_MEASURES)

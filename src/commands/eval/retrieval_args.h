@@ -29,6 +29,7 @@ pnb_status pnb__retrieval_args_read(pnb__app *app, pnb__retrieval_args *a, const
         PNB__ROW_INT("level", AT(job.level), "N", "Only captions of this level",                   \
                      PNB__RANGE(0, 7)),                                                            \
         PNB__SETS_MEASURE_ROW(AT(job.measure)),                                                    \
+        PNB__MATCH_ROWS(AT(job.match.n_samples), AT(job.match.a), AT(job.match.b)),                \
         PNB__ROW_LIST("recall-k", AT(recall_k), "K...",                                            \
                       "Cut-offs of the recall, up to 16; 1 5 10 by default"),                      \
         PNB__COCO_ROWS(AT(job.eccv), AT(job.label_vectors))

@@ -41,10 +41,9 @@ static void score_pairs(void *user, size_t begin, size_t end, int thread)
 
 static pnb_status compute_scores(pnb__app *app, pnb__filter_run *run)
 {
-    score_job job = {.run = run, .opts = pnb_measure_opts_default()};
+    score_job job = {.run = run, .opts = run->measure_opts};
     pnb_error *err = &app->err;
     pnb_status status;
-    job.opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(pnb__set_view(&job.images, run->images, run->opts->measure, err));
     PNB_TRY(pnb__set_view(&job.texts, run->texts, run->opts->measure, err));
     PNB_TRY(pnb_measure_check_fit(run->opts->measure, &job.images.rows, &job.texts.rows, err));
@@ -77,9 +76,8 @@ static pnb_status load_calibration(pnb__app *app, pnb__filter_run *run, bool *is
 {
     static const pnb_fit_words words = {"queries", "gallery rows"};
     const char *path = run->opts->calibration;
-    const pnb_measure_opts constants = pnb_measure_opts_default();
     pnb__match_probability_use use = {path, run->texts, run->images, run->opts->measure,
-                                      &constants};
+                                      &run->measure_opts};
     char why[320];
     pnb_status status = pnb_match_fit_load(&run->fit, path, &app->err);
     if (status != PNB_OK)
@@ -255,6 +253,10 @@ static pnb_status load(pnb__app *app, pnb__filter_run *run)
         PNB_TRY(pnb_dataset_copy_check(o->out_dir, err));
     PNB_TRY(pnb__set_load(&run->images, o->images, app));
     PNB_TRY(pnb__set_load(&run->texts, o->texts, app));
+    run->measure_opts = pnb_measure_opts_default();
+    run->measure_opts.seed = (uint64_t)app->common.seed;
+    PNB_TRY(pnb__match_settle(app, &o->match, o->measure, &run->images->info, &run->texts->info,
+                              &run->measure_opts));
     status = pnb_embeddings_check_mix(run->images, run->texts, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s and %s", o->images, o->texts);
@@ -418,6 +420,7 @@ static void report(const pnb__filter_run *run, pnb__result *r)
     pnb__put_measure(r, "measure", run->opts->measure,
                      (const pnb_embeddings *[]){run->images, run->texts},
                      (const char *[]){"images", "texts"});
+    pnb__put_match(r, run->opts->measure, &run->measure_opts, true);
     pnb__result_text(r, "paired_by", "paired by", run->pairs.by);
     pnb__result_int(r, "n_pairs", "pairs", (int64_t)f->n);
     pnb__result_int(r, "n_kept", "kept", (int64_t)f->n_kept);

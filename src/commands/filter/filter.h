@@ -3,6 +3,7 @@
 #define PNB_COMMANDS_FILTER_FILTER_H
 
 #include "commands/common/align.h"
+#include "commands/common/match_use.h"
 #include "penumbra/calibrate.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/filter.h"
@@ -15,6 +16,7 @@ typedef struct pnb__filter_opts {
     const char *data;            /* data set or NULL */
     pnb_dataset_opts dataset;    /* how to read it */
     pnb_measure measure;
+    pnb__match_words match; /* its constants, where it has any */
     pnb_uncertainty uncertainty;
     pnb_pair_filter_opts limits;
     const char *calibration;        /* file of `penumbra calibrate`, or NULL: a and b below */
@@ -32,6 +34,7 @@ typedef struct pnb__filter_opts {
 /* A filter at work; everything but `opts` belongs to it. */
 typedef struct pnb__filter_run {
     const pnb__filter_opts *opts;
+    pnb_measure_opts measure_opts; /* constants of the measure and the seed of its samples */
     pnb_embeddings *images, *texts;
     pnb__aligned pairs;
     pnb__pair_data data;      /* empty without --data */

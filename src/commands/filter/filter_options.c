@@ -38,6 +38,7 @@ static const pnb__option options[] = {
     PNB__TEXT_KEY_ROW(AT(job.dataset.csv_caption_key)),
 
     PNB__MEASURE_ROW(AT(job.measure)),
+    PNB__MATCH_ROWS(AT(job.match.n_samples), AT(job.match.a), AT(job.match.b)),
     PNB__ROW_REAL(
         "top", AT(job.limits.top), "SHARE",
         "Keep this share of all pairs, the best by score among those no other rule drops; 0.2 "
@@ -210,6 +211,7 @@ static void defaults(void *args)
     struct filter_args *a = args;
     *a = (struct filter_args){.job = {.limits = pnb_pair_filter_opts_default(),
                                       .dataset = pnb_dataset_opts_default(),
+                                      .match = {.a = NAN, .b = NAN},
                                       .match_scale = NAN,
                                       .match_bias = NAN,
                                       .n_examples = NO_EXAMPLES}};

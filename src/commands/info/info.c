@@ -224,6 +224,10 @@ static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
     pnb__result_int(r, "seed", "seed", (int64_t)set->info.seed);
     pnb__result_real(r, "logit_scale", "logit scale a", set->info.logit_scale, 4);
     pnb__result_real(r, "logit_bias", "logit bias b", set->info.logit_bias, 4);
+    if (set->info.match_a > 0) {
+        pnb__result_real(r, "match_a", "a of match_prob", set->info.match_a, 4);
+        pnb__result_real(r, "match_b", "b of match_prob", set->info.match_b, 4);
+    }
     describe_uncertainty(set, r);
     describe_chain(&set->info, r);
     status = pnb__set_note(app, path, set);

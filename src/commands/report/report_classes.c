@@ -121,6 +121,7 @@ static pnb_classify_job job_of(const pnb__retrieval *all, const classes *c)
                               .classes = &c->rows,
                               .labels = c->label,
                               .measure = all->measure,
+                              .opts = &all->measure_opts,
                               .scale = scale_of(all),
                               .k = PNB_MIN((size_t)TOP, c->n)};
 }

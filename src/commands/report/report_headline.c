@@ -18,6 +18,7 @@ pnb_status pnb__found_compute(pnb__app *app, const pnb__retrieval *run, pnb__fou
     *out = (pnb__found){.run = run};
     search.k = PNB_MIN((size_t)N_SEARCHED, run->images->n);
     search.measure = run->measure;
+    search.measure_opts = run->measure_opts;
     search.reverse = true; /* pictures are side 1 of the figures, captions ask */
     return pnb_search(app->ctx, &run->text_rows, &run->image_rows, &search, &out->hits, &app->err);
 }

@@ -32,6 +32,7 @@ static pnb_status reliability(pnb__report *r, pnb_match_fit *fit)
     bool has_model = pnb__measure_has_logits(run->measure) &&
                      pnb__model_speaks_of(run->images, run->texts, run->measure, why, sizeof why);
     opts.search.measure = run->measure;
+    opts.search.measure_opts = run->measure_opts;
     opts.search.reverse = true; /* pictures stay side 1 */
     opts.model_a = has_model ? run->images->info.logit_scale : (double)NAN;
     opts.model_b = has_model ? run->images->info.logit_bias : (double)NAN;

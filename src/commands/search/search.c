@@ -75,6 +75,8 @@ static pnb_status find_lists(query_run *run)
     if (PNB_ALLOC_ZERO(run->n_listed, run->query_view.rows.n, err) != PNB_OK)
         return PNB_NOMEM;
     run->search.k = PNB_MIN(n_rows, is_open ? 64 : is_conformal ? wanted + 1 : wanted);
+    if (run->opts->shortlist > 0)
+        run->search.shortlist = PNB_MAX(run->opts->shortlist, run->search.k);
     for (;;) {
         pnb_status status = pnb_search(run->app->ctx, &run->query_view.rows, &run->index_view.rows,
                                        &run->search, &run->hits, err);
@@ -207,6 +209,14 @@ static void report(const query_run *run, pnb__result *r)
     pnb__put_measure(r, NULL, run->search.measure,
                      (const pnb_embeddings *[]){run->index, run->queries},
                      (const char *[]){"index", "queries"});
+    pnb__put_match(r, run->search.measure, &run->search.measure_opts, false);
+    if (run->search.shortlist > 0) {
+        size_t n = PNB_MIN(run->search.shortlist, run->index->n);
+        pnb__result_int(r, "shortlist", NULL, (int64_t)n);
+        if (n < run->index->n)
+            pnb__result_note(r, "of the index only a shortlist of each query was scored, the rows "
+                                "with the nearest means: others may be nearer");
+    }
     pnb__result_text(r, "calibration", NULL, odds->has_fit ? odds->path : NULL);
     pnb__result_text(r, "p_match_by", NULL, pnb__match_probability_source(odds));
     if (run->p != NULL)
@@ -275,6 +285,8 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
     if (queries != NULL)
         pnb__check_means(app, run.search.measure, queries, &run.query_view.rows);
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
+    PNB_TRY(pnb__match_settle(app, &opts->match, run.search.measure, &run.queries->info,
+                              &run.index->info, &run.search.measure_opts));
     const pnb__match_probability_use use = {index, run.index, run.queries, run.search.measure,
                                             &run.search.measure_opts};
     PNB_TRY(pnb__match_probability_load(app, &use, &opts->limits, &run.odds));

@@ -3,6 +3,7 @@
 #define PNB_COMMANDS_SEARCH_SEARCH_H
 
 #include "commands/common/match_probability_use.h"
+#include "commands/common/match_use.h"
 #include "commands/common/query.h"
 #include "program/app.h"
 #include "program/result_end.h"
@@ -21,6 +22,8 @@ pnb_status pnb__search_input_load(pnb__app *app, const pnb__search_input *in,
 typedef struct pnb__search_opts {
     pnb__search_input in;
     pnb_measure measure;         /* or PNB__MEASURE_AUTO */
+    pnb__match_words match;      /* its constants, where it has any */
+    size_t shortlist;            /* items of a query that are scored, nearest means; 0: all */
     pnb_prediction prediction;   /* what p(match) makes of variances */
     size_t n_draws;              /* of sampling; 0: 400 */
     pnb_uncertainty uncertainty; /* of the hits, or PNB__UNCERTAINTY_AUTO */

@@ -33,6 +33,11 @@ static const pnb__option options[] = {
                  "Hits of a query at most: 10, with --conformal the whole list", PNB__RANGE(1, 1e6),
                  .letter = 'k'),
     PNB__SETS_MEASURE_ROW(AT(job.measure)),
+    PNB__MATCH_ROWS(AT(job.match.n_samples), AT(job.match.a), AT(job.match.b)),
+    PNB__ROW_INT("shortlist", AT(job.shortlist), "N",
+                 "Score only the N rows whose means are nearest to the query's: faster, and others "
+                 "may be missed; by default every row",
+                 PNB__RANGE(1, 1e9)),
     PNB__ROW_CHOICE(
         "predict", AT(job.prediction), "HOW", PNB__CHOICES(PNB_PREDICTION_LIST(PNB__CHOICE_OF)),
         "What variances do to p(match): nothing but what the measure makes of them, or, by "
@@ -90,6 +95,18 @@ static pnb_status check_kind(pnb__app *app, const struct search_args *a)
         return pnb__usage(app, "--order, --near and --published need --inclusion");
     if (a->inclusion != NULL && a->job.measure != PNB__MEASURE_AUTO)
         return pnb__usage(app, "--inclusion has a measure of its own: leave --measure out");
+    bool has_match = a->job.match.n_samples > 0 || !isnan(a->job.match.a) || !isnan(a->job.match.b);
+    if (a->inclusion != NULL && has_match)
+        return pnb__usage(app, "--inclusion draws no samples: leave --samples, --match-a and "
+                               "--match-b out");
+    if (a->inclusion != NULL && a->job.shortlist > 0)
+        return pnb__usage(app, "--inclusion looks at every row: leave --shortlist out");
+    if (a->job.shortlist > 0 && a->job.shortlist < a->job.k)
+        return pnb__usage(app, "--shortlist %zu is shorter than the %zu hits of -k",
+                          a->job.shortlist, a->job.k);
+    if (a->job.shortlist > 0 && !isnan(l->conformal_alpha))
+        return pnb__usage(app,
+                          "--conformal promises that nothing is missed: leave --shortlist out");
     if (a->job.n_draws > 0 && a->job.prediction != PNB_PREDICTION_SAMPLING)
         return pnb__usage(app, "--draws needs --predict sampling");
     if (predicts && (!isnan(l->min_probability) || !isnan(l->conformal_alpha)))
@@ -124,6 +141,7 @@ static void defaults(void *args)
 {
     struct search_args *a = args;
     *a = (struct search_args){.job.limits = {.min_probability = NAN, .conformal_alpha = NAN},
+                              .job.match = {.a = NAN, .b = NAN},
                               .how = pnb_inclusion_search_opts_default()};
     a->how.order = NO_ORDER;
     a->how.min_nearness = NAN;

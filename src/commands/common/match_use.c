@@ -1,0 +1,67 @@
+/* Constants of the measures over samples: from the command line, the sets, or their defaults.
+ *
+ * A set that a PCME made carries the a and b it was trained with (negative_scale and shift there).
+ * Two sets that carry different ones are refused rather than one of them chosen. */
+#include "commands/common/match_use.h"
+
+#include <math.h>
+
+#include "prob/measure.h"
+
+/* 0 and NaN: the set carries none. */
+static bool carries(const pnb_embeddings_info *info)
+{
+    return info != NULL && isfinite(info->match_a) && info->match_a > 0 && isfinite(info->match_b);
+}
+
+static pnb_status check_words(pnb__app *app, const pnb__match_words *w, pnb_measure measure)
+{
+    bool reads_match = pnb__measure_traits_of(measure)->reads == PNB__READS_MATCH;
+    if (w->n_samples > 0 && !pnb__measure_is_sampled(measure))
+        return pnb__usage(app,
+                          "--samples belongs to the measures avg_l2 and match_prob: %s draws none",
+                          pnb_measure_name(measure));
+    if ((!isnan(w->a) || !isnan(w->b)) && !reads_match)
+        return pnb__usage(app, "--match-a and --match-b belong to --measure match_prob, not to %s",
+                          pnb_measure_name(measure));
+    return PNB_OK;
+}
+
+pnb_status pnb__match_settle(pnb__app *app, const pnb__match_words *words, pnb_measure measure,
+                             const pnb_embeddings_info *a, const pnb_embeddings_info *b,
+                             pnb_measure_opts *out)
+{
+    pnb_status status = check_words(app, words, measure);
+    if (status != PNB_OK)
+        return status;
+    bool is_told = !isnan(words->a) && !isnan(words->b);
+    bool reads_match = pnb__measure_traits_of(measure)->reads == PNB__READS_MATCH;
+    if (reads_match && !is_told && carries(a) && carries(b) &&
+        (a->match_a != b->match_a || a->match_b != b->match_b))
+        return pnb__usage(app,
+                          "one set was trained with a %g and b %g of match_prob, the other with %g "
+                          "and %g: say which by --match-a and --match-b",
+                          a->match_a, a->match_b, b->match_a, b->match_b);
+    const pnb_embeddings_info *from = carries(a) ? a : carries(b) ? b : NULL;
+    if (from != NULL) {
+        out->match_a = from->match_a;
+        out->match_b = from->match_b;
+    }
+    out->match_a = isnan(words->a) ? out->match_a : words->a;
+    out->match_b = isnan(words->b) ? out->match_b : words->b;
+    out->n_samples = words->n_samples > 0 ? (size_t)words->n_samples : out->n_samples;
+    return PNB_OK;
+}
+
+void pnb__put_match(pnb__result *r, pnb_measure measure, const pnb_measure_opts *opts,
+                    bool is_for_people)
+{
+    if (!pnb__measure_is_sampled(measure))
+        return;
+    pnb__result_int(r, "samples", is_for_people ? "samples of a row" : NULL,
+                    (int64_t)opts->n_samples);
+    if (pnb__measure_traits_of(measure)->reads != PNB__READS_MATCH)
+        return;
+    pnb__result_real(r, "match_a", is_for_people ? "a of match_prob" : NULL, opts->match_a, 4);
+    pnb__result_real(r, "match_b", is_for_people ? "b of match_prob" : NULL, opts->match_b, 4);
+}
