@@ -401,6 +401,10 @@ static pnb_status check_term(const build *b, pnb_loss_term term, pnb_error *err)
                          "both are wanted, of one width",
                          in->image.n_embeddings, in->text.n_embeddings,
                          pnb__dim(in->image.mean, 1));
+    if (in->negative_only && term == PNB_LOSS_TRIPLET)
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s measures negatives against matches, and none is there",
+                         pnb_loss_name(term));
     if (k > 1 && term != PNB_LOSS_TRIPLET)
         return pnb__fail(err, PNB_ARG,
                          "loss %s compares single embeddings, and this model gives %zu an input: "
@@ -430,7 +434,7 @@ static pnb_status check_term(const build *b, pnb_loss_term term, pnb_error *err)
 pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in,
                            const pnb_loss_opts *opts, pnb_error *err)
 {
-    *out = (pnb__loss){0};
+    *out = (pnb__loss){.negative_only = in->negative_only};
     const pnb__loss_in safe = clip_all(g, in);
     build b = {g, &safe, opts, out};
     if (pnb__constant(g, 0) == NULL) /* a tower failed to build: the plan says why */
@@ -468,30 +472,40 @@ static pnb_status fill_pairs(pnb__tensor *t, double on, double off, pnb_error *e
     return PNB_OK;
 }
 
-/* Streams of a draw: one a side. */
-pnb_status pnb__loss_draw(const pnb__loss *loss, uint64_t seed, uint64_t draw, pnb_error *err)
+/* (B,J,D) of a side; a stream a draw and side, in the order of the pairs. */
+static pnb_status draw_side(pnb__tensor *noise, pnb__rng *rng, const size_t *row_of, pnb_error *err)
 {
-    for (int s = 0; s < PNB__LOSS_N_DRAWN; s++) {
-        size_t n = loss->noise[s] != NULL ? pnb__n(loss->noise[s]) : 0;
-        float *values = n > 0 ? pnb__alloc_array(n, sizeof *values) : NULL;
-        pnb__rng rng;
-        if (n == 0)
-            continue;
-        if (values == NULL)
-            return pnb__fail_nomem(err, n * sizeof *values);
-        pnb__rng_init(&rng, seed ^ NOISE_SEED, PNB__LOSS_N_DRAWN * draw + (uint64_t)s);
-        for (size_t i = 0; i < n; i++)
-            values[i] = (float)pnb__rng_normal(&rng);
-        pnb__write_f32(loss->noise[s], values);
-        pnb__free(values);
+    size_t n = pnb__n(noise), n_rows = pnb__dim(noise, 0), width = n / n_rows;
+    float *values = pnb__alloc_array(n, sizeof *values);
+    if (values == NULL)
+        return pnb__fail_nomem(err, n * sizeof *values);
+    for (size_t p = 0; p < n_rows; p++) {
+        float *row = values + (row_of != NULL ? row_of[p] : p) * width;
+        for (size_t i = 0; i < width; i++)
+            row[i] = (float)pnb__rng_normal(rng);
     }
+    pnb__write_f32(noise, values);
+    pnb__free(values);
     return PNB_OK;
+}
+
+pnb_status pnb__loss_draw(const pnb__loss *loss, uint64_t seed, uint64_t draw, const size_t *row_of,
+                          pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (int s = 0; s < PNB__LOSS_N_DRAWN && status == PNB_OK; s++) {
+        pnb__rng rng;
+        pnb__rng_init(&rng, seed ^ NOISE_SEED, PNB__LOSS_N_DRAWN * draw + (uint64_t)s);
+        if (loss->noise[s] != NULL)
+            status = draw_side(loss->noise[s], &rng, row_of, err);
+    }
+    return status;
 }
 
 /* CLIP's targets: pair i belongs to row i. */
 pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err)
 {
-    pnb_status status = fill_pairs(loss->signs, 1, -1, err);
+    pnb_status status = fill_pairs(loss->signs, loss->negative_only ? -1 : 1, -1, err);
     if (status == PNB_OK)
         status = fill_pairs(loss->others, 0, 1, err);
     if (status != PNB_OK || loss->targets == NULL)

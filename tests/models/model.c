@@ -224,6 +224,8 @@ static void test_default_text_uncertainty_source(void **state)
     };
     for (const char *const *name = pnb_model_config_names(); *name != NULL; name++)
         for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+            if (strstr(pnb_model_config_json(*name), "\"model_type\": \"pcme\"") != NULL)
+                continue; /* its heads give log-variances of their own */
             char *source = source_of(*name, cases[i].overrides);
             if (strcmp(source, cases[i].source) != 0)
                 fail_msg("%s with %s: %s, wanted %s", *name, cases[i].overrides, source,

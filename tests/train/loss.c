@@ -8,7 +8,7 @@
 #include "penumbra/loss.h"
 #include "train/loss.h"
 
-enum { N = 5, N_MASKED = 2, D = 6, N_SIDES = 4 };
+enum { N = 5, N_MASKED = 2, D = 6, J = 7, N_SIDES = 4 };
 enum { SCALE, BIAS, POINT_SCALE, POINT_BIAS, N_SCALARS };
 static const size_t rows[N_SIDES] = {N, N, N_MASKED, N_MASKED};
 
@@ -16,6 +16,7 @@ static const size_t rows[N_SIDES] = {N, N, N_MASKED, N_MASKED};
 typedef struct inputs {
     double mean[N_SIDES][N * D], log_var[N_SIDES][N * D];
     double scalar[N_SCALARS];
+    double noise[2][N * J * D];
     bool has_point, negative_only;
 } inputs;
 
@@ -44,6 +45,9 @@ static inputs random_inputs(uint64_t seed)
             in.mean[s][i] = 0.5 * pnb__rng_normal(&rng);
             in.log_var[s][i] = -2 + pnb__rng_normal(&rng);
         }
+    for (int s = 0; s < 2; s++)
+        for (int i = 0; i < N * J * D; i++)
+            in.noise[s][i] = pnb__rng_normal(&rng);
     return in;
 }
 
@@ -56,6 +60,8 @@ static pnb_loss_in view(const inputs *in)
                          .text = {in->mean[1], in->log_var[1]},
                          .masked_image = {in->mean[2], in->log_var[2]},
                          .masked_text = {in->mean[3], in->log_var[3]},
+                         .image_noise = in->noise[0],
+                         .text_noise = in->noise[1],
                          .scale = in->scalar[SCALE],
                          .bias = in->scalar[BIAS],
                          .point_scale = in->has_point ? &in->scalar[POINT_SCALE] : NULL,
@@ -67,6 +73,7 @@ static pnb_loss_opts only(pnb_loss_term term, double weight)
 {
     pnb_loss_opts o = pnb_loss_opts_default();
     memset(o.weight, 0, sizeof o.weight);
+    o.n_samples = J;
     o.weight[term] = weight;
     o.inclusion_scale = 2;
     o.inclusion_eps = -1;
@@ -182,6 +189,98 @@ static double plain_vib(const inputs *in, double share)
     return sum / (N * D);
 }
 
+/* Sample j of row i of a side, one number of it. */
+static double sample(const inputs *in, int s, int i, int j, int d)
+{
+    return in->mean[s][i * D + d] +
+           exp(in->log_var[s][i * D + d] / 2) * in->noise[s][(i * J + j) * D + d];
+}
+
+static double apart(const inputs *in, const int a[3], const int b[3])
+{
+    double sum = 0;
+    for (int d = 0; d < D; d++) {
+        double x = sample(in, a[0], a[1], a[2], d) - sample(in, b[0], b[1], b[2], d);
+        sum += x * x;
+    }
+    return sum;
+}
+
+/* Twice the sum over pairs of -log of the mean over samples of s(+-2 l). */
+static double plain_pcme(const inputs *in)
+{
+    double sum = 0;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            double p = 0, sign = i == j && !in->negative_only ? 1 : -1;
+            for (int k = 0; k < J * J; k++) {
+                double d2 = apart(in, (int[]){0, i, k / J}, (int[]){1, j, k % J});
+                double l = -in->scalar[SCALE] * sqrt(d2 + 1e-6) + in->scalar[BIAS];
+                p += 1 / (1 + exp(-2 * sign * l)) / (J * J);
+            }
+            sum -= 2 * log(p);
+        }
+    return sum;
+}
+
+static double plain_uniformity(const inputs *in)
+{
+    double sum = 0;
+    int n = 2 * N * J, pairs = 0;
+    for (int p = 0; p < n; p++)
+        for (int q = 0; q < p; q++, pairs++) {
+            const int a[3] = {p / (N * J), p / J % N, p % J},
+                      b[3] = {q / (N * J), q / J % N, q % J};
+            sum += exp(-2 * apart(in, a, b));
+        }
+    return log(sum / pairs);
+}
+
+/* log sigma in place of log sigma^2, and the mean of the samples: PCME's code. */
+static double plain_published_kl(const inputs *in)
+{
+    double sum = 0;
+    for (int s = 0; s < 2; s++)
+        for (int i = 0; i < N * D; i++) {
+            double m = 0, half = in->log_var[s][i] / 2;
+            for (int j = 0; j < J; j++)
+                m += sample(in, s, i / D, j, i % D) / J;
+            sum -= (1 + half - m * m - exp(half)) / 2;
+        }
+    return sum;
+}
+
+/* Cosine of halves: two embeddings of D / 2 a row, the best of four pairs. */
+static double best_of(const inputs *in, int i, int j, int k)
+{
+    double best = -1e300;
+    for (int a = 0; a < k; a++)
+        for (int b = 0; b < k; b++) {
+            double sum = 0;
+            for (int d = 0; d < D / k; d++)
+                sum += in->mean[0][i * D + a * (D / k) + d] * in->mean[1][j * D + b * (D / k) + d];
+            best = fmax(best, sum);
+        }
+    return best;
+}
+
+static double plain_triplet(const inputs *in, int k, bool hardest)
+{
+    double sum = 0;
+    for (int way = 0; way < 2; way++)
+        for (int i = 0; i < N; i++) {
+            double most = 0, all = 0, own = best_of(in, i, i, k);
+            for (int j = 0; j < N; j++) {
+                double other = way == 0 ? best_of(in, i, j, k) : best_of(in, j, i, k);
+                double cost = i == j ? 0 : fmax(0.2 + other - own, 0);
+                most = fmax(most, cost);
+                all += cost;
+            }
+            sum += hardest ? most : all;
+        }
+    return sum;
+}
+
 static void assert_near(double got, double want)
 {
     if (!(fabs(got - want) <= 1e-12 + 1e-10 * fabs(want)))
@@ -214,18 +313,51 @@ static void test_values_against_loops(void **state)
     }
 }
 
+static double value_of_two(const pnb_ctx *ctx, const pnb_loss_opts *o, const inputs *in)
+{
+    pnb_loss_in v = view(in);
+    pnb_loss_out out = {0};
+    v.n_embeddings = 2;
+    ASSERT_OK(pnb_loss_compute(ctx, o, &v, &out, &err));
+    return out.total;
+}
+
+static void test_sampled_values_against_loops(void **state)
+{
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        inputs in = random_inputs(seed);
+        in.negative_only = seed == 2;
+        pnb_loss_opts o = only(PNB_LOSS_PCME, 0.3);
+        assert_near(value(*state, &o, &in), 0.3 * plain_pcme(&in));
+        o = only(PNB_LOSS_UNIFORMITY, 10);
+        assert_near(value(*state, &o, &in), 10 * plain_uniformity(&in));
+        o = only(PNB_LOSS_PCME_KL, 2);
+        assert_near(value(*state, &o, &in), 2 * N * D * plain_vib(&in, 1));
+        o.pcme_kl_published = true;
+        assert_near(value(*state, &o, &in), 2 * plain_published_kl(&in));
+        in.negative_only = false;
+        o = only(PNB_LOSS_TRIPLET, 1);
+        assert_near(value(*state, &o, &in), plain_triplet(&in, 1, false));
+        assert_near(value_of_two(*state, &o, &in), plain_triplet(&in, 2, false));
+        o.triplet_hardest = true;
+        assert_near(value(*state, &o, &in), plain_triplet(&in, 1, true));
+        assert_near(value_of_two(*state, &o, &in), plain_triplet(&in, 2, true));
+    }
+}
+
 static void test_total_is_the_sum(void **state)
 {
     inputs in = random_inputs(3);
     pnb_loss_opts o = pnb_loss_opts_default();
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
         o.weight[i] = 0.1 * (i + 1);
+    o.n_samples = J;
     pnb_loss_in v = view(&in);
     pnb_loss_out out = {0};
     ASSERT_OK(pnb_loss_compute(*state, &o, &v, &out, &err));
     double sum = 0;
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
-        assert_true(out.term[i] > 0);
+        assert_true(out.term[i] != 0);
         sum += out.term[i];
     }
     assert_near(out.total, sum);
@@ -496,6 +628,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_against_loops),
+        cmocka_unit_test(test_sampled_values_against_loops),
         cmocka_unit_test(test_total_is_the_sum),
         cmocka_unit_test(test_gradients_against_differences),
         cmocka_unit_test(test_planted_faults_are_found),

@@ -245,8 +245,8 @@ static pnb_status check_count(const reader *r, size_t n)
 
 static pnb_status read_text(reader *r)
 {
-    char *line;
-    size_t n, n_words = 0;
+    char *line = NULL;
+    size_t n = 0, n_words = 0;
     pnb_status status;
     while ((status = next_line(r, &line, &n)) == PNB_OK && n != SIZE_MAX) {
         if (n == 0)

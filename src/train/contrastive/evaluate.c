@@ -272,7 +272,8 @@ static pnb_status add_losses(loss_graph *l, const pnb__contrastive *c, const val
     }
     pnb__write_f64(l->scale, &scale);
     pnb__write_f64(l->bias, &bias);
-    status = pnb__loss_draw(&l->loss, c->opts->seed, at, err); /* the same in each validation */
+    status =
+        pnb__loss_draw(&l->loss, c->opts->seed, at, NULL, err); /* the same in each validation */
     if (status == PNB_OK)
         status = pnb__graph_run(l->graph, err);
     if (status != PNB_OK)

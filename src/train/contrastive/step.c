@@ -47,6 +47,7 @@ struct pnb__step_graphs {
     int32_t *ids, *masked_ids, *kept, *kept_positions;
     uint32_t *patch_scratch;
     unsigned char *text_scratch;
+    size_t *row_of;       /* [pairs of the step] where each stands; NULL: in their order */
     float *row_scratch;   /* rows of a micro-batch */
     double *grad_scratch; /* rows of a step */
     size_t n_pixels;      /* of a micro-batch */
@@ -64,6 +65,34 @@ static bool is_one_graph(const pnb__step_graphs *s)
 static size_t side_rows(const pnb__step_graphs *s, int side)
 {
     return side < MASKED_IMAGE ? s->batch : s->n_masked;
+}
+
+/* ---- which row is which pair ---- */
+
+/* Place of row `row` of our micro-batch `micro` among the step's rows: masked originals first. */
+static size_t step_row(const pnb__step_graphs *s, int side, size_t micro, size_t row)
+{
+    micro += s->first_micro;
+    if (side >= MASKED_IMAGE || row < s->n_masked)
+        return micro * s->n_masked + row;
+    return s->n_all * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;
+}
+
+/* Draws of the loss are the step's, the same in all processes and however its pairs are cut into
+ * micro-batches. */
+static pnb_status draw_samples(const pnb__step_graphs *s, pnb_error *err)
+{
+    return pnb__loss_draw(&s->loss, s->owner->opts->seed, (uint64_t)s->owner->step, s->row_of, err);
+}
+
+/* Pair p is row p % B of micro-batch p / B of all processes. */
+static pnb_status number_rows(pnb__step_graphs *s, pnb_error *err)
+{
+    size_t n = s->n_all * s->batch;
+    pnb_status status = PNB_ALLOC(s->row_of, n, err);
+    for (size_t p = 0; p < n && status == PNB_OK; p++)
+        s->row_of[p] = step_row(s, IMAGE, p / s->batch - s->first_micro, p % s->batch);
+    return status;
 }
 
 /* ---- building ---- */
@@ -306,6 +335,8 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_err
     pnb_status status = make_masks(s, err);
     if (status == PNB_OK)
         status = is_one_graph(s) ? build_whole(s, err) : build_accumulation(s, err);
+    if (status == PNB_OK && !is_one_graph(s))
+        status = number_rows(s, err);
     if (status != PNB_OK) {
         pnb__step_free(s);
         return status;
@@ -346,6 +377,7 @@ void pnb__step_free(pnb__step_graphs *s)
     pnb__free(s->kept_positions);
     pnb__free(s->patch_scratch);
     pnb__free(s->text_scratch);
+    pnb__free(s->row_of);
     pnb__free(s->row_scratch);
     pnb__free(s->grad_scratch);
     pnb__free(s);
@@ -397,12 +429,6 @@ static pnb_status write_inputs(pnb__step_graphs *s, const towers *tw, size_t mic
                                    (const size_t[]){s->batch, s->length}, err);
 }
 
-/* Draws of the loss are the step's, and the same in all processes. */
-static pnb_status draw_samples(const pnb__step_graphs *s, pnb_error *err)
-{
-    return pnb__loss_draw(&s->loss, s->owner->opts->seed, (uint64_t)s->owner->step, err);
-}
-
 static pnb_status next_batch(pnb__contrastive *c, const pnb_batch **batch, double *data_s,
                              pnb_error *err)
 {
@@ -428,15 +454,6 @@ static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *da
     if (status == PNB_OK)
         status = draw_samples(s, err);
     return status == PNB_OK ? pnb__graph_run(s->whole.graph, err) : status;
-}
-
-/* Place of row `row` of our micro-batch `micro` among the step's rows: masked originals first. */
-static size_t step_row(const pnb__step_graphs *s, int side, size_t micro, size_t row)
-{
-    micro += s->first_micro;
-    if (side >= MASKED_IMAGE || row < s->n_masked)
-        return micro * s->n_masked + row;
-    return s->n_all * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;
 }
 
 /* Copies a micro-batch's rows from (collect) or to (false) the arrays of the step. */
