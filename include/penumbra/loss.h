@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "penumbra/ctx.h"
 #include "penumbra/error.h"
@@ -81,7 +82,10 @@ typedef struct pnb_loss_opts {
     bool pcme_kl_published;          /* as the released code: log sigma in place of lv, and the mean
                                       * of the samples in place of mu */
     double triplet_margin;           /* above 0; 0.2 */
-    bool triplet_hardest; /* VSE++: the nearest negative of a row alone, else all: VSE0 */
+    bool triplet_hardest;   /* VSE++: the nearest negative of a row alone, else all: VSE0 */
+    int64_t triplet_warmup; /* steps of training in which all count even so, 0 or more: a fresh
+                             * model whose nearest negatives alone count makes all rows alike. A
+                             * call of pnb_loss_compute is behind them. 0 */
 } pnb_loss_opts;
 
 /* Small training: ppcl 1, inclusion 1e-4, masked inclusions 1e-3, vib 1e-4, c 1000, eps -10, the

@@ -69,6 +69,8 @@ typedef struct pnb_model_info {
     pnb_clean trained_clean; /* how captions are cleaned for the released models of its family */
     double logit_scale;      /* a, already exponentiated */
     double logit_bias;       /* b, 0 when the model has none */
+    double match_a, match_b; /* a and b of match_prob, and then the two above are NaN; else NaN */
+    const char *measure;     /* what its Gaussians are compared by; NULL: csd */
 } pnb_model_info;
 
 /* Opens a model directory. Weights stay a read-only file map until trained. A model whose file has

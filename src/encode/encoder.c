@@ -344,8 +344,13 @@ void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t s
                           pnb_embeddings_info *info)
 {
     bool is_text = side == PNB_ENCODE_TEXTS;
-    *info = (pnb_embeddings_info){
-        .seed = seed, .logit_scale = e->info->logit_scale, .logit_bias = e->info->logit_bias};
+    *info = (pnb_embeddings_info){.seed = seed,
+                                  .logit_scale = e->info->logit_scale,
+                                  .logit_bias = e->info->logit_bias,
+                                  .match_a = e->info->match_a,
+                                  .match_b = e->info->match_b};
+    if (e->info->measure != NULL && e->info->is_probabilistic)
+        snprintf(info->measure, sizeof info->measure, "%s", e->info->measure);
     snprintf(info->modality, sizeof info->modality, "%s", is_text ? "text" : "image");
     snprintf(info->model, sizeof info->model, "%s", e->name);
     snprintf(info->weights_sha256, sizeof info->weights_sha256, "%s", e->weights_sha256);

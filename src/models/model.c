@@ -40,6 +40,12 @@ static pnb_status read_logit(pnb_model *m, pnb_error *err)
             status = pnb__param_read(params[i], &m->weights.kernels, 0, 1, &values[i], err);
     m->info.logit_scale = exp(values[0]);
     m->info.logit_bias = values[1];
+    m->info.match_a = m->info.match_b = NAN;
+    if (pnb__family_of(&m->config)->scale_is_match && m->info.is_probabilistic) {
+        m->info.match_a = m->info.logit_scale;
+        m->info.match_b = m->info.logit_bias;
+        m->info.logit_scale = m->info.logit_bias = NAN;
+    }
     return status;
 }
 

@@ -108,6 +108,8 @@ static size_t n_places(const pnb_model *m)
     return tower->n_places != NULL ? tower->n_places(&m->config) : 0;
 }
 
+/* A transformer that reads one position, a GRU that ends at the last word: each place is a row of
+ * numbers, one a text. */
 void pnb__model_add_places(const pnb_model *m, pnb__graph *g, size_t n_batch, pnb__tower_in *in)
 {
     for (size_t i = 0; i < n_places(m); i++)

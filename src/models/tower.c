@@ -46,10 +46,12 @@ pnb_status pnb__family_detect_keys(pnb__key_mapping *out, const pnb__config *c,
                                    const pnb__weight_file *file, pnb_error *err)
 {
     const pnb__family_calls *family = pnb__family_of(c);
-    pnb_status status =
-        family->image_keys == NULL
-            ? pnb__key_mapping_detect(out, file, err)
-            : pnb__key_mapping_choose(out, file, family->image_keys, family->text_keys, err);
+    pnb_status status;
+    if (family->image_keys == NULL)
+        status = pnb__key_mapping_detect(out, file, err);
+    else
+        status = pnb__key_mapping_choose(out, file, family->image_keys, family->text_keys, err);
+    /* ours, once saved, have logit_scale like any other model */
     if (status == PNB_OK && family->plain_scale_key != NULL &&
         pnb__weight_file_lookup(file, family->plain_scale_key) != NULL) {
         out->plain_scale = family->plain_scale_key;
@@ -96,6 +98,7 @@ void pnb__describe_towers(pnb_model_info *info, const pnb__config *c, const pnb_
     info->n_embeddings = PNB_MAX(c->n_embeddings, (size_t)1);
     info->text_unc_source = c->text_unc_source;
     info->trained_clean = pnb__family_of(c)->trained_clean;
+    info->measure = pnb__family_of(c)->measure;
     describe(&info->vision, c, PNB__IMAGE_SIDE, keys);
     describe(&info->text, c, PNB__TEXT_SIDE, keys);
     info->is_probabilistic = (info->vision.present && info->vision.family != PNB_POINT) ||

@@ -87,6 +87,10 @@ typedef struct pnb__family_calls {
     /* Arrays of a released file that hold a and b of the logits themselves, where ours are
      * "logit_scale", the logarithm of a, and "logit_bias". NULL: no file has them otherwise. */
     const char *plain_scale_key, *plain_bias_key;
+    /* What its Gaussians are compared by, and whether a and b are those of match_prob rather than
+     * of a logit a cos + b. NULL: csd, as Gaussians are */
+    const char *measure;
+    bool scale_is_match;
 
     /* Another size than the configuration's: changes c, and tells in `resize` what the file still
      * has. NULL: such models are opened at their own size. Errors  ARG */

@@ -274,7 +274,12 @@ static pnb__tensor *build_vib(const build *b)
     return pnb__add(divergence(b, &b->in->image), divergence(b, &b->in->text));
 }
 
-/* ---- terms over samples, and of points ---- */
+/* ---- terms over samples, and of points ----
+ *
+ * Samples are drawn once a step for all terms: z = mean + exp(lv / 2) noise, noise an input, so
+ * that a gradient can be checked by differences and a step repeated. The operations are those of
+ * losses/, which the adapters' heads have too. Sums over the batch stay sums, as in the reference:
+ * its weights (KL 1e-5, uniformity 10) and its clipping at a norm of 2 are made for them. */
 
 /* (B,B) filled by pnb__loss_start, once for all terms that read it. */
 static pnb__tensor *pair_input(const build *b, pnb__tensor **kept)
@@ -285,6 +290,7 @@ static pnb__tensor *pair_input(const build *b, pnb__tensor **kept)
     return *kept;
 }
 
+/* z_j = mean + exp(lv / 2) noise_j; all terms of a step see the same draws. */
 static pnb__sampled_side sampled(const build *b, int side)
 {
     const pnb__dist *d = side == 0 ? &b->in->image : &b->in->text;
@@ -294,6 +300,8 @@ static pnb__sampled_side sampled(const build *b, int side)
     return (pnb__sampled_side){d->mean, d->log_var, b->out->noise[side]};
 }
 
+/* PCME Eq. (4) to (7): every pair of the batch, and of each J x J samples. b 0 where the model has
+ * none. */
 static pnb__tensor *build_pcme(const build *b)
 {
     return pnb__soft_contrastive(sampled(b, 0), sampled(b, 1), b->in->scale,
@@ -301,6 +309,7 @@ static pnb__tensor *build_pcme(const build *b)
                                  pair_input(b, &b->out->signs));
 }
 
+/* PCME Eq. (8), of both sides; the published form has the samples' mean for the mean. */
 static pnb__tensor *build_pcme_kl(const build *b)
 {
     pnb__tensor *kl[2];
@@ -331,12 +340,24 @@ static pnb__tensor *embeddings_of(const pnb__dist *d)
     return pnb__reshape(d->mean, 3, (size_t[]){pnb__dim(d->mean, 0), k, pnb__dim(d->mean, 1) / k});
 }
 
+/* s_ij = cosine of the best of K x K embeddings; during the warm-up the share of the nearest
+ * negatives is 0, behind it 1, so one graph serves both. */
 static pnb__tensor *build_triplet(const build *b)
 {
     pnb__tensor *scores =
         pnb__best_of_pairs(embeddings_of(&b->in->image), embeddings_of(&b->in->text));
-    return pnb__triplet(scores, pair_input(b, &b->out->others), b->opts->triplet_margin,
-                        b->opts->triplet_hardest ? PNB__NEGATIVES_HARDEST : PNB__NEGATIVES_ALL);
+    pnb__tensor *others = pair_input(b, &b->out->others);
+    double margin = b->opts->triplet_margin;
+    if (!b->opts->triplet_hardest)
+        return pnb__triplet(scores, others, margin, PNB__NEGATIVES_ALL);
+    pnb__tensor *nearest = pnb__triplet(scores, others, margin, PNB__NEGATIVES_HARDEST);
+    if (b->opts->triplet_warmup == 0)
+        return nearest;
+    pnb__tensor *all = pnb__triplet(scores, others, margin, PNB__NEGATIVES_ALL);
+    b->out->triplet_share = pnb__input(b->g, PNB__REAL, 0, NULL);
+    b->out->triplet_warmup = b->opts->triplet_warmup;
+    return pnb__add(pnb__mul(nearest, b->out->triplet_share),
+                    pnb__mul(all, pnb__affine(b->out->triplet_share, -1, 1)));
 }
 
 /* What a term needs beside means, so that a model without it is refused by name. */
@@ -386,6 +407,9 @@ pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
     if (!(o->triplet_margin > 0) || !isfinite(o->triplet_margin))
         return pnb__fail(err, PNB_ARG, "a triplet margin of %g, it must be above 0",
                          o->triplet_margin);
+    if (o->triplet_warmup < 0)
+        return pnb__fail(err, PNB_ARG, "%lld steps of triplet warm-up, it must be 0 or more",
+                         (long long)o->triplet_warmup);
     return PNB_OK;
 }
 
@@ -456,7 +480,8 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
     return status;
 }
 
-/* One value on the diagonal of (B,B), another off it. */
+/* One value on the diagonal of (B,B), another off it: PCME's m = +1 of matches and -1, or 0 of
+ * matches and 1 of what a margin counts as a negative. */
 static pnb_status fill_pairs(pnb__tensor *t, double on, double off, pnb_error *err)
 {
     size_t n = t != NULL ? pnb__dim(t, 0) : 0;
@@ -489,13 +514,16 @@ static pnb_status draw_side(pnb__tensor *noise, pnb__rng *rng, const size_t *row
     return PNB_OK;
 }
 
-pnb_status pnb__loss_draw(const pnb__loss *loss, uint64_t seed, uint64_t draw, const size_t *row_of,
-                          pnb_error *err)
+pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
+                              const size_t *row_of, pnb_error *err)
 {
     pnb_status status = PNB_OK;
+    const double share = step < loss->triplet_warmup ? 0 : 1;
+    if (loss->triplet_share != NULL)
+        pnb__write_f64(loss->triplet_share, &share);
     for (int s = 0; s < PNB__LOSS_N_DRAWN && status == PNB_OK; s++) {
         pnb__rng rng;
-        pnb__rng_init(&rng, seed ^ NOISE_SEED, PNB__LOSS_N_DRAWN * draw + (uint64_t)s);
+        pnb__rng_init(&rng, seed ^ NOISE_SEED, PNB__LOSS_N_DRAWN * (uint64_t)step + (uint64_t)s);
         if (loss->noise[s] != NULL)
             status = draw_side(loss->noise[s], &rng, row_of, err);
     }

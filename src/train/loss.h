@@ -24,6 +24,8 @@ typedef struct pnb__loss {
     pnb__tensor *targets;                  /* row numbers, an input; NULL without clip */
     pnb__tensor *noise[PNB__LOSS_N_DRAWN]; /* inputs; NULL without a term over samples */
     bool negative_only;
+    int64_t triplet_warmup;
+    pnb__tensor *triplet_share;  /* () input: of the nearest negatives; NULL: no warm-up */
     pnb__tensor *signs, *others; /* (B,B) inputs: 1 of pairs and -1, 0 of pairs and 1 */
 } pnb__loss;
 
@@ -35,10 +37,10 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
                            const pnb_loss_opts *opts, pnb_error *err);
 /* Once after planning: fills the constant inputs. */
 pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err);
-/* Before each run: draws the noise, that of pair p a function of seed, draw and p alone, into row
- * row_of[p] (NULL: row p). Nothing without samples. */
-pnb_status pnb__loss_draw(const pnb__loss *loss, uint64_t seed, uint64_t draw, const size_t *row_of,
-                          pnb_error *err);
+/* Before each run of a step: draws the noise, that of pair p a function of seed, step and p alone,
+ * into row row_of[p] (NULL: row p), and says which negatives count. */
+pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
+                              const size_t *row_of, pnb_error *err);
 /* The PPCL logits (B,B), rows are images. */
 pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in);
 

@@ -153,7 +153,9 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
         .point_bias = l.scalar[POINT_BIAS],
         .negative_only = in->negative_only,
     };
-    PNB_TRY(pnb__loss_build(&loss, g, &graph_in, opts, err));
+    pnb_loss_opts settled = *opts; /* there is no step: behind the warm-up */
+    settled.triplet_warmup = 0;
+    PNB_TRY(pnb__loss_build(&loss, g, &graph_in, &settled, err));
     PNB_TRY(pnb__graph_plan(g, loss.total, err));
     PNB_TRY(pnb__loss_start(&loss, err));
     write_leaves(&l, in);

@@ -54,7 +54,8 @@ static double course(const pnb_schedule *s, int64_t step)
     }
 }
 
-/* Two phases are two courses, as two trainings one behind the other would be. */
+/* Two phases are two courses, as two trainings one behind the other would be: PCME's cosine begins
+ * anew where all weights are trained. */
 double pnb_schedule_lr(const pnb_schedule *s, int64_t step)
 {
     pnb_schedule part = *s;

@@ -6,10 +6,8 @@ static const struct {
     const char *sign; /* the tensor that tells */
     golden_family_fn run;
 } parts[] = {
-    {"param.conv1.weight", golden_case_resnet},
-    {"param.rnn.weight_ih_l0", golden_case_pcme_text},
-    {"features", golden_case_pcme_image},
-    {"i2t_pos_loss", golden_case_pcme_loss},
+    {"param.conv1.weight", golden_case_resnet}, {"param.rnn.weight_ih_l0", golden_case_pcme_text},
+    {"features", golden_case_pcme_image},       {"i2t_pos_loss", golden_case_pcme_loss},
     {"elk_dist", golden_case_pcme_distances},
 };
 

@@ -141,8 +141,13 @@ static pnb_status describe_model(pnb__app *app, const char *dir, pnb__result *r)
     if (info->vision.has_unc || info->text.has_unc)
         pnb__result_text(r, "text_uncertainty_source", "text log-variance from",
                          pnb_text_unc_source_name(info->text_unc_source));
-    pnb__result_real(r, "logit_scale", "logit scale a", info->logit_scale, 4);
-    pnb__result_real(r, "logit_bias", "logit bias b", info->logit_bias, 4);
+    if (!isnan(info->match_a)) {
+        pnb__result_real(r, "match_a", "a of match_prob", info->match_a, 4);
+        pnb__result_real(r, "match_b", "b of match_prob", info->match_b, 4);
+    } else {
+        pnb__result_real(r, "logit_scale", "logit scale a", info->logit_scale, 4);
+        pnb__result_real(r, "logit_bias", "logit bias b", info->logit_bias, 4);
+    }
     pnb__result_flag(r, "has_tokenizer", "has a tokenizer", has_tokenizer(dir));
     describe_tower(&info->vision, false, r);
     describe_tower(&info->text, true, r);

@@ -140,6 +140,9 @@ static const pnb__option options[] = {
                   PNB__RANGE(1e-9, 4)),
     PNB__ROW_CHOICE("triplet-negatives", AT(job.loss.triplet_hardest), "WHICH", "all|hardest",
                     "Negatives of a row that count"),
+    PNB__ROW_INT("triplet-warmup", AT(job.loss.triplet_warmup), "STEPS",
+                 "Steps in which all negatives count, also where the nearest ones will",
+                 PNB__RANGE(0, 1e15)),
     PNB__ROW_INT("head-epochs", AT(job.head_epochs), "N",
                  "First phase: so many epochs in which a pretrained trunk and word vectors stand "
                  "still; the schedule begins anew behind it",

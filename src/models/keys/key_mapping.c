@@ -285,9 +285,8 @@ static bool ends_with(const char *text, const char *end)
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* Position numbers 0, 1, 2 .., the causal mask, and OpenAI's three numbers: all follow from the
- * configuration. Older versions of the libraries stored them. torch counts the batches that a batch
- * norm saw, for an average that these models do not use. */
+/* Position numbers, the causal mask, and OpenAI's three numbers: all follow from the configuration.
+ * torch counts the batches that a batch norm saw, for an average that these models do not use. */
 bool pnb__key_mapping_ignores(const pnb__key_mapping *l, const char *key)
 {
     static const char *const buffers[] = {"vision_model.embeddings.position_ids",
@@ -297,10 +296,10 @@ bool pnb__key_mapping_ignores(const pnb__key_mapping *l, const char *key)
                                           "input_resolution",
                                           "context_length",
                                           "vocab_size"};
-    if (l->plain_taken && (strcmp(key, l->plain_scale) == 0 || strcmp(key, l->plain_bias) == 0))
-        return true;
-    if (!pnb__starts_with(key, l->prefix))
-        return false;
+    bool is_plain =
+        l->plain_taken && (strcmp(key, l->plain_scale) == 0 || strcmp(key, l->plain_bias) == 0);
+    if (is_plain || !pnb__starts_with(key, l->prefix))
+        return is_plain;
     key += strlen(l->prefix);
     for (size_t i = 0; i < PNB_COUNT(buffers); i++)
         if (strcmp(key, buffers[i]) == 0)
@@ -338,8 +337,7 @@ pnb_status pnb__key_mapping_choose(pnb__key_mapping *out, const pnb__weight_file
     return PNB_OK;
 }
 
-/* The other pattern with what was matched; too long for the buffer is cut and then found nowhere.
- */
+/* The other pattern with what was matched; what is too long is cut and then found nowhere. */
 static void expand(char *out, size_t size, const char *prefix, const char *pattern, const match *m)
 {
     size_t n = (size_t)snprintf(out, size, "%s", prefix);
@@ -363,11 +361,11 @@ size_t pnb__key_mapping_parts(const pnb__key_mapping *l, const char *name,
     size_t n = 0;
     match m;
     if (strcmp(name, "logit_scale") == 0 || strcmp(name, "logit_bias") == 0) {
-        bool is_plain = l->plain_scale != NULL && !l->plain_taken, is_scale = name[6] == 's';
+        bool is_plain = l->plain_scale != NULL && !l->plain_taken;
         parts[0] = (pnb__key_mapping_part){.n_thirds = 3, .n_lead = (int)l->n_scale_dims};
         if (is_plain)
             snprintf(parts[0].key, sizeof parts[0].key, "%s",
-                     is_scale ? l->plain_scale : l->plain_bias);
+                     name[6] == 's' ? l->plain_scale : l->plain_bias);
         else
             snprintf(parts[0].key, sizeof parts[0].key, "%s%s", l->prefix, name);
         return 1;

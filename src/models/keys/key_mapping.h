@@ -32,8 +32,8 @@ typedef struct pnb__key_mapping {
     const pnb__key_mapping_table *vision, *text;
     const char *prefix;  /* in front of every key: "" or "module." */
     size_t n_scale_dims; /* logit_scale and logit_bias have shape [] or [1] */
-    /* Names under which the file has a and b themselves, NULL: logit_scale and logit_bias as we have
-     * them. Once they were read and turned into ours (plain_taken), ours are written. */
+    /* Names under which the file has a and b themselves; NULL: logit_scale and logit_bias as ours.
+     * Once they were read and turned into ours (plain_taken), ours are written. */
     const char *plain_scale, *plain_bias;
     bool plain_taken;
 } pnb__key_mapping;

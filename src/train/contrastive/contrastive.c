@@ -136,6 +136,7 @@ static pnb__optim_group group_of(const void *self, const pnb__param *param)
                               o->head_epochs * c->steps_per_epoch};
 }
 
+/* A family without a trunk would train as ever, and nobody would see that a phase is missing. */
 static pnb_status check_phases(const pnb__contrastive *c, pnb_error *err)
 {
     const pnb__family_calls *family = pnb__family_of(&c->model->config);

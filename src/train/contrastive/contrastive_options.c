@@ -80,6 +80,18 @@ pnb_train_opts pnb_train_opts_published(void)
 
 /* ---- other objectives ---- */
 
+/* What objectives set, by term and model:
+ *
+ *     siglip, clip     one term of points
+ *     pcme             pcme 1, pcme_kl 1e-5; J 7; ResNet and bi-GRU with local attention
+ *     pcmepp           pcmepp 2 (the factor of its code), vib 1e-4; ProLIP's transformers
+ *     vse, vsepp, pvse triplet 1 at margin 0.2: all negatives, the nearest, the nearest of K^2 */
+
+/* Published models of VSE++ begin with a trained trunk; from nothing, margins to the nearest
+ * negative alone have made all rows alike after a hundred steps. */
+enum { SMALL_TRIPLET_WARMUP = 200 };
+
+/* This term alone. */
 static void weigh(pnb_train_opts *o, pnb_loss_term term, double weight)
 {
     memset(o->loss.weight, 0, sizeof o->loss.weight);
@@ -121,6 +133,8 @@ static void take_pcme(pnb_train_opts *o, bool is_published, const char *publishe
     o->augment.erase_p = 0.2;
 }
 
+/* Every objective is a recipe of ProLIP's with other terms; PCME's and its baselines' have towers,
+ * words and rates of their own too. */
 pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
 {
     pnb_train_opts o = is_published ? pnb_train_opts_published() : pnb_train_opts_default();
@@ -144,11 +158,13 @@ pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
     case PNB_OBJECTIVE_VSEPP:
         weigh(&o, PNB_LOSS_TRIPLET, 1);
         o.loss.triplet_hardest = objective == PNB_OBJECTIVE_VSEPP;
+        o.loss.triplet_warmup = is_published ? 0 : SMALL_TRIPLET_WARMUP;
         take_pcme(&o, is_published, "vse-coco", "vse-tiny");
         break;
     case PNB_OBJECTIVE_PVSE:
         weigh(&o, PNB_LOSS_TRIPLET, 1);
         o.loss.triplet_hardest = true;
+        o.loss.triplet_warmup = is_published ? 0 : SMALL_TRIPLET_WARMUP;
         take_pcme(&o, is_published, "pvse-coco", "pvse-tiny");
         break;
     default:
@@ -263,6 +279,7 @@ static const pnb__field fields[] = {
     {"pcme_kl_published", AT(loss.pcme_kl_published), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"triplet_margin", AT(loss.triplet_margin), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"triplet_hardest", AT(loss.triplet_hardest), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"triplet_warmup", AT(loss.triplet_warmup), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     /* phases */
     {"head_epochs", AT(head_epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"trunk_lr_ratio", AT(trunk_lr_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},

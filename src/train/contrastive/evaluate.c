@@ -226,6 +226,7 @@ static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t 
                                pnb_error *err)
 {
     pnb_loss_opts opts = c->opts->loss;
+    opts.triplet_warmup = 0;
     pnb__graph_free(l->graph);
     *l = (loss_graph){.rows = rows, .masked = masked};
     if (!choose_terms(&opts, masked))
@@ -272,8 +273,8 @@ static pnb_status add_losses(loss_graph *l, const pnb__contrastive *c, const val
     }
     pnb__write_f64(l->scale, &scale);
     pnb__write_f64(l->bias, &bias);
-    status =
-        pnb__loss_draw(&l->loss, c->opts->seed, at, NULL, err); /* the same in each validation */
+    status = pnb__loss_set_step(&l->loss, c->opts->seed, (int64_t)at, NULL,
+                                err); /* the same in each validation */
     if (status == PNB_OK)
         status = pnb__graph_run(l->graph, err);
     if (status != PNB_OK)

@@ -14,76 +14,7 @@
  * on the order of pairs. Micro-batch m of process r is number r A + m of the step. */
 #include <string.h>
 
-#include "train/contrastive/contrastive.h"
-
-enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
-
-/* Both towers and their masked passes on one micro-batch. */
-typedef struct towers {
-    pnb__graph *graph;
-    pnb__tensor *pixels, *masked_ids, *kept, *kept_positions;
-    pnb__tower_in text; /* ids, and where captions end */
-    pnb__dist side[N_SIDES];
-} towers;
-
-/* Distributions of a whole step as inputs or on the host: mean and log-variance of a side. */
-typedef struct side_arrays {
-    float *mean, *log_var, *d_mean, *d_log_var;
-} side_arrays;
-
-struct pnb__step_graphs {
-    size_t batch, n_masked, length, n_patches, n_kept, dim;
-    size_t n_micro, first_micro, n_all; /* micro-batches: ours, number of our first, of all */
-    towers whole;                       /* all parts in one when n_all is 1 */
-    towers encode;                      /* part 1, no gradients */
-    towers back;                        /* part 3 */
-    pnb__graph *loss_graph;
-    pnb__dist loss_side[N_SIDES]; /* inputs of part 2 */
-    pnb__dist seed[N_SIDES];      /* inputs of part 3: gradients of the distributions */
-    pnb__loss loss;
-    pnb__tensor *image_unc, *text_unc; /* mean traces, NULL without uncertainty */
-    side_arrays arrays[N_SIDES];       /* all micro-batches, n_all > 1 */
-    float *pixels;                     /* copies of our batches, n_all > 1 */
-    int32_t *ids, *masked_ids, *kept, *kept_positions;
-    uint32_t *patch_scratch;
-    unsigned char *text_scratch;
-    size_t *row_of;       /* [pairs of the step] where each stands; NULL: in their order */
-    float *row_scratch;   /* rows of a micro-batch */
-    double *grad_scratch; /* rows of a step */
-    size_t n_pixels;      /* of a micro-batch */
-    pnb__kernels kernels;
-    pnb__contrastive *owner;
-};
-
-/* The loss sees nothing but what one graph makes. */
-static bool is_one_graph(const pnb__step_graphs *s)
-{
-    return s->n_all == 1;
-}
-
-/* B of a whole side, M of a masked one. */
-static size_t side_rows(const pnb__step_graphs *s, int side)
-{
-    return side < MASKED_IMAGE ? s->batch : s->n_masked;
-}
-
-/* ---- which row is which pair ---- */
-
-/* Place of row `row` of our micro-batch `micro` among the step's rows: masked originals first. */
-static size_t step_row(const pnb__step_graphs *s, int side, size_t micro, size_t row)
-{
-    micro += s->first_micro;
-    if (side >= MASKED_IMAGE || row < s->n_masked)
-        return micro * s->n_masked + row;
-    return s->n_all * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;
-}
-
-/* Draws of the loss are the step's, the same in all processes and however its pairs are cut into
- * micro-batches. */
-static pnb_status draw_samples(const pnb__step_graphs *s, pnb_error *err)
-{
-    return pnb__loss_draw(&s->loss, s->owner->opts->seed, (uint64_t)s->owner->step, s->row_of, err);
-}
+#include "train/contrastive/step_graphs.h"
 
 /* Pair p is row p % B of micro-batch p / B of all processes. */
 static pnb_status number_rows(pnb__step_graphs *s, pnb_error *err)
@@ -91,7 +22,7 @@ static pnb_status number_rows(pnb__step_graphs *s, pnb_error *err)
     size_t n = s->n_all * s->batch;
     pnb_status status = PNB_ALLOC(s->row_of, n, err);
     for (size_t p = 0; p < n && status == PNB_OK; p++)
-        s->row_of[p] = step_row(s, IMAGE, p / s->batch - s->first_micro, p % s->batch);
+        s->row_of[p] = pnb__step_row(s, IMAGE, p / s->batch - s->first_micro, p % s->batch);
     return status;
 }
 
@@ -199,11 +130,6 @@ static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
     return PNB_OK;
 }
 
-static bool has_side(const towers *tw, int side)
-{
-    return tw->side[side].mean != NULL;
-}
-
 static void keep_side(const pnb__dist *d)
 {
     pnb__keep(d->mean);
@@ -228,7 +154,7 @@ static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
     if (status != PNB_OK)
         return status;
     for (int i = 0; i < N_SIDES; i++) {
-        if (!has_side(&s->back, i))
+        if (!pnb__towers_has(&s->back, i))
             continue;
         pnb__tensor *part = seeded(s->back.graph, s->back.side[i].mean, &s->seed[i].mean);
         total = total == NULL ? part : pnb__add(total, part);
@@ -250,7 +176,7 @@ static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
     s->grad_scratch = pnb__alloc_array(s->n_all * s->batch * s->dim, sizeof *s->grad_scratch);
     bool ok = s->pixels != NULL && s->row_scratch != NULL && s->grad_scratch != NULL;
     for (int i = 0; i < N_SIDES; i++) {
-        size_t n = s->n_all * side_rows(s, i) * s->dim + 1;
+        size_t n = s->n_all * pnb__step_side_rows(s, i) * s->dim + 1;
         side_arrays *a = &s->arrays[i];
         float **const all[] = {&a->mean, &a->log_var, &a->d_mean, &a->d_log_var};
         for (size_t j = 0; j < PNB_COUNT(all); j++) {
@@ -271,15 +197,15 @@ static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
     PNB_TRY(make_grad_stores(s, err));
     PNB_TRY(build_towers(s, &s->encode, false, err));
     for (int i = 0; i < N_SIDES; i++)
-        if (has_side(&s->encode, i))
+        if (pnb__towers_has(&s->encode, i))
             keep_side(&s->encode.side[i]);
     PNB_TRY(pnb__graph_plan(s->encode.graph, NULL, err));
     PNB_TRY(build_back(s, err));
     PNB_TRY(pnb__graph_create(&s->loss_graph, c->ctx, pnb__model_real(c->model), true, err));
     for (int i = 0; i < N_SIDES; i++) {
-        if (!has_side(&s->encode, i))
+        if (!pnb__towers_has(&s->encode, i))
             continue;
-        const size_t shape[2] = {s->n_all * side_rows(s, i), s->dim};
+        const size_t shape[2] = {s->n_all * pnb__step_side_rows(s, i), s->dim};
         s->loss_side[i].n_embeddings = s->encode.side[i].n_embeddings;
         s->loss_side[i].mean = pnb__input_with_grad(s->loss_graph, 2, shape);
         if (s->encode.side[i].log_var != NULL)
@@ -334,8 +260,8 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_err
     pnb__kernels_fill(&s->kernels, c->ctx, pnb__model_real(c->model));
     pnb_status status = make_masks(s, err);
     if (status == PNB_OK)
-        status = is_one_graph(s) ? build_whole(s, err) : build_accumulation(s, err);
-    if (status == PNB_OK && !is_one_graph(s))
+        status = pnb__step_is_whole(s) ? build_whole(s, err) : build_accumulation(s, err);
+    if (status == PNB_OK && !pnb__step_is_whole(s))
         status = number_rows(s, err);
     if (status != PNB_OK) {
         pnb__step_free(s);
@@ -348,7 +274,7 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_err
 static void free_grad_stores(pnb__step_graphs *s)
 {
     pnb__contrastive *c = s->owner;
-    for (size_t i = 0; !is_one_graph(s) && i < pnb__model_n_params(c->model); i++) {
+    for (size_t i = 0; !pnb__step_is_whole(s) && i < pnb__model_n_params(c->model); i++) {
         pnb__param *p = pnb__model_param(c->model, i);
         s->kernels.mem_free(c->ctx, p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
         p->grad_store = p->grad = NULL;
@@ -391,243 +317,4 @@ size_t pnb__step_bytes(const pnb__step_graphs *s)
     for (size_t i = 0; i < PNB_COUNT(graphs); i++)
         bytes += graphs[i] != NULL ? pnb__graph_arena_bytes(graphs[i]) : 0;
     return bytes;
-}
-
-/* ---- running ---- */
-
-/* Patches are drawn once a step, for all rows and processes; tokens per micro-batch. Both are
- * functions of (seed, step), so that part 3 and a resumed run meet the same masks. */
-static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
-{
-    const pnb__contrastive *c = s->owner;
-    const pnb_train_opts *o = c->opts;
-    if (s->n_masked == 0)
-        return;
-    pnb__mask_patches(o->seed, c->step, s->n_patches, s->n_kept, s->patch_scratch,
-                      s->kept_positions);
-    for (size_t b = 0; b < s->n_masked; b++)
-        for (size_t i = 0; i < s->n_kept; i++)
-            s->kept[b * s->n_kept + i] = (int32_t)(b * s->n_patches) + s->kept_positions[i];
-    const pnb__text_masker masker = pnb__contrastive_masker(c);
-    uint64_t draw = (uint64_t)c->step * s->n_all + s->first_micro + micro;
-    pnb__mask_texts(&masker, draw, ids, s->n_masked, s->length, s->text_scratch,
-                    s->masked_ids + micro * s->n_masked * s->length);
-}
-
-static pnb_status write_inputs(pnb__step_graphs *s, const towers *tw, size_t micro,
-                               const float *pixels, const int32_t *ids, pnb_error *err)
-{
-    pnb__write_f32(tw->pixels, pixels);
-    pnb__write_i32(tw->text.ids, ids);
-    if (tw->masked_ids != NULL)
-        pnb__write_i32(tw->masked_ids, s->masked_ids + micro * s->n_masked * s->length);
-    if (tw->kept != NULL) {
-        pnb__write_i32(tw->kept, s->kept);
-        pnb__write_i32(tw->kept_positions, s->kept_positions);
-    }
-    return pnb__model_write_places(s->owner->model, &tw->text, ids,
-                                   (const size_t[]){s->batch, s->length}, err);
-}
-
-static pnb_status next_batch(pnb__contrastive *c, const pnb_batch **batch, double *data_s,
-                             pnb_error *err)
-{
-    double start = pnb__now_s();
-    pnb_status status = pnb_loader_next(c->loader, batch, err);
-    *data_s += pnb__now_s() - start;
-    if (status == PNB_OK && *batch == NULL)
-        return pnb__fail(err, PNB_ARG, "the data set has no batch of %zu", c->opts->batch_size);
-    if (status == PNB_OK)
-        c->result->n_truncated += (*batch)->n_truncated;
-    return status;
-}
-
-static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *data_s,
-                            pnb_error *err)
-{
-    const pnb_batch *batch = NULL;
-    pnb_status status = next_batch(c, &batch, data_s, err);
-    if (status != PNB_OK)
-        return status;
-    draw_masks(s, 0, batch->tokens);
-    status = write_inputs(s, &s->whole, 0, batch->pixels, batch->tokens, err);
-    if (status == PNB_OK)
-        status = draw_samples(s, err);
-    return status == PNB_OK ? pnb__graph_run(s->whole.graph, err) : status;
-}
-
-/* Copies a micro-batch's rows from (collect) or to (false) the arrays of the step. */
-static void move_rows(pnb__step_graphs *s, int side, size_t micro, float *all, bool collect)
-{
-    for (size_t r = 0; r < side_rows(s, side); r++) {
-        float *in_step = all + step_row(s, side, micro, r) * s->dim;
-        float *in_micro = s->row_scratch + r * s->dim;
-        memcpy(collect ? in_step : in_micro, collect ? in_micro : in_step, s->dim * sizeof(float));
-    }
-}
-
-/* Part 1. The batch is copied: the loader's own is gone when part 3 needs it again. */
-static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t micro,
-                               double *data_s, pnb_error *err)
-{
-    const pnb_batch *batch = NULL;
-    pnb_status status = next_batch(c, &batch, data_s, err);
-    if (status != PNB_OK)
-        return status;
-    float *pixels = s->pixels + micro * s->n_pixels;
-    int32_t *ids = s->ids + micro * s->batch * s->length;
-    memcpy(pixels, batch->pixels, s->n_pixels * sizeof *pixels);
-    memcpy(ids, batch->tokens, s->batch * s->length * sizeof *ids);
-    draw_masks(s, micro, ids);
-    status = write_inputs(s, &s->encode, micro, pixels, ids, err);
-    if (status == PNB_OK)
-        status = pnb__graph_run(s->encode.graph, err);
-    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        if (!has_side(&s->encode, i))
-            continue;
-        pnb__read_f32(s->encode.side[i].mean, s->row_scratch);
-        move_rows(s, i, micro, s->arrays[i].mean, true);
-        if (s->encode.side[i].log_var == NULL)
-            continue;
-        pnb__read_f32(s->encode.side[i].log_var, s->row_scratch);
-        move_rows(s, i, micro, s->arrays[i].log_var, true);
-    }
-    return status == PNB_OK ? pnb__graph_check(s->encode.graph, err) : status;
-}
-
-/* Gradient of an input of part 2, 0 where the loss does not depend on it. */
-static void read_input_grad(const pnb__step_graphs *s, const pnb__tensor *x, float *out)
-{
-    if (x == NULL)
-        return;
-    bool has = pnb__read_grad_f64(x, s->grad_scratch);
-    for (size_t i = 0; i < pnb__n(x); i++)
-        out[i] = has ? (float)s->grad_scratch[i] : 0;
-}
-
-/* Part 2. */
-static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
-{
-    for (int i = 0; i < N_SIDES; i++) {
-        if (s->loss_side[i].mean != NULL)
-            pnb__write_f32(s->loss_side[i].mean, s->arrays[i].mean);
-        if (s->loss_side[i].log_var != NULL)
-            pnb__write_f32(s->loss_side[i].log_var, s->arrays[i].log_var);
-    }
-    pnb_status status = draw_samples(s, err);
-    if (status == PNB_OK)
-        status = pnb__graph_run(s->loss_graph, err);
-    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        read_input_grad(s, s->loss_side[i].mean, s->arrays[i].d_mean);
-        read_input_grad(s, s->loss_side[i].log_var, s->arrays[i].d_log_var);
-    }
-    return status == PNB_OK ? pnb__graph_check(s->loss_graph, err) : status;
-}
-
-/* Part 3: the same forward pass again, now with gradients: one micro-batch's activations at a time.
- */
-static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
-{
-    pnb_status status = write_inputs(s, &s->back, micro, s->pixels + micro * s->n_pixels,
-                                     s->ids + micro * s->batch * s->length, err);
-    for (int i = 0; i < N_SIDES; i++) {
-        if (!has_side(&s->back, i))
-            continue;
-        move_rows(s, i, micro, s->arrays[i].d_mean, false);
-        pnb__write_f32(s->seed[i].mean, s->row_scratch);
-        if (s->seed[i].log_var == NULL)
-            continue;
-        move_rows(s, i, micro, s->arrays[i].d_log_var, false);
-        pnb__write_f32(s->seed[i].log_var, s->row_scratch);
-    }
-    return status == PNB_OK ? pnb__graph_run(s->back.graph, err) : status;
-}
-
-/* Rows of one array between the processes. Those of a process lie in two blocks, masked originals
- * and the others; of masked sides in one. */
-static pnb_status exchange_rows(const pnb__step_graphs *s, int side, float *rows,
-                                pnb_status (*move)(void *, float *, size_t, pnb_error *),
-                                pnb_error *err)
-{
-    void *self = s->owner->exchange->self;
-    size_t masked = s->n_micro * s->n_masked * s->dim;
-    size_t others = s->n_micro * (s->batch - s->n_masked) * s->dim;
-    pnb_status status = masked > 0 ? move(self, rows, masked, err) : PNB_OK;
-    if (status == PNB_OK && side < MASKED_IMAGE && others > 0)
-        status = move(self, rows + s->n_all * s->n_masked * s->dim, others, err);
-    return status;
-}
-
-static pnb_status gather_rows(const pnb__step_graphs *s, pnb_error *err)
-{
-    const pnb__exchange *x = s->owner->exchange;
-    pnb_status status = PNB_OK;
-    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        if (s->loss_side[i].mean != NULL)
-            status = exchange_rows(s, i, s->arrays[i].mean, x->gather, err);
-        if (status == PNB_OK && s->loss_side[i].log_var != NULL)
-            status = exchange_rows(s, i, s->arrays[i].log_var, x->gather, err);
-    }
-    return status;
-}
-
-/* Its adjoint: dL/d row of a process is the sum of what all of them say of that row. */
-static pnb_status gather_gradients(const pnb__step_graphs *s, pnb_error *err)
-{
-    const pnb__exchange *x = s->owner->exchange;
-    pnb_status status = PNB_OK;
-    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        if (s->loss_side[i].mean != NULL)
-            status = exchange_rows(s, i, s->arrays[i].d_mean, x->gather_back, err);
-        if (status == PNB_OK && s->loss_side[i].log_var != NULL)
-            status = exchange_rows(s, i, s->arrays[i].d_log_var, x->gather_back, err);
-    }
-    return status;
-}
-
-/* Stores are cleared first, since every backward pass adds to them. */
-static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, double *data_s,
-                                   pnb_error *err)
-{
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; i < pnb__model_n_params(c->model) && status == PNB_OK; i++) {
-        pnb__param *p = pnb__model_param(c->model, i);
-        size_t bytes = p->n * PNB__REAL_SIZE(s->kernels.real);
-        if (p->grad_store != NULL)
-            status = s->kernels.mem_zero(c->ctx, p->grad_store, bytes, err);
-    }
-    for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
-        status = encode_micro(s, c, micro, data_s, err);
-    if (status == PNB_OK)
-        status = gather_rows(s, err);
-    if (status == PNB_OK)
-        status = run_loss(s, err);
-    if (status == PNB_OK)
-        status = gather_gradients(s, err);
-    for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
-        status = back_micro(s, micro, err);
-    return status;
-}
-
-/* Values stay on the device until here. */
-static pnb_status read_values(const pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out,
-                              pnb_error *err)
-{
-    const pnb__loss *loss = &s->loss;
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-        c->term[i] = loss->term[i] == NULL ? 0 : pnb__read_scalar(loss->term[i]);
-    out->total = pnb__read_scalar(loss->total);
-    pnb__figures_add(&out->batch, "image_uncertainty", NULL,
-                     s->image_unc == NULL ? 0 : pnb__read_scalar(s->image_unc));
-    pnb__figures_add(&out->batch, "text_uncertainty", NULL,
-                     s->text_unc == NULL ? 0 : pnb__read_scalar(s->text_unc));
-    return pnb__graph_check(is_one_graph(s) ? s->whole.graph : s->loss_graph, err);
-}
-
-pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out,
-                         pnb_error *err)
-{
-    pnb_status status = is_one_graph(s) ? run_whole(s, c, &out->data_s, err)
-                                        : run_accumulation(s, c, &out->data_s, err);
-    return status == PNB_OK ? read_values(s, c, out, err) : status;
 }

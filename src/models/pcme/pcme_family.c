@@ -20,6 +20,7 @@
 
 #define CNN "visual.cnn."
 
+/* What is kept beside the configuration that every family has. */
 typedef struct settings {
     pnb__resnet_config trunk;
     pnb__pcme_config heads;
@@ -34,6 +35,7 @@ static settings settings_of(const pnb__config *c)
 
 /* ---- configuration ---- */
 
+/* No other family has this word; released files come without a configuration. */
 static bool claims(const json_t *root)
 {
     const char *type = json_string_value(json_object_get(root, "model_type"));
@@ -57,6 +59,7 @@ static void read_layers(pnb__jobj *o, pnb__resnet_config *trunk, pnb_error *err)
     }
 }
 
+/* One of the two ways to say which ResNet it is: by name, or block by block for a narrow one. */
 static void read_trunk(pnb__jobj *o, pnb__resnet_config *trunk, pnb_error *err)
 {
     const char *name = pnb__json_get_string(o, "trunk", NULL, err);
@@ -78,6 +81,7 @@ static void read_trunk(pnb__jobj *o, pnb__resnet_config *trunk, pnb_error *err)
     trunk->frozen = pnb__json_get_bool(o, "frozen_norm", false, err);
 }
 
+/* The trunk and the pictures it takes; the heads learn from it how many channels there are. */
 static pnb_status read_image(pnb__config *out, json_t *section, settings *s, pnb_error *err)
 {
     static const char *const keys[] = {"trunk",      "base",       "layers",
@@ -93,6 +97,7 @@ static pnb_status read_image(pnb__config *out, json_t *section, settings *s, pnb
     return o.status;
 }
 
+/* The vocabulary's size is the tokenizer's where a model is made anew. */
 static pnb_status read_text(pnb__config *out, json_t *section, settings *s, pnb_error *err)
 {
     static const char *const keys[] = {"vocab_size", "word_dim", "context_length",
@@ -107,6 +112,8 @@ static pnb_status read_text(pnb__config *out, json_t *section, settings *s, pnb_
     return o.status;
 }
 
+/* A row of a set is all K embeddings beside each other, so that is the width that the rest sees. a
+ * and b default to those of PCME on CUB. */
 static pnb_status read_config(pnb__config *out, json_t *root, const char *where, pnb_error *err)
 {
     static const char *const keys[] = {
@@ -148,6 +155,7 @@ typedef struct image_tower {
     pnb__pcme_image_head head;
 } image_tower;
 
+/* Gaussians with the uncertainty head (PCME), points without (VSE, PVSE); both towers alike. */
 static pnb_family ends_in(const pnb__config *c)
 {
     return settings_of(c).heads.with_uncertainty ? PNB_GAUSSIAN_DIAG : PNB_POINT;
@@ -164,6 +172,7 @@ static void declare_image(pnb__weights *w, const pnb__config *c)
     pnb__pcme_declare_image_head(w, &s.heads, &t->head);
 }
 
+/* z (B,h,w,C) as positions (B, h w, C), which the heads attend to, and its mean v (B,C). */
 static pnb__dist build_image(const pnb__weights *w, const pnb__config *c, pnb__graph *g,
                              const pnb__tower_in *in, bool unit)
 {
@@ -178,6 +187,7 @@ static pnb__dist build_image(const pnb__weights *w, const pnb__config *c, pnb__g
     return pnb__pcme_dist(&e);
 }
 
+/* Word vectors, then GRU and heads, in the reference's order. */
 static void declare_text(pnb__weights *w, const pnb__config *c)
 {
     settings s = settings_of(c);
@@ -194,6 +204,7 @@ static void describe_image(pnb_tower_info *out, const pnb__config *c)
              pnb__resnet_width(&s.trunk), s.heads.with_attention ? "; local attention" : "");
 }
 
+/* "bi-GRU over words of 300, 1024 states; local attention" */
 static void describe_text(pnb_tower_info *out, const pnb__config *c)
 {
     settings s = settings_of(c);
@@ -227,6 +238,7 @@ static void assume_pixels(pnb_preprocess *pp, const json_t *config)
     memcpy(pp->std, std, sizeof std);
 }
 
+/* What `check` and errors tell who has a released file alone. */
 static const char *tokenizer_source(const pnb__config *c)
 {
     (void)c;
@@ -249,6 +261,8 @@ const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
                                            .text_keys = &pnb__pcme_text_keys,
                                            .plain_scale_key = "criterion.negative_scale",
                                            .plain_bias_key = "criterion.shift",
+                                           .measure = "match_prob",
+                                           .scale_is_match = true,
                                            .assume_pixels = assume_pixels,
                                            .tokenizer_source = tokenizer_source,
                                            .trains = true,

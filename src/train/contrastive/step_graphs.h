@@ -1,0 +1,72 @@
+/* The graphs and arrays of one optimiser step: step.c makes them, step_run.c runs them. */
+#ifndef PNB_TRAIN_CONTRASTIVE_STEP_GRAPHS_H
+#define PNB_TRAIN_CONTRASTIVE_STEP_GRAPHS_H
+
+#include "train/contrastive/contrastive.h"
+
+enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
+
+/* Both towers and their masked passes on one micro-batch. */
+typedef struct towers {
+    pnb__graph *graph;
+    pnb__tensor *pixels, *masked_ids, *kept, *kept_positions;
+    pnb__tower_in text; /* ids, and where captions end */
+    pnb__dist side[N_SIDES];
+} towers;
+
+/* Distributions of a whole step as inputs or on the host: mean and log-variance of a side. */
+typedef struct side_arrays {
+    float *mean, *log_var, *d_mean, *d_log_var;
+} side_arrays;
+
+struct pnb__step_graphs {
+    size_t batch, n_masked, length, n_patches, n_kept, dim;
+    size_t n_micro, first_micro, n_all; /* micro-batches: ours, number of our first, of all */
+    towers whole;                       /* all parts in one when n_all is 1 */
+    towers encode;                      /* part 1, no gradients */
+    towers back;                        /* part 3 */
+    pnb__graph *loss_graph;
+    pnb__dist loss_side[N_SIDES]; /* inputs of part 2 */
+    pnb__dist seed[N_SIDES];      /* inputs of part 3: gradients of the distributions */
+    pnb__loss loss;
+    pnb__tensor *image_unc, *text_unc; /* mean traces, NULL without uncertainty */
+    side_arrays arrays[N_SIDES];       /* all micro-batches, n_all > 1 */
+    float *pixels;                     /* copies of our batches, n_all > 1 */
+    int32_t *ids, *masked_ids, *kept, *kept_positions;
+    uint32_t *patch_scratch;
+    unsigned char *text_scratch;
+    size_t *row_of;       /* [pairs of the step] where each stands; NULL: in their order */
+    float *row_scratch;   /* rows of a micro-batch */
+    double *grad_scratch; /* rows of a step */
+    size_t n_pixels;      /* of a micro-batch */
+    pnb__kernels kernels;
+    pnb__contrastive *owner;
+};
+
+/* The loss sees nothing but what one graph makes. */
+static inline bool pnb__step_is_whole(const pnb__step_graphs *s)
+{
+    return s->n_all == 1;
+}
+
+/* B of a whole side, M of a masked one. */
+static inline size_t pnb__step_side_rows(const pnb__step_graphs *s, int side)
+{
+    return side < MASKED_IMAGE ? s->batch : s->n_masked;
+}
+
+/* Place of row `row` of our micro-batch `micro` among the step's rows: masked originals first. */
+static inline size_t pnb__step_row(const pnb__step_graphs *s, int side, size_t micro, size_t row)
+{
+    micro += s->first_micro;
+    if (side >= MASKED_IMAGE || row < s->n_masked)
+        return micro * s->n_masked + row;
+    return s->n_all * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;
+}
+
+static inline bool pnb__towers_has(const towers *tw, int side)
+{
+    return tw->side[side].mean != NULL;
+}
+
+#endif
