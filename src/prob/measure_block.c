@@ -346,12 +346,24 @@ static void block_inclusion_published(const block *k)
 
 /* ---- Monte-Carlo ---- */
 
-static double distance2(const double *x, const double *y, size_t dim)
+#define SAMPLE_TILE 8 /* samples of each side whose distances are held at once */
+
+/* Terms of samples k.. of one row and l.. of the other, at most SAMPLE_TILE of each. */
+static inline __attribute__((always_inline)) double
+sum_sample_tile(const block *b, const double *z1, const double *z2, const size_t n[2],
+                double (*term)(double, const pnb_measure_opts *))
 {
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t d = 0; d < dim; d++)
-        sum += (x[d] - y[d]) * (x[d] - y[d]);
+    double square[SAMPLE_TILE * SAMPLE_TILE], sum = 0.0;
+    const pnb__sums sums = {.a = z1,
+                            .b = z2,
+                            .n_a = n[0],
+                            .n_b = n[1],
+                            .dim = b->a->dim,
+                            .out = square,
+                            .stride = {n[1], 1}};
+    pnb__sum_distances2(&sums);
+    for (size_t i = 0; i < n[0] * n[1]; i++)
+        sum += term(square[i], b->opts);
     return sum;
 }
 
@@ -365,9 +377,12 @@ for_samples(const block *b, double (*term)(double, const pnb_measure_opts *))
         for (size_t j = 0; j < b->b->n; j++) {
             const double *z1 = b->a->aux + i * n * dim, *z2 = b->b->aux + j * n * dim;
             double sum = 0.0;
-            for (size_t k = 0; k < n; k++)
-                for (size_t l = 0; l < n; l++)
-                    sum += term(distance2(z1 + k * dim, z2 + l * dim, dim), b->opts);
+            for (size_t k = 0; k < n; k += SAMPLE_TILE)
+                for (size_t l = 0; l < n; l += SAMPLE_TILE) {
+                    const size_t size[2] = {PNB_MIN((size_t)SAMPLE_TILE, n - k),
+                                            PNB_MIN((size_t)SAMPLE_TILE, n - l)};
+                    sum += sum_sample_tile(b, z1 + k * dim, z2 + l * dim, size, term);
+                }
             b->out[i * b->stride[0] + j * b->stride[1]] = sum / ((double)n * (double)n);
         }
 }

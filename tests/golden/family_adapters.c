@@ -140,7 +140,7 @@ static pnb_status run_pcmepp_head(golden_case *c, pnb_error *err)
     pnb_status status = net_init(&net, c, err);
     pnb__pcmepp_in in = {.images = log_var_side(&net, "z_image", "img_enc.logvar"),
                          .texts = log_var_side(&net, "z_text", "txt_enc.logvar"),
-                         .factor = PNB__PCMEPP_FACTOR,
+                         .factor = PNB_PCMEPP_FACTOR,
                          .scale = net_leaf(&net, "param.loss_func.negative_scale"),
                          .shift = net_leaf(&net, "param.loss_func.shift")};
     size_t n = pnb__dim(in.images.mean, 0);
@@ -212,7 +212,7 @@ static pnb_status run_pcmepp(golden_case *c, pnb_error *err)
         .texts = {net_leaf(&net, "text.mean"), NULL, net_leaf(&net, "text.std")},
         .distance =
             distance != NULL && strcmp(distance, "wdist") == 0 ? PNB__PCMEPP_W2 : PNB__PCMEPP_CSD,
-        .factor = PNB__PCMEPP_FACTOR,
+        .factor = PNB_PCMEPP_FACTOR,
         .vib_beta = golden_number(c, "vib_beta", 0),
         .smoothness = golden_number(c, "smoothness_alpha", 0)};
     pnb__tensor *own[2] = {0};

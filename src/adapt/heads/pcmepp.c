@@ -36,7 +36,7 @@ static void loss(pnb__learned_graph *lg)
                                .first = {has_pseudo ? pnb__learned_first(lg) : NULL,
                                          has_pseudo ? pnb__learned_first(lg) : NULL},
                                .ones = has_pseudo ? pnb__learned_ones(lg) : NULL,
-                               .factor = PNB__PCMEPP_FACTOR,
+                               .factor = PNB_PCMEPP_FACTOR,
                                .vib_beta = o->vib,
                                .smoothness = o->pseudo};
     pnb__learned_tell(lg, "matching", pnb__pcmepp_build(&in).loss);

@@ -3,6 +3,7 @@
 #ifndef PNB_TRAIN_LOSSES_PAIR_LOSS_H
 #define PNB_TRAIN_LOSSES_PAIR_LOSS_H
 
+#include "penumbra/loss.h"
 #include "tensor/graph.h"
 
 /* One side in a graph, (B,D). Which of the two spreads a loss reads is in its name. */
@@ -28,15 +29,13 @@ typedef enum pnb__pcmepp_distance {
         PNB__N_PCMEPP_DISTANCES
 } pnb__pcmepp_distance;
 
-#define PNB__PCMEPP_FACTOR 2.0 /* the released code adds both directions, which are one mean */
-
 typedef struct pnb__pcmepp_in {
     pnb__side_rows images, texts;  /* mean, log_var (B,D) */
     pnb__tensor *scale, *shift;    /* (): logits = -scale * distance + shift; shift NULL: 0 */
     pnb__tensor *matched;          /* (B,B) labels in [0,1], rows images: those of mixed samples lie
                                     * between; NULL: row b matches row b and no other */
     bool negative_only;            /* with matched NULL: not even that one */
-    double factor;                 /* of the matching loss: PNB__PCMEPP_FACTOR published */
+    double factor;                 /* of the matching loss: PNB_PCMEPP_FACTOR published */
     pnb__tensor *first[2];         /* int32 (B): where the first match of image b stands in the
                                     * rows, and of text b in the columns, laid out one after the
                                     * other: b * B + column in both (the second of the transpose) */

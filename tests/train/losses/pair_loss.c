@@ -59,7 +59,7 @@ static pnb__tensor *build_pcmepp(pnb__graph *g, pnb__tensor *const *leaf)
                          .scale = leaf[4],
                          .shift = leaf[5],
                          .distance = distance,
-                         .factor = PNB__PCMEPP_FACTOR,
+                         .factor = PNB_PCMEPP_FACTOR,
                          .vib_beta = VIB,
                          .smoothness = SMOOTHNESS};
     in.matched = matched = pnb__input(g, PNB__REAL, 2, (size_t[]){B, B});
