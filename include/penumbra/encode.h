@@ -107,6 +107,7 @@ typedef struct pnb_encode_result {
     size_t n_inputs, n_rows, n_skipped;
     size_t n_continued;       /* inputs taken from the journal of an earlier run */
     size_t n_truncated;       /* texts longer than the model's context */
+    size_t n_unknown;         /* texts of which a list of words knows none */
     double seconds, waited_s; /* waited: for inputs of all batches but the first */
 } pnb_encode_result;
 

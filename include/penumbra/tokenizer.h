@@ -116,9 +116,11 @@ typedef struct pnb_padding {
 pnb_padding pnb_tokenizer_padding(const pnb_tokenizer *tok);
 
 typedef struct pnb_token_count {
-    int n_tokens;   /* ids in the row that are not padding, special ones included */
-    int n_total;    /* what the whole caption would have needed */
-    bool truncated; /* n_total > context_length */
+    int n_tokens;    /* ids in the row that are not padding, special ones included */
+    int n_total;     /* what the whole caption would have needed */
+    bool truncated;  /* n_total > context_length */
+    bool is_unknown; /* a list of words knows no word of the caption, or the caption has none: every
+                      * such caption is encoded alike. false for vocabularies of pieces */
 } pnb_token_count;
 
 /* Encodes a caption into exactly `context_length` ids: special tokens as the file says, cut so

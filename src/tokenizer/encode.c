@@ -246,6 +246,14 @@ static void fill_row(const pnb_tokenizer *tok, const pnb__ids *content, size_t l
         row[at++] = PNB_MAX(tok->pad_id, 0);
 }
 
+static bool is_unknown(const pnb_tokenizer *tok, const pnb__ids *content)
+{
+    bool knows = tok->model != PNB__MODEL_WORD_LEVEL;
+    for (size_t i = 0; i < content->n && !knows; i++)
+        knows = content->at[i] != tok->unk_id;
+    return !knows;
+}
+
 pnb_status pnb_tokenizer_encode(const pnb_tokenizer *tok, const char *text, size_t n_bytes,
                                 int context_length, int32_t *ids, pnb_token_count *count,
                                 pnb_error *err)
@@ -263,7 +271,8 @@ pnb_status pnb_tokenizer_encode(const pnb_tokenizer *tok, const char *text, size
         fill_row(tok, &c.ids, length, ids);
         if (count != NULL)
             *count = (pnb_token_count){(int)PNB_MIN(total, length),
-                                       (int)PNB_MIN(total, (size_t)INT32_MAX), total > length};
+                                       (int)PNB_MIN(total, (size_t)INT32_MAX), total > length,
+                                       is_unknown(tok, &c.ids)};
     }
     pnb__free(c.ids.at);
     return status;

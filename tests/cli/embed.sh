@@ -65,6 +65,17 @@ want 0 embed -m model --texts c.csv -o csv.safetensors --json
 prints '"n_rows": 2'
 want 0 embed -m model --text "$(yes star | head -60 | tr '\n' ' ')" -o long.safetensors
 says "1 caption was longer than the model's context and cut"
+# a list of words says of which captions it knows nothing; an empty one is among them
+cp -r model wordy
+want 0 tokenizer train --captions shapes/train/captions.jsonl --kind word --vocab-size 100 \
+    --out wordy/tokenizer.json
+want 0 embed -m wordy --text 'zyzzyva quux' 'a star' -o unknown.safetensors --json
+says "1 caption has no word that the vocabulary knows"
+prints '"n_unknown": 1'
+want 0 embed -m wordy --texts lines.txt -o unknown.safetensors --json
+prints '"n_unknown": 1'
+want 0 embed -m wordy --text 'a star' -o known.safetensors --json
+prints '"n_unknown": 0'
 printf 'good\nbad \377\376\nfine\n' >mixed.txt
 want 3 embed -m model --texts mixed.txt -o mixed.safetensors
 says "mixed.txt line 2: not valid UTF-8"

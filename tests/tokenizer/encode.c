@@ -15,6 +15,7 @@ static void expect_row(const pnb_tokenizer *tok, const char *text, int length, c
     assert_int_equal(count.n_tokens, want_count.n_tokens);
     assert_int_equal(count.n_total, want_count.n_total);
     assert_int_equal(count.truncated, want_count.truncated);
+    assert_int_equal(count.is_unknown, want_count.is_unknown);
 }
 
 static void rows_are_cut_and_padded(void **state)
@@ -22,14 +23,17 @@ static void rows_are_cut_and_padded(void **state)
     (void)state;
     pnb_tokenizer *tok = train(PNB_TOKENIZER_WORD, 7, 1, PNB_CLEAN_CANONICALIZE);
     expect_row(tok, "A red, AND a", 8, (const int32_t[]){4, 6, 5, 4, 1, 0, 0, 0},
-               (pnb_token_count){5, 5, false});
+               (pnb_token_count){5, 5, false, false});
     expect_row(tok, "a red zebra", 8, (const int32_t[]){4, 6, 3, 1, 0, 0, 0, 0},
-               (pnb_token_count){4, 4, false});
-    expect_row(tok, "a a a a a", 4, (const int32_t[]){4, 4, 4, 1}, (pnb_token_count){4, 6, true});
-    expect_row(tok, "", 3, (const int32_t[]){1, 0, 0}, (pnb_token_count){1, 1, false});
-    expect_row(tok, "a", 1, (const int32_t[]){1}, (pnb_token_count){1, 2, true});
+               (pnb_token_count){4, 4, false, false});
+    expect_row(tok, "a a a a a", 4, (const int32_t[]){4, 4, 4, 1},
+               (pnb_token_count){4, 6, true, false});
+    expect_row(tok, "", 3, (const int32_t[]){1, 0, 0}, (pnb_token_count){1, 1, false, true});
+    expect_row(tok, "zebra! yak", 4, (const int32_t[]){3, 3, 1, 0},
+               (pnb_token_count){3, 3, false, true});
+    expect_row(tok, "a", 1, (const int32_t[]){1}, (pnb_token_count){1, 2, true, false});
     expect_row(tok, "a [MASK] red", 5, (const int32_t[]){4, 2, 6, 1, 0},
-               (pnb_token_count){4, 4, false});
+               (pnb_token_count){4, 4, false, false});
     int32_t id;
     pnb_error err = PNB_ERROR_INIT;
     assert_int_equal(pnb_tokenizer_encode(tok, "a", 1, 0, &id, NULL, &err), PNB_ARG);

@@ -292,10 +292,17 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     if (result.n_truncated > 0)
         pnb__warn(app, "%zu caption%s longer than the model's context and cut", result.n_truncated,
                   result.n_truncated == 1 ? " was" : "s were");
+    if (result.n_unknown > 0)
+        pnb__warn(
+            app,
+            "%zu caption%s no word that the vocabulary knows; such captions are told apart by "
+            "their length at most",
+            result.n_unknown, result.n_unknown == 1 ? " has" : "s have");
     pnb__result_text(r, "out", "written", a->file.out);
     pnb__result_int(r, "n_rows", "rows", (int64_t)result.n_rows);
     pnb__result_int(r, "n_skipped", "skipped", (int64_t)app->n_skipped);
     pnb__result_int(r, "n_truncated", "captions cut", (int64_t)result.n_truncated);
+    pnb__result_int(r, "n_unknown", NULL, (int64_t)result.n_unknown);
     pnb__result_int(r, "n_continued", NULL, (int64_t)result.n_continued);
     pnb__result_real(r, "seconds", "seconds", result.seconds, 2);
     pnb__result_real(r, "waited_seconds", NULL, result.waited_s, 3);

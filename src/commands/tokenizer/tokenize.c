@@ -105,7 +105,7 @@ static pnb_status encode(const setting *s, const char *text, row *r, pnb_error *
     if (s->context_length == 0) {
         pnb_status status =
             pnb_tokenizer_encode_all(s->tokenizer, text, strlen(text), true, &r->ids, &r->n, err);
-        r->count = (pnb_token_count){(int)r->n, (int)r->n, false};
+        r->count = (pnb_token_count){.n_tokens = (int)r->n, .n_total = (int)r->n};
         return status;
     }
     r->n = (size_t)s->context_length;

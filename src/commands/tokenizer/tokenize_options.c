@@ -21,7 +21,7 @@ struct tokenize_args {
         PNB__ROW_FILE(                                                                             \
             "tokenizer", AT(job.tokenizer), "PATH",                                                \
             "tokenizer.json, spiece.model, bpe_simple_vocab_16e6.txt.gz, vocab.json beside "       \
-            "merges.txt, or a folder with one of them")
+            "merges.txt, a list of words (vocab.pkl, vocab.txt), or a folder with one of them")
 #define ENCODE_ROWS                                                                                \
     TOKENIZER_ROWS,                                                                                \
         PNB__ROW_LIST("text", AT(text), "STR...",                                                  \

@@ -36,6 +36,7 @@ static bool allocate(pnb__embed_batch *b)
     bool is_masked = b->opts->masked && !b->source->is_text;
     b->input = pnb__alloc_array(n, sizeof *b->input);
     b->cut = pnb__alloc_zero(n, sizeof *b->cut);
+    b->unknown = pnb__alloc_zero(n, sizeof *b->unknown);
     b->why = pnb__alloc_zero(n, sizeof *b->why);
     if (b->source->is_text)
         b->tokens = pnb__alloc_array(n, stride_of(b) * sizeof *b->tokens);
@@ -43,7 +44,7 @@ static bool allocate(pnb__embed_batch *b)
         b->pixels = pnb__alloc_array(n, stride_of(b) * sizeof *b->pixels);
     if (is_masked)
         b->kept = pnb__alloc_array(b->encoder->info->vision.n_patches, sizeof *b->kept);
-    return b->input != NULL && b->cut != NULL && b->why != NULL &&
+    return b->input != NULL && b->cut != NULL && b->unknown != NULL && b->why != NULL &&
            (b->pixels != NULL || b->tokens != NULL) && (!is_masked || b->kept != NULL);
 }
 
@@ -109,6 +110,7 @@ void pnb__embed_batch_free(pnb__embed_batch *b)
     pnb_embeddings_free(b->raw);
     pnb__free(b->input);
     pnb__free(b->cut);
+    pnb__free(b->unknown);
     pnb__free(b->why);
     pnb__free(b->pixels);
     pnb__free(b->tokens);
@@ -172,7 +174,7 @@ static pnb_status read_passes(pnb__embed_batch *b, size_t slot, pnb_error *err)
 {
     const char *text = b->source->text(b->source->user, b->input[slot]);
     pnb_status status = PNB_OK;
-    b->cut[slot] = false;
+    b->cut[slot] = b->unknown[slot] = false;
     for (size_t p = 0; p < b->opts->ttda && status == PNB_OK; p++) {
         pnb_token_count count = {0};
         char *left = pnb__passes_caption(text, b->opts->seed, b->input[slot], p);
@@ -181,6 +183,7 @@ static pnb_status read_passes(pnb__embed_batch *b, size_t slot, pnb_error *err)
         status = pnb_tokenizer_encode(b->encoder->tokenizer, left, strlen(left), (int)b->width,
                                       b->tokens + slot * stride_of(b) + p * b->width, &count, err);
         b->cut[slot] |= count.truncated;
+        b->unknown[slot] |= count.is_unknown;
         pnb__free(left);
     }
     return status;
@@ -197,6 +200,7 @@ static pnb_status read_text(pnb__embed_batch *b, size_t slot, pnb_error *err)
     pnb_status status =
         pnb_tokenizer_encode(b->encoder->tokenizer, text, strlen(text), (int)n, ids, &count, err);
     b->cut[slot] = count.truncated;
+    b->unknown[slot] = count.is_unknown;
     if (status != PNB_OK || !b->opts->masked)
         return status;
     unsigned char *maskable = pnb__alloc_zero(n, 1);
@@ -246,6 +250,7 @@ static void move_row(pnb__embed_batch *b, size_t to, size_t from)
         return;
     b->input[to] = b->input[from];
     b->cut[to] = b->cut[from];
+    b->unknown[to] = b->unknown[from];
     memcpy(row_at(b, to), row_at(b, from), stride_of(b) * sizeof(float));
 }
 

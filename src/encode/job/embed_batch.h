@@ -19,6 +19,7 @@ typedef struct pnb__embed_batch {
     float *pixels;            /* (capacity, 3, H, W), or */
     int32_t *tokens;          /* (capacity, T) */
     bool *cut;                /* (capacity) longer than the context */
+    bool *unknown;            /* (capacity) no word of it is known */
     pnb_error *why;           /* (capacity) its status: readable */
     pnb__embed_ahead *ahead;  /* pictures: reads the following ones; NULL before the first fill */
     int32_t *kept;            /* patches a masked batch sees, ascending */

@@ -28,7 +28,7 @@ typedef struct job {
     pnb__embed_journal journal;
     pnb__embed_batch batch;
     pnb_embeddings *set; /* rows since the last part; room for part_rows */
-    size_t part_rows, n_rows, n_truncated, n_skipped, n_continued;
+    size_t part_rows, n_rows, n_truncated, n_unknown, n_skipped, n_continued;
     uint64_t *stamps; /* (n) inputs with stamps, with a journal; else NULL */
     double start_s, saved_s, waited_s;
 } job;
@@ -103,6 +103,7 @@ static pnb_status append_batch(job *j)
         pnb__error_prefix(j->err, "inputs %zu to %zu", b->input[0], b->input[b->n - 1]);
     for (size_t i = 0; status == PNB_OK && i < b->n; i++) {
         j->n_truncated += b->cut[i];
+        j->n_unknown += b->unknown[i];
         if (source->label != NULL)
             status = source->label(source->user, b->input[i], set, first + i, j->err);
     }
@@ -158,13 +159,14 @@ static pnb_status save_part(job *j, size_t end)
         return PNB_OK;
     if (rows != NULL)
         rows->n = j->n_rows; /* the rest of its room was never named */
-    const pnb__embed_span span = {end, j->n_truncated, stamp_of(j, j->journal.n_done, end)};
+    const pnb__embed_span span = {end, j->n_truncated, j->n_unknown,
+                                  stamp_of(j, j->journal.n_done, end)};
     pnb_status status = pnb__embed_journal_add(&j->journal, rows, &span, j->err);
     if (status != PNB_OK)
         return status;
     pnb_embeddings_free(j->set);
     j->set = NULL;
-    j->n_rows = j->n_truncated = 0;
+    j->n_rows = j->n_truncated = j->n_unknown = 0;
     j->saved_s = pnb__now_s();
     return make_set(j, j->part_rows, &j->set);
 }
@@ -324,6 +326,7 @@ static void fill_result(const job *j, pnb_encode_result *result)
                                       .n_skipped = j->n_skipped,
                                       .n_continued = j->n_continued,
                                       .n_truncated = j->journal.n_truncated + j->n_truncated,
+                                      .n_unknown = j->journal.n_unknown + j->n_unknown,
                                       .seconds = pnb__now_s() - j->start_s,
                                       .waited_s = j->waited_s};
 }

@@ -1,10 +1,11 @@
 /* OUT.journal/: `lock`, `job` (signature of the job), `parts.jsonl`, part-NNNNN.safetensors.
  *
- * A line {"end", "part", "rows", "truncated", "inputs", "skipped": [{"input", "why"}]} is appended
- * and flushed to disk after its part; "inputs" is the stamp of the inputs it covers. Reading stops
- * before the first line that a crash cut short, whose part is not whole, or whose inputs are not
- * those that were read, and the file is cut there. Whatever the moment a run is killed at, the next
- * one therefore finds a shorter journal or none. Joining the parts is the job's business. */
+ * A line {"end", "part", "rows", "truncated", "unknown", "inputs", "skipped": [{"input", "why"}]}
+ * is appended and flushed to disk after its part; "inputs" is the stamp of the inputs it covers.
+ * Reading stops before the first line that a crash cut short, whose part is not whole, or whose
+ * inputs are not those that were read, and the file is cut there. Whatever the moment a run is
+ * killed at, the next one therefore finds a shorter journal or none. Joining the parts is the job's
+ * business. */
 #include "encode/job/embed_journal.h"
 
 #include <dirent.h>
@@ -96,7 +97,7 @@ static pnb_status remember_part(pnb__embed_journal *j, pnb_error *err)
 typedef struct record {
     json_t *root;
     const json_t *skipped;
-    size_t end, n_rows, n_truncated;
+    size_t end, n_rows, n_truncated, n_unknown;
     bool has_part;
     uint64_t stamp;
 } record;
@@ -117,6 +118,7 @@ static bool parse_record(record *r, const pnb__embed_journal *j, size_t n_inputs
     r->end = (size_t)json_integer_value(end);
     r->n_rows = (size_t)json_integer_value(rows);
     r->n_truncated = (size_t)json_integer_value(cut);
+    r->n_unknown = (size_t)json_integer_value(json_object_get(r->root, "unknown"));
     r->stamp = strtoull(stamp, &stop, 16);
     r->has_part = part != NULL;
     part_name(j->n_parts, name);
@@ -177,6 +179,7 @@ static pnb_status read_record(pnb__embed_journal *j, const pnb__embed_job_key *k
         j->n_done = r.end;
         j->n_rows += r.n_rows;
         j->n_truncated += r.n_truncated;
+        j->n_unknown += r.n_unknown;
     }
     json_decref(r.root);
     return status;
@@ -325,9 +328,11 @@ pnb_status pnb__embed_journal_add(pnb__embed_journal *j, const pnb_embeddings *s
         PNB_TRY(remember_part(j, err));
         PNB_TRY(pnb_embeddings_save(set, j->parts[j->n_parts - 1], err));
     }
-    pnb__buf_printf(&line, "{\"end\":%zu,\"rows\":%zu,\"truncated\":%zu,\"inputs\":\"%016llx\",",
-                    span->end, set != NULL ? set->n : 0, span->n_truncated,
-                    (unsigned long long)span->stamp);
+    pnb__buf_printf(
+        &line,
+        "{\"end\":%zu,\"rows\":%zu,\"truncated\":%zu,\"unknown\":%zu,\"inputs\":\"%016llx\",",
+        span->end, set != NULL ? set->n : 0, span->n_truncated, span->n_unknown,
+        (unsigned long long)span->stamp);
     if (set != NULL)
         pnb__buf_printf(&line, "\"part\":\"%s\",", name);
     pnb__buf_puts(&line, "\"skipped\":[");
@@ -346,6 +351,7 @@ pnb_status pnb__embed_journal_add(pnb__embed_journal *j, const pnb_embeddings *s
         j->n_done = span->end;
         j->n_rows += set != NULL ? set->n : 0;
         j->n_truncated += span->n_truncated;
+        j->n_unknown += span->n_unknown;
     }
 done:
     pnb__buf_reset(&line);

@@ -17,10 +17,10 @@ typedef struct pnb__embed_skip {
 typedef struct pnb__embed_journal {
     char *dir;
     int lock_fd;
-    size_t n_done;      /* inputs behind us */
-    size_t n_rows;      /* rows in the parts */
-    size_t n_truncated; /* of the parts */
-    char **parts;       /* paths */
+    size_t n_done;                 /* inputs behind us */
+    size_t n_rows;                 /* rows in the parts */
+    size_t n_truncated, n_unknown; /* of the parts */
+    char **parts;                  /* paths */
     size_t n_parts;
     pnb__embed_skip *skips; /* since the last part, then those read back */
     size_t n_skips;
@@ -46,7 +46,7 @@ pnb_status pnb__embed_journal_skip(pnb__embed_journal *j, size_t input, const ch
                                    pnb_error *err);
 /* What a part covers: the inputs up to `end`, and their stamp as they were when they were read. */
 typedef struct pnb__embed_span {
-    size_t end, n_truncated;
+    size_t end, n_truncated, n_unknown;
     uint64_t stamp;
 } pnb__embed_span;
 /* Writes rows as a part. `set` NULL: no row, skips only. */
