@@ -125,7 +125,7 @@ static bool read_lengths(const pnb__tensor *t, const gru_layout *l)
     pnb__graph *g = t->graph;
     for (size_t b = 0; b < l->n_batch; b++)
         a->lengths[b] = (int32_t)l->n_steps;
-    if (t->in[LENGTHS] != NULL &&
+    if (t->in[LENGTHS] != NULL && l->n_batch > 0 &&
         g->kernels.mem_read(g->ctx, a->lengths, pnb__data(t->in[LENGTHS]),
                             l->n_batch * sizeof *a->lengths, &g->error) != PNB_OK)
         return false;
@@ -170,7 +170,7 @@ static bool plan_rows(const pnb__tensor *t, const gru_layout *l, void *index)
             a->at[n++] = (int32_t)(b * l->n_steps + position);
         }
     size_t bytes = (l->n_batch * l->n_steps + l->n_batch) * sizeof *a->at;
-    return g->kernels.mem_write(g->ctx, index, a->at, bytes, &g->error) == PNB_OK;
+    return bytes == 0 || g->kernels.mem_write(g->ctx, index, a->at, bytes, &g->error) == PNB_OK;
 }
 
 /* ---- forward ---- */
@@ -216,7 +216,7 @@ typedef struct gru_room {
 static gru_room forward_room(const pnb__tensor *t, const gru_layout *l)
 {
     unsigned char *work = t->work;
-    gru_room r = {.packed = work, .kept = t->aux[0] != NULL};
+    gru_room r = {.packed = work, .kept = t->graph->with_grad};
     unsigned char *index = r.kept ? t->aux[1] : work + l->pack_bytes;
     r.at = (int32_t *)(void *)index;
     r.order = r.at + l->n_batch * l->n_steps;
@@ -279,7 +279,7 @@ bool pnb__op_gru_forward(pnb__tensor *t, bool recompute)
     if (!plan_rows(t, &l, r.at))
         return true; /* the graph knows why */
     bool covers = a->last ? a->active[0] == l.n_batch : a->n_rows == l.n_batch * l.n_steps;
-    if (!covers)
+    if (!covers && t->n > 0)
         pnb__zero(t, t->data, t->n * l.bytes);
     run_steps(t, &l, &r);
     return true;
@@ -387,7 +387,7 @@ void pnb__op_gru_backward(pnb__tensor *t)
     gru_layout l = layout_of(t);
     unsigned char *d_state = (unsigned char *)t->work_bwd + l.pack_bytes;
     bool covers = a->n_rows == l.n_batch * l.n_steps; /* else some gx is read by no step */
-    if (t->d_in[GX] != NULL && !t->acc_in[GX] && !covers)
+    if (t->d_in[GX] != NULL && !t->acc_in[GX] && !covers && t->in[GX]->n > 0)
         pnb__zero(t, t->d_in[GX], t->in[GX]->n * l.bytes);
     run_back(t, &l, d_state);
     if (t->d_in[W_HH] != NULL)
@@ -495,8 +495,8 @@ bool pnb__op_length_mask_forward(pnb__tensor *t, bool recompute)
     const mask_attrs *a = t->attrs;
     pnb__graph *g = t->graph;
     size_t n_batch = t->shape[0], n = t->shape[1], bytes = pnb__elem_bytes(t);
-    if (g->kernels.mem_read(g->ctx, a->lengths, pnb__data(t->in[0]), n_batch * sizeof(int32_t),
-                            &g->error) != PNB_OK)
+    if (n_batch > 0 && g->kernels.mem_read(g->ctx, a->lengths, pnb__data(t->in[0]),
+                                           n_batch * sizeof(int32_t), &g->error) != PNB_OK)
         return true;
     for (size_t b = 0; b < n_batch; b++) {
         size_t length = PNB_MIN((size_t)PNB_MAX(a->lengths[b], 0), n);

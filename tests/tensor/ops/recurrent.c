@@ -82,6 +82,34 @@ static void test_one_position(void **state)
     end_graph();
 }
 
+/* No sequences, no positions, or none that a length covers: states and gradients of 0. */
+static void test_nothing_to_read(void **state)
+{
+    static const size_t sizes[][2] = {{0, 4}, {2, 0}, {2, 4}};
+    static const int32_t none[2] = {0, 0};
+    (void)state;
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++)
+        for (unsigned kind = 0; kind < 4; kind++) {
+            double values[2 * 4 * C] = {0}, grad[3 * C * C];
+            size_t n = sizes[i][0], n_steps = sizes[i][1];
+            begin_graph(PNB__F64, true);
+            pnb__tensor *gx = IN(n, n_steps, 3 * C), *w = IN(3 * C, C), *b = IN(3 * C);
+            pnb__tensor *t = pnb__gru(gx, w, b, int_in(none, SHAPE(n)),
+                                      &(pnb__gru_opts){.reverse = kind & 1, .last = kind & 2});
+            pnb__keep(t);
+            assert_int_equal(pnb__graph_plan(g, pnb__sum(t, PNB__ALL_AXES), NULL), PNB_OK);
+            write_given();
+            assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+            pnb__read_f64(t, values);
+            for (size_t k = 0; k < pnb__n(t); k++)
+                assert_true(values[k] == 0);
+            assert_true(pnb__read_grad_f64(w, grad));
+            for (size_t k = 0; k < (size_t)3 * C * C; k++)
+                assert_true(grad[k] == 0);
+            end_graph();
+        }
+}
+
 /* ---- the same in floats: sizes of a network, gradients, threads ---- */
 
 enum { WIDE_B = 23, WIDE_T = 7, WIDE_C = 40, N_GRADS = 3 };
@@ -285,10 +313,15 @@ static void test_gru_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gru),         cmocka_unit_test(test_one_position),
-        cmocka_unit_test(test_floats),      cmocka_unit_test(test_checkpointing),
-        cmocka_unit_test(test_refused),     cmocka_unit_test(test_bad_lengths),
-        cmocka_unit_test(test_length_mask), cmocka_unit_test(test_gru_step),
+        cmocka_unit_test(test_gru),
+        cmocka_unit_test(test_one_position),
+        cmocka_unit_test(test_nothing_to_read),
+        cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_checkpointing),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bad_lengths),
+        cmocka_unit_test(test_length_mask),
+        cmocka_unit_test(test_gru_step),
     };
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }
