@@ -52,7 +52,13 @@ static void fill_numbers(float *x, size_t n, uint32_t which, float scale)
 /* Gains of LayerNorm stay 1 + small, everything else is small. */
 static pnb_status make_weights(job *j, pnb_error *err)
 {
-    const pnb__pcme_config config = {VOCAB, WORD_DIM, DIM, 1, IMAGE_DIM, true, true};
+    const pnb__pcme_config config = {.vocab_size = VOCAB,
+                                     .word_dim = WORD_DIM,
+                                     .embed_dim = DIM,
+                                     .n_embeddings = 1,
+                                     .image_dim = IMAGE_DIM,
+                                     .with_attention = true,
+                                     .with_uncertainty = true};
     pnb__weights *w = &j->weights;
     pnb__arena_init(&w->arena, 4096);
     pnb__kernels_fill(&w->kernels, j->ctx, PNB__F32);
@@ -127,7 +133,7 @@ static pnb_status build(job *j, pnb_error *err)
         e = pnb__pcme_text_apply(g, j->weights.tower[PNB__TEXT_SIDE], &captions, true);
     } else {
         features = pnb__input(g, PNB__REAL, 4, (size_t[]){j->n_batch, IMAGE_DIM, SIDE, SIDE});
-        e = pnb__pcme_image_head_apply(g, &j->head, features, NULL, true);
+        e = pnb__pcme_image_head_apply(g, &j->head, pnb__pcme_positions_of(features), NULL, true);
     }
     pnb__tensor *cot[2];
     for (int i = 0; i < 2; i++)
