@@ -150,6 +150,7 @@ static pnb_status read_config(pnb__config *out, json_t *root, const char *where,
 
 /* ---- towers ---- */
 
+/* What stands in w->tower of the image side. */
 typedef struct image_tower {
     pnb__resnet trunk;
     pnb__pcme_image_head head;
