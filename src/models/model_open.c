@@ -98,14 +98,20 @@ static char *config_text(json_t *root)
     return pnb__config_json_dump(json_is_object(model) ? model : root);
 }
 
-/* From the file, or from the shapes of OpenAI's weights, written down as open_clip would say it. */
+/* From the file, from the arrays that a family knows by their names, or from the shapes of OpenAI's
+ * weights, written down as open_clip would say it. */
 static pnb_status read_config(pnb_model *m, const pnb__model_files *files,
                               const pnb__weight_file *weights, const pnb_model_load_opts *opts,
                               pnb_error *err)
 {
     json_t *root = NULL;
     pnb_status status = PNB_OK;
-    if (files->config == NULL) {
+    if (files->config == NULL)
+        PNB_TRY(pnb__family_config_of(&m->config, &root, weights, err));
+    if (files->config == NULL && root != NULL) {
+        force_text(root, opts);
+        m->config_text = config_text(root);
+    } else if (files->config == NULL) {
         PNB_TRY(pnb__config_from_shapes(&m->config, weights, err));
         PNB_TRY(pnb__config_write(&root, &m->config, PNB__KEY_MAPPING_OPEN_CLIP, err));
         force_text(root, opts);

@@ -42,6 +42,17 @@ pnb_status pnb__family_read_config(pnb__config *out, json_t *root, const char *w
     return pnb__config_read(out, root, where, err);
 }
 
+/* Shapes tell what a configuration would; what they cannot tell are the released models' values. */
+pnb_status pnb__family_config_of(pnb__config *out, json_t **root, const pnb__weight_file *file,
+                                 pnb_error *err)
+{
+    *root = NULL;
+    for (size_t i = 0; i < pnb__n_model_families && *root == NULL; i++)
+        if (pnb__model_families[i]->config_of != NULL)
+            *root = pnb__model_families[i]->config_of(file);
+    return *root == NULL ? PNB_OK : pnb__family_read_config(out, *root, file->path, err);
+}
+
 pnb_status pnb__family_detect_keys(pnb__key_mapping *out, const pnb__config *c,
                                    const pnb__weight_file *file, pnb_error *err)
 {

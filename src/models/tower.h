@@ -81,6 +81,11 @@ typedef struct pnb__family_calls {
     bool (*claims)(const json_t *root);
     pnb_status (*read_config)(pnb__config *out, json_t *root, const char *where, pnb_error *err);
 
+    /* The configuration that follows from the arrays of a file that came without one, for
+     * read_config; NULL where the file is not of this family, or memory ran out. NULL: none does.
+     */
+    json_t *(*config_of)(const pnb__weight_file *file);
+
     /* Names of the arrays in weight files. NULL: the known layouts, told by the keys. */
     const pnb__key_mapping_table *image_keys, *text_keys;
 
@@ -123,6 +128,10 @@ bool pnb__has_tower(const pnb__config *c, pnb__side side);
 /* Reads a configuration by the family that claims it, else by the dialects of config/. */
 pnb_status pnb__family_read_config(pnb__config *out, json_t *root, const char *where,
                                    pnb_error *err);
+/* The configuration of a file alone, by the family that knows its arrays; *out NULL: none does.
+ * Errors  FORMAT, ARG, those of read_config */
+pnb_status pnb__family_config_of(pnb__config *out, json_t **root, const pnb__weight_file *file,
+                                 pnb_error *err);
 /* Names of the arrays in a file of such a model. Errors  UNSUPPORTED (no tower is recognised) */
 pnb_status pnb__family_detect_keys(pnb__key_mapping *out, const pnb__config *c,
                                    const pnb__weight_file *file, pnb_error *err);

@@ -5,15 +5,20 @@
 
 #include <string.h>
 
-/* What opening would read: the folder's configuration, else the shapes of OpenAI's weights. */
+/* What opening would read: the folder's configuration, else what the arrays tell. */
 static pnb_status read_settings(pnb__key_check *e, const char *config, pnb_error *err)
 {
     json_t *root = NULL;
-    if (config == NULL)
-        return pnb__config_from_shapes(&e->settings, &e->file, err);
-    pnb_status status = pnb__json_load_file(&root, config, 0, err);
-    if (status == PNB_OK)
-        status = pnb__family_read_config(&e->settings, root, config, err);
+    pnb_status status;
+    if (config == NULL) {
+        status = pnb__family_config_of(&e->settings, &root, &e->file, err);
+        if (status == PNB_OK && root == NULL)
+            status = pnb__config_from_shapes(&e->settings, &e->file, err);
+    } else {
+        status = pnb__json_load_file(&root, config, 0, err);
+        if (status == PNB_OK)
+            status = pnb__family_read_config(&e->settings, root, config, err);
+    }
     json_decref(root);
     return status;
 }

@@ -239,6 +239,21 @@ static void assume_pixels(pnb_preprocess *pp, const json_t *config)
     memcpy(pp->std, std, sizeof std);
 }
 
+/* Convolutions and GRUs take any size: there is nothing to resize. */
+static pnb_status set_sizes(pnb__config *c, const pnb_model_load_opts *o, pnb__resize *resize,
+                            pnb_error *err)
+{
+    settings s = settings_of(c);
+    (void)resize;
+    if (o->context_length > 0)
+        c->context_length = o->context_length;
+    if (o->image_height == 0 && o->image_width == 0)
+        return PNB_OK;
+    c->image_height = o->image_height;
+    c->image_width = o->image_width;
+    return pnb__resnet_config_check(&s.trunk, c->image_height, c->image_width, err);
+}
+
 /* What `check` and errors tell who has a released file alone. */
 static const char *tokenizer_source(const pnb__config *c)
 {
@@ -258,10 +273,12 @@ const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
                                            .text = &text,
                                            .claims = claims,
                                            .read_config = read_config,
+                                           .config_of = pnb__pcme_config_of,
                                            .image_keys = &pnb__pcme_image_keys,
                                            .text_keys = &pnb__pcme_text_keys,
                                            .plain_scale_key = "criterion.negative_scale",
                                            .plain_bias_key = "criterion.shift",
+                                           .set_sizes = set_sizes,
                                            .measure = "match_prob",
                                            .scale_is_match = true,
                                            .assume_pixels = assume_pixels,

@@ -37,6 +37,9 @@ void pnb__pcme_declare_linear(pnb__weights *w, pnb__side side, const char *prefi
 void pnb__pcme_declare_gru(pnb__weights *w, pnb__side side, const char *prefix,
                            const pnb__pcme_config *c, pnb__gru_layer *out);
 
+/* What the arrays of a released file say of its configuration (pcme_shapes.c); NULL: it is none. */
+json_t *pnb__pcme_config_of(const pnb__weight_file *file);
+
 /* Names of the arrays in the released files: "img_enc.cnn.*", "img_enc.fc.*", "txt_enc.rnn.*", ...
  * behind whose prefixes the names are our own. */
 extern const pnb__key_mapping_table pnb__pcme_image_keys, pnb__pcme_text_keys;
