@@ -62,6 +62,7 @@ typedef struct pnb_embeddings_info {
     char preprocess[256];       /* how pixels or captions were made ready, in words */
     char measure[24]; /* what an adapter made the rows to be compared by; else their family says */
     uint64_t seed;    /* of the job that made the rows: what was drawn for them follows it */
+    size_t n_embeddings;            /* K that lie beside each other in a row (PVSE); 0 or 1: one */
     double match_a, match_b;        /* trained a > 0 and b of match_prob (PCME's negative_scale and
                                      * shift); a 0 or NaN when there are none */
     double logit_scale, logit_bias; /* exp'ed scale a and bias b of the model, whose probability of

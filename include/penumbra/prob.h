@@ -41,6 +41,7 @@ double pnb_match_probability(double similarity, double a, double b);
  * set of any family: pnb_view_init in view.h. */
 typedef struct pnb_rows {
     size_t n, dim;          /* rows, and D */
+    size_t n_embeddings;    /* K of width D / K beside each other in a row (PVSE); 0: one */
     const float *mean;      /* [n][dim]; of unit length where a model made them */
     const float *log_var;   /* [n][dim]; NULL: points (variance zero) or the sphere */
     const float *kappa;     /* [n] concentrations: unit vectors around mean, spread on the sphere */
@@ -137,6 +138,7 @@ typedef enum pnb_measure {
     PNB_MEASURE_VMF,
     PNB_MEASURE_VMF_EXACT,
     PNB_MEASURE_POWER_SPHERICAL,
+    PNB_MEASURE_MAX_COSINE,
     PNB_N_MEASURES
 } pnb_measure;
 

@@ -349,6 +349,7 @@ void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t s
                                   .logit_bias = e->info->logit_bias,
                                   .match_a = e->info->match_a,
                                   .match_b = e->info->match_b};
+    info->n_embeddings = e->info->n_embeddings;
     if (e->info->measure != NULL && e->info->is_probabilistic)
         snprintf(info->measure, sizeof info->measure, "%s", e->info->measure);
     snprintf(info->modality, sizeof info->modality, "%s", is_text ? "text" : "image");

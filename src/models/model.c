@@ -41,9 +41,10 @@ static pnb_status read_logit(pnb_model *m, pnb_error *err)
     m->info.logit_scale = exp(values[0]);
     m->info.logit_bias = values[1];
     m->info.match_a = m->info.match_b = NAN;
-    if (pnb__family_of(&m->config)->scale_is_match && m->info.is_probabilistic) {
-        m->info.match_a = m->info.logit_scale;
-        m->info.match_b = m->info.logit_bias;
+    if (pnb__family_of(&m->config)->scale_is_match) { /* points of it have no logits at all */
+        bool has = m->info.is_probabilistic;
+        m->info.match_a = has ? m->info.logit_scale : (double)NAN;
+        m->info.match_b = has ? m->info.logit_bias : (double)NAN;
         m->info.logit_scale = m->info.logit_bias = NAN;
     }
     return status;

@@ -220,14 +220,38 @@ static pnb_status check_gaussian(pnb_measure measure, const pnb_rows *rows, pnb_
 
 /* The families first, then that a likelihood has a density on one side at least, then variances:
  * the first that fails is what the caller can do most about. */
+static size_t several(const pnb_rows *rows)
+{
+    return rows == NULL || rows->n_embeddings == 0 ? 1 : rows->n_embeddings;
+}
+
+/* Rows of several embeddings have one measure; taken as one long row they would mean nothing. */
+static pnb_status check_several(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
+                                pnb_error *err)
+{
+    size_t k = several(a);
+    if (b != NULL && several(b) != k)
+        return pnb__fail(err, PNB_SHAPE,
+                         "rows of one set hold %zu embeddings, of the other %zu: both must come "
+                         "from the same model",
+                         k, several(b));
+    if (k > 1 && (measure != PNB_MEASURE_MAX_COSINE || a->dim % k != 0))
+        return pnb__fail(err, PNB_ARG,
+                         "rows of %zu hold %zu embeddings each: measure max_cosine compares them, "
+                         "%s does not",
+                         a->dim, k, pnb_measure_name(measure));
+    return PNB_OK;
+}
+
 pnb_status pnb_measure_check_fit(pnb_measure measure, const pnb_rows *a, const pnb_rows *b,
                                  pnb_error *err)
 {
     if ((unsigned)measure >= PNB_N_MEASURES)
         return pnb__fail(err, PNB_ARG, "measure number %d does not exist", (int)measure);
     const pnb__measure_traits *traits = pnb__measure_traits_of(measure);
-    if (traits->takes == PNB__TAKES_ALL)
-        return PNB_OK;
+    pnb_status of_several = check_several(measure, a, b, err);
+    if (of_several != PNB_OK || traits->takes == PNB__TAKES_ALL)
+        return of_several;
     bool spherical = pnb__measure_is_spherical(measure);
     for (int side = 0; side < (b == NULL ? 1 : 2); side++) {
         pnb_status status = spherical ? check_spherical(measure, side == 0 ? a : b, err)

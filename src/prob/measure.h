@@ -129,6 +129,7 @@ typedef struct pnb__tile {
                         variances; sphere: log norm) */
     double *kappa;   /* per row, sphere only: concentration, 0 for points */
     bool has_kappa;
+    size_t n_parts; /* max_cosine: embeddings of a row */
     void *memory;
     size_t capacity;
 } pnb__tile;

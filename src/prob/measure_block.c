@@ -81,6 +81,21 @@ static void unpack_norm(pnb__tile *tile, size_t i, const source *s)
     tile->log_sum[i] = sqrt(square);
 }
 
+/* Each of a row's K embeddings to length 1; one of length 0 stays, and is at cosine 0 of all. */
+static void unpack_parts(pnb__tile *tile, size_t i, const source *s)
+{
+    size_t k = PNB_MAX(s->rows->n_embeddings, (size_t)1), width = tile->dim / k;
+    copy_mean(tile, i, s);
+    tile->n_parts = k;
+    for (size_t p = 0; p < k; p++) {
+        double *x = tile->mean + i * tile->dim + p * width, square = 0.0;
+        for (size_t d = 0; d < width; d++)
+            square += x[d] * x[d];
+        for (size_t d = 0; d < width && square > 0; d++)
+            x[d] /= sqrt(square);
+    }
+}
+
 /* log_sum = sum of the variances: csd needs no more than the trace. */
 static void unpack_trace(pnb__tile *tile, size_t i, const source *s)
 {
@@ -449,6 +464,27 @@ static void block_mean(const block *b)
     const pnb__sums sums = sums_of(b);
     pnb__sum_products(&sums);
     for_sums(b, cosine_of);
+}
+
+static double dot_of(const double *x, const double *y, size_t n)
+{
+    double sum = 0.0;
+    for (size_t d = 0; d < n; d++)
+        sum += x[d] * y[d];
+    return sum;
+}
+
+static void block_max_cosine(const block *b)
+{
+    size_t k = b->a->n_parts, dim = b->a->dim, width = dim / k;
+    for (size_t i = 0; i < b->a->n; i++)
+        for (size_t j = 0; j < b->b->n; j++) {
+            const double *x = b->a->mean + i * dim, *y = b->b->mean + j * dim;
+            double best = -1;
+            for (size_t p = 0; p < k * k; p++)
+                best = fmax(best, dot_of(x + p / k * width, y + p % k * width, width));
+            b->out[i * b->stride[0] + j * b->stride[1]] = best;
+        }
 }
 
 /* (kappa_1 cos + log C_1 + kappa_2 cos + log C_2) / 2, of which a point brings nothing.

@@ -160,6 +160,18 @@ static double pair_mean(const row_pair *p)
     return cosine(p->g1->mean + p->row1 * dim, p->g2->mean + p->row2 * dim, dim);
 }
 
+/* max over k, l of cos(x_k, y_l), rows of K embeddings: PVSE Eq. (3). */
+static double pair_max_cosine(const row_pair *p)
+{
+    size_t dim = p->g1->dim, k = PNB_MAX(p->g1->n_embeddings, (size_t)1), width = dim / k;
+    double best = -1;
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < k; j++)
+            best = fmax(best, cosine(p->g1->mean + p->row1 * dim + i * width,
+                                     p->g2->mean + p->row2 * dim + j * width, width));
+    return best;
+}
+
 /* Mean over all J x J pairs of samples; values of z are made where they are read, so that nothing
  * is allocated. */
 static double sum_samples(const row_pair *p, double (*term)(double, const pnb_measure_opts *))

@@ -44,7 +44,7 @@ bool pnb_family_from_name(pnb_family *out, const char *name)
 
 int pnb__embeddings_version(const pnb_embeddings_info *info)
 {
-    return info->adapters.n > 0 ? 2 : 1;
+    return info->n_embeddings > 1 ? 3 : info->adapters.n > 0 ? 2 : 1;
 }
 
 const pnb__embedding_array *pnb__embedding_array_at(int which)

@@ -9,7 +9,8 @@
 enum {
     PNB__N_EMBEDDING_ARRAYS = 6,
     PNB__EPISTEMIC = 5,         /* which of them */
-    PNB__EMBEDDINGS_VERSION = 2 /* of files: 1 is a set that went through no adapter */
+    PNB__EMBEDDINGS_VERSION = 3 /* of files: 1 is a set that went through no adapter, 2 one that
+                                 * did, 3 has several embeddings a row */
 };
 /* The version a set is written as: the lowest that says all of it, so that programs that know no
  * adapters go on reading sets without one and refuse the others. */

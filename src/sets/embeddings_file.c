@@ -18,12 +18,12 @@
 
 /* ---- metadata ---- */
 
-enum { N_METADATA = 16 };
+enum { N_METADATA = 17 };
 
 /* Key, value, ..., NULL over text that lives in `values`. */
 typedef struct metadata_text {
     const char *pairs[2 * N_METADATA + 1];
-    char version[8], seed[24], ids_hash[65];
+    char version[8], seed[24], n_embeddings[24], ids_hash[65];
     pnb__buf scale, bias, match_a, match_b, adapters;
 } metadata_text;
 
@@ -77,6 +77,9 @@ static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_e
     add_pair(m, &n, "seed", m->seed);
     add_pair(m, &n, "logit_scale", m->scale.data);
     add_pair(m, &n, "logit_bias", m->bias.data);
+    if (info->n_embeddings > 1)
+        snprintf(m->n_embeddings, sizeof m->n_embeddings, "%zu", info->n_embeddings);
+    add_pair(m, &n, "n_embeddings", m->n_embeddings);
     add_pair(m, &n, "match_a", m->match_a.data);
     add_pair(m, &n, "match_b", m->match_b.data);
     add_pair(m, &n, "ids_sha256", m->ids_hash);
@@ -230,11 +233,14 @@ static pnb_status load_adapters(pnb_adapter_links *out, const pnb_safetensors *s
     return text != NULL ? pnb__adapter_links_parse(out, text, path, err) : PNB_OK;
 }
 
+enum { MOST_EMBEDDINGS = 1024 };
+
 static pnb_status load_info(pnb_embeddings_info *info, const pnb_safetensors *st, const char *path,
                             pnb_error *err)
 {
     pnb_status status;
     const char *seed = pnb_safetensors_metadata(st, "seed");
+    double n_embeddings = NAN;
     PNB_TRY(copy_text(info->modality, sizeof(info->modality), st, "modality", path, err));
     PNB_TRY(copy_text(info->model, sizeof(info->model), st, "model", path, err));
     PNB_TRY(copy_text(info->weights_sha256, sizeof(info->weights_sha256), st, "weights_sha256",
@@ -246,6 +252,14 @@ static pnb_status load_info(pnb_embeddings_info *info, const pnb_safetensors *st
     PNB_TRY(copy_number(&info->logit_bias, st, "logit_bias", path, err));
     PNB_TRY(copy_number(&info->match_a, st, "match_a", path, err));
     PNB_TRY(copy_number(&info->match_b, st, "match_b", path, err));
+    PNB_TRY(copy_number(&n_embeddings, st, "n_embeddings", path, err));
+    if (!isnan(n_embeddings)) {
+        if (!(n_embeddings >= 1 && n_embeddings <= MOST_EMBEDDINGS) ||
+            n_embeddings != floor(n_embeddings))
+            return pnb__fail(err, PNB_FORMAT, "%s: n_embeddings is %g, wanted is 1 to %d", path,
+                             n_embeddings, (int)MOST_EMBEDDINGS);
+        info->n_embeddings = (size_t)n_embeddings;
+    }
     if (seed != NULL) {
         if (seed[0] == '\0' || strspn(seed, "0123456789") != strlen(seed) || strlen(seed) > 20)
             return pnb__fail(err, PNB_FORMAT, "%s: seed \"%.40s\" is not a whole number", path,

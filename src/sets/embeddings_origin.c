@@ -104,6 +104,8 @@ static json_t *make(const pnb_embeddings *e)
         put_number(root, &ok, "match_a", info->match_a);
         put_number(root, &ok, "match_b", info->match_b);
     }
+    if (info->n_embeddings > 1)
+        put(root, &ok, "n_embeddings", json_integer((json_int_t)info->n_embeddings));
     put_text(root, &ok, "ids_sha256", ids);
     if (ok)
         return root;
@@ -169,6 +171,7 @@ static void read_origin(pnb__jobj *o, pnb__origin *out, pnb_error *err)
     info->seed = (uint64_t)pnb__json_get_int_in(o, "seed", 0, 0, INT64_MAX, err);
     info->logit_scale = pnb__json_get_double(o, "logit_scale", (double)NAN, err);
     info->logit_bias = pnb__json_get_double(o, "logit_bias", (double)NAN, err);
+    info->n_embeddings = (size_t)pnb__json_get_int_in(o, "n_embeddings", 1, 1, 1024, err);
     info->match_a = pnb__json_get_double(o, "match_a", (double)NAN, err);
     info->match_b = pnb__json_get_double(o, "match_b", (double)NAN, err);
 }

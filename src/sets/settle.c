@@ -34,9 +34,10 @@ pnb_status pnb__measure_settle(pnb_measure *out, pnb_measure asked, const pnb_ro
     const pnb_rows *sphere = a->kappa != NULL ? a : b->kappa != NULL ? b : NULL;
     pnb_measure measure = asked;
     if (asked == PNB__MEASURE_AUTO)
-        measure = sphere == NULL     ? PNB_MEASURE_CSD
-                  : sphere->is_power ? PNB_MEASURE_POWER_SPHERICAL
-                                     : PNB_MEASURE_VMF;
+        measure = a->n_embeddings > 1 ? PNB_MEASURE_MAX_COSINE
+                  : sphere == NULL    ? PNB_MEASURE_CSD
+                  : sphere->is_power  ? PNB_MEASURE_POWER_SPHERICAL
+                                      : PNB_MEASURE_VMF;
     pnb_status status = pnb_measure_check_fit(measure, a, b, err);
     if (status == PNB_OK)
         *out = measure;

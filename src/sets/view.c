@@ -38,7 +38,10 @@ static pnb_status match_moments(pnb_view *view, const pnb_embeddings *set, pnb_e
 pnb_status pnb_view_init(pnb_view *out, const struct pnb_embeddings *set, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    *out = (pnb_view){.rows = {.n = set->n, .dim = set->dim, .mean = set->mean}};
+    *out = (pnb_view){.rows = {.n = set->n,
+                               .dim = set->dim,
+                               .n_embeddings = set->info.n_embeddings,
+                               .mean = set->mean}};
     switch (set->family) {
     case PNB_POINT:
         break;

@@ -224,6 +224,8 @@ static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
     pnb__result_text(r, "model", "model", set->info.model);
     pnb__result_text(r, "weights_sha256", "SHA-256 of its weights", set->info.weights_sha256);
     pnb__result_text(r, "preprocess", "preprocessing", set->info.preprocess);
+    if (set->info.n_embeddings > 1)
+        pnb__result_int(r, "n_embeddings", "embeddings a row", (int64_t)set->info.n_embeddings);
     if (set->info.measure[0] != '\0')
         pnb__result_text(r, "measure", "compared by", set->info.measure);
     pnb__result_int(r, "seed", "seed", (int64_t)set->info.seed);

@@ -326,11 +326,14 @@ static pnb_status recall_at_1(const pnb__contrastive *c, const val_set *v, const
         size_t offset = range[0] * v->dim;
         side[s] = (pnb_gaussians){.n = range[1],
                                   .dim = v->dim,
+                                  .n_embeddings = c->info->n_embeddings,
                                   .mean = v->mean[s] + offset,
                                   .log_var = is_gaussian(c, s) ? v->log_var[s] + offset : NULL};
     }
     pnb_search_opts opts = pnb_search_opts_default();
     opts.k = 1; /* who is nearest; csd is the default measure */
+    if (c->info->n_embeddings > 1)
+        opts.measure = PNB_MEASURE_MAX_COSINE;
     pnb_hits hits;
     pnb_status status = pnb_search(c->ctx, &side[query], &side[1 - query], &opts, &hits, err);
     if (status != PNB_OK)
