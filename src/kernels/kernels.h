@@ -207,17 +207,28 @@ typedef struct pnb__spread_args {
     const void *d_sums;     /* (n1) */
 } pnb__spread_args;
 
+/* Products of rows of bfloat16: c[i][j] = a_i . b_j, i < m, in floats. k is even; b is packed in
+ * panels of 32 rows: element d of row j stands at ((j/32 k/2 + d/2) 32 + j%32) 2 + d%2. Each sum of
+ * k products is right to 2 k 2^-24 |a_i| |b_j|. */
+#define PNB__BF16_PANEL 32
+typedef struct pnb__bf16_args {
+    size_t m, n_panels, k, ldc;
+    const uint16_t *a, *b;
+    float *c; /* rows of at least 32 n_panels */
+} pnb__bf16_args;
+
 /* Samples of n1 rows against those of n2 others, from products: row i J + a of them is sample a of
  * row i, column b ld_sample + q sample b of row q. With d2 = square1 + square2 - 2 product:
  *   is_match:  value[i][q] = mean_ab s(b - a sqrt(d2 + 1e-6))
  *   otherwise: value[i][q] = mean_ab sqrt(d2)
  * spread[i][q] bounds the distance from the true value, for products that are right to
- * `relative` (square1 + square2) / 2 and samples to 2^-24 of themselves. */
+ * `relative` (square1 + square2) / 2 and samples that are off by a length of `off1` and `off2`. */
 typedef struct pnb__sample_pairs_args {
     size_t n1, n2, n_samples, ld_product, ld_sample, ld;
     bool is_match;
     double a, b, relative;
     const void *products, *square1, *square2; /* (n1 J), (J, ld_sample) */
+    const void *off1, *off2;                  /* the same */
     void *value, *spread;                     /* (n1, n2) rows ld apart */
 } pnb__sample_pairs_args;
 
@@ -365,6 +376,7 @@ typedef struct pnb__kernels {
     bool host_memory;     /* device memory is host memory: a file map can be used as it lies */
     size_t gemm_group;    /* packed_first of gemm is a multiple of it; 0: packing gains nothing */
     size_t gemm_i8_group; /* the same of gemm_i8 */
+    void (*products_bf16)(const pnb__bf16_args *a); /* NULL where floats are as fast */
     pnb__host_kernels host;
 #define PNB__KERNEL(column, returns, name, parameters, names) returns(*name) parameters;
 #include "kernels/kernels.def"

@@ -129,7 +129,7 @@ static void far_and_near(void **state)
 typedef struct pairs_case {
     size_t n1, n2, j, pad;
     bool is_match;
-    int products, square1, square2, value, spread;
+    int products, square1, square2, off1, off2, value, spread;
 } pairs_case;
 
 static void pairs_body(run *r, fixture *f)
@@ -148,6 +148,8 @@ static void pairs_body(run *r, fixture *f)
                                       .products = P(r, f, c->products),
                                       .square1 = P(r, f, c->square1),
                                       .square2 = P(r, f, c->square2),
+                                      .off1 = P(r, f, c->off1),
+                                      .off2 = P(r, f, c->off2),
                                       .value = P(r, f, c->value),
                                       .spread = P(r, f, c->spread)};
     r->k.host.sample_pairs(r->ctx, &a);
@@ -161,6 +163,8 @@ static void check_pairs(size_t n1, size_t n2, size_t j, size_t pad, bool is_matc
     c.products = input(&f, n1 * j * j * (n2 + pad), -0.4, 0.4);
     c.square1 = input(&f, n1 * j, 0.5, 1.5);
     c.square2 = input(&f, j * (n2 + pad), 0.5, 1.5);
+    c.off1 = input(&f, n1 * j, 0, 1e-3);
+    c.off2 = input(&f, j * (n2 + pad), 0, 1e-3);
     c.value = output(&f, n1 * n2, false);
     c.spread = output(&f, n1 * n2, false);
     compare_all(&f, pairs_body, &c);
@@ -193,15 +197,86 @@ static void bounds_hold(void **state)
             bool is_match = i / 540 % 2 != 0;
             float s1 = (float)square, s2 = s1, product = (float)(square - d2 / 2 + off);
             float value, spread;
-            const pnb__sample_pairs_args args = {1, 1,      1,        1,   1,   1,      is_match, a,
-                                                 b, 1.2e-5, &product, &s1, &s2, &value, &spread};
+            const float moved = i % 2 ? 1e-4f : 0.0f; /* of each sample */
+            const pnb__sample_pairs_args args = {.n1 = 1,
+                                                 .n2 = 1,
+                                                 .n_samples = 1,
+                                                 .ld_product = 1,
+                                                 .ld_sample = 1,
+                                                 .ld = 1,
+                                                 .is_match = is_match,
+                                                 .a = a,
+                                                 .b = b,
+                                                 .relative = 1.3e-5,
+                                                 .products = &product,
+                                                 .square1 = &s1,
+                                                 .square2 = &s2,
+                                                 .off1 = &moved,
+                                                 .off2 = &moved,
+                                                 .value = &value,
+                                                 .spread = &spread};
             k.host.sample_pairs(ctx, &args);
-            double want = sqrt(d2);
+            double d = sqrt(d2) + (double)(2 * moved), want = d; /* the samples lie so far apart */
             if (is_match)
-                want = 1 / (1 + exp(a * sqrt(d2 + 1e-6) - b));
+                want = 1 / (1 + exp(a * sqrt(d * d + 1e-6) - b));
             if (!(fabs((double)value - want) <= (double)spread) || !(spread < 10))
                 fail_msg("%s: d2 %g, a %g, b %g: %g, true %g, bound %g", k.name, d2, a, b,
                          (double)value, want, (double)spread);
+        }
+        pnb_ctx_free(ctx);
+    }
+}
+
+/* ---- products of bfloat16 ---- */
+
+static float widened(uint16_t x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Sums over every row and panel, within the bound that kernels.h states; nothing beside c. */
+static void products_of_halves(void **state)
+{
+    (void)state;
+    pnb_ctx *ctx;
+    pnb__kernels k;
+    for (int t = 0; t < N_TABLES; t++) {
+        if (!table_at(t, &k, 1, &ctx))
+            continue;
+        if (t < 3)
+            assert_true(k.products_bf16 == NULL);
+        for (size_t c = 0; k.products_bf16 != NULL && c < 24; c++) {
+            size_t m = (const size_t[]){1, 3, 4, 13, 14, 15, 33, 0}[c % 8], n_panels = 1 + c / 8;
+            size_t depth = 2 * (1 + c * 7), n = 32 * n_panels, ldc = n + c % 3;
+            uint16_t *a = calloc(m * depth + 1, sizeof *a), *b = calloc(n * depth, sizeof *b);
+            float *out = calloc(m * ldc + 1, sizeof *out);
+            pnb__rng rng;
+            assert_true(a != NULL && b != NULL && out != NULL);
+            pnb__rng_init(&rng, c, 1);
+            for (size_t i = 0; i < m * depth; i++) /* signs and exponents around 1 */
+                a[i] = (uint16_t)((pnb__rng_u32(&rng) & 0x81ff) | 0x3e00);
+            for (size_t i = 0; i < n * depth; i++)
+                b[i] = (uint16_t)((pnb__rng_u32(&rng) & 0x81ff) | 0x3e00);
+            out[m * ldc] = 7;
+            k.products_bf16(&(pnb__bf16_args){m, n_panels, depth, ldc, a, b, out});
+            assert_true(out[m * ldc] == 7);
+            for (size_t i = 0; i < m * n; i++) {
+                double sum = 0, xx = 0, yy = 0;
+                for (size_t d = 0; d < depth; d++) {
+                    double x = widened(a[i / n * depth + d]);
+                    size_t j = i % n;
+                    double y = widened(b[((j / 32 * depth / 2 + d / 2) * 32 + j % 32) * 2 + d % 2]);
+                    sum += x * y, xx += x * x, yy += y * y;
+                }
+                double bound = 2 * (double)depth * 0x1p-24 * sqrt(xx * yy);
+                assert_true(fabs((double)out[i / n * ldc + i % n] - sum) <= bound);
+            }
+            free(a);
+            free(b);
+            free(out);
         }
         pnb_ctx_free(ctx);
     }
@@ -227,8 +302,11 @@ static void first_of_equals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strips),          cmocka_unit_test(far_and_near),
-        cmocka_unit_test(pairs_sizes),     cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(strips),
+        cmocka_unit_test(far_and_near),
+        cmocka_unit_test(pairs_sizes),
+        cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(products_of_halves),
         cmocka_unit_test(first_of_equals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

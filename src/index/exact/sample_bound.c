@@ -1,12 +1,13 @@
-/* Bounds for measures over pairs of samples: squared distances by the matrix product.
+/* Bounds for measures over pairs of samples: squared distances by a matrix product.
  *
- * Samples less a common centre are rounded to floats, x' and y'. Of K products and sums in any
- * order |fl(x'.y') - x'.y'| <= K u |x'| |y'|, u = 2^-24 (bound.c), and |x'| |y'| is at most half of
- * S = |x'|^2 + |y'|^2; the squares are summed in doubles and rounded once, S and S - 2 x'.y' once
- * more each, and a distance of rounded samples differs by u (|x'| + |y'|) <= u sqrt(2 S) from the
- * true one. That is `relative` S with relative = (1.01 K + 8) u, to which the kernel adds the rest
- * and turns it into a bound on the score (kernels/ref/samples.inc). The centre, the mean of the
- * queries' means, takes away what all rows share and S would count.
+ * Samples less a common centre are rounded to floats, or to bfloat16 where the machine multiplies
+ * these twice as fast. What rounding took from a row, off, is measured: by the triangle inequality
+ * a distance of the samples is that of the rows to off_x + off_y. Of K products and sums of floats
+ * in any order |fl(x.y) - x.y| <= K u |x| |y|, u = 2^-24 (bound.c), of bfloat16 2 K u (kernels.h),
+ * and |x| |y| is at most half of S = |x|^2 + |y|^2; the squares are summed in doubles and rounded
+ * once, S and S - 2 x.y once more each: `relative` S with relative = (1.01 K + 8) u or (2.02 K + 8)
+ * u. The kernel turns both into a bound on the score (kernels/ref/samples.inc). The centre, the
+ * mean of the queries' means, takes away what all rows share and S would count.
  *
  * Columns of the product are the strip's queries once for each sample, so that the kernel has a
  * vector of queries; a block's items are drawn once for all strips of a pass. */
@@ -25,10 +26,24 @@ static size_t n_samples(const pnb__exact_run *run)
     return run->scan->opts.n_samples;
 }
 
+/* Numbers of a row in bfloat16: pairs. */
+static size_t width_of(const pnb__exact_run *run)
+{
+    return (run->queries.rows.dim + 1) / 2 * 2;
+}
+
+static bool takes_halves(const pnb__exact_run *run)
+{
+    return run->kernels.products_bf16 != NULL;
+}
+
 /* Whole groups of packed columns. */
 size_t pnb__sample_strip(const pnb__exact_run *run)
 {
-    size_t group = PNB_MAX(run->kernels.gemm_group, (size_t)1), wanted = COLUMNS / n_samples(run);
+    size_t group = PNB_MAX(run->kernels.gemm_group, (size_t)1);
+    if (takes_halves(run))
+        group = PNB__BF16_PANEL;
+    size_t wanted = COLUMNS / n_samples(run);
     size_t most = (run->queries.rows.n + group - 1) / group * group;
     return PNB_MIN((wanted + group - 1) / group * group, most);
 }
@@ -58,17 +73,62 @@ static void fill_centre(pnb__sample_queries *q)
     }
 }
 
-/* Less the centre, in floats; the squared length of what was written. */
-static double write_sample(const double *sample, const double *centre, size_t dim, float *out)
+/* To nearest, ties to even; samples that are not finite are refused by their length. */
+static uint16_t half_of(float x)
 {
-    double square = 0.0;
-#pragma omp simd reduction(+ : square)
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float of_half(uint16_t x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* What becomes of a sample: the row as it enters the product, its squared length, and the length of
+ * what rounding took; *square of a sample that is not finite is not either. */
+typedef struct written {
+    double square, off;
+} written;
+
+static written write_floats(const double *sample, const double *centre, size_t dim, float *out)
+{
+    double square = 0.0, off = 0.0;
+#pragma omp simd reduction(+ : square, off)
     for (size_t d = 0; d < dim; d++) {
-        float x = (float)(sample[d] - centre[d]);
-        out[d] = x;
-        square += (double)x * (double)x;
+        double whole = sample[d] - centre[d], x = (double)(float)whole;
+        out[d] = (float)whole;
+        square += x * x;
+        off += (whole - x) * (whole - x);
     }
-    return square;
+    return (written){square, sqrt(off)};
+}
+
+/* Pairs of numbers `step` apart: a row of a panel, or one by itself. */
+static written write_halves(const double *sample, const double *centre, size_t dim, size_t step,
+                            uint16_t *out)
+{
+    written w = {0.0, 0.0};
+    for (size_t d = 0; d < dim; d++) {
+        double whole = sample[d] - centre[d];
+        uint16_t half = half_of((float)whole);
+        double x = (double)of_half(half);
+        out[d / 2 * step + d % 2] = half;
+        w.square += isfinite(whole) ? x * x : whole - whole;
+        w.off += (whole - x) * (whole - x);
+    }
+    w.off = sqrt(w.off);
+    return w;
+}
+
+/* The next float: a bound stays one. */
+static float up(double x)
+{
+    return nextafterf((float)x, INFINITY);
 }
 
 typedef struct draw_job {
@@ -76,6 +136,15 @@ typedef struct draw_job {
     double *room; /* [thread][D] */
     size_t *bad;  /* [thread] a query whose samples are not finite */
 } draw_job;
+
+static written write_query(const pnb__sample_queries *q, const double *sample, size_t row)
+{
+    size_t dim = q->run->queries.rows.dim, in_panel = row % PNB__BF16_PANEL;
+    if (q->halves == NULL)
+        return write_floats(sample, q->centre, dim, q->rows + row * dim);
+    return write_halves(sample, q->centre, dim, (size_t)2 * PNB__BF16_PANEL,
+                        q->halves + (row - in_panel) * q->width + 2 * in_panel);
+}
 
 static void draw_queries(void *user, size_t begin, size_t end, int thread)
 {
@@ -88,9 +157,10 @@ static void draw_queries(void *user, size_t begin, size_t end, int thread)
         for (size_t k = 0; k < j; k++) {
             size_t row = i / strip * strip * j + k * strip + i % strip;
             pnb__draw_fill(rows, q->first + i, k, 0, q->run->scan->opts.seed, sample);
-            double square = write_sample(sample, q->centre, dim, q->rows + row * dim);
-            q->square[row] = (float)square;
-            if (!isfinite(square))
+            written w = write_query(q, sample, row);
+            q->square[row] = (float)w.square;
+            q->off[row] = up(w.off);
+            if (!isfinite(w.square))
                 job->bad[thread] = PNB_MIN(job->bad[thread], q->first + i);
         }
 }
@@ -131,7 +201,7 @@ static pnb_status pack(pnb__sample_queries *q, size_t n_rows, const pnb_ctx *ctx
     const pnb__kernels *k = &q->run->kernels;
     size_t dim = q->run->queries.rows.dim;
     const pnb__gemm_args args = {.trans_b = true, .n = n_rows, .k = dim, .ldb = dim, .b = q->rows};
-    if (k->gemm_pack == NULL)
+    if (q->halves != NULL || k->gemm_pack == NULL)
         return PNB_OK;
     pnb__packed *to = &q->packed;
     *to = (pnb__packed){.k = dim, .n = n_rows, .store = PNB__STORE_REAL};
@@ -146,20 +216,37 @@ static pnb_status pack(pnb__sample_queries *q, size_t n_rows, const pnb_ctx *ctx
 }
 
 /* Queries that fill the last strip are zeros. */
+static pnb_status alloc_rows(pnb__sample_queries *q, size_t n_rows, pnb_error *err)
+{
+    bool halves = takes_halves(q->run);
+    size_t dim = q->run->queries.rows.dim;
+    size_t bytes = n_rows * (halves ? q->width * sizeof(uint16_t) : dim * sizeof(float));
+    void *rows = pnb__alloc_aligned(bytes);
+    if (rows == NULL)
+        return pnb__fail_nomem(err, bytes);
+    memset(rows, 0, bytes);
+    if (halves)
+        q->halves = rows;
+    else
+        q->rows = rows;
+    return PNB_OK;
+}
+
 pnb_status pnb__sample_queries_init(pnb__sample_queries *q, const pnb__exact_run *run,
                                     const pnb_ctx *ctx, const size_t range[2], pnb_error *err)
 {
-    *q = (pnb__sample_queries){
-        .run = run, .first = range[0], .n = range[1], .strip = pnb__sample_strip(run)};
-    size_t dim = run->queries.rows.dim, n_strips = (q->n + q->strip - 1) / q->strip;
-    size_t n_rows = n_strips * q->strip * n_samples(run), bytes = n_rows * dim * sizeof(float);
+    *q = (pnb__sample_queries){.run = run,
+                               .first = range[0],
+                               .n = range[1],
+                               .strip = pnb__sample_strip(run),
+                               .width = width_of(run)};
+    size_t n_strips = (q->n + q->strip - 1) / q->strip;
+    size_t n_rows = n_strips * q->strip * n_samples(run);
     pnb_status status;
-    q->rows = pnb__alloc_aligned(bytes);
-    if (q->rows == NULL)
-        return pnb__fail_nomem(err, bytes);
-    memset(q->rows, 0, bytes);
+    PNB_TRY(alloc_rows(q, n_rows, err));
     PNB_TRY(PNB_ALLOC_ZERO(q->square, n_rows, err));
-    PNB_TRY(PNB_ALLOC(q->centre, dim, err));
+    PNB_TRY(PNB_ALLOC_ZERO(q->off, n_rows, err));
+    PNB_TRY(PNB_ALLOC(q->centre, run->queries.rows.dim, err));
     fill_centre(q);
     PNB_TRY(draw_all(q, ctx, err));
     status = pack(q, n_rows, ctx, err);
@@ -170,8 +257,10 @@ done:
 void pnb__sample_queries_reset(pnb__sample_queries *q)
 {
     pnb__free_aligned(q->rows);
+    pnb__free_aligned(q->halves);
     pnb__free_aligned(q->packed.data);
     pnb__free(q->square);
+    pnb__free(q->off);
     pnb__free(q->centre);
     *q = (pnb__sample_queries){0};
 }
@@ -183,7 +272,8 @@ void pnb__sample_work_sizes(const pnb__exact_run *run, size_t *n_doubles, size_t
     size_t dim = run->queries.rows.dim, items = pnb__sample_items(run);
     size_t rows = items * n_samples(run), strip = pnb__sample_strip(run);
     *n_doubles = dim;
-    *n_floats = rows * dim + rows + rows * strip * n_samples(run) + 2 * items * strip;
+    /* halves of a row take no more room than its floats and one */
+    *n_floats = rows * (dim + 1) + 2 * rows + rows * strip * n_samples(run) + 2 * items * strip;
 }
 
 void pnb__sample_work_place(pnb__sample_work *work, const pnb__exact_run *run, double *doubles,
@@ -193,10 +283,12 @@ void pnb__sample_work_place(pnb__sample_work *work, const pnb__exact_run *run, d
     size_t rows = items * n_samples(run), strip = pnb__sample_strip(run);
     work->sample = doubles;
     work->rows = floats;
-    work->products = work->rows + rows * dim;
+    work->halves = (uint16_t *)(void *)floats;
+    work->products = work->rows + rows * (dim + 1);
     work->value = work->products + rows * strip * n_samples(run);
     work->spread = work->value + items * strip;
     work->square = work->spread + items * strip;
+    work->off = work->square + rows;
     work->at_item = work->at_first = SIZE_MAX;
 }
 
@@ -210,6 +302,8 @@ static pnb_status draw_items(const pnb__sample_queries *q, pnb__sample_work *wor
     if (work->at_item == items[0] && work->at_first == q->first)
         return PNB_OK;
     work->at_item = SIZE_MAX;
+    if (q->halves != NULL) /* the last number of a row of odd width */
+        memset(work->halves, 0, (items[1] - items[0]) * j * q->width * sizeof *work->halves);
     for (size_t i = 0; i < (items[1] - items[0]) * j; i++) {
         size_t item = items[0] + i / j;
         const double *sample = work->sample;
@@ -217,10 +311,13 @@ static pnb_status draw_items(const pnb__sample_queries *q, pnb__sample_work *wor
             sample = scan->samples + (item * j + i % j) * dim;
         else
             pnb__draw_fill(x, item, i % j, 1, scan->opts.seed, work->sample);
-        double square = write_sample(sample, q->centre, dim, work->rows + i * dim);
-        if (!isfinite(square))
+        written w = q->halves == NULL
+                        ? write_floats(sample, q->centre, dim, work->rows + i * dim)
+                        : write_halves(sample, q->centre, dim, 2, work->halves + i * q->width);
+        if (!isfinite(w.square))
             return fail_sample(q->run, query, item, err);
-        work->square[i] = (float)square;
+        work->square[i] = (float)w.square;
+        work->off[i] = up(w.off);
     }
     work->at_item = items[0];
     work->at_first = q->first;
@@ -232,6 +329,17 @@ static void multiply(const pnb__sample_queries *q, const pnb__sample_work *work,
 {
     const pnb__kernels *k = &q->run->kernels;
     size_t j = n_samples(q->run), n = q->strip * j, dim = q->run->queries.rows.dim;
+    if (q->halves != NULL) {
+        const pnb__bf16_args halves = {.m = n_items * j,
+                                       .n_panels = n / PNB__BF16_PANEL,
+                                       .k = q->width,
+                                       .ldc = n,
+                                       .a = work->halves,
+                                       .b = q->halves + first * q->width,
+                                       .c = work->products};
+        k->products_bf16(&halves);
+        return;
+    }
     const pnb__gemm_args args = {.trans_b = true,
                                  .m = n_items * j,
                                  .n = n,
@@ -270,10 +378,12 @@ pnb_status pnb__sample_score(const pnb__sample_queries *q, pnb__sample_work *wor
         .is_match = pnb__measure_traits_of(run->scan->measure)->reads == PNB__READS_MATCH,
         .a = o->match_factor * o->match_a,
         .b = o->match_factor * o->match_b,
-        .relative = (1.01 * (double)run->queries.rows.dim + 8.0) * UNIT,
+        .relative = ((q->halves != NULL ? 2.02 : 1.01) * (double)q->width + 8.0) * UNIT,
         .products = work->products,
         .square1 = work->square,
         .square2 = q->square + first,
+        .off1 = work->off,
+        .off2 = q->off + first,
         .value = work->value,
         .spread = work->spread};
     run->kernels.host.sample_pairs(&run->inner, &args);

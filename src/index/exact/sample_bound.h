@@ -9,12 +9,16 @@ size_t pnb__sample_strip(const pnb__exact_run *run);
 size_t pnb__sample_items(const pnb__exact_run *run);
 size_t pnb__sample_most_queries(const pnb__exact_run *run);
 
-/* Samples of queries first .. first + n, less `centre`: row [strip][sample][query of the strip]. */
+/* Samples of queries first .. first + n, less `centre`: row [strip][sample][query of the strip]; in
+ * floats or, where the machine multiplies them faster, in bfloat16. */
 typedef struct pnb__sample_queries {
     const pnb__exact_run *run;
     size_t first, n, strip;
-    float *rows, *square; /* and their squared lengths */
-    double *centre;       /* [D] */
+    float *rows;      /* NULL once packed */
+    uint16_t *halves; /* in panels, of `width` numbers a row; NULL: floats */
+    size_t width;
+    float *square, *off; /* of rows: squared lengths, and how far they are from the samples */
+    double *centre;      /* [D] */
     pnb__packed packed;
 } pnb__sample_queries;
 
@@ -26,7 +30,8 @@ void pnb__sample_queries_reset(pnb__sample_queries *q);
 /* Samples of a block's items, their products with a strip, and what comes of them. */
 typedef struct pnb__sample_work {
     double *sample;                   /* [D] one as it is drawn */
-    float *rows, *square;             /* [items][J][D], [items][J] */
+    float *rows, *square, *off;       /* [items][J][D], [items][J] */
+    uint16_t *halves;                 /* [items][J][width] */
     float *products, *value, *spread; /* [items][J][J][strip], [items][strip] */
     size_t at_item, at_first;         /* block and pass that `rows` holds */
 } pnb__sample_work;

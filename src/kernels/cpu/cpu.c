@@ -11,6 +11,8 @@ void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa, bool rows_alone)
             pnb__cpu_overwrite_f32_avx2(k);
         else
             pnb__cpu_overwrite_f32_avx512(k);
+        if (isa != PNB_ISA_AVX2 && pnb__cpu_has_bf16())
+            k->products_bf16 = pnb__cpu_products_bf16;
         if (isa == PNB_ISA_AVX512_VNNI)
             pnb__cpu_overwrite_i8_avx512(k);
         else

@@ -14,6 +14,9 @@ void pnb__cpu_overwrite_i8_avx512(pnb__kernels *k); /* needs VNNI */
 /* Products by OpenBLAS, the epilogue by plain loops: gemm slots where no tile code is faster. */
 void pnb__cpu_gemm_blas_f32(const pnb_ctx *ctx, const pnb__gemm_args *g);
 void pnb__cpu_gemm_blas_f64(const pnb_ctx *ctx, const pnb__gemm_args *g);
+/* Only where pnb__cpu_has_bf16. */
+void pnb__cpu_products_bf16(const pnb__bf16_args *g);
+bool pnb__cpu_has_bf16(void);
 bool pnb__cpu_cholesky_f64(const pnb_ctx *ctx, size_t n, const void *a, void *l);
 void pnb__cpu_tri_solve_f64(const pnb_ctx *ctx, size_t n, size_t m, bool transpose, const void *l,
                             const void *b, void *x);

@@ -192,7 +192,7 @@ static void sampled_gaussians(void **state)
         double spread = spreads[c / 2 / PNB_COUNT(as)];
         gaussians q = random_gaussians(N_QUERIES, 33, spread, spread + 1, 1),
                   x = random_gaussians(40, 33, spread, spread + 1, 2);
-        pnb_ctx *ctx = context(PNB_ISA_AVX512);
+        pnb_ctx *ctx = context(c / 2 % 2 ? PNB_ISA_AVX2 : PNB_ISA_AVX512);
         o.measure_opts.match_a = as[c / 2 % PNB_COUNT(as)];
         o.measure_opts.n_samples = 1 + c % 5;
         for (size_t d = 0; d < 33; d++) { /* the same means, and an offset that all share */
