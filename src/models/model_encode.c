@@ -67,13 +67,23 @@ static pnb_status begin_plan(pnb_model *m, pnb__towers *t, pnb__side side, const
     return PNB_OK;
 }
 
+/* Each of the K embeddings of a row to length 1. */
+static pnb__tensor *unit_embeddings(const pnb__dist *d)
+{
+    size_t k = d->n_embeddings, n = pnb__dim(d->mean, 0), width = pnb__dim(d->mean, 1);
+    if (k <= 1)
+        return pnb__unit_rows(d->mean, true);
+    pnb__tensor *parts = pnb__reshape(d->mean, 2, (size_t[]){n * k, width / k});
+    return pnb__reshape(pnb__unit_rows(parts, true), 2, (size_t[]){n, width});
+}
+
 /* Adds the tower behind its inputs and plans so that both forms of the mean can be read. A
  * generalised Gaussian lives in the space as it is: its scale would not fit a mean of length 1. */
 static pnb_status finish_plan(pnb_model *m, pnb__plan *e, pnb__side side, pnb_error *err)
 {
     bool has_lengths = pnb__tower_of(&m->config, side)->family(&m->config) == PNB_GEN_GAUSSIAN;
     e->raw = pnb__model_build(m, side, e->graph, &e->in, false);
-    e->unit = pnb__unit_rows(e->raw.mean, !has_lengths);
+    e->unit = has_lengths ? e->raw.mean : unit_embeddings(&e->raw);
     pnb__tensor *const read[] = {e->raw.mean,      e->unit,     e->raw.log_var,    e->raw.kappa,
                                  e->raw.inv_alpha, e->raw.beta, e->raw.activations};
     for (size_t i = 0; i < PNB_COUNT(read); i++)

@@ -114,6 +114,9 @@ typedef struct pnb__family_calls {
     /* Which weights are the pretrained parts that a first phase of training leaves alone, by their
      * name. NULL: such models have none */
     bool (*is_trunk)(const char *name);
+    /* Whether training normalises by the moments of the batch that one graph sees, so that a step
+     * must be one graph. NULL: never */
+    bool (*needs_whole_batch)(const pnb__config *c);
 } pnb__family_calls;
 
 /* The list, made of model_families.def in family_table.c, which holds nothing else: a test program

@@ -268,6 +268,11 @@ static bool is_trunk(const char *name)
     return pnb__starts_with(name, CNN) || strcmp(name, "text.embed.weight") == 0;
 }
 
+static bool needs_whole_batch(const pnb__config *c)
+{
+    return !settings_of(c).trunk.frozen;
+}
+
 const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
                                            .image = &image,
                                            .text = &text,
@@ -284,4 +289,5 @@ const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
                                            .assume_pixels = assume_pixels,
                                            .tokenizer_source = tokenizer_source,
                                            .trains = true,
-                                           .is_trunk = is_trunk};
+                                           .is_trunk = is_trunk,
+                                           .needs_whole_batch = needs_whole_batch};

@@ -123,7 +123,8 @@ static int64_t samples_of_epoch(const pnb__contrastive *c)
 /* ---- phases ---- */
 
 /* In the first phase the pretrained parts stand still; in the second all take a share of the rate.
- */
+ * The reference does not ask gradients of what stands still, but leaves its batch norms in
+ * training: running moments move in both phases, here too. */
 static pnb__optim_group group_of(const void *self, const pnb__param *param)
 {
     const pnb__contrastive *c = self;
@@ -147,6 +148,21 @@ static pnb_status check_phases(const pnb__contrastive *c, pnb_error *err)
         "--head-epochs: a %s model has no pretrained trunk to stand still; --lock-image "
         "and --lock-text freeze a tower",
         family->name);
+}
+
+/* Several micro-batches are encoded twice, the first time without gradients: batch norms would see
+ * other moments then, and move theirs twice. */
+static pnb_status check_whole(const pnb__contrastive *c, pnb_error *err)
+{
+    const pnb__family_calls *family = pnb__family_of(&c->model->config);
+    bool is_whole = c->opts->accum_freq == 1 && c->exchange->n_ranks == 1;
+    if (is_whole || family->needs_whole_batch == NULL ||
+        !family->needs_whole_batch(&c->model->config))
+        return PNB_OK;
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "batch norms of a %s model need the whole batch in one pass: give "
+                     "--accum-freq 1, or train with vision_cfg.frozen_norm true",
+                     family->name);
 }
 
 /* Patches are what a masked picture loses. */
@@ -175,6 +191,7 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     PNB_TRY(pnb__contrastive_open_model(c, checkpoint, err));
     PNB_TRY(check_phases(c, err));
     PNB_TRY(check_masks(c, err));
+    PNB_TRY(check_whole(c, err));
     PNB_TRY(check_mask_token(c, err));
     PNB_TRY(list_params(c, o, err));
     o->n_samples = pnb_dataset_size(c->train); /* of the data; an epoch may have fewer or more */

@@ -1,0 +1,81 @@
+#!/bin/bash
+# train --objective pcme and its baselines: learning, two phases, resuming, and what comes of the sets.
+source "$(dirname "$0")/common/lib.sh"
+want 0 data shapes --out s --n 160 --val-share 0.2 --test-share 0.2 -q
+narrow='{"embed_dim": 16, "vision_cfg": {"base": 4}, "text_cfg": {"word_dim": 8}}'
+train=(train --train-data s/train --val-data s/val --override "$narrow" --batch-size 16 --logs l --workers 0)
+want 0 "${train[@]}" --objective pcme --name a --max-steps 8 --json
+want 0 info l/a/checkpoints/step_8
+prints "ResNet 1-1-1-1 of 4"
+prints "a of match_prob"
+check "no logits of cosines" test "$(grep -c '^logit scale' out)" -eq 0
+
+# in one piece or resumed: the same bits, draws of samples and moments of batch norms included
+want 0 "${train[@]}" --objective pcme --name b --max-steps 8 --save-frequency 1
+want 0 "${train[@]}" --objective pcme --name c --max-steps 8 --resume l/b/checkpoints/epoch_1
+check "resumed is the same" cmp -s l/b/checkpoints/step_8/model.safetensors l/c/checkpoints/step_8/model.safetensors
+want 1 "${train[@]}" --objective pcme --name d --max-steps 8 --samples 3 --resume l/b/checkpoints/epoch_1
+says "n_samples"
+
+# phases: in the first the trunk and the words stand still, running moments move
+want 0 init --config pcme-tiny --override "$narrow" --tokenizer l/a/checkpoints/step_8 --out start
+want 0 "${train[@]:0:5}" --model start --batch-size 16 --logs l --workers 0 --objective pcme --name e --head-epochs 1 \
+    --epochs 2 --save-frequency 1 --wd 0 -q
+check "the trunk stands still, heads do not" python3 - <<'PY'
+import json, struct
+def load(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    return {k: data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]
+            for k, v in head.items() if k != "__metadata__"}
+start, one, two = (load(p) for p in ("start/model.safetensors", "l/e/checkpoints/epoch_1/model.safetensors",
+                                      "l/e/checkpoints/epoch_2/model.safetensors"))
+for name in start:
+    trunk = name.startswith("img_enc.cnn.") or name == "txt_enc.embed.weight"
+    buffer = name.endswith(("running_mean", "running_var"))
+    reverse = name.endswith("weight_hh_l0_reverse")  # its gradient is 0
+    assert (start[name] == one[name]) == ((trunk and not buffer) or reverse), name
+    assert (one[name] == two[name]) == reverse, name
+PY
+want 1 train --train-data s/train --val-data s/val --batch-size 16 --logs l --name f --head-epochs 1
+says "has no pretrained trunk"
+want 1 "${train[@]}" --objective pcme --name g --head-epochs 9 --max-steps 8
+says "leaves none of the 8 steps"
+
+want 1 "${train[@]}" --objective pcme --name g --accum-freq 2 --max-steps 2
+says "need the whole batch in one pass"
+want 0 "${train[@]:0:5}" --model pcme-tiny --batch-size 8 --accum-freq 2 --logs l --workers 0 --objective pcme --name g \
+    --override '{"embed_dim": 16, "vision_cfg": {"base": 4, "frozen_norm": true}}' --max-steps 2 -q
+
+# sets carry a, b and the measure
+want 0 embed --model l/a/checkpoints/step_8 --images s/test -o i.safetensors
+want 0 embed --model l/a/checkpoints/step_8 --texts s/test/captions.jsonl -o t.safetensors
+want 0 info i.safetensors
+prints "match_prob"
+want 0 eval retrieval --images i.safetensors --texts t.safetensors --truth s/truth/test.pairs --bootstrap 0
+prints "match_prob"
+want 0 eval measures --images i.safetensors --texts t.safetensors --truth s/truth/test.pairs --json
+check "a and b are the model's" python3 -c '
+import json; r = json.load(open("out")); assert abs(r["match_a"] - 5) < 0.5 and r["match_a"] != 5, r["match_a"]'
+
+# ProLIP objectives refuse what they cannot train
+want 1 "${train[@]}" --model pcme-tiny --name h --max-steps 2
+says "masks patches"
+
+# margins: points; several embeddings a row have one measure
+want 0 "${train[@]}" --objective vse --name v --max-steps 3 -q
+want 0 "${train[@]}" --objective vsepp --name w --max-steps 3 --triplet-warmup 1 -q
+want 0 "${train[@]}" --objective pvse --name p --max-steps 3 -q
+want 0 embed --model l/p/checkpoints/step_3 --images s/test -o pi.safetensors
+want 0 embed --model l/p/checkpoints/step_3 --texts s/test/captions.jsonl -o pt.safetensors
+want 0 info pi.safetensors
+prints "embeddings a row"
+want 0 eval retrieval --images pi.safetensors --texts pt.safetensors --truth s/truth/test.pairs --bootstrap 0
+prints "max_cosine"
+want 1 eval retrieval --images pi.safetensors --texts pt.safetensors --truth s/truth/test.pairs --measure mean
+says "rows of 32 hold 2 embeddings each"
+want 0 search --index pi.safetensors --queries pt.safetensors -k 1
+want 1 "${train[@]}" --objective pcme --model l/p/checkpoints/step_3 --name q --max-steps 2
+says "compares single embeddings"
+finish

@@ -1,0 +1,185 @@
+/* PCME as a family: configurations that are read and refused, a released file that comes alone,
+ * sets of several embeddings. tests/models/pcme/data/released.pth holds what
+ * `init --seed 7` makes of the configuration below, saved by torch 1.13 in the format of torch 1.2
+ * as {"model": .., "criterion": {"shift": [2.5], "negative_scale": [7.5]}, ..}, with torchvision's
+ * counters of batches. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "models/model.h"
+
+static const char released[] =
+    "{\"model_type\":\"pcme\",\"embed_dim\":8,\"vision_cfg\":{\"layers\":[1,1,1,1],\"base\":2,"
+    "\"bottleneck\":true,\"image_size\":224},\"text_cfg\":{\"vocab_size\":20,\"word_dim\":6,"
+    "\"context_length\":64}}";
+
+static pnb_ctx *make_ctx(void)
+{
+    pnb_ctx *ctx = NULL;
+    pnb_ctx_opts opts = pnb_ctx_opts_default();
+    opts.n_threads = 2;
+    assert_int_equal(pnb_ctx_create(&ctx, &opts, NULL), PNB_OK);
+    return ctx;
+}
+
+/* A folder with the released file under a name that is looked for, and nothing else. */
+static void make_folder(char dir[64])
+{
+    char path[128];
+    snprintf(dir, 64, "/tmp/pnb-pcme-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/model.pth", dir);
+    assert_int_equal(symlink(PNB_SOURCE_DIR "/tests/models/pcme/data/released.pth", path), 0);
+}
+
+static void remove_folder(const char *dir)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/model.pth", dir);
+    unlink(path);
+    rmdir(dir);
+}
+
+/* The same bits as the weights that were saved; a and b out of the criterion, a as its logarithm.
+ */
+static void a_released_file_alone(void **state)
+{
+    (void)state;
+    pnb_ctx *ctx = make_ctx();
+    pnb_model *made = NULL, *read = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    char dir[64];
+    make_folder(dir);
+    assert_int_equal(pnb_model_init(&made, ctx, released, 7, &err), PNB_OK);
+    if (pnb_model_load(&read, ctx, dir, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(pnb__model_n_params(read), pnb__model_n_params(made));
+    for (size_t i = 0; i < pnb__model_n_params(made); i++) {
+        const pnb__param *p = pnb__model_param(made, i);
+        const pnb__param *q = pnb__model_find_param(read, p->name);
+        assert_non_null(q);
+        assert_int_equal(p->n, q->n);
+        if (strncmp(p->name, "logit_", 6) != 0)
+            assert_memory_equal(p->data, q->data, p->n * sizeof(float));
+    }
+    const pnb_model_info *info = pnb_model_get_info(read);
+    assert_true(fabs(info->match_a - 7.5) < 1e-6 && info->match_b == 2.5);
+    assert_true(isnan(info->logit_scale) && isnan(info->logit_bias));
+    assert_string_equal(info->measure, "match_prob");
+    assert_string_equal(info->vision.architecture,
+                        "ResNet 1-1-1-1 of 2, 64 channels; local attention");
+    pnb_model_free(made);
+    pnb_model_free(read);
+    remove_folder(dir);
+    pnb_ctx_free(ctx);
+}
+
+/* Saved again it is a model like any other: a under its logarithm, the same weights. */
+static void saved_again(void **state)
+{
+    (void)state;
+    pnb_ctx *ctx = make_ctx();
+    pnb_model *read = NULL, *again = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    char dir[64], out[64] = "/tmp/pnb-pcme-XXXXXX", path[128];
+    make_folder(dir);
+    assert_non_null(mkdtemp(out));
+    assert_int_equal(pnb_model_load(&read, ctx, dir, &err), PNB_OK);
+    if (pnb_model_save(read, out, &err) != PNB_OK ||
+        pnb_model_load(&again, ctx, out, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+    assert_true(fabs(pnb_model_get_info(again)->match_a - 7.5) < 1e-6);
+    assert_true(pnb_model_get_info(again)->match_b == 2.5);
+    const pnb__param *p = pnb__model_find_param(read, "text.rnn.weight_ih_l0");
+    const pnb__param *q = pnb__model_find_param(again, "text.rnn.weight_ih_l0");
+    assert_memory_equal(p->data, q->data, p->n * sizeof(float));
+    pnb_model_free(read);
+    pnb_model_free(again);
+    remove_folder(dir);
+    static const char *const files[] = {"config.json", "model.safetensors"};
+    for (size_t i = 0; i < PNB_COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", out, files[i]);
+        unlink(path);
+    }
+    rmdir(out);
+    pnb_ctx_free(ctx);
+}
+
+static void refused(const char *config, const char *words)
+{
+    pnb_ctx *ctx = make_ctx();
+    pnb_model *m = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_not_equal(pnb_model_init(&m, ctx, config, 0, &err), PNB_OK);
+    if (strstr(err.text, words) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+    pnb_ctx_free(ctx);
+}
+
+#define TEXT "\"text_cfg\":{\"vocab_size\":20,\"word_dim\":6}"
+#define PCME "{\"model_type\":\"pcme\",\"embed_dim\":8,"
+static void configurations(void **state)
+{
+    (void)state;
+    refused(PCME TEXT "}", "vision_cfg and text_cfg are both wanted");
+    refused(PCME "\"vision_cfg\":{\"trunk\":\"resnet52\"}," TEXT "}", "resnet52");
+    refused(PCME "\"vision_cfg\":{\"trunk\":\"resnet50\",\"layers\":[1,1,1,1]}," TEXT "}",
+            "one of the two");
+    refused(PCME "\"vision_cfg\":{}," TEXT "}", "one of the two");
+    refused(PCME "\"vision_cfg\":{\"layers\":[1,1,1]}," TEXT "}", "4 numbers of blocks");
+    refused(PCME "\"vision_cfg\":{\"layers\":[1,0,1,1]}," TEXT "}", "blocks");
+    refused(PCME "\"vision_cfg\":{\"trunk\":\"resnet18\",\"image_size\":16}," TEXT "}", "32");
+    refused(PCME "\"vision_cfg\":{\"trunk\":\"resnet18\",\"width\":3}," TEXT "}", "width");
+    refused(PCME "\"n_embeddings\":2,\"vision_cfg\":{\"trunk\":\"resnet18\"}," TEXT "}",
+            "have no uncertainty");
+}
+
+/* K embeddings lie beside each other, each of length 1; points have neither a, b nor logits. */
+static void several_embeddings(void **state)
+{
+    (void)state;
+    pnb_ctx *ctx = make_ctx();
+    pnb_model *m = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    static const char config[] =
+        "{\"model_type\":\"pcme\",\"embed_dim\":8,\"n_embeddings\":3,\"uncertainty\":false,"
+        "\"vision_cfg\":{\"layers\":[1,1,1,1],\"base\":2,\"bottleneck\":false,\"image_size\":64}"
+        "," TEXT "}";
+    const int32_t ids[2][64] = {{3, 4, 5}, {7}};
+    float mean[2 * 24];
+    assert_int_equal(pnb_model_init(&m, ctx, config, 1, &err), PNB_OK);
+    const pnb_model_info *info = pnb_model_get_info(m);
+    assert_int_equal(info->embed_dim, 24);
+    assert_int_equal(info->n_embeddings, 3);
+    assert_true(isnan(info->match_a) && isnan(info->logit_scale) && !info->is_probabilistic);
+    const pnb_encode_out out = {.mean = mean};
+    assert_int_equal(pnb_model_encode_text(m, &ids[0][0], 2, 64, &out, &err), PNB_OK);
+    for (int part = 0; part < 6; part++) {
+        double square = 0;
+        for (int d = 0; d < 8; d++)
+            square += (double)mean[part * 8 + d] * (double)mean[part * 8 + d];
+        assert_true(fabs(square - 1) < 1e-5);
+    }
+    const int32_t none[64] = {0};
+    assert_int_equal(pnb_model_encode_text(m, none, 1, 64, &out, &err), PNB_ARG);
+    assert_non_null(strstr(err.text, "has no words"));
+    pnb_model_free(m);
+    pnb_ctx_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_released_file_alone), cmocka_unit_test(saved_again),
+        cmocka_unit_test(configurations), cmocka_unit_test(several_embeddings)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
