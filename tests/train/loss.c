@@ -345,6 +345,54 @@ static void test_sampled_values_against_loops(void **state)
     }
 }
 
+/* The loss of a training graph at some steps; `out` gets its total at each. */
+static void totals_of_steps(const pnb_ctx *ctx, const pnb_loss_opts *o, const inputs *in,
+                            const int64_t *step, size_t n, double *out)
+{
+    pnb__graph *g = NULL;
+    pnb__loss loss;
+    ASSERT_OK(pnb__graph_create(&g, ctx, PNB__F64, false, &err));
+    pnb__dist side[2];
+    for (int s = 0; s < 2; s++)
+        side[s] = (pnb__dist){.mean = pnb__input(g, PNB__REAL, 2, (size_t[]){N, D}),
+                              .log_var = pnb__input(g, PNB__REAL, 2, (size_t[]){N, D})};
+    const pnb__loss_in loss_in = {.image = side[0],
+                                  .text = side[1],
+                                  .scale = pnb__constant(g, 3),
+                                  .bias = pnb__constant(g, -1)};
+    ASSERT_OK(pnb__loss_build(&loss, g, &loss_in, o, &err));
+    ASSERT_OK(pnb__graph_plan(g, NULL, &err));
+    ASSERT_OK(pnb__loss_start(&loss, &err));
+    for (size_t i = 0; i < n; i++) {
+        for (int s = 0; s < 2; s++) {
+            pnb__write_f64(side[s].mean, in->mean[s]);
+            pnb__write_f64(side[s].log_var, in->log_var[s]);
+        }
+        ASSERT_OK(pnb__loss_set_step(&loss, 7, step[i], NULL, &err));
+        ASSERT_OK(pnb__graph_run(g, &err));
+        out[i] = pnb__read_scalar(loss.total);
+    }
+    pnb__graph_free(g);
+}
+
+/* A step has draws of its own, the same whenever it is run; warm-up ends at its step. */
+static void test_steps(void **state)
+{
+    static const int64_t steps[] = {0, 1, 0, 5};
+    inputs in = random_inputs(1);
+    pnb_loss_opts o = only(PNB_LOSS_PCME, 1);
+    double total[4];
+    totals_of_steps(*state, &o, &in, steps, 4, total);
+    assert_true(total[0] == total[2] && total[0] != total[1] && total[1] != total[3]);
+    o = only(PNB_LOSS_TRIPLET, 1);
+    o.triplet_hardest = true;
+    o.triplet_warmup = 5;
+    totals_of_steps(*state, &o, &in, steps, 4, total);
+    assert_near(total[0], plain_triplet(&in, 1, false));
+    assert_near(total[1], plain_triplet(&in, 1, false));
+    assert_near(total[3], plain_triplet(&in, 1, true));
+}
+
 static void test_total_is_the_sum(void **state)
 {
     inputs in = random_inputs(3);
@@ -629,6 +677,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_against_loops),
         cmocka_unit_test(test_sampled_values_against_loops),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_total_is_the_sum),
         cmocka_unit_test(test_gradients_against_differences),
         cmocka_unit_test(test_planted_faults_are_found),
