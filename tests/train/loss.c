@@ -558,6 +558,7 @@ static void check_f32(const pnb_ctx *ctx, const inputs *in, const pnb_loss_opts 
     }
     pnb__write_f64(scale, &in->scalar[SCALE]);
     pnb__write_f64(bias, &in->scalar[BIAS]);
+    ASSERT_OK(pnb__loss_set_step(&loss, 0, 0, NULL, &err));
     ASSERT_OK(pnb__graph_run(g, &err));
     assert_true(isfinite(pnb__read_scalar(loss.total)));
     for (int i = 0; i < 2 * N_SIDES; i++) {
