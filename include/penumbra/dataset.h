@@ -162,8 +162,9 @@ typedef struct pnb_augment {
     double jitter_p;   /* probability of the four above */
     double grey_p;     /* probability of losing all colour */
     int interpolation; /* filter of crop and scaling: pnb_filter + 1; 0: the preprocess's */
-    double erase_p;    /* probability that boxes become normal noise, after normalisation */
+    double erase_p;    /* probability that boxes are erased, after normalisation */
     int erase_count;   /* at most so many boxes */
+    bool erase_const;  /* they become 0, the mean colour (PCME); else normal noise */
     const char *const *no_flip_groups; /* samples of these groups are never flipped; may be NULL */
     size_t n_no_flip_groups;           /* how many they are; the names are borrowed */
 } pnb_augment;

@@ -98,6 +98,9 @@ typedef struct pnb_train_opts {
     bool force_resize_pos_emb;    /* interpolate the positions of a model directory to the forced
                                    * image size and context length; without it they are refused */
     bool reinit_unc;              /* fresh uncertainty tokens and heads for a model directory */
+    const char *word_vectors;     /* file of word vectors (GloVe, fastText or word2vec) that the
+                                   * word embedding of a fresh PCME, VSE or PVSE model starts with;
+                                   * NULL: words start at random */
 
     /* objective */
     pnb_loss_opts loss;
@@ -111,6 +114,9 @@ typedef struct pnb_train_opts {
                             * patch; the same patches in all pictures of a step: 0.25 */
     pnb_text_mask text_mask; /* --text-mask delete|replace */
     int replace_token;       /* --replace-token; -1: the tokenizer's mask token */
+    double word_drop;        /* probability that a word of a training caption becomes the unknown
+                              * token, 0 to 1, each step anew: 0; published PCME 0.1 */
+    bool word_drop_removes;  /* as PCME's code: int(n word_drop) of n words are taken out besides */
 
     /* optimisation */
     pnb_optim_opts optim;

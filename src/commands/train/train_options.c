@@ -64,7 +64,7 @@ static const pnb__option options[] = {
     PNB__ROW_LIST("aug-cfg", AT(aug_cfg), "K=V...",
                   "Single changes: scale=LO,HI ratio=LO,HI zoom=LO,HI shift= rotate= flip= gain= "
                   "color_jitter=B,C,S,H color_jitter_prob= gray_scale_prob= "
-                  "interpolation=bicubic|bilinear|... re_prob= re_count="),
+                  "interpolation=bicubic|bilinear|... re_prob= re_count= re_mode=pixel|const"),
     PNB__ROW_FILE(
         "model", AT(job.model), "NAME|DIR|FILE",
         "Built-in configuration, config.json, or a model directory to go on from; tiny in the "
@@ -93,6 +93,9 @@ static const pnb__option options[] = {
                   "Interpolate the positions of a model directory to the forced sizes"),
     PNB__ROW_FLAG("reinit-unc", AT(job.reinit_unc),
                   "Start from a model directory with fresh uncertainty tokens and heads"),
+    PNB__ROW_FILE("word-vectors", AT(job.word_vectors), "FILE",
+                  "Word vectors (GloVe, fastText .vec, word2vec) that the words of a fresh PCME, "
+                  "VSE or PVSE model start with"),
     PNB__ROW_REAL("init-logit-scale", AT(job.init_logit_scale), "A", "Scale a of a fresh model",
                   PNB__RANGE(0.001, 1000)),
     PNB__ROW_REAL("init-logit-bias", AT(job.init_logit_bias), "B",
@@ -180,6 +183,12 @@ static const pnb__option options[] = {
     PNB__ROW_INT("replace-token", AT(job.replace_token), "ID",
                  "Token that replaces; by default the tokenizer's mask token",
                  PNB__RANGE(0, 1000000000.0)),
+    PNB__ROW_REAL("word-drop", AT(job.word_drop), "P",
+                  "Probability that a word of a training caption becomes the unknown token "
+                  "(PCME: 0.1)",
+                  PNB__RANGE(0, 1)),
+    PNB__ROW_FLAG("word-drop-removes", AT(job.word_drop_removes),
+                  "As PCME's code: int(n P) of a caption's n words are taken out besides"),
     PNB__ROW_CHOICE("opt", AT(job.optim.kind), "NAME", "adamw|adamp|adam|sgd|sgdp", "Optimiser",
                     .names = PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), .group = "Optimisation"),
     PNB__ROW_FLAG("adamp", AT(adamp), "The same as --opt adamp"),

@@ -1,8 +1,8 @@
 /* Command-line words to the trainer's enums, and the key=value list of augmentations.
  *
- * open_clip's keys are scale, ratio, color_jitter, color_jitter_prob, gray_scale_prob, re_prob and
- * re_count, and interpolation is the argument beside them; the rest are the small recipe's. Setting
- * any value switches augmentation on. */
+ * open_clip's keys are scale, ratio, color_jitter, color_jitter_prob, gray_scale_prob, re_prob,
+ * re_count and re_mode (timm's name), and interpolation is the argument beside them; the rest are
+ * the small recipe's. Setting any value switches augmentation on. */
 #include "commands/train/train_words.h"
 
 #include <math.h>
@@ -44,6 +44,13 @@ static bool read_numbers(const char *text, double *out, size_t n)
     return text[strspn(text, " )]")] == '\0';
 }
 
+/* How timm calls what erased boxes are filled with. */
+static bool read_erase_mode(const char *value, bool *is_const)
+{
+    *is_const = strcmp(value, "const") == 0;
+    return *is_const || strcmp(value, "pixel") == 0;
+}
+
 /* A filter of Pillow by its name. */
 static bool read_filter(const char *value, int *interpolation)
 {
@@ -79,8 +86,12 @@ bool pnb__augment_set(pnb_augment *augment, const char *word)
     const char *value = NULL;
     if (!pnb__key_value(word, &length, &value))
         return false;
-    if (length == strlen("interpolation") && strncmp(word, "interpolation", length) == 0) {
-        if (!read_filter(value, &a.interpolation))
+    bool is_filter =
+        length == strlen("interpolation") && strncmp(word, "interpolation", length) == 0;
+    bool is_mode = length == strlen("re_mode") && strncmp(word, "re_mode", length) == 0;
+    if (is_filter || is_mode) {
+        if (is_filter ? !read_filter(value, &a.interpolation)
+                      : !read_erase_mode(value, &a.erase_const))
             return false;
         a.enabled = true;
         *augment = a;
@@ -106,5 +117,5 @@ const char *pnb__augment_keys(void)
 {
     return "scale=LO,HI ratio=LO,HI zoom=LO,HI shift= rotate= flip= gain= color_jitter=B,C,S,H "
            "color_jitter_prob= gray_scale_prob= interpolation=bicubic|bilinear|... re_prob= "
-           "re_count=";
+           "re_count= re_mode=pixel|const";
 }

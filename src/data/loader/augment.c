@@ -3,10 +3,10 @@
  *   place (augment_geometry.c), channel gain, jitter in a random order, grey (augment_colour.c),
  * all on 8 bits as open_clip's PIL pipeline; then (x/255 - mean) / std; then random erasing
  *
- * Erasing is timm's RandomErasing in mode "pixel", as open_clip's create_transform asks for: with
- * probability erase_p, 1 to erase_count boxes of 2% to 1/3 of the area (shared by the count) and an
- * aspect of 0.3 to 1/0.3 are filled with normal noise, after normalisation. Every number is a
- * function of (seed, epoch, sample). */
+ * Erasing is timm's RandomErasing: with probability erase_p, 1 to erase_count boxes of 2% to 1/3 of
+ * the area (shared by the count) and an aspect of 0.3 to 1/0.3 are filled after normalisation, in
+ * mode "pixel" with normal noise, as open_clip's create_transform asks for, in mode "const" with 0,
+ * as PCME's code. Every number is a function of (seed, epoch, sample). */
 #include <math.h>
 #include <string.h>
 
@@ -169,8 +169,15 @@ static void change_colour(const pnb_augment *a, pnb_image *image, pnb__rng *rng)
         pnb__colour_grey(image);
 }
 
+/* n pixels of one channel: 0 is the mean of the normalisation. */
+static void erase_row(float *p, int n, bool is_const, pnb__rng *rng)
+{
+    for (int x = 0; x < n; x++)
+        p[x] = is_const ? 0 : (float)pnb__rng_normal(rng);
+}
+
 /* One box, if one that fits is found in ten draws. */
-static void erase_box(float *out, int width, int height, int count, pnb__rng *rng)
+static void erase_box(float *out, int width, int height, int count, bool is_const, pnb__rng *rng)
 {
     const double low = log(0.3), high = log(1 / 0.3);
     for (int attempt = 0; attempt < 10; attempt++) {
@@ -182,11 +189,9 @@ static void erase_box(float *out, int width, int height, int count, pnb__rng *rn
         size_t top = (size_t)pnb__rng_below(rng, (uint64_t)(height - h) + 1);
         size_t left = (size_t)pnb__rng_below(rng, (uint64_t)(width - w) + 1);
         for (size_t c = 0; c < 3; c++)
-            for (size_t y = 0; y < (size_t)h; y++) {
-                float *p = out + (c * (size_t)height + top + y) * (size_t)width + left;
-                for (int x = 0; x < w; x++)
-                    p[x] = (float)pnb__rng_normal(rng);
-            }
+            for (size_t y = 0; y < (size_t)h; y++)
+                erase_row(out + (c * (size_t)height + top + y) * (size_t)width + left, w, is_const,
+                          rng);
         return;
     }
 }
@@ -197,7 +202,7 @@ static void erase(const pnb_augment *a, const pnb_preprocess *pp, float *out, pn
         return;
     int count = 1 + (int)pnb__rng_below(rng, (uint64_t)a->erase_count);
     for (int i = 0; i < count; i++)
-        erase_box(out, pp->width, pp->height, count, rng);
+        erase_box(out, pp->width, pp->height, count, a->erase_const, rng);
 }
 
 pnb_status pnb_augment_apply(const pnb_augment *a, const pnb_preprocess *pp, const pnb_image *image,

@@ -265,7 +265,7 @@ static const char *tokenizer_source(const pnb__config *c)
 /* What comes from elsewhere: the ResNet, and the word vectors (img_finetune, txt_finetune). */
 static bool is_trunk(const char *name)
 {
-    return pnb__starts_with(name, CNN) || strcmp(name, "text.embed.weight") == 0;
+    return pnb__starts_with(name, CNN) || strcmp(name, PNB__PCME_WORDS) == 0;
 }
 
 static bool needs_whole_batch(const pnb__config *c)

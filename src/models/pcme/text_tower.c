@@ -16,7 +16,7 @@
 static pnb__param *declare_words(pnb__weights *w, const pnb__pcme_config *c)
 {
     double bound = sqrt(6.0 / (double)(c->vocab_size + c->word_dim));
-    return pnb__declare_matrix(w, SIDE, "text.embed.weight", (size_t[]){c->vocab_size, c->word_dim},
+    return pnb__declare_matrix(w, SIDE, PNB__PCME_WORDS, (size_t[]){c->vocab_size, c->word_dim},
                                PNB__INIT_UNIFORM, bound);
 }
 

@@ -4,6 +4,9 @@
 
 #include "models/pcme/pcme_heads.h"
 
+/* The name of `words` below. */
+#define PNB__PCME_WORDS "text.embed.weight"
+
 typedef struct pnb__pcme_text {
     pnb__param *words;         /* (V,C), row 0 is the padding's */
     pnb__gru_layer rnn;        /* both directions, D / 2 states each */

@@ -97,6 +97,17 @@ static pnb_status check_mask_token(const pnb__contrastive *c, pnb_error *err)
     return PNB_OK;
 }
 
+/* A dropped word becomes one that nothing is known of; pieces of a byte-level tokenizer spell every
+ * text, so that it has none. What it is called differs: the tokenizer knows its id. */
+static pnb_status check_unknown_token(const pnb__contrastive *c, pnb_error *err)
+{
+    if (!(c->opts->word_drop > 0) || pnb_tokenizer_unk_id(c->tokenizer) >= 0)
+        return PNB_OK;
+    return pnb__fail(err, PNB_ARG,
+                     "--word-drop: the tokenizer has no unknown token that words could become: "
+                     "train words with --tokenizer-kind word, or leave it out");
+}
+
 /* In the order of the weight file, which is the optimiser's and fixes the order of every sum. */
 static pnb_status list_params(pnb__contrastive *c, pnb__objective *o, pnb_error *err)
 {
@@ -193,7 +204,9 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     PNB_TRY(check_masks(c, err));
     PNB_TRY(check_whole(c, err));
     PNB_TRY(check_mask_token(c, err));
+    PNB_TRY(check_unknown_token(c, err));
     PNB_TRY(list_params(c, o, err));
+    PNB_TRY(pnb__contrastive_read_words(c, err));
     o->n_samples = pnb_dataset_size(c->train); /* of the data; an epoch may have fewer or more */
     o->validates = c->val != NULL;
     o->steps_per_epoch = c->steps_per_epoch = steps_of_epoch(c, samples_of_epoch(c));
@@ -241,6 +254,9 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
     if (c->info->text.has_unc)
         status = pnb__record_info(t, err, "Log-variance of captions from: %s",
                                   pnb_text_unc_source_name(c->info->text_unc_source));
+    if (status == PNB_OK && c->n_words > 0)
+        status = pnb__record_info(t, err, "Word vectors: %zu of %zu words found in %s",
+                                  c->n_words_found, c->n_words, c->opts->word_vectors);
     if (status == PNB_OK && c->context.n_texts > 0)
         status = pnb__record_info(
             t, err,

@@ -40,6 +40,9 @@ typedef struct pnb__contrastive {
     const pnb_model_info *info;
     pnb_tokenizer *tokenizer;
     pnb_preprocess preprocess;
+    bool is_fresh; /* the weights are new: neither resumed nor a model directory's */
+    size_t n_words,
+        n_words_found;    /* of --word-vectors: all, and those the file has; 0: none read */
     pnb__context context; /* as chosen from the data; all zero: not chosen */
     pnb__kernels kernels;
     pnb__param **params;                  /* of the model */
@@ -77,6 +80,9 @@ pnb_status pnb__context_choose(pnb__contrastive *c, const char *name, json_t *co
 
 /* ---- model_setup.c ---- model, tokenizer and preprocessing from opts->model or `checkpoint`. */
 pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoint, pnb_error *err);
+/* opts->word_vectors into the words of a fresh model, once c->kernels are there.
+ * Errors  ARG (no words, not fresh), NOT_FOUND (no word of them), those of the file */
+pnb_status pnb__contrastive_read_words(pnb__contrastive *c, pnb_error *err);
 
 /* ---- step.c ---- */
 pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_error *err);

@@ -131,6 +131,8 @@ static void take_pcme(pnb_train_opts *o, bool is_published, const char *publishe
     o->augment.crop_ratio[1] = 4.0 / 3;
     o->augment.flip = 0.5;
     o->augment.erase_p = 0.2;
+    o->augment.erase_const = true;
+    o->word_drop = 0.1;
 }
 
 /* Every objective is a recipe of ProLIP's with other terms; PCME's and its baselines' have towers,
@@ -234,6 +236,7 @@ static const pnb__field fields[] = {
     {"aug_interpolation", AT(augment.interpolation), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
     {"aug_re_prob", AT(augment.erase_p), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"aug_re_count", AT(augment.erase_count), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
+    {"aug_re_const", AT(augment.erase_const), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"aug_n_no_flip_groups", AT(augment.n_no_flip_groups), NULL, PNB__FIELD_SIZE, true,
      PNB__ALSO_NONE},
     /* a resumed run opens its checkpoint instead */
@@ -246,6 +249,7 @@ static const pnb__field fields[] = {
     {"force_resize_pos_emb", AT(force_resize_pos_emb), NULL, PNB__FIELD_BOOL, false,
      PNB__ALSO_NONE},
     {"reinit_unc", AT(reinit_unc), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
+    {"word_vectors", AT(word_vectors), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     /* of a fresh model only: a checkpoint holds what has become of them */
     {"init_logit_scale", AT(init_logit_scale), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
     {"init_logit_bias", AT(init_logit_bias), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
@@ -297,6 +301,9 @@ static const pnb__field fields[] = {
     {"mask_keep", AT(mask_keep), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"text_mask", AT(text_mask), text_mask_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"replace_token", AT(replace_token), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
+    /* of all captions */
+    {"word_drop", AT(word_drop), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"word_drop_removes", AT(word_drop_removes), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
 };
 
 pnb__settings pnb__contrastive_settings(const pnb_train_opts *o)
@@ -392,6 +399,11 @@ static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
         status = check_share("drop-ratio", o->drop_ratio, err);
     if (status == PNB_OK)
         status = check_share("drop-prob", o->drop_prob, err);
+    if (status == PNB_OK)
+        status = check_share("word-drop", o->word_drop, err);
+    if (status == PNB_OK && o->word_drop_removes && !(o->word_drop > 0))
+        status = pnb__fail(err, PNB_ARG,
+                           "--word-drop-removes takes out a share of the words: give --word-drop");
     if (status == PNB_OK)
         status = check_share("template share", o->template_share, err);
     if (status == PNB_OK && !(o->mask_keep > 0 && o->mask_keep <= 1))

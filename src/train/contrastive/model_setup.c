@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "io/json/json.h"
 #include "models/model_defaults.h"
+#include "models/pcme/word_table.h"
 #include "models/retarget.h"
 #include "penumbra/checkpoint.h"
 #include "train/contrastive/contrastive.h"
@@ -317,6 +318,39 @@ static void freeze(pnb__contrastive *c, const char *prefix)
     }
 }
 
+/* What a fresh model's words are before the first step; the words of a trained one are its own, and
+ * a resumed run must not forget them. A file of which nothing is known is of another language or
+ * case, which would else be seen after hours. */
+pnb_status pnb__contrastive_read_words(pnb__contrastive *c, pnb_error *err)
+{
+    const char *path = c->opts->word_vectors;
+    pnb__param *words = pnb__model_find_param(c->model, PNB__PCME_WORDS);
+    pnb__word_table_count count;
+    if (path == NULL)
+        return PNB_OK;
+    if (words == NULL)
+        return pnb__fail(err, PNB_ARG,
+                         "--word-vectors: a %s model has no embedding of words; those of "
+                         "--objective pcme, vse, vsepp and pvse have",
+                         c->info->family);
+    if (!c->is_fresh)
+        return pnb__fail(err, PNB_ARG,
+                         "--word-vectors: the words of a trained model have their vectors: leave "
+                         "it out with --resume and model directories");
+    pnb_status status =
+        pnb__word_table_read(words, &c->kernels, c->tokenizer, path, c->opts->seed, &count, err);
+    if (status != PNB_OK)
+        return status;
+    c->n_words = count.n_words;
+    c->n_words_found = count.n_exact + count.n_by_fallback;
+    return c->n_words_found > 0
+               ? PNB_OK
+               : pnb__fail(err, PNB_NOT_FOUND,
+                           "%s: holds none of the %zu words of the captions: is it of another "
+                           "language, or in capitals?",
+                           path, count.n_words);
+}
+
 /* Tokenizer before model: a fresh model's vocabulary is the tokenizer's. */
 pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoint, pnb_error *err)
 {
@@ -339,6 +373,7 @@ pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoi
         }
         PNB_TRY(init_model(c, config_path, err));
     }
+    c->is_fresh = !has_weights;
     c->info = pnb_model_get_info(c->model);
     PNB_TRY(open_preprocess(c, is_dir ? source : NULL, err));
     PNB_TRY(pnb__model_make_trainable(c->model, err));

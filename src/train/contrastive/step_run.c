@@ -4,17 +4,25 @@
  *     three parts   encode each micro-batch; gather; losses and d loss / d distributions; gather
  *                   back; each micro-batch again, backward from sum <distribution, gradient>
  *
+ * A caption loses its words here, before it is copied, masked or encoded: all parts see the same.
  * All that is random is a function of (seed, step), so part 3, another process and a resumed run
  * meet the same masks and samples. Batches are copied where part 3 needs them again. */
 #include <string.h>
 
 #include "train/contrastive/step_graphs.h"
+#include "train/pcme/word_drop.h"
 
 /* Draws of the loss are the step's, the same in all processes and however its pairs are cut into
  * micro-batches. */
 static pnb_status draw_samples(const pnb__step_graphs *s, pnb_error *err)
 {
     return pnb__loss_set_step(&s->loss, s->owner->opts->seed, s->owner->step, s->row_of, err);
+}
+
+/* One number a step and micro-batch, those of all processes counted. */
+static uint64_t draw_number(const pnb__step_graphs *s, size_t micro)
+{
+    return (uint64_t)s->owner->step * s->n_all + s->first_micro + micro;
 }
 
 /* Patches are drawn once a step, for all rows and processes; tokens per micro-batch. Both are
@@ -31,9 +39,24 @@ static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
         for (size_t i = 0; i < s->n_kept; i++)
             s->kept[b * s->n_kept + i] = (int32_t)(b * s->n_patches) + s->kept_positions[i];
     const pnb__text_masker masker = pnb__contrastive_masker(c);
-    uint64_t draw = (uint64_t)c->step * s->n_all + s->first_micro + micro;
-    pnb__mask_texts(&masker, draw, ids, s->n_masked, s->length, s->text_scratch,
+    pnb__mask_texts(&masker, draw_number(s, micro), ids, s->n_masked, s->length, s->text_scratch,
                     s->masked_ids + micro * s->n_masked * s->length);
+}
+
+/* The captions of a micro-batch as the step trains on them: without the words they lose in it. The
+ * draw is a function of (seed, step), as those of the masks. */
+static const int32_t *take_captions(pnb__step_graphs *s, size_t micro, const int32_t *ids)
+{
+    const pnb__contrastive *c = s->owner;
+    int32_t *taken = s->ids + micro * s->batch * s->length;
+    const pnb__word_drop drop = {c->tokenizer, c->opts->word_drop, c->opts->word_drop_removes,
+                                 c->opts->seed};
+    if (drop.prob > 0) /* 0 needs no token for the unknown */
+        pnb__word_drop_captions(&drop, draw_number(s, micro), ids, s->batch, s->length,
+                                s->text_scratch, taken);
+    else
+        memcpy(taken, ids, s->batch * s->length * sizeof *taken);
+    return taken;
 }
 
 static pnb_status write_inputs(pnb__step_graphs *s, const towers *tw, size_t micro,
@@ -71,8 +94,9 @@ static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *da
     pnb_status status = next_batch(c, &batch, data_s, err);
     if (status != PNB_OK)
         return status;
-    draw_masks(s, 0, batch->tokens);
-    status = write_inputs(s, &s->whole, 0, batch->pixels, batch->tokens, err);
+    const int32_t *ids = take_captions(s, 0, batch->tokens);
+    draw_masks(s, 0, ids);
+    status = write_inputs(s, &s->whole, 0, batch->pixels, ids, err);
     if (status == PNB_OK)
         status = draw_samples(s, err);
     return status == PNB_OK ? pnb__graph_run(s->whole.graph, err) : status;
@@ -97,9 +121,8 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t 
     if (status != PNB_OK)
         return status;
     float *pixels = s->pixels + micro * s->n_pixels;
-    int32_t *ids = s->ids + micro * s->batch * s->length;
     memcpy(pixels, batch->pixels, s->n_pixels * sizeof *pixels);
-    memcpy(ids, batch->tokens, s->batch * s->length * sizeof *ids);
+    const int32_t *ids = take_captions(s, micro, batch->tokens);
     draw_masks(s, micro, ids);
     status = write_inputs(s, &s->encode, micro, pixels, ids, err);
     if (status == PNB_OK)

@@ -28,6 +28,8 @@ static void test_augment(void **state)
     assert_int_equal(a.interpolation, PNB_FILTER_BILINEAR + 1);
     assert_true(pnb__augment_set(&a, "re_prob=0.25"));
     assert_true(pnb__augment_set(&a, "re_count=3"));
+    assert_true(pnb__augment_set(&a, "re_mode=const") && a.erase_const);
+    assert_true(pnb__augment_set(&a, "re_mode=pixel") && !a.erase_const);
     assert_true(fabs(a.erase_p - 0.25) < 1e-12);
     assert_int_equal(a.erase_count, 3);
 }
@@ -49,6 +51,7 @@ static void test_augment_refused(void **state)
                                       "interpolation=",
                                       "re_count=0",
                                       "re_count=1.5",
+                                      "re_mode=rand",
                                       "re_prob=x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pnb_augment a = pnb_augment_none();

@@ -304,12 +304,58 @@ static void erasing_is_normal_noise(void **state)
     pnb_image_free(&image);
 }
 
+/* PCME's: one box of zeros, where its noise would have been. */
+static void erasing_can_be_a_constant(void **state)
+{
+    (void)state;
+    enum { WIDE = 32, PLANE = WIDE * WIDE, ROUNDS = 200 };
+    pnb_image image;
+    pnb_preprocess pp = pnb_preprocess_default();
+    pnb_augment noise = pnb_augment_none();
+    static float filled[3 * PLANE], noisy[3 * PLANE], plain[3 * PLANE];
+    int n_hit = 0;
+    ASSERT_OK(pnb_image_create(&image, WIDE, WIDE, 3, &err));
+    memset(image.pixels, 200, 3 * PLANE);
+    pp.width = pp.height = WIDE;
+    noise.enabled = true;
+    noise.erase_p = 0.2;
+    ASSERT_OK(pnb_preprocess_apply(&pp, &image, plain, &err));
+    pnb_augment a = noise;
+    a.erase_const = true;
+    for (uint64_t s = 0; s < ROUNDS; s++) {
+        const uint64_t key[3] = {1, 2, s};
+        bool is_hit = false;
+        ASSERT_OK(pnb_augment_apply(&a, &pp, &image, NULL, key, filled, &err));
+        ASSERT_OK(pnb_augment_apply(&noise, &pp, &image, NULL, key, noisy, &err));
+        for (size_t i = 0; i < 3 * PLANE; i++) {
+            bool is_changed = noisy[i] != plain[i];
+            assert_true(filled[i] == (is_changed ? 0 : plain[i]));
+            is_hit = is_hit || is_changed;
+        }
+        n_hit += is_hit;
+    }
+    assert_in_range(n_hit, 20, 60); /* a fifth of 200, within 3.5 standard deviations */
+    pnb_image_free(&image);
+    ASSERT_OK(pnb_image_create(&image, 1, 1, 3, &err)); /* a box is never the whole picture */
+    memset(image.pixels, 200, 3);
+    pp.width = pp.height = 1;
+    a.erase_p = 1;
+    ASSERT_OK(pnb_preprocess_apply(&pp, &image, plain, &err));
+    ASSERT_OK(pnb_augment_apply(&a, &pp, &image, NULL, (const uint64_t[3]){1, 2, 3}, filled, &err));
+    assert_memory_equal(filled, plain, 3 * sizeof *plain);
+    pnb_image_free(&image);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identity), cmocka_unit_test(test_geometry),
-        cmocka_unit_test(test_flip),     cmocka_unit_test(test_crop_and_shrink),
-        cmocka_unit_test(test_colour),   cmocka_unit_test(test_key),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(erasing_is_normal_noise)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_identity),
+                                       cmocka_unit_test(test_geometry),
+                                       cmocka_unit_test(test_flip),
+                                       cmocka_unit_test(test_crop_and_shrink),
+                                       cmocka_unit_test(test_colour),
+                                       cmocka_unit_test(test_key),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(erasing_is_normal_noise),
+                                       cmocka_unit_test(erasing_can_be_a_constant)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,277 @@
+/* What training of PCME does to its captions and starts its words with. Every run is a narrow
+ * ResNet and a small GRU for an epoch of four steps. */
+#include "tests/train/fixture.h"
+
+#include <math.h>
+
+#include "models/model.h"
+#include "models/pcme/text_tower.h"
+#include "penumbra/model.h"
+
+static const char pcme_config[] =
+    "{\"model_type\": \"pcme\", \"embed_dim\": 8, \"init_logit_scale\": 1.6, \"init_logit_bias\": "
+    "5,\n"
+    " \"vision_cfg\": {\"base\": 4, \"layers\": [1, 1, 1, 1], \"bottleneck\": false,\n"
+    "   \"image_size\": 32},\n"
+    " \"text_cfg\": {\"word_dim\": 6, \"context_length\": 24}}\n";
+
+static pnb_train_opts pcme_opts(const fixture *f, const char *name)
+{
+    pnb_train_opts o = pnb_train_opts_of(PNB_OBJECTIVE_PCME, false);
+    ASSERT_OK(pnb__write_file(f->config, pcme_config, strlen(pcme_config), &err));
+    o.train_data = f->train;
+    o.model = f->config;
+    o.tokenizer_vocab_size = 400;
+    o.logs = f->logs;
+    o.name = name;
+    o.batch_size = 8;
+    o.train_num_samples = 32;
+    o.epochs = 1;
+    o.warmup = 0;
+    o.optim.weight_decay = 0; /* what has no gradient stays as it is */
+    o.seed = 7;
+    return o;
+}
+
+/* A copy of the word embedding of a run's last checkpoint, and its shape. */
+static float *words_of(const fixture *f, const pnb_train_result *r, size_t *rows, size_t *dim)
+{
+    pnb_model *m = NULL;
+    ASSERT_OK(pnb_model_load(&m, f->ctx, r->checkpoint_dir, &err));
+    const pnb__param *p = pnb__model_find_param(m, PNB__PCME_WORDS);
+    assert_non_null(p);
+    *rows = p->shape[0];
+    *dim = p->shape[1];
+    float *copy = calloc(p->n, sizeof *copy);
+    assert_non_null(copy);
+    memcpy(copy, p->data, p->n * sizeof *copy);
+    pnb_model_free(m);
+    return copy;
+}
+
+/* How many rows of words that are no special tokens differ; *unknown: whether that of <unk> does.
+ */
+static size_t changed_words(const fixture *f, const pnb_train_opts *o, bool *unknown)
+{
+    pnb_train_opts still = *o;
+    pnb_train_result r, start;
+    pnb_tokenizer *tok = NULL;
+    char name[64];
+    size_t rows, dim, n = 0;
+    snprintf(name, sizeof name, "%s-start", o->name);
+    still.name = name;
+    still.optim.lr = 0;
+    ASSERT_OK(pnb_train(f->ctx, o, &r, &err));
+    ASSERT_OK(pnb_train(f->ctx, &still, &start, &err));
+    ASSERT_OK(pnb_tokenizer_load(&tok, r.checkpoint_dir, &err));
+    float *now = words_of(f, &r, &rows, &dim), *before = words_of(f, &start, &rows, &dim);
+    for (size_t i = 0; i < rows; i++) {
+        bool differs = memcmp(now + i * dim, before + i * dim, dim * sizeof *now) != 0;
+        if ((int)i == pnb_tokenizer_unk_id(tok))
+            *unknown = differs;
+        else if (!pnb_tokenizer_is_special(tok, (int32_t)i))
+            n += differs;
+    }
+    free(now);
+    free(before);
+    pnb_tokenizer_free(tok);
+    return n;
+}
+
+/* A word that is dropped in every step learns nothing: <unk> learns in its place. */
+static void dropped_words_are_the_unknown_one(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = pcme_opts(f, "kept");
+    bool unknown = false;
+    assert_true(changed_words(f, &o, &unknown) > 3);
+    assert_false(unknown);
+    o.name = "dropped";
+    o.word_drop = 1;
+    assert_int_equal(changed_words(f, &o, &unknown), 0);
+    assert_true(unknown);
+}
+
+static void assert_same_words(const fixture *f, const pnb_train_result *a,
+                              const pnb_train_result *b, bool are_same)
+{
+    size_t n, dim;
+    float *one = words_of(f, a, &n, &dim), *two = words_of(f, b, &n, &dim);
+    assert_true((memcmp(one, two, n * dim * sizeof *one) == 0) == are_same);
+    free(one);
+    free(two);
+}
+
+/* Draws are of seed and step: stopped behind each step and with other workers the same bits, with
+ * two forward passes a step as with one; what is taken out besides makes other ones. */
+static void dropping_resumes_to_the_bit(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_result whole, parts, removed;
+    for (int accum = 1; accum <= 2; accum++) {
+        sig_atomic_t stop = 1;
+        char *names[3];
+        for (int i = 0; i < 3; i++)
+            names[i] = pnb__format("drop-%d-%d", accum, i);
+        pnb_train_opts o = pcme_opts(f, names[0]);
+        o.word_drop = 0.3;
+        o.accum_freq = accum;
+        o.batch_size = 8 / (size_t)accum;
+        ASSERT_OK(pnb_train(f->ctx, &o, &whole, &err));
+        o.name = names[1];
+        o.stop = &stop;
+        ASSERT_FAILS(pnb_train(f->ctx, &o, &parts, &err), PNB_INTERRUPTED, "");
+        o.stop = NULL;
+        o.resume = "latest";
+        o.workers = 0;
+        ASSERT_OK(pnb_train(f->ctx, &o, &parts, &err));
+        assert_same_words(f, &whole, &parts, true);
+        o.word_drop = 0.2;
+        ASSERT_FAILS(pnb_train(f->ctx, &o, &parts, &err), PNB_ARG, "word_drop = 0.2");
+        o.word_drop = 0.3;
+        o.word_drop_removes = true;
+        ASSERT_FAILS(pnb_train(f->ctx, &o, &parts, &err), PNB_ARG, "word_drop_removes = false");
+        o.resume = NULL;
+        o.name = names[2];
+        ASSERT_OK(pnb_train(f->ctx, &o, &removed, &err));
+        assert_same_words(f, &whole, &removed, false);
+        for (int i = 0; i < 3; i++)
+            pnb__free(names[i]);
+    }
+}
+
+/* The loss of the last of `steps` steps that see the whole set with weights that do not move. */
+static double loss_of_step(const fixture *f, double word_drop, int64_t steps)
+{
+    static int n_runs = 0;
+    char name[32];
+    pnb_dataset *ds = NULL;
+    pnb_train_result r;
+    snprintf(name, sizeof name, "still-%d", n_runs++);
+    pnb_train_opts o = pcme_opts(f, name);
+    const pnb_train_opts vse = pnb_train_opts_of(PNB_OBJECTIVE_VSE, false);
+    ASSERT_OK(pnb_dataset_open(&ds, f->train, NULL, &err));
+    o.batch_size = pnb_dataset_size(ds);
+    pnb_dataset_free(ds);
+    o.train_num_samples = 0;
+    o.loss = vse.loss;
+    o.config_overrides = "{\"attention\": false, \"uncertainty\": false}";
+    o.augment = pnb_augment_none();
+    o.texts = PNB_TEXT_FIRST;
+    o.optim.lr = 0;
+    o.max_steps = steps;
+    o.word_drop = word_drop;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    return r.total;
+}
+
+/* Every step sees all pairs, and only the words that it drops make its loss another one. */
+static void every_step_drops_others(void **state)
+{
+    const fixture *f = *state;
+    double whole = loss_of_step(f, 0, 1), first = loss_of_step(f, 0.5, 1);
+    assert_true(fabs(loss_of_step(f, 0, 2) - whole) < 1e-4 * whole);
+    assert_true(fabs(first - whole) > 1e-3 * whole);
+    assert_true(fabs(loss_of_step(f, 0.5, 2) - first) > 1e-3 * first);
+}
+
+static void dropping_is_refused(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = pcme_opts(f, "refused");
+    pnb_train_result r;
+    o.word_drop = 1.5;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "word-drop is 1.5");
+    o.word_drop = 0;
+    o.word_drop_removes = true;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "give --word-drop");
+    o.word_drop = 0.1;
+    o.tokenizer_kind = PNB_TOKENIZER_BYTE_BPE; /* every text has pieces: none is unknown */
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "no unknown token");
+    assert_true(pnb_train_opts_of(PNB_OBJECTIVE_PCME, true).word_drop == 0.1);
+    assert_true(pnb_train_opts_of(PNB_OBJECTIVE_PCME, true).augment.erase_const);
+}
+
+/* ---- word vectors ---- */
+
+static char *write_vectors(const fixture *f, const char *text)
+{
+    char *path = pnb__path_join(f->dir, "vectors.txt");
+    ASSERT_OK(pnb__write_file(path, text, strlen(text), &err));
+    return path;
+}
+
+static bool log_holds(const fixture *f, const char *run, const char *part)
+{
+    char *path = pnb__format("%s/%s/out.log", f->logs, run), *text = NULL;
+    size_t n = 0;
+    ASSERT_OK(pnb__read_file(path, 1 << 20, &text, &n, &err));
+    bool found = strstr(text, part) != NULL;
+    pnb__free(text);
+    pnb__free(path);
+    return found;
+}
+
+/* With a rate of 0 the checkpoint holds what the words started with. */
+static void words_start_with_their_vectors(void **state)
+{
+    const fixture *f = *state;
+    static const float red[] = {1, -2, 3, -4, 5, 0.5F};
+    char *path = write_vectors(f, "red 1 -2 3 -4 5 0.5\nzebra 1 1 1 1 1 1\n");
+    pnb_train_opts o = pcme_opts(f, "vectors");
+    pnb_train_result r;
+    pnb_tokenizer *tok = NULL;
+    size_t rows, dim;
+    o.word_vectors = path;
+    o.optim.lr = 0;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    ASSERT_OK(pnb_tokenizer_load(&tok, r.checkpoint_dir, &err));
+    float *words = words_of(f, &r, &rows, &dim);
+    int32_t id = pnb_tokenizer_find(tok, "red");
+    assert_true(id >= 0);
+    assert_memory_equal(words + (size_t)id * dim, red, sizeof red);
+    char said[64];
+    snprintf(said, sizeof said, "Word vectors: 1 of %zu words found", rows);
+    assert_true(log_holds(f, "vectors", said));
+    free(words);
+    pnb_tokenizer_free(tok);
+    o.resume = "latest";
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "leave it out with --resume");
+    char *dir = pnb__format("%s/vectors/checkpoints/latest", f->logs);
+    o.resume = NULL;
+    o.name = "vectors-of-a-model";
+    o.model = dir;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "trained model");
+    pnb__free(dir);
+    pnb__free(path);
+}
+
+static void vectors_are_refused(void **state)
+{
+    const fixture *f = *state;
+    char *path = write_vectors(f, "zebra 1 1 1 1 1 1\n");
+    pnb_train_opts o = pcme_opts(f, "vectors-refused");
+    pnb_train_result r;
+    o.word_vectors = path;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_NOT_FOUND, "holds none of the");
+    pnb__free(write_vectors(f, "red 1 2 3\n"));
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_FORMAT, "vectors.txt");
+    pnb_train_opts other = fixture_opts(f, "vectors-of-prolip");
+    ASSERT_OK(pnb__write_file(f->config, micro_config, strlen(micro_config), &err));
+    other.word_vectors = path;
+    ASSERT_FAILS(pnb_train(f->ctx, &other, &r, &err), PNB_ARG, "no embedding of words");
+    pnb__free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dropped_words_are_the_unknown_one),
+        cmocka_unit_test(dropping_resumes_to_the_bit),
+        cmocka_unit_test(every_step_drops_others),
+        cmocka_unit_test(dropping_is_refused),
+        cmocka_unit_test(words_start_with_their_vectors),
+        cmocka_unit_test(vectors_are_refused),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
