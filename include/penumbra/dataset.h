@@ -33,11 +33,12 @@ extern "C" {
  * run's settings. What is stored is the word, never the number, so a kind may be added anywhere
  * but before AUTO, which is what a zeroed struct means. */
 #define PNB_DATASET_LIST(X)                                                                        \
-    X(AUTO, "auto")      /* by the name: *.tar, *.csv / *.tsv, *.jsonl, a binary, a folder */      \
+    X(AUTO, "auto")      /* by the name: *.tar, *.csv / *.tsv, *.json(l), a binary, a folder */    \
     X(TAR, "webdataset") /* webdataset shards */                                                   \
     X(CSV, "csv")        /* a table with a column of picture paths and one of captions */          \
     X(DIR, "dir")        /* a folder of pictures, searched below; x.txt / x.json beside x.png */   \
     X(JSONL, "jsonl")    /* one {'image' or 'filepath', 'caption' | 'captions', ...} a line */     \
+    X(KARPATHY, "karpathy")   /* Karpathy's json of COCO or Flickr and a folder of pictures */     \
     X(SYNTHETIC, "synthetic") /* random pixels and one caption: measures throughput */             \
     X(BINARY, "binary")       /* CIFAR-10/100 and STL-10 binaries, MNIST's idx files, also as .gz */
 
@@ -73,6 +74,8 @@ typedef struct pnb_dataset pnb_dataset;
 /* Opens a data set.
  *   spec = SOURCE [ "::" SOURCE ]...
  * A source is a path with brace globs "{00000..00012}" or "{a,b}" and the wildcards * ? [ ]. A
+ * "#KEY=VALUE,..." behind a source says more: "split=train+restval,images=DIR" of a Karpathy json,
+ * "captions=DIR,classes=FILE,omit=FILE" of a folder of pictures (docs/data.md). A
  * folder that holds *.tar files is read as those shards in name order, unless the kind is DIR. A
  * tar that ends early keeps the samples before the damage and is reported by
  * pnb_dataset_n_warnings. For SYNTHETIC the spec is not read and may be NULL. opts NULL: the
@@ -214,6 +217,9 @@ typedef struct pnb_loader_opts {
     bool drop_last;    /* leave out the short batch at the end of an epoch */
     bool resample;     /* draw the samples of an epoch with replacement, instead of a permutation;
                         * an epoch has at least one batch then, however small the data set */
+    bool by_class;     /* one sample of batch_size different classes in each batch, of every class
+                        * where that is their number; each class goes through its samples before it
+                        * begins anew; shuffled, not resampled */
     size_t n_epochs;   /* 0: without end */
     int n_workers;  /* threads that prepare batches, to 256; 0: prepare in pnb_loader_next itself */
     int n_prefetch; /* batches prepared ahead, 1 to 1024 */
@@ -264,11 +270,16 @@ typedef struct pnb_loader_position {
 
 typedef struct pnb_loader pnb_loader;
 
+/* How many classes have a sample: the largest batch with by_class.
+ * Errors  ARG (a sample without a class, named), those of pnb_dataset_get, NOMEM */
+pnb_status pnb_loader_count_classes(const pnb_dataset *ds, size_t *out, pnb_error *err);
+
 /* Starts the workers, which block all signals. `ds` must outlive the loader. opts NULL: the
  * defaults. Free with pnb_loader_free; on failure *out is NULL.
  * Memory  n_prefetch + 1 batches and the cache
  * Errors  ARG (an option outside its range, a rank beyond n_ranks, a template without a place
- *         for the caption), SHAPE (fewer samples than a batch with drop_last), NOT_FOUND (empty),
+ *         for the caption; by_class of samples without a class), SHAPE (fewer samples than a batch
+ *         with drop_last, fewer classes than a batch has), NOT_FOUND (empty),
  *         LIMIT (2^32 samples), NOMEM */
 pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_loader_opts *opts,
                              pnb_error *err);

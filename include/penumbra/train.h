@@ -69,11 +69,13 @@ typedef struct pnb_train_opts {
                                 * the size of a synthetic one. An epoch of shards is rounded up to
                                 * whole steps, any other down, and has one at least */
     bool dataset_resampled;    /* draw training samples with replacement */
-    int workers;               /* threads that prepare batches, 0 to 256: 1 */
-    int64_t max_image_pixels;  /* of a picture, see pnb_loader_opts */
-    pnb_augment augment;       /* of training pictures; validation has none */
-    pnb_text_choice texts;     /* any but ALL_LEVELS: LEVEL */
-    double template_share;     /* probability that a caption goes into a template, 0 to 1: 0.3 */
+    bool batch_by_class;      /* a batch has one sample of each of its classes (CUB Captions: of all
+                               * 150), see pnb_loader_opts.by_class; one forward pass a step */
+    int workers;              /* threads that prepare batches, 0 to 256: 1 */
+    int64_t max_image_pixels; /* of a picture, see pnb_loader_opts */
+    pnb_augment augment;      /* of training pictures; validation has none */
+    pnb_text_choice texts;    /* any but ALL_LEVELS: LEVEL */
+    double template_share;    /* probability that a caption goes into a template, 0 to 1: 0.3 */
     const char *const *templates; /* with "{}" or "{c}" for the caption: six built-in ones */
     size_t n_templates;           /* 0: captions stay as they are */
     int val_level;                /* caption level of validation where samples have levels: 3 */
@@ -125,9 +127,10 @@ typedef struct pnb_train_opts {
     double lr_min_ratio;     /* the cosine ends at this share of lr, 0 to 1 */
     int64_t epochs_cooldown; /* const-cooldown: the last epochs, in which the rate falls */
     double lr_cooldown_power, lr_cooldown_end; /* as this power of what is left, to this rate */
-    size_t batch_size;                         /* pairs of one forward pass, 1 to 2^24 */
-    int accum_freq;          /* forward passes of one step; the loss sees all their pairs, at most
-                              * 2^31 - 1 */
+    size_t batch_size; /* pairs of one forward pass, 1 to 2^24; 0 with batch_by_class: as many as
+                        * there are classes */
+    int accum_freq;    /* forward passes of one step; the loss sees all their pairs, at most
+                        * 2^31 - 1 */
     bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
                               * again: the same bits, less memory, more time */
     int64_t epochs;          /* passes over the data, not looked at beside max_steps: 32 */

@@ -72,6 +72,41 @@ want 2 train --train-data shapes/train --name z --zeroshot-frequency 2
 says "eval retrieval"
 check "nothing was started" test ! -e logs/z
 
+# words, boxes and classes of PCME
+want 2 train --train-data shapes/train --name z --aug-cfg re_mode=blue
+says "re_mode=pixel|const"
+want 1 train --train-data shapes/train "${common[@]}" --name z --word-drop-removes
+says "give --word-drop"
+want 1 train --train-data shapes/train "${common[@]}" --name z --word-vectors tok.json
+says "no embedding of words"
+mkdir -p birds/1.wren birds/2.owl pictures
+tar -xf "$(find shapes/train -name '*.tar' | head -1)" -C pictures
+i=0
+for picture in pictures/*.png; do
+    mv "$picture" "pictures/$i.png"
+    i=$((i + 1))
+done
+for i in 0 1 2; do
+    for class in 1.wren 2.owl; do
+        cp pictures/$i.png birds/$class/$i.png
+        echo "the bird $i of $class" >birds/$class/$i.txt
+    done
+done
+sentence='"split": "restval", "sentences": [{"raw": "a bird"}]'
+printf '{"images": [{"filename": "0.png", %s}, {"filename": "1.png", %s}, {"filename": "2.png", %s}]}' \
+    "$sentence" "$sentence" "$sentence" >dataset_coco.json
+pcme=(--objective pcme --force-image-size 32 --logs logs --threads 2 --epochs 1 --warmup 0 -q)
+want 0 train --train-data birds --batch-by-class --name birds --word-drop 0.1 \
+    --aug-cfg re_prob=0.2 --aug-cfg re_mode=const "${pcme[@]}" --json
+prints '"n_steps": 3'
+check "a batch of the classes" grep -q "^batch_size: 2$" logs/birds/params.txt
+check "boxes of 0" grep -q "^aug_re_const: true$" logs/birds/params.txt
+want 0 train --train-data 'dataset_coco.json#images=pictures' --name coco --batch-size 3 "${pcme[@]}"
+check "the recipe's batch is given up for the one asked for" grep -q "^batch_size: 3$" \
+    logs/coco/params.txt
+want 1 train --train-data 'dataset_coco.json#split=dev' --name z "${pcme[@]}"
+says "is in the split 'dev'"
+
 want 1 train --train-data nowhere "${common[@]}" --name x --max-steps 2
 says "nowhere"
 mkdir empty

@@ -26,13 +26,16 @@ struct train_args {
 static const pnb__option options[] = {
     PNB__ROW_FILE(
         "train-data", AT(job.train_data), "SPEC",
-        "Pictures and captions: tar shards (braces, globs, \"::\"), a csv, a jsonl or a folder",
+        "Pictures and captions: tar shards (braces, globs, \"::\"), a csv, a jsonl, a folder or "
+        "Karpathy's json; \"#split=...,images=DIR\" behind the json and "
+        "\"#captions=DIR,classes=FILE,omit=FILE\" behind a folder say more",
         .group = "Data"),
     PNB__ROW_FILE("val-data", AT(job.val_data), "SPEC", "The same for validation"),
     PNB__ROW_INT("train-num-samples", AT(job.train_num_samples), "N",
                  "Samples of one epoch; by default all", PNB__RANGE(1, 1000000000000000.0)),
     PNB__ROW_CHOICE(
-        "dataset-type", AT(job.dataset.kind), "TYPE", "auto|webdataset|csv|dir|jsonl|synthetic",
+        "dataset-type", AT(job.dataset.kind), "TYPE",
+        "auto|webdataset|csv|dir|jsonl|karpathy|synthetic",
         "Form of the data; told by the name by default. synthetic: random pixels, one caption "
         "and no files, --train-num-samples of them",
         .fallback = "auto"),
@@ -215,7 +218,12 @@ static const pnb__option options[] = {
                   PNB__RANGE(0, INFINITY)),
     PNB__ROW_REAL("grad-clip-norm", AT(job.optim.grad_clip_norm), "NORM",
                   "Gradients of a larger norm are scaled down; 0 is off", PNB__RANGE(0, INFINITY)),
-    PNB__ROW_INT("batch-size", AT(job.batch_size), "N", "Pairs of one forward pass",
+    PNB__ROW_FLAG("batch-by-class", AT(job.batch_by_class),
+                  "Each batch has one sample of every class (CUB Captions), or of --batch-size "
+                  "different ones"),
+    PNB__ROW_INT("batch-size", AT(job.batch_size), "N",
+                 "Pairs of one forward pass; by default the recipe's, with --batch-by-class the "
+                 "number of classes",
                  PNB__RANGE(1, 1000000.0), .letter = 'b'),
     PNB__ROW_INT("accum-freq", AT(job.accum_freq), "N",
                  "Forward passes of one step; the loss sees all their pairs",
@@ -282,7 +290,8 @@ static pnb_train_opts recipe_of(const struct train_args *a)
     return pnb_train_opts_of(a->objective, published);
 }
 
-/* What --opt and --save-frequency are without them is told behind the words: others speak too. */
+/* What --opt, --batch-size and --save-frequency are without them is told behind the words: others
+ * speak too. */
 static void defaults(void *args)
 {
     struct train_args *a = args;
@@ -290,6 +299,7 @@ static void defaults(void *args)
         .job = recipe_of(a), .inclusion_alpha_occ = NAN, .zeroshot_frequency = PNB__INT_UNSET};
     a->job.optim.kind = PNB_N_OPTIM_KINDS;
     a->job.save_frequency = -1;
+    a->job.batch_size = 0;
     a->job.save_most_recent = false;
 }
 
@@ -320,6 +330,8 @@ static void fill_rest(const pnb__app *app, struct train_args *a)
             a->inclusion_alpha_occ;
     if (o->optim.kind == PNB_N_OPTIM_KINDS)
         o->optim.kind = a->adamp ? PNB_OPTIM_ADAMP : recipe_of(a).optim.kind;
+    if (o->batch_size == 0 && !o->batch_by_class)
+        o->batch_size = recipe_of(a).batch_size;
     if (o->save_frequency < 0) {
         o->save_frequency = 0;
         o->save_most_recent = true;

@@ -22,6 +22,7 @@ struct pnb_loader {
     size_t n_samples, n_draws, n_batches; /* of the data set; of an epoch, also in batches */
     pnb__image_cache cache;
     pnb__skips skips;
+    pnb__class_lists classes; /* with by_class */
 
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t work, ready;
@@ -91,13 +92,18 @@ static void make_order(pnb_loader *l, uint64_t epoch)
     if (l->has_order && (l->order_epoch == epoch || is_fixed))
         return;
     pnb__rng rng;
-    pnb__rng_init(&rng, l->opts.seed, ((l->opts.resample ? 6ULL : 5ULL) << 56) | epoch);
+    uint64_t purpose = l->opts.by_class ? 7 : l->opts.resample ? 6 : 5;
+    pnb__rng_init(&rng, l->opts.seed, (purpose << 56) | epoch);
+    l->order_epoch = epoch;
+    l->has_order = true;
+    if (l->opts.by_class) {
+        pnb__class_order(&l->classes, &rng, l->opts.batch_size, l->n_batches, l->order);
+        return;
+    }
     for (size_t i = 0; i < l->n_draws; i++)
         l->order[i] = l->opts.resample ? (uint32_t)pnb__rng_below(&rng, l->n_samples) : (uint32_t)i;
     if (l->opts.shuffle && !l->opts.resample)
         pnb__rng_shuffle(&rng, l->order, l->n_draws);
-    l->order_epoch = epoch;
-    l->has_order = true;
 }
 
 /* Copies the sample indices of a ticket to its room's list. */
@@ -109,7 +115,7 @@ static pnb__batch_job make_job(pnb_loader *l, uint64_t ticket)
     uint32_t *samples = l->jobs + (size_t)(ticket % l->n_rooms) * l->opts.batch_size;
     make_order(l, p.epoch);
     memcpy(samples, l->order + first, n * sizeof *samples);
-    return (pnb__batch_job){p.epoch, p.batch, samples, n};
+    return (pnb__batch_job){p.epoch, p.batch, samples, n, l->opts.by_class ? &l->classes : NULL};
 }
 
 static void *work(void *user)
@@ -180,9 +186,30 @@ static pnb_status check_opts(const pnb_dataset *ds, const pnb_loader_opts *o, pn
     if (o->rank >= o->n_ranks)
         return pnb__fail(err, PNB_ARG, "loader: rank %zu of %zu, they count from 0", o->rank,
                          o->n_ranks);
+    if (o->by_class && (o->resample || !o->shuffle))
+        return pnb__fail(err, PNB_ARG,
+                         "loader: batches by class have an order of their own: they are neither "
+                         "resampled nor in the order of the data set");
     if ((unsigned)o->texts >= PNB_N_TEXT_CHOICES)
         return pnb__fail(err, PNB_ARG, "loader: unknown choice of captions %d", (int)o->texts);
     return check_templates(o, err);
+}
+
+/* Samples of an epoch, and its batches. By class it has as many batches as the samples fill. */
+static pnb_status plan_epoch(pnb_loader *l, pnb_error *err)
+{
+    const pnb_loader_opts *o = &l->opts;
+    pnb_status status = o->by_class ? pnb__class_lists_create(&l->classes, l->ds, err) : PNB_OK;
+    if (status == PNB_OK && o->by_class && o->batch_size > l->classes.n_classes)
+        status = pnb__fail(err, PNB_SHAPE,
+                           "loader: a batch of %zu samples of as many classes, but there are %zu: "
+                           "lower the batch size",
+                           o->batch_size, l->classes.n_classes);
+    l->n_samples = pnb_dataset_size(l->ds);
+    l->n_draws = o->resample ? PNB_MAX(l->n_samples, o->batch_size) : l->n_samples;
+    l->n_batches = l->n_draws / o->batch_size;
+    l->n_batches += !o->drop_last && !o->by_class && l->n_draws % o->batch_size != 0;
+    return status;
 }
 
 static pnb_status allocate(pnb_loader *l, pnb_error *err)
@@ -241,15 +268,13 @@ pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_
         return pnb__fail_nomem(err, sizeof *l);
     l->ds = ds;
     l->opts = given;
-    l->n_samples = pnb_dataset_size(ds);
-    l->n_draws = given.resample ? PNB_MAX(l->n_samples, given.batch_size) : l->n_samples;
-    l->n_batches = l->n_draws / given.batch_size;
-    l->n_batches += !given.drop_last && l->n_draws % given.batch_size != 0;
     pthread_mutex_init(&l->lock, NULL);
     pthread_mutex_init(&l->cache.lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->ready, NULL);
-    status = allocate(l, err);
+    status = plan_epoch(l, err);
+    if (status == PNB_OK)
+        status = allocate(l, err);
     if (status == PNB_OK)
         status = start_workers(l, err);
     if (status == PNB_OK)
@@ -284,6 +309,7 @@ void pnb_loader_free(pnb_loader *l)
     pthread_cond_destroy(&l->work);
     pthread_cond_destroy(&l->ready);
     pnb__skips_free(&l->skips);
+    pnb__class_lists_free(&l->classes);
     pnb__free(l->cache.images);
     pnb_image_budget_free(l->cache.budget);
     pnb__free(l->rooms);

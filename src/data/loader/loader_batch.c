@@ -332,7 +332,8 @@ static pnb_status fill_or_replace(const pnb_dataset *ds, const pnb_loader_opts *
         if (status != PNB_OK)
             return status;
         room->batch.n_replaced += attempt == 0;
-        key[2] = pnb__rng_below(&rng, pnb_dataset_size(ds));
+        key[2] = job->classes != NULL ? pnb__class_other(job->classes, job->samples[place], &rng)
+                                      : pnb__rng_below(&rng, pnb_dataset_size(ds));
     }
 }
 

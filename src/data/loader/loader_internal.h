@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/base.h"
+#include "base/order.h"
 #include "penumbra/dataset.h"
 
 typedef struct pnb__skip {
@@ -44,11 +45,30 @@ typedef struct pnb__batch_room {
     pnb_error error;
 } pnb__batch_room;
 
+/* Samples by class; loader_classes.c. All zero: there are none. */
+typedef struct pnb__class_lists {
+    pnb__labelled *sorted; /* [n] by class */
+    size_t *first;         /* [n_classes + 1] where each begins there */
+    size_t n_classes;      /* that have a sample */
+    uint32_t *class_of;    /* [n] 0 .. n_classes - 1 */
+    uint32_t *pool, *turn; /* of the epoch being ordered: samples by class, classes of a batch */
+    size_t *at;
+} pnb__class_lists;
+/* Errors  ARG (a sample without a class), those of pnb_dataset_get, NOMEM */
+pnb_status pnb__class_lists_create(pnb__class_lists *c, const pnb_dataset *ds, pnb_error *err);
+void pnb__class_lists_free(pnb__class_lists *c);
+/* order[n_batches][batch_size]: samples of as many classes in each batch. */
+void pnb__class_order(pnb__class_lists *c, pnb__rng *rng, size_t batch_size, size_t n_batches,
+                      uint32_t *order);
+/* Any sample of the same class. */
+uint32_t pnb__class_other(const pnb__class_lists *c, uint32_t sample, pnb__rng *rng);
+
 /* What is to be prepared. */
 typedef struct pnb__batch_job {
     uint64_t epoch, batch;
     const uint32_t *samples;
     size_t n;
+    const pnb__class_lists *classes; /* a replacement is of the same class; NULL: any sample */
 } pnb__batch_job;
 
 /* Fills the room; an error stays in room->status and room->error. */

@@ -1,8 +1,8 @@
 /* Opening a data set and reaching its samples: which reader a source needs, the growing list of
  * entries, and the picture of a sample. Captions are read by dataset_record.c, sources by
- * dataset_tar.c, dataset_table.c, dataset_dir.c and dataset_binary.c, names of classes by
- * dataset_classes.c. After opening nothing here changes, so threads
- * share a data set without locks. */
+ * dataset_tar.c, dataset_table.c, dataset_dir.c, dataset_karpathy.c and dataset_binary.c, names of
+ * classes by dataset_classes.c. After opening nothing here changes, so threads share a data set
+ * without locks. */
 #include "base/grow.h"
 #include "data/sources/dataset_internal.h"
 
@@ -99,21 +99,25 @@ static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *e
         *kind = PNB_DATASET_CSV;
     else if (ends_with_any_case(path, ".jsonl"))
         *kind = PNB_DATASET_JSONL;
+    else if (ends_with_any_case(path, ".json"))
+        *kind = PNB_DATASET_KARPATHY;
     else if (pnb__is_binary(path))
         *kind = PNB_DATASET_BINARY;
     else if (!pnb__path_is_file(path))
         return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file or folder", path);
     else
-        return pnb__fail(err, PNB_ARG,
-                         "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl, a "
-                         "binary of CIFAR, STL-10 or MNIST, or a folder",
-                         path);
+        return pnb__fail(
+            err, PNB_ARG,
+            "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl, *.json, a "
+            "binary of CIFAR, STL-10 or MNIST, or a folder",
+            path);
     return PNB_OK;
 }
 
 /* A folder that holds shards is those shards; any other one is a folder of pictures. */
-static pnb_status scan_folder(pnb_dataset *ds, const char *path, pnb_error *err)
+static pnb_status scan_folder(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err)
 {
+    const char *path = s->path;
     pnb__paths names = {0};
     size_t n_shards = 0;
     pnb_status status = PNB_OK;
@@ -128,21 +132,27 @@ static pnb_status scan_folder(pnb_dataset *ds, const char *path, pnb_error *err)
             goto done;
         n_shards++;
     }
-    if (n_shards == 0)
-        status = pnb__scan_dir(ds, path, err);
+    if (n_shards > 0)
+        status = pnb__spec_settings_check(s, PNB_DATASET_TAR, err);
+    else
+        status = pnb__scan_dir(ds, s, err);
 done:
     pnb__paths_free(&names);
     return status;
 }
 
-static pnb_status scan_path(pnb_dataset *ds, const char *path, pnb_error *err)
+static pnb_status scan_source(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err)
 {
+    const char *path = s->path;
     pnb_dataset_kind kind = ds->opts.kind;
     if (kind == PNB_DATASET_AUTO || pnb__path_is_dir(path)) {
         pnb_status status = kind_of(path, &kind, err);
         if (status != PNB_OK)
             return status;
     }
+    pnb_status status = pnb__spec_settings_check(s, kind, err);
+    if (status != PNB_OK)
+        return status;
     switch (kind) {
     case PNB_DATASET_TAR:
         return pnb__scan_tar(ds, path, err);
@@ -152,9 +162,22 @@ static pnb_status scan_path(pnb_dataset *ds, const char *path, pnb_error *err)
         return pnb__scan_jsonl(ds, path, err);
     case PNB_DATASET_BINARY:
         return pnb__scan_binary(ds, path, err);
+    case PNB_DATASET_KARPATHY:
+        return pnb__scan_karpathy(ds, s, err);
     default:
-        return scan_folder(ds, path, err);
+        return scan_folder(ds, s, err);
     }
+}
+
+/* A path with or without settings. */
+static pnb_status scan_path(pnb_dataset *ds, const char *path, pnb_error *err)
+{
+    pnb__spec_settings settings;
+    pnb_status status = pnb__spec_settings_read(&settings, path, err);
+    if (status == PNB_OK)
+        status = scan_source(ds, &settings, err);
+    pnb__spec_settings_free(&settings);
+    return status;
 }
 
 /* Owned copy of `text`, or of `fallback`; NULL stays NULL. */

@@ -3,6 +3,7 @@
 #define PNB_DATA_SOURCES_DATASET_INTERNAL_H
 
 #include "base/base.h"
+#include "base/order.h"
 #include "penumbra/dataset.h"
 
 /* How the pixels of a binary source lie: one plane a channel, rows or columns one after another. */
@@ -78,11 +79,45 @@ pnb_status pnb__spec_expand(pnb__paths *out, const char *spec, pnb_error *err);
 /* Names in a folder, sorted by bytes; without "." and "..". */
 pnb_status pnb__list_dir(pnb__paths *out, const char *dir, pnb_error *err);
 
-/* ---- dataset_tar.c, dataset_table.c, dataset_dir.c ---- Each adds the samples of one source. */
+/* ---- dataset_settings.c ---- What stands behind a source's "#", "key=value" with commas between;
+ * the texts lie in `path`, which ends where they begin. NULL: not given. */
+typedef struct pnb__spec_settings {
+    char *path;
+    const char *split, *images;            /* of Karpathy's json */
+    const char *captions, *classes, *omit; /* of a folder of pictures */
+} pnb__spec_settings;
+/* Length of the source without its settings. */
+size_t pnb__spec_head(const char *source);
+pnb_status pnb__spec_settings_read(pnb__spec_settings *out, const char *source, pnb_error *err);
+void pnb__spec_settings_free(pnb__spec_settings *s);
+/* Errors  ARG (settings of another kind) */
+pnb_status pnb__spec_settings_check(const pnb__spec_settings *s, pnb_dataset_kind kind,
+                                    pnb_error *err);
+
+/* Names of a text file, one a line, and which of them were met. */
+typedef struct pnb__name_list {
+    char *data;
+    pnb__named *names; /* sorted */
+    unsigned char *used;
+    size_t n;
+} pnb__name_list;
+/* Errors  FORMAT (no name), those of reading */
+pnb_status pnb__name_list_read(pnb__name_list *out, const char *path, pnb_error *err);
+void pnb__name_list_free(pnb__name_list *l); /* an all-zero one is fine */
+/* Whether it holds the name, which counts as met then. */
+bool pnb__name_list_take(pnb__name_list *l, const char *name);
+/* The same of a folder of a class: by its name, or by the number before the full stop. */
+bool pnb__class_list_take(pnb__name_list *l, const char *folder);
+/* How many were not met, and the first of them. */
+const char *pnb__name_list_unused(const pnb__name_list *l, size_t *n);
+
+/* ---- dataset_tar.c, dataset_table.c, dataset_dir.c, dataset_karpathy.c ---- Each adds the samples
+ * of one source. */
 pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_csv(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_jsonl(pnb_dataset *ds, const char *path, pnb_error *err);
-pnb_status pnb__scan_dir(pnb_dataset *ds, const char *path, pnb_error *err);
+pnb_status pnb__scan_dir(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err);
+pnb_status pnb__scan_karpathy(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err);
 
 /* ---- dataset_binary.c ---- CIFAR-10/100, STL-10 and MNIST's idx files. */
 bool pnb__is_binary(const char *path); /* by its name */

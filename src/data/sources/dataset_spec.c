@@ -135,6 +135,25 @@ static pnb_status expand_braces(pnb__paths *out, const char *text, int depth, pn
     return status;
 }
 
+/* Braces and globs are of the path; settings behind it go with each path that it stands for. */
+static pnb_status expand_source(pnb__paths *out, const char *source, pnb_error *err)
+{
+    size_t head = pnb__spec_head(source), first = out->n;
+    char *path = pnb__strndup(source, head);
+    if (path == NULL)
+        return pnb__fail_nomem(err, head);
+    pnb_status status = expand_braces(out, path, 0, err);
+    pnb__free(path);
+    for (size_t i = first; i < out->n && source[head] != 0 && status == PNB_OK; i++) {
+        char *full = pnb__format("%s%s", out->items[i], source + head);
+        if (full == NULL)
+            return pnb__fail_nomem(err, strlen(source));
+        pnb__free(out->items[i]);
+        out->items[i] = full;
+    }
+    return status;
+}
+
 pnb_status pnb__spec_expand(pnb__paths *out, const char *spec, pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -151,7 +170,7 @@ pnb_status pnb__spec_expand(pnb__paths *out, const char *spec, pnb_error *err)
                                "%s: commands are not run as data sources; copy the shards to files",
                                part);
         else
-            status = expand_braces(out, part, 0, err);
+            status = expand_source(out, part, err);
         pnb__free(part);
         if (!next)
             break;

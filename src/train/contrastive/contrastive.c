@@ -48,6 +48,7 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
     l.seed = o->seed;
     l.n_workers = o->workers;
     l.resample = o->dataset_resampled;
+    l.by_class = o->batch_by_class;
     l.max_image_pixels = o->max_image_pixels; /* a bomb is skipped, and named at the end */
     l.preprocess = c->preprocess;
     l.augment = o->augment;
@@ -68,7 +69,7 @@ static pnb_status make_val_loader(pnb__contrastive *c, pnb_error *err)
 {
     pnb_loader_opts l = loader_opts(c);
     l.batch_size = PNB_MIN(l.batch_size, pnb_dataset_size(c->val)); /* all in one where it fits */
-    l.shuffle = l.resample = false;
+    l.shuffle = l.resample = l.by_class = false; /* classes of validation are others */
     l.drop_last = false;
     l.n_workers = 0;
     l.rank = 0, l.n_ranks = 1; /* every process validates the whole set, and all find the same */
@@ -196,7 +197,15 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     pnb__contrastive *c = self;
     pnb_status status;
     c->exchange = o->exchange; /* the loop has put in the one of a single process by now */
-    PNB_TRY(open_dataset(c, c->opts->train_data, &c->train, err));
+    if (c->opts->batch_by_class && c->exchange->n_ranks > 1) {
+        status = pnb__fail(err, PNB_ARG,
+                           "--batch-by-class: %zu processes would have a class more "
+                           "than once in a step",
+                           c->exchange->n_ranks);
+        goto done;
+    }
+    if (c->train == NULL) /* open already where its classes were counted */
+        PNB_TRY(open_dataset(c, c->opts->train_data, &c->train, err));
     if (c->opts->val_data != NULL)
         PNB_TRY(open_dataset(c, c->opts->val_data, &c->val, err));
     PNB_TRY(pnb__contrastive_open_model(c, checkpoint, err));
@@ -459,18 +468,58 @@ static void fill_result(pnb_train_result *out, const pnb__run_result *r)
     out->graph_bytes = r->graph_bytes;
 }
 
+/* A batch of every class is as large as there are classes, which the data alone know: they are
+ * opened here, before the loop is told how many pairs a step has, and stay open for it. With one
+ * class the loss has no negatives. */
+static pnb_status settle_batch(pnb__contrastive *c, pnb_train_opts *o, pnb_error *err)
+{
+    size_t n = 0;
+    if (!o->batch_by_class)
+        return PNB_OK;
+    pnb_status status = open_dataset(c, o->train_data, &c->train, err);
+    if (status == PNB_OK)
+        status = pnb_loader_count_classes(c->train, &n, err);
+    if (status == PNB_OK && n < 2)
+        status = pnb__fail(err, PNB_ARG,
+                           "--batch-by-class: all samples are of one class, and a pair needs "
+                           "others to be told from");
+    if (status == PNB_OK && o->batch_size > n)
+        status = pnb__fail(err, PNB_ARG,
+                           "--batch-size %zu: with --batch-by-class at most the number of classes, "
+                           "which is %zu",
+                           o->batch_size, n);
+    o->batch_size = o->batch_size > 0 ? o->batch_size : n;
+    return status;
+}
+
+/* What can be checked without the data: 0 is a batch that is not known yet, and stands for one that
+ * is in range. */
+static pnb_status check_opts(const pnb_train_opts *o, pnb_error *err)
+{
+    pnb_train_opts known = *o;
+    if (o->batch_by_class && o->batch_size == 0)
+        known.batch_size = 2;
+    return pnb__contrastive_check_opts(&known, err);
+}
+
 /* Options first: a wrong one costs a second, not the time to open the data. */
 pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_result *out,
                      pnb_error *err)
 {
     pnb__contrastive c;
     pnb__run_result run;
-    const pnb__run_opts run_opts = pnb__contrastive_run_opts(opts);
+    pnb_train_opts settled = *opts;
     *out = (pnb_train_result){0};
-    pnb_status status = pnb__contrastive_check_opts(opts, err);
+    pnb_status status = check_opts(opts, err);
     if (status != PNB_OK)
         return status;
-    const pnb__objective objective = pnb__contrastive_objective(&c, ctx, opts, out);
+    const pnb__objective objective = pnb__contrastive_objective(&c, ctx, &settled, out);
+    status = settle_batch(&c, &settled, err);
+    if (status != PNB_OK) {
+        close_contrastive(&c);
+        return status;
+    }
+    const pnb__run_opts run_opts = pnb__contrastive_run_opts(&settled);
     status = pnb__trainer_run(ctx, &run_opts, &objective, &run, err);
     fill_result(out, &run);
     return status;

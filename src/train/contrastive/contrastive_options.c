@@ -203,6 +203,7 @@ static const pnb__field fields[] = {
     {"dataset_type", AT(dataset.kind), dataset_name, PNB__FIELD_ENUM, false, PNB__ALSO_NONE},
     /* which samples a step sees, and in which order */
     {"dataset_resampled", AT(dataset_resampled), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"batch_by_class", AT(batch_by_class), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"train_num_samples", AT(train_num_samples), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"workers", AT(workers), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
     /* what of a sample's captions it sees */
@@ -374,6 +375,10 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
                          (long long)o->train_num_samples);
     if (o->n_templates > 0 && o->templates == NULL)
         return pnb__fail(err, PNB_ARG, "%zu templates, but none is given", o->n_templates);
+    if (o->batch_by_class && (o->dataset_resampled || o->accum_freq > 1))
+        return pnb__fail(err, PNB_ARG,
+                         "--batch-by-class: with %s a step would have a class more than once",
+                         o->dataset_resampled ? "--dataset-resampled" : "--accum-freq above 1");
     if (o->epochs_cooldown < 0)
         return pnb__fail(err, PNB_ARG, "cool-down epochs are %lld, they must be 0 or more",
                          (long long)o->epochs_cooldown);

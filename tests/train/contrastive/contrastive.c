@@ -263,6 +263,104 @@ static void vectors_are_refused(void **state)
     pnb__free(path);
 }
 
+/* ---- batches by class, and data that is hard to take ---- */
+
+static void put_image(const char *path, int side, int value)
+{
+    pnb_image image;
+    ASSERT_OK(pnb_image_create(&image, side, side, 3, &err));
+    memset(image.pixels, value, (size_t)(side * side * 3));
+    ASSERT_OK(pnb_image_save_png(&image, path, &err));
+    pnb_image_free(&image);
+}
+
+/* n_classes folders of n pictures of side x side, each with two captions; of one more class there
+ * is one. */
+static char *make_classes(const fixture *f, const char *name, int n_classes, int n, int side)
+{
+    static const char *const birds[] = {"albatross", "auklet", "bunting", "cardinal", "catbird"};
+    char *root = pnb__path_join(f->dir, name);
+    for (int k = 0; k <= n_classes; k++)
+        for (int i = 0; i < (k < n_classes ? n : 1); i++) {
+            char *dir = pnb__format("%s/%03d.%s", root, k + 1, birds[k]);
+            char *path = pnb__format("%s/%d.png", dir, i), *text = pnb__format("%s/%d.txt", dir, i);
+            char captions[96];
+            ASSERT_OK(pnb__make_dirs(dir, &err));
+            put_image(path, side, 40 * k + i);
+            snprintf(captions, sizeof captions, "a small %s\nthe %s sits\n", birds[k], birds[k]);
+            ASSERT_OK(pnb__write_file(text, captions, strlen(captions), &err));
+            pnb__free(dir);
+            pnb__free(path);
+            pnb__free(text);
+        }
+    return root;
+}
+
+/* Four classes of five pictures and one of one: batches of five, an epoch of four. Stopped in the
+ * middle of an epoch it ends in the same bits. */
+static void batches_by_class_resume(void **state)
+{
+    const fixture *f = *state;
+    char *data = make_classes(f, "birds", 4, 5, 40);
+    pnb_train_opts o = pcme_opts(f, "by-class");
+    pnb_train_result whole, parts;
+    sig_atomic_t stop = 1;
+    o.train_data = data;
+    o.train_num_samples = 0;
+    o.batch_by_class = true;
+    o.batch_size = 0;
+    o.epochs = 2;
+    o.word_drop = 0.1;
+    o.augment.erase_p = 0.5;
+    o.augment.erase_const = true;
+    ASSERT_OK(pnb_train(f->ctx, &o, &whole, &err));
+    assert_int_equal(whole.n_steps, 2 * (21 / 5));
+    o.name = "by-class-parts";
+    o.stop = &stop;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &parts, &err), PNB_INTERRUPTED, "");
+    o.stop = NULL;
+    o.resume = "latest";
+    ASSERT_OK(pnb_train(f->ctx, &o, &parts, &err));
+    assert_same_words(f, &whole, &parts, true);
+    assert_true(whole.total == parts.total);
+    o.batch_by_class = false;
+    o.batch_size = 5;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &parts, &err), PNB_ARG, "batch_by_class = true");
+    pnb__free(data);
+}
+
+static void batches_by_class_are_refused(void **state)
+{
+    const fixture *f = *state;
+    char *data = make_classes(f, "few", 1, 3, 40), *one = pnb__format("%s/001.albatross", data);
+    pnb_train_opts o = pcme_opts(f, "by-class-refused");
+    pnb_train_result r;
+    o.train_data = data;
+    o.batch_by_class = true;
+    o.batch_size = 3;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "the number of classes, which is 2");
+    o.batch_size = 0;
+    o.accum_freq = 2;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "a class more than once");
+    o.accum_freq = 1;
+    o.dataset_resampled = true;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "a class more than once");
+    o.dataset_resampled = false;
+    o.train_data = one;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "0.png has no class");
+    char *more = pnb__format("%s#classes=%s/only.txt", data, f->dir);
+    char *list = pnb__path_join(f->dir, "only.txt");
+    ASSERT_OK(pnb__write_file(list, "1\n", 2, &err));
+    o.train_data = more;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "all samples are of one class");
+    o.batch_by_class = false;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "batch");
+    pnb__free(data);
+    pnb__free(one);
+    pnb__free(more);
+    pnb__free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +370,8 @@ int main(void)
         cmocka_unit_test(dropping_is_refused),
         cmocka_unit_test(words_start_with_their_vectors),
         cmocka_unit_test(vectors_are_refused),
+        cmocka_unit_test(batches_by_class_resume),
+        cmocka_unit_test(batches_by_class_are_refused),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
