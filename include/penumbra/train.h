@@ -7,6 +7,7 @@
  *   checkpoints/epoch_K/, step_N/    a model directory each, plus optimizer.safetensors and
  *                   state.json; written whole or not at all
  *   checkpoints/latest               link to the newest of them
+ *   checkpoints/swa                  the mean of the weights of swa_start, when the run is done
  *   checkpoints/best                 link to the one of the lowest validation loss
  *   checkpoints/best_unc_step_N/     the one of save_best_unc, a directory like the others, and
  *   checkpoints/epoch_best_unc       the link to it
@@ -134,6 +135,8 @@ typedef struct pnb_train_opts {
     bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
                               * again: the same bits, less memory, more time */
     int64_t epochs;          /* passes over the data, not looked at beside max_steps: 32 */
+    int64_t swa_start; /* the mean of the weights after this epoch, the next, ... the last becomes
+                        * checkpoints/swa, with statistics of batch norm of its own; 0: none */
     int64_t max_steps; /* 0: no other end than `epochs`; else the schedule's length too; to 10^15 */
     uint64_t seed;     /* of initial weights, order, captions, augmentation and masks */
 

@@ -130,6 +130,8 @@ pnb_status pnb__trainer_update(pnb__trainer *t, pnb__step_values *v, pnb_error *
         status = o->calls->updated(o->self, v, err);
     /* together: a checkpoint written now goes on with the next step on the next sample */
     t->state.step++;
+    if (t->average != NULL)
+        pnb__weight_average_step(t->average, t->state.step);
     t->state.position = o->calls->position(o->self);
     return status;
 }
@@ -255,6 +257,21 @@ static void fill_result(const pnb__trainer *t, const pnb__step_values *v)
     r->samples_per_s = samples * (double)(t->state.step - t->first_step) / PNB_MAX(seconds, 1e-9);
 }
 
+/* Behind the last checkpoint, whose weights it replaces in memory. An objective that is done before
+ * the first epoch of the mean has none. */
+static pnb_status save_mean(pnb__trainer *t, pnb_error *err)
+{
+    if (t->average == NULL || t->average->n_models == 0 || !is_kept(t))
+        return PNB_OK;
+    pnb_status status = pnb__checkpoint_write_mean(t, err);
+    return status == PNB_OK
+               ? pnb__record_info(t, err,
+                                  "Saved checkpoint swa: the mean of the weights after %lld "
+                                  "epochs",
+                                  (long long)t->average->n_models)
+               : status;
+}
+
 /* Update, record, validate, save, in that order: a checkpoint holds the validation of its own step.
  * A stop between two steps saves too, so that nothing of a stopped run is lost. */
 static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
@@ -277,9 +294,10 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
     }
     const pnb__objective *o = &t->objective;
     pnb_status status = o->calls->conclude != NULL ? o->calls->conclude(o->self, t, err) : PNB_OK;
-    if (is_last(t) || status != PNB_OK)
-        return status;
-    status = save(t, err);
+    if (is_last(t) && status == PNB_OK)
+        return save_mean(t, err);
+    if (status == PNB_OK)
+        status = save(t, err);
     if (status != PNB_OK)
         return status;
     return pnb__fail(err, PNB_INTERRUPTED, "stopped after step %lld of %lld; %s",
@@ -343,6 +361,7 @@ static pnb_status plan_steps(pnb__trainer *t, pnb_error *err)
     const pnb__run_opts *o = t->opts;
     t->steps_per_epoch = t->objective.steps_per_epoch;
     int64_t epochs = o->max_steps > 0 ? 0 : o->epochs;
+    epochs = PNB_MAX(epochs, o->swa_start);
     if (PNB_MAX(PNB_MAX(epochs, o->epochs_cooldown), o->head_epochs) >
         MOST_STEPS / t->steps_per_epoch)
         return pnb__fail(err, PNB_LIMIT, "%lld epochs, %lld of cooling down, of %lld steps each",
@@ -358,6 +377,12 @@ static pnb_status plan_steps(pnb__trainer *t, pnb_error *err)
                                  .cooldown_power = o->lr_cooldown_power,
                                  .cooldown_end = o->lr_cooldown_end,
                                  .restart = o->head_epochs * t->steps_per_epoch};
+    if (o->swa_start > t->n_steps / t->steps_per_epoch)
+        return pnb__fail(err, PNB_ARG,
+                         "--swa-start %lld: the run ends before that epoch does, after %lld steps "
+                         "of %lld an epoch",
+                         (long long)o->swa_start, (long long)t->n_steps,
+                         (long long)t->steps_per_epoch);
     if (o->head_epochs > 0 && t->schedule.restart >= t->n_steps)
         return pnb__fail(err, PNB_ARG,
                          "a first phase of %lld epochs (%lld steps) leaves none of the %lld steps "
@@ -382,6 +407,19 @@ static pnb_status set_groups(pnb__trainer *t, pnb_error *err)
     return PNB_OK;
 }
 
+/* One model an epoch, as PCME++ takes them, the first after epoch swa_start. Behind the optimiser
+ * and before a checkpoint is read: that one holds the mean so far, of the same parameters. */
+static pnb_status create_average(pnb__trainer *t, pnb_error *err)
+{
+    const pnb__objective *o = &t->objective;
+    const pnb__weight_average_opts opts = {t->opts->swa_start * t->steps_per_epoch,
+                                           t->steps_per_epoch};
+    if (t->opts->swa_start == 0)
+        return PNB_OK;
+    return pnb__weight_average_create(&t->average, t->ctx, o->real, o->params, o->n_params, &opts,
+                                      err);
+}
+
 /* Parameters, then the optimiser that names them, then its state, then the data at the position of
  * the checkpoint. */
 pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error *err)
@@ -393,6 +431,7 @@ pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error
     PNB_TRY(pnb__optim_create(&t->optim, t->ctx, o->real, o->params, o->n_params, &t->opts->optim,
                               err));
     PNB_TRY(set_groups(t, err));
+    PNB_TRY(create_average(t, err));
     if (checkpoint != NULL)
         PNB_TRY(pnb__checkpoint_read(t, checkpoint, err));
     PNB_TRY(o->calls->start(o->self, t->state.position, o, err));
@@ -402,6 +441,7 @@ done:
 
 void pnb__trainer_reset(pnb__trainer *t)
 {
+    pnb__weight_average_free(t->average);
     pnb__optim_free(t->optim);
     t->objective.calls->close(t->objective.self); /* its parameters are what the optimiser names */
     pnb__rundir_close(&t->run);

@@ -81,6 +81,9 @@ typedef struct pnb__objective_calls {
     bool (*is_done)(const void *self);
     /* Writes the parameters and all that opening them needs into the folder `dir`. */
     pnb_status (*save)(void *self, const char *dir, pnb_error *err);
+    /* Makes what no gradient trains (statistics of batch norm) anew for the parameters as they are,
+     * or NULL. Called for a mean of weights, behind the last step. */
+    pnb_status (*refresh)(void *self, pnb_error *err);
     /* Gives back what open and start took, whether they succeeded or not. */
     void (*close)(void *self);
 } pnb__objective_calls;

@@ -53,6 +53,8 @@ static const pnb__field fields[] = {
     /* the end, and every random draw */
     {"epochs", AT(epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"max_steps", AT(max_steps), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    /* what checkpoints/swa is the mean of */
+    {"swa_start", AT(swa_start), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"seed", AT(seed), NULL, PNB__FIELD_U64, true, PNB__ALSO_NONE},
     /* where it writes, how often it looks, what it keeps */
     {"logs", AT(logs), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
@@ -92,6 +94,9 @@ static pnb_status check_counts(const pnb__run_opts *o, pnb_error *err)
     if (o->max_steps > MOST_STEPS)
         return pnb__fail(err, PNB_ARG, "max-steps is %lld, it must be at most 10^15",
                          (long long)o->max_steps);
+    if (o->swa_start < 0)
+        return pnb__fail(err, PNB_ARG, "swa-start is %lld, it must be 0 or more",
+                         (long long)o->swa_start);
     if (o->warmup < 0 || o->epochs_cooldown < 0)
         return pnb__fail(err, PNB_ARG,
                          "warm-up steps %lld and cool-down epochs %lld must be 0 or more",

@@ -18,6 +18,7 @@ typedef struct pnb__run_opts {
     bool grad_checkpointing;
     int64_t epochs, max_steps;
     int64_t head_epochs; /* of a first phase, behind which the schedule begins anew; 0: none */
+    int64_t swa_start;   /* the weights after this epoch and each behind it are averaged; 0: none */
     uint64_t seed;
 
     const char *logs, *name, *resume; /* logs NULL: nothing is written, nothing can be resumed */

@@ -1,7 +1,8 @@
 /* Checkpoints: what the objective saves, plus what training needs to go on.
  *
  * checkpoints/<name>/ holds the objective's files (of contrastive training a model directory that
- * other commands open), optimizer.safetensors and state.json. It is written under a temporary
+ * other commands open), optimizer.safetensors, average.safetensors where weights are averaged, and
+ * state.json. It is written under a temporary
  * name, synced, and renamed; then the link `latest` is replaced by a rename too, then `best`, the
  * checkpoint of the lowest validation loss, and only then what both leave behind is removed: moved
  * aside first, so that no half checkpoint bears a name. So at any moment, killed or out of space,
@@ -18,6 +19,7 @@
 #include "io/json/json.h"
 #include "train/trainer.h"
 
+#define AVERAGE_FILE "average.safetensors"
 #define STATE_FORMAT 1 /* another one means that older programs must not read it */
 
 /* Removes a folder of plain files; what is not there is fine. */
@@ -85,6 +87,29 @@ static pnb_status write_state(const pnb__trainer *t, const char *dir, pnb_error 
     return status;
 }
 
+/* The mean so far, without which a resumed run would begin another. */
+static pnb_status write_average(const pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    char *path = pnb__path_join(dir, AVERAGE_FILE);
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(dir));
+    pnb_status status = pnb__weight_average_save(t->average, path, err);
+    pnb__free(path);
+    return status;
+}
+
+/* A checkpoint without one is of a run that averaged nothing, which its options have told before.
+ */
+static pnb_status read_average(const pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    char *path = pnb__path_join(dir, AVERAGE_FILE);
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(dir));
+    pnb_status status = pnb__weight_average_load(t->average, path, err);
+    pnb__free(path);
+    return status;
+}
+
 /* The model first: it is the largest, and a full disk shows soonest there. */
 static pnb_status write_parts(const pnb__trainer *t, const char *dir, pnb_error *err)
 {
@@ -97,6 +122,8 @@ static pnb_status write_parts(const pnb__trainer *t, const char *dir, pnb_error 
     PNB_TRY(pnb__make_dirs(dir, err));
     PNB_TRY(t->objective.calls->save(t->objective.self, dir, err));
     PNB_TRY(pnb__optim_save(t->optim, optim, err));
+    if (t->average != NULL)
+        PNB_TRY(write_average(t, dir, err));
     PNB_TRY(write_state(t, dir, err));
     PNB_TRY(sync_dir(dir, err));
 done:
@@ -196,8 +223,11 @@ static bool is_current(const pnb__trainer *t, const char *name, const char *fina
     return strcmp(target, name) == 0 && pnb__path_is_dir(final);
 }
 
+/* What a folder of checkpoints is filled with. */
+typedef pnb_status (*write_fn)(const pnb__trainer *t, const char *dir, pnb_error *err);
+
 /* Writes checkpoints/<name> under a temporary name and renames it. */
-static pnb_status write_dir(const pnb__trainer *t, const char *name, pnb_error *err)
+static pnb_status write_dir(const pnb__trainer *t, const char *name, write_fn write, pnb_error *err)
 {
     char *temp = pnb__format("%s/.tmp-%s", t->run.checkpoints, name);
     char *final = pnb__path_join(t->run.checkpoints, name);
@@ -207,7 +237,7 @@ static pnb_status write_dir(const pnb__trainer *t, const char *name, pnb_error *
         goto done;
     }
     remove_dir(temp);
-    status = write_parts(t, temp, err);
+    status = write(t, temp, err);
     if (status != PNB_OK) {
         remove_dir(temp);
         goto done;
@@ -225,7 +255,7 @@ done:
 /* Folder, link, best, removal: each step leaves a state that can be resumed from. */
 static pnb_status write_linked(pnb__trainer *t, const char *name, const char *link, pnb_error *err)
 {
-    pnb_status status = write_dir(t, name, err);
+    pnb_status status = write_dir(t, name, write_parts, err);
     if (status == PNB_OK)
         status = move_link(t, link, name, err);
     if (status == PNB_OK && t->state.best_name[0] != '\0')
@@ -260,6 +290,27 @@ pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err)
     char name[64];
     snprintf(name, sizeof name, BEST_PREFIX "%lld", (long long)t->state.step);
     return write_linked(t, name, BEST_LINK, err);
+}
+
+/* A model alone: nothing goes on from it. */
+static pnb_status write_mean(const pnb__trainer *t, const char *dir, pnb_error *err)
+{
+    pnb_status status = pnb__make_dirs(dir, err);
+    if (status == PNB_OK)
+        status = t->objective.calls->save(t->objective.self, dir, err);
+    return status == PNB_OK ? sync_dir(dir, err) : status;
+}
+
+/* What a kill before the last rename left is written again by a run that is resumed at its end. */
+pnb_status pnb__checkpoint_write_mean(pnb__trainer *t, pnb_error *err)
+{
+    const pnb__objective *o = &t->objective;
+    pnb_status status = pnb__weight_average_apply(t->average, o->calls->refresh, o->self, err);
+    if (status == PNB_OK)
+        status = write_dir(t, "swa", write_mean, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "checkpoint swa");
+    return status;
 }
 
 /* A whole number from 0. */
@@ -342,6 +393,8 @@ pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err
     PNB_TRY(pnb__json_load_file(&root, path, 0, err));
     PNB_TRY(read_state(t, root, path, err));
     PNB_TRY(pnb__optim_load(t->optim, optim, err));
+    if (t->average != NULL)
+        PNB_TRY(read_average(t, dir, err));
     /* files of two checkpoints, put together by hand */
     if (t->optim->step != t->state.step)
         status = pnb__fail(err, PNB_FORMAT, "%s: optimiser at step %lld, state at step %lld", dir,

@@ -6,6 +6,7 @@
 #include "train/objective.h"
 #include "train/optim.h"
 #include "train/run_options.h"
+#include "train/weight_average.h"
 
 /* Paths of a run and the lock that keeps other processes out; rundir.c. */
 typedef struct pnb__rundir {
@@ -58,6 +59,7 @@ struct pnb__trainer {
     pnb__settings settings[PNB__N_SETTINGS];
     pnb__rundir run;
     pnb__optim *optim;
+    pnb__weight_average *average; /* NULL: none was asked for */
     pnb_schedule schedule;
     pnb__train_state state;
     int64_t n_steps, steps_per_epoch;
@@ -98,6 +100,9 @@ pnb_status pnb__trainer_update(pnb__trainer *t, pnb__step_values *v, pnb_error *
 pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err);
 /* Writes checkpoints/best_unc_step_N, moves the link `epoch_best_unc`, removes the one before. */
 pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err);
+/* Writes the mean of the weights as checkpoints/swa, which stays in place of the weights: the run
+ * is over. Errors  IO, those of the objective */
+pnb_status pnb__checkpoint_write_mean(pnb__trainer *t, pnb_error *err);
 /* Reads optimiser and state from a checkpoint whose objective is already open. */
 pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err);
 

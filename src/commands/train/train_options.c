@@ -240,6 +240,10 @@ static const pnb__option options[] = {
     PNB__ROW_INT("max-steps", AT(job.max_steps), "N",
                  "End after so many steps, also for the schedule; 0 is off",
                  PNB__RANGE(0, 1000000000000000.0)),
+    PNB__ROW_INT("swa-start", AT(job.swa_start), "EPOCH",
+                 "The mean of the weights after this epoch and each behind it is written as "
+                 "checkpoints/swa when the run is done (PCME++: 16); 0 is off",
+                 PNB__RANGE(0, 1000000000.0)),
     PNB__ROW_CHOICE("precision", AT(precision), "NAME",
                     "fp32|amp|amp_bf16|amp_bfloat16|bf16|fp16|pure_bf16|pure_fp16",
                     "Arithmetic; fp32 is what this build trains in", .fallback = "fp32"),

@@ -431,6 +431,16 @@ done:
     return status;
 }
 
+/* One process reads it all, in batches of the size that training has, from the first epoch's order
+ * on: the statistics are a function of weights, data and seed, not of where the run was stopped. */
+static pnb_status refresh(void *self, pnb_error *err)
+{
+    pnb__contrastive *c = self;
+    pnb_loader_opts l = loader_opts(c);
+    l.rank = 0, l.n_ranks = 1;
+    return pnb__contrastive_refresh(c, &l, err);
+}
+
 /* ---- pnb_train ---- */
 
 /* Nothing is opened here: the loop does it, and closes what it opened. */
@@ -447,6 +457,7 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
                                                .position = position,
                                                .validate = validate,
                                                .save = save,
+                                               .refresh = refresh,
                                                .close = close_contrastive};
     *c = (pnb__contrastive){.ctx = ctx, .opts = opts, .result = result};
     return (pnb__objective){

@@ -98,6 +98,13 @@ pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_val
  * there is no validation set. */
 pnb_status pnb__evaluate(pnb__contrastive *c, pnb_train_eval *out, pnb_error *err);
 
+/* ---- refresh.c ---- */
+/* Statistics of batch norm over an epoch of the training data, read with `opts`, for the weights as
+ * they are; without batch norm, or with one that does not move, nothing changes.
+ * Errors  those of the data, NOMEM */
+pnb_status pnb__contrastive_refresh(const pnb__contrastive *c, const pnb_loader_opts *opts,
+                                    pnb_error *err);
+
 /* ---- unc_bins.c ---- */
 typedef struct pnb__answer {
     double trace; /* the query's uncertainty */

@@ -330,6 +330,7 @@ pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o)
         .epochs = o->epochs,
         .max_steps = o->max_steps,
         .head_epochs = o->head_epochs,
+        .swa_start = o->swa_start,
         .seed = o->seed,
         .logs = o->logs,
         .name = o->name,

@@ -361,6 +361,183 @@ static void batches_by_class_are_refused(void **state)
     pnb__free(list);
 }
 
+/* ---- the mean of the weights ---- */
+
+static void stop_now(void *user, const pnb_train_progress *p)
+{
+    (void)p;
+    *(volatile sig_atomic_t *)user = 1;
+}
+
+/* A copy of a weight of checkpoints/<name>. */
+static float *weight_of(const fixture *f, const char *run, const char *name, const char *weight,
+                        size_t *n)
+{
+    pnb_model *m = NULL;
+    char *dir = pnb__format("%s/%s/checkpoints/%s", f->logs, run, name);
+    ASSERT_OK(pnb_model_load(&m, f->ctx, dir, &err));
+    const pnb__param *p = pnb__model_find_param(m, weight);
+    assert_non_null(p);
+    float *copy = calloc(p->n, sizeof *copy);
+    assert_non_null(copy);
+    memcpy(copy, p->data, p->n * sizeof *copy);
+    *n = p->n;
+    pnb_model_free(m);
+    pnb__free(dir);
+    return copy;
+}
+
+static const char conv[] = "visual.cnn.conv1.weight", mean[] = "visual.cnn.bn1.running_mean";
+
+static pnb_train_opts swa_opts(const fixture *f, const char *name)
+{
+    pnb_train_opts o = pcme_opts(f, name);
+    o.epochs = 4;
+    o.swa_start = 2;
+    o.save_frequency = 1;
+    return o;
+}
+
+/* Epochs 2, 3 and 4; the checkpoint of the last one keeps its own weights. */
+static void swa_is_the_mean_of_epochs(void **state)
+{
+    const fixture *f = *state;
+    const pnb_train_opts o = swa_opts(f, "swa");
+    pnb_train_result r;
+    size_t n;
+    float *w[4];
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    w[0] = weight_of(f, "swa", "swa", conv, &n);
+    for (int i = 1; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "epoch_%d", i + 1);
+        w[i] = weight_of(f, "swa", name, conv, &n);
+    }
+    assert_memory_not_equal(w[1], w[3], n * sizeof *w[1]);
+    for (size_t i = 0; i < n; i++)
+        assert_true(fabsf(w[0][i] - (w[1][i] + w[2][i] + w[3][i]) / 3) < 1e-6F);
+    for (int i = 0; i < 4; i++)
+        free(w[i]);
+    assert_true(
+        log_holds(f, "swa", "Saved checkpoint swa: the mean of the weights after 3 epochs"));
+}
+
+static void swa_resumes_to_the_bit(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = swa_opts(f, "swa-parts");
+    pnb_train_result r;
+    char *file[2], *bytes[2];
+    size_t n[2];
+    for (int step = 1; step <= 16; step++) { /* also behind each step of the mean */
+        volatile sig_atomic_t stop = 0;
+        pnb_error err = PNB_ERROR_INIT;
+        o.stop = &stop;
+        o.progress = stop_now;
+        o.progress_user = (void *)(uintptr_t)&stop;
+        o.resume = step > 1 ? "latest" : NULL;
+        pnb_status status = pnb_train(f->ctx, &o, &r, &err);
+        if (status != (step < 16 ? PNB_INTERRUPTED : PNB_OK))
+            fail_msg("step %d: %s", step, err.text);
+    }
+    for (int i = 0; i < 2; i++) {
+        file[i] = pnb__format("%s/%s/checkpoints/swa/model.safetensors", f->logs,
+                              i == 0 ? "swa" : "swa-parts");
+        ASSERT_OK(pnb__read_file(file[i], 1 << 24, &bytes[i], &n[i], &err));
+    }
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(bytes[0], bytes[1], n[0]);
+    for (int i = 0; i < 2; i++) {
+        pnb__free(file[i]);
+        pnb__free(bytes[i]);
+    }
+    o.swa_start = 3;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "swa_start = 2");
+}
+
+/* One batch that never changes: training moves the running mean to s (1 - 0.9^n) in n steps, the
+ * mean of the weights has s itself. */
+static void swa_has_statistics_of_its_own(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = swa_opts(f, "swa-still");
+    pnb_train_result r;
+    pnb_dataset *ds = NULL;
+    size_t n;
+    ASSERT_OK(pnb_dataset_open(&ds, f->train, NULL, &err));
+    o.batch_size = pnb_dataset_size(ds);
+    pnb_dataset_free(ds);
+    o.train_num_samples = 0;
+    o.augment = pnb_augment_none();
+    o.optim.lr = 0;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    assert_int_equal(r.n_steps, 4);
+    float *own = weight_of(f, "swa-still", "swa", mean, &n);
+    float *moved = weight_of(f, "swa-still", "latest", mean, &n);
+    for (size_t i = 0; i < n; i++)
+        assert_true(fabs((double)moved[i] - (double)own[i] * (1 - pow(0.9, 4))) <
+                    1e-4 * fabs((double)own[i]) + 1e-6);
+    free(own);
+    free(moved);
+    o.name = "swa-locked"; /* a tower that stands still keeps what it had */
+    o.lock_image = true;
+    char *model = pnb__strdup(r.checkpoint_dir);
+    o.model = model;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    own = weight_of(f, "swa-locked", "swa", mean, &n);
+    moved = weight_of(f, "swa-still", "latest", mean, &n);
+    assert_memory_equal(own, moved, n * sizeof *own);
+    free(own);
+    free(moved);
+    pnb__free(model);
+}
+
+static void swa_is_refused(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = swa_opts(f, "swa-refused");
+    pnb_train_result r;
+    o.swa_start = 5;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "--swa-start 5: the run ends before");
+    o.swa_start = -1;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "swa-start is -1");
+}
+
+/* ---- bad input ---- */
+
+/* Pictures of one pixel are pictures. A batch of one has no variance where the last map is one
+ * place, and captions none of whose words is known are those of <unk>. */
+static void hard_data(void **state)
+{
+    const fixture *f = *state;
+    char *data = make_classes(f, "dots", 3, 4, 1);
+    pnb_train_opts o = pcme_opts(f, "dots");
+    pnb_train_result r;
+    o.train_data = data;
+    o.train_num_samples = 0;
+    o.batch_size = 4;
+    o.augment = pnb_train_opts_of(PNB_OBJECTIVE_PCME, true).augment;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    assert_int_equal(r.n_skipped, 0);
+    assert_true(isfinite(r.total));
+    o.name = "alone";
+    o.batch_size = 1;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_SHAPE, "needs a larger batch");
+    char *model = pnb__format("%s/dots/checkpoints/latest", f->logs);
+    o = pcme_opts(f, "unknown-words"); /* scenes through the words of birds */
+    o.tokenizer = model;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    assert_true(isfinite(r.total));
+    o = pcme_opts(f, "other-words"); /* more words than the weights have rows */
+    o.model = model;
+    char *other = pnb__format("%s/kept/checkpoints/latest", f->logs);
+    o.tokenizer = other;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_SHAPE, "it belongs to another model");
+    pnb__free(data);
+    pnb__free(model);
+    pnb__free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +549,11 @@ int main(void)
         cmocka_unit_test(vectors_are_refused),
         cmocka_unit_test(batches_by_class_resume),
         cmocka_unit_test(batches_by_class_are_refused),
+        cmocka_unit_test(swa_is_the_mean_of_epochs),
+        cmocka_unit_test(swa_resumes_to_the_bit),
+        cmocka_unit_test(swa_has_statistics_of_its_own),
+        cmocka_unit_test(swa_is_refused),
+        cmocka_unit_test(hard_data),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
