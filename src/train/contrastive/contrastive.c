@@ -104,9 +104,10 @@ static pnb_status check_unknown_token(const pnb__contrastive *c, pnb_error *err)
 {
     if (!(c->opts->word_drop > 0) || pnb_tokenizer_unk_id(c->tokenizer) >= 0)
         return PNB_OK;
-    return pnb__fail(err, PNB_ARG,
-                     "--word-drop: the tokenizer has no unknown token that words could become: "
-                     "train words with --tokenizer-kind word, or leave it out");
+    return pnb__fail(
+        err, PNB_ARG,
+        "--word-drop: the tokenizer has no unknown token that words could become: take one "
+        "of words (--tokenizer-kind word), or --word-drop 0");
 }
 
 /* In the order of the weight file, which is the optimiser's and fixes the order of every sum. */

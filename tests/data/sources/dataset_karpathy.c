@@ -11,6 +11,7 @@ static const char coco[] =
     " \"sentences\": [{\"raw\": \"four\"}]},"
     "{\"filename\": \"c.png\", \"filepath\": \"val2014\", \"split\": \"restval\","
     " \"sentences\": [{\"raw\": \"five\"}]},"
+    "{\"filename\": \"f.png\", \"split\": \"rest\", \"sentences\": [{\"raw\": \"seven\"}]},"
     "{\"filename\": \"d.png\", \"split\": \"train\", \"sentences\": []},"
     "{\"filename\": \"e.png\", \"split\": \"test\", \"sentences\": [{\"raw\": \"six\"}]}]}";
 
@@ -46,7 +47,7 @@ static void splits_and_folders(void **state)
     expect_image(ds, 0, 2);
     pnb_dataset_free(ds);
     ds = open_with("dataset_coco.json", ",split=all");
-    assert_int_equal(pnb_dataset_size(ds), 4);
+    assert_int_equal(pnb_dataset_size(ds), 5);
     pnb_dataset_free(ds);
     put_png(scratch, "e.png", 5); /* beside the file where no folder is named */
     ds = open_ok("dataset_coco.json#split=test", NULL);
@@ -62,7 +63,7 @@ static void refused(void **state)
     (void)state;
     put_text(scratch, "coco.json", coco);
     open_fails("coco.json#split=dev", NULL, PNB_NOT_FOUND,
-               "none of its 5 pictures is in the split");
+               "none of its 6 pictures is in the split");
     open_fails("coco.json#images=/nonexistent", NULL, PNB_NOT_FOUND, "images=/nonexistent");
     open_fails("coco.json#split=val,classes=x", NULL, PNB_ARG, "for folders of pictures");
     open_fails("coco.json#split=val,split=test", NULL, PNB_ARG, "each once");
