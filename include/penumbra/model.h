@@ -39,7 +39,7 @@ typedef struct pnb_tower_info {
     size_t image_height, image_width;  /* of the pictures an image tower takes */
     size_t context_length, vocab_size; /* of the texts a text tower takes */
     const char *key_names;             /* the layout of the file, in words */
-    char architecture[96];             /* of a tower that is no transformer, in words; else "" */
+    char architecture[96];             /* in words, of what the numbers below leave out; else "" */
     const char *activation;            /* "gelu", "gelu_tanh", "quick_gelu" */
     const char *activation_source;     /* the key that says so, or whose default it is */
     const char *layernorm_source;      /* of layernorm_eps */

@@ -41,6 +41,12 @@ static pnb_status read_logit(pnb_model *m, pnb_error *err)
     m->info.logit_scale = exp(values[0]);
     m->info.logit_bias = values[1];
     m->info.match_a = m->info.match_b = NAN;
+    /* csd = 2 - 2 S of unit means, S the similarity that a and b are told for: -a csd + b is
+     * 2a S + b - 2a */
+    if (pnb__family_of(&m->config)->scale_is_distance) {
+        m->info.logit_bias -= 2 * m->info.logit_scale;
+        m->info.logit_scale *= 2;
+    }
     if (pnb__family_of(&m->config)->scale_is_match) { /* points of it have no logits at all */
         bool has = m->info.is_probabilistic;
         m->info.match_a = has ? m->info.logit_scale : (double)NAN;

@@ -130,6 +130,21 @@ pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *conf
     return PNB_OK;
 }
 
+pnb_status pnb__config_follow_end(json_t *config, const pnb_tokenizer *tokenizer, pnb_error *err)
+{
+    json_t *text = json_object_get(config, "text_cfg");
+    const char *pool = json_string_value(json_object_get(text, "pool_type"));
+    int id = pnb_tokenizer_eos_id(tokenizer);
+    if (pool == NULL || strcmp(pool, "eos") != 0)
+        return PNB_OK;
+    if (id < 0)
+        return pnb__fail(err, PNB_ARG,
+                         "the model reads texts at their end token (pool_type \"eos\"), and the "
+                         "tokenizer has none");
+    return json_object_set_new(text, "eos_id", json_integer(id)) == 0 ? PNB_OK
+                                                                      : pnb__fail_nomem(err, 0);
+}
+
 void pnb__tokenizer_source(const pnb_model *model, char *text, size_t size)
 {
     const pnb__family_calls *family = pnb__family_of(&model->config);

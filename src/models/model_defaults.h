@@ -29,6 +29,11 @@ pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, cons
 pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
                                     bool *clean_assumed, pnb_error *err);
 
+/* A new model's configuration, whose texts are read at the first end token where its text_cfg has
+ * pool_type "eos", gets that token's id from the tokenizer.
+ * Errors  ARG (a tokenizer without end token), NOMEM */
+pnb_status pnb__config_follow_end(json_t *config, const pnb_tokenizer *tokenizer, pnb_error *err);
+
 /* In words, where the tokenizer of such a model is to be had. */
 void pnb__tokenizer_source(const pnb_model *model, char *text, size_t size);
 

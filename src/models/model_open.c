@@ -24,11 +24,11 @@ pnb_status pnb__config_fit(pnb__config *c, const pnb__key_mapping *layout,
                          "%s holds an %s tower only, its configuration describes the other one",
                          file->path, layout->vision != NULL ? "image" : "text");
     if (!c->vision.present || !c->text.present) { /* towers alone: the pair's numbers may be gone */
-        char key[32];
-        snprintf(key, sizeof key, "%slogit_scale", layout->prefix);
-        c->has_logit_scale = pnb__weight_file_lookup(file, key) != NULL;
-        snprintf(key, sizeof key, "%slogit_bias", layout->prefix);
-        c->has_logit_bias = pnb__weight_file_lookup(file, key) != NULL;
+        pnb__key_mapping_part at[3];
+        pnb__key_mapping_parts(layout, "logit_scale", at);
+        c->has_logit_scale = pnb__weight_file_lookup(file, at[0].key) != NULL;
+        pnb__key_mapping_parts(layout, "logit_bias", at);
+        c->has_logit_bias = pnb__weight_file_lookup(file, at[0].key) != NULL;
     }
     if (!c->projection_from_file)
         return PNB_OK;

@@ -148,6 +148,15 @@ pnb__param *pnb__declare(pnb__weights *w, pnb__side side, const pnb__declared *w
     return &item->param;
 }
 
+void pnb__declare_around(pnb__weights *w, const pnb__param *p, double centre)
+{
+    for (size_t i = w->items != NULL ? w->n : 0; i-- > 0;)
+        if (&w->items[i].param == p) {
+            w->items[i].centre = centre;
+            return;
+        }
+}
+
 /* (n) */
 pnb__param *pnb__declare_vector(pnb__weights *w, pnb__side side, const char *name, size_t n,
                                 pnb__init_kind init, double value)

@@ -92,10 +92,10 @@ typedef struct pnb__family_calls {
     /* Arrays of a released file that hold a and b of the logits themselves, where ours are
      * "logit_scale", the logarithm of a, and "logit_bias". NULL: no file has them otherwise. */
     const char *plain_scale_key, *plain_bias_key;
-    /* What its Gaussians are compared by, and whether a and b are those of match_prob rather than
-     * of a logit a cos + b. NULL: csd, as Gaussians are */
+    /* What its Gaussians are compared by, and whether a and b are those of match_prob, or of the
+     * logit -a csd + b, rather than of a logit a cos + b. NULL: csd, as Gaussians are */
     const char *measure;
-    bool scale_is_match;
+    bool scale_is_match, scale_is_distance;
 
     /* Another size than the configuration's: changes c, and tells in `resize` what the file still
      * has. NULL: such models are opened at their own size. Errors  ARG */
@@ -164,6 +164,8 @@ pnb__param *pnb__declare_vector(pnb__weights *w, pnb__side side, const char *nam
 /* `shape` is (rows, columns). */
 pnb__param *pnb__declare_matrix(pnb__weights *w, pnb__side side, const char *name,
                                 const size_t shape[2], pnb__init_kind init, double value);
+/* What is drawn for a parameter that was declared just now lies around `centre`, not 0. */
+void pnb__declare_around(pnb__weights *w, const pnb__param *p, double centre);
 /* A tower's own struct, all zero, in the arena; kept in w->tower[side]. NULL out of memory. */
 void *pnb__declare_tower(pnb__weights *w, pnb__side side, size_t n_bytes);
 

@@ -35,7 +35,7 @@ typedef pnb_status (*pnb__resize_rows_fn)(const pnb__resize_rows *r, pnb_error *
 typedef struct pnb__weight {
     pnb__param param;
     pnb__init_kind init;
-    double value;
+    double value, centre;            /* centre: added to what is drawn */
     bool is_text, owned;             /* owned: data was allocated, not mapped */
     bool resized;                    /* the file's values have another shape */
     pnb__resize_rows_fn resize_rows; /* how, where a model may be opened at another size; or NULL */

@@ -77,9 +77,9 @@ static double draw(const pnb__weight *item, pnb__rng *rng, size_t index)
     case PNB__INIT_CONSTANT:
         return item->value;
     case PNB__INIT_NORMAL:
-        return item->value * pnb__rng_normal(rng);
+        return item->centre + item->value * pnb__rng_normal(rng);
     case PNB__INIT_UNIFORM:
-        return item->value * (2 * pnb__rng_uniform(rng) - 1);
+        return item->centre + item->value * (2 * pnb__rng_uniform(rng) - 1);
     case PNB__INIT_SINCOS:
         return sincos_value(&item->param, index);
     }

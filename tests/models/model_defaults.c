@@ -45,6 +45,7 @@ static void preprocessing_is_assumed_by_family(void **state)
         {"open_clip_average", "bicubic shortest resize_to=0 fill=0 order=resize,rgb", false},
         {"openai_state_dict", "bicubic shortest resize_to=0 fill=0 order=resize,rgb", false},
         {"open_clip_siglip", "bicubic squash resize_to=0 fill=0 order=resize,rgb", true},
+        {"pcmepp_two_paths", "bicubic shortest floor resize_to=0 fill=0 order=rgb,resize", false},
         {"siglip_tanh", "bicubic squash floor resize_to=0 fill=0 order=rgb,resize", true},
     };
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
@@ -329,10 +330,35 @@ static void a_missing_tokenizer_is_placed(void **state)
     }
 }
 
+/* pool_type "eos" alone follows the tokenizer; other places keep what the configuration says. */
+static void end_token_is_the_tokenizers(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"a red star"};
+    static const struct {
+        const char *pool;
+        int64_t want;
+    } cases[] = {{"eos", 1}, {"argmax", 7}};
+    pnb_tokenizer *t = NULL;
+    assert_int_equal(pnb_tokenizer_train(&t, texts, 1, NULL, NULL), PNB_OK);
+    assert_int_equal(pnb_tokenizer_eos_id(t), 1);
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        json_t *config =
+            json_pack("{s:{s:s,s:i}}", "text_cfg", "pool_type", cases[i].pool, "eos_id", 7);
+        assert_int_equal(pnb__config_follow_end(config, t, NULL), PNB_OK);
+        assert_int_equal(
+            json_integer_value(json_object_get(json_object_get(config, "text_cfg"), "eos_id")),
+            cases[i].want);
+        json_decref(config);
+    }
+    pnb_tokenizer_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(preprocessing_is_assumed_by_family),
+        cmocka_unit_test(end_token_is_the_tokenizers),
         cmocka_unit_test(cleaning_is_read_in_every_form),
         cmocka_unit_test(what_pads_is_what_the_files_say),
         cmocka_unit_test(words_about_padding_are_followed_or_refused),

@@ -344,7 +344,7 @@ static void refusals_say_what_is_meant(void **state)
     for (int layout = PNB_LAYOUT_PROLIP; layout <= PNB_LAYOUT_HF; layout++) {
         const pnb_model_convert_opts opts = {.to = (pnb_model_layout)layout};
         assert_fails(pnb_model_convert(f->ctx, f->dir, to, &opts, notes, err), PNB_UNSUPPORTED,
-                     "no transformers");
+                     "a toy");
     }
     assert_fails(pnb_model_load_with(&other, f->ctx, f->dir,
                                      &(pnb_model_load_opts){.context_length = 9}, err),

@@ -270,6 +270,35 @@ static void test_resume_ends_in_the_same_bits(void **state)
     assert_false(exists(f, "parts", "checkpoints/step_8"));
 }
 
+/* The objective's own model, smaller: both of its paths are trained and come back. */
+static void test_pcmepp_resumes(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts whole = fixture_opts(f, "pcmepp"), parts;
+    const pnb_train_opts own = pnb_train_opts_of(PNB_OBJECTIVE_PCMEPP, false);
+    pnb_train_result r;
+    assert_string_equal(own.model, "pcmepp-tiny");
+    assert_true(own.config_init); /* its own a = b = 5 */
+    assert_string_equal(pnb_train_opts_of(PNB_OBJECTIVE_PCMEPP, true).model, "pcmepp-ViT-B-16");
+    whole.model = own.model;
+    whole.loss = own.loss;
+    whole.config_init = own.config_init;
+    whole.config_overrides =
+        "{\"embed_dim\":16,\"vision_cfg\":{\"image_size\":16,\"width\":16,\"head_width\":8},"
+        "\"text_cfg\":{\"width\":16,\"heads\":2}}";
+    whole.max_steps = 3;
+    parts = whole;
+    parts.name = "pcmepp_parts";
+    ASSERT_OK(pnb_train(f->ctx, &whole, &r, &err));
+    static const int64_t stops[] = {1, 2};
+    run_interrupted(f, parts, stops, PNB_COUNT(stops));
+    assert_same_checkpoint(f, "pcmepp", "pcmepp_parts", "latest");
+    json_t *steps = results(f, "pcmepp", "train");
+    for (size_t i = 0; i < 3; i++)
+        assert_true(number(steps, i, "pcmepp") > 0 && number(steps, i, "grad_norm") > 0);
+    json_decref(steps);
+}
+
 /* Where a child process dies: in training, before a checkpoint is written, or while it is. */
 typedef enum death { DEATH_AT_STEP, DEATH_AT_SAVE, DEATH_IN_WRITE } death;
 typedef struct killer {
@@ -852,6 +881,7 @@ int main(void)
         cmocka_unit_test(test_variants_finish),
         cmocka_unit_test(test_accumulation_equals_a_big_batch),
         cmocka_unit_test(test_accumulation_resumes),
+        cmocka_unit_test(test_pcmepp_resumes),
         cmocka_unit_test(test_locked_tower_stays),
         cmocka_unit_test(test_continue_from_a_model),
     };

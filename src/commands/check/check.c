@@ -70,7 +70,7 @@ static void report_blocks(const pnb_tower_info *t, pnb__result *r)
     pnb__result_text(r, "layernorm_source", "  from", t->layernorm_source);
     pnb__result_text(r, "pooling", "read at", t->pooling);
     pnb__result_flag(r, "projection", "projected", t->has_projection);
-    pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
+    pnb__result_flag(r, "uncertainty", "gives log-variance", t->family == PNB_GAUSSIAN_DIAG);
 }
 
 static void report_tower(const pnb_tower_info *t, const char *key_names, bool is_text,

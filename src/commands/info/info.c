@@ -71,7 +71,7 @@ static void describe_tower(const pnb_tower_info *t, bool is_text, pnb__result *r
         pnb__result_text(r, "architecture", "architecture", t->architecture);
     pnb__result_text(r, "key_names", "names of weights", t->key_names);
     if (t->n_layers > 0)
-        pnb__result_flag(r, "uncertainty", "gives log-variance", t->has_unc);
+        pnb__result_flag(r, "uncertainty", "gives log-variance", t->family == PNB_GAUSSIAN_DIAG);
     else
         pnb__result_text(r, "distributions", "ends in", pnb_family_name(t->family));
     pnb__result_end(r);

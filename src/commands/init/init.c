@@ -47,6 +47,28 @@ done:
     return status;
 }
 
+/* The merged configuration, with the end token of the tokenizer where there is one to follow. */
+static pnb_status make_config(const pnb__model_dir_opts *o, const pnb_tokenizer *tokenizer,
+                              char **out, pnb_error *err)
+{
+    json_t *root = NULL;
+    char *overrides = NULL, *merged = NULL;
+    pnb_status status;
+    *out = NULL;
+    PNB_TRY(make_overrides(o, tokenizer, &overrides, err));
+    PNB_TRY(pnb_model_config_merge(o->config, overrides, &merged, err));
+    PNB_TRY(pnb__json_load_bytes(&root, merged, strlen(merged), o->config, err));
+    if (tokenizer != NULL)
+        PNB_TRY(pnb__config_follow_end(root, tokenizer, err));
+    if ((*out = json_dumps(root, JSON_REAL_PRECISION(17))) == NULL)
+        PNB_TRY(pnb__fail_nomem(err, strlen(merged)));
+done:
+    json_decref(root);
+    pnb__free(overrides);
+    pnb_text_free(merged);
+    return status;
+}
+
 static pnb_status save_preprocess(const pnb_model *model, const char *dir, pnb_error *err)
 {
     const pnb_preprocess pp = pnb__fresh_preprocess(model);
@@ -91,14 +113,13 @@ pnb_status pnb__model_dir_create(pnb__app *app, void *args, pnb__result *r)
     uint64_t seed = (uint64_t)app->common.seed;
     pnb_tokenizer *tokenizer = NULL;
     pnb_model *model = NULL;
-    char *overrides = NULL, *config = NULL;
+    char *config = NULL;
     pnb_error *err = &app->err;
     pnb_status status;
     PNB_TRY(check_free(opts->dir, err));
     if (opts->tokenizer != NULL)
         PNB_TRY(pnb_tokenizer_load(&tokenizer, opts->tokenizer, err));
-    PNB_TRY(make_overrides(opts, tokenizer, &overrides, err));
-    PNB_TRY(pnb_model_config_merge(opts->config, overrides, &config, err));
+    PNB_TRY(make_config(opts, tokenizer, &config, err));
     PNB_TRY(pnb_model_init_json(&model, app->ctx, config, seed, err));
     PNB_TRY(pnb_model_save(model, opts->dir, err));
     PNB_TRY(save_preprocess(model, opts->dir, err));
@@ -109,8 +130,7 @@ pnb_status pnb__model_dir_create(pnb__app *app, void *args, pnb__result *r)
                  opts->dir);
     report(opts, pnb_model_get_info(model), seed, r);
 done:
-    pnb__free(overrides);
-    pnb_text_free(config);
+    pnb__free(config);
     pnb_model_free(model);
     pnb_tokenizer_free(tokenizer);
     return status;

@@ -115,13 +115,35 @@ static const char vse_coco[] =
 static const char vse_tiny[] =
     PNB__PCME("128", "0", "0", PNB__VSE_HEADS, PNB__NARROW_TRUNK, PNB__NARROW_WORDS);
 
+/* PCME++ as released, whose folder has just these arguments; a = b = 5 where training begins. */
+static const char pcmepp_vit_b_16[] =
+    "{\n  \"embed_dim\": 512,\n"
+    "  \"vision_cfg\": {\"image_size\": 224, \"layers\": 12, \"patch_size\": 16, "
+    "\"unc_layers\": 2, \"width\": 768},\n"
+    "  \"text_cfg\": {\"context_length\": 77, \"heads\": 8, \"layers\": 12, \"unc_layers\": 2, "
+    "\"vocab_size\": 49408, \"width\": 512}\n}\n";
+
+/* Its towers in the sizes of `tiny`: one block is shared, one stands twice. Tokenizers that are
+ * trained here have their end token at 1, so texts are not read at the largest id. From variances
+ * of 1 all means become alike before these are small (docs/numerics.md#pcmepp). */
+#define PNB__SMALL_START "\"init_unc_bias\": -8.208240530771945, \"init_unc_std\": 0.00265"
+static const char pcmepp_tiny[] =
+    "{\n  \"embed_dim\": 128,\n"
+    "  \"vision_cfg\": {\"image_size\": 48, \"layers\": 3, \"width\": 128, \"head_width\": 64, "
+    "\"patch_size\": 8, \"unc_layers\": 1, " PNB__SMALL_START "},\n"
+    "  \"text_cfg\": {\"context_length\": 16, \"vocab_size\": 1500, \"width\": 128, "
+    "\"heads\": 2, \"layers\": 2,\n"
+    "    \"unc_layers\": 1, " PNB__SMALL_START ",\n"
+    "    \"pool_type\": \"eos\", \"eos_id\": 1}\n}\n";
+
 /* Released ones by size, then the one for long captions, then the one to learn with. */
 static const char *const names[] = {
-    "ViT-B-16", "ViT-L-16",  "SO400M-14", "ViT-H-14",  "ViT-B-16-long", "tiny",     "pcme-coco",
-    "pcme-cub", "pcme-tiny", "pvse-coco", "pvse-tiny", "vse-coco",      "vse-tiny", NULL};
-static const char *const texts[] = {vit_b_16,  vit_l_16,  so400m_14, vit_h_14,  vit_b_16_long,
-                                    tiny,      pcme_coco, pcme_cub,  pcme_tiny, pvse_coco,
-                                    pvse_tiny, vse_coco,  vse_tiny};
+    "ViT-B-16",  "ViT-L-16",        "SO400M-14",   "ViT-H-14",  "ViT-B-16-long", "tiny",
+    "pcme-coco", "pcme-cub",        "pcme-tiny",   "pvse-coco", "pvse-tiny",     "vse-coco",
+    "vse-tiny",  "pcmepp-ViT-B-16", "pcmepp-tiny", NULL};
+static const char *const texts[] = {vit_b_16,  vit_l_16,  so400m_14, vit_h_14,        vit_b_16_long,
+                                    tiny,      pcme_coco, pcme_cub,  pcme_tiny,       pvse_coco,
+                                    pvse_tiny, vse_coco,  vse_tiny,  pcmepp_vit_b_16, pcmepp_tiny};
 
 const char *const *pnb_model_config_names(void)
 {
@@ -177,15 +199,15 @@ char *pnb__config_json_dump(const json_t *root)
     return json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
 }
 
-/* The projected mean needs a text tower as wide as the embedding. Overrides that rule it out
- * without naming a source mean the other one; a file or overrides that name one are taken at their
- * word. */
+/* The projected mean, ProLIP's, needs a text tower as wide as the embedding. Overrides that rule it
+ * out without naming a source mean the other one; a file or overrides that name one are taken at
+ * their word. */
 static bool settle_source(json_t *root, const json_t *over)
 {
     static const char key[] = "text_uncertainty_source";
-    const json_t *said = json_object_get(json_object_get(root, "text_cfg"), "width");
-    json_int_t width = json_integer_value(said);
-    if (said == NULL) /* no transformer */
+    const json_t *text = json_object_get(root, "text_cfg");
+    json_int_t width = json_integer_value(json_object_get(text, "width"));
+    if (!json_is_true(json_object_get(text, "embed_unc"))) /* log-variances of another family */
         return true;
     if (json_object_get(over, key) != NULL || json_object_get(over, "text_unc_source") != NULL ||
         width == json_integer_value(json_object_get(root, "embed_dim")))

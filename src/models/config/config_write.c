@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "models/tower.h"
+
 static void put_int(json_t *o, const char *key, size_t value)
 {
     json_object_set_new(o, key, json_integer((json_int_t)value));
@@ -401,11 +403,11 @@ static const char *compare(const pnb__config *a, const pnb__config *b)
     return what;
 }
 
-/* Families with a configuration of their own leave the fields of transformers 0. */
-static bool is_transformer(const pnb__config *c)
+/* Does a dialect of config/ describe it? A family with a configuration of its own has towers that
+ * are no transformers, or more than a dialect has words for. */
+static bool is_of_a_dialect(const pnb__config *c)
 {
-    return (!c->vision.present || c->vision.n_heads > 0) &&
-           (!c->text.present || c->text.n_heads > 0);
+    return pnb__family_of(c)->read_config == NULL;
 }
 
 pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__key_mapping_kind kind,
@@ -415,11 +417,10 @@ pnb_status pnb__config_write(json_t **out, const pnb__config *c, pnb__key_mappin
     pnb__config again;
     pnb_error why = PNB_ERROR_INIT;
     *out = NULL;
-    if (!is_transformer(c))
+    if (!is_of_a_dialect(c))
         return pnb__fail(err, PNB_UNSUPPORTED,
-                         "%s layout cannot describe this model (towers that are no transformers); "
-                         "nothing was written",
-                         names[kind]);
+                         "%s layout cannot describe this model (a %s); nothing was written",
+                         names[kind], pnb__family_of(c)->name);
     json_t *root = kind == PNB__KEY_MAPPING_HF ? hf_config(c) : model_cfg(c);
     if (kind == PNB__KEY_MAPPING_OPEN_CLIP)
         root = json_pack("{s:o}", "model_cfg", root);

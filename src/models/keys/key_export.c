@@ -258,6 +258,10 @@ static pnb_status to_prolip(pnb_model *from, const char *out, const pnb_model_co
     pnb_model *to = NULL;
     if (!from->config.vision.present || !from->config.text.present)
         PNB_TRY(pnb__fail(err, PNB_UNSUPPORTED, "ProLIP needs both towers, this model has one"));
+    if (pnb__family_of(&from->config)->read_config != NULL)
+        PNB_TRY(pnb__fail(err, PNB_UNSUPPORTED,
+                          "a ProLIP is made of CLIP's or SigLIP's towers, this model is a %s",
+                          pnb__family_of(&from->config)->name));
     pnb__config c = prolip_of(&from->config);
     PNB_TRY(pnb__config_write(&root, &c, PNB__KEY_MAPPING_PROLIP, err));
     PNB_TRY(carry_text_keys(from, root, err));

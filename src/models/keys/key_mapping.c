@@ -12,8 +12,7 @@
 /* The blocks of a tower here and in transformers. Ours, open_clip's and timm's keep the projections
  * of q, k and v in one matrix, rows [q; k; v] of (3C,C) with biases (3C), as torch's
  * MultiheadAttention has it: one product instead of three. transformers keeps three (C,C) matrices,
- * the thirds of that one. LayerNorms, output projection and MLP are the same numbers under other
- * names. */
+ * the thirds of that one. The others are the same numbers under other names. */
 #define VB "visual.transformer.resblocks.#."
 #define TB "text.transformer.resblocks.#."
 #define HF_BLOCK(OURS, THEIRS)                                                                     \
@@ -63,8 +62,7 @@ static const pnb__key_rule timm_vision_rules[] = {
 
 /* transformers' CLIPVisionModel and SiglipVisionModel, told apart by which arrays are there.
  * "pre_layrnorm" is the real name. visual_projection is the weight of a Linear, (D,C), where ours
- * is the matrix P (C,D) of x P: transposed. The head's packed projection is torch's own and stays.
- */
+ * is the matrix P (C,D) of x P: transposed. The head's packed projection is torch's and stays. */
 static const pnb__key_rule hf_vision_rules[] = {
     {"visual.class_embedding", "vision_model.embeddings.class_embedding", WHOLE},
     {"visual.conv1.*", "vision_model.embeddings.patch_embedding.*", WHOLE},
@@ -301,6 +299,8 @@ bool pnb__key_mapping_ignores(const pnb__key_mapping *l, const char *key)
     if (is_plain || !pnb__starts_with(key, l->prefix))
         return is_plain;
     key += strlen(l->prefix);
+    if (l->plain_scale != NULL && strcmp(key, "logit_scale") == 0)
+        return true; /* CLIP's temperature, which PCME++ keeps beside a and b of its own */
     for (size_t i = 0; i < PNB_COUNT(buffers); i++)
         if (strcmp(key, buffers[i]) == 0)
             return true;

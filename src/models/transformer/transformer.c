@@ -13,13 +13,19 @@ pnb__block_opts pnb__transformer_opts(const pnb__tower_config *t, bool causal)
     return (pnb__block_opts){.n_heads = t->n_heads, .eps = t->eps, .act = t->act, .causal = causal};
 }
 
+pnb__tensor *pnb__transformer_run(pnb__graph *g, const pnb__block *blocks, size_t n, pnb__tensor *x,
+                                  const pnb__block_opts *opts)
+{
+    for (size_t i = 0; i < n; i++)
+        x = pnb__block_apply(g, &blocks[i], x, opts);
+    return x;
+}
+
 pnb__tensor *pnb__transformer_first(pnb__graph *g, const pnb__tower_config *t,
                                     const pnb__block *blocks, pnb__tensor *x,
                                     const pnb__block_opts *opts)
 {
-    for (size_t i = 0; i + 1 < t->n_layers; i++)
-        x = pnb__block_apply(g, &blocks[i], x, opts);
-    return x;
+    return pnb__transformer_run(g, blocks, t->n_layers - 1, x, opts);
 }
 
 pnb__tensor *pnb__transformer_token(pnb__tensor *x, size_t i)

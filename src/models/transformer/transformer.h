@@ -18,7 +18,8 @@ typedef struct pnb__image_transformer {
     pnb__param
         *probe; /* (C) query of SigLIP's attention head, and its block, without a first norm */
     pnb__block head;
-    pnb__block *blocks; /* n_layers */
+    pnb__block *blocks;     /* n_layers */
+    pnb__block *unc_blocks; /* PCME++: of the log-variance alone; unc_w is (C,D) there */
 } pnb__image_transformer;
 
 /* Parameters of a text transformer. */
@@ -30,10 +31,14 @@ typedef struct pnb__text_transformer {
     pnb__param *proj_w, *proj_b; /* (D,C), (D); or (C,D) and NULL */
     pnb__param *unc_w, *unc_b;   /* (D,C), (D): log-variance head */
     pnb__block *blocks;          /* n_layers */
+    pnb__block *unc_blocks;      /* as in pictures */
 } pnb__text_transformer;
 
 /* ---- transformer.c ---- both */
 pnb__block_opts pnb__transformer_opts(const pnb__tower_config *t, bool causal);
+/* n blocks, one behind the other. (B,T,C) -> (B,T,C) */
+pnb__tensor *pnb__transformer_run(pnb__graph *g, const pnb__block *blocks, size_t n, pnb__tensor *x,
+                                  const pnb__block_opts *opts);
 /* All blocks but the last. (B,T,C) -> (B,T,C) */
 pnb__tensor *pnb__transformer_first(pnb__graph *g, const pnb__tower_config *t,
                                     const pnb__block *blocks, pnb__tensor *x,
@@ -74,6 +79,10 @@ pnb__tensor *pnb__text_project(const pnb__text_transformer *w, const pnb__config
 /* ---- transformer_declare.c ---- parameters up to the log-variance head; NULL out of memory */
 pnb__image_transformer *pnb__image_transformer_declare(pnb__weights *w, const pnb__config *c);
 pnb__text_transformer *pnb__text_transformer_declare(pnb__weights *w, const pnb__config *c);
+/* n blocks of a tower under the names "<stem>.resblocks.<i>.", which start as its own ones do; NULL
+ * out of memory. */
+pnb__block *pnb__transformer_declare_blocks(pnb__weights *w, pnb__side side, const char *stem,
+                                            const pnb__tower_config *t, size_t n);
 /* The block of SigLIP's attention head. */
 void pnb__image_head_declare(pnb__weights *w, pnb__image_transformer *v,
                              const pnb__tower_config *t);

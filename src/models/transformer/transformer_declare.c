@@ -64,14 +64,13 @@ static pnb__param *uniform(pnb__weights *w, pnb__side side, const char *name, si
  * MLP's two matrices, gain; norms and matrices each with a bias. Biases of attention start at 0, as
  * those of torch's MultiheadAttention do. */
 static void declare_block(pnb__weights *w, pnb__block *b, const pnb__tower_config *t,
-                          pnb__side side, size_t layer)
+                          pnb__side side, const char *stem, size_t layer)
 {
     char name[128];
     bool is_text = side == PNB__TEXT_SIDE;
     size_t c = t->width, h = t->mlp_width;
     block_init init = init_of_block(t, is_text);
-    int prefix = snprintf(name, sizeof name, "%s.transformer.resblocks.%zu.",
-                          is_text ? "text" : "visual", layer);
+    int prefix = snprintf(name, sizeof name, "%s.resblocks.%zu.", stem, layer);
     char *tail = name + prefix;
     size_t room = sizeof name - (size_t)prefix;
 #define PNB__KEY(text) (snprintf(tail, room, "%s", text), name)
@@ -208,10 +207,15 @@ static void declare_patches(pnb__weights *w, pnb__image_transformer *v, const pn
     }
 }
 
-static pnb__block *blocks_of(pnb__weights *w, const pnb__tower_config *t)
+pnb__block *pnb__transformer_declare_blocks(pnb__weights *w, pnb__side side, const char *stem,
+                                            const pnb__tower_config *t, size_t n)
 {
-    pnb__block *blocks = pnb__arena_alloc(&w->arena, t->n_layers * sizeof *blocks);
+    pnb__tower_config of_these = *t; /* 2L counts the branches of this stream */
+    of_these.n_layers = n;
+    pnb__block *blocks = pnb__arena_alloc(&w->arena, PNB_MAX(n, (size_t)1) * sizeof *blocks);
     w->failed |= blocks == NULL;
+    for (size_t i = 0; blocks != NULL && i < n; i++)
+        declare_block(w, &blocks[i], &of_these, side, stem, i);
     return blocks;
 }
 
@@ -220,11 +224,11 @@ pnb__image_transformer *pnb__image_transformer_declare(pnb__weights *w, const pn
     const pnb__side side = PNB__IMAGE_SIDE;
     size_t width = c->vision.width;
     pnb__image_transformer *v = pnb__declare_tower(w, side, sizeof *v);
-    if (v == NULL || (v->blocks = blocks_of(w, &c->vision)) == NULL)
+    if (v == NULL)
         return NULL;
     declare_patches(w, v, c);
-    for (size_t i = 0; i < c->vision.n_layers; i++)
-        declare_block(w, &v->blocks[i], &c->vision, side, i);
+    v->blocks = pnb__transformer_declare_blocks(w, side, "visual.transformer", &c->vision,
+                                                c->vision.n_layers);
     /* every image tower ends its blocks with LN_post, before or behind pooling */
     v->ln_post_w = constant(w, side, "visual.ln_post.weight", width, 1);
     v->ln_post_b = constant(w, side, "visual.ln_post.bias", width, 0);
@@ -255,7 +259,7 @@ pnb__text_transformer *pnb__text_transformer_declare(pnb__weights *w, const pnb_
     bool has_cls = c->text.pool == PNB__POOL_APPENDED;
     size_t width = c->text.width, n_extra = (has_cls ? 1U : 0U) + (c->text.has_unc ? 1U : 0U);
     pnb__text_transformer *t = pnb__declare_tower(w, side, sizeof *t);
-    if (t == NULL || (t->blocks = blocks_of(w, &c->text)) == NULL)
+    if (t == NULL)
         return NULL;
     if (has_cls)
         t->cls = pnb__declare_vector(w, side, "text.cls_emb", width, PNB__INIT_NORMAL, 0.01);
@@ -266,8 +270,8 @@ pnb__text_transformer *pnb__text_transformer_declare(pnb__weights *w, const pnb_
                        (size_t[]){c->context_length + n_extra, width}, PNB__INIT_NORMAL, 0.01);
     t->tokens = pnb__declare_matrix(w, side, "text.token_embedding.weight",
                                     (size_t[]){c->vocab_size, width}, PNB__INIT_NORMAL, 0.02);
-    for (size_t i = 0; i < c->text.n_layers; i++)
-        declare_block(w, &t->blocks[i], &c->text, side, i);
+    t->blocks =
+        pnb__transformer_declare_blocks(w, side, "text.transformer", &c->text, c->text.n_layers);
     t->ln_w = constant(w, side, "text.ln_final.weight", width, 1);
     t->ln_b = constant(w, side, "text.ln_final.bias", width, 0);
     declare_text_projection(w, t, c);

@@ -84,7 +84,8 @@ pnb_train_opts pnb_train_opts_published(void)
  *
  *     siglip, clip     one term of points
  *     pcme             pcme 1, pcme_kl 1e-5; J 7; ResNet and bi-GRU with local attention
- *     pcmepp           pcmepp 2 (the factor of its code), vib 1e-4; ProLIP's transformers
+ *     pcmepp           pcmepp 2 (the factor of its code), vib 1e-4; CLIP's transformers, twice
+ *                      at their ends; a = b = 5
  *     vse, vsepp, pvse triplet 1 at margin 0.2: all negatives, the nearest, the nearest of K^2 */
 
 /* Published models of VSE++ begin with a trained trunk; from nothing, margins to the nearest
@@ -155,6 +156,8 @@ pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
     case PNB_OBJECTIVE_PCMEPP:
         weigh(&o, PNB_LOSS_PCMEPP, PNB_PCMEPP_FACTOR);
         o.loss.weight[PNB_LOSS_VIB] = 1e-4;
+        o.model = is_published ? "pcmepp-ViT-B-16" : "pcmepp-tiny";
+        o.config_init = true;
         break;
     case PNB_OBJECTIVE_VSE:
     case PNB_OBJECTIVE_VSEPP:

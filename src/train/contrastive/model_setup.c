@@ -114,7 +114,8 @@ static const double unc_spread = 0.03;
 /* A tower's log-variance head. A spread that the configuration itself names stays. */
 static pnb_status set_unc_head(json_t *tower, double bias, bool set_spread, pnb_error *err)
 {
-    if (!json_is_true(json_object_get(tower, "embed_unc")))
+    if (!json_is_true(json_object_get(tower, "embed_unc")) &&
+        json_object_get(tower, "unc_layers") == NULL)
         return PNB_OK;
     pnb_status status = set_number(tower, "init_unc_bias", json_real(bias), err);
     if (status != PNB_OK || !set_spread || json_object_get(tower, "init_unc_std") != NULL)
@@ -174,6 +175,8 @@ static pnb_status complete_config(const pnb__contrastive *c, json_t *config, pnb
     json_t *text = json_object_get(config, "text_cfg");
     json_t *vocab = json_integer(pnb_tokenizer_vocab_size(c->tokenizer));
     pnb_status status = set_number(text, "vocab_size", vocab, err);
+    if (status == PNB_OK)
+        status = pnb__config_follow_end(config, c->tokenizer, err);
     if (status == PNB_OK)
         status = force_sizes(c, config, err);
     return status == PNB_OK ? set_initial_values(c, config, err) : status;
