@@ -26,8 +26,8 @@ typedef struct pnb_checkpoint pnb_checkpoint;
 
 /* Opens a weights file or the index of its shards (plain file names beside it, all of one kind).
  * Of a PyTorch file the arrays are those of its state dict: the dict under "state_dict",
- * "model_state_dict" or "model" when there is one (and the dict "criterion" beside "model", as
- * "criterion.*"), otherwise the whole; nested dicts join their
+ * "model_state_dict" or "model" when there is one (and PCME's "criterion", which has a
+ * negative_scale, beside "model" as "criterion.*"), otherwise the whole; nested dicts join their
  * keys with '.', and the prefix "module." is taken off when every name has it. Contiguous tensors
  * are mapped, not copied; others are made contiguous. Tensors that share a storage stay shared.
  * Checksums of the zip members that are used are verified, which reads them once.

@@ -246,7 +246,7 @@ static const foreign foreign_files[] = {
     {{MEAN, {"inv_alpha", PNB_F32, 2, {2, 3}, ones, 24}}, 2, {NULL}, PNB_FORMAT, "\"beta\""},
     {{MEAN}, 1, {"family", "gaussian_diag"}, PNB_FORMAT, "\"log_var\""},
     {{MEAN}, 1, {"family", "cauchy"}, PNB_UNSUPPORTED, "cauchy"},
-    {{MEAN}, 1, {"format", "penumbra-embeddings", "version", "3"}, PNB_UNSUPPORTED, "version 3"},
+    {{MEAN}, 1, {"format", "penumbra-embeddings", "version", "4"}, PNB_UNSUPPORTED, "version 4"},
     {{MEAN}, 1, {"adapters", "[{}]"}, PNB_FORMAT, "is called"},
     {{MEAN}, 1, {"format", "penumbra-embeddings"}, PNB_UNSUPPORTED, "(none)"},
     {{MEAN}, 1, {"modality", "a-very-long-modality"}, PNB_FORMAT, "modality of 20 bytes"},
@@ -666,7 +666,7 @@ static void npy_origin_from_strangers(void **state)
         const char *says;
     } faults[] = {
 #define OURS "{\"format\": \"penumbra-embeddings\", \"version\": "
-        {OURS "3, \"family\": \"point\"}", PNB_UNSUPPORTED, "version 3"},
+        {OURS "4, \"family\": \"point\"}", PNB_UNSUPPORTED, "version 4"},
         {OURS "2, \"family\": \"point\", \"adapters\": [{}]}", PNB_FORMAT, "is called"},
         {OURS "1, \"family\": \"round\"}", PNB_UNSUPPORTED, "\"round\" is not known"},
         {OURS "1, \"family\": \"gaussian_diag\"}", PNB_FORMAT, "says gaussian_diag"},

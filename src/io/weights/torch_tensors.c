@@ -279,13 +279,14 @@ static void strip_module(pnb__torch_file *file)
         file->views[i].name += sizeof prefix - 1;
 }
 
-/* A loss with weights of its own lies beside the "model" (PCME): names "criterion.*". */
+/* PCME's loss has weights of its own, which lie beside the "model": names "criterion.*". The losses
+ * of others are none of a model's arrays, so it is told by its negative_scale. */
 static pnb_status walk_criterion(walk *w, const pnb__pk_value *top)
 {
     static const char name[] = "criterion";
     const pnb__pk_value *v = pnb__pk_get(top, name);
     const pnb__pk_value *dict = v != NULL ? dict_of(v) : NULL;
-    if (dict == NULL)
+    if (dict == NULL || pnb__pk_get(dict, "negative_scale") == NULL)
         return PNB_OK;
     pnb__buf_append(&w->name, name, sizeof name - 1);
     pnb__buf_putc(&w->name, '.');
