@@ -310,7 +310,11 @@ static pnb_status open_legacy(pnb__torch_job *job, const unsigned char *bytes, s
                               pnb__arena *tree)
 {
     pnb__pk_budget budget = pnb__pk_budget_for(n_bytes);
-    legacy l = {.source = {bytes, n_bytes, job->where, tree, &budget}};
+    legacy l = {.source = {.bytes = bytes,
+                           .n_bytes = n_bytes,
+                           .where = job->where,
+                           .arena = tree,
+                           .budget = &budget}};
     pnb_status status;
     PNB_TRY(read_pickles(&l, job->err));
     PNB_TRY(read_storages(job, &l));

@@ -38,7 +38,7 @@ pnb__tensor *pnb__pcme_positions_of(pnb__tensor *features)
 pnb__pcme_embedding pnb__pcme_image_head_apply(pnb__graph *g, const pnb__pcme_image_head *h,
                                                pnb__tensor *x, pnb__tensor *pooled, bool unit)
 {
-    pnb__pcme_embedding out = {NULL};
+    pnb__pcme_embedding out = {.log_std = NULL};
     pnb__tensor *v = pooled != NULL ? pooled : pnb__mean(x, 1);
     const pnb__pie_head *pie = h->pie.attention.w1 != NULL ? &h->pie : NULL;
     pnb__pcme_mean(g, pie, linear(g, v, h->fc), x, NULL, unit, &out);

@@ -38,7 +38,7 @@ void pnb__pcme_declare_text(pnb__weights *w, const pnb__pcme_config *c)
 pnb__pcme_embedding pnb__pcme_text_apply(pnb__graph *g, const pnb__pcme_text *t,
                                          const pnb__captions *captions, bool unit)
 {
-    pnb__pcme_embedding out = {NULL};
+    pnb__pcme_embedding out = {.log_std = NULL};
     pnb__sequences s = {.x = pnb__gather(pnb__param_tensor(g, t->words), captions->ids),
                         .lengths = captions->lengths,
                         .last_rows = captions->last_rows};
