@@ -39,7 +39,7 @@ def train(data, name, seed, options):
     done = penumbra("train", *options, "--train-data", os.path.join(data, "train"), "--val-data",
                     os.path.join(data, "val"), "--max-steps", STEPS, "--seed", seed, "--logs", logs,
                     "--name", name, "--json")
-    return done.json()["checkpoint"], done.seconds
+    return done.json()["checkpoint_dir"], done.seconds
 
 
 def embed(model, data, name):

@@ -3,7 +3,7 @@
  * A class is a Gaussian put together from the Gaussians of its prompts ("a photo of a cat", ...):
  * all of them, the certain ones (filters), or each with a weight learned from pictures (BPRW). A
  * picture goes to the class of the best score of a measure, ties to the lower class:
- *   p(c | picture) = softmax_c(scale * score(picture, c))
+ *   p(c | picture) = softmax_c(scale * score(picture, c)), of match_prob with its logarithm
  * u is the uncertainty of a prompt, larger is less certain; shares are fractions in [0,1]. A NULL
  * ctx means one thread; no result depends on their number. Formulas with their sources:
  * docs/numerics.md#zero-shot and docs/numerics.md#bprw.
@@ -218,7 +218,7 @@ typedef struct pnb_classify_job {
 typedef struct pnb_predictions {
     size_t n, n_classes, k; /* pictures, K, classes kept of each picture */
     int32_t *top;           /* [n][k] classes, best first, ties to the lower class */
-    double *score;          /* [n][k] pnb_measure_score of the pair */
+    double *score;          /* [n][k] pnb_measure_score of the pair; of match_prob its logarithm */
     double *probability;    /* [n][k] among the K classes */
     double *log_p_label;    /* [n] log probability of the label, NaN where unknown */
     double *log_odds_dummy; /* [n] scale * (best dummy's score - best class's); NaN without */

@@ -3,8 +3,10 @@
  *
  * Pictures are taken in blocks, so memory grows with pictures or classes, never with their product;
  * blocks do not depend on the number of threads, and neither do results. Monte-Carlo measures draw
- * a picture's samples by its place in its block. For csd the score is mean.mean - (tr + tr)/2 for
+ * a picture's samples by its place in its block. A match probability enters as its logarithm: at
+ * scale 1 the classes' probabilities are then p_c / sum p. For csd the score is mean.mean - (tr + tr)/2 for
  * unit means: ProLIP's 100 f.W - 50 sum(var) is 100 times it, up to the picture's own trace. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -78,6 +80,15 @@ static pnb_status score_uncertain(const pnb_classify_job *job, size_t begin, siz
     return status;
 }
 
+/* What the softmax takes of a measure's value. A probability has the range of one unit of a logit:
+ * as it is, it would make all classes alike. */
+static double logit_of(pnb_measure measure, double value)
+{
+    if (pnb__measure_traits_of(measure)->reads == PNB__READS_MATCH)
+        return log(fmax(value, DBL_MIN));
+    return pnb_measure_score(measure, value);
+}
+
 /* Scores of pictures begin .. begin + n - 1 against all rows of `side`. */
 static pnb_status score_block(const pnb_classify_job *job, size_t begin, size_t n,
                               const pnb_rows *side, double *score, pnb_error *err)
@@ -89,7 +100,7 @@ static pnb_status score_block(const pnb_classify_job *job, size_t begin, size_t 
     if (status != PNB_OK && begin > 0)
         pnb__error_prefix(err, "counting pictures from %zu", begin);
     for (size_t i = 0; status == PNB_OK && i < n * side->n; i++)
-        score[i] = pnb_measure_score(job->measure, score[i]);
+        score[i] = logit_of(job->measure, score[i]);
     return status;
 }
 

@@ -67,6 +67,43 @@ static void test_measures(void **state)
     expect_measure(PNB_MEASURE_INCLUSION, 0.1);
 }
 
+/* A match probability enters by its logarithm: at scale 1 classes share it as it is. */
+static void test_match_probability(void **state)
+{
+    enum { FEW = 20 }; /* one block: draws go by the place in it */
+    gaussians images = random_gaussians(FEW, DIM, -4, -1, 1);
+    gaussians classes = random_gaussians(CLASSES, DIM, -4, -1, 2);
+    pnb_measure_opts opts = pnb_measure_opts_default();
+    const pnb_classify_job job = {.images = &images.view,
+                                  .classes = &classes.view,
+                                  .measure = PNB_MEASURE_MATCH_PROB,
+                                  .opts = &opts,
+                                  .scale = 1,
+                                  .k = CLASSES};
+    double p[FEW * CLASSES];
+    pnb_predictions found;
+    (void)state;
+    opts.n_samples = 3;
+    opts.match_a = 4;
+    opts.match_b = 2;
+    assert_ok(
+        pnb_measure_block(PNB_MEASURE_MATCH_PROB, &images.view, &classes.view, &opts, p, err));
+    assert_ok(pnb_classify(NULL, &job, &found, err));
+    for (size_t i = 0; i < FEW; i++) {
+        double sum = 0;
+        for (size_t c = 0; c < CLASSES; c++)
+            sum += p[i * CLASSES + c];
+        for (size_t c = 0; c < CLASSES; c++) {
+            double of_class = p[i * CLASSES + (size_t)found.top[i * CLASSES + c]];
+            assert_near(found.probability[i * CLASSES + c], of_class / sum, 1e-12, 1e-9);
+            assert_near(found.score[i * CLASSES + c], log(of_class), 1e-9, 1e-9);
+        }
+    }
+    pnb_predictions_reset(&found);
+    free_gaussians(&images);
+    free_gaussians(&classes);
+}
+
 static void expect_best(const pnb_rows *images, const pnb_rows *classes)
 {
     const pnb_classify_job job = {
@@ -314,7 +351,8 @@ static void test_bad(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measures), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_measures),
+        cmocka_unit_test(test_match_probability), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_sphere),   cmocka_unit_test(test_equal_classes),
         cmocka_unit_test(test_figures),  cmocka_unit_test(test_bad)};
     return cmocka_run_group_tests(tests, NULL, NULL);
