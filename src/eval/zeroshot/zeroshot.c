@@ -4,8 +4,9 @@
  * Pictures are taken in blocks, so memory grows with pictures or classes, never with their product;
  * blocks do not depend on the number of threads, and neither do results. Monte-Carlo measures draw
  * a picture's samples by its place in its block. A match probability enters as its logarithm: at
- * scale 1 the classes' probabilities are then p_c / sum p. For csd the score is mean.mean - (tr + tr)/2 for
- * unit means: ProLIP's 100 f.W - 50 sum(var) is 100 times it, up to the picture's own trace. */
+ * scale 1 the classes' probabilities are then p_c / sum p. For csd the score is mean.mean - (tr +
+ * tr)/2 for unit means: ProLIP's 100 f.W - 50 sum(var) is 100 times it, up to the picture's own
+ * trace. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

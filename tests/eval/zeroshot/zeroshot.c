@@ -350,10 +350,12 @@ static void test_bad(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measures),
-        cmocka_unit_test(test_match_probability), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_sphere),   cmocka_unit_test(test_equal_classes),
-        cmocka_unit_test(test_figures),  cmocka_unit_test(test_bad)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures),
+                                       cmocka_unit_test(test_match_probability),
+                                       cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_sphere),
+                                       cmocka_unit_test(test_equal_classes),
+                                       cmocka_unit_test(test_figures),
+                                       cmocka_unit_test(test_bad)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
