@@ -14,14 +14,26 @@
  *   uniformity log mean_{i<j} exp(-2 |z_i - z_j|^2) over the samples of both sides
  *   triplet    sum over negatives of [margin + s_ij - s_ii]+, rows and columns, of cosines s; of
  *              K embeddings a row the best of their K^2 pairs
+ *   pcmepp_pseudo  (1/B^2) sum_ij BCE(l_ij, y'_ij) of pcmepp's logits l, y' = 1 where l_ij is at
+ *              least the row's l_ii; the same by columns, and both added
+ *   diversity  mean_B ||G - I||_F / K^2, G the cosines of what attention adds to a row's K
+ *              embeddings; image + text
+ *   mmd        maximum mean discrepancy between all embeddings of the two sides, a Gaussian kernel
+ *              exp(-|x - y|^2 / 2)
  * An inclusion term over its limit, and one side's VIB over its own, count 0 for that step, with
  * zero gradient. Log-variances are held within +-600 (+-60 in the trainer's f32), with zero
  * gradient beyond: every value and gradient is finite at any log-variance. A term over a batch is
  * one number, so weights do not depend on B. docs/numerics-training.md says where released code
  * differs.
  *
- * Source  ProLIP sections 3.2 to 3.4 (ppcl, inclusion, vib); SigLIP; CLIP; PCME++ (pcmepp); PCME
- *         sections 3.1 and 3.2 (pcme, pcme_kl, uniformity); VSE++, PVSE (triplet) */
+ * With labels Y_ij between 0 and 1 (a picture mixed of two) the pairwise terms are
+ *   ppcl, siglip, pcmepp, pcmepp_pseudo   BCE with Y in place of y; a pseudo positive takes its
+ *              row's largest label
+ *   pcme       Y_ij times the match's loss and 1 - Y_ij times the other's
+ *
+ * Source  ProLIP sections 3.2 to 3.4 (ppcl, inclusion, vib); SigLIP; CLIP; PCME++ sections 3.2 to
+ *         3.4 (pcmepp, pcmepp_pseudo); PCME sections 3.1 and 3.2 (pcme, pcme_kl, uniformity);
+ *         VSE++, PVSE (triplet, diversity, mmd) */
 #ifndef PENUMBRA_LOSS_H
 #define PENUMBRA_LOSS_H
 
@@ -50,10 +62,16 @@ extern "C" {
     X(PCME, pcme, "soft contrastive loss over samples of PCME")                                    \
     X(PCME_KL, pcme_kl, "divergence from N(0, I), summed as in PCME")                              \
     X(UNIFORMITY, uniformity, "how evenly samples of all rows lie")                                \
-    X(TRIPLET, triplet, "margin to the negatives of VSE and PVSE")
+    X(TRIPLET, triplet, "margin to the negatives of VSE and PVSE")                                 \
+    X(PCMEPP_PSEUDO, pcmepp_pseudo, "matching loss of PCME++'s pseudo positives")                  \
+    X(MMD, mmd, "maximum mean discrepancy of the two sides")                                       \
+    X(DIVERSITY, diversity, "how far the embeddings of an input are from each other")
 
 /* PCME++'s code takes its matching loss twice, once a direction: they are equal. */
 #define PNB_PCMEPP_FACTOR 2.0
+
+/* Samples that uniformity draws in its published form, with replacement. */
+#define PNB_UNIFORMITY_DRAWN 128
 
 /* In the order of the list, which is that of every array by term. */
 typedef enum pnb_loss_term {
@@ -81,8 +99,12 @@ typedef struct pnb_loss_opts {
     size_t n_samples;                /* J of pcme and uniformity, 1 to 64; 7 */
     bool pcme_kl_published;          /* as the released code: log sigma in place of lv, and the mean
                                       * of the samples in place of mu */
+    bool uniformity_published;       /* as the released code: of more than PNB_UNIFORMITY_DRAWN
+                                      * samples so many are drawn, and all their pairs taken */
     double triplet_margin;           /* above 0; 0.2 */
     bool triplet_hardest;   /* VSE++: the nearest negative of a row alone, else all: VSE0 */
+    bool triplet_mean;      /* PVSE's code: the mean over rows, over B^2 places where all count */
+    bool mmd_published;     /* PVSE's code: |x - y| in place of its square */
     int64_t triplet_warmup; /* steps of training in which all count even so, 0 or more: a fresh
                              * model whose nearest negatives alone count makes all rows alike. A
                              * call of pnb_loss_compute is behind them. 0 */
@@ -97,8 +119,10 @@ pnb_loss_opts pnb_loss_opts_published(void);
 /* One side: n rows of D each, row-major, borrowed during the call. Row i of image and row i of text
  * are a pair; row i of a masked side is the masked form of row i of the batch. */
 typedef struct pnb_loss_side {
-    const double *mean;    /* unit rows; not checked, so that gradients can be tested anywhere */
-    const double *log_var; /* natural log of the variances; NULL where no term reads them */
+    const double *mean;     /* unit rows; not checked, so that gradients can be tested anywhere */
+    const double *log_var;  /* natural log of the variances; NULL where no term reads them */
+    const double *residual; /* what attention adds to the embeddings of a row; only diversity reads
+                             * it, else NULL */
 } pnb_loss_side;
 
 /* A batch. Only the terms with a weight read what they need of it. */
@@ -114,7 +138,11 @@ typedef struct pnb_loss_in {
     bool negative_only;                      /* no pair matches: y = -1 everywhere */
     const double *image_noise, *text_noise;  /* (B,J,D) of N(0,1): the draws of pcme and uniformity;
                                               * NULL where neither has a weight */
-    size_t n_embeddings; /* K of triplet: a row of mean is K of width D / K; 0: 1 */
+    size_t n_embeddings; /* K of triplet, diversity and mmd: a row of mean is K of width D / K; 0: 1
+                          */
+    const double *labels; /* (B,B) Y of 0 to 1, rows images; NULL: pair i matches i alone */
+    const int32_t *drawn; /* (PNB_UNIFORMITY_DRAWN) of the 2 B J samples, images' first, that the
+                           * published uniformity compares; NULL where it draws none */
 } pnb_loss_in;
 
 /* Where a gradient goes, in the order image, text, masked image, masked text; NULL: not wanted. */
@@ -123,19 +151,21 @@ typedef struct pnb_loss_out {
     double total;                  /* their sum: what training descends */
     double *d_mean[4];             /* d total / d mean, written, not added to */
     double *d_log_var[4];          /* d total / d log_var, likewise */
+    double *d_residual[2];         /* d total / d residual of image and text, likewise */
     double d_scale, d_bias;        /* by a itself, not by its logarithm */
     double d_point_scale;          /* 0 where point_scale is NULL: that part is in d_scale */
     double d_point_bias;           /* likewise, in d_bias */
 } pnb_loss_out;
 
 /* Values and gradients in double precision on plain arrays: the oracle of the trainer's graph, and
- * the way to use a loss without a model. Of the gradients d_mean and d_log_var are set before the
- * call, to arrays of the caller's or NULL; the rest of `out` is written.
+ * the way to use a loss without a model. Of the gradients d_mean, d_log_var and d_residual are set
+ * before the call, to arrays of the caller's or NULL; the rest of `out` is written.
  * Shape   image, text (B,D); masked sides (M,D), M = n_masked
  * Memory  O(B D + B^2) f64
  * Errors  ARG (n or dim is 0, means missing, a weight negative, all weights 0, a limit below 1, c
  *         not above 0, one point scalar of two, a term that needs a log-variance without one, draws
- *         missing, K that does not divide D),
+ *         missing, K that does not divide D, labels beside clip, triplet or inclusion, diversity
+ *         without residuals or with K = 1),
  *         SHAPE (a masked term without masked rows, n_masked > n), NUMERIC (a term is not finite:
  *         named), NOMEM */
 pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const pnb_loss_in *in,

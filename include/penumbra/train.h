@@ -120,6 +120,11 @@ typedef struct pnb_train_opts {
     double word_drop;        /* probability that a word of a training caption becomes the unknown
                               * token, 0 to 1, each step anew: 0; published PCME 0.1 */
     bool word_drop_removes;  /* as PCME's code: int(n word_drop) of n words are taken out besides */
+    /* mixed samples: int(mix_share B) pictures of a batch, one at least, take a part of another one
+     * of it, and match both texts by their shares; of losses that know labels (loss.h) */
+    double mix_share;  /* 0 to 1: 0; published PCME++ 0.25 */
+    double mix_cutmix; /* probability that a batch is mixed by CutMix, else by mixup, 0 to 1: 0.5 */
+    double mix_alpha;  /* the own share is drawn from Beta(alpha, alpha), above 0: 1 */
 
     /* optimisation */
     pnb_optim_opts optim;

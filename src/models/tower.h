@@ -20,6 +20,8 @@ typedef struct pnb__dist {
     pnb__tensor *mean;             /* (B,D); on the sphere the direction; of a tower that gives K
                                     * embeddings they lie beside each other */
     size_t n_embeddings;           /* K; 0: one */
+    pnb__tensor *residual;         /* (B,D): what local attention adds to the K embeddings, beside
+                                    * each other; NULL: there is none */
     pnb__tensor *log_var;          /* (B,D) gaussian_diag */
     pnb__tensor *kappa;            /* (B) vmf, power_spherical */
     pnb__tensor *inv_alpha, *beta; /* (B,D) gen_gaussian */

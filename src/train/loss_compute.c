@@ -33,6 +33,26 @@ static bool needs_draws(const pnb_loss_opts *o)
            (o->weight[PNB_LOSS_PCME_KL] > 0 && o->pcme_kl_published);
 }
 
+/* Labels and drawn rows are numbers of the caller's. */
+static pnb_status check_given(const pnb_loss_opts *opts, const pnb_loss_in *in, pnb_error *err)
+{
+    size_t n_samples = 2 * in->n * opts->n_samples;
+    for (size_t i = 0; in->labels != NULL && i < in->n * in->n; i++)
+        if (!(in->labels[i] >= 0 && in->labels[i] <= 1))
+            return pnb__fail(err, PNB_ARG, "label %zu is %g, it must lie in 0..1", i,
+                             in->labels[i]);
+    if (!(opts->weight[PNB_LOSS_UNIFORMITY] > 0) || !opts->uniformity_published ||
+        n_samples <= PNB_UNIFORMITY_DRAWN)
+        return PNB_OK;
+    if (in->drawn == NULL)
+        return pnb__fail(err, PNB_ARG, "the published uniformity compares %d samples: give drawn",
+                         PNB_UNIFORMITY_DRAWN);
+    for (size_t i = 0; i < PNB_UNIFORMITY_DRAWN; i++)
+        if (in->drawn[i] < 0 || (size_t)in->drawn[i] >= n_samples)
+            return pnb__fail(err, PNB_ARG, "drawn sample %d of %zu", (int)in->drawn[i], n_samples);
+    return PNB_OK;
+}
+
 /* What indexing relies on; the terms' own needs are checked where they are built. */
 static pnb_status check_in(const pnb_loss_opts *opts, const pnb_loss_in *in, pnb_error *err)
 {
@@ -54,7 +74,7 @@ static pnb_status check_in(const pnb_loss_opts *opts, const pnb_loss_in *in, pnb
         return pnb__fail(err, PNB_ARG, "point_%s is given without point_%s; give both or neither",
                          in->point_scale == NULL ? "bias" : "scale",
                          in->point_scale == NULL ? "scale" : "bias");
-    return PNB_OK;
+    return check_given(opts, in, err);
 }
 
 /* Means and log-variances (B,D) or (M,D), scalars (): each a leaf whose gradient is wanted. */
@@ -69,6 +89,8 @@ static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
         l.side[s].n_embeddings = in->n_embeddings;
         if (side_of(in, s)->log_var != NULL)
             l.side[s].log_var = pnb__input_with_grad(g, 2, shape);
+        if (side_of(in, s)->residual != NULL)
+            l.side[s].residual = pnb__input_with_grad(g, 2, shape);
     }
     for (int i = 0; i < N_SCALARS; i++)
         /* a and b of the point losses only where the caller has them apart */
@@ -85,6 +107,8 @@ static void write_leaves(const leaves *l, const pnb_loss_in *in)
             pnb__write_f64(l->side[s].mean, side_of(in, s)->mean);
         if (l->side[s].log_var != NULL)
             pnb__write_f64(l->side[s].log_var, side_of(in, s)->log_var);
+        if (l->side[s].residual != NULL)
+            pnb__write_f64(l->side[s].residual, side_of(in, s)->residual);
     }
     const double *values[N_SCALARS] = {&in->scale, &in->bias, in->point_scale, in->point_bias};
     for (int i = 0; i < N_SCALARS; i++)
@@ -123,11 +147,36 @@ static void read_grads(const leaves *l, const pnb_loss_in *in, pnb_loss_out *out
         size_t n = (s < MASKED_IMAGE ? in->n : in->n_masked) * in->dim;
         read_grad(l->side[s].mean, out->d_mean[s], n);
         read_grad(l->side[s].log_var, out->d_log_var[s], n);
+        if (s < MASKED_IMAGE)
+            read_grad(l->side[s].residual, out->d_residual[s], n);
     }
     double *scalars[N_SCALARS] = {&out->d_scale, &out->d_bias, &out->d_point_scale,
                                   &out->d_point_bias};
     for (int i = 0; i < N_SCALARS; i++)
         read_grad(l->scalar[i], scalars[i], 1);
+}
+
+/* What a step draws or says of its pairs, as the caller has it. */
+static pnb_status write_given(const pnb__loss *loss, const pnb_loss_in *in, pnb_error *err)
+{
+    const double *noise[PNB__LOSS_N_DRAWN] = {in->image_noise, in->text_noise};
+    size_t n = in->n * in->n;
+    pnb_status status = PNB_OK;
+    for (int s = 0; s < PNB__LOSS_N_DRAWN; s++)
+        if (loss->noise[s] != NULL)
+            pnb__write_f64(loss->noise[s], noise[s]);
+    if (loss->drawn != NULL)
+        pnb__write_i32(loss->drawn, in->drawn);
+    if (in->labels == NULL)
+        return PNB_OK;
+    float *labels = pnb__alloc_array(n, sizeof *labels);
+    if (labels == NULL)
+        return pnb__fail_nomem(err, n * sizeof *labels);
+    for (size_t i = 0; i < n; i++)
+        labels[i] = (float)in->labels[i];
+    status = pnb__loss_set_labels(loss, labels, err);
+    pnb__free(labels);
+    return status;
 }
 
 /* In double: a caller's gradient check by central differences needs about half of the digits. */
@@ -152,6 +201,7 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
         .point_scale = l.scalar[POINT_SCALE],
         .point_bias = l.scalar[POINT_BIAS],
         .negative_only = in->negative_only,
+        .has_labels = in->labels != NULL,
     };
     pnb_loss_opts settled = *opts; /* there is no step: behind the warm-up */
     settled.triplet_warmup = 0;
@@ -159,10 +209,7 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
     PNB_TRY(pnb__graph_plan(g, loss.total, err));
     PNB_TRY(pnb__loss_start(&loss, err));
     write_leaves(&l, in);
-    const double *noise[PNB__LOSS_N_DRAWN] = {in->image_noise, in->text_noise};
-    for (int s = 0; s < PNB__LOSS_N_DRAWN; s++)
-        if (loss.noise[s] != NULL)
-            pnb__write_f64(loss.noise[s], noise[s]);
+    PNB_TRY(write_given(&loss, in, err));
     PNB_TRY(pnb__graph_run(g, err));
     PNB_TRY(read_terms(&loss, out, err));
     read_grads(&l, in, out);

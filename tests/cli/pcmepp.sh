@@ -71,6 +71,13 @@ run=(--objective pcmepp --override "$over" --tokenizer tok.json --train-data sha
     --batch-size 8 --workers 1 --threads 2 --seed 3 --max-steps 3 --save-every-n-steps 1 --logs logs)
 want 0 train "${run[@]}" --name whole --json -q
 prints '"step": 3'
+want 0 train "${run[@]}" --name mixed --mix-share 0.25 --pcmepp-pseudo-weight 0.2 --log-every-n-steps 1 --json -q
+check "pseudo positives and mixed pictures are in the loss" python3 - <<'PY'
+import json
+whole, mixed = ([json.loads(l) for l in open(f"logs/{n}/results.jsonl")] for n in ("whole", "mixed"))
+assert whole[0]["pcmepp_pseudo"] > 0 and whole[0]["pcmepp"] > 0, whole[0]
+assert mixed[0]["pcmepp"] != whole[0]["pcmepp"] and mixed[0]["pcmepp_pseudo"] > whole[0]["pcmepp_pseudo"]
+PY
 want 0 check logs/whole/checkpoints/latest
 prints "all 89 keys are there and fit"
 want 0 embed --model logs/whole/checkpoints/latest --images shapes/val --out trained.safetensors -q

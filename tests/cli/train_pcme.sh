@@ -67,6 +67,22 @@ says "masks patches"
 want 0 "${train[@]}" --objective vse --name v --max-steps 3 -q
 want 0 "${train[@]}" --objective vsepp --name w --max-steps 3 --triplet-warmup 1 -q
 want 0 "${train[@]}" --objective pvse --name p --max-steps 3 -q
+want 0 "${train[@]}" --objective pvse --name pd --max-steps 3 --diversity-lambda 0.1 --mmd-lambda 0.01 \
+    --mmd-form published --triplet-form mean --log-every-n-steps 1 -q
+check "PVSE's terms are there, diversity in training alone" python3 - <<'PY'
+import json
+for line in map(json.loads, open("l/pd/results.jsonl")):
+    assert line["mmd"] > 0 and line["triplet"] < 3, line
+    assert ("diversity" in line) == (line["kind"] == "train"), line
+PY
+want 1 "${train[@]}" --objective vse --name vd --max-steps 3 --diversity-lambda 0.1
+says "loss diversity compares what local attention gives"
+want 0 "${train[@]}" --objective pcme --name u --max-steps 3 --uniformity-lambda 10 --uniformity-form published \
+    --mix-share 0.25 --mix-cutmix 1 -q
+want 1 "${train[@]}" --objective vse --name vm --max-steps 3 --mix-share 0.25
+says "loss triplet knows no match by halves"
+want 2 "${train[@]}" --objective pcme --name vm --mix-share 2
+says "--mix-share 2"
 want 0 embed --model l/p/checkpoints/step_3 --images s/test -o pi.safetensors
 want 0 embed --model l/p/checkpoints/step_3 --texts s/test/captions.jsonl -o pt.safetensors
 want 0 info pi.safetensors

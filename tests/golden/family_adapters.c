@@ -94,7 +94,6 @@ static void declare_labels(golden_net *net, pnb__pcmepp_in *in, size_t n)
 {
     size_t square[] = {n, n};
     in->matched = pnb__input(net->g, PNB__REAL, 2, square);
-    in->ones = pnb__input(net->g, PNB__REAL, 2, square);
     for (int way = 0; way < 2; way++)
         in->first[way] = pnb__input(net->g, PNB__INT32, 1, &n);
 }
@@ -102,17 +101,14 @@ static void declare_labels(golden_net *net, pnb__pcmepp_in *in, size_t n)
 static pnb_status fill_labels(const golden_case *c, const pnb__pcmepp_in *in, size_t n,
                               pnb_error *err)
 {
-    double *matched = pnb__alloc_zero(2 * n * n, sizeof *matched), *ones = matched + n * n;
+    double *matched = pnb__alloc_zero(n * n, sizeof *matched);
     int32_t *first = pnb__alloc_array(n, sizeof *first);
     if (matched == NULL || first == NULL)
-        return pnb__fail_nomem(err, 2 * n * n * sizeof *matched);
+        return pnb__fail_nomem(err, n * n * sizeof *matched);
     double *given = golden_find(c, "matched") != NULL ? golden_f64(c, "matched", NULL, err) : NULL;
-    for (size_t i = 0; i < n * n; i++) {
+    for (size_t i = 0; i < n * n; i++)
         matched[i] = given != NULL ? given[i] : i / n == i % n;
-        ones[i] = 1;
-    }
     pnb__write_f64(in->matched, matched);
-    pnb__write_f64(in->ones, ones);
     for (size_t i = 0; i < n; i++)
         first[i] = (int32_t)(i * n + i); /* smoothed cases match on the diagonal */
     if (in->smoothness != 0)

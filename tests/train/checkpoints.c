@@ -352,8 +352,8 @@ static double loss_over_batches(const fixture *f, const encoded *e, const pnb_lo
         size_t n = PNB_MIN(batch, e->n - at), skip = at * e->dim;
         pnb_loss_in in = {.n = n, .dim = e->dim, .scale = e->scale, .bias = e->bias};
         pnb_loss_out out = {.total = 0};
-        in.image = (pnb_loss_side){e->mean[0] + skip, e->log_var[0] + skip};
-        in.text = (pnb_loss_side){e->mean[1] + skip, e->log_var[1] + skip};
+        in.image = (pnb_loss_side){.mean = e->mean[0] + skip, .log_var = e->log_var[0] + skip};
+        in.text = (pnb_loss_side){.mean = e->mean[1] + skip, .log_var = e->log_var[1] + skip};
         ASSERT_OK(pnb_loss_compute(f->ctx, &o, &in, &out, &err));
         total += out.total * (double)n / (double)e->n;
     }

@@ -164,11 +164,18 @@ static void assert_same_weights(const process *a, const process *b)
     }
 }
 
-static pnb_train_opts shared_opts(const fixture *f, int accum_freq)
+/* mixes: half of the pictures of a micro-batch, with the terms that know labels. */
+static pnb_train_opts shared_opts(const fixture *f, int accum_freq, bool mixes)
 {
     pnb_train_opts o = fixture_opts(f, "exchange");
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
         o.loss.weight[i] = 0.1 * (i + 1);
+    o.loss.weight[PNB_LOSS_DIVERSITY] = 0; /* of several embeddings an input */
+    if (mixes) {
+        o.loss.weight[PNB_LOSS_CLIP] = o.loss.weight[PNB_LOSS_TRIPLET] = 0;
+        o.loss.weight[PNB_LOSS_INCLUSION] = 0;
+        o.mix_share = 0.5;
+    }
     o.loss.inclusion_scale = 1;
     o.drop_ratio = 0.5; /* of masked rows some are moved, some are not */
     o.batch_size = 4;
@@ -178,10 +185,11 @@ static pnb_train_opts shared_opts(const fixture *f, int accum_freq)
     return o;
 }
 
-static void compare(const fixture *f, int per_rank)
+static void compare(const fixture *f, int per_rank, bool mixes)
 {
-    process whole = {.opts = shared_opts(f, per_rank * RANKS)};
-    process ranks[RANKS] = {{.opts = shared_opts(f, per_rank)}, {.opts = shared_opts(f, per_rank)}};
+    process whole = {.opts = shared_opts(f, per_rank * RANKS, mixes)};
+    process ranks[RANKS] = {{.opts = shared_opts(f, per_rank, mixes)},
+                            {.opts = shared_opts(f, per_rank, mixes)}};
     hall meeting = {0};
     assert_int_equal(pthread_barrier_init(&meeting.barrier, NULL, RANKS), 0);
     open_process(&whole, NULL);
@@ -226,12 +234,18 @@ static void compare(const fixture *f, int per_rank)
 
 static void test_two_processes_take_the_steps_of_one(void **state)
 {
-    compare(*state, 1);
+    compare(*state, 1, false);
 }
 
 static void test_two_processes_may_accumulate(void **state)
 {
-    compare(*state, 2);
+    compare(*state, 2, false);
+}
+
+/* Labels of the other's pictures are drawn, not sent. */
+static void test_two_processes_mix_pictures(void **state)
+{
+    compare(*state, 2, true);
 }
 
 int main(void)
@@ -239,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_processes_take_the_steps_of_one),
         cmocka_unit_test(test_two_processes_may_accumulate),
+        cmocka_unit_test(test_two_processes_mix_pictures),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

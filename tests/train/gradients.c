@@ -81,12 +81,16 @@ static void assert_same_gradients(run *one, run *many, double bound)
     }
 }
 
+/* The last term is one of several embeddings an input: tests/train/mixing.c has it. */
+enum { N_TERMS = PNB_LOSS_DIVERSITY };
+_Static_assert((int)N_TERMS + 1 == (int)PNB_N_LOSS_TERMS, "the one left out is the last");
+
 /* Twelve pairs a step, every loss on. All rows are masked, and every token or none of a caption
  * goes: then the masks do not depend on how the pairs are cut into micro-batches. */
 static pnb_train_opts every_loss(const fixture *f, double drop_prob)
 {
     pnb_train_opts o = fixture_opts(f, "gradient");
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+    for (int i = 0; i < N_TERMS; i++)
         o.loss.weight[i] = 0.1 * (i + 1);
     o.loss.inclusion_scale = 1;
     o.drop_ratio = 1;
@@ -115,7 +119,7 @@ static void test_micro_batches_give_the_gradient_of_the_batch(void **state)
             open_run(&many, f, &micro);
             assert_true(distance(&one, &many, false) == 0);
             run_step(&many, &w);
-            for (int k = 0; k < PNB_N_LOSS_TERMS; k++) {
+            for (int k = 0; k < N_TERMS; k++) {
                 assert_true(v.terms.items[k].value != 0);
                 assert_true(fabs(v.terms.items[k].value - w.terms.items[k].value) <=
                             2e-6 * fabs(v.terms.items[k].value));
@@ -132,7 +136,7 @@ static void test_micro_batches_give_the_gradient_of_the_batch(void **state)
 static void test_masked_rows_meet_their_originals(void **state)
 {
     const fixture *f = *state;
-    double whole[PNB_N_LOSS_TERMS] = {0};
+    double whole[N_TERMS] = {0};
     for (int cut = 1; cut <= 3; cut++) {
         pnb_train_opts o = every_loss(f, 0);
         run t;
@@ -149,7 +153,7 @@ static void test_masked_rows_meet_their_originals(void **state)
                 fail_msg("%d micro-batches: %s is %g, wanted %g", cut,
                          pnb_loss_name((pnb_loss_term)k), v.terms.items[k].value, wanted);
         }
-        for (int k = 0; k < PNB_N_LOSS_TERMS; k++) { /* nor is a row lost that is not masked */
+        for (int k = 0; k < N_TERMS; k++) { /* nor is a row lost that is not masked */
             whole[k] = cut == 1 ? v.terms.items[k].value : whole[k];
             if (!(fabs(v.terms.items[k].value - whole[k]) <= 2e-6 * fabs(whole[k])))
                 fail_msg("%d micro-batches: %s is %g, of one %g", cut,

@@ -727,14 +727,14 @@ static void test_variants_finish(void **state)
         o.epochs_cooldown = 1;
         o.text_mask = i % 2 == 0 ? PNB_TEXT_MASK_REPLACE : PNB_TEXT_MASK_DELETE;
         o.loss.weight[PNB_LOSS_SIGLIP] = o.loss.weight[PNB_LOSS_CLIP] = 0.5;
-        for (int k = PNB_LOSS_PCMEPP; k < PNB_N_LOSS_TERMS; k++)
+        for (int k = PNB_LOSS_PCMEPP; k < PNB_LOSS_DIVERSITY; k++)
             o.loss.weight[k] = o.loss.weight[k] > 0 ? o.loss.weight[k] : 0.5;
         o.loss.inclusion_exact = i == 3;
         o.lock_image = i == 2;
         o.lock_text = i == 4;
         ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
         assert_true(isfinite(r.total));
-        for (int k = 0; k < PNB_N_LOSS_TERMS; k++)
+        for (int k = 0; k < PNB_LOSS_DIVERSITY; k++)
             assert_true(k == PNB_LOSS_UNIFORMITY ? r.loss[k] < 0 : r.loss[k] > 0);
     }
 }

@@ -101,7 +101,7 @@ typedef struct pnb__learned_graph {
     size_t n_terms;
     pnb__tensor *total;
     /* Made on demand below and filled once, but noise, which is drawn each step. */
-    pnb__tensor *matches, *signs, *identity, *ones, *first;
+    pnb__tensor *matches, *signs, *identity, *first;
     pnb__tensor *noise[PNB_N_ADAPTER_SIDES]; /* (B,J,D) */
     pnb__tensor *keep[PNB_N_ADAPTER_SIDES];  /* (B,hidden): filled by whoever draws passes */
     bool wants_keep;                         /* before `side`: that `keep` is made */
@@ -157,7 +157,6 @@ pnb__tensor *pnb__learned_shift(const pnb__learned_graph *lg);
 pnb__tensor *pnb__learned_matches(pnb__learned_graph *lg);  /* int32 (B): 0, 1, 2, ... */
 pnb__tensor *pnb__learned_signs(pnb__learned_graph *lg);    /* (B,B): 1 on the diagonal, else -1 */
 pnb__tensor *pnb__learned_identity(pnb__learned_graph *lg); /* (B,B) */
-pnb__tensor *pnb__learned_ones(pnb__learned_graph *lg);     /* (B,B) */
 pnb__tensor *pnb__learned_first(pnb__learned_graph *lg);    /* int32 (B): b B + b */
 pnb__tensor *pnb__learned_noise(pnb__learned_graph *lg, int side, size_t n_samples);
 /* A term of the loss, weighted already: the total is the sum of all. */

@@ -59,11 +59,6 @@ pnb__tensor *pnb__learned_identity(pnb__learned_graph *lg)
     return make_once(lg, &lg->identity, PNB__REAL, 2);
 }
 
-pnb__tensor *pnb__learned_ones(pnb__learned_graph *lg)
-{
-    return make_once(lg, &lg->ones, PNB__REAL, 2);
-}
-
 pnb__tensor *pnb__learned_noise(pnb__learned_graph *lg, int side, size_t n_samples)
 {
     size_t dim = lg->a->part[side].dim_out;
@@ -106,7 +101,7 @@ static pnb_status fill_constants(const pnb__learned_graph *lg, pnb_error *err)
     float *room = NULL;
     int32_t *rows = NULL;
     pnb_status status;
-    bool has_square = lg->signs != NULL || lg->identity != NULL || lg->ones != NULL;
+    bool has_square = lg->signs != NULL || lg->identity != NULL;
     PNB_TRY(PNB_ALLOC(room, has_square ? n * n : 1, err));
     PNB_TRY(PNB_ALLOC(rows, n, err));
     for (size_t i = 0; i < n; i++)
@@ -119,7 +114,6 @@ static pnb_status fill_constants(const pnb__learned_graph *lg, pnb_error *err)
         pnb__write_i32(lg->first, rows);
     fill_square(lg->signs, n, 1.0f, -1.0f, room);
     fill_square(lg->identity, n, 1.0f, 0.0f, room);
-    fill_square(lg->ones, n, 1.0f, 1.0f, room);
 done:
     pnb__free(room);
     pnb__free(rows);

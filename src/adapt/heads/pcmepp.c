@@ -35,7 +35,6 @@ static void loss(pnb__learned_graph *lg)
                                .matched = pnb__learned_identity(lg),
                                .first = {has_pseudo ? pnb__learned_first(lg) : NULL,
                                          has_pseudo ? pnb__learned_first(lg) : NULL},
-                               .ones = has_pseudo ? pnb__learned_ones(lg) : NULL,
                                .factor = PNB_PCMEPP_FACTOR,
                                .vib_beta = o->vib,
                                .smoothness = o->pseudo};

@@ -123,6 +123,9 @@ pnb__dist pnb__pcme_dist(const pnb__pcme_embedding *e)
     size_t k = pnb__dim(e->mean, 1);
     pnb__dist out = {.n_embeddings = k};
     out.mean = pnb__reshape(e->mean, 2, (size_t[]){pnb__dim(e->mean, 0), k * pnb__dim(e->mean, 2)});
+    if (e->residual != NULL)
+        out.residual = pnb__reshape(e->residual, 2,
+                                    (size_t[]){pnb__dim(e->mean, 0), k * pnb__dim(e->mean, 2)});
     if (e->log_std != NULL)
         out.log_var = pnb__log_var_of_log_std(e->log_std);
     return out;

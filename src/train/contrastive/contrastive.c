@@ -328,11 +328,12 @@ pnb_status pnb__contrastive_scale(const pnb__contrastive *c, double *a, double *
     return status;
 }
 
-/* The terms that have a weight. */
-static void add_terms(const pnb__contrastive *c, const double *term, pnb__figures *out)
+/* The terms that have a weight; diversity is none of validation's. */
+static void add_terms(const pnb__contrastive *c, const double *term, bool validates,
+                      pnb__figures *out)
 {
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-        if (c->opts->loss.weight[i] > 0)
+        if (c->opts->loss.weight[i] > 0 && !(validates && i == PNB_LOSS_DIVERSITY))
             pnb__figures_add(out, pnb_loss_name((pnb_loss_term)i), NULL, term[i]);
 }
 
@@ -342,7 +343,7 @@ static pnb_status step_contrastive(void *self, int64_t step, pnb__step_values *o
     pnb__contrastive *c = self;
     c->step = step; /* masks are drawn for it */
     pnb_status status = pnb__step_run(c->step_graphs, c, out, err);
-    add_terms(c, c->term, &out->terms);
+    add_terms(c, c->term, false, &out->terms);
     return status;
 }
 
@@ -398,7 +399,7 @@ static pnb_status validate(void *self, int64_t step, pnb__eval_values *out, pnb_
     out->n = e->n;
     out->total = e->total;
     out->unc_r = e->i2t_unc_r;
-    add_terms(c, e->loss, &out->terms);
+    add_terms(c, e->loss, true, &out->terms);
     pnb__figures_add(f, "i2t_r1", "image_to_text_R@1", e->i2t_r1);
     pnb__figures_add(f, "t2i_r1", "text_to_image_R@1", e->t2i_r1);
     pnb__figures_add(f, "batch_i2t_r1", NULL, e->batch_i2t_r1);

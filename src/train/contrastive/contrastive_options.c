@@ -40,6 +40,9 @@ pnb_train_opts pnb_train_opts_default(void)
         .drop_prob = 0.75,   /* three quarters of its tokens */
         .mask_keep = 0.25,   /* and of its patches; the released code keeps 0.75 of these */
         .trunk_lr_ratio = 0.1,
+        .mix_cutmix =
+            0.5, /* as often one as the other; a whole range of shares, as CutMix has it */
+        .mix_alpha = 1,
         .text_mask = PNB_TEXT_MASK_DELETE, /* a shorter caption is one that people write */
         .replace_token = -1,
         .optim = pnb_optim_opts_default(),
@@ -84,9 +87,11 @@ pnb_train_opts pnb_train_opts_published(void)
  *
  *     siglip, clip     one term of points
  *     pcme             pcme 1, pcme_kl 1e-5; J 7; ResNet and bi-GRU with local attention
- *     pcmepp           pcmepp 2 (the factor of its code), vib 1e-4; CLIP's transformers, twice
- *                      at their ends; a = b = 5
- *     vse, vsepp, pvse triplet 1 at margin 0.2: all negatives, the nearest, the nearest of K^2 */
+ *     pcmepp           pcmepp 2 (the factor of its code), pseudo positives 0.1, vib 1e-4; CLIP's
+ *                      transformers, twice at their ends; a = b = 5; published: a quarter of the
+ *                      pictures mixed
+ *     vse, vsepp, pvse triplet 1 at margin 0.2: all negatives, the nearest, the nearest of K^2;
+ *                      published pvse: means of margins, diversity 0.1, mmd 0.01 */
 
 /* Published models of VSE++ begin with a trained trunk; from nothing, margins to the nearest
  * negative alone have made all rows alike after a hundred steps. */
@@ -136,6 +141,15 @@ static void take_pcme(pnb_train_opts *o, bool is_published, const char *publishe
     o->word_drop = 0.1;
 }
 
+/* PVSE's further terms, whose weights belong to a mean of margins and the kernel of its code. */
+static void take_pvse(pnb_train_opts *o)
+{
+    o->loss.triplet_mean = true;
+    o->loss.weight[PNB_LOSS_DIVERSITY] = 0.1;
+    o->loss.weight[PNB_LOSS_MMD] = 0.01;
+    o->loss.mmd_published = true;
+}
+
 /* Every objective is a recipe of ProLIP's with other terms; PCME's and its baselines' have towers,
  * words and rates of their own too. */
 pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
@@ -155,7 +169,9 @@ pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
         break;
     case PNB_OBJECTIVE_PCMEPP:
         weigh(&o, PNB_LOSS_PCMEPP, PNB_PCMEPP_FACTOR);
+        o.loss.weight[PNB_LOSS_PCMEPP_PSEUDO] = 0.1;
         o.loss.weight[PNB_LOSS_VIB] = 1e-4;
+        o.mix_share = is_published ? 0.25 : 0;
         o.model = is_published ? "pcmepp-ViT-B-16" : "pcmepp-tiny";
         o.config_init = true;
         break;
@@ -171,6 +187,8 @@ pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
         o.loss.triplet_hardest = true;
         o.loss.triplet_warmup = is_published ? 0 : SMALL_TRIPLET_WARMUP;
         take_pcme(&o, is_published, "pvse-coco", "pvse-tiny");
+        if (is_published)
+            take_pvse(&o);
         break;
     default:
         break;
@@ -283,10 +301,19 @@ static const pnb__field fields[] = {
      PNB__ALSO_NONE},
     {"triplet_lambda", AT(loss.weight[PNB_LOSS_TRIPLET]), NULL, PNB__FIELD_DOUBLE, true,
      PNB__ALSO_NONE},
+    {"pcmepp_pseudo_weight", AT(loss.weight[PNB_LOSS_PCMEPP_PSEUDO]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"diversity_lambda", AT(loss.weight[PNB_LOSS_DIVERSITY]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"mmd_lambda", AT(loss.weight[PNB_LOSS_MMD]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"mmd_published", AT(loss.mmd_published), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"uniformity_published", AT(loss.uniformity_published), NULL, PNB__FIELD_BOOL, true,
+     PNB__ALSO_NONE},
     {"n_samples", AT(loss.n_samples), NULL, PNB__FIELD_SIZE, true, PNB__ALSO_NONE},
     {"pcme_kl_published", AT(loss.pcme_kl_published), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"triplet_margin", AT(loss.triplet_margin), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"triplet_hardest", AT(loss.triplet_hardest), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"triplet_mean", AT(loss.triplet_mean), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"triplet_warmup", AT(loss.triplet_warmup), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     /* phases */
     {"head_epochs", AT(head_epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
@@ -308,6 +335,10 @@ static const pnb__field fields[] = {
     /* of all captions */
     {"word_drop", AT(word_drop), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"word_drop_removes", AT(word_drop_removes), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    /* of some pictures of a batch */
+    {"mix_share", AT(mix_share), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"mix_cutmix", AT(mix_cutmix), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"mix_alpha", AT(mix_alpha), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
 };
 
 pnb__settings pnb__contrastive_settings(const pnb_train_opts *o)
@@ -389,6 +420,21 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* Pictures that are mixed, and with what. */
+static pnb_status check_mix(const pnb_train_opts *o, pnb_error *err)
+{
+    pnb_status status = check_share("mix-share", o->mix_share, err);
+    if (status == PNB_OK)
+        status = check_share("mix-cutmix", o->mix_cutmix, err);
+    if (status == PNB_OK && !(o->mix_alpha > 0))
+        status = pnb__fail(err, PNB_ARG, "mix-alpha is %g, it must be above 0", o->mix_alpha);
+    if (status == PNB_OK && o->mix_share > 0 && o->batch_size < 2)
+        status = pnb__fail(err, PNB_ARG,
+                           "--mix-share mixes a picture with another one of its batch, and a batch "
+                           "of 1 has none: raise --batch-size");
+    return status;
+}
+
 /* What the terms and masks are defined for: a > 0, shares in [0, 1], at least one patch kept. */
 static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
 {
@@ -410,6 +456,8 @@ static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
         status = check_share("drop-prob", o->drop_prob, err);
     if (status == PNB_OK)
         status = check_share("word-drop", o->word_drop, err);
+    if (status == PNB_OK)
+        status = check_mix(o, err);
     if (status == PNB_OK && o->word_drop_removes && !(o->word_drop > 0))
         status = pnb__fail(err, PNB_ARG,
                            "--word-drop-removes takes out a share of the words: give --word-drop");

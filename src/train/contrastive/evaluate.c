@@ -201,10 +201,12 @@ typedef struct loss_graph {
     pnb__loss loss;
 } loss_graph;
 
-/* Leaves the terms of the other kind out; false when none is left. */
+/* Leaves the terms of the other kind out, and diversity, which is about residuals that encoding
+ * does not give; false when none is left. */
 static bool choose_terms(pnb_loss_opts *o, bool masked)
 {
     double sum = 0;
+    o->weight[PNB_LOSS_DIVERSITY] = 0;
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
         bool is_masked = i == PNB_LOSS_IMG_INCLUSION || i == PNB_LOSS_TXT_INCLUSION;
         o->weight[i] = is_masked == masked ? o->weight[i] : 0;

@@ -69,6 +69,9 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
     const pnb__tower_in image = {.pixels = tw->pixels};
     tw->side[TEXT] = pnb__model_build(c->model, PNB__TEXT_SIDE, tw->graph, &tw->text, true);
     tw->side[IMAGE] = pnb__model_build(c->model, PNB__IMAGE_SIDE, tw->graph, &image, true);
+    for (int i = 0; i < N_SIDES; i++)
+        if (!(c->opts->loss.weight[PNB_LOSS_DIVERSITY] > 0))
+            tw->side[i].residual = NULL;
     return PNB_OK;
 }
 
@@ -92,7 +95,8 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
     pnb__loss_in in = {.image = side[IMAGE],
                        .text = side[TEXT],
                        .masked_image = side[MASKED_IMAGE],
-                       .masked_text = side[MASKED_TEXT]};
+                       .masked_text = side[MASKED_TEXT],
+                       .has_labels = s->labels != NULL};
     in.scale = c->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, c->logit_scale))
                                       : pnb__constant(g, c->info->logit_scale);
     if (c->logit_bias != NULL)
@@ -130,11 +134,11 @@ static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
     return PNB_OK;
 }
 
-static void keep_side(const pnb__dist *d)
+static void keep_side(pnb__dist *d)
 {
-    pnb__keep(d->mean);
-    if (d->log_var != NULL)
-        pnb__keep(d->log_var);
+    for (int part = 0; part < N_PARTS; part++)
+        if (*pnb__dist_part(d, part) != NULL)
+            pnb__keep(*pnb__dist_part(d, part));
 }
 
 /* sum(x * seed) with a new input `*seed` of x's shape. */
@@ -153,15 +157,13 @@ static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
     pnb_status status = build_towers(s, &s->back, true, err);
     if (status != PNB_OK)
         return status;
-    for (int i = 0; i < N_SIDES; i++) {
-        if (!pnb__towers_has(&s->back, i))
+    for (int i = 0; i < N_SIDES * N_PARTS; i++) {
+        pnb__tensor *x = *pnb__dist_part(&s->back.side[i / N_PARTS], i % N_PARTS);
+        if (x == NULL)
             continue;
-        pnb__tensor *part = seeded(s->back.graph, s->back.side[i].mean, &s->seed[i].mean);
-        total = total == NULL ? part : pnb__add(total, part);
-        if (s->back.side[i].log_var == NULL)
-            continue;
-        part = seeded(s->back.graph, s->back.side[i].log_var, &s->seed[i].log_var);
-        total = pnb__add(total, part);
+        pnb__tensor **seed = pnb__dist_part(&s->seed[i / N_PARTS], i % N_PARTS);
+        pnb__tensor *sum = seeded(s->back.graph, x, seed);
+        total = total == NULL ? sum : pnb__add(total, sum);
     }
     return pnb__graph_plan(s->back.graph, total, err);
 }
@@ -169,20 +171,15 @@ static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
 /* Host copies of what three parts hand to each other, (A R B, D) a side. */
 static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
 {
-    s->n_pixels =
-        s->batch * 3 * s->owner->info->vision.image_height * s->owner->info->vision.image_width;
-    s->pixels = pnb__alloc_array(s->n_micro * s->n_pixels, sizeof *s->pixels);
     s->row_scratch = pnb__alloc_array(s->batch * s->dim, sizeof *s->row_scratch);
     s->grad_scratch = pnb__alloc_array(s->n_all * s->batch * s->dim, sizeof *s->grad_scratch);
-    bool ok = s->pixels != NULL && s->row_scratch != NULL && s->grad_scratch != NULL;
-    for (int i = 0; i < N_SIDES; i++) {
-        size_t n = s->n_all * pnb__step_side_rows(s, i) * s->dim + 1;
-        side_arrays *a = &s->arrays[i];
-        float **const all[] = {&a->mean, &a->log_var, &a->d_mean, &a->d_log_var};
-        for (size_t j = 0; j < PNB_COUNT(all); j++) {
-            *all[j] = pnb__alloc_zero(n, sizeof **all[j]);
-            ok = ok && *all[j] != NULL;
-        }
+    bool ok = s->row_scratch != NULL && s->grad_scratch != NULL;
+    for (int i = 0; i < N_SIDES * N_PARTS; i++) {
+        size_t n = s->n_all * pnb__step_side_rows(s, i / N_PARTS) * s->dim + 1;
+        side_arrays *a = &s->arrays[i / N_PARTS];
+        a->value[i % N_PARTS] = pnb__alloc_zero(n, sizeof(float));
+        a->d[i % N_PARTS] = pnb__alloc_zero(n, sizeof(float));
+        ok = ok && a->value[i % N_PARTS] != NULL && a->d[i % N_PARTS] != NULL;
     }
     return ok ? PNB_OK
               : pnb__fail(err, PNB_NOMEM, "out of memory for %zu micro-batches", s->n_micro);
@@ -202,14 +199,13 @@ static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
     PNB_TRY(pnb__graph_plan(s->encode.graph, NULL, err));
     PNB_TRY(build_back(s, err));
     PNB_TRY(pnb__graph_create(&s->loss_graph, c->ctx, pnb__model_real(c->model), true, err));
-    for (int i = 0; i < N_SIDES; i++) {
-        if (!pnb__towers_has(&s->encode, i))
-            continue;
-        const size_t shape[2] = {s->n_all * pnb__step_side_rows(s, i), s->dim};
-        s->loss_side[i].n_embeddings = s->encode.side[i].n_embeddings;
-        s->loss_side[i].mean = pnb__input_with_grad(s->loss_graph, 2, shape);
-        if (s->encode.side[i].log_var != NULL)
-            s->loss_side[i].log_var = pnb__input_with_grad(s->loss_graph, 2, shape);
+    for (int i = 0; i < N_SIDES * N_PARTS; i++) {
+        int side = i / N_PARTS;
+        const size_t shape[2] = {s->n_all * pnb__step_side_rows(s, side), s->dim};
+        s->loss_side[side].n_embeddings = s->encode.side[side].n_embeddings;
+        if (*pnb__dist_part(&s->encode.side[side], i % N_PARTS) != NULL)
+            *pnb__dist_part(&s->loss_side[side], i % N_PARTS) =
+                pnb__input_with_grad(s->loss_graph, 2, shape);
     }
     PNB_TRY(build_loss(s, s->loss_graph, s->loss_side, err));
 done:
@@ -229,6 +225,24 @@ static pnb_status make_masks(pnb__step_graphs *s, pnb_error *err)
         s->patch_scratch == NULL || s->text_scratch == NULL)
         return pnb__fail(err, PNB_NOMEM, "out of memory for the masks of a step");
     return PNB_OK;
+}
+
+/* Room for the pictures of our batches, and for a mix of one and the labels of all pairs. */
+static pnb_status make_mix(pnb__step_graphs *s, pnb_error *err)
+{
+    const pnb_train_opts *o = s->owner->opts;
+    size_t n = s->n_all * s->batch;
+    s->mixer = (pnb__mixer){o->mix_share, o->mix_cutmix, o->mix_alpha, o->seed};
+    bool mixes = pnb__mix_count(&s->mixer, s->batch) > 0;
+    s->n_pixels =
+        s->batch * 3 * s->owner->info->vision.image_height * s->owner->info->vision.image_width;
+    if ((mixes || !pnb__step_is_whole(s)) &&
+        PNB_ALLOC(s->pixels, s->n_micro * s->n_pixels, err) != PNB_OK)
+        return PNB_NOMEM;
+    if (!mixes)
+        return PNB_OK;
+    pnb_status status = PNB_ALLOC(s->mix.order, s->batch, err);
+    return status == PNB_OK ? PNB_ALLOC(s->labels, n * n, err) : status;
 }
 
 /* The masked pass takes int(batch * ratio) pairs, at least one unless the ratio is 0. */
@@ -260,6 +274,8 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_err
     pnb__kernels_fill(&s->kernels, c->ctx, pnb__model_real(c->model));
     pnb_status status = make_masks(s, err);
     if (status == PNB_OK)
+        status = make_mix(s, err);
+    if (status == PNB_OK)
         status = pnb__step_is_whole(s) ? build_whole(s, err) : build_accumulation(s, err);
     if (status == PNB_OK && !pnb__step_is_whole(s))
         status = number_rows(s, err);
@@ -290,13 +306,13 @@ void pnb__step_free(pnb__step_graphs *s)
     pnb__graph_free(s->back.graph);
     pnb__graph_free(s->loss_graph);
     free_grad_stores(s);
-    for (int i = 0; i < N_SIDES; i++) {
-        pnb__free(s->arrays[i].mean);
-        pnb__free(s->arrays[i].log_var);
-        pnb__free(s->arrays[i].d_mean);
-        pnb__free(s->arrays[i].d_log_var);
+    for (int i = 0; i < N_SIDES * N_PARTS; i++) {
+        pnb__free(s->arrays[i / N_PARTS].value[i % N_PARTS]);
+        pnb__free(s->arrays[i / N_PARTS].d[i % N_PARTS]);
     }
     pnb__free(s->pixels);
+    pnb__free(s->mix.order);
+    pnb__free(s->labels);
     pnb__free(s->ids);
     pnb__free(s->masked_ids);
     pnb__free(s->kept);

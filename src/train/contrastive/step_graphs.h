@@ -3,6 +3,7 @@
 #define PNB_TRAIN_CONTRASTIVE_STEP_GRAPHS_H
 
 #include "train/contrastive/contrastive.h"
+#include "train/contrastive/mix.h"
 
 enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
 
@@ -14,9 +15,12 @@ typedef struct towers {
     pnb__dist side[N_SIDES];
 } towers;
 
-/* Distributions of a whole step as inputs or on the host: mean and log-variance of a side. */
+/* What losses read of a tower, (B,D) each; the residuals only where diversity has a weight. */
+enum { MEAN, LOG_VAR, RESIDUAL, N_PARTS };
+
+/* Distributions of a whole step on the host: a side's parts and their gradients. */
 typedef struct side_arrays {
-    float *mean, *log_var, *d_mean, *d_log_var;
+    float *value[N_PARTS], *d[N_PARTS];
 } side_arrays;
 
 struct pnb__step_graphs {
@@ -31,7 +35,10 @@ struct pnb__step_graphs {
     pnb__loss loss;
     pnb__tensor *image_unc, *text_unc; /* mean traces, NULL without uncertainty */
     side_arrays arrays[N_SIDES];       /* all micro-batches, n_all > 1 */
-    float *pixels;                     /* copies of our batches, n_all > 1 */
+    float *pixels; /* copies of our batches, n_all > 1 or where pictures are mixed */
+    pnb__mixer mixer;
+    pnb__mix mix;  /* of the batch at hand; order NULL: none is mixed */
+    float *labels; /* (pairs of the step)^2, NULL likewise */
     int32_t *ids, *masked_ids, *kept, *kept_positions;
     uint32_t *patch_scratch;
     unsigned char *text_scratch;
@@ -62,6 +69,12 @@ static inline size_t pnb__step_row(const pnb__step_graphs *s, int side, size_t m
     if (side >= MASKED_IMAGE || row < s->n_masked)
         return micro * s->n_masked + row;
     return s->n_all * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;
+}
+
+/* One of the three by its number, so that what is copied, kept or sent is one loop. */
+static inline pnb__tensor **pnb__dist_part(pnb__dist *d, int part)
+{
+    return part == MEAN ? &d->mean : part == LOG_VAR ? &d->log_var : &d->residual;
 }
 
 static inline bool pnb__towers_has(const towers *tw, int side)

@@ -4,9 +4,10 @@
  *     three parts   encode each micro-batch; gather; losses and d loss / d distributions; gather
  *                   back; each micro-batch again, backward from sum <distribution, gradient>
  *
- * A caption loses its words here, before it is copied, masked or encoded: all parts see the same.
- * All that is random is a function of (seed, step), so part 3, another process and a resumed run
- * meet the same masks and samples. Batches are copied where part 3 needs them again. */
+ * A caption loses its words here, and pictures are mixed, before they are copied, masked or
+ * encoded: all parts see the same. All that is random is a function of (seed, step), so part 3,
+ * another process and a resumed run meet the same masks and samples. Batches are copied where part
+ * 3 needs them again. */
 #include <string.h>
 
 #include "train/contrastive/step_graphs.h"
@@ -59,6 +60,43 @@ static const int32_t *take_captions(pnb__step_graphs *s, size_t micro, const int
     return taken;
 }
 
+/* The pictures of a micro-batch as the step trains on them: a copy, some of them mixed; the
+ * loader's own where nothing needs another. */
+static const float *take_pictures(pnb__step_graphs *s, size_t micro, const float *pixels)
+{
+    const pnb_tower_info *v = &s->owner->info->vision;
+    const size_t size[2] = {v->image_height, v->image_width};
+    float *taken = s->pixels != NULL ? s->pixels + micro * s->n_pixels : NULL;
+    if (taken == NULL)
+        return pixels;
+    if (s->mix.order == NULL) {
+        memcpy(taken, pixels, s->n_pixels * sizeof *taken);
+        return taken;
+    }
+    pnb__mix_draw(&s->mixer, draw_number(s, micro), s->batch, size, &s->mix);
+    pnb__mix_apply(&s->mix, pixels, s->batch, size, taken);
+    return taken;
+}
+
+/* Labels of all pairs of the step. The mixes of other micro-batches and processes are drawn again:
+ * they are functions of their numbers. */
+static pnb_status label_pairs(pnb__step_graphs *s, pnb_error *err)
+{
+    const pnb_tower_info *v = &s->owner->info->vision;
+    const size_t size[2] = {v->image_height, v->image_width};
+    size_t n = s->n_all * s->batch;
+    if (s->labels == NULL)
+        return PNB_OK;
+    for (size_t i = 0; i < n * n; i++)
+        s->labels[i] = i % (n + 1) == 0 ? 1 : 0;
+    for (size_t m = 0; m < s->n_all; m++) {
+        uint64_t draw = (uint64_t)s->owner->step * s->n_all + m;
+        pnb__mix_draw(&s->mixer, draw, s->batch, size, &s->mix);
+        pnb__mix_label(&s->mix, m * s->batch, s->batch, s->row_of, n, s->labels);
+    }
+    return pnb__loss_set_labels(&s->loss, s->labels, err);
+}
+
 static pnb_status write_inputs(pnb__step_graphs *s, const towers *tw, size_t micro,
                                const float *pixels, const int32_t *ids, pnb_error *err)
 {
@@ -96,7 +134,9 @@ static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *da
         return status;
     const int32_t *ids = take_captions(s, 0, batch->tokens);
     draw_masks(s, 0, ids);
-    status = write_inputs(s, &s->whole, 0, batch->pixels, ids, err);
+    status = write_inputs(s, &s->whole, 0, take_pictures(s, 0, batch->pixels), ids, err);
+    if (status == PNB_OK)
+        status = label_pairs(s, err);
     if (status == PNB_OK)
         status = draw_samples(s, err);
     return status == PNB_OK ? pnb__graph_run(s->whole.graph, err) : status;
@@ -120,22 +160,18 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t 
     pnb_status status = next_batch(c, &batch, data_s, err);
     if (status != PNB_OK)
         return status;
-    float *pixels = s->pixels + micro * s->n_pixels;
-    memcpy(pixels, batch->pixels, s->n_pixels * sizeof *pixels);
+    const float *pixels = take_pictures(s, micro, batch->pixels);
     const int32_t *ids = take_captions(s, micro, batch->tokens);
     draw_masks(s, micro, ids);
     status = write_inputs(s, &s->encode, micro, pixels, ids, err);
     if (status == PNB_OK)
         status = pnb__graph_run(s->encode.graph, err);
-    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        if (!pnb__towers_has(&s->encode, i))
+    for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++) {
+        const pnb__tensor *x = *pnb__dist_part(&s->encode.side[i / N_PARTS], i % N_PARTS);
+        if (x == NULL)
             continue;
-        pnb__read_f32(s->encode.side[i].mean, s->row_scratch);
-        move_rows(s, i, micro, s->arrays[i].mean, true);
-        if (s->encode.side[i].log_var == NULL)
-            continue;
-        pnb__read_f32(s->encode.side[i].log_var, s->row_scratch);
-        move_rows(s, i, micro, s->arrays[i].log_var, true);
+        pnb__read_f32(x, s->row_scratch);
+        move_rows(s, i / N_PARTS, micro, s->arrays[i / N_PARTS].value[i % N_PARTS], true);
     }
     return status == PNB_OK ? pnb__graph_check(s->encode.graph, err) : status;
 }
@@ -153,19 +189,19 @@ static void read_input_grad(const pnb__step_graphs *s, const pnb__tensor *x, flo
 /* Part 2. */
 static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
 {
-    for (int i = 0; i < N_SIDES; i++) {
-        if (s->loss_side[i].mean != NULL)
-            pnb__write_f32(s->loss_side[i].mean, s->arrays[i].mean);
-        if (s->loss_side[i].log_var != NULL)
-            pnb__write_f32(s->loss_side[i].log_var, s->arrays[i].log_var);
+    for (int i = 0; i < N_SIDES * N_PARTS; i++) {
+        pnb__tensor *x = *pnb__dist_part(&s->loss_side[i / N_PARTS], i % N_PARTS);
+        if (x != NULL)
+            pnb__write_f32(x, s->arrays[i / N_PARTS].value[i % N_PARTS]);
     }
-    pnb_status status = draw_samples(s, err);
+    pnb_status status = label_pairs(s, err);
+    if (status == PNB_OK)
+        status = draw_samples(s, err);
     if (status == PNB_OK)
         status = pnb__graph_run(s->loss_graph, err);
-    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        read_input_grad(s, s->loss_side[i].mean, s->arrays[i].d_mean);
-        read_input_grad(s, s->loss_side[i].log_var, s->arrays[i].d_log_var);
-    }
+    for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++)
+        read_input_grad(s, *pnb__dist_part(&s->loss_side[i / N_PARTS], i % N_PARTS),
+                        s->arrays[i / N_PARTS].d[i % N_PARTS]);
     return status == PNB_OK ? pnb__graph_check(s->loss_graph, err) : status;
 }
 
@@ -175,15 +211,12 @@ static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
 {
     pnb_status status = write_inputs(s, &s->back, micro, s->pixels + micro * s->n_pixels,
                                      s->ids + micro * s->batch * s->length, err);
-    for (int i = 0; i < N_SIDES; i++) {
-        if (!pnb__towers_has(&s->back, i))
+    for (int i = 0; i < N_SIDES * N_PARTS; i++) {
+        pnb__tensor *seed = *pnb__dist_part(&s->seed[i / N_PARTS], i % N_PARTS);
+        if (seed == NULL)
             continue;
-        move_rows(s, i, micro, s->arrays[i].d_mean, false);
-        pnb__write_f32(s->seed[i].mean, s->row_scratch);
-        if (s->seed[i].log_var == NULL)
-            continue;
-        move_rows(s, i, micro, s->arrays[i].d_log_var, false);
-        pnb__write_f32(s->seed[i].log_var, s->row_scratch);
+        move_rows(s, i / N_PARTS, micro, s->arrays[i / N_PARTS].d[i % N_PARTS], false);
+        pnb__write_f32(seed, s->row_scratch);
     }
     return status == PNB_OK ? pnb__graph_run(s->back.graph, err) : status;
 }
@@ -207,11 +240,11 @@ static pnb_status gather_rows(const pnb__step_graphs *s, pnb_error *err)
 {
     const pnb__exchange *x = s->owner->exchange;
     pnb_status status = PNB_OK;
-    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        if (s->loss_side[i].mean != NULL)
-            status = exchange_rows(s, i, s->arrays[i].mean, x->gather, err);
-        if (status == PNB_OK && s->loss_side[i].log_var != NULL)
-            status = exchange_rows(s, i, s->arrays[i].log_var, x->gather, err);
+    for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++) {
+        pnb__dist side = s->loss_side[i / N_PARTS];
+        if (*pnb__dist_part(&side, i % N_PARTS) != NULL)
+            status = exchange_rows(s, i / N_PARTS, s->arrays[i / N_PARTS].value[i % N_PARTS],
+                                   x->gather, err);
     }
     return status;
 }
@@ -221,11 +254,11 @@ static pnb_status gather_gradients(const pnb__step_graphs *s, pnb_error *err)
 {
     const pnb__exchange *x = s->owner->exchange;
     pnb_status status = PNB_OK;
-    for (int i = 0; i < N_SIDES && status == PNB_OK; i++) {
-        if (s->loss_side[i].mean != NULL)
-            status = exchange_rows(s, i, s->arrays[i].d_mean, x->gather_back, err);
-        if (status == PNB_OK && s->loss_side[i].log_var != NULL)
-            status = exchange_rows(s, i, s->arrays[i].d_log_var, x->gather_back, err);
+    for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++) {
+        pnb__dist side = s->loss_side[i / N_PARTS];
+        if (*pnb__dist_part(&side, i % N_PARTS) != NULL)
+            status = exchange_rows(s, i / N_PARTS, s->arrays[i / N_PARTS].d[i % N_PARTS],
+                                   x->gather_back, err);
     }
     return status;
 }

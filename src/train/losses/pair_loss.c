@@ -2,7 +2,8 @@
  *
  *   PFE      sum_d delta^2 / (v_i + v_t) + log(v_i + v_t), over true pairs
  *   PCME++   z = -a d + b,  BCE(z, y) = log(1 + e^z) - y z, mean over all B^2 pairs, twice
- *            pseudo labels: y' = 1 where z_ij >= z of row i's first match, else y
+ *            pseudo labels: y' = v where z_ij >= z of row i's first match, else y; v is the label
+ *            of that match: 1, or the largest share of a mixed picture
  *            VIB: -1/2 mean(1 + l - m^2 - e^l), l = log variance. PCME reads its log sigma there as
  *            a log variance and ProLIP halves it; here it is the divergence from N(0, I) */
 #include "train/losses/pair_loss.h"
@@ -88,16 +89,34 @@ static double no_slope(double bar, double x)
     return 0;
 }
 
-/* Labels of a square of logits whose first matches stand at `first` of the square laid flat. */
+/* Labels of a square of logits whose first matches stand at `first` of the square laid flat, with
+ * the labels `value` (B,1), or 1:  y + reaches (v - y). */
 static pnb__tensor *pseudo_labels(pnb__tensor *logits, pnb__tensor *labels, pnb__tensor *first,
-                                  pnb__tensor *ones)
+                                  pnb__tensor *value)
 {
     static const pnb__function step = {is_not_below, no_slope, 0};
     size_t n = pnb__dim(logits, 0);
     pnb__tensor *flat = pnb__reshape(logits, 2, (size_t[]){n * n, 1});
     pnb__tensor *over = pnb__sub(logits, pnb__gather(flat, first));
     pnb__tensor *reaches = pnb__apply_function(over, &step);
-    return pnb__add(labels, pnb__mul(reaches, pnb__sub(ones, labels)));
+    pnb__tensor *rise = pnb__affine(labels, -1, value == NULL ? 1 : 0);
+    if (value != NULL)
+        rise = pnb__add(rise, value);
+    return pnb__add(labels, pnb__mul(reaches, rise));
+}
+
+/* BCE of the logits against both ways' pseudo labels, added up: rows of images, rows of texts. */
+static pnb__tensor *smoothed(const pnb__pcmepp_in *in, pnb__tensor *logits, pnb__pcmepp_out *out)
+{
+    pnb__tensor *sum = NULL;
+    for (int way = 0; way < 2; way++) {
+        pnb__tensor *z = way == 0 ? logits : pnb__permute(logits, (int[]){1, 0});
+        pnb__tensor *y = way == 0 ? in->matched : pnb__permute(in->matched, (int[]){1, 0});
+        out->pseudo[way] = pseudo_labels(z, y, in->first[way], in->value[way]);
+        pnb__tensor *each = cross_entropy(z, out->pseudo[way]);
+        sum = sum == NULL ? each : pnb__add(sum, each);
+    }
+    return sum;
 }
 
 /* -1/2 mean(1 + l - m^2 - e^l) */
@@ -113,19 +132,15 @@ pnb__pcmepp_out pnb__pcmepp_build(const pnb__pcmepp_in *in)
 {
     pnb__pcmepp_out out = {0};
     pnb__tensor *logits = logits_of(in, distances(in));
-    pnb__tensor *match =
-        in->matched == NULL ? match_own(in, logits) : cross_entropy(logits, in->matched);
-    out.loss = pnb__affine(match, in->factor, 0);
+    out.match = in->matched == NULL ? match_own(in, logits) : cross_entropy(logits, in->matched);
+    out.loss = pnb__affine(out.match, in->factor, 0);
     if (in->vib_beta != 0) {
         out.vib = pnb__add(information(in->images), information(in->texts));
         out.loss = pnb__add(out.loss, pnb__affine(out.vib, in->vib_beta, 0));
     }
-    for (int way = 0; in->smoothness != 0 && way < 2; way++) {
-        pnb__tensor *z = way == 0 ? logits : pnb__permute(logits, (int[]){1, 0});
-        pnb__tensor *y = way == 0 ? in->matched : pnb__permute(in->matched, (int[]){1, 0});
-        out.pseudo[way] = pseudo_labels(z, y, in->first[way], in->ones);
-        out.loss =
-            pnb__add(out.loss, pnb__affine(cross_entropy(z, out.pseudo[way]), in->smoothness, 0));
+    if (in->smoothness != 0) {
+        out.smooth = smoothed(in, logits, &out);
+        out.loss = pnb__add(out.loss, pnb__affine(out.smooth, in->smoothness, 0));
     }
     return out;
 }

@@ -39,21 +39,24 @@ typedef struct pnb__pcmepp_in {
     pnb__tensor *first[2];         /* int32 (B): where the first match of image b stands in the
                                     * rows, and of text b in the columns, laid out one after the
                                     * other: b * B + column in both (the second of the transpose) */
-    pnb__tensor *ones;             /* (B,B) of 1: the value of a match */
+    pnb__tensor *value[2];         /* (B,1): the label of that match; NULL: 1 */
     pnb__pcmepp_distance distance; /* csd */
     double vib_beta, smoothness;   /* weights: 1e-4 and 0.1 published; 0 leaves a term out */
 } pnb__pcmepp_in;
 
 typedef struct pnb__pcmepp_out {
     pnb__tensor *loss;      /* factor BCE + vib_beta VIB + smoothness (BCE of both pseudo labels) */
+    pnb__tensor *match;     /* () BCE, once */
     pnb__tensor *vib;       /* () sum of both sides' KL, mean over B and D; NULL without weight */
+    pnb__tensor *smooth;    /* () BCE of both pseudo labels; NULL without weight */
     pnb__tensor *pseudo[2]; /* (B,B) labels with pseudo positives, images' rows and texts' rows;
                              * NULL without weight */
 } pnb__pcmepp_out;
 
 /* Matching loss of PCME++: every pair that scores at least as high as its row's first true match is
- * a pseudo positive, whose BCE weighs `smoothness`. Labels carry no gradient; pseudo positives need
- * `matched`.
+ * a pseudo positive and takes that match's label, 1 but in rows of mixed pictures; its BCE weighs
+ * `smoothness`. Labels carry no gradient; pseudo positives need `matched`. The match of a row is
+ * the first of its largest labels.
  * Source  PCME++ sections 3.2 to 3.4; the factor 2 and the mean over B^2 are its code's */
 pnb__pcmepp_out pnb__pcmepp_build(const pnb__pcmepp_in *in);
 

@@ -29,6 +29,14 @@ pnb__tensor *pnb__soft_contrastive_pairs(pnb__tensor *x, pnb__tensor *y, pnb__te
 pnb__tensor *pnb__soft_contrastive(pnb__sampled_side images, pnb__sampled_side texts,
                                    pnb__tensor *scale, pnb__tensor *shift, pnb__tensor *signs);
 
+/* The same where pair ij is a match by `labels` y_ij of 0 to 1, as a mixed picture is of two texts:
+ *   2 sum_ij y_ij nll_ij(m = 1) + (1 - y_ij) nll_ij(m = -1)
+ * `ones` (B1,B2) is 1 everywhere. All pairs of samples are compared twice.
+ * Source  PCME++ section 3.4 for its own loss; that PCME's takes labels so is ours */
+pnb__tensor *pnb__soft_contrastive_labelled(pnb__sampled_side images, pnb__sampled_side texts,
+                                            pnb__tensor *scale, pnb__tensor *shift,
+                                            pnb__tensor *ones, pnb__tensor *labels);
+
 /* -1/2 sum_{B,D} (1 + l - m^2 - e^l), l = log_var: the divergence from N(0, I), () in nats.
  * Source  PCME Eq. (8) */
 pnb__tensor *pnb__sampled_divergence(pnb__sampled_side side);
@@ -37,7 +45,8 @@ pnb__tensor *pnb__sampled_divergence(pnb__sampled_side side);
 pnb__tensor *pnb__sampled_divergence_published(pnb__sampled_side side);
 
 /* log of the mean over i < j of exp(-2 |x_i - x_j|^2), (): how evenly the samples of all rows lie.
- * Exact over all pairs, in strips; PCME's code draws 16,384 of them at random where there are more.
+ * Over all pairs of rows, in strips; PCME's code draws 128 rows first where there are more, which
+ * the caller does (loss_terms.c).
  * Shape   x (N,D), N >= 2      Source  Wang and Isola 2020, section 4.1.2, t = 2 */
 pnb__tensor *pnb__uniformity(pnb__tensor *x);
 

@@ -45,10 +45,12 @@ static void test_pfe(void **state)
 /* ---- PCME++: image mean, log_var, text mean, log_var, scale, shift ---- */
 
 static pnb__pcmepp_distance distance;
-static const double labels[B * B] = {1, 0, 0, 0, 1, 0.5, 0, 0, 1};
+static const double labels[B * B] = {1, 0, 0, 0, 1, 0.5, 0.25, 0, 0.6};
+/* their labels: of a whole picture 1, of a mixed one its share */
+static const double values[2][B] = {{1, 1, 0.6}, {1, 1, 0.6}};
 /* first match of image b in row b of the logits, of text b in row b of their transpose */
 static const int32_t firsts[2][B] = {{0, 1 * B + 1, 2 * B + 2}, {0, 1 * B + 1, 2 * B + 2}};
-static pnb__tensor *matched, *all_ones, *first[2];
+static pnb__tensor *matched, *first[2], *value[2];
 #define VIB 0.01
 #define SMOOTHNESS 0.1
 
@@ -63,19 +65,20 @@ static pnb__tensor *build_pcmepp(pnb__graph *g, pnb__tensor *const *leaf)
                          .vib_beta = VIB,
                          .smoothness = SMOOTHNESS};
     in.matched = matched = pnb__input(g, PNB__REAL, 2, (size_t[]){B, B});
-    in.ones = all_ones = pnb__input(g, PNB__REAL, 2, (size_t[]){B, B});
-    for (int way = 0; way < 2; way++)
+    for (int way = 0; way < 2; way++) {
         in.first[way] = first[way] = pnb__input(g, PNB__INT32, 1, (size_t[]){B});
+        in.value[way] = value[way] = pnb__input(g, PNB__REAL, 2, (size_t[]){B, 1});
+    }
     return pnb__pcmepp_build(&in).loss;
 }
 
 static void fill_pcmepp(void)
 {
-    static const double ones[B * B] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     pnb__write_f64(matched, labels);
-    pnb__write_f64(all_ones, ones);
-    for (int way = 0; way < 2; way++)
+    for (int way = 0; way < 2; way++) {
         pnb__write_i32(first[way], firsts[way]);
+        pnb__write_f64(value[way], values[way]);
+    }
 }
 
 static double apart(const double *x, size_t i, size_t t)
@@ -105,8 +108,8 @@ static double value_pcmepp(const double *x)
         for (size_t t = 0; t < B; t++) {
             double y = labels[i * B + t];
             sum += cross_entropy(z[i][t], y) / (B * B);
-            pseudo += cross_entropy(z[i][t], z[i][t] >= z[i][i] ? 1 : y) / (B * B);
-            pseudo += cross_entropy(z[i][t], z[i][t] >= z[t][t] ? 1 : y) / (B * B);
+            pseudo += cross_entropy(z[i][t], z[i][t] >= z[i][i] ? values[0][i] : y) / (B * B);
+            pseudo += cross_entropy(z[i][t], z[i][t] >= z[t][t] ? values[1][t] : y) / (B * B);
         }
     for (size_t side = 0; side < 2; side++)
         for (size_t k = 0; k < N; k++) {

@@ -1,0 +1,130 @@
+/* Mixed samples: mixup (Zhang et al. 2018) and CutMix (Yun et al. 2019) of pictures in a batch, as
+ * PCME++ (section 3.4) trains on them: the text stays, and a pair's label is the share of the
+ * picture that belongs to the text.
+ *
+ *     mixup    x = l x_a + (1 - l) x_b                               l ~ Beta(alpha, alpha)
+ *     CutMix   x = x_a but for a box of x_b, sides sqrt(1 - l) of the picture's, its middle
+ * anywhere, cut at the borders; l is then the share of x_a that is left
+ *
+ * Whose picture is whose: a random order of the batch, in which the first n take of the next one,
+ * so no picture is mixed with itself and each gives to one at most. Others are taken as they were
+ * loaded, not as mixed. */
+#include "train/contrastive/mix.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+
+#define MIX_SEED 0x94d049bb133111ebU
+
+size_t pnb__mix_count(const pnb__mixer *m, size_t batch)
+{
+    size_t n = (size_t)((double)batch * m->share);
+    return m->share > 0 && batch > 1 ? PNB_MAX(n, (size_t)1) : 0;
+}
+
+/* Gamma(shape) of Marsaglia and Tsang 2000; below 1 by Gamma(shape + 1) U^(1 / shape). */
+static double draw_gamma(pnb__rng *rng, double shape)
+{
+    if (shape < 1)
+        return draw_gamma(rng, shape + 1) * pow(1 - pnb__rng_uniform(rng), 1 / shape);
+    double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x = pnb__rng_normal(rng), v = 1 + c * x;
+        double u = 1 - pnb__rng_uniform(rng);
+        v = v * v * v;
+        if (v > 0 && log(u) < 0.5 * x * x + d - d * v + d * log(v))
+            return d * v;
+    }
+}
+
+/* Beta(alpha, alpha) as a share of two gammas; tiny alphas may leave both at 0. */
+static double draw_share(pnb__rng *rng, double alpha)
+{
+    double a = draw_gamma(rng, alpha), b = draw_gamma(rng, alpha);
+    return a + b > 0 ? a / (a + b) : (double)(pnb__rng_u32(rng) & 1);
+}
+
+/* One axis of the box: int(n cut) pixels about a middle drawn from n, cut at the borders. */
+static void draw_axis(pnb__rng *rng, size_t n, double cut, size_t *first, size_t *length)
+{
+    int64_t sides = (int64_t)((double)n * cut), middle = (int64_t)pnb__rng_below(rng, n);
+    int64_t low = PNB_MAX(middle - sides / 2, (int64_t)0);
+    int64_t high = PNB_MIN(middle + sides / 2, (int64_t)n);
+    *first = (size_t)low;
+    *length = (size_t)(high - low);
+}
+
+/* Order before kind before share, so that --mix-cutmix and --mix-alpha change nobody's partner. The
+ * box of CutMix may be cut at a border: the share is counted again. size: height, width */
+void pnb__mix_draw(const pnb__mixer *m, uint64_t draw, size_t batch, const size_t size[2],
+                   pnb__mix *out)
+{
+    pnb__rng rng;
+    pnb__rng_init(&rng, m->seed ^ MIX_SEED, draw);
+    for (size_t i = 0; i < batch; i++)
+        out->order[i] = (uint32_t)i;
+    pnb__rng_shuffle(&rng, out->order, batch);
+    out->n = pnb__mix_count(m, batch);
+    out->is_cutmix = pnb__rng_uniform(&rng) < m->cutmix;
+    out->own = draw_share(&rng, m->alpha);
+    out->left = out->top = out->width = out->height = 0;
+    if (!out->is_cutmix)
+        return;
+    double cut = sqrt(1 - out->own);
+    draw_axis(&rng, size[1], cut, &out->left, &out->width);
+    draw_axis(&rng, size[0], cut, &out->top, &out->height);
+    out->own = 1 - (double)(out->width * out->height) / (double)(size[0] * size[1]);
+}
+
+/* Picture order[i] and the one it takes of. */
+static void pair_of(const pnb__mix *m, size_t i, size_t batch, size_t *own, size_t *other)
+{
+    *own = m->order[i];
+    *other = m->order[(i + 1) % batch];
+}
+
+/* x_a with the box of x_b, channel by channel. */
+static void paste_box(const pnb__mix *m, const float *from, const size_t size[2], float *to)
+{
+    for (size_t c = 0; c < 3; c++)
+        for (size_t y = m->top; y < m->top + m->height; y++) {
+            size_t at = (c * size[0] + y) * size[1] + m->left;
+            memcpy(to + at, from + at, m->width * sizeof *to);
+        }
+}
+
+/* mixup: x = l x_a + (1 - l) x_b on normalised pixels, where a mean of colours is a mean of
+ * numbers. */
+void pnb__mix_apply(const pnb__mix *m, const float *pixels, size_t batch, const size_t size[2],
+                    float *out)
+{
+    size_t n = 3 * size[0] * size[1];
+    float own_share = (float)m->own, other_share = (float)(1 - m->own);
+    memcpy(out, pixels, batch * n * sizeof *out);
+    for (size_t i = 0; i < m->n; i++) {
+        size_t own, other;
+        pair_of(m, i, batch, &own, &other);
+        const float *from = pixels + other * n;
+        float *to = out + own * n;
+        if (m->is_cutmix)
+            paste_box(m, from, size, to);
+        for (size_t k = 0; !m->is_cutmix && k < n; k++)
+            to[k] = own_share * to[k] + other_share * from[k];
+    }
+}
+
+/* Row a: l at a, 1 - l at b. A column may hold more than one picture's share. */
+void pnb__mix_label(const pnb__mix *m, size_t first, size_t batch, const size_t *row_of, size_t n,
+                    float *labels)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        size_t own, other;
+        pair_of(m, i, batch, &own, &other);
+        size_t row = row_of != NULL ? row_of[first + own] : first + own;
+        size_t column = row_of != NULL ? row_of[first + other] : first + other;
+        labels[row * n + row] = (float)m->own;
+        labels[row * n + column] = (float)(1 - m->own);
+    }
+}

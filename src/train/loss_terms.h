@@ -1,0 +1,67 @@
+/* The terms of a loss in a graph: what they read, and one row each of what it needs and how it is
+ * built; loss.h weighs and sums them. What each computes is said in include/penumbra/loss.h. */
+#ifndef PNB_TRAIN_LOSS_TERMS_H
+#define PNB_TRAIN_LOSS_TERMS_H
+
+#include "models/tower.h"
+#include "penumbra/loss.h"
+#include "tensor/graph.h"
+#include "train/losses/pair_loss.h"
+
+/* Distributions of B pairs, of the masked inputs (rows belong to the first pairs; mean NULL: no
+ * masked pass) and the two scalars of the logits. */
+typedef struct pnb__loss_in {
+    pnb__dist image, text, masked_image, masked_text;
+    pnb__tensor *scale, *bias;             /* a and b, shape (); bias NULL: 0 */
+    pnb__tensor *point_scale, *point_bias; /* of siglip and pcmepp; NULL: scale and bias */
+    bool negative_only;
+    bool has_labels; /* pairs match by labels of 0 to 1; false: row b matches row b alone */
+} pnb__loss_in;
+
+/* What must be drawn for a step: N(0,1), (B,J,D) of images and of texts. */
+enum { PNB__LOSS_N_DRAWN = 2 };
+
+typedef struct pnb__loss {
+    pnb__tensor *term[PNB_N_LOSS_TERMS];   /* weighted, kept; NULL where the weight is 0 */
+    pnb__tensor *total;                    /* kept */
+    pnb__tensor *targets;                  /* row numbers, an input; NULL without clip */
+    pnb__tensor *noise[PNB__LOSS_N_DRAWN]; /* inputs; NULL without a term over samples */
+    bool negative_only, has_labels;
+    int64_t triplet_warmup;
+    pnb__tensor *triplet_share;  /* () input: of the nearest negatives; NULL: no warm-up */
+    pnb__tensor *signs, *others; /* (B,B) inputs: 1 of pairs and -1 (1 everywhere with labels), 0 of
+                                  * pairs and 1 */
+    pnb__tensor *matched;        /* (B,B) input: labels; NULL without a term that reads it */
+    pnb__tensor *first[2], *value[2]; /* (B), (B,1) inputs: the match of a row, its label */
+    pnb__tensor *drawn;               /* (PNB_UNIFORMITY_DRAWN) input: rows of samples */
+    size_t n_samples;                 /* J of those */
+    pnb__tensor *off;                 /* (K,K) input: 0 on the diagonal and 1 */
+} pnb__loss;
+
+/* What every term is built from: the graph, its inputs clipped, where it puts results. */
+typedef struct pnb__term_build {
+    pnb__graph *g;
+    const pnb__loss_in *in;
+    const pnb_loss_opts *opts;
+    pnb__loss *out;
+    pnb__pcmepp_out pcmepp; /* made once for its two terms */
+} pnb__term_build;
+
+/* What a term needs beside means, so that a model without it is refused by name. */
+typedef struct pnb__term_row {
+    pnb__tensor *(*build)(pnb__term_build *b);
+    bool needs_log_var, needs_masked_image, needs_masked_text;
+    bool needs_match;   /* measures something against the match of a row */
+    bool takes_labels;  /* of mixed pictures, between 0 and 1; or is not about matches */
+    bool takes_several; /* K embeddings of an input */
+} pnb__term_row;
+
+extern const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS];
+
+/* Shapes: image, text (B,D); masked ones (M,D) with M <= B. Means are not clipped: they are
+ * unit. */
+pnb__loss_in pnb__terms_clip(pnb__graph *g, const pnb__loss_in *in);
+/* The PPCL logits (B,B), rows are images. */
+pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in);
+
+#endif

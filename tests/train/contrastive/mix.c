@@ -1,0 +1,173 @@
+/* Mixed pictures: how many, of whom, by what share; boxes and weights; labels; that draws are a
+ * function of seed and number, and shares those of a Beta distribution. */
+#include "train/contrastive/mix.h"
+
+#include <math.h>
+
+#include "tests/train/fixture.h"
+
+enum { B = 8, H = 5, W = 7, N = 3 * H * W };
+static const size_t size[2] = {H, W};
+
+static pnb__mixer mixer(double cutmix)
+{
+    return (pnb__mixer){.share = 0.4, .cutmix = cutmix, .alpha = 1, .seed = 11};
+}
+
+/* Picture b is b everywhere but for its place, which is told apart by thousandths. */
+static void fill(float *pixels)
+{
+    for (int i = 0; i < B * N; i++)
+        pixels[i] = (float)(i / N) + (float)(i % N) / 1000;
+}
+
+static void test_counts(void **state)
+{
+    (void)state;
+    pnb__mixer m = mixer(0);
+    assert_int_equal(pnb__mix_count(&m, B), 3); /* int(0.4 * 8) */
+    assert_int_equal(pnb__mix_count(&m, 2), 1); /* one at least */
+    assert_int_equal(pnb__mix_count(&m, 1), 0); /* with nobody to mix with */
+    m.share = 1;
+    assert_int_equal(pnb__mix_count(&m, B), B);
+    m.share = 0;
+    assert_int_equal(pnb__mix_count(&m, B), 0);
+}
+
+/* Each of the first n of a random order takes of the next; nobody of itself. */
+static void check_order(const pnb__mix *mix)
+{
+    unsigned seen = 0;
+    for (int i = 0; i < B; i++) {
+        assert_true(mix->order[i] < B);
+        seen |= 1U << mix->order[i];
+    }
+    assert_int_equal(seen, (1U << B) - 1);
+}
+
+/* What picture order[i] should hold at place k. */
+static float expected(const pnb__mix *mix, const float *pixels, size_t own, size_t other, size_t k)
+{
+    size_t y = k / W % H, x = k % W;
+    bool in_box =
+        x >= mix->left && x < mix->left + mix->width && y >= mix->top && y < mix->top + mix->height;
+    float a = pixels[own * N + k], b = pixels[other * N + k];
+    if (mix->is_cutmix)
+        return in_box ? b : a;
+    return (float)mix->own * a + (float)(1 - mix->own) * b;
+}
+
+static void test_pictures(void **state)
+{
+    (void)state;
+    static float pixels[B * N], out[B * N];
+    uint32_t order[B];
+    pnb__mix mix = {.order = order};
+    fill(pixels);
+    for (uint64_t draw = 0; draw < 40; draw++) {
+        pnb__mixer m = mixer(draw % 2 == 1);
+        pnb__mix_draw(&m, draw, B, size, &mix);
+        check_order(&mix);
+        assert_int_equal(mix.is_cutmix, draw % 2);
+        pnb__mix_apply(&mix, pixels, B, size, out);
+        for (size_t i = 0; i < B; i++)
+            for (size_t k = 0; k < N; k++) {
+                size_t own = order[i], other = order[(i + 1) % B];
+                float want =
+                    i < mix.n ? expected(&mix, pixels, own, other, k) : pixels[own * N + k];
+                if (!(fabsf(out[own * N + k] - want) <= 1e-6F))
+                    fail_msg("draw %d: picture %zu holds %g, wanted %g", (int)draw, own,
+                             (double)out[own * N + k], (double)want);
+            }
+        if (mix.is_cutmix) /* the label is the share that is left, not the one drawn */
+            assert_true(fabs(mix.own - (1 - (double)(mix.width * mix.height) / (H * W))) < 1e-12);
+    }
+}
+
+/* Two draws are alike when seed and number are; the kinds come as often as asked. */
+static void test_draws(void **state)
+{
+    (void)state;
+    enum { DRAWS = 2000 };
+    uint32_t order[B], other_order[B];
+    pnb__mix mix = {.order = order}, other = {.order = other_order};
+    pnb__mixer m = mixer(0.25);
+    int n_cutmix = 0, n_same = 0;
+    for (uint64_t draw = 0; draw < DRAWS; draw++) {
+        pnb__mix_draw(&m, draw, B, size, &mix);
+        pnb__mix_draw(&m, draw, B, size, &other);
+        assert_true(mix.own == other.own && mix.is_cutmix == other.is_cutmix);
+        assert_memory_equal(order, other_order, sizeof order);
+        n_cutmix += mix.is_cutmix;
+        pnb__mixer seeded = m;
+        seeded.seed++;
+        pnb__mix_draw(&seeded, draw, B, size, &other);
+        n_same += memcmp(order, other_order, sizeof order) == 0;
+    }
+    assert_true(n_cutmix > 420 && n_cutmix < 580); /* 500 expected, deviation 19 */
+    assert_true(n_same < 5);
+}
+
+/* Mean 1/2 and variance 1 / (4 (2 alpha + 1)) of Beta(alpha, alpha). */
+static void test_shares(void **state)
+{
+    (void)state;
+    enum { DRAWS = 20000 };
+    static const double alphas[] = {0.2, 1, 2, 8};
+    uint32_t order[B];
+    pnb__mix mix = {.order = order};
+    for (size_t a = 0; a < PNB_COUNT(alphas); a++) {
+        pnb__mixer m = mixer(0);
+        double sum = 0, squares = 0, want = 1 / (4 * (2 * alphas[a] + 1));
+        m.alpha = alphas[a];
+        for (uint64_t draw = 0; draw < DRAWS; draw++) {
+            pnb__mix_draw(&m, draw, B, size, &mix);
+            assert_true(mix.own >= 0 && mix.own <= 1);
+            sum += mix.own / DRAWS;
+            squares += (mix.own - 0.5) * (mix.own - 0.5) / DRAWS;
+        }
+        if (!(fabs(sum - 0.5) < 0.015) || !(fabs(squares - want) < 0.06 * want))
+            fail_msg("alpha %g: mean %g, variance %g of %g", alphas[a], sum, squares, want);
+    }
+}
+
+/* Rows of pictures; pairs may stand elsewhere in a step of several micro-batches. */
+static void test_labels(void **state)
+{
+    (void)state;
+    enum { ALL = 2 * B };
+    uint32_t order[B];
+    size_t row_of[ALL];
+    float labels[ALL * ALL];
+    pnb__mix mix = {.order = order};
+    const pnb__mixer m = mixer(0);
+    pnb__mix_draw(&m, 3, B, size, &mix);
+    for (size_t p = 0; p < ALL; p++)
+        row_of[p] = ALL - 1 - p;
+    for (int moved = 0; moved < 2; moved++) {
+        for (int i = 0; i < ALL * ALL; i++)
+            labels[i] = i % (ALL + 1) == 0;
+        pnb__mix_label(&mix, B, B, moved ? row_of : NULL, ALL, labels);
+        for (size_t r = 0; r < ALL; r++)
+            for (size_t c = 0; c < ALL; c++) {
+                size_t pair = moved ? ALL - 1 - r : r, text = moved ? ALL - 1 - c : c;
+                float want = r == c;
+                for (size_t i = 0; i < mix.n; i++)
+                    if (pair == B + order[i])
+                        want = r == c                           ? (float)mix.own
+                               : text == B + order[(i + 1) % B] ? (float)(1 - mix.own)
+                                                                : 0;
+                assert_true(fabsf(labels[r * ALL + c] - want) < 1e-6F);
+            }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts), cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_draws),  cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_labels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
