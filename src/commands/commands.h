@@ -26,6 +26,7 @@
     X(eval)                                                                                        \
     X(calibrate)                                                                                   \
     X(report)                                                                                      \
+    X(reproduce)                                                                                   \
     X(bench)
 
 #define PNB__COMMAND_DECLARE(name) extern const pnb__command pnb__cmd_##name;

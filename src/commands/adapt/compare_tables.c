@@ -10,6 +10,7 @@
 #include "commands/adapt/compare.h"
 #include "program/result_end.h"
 #include "report/page.h"
+#include "report/table_text.h"
 
 static const char *const kind_words[] = {"frozen", "control", "method"};
 
@@ -238,36 +239,6 @@ void pnb__compare_put(const pnb__adapt_comparison *c, pnb__result *r)
 
 /* ---- files ---- */
 
-static void append_cell(const char *text, bool is_markdown, bool is_last, pnb__buf *out)
-{
-    bool is_quoted = !is_markdown && strpbrk(text, ",\"") != NULL;
-    pnb__buf_puts(out, is_markdown ? "| " : "");
-    pnb__buf_puts(out, is_quoted ? "\"" : "");
-    for (; *text != '\0'; text++) {
-        if (is_quoted && *text == '"')
-            pnb__buf_putc(out, '"');
-        pnb__buf_putc(out, is_markdown && *text == '|' ? '/' : *text);
-    }
-    pnb__buf_puts(out, is_quoted ? "\"" : "");
-    pnb__buf_puts(out, is_markdown ? (is_last ? " |\n" : " ") : (is_last ? "\n" : ","));
-}
-
-/* A table of the result, one line a row: csv under its keys, or Markdown under its headings. */
-static void append_table(const pnb__result *r, const char *key, bool is_markdown, pnb__buf *out)
-{
-    const pnb__grid *grid = pnb__result_grid(r, key);
-    if (grid == NULL || grid->n_cells == 0)
-        return;
-    size_t n = grid->n_columns;
-    for (size_t k = 0; k < n; k++)
-        append_cell(is_markdown ? grid->headings[k] : grid->keys[k], is_markdown, k + 1 == n, out);
-    for (size_t k = 0; is_markdown && k < n; k++)
-        pnb__buf_puts(out, k + 1 < n ? "|---" : "|---|\n");
-    for (size_t i = 0; i < grid->n_cells; i++)
-        append_cell(grid->cells[i], is_markdown, (i + 1) % n == 0, out);
-    pnb__buf_puts(out, is_markdown ? "\n" : "");
-}
-
 /* Tables of the result up to a NULL into one file; none where all are empty. */
 static pnb_status save_tables(const pnb__adapt_comparison *c, const pnb__result *r,
                               const char *name, const char *const *keys, pnb_error *err)
@@ -276,7 +247,7 @@ static pnb_status save_tables(const pnb__adapt_comparison *c, const pnb__result 
     char *path = pnb__path_join(c->opts->out, name);
     pnb_status status = path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(c->opts->out));
     for (; *keys != NULL; keys++)
-        append_table(r, *keys, pnb__ends_with(name, ".md"), &text);
+        pnb__table_append(r, *keys, pnb__ends_with(name, ".md"), &text);
     if (status == PNB_OK && (text.size > 0 || text.failed))
         status = pnb__buf_write(&text, path, err);
     else

@@ -66,20 +66,27 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
     pnb__result_end(r);
 }
 
-pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts, pnb__result *r)
+pnb_status pnb__train_watched(pnb__app *app, pnb_train_opts *opts, pnb_train_result *out)
 {
     watch w = {.app = app};
-    pnb_train_result outcome = {0};
     opts->stop = app->interrupted;
     opts->progress = on_progress;
     opts->progress_user = &w;
-    pnb_status status = pnb_train(app->ctx, opts, &outcome, &app->err);
+    pnb_status status = pnb_train(app->ctx, opts, out, &app->err);
     opts->progress_user = NULL;
     if (w.started)
         pnb__progress_finish(&w.progress, (size_t)w.step);
+    if (status == PNB_OK || status == PNB_INTERRUPTED)
+        app->n_skipped += out->n_skipped;
+    return status;
+}
+
+pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts, pnb__result *r)
+{
+    pnb_train_result outcome = {0};
+    pnb_status status = pnb__train_watched(app, opts, &outcome);
     if (status != PNB_OK && status != PNB_INTERRUPTED)
         return status;
-    app->n_skipped += outcome.n_skipped;
     put_result(&outcome, r);
     if (status == PNB_INTERRUPTED) /* the frame prints what went well only */
         (void)pnb__result_print(r, app->out, app->common.json, &app->err);

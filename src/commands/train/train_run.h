@@ -6,8 +6,9 @@
 #include "program/app.h"
 #include "program/result_end.h"
 
-/* Fills the callbacks of `opts` and trains. The result is in `r`; after an interruption it is
- * printed already. */
+/* Fills the callbacks of `opts` and trains; unreadable samples are counted as skipped. */
+pnb_status pnb__train_watched(pnb__app *app, pnb_train_opts *opts, pnb_train_result *out);
+/* The same as the command: the result is in `r`; after an interruption it is printed already. */
 pnb_status pnb__train_run(pnb__app *app, pnb_train_opts *opts, pnb__result *r);
 
 #endif

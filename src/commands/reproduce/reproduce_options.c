@@ -1,0 +1,78 @@
+/* penumbra reproduce: options, a subcommand for each row of experiments.def.
+ *
+ * All have the same options with defaults of their own; what they do is reproduce.c's. */
+#include "base/base.h"
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/reproduce/reproduce.h"
+
+#define ABOUT_PICTURES                                                                             \
+    "--data is a folder in one of these layouts; anything else is refused.\n"                      \
+    "\n"                                                                                           \
+    "dataset_coco.json, dataset_flickr30k.json or dataset_flickr8k.json (Karpathy's) with the "    \
+    "pictures in images/ or beside it, as COCO's filepath says; train+restval is learned from, "   \
+    "test measured. annotations/instances_val2014.json adds PMRP.\n"                               \
+    "\n"                                                                                           \
+    "images/ and text_c10/ of CUB Captions with trainvalclasses.txt and testclasses.txt: PCME's "  \
+    "150 and 50 classes; a caption matches every picture of its class.\n"                          \
+    "\n"                                                                                           \
+    "train/ and test/ with truth/test.pairs, as `data shapes` and `data emoji` write them; or "    \
+    "train/ and test/ alone, each with tar shards or pictures with x.txt or x.json beside them: "  \
+    "a caption matches its own picture."
+
+#define ABOUT_SETS                                                                                 \
+    "--data is a folder with {train,test}/images.safetensors and texts.safetensors and "           \
+    "truth/{train,test}.pairs, as `data ambiguous` writes them and `embed` makes them of any "     \
+    "model; val/ beside them is what methods stop by, truth/test.written.pairs, each caption "     \
+    "with "                                                                                        \
+    "the picture it was written for, comes before truth/test.pairs, and test/known.safetensors "   \
+    "is scored against. Anything else is refused."
+
+#define ABOUT_ALL                                                                                  \
+    "Without --data the built-in set is made in the folder. Each stage and seed leaves its "       \
+    "result in OUT/results: the same command goes on behind an interruption, passes over what is " \
+    "there and takes more seeds; other settings are refused. The paper's figures stand beside "    \
+    "ours in OUT/table.txt, .json, .csv, .md and index.html."
+
+#define AT(field) PNB__FIELD(pnb__reproduce_opts, field)
+#define OPTIONS(id, word, sentence, needs, items, steps, batch)                                    \
+    static const pnb__option id##_options[] = {                                                    \
+        PNB__ROW_FILE("data", AT(data), "FOLDER", "Data that you have, in a layout named above"),  \
+        PNB__ROW_FILE("out", AT(out), "FOLDER",                                                    \
+                      "Folder of data, models, results and tables; a new one, or this very "       \
+                      "experiment's",                                                              \
+                      .letter = 'o', .fallback = word, .writes = "/"),                             \
+        PNB__ROW_INT("seeds", AT(n_seeds), "N", "Runs of everything, from --seed on",              \
+                     PNB__RANGE(1, 1000), .fallback = "3"),                                        \
+        PNB__ROW_INT("n", AT(n_items), "N", "Pictures of the built-in set, over all splits",       \
+                     PNB__RANGE(60, 1e7), .fallback = #items),                                     \
+        PNB__ROW_INT("max-steps", AT(n_steps), "N", "Steps of each training" STEPS_##needs,        \
+                     PNB__RANGE(0, 1e9), .fallback = #steps),                                      \
+        PNB__ROW_INT("batch-size", AT(batch_size), "N", "Pairs of a step" STEPS_##needs,           \
+                     PNB__RANGE(0, 1e6), .fallback = #batch, .letter = 'b'),                       \
+    };                                                                                             \
+    static pnb_status id##_run(pnb__app *app, void *args, pnb__result *r)                          \
+    {                                                                                              \
+        return pnb__reproduce(app, &pnb__experiment_##id, args, r);                                \
+    }                                                                                              \
+    static const pnb__command id##_command = {                                                     \
+        .name = word,                                                                              \
+        .summary = sentence,                                                                       \
+        .about = ABOUT_##needs "\n\n" ABOUT_ALL,                                                   \
+        .examples = "penumbra reproduce " word "\npenumbra reproduce " word                        \
+                    " --data FOLDER --out " word "-own --max-steps 20000",                         \
+        PNB__RUNS(id##_options, pnb__reproduce_opts, id##_run)};
+#define STEPS_PICTURES "; 0 is the recipe's"
+#define STEPS_SETS "; 0 is the recipe's"
+PNB__EXPERIMENTS(OPTIONS)
+
+#define SUB(id, ...) &id##_command,
+static const pnb__command *const subs[] = {PNB__EXPERIMENTS(SUB) NULL};
+
+const pnb__command pnb__cmd_reproduce = {
+    .name = "reproduce",
+    .summary = "run a paper's experiment and print its table with ours beside it",
+    .about = "Trains, embeds, adapts and measures as the experiment wants it, on data that you "
+             "have or on a built-in set, three seeds by default, and says what may differ from "
+             "the paper. A run that was interrupted goes on with the same command.",
+    .subs = subs};
