@@ -145,6 +145,8 @@ pnb_status pnb_dataset_image_as(const pnb_dataset *ds, size_t i, const pnb_image
 
 /* ---- augmentation ------------------------------------------------------------------------- */
 
+enum { PNB_MAX_CROP_SCALES = 8 };
+
 /* What is done to training pictures. Every number is drawn from (seed, epoch, sample index), so it
  * does not depend on workers. On 8 bits, as open_clip's pipeline of PIL: the crop is cut out and
  * resized by the antialiased filter, zoom, shift and rotation are one map about the centre, then
@@ -156,6 +158,11 @@ typedef struct pnb_augment {
     bool crop;            /* random resized crop: area share and aspect ratio below */
     double crop_scale[2]; /* 0 < low <= high <= 1; published (0.8, 1) */
     double crop_ratio[2]; /* width to height; published (3/4, 4/3) */
+    /* Where there are any, crops are multi-scale ones instead (Wang et al. 2016, TSN): each side is
+     * one of these shares of the picture's shorter side, the two at most one place apart in the
+     * list, at one of 13 places. 0 < share <= 1 */
+    double crop_scales[PNB_MAX_CROP_SCALES];
+    size_t n_crop_scales; /* 0: random resized crops */
     double zoom[2];    /* size factor of the content, uniform in log, 0.05 .. 20; (1, 1) is none */
     double shift;      /* +- share of the width and of the height, 0 .. 1 */
     double rotate;     /* +- radians, 0 .. 7 */

@@ -65,7 +65,8 @@ static const pnb__option options[] = {
     PNB__ROW_CHOICE("augment", AT(augment), "RECIPE", "none|small|published",
                     "Changes to training pictures; the recipe's by default"),
     PNB__ROW_LIST("aug-cfg", AT(aug_cfg), "K=V...",
-                  "Single changes: scale=LO,HI ratio=LO,HI zoom=LO,HI shift= rotate= flip= gain= "
+                  "Single changes: scale=LO,HI ratio=LO,HI crop_scales=1,0.875,... zoom=LO,HI "
+                  "shift= rotate= flip= gain= "
                   "color_jitter=B,C,S,H color_jitter_prob= gray_scale_prob= "
                   "interpolation=bicubic|bilinear|... re_prob= re_count= re_mode=pixel|const"),
     PNB__ROW_FILE(

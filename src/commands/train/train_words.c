@@ -1,8 +1,9 @@
 /* Command-line words to the trainer's enums, and the key=value list of augmentations.
  *
  * open_clip's keys are scale, ratio, color_jitter, color_jitter_prob, gray_scale_prob, re_prob,
- * re_count and re_mode (timm's name), and interpolation is the argument beside them; the rest are
- * the small recipe's. Setting any value switches augmentation on. */
+ * re_count and re_mode (timm's name), and interpolation is the argument beside them; crop_scales
+ * are TSN's, and the rest the small recipe's. Setting any value switches augmentation on; of scale
+ * or ratio and crop_scales, which are two kinds of crops, the last one counts. */
 #include "commands/train/train_words.h"
 
 #include <math.h>
@@ -44,6 +45,21 @@ static bool read_numbers(const char *text, double *out, size_t n)
     return text[strspn(text, " )]")] == '\0';
 }
 
+/* One to PNB_MAX_CROP_SCALES numbers with commas between. */
+static bool read_scales(const char *text, pnb_augment *a)
+{
+    double scales[PNB_MAX_CROP_SCALES];
+    for (size_t n = 1; n <= PNB_MAX_CROP_SCALES; n++)
+        if (read_numbers(text, scales, n)) {
+            memset(a->crop_scales, 0, sizeof a->crop_scales);
+            memcpy(a->crop_scales, scales, n * sizeof *scales);
+            a->n_crop_scales = n;
+            a->crop = true;
+            return true;
+        }
+    return false;
+}
+
 /* How timm calls what erased boxes are filled with. */
 static bool read_erase_mode(const char *value, bool *is_const)
 {
@@ -60,6 +76,26 @@ static bool read_filter(const char *value, int *interpolation)
             return true;
         }
     return false;
+}
+
+/* Keys whose values are no fixed count of numbers. */
+enum { NUMBERS, FILTER, ERASE_MODE, CROP_SCALES };
+
+static int word_key(const char *word, size_t length)
+{
+    static const char *const names[] = {
+        [FILTER] = "interpolation", [ERASE_MODE] = "re_mode", [CROP_SCALES] = "crop_scales"};
+    for (int k = FILTER; k <= CROP_SCALES; k++)
+        if (length == strlen(names[k]) && strncmp(word, names[k], length) == 0)
+            return k;
+    return NUMBERS;
+}
+
+static bool read_word(int key, const char *value, pnb_augment *a)
+{
+    if (key == FILTER)
+        return read_filter(value, &a->interpolation);
+    return key == ERASE_MODE ? read_erase_mode(value, &a->erase_const) : read_scales(value, a);
 }
 
 bool pnb__augment_set(pnb_augment *augment, const char *word)
@@ -86,12 +122,9 @@ bool pnb__augment_set(pnb_augment *augment, const char *word)
     const char *value = NULL;
     if (!pnb__key_value(word, &length, &value))
         return false;
-    bool is_filter =
-        length == strlen("interpolation") && strncmp(word, "interpolation", length) == 0;
-    bool is_mode = length == strlen("re_mode") && strncmp(word, "re_mode", length) == 0;
-    if (is_filter || is_mode) {
-        if (is_filter ? !read_filter(value, &a.interpolation)
-                      : !read_erase_mode(value, &a.erase_const))
+    int word_kind = word_key(word, length);
+    if (word_kind != NUMBERS) {
+        if (!read_word(word_kind, value, &a))
             return false;
         a.enabled = true;
         *augment = a;
@@ -107,6 +140,7 @@ bool pnb__augment_set(pnb_augment *augment, const char *word)
         a.erase_count = (int)re_count;
         a.enabled = true;
         a.crop = a.crop || i < 2;
+        a.n_crop_scales = i < 2 ? 0 : a.n_crop_scales;
         *augment = a;
         return true;
     }
@@ -115,7 +149,8 @@ bool pnb__augment_set(pnb_augment *augment, const char *word)
 
 const char *pnb__augment_keys(void)
 {
-    return "scale=LO,HI ratio=LO,HI zoom=LO,HI shift= rotate= flip= gain= color_jitter=B,C,S,H "
+    return "scale=LO,HI ratio=LO,HI crop_scales=S,... zoom=LO,HI shift= rotate= flip= gain= "
+           "color_jitter=B,C,S,H "
            "color_jitter_prob= gray_scale_prob= interpolation=bicubic|bilinear|... re_prob= "
            "re_count= re_mode=pixel|const";
 }

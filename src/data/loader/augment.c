@@ -68,6 +68,13 @@ static pnb_status check(const pnb_augment *a, pnb_error *err)
     if (!(a->crop_ratio[0] > 0 && a->crop_ratio[0] <= a->crop_ratio[1] && a->crop_ratio[1] < 100))
         return pnb__fail(err, PNB_ARG, "augmentation: crop ratio (%g, %g), wanted 0 < low <= high",
                          a->crop_ratio[0], a->crop_ratio[1]);
+    if (a->n_crop_scales > PNB_MAX_CROP_SCALES)
+        return pnb__fail(err, PNB_ARG, "augmentation: %zu crop scales, wanted at most %d",
+                         a->n_crop_scales, (int)PNB_MAX_CROP_SCALES);
+    for (size_t i = 0; i < a->n_crop_scales; i++)
+        if (!(a->crop_scales[i] > 0 && a->crop_scales[i] <= 1))
+            return pnb__fail(err, PNB_ARG, "augmentation: crop scale %g, wanted above 0 to 1",
+                             a->crop_scales[i]);
     if (!(a->zoom[0] >= 0.05 && a->zoom[0] <= a->zoom[1] && a->zoom[1] <= 20))
         return pnb__fail(err, PNB_ARG,
                          "augmentation: zoom (%g, %g), wanted 0.05 <= low <= high <= 20",
@@ -115,7 +122,9 @@ static pnb__view draw_view(const pnb_augment *a, const pnb_preprocess *pp, const
 {
     pnb__view v = {.is_cropped = a->crop};
     if (a->crop)
-        v.crop = pnb__augment_draw_crop(a, image->width, image->height, rng);
+        v.crop = a->n_crop_scales > 0
+                     ? pnb__augment_draw_scaled_crop(a, image, pp->width, pp->height, rng)
+                     : pnb__augment_draw_crop(a, image->width, image->height, rng);
     v.zoom = exp(between(rng, log(a->zoom[0]), log(a->zoom[1])));
     v.angle = between(rng, -a->rotate, a->rotate);
     v.shift_x = between(rng, -a->shift, a->shift) * pp->width;

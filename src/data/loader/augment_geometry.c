@@ -11,6 +11,7 @@
  * (bilinear and narrower filters: bilinear). Without a turn the grid is the output's own and the
  * second step is a copy. Pixels beyond the source continue its border. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/loader/augment_internal.h"
@@ -38,6 +39,39 @@ pnb__crop pnb__augment_draw_crop(const pnb_augment *a, int width, int height, pn
         c.width = (int)PNB_MAX(nearbyint(h * a->crop_ratio[1]), 1.0);
     c.left = (width - c.width) / 2;
     c.top = (height - c.height) / 2;
+    return c;
+}
+
+/* One side: a share of the shorter side, or the output's own size where that is less than 3 pixels
+ * away and fits, so that nothing need be resized. */
+static int scaled_side(int shorter, double share, int out, int most)
+{
+    int side = PNB_MAX((int)(shorter * share), 1);
+    return abs(side - out) < 3 && out <= most ? out : side;
+}
+
+/* Places of 13 crops in quarters of what is left over: corners, middle, middles of the sides, and
+ * half way from the corners. */
+static const int places[][2] = {{0, 0}, {4, 0}, {0, 4}, {4, 4}, {2, 2}, {0, 2}, {4, 2},
+                                {2, 4}, {2, 0}, {1, 1}, {3, 1}, {1, 3}, {3, 3}};
+
+pnb__crop pnb__augment_draw_scaled_crop(const pnb_augment *a, const pnb_image *image, int out_width,
+                                        int out_height, pnb__rng *rng)
+{
+    size_t pairs[3 * PNB_MAX_CROP_SCALES][2], n = 0;
+    int shorter = PNB_MIN(image->width, image->height);
+    for (size_t i = 0; i < a->n_crop_scales; i++)
+        for (size_t j = i > 0 ? i - 1 : 0; j < a->n_crop_scales && j <= i + 1; j++, n++) {
+            pairs[n][0] = i;
+            pairs[n][1] = j;
+        }
+    const size_t *pair = pairs[pnb__rng_below(rng, n)];
+    const int *place = places[pnb__rng_below(rng, PNB_COUNT(places))];
+    pnb__crop c = {.height =
+                       scaled_side(shorter, a->crop_scales[pair[0]], out_height, image->height),
+                   .width = scaled_side(shorter, a->crop_scales[pair[1]], out_width, image->width)};
+    c.left = place[0] * ((image->width - c.width) / 4);
+    c.top = place[1] * ((image->height - c.height) / 4);
     return c;
 }
 

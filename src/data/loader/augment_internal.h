@@ -23,6 +23,11 @@ typedef struct pnb__view {
 /* torchvision's RandomResizedCrop.get_params on a picture of width x height. */
 pnb__crop pnb__augment_draw_crop(const pnb_augment *a, int width, int height, pnb__rng *rng);
 
+/* TSN's GroupMultiScaleCrop (crop_scales, max_distort 1, more_fix_crop) on the same, for an output
+ * of out_width x out_height. */
+pnb__crop pnb__augment_draw_scaled_crop(const pnb_augment *a, const pnb_image *image, int out_width,
+                                        int out_height, pnb__rng *rng);
+
 /* 8-bit RGB of pp's size. Nothing but a crop: torchvision's resized_crop on Pillow's picture, bit
  * for bit, then the flip. Else one map about the centre: see augment_geometry.c. `pp->filter` is
  * the filter. Errors  ARG, LIMIT, NOMEM */

@@ -32,6 +32,13 @@ static void test_augment(void **state)
     assert_true(pnb__augment_set(&a, "re_mode=pixel") && !a.erase_const);
     assert_true(fabs(a.erase_p - 0.25) < 1e-12);
     assert_int_equal(a.erase_count, 3);
+    assert_true(pnb__augment_set(&a, "crop_scales=1,0.875,0.75,0.66"));
+    assert_true(a.n_crop_scales == 4 && a.crop && fabs(a.crop_scales[3] - 0.66) < 1e-12);
+    assert_true(pnb__augment_set(&a, "crop_scales=(0.5)"));
+    assert_true(a.n_crop_scales == 1 && a.crop_scales[0] == 0.5 && a.crop_scales[1] == 0);
+    assert_true(
+        pnb__augment_set(&a, "scale=0.5,1")); /* another kind of crop: the last one counts */
+    assert_int_equal(a.n_crop_scales, 0);
 }
 
 static void test_augment_refused(void **state)
@@ -52,7 +59,11 @@ static void test_augment_refused(void **state)
                                       "re_count=0",
                                       "re_count=1.5",
                                       "re_mode=rand",
-                                      "re_prob=x"};
+                                      "re_prob=x",
+                                      "crop_scales=",
+                                      "crop_scales=1,",
+                                      "crop_scales=a",
+                                      "crop_scales=1,1,1,1,1,1,1,1,1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pnb_augment a = pnb_augment_none();
         assert_false(pnb__augment_set(&a, bad[i]));

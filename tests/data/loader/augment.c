@@ -233,7 +233,7 @@ static void test_refused(void **state)
     float out[48];
     const uint64_t key[3] = {0};
     (void)state;
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 11; i++) {
         pnb_augment a = identity();
         pnb_error error = PNB_ERROR_INIT;
         if (i == 0)
@@ -253,6 +253,11 @@ static void test_refused(void **state)
             a.erase_count = 0;
         } else if (i == 7)
             a.interpolation = 9;
+        else if (i == 8) {
+            a.n_crop_scales = 2;
+            a.crop_scales[0] = 1;
+        } else if (i == 9)
+            a.n_crop_scales = PNB_MAX_CROP_SCALES + 1;
         else
             pp.std[1] = 0.0f;
         assert_int_equal(pnb_augment_apply(&a, &pp, &image, NULL, key, out, &error), PNB_ARG);

@@ -246,9 +246,77 @@ static void border_goes_on(void **state)
     pnb_image_free(&image);
 }
 
+/* TSN's crops: sides of the list at most one place apart, the output's own size where it is near,
+ * at 13 places; and everything there is comes. */
+static void scaled_crops(void **state)
+{
+    (void)state;
+    enum { WIDTH = 100, HEIGHT = 64, OUT = 47, ROUNDS = 4000 };
+    static const int sides[] = {64, 56, OUT, 42}; /* int(64 s), but 48 is near 47 */
+    const pnb_image image = {.width = WIDTH, .height = HEIGHT, .channels = 3};
+    pnb_augment a = pnb_augment_none();
+    int seen[4][4] = {{0}}, at[5][5] = {{0}};
+    pnb__rng rng;
+    pnb__rng_init(&rng, 5, 6);
+    a.enabled = a.crop = true;
+    a.n_crop_scales = 4;
+    memcpy(a.crop_scales, (double[]){1, 0.875, 0.75, 0.66}, 4 * sizeof(double));
+    for (int r = 0; r < ROUNDS; r++) {
+        pnb__crop c = pnb__augment_draw_scaled_crop(&a, &image, OUT, OUT, &rng);
+        int i = 0, j = 0, dx = (WIDTH - c.width) / 4, dy = (HEIGHT - c.height) / 4;
+        while (i < 4 && sides[i] != c.height)
+            i++;
+        while (j < 4 && sides[j] != c.width)
+            j++;
+        assert_true(i < 4 && j < 4 && abs(i - j) <= 1);
+        seen[i][j]++;
+        int x = dx > 0 ? c.left / dx : 0, y = dy > 0 ? c.top / dy : 0;
+        assert_true(c.left == x * dx && c.top == y * dy && x <= 4 && y <= 4);
+        assert_true(dy == 0 || x % 2 == y % 2); /* corners, middles, half way: never between */
+        at[y][x]++;
+    }
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) /* ten pairs, 400 expected of each */
+            assert_true(abs(i - j) > 1 ? seen[i][j] == 0 : seen[i][j] > 320 && seen[i][j] < 480);
+    assert_true(at[1][1] > 150 && at[3][3] > 150 && at[2][2] > 150 && at[4][0] > 150);
+    /* nothing is larger than the picture, and a picture of one pixel has a crop */
+    const pnb_image dot = {.width = 1, .height = 1, .channels = 3};
+    for (int r = 0; r < 100; r++) {
+        pnb__crop c = pnb__augment_draw_scaled_crop(&a, &dot, 3, 3, &rng);
+        assert_true(c.width == 1 && c.height == 1 && c.left == 0 && c.top == 0);
+    }
+}
+
+/* Scale 1 alone of a square picture is the picture, whatever was drawn. */
+static void a_scale_of_one_is_the_picture(void **state)
+{
+    (void)state;
+    pnb_image image = load_image("rgb8.png"), square, resized;
+    pnb_preprocess pp = pnb_preprocess_default();
+    pnb_augment a = pnb_augment_none();
+    float got[3 * 16 * 16], want[3 * 16 * 16];
+    pp.width = pp.height = 16;
+    a.enabled = a.crop = true;
+    a.crop_scales[0] = 1;
+    a.n_crop_scales = 1;
+    ASSERT_OK(pnb_image_resize(&square, &image, 24, 24, pp.filter, NULL, &err));
+    ASSERT_OK(pnb_image_resize(&resized, &square, 16, 16, pp.filter, NULL, &err));
+    ASSERT_OK(pnb_image_to_chw(&resized, pp.mean, pp.std, want, &err));
+    for (uint64_t s = 0; s < 8; s++) {
+        const uint64_t key[3] = {1, 2, s};
+        ASSERT_OK(pnb_augment_apply(&a, &pp, &square, NULL, key, got, &err));
+        assert_memory_equal(got, want, sizeof got);
+    }
+    pnb_image_free(&image);
+    pnb_image_free(&square);
+    pnb_image_free(&resized);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(crops_equal_torchvision),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scaled_crops),
+                                       cmocka_unit_test(a_scale_of_one_is_the_picture),
+                                       cmocka_unit_test(crops_equal_torchvision),
                                        cmocka_unit_test(the_filter_is_the_configured_one),
                                        cmocka_unit_test(own_modes_are_cropped_first),
                                        cmocka_unit_test(zooming_out_is_antialiased),
