@@ -18,6 +18,24 @@ for what in "csd 1" "inclusion 7" "mean 40" "vmf 1" "vmf_exact 20" "power_spheri
 done
 want 0 bench search --n 3 --dim 4 --queries 2 --k 10 --seconds 0 --repeats 1
 prints "hits of a query"
+# a whole step of every objective, on its small model
+for what in "prolip tiny" "pcme pcme-tiny" "pcmepp pcmepp-tiny" "pvse pvse-tiny" "vsepp vse-tiny"; do
+    read -r objective model <<<"$what"
+    want 0 bench train --objective $objective --model $model --batch 4 --seconds 0 --repeats 1 --threads 2 --json
+    check "a step of $objective" test "$(field out batch)" = 4
+    for key in median_s items_per_s gflops peak_rss_mb; do
+        check "$key of $objective" test -n "$(field out $key)"
+    done
+    check "samples of $objective" test "$(field out samples)" = "$([ $objective = pcme ] && echo 7)"
+done
+want 0 bench train --objective pcme --model pcme-tiny --batch 4 --samples 3 --seconds 0 --repeats 1 --json
+check "as many samples as asked for" test "$(field out samples)" = 3
+want 2 bench train --objective pcme --samples 65
+says "--samples 65"
+want 2 bench train --objective asymvlm
+says "--objective asymvlm: must be one of prolip|"
+want 1 bench train --objective prolip --model pcme-tiny --batch 4 --seconds 0 --repeats 1
+says "sees none"
 want 0 bench eval --captions 90 --images 20 --dim 16 --seconds 0 --repeats 1 --measure vmf
 want 0 bench eval --captions 100 --images 20 --dim 16 --seconds 0 --repeats 1 --json
 check "R@1" test -n "$(field out recall_at_1_i2t)"

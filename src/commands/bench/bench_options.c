@@ -48,7 +48,18 @@ static const pnb__option encode_options[] = {
                     .fallback = "image"),
     BATCH("Inputs of one call", "1"), TIMES(AT)};
 
-static const pnb__option train_options[] = {MODEL, BATCH("Pairs of a step", "8"), TIMES(AT)};
+static const pnb__option train_options[] = {
+    PNB__ROW_FILE("model", AT(model), "NAME|DIR",
+                  "Model directory, or a built-in configuration with random weights; ViT-B-16, "
+                  "pcme-coco and the like by default, as the objective's paper has it",
+                  .letter = 'm'),
+    PNB__ROW_CHOICE("objective", AT(objective), "NAME",
+                    PNB__CHOICES(PNB_OBJECTIVE_LIST(PNB__CHOICE_OF)),
+                    "What the step trains, as in `penumbra train`",
+                    .names = PNB_NAMES(PNB_OBJECTIVE_LIST), .fallback = "prolip"),
+    PNB__ROW_INT("samples", AT(n_samples), "J",
+                 "Samples of an embedding in losses over samples; 7 by default", PNB__RANGE(1, 64)),
+    BATCH("Pairs of a step", "8"), TIMES(AT)};
 #undef MODEL
 #undef BATCH
 #undef AT
@@ -62,9 +73,12 @@ static const pnb__command encode = {
 static const pnb__command train = {
     .name = "train",
     .summary = "time a whole training step",
-    .about = "Batch, both towers, all losses with the masked pass, backward, AdamW, on rendered "
-             "shapes. Arithmetic is counted as three forward passes.",
-    .examples = "penumbra bench train --model tiny --batch 128 --threads 2",
+    .about = "Batch, both towers, all losses of the objective, with the masked pass where it has "
+             "one, backward, AdamW, on rendered shapes and their few words. Arithmetic is counted "
+             "as three forward passes of the towers; that of the losses is not.",
+    .examples = "penumbra bench train --model tiny --batch 128 --threads 2\n"
+                "penumbra bench train --objective pcme --model pcme-cub --batch 8 --samples 7 "
+                "--json",
     PNB__RUNS(train_options, pnb__bench_opts, pnb__bench_train)};
 
 /* ---- search and eval ---- */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/names.h"
 #include "penumbra/synth.h"
 #include "penumbra/train.h"
 #include "train/contrastive/contrastive.h"
@@ -62,14 +63,22 @@ static pnb_status make_data(bench_trainer *t, pnb__app *app, size_t batch)
     return status;
 }
 
+/* The one of the objective's paper where none is given. */
+static const char *model_of(const pnb__bench_opts *opts)
+{
+    return opts->model != NULL ? opts->model : pnb_train_opts_of(opts->objective, true).model;
+}
+
 static pnb_status open_trainer(bench_trainer *t, pnb__app *app, const pnb__bench_opts *opts)
 {
     pnb_status status = make_data(t, app, opts->batch_size);
     if (status != PNB_OK)
         return status;
-    t->opts = pnb_train_opts_default();
+    t->opts = pnb_train_opts_of(opts->objective, false);
     t->opts.train_data = t->data;
-    t->opts.model = opts->model;
+    t->opts.model = model_of(opts);
+    if (opts->n_samples > 0)
+        t->opts.loss.n_samples = (size_t)opts->n_samples;
     t->opts.batch_size = opts->batch_size;
     t->opts.seed = (uint64_t)app->common.seed;
     t->opts.max_steps = 1000000;
@@ -95,7 +104,9 @@ static pnb_status step(void *user, pnb_error *err)
 static double step_flops(const bench_trainer *t)
 {
     size_t n = t->opts.batch_size;
-    size_t n_masked = (size_t)((double)n * t->opts.drop_ratio);
+    const double *weight = t->opts.loss.weight;
+    bool masks = weight[PNB_LOSS_IMG_INCLUSION] > 0 || weight[PNB_LOSS_TXT_INCLUSION] > 0;
+    size_t n_masked = masks ? (size_t)((double)n * t->opts.drop_ratio) : 0;
     double image = pnb_model_flops(t->contrastive.model, false, n);
     double text = pnb_model_flops(t->contrastive.model, true, n + n_masked);
     double masked = n_masked > 0 ? pnb_model_flops(t->contrastive.model, false, n_masked) : 0;
@@ -120,8 +131,12 @@ pnb_status pnb__bench_train(pnb__app *app, void *args, pnb__result *r)
         return pnb__fail_nomem(&app->err, sizeof *t);
     pnb_status status = open_trainer(t, app, o);
     pnb__result_text(r, "what", "what", "training step");
-    pnb__result_text(r, "model", "model", o->model);
+    pnb__result_text(r, "objective", "objective",
+                     pnb__name_at(PNB_NAMES(PNB_OBJECTIVE_LIST), (unsigned)o->objective, NULL));
+    pnb__result_text(r, "model", "model", model_of(o));
     pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
+    if (t->opts.loss.weight[PNB_LOSS_PCME] > 0)
+        pnb__result_int(r, "samples", "samples of a row", (int64_t)t->opts.loss.n_samples);
     if (status == PNB_OK) {
         pnb__bench_amount each = {o->batch_size, step_flops(t)};
         status = pnb__bench_run(app, o, step, t, &each, r);
