@@ -123,8 +123,11 @@ typedef struct pnb_train_opts {
     /* mixed samples: int(mix_share B) pictures of a batch, one at least, take a part of another one
      * of it, and match both texts by their shares; of losses that know labels (loss.h) */
     double mix_share;  /* 0 to 1: 0; published PCME++ 0.25 */
-    double mix_cutmix; /* probability that a batch is mixed by CutMix, else by mixup, 0 to 1: 0.5 */
-    double mix_alpha;  /* the own share is drawn from Beta(alpha, alpha), above 0: 1 */
+    double mix_cutmix; /* probability that one is mixed by CutMix, else by mixup, 0 to 1: 0.5 */
+    double mix_alpha;  /* the own share of each is drawn from Beta(alpha, alpha), above 0: 2 */
+    /* pair labels of 1 are 1 - e and those of 0 e, mixed ones between them; 0 <= e < 0.5: 0;
+     * published PCME++ 1e-4. Of losses that know labels */
+    double label_smoothing;
 
     /* optimisation */
     pnb_optim_opts optim;

@@ -93,8 +93,8 @@ static pnb_status check_pairs(const pnb__term_build *b, pnb_loss_term term, pnb_
         return pnb__fail(err, PNB_ARG, "labels say who matches, and here nobody does");
     if (in->has_labels && !row->takes_labels)
         return pnb__fail(err, PNB_ARG,
-                         "loss %s knows no match by halves, as mixed pictures are: set its weight "
-                         "to 0, or mix none (--mix-share 0)",
+                         "loss %s knows no match by halves, as mixed pictures and smoothed labels "
+                         "are: set its weight to 0, or --mix-share and --label-smoothing to 0",
                          pnb_loss_name(term));
     if (k > 1 && !row->takes_several)
         return pnb__fail(err, PNB_ARG,

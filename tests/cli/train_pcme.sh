@@ -81,6 +81,12 @@ want 0 "${train[@]}" --objective pcme --name u --max-steps 3 --uniformity-lambda
     --mix-share 0.25 --mix-cutmix 1 -q
 want 1 "${train[@]}" --objective vse --name vm --max-steps 3 --mix-share 0.25
 says "loss triplet knows no match by halves"
+want 1 "${train[@]}" --objective vse --name vm --max-steps 3 --label-smoothing 0.1
+says "loss triplet knows no match by halves"
+want 1 "${train[@]}" --objective pcme --name vm --max-steps 3 --mix-cutmix 1
+says "none is: give --mix-share"
+want 2 "${train[@]}" --objective pcme --name vm --label-smoothing 0.5
+says "--label-smoothing 0.5"
 want 2 "${train[@]}" --objective pcme --name vm --mix-share 2
 says "--mix-share 2"
 want 0 embed --model l/p/checkpoints/step_3 --images s/test -o pi.safetensors

@@ -38,6 +38,7 @@ static pnb_train_opts pcmepp_opts(const fixture *f, const char *name)
     small.mix_share = o.mix_share;
     small.mix_cutmix = o.mix_cutmix;
     small.mix_alpha = o.mix_alpha;
+    small.label_smoothing = o.label_smoothing;
     small.max_steps = N_STEPS;
     return small;
 }
@@ -50,7 +51,8 @@ static void published_weights(void **state)
     assert_true(o.loss.weight[PNB_LOSS_PCMEPP] == 2);
     assert_true(o.loss.weight[PNB_LOSS_PCMEPP_PSEUDO] == 0.1);
     assert_true(o.loss.weight[PNB_LOSS_VIB] == 1e-4);
-    assert_true(o.mix_share == 0.25 && o.mix_cutmix == 0.5 && o.mix_alpha == 1);
+    assert_true(o.mix_share == 0.25 && o.mix_cutmix == 0.5 && o.mix_alpha == 2);
+    assert_true(o.label_smoothing == 1e-4 && p.label_smoothing == 0);
     assert_true(p.loss.weight[PNB_LOSS_DIVERSITY] == 0.1 && p.loss.weight[PNB_LOSS_MMD] == 0.01);
     assert_true(p.loss.triplet_mean && p.loss.mmd_published && p.loss.triplet_hardest);
 }
@@ -86,9 +88,12 @@ static void mixing_resumes_to_the_bit(void **state)
     assert_memory_equal(whole, parts, n[0]);
     pnb__free(whole);
     pnb__free(parts);
-    o.mix_alpha = 2;
-    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "mix_alpha = 1");
     o.mix_alpha = 1;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "mix_alpha = 2");
+    o.mix_alpha = 2;
+    o.label_smoothing = 0;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "label_smoothing = 0.0001");
+    o.label_smoothing = 1e-4;
     o.mix_share = 0.5;
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "mix_share = 0.25");
     o.mix_share = 0.25;
@@ -108,6 +113,7 @@ static void mixing_is_drawn(void **state)
     losses mixed = run_of(f, &o, "still", "pcmepp"), again = run_of(f, &o, "still2", "pcmepp");
     assert_alike(&mixed, &again, 0, "the same seed");
     o.mix_share = 0;
+    o.label_smoothing = 0;
     losses none = run_of(f, &o, "unmixed", "pcmepp");
     assert_unlike(&mixed, &none, "mixed or not");
     o.mix_share = 0.25;
@@ -155,12 +161,41 @@ static void mixing_is_refused(void **state)
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "mix-alpha is 0");
     o.mix_alpha = NAN;
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "");
-    o.mix_alpha = 1;
+    o.mix_alpha = 2;
     o.batch_size = 1;
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "--mix-share mixes a picture");
     o.batch_size = 8;
+    o.label_smoothing = 0.5;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "label-smoothing is 0.5");
+    o.label_smoothing = 1e-4;
     o.loss.weight[PNB_LOSS_CLIP] = 1;
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "loss clip knows no match by halves");
+    o.mix_share = 0; /* smoothed labels alone are as little known to it */
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "loss clip knows no match by halves");
+    o.mix_cutmix = 1;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_ARG, "give --mix-share");
+}
+
+/* Nothing moves, so the logits are those of the plain run; BCE(Y) = mean softplus(z) - mean Y z is
+ * linear in Y, so in e. */
+static void labels_are_smoothed(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = pcmepp_opts(f, "");
+    static const double by[] = {0, 0.1, 0.2};
+    losses of[3];
+    o.optim.lr = 0;
+    o.mix_share = 0;
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"sharp", "smooth", "smoother"};
+        o.label_smoothing = by[i];
+        of[i] = run_of(f, &o, names[i], "pcmepp");
+    }
+    for (size_t s = 0; s < N_STEPS; s++) {
+        double step = of[1].of[s] - of[0].of[s];
+        assert_true(fabs(step) > 1e-6);
+        assert_true(fabs(of[2].of[s] - of[0].of[s] - 2 * step) < 1e-4 * fabs(of[0].of[s]));
+    }
 }
 
 /* ---- terms that look at all rows of a step ---- */
@@ -253,6 +288,7 @@ int main(void)
         cmocka_unit_test(mixing_is_drawn),
         cmocka_unit_test(labels_follow_their_pairs),
         cmocka_unit_test(mixing_is_refused),
+        cmocka_unit_test(labels_are_smoothed),
         cmocka_unit_test(pvse_of_micro_batches),
         cmocka_unit_test(drawn_samples_of_micro_batches),
         cmocka_unit_test(pcme_takes_mixed_pictures),

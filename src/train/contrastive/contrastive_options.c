@@ -17,6 +17,10 @@ static const char *const templates[] = {
 
 /* Small training: a model of a few million weights on thousands of pairs, in minutes on a CPU. What
  * differs from the published recipe is measured in docs/numerics-training.md and bench/results. */
+/* PCME++'s code: as often one way as the other, of about equal shares (mixup_switch_prob 0.5; mixup
+ * 2, cutmix 2). */
+static const double MIX_CUTMIX = 0.5, MIX_ALPHA = 2;
+
 pnb_train_opts pnb_train_opts_default(void)
 {
     pnb_train_opts o = {
@@ -40,9 +44,8 @@ pnb_train_opts pnb_train_opts_default(void)
         .drop_prob = 0.75,   /* three quarters of its tokens */
         .mask_keep = 0.25,   /* and of its patches; the released code keeps 0.75 of these */
         .trunk_lr_ratio = 0.1,
-        .mix_cutmix =
-            0.5, /* as often one as the other; a whole range of shares, as CutMix has it */
-        .mix_alpha = 1,
+        .mix_cutmix = MIX_CUTMIX,
+        .mix_alpha = MIX_ALPHA,
         .text_mask = PNB_TEXT_MASK_DELETE, /* a shorter caption is one that people write */
         .replace_token = -1,
         .optim = pnb_optim_opts_default(),
@@ -89,7 +92,7 @@ pnb_train_opts pnb_train_opts_published(void)
  *     pcme             pcme 1, pcme_kl 1e-5; J 7; ResNet and bi-GRU with local attention
  *     pcmepp           pcmepp 2 (the factor of its code), pseudo positives 0.1, vib 1e-4; CLIP's
  *                      transformers, twice at their ends; a = b = 5; published: a quarter of the
- *                      pictures mixed
+ *                      pictures mixed, labels of 1 are 1 - 1e-4 and of 0 1e-4
  *     vse, vsepp, pvse triplet 1 at margin 0.2: all negatives, the nearest, the nearest of K^2;
  *                      published pvse: means of margins, diversity 0.1, mmd 0.01 */
 
@@ -172,6 +175,7 @@ pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
         o.loss.weight[PNB_LOSS_PCMEPP_PSEUDO] = 0.1;
         o.loss.weight[PNB_LOSS_VIB] = 1e-4;
         o.mix_share = is_published ? 0.25 : 0;
+        o.label_smoothing = is_published ? 1e-4 : 0; /* its code's */
         o.model = is_published ? "pcmepp-ViT-B-16" : "pcmepp-tiny";
         o.config_init = true;
         break;
@@ -348,6 +352,7 @@ static const pnb__field fields[] = {
     {"mix_share", AT(mix_share), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"mix_cutmix", AT(mix_cutmix), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"mix_alpha", AT(mix_alpha), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"label_smoothing", AT(label_smoothing), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
 };
 
 pnb__settings pnb__contrastive_settings(const pnb_train_opts *o)
@@ -429,7 +434,7 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
-/* Pictures that are mixed, and with what. */
+/* Pictures that are mixed, and with what; labels that are not 1 and 0. */
 static pnb_status check_mix(const pnb_train_opts *o, pnb_error *err)
 {
     pnb_status status = check_share("mix-share", o->mix_share, err);
@@ -441,6 +446,14 @@ static pnb_status check_mix(const pnb_train_opts *o, pnb_error *err)
         status = pnb__fail(err, PNB_ARG,
                            "--mix-share mixes a picture with another one of its batch, and a batch "
                            "of 1 has none: raise --batch-size");
+    bool says_how = o->mix_cutmix != MIX_CUTMIX || o->mix_alpha != MIX_ALPHA;
+    if (status == PNB_OK && !(o->mix_share > 0) && says_how)
+        status = pnb__fail(err, PNB_ARG,
+                           "--mix-cutmix and --mix-alpha say how pictures are mixed, and none is: "
+                           "give --mix-share");
+    if (status == PNB_OK && !(o->label_smoothing >= 0 && o->label_smoothing < 0.5))
+        status = pnb__fail(err, PNB_ARG, "label-smoothing is %g, it must be 0 or more, below 0.5",
+                           o->label_smoothing);
     return status;
 }
 

@@ -8,7 +8,8 @@
  *
  * Whose picture is whose: a random order of the batch, in which the first n take of the next one,
  * so no picture is mixed with itself and each gives to one at most. Others are taken as they were
- * loaded, not as mixed. */
+ * loaded, not as mixed. PCME++'s code takes of the mirrored place of a shuffled batch, each picture
+ * by a coin of 0.25: as many on average. */
 #include "train/contrastive/mix.h"
 
 #include <math.h>
@@ -56,8 +57,20 @@ static void draw_axis(pnb__rng *rng, size_t n, double cut, size_t *first, size_t
     *length = (size_t)(high - low);
 }
 
-/* Order before kind before share, so that --mix-cutmix and --mix-alpha change nobody's partner. The
- * box of CutMix may be cut at a border: the share is counted again. size: height, width */
+/* The box of CutMix may be cut at a border: the share is counted again. size: height, width */
+static void draw_one(const pnb__mixer *m, pnb__rng *rng, const size_t size[2], pnb__mixed *out)
+{
+    out->is_cutmix = pnb__rng_uniform(rng) < m->cutmix;
+    out->own_share = draw_share(rng, m->alpha);
+    if (!out->is_cutmix)
+        return;
+    double cut = sqrt(1 - out->own_share);
+    draw_axis(rng, size[1], cut, &out->left, &out->width);
+    draw_axis(rng, size[0], cut, &out->top, &out->height);
+    out->own_share = 1 - (double)(out->width * out->height) / (double)(size[0] * size[1]);
+}
+
+/* Order before ways before shares, so that --mix-cutmix and --mix-alpha change nobody's partner. */
 void pnb__mix_draw(const pnb__mixer *m, uint64_t draw, size_t batch, const size_t size[2],
                    pnb__mix *out)
 {
@@ -67,64 +80,59 @@ void pnb__mix_draw(const pnb__mixer *m, uint64_t draw, size_t batch, const size_
         out->order[i] = (uint32_t)i;
     pnb__rng_shuffle(&rng, out->order, batch);
     out->n = pnb__mix_count(m, batch);
-    out->is_cutmix = pnb__rng_uniform(&rng) < m->cutmix;
-    out->own = draw_share(&rng, m->alpha);
-    out->left = out->top = out->width = out->height = 0;
-    if (!out->is_cutmix)
-        return;
-    double cut = sqrt(1 - out->own);
-    draw_axis(&rng, size[1], cut, &out->left, &out->width);
-    draw_axis(&rng, size[0], cut, &out->top, &out->height);
-    out->own = 1 - (double)(out->width * out->height) / (double)(size[0] * size[1]);
-}
-
-/* Picture order[i] and the one it takes of. */
-static void pair_of(const pnb__mix *m, size_t i, size_t batch, size_t *own, size_t *other)
-{
-    *own = m->order[i];
-    *other = m->order[(i + 1) % batch];
+    for (size_t i = 0; i < out->n; i++) {
+        out->each[i] = (pnb__mixed){.own = out->order[i], .other = out->order[(i + 1) % batch]};
+        draw_one(m, &rng, size, &out->each[i]);
+    }
 }
 
 /* x_a with the box of x_b, channel by channel. */
-static void paste_box(const pnb__mix *m, const float *from, const size_t size[2], float *to)
+static void paste_box(const pnb__mixed *p, const float *from, const size_t size[2], float *to)
 {
     for (size_t c = 0; c < 3; c++)
-        for (size_t y = m->top; y < m->top + m->height; y++) {
-            size_t at = (c * size[0] + y) * size[1] + m->left;
-            memcpy(to + at, from + at, m->width * sizeof *to);
+        for (size_t y = p->top; y < p->top + p->height; y++) {
+            size_t at = (c * size[0] + y) * size[1] + p->left;
+            memcpy(to + at, from + at, p->width * sizeof *to);
         }
 }
 
 /* mixup: x = l x_a + (1 - l) x_b on normalised pixels, where a mean of colours is a mean of
  * numbers. */
+static void weigh(const pnb__mixed *p, const float *from, size_t n, float *to)
+{
+    float own_share = (float)p->own_share, other_share = (float)(1 - p->own_share);
+    for (size_t k = 0; k < n; k++)
+        to[k] = own_share * to[k] + other_share * from[k];
+}
+
 void pnb__mix_apply(const pnb__mix *m, const float *pixels, size_t batch, const size_t size[2],
                     float *out)
 {
     size_t n = 3 * size[0] * size[1];
-    float own_share = (float)m->own, other_share = (float)(1 - m->own);
     memcpy(out, pixels, batch * n * sizeof *out);
     for (size_t i = 0; i < m->n; i++) {
-        size_t own, other;
-        pair_of(m, i, batch, &own, &other);
-        const float *from = pixels + other * n;
-        float *to = out + own * n;
-        if (m->is_cutmix)
-            paste_box(m, from, size, to);
-        for (size_t k = 0; !m->is_cutmix && k < n; k++)
-            to[k] = own_share * to[k] + other_share * from[k];
+        const pnb__mixed *p = &m->each[i];
+        if (p->is_cutmix)
+            paste_box(p, pixels + p->other * n, size, out + p->own * n);
+        else
+            weigh(p, pixels + p->other * n, n, out + p->own * n);
     }
 }
 
 /* Row a: l at a, 1 - l at b. A column may hold more than one picture's share. */
-void pnb__mix_label(const pnb__mix *m, size_t first, size_t batch, const size_t *row_of, size_t n,
-                    float *labels)
+void pnb__mix_label(const pnb__mix *m, size_t first, const size_t *row_of, size_t n, float *labels)
 {
     for (size_t i = 0; i < m->n; i++) {
-        size_t own, other;
-        pair_of(m, i, batch, &own, &other);
-        size_t row = row_of != NULL ? row_of[first + own] : first + own;
-        size_t column = row_of != NULL ? row_of[first + other] : first + other;
-        labels[row * n + row] = (float)m->own;
-        labels[row * n + column] = (float)(1 - m->own);
+        const pnb__mixed *p = &m->each[i];
+        size_t row = row_of != NULL ? row_of[first + p->own] : first + p->own;
+        size_t column = row_of != NULL ? row_of[first + p->other] : first + p->other;
+        labels[row * n + row] = (float)p->own_share;
+        labels[row * n + column] = (float)(1 - p->own_share);
     }
+}
+
+void pnb__mix_smooth(double e, size_t n, float *labels)
+{
+    for (size_t i = 0; i < n * n && e > 0; i++)
+        labels[i] = (float)(e + (1 - 2 * e) * labels[i]);
 }

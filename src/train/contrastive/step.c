@@ -227,7 +227,8 @@ static pnb_status make_masks(pnb__step_graphs *s, pnb_error *err)
     return PNB_OK;
 }
 
-/* Room for the pictures of our batches, and for a mix of one and the labels of all pairs. */
+/* Room for the pictures of our batches, and for a mix of one and the labels of all pairs, where
+ * they are not 1 and 0. */
 static pnb_status make_mix(pnb__step_graphs *s, pnb_error *err)
 {
     const pnb_train_opts *o = s->owner->opts;
@@ -239,10 +240,14 @@ static pnb_status make_mix(pnb__step_graphs *s, pnb_error *err)
     if ((mixes || !pnb__step_is_whole(s)) &&
         PNB_ALLOC(s->pixels, s->n_micro * s->n_pixels, err) != PNB_OK)
         return PNB_NOMEM;
-    if (!mixes)
-        return PNB_OK;
-    pnb_status status = PNB_ALLOC(s->mix.order, s->batch, err);
-    return status == PNB_OK ? PNB_ALLOC(s->labels, n * n, err) : status;
+    pnb_status status = PNB_OK;
+    if (mixes) {
+        status = PNB_ALLOC(s->mix.order, s->batch, err);
+        if (status == PNB_OK)
+            status = PNB_ALLOC(s->mix.each, s->batch, err);
+    }
+    bool has_labels = mixes || o->label_smoothing > 0;
+    return status == PNB_OK && has_labels ? PNB_ALLOC(s->labels, n * n, err) : status;
 }
 
 /* The masked pass takes int(batch * ratio) pairs, at least one unless the ratio is 0. */
@@ -312,6 +317,7 @@ void pnb__step_free(pnb__step_graphs *s)
     }
     pnb__free(s->pixels);
     pnb__free(s->mix.order);
+    pnb__free(s->mix.each);
     pnb__free(s->labels);
     pnb__free(s->ids);
     pnb__free(s->masked_ids);

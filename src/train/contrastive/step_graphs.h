@@ -38,7 +38,7 @@ struct pnb__step_graphs {
     float *pixels; /* copies of our batches, n_all > 1 or where pictures are mixed */
     pnb__mixer mixer;
     pnb__mix mix;  /* of the batch at hand; order NULL: none is mixed */
-    float *labels; /* (pairs of the step)^2, NULL likewise */
+    float *labels; /* (pairs of the step)^2; NULL: each matches its own, by 1 */
     int32_t *ids, *masked_ids, *kept, *kept_positions;
     uint32_t *patch_scratch;
     unsigned char *text_scratch;

@@ -89,11 +89,12 @@ static pnb_status label_pairs(pnb__step_graphs *s, pnb_error *err)
         return PNB_OK;
     for (size_t i = 0; i < n * n; i++)
         s->labels[i] = i % (n + 1) == 0 ? 1 : 0;
-    for (size_t m = 0; m < s->n_all; m++) {
+    for (size_t m = 0; m < s->n_all && s->mix.order != NULL; m++) {
         uint64_t draw = (uint64_t)s->owner->step * s->n_all + m;
         pnb__mix_draw(&s->mixer, draw, s->batch, size, &s->mix);
-        pnb__mix_label(&s->mix, m * s->batch, s->batch, s->row_of, n, s->labels);
+        pnb__mix_label(&s->mix, m * s->batch, s->row_of, n, s->labels);
     }
+    pnb__mix_smooth(s->owner->opts->label_smoothing, n, s->labels);
     return pnb__loss_set_labels(&s->loss, s->labels, err);
 }
 

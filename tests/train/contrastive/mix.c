@@ -45,66 +45,79 @@ static void check_order(const pnb__mix *mix)
     assert_int_equal(seen, (1U << B) - 1);
 }
 
-/* What picture order[i] should hold at place k. */
-static float expected(const pnb__mix *mix, const float *pixels, size_t own, size_t other, size_t k)
+/* What mixed picture p should hold at place k. */
+static float expected(const pnb__mixed *p, const float *pixels, size_t k)
 {
     size_t y = k / W % H, x = k % W;
-    bool in_box =
-        x >= mix->left && x < mix->left + mix->width && y >= mix->top && y < mix->top + mix->height;
-    float a = pixels[own * N + k], b = pixels[other * N + k];
-    if (mix->is_cutmix)
+    bool in_box = x >= p->left && x < p->left + p->width && y >= p->top && y < p->top + p->height;
+    float a = pixels[p->own * N + k], b = pixels[p->other * N + k];
+    if (p->is_cutmix)
         return in_box ? b : a;
-    return (float)mix->own * a + (float)(1 - mix->own) * b;
+    return (float)p->own_share * a + (float)(1 - p->own_share) * b;
 }
 
 static void test_pictures(void **state)
 {
     (void)state;
-    static float pixels[B * N], out[B * N];
+    static float pixels[B * N], out[B * N], want[B * N];
     uint32_t order[B];
-    pnb__mix mix = {.order = order};
+    pnb__mixed each[B];
+    pnb__mix mix = {.order = order, .each = each};
     fill(pixels);
     for (uint64_t draw = 0; draw < 40; draw++) {
         pnb__mixer m = mixer(draw % 2 == 1);
         pnb__mix_draw(&m, draw, B, size, &mix);
         check_order(&mix);
-        assert_int_equal(mix.is_cutmix, draw % 2);
+        assert_int_equal(mix.n, 3);
+        memcpy(want, pixels, sizeof want);
+        for (size_t i = 0; i < mix.n; i++) {
+            const pnb__mixed *p = &each[i];
+            assert_true(p->own == order[i] && p->other == order[i + 1]);
+            assert_int_equal(p->is_cutmix, draw % 2);
+            for (size_t k = 0; k < N; k++)
+                want[p->own * N + k] = expected(p, pixels, k);
+            if (p->is_cutmix) /* the label is the share that is left, not the one drawn */
+                assert_true(fabs(p->own_share - (1 - (double)(p->width * p->height) / (H * W))) <
+                            1e-12);
+        }
         pnb__mix_apply(&mix, pixels, B, size, out);
-        for (size_t i = 0; i < B; i++)
-            for (size_t k = 0; k < N; k++) {
-                size_t own = order[i], other = order[(i + 1) % B];
-                float want =
-                    i < mix.n ? expected(&mix, pixels, own, other, k) : pixels[own * N + k];
-                if (!(fabsf(out[own * N + k] - want) <= 1e-6F))
-                    fail_msg("draw %d: picture %zu holds %g, wanted %g", (int)draw, own,
-                             (double)out[own * N + k], (double)want);
-            }
-        if (mix.is_cutmix) /* the label is the share that is left, not the one drawn */
-            assert_true(fabs(mix.own - (1 - (double)(mix.width * mix.height) / (H * W))) < 1e-12);
+        for (size_t k = 0; k < (size_t)B * N; k++)
+            if (!(fabsf(out[k] - want[k]) <= 1e-6F))
+                fail_msg("draw %d: picture %zu holds %g, wanted %g", (int)draw, k / N,
+                         (double)out[k], (double)want[k]);
     }
 }
 
-/* Two draws are alike when seed and number are; the kinds come as often as asked. */
+/* Two draws are alike when seed and number are; both kinds come as often as asked, and in one
+ * batch. */
 static void test_draws(void **state)
 {
     (void)state;
     enum { DRAWS = 2000 };
     uint32_t order[B], other_order[B];
-    pnb__mix mix = {.order = order}, other = {.order = other_order};
+    pnb__mixed each[B], other_each[B];
+    pnb__mix mix = {.order = order, .each = each};
+    pnb__mix other = {.order = other_order, .each = other_each};
     pnb__mixer m = mixer(0.25);
-    int n_cutmix = 0, n_same = 0;
+    int n_cutmix = 0, n_same = 0, n_both = 0;
     for (uint64_t draw = 0; draw < DRAWS; draw++) {
         pnb__mix_draw(&m, draw, B, size, &mix);
         pnb__mix_draw(&m, draw, B, size, &other);
-        assert_true(mix.own == other.own && mix.is_cutmix == other.is_cutmix);
+        for (size_t i = 0; i < mix.n; i++) {
+            assert_true(each[i].own_share == other_each[i].own_share);
+            assert_int_equal(each[i].is_cutmix, other_each[i].is_cutmix);
+            n_cutmix += each[i].is_cutmix;
+        }
+        n_both += each[0].is_cutmix != each[1].is_cutmix;
+        assert_true(each[0].own_share != each[1].own_share || each[0].is_cutmix);
         assert_memory_equal(order, other_order, sizeof order);
-        n_cutmix += mix.is_cutmix;
         pnb__mixer seeded = m;
         seeded.seed++;
         pnb__mix_draw(&seeded, draw, B, size, &other);
         n_same += memcmp(order, other_order, sizeof order) == 0;
     }
-    assert_true(n_cutmix > 420 && n_cutmix < 580); /* 500 expected, deviation 19 */
+    assert_true(n_cutmix > 1400 && n_cutmix < 1600); /* 1500 expected, deviation 34 */
+    assert_true(n_both > 650 && n_both < 850);       /* 750 expected, deviation 22 */
     assert_true(n_same < 5);
 }
 
@@ -115,16 +128,18 @@ static void test_shares(void **state)
     enum { DRAWS = 20000 };
     static const double alphas[] = {0.2, 1, 2, 8};
     uint32_t order[B];
-    pnb__mix mix = {.order = order};
+    pnb__mixed each[B];
+    pnb__mix mix = {.order = order, .each = each};
     for (size_t a = 0; a < PNB_COUNT(alphas); a++) {
         pnb__mixer m = mixer(0);
         double sum = 0, squares = 0, want = 1 / (4 * (2 * alphas[a] + 1));
         m.alpha = alphas[a];
         for (uint64_t draw = 0; draw < DRAWS; draw++) {
             pnb__mix_draw(&m, draw, B, size, &mix);
-            assert_true(mix.own >= 0 && mix.own <= 1);
-            sum += mix.own / DRAWS;
-            squares += (mix.own - 0.5) * (mix.own - 0.5) / DRAWS;
+            double own = each[draw % mix.n].own_share;
+            assert_true(own >= 0 && own <= 1);
+            sum += own / DRAWS;
+            squares += (own - 0.5) * (own - 0.5) / DRAWS;
         }
         if (!(fabs(sum - 0.5) < 0.015) || !(fabs(squares - want) < 0.06 * want))
             fail_msg("alpha %g: mean %g, variance %g of %g", alphas[a], sum, squares, want);
@@ -137,9 +152,10 @@ static void test_labels(void **state)
     (void)state;
     enum { ALL = 2 * B };
     uint32_t order[B];
+    pnb__mixed each[B];
     size_t row_of[ALL];
     float labels[ALL * ALL];
-    pnb__mix mix = {.order = order};
+    pnb__mix mix = {.order = order, .each = each};
     const pnb__mixer m = mixer(0);
     pnb__mix_draw(&m, 3, B, size, &mix);
     for (size_t p = 0; p < ALL; p++)
@@ -147,19 +163,31 @@ static void test_labels(void **state)
     for (int moved = 0; moved < 2; moved++) {
         for (int i = 0; i < ALL * ALL; i++)
             labels[i] = i % (ALL + 1) == 0;
-        pnb__mix_label(&mix, B, B, moved ? row_of : NULL, ALL, labels);
+        pnb__mix_label(&mix, B, moved ? row_of : NULL, ALL, labels);
         for (size_t r = 0; r < ALL; r++)
             for (size_t c = 0; c < ALL; c++) {
                 size_t pair = moved ? ALL - 1 - r : r, text = moved ? ALL - 1 - c : c;
                 float want = r == c;
                 for (size_t i = 0; i < mix.n; i++)
                     if (pair == B + order[i])
-                        want = r == c                           ? (float)mix.own
-                               : text == B + order[(i + 1) % B] ? (float)(1 - mix.own)
+                        want = r == c                           ? (float)each[i].own_share
+                               : text == B + order[(i + 1) % B] ? (float)(1 - each[i].own_share)
                                                                 : 0;
                 assert_true(fabsf(labels[r * ALL + c] - want) < 1e-6F);
             }
     }
+}
+
+static void test_smoothing(void **state)
+{
+    (void)state;
+    float labels[4] = {1, 0, 0.25F, 0.5F};
+    const float want[4] = {0.9F, 0.1F, 0.3F, 0.5F};
+    pnb__mix_smooth(0, 2, labels);
+    assert_true(labels[0] == 1 && labels[1] == 0);
+    pnb__mix_smooth(0.1, 2, labels);
+    for (int i = 0; i < 4; i++)
+        assert_true(fabsf(labels[i] - want[i]) < 1e-7F);
 }
 
 int main(void)
@@ -167,7 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts), cmocka_unit_test(test_pictures),
         cmocka_unit_test(test_draws),  cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_labels), cmocka_unit_test(test_smoothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
